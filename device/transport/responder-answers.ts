@@ -57,7 +57,8 @@ export class ResponderAnswers {
 
   /** Takes in the data of READs that has arrived. */
   land(): void {
-    this.#parts.reads.land((qp) => this.#wake(qp, qp.responder as ResponderState));
+    const { reads } = this.#parts;
+    if (reads.waiting > 0) reads.land((qp) => this.#wake(qp, qp.responder as ResponderState));
   }
 
   /** QPs with acknowledgements that wait for a turn. */

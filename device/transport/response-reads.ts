@@ -2,8 +2,8 @@
 /**
  * Reads of guest memory for READ responses, while they take time (IBTA 9.7.5.1.2): the data of
  * an answer, also of a repeated one, is here one latency of `DmaTiming` after its request, because
- * its reads overlap. Answers keep their order: a QP waits for the data
- * of its oldest answer. `ResponderAnswers` calls it.
+ * its reads overlap. Answers keep their order: a QP waits for the data of its oldest answer.
+ * `ResponderAnswers` calls it.
  */
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import type { DmaTiming } from '../function/dma-timing.ts';
@@ -53,7 +53,6 @@ export class ResponseReads {
 
   /** Calls `wake` for each QP whose data has arrived, or whose answers were dropped. */
   land(wake: (qp: QueuePair) => void): void {
-    if (this.#waiting.length === 0) return;
     const nowNs = this.#timing.clock.now();
     const waiting = this.#waiting.splice(0);
     for (const qp of waiting) {
