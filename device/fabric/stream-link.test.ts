@@ -207,12 +207,14 @@ t.test('keepalives keep a quiet link up, and a silent peer is given up', async (
   t.ok(pair.links[0].up && pair.links[1].up);
   t.equal(pair.links[0].nextNs > pair.nowNs - 1000, true);
   const [link] = pair.links;
-  for (let step = 0; step < 10; step++) {
+  const silentFrom = pair.nowNs;
+  for (let step = 0; step < 100; step++) {
     pair.nowNs = Math.max(pair.nowNs, link.nextNs);
     link.carry(pair.nowNs, 10);
     if (!link.connected) break;
   }
   t.equal(link.faults.get('silent peer'), 1);
+  t.ok(pair.nowNs - silentFrom > 18_000, 'not before it was silent for long');
   t.ok(pair.wires[0].closed);
   link.carry(pair.nowNs, 10);
   t.equal(pair.ports[0].state, PortState.DOWN);

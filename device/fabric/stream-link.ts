@@ -34,8 +34,9 @@ export interface StreamLinkOptions {
   readonly bufferBlocks: number;
   readonly bufferPackets: number;
   /**
-   * An idle side sends a keepalive this often; a peer that is silent three times as long is given
-   * up.
+   * An idle side sends a keepalive this often; a peer that is silent twenty times as long is given
+   * up. A process that ends closes its socket: this is for hosts that vanish, so it may take long,
+   * and a process on a busy machine is not taken for one.
    */
   readonly keepaliveNs: number;
 }
@@ -46,7 +47,7 @@ export const defaultStreamLinkOptions: StreamLinkOptions = {
   keepaliveNs: 1_000_000_000,
 };
 
-const SILENT_KEEPALIVES = 3;
+const SILENT_KEEPALIVES = 20;
 const SMALLEST_PACKET = 26;
 
 const StreamState = { CLOSED: 0, GREETING: 1, OPENING: 2, UP: 3 } as const;
