@@ -22,7 +22,7 @@ const SCARCE = [
  * two errors in one place. Such a run shows nothing about the driver.
  */
 const QEMU_ABORT = 'error_setv: Assertion';
-const ABORTS_MAX = 3;
+const ABORTS_MAX = 10;
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
 t.setTimeout(0);
