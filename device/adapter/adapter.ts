@@ -23,6 +23,7 @@ import { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { ManagedAdapter } from '../management/managed-adapter.ts';
 import { ManagementProcessor } from '../management/management-processor.ts';
 import { SendContexts } from '../pio/send-contexts.ts';
+import type { LinkEnd } from '../port/link.ts';
 import { Port, parseGuid, portGuid } from '../port/port.ts';
 import { ObjectTables } from '../queues/object-tables.ts';
 import type { SharedRegisterParts } from '../registers/register-parts.ts';
@@ -267,7 +268,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     if (nextNs !== Number.POSITIVE_INFINITY) this.clock.setAlarm(nextNs);
   }
 
-  #portChanged(port: Port, previous: PortState): void {
+  #portChanged(port: LinkEnd, previous: PortState): void {
     if (!port.active && previous !== PortState.ACTIVE) return;
     const type = port.active ? EventType.PORT_ACTIVE : EventType.PORT_ERROR;
     for (const { underlying } of this.functions) underlying.postPortEvent(type, port.number);

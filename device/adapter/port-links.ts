@@ -8,6 +8,7 @@ import { Cable } from '../fabric/cable.ts';
 import { FaultyLink } from '../fabric/faulty-link.ts';
 import type { PortLinkOptions } from '../fabric/link-options.ts';
 import type { AdapterClock } from '../host.ts';
+import type { LinkEnd } from '../port/link.ts';
 import type { Port } from '../port/port.ts';
 import { Random } from '../random.ts';
 import type { PacketReceiver } from '../transport/packet-receiver.ts';
@@ -69,7 +70,7 @@ export class PortLinks {
 }
 
 /** Joins two ports as the options say; they stay apart when the options name no link. */
-export function joinPorts(first: Port, second: Port, options: PortLinkOptions): void {
+export function joinPorts(first: LinkEnd, second: LinkEnd, options: PortLinkOptions): void {
   if (options.kind === 'cable') new Cable(first, second);
   else if (options.kind === 'faulty') new FaultyLink(first, second, options, new Random(options.seed));
 }

@@ -4,9 +4,8 @@
  * The receiver takes packets directly from the sender's transmit queues. No receive buffer can
  * overflow and no credits are counted: a packet waits in its queue until the receiver takes it.
  */
-import type { Link } from '../port/link.ts';
+import type { Link, LinkEnd } from '../port/link.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
-import type { Port } from '../port/port.ts';
 
 /** A cable; the link of both its ports. */
 export class Cable implements Link {
@@ -15,14 +14,14 @@ export class Cable implements Link {
   readonly nextNs = Number.POSITIVE_INFINITY;
   /** Packets from the first port to the second, and from the second to the first. */
   readonly packets: [number, number] = [0, 0];
-  readonly #first: Port;
-  readonly #second: Port;
+  readonly #first: LinkEnd;
+  readonly #second: LinkEnd;
   /** The receiver has taken packets since the sender was last woken. */
   #tookFromFirst = false;
   #tookFromSecond = false;
 
   /** Plugs the cable into both ports, in place of their links. */
-  constructor(first: Port, second: Port) {
+  constructor(first: LinkEnd, second: LinkEnd) {
     this.#first = first;
     this.#second = second;
     first.plug(this);
@@ -35,7 +34,7 @@ export class Cable implements Link {
     return 0;
   }
 
-  arrival(port: Port): PacketRing | undefined {
+  arrival(port: LinkEnd): PacketRing | undefined {
     if (port === this.#first) {
       const ring = this.#second.transmitQueues.next(undefined);
       if (ring !== undefined) {
@@ -52,7 +51,7 @@ export class Cable implements Link {
     return ring;
   }
 
-  settle(port: Port): void {
+  settle(port: LinkEnd): void {
     const isFirst = port === this.#first;
     const peer = isFirst ? this.#second : this.#first;
     const took = isFirst ? this.#tookFromSecond : this.#tookFromFirst;
@@ -61,7 +60,7 @@ export class Cable implements Link {
     if (peer.onWork !== undefined && (took || port.transmitQueues.count > 0)) peer.onWork();
   }
 
-  detach(port: Port): void {
+  detach(port: LinkEnd): void {
     const other = port === this.#first ? this.#second : this.#first;
     // The leaving port may have its next link already.
     if (other.link === this) other.plug(undefined);

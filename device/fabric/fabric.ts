@@ -5,11 +5,11 @@
  * Packets between its adapters stay inside, so a recording of the whole is complete.
  */
 import type { AdapterPort, FunctionPort } from '../host.ts';
-import type { Port } from '../port/port.ts';
+import type { LinkEnd } from '../port/link.ts';
 
 /** An adapter as the fabric sees it. */
 export interface FabricNode extends AdapterPort {
-  readonly ports: readonly Port[];
+  readonly ports: readonly LinkEnd[];
 }
 
 /** The adapters as one `AdapterPort`. */

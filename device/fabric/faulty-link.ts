@@ -5,9 +5,8 @@
  * corrupted or late, and the link going down and up. The same seed and traffic give the same
  * faults. No allocation per packet.
  */
-import type { Link } from '../port/link.ts';
+import type { Link, LinkEnd } from '../port/link.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
-import type { Port } from '../port/port.ts';
 import { FaultSource, type RandomSource } from './fault-source.ts';
 import { FlapSchedule } from './flap-schedule.ts';
 import { LinkDirection } from './link-direction.ts';
@@ -23,15 +22,15 @@ export class FaultyLink implements Link {
   flaps = 0;
   /** The directions from the first port to the second and from the second to the first. */
   readonly directions: readonly [LinkDirection, LinkDirection];
-  readonly #first: Port;
-  readonly #second: Port;
+  readonly #first: LinkEnd;
+  readonly #second: LinkEnd;
   readonly #schedule: FlapSchedule;
 
   /**
    * Plugs the link into both ports, which have the same number of data VLs. Throws RangeError when
    * an option is out of range.
    */
-  constructor(first: Port, second: Port, options: Partial<FaultyLinkOptions>, random: RandomSource) {
+  constructor(first: LinkEnd, second: LinkEnd, options: Partial<FaultyLinkOptions>, random: RandomSource) {
     const error = findLinkOptionError(options) ?? findLaneMismatch(first, second);
     if (error !== undefined) throw new RangeError(error);
     const all: FaultyLinkOptions = { ...defaultFaultyLinkOptions, ...options };
@@ -71,14 +70,14 @@ export class FaultyLink implements Link {
     return schedule.up ? moved + this.#carryUntil(nowNs, limit) : moved;
   }
 
-  arrival(port: Port): PacketRing | undefined {
+  arrival(port: LinkEnd): PacketRing | undefined {
     return this.directions[port === this.#first ? 1 : 0].buffer.next();
   }
 
   /** Does nothing: the directions wake the ports when packets move. */
   settle(): void {}
 
-  detach(port: Port): void {
+  detach(port: LinkEnd): void {
     const other = port === this.#first ? this.#second : this.#first;
     // The leaving port may have its next link already.
     if (other.link === this) other.plug(undefined);
@@ -101,7 +100,7 @@ export class FaultyLink implements Link {
   }
 }
 
-function findLaneMismatch(first: Port, second: Port): string | undefined {
+function findLaneMismatch(first: LinkEnd, second: LinkEnd): string | undefined {
   const [here, there] = [first.transmitQueues.rings.length, second.transmitQueues.rings.length];
   return here === there
     ? undefined

@@ -22,8 +22,8 @@ import {
 import { FlowControlOperand, LinkFrameType } from '../../protocol/infiniband/gen/values.gen.ts';
 import { mtuBytes } from '../../protocol/infiniband/mtu.ts';
 import { computeVcrc, getVcrc, setVcrc, VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import type { LinkEnd } from '../port/link.ts';
 import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
-import type { Port } from '../port/port.ts';
 
 /** Cause for which this side ended a connection. */
 export type StreamFault =
@@ -67,7 +67,7 @@ export class FrameWriter {
   }
 
   /** Writes the greeting as the first frame. Unsent bytes of an earlier connection are dropped. */
-  hello(port: Port): void {
+  hello(port: LinkEnd): void {
     this.#length = 0;
     const at = this.#open(LinkFrameType.HELLO, 0, LINK_HELLO_SIZE);
     hello.magic = LINK_MAGIC;

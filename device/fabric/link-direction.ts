@@ -7,8 +7,8 @@
  * no other VL.
  */
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import type { LinkEnd } from '../port/link.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
-import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL, type VirtualLaneCredits } from '../port/transmit-queues.ts';
 import { FaultBit, type FaultSource, type RandomSource } from './fault-source.ts';
 import { FlightQueue } from './flight-queue.ts';
@@ -52,8 +52,8 @@ export class LinkDirection implements VirtualLaneCredits {
     tooLong: 0,
     lostByFlap: 0,
   };
-  readonly from: Port;
-  readonly to: Port;
+  readonly from: LinkEnd;
+  readonly to: LinkEnd;
   readonly buffer: ReceiveBuffer;
   readonly flight: FlightQueue;
   /** Blocks and packets in flight, by VL. */
@@ -67,7 +67,7 @@ export class LinkDirection implements VirtualLaneCredits {
   #waiting = false;
   #lastLandNs = 0;
 
-  constructor(from: Port, to: Port, options: FaultyLinkOptions, faults: FaultSource, random: RandomSource) {
+  constructor(from: LinkEnd, to: LinkEnd, options: FaultyLinkOptions, faults: FaultSource, random: RandomSource) {
     this.from = from;
     this.to = to;
     this.#options = options;

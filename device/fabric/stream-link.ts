@@ -10,9 +10,8 @@
 import { getLinkFrameType, getLinkFrameVirtualLane } from '../../protocol/infiniband/gen/link-frame.gen.ts';
 import { LinkFrameType } from '../../protocol/infiniband/gen/values.gen.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
-import type { Link } from '../port/link.ts';
+import type { Link, LinkEnd } from '../port/link.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
-import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import { ReceiveCredits, TransmitCredits } from './flow-credits.ts';
 import { FrameWriter, readFlowControl, readHello, type StreamFault } from './frame-writer.ts';
@@ -64,7 +63,7 @@ export class StreamLink implements Link {
   packetsReceived = 0;
   /** Called when this side ended a connection. */
   onFault: ((fault: StreamFault) => void) | undefined = undefined;
-  readonly port: Port;
+  readonly port: LinkEnd;
   readonly buffer: ReceiveBuffer;
   readonly transmitCredits: TransmitCredits;
   readonly receiveCredits: ReceiveCredits;
@@ -82,7 +81,7 @@ export class StreamLink implements Link {
   #heardNs = 0;
   #sentNs = 0;
 
-  constructor(port: Port, options: Partial<StreamLinkOptions> = {}) {
+  constructor(port: LinkEnd, options: Partial<StreamLinkOptions> = {}) {
     const { bufferBlocks, bufferPackets, keepaliveNs } = { ...defaultStreamLinkOptions, ...options };
     const dataLanes = port.transmitQueues.rings.length;
     this.port = port;

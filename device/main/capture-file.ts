@@ -13,7 +13,7 @@ import {
   writeErfFileHeader,
   writeErfRecord,
 } from '../../protocol/infiniband/erf.ts';
-import type { PacketObserver, Port } from '../port/port.ts';
+import type { LinkEnd, PacketObserver } from '../port/link.ts';
 
 /** File and selection of a capture. */
 export interface CaptureOptions {
@@ -46,7 +46,7 @@ const NS_PER_MS = 1e6;
 /** One capture: runs from construction until `stop` or its packet count. */
 export class CaptureFile {
   readonly #options: CaptureOptions;
-  readonly #ports: readonly Port[];
+  readonly #ports: readonly LinkEnd[];
   readonly #nowNs: () => number;
   readonly #fd: number;
   readonly #views = new Map<Uint8Array, DataView>();
@@ -68,7 +68,7 @@ export class CaptureFile {
    * Begins at once. `nowNs`: wall-clock time, ns since 1970. Throws an Error with one sentence when
    * the file cannot be opened or another capture runs.
    */
-  constructor(options: CaptureOptions, ports: readonly Port[], nowNs: () => number) {
+  constructor(options: CaptureOptions, ports: readonly LinkEnd[], nowNs: () => number) {
     if (ports.some((port) => port.observer !== undefined)) throw new Error('a capture is running already');
     this.#options = options;
     this.#ports = ports.filter((port) => options.port === undefined || port.number === options.port);

@@ -6,8 +6,7 @@
 import { Cable } from '../fabric/cable.ts';
 import { FaultyLink } from '../fabric/faulty-link.ts';
 import { StreamLink } from '../fabric/stream-link.ts';
-import type { Link } from '../port/link.ts';
-import type { Port } from '../port/port.ts';
+import type { Link, LinkEnd } from '../port/link.ts';
 import type { AdapterProcess } from './adapter-process.ts';
 import { nameEndpoint } from './socket-link.ts';
 
@@ -29,7 +28,7 @@ export interface LinkReport {
 
 /** All links of a process, in the order of their first ports. */
 export function reportLinks(process: AdapterProcess): LinkReport[] {
-  const ends = new Map<Link, { readonly names: string[]; readonly ports: Port[] }>();
+  const ends = new Map<Link, { readonly names: string[]; readonly ports: LinkEnd[] }>();
   for (const { name, core } of process.adapters) {
     for (const port of core.ports) {
       if (port.link === undefined) continue;

@@ -1,15 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A link as its ports and their adapters see it (IBTA chapter 7). The `run` of an adapter calls
+ * A link and its ends (InfiniBand specification, chapter 7). An end is a port of an adapter or of a
+ * switch: transmit queues, logical state, counters. The `run` of an adapter or of a switch calls
  * `carry` on the links of its ports and then takes the packets that have arrived; no other code
  * moves packets. The links themselves are in `device/fabric`.
  */
+import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
+import { mtuBytes, mtuCode } from '../../protocol/infiniband/mtu.ts';
+import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
+import { getVcrc, setVcrc, VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from './packet-ring.ts';
+import { TransmitQueues } from './transmit-queues.ts';
 
-/** An end of a link, as the link sees it: a port. */
-export interface LinkEnd {
-  readonly number: number;
-}
+const LARGEST_MTU_CODE = mtuCode(4096);
+
+/** Observes every packet at the end of a link, for captures. It must not change anything. */
+export type PacketObserver = (
+  end: LinkEnd,
+  outgoing: boolean,
+  bytes: Uint8Array,
+  offset: number,
+  lengthBytes: number,
+) => void;
 
 /** A link between two ports. */
 export interface Link {
@@ -42,4 +55,114 @@ export interface Link {
   settle(port: LinkEnd): void;
   /** The port leaves the link. */
   detach(port: LinkEnd): void;
+}
+
+/** One end of a link: a port of an adapter or of a switch. */
+export class LinkEnd {
+  /** From 1. */
+  readonly number: number;
+  readonly guid: Uint8Array;
+  /** Logical state (IBTA 7.2.7). */
+  state: PortState = PortState.DOWN;
+  /** True without a subnet manager: the port becomes active as soon as its link comes up. */
+  selfActivating = true;
+  readonly maxMtuCode = LARGEST_MTU_CODE;
+  activeMtuCode = LARGEST_MTU_CODE;
+  transmitPackets = 0;
+  /**
+   * Packets discarded at the port: the link was down, or the service level maps to no data lane.
+   */
+  transmitDiscards = 0;
+  receivePackets = 0;
+  receiveDrops = 0;
+  readonly transmitQueues: TransmitQueues;
+  link: Link | undefined = undefined;
+  observer: PacketObserver | undefined = undefined;
+  /** Called when the state has changed from `previous`, while the node runs. */
+  onStateChange: ((end: LinkEnd, previous: PortState) => void) | undefined = undefined;
+  /**
+   * Called when a link moved a packet from or to this port while another node ran: the node of this
+   * port must run too.
+   */
+  onWork: (() => void) | undefined = undefined;
+
+  /** `dataLanes` is the number of virtual lanes besides VL15, one of `DATA_VL_COUNTS`. */
+  constructor(number: number, guid: Uint8Array, queuePackets: number, dataLanes: number) {
+    this.number = number;
+    this.guid = guid;
+    this.transmitQueues = new TransmitQueues(dataLanes, queuePackets);
+  }
+
+  get mtuBytes(): number {
+    return mtuBytes(this.activeMtuCode);
+  }
+
+  get active(): boolean {
+    return this.state === PortState.ACTIVE;
+  }
+
+  /**
+   * Sends the packet built at the write offset of a ring of this port. It is complete except for VL
+   * and VCRC. The port sets the VL, and seals the packet if an observer sees it or a link may damage
+   * it.
+   */
+  transmit(ring: PacketRing, lengthBytes: number): void {
+    this.push(ring, lengthBytes, this.link?.trusted === false);
+  }
+
+  /**
+   * As `transmit`, for a packet that is damaged on purpose; receivers check its CRCs. `badVcrc`:
+   * the VCRC is wrong; otherwise the VCRC is right and covers a wrong ICRC.
+   */
+  transmitDamaged(ring: PacketRing, lengthBytes: number, badVcrc: boolean): void {
+    this.transmitPackets++;
+    const offset = ring.writeOffset;
+    const vcrcOffset = offset + lengthBytes - VCRC_SIZE;
+    resealVcrc(ring.view, offset, vcrcOffset);
+    if (badVcrc) setVcrc(ring.view, vcrcOffset, ~getVcrc(ring.view, vcrcOffset));
+    this.observer?.(this, true, ring.bytes, offset, lengthBytes);
+    ring.push(lengthBytes, true);
+  }
+
+  /**
+   * Sets the state after the link came up or went down: DOWN, or INITIALIZE and, unless a subnet
+   * manager decides, ACTIVE (IBTA 7.2.7).
+   */
+  setLinkUp(up: boolean): void {
+    if (!up) {
+      this.transmitDiscards += this.transmitQueues.discard();
+      this.setState(PortState.DOWN);
+    } else if (this.state === PortState.DOWN) {
+      this.setState(PortState.INITIALIZE);
+      if (this.selfActivating) this.setState(PortState.ACTIVE);
+    }
+  }
+
+  /** Sets the state and reports a change. */
+  setState(state: PortState): void {
+    const previous = this.state;
+    if (state === previous) return;
+    this.state = state;
+    this.onStateChange?.(this, previous);
+  }
+
+  /** Replaces the link of the port. */
+  plug(link: Link | undefined): void {
+    const old = this.link;
+    if (old === link) return;
+    this.link = link;
+    if (old === undefined) return;
+    this.setLinkUp(false);
+    old.detach(this);
+  }
+
+  /** `exposed`: a link may damage the packet, so its receiver checks the CRCs. */
+  protected push(ring: PacketRing, lengthBytes: number, exposed: boolean): void {
+    this.transmitPackets++;
+    const offset = ring.writeOffset;
+    if (ring.virtualLane !== 0) setLrhVirtualLane(ring.view, offset, ring.virtualLane);
+    if (exposed || this.observer !== undefined) resealVcrc(ring.view, offset, offset + lengthBytes - VCRC_SIZE);
+    this.observer?.(this, true, ring.bytes, offset, lengthBytes);
+    ring.push(lengthBytes);
+  }
 }
