@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca test` as its users call it (writing-drivers.test.ts has what passes): modules that warn,
+ * `vuhca test` as its users call it (writing-drivers.long.ts has what passes): modules that warn,
  * hang, panic, do not load, do not bind, do not compile, or print broken KTAP each get their exit
  * status, one clear sentence and the log; wrong arguments are found before anything starts.
  */
