@@ -195,7 +195,7 @@ export class EventQueue implements FaultSubject {
     this.owner.msix.request(this.vector);
   }
 
-  /** The event posted last requests no interrupt. Returns true, the result of the post. */
+  /** Notes that the event posted last requests no interrupt, and why. */
   #noteNoInterrupt(reason: NoInterrupt): void {
     this.owner.timeline?.note(Step.NO_INTERRUPT, this.owner.number, this.number, this.producerCount, reason);
   }
