@@ -117,7 +117,7 @@ function messageEvents(end: MessageEnd, all: readonly AdapterTrace[], { pid, off
   const track = { pid: pid + pidOf(block.qpn), tid: block.receive };
   const nameOf = (one: MessageEnd): string => `${one.adapter.name}.${one.message.block.qpn}.${one.message.block.index}`;
   const at = (timeNs: number): number => (timeNs + offsetNs) / NS_PER_US;
-  const id = identify(end, all);
+  const id = identify(end, other);
   const common = {
     name: `${block.receive ? 'receive' : 'send'} ${fields.opcode}`,
     cat: 'message',
@@ -129,16 +129,10 @@ function messageEvents(end: MessageEnd, all: readonly AdapterTrace[], { pid, off
   const [first] = packets;
   return [
     { ...common, ph: 'b', ts: at(block.beginTime), args },
-    ...packets.map(
-      (packet): ChromeEvent => ({
-        ...track,
-        name: restorePacket(packet).name,
-        ph: 'i',
-        ts: at(packet.timeNs),
-        s: 't',
-        args: { psn: restorePacket(packet).psn, payloadBytes: restorePacket(packet).payloadBytes },
-      }),
-    ),
+    ...packets.map((packet): ChromeEvent => {
+      const { name, psn, payloadBytes } = restorePacket(packet);
+      return { ...track, name, ph: 'i', ts: at(packet.timeNs), s: 't', args: { psn, payloadBytes } };
+    }),
     ...(other === undefined || first === undefined ? [] : flowEvents(block.receive, id, at(first.timeNs), track)),
     { ...common, ph: 'e', ts: at(block.endTime) },
   ];

@@ -53,7 +53,7 @@ export function toJsonLines(adapters: readonly AdapterTrace[]): string {
         timeNs: message.block.beginTime,
         wallTime: formatWallTime(adapter, message.block.beginTime),
         adapter: adapter.name,
-        message: identify({ adapter, message }, adapters),
+        message: identify({ adapter, message }, findSender({ adapter, message }, adapters)),
         ...describeMessage(message),
         packetTimesNs: message.packets.map(({ timeNs }) => timeNs),
       })),
@@ -71,11 +71,19 @@ export function toJsonLines(adapters: readonly AdapterTrace[]): string {
   return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 }
 
-/** Identifies a message equally at both ends: adapter, QPN and block of its sender, if known. */
-export function identify(end: MessageEnd, all: readonly AdapterTrace[]): string {
-  const sender = end.message.block.receive === 1 ? (findOtherSide(end, all).end ?? end) : end;
+/**
+ * Identifies a message equally at both ends: adapter, QPN and block of its sender, if known.
+ * `other` is the other end; a message that was sent does not need it.
+ */
+export function identify(end: MessageEnd, other: MessageEnd | undefined): string {
+  const sender = end.message.block.receive === 1 ? (other ?? end) : end;
   const { qpn, index, receive } = sender.message.block;
   return `${sender.adapter.name}.${qpn}.${index}${receive ? ' received' : ''}`;
+}
+
+/** The sender of a message that was received. */
+function findSender(end: MessageEnd, all: readonly AdapterTrace[]): MessageEnd | undefined {
+  return end.message.block.receive === 1 ? findOtherSide(end, all).end : undefined;
 }
 
 /** ISO 8601 with nanoseconds, UTC. A Number cannot hold ns since 1970 exactly. */
