@@ -7,6 +7,7 @@ import { FUNCTION_MAX, PCB_MAX, TVL_MAX, VCB_MAX } from '../../protocol/layout/g
 import { findCombiningError, type WriteCombiningOptions } from '../collect/write-combining.ts';
 import { findLinkOptionError, type PortLinkOptions } from '../fabric/link-options.ts';
 import { DMA_CONTEXTS_MAX, LATENCY_MAX_NS } from '../function/dma-timing.ts';
+import { takePrivate } from '../lane/default-lanes.ts';
 import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
 
 export interface AdapterOptions {
@@ -104,17 +105,6 @@ export const defaultAdapterOptions: AdapterOptions = {
   portLink: { kind: 'cable' },
 };
 
-/** Private part of each pool when `privatePercent` is absent. */
-const PRIVATE_PERCENT = 50;
-
-/** The private part of `total`, from 0 to 1 times it. */
-export function takePrivate(
-  { privatePercent = PRIVATE_PERCENT }: Pick<AdapterOptions, 'privatePercent'>,
-  total: number,
-): number {
-  return (total * privatePercent) / 100;
-}
-
 /** The buffers that a function has at power-on, and again when its share was returned. */
 export interface DefaultShare {
   readonly pcbs: number;
@@ -127,17 +117,17 @@ export interface DefaultShare {
  * and share the rest.
  */
 export function getDefaultShare(options: AdapterOptions): DefaultShare {
-  const { functionCount, pcbCount, pcbGuaranteed, schedulerBufferCount } = options;
+  const { functionCount, pcbCount, pcbGuaranteed, schedulerBufferCount, privatePercent } = options;
   if (functionCount === 1)
     return { pcbs: pcbCount, pcbsGuaranteed: pcbGuaranteed, schedulerBuffers: schedulerBufferCount };
-  const pcbs = Math.floor(takePrivate(options, pcbCount) / functionCount);
+  const pcbs = Math.floor(takePrivate(pcbCount, privatePercent) / functionCount);
   const [level0, level1] = pcbGuaranteed;
   return {
     pcbs,
     pcbsGuaranteed: [Math.floor((pcbs * level0) / pcbCount), Math.floor((pcbs * level1) / pcbCount)],
     // Without a dedicated buffer of its own, a function's send queues could wait for other
     // functions.
-    schedulerBuffers: Math.max(1, Math.floor(takePrivate(options, schedulerBufferCount) / functionCount)),
+    schedulerBuffers: Math.max(1, Math.floor(takePrivate(schedulerBufferCount, privatePercent) / functionCount)),
   };
 }
 

@@ -11,6 +11,9 @@ import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import type { LaneSettings } from './lane.ts';
 import { type LaneMask, LaneSet } from './lane-set.ts';
 
+/** Percentage of each pool that is private unless an option says otherwise. */
+const PRIVATE_PERCENT = 50;
+
 /** The lanes to divide; `TransmitVirtualLanes` implements it. */
 export interface UndividedLanes {
   readonly count: number;
@@ -21,8 +24,16 @@ export interface UndividedLanes {
   setMap(functionNumber: number, qosLevel: number, mask: LaneMask): void;
 }
 
+/**
+ * The private part of `total` lanes, credits or buffers, from 0 to 1 times it;
+ * `AdapterOptions.privatePercent` says how much.
+ */
+export function takePrivate(total: number, privatePercent = PRIVATE_PERCENT): number {
+  return (total * privatePercent) / 100;
+}
+
 /** Sets credits, owners and maps of all lanes. */
-export function divideLanes(lanes: UndividedLanes, functionCount: number, privatePercent = 50): void {
+export function divideLanes(lanes: UndividedLanes, functionCount: number, privatePercent?: number): void {
   const { count } = lanes;
   for (let lane = 0; lane < count; lane++)
     lanes.setLane(lane, {
@@ -31,7 +42,7 @@ export function divideLanes(lanes: UndividedLanes, functionCount: number, privat
       sharedExecution: true,
       sharedCompletion: true,
     });
-  const part = functionCount === 1 ? 0 : Math.floor((count * privatePercent) / 100 / functionCount);
+  const part = functionCount === 1 ? 0 : Math.floor(takePrivate(count, privatePercent) / functionCount);
   if (part === 0) return;
   const perLevel = Math.floor(part / QOS_LEVELS);
   // With one lane per function the levels have no map: each uses the lanes of its function.
@@ -44,8 +55,8 @@ export function divideLanes(lanes: UndividedLanes, functionCount: number, privat
 }
 
 /** Private credits of one kind for each of `count` lanes. */
-function getPrivate(total: number, count: number, percent: number): number {
-  return Math.max(Math.floor((total * percent) / 100 / count), total > count ? 1 : 0);
+function getPrivate(total: number, count: number, privatePercent?: number): number {
+  return Math.max(Math.floor(takePrivate(total, privatePercent) / count), total > count ? 1 : 0);
 }
 
 function range(first: number, count: number): Int32Array {
