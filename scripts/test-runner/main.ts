@@ -43,11 +43,11 @@ await runEntry(async () => {
 function chooseFiles(words: readonly string[]): readonly string[] {
   if (words.length === 0) return planProcesses(findFiles('.test.ts')).map(({ name, files }) => fileFor(name, files));
   if (!words.includes('--long')) return words;
-  return [...[...findFiles('.long.ts')].sort(), ...words.filter((word) => word !== '--long')];
+  return [...findFiles('.long.ts').sort(), ...words.filter((word) => word !== '--long')];
 }
 
 /** Paths of the files whose names end with `ending`, from the root. */
-function findFiles(ending: string): readonly string[] {
+function findFiles(ending: string): string[] {
   return FOLDERS.flatMap((folder) =>
     (readdirSync(join(ROOT, folder), { recursive: true }) as string[])
       .filter((path) => path.endsWith(ending))
