@@ -7,6 +7,9 @@
 import { Argument, Option } from 'commander';
 import { UsageError } from './usage-error.ts';
 
+/** The largest number of a queue pair, which has 24 bits. */
+export const QPN_MAX = 0xffffff;
+
 /** An option with a whole number from `low` to `high`, decimal or 0x. */
 export function wholeNumber(flags: string, description: string, low: number, high: number): Option {
   const option = new Option(flags, description);

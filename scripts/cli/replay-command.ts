@@ -5,8 +5,8 @@
  */
 import type { CliCommand } from './cli-command.ts';
 import { inspectOption } from './inspector.ts';
-import { wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
-import { FORMATS, QPN_MAX, type TraceFormat } from './trace-command.ts';
+import { QPN_MAX, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
+import { FORMATS, type TraceFormat } from './trace-command.ts';
 
 /** The values of the options. */
 export interface ReplayArguments {

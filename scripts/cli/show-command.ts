@@ -8,7 +8,7 @@ import { VIEW_NAMES } from '../../device/adapter/contents/view-names.ts';
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from './cli-command.ts';
 import { controlOption } from './control-option.ts';
-import { actionArgument, wholeNumber } from './option-values.ts';
+import { actionArgument, QPN_MAX, wholeNumber } from './option-values.ts';
 
 /** The values of the options. */
 export interface ShowArguments {
@@ -21,7 +21,6 @@ export interface ShowArguments {
 }
 
 const DAY_SECONDS = 86_400;
-const QPN_MAX = 0xffffff;
 
 export function defineShow(command: CliCommand): void {
   command

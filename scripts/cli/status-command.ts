@@ -6,7 +6,7 @@
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from './cli-command.ts';
 import { controlOption } from './control-option.ts';
-import { wholeNumber } from './option-values.ts';
+import { QPN_MAX, wholeNumber } from './option-values.ts';
 
 /** The values of the options of both. */
 export interface ScreenArguments {
@@ -28,7 +28,6 @@ export interface TopArguments extends ScreenArguments {
 
 const DAY_SECONDS = 86_400;
 const COUNT_MAX = 1_000_000;
-const QPN_MAX = 0xffffff;
 
 export function defineStatus(command: CliCommand): void {
   addScreenOptions(command, 'Everything about this function (default: a line for each)');

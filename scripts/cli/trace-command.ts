@@ -5,7 +5,7 @@
  */
 import type { CliCommand } from './cli-command.ts';
 import { controlOption } from './control-option.ts';
-import { actionArgument, several, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
+import { actionArgument, QPN_MAX, several, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
 
 /** The values of the options. */
 export interface TraceArguments {
@@ -37,7 +37,6 @@ export const FORMATS = ['perfetto', 'json', 'erf'] as const;
 export type TraceFormat = (typeof FORMATS)[number];
 
 const SERVICES = ['RC', 'UC', 'UD'] as const;
-export const QPN_MAX = 0xffffff;
 const LID_MAX = 0xffff;
 const FUNCTION_MAX = 0xffff;
 const BLOCKS_LOG2_MAX = 16;
