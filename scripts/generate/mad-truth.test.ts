@@ -100,18 +100,20 @@ function packetOf(sample: Sample, random: Random): Uint8Array {
   return packet.subarray(0, length);
 }
 
+const PORT_INFO_NOT_DISSECTED = [
+  'multicastPkeyTrapSuppression',
+  'capabilityMask2',
+  'linkSpeedExtendedActive',
+  'linkSpeedExtendedSupported',
+  'linkSpeedExtendedEnabled',
+];
+
 /** Fields and whole attributes that tshark 4.0 does not dissect. */
 const NOT_DISSECTED: Readonly<Record<string, readonly string[] | 'all'>> = {
   'switch-info': ['multicastTop'],
   'switch-info-record': ['multicastTop'],
-  'port-info': [
-    'multicastPkeyTrapSuppression',
-    ...['capabilityMask2', 'linkSpeedExtendedActive', 'linkSpeedExtendedSupported', 'linkSpeedExtendedEnabled'],
-  ],
-  'port-info-record': [
-    'multicastPkeyTrapSuppression',
-    ...['capabilityMask2', 'linkSpeedExtendedActive', 'linkSpeedExtendedSupported', 'linkSpeedExtendedEnabled'],
-  ],
+  'port-info': PORT_INFO_NOT_DISSECTED,
+  'port-info-record': PORT_INFO_NOT_DISSECTED,
   'port-samples-control': 'all',
   'port-samples-result': 'all',
   'port-counters': ['transmitWait'],

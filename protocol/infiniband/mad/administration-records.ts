@@ -4,6 +4,7 @@
  * wraps an attribute of subnet management begins with where the attribute is.
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
+import { attribute } from './attribute.ts';
 import {
   nodeInfoRows,
   portInfoRows,
@@ -46,44 +47,38 @@ const INFORM_INFO: readonly FieldRow[] = [
   { name: 'producerType', bits: 24, doc: 'Type of the node that issues, or vendor.' },
 ];
 
-function record(
-  name: string,
-  source: string,
-  doc: string,
-  sizeBytes: number,
-  fields: readonly FieldRow[],
-): StructTable {
-  return { name, doc, source, endian: 'big', sizeBytes, fields };
-}
-
 export const administrationRecords: readonly StructTable[] = [
-  record('node-record', 'IBTA 15.2.5.2', 'NodeInfo and NodeDescription of a port.', 108, [
+  attribute('node-record', 'IBTA 15.2.5.2', 'NodeInfo and NodeDescription of a port.', 108, [
     LID,
     { bits: 16 },
     ...nodeInfoRows,
     { name: 'description', bytes: 64, at: 44, doc: 'Description of the node.' },
   ]),
-  record('port-info-record', 'IBTA 15.2.5.3', 'PortInfo of a port.', 68, [
+  attribute('port-info-record', 'IBTA 15.2.5.3', 'PortInfo of a port.', 68, [
     LID,
     { name: 'recordPort', bits: 8, doc: 'Number of the port.' },
     { name: 'options', bits: 8, doc: 'Options of the query.' },
     ...movedBy(4, portInfoRows),
   ]),
-  record('sl-to-vl-table-record', 'IBTA 15.2.5.4', 'SL-to-VL table of a port.', 16, [
+  attribute('sl-to-vl-table-record', 'IBTA 15.2.5.4', 'SL-to-VL table of a port.', 16, [
     LID,
     { name: 'inputPort', bits: 8, doc: 'Input port of a switch; 0 for a channel adapter.' },
     { name: 'outputPort', bits: 8, doc: 'Output port of a switch; 0 for a channel adapter.' },
     { bits: 32 },
     ...slToVlRows,
   ]),
-  record('switch-info-record', 'IBTA 15.2.5.5', 'SwitchInfo of a switch.', 24, [LID, { bits: 16 }, ...switchInfoRows]),
-  record('linear-forwarding-table-record', 'IBTA 15.2.5.6', 'A block of a linear forwarding table.', 72, [
+  attribute('switch-info-record', 'IBTA 15.2.5.5', 'SwitchInfo of a switch.', 24, [
+    LID,
+    { bits: 16 },
+    ...switchInfoRows,
+  ]),
+  attribute('linear-forwarding-table-record', 'IBTA 15.2.5.6', 'A block of a linear forwarding table.', 72, [
     LID,
     { name: 'blockNumber', bits: 16, doc: 'Number of the block.' },
     { bits: 32 },
     BLOCK,
   ]),
-  record('multicast-forwarding-table-record', 'IBTA 15.2.5.8', 'A block of a multicast forwarding table.', 72, [
+  attribute('multicast-forwarding-table-record', 'IBTA 15.2.5.8', 'A block of a multicast forwarding table.', 72, [
     LID,
     { name: 'position', bits: 4, doc: 'Which 16 ports.' },
     { bits: 3 },
@@ -91,37 +86,37 @@ export const administrationRecords: readonly StructTable[] = [
     { bits: 32 },
     BLOCK,
   ]),
-  record('vl-arbitration-table-record', 'IBTA 15.2.5.9', 'A block of an arbitration table.', 72, [
+  attribute('vl-arbitration-table-record', 'IBTA 15.2.5.9', 'A block of an arbitration table.', 72, [
     LID,
     { name: 'outputPort', bits: 8, doc: 'Number of the port.' },
     { name: 'blockNumber', bits: 8, doc: '1 and 2 low priority, 3 and 4 high priority.' },
     { bits: 32 },
     ...vlArbitrationRows,
   ]),
-  record('sm-info-record', 'IBTA 15.2.5.10', 'SMInfo of a port.', 28, [LID, { bits: 16 }, ...smInfoRows]),
-  record('p-key-table-record', 'IBTA 15.2.5.11', 'A block of a P_Key table.', 72, [
+  attribute('sm-info-record', 'IBTA 15.2.5.10', 'SMInfo of a port.', 28, [LID, { bits: 16 }, ...smInfoRows]),
+  attribute('p-key-table-record', 'IBTA 15.2.5.11', 'A block of a P_Key table.', 72, [
     LID,
     { name: 'blockNumber', bits: 16, doc: 'Number of the block.' },
     { name: 'recordPort', bits: 8, doc: 'Number of the port of a switch.' },
     { bits: 24 },
     BLOCK,
   ]),
-  record('inform-info', 'IBTA 13.4.8.3', 'A subscription to notices.', 36, INFORM_INFO),
-  record('inform-info-record', 'IBTA 15.2.5.12', 'A subscription and its subscriber.', 60, [
+  attribute('inform-info', 'IBTA 13.4.8.3', 'A subscription to notices.', 36, INFORM_INFO),
+  attribute('inform-info-record', 'IBTA 15.2.5.12', 'A subscription and its subscriber.', 60, [
     { name: 'subscriberGid', bytes: GID_BYTES, doc: 'GID of the subscriber.' },
     { name: 'enumeration', bits: 16, doc: 'Number of the subscription.' },
     { bits: 16 },
     { bits: 32 },
     ...INFORM_INFO,
   ]),
-  record('link-record', 'IBTA 15.2.5.13', 'A link, from one end.', 8, [
+  attribute('link-record', 'IBTA 15.2.5.13', 'A link, from one end.', 8, [
     { name: 'fromLid', bits: 16, doc: 'LID of this end.' },
     { name: 'fromPort', bits: 8, doc: 'Port of this end.' },
     { name: 'toPort', bits: 8, doc: 'Port of the other end.' },
     { name: 'toLid', bits: 16, doc: 'LID of the other end.' },
     { bits: 16 },
   ]),
-  record('service-record', 'IBTA 15.2.5.14', 'A service that a port offers.', 176, [
+  attribute('service-record', 'IBTA 15.2.5.14', 'A service that a port offers.', 176, [
     { name: 'serviceId', bits: 64, opaque: true, doc: 'Identifier of the service.' },
     { name: 'serviceGid', bytes: GID_BYTES, doc: 'Port that offers it.' },
     { name: 'servicePKey', bits: 16, doc: 'Partition in which it is offered.' },
@@ -131,7 +126,7 @@ export const administrationRecords: readonly StructTable[] = [
     { name: 'serviceName', bytes: 64, doc: 'Name in UTF-8.' },
     { name: 'data', bytes: 64, doc: 'Data of the service.' },
   ]),
-  record('path-record', 'IBTA 15.2.5.16', 'A path between two ports.', 64, [
+  attribute('path-record', 'IBTA 15.2.5.16', 'A path between two ports.', 64, [
     { name: 'serviceId', bits: 64, opaque: true, doc: 'Service that the path is for; 0: any.' },
     { name: 'dgid', bytes: GID_BYTES, at: 8, doc: 'GID of the destination.' },
     { name: 'sgid', bytes: GID_BYTES, at: 24, doc: 'GID of the source.' },
@@ -154,7 +149,7 @@ export const administrationRecords: readonly StructTable[] = [
     { bits: 16 },
     { bits: 32 },
   ]),
-  record('mc-member-record', 'IBTA 15.2.5.17', 'A multicast group and a member.', 52, [
+  attribute('mc-member-record', 'IBTA 15.2.5.17', 'A multicast group and a member.', 52, [
     { name: 'mgid', bytes: GID_BYTES, doc: 'GID of the group.' },
     { name: 'portGid', bytes: GID_BYTES, doc: 'GID of the member.' },
     { name: 'qKey', bits: 32, doc: 'Queue key of the group.' },
@@ -173,14 +168,14 @@ export const administrationRecords: readonly StructTable[] = [
     { bits: 7 },
     { bits: 16 },
   ]),
-  record('guid-info-record', 'IBTA 15.2.5.18', 'A block of the GUIDs of a port.', 72, [
+  attribute('guid-info-record', 'IBTA 15.2.5.18', 'A block of the GUIDs of a port.', 72, [
     LID,
     { name: 'blockNumber', bits: 8, doc: 'Number of the block.' },
     { bits: 8 },
     { bits: 32 },
     BLOCK,
   ]),
-  record('multi-path-record', 'IBTA 15.2.5.20', 'Paths between groups of ports; the GIDs follow.', 24, [
+  attribute('multi-path-record', 'IBTA 15.2.5.20', 'Paths between groups of ports; the GIDs follow.', 24, [
     { name: 'rawTraffic', bits: 1, doc: 'Raw packets may use the paths.' },
     { bits: 3 },
     { name: 'flowLabel', bits: 20, doc: 'Flow label.' },

@@ -4,6 +4,7 @@
  * the 192 bytes behind offset 64 of a datagram. Counters stop at their largest value.
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
+import { attribute } from './attribute.ts';
 
 const GID_BYTES = 16;
 const COUNTERS_PER_SAMPLE = 15;
@@ -23,7 +24,7 @@ function target(prefix: string, what: string): readonly FieldRow[] {
   ];
 }
 
-export const classPortInfoRows: readonly FieldRow[] = [
+const classPortInfoRows: readonly FieldRow[] = [
   { name: 'infoBaseVersion', bits: 8, doc: 'Supported base version.' },
   { name: 'infoClassVersion', bits: 8, doc: 'Supported version of the class.' },
   { name: 'capabilityMask', bits: 16, doc: 'Capabilities; bits 8 to 15 belong to the class.' },
@@ -41,16 +42,6 @@ const SELECTED: readonly FieldRow[] = [
 
 const counters = (...rows: readonly (readonly [name: string, bits: number, doc: string])[]): readonly FieldRow[] =>
   rows.map(([name, bits, doc]) => ({ name, bits, doc }));
-
-function attribute(
-  name: string,
-  source: string,
-  doc: string,
-  sizeBytes: number,
-  fields: readonly FieldRow[],
-): StructTable {
-  return { name, doc, source, endian: 'big', sizeBytes, fields };
-}
 
 export const performanceAttributes: readonly StructTable[] = [
   attribute(

@@ -5,6 +5,7 @@
  * (administration-records.ts).
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
+import { attribute } from './attribute.ts';
 
 export const nodeInfoRows: readonly FieldRow[] = [
   { name: 'nodeBaseVersion', bits: 8, doc: 'Supported base version of datagrams, 1.' },
@@ -128,16 +129,6 @@ export const vlArbitrationRows: readonly FieldRow[] = Array.from({ length: ENTRI
 ]).flat();
 
 /** An attribute of 64 bytes or fewer. */
-function attribute(
-  name: string,
-  source: string,
-  doc: string,
-  sizeBytes: number,
-  fields: readonly FieldRow[],
-): StructTable {
-  return { name, doc, source, endian: 'big', sizeBytes, fields };
-}
-
 /** An attribute that is one block of a table. */
 function block(name: string, source: string, doc: string, entries: string): StructTable {
   return attribute(name, source, doc, 64, [{ name: 'entries', bytes: 64, doc: entries }]);
