@@ -8,6 +8,7 @@
  * queue later, behind the doorbells of the meantime. Used by `DoorbellUnit` and command fetcher.
  */
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { ArrivalRing } from '../function/arrival-ring.ts';
 import type { DmaTiming } from '../function/dma-timing.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
@@ -21,7 +22,6 @@ class Flight {
   queuePair: QueuePair | undefined = undefined;
   sequence = 0;
   buffer: PhysicalCollectBuffer | undefined = undefined;
-  arrivalNs = 0;
 }
 
 export class InboundQueue {
@@ -30,8 +30,7 @@ export class InboundQueue {
   /** Posted doorbells that wait, and outstanding bus reads. */
   posted = 0;
   reads = 0;
-  /** Outstanding reads whose completions have not arrived; and entries taken since power-on. */
-  flying = 0;
+  /** Entries taken since power-on. */
   taken = 0;
   readonly #timing: DmaTiming;
   readonly #postedLimit: number;
@@ -40,16 +39,14 @@ export class InboundQueue {
   readonly #queuePairs: (QueuePair | undefined)[];
   readonly #buffers: (PhysicalCollectBuffer | undefined)[];
   #head = 0;
-
-  /**
-   * By read in flight, in a ring from `#firstFlight` on: as the columns above, and time of arrival.
-   */
+  /** Reads in flight, and what each of them is. */
+  readonly #arrivals: ArrivalRing;
   readonly #flights: readonly Flight[];
-  #firstFlight = 0;
 
   constructor(postedLimit: number, readsLimit: number, timing: DmaTiming) {
     const capacity = postedLimit + readsLimit;
     this.#timing = timing;
+    this.#arrivals = new ArrivalRing(readsLimit, timing);
     this.#flights = Array.from({ length: readsLimit }, () => new Flight());
     this.readsLimit = readsLimit;
     this.#postedLimit = postedLimit;
@@ -64,9 +61,14 @@ export class InboundQueue {
     return this.taken + this.length;
   }
 
+  /** Outstanding reads whose completions have not arrived. */
+  get flying(): number {
+    return this.#arrivals.count;
+  }
+
   /** Arrival of the next completion in flight; Infinity when there is none. */
   get nextNs(): number {
-    return this.flying === 0 ? Number.POSITIVE_INFINITY : this.#flights[this.#firstFlight].arrivalNs;
+    return this.#arrivals.nextNs;
   }
 
   get length(): number {
@@ -123,17 +125,17 @@ export class InboundQueue {
 
   /** Takes in the completions that have arrived by `nowNs`. Returns false when there is none. */
   land(nowNs: number): boolean {
-    const before = this.flying;
-    while (this.flying > 0 && this.nextNs <= nowNs) {
-      const flight = this.#flights[this.#firstFlight];
+    const arrivals = this.#arrivals;
+    const before = arrivals.count;
+    while (arrivals.hasArrived(nowNs)) {
+      const flight = this.#flights[arrivals.first];
       this.#push(flight.kind, flight.queuePair, flight.sequence, flight.buffer);
       flight.queuePair = undefined;
       flight.buffer = undefined;
-      this.#firstFlight = (this.#firstFlight + 1) % this.#flights.length;
-      this.flying--;
+      arrivals.remove();
       this.#timing.busReads--;
     }
-    return this.flying < before;
+    return arrivals.count < before;
   }
 
   /** Removes the head, which must exist. */
@@ -161,19 +163,12 @@ export class InboundQueue {
     }
   }
 
-  /**
-   * Completions arrive in the order of the reads: when the latency has become shorter, a later read
-   * arrives with the one before it.
-   */
   #fly(kind: Inbound, qp: QueuePair | undefined, sequence: number, buffer: PhysicalCollectBuffer | undefined): void {
-    const flights = this.#flights;
-    const flight = flights[(this.#firstFlight + this.flying) % flights.length];
-    flight.arrivalNs = this.#timing.clock.now() + this.#timing.latencyNs;
+    const flight = this.#flights[this.#arrivals.issue()];
     flight.kind = kind;
     flight.queuePair = qp;
     flight.sequence = sequence;
     flight.buffer = buffer;
-    this.flying++;
     this.#timing.busReads++;
   }
 

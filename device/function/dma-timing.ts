@@ -47,6 +47,11 @@ export class DmaTiming {
     this.contexts = dmaContexts;
   }
 
+  /** Time at which the completion of a read that is issued now arrives. */
+  get arrivalNs(): number {
+    return this.clock.now() + this.latencyNs;
+  }
+
   /** True when commands pass the send pipeline in no time. */
   get instant(): boolean {
     return this.latencyNs === 0 && this.pipelineNs === 0;

@@ -8,6 +8,7 @@
  */
 import { TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { ArrivalRing } from '../function/arrival-ring.ts';
 import { DMA_CONTEXTS_MAX, type DmaTiming } from '../function/dma-timing.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { LaneSet } from '../lane/lane-set.ts';
@@ -15,14 +16,11 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 
 type Command = PhysicalCollectBuffer;
 const NO_LANE = -1;
-const NEVER = Number.POSITIVE_INFINITY;
 
 export class PipelineStage {
   /** Commands in the stage, and the same by function number. */
   count = 0;
   readonly functionCounts: Int32Array;
-  /** DMA contexts in use, each by an outstanding read. */
-  contextsUsed = 0;
   /** Reads issued since power-on. */
   reads = 0;
   readonly #timing: DmaTiming;
@@ -36,16 +34,21 @@ export class PipelineStage {
   /** The lanes that had the last context, and whose command left last. */
   #lastServed = NO_LANE;
   #lastLeft = NO_LANE;
-  /** Outstanding reads in order of arrival: the command, undefined once dropped, and the time. */
+  /** Outstanding reads, and the command of each: undefined once it was dropped. */
+  readonly #arrivals: ArrivalRing;
   readonly #readers = new Array<Command | undefined>(DMA_CONTEXTS_MAX).fill(undefined);
-  readonly #arrivals = new Float64Array(DMA_CONTEXTS_MAX);
-  #first = 0;
   /** Time of the last `land`. */
   #nowNs = 0;
 
   constructor(timing: DmaTiming, functionCount: number) {
     this.#timing = timing;
+    this.#arrivals = new ArrivalRing(DMA_CONTEXTS_MAX, timing);
     this.functionCounts = new Int32Array(functionCount);
+  }
+
+  /** DMA contexts in use, each by an outstanding read. */
+  get contextsUsed(): number {
+    return this.#arrivals.count;
   }
 
   /** True while commands are here, or reads of dropped ones are outstanding. */
@@ -63,7 +66,7 @@ export class PipelineStage {
    * at the last `land` do not count: they wait for their port, not for time.
    */
   get nextNs(): number {
-    let nextNs = this.contextsUsed > 0 ? this.#arrivals[this.#first] : NEVER;
+    let { nextNs } = this.#arrivals;
     if (this.count === 0) return nextNs;
     for (const head of this.#heads) {
       if (head === undefined || head.stay.readsLeft + head.stay.readsOutstanding > 0) continue;
@@ -94,12 +97,12 @@ export class PipelineStage {
   /** Takes the completions of reads that have arrived; their contexts serve further reads. */
   land(): void {
     this.#nowNs = this.#timing.clock.now();
-    while (this.contextsUsed > 0 && this.#arrivals[this.#first] <= this.#nowNs) {
-      const reader = this.#readers[this.#first];
+    const arrivals = this.#arrivals;
+    while (arrivals.hasArrived(this.#nowNs)) {
+      const reader = this.#readers[arrivals.first];
       if (reader !== undefined) reader.stay.readsOutstanding--;
-      this.#readers[this.#first] = undefined;
-      this.#first = (this.#first + 1) % DMA_CONTEXTS_MAX;
-      this.contextsUsed--;
+      this.#readers[arrivals.first] = undefined;
+      arrivals.remove();
     }
     this.#issue();
   }
@@ -186,7 +189,7 @@ export class PipelineStage {
 
   /** Issues reads while contexts are free. Each lane issues one read per turn. */
   #issue(): void {
-    const { clock, latencyNs, contexts } = this.#timing;
+    const { contexts } = this.#timing;
     while (this.contextsUsed < contexts) {
       const lane = this.#wanting.after(this.#lastServed);
       if (lane < 0) return;
@@ -195,19 +198,8 @@ export class PipelineStage {
       command.stay.readsLeft--;
       command.stay.readsOutstanding++;
       if (command.stay.readsLeft === 0) this.#findIssuing(lane, command.nextKicked);
-      this.#fly(command, clock.now() + latencyNs);
+      this.#readers[this.#arrivals.issue()] = command;
+      this.reads++;
     }
-  }
-
-  /**
-   * Completions arrive in the order of the reads: when the latency has become shorter, a later read
-   * arrives with the one before it.
-   */
-  #fly(command: Command, arrivalNs: number): void {
-    const slot = (this.#first + this.contextsUsed) % DMA_CONTEXTS_MAX;
-    this.#readers[slot] = command;
-    this.#arrivals[slot] = arrivalNs;
-    this.contextsUsed++;
-    this.reads++;
   }
 }

@@ -32,9 +32,8 @@ export class ResponseReads {
 
   /** Issues the reads of an answer. */
   begin(resource: ResponderResource): void {
-    const { latencyNs, clock } = this.#timing;
-    const isRead = latencyNs > 0 && !resource.isAtomic && resource.lengthBytes > 0;
-    resource.arrivalNs = isRead ? clock.now() + latencyNs : 0;
+    const isRead = this.#timing.latencyNs > 0 && !resource.isAtomic && resource.lengthBytes > 0;
+    resource.arrivalNs = isRead ? this.#timing.arrivalNs : 0;
   }
 
   /** True when the next packet is of the wanted kind, and its data is here. */
