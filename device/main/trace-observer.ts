@@ -195,9 +195,7 @@ export class TraceObserver {
 
   /** Drops traces of QPs that are gone, oldest first, until `bytes` fit. */
   #makeRoom(bytes: number): void {
-    const sizeOf = ({ trace }: ObservedTrace): number =>
-      TraceRing.sizeBytes(trace.settings.blocksLog2, trace.settings.snapLength);
-    let used = this.#traces.reduce((sum, one) => sum + sizeOf(one), 0);
+    let used = this.#traces.reduce((sum, { trace }) => sum + trace.ring.sizeBytes, 0);
     while (used + bytes > OBSERVED_BYTES_MAX) {
       const oldest = this.#traces.find(({ ended }) => ended);
       if (oldest === undefined)
@@ -205,7 +203,7 @@ export class TraceObserver {
           `a trace of ${bytes} bytes is more than is left of ${OBSERVED_BYTES_MAX}; use --blocks or --snap`,
         );
       this.#traces = this.#traces.filter((one) => one !== oldest);
-      used -= sizeOf(oldest);
+      used -= oldest.trace.ring.sizeBytes;
     }
   }
 }

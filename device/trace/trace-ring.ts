@@ -114,6 +114,10 @@ export class TraceRing {
     return 2 ** blocksLog2 * countSlotBytes(snapLength);
   }
 
+  get sizeBytes(): number {
+    return this.#bytes.length;
+  }
+
   /** Oldest block that is not overwritten. */
   get tail(): number {
     return Math.max(0, this.head - this.blocks);

@@ -51,7 +51,8 @@ export class Traces {
   enable(qp: TraceableQueuePair, settings: TraceSettings): boolean {
     const { number } = qp.owner;
     const sizeBytes = TraceRing.sizeBytes(settings.blocksLog2, settings.snapLength);
-    if (this.#used[number] - sizeOf(qp.trace) + sizeBytes > TRACE_BYTES_PER_FUNCTION) return false;
+    const freedBytes = qp.trace === undefined || qp.trace.settings.hidden ? 0 : qp.trace.ring.sizeBytes;
+    if (this.#used[number] - freedBytes + sizeBytes > TRACE_BYTES_PER_FUNCTION) return false;
     this.disable(qp);
     this.#used[number] += sizeBytes;
     qp.trace = new QueuePairTrace(qp, settings, this.#clock, () => {
@@ -101,10 +102,4 @@ export class Traces {
     }
     return { count, next };
   }
-}
-
-function sizeOf(trace: QueuePairTrace | undefined): number {
-  return trace === undefined || trace.settings.hidden
-    ? 0
-    : TraceRing.sizeBytes(trace.settings.blocksLog2, trace.settings.snapLength);
 }
