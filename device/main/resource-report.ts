@@ -86,12 +86,15 @@ function reportShare(adapter: Adapter, number: number) {
 
 /** How doorbells of the function are processed when resources run short. */
 function reportDoorbells(adapter: Adapter, number: number) {
-  const { policy, linkCheck, adaptive, hostQueue, low, high, entries } = adapter.functions[number].doorbellSettings;
+  const settings = adapter.functions[number].doorbellSettings;
+  const { policy, linkCheck, adaptive, hostQueue, spillBuffered, spillCommands, low, high, entries } = settings;
   return {
     policy: overflowPolicyName(policy),
     linkCheck: linkCheckName(linkCheck),
     adaptive: adaptive === 1,
     hostQueue: hostQueue === 1,
+    spillBuffered: spillBuffered === 1,
+    spillCommands: spillCommands === 1,
     low,
     high,
     entries,

@@ -74,6 +74,13 @@ t.test('words become changes, in their order', async (t) => {
       ],
     ],
     [
+      'function 2 spill-buffered=on spill-commands=off',
+      [
+        { resource: Kind.DOORBELL_SPILL_BUFFERED, target: 2, amount: 1 },
+        { resource: Kind.DOORBELL_SPILL_COMMANDS, target: 2, amount: 0 },
+      ],
+    ],
+    [
       'adapter disable=on return=off lend=on freeze=off',
       [
         { resource: Kind.ADAPTER_DISABLE, target: 0, amount: 1 },

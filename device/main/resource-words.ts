@@ -39,6 +39,8 @@ const valueWords: Readonly<Record<string, readonly string[]>> = {
   'link-check': ['read', 'compare-swap'],
   adaptive: SWITCH_WORDS,
   'host-queue': SWITCH_WORDS,
+  'spill-buffered': SWITCH_WORDS,
+  'spill-commands': SWITCH_WORDS,
   disable: SWITCH_WORDS,
   return: SWITCH_WORDS,
   lend: SWITCH_WORDS,
@@ -60,6 +62,8 @@ const functionNames = {
   'link-check': ResourceKind.DOORBELL_LINK_CHECK,
   adaptive: ResourceKind.DOORBELL_ADAPTIVE,
   'host-queue': ResourceKind.DOORBELL_HOST_QUEUE,
+  'spill-buffered': ResourceKind.DOORBELL_SPILL_BUFFERED,
+  'spill-commands': ResourceKind.DOORBELL_SPILL_COMMANDS,
   low: ResourceKind.DOORBELL_THRESHOLD_LOW,
   high: ResourceKind.DOORBELL_THRESHOLD_HIGH,
 } as const;

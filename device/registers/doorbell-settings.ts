@@ -10,6 +10,8 @@ import {
   setCsrDoorbellPolicyHostQueue,
   setCsrDoorbellPolicyLinkCheck,
   setCsrDoorbellPolicyOverflow,
+  setCsrDoorbellPolicySpillBuffered,
+  setCsrDoorbellPolicySpillCommands,
   setCsrDoorbellThresholdsHigh,
   setCsrDoorbellThresholdsLow,
 } from '../../protocol/layout/gen/registers.gen.ts';
@@ -21,16 +23,27 @@ interface DoorbellRegisterValues {
   readonly linkCheck: number;
   readonly adaptive: number;
   readonly hostQueue: number;
+  readonly spillBuffered: number;
+  readonly spillCommands: number;
   readonly low: number;
   readonly high: number;
 }
 
 /** The present values, and the entries of the scheduler buffer, which bound the thresholds. */
 export function readDoorbellSettings({ doorbells }: RegisterParts) {
-  const { policy, linkCheck, adaptive, spilled, thresholds, buffer } = doorbells;
+  const { policy, linkCheck, adaptive, spillBuffered, spillCommands, spilled, thresholds, buffer } = doorbells;
   const { low, high } = thresholds;
-  const { entries } = buffer;
-  return { policy, linkCheck, adaptive: Number(adaptive), hostQueue: Number(spilled.hostQueue), low, high, entries };
+  return {
+    policy,
+    linkCheck,
+    adaptive: Number(adaptive),
+    hostQueue: Number(spilled.hostQueue),
+    spillBuffered: Number(spillBuffered),
+    spillCommands: Number(spillCommands),
+    low,
+    high,
+    entries: buffer.entries,
+  };
 }
 
 /** Writes the registers whose values differ. */
@@ -38,15 +51,21 @@ export function writeDoorbellSettings(parts: RegisterParts, settings: DoorbellRe
   const { registers } = parts;
   const { low, high } = settings;
   const now = readDoorbellSettings(parts);
-  const { policy, linkCheck, adaptive, hostQueue } = settings;
-  let word = setCsrDoorbellPolicyOverflow(registers.getStored(CSR.DOORBELL_POLICY), policy);
-  word = setCsrDoorbellPolicyLinkCheck(word, linkCheck);
-  word = setCsrDoorbellPolicyAdaptive(word, adaptive);
-  word = setCsrDoorbellPolicyHostQueue(word, hostQueue);
-  if (policy !== now.policy || linkCheck !== now.linkCheck || adaptive !== now.adaptive || hostQueue !== now.hostQueue)
-    registers.write(CSR.DOORBELL_POLICY, 4, word, 0);
+  const stored = registers.getStored(CSR.DOORBELL_POLICY);
+  const policy = encodePolicy(stored, settings);
+  if (policy !== encodePolicy(stored, now)) registers.write(CSR.DOORBELL_POLICY, 4, policy, 0);
   if (low !== now.low || high !== now.high) {
     const word = setCsrDoorbellThresholdsHigh(setCsrDoorbellThresholdsLow(0, low), high);
     registers.write(CSR.DOORBELL_THRESHOLDS, 4, word, 0);
   }
+}
+
+/** DOORBELL_POLICY with these values; reserved bits are those of `stored`. */
+function encodePolicy(stored: number, settings: DoorbellRegisterValues): number {
+  let word = setCsrDoorbellPolicyOverflow(stored, settings.policy);
+  word = setCsrDoorbellPolicyLinkCheck(word, settings.linkCheck);
+  word = setCsrDoorbellPolicyAdaptive(word, settings.adaptive);
+  word = setCsrDoorbellPolicySpillBuffered(word, settings.spillBuffered);
+  word = setCsrDoorbellPolicySpillCommands(word, settings.spillCommands);
+  return setCsrDoorbellPolicyHostQueue(word, settings.hostQueue);
 }

@@ -10,6 +10,8 @@ import {
   getCsrDoorbellPolicyHostQueue,
   getCsrDoorbellPolicyLinkCheck,
   getCsrDoorbellPolicyOverflow,
+  getCsrDoorbellPolicySpillBuffered,
+  getCsrDoorbellPolicySpillCommands,
   getCsrDoorbellThresholdsHigh,
   getCsrDoorbellThresholdsLow,
 } from '../../protocol/layout/gen/registers.gen.ts';
@@ -71,6 +73,8 @@ t.test('doorbell settings belong to a function: itself, the physical one and the
     [Kind.DOORBELL_LINK_CHECK, 'linkCheck', LinkCheck.COMPARE_SWAP, 2],
     [Kind.DOORBELL_ADAPTIVE, 'adaptive', 1, 2],
     [Kind.DOORBELL_HOST_QUEUE, 'hostQueue', 1, 2],
+    [Kind.DOORBELL_SPILL_BUFFERED, 'spillBuffered', 1, 2],
+    [Kind.DOORBELL_SPILL_COMMANDS, 'spillCommands', 1, 2],
     [LOW, 'low', 5, DOORBELL_ENTRIES],
     [HIGH, 'high', DOORBELL_ENTRIES, DOORBELL_ENTRIES + 1],
   ];
@@ -127,6 +131,10 @@ t.test('registers show what the host has set, and a reset of the function restor
       getCsrDoorbellThresholdsHigh(thresholds),
     ];
   };
+  const spills = () => {
+    const policy = fixture.read(CSR.DOORBELL_POLICY);
+    return [getCsrDoorbellPolicySpillBuffered(policy), getCsrDoorbellPolicySpillCommands(policy)];
+  };
   const fresh = read();
   t.equal(ask([Kind.DOORBELL_POLICY, 2], [Kind.DOORBELL_LINK_CHECK, 1], [LOW, 3], [HIGH, 7]), 0);
   t.same(read(), [2, 1, 0, 3, 7]);
@@ -137,12 +145,20 @@ t.test('registers show what the host has set, and a reset of the function restor
   t.equal(ask([Kind.DOORBELL_ADAPTIVE, 1]), 0);
   t.equal(getCsrDoorbellPolicyHostQueue(fixture.read(CSR.DOORBELL_POLICY)), 1);
   t.same(read(), [2, 1, 1, 3, 7], 'the others stay');
+  t.equal(ask([Kind.DOORBELL_SPILL_BUFFERED, 1]), 0);
+  t.same(spills(), [1, 0]);
+  t.equal(ask([Kind.DOORBELL_SPILL_COMMANDS, 1]), 0);
+  t.same(spills(), [1, 1]);
+  t.equal(ask([Kind.DOORBELL_SPILL_BUFFERED, 0]), 0);
+  t.same(spills(), [0, 1]);
+  t.same(read(), [2, 1, 1, 3, 7], 'the others stay');
   t.equal(ask([Kind.ADAPTER_LEND_IDLE, 1], [Kind.ADAPTER_FREEZE_SENDS, 1]), 0);
   t.equal(fixture.read(CSR.ADAPTER_CONTROL), 12);
   t.ok(fixture.machine.device.shareAdjuster.lendIdle);
   port.reset('function');
   t.same(read(), fresh);
   t.equal(getCsrDoorbellPolicyHostQueue(fixture.read(CSR.DOORBELL_POLICY)), 0);
+  t.same(spills(), [0, 0]);
   t.equal(fixture.read(CSR.ADAPTER_CONTROL), 0);
   t.notOk(fixture.machine.device.shareAdjuster.lendIdle);
 });

@@ -24,6 +24,10 @@ export interface DoorbellSettings {
   adaptive: number;
   /** 1: commands that found no PCB are queued in the overflow buffer. */
   hostQueue: number;
+  /** 1: at a deadlock, doorbells of the scheduler buffer are spilled too. */
+  spillBuffered: number;
+  /** 1: while doorbells are spilled, commands by collect buffer are spilled too. */
+  spillCommands: number;
   /** Thresholds on free entries: 1 <= low < high <= entries. */
   low: number;
   high: number;
@@ -43,11 +47,13 @@ const controlBits = new Map<number, number>([
   [ResourceKind.ADAPTER_LEND_IDLE, CSR_ADAPTER_CONTROL_LEND_IDLE_MASK],
   [ResourceKind.ADAPTER_FREEZE_SENDS, CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK],
 ]);
-const doorbellFields = new Map<number, 'policy' | 'linkCheck' | 'adaptive' | 'hostQueue' | 'low' | 'high'>([
+const doorbellFields = new Map<number, Exclude<keyof DoorbellSettings, 'entries'>>([
   [ResourceKind.DOORBELL_POLICY, 'policy'],
   [ResourceKind.DOORBELL_LINK_CHECK, 'linkCheck'],
   [ResourceKind.DOORBELL_ADAPTIVE, 'adaptive'],
   [ResourceKind.DOORBELL_HOST_QUEUE, 'hostQueue'],
+  [ResourceKind.DOORBELL_SPILL_BUFFERED, 'spillBuffered'],
+  [ResourceKind.DOORBELL_SPILL_COMMANDS, 'spillCommands'],
   [ResourceKind.DOORBELL_THRESHOLD_LOW, 'low'],
   [ResourceKind.DOORBELL_THRESHOLD_HIGH, 'high'],
 ]);
@@ -73,6 +79,8 @@ export function changeSetting(settings: Settings, { resource, target, amount }: 
     linkCheck: LinkCheck.COMPARE_SWAP,
     adaptive: 1,
     hostQueue: 1,
+    spillBuffered: 1,
+    spillCommands: 1,
     low: doorbells.entries - 1,
     high: doorbells.entries,
   }[field];

@@ -102,7 +102,7 @@ export function makeChanges(
 function findFault(plan: SharePlan, requester: Requester, change: ResourceChange): Refusal | undefined {
   const { resource, qosLevel, word, target } = change;
   if (!knownKinds.includes(resource))
-    return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_RESOURCE_OFFSET, ResourceKind.DOORBELL_HOST_QUEUE);
+    return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_RESOURCE_OFFSET, ResourceKind.DOORBELL_SPILL_COMMANDS);
   const level = qosLevel !== RESOURCE_NO_LEVEL;
   const permitted =
     requester.host ||

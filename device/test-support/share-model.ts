@@ -63,6 +63,8 @@ export class ModelUnits implements ShareUnits {
       linkCheck: 0,
       adaptive: 0,
       hostQueue: 0,
+      spillBuffered: 0,
+      spillCommands: 0,
       low: 2,
       high: 8,
       entries: DOORBELL_ENTRIES,

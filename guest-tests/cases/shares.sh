@@ -66,7 +66,10 @@ run_share_files() {
     grep -q "^doorbells: policy 2 link-check 1 adaptive 1 low 3 high 5" "$device/resources" && works &&
     refused "function 0 low 5" "change 1, function 0 low 5: out of range .* limit 4)" &&
     refused "function 0 policy 3" "limit 2)" &&
-    accepted "function 0 policy 1 link-check 0 adaptive 0" && works
+    accepted "function 0 policy 1 link-check 0 adaptive 0" && works &&
+    accepted "function 0 host-queue 1 spill-buffered 1 spill-commands 1" &&
+    grep -q "^doorbells: .* host-queue 1 spill-buffered 1 spill-commands 1" "$device/resources" && works &&
+    accepted "function 0 host-queue 0 spill-buffered 0 spill-commands 0" && works
   report $? "doorbells"
   accepted "adapter freeze 1" && grep -q "adapter control 0x8 " "$device/resources" && accepted "adapter freeze 0"
   report $? "freeze"

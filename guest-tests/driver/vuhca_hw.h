@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xb58bfc0bu
-#define VUHCA_LAYOUT_HASH_HIGH 0x65aae67bu
+#define VUHCA_LAYOUT_HASH_LOW 0xb5dbf8c9u
+#define VUHCA_LAYOUT_HASH_HIGH 0x08a808beu
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -800,6 +800,10 @@ enum vuhca_resource_kind {
 	VUHCA_RESOURCE_KIND_DOORBELL_THRESHOLD_HIGH = 52,
 	/* DOORBELL_POLICY.hostQueue of function `target`. */
 	VUHCA_RESOURCE_KIND_DOORBELL_HOST_QUEUE = 53,
+	/* DOORBELL_POLICY.spillBuffered of function `target`. */
+	VUHCA_RESOURCE_KIND_DOORBELL_SPILL_BUFFERED = 54,
+	/* DOORBELL_POLICY.spillCommands of function `target`. */
+	VUHCA_RESOURCE_KIND_DOORBELL_SPILL_COMMANDS = 55,
 };
 
 /* Owner of a transmit virtual lane. */

@@ -58,12 +58,15 @@ static void vuhca_show_doorbells(struct seq_file *file, struct vuhca_dev *dev)
 	u32 policy = vuhca_read_csr(dev, VUHCA_CSR_DOORBELL_POLICY_OFF);
 	u32 thresholds = vuhca_read_csr(dev, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF);
 
-	seq_printf(file, "doorbells: policy %u link-check %u adaptive %u low %u high %u\n",
+	seq_printf(file, "doorbells: policy %u link-check %u adaptive %u low %u high %u host-queue %u spill-buffered %u spill-commands %u\n",
 		   vuhca_field(policy, DOORBELL_POLICY_OVERFLOW),
 		   vuhca_field(policy, DOORBELL_POLICY_LINK_CHECK),
 		   vuhca_field(policy, DOORBELL_POLICY_ADAPTIVE),
 		   vuhca_field(thresholds, DOORBELL_THRESHOLDS_LOW),
-		   vuhca_field(thresholds, DOORBELL_THRESHOLDS_HIGH));
+		   vuhca_field(thresholds, DOORBELL_THRESHOLDS_HIGH),
+		   vuhca_field(policy, DOORBELL_POLICY_HOST_QUEUE),
+		   vuhca_field(policy, DOORBELL_POLICY_SPILL_BUFFERED),
+		   vuhca_field(policy, DOORBELL_POLICY_SPILL_COMMANDS));
 }
 
 /* A virtual function sees only its own share. */

@@ -445,6 +445,8 @@ export const resourceKind: ValueTable = {
     ['DOORBELL_THRESHOLD_LOW', 51, 'DOORBELL_THRESHOLDS.low of function `target`; below the high one.'],
     ['DOORBELL_THRESHOLD_HIGH', 52, 'DOORBELL_THRESHOLDS.high of function `target`; above the low one.'],
     ['DOORBELL_HOST_QUEUE', 53, 'DOORBELL_POLICY.hostQueue of function `target`.'],
+    ['DOORBELL_SPILL_BUFFERED', 54, 'DOORBELL_POLICY.spillBuffered of function `target`.'],
+    ['DOORBELL_SPILL_COMMANDS', 55, 'DOORBELL_POLICY.spillCommands of function `target`.'],
   ]),
 };
 

@@ -30,7 +30,7 @@ t.test('the tables of an adapter whose division is known', async (t) => {
       'function 1 level 1 vcbs=15 pcbs=8',
       'lane 3 execution=4 completion=16 weight=2 shared=none',
       'dedicated lanes=62-63',
-      'function 1 policy=most-spilled link-check=compare-swap low=3 adaptive=on host-queue=on',
+      'function 1 policy=most-spilled link-check=compare-swap low=3 adaptive=on host-queue=on spill-buffered=on spill-commands=on',
     ],
   ];
   const changes = readResourceWords(words.join(' ').split(' '), 64);
@@ -61,10 +61,10 @@ lanes   of          execution  used  completion  used  shared  weight  list
 62-63   dedicated           0     0           2     0  both         1   320
 shared                     60               114
 
-doorbells   policy        link check    spill below  until   of  adaptive  host queue
-function 0  newest        read                   16     64  128  no        no
-function 1  most-spilled  compare-swap            3     64  128  yes       yes
-function 2  newest        read                   16     64  128  no        no
+doorbells   policy        link check    spill below  until   of  adaptive  host queue  also spilled
+function 0  newest        read                   16     64  128  no        no          none
+function 1  most-spilled  compare-swap            3     64  128  yes       yes         buffered, commands
+function 2  newest        read                   16     64  128  no        no          none
 
 VCB addresses    of          level
 0x0-0x1dfff      function 0      0
@@ -124,6 +124,9 @@ const accepted: readonly (readonly [words: string, shown: object])[] = [
   ['function 1 link-check=compare-swap', { functions: { 1: { doorbells: { linkCheck: 'COMPARE_SWAP' } } } }],
   ['function 1 adaptive=on', { functions: { 1: { doorbells: { adaptive: true } } } }],
   ['function 1 low=5 high=6', { functions: { 0: { doorbells: { low: 16 } }, 1: { doorbells: { low: 5, high: 6 } } } }],
+  ['function 1 host-queue=on', { functions: { 1: { doorbells: { hostQueue: true, spillBuffered: false } } } }],
+  ['function 1 spill-buffered=on', { functions: { 1: { doorbells: { spillBuffered: true, spillCommands: false } } } }],
+  ['function 1 spill-commands=on', { functions: { 1: { doorbells: { spillBuffered: true, spillCommands: true } } } }],
   ['adapter disable=on', { disabled: true, lendIdle: false }],
   ['adapter lend=on', { disabled: true, lendIdle: true }],
   ['adapter freeze=on', { freezeSends: true, returnShares: false }],

@@ -41,7 +41,7 @@ export function renderResources(report: ResourceReport): string {
   ];
   const notes = switches.length === 0 ? '' : `\n${switches.join('; ')}\n`;
   const doorbells = [
-    ['doorbells', 'policy', 'link check', 'spill below', 'until', 'of', 'adaptive', 'host queue'],
+    ['doorbells', 'policy', 'link check', 'spill below', 'until', 'of', 'adaptive', 'host queue', 'also spilled'],
     ...report.functions.map(describeDoorbells),
   ];
   const addresses = [['VCB addresses', 'of', 'level'], ...report.vcbAddresses.map(describeAddresses)];
@@ -67,10 +67,12 @@ function describeFunction(share: FunctionShare): (string | number)[][] {
 }
 
 function describeDoorbells({ number, doorbells }: FunctionShare): (string | number)[] {
-  const { policy, linkCheck, low, high, entries, adaptive, hostQueue } = doorbells;
+  const { policy, linkCheck, low, high, entries, adaptive, hostQueue, spillBuffered, spillCommands } = doorbells;
+  const also = [...(spillBuffered ? ['buffered'] : []), ...(spillCommands ? ['commands'] : [])].join(', ') || 'none';
   const yes = (set: boolean): string => (set ? 'yes' : 'no');
   const word = (name: string): string => name.toLowerCase().replaceAll('_', '-');
-  return [`function ${number}`, word(policy), word(linkCheck), low, high, entries, yes(adaptive), yes(hostQueue)];
+  const settings = [word(policy), word(linkCheck), low, high, entries, yes(adaptive), yes(hostQueue), also];
+  return [`function ${number}`, ...settings];
 }
 
 function describeAddresses({ from, end, function: owner, level }: ResourceReport['vcbAddresses'][number]) {

@@ -1429,6 +1429,10 @@ export const ResourceKind = {
   DOORBELL_THRESHOLD_HIGH: 52,
   /** DOORBELL_POLICY.hostQueue of function `target`. */
   DOORBELL_HOST_QUEUE: 53,
+  /** DOORBELL_POLICY.spillBuffered of function `target`. */
+  DOORBELL_SPILL_BUFFERED: 54,
+  /** DOORBELL_POLICY.spillCommands of function `target`. */
+  DOORBELL_SPILL_COMMANDS: 55,
 } as const;
 export type ResourceKind = (typeof ResourceKind)[keyof typeof ResourceKind];
 
@@ -1488,6 +1492,8 @@ export const resourceKindNames: readonly string[] = [
   'DOORBELL_THRESHOLD_LOW',
   'DOORBELL_THRESHOLD_HIGH',
   'DOORBELL_HOST_QUEUE',
+  'DOORBELL_SPILL_BUFFERED',
+  'DOORBELL_SPILL_COMMANDS',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
