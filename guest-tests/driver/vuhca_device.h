@@ -58,6 +58,8 @@ enum vuhca_dev_state {
  * @qps: QPs by number.
  * @srqs: SRQs by number.
  * @send_contexts: Send contexts by number.
+ * @credits: Credit words of the send contexts, by number: lines of eight.
+ * @credits_dma: Bus address of @credits.
  * @vcb_lock: Protects @vcb_ida, @vcbs_split and the layout of @vcbs.
  * @vcb_ida: Pages of @collect in use.
  * @vcbs_split: A request, not the driver, has split the pages between levels.
@@ -90,6 +92,8 @@ struct vuhca_dev {
 	struct xarray qps;
 	struct xarray srqs;
 	struct xarray send_contexts;
+	struct vuhca_credit_return *credits;
+	dma_addr_t credits_dma;
 	struct mutex vcb_lock;	/* collect pages */
 	struct ida vcb_ida;
 	bool vcbs_split;

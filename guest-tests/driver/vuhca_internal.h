@@ -141,6 +141,11 @@ void vuhca_pio_wake(struct vuhca_send_context *sc);
 void vuhca_pio_credit_interrupt(struct vuhca_dev *dev);
 void vuhca_pio_deadman(struct vuhca_dev *dev);
 
+/* vuhca_pio_credits.c */
+int vuhca_pio_credits_alloc(struct vuhca_dev *dev);
+void vuhca_pio_credits_free(struct vuhca_dev *dev);
+int vuhca_pio_set_credit_line(struct vuhca_send_context *sc);
+
 /* vuhca_pio_context.c */
 void vuhca_pio_halt_event(struct vuhca_dev *dev,
 			  const struct vuhca_event_entry *entry);

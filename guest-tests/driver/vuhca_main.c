@@ -51,11 +51,16 @@ static int vuhca_alloc(struct vuhca_dev *dev)
 	err = vuhca_overflow_alloc(dev);
 	if (err)
 		goto vcbs;
-	err = vuhca_eqs_alloc(dev);
+	err = vuhca_pio_credits_alloc(dev);
 	if (err)
 		goto overflow;
+	err = vuhca_eqs_alloc(dev);
+	if (err)
+		goto credits;
 	return 0;
 
+credits:
+	vuhca_pio_credits_free(dev);
 overflow:
 	vuhca_overflow_free(dev);
 vcbs:
@@ -70,6 +75,7 @@ admin:
 static void vuhca_free(struct vuhca_dev *dev)
 {
 	vuhca_eqs_free(dev);
+	vuhca_pio_credits_free(dev);
 	vuhca_overflow_free(dev);
 	vuhca_vcbs_cleanup(dev);
 	vuhca_ahs_free(dev);

@@ -85,9 +85,8 @@ struct vuhca_pio_pending {
  * @number: Number of the context.
  * @generation: dev->generation at creation.
  * @blocks: Blocks of 64 bytes.
- * @credits: The context's word in @line: absolute count of blocks freed.
- * @line: Cache line that the adapter returns credits to.
- * @dma: Bus address of @line.
+ * @credits: The context's word in the lines that the contexts of the function
+ *	share: absolute count of blocks freed.
  * @lock: Protects the members from @running to @tail.
  * @running: Blocks may be allocated.
  * @interrupts: The credit interrupt is enabled.
@@ -111,8 +110,6 @@ struct vuhca_send_context {
 	u32 generation;
 	unsigned int blocks;
 	struct vuhca_credit_return *credits;
-	void *line;
-	dma_addr_t dma;
 	spinlock_t lock;	/* running to tail */
 	bool running;
 	bool interrupts;

@@ -5,14 +5,12 @@
  * and for whole packets to leave, drops all other packets and starts again with
  * counters at zero (docs/PROGRAMMING.md, send contexts).
  */
-#include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
 #include <linux/slab.h>
 
 #include "vuhca_internal.h"
 
 #define VUHCA_PIO_RETRY_MS	10
-#define VUHCA_PIO_LINE_BYTES	64
 
 static void vuhca_pio_set_control(struct vuhca_send_context *sc, u32 control)
 {
@@ -130,7 +128,7 @@ static int vuhca_pio_create(struct vuhca_send_context *sc,
 	struct vuhca_send_context_attributes attributes = {
 		.blocks = cpu_to_le16(init->blocks),
 		.virtual_lanes = cpu_to_le16(init->virtual_lanes),
-		.credit_address = cpu_to_le64(sc->dma),
+		.credit_address = cpu_to_le64(sc->dev->credits_dma),
 		.threshold = cpu_to_le16(init->threshold),
 	};
 	struct vuhca_command command = {
@@ -148,8 +146,7 @@ static int vuhca_pio_create(struct vuhca_send_context *sc,
 	if (err)
 		return err;
 	sc->number = answer.object;
-	sc->credits = (struct vuhca_credit_return *)sc->line + sc->number %
-		      (VUHCA_PIO_LINE_BYTES / sizeof(*sc->credits));
+	sc->credits = sc->dev->credits + sc->number;
 	return 0;
 }
 
@@ -162,9 +159,6 @@ static int vuhca_pio_destroy(struct vuhca_send_context *sc)
 
 static void vuhca_pio_free(struct vuhca_send_context *sc)
 {
-	if (sc->line)
-		dma_free_coherent(&sc->dev->pdev->dev, VUHCA_PIO_LINE_BYTES,
-				  sc->line, sc->dma);
 	kfree(sc->pending);
 	kfree(sc);
 }
@@ -196,13 +190,14 @@ vuhca_create_send_context(struct vuhca_dev *dev,
 	INIT_DELAYED_WORK(&sc->restart, vuhca_pio_restart);
 	init_waitqueue_head(&sc->drained);
 	sc->pending = kcalloc(init->blocks + 1, sizeof(*sc->pending), GFP_KERNEL);
-	sc->line = dma_alloc_coherent(&dev->pdev->dev, VUHCA_PIO_LINE_BYTES,
-				      &sc->dma, GFP_KERNEL);
-	if (!sc->pending || !sc->line)
+	if (!sc->pending)
 		goto free;
 	err = vuhca_pio_create(sc, init);
 	if (err)
 		goto free;
+	err = vuhca_pio_set_credit_line(sc);
+	if (err)
+		goto destroy;
 	err = xa_err(xa_store_irq(&dev->send_contexts, sc->number, sc, GFP_KERNEL));
 	if (err)
 		goto destroy;

@@ -9,6 +9,8 @@
 #include "vt_pio.h"
 
 #define VT_LARGE_BYTES	600
+/* More than one line has words for. */
+#define VT_CONTEXTS	10
 static void vt_lengths(struct vt *t)
 {
 	static const u16 lengths[] = { 0, 1, 3, 4, 28, 29, 92, 93, 1000, 2048 };
@@ -137,6 +139,41 @@ static void vt_contiguous(struct vt *t)
 	VT_EQUAL(t, vuhca_destroy_send_context(sc), 0);
 }
 
+/*
+ * Contexts of one guest share lines: each has the word of its number, which
+ * begins at zero also where an earlier context had the number.
+ */
+static void vt_shared_lines_once(struct vt *t)
+{
+	struct vuhca_send_context *all[VT_CONTEXTS] = {};
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		all[i] = vt_create_send_context(t, 16, 0);
+		if (!all[i])
+			goto out;
+		VT_CHECK(t, all[i]->credits == t->dev->credits + all[i]->number,
+			 "context %u has another word", all[i]->number);
+	}
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		VT_EQUAL(t, vt_pio_send_one(t, all[i], i), 0);
+		VT_WAIT(t, vt_pio_free_counter(all[i]) != 0);
+		for (j = i + 1; j < ARRAY_SIZE(all); j++)
+			VT_EQUAL(t, vt_pio_free_counter(all[j]), 0);
+	}
+out:
+	for (i = 0; i < ARRAY_SIZE(all) && all[i]; i++)
+		VT_EQUAL(t, vuhca_destroy_send_context(all[i]), 0);
+}
+
+static void vt_shared_lines(struct vt *t)
+{
+	unsigned int round;
+
+	for (round = 0; round < 2; round++)
+		vt_shared_lines_once(t);
+}
+
 static u64 vt_received(struct vt *t, unsigned int port)
 {
 	return vuhca_read_csr64(t->dev, VUHCA_CSR_PORT_RECEIVE_PACKETS_OFF +
@@ -181,6 +218,7 @@ static const struct vt_case vt_cases[] = {
 	{ "allocator", vt_pio_allocator },
 	{ "out-of-order-fill", vt_out_of_order },
 	{ "hazard-22-contiguous", vt_contiguous },
+	{ "shared-lines", vt_shared_lines },
 	{ "reasons", vt_pio_reasons },
 	{ "hazard-24-waiters", vt_pio_waiters },
 	{ "counter-wrap", vt_pio_counter_wrap },
