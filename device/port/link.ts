@@ -10,6 +10,7 @@ import { mtuBytes, mtuCode } from '../../protocol/infiniband/mtu.ts';
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { getVcrc, setVcrc, VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
+import { LinkSettings } from './link-settings.ts';
 import type { PacketRing } from './packet-ring.ts';
 import { TransmitQueues } from './transmit-queues.ts';
 
@@ -76,6 +77,7 @@ export class LinkEnd {
   receivePackets = 0;
   receiveDrops = 0;
   readonly transmitQueues: TransmitQueues;
+  readonly settings = new LinkSettings();
   link: Link | undefined = undefined;
   observer: PacketObserver | undefined = undefined;
   /** Called when the state has changed from `previous`, while the node runs. */
@@ -102,9 +104,9 @@ export class LinkEnd {
   }
 
   /**
-   * Sends the packet built at the write offset of a ring of this port. It is complete except for VL
-   * and VCRC. The port sets the VL, and seals the packet if an observer sees it or a link may damage
-   * it.
+   * Sends the packet built at the write offset of a ring of this port. It is complete except for
+   * VL and VCRC. The port sets the VL, and seals the packet if an observer sees it or a link may
+   * damage it.
    */
   transmit(ring: PacketRing, lengthBytes: number): void {
     this.push(ring, lengthBytes, this.link?.trusted === false);

@@ -9,6 +9,7 @@ import { GID_SIZE, gidsEqual, isLidOfPort, writeGid } from '../../protocol/infin
 import { DEFAULT_PKEY } from '../../protocol/infiniband/keys.ts';
 import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
+import { type EndPort, type PortChange, SubnetSettings } from './end-port.ts';
 import { LinkEnd } from './link.ts';
 import { PacketRing } from './packet-ring.ts';
 
@@ -17,7 +18,7 @@ const GUID_BYTES = 8;
 const DEFAULT_PREFIX = Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0);
 
 /** A port of the adapter: an end of a link, addresses and tables, and a loopback ring. */
-export class Port extends LinkEnd {
+export class Port extends LinkEnd implements EndPort {
   readonly subnetPrefix = DEFAULT_PREFIX.slice();
   lid: number;
   lmc = 0;
@@ -30,6 +31,9 @@ export class Port extends LinkEnd {
   readonly gids = new Uint8Array(GID_TABLE_ENTRIES * GID_SIZE);
   badPkeys = 0;
   badQkeys = 0;
+  readonly subnet = new SubnetSettings();
+  /** Called after a subnet manager has changed the port, while the adapter runs. */
+  onChange: ((port: EndPort, change: PortChange) => void) | undefined = undefined;
   /** Packets sent to the port itself. */
   readonly loopback: PacketRing;
   /** Packets to be discarded are built here. */

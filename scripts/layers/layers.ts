@@ -80,6 +80,11 @@ export const layers: readonly Layer[] = [
     uses: of('infiniband host.ts port'),
   },
   {
+    path: 'device/agents',
+    holds: 'management datagrams: agents for subnet and performance management, doors for software',
+    uses: of('layout infiniband host.ts port'),
+  },
+  {
     path: 'device/trace',
     holds: 'selective trace of queue pairs (IBM trace document)',
     uses: of('layout infiniband host.ts port function'),

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The management interfaces of a node: what becomes of each datagram that arrives at one of its
+ * ports or that its own software sends (IBTA 13.5.3, 14.2.2). Directed routes go on, agents
+ * answer, and the rest goes to the doors of software. Adapters, virtual adapters and switches have
+ * one each; their receive paths call `receivePacket`, and their `run` calls `run`.
+ */
+import { PERMISSIVE_LID } from '../../protocol/infiniband/addresses.ts';
+import { DirectedRoute, OWN_SOFTWARE, routeDirected } from '../../protocol/infiniband/mad/directed-route.ts';
+import {
+  getDirectedRouteSmpDrDlid,
+  getDirectedRouteSmpDrSlid,
+  getDirectedRouteSmpIsReturning,
+  setDirectedRouteSmpIsReturning,
+} from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
+import { getMadHeaderManagementClass } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
+import { MadClass } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
+import type { AdapterClock } from '../host.ts';
+import { Agents } from './agents.ts';
+import { answerAddress, type MadAddress, newMadAddress, readMadPacket, subnetAddress } from './mad-packet.ts';
+import type { MadPort } from './mad-port.ts';
+import { Egress, egressOf, transmitMad } from './mad-transmit.ts';
+import { endPortOf, isSwitch, type ManagedNode } from './managed-node.ts';
+
+/** Datagrams of the node to itself that wait for its next run. */
+const LOCAL_QUEUE_MAX = 64;
+
+interface LocalDatagram {
+  readonly portNumber: number;
+  readonly address: MadAddress;
+  readonly mad: Uint8Array;
+}
+
+export class ManagementInterface {
+  readonly node: ManagedNode;
+  /** Packets without a datagram, datagrams with a bad route, and datagrams that nothing takes. */
+  malformed = 0;
+  routeDiscards = 0;
+  unclaimed = 0;
+  /** Datagrams dropped for want of room in a transmit queue, or of a port that is up. */
+  noRoom = 0;
+  readonly agents: Agents;
+  readonly #doors: Door[] = [];
+  readonly #local: LocalDatagram[] = [];
+  readonly #address = newMadAddress();
+  readonly #mad = new Uint8Array(MAD_BYTES);
+  readonly #view = new DataView(this.#mad.buffer);
+
+  constructor(node: ManagedNode, clock: AdapterClock) {
+    this.node = node;
+    this.agents = new Agents(node, clock);
+  }
+
+  /** Opens a door for software at a port; a switch has them at port 0 only. */
+  openPort(portNumber: number): MadPort {
+    const door = new Door(this, portNumber);
+    this.#doors.push(door);
+    return door;
+  }
+
+  /**
+   * Takes a packet that arrived at an external port, or at port 0 by its LID: VL15 or QP1. Its CRCs
+   * are good. Returns false when it carries no datagram.
+   */
+  receivePacket(portNumber: number, view: DataView, offset: number, lengthBytes: number): boolean {
+    if (!readMadPacket(view, offset, lengthBytes, this.#address, this.#mad)) {
+      this.malformed++;
+      return false;
+    }
+    this.receive(portNumber, this.#address, this.#mad);
+    return true;
+  }
+
+  /** Takes a datagram that arrived at a port. `mad` may change. */
+  receive(portNumber: number, address: MadAddress, mad: Uint8Array): void {
+    const view = mad === this.#mad ? this.#view : viewOf(mad);
+    if (!address.isVl15 || getMadHeaderManagementClass(view, 0) !== MadClass.SUBNET_DIRECTED_ROUTE)
+      return this.#deliver(portNumber, address, mad, view);
+    const step = routeDirected(view, 0, portNumber, isSwitch(this.node), this.node.ports.length);
+    this.#follow(step, portNumber, address, mad, view);
+  }
+
+  /** Sends a datagram of the node's software. Returns false when there is no room for it. */
+  send(portNumber: number, address: Readonly<MadAddress>, mad: Uint8Array): boolean {
+    const copy = mad.slice(0, MAD_BYTES);
+    const view = viewOf(copy);
+    const isDirected = address.isVl15 && getMadHeaderManagementClass(view, 0) === MadClass.SUBNET_DIRECTED_ROUTE;
+    return isDirected ? this.#sendDirected(portNumber, copy, view) : this.#sendByLid(portNumber, address, copy);
+  }
+
+  /** Takes the datagrams of the node to itself, and repeats traps. Returns true while more wait. */
+  run(): boolean {
+    for (let left = this.#local.length; left > 0; left--) {
+      const { portNumber, address, mad } = this.#local.shift() as LocalDatagram;
+      this.#deliver(portNumber, address, mad, viewOf(mad));
+    }
+    return this.#local.length > 0;
+  }
+
+  /** A datagram with a directed route of the node's own software. */
+  #sendDirected(portNumber: number, mad: Uint8Array, view: DataView): boolean {
+    const step = routeDirected(view, 0, OWN_SOFTWARE, isSwitch(this.node), this.node.ports.length);
+    if (step === DirectedRoute.HERE) return this.#queue(portNumber, newMadAddress(), mad);
+    if (step === DirectedRoute.BY_LID) return this.#sendByLid(portNumber, this.#partByLid(view, portNumber), mad);
+    // The ports of an adapter are apart: a route begins at the port of the software.
+    if (step === DirectedRoute.DISCARD || (!isSwitch(this.node) && step !== portNumber)) {
+      this.routeDiscards++;
+      return true;
+    }
+    return transmitMad(this.node, step, newMadAddress(), mad);
+  }
+
+  #sendByLid(portNumber: number, address: Readonly<MadAddress>, mad: Uint8Array): boolean {
+    const egress = address.dlid === PERMISSIVE_LID ? portNumber : egressOf(this.node, portNumber, address.dlid);
+    if (egress === Egress.OWN_NODE) return this.#queue(portNumber, { ...address }, mad);
+    if (egress !== Egress.NOWHERE) return transmitMad(this.node, egress, address, mad);
+    this.unclaimed++;
+    return true;
+  }
+
+  #queue(portNumber: number, address: MadAddress, mad: Uint8Array): boolean {
+    if (this.#local.length >= LOCAL_QUEUE_MAX) return false;
+    this.#local.push({ portNumber, address, mad });
+    this.node.ports[Math.max(0, portNumber - 1)]?.onWork?.();
+    return true;
+  }
+
+  /** The next step of a directed route that arrived, or of its answer. */
+  #follow(step: number, portNumber: number, address: MadAddress, mad: Uint8Array, view: DataView): void {
+    if (step === DirectedRoute.HERE) return this.#deliver(portNumber, address, mad, view);
+    if (step === DirectedRoute.DISCARD) {
+      this.routeDiscards++;
+      return;
+    }
+    const sent =
+      step === DirectedRoute.BY_LID
+        ? this.#sendByLid(portNumber, this.#partByLid(view, portNumber), mad.slice())
+        : transmitMad(this.node, step, newMadAddress(), mad);
+    if (!sent) this.noRoom++;
+  }
+
+  /** The address of the part of a route that is routed by LID (C14-9, C14-13). */
+  #partByLid(view: DataView, portNumber: number): MadAddress {
+    const isReturning = getDirectedRouteSmpIsReturning(view, 0) === 1;
+    const dlid = isReturning ? getDirectedRouteSmpDrSlid(view, 0) : getDirectedRouteSmpDrDlid(view, 0);
+    return subnetAddress(endPortOf(this.node, portNumber).lid, dlid);
+  }
+
+  /** A datagram for this node: an agent answers it, or software takes it. */
+  #deliver(portNumber: number, address: MadAddress, mad: Uint8Array, view: DataView): void {
+    const isHeard = this.#doors.some((door) => door.hears(portNumber));
+    switch (this.agents.take(portNumber, address, mad, isHeard)) {
+      case 'answered':
+        return this.#answer(portNumber, address, mad, view);
+      case 'software':
+        if (!isHeard) this.unclaimed++;
+        for (const door of this.#doors) door.deliver(portNumber, address, mad);
+        return;
+      default:
+    }
+  }
+
+  #answer(portNumber: number, address: MadAddress, mad: Uint8Array, view: DataView): void {
+    const back = answerAddress(address);
+    if (!address.isVl15 || getMadHeaderManagementClass(view, 0) !== MadClass.SUBNET_DIRECTED_ROUTE) {
+      if (!this.#sendByLid(portNumber, back, mad.slice())) this.noRoom++;
+      return;
+    }
+    setDirectedRouteSmpIsReturning(view, 0, 1);
+    const step = routeDirected(view, 0, OWN_SOFTWARE, isSwitch(this.node), this.node.ports.length);
+    // The answer to the node's own software is at its end, and it is for software alone.
+    if (step === DirectedRoute.HERE) for (const door of this.#doors) door.deliver(portNumber, back, mad);
+    else this.#follow(step, portNumber, back, mad, view);
+  }
+}
+
+/** A door at one port. */
+class Door implements MadPort {
+  readonly portNumber: number;
+  readonly portGuid: Uint8Array;
+  onMad: ((address: Readonly<MadAddress>, mad: Uint8Array) => void) | undefined = undefined;
+  readonly #owner: ManagementInterface;
+
+  constructor(owner: ManagementInterface, portNumber: number) {
+    this.#owner = owner;
+    this.portNumber = portNumber;
+    this.portGuid = endPortOf(owner.node, portNumber).guid;
+  }
+
+  get lid(): number {
+    return endPortOf(this.#owner.node, this.portNumber).lid;
+  }
+
+  send(address: Readonly<MadAddress>, mad: Uint8Array): boolean {
+    return this.#owner.send(this.portNumber, address, mad);
+  }
+
+  /** True when software listens to what arrives at a port of the node. */
+  hears(portNumber: number): boolean {
+    return this.onMad !== undefined && this.#isFor(portNumber);
+  }
+
+  deliver(portNumber: number, address: Readonly<MadAddress>, mad: Uint8Array): void {
+    if (this.#isFor(portNumber)) this.onMad?.(address, mad);
+  }
+
+  /** All ports of a switch lead to its port 0. */
+  #isFor(portNumber: number): boolean {
+    return this.portNumber === 0 || this.portNumber === portNumber;
+  }
+}
+
+function viewOf(mad: Uint8Array): DataView {
+  return new DataView(mad.buffer, mad.byteOffset, MAD_BYTES);
+}
