@@ -5,6 +5,7 @@
  * overflow and no credits are counted: a packet waits in its queue until the receiver takes it.
  */
 import type { Link, LinkEnd } from '../port/link.ts';
+import { trainLink } from '../port/link-training.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 
 /** A cable; the link of both its ports. */
@@ -26,8 +27,7 @@ export class Cable implements Link {
     this.#second = second;
     first.plug(this);
     second.plug(this);
-    first.setLinkUp(true);
-    second.setLinkUp(true);
+    trainLink(first, second);
   }
 
   carry(): number {
@@ -58,6 +58,13 @@ export class Cable implements Link {
     if (isFirst) this.#tookFromSecond = false;
     else this.#tookFromFirst = false;
     if (peer.onWork !== undefined && (took || port.transmitQueues.count > 0)) peer.onWork();
+  }
+
+  retrain(): void {
+    const ends = [this.#first, this.#second];
+    for (const end of ends) end.setLinkUp(false);
+    trainLink(this.#first, this.#second);
+    for (const end of ends) end.onWork?.();
   }
 
   detach(port: LinkEnd): void {

@@ -6,6 +6,7 @@
  * faults. No allocation per packet.
  */
 import type { Link, LinkEnd } from '../port/link.ts';
+import { trainLink } from '../port/link-training.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import { FaultSource, type RandomSource } from './fault-source.ts';
 import { FlapSchedule } from './flap-schedule.ts';
@@ -77,6 +78,12 @@ export class FaultyLink implements Link {
   /** Does nothing: the directions wake the ports when packets move. */
   settle(): void {}
 
+  retrain(): void {
+    if (!this.#schedule.up) return;
+    this.#takeDown();
+    this.#setUp(true);
+  }
+
   detach(port: LinkEnd): void {
     const other = port === this.#first ? this.#second : this.#first;
     // The leaving port may have its next link already.
@@ -89,14 +96,18 @@ export class FaultyLink implements Link {
   }
 
   #setUp(up: boolean): void {
-    if (!up) {
+    if (up) {
+      trainLink(this.#first, this.#second);
+    } else {
       this.flaps++;
-      for (const direction of this.directions) direction.clear();
+      this.#takeDown();
     }
-    for (const port of [this.#first, this.#second]) {
-      port.setLinkUp(up);
-      port.onWork?.();
-    }
+    for (const port of [this.#first, this.#second]) port.onWork?.();
+  }
+
+  #takeDown(): void {
+    for (const direction of this.directions) direction.clear();
+    for (const port of [this.#first, this.#second]) port.setLinkUp(false);
   }
 }
 

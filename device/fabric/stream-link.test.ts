@@ -12,7 +12,8 @@ import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import { Random } from '../random.ts';
 import { Arrivals, newPort, send } from '../test-support/port-pair.ts';
-import { type LinkStream, StreamLink, type StreamLinkOptions } from './stream-link.ts';
+import { type LinkStream, StreamLink } from './stream-link.ts';
+import type { StreamLinkOptions } from './stream-link-options.ts';
 
 /** One end of a connection: bytes written wait until they are pumped to the other end. */
 class Wire implements LinkStream {

@@ -9,6 +9,7 @@
  */
 import { getLinkFrameType, getLinkFrameVirtualLane } from '../../protocol/infiniband/gen/link-frame.gen.ts';
 import { LinkFrameType } from '../../protocol/infiniband/gen/values.gen.ts';
+import { PortPhysicalState } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import type { Link, LinkEnd } from '../port/link.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
@@ -17,6 +18,7 @@ import { ReceiveCredits, TransmitCredits } from './flow-credits.ts';
 import { FrameWriter, readFlowControl, readHello, type StreamFault } from './frame-writer.ts';
 import { LinkFrameReader } from './link-frames.ts';
 import { ReceiveBuffer } from './receive-buffer.ts';
+import { defaultStreamLinkOptions, type StreamLinkOptions } from './stream-link-options.ts';
 
 /** One connection. */
 export interface LinkStream {
@@ -27,24 +29,6 @@ export interface LinkStream {
   write(bytes: Uint8Array): boolean;
   close(): void;
 }
-
-export interface StreamLinkOptions {
-  /** Receive buffer of each VL: blocks of 64 bytes, and packets. */
-  readonly bufferBlocks: number;
-  readonly bufferPackets: number;
-  /**
-   * An idle side sends a keepalive this often; a peer that is silent twenty times as long is given
-   * up. A process that ends closes its socket: this is for hosts that vanish, so it may take long,
-   * and a process on a busy machine is not taken for one.
-   */
-  readonly keepaliveNs: number;
-}
-
-export const defaultStreamLinkOptions: StreamLinkOptions = {
-  bufferBlocks: 2048,
-  bufferPackets: 512,
-  keepaliveNs: 1_000_000_000,
-};
 
 const SILENT_KEEPALIVES = 20;
 const SMALLEST_PACKET = 26;
@@ -101,8 +85,15 @@ export class StreamLink implements Link {
     return this.#stream !== undefined;
   }
 
-  /** Starts with a new connection; only while there is none. */
+  /**
+   * Starts with a new connection; only while there is none. A port that is switched off ends it at
+   * once.
+   */
   connect(stream: LinkStream): void {
+    if (this.port.physicalState === PortPhysicalState.DISABLED) {
+      stream.close();
+      return;
+    }
     this.#stream = stream;
     this.#state = StreamState.GREETING;
     this.#blocked = false;
@@ -165,6 +156,11 @@ export class StreamLink implements Link {
   }
 
   settle(): void {}
+
+  /** The peer learns by the end of the connection; a new one trains the link again. */
+  retrain(): void {
+    this.close();
+  }
 
   /** Another link takes the port; this one is no longer used. */
   detach(): void {

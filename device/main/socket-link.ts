@@ -6,7 +6,8 @@
  */
 import { unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
-import { StreamLink, type StreamLinkOptions } from '../fabric/stream-link.ts';
+import { StreamLink } from '../fabric/stream-link.ts';
+import type { StreamLinkOptions } from '../fabric/stream-link-options.ts';
 import type { Port } from '../port/port.ts';
 
 /** Address of the listening side. */

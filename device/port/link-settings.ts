@@ -18,7 +18,7 @@ export class LinkSettings {
   linkSpeedEnabled: number = this.linkSpeedSupported;
   linkSpeedActive: number = LinkSpeed.QDR;
   /** Physical state into which a lost link falls: SLEEP or POLLING. */
-  linkDownDefaultState: number = PortPhysicalState.POLLING;
+  linkDownDefaultState: PortPhysicalState = PortPhysicalState.POLLING;
   vlStallCount = 7;
   /** Code of the time at the head of a lane, 4.096 us * 2^n; above 19: no limit. */
   headOfQueueLife = 31;

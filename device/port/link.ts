@@ -6,12 +6,14 @@
  * moves packets. The links themselves are in `device/fabric`.
  */
 import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
+import { PortPhysicalState } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { mtuBytes, mtuCode } from '../../protocol/infiniband/mtu.ts';
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { getVcrc, setVcrc, VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { LinkSettings } from './link-settings.ts';
 import type { PacketRing } from './packet-ring.ts';
+import { PortCounters } from './port-counters.ts';
 import { TransmitQueues } from './transmit-queues.ts';
 
 const LARGEST_MTU_CODE = mtuCode(4096);
@@ -54,6 +56,11 @@ export interface Link {
   arrival(port: LinkEnd): PacketRing | undefined;
   /** The adapter of `port` has run: wakes the adapter at the other end if there is work for it. */
   settle(port: LinkEnd): void;
+  /**
+   * Management has restarted or switched off `port`: the link goes down at both ends, and comes up
+   * again as `trainLink` allows.
+   */
+  retrain(port: LinkEnd): void;
   /** The port leaves the link. */
   detach(port: LinkEnd): void;
 }
@@ -65,6 +72,8 @@ export class LinkEnd {
   readonly guid: Uint8Array;
   /** Logical state (IBTA 7.2.7). */
   state: PortState = PortState.DOWN;
+  /** Physical state (IBTA 14.2.5.6): POLLING, LINK_UP, SLEEP or DISABLED. */
+  physicalState: PortPhysicalState = PortPhysicalState.POLLING;
   /** True without a subnet manager: the port becomes active as soon as its link comes up. */
   selfActivating = true;
   readonly maxMtuCode = LARGEST_MTU_CODE;
@@ -78,6 +87,7 @@ export class LinkEnd {
   receiveDrops = 0;
   readonly transmitQueues: TransmitQueues;
   readonly settings = new LinkSettings();
+  readonly counters = new PortCounters();
   link: Link | undefined = undefined;
   observer: PacketObserver | undefined = undefined;
   /** Called when the state has changed from `previous`, while the node runs. */
@@ -128,16 +138,43 @@ export class LinkEnd {
 
   /**
    * Sets the state after the link came up or went down: DOWN, or INITIALIZE and, unless a subnet
-   * manager decides, ACTIVE (IBTA 7.2.7).
+   * manager decides, ACTIVE (IBTA 7.2.7). A port that is switched off stays down.
    */
   setLinkUp(up: boolean): void {
     if (!up) {
       this.transmitDiscards += this.transmitQueues.discard();
+      if (this.physicalState === PortPhysicalState.LINK_UP) {
+        this.physicalState = this.settings.linkDownDefaultState;
+        this.counters.linkDowned++;
+      }
       this.setState(PortState.DOWN);
-    } else if (this.state === PortState.DOWN) {
+    } else if (this.state === PortState.DOWN && this.physicalState !== PortPhysicalState.DISABLED) {
+      this.physicalState = PortPhysicalState.LINK_UP;
       this.setState(PortState.INITIALIZE);
       if (this.selfActivating) this.setState(PortState.ACTIVE);
     }
+  }
+
+  /** True when a subnet manager may ask for this state now (IBTA 7.2.7). */
+  allows(requested: PortState): boolean {
+    if (requested === PortState.ARMED) return this.state === PortState.INITIALIZE || this.state === PortState.ARMED;
+    if (requested === PortState.ACTIVE) return this.state === PortState.ARMED || this.active;
+    return requested === PortState.DOWN;
+  }
+
+  /**
+   * Takes the link down by management, into the physical state SLEEP, POLLING or DISABLED. Unless
+   * that or the other end forbids it, the link comes up again at once.
+   */
+  restart(physicalState: PortPhysicalState): void {
+    this.physicalState = physicalState;
+    this.setLinkUp(false);
+    this.link?.retrain(this);
+  }
+
+  /** The port has received a data packet: an armed one becomes active (IBTA 7.2.7). */
+  noteData(): void {
+    if (this.state === PortState.ARMED) this.setState(PortState.ACTIVE);
   }
 
   /** Sets the state and reports a change. */

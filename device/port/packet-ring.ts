@@ -31,6 +31,9 @@ export class PacketRing {
   readonly virtualLane: number;
   /** Number of blocks of all packets in the ring. */
   blocks = 0;
+  /** Packets that have left the ring, and their bytes. */
+  leftPackets = 0;
+  leftBytes = 0;
   readonly #lengths: Uint16Array;
   /** 1 when the packet may be damaged although nothing on its way can change it. */
   readonly #suspect: Uint8Array;
@@ -140,7 +143,10 @@ export class PacketRing {
   /** Drops the oldest packet. */
   shift(): void {
     const slot = this.#head;
-    this.blocks -= packetBlocks(this.#lengths[slot]);
+    const length = this.#lengths[slot];
+    this.blocks -= packetBlocks(length);
+    this.leftPackets++;
+    this.leftBytes += length;
     this.#head = this.#after(slot);
     this.#count--;
     if (this.#count === 0) {

@@ -14,6 +14,8 @@ export const SERVICE_LEVELS = 16;
 /** Possible numbers of data VLs of a port. */
 export const DATA_VL_COUNTS: readonly number[] = [1, 2, 4, 8];
 const DATA_VLS_MAX = 8;
+/** Numbers of data VLs by their codes in PortInfo (IBTA 14.2.5.6). */
+export const LANES_OF_CODE: readonly number[] = [0, 1, 2, 4, 8, 15];
 const MANAGEMENT_PACKETS = 16;
 
 /** The flow control credits of a link's sending side. */
@@ -32,6 +34,10 @@ export class TransmitQueues {
   creditStalls = 0;
   readonly #first: PacketRing;
   readonly #slToVl = new Uint8Array(SERVICE_LEVELS);
+  /** The ring of each service level. */
+  readonly #ringOfLevel: (PacketRing | undefined)[];
+  /** Data VLs in use; packets for others are discarded. */
+  #operationalLanes: number;
   readonly #blocksOf = new Uint16Array(DATA_VLS_MAX);
 
   /**
@@ -42,6 +48,27 @@ export class TransmitQueues {
     this.rings = Array.from({ length: count }, (_, virtualLane) => new PacketRing(packets, virtualLane));
     this.#first = this.rings[0] as PacketRing;
     this.arbiter = new VlArbiter(count);
+    this.#operationalLanes = count;
+    this.#ringOfLevel = new Array<PacketRing | undefined>(SERVICE_LEVELS).fill(this.#first);
+  }
+
+  get operationalLanes(): number {
+    return this.#operationalLanes;
+  }
+
+  /** Sets the number of data VLs in use (PortInfo:OperationalVLs). */
+  set operationalLanes(count: number) {
+    this.#operationalLanes = Math.min(count, this.rings.length);
+    for (let level = 0; level < SERVICE_LEVELS; level++) this.#selectRing(level);
+  }
+
+  /** Packets and bytes (LRH to VCRC) that have left by the link. */
+  get transmittedPackets(): number {
+    return this.rings.reduce((sum, ring) => sum + ring.leftPackets, this.management.leftPackets);
+  }
+
+  get transmittedBytes(): number {
+    return this.rings.reduce((sum, ring) => sum + ring.leftBytes, this.management.leftBytes);
   }
 
   /** VL of a service level. For VL15 the packets of that level are discarded. */
@@ -52,13 +79,19 @@ export class TransmitQueues {
   /** Maps a service level to a VL. Returns false when the VL does not exist. */
   mapServiceLevel(serviceLevel: number, virtualLane: number): boolean {
     if (virtualLane >= this.rings.length && virtualLane !== MANAGEMENT_VL) return false;
-    this.#slToVl[serviceLevel] = virtualLane;
+    this.setVirtualLane(serviceLevel, virtualLane);
     return true;
+  }
+
+  /** As `mapServiceLevel`, to any VL: packets for a VL that is not in use are discarded. */
+  setVirtualLane(serviceLevel: number, virtualLane: number): void {
+    this.#slToVl[serviceLevel] = virtualLane;
+    this.#selectRing(serviceLevel);
   }
 
   /** The ring of a service level, or undefined when its packets are discarded. */
   ringOf(serviceLevel: number): PacketRing | undefined {
-    return this.rings[this.#slToVl[serviceLevel]];
+    return this.#ringOfLevel[serviceLevel];
   }
 
   /** True when the ring of some data VL is full. */
@@ -95,6 +128,11 @@ export class TransmitQueues {
     return discarded;
   }
 
+  #selectRing(serviceLevel: number): void {
+    const virtualLane = this.#slToVl[serviceLevel];
+    this.#ringOfLevel[serviceLevel] = virtualLane < this.#operationalLanes ? this.rings[virtualLane] : undefined;
+  }
+
   #arbitrate(credits: VirtualLaneCredits | undefined): PacketRing | undefined {
     const blocksOf = this.#blocksOf;
     let ready = 0;
@@ -111,7 +149,9 @@ export class TransmitQueues {
 }
 
 function discardAll(ring: PacketRing): number {
-  const { count } = ring;
+  const { count, leftBytes } = ring;
   while (ring.count > 0) ring.shift();
+  ring.leftPackets -= count;
+  ring.leftBytes = leftBytes;
   return count;
 }

@@ -17,10 +17,12 @@ export class ScriptedLink implements Link {
   readonly nextNs = Number.POSITIVE_INFINITY;
   /** Packets in flight to the port. */
   readonly wire: PacketRing;
+  readonly #port: Port;
 
   /** Replaces the link of the port, and brings the port up. */
   constructor(port: Port, packets = WIRE_PACKETS) {
     this.wire = new PacketRing(packets);
+    this.#port = port;
     port.plug(this);
     port.setLinkUp(true);
   }
@@ -34,6 +36,10 @@ export class ScriptedLink implements Link {
   }
 
   settle(): void {}
+
+  retrain(): void {
+    this.#port.setLinkUp(true);
+  }
 
   detach(): void {}
 }
