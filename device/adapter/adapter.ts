@@ -11,7 +11,6 @@ import {
   getCsrAdapterControlLendIdle,
   getCsrAdapterControlReturnShares,
 } from '../../protocol/layout/gen/registers.gen.ts';
-import { EventType, PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { PcbAllocator } from '../collect/pcb-allocator.ts';
 import { VcbSpace } from '../collect/vcb-space.ts';
 import { DmaTiming } from '../function/dma-timing.ts';
@@ -23,7 +22,6 @@ import { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { ManagedAdapter } from '../management/managed-adapter.ts';
 import { ManagementProcessor } from '../management/management-processor.ts';
 import { SendContexts } from '../pio/send-contexts.ts';
-import type { LinkEnd } from '../port/link.ts';
 import { Port, parseGuid, portGuid } from '../port/port.ts';
 import { ObjectTables } from '../queues/object-tables.ts';
 import type { SharedRegisterParts } from '../registers/register-parts.ts';
@@ -43,6 +41,7 @@ import { AdapterUnits, readPlan } from './adapter-units.ts';
 import { type AdapterOptions, findOptionError, getDefaultShare } from './options.ts';
 import { PcieFunction } from './pcie-function.ts';
 import { PendingWork } from './pending-work.ts';
+import { reportPortEvents } from './port-events.ts';
 import { joinPorts, PortLinks } from './port-links.ts';
 import { QueuePairLifeCycle } from './queue-pair-life.ts';
 
@@ -166,7 +165,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.functions = hosts.map(
       (host, number) => new PcieFunction(new UnderlyingFunction(number, clock, host, noteVector), this),
     );
-    for (const port of this.ports) port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
+    reportPortEvents(this.ports, this.functions);
     this.#management = new ManagementProcessor(this);
     this.shareManager = new ShareManager(new AdapterUnits(this), readPlan(this));
     this.traces = new Traces(clock, functionCount);
@@ -266,12 +265,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     if (!stage.busy && this.dmaTiming.busReads === 0) return;
     const nextNs = Math.min(stage.nextNs, this.scheduler.nextNs);
     if (nextNs !== Number.POSITIVE_INFINITY) this.clock.setAlarm(nextNs);
-  }
-
-  #portChanged(port: LinkEnd, previous: PortState): void {
-    if (!port.active && previous !== PortState.ACTIVE) return;
-    const type = port.active ? EventType.PORT_ACTIVE : EventType.PORT_ERROR;
-    for (const { underlying } of this.functions) underlying.postPortEvent(type, port.number);
   }
 
   /**

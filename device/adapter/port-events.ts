@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Asynchronous events of ports (IBTA 11.6.3.1): changes of state, and what a subnet manager
+ * changes. All functions share the ports, so all of them get the events. Set up by the adapter.
+ */
+import { EventType, PortState } from '../../protocol/layout/gen/values.gen.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import { PortChange } from '../port/end-port.ts';
+import type { Port } from '../port/port.ts';
+
+const eventOf: Readonly<Record<PortChange, EventType>> = {
+  [PortChange.LID]: EventType.LID_CHANGE,
+  [PortChange.SM]: EventType.SM_CHANGE,
+  [PortChange.PKEY]: EventType.PKEY_CHANGE,
+  [PortChange.GID]: EventType.GID_CHANGE,
+  [PortChange.CLIENT_REREGISTER]: EventType.CLIENT_REREGISTER,
+};
+
+/** Has every event of the ports posted to all functions. */
+export function reportPortEvents(
+  ports: readonly Port[],
+  functions: readonly { readonly underlying: UnderlyingFunction }[],
+): void {
+  const post = (type: EventType, portNumber: number): void => {
+    for (const { underlying } of functions) underlying.postPortEvent(type, portNumber);
+  };
+  for (const port of ports) {
+    port.onChange = (_port, change) => post(eventOf[change], port.number);
+    port.onStateChange = (_end, previous) => {
+      if (port.active) post(EventType.PORT_ACTIVE, port.number);
+      else if (previous === PortState.ACTIVE) post(EventType.PORT_ERROR, port.number);
+    };
+  }
+}
