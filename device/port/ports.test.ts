@@ -6,8 +6,15 @@
 import t from 'tap';
 import { decodePortAttributes, newPortAttributes } from '../../protocol/layout/gen/port-attributes.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
-import { CompletionStatus, FaultKind, ManagementOpcode, PortState } from '../../protocol/layout/gen/values.gen.ts';
+import {
+  CompletionStatus,
+  FaultKind,
+  ManagementOpcode,
+  PortState,
+  QpState,
+} from '../../protocol/layout/gen/values.gen.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+import { ledger } from '../test-support/ledger.ts';
 import type { Port } from './port.ts';
 
 const GRH = 40;
@@ -89,19 +96,31 @@ t.test('every MTU: a datagram of its size passes, one byte more does not', async
   }
 });
 
-t.test('a port that is not active sends nothing', async (t) => {
+t.test('datagrams to a port that is not active vanish: they complete, and their QP goes on', async (t) => {
+  ledger(t, '7.2.7', 'A port that is not active discards the datagrams of its QPs, whose requests complete');
   for (const state of [PortState.DOWN, PortState.INITIALIZE, PortState.ARMED]) {
-    const fixture = new AdapterFixture();
-    const [near] = portsOf(fixture);
-    const { sender, receiver, to } = fixture.createPair();
-    fixture.postReceive(receiver, GRH);
-    near.state = state;
-    t.equal(fixture.read(CSR.PORT_STATE), state);
-    sender.post(to());
-    const entry = sender.parts.sendCq.take();
-    t.not(entry.status, SUCCESS);
-    t.equal(entry.vendorError, FaultKind.PORT_DOWN);
-    t.notOk(receiver.parts.receiveCq.ready);
-    fixture.finish();
+    for (const [from, to] of [
+      [1, 2],
+      [1, 1],
+    ] as const) {
+      const fixture = new AdapterFixture();
+      const [near] = portsOf(fixture);
+      const pair = fixture.createPair({ sender: { port: from }, receiver: { port: to } });
+      const { sender, receiver } = pair;
+      fixture.postReceive(receiver, GRH);
+      near.state = state;
+      t.equal(fixture.read(CSR.PORT_STATE), state);
+      sender.post(pair.to());
+      t.match(sender.parts.sendCq.take(), { status: SUCCESS, vendorError: FaultKind.NONE });
+      t.same([near.transmitDiscards, near.transmitPackets], [1, 0]);
+      t.notOk(receiver.parts.receiveCq.ready);
+      t.equal(sender.query().state, QpState.RTS);
+      near.state = PortState.ACTIVE;
+      sender.post(pair.to());
+      t.equal(sender.parts.sendCq.take().status, SUCCESS);
+      t.equal(receiver.parts.receiveCq.take().status, SUCCESS, 'the next one arrives');
+      t.same(fixture.allFaults(), {});
+      fixture.finish();
+    }
   }
 });

@@ -152,7 +152,8 @@ export class SendPipeline {
     if (!qp.isRequesting) return FaultKind.NONE;
     if (buffer.fault !== FaultKind.NONE) return buffer.fault;
     if (getSendCommandOpcode(buffer.view, 0) === SendOpcode.NOP) return FaultKind.NONE;
-    if (port === undefined || !port.active) return FaultKind.PORT_DOWN;
+    if (port === undefined) return FaultKind.PORT_DOWN;
+    // A port that is not active discards the packet, and the command completes (IBTA 7.2.7).
     const fault = this.#datagrams.send(qp, buffer, port);
     if (fault === FaultKind.NONE)
       this.#lanes.turns.charge(buffer.hold.lane, PACKET_COST_BYTES + getSendCommandMessageLength(buffer.view, 0));
