@@ -151,7 +151,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     const stage = new PipelineStage(this.dmaTiming, functionCount);
     this.pipeline = new SendPipeline(this.lanes, this.ports, new UdRequester(this.tables.keys), this.connected, stage);
     this.responder = new UdResponder(this.tables.keys, this.#receiveQueue);
-    this.receiver = new PacketReceiver(this.tables.queuePairs, this.responder, this.connected);
+    this.receiver = new PacketReceiver(this.tables, this.responder, this.connected);
     this.links = new PortLinks(this.ports, this.receiver, clock);
     this.sendContexts = new SendContexts({
       ports: this.ports,

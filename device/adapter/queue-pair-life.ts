@@ -111,6 +111,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
       });
     scheduler.unitOf(qp).overflow.orphan(qp);
     qp.release();
+    tables.specialQueuePairs.remove(qp);
     tables.queuePairs.remove(qp);
   }
 

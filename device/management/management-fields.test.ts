@@ -66,7 +66,7 @@ t.test('the first of several fields at fault is blamed', async (t) => {
   const { sendBuffer, recordAddress, descriptorAddress, sendCq } = qp.parts;
   const payload = qpCreationPayload({
     pd: fixture.pd,
-    serviceType: ServiceType.GSI,
+    serviceType: ServiceType.XRC_TARGET,
     specialPort: 1,
     sendCq: sendCq.cqn,
     receiveCq: sendCq.cqn,

@@ -38,22 +38,14 @@ import {
   QP_CREATION_SEND_PAGE_SHIFT_OFFSET,
   QP_CREATION_SEND_QUEUE_ADDRESS_OFFSET,
   QP_CREATION_SEND_STRIDE_LOG2_OFFSET,
-  QP_CREATION_SERVICE_TYPE_OFFSET,
   QP_CREATION_SIZE,
-  QP_CREATION_SPECIAL_PORT_OFFSET,
   QP_CREATION_SRQN_OFFSET,
   type QpCreation,
   setQpCreationTokenHigh,
   setQpCreationTokenLow,
 } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
-import {
-  ManagementStatus,
-  QpMask,
-  QpState,
-  ServiceType,
-  serviceTypeNames,
-} from '../../protocol/layout/gen/values.gen.ts';
+import { ManagementStatus, QpMask, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import { capacities } from '../queues/object-tables.ts';
 import { findTransition } from '../queues/qp-transitions.ts';
 import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
@@ -61,6 +53,7 @@ import { ReceiveRing } from '../queues/receive-ring.ts';
 import type { CommandContext } from './command-context.ts';
 import type { ManagedAdapter } from './managed-adapter.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
+import { checkService } from './queue-pair-service.ts';
 
 const RECORD_ALIGNMENT = 16;
 const DESCRIPTOR_ALIGNMENT = 32;
@@ -68,7 +61,6 @@ const SEND_STRIDE_MIN_LOG2 = 6;
 const RECEIVE_STRIDE_MIN_LOG2 = 5;
 const STRIDE_MAX_LOG2 = 9;
 
-const offeredServices: readonly number[] = [ServiceType.RC, ServiceType.UC, ServiceType.UD];
 /** Path migration is not offered. */
 const UNSUPPORTED_MASK = QpMask.ALTERNATE_PATH | QpMask.MIGRATION_STATE;
 const MTU_CODE_MAX = 5;
@@ -91,6 +83,7 @@ export function createQueuePair(context: CommandContext): ManagementStatus {
     adapter.queuePairLife.destroy(qp);
     return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
   }
+  if (qp.isSpecial) adapter.tables.specialQueuePairs.add(qp);
   context.objectNumber = qp.number;
   return ManagementStatus.OK;
 }
@@ -173,15 +166,6 @@ function checkSizes(context: CommandContext, creation: QpCreation): ManagementSt
     return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_RECORD_ADDRESS_OFFSET);
   if (creation.descriptorAddress % DESCRIPTOR_ALIGNMENT !== 0)
     return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
-  return ManagementStatus.OK;
-}
-
-function checkService(context: CommandContext, creation: QpCreation): ManagementStatus {
-  if (!serviceTypeNames[creation.serviceType]) return context.badField(QP_CREATION_SERVICE_TYPE_OFFSET);
-  if (!offeredServices.includes(creation.serviceType))
-    return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SERVICE_TYPE_OFFSET);
-  if (creation.specialPort !== 0)
-    return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SPECIAL_PORT_OFFSET);
   return ManagementStatus.OK;
 }
 

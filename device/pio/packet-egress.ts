@@ -5,7 +5,7 @@
  * function may send (docs/DOCUMENTS.md decision 14). `SendContexts` chooses the packets; the ring
  * of the port reports when one has left.
  */
-import { isLidOfPort } from '../../protocol/infiniband/addresses.ts';
+import { GENERAL_SERVICES_QPN, isLidOfPort, SUBNET_MANAGEMENT_QPN } from '../../protocol/infiniband/addresses.ts';
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { getLrhVirtualLane, setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
@@ -28,9 +28,6 @@ import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendContext } from './send-context.ts';
 
-/** Numbers of the special QPs (IBTA 3.9.3). */
-const SUBNET_MANAGEMENT_QPN = 0;
-const GENERAL_SERVICES_QPN = 1;
 /** Payload bytes of a management datagram (IBTA 13.4.2). */
 const MANAGEMENT_BYTES = 256;
 

@@ -14,6 +14,7 @@ import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { QueuePair } from './queue-pair.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
+import { SpecialQueuePairs } from './special-queue-pairs.ts';
 
 /** First QPN for software: QP0 and QP1 have special functions in every port. */
 const FIRST_QUEUE_PAIR = 2;
@@ -43,6 +44,8 @@ export class ObjectTables {
   readonly completionQueues: ObjectTable<CompletionQueue>;
   readonly eventQueues: ObjectTable<EventQueue>;
   readonly queuePairs: ObjectTable<QueuePair>;
+  /** Those of them that are QP0 or QP1 of a port. */
+  readonly specialQueuePairs = new SpecialQueuePairs();
   /** Regions and windows share one key space; windows have its upper half. */
   readonly memoryWindows: ObjectTable<MemoryWindow>;
   readonly sharedReceiveQueues: ObjectTable<SharedReceiveQueue>;

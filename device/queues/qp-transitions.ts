@@ -41,6 +41,19 @@ const datagram = tableOf([
   [SQE, RTS, 0, CURRENT_STATE | QKEY],
 ]);
 
+/** SMI and GSI QPs belong to a port from their creation on. */
+const special = tableOf([
+  [RESET, INIT, PKEY_INDEX | QKEY, 0],
+  [INIT, INIT, 0, PKEY_INDEX | QKEY],
+  [INIT, RTR, 0, PKEY_INDEX | QKEY],
+  [RTR, RTS, SEND_PSN, CURRENT_STATE | QKEY],
+  [RTS, RTS, 0, CURRENT_STATE | QKEY],
+  [RTS, SQD, 0, SQD_NOTIFY],
+  [SQD, SQD, 0, PKEY_INDEX | QKEY],
+  [SQD, RTS, 0, CURRENT_STATE | QKEY],
+  [SQE, RTS, 0, CURRENT_STATE | QKEY],
+]);
+
 const unreliable = tableOf([
   [RESET, INIT, PKEY_INDEX | PORT | ACCESS, 0],
   [INIT, INIT, 0, PKEY_INDEX | PORT | ACCESS],
@@ -77,6 +90,8 @@ const reliable = tableOf([
 
 const tables = new Map<number, Table>([
   [ServiceType.UD, datagram],
+  [ServiceType.SMI, special],
+  [ServiceType.GSI, special],
   [ServiceType.UC, unreliable],
   [ServiceType.RC, reliable],
 ]);

@@ -26,6 +26,7 @@ interface Rules {
   readonly optional: readonly Attribute[];
 }
 type ByService = Partial<Record<'UD' | 'UC' | 'RC', Rules>>;
+type Service = 'UD' | 'UC' | 'RC' | 'SMI' | 'GSI';
 
 const rules = (required: string, optional = ''): Rules => {
   const names = (text: string) => text.split(' ').filter((name) => name !== '') as Attribute[];
@@ -74,6 +75,15 @@ const table: Record<string, ByService> = {
   'SQE RTS': { UD: rules('', 'CURRENT_STATE QKEY'), UC: rules('', 'CURRENT_STATE ACCESS') },
 };
 
+/** SMI and GSI QPs are datagram QPs whose port is that of their creation. */
+function rulesOf(change: string, service: Service): Rules | undefined {
+  const expected = table[change];
+  if (service !== 'SMI' && service !== 'GSI') return expected?.[service];
+  const without = (names: readonly Attribute[] = []) => names.filter((name) => name !== 'PORT');
+  const { UD } = expected ?? {};
+  return UD && { required: without(UD.required), optional: without(UD.optional) };
+}
+
 /** Attributes of path migration, which the adapter does not offer. */
 const MIGRATION: readonly Attribute[] = ['ALTERNATE_PATH', 'MIGRATION_STATE'];
 const ATTRIBUTES = Object.keys(QpMask).filter((name) => name !== 'STATE') as Attribute[];
@@ -85,19 +95,21 @@ function maskOf(names: readonly Attribute[]): number {
 }
 
 /** Moves a QP from any state to `state` by the shortest way and checks the result. */
-function bringTo(qp: DriverQueuePair, service: keyof ByService, state: QpState): void {
+function bringTo(qp: DriverQueuePair, service: Service, state: QpState): void {
   const reliable = service === 'RC';
+  const connected = reliable || service === 'UC';
   const connection = { ...CONNECTION, reliable };
   qp.toReset();
   if (state === QpState.ERR) qp.toError();
   if (state === QpState.RESET || state === QpState.ERR) return;
-  if (service === 'UD') qp.toInit({ port: 1 });
+  if (service === 'SMI' || service === 'GSI') qp.toSpecialInit();
+  else if (service === 'UD') qp.toInit({ port: 1 });
   else qp.toConnectedInit(connection);
   if (state === QpState.INIT) return;
-  if (service === 'UD') qp.toReadyToReceive();
+  if (!connected) qp.toReadyToReceive();
   else qp.toConnectedReceive(connection);
   if (state === QpState.RTR) return;
-  if (service === 'UD') qp.toReadyToSend();
+  if (!connected) qp.toReadyToSend();
   else qp.toConnectedSend(connection);
   if (state === QpState.SQD) qp.change({ attributeMask: QpMask.STATE, state });
   if (state !== QpState.SQE) return;
@@ -107,13 +119,15 @@ function bringTo(qp: DriverQueuePair, service: keyof ByService, state: QpState):
 
 class Subject {
   readonly #fixture = new AdapterFixture({ memoryBytes: 32 * 1024 * 1024 });
-  readonly #service: keyof ByService;
+  readonly #service: Service;
   readonly #qp: DriverQueuePair;
 
-  constructor(service: keyof ByService) {
+  constructor(service: Service) {
     this.#service = service;
     this.#fixture.machine.onStep = () => {};
-    this.#qp = this.#fixture.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType[service] } });
+    const specialPort = service === 'SMI' || service === 'GSI' ? 1 : 0;
+    const creation = { serviceType: ServiceType[service], specialPort };
+    this.#qp = this.#fixture.createQueuePair({ state: 'reset', creation });
   }
 
   /**
@@ -152,10 +166,10 @@ function checkChange(t: Test, subject: Subject, from: QpState, to: QpState, { re
   }
 }
 
-for (const service of ['UD', 'UC', 'RC'] as const) {
-  for (const [change, byService] of Object.entries(table)) {
+for (const service of ['UD', 'UC', 'RC', 'SMI', 'GSI'] as const) {
+  for (const change of Object.keys(table)) {
     const [from, to] = change.split(' ').map((name) => QpState[name as keyof typeof QpState]) as [QpState, QpState];
-    const expected = byService[service];
+    const expected = rulesOf(change, service);
     if (expected === undefined) continue;
     t.test(`${service}: attributes of ${change}`, async (t) => {
       const name = `${serviceTypeName(ServiceType[service])}, ${change.replace(' ', ' to ')}`;
@@ -174,7 +188,7 @@ for (const service of ['UD', 'UC', 'RC'] as const) {
       if (from === QpState.SQE && service === 'RC') continue;
       for (const to of STATES) {
         const change = `${qpStateName(from)} to ${qpStateName(to)}`;
-        if (table[`${qpStateName(from)} ${qpStateName(to)}`]?.[service] !== undefined) continue;
+        if (rulesOf(`${qpStateName(from)} ${qpStateName(to)}`, service) !== undefined) continue;
         if (to === QpState.RESET || to === QpState.ERR) checkChange(t, subject, from, to, rules(''));
         else t.match(subject.try(from, to, []), { status: ManagementStatus.BAD_STATE, state: from }, change);
       }

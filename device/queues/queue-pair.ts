@@ -5,6 +5,7 @@
  * for packets and the receive queue.
  */
 
+import { GENERAL_SERVICES_QPN, SUBNET_MANAGEMENT_QPN } from '../../protocol/infiniband/addresses.ts';
 import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { type FaultKind, FaultObject, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -159,6 +160,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
   drainNotify = false;
   /** PSN of the next packet to send. */
   sendPsn = 0;
+  /** QPN in packets: 0 of an SMI QP, 1 of a GSI QP, `number` of all others. */
+  readonly wireNumber: number;
   /** Opaque handle of software. */
   tokenLow = 0;
   tokenHigh = 0;
@@ -175,6 +178,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.creation = creation;
     this.serviceType = creation.serviceType as ServiceType;
     this.signalAll = creation.signalAll === 1;
+    this.wireNumber = wireNumberOf(this.serviceType, number);
+    if (this.isSpecial) this.attributes.port = creation.specialPort;
     this.recordAddress = creation.recordAddress;
     this.descriptorAddress = creation.descriptorAddress;
     this.qosLevel = creation.qosLevel;
@@ -201,6 +206,11 @@ export class QueuePair implements KeyHolder, FaultSubject {
   /** True for RC and UC. */
   get connected(): boolean {
     return this.serviceType === ServiceType.RC || this.serviceType === ServiceType.UC;
+  }
+
+  /** True for QP0 and QP1 of a port. */
+  get isSpecial(): boolean {
+    return this.serviceType === ServiceType.SMI || this.serviceType === ServiceType.GSI;
   }
 
   /**
@@ -273,6 +283,11 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.receiveCq.references--;
     if (this.srq !== undefined) this.srq.references--;
   }
+}
+
+function wireNumberOf(serviceType: ServiceType, number: number): number {
+  if (serviceType === ServiceType.SMI) return SUBNET_MANAGEMENT_QPN;
+  return serviceType === ServiceType.GSI ? GENERAL_SERVICES_QPN : number;
 }
 
 /** New attributes, with those that packets need in front. */

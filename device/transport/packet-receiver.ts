@@ -4,22 +4,31 @@
  * of IBTA 7.3 and 9.6, and delivers them to the QP they name. Drops are counted by cause; a bad
  * packet has no other effect. `PortLinks` calls it.
  */
-import { isLidOfPort } from '../../protocol/infiniband/addresses.ts';
+import {
+  GENERAL_SERVICES_QPN,
+  isLidOfPort,
+  PERMISSIVE_LID,
+  SUBNET_MANAGEMENT_QPN,
+} from '../../protocol/infiniband/addresses.ts';
 import { GRH_DGID_OFFSET } from '../../protocol/infiniband/gen/grh.gen.ts';
-import { PacketError, packetErrorNames } from '../../protocol/infiniband/gen/values.gen.ts';
+import { BthOpcode, PacketError, packetErrorNames } from '../../protocol/infiniband/gen/values.gen.ts';
 import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
 import { OpcodeFlag, TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts';
-import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
+import { newParsedPacket, PacketCheck, type ParsedPacket, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
+import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
+import type { ObjectTables } from '../queues/object-tables.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import type { SpecialQueuePairs } from '../queues/special-queue-pairs.ts';
 import { requesterOf, responderOf } from './connected-states.ts';
 import type { ConnectedTransport } from './connected-transport.ts';
 import { notePkeyViolation } from './key-violations.ts';
+import { MAD_BYTES } from './management-datagrams.ts';
 import type { UdResponder } from './ud-responder.ts';
 
 export class PacketReceiver {
@@ -38,12 +47,14 @@ export class PacketReceiver {
   unknownQueuePair = 0;
   unsupportedTransport = 0;
   readonly #queuePairs: ObjectTable<QueuePair>;
+  readonly #special: SpecialQueuePairs;
   readonly #datagrams: UdResponder;
   readonly #connected: ConnectedTransport;
   readonly #packet = newParsedPacket();
 
-  constructor(queuePairs: ObjectTable<QueuePair>, datagrams: UdResponder, connected: ConnectedTransport) {
-    this.#queuePairs = queuePairs;
+  constructor(tables: ObjectTables, datagrams: UdResponder, connected: ConnectedTransport) {
+    this.#queuePairs = tables.queuePairs;
+    this.#special = tables.specialQueuePairs;
     this.#datagrams = datagrams;
     this.#connected = connected;
   }
@@ -72,6 +83,7 @@ export class PacketReceiver {
       this.malformed[error]++;
       return false;
     }
+    if (packet.destQpn <= GENERAL_SERVICES_QPN) return this.#deliverManagement(port, ring);
     if (!port.active || !isLidOfPort(packet.dlid, port.lid, port.lmc)) {
       this.wrongLid++;
       return false;
@@ -87,6 +99,34 @@ export class PacketReceiver {
     }
     if ((packet.opcode & TRANSPORT_MASK) === Transport.UD) return this.#deliverDatagram(qp, port, ring);
     return this.#deliverConnected(qp, port, ring);
+  }
+
+  /**
+   * QP0 takes packets of VL 15 from INIT on, also by the permissive LID; QP1 takes data packets
+   * (IBTA 7.2.7, 7.6.3). No other packet is for either.
+   */
+  #deliverManagement(port: Port, ring: PacketRing): boolean {
+    const packet = this.#packet;
+    const isSubnet = packet.virtualLane === MANAGEMENT_VL;
+    if (isSubnet !== (packet.destQpn === SUBNET_MANAGEMENT_QPN) || !isManagement(packet)) {
+      this.unsupportedTransport++;
+      return false;
+    }
+    const isOwn = isLidOfPort(packet.dlid, port.lid, port.lmc);
+    if (isSubnet ? !isOwn && packet.dlid !== PERMISSIVE_LID : !isOwn || !port.active) {
+      this.wrongLid++;
+      return false;
+    }
+    if (packet.grhOffset >= 0 && !port.ownsGid(ring.bytes, packet.grhOffset + GRH_DGID_OFFSET)) {
+      this.wrongGid++;
+      return false;
+    }
+    const qp = this.#special.get(port.number, packet.destQpn);
+    if (qp === undefined) {
+      this.unknownQueuePair++;
+      return false;
+    }
+    return this.#datagrams.receiveManagement(qp, port, ring, packet);
   }
 
   /** A global datagram must name a GID of the port (IBTA 9.6.1.2). */
@@ -124,6 +164,11 @@ export class PacketReceiver {
     if (packet.flags & OpcodeFlag.RESPONSE) return this.#connected.completer.receive(requester, ring, packet);
     return this.#connected.responder.receive(qp, responder, port, ring, packet);
   }
+}
+
+/** True for a datagram that can hold a MAD (IBTA 13.4.2). */
+function isManagement({ opcode, payloadLengthBytes }: Readonly<ParsedPacket>): boolean {
+  return opcode === BthOpcode.UD_SEND_ONLY && payloadLengthBytes <= MAD_BYTES;
 }
 
 /** A packet from a trusted path may lack its VCRC, which observers expect. */

@@ -12,7 +12,7 @@ import {
   getSendCommandSequence,
   getSendCommandSignaled,
 } from '../../protocol/layout/gen/send-command.gen.ts';
-import { CompletionStatus, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, FaultKind, QpState, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
@@ -190,8 +190,12 @@ function isForConnection(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean 
   return qp.connected && qp.state === QpState.RTS && buffer.epoch === qp.epoch;
 }
 
-/** True when the command needs room at the port: it is not void, flushed or to be returned. */
+/**
+ * True when the command needs room at the port: it is not void, flushed or to be returned. QP0 does
+ * not wait, because its lane has no flow control.
+ */
 function needsPort(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean {
+  if (qp.serviceType === ServiceType.SMI) return false;
   return buffer.epoch === qp.epoch && qp.isRequesting && qp.acceptsCommands;
 }
 

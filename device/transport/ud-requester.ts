@@ -33,8 +33,10 @@ import {
 import { FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { Port } from '../port/port.ts';
+import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { KeyCheck } from '../protection/key-check.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { isManagementAllowed, MAD_BYTES, setManagementFields } from './management-datagrams.ts';
 import { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
@@ -56,7 +58,7 @@ export class UdRequester {
     const opcode = getSendCommandOpcode(view, 0);
     if (opcode !== SendOpcode.SEND && opcode !== SendOpcode.SEND_IMMEDIATE) return FaultKind.COMMAND_OPCODE;
     const length = getSendCommandMessageLength(view, 0);
-    if (length > port.mtuBytes) return FaultKind.COMMAND_LENGTH;
+    if (length > (qp.isSpecial ? MAD_BYTES : port.mtuBytes)) return FaultKind.COMMAND_LENGTH;
     const fault =
       (getSendCommandInline(view, 0) ? checkInline(view, length) : this.#loadList(qp, view)) ||
       this.#loadAddress(qp, view, port);
@@ -79,7 +81,8 @@ export class UdRequester {
     const usable =
       getAddressHandleValid(handle, 0) === 1 &&
       getAddressHandlePd(handle, 0) === qp.pd.number &&
-      this.#path.load(handle, 0, port);
+      this.#path.load(handle, 0, port) &&
+      (!qp.isSpecial || isManagementAllowed(qp, view, this.#path));
     return usable ? FaultKind.NONE : FaultKind.ADDRESS_HANDLE;
   }
 
@@ -87,7 +90,17 @@ export class UdRequester {
     const fields = this.#fields;
     this.#path.apply(fields, port);
     this.#transport(qp, buffer.view, port, length);
-    const ring = port.ringFor(fields.dlid, fields.serviceLevel);
+    if (qp.isSpecial) setManagementFields(qp, buffer.view, port, fields);
+    const ring =
+      fields.virtualLane === MANAGEMENT_VL
+        ? port.managementRingFor(fields.dlid)
+        : port.ringFor(fields.dlid, fields.serviceLevel);
+    if (ring === undefined) {
+      // VL15 has no flow control: a management packet that finds no room is lost (IBTA 7.6.3).
+      port.transmitDiscards++;
+      qp.sendPsn = addPsn(qp.sendPsn, 1);
+      return FaultKind.NONE;
+    }
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(fields.opcode, fields.hasGrh);
     // A loop, because `set` would need a view of the payload, which is an allocation.
@@ -111,7 +124,7 @@ export class UdRequester {
     fields.destQpn = getUdTargetRemoteQpn(view, SEND_COMMAND_TARGET_OFFSET);
     fields.psn = qp.sendPsn;
     fields.qKey = effectiveQKey(getUdTargetQkey(view, SEND_COMMAND_TARGET_OFFSET), qp.attributes.qkey);
-    fields.srcQpn = qp.number;
+    fields.srcQpn = qp.wireNumber;
     fields.immediate = getSendCommandImmediate(view, 0);
     fields.payloadLengthBytes = length;
   }

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xb5dbf8c9u
-#define VUHCA_LAYOUT_HASH_HIGH 0x08a808beu
+#define VUHCA_LAYOUT_HASH_LOW 0xb6268b7bu
+#define VUHCA_LAYOUT_HASH_HIGH 0x41438d2eu
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -480,7 +480,10 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_KEY_BOUNDS = 20,
 	/* An access right is missing. */
 	VUHCA_FAULT_KIND_KEY_ACCESS = 21,
-	/* Address handle not valid, or of another PD or port. */
+	/*
+	 * Address handle not valid, of another PD or port, or with a GRH on QP0; or P_Key index
+	 * beyond the table.
+	 */
 	VUHCA_FAULT_KIND_ADDRESS_HANDLE = 22,
 	/* A receive entry is malformed. */
 	VUHCA_FAULT_KIND_RECEIVE_ENTRY = 23,
@@ -498,7 +501,7 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_PIO_UNSUPPORTED = 29,
 	/* Doorbell for a command that was not posted. */
 	VUHCA_FAULT_KIND_DOORBELL_BEYOND_TAIL = 30,
-	/* The port is not active. */
+	/* The QP has no port. */
 	VUHCA_FAULT_KIND_PORT_DOWN = 31,
 	/*
 	 * The link in a send queue descriptor was not what the adapter wrote; the adapter restored
@@ -1612,12 +1615,15 @@ struct vuhca_ud_target {
 	__le32 qkey;
 	/* address_handle: Index into the function's address handle table. */
 	__le32 address_handle;
-	__u8 reserved_12[4];
+	/* pkey_index: P_Key table index of a datagram of a GSI QP; others have their own. */
+	__le16 pkey_index;
+	__u8 reserved_14[2];
 };
 _Static_assert(sizeof(struct vuhca_ud_target) == 16, "vuhca_ud_target");
 _Static_assert(offsetof(struct vuhca_ud_target, dw0) == 0, "vuhca_ud_target.dw0");
 _Static_assert(offsetof(struct vuhca_ud_target, qkey) == 4, "vuhca_ud_target.qkey");
 _Static_assert(offsetof(struct vuhca_ud_target, address_handle) == 8, "vuhca_ud_target.address_handle");
+_Static_assert(offsetof(struct vuhca_ud_target, pkey_index) == 12, "vuhca_ud_target.pkey_index");
 
 #define VUHCA_UD_TARGET_REMOTE_QPN_SHIFT 0
 #define VUHCA_UD_TARGET_REMOTE_QPN_MASK 0xffffffu
@@ -3069,7 +3075,7 @@ struct vuhca_qp_creation {
 	/* checksum_off: The checksum of commands is not checked. */
 	/* send_paged: The send queue is a list of pages. */
 	/* receive_paged: The receive queue is a list of pages. */
-	/* special_port: Port of an SMI or GSI QP, else 0. */
+	/* special_port: Port of an SMI or GSI QP, which is its QP0 or QP1; else 0. */
 	__le32 dw1;
 	/* receive_cq: CQ of the receive queue. */
 	__le32 dw2;

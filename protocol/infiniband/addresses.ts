@@ -13,6 +13,10 @@ export const PERMISSIVE_LID = 0xffff;
 /** Destination QP number of multicast datagrams. */
 export const MULTICAST_QPN = 0xffffff;
 
+/** Numbers of the special QPs of a port (IBTA 3.9.3). */
+export const SUBNET_MANAGEMENT_QPN = 0;
+export const GENERAL_SERVICES_QPN = 1;
+
 /** Size of a GID in bytes. */
 export const GID_SIZE = 16;
 

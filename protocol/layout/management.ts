@@ -208,7 +208,7 @@ export const queuePairCreation: StructTable = {
     { name: 'checksumOff', bits: 1, doc: 'The checksum of commands is not checked.' },
     { name: 'sendPaged', bits: 1, doc: 'The send queue is a list of pages.' },
     { name: 'receivePaged', bits: 1, doc: 'The receive queue is a list of pages.' },
-    { name: 'specialPort', bits: 2, doc: 'Port of an SMI or GSI QP, else 0.' },
+    { name: 'specialPort', bits: 2, doc: 'Port of an SMI or GSI QP, which is its QP0 or QP1; else 0.' },
     { bits: 2 },
     { name: 'receiveCq', bits: 24, doc: 'CQ of the receive queue.', at: 8 },
     { bits: 8 },

@@ -79,7 +79,8 @@ export const udTarget: StructTable = {
     { bits: 8 },
     { name: 'qkey', bits: 32, doc: "Q_Key to send; if its top bit is set, the QP's own.", source: 'IBTA 10.2.5' },
     { name: 'addressHandle', bits: 32, doc: "Index into the function's address handle table." },
-    { bits: 32 },
+    { name: 'pkeyIndex', bits: 16, doc: 'P_Key table index of a datagram of a GSI QP; others have their own.' },
+    { bits: 16 },
   ],
 };
 

@@ -207,7 +207,11 @@ export const faultKind: ValueTable = {
     ['KEY_PD', 19, 'Key of another protection domain.'],
     ['KEY_BOUNDS', 20, 'Access outside the memory region.'],
     ['KEY_ACCESS', 21, 'An access right is missing.'],
-    ['ADDRESS_HANDLE', 22, 'Address handle not valid, or of another PD or port.'],
+    [
+      'ADDRESS_HANDLE',
+      22,
+      'Address handle not valid, of another PD or port, or with a GRH on QP0; or P_Key index beyond the table.',
+    ],
     ['RECEIVE_ENTRY', 23, 'A receive entry is malformed.'],
     ['RECEIVE_TOO_SHORT', 24, 'The message does not fit the receive entry.'],
     ['CQ_OVERRUN', 25, 'A CQ was full.'],
@@ -216,7 +220,7 @@ export const faultKind: ValueTable = {
     ['MANAGEMENT_RESPONSE', 28, 'The response of a management command could not be written.'],
     ['PIO_UNSUPPORTED', 29, 'Access to PIO send memory that no send context owns.'],
     ['DOORBELL_BEYOND_TAIL', 30, 'Doorbell for a command that was not posted.'],
-    ['PORT_DOWN', 31, 'The port is not active.'],
+    ['PORT_DOWN', 31, 'The QP has no port.'],
     [
       'DESCRIPTOR_LINK',
       35,

@@ -34,7 +34,7 @@ export const completionHints: Readonly<Record<string, string>> = {
   ADDRESS_HANDLE: 'valid bit, PD, port and GID index of the entry; ADDRESS_HANDLE_TABLE',
   RECEIVE_ENTRY: '`sgeCount` within 16 and the stride; `sequence`',
   RECEIVE_TOO_SHORT: 'length of the buffers; datagrams need 40 bytes more, for the GRH',
-  PORT_DOWN: 'state of the port in `vuhca status`',
+  PORT_DOWN: 'port attribute of the QP',
 };
 
 /** The document with the table of today. Throws when a mark is missing. */

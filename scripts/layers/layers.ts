@@ -103,7 +103,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/queues',
     holds: 'queue pairs, completion queues, receive rings, the tables of all objects',
-    uses: of('layout function trace memory protection events'),
+    uses: of('layout infiniband function trace memory protection events'),
   },
   {
     path: 'device/collect',

@@ -27,7 +27,7 @@ import { type Fixture, NO_OBJECT, NOWHERE } from './fixture.ts';
 import { objectTrials } from './header-trials.ts';
 import { objectCommand } from './memory-cases.ts';
 
-const { BAD_ADDRESS, BAD_FIELD, BAD_OBJECT, BAD_STATE, UNSUPPORTED } = ManagementStatus;
+const { BAD_ADDRESS, BAD_FIELD, BAD_OBJECT, BAD_STATE, IN_USE, UNSUPPORTED } = ManagementStatus;
 const READS_MAX = 16;
 const CONNECTION = { port: 1, dlid: 2, remoteQpn: 5 };
 
@@ -89,9 +89,9 @@ function toCreate(fixture: Fixture): Request {
       pd: [refused(BAD_OBJECT, [0, NO_OBJECT, 0xffffff])],
       serviceType: [
         refused(BAD_FIELD, [2, 255]),
-        refused(UNSUPPORTED, [ServiceType.XRC_INITIATOR, ServiceType.XRC_TARGET, ServiceType.SMI, ServiceType.GSI]),
+        refused(UNSUPPORTED, [ServiceType.XRC_INITIATOR, ServiceType.XRC_TARGET]),
       ],
-      specialPort: [refused(UNSUPPORTED, [1, 2, 3])],
+      specialPort: [refused(BAD_FIELD, [1, 2, 3])],
       srqn: [refused(BAD_OBJECT, [5, NO_OBJECT, 0xffffff])],
       recordAddress: [refused(BAD_ADDRESS, [fixture.record + 4, fixture.record + 8])],
       descriptorAddress: [refused(BAD_ADDRESS, [fixture.descriptor + 8, NOWHERE])],
@@ -100,6 +100,17 @@ function toCreate(fixture: Fixture): Request {
       xrcDomain: [taken('no XRC service is offered')],
       ...queryOnly('token'),
     },
+  };
+}
+
+/** QP1 of port 2; that of port 1 is there. */
+function toCreateSpecial(fixture: Fixture): Request {
+  const creation = { serviceType: ServiceType.GSI, specialPort: 1 };
+  fixture.createQueuePair({ state: 'reset', creation });
+  const { payload } = toCreate(fixture);
+  return {
+    payload: { ...payload, serviceType: ServiceType.GSI, specialPort: 2 },
+    payloadTrials: { specialPort: [refused(BAD_FIELD, [0, 3], { limit: 2 }), refused(IN_USE, [1])] },
   };
 }
 
@@ -226,6 +237,7 @@ const modify = {
 
 export const queuePairCases: readonly CommandCase[] = [
   { opcode: ManagementOpcode.CREATE_QP, table: queuePairCreation, build: toCreate },
+  { opcode: ManagementOpcode.CREATE_QP, situation: 'QP1', table: queuePairCreation, build: toCreateSpecial },
   { ...modify, situation: 'UD in INIT', build: datagramInInit },
   { ...modify, situation: 'UD in RTR', build: datagramInRtr },
   { ...modify, situation: 'UD in RTS', build: datagramInRts },

@@ -125,5 +125,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0xb5dbf8c9;
-export const LAYOUT_HASH_HIGH = 0x08a808be;
+export const LAYOUT_HASH_LOW = 0xb6268b7b;
+export const LAYOUT_HASH_HIGH = 0x41438d2e;

@@ -94,7 +94,7 @@ export const QP_CREATION_SPECIAL_PORT_OFFSET = 7;
 export const QP_CREATION_SPECIAL_PORT_BYTES = 1;
 export const QP_CREATION_SPECIAL_PORT_SHIFT = 28;
 export const QP_CREATION_SPECIAL_PORT_MASK = 0x30000000;
-/** Port of an SMI or GSI QP, else 0. */
+/** Port of an SMI or GSI QP, which is its QP0 or QP1; else 0. */
 export function getQpCreationSpecialPort(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 4) & 0x3;
 }
@@ -374,7 +374,7 @@ export interface QpCreation {
   sendPaged: number;
   /** The receive queue is a list of pages. */
   receivePaged: number;
-  /** Port of an SMI or GSI QP, else 0. */
+  /** Port of an SMI or GSI QP, which is its QP0 or QP1; else 0. */
   specialPort: number;
   /** CQ of the receive queue. */
   receiveCq: number;

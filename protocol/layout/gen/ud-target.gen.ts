@@ -36,6 +36,18 @@ export function setUdTargetAddressHandle(view: DataView, base: number, value: nu
   view.setUint32(base + 8, value, true);
 }
 
+export const UD_TARGET_PKEY_INDEX_OFFSET = 12;
+export const UD_TARGET_PKEY_INDEX_BYTES = 2;
+export const UD_TARGET_PKEY_INDEX_SHIFT = 0;
+export const UD_TARGET_PKEY_INDEX_MASK = 0xffff;
+/** P_Key table index of a datagram of a GSI QP; others have their own. */
+export function getUdTargetPkeyIndex(view: DataView, base: number): number {
+  return view.getUint16(base + 12, true);
+}
+export function setUdTargetPkeyIndex(view: DataView, base: number, value: number): void {
+  view.setUint16(base + 12, value, true);
+}
+
 /** Destination of a datagram. */
 export interface UdTarget {
   /** Destination QP. */
@@ -44,6 +56,8 @@ export interface UdTarget {
   qkey: number;
   /** Index into the function's address handle table. */
   addressHandle: number;
+  /** P_Key table index of a datagram of a GSI QP; others have their own. */
+  pkeyIndex: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -52,6 +66,7 @@ export function newUdTarget(): UdTarget {
     remoteQpn: 0,
     qkey: 0,
     addressHandle: 0,
+    pkeyIndex: 0,
   };
 }
 
@@ -60,6 +75,7 @@ export function decodeUdTarget(view: DataView, base: number, into: UdTarget): Ud
   into.remoteQpn = getUdTargetRemoteQpn(view, base);
   into.qkey = getUdTargetQkey(view, base);
   into.addressHandle = getUdTargetAddressHandle(view, base);
+  into.pkeyIndex = getUdTargetPkeyIndex(view, base);
   return into;
 }
 
@@ -68,5 +84,5 @@ export function encodeUdTarget(view: DataView, base: number, from: Readonly<UdTa
   view.setUint32(base, (from.remoteQpn & 0xffffff), true);
   view.setUint32(base + 4, from.qkey, true);
   view.setUint32(base + 8, from.addressHandle, true);
-  view.setUint32(base + 12, 0, true);
+  view.setUint32(base + 12, (from.pkeyIndex & 0xffff), true);
 }

@@ -778,7 +778,10 @@ export const FaultKind = {
   KEY_BOUNDS: 20,
   /** An access right is missing. */
   KEY_ACCESS: 21,
-  /** Address handle not valid, or of another PD or port. */
+  /**
+   * Address handle not valid, of another PD or port, or with a GRH on QP0; or P_Key index beyond
+   * the table.
+   */
   ADDRESS_HANDLE: 22,
   /** A receive entry is malformed. */
   RECEIVE_ENTRY: 23,
@@ -796,7 +799,7 @@ export const FaultKind = {
   PIO_UNSUPPORTED: 29,
   /** Doorbell for a command that was not posted. */
   DOORBELL_BEYOND_TAIL: 30,
-  /** The port is not active. */
+  /** The QP has no port. */
   PORT_DOWN: 31,
   /**
    * The link in a send queue descriptor was not what the adapter wrote; the adapter restored it.

@@ -108,9 +108,7 @@ export class DriverQueuePair {
     this.qpn = parts.qpn;
   }
 
-  /**
-   * Modifies attributes; returns the result, whatever the status. `path`: for the address vector.
-   */
+  /** Modifies attributes; returns the result, whatever the status. `path`: address vector. */
   modify(attributes: Partial<QpAttributes>, path?: Connection): ManagementResult {
     return this.#management.execute(this.#modification(attributes, path));
   }
@@ -141,6 +139,20 @@ export class DriverQueuePair {
     this.toInit(attributes);
     this.toReadyToReceive();
     this.toReadyToSend(attributes.sendPsn ?? 0);
+    return this;
+  }
+
+  /** RESET to INIT, of an SMI or GSI QP, whose port is that of its creation. */
+  toSpecialInit(qkey = 0): void {
+    this.qkey = qkey;
+    this.change({ attributeMask: QpMask.STATE | QpMask.PKEY_INDEX | QpMask.QKEY, state: QpState.INIT, qkey });
+  }
+
+  /** RESET to RTS, of an SMI or GSI QP. */
+  startSpecial(qkey = 0): this {
+    this.toSpecialInit(qkey);
+    this.toReadyToReceive();
+    this.toReadyToSend();
     return this;
   }
 

@@ -29,6 +29,8 @@ export interface SendRequest {
   readonly remoteQpn?: number;
   readonly qkey?: number;
   readonly addressHandle?: number;
+  /** P_Key table index, of datagrams of a GSI QP. */
+  readonly pkeyIndex?: number;
   /** Immediate data; with it the default operation is SEND_IMMEDIATE. */
   readonly immediate?: number;
   /** Operation; SEND or SEND_IMMEDIATE unless given. */
@@ -104,6 +106,7 @@ function encodeTarget(view: DataView, request: SendRequest, sender: SenderAttrib
     remoteQpn: request.remoteQpn ?? 0,
     qkey: request.qkey ?? sender.qkey,
     addressHandle: request.addressHandle ?? 0,
+    pkeyIndex: request.pkeyIndex ?? 0,
   });
 }
 
