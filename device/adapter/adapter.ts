@@ -149,7 +149,13 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       receiveQueue: this.#receiveQueue,
     });
     const stage = new PipelineStage(this.dmaTiming, functionCount);
-    this.pipeline = new SendPipeline(this.lanes, this.ports, new UdRequester(this.tables.keys), this.connected, stage);
+    this.pipeline = new SendPipeline(
+      this.lanes,
+      this.ports,
+      new UdRequester(this.tables.keys, this.tables.multicastGroups),
+      this.connected,
+      stage,
+    );
     this.responder = new UdResponder(this.tables.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.tables, this.responder, this.connected);
     this.links = new PortLinks(this.ports, this.receiver, clock);

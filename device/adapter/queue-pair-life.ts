@@ -112,6 +112,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
     scheduler.unitOf(qp).overflow.orphan(qp);
     qp.release();
     tables.specialQueuePairs.remove(qp);
+    tables.multicastGroups.drop(qp);
     tables.queuePairs.remove(qp);
   }
 

@@ -61,6 +61,8 @@ export function queryAdapter(context: CommandContext): ManagementStatus {
   record.firmwareVersion = FIRMWARE_VERSION;
   record.capabilities = CAPABILITIES;
   record.maxSharedReceiveQueues = tables.sharedReceiveQueues.quota;
+  record.maxMulticastGroups = tables.multicastGroups.quota;
+  record.maxQueuePairsPerGroup = tables.multicastGroups.perGroup;
   record.maxMemoryWindows = tables.memoryWindows.quota;
   record.maxReadsInitiated = capacities.readsPerQueuePair;
   record.maxReadsServed = capacities.readsPerQueuePair;

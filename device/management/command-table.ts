@@ -9,6 +9,7 @@ import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.
 import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { GID_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/gid-attributes.gen.ts';
 import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
+import { MULTICAST_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/multicast-attributes.gen.ts';
 import { MW_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mw-attributes.gen.ts';
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
 import { QP_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/qp-attributes.gen.ts';
@@ -36,6 +37,7 @@ import {
   queryMemoryRegion,
 } from './memory-region-commands.ts';
 import { createMemoryWindow, destroyMemoryWindow, queryMemoryWindow } from './memory-window-commands.ts';
+import { attachMulticast, detachMulticast, queryMulticast } from './multicast-commands.ts';
 import {
   createProtectionDomain,
   destroyProtectionDomain,
@@ -99,6 +101,9 @@ const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
   [ManagementOpcode.DESTROY_SRQ, 0, destroySharedReceiveQueue],
   [ManagementOpcode.REQUEST_RESOURCES, RESOURCE_CHANGE_SIZE, requestResources, RESOURCE_CHANGES_MAX],
   [ManagementOpcode.QUERY_RESOURCES, 0, queryResources],
+  [ManagementOpcode.ATTACH_MULTICAST, MULTICAST_ATTRIBUTES_SIZE, attachMulticast],
+  [ManagementOpcode.QUERY_MULTICAST, 0, queryMulticast],
+  [ManagementOpcode.DETACH_MULTICAST, MULTICAST_ATTRIBUTES_SIZE, detachMulticast],
   [ManagementOpcode.QUERY_LANE, 0, queryLane],
   [ManagementOpcode.MODIFY_TRACE, TRACE_ATTRIBUTES_SIZE, modifyTrace],
   [ManagementOpcode.QUERY_TRACE, 0, queryTrace],

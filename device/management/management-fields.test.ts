@@ -25,6 +25,7 @@ import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import type { CommandCase } from '../test-support/management-fields/command-case.ts';
 import { judge } from '../test-support/management-fields/judge.ts';
 import { memoryCases } from '../test-support/management-fields/memory-cases.ts';
+import { multicastCases } from '../test-support/management-fields/multicast-cases.ts';
 import { queueCases } from '../test-support/management-fields/queue-cases.ts';
 import { queuePairCases } from '../test-support/management-fields/queue-pair-cases.ts';
 import { resourceCases } from '../test-support/management-fields/resource-cases.ts';
@@ -36,6 +37,7 @@ const cases: readonly CommandCase[] = [
   ...memoryCases,
   ...queueCases,
   ...queuePairCases,
+  ...multicastCases,
   ...sendContextCases,
   ...traceCases,
 ];

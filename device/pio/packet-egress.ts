@@ -5,7 +5,12 @@
  * function may send (docs/DOCUMENTS.md decision 14). `SendContexts` chooses the packets; the ring
  * of the port reports when one has left.
  */
-import { GENERAL_SERVICES_QPN, isLidOfPort, SUBNET_MANAGEMENT_QPN } from '../../protocol/infiniband/addresses.ts';
+import {
+  GENERAL_SERVICES_QPN,
+  isLidOfPort,
+  isMulticastLid,
+  SUBNET_MANAGEMENT_QPN,
+} from '../../protocol/infiniband/addresses.ts';
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { getLrhVirtualLane, setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
@@ -110,7 +115,10 @@ export class PacketEgress {
     const offset = ring.writeOffset;
     for (let index = 0; index < this.lengthBytes; index++) ring.bytes[offset + index] = this.#bytes[index];
     if (badIcrc || badVcrc) port.transmitDamaged(ring, this.lengthBytes + VCRC_SIZE, badVcrc === 1);
-    else port.transmit(ring, this.lengthBytes + VCRC_SIZE);
+    else {
+      if (isMulticastLid(this.#packet.dlid)) port.loopBack(ring, this.lengthBytes + VCRC_SIZE);
+      port.transmit(ring, this.lengthBytes + VCRC_SIZE);
+    }
   }
 }
 

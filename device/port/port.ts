@@ -80,6 +80,22 @@ export class Port extends LinkEnd implements EndPort {
   }
 
   /**
+   * A multicast packet is complete in `ring`, except for VL and VCRC, and about to be transmitted:
+   * a copy loops back to the members at this port (IBTA 10.5.2).
+   */
+  loopBack(ring: PacketRing, lengthBytes: number): void {
+    const { loopback } = this;
+    if (ring === this.#nowhere || ring === loopback) return;
+    if (loopback.full) {
+      this.transmitDiscards++;
+      return;
+    }
+    const [from, to] = [ring.writeOffset, loopback.writeOffset];
+    for (let at = 0; at < lengthBytes; at++) loopback.bytes[to + at] = ring.bytes[from + at];
+    loopback.push(lengthBytes);
+  }
+
+  /**
    * Returns the ring in which a subnet management packet (VL15) to `dlid` is built, or undefined
    * when it has no room or the link is down.
    */

@@ -12,6 +12,7 @@ import type { MemoryRegion } from '../protection/memory-region.ts';
 import { FIRST_WINDOW, type MemoryWindow } from '../protection/memory-window.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { CompletionQueue } from './completion-queue.ts';
+import { MulticastGroups } from './multicast-groups.ts';
 import type { QueuePair } from './queue-pair.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 import { SpecialQueuePairs } from './special-queue-pairs.ts';
@@ -34,6 +35,10 @@ export const capacities = {
   queuePairs: 65534,
   /** Pages of one memory region. */
   pagesPerRegion: 1 << 20,
+  /** Attachments of queue pairs to multicast groups. */
+  multicastAttachments: 8192,
+  /** Queue pairs of one function in a multicast group: each costs a copy of every packet. */
+  queuePairsPerGroup: 64,
   /** Outstanding RDMA READs and atomics of a QP, in each direction. */
   readsPerQueuePair: 16,
 } as const;
@@ -46,6 +51,7 @@ export class ObjectTables {
   readonly queuePairs: ObjectTable<QueuePair>;
   /** Those of them that are QP0 or QP1 of a port. */
   readonly specialQueuePairs = new SpecialQueuePairs();
+  readonly multicastGroups: MulticastGroups;
   /** Regions and windows share one key space; windows have its upper half. */
   readonly memoryWindows: ObjectTable<MemoryWindow>;
   readonly sharedReceiveQueues: ObjectTable<SharedReceiveQueue>;
@@ -57,6 +63,11 @@ export class ObjectTables {
     this.completionQueues = new ObjectTable(capacities.completionQueues, 1, functionCount);
     this.eventQueues = new ObjectTable(capacities.eventQueues, 1, functionCount);
     this.queuePairs = new ObjectTable(capacities.queuePairs, FIRST_QUEUE_PAIR, functionCount);
+    this.multicastGroups = new MulticastGroups(
+      Math.floor(capacities.multicastAttachments / functionCount),
+      capacities.queuePairsPerGroup,
+      functionCount,
+    );
     this.memoryWindows = new ObjectTable(capacities.memoryWindows, FIRST_WINDOW, functionCount);
     this.sharedReceiveQueues = new ObjectTable(capacities.sharedReceiveQueues, 1, functionCount);
     this.keys = new KeyCheck(this.memoryRegions, this.memoryWindows);

@@ -7,6 +7,7 @@
 import {
   GENERAL_SERVICES_QPN,
   isLidOfPort,
+  isMulticastLid,
   PERMISSIVE_LID,
   SUBNET_MANAGEMENT_QPN,
 } from '../../protocol/infiniband/addresses.ts';
@@ -29,6 +30,7 @@ import { requesterOf, responderOf } from './connected-states.ts';
 import type { ConnectedTransport } from './connected-transport.ts';
 import { notePkeyViolation } from './key-violations.ts';
 import { MAD_BYTES } from './management-datagrams.ts';
+import { MulticastReceiver } from './multicast-receiver.ts';
 import type { UdResponder } from './ud-responder.ts';
 
 export class PacketReceiver {
@@ -47,6 +49,7 @@ export class PacketReceiver {
   unknownQueuePair = 0;
   unsupportedTransport = 0;
   readonly #queuePairs: ObjectTable<QueuePair>;
+  readonly multicast: MulticastReceiver;
   readonly #special: SpecialQueuePairs;
   readonly #datagrams: UdResponder;
   readonly #connected: ConnectedTransport;
@@ -54,6 +57,7 @@ export class PacketReceiver {
 
   constructor(tables: ObjectTables, datagrams: UdResponder, connected: ConnectedTransport) {
     this.#queuePairs = tables.queuePairs;
+    this.multicast = new MulticastReceiver(tables.multicastGroups, datagrams);
     this.#special = tables.specialQueuePairs;
     this.#datagrams = datagrams;
     this.#connected = connected;
@@ -84,7 +88,8 @@ export class PacketReceiver {
       return false;
     }
     if (packet.destQpn <= GENERAL_SERVICES_QPN) return this.#deliverManagement(port, ring);
-    if (!port.active || !isLidOfPort(packet.dlid, port.lid, port.lmc)) {
+    const isOwn = isLidOfPort(packet.dlid, port.lid, port.lmc);
+    if (!port.active || (!isOwn && !isMulticastLid(packet.dlid))) {
       this.wrongLid++;
       return false;
     }
@@ -92,6 +97,7 @@ export class PacketReceiver {
       this.tooLong++;
       return false;
     }
+    if (!isOwn) return this.multicast.receive(port, ring, packet);
     const qp = this.#queuePairs.get(packet.destQpn);
     if (qp === undefined) {
       this.unknownQueuePair++;

@@ -3,6 +3,7 @@
  * Sends datagrams (IBTA 9.8.3): checks the command, resolves its address handle, moves the payload
  * directly into the packet and transmits it. Called by the send pipeline.
  */
+import { isMulticastLid } from '../../protocol/infiniband/addresses.ts';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { effectiveQKey } from '../../protocol/infiniband/keys.ts';
 import { PacketCheck } from '../../protocol/infiniband/packet.ts';
@@ -35,6 +36,7 @@ import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.t
 import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { KeyCheck } from '../protection/key-check.ts';
+import type { MulticastGroups } from '../queues/multicast-groups.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { isManagementAllowed, MAD_BYTES, setManagementFields } from './management-datagrams.ts';
 import { Path } from './path.ts';
@@ -42,14 +44,16 @@ import { ScatterGatherList } from './scatter-gather.ts';
 
 export class UdRequester {
   readonly #keys: KeyCheck;
+  readonly #groups: MulticastGroups;
   readonly #fields = newPacketFields();
   readonly #list = new ScatterGatherList();
   readonly #path = new Path();
   readonly #handle = new Uint8Array(ADDRESS_HANDLE_SIZE);
   readonly #handleView = new DataView(this.#handle.buffer);
 
-  constructor(keys: KeyCheck) {
+  constructor(keys: KeyCheck, groups: MulticastGroups) {
     this.#keys = keys;
+    this.#groups = groups;
   }
 
   /** Sends the message of a command through `port`, which has room. Returns NONE or the fault. */
@@ -82,6 +86,7 @@ export class UdRequester {
       getAddressHandleValid(handle, 0) === 1 &&
       getAddressHandlePd(handle, 0) === qp.pd.number &&
       this.#path.load(handle, 0, port) &&
+      (this.#path.globalRoute !== 0 || !isMulticastLid(this.#path.dlid)) &&
       (!qp.isSpecial || isManagementAllowed(qp, view, this.#path));
     return usable ? FaultKind.NONE : FaultKind.ADDRESS_HANDLE;
   }
@@ -108,7 +113,10 @@ export class UdRequester {
       for (let index = 0; index < length; index++)
         ring.bytes[payload + index] = buffer.bytes[COMMAND_HEADER_BYTES + index];
     else if (!this.#list.gatherPart(qp, 0, length, ring, payload)) return FaultKind.DMA_READ;
-    port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
+    const lengthBytes = buildPacket(ring.view, offset, fields, PacketCheck.ICRC);
+    if (isMulticastLid(fields.dlid) && this.#groups.find(fields.dgid, 0, fields.dlid) !== undefined)
+      port.loopBack(ring, lengthBytes);
+    port.transmit(ring, lengthBytes);
     const { psn, destQpn, dlid } = fields;
     qp.trace?.sendDatagram(buffer.view, psn, destQpn, dlid, ring, offset, payload - offset, length);
     qp.sendPsn = addPsn(qp.sendPsn, 1);

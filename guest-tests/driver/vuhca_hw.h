@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xb6268b7bu
-#define VUHCA_LAYOUT_HASH_HIGH 0x41438d2eu
+#define VUHCA_LAYOUT_HASH_LOW 0x93c583ccu
+#define VUHCA_LAYOUT_HASH_HIGH 0x77351cb9u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -277,6 +277,12 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_QUERY_TRACE = 178,
 	/* Copy command blocks of a QP to memory. */
 	VUHCA_MANAGEMENT_OPCODE_READ_TRACE = 180,
+	/* Attach a QP to a multicast group. */
+	VUHCA_MANAGEMENT_OPCODE_ATTACH_MULTICAST = 193,
+	/* Query a multicast group (index in the modifier) of a QP. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_MULTICAST = 194,
+	/* Detach a QP from a multicast group. */
+	VUHCA_MANAGEMENT_OPCODE_DETACH_MULTICAST = 195,
 	/* Query the transmit virtual lane in the object number. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_LANE = 146,
 };
@@ -3076,6 +3082,9 @@ struct vuhca_qp_creation {
 	/* send_paged: The send queue is a list of pages. */
 	/* receive_paged: The receive queue is a list of pages. */
 	/* special_port: Port of an SMI or GSI QP, which is its QP0 or QP1; else 0. */
+	/*
+	 * block_multicast_loopback: The QP receives no multicast datagram that it has sent itself.
+	 */
 	__le32 dw1;
 	/* receive_cq: CQ of the receive queue. */
 	__le32 dw2;
@@ -3228,6 +3237,18 @@ static inline void vuhca_qp_creation_set_special_port(struct vuhca_qp_creation *
 	__u32 word = vuhca_le32_to_cpu(e->dw1);
 
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_CREATION_SPECIAL_PORT_MASK) | ((v << VUHCA_QP_CREATION_SPECIAL_PORT_SHIFT) & VUHCA_QP_CREATION_SPECIAL_PORT_MASK)));
+}
+#define VUHCA_QP_CREATION_BLOCK_MULTICAST_LOOPBACK_SHIFT 30
+#define VUHCA_QP_CREATION_BLOCK_MULTICAST_LOOPBACK_MASK 0x40000000u
+static inline __u32 vuhca_qp_creation_get_block_multicast_loopback(const struct vuhca_qp_creation *e)
+{
+	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_QP_CREATION_BLOCK_MULTICAST_LOOPBACK_MASK) >> VUHCA_QP_CREATION_BLOCK_MULTICAST_LOOPBACK_SHIFT;
+}
+static inline void vuhca_qp_creation_set_block_multicast_loopback(struct vuhca_qp_creation *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw1);
+
+	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_CREATION_BLOCK_MULTICAST_LOOPBACK_MASK) | ((v << VUHCA_QP_CREATION_BLOCK_MULTICAST_LOOPBACK_SHIFT) & VUHCA_QP_CREATION_BLOCK_MULTICAST_LOOPBACK_MASK)));
 }
 #define VUHCA_QP_CREATION_RECEIVE_CQ_SHIFT 0
 #define VUHCA_QP_CREATION_RECEIVE_CQ_MASK 0xffffffu
@@ -3730,7 +3751,7 @@ struct vuhca_adapter_attributes {
 	__le32 max_shared_receive_queues;
 	/* max_memory_windows: Most MWs. */
 	__le32 max_memory_windows;
-	/* max_multicast_groups: Most multicast groups. */
+	/* max_multicast_groups: Most attachments of QPs of the function to multicast groups. */
 	__le32 max_multicast_groups;
 	/* max_pages_per_region: Most page list entries of a memory region. */
 	__le32 max_pages_per_region;
@@ -3752,7 +3773,9 @@ struct vuhca_adapter_attributes {
 	__u8 port_count;
 	/* max_message_bytes: Longest message in bytes. */
 	__le32 max_message_bytes;
-	__u8 reserved_72[56];
+	/* max_queue_pairs_per_group: Most QPs of the function in a multicast group. */
+	__le32 max_queue_pairs_per_group;
+	__u8 reserved_76[52];
 };
 _Static_assert(sizeof(struct vuhca_adapter_attributes) == 128, "vuhca_adapter_attributes");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, node_guid) == 0, "vuhca_adapter_attributes.node_guid");
@@ -3777,6 +3800,7 @@ _Static_assert(offsetof(struct vuhca_adapter_attributes, event_queue_max_log2) =
 _Static_assert(offsetof(struct vuhca_adapter_attributes, max_sge) == 66, "vuhca_adapter_attributes.max_sge");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, port_count) == 67, "vuhca_adapter_attributes.port_count");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, max_message_bytes) == 68, "vuhca_adapter_attributes.max_message_bytes");
+_Static_assert(offsetof(struct vuhca_adapter_attributes, max_queue_pairs_per_group) == 72, "vuhca_adapter_attributes.max_queue_pairs_per_group");
 
 
 /* Answer to query port. */
@@ -3909,6 +3933,23 @@ struct vuhca_gid_attributes {
 };
 _Static_assert(sizeof(struct vuhca_gid_attributes) == 16, "vuhca_gid_attributes");
 _Static_assert(offsetof(struct vuhca_gid_attributes, gid) == 0, "vuhca_gid_attributes.gid");
+
+
+/* Payload of multicast commands and queries; the object number is the QP. */
+#define VUHCA_MULTICAST_ATTRIBUTES_SIZE 32
+struct vuhca_multicast_attributes {
+	__u8 mgid[16];
+	/* mlid: Multicast LID, 0xc000 to 0xfffe. */
+	__le16 mlid;
+	__u8 reserved_18[2];
+	/* groups: Query only: multicast groups of the QP. */
+	__le32 groups;
+	__u8 reserved_24[8];
+};
+_Static_assert(sizeof(struct vuhca_multicast_attributes) == 32, "vuhca_multicast_attributes");
+_Static_assert(offsetof(struct vuhca_multicast_attributes, mgid) == 0, "vuhca_multicast_attributes.mgid");
+_Static_assert(offsetof(struct vuhca_multicast_attributes, mlid) == 16, "vuhca_multicast_attributes.mlid");
+_Static_assert(offsetof(struct vuhca_multicast_attributes, groups) == 20, "vuhca_multicast_attributes.groups");
 
 
 /* One change of a resource allocation request, which applies all its changes or none. */

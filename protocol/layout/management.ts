@@ -209,7 +209,12 @@ export const queuePairCreation: StructTable = {
     { name: 'sendPaged', bits: 1, doc: 'The send queue is a list of pages.' },
     { name: 'receivePaged', bits: 1, doc: 'The receive queue is a list of pages.' },
     { name: 'specialPort', bits: 2, doc: 'Port of an SMI or GSI QP, which is its QP0 or QP1; else 0.' },
-    { bits: 2 },
+    {
+      name: 'blockMulticastLoopback',
+      bits: 1,
+      doc: 'The QP receives no multicast datagram that it has sent itself.',
+    },
+    { bits: 1 },
     { name: 'receiveCq', bits: 24, doc: 'CQ of the receive queue.', at: 8 },
     { bits: 8 },
     { name: 'srqn', bits: 24, doc: 'Shared receive queue, or 0.' },
@@ -345,7 +350,7 @@ export const adapterAttributes: StructTable = {
     { name: 'maxProtectionDomains', bits: 32, doc: 'Most PDs.' },
     { name: 'maxSharedReceiveQueues', bits: 32, doc: 'Most SRQs.' },
     { name: 'maxMemoryWindows', bits: 32, doc: 'Most MWs.' },
-    { name: 'maxMulticastGroups', bits: 32, doc: 'Most multicast groups.' },
+    { name: 'maxMulticastGroups', bits: 32, doc: 'Most attachments of QPs of the function to multicast groups.' },
     { name: 'maxPagesPerRegion', bits: 32, doc: 'Most page list entries of a memory region.', at: 56 },
     { name: 'maxReadsInitiated', bits: 8, doc: 'Most outstanding RDMA READs and atomics of a QP as requester.' },
     { name: 'maxReadsServed', bits: 8, doc: 'Most outstanding RDMA READs and atomics of a QP as responder.' },
@@ -356,7 +361,8 @@ export const adapterAttributes: StructTable = {
     { name: 'maxSge', bits: 8, doc: 'Most SGEs of a work request.' },
     { name: 'portCount', bits: 8, doc: 'Ports of the adapter.' },
     { name: 'maxMessageBytes', bits: 32, doc: 'Longest message in bytes.' },
-    { bytes: 56 },
+    { name: 'maxQueuePairsPerGroup', bits: 32, doc: 'Most QPs of the function in a multicast group.' },
+    { bytes: 52 },
   ],
 };
 
@@ -398,6 +404,21 @@ export const gidAttributes: StructTable = {
   endian: 'little',
   sizeBytes: 16,
   fields: [{ name: 'gid', bytes: 16, doc: 'GID, as on the wire; all zeros when the entry is empty.' }],
+};
+
+export const multicastAttributes: StructTable = {
+  name: 'multicast-attributes',
+  doc: 'Payload of multicast commands and queries; the object number is the QP.',
+  source: 'IBTA 10.5.2, 11.3',
+  endian: 'little',
+  sizeBytes: 32,
+  fields: [
+    { name: 'mgid', bytes: 16, doc: 'Multicast GID, as on the wire.' },
+    { name: 'mlid', bits: 16, doc: 'Multicast LID, 0xc000 to 0xfffe.', at: 16 },
+    { bits: 16 },
+    { name: 'groups', bits: 32, doc: 'Query only: multicast groups of the QP.' },
+    { bytes: 8 },
+  ],
 };
 
 export const resourceChange: StructTable = {
@@ -626,6 +647,7 @@ export const managementStructs = [
   adapterAttributes,
   portAttributes,
   gidAttributes,
+  multicastAttributes,
   resourceChange,
   resourceShare,
   laneAttributes,

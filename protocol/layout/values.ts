@@ -76,6 +76,9 @@ export const managementOpcode: ValueTable = {
     ['MODIFY_TRACE', 0xb1, 'Turn the trace of a QP on or off.'],
     ['QUERY_TRACE', 0xb2, 'Query the trace of a QP.'],
     ['READ_TRACE', 0xb4, 'Copy command blocks of a QP to memory.'],
+    ['ATTACH_MULTICAST', 0xc1, 'Attach a QP to a multicast group.'],
+    ['QUERY_MULTICAST', 0xc2, 'Query a multicast group (index in the modifier) of a QP.'],
+    ['DETACH_MULTICAST', 0xc3, 'Detach a QP from a multicast group.'],
     ['QUERY_LANE', 0x92, 'Query the transmit virtual lane in the object number.'],
   ]),
 };

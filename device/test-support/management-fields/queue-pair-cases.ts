@@ -95,7 +95,7 @@ function toCreate(fixture: Fixture): Request {
       srqn: [refused(BAD_OBJECT, [5, NO_OBJECT, 0xffffff])],
       recordAddress: [refused(BAD_ADDRESS, [fixture.record + 4, fixture.record + 8])],
       descriptorAddress: [refused(BAD_ADDRESS, [fixture.descriptor + 8, NOWHERE])],
-      ...each(['signalAll', 'checksumOff', 'qosLevel'], taken('either')),
+      ...each(['signalAll', 'checksumOff', 'qosLevel', 'blockMulticastLoopback'], taken('either')),
       checksumKey: [taken('opaque')],
       xrcDomain: [taken('no XRC service is offered')],
       ...queryOnly('token'),

@@ -144,7 +144,7 @@ export function setAdapterAttributesMaxMemoryWindows(view: DataView, base: numbe
 
 export const ADAPTER_ATTRIBUTES_MAX_MULTICAST_GROUPS_OFFSET = 52;
 export const ADAPTER_ATTRIBUTES_MAX_MULTICAST_GROUPS_BYTES = 4;
-/** Most multicast groups. */
+/** Most attachments of QPs of the function to multicast groups. */
 export function getAdapterAttributesMaxMulticastGroups(view: DataView, base: number): number {
   return view.getUint32(base + 52, true);
 }
@@ -268,6 +268,16 @@ export function setAdapterAttributesMaxMessageBytes(view: DataView, base: number
   view.setUint32(base + 68, value, true);
 }
 
+export const ADAPTER_ATTRIBUTES_MAX_QUEUE_PAIRS_PER_GROUP_OFFSET = 72;
+export const ADAPTER_ATTRIBUTES_MAX_QUEUE_PAIRS_PER_GROUP_BYTES = 4;
+/** Most QPs of the function in a multicast group. */
+export function getAdapterAttributesMaxQueuePairsPerGroup(view: DataView, base: number): number {
+  return view.getUint32(base + 72, true);
+}
+export function setAdapterAttributesMaxQueuePairsPerGroup(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 72, value, true);
+}
+
 /** Answer to query adapter. */
 export interface AdapterAttributes {
   /** major << 16 | minor. */
@@ -288,7 +298,7 @@ export interface AdapterAttributes {
   maxSharedReceiveQueues: number;
   /** Most MWs. */
   maxMemoryWindows: number;
-  /** Most multicast groups. */
+  /** Most attachments of QPs of the function to multicast groups. */
   maxMulticastGroups: number;
   /** Most page list entries of a memory region. */
   maxPagesPerRegion: number;
@@ -310,6 +320,8 @@ export interface AdapterAttributes {
   portCount: number;
   /** Longest message in bytes. */
   maxMessageBytes: number;
+  /** Most QPs of the function in a multicast group. */
+  maxQueuePairsPerGroup: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -335,6 +347,7 @@ export function newAdapterAttributes(): AdapterAttributes {
     maxSge: 0,
     portCount: 0,
     maxMessageBytes: 0,
+    maxQueuePairsPerGroup: 0,
   };
 }
 
@@ -362,6 +375,7 @@ export function decodeAdapterAttributes(view: DataView, base: number, into: Adap
   into.maxSge = (word64 >>> 16) & 0xff;
   into.portCount = word64 >>> 24;
   into.maxMessageBytes = getAdapterAttributesMaxMessageBytes(view, base);
+  into.maxQueuePairsPerGroup = getAdapterAttributesMaxQueuePairsPerGroup(view, base);
   return into;
 }
 
@@ -381,7 +395,7 @@ export function encodeAdapterAttributes(view: DataView, base: number, from: Read
   view.setUint32(base + 60, (from.maxReadsInitiated & 0xff) | ((from.maxReadsServed & 0xff) << 8) | ((from.sendQueueMaxLog2 & 0xff) << 16) | ((from.receiveQueueMaxLog2 & 0xff) << 24), true);
   view.setUint32(base + 64, (from.completionQueueMaxLog2 & 0xff) | ((from.eventQueueMaxLog2 & 0xff) << 8) | ((from.maxSge & 0xff) << 16) | ((from.portCount & 0xff) << 24), true);
   view.setUint32(base + 68, from.maxMessageBytes, true);
-  view.setUint32(base + 72, 0, true);
+  view.setUint32(base + 72, from.maxQueuePairsPerGroup, true);
   view.setUint32(base + 76, 0, true);
   view.setUint32(base + 80, 0, true);
   view.setUint32(base + 84, 0, true);

@@ -102,6 +102,18 @@ export function setQpCreationSpecialPort(view: DataView, base: number, value: nu
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xcf) | ((value & 0x3) << 4));
 }
 
+export const QP_CREATION_BLOCK_MULTICAST_LOOPBACK_OFFSET = 7;
+export const QP_CREATION_BLOCK_MULTICAST_LOOPBACK_BYTES = 1;
+export const QP_CREATION_BLOCK_MULTICAST_LOOPBACK_SHIFT = 30;
+export const QP_CREATION_BLOCK_MULTICAST_LOOPBACK_MASK = 0x40000000;
+/** The QP receives no multicast datagram that it has sent itself. */
+export function getQpCreationBlockMulticastLoopback(view: DataView, base: number): number {
+  return (view.getUint8(base + 7) >>> 6) & 0x1;
+}
+export function setQpCreationBlockMulticastLoopback(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 7, (view.getUint8(base + 7) & 0xbf) | ((value & 0x1) << 6));
+}
+
 export const QP_CREATION_RECEIVE_CQ_OFFSET = 8;
 export const QP_CREATION_RECEIVE_CQ_BYTES = 3;
 export const QP_CREATION_RECEIVE_CQ_SHIFT = 0;
@@ -376,6 +388,8 @@ export interface QpCreation {
   receivePaged: number;
   /** Port of an SMI or GSI QP, which is its QP0 or QP1; else 0. */
   specialPort: number;
+  /** The QP receives no multicast datagram that it has sent itself. */
+  blockMulticastLoopback: number;
   /** CQ of the receive queue. */
   receiveCq: number;
   /** Shared receive queue, or 0. */
@@ -421,6 +435,7 @@ export function newQpCreation(): QpCreation {
     sendPaged: 0,
     receivePaged: 0,
     specialPort: 0,
+    blockMulticastLoopback: 0,
     receiveCq: 0,
     srqn: 0,
     sendQueueAddress: 0,
@@ -452,6 +467,7 @@ export function decodeQpCreation(view: DataView, base: number, into: QpCreation)
   into.sendPaged = (word4 >>> 26) & 0x1;
   into.receivePaged = (word4 >>> 27) & 0x1;
   into.specialPort = (word4 >>> 28) & 0x3;
+  into.blockMulticastLoopback = (word4 >>> 30) & 0x1;
   into.receiveCq = getQpCreationReceiveCq(view, base);
   into.srqn = getQpCreationSrqn(view, base);
   into.sendQueueAddress = view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -476,7 +492,7 @@ export function decodeQpCreation(view: DataView, base: number, into: QpCreation)
 /** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeQpCreation(view: DataView, base: number, from: Readonly<QpCreation>): void {
   view.setUint32(base, (from.pd & 0xffffff) | ((from.serviceType & 0xff) << 24), true);
-  view.setUint32(base + 4, (from.sendCq & 0xffffff) | ((from.signalAll & 0x1) << 24) | ((from.checksumOff & 0x1) << 25) | ((from.sendPaged & 0x1) << 26) | ((from.receivePaged & 0x1) << 27) | ((from.specialPort & 0x3) << 28), true);
+  view.setUint32(base + 4, (from.sendCq & 0xffffff) | ((from.signalAll & 0x1) << 24) | ((from.checksumOff & 0x1) << 25) | ((from.sendPaged & 0x1) << 26) | ((from.receivePaged & 0x1) << 27) | ((from.specialPort & 0x3) << 28) | ((from.blockMulticastLoopback & 0x1) << 30), true);
   view.setUint32(base + 8, (from.receiveCq & 0xffffff), true);
   view.setUint32(base + 12, (from.srqn & 0xffffff), true);
   view.setUint32(base + 20, from.sendQueueAddress / 4294967296, true);

@@ -144,6 +144,12 @@ export const ManagementOpcode = {
   QUERY_TRACE: 178,
   /** Copy command blocks of a QP to memory. */
   READ_TRACE: 180,
+  /** Attach a QP to a multicast group. */
+  ATTACH_MULTICAST: 193,
+  /** Query a multicast group (index in the modifier) of a QP. */
+  QUERY_MULTICAST: 194,
+  /** Detach a QP from a multicast group. */
+  DETACH_MULTICAST: 195,
   /** Query the transmit virtual lane in the object number. */
   QUERY_LANE: 146,
 } as const;
@@ -332,6 +338,21 @@ export const managementOpcodeNames: readonly string[] = [
   'QUERY_TRACE',
   '',
   'READ_TRACE',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'ATTACH_MULTICAST',
+  'QUERY_MULTICAST',
+  'DETACH_MULTICAST',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */

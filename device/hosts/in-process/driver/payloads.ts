@@ -22,6 +22,12 @@ import {
   newMrAttributes,
 } from '../../../../protocol/layout/gen/mr-attributes.gen.ts';
 import {
+  encodeMulticastAttributes,
+  MULTICAST_ATTRIBUTES_MGID_OFFSET,
+  MULTICAST_ATTRIBUTES_SIZE,
+  newMulticastAttributes,
+} from '../../../../protocol/layout/gen/multicast-attributes.gen.ts';
+import {
   encodeMwAttributes,
   MW_ATTRIBUTES_SIZE,
   type MwAttributes,
@@ -98,3 +104,11 @@ export const tracePayload = payloadOf<TraceAttributes>(
   newTraceAttributes,
   encodeTraceAttributes,
 );
+
+/** A multicast group; the GID has 16 bytes. */
+export function multicastPayload(mgid: Uint8Array, mlid: number): Uint8Array {
+  const payload = new Uint8Array(MULTICAST_ATTRIBUTES_SIZE);
+  encodeMulticastAttributes(new DataView(payload.buffer), 0, { ...newMulticastAttributes(), mlid });
+  payload.set(mgid, MULTICAST_ATTRIBUTES_MGID_OFFSET);
+  return payload;
+}
