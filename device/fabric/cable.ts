@@ -7,6 +7,7 @@
 import type { Link, LinkEnd } from '../port/link.ts';
 import { trainLink } from '../port/link-training.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
+import type { VirtualLaneCredits } from '../port/transmit-queues.ts';
 
 /** A cable; the link of both its ports. */
 export class Cable implements Link {
@@ -34,16 +35,16 @@ export class Cable implements Link {
     return 0;
   }
 
-  arrival(port: LinkEnd): PacketRing | undefined {
+  arrival(port: LinkEnd, room?: VirtualLaneCredits): PacketRing | undefined {
     if (port === this.#first) {
-      const ring = this.#second.transmitQueues.next(undefined);
+      const ring = this.#second.transmitQueues.next(room);
       if (ring !== undefined) {
         this.packets[1]++;
         this.#tookFromSecond = true;
       }
       return ring;
     }
-    const ring = this.#first.transmitQueues.next(undefined);
+    const ring = this.#first.transmitQueues.next(room);
     if (ring !== undefined) {
       this.packets[0]++;
       this.#tookFromFirst = true;

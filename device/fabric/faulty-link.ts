@@ -8,6 +8,7 @@
 import type { Link, LinkEnd } from '../port/link.ts';
 import { trainLink } from '../port/link-training.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
+import type { VirtualLaneCredits } from '../port/transmit-queues.ts';
 import { FaultSource, type RandomSource } from './fault-source.ts';
 import { FlapSchedule } from './flap-schedule.ts';
 import { LinkDirection } from './link-direction.ts';
@@ -71,8 +72,8 @@ export class FaultyLink implements Link {
     return schedule.up ? moved + this.#carryUntil(nowNs, limit) : moved;
   }
 
-  arrival(port: LinkEnd): PacketRing | undefined {
-    return this.directions[port === this.#first ? 1 : 0].buffer.next();
+  arrival(port: LinkEnd, room?: VirtualLaneCredits): PacketRing | undefined {
+    return this.directions[port === this.#first ? 1 : 0].buffer.next(room);
   }
 
   /** Does nothing: the directions wake the ports when packets move. */

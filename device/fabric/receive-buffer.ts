@@ -4,8 +4,8 @@
  * virtual lane, so a full VL never delays another (IBTA 7.6). The sender must not exceed the room
  * of a data VL. VL15 has no flow control and drops a packet without room (IBTA 7.9.1).
  */
-import { PacketRing } from '../port/packet-ring.ts';
-import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
+import { PacketRing, packetBlocks } from '../port/packet-ring.ts';
+import { MANAGEMENT_VL, type VirtualLaneCredits } from '../port/transmit-queues.ts';
 
 const MANAGEMENT_PACKETS = 16;
 
@@ -50,10 +50,10 @@ export class ReceiveBuffer {
   }
 
   /**
-   * Returns the ring with the next packet for the adapter: VL15 first, then data VLs in turn.
-   * Undefined when all are empty.
+   * Returns the ring with the next packet for the receiver: VL15 first, then in turn the data VLs
+   * whose oldest packet `room` allows. Undefined when there is none.
    */
-  next(): PacketRing | undefined {
+  next(room?: VirtualLaneCredits): PacketRing | undefined {
     const { rings } = this;
     const management = rings[rings.length - 1];
     if (management.count > 0) return management;
@@ -61,6 +61,7 @@ export class ReceiveBuffer {
     for (let step = 0; step < dataLanes; step++) {
       const ring = rings[(this.#next + step) % dataLanes];
       if (ring.count === 0) continue;
+      if (room !== undefined && !room.allows(ring.virtualLane, packetBlocks(ring.readLength), ring)) continue;
       this.#next = (ring.virtualLane + 1) % dataLanes;
       return ring;
     }

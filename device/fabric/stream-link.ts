@@ -13,7 +13,7 @@ import { PortPhysicalState } from '../../protocol/infiniband/mad/gen/values.gen.
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import type { Link, LinkEnd } from '../port/link.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
-import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
+import { MANAGEMENT_VL, type VirtualLaneCredits } from '../port/transmit-queues.ts';
 import { ReceiveCredits, TransmitCredits } from './flow-credits.ts';
 import { FrameWriter, readFlowControl, readHello, type StreamFault } from './frame-writer.ts';
 import { LinkFrameReader } from './link-frames.ts';
@@ -151,8 +151,8 @@ export class StreamLink implements Link {
     return moved;
   }
 
-  arrival(): PacketRing | undefined {
-    return this.buffer.next();
+  arrival(_port: LinkEnd, room?: VirtualLaneCredits): PacketRing | undefined {
+    return this.buffer.next(room);
   }
 
   settle(): void {}

@@ -14,7 +14,7 @@ import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { LinkSettings } from './link-settings.ts';
 import type { PacketRing } from './packet-ring.ts';
 import { PortCounters } from './port-counters.ts';
-import { TransmitQueues } from './transmit-queues.ts';
+import { TransmitQueues, type VirtualLaneCredits } from './transmit-queues.ts';
 
 const LARGEST_MTU_CODE = mtuCode(4096);
 
@@ -51,9 +51,9 @@ export interface Link {
   carry(nowNs: number, limit: number): number;
   /**
    * Returns the ring whose oldest packet is the next to arrive at `port`, or undefined. The caller
-   * takes that packet.
+   * takes that packet. A switch takes data packets of the VLs that `room` allows only.
    */
-  arrival(port: LinkEnd): PacketRing | undefined;
+  arrival(port: LinkEnd, room?: VirtualLaneCredits): PacketRing | undefined;
   /** The adapter of `port` has run: wakes the adapter at the other end if there is work for it. */
   settle(port: LinkEnd): void;
   /**

@@ -18,6 +18,26 @@ export function packetBlocks(lengthBytes: number): number {
   return (lengthBytes + BLOCK_BYTES - 1) >>> BLOCK_SHIFT;
 }
 
+/** Longest packet in bytes that is copied by 8 bytes at a time; a longer one as a whole slot. */
+const SHORT_PACKET_BYTES = 256;
+const DOUBLE_WORD_SHIFT = 3;
+
+/** Copies the oldest packet of `source` to the write offset of `target`, which is not full. */
+export function copyPacket(source: PacketRing, target: PacketRing): void {
+  const { readOffset, readLength } = source;
+  const { writeOffset } = target;
+  if (readLength > SHORT_PACKET_BYTES) {
+    target.bytes.set(source.readSlot, writeOffset);
+    return;
+  }
+  const from = source.doubleWords;
+  const to = target.doubleWords;
+  const first = readOffset >>> DOUBLE_WORD_SHIFT;
+  const end = first + ((readLength + 7) >>> DOUBLE_WORD_SHIFT);
+  const shift = (writeOffset >>> DOUBLE_WORD_SHIFT) - first;
+  for (let at = first; at < end; at++) to[at + shift] = from[at];
+}
+
 /** A ring of `capacity` slots of `PACKET_SLOT_BYTES`. */
 export class PacketRing {
   readonly bytes: Uint8Array;

@@ -18,10 +18,12 @@ const DATA_VLS_MAX = 8;
 export const LANES_OF_CODE: readonly number[] = [0, 1, 2, 4, 8, 15];
 const MANAGEMENT_PACKETS = 16;
 
-/** The flow control credits of a link's sending side. */
+/** The flow control credits of a link's sending side, or the room of its receiver. */
 export interface VirtualLaneCredits {
-  /** True when the VL may send this number of blocks now. */
-  allows(virtualLane: number, blocks: number): boolean;
+  /**
+   * True when the VL may send the oldest packet of `ring`, which has this number of blocks, now.
+   */
+  allows(virtualLane: number, blocks: number, ring: PacketRing): boolean;
 }
 
 /** The queues of one port. */
@@ -116,7 +118,7 @@ export class TransmitQueues {
     if (this.rings.length > 1) return this.#arbitrate(credits);
     const ring = this.#first;
     if (ring.count === 0) return undefined;
-    if (credits === undefined || credits.allows(0, packetBlocks(ring.readLength))) return ring;
+    if (credits === undefined || credits.allows(0, packetBlocks(ring.readLength), ring)) return ring;
     this.creditStalls++;
     return undefined;
   }
@@ -140,7 +142,7 @@ export class TransmitQueues {
       if (ring.count === 0) continue;
       const blocks = packetBlocks(ring.readLength);
       blocksOf[ring.virtualLane] = blocks;
-      if (credits === undefined || credits.allows(ring.virtualLane, blocks)) ready |= 1 << ring.virtualLane;
+      if (credits === undefined || credits.allows(ring.virtualLane, blocks, ring)) ready |= 1 << ring.virtualLane;
       else this.creditStalls++;
     }
     const virtualLane = this.arbiter.pick(ready, blocksOf);

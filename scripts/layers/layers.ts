@@ -85,6 +85,11 @@ export const layers: readonly Layer[] = [
     uses: of('layout infiniband host.ts port'),
   },
   {
+    path: 'device/switch',
+    holds: 'switches: relay by forwarding tables, back-pressure per virtual lane, drops by cause',
+    uses: of('layout infiniband host.ts port fabric'),
+  },
+  {
     path: 'device/trace',
     holds: 'selective trace of queue pairs (IBM trace document)',
     uses: of('layout infiniband host.ts port function'),
@@ -167,7 +172,9 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/test-support',
     holds: 'fixtures, invariants and models that tests share',
-    uses: of('layout infiniband random.ts port function trace queues collect lane transport shares adapter hosts'),
+    uses: of(
+      'layout infiniband random.ts port function fabric switch trace queues collect lane transport shares adapter hosts',
+    ),
   },
   {
     path: 'device/test-support/management-fields',

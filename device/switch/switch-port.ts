@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * An external port of a switch (InfiniBand specification, chapter 18): the end of a link, an output
+ * queue for each data VL, the partitions that it enforces, and its drops by cause. The relay of the
+ * switch passes packets through it.
+ */
+import { getLrhVirtualLane, setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
+import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
+import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import { PortState } from '../../protocol/layout/gen/values.gen.ts';
+import type { AdapterClock } from '../host.ts';
+import { LinkEnd } from '../port/link.ts';
+import { copyPacket, type PacketRing } from '../port/packet-ring.ts';
+import { countDrop, DropCause, dropCauseNames } from './drop-causes.ts';
+import { OutputQueue } from './output-queue.ts';
+import { PartitionFilter } from './partition-filter.ts';
+import { lifeNs, type WaitLimits } from './wait-limits.ts';
+
+export class SwitchPort extends LinkEnd {
+  /** Output queues of the data VLs, by VL. */
+  readonly queues: readonly OutputQueue[];
+  readonly partitions = new PartitionFilter();
+  /** Packets dropped, by `DropCause`. */
+  readonly drops = new Uint32Array(dropCauseNames.length);
+
+  /** `inputs` is the number of inputs of the switch: ports and their VLs. */
+  constructor(number: number, guid: Uint8Array, queuePackets: number, dataLanes: number, inputs: number) {
+    super(number, guid, queuePackets, dataLanes);
+    this.queues = this.transmitQueues.rings.map((ring) => new OutputQueue(ring, inputs));
+  }
+
+  /** Counts packets dropped, also in the counters that performance management reports. */
+  drop(cause: DropCause, packets = 1): void {
+    this.drops[cause] += packets;
+    countDrop(this, cause, packets);
+  }
+
+  /**
+   * Copies the oldest packet of `source` into an output queue with room. `sealed`: its VCRC is
+   * right and the packet has crossed a link that may damage it, so the next receiver checks it as
+   * well.
+   */
+  relay(source: PacketRing, target: PacketRing, sealed: boolean): void {
+    const offset = target.writeOffset;
+    const lengthBytes = source.readLength;
+    copyPacket(source, target);
+    const { view, virtualLane } = target;
+    const changed = getLrhVirtualLane(view, offset) !== virtualLane;
+    if (changed) setLrhVirtualLane(view, offset, virtualLane);
+    const needed = sealed ? changed : this.observer !== undefined || this.link?.trusted === false;
+    if (needed) resealVcrc(view, offset, offset + lengthBytes - VCRC_SIZE);
+    this.observer?.(this, true, target.bytes, offset, lengthBytes);
+    this.transmitPackets++;
+    target.push(lengthBytes, sealed);
+    this.queues[virtualLane]?.notePush();
+  }
+
+  /** Copies a management packet to VL15, which drops what has no room. */
+  relayManagement(source: PacketRing, sealed: boolean): void {
+    const { management } = this.transmitQueues;
+    if (this.state === PortState.DOWN) this.drop(DropCause.OUTPUT_INACTIVE);
+    else if (management.full) this.drop(DropCause.NO_MANAGEMENT_ROOM);
+    else this.relay(source, management, sealed);
+  }
+
+  /** Shows the observer a packet that arrives; one from a trusted link may lack its VCRC. */
+  observe(ring: PacketRing): void {
+    const { readOffset, readLength } = ring;
+    if (this.link?.trusted === true && !ring.readSuspect)
+      resealVcrc(ring.view, readOffset, readOffset + readLength - VCRC_SIZE);
+    this.observer?.(this, false, ring.bytes, readOffset, readLength);
+  }
+
+  /**
+   * Ends a pass: drops packets that waited too long in output queues (IBTA 18.2.5). Returns true
+   * when packets wait whose time is not known yet: another pass notes it.
+   */
+  age(limits: WaitLimits, clock: AdapterClock): boolean {
+    limits.headNs = lifeNs(this.settings.headOfQueueLife);
+    if (limits.headNs === Number.POSITIVE_INFINITY && limits.switchNs === Number.POSITIVE_INFINITY) return false;
+    let waits = false;
+    for (const queue of this.queues) {
+      if (queue.stalled) {
+        limits.nowNs = clock.now();
+        const dropped = queue.age(limits);
+        if (dropped > 0) this.drop(DropCause.HEAD_OF_QUEUE, dropped);
+      } else if (queue.rest()) waits = true;
+    }
+    return waits;
+  }
+
+  protected override push(ring: PacketRing, lengthBytes: number, exposed: boolean): void {
+    super.push(ring, lengthBytes, exposed);
+    this.queues[ring.virtualLane]?.notePush();
+  }
+}
