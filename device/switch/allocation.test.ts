@@ -17,9 +17,9 @@ t.test('a switch allocates nothing per packet', async (t) => {
     [GROUP, 64],
   ]) {
     const fabric = new SwitchFabric({ ends: [0, 0, 0], queuePackets: 4, virtualLanes: 2 });
-    const [{ tables }] = fabric.switches;
-    tables.lifeTime = 18;
-    tables.setMulticastPorts(0, 0, 0b1100);
+    const [{ switchTables }] = fabric.switches;
+    switchTables.lifeTime = 18;
+    switchTables.setMulticastPorts(0, 0, 0b1100);
     const receivers = fabric.ends.slice(1);
     const exchange = (packets: number): number => {
       let arrived = 0;

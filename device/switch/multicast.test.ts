@@ -10,7 +10,7 @@ const GROUP = 0xc005;
 function setGroup({ switches }: SwitchFabric, ports: readonly number[], at = 0): void {
   for (let position = 0; position < 3; position++) {
     const mask = ports.reduce((sum, port) => (port >> 4 === position ? sum | (1 << (port & 15)) : sum), 0);
-    switches[at].tables.setMulticastPorts(GROUP - 0xc000, position, mask);
+    switches[at].switchTables.setMulticastPorts(GROUP - 0xc000, position, mask);
   }
 }
 
@@ -80,7 +80,7 @@ t.test('two groups through each other do not lock up', async (t) => {
 t.test('a member whose link is down is dropped alone, and so is a packet that waits too long', async (t) => {
   const fabric = new SwitchFabric({ ends: [0, 0, 0, 0], queuePackets: 2 });
   setGroup(fabric, [1, 2, 3]);
-  const [{ ports, tables }] = fabric.switches;
+  const [{ ports, switchTables }] = fabric.switches;
   ports[1].plug(undefined);
   fabric.send(0, GROUP, 1);
   fabric.settle();
@@ -89,14 +89,14 @@ t.test('a member whose link is down is dropped alone, and so is a packet that wa
     ports[1].drops.reduce((sum, count) => sum + count),
     1,
   );
-  tables.lifeTime = 0;
+  switchTables.lifeTime = 0;
   for (let id = 2; id < 6; id++) fabric.send(0, GROUP, id);
   for (let step = 0; step < 20; step++) {
     fabric.settle();
     fabric.clock.advance(4096);
   }
   t.equal(fabric.countLinks().waiting, 0);
-  tables.lifeTime = NO_LIMIT_CODE;
+  switchTables.lifeTime = NO_LIMIT_CODE;
   fabric.send(0, GROUP, 9);
   fabric.settle();
   t.match(fabric.take(2), [{ id: 9 }], 'later packets pass');
@@ -104,14 +104,14 @@ t.test('a member whose link is down is dropped alone, and so is a packet that wa
 
 t.test('a group without ports goes to the default port, and from there to the other one', async (t) => {
   const fabric = new SwitchFabric({ ends: [0, 0, 0] });
-  const [{ tables }] = fabric.switches;
-  tables.defaultMulticastPrimaryPort = 2;
-  tables.defaultMulticastNotPrimaryPort = 3;
+  const [{ switchTables }] = fabric.switches;
+  switchTables.defaultMulticastPrimaryPort = 2;
+  switchTables.defaultMulticastNotPrimaryPort = 3;
   fabric.send(0, GROUP, 1);
   fabric.send(1, GROUP, 2);
   fabric.settle();
   t.match([fabric.take(0), fabric.take(1), fabric.take(2)], [[], [{ id: 1 }], [{ id: 2 }]]);
-  tables.multicastTop = GROUP - 1;
+  switchTables.multicastTop = GROUP - 1;
   setGroup(fabric, [1, 3]);
   fabric.send(1, GROUP, 3);
   fabric.settle();

@@ -11,24 +11,37 @@ const LIMITED = 1;
 const FULL = 2;
 
 export class PartitionFilter {
-  /** Memberships by partition; made when a table is taken first. */
+  /** The P_Key table of the port. Zero entries are empty. */
+  readonly #keys: Uint16Array;
+  /** Memberships by partition, and the keys that they come from; made when first needed. */
   #members: Uint8Array | undefined = undefined;
-  #keys = new Uint16Array(0);
+  #known = new Uint16Array(0);
+  #stale = true;
 
-  /** Takes the P_Key table of the port. Zero entries are empty. */
-  setTable(keys: Uint16Array): void {
-    this.#members ??= new Uint8Array(PARTITIONS);
-    const members = this.#members;
-    for (const key of this.#keys) members[partitionOf(key)] = 0;
-    this.#keys = keys.slice();
-    for (const key of this.#keys) members[partitionOf(key)] |= key & PKEY_FULL_MEMBER ? FULL : LIMITED;
-    members[0] = 0;
+  constructor(keys: Uint16Array) {
+    this.#keys = keys;
+  }
+
+  /** The table may have changed. */
+  invalidate(): void {
+    this.#stale = true;
   }
 
   /** True when the table has a P_Key that matches this one of a packet. */
   accepts(key: number): boolean {
+    if (this.#stale) this.#read();
     const member = this.#members?.[partitionOf(key)] ?? 0;
     return (key & PKEY_FULL_MEMBER) !== 0 ? member !== 0 : (member & FULL) !== 0;
+  }
+
+  #read(): void {
+    this.#stale = false;
+    this.#members ??= new Uint8Array(PARTITIONS);
+    const members = this.#members;
+    for (const key of this.#known) members[partitionOf(key)] = 0;
+    this.#known = this.#keys.slice();
+    for (const key of this.#known) members[partitionOf(key)] |= key & PKEY_FULL_MEMBER ? FULL : LIMITED;
+    members[0] = 0;
   }
 }
 

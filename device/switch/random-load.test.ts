@@ -52,7 +52,7 @@ const PACKETS = 300;
 /** Sends packets at random and lets time pass until all is quiet. */
 function load(t: Test, plan: SwitchFabricPlan, seed: number, lifeTime: number): SwitchFabric {
   const fabric = new SwitchFabric({ ...plan, seed });
-  for (const { tables } of fabric.switches) tables.lifeTime = lifeTime;
+  for (const { switchTables } of fabric.switches) switchTables.lifeTime = lifeTime;
   const random = new Random(seed);
   const count = fabric.ends.length;
   const name = `seed ${seed}`;

@@ -7,6 +7,7 @@
  */
 import { MULTICAST_LID_BASE } from '../../protocol/infiniband/addresses.ts';
 import { DEFAULT_PKEY } from '../../protocol/infiniband/keys.ts';
+import type { SwitchTables } from '../agents/managed-node.ts';
 import { SERVICE_LEVELS } from '../port/transmit-queues.ts';
 
 /** A LID with this port has no route. */
@@ -22,7 +23,7 @@ const WORD_POSITIONS = 2;
 /** Code of the highest number: no limit. */
 const POWER_ON_LIFE = 31;
 
-export class RelayTables {
+export class RelayTables implements SwitchTables {
   readonly linear = new Uint8Array(LINEAR_ENTRIES).fill(NO_PORT);
   /** Highest LID with a route; packets to higher LIDs are dropped. */
   linearTop = LINEAR_ENTRIES - 1;

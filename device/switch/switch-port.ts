@@ -19,14 +19,25 @@ import { lifeNs, type WaitLimits } from './wait-limits.ts';
 export class SwitchPort extends LinkEnd {
   /** Output queues of the data VLs, by VL. */
   readonly queues: readonly OutputQueue[];
-  readonly partitions = new PartitionFilter();
+  readonly partitions: PartitionFilter;
   /** Packets dropped, by `DropCause`. */
   readonly drops = new Uint32Array(dropCauseNames.length);
 
-  /** `inputs` is the number of inputs of the switch: ports and their VLs. */
-  constructor(number: number, guid: Uint8Array, queuePackets: number, dataLanes: number, inputs: number) {
+  /**
+   * `inputs` is the number of inputs of the switch: ports and their VLs. `pkeys` is the P_Key table
+   * that the port enforces.
+   */
+  constructor(
+    number: number,
+    guid: Uint8Array,
+    queuePackets: number,
+    dataLanes: number,
+    inputs: number,
+    pkeys: Uint16Array,
+  ) {
     super(number, guid, queuePackets, dataLanes);
     this.queues = this.transmitQueues.rings.map((ring) => new OutputQueue(ring, inputs));
+    this.partitions = new PartitionFilter(pkeys);
   }
 
   /** Counts packets dropped, also in the counters that performance management reports. */

@@ -48,11 +48,11 @@ t.test('every drop has its cause', async (t) => {
   const cases: [cause: DropCause, port: number, prepare: (fabric: SwitchFabric) => void, dlid?: number][] = [
     [DropCause.NO_ROUTE, 1, () => {}, 99],
     [DropCause.NO_ROUTE, 1, () => {}, 0xffff],
-    [DropCause.NO_ROUTE, 1, ({ switches: [one] }) => (one.tables.linearTop = 1)],
+    [DropCause.NO_ROUTE, 1, ({ switches: [one] }) => (one.switchTables.linearTop = 1)],
     [DropCause.NO_MEMBER, 1, () => {}, 0xc001],
-    [DropCause.LOOP, 1, ({ switches: [one] }) => (one.tables.linear[2] = 1)],
-    [DropCause.NO_LANE, 1, ({ switches: [one] }) => one.tables.setVirtualLane(1, 2, 0, 15)],
-    [DropCause.NO_LANE, 1, ({ switches: [one] }) => one.tables.setVirtualLane(1, 2, 0, 1)],
+    [DropCause.LOOP, 1, ({ switches: [one] }) => (one.switchTables.linear[2] = 1)],
+    [DropCause.NO_LANE, 1, ({ switches: [one] }) => one.switchTables.setVirtualLane(1, 2, 0, 15)],
+    [DropCause.NO_LANE, 1, ({ switches: [one] }) => one.switchTables.setVirtualLane(1, 2, 0, 1)],
     [DropCause.INPUT_INACTIVE, 1, ({ switches: [one] }) => one.ports[0].setState(PortState.INITIALIZE)],
     [DropCause.OUTPUT_INACTIVE, 2, ({ switches: [one] }) => one.ports[1].setState(PortState.INITIALIZE)],
     [DropCause.TOO_LONG, 2, ({ switches: [one] }) => (one.ports[1].activeMtuCode = 1)],
@@ -71,15 +71,15 @@ t.test('every drop has its cause', async (t) => {
 });
 
 function enforce({ switches: [one] }: SwitchFabric, port: number, isInbound: boolean): void {
-  one.tables.pkeysOf(port).set([0x8001]);
-  one.tables.onTablesChanged();
+  one.switchTables.pkeysOf(port).set([0x8001]);
+  one.switchTables.onTablesChanged();
   if (isInbound) one.ports[port - 1].settings.isInboundEnforced = true;
   else one.ports[port - 1].settings.isOutboundEnforced = true;
 }
 
 t.test('a port that enforces partitions lets pass what matches a key of its table', async (t) => {
   const fabric = new SwitchFabric(STAR);
-  const [{ tables, ports }] = fabric.switches;
+  const [{ switchTables, ports }] = fabric.switches;
   ports[0].settings.isInboundEnforced = true;
   for (const [keys, passes] of [
     [[0xffff], true],
@@ -88,8 +88,8 @@ t.test('a port that enforces partitions lets pass what matches a key of its tabl
     [[0x8001], false],
     [[], false],
   ] as const) {
-    tables.pkeysOf(1).fill(0).set(keys);
-    tables.onTablesChanged();
+    switchTables.pkeysOf(1).fill(0).set(keys);
+    switchTables.onTablesChanged();
     fabric.send(0, 2, 1);
     fabric.settle();
     t.equal(fabric.take(1).length, passes ? 1 : 0, `keys ${keys}`);
@@ -110,7 +110,7 @@ t.test('a packet damaged on its way is dropped where the damage is found', async
 
 t.test('a change of the LRH inside a trusted fabric is not taken for damage', async (t) => {
   const fabric = new SwitchFabric({ ...STAR, virtualLanes: 2, faults: {} });
-  fabric.switches[0].tables.setVirtualLane(1, 2, 0, 1);
+  fabric.switches[0].switchTables.setVirtualLane(1, 2, 0, 1);
   fabric.send(0, 2, 5);
   fabric.settle();
   t.match(fabric.take(1), [{ id: 5, virtualLane: 1 }], 'a packet with another VL has a right VCRC');
@@ -158,9 +158,9 @@ t.test('a packet that waits too long is dropped, by the limit of the port or of 
     [DropCause.LIFE_TIME, 1],
   ] as const) {
     const fabric = new SwitchFabric({ ...STAR, queuePackets: 2 });
-    const [{ tables, ports }] = fabric.switches;
+    const [{ switchTables, ports }] = fabric.switches;
     if (cause === DropCause.HEAD_OF_QUEUE) ports[1].settings.headOfQueueLife = code;
-    else tables.lifeTime = code;
+    else switchTables.lifeTime = code;
     const lengthNs = 4096 * 2 ** code;
     for (let id = 0; id < 4; id++) fabric.send(0, 2, id);
     fabric.settle();

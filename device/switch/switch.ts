@@ -2,13 +2,20 @@
 /**
  * A switch (InfiniBand specification, chapter 18): relays packets between its external ports by
  * forwarding tables. It holds no packet of its own besides its output queues; a packet without room
- * there waits in the buffer of its link, per VL, so none is lost for lack of room. A fabric runs it
- * as it runs adapters; it has no functions.
+ * there waits in the buffer of its link, per VL, so none is lost for lack of room. Management
+ * packets go to its agents and to software at port 0. A fabric runs it as it runs adapters; it has
+ * no functions.
  */
+import { isLidOfPort, PERMISSIVE_LID } from '../../protocol/infiniband/addresses.ts';
+import { getLrhDlid } from '../../protocol/infiniband/gen/lrh.gen.ts';
+import { NodeType } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
+import { type ManagedNode, nodeDescription } from '../agents/managed-node.ts';
+import { ManagementInterface } from '../agents/management-interface.ts';
 import type { FabricNode } from '../fabric/fabric.ts';
 import { NodeLinks } from '../fabric/node-links.ts';
 import type { AdapterClock, FunctionPort } from '../host.ts';
+import { PlainEndPort } from '../port/end-port.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import { portGuid } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
@@ -22,11 +29,16 @@ import { lifeNs, newWaitLimits } from './wait-limits.ts';
 /** Numbers of external ports that a switch may have. */
 export const SWITCH_PORTS_MIN = 2;
 export const SWITCH_PORTS_MAX = 36;
+/** The OUI of the GUIDs, and the device number of NodeInfo (IBTA 14.2.5.3). */
+const VENDOR_ID = 0x005655;
+const DEVICE_ID = 0x10f7;
 
 export interface SwitchOptions {
   /** Number of external ports. */
   readonly ports: number;
   readonly nodeGuid: Uint8Array;
+  /** Text of its NodeDescription. */
+  readonly description: string;
   /** Data VLs of each port. */
   readonly virtualLanes: number;
   /** Packets that each output queue holds. */
@@ -35,11 +47,33 @@ export interface SwitchOptions {
   readonly selfActivating: boolean;
 }
 
-export class Switch implements FabricNode {
+export const defaultSwitchOptions: Omit<SwitchOptions, 'ports' | 'nodeGuid'> = {
+  description: 'vuhca switch',
+  virtualLanes: 1,
+  queuePackets: 16,
+  selfActivating: false,
+};
+
+export class Switch implements FabricNode, ManagedNode {
   readonly functions: readonly FunctionPort[] = [];
   readonly ports: readonly SwitchPort[];
-  readonly tables: RelayTables;
+  readonly nodeType = NodeType.SWITCH;
+  readonly nodeGuid: Uint8Array;
+  readonly systemImageGuid: Uint8Array;
+  readonly description: Uint8Array;
+  readonly vendorId = VENDOR_ID;
+  readonly deviceId = DEVICE_ID;
+  readonly revision = 1;
+  /** Port 0, the enhanced management port: it has the GUID of the node. */
+  readonly endPorts: readonly [PlainEndPort];
+  readonly switchTables: RelayTables;
+  readonly management: ManagementInterface;
   readonly links: NodeLinks;
+  /**
+   * Software of the switch, for instance a subnet manager at port 0: runs in each pass, and returns
+   * true while it has more work.
+   */
+  software: ((budget: number) => boolean) | undefined = undefined;
   readonly #clock: AdapterClock;
   readonly #relay: Relay;
   readonly #gates: readonly InputGate[];
@@ -48,36 +82,63 @@ export class Switch implements FabricNode {
   readonly #limits = newWaitLimits();
 
   constructor(options: SwitchOptions, clock: AdapterClock) {
-    const { ports, nodeGuid, virtualLanes, queuePackets } = options;
-    const inputs = (ports + 1) * LANES_OF_PORT;
+    const { ports, nodeGuid } = options;
     this.#clock = clock;
-    this.ports = Array.from(
-      { length: ports },
-      (_, index) => new SwitchPort(index + 1, portGuid(nodeGuid, index + 1), queuePackets, virtualLanes, inputs),
-    );
-    this.tables = new RelayTables(ports);
-    this.#relay = new Relay(this.ports, this.tables);
-    this.#gates = this.ports.map((port) => new InputGate(port, this.#relay));
+    this.nodeGuid = nodeGuid;
+    this.systemImageGuid = nodeGuid;
+    this.description = nodeDescription(options.description);
+    this.endPorts = [new PlainEndPort(nodeGuid)];
+    this.switchTables = new RelayTables(ports);
+    this.ports = Array.from({ length: ports }, (_, index) => this.#makePort(index + 1, options));
+    this.#relay = new Relay(this.ports, this.switchTables);
+    this.#gates = this.ports.map((port) => this.#makeGate(port));
     this.links = new NodeLinks(this.ports, clock);
-    for (const [index, port] of this.ports.entries()) {
-      port.selfActivating = options.selfActivating;
-      port.onStateChange = () => {
-        if (port.state === PortState.DOWN) this.#gates[index].reset();
-      };
-    }
-    this.tables.onTablesChanged = () => this.#tablesChanged();
+    this.management = new ManagementInterface(this, clock);
+    this.switchTables.onTablesChanged = () => {
+      for (const port of this.ports) port.partitions.invalidate();
+    };
   }
 
   run(budget: number): boolean {
     let left = budget;
+    let more = this.management.run();
+    if (this.software?.(budget) === true) more = true;
     while (left > 0) {
       const moved = this.links.carry(left) + this.#round();
       if (moved === 0) break;
       left -= moved;
     }
-    const more = this.#age();
+    if (this.#age()) more = true;
     this.links.settle();
     return more || left <= 0;
+  }
+
+  #makePort(
+    number: number,
+    { nodeGuid, ports, queuePackets, virtualLanes, selfActivating }: SwitchOptions,
+  ): SwitchPort {
+    const inputs = (ports + 1) * LANES_OF_PORT;
+    const pkeys = this.switchTables.pkeysOf(number);
+    const port = new SwitchPort(number, portGuid(nodeGuid, number), queuePackets, virtualLanes, inputs, pkeys);
+    port.selfActivating = selfActivating;
+    port.onStateChange = (_, previous) => this.#portChanged(port, previous);
+    return port;
+  }
+
+  #makeGate(port: SwitchPort): InputGate {
+    const gate = new InputGate(port, this.#relay);
+    gate.onLocal = (input, ring) => this.#manage(input, ring);
+    return gate;
+  }
+
+  #portChanged(port: SwitchPort, previous: PortState): void {
+    if (port.state === PortState.DOWN) this.#gates[port.number - 1].reset();
+    if (port.state === PortState.DOWN || previous === PortState.DOWN) this.switchTables.portStateChange = true;
+  }
+
+  /** A packet for the switch itself. */
+  #manage(input: SwitchPort, { view, readOffset, readLength }: PacketRing): void {
+    this.management.receivePacket(input.number, view, readOffset, readLength);
   }
 
   /** Takes at most one packet from each port; returns how many. */
@@ -100,20 +161,31 @@ export class Switch implements FabricNode {
     port.receivePackets++;
     port.counters.noteArrival(ring.readLength);
     if (port.observer !== undefined) port.observe(ring);
-    if (ring.virtualLane === MANAGEMENT_VL) this.#relayManagement(port, ring);
+    if (ring.virtualLane === MANAGEMENT_VL) this.#takeManagement(port, ring);
     else gate.take(ring);
     ring.shift();
     return true;
   }
 
-  /** Relays a management packet by LID; VL15 has no flow control (IBTA 7.6.3). */
-  #relayManagement(input: SwitchPort, ring: PacketRing): void {
+  /**
+   * Takes a packet from VL15, which has no flow control (IBTA 7.6.3): for the switch itself, on a
+   * directed route, or to be relayed by LID.
+   */
+  #takeManagement(input: SwitchPort, ring: PacketRing): void {
     const sealed = ring.readSuspect || input.link?.trusted === false;
     if (sealed && this.#relay.isDamaged(ring)) return input.drop(DropCause.DAMAGED);
-    const output = this.#relay.findExit(ring);
+    const dlid = getLrhDlid(ring.view, ring.readOffset);
+    const number = dlid === PERMISSIVE_LID ? 0 : this.switchTables.getPort(dlid);
+    if (number === 0 || this.#isOwnLid(dlid)) return this.#manage(input, ring);
+    const output = this.#relay.findPort(number);
     if (output === undefined) return input.drop(DropCause.NO_ROUTE);
     if (output === input) return input.drop(DropCause.LOOP);
     output.relayManagement(ring, sealed);
+  }
+
+  #isOwnLid(lid: number): boolean {
+    const [port] = this.endPorts;
+    return isLidOfPort(lid, port.lid, port.lmc);
   }
 
   /**
@@ -124,7 +196,7 @@ export class Switch implements FabricNode {
     const limits = this.#limits;
     const clock = this.#clock;
     limits.nextNs = Number.POSITIVE_INFINITY;
-    limits.switchNs = lifeNs(this.tables.lifeTime);
+    limits.switchNs = lifeNs(this.switchTables.lifeTime);
     let more = false;
     for (const port of this.ports) if (port.age(limits, clock)) more = true;
     if (limits.switchNs !== Number.POSITIVE_INFINITY) {
@@ -136,10 +208,5 @@ export class Switch implements FabricNode {
     }
     if (limits.nextNs !== Number.POSITIVE_INFINITY) clock.setAlarm(limits.nextNs);
     return more;
-  }
-
-  #tablesChanged(): void {
-    for (const gate of this.#gates) gate.reset();
-    for (const port of this.ports) port.partitions.setTable(this.tables.pkeysOf(port.number));
   }
 }

@@ -18,7 +18,7 @@ export function writeStaticRoutes(switches: readonly Switch[], exits: readonly (
   for (const [home, ways] of exits.entries()) {
     for (const { port, to } of ways) {
       if (!('lid' in to)) continue;
-      switches[home].tables.linear[to.lid] = port;
+      switches[home].switchTables.linear[to.lid] = port;
       routeTo(switches, exits, ranks, home, to.lid);
     }
   }
@@ -60,7 +60,7 @@ function routeTo(
           if (hops[to.switch] + 1 >= hops[from]) continue;
           hops[from] = hops[to.switch] + 1;
           isDown[from] ||= down;
-          switches[from].tables.linear[lid] = port;
+          switches[from].switchTables.linear[lid] = port;
           changed = true;
         }
       }

@@ -156,13 +156,21 @@ export class SwitchFabric {
 
   #makeSwitch(index: number, ports: number, virtualLanes: number, queuePackets: number): Switch {
     const made = new Switch(
-      { ports, nodeGuid: guidOf(0x10000 + index * 64), virtualLanes, queuePackets, selfActivating: true },
+      {
+        ports,
+        nodeGuid: guidOf(0x10000 + index * 64),
+        description: `switch ${index}`,
+        virtualLanes,
+        queuePackets,
+        selfActivating: true,
+      },
       this.clock,
     );
     for (const port of made.ports) mapLevels(port, virtualLanes);
     for (let input = 0; input <= ports; input++)
       for (let output = 1; output <= ports; output++)
-        for (let level = 0; level < 16; level++) made.tables.setVirtualLane(input, output, level, level % virtualLanes);
+        for (let level = 0; level < 16; level++)
+          made.switchTables.setVirtualLane(input, output, level, level % virtualLanes);
     return made;
   }
 

@@ -87,7 +87,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/switch',
     holds: 'switches: relay by forwarding tables, back-pressure per virtual lane, drops by cause',
-    uses: of('layout infiniband host.ts port fabric'),
+    uses: of('layout infiniband host.ts port fabric agents'),
   },
   {
     path: 'device/trace',

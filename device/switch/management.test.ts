@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Management packets at switches: directed routes, VL15 by LID, software at port 0, VL15 overflow.
+ */
+import t from 'tap';
+import {
+  DIRECTED_ROUTE_SMP_INITIAL_PATH_OFFSET,
+  DIRECTED_ROUTE_SMP_RETURN_PATH_OFFSET,
+  encodeDirectedRouteSmp,
+  newDirectedRouteSmp,
+} from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
+import { MadClass, MadMethod, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { PortState } from '../../protocol/layout/gen/values.gen.ts';
+import { newMadAddress, subnetAddress, writeMadPacket } from '../agents/mad-packet.ts';
+import type { MadPort } from '../agents/mad-port.ts';
+import { SwitchFabric } from '../test-support/switch-fabric.ts';
+import { DropCause } from './drop-causes.ts';
+
+const LINE = {
+  trunks: [
+    [0, 1],
+    [1, 2],
+  ],
+  ends: [0, 2],
+} as const;
+
+/** An SMInfo request, which agents leave to software, along a directed route. */
+function request(path: readonly number[]): Uint8Array {
+  const mad = new Uint8Array(256);
+  const smp = newDirectedRouteSmp();
+  smp.baseVersion = 1;
+  smp.managementClass = MadClass.SUBNET_DIRECTED_ROUTE;
+  smp.classVersion = 1;
+  smp.method = MadMethod.GET;
+  smp.attributeId = SubnetAttribute.SM_INFO;
+  smp.drSlid = 0xffff;
+  smp.drDlid = 0xffff;
+  smp.hopCount = path.length;
+  encodeDirectedRouteSmp(new DataView(mad.buffer), 0, smp);
+  mad.set(path, DIRECTED_ROUTE_SMP_INITIAL_PATH_OFFSET + 1);
+  return mad;
+}
+
+function listen(port: MadPort): Uint8Array[] {
+  const heard: Uint8Array[] = [];
+  port.onMad = (_, mad) => heard.push(mad.slice());
+  return heard;
+}
+
+t.test('a directed route leads over switches to the software of one, whatever the state of the ports', async (t) => {
+  const fabric = new SwitchFabric(LINE);
+  for (const { ports } of fabric.switches)
+    for (const port of ports) if (port.state !== PortState.DOWN) port.setState(PortState.INITIALIZE);
+  const doors = fabric.switches.map(({ management }) => management.openPort(0));
+  const heard = doors.map(listen);
+  t.ok(doors[0].send(newMadAddress(), request([2, 2])));
+  fabric.settle();
+  t.same(
+    heard.map(({ length }) => length),
+    [0, 0, 1],
+  );
+  const [mad] = heard[2];
+  t.same(
+    [...mad.subarray(DIRECTED_ROUTE_SMP_RETURN_PATH_OFFSET, DIRECTED_ROUTE_SMP_RETURN_PATH_OFFSET + 3)],
+    [0, 1, 2],
+  );
+  t.ok(doors[0].send(newMadAddress(), request([])));
+  fabric.settle();
+  t.equal(heard[0].length, 1, 'to itself');
+  doors[0].send(newMadAddress(), request([9]));
+  doors[0].send(newMadAddress(), request([2, 9]));
+  fabric.settle();
+  t.equal(fabric.switches[0].management.routeDiscards, 1);
+  t.equal(fabric.switches[1].management.routeDiscards, 1);
+});
+
+t.test('management packets go by LID on VL15, to ends and to port 0 of a switch', async (t) => {
+  const fabric = new SwitchFabric(LINE);
+  for (const { ports } of fabric.switches)
+    for (const port of ports) if (port.state !== PortState.DOWN) port.setState(PortState.ARMED);
+  for (const [index, { switchTables }] of fabric.switches.entries()) {
+    switchTables.linear[9] = index === 2 ? 0 : 2;
+    switchTables.setVirtualLane(1, 2, 0, 15);
+  }
+  const heard = listen(fabric.switches[2].management.openPort(0));
+  const mad = request([]);
+  mad[1] = MadClass.SUBNET;
+  const send = (dlid: number): void => {
+    const [end] = fabric.ends;
+    const ring = end.managementRingFor(dlid);
+    if (ring === undefined) throw new Error('There is no room on VL15.');
+    end.transmit(ring, writeMadPacket(ring.view, ring.writeOffset, subnetAddress(1, dlid), mad));
+    fabric.settle();
+  };
+  send(9);
+  t.equal(heard.length, 1);
+  t.equal(fabric.take(1).length, 0);
+  send(2);
+  t.match(fabric.take(1), [{ dlid: 2, virtualLane: 15 }]);
+  send(77);
+  t.equal(fabric.switches[0].ports[0].drops[DropCause.NO_ROUTE], 1);
+  t.equal(fabric.switches[0].ports[0].state, PortState.ARMED, 'no data packet has come');
+});
+
+t.test('VL15 has no flow control: what has no room is dropped and counted', async (t) => {
+  const fabric = new SwitchFabric(LINE);
+  const mad = request([]);
+  mad[1] = MadClass.SUBNET;
+  const [end] = fabric.ends;
+  for (let round = 0; round < 20; round++) {
+    const ring = end.managementRingFor(2);
+    if (ring === undefined) t.fail('the first switch takes each one');
+    else end.transmit(ring, writeMadPacket(ring.view, ring.writeOffset, subnetAddress(1, 2), mad));
+    fabric.settle();
+  }
+  const last = fabric.switches[2].ports[0];
+  t.equal(last.drops[DropCause.NO_MANAGEMENT_ROOM], 4);
+  t.equal(last.counters.vl15Dropped, 4);
+  t.equal(fabric.take(1).length, 16);
+  t.ok(fabric.send(0, 2, 1));
+  fabric.settle();
+  t.match(fabric.take(1), [{ id: 1 }], 'data lanes are free');
+});
+
+t.test('the first data packet makes an armed port active', async (t) => {
+  const fabric = new SwitchFabric({ ends: [0, 0] });
+  const [{ ports, switchTables }] = fabric.switches;
+  switchTables.portStateChange = false;
+  ports[0].setState(PortState.ARMED);
+  fabric.send(0, 2, 1);
+  fabric.settle();
+  t.equal(ports[0].state, PortState.ACTIVE);
+  t.equal(fabric.take(1).length, 1);
+  t.notOk(switchTables.portStateChange);
+  ports[1].plug(undefined);
+  t.ok(switchTables.portStateChange, 'a link that goes down is a change of port state');
+});
