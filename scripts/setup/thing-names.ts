@@ -4,5 +4,15 @@
  * load this file only. Called by `vuhca setup` and things.ts.
  */
 
-export const THINGS = ['all', 'library', 'include', 'qemu', 'kernel', 'busybox', 'toolchain', 'modules'] as const;
+export const THINGS = [
+  'all',
+  'library',
+  'include',
+  'qemu',
+  'kernel',
+  'busybox',
+  'toolchain',
+  'modules',
+  'infiniband-tools',
+] as const;
 export type ThingName = (typeof THINGS)[number];

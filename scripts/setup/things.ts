@@ -4,6 +4,7 @@
  * has a path. Called by `vuhca setup`.
  */
 import { provideBusybox } from '../../qemu/setup/busybox.ts';
+import { provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
 import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 import type { KernelToolchain } from '../../qemu/setup/kernel-toolchain.ts';
@@ -36,6 +37,7 @@ const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>>
   qemu: async () => [(await provideQemu()).path],
   kernel: async ({ kernel, headers }) => [(await resolveGuestKernel(kernel, headers)).imagePath],
   busybox: async () => [(await provideBusybox()).path],
+  'infiniband-tools': async () => [(await provideInfinibandTools()).launcher],
   toolchain: async (options) => [(await provideToolchain(options)).kernelDirectory],
   modules: async (options) => {
     const toolchain = await provideToolchain(options);

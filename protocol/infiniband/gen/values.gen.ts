@@ -813,3 +813,50 @@ export const linkFrameTypeNames: readonly string[] = [
 export function linkFrameTypeName(value: number): string {
   return linkFrameTypeNames[value] || `0x${value.toString(16)}`;
 }
+
+/** Type of a control message. */
+export const IbsimType = {
+  /** The request is refused. */
+  ERROR: 0,
+  /** Attaches a client to a host. */
+  CONNECT: 1,
+  /** The client leaves. */
+  DISCONNECT: 2,
+  /** LID and state of the port. */
+  GET_PORT: 3,
+  /** Vendor, device and revisions. */
+  GET_VENDOR: 4,
+  /** The first GID. */
+  GET_GID: 5,
+  /** GUID of the node. */
+  GET_GUID: 6,
+  /** The attribute NodeInfo. */
+  GET_NODE_INFO: 7,
+  /** The attribute PortInfo of the port in the first byte; 0: of the own port. */
+  GET_PORT_INFO: 8,
+  /** The client is a subnet manager from now on (1), or no longer (0). */
+  SET_MANAGER: 9,
+  /** The first 32 partition keys. */
+  GET_P_KEYS: 10,
+} as const;
+export type IbsimType = (typeof IbsimType)[keyof typeof IbsimType];
+
+/** Names by value; '' where a value is not assigned. */
+export const ibsimTypeNames: readonly string[] = [
+  'ERROR',
+  'CONNECT',
+  'DISCONNECT',
+  'GET_PORT',
+  'GET_VENDOR',
+  'GET_GID',
+  'GET_GUID',
+  'GET_NODE_INFO',
+  'GET_PORT_INFO',
+  'SET_MANAGER',
+  'GET_P_KEYS',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function ibsimTypeName(value: number): string {
+  return ibsimTypeNames[value] || `0x${value.toString(16)}`;
+}
