@@ -15,7 +15,12 @@ const IBSIM_CONTROL: StructTable = {
   fields: [
     { name: 'magic', bits: 32, doc: 'Always 0xdeadbeef.' },
     { name: 'client', bits: 32, doc: 'Number of the client, as the answer to its CONNECT gave it.' },
-    { name: 'type', bits: 32, doc: 'What the client asks; ERROR in the answer to a refused request.', values: 'ibsim-type' },
+    {
+      name: 'type',
+      bits: 32,
+      doc: 'What the client asks; ERROR in the answer to a refused request.',
+      values: 'ibsim-type',
+    },
     { name: 'lengthBytes', bits: 32, doc: 'Bytes of data in use.' },
     { name: 'data', bytes: 64, at: 16, doc: 'Data of the request or of the answer.' },
   ],
@@ -91,7 +96,11 @@ const IBSIM_TYPE: ValueTable = {
     { name: 'get-gid', value: 5, doc: 'The first GID.' },
     { name: 'get-guid', value: 6, doc: 'GUID of the node.' },
     { name: 'get-node-info', value: 7, doc: 'The attribute NodeInfo.' },
-    { name: 'get-port-info', value: 8, doc: 'The attribute PortInfo of the port in the first byte; 0: of the own port.' },
+    {
+      name: 'get-port-info',
+      value: 8,
+      doc: 'The attribute PortInfo of the port in the first byte; 0: of the own port.',
+    },
     { name: 'set-manager', value: 9, doc: 'The client is a subnet manager from now on (1), or no longer (0).' },
     { name: 'get-p-keys', value: 10, doc: 'The first 32 partition keys.' },
   ],
