@@ -14,34 +14,53 @@ export interface FabricNode extends AdapterPort {
 
 /** The adapters as one `AdapterPort`. */
 export class Fabric implements AdapterPort {
-  readonly nodes: readonly FabricNode[];
   readonly functions: readonly FunctionPort[];
-  /** 1 for each node that has work to do. */
-  readonly #awake: Uint8Array;
+  /** Nodes in their order; undefined where one has left. */
+  readonly #places: (FabricNode | undefined)[] = [];
+  /** 1 for each place whose node has work to do. */
+  #awake = new Uint8Array(0);
 
   constructor(nodes: readonly FabricNode[]) {
-    this.nodes = nodes;
+    for (const node of nodes) this.add(node);
     this.functions = nodes.flatMap((node) => node.functions);
-    this.#awake = new Uint8Array(nodes.length);
-    for (const [index, node] of nodes.entries()) {
-      for (const port of node.ports) {
-        port.onWork = () => {
-          this.#awake[index] = 1;
-        };
-      }
+  }
+
+  get nodes(): readonly FabricNode[] {
+    return this.#places.filter((node) => node !== undefined);
+  }
+
+  /** Runs a further node from the next pass on. One that comes later has no functions. */
+  add(node: FabricNode): void {
+    const free = this.#places.indexOf(undefined);
+    const place = free < 0 ? this.#places.length : free;
+    this.#places[place] = node;
+    if (free < 0) this.#awake = Uint8Array.from([...this.#awake, 1]);
+    for (const port of node.ports) {
+      port.onWork = () => {
+        this.#awake[place] = 1;
+      };
     }
+  }
+
+  /** A node leaves, between two passes. Its ports have no link by then. */
+  remove(node: FabricNode): void {
+    const place = this.#places.indexOf(node);
+    if (place < 0) return;
+    this.#places[place] = undefined;
+    this.#awake[place] = 0;
+    for (const port of node.ports) port.onWork = undefined;
   }
 
   /**
    * Runs every adapter once with an equal part of the budget. Returns true while one has more work.
    */
   run(budget: number): boolean {
-    const { nodes } = this;
-    const share = Math.max(1, Math.floor(budget / nodes.length));
-    for (let index = 0; index < nodes.length; index++) {
-      const more = nodes[index].run(share);
+    const places = this.#places;
+    const share = Math.max(1, Math.floor(budget / places.length));
+    for (let place = 0; place < places.length; place++) {
+      const more = places[place]?.run(share) === true;
       // A link calls back while the adapter itself moves packets; that work is done by now.
-      this.#awake[index] = more ? 1 : 0;
+      this.#awake[place] = more ? 1 : 0;
     }
     return this.#awake.includes(1);
   }
