@@ -2,8 +2,8 @@
 /**
  * Debian 13's InfiniBand management software in a private prefix: opensm and osmtest, the
  * diagnostics (ibnetdiscover, saquery, perfquery, ...), ibdiagnet, and ibsim with the library that
- * lets all of them reach a fabric over UDP in place of /dev/infiniband (docs/FABRIC.md). It needs no
- * root. Called by set-up and `npm run test:fabric`.
+ * lets all of them reach a fabric over UDP in place of /dev/infiniband (docs/FABRIC.md). It needs
+ * no root. Called by set-up and `npm run test:fabric`.
  */
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -196,14 +196,14 @@ export const layers: readonly Layer[] = [
     path: 'device/main',
     holds: 'the third host: vfio-user; the live process around it',
     uses: of(
-      'layout infiniband protocol/vfio-user host.ts port function fabric trace events queues collect doorbells lane shares transport adapter hosts',
+      'layout infiniband protocol/vfio-user host.ts port function fabric agents trace events queues collect doorbells lane shares transport adapter hosts',
     ),
   },
   {
     path: 'device/main/test-support',
     holds: 'live adapter processes for tests',
     uses: of(
-      'layout protocol/vfio-user/client protocol/vfio-user/test-support adapter hosts test-support conformance main',
+      'layout protocol/vfio-user/client protocol/vfio-user/test-support agents adapter hosts test-support conformance main',
     ),
     forTests: true,
   },

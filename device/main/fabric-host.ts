@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A port of a node of this process as a host of the host door: the attributes come from the node's
+ * own agents, so clients see what the subnet manager sees. `HostDirectory` makes one for each port
+ * that clients use.
+ */
+
+import { DIRECTED_ROUTE_SMP_M_KEY_OFFSET } from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
+import {
+  MAD_HEADER_ATTRIBUTE_ID_OFFSET,
+  setMadHeaderAttributeModifier,
+  setMadHeaderBaseVersion,
+  setMadHeaderClassVersion,
+  setMadHeaderManagementClass,
+  setMadHeaderMethod,
+} from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
+import { MadClass, MadMethod, PortCapability, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
+import { subnetAddress } from '../agents/mad-packet.ts';
+import type { ManagedNode } from '../agents/managed-node.ts';
+import { endPortOf } from '../agents/managed-node.ts';
+import type { ManagementInterface } from '../agents/management-interface.ts';
+import { MadExchange } from './mad-exchange.ts';
+import { ATTRIBUTE_BYTES, type SoftwareHost } from './software-host.ts';
+
+/** A node whose management interface is known. */
+export interface NodeWithManagement extends ManagedNode {
+  readonly management: ManagementInterface;
+}
+
+export class FabricHost implements SoftwareHost {
+  readonly name: string;
+  readonly node: NodeWithManagement;
+  readonly exchange: MadExchange;
+  readonly #portNumber: number;
+  #managers = 0;
+
+  /** `portNumber`: 0 for a switch. */
+  constructor(name: string, node: NodeWithManagement, portNumber: number) {
+    this.name = name;
+    this.node = node;
+    this.#portNumber = portNumber;
+    this.exchange = new MadExchange(node.management.openPort(portNumber));
+  }
+
+  /** A client is a subnet manager. */
+  get isManager(): boolean {
+    return this.#managers > 0;
+  }
+
+  get isActive(): boolean {
+    // Port 0 of a switch is up as long as the switch is; its LID is what clients wait for.
+    if (this.#portNumber === 0) return this.exchange.port.lid !== 0;
+    return this.node.ports[this.#portNumber - 1].active;
+  }
+
+  writeNodeInfo(into: Uint8Array): void {
+    this.#read(SubnetAttribute.NODE_INFO, 0, into);
+  }
+
+  writePortInfo(into: Uint8Array, portNumber: number): void {
+    const isOther = portNumber > 0 && portNumber <= this.node.ports.length;
+    this.#read(SubnetAttribute.PORT_INFO, isOther ? portNumber : this.#portNumber, into);
+  }
+
+  writePKeys(into: Uint8Array): void {
+    this.#read(SubnetAttribute.P_KEY_TABLE, 0, into);
+  }
+
+  setManager(isManager: boolean): void {
+    this.#managers += isManager ? 1 : -1;
+    const { subnet } = endPortOf(this.node, this.#portNumber);
+    if (this.#managers > 0) subnet.capabilityMask |= PortCapability.IS_SM;
+    else subnet.capabilityMask &= ~PortCapability.IS_SM;
+  }
+
+  /** Asks the agent of the node, with its own management key. */
+  #read(attribute: SubnetAttribute, modifier: number, into: Uint8Array): void {
+    const mad = new Uint8Array(MAD_BYTES);
+    const view = new DataView(mad.buffer);
+    setMadHeaderBaseVersion(view, 0, 1);
+    setMadHeaderManagementClass(view, 0, MadClass.SUBNET);
+    setMadHeaderClassVersion(view, 0, 1);
+    setMadHeaderMethod(view, 0, MadMethod.GET);
+    view.setUint16(MAD_HEADER_ATTRIBUTE_ID_OFFSET, attribute);
+    setMadHeaderAttributeModifier(view, 0, modifier);
+    const { lid, subnet } = endPortOf(this.node, this.#portNumber);
+    mad.set(subnet.mKey, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
+    this.node.management.agents.take(this.#portNumber, subnetAddress(lid, lid), mad, false);
+    into.set(mad.subarray(ATTRIBUTE_OFFSET, ATTRIBUTE_OFFSET + ATTRIBUTE_BYTES));
+  }
+}
