@@ -34,7 +34,7 @@ function record(plan: SharePlan) {
   return { units, manager, take };
 }
 
-/** Two functions with a share each; the first 8 lanes are theirs in halves, by turns of level 0 and 1. */
+/** Two functions with a share each; the first 8 lanes are theirs, by turns of level 0 and 1. */
 function twoShares(): SharePlan {
   const share = { vcbs: 32, pcbs: 30, levelPcbs: [10, 10], schedulerBuffers: 4 };
   const plan = makePlan([share, share]);
