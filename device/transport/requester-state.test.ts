@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The state of a requester and the tables of its operations (IBTA 9.7.1 to 9.7.3; tables 36 and
+ * 38): how many commands are taken, which PSNs are outstanding, and where a retry begins.
+ */
+import t from 'tap';
+import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { Step } from '../function/timeline.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { needsCredit, RequestKind, requestKind } from './requester-opcodes.ts';
+import { RECORDS_PER_QUEUE_PAIR, RequesterState, RequesterWait } from './requester-state.ts';
+import { SendRecord } from './send-record.ts';
+
+/**
+ * A state with records of these kinds and numbers of PSNs, from PSN 0xfffffe on; the last one has
+ * not begun.
+ */
+function makeState(records: readonly (readonly [RequestKind, number])[]) {
+  const steps: number[] = [];
+  const timeline = { note: (step: number, _function: number, _qp: number, psn: number) => steps.push(step, psn) };
+  const qp = { number: 1, owner: { number: 0, timeline }, attributes: { retryCount: 3, rnrRetry: 4 } };
+  const state = new RequesterState(qp as unknown as QueuePair);
+  state.start(0xfffffe);
+  const made = records.map(([kind, psns], index) => {
+    const record = Object.assign(new SendRecord(), { kind });
+    state.append(record);
+    if (index < records.length - 1) {
+      record.number(state.nextPsn, psns);
+      state.nextPsn = (state.nextPsn + psns) & 0xffffff;
+      record.packetsSent = psns;
+      state.cursor = undefined;
+    }
+    return record;
+  });
+  state.cursor = made.at(-1);
+  return { state, made, steps };
+}
+
+t.test('a QP takes commands up to its number of records, and none while it waits', async (t) => {
+  const { state } = makeState([]);
+  for (let count = 0; count < RECORDS_PER_QUEUE_PAIR; count++) {
+    t.ok(state.acceptsCommands);
+    state.append(new SendRecord());
+  }
+  t.notOk(state.acceptsCommands);
+  state.shift();
+  t.ok(state.acceptsCommands);
+  state.wait = RequesterWait.FENCE;
+  t.notOk(state.acceptsCommands);
+});
+
+t.test('what was sent stays outstanding when earlier packets are sent again', async (t) => {
+  const { state, steps } = makeState([]);
+  for (const psn of [0xfffffe, 0xffffff, 0, 1]) state.noteSent(psn, psn);
+  t.same(steps, []);
+  for (const psn of [0xffffff, 1]) state.noteSent(psn, psn);
+  t.same(steps, [Step.RESEND, 0xffffff, Step.RESEND, 1]);
+  t.ok(state.isUnacked(1));
+  t.notOk(state.isUnacked(2));
+  t.notOk(state.isUnacked(0xfffffd));
+  state.noteSent(2, 9);
+  t.ok(state.isUnacked(9), 'all PSNs of the responses to a READ');
+});
+
+t.test('a retry begins with the packet that is missing and sends everything behind it', async (t) => {
+  const { SEND, READ } = RequestKind;
+  const { state, made } = makeState([
+    [SEND, 3],
+    [READ, 4],
+    [SEND, 2],
+    [SEND, 3],
+    [SEND, 1],
+  ]);
+  const [first, read, done, behind, unbegun] = made;
+  done.done = true;
+  state.rewind(3);
+  t.equal(state.cursor, read);
+  t.same(
+    made.map(({ packetsSent }) => packetsSent),
+    [3, 0, 2, 0, 0],
+    'the first one is acknowledged, the third one done',
+  );
+  state.rewind(0);
+  t.equal(state.cursor, first);
+  t.same([first.packetsSent, read.packetsSent, behind.packetsSent], [2, 0, 0]);
+  state.cursor = unbegun;
+  state.rewind(10);
+  t.equal(state.cursor, unbegun, 'nothing before it is outstanding');
+});
+
+t.test('a connection starts without retries used, credits or outstanding PSNs', async (t) => {
+  const { state } = makeState([]);
+  Object.assign(state, { retriedPsn: 5, readsOutstanding: 2, wait: RequesterWait.RNR, creditsUnlimited: false });
+  Object.assign(state, { retriesLeft: 0, rnrRetriesLeft: 0, sendSequence: 9, limitSequence: 7 });
+  state.start(77);
+  t.match(state, { nextPsn: 77, unackedPsn: 77, sentPsn: 77, readsOutstanding: 0, wait: RequesterWait.NONE });
+  t.match(state, { retriesLeft: 3, rnrRetriesLeft: 4, sendSequence: 1, limitSequence: 0, creditsUnlimited: true });
+  t.notOk(state.outstanding || state.isUnacked(77));
+});
+
+t.test('unreliable connections have SEND and WRITE only (IBTA table 36)', async (t) => {
+  const { SEND, WRITE, READ, ATOMIC, LOCAL, NONE } = RequestKind;
+  for (const [opcode, reliable, unreliable] of [
+    [SendOpcode.SEND, SEND, SEND],
+    [SendOpcode.SEND_IMMEDIATE, SEND, SEND],
+    [SendOpcode.SEND_INVALIDATE, SEND, NONE],
+    [SendOpcode.RDMA_WRITE, WRITE, WRITE],
+    [SendOpcode.RDMA_WRITE_IMMEDIATE, WRITE, WRITE],
+    [SendOpcode.RDMA_READ, READ, NONE],
+    [SendOpcode.COMPARE_SWAP, ATOMIC, NONE],
+    [SendOpcode.FETCH_ADD, ATOMIC, NONE],
+    [SendOpcode.LOCAL_INVALIDATE, LOCAL, LOCAL],
+    [0xff, NONE, NONE],
+  ]) {
+    t.equal(requestKind(ServiceType.RC, opcode), reliable, `RC ${opcode}`);
+    t.equal(requestKind(ServiceType.UC, opcode), unreliable, `UC ${opcode}`);
+  }
+});
+
+t.test('messages that take a receive WQE need a credit (IBTA 9.7.7.2)', async (t) => {
+  const { SEND, SEND_IMMEDIATE, SEND_INVALIDATE, RDMA_WRITE, RDMA_WRITE_IMMEDIATE, RDMA_READ, FETCH_ADD } = SendOpcode;
+  for (const opcode of [SEND, SEND_IMMEDIATE, SEND_INVALIDATE, RDMA_WRITE_IMMEDIATE]) t.ok(needsCredit(opcode));
+  for (const opcode of [RDMA_WRITE, RDMA_READ, FETCH_ADD, SendOpcode.NOP]) t.notOk(needsCredit(opcode));
+});
