@@ -31,6 +31,7 @@ const SETS = [
     title: 'Management datagrams',
     folder: 'protocol/infiniband/mad/gen',
   },
+  { module: 'protocol/mthca/tables.ts', title: 'mthca', folder: 'protocol/mthca/gen' },
 ];
 
 /** Loads every table module that exists. */

@@ -43,6 +43,11 @@ export const layers: readonly Layer[] = [
     holds: 'wire headers and opcodes as tables; packet builder and parser, CRCs, captures',
     uses: of('layout'),
   },
+  {
+    path: 'protocol/mthca',
+    holds: 'registers, commands and queue entries of mthca devices as tables',
+    uses: of('layout'),
+  },
   { path: 'protocol/vfio-user', holds: 'the binding of libvfio-user; the only place with FFI', uses: of('') },
   {
     path: 'protocol/testing',
