@@ -14,7 +14,7 @@ import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { DoorbellSettings, Settings } from '../shares/setting-changes.ts';
 import { type LaneShare, SHARED_COMPLETION, SHARED_EXECUTION, SharePlan } from '../shares/share-plan.ts';
 import type { ShareUnits } from '../shares/share-units.ts';
-import { type AdapterOptions, getCollectPages } from './options.ts';
+import { type AdapterOptions, getCollectPages, getDefaultShare } from './options.ts';
 
 /** The units of an adapter that hold shares. */
 export interface SharingUnits {
@@ -26,6 +26,7 @@ export interface SharingUnits {
   readonly functions: readonly SharingFunction[];
   /** ADAPTER_CONTROL. */
   control: number;
+  readonly laneTable: { readonly address: number };
 }
 
 interface SharingFunction {
@@ -127,15 +128,36 @@ export class AdapterUnits implements ShareUnits {
   }
 
   readSettings(): Settings {
-    const { control, functions } = this.#adapter;
-    return { control, doorbells: functions.map((port) => port.doorbellSettings) };
+    const { control, functions, lanes, laneTable } = this.#adapter;
+    return {
+      control,
+      doorbells: functions.map((port) => port.doorbellSettings),
+      hasLaneTable: laneTable.address !== 0,
+      invalidEntries: functions.map((_, functionNumber) => Number(lanes.map.isInvalid(functionNumber))),
+    };
   }
 
-  applySettings({ control, doorbells }: Settings): void {
+  applySettings({ control, doorbells, invalidEntries }: Settings): void {
+    invalidEntries.forEach((invalid, functionNumber) => {
+      this.#adapter.lanes.map.setInvalid(functionNumber, invalid === 1);
+    });
     doorbells.forEach((settings, functionNumber) => {
       this.#adapter.functions[functionNumber].doorbellSettings = settings;
     });
     if (control !== this.#adapter.control) this.#adapter.control = control;
+  }
+}
+
+/** Gives each function its PCBs and dedicated buffers of power-on. */
+export function giveDefaultShares({
+  options,
+  collectBuffers,
+  schedulerBuffers,
+}: Pick<SharingUnits, 'options' | 'collectBuffers' | 'schedulerBuffers'>): void {
+  const share = getDefaultShare(options);
+  for (let number = 0; number < options.functionCount; number++) {
+    collectBuffers.setShare(number, share.pcbs, ...share.pcbsGuaranteed);
+    schedulerBuffers.setShare(number, share.schedulerBuffers, 0, 0);
   }
 }
 

@@ -15,7 +15,7 @@ import { PcbAllocator } from '../collect/pcb-allocator.ts';
 import { VcbSpace } from '../collect/vcb-space.ts';
 import { DmaTiming } from '../function/dma-timing.ts';
 import type { Timeline } from '../function/timeline.ts';
-import { UnderlyingFunction } from '../function/underlying-function.ts';
+import { PHYSICAL_FUNCTION, UnderlyingFunction } from '../function/underlying-function.ts';
 import type { AdapterClock, AdapterPort, HostPort } from '../host.ts';
 import { CONTENDED_TURN, PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
@@ -27,6 +27,7 @@ import { ObjectTables } from '../queues/object-tables.ts';
 import type { SharedRegisterParts } from '../registers/register-parts.ts';
 import { CommandAdmission } from '../scheduler/command-admission.ts';
 import { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
+import { LaneTable } from '../shares/lane-table.ts';
 import { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { ShareManager } from '../shares/share-manager.ts';
 import { Traces } from '../trace/traces.ts';
@@ -37,8 +38,8 @@ import { ReceiveQueueReader } from '../transport/receive-queue.ts';
 import { SendPipeline } from '../transport/send-pipeline.ts';
 import { UdRequester } from '../transport/ud-requester.ts';
 import { UdResponder } from '../transport/ud-responder.ts';
-import { AdapterUnits, readPlan } from './adapter-units.ts';
-import { type AdapterOptions, findOptionError, getDefaultShare } from './options.ts';
+import { AdapterUnits, giveDefaultShares, readPlan } from './adapter-units.ts';
+import { type AdapterOptions, findOptionError } from './options.ts';
 import { PcieFunction } from './pcie-function.ts';
 import { PendingWork } from './pending-work.ts';
 import { reportPortEvents } from './port-events.ts';
@@ -82,6 +83,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   /** Divides buffers, lanes and credits among the functions. */
   readonly shareManager: ShareManager;
   readonly shareAdjuster: ShareAdjuster;
+  readonly laneTable: LaneTable;
   readonly queuePairLife: QueuePairLifeCycle;
   readonly traces: Traces;
   #control = 0;
@@ -123,7 +125,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.vcbSpace = new VcbSpace(functionCount, options.vcbCount);
     this.collectBuffers = new PcbAllocator(options.pcbCount, functionCount);
     this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, functionCount);
-    for (let number = 0; number < functionCount; number++) this.giveDefaultShare(number);
+    giveDefaultShares(this);
     this.lanes = new TransmitVirtualLanes({
       ...options,
       listSize: options.pcbCount + options.schedulerBufferCount,
@@ -174,6 +176,8 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     reportPortEvents(this.ports, this.functions);
     this.#management = new ManagementProcessor(this);
     this.shareManager = new ShareManager(new AdapterUnits(this), readPlan(this));
+    this.laneTable = new LaneTable(this.functions[PHYSICAL_FUNCTION].underlying, this.shareManager);
+    this.lanes.map.onInvalid = (functionNumber) => this.laneTable.apply(functionNumber);
     this.traces = new Traces(clock, functionCount);
     this.shareAdjuster = new ShareAdjuster(this.shareManager, clock, options.idleIntervalNs);
   }
@@ -193,13 +197,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   /** The physical function has disabled the adapter: commands wait; launched commands finish. */
   get disabled(): boolean {
     return getCsrAdapterControlDisable(this.control) === 1;
-  }
-
-  /** Gives a function its PCBs and dedicated buffers of power-on. */
-  giveDefaultShare(functionNumber: number): void {
-    const { pcbs, pcbsGuaranteed, schedulerBuffers } = getDefaultShare(this.options);
-    this.collectBuffers.setShare(functionNumber, pcbs, ...pcbsGuaranteed);
-    this.schedulerBuffers.setShare(functionNumber, schedulerBuffers, 0, 0);
   }
 
   run(budget: number): boolean {

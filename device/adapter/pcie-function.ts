@@ -164,6 +164,8 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     if (underlying.number === PHYSICAL_FUNCTION) {
       shared.control = 0;
       shared.dmaTiming.reset();
+      shared.laneTable.reset();
+      shared.lanes.map.validateAll();
       this.#clearGids();
     }
     underlying.reset(kind);

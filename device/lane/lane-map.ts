@@ -12,6 +12,10 @@ import { type LaneMask, LaneSet } from './lane-set.ts';
 export class LaneMap {
   /** Incremented by each change; queue pairs then choose a lane again. */
   generation = 0;
+  /** Functions whose entry in host memory must be read before their next command gets a lane. */
+  invalidCount = 0;
+  /** Reads the entry of a function, and changes the map as it says. */
+  onInvalid: (functionNumber: number) => void = () => {};
   /** Lanes without an owner that are not dedicated. */
   readonly shared = new LaneSet();
   /** Lanes of commands in the scheduler's dedicated buffers. */
@@ -22,6 +26,7 @@ export class LaneMap {
   readonly #levels: LaneSet[];
   readonly #effective: LaneSet[];
   readonly #owners: Int8Array;
+  readonly #invalid: Uint8Array;
   #hasDedicated = false;
 
   constructor(laneCount: number, functionCount: number) {
@@ -31,6 +36,7 @@ export class LaneMap {
     this.#levels = sets(functionCount * QOS_LEVELS);
     this.#effective = sets(functionCount * QOS_LEVELS);
     this.#owners = new Int8Array(laneCount);
+    this.#invalid = new Uint8Array(functionCount);
     this.#recompute();
   }
 
@@ -63,6 +69,29 @@ export class LaneMap {
     if (!this.#all.has(lane)) return TvlState.NONE;
     if (this.#owners[lane] >= 0) return TvlState.ALLOCATED;
     return this.dedicated.has(lane) ? TvlState.DEDICATED : TvlState.SHARED;
+  }
+
+  /** True when the entry of the function must be read. */
+  isInvalid(functionNumber: number): boolean {
+    return this.#invalid[functionNumber] === 1;
+  }
+
+  setInvalid(functionNumber: number, invalid: boolean): void {
+    this.invalidCount += Number(invalid) - this.#invalid[functionNumber];
+    this.#invalid[functionNumber] = Number(invalid);
+  }
+
+  /** Reads the entry of the function if it is invalid. Sets of lanes stay the same objects. */
+  validate(functionNumber: number): void {
+    if (!this.isInvalid(functionNumber)) return;
+    this.setInvalid(functionNumber, false);
+    this.onInvalid(functionNumber);
+  }
+
+  /** No entry needs to be read. */
+  validateAll(): void {
+    this.#invalid.fill(0);
+    this.invalidCount = 0;
   }
 
   setMap(functionNumber: number, qosLevel: number, mask: LaneMask): void {

@@ -261,6 +261,7 @@ export class TransmitVirtualLanes {
   #place(qp: QueuePair, set: LaneSet): Lane {
     const { map } = this;
     if (qp.kicked > 0 || qp.staged > 0) return this.lanes[qp.lane];
+    if (map.invalidCount > 0) map.validate(qp.owner.number);
     if (qp.laneGeneration !== map.generation || !set.has(qp.lane)) {
       qp.laneGeneration = map.generation;
       qp.lane = set.takeNext();

@@ -39,10 +39,19 @@ export function reportResources(adapter: Adapter) {
     lendIdle: adapter.shareAdjuster.lendIdle,
     freezeSends: getCsrAdapterControlFreezeSends(adapter.control) === 1,
     dedicatedLanes: plan.lanesDedicated,
+    laneTable: reportLaneTable(adapter),
     functions: plan.functions.map((_, number) => reportShare(adapter, number)),
     vcbAddresses: reportAddresses(plan),
     lanes: plan.lanes.map((_, number) => reportLane(adapter, number)),
   };
+}
+
+/** The lane table in host memory (US 8,484,392 par. 74), if there is one. */
+function reportLaneTable({ laneTable, lanes, functions }: Adapter) {
+  const { address, reads, refused } = laneTable;
+  if (address === 0) return undefined;
+  const invalid = functions.flatMap((_, number) => (lanes.map.isInvalid(number) ? [number] : []));
+  return { address, reads, refused, invalid };
 }
 
 /** The VCB space by address: the part of each level, in bytes, ascending (US 8,484,392 par. 59). */

@@ -80,6 +80,7 @@ t.test('words become changes, in their order', async (t) => {
         { resource: Kind.DOORBELL_SPILL_COMMANDS, target: 2, amount: 0 },
       ],
     ],
+    ['function 1 lane-table=invalid', [{ resource: Kind.TVL_TABLE_ENTRY, target: 1, amount: 1, ...whole }]],
     [
       'adapter disable=on return=off lend=on freeze=off',
       [
@@ -142,6 +143,10 @@ t.test('a refusal is one sentence that names the words at fault', async (t) => {
   t.match(say(ManagementStatus.SHARE_EXCEEDED, 2, 0x30), /of lanes 32 on, 36-37 would be accepted \(SHARE_EXCEEDED\)/);
   t.match(say(ManagementStatus.CONVERGING, 0, 0), /try again \(CONVERGING\)/);
   t.match(say(ManagementStatus.NOT_PERMITTED, 0, 0), /^function 1 pcbs=20: NOT_PERMITTED \(NOT_PERMITTED\)/);
+  const [table, lane] = [read('function 1 lane-table=invalid'), read('lane 3 execution=0')];
+  const state = { status: ManagementStatus.BAD_STATE, index: 0, offset: 4, limit: 0 };
+  t.match(describeRefusal(table, state), /^function 1 lane-table=invalid: the physical function has no lane table /);
+  t.match(describeRefusal(lane, state), /^lane 3 execution=0: a lane needs credits of each kind/);
   t.equal(formatLanes([0, 1, 2, 9, 11, 12]), '0-2,9,11-12');
   t.equal(formatLanes([]), 'none');
 });

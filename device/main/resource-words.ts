@@ -41,6 +41,7 @@ const valueWords: Readonly<Record<string, readonly string[]>> = {
   'host-queue': SWITCH_WORDS,
   'spill-buffered': SWITCH_WORDS,
   'spill-commands': SWITCH_WORDS,
+  'lane-table': ['valid', 'invalid'],
   disable: SWITCH_WORDS,
   return: SWITCH_WORDS,
   lend: SWITCH_WORDS,
@@ -58,6 +59,7 @@ const functionNames = {
   ...levelNames,
   base: ResourceKind.VCB_BASE,
   buffers: ResourceKind.SCHEDULER_BUFFERS,
+  'lane-table': ResourceKind.TVL_TABLE_ENTRY,
   policy: ResourceKind.DOORBELL_POLICY,
   'link-check': ResourceKind.DOORBELL_LINK_CHECK,
   adaptive: ResourceKind.DOORBELL_ADAPTIVE,
@@ -131,7 +133,10 @@ export function describeRefusal(changes: readonly WordedChange[], answer: Resour
   const why: Partial<Record<number, string>> = {
     [ManagementStatus.BAD_OBJECT]: `there is none; the last one is ${limit}`,
     [ManagementStatus.BAD_FIELD]: accepted,
-    [ManagementStatus.BAD_STATE]: 'a lane needs credits of each kind, its own or shared ones',
+    [ManagementStatus.BAD_STATE]:
+      resource === ResourceKind.TVL_TABLE_ENTRY
+        ? 'the physical function has no lane table'
+        : 'a lane needs credits of each kind, its own or shared ones',
     [ManagementStatus.NO_RESOURCES]:
       resource === ResourceKind.VCB_BASE
         ? 'another function has VCBs there'

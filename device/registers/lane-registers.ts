@@ -3,6 +3,7 @@
  * Registers of transmit virtual lanes and their credits (US 8,484,392 par. 42-44, 51): sums of the
  * function, and one array entry per lane.
  */
+import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   CSR,
@@ -21,6 +22,7 @@ import {
   setCsrTvlSharedCompletion,
   setCsrTvlSharedExecution,
 } from '../../protocol/layout/gen/registers.gen.ts';
+import { FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import type { CreditAccounts } from '../lane/credit-accounts.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
@@ -28,6 +30,7 @@ import type { RegisterParts } from './register-parts.ts';
 
 export function attachLaneRegisters(parts: RegisterParts): void {
   attachSums(parts);
+  attachTable(parts);
   attachLanes(parts);
 }
 
@@ -51,6 +54,18 @@ function attachSums({ registers, underlying, shared }: RegisterParts): void {
     [CSR.KICK_LIST_LENGTH, () => lanes.functionWaiting[number]],
   ];
   for (const [offset, read] of sources) registers.attach(offset, { read });
+}
+
+/** The table lies in memory of the physical function, which alone knows its address. */
+function attachTable({ registers, underlying, shared }: RegisterParts): void {
+  const { number, faults } = underlying;
+  const isPhysical = number === PHYSICAL_FUNCTION;
+  const refuse = (): void => faults.reportNumber(FaultKind.NOT_PERMITTED, FaultObject.FUNCTION, number, CSR.LANE_TABLE);
+  const set = (_index: number, low: number, high: number): void => {
+    shared.laneTable.address = joinDwords(low, high);
+  };
+  registers.attach(CSR.LANE_TABLE, isPhysical ? { write: set } : { read: () => 0, write: refuse });
+  registers.attach(CSR.LANE_TABLE_READS, { read: () => (isPhysical ? shared.laneTable.reads : 0) });
 }
 
 function attachLanes({ registers, underlying, shared }: RegisterParts): void {

@@ -24,6 +24,13 @@ export interface PipelineCounts {
   };
 }
 
+/** The mapping table in host memory as registers show it. */
+export interface LaneTableState {
+  address: number;
+  readonly reads: number;
+  reset(): void;
+}
+
 /** Of the adapter as a whole. */
 export interface SharedRegisterParts {
   /** ADAPTER_CONTROL. */
@@ -35,6 +42,7 @@ export interface SharedRegisterParts {
   readonly collectBuffers: PcbAllocator;
   readonly schedulerBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
+  readonly laneTable: LaneTableState;
   readonly sendContexts: SendContexts;
   readonly dmaTiming: DmaTiming;
   readonly pipeline: PipelineCounts;

@@ -39,6 +39,9 @@ export interface Settings {
   control: number;
   /** By function number. */
   readonly doorbells: readonly DoorbellSettings[];
+  /** The lane table in host memory: whether there is one; by function, 1 for an invalid entry. */
+  readonly hasLaneTable: boolean;
+  readonly invalidEntries: number[];
 }
 
 const controlBits = new Map<number, number>([
@@ -71,6 +74,7 @@ export function changeSetting(settings: Settings, { resource, target, amount }: 
     settings.control = (amount === 1 ? settings.control | bit : settings.control & ~bit) >>> 0;
     return undefined;
   }
+  if (resource === ResourceKind.TVL_TABLE_ENTRY) return markEntry(settings, target, amount);
   const field = doorbellFields.get(resource);
   if (field === undefined) return undefined;
   const doorbells = settings.doorbells[target];
@@ -86,6 +90,14 @@ export function changeSetting(settings: Settings, { resource, target, amount }: 
   }[field];
   if (amount > most) return badAmount(ManagementStatus.BAD_FIELD, most);
   doorbells[field] = amount;
+  return undefined;
+}
+
+/** An entry of the table in host memory is read later, so there must be a table. */
+function markEntry(settings: Settings, target: number, amount: number): Refusal | undefined {
+  if (amount > 1) return badAmount(ManagementStatus.BAD_FIELD, 1);
+  if (!settings.hasLaneTable && amount === 1) return badAmount(ManagementStatus.BAD_STATE, 0);
+  settings.invalidEntries[target] = amount;
   return undefined;
 }
 

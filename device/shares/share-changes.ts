@@ -52,7 +52,12 @@ const laneKinds: readonly number[] = [
 ];
 /** Resources that can also be allocated to a QoS level. */
 const sharedKinds: readonly number[] = [ResourceKind.VCBS, ResourceKind.PCBS, ResourceKind.TVLS, ResourceKind.TVL_MAP];
-const functionKinds: readonly number[] = [...sharedKinds, ResourceKind.VCB_BASE, ResourceKind.SCHEDULER_BUFFERS];
+const functionKinds: readonly number[] = [
+  ...sharedKinds,
+  ResourceKind.VCB_BASE,
+  ResourceKind.SCHEDULER_BUFFERS,
+  ResourceKind.TVL_TABLE_ENTRY,
+];
 const mapKinds: readonly number[] = [ResourceKind.TVL_MAP, ResourceKind.DEDICATED_TVL_MAP];
 const settingKinds: readonly number[] = [...adapterSettingKinds, ...functionSettingKinds];
 const knownKinds: readonly number[] = [...laneKinds, ...functionKinds, ResourceKind.DEDICATED_TVL_MAP, ...settingKinds];
@@ -102,7 +107,7 @@ export function makeChanges(
 function findFault(plan: SharePlan, requester: Requester, change: ResourceChange): Refusal | undefined {
   const { resource, qosLevel, word, target } = change;
   if (!knownKinds.includes(resource))
-    return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_RESOURCE_OFFSET, ResourceKind.DOORBELL_SPILL_COMMANDS);
+    return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_RESOURCE_OFFSET, ResourceKind.TVL_TABLE_ENTRY);
   const level = qosLevel !== RESOURCE_NO_LEVEL;
   const permitted =
     requester.host ||

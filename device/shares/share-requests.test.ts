@@ -169,8 +169,8 @@ t.test('refusals name the field and what would have been accepted, and change no
   const { BAD_FIELD, BAD_OBJECT, BAD_STATE, NO_RESOURCES, NOT_PERMITTED, SHARE_EXCEEDED } = ManagementStatus;
   const [RESOURCE, LEVEL, TARGET, AMOUNT] = Object.values(OFFSETS);
   const cases: [string, number | undefined, ReturnType<typeof change>, Expected][] = [
-    ['an unknown resource', 0, change(99, 0, 1), [BAD_FIELD, 0, RESOURCE, Kind.DOORBELL_SPILL_COMMANDS]],
-    ['resource 0', 0, change(0, 0, 1), [BAD_FIELD, 0, RESOURCE, Kind.DOORBELL_SPILL_COMMANDS]],
+    ['an unknown resource', 0, change(99, 0, 1), [BAD_FIELD, 0, RESOURCE, Kind.TVL_TABLE_ENTRY]],
+    ['resource 0', 0, change(0, 0, 1), [BAD_FIELD, 0, RESOURCE, Kind.TVL_TABLE_ENTRY]],
     ['an unknown function', 0, change(Kind.VCBS, 3, 1), [BAD_OBJECT, 0, TARGET, 2]],
     ['an unknown lane', 0, change(Kind.TVL_WEIGHT, 64, 1), [BAD_OBJECT, 0, TARGET, 63]],
     ['another map of the dedicated buffers', 0, change(Kind.DEDICATED_TVL_MAP, 1, 0), [BAD_OBJECT, 0, TARGET, 0]],

@@ -69,7 +69,12 @@ export class ModelUnits implements ShareUnits {
       high: 8,
       entries: DOORBELL_ENTRIES,
     };
-    this.settings = { control: 0, doorbells: functions.map(() => ({ ...doorbells })) };
+    this.settings = {
+      control: 0,
+      doorbells: functions.map(() => ({ ...doorbells })),
+      hasLaneTable: false,
+      invalidEntries: functions.map(() => 0),
+    };
   }
 
   isHeldByOther(functionNumber: number, base: number, count: number): boolean {

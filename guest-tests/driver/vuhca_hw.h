@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x93c583ccu
-#define VUHCA_LAYOUT_HASH_HIGH 0x77351cb9u
+#define VUHCA_LAYOUT_HASH_LOW 0x5cd7695cu
+#define VUHCA_LAYOUT_HASH_HIGH 0x470e8092u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -524,6 +524,11 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_SEND_CONTEXT_HALTED = 39,
 	/* A packet from a send context was dropped: malformed, or not allowed. */
 	VUHCA_FAULT_KIND_SEND_PACKET = 40,
+	/*
+	 * An entry of the lane table asks for lanes that its function cannot have; nothing was
+	 * changed.
+	 */
+	VUHCA_FAULT_KIND_LANE_TABLE_ENTRY = 41,
 	/* The key cannot be bound, registered or invalidated in its present state. */
 	VUHCA_FAULT_KIND_KEY_STATE = 32,
 	/* A packet of another partition arrived for a QP. Fault address: source LID, P_Key. */
@@ -813,6 +818,11 @@ enum vuhca_resource_kind {
 	VUHCA_RESOURCE_KIND_DOORBELL_SPILL_BUFFERED = 54,
 	/* DOORBELL_POLICY.spillCommands of function `target`. */
 	VUHCA_RESOURCE_KIND_DOORBELL_SPILL_COMMANDS = 55,
+	/*
+	 * Entry of function `target` in LANE_TABLE. 1 marks it as invalid: it is read again before
+	 * the next command of the function gets a lane.
+	 */
+	VUHCA_RESOURCE_KIND_TVL_TABLE_ENTRY = 56,
 };
 
 /* Owner of a transmit virtual lane. */
@@ -1120,6 +1130,13 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_MAPPED_STRIDE 4
 /* Commands of the function in virtual kick lists. (32 bits, ro) */
 #define VUHCA_CSR_KICK_LIST_LENGTH_OFF 0x0334
+/*
+ * Address of the TVL mapping table in memory of the physical function: a lane-table-entry for each
+ * function. 0: none. Only the physical function reads and writes it. (64 bits, rw)
+ */
+#define VUHCA_CSR_LANE_TABLE_OFF 0x0338
+/* Entries of the lane table that were read. Virtual functions read 0. (32 bits, ro) */
+#define VUHCA_CSR_LANE_TABLE_READS_OFF 0x0340
 /*
  * Time that a read of guest memory takes. Every function reads it; only the physical one can write
  * it. (32 bits, rw)
@@ -4017,6 +4034,20 @@ static inline void vuhca_resource_change_set_target(struct vuhca_resource_change
 
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_RESOURCE_CHANGE_TARGET_MASK) | ((v << VUHCA_RESOURCE_CHANGE_TARGET_SHIFT) & VUHCA_RESOURCE_CHANGE_TARGET_MASK)));
 }
+
+/* Lanes of one function, in the table at LANE_TABLE. Bit n of byte m is lane 8 x m + n. */
+#define VUHCA_LANE_TABLE_ENTRY_SIZE 64
+struct vuhca_lane_table_entry {
+	__u8 lanes[16];
+	__u8 level0[16];
+	__u8 level1[16];
+	__u8 reserved_48[16];
+};
+_Static_assert(sizeof(struct vuhca_lane_table_entry) == 64, "vuhca_lane_table_entry");
+_Static_assert(offsetof(struct vuhca_lane_table_entry, lanes) == 0, "vuhca_lane_table_entry.lanes");
+_Static_assert(offsetof(struct vuhca_lane_table_entry, level0) == 16, "vuhca_lane_table_entry.level0");
+_Static_assert(offsetof(struct vuhca_lane_table_entry, level1) == 32, "vuhca_lane_table_entry.level1");
+
 
 /* Answer to QUERY_RESOURCES: the share of one function, and the resources that all share. */
 #define VUHCA_RESOURCE_SHARE_SIZE 160

@@ -325,6 +325,15 @@ export const csr: RegisterBlock = {
     { name: 'TVL_ALLOCATED', bits: 32, access: 'ro', doc: 'Transmit virtual lanes allocated to the function.' },
     { name: 'TVL_MAPPED', bits: 32, access: 'ro', count: 2, doc: 'Lanes that commands of each QoS level may use.' },
     { name: 'KICK_LIST_LENGTH', bits: 32, access: 'ro', doc: 'Commands of the function in virtual kick lists.' },
+    {
+      name: 'LANE_TABLE',
+      bits: 64,
+      access: 'rw',
+      reset: 0,
+      doc: 'Address of the TVL mapping table in memory of the physical function: a lane-table-entry for each function. 0: none. Only the physical function reads and writes it.',
+      source: 'US 8,484,392 par. 74',
+    },
+    counter('LANE_TABLE_READS', 'Entries of the lane table that were read. Virtual functions read 0.'),
 
     { at: 0x0380, section: 'reads of guest memory' },
     {

@@ -436,6 +436,20 @@ export const resourceChange: StructTable = {
   ],
 };
 
+export const laneTableEntry: StructTable = {
+  name: 'lane-table-entry',
+  doc: 'Lanes of one function, in the table at LANE_TABLE. Bit n of byte m is lane 8 x m + n.',
+  source: 'US 8,484,392 par. 51, 74',
+  endian: 'little',
+  sizeBytes: 64,
+  fields: [
+    { name: 'lanes', bytes: 16, doc: 'Lanes of the function; none: it uses the shared ones.' },
+    { name: 'level0', bytes: 16, doc: 'Those of them that QoS level 0 uses; none: all of them.' },
+    { name: 'level1', bytes: 16, doc: 'The same for QoS level 1.' },
+    ...Array.from({ length: 4 }, (): FieldRow => ({ bits: 32 })),
+  ],
+};
+
 export const resourceShare: StructTable = {
   name: 'resource-share',
   doc: 'Answer to QUERY_RESOURCES: the share of one function, and the resources that all share.',
@@ -649,6 +663,7 @@ export const managementStructs = [
   gidAttributes,
   multicastAttributes,
   resourceChange,
+  laneTableEntry,
   resourceShare,
   laneAttributes,
   sendContextAttributes,

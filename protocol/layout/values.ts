@@ -234,6 +234,11 @@ export const faultKind: ValueTable = {
     ['NOT_PERMITTED', 38, 'A virtual function accessed a control of the physical function.'],
     ['SEND_CONTEXT_HALTED', 39, 'A send context halted; its status says why.'],
     ['SEND_PACKET', 40, 'A packet from a send context was dropped: malformed, or not allowed.'],
+    [
+      'LANE_TABLE_ENTRY',
+      41,
+      'An entry of the lane table asks for lanes that its function cannot have; nothing was changed.',
+    ],
     ['KEY_STATE', 32, 'The key cannot be bound, registered or invalidated in its present state.'],
     ['PKEY_VIOLATION', 33, 'A packet of another partition arrived for a QP. Fault address: source LID, P_Key.'],
     ['QKEY_VIOLATION', 34, 'A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key.'],
@@ -454,6 +459,11 @@ export const resourceKind: ValueTable = {
     ['DOORBELL_HOST_QUEUE', 53, 'DOORBELL_POLICY.hostQueue of function `target`.'],
     ['DOORBELL_SPILL_BUFFERED', 54, 'DOORBELL_POLICY.spillBuffered of function `target`.'],
     ['DOORBELL_SPILL_COMMANDS', 55, 'DOORBELL_POLICY.spillCommands of function `target`.'],
+    [
+      'TVL_TABLE_ENTRY',
+      56,
+      'Entry of function `target` in LANE_TABLE. 1 marks it as invalid: it is read again before the next command of the function gets a lane.',
+    ],
   ]),
 };
 

@@ -35,6 +35,8 @@ export function defineResources(command: CliCommand): void {
       '  function 1 policy=newest low=8 high=32 adaptive=on link-check=read',
       '                                doorbells: policy=off, newest, most-spilled; free entries at which',
       '                                spilling begins and ends; link-check=read, compare-swap',
+      '  function 1 lane-table=invalid',
+      '                                its lanes are read again from the table in guest memory',
       '  function 1 host-queue=on spill-buffered=on spill-commands=off',
       '                                commands without a PCB wait in host memory; what else is spilled',
       '  adapter disable=off return=on lend=on freeze=off',

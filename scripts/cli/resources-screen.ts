@@ -39,6 +39,8 @@ export function renderResources(report: ResourceReport): string {
     ...(report.disabled ? ['the adapter is disabled: commands wait'] : []),
     ...(report.freezeSends ? ['send contexts are frozen'] : []),
   ];
+  const { laneTable } = report;
+  if (laneTable !== undefined) switches.push(describeLaneTable(laneTable));
   const notes = switches.length === 0 ? '' : `\n${switches.join('; ')}\n`;
   const doorbells = [
     ['doorbells', 'policy', 'link check', 'spill below', 'until', 'of', 'adaptive', 'host queue', 'also spilled'],
@@ -73,6 +75,11 @@ function describeDoorbells({ number, doorbells }: FunctionShare): (string | numb
   const word = (name: string): string => name.toLowerCase().replaceAll('_', '-');
   const settings = [word(policy), word(linkCheck), low, high, entries, yes(adaptive), yes(hostQueue), also];
   return [`function ${number}`, ...settings];
+}
+
+function describeLaneTable({ address, reads, refused, invalid }: NonNullable<ResourceReport['laneTable']>): string {
+  const waiting = invalid.length === 0 ? '' : `, those of functions ${invalid.join(', ')} are invalid`;
+  return `lane table at 0x${address.toString(16)}: ${reads} entries read, ${refused} refused${waiting}`;
 }
 
 function describeAddresses({ from, end, function: owner, level }: ResourceReport['vcbAddresses'][number]) {

@@ -79,7 +79,14 @@ const qualityOfService: Readonly<Record<string, Evidence>> = {
   '69': both(test(`${SHARED}refusals name the field`), guest('share_requests refused-functions')),
   '70-71': test('collect/vcb-space: a number in use stays with its page through a move'),
   '72-73': test(`${SHARED}PCBs as in the example of the document`),
-  '74-76': both(test(`${SHARED}figure 11 by explicit map of lanes`), guest('share_allocation map')),
+  '74-76': both(
+    test(
+      `${SHARED}figure 11 by explicit map of lanes`,
+      'shares/lane-table: an invalid entry is read before the next command',
+      'shares/lane-table: an entry cannot give away what another function or level owns',
+    ),
+    guest('share_allocation map'),
+  ),
   '77': test('adapter/fuzz: random management commands'),
   '78': test(`${SHARED}lanes that come go to every level`),
   '79': test(`${SHARED}what one change gives back the next one may take`),

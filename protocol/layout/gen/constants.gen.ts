@@ -125,5 +125,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0x93c583cc;
-export const LAYOUT_HASH_HIGH = 0x77351cb9;
+export const LAYOUT_HASH_LOW = 0x5cd7695c;
+export const LAYOUT_HASH_HIGH = 0x470e8092;

@@ -165,6 +165,13 @@ export const CSR = {
   /** Commands of the function in virtual kick lists. */
   KICK_LIST_LENGTH: 0x0334,
   /**
+   * Address of the TVL mapping table in memory of the physical function: a lane-table-entry for
+   * each function. 0: none. Only the physical function reads and writes it.
+   */
+  LANE_TABLE: 0x0338,
+  /** Entries of the lane table that were read. Virtual functions read 0. */
+  LANE_TABLE_READS: 0x0340,
+  /**
    * Time that a read of guest memory takes. Every function reads it; only the physical one can
    * write it.
    */
@@ -980,6 +987,10 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'TVL_MAPPED', section: "lanes", offset: 0x032c, bits: 32, access: 'ro', count: 2,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'KICK_LIST_LENGTH', section: "lanes", offset: 0x0334, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'LANE_TABLE', section: "lanes", offset: 0x0338, bits: 64, access: 'rw', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0xffffffff, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'LANE_TABLE_READS', section: "lanes", offset: 0x0340, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DMA_LATENCY', section: "reads of guest memory", offset: 0x0380, bits: 32, access: 'rw', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x3fffffff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },

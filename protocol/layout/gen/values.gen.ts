@@ -836,6 +836,10 @@ export const FaultKind = {
   SEND_CONTEXT_HALTED: 39,
   /** A packet from a send context was dropped: malformed, or not allowed. */
   SEND_PACKET: 40,
+  /**
+   * An entry of the lane table asks for lanes that its function cannot have; nothing was changed.
+   */
+  LANE_TABLE_ENTRY: 41,
   /** The key cannot be bound, registered or invalidated in its present state. */
   KEY_STATE: 32,
   /** A packet of another partition arrived for a QP. Fault address: source LID, P_Key. */
@@ -888,6 +892,7 @@ export const faultKindNames: readonly string[] = [
   'NOT_PERMITTED',
   'SEND_CONTEXT_HALTED',
   'SEND_PACKET',
+  'LANE_TABLE_ENTRY',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -1457,6 +1462,11 @@ export const ResourceKind = {
   DOORBELL_SPILL_BUFFERED: 54,
   /** DOORBELL_POLICY.spillCommands of function `target`. */
   DOORBELL_SPILL_COMMANDS: 55,
+  /**
+   * Entry of function `target` in LANE_TABLE. 1 marks it as invalid: it is read again before the
+   * next command of the function gets a lane.
+   */
+  TVL_TABLE_ENTRY: 56,
 } as const;
 export type ResourceKind = (typeof ResourceKind)[keyof typeof ResourceKind];
 
@@ -1518,6 +1528,7 @@ export const resourceKindNames: readonly string[] = [
   'DOORBELL_HOST_QUEUE',
   'DOORBELL_SPILL_BUFFERED',
   'DOORBELL_SPILL_COMMANDS',
+  'TVL_TABLE_ENTRY',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
