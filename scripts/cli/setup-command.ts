@@ -32,7 +32,10 @@ export function defineSetup(command: CliCommand): void {
     )
     .addExample('vuhca setup', 'everything that `vuhca run` needs')
     .addExample('vuhca setup library', 'libvfio-user, for devices of your own (LIBVFIO_USER)')
-    .addExample('vuhca setup infiniband-tools', "starts Debian's opensm and diagnostics on a fabric; see docs/FABRIC.md")
+    .addExample(
+      'vuhca setup infiniband-tools',
+      "starts Debian's opensm and diagnostics on a fabric; see docs/FABRIC.md",
+    )
     .addExample('vuhca setup kernel --kernel 6.1', "Debian 12's kernel")
     .addExample('vuhca setup modules ./my-driver', "compiles a module for the guest's kernel");
 }
