@@ -22,14 +22,17 @@ import { answerAddress, type MadAddress, newMadAddress, readMadPacket, subnetAdd
 import type { MadPort } from './mad-port.ts';
 import { Egress, egressOf, transmitMad } from './mad-transmit.ts';
 import { endPortOf, isSwitch, type ManagedNode } from './managed-node.ts';
+import { Traps } from './traps.ts';
 
-/** Datagrams of the node to itself that wait for its next run. */
-const LOCAL_QUEUE_MAX = 64;
+/** Datagrams that wait for the next run of the node. */
+const QUEUE_MAX = 64;
 
-interface LocalDatagram {
+interface WaitingDatagram {
   readonly portNumber: number;
   readonly address: MadAddress;
   readonly mad: Uint8Array;
+  /** It arrived by a link; otherwise it is one of the node to itself. */
+  readonly hasArrived: boolean;
 }
 
 export class ManagementInterface {
@@ -41,15 +44,16 @@ export class ManagementInterface {
   /** Datagrams dropped for want of room in a transmit queue, or of a port that is up. */
   noRoom = 0;
   readonly agents: Agents;
+  readonly traps: Traps;
+  readonly #clock: AdapterClock;
   readonly #doors: Door[] = [];
-  readonly #local: LocalDatagram[] = [];
-  readonly #address = newMadAddress();
-  readonly #mad = new Uint8Array(MAD_BYTES);
-  readonly #view = new DataView(this.#mad.buffer);
+  readonly #waiting: WaitingDatagram[] = [];
 
   constructor(node: ManagedNode, clock: AdapterClock) {
     this.node = node;
-    this.agents = new Agents(node, clock);
+    this.#clock = clock;
+    this.traps = new Traps(node, (portNumber, address, mad) => this.send(portNumber, address, mad));
+    this.agents = new Agents(node, clock, this.traps);
   }
 
   /** Opens a door for software at a port; a switch has them at port 0 only. */
@@ -61,20 +65,27 @@ export class ManagementInterface {
 
   /**
    * Takes a packet that arrived at an external port, or at port 0 by its LID: VL15 or QP1. Its CRCs
-   * are good. Returns false when it carries no datagram.
+   * are good. It is served in the next `run`: a request may take the link down, whose packets the
+   * caller still holds. Returns false when the packet carries no datagram, or there is no room.
    */
   receivePacket(portNumber: number, view: DataView, offset: number, lengthBytes: number): boolean {
-    if (!readMadPacket(view, offset, lengthBytes, this.#address, this.#mad)) {
+    const address = newMadAddress();
+    const mad = new Uint8Array(MAD_BYTES);
+    if (!readMadPacket(view, offset, lengthBytes, address, mad)) {
       this.malformed++;
       return false;
     }
-    this.receive(portNumber, this.#address, this.#mad);
-    return true;
+    if (this.#waiting.length < QUEUE_MAX) return this.#waiting.push({ portNumber, address, mad, hasArrived: true }) > 0;
+    const counters = this.node.ports[portNumber - 1]?.counters;
+    if (counters === undefined) this.noRoom++;
+    else if (address.isVl15) counters.vl15Dropped++;
+    else counters.qp1Dropped++;
+    return false;
   }
 
-  /** Takes a datagram that arrived at a port. `mad` may change. */
+  /** Serves a datagram that arrived at a port. `mad` may change. */
   receive(portNumber: number, address: MadAddress, mad: Uint8Array): void {
-    const view = mad === this.#mad ? this.#view : viewOf(mad);
+    const view = viewOf(mad);
     if (!address.isVl15 || getMadHeaderManagementClass(view, 0) !== MadClass.SUBNET_DIRECTED_ROUTE)
       return this.#deliver(portNumber, address, mad, view);
     const step = routeDirected(view, 0, portNumber, isSwitch(this.node), this.node.ports.length);
@@ -89,13 +100,32 @@ export class ManagementInterface {
     return isDirected ? this.#sendDirected(portNumber, copy, view) : this.#sendByLid(portNumber, address, copy);
   }
 
-  /** Takes the datagrams of the node to itself, and repeats traps. Returns true while more wait. */
+  /** Serves the datagrams that wait, and sends traps. Returns true while more datagrams wait. */
   run(): boolean {
-    for (let left = this.#local.length; left > 0; left--) {
-      const { portNumber, address, mad } = this.#local.shift() as LocalDatagram;
-      this.#deliver(portNumber, address, mad, viewOf(mad));
+    for (let left = this.#waiting.length; left > 0; left--) {
+      const { portNumber, address, mad, hasArrived } = this.#waiting.shift() as WaitingDatagram;
+      if (hasArrived) this.receive(portNumber, address, mad);
+      else this.#deliver(portNumber, address, mad, viewOf(mad));
     }
-    return this.#local.length > 0;
+    const nowNs = this.#clock.now();
+    this.traps.run(nowNs);
+    this.agents.performanceAgent.advance(nowNs);
+    return this.#waiting.length > 0;
+  }
+
+  /** Time at which `run` must be called if nothing arrives; Infinity for never. */
+  get nextNs(): number {
+    if (this.#waiting.length > 0) return 0;
+    return Math.min(this.traps.nextNs, this.agents.performanceAgent.nextNs);
+  }
+
+  /** A port of the switch has changed its state: SwitchInfo says so, and trap 128 (o14-3). */
+  noteStateChange(): void {
+    const { switchTables } = this.node;
+    if (switchTables === undefined) return;
+    const isNews = !switchTables.portStateChange;
+    switchTables.portStateChange = true;
+    if (isNews) this.traps.raiseLinkState();
   }
 
   /** A datagram with a directed route of the node's own software. */
@@ -120,8 +150,8 @@ export class ManagementInterface {
   }
 
   #queue(portNumber: number, address: MadAddress, mad: Uint8Array): boolean {
-    if (this.#local.length >= LOCAL_QUEUE_MAX) return false;
-    this.#local.push({ portNumber, address, mad });
+    if (this.#waiting.length >= QUEUE_MAX) return false;
+    this.#waiting.push({ portNumber, address, mad, hasArrived: false });
     this.node.ports[Math.max(0, portNumber - 1)]?.onWork?.();
     return true;
   }
@@ -150,7 +180,7 @@ export class ManagementInterface {
   /** A datagram for this node: an agent answers it, or software takes it. */
   #deliver(portNumber: number, address: MadAddress, mad: Uint8Array, view: DataView): void {
     const isHeard = this.#doors.some((door) => door.hears(portNumber));
-    switch (this.agents.take(portNumber, address, mad, isHeard)) {
+    switch (this.agents.take(portNumber, address, mad, view, isHeard)) {
       case 'answered':
         return this.#answer(portNumber, address, mad, view);
       case 'software':

@@ -15,6 +15,7 @@ import { LinkSettings } from './link-settings.ts';
 import type { PacketRing } from './packet-ring.ts';
 import { PortCounters } from './port-counters.ts';
 import { TransmitQueues, type VirtualLaneCredits } from './transmit-queues.ts';
+import type { ArbitrationEntry } from './vl-arbiter.ts';
 
 const LARGEST_MTU_CODE = mtuCode(4096);
 
@@ -103,6 +104,15 @@ export class LinkEnd {
     this.number = number;
     this.guid = guid;
     this.transmitQueues = new TransmitQueues(dataLanes, queuePackets);
+    // As the arbiter begins: one turn of weight 1 for each lane.
+    for (let lane = 0; lane < dataLanes; lane++) this.settings.vlArbitrationLow.set([lane, 1], lane * 2);
+  }
+
+  /** Takes the arbitration tables of the settings into use; turns of lanes that do not exist go. */
+  applyArbitration(): void {
+    const { arbiter, rings } = this.transmitQueues;
+    arbiter.setHigh(arbitrationEntries(this.settings.vlArbitrationHigh, rings.length));
+    arbiter.setLow(arbitrationEntries(this.settings.vlArbitrationLow, rings.length));
   }
 
   get mtuBytes(): number {
@@ -204,4 +214,12 @@ export class LinkEnd {
     this.observer?.(this, true, ring.bytes, offset, lengthBytes);
     ring.push(lengthBytes);
   }
+}
+
+/** Entries of a table of pairs of lane and weight, for the lanes that there are. */
+function arbitrationEntries(table: Uint8Array, lanes: number): ArbitrationEntry[] {
+  return Array.from({ length: table.length / 2 }, (_, row) => ({
+    virtualLane: table[row * 2] & 0xf,
+    weight: table[row * 2 + 1],
+  })).filter(({ virtualLane }) => virtualLane < lanes);
 }

@@ -36,6 +36,11 @@ export class VlArbiter {
     this.#refill();
   }
 
+  setHighLimit(highLimit: number): void {
+    this.highLimit = highLimit;
+    this.#refill();
+  }
+
   setLow(entries: readonly ArbitrationEntry[]): void {
     this.#low.set(entries);
   }
