@@ -11,6 +11,7 @@ import {
   getCsrAdapterControlLendIdle,
   getCsrAdapterControlReturnShares,
 } from '../../protocol/layout/gen/registers.gen.ts';
+import type { ManagementInterface } from '../agents/management-interface.ts';
 import { PcbAllocator } from '../collect/pcb-allocator.ts';
 import { VcbSpace } from '../collect/vcb-space.ts';
 import { DmaTiming } from '../function/dma-timing.ts';
@@ -22,7 +23,7 @@ import { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { ManagedAdapter } from '../management/managed-adapter.ts';
 import { ManagementProcessor } from '../management/management-processor.ts';
 import { SendContexts } from '../pio/send-contexts.ts';
-import { Port, parseGuid, portGuid } from '../port/port.ts';
+import { type Port, parseGuid } from '../port/port.ts';
 import { ObjectTables } from '../queues/object-tables.ts';
 import type { SharedRegisterParts } from '../registers/register-parts.ts';
 import { CommandAdmission } from '../scheduler/command-admission.ts';
@@ -38,15 +39,15 @@ import { ReceiveQueueReader } from '../transport/receive-queue.ts';
 import { SendPipeline } from '../transport/send-pipeline.ts';
 import { UdRequester } from '../transport/ud-requester.ts';
 import { UdResponder } from '../transport/ud-responder.ts';
+import { createManagement } from './adapter-management.ts';
 import { AdapterUnits, giveDefaultShares, readPlan } from './adapter-units.ts';
 import { type AdapterOptions, findOptionError } from './options.ts';
 import { PcieFunction } from './pcie-function.ts';
 import { PendingWork } from './pending-work.ts';
 import { reportPortEvents } from './port-events.ts';
-import { joinPorts, PortLinks } from './port-links.ts';
+import { createPorts, PortLinks } from './port-links.ts';
 import { QueuePairLifeCycle } from './queue-pair-life.ts';
 
-const PORT_NUMBERS = [1, 2] as const;
 /** Packets of connections that are sent before commands are launched, in every other pass. */
 const TRANSMIT_TURN = 16;
 /** Stages of a pass. */
@@ -78,6 +79,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly pipeline: SendPipeline;
   readonly receiver: PacketReceiver;
   readonly responder: UdResponder;
+  readonly management: ManagementInterface;
   readonly links: PortLinks;
   readonly sendContexts: SendContexts;
   /** Divides buffers, lanes and credits among the functions. */
@@ -110,17 +112,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.clock = clock;
     this.dmaTiming = new DmaTiming(clock, options);
     this.nodeGuid = parseGuid(options.nodeGuid);
-    this.ports = PORT_NUMBERS.map(
-      (number) =>
-        new Port(
-          number,
-          portGuid(this.nodeGuid, number),
-          options.portLids[number - 1],
-          options.portQueuePackets,
-          options.virtualLanes,
-        ),
-    );
-    joinPorts(this.ports[0], this.ports[1], options.portLink);
+    this.ports = createPorts(this.nodeGuid, options);
     this.tables = new ObjectTables(functionCount);
     this.vcbSpace = new VcbSpace(functionCount, options.vcbCount);
     this.collectBuffers = new PcbAllocator(options.pcbCount, functionCount);
@@ -160,7 +152,14 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     );
     this.responder = new UdResponder(this.tables.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.tables, this.responder, this.connected);
-    this.links = new PortLinks(this.ports, this.receiver, clock);
+    this.management = createManagement({
+      nodeGuid: this.nodeGuid,
+      ports: this.ports,
+      clock,
+      receiver: this.receiver.management,
+      special: this.tables.specialQueuePairs,
+    });
+    this.links = new PortLinks(this.ports, this.receiver, this.management, clock);
     this.sendContexts = new SendContexts({
       ports: this.ports,
       queuePairs: this.tables.queuePairs,

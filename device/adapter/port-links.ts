@@ -3,24 +3,35 @@
  * The links of one adapter's ports, and the loopbacks of the ports: takes arrived packets, besides
  * what the links of any node need. Called by `Adapter.run`.
  */
+import type { ManagementInterface } from '../agents/management-interface.ts';
 import { Cable } from '../fabric/cable.ts';
 import { FaultyLink } from '../fabric/faulty-link.ts';
 import type { PortLinkOptions } from '../fabric/link-options.ts';
 import { NodeLinks } from '../fabric/node-links.ts';
 import type { AdapterClock } from '../host.ts';
 import type { LinkEnd } from '../port/link.ts';
-import type { Port } from '../port/port.ts';
+import { Port, portGuid } from '../port/port.ts';
 import { Random } from '../random.ts';
 import type { PacketReceiver } from '../transport/packet-receiver.ts';
+import type { AdapterOptions } from './options.ts';
+
+const PORT_NUMBERS = [1, 2] as const;
 
 export class PortLinks extends NodeLinks {
   readonly #ports: readonly Port[];
   readonly #receiver: PacketReceiver;
+  readonly #management: ManagementInterface;
 
-  constructor(ports: readonly Port[], receiver: PacketReceiver, clock: AdapterClock) {
+  constructor(ports: readonly Port[], receiver: PacketReceiver, management: ManagementInterface, clock: AdapterClock) {
     super(ports, clock);
     this.#ports = ports;
     this.#receiver = receiver;
+    this.#management = management;
+  }
+
+  /** Also lets the management interface work. */
+  override carry(limit: number): number {
+    return (this.#management.run() ? 1 : 0) + super.carry(limit);
   }
 
   /** Takes up to `limit` arrived packets; returns how many. */
@@ -40,6 +51,16 @@ export class PortLinks extends NodeLinks {
     }
     return received;
   }
+}
+
+/** The ports of an adapter, joined as the options say. */
+export function createPorts(nodeGuid: Uint8Array, options: AdapterOptions): readonly Port[] {
+  const { portLids, portQueuePackets, virtualLanes, portLink } = options;
+  const [first, second] = PORT_NUMBERS.map(
+    (number) => new Port(number, portGuid(nodeGuid, number), portLids[number - 1], portQueuePackets, virtualLanes),
+  ) as [Port, Port];
+  joinPorts(first, second, portLink);
+  return [first, second];
 }
 
 /** Joins two ports as the options say; they stay apart when the options name no link. */

@@ -197,7 +197,11 @@ t.test('packets that QP0 and QP1 may not take are dropped and counted', async (t
   subnet.qp.destroy();
   fromSubnet.send(handle, softwareMad(0));
   fixture.settle();
-  t.equal(receiver.unknownQueuePair, 1, 'there is no QP0');
+  t.same([receiver.management.unclaimed, fixture.machine.device.management.unclaimed], [1, 0], 'QP1 alone is there');
+  general.qp.destroy();
+  fromSubnet.send(handle, softwareMad(0));
+  fixture.settle();
+  t.equal(fixture.machine.device.management.unclaimed, 1, 'nothing listens');
   fixture.finish();
 });
 

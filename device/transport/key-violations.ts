@@ -11,14 +11,19 @@ import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
-/** The detail of the fault is SLID and P_Key. */
-export function notePkeyViolation(port: Port, qp: QueuePair, packet: Readonly<ParsedPacket>): void {
+/** The detail of the fault is SLID and P_Key. `qp`: undefined when agents took the packet. */
+export function notePkeyViolation(port: Port, qp: QueuePair | undefined, packet: Readonly<ParsedPacket>): void {
   port.badPkeys++;
-  qp.owner.faults.report(FaultKind.PKEY_VIOLATION, qp, joinDwords(packet.pKey, packet.slid));
+  qp?.owner.faults.report(FaultKind.PKEY_VIOLATION, qp, joinDwords(packet.pKey, packet.slid));
 }
 
 /** The detail of the fault is SLID and Q_Key. */
-export function noteQkeyViolation(port: Port, qp: QueuePair, packet: Readonly<ParsedPacket>, qKey: number): void {
+export function noteQkeyViolation(
+  port: Port,
+  qp: QueuePair | undefined,
+  packet: Readonly<ParsedPacket>,
+  qKey: number,
+): void {
   port.badQkeys++;
-  qp.owner.faults.report(FaultKind.QKEY_VIOLATION, qp, joinDwords(qKey, packet.slid));
+  qp?.owner.faults.report(FaultKind.QKEY_VIOLATION, qp, joinDwords(qKey, packet.slid));
 }

@@ -25,11 +25,11 @@ import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { ObjectTables } from '../queues/object-tables.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import type { SpecialQueuePairs } from '../queues/special-queue-pairs.ts';
 import { requesterOf, responderOf } from './connected-states.ts';
 import type { ConnectedTransport } from './connected-transport.ts';
 import { notePkeyViolation } from './key-violations.ts';
 import { MAD_BYTES } from './management-datagrams.ts';
+import { ManagementReceiver } from './management-receiver.ts';
 import { MulticastReceiver } from './multicast-receiver.ts';
 import type { UdResponder } from './ud-responder.ts';
 
@@ -50,7 +50,7 @@ export class PacketReceiver {
   unsupportedTransport = 0;
   readonly #queuePairs: ObjectTable<QueuePair>;
   readonly multicast: MulticastReceiver;
-  readonly #special: SpecialQueuePairs;
+  readonly management: ManagementReceiver;
   readonly #datagrams: UdResponder;
   readonly #connected: ConnectedTransport;
   readonly #packet = newParsedPacket();
@@ -58,7 +58,7 @@ export class PacketReceiver {
   constructor(tables: ObjectTables, datagrams: UdResponder, connected: ConnectedTransport) {
     this.#queuePairs = tables.queuePairs;
     this.multicast = new MulticastReceiver(tables.multicastGroups, datagrams);
-    this.#special = tables.specialQueuePairs;
+    this.management = new ManagementReceiver(tables.specialQueuePairs, datagrams);
     this.#datagrams = datagrams;
     this.#connected = connected;
   }
@@ -127,12 +127,7 @@ export class PacketReceiver {
       this.wrongGid++;
       return false;
     }
-    const qp = this.#special.get(port.number, packet.destQpn);
-    if (qp === undefined) {
-      this.unknownQueuePair++;
-      return false;
-    }
-    return this.#datagrams.receiveManagement(qp, port, ring, packet);
+    return this.management.receive(port, ring, packet);
   }
 
   /** A global datagram must name a GID of the port (IBTA 9.6.1.2). */

@@ -3,11 +3,10 @@
  * Receives datagrams (IBTA 9.8.3, 9.6.1): drops and counts packets that the QP may not take, and
  * puts the others into the next receive WQE, behind the GRH area. Called by `PacketReceiver`.
  */
-import { SUBNET_MANAGEMENT_QPN } from '../../protocol/infiniband/addresses.ts';
 import { getDethQKey, getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { GRH_SIZE } from '../../protocol/infiniband/gen/grh.gen.ts';
 import { getImmDtImmediate } from '../../protocol/infiniband/gen/imm-dt.gen.ts';
-import { GSI_QKEY, pKeysMatch } from '../../protocol/infiniband/keys.ts';
+import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { GRH_AREA_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { AccessFlag, CompletionStatus, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -50,25 +49,17 @@ export class UdResponder {
     return this.#take(qp, port, ring, packet, qp.attributes.pkeyIndex);
   }
 
-  /** As `receive`, for QP0 or QP1 of the port; `PacketReceiver` has checked lane and LIDs. */
-  receiveManagement(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
-    if (!qp.receives) {
-      this.drops.wrongService++;
-      return false;
-    }
-    // QP0 checks neither key; QP1 takes every P_Key of the table (IBTA 9.6.1.1, 10.2.5).
-    if (qp.wireNumber === SUBNET_MANAGEMENT_QPN) return this.#take(qp, port, ring, packet, 0);
-    const pkeyIndex = findPkey(port, packet.pKey);
-    if (pkeyIndex < 0) {
-      notePkeyViolation(port, qp, packet);
-      return false;
-    }
-    const qKey = getDethQKey(ring.view, packet.dethOffset);
-    if (qKey !== GSI_QKEY) {
-      noteQkeyViolation(port, qp, packet, qKey);
-      return false;
-    }
-    return this.#take(qp, port, ring, packet, pkeyIndex);
+  /** As `receive`, for QP0 or QP1 of the port; `ManagementReceiver` has checked the keys. */
+  receiveManagement(
+    qp: QueuePair,
+    port: Port,
+    ring: PacketRing,
+    packet: Readonly<ParsedPacket>,
+    pkeyIndex: number,
+  ): boolean {
+    if (qp.receives) return this.#take(qp, port, ring, packet, pkeyIndex);
+    this.drops.wrongService++;
+    return false;
   }
 
   #take(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>, pkeyIndex: number): boolean {
@@ -142,10 +133,4 @@ export class UdResponder {
     postReceiveCompletion(qp, this.#reader.number, report);
     qp.life.moveToError(qp);
   }
-}
-
-/** The first entry of the P_Key table that matches, or -1. */
-function findPkey(port: Port, pKey: number): number {
-  for (let index = 0; index < port.pkeys.length; index++) if (pKeysMatch(pKey, port.pkeys[index])) return index;
-  return -1;
 }

@@ -143,7 +143,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/transport',
     holds: 'UD, RC and UC: requester, completer, responder, packet receiver',
-    uses: of('layout infiniband host.ts port function trace memory protection queues collect lane'),
+    uses: of('layout infiniband host.ts port agents function trace memory protection queues collect lane'),
   },
   {
     path: 'device/shares',
@@ -166,7 +166,7 @@ export const layers: readonly Layer[] = [
     path: 'device/adapter',
     holds: 'the adapter put together: PCIe functions, life cycle of queue pairs, passes, reset',
     uses: of(
-      'layout host.ts random.ts port function fabric trace events queues collect pio doorbells lane scheduler transport shares registers management',
+      'layout infiniband host.ts random.ts port agents function fabric trace events queues collect pio doorbells lane scheduler transport shares registers management',
     ),
   },
   {
