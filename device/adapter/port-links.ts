@@ -21,17 +21,28 @@ export class PortLinks extends NodeLinks {
   readonly #ports: readonly Port[];
   readonly #receiver: PacketReceiver;
   readonly #management: ManagementInterface;
+  readonly #clock: AdapterClock;
 
   constructor(ports: readonly Port[], receiver: PacketReceiver, management: ManagementInterface, clock: AdapterClock) {
     super(ports, clock);
     this.#ports = ports;
     this.#receiver = receiver;
     this.#management = management;
+    this.#clock = clock;
   }
 
   /** Also lets the management interface work. */
   override carry(limit: number): number {
-    return (this.#management.run() ? 1 : 0) + super.carry(limit);
+    const { nextNs } = this.#management;
+    if (nextNs === Number.POSITIVE_INFINITY || nextNs > this.#clock.now()) return super.carry(limit);
+    this.#management.run();
+    return 1 + super.carry(limit);
+  }
+
+  override settle(): void {
+    super.settle();
+    const { nextNs } = this.#management;
+    if (nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
   }
 
   /** Takes up to `limit` arrived packets; returns how many. */

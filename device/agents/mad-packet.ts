@@ -6,6 +6,14 @@
  */
 import { PERMISSIVE_LID } from '../../protocol/infiniband/addresses.ts';
 import { getDethQKey, getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
+import {
+  GRH_DGID_OFFSET,
+  GRH_SGID_OFFSET,
+  GRH_SIZE,
+  getGrhFlowLabel,
+  getGrhHopLimit,
+  getGrhTrafficClass,
+} from '../../protocol/infiniband/gen/grh.gen.ts';
 import { BthOpcode, PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
 import { DEFAULT_PKEY, GSI_QKEY } from '../../protocol/infiniband/keys.ts';
 import { MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
@@ -30,11 +38,12 @@ export interface MadAddress {
   pKey: number;
   /** A subnet management packet: VL15, QP0. */
   isVl15: boolean;
+  /** The GRH of a datagram of general services that has one: 40 bytes. */
+  grh?: Uint8Array | undefined;
 }
 
 const fields = newPacketFields();
 const parsed = newParsedPacket();
-const PAYLOAD_START = payloadStart(BthOpcode.UD_SEND_ONLY, 0);
 
 /** An address of a subnet management packet with permissive LIDs. */
 export function newMadAddress(): MadAddress {
@@ -61,7 +70,10 @@ export function generalAddress(slid: number, dlid: number, pKey = DEFAULT_PKEY, 
   return { slid, dlid, serviceLevel, ...qpns, qKey: GSI_QKEY, pKey, isVl15: false };
 }
 
-/** Turns the address of a request into that of its response (IBTA 13.5.4). */
+/**
+ * Turns the address of a request into that of its response (IBTA 13.5.4). A request with a GRH has
+ * a response with one, its GIDs exchanged.
+ */
 export function answerAddress(request: Readonly<MadAddress>): MadAddress {
   return {
     ...request,
@@ -70,7 +82,15 @@ export function answerAddress(request: Readonly<MadAddress>): MadAddress {
     sourceQpn: request.destQpn,
     destQpn: request.sourceQpn,
     qKey: request.isVl15 ? 0 : GSI_QKEY,
+    grh: request.grh && exchangeGids(request.grh),
   };
+}
+
+function exchangeGids(grh: Readonly<Uint8Array>): Uint8Array {
+  const answer = grh.slice();
+  answer.copyWithin(GRH_SGID_OFFSET, GRH_DGID_OFFSET, GRH_SIZE);
+  answer.set(grh.subarray(GRH_SGID_OFFSET, GRH_DGID_OFFSET), GRH_DGID_OFFSET);
+  return answer;
 }
 
 /**
@@ -94,8 +114,20 @@ export function writeMadPacket(
   fields.srcQpn = address.sourceQpn;
   fields.destQpn = address.destQpn;
   fields.payloadLengthBytes = MAD_BYTES;
-  new Uint8Array(view.buffer, view.byteOffset + offset + PAYLOAD_START, MAD_BYTES).set(mad.subarray(0, MAD_BYTES));
+  fields.hasGrh = address.grh === undefined ? 0 : 1;
+  if (address.grh !== undefined) setGrhFields(address.grh);
+  const start = view.byteOffset + offset + payloadStart(BthOpcode.UD_SEND_ONLY, fields.hasGrh);
+  new Uint8Array(view.buffer, start, MAD_BYTES).set(mad.subarray(0, MAD_BYTES));
   return buildPacket(view, offset, fields);
+}
+
+function setGrhFields(grh: Readonly<Uint8Array>): void {
+  const view = new DataView(grh.buffer, grh.byteOffset, GRH_SIZE);
+  fields.trafficClass = getGrhTrafficClass(view, 0);
+  fields.flowLabel = getGrhFlowLabel(view, 0);
+  fields.hopLimit = getGrhHopLimit(view, 0);
+  fields.sgid.set(grh.subarray(GRH_SGID_OFFSET, GRH_DGID_OFFSET));
+  fields.dgid.set(grh.subarray(GRH_DGID_OFFSET, GRH_SIZE));
 }
 
 /**
@@ -122,6 +154,11 @@ export function readMadPacket(
   address.destQpn = parsed.destQpn;
   address.sourceQpn = getDethSrcQpn(view, parsed.dethOffset);
   address.qKey = getDethQKey(view, parsed.dethOffset);
+  address.grh = parsed.grhOffset < 0 || isVl15 ? undefined : copyBytes(view, parsed.grhOffset, GRH_SIZE);
   mad.set(new Uint8Array(view.buffer, view.byteOffset + parsed.payloadOffset, MAD_BYTES));
   return true;
+}
+
+function copyBytes(view: DataView, offset: number, lengthBytes: number): Uint8Array {
+  return new Uint8Array(view.buffer, view.byteOffset + offset, lengthBytes).slice();
 }

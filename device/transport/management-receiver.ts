@@ -23,11 +23,7 @@ export class ManagementReceiver {
   unclaimed = 0;
   readonly #special: SpecialQueuePairs;
   readonly #datagrams: UdResponder;
-  /** The packet in hand, while the interface has it. */
-  #ring: PacketRing | undefined = undefined;
-  #packet: Readonly<ParsedPacket> | undefined = undefined;
-  #delivered = false;
-  /** Datagrams that have changed on their way through the interface are packed again here. */
+  /** Datagrams that come back from the interface are packed again here. */
   readonly #repacked = new PacketRing(1);
   readonly #parsed = newParsedPacket();
 
@@ -41,26 +37,15 @@ export class ManagementReceiver {
     const isGeneral = packet.destQpn === GENERAL_SERVICES_QPN;
     if (isGeneral && !this.#keysMatch(port, ring.view, packet)) return false;
     if (this.interface === undefined) return this.#give(port, ring, packet);
-    this.#ring = ring;
-    this.#packet = packet;
-    this.#delivered = true;
-    const isDatagram = this.interface.receivePacket(port.number, ring.view, ring.readOffset, ring.readLength);
-    this.#ring = undefined;
-    this.#packet = undefined;
-    return isDatagram && this.#delivered;
+    return this.interface.receivePacket(port.number, ring.view, ring.readOffset, ring.readLength);
   }
 
   /** Takes a datagram that the interface gives to the software of a port. */
   deliver(port: Port, address: Readonly<MadAddress>, mad: Uint8Array): void {
-    // The interface does not change datagrams of general services, and their packets have a GRH.
-    if (this.#ring !== undefined && this.#packet !== undefined && !address.isVl15) {
-      this.#delivered = this.#give(port, this.#ring, this.#packet);
-      return;
-    }
     const ring = this.#repacked;
     ring.push(writeMadPacket(ring.view, ring.writeOffset, address, mad));
     parsePacket(ring.view, ring.readOffset, ring.readLength, this.#parsed, PacketCheck.NONE);
-    this.#delivered = this.#give(port, ring, this.#parsed);
+    this.#give(port, ring, this.#parsed);
     ring.shift();
   }
 
