@@ -90,6 +90,11 @@ export const layers: readonly Layer[] = [
     uses: of('layout infiniband host.ts port'),
   },
   {
+    path: 'device/subnet-manager',
+    holds: 'the built-in subnet manager and subnet administration',
+    uses: of('infiniband host.ts agents'),
+  },
+  {
     path: 'device/switch',
     holds: 'switches: relay by forwarding tables, back-pressure per virtual lane, drops by cause',
     uses: of('layout infiniband host.ts port fabric agents'),
