@@ -67,6 +67,14 @@ const steps: Readonly<Record<string, Step>> = {
     ...{ given: PATH, arrivalPort: 1 },
     ...{ onAdapter: DISCARD, onSwitch: DISCARD, pointer: 0 },
   },
+  'the directed part begins at a switch, after a part by LID': {
+    ...{ given: { ...PATH, drSlid: 9 }, arrivalPort: 4 },
+    ...{ onAdapter: DISCARD, onSwitch: 2, pointer: 1 },
+  },
+  'a part by LID leads to a switch, and there is no directed part': {
+    ...{ given: { drSlid: 9 }, arrivalPort: 4 },
+    ...{ onAdapter: DISCARD, onSwitch: HERE, pointer: 1 },
+  },
   'own software in the middle of a route': {
     ...{ given: { ...PATH, pointer: 1 }, arrivalPort: OWN_SOFTWARE },
     ...{ onAdapter: DISCARD, onSwitch: DISCARD, pointer: 1 },

@@ -59,12 +59,16 @@ function goForth(view: DataView, base: number, arrivalPort: number, isSwitch: bo
   const pointer = getDirectedRouteSmpHopPointer(view, base);
   if (pointer > count) return pointer === count + 1 ? DirectedRoute.HERE : DirectedRoute.DISCARD;
   const isOwn = arrivalPort === OWN_SOFTWARE;
-  // A route begins at the requester, and nowhere else.
-  if ((pointer === 0) !== isOwn) return DirectedRoute.DISCARD;
-  if (!isOwn) view.setUint8(base + DIRECTED_ROUTE_SMP_RETURN_PATH_OFFSET + pointer, arrivalPort);
+  if (pointer === 0 ? !beginsHere(view, base, isOwn, isSwitch) : isOwn) return DirectedRoute.DISCARD;
+  if (pointer > 0) view.setUint8(base + DIRECTED_ROUTE_SMP_RETURN_PATH_OFFSET + pointer, arrivalPort);
   setDirectedRouteSmpHopPointer(view, base, pointer + 1);
   if (pointer < count) return isOwn || isSwitch ? portAt(view, base, true, pointer + 1) : DirectedRoute.DISCARD;
   return endOfPart(getDirectedRouteSmpDrDlid(view, base), isSwitch);
+}
+
+/** The directed part begins at the requester, or at the switch to which a first part by LID led. */
+function beginsHere(view: DataView, base: number, isOwn: boolean, isSwitch: boolean): boolean {
+  return isOwn || (isSwitch && getDirectedRouteSmpDrSlid(view, base) !== PERMISSIVE_LID);
 }
 
 /** C14-12 and C14-13: from the responder back to the requester. */
