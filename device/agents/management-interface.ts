@@ -10,6 +10,7 @@ import { DirectedRoute, OWN_SOFTWARE, routeDirected } from '../../protocol/infin
 import {
   getDirectedRouteSmpDrDlid,
   getDirectedRouteSmpDrSlid,
+  getDirectedRouteSmpHopPointer,
   getDirectedRouteSmpIsReturning,
   setDirectedRouteSmpIsReturning,
 } from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
@@ -31,7 +32,7 @@ interface WaitingDatagram {
   readonly portNumber: number;
   readonly address: MadAddress;
   readonly mad: Uint8Array;
-  /** It arrived by a link; otherwise it is one of the node to itself. */
+  /** It arrived, if only from the node itself; otherwise its directed route ends here. */
   readonly hasArrived: boolean;
 }
 
@@ -97,7 +98,9 @@ export class ManagementInterface {
     const copy = mad.slice(0, MAD_BYTES);
     const view = viewOf(copy);
     const isDirected = address.isVl15 && getMadHeaderManagementClass(view, 0) === MadClass.SUBNET_DIRECTED_ROUTE;
-    return isDirected ? this.#sendDirected(portNumber, copy, view) : this.#sendByLid(portNumber, address, copy);
+    return isDirected && !beginsByLid(view)
+      ? this.#sendDirected(portNumber, copy, view)
+      : this.#sendByLid(portNumber, address, copy);
   }
 
   /** Serves the datagrams that wait, and sends traps. Returns true while more datagrams wait. */
@@ -131,7 +134,7 @@ export class ManagementInterface {
   /** A datagram with a directed route of the node's own software. */
   #sendDirected(portNumber: number, mad: Uint8Array, view: DataView): boolean {
     const step = routeDirected(view, 0, OWN_SOFTWARE, isSwitch(this.node), this.node.ports.length);
-    if (step === DirectedRoute.HERE) return this.#queue(portNumber, newMadAddress(), mad);
+    if (step === DirectedRoute.HERE) return this.#queue(portNumber, newMadAddress(), mad, false);
     if (step === DirectedRoute.BY_LID) return this.#sendByLid(portNumber, this.#partByLid(view, portNumber), mad);
     // The ports of an adapter are apart: a route begins at the port of the software.
     if (step === DirectedRoute.DISCARD || (!isSwitch(this.node) && step !== portNumber)) {
@@ -143,15 +146,15 @@ export class ManagementInterface {
 
   #sendByLid(portNumber: number, address: Readonly<MadAddress>, mad: Uint8Array): boolean {
     const egress = address.dlid === PERMISSIVE_LID ? portNumber : egressOf(this.node, portNumber, address.dlid);
-    if (egress === Egress.OWN_NODE) return this.#queue(portNumber, { ...address }, mad);
+    if (egress === Egress.OWN_NODE) return this.#queue(portNumber, { ...address }, mad, true);
     if (egress !== Egress.NOWHERE) return transmitMad(this.node, egress, address, mad);
     this.unclaimed++;
     return true;
   }
 
-  #queue(portNumber: number, address: MadAddress, mad: Uint8Array): boolean {
+  #queue(portNumber: number, address: MadAddress, mad: Uint8Array, hasArrived: boolean): boolean {
     if (this.#waiting.length >= QUEUE_MAX) return false;
-    this.#waiting.push({ portNumber, address, mad, hasArrived: false });
+    this.#waiting.push({ portNumber, address, mad, hasArrived });
     this.node.ports[Math.max(0, portNumber - 1)]?.onWork?.();
     return true;
   }
@@ -239,6 +242,15 @@ class Door implements MadPort {
   #isFor(portNumber: number): boolean {
     return this.portNumber === 0 || this.portNumber === portNumber;
   }
+}
+
+/** The route begins with a part by LID, to the switch where the directed part begins (C14-9). */
+function beginsByLid(view: DataView): boolean {
+  return (
+    getDirectedRouteSmpIsReturning(view, 0) === 0 &&
+    getDirectedRouteSmpHopPointer(view, 0) === 0 &&
+    getDirectedRouteSmpDrSlid(view, 0) !== PERMISSIVE_LID
+  );
 }
 
 function viewOf(mad: Uint8Array): DataView {

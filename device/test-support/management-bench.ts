@@ -172,15 +172,23 @@ export class TestManager {
     door.onMad = (address, mad) => this.#take(address, mad);
   }
 
-  /** Asks the node at the end of a directed route: numbers of output ports. */
-  askDirected(route: readonly number[], request: Request, retries = 0): Response | undefined {
+  /**
+   * Asks the node at the end of a directed route: numbers of output ports. With `byLid` the route
+   * begins with a part by LID.
+   */
+  askDirected(
+    route: readonly number[],
+    request: Request,
+    retries = 0,
+    byLid: MadAddress & { readonly drSlid?: number } = newMadAddress(),
+  ): Response | undefined {
     const mad = this.#build(MadClass.SUBNET_DIRECTED_ROUTE, request);
     const view = new DataView(mad.buffer);
     setDirectedRouteSmpHopCount(view, 0, route.length);
-    setDirectedRouteSmpDrSlid(view, 0, 0xffff);
+    setDirectedRouteSmpDrSlid(view, 0, byLid.drSlid ?? 0xffff);
     setDirectedRouteSmpDrDlid(view, 0, 0xffff);
     mad.set(route, DIRECTED_ROUTE_SMP_INITIAL_PATH_OFFSET + 1);
-    return this.#ask(newMadAddress(), mad, retries);
+    return this.#ask(byLid, mad, retries);
   }
 
   /** Asks the subnet management agent at a LID. */
