@@ -1,0 +1,436 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The completer alone (IBTA 9.7.5.1, 9.7.6, 9.7.7): what acknowledgements, NAKs and responses do to
+ * the records of a requester, how retries are counted, and which packets count as dropped.
+ */
+import t from 'tap';
+import { setAethMsn, setAethSyndromeKind, setAethSyndromeValue } from '../../protocol/infiniband/gen/aeth.gen.ts';
+import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { opcodeFlags } from '../../protocol/infiniband/opcodes.ts';
+import { newParsedPacket } from '../../protocol/infiniband/packet.ts';
+import { ackTimeoutNs, CREDITS_UNLIMITED, rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
+import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { PacketRing } from '../port/packet-ring.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { Completer } from './completer.ts';
+import type { Requester } from './requester.ts';
+import { RequestKind } from './requester-opcodes.ts';
+import { RequesterState, RequesterWait } from './requester-state.ts';
+import type { RetryTimers } from './retry-timers.ts';
+import { SendRecord } from './send-record.ts';
+
+const MTU_BYTES = 256;
+const NOW_NS = 1_000_000;
+const TIMEOUT = 10;
+const ATOMIC_OFFSET = 16;
+const { SEND, READ, ATOMIC } = RequestKind;
+const { RC_ACKNOWLEDGE, RC_ATOMIC_ACKNOWLEDGE } = BthOpcode;
+const {
+  RC_RDMA_READ_RESPONSE_FIRST: FIRST,
+  RC_RDMA_READ_RESPONSE_MIDDLE: MIDDLE,
+  RC_RDMA_READ_RESPONSE_LAST: LAST,
+  RC_RDMA_READ_RESPONSE_ONLY: ONLY,
+} = BthOpcode;
+
+/** A connection whose records were all sent, from PSN 0 on. */
+class Bench {
+  readonly state: RequesterState;
+  readonly completer: Completer;
+  readonly qp: QueuePair;
+  readonly records: SendRecord[];
+  /** Calls of the parts, in order; times of the timer. */
+  readonly calls: string[] = [];
+  readonly failures: number[][] = [];
+  readonly deadlines: number[] = [];
+  /** Bytes of responses, by their place in the message. */
+  readonly scattered: number[][] = [];
+  isWritable = true;
+  /** Called by `completeDone`. */
+  onDone = (): void => {};
+  readonly #ring = new PacketRing(1);
+
+  constructor(kinds: readonly (readonly [RequestKind, number])[], retryCount = 2) {
+    const attributes = { timeout: TIMEOUT, retryCount, rnrRetry: 1 };
+    const qp = { number: 1, owner: {}, isRequesting: true, destroyed: false, pathMtuBytes: MTU_BYTES, attributes };
+    this.qp = qp as unknown as QueuePair;
+    this.state = new RequesterState(this.qp);
+    this.state.start(0);
+    this.records = kinds.map(([kind, psns]) => this.#add(kind, psns));
+    this.state.cursor = undefined;
+    const timers = {
+      deadlineNs: 0,
+      set: () => this.deadlines.push(timers.deadlineNs - NOW_NS),
+      turnOff: () => this.calls.push('off'),
+    };
+    this.completer = new Completer({
+      requester: { wake: () => this.calls.push('wake') } as unknown as Requester,
+      timers: timers as unknown as RetryTimers,
+      now: () => NOW_NS,
+      completeDone: () => {
+        while (this.state.oldest?.done) this.state.shift();
+        this.onDone();
+      },
+      failOldest: (_qp, status, fault, psn = -1) => this.failures.push([status, fault, psn]),
+      resume: () => this.calls.push('resume'),
+      returnUnbegun: () => this.calls.push('return'),
+    });
+  }
+
+  #add(kind: RequestKind, psns: number): SendRecord {
+    const { state } = this;
+    const record = new SendRecord();
+    const scatter = (_qp: QueuePair, done: number, _from: unknown, _at: number, length: number): boolean => {
+      this.scattered.push([done, length]);
+      return this.isWritable;
+    };
+    const messageLength = kind === ATOMIC ? 8 : psns * MTU_BYTES - 6;
+    Object.assign(record, { kind, messageLength, list: { scatter } });
+    state.append(record);
+    record.number(state.nextPsn, psns);
+    record.packetsSent = psns;
+    state.nextPsn += psns;
+    state.sendSequence++;
+    if (record.isFetch) state.readsOutstanding++;
+    state.noteSent(record.firstPsn, record.lastPsn);
+    return record;
+  }
+
+  #receive(opcode: BthOpcode, psn: number, aethOffset: number, payloadLengthBytes: number): boolean {
+    const packet = { ...newParsedPacket(), opcode, flags: opcodeFlags[opcode], psn, aethOffset, payloadLengthBytes };
+    return this.completer.receive(this.state, this.#ring, { ...packet, atomicAckEthOffset: ATOMIC_OFFSET });
+  }
+
+  /** An acknowledgement with a syndrome. Returns whether it was taken. */
+  answer(psn: number, kind: number, value: number, msn = 0): boolean {
+    setAethSyndromeKind(this.#ring.view, 0, kind);
+    setAethSyndromeValue(this.#ring.view, 0, value);
+    setAethMsn(this.#ring.view, 0, msn);
+    return this.#receive(RC_ACKNOWLEDGE, psn, 0, 0);
+  }
+
+  ack(psn: number, value: number = CREDITS_UNLIMITED, msn = 0): boolean {
+    return this.answer(psn, AethKind.ACK, value, msn);
+  }
+
+  nak(psn: number, code: NakCode = NakCode.PSN_SEQUENCE_ERROR): boolean {
+    return this.answer(psn, AethKind.NAK, code);
+  }
+
+  rnr(psn: number, timer = 5): boolean {
+    return this.answer(psn, AethKind.RNR_NAK, timer);
+  }
+
+  /** A READ response or an atomic result; MIDDLE carries no AETH. */
+  respond(opcode: BthOpcode, psn: number, lengthBytes = MTU_BYTES): boolean {
+    setAethSyndromeKind(this.#ring.view, 0, AethKind.ACK);
+    setAethSyndromeValue(this.#ring.view, 0, 3);
+    return this.#receive(opcode, psn, opcode === MIDDLE ? -1 : 0, lengthBytes);
+  }
+
+  get done(): boolean[] {
+    return this.records.map(({ done }) => done);
+  }
+}
+
+t.test('an acknowledgement is for everything up to its PSN (IBTA 9.7.5.1.2)', async (t) => {
+  const bench = new Bench([
+    [SEND, 1],
+    [SEND, 3],
+    [SEND, 1],
+  ]);
+  t.ok(bench.ack(2));
+  t.same(bench.done, [true, false, false]);
+  t.same([bench.state.unackedPsn, bench.deadlines], [3, [ackTimeoutNs(TIMEOUT)]], 'the timer starts again');
+  t.ok(bench.ack(4));
+  t.same(bench.done, [true, true, true]);
+  t.same(bench.calls, ['wake', 'off', 'wake']);
+  t.equal(bench.completer.acknowledges, 2);
+});
+
+t.test('what was acknowledged or never sent is a ghost (IBTA 9.7.5.1.1)', async (t) => {
+  const bench = new Bench([[SEND, 3]]);
+  bench.ack(1);
+  for (const psn of [0, 1, 3]) t.notOk(bench.ack(psn), `PSN ${psn}`);
+  t.equal(bench.completer.ghosts, 3);
+  bench.qp.destroyed = true;
+  Object.assign(bench.qp, { isRequesting: false });
+  t.notOk(bench.ack(2), 'nor does a QP take answers that does not send');
+  t.same([bench.completer.ghosts, bench.done], [3, [false]]);
+});
+
+t.test('a syndrome of an unknown kind is dropped', async (t) => {
+  const bench = new Bench([[SEND, 1]]);
+  t.notOk(bench.answer(0, 2, 0));
+  t.same(bench.done, [false]);
+});
+
+t.test('a NAK acknowledges what is before it and has the rest sent again, once per loss', async (t) => {
+  const bench = new Bench([
+    [SEND, 2],
+    [SEND, 2],
+  ]);
+  t.ok(bench.nak(2));
+  t.same([bench.done, bench.state.cursor], [[true, false], bench.records[1]]);
+  t.same([bench.state.retriesLeft, bench.completer.retries, bench.completer.naks], [1, 1, 1]);
+  t.ok(bench.nak(2));
+  t.equal(bench.completer.retries, 1, 'the same loss, reported by a later packet');
+  t.ok(bench.nak(3));
+  t.same([bench.state.retriesLeft, bench.completer.retries], [1, 2], 'progress restores the retries');
+  t.same(bench.failures, []);
+});
+
+t.test('PSN 1 has its retry, too', async (t) => {
+  const bench = new Bench([[SEND, 3]]);
+  bench.nak(1);
+  t.equal(bench.completer.retries, 1);
+});
+
+t.test('without a retry left the oldest record fails (IBTA 9.9.2.4.1)', async (t) => {
+  const bench = new Bench([[SEND, 2]], 1);
+  bench.completer.expire(bench.state);
+  t.same([bench.completer.timeouts, bench.completer.retries, bench.state.retriesLeft], [1, 1, 0]);
+  t.same(bench.deadlines, [ackTimeoutNs(TIMEOUT)]);
+  t.same(bench.failures, []);
+  bench.completer.expire(bench.state);
+  t.same(bench.failures, [[CompletionStatus.RETRY_EXCEEDED, FaultKind.NONE, 0]]);
+});
+
+t.test('a timer that expires late does nothing', async (t) => {
+  for (const change of [
+    (bench: Bench) => bench.ack(1),
+    (bench: Bench) => Object.assign(bench.qp, { destroyed: true }),
+    (bench: Bench) => Object.assign(bench.qp, { isRequesting: false }),
+  ]) {
+    const bench = new Bench([[SEND, 2]]);
+    change(bench);
+    bench.completer.expire(bench.state);
+    t.same([bench.completer.timeouts, bench.completer.retries, bench.failures], [0, 0, []]);
+  }
+});
+
+t.test('a NAK that refuses the request fails it, behind those that it acknowledges', async (t) => {
+  const bench = new Bench([
+    [SEND, 1],
+    [SEND, 1],
+  ]);
+  t.ok(bench.nak(1, NakCode.REMOTE_ACCESS_ERROR));
+  t.same(bench.done, [true, false]);
+  t.same(bench.failures, [[CompletionStatus.REMOTE_ACCESS_ERROR, FaultKind.NONE, 1]]);
+});
+
+t.test('an RNR NAK has the requester wait, then send again (IBTA 9.7.5.2.8)', async (t) => {
+  const bench = new Bench([
+    [SEND, 1],
+    [SEND, 2],
+  ]);
+  t.ok(bench.rnr(1, 5));
+  t.same([bench.done, bench.state.wait, bench.state.rnrRetriesLeft], [[true, false], RequesterWait.RNR, 0]);
+  t.equal(bench.deadlines.at(-1), rnrTimerNs(5));
+  t.same(bench.calls.slice(-1), ['return']);
+  t.notOk(bench.rnr(1), 'a repeated one carries no news');
+  t.equal(bench.completer.rnrNaks, 2);
+  bench.calls.length = 0;
+  t.ok(bench.nak(1));
+  t.same([bench.state.wait, bench.completer.retries], [RequesterWait.RNR, 0], 'nothing is sent before its time');
+  bench.completer.expire(bench.state);
+  t.same(
+    [bench.state.wait, bench.state.cursor, bench.calls],
+    [RequesterWait.NONE, bench.records[1], ['wake', 'resume']],
+  );
+  t.equal(bench.completer.timeouts, 0);
+  t.ok(bench.rnr(1));
+  t.same(bench.failures, [[CompletionStatus.RNR_RETRY_EXCEEDED, FaultKind.NONE, 1]]);
+});
+
+t.test('RNR retries without a limit are not counted; a later packet is refused anew', async (t) => {
+  const bench = new Bench([[SEND, 3]]);
+  bench.qp.attributes.rnrRetry = 7;
+  for (let count = 0; count < 9; count++) {
+    t.ok(bench.rnr(0));
+    bench.completer.expire(bench.state);
+  }
+  t.same(bench.failures, []);
+  bench.rnr(0);
+  t.ok(bench.rnr(1), 'the first packet was taken meanwhile');
+  t.same([bench.state.unackedPsn, bench.state.wait], [1, RequesterWait.RNR]);
+  t.ok(bench.ack(1));
+  t.equal(bench.state.wait, RequesterWait.NONE, 'a later copy was taken after all');
+});
+
+t.test('READ responses are placed by their PSN; the last one completes the READ', async (t) => {
+  const bench = new Bench([
+    [SEND, 1],
+    [READ, 3],
+    [SEND, 1],
+  ]);
+  t.ok(bench.respond(FIRST, 1));
+  t.same(bench.done, [true, false, false], 'a response acknowledges what is before it');
+  t.equal(bench.state.creditsUnlimited, false, 'its AETH grants credits');
+  bench.state.limitSequence = 9;
+  t.ok(bench.respond(MIDDLE, 2));
+  t.equal(bench.state.limitSequence, 9, 'one without AETH grants none');
+  t.ok(bench.respond(LAST, 3, 250));
+  t.same(bench.scattered, [
+    [0, MTU_BYTES],
+    [MTU_BYTES, MTU_BYTES],
+    [2 * MTU_BYTES, 250],
+  ]);
+  t.same([bench.done, bench.state.readsOutstanding, bench.state.unackedPsn], [[true, true, false], 0, 4]);
+  t.notOk(bench.respond(LAST, 4, 250), 'no READ is outstanding any more');
+});
+
+t.test('a response behind a gap has the missing ones asked for; an earlier one is dropped', async (t) => {
+  const bench = new Bench([
+    [READ, 4],
+    [SEND, 1],
+  ]);
+  bench.respond(FIRST, 0);
+  t.ok(bench.respond(MIDDLE, 2));
+  t.same([bench.completer.retries, bench.state.cursor, bench.scattered.length], [1, bench.records[0], 1]);
+  t.ok(bench.respond(LAST, 3, 250));
+  t.equal(bench.completer.retries, 1, 'one loss');
+  t.ok(bench.respond(FIRST, 1), 'the answer to the retry');
+  const other = new Bench([
+    [SEND, 2],
+    [READ, 2],
+  ]);
+  t.notOk(other.respond(FIRST, 0), 'no response has the PSN of a SEND');
+  t.same([other.scattered, other.done], [[], [false, false]]);
+});
+
+t.test('a response that does not match its request fails it (IBTA 9.7.6.2.3)', async (t) => {
+  const wrong: [string, RequestKind, BthOpcode, number][] = [
+    ['a short first packet', READ, FIRST, MTU_BYTES - 4],
+    ['a first packet that is the last', READ, ONLY, MTU_BYTES],
+    ['an atomic result for a READ', READ, RC_ATOMIC_ACKNOWLEDGE, 0],
+    ['READ data for an atomic', ATOMIC, ONLY, 8],
+  ];
+  for (const [name, kind, opcode, lengthBytes] of wrong) {
+    const bench = new Bench([[kind, kind === READ ? 2 : 1]]);
+    t.ok(bench.respond(opcode, 0, lengthBytes), name);
+    t.same(bench.failures, [[CompletionStatus.BAD_RESPONSE_ERROR, FaultKind.COMMAND_LENGTH, 0]], name);
+    t.same([bench.scattered, bench.records[0].responsesReceived], [[], 0], name);
+  }
+  for (const [kind, opcode] of [
+    [READ, FIRST],
+    [ATOMIC, RC_ATOMIC_ACKNOWLEDGE],
+  ] as const) {
+    const bench = new Bench([[kind, kind === READ ? 2 : 1]]);
+    bench.isWritable = false;
+    t.ok(bench.respond(opcode, 0));
+    t.same(bench.failures, [[CompletionStatus.LOCAL_PROTECTION_ERROR, FaultKind.DMA_WRITE, 0]], 'unwritable memory');
+  }
+});
+
+t.test('an atomic is complete with its result', async (t) => {
+  const bench = new Bench([[ATOMIC, 1]]);
+  t.ok(bench.respond(RC_ATOMIC_ACKNOWLEDGE, 0, 0));
+  t.same([bench.done, bench.scattered, bench.state.readsOutstanding], [[true], [[0, 8]], 0]);
+});
+
+t.test('an acknowledgement behind a READ without its responses implies a NAK (IBTA 9.7.5.1.3)', async (t) => {
+  const bench = new Bench([
+    [SEND, 1],
+    [READ, 3],
+    [SEND, 1],
+  ]);
+  t.ok(bench.ack(4));
+  t.same([bench.done, bench.state.unackedPsn], [[true, false, false], 1]);
+  t.same([bench.completer.retries, bench.state.cursor], [1, bench.records[1]]);
+  t.ok(bench.ack(4));
+  t.equal(bench.completer.retries, 1, 'once');
+  bench.respond(FIRST, 1);
+  t.ok(bench.ack(4));
+  t.equal(bench.completer.retries, 2, 'the next loss');
+  const before = new Bench([
+    [SEND, 2],
+    [READ, 1],
+    [SEND, 1],
+  ]);
+  before.ack(1);
+  t.same([before.completer.retries, before.done], [0, [true, false, false]], 'up to the READ it implies none');
+  const behind = new Bench([
+    [READ, 2],
+    [SEND, 1],
+  ]);
+  behind.respond(FIRST, 0);
+  t.ok(behind.nak(1));
+  t.equal(behind.completer.retries, 1);
+});
+
+t.test('a completion that fails the QP ends everything', async (t) => {
+  for (const act of [(bench: Bench) => bench.nak(1), (bench: Bench) => bench.rnr(1), (bench: Bench) => bench.ack(2)]) {
+    const bench = new Bench([
+      [SEND, 1],
+      [READ, 3],
+    ]);
+    bench.onDone = () => Object.assign(bench.qp, { isRequesting: false });
+    t.ok(act(bench));
+    t.same([bench.calls, bench.completer.retries, bench.state.wait], [[], 0, RequesterWait.NONE]);
+  }
+  const bench = new Bench([
+    [SEND, 1],
+    [READ, 3],
+  ]);
+  bench.onDone = () => Object.assign(bench.qp, { isRequesting: false });
+  t.ok(bench.respond(FIRST, 1));
+  t.same(bench.scattered, []);
+});
+
+t.test('progress ends a wait, except that for the report of a failure', async (t) => {
+  for (const [wait, after, calls] of [
+    [RequesterWait.NONE, RequesterWait.NONE, ['wake']],
+    [RequesterWait.FENCE, RequesterWait.NONE, ['resume']],
+    [RequesterWait.CREDIT, RequesterWait.NONE, ['resume']],
+    [RequesterWait.FAULT, RequesterWait.FAULT, []],
+  ] as const) {
+    const bench = new Bench([[SEND, 2]]);
+    bench.state.wait = wait;
+    bench.ack(0);
+    t.same([bench.state.wait, bench.calls], [after, calls]);
+  }
+});
+
+t.test('credits: a limit of messages, or none (IBTA 9.7.7.2)', async (t) => {
+  const bench = new Bench([[SEND, 3]]);
+  bench.ack(0, 2, 10);
+  t.match(bench.state, { creditsUnlimited: false, limitSequence: 12 });
+  bench.ack(1, CREDITS_UNLIMITED, 20);
+  t.match(bench.state, { creditsUnlimited: true, limitSequence: 12 });
+});
+
+t.test('the newest acknowledgement once more grants further credits', async (t) => {
+  for (const [name, act, taken, limit] of [
+    ['more', (bench: Bench) => bench.ack(1, 3, 10), true, 13],
+    ['as many', (bench: Bench) => bench.ack(1, 2, 10), false, 12],
+    ['fewer: a late copy', (bench: Bench) => bench.ack(1, 1, 10), false, 12],
+    ['without limit', (bench: Bench) => bench.ack(1, CREDITS_UNLIMITED, 10), true, 12],
+    ['an older one', (bench: Bench) => bench.ack(0, 3, 10), false, 12],
+    ['a NAK', (bench: Bench) => bench.answer(1, AethKind.NAK, 0, 30), false, 12],
+    ['a READ response', (bench: Bench) => bench.respond(ONLY, 1), false, 12],
+  ] as const) {
+    const bench = new Bench([
+      [SEND, 2],
+      [SEND, 1],
+    ]);
+    bench.ack(1, 2, 10);
+    bench.state.wait = RequesterWait.CREDIT;
+    bench.calls.length = 0;
+    t.equal(act(bench), taken, name);
+    t.equal(bench.state.limitSequence, limit, name);
+    t.same(
+      [bench.state.wait, bench.calls],
+      taken ? [RequesterWait.NONE, ['resume']] : [RequesterWait.CREDIT, []],
+      name,
+    );
+    t.equal(bench.completer.ghosts, taken ? 0 : 1, name);
+  }
+  const bench = new Bench([
+    [SEND, 2],
+    [SEND, 1],
+  ]);
+  bench.ack(1, 2, 10);
+  bench.state.wait = RequesterWait.RNR;
+  t.ok(bench.ack(1, 3, 10));
+  t.equal(bench.state.wait, RequesterWait.RNR, 'credits end the wait for credits only');
+});
