@@ -5,22 +5,12 @@
  * `--changed` (`npm run check:mutation`) tries only lines that differ from a commit, writes
  * nothing, and fails when a survivor there has no reason in survivors.json.
  */
-import { readFileSync } from 'node:fs';
 import { runEntry, UsageError } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 import { type Area, areas, sourcesOf } from './areas.ts';
 import { changedParts } from './changed-lines.ts';
-import {
-  describeSurvivor,
-  hasSurvived,
-  isKilled,
-  type MutantOutcome,
-  OPEN,
-  readScores,
-  readSurvivors,
-  type Survivor,
-  writeResults,
-} from './results.ts';
+import { readScores, readSurvivors, writeFile } from './result-files.ts';
+import { addScores, hasSurvived, isKilled, listSurvivors, OPEN, type Survivor } from './results.ts';
 import { runArea, wasLate } from './run-area.ts';
 import { writeScoreTable } from './scores.ts';
 
@@ -30,6 +20,7 @@ interface Options {
   readonly minutes?: number;
   readonly concurrency: number;
   readonly force?: boolean;
+  readonly file?: string;
 }
 
 /** Bound of a run with --changed. */
@@ -39,36 +30,30 @@ function deadlineIn(minutes = Number.POSITIVE_INFINITY): number {
   return Date.now() + minutes * 60_000;
 }
 
-/** Tries all mutants of `area` and writes what came of it. */
-async function scoreArea(area: Area, { concurrency, force = false, minutes }: Options): Promise<void> {
+/** Tries the mutants of `area`, or of one of its files, and writes what came of it. */
+async function scoreArea(area: Area, { concurrency, force = false, minutes, file }: Options): Promise<void> {
   const begin = process.hrtime.bigint();
-  const mutate = sourcesOf(area);
-  const outcomes = await runArea(area, { mutate, concurrency, deadline: deadlineIn(minutes), keep: true, force });
+  const files = sourcesOf(area).filter((path) => file === undefined || path.endsWith(`/${file}`));
+  if (files.length === 0) throw new UsageError(`area "${area.name}" has no file "${file}".`);
+  const outcomes = await runArea(area, {
+    mutate: files,
+    concurrency,
+    deadline: deadlineIn(minutes),
+    keep: true,
+    force,
+  });
+  for (const path of files)
+    writeFile(
+      area,
+      path,
+      outcomes.filter(({ fileName }) => fileName === path),
+    );
+  const { mutants, killed, excused, untried } = addScores(Object.values(readScores()[area.name]));
   const seconds = Number(process.hrtime.bigint() - begin) / 1e9;
-  const [scores, survivors] = [readScores(), readSurvivors()];
-  const found = listSurvivors(outcomes, survivors[area.name] ?? []);
-  const killed = outcomes.filter(isKilled).length;
-  const mutants = killed + outcomes.filter(hasSurvived).length;
-  const untried = outcomes.filter(wasLate).length;
-  const excused = found.filter(({ reason }) => reason !== OPEN).length;
-  scores[area.name] = { mutants, killed, excused, untried };
-  survivors[area.name] = found;
-  writeResults(sortKeys(scores), sortKeys(survivors));
   process.stdout.write(
     `${area.name}: ${killed} of ${mutants} mutants killed, ${excused} survivors have a reason, ` +
-      `${mutants - killed - excused} have none, ${untried} had no time; ${(seconds / mutants).toFixed(2)} s per mutant\n`,
+      `${mutants - killed - excused} have none, ${untried} had no time; ${seconds.toFixed(0)} s\n`,
   );
-}
-
-function listSurvivors(outcomes: readonly MutantOutcome[], known: readonly Survivor[]): Survivor[] {
-  return outcomes
-    .filter(hasSurvived)
-    .map((outcome) => describeSurvivor(outcome, readFileSync(outcome.fileName, 'utf8'), known));
-}
-
-/** Keys in the order of the areas. */
-function sortKeys<T>(record: Record<string, T>): Record<string, T> {
-  return Object.fromEntries(areas.filter(({ name }) => name in record).map(({ name }) => [name, record[name]]));
 }
 
 /** Tries the mutants of changed lines; returns the number of survivors without a reason. */
@@ -108,6 +93,7 @@ await runEntry(async () => {
     .option('--base <commit>', 'The commit; without it, where the branch left main, or else the one before.')
     .option('--minutes <number>', 'Bound of the run of an area, or of a run with --changed (4).', wholeNumber(1))
     .option('--concurrency <number>', 'Processes that try mutants.', wholeNumber(1), 1)
+    .option('--file <name>', 'Tries only the mutants of this file of the areas.')
     .option('--force', 'Tries all mutants again.');
   const options = readOptions<Options>(script);
   if (options.changed === true) {

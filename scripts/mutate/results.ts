@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The two checked-in files of mutation testing: `scores.json` (counts per area) and
- * `survivors.json` (each change that no test notices, with the reason). A survivor is known by the
- * text of its line and by its change, not by its number, so that changes elsewhere in a file keep
- * its reason. Called by main.ts and scores.ts.
+ * Results of mutants: which were noticed, and survivors with their reasons. A survivor is known by
+ * the text of its line and by its change, not by its number, so that changes elsewhere in a file
+ * keep its reason. Called by main.ts, result-files.ts and scores.ts.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+import { readFileSync } from 'node:fs';
 
 /** The reason of a survivor that waits for its judgement. */
 export const OPEN = 'open: needs a test or a reason';
@@ -24,7 +19,7 @@ export interface Survivor {
   readonly reason: string;
 }
 
-/** Counts of an area. */
+/** Counts of a file, or of an area. */
 export interface Score {
   readonly mutants: number;
   readonly killed: number;
@@ -33,6 +28,9 @@ export interface Score {
   /** Mutants that had no time; they count in none of the others. */
   readonly untried: number;
 }
+
+/** Counts by area and file. */
+export type Scores = Record<string, Record<string, Score>>;
 
 /** A result as Stryker reports it, as far as it matters here. */
 export interface MutantOutcome {
@@ -76,17 +74,22 @@ export function percentKilled({ mutants, killed }: Score): number {
   return mutants === 0 ? 100 : Math.floor((100 * killed) / mutants);
 }
 
-export function readScores(): Record<string, Score> {
-  return JSON.parse(readFileSync(join(FOLDER, 'scores.json'), 'utf8'));
+/** The counts of several files together. */
+export function addScores(scores: readonly Score[]): Score {
+  const sum = (read: (score: Score) => number): number => scores.reduce((total, score) => total + read(score), 0);
+  return {
+    mutants: sum(({ mutants }) => mutants),
+    killed: sum(({ killed }) => killed),
+    excused: sum(({ excused }) => excused),
+    untried: sum(({ untried }) => untried),
+  };
 }
 
-export function readSurvivors(): Record<string, Survivor[]> {
-  return JSON.parse(readFileSync(join(FOLDER, 'survivors.json'), 'utf8'));
-}
-
-export function writeResults(scores: Record<string, Score>, survivors: Record<string, Survivor[]>): void {
-  writeFileSync(join(FOLDER, 'scores.json'), `${JSON.stringify(scores, null, 2)}\n`);
-  writeFileSync(join(FOLDER, 'survivors.json'), `${JSON.stringify(survivors, null, 2)}\n`);
+/** What survives of `outcomes`, with the reasons in `known`. */
+export function listSurvivors(outcomes: readonly MutantOutcome[], known: readonly Survivor[]): Survivor[] {
+  return outcomes
+    .filter(hasSurvived)
+    .map((outcome) => describeSurvivor(outcome, readFileSync(outcome.fileName, 'utf8'), known));
 }
 
 /** One line, at most 100 characters. */

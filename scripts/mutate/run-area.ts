@@ -41,7 +41,7 @@ export async function runArea(area: Area, options: RunOptions): Promise<readonly
     // A mutant in a module's constants needs a new process: the tables are tested by their users.
     ignoreStatic: true,
     concurrency: options.concurrency,
-    timeoutMS: 5000,
+    timeoutMS: 4000,
     timeoutFactor: 3,
     dryRunTimeoutMinutes: 15,
     incremental: options.keep,

@@ -6,20 +6,22 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { areas } from './areas.ts';
-import { percentKilled, readScores, type Score } from './results.ts';
+import { readScores } from './result-files.ts';
+import { addScores, percentKilled, type Scores } from './results.ts';
 
 const DOCUMENT = fileURLToPath(new URL('../../docs/TESTING.md', import.meta.url));
 const BEGIN = '<!-- mutation scores: begin, written by npm run mutate -->';
 const END = '<!-- mutation scores: end -->';
 
 /** `document` with the table of `scores`. Throws when a mark is missing. */
-export function fillScores(document: string, scores: Readonly<Record<string, Score>>): string {
+export function fillScores(document: string, scores: Readonly<Scores>): string {
   const [begin, end] = [document.indexOf(BEGIN), document.indexOf(END)];
   if (begin < 0 || end < begin) throw new Error('docs/TESTING.md lacks the marks of the mutation scores');
   const rows = areas.map(({ name, sources }) => {
-    const score = scores[name];
+    const files = Object.values(scores[name] ?? {});
     const where = sources.map((pattern) => `\`${pattern}\``).join(', ');
-    if (score === undefined) return `| ${name} | ${where} | not run | | | | |`;
+    if (files.length === 0) return `| ${name} | ${where} | not run | | | | |`;
+    const score = addScores(files);
     const { mutants, killed, excused, untried } = score;
     return `| ${name} | ${where} | ${mutants} | ${percentKilled(score)} % | ${excused} | ${mutants - killed - excused} | ${untried} |`;
   });

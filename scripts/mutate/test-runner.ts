@@ -30,7 +30,7 @@ import { executeTest, type RecordedTest, recordTests } from './recorded-tests.ts
 import { RUNNER_NAME, type RunnerOptions } from './runner-options.ts';
 
 /** Milliseconds of processor time that a mutant may cost. */
-const BUDGET = 700;
+const BUDGET = 500;
 /** In the copy of the repository: milliseconds of processor time of each test, by its id. */
 const TIMES = 'test-times.json';
 

@@ -41,7 +41,8 @@ export interface MachineOptions {
 
 const DEFAULT_MEMORY_BYTES = 8 * 1024 * 1024;
 const DEFAULT_BUDGET = 64;
-const STEP_LIMIT = 100_000;
+/** Steps after which a test fails because the adapter is not idle. `npm run mutate` lowers it. */
+export const idleLimit = { steps: 100_000 };
 
 /** An adapter with its modelled hosts and clock. */
 export class InProcessMachine {
@@ -122,13 +123,13 @@ export class InProcessMachine {
   }
 
   /** Steps until the adapter is idle; alarms stay set. */
-  runUntilIdle(stepLimit = STEP_LIMIT): void {
+  runUntilIdle(stepLimit = idleLimit.steps): void {
     for (let step = 0; step < stepLimit; step++) if (!this.step()) return;
     throw new Error(`Not idle after ${stepLimit} steps; ${this.describe()}`);
   }
 
   /** Steps, and advances to alarms when idle, until `condition` holds. */
-  runUntil(condition: () => boolean, what: string, stepLimit = STEP_LIMIT): void {
+  runUntil(condition: () => boolean, what: string, stepLimit = idleLimit.steps): void {
     for (let step = 0; step < stepLimit; step++) {
       if (condition()) return;
       if (this.step() || condition()) continue;

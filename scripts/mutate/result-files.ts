@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The two checked-in files of mutation testing: `scores.json` (counts by area and file) and
+ * `survivors.json` (each change that no test notices, with the reason, by area). Called by main.ts
+ * and scores.ts.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Area, areas, sourcesOf } from './areas.ts';
+import {
+  hasSurvived,
+  isKilled,
+  listSurvivors,
+  type MutantOutcome,
+  OPEN,
+  type Scores,
+  type Survivor,
+} from './results.ts';
+import { wasLate } from './run-area.ts';
+
+const FOLDER = fileURLToPath(new URL('.', import.meta.url));
+const SCORES = join(FOLDER, 'scores.json');
+const SURVIVORS = join(FOLDER, 'survivors.json');
+
+export function readScores(): Scores {
+  return JSON.parse(readFileSync(SCORES, 'utf8'));
+}
+
+export function readSurvivors(): Record<string, Survivor[]> {
+  return JSON.parse(readFileSync(SURVIVORS, 'utf8'));
+}
+
+/** Writes the results of one file of `area`; files that the area no longer has are forgotten. */
+export function writeFile(area: Area, path: string, outcomes: readonly MutantOutcome[]): void {
+  const [scores, survivors] = [readScores(), readSurvivors()];
+  const files = sourcesOf(area);
+  const known = survivors[area.name] ?? [];
+  const found = listSurvivors(outcomes, known);
+  const killed = outcomes.filter(isKilled).length;
+  const score = {
+    mutants: killed + outcomes.filter(hasSurvived).length,
+    killed,
+    excused: found.filter(({ reason }) => reason !== OPEN).length,
+    untried: outcomes.filter(wasLate).length,
+  };
+  scores[area.name] = inOrder(files, { ...scores[area.name], [path]: score });
+  survivors[area.name] = files.flatMap((file) =>
+    file === path ? found : known.filter((survivor) => survivor.file === file),
+  );
+  const names = areas.map(({ name }) => name);
+  writeJson(SCORES, inOrder(names, scores));
+  writeJson(SURVIVORS, inOrder(names, survivors));
+}
+
+/** The entries of `record` whose keys are in `keys`, in that order. */
+function inOrder<T>(keys: readonly string[], record: Readonly<Record<string, T>>): Record<string, T> {
+  return Object.fromEntries(keys.filter((key) => key in record).map((key) => [key, record[key]]));
+}
+
+function writeJson(path: string, content: unknown): void {
+  writeFileSync(path, `${JSON.stringify(content, null, 2)}\n`);
+}
