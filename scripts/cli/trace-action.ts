@@ -15,7 +15,7 @@ import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { TraceAction, TraceArguments, TraceFormat } from './trace-command.ts';
 import { followTraces } from './trace-follow.ts';
-import { renderMessage, renderTraceStatus } from './trace-screen.ts';
+import { describeStory, renderMessage, renderTraceStatus } from './trace-screen.ts';
 import { UsageError } from './usage-error.ts';
 
 const NS_PER_SECOND = 1e9;
@@ -31,8 +31,8 @@ export async function performTrace(command: CliCommand): Promise<number> {
       present(action, await readAll(client, given), given, file);
     else {
       await change(client, action, given);
-      const status = await client.request('trace-status', { adapter: given.adapter });
-      process.stdout.write(renderTraceStatus(status as TraceStatus));
+      const status = (await client.request('trace-status', { adapter: given.adapter })) as TraceStatus;
+      process.stdout.write(given.json ? `${JSON.stringify(status)}\n` : renderTraceStatus(status));
     }
   } finally {
     client.close();
@@ -42,11 +42,12 @@ export async function performTrace(command: CliCommand): Promise<number> {
 
 /** Throws UsageError for arguments that do not fit the action. */
 function checkTrace(action: TraceAction, file: string | undefined, given: TraceArguments): void {
-  const { format, qp, timeline, follow, blocks, bytes } = given;
+  const { format, qp, timeline, follow, blocks, bytes, json } = given;
   if (file !== undefined && action !== 'export') throw new UsageError(`${file} is one argument too many`);
   if (action === 'export' && file === undefined) throw new UsageError('FILE is missing');
   if (action === 'export' && format === undefined) throw new UsageError('option --format is missing');
   if (follow && action !== 'read') throw new UsageError('option --follow belongs to read');
+  if (json && action === 'export') throw new UsageError('option --json does not belong to export: say --format json');
   if (blocks !== undefined && bytes !== undefined) throw new UsageError('give --blocks or --bytes, not both');
   const selects = [given.service, given.function, given.peerLid, given.peerQp].some((value) => value !== undefined);
   if (selects && !given.new) throw new UsageError('--service, --function, --peer-lid and --peer-qp belong to --new');
@@ -90,9 +91,10 @@ async function readAll(client: ControlClient, given: TraceArguments): Promise<Ad
 export function present(
   action: 'read' | 'show' | 'export',
   all: readonly AdapterTrace[],
-  { qp, adapter: name, message, format }: Pick<TraceArguments, 'qp' | 'adapter' | 'message' | 'format'>,
+  given: Pick<TraceArguments, 'qp' | 'adapter' | 'message' | 'format' | 'json'>,
   file = '',
 ): void {
+  const { qp, adapter: name, message, format, json } = given;
   const chosen = all.map((adapter) => ({
     ...adapter,
     messages: adapter.messages.filter(
@@ -100,8 +102,10 @@ export function present(
     ),
   }));
   if (action === 'read') process.stdout.write(toJsonLines(chosen.map((adapter) => ({ ...adapter, steps: [] }))));
-  else if (action === 'show') process.stdout.write(renderMessage(choose(chosen, all, message), all));
-  else write(file, exported(format, chosen));
+  else if (action === 'show') {
+    const end = choose(chosen, all, message);
+    process.stdout.write(json ? `${JSON.stringify(describeStory(end, all))}\n` : renderMessage(end, all));
+  } else write(file, exported(format, chosen));
 }
 
 function exported(format: TraceFormat | undefined, traces: readonly AdapterTrace[]): string | Uint8Array {

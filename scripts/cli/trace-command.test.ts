@@ -306,12 +306,14 @@ t.test('a running adapter: timeline on and off beside a recording; clear words f
   const trace = (...words: string[]) => runCli(['trace', ...words], environment);
   t.match((await trace('status')).stdout, /no QP is traced\nthe timeline is off/);
   t.match((await trace('on', '--timeline')).stdout, /the timeline has 0 steps/);
+  t.match(JSON.parse((await trace('status', '--json')).stdout), { traces: [], paused: false, timeline: { head: 0 } });
   t.match(await trace('on', '--qp', '77'), { status: 1, stderr: /there is no QP 77/ });
   t.match(await trace('show'), { status: 1, stderr: /no message is traced/ });
   t.match(await trace('on'), { status: 2, stderr: /say which QP/ });
   const file = join(directory, 'out.json');
   t.equal((await trace('export', '--format', 'perfetto', file)).status, 0);
   t.match(await trace('export', file), { status: 2, stderr: /--format is missing/ });
+  t.match(await trace('export', '--format', 'json', '--json', file), { status: 2, stderr: /say --format json/ });
   t.match((await trace('off', '--timeline')).stdout, /the timeline is off/);
   device.child.kill('SIGTERM');
   await device.whenExited;
@@ -353,6 +355,16 @@ t.test('a guest: QPs to come, a pause, traces that outlive their QPs, --follow, 
   const story = (await trace('show')).stdout;
   t.match(story, /^sent by QP 2: SEND number \d+, .*SUCCESS\n/);
   t.match(story, /QP 3 receives +completion written to CQ/);
+  const describing = JSON.parse((await trace('show', '--json')).stdout);
+  t.match(describing, { wallTime: /^20\d\d-.*Z$/, ends: [{ side: 'send', status: 'SUCCESS' }, { side: 'receive' }] });
+  const storyLines = story.split('\n').filter((line) => / us +QP/.test(line));
+  t.same(
+    describing.story.map(({ text }: { text: string }) => text),
+    storyLines.map((line) => line.replace(/^ *[\d.]+ us +QP \d+ (sends|receives) +/, '')),
+    'the same lines',
+  );
+  t.equal(describing.story[0].timeNs, 0);
+  t.match(describing.remarks[0], /us from the first of these to the end/);
   t.match((await trace('resume')).stdout, /the timeline has \d+ steps\n$/);
   const state = await AdapterState.connect(findControlSocket(join(directory, 'vuhca')));
   runPortableCase(portableCases.find(({ name }) => name.startsWith('a failed send')) ?? datagrams, access);

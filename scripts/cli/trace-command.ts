@@ -28,6 +28,7 @@ export interface TraceArguments {
   readonly last?: number;
   readonly follow?: boolean;
   readonly format?: TraceFormat;
+  readonly json?: boolean;
 }
 
 const ACTIONS = ['on', 'off', 'pause', 'resume', 'status', 'read', 'show', 'export'] as const;
@@ -52,6 +53,7 @@ export function defineTrace(command: CliCommand): void {
     .argument('[FILE]', 'export: the file to write')
     .addOption(controlOption())
     .option('--adapter <NAME>', 'The adapter, where one process serves several')
+    .option('--json', 'Prints states and stories as JSON; read prints JSON anyway')
     .addOption(wholeNumbers('--qp <N>', 'A queue pair; may be given several times', 0, QPN_MAX))
     .optionsGroup('Options of on and off:')
     .option('--new', 'Queue pairs to come; the next four options say which (default: all)')
@@ -80,6 +82,7 @@ export function defineTrace(command: CliCommand): void {
     .addExample('vuhca trace on --qp 2 --qp 3 --timeline', 'both ends of a connection, and the timeline')
     .addExample('vuhca trace on --new --service RC --timeline', 'connections to come, from their first message on')
     .addExample('vuhca trace show --qp 2', 'the newest message of a QP, step by step')
+    .addExample('vuhca trace show --qp 2 --json', 'the same for programs')
     .addExample('vuhca trace export --format perfetto x.json', 'all messages, for Perfetto')
     .addExample('vuhca trace off --qp 2 --qp 3 --timeline', 'the end of it');
 }

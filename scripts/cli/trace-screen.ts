@@ -4,7 +4,7 @@
  * doorbell to its completion, on both sides. Pure: traces of adapters in, text out.
  */
 import type { TraceStatus } from '../../device/main/trace-control.ts';
-import { describeMessage, restorePacket } from '../../device/main/trace-export.ts';
+import { describeMessage, formatWallTime, restorePacket } from '../../device/main/trace-export.ts';
 import type { TraceRule } from '../../device/main/trace-observer.ts';
 import {
   type AdapterTrace,
@@ -55,6 +55,35 @@ function describeRule({ service, functionNumber, peerLid, peerQp }: TraceRule): 
 
 /** The story of a message over all adapters that were read: both ends, in the order of time. */
 export function renderMessage(end: MessageEnd, all: readonly AdapterTrace[]): string {
+  const { ends, lines, remarks } = tellStory(end, all);
+  const width = Math.max(WHO_WIDTH, ...lines.map(({ who }) => who.length));
+  const story = lines.map(
+    ({ timeNs, who, text }) => `${microseconds(timeNs).padStart(12)} us  ${who.padEnd(width)} ${text}`,
+  );
+  return `${[...ends.map((one) => headline(one, all)), ...story, ...remarks].join('\n')}\n`;
+}
+
+/** The same for programs: the message at each end, and the lines with their times. */
+export function describeStory(end: MessageEnd, all: readonly AdapterTrace[]): Record<string, unknown> {
+  const { ends, lines, remarks, startNs } = tellStory(end, all);
+  return {
+    wallTime: formatWallTime(end.adapter, startNs),
+    ends: ends.map(({ adapter, message }) => ({ adapter: adapter.name, ...describeMessage(message) })),
+    story: lines.map((line) => ({ ...line, text: line.text.trim() })),
+    remarks,
+  };
+}
+
+interface Story {
+  readonly ends: readonly MessageEnd[];
+  /** Times count from the first line. */
+  readonly lines: readonly Line[];
+  readonly remarks: readonly string[];
+  /** Time of the first line on the clock of the adapter that was asked for. */
+  readonly startNs: number;
+}
+
+function tellStory(end: MessageEnd, all: readonly AdapterTrace[]): Story {
   const other = findOtherSide(end, all);
   const ends = [end, ...(other.end === undefined ? [] : [other.end])];
   const offsetOf = ({ adapter }: MessageEnd): number => clockOffsetNs(adapter, end.adapter);
@@ -62,11 +91,12 @@ export function renderMessage(end: MessageEnd, all: readonly AdapterTrace[]): st
   const lines = ends.flatMap((one) => tell(one, beginNs, offsetOf(one), nameEnd(one, all)));
   const ordered = lines.sort((a, b) => a.timeNs - b.timeNs);
   const startNs = ordered[0]?.timeNs ?? 0;
-  const width = Math.max(WHO_WIDTH, ...ordered.map(({ who }) => who.length));
-  const story = ordered.map(
-    ({ timeNs, who, text }) => `${microseconds(timeNs - startNs).padStart(12)} us  ${who.padEnd(width)} ${text}`,
-  );
-  return `${[...ends.map((one) => headline(one, all)), ...story, ...remarks(end, other, startNs)].join('\n')}\n`;
+  return {
+    ends,
+    lines: ordered.map((line) => ({ ...line, timeNs: line.timeNs - startNs })),
+    remarks: describeRest(end, other, startNs),
+    startNs,
+  };
 }
 
 /** A line of the story, on the clock of all. */
@@ -149,7 +179,7 @@ function describeEnd({ receive, opcode, serviceType, status, packets }: Readonly
 }
 
 /** The duration, and the traces that would add to the story. */
-function remarks(end: MessageEnd, other: OtherSide, startNs: number): readonly string[] {
+function describeRest(end: MessageEnd, other: OtherSide, startNs: number): readonly string[] {
   const { adapter, message } = end;
   const { block } = message;
   const took = microseconds(block.endTime - startNs);
