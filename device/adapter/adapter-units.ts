@@ -3,11 +3,12 @@
  * The units of an adapter as the share manager sees them (US 8,484,392 par. 68, 71, 73, 75:
  * registers that a request changes), and the plan of power-on.
  */
-import { PAGE_BYTES, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
-import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { PAGE_BYTES, QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
+import { EventType, FaultKind, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { CollectUnit } from '../collect/collect-unit.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { VcbSpace } from '../collect/vcb-space.ts';
+import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { LaneMask } from '../lane/lane-set.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
@@ -51,6 +52,7 @@ export class AdapterUnits implements ShareUnits {
 
   placeVcbs(functionNumber: number, base: number, count: number): void {
     this.#adapter.vcbSpace.place(functionNumber, base, count);
+    this.#note(functionNumber, ResourceKind.VCBS, count);
   }
 
   getVcbDivider(functionNumber: number): number {
@@ -64,18 +66,23 @@ export class AdapterUnits implements ShareUnits {
 
   setPcbs(functionNumber: number, total: number, level0: number, level1: number): void {
     this.#adapter.collectBuffers.setShare(functionNumber, total, level0, level1);
+    this.#note(functionNumber, ResourceKind.PCBS, total);
   }
 
   setSchedulerBuffers(functionNumber: number, count: number): void {
     this.#adapter.schedulerBuffers.setShare(functionNumber, count, 0, 0);
+    this.#note(functionNumber, ResourceKind.SCHEDULER_BUFFERS, count);
   }
 
   setOwnedLanes(functionNumber: number, mask: LaneMask): void {
     this.#adapter.lanes.setOwned(functionNumber, mask);
+    this.#note(functionNumber, ResourceKind.TVLS, this.#adapter.lanes.map.getOwned(functionNumber).size);
   }
 
   setLevelLanes(functionNumber: number, qosLevel: number, mask: LaneMask): void {
-    this.#adapter.lanes.setMap(functionNumber, qosLevel, mask);
+    const { lanes } = this.#adapter;
+    lanes.setMap(functionNumber, qosLevel, mask);
+    this.#note(functionNumber, ResourceKind.TVLS, lanes.map.getMap(functionNumber, qosLevel).size, qosLevel);
   }
 
   setDedicatedLanes(mask: LaneMask): void {
@@ -125,6 +132,11 @@ export class AdapterUnits implements ShareUnits {
 
   askBackPcbs(functionNumber: number): void {
     this.#adapter.collectBuffers.askBack(functionNumber);
+  }
+
+  #note(functionNumber: number, resource: ResourceKind, amount: number, qosLevel = RESOURCE_NO_LEVEL): void {
+    const { timeline } = this.#adapter.functions[functionNumber].underlying;
+    timeline?.note(Step.SHARE, functionNumber, resource, amount, qosLevel);
   }
 
   readSettings(): Settings {

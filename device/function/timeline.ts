@@ -71,6 +71,11 @@ export const Step = {
   SWEEP: 33,
   /** A command in a collect buffer was cancelled. */
   CANCEL: 34,
+  /** A part of a function's share has changed; `resource` is a `ResourceKind`. */
+  SHARE: 35,
+  /** A receive WQE was taken; its SGEs follow. */
+  ENTRY: 36,
+  ENTRY_SGE: 37,
 } as const;
 export type Step = (typeof Step)[keyof typeof Step];
 
@@ -158,6 +163,9 @@ const stepFields: Readonly<Record<Step, readonly string[]>> = {
   [Step.SPILL_END]: ['free'],
   [Step.SWEEP]: ['sweep'],
   [Step.CANCEL]: ['vcb'],
+  [Step.SHARE]: ['resource', 'amount', 'level'],
+  [Step.ENTRY]: ['qp', 'entry'],
+  [Step.ENTRY_SGE]: ['qp', 'entry', 'lkey', 'length', 'addressLow', 'addressHigh'],
 };
 
 const FIELDS = 7;

@@ -82,7 +82,8 @@ t.test(
       a.post(NOP, 'collect');
       a.parts.sendCq.take();
     }
-    b.postReceive([fixture.sge(fixture.createBuffer(64))]);
+    const target = fixture.createBuffer(64);
+    b.postReceive([fixture.sge(target)]);
     a.parts.sendCq.notify();
     fixture.settle();
     const timeline = watch(fixture);
@@ -94,6 +95,12 @@ t.test(
     const [launch] = only(steps, 'launch');
     const { lane } = launch as NamedStep;
     const own = { functionNumber: 0, qp: a.qpn, sequence: 3 };
+    const numbersOf = ({ address }: { address: number }) => ({
+      lkey: fixture.region.lkey,
+      length: 64,
+      addressLow: address % 2 ** 32,
+      addressHigh: Math.floor(address / 2 ** 32),
+    });
     t.match(bind, { step: 'bind', functionNumber: 0 });
     t.equal((bind as NamedStep).pcb, 0, 'the first PCB');
     t.same(
@@ -102,15 +109,10 @@ t.test(
         { step: 'kick', ...own, vcb: (bind as NamedStep).vcb },
         { step: 'launch', ...own, lane },
         { step: 'command', ...own, opcode: SendOpcode.SEND, flags: CommandFlag.SIGNALED, rkey: 0 },
-        {
-          step: 'sge',
-          ...own,
-          lkey: fixture.region.lkey,
-          length: 64,
-          addressLow: buffer.address % 2 ** 32,
-          addressHigh: Math.floor(buffer.address / 2 ** 32),
-        },
+        { step: 'sge', ...own, ...numbersOf(buffer) },
         { step: 'release execution', functionNumber: 0, lane },
+        { step: 'entry', functionNumber: 0, qp: b.qpn, entry: 0 },
+        { step: 'entry sge', functionNumber: 0, qp: b.qpn, entry: 0, ...numbersOf(target) },
         { step: 'receive completion', functionNumber: 0, qp: b.qpn, entry: 0, cq: b.parts.receiveCq.cqn, count: 1 },
         { step: 'no event', functionNumber: 0, cq: b.parts.receiveCq.cqn, count: 1, reason: NoEvent.UNARMED },
         { step: 'answer sent', functionNumber: 0, qp: b.qpn, psn: 0, syndrome: 0 },

@@ -72,6 +72,33 @@ export function findCommandSteps(end: MessageEnd): readonly TimelineStep[] {
   );
 }
 
+/** What happens to the function while a sent command is under way: spilling, sweeps, its share. */
+export function findFunctionSteps(end: MessageEnd): readonly TimelineStep[] {
+  const [first] = findCommandSteps(end);
+  if (first === undefined) return [];
+  const { complete, endTime } = end.message.block;
+  return stepsOf(end).filter(
+    ({ step, index, timeNs }) => functionWide.has(step) && index > first.index && !(complete === 1 && timeNs > endTime),
+  );
+}
+
+const functionWide: ReadonlySet<Step> = new Set<Step>([Step.SPILL_BEGIN, Step.SPILL_END, Step.SWEEP, Step.SHARE]);
+
+/** The receive WQE of a message with its SGEs: the last one of its number before its completion. */
+export function findEntrySteps(end: MessageEnd): readonly TimelineStep[] {
+  const { receive, qpn, sequence } = end.message.block;
+  const steps = stepsOf(end);
+  const posted = receive === 1 && hasCompletion(end) ? findPosted(steps, end) : undefined;
+  if (posted === undefined) return [];
+  const place = steps.findLastIndex(
+    ({ step, object, a, index }) => step === Step.ENTRY && object === qpn && a === sequence && index < posted.index,
+  );
+  if (place < 0) return [];
+  const behind = steps.slice(place + 1);
+  const count = behind.findIndex(({ step }) => step !== Step.ENTRY_SGE);
+  return [steps[place], ...behind.slice(0, count < 0 ? behind.length : count)];
+}
+
 function isList(step: Step): boolean {
   return step === Step.LIST_ENTER || step === Step.LIST_LEAVE;
 }

@@ -10,8 +10,15 @@ import {
   getReceiveEntrySgeCount,
   RECEIVE_ENTRY_SIZE,
 } from '../../protocol/layout/gen/receive-entry.gen.ts';
-import { SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
+import {
+  getSgeAddressHigh,
+  getSgeAddressLow,
+  getSgeLength,
+  getSgeLkey,
+  SGE_SIZE,
+} from '../../protocol/layout/gen/sge.gen.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { Step, type Timeline } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import type { ScatterGatherList } from './scatter-gather.ts';
@@ -71,7 +78,19 @@ export class ReceiveQueueReader {
     if (length > first && !dma.at(dma.address + first).read(qp, length - first, this.#slot, first))
       return FaultKind.DMA_READ;
     list.addFrom(this.#slotView, RECEIVE_ENTRY_SIZE, count);
+    if (qp.owner.timeline !== undefined) this.#note(qp.owner.timeline, qp, count);
     return FaultKind.NONE;
+  }
+
+  #note(timeline: Timeline, { number: qpn, owner }: QueuePair, count: number): void {
+    timeline.note(Step.ENTRY, owner.number, qpn, this.number);
+    const view = this.#slotView;
+    for (let index = 0; index < count; index++) {
+      const at = RECEIVE_ENTRY_SIZE + index * SGE_SIZE;
+      const [lkey, length] = [getSgeLkey(view, at), getSgeLength(view, at)];
+      const [low, high] = [getSgeAddressLow(view, at), getSgeAddressHigh(view, at)];
+      timeline.note(Step.ENTRY_SGE, owner.number, qpn, this.number, lkey, length, low, high);
+    }
   }
 
   /**

@@ -13,7 +13,12 @@ import {
   type MessageEnd,
   type OtherSide,
 } from '../../device/trace/adapter-trace.ts';
-import { findCommandSteps, findTransportSteps } from '../../device/trace/message-steps.ts';
+import {
+  findCommandSteps,
+  findEntrySteps,
+  findFunctionSteps,
+  findTransportSteps,
+} from '../../device/trace/message-steps.ts';
 import type { TracedMessage } from '../../device/trace/traced-message.ts';
 import type { TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
 import {
@@ -111,6 +116,10 @@ function tell(end: MessageEnd, sinceNs: number, offsetNs: number, name: string):
   const who = `${name} ${block.receive ? 'receives' : 'sends'}`;
   const texts = [
     ...commandTexts(end),
+    ...[...findFunctionSteps(end), ...findEntrySteps(end)].map((step) => ({
+      timeNs: step.timeNs,
+      text: describeStep(step),
+    })),
     ...packetTexts(message),
     ...findTransportSteps(end, sinceNs - offsetNs).map((step) => ({ timeNs: step.timeNs, text: describeStep(step) })),
     ...(block.complete === 1 ? [{ timeNs: block.endTime, text: describeEnd(block) }] : []),

@@ -15,7 +15,8 @@ import type { MessageEnd } from '../../device/trace/adapter-trace.ts';
 import { findSignals, hasCompletion, type Signals } from '../../device/trace/message-steps.ts';
 import { AethKind, nakCodeName } from '../../protocol/infiniband/gen/values.gen.ts';
 import { rnrTimerNs, splitSyndrome } from '../../protocol/infiniband/syndrome.ts';
-import { CompletionStatus, SendOpcode, sendOpcodeName } from '../../protocol/layout/gen/values.gen.ts';
+import { RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
+import { CompletionStatus, ResourceKind, SendOpcode, sendOpcodeName } from '../../protocol/layout/gen/values.gen.ts';
 
 const NS_PER_US = 1000;
 /** Opcodes that name remote memory. */
@@ -39,7 +40,18 @@ export function describeStep(one: TimelineStep): string {
   switch (step) {
     case Step.COMMAND:
       return describeCommand(one);
+    case Step.ENTRY:
+      return `receive WQE ${a} taken`;
+    case Step.SHARE:
+      return describeShare(one);
+    case Step.SPILL_BEGIN:
+      return `the function begins to spill doorbells: ${object} entries of its buffer are free`;
+    case Step.SPILL_END:
+      return `the function ends spilling: ${object} entries of its buffer are free`;
+    case Step.SWEEP:
+      return 'a doorbell of the function was lost: all its send queues are searched (sweep)';
     case Step.SGE:
+    case Step.ENTRY_SGE:
       return `  ${describeSge(one)}`;
     case Step.LIST_ENTER:
       return `send queue enters the scheduler list of level ${a}`;
@@ -85,6 +97,18 @@ function describeCommand({ b: opcode, c: flags, d: rkey }: TimelineStep): string
 
 function describeSge({ b: lkey, c: length, d: low, e: high }: TimelineStep): string {
   return `SGE: ${length} bytes at ${hex(high * 2 ** 32 + low)}, L_Key ${hex(lkey)}`;
+}
+
+/** A changed part of the function's share. */
+function describeShare({ object: resource, a: amount, b: qosLevel }: TimelineStep): string {
+  const names: Partial<Record<number, string>> = {
+    [ResourceKind.VCBS]: 'VCBs',
+    [ResourceKind.PCBS]: 'PCBs',
+    [ResourceKind.SCHEDULER_BUFFERS]: 'scheduler buffers',
+    [ResourceKind.TVLS]: 'lanes',
+  };
+  const whose = qosLevel === RESOURCE_NO_LEVEL ? 'the function' : `level ${qosLevel} of the function`;
+  return `share of ${whose} changes: ${amount} ${names[resource]}`;
 }
 
 function hex(value: number): string {

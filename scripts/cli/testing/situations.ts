@@ -5,6 +5,7 @@
  * trace-stories.test.ts, which compares their stories word for word.
  */
 
+import type { AdapterOptions } from '../../../device/adapter/options.ts';
 import { bringUp } from '../../../device/conformance/two-ends/suite.ts';
 import { twoAdapters } from '../../../device/conformance/two-ends/two-adapters.ts';
 import { FaultyLink } from '../../../device/fabric/faulty-link.ts';
@@ -12,6 +13,7 @@ import type { LinkFault, ScheduledFault } from '../../../device/fabric/link-opti
 import type { InProcessAccess } from '../../../device/hosts/in-process/access.ts';
 import type { DriverEventQueue } from '../../../device/hosts/in-process/driver/event-queue.ts';
 import type { DriverQueuePair } from '../../../device/hosts/in-process/driver/queue-pair.ts';
+import { encodeRequest, readResourceWords } from '../../../device/main/resource-words.ts';
 import { Random } from '../../../device/random.ts';
 import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
 import { NOP } from '../../../device/test-support/command-poster.ts';
@@ -22,6 +24,7 @@ import {
   SendOpcode,
   ServiceType,
 } from '../../../device/test-support/connected-fixture.ts';
+import { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { StoryStage } from './story-stage.ts';
 
 /** ACK timeout of 8 us, path MTU of 256 bytes, RNR timer of 10 us. */
@@ -34,9 +37,9 @@ class Play {
   readonly stage: StoryStage;
   readonly connected: Connected;
 
-  constructor(schedule: readonly ScheduledFault[] = []) {
+  constructor(schedule: readonly ScheduledFault[] = [], options: Partial<AdapterOptions> = {}) {
     const portLink = { kind: 'faulty', seed: 1, schedule } as const;
-    this.fixture = new AdapterFixture({ seed: 1, adapter: schedule.length > 0 ? { portLink } : {} });
+    this.fixture = new AdapterFixture({ seed: 1, adapter: { ...options, ...(schedule.length > 0 && { portLink }) } });
     this.stage = new StoryStage(this.fixture.machine);
     this.connected = connect(this.fixture, CONNECTION);
   }
@@ -250,6 +253,31 @@ function playPolled(): string {
   return stage.tell(sender.qpn);
 }
 
+/**
+ * The adapter is disabled while three QPs ring, the sender last, and the share of their function
+ * changes. Only one entry of the scheduler buffer may be in use before doorbells are spilled.
+ */
+function playShares(): string {
+  const play = new Play([], { doorbellEntries: 8 });
+  const { fixture, stage } = play;
+  const others = [0, 1].map(() => fixture.createQueuePair());
+  const request = (words: string): void => {
+    const { status } = fixture.machine
+      .functionAt(0)
+      .requestResources(encodeRequest(readResourceWords(words.split(' '))));
+    if (status !== ManagementStatus.OK) throw new Error(`${words}: status ${status}`);
+  };
+  request('function 0 low=7 high=8 adapter disable=on');
+  stage.begin();
+  play.receive();
+  for (const qp of others) qp.post(NOP, 'doorbell');
+  play.send(8, 'doorbell');
+  request('function 0 pcbs=200 tvls=10 buffers=40 level 1 tvls=4');
+  request('adapter disable=off');
+  play.finish();
+  return play.tell();
+}
+
 /** By name: plays the situation and returns its story. */
 export const situations: Readonly<Record<string, () => string>> = {
   'three event queues, three vectors': playEventQueues,
@@ -264,4 +292,5 @@ export const situations: Readonly<Record<string, () => string>> = {
   'summary bytes, before the time stamp': playTimeStamp,
   'a READ, the vector is masked, one side': playMasked,
   'a datagram, software polls': playPolled,
+  'a share that changes, a spilled doorbell': playShares,
 };
