@@ -277,7 +277,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'scripts/cli/testing',
     holds: 'runs the command line for tests',
-    uses: of('random.ts fabric adapter hosts test-support conformance main scripts/cli'),
+    uses: of('layout random.ts fabric adapter hosts test-support conformance main scripts/cli'),
     forTests: true,
   },
   {
