@@ -51,14 +51,9 @@ export class Agents {
   }
 
   /** Takes a datagram; `hasSoftware`: software listens at the port. */
-  take(
-    portNumber: number,
-    address: Readonly<MadAddress>,
-    bytes: Uint8Array,
-    view: DataView,
-    hasSoftware: boolean,
-  ): Taken {
+  take(portNumber: number, address: Readonly<MadAddress>, bytes: Uint8Array, hasSoftware: boolean): Taken {
     const { node } = this;
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const { who, status } = responsibility(
       address.isVl15 ? 'subnet' : 'general',
       getMadHeaderManagementClass(view, 0),

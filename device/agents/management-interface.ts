@@ -66,8 +66,9 @@ export class ManagementInterface {
 
   /**
    * Takes a packet that arrived at an external port, or at port 0 by its LID: VL15 or QP1. Its CRCs
-   * are good. It is served in the next `run`: a request may take the link down, whose packets the
-   * caller still holds. Returns false when the packet carries no datagram, or there is no room.
+   * are good. A general datagram is served at once. One of VL15 waits for the next `run`: it may
+   * take the link down whose packets the caller still holds. Returns false when the packet carries
+   * no datagram, or there is no room.
    */
   receivePacket(portNumber: number, view: DataView, offset: number, lengthBytes: number): boolean {
     const address = newMadAddress();
@@ -76,11 +77,14 @@ export class ManagementInterface {
       this.malformed++;
       return false;
     }
+    if (!address.isVl15) {
+      this.receive(portNumber, address, mad);
+      return true;
+    }
     if (this.#waiting.length < QUEUE_MAX) return this.#waiting.push({ portNumber, address, mad, hasArrived: true }) > 0;
-    const counters = this.node.ports[portNumber - 1]?.counters;
-    if (counters === undefined) this.noRoom++;
-    else if (address.isVl15) counters.vl15Dropped++;
-    else counters.qp1Dropped++;
+    const end = this.node.ports[portNumber - 1];
+    if (end === undefined) this.noRoom++;
+    else end.counters.vl15Dropped++;
     return false;
   }
 
@@ -105,6 +109,7 @@ export class ManagementInterface {
 
   /** Serves the datagrams that wait, and sends traps. Returns true while more datagrams wait. */
   run(): boolean {
+    if (this.nextNs === Number.POSITIVE_INFINITY) return false;
     for (let left = this.#waiting.length; left > 0; left--) {
       const { portNumber, address, mad, hasArrived } = this.#waiting.shift() as WaitingDatagram;
       if (hasArrived) this.receive(portNumber, address, mad);
@@ -183,7 +188,7 @@ export class ManagementInterface {
   /** A datagram for this node: an agent answers it, or software takes it. */
   #deliver(portNumber: number, address: MadAddress, mad: Uint8Array, view: DataView): void {
     const isHeard = this.#doors.some((door) => door.hears(portNumber));
-    switch (this.agents.take(portNumber, address, mad, view, isHeard)) {
+    switch (this.agents.take(portNumber, address, mad, isHeard)) {
       case 'answered':
         return this.#answer(portNumber, address, mad, view);
       case 'software':
