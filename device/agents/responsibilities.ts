@@ -60,10 +60,6 @@ export const performanceRows: readonly Row[] = [
   { attribute: P.PORT_COUNTERS_EXTENDED, methods: [GET, SET] },
 ];
 
-/** Methods that a class has besides those that bear the response bit. */
-const subnetMethods: readonly number[] = [GET, SET, TRAP, TRAP_REPRESS];
-const performanceMethods: readonly number[] = [GET, SET];
-
 export interface Responsibility {
   readonly who: Responsible;
   /** Status of the answer of an agent that refuses. */
@@ -84,12 +80,12 @@ export function responsibility(
   if (!isSubnet && managementClass !== MadClass.PERFORMANCE) return SOFTWARE;
   if ((method & RESPONSE_BIT) !== 0 || method === TRAP || method === REPORT) return SOFTWARE;
   if (isSubnet && attribute === S.SM_INFO && (method === GET || method === SET) && hasSoftware) return SOFTWARE;
-  if (!(isSubnet ? subnetMethods : performanceMethods).includes(method)) return BAD_METHOD;
   const row = (isSubnet ? subnetRows : performanceRows).find((candidate) => candidate.attribute === attribute);
   const isServed = row?.methods.includes(method) && (isSwitch || row.switchOnly !== true);
   if (isServed) return isSubnet ? SMA : PMA;
   // TrapRepress has no response.
-  return method === TRAP_REPRESS ? DROPPED : BAD_ATTRIBUTE;
+  if (method === TRAP_REPRESS) return DROPPED;
+  return method === GET || method === SET ? BAD_ATTRIBUTE : BAD_METHOD;
 }
 
 const SMA: Responsibility = { who: 'sma', status: MadStatus.SUCCESS };

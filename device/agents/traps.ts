@@ -176,18 +176,24 @@ export class Traps {
       trap.isPending = false;
       this.repressed++;
     }
+    this.#schedule();
   }
 
   /** Sends the traps that are due. */
   run(nowNs: number): void {
     if (nowNs < this.nextNs) return;
-    this.nextNs = Number.POSITIVE_INFINITY;
     for (const trap of this.#traps.values()) {
       if (!trap.isPending) continue;
       if (!this.#canSend(trap.portNumber)) trap.isPending = false;
       else if (trap.nextNs <= nowNs) this.#transmit(trap, nowNs);
-      if (trap.isPending) this.nextNs = Math.min(this.nextNs, trap.nextNs);
     }
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    this.nextNs = Number.POSITIVE_INFINITY;
+    for (const { isPending, nextNs } of this.#traps.values())
+      if (isPending && nextNs < this.nextNs) this.nextNs = nextNs;
   }
 
   #transmit(trap: Trap, nowNs: number): void {
