@@ -66,9 +66,8 @@ export class ManagementInterface {
 
   /**
    * Takes a packet that arrived at an external port, or at port 0 by its LID: VL15 or QP1. Its CRCs
-   * are good. A general datagram is served at once. One of VL15 waits for the next `run`: it may
-   * take the link down whose packets the caller still holds. Returns false when the packet carries
-   * no datagram, or there is no room.
+   * are good. The datagram is served in the next `run`: it may take the link down whose packets the
+   * caller still holds. Returns false when the packet carries none, or there is no room.
    */
   receivePacket(portNumber: number, view: DataView, offset: number, lengthBytes: number): boolean {
     const address = newMadAddress();
@@ -77,14 +76,11 @@ export class ManagementInterface {
       this.malformed++;
       return false;
     }
-    if (!address.isVl15) {
-      this.receive(portNumber, address, mad);
-      return true;
-    }
     if (this.#waiting.length < QUEUE_MAX) return this.#waiting.push({ portNumber, address, mad, hasArrived: true }) > 0;
-    const end = this.node.ports[portNumber - 1];
-    if (end === undefined) this.noRoom++;
-    else end.counters.vl15Dropped++;
+    const counters = this.node.ports[portNumber - 1]?.counters;
+    if (counters === undefined) this.noRoom++;
+    else if (address.isVl15) counters.vl15Dropped++;
+    else counters.qp1Dropped++;
     return false;
   }
 

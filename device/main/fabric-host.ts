@@ -86,7 +86,7 @@ export class FabricHost implements SoftwareHost {
     setMadHeaderAttributeModifier(view, 0, modifier);
     const { lid, subnet } = endPortOf(this.node, this.#portNumber);
     mad.set(subnet.mKey, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
-    this.node.management.agents.take(this.#portNumber, subnetAddress(lid, lid), mad, view, false);
+    this.node.management.agents.take(this.#portNumber, subnetAddress(lid, lid), mad, false);
     into.set(mad.subarray(ATTRIBUTE_OFFSET, ATTRIBUTE_OFFSET + ATTRIBUTE_BYTES));
   }
 }
