@@ -5,7 +5,7 @@
  * and `Adapter.run` calls `run`.
  */
 
-import { NodeType } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { NodeType, TrapNumber } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { DEVICE_ID_PF } from '../../protocol/layout/gen/constants.gen.ts';
 import { type ManagedNode, nodeDescription } from '../agents/managed-node.ts';
 import { ManagementInterface } from '../agents/management-interface.ts';
@@ -47,6 +47,15 @@ export function createManagement(parts: ManagementParts): ManagementInterface {
     const door = doors[portNumber - 1];
     door.onMad = special.has(portNumber) ? (address, mad) => receiver.deliver(port, address, mad) : undefined;
   };
+  for (const port of ports) {
+    port.onKeyViolation = (_port, isQueueKey, violation) =>
+      management.traps.raiseKeyViolation(
+        isQueueKey ? TrapNumber.BAD_Q_KEY : TrapNumber.BAD_P_KEY,
+        port.number,
+        violation,
+      );
+    port.onErrorThreshold = () => management.traps.raisePortError(TrapNumber.LINK_INTEGRITY, port.number);
+  }
   receiver.interface = management;
   return management;
 }

@@ -30,6 +30,8 @@ const CAPABILITIES = (1 << 8) | (1 << 9) | (1 << 12) | (1 << 15);
 const RESPONSE_TIME = 18;
 
 export class PerformanceManagementAgent {
+  /** Time of the next step of a sampler. */
+  nextNs = Number.POSITIVE_INFINITY;
   readonly #node: ManagedNode;
   readonly #clock: AdapterClock;
   readonly #samplers: readonly PortSampler[];
@@ -49,13 +51,12 @@ export class PerformanceManagementAgent {
     ]);
   }
 
-  /** Time of the next step of a sampler. */
-  get nextNs(): number {
-    return this.#samplers.reduce((soonest, { nextNs }) => Math.min(soonest, nextNs), Number.POSITIVE_INFINITY);
-  }
-
   advance(nowNs: number): void {
-    for (const sampler of this.#samplers) sampler.advance(nowNs);
+    this.nextNs = Number.POSITIVE_INFINITY;
+    for (const sampler of this.#samplers) {
+      sampler.advance(nowNs);
+      this.nextNs = Math.min(this.nextNs, sampler.nextNs);
+    }
   }
 
   /** Serves a Get or a Set; returns the status. */
@@ -92,6 +93,7 @@ export class PerformanceManagementAgent {
       const status = sampler.setControl(view, this.#clock.now());
       if (status !== MadStatus.SUCCESS) return status;
       this.#lastSampled = portSelect;
+      this.nextNs = Math.min(this.nextNs, sampler.nextNs);
     }
     bytes.fill(0, DATA, MAD_BYTES);
     if (isResult) sampler.writeResult(view);

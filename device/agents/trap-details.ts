@@ -57,21 +57,8 @@ import {
   getMadHeaderMethod,
 } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { MadClass } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import type { KeyViolation } from '../port/key-violation.ts';
 import type { MadAddress } from './mad-packet.ts';
-
-/** A packet with a wrong partition or queue key. */
-export interface KeyViolation {
-  readonly slid: number;
-  readonly dlid: number;
-  readonly serviceLevel: number;
-  readonly sourceQpn: number;
-  readonly destQpn: number;
-  /** The wrong key. */
-  readonly key: number;
-  /** GIDs of 16 bytes of a global packet. */
-  readonly sgid?: Uint8Array;
-  readonly dgid?: Uint8Array;
-}
 
 const NO_GID = new Uint8Array(16);
 /** All fields of the notice of trap 259 that a local packet has. */

@@ -40,9 +40,10 @@ import {
 } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
+import type { KeyViolation } from '../port/key-violation.ts';
 import { type MadAddress, subnetAddress } from './mad-packet.ts';
 import { endPortOf, isSwitch, type ManagedNode } from './managed-node.ts';
-import { describeBadKey, describeBadPartition, describeKeyViolation, type KeyViolation } from './trap-details.ts';
+import { describeBadKey, describeBadPartition, describeKeyViolation } from './trap-details.ts';
 
 /** Shortest time between two traps of one cause. */
 const REPEAT_NS = 1e9;

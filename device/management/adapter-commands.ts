@@ -26,17 +26,12 @@ import {
   PORT_ATTRIBUTES_PORT_GUID_OFFSET,
   PORT_ATTRIBUTES_SUBNET_PREFIX_OFFSET,
 } from '../../protocol/layout/gen/port-attributes.gen.ts';
-import { Capability, ManagementStatus, PortState } from '../../protocol/layout/gen/values.gen.ts';
+import { Capability, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../port/port.ts';
 import { capacities } from '../queues/object-tables.ts';
 import type { CommandContext } from './command-context.ts';
 
 const FIRMWARE_VERSION = 0x00000001;
-/** PortInfo codes: physical states Polling and LinkUp, width 4X, speed QDR. */
-const POLLING = 2;
-const LINK_UP = 5;
-const WIDTH_4X = 2;
-const SPEED_QDR = 4;
 const COUNTER_MAX = 0xffff;
 
 const CAPABILITIES =
@@ -93,12 +88,12 @@ export function queryPort(context: CommandContext): ManagementStatus {
   record.lid = port.lid;
   record.smLid = port.smLid;
   record.state = port.state;
-  record.physicalState = port.state === PortState.DOWN ? POLLING : LINK_UP;
+  record.physicalState = port.physicalState;
   record.maxMtu = port.maxMtuCode;
   record.activeMtu = port.activeMtuCode;
   record.lmc = port.lmc;
-  record.activeWidth = WIDTH_4X;
-  record.activeSpeed = SPEED_QDR;
+  record.activeWidth = port.settings.linkWidthActive;
+  record.activeSpeed = port.settings.linkSpeedActive;
   // Codes 1 to 4: 1, 2, 4 or 8 data lanes (IBTA 14.2.5.6, VLCap).
   record.maxVirtualLanes = 1 + Math.log2(port.transmitQueues.rings.length);
   record.pkeyTableEntries = PKEY_TABLE_ENTRIES;

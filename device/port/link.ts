@@ -93,6 +93,8 @@ export class LinkEnd {
   observer: PacketObserver | undefined = undefined;
   /** Called when the state has changed from `previous`, while the node runs. */
   onStateChange: ((end: LinkEnd, previous: PortState) => void) | undefined = undefined;
+  /** Called when as many packets in a row as the settings allow had a wrong CRC. */
+  onErrorThreshold: ((end: LinkEnd) => void) | undefined = undefined;
   /**
    * Called when a link moved a packet from or to this port while another node ran: the node of this
    * port must run too.
@@ -185,6 +187,13 @@ export class LinkEnd {
   /** The port has received a data packet: an armed one becomes active (IBTA 7.2.7). */
   noteData(): void {
     if (this.state === PortState.ARMED) this.setState(PortState.ACTIVE);
+  }
+
+  /** Counts a packet that a receiver has dropped: its CRC is wrong, or it is malformed. */
+  noteBadPacket(isDamaged: boolean): void {
+    const { counters, settings } = this;
+    if (!isDamaged) counters.malformedPackets++;
+    else if (counters.noteDamage(settings.localPhysicalErrors)) this.onErrorThreshold?.(this);
   }
 
   /** Sets the state and reports a change. */

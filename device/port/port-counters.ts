@@ -36,6 +36,25 @@ export class PortCounters {
   receivedMulticast = 0;
   transmittedMulticast = 0;
 
+  /** Packets received when the last one with a wrong CRC came, and how many came in a row. */
+  #damagedAt = 0;
+  #damagedInRow = 0;
+
+  /**
+   * Counts a packet with a wrong CRC. Returns true when `threshold` of them have come in a row;
+   * 0 counts as 1.
+   */
+  noteDamage(threshold: number): boolean {
+    this.symbolErrors++;
+    this.physicalErrors++;
+    this.#damagedInRow = this.receivedPackets === this.#damagedAt + 1 ? this.#damagedInRow + 1 : 1;
+    this.#damagedAt = this.receivedPackets;
+    if (this.#damagedInRow < threshold) return false;
+    this.#damagedInRow = 0;
+    this.linkIntegrityErrors++;
+    return true;
+  }
+
   /** Counts a packet from the link: its length, LRH to VCRC, in bytes. */
   noteArrival(lengthBytes: number): void {
     this.receivedPackets++;

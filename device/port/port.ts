@@ -10,6 +10,7 @@ import { DEFAULT_PKEY } from '../../protocol/infiniband/keys.ts';
 import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { type EndPort, type PortChange, SubnetSettings } from './end-port.ts';
+import type { KeyViolation } from './key-violation.ts';
 import { LinkEnd } from './link.ts';
 import { PacketRing } from './packet-ring.ts';
 
@@ -34,6 +35,8 @@ export class Port extends LinkEnd implements EndPort {
   readonly subnet = new SubnetSettings();
   /** Called after a subnet manager has changed the port, while the adapter runs. */
   onChange: ((port: EndPort, change: PortChange) => void) | undefined = undefined;
+  /** Called for each packet with a wrong partition key, or queue key. */
+  onKeyViolation: ((port: Port, isQueueKey: boolean, violation: KeyViolation) => void) | undefined = undefined;
   /** Packets sent to the port itself. */
   readonly loopback: PacketRing;
   /** Packets to be discarded are built here. */

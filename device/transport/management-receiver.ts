@@ -64,11 +64,11 @@ export class ManagementReceiver {
   #keysMatch(port: Port, view: DataView, packet: Readonly<ParsedPacket>): boolean {
     const qp = this.#special.get(port.number, GENERAL_SERVICES_QPN);
     if (findPkey(port, packet.pKey) < 0) {
-      notePkeyViolation(port, qp, packet);
+      notePkeyViolation(port, qp, view, packet);
       return false;
     }
     const qKey = getDethQKey(view, packet.dethOffset);
-    if (qKey !== GSI_QKEY) noteQkeyViolation(port, qp, packet, qKey);
+    if (qKey !== GSI_QKEY) noteQkeyViolation(port, qp, view, packet, qKey);
     return qKey === GSI_QKEY;
   }
 }

@@ -71,6 +71,7 @@ export class PacketReceiver {
     if (ring.count === 0) return false;
     const unchanged = trusted && !ring.readSuspect;
     if (port.observer !== undefined) observe(port, ring, unchanged);
+    if (ring !== port.loopback) port.counters.noteArrival(ring.readLength);
     if (this.#deliver(port, ring, unchanged)) port.receivePackets++;
     else port.receiveDrops++;
     ring.shift();
@@ -85,9 +86,11 @@ export class PacketReceiver {
     const error = parsePacket(ring.view, ring.readOffset, ring.readLength, packet, checks);
     if (error !== PacketError.NONE) {
       this.malformed[error]++;
+      port.noteBadPacket(error === PacketError.BAD_VCRC || error === PacketError.BAD_ICRC);
       return false;
     }
     if (packet.destQpn <= GENERAL_SERVICES_QPN) return this.#deliverManagement(port, ring);
+    if (!port.active) port.noteData();
     const isOwn = isLidOfPort(packet.dlid, port.lid, port.lmc);
     if (!port.active || (!isOwn && !isMulticastLid(packet.dlid))) {
       this.wrongLid++;
@@ -118,6 +121,7 @@ export class PacketReceiver {
       this.unsupportedTransport++;
       return false;
     }
+    if (!isSubnet && !port.active) port.noteData();
     const isOwn = isLidOfPort(packet.dlid, port.lid, port.lmc);
     if (isSubnet ? !isOwn && packet.dlid !== PERMISSIVE_LID : !isOwn || !port.active) {
       this.wrongLid++;
@@ -159,7 +163,7 @@ export class PacketReceiver {
       return false;
     }
     if (!pKeysMatch(packet.pKey, port.pkeys[qp.attributes.pkeyIndex])) {
-      notePkeyViolation(port, qp, packet);
+      notePkeyViolation(port, qp, ring.view, packet);
       return false;
     }
     if (packet.flags & OpcodeFlag.RESPONSE) return this.#connected.completer.receive(requester, ring, packet);

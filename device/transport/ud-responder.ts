@@ -77,12 +77,12 @@ export class UdResponder {
 
   #keysMatch(qp: QueuePair, port: Port, view: DataView, packet: Readonly<ParsedPacket>): boolean {
     if (!pKeysMatch(packet.pKey, port.pkeys[qp.attributes.pkeyIndex])) {
-      notePkeyViolation(port, qp, packet);
+      notePkeyViolation(port, qp, view, packet);
       return false;
     }
     const qKey = getDethQKey(view, packet.dethOffset);
     if (qKey !== qp.attributes.qkey) {
-      noteQkeyViolation(port, qp, packet, qKey);
+      noteQkeyViolation(port, qp, view, packet, qKey);
       return false;
     }
     return true;
