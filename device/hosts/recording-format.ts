@@ -5,7 +5,8 @@
  *
  *   file   = header, chunk*
  *   header = magic "VUHCAREC", u32 version, u64 layout hash, u32 functions, u32 options length,
- *            u32 CRC-32 of all before it and of the options, adapter options as JSON in UTF-8
+ *            u32 CRC-32 of all before it and of the options, adapter options as JSON in UTF-8; in
+ *            version 2 the plan of a fabric in place of the options
  *   chunk  = u32 CHUNK_MAGIC, u32 length, u32 CRC-32 of the payload, payload
  *   record = one byte kind, then its fields; a record may extend over several chunks
  *   field  = u32 or f64, little-endian; all others varint: 7 bits per byte, low bits first
@@ -17,9 +18,11 @@
 import { crc32 } from 'node:zlib';
 import { LAYOUT_HASH_HIGH, LAYOUT_HASH_LOW } from '../../protocol/layout/gen/constants.gen.ts';
 import type { AdapterOptions } from '../adapter/options.ts';
+import type { FabricPlan } from '../topology/fabric-plan.ts';
 
-/** Version of the format. */
+/** Versions of the format: for one adapter, and for a fabric. */
 export const RECORDING_VERSION = 1;
+export const FABRIC_RECORDING_VERSION = 2;
 /** Magic, length and CRC-32. */
 export const CHUNK_HEADER_BYTES = 12;
 /** "CHNK" as a little-endian dword. */
@@ -73,18 +76,31 @@ export function recordKindName(kind: number): string {
 export interface RecordingHeader {
   readonly version: number;
   readonly functionCount: number;
-  readonly options: AdapterOptions;
+  readonly plan: RecordedPlan;
   /** Size of the header: offset of the first chunk. */
   readonly lengthBytes: number;
 }
 
+/** What a replay builds: an adapter from its options, or a fabric. */
+export type RecordedPlan = AdapterOptions | FabricPlan;
+
+/** What a recording of a fabric holds; for an adapter alone its options suffice. */
+export function recordedPlan(plan: FabricPlan): RecordedPlan {
+  const isAlone = plan.adapters.length === 1 && plan.switches.length === 0 && plan.links.length === 0;
+  return isAlone ? plan.adapters[0].options : plan;
+}
+
+export function isFabricPlan(plan: RecordedPlan): plan is FabricPlan {
+  return 'adapters' in plan;
+}
+
 /** The bytes of the header of a new recording. */
-export function encodeHeader(options: AdapterOptions, functionCount: number): Uint8Array {
-  const json = new TextEncoder().encode(JSON.stringify(options));
+export function encodeHeader(plan: RecordedPlan, functionCount: number): Uint8Array {
+  const json = new TextEncoder().encode(JSON.stringify(plan));
   const bytes = new Uint8Array(HEADER_BYTES + json.length);
   const view = new DataView(bytes.buffer);
   bytes.set(new TextEncoder().encode(MAGIC));
-  view.setUint32(8, RECORDING_VERSION, true);
+  view.setUint32(8, isFabricPlan(plan) ? FABRIC_RECORDING_VERSION : RECORDING_VERSION, true);
   view.setUint32(12, LAYOUT_HASH_LOW, true);
   view.setUint32(16, LAYOUT_HASH_HIGH, true);
   view.setUint32(20, functionCount, true);
@@ -101,8 +117,10 @@ export function decodeHeader(bytes: Uint8Array): RecordingHeader {
   if (bytes.length < HEADER_BYTES) throw new Error(`The recording ends in its header, at byte ${bytes.length}.`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.getUint32(8, true);
-  if (version !== RECORDING_VERSION) {
-    throw new Error(`The recording has version ${version}; this program reads version ${RECORDING_VERSION}.`);
+  if (version !== RECORDING_VERSION && version !== FABRIC_RECORDING_VERSION) {
+    throw new Error(
+      `The recording has version ${version}; this program reads versions ${RECORDING_VERSION} and ${FABRIC_RECORDING_VERSION}.`,
+    );
   }
   const jsonBytes = view.getUint32(24, true);
   const lengthBytes = HEADER_BYTES + jsonBytes;
@@ -117,8 +135,8 @@ export function decodeHeader(bytes: Uint8Array): RecordingHeader {
   if (functionCount < 1 || functionCount > FUNCTIONS_MAX) {
     throw new Error(`The recording names ${functionCount} functions; it must be 1 to ${FUNCTIONS_MAX}.`);
   }
-  const options = JSON.parse(new TextDecoder().decode(header.subarray(HEADER_BYTES))) as AdapterOptions;
-  return { version, functionCount, options, lengthBytes };
+  const plan = JSON.parse(new TextDecoder().decode(header.subarray(HEADER_BYTES))) as RecordedPlan;
+  return { version, functionCount, plan, lengthBytes };
 }
 
 /** The records as one byte array; `truncated`: the end is missing. Throws if a chunk is damaged. */

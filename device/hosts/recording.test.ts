@@ -163,7 +163,7 @@ t.test('a recorded session replays to equal calls, whatever the chunk size', asy
     t.equal(result.divergence, undefined, `seed ${seed}`);
     t.equal(result.steps, 2000);
     t.notOk(result.truncated);
-    t.same(replay.header.options, defaultAdapterOptions);
+    t.same(replay.header.plan, defaultAdapterOptions);
   }
 });
 

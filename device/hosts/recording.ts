@@ -5,7 +5,6 @@
  * the file. Used by `InProcessMachine` and the process; `replay.ts` reads recordings.
  */
 
-import type { AdapterOptions } from '../adapter/options.ts';
 import type {
   AdapterClock,
   AdapterPort,
@@ -16,7 +15,7 @@ import type {
   ResourceAnswer,
 } from '../host.ts';
 import { fitsVarint, type RecordingSink, RecordWriter } from './record-writer.ts';
-import { encodeHeader, RecordKind } from './recording-format.ts';
+import { encodeHeader, type RecordedPlan, RecordKind } from './recording-format.ts';
 
 /** Reset kinds, indexed by their number in a record. */
 export const resetKinds: readonly ResetKind[] = ['device', 'function', 'lost', 'software'];
@@ -26,9 +25,9 @@ export class Recorder {
   readonly #writer: RecordWriter;
 
   /** Writes the header at once. `chunkBytes`: bytes gathered before the sink is called. */
-  constructor(options: AdapterOptions, functionCount: number, sink: RecordingSink, chunkBytes?: number) {
+  constructor(plan: RecordedPlan, functionCount: number, sink: RecordingSink, chunkBytes?: number) {
     this.#writer = new RecordWriter(sink, chunkBytes);
-    sink(encodeHeader(options, functionCount));
+    sink(encodeHeader(plan, functionCount));
   }
 
   wrapHost(host: HostPort, functionIndex: number): HostPort {

@@ -7,9 +7,17 @@
  */
 import type { AdapterFactory } from '../adapter/adapter.ts';
 import type { AdapterPort, FunctionPort } from '../host.ts';
+import { buildFabric } from '../topology/build-fabric.ts';
 import { EndOfRecording, RecordReader } from './record-reader.ts';
 import { resetKinds } from './recording.ts';
-import { decodeHeader, joinChunks, type RecordingHeader, RecordKind, recordKindName } from './recording-format.ts';
+import {
+  decodeHeader,
+  isFabricPlan,
+  joinChunks,
+  type RecordingHeader,
+  RecordKind,
+  recordKindName,
+} from './recording-format.ts';
 import { type Divergence, ReplayedOutputs } from './replayed-outputs.ts';
 
 export type { Divergence };
@@ -54,7 +62,10 @@ export class Replay {
   #truncated: boolean;
   #steps = 0;
 
-  /** Throws if the recording is damaged or of another version. */
+  /**
+   * `build` makes the adapter of a recording of one adapter. Throws if the recording is damaged or
+   * of another version.
+   */
   constructor(recording: Uint8Array, build: AdapterFactory) {
     this.header = decodeHeader(recording);
     const { records, truncated } = joinChunks(recording, this.header.lengthBytes);
@@ -62,7 +73,9 @@ export class Replay {
     this.#reader = new RecordReader(records);
     this.#outputs = new ReplayedOutputs(this.#reader, this.header.functionCount);
     this.#outputs.during = 'the construction of the adapter';
-    this.adapter = build(this.header.options, this.#outputs.clock, this.#outputs.hosts);
+    const { clock, hosts } = this.#outputs;
+    const { plan } = this.header;
+    this.adapter = isFabricPlan(plan) ? buildFabric(plan, clock, hosts).fabric : build(plan, clock, hosts);
   }
 
   /** Replays up to the end or to the first difference. */

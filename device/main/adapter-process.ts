@@ -4,19 +4,21 @@
  * vfio-user hosts, their links and the pump that runs them. Called by scripts/cli.
  */
 import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '../../protocol/vfio-user/index.ts';
-import { Adapter } from '../adapter/adapter.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { getCollectPages } from '../adapter/options.ts';
-import { joinPorts } from '../adapter/port-links.ts';
-import { Fabric } from '../fabric/fabric.ts';
 import type { AdapterPort, FunctionPort, ResourceAnswer } from '../host.ts';
 import { OrderingModel } from '../hosts/ordering/ordering-model.ts';
 import { type OrderingOptions, strictOrdering } from '../hosts/ordering/ordering-options.ts';
 import { Recorder } from '../hosts/recording.ts';
-import type { Port } from '../port/port.ts';
+import { recordedPlan } from '../hosts/recording-format.ts';
+import type { LinkEnd } from '../port/link.ts';
+import type { Switch } from '../switch/switch.ts';
+import { type BuiltFabric, buildFabric, findPort } from '../topology/build-fabric.ts';
+import type { FabricPlan } from '../topology/fabric-plan.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
 import { RecordingFile } from './recording-file.ts';
 import { SocketLink } from './socket-link.ts';
-import { type AdapterPlan, findTopologyError, type SocketLinkPlan, splitPort, type Topology } from './topology.ts';
+import { type AdapterPlan, fabricOf, findTopologyError, type SocketLinkPlan, type Topology } from './topology.ts';
 import { VfioUserHost } from './vfio-user-host.ts';
 import { WallClock } from './wall-clock.ts';
 
@@ -45,14 +47,23 @@ export interface ServedAdapter {
   readonly functions: readonly FunctionPort[];
 }
 
+/** A switch of a live process. */
+export interface ServedSwitch {
+  readonly name: string;
+  readonly core: Switch;
+}
+
 /** Adapters that serve guests over vfio-user sockets until `close`. */
 export class AdapterProcess {
   readonly adapters: readonly ServedAdapter[];
+  readonly switches: readonly ServedSwitch[];
   readonly pump: Pump;
   readonly clock: WallClock;
   readonly recording: RecordingFile | undefined;
   readonly socketLinks: readonly SocketLink[];
   readonly #recorder: Recorder | undefined;
+  readonly #plan: FabricPlan;
+  readonly #built: BuiltFabric;
   readonly #opened: VfioUserHost[] = [];
 
   /**
@@ -70,23 +81,18 @@ export class AdapterProcess {
     this.clock = new WallClock(() => this.pump.nowNs());
     const hosts = this.#openHosts(library, options);
     this.recording = this.#openRecording(recordPath);
-    // A recording covers one adapter: `findRecordingObjection` made sure of it.
-    const recorder = this.recording && new Recorder(topology.adapters[0].options, hosts[0].length, this.recording.sink);
+    const plan = fabricOf(topology);
+    const recorder = this.recording && new Recorder(recordedPlan(plan), hosts.flat().length, this.recording.sink);
     this.#recorder = recorder;
     const ordering = new OrderingModel(options.ordering ?? strictOrdering);
-    const clock = recorder?.wrapClock(this.clock) ?? this.clock;
-    const cores = topology.adapters.map(
-      ({ options }, index) =>
-        new Adapter(
-          options,
-          clock,
-          hosts[index].map((host, number) => {
-            const ordered = ordering.wrapHost(host);
-            return recorder?.wrapHost(ordered, number) ?? ordered;
-          }),
-        ),
-    );
-    const fabric = new Fabric(cores);
+    const seams = hosts.flat().map((host, index) => {
+      const ordered = ordering.wrapHost(host);
+      return recorder?.wrapHost(ordered, index) ?? ordered;
+    });
+    this.#plan = plan;
+    this.#built = buildFabric(plan, recorder?.wrapClock(this.clock) ?? this.clock, seams);
+    const { fabric, adapters: cores, switches } = this.#built;
+    this.switches = topology.switches.map(({ name }, index) => ({ name, core: switches[index] }));
     const port = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
     let first = 0;
     this.adapters = topology.adapters.map(({ name }, index) => {
@@ -94,8 +100,6 @@ export class AdapterProcess {
       first += functions.length;
       return { name, core: cores[index], hosts: hosts[index], functions };
     });
-    for (const link of topology.links)
-      if ('ports' in link) joinPorts(this.findPort(link.ports[0]), this.findPort(link.ports[1]), link.link);
     this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
     for (const [index, host] of hosts.flat().entries()) {
       host.connect(port.functions[index]);
@@ -114,11 +118,8 @@ export class AdapterProcess {
   }
 
   /** The port with this name in the topology. Throws RangeError when there is none. */
-  findPort(name: string): Port {
-    const [adapter, number] = splitPort(name);
-    const port = this.adapters.find((one) => one.name === adapter)?.core.ports[Number(number) - 1];
-    if (port === undefined) throw new RangeError(`there is no port ${name}`);
-    return port;
+  findPort(name: string): LinkEnd {
+    return findPort(this.#plan, this.#built, name);
   }
 
   /**
@@ -185,10 +186,10 @@ export class AdapterProcess {
 }
 
 /** One sentence why a process of this topology cannot be recorded, or undefined. */
-export function findRecordingObjection({ adapters, links }: Topology): string | undefined {
-  // A recording holds the calls of one adapter's hosts: its replay would miss packets from links.
-  if (adapters.length === 1 && links.length === 0) return undefined;
-  return 'a run with several adapters or with links of its own cannot be recorded; leave out the links or the recording';
+export function findRecordingObjection({ links }: Topology): string | undefined {
+  // What comes from another process does not cross the seam.
+  if (links.every((link) => 'ports' in link)) return undefined;
+  return 'a run with a link to another process cannot be recorded; leave out the link or the recording';
 }
 
 function makePassHook(port: AdapterPort, clock: WallClock, recorder: Recorder | undefined): PassHook {

@@ -3,6 +3,7 @@
  * State of the links of a live process, including links inside an adapter: both ends, whether the
  * link is up, and counts of packets. Part of the status report.
  */
+import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { Cable } from '../fabric/cable.ts';
 import { FaultyLink } from '../fabric/faulty-link.ts';
 import { StreamLink } from '../fabric/stream-link.ts';
@@ -29,7 +30,7 @@ export interface LinkReport {
 /** All links of a process, in the order of their first ports. */
 export function reportLinks(process: AdapterProcess): LinkReport[] {
   const ends = new Map<Link, { readonly names: string[]; readonly ports: LinkEnd[] }>();
-  for (const { name, core } of process.adapters) {
+  for (const { name, core } of [...process.adapters, ...process.switches]) {
     for (const port of core.ports) {
       if (port.link === undefined) continue;
       const { names, ports } = ends.get(port.link) ?? { names: [], ports: [] };
@@ -39,7 +40,7 @@ export function reportLinks(process: AdapterProcess): LinkReport[] {
   return [...ends].map(([link, { names, ports }]) => {
     const discards = ports.reduce((sum, port) => sum + port.transmitDiscards, 0);
     const other = process.socketLinks.find((socketLink) => socketLink.link === link)?.options;
-    const { lost, ...rest } = count(link);
+    const { lost, ...rest } = count(link, ports[0]);
     return {
       ends: other === undefined ? names : [...names, `${other.role} ${nameEndpoint(other.endpoint)}`],
       ...rest,
@@ -48,10 +49,10 @@ export function reportLinks(process: AdapterProcess): LinkReport[] {
   });
 }
 
-function count(link: Link): Omit<LinkReport, 'ends'> {
+function count(link: Link, port: LinkEnd): Omit<LinkReport, 'ends'> {
   if (link instanceof Cable) {
     const [sent, received] = link.packets;
-    return { kind: 'cable', up: true, sent, received, lost: 0 };
+    return { kind: 'cable', up: port.state !== PortState.DOWN, sent, received, lost: 0 };
   }
   if (link instanceof StreamLink)
     return { kind: 'socket', up: link.up, sent: link.packetsSent, received: link.packetsReceived, lost: 0 };

@@ -8,7 +8,7 @@ import { unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { StreamLink } from '../fabric/stream-link.ts';
 import type { StreamLinkOptions } from '../fabric/stream-link-options.ts';
-import type { Port } from '../port/port.ts';
+import type { LinkEnd } from '../port/link.ts';
 
 /** Address of the listening side. */
 export type LinkEndpoint = { readonly path: string } | { readonly host: string; readonly port: number };
@@ -49,7 +49,7 @@ export class SocketLink {
   #loggedMs = Number.NEGATIVE_INFINITY;
 
   /** Plugs the link into `port`, which stays down until a peer is connected. */
-  constructor(port: Port, options: SocketLinkOptions) {
+  constructor(port: LinkEnd, options: SocketLinkOptions) {
     this.options = options;
     this.#retryMs = options.retryMs ?? RETRY_MS;
     this.#name = `link of port ${port.number} at ${nameEndpoint(options.endpoint)}`;

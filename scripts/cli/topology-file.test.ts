@@ -52,6 +52,110 @@ t.test('what is given is read, the rest follows', async (t) => {
   ]);
 });
 
+t.test('switches, links of a width and speed, and ports by switch alone', async (t) => {
+  const { switches, links, subnet } = readTopologyFile(
+    write(t, {
+      adapters: { a: { sockets: ['a'], virtualLanes: 2 }, b: { sockets: ['b'], virtualLanes: 2 } },
+      switches: { s: { ports: 4 }, r: { ports: 2, nodeGuid: '00565548535f0000', queuePackets: 4 } },
+      links: [
+        { ports: ['a:1', 's'], width: '1x', speed: 'DDR' },
+        { ports: ['s:1', 'r'] },
+        { ports: ['r', 'b:2'], seed: 2 },
+      ],
+    }),
+  );
+  t.same(switches, [
+    { name: 's', ports: 4, nodeGuid: '0056554853570000', virtualLanes: 2, queuePackets: 16 },
+    { name: 'r', ports: 2, nodeGuid: '00565548535f0000', virtualLanes: 2, queuePackets: 4 },
+  ]);
+  t.same(links, [
+    { ports: ['a:1', 's:2'], link: { kind: 'cable' }, width: '1x', speed: 'DDR' },
+    { ports: ['s:1', 'r:1'], link: { kind: 'cable' } },
+    { ports: ['r:2', 'b:2'], link: { kind: 'faulty', seed: 2 } },
+  ]);
+  t.equal(subnet, 'external');
+});
+
+t.test('a topology by rule has places for the adapters of the file, or makes adapters', async (t) => {
+  const star = readTopologyFile(write(t, { generate: { star: { adapters: 3, link: { speed: 'SDR' } } } }));
+  t.same(
+    star.adapters.map(({ name, sockets }) => [name, sockets.map((path) => path.replace(/.*\//, ''))]),
+    [1, 2, 3].map((number) => [`a${number}`, [`a${number}.sock`]]),
+  );
+  t.same(
+    star.links,
+    [1, 2, 3].map((number) => ({ ports: [`a${number}:1`, `s1:${number}`], link: { kind: 'cable' }, speed: 'SDR' })),
+  );
+  const tree = readTopologyFile(
+    write(t, { adapters: TWO, generate: { 'fat-tree': { leaves: 2, spines: 1, trunks: 2 } } }),
+  );
+  t.same(
+    tree.links.map((link) => ('ports' in link ? link.ports : [])),
+    [
+      ['a:1', 'leaf1:1'],
+      ['b:1', 'leaf1:2'],
+      ['leaf1:3', 'spine1:1'],
+      ['leaf1:4', 'spine1:2'],
+      ['leaf2:3', 'spine1:3'],
+      ['leaf2:4', 'spine1:4'],
+    ],
+  );
+});
+
+t.test('each mistake about switches has its sentence', async (t) => {
+  const fabric = (switches: object, ...links: object[]) => ({ adapters: TWO, switches, links });
+  const s = { s: { ports: 2 } };
+  const rule = (generate: unknown, more: object = {}) => ({ generate, ...more });
+  const mistakes: [content: unknown, message: RegExp][] = [
+    [fabric({ s: {} }), /: switch s: ports is missing; it is the number of its ports$/],
+    [fabric({ s: { ports: 1 } }), /: switch s has 1 ports; it must have 2 to 36$/],
+    [fabric({ s: { ports: 37 } }), /: switch s has 37 ports; /],
+    [fabric({ s: { ports: '3' } }), /: switch s: ports is "3"; it must be a number$/],
+    [fabric({ s: { ports: 2, lid: 3 } }), /: switch s: unknown name lid; known are ports, nodeGuid, /],
+    [fabric({ s: { ports: 2, nodeGuid: 'x' } }), /: switch s: nodeGuid is x; it must be 16 hexadecimal digits$/],
+    [fabric({ s: { ports: 2, virtualLanes: 3 } }), /: switch s: virtualLanes is 3; it must be 1, 2, 4, 8$/],
+    [fabric({ s: { ports: 2, queuePackets: 0 } }), /: switch s: queuePackets is 0; it must be 1 to 1024$/],
+    [fabric({ a: { ports: 2 } }), /: an adapter and a switch are called a; names must differ$/],
+    [
+      fabric({ s: { ports: 2 }, r: { ports: 2, nodeGuid: '0056554853570001' } }),
+      /: switches s and r have nodeGuid 0056554853570000 and 0056554853570001; they must be at least 3 apart, /,
+    ],
+    [
+      fabric({ s: { ports: 2, nodeGuid: '0056554843410000' } }),
+      /: adapter a and switch s have nodeGuid \w+ and \w+; they must be at least 3 apart/,
+    ],
+    [fabric(s, { ports: ['a:1', 's:3'] }), /: link a:1 - s:3: port s:3 does not exist; switch s has ports s:1 to s:2$/],
+    [fabric(s, { ports: ['a:1', 'r:1'] }), /: there is no node r; the adapters are a, b, the switches s$/],
+    [fabric(s, { ports: ['a:1', 's:1'] }, { ports: ['b:1', 's:1'] }), /: port s:1 has a link already; a port has one$/],
+    [
+      fabric(s, { ports: ['a:1', 's'] }, { ports: ['b:1', 's'] }, { ports: ['b:2', 's'] }),
+      /: switch s has 2 ports, and more links name it; give it more ports$/,
+    ],
+    [fabric(s, { ports: ['a:1', 's'], width: '3x' }), /: width is 3x; it must be 1x, 2x, 4x, 8x, 12x$/],
+    [fabric(s, { ports: ['a:1', 's'], speed: 'XDR' }), /: speed is XDR; it must be SDR, DDR, QDR$/],
+    [
+      fabric({ s: { ports: 2, virtualLanes: 4 } }, { ports: ['a:1', 's'] }),
+      /: it joins ports of 1 and 4 virtualLanes; both must have the same$/,
+    ],
+    [{ ...fabric(s), subnet: 'fixed' }, /: a switch needs a subnet manager; subnet cannot be fixed$/],
+    [{ ...fabric(s), subnet: 'x' }, /: subnet is x; it must be fixed or external$/],
+    [rule({}), /: generate is {}; it must be an object with one of star, ring, fat-tree$/],
+    [rule({ torus: {} }), /: generate: unknown name torus; known are star, ring, fat-tree$/],
+    [
+      rule({ ring: { size: 3 } }),
+      /: generate ring: unknown name size; known are switches, adaptersPerSwitch, trunks, link$/,
+    ],
+    [rule({ ring: { switches: 0 } }), /: generate ring: switches is 0; it must be a whole number from 1 to 1000$/],
+    [rule({ star: { link: { delayNs: -1 } } }), /: link a1:1 - s1:1: link option delayNs is -1; it must be/],
+    [rule({ star: { link: { width: 4 } } }), /: generate star: link: width is 4; it must be a string$/],
+    [rule({ star: { adapters: 1 } }, { adapters: TWO }), /: generate has places for 1 adapters, and there are 2; /],
+    [rule({ star: { adapters: 40 } }), /: switch s1 has 40 ports; it must have 2 to 36$/],
+    [rule({ star: { adapters: 2 } }, { switches: { s1: { ports: 2 } } }), /: two switches are called s1; /],
+  ];
+  for (const [content, message] of mistakes)
+    t.throws(() => readTopologyFile(write(t, content)), { name: 'UsageError', message }, JSON.stringify(content));
+});
+
 t.test('each mistake has its sentence', async (t) => {
   const adapter = (more: object) => ({ adapters: { a: { sockets: ['s'], ...more } } });
   const link = (more: object) => ({ adapters: TWO, links: [more] });
@@ -61,7 +165,10 @@ t.test('each mistake has its sentence', async (t) => {
     ['[]', /: the file is \[\]; it must be an object$/],
     [{}, /: adapters is missing/],
     [{ adapters: {} }, /: there is no adapter; name at least one$/],
-    [{ adapters: TWO, cables: [] }, /: the file: unknown name cables; known are adapters, links$/],
+    [
+      { adapters: TWO, cables: [] },
+      /: the file: unknown name cables; known are adapters, switches, links, generate, subnet$/,
+    ],
     [{ adapters: { 'a b': { sockets: ['s'] } } }, /: adapter name "a b" must be 1 to 32 letters/],
     [{ adapters: { a: {} } }, /: adapter a has no socket; /],
     [{ adapters: { a: { sockets: 's' } } }, /: adapter a: sockets is "s"; it must be a list of strings$/],
@@ -83,7 +190,7 @@ t.test('each mistake has its sentence', async (t) => {
     [link({ ports: ['a:1', 'x:1'] }), /: link a:1 - x:1: there is no adapter x; the adapters are a, b$/],
     [link({ ports: ['a:1', 'b:3'] }), /: link a:1 - b:3: port b:3 must end in :1 or :2$/],
     [link({ ports: ['a:1', 'a:1'] }), /: port a:1 has a link already; a port has one$/],
-    [link({ ports, speed: 1 }), /: link 1: unknown name speed; known are ports, seed, mtuBytes, /],
+    [link({ ports, rate: 1 }), /: link 1: unknown name rate; known are ports, width, speed, seed, mtuBytes, /],
     [link({ ports, delayNs: -1 }), /: link a:1 - b:1: link option delayNs is -1; it must be 0 to /],
     [link({ ports, faults: { drop: 2 } }), /: link a:1 - b:1: link fault drop has probability 2; it must be 0 to 1$/],
     [link({ ports, faults: { lose: 1 } }), /: link 1: faults: unknown name lose; known are drop, /],
@@ -142,12 +249,17 @@ t.test('a process serves its adapters and links, and leaves nothing', async (t) 
 t.test('what does not go together is refused before anything starts', async (t) => {
   const directory = makeDirectory(t);
   const two = write(t, { adapters: TWO });
+  const apart = write(t, { adapters: TWO, links: [{ port: 'a:1', listen: 'x' }] });
   const socket = ['--socket', join(directory, 's')];
   const listen = (port: number) => ['--link', `${port}=listen:${join(directory, `l${port}`)}`];
   const mistakes: [status: number, words: string[], stderr: RegExp][] = [
     [2, ['--topology', two, '--vcbs', '3'], /option --vcbs cannot be given with --topology: the file says it/],
     [2, ['--topology', two, ...socket], /option --socket cannot be given with --topology/],
-    [2, ['--topology', two, '--record', 'x'], /option --record: a run with several adapters .* cannot be recorded/],
+    [
+      2,
+      ['--topology', apart, '--record', 'x'],
+      /option --record: a run with a link to another process cannot be recorded/,
+    ],
     [2, [...socket, ...listen(1), '--record', 'x'], /option --record cannot be given with --link/],
     [2, [...socket, '--link', '3=listen:x'], /option --link is 3=listen:x; it must be PORT=listen:PATH or /],
     [2, [...socket, '--link', '1=x'], /option --link is 1=x; it must be/],

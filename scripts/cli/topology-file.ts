@@ -2,41 +2,33 @@
 /**
  * Reads a topology file (docs/TOPOLOGY.md): JSON with every name and type checked, so that each
  * mistake gets a sentence. device/main/topology.ts checks how the values fit together. Called by
- * `vuhca device`.
+ * `vuhca device` and `vuhca topology`.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
-import { defaultFaultyLinkOptions, linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
 import { type AdapterPlan, findTopologyError, type LinkPlan, type Topology } from '../../device/main/topology.ts';
+import { defaultSwitchNode, type SubnetControl, type SwitchNode } from '../../device/topology/fabric-plan.ts';
+import { type JsonObject, readObject } from './json-shape.ts';
+import { type Generated, readGenerator } from './topology-generator.ts';
+import { assignPorts, readLink } from './topology-links.ts';
 import { UsageError } from './usage-error.ts';
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 const { portLink: _, ...adapterDefaults } = defaultAdapterOptions;
-const faultDefaults = { seed: 1, ...defaultFaultyLinkOptions };
-/** Kinds of values in objects whose names are not those of defaults. */
-const probabilities = Object.fromEntries(linkFaults.map((fault) => [fault, 0]));
-const scheduled = { fault: '', direction: 0, packet: 0, atNs: 0, byte: 0, flip: 0 };
-const flap = { atNs: 0, lengthNs: 0 };
+const rootMembers = { adapters: {}, switches: {}, links: [], generate: {}, subnet: '' };
+const controls: readonly SubnetControl[] = ['fixed', 'external'];
 /**
- * Numbers of LIDs and of GUIDs that an adapter takes. Without values in the file, an adapter has
- * those that follow the adapter before.
+ * Numbers of LIDs and of GUIDs that a node takes. Without values in the file, a node has those that
+ * follow the node before.
  */
 const LIDS_OF_ADAPTER = 2;
 const GUIDS_OF_ADAPTER = 0x10n;
+const GUIDS_OF_SWITCH = 0x40n;
 
 /** The topology a file describes; paths in it are taken from its folder. Throws UsageError. */
 export function readTopologyFile(path: string): Topology {
   try {
-    const root = readObject(parseFile(path), 'the file', { adapters: {}, links: [] });
-    if (root.adapters === undefined) throw new UsageError('adapters is missing; it names each adapter and its sockets');
-    const folder = dirname(resolve(path));
-    const adapters = Object.entries(root.adapters as JsonObject).map(([name, value], index) =>
-      readAdapter(name, value, index, folder),
-    );
-    const links = ((root.links ?? []) as unknown[]).map((value, index) => readLink(value, index, folder));
-    const topology = { adapters, links };
+    const topology = readTopology(readObject(parseFile(path), 'the file', rootMembers), dirname(resolve(path)));
     const error = findTopologyError(topology);
     if (error !== undefined) throw new UsageError(error);
     return topology;
@@ -44,6 +36,60 @@ export function readTopologyFile(path: string): Topology {
     if (error instanceof UsageError) throw new UsageError(`topology ${path}: ${error.message}`);
     throw error;
   }
+}
+
+function readTopology(root: JsonObject, folder: string): Topology {
+  const generated = root.generate === undefined ? undefined : readGenerator(root.generate);
+  const adapters = Object.entries(listAdapters(root, generated)).map(([name, value], index) =>
+    readAdapter(name, value, index, folder),
+  );
+  const virtualLanes = adapters[0]?.options.virtualLanes ?? defaultSwitchNode.virtualLanes;
+  const described = Object.entries((root.switches ?? {}) as JsonObject);
+  const made = (generated?.switches ?? []).map(({ name, ports }) => [name, { ports }] as const);
+  const switches = [...made, ...described].map(([name, value], index) => readSwitch(name, value, index, virtualLanes));
+  const own = ((root.links ?? []) as unknown[]).map((value, index) => readLink(value, index, folder));
+  const links = assignPorts([...linksOf(generated, adapters), ...own], switches);
+  const subnet = (root.subnet ?? (switches.length > 0 ? 'external' : 'fixed')) as SubnetControl;
+  if (!controls.includes(subnet)) throw new UsageError(`subnet is ${subnet}; it must be ${controls.join(' or ')}`);
+  return { adapters, switches, links, subnet };
+}
+
+/** The adapters of the file, or one for each place of a generated topology. */
+function listAdapters({ adapters }: JsonObject, generated: Generated | undefined): JsonObject {
+  if (generated === undefined) {
+    if (adapters === undefined) throw new UsageError('adapters is missing; it names each adapter and its sockets');
+    return adapters as JsonObject;
+  }
+  const { places } = generated;
+  if (adapters === undefined)
+    return Object.fromEntries(places.map((_, index) => [`a${index + 1}`, { sockets: [`a${index + 1}.sock`] }]));
+  const count = Object.keys(adapters as JsonObject).length;
+  if (count > places.length)
+    throw new UsageError(`generate has places for ${places.length} adapters, and there are ${count}; make it larger`);
+  return adapters as JsonObject;
+}
+
+/** Port 1 of each adapter has the place of its order; then come the trunks. */
+function linksOf(generated: Generated | undefined, adapters: readonly AdapterPlan[]): LinkPlan[] {
+  if (generated === undefined) return [];
+  const { places, trunks, link } = generated;
+  const downs = adapters.map(({ name }, index) => [`${name}:1`, places[index]] as const);
+  return [...downs, ...trunks].map((ports) => ({ ports, ...link }));
+}
+
+function readSwitch(name: string, value: unknown, index: number, virtualLanes: number): SwitchNode {
+  const { ports, ...given } = readObject(value, `switch ${name}`, { ports: 0, ...defaultSwitchNode });
+  if (ports === undefined) throw new UsageError(`switch ${name}: ports is missing; it is the number of its ports`);
+  const guid = BigInt(`0x${defaultSwitchNode.nodeGuid}`) + GUIDS_OF_SWITCH * BigInt(index);
+  const nodeGuid = guid.toString(16).padStart(16, '0');
+  return {
+    ...defaultSwitchNode,
+    virtualLanes,
+    nodeGuid,
+    ...(given as Partial<SwitchNode>),
+    name,
+    ports: ports as number,
+  };
 }
 
 function parseFile(path: string): unknown {
@@ -72,68 +118,4 @@ function readAdapter(name: string, value: unknown, index: number, folder: string
     ...(given as Partial<AdapterOptions>),
   };
   return { name, sockets: ((sockets ?? []) as string[]).map((path) => resolve(folder, path)), options };
-}
-
-function readLink(value: unknown, index: number, folder: string): LinkPlan {
-  const name = `link ${index + 1}`;
-  if (isObject(value) && 'port' in value) {
-    const { port, listen, connect } = readObject(value, name, { port: '', listen: '', connect: '' });
-    if ((listen === undefined) === (connect === undefined))
-      throw new UsageError(`${name}: port ${port} needs either listen or connect, with a path`);
-    const path = resolve(folder, (listen ?? connect) as string);
-    return { port: port as string, role: listen === undefined ? 'connect' : 'listen', endpoint: { path } };
-  }
-  const { ports, ...given } = readObject(value, name, { ports: [''], ...faultDefaults });
-  if (!Array.isArray(ports) || ports.length !== 2)
-    throw new UsageError(`${name} must have ports, two of them, or port with listen or connect`);
-  checkFaults(given, name);
-  const link = Object.keys(given).length === 0 ? { kind: 'cable' } : { kind: 'faulty', seed: 1, ...given };
-  return { ports: [ports[0], ports[1]], link: link as PortLinkOptions };
-}
-
-function checkFaults({ faults, schedule, flaps }: JsonObject, name: string): void {
-  readObject(faults ?? {}, `${name}: faults`, probabilities);
-  for (const [index, entry] of ((schedule ?? []) as unknown[]).entries()) {
-    const what = `${name}: schedule entry ${index + 1}`;
-    const { fault, direction } = readObject(entry, what, scheduled);
-    if (!linkFaults.some((one) => one === fault))
-      throw new UsageError(`${what}: fault is ${fault}; it must be ${linkFaults.join(', ')}`);
-    if (direction !== 0 && direction !== 1)
-      throw new UsageError(`${what}: direction is ${direction}; it must be 0 or 1`);
-  }
-  for (const [index, entry] of ((flaps ?? []) as unknown[]).entries())
-    readObject(entry, `${name}: flap ${index + 1}`, flap);
-}
-
-/** An object with names of `like` only, whose values are of the same kinds. */
-function readObject(value: unknown, what: string, like: JsonObject): JsonObject {
-  if (!isObject(value)) throw new UsageError(`${what} is ${describe(value)}; it must be an object`);
-  for (const [name, given] of Object.entries(value)) {
-    if (!Object.hasOwn(like, name))
-      throw new UsageError(`${what}: unknown name ${name}; known are ${Object.keys(like).join(', ')}`);
-    const wanted = findMismatch(given, like[name]);
-    if (wanted !== undefined) throw new UsageError(`${what}: ${name} is ${describe(given)}; it must be ${wanted}`);
-  }
-  return value;
-}
-
-/** The kind of the example, when the value is of another kind. Checks the elements of arrays. */
-function findMismatch(value: unknown, example: unknown): string | undefined {
-  if (Array.isArray(example)) {
-    const [first] = example;
-    const isFit = Array.isArray(value) && (first === undefined || value.every((one) => typeof one === typeof first));
-    if (isFit && (typeof first !== 'number' || value.length === example.length)) return undefined;
-    if (first === undefined) return 'a list';
-    return typeof first === 'number' ? `a list of ${example.length} numbers` : 'a list of strings';
-  }
-  if (isObject(example)) return isObject(value) ? undefined : 'an object';
-  return typeof value === typeof example ? undefined : `a ${typeof example}`;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function describe(value: unknown): string {
-  return JSON.stringify(value)?.slice(0, 60) ?? 'missing';
 }

@@ -175,9 +175,14 @@ export const layers: readonly Layer[] = [
     ),
   },
   {
+    path: 'device/topology',
+    holds: 'fabrics by plan: adapters, switches and links; generated topologies',
+    uses: of('host.ts port fabric adapter switch'),
+  },
+  {
     path: 'device/hosts',
     holds: 'two of the three hosts: in-process (tests) and replay; recordings; ordering models',
-    uses: of('layout host.ts random.ts function adapter'),
+    uses: of('layout host.ts random.ts function adapter topology'),
   },
   {
     path: 'device/test-support',
@@ -206,7 +211,7 @@ export const layers: readonly Layer[] = [
     path: 'device/main',
     holds: 'the third host: vfio-user; the live process around it',
     uses: of(
-      'layout infiniband protocol/vfio-user host.ts port function fabric agents trace events queues collect doorbells lane shares transport adapter hosts',
+      'layout infiniband protocol/vfio-user host.ts port function fabric agents trace events queues collect doorbells lane shares transport adapter switch topology hosts',
     ),
   },
   {
@@ -271,7 +276,7 @@ export const layers: readonly Layer[] = [
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
     uses: of(
-      'layout infiniband function fabric trace adapter hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
+      'layout infiniband function fabric trace adapter topology hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
     ),
   },
   {

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Builds a fabric from its plan: adapters, switches and links, as one `AdapterPort`. It is
+ * deterministic, so a live process and a replay of its recording build the same. Called by
+ * `AdapterProcess` and by `Replay`.
+ */
+import { Adapter } from '../adapter/adapter.ts';
+import { joinPorts } from '../adapter/port-links.ts';
+import { Fabric } from '../fabric/fabric.ts';
+import type { AdapterClock, HostPort } from '../host.ts';
+import type { LinkEnd } from '../port/link.ts';
+import { parseGuid } from '../port/port.ts';
+import { Switch } from '../switch/switch.ts';
+import {
+  type FabricPlan,
+  type LocalLinkPlan,
+  linkSpeeds,
+  linkWidths,
+  type SwitchNode,
+  splitPort,
+} from './fabric-plan.ts';
+
+/** The nodes of a fabric, in the order of its plan. */
+export interface BuiltFabric {
+  readonly fabric: Fabric;
+  readonly adapters: readonly Adapter[];
+  readonly switches: readonly Switch[];
+}
+
+/** `hosts` are those of all functions, in the order of the adapters. */
+export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readonly HostPort[]): BuiltFabric {
+  let first = 0;
+  const linked = new Set(plan.links.flatMap(({ ports }) => ports.map((port) => splitPort(port)[0])));
+  const adapters = plan.adapters.map(({ name, options }) => {
+    const own = hosts.slice(first, first + options.functionCount);
+    first += own.length;
+    // A port with a link leaves its neighbour alone.
+    return new Adapter(linked.has(name) ? { ...options, portLink: { kind: 'none' } } : options, clock, own);
+  });
+  const switches = plan.switches.map((node) => makeSwitch(node, clock));
+  const built = { adapters, switches };
+  for (const link of plan.links) join(plan, built, link);
+  return { ...built, fabric: new Fabric([...adapters, ...switches]) };
+}
+
+/** The port with this name. Throws RangeError when there is none. */
+export function findPort(
+  plan: Pick<FabricPlan, 'adapters' | 'switches'>,
+  built: Pick<BuiltFabric, 'adapters' | 'switches'>,
+  port: string,
+): LinkEnd {
+  const [name, number] = splitPort(port);
+  const adapter = built.adapters[plan.adapters.findIndex((node) => node.name === name)];
+  const node = adapter ?? built.switches[plan.switches.findIndex((one) => one.name === name)];
+  const end = node?.ports[Number(number) - 1];
+  if (end === undefined) throw new RangeError(`there is no port ${port}`);
+  return end;
+}
+
+function makeSwitch({ name, ports, nodeGuid, virtualLanes, queuePackets }: SwitchNode, clock: AdapterClock): Switch {
+  const guid = parseGuid(nodeGuid);
+  const options = { ports, nodeGuid: guid, description: name, virtualLanes, queuePackets, selfActivating: false };
+  return new Switch(options, clock);
+}
+
+function join(plan: FabricPlan, built: Pick<BuiltFabric, 'adapters' | 'switches'>, link: LocalLinkPlan): void {
+  const ends = link.ports.map((port) => findPort(plan, built, port));
+  for (const end of ends) {
+    if (plan.subnet !== 'fixed') awaitManager(built, end);
+    setRate(end, link);
+  }
+  joinPorts(ends[0], ends[1], link.link);
+}
+
+/** A subnet manager gives the port its LID and makes it active. */
+function awaitManager({ adapters }: Pick<BuiltFabric, 'adapters'>, end: LinkEnd): void {
+  end.selfActivating = false;
+  for (const { ports } of adapters) for (const port of ports) if (port === end) port.lid = 0;
+}
+
+function setRate({ settings }: LinkEnd, { width, speed }: LocalLinkPlan): void {
+  if (width !== undefined) {
+    settings.linkWidthEnabled = linkWidths[width];
+    settings.linkWidthSupported |= linkWidths[width];
+  }
+  if (speed !== undefined) settings.linkSpeedEnabled = linkSpeeds[speed];
+}
