@@ -72,7 +72,8 @@ export class VirtualAdapter implements ManagedNode {
     }
     const hasMore = this.management.run();
     link?.settle(port);
-    if (link !== undefined && link.nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(link.nextNs);
+    const nextNs = Math.min(link?.nextNs ?? Number.POSITIVE_INFINITY, this.management.nextNs);
+    if (nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
     return hasMore || taken === budget;
   }
 

@@ -60,6 +60,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./show-action.ts')).performShow,
   },
   {
+    name: 'fabric',
+    summary: 'shows the subnet: nodes, LIDs, links, states, errors, manager',
+    define: async () => (await import('./fabric-command.ts')).defineFabric,
+    perform: async () => (await import('./fabric-action.ts')).performFabric,
+  },
+  {
     name: 'resources',
     summary: 'shows or changes how the resources of an adapter are divided',
     define: async () => (await import('./resources-command.ts')).defineResources,
