@@ -49,6 +49,11 @@ export class FabricHosts implements HostDirectory {
     return this.#options.hasOwnManager() || [...this.#hosts.values()].some(({ isManager }) => isManager);
   }
 
+  /** The virtual adapters, in the order in which they came. */
+  get virtualNodes(): readonly NamedNode[] {
+    return [...this.#hosts.values()].filter(({ node }) => node instanceof VirtualAdapter);
+  }
+
   open(name: string): SoftwareHost | string {
     if (name === '') return this.#openAny();
     return this.#hosts.get(name) ?? this.#openPort(name) ?? this.#plugVirtual(name);

@@ -25,6 +25,7 @@ import {
   subnetAddress,
 } from '../agents/mad-packet.ts';
 import type { MadClient } from './mad-exchange.ts';
+import { readableBytes } from './mad-segments.ts';
 import type { SoftwareHost } from './software-host.ts';
 
 /** ETIMEDOUT: the status of a request that had no response. */
@@ -89,7 +90,7 @@ export class IbsimClient implements MadClient {
       destQpn: address.destQpn,
       sourceQpn: address.sourceQpn,
       status: isAnswered ? 0 : TIMED_OUT,
-      lengthBytes: MAD_BYTES,
+      lengthBytes: isAnswered ? readableBytes(viewOf(mad)) : MAD_BYTES,
     });
     this.#answer.set(mad, IBSIM_DATAGRAM_MAD_OFFSET);
     this.sent++;
@@ -107,7 +108,7 @@ export class IbsimClient implements MadClient {
 
   /** A bad datagram has no effect but on its counter. */
   #receive(bytes: Uint8Array): void {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const view = viewOf(bytes);
     const destQpn = bytes.length === IBSIM_DATAGRAM_SIZE ? getIbsimDatagramDestQpn(view, 0) : -1;
     if (destQpn !== SUBNET_MANAGEMENT_QPN && destQpn !== GENERAL_SERVICES_QPN) {
       this.malformed++;
@@ -129,4 +130,8 @@ export class IbsimClient implements MadClient {
     const sourceQpn = getIbsimDatagramSourceQpn(view, 0) || GENERAL_SERVICES_QPN;
     return { ...generalAddress(slid, dlid), sourceQpn };
   }
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -13,6 +13,7 @@ import {
   encodeRmppHeader,
   getRmppHeaderIsActive,
   getRmppHeaderIsLast,
+  getRmppHeaderPayloadLength,
   getRmppHeaderSegmentNumber,
   getRmppHeaderType,
   newRmppHeader,
@@ -32,6 +33,8 @@ const VERSION = 1;
 const RESPONSE = 0x80;
 /** No time is given (IBTA 13.6.2.1). */
 const NO_RESPONSE_TIME = 31;
+/** What ibsim's library keeps of a datagram. */
+const CLIENT_BYTES = 224;
 /** Segments that a sender may send ahead. */
 const WINDOW = 64;
 
@@ -47,6 +50,18 @@ export function readSegmentNumber(view: DataView): { readonly number: number; re
     number: getRmppHeaderSegmentNumber(view, RMPP_OFFSET),
     isLast: getRmppHeaderIsLast(view, RMPP_OFFSET) === 1,
   };
+}
+
+/**
+ * Bytes of a datagram that a client of ibsim's library may read. The library keeps 224 bytes and
+ * gives its programs what lies behind them in memory; so records that a transfer has beyond are
+ * left out.
+ */
+export function readableBytes(view: DataView): number {
+  if (readSegment(view) !== SegmentKind.DATA) return MAD_BYTES;
+  const { isLast } = readSegmentNumber(view);
+  const used = isLast ? SA_HEADER_OFFSET + getRmppHeaderPayloadLength(view, RMPP_OFFSET) : MAD_BYTES;
+  return Math.min(used, CLIENT_BYTES);
 }
 
 /**
