@@ -105,7 +105,7 @@ export class ManagementInterface {
 
   /** Serves the datagrams that wait, and sends traps. Returns true while more datagrams wait. */
   run(): boolean {
-    if (this.nextNs === Number.POSITIVE_INFINITY) return false;
+    if (this.isIdle) return false;
     for (let left = this.#waiting.length; left > 0; left--) {
       const { portNumber, address, mad, hasArrived } = this.#waiting.shift() as WaitingDatagram;
       if (hasArrived) this.receive(portNumber, address, mad);
@@ -115,6 +115,11 @@ export class ManagementInterface {
     this.traps.run(nowNs);
     this.agents.performanceAgent.advance(nowNs);
     return this.#waiting.length > 0;
+  }
+
+  /** True when `run` has nothing to do, now or later. Asked in each pass: it computes nothing. */
+  get isIdle(): boolean {
+    return this.#waiting.length === 0 && this.traps.isIdle && this.agents.performanceAgent.isIdle;
   }
 
   /** Time at which `run` must be called if nothing arrives; Infinity for never. */

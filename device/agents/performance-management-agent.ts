@@ -51,6 +51,12 @@ export class PerformanceManagementAgent {
     ]);
   }
 
+  /** No sampler waits or counts. */
+  get isIdle(): boolean {
+    for (const sampler of this.#samplers) if (!sampler.isIdle) return false;
+    return true;
+  }
+
   advance(nowNs: number): void {
     this.nextNs = Number.POSITIVE_INFINITY;
     for (const sampler of this.#samplers) {

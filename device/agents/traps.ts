@@ -119,6 +119,11 @@ export class Traps {
     this.nextNs = Math.min(this.nextNs, trap.nextNs);
   }
 
+  /** No trap waits for its next time. */
+  get isIdle(): boolean {
+    return this.nextNs === Number.POSITIVE_INFINITY;
+  }
+
   /** Trap 256, for a request without the management key of a port. */
   raiseBadKey(portNumber: number, address: Readonly<MadAddress>, request: DataView): void {
     this.raise(TrapNumber.BAD_M_KEY, NoticeType.SECURITY, portNumber, (view, notice) =>

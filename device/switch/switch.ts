@@ -101,16 +101,27 @@ export class Switch implements FabricNode, ManagedNode {
 
   run(budget: number): boolean {
     let left = budget;
-    let more = this.management.run();
-    if (this.software?.(budget) === true) more = true;
     while (left > 0) {
       const moved = this.links.carry(left) + this.#round();
       if (moved === 0) break;
       left -= moved;
     }
-    if (this.#age()) more = true;
+    const more = this.#manageNode(budget);
+    const isAging = this.#age();
     this.links.settle();
-    return more || left <= 0;
+    return more || isAging || left <= 0;
+  }
+
+  /** Serves datagrams that have arrived, and runs the software. Returns true while more wait. */
+  #manageNode(budget: number): boolean {
+    const { management } = this;
+    management.run();
+    const more = this.software?.(budget) === true;
+    if (management.isIdle) return more;
+    // A trap or a sample ends later, or the software has sent datagrams to the switch itself.
+    const { nextNs } = management;
+    if (nextNs > 0) this.#clock.setAlarm(nextNs);
+    return more || nextNs === 0;
   }
 
   #makePort(
@@ -133,7 +144,7 @@ export class Switch implements FabricNode, ManagedNode {
 
   #portChanged(port: SwitchPort, previous: PortState): void {
     if (port.state === PortState.DOWN) this.#gates[port.number - 1].reset();
-    if (port.state === PortState.DOWN || previous === PortState.DOWN) this.switchTables.portStateChange = true;
+    if (port.state === PortState.DOWN || previous === PortState.DOWN) this.management.noteStateChange();
   }
 
   /** A packet for the switch itself. */
