@@ -94,6 +94,8 @@ export class SmpClient {
   retries = 0;
   timeouts = 0;
   requests = 0;
+  /** Most requests that were without response at a time. */
+  mostOutstanding = 0;
   /** Upper half of transaction identifiers: tells clients of one port apart. */
   readonly transactionHigh: number;
   readonly #port: MadPort;
@@ -146,6 +148,7 @@ export class SmpClient {
       exchange.transaction = this.#lastTransaction;
       this.#outstanding.set(exchange.transaction, exchange);
       this.requests++;
+      this.mostOutstanding = Math.max(this.mostOutstanding, this.#outstanding.size);
       this.#send(exchange, nowNs);
     }
   }
