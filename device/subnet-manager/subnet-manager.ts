@@ -48,12 +48,12 @@ export class SubnetManager {
   /** Datagrams sent, and datagrams dropped because too many waited. */
   sent = 0;
   overflow = 0;
+  isStopped = false;
   readonly #clock: AdapterClock;
   readonly #agent: SmAgent;
   readonly #inbox: Letter[] = [];
   #activity = 0;
   #isBusy = false;
-  #isStopped = false;
 
   constructor(port: MadPort, clock: AdapterClock, options: Partial<SubnetManagerOptions> = {}) {
     this.options = { ...defaultSubnetManagerOptions, ...options };
@@ -87,7 +87,7 @@ export class SubnetManager {
 
   /** Takes the datagrams that came in, and sends what is due. Returns true while more is ready. */
   run(budget: number): boolean {
-    if (this.#isStopped) return false;
+    if (this.isStopped) return false;
     const now = this.#clock.now();
     const sentBefore = this.sent;
     for (let left = budget; left > 0 && this.#inbox.length > 0; left--) this.#dispatch(this.#inbox.shift() as Letter);
@@ -103,7 +103,7 @@ export class SubnetManager {
 
   /** The manager dies: it sends and answers nothing any more. */
   stop(): void {
-    this.#isStopped = true;
+    this.isStopped = true;
     this.client.abandon();
     this.#inbox.length = 0;
   }
@@ -135,7 +135,7 @@ export class SubnetManager {
   }
 
   #take(address: Readonly<MadAddress>, mad: Uint8Array): void {
-    if (this.#isStopped) return;
+    if (this.isStopped) return;
     if (this.#inbox.length >= INBOX_MAX) {
       this.overflow++;
       return;
