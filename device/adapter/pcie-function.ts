@@ -24,6 +24,7 @@ import { NO_OBJECT } from '../function/fault-log.ts';
 import { PHYSICAL_FUNCTION, type UnderlyingFunction } from '../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../host.ts';
 import type { ManagedAdapter, ManagedFunction } from '../management/managed-adapter.ts';
+import { clearSoftwareCapabilities } from '../management/port-commands.ts';
 import { modifyTraceForHost } from '../management/trace-commands.ts';
 import { EventDoorbells } from '../queues/event-doorbells.ts';
 import { storeDivider } from '../registers/collect-registers.ts';
@@ -167,6 +168,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       shared.laneTable.reset();
       shared.lanes.map.validateAll();
       this.#clearGids();
+      clearSoftwareCapabilities(shared);
     }
     underlying.reset(kind);
   }

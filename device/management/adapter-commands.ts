@@ -94,6 +94,9 @@ export function queryPort(context: CommandContext): ManagementStatus {
   record.lmc = port.lmc;
   record.activeWidth = port.settings.linkWidthActive;
   record.activeSpeed = port.settings.linkSpeedActive;
+  record.capabilityMask = port.subnet.capabilityMask;
+  record.smServiceLevel = port.subnet.masterSmSl;
+  record.subnetTimeout = port.subnet.subnetTimeout;
   // Codes 1 to 4: 1, 2, 4 or 8 data lanes (IBTA 14.2.5.6, VLCap).
   record.maxVirtualLanes = 1 + Math.log2(port.transmitQueues.rings.length);
   record.pkeyTableEntries = PKEY_TABLE_ENTRIES;

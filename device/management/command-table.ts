@@ -4,14 +4,17 @@
  * management processor refuses opcodes that are not in it (US 8,484,392 par. 65, 77).
  */
 
+import { ADAPTER_CHANGES_SIZE } from '../../protocol/layout/gen/adapter-changes.gen.ts';
 import { RESOURCE_CHANGES_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { GID_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/gid-attributes.gen.ts';
+import { MAD_REQUEST_SIZE } from '../../protocol/layout/gen/mad-request.gen.ts';
 import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
 import { MULTICAST_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/multicast-attributes.gen.ts';
 import { MW_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mw-attributes.gen.ts';
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
+import { PORT_CHANGES_SIZE } from '../../protocol/layout/gen/port-changes.gen.ts';
 import { QP_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import { QP_CREATION_SIZE } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { RESOURCE_CHANGE_SIZE } from '../../protocol/layout/gen/resource-change.gen.ts';
@@ -30,6 +33,7 @@ import {
 import { createEventQueue, destroyEventQueue, modifyEventQueue, queryEventQueue } from './event-queue-commands.ts';
 import { modifyGid, queryGid } from './gid-commands.ts';
 import { queryLane } from './lane-commands.ts';
+import { executeMad } from './mad-commands.ts';
 import {
   createMemoryRegion,
   destroyMemoryRegion,
@@ -38,6 +42,7 @@ import {
 } from './memory-region-commands.ts';
 import { createMemoryWindow, destroyMemoryWindow, queryMemoryWindow } from './memory-window-commands.ts';
 import { attachMulticast, detachMulticast, queryMulticast } from './multicast-commands.ts';
+import { modifyAdapter, modifyPort } from './port-commands.ts';
 import {
   createProtectionDomain,
   destroyProtectionDomain,
@@ -64,10 +69,13 @@ interface CommandEntry {
 }
 
 const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
+  [ManagementOpcode.MODIFY_ADAPTER, ADAPTER_CHANGES_SIZE, modifyAdapter],
   [ManagementOpcode.QUERY_ADAPTER, 0, queryAdapter],
+  [ManagementOpcode.MODIFY_PORT, PORT_CHANGES_SIZE, modifyPort],
   [ManagementOpcode.QUERY_PORT, 0, queryPort],
   [ManagementOpcode.MODIFY_GID, GID_ATTRIBUTES_SIZE, modifyGid],
   [ManagementOpcode.QUERY_GID, 0, queryGid],
+  [ManagementOpcode.EXECUTE_MAD, MAD_REQUEST_SIZE, executeMad],
   [ManagementOpcode.CREATE_PD, PD_ATTRIBUTES_SIZE, createProtectionDomain],
   [ManagementOpcode.MODIFY_PD, PD_ATTRIBUTES_SIZE, modifyProtectionDomain],
   [ManagementOpcode.QUERY_PD, 0, queryProtectionDomain],

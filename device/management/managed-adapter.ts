@@ -3,6 +3,7 @@
  * The adapter as the service processor manages it: objects, units and shares that management
  * commands read and change. `adapter/adapter.ts` has all of it.
  */
+import type { ManagementInterface } from '../agents/management-interface.ts';
 import type { CollectUnit } from '../collect/collect-unit.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
@@ -29,6 +30,7 @@ export interface ManagedAdapter {
   readonly nodeGuid: Uint8Array;
   readonly functions: readonly ManagedFunction[];
   readonly ports: readonly Port[];
+  readonly management: ManagementInterface;
   readonly tables: ObjectTables;
   readonly collectBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;

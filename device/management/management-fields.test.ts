@@ -26,6 +26,7 @@ import type { CommandCase } from '../test-support/management-fields/command-case
 import { judge } from '../test-support/management-fields/judge.ts';
 import { memoryCases } from '../test-support/management-fields/memory-cases.ts';
 import { multicastCases } from '../test-support/management-fields/multicast-cases.ts';
+import { portCases } from '../test-support/management-fields/port-cases.ts';
 import { queueCases } from '../test-support/management-fields/queue-cases.ts';
 import { queuePairCases } from '../test-support/management-fields/queue-pair-cases.ts';
 import { resourceCases } from '../test-support/management-fields/resource-cases.ts';
@@ -38,6 +39,7 @@ const cases: readonly CommandCase[] = [
   ...queueCases,
   ...queuePairCases,
   ...multicastCases,
+  ...portCases,
   ...sendContextCases,
   ...traceCases,
 ];

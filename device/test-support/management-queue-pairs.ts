@@ -4,14 +4,18 @@
  * buffers, and datagrams of 256 bytes with a pattern. Used by the tests of special queue pairs.
  */
 import { GSI_QKEY } from '../../protocol/infiniband/keys.ts';
+import { DIRECTED_ROUTE_SMP_DR_SLID_OFFSET as DR_LIDS_OFFSET } from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
+import { encodeMadHeader, newMadHeader } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
+import { MadClass } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import type { CompletionEntry } from '../../protocol/layout/gen/completion-entry.gen.ts';
 import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { AdapterFixture, Buffer } from './adapter-fixture.ts';
 
-/** Bytes of a management datagram, and of the area in front of a received one. */
-export const MAD_BYTES = 256;
+export { MAD_BYTES };
+/** Bytes of the area in front of a received datagram. */
 export const GRH_BYTES = 40;
 /** Class and method of datagrams that no agent takes, by the number of the QP. */
 const SOFTWARE_CLASSES = [
@@ -65,5 +69,22 @@ export function softwareMad(qpn: 0 | 1, seed = 1): Uint8Array {
   const mad = Uint8Array.from({ length: MAD_BYTES }, (_, index) => (seed + index) & 0xff);
   const [madClass, method] = SOFTWARE_CLASSES[qpn];
   mad.set([1, madClass, 1, method]);
+  return mad;
+}
+
+/** A request: of subnet management by LID, or by a route without hops; or of general services. */
+export function requestMad(
+  madClass: number,
+  method: number,
+  attributeId: number,
+  attributeModifier = 0,
+  data: readonly number[] = [],
+): Uint8Array {
+  const mad = new Uint8Array(MAD_BYTES);
+  const view = new DataView(mad.buffer);
+  const header = { ...newMadHeader(), baseVersion: 1, managementClass: madClass, classVersion: 1, method };
+  encodeMadHeader(view, 0, { ...header, attributeId, attributeModifier, transactionIdLow: 0x1234 });
+  if (madClass === MadClass.SUBNET_DIRECTED_ROUTE) mad.fill(0xff, DR_LIDS_OFFSET, DR_LIDS_OFFSET + 4);
+  mad.set(data, ATTRIBUTE_OFFSET);
   return mad;
 }

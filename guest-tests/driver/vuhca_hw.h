@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x5cd7695cu
-#define VUHCA_LAYOUT_HASH_HIGH 0x470e8092u
+#define VUHCA_LAYOUT_HASH_LOW 0xdcef1f97u
+#define VUHCA_LAYOUT_HASH_HIGH 0xd564de91u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -194,8 +194,12 @@ enum vuhca_send_opcode {
  * Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy.
  */
 enum vuhca_management_opcode {
+	/* Change the node description; physical function only. */
+	VUHCA_MANAGEMENT_OPCODE_MODIFY_ADAPTER = 1,
 	/* Query capabilities and limits of the function. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_ADAPTER = 2,
+	/* Change what software offers at the port in the modifier; physical function only. */
+	VUHCA_MANAGEMENT_OPCODE_MODIFY_PORT = 5,
 	/* Query the port in the modifier. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_PORT = 6,
 	/*
@@ -205,6 +209,8 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_MODIFY_GID = 9,
 	/* Query a GID table entry. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_GID = 10,
+	/* Give a management datagram to the agents of a port (modifier); physical function only. */
+	VUHCA_MANAGEMENT_OPCODE_EXECUTE_MAD = 13,
 	/* Create a protection domain. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_PD = 16,
 	/* Change the token of a protection domain. */
@@ -319,6 +325,14 @@ enum vuhca_management_status {
 	VUHCA_MANAGEMENT_STATUS_SHARE_EXCEEDED = 13,
 	/* Another function still uses VCBs that it gave back; try again. */
 	VUHCA_MANAGEMENT_STATUS_CONVERGING = 14,
+};
+
+/* What became of a management datagram (bits); none: the agents left it to software. */
+enum vuhca_mad_result {
+	/* An agent took it. */
+	VUHCA_MAD_RESULT_CONSUMED = 1,
+	/* The buffer holds the response. */
+	VUHCA_MAD_RESULT_REPLIED = 2,
 };
 
 /* Results of work requests; numbers follow enum ib_wc_status of Linux. */
@@ -3853,7 +3867,9 @@ struct vuhca_port_attributes {
 	__le16 bad_pkey_counter;
 	/* bad_qkey_counter: Q_Key violations. */
 	__le16 bad_qkey_counter;
-	__u8 reserved_40[24];
+	/* subnet_timeout: Code of the longest delay in the subnet, 4.096 us * 2^n. */
+	__le32 dw10;
+	__u8 reserved_44[20];
 };
 _Static_assert(sizeof(struct vuhca_port_attributes) == 64, "vuhca_port_attributes");
 _Static_assert(offsetof(struct vuhca_port_attributes, port_guid) == 0, "vuhca_port_attributes.port_guid");
@@ -3869,6 +3885,7 @@ _Static_assert(offsetof(struct vuhca_port_attributes, pkey_table_entries) == 32,
 _Static_assert(offsetof(struct vuhca_port_attributes, gid_table_entries) == 34, "vuhca_port_attributes.gid_table_entries");
 _Static_assert(offsetof(struct vuhca_port_attributes, bad_pkey_counter) == 36, "vuhca_port_attributes.bad_pkey_counter");
 _Static_assert(offsetof(struct vuhca_port_attributes, bad_qkey_counter) == 38, "vuhca_port_attributes.bad_qkey_counter");
+_Static_assert(offsetof(struct vuhca_port_attributes, dw10) == 40, "vuhca_port_attributes.dw10");
 
 #define VUHCA_PORT_ATTRIBUTES_STATE_SHIFT 0
 #define VUHCA_PORT_ATTRIBUTES_STATE_MASK 0xfu
@@ -3942,6 +3959,18 @@ static inline void vuhca_port_attributes_set_sm_service_level(struct vuhca_port_
 
 	e->dw5 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_PORT_ATTRIBUTES_SM_SERVICE_LEVEL_MASK) | ((v << VUHCA_PORT_ATTRIBUTES_SM_SERVICE_LEVEL_SHIFT) & VUHCA_PORT_ATTRIBUTES_SM_SERVICE_LEVEL_MASK)));
 }
+#define VUHCA_PORT_ATTRIBUTES_SUBNET_TIMEOUT_SHIFT 0
+#define VUHCA_PORT_ATTRIBUTES_SUBNET_TIMEOUT_MASK 0x1fu
+static inline __u32 vuhca_port_attributes_get_subnet_timeout(const struct vuhca_port_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw10) & VUHCA_PORT_ATTRIBUTES_SUBNET_TIMEOUT_MASK) >> VUHCA_PORT_ATTRIBUTES_SUBNET_TIMEOUT_SHIFT;
+}
+static inline void vuhca_port_attributes_set_subnet_timeout(struct vuhca_port_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw10);
+
+	e->dw10 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_PORT_ATTRIBUTES_SUBNET_TIMEOUT_MASK) | ((v << VUHCA_PORT_ATTRIBUTES_SUBNET_TIMEOUT_SHIFT) & VUHCA_PORT_ATTRIBUTES_SUBNET_TIMEOUT_MASK)));
+}
 
 /* Payload of GID commands and queries: an entry of a port's GID table. */
 #define VUHCA_GID_ATTRIBUTES_SIZE 16
@@ -3951,6 +3980,136 @@ struct vuhca_gid_attributes {
 _Static_assert(sizeof(struct vuhca_gid_attributes) == 16, "vuhca_gid_attributes");
 _Static_assert(offsetof(struct vuhca_gid_attributes, gid) == 0, "vuhca_gid_attributes.gid");
 
+
+/* Payload of modify adapter. */
+#define VUHCA_ADAPTER_CHANGES_SIZE 64
+struct vuhca_adapter_changes {
+	__u8 node_description[64];
+};
+_Static_assert(sizeof(struct vuhca_adapter_changes) == 64, "vuhca_adapter_changes");
+_Static_assert(offsetof(struct vuhca_adapter_changes, node_description) == 0, "vuhca_adapter_changes.node_description");
+
+
+/* Payload of modify port. */
+#define VUHCA_PORT_CHANGES_SIZE 16
+struct vuhca_port_changes {
+	/*
+	 * capabilities_set: Bits of CapabilityMask to set: IsSM, and communication, SNMP, device
+	 * and vendor management.
+	 */
+	__le32 capabilities_set;
+	/* capabilities_clear: Those of the same bits to clear. */
+	__le32 capabilities_clear;
+	/* reset_qkey_counter: The counter of Q_Key violations starts at 0 again. */
+	__le32 dw2;
+	__u8 reserved_12[4];
+};
+_Static_assert(sizeof(struct vuhca_port_changes) == 16, "vuhca_port_changes");
+_Static_assert(offsetof(struct vuhca_port_changes, capabilities_set) == 0, "vuhca_port_changes.capabilities_set");
+_Static_assert(offsetof(struct vuhca_port_changes, capabilities_clear) == 4, "vuhca_port_changes.capabilities_clear");
+_Static_assert(offsetof(struct vuhca_port_changes, dw2) == 8, "vuhca_port_changes.dw2");
+
+#define VUHCA_PORT_CHANGES_RESET_QKEY_COUNTER_SHIFT 0
+#define VUHCA_PORT_CHANGES_RESET_QKEY_COUNTER_MASK 0x1u
+static inline __u32 vuhca_port_changes_get_reset_qkey_counter(const struct vuhca_port_changes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw2) & VUHCA_PORT_CHANGES_RESET_QKEY_COUNTER_MASK) >> VUHCA_PORT_CHANGES_RESET_QKEY_COUNTER_SHIFT;
+}
+static inline void vuhca_port_changes_set_reset_qkey_counter(struct vuhca_port_changes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw2);
+
+	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_PORT_CHANGES_RESET_QKEY_COUNTER_MASK) | ((v << VUHCA_PORT_CHANGES_RESET_QKEY_COUNTER_SHIFT) & VUHCA_PORT_CHANGES_RESET_QKEY_COUNTER_MASK)));
+}
+
+/* Payload of execute MAD, and its answer. */
+#define VUHCA_MAD_REQUEST_SIZE 32
+struct vuhca_mad_request {
+	/*
+	 * buffer_address: Guest address of the datagram of 256 bytes, which its response replaces;
+	 * a multiple of 8.
+	 */
+	__le64 buffer_address;
+	/* source_lid: LID of the requester, if it has a source. */
+	/* service_level: SL of the requester. */
+	/*
+	 * has_source: The datagram arrived from a requester; otherwise software of the host made
+	 * it.
+	 */
+	/* ignore_mkey: The management key is not checked. */
+	__le32 dw2;
+	/* source_qpn: QP of the requester. */
+	__le32 dw3;
+	/* result: Answer only: what became of the datagram. */
+	__le32 result;
+	__u8 reserved_20[12];
+};
+_Static_assert(sizeof(struct vuhca_mad_request) == 32, "vuhca_mad_request");
+_Static_assert(offsetof(struct vuhca_mad_request, buffer_address) == 0, "vuhca_mad_request.buffer_address");
+_Static_assert(offsetof(struct vuhca_mad_request, dw2) == 8, "vuhca_mad_request.dw2");
+_Static_assert(offsetof(struct vuhca_mad_request, dw3) == 12, "vuhca_mad_request.dw3");
+_Static_assert(offsetof(struct vuhca_mad_request, result) == 16, "vuhca_mad_request.result");
+
+#define VUHCA_MAD_REQUEST_SOURCE_LID_SHIFT 0
+#define VUHCA_MAD_REQUEST_SOURCE_LID_MASK 0xffffu
+static inline __u32 vuhca_mad_request_get_source_lid(const struct vuhca_mad_request *e)
+{
+	return (vuhca_le32_to_cpu(e->dw2) & VUHCA_MAD_REQUEST_SOURCE_LID_MASK) >> VUHCA_MAD_REQUEST_SOURCE_LID_SHIFT;
+}
+static inline void vuhca_mad_request_set_source_lid(struct vuhca_mad_request *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw2);
+
+	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MAD_REQUEST_SOURCE_LID_MASK) | ((v << VUHCA_MAD_REQUEST_SOURCE_LID_SHIFT) & VUHCA_MAD_REQUEST_SOURCE_LID_MASK)));
+}
+#define VUHCA_MAD_REQUEST_SERVICE_LEVEL_SHIFT 16
+#define VUHCA_MAD_REQUEST_SERVICE_LEVEL_MASK 0xf0000u
+static inline __u32 vuhca_mad_request_get_service_level(const struct vuhca_mad_request *e)
+{
+	return (vuhca_le32_to_cpu(e->dw2) & VUHCA_MAD_REQUEST_SERVICE_LEVEL_MASK) >> VUHCA_MAD_REQUEST_SERVICE_LEVEL_SHIFT;
+}
+static inline void vuhca_mad_request_set_service_level(struct vuhca_mad_request *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw2);
+
+	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MAD_REQUEST_SERVICE_LEVEL_MASK) | ((v << VUHCA_MAD_REQUEST_SERVICE_LEVEL_SHIFT) & VUHCA_MAD_REQUEST_SERVICE_LEVEL_MASK)));
+}
+#define VUHCA_MAD_REQUEST_HAS_SOURCE_SHIFT 20
+#define VUHCA_MAD_REQUEST_HAS_SOURCE_MASK 0x100000u
+static inline __u32 vuhca_mad_request_get_has_source(const struct vuhca_mad_request *e)
+{
+	return (vuhca_le32_to_cpu(e->dw2) & VUHCA_MAD_REQUEST_HAS_SOURCE_MASK) >> VUHCA_MAD_REQUEST_HAS_SOURCE_SHIFT;
+}
+static inline void vuhca_mad_request_set_has_source(struct vuhca_mad_request *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw2);
+
+	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MAD_REQUEST_HAS_SOURCE_MASK) | ((v << VUHCA_MAD_REQUEST_HAS_SOURCE_SHIFT) & VUHCA_MAD_REQUEST_HAS_SOURCE_MASK)));
+}
+#define VUHCA_MAD_REQUEST_IGNORE_MKEY_SHIFT 21
+#define VUHCA_MAD_REQUEST_IGNORE_MKEY_MASK 0x200000u
+static inline __u32 vuhca_mad_request_get_ignore_mkey(const struct vuhca_mad_request *e)
+{
+	return (vuhca_le32_to_cpu(e->dw2) & VUHCA_MAD_REQUEST_IGNORE_MKEY_MASK) >> VUHCA_MAD_REQUEST_IGNORE_MKEY_SHIFT;
+}
+static inline void vuhca_mad_request_set_ignore_mkey(struct vuhca_mad_request *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw2);
+
+	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MAD_REQUEST_IGNORE_MKEY_MASK) | ((v << VUHCA_MAD_REQUEST_IGNORE_MKEY_SHIFT) & VUHCA_MAD_REQUEST_IGNORE_MKEY_MASK)));
+}
+#define VUHCA_MAD_REQUEST_SOURCE_QPN_SHIFT 0
+#define VUHCA_MAD_REQUEST_SOURCE_QPN_MASK 0xffffffu
+static inline __u32 vuhca_mad_request_get_source_qpn(const struct vuhca_mad_request *e)
+{
+	return (vuhca_le32_to_cpu(e->dw3) & VUHCA_MAD_REQUEST_SOURCE_QPN_MASK) >> VUHCA_MAD_REQUEST_SOURCE_QPN_SHIFT;
+}
+static inline void vuhca_mad_request_set_source_qpn(struct vuhca_mad_request *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw3);
+
+	e->dw3 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MAD_REQUEST_SOURCE_QPN_MASK) | ((v << VUHCA_MAD_REQUEST_SOURCE_QPN_SHIFT) & VUHCA_MAD_REQUEST_SOURCE_QPN_MASK)));
+}
 
 /* Payload of multicast commands and queries; the object number is the QP. */
 #define VUHCA_MULTICAST_ATTRIBUTES_SIZE 32

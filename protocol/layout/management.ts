@@ -393,7 +393,9 @@ export const portAttributes: StructTable = {
     { name: 'gidTableEntries', bits: 16, doc: 'Entries in the GID table.' },
     { name: 'badPkeyCounter', bits: 16, doc: 'P_Key violations.' },
     { name: 'badQkeyCounter', bits: 16, doc: 'Q_Key violations.' },
-    { bytes: 24 },
+    { name: 'subnetTimeout', bits: 5, doc: 'Code of the longest delay in the subnet, 4.096 us * 2^n.', at: 40 },
+    { bits: 27 },
+    { bytes: 20 },
   ],
 };
 
@@ -404,6 +406,62 @@ export const gidAttributes: StructTable = {
   endian: 'little',
   sizeBytes: 16,
   fields: [{ name: 'gid', bytes: 16, doc: 'GID, as on the wire; all zeros when the entry is empty.' }],
+};
+
+export const adapterChanges: StructTable = {
+  name: 'adapter-changes',
+  doc: 'Payload of modify adapter.',
+  source: 'IBTA 14.2.5.2',
+  endian: 'little',
+  sizeBytes: 64,
+  fields: [{ name: 'nodeDescription', bytes: 64, doc: 'Text of the node, padded with zeros.' }],
+};
+
+export const portChanges: StructTable = {
+  name: 'port-changes',
+  doc: 'Payload of modify port.',
+  source: 'IBTA 11.2.1.3, 14.2.5.6',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [
+    {
+      name: 'capabilitiesSet',
+      bits: 32,
+      doc: 'Bits of CapabilityMask to set: IsSM, and communication, SNMP, device and vendor management.',
+    },
+    { name: 'capabilitiesClear', bits: 32, doc: 'Those of the same bits to clear.' },
+    { name: 'resetQkeyCounter', bits: 1, doc: 'The counter of Q_Key violations starts at 0 again.' },
+    { bits: 31 },
+    { bits: 32 },
+  ],
+};
+
+export const madRequest: StructTable = {
+  name: 'mad-request',
+  doc: 'Payload of execute MAD, and its answer.',
+  source: 'IBTA 13.4, 14.2, 16.1',
+  endian: 'little',
+  sizeBytes: 32,
+  fields: [
+    {
+      name: 'bufferAddress',
+      bits: 64,
+      doc: 'Guest address of the datagram of 256 bytes, which its response replaces; a multiple of 8.',
+    },
+    { name: 'sourceLid', bits: 16, doc: 'LID of the requester, if it has a source.' },
+    { name: 'serviceLevel', bits: 4, doc: 'SL of the requester.' },
+    {
+      name: 'hasSource',
+      bits: 1,
+      doc: 'The datagram arrived from a requester; otherwise software of the host made it.',
+    },
+    { name: 'ignoreMkey', bits: 1, doc: 'The management key is not checked.' },
+    { bits: 10 },
+    { name: 'sourceQpn', bits: 24, doc: 'QP of the requester.', at: 12 },
+    { bits: 8 },
+    { name: 'result', bits: 32, values: 'mad-result', doc: 'Answer only: what became of the datagram.', at: 16 },
+    { bytes: 12 },
+  ],
 };
 
 export const multicastAttributes: StructTable = {
@@ -661,6 +719,9 @@ export const managementStructs = [
   adapterAttributes,
   portAttributes,
   gidAttributes,
+  adapterChanges,
+  portChanges,
+  madRequest,
   multicastAttributes,
   resourceChange,
   laneTableEntry,

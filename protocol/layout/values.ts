@@ -32,7 +32,9 @@ export const managementOpcode: ValueTable = {
   name: 'management-opcode',
   doc: 'Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy.',
   values: rows([
+    ['MODIFY_ADAPTER', 0x01, 'Change the node description; physical function only.'],
     ['QUERY_ADAPTER', 0x02, 'Query capabilities and limits of the function.'],
+    ['MODIFY_PORT', 0x05, 'Change what software offers at the port in the modifier; physical function only.'],
     ['QUERY_PORT', 0x06, 'Query the port in the modifier.'],
     [
       'MODIFY_GID',
@@ -40,6 +42,7 @@ export const managementOpcode: ValueTable = {
       'Set or clear a GID table entry (object number) of a port (modifier); physical function only.',
     ],
     ['QUERY_GID', 0x0a, 'Query a GID table entry.'],
+    ['EXECUTE_MAD', 0x0d, 'Give a management datagram to the agents of a port (modifier); physical function only.'],
     ['CREATE_PD', 0x10, 'Create a protection domain.'],
     ['MODIFY_PD', 0x11, 'Change the token of a protection domain.'],
     ['QUERY_PD', 0x12, 'Query a protection domain.'],
@@ -102,6 +105,15 @@ export const managementStatus: ValueTable = {
     ['DISABLED', 12, 'The device is not enabled.'],
     ['SHARE_EXCEEDED', 13, 'The QoS levels of the function would have more than the function owns.'],
     ['CONVERGING', 14, 'Another function still uses VCBs that it gave back; try again.'],
+  ]),
+};
+
+export const madResult: ValueTable = {
+  name: 'mad-result',
+  doc: 'What became of a management datagram (bits); none: the agents left it to software.',
+  values: rows([
+    ['CONSUMED', 1, 'An agent took it.'],
+    ['REPLIED', 2, 'The buffer holds the response.'],
   ]),
 };
 
@@ -564,6 +576,7 @@ export const valueTables = [
   sendOpcode,
   managementOpcode,
   managementStatus,
+  madResult,
   completionStatus,
   completionOpcode,
   eventType,

@@ -164,7 +164,7 @@ export const layers: readonly Layer[] = [
     path: 'device/management',
     holds: 'the service processor: one file of commands for each kind of object',
     uses: of(
-      'layout infiniband port function trace memory protection events queues collect pio lane scheduler transport shares',
+      'layout infiniband port agents function trace memory protection events queues collect pio lane scheduler transport shares',
     ),
   },
   {

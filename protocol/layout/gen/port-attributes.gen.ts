@@ -242,6 +242,18 @@ export function setPortAttributesBadQkeyCounter(view: DataView, base: number, va
   view.setUint16(base + 38, value, true);
 }
 
+export const PORT_ATTRIBUTES_SUBNET_TIMEOUT_OFFSET = 40;
+export const PORT_ATTRIBUTES_SUBNET_TIMEOUT_BYTES = 1;
+export const PORT_ATTRIBUTES_SUBNET_TIMEOUT_SHIFT = 0;
+export const PORT_ATTRIBUTES_SUBNET_TIMEOUT_MASK = 0x1f;
+/** Code of the longest delay in the subnet, 4.096 us * 2^n. */
+export function getPortAttributesSubnetTimeout(view: DataView, base: number): number {
+  return view.getUint8(base + 40) & 0x1f;
+}
+export function setPortAttributesSubnetTimeout(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 40, (view.getUint8(base + 40) & 0xe0) | (value & 0x1f));
+}
+
 /** Answer to query port. */
 export interface PortAttributes {
   /** Base LID. */
@@ -276,6 +288,8 @@ export interface PortAttributes {
   badPkeyCounter: number;
   /** Q_Key violations. */
   badQkeyCounter: number;
+  /** Code of the longest delay in the subnet, 4.096 us * 2^n. */
+  subnetTimeout: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -297,6 +311,7 @@ export function newPortAttributes(): PortAttributes {
     gidTableEntries: 0,
     badPkeyCounter: 0,
     badQkeyCounter: 0,
+    subnetTimeout: 0,
   };
 }
 
@@ -323,6 +338,7 @@ export function decodePortAttributes(view: DataView, base: number, into: PortAtt
   const word36 = view.getUint32(base + 36, true);
   into.badPkeyCounter = word36 & 0xffff;
   into.badQkeyCounter = word36 >>> 16;
+  into.subnetTimeout = getPortAttributesSubnetTimeout(view, base);
   return into;
 }
 
@@ -334,7 +350,7 @@ export function encodePortAttributes(view: DataView, base: number, from: Readonl
   view.setUint32(base + 28, (from.activeWidth & 0xff) | ((from.activeSpeed & 0xff) << 8) | ((from.maxVirtualLanes & 0xff) << 16), true);
   view.setUint32(base + 32, (from.pkeyTableEntries & 0xffff) | ((from.gidTableEntries & 0xffff) << 16), true);
   view.setUint32(base + 36, (from.badPkeyCounter & 0xffff) | ((from.badQkeyCounter & 0xffff) << 16), true);
-  view.setUint32(base + 40, 0, true);
+  view.setUint32(base + 40, (from.subnetTimeout & 0x1f), true);
   view.setUint32(base + 44, 0, true);
   view.setUint32(base + 48, 0, true);
   view.setUint32(base + 52, 0, true);

@@ -62,8 +62,12 @@ export function sendOpcodeName(value: number): string {
  * Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy.
  */
 export const ManagementOpcode = {
+  /** Change the node description; physical function only. */
+  MODIFY_ADAPTER: 1,
   /** Query capabilities and limits of the function. */
   QUERY_ADAPTER: 2,
+  /** Change what software offers at the port in the modifier; physical function only. */
+  MODIFY_PORT: 5,
   /** Query the port in the modifier. */
   QUERY_PORT: 6,
   /**
@@ -72,6 +76,8 @@ export const ManagementOpcode = {
   MODIFY_GID: 9,
   /** Query a GID table entry. */
   QUERY_GID: 10,
+  /** Give a management datagram to the agents of a port (modifier); physical function only. */
+  EXECUTE_MAD: 13,
   /** Create a protection domain. */
   CREATE_PD: 16,
   /** Change the token of a protection domain. */
@@ -158,11 +164,11 @@ export type ManagementOpcode = (typeof ManagementOpcode)[keyof typeof Management
 /** Names by value; '' where a value is not assigned. */
 export const managementOpcodeNames: readonly string[] = [
   '',
-  '',
+  'MODIFY_ADAPTER',
   'QUERY_ADAPTER',
   '',
   '',
-  '',
+  'MODIFY_PORT',
   'QUERY_PORT',
   '',
   '',
@@ -170,7 +176,7 @@ export const managementOpcodeNames: readonly string[] = [
   'QUERY_GID',
   '',
   '',
-  '',
+  'EXECUTE_MAD',
   '',
   '',
   'CREATE_PD',
@@ -417,6 +423,27 @@ export const managementStatusNames: readonly string[] = [
 /** The name of a value, or the number in hexadecimal when it has none. */
 export function managementStatusName(value: number): string {
   return managementStatusNames[value] || `0x${value.toString(16)}`;
+}
+
+/** What became of a management datagram (bits); none: the agents left it to software. */
+export const MadResult = {
+  /** An agent took it. */
+  CONSUMED: 1,
+  /** The buffer holds the response. */
+  REPLIED: 2,
+} as const;
+export type MadResult = (typeof MadResult)[keyof typeof MadResult];
+
+/** Names by value; '' where a value is not assigned. */
+export const madResultNames: readonly string[] = [
+  '',
+  'CONSUMED',
+  'REPLIED',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function madResultName(value: number): string {
+  return madResultNames[value] || `0x${value.toString(16)}`;
 }
 
 /** Results of work requests; numbers follow enum ib_wc_status of Linux. */

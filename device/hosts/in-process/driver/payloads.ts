@@ -16,6 +16,12 @@ import {
   newEqAttributes,
 } from '../../../../protocol/layout/gen/eq-attributes.gen.ts';
 import {
+  encodeMadRequest,
+  MAD_REQUEST_SIZE,
+  type MadRequest,
+  newMadRequest,
+} from '../../../../protocol/layout/gen/mad-request.gen.ts';
+import {
   encodeMrAttributes,
   MR_ATTRIBUTES_SIZE,
   type MrAttributes,
@@ -39,6 +45,12 @@ import {
   PD_ATTRIBUTES_SIZE,
   type PdAttributes,
 } from '../../../../protocol/layout/gen/pd-attributes.gen.ts';
+import {
+  encodePortChanges,
+  newPortChanges,
+  PORT_CHANGES_SIZE,
+  type PortChanges,
+} from '../../../../protocol/layout/gen/port-changes.gen.ts';
 import {
   encodeQpAttributes,
   newQpAttributes,
@@ -104,6 +116,9 @@ export const tracePayload = payloadOf<TraceAttributes>(
   newTraceAttributes,
   encodeTraceAttributes,
 );
+
+export const madPayload = payloadOf<MadRequest>(MAD_REQUEST_SIZE, newMadRequest, encodeMadRequest);
+export const portChangesPayload = payloadOf<PortChanges>(PORT_CHANGES_SIZE, newPortChanges, encodePortChanges);
 
 /** A multicast group; the GID has 16 bytes. */
 export function multicastPayload(mgid: Uint8Array, mlid: number): Uint8Array {

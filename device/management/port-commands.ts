@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Management commands with which software changes what a port and the node offer: bits of the
+ * capability mask, the counter of Q_Key violations, the node description (IBTA 11.2.1.3, 14.2.5.2).
+ * A subnet manager hears of them by trap 144. They are for the physical function only.
+ */
+import { PortCapability } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import {
+  ADAPTER_CHANGES_NODE_DESCRIPTION_BYTES,
+  ADAPTER_CHANGES_NODE_DESCRIPTION_OFFSET,
+} from '../../protocol/layout/gen/adapter-changes.gen.ts';
+import {
+  decodePortChanges,
+  newPortChanges,
+  PORT_CHANGES_CAPABILITIES_CLEAR_OFFSET,
+  PORT_CHANGES_CAPABILITIES_SET_OFFSET,
+} from '../../protocol/layout/gen/port-changes.gen.ts';
+import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
+import type { Port } from '../port/port.ts';
+import { findPort } from './adapter-commands.ts';
+import type { CommandContext } from './command-context.ts';
+import type { ManagedAdapter } from './managed-adapter.ts';
+
+/** The bits of the capability mask that stand for software of the host. */
+export const SOFTWARE_CAPABILITIES =
+  PortCapability.IS_SM |
+  PortCapability.COMMUNICATION |
+  PortCapability.SNMP_TUNNELING |
+  PortCapability.DEVICE_MANAGEMENT |
+  PortCapability.VENDOR_CLASS;
+
+const changes = newPortChanges();
+
+/** MODIFY_PORT: changes capability bits of software, and resets the counter of Q_Key violations. */
+export function modifyPort(context: CommandContext): ManagementStatus {
+  const port = findPort(context);
+  if (port === undefined) return ManagementStatus.BAD_FIELD;
+  // The opcode, at offset 0, is at fault.
+  if (context.issuer.number !== PHYSICAL_FUNCTION) return ManagementStatus.NOT_PERMITTED;
+  const { capabilitiesSet, capabilitiesClear, resetQkeyCounter } = decodePortChanges(
+    context.command,
+    context.payload,
+    changes,
+  );
+  if (capabilitiesSet & ~SOFTWARE_CAPABILITIES)
+    return context.badField(PORT_CHANGES_CAPABILITIES_SET_OFFSET, SOFTWARE_CAPABILITIES);
+  if (capabilitiesClear & ~SOFTWARE_CAPABILITIES)
+    return context.badField(PORT_CHANGES_CAPABILITIES_CLEAR_OFFSET, SOFTWARE_CAPABILITIES);
+  if (resetQkeyCounter === 1) port.badQkeys = 0;
+  setCapabilities(context.adapter, port, (port.subnet.capabilityMask & ~capabilitiesClear) | capabilitiesSet);
+  return ManagementStatus.OK;
+}
+
+/** MODIFY_ADAPTER: changes the text of the node. */
+export function modifyAdapter(context: CommandContext): ManagementStatus {
+  const { adapter, issuer, command, payload } = context;
+  if (issuer.number !== PHYSICAL_FUNCTION) return ManagementStatus.NOT_PERMITTED;
+  const { description } = adapter.management.node;
+  for (let at = 0; at < ADAPTER_CHANGES_NODE_DESCRIPTION_BYTES; at++)
+    description[at] = command.getUint8(payload + ADAPTER_CHANGES_NODE_DESCRIPTION_OFFSET + at);
+  for (const port of adapter.ports) adapter.management.traps.raiseLocalChange(port.number, true);
+  return ManagementStatus.OK;
+}
+
+/** The software of the physical function is gone: the ports no longer offer what it did. */
+export function clearSoftwareCapabilities(adapter: Pick<ManagedAdapter, 'ports' | 'management'>): void {
+  for (const port of adapter.ports) setCapabilities(adapter, port, port.subnet.capabilityMask & ~SOFTWARE_CAPABILITIES);
+}
+
+function setCapabilities({ management }: Pick<ManagedAdapter, 'management'>, port: Port, mask: number): void {
+  const previous = port.subnet.capabilityMask;
+  port.subnet.capabilityMask = mask >>> 0;
+  if (port.subnet.capabilityMask !== previous) management.traps.raiseLocalChange(port.number);
+}
