@@ -7,6 +7,7 @@
  * doorbell units use it; the physical function changes it by registers.
  */
 import type { AdapterClock } from '../host.ts';
+import { DmaContexts } from './dma-contexts.ts';
 
 /** Limits of the options and of the registers. */
 export const LATENCY_MAX_NS = 2 ** 30 - 1;
@@ -27,8 +28,9 @@ export class DmaTiming {
   latencyNs = 0;
   /** Time of a command in the send pipeline at least, also without reads. */
   pipelineNs = 0;
-  /** Reads that the send pipeline may have outstanding. */
+  /** Reads of payload that may be outstanding: of the send pipeline, and for READ responses. */
   contexts = DMA_CONTEXTS_DEFAULT;
+  readonly pool = new DmaContexts(() => this.contexts);
   /** Reads of the doorbell units whose completions have not arrived at the adapter yet. */
   busReads = 0;
   readonly #powerOn: DmaTimingOptions;

@@ -89,9 +89,9 @@ export function reportAdapter(adapter: Adapter) {
 
 /** The time of reads, and the commands of all functions that wait for theirs. */
 function reportPipeline({ dmaTiming, pipeline }: Adapter) {
-  const { latencyNs, pipelineNs, contexts } = dmaTiming;
-  const { count, contextsUsed, reads } = pipeline.stage;
-  return { latencyNs, pipelineNs, contexts, contextsUsed, commands: count, reads };
+  const { latencyNs, pipelineNs, contexts, pool } = dmaTiming;
+  const { count, reads } = pipeline.stage;
+  return { latencyNs, pipelineNs, contexts, contextsUsed: pool.used, commands: count, reads };
 }
 
 /** Packets that the adapter received and dropped, by cause. */

@@ -19,7 +19,6 @@ import type { RegisterFile } from './register-file.ts';
 /** The send pipeline as registers show it. */
 export interface PipelineCounts {
   readonly stage: {
-    readonly contextsUsed: number;
     readonly functionCounts: Int32Array;
   };
 }

@@ -43,10 +43,11 @@ export class PipelineStage {
   constructor(timing: DmaTiming, functionCount: number) {
     this.#timing = timing;
     this.#arrivals = new ArrivalRing(DMA_CONTEXTS_MAX, timing);
+    timing.pool.join(() => this.#issueNext());
     this.functionCounts = new Int32Array(functionCount);
   }
 
-  /** DMA contexts in use, each by an outstanding read. */
+  /** DMA contexts in use, each by an outstanding read of the stage. */
   get contextsUsed(): number {
     return this.#arrivals.count;
   }
@@ -91,7 +92,7 @@ export class PipelineStage {
     if (stay.readsLeft === 0) return;
     this.#issuing[lane] ??= command;
     this.#wanting.add(lane);
-    this.#issue();
+    this.#timing.pool.issue();
   }
 
   /** Takes the completions of reads that have arrived; their contexts serve further reads. */
@@ -103,8 +104,9 @@ export class PipelineStage {
       if (reader !== undefined) reader.stay.readsOutstanding--;
       this.#readers[arrivals.first] = undefined;
       arrivals.remove();
+      this.#timing.pool.give();
     }
-    this.#issue();
+    this.#timing.pool.issue();
   }
 
   /**
@@ -187,19 +189,17 @@ export class PipelineStage {
     this.#wanting.put(lane, command !== undefined);
   }
 
-  /** Issues reads while contexts are free. Each lane issues one read per turn. */
-  #issue(): void {
-    const { contexts } = this.#timing;
-    while (this.contextsUsed < contexts) {
-      const lane = this.#wanting.after(this.#lastServed);
-      if (lane < 0) return;
-      this.#lastServed = lane;
-      const command = this.#issuing[lane] as Command;
-      command.stay.readsLeft--;
-      command.stay.readsOutstanding++;
-      if (command.stay.readsLeft === 0) this.#findIssuing(lane, command.nextKicked);
-      this.#readers[this.#arrivals.issue()] = command;
-      this.reads++;
-    }
+  /** Issues a read. Each lane issues one read per turn. Returns false when no lane has any. */
+  #issueNext(): boolean {
+    const lane = this.#wanting.after(this.#lastServed);
+    if (lane < 0) return false;
+    this.#lastServed = lane;
+    const command = this.#issuing[lane] as Command;
+    command.stay.readsLeft--;
+    command.stay.readsOutstanding++;
+    if (command.stay.readsLeft === 0) this.#findIssuing(lane, command.nextKicked);
+    this.#readers[this.#arrivals.issue()] = command;
+    this.reads++;
+    return true;
   }
 }

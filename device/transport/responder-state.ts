@@ -34,8 +34,11 @@ export class ResponderResource {
   /** True while the answer is queued; index of its next packet. */
   active = false;
   packetsSent = 0;
-  /** Arrival of the data that is read from guest memory; 0: it is here, or takes no time. */
-  arrivalNs = 0;
+  /** Reads of its data that are to be issued, and those that are outstanding. */
+  readsLeft = 0;
+  readsOutstanding = 0;
+  /** Counts what it was read for, so that late reads of an earlier answer are not its own. */
+  readRound = 0;
   /** True while a repeated answer is queued: it was sent completely before. */
   repeated = false;
   /** True when the next packet starts the answer in the middle of its data. */

@@ -5,6 +5,7 @@
  */
 import t from 'tap';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { connect, rdma } from '../test-support/connected-fixture.ts';
@@ -81,4 +82,69 @@ t.test('an empty READ needs no data, and without a latency nothing waits', async
     t.equal(fixture.machine.device.connected.reads.nextNs, NEVER);
     fixture.finish();
   }
+});
+
+t.test('answers occupy DMA contexts and take turns for them with each other and with commands', async (t) => {
+  const fixture = new AdapterFixture({ adapter: { dmaLatencyNs: LATENCY_NS, dmaContexts: 2 } });
+  const { clock, device } = fixture.machine;
+  const [long, short, sends] = [connect(fixture), connect(fixture), connect(fixture)];
+  const buffer = fixture.createBuffer(40_000);
+  const read = ({ a, region }: typeof long, lengthBytes: number) =>
+    a.post({
+      opcode: SendOpcode.RDMA_READ,
+      sges: [fixture.sge(buffer, 0, lengthBytes)],
+      remote: { address: buffer.address, rkey: region.rkey },
+    });
+  const isDone = ({ a }: typeof long): boolean => a.parts.sendCq.drain().length > 0;
+  read(long, 40_000);
+  fixture.settle();
+  t.equal(fixture.read(CSR.DMA_CONTEXTS_USED), 2, 'two of its ten reads');
+  read(short, 100);
+  const target = fixture.createBuffer(64);
+  sends.b.postReceive([fixture.sge(target)]);
+  sends.a.post({ sges: [fixture.sge(buffer, 0, 64)] });
+  const ends: Record<string, number> = {};
+  for (let latencies = 1; latencies <= 12; latencies++) {
+    fixture.settle();
+    t.ok(fixture.read(CSR.DMA_CONTEXTS_USED) <= 2, 'never more than there are');
+    t.equal(fixture.read(CSR.DMA_CONTEXTS_USED), device.dmaTiming.pool.used);
+    clock.advance(LATENCY_NS);
+    fixture.settle();
+    for (const [name, one] of Object.entries({ long, short, sends })) if (isDone(one)) ends[name] = latencies;
+  }
+  // Twelve reads by two contexts take six latencies.
+  t.equal(ends.long, 6);
+  t.ok(
+    (ends.short as number) <= 3 && (ends.sends as number) <= 3,
+    `the others do not wait for all of it: ${JSON.stringify(ends)}`,
+  );
+  t.equal(device.dmaTiming.pool.used, 0);
+  fixture.finish();
+});
+
+t.test('reads of a dropped answer keep their contexts until they arrive, and others get them then', async (t) => {
+  const fixture = new AdapterFixture({ functionCount: 1, adapter: { dmaLatencyNs: LATENCY_NS, dmaContexts: 2 } });
+  const { clock, device } = fixture.machine;
+  const [dropped, kept] = [connect(fixture), connect(fixture)];
+  const buffer = fixture.createBuffer(20_000);
+  for (const { a, region } of [dropped, kept])
+    a.post({
+      opcode: SendOpcode.RDMA_READ,
+      sges: [fixture.sge(buffer)],
+      remote: { address: buffer.address, rkey: region.rkey },
+    });
+  fixture.settle();
+  const { reads } = device.connected;
+  t.equal(reads.contextsUsed, 2);
+  for (const qp of [dropped.a, dropped.b]) qp.toReset();
+  fixture.settle();
+  t.equal(reads.contextsUsed, 2, 'their completions will still arrive');
+  t.equal(reads.nextNs, clock.now() + LATENCY_NS, 'another answer waits for a context');
+  // Five reads of the answer that is left, two of which may be outstanding already.
+  for (let latencies = 0; latencies < 4; latencies++) {
+    clock.advance(LATENCY_NS);
+    fixture.settle();
+  }
+  t.equal(kept.a.parts.sendCq.drain().length, 1);
+  t.same([reads.contextsUsed, reads.nextNs], [0, NEVER]);
 });

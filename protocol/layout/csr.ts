@@ -348,7 +348,7 @@ export const csr: RegisterBlock = {
       name: 'DMA_CONTEXTS',
       bits: 32,
       access: 'rw',
-      doc: 'DMA contexts of the send pipeline, for all functions. Only the physical function can write it.',
+      doc: 'DMA contexts of the send pipeline and of READ responses, for all functions. Only the physical function can write it.',
       source: 'US 8,484,392 par. 42',
       fields: [{ name: 'count', bits: 10, doc: 'Most reads outstanding; 0 means 1.' }, { bits: 22 }],
     },
@@ -360,7 +360,7 @@ export const csr: RegisterBlock = {
       source: 'US 8,484,392 par. 39, 41',
       fields: [{ name: 'ns', bits: 30, doc: 'Nanoseconds; 0: none.' }, { bits: 2 }],
     },
-    { name: 'DMA_CONTEXTS_USED', bits: 32, access: 'ro', doc: 'Reads that the send pipeline has outstanding.' },
+    { name: 'DMA_CONTEXTS_USED', bits: 32, access: 'ro', doc: 'Reads that the send pipeline and READ responses have outstanding.' },
     {
       name: 'PIPELINE_COMMANDS',
       bits: 32,
