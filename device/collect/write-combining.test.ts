@@ -4,7 +4,14 @@
  * (docs/HAZARDS.md, hazards 1, 2 and 5).
  */
 import t from 'tap';
-import { COMMAND_HEADER_BYTES, KICK_OFFSET, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  CANCEL_OFFSET,
+  COMMAND_HEADER_BYTES,
+  DATA_BYTES,
+  DOORBELL_OFFSET,
+  KICK_OFFSET,
+  PAGE_BYTES,
+} from '../../protocol/layout/gen/constants.gen.ts';
 import { setSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
 import { planStores } from '../hosts/in-process/driver/collect-writer.ts';
 import { Random } from '../random.ts';
@@ -30,7 +37,7 @@ class Bar {
     this.stage = new WriteCombining(options, 0, PAGES * PAGE_BYTES, (offset, sizeBytes, low, high) => {
       const page = Math.floor(offset / PAGE_BYTES);
       this.pieces.push({ page, offset: offset % PAGE_BYTES, sizeBytes });
-      if (offset % PAGE_BYTES < KICK_OFFSET) this.#collect(page, offset % PAGE_BYTES, sizeBytes, low, high);
+      if (offset % PAGE_BYTES < DATA_BYTES) this.#collect(page, offset % PAGE_BYTES, sizeBytes, low, high);
     });
   }
 
@@ -170,4 +177,89 @@ t.test('the same seed gives the same writes, another seed others', async (t) => 
   const [first, again, other] = [run(8), run(8), run(9)];
   t.ok(first === again);
   t.ok(first !== other);
+});
+
+/** Counts rounds in which `act` lets a piece out; the model is empty before each. */
+function countSending(bar: Bar, rounds: number, act: () => void): number {
+  let sending = 0;
+  for (let round = 0; round < rounds; round++) {
+    bar.stage.reset();
+    bar.pieces.length = 0;
+    act();
+    if (bar.pieces.length > 0) sending++;
+  }
+  return sending;
+}
+
+t.test('a line leaves at random, and after four times the average stay at the latest', async (t) => {
+  const HOLD_PASSES = 3;
+  const { stage, pieces } = new Bar({ seed: 9, lines: 1, holdPasses: HOLD_PASSES });
+  const stays: number[] = [];
+  while (stays.length < 2000) {
+    stage.reset();
+    pieces.length = 0;
+    stage.write(0, 8, 1, 2);
+    if (pieces.length === 0) stays.push(settle(stage));
+  }
+  t.equal(Math.max(...stays), 4 * HOLD_PASSES + 1);
+  const average = stays.reduce((sum, stay) => sum + stay, 0) / stays.length;
+  t.ok(average > 0.8 * HOLD_PASSES && average < 1.2 * HOLD_PASSES, `average ${average}`);
+});
+
+t.test('one store in eight pushes a line out', async (t) => {
+  const bar = new Bar({ seed: 10, lines: 1, holdPasses: 1000 });
+  const count = countSending(bar, 800, () => bar.stage.write(0, 8, 1, 2));
+  t.ok(count > 60 && count < 140, `${count} of 800`);
+});
+
+t.test('an empty line is taken before one that is in use', async (t) => {
+  const bar = new Bar({ seed: 11, lines: 2, holdPasses: 1000 });
+  const count = countSending(bar, 400, () => {
+    for (const page of [0, 1]) bar.stage.write(page * PAGE_BYTES, 8, 1, 2);
+  });
+  t.ok(count > 0 && count < 120, `${count} of 400`);
+});
+
+t.test('pieces are of bytes that were stored since the line was empty', async (t) => {
+  const { stage, pieces } = new Bar({ seed: 12, lines: 1, holdPasses: 1 });
+  const random = new Random(12);
+  let outside = 0;
+  for (let round = 0; round < 200; round++) {
+    const [first, size] = [8 * random.below(7), 8 * (1 + random.below(2))];
+    stage.reset();
+    pieces.length = 0;
+    for (let at = first; at < first + size && at < 64; at += 8) stage.write(at, 8, at, 0);
+    settle(stage);
+    if (pieces.some(({ offset, sizeBytes }) => offset < first || offset + sizeBytes > first + size)) outside++;
+  }
+  t.equal(outside, 0);
+});
+
+t.test('a kick or cancel ends the command; stores behind it are held again', async (t) => {
+  for (const [control, isForgotten] of [
+    [KICK_OFFSET, true],
+    [CANCEL_OFFSET, true],
+    [DOORBELL_OFFSET, false],
+  ] as const) {
+    const { stage, pieces } = new Bar({ seed: 13, lines: 64, holdPasses: 1000 });
+    stage.write(16, 8, 1, 2);
+    stage.write(control, 8, 0, 0);
+    pieces.length = 0;
+    stage.write(16, 8, 1, 2);
+    t.equal(pieces.length === 0, isForgotten, `offset ${control}: a second store to a byte passes`);
+  }
+});
+
+t.test('the first store behind a whole command lets it out first', async (t) => {
+  const { stage, pieces } = new Bar({ seed: 14, lines: 64, holdPasses: 1000 });
+  const view = new DataView(new ArrayBuffer(COMMAND_HEADER_BYTES));
+  setSendCommandCollectLength(view, 0, COMMAND_HEADER_BYTES);
+  for (let at = 0; at < COMMAND_HEADER_BYTES; at += 8)
+    stage.write(at, 8, view.getInt32(at, true), view.getInt32(at + 4, true));
+  pieces.length = 0;
+  stage.write(COMMAND_HEADER_BYTES, 8, 1, 2);
+  t.ok(pieces.length > 0 && pieces.every(({ offset }) => offset < COMMAND_HEADER_BYTES));
+  t.ok(stage.busy, 'itself it is held');
+  stage.write(DATA_BYTES, 8, 0, 0);
+  t.equal(pieces.at(-1)?.offset, DATA_BYTES, 'the control words begin behind the data');
 });
