@@ -43,11 +43,7 @@ export const layers: readonly Layer[] = [
     holds: 'wire headers and opcodes as tables; packet builder and parser, CRCs, captures',
     uses: of('layout'),
   },
-  {
-    path: 'protocol/mthca',
-    holds: 'registers, commands and queue entries of mthca devices as tables',
-    uses: of('layout'),
-  },
+  { path: 'protocol/mthca', holds: 'mthca registers, commands and queue entries as tables', uses: of('layout') },
   { path: 'protocol/vfio-user', holds: 'the binding of libvfio-user; the only place with FFI', uses: of('') },
   {
     path: 'protocol/testing',
@@ -180,9 +176,20 @@ export const layers: readonly Layer[] = [
     uses: of('host.ts port fabric adapter switch'),
   },
   {
+    path: 'device/personality/mthca',
+    holds: 'an adapter as mthca drivers know it: command register, context memory, event queues',
+    uses: of('layout infiniband protocol/mthca host.ts port agents function fabric adapter'),
+  },
+  {
     path: 'device/hosts',
     holds: 'two of the three hosts: in-process (tests) and replay; recordings; ordering models',
     uses: of('layout host.ts random.ts function adapter topology'),
+  },
+  {
+    path: 'device/personality/mthca/test-support',
+    holds: 'the host side of the mthca command interface for tests',
+    uses: of('layout protocol/mthca host.ts device/personality/mthca hosts'),
+    forTests: true,
   },
   {
     path: 'device/test-support',

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Commands of completion queues. */
+import { COMPLETION_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
+import { CQ_CONTEXT_SIZE, decodeCqContext, newCqContext } from '../../../protocol/mthca/gen/cq-context.gen.ts';
+import { CQ_RESIZING_SIZE, decodeCqResizing, newCqResizing } from '../../../protocol/mthca/gen/cq-resizing.gen.ts';
+import { CommandStatus } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { CommandContext } from './command-context.ts';
+import { CompletionQueue } from './completion-queue.ts';
+import { checkRecord } from './doorbell-records.ts';
+import { RegionAccess } from './memory-regions.ts';
+import { checkBuffer } from './region-commands.ts';
+
+export function giveCompletionQueue(context: CommandContext): CommandStatus {
+  const { hca, modifier: cqn } = context;
+  const free = hca.completionQueues.checkFree(cqn);
+  if (free !== CommandStatus.OK) return free;
+  const read = context.readInput(CQ_CONTEXT_SIZE);
+  if (read !== CommandStatus.OK) return read;
+  const cq = decodeCqContext(context.inputView, 0, newCqContext());
+  if (hca.eventQueues.get(cq.completionEqn) === undefined || !hca.eventQueues.hasIndex(cq.completionEqn))
+    return CommandStatus.BAD_PARAM;
+  if (!checkRecord(hca, cq.uar, cq.consumerRecord) || !checkRecord(hca, cq.uar, cq.armRecord))
+    return CommandStatus.BAD_PARAM;
+  const status = checkEntries(context, cq.key, cq.pd, cq.start, cq.logEntries);
+  if (status === CommandStatus.OK) hca.completionQueues.set(cqn, new CompletionQueue(cqn, cq));
+  return status;
+}
+
+export function queryCompletionQueue(context: CommandContext): CommandStatus {
+  const { hca, modifier: cqn, outputView } = context;
+  if (!hca.completionQueues.hasIndex(cqn)) return CommandStatus.BAD_INDEX;
+  const queue = hca.completionQueues.get(cqn);
+  if (queue === undefined) return CommandStatus.BAD_RESOURCE_STATE;
+  queue.encode(outputView);
+  return context.writeOutput(CQ_CONTEXT_SIZE);
+}
+
+/** HW2SW_CQ is refused while QPs complete on the CQ. */
+export function takeCompletionQueue(context: CommandContext): CommandStatus {
+  const { hca, modifier: cqn } = context;
+  const isUsed = hca.completionQueues.hasIndex(cqn) && (hca.completionQueues.get(cqn)?.users ?? 0) > 0;
+  if (isUsed) return CommandStatus.RESOURCE_BUSY;
+  const status = queryCompletionQueue(context);
+  if (status === CommandStatus.OK) hca.completionQueues.delete(cqn);
+  return status;
+}
+
+export function resizeCompletionQueue(context: CommandContext): CommandStatus {
+  const { hca, modifier: cqn } = context;
+  if (!hca.completionQueues.hasIndex(cqn)) return CommandStatus.BAD_INDEX;
+  const queue = hca.completionQueues.get(cqn);
+  if (queue === undefined) return CommandStatus.BAD_RESOURCE_STATE;
+  const read = context.readInput(CQ_RESIZING_SIZE);
+  if (read !== CommandStatus.OK) return read;
+  const { key, start, logEntries } = decodeCqResizing(context.inputView, 0, newCqResizing());
+  const status = checkEntries(context, key, queue.context.pd, start, logEntries);
+  if (status === CommandStatus.OK) Object.assign(queue.context, { key, start, logEntries });
+  return status;
+}
+
+function checkEntries(
+  context: CommandContext,
+  key: number,
+  pd: number,
+  start: number,
+  logEntries: number,
+): CommandStatus {
+  if (logEntries > context.hca.limits.logCqEntries) return CommandStatus.EXCEED_LIMIT;
+  if (start % COMPLETION_BYTES !== 0) return CommandStatus.BAD_PARAM;
+  return checkBuffer(context, key, pd, RegionAccess.LOCAL_WRITE, start, COMPLETION_BYTES * 2 ** logEntries);
+}

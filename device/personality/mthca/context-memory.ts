@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Context memory (ICM): an address space of the HCA that the driver backs by guest pages with
+ * MAP_ICM. Tables of contexts, translation entries and doorbell records lie in it. It translates
+ * addresses of this space into guest addresses; commands and memory regions use it.
+ */
+import { ICM_PAGE_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
+
+/** Guest address of a page that is not mapped. */
+export const NOT_MAPPED = -1;
+
+const CHUNK_PAGES = 512;
+
+export class ContextMemory {
+  /** As SET_ICM_SIZE gave it; 0 before. */
+  #sizeBytes = 0;
+  #mappedPages = 0;
+  /** Guest addresses of pages, in chunks that are made when a page of them is mapped. */
+  readonly #chunks = new Map<number, Float64Array>();
+
+  get sizeBytes(): number {
+    return this.#sizeBytes;
+  }
+
+  get mappedPages(): number {
+    return this.#mappedPages;
+  }
+
+  reset(): void {
+    this.setSize(0);
+  }
+
+  /** Sets the size; nothing is mapped afterwards. */
+  setSize(sizeBytes: number): void {
+    this.#chunks.clear();
+    this.#mappedPages = 0;
+    this.#sizeBytes = sizeBytes;
+  }
+
+  /** True when the range is inside the size. */
+  contains(address: number, lengthBytes: number): boolean {
+    return address + lengthBytes <= this.#sizeBytes;
+  }
+
+  /** True when none of the pages is mapped, and all are inside the size. */
+  isFree(address: number, pages: number): boolean {
+    if (!this.contains(address, pages * ICM_PAGE_BYTES)) return false;
+    for (let page = 0; page < pages; page++)
+      if (this.#pageAt(address / ICM_PAGE_BYTES + page) !== NOT_MAPPED) return false;
+    return true;
+  }
+
+  /** Maps pages that `isFree` accepted. */
+  map(address: number, guestAddress: number, pages: number): void {
+    const first = address / ICM_PAGE_BYTES;
+    for (let page = 0; page < pages; page++) this.#setPage(first + page, guestAddress + page * ICM_PAGE_BYTES);
+  }
+
+  /**
+   * Removes pages; those that are not mapped stay so. Drivers unmap whole chunks, of which the last
+   * pages may lie behind the end.
+   */
+  unmap(address: number, pages: number): void {
+    const first = address / ICM_PAGE_BYTES;
+    const end = Math.min(first + pages, Math.ceil(this.#sizeBytes / ICM_PAGE_BYTES));
+    for (let page = first; page < end; page++) this.#setPage(page, NOT_MAPPED);
+  }
+
+  /** The guest address of an address, or NOT_MAPPED. Contiguous to the end of the page only. */
+  resolve(address: number): number {
+    const page = this.#pageAt(Math.floor(address / ICM_PAGE_BYTES));
+    return page === NOT_MAPPED ? NOT_MAPPED : page + (address % ICM_PAGE_BYTES);
+  }
+
+  /** True when every page of the range is mapped. */
+  isMapped(address: number, lengthBytes: number): boolean {
+    const last = Math.floor((address + lengthBytes - 1) / ICM_PAGE_BYTES);
+    for (let page = Math.floor(address / ICM_PAGE_BYTES); page <= last; page++)
+      if (this.#pageAt(page) === NOT_MAPPED) return false;
+    return true;
+  }
+
+  #pageAt(page: number): number {
+    const chunk = this.#chunks.get(Math.floor(page / CHUNK_PAGES));
+    return chunk === undefined ? NOT_MAPPED : chunk[page % CHUNK_PAGES];
+  }
+
+  #setPage(page: number, guestAddress: number): void {
+    const number = Math.floor(page / CHUNK_PAGES);
+    let chunk = this.#chunks.get(number);
+    if (chunk === undefined) {
+      if (guestAddress === NOT_MAPPED) return;
+      chunk = new Float64Array(CHUNK_PAGES).fill(NOT_MAPPED);
+      this.#chunks.set(number, chunk);
+    }
+    const index = page % CHUNK_PAGES;
+    const was = chunk[index] !== NOT_MAPPED ? 1 : 0;
+    const is = guestAddress !== NOT_MAPPED ? 1 : 0;
+    this.#mappedPages += is - was;
+    chunk[index] = guestAddress;
+  }
+}

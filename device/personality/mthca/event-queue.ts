@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * An event queue: a ring of 32-byte entries in a memory region, an owner bit in each, and one
+ * MSI-X vector. Software tells its consumer index and arms the queue by registers; an armed queue
+ * interrupts for the next entry, and at once when it has entries that software has not taken.
+ */
+import { FaultKind, FaultObject } from '../../../protocol/layout/gen/values.gen.ts';
+import { EVENT_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
+import { type EqContext, encodeEqContext } from '../../../protocol/mthca/gen/eq-context.gen.ts';
+import { ContextOwner, ContextStatus, NotificationState } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { FaultSubject } from '../../function/fault-log.ts';
+import type { UnderlyingFunction } from '../../function/underlying-function.ts';
+import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
+
+/** `interrupt` of a context is this plus the MSI-X vector. */
+export const MSIX_INTERRUPT = 128;
+
+/** Bytes at the end of an entry that become visible last, with the owner bit. */
+const OWNER_BYTES = 4;
+
+export class EventQueue implements FaultSubject {
+  readonly number: number;
+  readonly faultObject = FaultObject.EQ;
+  readonly #context: EqContext;
+  readonly #owner: UnderlyingFunction;
+  readonly #regions: MemoryRegions;
+  readonly #vector: number;
+  readonly #entries: number;
+
+  /** Takes over the context, which is checked. */
+  constructor(number: number, context: Readonly<EqContext>, owner: UnderlyingFunction, regions: MemoryRegions) {
+    this.number = number;
+    this.#context = { ...context, status: ContextStatus.OK, consumerIndex: 0, producerIndex: 0 };
+    this.#owner = owner;
+    this.#regions = regions;
+    this.#vector = context.interrupt - MSIX_INTERRUPT;
+    this.#entries = 2 ** context.logEntries;
+  }
+
+  get status(): number {
+    return this.#context.status;
+  }
+
+  /** Entries that software has not taken. */
+  get pendingEntries(): number {
+    return (this.#context.producerIndex - this.#context.consumerIndex) >>> 0;
+  }
+
+  /** Writes the context as a query shows it. */
+  encode(view: DataView): void {
+    encodeEqContext(view, 0, { ...this.#context, owner: ContextOwner.HARDWARE });
+  }
+
+  /** Writes an event, whose owner bit is clear. Returns false when it is lost. */
+  post(event: Uint8Array): boolean {
+    const context = this.#context;
+    if (context.status !== ContextStatus.OK) return false;
+    if (this.pendingEntries >= this.#entries && context.ignoreOverrun === 0)
+      return this.#fail(ContextStatus.OVERFLOW, FaultKind.EQ_OVERRUN);
+    const start = context.start + (context.producerIndex % this.#entries) * EVENT_BYTES;
+    const regions = this.#regions;
+    const fault = regions.translate(context.key, context.pd, RegionAccess.LOCAL_WRITE, start, EVENT_BYTES, this);
+    if (fault !== FaultKind.NONE) return this.#fail(ContextStatus.WRITE_FAILURE, fault);
+    if (!this.#owner.dma.at(regions.address).publish(this, event, EVENT_BYTES, OWNER_BYTES))
+      return this.#fail(ContextStatus.WRITE_FAILURE, FaultKind.NONE);
+    context.producerIndex = (context.producerIndex + 1) >>> 0;
+    if (context.notification === NotificationState.ARMED) this.#fire();
+    return true;
+  }
+
+  setConsumerIndex(index: number): void {
+    this.#context.consumerIndex = index;
+  }
+
+  arm(): void {
+    if (this.pendingEntries > 0) this.#fire();
+    else this.#context.notification = NotificationState.ARMED;
+  }
+
+  #fire(): void {
+    this.#context.notification = NotificationState.FIRED;
+    this.#owner.msix.request(this.#vector);
+  }
+
+  /** The queue takes no more events. `fault`: NONE when it has been reported already. */
+  #fail(status: ContextStatus, fault: FaultKind): boolean {
+    this.#context.status = status;
+    if (fault !== FaultKind.NONE) this.#owner.faults.report(fault, this, this.#context.start);
+    return false;
+  }
+}

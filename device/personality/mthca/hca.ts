@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * State of the HCA behind the command register: firmware, context memory, objects, ports. Commands
+ * read and change it; a reset returns it to power-on. `MthcaAdapter` owns it.
+ */
+
+import { ERROR_BUFFER_WORDS } from '../../../protocol/mthca/gen/constants.gen.ts';
+import type { DeviceLimits } from '../../../protocol/mthca/gen/device-limits.gen.ts';
+import type { HcaSetup } from '../../../protocol/mthca/gen/hca-setup.gen.ts';
+import type { FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { Agents } from '../../agents/agents.ts';
+import type { UnderlyingFunction } from '../../function/underlying-function.ts';
+import type { CompletionQueue } from './completion-queue.ts';
+import { ContextMemory } from './context-memory.ts';
+import { ContextTable } from './context-table.ts';
+import type { EventQueue } from './event-queue.ts';
+import { Events } from './events.ts';
+import { makeLimits } from './limits.ts';
+import { MemoryRegions } from './memory-regions.ts';
+import type { MthcaPort } from './mthca-port.ts';
+import { MulticastTable } from './multicast-table.ts';
+import type { QueuePair } from './queue-pair.ts';
+import type { SharedReceiveQueue } from './shared-receive-queue.ts';
+
+/** What has been started; each includes those before it. */
+export const HcaState = { RESET: 0, FIRMWARE: 1, RUNNING: 2 } as const;
+export type HcaState = (typeof HcaState)[keyof typeof HcaState];
+
+/** QP0 and QP1. */
+const SPECIAL_QPS = 2;
+const DWORD_BYTES = 4;
+
+export class Hca {
+  readonly underlying: UnderlyingFunction;
+  readonly ports: readonly MthcaPort[];
+  readonly agents: Agents;
+  readonly limits: Readonly<DeviceLimits>;
+  state: HcaState = HcaState.RESET;
+  /** Pages that software gave to the firmware and to its auxiliary tables. */
+  firmwarePages = 0;
+  auxiliaryPages = 0;
+  /** As INIT_HCA gave it, while the HCA runs. */
+  setup: HcaSetup | undefined = undefined;
+  readonly icm = new ContextMemory();
+  readonly regions: MemoryRegions;
+  readonly eventQueues: ContextTable<EventQueue>;
+  readonly completionQueues: ContextTable<CompletionQueue>;
+  readonly sharedReceiveQueues: ContextTable<SharedReceiveQueue>;
+  readonly queuePairs: ContextTable<QueuePair>;
+  readonly groups = new MulticastTable();
+  readonly events: Events;
+  /** First QPN of the QPs that act as QP0 and QP1 of the ports; 0: none. */
+  readonly specialQpns = new Uint32Array(SPECIAL_QPS);
+  /** The error buffer, as the register BAR shows it; zeros while the HCA is healthy. */
+  readonly errorBuffer = new Uint8Array(ERROR_BUFFER_WORDS * DWORD_BYTES);
+
+  constructor(underlying: UnderlyingFunction, ports: readonly MthcaPort[], agents: Agents) {
+    this.underlying = underlying;
+    this.ports = ports;
+    this.agents = agents;
+    const limits = makeLimits(ports.length);
+    this.limits = limits;
+    const { icm } = this;
+    this.regions = new MemoryRegions(icm, underlying.dma, 2 ** limits.logReservedMpts);
+    this.eventQueues = new ContextTable(icm, limits.eqcBytes, 2 ** limits.logReservedEqs);
+    this.completionQueues = new ContextTable(icm, limits.cqcBytes, 2 ** limits.logReservedCqs);
+    this.sharedReceiveQueues = new ContextTable(icm, limits.srqcBytes, 2 ** limits.logReservedSrqs);
+    this.queuePairs = new ContextTable(icm, limits.qpcBytes, 2 ** limits.logReservedQps);
+    this.events = new Events(this.eventQueues);
+  }
+
+  /** True after a fatal error, until a reset. */
+  get hasFailed(): boolean {
+    return this.errorBuffer.some((byte) => byte !== 0);
+  }
+
+  portAt(number: number): MthcaPort | undefined {
+    return this.ports[number - 1];
+  }
+
+  /** The HCA stops: all objects are gone, the ports are down, and context memory stays. */
+  close(): void {
+    for (const port of this.ports) port.disable();
+    for (const table of [this.regions.table, this.eventQueues, this.completionQueues]) table.clear();
+    for (const table of [this.sharedReceiveQueues, this.queuePairs]) table.clear();
+    this.groups.place(0, 0);
+    this.events.reset();
+    this.specialQpns.fill(0);
+    this.setup = undefined;
+    if (this.state === HcaState.RUNNING) this.state = HcaState.FIRMWARE;
+  }
+
+  reset(): void {
+    this.close();
+    this.icm.reset();
+    this.firmwarePages = 0;
+    this.auxiliaryPages = 0;
+    this.errorBuffer.fill(0);
+    this.state = HcaState.RESET;
+  }
+
+  /** A fatal error: the error buffer shows it, and no command is executed until a reset. */
+  fail(kind: FatalKind): void {
+    this.close();
+    this.errorBuffer.fill(0);
+    this.errorBuffer[0] = kind;
+    // INTERNAL is 0, which alone would look healthy.
+    this.errorBuffer[DWORD_BYTES - 1] = 1;
+  }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The PCIe endpoint of an mthca device: the register BAR with command register, reset, error buffer
+ * and the registers of event queues, and the user access regions. Values are big-endian in the BAR:
+ * drivers swap them, and so does this file. Hosts call it through `FunctionPort`.
+ */
+import { FaultKind, ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
+import { COMMAND_REGISTER_SIZE } from '../../../protocol/mthca/gen/command-register.gen.ts';
+import {
+  CLEAR_INTERRUPT_OFFSET,
+  EQ_ARM_OFFSET,
+  EQ_CONSUMER_OFFSET,
+  ERROR_BUFFER_OFFSET,
+  HCR_OFFSET,
+  MSIX_PBA_OFFSET,
+  RESET_OFFSET,
+} from '../../../protocol/mthca/gen/constants.gen.ts';
+import { NO_OBJECT } from '../../function/fault-log.ts';
+import type { UnderlyingFunction } from '../../function/underlying-function.ts';
+import type { FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
+import type { CommandProcessor } from './command-processor.ts';
+import type { Hca } from './hca.ts';
+
+const DWORD_BYTES = 4;
+const EQ_CONSUMER_BYTES = 8;
+const CLEAR_INTERRUPT_BYTES = 8;
+/** EQs whose bits are in one dword of the arm register. */
+const EQS_PER_DWORD = 32;
+const RESET_VALUE = 1;
+
+/** The device has no resources that a host could divide. */
+const REFUSED: ResourceAnswer = { status: ManagementStatus.BAD_OPCODE, index: 0, offset: 0, limit: 0 };
+
+/** A dword with its bytes in the opposite order. */
+function swapBytes(value: number): number {
+  return ((value >>> 24) | ((value >>> 8) & 0xff00) | ((value & 0xff00) << 8) | (value << 24)) >>> 0;
+}
+
+export class MthcaFunction implements FunctionPort {
+  readHigh = 0;
+  /** Stores to user access regions; the data path, which would serve them, is not connected yet. */
+  uarWrites = 0;
+  readonly #underlying: UnderlyingFunction;
+  readonly #hca: Hca;
+  readonly #processor: CommandProcessor;
+  readonly #errorBuffer: DataView;
+
+  constructor(underlying: UnderlyingFunction, hca: Hca, processor: CommandProcessor) {
+    this.#underlying = underlying;
+    this.#hca = hca;
+    this.#processor = processor;
+    this.#errorBuffer = new DataView(hca.errorBuffer.buffer);
+  }
+
+  readRegister(offset: number, sizeBytes: number): number {
+    this.readHigh = sizeBytes > DWORD_BYTES ? this.#readDword(offset + DWORD_BYTES) : 0;
+    return this.#readDword(offset);
+  }
+
+  writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
+    if (sizeBytes < DWORD_BYTES || offset % DWORD_BYTES !== 0) {
+      this.#underlying.faults.report(FaultKind.REGISTER_WIDTH, NO_OBJECT, offset);
+      return;
+    }
+    this.#writeDword(offset, low >>> 0);
+    if (sizeBytes > DWORD_BYTES) this.#writeDword(offset + DWORD_BYTES, high >>> 0);
+  }
+
+  writeCollect(_offset: number, _sizeBytes: number, _low: number, _high: number): void {
+    this.uarWrites++;
+  }
+
+  /** There is no third BAR. */
+  writePio(): void {}
+
+  setBusMaster(on: boolean): void {
+    this.#underlying.setBusMaster(on);
+  }
+
+  memoryMapped(): void {}
+
+  memoryUnmapped(): void {}
+
+  requestResources(): ResourceAnswer {
+    return REFUSED;
+  }
+
+  requestTrace(): number {
+    return ManagementStatus.BAD_OPCODE;
+  }
+
+  /** Returns to power-on. The reset register leaves the PCI configuration alone. */
+  reset(kind: ResetKind): void {
+    if (kind !== 'software') this.setBusMaster(false);
+    this.#underlying.quiesce();
+    this.#processor.reset();
+    this.#hca.reset();
+    this.#underlying.msix.reset();
+    this.#underlying.reset(kind);
+  }
+
+  #readDword(offset: number): number {
+    if (offset % DWORD_BYTES !== 0) return 0;
+    const inHcr = offset - HCR_OFFSET;
+    if (inHcr >= 0 && inHcr < COMMAND_REGISTER_SIZE) return this.#processor.read(inHcr);
+    const inErrors = offset - ERROR_BUFFER_OFFSET;
+    if (inErrors >= 0 && inErrors < this.#errorBuffer.byteLength) return this.#errorBuffer.getUint32(inErrors, true);
+    const { pending } = this.#underlying.msix;
+    const word = (offset - MSIX_PBA_OFFSET) / DWORD_BYTES;
+    if (word >= 0 && word < pending.length) return pending[word];
+    this.#underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+    return 0;
+  }
+
+  #writeDword(offset: number, value: number): void {
+    const inHcr = offset - HCR_OFFSET;
+    if (inHcr >= 0 && inHcr < COMMAND_REGISTER_SIZE) this.#processor.write(inHcr, value);
+    else if (offset === EQ_ARM_OFFSET) this.#arm(EQS_PER_DWORD, swapBytes(value));
+    else if (offset === EQ_ARM_OFFSET + DWORD_BYTES) this.#arm(0, swapBytes(value));
+    else if (this.#isConsumerIndex(offset)) this.#setConsumerIndex(offset, swapBytes(value));
+    else if (offset === RESET_OFFSET && swapBytes(value) === RESET_VALUE) this.reset('software');
+    else if (offset < CLEAR_INTERRUPT_OFFSET || offset >= CLEAR_INTERRUPT_OFFSET + CLEAR_INTERRUPT_BYTES)
+      this.#underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+  }
+
+  /** `first`: number of the EQ of bit 0. */
+  #arm(first: number, mask: number): void {
+    const { eventQueues } = this.#hca;
+    for (let bit = 0; bit < EQS_PER_DWORD; bit++)
+      if ((mask >>> bit) & 1 && eventQueues.hasIndex(first + bit)) eventQueues.get(first + bit)?.arm();
+  }
+
+  #isConsumerIndex(offset: number): boolean {
+    const inIndices = offset - EQ_CONSUMER_OFFSET;
+    return inIndices >= 0 && inIndices < EQ_CONSUMER_BYTES * 2 ** this.#hca.limits.logEqs;
+  }
+
+  /** The second dword of an index is reserved. */
+  #setConsumerIndex(offset: number, index: number): void {
+    const inIndices = offset - EQ_CONSUMER_OFFSET;
+    if (inIndices % EQ_CONSUMER_BYTES !== 0) return;
+    this.#hca.eventQueues.get(inIndices / EQ_CONSUMER_BYTES)?.setConsumerIndex(index);
+  }
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Commands that move queue pairs through their states (IBTA 10.3.1). The input modifier is the QPN,
+ * which may have bits above the size of the table. Mailboxes hold a parameter mask and a context.
+ */
+import {
+  getQpContextHasSrq,
+  getQpContextLogReceiveEntries,
+  getQpContextLogSendEntries,
+  getQpContextReceiveCqn,
+  getQpContextSendCqn,
+  getQpContextService,
+  getQpContextSrqn,
+  getQpContextUar,
+  QP_CONTEXT_SIZE,
+} from '../../../protocol/mthca/gen/qp-context.gen.ts';
+import { CommandOpcode, CommandStatus, QpContextState, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { CommandContext } from './command-context.ts';
+import type { ContextTable } from './context-table.ts';
+import type { Hca } from './hca.ts';
+import { QueuePair } from './queue-pair.ts';
+import { type ContextBits, mergeContext, receiveFields, sendFields } from './queue-pair-parameters.ts';
+
+/** The context lies behind the parameter mask and a reserved dword. */
+const CONTEXT_AT = 8;
+const MAILBOX_SIZE = CONTEXT_AT + QP_CONTEXT_SIZE;
+const QPN_MASK = 0xffffff;
+/** Opcode modifiers of ANY2RST: with and without an output mailbox. */
+const RESET_WITH_OUTPUT = 2;
+const RESET_WITHOUT_OUTPUT = 3;
+
+interface Transition {
+  readonly from: readonly QpContextState[];
+  readonly to: QpContextState;
+  readonly always: readonly ContextBits[];
+}
+
+const { INIT, RTR, RTS, SQD, SQE, DRAINING } = QpContextState;
+
+const transitions: ReadonlyMap<number, Transition> = new Map<number, Transition>([
+  [CommandOpcode.INIT2INIT_QP, { from: [INIT], to: INIT, always: [] }],
+  [CommandOpcode.INIT2RTR_QP, { from: [INIT], to: RTR, always: receiveFields }],
+  [CommandOpcode.RTR2RTS_QP, { from: [RTR], to: RTS, always: sendFields }],
+  [CommandOpcode.RTS2RTS_QP, { from: [RTS], to: RTS, always: [] }],
+  [CommandOpcode.SQERR2RTS_QP, { from: [SQE], to: RTS, always: [] }],
+  [CommandOpcode.RTS2SQD_QP, { from: [RTS], to: SQD, always: [] }],
+  [CommandOpcode.SQD2SQD_QP, { from: [SQD, DRAINING], to: SQD, always: [] }],
+  [CommandOpcode.SQD2RTS_QP, { from: [SQD, DRAINING], to: RTS, always: [] }],
+]);
+
+/** RST2INIT: the QP comes into being. */
+export function initializeQueuePair(context: CommandContext): CommandStatus {
+  const { hca, inputView, input } = context;
+  const qpn = context.modifier & QPN_MASK;
+  const status = hca.queuePairs.check(hca.queuePairs.indexOf(qpn));
+  if (status !== CommandStatus.OK) return status;
+  if (hca.queuePairs.get(qpn) !== undefined) return CommandStatus.BAD_QP_STATE;
+  const read = context.readInput(MAILBOX_SIZE);
+  if (read !== CommandStatus.OK) return read;
+  if (!isUsable(hca, inputView, CONTEXT_AT)) return CommandStatus.BAD_PARAM;
+  const qp = new QueuePair(qpn, input, CONTEXT_AT);
+  qp.state = INIT;
+  qp.countUse(hca, 1);
+  hca.queuePairs.set(qpn, qp);
+  return CommandStatus.OK;
+}
+
+/** Every other transition that has a context. */
+export function moveQueuePair(context: CommandContext): CommandStatus {
+  const { register, inputView } = context;
+  const transition = transitions.get(register.opcode);
+  if (transition === undefined) return CommandStatus.BAD_OP;
+  const qp = findQueuePair(context);
+  if (qp === undefined || !transition.from.includes(qp.state)) return CommandStatus.BAD_QP_STATE;
+  const read = context.readInput(MAILBOX_SIZE);
+  if (read !== CommandStatus.OK) return read;
+  mergeContext(qp.view, inputView, CONTEXT_AT, inputView.getUint32(0), transition.always);
+  qp.state = transition.to;
+  return CommandStatus.OK;
+}
+
+export function failQueuePair(context: CommandContext): CommandStatus {
+  const qp = findQueuePair(context);
+  if (qp === undefined) return CommandStatus.BAD_QP_STATE;
+  qp.state = QpContextState.ERR;
+  return CommandStatus.OK;
+}
+
+/** ANY2RST: the QP is gone; one that is in RESET stays there. */
+export function resetQueuePair(context: CommandContext): CommandStatus {
+  const { hca, register } = context;
+  const hasOutput = register.opcodeModifier === RESET_WITH_OUTPUT;
+  if (!hasOutput && register.opcodeModifier !== RESET_WITHOUT_OUTPUT) return CommandStatus.BAD_OP;
+  const qp = findQueuePair(context);
+  if (qp === undefined) return CommandStatus.OK;
+  const status = hasOutput ? writeContext(context, qp) : CommandStatus.OK;
+  if (status !== CommandStatus.OK) return status;
+  qp.countUse(hca, -1);
+  hca.queuePairs.delete(qp.number);
+  return CommandStatus.OK;
+}
+
+export function queryQueuePair(context: CommandContext): CommandStatus {
+  const qp = findQueuePair(context);
+  return qp === undefined ? CommandStatus.BAD_QP_STATE : writeContext(context, qp);
+}
+
+/** The QP that the input modifier names; undefined while it is in RESET. */
+function findQueuePair({ hca, modifier }: CommandContext): QueuePair | undefined {
+  const qpn = modifier & QPN_MASK;
+  const qp = hca.queuePairs.get(qpn);
+  return qp?.number === qpn ? qp : undefined;
+}
+
+function writeContext(context: CommandContext, qp: QueuePair): CommandStatus {
+  context.output.set(qp.context, CONTEXT_AT);
+  return context.writeOutput(MAILBOX_SIZE);
+}
+
+const services: readonly number[] = [QpService.RC, QpService.UC, QpService.UD, QpService.MLX];
+
+function isUsable(hca: Hca, view: DataView, at: number): boolean {
+  const { limits, setup } = hca;
+  return (
+    services.includes(getQpContextService(view, at)) &&
+    getQpContextLogSendEntries(view, at) <= limits.logQpEntries &&
+    getQpContextLogReceiveEntries(view, at) <= limits.logQpEntries &&
+    getQpContextUar(view, at) < 2 ** (setup?.logUars ?? 0) &&
+    has(hca.completionQueues, getQpContextSendCqn(view, at)) &&
+    has(hca.completionQueues, getQpContextReceiveCqn(view, at)) &&
+    (getQpContextHasSrq(view, at) === 0 || has(hca.sharedReceiveQueues, getQpContextSrqn(view, at)))
+  );
+}
+
+function has<T>(table: ContextTable<T>, number: number): boolean {
+  return table.hasIndex(number) && table.get(number) !== undefined;
+}
