@@ -360,7 +360,12 @@ export const csr: RegisterBlock = {
       source: 'US 8,484,392 par. 39, 41',
       fields: [{ name: 'ns', bits: 30, doc: 'Nanoseconds; 0: none.' }, { bits: 2 }],
     },
-    { name: 'DMA_CONTEXTS_USED', bits: 32, access: 'ro', doc: 'Reads that the send pipeline and READ responses have outstanding.' },
+    {
+      name: 'DMA_CONTEXTS_USED',
+      bits: 32,
+      access: 'ro',
+      doc: 'Reads that the send pipeline and READ responses have outstanding.',
+    },
     {
       name: 'PIPELINE_COMMANDS',
       bits: 32,
