@@ -20,6 +20,7 @@ import {
 } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { MadClass, NodeType } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
+import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { generalAddress, type MadAddress, newMadAddress } from '../agents/mad-packet.ts';
 import type { MadPort } from '../agents/mad-port.ts';
 import type { ManagedNode, SwitchTables } from '../agents/managed-node.ts';
@@ -57,6 +58,7 @@ export class TestNode implements ManagedNode {
   readonly switchTables?: SwitchTables;
   readonly management: ManagementInterface;
   readonly #clock: TestClock;
+  readonly #packet = newParsedPacket();
 
   constructor(name: string, guid: number, clock: TestClock, ports = 1, isSwitch = false, dataLanes = 1) {
     this.nodeGuid = parseGuid(guid.toString(16).padStart(16, '0'));
@@ -82,7 +84,10 @@ export class TestNode implements ManagedNode {
       const { link } = port;
       if (link?.active) taken += link.carry(this.#clock.now(), 64);
       for (let ring = link?.arrival(port); ring !== undefined; ring = link?.arrival(port)) {
-        this.management.receivePacket(port.number, ring.view, ring.readOffset, ring.readLength);
+        const checks = link?.trusted ? PacketCheck.NONE : PacketCheck.ALL;
+        const error = parsePacket(ring.view, ring.readOffset, ring.readLength, this.#packet, checks);
+        if (error !== PacketError.NONE) port.noteBadPacket(true);
+        else this.management.receivePacket(port.number, ring.view, ring.readOffset, ring.readLength);
         ring.shift();
         taken++;
       }
