@@ -6,6 +6,7 @@
  * one each; their receive paths call `receivePacket`, and their `run` calls `run`.
  */
 import { PERMISSIVE_LID } from '../../protocol/infiniband/addresses.ts';
+import { GSI_QKEY, pKeysMatch } from '../../protocol/infiniband/keys.ts';
 import { DirectedRoute, OWN_SOFTWARE, routeDirected } from '../../protocol/infiniband/mad/directed-route.ts';
 import {
   getDirectedRouteSmpDrDlid,
@@ -15,7 +16,7 @@ import {
   setDirectedRouteSmpIsReturning,
 } from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
 import { getMadHeaderManagementClass } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
-import { MadClass } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { MadClass, TrapNumber } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import type { AdapterClock } from '../host.ts';
 import { Agents } from './agents.ts';
@@ -76,6 +77,7 @@ export class ManagementInterface {
       this.malformed++;
       return false;
     }
+    if (!address.isVl15 && !this.#passesKeys(portNumber, address)) return false;
     if (this.#waiting.length < QUEUE_MAX) return this.#waiting.push({ portNumber, address, mad, hasArrived: true }) > 0;
     const counters = this.node.ports[portNumber - 1]?.counters;
     if (counters === undefined) this.noRoom++;
@@ -135,6 +137,21 @@ export class ManagementInterface {
     const isNews = !switchTables.portStateChange;
     switchTables.portStateChange = true;
     if (isNews) this.traps.raiseLinkState();
+  }
+
+  /** QP1 takes every partition of its port, and one queue key (IBTA 9.6.1.1, 10.2.5). */
+  #passesKeys(portNumber: number, address: Readonly<MadAddress>): boolean {
+    const port = endPortOf(this.node, portNumber);
+    const { pKey, qKey } = address;
+    if (!port.pkeys.some((own) => pKeysMatch(pKey, own))) {
+      port.badPkeys++;
+      this.traps.raiseKeyViolation(TrapNumber.BAD_P_KEY, portNumber, { ...address, key: pKey });
+      return false;
+    }
+    if (qKey === GSI_QKEY) return true;
+    port.badQkeys++;
+    this.traps.raiseKeyViolation(TrapNumber.BAD_Q_KEY, portNumber, { ...address, key: qKey });
+    return false;
   }
 
   /** A datagram with a directed route of the node's own software. */

@@ -34,6 +34,7 @@ import {
 import { Cable } from '../fabric/cable.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { type Response, TestClock, TestManager, TestNode } from '../test-support/management-bench.ts';
+import { generalAddress, writeMadPacket } from './mad-packet.ts';
 
 const { GET, SET } = MadMethod;
 const DATA = 64;
@@ -217,6 +218,27 @@ t.test('ports that do not exist', async (t) => {
     t.equal(bench.ask(GET, PerformanceAttribute.PORT_COUNTERS, select(port))?.status, MadStatus.INVALID_VALUE);
   const ofSwitch = build(true);
   t.equal(read(ofSwitch, 0).symbolErrors, 0, 'port 0 of a switch has no link');
+});
+
+t.test('a datagram with a wrong partition or queue key reaches no agent', async (t) => {
+  ledger(t, '9.6.1.1', 'QP1 takes every partition of its port and no other; a foreign packet is counted');
+  ledger(t, '10.2.5', 'QP1 takes its own queue key only');
+  for (const isSwitch of [false, true]) {
+    const { far } = build(isSwitch);
+    const [port] = far.endPorts;
+    port.pkeys.set([0x8001, 0x9000]);
+    const view = new DataView(new ArrayBuffer(512));
+    const takes = (pKey: number, qKey = 0x80010000): boolean => {
+      const length = writeMadPacket(view, 0, { ...generalAddress(1, 2, pKey), qKey }, new Uint8Array(256));
+      return far.management.receivePacket(1, view, 0, length);
+    };
+    t.ok(takes(0x9000));
+    t.ok(takes(0x1000), 'a limited member of a partition of which the port is a full one');
+    t.notOk(takes(0x9001));
+    t.equal(port.badPkeys, 1);
+    t.notOk(takes(0x9000, 0x80010001));
+    t.equal(port.badQkeys, 1);
+  }
 });
 
 t.test('a sampler counts over its interval', async (t) => {

@@ -60,6 +60,8 @@ import { MadClass } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import type { KeyViolation } from '../port/key-violation.ts';
 import type { MadAddress } from './mad-packet.ts';
 
+export type { KeyViolation } from '../port/key-violation.ts';
+
 const NO_GID = new Uint8Array(16);
 /** All fields of the notice of trap 259 that a local packet has. */
 const LOCAL_FIELDS = 0x3f;
