@@ -43,8 +43,8 @@ export function executeDatagram(context: CommandContext): CommandStatus {
 }
 
 /** The agents answer in place, in the input. */
-function take({ hca, input, inputView }: CommandContext, portNumber: number, address: MadAddress): Taken {
-  return hca.agents.take(portNumber, address, input.subarray(0, MAD_BYTES), inputView, false);
+function take({ hca, input }: CommandContext, portNumber: number, address: MadAddress): Taken {
+  return hca.agents.take(portNumber, address, input.subarray(0, MAD_BYTES), false);
 }
 
 /** Software of the node asks that the M_Key is not checked: the datagram gets that of the port. */
