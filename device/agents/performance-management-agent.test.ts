@@ -89,8 +89,25 @@ t.test('the agent says what it can do', async (t) => {
   t.equal((info?.capabilityMask ?? 0) & 0x300, 0x300, 'all ports at once, and wide counters');
 });
 
+/** Counters of PortCounters, and what they count. */
+const COUNTED = [
+  ['SymbolErrorCounter', 'damaged symbols'],
+  ['LinkErrorRecoveryCounter', 'recoveries of the link'],
+  ['LinkDownedCounter', 'failures of the link'],
+  ['PortRcvErrors', 'packets with a wrong CRC, malformed ones and overruns'],
+  ['PortRcvRemotePhysicalErrors', 'packets that a node before marked as bad'],
+  ['PortRcvSwitchRelayErrors', 'packets that a switch could not relay'],
+  ['PortXmitDiscards', 'packets that were not sent'],
+  ['PortXmitConstraintErrors', 'packets that partitions kept from leaving'],
+  ['PortRcvConstraintErrors', 'packets that partitions kept from entering'],
+  ['LocalLinkIntegrityErrors', 'times that physical errors reached their threshold'],
+  ['ExcessiveBufferOverrunErrors', 'overruns of buffers'],
+  ['VL15Dropped', 'subnet management packets without room'],
+  ['QP1Dropped', 'general datagrams without room'],
+] as const;
+
 t.test('counters of a port by cause', async (t) => {
-  ledger(t, '16.1.3.5', 'PortCounters shows the errors of a port by class');
+  for (const [counter, what] of COUNTED) ledger(t, '16.1.3.5', `${counter} counts ${what}`);
   const bench = build();
   const { counters } = bench.far.ports[1];
   Object.assign(counters, {

@@ -8,8 +8,11 @@ import {
   MadClass,
   MadMethod,
   MadStatus,
+  madMethodNames,
   PerformanceAttribute,
+  performanceAttributeNames,
   SubnetAttribute,
+  subnetAttributeNames,
 } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { TestClock, TestNode } from '../test-support/management-bench.ts';
@@ -62,6 +65,20 @@ function expectPerformance(method: number, attribute: number): string {
 }
 
 t.test('every cell of the table', async (t) => {
+  for (const { attribute, methods: served, switchOnly } of subnetRows) {
+    const name = subnetAttributeNames[attribute].toLowerCase().replaceAll('_', ' ');
+    const which = switchOnly === true ? 'a switch' : 'a node';
+    const how = served.map((method) => madMethodNames[method].toLowerCase().replaceAll('_', ' ')).join(' and ');
+    ledger(t, '14.2.5', `The subnet management agent of ${which} serves ${how} of ${name}`);
+  }
+  for (const { attribute, methods: served } of performanceRows) {
+    const name = performanceAttributeNames[attribute].toLowerCase().replaceAll('_', ' ');
+    const how = served.map((method) => madMethodNames[method].toLowerCase()).join(' and ');
+    ledger(t, '16.1.2', `The performance management agent serves ${how} of ${name}`);
+  }
+  ledger(t, '14.2.3', 'A node that is no switch has no attributes of switches');
+  ledger(t, '13.4.5', 'A method that an agent lacks has the status of an unsupported method');
+  ledger(t, '13.4.9', 'TrapRepress has no response');
   ledger(t, '13.4.5', 'An agent answers Get and Set of its class; responses, traps and reports go to software');
   ledger(t, '13.5.1', 'Subnet management is taken by QP0 only, and the other classes by QP1 only');
   let cells = 0;

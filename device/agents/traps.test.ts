@@ -190,7 +190,12 @@ t.test('trap 256 tells of a request without the management key', async (t) => {
 });
 
 t.test('each trap says what happened', async (t) => {
-  ledger(t, '14.2.5.1', 'Traps 129 to 131, 144, 257 and 258 have the details of their cause');
+  ledger(t, '14.2.5.1', 'Trap 129 names the port whose physical errors reached their threshold');
+  ledger(t, '14.2.5.1', 'Trap 130 names the port whose overruns reached their threshold');
+  ledger(t, '14.2.5.1', 'Trap 131 names the port whose flow control failed');
+  ledger(t, '14.2.5.1', 'Trap 144 has the new capability mask, and says whether the description changed');
+  ledger(t, '14.2.5.1', 'Trap 257 has the ends of the packet and its P_Key');
+  ledger(t, '14.2.5.1', 'Trap 258 has the ends of the packet and its Q_Key');
   const bench = build();
   const { far, manager } = bench;
   const { traps } = far.management;
