@@ -21,6 +21,9 @@ export class Cable implements Link {
   /** The receiver has taken packets since the sender was last woken. */
   #tookFromFirst = false;
   #tookFromSecond = false;
+  /** Packets that the receiver had no room for: it runs again when it has room. 0: none. */
+  #refusedOfFirst = 0;
+  #refusedOfSecond = 0;
 
   /** Plugs the cable into both ports, in place of their links. */
   constructor(first: LinkEnd, second: LinkEnd) {
@@ -41,14 +44,14 @@ export class Cable implements Link {
       if (ring !== undefined) {
         this.packets[1]++;
         this.#tookFromSecond = true;
-      }
+      } else if (room !== undefined) this.#refusedOfSecond = this.#second.transmitQueues.count;
       return ring;
     }
     const ring = this.#first.transmitQueues.next(room);
     if (ring !== undefined) {
       this.packets[0]++;
       this.#tookFromFirst = true;
-    }
+    } else if (room !== undefined) this.#refusedOfFirst = this.#first.transmitQueues.count;
     return ring;
   }
 
@@ -58,7 +61,10 @@ export class Cable implements Link {
     const took = isFirst ? this.#tookFromSecond : this.#tookFromFirst;
     if (isFirst) this.#tookFromSecond = false;
     else this.#tookFromFirst = false;
-    if (peer.onWork !== undefined && (took || port.transmitQueues.count > 0)) peer.onWork();
+    if (peer.onWork === undefined) return;
+    const { count } = port.transmitQueues;
+    const refused = isFirst ? this.#refusedOfFirst : this.#refusedOfSecond;
+    if (took || (count > 0 && count !== refused)) peer.onWork();
   }
 
   retrain(): void {

@@ -9,9 +9,10 @@ import {
   encodeDirectedRouteSmp,
   newDirectedRouteSmp,
 } from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
+import { getNoticeTrapNumber } from '../../protocol/infiniband/mad/gen/notice.gen.ts';
 import { MadClass, MadMethod, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
-import { newMadAddress, subnetAddress, writeMadPacket } from '../agents/mad-packet.ts';
+import { newMadAddress, readMadPacket, subnetAddress, writeMadPacket } from '../agents/mad-packet.ts';
 import type { MadPort } from '../agents/mad-port.ts';
 import { SwitchFabric } from '../test-support/switch-fabric.ts';
 import { DropCause } from './drop-causes.ts';
@@ -134,4 +135,37 @@ t.test('the first data packet makes an armed port active', async (t) => {
   t.notOk(switchTables.portStateChange);
   ports[1].plug(undefined);
   t.ok(switchTables.portStateChange, 'a link that goes down is a change of port state');
+});
+
+t.test('traps tell the manager of links that change and of partitions that are enforced', async (t) => {
+  const fabric = new SwitchFabric(LINE);
+  const [, , last] = fabric.switches;
+  const [port0] = last.endPorts;
+  port0.lid = 9;
+  port0.smLid = 1;
+  const trapsAt = (): number[] => {
+    fabric.settle();
+    const numbers: number[] = [];
+    const [end] = fabric.ends;
+    for (let ring = end.link?.arrival(end); ring !== undefined; ring = end.link?.arrival(end)) {
+      if (readMadPacket(ring.view, ring.readOffset, ring.readLength, address, mad))
+        numbers.push(getNoticeTrapNumber(new DataView(mad.buffer), 64));
+      ring.shift();
+    }
+    return numbers;
+  };
+  const address = newMadAddress();
+  const mad = new Uint8Array(256);
+  last.switchTables.pkeysOf(1).fill(0);
+  last.switchTables.onTablesChanged();
+  last.ports[0].settings.isOutboundEnforced = true;
+  fabric.send(0, 2, 1);
+  t.same(trapsAt(), [259]);
+  t.equal(last.ports[0].drops[DropCause.OUTPUT_PARTITION], 1);
+  last.switchTables.portStateChange = false;
+  last.ports[0].plug(undefined);
+  t.same(trapsAt(), [128]);
+  t.ok(last.switchTables.portStateChange);
+  fabric.clock.advance(1e9);
+  t.same(trapsAt(), [259, 128], 'repeated until they are repressed');
 });

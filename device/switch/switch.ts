@@ -21,6 +21,7 @@ import { portGuid } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import { DropCause } from './drop-causes.ts';
 import { InputGate } from './input-gate.ts';
+import { readViolation } from './partition-violation.ts';
 import { LANES_OF_PORT, Relay } from './relay.ts';
 import { RelayTables } from './relay-tables.ts';
 import { SwitchPort } from './switch-port.ts';
@@ -139,12 +140,21 @@ export class Switch implements FabricNode, ManagedNode {
   #makeGate(port: SwitchPort): InputGate {
     const gate = new InputGate(port, this.#relay);
     gate.onLocal = (input, ring) => this.#manage(input, ring);
+    gate.onDrop = (at, cause, ring) => {
+      if (cause === DropCause.INPUT_PARTITION || cause === DropCause.OUTPUT_PARTITION) this.#reportPartition(at, ring);
+    };
     return gate;
   }
 
   #portChanged(port: SwitchPort, previous: PortState): void {
     if (port.state === PortState.DOWN) this.#gates[port.number - 1].reset();
     if (port.state === PortState.DOWN || previous === PortState.DOWN) this.management.noteStateChange();
+  }
+
+  /** Trap 259 (IBTA 14.2.5.1). */
+  #reportPartition(port: SwitchPort, ring: PacketRing): void {
+    const violation = readViolation(ring);
+    if (violation !== undefined) this.management.traps.raiseBadPartition(port.number, violation);
   }
 
   /** A packet for the switch itself. */

@@ -9,6 +9,7 @@ import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infini
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { Cable } from '../fabric/cable.ts';
+import { Fabric } from '../fabric/fabric.ts';
 import { FaultyLink } from '../fabric/faulty-link.ts';
 import type { FaultyLinkOptions } from '../fabric/link-options.ts';
 import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';
@@ -52,6 +53,7 @@ export class SwitchFabric {
   /** Packets that an end received and found damaged. */
   damaged = 0;
   readonly #random: Random;
+  readonly #fabric: Fabric;
 
   constructor(plan: SwitchFabricPlan) {
     const { trunks = [], ends, virtualLanes = 1, queuePackets = 8 } = plan;
@@ -76,6 +78,7 @@ export class SwitchFabric {
       this.#join(here, there, plan.faults);
     }
     writeStaticRoutes(this.switches, exits);
+    this.#fabric = new Fabric(this.switches);
   }
 
   /** Queues packet `id` (its PSN) at an end; false if its virtual lane has no room. */
@@ -117,11 +120,7 @@ export class SwitchFabric {
 
   /** Lets links and switches work until nothing moves at the present time. */
   settle(): void {
-    for (let busy = true; busy; ) {
-      busy = false;
-      for (const link of this.links) if (link.carry(this.clock.now(), BUDGET) > 0) busy = true;
-      for (const one of this.switches) if (one.run(BUDGET)) busy = true;
-    }
+    while (this.#fabric.run(BUDGET * this.switches.length));
   }
 
   /** Packets that switches received, relayed, dropped by cause, and lost with a link. */
