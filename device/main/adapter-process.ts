@@ -6,7 +6,8 @@
 import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '../../protocol/vfio-user/index.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import { getCollectPages } from '../adapter/options.ts';
-import type { AdapterPort, FunctionPort, ResourceAnswer } from '../host.ts';
+import type { Fabric } from '../fabric/fabric.ts';
+import type { AdapterClock, AdapterPort, FunctionPort, ResourceAnswer } from '../host.ts';
 import { OrderingModel } from '../hosts/ordering/ordering-model.ts';
 import { type OrderingOptions, strictOrdering } from '../hosts/ordering/ordering-options.ts';
 import { Recorder } from '../hosts/recording.ts';
@@ -15,6 +16,8 @@ import type { LinkEnd } from '../port/link.ts';
 import type { Switch } from '../switch/switch.ts';
 import { type BuiltFabric, buildFabric, findPort } from '../topology/build-fabric.ts';
 import type { FabricPlan } from '../topology/fabric-plan.ts';
+import type { NamedNode } from './host-directory.ts';
+import { HostDoor } from './host-door.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
 import { RecordingFile } from './recording-file.ts';
 import { SocketLink } from './socket-link.ts';
@@ -35,6 +38,8 @@ export interface AdapterProcessOptions {
   readonly recordPath?: string;
   /** Delay and order in which guests see the writes of an adapter. */
   readonly ordering?: OrderingOptions;
+  /** UDP port of the host door; none when absent. */
+  readonly doorPort?: number;
   readonly log: LogTarget;
 }
 
@@ -61,6 +66,8 @@ export class AdapterProcess {
   readonly clock: WallClock;
   readonly recording: RecordingFile | undefined;
   readonly socketLinks: readonly SocketLink[];
+  /** The door for tools on this machine. */
+  readonly door: HostDoor | undefined;
   readonly #recorder: Recorder | undefined;
   readonly #plan: FabricPlan;
   readonly #built: BuiltFabric;
@@ -90,7 +97,8 @@ export class AdapterProcess {
       return recorder?.wrapHost(ordered, index) ?? ordered;
     });
     this.#plan = plan;
-    this.#built = buildFabric(plan, recorder?.wrapClock(this.clock) ?? this.clock, seams);
+    const clock = recorder?.wrapClock(this.clock) ?? this.clock;
+    this.#built = buildFabric(plan, clock, seams);
     const { fabric, adapters: cores, switches } = this.#built;
     this.switches = topology.switches.map(({ name }, index) => ({ name, core: switches[index] }));
     const port = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
@@ -106,6 +114,13 @@ export class AdapterProcess {
       this.pump.add(host.context);
     }
     this.pump.onPass(makePassHook(port, this.clock, recorder));
+    this.door = this.#openDoor(fabric, clock, options);
+  }
+
+  /** All nodes of the fabric; those that clients of the door have brought come last. */
+  get nodes(): readonly NamedNode[] {
+    const own = [...this.adapters, ...this.switches].map(({ name, core }) => ({ name, management: core.management }));
+    return [...own, ...(this.door?.nodes ?? [])];
   }
 
   /**
@@ -114,6 +129,7 @@ export class AdapterProcess {
    */
   async start(): Promise<void> {
     for (const link of this.socketLinks) await link.start();
+    await this.door?.start();
     this.pump.start();
   }
 
@@ -130,6 +146,16 @@ export class AdapterProcess {
     const answer = functions[0].requestResources(changes);
     this.pump.wake();
     return answer;
+  }
+
+  #openDoor(fabric: Fabric, clock: AdapterClock, { doorPort: port, log }: AdapterProcessOptions): HostDoor | undefined {
+    if (port === undefined) return undefined;
+    const { nodes } = this;
+    const wake = (): void => this.pump.wake();
+    const hasOwnManager = (): boolean => false;
+    const door = new HostDoor({ port, fabric, clock, nodes, hasOwnManager, wake, log: (line) => log.warn({}, line) });
+    this.pump.onPass(door.hook);
+    return door;
   }
 
   #plug(plan: SocketLinkPlan): SocketLink {
@@ -179,6 +205,7 @@ export class AdapterProcess {
    */
   close(): void {
     for (const link of this.socketLinks) link.close();
+    this.door?.close();
     this.pump.destroy();
     this.#recorder?.flush();
     this.recording?.close();

@@ -10,6 +10,7 @@ import type { AdapterProcess, ServedAdapter } from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
+import { reportFabric } from './fabric-report.ts';
 import { listQueuePairs } from './queue-pair-report.ts';
 import { reportResources } from './resource-report.ts';
 import { describeRefusal, encodeRequest, readResourceWords } from './resource-words.ts';
@@ -23,6 +24,7 @@ export class ControlCommands {
   /** The commands by name, for `ControlServer`. */
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
     ['status', () => reportProcess(this.#process, this.#pid)],
+    ['fabric', () => reportFabric(this.#process.nodes)],
     ['queue-pairs', (request) => this.#listQueuePairs(request)],
     ['show', ({ parameters }) => this.#show(parameters)],
     ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],

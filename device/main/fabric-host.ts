@@ -17,30 +17,26 @@ import {
 import { MadClass, MadMethod, PortCapability, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import { subnetAddress } from '../agents/mad-packet.ts';
-import type { ManagedNode } from '../agents/managed-node.ts';
-import { endPortOf } from '../agents/managed-node.ts';
+import { endPortOf, type ManagedNode } from '../agents/managed-node.ts';
 import type { ManagementInterface } from '../agents/management-interface.ts';
 import { MadExchange } from './mad-exchange.ts';
 import { ATTRIBUTE_BYTES, type SoftwareHost } from './software-host.ts';
 
-/** A node whose management interface is known. */
-export interface NodeWithManagement extends ManagedNode {
-  readonly management: ManagementInterface;
-}
-
 export class FabricHost implements SoftwareHost {
   readonly name: string;
-  readonly node: NodeWithManagement;
+  readonly node: ManagedNode;
   readonly exchange: MadExchange;
+  readonly #management: ManagementInterface;
   readonly #portNumber: number;
   #managers = 0;
 
   /** `portNumber`: 0 for a switch. */
-  constructor(name: string, node: NodeWithManagement, portNumber: number) {
+  constructor(name: string, management: ManagementInterface, portNumber: number) {
     this.name = name;
-    this.node = node;
+    this.#management = management;
+    this.node = management.node;
     this.#portNumber = portNumber;
-    this.exchange = new MadExchange(node.management.openPort(portNumber));
+    this.exchange = new MadExchange(management.openPort(portNumber));
   }
 
   /** A client is a subnet manager. */
@@ -86,7 +82,7 @@ export class FabricHost implements SoftwareHost {
     setMadHeaderAttributeModifier(view, 0, modifier);
     const { lid, subnet } = endPortOf(this.node, this.#portNumber);
     mad.set(subnet.mKey, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
-    this.node.management.agents.take(this.#portNumber, subnetAddress(lid, lid), mad, false);
+    this.#management.agents.take(this.#portNumber, subnetAddress(lid, lid), mad, false);
     into.set(mad.subarray(ATTRIBUTE_OFFSET, ATTRIBUTE_OFFSET + ATTRIBUTE_BYTES));
   }
 }

@@ -20,8 +20,8 @@ function makeHosts(switchPorts = 3) {
   const relay = new TestNode('s', 0x200, clock, switchPorts, true);
   const fabric = new Fabric([]);
   const nodes = [
-    { name: 'a', node: adapter },
-    { name: 's', node: relay },
+    { name: 'a', management: adapter.management },
+    { name: 's', management: relay.management },
   ];
   const hosts = new FabricHosts({ fabric, clock, nodes, hasOwnManager: () => false });
   return { hosts, fabric, adapter, relay };

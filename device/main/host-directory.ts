@@ -6,17 +6,20 @@
  * end. A client without a name has a virtual adapter for itself, which leaves with it. Without a
  * switch it has the first port. `AdapterProcess` makes the directory.
  */
+import { isSwitch } from '../agents/managed-node.ts';
+import type { ManagementInterface } from '../agents/management-interface.ts';
 import { VirtualAdapter } from '../agents/virtual-adapter.ts';
 import { Cable } from '../fabric/cable.ts';
 import type { Fabric } from '../fabric/fabric.ts';
 import type { AdapterClock } from '../host.ts';
-import { FabricHost, type NodeWithManagement } from './fabric-host.ts';
+import type { LinkEnd } from '../port/link.ts';
+import { FabricHost } from './fabric-host.ts';
 import type { HostDirectory, SoftwareHost } from './software-host.ts';
 
 /** A node of this process, by its name in the topology. */
 export interface NamedNode {
   readonly name: string;
-  readonly node: NodeWithManagement;
+  readonly management: ManagementInterface;
 }
 
 export interface FabricHostsOptions {
@@ -35,8 +38,9 @@ const NAMES_MAX = 0x10000;
 export class FabricHosts implements HostDirectory {
   readonly #options: FabricHostsOptions;
   readonly #hosts = new Map<string, FabricHost>();
-  /** Virtual adapters that leave with their clients. */
-  readonly #passing = new Map<SoftwareHost, VirtualAdapter>();
+  readonly #virtual = new Map<string, VirtualAdapter>();
+  /** Names of virtual adapters that leave with their clients. */
+  readonly #passing = new Set<string>();
   readonly #guids = new Set<bigint>();
   #count = 0;
 
@@ -51,7 +55,7 @@ export class FabricHosts implements HostDirectory {
 
   /** The virtual adapters, in the order in which they came. */
   get virtualNodes(): readonly NamedNode[] {
-    return [...this.#hosts.values()].filter(({ node }) => node instanceof VirtualAdapter);
+    return [...this.#virtual].map(([name, { management }]) => ({ name, management }));
   }
 
   open(name: string): SoftwareHost | string {
@@ -60,9 +64,9 @@ export class FabricHosts implements HostDirectory {
   }
 
   release(host: SoftwareHost): void {
-    const adapter = this.#passing.get(host);
-    if (adapter === undefined) return;
-    this.#passing.delete(host);
+    const adapter = this.#virtual.get(host.name);
+    if (adapter === undefined || !this.#passing.delete(host.name)) return;
+    this.#virtual.delete(host.name);
     this.#hosts.delete(host.name);
     this.#guids.delete(guidOf(adapter));
     adapter.port.plug(undefined);
@@ -73,17 +77,19 @@ export class FabricHosts implements HostDirectory {
     const [first] = this.#options.nodes;
     if (this.#findFreePort() === undefined && first !== undefined) return this.open(`${first.name}:1`);
     const host = this.#plugVirtual(`client-${++this.#count}`);
-    if (typeof host !== 'string') this.#passing.set(host, host.node as VirtualAdapter);
+    if (typeof host !== 'string') this.#passing.add(host.name);
     return host;
   }
 
   /** The host of a port of this process, or undefined when none has this name. */
   #openPort(name: string): FabricHost | undefined {
-    for (const { name: nodeName, node } of this.#options.nodes) {
-      if (node.switchTables !== undefined && name === nodeName) return this.#add(new FabricHost(name, node, 0));
-      if (node.switchTables !== undefined) continue;
-      for (const { number } of node.ports)
-        if (name === `${nodeName}:${number}`) return this.#add(new FabricHost(name, node, number));
+    for (const { name: nodeName, management } of this.#options.nodes) {
+      if (isSwitch(management.node)) {
+        if (name === nodeName) return this.#add(new FabricHost(name, management, 0));
+        continue;
+      }
+      for (const { number } of management.node.ports)
+        if (name === `${nodeName}:${number}`) return this.#add(new FabricHost(name, management, number));
     }
     return undefined;
   }
@@ -96,7 +102,8 @@ export class FabricHosts implements HostDirectory {
     const adapter = new VirtualAdapter(name, this.#chooseGuid(name), clock, lanes);
     fabric.add(adapter);
     new Cable(adapter.port, free);
-    return this.#add(new FabricHost(name, adapter, 1));
+    this.#virtual.set(name, adapter);
+    return this.#add(new FabricHost(name, adapter.management, 1));
   }
 
   #add(host: FabricHost): FabricHost {
@@ -104,9 +111,10 @@ export class FabricHosts implements HostDirectory {
     return host;
   }
 
-  #findFreePort(): NamedNode['node']['ports'][number] | undefined {
-    for (const { node } of this.#options.nodes) {
-      if (node.switchTables === undefined) continue;
+  #findFreePort(): LinkEnd | undefined {
+    for (const { management } of this.#options.nodes) {
+      const { node } = management;
+      if (!isSwitch(node)) continue;
       const free = node.ports.find(({ link }) => link === undefined);
       if (free !== undefined) return free;
     }
@@ -115,8 +123,8 @@ export class FabricHosts implements HostDirectory {
 
   #listPorts(): string {
     return this.#options.nodes
-      .flatMap(({ name, node }) =>
-        node.switchTables === undefined ? node.ports.map(({ number }) => `${name}:${number}`) : [name],
+      .flatMap(({ name, management: { node } }) =>
+        isSwitch(node) ? [name] : node.ports.map(({ number }) => `${name}:${number}`),
       )
       .join(', ');
   }

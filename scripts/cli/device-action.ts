@@ -37,6 +37,7 @@ export async function performDevice(command: CliCommand): Promise<number> {
     topology: { ...plan, links },
     ordering: readOrdering(given),
     log,
+    ...(given.ibsim === undefined ? {} : { doorPort: given.ibsim }),
     ...(given.record === undefined ? {} : { recordPath: given.record }),
   });
   try {
@@ -61,6 +62,8 @@ export async function performDevice(command: CliCommand): Promise<number> {
 /** The adapters, sockets and links to serve. Throws UsageError. */
 function readTopology(command: CliCommand, given: DeviceArguments): Topology {
   const { socket, topology: file, record } = given;
+  if (record !== undefined && given.ibsim !== undefined)
+    throw new UsageError('option --record cannot be given with --ibsim: a recording has nothing of what clients send');
   if (file === undefined) {
     if (socket === undefined) throw new UsageError('option --socket is missing; give it, or --topology');
     return loneAdapter(socket, readAdapterOptions(given), readLinks(given));

@@ -8,6 +8,7 @@ import { type AdapterArguments, addAdapterOptions } from './adapter-arguments.ts
 import type { CliCommand } from './cli-command.ts';
 import { inspectOption } from './inspector.ts';
 import { type LogLevel, logLevelOption } from './log-levels.ts';
+import { wholeNumber } from './option-values.ts';
 
 /** The beginning of the line on standard output that says guests may attach; the paths follow. */
 export const READY = 'listening on';
@@ -17,10 +18,14 @@ export interface DeviceArguments extends AdapterArguments {
   readonly socket?: string;
   readonly control?: string;
   readonly topology?: string;
+  readonly ibsim?: number;
   readonly record?: string;
   readonly logLevel: LogLevel;
   readonly inspect?: string;
 }
+
+/** Clients of the door have the ports behind its own. */
+const PORT_MAX = 65_535 - 64;
 
 export function defineDevice(command: CliCommand): void {
   command
@@ -30,6 +35,14 @@ export function defineDevice(command: CliCommand): void {
     .option(
       '--topology <FILE>',
       'Several adapters with their sockets and links, instead of one at --socket; see docs/TOPOLOGY.md',
+    )
+    .addOption(
+      wholeNumber(
+        '--ibsim <PORT>',
+        'The host door: UDP port for opensm and diagnostics; see docs/FABRIC.md',
+        1,
+        PORT_MAX,
+      ),
     )
     .optionsGroup('Recording and debugging:')
     .option('--record <FILE>', 'Records the whole session, for `vuhca replay`')
@@ -47,5 +60,6 @@ export function defineDevice(command: CliCommand): void {
     .addExample('vuhca device --socket /tmp/vuhca.sock', 'one adapter, for one guest')
     .addExample('vuhca device --socket /tmp/vuhca.sock --functions 34', 'an adapter for 34 guests')
     .addExample('vuhca device --socket /tmp/vuhca.sock --record x.rec --log-level debug', 'for a bug report')
-    .addExample('vuhca device --topology two.json', 'the adapters and links of a file');
+    .addExample('vuhca device --topology two.json', 'the adapters and links of a file')
+    .addExample('vuhca device --topology two.json --ibsim 7171', "and a door for Debian's opensm and diagnostics");
 }
