@@ -280,6 +280,11 @@ export const layers: readonly Layer[] = [
     ),
   },
   {
+    path: 'scripts/fabric',
+    holds: "`npm run test:fabric`: Debian's opensm and diagnostics judge the fabric",
+    uses: of('port fabric agents switch main qemu/setup'),
+  },
+  {
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
     uses: of(

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A fabric inside this process, run by the event loop: switches of a generated topology, a virtual
+ * adapter at each place for one, and the host door. It has no functions and needs no library.
+ */
+import { VirtualAdapter } from '../../device/agents/virtual-adapter.ts';
+import { Cable } from '../../device/fabric/cable.ts';
+import { Fabric } from '../../device/fabric/fabric.ts';
+import { type FabricReport, reportFabric } from '../../device/main/fabric-report.ts';
+import type { NamedNode } from '../../device/main/host-directory.ts';
+import { HostDoor } from '../../device/main/host-door.ts';
+import { WallClock } from '../../device/main/wall-clock.ts';
+import type { LinkEnd } from '../../device/port/link.ts';
+import { parseGuid } from '../../device/port/port.ts';
+import { defaultSwitchOptions, Switch } from '../../device/switch/switch.ts';
+
+/** Switches, trunks between their ports, and the ports that get an adapter: `NAME:NUMBER`. */
+export interface FabricShape {
+  readonly switches: readonly { readonly name: string; readonly ports: number }[];
+  readonly trunks: readonly (readonly [string, string])[];
+  readonly places: readonly string[];
+}
+
+const SWITCH_GUID = 0x0056554853570000n;
+const ADAPTER_GUID = 0x0056554843410000n;
+/** Node GUIDs of switches lie so far apart that those of 36 ports fit between. */
+const GUIDS_OF_NODE = 0x100n;
+const BUDGET = 256;
+const NS_PER_MS = 1e6;
+
+export class LocalFabric {
+  readonly door: HostDoor;
+  readonly nodes: readonly NamedNode[];
+  readonly fabric: Fabric;
+  readonly #clock = new WallClock(() => performance.now() * NS_PER_MS);
+  #isQueued = false;
+  #alarm: NodeJS.Timeout | undefined = undefined;
+  #closed = false;
+
+  constructor({ switches, trunks, places }: FabricShape, doorPort: number) {
+    const clock = this.#clock;
+    const relays = switches.map(({ name, ports }, index) => {
+      const nodeGuid = guidBytes(SWITCH_GUID + GUIDS_OF_NODE * BigInt(index));
+      const node = new Switch({ ...defaultSwitchOptions, description: name, ports, nodeGuid }, clock);
+      return { name, node };
+    });
+    const adapters = places.map((_, index) => {
+      const name = `a${index + 1}`;
+      return { name, node: new VirtualAdapter(name, ADAPTER_GUID + GUIDS_OF_NODE * BigInt(index), clock) };
+    });
+    this.nodes = [...relays, ...adapters].map(({ name, node }) => ({ name, management: node.management }));
+    this.fabric = new Fabric([...relays, ...adapters].map(({ node }) => node));
+    for (const [first, second] of trunks) new Cable(this.#findPort(first), this.#findPort(second));
+    for (const [index, place] of places.entries()) new Cable(adapters[index].node.port, this.#findPort(place));
+    const { fabric, nodes } = this;
+    const wake = (): void => this.#wake();
+    const log = (line: string): void => void process.stderr.write(`${line}\n`);
+    this.door = new HostDoor({ fabric, clock, nodes, hasOwnManager: () => false, port: doorPort, wake, log });
+    this.#wake();
+  }
+
+  report(): FabricReport {
+    return reportFabric([...this.nodes, ...this.door.nodes]);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#alarm);
+    this.door.close();
+  }
+
+  #findPort(name: string): LinkEnd {
+    const [node, number] = name.split(':');
+    const port = this.nodes.find((one) => one.name === node)?.management.node.ports[Number(number) - 1];
+    if (port === undefined) throw new RangeError(`there is no port ${name}`);
+    return port;
+  }
+
+  #wake(): void {
+    if (this.#isQueued || this.#closed) return;
+    this.#isQueued = true;
+    setImmediate(() => this.#run());
+  }
+
+  #run(): void {
+    this.#isQueued = false;
+    if (this.#closed) return;
+    this.#clock.takeDueAlarm();
+    const hasMore = this.fabric.run(BUDGET);
+    this.door.hook.pass();
+    if (hasMore) return this.#wake();
+    clearTimeout(this.#alarm);
+    const waitMs = this.#clock.nextAlarmNs / NS_PER_MS - performance.now();
+    if (Number.isFinite(waitMs)) this.#alarm = setTimeout(() => this.#wake(), Math.max(0, waitMs));
+  }
+}
+
+function guidBytes(guid: bigint): Uint8Array {
+  return parseGuid(guid.toString(16).padStart(16, '0'));
+}
