@@ -4,13 +4,17 @@
  * adapter never throws, leaks nothing, and serves the other functions on.
  */
 import t, { type Test } from 'tap';
+import { ADAPTER_CHANGES_SIZE } from '../../protocol/layout/gen/adapter-changes.gen.ts';
 import { ADDRESS_HANDLE_SIZE } from '../../protocol/layout/gen/address-handle.gen.ts';
 import { BAR_PIO_BYTES, BAR_REGISTERS_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
+import { MAD_REQUEST_SIZE } from '../../protocol/layout/gen/mad-request.gen.ts';
 import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
+import { MULTICAST_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/multicast-attributes.gen.ts';
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
+import { PORT_CHANGES_SIZE } from '../../protocol/layout/gen/port-changes.gen.ts';
 import { QP_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import { QP_CREATION_SIZE } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { CSR, CSR_DEVICE_CONTROL_ENABLE_MASK, csrRegisters } from '../../protocol/layout/gen/registers.gen.ts';
@@ -194,8 +198,19 @@ for (const seed of [101, 102]) {
   });
 }
 
+/** Payloads whose sizes do not follow from the kind of object. */
+const specialPayloads: ReadonlyMap<number, number> = new Map([
+  [ManagementOpcode.MODIFY_ADAPTER, ADAPTER_CHANGES_SIZE],
+  [ManagementOpcode.MODIFY_PORT, PORT_CHANGES_SIZE],
+  [ManagementOpcode.EXECUTE_MAD, MAD_REQUEST_SIZE],
+  [ManagementOpcode.ATTACH_MULTICAST, MULTICAST_ATTRIBUTES_SIZE],
+  [ManagementOpcode.DETACH_MULTICAST, MULTICAST_ATTRIBUTES_SIZE],
+]);
+
 /** Size of the payload a management command takes. */
 function payloadBytes(opcode: number): number {
+  const special = specialPayloads.get(opcode);
+  if (special !== undefined) return special;
   const verb = opcode % 16;
   if (verb > 1) return 0;
   const sizes = [0, PD_ATTRIBUTES_SIZE, MR_ATTRIBUTES_SIZE, CQ_ATTRIBUTES_SIZE, EQ_ATTRIBUTES_SIZE];

@@ -26,6 +26,7 @@ import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.t
 import { encodeChanges } from '../../hosts/in-process/driver/resources.ts';
 import type { Random } from '../../random.ts';
 import { ContextAttack } from './context-attack.ts';
+import { PortAttack } from './port-attack.ts';
 import type { Tenant } from './tenant.ts';
 
 const OBJECT_NUMBERS = MANAGEMENT_COMMAND_OBJECT_NUMBER_MASK >>> MANAGEMENT_COMMAND_OBJECT_NUMBER_SHIFT;
@@ -56,6 +57,7 @@ export class Attacker {
   readonly #foreign: readonly number[];
   readonly #collectBytes: number;
   #contexts!: ContextAttack;
+  #ports!: PortAttack;
   #queuePairs: DriverQueuePair[] = [];
   #earlierFaults = 0;
 
@@ -120,6 +122,7 @@ export class Attacker {
         });
       this.#queuePairs.push(qp);
     }
+    this.#ports = new PortAttack(driver, this.#random, this.#queuePairs);
     this.#contexts = new ContextAttack(this.#tenant, this.#random, this.#foreign, this.#queuePairs[0].qpn);
   }
 
@@ -240,6 +243,7 @@ export class Attacker {
     const { driver } = this.#tenant;
     const { management } = driver;
     if (random.oneIn(4)) return void this.#request();
+    if (random.oneIn(4)) return void management.write(management.build(this.#ports.draw()));
     const payload = random.bytes(random.below(LARGEST_PAYLOAD / 8) * 8);
     if (payload.length > 8) new DataView(payload.buffer).setUint32(4, this.#value(), true);
     const bytes = management.build({
