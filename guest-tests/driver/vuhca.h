@@ -13,6 +13,7 @@
 #include "vuhca_cq.h"
 #include "vuhca_device.h"
 #include "vuhca_eq.h"
+#include "vuhca_mad.h"
 #include "vuhca_memory.h"
 #include "vuhca_pio.h"
 #include "vuhca_qp.h"

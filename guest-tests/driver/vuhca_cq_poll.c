@@ -77,6 +77,9 @@ static bool vuhca_read_cqe(struct vuhca_cq *cq,
 	wc->solicited = vuhca_completion_entry_get_solicited(entry);
 	wc->sequence = vuhca_completion_entry_get_queue_sequence(entry);
 	wc->source_lid = vuhca_completion_entry_get_source_lid(entry);
+	wc->pkey_index = le16_to_cpu(entry->pkey_index);
+	wc->service_level = vuhca_completion_entry_get_service_level(entry);
+	wc->path_bits = vuhca_completion_entry_get_path_bits(entry);
 	wc->byte_length = le32_to_cpu(entry->byte_length);
 	wc->immediate = le32_to_cpu(entry->immediate);
 	wc->source_qpn = vuhca_completion_entry_get_source_qpn(entry);

@@ -94,6 +94,7 @@ void vuhca_stop(struct vuhca_dev *dev)
 	vuhca_admin_set_event_queue(dev, 0);
 	vuhca_eqs_quiesce(dev);
 	cancel_work_sync(&dev->shares.changed);
+	vuhca_port_events_stop(dev);
 	vuhca_orphan_objects(dev);
 }
 

@@ -7,6 +7,7 @@
 #include <linux/list.h>
 #include <linux/pci.h>
 #include <linux/timer.h>
+#include <linux/workqueue.h>
 #include <linux/xarray.h>
 
 #include "vuhca_command.h"
@@ -34,6 +35,16 @@ enum vuhca_dev_state {
 	VUHCA_DEV_STARTING,
 	VUHCA_DEV_UP,
 	VUHCA_DEV_GONE,
+};
+
+/**
+ * struct vuhca_port_events - Events of ports that clients have not got yet.
+ * @work: Reports them.
+ * @pending: Bit of each event type, by port less 1.
+ */
+struct vuhca_port_events {
+	struct work_struct work;
+	unsigned long pending[VUHCA_PORT_MAX];
 };
 
 /**
@@ -68,6 +79,7 @@ enum vuhca_dev_state {
  * @overflow: Doorbell overflow buffer.
  * @shares: Changes of the function's share.
  * @ahs: Address handles.
+ * @port_events: Events of ports on their way to the clients.
  * @list: Entry in the list of devices.
  * @debugfs: Folder in debugfs.
  */
@@ -102,6 +114,7 @@ struct vuhca_dev {
 	struct vuhca_overflow overflow;
 	struct vuhca_shares shares;
 	struct vuhca_ah_table ahs;
+	struct vuhca_port_events port_events;
 	struct list_head list;
 	struct dentry *debugfs;
 };
@@ -111,11 +124,16 @@ struct vuhca_dev {
  * @list: Entry in the list of clients.
  * @add: A function is in service. May sleep.
  * @remove: A function is about to be removed. May sleep.
+ * @port_event: An event of a port, VUHCA_EVENT_TYPE_*, or NULL. Events of one
+ *	type that come while others are reported become one, so the client
+ *	queries the port. It may come before @add and after @remove. May sleep;
+ *	must not register or unregister clients, or reset the function.
  */
 struct vuhca_client {
 	struct list_head list;
 	void (*add)(struct vuhca_dev *dev);
 	void (*remove)(struct vuhca_dev *dev);
+	void (*port_event)(struct vuhca_dev *dev, u8 type, u8 port);
 };
 
 static inline u32 vuhca_read_csr(struct vuhca_dev *dev, unsigned int offset)

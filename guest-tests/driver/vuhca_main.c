@@ -24,6 +24,13 @@ static const struct vuhca_event_ops vuhca_event_ops = {
 		[VUHCA_EVENT_TYPE_LAST_WQE_REACHED] = vuhca_qp_event,
 		[VUHCA_EVENT_TYPE_SRQ_LIMIT] = vuhca_srq_event,
 		[VUHCA_EVENT_TYPE_SRQ_ERROR] = vuhca_srq_event,
+		[VUHCA_EVENT_TYPE_PORT_ACTIVE] = vuhca_port_event,
+		[VUHCA_EVENT_TYPE_PORT_ERROR] = vuhca_port_event,
+		[VUHCA_EVENT_TYPE_LID_CHANGE] = vuhca_port_event,
+		[VUHCA_EVENT_TYPE_PKEY_CHANGE] = vuhca_port_event,
+		[VUHCA_EVENT_TYPE_GID_CHANGE] = vuhca_port_event,
+		[VUHCA_EVENT_TYPE_SM_CHANGE] = vuhca_port_event,
+		[VUHCA_EVENT_TYPE_CLIENT_REREGISTER] = vuhca_port_event,
 		[VUHCA_EVENT_TYPE_RESOURCES_CHANGED] = vuhca_shares_event,
 		[VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED] = vuhca_pio_halt_event,
 		[VUHCA_EVENT_TYPE_DEVICE_FATAL] = vuhca_device_error_event,
@@ -96,6 +103,7 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->send_contexts, XA_FLAGS_LOCK_IRQ);
 	vuhca_shares_init(dev);
+	vuhca_port_events_init(dev);
 	dev->event_ops = &vuhca_event_ops;
 	vuhca_deadman_init(dev);
 	err = vuhca_pci_enable(pdev);

@@ -90,6 +90,9 @@ static void vuhca_qp_describe(struct vuhca_qp *qp,
 	vuhca_qp_creation_set_signal_all(creation, qp->signal_all);
 	vuhca_qp_creation_set_checksum_off(creation, qp->checksum_off);
 	vuhca_qp_creation_set_qos_level(creation, qp->qos_level);
+	vuhca_qp_creation_set_special_port(creation, qp->special_port);
+	vuhca_qp_creation_set_block_multicast_loopback(creation,
+						       qp->block_loopback);
 	creation->send_queue_address = cpu_to_le64(qp->dma);
 	creation->receive_queue_address =
 		cpu_to_le64(qp->dma + ((void *)qp->rq.slots - base));
@@ -132,6 +135,7 @@ static bool vuhca_qp_fits(struct vuhca_dev *dev,
 	       init->send_sge <= dev->attributes.max_sge &&
 	       init->recv_sge <= dev->attributes.max_sge &&
 	       init->inline_bytes <= VUHCA_INLINE_MAX_BYTES &&
+	       init->special_port <= dev->port_count &&
 	       init->qos_level < VUHCA_QOS_LEVELS;
 }
 
@@ -150,6 +154,8 @@ static struct vuhca_qp *vuhca_qp_alloc(struct vuhca_dev *dev,
 	qp->generation = init->pd->generation;
 	qp->service_type = init->service_type;
 	qp->qos_level = init->qos_level;
+	qp->special_port = init->special_port;
+	qp->block_loopback = init->block_loopback;
 	qp->signal_all = init->signal_all;
 	qp->checksum_off = init->checksum_off;
 	qp->checksum_key = get_random_u32();

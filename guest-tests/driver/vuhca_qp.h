@@ -105,8 +105,10 @@ struct vuhca_srq {
  * @inline_bytes: Longest inline payload.
  * @service_type: VUHCA_SERVICE_TYPE_*.
  * @qos_level: QoS level, 0 or 1.
+ * @special_port: Port whose QP0 (SMI) or QP1 (GSI) it is; 0 for other services.
  * @signal_all: Every send request is signalled.
  * @checksum_off: Send commands carry no checksum.
+ * @block_loopback: No multicast datagram comes back to the QP that sent it.
  * @event: Event handler, or NULL.
  * @context: Argument of @event.
  */
@@ -122,8 +124,10 @@ struct vuhca_qp_init {
 	unsigned int inline_bytes;
 	u8 service_type;
 	u8 qos_level;
+	u8 special_port;
 	bool signal_all;
 	bool checksum_off;
+	bool block_loopback;
 	vuhca_event_handler event;
 	void *context;
 };
@@ -141,8 +145,10 @@ struct vuhca_qp_init {
  * @state: VUHCA_QP_STATE_* as software set it last; the adapter's may be ERR or SQE.
  * @service_type: VUHCA_SERVICE_TYPE_*.
  * @qos_level: QoS level.
+ * @special_port: Port whose QP0 or QP1 it is, or 0.
  * @checksum_off: Send commands carry no checksum.
  * @signal_all: Every send request is signalled.
+ * @block_loopback: No multicast datagram comes back to the QP that sent it.
  * @sq: Send queue.
  * @rq: Receive queue; unused with an SRQ.
  * @record: Memory with the counts of entries posted, for the adapter.
@@ -165,8 +171,10 @@ struct vuhca_qp {
 	u8 state;
 	u8 service_type;
 	u8 qos_level;
+	u8 special_port;
 	bool checksum_off;
 	bool signal_all;
+	bool block_loopback;
 	struct vuhca_wq sq;
 	struct vuhca_wq rq;
 	struct vuhca_queue_pair_record *record;
@@ -246,6 +254,9 @@ int vuhca_qp_connect_rts(struct vuhca_qp *qp,
 			 const struct vuhca_connection *connection);
 int vuhca_qp_connect(struct vuhca_qp *qp,
 		     const struct vuhca_connection *connection);
+
+int vuhca_attach_mcast(struct vuhca_qp *qp, const u8 *mgid, u16 mlid);
+int vuhca_detach_mcast(struct vuhca_qp *qp, const u8 *mgid, u16 mlid);
 
 int vuhca_post_send(struct vuhca_qp *qp, const struct vuhca_send_wr *wrs,
 		    unsigned int count, enum vuhca_post_mode mode);

@@ -92,9 +92,9 @@ int vuhca_query_qp(struct vuhca_qp *qp, struct vuhca_qp_creation *creation,
 EXPORT_SYMBOL_GPL(vuhca_query_qp);
 
 /**
- * vuhca_qp_to_init() - Take a UD QP from RESET to INIT.
+ * vuhca_qp_to_init() - Take a UD, SMI or GSI QP from RESET to INIT.
  * @qp: QP.
- * @port: Port.
+ * @port: Port of a UD QP; the others have that of their creation.
  * @pkey_index: Entry of the port's P_Key table.
  * @qkey: Q_Key.
  *
@@ -104,15 +104,17 @@ EXPORT_SYMBOL_GPL(vuhca_query_qp);
 int vuhca_qp_to_init(struct vuhca_qp *qp, u8 port, u16 pkey_index, u32 qkey)
 {
 	struct vuhca_qp_attributes attributes = {
-		.attribute_mask = cpu_to_le32(VUHCA_QP_MASK_STATE |
-					      VUHCA_QP_MASK_PKEY_INDEX |
-					      VUHCA_QP_MASK_PORT |
-					      VUHCA_QP_MASK_QKEY),
 		.qkey = cpu_to_le32(qkey),
 	};
+	u32 mask = VUHCA_QP_MASK_STATE | VUHCA_QP_MASK_PKEY_INDEX |
+		   VUHCA_QP_MASK_QKEY;
 
+	if (!qp->special_port) {
+		mask |= VUHCA_QP_MASK_PORT;
+		vuhca_qp_attributes_set_port(&attributes, port);
+	}
+	attributes.attribute_mask = cpu_to_le32(mask);
 	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_INIT);
-	vuhca_qp_attributes_set_port(&attributes, port);
 	vuhca_qp_attributes_set_pkey_index(&attributes, pkey_index);
 	return vuhca_modify_qp(qp, &attributes);
 }

@@ -40,6 +40,7 @@ struct vuhca_buffer {
  * @ud.remote_qpn: QPN of the destination.
  * @ud.qkey: Q_Key.
  * @ud.ah: Index of the address handle.
+ * @ud.pkey_index: Entry of the port's P_Key table, of requests of a GSI QP.
  * @remote: Remote memory of RDMA and atomic requests.
  * @remote.address: Address in the remote memory region.
  * @remote.rkey: Key of the remote memory region.
@@ -71,6 +72,7 @@ struct vuhca_send_wr {
 		u32 remote_qpn;
 		u32 qkey;
 		u32 ah;
+		u16 pkey_index;
 	} ud;
 	struct {
 		u64 address;
@@ -120,6 +122,9 @@ struct vuhca_recv_wr {
  * @solicited: The message asked for a solicited event.
  * @sequence: Number of the work request in its queue.
  * @source_lid: LID of the sender.
+ * @pkey_index: Entry of the port's P_Key table, of a datagram.
+ * @service_level: Service level of a datagram.
+ * @path_bits: Low bits of the LID that a datagram was sent to.
  * @byte_length: Length of the message; of a datagram with the GRH area.
  * @immediate: Immediate data or key.
  * @source_qpn: QPN of the sender.
@@ -139,6 +144,9 @@ struct vuhca_wc {
 	bool solicited;
 	u16 sequence;
 	u16 source_lid;
+	u16 pkey_index;
+	u8 service_level;
+	u8 path_bits;
 	u32 byte_length;
 	u32 immediate;
 	u32 source_qpn;

@@ -111,6 +111,7 @@ static void vuhca_put_ud_target(struct vuhca_send_command *command,
 	vuhca_ud_target_set_remote_qpn(target, wr->ud.remote_qpn);
 	target->qkey = cpu_to_le32(wr->ud.qkey);
 	target->address_handle = cpu_to_le32(wr->ud.ah);
+	target->pkey_index = cpu_to_le16(wr->ud.pkey_index);
 }
 
 static void vuhca_put_rdma_target(struct vuhca_send_command *command,

@@ -243,6 +243,7 @@ extern const struct vt_suite vt_suite_shared_receive;
 extern const struct vt_suite vt_suite_windows;
 extern const struct vt_suite vt_suite_drain;
 extern const struct vt_suite vt_suite_global;
+extern const struct vt_suite vt_suite_mad;
 extern const struct vt_suite vt_suite_shares;
 extern const struct vt_suite vt_suite_stop;
 extern const struct vt_suite vt_suite_overflow;

@@ -38,6 +38,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_windows,
 	&vt_suite_drain,
 	&vt_suite_global,
+	&vt_suite_mad,
 	&vt_suite_shares,
 	&vt_suite_stop,
 	&vt_suite_overflow,

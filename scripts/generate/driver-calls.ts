@@ -55,6 +55,16 @@ export const callTopics: readonly CallTopic[] = [
     calls: 'post_recv post_send build_send_wqe seal_send_wqe publish_send_tail ring_doorbell',
   },
   {
+    title: 'Management datagrams',
+    text: 'QP0 and QP1 of a port are queue pairs with the service types SMI and GSI. The agents of the adapter answer what they receive first; a module can ask them without a packet.',
+    calls: 'execute_mad modify_port modify_device',
+  },
+  {
+    title: 'Multicast',
+    text: 'A datagram QP receives the datagrams of a group while it is attached. Subnet administration makes the group.',
+    calls: 'attach_mcast detach_mcast',
+  },
+  {
     title: 'Memory windows',
     text: 'A window opens a part of a region to a peer; binding it is a send.',
     calls: 'alloc_mw bind_mw query_mw dealloc_mw',
