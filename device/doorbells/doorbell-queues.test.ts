@@ -108,7 +108,7 @@ t.test('the most spilled queue pair is sought from a position on, the first of e
 t.test('arrivals keep their order around the end of the queue, and reads are counted', async (t) => {
   const inbound = new InboundQueue(2, 2, new DmaTiming({} as AdapterClock, {}));
   const qp = makeQueuePair(1);
-  const buffer = {} as PhysicalCollectBuffer;
+  const buffer = { index: 7 } as PhysicalCollectBuffer;
   t.same([inbound.kind, inbound.length], [Inbound.NONE, 0]);
   for (let turn = 0; turn < 5; turn++) {
     inbound.post(qp, turn);
@@ -120,6 +120,16 @@ t.test('arrivals keep their order around the end of the queue, and reads are cou
     inbound.read(Inbound.OVERFLOW_ENTRY, undefined, 0, undefined);
     t.notOk(inbound.takesReads);
     t.same([inbound.length, inbound.posted, inbound.reads, qp.busReads], [4, 2, 2, 1]);
+    const shown: unknown[] = [];
+    inbound.forEach((...entry) => {
+      shown.push(entry);
+    });
+    t.same(shown, [
+      [Inbound.POSTED, qp, turn, undefined],
+      [Inbound.COMMAND, qp, turn + 50, 7],
+      [Inbound.POSTED, qp, turn + 100, undefined],
+      [Inbound.OVERFLOW_ENTRY, undefined, 0, undefined],
+    ]);
     const found: unknown[] = [];
     for (; inbound.kind !== Inbound.NONE; inbound.pop())
       found.push([inbound.kind, inbound.queuePair, inbound.sequence, inbound.buffer]);

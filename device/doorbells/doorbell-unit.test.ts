@@ -6,132 +6,17 @@
  */
 import t from 'tap';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import { DmaTiming } from '../function/dma-timing.ts';
-import type { ObjectTable } from '../function/object-table.ts';
-import { UnderlyingFunction } from '../function/underlying-function.ts';
-import type { AdapterClock, HostPort } from '../host.ts';
-import type { QueuePair } from '../queues/queue-pair.ts';
-import { DoorbellUnit } from './doorbell-unit.ts';
+import {
+  DoorbellBench as Bench,
+  ENTRIES,
+  MEMORY_BYTES,
+  OVERFLOW_BASE,
+  OVERFLOW_LOG2,
+} from '../test-support/doorbell-bench.ts';
 import { Inbound } from './inbound-queue.ts';
 
-const ENTRIES = 4;
-const MEMORY_BYTES = 4096;
-/** The overflow buffer; descriptors are below. */
-const OVERFLOW_BASE = 2048;
-const OVERFLOW_LOG2 = 4;
+/** State of the link of a queue that is in no list. */
 const NOT_QUEUED = 0xff;
-
-/** A doorbell unit with `ENTRIES` entries; a bus read completes in the order of the bus. */
-class Bench {
-  readonly memory = new Uint8Array(MEMORY_BYTES);
-  readonly owner: UnderlyingFunction;
-  readonly unit: DoorbellUnit;
-  readonly qps: QueuePair[];
-  readonly failed: FaultKind[] = [];
-  /** What the scheduler was asked, by QP. */
-  readonly scheduled: number[] = [];
-  readonly unscheduled: number[] = [];
-  readonly begun: number[] = [];
-  mayBegin = false;
-  hasBuffer = true;
-  wakes = 0;
-
-  constructor(busReads = 8, queuePairs = 12) {
-    const clock = { now: () => 0 } as AdapterClock;
-    this.owner = new UnderlyingFunction(0, clock, this.#makeHost(), () => {});
-    this.owner.setBusMaster(true);
-    this.qps = Array.from({ length: queuePairs }, (_, number) => this.#makeQueuePair(number));
-    this.unit = new DoorbellUnit(this.owner, {
-      scheduler: {
-        wake: () => this.wakes++,
-        schedule: (qp) => this.scheduled.push(qp.number),
-        beginAtOnce: (_unit, qp) => this.mayBegin && this.begun.push(qp.number) > 0,
-        unschedule: (qp) => this.unscheduled.push(qp.number),
-      },
-      fetcher: { hasBuffer: () => this.hasBuffer, takeRecord: () => {}, takeCommand: () => {} },
-      queuePairs: this.#makeTable(),
-      doorbellEntries: ENTRIES,
-      busReads,
-      busDepth: 2,
-      timing: new DmaTiming(clock, {}),
-      deliver: () => {},
-    });
-    for (const qp of this.qps) this.unit.descriptors.publish(qp);
-  }
-
-  #makeHost(): HostPort {
-    const { memory } = this;
-    const fits = (address: number, lengthBytes: number): boolean => address + lengthBytes <= MEMORY_BYTES;
-    const host: Partial<HostPort> = {
-      readMemory: ({ value }, lengthBytes, target, at) => {
-        if (!fits(value, lengthBytes)) return false;
-        target.set(memory.subarray(value, value + lengthBytes), at);
-        return true;
-      },
-      writeMemory: ({ value }, source, at, lengthBytes) => {
-        if (!fits(value, lengthBytes)) return false;
-        memory.set(source.subarray(at, at + lengthBytes), value);
-        return true;
-      },
-      compareAndSwap: ({ value }, expected, desired) => {
-        const view = new DataView(memory.buffer);
-        const found = view.getInt32(value, true);
-        if (found === expected) view.setInt32(value, desired, true);
-        return found;
-      },
-    };
-    return host as HostPort;
-  }
-
-  #makeQueuePair(number: number): QueuePair {
-    const { owner } = this;
-    const life = { fail: (_qp: QueuePair, fault: FaultKind) => this.failed.push(fault) };
-    const qp = {
-      number,
-      owner,
-      life,
-      descriptorAddress: 64 * (number + 1),
-      nextSequence: 0,
-      qosLevel: 0,
-      spilledLap: 0,
-    };
-    return { ...qp, spilled: 0, busReads: 0, sendsAreTaken: true } as unknown as QueuePair;
-  }
-
-  #makeTable(): ObjectTable<QueuePair> {
-    const { qps } = this;
-    const table = { slotCount: qps.length, at: (slot: number) => qps[slot], get: (number: number) => qps[number] };
-    return table as ObjectTable<QueuePair>;
-  }
-
-  /** Rings for the QPs from `first` to before `end`. */
-  ring(first: number, end: number): void {
-    for (const qp of this.qps.slice(first, end)) this.unit.ring(qp, qp.nextSequence);
-  }
-
-  /** QPs of the scheduler buffer, the oldest entry first. */
-  get entries(): number[] {
-    return Array.from({ length: this.unit.buffer.used }, (_, place) => this.unit.buffer.queuePairAt(place).number);
-  }
-
-  /** State of the QP's link in guest memory. */
-  linkState(place: number): number {
-    return this.memory[this.qps[place].descriptorAddress + 3];
-  }
-
-  /** Spills doorbells of the QPs from `first` to before `end`. */
-  spill(first: number, end: number): void {
-    for (const qp of this.qps.slice(first, end)) this.unit.spilled.take(qp, qp.nextSequence, this.unit);
-  }
-
-  setOverflow(): void {
-    this.unit.setOverflow(OVERFLOW_BASE, OVERFLOW_LOG2, true);
-  }
-
-  runAll(): number {
-    return this.unit.advance(1000);
-  }
-}
 
 t.test('a doorbell is stale when its number is half of all sequence numbers behind or more', async (t) => {
   const bench = new Bench();
@@ -420,6 +305,49 @@ t.test('an overflow buffer removed while an entry is read back costs nothing but
   bench.runAll();
   t.equal(bench.owner.counters.sweeps, 2, 'entries that do not come back as they were written');
   t.equal(bench.owner.faults.counts[FaultKind.OVERFLOW_ENTRY], 2);
+});
+
+t.test('entries are promised to reads of spilled doorbells while these are outstanding', async (t) => {
+  const bench = new Bench(8, 12, 100);
+  const { unit } = bench;
+  bench.setOverflow();
+  unit.thresholds.set(1, 3);
+  bench.spill(0, 5);
+  bench.runAll();
+  t.equal(unit.inbound.reads, 2, 'then fewer than three entries are free');
+});
+
+t.test('a link check of a doorbell that was spilled meanwhile links no queue', async (t) => {
+  const bench = new Bench();
+  const { unit } = bench;
+  bench.setOverflow();
+  unit.spillBuffered = true;
+  unit.thresholds.set(2, ENTRIES);
+  bench.ring(0, 5);
+  unit.advance(8);
+  t.same([unit.spilling, bench.entries], [true, [0]], 'those with and without a link check were spilled');
+  t.equal(unit.inbound.reads, 3);
+  bench.runAll();
+  t.same(bench.scheduled, [0, 1, 2, 3, 4]);
+  t.equal(bench.owner.counters.linkChecks, 5);
+});
+
+t.test('writes to the collect BAR keep their place among doorbells', async (t) => {
+  const bench = new Bench();
+  const { unit } = bench;
+  bench.ring(0, 2);
+  unit.held.hold(unit.inbound.arrived, 8, 8, 0, 0);
+  unit.advance(2);
+  t.same(bench.delivered, []);
+  unit.advance(2);
+  t.same([bench.delivered, unit.inbound.taken], [[8], 2]);
+});
+
+t.test('nothing is spilled, adapted or swept at power-on', async (t) => {
+  const { unit } = new Bench();
+  const off = { adaptive: false, spillBuffered: false, spillCommands: false, spilling: false, active: false };
+  t.match(unit, { ...off, policy: OverflowPolicy.NEWEST, linkCheck: LinkCheck.READ });
+  t.notOk(unit.overflow.enabled || unit.sweeping || unit.stalled);
 });
 
 t.test('a reset drops everything that waits', async (t) => {

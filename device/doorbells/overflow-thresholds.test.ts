@@ -46,3 +46,17 @@ t.test('adaptive: an episode without reads at their limit lowers the low thresho
     t.equal(thresholds.low, expected);
   }
 });
+
+t.test('adaptive: a deadlock that reads have shown raises the low threshold above the free entries', async (t) => {
+  for (const [free, low] of [
+    [1, 2],
+    [2, 3],
+    [5, 6],
+    [8, 7],
+  ]) {
+    const thresholds = new OverflowThresholds(16);
+    thresholds.set(2, 8);
+    thresholds.begin(free, true);
+    t.equal(thresholds.low, low, `${free} free`);
+  }
+});

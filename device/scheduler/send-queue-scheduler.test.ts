@@ -31,8 +31,6 @@ const QUEUE_ENTRIES = 32;
 const STRIDE_BYTES = 128;
 /** By QP: its queue, then descriptor and record. */
 const QP_BYTES = QUEUE_ENTRIES * STRIDE_BYTES + 128;
-const QUANTUM = 16;
-const SHARED_QUANTUM = 8;
 
 interface Options {
   readonly queuePairs?: number;
@@ -203,8 +201,8 @@ t.test('one doorbell has all posted commands read, in order; the descriptor show
 
 t.test('a turn reads as many commands as the quantum; a shared adapter has shorter turns', async (t) => {
   for (const [options, quantum] of [
-    [{}, QUANTUM],
-    [{ shared: true }, SHARED_QUANTUM],
+    [{}, 16],
+    [{ shared: true }, 8],
     [{ quantum: 5 }, 5],
   ] as const) {
     for (const posted of [quantum, quantum + 1]) {
@@ -432,19 +430,20 @@ t.test('a queue is in its list once, and leaves it by a stop', async (t) => {
     for (let qp = unit.lists[0].head; qp !== undefined; qp = qp.nextScheduled) numbers.push(qp.number);
     return numbers;
   };
-  for (const qp of [first, second, first]) scheduler.schedule(qp);
-  t.same(linked(), [0, 1]);
-  t.equal(bench.owner.counters.queuesLinked, 2);
+  for (const qp of [...bench.qps, first]) scheduler.schedule(qp);
+  t.same(linked(), [0, 1, 2]);
+  t.equal(bench.owner.counters.queuesLinked, 3);
   t.notOk(scheduler.beginAtOnce(unit, first), 'it has a turn already');
-  t.notOk(scheduler.beginAtOnce(unit, bench.qps[2]), 'others were first');
-  unit.stop(first);
-  t.same(linked(), [1]);
-  scheduler.schedule(first);
-  t.same(linked(), [1], 'a stopped queue is not linked again');
+  unit.stop(second);
+  t.same(linked(), [0, 2]);
+  scheduler.schedule(second);
+  t.same(linked(), [0, 2], 'a stopped queue is not linked again');
+  scheduler.unschedule(second);
   scheduler.unschedule(bench.qps[2]);
-  bench.post(second, 1);
+  t.notOk(scheduler.beginAtOnce(unit, bench.qps[2]), 'another one is first');
+  bench.post(first, 1);
   bench.serve();
   t.same([linked(), bench.admitted.length], [[], 1]);
-  t.ok(scheduler.beginAtOnce(unit, second));
-  t.equal(scheduler.unitOf(second), unit);
+  t.ok(scheduler.beginAtOnce(unit, first));
+  t.equal(scheduler.unitOf(first), unit);
 });
