@@ -112,3 +112,54 @@ t.test('an idle function lends what it has, and asks back as soon as it does any
   t.same([...units.lentPcbs], [], 'switching it off ends it');
   t.equal(manager.plan.lanes[4].owner === NO_OWNER, false);
 });
+
+/** Two functions without a guest. */
+function startEmpty() {
+  const share = { vcbs: 7, pcbs: 7, levelPcbs: [0, 0] };
+  const model = makeModel(makePlan([share, share]));
+  const clock = new SimulatedClock();
+  return { ...model, clock, adjuster: new ShareAdjuster(model.manager, clock, 1000) };
+}
+
+t.test('switching the return of shares on takes those of absent guests, once', async (t) => {
+  const { manager, adjuster } = startEmpty();
+  const pcbs = () => manager.plan.functions.map((share) => share.pcbs);
+  adjuster.noteAttached(0);
+  adjuster.returnShares = false;
+  t.same(pcbs(), [7, 7]);
+  adjuster.returnShares = true;
+  t.same([pcbs(), adjuster.returnShares], [[7, 0], true]);
+  manager.request(HOST, [change(Kind.PCBS, 1, 3), change(Kind.VCBS, 1, 3)]);
+  adjuster.returnShares = true;
+  t.same(pcbs(), [7, 3], 'it was on');
+  adjuster.noteAttached(1);
+  t.same(pcbs(), [7, 3], 'the guest finds what it was given');
+  adjuster.returnShares = false;
+  adjuster.noteReset(1, 'lost');
+  manager.request(HOST, [change(Kind.PCBS, 1, 0), change(Kind.VCBS, 1, 0)]);
+  adjuster.noteAttached(1);
+  t.same(pcbs(), [7, 0], 'a share that the machine manager took is not regained');
+});
+
+t.test('idleness is measured from when lending was switched on', async (t) => {
+  const { units, adjuster, clock } = startEmpty();
+  const run = (timeNs: number): void => {
+    clock.advance(timeNs);
+    adjuster.run();
+  };
+  units.activity.fill(1);
+  clock.advance(5000);
+  t.notOk(adjuster.lendIdle);
+  adjuster.lendIdle = true;
+  t.ok(adjuster.lendIdle);
+  run(0);
+  run(999);
+  t.same([...units.lentPcbs], []);
+  adjuster.lendIdle = true;
+  run(1);
+  t.same([...units.lentPcbs].sort(), [0, 1], 'it was on');
+  adjuster.lendIdle = false;
+  adjuster.lendIdle = true;
+  run(2000);
+  t.same([...units.lentPcbs], []);
+});

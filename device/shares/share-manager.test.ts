@@ -225,6 +225,10 @@ t.test('the largest and the smallest amounts are accepted, the next ones are not
     [Kind.PCBS, 0, 0, 20, { qosLevel: 1 }],
     [Kind.SCHEDULER_BUFFERS, 0, 0, 12, {}],
     [Kind.VCB_BASE, 1, 32, 96, {}],
+    [Kind.TVL_EXECUTION_CREDITS, 0, 0, 49, {}],
+    [Kind.TVL_COMPLETION_CREDITS, 0, 0, 227, {}],
+    [Kind.DOORBELL_THRESHOLD_LOW, 0, 1, 7, {}],
+    [Kind.DOORBELL_THRESHOLD_HIGH, 0, 3, 16, {}],
   ] as const) {
     const { manager } = makeModel(twoShares());
     for (const amount of [least, most])
