@@ -153,6 +153,7 @@ t.test('packets of a context leave in order of completion, within the limit and 
   const context = bench.add();
   for (let count = 0; count < 6; count++) bench.fill(context);
   t.ok(bench.contexts.ready);
+  t.notOk(bench.contexts.owed);
   t.equal(bench.contexts.run(3), 3);
   t.ok(bench.contexts.owed, 'more could leave');
   t.equal(bench.contexts.run(9), 1, 'the ring of the port is full');
@@ -162,8 +163,15 @@ t.test('packets of a context leave in order of completion, within the limit and 
   t.equal(context.freeCounter, 8, 'blocks are free when their packets have left the port');
   t.equal(bench.contexts.run(2), 2);
   t.notOk(bench.contexts.owed || bench.contexts.ready);
+  bench.fill(context);
+  t.equal(bench.contexts.run(2), 1);
+  t.notOk(bench.contexts.owed, 'all has left');
+  t.equal(bench.psns().length, 3);
+  for (let count = 0; count < 2; count++) bench.fill(context);
+  t.equal(bench.contexts.run(2), 2);
+  t.notOk(bench.contexts.owed, 'all within the limit');
   t.equal(bench.contexts.run(2), 0);
-  t.same(bench.psns(), [8, 10]);
+  t.same(bench.psns(), [14, 16]);
 });
 
 t.test('each function has its turn, whatever the number of its contexts; each packet is charged', async (t) => {

@@ -7,6 +7,7 @@ import t from 'tap';
 import { SEND_BLOCK_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { SEND_CONTROL_SIZE, setSendControlLengthDwords } from '../../protocol/layout/gen/send-control.gen.ts';
 import { SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
+import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 import { Random } from '../random.ts';
 import { SendBlocks } from './send-blocks.ts';
 
@@ -125,4 +126,58 @@ t.test('each misuse has its cause', async (t) => {
   cleared.clear();
   const packet = makePacket(random, 4, 0, SHORTEST);
   t.equal(packet.write(cleared, packet.stores[0]), NONE, 'a cleared context begins anew');
+});
+
+t.test('a whole packet takes no write until its blocks are released, and leaves nothing behind', async (t) => {
+  const random = new Random(6);
+  const blocks = new SendBlocks(4);
+  const copy = new Uint8Array(2 * SEND_BLOCK_BYTES);
+  for (const block of [0, 2, 0]) {
+    const packet = makePacket(random, 4, block, SEND_BLOCK_BYTES + SHORTEST);
+    const [last, ...others] = [...packet.stores].reverse();
+    for (const store of others.reverse()) {
+      t.equal(packet.write(blocks, store), SendHaltCause.NONE);
+      t.equal(blocks.takeWhole(store.offset), -1);
+    }
+    packet.write(blocks, last);
+    t.equal(blocks.takeWhole(last.offset), block);
+    for (const store of packet.stores) t.equal(packet.write(blocks, store), SendHaltCause.OVERFLOW);
+    t.equal(blocks.copyPacket(block, copy), packet.lengthBytes - SEND_CONTROL_SIZE);
+    t.same(copy.slice(0, 80), packet.bytes.slice(SEND_CONTROL_SIZE, SEND_CONTROL_SIZE + 80));
+    blocks.release(2);
+  }
+  blocks.clear();
+  const other = makePacket(random, 4, 0, SHORTEST);
+  t.equal(other.write(blocks, other.stores[0]), SendHaltCause.NONE);
+  t.equal(blocks.takeWhole(0), -1, 'cleared blocks are empty');
+});
+
+t.test('a packet around the end of the blocks is copied whole; no other one may start in it', async (t) => {
+  const random = new Random(7);
+  const blocks = new SendBlocks(4);
+  const first = makePacket(random, 4, 0, 3 * SEND_BLOCK_BYTES);
+  for (const store of first.stores) first.write(blocks, store);
+  t.equal(blocks.takeWhole(0), 0);
+  blocks.release(3);
+  const packet = makePacket(random, 4, 3, 2 * SEND_BLOCK_BYTES);
+  packet.write(blocks, packet.stores[0]);
+  const intruder = makePacket(random, 4, 0, SHORTEST);
+  t.equal(intruder.write(blocks, intruder.stores[0]), SendHaltCause.INCONSISTENT_SOP);
+  for (const store of packet.stores.slice(1)) t.equal(packet.write(blocks, store), SendHaltCause.NONE);
+  t.equal(blocks.takeWhole(0), 3);
+  const copy = new Uint8Array(packet.lengthBytes);
+  blocks.copyPacket(3, copy);
+  t.same(copy.slice(0, -SEND_CONTROL_SIZE), packet.bytes.slice(SEND_CONTROL_SIZE));
+});
+
+t.test('a packet is as long as the largest one of the link at most', async (t) => {
+  for (const [lengthBytes, cause] of [
+    [PACKET_SLOT_BYTES, SendHaltCause.NONE],
+    [PACKET_SLOT_BYTES + DWORD, SendHaltCause.BAD_LENGTH],
+    [SHORTEST, SendHaltCause.NONE],
+    [SHORTEST - DWORD, SendHaltCause.BAD_LENGTH],
+  ] as const) {
+    const packet = makePacket(new Random(8), 80, 0, lengthBytes);
+    t.equal(packet.write(new SendBlocks(80), packet.stores[0]), cause, `${lengthBytes} bytes`);
+  }
 });

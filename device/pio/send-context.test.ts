@@ -199,6 +199,7 @@ t.test('a context drains its complete packets, returns all credits and is disabl
   context.disable();
   t.equal(context.state, DRAINING);
   t.equal(bench.words.length, 0);
+  t.notOk(context.forced);
   bench.leave();
   t.equal(context.state, DISABLED);
   t.match(bench.words, [{ freeCounter: 2 }]);
