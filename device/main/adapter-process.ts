@@ -19,6 +19,7 @@ import type { FabricPlan } from '../topology/fabric-plan.ts';
 import type { NamedNode } from './host-directory.ts';
 import { HostDoor } from './host-door.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
+import { functionIdentity } from './pci-identity.ts';
 import { RecordingFile } from './recording-file.ts';
 import { SocketLink } from './socket-link.ts';
 import { type AdapterPlan, fabricOf, findTopologyError, type SocketLinkPlan, type Topology } from './topology.ts';
@@ -168,8 +169,8 @@ export class AdapterProcess {
   /** Opens the hosts of each adapter. A failure closes those opened before. */
   #openHosts(library: Libvfio, { topology, log }: AdapterProcessOptions): VfioUserHost[][] {
     const open = ({ options }: AdapterPlan, socketPath: string, functionNumber: number): VfioUserHost => {
-      const collectPages = getCollectPages(options);
-      const host = new VfioUserHost({ library, socketPath, functionNumber, collectPages, log });
+      const identity = functionIdentity(functionNumber, getCollectPages(options));
+      const host = new VfioUserHost({ library, socketPath, identity, log });
       this.#opened.push(host);
       return host;
     };

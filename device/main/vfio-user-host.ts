@@ -6,21 +6,6 @@
  */
 
 import {
-  BAR_COLLECT,
-  BAR_PIO,
-  BAR_PIO_BYTES,
-  BAR_REGISTERS,
-  BAR_REGISTERS_BYTES,
-  CLASS_CODE,
-  DEVICE_ID_PF,
-  DEVICE_ID_VF,
-  MSIX_PBA_OFFSET,
-  MSIX_TABLE_OFFSET,
-  SUBSYSTEM_ID,
-  VECTOR_COUNT,
-  VENDOR_ID,
-} from '../../protocol/layout/gen/constants.gen.ts';
-import {
   type Libvfio,
   type LogTarget,
   msix,
@@ -31,11 +16,12 @@ import {
   type ResetKind as VfioResetKind,
   VfioUserContext,
 } from '../../protocol/vfio-user/index.ts';
-import { getCollectBarBytes } from '../collect/geometry.ts';
 import type { BusAddress, FunctionPort, ResetKind } from '../host.ts';
 import type { OrderableHost } from '../hosts/ordering/ordering-model.ts';
+import type { PciIdentity } from './pci-identity.ts';
 
 const DWORD_BYTES = 4;
+const REGISTER_BAR = 0;
 
 const UNSHARED_MEMORY =
   'guest memory is not shared, so every DMA will fail: start QEMU with ' +
@@ -51,10 +37,8 @@ const resetKinds: Readonly<Record<VfioResetKind, ResetKind>> = {
 export interface VfioUserHostOptions {
   readonly library: Libvfio;
   readonly socketPath: string;
-  /** Underlying function that it serves: 0, the physical one, when absent. */
-  readonly functionNumber?: number;
-  /** Number of VCB pages in the collect BAR. */
-  readonly collectPages: number;
+  /** What the guest sees in PCI configuration space. */
+  readonly identity: PciIdentity;
   readonly log: LogTarget;
 }
 
@@ -75,49 +59,25 @@ export class VfioUserHost implements OrderableHost {
    * socket is not available.
    */
   constructor(options: VfioUserHostOptions) {
+    const { identity } = options;
     this.context = new VfioUserContext(options.library, {
       socketPath: options.socketPath,
       log: options.log,
-      ids: {
-        vendor: VENDOR_ID,
-        device: (options.functionNumber ?? 0) === 0 ? DEVICE_ID_PF : DEVICE_ID_VF,
-        subsystemVendor: VENDOR_ID,
-        subsystem: SUBSYSTEM_ID,
-        classCode: CLASS_CODE,
-      },
+      ids: identity.ids,
       bars: [
-        { index: BAR_REGISTERS, sizeBytes: BAR_REGISTERS_BYTES, wide: true, handler: this.#registerBar() },
-        {
-          index: BAR_COLLECT,
-          sizeBytes: getCollectBarBytes(options.collectPages),
+        { index: REGISTER_BAR, sizeBytes: identity.registerBarBytes, wide: true, handler: this.#registerBar() },
+        ...identity.writeBars.map((bar) => ({
+          index: bar.index,
+          sizeBytes: bar.sizeBytes,
           wide: true,
           prefetchable: true,
-          handler: writeOnlyBar((offset, size, low, high) => {
-            this.counters.collectWrites++;
-            this.#port.writeCollect(offset, size, low, high);
-          }),
-        },
-        {
-          index: BAR_PIO,
-          sizeBytes: BAR_PIO_BYTES,
-          wide: true,
-          prefetchable: true,
-          handler: writeOnlyBar((offset, size, low, high) => {
-            this.counters.pioWrites++;
-            this.#port.writePio(offset, size, low, high);
-          }),
-        },
+          handler: bar.kind === 'collect' ? this.#collectBar() : this.#pioBar(),
+        })),
       ],
       capabilities: [
         powerManagement(),
         pciExpress({ functionLevelReset: true }),
-        msix({
-          vectors: VECTOR_COUNT,
-          tableBar: BAR_REGISTERS,
-          tableOffset: MSIX_TABLE_OFFSET,
-          pbaBar: BAR_REGISTERS,
-          pbaOffset: MSIX_PBA_OFFSET,
-        }),
+        msix({ ...identity.msix, tableBar: REGISTER_BAR, pbaBar: REGISTER_BAR }),
       ],
       callbacks: {
         // The library also resets a context that it destroys before `connect`.
@@ -191,6 +151,20 @@ export class VfioUserHost implements OrderableHost {
   get #port(): FunctionPort {
     if (this.#function === undefined) throw new Error('the host is not connected to a function');
     return this.#function;
+  }
+
+  #collectBar(): RegionHandler {
+    return writeOnlyBar((offset, size, low, high) => {
+      this.counters.collectWrites++;
+      this.#port.writeCollect(offset, size, low, high);
+    });
+  }
+
+  #pioBar(): RegionHandler {
+    return writeOnlyBar((offset, size, low, high) => {
+      this.counters.pioWrites++;
+      this.#port.writePio(offset, size, low, high);
+    });
   }
 
   #registerBar(): RegionHandler {

@@ -8,7 +8,9 @@ import { AdapterProcess, findRecordingObjection } from '../../device/main/adapte
 import { ControlCommands } from '../../device/main/control-commands.ts';
 import { defaultControlPath } from '../../device/main/control-path.ts';
 import { ControlServer } from '../../device/main/control-server.ts';
+import { MthcaProcess } from '../../device/main/mthca-process.ts';
 import { loneAdapter, type Topology } from '../../device/main/topology.ts';
+import type { MthcaOptions } from '../../device/personality/mthca/options.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
 import { givenAdapterOptions } from './adapter-arguments.ts';
 import { readAdapterOptions, readLinks, readOrdering } from './adapter-options.ts';
@@ -16,6 +18,7 @@ import type { CliCommand } from './cli-command.ts';
 import { type DeviceArguments, READY } from './device-command.ts';
 import { openInspector } from './inspector.ts';
 import { makeLog } from './log.ts';
+import { readPersonality } from './personality.ts';
 import { readTopologyFile } from './topology-file.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -23,6 +26,8 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 export async function performDevice(command: CliCommand): Promise<number> {
   const given = command.opts<DeviceArguments>();
+  const mthca = readPersonality(command, given);
+  if (mthca !== undefined) return performMthca(given, mthca);
   const plan = readTopology(command, given);
   const log = makeLog(given.logLevel);
   openInspector(given.inspect);
@@ -52,6 +57,31 @@ export async function performDevice(command: CliCommand): Promise<number> {
     log.info({}, `ending: ${signal}`);
     control.close();
     await commands.close();
+  } finally {
+    process_.close();
+  }
+  // An attached debugger would keep the process.
+  process.exit(0);
+}
+
+/** Serves an mthca device. Its control socket knows no command yet. */
+async function performMthca(given: DeviceArguments, device: MthcaOptions): Promise<number> {
+  const { socket } = given;
+  if (socket === undefined) throw new UsageError('option --socket is missing; give it');
+  const log = makeLog(given.logLevel);
+  openInspector(given.inspect);
+  const ended = whenAsked();
+  const library = await provideLibrary();
+  const controlPath = given.control ?? defaultControlPath();
+  const process_ = new MthcaProcess({ libraryPath: library.path, socketPath: socket, device, log });
+  try {
+    process_.start();
+    const control = new ControlServer(controlPath, new Map(), (error) =>
+      log.error({ err: error, control: controlPath }, 'the control socket failed'),
+    );
+    process.stdout.write(`${READY} ${socket} control ${controlPath}\n`);
+    log.info({}, `ending: ${await ended}`);
+    control.close();
   } finally {
     process_.close();
   }

@@ -194,3 +194,28 @@ t.test('the command itself', async (t) => {
   ])
     t.match(await runCli([name, '--help']), { status: 0, stdout: new RegExp(`^Usage: vuhca ${name} `) });
 });
+
+t.test('a personality: the identity that a guest sees, and options that it does not take', async (t) => {
+  for (const [personality, identity] of [
+    ['vuhca', 0x10f51af4],
+    ['mthca', 0x628215b3],
+    ['mthca-one-port', 0x627415b3],
+  ] as const) {
+    const { device, socketPath } = await start(t, makeDirectory(t), ['--personality', personality]);
+    const client = new VfioUserClient(socketPath);
+    client.negotiate();
+    t.equal(client.read32(CONFIG_REGION, 0), identity, personality);
+    client.close();
+    device.child.kill('SIGTERM');
+    t.equal(await device.whenExited, 0);
+  }
+  const mthca = ['device', '--socket', '/nowhere/x', '--personality', 'mthca'];
+  for (const [words, stderr] of [
+    [['--vcbs', '4'], /option --vcbs cannot be given with --personality mthca/],
+    [['--record', 'x.rec'], /option --record cannot be given with --personality mthca/],
+    [['--lids', '0,2'], /option --lids is 0,2; LIDs must be 1 to 49151/],
+    [['--node-guid', 'xyz'], /option --node-guid is xyz; it must be 16 hex digits/],
+    [['--port-queue', '0'], /option --port-queue is 0; it must be at least 1/],
+  ] as const)
+    t.match(await runCli([...mthca, ...words]), { status: 2, stderr, stdout: '' }, words.join(' '));
+});

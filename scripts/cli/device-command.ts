@@ -9,6 +9,7 @@ import type { CliCommand } from './cli-command.ts';
 import { inspectOption } from './inspector.ts';
 import { type LogLevel, logLevelOption } from './log-levels.ts';
 import { wholeNumber } from './option-values.ts';
+import { type Personality, personalityOption } from './personality.ts';
 
 /** The beginning of the line on standard output that says guests may attach; the paths follow. */
 export const READY = 'listening on';
@@ -20,6 +21,7 @@ export interface DeviceArguments extends AdapterArguments {
   readonly topology?: string;
   readonly ibsim?: number;
   readonly record?: string;
+  readonly personality: Personality;
   readonly logLevel: LogLevel;
   readonly inspect?: string;
 }
@@ -44,6 +46,7 @@ export function defineDevice(command: CliCommand): void {
         PORT_MAX,
       ),
     )
+    .addOption(personalityOption())
     .optionsGroup('Recording and debugging:')
     .option('--record <FILE>', 'Records the whole session, for `vuhca replay`')
     .addOption(logLevelOption('info'))
@@ -60,6 +63,7 @@ export function defineDevice(command: CliCommand): void {
     .addExample('vuhca device --socket /tmp/vuhca.sock', 'one adapter, for one guest')
     .addExample('vuhca device --socket /tmp/vuhca.sock --functions 34', 'an adapter for 34 guests')
     .addExample('vuhca device --socket /tmp/vuhca.sock --record x.rec --log-level debug', 'for a bug report')
+    .addExample('vuhca device --socket /tmp/vuhca.sock --personality mthca', 'for a guest with its stock driver')
     .addExample('vuhca device --topology two.json', 'the adapters and links of a file')
     .addExample('vuhca device --topology two.json --ibsim 7171', "and a door for Debian's opensm and diagnostics");
 }

@@ -218,7 +218,7 @@ export const layers: readonly Layer[] = [
     path: 'device/main',
     holds: 'the third host: vfio-user; the live process around it',
     uses: of(
-      'layout infiniband protocol/vfio-user host.ts port function fabric agents trace events queues collect doorbells lane shares transport adapter switch topology hosts',
+      'layout infiniband protocol/vfio-user host.ts port function fabric agents trace events queues collect doorbells lane shares transport adapter switch topology protocol/mthca device/personality/mthca hosts',
     ),
   },
   {
@@ -288,7 +288,7 @@ export const layers: readonly Layer[] = [
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
     uses: of(
-      'layout infiniband function fabric trace adapter topology hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
+      'layout infiniband function fabric trace adapter topology device/personality/mthca hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
     ),
   },
   {

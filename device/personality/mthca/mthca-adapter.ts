@@ -78,13 +78,19 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
   /** Executes a command, moves packets, answers datagrams, and sends interrupts at the end. */
   run(budget: number): boolean {
     this.processor.serve();
-    const taken = this.#receiver.run(budget);
-    const hasMore = this.management.run();
+    let left = budget;
+    // Answers may go to the other port of this device.
+    while (left > 0) {
+      const waits = this.management.run();
+      const taken = this.#receiver.run(left);
+      if (taken === 0 && !waits) break;
+      left -= taken + 1;
+    }
     this.#receiver.settle();
     const { nextNs } = this.management;
     if (nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
-    return hasMore || taken >= budget;
+    return left <= 0;
   }
 
   #portChanged(port: LinkEnd, previous: PortState): void {
