@@ -3,11 +3,12 @@
  * What trap 259 says of a packet that a port of a switch dropped because of its P_Key (InfiniBand
  * specification, 14.2.5.1). `Switch` reads it before the packet is gone.
  */
-import type { KeyViolation } from '../agents/trap-details.ts';
+
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { GRH_DGID_OFFSET, GRH_SGID_OFFSET } from '../../protocol/infiniband/gen/grh.gen.ts';
 import { PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
+import type { KeyViolation } from '../agents/trap-details.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 
 const GID_BYTES = 16;
