@@ -33,16 +33,16 @@ export class PortLinks extends NodeLinks {
 
   /** Also lets the management interface work. */
   override carry(limit: number): number {
-    const { nextNs } = this.#management;
-    if (nextNs === Number.POSITIVE_INFINITY || nextNs > this.#clock.now()) return super.carry(limit);
-    this.#management.run();
+    const management = this.#management;
+    if (management.isIdle || management.nextNs > this.#clock.now()) return super.carry(limit);
+    management.run();
     return 1 + super.carry(limit);
   }
 
   override settle(): void {
     super.settle();
-    const { nextNs } = this.#management;
-    if (nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
+    // V8 allocates for a time that a call returns: it is asked only when there is one.
+    if (!this.#management.isIdle) this.#clock.setAlarm(this.#management.nextNs);
   }
 
   /** Takes up to `limit` arrived packets; returns how many. */

@@ -272,6 +272,9 @@ t.test('a sampler counts over its interval', async (t) => {
   };
   t.equal(bench.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data)?.status, MadStatus.SUCCESS);
   t.equal(status(), SampleStatus.WAITING);
+  const { management } = bench.far;
+  t.notOk(management.isIdle);
+  t.ok(management.nextNs > bench.clock.nowNs && management.nextNs < bench.clock.nowNs + 1_000_000, 'its begin');
   port.counters.noteArrival(102);
   bench.clock.nowNs += 1_500_000;
   t.equal(status(), SampleStatus.RUNNING);
@@ -279,6 +282,9 @@ t.test('a sampler counts over its interval', async (t) => {
   bench.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data);
   t.equal(status(), SampleStatus.RUNNING, 'a second request does not disturb it');
   bench.clock.nowNs += 6_000_000;
+  management.run();
+  t.ok(management.isIdle, 'the node itself ends it');
+  t.equal(management.nextNs, Number.POSITIVE_INFINITY);
   t.equal(status(), SampleStatus.DONE);
   port.counters.noteArrival(102);
   const result = bench.ask(GET, PerformanceAttribute.PORT_SAMPLES_RESULT, new Uint8Array(0));

@@ -32,6 +32,8 @@ const RESPONSE_TIME = 18;
 export class PerformanceManagementAgent {
   /** Time of the next step of a sampler. */
   nextNs = Number.POSITIVE_INFINITY;
+  /** No sampler waits or counts. */
+  isIdle = true;
   readonly #node: ManagedNode;
   readonly #clock: AdapterClock;
   readonly #samplers: readonly PortSampler[];
@@ -51,18 +53,14 @@ export class PerformanceManagementAgent {
     ]);
   }
 
-  /** No sampler waits or counts. */
-  get isIdle(): boolean {
-    for (const sampler of this.#samplers) if (!sampler.isIdle) return false;
-    return true;
-  }
-
   advance(nowNs: number): void {
+    if (this.isIdle) return;
     this.nextNs = Number.POSITIVE_INFINITY;
     for (const sampler of this.#samplers) {
       sampler.advance(nowNs);
       this.nextNs = Math.min(this.nextNs, sampler.nextNs);
     }
+    this.isIdle = this.nextNs === Number.POSITIVE_INFINITY;
   }
 
   /** Serves a Get or a Set; returns the status. */
@@ -100,6 +98,7 @@ export class PerformanceManagementAgent {
       if (status !== MadStatus.SUCCESS) return status;
       this.#lastSampled = portSelect;
       this.nextNs = Math.min(this.nextNs, sampler.nextNs);
+      this.isIdle = false;
     }
     bytes.fill(0, DATA, MAD_BYTES);
     if (isResult) sampler.writeResult(view);

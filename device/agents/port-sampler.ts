@@ -50,10 +50,6 @@ export class PortSampler {
     return this.#status === SampleStatus.WAITING ? this.#startNs : this.#endNs;
   }
 
-  get isIdle(): boolean {
-    return this.#status === SampleStatus.DONE;
-  }
-
   /** Begins and ends the interval when it is time. */
   advance(nowNs: number): void {
     if (this.#status === SampleStatus.WAITING && nowNs >= this.#startNs) {
