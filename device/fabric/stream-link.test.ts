@@ -7,6 +7,7 @@ import t from 'tap';
 import { LINK_FRAME_SIZE } from '../../protocol/infiniband/gen/link-frame.gen.ts';
 import { LINK_HELLO_SIZE } from '../../protocol/infiniband/gen/link-hello.gen.ts';
 import { LinkFrameType } from '../../protocol/infiniband/gen/values.gen.ts';
+import { PortPhysicalState } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
@@ -95,6 +96,28 @@ t.test('ports come up when both sides have greeted, and packets pass both ways',
     t.same(end.ids, counting(20));
     t.same(end.errors, []);
   }
+});
+
+t.test('a port that is switched off ends the connection and refuses others until it is switched on', async (t) => {
+  const pair = new Pair();
+  pair.connect();
+  pair.run();
+  pair.ports[0].restart(PortPhysicalState.DISABLED);
+  t.ok(pair.wires[0].closed);
+  pair.links[1].disconnect(pair.wires[1]);
+  pair.run();
+  for (const port of pair.ports) t.equal(port.state, PortState.DOWN);
+  t.equal(pair.ports[1].physicalState, PortPhysicalState.POLLING);
+  pair.connect();
+  t.ok(pair.wires[0].closed, 'refused');
+  t.notOk(pair.links[0].connected);
+  pair.disconnect();
+  pair.run();
+  pair.ports[0].restart(PortPhysicalState.POLLING);
+  pair.connect();
+  pair.run();
+  for (const port of pair.ports) t.equal(port.physicalState, PortPhysicalState.LINK_UP);
+  for (const port of pair.ports) t.ok(port.active);
 });
 
 t.test('the smaller MTU holds for both', async (t) => {
