@@ -7,7 +7,7 @@
  */
 import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
 import { findFabricError } from '../topology/fabric-errors.ts';
-import type { AdapterNode, FabricPlan, LocalLinkPlan, SubnetControl, SwitchNode } from '../topology/fabric-plan.ts';
+import type { AdapterNode, FabricPlan, LocalLinkPlan } from '../topology/fabric-plan.ts';
 import type { SocketLinkOptions } from './socket-link.ts';
 
 export interface AdapterPlan extends AdapterNode {
@@ -22,11 +22,9 @@ export interface SocketLinkPlan extends SocketLinkOptions {
 
 export type LinkPlan = LocalLinkPlan | SocketLinkPlan;
 
-export interface Topology {
+export interface Topology extends Omit<FabricPlan, 'adapters' | 'links'> {
   readonly adapters: readonly AdapterPlan[];
-  readonly switches: readonly SwitchNode[];
   readonly links: readonly LinkPlan[];
-  readonly subnet: SubnetControl;
 }
 
 /** Name of the only adapter of a process when none is given. */
@@ -53,12 +51,11 @@ export function portsOf(link: LinkPlan): readonly string[] {
 }
 
 /** The part of a topology that a recording holds and a replay rebuilds. */
-export function fabricOf({ adapters, switches, links, subnet }: Topology): FabricPlan {
+export function fabricOf(topology: Topology): FabricPlan {
   return {
-    adapters: adapters.map(({ name, options }) => ({ name, options })),
-    switches,
-    links: links.filter((link) => 'ports' in link),
-    subnet,
+    ...topology,
+    adapters: topology.adapters.map(({ name, options }) => ({ name, options })),
+    links: topology.links.filter((link) => 'ports' in link),
   };
 }
 

@@ -4,12 +4,15 @@
  * deterministic, so a live process and a replay of its recording build the same. Called by
  * `AdapterProcess` and by `Replay`.
  */
+import { PortCapability } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { Adapter } from '../adapter/adapter.ts';
 import { joinPorts } from '../adapter/port-links.ts';
 import { Fabric } from '../fabric/fabric.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import type { LinkEnd } from '../port/link.ts';
 import { parseGuid } from '../port/port.ts';
+import type { SubnetManagerOptions } from '../subnet-manager/options.ts';
+import { SubnetManager } from '../subnet-manager/subnet-manager.ts';
 import { Switch } from '../switch/switch.ts';
 import {
   type FabricPlan,
@@ -25,6 +28,8 @@ export interface BuiltFabric {
   readonly fabric: Fabric;
   readonly adapters: readonly Adapter[];
   readonly switches: readonly Switch[];
+  /** The built-in subnet manager, if there is one. */
+  readonly manager: SubnetManager | undefined;
 }
 
 /** `hosts` are those of all functions, in the order of the adapters. */
@@ -40,7 +45,16 @@ export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readon
   const switches = plan.switches.map((node) => makeSwitch(node, clock));
   const built = { adapters, switches };
   for (const link of plan.links) join(plan, built, link);
-  return { ...built, fabric: new Fabric([...adapters, ...switches]) };
+  const manager = plan.subnet === 'managed' ? startManager(switches[0], clock, plan.manager) : undefined;
+  return { ...built, manager, fabric: new Fabric([...adapters, ...switches]) };
+}
+
+/** Starts the built-in subnet manager at port 0 of a switch, whose `run` runs it. */
+function startManager(home: Switch, clock: AdapterClock, options: Partial<SubnetManagerOptions> = {}): SubnetManager {
+  home.endPorts[0].subnet.capabilityMask |= PortCapability.IS_SM;
+  const manager = new SubnetManager(home.management.openPort(0), clock, options);
+  home.software = (budget) => manager.run(budget);
+  return manager;
 }
 
 /** The port with this name. Throws RangeError when there is none. */

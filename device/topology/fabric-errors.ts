@@ -4,10 +4,11 @@
  * together. Each mistake has one sentence. device/main/topology.ts calls it, with the ends of links
  * to other processes.
  */
-import { type AdapterOptions, findOptionError } from '../adapter/options.ts';
+import { findOptionError } from '../adapter/options.ts';
 import { findLinkOptionError } from '../fabric/link-options.ts';
 import { parseGuid } from '../port/port.ts';
 import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
+import { defaultSubnetManagerOptions, findSubnetManagerError } from '../subnet-manager/options.ts';
 import { SWITCH_PORTS_MAX, SWITCH_PORTS_MIN } from '../switch/switch.ts';
 import {
   type AdapterNode,
@@ -40,10 +41,8 @@ export interface LinkEnds {
 }
 
 /** One sentence about the first mistake, or undefined. `ends` are all links, in order. */
-export function findFabricError(
-  { adapters, switches, subnet }: Omit<FabricPlan, 'links'>,
-  ends: readonly LinkEnds[],
-): string | undefined {
+export function findFabricError(plan: Omit<FabricPlan, 'links'>, ends: readonly LinkEnds[]): string | undefined {
+  const { adapters, switches } = plan;
   const nodes = [...adapters.map(describeAdapter), ...switches.map(describeSwitch)];
   return (
     findNameError(nodes) ??
@@ -52,8 +51,18 @@ export function findFabricError(
     findLidClash(adapters) ??
     findGuidClash(nodes) ??
     findLinkError(nodes, ends) ??
-    (subnet === 'fixed' && switches.length > 0 ? 'a switch needs a subnet manager; subnet cannot be fixed' : undefined)
+    findControlError(plan)
   );
+}
+
+function findControlError({ switches, subnet, manager }: Omit<FabricPlan, 'links'>): string | undefined {
+  const hasSwitches = switches.length > 0;
+  if (subnet === 'fixed' && hasSwitches) return 'a switch needs a subnet manager; subnet cannot be fixed';
+  if (subnet === 'managed' && !hasSwitches) return 'the subnet manager lives at a switch, and there is none; add one';
+  if (manager === undefined) return undefined;
+  if (subnet !== 'managed') return `manager has options, and subnet is ${subnet}; it must be managed`;
+  const error = findSubnetManagerError({ ...defaultSubnetManagerOptions, ...manager });
+  return error === undefined ? undefined : `manager: ${error}`;
 }
 
 function describeAdapter({ name, options }: AdapterNode): Node {
@@ -183,9 +192,4 @@ function findLocalLinkError(nodes: readonly Node[], { ports, link, width, speed 
     return `speed is ${speed}; it must be ${Object.keys(linkSpeeds).join(', ')}`;
   const [here, there] = ports.map((port) => nodes.find(({ name }) => name === splitPort(port)[0])?.virtualLanes);
   return here === there ? undefined : `it joins ports of ${here} and ${there} virtualLanes; both must have the same`;
-}
-
-/** The LIDs of an adapter when its file names none: those that follow the adapters before. */
-export function lidsOf(index: number): AdapterOptions['portLids'] {
-  return [1 + index * PORTS_OF_ADAPTER, 2 + index * PORTS_OF_ADAPTER];
 }

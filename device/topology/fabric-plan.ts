@@ -6,6 +6,7 @@
  */
 import type { AdapterOptions } from '../adapter/options.ts';
 import type { PortLinkOptions } from '../fabric/link-options.ts';
+import type { SubnetManagerOptions } from '../subnet-manager/options.ts';
 
 export interface AdapterNode {
   readonly name: string;
@@ -45,16 +46,19 @@ export interface LocalLinkPlan {
 }
 
 /**
- * How ports get LIDs and become active. `fixed`: ports of adapters have the LIDs of their options
- * and are active as soon as their links come up. `external`: ports wait for a subnet manager.
+ * How ports get LIDs and become active. `managed`: the built-in subnet manager at port 0 of the
+ * first switch does it. `external`: ports wait for a subnet manager. `fixed`: ports of adapters
+ * have the LIDs of their options and are active as soon as their links come up.
  */
-export type SubnetControl = 'fixed' | 'external';
+export type SubnetControl = 'managed' | 'external' | 'fixed';
 
 export interface FabricPlan {
   readonly adapters: readonly AdapterNode[];
   readonly switches: readonly SwitchNode[];
   readonly links: readonly LocalLinkPlan[];
   readonly subnet: SubnetControl;
+  /** Options of the built-in subnet manager. */
+  readonly manager?: Partial<SubnetManagerOptions>;
 }
 
 /** Node and number of a port name; a missing part is empty. */

@@ -73,7 +73,7 @@ t.test('switches, links of a width and speed, and ports by switch alone', async 
     { ports: ['s:1', 'r:1'], link: { kind: 'cable' } },
     { ports: ['r:2', 'b:2'], link: { kind: 'faulty', seed: 2 } },
   ]);
-  t.equal(subnet, 'external');
+  t.equal(subnet, 'managed');
 });
 
 t.test('a topology by rule has places for the adapters of the file, or makes adapters', async (t) => {
@@ -105,6 +105,10 @@ t.test('a topology by rule has places for the adapters of the file, or makes ada
 t.test('each mistake about switches has its sentence', async (t) => {
   const fabric = (switches: object, ...links: object[]) => ({ adapters: TWO, switches, links });
   const s = { s: { ports: 2 } };
+  const partition = (one: unknown) => ({
+    ...fabric(s),
+    manager: { partitions: [typeof one === 'object' ? { name: 'x', ...one } : one] },
+  });
   const rule = (generate: unknown, more: object = {}) => ({ generate, ...more });
   const mistakes: [content: unknown, message: RegExp][] = [
     [fabric({ s: {} }), /: switch s: ports is missing; it is the number of its ports$/],
@@ -138,7 +142,20 @@ t.test('each mistake about switches has its sentence', async (t) => {
       /: it joins ports of 1 and 4 virtualLanes; both must have the same$/,
     ],
     [{ ...fabric(s), subnet: 'fixed' }, /: a switch needs a subnet manager; subnet cannot be fixed$/],
-    [{ ...fabric(s), subnet: 'x' }, /: subnet is x; it must be fixed or external$/],
+    [{ ...fabric(s), subnet: 'x' }, /: subnet is x; it must be managed, external, fixed$/],
+    [{ adapters: TWO, subnet: 'managed' }, /: the subnet manager lives at a switch, and there is none; add one$/],
+    [{ ...fabric(s), manager: { priority: 16 } }, /: manager: priority 16 must be a whole number from 0 to 15$/],
+    [{ ...fabric(s), manager: { prio: 1 } }, /: manager: unknown name prio; known are priority, /],
+    [
+      { ...fabric(s), manager: {}, subnet: 'external' },
+      /: manager has options, and subnet is external; it must be managed$/,
+    ],
+    [partition({}), /: manager: partition 1: pKey is missing; it is a number from 1 to 32767$/],
+    [partition({ pKey: 0 }), /: manager: partition x: pKey 0 must be a whole number from 1 to 32767$/],
+    [partition({ pKey: 1, members: 'some' }), /: members is "some"; it must be all, all-limited or a list$/],
+    [partition({ pKey: 1, members: [{ guid: 'z' }] }), /: partition x: GUID z of a member must have 16 hex/],
+    [partition({ pKey: 1, members: [{ guid: '', membership: 'no' }] }), /: membership is "no"; it must be full or/],
+    [partition(7), /: manager: partition 1 is 7; it must be an object$/],
     [rule({}), /: generate is {}; it must be an object with one of star, ring, fat-tree$/],
     [rule({ torus: {} }), /: generate: unknown name torus; known are star, ring, fat-tree$/],
     [
@@ -167,7 +184,7 @@ t.test('each mistake has its sentence', async (t) => {
     [{ adapters: {} }, /: there is no adapter; name at least one$/],
     [
       { adapters: TWO, cables: [] },
-      /: the file: unknown name cables; known are adapters, switches, links, generate, subnet$/,
+      /: the file: unknown name cables; known are adapters, switches, links, generate, subnet, manager$/,
     ],
     [{ adapters: { 'a b': { sockets: ['s'] } } }, /: adapter name "a b" must be 1 to 32 letters/],
     [{ adapters: { a: {} } }, /: adapter a has no socket; /],

@@ -12,11 +12,12 @@ import { defaultSwitchNode, type SubnetControl, type SwitchNode } from '../../de
 import { type JsonObject, readObject } from './json-shape.ts';
 import { type Generated, readGenerator } from './topology-generator.ts';
 import { assignPorts, readLink } from './topology-links.ts';
+import { readManager } from './topology-manager.ts';
 import { UsageError } from './usage-error.ts';
 
 const { portLink: _, ...adapterDefaults } = defaultAdapterOptions;
-const rootMembers = { adapters: {}, switches: {}, links: [], generate: {}, subnet: '' };
-const controls: readonly SubnetControl[] = ['fixed', 'external'];
+const rootMembers = { adapters: {}, switches: {}, links: [], generate: {}, subnet: '', manager: {} };
+const controls: readonly SubnetControl[] = ['managed', 'external', 'fixed'];
 /**
  * Numbers of LIDs and of GUIDs that a node takes. Without values in the file, a node has those that
  * follow the node before.
@@ -49,9 +50,10 @@ function readTopology(root: JsonObject, folder: string): Topology {
   const switches = [...made, ...described].map(([name, value], index) => readSwitch(name, value, index, virtualLanes));
   const own = ((root.links ?? []) as unknown[]).map((value, index) => readLink(value, index, folder));
   const links = assignPorts([...linksOf(generated, adapters), ...own], switches);
-  const subnet = (root.subnet ?? (switches.length > 0 ? 'external' : 'fixed')) as SubnetControl;
-  if (!controls.includes(subnet)) throw new UsageError(`subnet is ${subnet}; it must be ${controls.join(' or ')}`);
-  return { adapters, switches, links, subnet };
+  const subnet = (root.subnet ?? (switches.length > 0 ? 'managed' : 'fixed')) as SubnetControl;
+  if (!controls.includes(subnet)) throw new UsageError(`subnet is ${subnet}; it must be ${controls.join(', ')}`);
+  const manager = root.manager === undefined ? {} : { manager: readManager(root.manager) };
+  return { adapters, switches, links, subnet, ...manager };
 }
 
 /** The adapters of the file, or one for each place of a generated topology. */

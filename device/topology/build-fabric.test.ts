@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Whole fabrics by plan: guests of several adapters exchange datagrams over switches that the
+ * built-in subnet manager has configured, and a recording of all replays byte for byte.
+ */
+import t from 'tap';
+import { AccessFlag, PortState } from '../../protocol/layout/gen/values.gen.ts';
+import { defaultAdapterOptions } from '../adapter/options.ts';
+import type { AdapterClock, HostPort } from '../host.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { InProcessMachine } from '../hosts/in-process/machine.ts';
+import { Recorder } from '../hosts/recording.ts';
+import { Replay } from '../hosts/replay.ts';
+import { type BuiltFabric, buildFabric } from './build-fabric.ts';
+import { findFabricError } from './fabric-errors.ts';
+import { defaultSwitchNode, type FabricPlan, type LocalLinkPlan } from './fabric-plan.ts';
+import { generate, generators } from './generate.ts';
+
+const QKEY = 0x1234;
+const GRH_AREA = 40;
+const PAYLOAD = 32;
+
+/** Adapters a and b at switches s and r. */
+function planOf(link: LocalLinkPlan['link']): FabricPlan {
+  const adapter = (name: string, index: number) => ({
+    name,
+    options: {
+      ...defaultAdapterOptions,
+      nodeGuid: `005655484341000${index}`,
+      portLids: [1 + index, 2 + index] as const,
+    },
+  });
+  const node = (name: string, nodeGuid: string) => ({ ...defaultSwitchNode, name, ports: 2, nodeGuid });
+  return {
+    adapters: [adapter('a', 0), adapter('b', 4)],
+    switches: [node('s', '0056554853570000'), node('r', '0056554853570040')],
+    links: [
+      { ports: ['a:1', 's:1'], link },
+      { ports: ['s:2', 'r:2'], link, width: '1x', speed: 'DDR' },
+      { ports: ['r:1', 'b:1'], link },
+    ],
+    subnet: 'managed',
+  };
+}
+
+class Guest {
+  readonly driver: Driver;
+  readonly qp: DriverQueuePair;
+  readonly #pd: number;
+  readonly #lkey: number;
+  readonly #access: InProcessAccess;
+
+  constructor(machine: InProcessMachine, index: number) {
+    this.#access = new InProcessAccess(machine, index);
+    this.driver = new Driver(this.#access).bringUp();
+    this.#pd = this.driver.createProtectionDomain();
+    this.#lkey = this.driver.createDmaRegion(this.#pd, AccessFlag.LOCAL_WRITE).lkey;
+    const sendCq = this.driver.createCompletionQueue({ entriesLog2: 8 });
+    this.qp = this.driver.createQueuePair({ pd: this.#pd, sendCq, sendEntriesLog2: 7, receiveEntriesLog2: 7 });
+    this.qp.start({ qkey: QKEY });
+  }
+
+  listen(): Uint8Array {
+    const length = GRH_AREA + PAYLOAD;
+    const address = this.driver.allocator.allocate(length);
+    this.qp.postReceive([{ address, length, lkey: this.#lkey }]);
+    const view = this.#access.view(address, length);
+    return new Uint8Array(view.buffer, view.byteOffset, length);
+  }
+
+  say(to: Guest, dlid: number, payload: Uint8Array): void {
+    const addressHandle = this.driver.addressHandles.add({ port: 1, dlid, pd: this.#pd });
+    this.qp.post({ remoteQpn: to.qp.qpn, qkey: QKEY, addressHandle, inline: payload, signaled: false });
+  }
+}
+
+for (const link of [{ kind: 'cable' }, { kind: 'faulty', seed: 3, delayNs: 2000, bitsPerSecond: 1e9 }] as const) {
+  t.test(`guests talk over switches, and the recording replays: ${link.kind}`, async (t) => {
+    const plan = planOf(link);
+    let built: BuiltFabric | undefined;
+    const build = (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
+      built = buildFabric(plan, clock, hosts);
+      return built.fabric;
+    };
+    const pieces: Uint8Array[] = [];
+    const record = (_: unknown, count: number): Recorder =>
+      new Recorder(plan, count, (bytes) => pieces.push(bytes.slice()));
+    const machine = new InProcessMachine({ functionCount: 2, build, record });
+    const guests = [new Guest(machine, 0), new Guest(machine, 1)];
+    const ports = built?.adapters.map(({ ports: [port] }) => port) ?? [];
+    machine.runUntil(() => ports.every(({ state }) => state === PortState.ACTIVE), 'all ports are active');
+    t.not(ports[0].lid, ports[1].lid);
+    t.ok(ports.every(({ lid }) => lid > 0));
+    t.match(
+      built?.switches.map(({ ports: [, trunk] }) => trunk.settings),
+      [1, 1].map(() => ({ linkWidthActive: 1, linkSpeedActive: 2 })),
+      'the trunk has the width and the speed of the plan',
+    );
+    for (let round = 0; round < 20; round++) {
+      const payload = machine.random.bytes(PAYLOAD);
+      const [from, to] = round % 2 === 0 ? [0, 1] : [1, 0];
+      const bytes = guests[to].listen();
+      guests[from].say(guests[to], ports[to].lid, payload);
+      let received = 0;
+      machine.runUntil(() => {
+        received += guests[to].qp.parts.receiveCq.drain().length;
+        return received > 0;
+      }, `message ${round}`);
+      t.same(bytes.subarray(GRH_AREA), payload);
+    }
+    machine.recorder?.flush();
+    const replay = new Replay(Buffer.concat(pieces), () => {
+      throw new Error('A recording of a fabric brings its plan.');
+    });
+    const result = replay.run();
+    t.equal(result.divergence, undefined);
+    t.notOk(result.truncated);
+    t.ok(result.steps > 100, `${result.steps} steps`);
+  });
+}
+
+t.test('a plan that differs makes the replay diverge', async (t) => {
+  const plan = planOf({ kind: 'cable' });
+  const pieces: Uint8Array[] = [];
+  const machine = new InProcessMachine({
+    functionCount: 2,
+    build: (_, clock, hosts) => buildFabric({ ...plan, subnet: 'external' }, clock, hosts).fabric,
+    record: (_, count) => new Recorder(plan, count, (bytes) => pieces.push(bytes.slice())),
+  });
+  new Guest(machine, 0);
+  machine.recorder?.flush();
+  t.ok(new Replay(Buffer.concat(pieces), () => machine.device).run().divergence);
+});
+
+t.test('generated topologies are connected, and each port has one link', async (t) => {
+  for (const [rule, parameters] of [
+    ['star', { adapters: 1 }],
+    ['star', { adapters: 36 }],
+    ['ring', { switches: 1, adaptersPerSwitch: 3 }],
+    ['ring', { switches: 2, trunks: 3 }],
+    ['ring', { switches: 7, adaptersPerSwitch: 4, trunks: 2 }],
+    ['fat-tree', {}],
+    ['fat-tree', { leaves: 8, spines: 4, adaptersPerLeaf: 8, trunks: 2 }],
+  ] as const) {
+    t.ok(Object.hasOwn(generators, rule));
+    const { switches, trunks, places } = generate(rule, parameters);
+    const nodes = switches.map((node, index) => ({
+      ...defaultSwitchNode,
+      ...node,
+      nodeGuid: (0x1000 + index * 64).toString(16).padStart(16, '0'),
+    }));
+    const ends = [...trunks.map((ports) => ({ ports })), ...places.map((port) => ({ ports: [port] }))];
+    const error = findFabricError({ adapters: [], switches: nodes, subnet: 'external' }, ends);
+    t.equal(error, undefined, `${rule} ${JSON.stringify(parameters)}`);
+    const reached = new Set([switches[0].name]);
+    for (const _ of switches)
+      for (const ports of trunks) {
+        const names = ports.map((port) => port.split(':')[0]);
+        if (names.some((name) => reached.has(name))) for (const name of names) reached.add(name);
+      }
+    t.equal(reached.size, switches.length);
+  }
+});
