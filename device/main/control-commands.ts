@@ -6,6 +6,7 @@
  */
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { showContents } from '../adapter/contents/contents.ts';
+import type { LinkEnd } from '../port/link.ts';
 import type { AdapterProcess, ServedAdapter } from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
@@ -84,10 +85,21 @@ export class ControlCommands {
     const options = readCaptureOptions(parameters);
     const { clock } = this.#process;
     const wallTime = makeWallTime(() => clock.now());
-    const capture = new CaptureFile(options, this.#findAdapter(parameters.adapter).core.ports, wallTime);
+    const ports = this.#findPorts(parameters.adapter);
+    if (options.port !== undefined && options.port > ports.length)
+      throw new Error(`port is ${options.port}; the last one is ${ports.length}`);
+    const capture = new CaptureFile(options, ports, wallTime);
     this.#capture = capture;
     client.onClose(() => void capture.stop());
     return capture.progress;
+  }
+
+  /** The ports of a node of that name: an adapter, a switch, or one of a client of the door. */
+  #findPorts(name: unknown): readonly LinkEnd[] {
+    const { nodes } = this.#process;
+    const found = nodes.find((one) => one.name === name);
+    if (name === undefined || found === undefined) return this.#findAdapter(name).core.ports;
+    return found.management.node.ports;
   }
 
   /** The adapter of that name; the only one when none is named. */
@@ -108,14 +120,15 @@ export class ControlCommands {
 function readCaptureOptions(parameters: Readonly<Record<string, unknown>>): CaptureOptions {
   const { path, port, direction, count } = parameters;
   if (typeof path !== 'string' || !path.startsWith('/')) throw new Error('path must be an absolute path');
-  if (port !== undefined && port !== 1 && port !== 2) throw new Error('port must be 1 or 2');
+  if (port !== undefined && !(Number.isSafeInteger(port) && (port as number) > 0))
+    throw new Error('port must be a whole number above 0');
   if (direction !== undefined && direction !== 'sent' && direction !== 'received')
     throw new Error('direction must be sent or received');
   if (count !== undefined && !(Number.isSafeInteger(count) && (count as number) > 0))
     throw new Error('count must be a whole number above 0');
   return {
     path,
-    ...(port === undefined ? {} : { port }),
+    ...(port === undefined ? {} : { port: port as number }),
     ...(direction === undefined ? {} : { direction }),
     ...(count === undefined ? {} : { count: count as number }),
   };

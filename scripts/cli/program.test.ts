@@ -105,7 +105,7 @@ const badCalls = [
   ['resources', 'sing'],
   ['resources', 'set', 'function', '0', 'pcb=3'],
   ['capture'],
-  ['capture', '--output', 'x', '--port', '3'],
+  ['capture', '--output', 'x', '--port', '37'],
   ['capture', '--output', 'x', '--direction', 'up'],
   ['trace'],
   ['trace', 'status', 'x'],

@@ -3,8 +3,13 @@
  * A running fabric with its host door, the judges on it, and its own view of the subnet. Each
  * scenario has one, with the topology that it asks for.
  */
+import { createSocket } from 'node:dgram';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ControlClient } from '../../device/main/control-client.ts';
 import type { FabricReport } from '../../device/main/fabric-report.ts';
+import { DeviceChild } from '../../qemu/device-child.ts';
 import type { InfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { Judges } from './judges.ts';
 import { type FabricShape, LocalFabric } from './local-fabric.ts';
@@ -14,11 +19,20 @@ import { CheckError, type Scoreboard } from './scoreboard.ts';
 export interface Bench {
   readonly board: Scoreboard;
   readonly judges: Judges;
-  readonly fabric: LocalFabric;
   /** The subnet as the process has it. */
-  report(): FabricReport;
+  report(): Promise<FabricReport>;
   /** Waits until the process's view of the subnet is as wanted. */
   until(what: string, condition: (report: FabricReport) => boolean): Promise<FabricReport>;
+}
+
+/** A bench with a fabric of this process. */
+export interface LocalBench extends Bench {
+  readonly fabric: LocalFabric;
+}
+
+/** A bench with the fabric of a process of its own, `vuhca device`. */
+export interface DeviceBench extends Bench {
+  readonly client: ControlClient;
 }
 
 export interface BenchOptions {
@@ -26,31 +40,66 @@ export interface BenchOptions {
   readonly tools: InfinibandTools;
   /** Folder of what the judges leave. */
   readonly folder: string;
-  readonly shape: FabricShape;
 }
 
 /** Ends only what would never end. */
 const PATIENCE_MS = 60_000;
 const POLL_MS = 10;
 
-/** Performs `work` on a running fabric and ends it. */
-export async function withFabric(options: BenchOptions, work: (bench: Bench) => Promise<void>): Promise<void> {
-  const { board, tools, shape, folder } = options;
+/** Performs `work` on a fabric of this process, and ends it. */
+export async function withFabric(
+  options: BenchOptions,
+  shape: FabricShape,
+  work: (bench: LocalBench) => Promise<void>,
+): Promise<void> {
   const fabric = new LocalFabric(shape, 0);
   await fabric.door.start();
-  const report = (): FabricReport => fabric.report();
-  const until = async (what: string, condition: (report: FabricReport) => boolean): Promise<FabricReport> => {
+  try {
+    const report = async (): Promise<FabricReport> => fabric.report();
+    await work({ ...makeBench(options, fabric.door.server.port, report), fabric });
+  } finally {
+    fabric.close();
+  }
+}
+
+/** Performs `work` on `vuhca device` with a topology, and ends it. */
+export async function withDevice(
+  options: BenchOptions,
+  topology: object,
+  work: (bench: DeviceBench) => Promise<void>,
+): Promise<void> {
+  const port = await findDoorPort();
+  const log: string[] = [];
+  const onLogLine = (line: string): void => void log.push(line);
+  const device = await DeviceChild.start({ topology, arguments: ['--ibsim', `${port}`], onLogLine });
+  const client = await ControlClient.connect(device.controlPath);
+  try {
+    const report = async (): Promise<FabricReport> => (await client.request('fabric')) as FabricReport;
+    await work({ ...makeBench(options, port, report), client });
+  } finally {
+    client.close();
+    await device.stop();
+    writeFileSync(join(options.folder, 'device.log'), log.join('\n'));
+  }
+}
+
+function makeBench({ board, tools, folder }: BenchOptions, doorPort: number, report: Bench['report']): Bench {
+  const until: Bench['until'] = async (what, condition) => {
     for (const start = performance.now(); ; await delay(POLL_MS)) {
-      const now = report();
+      const now = await report();
       if (condition(now)) return now;
       if (performance.now() - start > PATIENCE_MS)
         throw new CheckError(`no sign of ${what}; the subnet is:\n${JSON.stringify(now)}`);
     }
   };
-  const judges = new Judges(tools, fabric.door.server.port, folder);
-  try {
-    await work({ board, judges, fabric, report, until });
-  } finally {
-    fabric.close();
-  }
+  return { board, judges: new Judges(tools, doorPort, folder), report, until };
+}
+
+/** A UDP port that was free a moment ago. */
+async function findDoorPort(): Promise<number> {
+  const probe = createSocket('udp4');
+  await new Promise<void>((resolve) => probe.bind(0, '127.0.0.1', resolve));
+  const { port } = probe.address();
+  await new Promise<void>((resolve) => probe.close(resolve));
+  return port;
 }

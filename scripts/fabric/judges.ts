@@ -25,6 +25,8 @@ export interface JudgeOptions {
 export class Judges {
   readonly tools: InfinibandTools;
   readonly folder: string;
+  /** The host of programs that name none. */
+  host = 'judge';
   readonly #doorPort: number;
   #count = 0;
 
@@ -48,7 +50,7 @@ export class Judges {
   }
 
   /** Runs a command line, `ibnetdiscover -p`. Throws CheckError when it does not end well. */
-  async run(words: string, { host = 'judge', folder, statuses = [0] }: JudgeOptions = {}): Promise<CommandResult> {
+  async run(words: string, { host = this.host, folder, statuses = [0] }: JudgeOptions = {}): Promise<CommandResult> {
     const cwd = folder ?? this.newFolder(words);
     const args = words.split(' ');
     const result = await tryRun(this.tools.launcher, args, { cwd, env: this.environmentOf(host), timeoutMs: BOUND_MS });

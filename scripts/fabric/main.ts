@@ -11,22 +11,27 @@ import { join } from 'node:path';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
-import { type Bench, withFabric } from './bench.ts';
-import type { FabricShape } from './local-fabric.ts';
-import { judgeAll, judgeDiscovery } from './opensm-scenarios.ts';
+import { type BenchOptions, withDevice, withFabric } from './bench.ts';
+import { judgeAdapters, judgeAll, judgeDiscovery } from './opensm-scenarios.ts';
 import { Scoreboard } from './scoreboard.ts';
 import { fatTree, ring, star } from './shapes.ts';
 
 interface Scenario {
   readonly title: string;
-  readonly shape: FabricShape;
-  perform(bench: Bench): Promise<void>;
+  run(options: BenchOptions): Promise<void>;
 }
 
 const scenarios: readonly Scenario[] = [
-  { title: 'opensm on one switch with 3 adapters', shape: star(3), perform: judgeAll },
-  { title: 'opensm on a ring of 4 switches', shape: ring(4, 2), perform: judgeDiscovery },
-  { title: 'opensm on a fat tree of 6 switches', shape: fatTree(4, 2, 3), perform: judgeDiscovery },
+  { title: 'opensm on one switch with 3 adapters', run: (options) => withFabric(options, star(3), judgeAll) },
+  { title: 'opensm on a ring of 4 switches', run: (options) => withFabric(options, ring(4, 2), judgeDiscovery) },
+  {
+    title: 'opensm on a fat tree of 6 switches',
+    run: (options) => withFabric(options, fatTree(4, 2, 3), judgeDiscovery),
+  },
+  {
+    title: 'opensm on vuhca device with adapters on a ring',
+    run: (options) => withDevice(options, { generate: { ring: { switches: 3, adaptersPerSwitch: 2 } } }, judgeAdapters),
+  },
 ];
 
 await runEntry(async () => {
@@ -38,10 +43,10 @@ await runEntry(async () => {
   const tools = await provideInfinibandTools();
   const folder = await mkdtemp(join(tmpdir(), 'vuhca-fabric-'));
   const board = new Scoreboard();
-  for (const [index, { title, shape, perform }] of scenarios.entries()) {
+  for (const [index, { title, run }] of scenarios.entries()) {
     if (!title.includes(only)) continue;
     board.begin(title);
-    await board.run(() => withFabric({ board, tools, shape, folder: join(folder, `${index + 1}`) }, perform));
+    await board.run(() => run({ board, tools, folder: join(folder, `${index + 1}`) }));
   }
   if (board.failed > 0) process.stdout.write(`what the judges printed is in ${folder}\n`);
   else rmSync(folder, { recursive: true });

@@ -3,22 +3,26 @@
  * Scenarios in which Debian's opensm is the subnet manager: SUBNET UP on several topologies, the
  * diagnostics, the records of its administration, osmtest. main.ts performs them.
  */
-import type { Bench } from './bench.ts';
+import { join } from 'node:path';
+import { tryRun } from '../../qemu/setup/command.ts';
+import { findTshark } from '../../qemu/setup/tshark.ts';
+import { startCapture } from '../cli/remote-capture.ts';
+import type { Bench, DeviceBench } from './bench.ts';
 import { runDiagnostics } from './diagnostics.ts';
 import { runRecords } from './records.ts';
-import { expect } from './scoreboard.ts';
+import { CheckError, expect } from './scoreboard.ts';
 
 /** A host of its own runs the manager, another one the diagnostics. */
 const MANAGER = 'sm';
 
 /** Brings the subnet up by opensm, and performs `work` meanwhile. */
-export async function withOpensm(bench: Bench, work: () => Promise<void>): Promise<void> {
+export async function withOpensm(bench: Bench, work: () => Promise<void>, host = MANAGER): Promise<void> {
   const { board, judges } = bench;
-  const opensm = judges.startOpensm(MANAGER);
+  const opensm = judges.startOpensm(host);
   try {
     const isUp = await board.check('opensm: SUBNET UP', async () => {
       await opensm.whenUp();
-      const { nodes } = bench.report();
+      const { nodes } = await bench.report();
       return `${nodes.length} nodes`;
     });
     if (isUp) await work();
@@ -43,4 +47,30 @@ export async function judgeAll(bench: Bench): Promise<void> {
 /** SUBNET UP, and the whole subnet seen. */
 export async function judgeDiscovery(bench: Bench): Promise<void> {
   await withOpensm(bench, () => runDiagnostics(bench));
+}
+
+/** opensm at port 0 of a switch, and real adapters; the switch passes no malformed packet. */
+export async function judgeAdapters(bench: DeviceBench): Promise<void> {
+  const { board, judges, client } = bench;
+  const path = join(judges.folder, 'switch.erf');
+  const capture = await startCapture(client, { path, adapter: 's1' });
+  await withOpensm(bench, () => runDiagnostics(bench, 'a1:1'), 's1');
+  const { packets, lost } = await capture.stop();
+  await board.check('tshark: no datagram of the capture is malformed', async () => {
+    expect(lost === 0, `${lost} packets are not in the capture`);
+    return judgeCapture(path, packets);
+  });
+}
+
+async function judgeCapture(path: string, packets: number): Promise<string> {
+  const tshark = findTshark();
+  if (tshark === undefined) throw new CheckError('tshark is not installed; run: apt-get install tshark');
+  const count = async (filter: string): Promise<number> => {
+    const { stdout } = await tryRun(tshark, ['-r', path, '-Y', filter, '-T', 'fields', '-e', 'frame.number']);
+    return stdout.trim() === '' ? 0 : stdout.trim().split('\n').length;
+  };
+  const [datagrams, malformed] = await Promise.all([count('infiniband.mad'), count('_ws.malformed')]);
+  expect(malformed === 0, `${malformed} of ${packets} packets are malformed; see ${path}`);
+  expect(datagrams === packets, `${datagrams} of ${packets} packets are management datagrams; see ${path}`);
+  return `${datagrams} datagrams`;
 }

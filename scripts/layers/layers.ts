@@ -280,16 +280,16 @@ export const layers: readonly Layer[] = [
     ),
   },
   {
-    path: 'scripts/fabric',
-    holds: "`npm run test:fabric`: Debian's opensm and diagnostics judge the fabric",
-    uses: of('port fabric agents switch main qemu/setup'),
-  },
-  {
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
     uses: of(
       'layout infiniband function fabric trace adapter topology device/personality/mthca hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
     ),
+  },
+  {
+    path: 'scripts/fabric',
+    holds: "`npm run test:fabric`: Debian's opensm and diagnostics judge the fabric",
+    uses: of('port fabric agents switch main qemu/setup qemu scripts/cli'),
   },
   {
     path: 'scripts/cli/testing',
