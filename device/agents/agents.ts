@@ -89,10 +89,9 @@ export class Agents {
       this.#traps.raiseBadKey(locked, address, view);
       return 'dropped';
     }
-    if (getMadHeaderMethod(view, 0) === MadMethod.TRAP_REPRESS) {
-      this.#traps.repress(view);
-      return 'dropped';
-    }
+    // Software of the node may have sent the trap, as opensm does when it starts.
+    if (getMadHeaderMethod(view, 0) === MadMethod.TRAP_REPRESS)
+      return this.#traps.repress(view) ? 'dropped' : 'software';
     if (refusal !== undefined) return answer(view, refusal);
     const handler = subnetHandlers.get(getMadHeaderAttributeId(view, 0));
     return answer(view, handler === undefined ? MadStatus.UNSUPPORTED_ATTRIBUTE : serveAttribute(handler, request));

@@ -174,15 +174,19 @@ export class Traps {
     );
   }
 
-  /** Ends the repetition of the trap that a TrapRepress names. */
-  repress(view: DataView): void {
+  /** Ends the repetition of the trap that a TrapRepress names. Returns false if it names none. */
+  repress(view: DataView): boolean {
+    let isOwn = false;
     const number = getNoticeTrapNumber(view, ATTRIBUTE_OFFSET);
     for (const trap of this.#traps.values()) {
-      if (!trap.isPending || trap.number !== number || !isSameTransaction(trap.view, view)) continue;
+      if (trap.number !== number || !isSameTransaction(trap.view, view)) continue;
+      isOwn = true;
+      if (!trap.isPending) continue;
       trap.isPending = false;
       this.repressed++;
     }
     this.#schedule();
+    return isOwn;
   }
 
   /** Sends the traps that are due. */
