@@ -71,7 +71,7 @@ t.test('three managers at once elect one', async (t) => {
 });
 
 t.test('a master hands over to a better manager that comes later', async (t) => {
-  ledger(t, '14.4.1', 'A master that finds a better manager hands over, and stands by when that acknowledges.');
+  ledger(t, '14.4.1', 'A master that finds a better manager hands over to it, and stands by when that agrees.');
   const fabric = new ManagedFabric(row);
   fabric.runUntil(() => elected(fabric));
   const before = lids(fabric);
@@ -187,6 +187,8 @@ t.test('controls by state', async (t) => {
   mastery.successor = { guid: '01', path: [1] };
   t.equal(mastery.control(ACKNOWLEDGE, '01'), MadStatus.SUCCESS);
   t.equal(mastery.state, STANDBY, 'an acknowledged handover ends the mastership');
+  t.equal(mastery.control(ACKNOWLEDGE, '01'), MadStatus.SUCCESS, 'also when it ended before');
+  t.equal(mastery.control(ACKNOWLEDGE, '02'), MadStatus.INVALID_VALUE);
 });
 
 t.test('what a manager does after a sweep', async (t) => {

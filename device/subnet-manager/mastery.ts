@@ -23,7 +23,7 @@ export class Mastery {
   failures = 0;
   /** A master that has handed over and waits for the acknowledgement. */
   toAcknowledge: Guid | undefined = undefined;
-  /** A manager that was asked to take over and has not acknowledged yet. */
+  /** A manager that was asked to take over and has not answered yet. */
   successor: Watched | undefined = undefined;
   /** True until the first configuration as master is complete. */
   isNew = true;
@@ -58,6 +58,7 @@ export class Mastery {
       this.becomeMaster();
       this.toAcknowledge = guid;
     } else if (modifier === SmControl.ACKNOWLEDGE && this.successor !== undefined) this.standBy(this.successor);
+    else if (modifier === SmControl.ACKNOWLEDGE && this.watched?.guid === guid) return MadStatus.SUCCESS;
     else if (modifier === SmControl.DISABLE && state === SmState.STANDBY) this.#enter(SmState.NOT_ACTIVE);
     else if (modifier === SmControl.STANDBY && state === SmState.NOT_ACTIVE) this.standBy({ guid, path: undefined });
     else if (modifier === SmControl.DISCOVER && state === SmState.STANDBY) this.discover();

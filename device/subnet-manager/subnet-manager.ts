@@ -10,6 +10,7 @@ import { getNoticeTrapNumber } from '../../protocol/infiniband/mad/gen/notice.ge
 import {
   SM_INFO_GUID_OFFSET,
   SM_INFO_SIZE,
+  SM_INFO_SM_KEY_OFFSET,
   setSmInfoActivityCount,
   setSmInfoPriority,
   setSmInfoSmState,
@@ -113,6 +114,8 @@ export class SubnetManager {
     const info = new Uint8Array(SM_INFO_SIZE);
     const view = viewOf(info);
     writeGuid(view, SM_INFO_GUID_OFFSET, this.guid);
+    // Others take a manager without their key for one of another administration.
+    writeGuid(view, SM_INFO_SM_KEY_OFFSET, this.options.smKey);
     this.#activity = (this.#activity + 1) >>> 0;
     setSmInfoActivityCount(view, 0, this.#activity);
     setSmInfoPriority(view, 0, this.options.priority);

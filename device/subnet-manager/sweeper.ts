@@ -22,8 +22,6 @@ import { Subnet, type SubnetNode } from './subnet.ts';
 import { configure, lookForChanges } from './sweep.ts';
 
 const SECOND = 1_000_000_000;
-/** Time that a successor has for its acknowledgement. */
-const HANDOVER_NS = 5 * SECOND;
 /** Sweeps for which a master waits for another, lesser master to hand over. */
 const LONGEST_WAIT = 10;
 
@@ -116,7 +114,8 @@ export class Sweeper {
       mastery.standBy({ guid: verdict.peer.guid, path: verdict.peer.port.path });
       return this.#plan(Infinity, this.#options.pollNs);
     }
-    if (verdict.kind === 'hand-over' && (yield* this.#handOver(verdict.peer))) return this.#plan(HANDOVER_NS, Infinity);
+    if (verdict.kind === 'hand-over' && (yield* this.#handOver(verdict.peer)))
+      return this.#plan(Infinity, this.#options.pollNs);
     if (verdict.kind === 'wait' && this.#waits < LONGEST_WAIT) {
       this.#waits++;
       return this.#plan(SECOND, Infinity);
@@ -167,11 +166,18 @@ export class Sweeper {
     yield [set(port.path, SubnetAttribute.SM_INFO, SmControl.ACKNOWLEDGE, this.#own.info())];
   }
 
-  /** Asks a better manager to take over. Returns false if it does not want to. */
+  /**
+   * Asks a better manager to take over, and stands by when it agrees: if it does not become master,
+   * it counts as dead soon. opensm never acknowledges. Returns false if it does not agree.
+   */
   *#handOver({ port, guid }: Peer): SmpJob<boolean> {
-    this.#mastery.successor = { guid, path: port.path };
+    const mastery = this.#mastery;
+    const successor = { guid, path: port.path };
+    mastery.successor = successor;
     const [answer] = yield [set(port.path, SubnetAttribute.SM_INFO, SmControl.HANDOVER, this.#own.info())];
-    return answer.status === MadStatus.SUCCESS;
+    if (answer.status !== MadStatus.SUCCESS) return false;
+    mastery.standBy(successor);
+    return true;
   }
 
   /** The light sweep of a master. */
