@@ -4,7 +4,6 @@
  * with faults, simulated time. Tests of `subnet-manager/` and of whole subnets use it.
  */
 
-import { PortCapability } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { VirtualAdapter } from '../agents/virtual-adapter.ts';
 import { Cable } from '../fabric/cable.ts';
 import { Fabric, type FabricNode } from '../fabric/fabric.ts';
@@ -14,8 +13,9 @@ import { SimulatedClock } from '../hosts/in-process/simulated-clock.ts';
 import type { LinkEnd } from '../port/link.ts';
 import { parseGuid } from '../port/port.ts';
 import { Random } from '../random.ts';
+import { installManager } from '../subnet-manager/install.ts';
 import type { SubnetManagerOptions } from '../subnet-manager/options.ts';
-import { SubnetManager } from '../subnet-manager/subnet-manager.ts';
+import type { SubnetManager } from '../subnet-manager/subnet-manager.ts';
 import { defaultSwitchOptions, Switch } from '../switch/switch.ts';
 
 /** A place for a manager: switch `s0` and so on at its port 0, or adapter `a0` and so on. */
@@ -95,9 +95,8 @@ export class ManagedFabric {
 
   addManager(at: string, options: Partial<SubnetManagerOptions> = {}): SubnetManager {
     const node = this.node(at);
-    const door = node.management.openPort(node instanceof Switch ? 0 : 1);
-    node.endPorts[0].subnet.capabilityMask |= PortCapability.IS_SM;
-    const manager = new SubnetManager(door, this.clock, options);
+    const portNumber = node instanceof Switch ? 0 : 1;
+    const manager = installManager(node.management, portNumber, this.clock, options);
     const run = (budget: number) => manager.run(budget);
     if (node instanceof Switch) node.software = run;
     else this.#software.set(node, run);

@@ -12,6 +12,8 @@ import { HostDoor } from '../../device/main/host-door.ts';
 import { WallClock } from '../../device/main/wall-clock.ts';
 import type { LinkEnd } from '../../device/port/link.ts';
 import { parseGuid } from '../../device/port/port.ts';
+import { installManager } from '../../device/subnet-manager/install.ts';
+import type { SubnetManager } from '../../device/subnet-manager/subnet-manager.ts';
 import { defaultSwitchOptions, Switch } from '../../device/switch/switch.ts';
 
 /** Switches, trunks between their ports, and the ports that get an adapter: `NAME:NUMBER`. */
@@ -19,6 +21,8 @@ export interface FabricShape {
   readonly switches: readonly { readonly name: string; readonly ports: number }[];
   readonly trunks: readonly (readonly [string, string])[];
   readonly places: readonly string[];
+  /** The switch with the built-in subnet manager; none when absent. */
+  readonly manager?: string;
 }
 
 const SWITCH_GUID = 0x0056554853570000n;
@@ -32,12 +36,14 @@ export class LocalFabric {
   readonly door: HostDoor;
   readonly nodes: readonly NamedNode[];
   readonly fabric: Fabric;
+  /** The built-in subnet manager, if there is one. */
+  readonly manager: SubnetManager | undefined;
   readonly #clock = new WallClock(() => performance.now() * NS_PER_MS);
   #isQueued = false;
   #alarm: NodeJS.Timeout | undefined = undefined;
   #closed = false;
 
-  constructor({ switches, trunks, places }: FabricShape, doorPort: number) {
+  constructor({ switches, trunks, places, manager }: FabricShape, doorPort: number) {
     const clock = this.#clock;
     const relays = switches.map(({ name, ports }, index) => {
       const nodeGuid = guidBytes(SWITCH_GUID + GUIDS_OF_NODE * BigInt(index));
@@ -52,10 +58,14 @@ export class LocalFabric {
     this.fabric = new Fabric([...relays, ...adapters].map(({ node }) => node));
     for (const [first, second] of trunks) new Cable(this.#findPort(first), this.#findPort(second));
     for (const [index, place] of places.entries()) new Cable(adapters[index].node.port, this.#findPort(place));
+    const home = relays.find(({ name }) => name === manager)?.node;
+    this.manager = home && installManager(home.management, 0, clock);
+    if (home !== undefined) home.software = (budget) => this.manager?.run(budget) === true;
+    const hasOwnManager = () => this.manager?.isMaster === true;
     const { fabric, nodes } = this;
     const wake = (): void => this.#wake();
     const log = (line: string): void => void process.stderr.write(`${line}\n`);
-    this.door = new HostDoor({ fabric, clock, nodes, hasOwnManager: () => false, port: doorPort, wake, log });
+    this.door = new HostDoor({ fabric, clock, nodes, hasOwnManager, port: doorPort, wake, log });
     this.#wake();
   }
 

@@ -12,6 +12,7 @@ import { runEntry } from '../../qemu/setup/errors.ts';
 import { provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { type BenchOptions, withDevice, withFabric } from './bench.ts';
+import { judgeBuiltIn, judgeBuiltInDiscovery, judgeTakeover } from './built-in-scenarios.ts';
 import { judgeAdapters, judgeAll, judgeDiscovery } from './opensm-scenarios.ts';
 import { Scoreboard } from './scoreboard.ts';
 import { fatTree, ring, star } from './shapes.ts';
@@ -22,6 +23,18 @@ interface Scenario {
 }
 
 const scenarios: readonly Scenario[] = [
+  {
+    title: 'the built-in manager on one switch',
+    run: (options) => withFabric(options, { ...star(3), manager: 's1' }, judgeBuiltIn),
+  },
+  {
+    title: 'the built-in manager on a fat tree',
+    run: (options) => withFabric(options, { ...fatTree(4, 2, 3), manager: 'spine1' }, judgeBuiltInDiscovery),
+  },
+  {
+    title: 'takeover on a ring',
+    run: (options) => withFabric(options, { ...ring(3, 1), manager: 's2' }, judgeTakeover),
+  },
   { title: 'opensm on one switch with 3 adapters', run: (options) => withFabric(options, star(3), judgeAll) },
   { title: 'opensm on a ring of 4 switches', run: (options) => withFabric(options, ring(4, 2), judgeDiscovery) },
   {
