@@ -24,4 +24,9 @@ export interface MadPort {
    * software. Undefined: no software listens. Both arguments are valid during the call only.
    */
   onMad: ((address: Readonly<MadAddress>, mad: Uint8Array) => void) | undefined;
+  /**
+   * True for a request that this software alone answers: other doors at the port do not get it, or
+   * their software would answer that nothing serves its class. Undefined: it claims none.
+   */
+  claims?: ((mad: Uint8Array) => boolean) | undefined;
 }

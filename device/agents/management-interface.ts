@@ -211,10 +211,16 @@ export class ManagementInterface {
         return this.#answer(portNumber, address, mad, view);
       case 'software':
         if (!isHeard) this.unclaimed++;
-        for (const door of this.#doors) door.deliver(portNumber, address, mad);
-        return;
+        return this.#give(portNumber, address, mad);
       default:
     }
+  }
+
+  /** Gives a datagram to the door that claims it, or to all of the port. */
+  #give(portNumber: number, address: MadAddress, mad: Uint8Array): void {
+    const claimant = this.#doors.find((door) => door.claimsAt(portNumber, mad));
+    if (claimant !== undefined) return claimant.deliver(portNumber, address, mad);
+    for (const door of this.#doors) door.deliver(portNumber, address, mad);
   }
 
   #answer(portNumber: number, address: MadAddress, mad: Uint8Array, view: DataView): void {
@@ -236,6 +242,7 @@ class Door implements MadPort {
   readonly portNumber: number;
   readonly portGuid: Uint8Array;
   onMad: ((address: Readonly<MadAddress>, mad: Uint8Array) => void) | undefined = undefined;
+  claims: ((mad: Uint8Array) => boolean) | undefined = undefined;
   readonly #owner: ManagementInterface;
 
   constructor(owner: ManagementInterface, portNumber: number) {
@@ -255,6 +262,10 @@ class Door implements MadPort {
   /** True when software listens to what arrives at a port of the node. */
   hears(portNumber: number): boolean {
     return this.onMad !== undefined && this.#isFor(portNumber);
+  }
+
+  claimsAt(portNumber: number, mad: Uint8Array): boolean {
+    return this.claims !== undefined && this.#isFor(portNumber) && this.claims(mad);
   }
 
   deliver(portNumber: number, address: Readonly<MadAddress>, mad: Uint8Array): void {

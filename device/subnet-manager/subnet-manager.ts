@@ -73,6 +73,7 @@ export class SubnetManager {
       noteTrap: (lid, notice) => this.#noteTrap(lid, notice),
     });
     port.onMad = (address, mad) => this.#take(address, mad);
+    port.claims = (mad) => this.#claims(viewOf(mad));
   }
 
   get isMaster(): boolean {
@@ -135,6 +136,12 @@ export class SubnetManager {
         return port.lid;
       },
     };
+  }
+
+  /** A master answers requests to subnet administration; QP1 of its port must not see them. */
+  #claims(mad: DataView): boolean {
+    const isRequest = !isResponse(getMadHeaderMethod(mad, 0));
+    return this.isMaster && isRequest && getMadHeaderManagementClass(mad, 0) === MadClass.SUBNET_ADMINISTRATION;
   }
 
   #take(address: Readonly<MadAddress>, mad: Uint8Array): void {
