@@ -34,13 +34,14 @@ t.test('every suite, with the default adapter', async (t) => {
 });
 
 t.test('commands and their copies, with the fewest resources', async (t) => {
-  const collected = ['datagram', 'collect', 'collect_errors', 'shares', 'parallel', 'stop', 'overflow'];
+  const collected = ['datagram', 'collect', 'collect_errors', 'shares', 'parallel', 'stop', 'overflow', 'overload'];
   const suites = [...collected, 'once', 'flush', 'connected_bulk', 'connected_breaks'];
   const run = await runGuestCases({ suites, count: 300, seed: 2, deviceArguments: SCARCE });
   report(t, run);
-  for (const name of ['collect_errors/refused', 'shares/shortage-level-0', 'shares/shortage-level-1']) {
-    const refused = run.results.find(({ path }) => path.join('/') === name);
-    t.ok(refused !== undefined && refused.skipped === undefined, `${name} did run`);
+  const scarce = ['collect_errors/refused', 'shares/shortage-level-0', 'shares/shortage-level-1'];
+  for (const name of [...scarce, 'overload/threshold-rises']) {
+    const result = run.results.find(({ path }) => path.join('/') === name);
+    t.ok(result !== undefined && result.skipped === undefined, `${name} did run`);
   }
   t.comment(`${run.results.length} results in ${run.seconds.toFixed(1)} s`);
 });

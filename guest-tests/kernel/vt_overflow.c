@@ -5,14 +5,14 @@
  * all send queues, and every command is executed once. The driver provides the
  * overflow buffer, unless a case provides another one.
  */
-#include "vt_qp_set.h"
+#include "vt_overflow.h"
 
 #define VT_QUEUES	40
 /* A ring of the smallest size, in the memory of the case. */
 #define VT_RING_AT	65536
 #define VT_RING_LOG2	VUHCA_OVERFLOW_MIN_LOG2
 
-static u32 vt_policy(u32 overflow, u32 link_check)
+u32 vt_policy(u32 overflow, u32 link_check)
 {
 	return overflow << VUHCA_CSR_DOORBELL_POLICY_OVERFLOW_SHIFT |
 	       link_check << VUHCA_CSR_DOORBELL_POLICY_LINK_CHECK_SHIFT;
@@ -24,25 +24,25 @@ static u32 vt_control(u32 entries_log2)
 	       entries_log2 << VUHCA_CSR_OVERFLOW_CONTROL_ENTRIES_LOG2_SHIFT;
 }
 
-struct vt_settings {
-	u32 policy;
-	u32 thresholds;
-};
-
-/* Sets the thresholds so that two doorbells in the buffer are one too many. */
-static void vt_shrink(struct vt *t, struct vt_settings *settings)
+void vt_save(struct vt *t, struct vt_settings *settings)
 {
-	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
-
 	settings->policy = vt_csr(t, VUHCA_CSR_DOORBELL_POLICY_OFF);
 	settings->thresholds =
 		vt_csr(t, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF);
+}
+
+/* Sets the thresholds so that two doorbells in the buffer are one too many. */
+void vt_shrink(struct vt *t, struct vt_settings *settings)
+{
+	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
+
+	vt_save(t, settings);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF,
 			(entries - 1) << VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_SHIFT |
 			entries << VUHCA_CSR_DOORBELL_THRESHOLDS_HIGH_SHIFT);
 }
 
-static void vt_restore(struct vt *t, const struct vt_settings *settings)
+void vt_restore(struct vt *t, const struct vt_settings *settings)
 {
 	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF,
 			settings->thresholds);
@@ -53,7 +53,7 @@ static void vt_restore(struct vt *t, const struct vt_settings *settings)
 }
 
 /* Rings for all queues at once and expects that every command completes. */
-static bool vt_burst(struct vt_qp_set *set, unsigned int each)
+bool vt_burst(struct vt_qp_set *set, unsigned int each)
 {
 	vt_qp_set_post(set, each);
 	vt_disable(set->t, true);
@@ -62,7 +62,7 @@ static bool vt_burst(struct vt_qp_set *set, unsigned int each)
 	return vt_qp_set_completes(set);
 }
 
-static void vt_expect_empty(struct vt *t)
+void vt_expect_empty(struct vt *t)
 {
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_OVERFLOW_WRITTEN_OFF),
 		 vt_csr(t, VUHCA_CSR_OVERFLOW_READ_OFF));

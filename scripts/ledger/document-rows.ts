@@ -154,7 +154,7 @@ const doorbells: Readonly<Record<string, Evidence>> = {
   '71': test(`${OVERFLOW}waiting send queues are a linked list of descriptors`),
   '72': test(`${DOORBELLS}hazard 16: a QP linked by two sources is in the list once`),
   '73': test(`${OVERFLOW}waiting send queues are a linked list of descriptors`),
-  '74': both(test(`${DOORBELLS}hazard 14: without overflow`), guest('overflow deadlock')),
+  '74': both(test(`${DOORBELLS}hazard 14: without overflow`), guest('overload deadlock')),
   '75': test(`${DOORBELLS}hazard 14: reads at their limit with no dedicated buffer free`),
   '76': test(`${DOORBELLS}hazard 11: a tail that is visible before its WQE`),
   '77': test(`${LANES}launches follow the weights of lanes exactly`),
@@ -177,12 +177,15 @@ const doorbells: Readonly<Record<string, Evidence>> = {
     `${POLICIES}newest by place: the last of the scheduler buffer`,
     `${POLICIES}most spilled: queue pairs with most entries`,
   ),
-  '92': test(
-    `${OVERFLOW}thresholds: spilling begins below the low threshold`,
-    `${POLICIES}adaptive: reads that hold all dedicated buffers raise the low threshold`,
+  '92': both(
+    test(
+      `${OVERFLOW}thresholds: spilling begins below the low threshold`,
+      `${POLICIES}adaptive: reads that hold all dedicated buffers raise the low threshold`,
+    ),
+    guest('overload threshold-falls'),
   ),
   '93-95': test('main/timeline: spill and drain: each doorbell written to the overflow buffer'),
-  '96-97': both(test(`${DOORBELLS}hazard 14: with overflow the same seed drains`), guest('overflow deadlock')),
+  '96-97': both(test(`${DOORBELLS}hazard 14: with overflow the same seed drains`), guest('overload spill')),
 };
 
 const events: Readonly<Record<string, Evidence>> = {

@@ -4,6 +4,7 @@
  * drains. Doorbells that come slower than reads complete need none.
  */
 import t from 'tap';
+import { formatCases } from './guest.ts';
 import { formatRuns, runAll } from './report.ts';
 
 t.test('without overflow the adapter deadlocks, with it the same seed drains, for every seed', async (t) => {
@@ -28,4 +29,16 @@ t.test('a line for each run', async (t) => {
   t.match(text, /^off +50 +\d+ +0 +0 +0 +8 +8 {2}DEADLOCK: still so after an hour$/m);
   t.match(text, /^newest first +50 +(\d+) +\1 +(\d+) +\2 +0 +0 {2}all executed, each once$/m);
   t.match(text, /^off +1000 +(\d+) +\1 +0 +0 +0 +0 {2}all executed, each once$/m);
+});
+
+t.test('a line for each note of a case in a guest', async (t) => {
+  const cases = [
+    { name: 'deadlock', ok: true, skipped: undefined, notes: ['160 doorbells'] },
+    { name: 'spill', ok: false, skipped: undefined, notes: ['policy 1', 'policy 2'] },
+    { name: 'threshold-rises', ok: true, skipped: 'one buffer', notes: [] },
+  ];
+  const text = formatCases(cases);
+  t.match(text, /^deadlock +ok +160 doorbells$/m);
+  t.match(text, /^spill +FAILED +policy 1\n +policy 2$/m);
+  t.match(text, /^threshold-rises +skipped +one buffer$/m);
 });

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Load alone, while the adapter runs: doorbells come faster than its reads
+ * complete, so they spill, or deadlock where the policy forbids it
+ * (US 9,069,485 par. 74, 96-97). The low threshold follows the load when it
+ * adapts (par. 92).
+ */
+#include "vt_overflow.h"
+
+/*
+ * Time of a read: all queues have rung before the first one completes, also on
+ * a busy machine.
+ */
+#define VT_READ_MS	500
+#define VT_ATTEMPTS	5
+/* More than the adapter has reads, and fewer than its buffer has entries. */
+#define VT_WIDE_QUEUES	60
+/* Fewer than it has reads. */
+#define VT_NARROW_QUEUES 16
+
+static bool vt_may_slow(struct vt *t)
+{
+	if (!t->dev->function)
+		return true;
+	vt_skip(t, "a virtual function cannot set the time of reads");
+	return false;
+}
+
+static void vt_set_policy(struct vt *t, u32 overflow)
+{
+	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF,
+			vt_policy(overflow, VUHCA_LINK_CHECK_READ));
+}
+
+/* Rings for all queues while reads take long; later ones take no time. */
+static void vt_ring_slowly(struct vt_qp_set *set)
+{
+	struct vt *t = set->t;
+	struct vuhca_dev *dev = t->dev;
+
+	vt_qp_set_post(set, 1);
+	vuhca_write_csr(dev, VUHCA_CSR_DMA_LATENCY_OFF,
+			VT_READ_MS * NSEC_PER_MSEC);
+	vt_qp_set_ring(set);
+	VT_WAIT(t, vt_csr(t, VUHCA_CSR_BUS_READS_OFF) > 0);
+	vuhca_write_csr(dev, VUHCA_CSR_DMA_LATENCY_OFF, 0);
+}
+
+static bool vt_is_stalled(struct vt *t)
+{
+	return vt_csr(t, VUHCA_CSR_OVERFLOW_STATUS_OFF) ==
+	       VUHCA_CSR_OVERFLOW_STATUS_STALLED_MASK;
+}
+
+/* Returns whether the load ended in a deadlock, which stays. */
+static bool vt_deadlocks(struct vt_qp_set *set)
+{
+	struct vt *t = set->t;
+
+	vt_ring_slowly(set);
+	/* By then the completions have arrived, behind the doorbells. */
+	msleep(VT_READ_MS + VT_QUIET_MS);
+	return vt_is_stalled(t);
+}
+
+/* Without spilling the load ends in a deadlock; allowing it is the cure. */
+static void vt_deadlock(struct vt *t)
+{
+	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
+	unsigned int queues = entries + 32, attempt;
+	struct vt_settings settings;
+	struct vt_qp_set *set;
+	bool stalled = false;
+	u32 reads, launches;
+
+	if (!vt_may_slow(t))
+		return;
+	if (queues > VT_QP_SET_MAX)
+		return vt_skip(t, "the buffer has %u entries", entries);
+	set = vt_qp_set_create(t, queues);
+	VT_REQUIRE(t, set, "no QPs");
+	vt_save(t, &settings);
+	launches = vt_csr(t, VUHCA_CSR_LANE_LAUNCHES_OFF);
+	for (attempt = 0; !stalled && attempt < VT_ATTEMPTS; attempt++) {
+		vt_set_policy(t, VUHCA_OVERFLOW_POLICY_OFF);
+		stalled = vt_deadlocks(set);
+		reads = vt_csr(t, VUHCA_CSR_BUS_READS_OFF);
+		if (stalled) {
+			VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_USED_OFF),
+				 entries);
+			VT_CHECK(t, reads > 0, "no read waits");
+			vt_note(t, "without spilling: %u doorbells, %u commands executed, %u reads wait",
+				queues, vt_csr(t, VUHCA_CSR_LANE_LAUNCHES_OFF) -
+				launches, reads);
+		}
+		vt_set_policy(t, VUHCA_OVERFLOW_POLICY_NEWEST);
+		if (!vt_qp_set_completes(set))
+			break;
+		launches = vt_csr(t, VUHCA_CSR_LANE_LAUNCHES_OFF);
+	}
+	VT_CHECK(t, stalled, "no deadlock in %u attempts", attempt);
+	vt_expect_empty(t);
+	vt_restore(t, &settings);
+	vt_qp_set_destroy(set);
+}
+
+/* The same load with spilling: it completes by itself, with each policy. */
+static void vt_spill(struct vt *t)
+{
+	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
+	u32 spilled, drained, policy;
+	struct vt_settings settings;
+	struct vt_qp_set *set;
+	unsigned int attempt;
+
+	if (!vt_may_slow(t))
+		return;
+	if (entries + 32 > VT_QP_SET_MAX)
+		return vt_skip(t, "the buffer has %u entries", entries);
+	set = vt_qp_set_create(t, entries + 32);
+	VT_REQUIRE(t, set, "no QPs");
+	vt_save(t, &settings);
+	for (policy = VUHCA_OVERFLOW_POLICY_NEWEST;
+	     policy <= VUHCA_OVERFLOW_POLICY_MOST_SPILLED; policy++) {
+		vt_set_policy(t, policy);
+		drained = vt_csr(t, VUHCA_CSR_DOORBELLS_DRAINED_OFF);
+		spilled = vt_csr(t, VUHCA_CSR_DOORBELLS_SPILLED_OFF);
+		for (attempt = 0; attempt < VT_ATTEMPTS; attempt++) {
+			vt_ring_slowly(set);
+			if (!vt_qp_set_completes(set) ||
+			    vt_csr(t, VUHCA_CSR_DOORBELLS_SPILLED_OFF) != spilled)
+				break;
+		}
+		spilled = vt_csr(t, VUHCA_CSR_DOORBELLS_SPILLED_OFF) - spilled;
+		drained = vt_csr(t, VUHCA_CSR_DOORBELLS_DRAINED_OFF) - drained;
+		VT_CHECK(t, spilled > 0, "policy %u: none spilled", policy);
+		VT_EQUAL(t, drained, spilled);
+		vt_expect_empty(t);
+		vt_note(t, "policy %u: %u doorbells, all executed, %u spilled and read back",
+			policy, set->count, spilled);
+	}
+	vt_restore(t, &settings);
+	vt_qp_set_destroy(set);
+}
+
+static u32 vt_low(struct vt *t)
+{
+	return (vt_csr(t, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF) &
+		VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_MASK) >>
+	       VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_SHIFT;
+}
+
+static void vt_adapt(struct vt *t)
+{
+	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF,
+			vt_policy(VUHCA_OVERFLOW_POLICY_NEWEST,
+				  VUHCA_LINK_CHECK_READ) |
+			VUHCA_CSR_DOORBELL_POLICY_ADAPTIVE_MASK);
+}
+
+/* Spilling that no read has caused was too early: the threshold falls. */
+static void vt_falls(struct vt *t)
+{
+	struct vt_settings settings;
+	struct vt_qp_set *set;
+	unsigned int i;
+	u32 before;
+
+	if (!vt_may_disable(t))
+		return vt_skip(t, "this function cannot disable the adapter");
+	set = vt_qp_set_create(t, VT_NARROW_QUEUES);
+	VT_REQUIRE(t, set, "no QPs");
+	vt_shrink(t, &settings);
+	vt_adapt(t);
+	before = vt_low(t);
+	for (i = 0; i < 3; i++)
+		vt_burst(set, 2);
+	VT_CHECK(t, vt_low(t) + 3 <= before, "from %u to %u", before, vt_low(t));
+	vt_note(t, "the low threshold falls from %u to %u", before, vt_low(t));
+	vt_expect_empty(t);
+	vt_restore(t, &settings);
+	vt_qp_set_destroy(set);
+}
+
+/* Reads that got stuck while many entries were free: the threshold rises. */
+static void vt_rises(struct vt *t)
+{
+	struct vuhca_resource_share share;
+	struct vt_settings settings;
+	struct vt_qp_set *set;
+	u32 before;
+
+	if (!vt_may_slow(t))
+		return;
+	VT_EQUAL(t, vuhca_query_resources(t->dev, 0, &share), 0);
+	if (le32_to_cpu(share.scheduler_buffers) > 1 ||
+	    vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF) <= VT_WIDE_QUEUES)
+		return vt_skip(t, "with more than one dedicated buffer, or a small scheduler buffer, free entries tell first");
+	set = vt_qp_set_create(t, VT_WIDE_QUEUES);
+	VT_REQUIRE(t, set, "no QPs");
+	vt_save(t, &settings);
+	vt_adapt(t);
+	before = vt_low(t);
+	vt_qp_set_post(set, 1);
+	vuhca_write_csr(t->dev, VUHCA_CSR_DMA_LATENCY_OFF,
+			VT_READ_MS * NSEC_PER_MSEC);
+	vuhca_ring_doorbell(set->qps[0], set->completed[0]);
+	/* Its queue is linked, and a command is read into the only buffer. */
+	VT_WAIT(t, !vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_USED_OFF) &&
+		vt_csr(t, VUHCA_CSR_BUS_READS_OFF));
+	vt_qp_set_ring(set);
+	if (VT_WAIT(t, vt_low(t) > before))
+		vt_note(t, "the low threshold rises from %u to %u", before,
+			vt_low(t));
+	vuhca_write_csr(t->dev, VUHCA_CSR_DMA_LATENCY_OFF, 0);
+	vt_qp_set_completes(set);
+	vt_expect_empty(t);
+	vt_restore(t, &settings);
+	vt_qp_set_destroy(set);
+}
+
+static const struct vt_case vt_cases[] = {
+	{ "deadlock", vt_deadlock },
+	{ "spill", vt_spill },
+	{ "threshold-falls", vt_falls },
+	{ "threshold-rises", vt_rises },
+};
+VT_SUITE(overload, vt_cases);
