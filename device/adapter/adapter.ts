@@ -10,6 +10,7 @@ import {
   getCsrAdapterControlFreezeSends,
   getCsrAdapterControlLendIdle,
   getCsrAdapterControlReturnShares,
+  getCsrAdapterControlSeparateInterrupts,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import type { ManagementInterface } from '../agents/management-interface.ts';
 import { PcbAllocator } from '../collect/pcb-allocator.ts';
@@ -191,6 +192,8 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.shareAdjuster.returnShares = getCsrAdapterControlReturnShares(value) === 1;
     this.shareAdjuster.lendIdle = getCsrAdapterControlLendIdle(value) === 1;
     this.sendContexts.setFrozen(getCsrAdapterControlFreezeSends(value) === 1);
+    for (const { underlying } of this.functions)
+      underlying.msix.separate = getCsrAdapterControlSeparateInterrupts(value) === 1;
   }
 
   /** The physical function has disabled the adapter: commands wait; launched commands finish. */

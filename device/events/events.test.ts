@@ -7,7 +7,7 @@ import t from 'tap';
 import { MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import { decodeEqAttributes, newEqAttributes } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { getEventEntrySequence } from '../../protocol/layout/gen/event-entry.gen.ts';
-import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { CSR, CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK } from '../../protocol/layout/gen/registers.gen.ts';
 import {
   EqControl,
   EqMask,
@@ -344,6 +344,23 @@ t.test('hazard 31: masked: the event is in memory, the vector pending; unmasked:
   t.equal(raised(fixture), 1);
   t.equal(fixture.read(MSIX_PBA_OFFSET), 0);
   fixture.finish();
+});
+
+t.test('requests of a pass share a message, unless each is a message of its own', async (t) => {
+  for (const separate of [false, true]) {
+    const fixture = new AdapterFixture();
+    const control = separate ? CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK : 0;
+    fixture.access.writeRegister(CSR.ADAPTER_CONTROL, 4, control, 0);
+    const qps = [0, 1, 2].map(() => fixture.createQueuePair());
+    for (const { parts } of qps) parts.sendCq.notify();
+    const before = raised(fixture);
+    for (const qp of qps) qp.post(NOP);
+    fixture.settle();
+    t.equal(fixture.events.walk().length, 3);
+    t.equal(raised(fixture) - before, separate ? 3 : 1, `separate ${separate}`);
+    fixture.machine.functionAt(0).reset('function');
+    t.equal(fixture.machine.device.functions[0].underlying.msix.separate, false, 'a reset ends it');
+  }
 });
 
 t.test('a vector stays pending while MSI-X is off', async (t) => {

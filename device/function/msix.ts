@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * MSI-X vectors of one function. Units request vectors; the adapter sends them once per pass, after
- * every memory write of the pass (IPCOM000126453D par. 3). A vector that the host cannot send now
- * (masked, MSI-X off, bus master off) stays pending and shows in the pending bit array.
+ * every memory write of the pass (IPCOM000126453D par. 3), or each at once. A vector that the host
+ * cannot send now (masked, MSI-X off, bus master off) stays pending and shows in the pending bit
+ * array.
  */
 import { VECTOR_COUNT } from '../../protocol/layout/gen/constants.gen.ts';
 import type { HostPort } from '../host.ts';
@@ -17,6 +18,8 @@ export class MsixVectors {
   readonly #owner: TimelineOwner;
   readonly #onRequest: () => void;
   #busMaster = false;
+  /** Each request is a message of its own, sent at once; for comparisons. */
+  separate = false;
 
   /** `onRequest` is called for each request: `flush` then has work. */
   constructor(host: HostPort, owner: TimelineOwner, onRequest: () => void) {
@@ -28,6 +31,7 @@ export class MsixVectors {
   /** Requests the message of a vector. Repeated requests before it is sent count as one. */
   request(vector: number): void {
     this.pending[vector >>> 5] |= 1 << (vector & 31);
+    if (this.separate && this.#busMaster) this.#send(vector >>> 5, vector & 31);
     this.#onRequest();
   }
 

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xdcef1f97u
-#define VUHCA_LAYOUT_HASH_HIGH 0xd564de91u
+#define VUHCA_LAYOUT_HASH_LOW 0x1d977e9bu
+#define VUHCA_LAYOUT_HASH_HIGH 0xcc532a38u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -1011,6 +1011,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_ADAPTER_CONTROL_LEND_IDLE_MASK 0x4u
 #define VUHCA_CSR_ADAPTER_CONTROL_FREEZE_SENDS_SHIFT 3
 #define VUHCA_CSR_ADAPTER_CONTROL_FREEZE_SENDS_MASK 0x8u
+#define VUHCA_CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_SHIFT 4
+#define VUHCA_CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK 0x10u
 /* Guest address of the address handle table, a multiple of 64. (64 bits, rw) */
 #define VUHCA_CSR_ADDRESS_HANDLE_TABLE_OFF 0x0100
 /* Entries in the address handle table. (32 bits, rw) */

@@ -119,7 +119,12 @@ export const csr: RegisterBlock = {
           bits: 1,
           doc: 'Setting it freezes every enabled send context; clearing it allows their restart.',
         },
-        { bits: 28 },
+        {
+          name: 'separateInterrupts',
+          bits: 1,
+          doc: 'Each interrupt request is a message of its own. Otherwise requests of a vector within a pass of the adapter share one.',
+        },
+        { bits: 27 },
       ],
     },
 

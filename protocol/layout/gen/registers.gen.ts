@@ -424,6 +424,19 @@ export function setCsrAdapterControlFreezeSends(value: number, field: number): n
   return ((value & 0xfffffff7) | ((field & 0x1) << 3)) >>> 0;
 }
 
+export const CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK = 0x00000010;
+/**
+ * Each interrupt request is a message of its own. Otherwise requests of a vector within a pass of
+ * the adapter share one.
+ */
+export function getCsrAdapterControlSeparateInterrupts(value: number): number {
+  return (value >>> 4) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrAdapterControlSeparateInterrupts(value: number, field: number): number {
+  return ((value & 0xffffffef) | ((field & 0x1) << 4)) >>> 0;
+}
+
 export const CSR_DEDICATED_STATE_LOCKED_MASK = 0x00000001;
 /** The lock is taken. */
 export function getCsrDedicatedStateLocked(value: number): number {
@@ -888,7 +901,7 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'INTERRUPT_TRIGGER', section: "control", offset: 0x0098, bits: 32, access: 'wo', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'ADAPTER_CONTROL', section: "control", offset: 0x009c, bits: 32, access: 'rw', count: 1,
-    resetLow: 0x0, resetHigh: 0x0, writableLow: 0xf, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x1f, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'ADDRESS_HANDLE_TABLE', section: "addressing", offset: 0x0100, bits: 64, access: 'rw', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0xffffffff, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'ADDRESS_HANDLE_COUNT', section: "addressing", offset: 0x0108, bits: 32, access: 'rw', count: 1,
