@@ -10,8 +10,8 @@ import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-
 import { type Area, areas, sourcesOf } from './areas.ts';
 import { changedParts } from './changed-lines.ts';
 import { readScores, readSurvivors, writeFile } from './result-files.ts';
-import { addScores, hasSurvived, isKilled, listSurvivors, OPEN, type Survivor } from './results.ts';
-import { runArea, wasLate } from './run-area.ts';
+import { addScores, hasSurvived, isKilled, listSurvivors, OPEN, type Survivor, wasLate } from './results.ts';
+import { runArea } from './run-area.ts';
 import { writeScoreTable } from './scores.ts';
 
 interface Options {

@@ -16,8 +16,8 @@ import {
   OPEN,
   type Scores,
   type Survivor,
+  wasLate,
 } from './results.ts';
-import { wasLate } from './run-area.ts';
 
 const FOLDER = fileURLToPath(new URL('.', import.meta.url));
 const SCORES = join(FOLDER, 'scores.json');

@@ -51,6 +51,8 @@ const UNNOTICED = ['Survived', 'NoCoverage'];
 
 export const isKilled = ({ status }: MutantOutcome): boolean => NOTICED.includes(status);
 export const hasSurvived = ({ status }: MutantOutcome): boolean => UNNOTICED.includes(status);
+/** Whether there was no time to try the mutant. */
+export const wasLate = ({ status }: MutantOutcome): boolean => status === 'RuntimeError';
 
 /** The survivor that `outcome` is, with the reason of the same one in `known`. */
 export function describeSurvivor(outcome: MutantOutcome, source: string, known: readonly Survivor[]): Survivor {

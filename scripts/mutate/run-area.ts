@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { PartialStrykerOptions } from '@stryker-mutator/api/core';
 import { Stryker } from '@stryker-mutator/core';
 import { type Area, testsOf } from './areas.ts';
-import type { MutantOutcome } from './results.ts';
+import { type MutantOutcome, wasLate } from './results.ts';
 import { RUNNER_NAME, type RunnerOptions } from './runner-options.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -60,11 +60,6 @@ export async function runArea(area: Area, options: RunOptions): Promise<readonly
   const outcomes = await new Stryker(settings).runMutationTest();
   if (options.keep && outcomes.some(wasLate)) forgetLate(area);
   return outcomes.map((outcome) => ({ ...outcome, fileName: relative(ROOT, outcome.fileName) }));
-}
-
-/** Whether there was no time to try the mutant. */
-export function wasLate({ status }: MutantOutcome): boolean {
-  return status === 'RuntimeError';
 }
 
 /** Removes mutants that were not tried from the kept results, so that the next run tries them. */
