@@ -10,7 +10,14 @@ import { newTraceBlock, type TraceBlock } from '../../protocol/layout/gen/trace-
 import { CompletionStatus, EventType, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { Step, type TimelineStep } from '../function/timeline.ts';
 import { type AdapterTrace, clockOffsetNs, findOtherSide, type MessageEnd } from './adapter-trace.ts';
-import { findCommandSteps, findSignals, findTransportSteps, hasCompletion } from './message-steps.ts';
+import {
+  findCommandSteps,
+  findEntrySteps,
+  findFunctionSteps,
+  findSignals,
+  findTransportSteps,
+  hasCompletion,
+} from './message-steps.ts';
 
 const QP = 5;
 const OTHER_QP = 6;
@@ -147,6 +154,54 @@ t.test('answers to a received message, up to the first ACK behind its end', asyn
   ];
   t.same(indexes(findTransportSteps(makeEnd(block, steps), 0)), [1, 4]);
   t.same(indexes(findTransportSteps(makeEnd({ ...block, endTime: 41 }, steps), 0)), [1, 5]);
+});
+
+t.test('what happened to the function while the command waited: spilling, sweeps, its share', async (t) => {
+  const steps: Noted[] = [
+    [Step.SWEEP, 1],
+    [Step.KICK, QP, SEQUENCE, 3],
+    [Step.SPILL_BEGIN, 1],
+    [Step.SPILL, QP, SEQUENCE],
+    [Step.SPILL_END, 1],
+    [Step.SHARE, 1],
+    [Step.LAUNCH, QP, SEQUENCE],
+    [Step.SWEEP, 1],
+    [Step.SWEEP, 1],
+  ];
+  const find = (block: Partial<TraceBlock>) => indexes(findFunctionSteps(makeEnd(block, steps)));
+  t.same(find({}), [2, 4, 5, 7, 8]);
+  t.same(find({ endTime: 7 * STEP_NS }), [2, 4, 5, 7], 'up to its end');
+  t.same(find({ endTime: 7 * STEP_NS - 1 }), [2, 4, 5]);
+  t.same(find({ complete: 0, endTime: 0 }), [2, 4, 5, 7, 8], 'or until now');
+  t.same(find({ receive: 1 }), []);
+});
+
+t.test('the receive WQE of a message: the last one of its number before its completion', async (t) => {
+  const steps: Noted[] = [
+    [Step.ENTRY, QP, SEQUENCE],
+    [Step.ENTRY_SGE, QP, SEQUENCE],
+    [Step.ENTRY, QP, SEQUENCE],
+    [Step.ENTRY_SGE, QP, SEQUENCE],
+    [Step.ENTRY_SGE, QP, SEQUENCE],
+    [Step.ENTRY, OTHER_QP, SEQUENCE],
+    [Step.ENTRY_SGE, OTHER_QP, SEQUENCE],
+    [Step.ENTRY, QP, SEQUENCE + 1],
+    [Step.RECEIVE_COMPLETION, QP, SEQUENCE, CQ, 1],
+    [Step.ENTRY, QP, SEQUENCE],
+    [Step.ENTRY_SGE, QP, SEQUENCE],
+  ];
+  const block = { receive: 1, opcode: SendOpcode.SEND, beginTime: 0 };
+  t.same(indexes(findEntrySteps(makeEnd(block, steps))), [2, 3, 4]);
+  t.same(indexes(findEntrySteps(makeEnd({ ...block, sequence: SEQUENCE + 1 }, steps))), [], 'not completed');
+  t.same(indexes(findEntrySteps(makeEnd(block, [steps[0], steps[8]]))), [0], 'without elements');
+  t.same(findEntrySteps(makeEnd(block, steps.slice(5, 9))), [], 'its WQE is not in the timeline');
+  t.same(findEntrySteps(makeEnd({ ...block, opcode: SendOpcode.RDMA_WRITE }, steps)), [], 'it takes none');
+  const sent: Noted[] = [
+    ...steps.slice(0, 2),
+    [Step.LAUNCH, QP, SEQUENCE],
+    [Step.SEND_COMPLETION, QP, SEQUENCE, CQ, 1],
+  ];
+  t.same(findEntrySteps(makeEnd({}, sent)), [], 'a command has none');
 });
 
 t.test('which messages have a completion', async (t) => {
