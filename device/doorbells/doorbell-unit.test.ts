@@ -343,11 +343,30 @@ t.test('writes to the collect BAR keep their place among doorbells', async (t) =
   t.same([bench.delivered, unit.inbound.taken], [[8], 2]);
 });
 
+t.test('a doorbell that is read back joins one that waits, and ends with a stopped or destroyed QP', async (t) => {
+  const bench = new Bench();
+  const { unit } = bench;
+  bench.setOverflow();
+  bench.spill(0, 4);
+  bench.qps[0].doorbellWaiting = true;
+  bench.qps[1].stopped = true;
+  Object.assign(bench.qps[2], { owner: { number: 1 } });
+  unit.overflow.orphan(bench.qps[2]);
+  bench.runAll();
+  t.same(bench.scheduled, [3]);
+  t.equal(bench.owner.counters.doorbellsStale, 1, 'the number of the destroyed one belongs to another function');
+  t.same([unit.overflow.pending, bench.owner.counters.sweeps], [0, 0]);
+  t.equal(bench.owner.faults.counts[FaultKind.OVERFLOW_ENTRY], 0);
+  bench.spill(4, 5);
+  unit.advance(2);
+  t.ok(bench.qps[4].doorbellWaiting, 'in the scheduler buffer again');
+});
+
 t.test('nothing is spilled, adapted or swept at power-on', async (t) => {
   const { unit } = new Bench();
   const off = { adaptive: false, spillBuffered: false, spillCommands: false, spilling: false, active: false };
   t.match(unit, { ...off, policy: OverflowPolicy.NEWEST, linkCheck: LinkCheck.READ });
-  t.notOk(unit.overflow.enabled || unit.sweeping || unit.stalled);
+  t.notOk(unit.overflow.enabled || unit.sweeping || unit.stalled || unit.spilled.hostQueue);
 });
 
 t.test('a reset drops everything that waits', async (t) => {

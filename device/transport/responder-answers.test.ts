@@ -119,7 +119,8 @@ class Bench {
 
   /** Serves until nothing is left. */
   serveAll(): void {
-    while (this.answers.serve() + (this.state.inTurn ? this.serveData() : 0) > 0);
+    for (let turn = 0; this.answers.serve() + (this.state.inTurn ? this.serveData() : 0) > 0; turn++)
+      if (turn === 1000) throw new Error('the answers have no end');
   }
 
   /** Opcode and PSN of the packets since the last call. */
