@@ -121,3 +121,29 @@ t.test('a level above its limit is not offset by another level below its own', a
   t.equal(fill(pool, 1, 0).length, 1);
   t.same([pool.deviceUsed, pool.findError()], [2, undefined]);
 });
+
+t.test('what a level could bind is what it binds, also while its function lends', async (t) => {
+  for (const isLent of [false, true]) {
+    const pool = new PcbAllocator(6, 2);
+    pool.setShare(0, 4, 1, 1);
+    if (isLent) pool.lend(0);
+    t.equal(pool.getAvailable(0, 0), 5, 'all but the one of the other level');
+    t.equal(pool.getAvailable(1, 0), isLent ? 6 : 2);
+    t.equal(fill(pool, 0, 0).length, 5);
+    t.same([pool.getTotal(0), pool.getGuaranteed(0, 1), pool.findError()], [4, 1, undefined]);
+  }
+});
+
+t.test('a PCB released while its share is lent is lent, too', async (t) => {
+  const pool = new PcbAllocator(2, 2);
+  pool.setShare(0, 2, 1, 1);
+  const [buffer] = fill(pool, 0, 0, 1);
+  pool.lend(0);
+  t.ok(pool.lending);
+  pool.release(buffer);
+  t.equal(pool.findError(), undefined);
+  t.equal(fill(pool, 1, 0).length, 2);
+  pool.askBack(0);
+  t.notOk(pool.lending);
+  t.same([pool.borrowed, pool.findError()], [2, undefined]);
+});
