@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { IConfiguration, ICruiseResult, IForbiddenRuleType, IModule } from 'dependency-cruiser';
-import type { Layer } from './layers.ts';
+import type { Layer } from './layer.ts';
 
 const CRUISER = fileURLToPath(
   new URL('../../node_modules/dependency-cruiser/bin/dependency-cruise.mjs', import.meta.url),

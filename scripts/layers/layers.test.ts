@@ -8,7 +8,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { cruiseLayers } from './cruise.ts';
-import { type Layer, layers } from './layers.ts';
+import type { Layer } from './layer.ts';
+import { layers } from './layers.ts';
 import { checkTable, checkUnused, fillIn, renderPicture, renderTable } from './table.ts';
 
 const small: readonly Layer[] = [

@@ -3,20 +3,7 @@
  * The layers of the repository, lowest first: which folder may import from which. Types count. The
  * table of docs/ARCHITECTURE.md is written from this one, and `npm run check:layers` enforces it.
  */
-
-export interface Layer {
-  /** Folder or file from the root of the repository. The longest path that holds a file decides. */
-  readonly path: string;
-  /** One line for docs/ARCHITECTURE.md. */
-  readonly holds: string;
-  /**
-   * Layers that its files may import from, besides their own. All of them stand further up in this
-   * table.
-   */
-  readonly uses: readonly string[];
-  /** Only tests, and support of tests, may import from it. */
-  readonly forTests?: boolean;
-}
+import type { Layer } from './layer.ts';
 
 /**
  * Names of layers, divided by spaces. A name without a folder is that of a layer of `device/`,

@@ -3,7 +3,7 @@
  * Checks the table of layers itself, and writes it for docs/ARCHITECTURE.md: a list for each part,
  * and a picture.
  */
-import type { Layer } from './layers.ts';
+import type { Layer } from './layer.ts';
 
 /** Parts of the repository, with a title each. */
 const parts = [

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The type of a row of the table of layers (layers.ts), which the check and the document read. */
+
+export interface Layer {
+  /** Folder or file from the root of the repository. The longest path that holds a file decides. */
+  readonly path: string;
+  /** One line for docs/ARCHITECTURE.md. */
+  readonly holds: string;
+  /**
+   * Layers that its files may import from, besides their own. All of them stand further up in the
+   * table.
+   */
+  readonly uses: readonly string[];
+  /** Only tests, and support of tests, may import from it. */
+  readonly forTests?: boolean;
+}
