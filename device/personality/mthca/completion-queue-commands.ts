@@ -3,10 +3,9 @@
 import { COMPLETION_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CQ_CONTEXT_SIZE, decodeCqContext, newCqContext } from '../../../protocol/mthca/gen/cq-context.gen.ts';
 import { CQ_RESIZING_SIZE, decodeCqResizing, newCqResizing } from '../../../protocol/mthca/gen/cq-resizing.gen.ts';
-import { CommandStatus } from '../../../protocol/mthca/gen/values.gen.ts';
+import { CommandStatus, type CqErrorSyndrome } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { CommandContext } from './command-context.ts';
 import { CompletionQueue } from './completion-queue.ts';
-import { checkRecord } from './doorbell-records.ts';
 import { RegionAccess } from './memory-regions.ts';
 import { checkBuffer } from './region-commands.ts';
 
@@ -17,12 +16,16 @@ export function giveCompletionQueue(context: CommandContext): CommandStatus {
   const read = context.readInput(CQ_CONTEXT_SIZE);
   if (read !== CommandStatus.OK) return read;
   const cq = decodeCqContext(context.inputView, 0, newCqContext());
-  if (hca.eventQueues.get(cq.completionEqn) === undefined || !hca.eventQueues.hasIndex(cq.completionEqn))
-    return CommandStatus.BAD_PARAM;
-  if (!checkRecord(hca, cq.uar, cq.consumerRecord) || !checkRecord(hca, cq.uar, cq.armRecord))
+  const eventQueue = hca.eventQueues.hasIndex(cq.completionEqn) ? hca.eventQueues.get(cq.completionEqn) : undefined;
+  const { records } = hca;
+  if (eventQueue === undefined || !records.has(cq.uar, cq.consumerRecord) || !records.has(cq.uar, cq.armRecord))
     return CommandStatus.BAD_PARAM;
   const status = checkEntries(context, cq.key, cq.pd, cq.start, cq.logEntries);
-  if (status === CommandStatus.OK) hca.completionQueues.set(cqn, new CompletionQueue(cqn, cq));
+  if (status !== CommandStatus.OK) return status;
+  const { underlying, regions, events } = hca;
+  const postError = (number: number, syndrome: CqErrorSyndrome): void => events.postCompletionError(number, syndrome);
+  const parts = { underlying, regions, records, eventQueue, postError };
+  hca.completionQueues.set(cqn, new CompletionQueue(cqn, cq, parts));
   return status;
 }
 
@@ -38,10 +41,12 @@ export function queryCompletionQueue(context: CommandContext): CommandStatus {
 /** HW2SW_CQ is refused while QPs complete on the CQ. */
 export function takeCompletionQueue(context: CommandContext): CommandStatus {
   const { hca, modifier: cqn } = context;
-  const isUsed = hca.completionQueues.hasIndex(cqn) && (hca.completionQueues.get(cqn)?.users ?? 0) > 0;
-  if (isUsed) return CommandStatus.RESOURCE_BUSY;
+  const queue = hca.completionQueues.hasIndex(cqn) ? hca.completionQueues.get(cqn) : undefined;
+  if (queue !== undefined && queue.users > 0) return CommandStatus.RESOURCE_BUSY;
   const status = queryCompletionQueue(context);
-  if (status === CommandStatus.OK) hca.completionQueues.delete(cqn);
+  if (queue === undefined || status !== CommandStatus.OK) return status;
+  hca.eventQueues.get(queue.context.completionEqn)?.forget(queue);
+  hca.completionQueues.delete(cqn);
   return status;
 }
 
@@ -52,10 +57,12 @@ export function resizeCompletionQueue(context: CommandContext): CommandStatus {
   if (queue === undefined) return CommandStatus.BAD_RESOURCE_STATE;
   const read = context.readInput(CQ_RESIZING_SIZE);
   if (read !== CommandStatus.OK) return read;
-  const { key, start, logEntries } = decodeCqResizing(context.inputView, 0, newCqResizing());
-  const status = checkEntries(context, key, queue.context.pd, start, logEntries);
-  if (status === CommandStatus.OK) Object.assign(queue.context, { key, start, logEntries });
-  return status;
+  const change = decodeCqResizing(context.inputView, 0, newCqResizing());
+  const status = checkEntries(context, change.key, queue.context.pd, change.start, change.logEntries);
+  if (status !== CommandStatus.OK) return status;
+  if (!queue.fits(change.logEntries)) return CommandStatus.BAD_SIZE;
+  queue.resize(change);
+  return CommandStatus.OK;
 }
 
 function checkEntries(

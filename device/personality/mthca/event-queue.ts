@@ -7,7 +7,12 @@
 import { FaultKind, FaultObject } from '../../../protocol/layout/gen/values.gen.ts';
 import { EVENT_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { type EqContext, encodeEqContext } from '../../../protocol/mthca/gen/eq-context.gen.ts';
-import { ContextOwner, ContextStatus, NotificationState } from '../../../protocol/mthca/gen/values.gen.ts';
+import {
+  OBJECT_EVENT_SIZE,
+  setObjectEventKind,
+  setObjectEventNumber,
+} from '../../../protocol/mthca/gen/object-event.gen.ts';
+import { ContextOwner, ContextStatus, EventKind, NotificationState } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { FaultSubject } from '../../function/fault-log.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
@@ -18,6 +23,13 @@ export const MSIX_INTERRUPT = 128;
 /** Bytes at the end of an entry that become visible last, with the owner bit. */
 const OWNER_BYTES = 4;
 
+/** A queue that raises completion events: at most one of each stands in the EQ. */
+export interface CompletionSource {
+  readonly number: number;
+  /** Producer index of the EQ at its last event. */
+  eventIndex: number | undefined;
+}
+
 export class EventQueue implements FaultSubject {
   readonly number: number;
   readonly faultObject = FaultObject.EQ;
@@ -26,6 +38,9 @@ export class EventQueue implements FaultSubject {
   readonly #regions: MemoryRegions;
   readonly #vector: number;
   readonly #entries: number;
+  readonly #completion = new Uint8Array(OBJECT_EVENT_SIZE);
+  /** Queues that want another event while software has not taken their last one. */
+  readonly #deferred = new Set<CompletionSource>();
 
   /** Takes over the context, which is checked. */
   constructor(number: number, context: Readonly<EqContext>, owner: UnderlyingFunction, regions: MemoryRegions) {
@@ -35,6 +50,7 @@ export class EventQueue implements FaultSubject {
     this.#regions = regions;
     this.#vector = context.interrupt - MSIX_INTERRUPT;
     this.#entries = 2 ** context.logEntries;
+    setObjectEventKind(new DataView(this.#completion.buffer), 0, EventKind.COMPLETION);
   }
 
   get status(): number {
@@ -68,13 +84,46 @@ export class EventQueue implements FaultSubject {
     return true;
   }
 
+  /**
+   * Posts the completion event of a queue. While its last event may be in the ring it waits: else a
+   * process that arms again and again could overrun the queue for all others.
+   */
+  postCompletion(source: CompletionSource): void {
+    if (this.#holds(source.eventIndex)) {
+      this.#deferred.add(source);
+      return;
+    }
+    source.eventIndex = this.#context.producerIndex;
+    setObjectEventNumber(new DataView(this.#completion.buffer), 0, source.number);
+    this.post(this.#completion);
+  }
+
+  /** A queue is gone: it wants no event any more. */
+  forget(source: CompletionSource): void {
+    this.#deferred.delete(source);
+  }
+
+  /** Software has taken entries. An index behind the entries, or far before them, is ignored. */
   setConsumerIndex(index: number): void {
-    this.#context.consumerIndex = index;
+    const context = this.#context;
+    if ((context.producerIndex - index) >>> 0 > this.#entries) return;
+    context.consumerIndex = index;
+    for (const source of [...this.#deferred]) {
+      if (this.#holds(source.eventIndex)) continue;
+      this.#deferred.delete(source);
+      this.postCompletion(source);
+    }
   }
 
   arm(): void {
     if (this.pendingEntries > 0) this.#fire();
     else this.#context.notification = NotificationState.ARMED;
+  }
+
+  /** True when the entry of a producer index has not been taken. */
+  #holds(index: number | undefined): boolean {
+    if (index === undefined) return false;
+    return (this.#context.producerIndex - index) >>> 0 <= this.pendingEntries && index !== this.#context.producerIndex;
   }
 
   #fire(): void {

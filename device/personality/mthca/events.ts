@@ -11,13 +11,23 @@ import {
   setCommandEventStatus,
   setCommandEventToken,
 } from '../../../protocol/mthca/gen/command-event.gen.ts';
-import { setObjectEventKind, setObjectEventNumber } from '../../../protocol/mthca/gen/object-event.gen.ts';
+import {
+  setObjectEventKind,
+  setObjectEventNumber,
+  setObjectEventSyndrome,
+} from '../../../protocol/mthca/gen/object-event.gen.ts';
 import {
   setPortChangeEventKind,
   setPortChangeEventPort,
   setPortChangeEventSubtype,
 } from '../../../protocol/mthca/gen/port-change-event.gen.ts';
-import { type CommandStatus, ContextStatus, EventKind, PortEvent } from '../../../protocol/mthca/gen/values.gen.ts';
+import {
+  type CommandStatus,
+  ContextStatus,
+  type CqErrorSyndrome,
+  EventKind,
+  PortEvent,
+} from '../../../protocol/mthca/gen/values.gen.ts';
 import type { ContextTable } from './context-table.ts';
 import type { EventQueue } from './event-queue.ts';
 
@@ -73,6 +83,14 @@ export class Events {
     setPortChangeEventSubtype(view, 0, isActive ? PortEvent.ACTIVE : PortEvent.DOWN);
     setPortChangeEventPort(view, 0, port);
     this.#post(EventKind.PORT_CHANGE);
+  }
+
+  postCompletionError(cqn: number, syndrome: CqErrorSyndrome): void {
+    const view = this.#begin();
+    setObjectEventKind(view, 0, EventKind.CQ_ERROR);
+    setObjectEventNumber(view, 0, cqn);
+    setObjectEventSyndrome(view, 0, syndrome);
+    this.#post(EventKind.CQ_ERROR);
   }
 
   #begin(): DataView {

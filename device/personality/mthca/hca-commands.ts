@@ -15,6 +15,7 @@ import { AUXILIARY_PAGES } from './limits.ts';
 
 /** Bits 31 to 8 of the address of a table stand in a field of their own. */
 const BASE_UNIT = 0x100;
+const LOG_MIB = 20;
 
 export function initializeHca(context: CommandContext): CommandStatus {
   const { hca } = context;
@@ -23,12 +24,11 @@ export function initializeHca(context: CommandContext): CommandStatus {
   if (status !== CommandStatus.OK) return status;
   const setup = decodeHcaSetup(context.inputView, 0, newHcaSetup());
   if (exceedsLimits(hca, setup)) return CommandStatus.EXCEED_LIMIT;
-  if (!placeTables(hca, setup) || !hasUars(hca, setup)) {
+  if (!placeTables(hca, setup) || !placeRecords(hca, setup)) {
     hca.close();
     return CommandStatus.BAD_PARAM;
   }
   hca.groups.place(2 ** setup.logGroups, setup.groupHashSize);
-  hca.setup = setup;
   hca.state = HcaState.RUNNING;
   return CommandStatus.OK;
 }
@@ -66,9 +66,9 @@ function placeTables(hca: Hca, setup: HcaSetup): boolean {
   );
 }
 
-/** The doorbell records of all user access regions lie in context memory. */
-function hasUars({ icm, limits }: Hca, setup: HcaSetup): boolean {
-  const pages = 2 ** (setup.logUars + setup.logUarContextPages);
-  if (setup.logUars + setup.logUarPage + Math.log2(ICM_PAGE_BYTES) > limits.logUarMib + 20) return false;
-  return icm.contains(setup.uarContextBase, pages * ICM_PAGE_BYTES);
+/** Returns false when the BAR has fewer regions, or the doorbell records do not fit. */
+function placeRecords({ records, limits }: Hca, setup: HcaSetup): boolean {
+  const logBytes = setup.logUars + setup.logUarPage + Math.log2(ICM_PAGE_BYTES);
+  if (logBytes > limits.logUarMib + LOG_MIB) return false;
+  return records.place(setup.uarContextBase, 2 ** setup.logUars, 2 ** setup.logUarContextPages);
 }

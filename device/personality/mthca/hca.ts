@@ -6,13 +6,13 @@
 
 import { ERROR_BUFFER_WORDS } from '../../../protocol/mthca/gen/constants.gen.ts';
 import type { DeviceLimits } from '../../../protocol/mthca/gen/device-limits.gen.ts';
-import type { HcaSetup } from '../../../protocol/mthca/gen/hca-setup.gen.ts';
 import type { FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Agents } from '../../agents/agents.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import { ContextMemory } from './context-memory.ts';
 import { ContextTable } from './context-table.ts';
+import { DoorbellRecords } from './doorbell-records.ts';
 import type { EventQueue } from './event-queue.ts';
 import { Events } from './events.ts';
 import { makeLimits } from './limits.ts';
@@ -39,8 +39,6 @@ export class Hca {
   /** Pages that software gave to the firmware and to its auxiliary tables. */
   firmwarePages = 0;
   auxiliaryPages = 0;
-  /** As INIT_HCA gave it, while the HCA runs. */
-  setup: HcaSetup | undefined = undefined;
   readonly icm = new ContextMemory();
   readonly regions: MemoryRegions;
   readonly eventQueues: ContextTable<EventQueue>;
@@ -49,6 +47,7 @@ export class Hca {
   readonly queuePairs: ContextTable<QueuePair>;
   readonly groups = new MulticastTable();
   readonly events: Events;
+  readonly records: DoorbellRecords;
   /** First QPN of the QPs that act as QP0 and QP1 of the ports; 0: none. */
   readonly specialQpns = new Uint32Array(SPECIAL_QPS);
   /** The error buffer, as the register BAR shows it; zeros while the HCA is healthy. */
@@ -67,6 +66,7 @@ export class Hca {
     this.sharedReceiveQueues = new ContextTable(icm, limits.srqcBytes, 2 ** limits.logReservedSrqs);
     this.queuePairs = new ContextTable(icm, limits.qpcBytes, 2 ** limits.logReservedQps);
     this.events = new Events(this.eventQueues);
+    this.records = new DoorbellRecords(icm, underlying.dma);
   }
 
   /** True after a fatal error, until a reset. */
@@ -84,9 +84,9 @@ export class Hca {
     for (const table of [this.regions.table, this.eventQueues, this.completionQueues]) table.clear();
     for (const table of [this.sharedReceiveQueues, this.queuePairs]) table.clear();
     this.groups.place(0, 0);
+    this.records.place(0, 0, 0);
     this.events.reset();
     this.specialQpns.fill(0);
-    this.setup = undefined;
     if (this.state === HcaState.RUNNING) this.state = HcaState.FIRMWARE;
   }
 

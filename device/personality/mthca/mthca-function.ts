@@ -20,6 +20,7 @@ import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
 import type { CommandProcessor } from './command-processor.ts';
 import type { Hca } from './hca.ts';
+import { UserAccess } from './user-access.ts';
 
 const DWORD_BYTES = 4;
 const EQ_CONSUMER_BYTES = 8;
@@ -38,8 +39,7 @@ function swapBytes(value: number): number {
 
 export class MthcaFunction implements FunctionPort {
   readHigh = 0;
-  /** Stores to user access regions; the data path, which would serve them, is not connected yet. */
-  uarWrites = 0;
+  readonly userAccess: UserAccess;
   readonly #underlying: UnderlyingFunction;
   readonly #hca: Hca;
   readonly #processor: CommandProcessor;
@@ -49,6 +49,7 @@ export class MthcaFunction implements FunctionPort {
     this.#underlying = underlying;
     this.#hca = hca;
     this.#processor = processor;
+    this.userAccess = new UserAccess(hca);
     this.#errorBuffer = new DataView(hca.errorBuffer.buffer);
   }
 
@@ -66,8 +67,9 @@ export class MthcaFunction implements FunctionPort {
     if (sizeBytes > DWORD_BYTES) this.#writeDword(offset + DWORD_BYTES, high >>> 0);
   }
 
-  writeCollect(_offset: number, _sizeBytes: number, _low: number, _high: number): void {
-    this.uarWrites++;
+  /** The second BAR has the user access regions. */
+  writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.userAccess.write(offset, sizeBytes, low, high);
   }
 
   /** There is no third BAR. */

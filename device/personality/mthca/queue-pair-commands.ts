@@ -120,12 +120,12 @@ function writeContext(context: CommandContext, qp: QueuePair): CommandStatus {
 const services: readonly number[] = [QpService.RC, QpService.UC, QpService.UD, QpService.MLX];
 
 function isUsable(hca: Hca, view: DataView, at: number): boolean {
-  const { limits, setup } = hca;
+  const { limits, records } = hca;
   return (
     services.includes(getQpContextService(view, at)) &&
     getQpContextLogSendEntries(view, at) <= limits.logQpEntries &&
     getQpContextLogReceiveEntries(view, at) <= limits.logQpEntries &&
-    getQpContextUar(view, at) < 2 ** (setup?.logUars ?? 0) &&
+    getQpContextUar(view, at) < records.regions &&
     has(hca.completionQueues, getQpContextSendCqn(view, at)) &&
     has(hca.completionQueues, getQpContextReceiveCqn(view, at)) &&
     (getQpContextHasSrq(view, at) === 0 || has(hca.sharedReceiveQueues, getQpContextSrqn(view, at)))

@@ -3,7 +3,6 @@
 import { decodeSrqContext, newSrqContext, SRQ_CONTEXT_SIZE } from '../../../protocol/mthca/gen/srq-context.gen.ts';
 import { CommandStatus } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { CommandContext } from './command-context.ts';
-import { checkRecord } from './doorbell-records.ts';
 import { RegionAccess } from './memory-regions.ts';
 import { checkBuffer } from './region-commands.ts';
 import { SharedReceiveQueue } from './shared-receive-queue.ts';
@@ -19,7 +18,7 @@ export function giveSharedReceiveQueue(context: CommandContext): CommandStatus {
   if (read !== CommandStatus.OK) return read;
   const srq = decodeSrqContext(context.inputView, 0, newSrqContext());
   if (srq.logEntries > hca.limits.logSrqEntries) return CommandStatus.EXCEED_LIMIT;
-  if (!checkRecord(hca, srq.uar, srq.record)) return CommandStatus.BAD_PARAM;
+  if (!hca.records.has(srq.uar, srq.record)) return CommandStatus.BAD_PARAM;
   const sizeBytes = UNIT_BYTES * 2 ** (srq.stride + srq.logEntries);
   const status = checkBuffer(context, srq.key, srq.pd, RegionAccess.LOCAL_READ, srq.base, sizeBytes);
   if (status === CommandStatus.OK) hca.sharedReceiveQueues.set(srqn, new SharedReceiveQueue(srqn, srq));
