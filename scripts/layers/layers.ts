@@ -270,13 +270,13 @@ export const layers: readonly Layer[] = [
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
     uses: of(
-      'layout infiniband function fabric trace adapter topology device/personality/mthca hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
+      'layout infiniband function fabric trace adapter subnet-manager topology device/personality/mthca hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
     ),
   },
   {
     path: 'scripts/fabric',
     holds: "`npm run test:fabric`: Debian's opensm and diagnostics judge the fabric",
-    uses: of('port fabric agents switch main qemu/setup qemu scripts/cli'),
+    uses: of('port fabric agents subnet-manager switch main qemu/setup qemu scripts/cli'),
   },
   {
     path: 'scripts/cli/testing',
