@@ -42,6 +42,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./device-action.ts')).performDevice,
   },
   {
+    name: 'topology',
+    summary: 'shows a topology file as text or as a picture',
+    define: async () => (await import('./topology-command.ts')).defineTopology,
+    perform: async () => (await import('./topology-action.ts')).performTopology,
+  },
+  {
     name: 'status',
     summary: 'shows what a running adapter is doing',
     define: async () => (await import('./status-command.ts')).defineStatus,

@@ -42,6 +42,7 @@ const runners: readonly (readonly [string, string])[] = [
   ['scripts/vuhca run --disk', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca run --link', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca device --topology', 'scripts/cli/readme.test.ts'],
+  ['scripts/vuhca topology', 'scripts/cli/topology-command.test.ts'],
   ['scripts/vuhca replay', 'scripts/cli/replay-command.test.ts'],
 ];
 

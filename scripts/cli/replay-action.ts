@@ -5,6 +5,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { Adapter } from '../../device/adapter/adapter.ts';
+import { Fabric } from '../../device/fabric/fabric.ts';
+import { isFabricPlan } from '../../device/hosts/recording-format.ts';
 import { Replay, type ReplayResult, type ReplayStep } from '../../device/hosts/replay.ts';
 import { TraceObserver } from '../../device/main/trace-observer.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
@@ -27,7 +29,7 @@ export async function performReplay(command: CliCommand): Promise<number> {
   const breakAt = given.breakAt ?? (inspectBrk === undefined ? -1 : 0);
   checkTrace(given);
   const replay = openRecording(path);
-  const traces = given.messages || given.show || given.export !== undefined ? observe(replay) : undefined;
+  const traces = given.messages || given.show || given.export !== undefined ? observeAll(replay) : undefined;
   openInspector(inspectBrk, true);
   replay.onStep = makeStepHook(breakAt, trace);
   while (replay.result.steps < until && replay.step());
@@ -44,17 +46,32 @@ function checkTrace({ messages, show, export: file, format }: ReplayArguments): 
   if (messages && show) throw new UsageError('give --messages or --show, not both');
 }
 
+/** An adapter of the recording, and the observer of its traces. */
+interface Traced {
+  readonly name: string;
+  readonly observer: TraceObserver;
+}
+
+function observeAll(replay: Replay): Traced[] {
+  const { adapter } = replay;
+  const { plan } = replay.header;
+  if (!(adapter instanceof Fabric)) return [{ name: 'adapter', observer: observe(replay, adapter as Adapter) }];
+  const names = isFabricPlan(plan) ? plan.adapters.map(({ name }) => name) : [];
+  const adapters = adapter.nodes.filter((node) => node instanceof Adapter);
+  return adapters.map((one, index) => ({ name: names[index] ?? `${index}`, observer: observe(replay, one) }));
+}
+
 /** Traces every QP from RTR on. The observer takes the time of the last record: it reads none. */
-function observe(replay: Replay): TraceObserver {
-  const observer = new TraceObserver(replay.adapter as Adapter, () => replay.result.timeNs);
+function observe(replay: Replay, adapter: Adapter): TraceObserver {
+  const observer = new TraceObserver(adapter, () => replay.result.timeNs);
   observer.addRule({}, TRACE);
   observer.startTimeline(TIMELINE_LOG2);
   return observer;
 }
 
-function presentTraces(observer: TraceObserver, given: ReplayArguments): void {
+function presentTraces(traces: readonly Traced[], given: ReplayArguments): void {
   const { messages, show, export: file } = given;
-  const all = [observer.read('adapter', 0)];
+  const all = traces.map(({ name, observer }) => observer.read(name, 0));
   if (messages) present('read', all, given);
   if (show) present('show', all, given);
   if (file !== undefined) present('export', all, given, file);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A topology as text: its nodes and its links, with ports and rates. `vuhca topology` prints it,
+ * and its picture uses the words for rates.
+ */
+import type { LinkPlan, Topology } from '../../device/main/topology.ts';
+import { table } from '../console/table.ts';
+
+const LANES: Readonly<Record<string, number>> = { '1x': 1, '2x': 2, '4x': 4, '8x': 8, '12x': 12 };
+const GIGABITS_OF_LANE: Readonly<Record<string, number>> = { SDR: 2.5, DDR: 5, QDR: 10 };
+/** What ports train to when the file does not say it. */
+const WIDTH = '4x';
+const SPEED = 'QDR';
+const BITS_PER_GIGABIT = 1e9;
+
+export function describeTopology(topology: Topology): string {
+  const { adapters, switches, links } = topology;
+  const nodes = [
+    ['node', 'kind', 'ports', 'node GUID', 'lanes'],
+    ...switches.map(({ name, ports, nodeGuid, virtualLanes }) => [name, 'switch', ports, nodeGuid, virtualLanes]),
+    ...adapters.map(({ name, options }) => [name, 'adapter', 2, options.nodeGuid, options.virtualLanes]),
+  ];
+  const joined = [
+    ['link', 'to', 'rate', 'properties'],
+    ...links.map((link) => {
+      const [first, second] = endsOf(link);
+      return [first, second, describeRate(link), describeProperties(link)];
+    }),
+  ];
+  const control = {
+    managed: `managed by the built-in subnet manager at ${switches[0]?.name}`,
+    external: 'managed by a subnet manager from outside',
+    fixed: 'without a subnet manager: LIDs are fixed, and ports are active at once',
+  }[topology.subnet];
+  const parts = [table(nodes, [0, 1, 3]), ...(links.length === 0 ? [] : [table(joined, [0, 1, 2, 3])])];
+  return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n\nThe subnet is ${control}.\n`;
+}
+
+/** Both ends of a link: a port, or the address of another process. */
+export function endsOf(link: LinkPlan): readonly [string, string] {
+  if ('ports' in link) return link.ports;
+  const { role, endpoint, port } = link;
+  return [port, `${role} ${'path' in endpoint ? endpoint.path : `${endpoint.host}:${endpoint.port}`}`];
+}
+
+/** `4x QDR, 40 Gb/s`; the rate of a link that is slower than that. */
+export function describeRate(link: LinkPlan): string {
+  if (!('ports' in link)) return '';
+  const { width = WIDTH, speed = SPEED } = link;
+  const bits = link.link.kind === 'faulty' ? link.link.bitsPerSecond : undefined;
+  const gigabits = bits ? bits / BITS_PER_GIGABIT : LANES[width] * GIGABITS_OF_LANE[speed];
+  return `${width} ${speed}, ${Number(gigabits.toPrecision(4))} Gb/s`;
+}
+
+/** What a link does besides carrying packets: faults, delay. */
+export function describeProperties(link: LinkPlan): string {
+  if (!('ports' in link)) return 'socket';
+  if (link.link.kind !== 'faulty') return 'cable';
+  const { kind: _, seed, bitsPerSecond: __, ...rest } = link.link;
+  const words = Object.entries(rest).map(([name, value]) => `${name} ${JSON.stringify(value).replaceAll('"', '')}`);
+  return [`seed ${seed}`, ...words].join(', ');
+}
