@@ -39,8 +39,11 @@ export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readon
   const adapters = plan.adapters.map(({ name, options }) => {
     const own = hosts.slice(first, first + options.functionCount);
     first += own.length;
+    if (!linked.has(name)) return new Adapter(options, clock, own);
     // A port with a link leaves its neighbour alone.
-    return new Adapter(linked.has(name) ? { ...options, portLink: { kind: 'none' } } : options, clock, own);
+    const adapter = new Adapter({ ...options, portLink: { kind: 'none' } }, clock, own);
+    if (plan.subnet !== 'fixed') awaitManager(adapter);
+    return adapter;
   });
   const switches = plan.switches.map((node) => makeSwitch(node, clock));
   const built = { adapters, switches };
@@ -79,17 +82,16 @@ function makeSwitch({ name, ports, nodeGuid, virtualLanes, queuePackets }: Switc
 
 function join(plan: FabricPlan, built: Pick<BuiltFabric, 'adapters' | 'switches'>, link: LocalLinkPlan): void {
   const ends = link.ports.map((port) => findPort(plan, built, port));
-  for (const end of ends) {
-    if (plan.subnet !== 'fixed') awaitManager(built, end);
-    setRate(end, link);
-  }
+  for (const end of ends) setRate(end, link);
   joinPorts(ends[0], ends[1], link.link);
 }
 
-/** A subnet manager gives the port its LID and makes it active. */
-function awaitManager({ adapters }: Pick<BuiltFabric, 'adapters'>, end: LinkEnd): void {
-  end.selfActivating = false;
-  for (const { ports } of adapters) for (const port of ports) if (port === end) port.lid = 0;
+/** A subnet manager gives the ports of a linked adapter their LIDs and makes them active. */
+function awaitManager({ ports }: Adapter): void {
+  for (const port of ports) {
+    port.selfActivating = false;
+    port.lid = 0;
+  }
 }
 
 function setRate({ settings }: LinkEnd, { width, speed }: LocalLinkPlan): void {

@@ -263,6 +263,36 @@ t.test('a process serves its adapters and links, and leaves nothing', async (t) 
   t.same(readdirSync(folder).sort(), ['topology.json', 'vuhca', 'x']);
 });
 
+t.test('a process with switches manages its subnet, and its recording replays', async (t) => {
+  const path = write(t, { adapters: TWO, generate: { ring: { switches: 3, adaptersPerSwitch: 1 } } });
+  const folder = join(path, '..');
+  const recording = join(folder, 'x.rec');
+  const device = new CliProcess(['device', '--topology', path, '--record', recording], { XDG_RUNTIME_DIR: folder });
+  t.teardown(() => device.child.kill('SIGKILL'));
+  const [, , controlPath] = await device.until(/^listening on (.*) control (\S+)$/m);
+  const client = await ControlClient.connect(controlPath);
+  const read = async () => (await client.request('status')) as StatusReport;
+  let status = await read();
+  while (!status.adapters.every(({ ports: [port] }) => port.state === 'ACTIVE')) status = await read();
+  const lids = status.adapters.flatMap(({ ports }) => ports.map(({ lid }) => lid));
+  t.ok(lids[0] > 0 && lids[2] > 0 && lids[0] !== lids[2], `${lids}`);
+  t.same([lids[1], lids[3]], [0, 0], 'ports without a link have no LID');
+  t.same(
+    status.links.map(({ ends }) => ends),
+    [
+      ['a:1', 's1:1'],
+      ['b:1', 's2:1'],
+      ['s1:2', 's2:3'],
+      ['s1:3', 's3:2'],
+      ['s2:2', 's3:3'],
+    ],
+  );
+  client.close();
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
+  t.match(await runCli(['replay', recording], {}), { status: 0, stdout: /: identical: \d+ steps/ });
+});
+
 t.test('what does not go together is refused before anything starts', async (t) => {
   const directory = makeDirectory(t);
   const two = write(t, { adapters: TWO });
