@@ -14,6 +14,7 @@ import { MadClass, MadMethod, SubnetAttribute } from '../../protocol/infiniband/
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { newMadAddress, readMadPacket, subnetAddress, writeMadPacket } from '../agents/mad-packet.ts';
 import type { MadPort } from '../agents/mad-port.ts';
+import { ledger } from '../test-support/ledger.ts';
 import { SwitchFabric } from '../test-support/switch-fabric.ts';
 import { DropCause } from './drop-causes.ts';
 
@@ -49,6 +50,8 @@ function listen(port: MadPort): Uint8Array[] {
 }
 
 t.test('a directed route leads over switches to the software of one, whatever the state of the ports', async (t) => {
+  ledger(t, '18.2.4', 'A switch relays directed-route packets in every state of its ports but Down');
+  ledger(t, '18.2.4', 'A directed-route packet with a port that the switch lacks is discarded');
   const fabric = new SwitchFabric(LINE);
   for (const { ports } of fabric.switches)
     for (const port of ports) if (port.state !== PortState.DOWN) port.setState(PortState.INITIALIZE);
@@ -76,6 +79,8 @@ t.test('a directed route leads over switches to the software of one, whatever th
 });
 
 t.test('management packets go by LID on VL15, to ends and to port 0 of a switch', async (t) => {
+  ledger(t, '18.2.4', 'A packet on VL15 stays on VL15, whatever the SL to VL tables say');
+  ledger(t, '18.2.4', 'A packet with the LID of port 0 is for the switch itself');
   const fabric = new SwitchFabric(LINE);
   for (const { ports } of fabric.switches)
     for (const port of ports) if (port.state !== PortState.DOWN) port.setState(PortState.ARMED);
@@ -104,6 +109,7 @@ t.test('management packets go by LID on VL15, to ends and to port 0 of a switch'
 });
 
 t.test('VL15 has no flow control: what has no room is dropped and counted', async (t) => {
+  ledger(t, '18.2.4', 'VL15 has no flow control: a packet without room is discarded and counted');
   const fabric = new SwitchFabric(LINE);
   const mad = request([]);
   mad[1] = MadClass.SUBNET;
@@ -124,6 +130,8 @@ t.test('VL15 has no flow control: what has no room is dropped and counted', asyn
 });
 
 t.test('the first data packet makes an armed port active', async (t) => {
+  ledger(t, '7.2.7', 'A data packet makes an armed port of a switch active');
+  ledger(t, '14.2.5.4', 'PortStateChange is set when a link of the switch goes down');
   const fabric = new SwitchFabric({ ends: [0, 0] });
   const [{ ports, switchTables }] = fabric.switches;
   switchTables.portStateChange = false;
@@ -138,6 +146,8 @@ t.test('the first data packet makes an armed port active', async (t) => {
 });
 
 t.test('traps tell the manager of links that change and of partitions that are enforced', async (t) => {
+  ledger(t, '14.2.5.1', 'A switch sends trap 128 when a link goes down or comes up');
+  ledger(t, '14.2.5.1', 'A switch sends trap 259 for a packet that partition enforcement discards');
   const fabric = new SwitchFabric(LINE);
   const [, , last] = fabric.switches;
   const [port0] = last.endPorts;

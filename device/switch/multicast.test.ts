@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Multicast relay of switches: every member once, never back, and slow members lose nothing. */
 import t from 'tap';
+import { ledger } from '../test-support/ledger.ts';
 import { SwitchFabric } from '../test-support/switch-fabric.ts';
 import { NO_LIMIT_CODE } from './wait-limits.ts';
 
@@ -15,6 +16,8 @@ function setGroup({ switches }: SwitchFabric, ports: readonly number[], at = 0):
 }
 
 t.test('every port of the group has the packet once, except the port of arrival', async (t) => {
+  ledger(t, '18.2.4', 'A multicast packet is sent once by each port of its entry');
+  ledger(t, '18.2.4', 'A multicast packet never leaves by the port of its arrival');
   // Ports in all positions of the table.
   const fabric = new SwitchFabric({ ends: new Array(36).fill(0) });
   const members = [1, 2, 15, 16, 17, 31, 32, 33, 36];
@@ -78,6 +81,7 @@ t.test('two groups through each other do not lock up', async (t) => {
 });
 
 t.test('a member whose link is down is dropped alone, and so is a packet that waits too long', async (t) => {
+  ledger(t, '18.2.5', 'A multicast packet is discarded for one port of exit and sent by the others');
   const fabric = new SwitchFabric({ ends: [0, 0, 0, 0], queuePackets: 2 });
   setGroup(fabric, [1, 2, 3]);
   const [{ ports, switchTables }] = fabric.switches;
@@ -103,6 +107,8 @@ t.test('a member whose link is down is dropped alone, and so is a packet that wa
 });
 
 t.test('a group without ports goes to the default port, and from there to the other one', async (t) => {
+  ledger(t, '18.2.4', 'A multicast packet without entry goes to the default primary port');
+  ledger(t, '18.2.4', 'A multicast packet without entry from the default primary port goes to the other default port');
   const fabric = new SwitchFabric({ ends: [0, 0, 0] });
   const [{ switchTables }] = fabric.switches;
   switchTables.defaultMulticastPrimaryPort = 2;

@@ -6,8 +6,9 @@
  */
 import t, { type Test } from 'tap';
 import type { FaultyLinkOptions } from '../fabric/link-options.ts';
-import { Random } from '../random.ts';
-import { SwitchFabric, type SwitchFabricPlan } from '../test-support/switch-fabric.ts';
+import { ledger } from '../test-support/ledger.ts';
+import type { SwitchFabricPlan } from '../test-support/switch-fabric.ts';
+import { loadSwitches, type SwitchLoad } from '../test-support/switch-load.ts';
 
 const tree: SwitchFabricPlan = {
   trunks: [
@@ -49,76 +50,28 @@ const faults: readonly (Partial<FaultyLinkOptions> | undefined)[] = [
 
 const PACKETS = 300;
 
-/** Sends packets at random and lets time pass until all is quiet. */
-function load(t: Test, plan: SwitchFabricPlan, seed: number, lifeTime: number): SwitchFabric {
-  const fabric = new SwitchFabric({ ...plan, seed });
-  for (const { switchTables } of fabric.switches) switchTables.lifeTime = lifeTime;
-  const random = new Random(seed);
-  const count = fabric.ends.length;
-  const name = `seed ${seed}`;
-  /** By flow (from, to, service level): the id of the last packet to arrive. */
-  const last = new Map<string, number>();
-  let arrived = 0;
-  const takeAll = (slow: boolean): void => {
-    for (let at = 0; at < count; at++) {
-      for (const { id, slid, dlid, virtualLane } of fabric.take(at, slow ? random.below(3) : 100)) {
-        arrived++;
-        if (dlid !== at + 1) t.fail(`${name}: packet ${id} for LID ${dlid} is at LID ${at + 1}`);
-        const flow = `${slid} ${dlid} ${virtualLane}`;
-        const isRepeated = id === last.get(flow);
-        if (isRepeated && plan.faults?.faults?.duplicate === undefined) t.fail(`${name}: packet ${id} came twice`);
-        if (id < (last.get(flow) ?? 0)) t.fail(`${name}: packet ${id} of flow ${flow} is late`);
-        last.set(flow, id);
-      }
-    }
-  };
-  let sent = 0;
-  for (let id = 1; id <= PACKETS; id++) {
-    const from = random.below(count);
-    const to = (from + 1 + random.below(count - 1)) % count;
-    if (fabric.ends[from].active && fabric.send(from, to + 1, id, random.below(300), random.below(4))) sent++;
-    if (random.oneIn(4)) fabric.settle();
-    if (random.oneIn(8)) takeAll(true);
-    if (random.oneIn(4)) fabric.clock.advance(random.below(2000));
-  }
-  // Links flap for ever, so time is bounded.
-  for (let round = 0; round < 3000 && fabric.countLinks().waiting > 0; round++) {
-    fabric.settle();
-    takeAll(false);
-    fabric.clock.advance(1000);
-  }
-  const links = fabric.countLinks();
-  const { received, relayed, drops, lost } = fabric.count();
-  t.equal(links.waiting, 0, `${name}: nothing waits`);
-  const endLosses = fabric.ends.reduce((sum, end) => sum + end.transmitDiscards, 0);
-  const accounted = arrived + fabric.damaged + drops + lost + links.lost + endLosses - links.duplicated;
-  t.equal(accounted, sent, `${name}: sent = arrived + lost by cause`);
-  t.ok(arrived > sent / 4, `${name}: ${arrived} of ${sent} arrived`);
-  t.ok(received >= relayed, `${name}: a switch makes no packet`);
-  for (const link of fabric.links) {
-    if (!('directions' in link)) continue;
-    for (const { flightBlocks, flightPackets, buffer } of link.directions) {
-      const used = [...flightBlocks, ...flightPackets, ...buffer.rings.map(({ blocks }) => blocks)];
-      if (used.some((one) => one !== 0)) t.fail(`${name}: a credit is lost`);
-    }
-  }
-  return fabric;
+function check(t: Test, plan: SwitchFabricPlan, seed: number, lifeTime?: number): SwitchLoad {
+  const load = loadSwitches(plan, seed, PACKETS, lifeTime);
+  t.same(load.errors, [], `seed ${seed}`);
+  t.ok(load.arrived > load.sent / 4, `seed ${seed}: ${load.arrived} of ${load.sent} arrived`);
+  return load;
 }
 
 for (const [shape, plan] of Object.entries({ tree, ring, mesh })) {
   t.test(`packets in = out + dropped by cause: ${shape}`, async (t) => {
+    ledger(t, '18.2.4', `A switch loses no packet without a counter, and repeats none: ${shape}`);
+    ledger(t, '7.9.4', `Switches lose no credit of their links: ${shape}`);
     for (let seed = 1; seed <= 8; seed++) {
       const virtualLanes = [1, 2, 4][seed % 3];
       const queuePackets = 1 + (seed % 4);
-      load(t, { ...plan, faults: faults[seed % faults.length], virtualLanes, queuePackets }, seed, 31);
+      check(t, { ...plan, faults: faults[seed % faults.length], virtualLanes, queuePackets }, seed);
     }
   });
 }
 
 t.test('nothing is dropped on good links, however full', async (t) => {
   for (let seed = 1; seed <= 4; seed++) {
-    const fabric = load(t, { ...ring, faults: faults[1], queuePackets: 1 }, seed, 31);
-    t.equal(fabric.count().drops, 0, `seed ${seed}`);
+    t.equal(check(t, { ...ring, faults: faults[1], queuePackets: 1 }, seed).dropped, 0, `seed ${seed}`);
   }
 });
 
@@ -126,7 +79,7 @@ t.test('packets that live too long are counted', async (t) => {
   let drops = 0;
   for (let seed = 1; seed <= 4; seed++) {
     const slow = { delayNs: 3000, bitsPerSecond: 2e8, bufferPackets: 1, bufferBlocks: 68 };
-    drops += load(t, { ...tree, faults: slow, queuePackets: 1 }, seed, 1).count().drops;
+    drops += check(t, { ...tree, faults: slow, queuePackets: 1 }, seed, 1).dropped;
   }
   t.ok(drops > 0);
 });

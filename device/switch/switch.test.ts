@@ -3,6 +3,7 @@
 import t from 'tap';
 import { setLrhDlid } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
+import { ledger } from '../test-support/ledger.ts';
 import { SwitchFabric } from '../test-support/switch-fabric.ts';
 import { DropCause, dropCauseNames } from './drop-causes.ts';
 
@@ -16,6 +17,9 @@ function dropsOf(fabric: SwitchFabric): unknown[] {
 }
 
 t.test('a packet goes to the port of its DLID, unchanged', async (t) => {
+  ledger(t, '18.2.4', 'A switch relays a unicast packet by the port that the linear forwarding table has for its DLID');
+  ledger(t, '18.2.4', 'A switch changes nothing of a packet but its VL and its VCRC');
+  ledger(t, '18.2.4', 'A unicast packet leaves by one port only');
   const fabric = new SwitchFabric(STAR);
   for (const [id, payload] of [0, 1, 64, 252, 256, 1000, 4096].entries()) {
     t.ok(fabric.send(0, 3, id, payload));
@@ -27,6 +31,7 @@ t.test('a packet goes to the port of its DLID, unchanged', async (t) => {
 });
 
 t.test('packets of one input keep their order', async (t) => {
+  ledger(t, '18.2.4', 'Packets from one port to one port on one VL keep their order');
   const fabric = new SwitchFabric(STAR);
   const ids: number[] = [];
   for (let id = 0; id < 200; id++) {
@@ -45,6 +50,18 @@ t.test('packets of one input keep their order', async (t) => {
 });
 
 t.test('every drop has its cause', async (t) => {
+  ledger(t, '18.2.4', 'A switch discards a packet whose DLID has no entry, and counts it at the port of arrival');
+  ledger(t, '18.2.4', 'A switch discards a data packet to the permissive LID');
+  ledger(t, '18.2.4', 'A switch discards a packet to a LID above LinearFDBTop');
+  ledger(t, '18.2.4', 'A switch discards a packet whose port of exit is the port of arrival');
+  ledger(t, '18.2.4', 'A switch discards a packet whose service level maps to VL15');
+  ledger(t, '18.2.4', 'A switch discards a packet whose service level maps to a VL that its exit lacks');
+  ledger(t, '18.2.4', 'A port that is not active takes no data packet');
+  ledger(t, '18.2.5', 'A port that is not active sends no data packet');
+  ledger(t, '18.2.5', 'A switch discards a packet that is longer than the MTU of its exit');
+  ledger(t, '18.2.4', 'A switch discards a packet that is longer than the MTU of the port of arrival');
+  ledger(t, '18.2.4', 'A port that enforces partitions inbound discards packets of other partitions');
+  ledger(t, '18.2.5', 'A port that enforces partitions outbound discards packets of other partitions');
   const cases: [cause: DropCause, port: number, prepare: (fabric: SwitchFabric) => void, dlid?: number][] = [
     [DropCause.NO_ROUTE, 1, () => {}, 99],
     [DropCause.NO_ROUTE, 1, () => {}, 0xffff],
@@ -78,6 +95,7 @@ function enforce({ switches: [one] }: SwitchFabric, port: number, isInbound: boo
 }
 
 t.test('a port that enforces partitions lets pass what matches a key of its table', async (t) => {
+  ledger(t, '18.2.4', 'Partition enforcement compares P_Keys by the rules of 10.9.3: two limited members do not match');
   const fabric = new SwitchFabric(STAR);
   const [{ switchTables, ports }] = fabric.switches;
   ports[0].settings.isInboundEnforced = true;
@@ -97,6 +115,7 @@ t.test('a port that enforces partitions lets pass what matches a key of its tabl
 });
 
 t.test('a packet damaged on its way is dropped where the damage is found', async (t) => {
+  ledger(t, '18.2.4', 'A switch checks the VCRC of each packet and discards a damaged one');
   const schedule = [{ fault: 'corrupt', direction: 0, packet: 1, byte: 30, flip: 4 }] as const;
   const fabric = new SwitchFabric({ ...STAR, faults: { schedule } });
   for (let id = 0; id < 3; id++) fabric.send(0, 2, id);
@@ -109,6 +128,7 @@ t.test('a packet damaged on its way is dropped where the damage is found', async
 });
 
 t.test('a change of the LRH inside a trusted fabric is not taken for damage', async (t) => {
+  ledger(t, '18.2.5', 'A switch that changes the VL of a packet gives it a right VCRC');
   const fabric = new SwitchFabric({ ...STAR, virtualLanes: 2, faults: {} });
   fabric.switches[0].switchTables.setVirtualLane(1, 2, 0, 1);
   fabric.send(0, 2, 5);
@@ -118,6 +138,8 @@ t.test('a change of the LRH inside a trusted fabric is not taken for damage', as
 });
 
 t.test('a VL without room holds up no other VL, and loses nothing', async (t) => {
+  ledger(t, '18.2.4', 'A data VL without credits at its exit delays no other VL');
+  ledger(t, '18.2.5', 'A switch discards no packet for want of credits');
   const fabric = new SwitchFabric({ ...STAR, virtualLanes: 2 });
   const onlyFirst = { allows: (virtualLane: number) => virtualLane === 1 };
   const ids: number[] = [];
@@ -139,6 +161,7 @@ t.test('a VL without room holds up no other VL, and loses nothing', async (t) =>
 });
 
 t.test('inputs share a full output in turn', async (t) => {
+  ledger(t, '18.2.5', 'No port of arrival is starved by the others at a full exit');
   const fabric = new SwitchFabric({ ends: [0, 0, 0, 0, 0], queuePackets: 4 });
   const arrived = [0, 0, 0, 0, 0];
   for (let round = 0; round < 2000; round++) {
@@ -153,6 +176,8 @@ t.test('inputs share a full output in turn', async (t) => {
 });
 
 t.test('a packet that waits too long is dropped, by the limit of the port or of the switch', async (t) => {
+  ledger(t, '18.2.5.4', 'A packet at the head of an output queue is discarded after HOQLife');
+  ledger(t, '18.2.5.4', 'A packet is discarded when it was in the switch for LifeTimeValue');
   for (const [cause, code] of [
     [DropCause.HEAD_OF_QUEUE, 0],
     [DropCause.LIFE_TIME, 1],
@@ -185,6 +210,23 @@ t.test('a packet that waits too long is dropped, by the limit of the port or of 
   }
 });
 
+t.test('without a limit a packet waits for ever', async (t) => {
+  ledger(t, '18.2.5.4', 'A life time above 19 sets no limit');
+  const fabric = new SwitchFabric({ ...STAR, queuePackets: 2 });
+  const [{ switchTables, ports }] = fabric.switches;
+  switchTables.lifeTime = 20;
+  ports[1].settings.headOfQueueLife = 20;
+  for (let id = 0; id < 4; id++) fabric.send(0, 2, id);
+  for (let day = 0; day < 3; day++) {
+    fabric.settle();
+    fabric.clock.advance(86_400e9);
+  }
+  t.equal(fabric.clock.alarmNs, Number.POSITIVE_INFINITY);
+  t.equal(fabric.take(1).length, 2);
+  fabric.settle();
+  t.equal(fabric.take(1).length, 2);
+});
+
 t.test('what waits for a port is dropped when its link goes down', async (t) => {
   const fabric = new SwitchFabric({ ...STAR, queuePackets: 2 });
   for (let id = 0; id < 8; id++) fabric.send(0, 2, id);
@@ -198,6 +240,9 @@ t.test('what waits for a port is dropped when its link goes down', async (t) => 
 });
 
 t.test('raw packets pass unless a port filters them', async (t) => {
+  ledger(t, '18.2.4', 'A port that filters raw packets inbound discards them');
+  ledger(t, '18.2.5', 'A port that filters raw packets outbound discards them');
+  ledger(t, '18.2.4', 'Partition enforcement does not concern raw packets');
   const raw = (fabric: SwitchFabric): void => {
     const [end] = fabric.ends;
     const ring = end.ringFor(2);
