@@ -6,9 +6,9 @@
  */
 import { type AdapterArguments, addAdapterOptions } from './adapter-arguments.ts';
 import type { CliCommand } from './cli-command.ts';
+import { doorOption } from './door-option.ts';
 import { inspectOption } from './inspector.ts';
 import { type LogLevel, logLevelOption } from './log-levels.ts';
-import { wholeNumber } from './option-values.ts';
 import { type Personality, personalityOption } from './personality.ts';
 
 /** The beginning of the line on standard output that says guests may attach; the paths follow. */
@@ -26,9 +26,6 @@ export interface DeviceArguments extends AdapterArguments {
   readonly inspect?: string;
 }
 
-/** Clients of the door have the ports behind its own. */
-const PORT_MAX = 65_535 - 64;
-
 export function defineDevice(command: CliCommand): void {
   command
     .optionsGroup('Sockets:')
@@ -38,14 +35,7 @@ export function defineDevice(command: CliCommand): void {
       '--topology <FILE>',
       'Several adapters with their sockets and links, instead of one at --socket; see docs/TOPOLOGY.md',
     )
-    .addOption(
-      wholeNumber(
-        '--ibsim <PORT>',
-        'The host door: UDP port for opensm and diagnostics; see docs/FABRIC.md',
-        1,
-        PORT_MAX,
-      ),
-    )
+    .addOption(doorOption())
     .addOption(personalityOption())
     .optionsGroup('Recording and debugging:')
     .option('--record <FILE>', 'Records the whole session, for `vuhca replay`')

@@ -36,10 +36,12 @@ t.test('the master, the standby, and each port with its link', async (t) => {
 });
 
 t.test('no manager, two managers, a manager elsewhere, errors', async (t) => {
-  t.match(rowsOf({ nodes: [adapter('a', 0, 0)] })[0], /none: no port has been told of one/);
-  const two = { nodes: [adapter('a', 1, 1), adapter('b', 2, 2)] };
+  t.match(rowsOf({ nodes: [adapter('a', 0, 0, { peer: 's:1' })] })[0], /none: no port has been told of one/);
+  const two = { nodes: [adapter('a', 1, 1, { peer: 'b:1' }), adapter('b', 2, 2, { peer: 'a:1' })] };
   t.match(rowsOf(two)[0], /!2 masters: a:1 at LID 1, b:1 at LID 2/);
-  t.match(rowsOf({ nodes: [adapter('a', 1, 77)] })[0], /elsewhere at LID 77/);
+  t.match(rowsOf({ nodes: [adapter('a', 1, 77, { peer: 'elsewhere' })] })[0], /elsewhere at LID 77/);
+  const unplugged = rowsOf({ nodes: [adapter('a', 0, 0)] });
+  t.match(unplugged[4], /^a +1 unplugged$/, 'a node without any link is still there');
   const errors = { peer: 'elsewhere', errors: { vl15Dropped: 3, linkDowned: 1 } };
   t.match(rowsOf({ nodes: [adapter('a', 1, 1, errors)] })[4], /3 vl15 dropped, 1 link downed$/);
 });

@@ -17,7 +17,7 @@ const LEFT = [0, 3, 4, 5, 6, 9];
 
 /** The report as lines of text. */
 export function renderFabric({ nodes }: FabricReport): string {
-  const ends = nodes.flatMap(({ ports }) => ports.filter(({ lid }) => lid !== undefined));
+  const ends = nodes.flatMap(({ ports }) => ports.filter((port) => port.lid !== undefined && !isUnplugged(port)));
   const links = nodes.flatMap(({ ports }) => ports.flatMap(({ link }) => (link?.peer === undefined ? [] : [link])));
   const down = links.filter(({ state }) => state === 'DOWN').length;
   const counts = [
@@ -58,9 +58,14 @@ function nameOf(name: string, portNumber: number): string {
   return portNumber === 0 ? name : `${name}:${portNumber}`;
 }
 
-function describeNode({ name, ports }: FabricNodeReport): (string | number)[][] {
-  const shown = ports.filter(({ link }) => link === undefined || link.peer !== undefined);
-  const unplugged = ports.length - shown.length;
+function isUnplugged({ link }: FabricPortReport): boolean {
+  return link !== undefined && link.peer === undefined;
+}
+
+function describeNode({ name, type, ports }: FabricNodeReport): (string | number)[][] {
+  const shown = ports.filter((port) => !isUnplugged(port));
+  // The second port of an adapter is left out when it has no link.
+  const unplugged = type === 'adapter' && shown.length > 0 ? 0 : ports.length - shown.length;
   const rows = shown.map((port, index) => [index === 0 ? name : '', ...describePort(port)]);
   if (unplugged > 0) rows.push([shown.length === 0 ? name : '', '', '', `${unplugged} unplugged`, ...EMPTY]);
   return rows;

@@ -57,11 +57,12 @@ export async function performRun(command: CliCommand): Promise<number> {
 }
 
 /** The options of the adapter process. */
-function deviceArguments(command: CliCommand, { record, inspect, control, logLevel }: RunArguments): string[] {
+function deviceArguments(command: CliCommand, { record, inspect, control, ibsim, logLevel }: RunArguments): string[] {
   return [
     ...(record === undefined ? [] : [`--record=${resolve(record)}`]),
     ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
     ...(control === undefined ? [] : [`--control=${resolve(control)}`]),
+    ...(ibsim === undefined ? [] : [`--ibsim=${ibsim}`]),
     `--log-level=${logLevel}`,
     ...repeatAdapterArguments(command),
   ];

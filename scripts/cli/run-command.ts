@@ -5,6 +5,7 @@
  */
 import { type AdapterArguments, addAdapterOptions } from './adapter-arguments.ts';
 import type { CliCommand } from './cli-command.ts';
+import { doorOption } from './door-option.ts';
 import { inspectOption } from './inspector.ts';
 import { type LogLevel, logLevelOption } from './log-levels.ts';
 import { several, wholeNumber } from './option-values.ts';
@@ -24,6 +25,7 @@ export interface RunArguments extends AdapterArguments {
   readonly timeout?: number;
   readonly topology?: string;
   readonly control?: string;
+  readonly ibsim?: number;
   readonly memory: number;
   readonly cpus: number;
   readonly consoleLog?: string;
@@ -46,7 +48,8 @@ export function defineRun(command: CliCommand): void {
   command
     .optionsGroup('Sockets:')
     .option('--topology <FILE>', 'Several adapters and their links, instead of one; see docs/TOPOLOGY.md')
-    .option('--control <PATH>', 'The control socket (default: one that `vuhca status` and others find)');
+    .option('--control <PATH>', 'The control socket (default: one that `vuhca status` and others find)')
+    .addOption(doorOption());
   addAdapterOptions(command);
   command.addNotes(
     'Without --case the serial console is your terminal: `exit` or `poweroff -f` in the guest ends it,',

@@ -45,6 +45,8 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
   if (given.topology !== undefined) readTopologyFile(given.topology);
   if (given.append !== undefined && bootsFromDisk(given))
     throw new UsageError('--append needs --kernel: a disk boots with the command line of its own boot loader');
+  if (given.record !== undefined && given.ibsim !== undefined)
+    throw new UsageError('option --record cannot be given with --ibsim: a recording has nothing of what clients send');
   const objection = findMemoryObjection(qemuArguments);
   if (objection !== undefined) throw new UsageError(objection);
 }

@@ -21,17 +21,24 @@ interface End {
 export async function runDiagnostics(bench: Bench, host?: string): Promise<void> {
   if (host !== undefined) bench.judges.host = host;
   const { board } = bench;
-  await board.check('ibstat: the port is active', () => checkStat(bench));
-  const whole = await bench.report();
+  const whole = await runDiscovery(bench);
   const report = { nodes: (['switch', 'adapter'] as const).flatMap((type) => firstOf(whole, type)) };
-  await board.check('ibnetdiscover: nodes, links, LIDs', () => checkDiscovery(bench, whole));
-  await board.check('iblinkinfo: links active, as wide and fast as they can be', () => checkLinkInfo(bench, whole));
-  await board.check('sminfo: a master', () => checkManager(bench));
   await board.check('smpquery: every attribute', () => queryNodes(bench, report));
   await board.check('perfquery: counters of ports', () => queryCounters(bench, report));
   await board.check('ibtracert: a path from each adapter to each', () => tracePaths(bench, whole));
   await board.check('dump_fts, ibportstate, ibaddr', () => queryTables(bench, whole));
   await board.check('ibqueryerrors: no port has errors', () => checkErrors(bench));
+}
+
+/** The whole subnet is seen: nodes, links, LIDs, the master. Returns the process's own view. */
+export async function runDiscovery(bench: Bench): Promise<FabricReport> {
+  const { board } = bench;
+  await board.check('ibstat: the port is active', () => checkStat(bench));
+  const report = await bench.report();
+  await board.check('ibnetdiscover: nodes, links, LIDs', () => checkDiscovery(bench, report));
+  await board.check('iblinkinfo: links active, as wide and fast as they can be', () => checkLinkInfo(bench, report));
+  await board.check('sminfo: a master', () => checkManager(bench));
+  return report;
 }
 
 const QUERIED = 2;

@@ -13,7 +13,7 @@ import { provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { type BenchOptions, withDevice, withFabric } from './bench.ts';
 import { judgeBuiltIn, judgeBuiltInDiscovery, judgeTakeover } from './built-in-scenarios.ts';
-import { judgeAdapters, judgeAll, judgeDiscovery } from './opensm-scenarios.ts';
+import { judgeAdapters, judgeAll, judgeDiscovery, judgeLarge } from './opensm-scenarios.ts';
 import { Scoreboard } from './scoreboard.ts';
 import { fatTree, ring, star } from './shapes.ts';
 
@@ -40,6 +40,10 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'opensm on a fat tree of 6 switches',
     run: (options) => withFabric(options, fatTree(4, 2, 3), judgeDiscovery),
+  },
+  {
+    title: 'opensm on 64 adapters and 12 switches',
+    run: (options) => withFabric(options, fatTree(8, 4, 8), judgeLarge),
   },
   {
     title: 'opensm on vuhca device with adapters on a ring',

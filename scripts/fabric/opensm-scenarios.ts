@@ -8,7 +8,7 @@ import { tryRun } from '../../qemu/setup/command.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 import { startCapture } from '../cli/remote-capture.ts';
 import type { Bench, DeviceBench } from './bench.ts';
-import { runDiagnostics } from './diagnostics.ts';
+import { runDiagnostics, runDiscovery } from './diagnostics.ts';
 import { runRecords } from './records.ts';
 import { CheckError, expect } from './scoreboard.ts';
 
@@ -47,6 +47,11 @@ export async function judgeAll(bench: Bench): Promise<void> {
 /** SUBNET UP, and the whole subnet seen. */
 export async function judgeDiscovery(bench: Bench): Promise<void> {
   await withOpensm(bench, () => runDiagnostics(bench));
+}
+
+/** A large subnet comes up, and every node of it is seen. */
+export async function judgeLarge(bench: Bench): Promise<void> {
+  await withOpensm(bench, async () => void (await runDiscovery(bench)));
 }
 
 /** opensm at port 0 of a switch, and real adapters; the switch passes no malformed packet. */
