@@ -5,9 +5,11 @@
  * lets all of them reach a fabric over UDP in place of /dev/infiniband (docs/FABRIC.md). It needs
  * no root. Called by set-up and `npm run test:fabric`.
  */
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
+import { run } from './command.ts';
 import { dropFiles, fetchFiles, withRequest } from './packages.ts';
 import { makePrefix } from './prefix.ts';
 
@@ -19,7 +21,8 @@ export interface InfinibandTools {
   readonly launcher: string;
 }
 
-const RECIPE_VERSION = 2;
+const RECIPE_VERSION = 3;
+const CLASSES_SOURCE = fileURLToPath(new URL('umad-classes.c', import.meta.url));
 /** Debian's scripts in Perl and the users of system services are not among the judges. */
 const UNUSED = [
   'debconf',
@@ -37,6 +40,7 @@ const UNUSED = [
 ];
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu';
 const PRELOAD = `${LIBRARIES}/umad2sim/libumad2sim.so`;
+const CLASSES = `${LIBRARIES}/umad2sim/libumad-classes.so`;
 const LAUNCHER = 'on-fabric';
 const PROGRAM_FOLDERS = ['usr/sbin', 'usr/bin'];
 const PROGRAMS = ['usr/sbin/opensm', 'usr/sbin/ibnetdiscover', 'usr/bin/ibsim', 'usr/bin/ibdiagnet'];
@@ -48,10 +52,11 @@ export async function provideInfinibandTools(): Promise<InfinibandTools> {
   const directory = await withRequest('infiniband-tools', request, (files) =>
     provide({
       name: 'infiniband-tools',
-      key: [RECIPE_VERSION, files.map((file) => file.sha256)],
-      outputs: [...PROGRAMS, PRELOAD, LAUNCHER],
+      key: [RECIPE_VERSION, readFileSync(CLASSES_SOURCE, 'utf8'), files.map((file) => file.sha256)],
+      outputs: [...PROGRAMS, PRELOAD, CLASSES, LAUNCHER],
       build: async (target, finalTarget) => {
         await makePrefix(await fetchFiles(files), target, finalTarget);
+        await run('gcc', ['-O2', '-shared', '-fPIC', '-o', join(target, CLASSES), CLASSES_SOURCE]);
         writeFileSync(join(target, LAUNCHER), launcherText(finalTarget));
         chmodSync(join(target, LAUNCHER), 0o755);
         dropFiles(files);
@@ -81,7 +86,14 @@ function launcherText(directory: string): string {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a parameter of the shell
     'export OSM_TMP_DIR="${OSM_TMP_DIR:-.}" OSM_CACHE_DIR="${OSM_CACHE_DIR:-.}"',
     `export TCLLIBPATH="${libraries}" TCL_LIBRARY="${join(directory, 'usr/share/tcltk/tcl8.6')}"`,
-    `LD_PRELOAD="${join(directory, PRELOAD)}" exec "$@"`,
+    `preload="${join(directory, CLASSES)} ${join(directory, PRELOAD)}"`,
+    // Debian's own script looks for its interpreter and its packages in the root of the machine.
+    'if [ "$1" = ibdiagnet ]; then',
+    '  shift',
+    '  printf \'set argv0 ibdiagnet\\npackage require ibdiagnet\\n\' | LD_PRELOAD="$preload" ibis "$@"',
+    '  exit',
+    'fi',
+    'LD_PRELOAD="$preload" exec "$@"',
     '',
   ].join('\n');
 }

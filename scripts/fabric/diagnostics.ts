@@ -28,6 +28,7 @@ export async function runDiagnostics(bench: Bench, host?: string): Promise<void>
   await board.check('ibtracert: a path from each adapter to each', () => tracePaths(bench, whole));
   await board.check('dump_fts, ibportstate, ibaddr', () => queryTables(bench, whole));
   await board.check('ibqueryerrors: no port has errors', () => checkErrors(bench));
+  await board.check('ibdiagnet: no stage has errors', () => diagnose(bench, whole));
 }
 
 /** The whole subnet is seen: nodes, links, LIDs, the master. Returns the process's own view. */
@@ -153,4 +154,16 @@ async function checkErrors({ judges }: Bench): Promise<undefined> {
   const { stdout } = await judges.run('ibqueryerrors');
   const isGood = / 0 bad nodes found/.test(stdout) && / 0 ports have errors/.test(stdout);
   expect(isGood, `ibqueryerrors says:\n${stdout}`);
+}
+
+/** The stages of ibdiagnet: errors and warnings of each. */
+async function diagnose({ judges }: Bench, { nodes }: FabricReport): Promise<string> {
+  const folder = judges.newFolder('ibdiagnet');
+  const { stdout } = await judges.run(`ibdiagnet -o ${folder}`, { folder });
+  const found = [...stdout.matchAll(/(\d+) nodes \((\d+) Switches & (\d+) CA-s\) discovered/g)].at(-1)?.[1];
+  expect(found === `${nodes.length}`, `ibdiagnet found ${found} of ${nodes.length} nodes:\n${stdout}`);
+  const stages = [...stdout.matchAll(/^ {4}(\w[\w/ ]*?) {2,}(\d+) +(\d+)/gm)];
+  const bad = stages.filter(([, , errors]) => errors !== '0').map(([, name]) => name);
+  expect(stages.length > 0 && bad.length === 0, `stages with errors: ${bad.join(', ')}\n${stdout}`);
+  return `${stages.length} stages`;
 }

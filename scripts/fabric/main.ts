@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { BASE_PACKAGES, installMissingPackages, TEST_PACKAGES } from '../../qemu/setup/system-packages.ts';
 import { type BenchOptions, withDevice, withFabric } from './bench.ts';
 import { judgeBuiltIn, judgeBuiltInDiscovery, judgeTakeover } from './built-in-scenarios.ts';
 import { judgeAdapters, judgeAll, judgeDiscovery, judgeLarge } from './opensm-scenarios.ts';
@@ -57,6 +58,7 @@ await runEntry(async () => {
     "Lets Debian's InfiniBand management software judge the fabric.",
   ).option('--only <TEXT>', 'Only scenarios whose titles contain this.', '');
   const { only } = readOptions<{ only: string }>(script);
+  await installMissingPackages([...BASE_PACKAGES, ...TEST_PACKAGES]);
   const tools = await provideInfinibandTools();
   const folder = await mkdtemp(join(tmpdir(), 'vuhca-fabric-'));
   const board = new Scoreboard();
