@@ -96,9 +96,19 @@ function reportPipeline({ dmaTiming, pipeline }: Adapter) {
 
 /** Packets that the adapter received and dropped, by cause. */
 function reportDrops(receiver: Adapter['receiver'], responder: Adapter['responder']) {
-  const { malformed, wrongLid, tooLong, unknownQueuePair, unsupportedTransport } = receiver;
+  const { malformed, wrongLid, tooLong, unknownQueuePair, unsupportedTransport, multicast, management } = receiver;
   const damaged = malformed.reduce((sum, count) => sum + count, 0);
-  return { malformed: damaged, wrongLid, tooLong, unknownQueuePair, unsupportedTransport, ...responder.drops };
+  return {
+    malformed: damaged,
+    wrongLid,
+    tooLong,
+    unknownQueuePair,
+    unsupportedTransport,
+    unknownGroup: multicast.unknownGroup,
+    badMulticast: multicast.malformed,
+    unclaimedManagement: management.unclaimed,
+    ...responder.drops,
+  };
 }
 
 function reportFunction(port: PcieFunction) {

@@ -32,7 +32,8 @@ export const capacities = {
   completionQueues: 65535,
   /** 64 for each function of an adapter with the largest number of functions. */
   eventQueues: 64 * FUNCTION_MAX,
-  queuePairs: 65534,
+  /** QPN 0xffffff stands for the members of a multicast group: the last index is not given. */
+  queuePairs: 65533,
   /** Pages of one memory region. */
   pagesPerRegion: 1 << 20,
   /** Attachments of queue pairs to multicast groups. */
