@@ -38,7 +38,7 @@ fi
 
 all_suites="identity management refusal datagram collect collect_errors parallel events interrupt
   overrun ports faults flush connected connected_bulk connected_errors connected_breaks
-  connected_keys shared_receive windows drain global shares stop overflow once
+  connected_keys shared_receive windows drain global shares stop overflow overload once
   share_requests share_allocation share_files timers polling resize pio pio_halts trace reset rebind"
 set -- ${SUITES:-$all_suites}
 echo "KTAP version 1"
