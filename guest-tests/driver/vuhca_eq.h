@@ -31,6 +31,10 @@ struct vuhca_summary {
 	u8 secondary[VUHCA_SUMMARY_COUNT] __aligned(8);
 };
 
+/* What polling uses: the adapter's bytes, and its timer of late polls. */
+#define VUHCA_POLL_BYTES	BIT(0)
+#define VUHCA_POLL_TIMERS	BIT(1)
+
 /**
  * struct vuhca_poller - Polling of an EQ in place of its interrupts.
  * @summary: The summary bytes.
@@ -153,6 +157,7 @@ int vuhca_modify_eq(struct vuhca_eq *eq, enum vuhca_eq_control controls,
 int vuhca_query_eq(struct vuhca_eq *eq, struct vuhca_eq_attributes *attributes);
 unsigned int vuhca_poll_eq(struct vuhca_eq *eq);
 bool vuhca_set_adaptive(bool on);
+unsigned int vuhca_set_poll_parts(unsigned int parts);
 bool vuhca_set_deadman(bool on);
 
 #endif /* VUHCA_EQ_H */

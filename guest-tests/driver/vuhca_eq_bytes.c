@@ -6,6 +6,31 @@
  */
 #include "vuhca_internal.h"
 
+static unsigned int poll_parts = VUHCA_POLL_BYTES | VUHCA_POLL_TIMERS;
+
+/**
+ * vuhca_set_poll_parts() - Set what polling of event queues uses.
+ * @parts: VUHCA_POLL_BYTES: polls look at summary bytes; otherwise they walk
+ *	the entries. VUHCA_POLL_TIMERS: the adapter interrupts when a poll is
+ *	late; otherwise it never does while a queue is polled.
+ *
+ * For comparisons. CQs that are created later have summary bytes of their own,
+ * or none; a queue that is being polled keeps its timer until it is quiet.
+ *
+ * Context: Any context.
+ * Return: The former setting.
+ */
+unsigned int vuhca_set_poll_parts(unsigned int parts)
+{
+	return xchg(&poll_parts, parts);
+}
+EXPORT_SYMBOL_GPL(vuhca_set_poll_parts);
+
+bool vuhca_poll_uses(unsigned int part)
+{
+	return READ_ONCE(poll_parts) & part;
+}
+
 /*
  * Clears byte @i and calls the object that it stands for. Returns whether it has
  * one; the events of the others are in the entries.
@@ -113,6 +138,8 @@ u16 vuhca_poller_attach(struct vuhca_eq *eq, void *object)
 	struct vuhca_poller *poller = &eq->poller;
 	unsigned int i;
 
+	if (!vuhca_poll_uses(VUHCA_POLL_BYTES))
+		return VUHCA_SUMMARY_SHARED;
 	spin_lock_irq(&eq->lock);
 	for (i = 0; i < VUHCA_SUMMARY_SHARED && poller->objects[i]; i++)
 		;

@@ -127,8 +127,10 @@ unsigned int vuhca_poll_eq(struct vuhca_eq *eq)
 	poller->polls++;
 	if (!eq->eqn)
 		goto unlock;
-	if (READ_ONCE(poller->summary->primary) ||
-	    ++poller->polls_since_read >= VUHCA_POLLS_PER_READ)
+	if (!vuhca_poll_uses(VUHCA_POLL_BYTES))
+		count = vuhca_eq_process(eq);
+	else if (READ_ONCE(poller->summary->primary) ||
+		 ++poller->polls_since_read >= VUHCA_POLLS_PER_READ)
 		count = vuhca_eq_take_marked(eq);
 	else
 		poller->idle_polls++;
@@ -190,14 +192,24 @@ static bool vuhca_poll_window(struct vuhca_eq *eq, unsigned int *period_us)
 	       READ_ONCE(adaptive);
 }
 
+/* While the worker polls, the adapter interrupts only when that is late. */
+static int vuhca_poll_mute(struct vuhca_eq *eq)
+{
+	bool bytes = vuhca_poll_uses(VUHCA_POLL_BYTES);
+	bool timers = vuhca_poll_uses(VUHCA_POLL_TIMERS);
+
+	return vuhca_modify_eq(eq, bytes ? VUHCA_EQ_CONTROL_PRIMARY_SUMMARY :
+			       VUHCA_EQ_CONTROL_NOTHING,
+			       timers ? VUHCA_POLL_LATE_NS : U64_MAX);
+}
+
 static void vuhca_poll_work(struct work_struct *work)
 {
 	struct vuhca_eq *eq = container_of(work, struct vuhca_eq, poller.work);
 	unsigned int period_us = VUHCA_POLL_PERIOD_MIN_US;
 	unsigned long flags;
 
-	if (!vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY,
-			     VUHCA_POLL_LATE_NS)) {
+	if (!vuhca_poll_mute(eq)) {
 		eq->poller.switches++;
 		WRITE_ONCE(eq->poller.polling, true);
 		while (vuhca_poll_window(eq, &period_us))

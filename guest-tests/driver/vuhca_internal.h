@@ -58,6 +58,7 @@ bool vuhca_eq_has_entry(struct vuhca_eq *eq);
 unsigned int vuhca_eq_process(struct vuhca_eq *eq);
 
 /* vuhca_eq_bytes.c */
+bool vuhca_poll_uses(unsigned int part);
 bool vuhca_poller_is_marked(struct vuhca_eq *eq);
 unsigned int vuhca_eq_serve(struct vuhca_eq *eq);
 unsigned int vuhca_eq_take_marked(struct vuhca_eq *eq);
