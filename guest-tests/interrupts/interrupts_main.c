@@ -1,35 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Cost of interrupts: completions at a given rate on several CQs of one event
- * queue, and the number of interrupts for them. debugfs, vuhca-interrupts/run:
- * write "ADAPTIVE RATE MS" (rate 0: as many as possible), read a line of JSON.
- * The host measures the processor time.
+ * Cost of interrupts: messages of connections at a given rate, whose completions
+ * go to several CQs of one event queue, and the number of interrupts for them.
+ * debugfs, vuhca-interrupts/run: write "WAY RATE MS" (rate 0: as many as
+ * possible), read a line of JSON. The host measures the processor time.
  */
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/module.h>
 
-#include "vuhca.h"
+#include "interrupts_queues.h"
 
-#define LOAD_QUEUES	8
-#define LOAD_LOG2	8
 #define LOAD_WINDOW	128
 #define LOAD_BURST	8
 #define LOAD_SLEEP_MAX_US 5000
 #define LOAD_SLEEP_MIN_US 100
-#define LOAD_PORT	1
+/* Bytes that a message writes to the memory of the peer. */
+#define LOAD_BYTES	64
 
-/* A QP whose NOPs complete on a CQ of its own. */
-struct load_queue {
-	struct vuhca_cq *cq;
-	struct vuhca_qp *qp;
-	u32 posted;
-	u32 completed;
-	u64 waited_ns;
+/*
+ * How events are served, one part of the document after the other. The numbers
+ * are those of report.ts.
+ */
+static const struct {
+	bool adaptive;
+	bool separate;
+	unsigned int parts;
+} load_ways[] = {
+	{ .separate = true },
+	{ },
+	{ .adaptive = true },
+	{ .adaptive = true, .parts = VUHCA_POLL_TIMERS },
+	{ .adaptive = true, .parts = VUHCA_POLL_TIMERS | VUHCA_POLL_BYTES },
 };
 
 struct load_result {
-	bool adaptive;
+	unsigned int way;
 	u32 rate;
 	u64 elapsed_ns;
 	u64 completions;
@@ -39,10 +45,7 @@ struct load_result {
 	u64 waited_ns;
 };
 
-static DEFINE_MUTEX(load_lock);	/* protects the variables below */
-static struct vuhca_dev *load_dev;
-static struct vuhca_pd *load_pd;
-static struct load_queue load_queues[LOAD_QUEUES];
+static DEFINE_MUTEX(load_lock);	/* protects the variables below and the queues */
 static struct load_result load_result;
 static struct dentry *load_root;
 
@@ -61,55 +64,14 @@ static void load_completed(struct vuhca_cq *cq, void *context)
 	vuhca_arm_cq(cq, false);
 }
 
-static int load_create(struct load_queue *queue)
-{
-	struct vuhca_cq_init cq = {
-		.entries_log2 = LOAD_LOG2,
-		.eq_index = load_dev->eq_count - 1,
-		.completion = load_completed,
-		.context = queue,
-	};
-	struct vuhca_qp_init qp = {
-		.pd = load_pd,
-		.send_entries_log2 = LOAD_LOG2,
-		.recv_entries_log2 = 1,
-		.send_sge = 1,
-		.recv_sge = 1,
-		.service_type = VUHCA_SERVICE_TYPE_UD,
-	};
-
-	queue->cq = vuhca_create_cq(load_dev, &cq);
-	if (IS_ERR(queue->cq))
-		return PTR_ERR(queue->cq);
-	qp.send_cq = queue->cq;
-	qp.recv_cq = queue->cq;
-	queue->qp = vuhca_create_qp(load_dev, &qp);
-	if (IS_ERR(queue->qp))
-		return PTR_ERR(queue->qp);
-	vuhca_arm_cq(queue->cq, false);
-	return vuhca_qp_to_init(queue->qp, LOAD_PORT, 0, 0) ?:
-	       vuhca_qp_to_rtr(queue->qp) ?: vuhca_qp_to_rts(queue->qp, 0);
-}
-
-static void load_destroy(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < LOAD_QUEUES; i++) {
-		if (!IS_ERR_OR_NULL(load_queues[i].qp))
-			vuhca_destroy_qp(load_queues[i].qp);
-		if (!IS_ERR_OR_NULL(load_queues[i].cq))
-			vuhca_destroy_cq(load_queues[i].cq);
-	}
-	if (!IS_ERR_OR_NULL(load_pd))
-		vuhca_dealloc_pd(load_pd);
-	memset(load_queues, 0, sizeof(load_queues));
-	load_pd = NULL;
-}
-
-/* Posts up to @count NOPs; returns how many the queue had room for. */
+/* Posts up to @count writes; returns how many the queue had room for. */
 static unsigned int load_post(struct load_queue *queue, unsigned int count)
 {
+	struct vuhca_buffer bytes = {
+		.address = load_dma,
+		.length = LOAD_BYTES,
+		.lkey = load_mr->lkey,
+	};
 	struct vuhca_send_wr wrs[LOAD_BURST] = {};
 	u32 open = queue->posted - READ_ONCE(queue->completed);
 	unsigned int i;
@@ -117,8 +79,12 @@ static unsigned int load_post(struct load_queue *queue, unsigned int count)
 
 	count = min(count, LOAD_WINDOW - min_t(u32, open, LOAD_WINDOW));
 	for (i = 0; i < count; i++) {
-		wrs[i].opcode = VUHCA_SEND_OPCODE_NOP;
+		wrs[i].opcode = VUHCA_SEND_OPCODE_RDMA_WRITE;
 		wrs[i].signaled = true;
+		wrs[i].sge = &bytes;
+		wrs[i].sge_count = 1;
+		wrs[i].remote.address = load_dma + LOAD_MEMORY / 2;
+		wrs[i].remote.rkey = load_mr->rkey;
 		wrs[i].wr_id = ktime_get_ns();
 	}
 	posted = vuhca_post_send(queue->qp, wrs, count, VUHCA_POST_DOORBELL);
@@ -170,12 +136,29 @@ static void load_count(struct load_result *result, int sign)
 	}
 }
 
-static void load_measure(bool adaptive, u32 rate, u32 ms)
+static void load_set_way(unsigned int way)
 {
-	struct load_result result = { .adaptive = adaptive, .rate = rate };
-	u64 begin;
+	u32 control = vuhca_read_csr(load_dev, VUHCA_CSR_ADAPTER_CONTROL_OFF);
 
-	vuhca_set_adaptive(adaptive);
+	vuhca_set_adaptive(load_ways[way].adaptive);
+	vuhca_set_poll_parts(load_ways[way].parts);
+	control &= ~VUHCA_CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK;
+	if (load_ways[way].separate)
+		control |= VUHCA_CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK;
+	vuhca_write_csr(load_dev, VUHCA_CSR_ADAPTER_CONTROL_OFF, control);
+}
+
+/* The queues are those of the measurement: a CQ keeps its summary byte. */
+static int load_measure(unsigned int way, u32 rate, u32 ms)
+{
+	struct load_result result = { .way = way, .rate = rate };
+	u64 begin;
+	int err;
+
+	load_set_way(way);
+	err = load_create_queues(load_completed);
+	if (err)
+		return err;
 	/* Runs until the driver has settled on interrupts or polling. */
 	load_run(rate, 200);
 	begin = ktime_get_ns();
@@ -184,22 +167,26 @@ static void load_measure(bool adaptive, u32 rate, u32 ms)
 	load_count(&result, 1);
 	result.elapsed_ns = ktime_get_ns() - begin;
 	load_result = result;
+	load_destroy_queues();
+	return 0;
 }
 
 static ssize_t load_write(struct file *file, const char __user *buffer,
 			  size_t length, loff_t *offset)
 {
-	unsigned int adaptive, rate, ms;
+	unsigned int way, rate, ms;
 	char text[64] = {};
+	int err = -ENODEV;
 
 	if (length >= sizeof(text) || copy_from_user(text, buffer, length) ||
-	    sscanf(text, "%u %u %u", &adaptive, &rate, &ms) != 3)
+	    sscanf(text, "%u %u %u", &way, &rate, &ms) != 3 ||
+	    way >= ARRAY_SIZE(load_ways))
 		return -EINVAL;
 	mutex_lock(&load_lock);
 	if (load_dev)
-		load_measure(adaptive, rate, ms);
+		err = load_measure(way, rate, ms);
 	mutex_unlock(&load_lock);
-	return length;
+	return err ? err : length;
 }
 
 static ssize_t load_read(struct file *file, char __user *buffer, size_t length,
@@ -211,11 +198,10 @@ static ssize_t load_read(struct file *file, char __user *buffer, size_t length,
 
 	mutex_lock(&load_lock);
 	used = scnprintf(text, sizeof(text),
-			 "{\"adaptive\":%s,\"rate\":%u,\"elapsedNs\":%llu,\"completions\":%llu,\"interrupts\":%llu,\"events\":%llu,\"polls\":%llu,\"waitedNs\":%llu}\n",
-			 result->adaptive ? "true" : "false", result->rate,
-			 result->elapsed_ns, result->completions,
-			 result->interrupts, result->events, result->polls,
-			 result->waited_ns);
+			 "{\"way\":%u,\"rate\":%u,\"elapsedNs\":%llu,\"completions\":%llu,\"interrupts\":%llu,\"events\":%llu,\"polls\":%llu,\"waitedNs\":%llu}\n",
+			 result->way, result->rate, result->elapsed_ns,
+			 result->completions, result->interrupts, result->events,
+			 result->polls, result->waited_ns);
 	mutex_unlock(&load_lock);
 	return simple_read_from_buffer(buffer, length, offset, text, used);
 }
@@ -228,20 +214,16 @@ static const struct file_operations load_fops = {
 
 static void load_add(struct vuhca_dev *dev)
 {
-	unsigned int i;
 	int err;
 
 	mutex_lock(&load_lock);
 	if (load_dev)
 		goto unlock;
 	load_dev = dev;
-	load_pd = vuhca_alloc_pd(dev);
-	err = PTR_ERR_OR_ZERO(load_pd);
-	for (i = 0; !err && i < LOAD_QUEUES; i++)
-		err = load_create(&load_queues[i]);
+	err = load_alloc();
 	if (err) {
 		dev_err(&dev->pdev->dev, "no load: %d\n", err);
-		load_destroy();
+		load_free();
 		load_dev = NULL;
 	}
 unlock:
@@ -252,7 +234,7 @@ static void load_remove(struct vuhca_dev *dev)
 {
 	mutex_lock(&load_lock);
 	if (load_dev == dev) {
-		load_destroy();
+		load_free();
 		load_dev = NULL;
 	}
 	mutex_unlock(&load_lock);

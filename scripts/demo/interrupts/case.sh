@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The case of the guest of `npm run demo:interrupts`: each load with an interrupt for every event,
-# then with timers and summary bytes, in several rounds. Lines of JSON are results, lines that begin
-# with "@" are progress. run.ts replaces ROUNDS, LOADS and MS.
+# The case of the guest of `npm run demo:interrupts`: each load in each way, in several rounds.
+# Lines of JSON are results, lines that begin with "@" are progress. run.ts replaces ROUNDS, LOADS,
+# WAYS and MS.
 
 echo 5 >/proc/sys/kernel/printk
 mount -t debugfs debugfs /sys/kernel/debug
@@ -11,9 +11,9 @@ insmod /modules/vuhca_interrupts.ko || { echo "@fault the load module does not l
 run=/sys/kernel/debug/vuhca-interrupts/run
 for round in ROUNDS; do
   for rate in LOADS; do
-    for adaptive in 0 1; do
-      echo "@begin $adaptive $rate $round"
-      echo "$adaptive $rate MS" >"$run" || { echo "@fault the load does not run"; exit 1; }
+    for way in WAYS; do
+      echo "@begin $way $rate $round"
+      echo "$way $rate MS" >"$run" || { echo "@fault the load does not run"; exit 1; }
       cat "$run"
     done
   done

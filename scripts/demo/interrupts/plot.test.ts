@@ -5,10 +5,10 @@
 import t from 'tap';
 import { readMarks, readTexts, readTitle } from '../../plot/testing/read-marks.ts';
 import { drawFigures } from './plot.ts';
-import type { InterruptFigure } from './report.ts';
+import { type InterruptFigure, WAYS, wayNames } from './report.ts';
 
 const figure = (change: Partial<InterruptFigure>): InterruptFigure => ({
-  adaptive: false,
+  way: 'merged',
   rate: 1000,
   completionsPerSecond: 999,
   interruptsPerMillion: 500_000,
@@ -21,11 +21,11 @@ const figure = (change: Partial<InterruptFigure>): InterruptFigure => ({
 
 const FIGURES = [
   figure({ rate: 10, completionsPerSecond: 10, interruptsPerMillion: 1e6 }),
-  figure({ rate: 10, completionsPerSecond: 10, interruptsPerMillion: 1e6, adaptive: true }),
+  figure({ rate: 10, completionsPerSecond: 10, interruptsPerMillion: 1e6, way: 'bytes' }),
   figure({}),
-  figure({ interruptsPerMillion: 1234, adaptive: true, busyProcessors: 0.35, waitUs: 1500 }),
+  figure({ interruptsPerMillion: 1234, way: 'bytes', busyProcessors: 0.35, waitUs: 1500 }),
   figure({ rate: 0, completionsPerSecond: 100_000, interruptsPerMillion: 3000 }),
-  figure({ rate: 0, completionsPerSecond: 80_000, interruptsPerMillion: 0, adaptive: true }),
+  figure({ rate: 0, completionsPerSecond: 80_000, interruptsPerMillion: 0, way: 'bytes' }),
 ];
 
 t.test('the title says what is saved at the heaviest paced load', async (t) => {
@@ -74,11 +74,11 @@ t.test('a point for each figure in each panel, labelled with its value', async (
   t.same(
     interrupts.map(({ shows }) => [shows.way, shows.load, shows['interrupts per million completions']]),
     [
-      ['interrupts for all events', '10', '1M'],
+      ['an interrupt for a pass', '10', '1M'],
       ['timers and summary bytes', '10', '1M'],
-      ['interrupts for all events', '999', '500k'],
+      ['an interrupt for a pass', '999', '500k'],
       ['timers and summary bytes', '999', '1.234k'],
-      ['interrupts for all events', '100k', '3k'],
+      ['an interrupt for a pass', '100k', '3k'],
       ['timers and summary bytes', '80k', '1'],
     ],
     'a logarithmic axis has no 0',
@@ -94,4 +94,19 @@ t.test('with the least and the most of the rounds', async (t) => {
     rules.slice(-12, -6).map(({ shows }) => [shows['CPU of the guest, % of one processor'], shows.most]),
     Array(6).fill(['30', '60']),
   );
+});
+
+t.test('the parts measured apart: a line for each way, and what each leaves of the interrupts', async (t) => {
+  const left = { each: 999_000, merged: 77_700, polling: 6660, timers: 555, bytes: 44 };
+  const all = WAYS.flatMap((way) => [
+    figure({ way, rate: 10, completionsPerSecond: 10 }),
+    figure({ way, interruptsPerMillion: left[way] }),
+  ]);
+  const svg = await drawFigures(all);
+  const texts = readTexts(svg);
+  const said = WAYS.map((way) => `${wayNames[way]} ${left[way]}`).join(', ');
+  t.match(texts.join(' '), `Interrupts per million completions at 1000 completions per second: ${said}.`);
+  t.equal(readMarks(svg).filter(({ kind }) => kind === 'line mark').length, 15, 'five ways in three panels');
+  const labels = ['999k', '77.7k', '6.66k', '555', '44'].filter((label) => texts.includes(label));
+  t.same(labels, ['77.7k', '44'], 'only the ways of the headline have labels');
 });

@@ -6,12 +6,10 @@
  */
 import { drawLabels } from '../../plot/labels.ts';
 import { type Panel, renderPlot } from '../../plot/render.ts';
-import type { InterruptFigure } from './report.ts';
+import { FULL, type InterruptFigure, PLAIN, WAYS, wayNames } from './report.ts';
 
 const WIDTH = 660;
 const HEIGHT = 220;
-const EACH = 'interrupts for all events';
-const ADAPTIVE = 'timers and summary bytes';
 const DECADES = [1, 10, 100, 1e3, 1e4, 1e5, 1e6];
 const LABEL_DISTANCE = 13;
 
@@ -26,6 +24,8 @@ interface Row {
   readonly most: number;
   /** Whether the label is above the point. */
   readonly above: boolean;
+  /** Only the two ways of the headline have labels: five in one place cannot be read. */
+  readonly labelled: boolean;
 }
 
 /** A quantity over the load. */
@@ -75,6 +75,7 @@ export function drawFigures(figures: readonly InterruptFigure[]): Promise<string
     subtitle: [
       describeProcessors(figures),
       describeCost(figures),
+      ...describeParts(figures),
       'Points: medians over the rounds; bars: least and most. The last point of each line is at saturation.',
     ],
     spec: {
@@ -103,12 +104,24 @@ function describeCost(figures: readonly InterruptFigure[]): string {
   const { load, each, adaptive } = findHeaviest(figures);
   const us = ({ waitUs }: InterruptFigure): string => waitUs.toFixed(0);
   const latency = `Latency ${load}: ${us(adaptive)} us instead of ${us(each)} us.`;
-  const [busiest, polled] = [false, true].map((way) =>
-    figures.find(({ rate, adaptive: polls }) => rate === 0 && polls === way),
+  const [busiest, polled] = [PLAIN, FULL].map((wanted) =>
+    figures.find(({ rate, way }) => rate === 0 && way === wanted),
   );
   if (busiest === undefined || polled === undefined) return latency;
   const ratio = polled.completionsPerSecond / busiest.completionsPerSecond;
   return `${latency} Throughput at saturation: ${ratio.toFixed(2)} times that with interrupts.`;
+}
+
+/** What each part adds, when the parts were measured apart. */
+function describeParts(figures: readonly InterruptFigure[]): readonly string[] {
+  const ways = WAYS.filter((way) => figures.some((figure) => figure.way === way));
+  if (ways.length <= 2) return [];
+  const { load, each: plain } = findHeaviest(figures);
+  const parts = ways.map((way) => {
+    const found = figures.find((figure) => figure.way === way && figure.rate === plain.rate);
+    return `${wayNames[way]} ${(found?.interruptsPerMillion ?? 0).toFixed(0)}`;
+  });
+  return [`Interrupts per million completions ${load}: ${parts.join(', ')}.`];
 }
 
 /**
@@ -117,8 +130,8 @@ function describeCost(figures: readonly InterruptFigure[]): string {
  */
 function findHeaviest(figures: readonly InterruptFigure[]) {
   const heaviest = Math.max(...figures.map(({ rate }) => rate));
-  const [each, adaptive] = [false, true].map(
-    (way) => figures.find((figure) => figure.rate === heaviest && figure.adaptive === way) as InterruptFigure,
+  const [each, adaptive] = [PLAIN, FULL].map(
+    (way) => figures.find((figure) => figure.rate === heaviest && figure.way === way) as InterruptFigure,
   );
   return { each, adaptive, load: heaviest === 0 ? 'at saturation' : `at ${heaviest} completions per second` };
 }
@@ -126,12 +139,13 @@ function findHeaviest(figures: readonly InterruptFigure[]) {
 function toRows({ read, floor }: Quantity, figures: readonly InterruptFigure[]): Row[] {
   return figures.map((figure) => {
     const [value, least, most] = read(figure);
-    const other = figures.find(({ rate, adaptive }) => rate === figure.rate && adaptive !== figure.adaptive);
+    const compared = figure.way === FULL ? PLAIN : FULL;
+    const other = figures.find(({ rate, way }) => rate === figure.rate && way === compared);
     const [otherValue] = other === undefined ? [floor] : read(other);
-    const isUpper = value > otherValue || (value === otherValue && !figure.adaptive);
+    const isUpper = value > otherValue || (value === otherValue && figure.way !== FULL);
     const draw = (number: number): number => Math.max(floor, number);
     return {
-      way: figure.adaptive ? ADAPTIVE : EACH,
+      way: wayNames[figure.way],
       load: figure.completionsPerSecond,
       value,
       drawn: draw(value),
@@ -139,6 +153,7 @@ function toRows({ read, floor }: Quantity, figures: readonly InterruptFigure[]):
       most: draw(most),
       // Below a point on the axis is the label of the load.
       above: isUpper || value <= floor,
+      labelled: figure.way === FULL || figure.way === PLAIN,
     };
   });
 }
@@ -148,7 +163,7 @@ function drawPanel(quantity: Quantity, figures: readonly InterruptFigure[], isLa
   const { title, format, axis, scale } = quantity;
   const label = (above: boolean): Panel[] =>
     drawLabels({
-      transform: [{ filter: { field: 'above', equal: above } }],
+      transform: [{ filter: { field: 'labelled', equal: true } }, { filter: { field: 'above', equal: above } }],
       mark: { dy: above ? -LABEL_DISTANCE : LABEL_DISTANCE },
       encoding: { y: { field: above ? 'most' : 'least', type: 'quantitative' }, text: { field: 'value', format } },
     });
@@ -168,7 +183,7 @@ function drawPanel(quantity: Quantity, figures: readonly InterruptFigure[], isLa
       color: {
         field: 'way',
         type: 'nominal',
-        scale: { domain: [EACH, ADAPTIVE] },
+        scale: { domain: WAYS.filter((way) => figures.some((one) => one.way === way)).map((way) => wayNames[way]) },
         legend: { title: null },
       },
     },

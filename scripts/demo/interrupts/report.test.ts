@@ -11,7 +11,7 @@ import {
 } from './report.ts';
 
 const sample = (change: Partial<InterruptSample>): InterruptSample => ({
-  adaptive: false,
+  way: 'merged',
   rate: 1000,
   elapsedNs: 2e9,
   completions: 2000,
@@ -24,13 +24,13 @@ const sample = (change: Partial<InterruptSample>): InterruptSample => ({
 });
 
 const polled = (change: Partial<InterruptSample>): InterruptSample =>
-  sample({ adaptive: true, interrupts: 10, ...change });
+  sample({ way: 'bytes', interrupts: 10, ...change });
 
 t.test('figures are medians per second, per million and per completion', async (t) => {
   const rounds = [sample({}), sample({ interrupts: 3000, busyProcessors: 0.9 }), sample({ interrupts: 0 })];
   t.same(summarize(rounds), [
     {
-      adaptive: false,
+      way: 'merged',
       rate: 1000,
       completionsPerSecond: 1000,
       interruptsPerMillion: 500_000,
@@ -44,7 +44,7 @@ t.test('figures are medians per second, per million and per completion', async (
 
 t.test('the table has a line for each load and way', async (t) => {
   const lines = formatFigures(summarize([sample({}), polled({ rate: 0 })])).split('\n');
-  t.match(lines[1], /^ +1000 {2}interrupts +1000 +500000 +50 +\(50-50\) +500 +2$/);
+  t.match(lines[1], /^ +1000 {2}an interrupt for a pass +1000 +500000 +50 +\(50-50\) +500 +2$/);
   t.match(lines[2], /^saturated {2}timers and summary bytes +1000 +5000 +50 +\(50-50\) +500 +2$/);
 });
 
@@ -55,7 +55,19 @@ t.test('processor time is compared within a round, interrupts by their medians',
     ...[sample({ busyProcessors: 0.2 }), polled({ busyProcessors: 0.2 })],
   ];
   const lines = formatComparison(samples).split('\n');
-  t.match(lines[2], /^ +1000 +x 0\.010 +x 0\.75 +\(0\.50-1\.00\)$/);
+  t.match(lines[2], /^ +1000 {2}timers and summary bytes +x 0\.010 +x 0\.75 +\(0\.50-1\.00\)$/);
+});
+
+t.test('each part is compared with the first way that was measured', async (t) => {
+  const samples = [
+    sample({ way: 'each', interrupts: 2000 }),
+    sample({ interrupts: 1000 }),
+    sample({ way: 'polling', interrupts: 20, busyProcessors: 0.25 }),
+  ];
+  const lines = formatComparison(samples).split('\n');
+  t.equal(lines[0], 'Against an interrupt for each event:');
+  t.match(lines[2], /^ +1000 {2}an interrupt for a pass +x 0\.50 +x 1\.00/);
+  t.match(lines[3], /^ +1000 {2}polling alone +x 0\.010 +x 0\.50/);
 });
 
 t.test('targets: from 2000 per second on, at their bounds and beyond them', async (t) => {

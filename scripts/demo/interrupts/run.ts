@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The measurement of `npm run demo:interrupts`: a guest makes completions at several rates, with an
- * interrupt per event and with polling under load, and counts them; the host adds the processor
- * time of the guest's processors. Called by main.ts and, with few loads, by its test.
+ * The measurement of `npm run demo:interrupts`: a guest sends messages at several rates, serves
+ * their completions in each way in turn, and counts them; the host adds the processor time of the
+ * guest's processors. Called by main.ts and, with few loads, by its test.
  */
 import { readFileSync } from 'node:fs';
 import { SetupError } from '../../../qemu/setup/errors.ts';
 import { VcpuTime } from '../../../qemu/vcpu-time.ts';
 import { buildCaseImage, provideModules } from '../../cli/guest-image.ts';
 import { Session } from '../../cli/session.ts';
-import type { GuestCount, InterruptSample } from './report.ts';
+import { type GuestCount, type InterruptSample, WAYS, wayNames } from './report.ts';
 
 export interface InterruptRunOptions {
   /** Completions per second; 0 is saturation. */
   readonly loads: readonly number[];
   /** How long each load is measured in each way. */
   readonly measuredMs: number;
-  /** How often all loads run, both ways in turn. */
+  /** How often all loads run, all ways in turn. */
   readonly rounds: number;
   /** Called with a description of the next measurement. */
   readonly onBegin?: (text: string) => void;
@@ -39,7 +39,7 @@ export async function measureInterrupts(options: InterruptRunOptions): Promise<I
   if (end.deviceFailure !== undefined) throw new SetupError('the adapter process ended early; please report this.');
   if (end.complaints.length > 0) throw new SetupError(`the guest's kernel complained: ${end.complaints[0].line}`);
   const { samples, fault } = collector;
-  if (fault !== undefined || samples.length < 2 * options.loads.length * options.rounds)
+  if (fault !== undefined || samples.length < WAYS.length * options.loads.length * options.rounds)
     throw new SetupError(`the guest did not measure everything: ${fault ?? 'it ended early'}`);
   return samples;
 }
@@ -49,6 +49,7 @@ async function prepareGuest({ loads, measuredMs, rounds }: InterruptRunOptions) 
   const script = readFileSync(new URL('case.sh', import.meta.url), 'utf8')
     .replace('in ROUNDS;', `in ${numbers.join(' ')};`)
     .replace('in LOADS;', `in ${loads.join(' ')};`)
+    .replace('in WAYS;', `in ${[...WAYS.keys()].join(' ')};`)
     .replace('$rate MS"', `$rate ${measuredMs}"`);
   const modules = await provideModules(['driver', 'interrupts'], ['vuhca']);
   return { initramfs: await buildCaseImage(modules, script), ports: [] };
@@ -73,7 +74,7 @@ class SampleCollector {
 
   push(line: string): void {
     if (line.startsWith('@begin ')) this.#begin(line);
-    else if (line.startsWith('{')) this.#end(JSON.parse(line) as GuestCount);
+    else if (line.startsWith('{')) this.#end(JSON.parse(line) as GuestCount & { readonly way: number });
     else if (line.startsWith('@fault ')) this.fault = line.slice('@fault '.length);
   }
 
@@ -83,10 +84,10 @@ class SampleCollector {
     this.#usedNs = this.#readNs();
   }
 
-  #end(count: GuestCount): void {
+  #end(count: GuestCount & { readonly way: number }): void {
     if (count.completions === 0) this.fault = `nothing completed at ${count.rate} completions per second`;
     const busyProcessors = (this.#readNs() - this.#usedNs) / (performance.now() * NS_PER_MS - this.#beganNs);
-    this.samples.push({ ...count, busyProcessors });
+    this.samples.push({ ...count, way: WAYS[count.way], busyProcessors });
   }
 
   /** NaN when the guest has ended: its last lines may be read later. */
@@ -100,8 +101,7 @@ class SampleCollector {
 }
 
 function describe(line: string, rounds: number): string {
-  const [, adaptive, rate, round] = line.split(' ');
+  const [, way, rate, round] = line.split(' ');
   const load = rate === '0' ? 'as many completions as possible' : `${rate} completions per second`;
-  const way = adaptive === '1' ? 'timers and summary bytes' : 'interrupts for all events';
-  return `${rounds > 1 ? `round ${round} of ${rounds}: ` : ''}${load}, ${way}`;
+  return `${rounds > 1 ? `round ${round} of ${rounds}: ` : ''}${load}, ${wayNames[WAYS[Number(way)]]}`;
 }
