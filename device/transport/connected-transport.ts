@@ -130,14 +130,19 @@ export class ConnectedTransport {
    */
   expire(): void {
     const { clock } = this.#parts;
-    this.answers.land();
-    if (this.reads.nextNs !== Number.POSITIVE_INFINITY) clock.setAlarm(this.reads.nextNs);
+    if (this.reads.busy) this.#landReads();
     const { nextNs } = this.timers;
     if (nextNs === Number.POSITIVE_INFINITY) return;
     const now = clock.now();
     if (nextNs <= now) this.timers.expire(now, (state) => this.completer.expire(state));
     // Asked again each time: a clock keeps only the earliest alarm, and links set alarms too.
     if (this.timers.nextNs !== Number.POSITIVE_INFINITY) clock.setAlarm(this.timers.nextNs);
+  }
+
+  #landReads(): void {
+    this.answers.land();
+    const { nextNs } = this.reads;
+    if (nextNs !== Number.POSITIVE_INFINITY) this.#parts.clock.setAlarm(nextNs);
   }
 
   /** Attaches the states of a new connected QP. */

@@ -58,7 +58,7 @@ export class ResponderAnswers {
   /** Takes in the data of READs that has arrived. */
   land(): void {
     const { reads } = this.#parts;
-    if (reads.busy) reads.land((qp) => this.#wake(qp, qp.responder as ResponderState));
+    reads.land((qp) => this.#wake(qp, qp.responder as ResponderState));
   }
 
   /** QPs with acknowledgements that wait for a turn. */
