@@ -9,7 +9,7 @@ import { runEntry, UsageError } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 import { type Area, areas, sourcesOf } from './areas.ts';
 import { changedParts } from './changed-lines.ts';
-import { readScores, readSurvivors, writeFile } from './result-files.ts';
+import { readScores, readSurvivors, writeFile, writeKills } from './result-files.ts';
 import { addScores, hasSurvived, isKilled, listSurvivors, OPEN, type Survivor, wasLate } from './results.ts';
 import { runArea } from './run-area.ts';
 import { writeScoreTable } from './scores.ts';
@@ -20,7 +20,8 @@ interface Options {
   readonly minutes?: number;
   readonly concurrency: number;
   readonly force?: boolean;
-  readonly file?: string;
+  readonly file?: readonly string[];
+  readonly survivors?: boolean;
 }
 
 /** Bound of a run with --changed. */
@@ -30,24 +31,21 @@ function deadlineIn(minutes = Number.POSITIVE_INFINITY): number {
   return Date.now() + minutes * 60_000;
 }
 
-/** Tries the mutants of `area`, or of one of its files, and writes what came of it. */
-async function scoreArea(area: Area, { concurrency, force = false, minutes, file }: Options): Promise<void> {
+/** Tries the mutants of `area`, or of some of its files, and writes what came of it. */
+async function scoreArea(area: Area, options: Options): Promise<void> {
+  const { concurrency, force = false, minutes, file, survivors = false } = options;
   const begin = process.hrtime.bigint();
-  const files = sourcesOf(area).filter((path) => file === undefined || path.endsWith(`/${file}`));
-  if (files.length === 0) throw new UsageError(`area "${area.name}" has no file "${file}".`);
-  const outcomes = await runArea(area, {
-    mutate: files,
-    concurrency,
-    deadline: deadlineIn(minutes),
-    keep: true,
-    force,
-  });
-  for (const path of files)
-    writeFile(
-      area,
-      path,
-      outcomes.filter(({ fileName }) => fileName === path),
-    );
+  const files = sourcesOf(area).filter((path) => file?.some((name) => path.endsWith(`/${name}`)) ?? true);
+  if (files.length === 0) throw new UsageError(`area "${area.name}" has no file ${file?.join()}.`);
+  const common = { mutate: files, concurrency, deadline: deadlineIn(minutes) };
+  const outcomes = survivors
+    ? await runArea(area, { ...common, keep: false, force: true, only: readSurvivors()[area.name] ?? [] })
+    : await runArea(area, { ...common, keep: true, force });
+  const write = survivors ? writeKills : writeFile;
+  for (const path of files) {
+    const ofFile = outcomes.filter(({ fileName }) => fileName === path);
+    write(area, path, ofFile);
+  }
   const { mutants, killed, excused, untried } = addScores(Object.values(readScores()[area.name]));
   const seconds = Number(process.hrtime.bigint() - begin) / 1e9;
   process.stdout.write(
@@ -93,7 +91,8 @@ await runEntry(async () => {
     .option('--base <commit>', 'The commit; without it, where the branch left main, or else the one before.')
     .option('--minutes <number>', 'Bound of the run of an area, or of a run with --changed (4).', wholeNumber(1))
     .option('--concurrency <number>', 'Processes that try mutants.', wholeNumber(1), 1)
-    .option('--file <name>', 'Tries only the mutants of this file of the areas.')
+    .option('--file <names...>', 'Tries only the mutants of these files of the areas.')
+    .option('--survivors', 'Tries only mutants that survived before.')
     .option('--force', 'Tries all mutants again.');
   const options = readOptions<Options>(script);
   if (options.changed === true) {

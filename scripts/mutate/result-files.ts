@@ -9,8 +9,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Area, areas, sourcesOf } from './areas.ts';
 import {
+  describeSurvivor,
   hasSurvived,
   isKilled,
+  isSame,
   listSurvivors,
   type MutantOutcome,
   OPEN,
@@ -51,6 +53,27 @@ export function writeFile(area: Area, path: string, outcomes: readonly MutantOut
   const names = areas.map(({ name }) => name);
   writeJson(SCORES, inOrder(names, scores));
   writeJson(SURVIVORS, inOrder(names, survivors));
+}
+
+/** Writes which survivors of one file of `area` have been tried again and are killed now. */
+export function writeKills(area: Area, path: string, outcomes: readonly MutantOutcome[]): void {
+  const [scores, survivors] = [readScores(), readSurvivors()];
+  const known = survivors[area.name] ?? [];
+  const describe = (outcome: MutantOutcome): Survivor =>
+    describeSurvivor(outcome, readFileSync(outcome.fileName, 'utf8'), known);
+  const isKnown = (one: Survivor): boolean => known.some((other) => isSame(one, other));
+  const killed = outcomes.filter(isKilled).map(describe).filter(isKnown);
+  const still = outcomes.filter(hasSurvived).map(describe).filter(isKnown);
+  // Two changes of a file may have the same name, in two equal lines.
+  const left = [...known.filter((one) => ![...killed, ...still].some((other) => isSame(one, other))), ...still];
+  const ofFile = left.filter(({ file }) => file === path);
+  const score = scores[area.name]?.[path];
+  if (score === undefined) return;
+  const excused = ofFile.filter(({ reason }) => reason !== OPEN).length;
+  scores[area.name] = { ...scores[area.name], [path]: { ...score, killed: score.mutants - ofFile.length, excused } };
+  survivors[area.name] = sourcesOf(area).flatMap((file) => left.filter((survivor) => survivor.file === file));
+  writeJson(SCORES, scores);
+  writeJson(SURVIVORS, survivors);
 }
 
 /** The entries of `record` whose keys are in `keys`, in that order. */

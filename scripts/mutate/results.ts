@@ -19,6 +19,9 @@ export interface Survivor {
   readonly reason: string;
 }
 
+/** What tells a survivor from others. */
+export type SurvivorName = Omit<Survivor, 'reason'>;
+
 /** Counts of a file, or of an area. */
 export interface Score {
   readonly mutants: number;
@@ -67,7 +70,7 @@ export function describeSurvivor(outcome: MutantOutcome, source: string, known: 
   return { ...survivor, reason: known.find((other) => isSame(other, survivor))?.reason ?? OPEN };
 }
 
-export function isSame(left: Omit<Survivor, 'reason'>, right: Omit<Survivor, 'reason'>): boolean {
+export function isSame(left: SurvivorName, right: SurvivorName): boolean {
   return left.file === right.file && left.code === right.code && left.change === right.change;
 }
 

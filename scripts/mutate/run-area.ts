@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import type { PartialStrykerOptions } from '@stryker-mutator/api/core';
 import { Stryker } from '@stryker-mutator/core';
 import { type Area, testsOf } from './areas.ts';
-import { type MutantOutcome, wasLate } from './results.ts';
+import { type MutantOutcome, type SurvivorName, wasLate } from './results.ts';
 import { RUNNER_NAME, type RunnerOptions } from './runner-options.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -24,13 +24,16 @@ export interface RunOptions {
   readonly deadline: number;
   /** Tries all mutants again, also those whose result is known. */
   readonly force: boolean;
+  /** Tries these only; the others count as having had no time. */
+  readonly only?: readonly SurvivorName[];
 }
 
 /** The results of all mutants of the area. */
 export async function runArea(area: Area, options: RunOptions): Promise<readonly MutantOutcome[]> {
   // The worker's root test of tap has no end; Stryker bounds the tests.
   Object.assign(process.env, { TAP_TIMEOUT: '0', NODE_OPTIONS: '--import=tsx' });
-  const runner: RunnerOptions = { tests: testsOf(area), deadline: options.deadline };
+  const { deadline, only } = options;
+  const runner: RunnerOptions = { tests: testsOf(area), deadline, ...(only && { only }) };
   const settings: PartialStrykerOptions = {
     testRunner: RUNNER_NAME,
     plugins: [join(ROOT, 'scripts/mutate/test-runner.ts')],

@@ -6,6 +6,8 @@
  * The second plugin leaves messages of errors as they are. Named in run-area.ts.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import {
   type InstrumenterContext,
   INSTRUMENTER_CONSTANTS as names,
@@ -27,10 +29,12 @@ import {
 import './string-messages.ts';
 import { keepQuickest } from './quickest-tests.ts';
 import { executeTest, type RecordedTest, recordTests } from './recorded-tests.ts';
+import { describeSurvivor, isSame } from './results.ts';
 import { RUNNER_NAME, type RunnerOptions } from './runner-options.ts';
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Milliseconds of processor time that a mutant may cost. */
-const BUDGET = 500;
+const BUDGET = 300;
 /** In the copy of the repository: milliseconds of processor time of each test, by its id. */
 const TIMES = 'test-times.json';
 
@@ -64,10 +68,22 @@ class InProcessRunner implements TestRunner {
     const { deadline } = this.#options;
     if (deadline !== null && Date.now() > deadline)
       return { status: MutantRunStatus.Error, errorMessage: 'no time left for this mutant' };
+    if (!this.#isAsked(activeMutant)) return { status: MutantRunStatus.Error, errorMessage: 'not asked for' };
     const tests = this.#tests ?? sortByTime(await this.#load());
     const wanted = testFilter === undefined ? tests : tests.filter(({ id }) => testFilter.includes(id));
     Object.assign(this.#context, { activeMutant: activeMutant.id, hitLimit, hitCount: hitLimit && 0 });
     return toMutantRunResult(await this.#execute(wanted, true), false);
+  }
+
+  /** Stryker counts lines and columns of an active mutant from 0. */
+  #isAsked({ fileName, replacement, location: { start, end } }: MutantRunOptions['activeMutant']): boolean {
+    const { only } = this.#options;
+    if (only === undefined) return true;
+    const shift = ({ line, column }: { line: number; column: number }) => ({ line: line + 1, column: column + 1 });
+    const location = { start: shift(start), end: shift(end) };
+    const outcome = { fileName: relative(ROOT, fileName), status: '', replacement, location };
+    const found = describeSurvivor(outcome, readFileSync(fileName, 'utf8'), []);
+    return only.some((one) => isSame(one, found));
   }
 
   async #load(): Promise<RecordedTest[]> {
