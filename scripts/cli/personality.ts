@@ -33,7 +33,7 @@ export function readPersonality(
   const { personality } = given;
   if (personality === 'vuhca') return undefined;
   const portCount = personality === 'mthca-one-port' ? 1 : 2;
-  const foreign = ['--topology', '--record'].find((name) => isGiven(command, name));
+  const foreign = ['--topology', '--record', '--ibsim'].find((name) => isGiven(command, name));
   const other = givenAdapterOptions(command).find(({ long }) => !SHARED.includes(long ?? ''))?.long;
   const wrong = foreign ?? other;
   if (wrong !== undefined) throw new UsageError(`option ${wrong} cannot be given with --personality ${personality}`);
