@@ -48,6 +48,8 @@ export class Hca {
   readonly groups = new MulticastTable();
   readonly events: Events;
   readonly records: DoorbellRecords;
+  /** Called when a command has moved a QP to another state. */
+  onQueuePairMoved: (qp: QueuePair) => void = () => {};
   /** First QPN of the QPs that act as QP0 and QP1 of the ports; 0: none. */
   readonly specialQpns = new Uint32Array(SPECIAL_QPS);
   /** The error buffer, as the register BAR shows it; zeros while the HCA is healthy. */

@@ -26,6 +26,7 @@ import { MthcaFunction } from './mthca-function.ts';
 import { MthcaPort } from './mthca-port.ts';
 import type { MthcaOptions } from './options.ts';
 import { PortReceiver } from './port-receiver.ts';
+import { RawQueuePairs } from './raw-queue-pairs.ts';
 
 export class MthcaAdapter implements FabricNode, ManagedNode {
   readonly options: MthcaOptions;
@@ -43,6 +44,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
   readonly processor: CommandProcessor;
   readonly functions: readonly [MthcaFunction];
   readonly management: ManagementInterface;
+  readonly raw: RawQueuePairs;
   readonly #receiver: PortReceiver;
   readonly #clock: AdapterClock;
   #vectorsWait = false;
@@ -66,8 +68,10 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     this.management = new ManagementInterface(this, clock);
     this.hca = new Hca(this.underlying, this.ports, this.management.agents);
     this.processor = new CommandProcessor(this.hca);
-    this.functions = [new MthcaFunction(this.underlying, this.hca, this.processor)];
-    this.#receiver = new PortReceiver(this.ports, this.management, clock);
+    this.raw = new RawQueuePairs(this.hca, this);
+    this.hca.onQueuePairMoved = (qp) => this.raw.noteMoved(qp);
+    this.functions = [new MthcaFunction(this.underlying, this.hca, this.processor, this.raw)];
+    this.#receiver = new PortReceiver(this.ports, this.management, this.raw, clock);
     for (const port of this.ports) {
       port.disable();
       port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
@@ -81,6 +85,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     let left = budget;
     // Answers may go to the other port of this device.
     while (left > 0) {
+      this.raw.run();
       const waits = this.management.run();
       const taken = this.#receiver.run(left);
       if (taken === 0 && !waits) break;

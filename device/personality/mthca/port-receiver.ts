@@ -1,31 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The receive side of the ports: takes packets from the links, gives management datagrams to the
- * agents of the device and drops all others, because no data path is connected yet. `MthcaAdapter`
- * calls it in each pass.
+ * The receive side of the ports: takes packets from the links, gives management datagrams to QP0
+ * and QP1 of software, or to the agents of the device when no software receives there, and drops
+ * all others, because no data path is connected yet. `MthcaAdapter` calls it in each pass.
  */
 import { isLidOfPort, PERMISSIVE_LID } from '../../../protocol/infiniband/addresses.ts';
 import { PacketError } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { pKeysMatch } from '../../../protocol/infiniband/keys.ts';
+import { MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../../protocol/infiniband/packet.ts';
 import { resealVcrc } from '../../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
-import { GENERAL_SERVICES_QPN } from '../../agents/mad-packet.ts';
+import { GENERAL_SERVICES_QPN, newMadAddress, readMadPacket } from '../../agents/mad-packet.ts';
 import type { ManagementInterface } from '../../agents/management-interface.ts';
 import type { AdapterClock } from '../../host.ts';
 import type { PacketRing } from '../../port/packet-ring.ts';
 import { MANAGEMENT_VL } from '../../port/transmit-queues.ts';
 import type { MthcaPort } from './mthca-port.ts';
+import type { RawQueuePairs } from './raw-queue-pairs.ts';
 
 export class PortReceiver {
   readonly #ports: readonly MthcaPort[];
   readonly #management: ManagementInterface;
+  readonly #raw: RawQueuePairs;
   readonly #clock: AdapterClock;
   readonly #packet = newParsedPacket();
 
-  constructor(ports: readonly MthcaPort[], management: ManagementInterface, clock: AdapterClock) {
+  constructor(ports: readonly MthcaPort[], management: ManagementInterface, raw: RawQueuePairs, clock: AdapterClock) {
     this.#ports = ports;
     this.#management = management;
+    this.#raw = raw;
     this.#clock = clock;
   }
 
@@ -66,10 +70,18 @@ export class PortReceiver {
       if (isUnchanged) resealVcrc(ring.view, offset, offset + length - VCRC_SIZE);
       port.observer(port, false, ring.bytes, offset, length);
     }
-    const isTaken = this.#accepts(port, ring, isUnchanged);
-    if (isTaken && this.#management.receivePacket(port.number, ring.view, offset, length)) port.receivePackets++;
+    if (this.#accepts(port, ring, isUnchanged) && this.#deliver(port, ring)) port.receivePackets++;
     else port.receiveDrops++;
     ring.shift();
+  }
+
+  #deliver(port: MthcaPort, ring: PacketRing): boolean {
+    const { view, readOffset, readLength } = ring;
+    const address = newMadAddress();
+    const mad = new Uint8Array(MAD_BYTES);
+    if (!readMadPacket(view, readOffset, readLength, address, mad)) return false;
+    if (this.#raw.deliver(port.number, address, mad)) return true;
+    return this.#management.receivePacket(port.number, view, readOffset, readLength);
   }
 
   /** Packets of VL15 in any state but DOWN, others for QP1 when the port is active (IBTA 7.2.7). */

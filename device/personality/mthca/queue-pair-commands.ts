@@ -76,6 +76,7 @@ export function moveQueuePair(context: CommandContext): CommandStatus {
   if (read !== CommandStatus.OK) return read;
   mergeContext(qp.view, inputView, CONTEXT_AT, inputView.getUint32(0), transition.always);
   qp.state = transition.to;
+  context.hca.onQueuePairMoved(qp);
   return CommandStatus.OK;
 }
 
@@ -83,6 +84,7 @@ export function failQueuePair(context: CommandContext): CommandStatus {
   const qp = findQueuePair(context);
   if (qp === undefined) return CommandStatus.BAD_QP_STATE;
   qp.state = QpContextState.ERR;
+  context.hca.onQueuePairMoved(qp);
   return CommandStatus.OK;
 }
 

@@ -4,6 +4,8 @@
  * because transitions take over single fields (queue-pair-parameters.ts). The data path is not
  * connected yet (docs/PERSONALITIES.md).
  */
+
+import { FaultObject } from '../../../protocol/layout/gen/values.gen.ts';
 import {
   getQpContextHasSrq,
   getQpContextReceiveCqn,
@@ -15,9 +17,12 @@ import {
   setQpContextState,
 } from '../../../protocol/mthca/gen/qp-context.gen.ts';
 import type { QpContextState } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { FaultSubject } from '../../function/fault-log.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ContextTable } from './context-table.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
+
+const COUNTER_MASK = 0xffff;
 
 /** Tables of the queues that a QP uses. */
 export interface QueueTables {
@@ -25,10 +30,22 @@ export interface QueueTables {
   readonly sharedReceiveQueues: ContextTable<SharedReceiveQueue>;
 }
 
-export class QueuePair {
+/** Sends of one doorbell that are not done, and the size of the oldest in units of 16 bytes. */
+export interface WaitingSends {
+  left: number;
+  size: number;
+}
+
+export class QueuePair implements FaultSubject {
+  readonly faultObject = FaultObject.QP;
   readonly number: number;
   readonly context: Uint8Array;
   readonly view: DataView;
+  /** Counters of 16 bits: sends that doorbells have named, sends that are done, receives taken. */
+  posted = 0;
+  sent = 0;
+  received = 0;
+  readonly doorbells: WaitingSends[] = [];
 
   /** Takes over a context, which is checked; `source` holds it at `offset`. */
   constructor(number: number, source: Uint8Array, offset: number) {
@@ -44,6 +61,15 @@ export class QueuePair {
 
   set state(state: QpContextState) {
     setQpContextState(this.view, 0, state);
+  }
+
+  /** The oldest send is done. `nextSize`: that of the one behind it. */
+  takeSend(nextSize: number): void {
+    this.sent = (this.sent + 1) & COUNTER_MASK;
+    const [oldest] = this.doorbells;
+    oldest.left--;
+    oldest.size = nextSize;
+    if (oldest.left === 0) this.doorbells.shift();
   }
 
   /** Counts the QP as user of its queues (`change` 1), or no longer (-1). */

@@ -14,16 +14,7 @@ import {
   PortEvent,
 } from '../../../protocol/mthca/gen/values.gen.ts';
 import { MthcaDriver, makeMthcaMachine } from './test-support/mthca-driver.ts';
-
-/** Input of INIT_IB with the limits of the device. */
-function portSetup(mtu = 4): Uint8Array {
-  const bytes = new Uint8Array(0x38);
-  const view = new DataView(bytes.buffer);
-  view.setUint32(0, (mtu << 12) | (3 << 8) | (1 << 4));
-  view.setUint16(6, 128);
-  view.setUint16(10, 128);
-  return bytes;
-}
+import { portSetup } from './test-support/profile.ts';
 
 function datagram(managementClass: number, method: number, attribute: number, modifier = 0): Uint8Array {
   const mad = new Uint8Array(256);

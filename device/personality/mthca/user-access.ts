@@ -7,21 +7,24 @@
 
 import { CQ_DOORBELL_OFFSET, SEND_DOORBELL_OFFSET, UAR_PAGE_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CQ_DOORBELL_SIZE, decodeCqDoorbell, newCqDoorbell } from '../../../protocol/mthca/gen/cq-doorbell.gen.ts';
+import { decodeSendDoorbell, newSendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CqDoorbellCommand } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Hca } from './hca.ts';
+import type { RawQueuePairs } from './raw-queue-pairs.ts';
 
 export class UserAccess {
   /** Doorbells for a queue that the page does not have, and stores that are no doorbell. */
   strayDoorbells = 0;
   otherStores = 0;
-  /** Send doorbells; the data path, which would serve them, is not connected yet. */
-  sendDoorbells = 0;
   readonly #hca: Hca;
   readonly #doorbell = newCqDoorbell();
+  readonly #raw: RawQueuePairs;
+  readonly #sends = newSendDoorbell();
   readonly #view = new DataView(new ArrayBuffer(CQ_DOORBELL_SIZE));
 
-  constructor(hca: Hca) {
+  constructor(hca: Hca, raw: RawQueuePairs) {
     this.#hca = hca;
+    this.#raw = raw;
   }
 
   /** Takes a store of the BAR: dwords in the byte order of the guest. */
@@ -30,14 +33,24 @@ export class UserAccess {
     const inPage = offset % UAR_PAGE_BYTES;
     if (sizeBytes !== CQ_DOORBELL_SIZE) this.otherStores++;
     else if (inPage === CQ_DOORBELL_OFFSET) this.#ringCompletions(page, low, high);
-    else if (inPage === SEND_DOORBELL_OFFSET) this.sendDoorbells++;
+    else if (inPage === SEND_DOORBELL_OFFSET) this.#ringSends(page, low, high);
     else this.otherStores++;
   }
 
+  /** Only QP0 and QP1 send; the data path of other QPs is not connected yet. */
+  #ringSends(page: number, low: number, high: number): void {
+    const doorbell = decodeSendDoorbell(this.#load(low, high), 0, this.#sends);
+    if (!this.#raw.ring(page, doorbell)) this.strayDoorbells++;
+  }
+
+  #load(low: number, high: number): DataView {
+    this.#view.setUint32(0, low >>> 0, true);
+    this.#view.setUint32(4, high >>> 0, true);
+    return this.#view;
+  }
+
   #ringCompletions(page: number, low: number, high: number): void {
-    const view = this.#view;
-    view.setUint32(0, low >>> 0, true);
-    view.setUint32(4, high >>> 0, true);
+    const view = this.#load(low, high);
     const { cqn, command, sequence, consumerIndex } = decodeCqDoorbell(view, 0, this.#doorbell);
     const { completionQueues } = this.#hca;
     const queue = completionQueues.hasIndex(cqn) ? completionQueues.get(cqn) : undefined;

@@ -71,3 +71,13 @@ export function eventQueueBytes(key: number, vector: number, logEntries = LOG_EQ
   });
   return bytes;
 }
+
+/** Input of INIT_IB with the limits of the device. */
+export function portSetup(mtu = 4): Uint8Array {
+  const bytes = new Uint8Array(0x38);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, (mtu << 12) | (3 << 8) | (1 << 4));
+  view.setUint16(6, 128);
+  view.setUint16(10, 128);
+  return bytes;
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The queue pairs of service MLX that act as QP0 and QP1 of the ports: software builds the headers
+ * of their packets. Sends leave by the port of the QP; datagrams that arrive go to the QP while it
+ * receives, and else to the agents of the node. `MthcaAdapter` calls it in each pass.
+ */
+
+import { isLidOfPort, PERMISSIVE_LID } from '../../../protocol/infiniband/addresses.ts';
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
+import { BthOpcode } from '../../../protocol/infiniband/gen/values.gen.ts';
+import { pKeysMatch } from '../../../protocol/infiniband/keys.ts';
+import { MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import { VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
+import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
+import { COMPLETION_SIZE, encodeCompletion, newCompletion } from '../../../protocol/mthca/gen/completion.gen.ts';
+import { encodeErrorCompletion, newErrorCompletion } from '../../../protocol/mthca/gen/error-completion.gen.ts';
+import {
+  getQpContextService,
+  getQpContextUar,
+  QP_CONTEXT_PRIMARY_PATH_OFFSET,
+} from '../../../protocol/mthca/gen/qp-context.gen.ts';
+import { getQpPathPort } from '../../../protocol/mthca/gen/qp-path.gen.ts';
+import { decodeRawSegment, newRawSegment } from '../../../protocol/mthca/gen/raw-segment.gen.ts';
+import type { SendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
+import {
+  CompletionSyndrome,
+  ErrorOpcode,
+  QpContextState,
+  QpService,
+  WorkOpcode,
+} from '../../../protocol/mthca/gen/values.gen.ts';
+import { type MadAddress, newMadAddress, readMadPacket } from '../../agents/mad-packet.ts';
+import { transmitMad } from '../../agents/mad-transmit.ts';
+import type { ManagedNode } from '../../agents/managed-node.ts';
+import type { Hca } from './hca.ts';
+import type { QueuePair } from './queue-pair.ts';
+import { WorkQueues } from './work-queues.ts';
+
+const UNIT_BYTES = 16;
+const COUNTER_MASK = 0xffff;
+const PACKET_MAX_BYTES = 512;
+const P_KEY_SHIFT = 16;
+/** Places in `specialQpns`. */
+const SMI = 0;
+const GSI = 1;
+const { RTR, RTS, SQD, SQE, ERR } = QpContextState;
+const receiving: readonly number[] = [RTR, RTS, SQD, SQE];
+
+export class RawQueuePairs {
+  /** Packets of software that are no datagram, and datagrams that met no receive. */
+  malformed = 0;
+  noReceive = 0;
+  readonly #hca: Hca;
+  readonly #node: ManagedNode;
+  readonly #queues: WorkQueues;
+  readonly #waiting = new Set<QueuePair>();
+  readonly #packet = new Uint8Array(PACKET_MAX_BYTES);
+  readonly #packetView = new DataView(this.#packet.buffer);
+  readonly #entry = new Uint8Array(COMPLETION_SIZE);
+  readonly #entryView = new DataView(this.#entry.buffer);
+  readonly #payload = new Uint8Array(GRH_SIZE + MAD_BYTES);
+  readonly #raw = newRawSegment();
+
+  constructor(hca: Hca, node: ManagedNode) {
+    this.#hca = hca;
+    this.#node = node;
+    this.#queues = new WorkQueues(hca);
+  }
+
+  /**
+   * Takes a send doorbell of a page. Returns false when the QP does not belong to the page, is none
+   * of these, or has no such requests.
+   */
+  ring(page: number, { qpn, count, head, size }: Readonly<SendDoorbell>): boolean {
+    const qp = this.#hca.queuePairs.get(qpn);
+    if (qp?.number !== qpn || getQpContextService(qp.view, 0) !== QpService.MLX) return false;
+    if (getQpContextUar(qp.view, 0) !== page) return false;
+    const { logSendEntries } = this.#queues.load(qp);
+    const waiting = (qp.posted - qp.sent) & COUNTER_MASK;
+    if (count === 0 || head !== qp.posted || waiting + count > 2 ** logSendEntries) return false;
+    qp.posted = (qp.posted + count) & COUNTER_MASK;
+    qp.doorbells.push({ left: count, size });
+    this.#waiting.add(qp);
+    return true;
+  }
+
+  /** A command has moved a QP: one in ERR is flushed, and one in RTS sends what waits. */
+  noteMoved(qp: QueuePair): void {
+    if (getQpContextService(qp.view, 0) !== QpService.MLX) return;
+    if (qp.state === ERR) this.#flushReceives(qp);
+    if (qp.doorbells.length > 0) this.#waiting.add(qp);
+  }
+
+  /** Sends what waits; a QP whose port has no room waits for the next pass. */
+  run(): void {
+    for (const qp of this.#waiting) if (this.#sendAll(qp)) this.#waiting.delete(qp);
+  }
+
+  /**
+   * Gives a datagram that arrived at a port to QP0 or QP1 of software. Returns false when software
+   * does not receive there.
+   */
+  deliver(portNumber: number, address: Readonly<MadAddress>, mad: Uint8Array): boolean {
+    const { specialQpns, queuePairs } = this.#hca;
+    const first = specialQpns[address.isVl15 ? SMI : GSI];
+    const qp = first === 0 ? undefined : queuePairs.get(first + portNumber - 1);
+    if (qp === undefined || !receiving.includes(qp.state)) return false;
+    const { qkey } = this.#queues.load(qp);
+    const port = this.#hca.ports[portNumber - 1];
+    if (!address.isVl15 && address.qKey !== qkey) port.badQkeys++;
+    else if (this.#queues.hasReceive(qp, qp.received)) this.#receive(qp, address, mad);
+    else this.noReceive++;
+    return true;
+  }
+
+  /** Returns false while the port has no room. */
+  #sendAll(qp: QueuePair): boolean {
+    if (this.#hca.queuePairs.get(qp.number) !== qp) return true;
+    while (qp.doorbells.length > 0 && (qp.state === RTS || qp.state === ERR)) if (!this.#sendNext(qp)) return false;
+    return true;
+  }
+
+  /** Executes the oldest send. Returns false when the port has no room for it. */
+  #sendNext(qp: QueuePair): boolean {
+    const queues = this.#queues;
+    const { sendStride } = queues.load(qp);
+    const sizeBytes = qp.doorbells[0].size * UNIT_BYTES;
+    if (qp.state === ERR) return this.#failSend(qp, CompletionSyndrome.FLUSHED);
+    const fits = sizeBytes > 0 && sizeBytes <= UNIT_BYTES * 2 ** sendStride;
+    if (!fits || !queues.read(qp, queues.sendOffset(qp.sent), sizeBytes))
+      return this.#failSend(qp, CompletionSyndrome.LOCAL_QP_OPERATION);
+    const raw = decodeRawSegment(queues.view, 0, this.#raw);
+    const lengthBytes = queues.gather(qp, sizeBytes, this.#packet.subarray(0, PACKET_MAX_BYTES - VCRC_SIZE));
+    if (lengthBytes === undefined) return this.#failSend(qp, CompletionSyndrome.LOCAL_PROTECTION);
+    const address = newMadAddress();
+    const mad = new Uint8Array(MAD_BYTES);
+    const isDatagram = readMadPacket(this.#packetView, 0, lengthBytes + VCRC_SIZE, address, mad);
+    if (!isDatagram) this.malformed++;
+    else if (!this.#transmit(qp, raw.permissiveSource === 1, address, mad)) return false;
+    const isSignaled = raw.signaled === 1 || queues.load(qp).signalsAll === 1;
+    this.#finishSend(qp, raw.nextSize, isSignaled);
+    return true;
+  }
+
+  /** Returns false when the port has no room. A port that may not send drops the datagram. */
+  #transmit(qp: QueuePair, isPermissive: boolean, address: MadAddress, mad: Uint8Array): boolean {
+    const number = getQpPathPort(qp.view, QP_CONTEXT_PRIMARY_PATH_OFFSET);
+    const port = this.#hca.portAt(number);
+    if (port === undefined || port.state === PortState.DOWN || (!address.isVl15 && !port.active)) return true;
+    address.slid = isPermissive ? PERMISSIVE_LID : port.lid;
+    if (address.dlid === PERMISSIVE_LID || !isLidOfPort(address.dlid, port.lid, port.lmc))
+      return transmitMad(this.#node, number, address, mad);
+    this.deliver(number, address, mad);
+    return true;
+  }
+
+  /** The oldest send is done; the next one of the same doorbell has the size that it named. */
+  #finishSend(qp: QueuePair, nextSize: number, isSignaled: boolean): void {
+    const { sendCqn } = this.#queues.load(qp);
+    const request = this.#queues.sendOffset(qp.sent);
+    qp.takeSend(nextSize);
+    if (!isSignaled) return;
+    const opcode = WorkOpcode.SEND;
+    encodeCompletion(this.#entryView, 0, { ...newCompletion(), qpn: qp.number, request, opcode, isSend: 1 });
+    this.#post(sendCqn);
+  }
+
+  /** The oldest send has failed, and with it the QP. */
+  #failSend(qp: QueuePair, syndrome: CompletionSyndrome): true {
+    const { sendCqn } = this.#queues.load(qp);
+    const request = this.#queues.sendOffset(qp.sent);
+    qp.takeSend(0);
+    this.#postError(sendCqn, qp, request, syndrome, ErrorOpcode.SEND);
+    this.#fail(qp);
+    return true;
+  }
+
+  #receive(qp: QueuePair, address: Readonly<MadAddress>, mad: Uint8Array): void {
+    const queues = this.#queues;
+    const { receiveCqn } = queues.context;
+    const request = queues.receiveOffset(qp.received);
+    qp.received = (qp.received + 1) & COUNTER_MASK;
+    const payload = this.#payload.fill(0, 0, GRH_SIZE);
+    if (address.grh !== undefined) payload.set(address.grh);
+    payload.set(mad, GRH_SIZE);
+    if (!queues.read(qp, request, queues.receiveBytes) || !queues.scatter(qp, payload)) {
+      this.#postError(receiveCqn, qp, request, CompletionSyndrome.LOCAL_LENGTH, ErrorOpcode.RECEIVE);
+      this.#fail(qp);
+      return;
+    }
+    const port = this.#hca.ports[getQpPathPort(qp.view, QP_CONTEXT_PRIMARY_PATH_OFFSET) - 1];
+    const pkeyIndex = Math.max(0, port?.pkeys.findIndex((pkey) => pKeysMatch(pkey, address.pKey)) ?? 0);
+    encodeCompletion(this.#entryView, 0, {
+      ...newCompletion(),
+      qpn: qp.number,
+      remoteQpn: address.sourceQpn,
+      serviceLevel: address.serviceLevel,
+      hasRoute: address.grh === undefined ? 0 : 1,
+      remoteLid: address.slid,
+      immediate: pkeyIndex << P_KEY_SHIFT,
+      byteCount: payload.length,
+      request,
+      opcode: BthOpcode.UD_SEND_ONLY,
+    });
+    this.#post(receiveCqn);
+  }
+
+  #fail(qp: QueuePair): void {
+    if (qp.state === ERR) return;
+    qp.state = ERR;
+    this.noteMoved(qp);
+  }
+
+  #flushReceives(qp: QueuePair): void {
+    const queues = this.#queues;
+    const { receiveCqn, logReceiveEntries } = queues.load(qp);
+    for (let left = 2 ** logReceiveEntries; left > 0 && queues.hasReceive(qp, qp.received); left--) {
+      const request = queues.receiveOffset(qp.received);
+      qp.received = (qp.received + 1) & COUNTER_MASK;
+      this.#postError(receiveCqn, qp, request, CompletionSyndrome.FLUSHED, ErrorOpcode.RECEIVE);
+    }
+  }
+
+  #postError(cqn: number, qp: QueuePair, request: number, syndrome: CompletionSyndrome, opcode: ErrorOpcode): void {
+    encodeErrorCompletion(this.#entryView, 0, { ...newErrorCompletion(), qpn: qp.number, request, syndrome, opcode });
+    this.#post(cqn, true);
+  }
+
+  #post(cqn: number, isError = false): void {
+    this.#hca.completionQueues.get(cqn)?.post(this.#entry, isError);
+  }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Reads work requests of queue pairs from guest memory: the request itself through the key of its
+ * queues, and the bytes of its data segments through their own keys. Software adds a send by a
+ * doorbell that names its size, and a receive by the counter in a doorbell record.
+ */
+import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
+import { DATA_SEGMENT_SIZE, decodeDataSegment, newDataSegment } from '../../../protocol/mthca/gen/data-segment.gen.ts';
+import { NEXT_SEGMENT_SIZE } from '../../../protocol/mthca/gen/next-segment.gen.ts';
+import { decodeQpContext, newQpContext, type QpContext } from '../../../protocol/mthca/gen/qp-context.gen.ts';
+import type { Hca } from './hca.ts';
+import { RegionAccess } from './memory-regions.ts';
+import type { QueuePair } from './queue-pair.ts';
+
+/** Bytes of the longest request: strides are 16 bytes * 2^7 at most. */
+export const REQUEST_MAX_BYTES = 2048;
+/** Length and key of a data segment in front of inline data. */
+const INLINE_HEAD_BYTES = 4;
+const UNIT_BYTES = 16;
+/** A key that ends the list of a receive. */
+const LIST_END_KEY = 0x100;
+const COUNTER_MASK = 0xffff;
+
+export class WorkQueues {
+  /** The request that was read. */
+  readonly request = new Uint8Array(REQUEST_MAX_BYTES);
+  readonly view = new DataView(this.request.buffer);
+  /** The context of the QP that was loaded. */
+  readonly context: QpContext = newQpContext();
+  readonly #hca: Hca;
+  readonly #segment = newDataSegment();
+
+  constructor(hca: Hca) {
+    this.#hca = hca;
+  }
+
+  /** Decodes the context of a QP into `context`. */
+  load(qp: QueuePair): Readonly<QpContext> {
+    return decodeQpContext(qp.view, 0, this.context);
+  }
+
+  /** Offset of send number `counter` of the QP that was loaded, from the start of its queues. */
+  sendOffset(counter: number): number {
+    const { logSendEntries, sendStride, sendQueueOffset } = this.context;
+    return sendQueueOffset + (counter % 2 ** logSendEntries) * UNIT_BYTES * 2 ** sendStride;
+  }
+
+  receiveOffset(counter: number): number {
+    const { logReceiveEntries, receiveStride, receiveQueueOffset } = this.context;
+    return receiveQueueOffset + (counter % 2 ** logReceiveEntries) * UNIT_BYTES * 2 ** receiveStride;
+  }
+
+  /** True when software has posted receive number `counter`. */
+  hasReceive(qp: QueuePair, counter: number): boolean {
+    const { uar, receiveRecord, logReceiveEntries } = this.context;
+    const posted = this.#hca.records.read(uar, receiveRecord, qp);
+    const known = posted === undefined ? 0 : (posted - counter) & COUNTER_MASK;
+    return known > 0 && known <= 2 ** logReceiveEntries;
+  }
+
+  /** Reads a request of the QP that was loaded into `request`. */
+  read(qp: QueuePair, offset: number, lengthBytes: number): boolean {
+    const { queueKey } = this.context;
+    return this.#move(qp, queueKey, offset, lengthBytes, this.request, 0, false);
+  }
+
+  /** Bytes of a receive. */
+  get receiveBytes(): number {
+    return UNIT_BYTES * 2 ** this.context.receiveStride;
+  }
+
+  /**
+   * Collects the data of a send request of `sizeBytes` into `target`. Returns their length, or
+   * undefined when a key forbids it or there are too many.
+   */
+  gather(qp: QueuePair, sizeBytes: number, target: Uint8Array): number | undefined {
+    let done = 0;
+    for (let at = NEXT_SEGMENT_SIZE; at < sizeBytes; ) {
+      const { isInline, byteCount, key, address } = decodeDataSegment(this.view, at, this.#segment);
+      if (done + byteCount > target.length) return undefined;
+      if (isInline === 1) {
+        const from = at + INLINE_HEAD_BYTES;
+        if (from + byteCount > sizeBytes) return undefined;
+        target.set(this.request.subarray(from, from + byteCount), done);
+        at += Math.ceil((byteCount + INLINE_HEAD_BYTES) / UNIT_BYTES) * UNIT_BYTES;
+      } else {
+        if (!this.#move(qp, key, address, byteCount, target, done, false)) return undefined;
+        at += DATA_SEGMENT_SIZE;
+      }
+      done += byteCount;
+    }
+    return done;
+  }
+
+  /** Distributes `source` over the list of a receive. Returns false when it does not fit. */
+  scatter(qp: QueuePair, source: Uint8Array): boolean {
+    let done = 0;
+    for (let at = NEXT_SEGMENT_SIZE; at < this.receiveBytes && done < source.length; at += DATA_SEGMENT_SIZE) {
+      const { byteCount, key, address } = decodeDataSegment(this.view, at, this.#segment);
+      if (key === LIST_END_KEY) break;
+      const piece = Math.min(byteCount, source.length - done);
+      if (!this.#move(qp, key, address, piece, source, done, true)) return false;
+      done += piece;
+    }
+    return done === source.length;
+  }
+
+  /** Copies between guest memory behind a key and `bytes`, page by page. */
+  #move(
+    qp: QueuePair,
+    key: number,
+    start: number,
+    lengthBytes: number,
+    bytes: Uint8Array,
+    offset: number,
+    toGuest: boolean,
+  ): boolean {
+    const { regions, underlying } = this.#hca;
+    const { dma, faults } = underlying;
+    const rights = toGuest ? RegionAccess.LOCAL_WRITE : RegionAccess.LOCAL_READ;
+    for (let done = 0; done < lengthBytes; ) {
+      const fault = regions.translate(key, this.context.pd, rights, start + done, lengthBytes - done, qp);
+      if (fault !== FaultKind.NONE) {
+        faults.report(fault, qp, start + done);
+        return false;
+      }
+      const piece = regions.contiguousBytes;
+      const at = dma.at(regions.address);
+      const moved = toGuest ? at.write(qp, bytes, offset + done, piece) : at.read(qp, piece, bytes, offset + done);
+      if (!moved) return false;
+      done += piece;
+    }
+    return true;
+  }
+}
