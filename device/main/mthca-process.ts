@@ -9,7 +9,10 @@ import { Fabric } from '../fabric/fabric.ts';
 import type { AdapterPort } from '../host.ts';
 import { MthcaAdapter } from '../personality/mthca/mthca-adapter.ts';
 import type { MthcaOptions } from '../personality/mthca/options.ts';
+import { splitPort } from '../topology/fabric-plan.ts';
 import { mthcaIdentity } from './pci-identity.ts';
+import { SocketLink } from './socket-link.ts';
+import type { SocketLinkPlan } from './topology.ts';
 import { VfioUserHost } from './vfio-user-host.ts';
 import { WallClock } from './wall-clock.ts';
 
@@ -21,6 +24,8 @@ export interface MthcaProcessOptions {
   readonly libraryPath: string;
   readonly socketPath: string;
   readonly device: MthcaOptions;
+  /** Links to ports of other processes. */
+  readonly links?: readonly SocketLinkPlan[];
   readonly log: LogTarget;
 }
 
@@ -30,25 +35,37 @@ export class MthcaProcess {
   readonly host: VfioUserHost;
   readonly pump = new Pump();
   readonly clock = new WallClock(() => this.pump.nowNs());
+  readonly #links: readonly SocketLink[];
 
   /** Opens the socket; the client is served from `start`. Throws VfioUserError. */
-  constructor({ libraryPath, socketPath, device, log }: MthcaProcessOptions) {
+  constructor({ libraryPath, socketPath, device, links = [], log }: MthcaProcessOptions) {
     const library = loadLibrary(libraryPath);
     this.host = new VfioUserHost({ library, socketPath, identity: mthcaIdentity(device.portCount), log });
     this.device = new MthcaAdapter(device, this.clock, this.host);
     const fabric = new Fabric([this.device]);
+    this.#links = links.map((plan) => this.#plug(plan));
     this.host.connect(fabric.functions[0]);
     this.pump.add(this.host.context);
     this.pump.onPass(passHook(fabric, this.clock));
   }
 
-  start(): void {
+  /** Serves the guest, and connects to peers. Rejects with LinkError when a link cannot listen. */
+  async start(): Promise<void> {
+    for (const link of this.#links) await link.start();
     this.pump.start();
   }
 
-  /** Closes the socket. May be called twice. */
+  /** Closes all sockets. May be called twice. */
   close(): void {
+    for (const link of this.#links) link.close();
     this.pump.destroy();
+  }
+
+  #plug(plan: SocketLinkPlan): SocketLink {
+    const port = this.device.ports[Number(splitPort(plan.port)[1]) - 1];
+    // Its bytes come from the event loop, not from the run of another node.
+    port.onWork = () => this.pump.wake();
+    return new SocketLink(port, plan);
   }
 }
 

@@ -73,9 +73,10 @@ async function performMthca(given: DeviceArguments, device: MthcaOptions): Promi
   const ended = whenAsked();
   const library = await provideLibrary();
   const controlPath = given.control ?? defaultControlPath();
-  const process_ = new MthcaProcess({ libraryPath: library.path, socketPath: socket, device, log });
+  const links = readLinks(given).map((link) => ({ ...link, log: (line: string) => log.warn({}, line) }));
+  const process_ = new MthcaProcess({ libraryPath: library.path, socketPath: socket, device, links, log });
   try {
-    process_.start();
+    await process_.start();
     const control = new ControlServer(controlPath, new Map(), (error) =>
       log.error({ err: error, control: controlPath }, 'the control socket failed'),
     );

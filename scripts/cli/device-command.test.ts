@@ -216,6 +216,10 @@ t.test('a personality: the identity that a guest sees, and options that it does 
     [['--lids', '0,2'], /option --lids is 0,2; LIDs must be 1 to 49151/],
     [['--node-guid', 'xyz'], /option --node-guid is xyz; it must be 16 hex digits/],
     [['--port-queue', '0'], /option --port-queue is 0; it must be at least 1/],
+    [
+      ['--link', '2=listen:/nowhere/y', '--personality', 'mthca-one-port'],
+      /--link names port 2; --personality mthca-one-port/,
+    ],
   ] as const)
     t.match(await runCli([...mthca, ...words]), { status: 2, stderr, stdout: '' }, words.join(' '));
 });

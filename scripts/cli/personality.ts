@@ -13,7 +13,7 @@ export const personalities = ['vuhca', 'mthca', 'mthca-one-port'] as const;
 export type Personality = (typeof personalities)[number];
 
 /** Options of an adapter that an mthca device has too. */
-const SHARED = ['--lids', '--node-guid', '--port-queue', '--fault'];
+const SHARED = ['--lids', '--node-guid', '--port-queue', '--fault', '--link'];
 const LID_MAX = 0xbfff;
 
 export function personalityOption(): Option {
@@ -37,6 +37,8 @@ export function readPersonality(
   const other = givenAdapterOptions(command).find(({ long }) => !SHARED.includes(long ?? ''))?.long;
   const wrong = foreign ?? other;
   if (wrong !== undefined) throw new UsageError(`option ${wrong} cannot be given with --personality ${personality}`);
+  if (portCount === 1 && given.link?.some((link) => link.startsWith('2=')))
+    throw new UsageError(`option --link names port 2; --personality ${personality} has port 1 only`);
   if (given.lids.some((lid) => lid < 1 || lid > LID_MAX))
     throw new UsageError(`option --lids is ${given.lids}; LIDs must be 1 to ${LID_MAX}`);
   if (given.portQueue < 1) throw new UsageError(`option --port-queue is ${given.portQueue}; it must be at least 1`);
