@@ -88,7 +88,7 @@ holds node_guid "$NODE_GUID" && holds node_type "1: CA"
 report $? "node-information"
 holds ports/1/lid 0x1 && holds ports/1/pkeys/0 0xffff && holds ports/1/gids/0 "$PORT_GID"
 report $? "port-query"
-if [ "$PORTS" = 2 ]; then all_active; else holds ports/1/state "1: DOWN" && holds ports/1/phys_state "2: Polling"; fi
+all_active
 report $? "port-states"
 reload_rounds && holds fw_ver "$FIRMWARE"
 report $? "removed-and-loaded-again"
