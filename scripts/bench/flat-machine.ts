@@ -5,10 +5,11 @@
  */
 import { Adapter } from '../../device/adapter/adapter.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
-import type { BusAddress, HostPort } from '../../device/host.ts';
+import type { AdapterPort, BusAddress, HostPort } from '../../device/host.ts';
 import type { HardwareAccess } from '../../device/hosts/in-process/driver/hardware-access.ts';
 import { SimulatedClock } from '../../device/hosts/in-process/simulated-clock.ts';
 import { raiseInliningBudget } from '../../device/main/inlining-budget.ts';
+import { joinBySwitches } from './switch-row.ts';
 
 const RUN_BUDGET = 1024;
 /** No time is a small integer, as in a process that has run for some seconds. */
@@ -87,10 +88,12 @@ export class FlatMachine implements HardwareAccess {
   readonly memoryBase: number;
   readonly memoryAddress: number;
   readonly memoryBytes: number;
+  readonly #node: AdapterPort;
   readonly #host: FlatHost;
   readonly #buffer: ArrayBufferLike;
 
-  constructor(sizeBytes: number, options: Partial<AdapterOptions> = {}, memoryBase = 0) {
+  /** `hops`: switches in a row between the ports of the adapter, which are cabled otherwise. */
+  constructor(sizeBytes: number, options: Partial<AdapterOptions> = {}, memoryBase = 0, hops = 0) {
     raiseInliningBudget();
     this.#host = new FlatHost(sizeBytes, memoryBase);
     this.memoryBase = memoryBase;
@@ -99,7 +102,9 @@ export class FlatMachine implements HardwareAccess {
     this.#buffer = this.#host.bytes.buffer;
     // Further functions are idle.
     const idle = Array.from({ length: (options.functionCount ?? 1) - 1 }, () => new FlatHost(0, 0));
-    this.adapter = new Adapter({ ...defaultAdapterOptions, ...options }, this.clock, [this.#host, ...idle]);
+    const own: Partial<AdapterOptions> = hops === 0 ? {} : { portLink: { kind: 'none' } };
+    this.adapter = new Adapter({ ...defaultAdapterOptions, ...options, ...own }, this.clock, [this.#host, ...idle]);
+    this.#node = hops === 0 ? this.adapter : joinBySwitches(this.adapter, this.clock, hops);
     this.adapter.functions[0].setBusMaster(true);
   }
 
@@ -133,12 +138,12 @@ export class FlatMachine implements HardwareAccess {
   }
 
   settle(): void {
-    while (this.adapter.run(RUN_BUDGET));
+    while (this.#node.run(RUN_BUDGET));
   }
 
   waitFor(condition: () => boolean, what: string): void {
     while (!condition()) {
-      if (this.adapter.run(RUN_BUDGET)) continue;
+      if (this.#node.run(RUN_BUDGET)) continue;
       if (!condition() && !this.clock.jumpToAlarm()) throw new Error(`idle without ${what}`);
     }
   }

@@ -55,6 +55,8 @@ export interface Traffic {
    * a multiple of `batch * queuePairs` or less than that.
    */
   readonly inFlight: number;
+  /** Switches between the two ports; none when absent. */
+  readonly hops?: number;
 }
 
 /** Offsets in guest memory of one sender and its receiver, and their progress. */
@@ -86,7 +88,7 @@ export class TransportTraffic {
 
   /** `options`: those of the adapter that differ from the default. */
   constructor(traffic: Traffic, options: Partial<AdapterOptions> = {}, memoryBytes = MEMORY_BYTES, memoryBase = 0) {
-    this.#machine = new FlatMachine(memoryBytes, options, memoryBase);
+    this.#machine = new FlatMachine(memoryBytes, options, memoryBase, traffic.hops);
     this.#driver = new Driver(this.#machine).bringUp();
     this.#memory = new DataView(this.#machine.memory.buffer);
     this.#traffic = traffic;

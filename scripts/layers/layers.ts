@@ -263,7 +263,7 @@ export const layers: readonly Layer[] = [
     path: 'scripts/bench',
     holds: 'benchmarks',
     uses: of(
-      'layout infiniband protocol/vfio-user host.ts collect adapter hosts test-support main qemu/setup qemu scripts/setup scripts/console',
+      'layout infiniband protocol/vfio-user host.ts port fabric collect adapter switch hosts test-support main qemu/setup qemu scripts/setup scripts/console',
     ),
   },
   {
