@@ -7,7 +7,8 @@
  */
 import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
 import { findFabricError } from '../topology/fabric-errors.ts';
-import type { AdapterNode, FabricPlan, LocalLinkPlan } from '../topology/fabric-plan.ts';
+import { type AdapterNode, defaultSwitchNode, type FabricPlan, type LocalLinkPlan } from '../topology/fabric-plan.ts';
+import type { LoneFabric } from '../topology/lone-fabric.ts';
 import type { SocketLinkOptions } from './socket-link.ts';
 
 export interface AdapterPlan extends AdapterNode {
@@ -30,6 +31,9 @@ export interface Topology extends Omit<FabricPlan, 'adapters' | 'links'> {
 /** Name of the only adapter of a process when none is given. */
 export const LONE_NAME = 'a';
 
+/** The switch of a lone adapter has ports for hosts of the door, too. */
+const LONE_SWITCH = { name: 's', ports: 8 };
+
 /**
  * A topology of one adapter. The socket of each further function has the path of the first one, a
  * dot and the function number.
@@ -38,11 +42,20 @@ export function loneAdapter(
   socketPath: string,
   options: AdapterOptions = defaultAdapterOptions,
   links: readonly LinkPlan[] = [],
+  fabric: LoneFabric = 'cable',
 ): Topology {
   const sockets = Array.from({ length: options.functionCount }, (_, number) =>
     number === 0 ? socketPath : `${socketPath}.${number}`,
   );
-  return { adapters: [{ name: LONE_NAME, sockets, options }], switches: [], links, subnet: 'fixed' };
+  const adapter = { name: LONE_NAME, sockets, options };
+  if (fabric === 'cable') return { adapters: [adapter], switches: [], links, subnet: 'fixed' };
+  const adapters = [{ ...adapter, options: { ...options, portLink: { kind: 'none' as const } } }];
+  if (fabric === 'none') return { adapters, switches: [], links, subnet: 'fixed' };
+  const home = { ...defaultSwitchNode, ...LONE_SWITCH, virtualLanes: options.virtualLanes };
+  const cables = [1, 2].map((port): LocalLinkPlan => {
+    return { ports: [`${LONE_NAME}:${port}`, `${LONE_SWITCH.name}:${port}`], link: { kind: 'cable' } };
+  });
+  return { adapters, switches: [home], links: [...cables, ...links], subnet: 'managed' };
 }
 
 /** Names of the ports of this process that a link joins. */

@@ -8,9 +8,10 @@ import { defaultAdapterOptions } from '../../device/adapter/options.ts';
 import { linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
 import { DMA_CONTEXTS_DEFAULT } from '../../device/function/dma-timing.ts';
 import { ORDERING_SYNTAX, parseOrdering } from '../../device/hosts/ordering/ordering-options.ts';
+import { type LoneFabric, loneFabrics } from '../../device/topology/lone-fabric.ts';
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from './cli-command.ts';
-import { numberPair, wholeNumber } from './option-values.ts';
+import { numberPair, wholeNumber, wordOf } from './option-values.ts';
 import { UsageError } from './usage-error.ts';
 
 /** The values of the options. A value that depends on others is undefined when it is not given. */
@@ -43,6 +44,8 @@ export interface AdapterArguments {
   readonly link?: readonly string[];
   /** `FAULT=PROBABILITY,...,seed=N` of the link between the two ports. */
   readonly fault?: string;
+  /** What the two ports are plugged into. */
+  readonly fabric?: LoneFabric;
 }
 
 const GROUP = 'Adapter:';
@@ -163,6 +166,11 @@ function makeOtherOptions(): Option[] {
       readFaults(text);
       return text;
     }),
+    wordOf(
+      '--fabric <KIND>',
+      'What the ports are plugged into: a switch with the built-in subnet manager, a cable, or nothing (default: switch for run, cable for device)',
+      loneFabrics,
+    ),
   ];
 }
 

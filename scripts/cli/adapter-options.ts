@@ -8,6 +8,7 @@
 import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/adapter/options.ts';
 import { type OrderingOptions, parseOrdering, strictOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
+import type { LoneFabric } from '../../device/topology/lone-fabric.ts';
 import { type AdapterArguments, LINK_PATTERN, readFaults } from './adapter-arguments.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -100,6 +101,18 @@ export function readLinks({
       'option --record cannot be given with --link: a recording would miss what comes in by the link',
     );
   return links;
+}
+
+/**
+ * What the ports are plugged into. A link to another process, or one with faults, takes the place
+ * of the cable, so a switch cannot be given with them. Throws UsageError.
+ */
+export function readFabric({ fabric, link, fault }: AdapterArguments, usual: LoneFabric): LoneFabric {
+  const other = link !== undefined ? '--link' : fault !== undefined ? '--fault' : undefined;
+  if (fabric === undefined) return other === undefined ? usual : 'cable';
+  if (fabric !== 'cable' && other !== undefined)
+    throw new UsageError(`option --fabric is ${fabric}; with ${other} it must be cable`);
+  return fabric;
 }
 
 function nameAsTyped(sentence: string): string {

@@ -13,7 +13,7 @@ import { loneAdapter, type Topology } from '../../device/main/topology.ts';
 import type { MthcaOptions } from '../../device/personality/mthca/options.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
 import { givenAdapterOptions } from './adapter-arguments.ts';
-import { readAdapterOptions, readLinks, readOrdering } from './adapter-options.ts';
+import { readAdapterOptions, readFabric, readLinks, readOrdering } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';
 import { type DeviceArguments, READY } from './device-command.ts';
 import { openInspector } from './inspector.ts';
@@ -97,7 +97,7 @@ function readTopology(command: CliCommand, given: DeviceArguments): Topology {
     throw new UsageError('option --record cannot be given with --ibsim: a recording has nothing of what clients send');
   if (file === undefined) {
     if (socket === undefined) throw new UsageError('option --socket is missing; give it, or --topology');
-    return loneAdapter(socket, readAdapterOptions(given), readLinks(given));
+    return loneAdapter(socket, readAdapterOptions(given), readLinks(given), readFabric(given, 'cable'));
   }
   const other = socket === undefined ? givenAdapterOptions(command)[0]?.long : '--socket';
   if (other !== undefined) throw new UsageError(`option ${other} cannot be given with --topology: the file says it`);

@@ -10,6 +10,7 @@ import { KtapStreams } from '../../guest-tests/harness/ktap-streams.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import { setUp } from '../setup/set-up.ts';
 import { repeatAdapterArguments } from './adapter-arguments.ts';
+import { readFabric } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { RunArguments } from './run-command.ts';
 import { checkRun, prepareGuest } from './run-guest.ts';
@@ -57,8 +58,10 @@ export async function performRun(command: CliCommand): Promise<number> {
 }
 
 /** The options of the adapter process. */
-function deviceArguments(command: CliCommand, { record, inspect, control, ibsim, logLevel }: RunArguments): string[] {
+function deviceArguments(command: CliCommand, given: RunArguments): string[] {
+  const { record, inspect, control, ibsim, logLevel, fabric, topology } = given;
   return [
+    ...(fabric === undefined && topology === undefined ? [`--fabric=${readFabric(given, 'switch')}`] : []),
     ...(record === undefined ? [] : [`--record=${resolve(record)}`]),
     ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
     ...(control === undefined ? [] : [`--control=${resolve(control)}`]),

@@ -112,7 +112,10 @@ t.test('a guest from start to end', async (t) => {
   const [script, recording, capture] = ['case.sh', 'x.rec', 'x.pcap'].map((name) => join(directory, name));
   writeFileSync(script, CASE);
   const run = new CliProcess(
-    ['run', '--case', script, '--record', recording, '--capture', capture, '--log-level', 'info', '--vcbs', '8'],
+    [
+      ...['run', '--case', script, '--record', recording, '--capture', capture],
+      ...['--log-level', 'info', '--vcbs', '8', '--fabric', 'cable'],
+    ],
     { XDG_RUNTIME_DIR: directory },
   );
   t.teardown(() => run.child.kill('SIGKILL'));

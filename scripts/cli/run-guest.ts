@@ -7,7 +7,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { packJob } from '../../guest-tests/harness/guest-image.ts';
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
-import { readAdapterOptions, readLinks } from './adapter-options.ts';
+import { readAdapterOptions, readFabric, readLinks } from './adapter-options.ts';
 import { buildShellImage, OUR_MODULES } from './guest-image.ts';
 import type { RunArguments } from './run-command.ts';
 import { findMemoryObjection } from './shared-memory.ts';
@@ -31,6 +31,7 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
       `option --functions is ${functionCount}; one guest has room for ${GUEST_FUNCTIONS_MAX}, more need \`vuhca device\``,
     );
   readLinks(given);
+  readFabric(given, 'switch');
   for (const name of FILES) {
     const path = given[name];
     if (path !== undefined && !existsSync(path))

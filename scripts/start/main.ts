@@ -33,7 +33,10 @@ await runEntry(async () => {
   const report = new FirstLightReport((line) => process.stdout.write(`${line}\n`));
   const { qemu, accelerator } = await setUp('start');
   report.say('set-up', 'QEMU, guest kernel, libvfio-user and compiler are here');
-  const session = await Session.start({ device: { arguments: ['--log-level=warn'] }, guest: prepareGuest() });
+  const session = await Session.start({
+    device: { arguments: ['--log-level=warn', '--fabric=switch'] },
+    guest: prepareGuest(),
+  });
   report.say('adapter', `process ${session.device.pid} serves ${session.device.socketPath()}`);
   report.say(
     'guest',
