@@ -24,6 +24,14 @@
 #define VT_MAD_COMPONENTS	48
 #define VT_SA_DATA		56
 
+/* QP0, QP1, agents and capabilities are for the physical function. */
+static bool vt_is_virtual(struct vt *t)
+{
+	if (t->dev->function)
+		vt_skip(t, "for the physical function");
+	return t->dev->function;
+}
+
 /* Creates QP0 or QP1 of both ports. */
 static bool vt_specials(struct vt *t, struct vt_special *ends, u8 service)
 {
@@ -41,12 +49,14 @@ static void vt_specials_destroy(struct vt *t, struct vt_special *ends)
 /* The agents of port 2 answer QP0 of port 1, by the permissive LID. */
 static void vt_subnet(struct vt *t)
 {
-	struct vuhca_ah *ah = vuhca_create_ah(t->pd, 1, VT_PERMISSIVE_LID, 0,
-					      NULL);
 	struct vt_special end = {};
-	struct vuhca_wc wc;
 	u8 *mad = t->memory;
+	struct vuhca_ah *ah;
+	struct vuhca_wc wc;
 
+	if (vt_is_virtual(t))
+		return;
+	ah = vuhca_create_ah(t->pd, 1, VT_PERMISSIVE_LID, 0, NULL);
 	VT_REQUIRE(t, !IS_ERR(ah), "%pe", ah);
 	if (vt_special_create(t, &end, 1, VUHCA_SERVICE_TYPE_SMI, 4096)) {
 		vt_mad_build(mad, VT_CLASS_SUBNET, VT_METHOD_GET, VT_NODE_INFO, 0);
@@ -72,6 +82,8 @@ static void vt_general(struct vt *t)
 	struct vuhca_wc wc;
 	u8 *mad;
 
+	if (vt_is_virtual(t))
+		return;
 	if (vt_specials(t, ends, VUHCA_SERVICE_TYPE_GSI)) {
 		vt_mad_build(t->memory, VT_CLASS_VENDOR, VT_METHOD_SEND, 0x77, 9);
 		vt_fill(t->memory + VT_MAD_DATA, 192, 5);
@@ -97,6 +109,8 @@ static void vt_performance(struct vt *t)
 	struct vuhca_wc wc;
 	u8 *mad = t->memory;
 
+	if (vt_is_virtual(t))
+		return;
 	if (vt_special_create(t, &end, 1, VUHCA_SERVICE_TYPE_GSI, 4096)) {
 		vt_mad_build(mad, VT_CLASS_PERFORMANCE, VT_METHOD_GET,
 			     VT_PORT_COUNTERS, 0);
@@ -125,6 +139,8 @@ static void vt_one_each(struct vt *t)
 	struct vt_special end = {};
 	struct vuhca_qp *qp;
 
+	if (vt_is_virtual(t))
+		return;
 	if (vt_special_create(t, &end, 1, VUHCA_SERVICE_TYPE_GSI, 4096)) {
 		qp = vuhca_create_qp(t->dev, &init);
 		VT_CHECK(t, qp == ERR_PTR(-EBUSY), "%pe", qp);
@@ -139,6 +155,8 @@ static void vt_execute(struct vt *t)
 	u32 result;
 	u8 port;
 
+	if (vt_is_virtual(t))
+		return;
 	for (port = 1; port <= VT_PORTS; port++) {
 		vt_mad_build(mad, VT_CLASS_SUBNET, VT_METHOD_GET, VT_NODE_INFO, 0);
 		VT_EQUAL(t, vuhca_execute_mad(t->dev, port, NULL, true, mad,
@@ -162,6 +180,8 @@ static void vt_capabilities(struct vt *t)
 	struct vuhca_port_attributes port;
 	u32 before;
 
+	if (vt_is_virtual(t))
+		return;
 	VT_EQUAL(t, vuhca_query_port(t->dev, 1, &port), 0);
 	before = le32_to_cpu(port.capability_mask);
 	VT_EQUAL(t, vuhca_modify_port(t->dev, 1, is_sm, 0, true), 0);
@@ -202,6 +222,8 @@ static void vt_reregister(struct vt *t)
 	u8 *mad = t->memory;
 	u32 result;
 
+	if (vt_is_virtual(t))
+		return;
 	vt_heard.dev = t->dev;
 	vt_heard.port = 0;
 	atomic_set(&vt_heard.reregistered, 0);
@@ -319,6 +341,8 @@ static void vt_administration(struct vt *t)
 	struct vuhca_ah *ah;
 	u8 *mad;
 
+	if (vt_is_virtual(t))
+		return;
 	VT_EQUAL(t, vuhca_query_port(t->dev, 1, &port), 0);
 	if (!le16_to_cpu(port.sm_lid)) {
 		vt_skip(t, "port 1 has no subnet manager");
