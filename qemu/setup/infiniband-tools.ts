@@ -21,7 +21,7 @@ export interface InfinibandTools {
   readonly launcher: string;
 }
 
-const RECIPE_VERSION = 3;
+const RECIPE_VERSION = 4;
 const CLASSES_SOURCE = fileURLToPath(new URL('umad-classes.c', import.meta.url));
 /** Debian's scripts in Perl and the users of system services are not among the judges. */
 const UNUSED = [
@@ -86,11 +86,12 @@ function launcherText(directory: string): string {
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a parameter of the shell
     'export OSM_TMP_DIR="${OSM_TMP_DIR:-.}" OSM_CACHE_DIR="${OSM_CACHE_DIR:-.}"',
     `export TCLLIBPATH="${libraries}" TCL_LIBRARY="${join(directory, 'usr/share/tcltk/tcl8.6')}"`,
-    `preload="${join(directory, CLASSES)} ${join(directory, PRELOAD)}"`,
+    `classes="${join(directory, CLASSES)}"`,
+    `preload="${join(directory, PRELOAD)}"`,
     // Debian's own script looks for its interpreter and its packages in the root of the machine.
     'if [ "$1" = ibdiagnet ]; then',
     '  shift',
-    '  printf \'set argv0 ibdiagnet\\npackage require ibdiagnet\\n\' | LD_PRELOAD="$preload" ibis "$@"',
+    '  printf \'set argv0 ibdiagnet\\npackage require ibdiagnet\\n\' | LD_PRELOAD="$classes $preload" ibis "$@"',
     '  exit',
     'fi',
     'LD_PRELOAD="$preload" exec "$@"',

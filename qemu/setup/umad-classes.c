@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Preloaded before libumad2sim (infiniband-tools.ts). That library gives a response to the program
- * that registered the response's management class, where the kernel goes by the transaction.
- * ibdiagnet registers the class of LID-routed subnet management alone, and asks by directed routes
- * too: its first response would end it. So whoever registers the one class gets both.
+ * Preloaded before libumad2sim, for ibdiagnet alone (infiniband-tools.ts). That library gives a
+ * response to the program that registered the response's management class, where the kernel goes
+ * by the transaction. ibdiagnet registers the class of LID-routed subnet management alone, and
+ * asks by directed routes too: its first response would end it. So it gets both classes.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
