@@ -85,6 +85,8 @@ export class OwnerTurns {
   #clock = 0;
   /** The lane charged last. Among equal accounts the owner of the next lane behind it is chosen. */
   #lane = 0;
+  /** The function charged last of those that share an account. */
+  #lastShared = 0;
   #allowance = Number.POSITIVE_INFINITY;
 
   constructor(groups: LaneOwners) {
@@ -144,8 +146,9 @@ export class OwnerTurns {
 
   /**
    * The function of those with `waiting[number] > 0` whose send contexts are served next: the
-   * least-served one, and the first one behind `last` among equals. An owner that is ahead of
-   * another one whose lanes were served in this pass must wait. Returns -1 when all must.
+   * least-served one, and the first one behind `last` among equals. Functions without lanes of
+   * their own have one account, and take turns on it. An owner that is ahead of another one whose
+   * lanes were served in this pass must wait. Returns -1 when all must.
    */
   chooseFunction(waiting: Int32Array, last: number): number {
     const { single } = this.groups;
@@ -161,16 +164,28 @@ export class OwnerTurns {
       least = this.#accounts[owner];
       chosen = number;
     }
-    if (chosen >= 0 && least > this.#clock) this.#clock = least;
-    return chosen;
+    if (chosen < 0) return chosen;
+    if (least > this.#clock) this.#clock = least;
+    return this.#ownerOf(chosen) === NO_OWNER ? this.#nextShared(waiting) : chosen;
   }
 
   /** Charges a function for a packet of its send contexts, which have no lane. */
   chargeFunction(number: number, bytes: number): void {
     if (this.groups.single) return;
     const owner = this.#ownerOf(number);
+    if (owner === NO_OWNER) this.#lastShared = number;
     this.#catchUp(owner);
     this.#accounts[owner] += bytes / (this.groups.weights[owner] || 1);
+  }
+
+  /**
+   * The next function on the shared account: other owners that are served in between do not matter.
+   */
+  #nextShared(waiting: Int32Array): number {
+    const count = waiting.length;
+    let number = (this.#lastShared + 1) % count;
+    while (waiting[number] === 0 || this.#ownerOf(number) !== NO_OWNER) number = (number + 1) % count;
+    return number;
   }
 
   /** A function without lanes of its own has the account of the lanes that all may use. */
