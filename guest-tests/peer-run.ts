@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Two guests on two adapters that run the suite "peer" against each other. The adapters are in one
- * process, joined by a cable and by a link with faults, or in two processes, joined by a socket
- * link and by one that is cut while it carries traffic. The host carries the words of the guests to
- * each other. Called by peers.test.ts.
+ * process, joined by a cable and by a link with faults or by two switches with the built-in subnet
+ * manager; or in two processes, joined by a socket link and by one that is cut while it carries
+ * traffic. The host carries the words of the guests to each other. Called by peers.test.ts and
+ * switches.long.ts.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -32,6 +33,9 @@ export interface PeerRun {
   readonly cuts: number;
 }
 
+/** How the adapters are joined: inside one process, or from process to process. */
+export type PeerPath = 'links' | 'switches' | 'sockets';
+
 /** The adapter processes of a test, their sockets, and the relay of the link that is cut. */
 interface Served {
   readonly devices: readonly DeviceProcess[];
@@ -50,12 +54,12 @@ const FAULTS = { seed: 20, faults: { drop: 0.01, duplicate: 0.005, reorder: 0.00
 /**
  * Runs both guests to their end. Throws SetupError only when adapter or guest cannot be started.
  */
-export async function runPeers(processes: 1 | 2, options: CaseOptions & GuestSessionOptions = {}): Promise<PeerRun> {
+export async function runPeers(path: PeerPath, options: CaseOptions & GuestSessionOptions = {}): Promise<PeerRun> {
   const pack = async (side: number) => packJob(await makeCaseJob({ ...options, script: 'peer.sh', side }));
   const images = [await pack(0), await pack(1)];
   const directory = makeRunDirectory();
   const forget = onProcessEnd(() => rmSync(directory, { recursive: true, force: true }));
-  const served = processes === 1 ? await serveTogether() : await serveApart(directory);
+  const served = path === 'sockets' ? await serveApart(directory) : await serveTogether(topologies[path]);
   const sessions = makeSessions(served, options);
   let links: LinkReport[] = [];
   try {
@@ -76,13 +80,25 @@ export async function runPeers(processes: 1 | 2, options: CaseOptions & GuestSes
   };
 }
 
-async function serveTogether(): Promise<Served> {
-  const device = await DeviceProcess.start({
-    topology: {
-      adapters: { a: { sockets: ['a.sock'] }, b: { sockets: ['b.sock'] } },
-      links: [{ ports: ['a:1', 'b:1'] }, { ports: ['a:2', 'b:2'], ...FAULTS }],
-    },
-  });
+const adapters = { a: { sockets: ['a.sock'] }, b: { sockets: ['b.sock'] } };
+
+const topologies = {
+  links: { adapters, links: [{ ports: ['a:1', 'b:1'] }, { ports: ['a:2', 'b:2'], ...FAULTS }] },
+  switches: {
+    adapters,
+    switches: { s1: { ports: 4 }, s2: { ports: 4 } },
+    links: [
+      { ports: ['a:1', 's1:1'] },
+      { ports: ['b:1', 's2:1'] },
+      { ports: ['s1:3', 's2:3'] },
+      { ports: ['a:2', 's1:2'], ...FAULTS },
+      { ports: ['b:2', 's2:2'], ...FAULTS },
+    ],
+  },
+} as const;
+
+async function serveTogether(topology: object): Promise<Served> {
+  const device = await DeviceProcess.start({ topology });
   return {
     devices: [device],
     socketPaths: ['a.sock', 'b.sock'].map((name) => device.child.socketPath(name)),

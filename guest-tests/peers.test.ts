@@ -4,24 +4,24 @@
  * RC, UC and UD traffic: over links inside one process, one of which has faults, and over sockets
  * between two processes, one of which is cut while it carries messages.
  */
-import t, { type Test } from 'tap';
-import { report } from './harness/report.ts';
-import { type PeerRun, runPeers } from './peer-run.ts';
+import t from 'tap';
+import { reportPeers } from './peer-report.ts';
+import { runPeers } from './peer-run.ts';
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
 t.setTimeout(0);
 
 t.test('two adapters in one process', async (t) => {
-  const run = await runPeers(1);
-  reportBoth(t, run);
+  const run = await runPeers('links');
+  reportPeers(t, run);
   t.match(run.good, [{ ends: ['a:1', 'b:1'], kind: 'cable', up: true, lost: 0 }]);
   t.match(run.bad, [{ ends: ['a:2', 'b:2'], kind: 'faulty', up: true }]);
   t.ok(run.bad[0].lost > 0, 'the bad link lost packets');
 });
 
 t.test('two adapters in two processes', async (t) => {
-  const run = await runPeers(2);
-  reportBoth(t, run);
+  const run = await runPeers('sockets');
+  reportPeers(t, run);
   for (const links of [run.good, run.bad]) {
     t.match(
       links.map(({ kind, up }) => ({ kind, up })),
@@ -41,14 +41,3 @@ t.test('two adapters in two processes', async (t) => {
     'and packets were lost meanwhile',
   );
 });
-
-function reportBoth(t: Test, run: PeerRun): void {
-  for (const [side, guest] of run.guests.entries()) {
-    t.test(`guest ${side}`, (t) => {
-      t.ok(guest.results.length > 0, 'there are results');
-      report(t, guest);
-      t.end();
-    });
-  }
-  t.comment(`${run.guests[0].seconds.toFixed(1)} s`);
-}

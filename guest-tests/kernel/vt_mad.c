@@ -20,9 +20,6 @@
 #define VT_PORT_INFO		0x0015
 #define VT_PORT_COUNTERS	0x0012
 #define VT_PATH_RECORD		0x0035
-#define VT_MCMEMBER_RECORD	0x0038
-#define VT_MAD_COMPONENTS	48
-#define VT_SA_DATA		56
 
 /* QP0, QP1, agents and capabilities are for the physical function. */
 static bool vt_is_virtual(struct vt *t)
@@ -283,51 +280,14 @@ static void vt_multicast(struct vt *t)
 	vuhca_destroy_ah(ah);
 }
 
-/* Asks subnet administration of port 1; NULL without an answer. */
-static u8 *vt_ask(struct vt *t, struct vt_special *end, struct vuhca_ah *ah)
-{
-	struct vuhca_wc wc;
-	u8 *mad;
-
-	if (!vt_mad_send(t, end, ah, 0))
-		return NULL;
-	mad = vt_mad_take(t, end, &wc);
-	if (!mad || !VT_EQUAL(t, get_unaligned_be16(mad + VT_MAD_STATUS), 0))
-		return NULL;
-	return mad;
-}
-
-static void vt_put_port_gid(u8 *to, const struct vuhca_port_attributes *port)
-{
-	memcpy(to, port->subnet_prefix, 8);
-	memcpy(to + 8, port->port_guid, 8);
-}
-
-/*
- * Joins a group at subnet administration and attaches to it by the LID that the
- * group has got.
- */
-static void vt_join(struct vt *t, struct vt_special *end, struct vuhca_ah *ah,
-		    const struct vuhca_port_attributes *port)
+/* Joins a group at subnet administration, and attaches to it by its LID. */
+static void vt_group(struct vt *t, const struct vuhca_port_attributes *port)
 {
 	static const u8 mgid[16] = {
 		0xff, 0x12, 0xa0, 0x1c, [8] = 0x5a, [15] = 0x01
 	};
-	u8 *mad = vt_mad_build(t->memory, VT_CLASS_SA, VT_METHOD_SET,
-			       VT_MCMEMBER_RECORD, 0);
-	u8 *record = mad + VT_SA_DATA;
-	u16 mlid;
+	u16 mlid = vt_sa_join(t, port, mgid);
 
-	/* MGID, PortGID, Q_Key, TClass, P_Key, SL, FlowLabel, JoinState. */
-	put_unaligned_be64(0x130c7, mad + VT_MAD_COMPONENTS);
-	memcpy(record, mgid, 16);
-	vt_put_port_gid(record + 16, port);
-	put_unaligned_be32(VT_QKEY, record + 32);
-	put_unaligned_be16(0xffff, record + 40);
-	record[48] = 0x21;	/* Scope 2, full member. */
-	mad = vt_ask(t, end, ah);
-	VT_REQUIRE(t, mad, "no group");
-	mlid = get_unaligned_be16(mad + VT_SA_DATA + 36);
 	VT_CHECK(t, mlid >= 0xc000 && mlid < 0xffff, "MLID %#x", mlid);
 	VT_EQUAL(t, vuhca_attach_mcast(t->end[0].qp, mgid, mlid), 0);
 	VT_EQUAL(t, vuhca_detach_mcast(t->end[0].qp, mgid, mlid), 0);
@@ -358,16 +318,14 @@ static void vt_administration(struct vt *t)
 		vt_put_port_gid(mad + VT_SA_DATA + 8, &port);
 		vt_put_port_gid(mad + VT_SA_DATA + 24, &port);
 		mad[VT_SA_DATA + 49] = 1;
-		mad = vt_ask(t, &end, ah);
+		mad = vt_sa_ask(t, &end, ah);
 		if (VT_CHECK(t, mad, "no path"))
 			VT_EQUAL(t, get_unaligned_be16(mad + VT_SA_DATA + 40),
 				 le16_to_cpu(port.lid));
-		if (VT_EQUAL(t, vt_post_recv(t, end.qp, end.area, VT_MAD_AREA, 1),
-			     0))
-			vt_join(t, &end, ah, &port);
 	}
 	vt_special_destroy(t, &end);
 	vuhca_destroy_ah(ah);
+	vt_group(t, &port);
 }
 
 static const struct vt_case vt_cases[] = {

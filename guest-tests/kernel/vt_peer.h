@@ -65,4 +65,7 @@ bool vt_peer_transfer(struct vt_peer *peer, unsigned int asker, u8 opcode,
 void vt_peer_datagrams(struct vt_peer *peer);
 void vt_peer_stream(struct vt_peer *peer, unsigned int total, bool cuts);
 
+/* vt_peer_group.c */
+void vt_peer_group(struct vt_peer *peer);
+
 #endif /* VT_PEER_H */

@@ -233,6 +233,11 @@ static void vt_datagrams_of_peer(struct vt_peer *peer)
 	vt_peer_datagrams(peer);
 }
 
+static void vt_group_of_peer(struct vt_peer *peer)
+{
+	vt_peer_group(peer);
+}
+
 static void vt_stream_of_peer(struct vt_peer *peer)
 {
 	vt_peer_stream(peer, VT_ROUND, false);
@@ -257,6 +262,7 @@ VT_PEER_CASE(rdma)
 VT_PEER_CASE(atomics)
 VT_PEER_CASE(unreliable, .service = VT_UC)
 VT_PEER_CASE(datagrams, .service = VT_UD)
+VT_PEER_CASE(group, .service = VT_UD)
 VT_PEER_CASE(bad_keys)
 VT_PEER_CASE(not_ready)
 VT_PEER_CASE(in_error)
@@ -273,6 +279,7 @@ static const struct vt_case vt_peer_cases[] = {
 	{ "atomics", vt_atomics },
 	{ "unreliable", vt_unreliable },
 	{ "datagrams", vt_datagrams },
+	{ "group", vt_group },
 	{ "bad-keys", vt_bad_keys },
 	{ "receiver-not-ready", vt_not_ready },
 	{ "peer-in-error", vt_in_error },

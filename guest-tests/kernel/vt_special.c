@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * QP0 and QP1 of a port: created, taken to RTS, given a receive buffer; a
- * datagram built, sent and taken.
+ * datagram built, sent and taken; questions to subnet administration.
  */
 #include "vt_special.h"
 
@@ -9,6 +9,12 @@
 #define VT_MAD_TID		8
 #define VT_MAD_ATTRIBUTE	16
 #define VT_MAD_MODIFIER		20
+#define VT_METHOD_SET		0x02
+#define VT_MCMEMBER_RECORD	0x0038
+/* MGID, PortGID, Q_Key, TClass, P_Key, SL, FlowLabel, JoinState. */
+#define VT_JOIN_COMPONENTS	0x130c7
+/* Where QP1 of vt_sa_join() receives. */
+#define VT_JOIN_AREA		4096
 
 bool vt_special_create(struct vt *t, struct vt_special *special, u8 port,
 		       u8 service, size_t area)
@@ -97,4 +103,54 @@ u8 *vt_mad_take(struct vt *t, struct vt_special *to, struct vuhca_wc *wc)
 	    !VT_EQUAL(t, wc->byte_length, VT_MAD_AREA))
 		return NULL;
 	return t->memory + to->area + VUHCA_GRH_AREA_BYTES;
+}
+
+u8 *vt_sa_ask(struct vt *t, struct vt_special *end, struct vuhca_ah *ah)
+{
+	struct vuhca_wc wc;
+	u8 *mad;
+
+	if (!vt_mad_send(t, end, ah, 0))
+		return NULL;
+	mad = vt_mad_take(t, end, &wc);
+	if (!mad || !VT_EQUAL(t, get_unaligned_be16(mad + VT_MAD_STATUS), 0))
+		return NULL;
+	return mad;
+}
+
+void vt_put_port_gid(u8 *to, const struct vuhca_port_attributes *port)
+{
+	memcpy(to, port->subnet_prefix, 8);
+	memcpy(to + 8, port->port_guid, 8);
+}
+
+/* Joins a group as a full member by QP1, and returns the LID of the group. */
+u16 vt_sa_join(struct vt *t, const struct vuhca_port_attributes *port,
+	       const u8 *mgid)
+{
+	u8 *mad = vt_mad_build(t->memory, VT_CLASS_SA, VT_METHOD_SET,
+			       VT_MCMEMBER_RECORD, 0);
+	u8 *record = mad + VT_SA_DATA;
+	struct vt_special end = {};
+	struct vuhca_ah *ah;
+	u16 mlid = 0;
+
+	put_unaligned_be64(VT_JOIN_COMPONENTS, mad + VT_MAD_COMPONENTS);
+	memcpy(record, mgid, 16);
+	vt_put_port_gid(record + 16, port);
+	put_unaligned_be32(VT_QKEY, record + 32);
+	put_unaligned_be16(0xffff, record + 40);
+	record[48] = 0x21;	/* Scope 2, full member. */
+	ah = vuhca_create_ah(t->pd, 1, le16_to_cpu(port->sm_lid), 0, NULL);
+	if (!VT_CHECK(t, !IS_ERR(ah), "%pe", ah))
+		return 0;
+	if (vt_special_create(t, &end, 1, VUHCA_SERVICE_TYPE_GSI,
+			      VT_JOIN_AREA)) {
+		mad = vt_sa_ask(t, &end, ah);
+		if (VT_CHECK(t, mad, "no group"))
+			mlid = get_unaligned_be16(mad + VT_SA_DATA + 36);
+	}
+	vt_special_destroy(t, &end);
+	vuhca_destroy_ah(ah);
+	return mlid;
 }
