@@ -67,7 +67,7 @@ export const defaultSubnetManagerOptions: SubnetManagerOptions = {
   pollNs: 2 * SECOND,
   pollAttempts: 3,
   timeoutNs: 100 * MS,
-  attempts: 6,
+  attempts: 12,
   outstanding: 4,
 };
 

@@ -26,7 +26,7 @@ export function isTypeScript({ path }: SourceFile): boolean {
 
 /** Tests beside their sources, and the in-kernel test module. */
 export function isTest({ path }: SourceFile): boolean {
-  return path.endsWith('.test.ts') || /^guest-tests\/kernel\/.*\.c$/.test(path);
+  return /\.(test|long)\.ts$/.test(path) || /^guest-tests\/kernel\/.*\.c$/.test(path);
 }
 
 /** Written by `npm run generate`. */
