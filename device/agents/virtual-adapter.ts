@@ -14,7 +14,7 @@ import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import type { AdapterClock, FunctionPort } from '../host.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
-import { Port } from '../port/port.ts';
+import { guidBytes, Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { MadPort } from './mad-port.ts';
 import { type ManagedNode, nodeDescription } from './managed-node.ts';
@@ -102,10 +102,4 @@ export class VirtualAdapter implements ManagedNode {
     if (packet.virtualLane === MANAGEMENT_VL) return isOwn || packet.dlid === PERMISSIVE_LID;
     return port.active && isOwn && port.pkeys.some((pkey) => pKeysMatch(packet.pKey, pkey));
   }
-}
-
-function guidBytes(guid: bigint): Uint8Array {
-  const bytes = new Uint8Array(8);
-  new DataView(bytes.buffer).setBigUint64(0, guid);
-  return bytes;
 }

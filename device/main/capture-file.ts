@@ -5,6 +5,7 @@
  * full buffer is written in the background, so the adapter never waits for a disk. When the disk is
  * too slow, packets are left out of the capture and counted.
  */
+
 import { closeSync, openSync, write } from 'node:fs';
 import {
   CaptureDirection,
@@ -13,6 +14,7 @@ import {
   writeErfFileHeader,
   writeErfRecord,
 } from '../../protocol/infiniband/erf.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import type { LinkEnd, PacketObserver } from '../port/link.ts';
 
 /** File and selection of a capture. */
@@ -174,10 +176,6 @@ export function makeWallTime(nowNs: () => number): () => number {
 
 function newBuffer(): Buffer {
   return Buffer.alloc(BUFFER_BYTES);
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function openFile(path: string): number {

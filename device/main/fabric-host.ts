@@ -15,12 +15,12 @@ import {
   setMadHeaderMethod,
 } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { MadClass, MadMethod, PortCapability, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
-import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
+import { ATTRIBUTE_BYTES, ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import { subnetAddress } from '../agents/mad-packet.ts';
 import { endPortOf, type ManagedNode } from '../agents/managed-node.ts';
 import type { ManagementInterface } from '../agents/management-interface.ts';
 import { MadExchange } from './mad-exchange.ts';
-import { ATTRIBUTE_BYTES, type SoftwareHost } from './software-host.ts';
+import type { SoftwareHost } from './software-host.ts';
 
 export class FabricHost implements SoftwareHost {
   readonly name: string;

@@ -5,6 +5,7 @@
  * elsewhere arrives, and the next datagram shows whether the client has died. `IbsimServer` makes
  * one for each CONNECT.
  */
+
 import type { Socket } from 'node:dgram';
 import {
   encodeIbsimDatagram,
@@ -17,6 +18,7 @@ import {
   IBSIM_DATAGRAM_SIZE,
 } from '../../protocol/infiniband/gen/ibsim-datagram.gen.ts';
 import { MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import {
   GENERAL_SERVICES_QPN,
   generalAddress,
@@ -130,8 +132,4 @@ export class IbsimClient implements MadClient {
     const sourceQpn = getIbsimDatagramSourceQpn(view, 0) || GENERAL_SERVICES_QPN;
     return { ...generalAddress(slid, dlid), sourceQpn };
   }
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

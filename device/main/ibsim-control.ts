@@ -26,6 +26,7 @@ import {
   NODE_INFO_NODE_GUID_OFFSET,
 } from '../../protocol/infiniband/mad/gen/node-info.gen.ts';
 import { getPortInfoLid, getPortInfoPortState } from '../../protocol/infiniband/mad/gen/port-info.gen.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import type { SoftwareHost } from './software-host.ts';
 
 /** The data of a control message; that of CONNECT is an `ibsim-client`. */
@@ -121,8 +122,4 @@ function answerFromAttributes(type: number, view: DataView, data: Uint8Array, ho
     default:
       return false;
   }
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

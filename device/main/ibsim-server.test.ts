@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The host door over real UDP sockets: clients that come, go, die, and send nonsense. */
+
 import { createSocket, type Socket } from 'node:dgram';
 import t, { type Test } from 'tap';
 import { encodeIbsimClient } from '../../protocol/infiniband/gen/ibsim-client.gen.ts';
@@ -14,6 +15,7 @@ import {
 import { IbsimType } from '../../protocol/infiniband/gen/values.gen.ts';
 import { MadClass, MadMethod } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import { answerAddress } from '../agents/mad-packet.ts';
 import { CONTROL_DATA_OFFSET } from './ibsim-control.ts';
 import { DoorError, IbsimServer } from './ibsim-server.ts';
@@ -118,10 +120,6 @@ class Program {
     this.control.close();
     this.data.close();
   }
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function next(socket: Socket): Promise<Buffer> {

@@ -5,10 +5,12 @@
  * client n has its datagrams on port n + 1 behind it. It listens on the loopback address only. It
  * works on Node's event loop beside the pump. `AdapterProcess` owns it.
  */
+
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { getIbsimClientId, getIbsimClientIsManager } from '../../protocol/infiniband/gen/ibsim-client.gen.ts';
 import { getIbsimControlClient, getIbsimControlType } from '../../protocol/infiniband/gen/ibsim-control.gen.ts';
 import { IbsimType } from '../../protocol/infiniband/gen/values.gen.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import { IbsimClient } from './ibsim-client.ts';
 import { answerControl, CONTROL_DATA_OFFSET, isControl, readHostName, writeConnected } from './ibsim-control.ts';
 import type { HostDirectory, SoftwareHost } from './software-host.ts';
@@ -236,8 +238,4 @@ function connect(socket: Socket, port: number): Promise<void> {
       resolve();
     });
   });
-}
-
-function viewOf(message: Buffer): DataView {
-  return new DataView(message.buffer, message.byteOffset, message.byteLength);
 }

@@ -6,9 +6,6 @@
  */
 import type { MadExchange } from './mad-exchange.ts';
 
-/** Bytes of an attribute of subnet management. */
-export const ATTRIBUTE_BYTES = 64;
-
 export interface SoftwareHost {
   readonly name: string;
   /** Carries the datagrams of all its clients. */

@@ -5,7 +5,10 @@
  * share the ports, so it is for the physical function only.
  */
 
-import { setDirectedRouteSmpIsReturning } from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
+import {
+  DIRECTED_ROUTE_SMP_M_KEY_OFFSET,
+  setDirectedRouteSmpIsReturning,
+} from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
 import { getMadHeaderManagementClass } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { MadClass } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
@@ -23,8 +26,6 @@ import { findPort } from './adapter-commands.ts';
 import type { CommandContext } from './command-context.ts';
 
 const BUFFER_ALIGNMENT = 8;
-/** The management key in datagrams of subnet management (IBTA 14.2.1). */
-const M_KEY_OFFSET = 24;
 const M_KEY_BYTES = 8;
 
 const request = newMadRequest();
@@ -60,10 +61,10 @@ function serve({ adapter }: CommandContext, port: Port): number {
   const { agents } = adapter.management;
   if (!isSubnet || request.ignoreMkey === 0)
     return resultOf(agents.take(port.number, addressOf(port, isSubnet), mad, true));
-  givenKey.set(mad.subarray(M_KEY_OFFSET, M_KEY_OFFSET + M_KEY_BYTES));
-  mad.set(port.subnet.mKey, M_KEY_OFFSET);
+  givenKey.set(mad.subarray(DIRECTED_ROUTE_SMP_M_KEY_OFFSET, DIRECTED_ROUTE_SMP_M_KEY_OFFSET + M_KEY_BYTES));
+  mad.set(port.subnet.mKey, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
   const result = resultOf(agents.take(port.number, addressOf(port, isSubnet), mad, true));
-  mad.set(givenKey, M_KEY_OFFSET);
+  mad.set(givenKey, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
   return result;
 }
 

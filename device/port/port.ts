@@ -139,3 +139,10 @@ export function parseGuid(hex: string): Uint8Array {
     Number.parseInt(hex.slice(index * 2, index * 2 + 2), 16),
   );
 }
+
+/** Returns the bytes of an EUI-64 given as a number. */
+export function guidBytes(guid: bigint): Uint8Array {
+  const bytes = new Uint8Array(GUID_BYTES);
+  new DataView(bytes.buffer).setBigUint64(0, guid);
+  return bytes;
+}

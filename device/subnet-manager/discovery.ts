@@ -20,7 +20,8 @@ import {
   SWITCH_INFO_SIZE,
 } from '../../protocol/infiniband/mad/gen/switch-info.gen.ts';
 import { MadStatus, NodeType, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
-import { readGuid, viewOf } from './guid.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
+import { readGuid } from './guid.ts';
 import { get, type SmpAnswer, type SmpJob, type SmpRequest } from './smp-client.ts';
 import { join, type Path, Subnet, SubnetNode, SubnetPort } from './subnet.ts';
 

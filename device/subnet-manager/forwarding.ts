@@ -12,7 +12,8 @@ import {
   setSwitchInfoPortStateChange,
 } from '../../protocol/infiniband/mad/gen/switch-info.gen.ts';
 import { MadStatus, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
-import { sameBytes, viewOf } from './guid.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
+import { sameBytes } from './guid.ts';
 import type { GroupMember, SpanningTree } from './multicast-routing.ts';
 import { count, type SweepCounters } from './port-settings.ts';
 import { type LinearTable, NO_PORT } from './routing-graph.ts';

@@ -37,11 +37,6 @@ export function writeGid(view: DataView, offset: number, gid: Gid): void {
   writeGuid(view, offset + 8, gid.slice(16));
 }
 
-/** A view of a whole byte array. */
-export function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-}
-
 /** True if both hold the same bytes. */
 export function sameBytes(one: Uint8Array, other: Uint8Array): boolean {
   if (one.length !== other.length) return false;

@@ -34,8 +34,9 @@ import {
   SubnetAttribute,
 } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { mtuCode } from '../../protocol/infiniband/mtu.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import { keyBlocks, PORT_SHIFT } from './discovery.ts';
-import { NO_GUID, sameBytes, viewOf, writeGuid } from './guid.ts';
+import { NO_GUID, sameBytes, writeGuid } from './guid.ts';
 import type { SubnetManagerOptions } from './options.ts';
 import { keysOf } from './partitions.ts';
 import { NO_ANSWER, type SmpJob, type SmpRequest, set } from './smp-client.ts';

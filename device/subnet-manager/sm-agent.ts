@@ -4,6 +4,7 @@
  * traps (InfiniBand specification, 14.2.5.13, 14.4.1, 13.4.9). It builds the answers; the decisions
  * are those of its `owner`.
  */
+
 import {
   DIRECTED_ROUTE_SMP_DATA_OFFSET,
   setDirectedRouteSmpIsReturning,
@@ -18,9 +19,10 @@ import {
 } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { SM_INFO_GUID_OFFSET } from '../../protocol/infiniband/mad/gen/sm-info.gen.ts';
 import { MadClass, MadMethod, MadStatus, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import { answerAddress, type MadAddress } from '../agents/mad-packet.ts';
 import type { MadPort } from '../agents/mad-port.ts';
-import { type Guid, readGuid, viewOf } from './guid.ts';
+import { type Guid, readGuid } from './guid.ts';
 
 /** Whom an agent asks. */
 export interface SmAgentOwner {

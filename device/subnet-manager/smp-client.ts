@@ -9,6 +9,7 @@ import { PERMISSIVE_LID } from '../../protocol/infiniband/addresses.ts';
 import {
   DIRECTED_ROUTE_SMP_DATA_OFFSET,
   DIRECTED_ROUTE_SMP_INITIAL_PATH_OFFSET,
+  DIRECTED_ROUTE_SMP_M_KEY_OFFSET,
   setDirectedRouteSmpDrDlid,
   setDirectedRouteSmpDrSlid,
   setDirectedRouteSmpHopCount,
@@ -28,14 +29,13 @@ import {
   setMadHeaderTransactionIdLow,
 } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { MadClass, MadMethod } from '../../protocol/infiniband/mad/gen/values.gen.ts';
-import { MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
+import { ATTRIBUTE_BYTES, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import { subnetAddress } from '../agents/mad-packet.ts';
 import type { MadPort } from '../agents/mad-port.ts';
-import { type Guid, viewOf, writeGuid } from './guid.ts';
+import { type Guid, writeGuid } from './guid.ts';
 import type { Path } from './subnet.ts';
 
-const ATTRIBUTE_BYTES = 64;
-const M_KEY_OFFSET = 24;
 /** The D bit of a directed route lies above the status. */
 const STATUS_MASK = 0x7fff;
 /** A packet that the port did not take is offered again after this part of the usual time. */
@@ -217,7 +217,7 @@ export class SmpClient {
     setMadHeaderTransactionIdLow(view, 0, transaction);
     setMadHeaderAttributeId(view, 0, attributeId);
     setMadHeaderAttributeModifier(view, 0, modifier);
-    writeGuid(view, M_KEY_OFFSET, this.#options.mKey);
+    writeGuid(view, DIRECTED_ROUTE_SMP_M_KEY_OFFSET, this.#options.mKey);
     if (data !== undefined) this.#mad.set(data, DIRECTED_ROUTE_SMP_DATA_OFFSET);
     const isDirected = typeof to !== 'number';
     setMadHeaderManagementClass(view, 0, isDirected ? MadClass.SUBNET_DIRECTED_ROUTE : MadClass.SUBNET);

@@ -5,6 +5,7 @@
  * specification, 14.4). It lives at port 0 of a switch or at a port of an adapter; the node's `run`
  * calls its `run`. Time comes from the adapter's clock, so a recording replays it.
  */
+
 import { getMadHeaderManagementClass, getMadHeaderMethod } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { getNoticeTrapNumber } from '../../protocol/infiniband/mad/gen/notice.gen.ts';
 import {
@@ -16,11 +17,12 @@ import {
   setSmInfoSmState,
 } from '../../protocol/infiniband/mad/gen/sm-info.gen.ts';
 import { MadClass, MadMethod, SmState, TrapNumber } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import type { MadAddress } from '../agents/mad-packet.ts';
 import type { MadPort } from '../agents/mad-port.ts';
 import type { AdapterClock } from '../host.ts';
 import { Administration } from './administration/administration.ts';
-import { type Guid, readGuid, viewOf, writeGuid } from './guid.ts';
+import { type Guid, readGuid, writeGuid } from './guid.ts';
 import { Mastery } from './mastery.ts';
 import { defaultSubnetManagerOptions, type SubnetManagerOptions } from './options.ts';
 import { SmAgent } from './sm-agent.ts';

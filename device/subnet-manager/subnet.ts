@@ -4,6 +4,7 @@
  * written. A sweep builds a new one; routing, assignment and subnet administration read it. It
  * keeps attributes as the bytes of the wire (InfiniBand specification, 14.2.5).
  */
+
 import {
   getPortInfoCapabilityMask,
   getPortInfoLid,
@@ -11,7 +12,8 @@ import {
   PORT_INFO_SIZE,
 } from '../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import { NodeType, PortState } from '../../protocol/infiniband/mad/gen/values.gen.ts';
-import { type Guid, viewOf } from './guid.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
+import type { Guid } from './guid.ts';
 
 /** Output ports on the way from the manager, first one first. */
 export type Path = readonly number[];

@@ -4,14 +4,15 @@
  * configuring the subnet as its master (InfiniBand specification, 14.4.1 to 14.4.4). Each due
  * action is a job of SMPs; `SubnetManager` runs one at a time.
  */
+
 import { getSmInfoSmState } from '../../protocol/infiniband/mad/gen/sm-info.gen.ts';
 import { getSwitchInfoLinearTop } from '../../protocol/infiniband/mad/gen/switch-info.gen.ts';
 import { MadStatus, SmState, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import type { AdapterClock } from '../host.ts';
 import type { Administration } from './administration/administration.ts';
 import type { KnownManager } from './administration/table-records.ts';
 import { discover } from './discovery.ts';
-import { viewOf } from './guid.ts';
 import { LidAssignment } from './lids.ts';
 import type { Mastery } from './mastery.ts';
 import type { SubnetManagerOptions } from './options.ts';

@@ -4,6 +4,7 @@
  * manager that its port knows, and puts segments of responses together (InfiniBand specification,
  * 13.6). Used by the tests of `subnet-manager/administration/`.
  */
+
 import {
   getMadHeaderMethod,
   getMadHeaderStatus,
@@ -30,6 +31,7 @@ import {
 } from '../../protocol/infiniband/mad/gen/sa-header.gen.ts';
 import { MadClass, MadMethod, RmppType } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { MAD_BYTES, RMPP_OFFSET, SA_DATA_OFFSET, SA_HEADER_OFFSET } from '../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import { generalAddress } from '../agents/mad-packet.ts';
 import type { MadPort } from '../agents/mad-port.ts';
 import type { VirtualAdapter } from '../agents/virtual-adapter.ts';
@@ -174,8 +176,4 @@ export class AdministrationClient {
 /** Bytes of the last segment; the first one of a transfer tells those of the whole instead. */
 function lastLength(segments: readonly Uint8Array[]): number {
   return getRmppHeaderPayloadLength(viewOf(segments[segments.length - 1]), RMPP_OFFSET);
-}
-
-function viewOf(mad: Uint8Array): DataView {
-  return new DataView(mad.buffer, mad.byteOffset, mad.byteLength);
 }

@@ -11,7 +11,7 @@ import type { NamedNode } from '../../device/main/host-directory.ts';
 import { HostDoor } from '../../device/main/host-door.ts';
 import { WallClock } from '../../device/main/wall-clock.ts';
 import type { LinkEnd } from '../../device/port/link.ts';
-import { parseGuid } from '../../device/port/port.ts';
+import { guidBytes } from '../../device/port/port.ts';
 import { installManager } from '../../device/subnet-manager/install.ts';
 import type { SubnetManager } from '../../device/subnet-manager/subnet-manager.ts';
 import { defaultSwitchOptions, Switch } from '../../device/switch/switch.ts';
@@ -103,8 +103,4 @@ export class LocalFabric {
     const waitMs = this.#clock.nextAlarmNs / NS_PER_MS - performance.now();
     if (Number.isFinite(waitMs)) this.#alarm = setTimeout(() => this.#wake(), Math.max(0, waitMs));
   }
-}
-
-function guidBytes(guid: bigint): Uint8Array {
-  return parseGuid(guid.toString(16).padStart(16, '0'));
 }

@@ -75,7 +75,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/subnet-manager',
     holds: 'the built-in subnet manager and subnet administration',
-    uses: of('infiniband host.ts agents'),
+    uses: of('layout infiniband host.ts agents'),
   },
   {
     path: 'device/switch',

@@ -4,6 +4,7 @@
  * ends, and of every opcode of RC, UC and UD, between two ports. It must find each opcode of these
  * services and no malformed packet.
  */
+
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,6 +29,7 @@ import { opcodeFlags, TRANSPORT_MASK, Transport } from '../../protocol/infiniban
 import { buildPacket } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { AccessFlag, MrKind, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 
 const FILE_HEADER_BYTES = 64;
@@ -64,10 +66,6 @@ class Recording {
     writeFileSync(path, Buffer.concat([header.subarray(0, used), ...this.#records]));
     return this.#records.length;
   }
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** Runs one request to its completion, with a receive entry ready at the other side. */

@@ -4,6 +4,10 @@
  * are near enough to good ones to reach a handler. The simulation and tests of the agents use it.
  */
 import {
+  MAD_HEADER_ATTRIBUTE_ID_OFFSET,
+  MAD_HEADER_ATTRIBUTE_MODIFIER_OFFSET,
+} from '../../../protocol/infiniband/mad/gen/mad-header.gen.ts';
+import {
   AdministrationAttribute,
   MadClass,
   MadMethod,
@@ -25,7 +29,6 @@ const ATTRIBUTES = [
 const PERMISSIVE_LID = 0xffff;
 const STATUS_OFFSET = 4;
 const HOPS_OFFSET = 6;
-const ATTRIBUTE_OFFSET = 16;
 const DR_LIDS_OFFSET = 32;
 const INITIAL_PATH_OFFSET = 128;
 
@@ -48,8 +51,8 @@ export function forgeDatagram(random: Random, lids: readonly number[]): ForgedDa
   view.setUint16(STATUS_OFFSET, random.oneIn(10) ? random.below(0x10000) : 0);
   view.setUint16(HOPS_OFFSET, 0);
   if (managementClass === MadClass.SUBNET_DIRECTED_ROUTE) forgeRoute(random, mad, view);
-  view.setUint16(ATTRIBUTE_OFFSET, ATTRIBUTES[random.below(ATTRIBUTES.length)]);
-  view.setUint32(ATTRIBUTE_OFFSET + 4, random.oneIn(4) ? random.next() : random.below(4));
+  view.setUint16(MAD_HEADER_ATTRIBUTE_ID_OFFSET, ATTRIBUTES[random.below(ATTRIBUTES.length)]);
+  view.setUint32(MAD_HEADER_ATTRIBUTE_MODIFIER_OFFSET, random.oneIn(4) ? random.next() : random.below(4));
   return { address: forgeAddress(random, isVl15, lids), mad };
 }
 

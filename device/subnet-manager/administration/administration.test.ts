@@ -3,6 +3,7 @@
  * Tests of subnet administration over a real subnet: queries of every record, component masks,
  * segments, paths, services, subscriptions with reports, further GUIDs, bad requests.
  */
+
 import t from 'tap';
 import { getGidNoticeTrapNumber } from '../../../protocol/infiniband/mad/gen/gid-notice.gen.ts';
 import {
@@ -54,10 +55,10 @@ import {
   PortCapability,
   TrapNumber,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
 import { AdministrationClient } from '../../test-support/administration-client.ts';
 import { ledger } from '../../test-support/ledger.ts';
 import { ManagedFabric, type ManagedFabricPlan } from '../../test-support/managed-fabric.ts';
-import { viewOf } from '../guid.ts';
 
 const row: ManagedFabricPlan = {
   switches: [6, 6],

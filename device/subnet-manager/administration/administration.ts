@@ -21,9 +21,10 @@ import {
   TrapNumber,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { RMPP_OFFSET, SA_DATA_OFFSET } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
 import { answerAddress, type MadAddress } from '../../agents/mad-packet.ts';
 import type { MadPort } from '../../agents/mad-port.ts';
-import { type Gid, viewOf } from '../guid.ts';
+import type { Gid } from '../guid.ts';
 import type { SubnetManagerOptions } from '../options.ts';
 import type { SweepCounters } from '../port-settings.ts';
 import type { SmpJob } from '../smp-client.ts';

@@ -28,7 +28,8 @@ import {
   setMcMemberRecordTrafficClass,
 } from '../../../protocol/infiniband/mad/gen/mc-member-record.gen.ts';
 import { PathSelector } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { type Gid, type Guid, viewOf, writeGid } from '../guid.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
+import { type Gid, type Guid, writeGid } from '../guid.ts';
 import type { Partition } from '../options.ts';
 import { FULL_MEMBER } from '../partitions.ts';
 import type { Group } from '../sweep.ts';

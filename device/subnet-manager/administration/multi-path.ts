@@ -17,7 +17,8 @@ import {
   PATH_RECORD_SIZE,
 } from '../../../protocol/infiniband/mad/gen/path-record.gen.ts';
 import { MadStatus } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { type Guid, viewOf } from '../guid.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
+import type { Guid } from '../guid.ts';
 import type { Subnet } from '../subnet.ts';
 import { asksFor, type ComponentMask, componentsOf, hasBit } from './components.ts';
 import { pathRecords } from './paths.ts';

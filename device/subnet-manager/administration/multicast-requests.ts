@@ -4,6 +4,7 @@
  * a request against the group, the port and its partitions. `Administration` calls it and routes
  * the groups anew before it answers.
  */
+
 import {
   getMcMemberRecordFlowLabel,
   getMcMemberRecordHopLimit,
@@ -24,7 +25,8 @@ import {
 } from '../../../protocol/infiniband/mad/gen/mc-member-record.gen.ts';
 import { getPortInfoMtuCapability } from '../../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import { MadStatus } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { type Gid, type Guid, readGid, viewOf } from '../guid.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
+import { type Gid, type Guid, readGid } from '../guid.ts';
 import { mayTalk } from '../partitions.ts';
 import { keysOfPort, SUBNET_TIMEOUT } from '../port-settings.ts';
 import type { Subnet, SubnetPort } from '../subnet.ts';

@@ -3,6 +3,7 @@
  * Tests of multicast groups and partitions over a real subnet: joining, creating and leaving, the
  * tables of the switches, the broadcast groups of IPoIB, who may be a member.
  */
+
 import t from 'tap';
 import {
   getMcMemberRecordJoinState,
@@ -21,10 +22,11 @@ import {
   setMcMemberRecordQKey,
 } from '../../../protocol/infiniband/mad/gen/mc-member-record.gen.ts';
 import { AdministrationAttribute as A, MadMethod, MadStatus } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
 import { type AdministrationAnswer, AdministrationClient } from '../../test-support/administration-client.ts';
 import { ledger } from '../../test-support/ledger.ts';
 import { ManagedFabric, type ManagedFabricPlan } from '../../test-support/managed-fabric.ts';
-import { viewOf, writeGid } from '../guid.ts';
+import { writeGid } from '../guid.ts';
 import { defaultPartition, type Partition } from '../options.ts';
 import { JoinState } from './groups.ts';
 

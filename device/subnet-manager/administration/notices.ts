@@ -3,6 +3,7 @@
  * Notices that subnet administration issues itself: GIDs that come into service or leave it, groups
  * that are created or deleted (InfiniBand specification, 14.2.5.1, traps 64 to 67).
  */
+
 import {
   GID_NOTICE_GID_OFFSET,
   GID_NOTICE_SIZE,
@@ -13,7 +14,8 @@ import {
   setGidNoticeType,
 } from '../../../protocol/infiniband/mad/gen/gid-notice.gen.ts';
 import { NoticeType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { type Gid, viewOf, writeGid } from '../guid.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
+import { type Gid, writeGid } from '../guid.ts';
 
 /** Producer type of subnet management itself (13.4.8.2). */
 const CLASS_MANAGER = 4;

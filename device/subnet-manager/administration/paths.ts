@@ -37,7 +37,8 @@ import {
   getPortInfoNeighborMtu,
 } from '../../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import { PathSelector, PortState } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { type Gid, type Guid, readGid, readGuid, viewOf, writeGid } from '../guid.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
+import { type Gid, type Guid, readGid, readGuid, writeGid } from '../guid.ts';
 import { mayTalk } from '../partitions.ts';
 import { keysOfPort, SUBNET_TIMEOUT } from '../port-settings.ts';
 import type { Subnet, SubnetPort } from '../subnet.ts';

@@ -4,6 +4,7 @@
  * for virtual machines. The manager writes the block to the port before it answers. Queries that
  * need tables which sweeps leave out are served by jobs, too. `Administration` runs them.
  */
+
 import {
   GUID_INFO_RECORD_ENTRIES_OFFSET,
   GUID_INFO_RECORD_SIZE,
@@ -19,7 +20,8 @@ import {
 } from '../../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import { SL_TO_VL_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/sl-to-vl-table.gen.ts';
 import { MadMethod, MadStatus, SubnetAttribute } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { type Guid, NO_GUID, readGuid, viewOf, writeGuid } from '../guid.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
+import { type Guid, NO_GUID, readGuid, writeGuid } from '../guid.ts';
 import { get, type SmpAnswer, type SmpJob, type SmpRequest, set } from '../smp-client.ts';
 import type { Subnet, SubnetPort } from '../subnet.ts';
 import { componentsOf, hasBit } from './components.ts';

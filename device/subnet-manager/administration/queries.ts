@@ -18,7 +18,8 @@ import {
   getPortInfoRecordOptions,
 } from '../../../protocol/infiniband/mad/gen/port-info-record.gen.ts';
 import { AdministrationAttribute, MadMethod, MadStatus } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { readGid, viewOf } from '../guid.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
+import { readGid } from '../guid.ts';
 import type { SubnetManagerOptions } from '../options.ts';
 import type { Subnet } from '../subnet.ts';
 import { asksFor, matches } from './components.ts';

@@ -3,6 +3,7 @@
  * A request to subnet administration, taken apart, and the datagrams of its response (InfiniBand
  * specification, 15.2.1 and 15.4). `Administration` builds both for every request.
  */
+
 import {
   getMadHeaderAttributeId,
   getMadHeaderMethod,
@@ -22,8 +23,9 @@ import {
   SA_DATA_OFFSET,
   SA_HEADER_OFFSET,
 } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
 import type { MadAddress } from '../../agents/mad-packet.ts';
-import { type Guid, readGuid, viewOf } from '../guid.ts';
+import { type Guid, readGuid } from '../guid.ts';
 import type { ComponentMask } from './components.ts';
 
 export interface Request {

@@ -4,6 +4,7 @@
  * GIDs. Every segment in order is acknowledged; a repeated one is acknowledged again; anything else
  * ends the transfer by ABORT. Little is kept, and for a limited time.
  */
+
 import {
   getRmppHeaderIsFirst,
   getRmppHeaderIsLast,
@@ -13,8 +14,8 @@ import {
 } from '../../../protocol/infiniband/mad/gen/rmpp-header.gen.ts';
 import { RmppStatus, RmppType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { MAD_BYTES, RMPP_OFFSET, SA_DATA_OFFSET } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
 import { answerAddress, type MadAddress } from '../../agents/mad-packet.ts';
-import { viewOf } from '../guid.ts';
 import { controlPacket, SEGMENT_BYTES, SEGMENT_HEADER_BYTES, type SendMad, transferKey, WINDOW } from './rmpp.ts';
 
 const TRANSFERS_MAX = 16;

@@ -4,6 +4,7 @@
  * segment first, then as many as the receiver's window allows. Segments without ACK are repeated;
  * STOP and ABORT of the receiver end the transfer.
  */
+
 import {
   getRmppHeaderPayloadLength,
   getRmppHeaderSegmentNumber,
@@ -11,8 +12,8 @@ import {
 } from '../../../protocol/infiniband/mad/gen/rmpp-header.gen.ts';
 import { RmppStatus, RmppType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { MAD_BYTES, RMPP_OFFSET, SA_DATA_OFFSET } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
 import type { MadAddress } from '../../agents/mad-packet.ts';
-import { viewOf } from '../guid.ts';
 import {
   controlPacket,
   SEGMENT_BYTES,

@@ -3,6 +3,7 @@
  * What sender and receiver of the reliable multi-packet protocol share (InfiniBand specification,
  * 13.6): who the other side is, and the packets ACK and ABORT.
  */
+
 import {
   getMadHeaderMethod,
   MAD_HEADER_MANAGEMENT_CLASS_OFFSET,
@@ -22,8 +23,9 @@ import {
 } from '../../../protocol/infiniband/mad/gen/rmpp-header.gen.ts';
 import { RmppType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { RMPP_OFFSET, SA_DATA_OFFSET } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
 import type { MadAddress } from '../../agents/mad-packet.ts';
-import { readGuid, viewOf } from '../guid.ts';
+import { readGuid } from '../guid.ts';
 
 /** Bytes of records in a packet, and of the header of subnet administration before them. */
 export const SEGMENT_BYTES = 200;

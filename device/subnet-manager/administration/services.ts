@@ -3,6 +3,7 @@
  * Services that ports have registered (InfiniBand specification, 15.2.5.14). A record is known by
  * service, GID and partition; its key protects it, and its lease ends in the adapter's time.
  */
+
 import {
   getServiceRecordLease,
   SERVICE_RECORD_SERVICE_GID_OFFSET,
@@ -11,7 +12,8 @@ import {
   setServiceRecordLease,
 } from '../../../protocol/infiniband/mad/gen/service-record.gen.ts';
 import { MadStatus } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { readGid, viewOf } from '../guid.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
+import { readGid } from '../guid.ts';
 import { asksFor, type ComponentMask, matches } from './components.ts';
 
 const RECORD = 'service-record';

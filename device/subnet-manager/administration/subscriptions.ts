@@ -3,6 +3,7 @@
  * Subscriptions to notices, and the reports sent for them (InfiniBand specification, 13.4.8.3 and
  * 15.4). A report is repeated until its response comes, a few times.
  */
+
 import {
   getInformInfoIsGeneric,
   getInformInfoLidRangeBegin,
@@ -45,8 +46,9 @@ import {
   MadStatus,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { MAD_BYTES, SA_DATA_OFFSET } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
 import { answerAddress, type MadAddress } from '../../agents/mad-packet.ts';
-import { type Gid, readGid, sameBytes, viewOf, writeGid } from '../guid.ts';
+import { type Gid, readGid, sameBytes, writeGid } from '../guid.ts';
 import type { SendMad } from './rmpp.ts';
 
 const ALL = 0xffff;

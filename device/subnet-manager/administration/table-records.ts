@@ -4,6 +4,7 @@
  * (InfiniBand specification, 15.2.5.2 to 15.2.5.13 and 15.2.5.18). Each function lists all records
  * of a kind; `Administration` keeps those that match a query.
  */
+
 import {
   GUID_INFO_RECORD_SIZE,
   setGuidInfoRecordBlockNumber,
@@ -48,8 +49,9 @@ import {
   setVlArbitrationTableRecordOutputPort,
   VL_ARBITRATION_TABLE_RECORD_SIZE,
 } from '../../../protocol/infiniband/mad/gen/vl-arbitration-table-record.gen.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
 import { POSITION_SHIFT } from '../forwarding.ts';
-import { viewOf, writeGuid } from '../guid.ts';
+import { writeGuid } from '../guid.ts';
 import type { Subnet, SubnetNode, SubnetPort } from '../subnet.ts';
 
 /** A subnet manager as subnet administration shows it. */

@@ -105,6 +105,8 @@ const SA_HEADER: StructTable = {
 export const MAD_BYTES = 256;
 /** Offset of the attribute in datagrams of subnet management and performance management. */
 export const ATTRIBUTE_OFFSET = 64;
+/** Bytes of an attribute of subnet management. */
+export const ATTRIBUTE_BYTES = 64;
 /** Offset of the RMPP header. */
 export const RMPP_OFFSET = 24;
 /** Offset of the header of subnet administration, and of its records. */

@@ -4,6 +4,7 @@
  * command into the dedicated collect buffer, wait for the response in memory, release the lock.
  * Tests of damaged commands `build` the bytes, change them and `submit` them.
  */
+
 import { COMMAND_HEADER_BYTES, RESPONSE_VALID } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
   encodeManagementCommand,
@@ -28,6 +29,7 @@ import {
   managementOpcodeName,
   managementStatusName,
 } from '../../../../protocol/layout/gen/values.gen.ts';
+import { viewOf } from '../../../../protocol/layout/view.ts';
 import { commandChecksum } from './checksum.ts';
 import { type CollectStyle, writeCollected } from './collect-writer.ts';
 import type { GuestAllocator } from './guest-allocator.ts';
@@ -142,10 +144,6 @@ export class ManagementChannel {
 export function seal(bytes: Uint8Array): void {
   const view = viewOf(bytes);
   setManagementCommandChecksum(view, 0, commandChecksum(view, MANAGEMENT_COMMAND_CHECKSUM_OFFSET, 0));
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function decodeResult(view: DataView): ManagementResult {
