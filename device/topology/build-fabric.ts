@@ -4,15 +4,15 @@
  * deterministic, so a live process and a replay of its recording build the same. Called by
  * `AdapterProcess` and by `Replay`.
  */
-import { PortCapability } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { Adapter } from '../adapter/adapter.ts';
 import { joinPorts } from '../adapter/port-links.ts';
 import { Fabric } from '../fabric/fabric.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import type { LinkEnd } from '../port/link.ts';
 import { parseGuid } from '../port/port.ts';
+import { installManager } from '../subnet-manager/install.ts';
 import type { SubnetManagerOptions } from '../subnet-manager/options.ts';
-import { SubnetManager } from '../subnet-manager/subnet-manager.ts';
+import type { SubnetManager } from '../subnet-manager/subnet-manager.ts';
 import { Switch } from '../switch/switch.ts';
 import {
   type FabricPlan,
@@ -54,8 +54,7 @@ export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readon
 
 /** Starts the built-in subnet manager at port 0 of a switch, whose `run` runs it. */
 function startManager(home: Switch, clock: AdapterClock, options: Partial<SubnetManagerOptions> = {}): SubnetManager {
-  home.endPorts[0].subnet.capabilityMask |= PortCapability.IS_SM;
-  const manager = new SubnetManager(home.management.openPort(0), clock, options);
+  const manager = installManager(home.management, 0, clock, options);
   home.software = (budget) => manager.run(budget);
   return manager;
 }

@@ -160,7 +160,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/topology',
     holds: 'fabrics by plan: adapters, switches and links; generated topologies',
-    uses: of('infiniband host.ts port fabric adapter switch subnet-manager'),
+    uses: of('host.ts port fabric adapter switch subnet-manager'),
   },
   {
     path: 'device/personality/mthca',
