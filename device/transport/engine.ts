@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What a front end gives to the transport (docs/PERSONALITIES.md): its ports, lanes and clock, and
+ * its ways to keys, address vectors, send queues and queue pairs. The adapter's own front end and
+ * that of a personality differ only in these.
+ */
+import type { DmaTiming } from '../function/dma-timing.ts';
+import type { AdapterClock } from '../host.ts';
+import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { Port } from '../port/port.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import type { SendSource } from '../queues/send-source.ts';
+import type { SpecialQueuePairs } from '../queues/special-queue-pairs.ts';
+import type { AddressSource } from './address-source.ts';
+
+/** The queue pairs by the number in packets. */
+export interface QueuePairLookup {
+  get(number: number): QueuePair | undefined;
+}
+
+/** The multicast groups to which queue pairs are attached (IBTA 10.5.2). */
+export interface GroupLookup {
+  /** The group with the GID at `offset` and this LID, if a queue pair is attached to it. */
+  find(bytes: Uint8Array, offset: number, mlid: number): { readonly members: readonly QueuePair[] } | undefined;
+}
+
+export interface TransportParts {
+  readonly clock: AdapterClock;
+  readonly ports: readonly Port[];
+  readonly lanes: TransmitVirtualLanes;
+  /** How long reads of guest memory take. */
+  readonly timing: DmaTiming;
+  readonly functionCount: number;
+  readonly keys: KeyLookup;
+  readonly addresses: AddressSource;
+  readonly sends: SendSource;
+  readonly queuePairs: QueuePairLookup;
+  readonly groups: GroupLookup;
+  /** QP0 and QP1 of the ports. */
+  readonly special: SpecialQueuePairs;
+  /** A queue pair has left all units and is released: it leaves the tables of the front end. */
+  removed(qp: QueuePair): void;
+}
