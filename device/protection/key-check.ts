@@ -9,6 +9,7 @@ import { AccessFlag, FaultKind, MrKind, MwKind } from '../../protocol/layout/gen
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { KeyHolder } from './key-holder.ts';
+import type { BindRequest, KeyLookup } from './key-lookup.ts';
 import { type MemoryRegion, REMOTE_CHANGES } from './memory-region.ts';
 import { isWindowKey, type MemoryWindow } from './memory-window.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
@@ -18,18 +19,8 @@ const NUMBER_SHIFT = KEY_NUMBER_SHIFT;
 const BYTE_BITS = KEY_BYTE_MASK;
 const REMOTE_RIGHTS = REMOTE_CHANGES | AccessFlag.REMOTE_READ;
 
-/** The fields of a bind request. */
-export interface BindRequest {
-  windowKey: number;
-  regionKey: number;
-  address: number;
-  lengthBytes: number;
-  access: number;
-  keyByte: number;
-}
-
 /** Checks keys against the regions and windows of all functions; each call names the function. */
-export class KeyCheck {
+export class KeyCheck implements KeyLookup {
   fault: FaultKind = FaultKind.NONE;
   /** Start of the range that is checked next; set by `at`. */
   address = Number.NaN;

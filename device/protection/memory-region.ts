@@ -10,6 +10,7 @@ import type { Dma } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { WordBlock } from '../host.ts';
+import type { RegionPort } from './key-lookup.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 /** All bits that an access field may have. */
@@ -17,7 +18,7 @@ export const ALL_ACCESS = Object.values(AccessFlag).reduce((all, flag) => all | 
 /** Remote rights that require local write access (IBTA 10.6.3.1). */
 export const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC;
 
-export class MemoryRegion {
+export class MemoryRegion implements RegionPort {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   pd: ProtectionDomain;
@@ -46,11 +47,7 @@ export class MemoryRegion {
     return makeKey(this.number, this.keyByte);
   }
 
-  /**
-   * Copies from guest memory a range that was checked, from the virtual address on that `dma` is
-   * set to. `subject` is the object at work, for the fault record. Returns false after a bus
-   * fault.
-   */
+  /** See `RegionPort`; the range was checked. */
   read(dma: Dma, subject: FaultSubject, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
     if (this.kind === MrKind.PHYSICAL) return this.#locate(dma).readBlock(subject, lengthBytes, target, targetOffset);
     const { address } = dma;
@@ -62,7 +59,6 @@ export class MemoryRegion {
     return true;
   }
 
-  /** Copies into guest memory; arguments and result as for `read`. */
   write(dma: Dma, subject: FaultSubject, lengthBytes: number, source: WordBlock, sourceOffset: number): boolean {
     if (this.kind === MrKind.PHYSICAL) return this.#locate(dma).writeBlock(subject, source, sourceOffset, lengthBytes);
     const { address } = dma;

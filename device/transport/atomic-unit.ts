@@ -16,7 +16,7 @@ import { OPERATION_MASK } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { highDword } from '../../protocol/layout/dwords.ts';
 import { AccessFlag, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 const OPERAND_BYTES = 8;
@@ -27,12 +27,12 @@ export class AtomicUnit {
   /** Value that the last operation found. */
   originalHigh = 0;
   originalLow = 0;
-  readonly #keys: KeyCheck;
+  readonly #keys: KeyLookup;
   readonly #words = new Int32Array(OPERAND_BYTES / 4);
   readonly #value = { bytes: new Uint8Array(this.#words.buffer), words: this.#words };
   readonly #view = new DataView(this.#words.buffer);
 
-  constructor(keys: KeyCheck) {
+  constructor(keys: KeyLookup) {
     this.#keys = keys;
   }
 

@@ -9,7 +9,7 @@ import { COMMAND_HEADER_BYTES, MESSAGE_MAX_BYTES } from '../../protocol/layout/g
 import { getSendCommandCollectLength, getSendCommandSgeCount } from '../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { RequestKind, requestKind } from './requester-opcodes.ts';
 import type { SendRecord } from './send-record.ts';
@@ -17,9 +17,9 @@ import type { SendRecord } from './send-record.ts';
 const ATOMIC_BYTES = 8;
 
 export class CommandLoader {
-  readonly #keys: KeyCheck;
+  readonly #keys: KeyLookup;
 
-  constructor(keys: KeyCheck) {
+  constructor(keys: KeyLookup) {
     this.#keys = keys;
   }
 

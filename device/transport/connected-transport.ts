@@ -10,7 +10,7 @@ import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.t
 import type { DmaTiming } from '../function/dma-timing.ts';
 import type { AdapterClock } from '../host.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { AtomicUnit } from './atomic-unit.ts';
 import { CommandLoader } from './command-loader.ts';
@@ -32,7 +32,7 @@ import { SendRecordLife, type SendRecordLifeParts } from './send-record-life.ts'
 export interface ConnectedTransportParts extends SendRecordLifeParts {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
-  readonly keys: KeyCheck;
+  readonly keys: KeyLookup;
   readonly reader: ReceiveQueueReader;
   readonly timing: DmaTiming;
 }

@@ -19,7 +19,7 @@ import {
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/queue-memory.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { RequesterKeys } from './requester-keys.ts';
 import type { SendRecord } from './send-record.ts';
@@ -60,7 +60,7 @@ function perform(opcode: SendOpcode, headerView: DataView, region: object | unde
   const keys = { fault: FaultKind.KEY_STATE, findRegistrable: () => region, invalidate: () => region !== undefined };
   const qp = { owner: { dma, faults } } as unknown as QueuePair;
   const record = { opcode, headerView, sequence: 1, immediate: KEY } as unknown as SendRecord;
-  const fault = new RequesterKeys(keys as unknown as KeyCheck).perform(qp, record);
+  const fault = new RequesterKeys(keys as unknown as KeyLookup).perform(qp, record);
   return { fault, reported };
 }
 

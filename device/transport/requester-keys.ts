@@ -24,7 +24,7 @@ import {
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, FaultKind, MrKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { fetchPageList, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/queue-memory.ts';
-import type { BindRequest, KeyCheck } from '../protection/key-check.ts';
+import type { BindRequest, KeyLookup } from '../protection/key-lookup.ts';
 import { ALL_ACCESS, REMOTE_CHANGES } from '../protection/memory-region.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendRecord } from './send-record.ts';
@@ -32,10 +32,10 @@ import type { SendRecord } from './send-record.ts';
 const LIST_ALIGNMENT = 8;
 
 export class RequesterKeys {
-  readonly #keys: KeyCheck;
+  readonly #keys: KeyLookup;
   readonly #bind: BindRequest = { windowKey: 0, regionKey: 0, address: 0, lengthBytes: 0, access: 0, keyByte: 0 };
 
-  constructor(keys: KeyCheck) {
+  constructor(keys: KeyLookup) {
     this.#keys = keys;
   }
 

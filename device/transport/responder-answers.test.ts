@@ -12,7 +12,7 @@ import { CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/
 import { DmaTiming } from '../function/dma-timing.ts';
 import { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import { Path } from './path.ts';
@@ -64,7 +64,7 @@ class Bench {
     const clock = { now: () => this.nowNs, setAlarm: () => {} };
     this.answers = new ResponderAnswers({
       ports: [this.#makePort()],
-      keys: keys as unknown as KeyCheck,
+      keys: keys as unknown as KeyLookup,
       reader: { credits: () => this.credits } as never,
       reads: new ResponseReads(new DmaTiming(clock, { dmaLatencyNs: latencyNs })),
       fail: (_qp, event, fault, detail) => this.failures.push([event, fault, detail]),

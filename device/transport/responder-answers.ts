@@ -20,7 +20,7 @@ import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { ReadyQueue } from '../lane/ready-queue.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { FailureCause, UNKNOWN } from '../queues/queue-pair-failure.ts';
 import { refusalStatus } from './fault-status.ts';
@@ -35,7 +35,7 @@ const QUANTUM = 16;
 /** Units that the answers use, and functions that fail a QP or queue it. */
 export interface ResponderAnswersParts {
   readonly ports: readonly Port[];
-  readonly keys: KeyCheck;
+  readonly keys: KeyLookup;
   readonly reader: ReceiveQueueReader;
   readonly reads: ResponseReads;
   readonly fail: FailResponder;

@@ -15,7 +15,7 @@ import {
   FaultKind,
   QpState,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { AtomicUnit } from './atomic-unit.ts';
 import { postReceiveCompletion } from './completions.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
@@ -31,14 +31,14 @@ export class ResponderExecution {
   readonly #request: ResponderRequest;
   readonly #refusals: ResponderRefusals;
   readonly #answers: ResponderAnswers;
-  readonly #keys: KeyCheck;
+  readonly #keys: KeyLookup;
   readonly #atomics: AtomicUnit;
 
   constructor(
     request: ResponderRequest,
     refusals: ResponderRefusals,
     answers: ResponderAnswers,
-    keys: KeyCheck,
+    keys: KeyLookup,
     atomics: AtomicUnit,
   ) {
     this.#request = request;

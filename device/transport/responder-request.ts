@@ -7,7 +7,7 @@ import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { type EventType, type FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import type { MemoryRegion } from '../protection/memory-region.ts';
+import type { RegionPort } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { ResponderState } from './responder-state.ts';
 
@@ -43,7 +43,7 @@ export class ResponderRequest {
   ring!: PacketRing;
   packet!: Readonly<ParsedPacket>;
   /** Region of a WRITE, after the key check of the packet. */
-  region: MemoryRegion | undefined = undefined;
+  region: RegionPort | undefined = undefined;
 
   /** True when the requests are acknowledged. */
   get reliable(): boolean {

@@ -19,7 +19,7 @@ import { MESSAGE_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { AccessFlag, CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { AtomicUnit } from './atomic-unit.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
@@ -34,7 +34,7 @@ const { FIRST, MIDDLE, LAST, ONLY, SEND, WRITE, READ_REQUEST, ATOMIC, IMMEDIATE 
 
 /** Units that the responder uses, and functions that change the QP's state. */
 export interface ResponderParts {
-  readonly keys: KeyCheck;
+  readonly keys: KeyLookup;
   readonly reader: ReceiveQueueReader;
   readonly answers: ResponderAnswers;
   readonly atomics: AtomicUnit;
@@ -253,7 +253,7 @@ export class Responder {
   }
 
   /** Sets the key check to the address in the RETH. */
-  #takeRethAddress(): KeyCheck {
+  #takeRethAddress(): KeyLookup {
     const { ring, packet } = this.#request;
     const at = packet.rethOffset;
     return this.#parts.keys.at(

@@ -25,8 +25,7 @@ import {
 } from '../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { WordBlock } from '../host.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
-import type { MemoryRegion } from '../protection/memory-region.ts';
+import type { KeyLookup, RegionPort } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 export class ScatterGatherList {
@@ -37,7 +36,7 @@ export class ScatterGatherList {
   readonly #lengths = new Float64Array(SGE_MAX);
   /** As signed dwords: an unsigned one can be a heap number. */
   readonly #keys = new Int32Array(SGE_MAX);
-  #keyCheck!: KeyCheck;
+  #keyCheck!: KeyLookup;
   #access = 0;
 
   clear(): void {
@@ -81,7 +80,7 @@ export class ScatterGatherList {
   }
 
   /** Checks every non-empty element for the rights of `access`. Returns NONE or the fault. */
-  check(qp: QueuePair, keys: KeyCheck, access: number): FaultKind {
+  check(qp: QueuePair, keys: KeyLookup, access: number): FaultKind {
     this.#keyCheck = keys;
     this.#access = access;
     for (let index = 0; index < this.#count; index++) {
@@ -144,7 +143,7 @@ export class ScatterGatherList {
    * The region of a piece of element `index`, with the function's DMA set to the address of the
    * piece; undefined, with a fault, when its key forbids it.
    */
-  #find(qp: QueuePair, index: number, skip: number, lengthBytes: number): MemoryRegion | undefined {
+  #find(qp: QueuePair, index: number, skip: number, lengthBytes: number): RegionPort | undefined {
     const keys = this.#keyCheck;
     const address = this.#addresses[index] + skip;
     const region = keys.at(address).check(qp.owner, qp.pd, this.#keys[index], lengthBytes, this.#access);

@@ -35,7 +35,7 @@ import { FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { MulticastGroups } from '../queues/multicast-groups.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { isManagementAllowed, MAD_BYTES, setManagementFields } from './management-datagrams.ts';
@@ -43,7 +43,7 @@ import { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
 export class UdRequester {
-  readonly #keys: KeyCheck;
+  readonly #keys: KeyLookup;
   readonly #groups: MulticastGroups;
   readonly #fields = newPacketFields();
   readonly #list = new ScatterGatherList();
@@ -51,7 +51,7 @@ export class UdRequester {
   readonly #handle = new Uint8Array(ADDRESS_HANDLE_SIZE);
   readonly #handleView = new DataView(this.#handle.buffer);
 
-  constructor(keys: KeyCheck, groups: MulticastGroups) {
+  constructor(keys: KeyLookup, groups: MulticastGroups) {
     this.#keys = keys;
     this.#groups = groups;
   }

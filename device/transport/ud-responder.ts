@@ -12,7 +12,7 @@ import { GRH_AREA_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { AccessFlag, CompletionStatus, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import type { KeyCheck } from '../protection/key-check.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { FailureCause } from '../queues/queue-pair-failure.ts';
 import { postReceiveCompletion, ReceiveReport } from './completions.ts';
@@ -29,12 +29,12 @@ export interface DropCounters {
 
 export class UdResponder {
   readonly drops: DropCounters = { wrongService: 0, noReceiveEntry: 0 };
-  readonly #keys: KeyCheck;
+  readonly #keys: KeyLookup;
   readonly #reader: ReceiveQueueReader;
   readonly #list = new ScatterGatherList();
   readonly #report = new ReceiveReport();
 
-  constructor(keys: KeyCheck, reader: ReceiveQueueReader) {
+  constructor(keys: KeyLookup, reader: ReceiveQueueReader) {
     this.#keys = keys;
     this.#reader = reader;
   }
