@@ -28,6 +28,7 @@ import type { FaultSubject } from '../function/fault-log.ts';
 import { NoEvent, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
+import type { CompletionPort } from './completion-port.ts';
 
 const SEQUENCE_BYTES = COMPLETION_ENTRY_SEQUENCE_BYTES;
 /** CQEs copied at once when a queue is resized: one page of them. */
@@ -55,7 +56,7 @@ const recordView = new DataView(record.buffer);
 const event = new EventRecord();
 
 /** Fields are in the order of use: those that every completion needs come first. */
-export class CompletionQueue implements FaultSubject {
+export class CompletionQueue implements CompletionPort, FaultSubject {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   error = false;

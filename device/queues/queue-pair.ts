@@ -17,7 +17,7 @@ import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { KeyHolder } from '../protection/key-holder.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
-import type { CompletionQueue } from './completion-queue.ts';
+import type { CompletionPort } from './completion-port.ts';
 import { QueuePairFailure } from './queue-pair-failure.ts';
 import type { ReceiveRing } from './receive-ring.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
@@ -25,8 +25,8 @@ import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 /** The objects that a creation command names. */
 export interface QueuePairParts {
   readonly pd: ProtectionDomain;
-  readonly sendCq: CompletionQueue;
-  readonly receiveCq: CompletionQueue;
+  readonly sendCq: CompletionPort;
+  readonly receiveCq: CompletionPort;
   readonly sendMemory: QueueMemory;
   readonly receiveRing: ReceiveRing;
   readonly srq: SharedReceiveQueue | undefined;
@@ -147,8 +147,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
   readonly descriptorAddress: number;
   readonly qosLevel: number;
   readonly checksumOff: boolean;
-  readonly sendCq: CompletionQueue;
-  readonly receiveCq: CompletionQueue;
+  readonly sendCq: CompletionPort;
+  readonly receiveCq: CompletionPort;
   readonly pd: ProtectionDomain;
   readonly srq: SharedReceiveQueue | undefined;
   /** The ring of receive WQEs: the QP's own, or that of its SRQ. */
