@@ -11,7 +11,6 @@ import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { WordBlock } from '../host.ts';
 import type { KeyHolder } from './key-holder.ts';
-import type { MemoryRegion } from './memory-region.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 /** A memory region that a key check has found. It is valid until the next check. */
@@ -25,6 +24,19 @@ export interface RegionPort {
   read(dma: Dma, subject: FaultSubject, lengthBytes: number, target: WordBlock, targetOffset: number): boolean;
   /** Copies into guest memory; arguments and result as for `read`. */
   write(dma: Dma, subject: FaultSubject, lengthBytes: number, source: WordBlock, sourceOffset: number): boolean;
+}
+
+/** A region that a fast registration fills (IBTA 10.6.3.2), with the fields of `MemoryRegion`. */
+export interface FastRegion extends RegionPort {
+  kind: number;
+  access: number;
+  startAddress: number;
+  length: number;
+  pageShift: number;
+  pages: Float64Array;
+  keyByte: number;
+  valid: boolean;
+  readonly maxPages: number;
 }
 
 /** The fields of a bind request. */
@@ -72,5 +84,5 @@ export interface KeyLookup {
    * Returns the region that a fast registration of `qp` fills under `key`; otherwise undefined. A
    * front end without fast registration refuses each with KEY_INVALID.
    */
-  findRegistrable(qp: KeyHolder, key: number): MemoryRegion | undefined;
+  findRegistrable(qp: KeyHolder, key: number): FastRegion | undefined;
 }
