@@ -17,6 +17,7 @@ import {
 } from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
 import { getMadHeaderManagementClass } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { MadClass, TrapNumber } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { madView } from '../../protocol/infiniband/mad/mad-head.ts';
 import { MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import type { AdapterClock } from '../host.ts';
 import { Agents } from './agents.ts';
@@ -88,7 +89,7 @@ export class ManagementInterface {
 
   /** Serves a datagram that arrived at a port. `mad` may change. */
   receive(portNumber: number, address: MadAddress, mad: Uint8Array): void {
-    const view = viewOf(mad);
+    const view = madView(mad);
     if (!address.isVl15 || getMadHeaderManagementClass(view, 0) !== MadClass.SUBNET_DIRECTED_ROUTE)
       return this.#deliver(portNumber, address, mad, view);
     const step = routeDirected(view, 0, portNumber, isSwitch(this.node), this.node.ports.length);
@@ -98,7 +99,7 @@ export class ManagementInterface {
   /** Sends a datagram of the node's software. Returns false when there is no room for it. */
   send(portNumber: number, address: Readonly<MadAddress>, mad: Uint8Array): boolean {
     const copy = mad.slice(0, MAD_BYTES);
-    const view = viewOf(copy);
+    const view = madView(copy);
     const isDirected = address.isVl15 && getMadHeaderManagementClass(view, 0) === MadClass.SUBNET_DIRECTED_ROUTE;
     return isDirected && !beginsByLid(view)
       ? this.#sendDirected(portNumber, copy, view)
@@ -111,7 +112,7 @@ export class ManagementInterface {
     for (let left = this.#waiting.length; left > 0; left--) {
       const { portNumber, address, mad, hasArrived } = this.#waiting.shift() as WaitingDatagram;
       if (hasArrived) this.receive(portNumber, address, mad);
-      else this.#deliver(portNumber, address, mad, viewOf(mad));
+      else this.#deliver(portNumber, address, mad, madView(mad));
     }
     const nowNs = this.#clock.now();
     this.traps.run(nowNs);
@@ -285,8 +286,4 @@ function beginsByLid(view: DataView): boolean {
     getDirectedRouteSmpHopPointer(view, 0) === 0 &&
     getDirectedRouteSmpDrSlid(view, 0) !== PERMISSIVE_LID
   );
-}
-
-function viewOf(mad: Uint8Array): DataView {
-  return new DataView(mad.buffer, mad.byteOffset, MAD_BYTES);
 }

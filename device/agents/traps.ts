@@ -14,10 +14,8 @@ import {
   setLocalChangeNoticeNodeDescriptionChanged,
 } from '../../protocol/infiniband/mad/gen/local-change-notice.gen.ts';
 import {
-  encodeMadHeader,
   getMadHeaderTransactionIdHigh,
   getMadHeaderTransactionIdLow,
-  newMadHeader,
 } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import {
   getNoticeTrapNumber,
@@ -38,6 +36,7 @@ import {
   SubnetAttribute,
   TrapNumber,
 } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { beginMad } from '../../protocol/infiniband/mad/mad-head.ts';
 import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { KeyViolation } from '../port/key-violation.ts';
@@ -47,7 +46,6 @@ import { describeBadKey, describeBadPartition, describeKeyViolation } from './tr
 
 /** Shortest time between two traps of one cause. */
 const REPEAT_NS = 1e9;
-const VERSION = 1;
 
 type PortErrorTrap =
   | typeof TrapNumber.LINK_INTEGRITY
@@ -78,18 +76,11 @@ export class Traps {
   readonly #node: ManagedNode;
   readonly #send: SendDatagram;
   readonly #traps = new Map<number, Trap>();
-  readonly #header = newMadHeader();
   #transaction = 0;
 
   constructor(node: ManagedNode, send: SendDatagram) {
     this.#node = node;
     this.#send = send;
-    const header = this.#header;
-    header.baseVersion = VERSION;
-    header.managementClass = MadClass.SUBNET;
-    header.classVersion = VERSION;
-    header.method = MadMethod.TRAP;
-    header.attributeId = SubnetAttribute.NOTICE;
   }
 
   /**
@@ -106,9 +97,13 @@ export class Traps {
     const trap = this.#trapOf(number, portNumber);
     if (trap.isPending) return;
     const { view, mad } = trap;
-    mad.fill(0);
-    this.#header.transactionIdLow = ++this.#transaction;
-    encodeMadHeader(view, 0, this.#header);
+    this.#transaction++;
+    beginMad(mad, {
+      managementClass: MadClass.SUBNET,
+      method: MadMethod.TRAP,
+      transactionLow: this.#transaction,
+      attributeId: SubnetAttribute.NOTICE,
+    });
     setNoticeIsGeneric(view, ATTRIBUTE_OFFSET, 1);
     setNoticeType(view, ATTRIBUTE_OFFSET, type);
     setNoticeProducerType(view, ATTRIBUTE_OFFSET, this.#node.nodeType);

@@ -6,15 +6,8 @@
  */
 
 import { DIRECTED_ROUTE_SMP_M_KEY_OFFSET } from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
-import {
-  MAD_HEADER_ATTRIBUTE_ID_OFFSET,
-  setMadHeaderAttributeModifier,
-  setMadHeaderBaseVersion,
-  setMadHeaderClassVersion,
-  setMadHeaderManagementClass,
-  setMadHeaderMethod,
-} from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { MadClass, MadMethod, PortCapability, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { beginMad } from '../../protocol/infiniband/mad/mad-head.ts';
 import { ATTRIBUTE_BYTES, ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import { subnetAddress } from '../agents/mad-packet.ts';
 import { endPortOf, type ManagedNode } from '../agents/managed-node.ts';
@@ -73,13 +66,7 @@ export class FabricHost implements SoftwareHost {
   /** Asks the agent of the node, with its own management key. */
   #read(attribute: SubnetAttribute, modifier: number, into: Uint8Array): void {
     const mad = new Uint8Array(MAD_BYTES);
-    const view = new DataView(mad.buffer);
-    setMadHeaderBaseVersion(view, 0, 1);
-    setMadHeaderManagementClass(view, 0, MadClass.SUBNET);
-    setMadHeaderClassVersion(view, 0, 1);
-    setMadHeaderMethod(view, 0, MadMethod.GET);
-    view.setUint16(MAD_HEADER_ATTRIBUTE_ID_OFFSET, attribute);
-    setMadHeaderAttributeModifier(view, 0, modifier);
+    beginMad(mad, { managementClass: MadClass.SUBNET, method: MadMethod.GET, attributeId: attribute, modifier });
     const { lid, subnet } = endPortOf(this.node, this.#portNumber);
     mad.set(subnet.mKey, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
     this.#management.agents.take(this.#portNumber, subnetAddress(lid, lid), mad, false);

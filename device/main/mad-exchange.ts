@@ -14,6 +14,7 @@ import {
   setMadHeaderTransactionIdHigh,
 } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { MadClass, MadMethod } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { madView } from '../../protocol/infiniband/mad/mad-head.ts';
 import { MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import type { MadAddress } from '../agents/mad-packet.ts';
 import type { MadPort } from '../agents/mad-port.ts';
@@ -112,7 +113,7 @@ export class MadExchange {
   send(client: MadClient, address: MadAddress, mad: Uint8Array, lengthBytes: number): void {
     const attached = this.#clients.get(client);
     if (attached === undefined) return;
-    const view = viewOf(mad);
+    const view = madView(mad);
     attached.classes.add(getMadHeaderManagementClass(view, 0));
     const method = getMadHeaderMethod(view, 0);
     if ((method & RESPONSE) !== 0) makeOnlySegment(view, lengthBytes);
@@ -172,13 +173,13 @@ export class MadExchange {
 
   #giveUp({ client, address, mad, identifierHigh }: Transaction): void {
     this.unanswered++;
-    setMadHeaderTransactionIdHigh(viewOf(mad), 0, identifierHigh);
+    setMadHeaderTransactionIdHigh(madView(mad), 0, identifierHigh);
     client.deliver(address, mad, false);
   }
 
   #receive(address: Readonly<MadAddress>, received: Uint8Array): void {
     const mad = received.slice(0, MAD_BYTES);
-    const view = viewOf(mad);
+    const view = madView(mad);
     const segment = readSegment(view);
     // Acknowledgements and ends of transfers are the transport's own.
     if (segment === SegmentKind.CONTROL) return;
@@ -193,7 +194,7 @@ export class MadExchange {
     if (segment === SegmentKind.NONE || this.#assemble(transaction, address, mad, view)) {
       this.#transactions.delete(key);
       const whole = transaction.first ?? mad;
-      setMadHeaderTransactionIdHigh(viewOf(whole), 0, transaction.identifierHigh);
+      setMadHeaderTransactionIdHigh(madView(whole), 0, transaction.identifierHigh);
       transaction.client.deliver(address, whole, true);
     }
   }
@@ -230,8 +231,4 @@ export class MadExchange {
 /** A response has the identifier of its request. */
 function keyOf(view: DataView): string {
   return `${getMadHeaderTransactionIdHigh(view, 0)}:${getMadHeaderTransactionIdLow(view, 0)}`;
-}
-
-function viewOf(mad: Uint8Array): DataView {
-  return new DataView(mad.buffer, mad.byteOffset, MAD_BYTES);
 }

@@ -19,16 +19,9 @@ import {
   getMadHeaderStatus,
   getMadHeaderTransactionIdHigh,
   getMadHeaderTransactionIdLow,
-  setMadHeaderAttributeId,
-  setMadHeaderAttributeModifier,
-  setMadHeaderBaseVersion,
-  setMadHeaderClassVersion,
-  setMadHeaderManagementClass,
-  setMadHeaderMethod,
-  setMadHeaderTransactionIdHigh,
-  setMadHeaderTransactionIdLow,
 } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { MadClass, MadMethod } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { beginMad } from '../../protocol/infiniband/mad/mad-head.ts';
 import { ATTRIBUTE_BYTES, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import { viewOf } from '../../protocol/layout/view.ts';
 import { subnetAddress } from '../agents/mad-packet.ts';
@@ -104,7 +97,6 @@ export class SmpClient {
   readonly #outstanding: Map<number, Exchange> = new Map();
   #lastTransaction = 0;
   readonly #mad = new Uint8Array(MAD_BYTES);
-  readonly #view = viewOf(this.#mad);
 
   constructor(port: MadPort, options: SmpClientOptions, transactionHigh: number) {
     this.#port = port;
@@ -208,19 +200,12 @@ export class SmpClient {
   }
 
   #build({ to, method, attributeId, modifier, data }: SmpRequest, transaction: number): void {
-    const view = this.#view;
-    this.#mad.fill(0);
-    setMadHeaderBaseVersion(view, 0, 1);
-    setMadHeaderClassVersion(view, 0, 1);
-    setMadHeaderMethod(view, 0, method);
-    setMadHeaderTransactionIdHigh(view, 0, this.transactionHigh);
-    setMadHeaderTransactionIdLow(view, 0, transaction);
-    setMadHeaderAttributeId(view, 0, attributeId);
-    setMadHeaderAttributeModifier(view, 0, modifier);
+    const isDirected = typeof to !== 'number';
+    const managementClass = isDirected ? MadClass.SUBNET_DIRECTED_ROUTE : MadClass.SUBNET;
+    const transactionId = { transactionHigh: this.transactionHigh, transactionLow: transaction };
+    const view = beginMad(this.#mad, { managementClass, method, ...transactionId, attributeId, modifier });
     writeGuid(view, DIRECTED_ROUTE_SMP_M_KEY_OFFSET, this.#options.mKey);
     if (data !== undefined) this.#mad.set(data, DIRECTED_ROUTE_SMP_DATA_OFFSET);
-    const isDirected = typeof to !== 'number';
-    setMadHeaderManagementClass(view, 0, isDirected ? MadClass.SUBNET_DIRECTED_ROUTE : MadClass.SUBNET);
     if (!isDirected) return;
     setDirectedRouteSmpHopCount(view, 0, to.length);
     setDirectedRouteSmpDrSlid(view, 0, PERMISSIVE_LID);

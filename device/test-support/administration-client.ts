@@ -9,12 +9,7 @@ import {
   getMadHeaderMethod,
   getMadHeaderStatus,
   getMadHeaderTransactionIdLow,
-  setMadHeaderAttributeId,
-  setMadHeaderBaseVersion,
-  setMadHeaderClassVersion,
-  setMadHeaderManagementClass,
   setMadHeaderMethod,
-  setMadHeaderTransactionIdLow,
 } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import {
   getRmppHeaderIsActive,
@@ -30,6 +25,7 @@ import {
   setSaHeaderSmKeyLow,
 } from '../../protocol/infiniband/mad/gen/sa-header.gen.ts';
 import { MadClass, MadMethod, RmppType } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { beginMad } from '../../protocol/infiniband/mad/mad-head.ts';
 import { MAD_BYTES, RMPP_OFFSET, SA_DATA_OFFSET, SA_HEADER_OFFSET } from '../../protocol/infiniband/mad/mad-headers.ts';
 import { viewOf } from '../../protocol/layout/view.ts';
 import { generalAddress } from '../agents/mad-packet.ts';
@@ -103,24 +99,16 @@ export class AdministrationClient {
   }
 
   /** A request in one datagram. */
-  build({
-    method,
-    attribute,
-    data,
-    record,
-    components = [],
-    smKey = 0,
-    version = 2,
-  }: AdministrationRequest): Uint8Array {
+  build({ method, attribute, data, record, components = [], smKey = 0, version }: AdministrationRequest): Uint8Array {
     const mad = new Uint8Array(MAD_BYTES);
-    const view = viewOf(mad);
-    setMadHeaderBaseVersion(view, 0, 1);
-    setMadHeaderManagementClass(view, 0, MadClass.SUBNET_ADMINISTRATION);
-    setMadHeaderClassVersion(view, 0, version);
-    setMadHeaderMethod(view, 0, method);
     this.#transaction++;
-    setMadHeaderTransactionIdLow(view, 0, this.#transaction);
-    setMadHeaderAttributeId(view, 0, attribute);
+    const view = beginMad(mad, {
+      managementClass: MadClass.SUBNET_ADMINISTRATION,
+      ...(version === undefined ? {} : { classVersion: version }),
+      method,
+      transactionLow: this.#transaction,
+      attributeId: attribute,
+    });
     setSaHeaderSmKeyLow(view, SA_HEADER_OFFSET, smKey);
     const bits = record === undefined ? [] : componentsOf(record).map(({ name }) => components.includes(name));
     let [high, low] = [0, 0];

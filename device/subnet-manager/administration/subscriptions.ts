@@ -23,16 +23,7 @@ import {
   INFORM_INFO_RECORD_SUBSCRIBER_GID_OFFSET,
   setInformInfoRecordEnumeration,
 } from '../../../protocol/infiniband/mad/gen/inform-info-record.gen.ts';
-import {
-  getMadHeaderTransactionIdLow,
-  setMadHeaderAttributeId,
-  setMadHeaderBaseVersion,
-  setMadHeaderClassVersion,
-  setMadHeaderManagementClass,
-  setMadHeaderMethod,
-  setMadHeaderTransactionIdHigh,
-  setMadHeaderTransactionIdLow,
-} from '../../../protocol/infiniband/mad/gen/mad-header.gen.ts';
+import { getMadHeaderTransactionIdLow } from '../../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import {
   getNoticeIsGeneric,
   getNoticeProducerType,
@@ -45,6 +36,7 @@ import {
   MadMethod,
   MadStatus,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { beginMad } from '../../../protocol/infiniband/mad/mad-head.ts';
 import { MAD_BYTES, SA_DATA_OFFSET } from '../../../protocol/infiniband/mad/mad-headers.ts';
 import { viewOf } from '../../../protocol/layout/view.ts';
 import { answerAddress, type MadAddress } from '../../agents/mad-packet.ts';
@@ -59,7 +51,6 @@ const ATTEMPTS = 3;
 const SUBSCRIPTIONS_MAX = 1024;
 /** Reports that may be without response; further ones are dropped. */
 const REPORTS_MAX = 256;
-const SA_CLASS_VERSION = 2;
 const TRANSACTION_HIGH = 0x5a000000;
 
 interface Subscription {
@@ -209,14 +200,13 @@ function wants(info: DataView, notice: DataView, { lid, gid }: Issuer): boolean 
 
 function reportMad(notice: Uint8Array, transaction: number): Uint8Array {
   const mad = new Uint8Array(MAD_BYTES);
-  const view = viewOf(mad);
-  setMadHeaderBaseVersion(view, 0, 1);
-  setMadHeaderManagementClass(view, 0, MadClass.SUBNET_ADMINISTRATION);
-  setMadHeaderClassVersion(view, 0, SA_CLASS_VERSION);
-  setMadHeaderMethod(view, 0, MadMethod.REPORT);
-  setMadHeaderTransactionIdHigh(view, 0, TRANSACTION_HIGH);
-  setMadHeaderTransactionIdLow(view, 0, transaction);
-  setMadHeaderAttributeId(view, 0, AdministrationAttribute.NOTICE);
+  beginMad(mad, {
+    managementClass: MadClass.SUBNET_ADMINISTRATION,
+    method: MadMethod.REPORT,
+    transactionHigh: TRANSACTION_HIGH,
+    transactionLow: transaction,
+    attributeId: AdministrationAttribute.NOTICE,
+  });
   mad.set(notice, SA_DATA_OFFSET);
   return mad;
 }
