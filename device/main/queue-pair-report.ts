@@ -110,8 +110,8 @@ function reportSends(qp: QueuePair) {
 function reportReceives(qp: QueuePair) {
   const state = responderOf(qp);
   return {
-    nextWqe: qp.receiveRing.head,
-    postedWqes: qp.receiveRing.known,
+    nextWqe: qp.receiveSource.head,
+    postedWqes: qp.receiveSource.known,
     expectedPsn: state?.expectedPsn,
     msn: state?.msn,
   };

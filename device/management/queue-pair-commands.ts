@@ -200,13 +200,13 @@ function resolveParts(context: CommandContext, creation: QpCreation): QueuePairP
     entryBytes: 2 ** RECEIVE_STRIDE_MIN_LOG2,
   });
   if (typeof receiveMemory === 'number') return receiveMemory;
-  const receiveRing = new ReceiveRing(
+  const receiveSource = new ReceiveRing(
     receiveMemory,
     creation.receiveEntriesLog2,
     creation.receiveStrideLog2,
     creation.recordAddress + QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET,
   );
-  return { pd, sendCq, receiveCq, sendMemory, receiveRing, srq, life: context.adapter.queuePairLife };
+  return { pd, sendCq, receiveCq, sendMemory, receiveSource, srq, life: context.adapter.queuePairLife };
 }
 
 function checkAttributes(context: CommandContext, mask: number): ManagementStatus {

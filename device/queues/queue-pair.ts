@@ -19,8 +19,7 @@ import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import type { CompletionPort } from './completion-port.ts';
 import { QueuePairFailure } from './queue-pair-failure.ts';
-import type { ReceiveRing } from './receive-ring.ts';
-import type { SharedReceiveQueue } from './shared-receive-queue.ts';
+import type { ReceiveSource, SharedReceiveSource } from './receive-source.ts';
 
 /** The objects that a creation command names. */
 export interface QueuePairParts {
@@ -28,8 +27,8 @@ export interface QueuePairParts {
   readonly sendCq: CompletionPort;
   readonly receiveCq: CompletionPort;
   readonly sendMemory: QueueMemory;
-  readonly receiveRing: ReceiveRing;
-  readonly srq: SharedReceiveQueue | undefined;
+  readonly receiveSource: ReceiveSource;
+  readonly srq: SharedReceiveSource | undefined;
   readonly life: QueuePairLife;
 }
 
@@ -150,9 +149,9 @@ export class QueuePair implements KeyHolder, FaultSubject {
   readonly sendCq: CompletionPort;
   readonly receiveCq: CompletionPort;
   readonly pd: ProtectionDomain;
-  readonly srq: SharedReceiveQueue | undefined;
-  /** The ring of receive WQEs: the QP's own, or that of its SRQ. */
-  readonly receiveRing: ReceiveRing;
+  readonly srq: SharedReceiveSource | undefined;
+  /** The queue of receive WQEs: the QP's own, or that of its SRQ. */
+  readonly receiveSource: ReceiveSource;
 
   /** Attributes of the creation. */
   readonly creation: Readonly<QpCreation>;
@@ -192,7 +191,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.sendStrideBytes = 1 << creation.sendStrideLog2;
     this.srq = parts.srq;
     this.life = parts.life;
-    this.receiveRing = parts.srq?.ring ?? parts.receiveRing;
+    this.receiveSource = parts.srq?.ring ?? parts.receiveSource;
     if (parts.srq !== undefined) parts.srq.references++;
     this.pd.references++;
     this.sendCq.references++;
@@ -257,7 +256,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.inFlight = 0;
     this.nextSequence = 0;
     this.fetchSequence = 0;
-    if (this.srq === undefined) this.receiveRing.reset();
+    if (this.srq === undefined) this.receiveSource.reset();
     this.stopped = false;
     this.stopShown = false;
     this.drainNotify = false;

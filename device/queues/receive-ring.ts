@@ -1,27 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Ring of receive WQEs in guest memory, of a QP or of a shared receive queue (IBTA 10.2.4, 10.2.9).
- * It has the addresses of the slots, the number of WQEs that the adapter has taken and software's
- * tail. The receive queue reader and SRQs use it.
+ * Ring of receive WQEs in guest memory, of a QP or of a shared receive queue (IBTA 10.2.4, 10.2.9):
+ * the receive source of the adapter's own front end. Software posts by advancing its tail; the
+ * device reads the tail only when it knows of no WQE. The receive queue reader and SRQs use it.
  */
-import { RECEIVE_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
-import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../protocol/layout/gen/receive-entry.gen.ts';
+import { RECEIVE_QUEUE_MAX_LOG2, SGE_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  getReceiveEntrySequence,
+  getReceiveEntrySgeCount,
+  RECEIVE_ENTRY_SEQUENCE_MASK,
+  RECEIVE_ENTRY_SIZE,
+} from '../../protocol/layout/gen/receive-entry.gen.ts';
+import {
+  getSgeAddressHigh,
+  getSgeAddressLow,
+  getSgeLength,
+  getSgeLkey,
+  SGE_SIZE,
+} from '../../protocol/layout/gen/sge.gen.ts';
 import { getSrqRecordTail, SRQ_RECORD_SIZE } from '../../protocol/layout/gen/srq-record.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
+import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
+import type { ReceiveList, ReceiveSource } from './receive-source.ts';
 
 /** Numbers of receive WQEs. A copy: imports are looked up at each use. */
 const NUMBER_BITS = RECEIVE_ENTRY_SEQUENCE_MASK;
 const LARGEST_QUEUE = 2 ** RECEIVE_QUEUE_MAX_LOG2;
+const LARGEST_STRIDE = 512;
+/** First read of a WQE: its head and up to three elements, usually all of it. */
+const FIRST_READ_BYTES = 64;
 
 /** Copy of an srq-record, or of the second half of a queue-pair-record: the layout is the same. */
 const record = new Uint8Array(SRQ_RECORD_SIZE);
 const recordView = new DataView(record.buffer);
+/** Copy of a WQE, shared by all rings: it is decoded as soon as it is read. */
+const slot = new Uint8Array(LARGEST_STRIDE);
+const slotView = new DataView(slot.buffer);
 
-export class ReceiveRing {
+export class ReceiveRing implements ReceiveSource {
   /** Number of the next WQE to take, and the tail as last read: WQEs before it are posted. */
   head = 0;
   tail = 0;
@@ -59,11 +79,36 @@ export class ReceiveRing {
     return this.head !== this.tail;
   }
 
+  /** Refreshed before they run out: a sender that learns of the last one only would stop and go. */
+  credits(owner: UnderlyingFunction, subject: FaultSubject): number {
+    if (this.known * 2 < this.entries) this.refresh(owner, subject);
+    return this.known;
+  }
+
   /** Takes the oldest WQE and returns its number. Only while one is known. */
   take(): number {
     const number = this.head;
     this.head = (number + 1) & NUMBER_BITS;
     return number;
+  }
+
+  read(owner: UnderlyingFunction, subject: FaultSubject, number: number, list: ReceiveList): FaultKind {
+    const stride = this.strideBytes;
+    const dma = this.at(owner.dma, number);
+    const first = Math.min(stride, FIRST_READ_BYTES);
+    if (!dma.read(subject, first, slot, 0)) return FaultKind.DMA_READ;
+    const count = getReceiveEntrySgeCount(slotView, 0);
+    const length = RECEIVE_ENTRY_SIZE + count * SGE_SIZE;
+    const wellFormed = count <= SGE_MAX && length <= stride && getReceiveEntrySequence(slotView, 0) === number;
+    if (!wellFormed) {
+      owner.faults.report(FaultKind.RECEIVE_ENTRY, subject, dma.address);
+      return FaultKind.RECEIVE_ENTRY;
+    }
+    if (length > first && !dma.at(dma.address + first).read(subject, length - first, slot, first))
+      return FaultKind.DMA_READ;
+    list.addFrom(slotView, RECEIVE_ENTRY_SIZE, count);
+    if (owner.timeline !== undefined) noteEntry(owner, subject.number, number, count);
+    return FaultKind.NONE;
   }
 
   /** Guest address of the first slot. */
@@ -79,5 +124,16 @@ export class ReceiveRing {
   reset(): void {
     this.head = 0;
     this.tail = 0;
+  }
+}
+
+/** The WQE that was read last goes to the timeline. */
+function noteEntry({ timeline, number: owner }: UnderlyingFunction, qpn: number, number: number, count: number): void {
+  timeline?.note(Step.ENTRY, owner, qpn, number);
+  for (let index = 0; index < count; index++) {
+    const at = RECEIVE_ENTRY_SIZE + index * SGE_SIZE;
+    const [lkey, length] = [getSgeLkey(slotView, at), getSgeLength(slotView, at)];
+    const [low, high] = [getSgeAddressLow(slotView, at), getSgeAddressHigh(slotView, at)];
+    timeline?.note(Step.ENTRY_SGE, owner, qpn, number, lkey, length, low, high);
   }
 }

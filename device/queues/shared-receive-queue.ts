@@ -9,8 +9,9 @@ import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { ReceiveRing } from './receive-ring.ts';
+import type { SharedReceiveSource } from './receive-source.ts';
 
-export class SharedReceiveQueue implements FaultSubject {
+export class SharedReceiveQueue implements SharedReceiveSource, FaultSubject {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   readonly pd: ProtectionDomain;
