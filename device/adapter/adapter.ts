@@ -33,6 +33,7 @@ import { LaneTable } from '../shares/lane-table.ts';
 import { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { ShareManager } from '../shares/share-manager.ts';
 import { Traces } from '../trace/traces.ts';
+import { AddressHandles } from '../transport/address-handles.ts';
 import { ConnectedTransport } from '../transport/connected-transport.ts';
 import { PacketReceiver } from '../transport/packet-receiver.ts';
 import { PipelineStage } from '../transport/pipeline-stage.ts';
@@ -147,7 +148,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.pipeline = new SendPipeline(
       this.lanes,
       this.ports,
-      new UdRequester(this.tables.keys, this.tables.multicastGroups),
+      new UdRequester(this.tables.keys, new AddressHandles(), this.tables.multicastGroups),
       this.connected,
       stage,
     );

@@ -23,7 +23,13 @@ export class MulticastGroup {
   }
 }
 
-export class MulticastGroups {
+/** Groups as sender and receiver of packets see them. */
+export interface GroupLookup {
+  /** The group with the GID at `offset` and this LID, if a queue pair is attached to it. */
+  find(bytes: Uint8Array, offset: number, mlid: number): { readonly members: readonly QueuePair[] } | undefined;
+}
+
+export class MulticastGroups implements GroupLookup {
   /** Most attachments of a function, and most of its queue pairs in one group. */
   readonly quota: number;
   readonly perGroup: number;
@@ -38,7 +44,6 @@ export class MulticastGroups {
     this.#attached = new Int32Array(functionCount);
   }
 
-  /** The group with the GID at `offset` and this LID, if a queue pair is attached to it. */
   find(bytes: Uint8Array, offset: number, mlid: number): MulticastGroup | undefined {
     const bucket = this.#buckets[bucketOf(bytes, offset)];
     for (let index = 0; index < bucket.length; index++) {

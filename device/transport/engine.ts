@@ -9,6 +9,7 @@ import type { AdapterClock } from '../host.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
+import type { GroupLookup } from '../queues/multicast-groups.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendSource } from '../queues/send-source.ts';
 import type { SpecialQueuePairs } from '../queues/special-queue-pairs.ts';
@@ -17,12 +18,6 @@ import type { AddressSource } from './address-source.ts';
 /** The queue pairs by the number in packets. */
 export interface QueuePairLookup {
   get(number: number): QueuePair | undefined;
-}
-
-/** The multicast groups to which queue pairs are attached (IBTA 10.5.2). */
-export interface GroupLookup {
-  /** The group with the GID at `offset` and this LID, if a queue pair is attached to it. */
-  find(bytes: Uint8Array, offset: number, mlid: number): { readonly members: readonly QueuePair[] } | undefined;
 }
 
 export interface TransportParts {

@@ -10,7 +10,7 @@ import { TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts'
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import type { MulticastGroups } from '../queues/multicast-groups.ts';
+import type { GroupLookup } from '../queues/multicast-groups.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { UdResponder } from './ud-responder.ts';
 
@@ -20,10 +20,10 @@ export class MulticastReceiver {
   unknownGroup = 0;
   /** Packets that are no datagrams for QP 0xffffff with a multicast GID. */
   malformed = 0;
-  readonly #groups: MulticastGroups;
+  readonly #groups: GroupLookup;
   readonly #datagrams: UdResponder;
 
-  constructor(groups: MulticastGroups, datagrams: UdResponder) {
+  constructor(groups: GroupLookup, datagrams: UdResponder) {
     this.#groups = groups;
     this.#datagrams = datagrams;
   }

@@ -10,11 +10,6 @@ import { PacketCheck } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn } from '../../protocol/infiniband/psn.ts';
-import {
-  ADDRESS_HANDLE_SIZE,
-  getAddressHandlePd,
-  getAddressHandleValid,
-} from '../../protocol/layout/gen/address-handle.gen.ts';
 import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   getSendCommandCollectLength,
@@ -26,33 +21,30 @@ import {
   getSendCommandSolicited,
   SEND_COMMAND_TARGET_OFFSET,
 } from '../../protocol/layout/gen/send-command.gen.ts';
-import {
-  getUdTargetAddressHandle,
-  getUdTargetQkey,
-  getUdTargetRemoteQpn,
-} from '../../protocol/layout/gen/ud-target.gen.ts';
+import { getUdTargetQkey, getUdTargetRemoteQpn } from '../../protocol/layout/gen/ud-target.gen.ts';
 import { FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
-import type { MulticastGroups } from '../queues/multicast-groups.ts';
+import type { GroupLookup } from '../queues/multicast-groups.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import type { AddressSource } from './address-source.ts';
 import { isManagementAllowed, MAD_BYTES, setManagementFields } from './management-datagrams.ts';
 import { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
 export class UdRequester {
   readonly #keys: KeyLookup;
-  readonly #groups: MulticastGroups;
+  readonly #addresses: AddressSource;
+  readonly #groups: GroupLookup;
   readonly #fields = newPacketFields();
   readonly #list = new ScatterGatherList();
   readonly #path = new Path();
-  readonly #handle = new Uint8Array(ADDRESS_HANDLE_SIZE);
-  readonly #handleView = new DataView(this.#handle.buffer);
 
-  constructor(keys: KeyLookup, groups: MulticastGroups) {
+  constructor(keys: KeyLookup, addresses: AddressSource, groups: GroupLookup) {
     this.#keys = keys;
+    this.#addresses = addresses;
     this.#groups = groups;
   }
 
@@ -65,7 +57,7 @@ export class UdRequester {
     if (length > (qp.isSpecial ? MAD_BYTES : port.mtuBytes)) return FaultKind.COMMAND_LENGTH;
     const fault =
       (getSendCommandInline(view, 0) ? checkInline(view, length) : this.#loadList(qp, view)) ||
-      this.#loadAddress(qp, view, port);
+      this.#loadAddress(qp, buffer, port);
     if (fault !== FaultKind.NONE) return fault;
     return this.#emit(qp, buffer, port, length);
   }
@@ -74,20 +66,14 @@ export class UdRequester {
     return this.#list.loadCommand(view) ? this.#list.check(qp, this.#keys, 0) : FaultKind.COMMAND_SGE;
   }
 
-  /** Reads the address handle and checks that the QP may use it (IBTA 11.2.2.1, 10.2.2.4). */
-  #loadAddress(qp: QueuePair, view: DataView, port: Port): FaultKind {
-    const { addressHandleTable, addressHandleCount, dma } = qp.owner;
-    const index = getUdTargetAddressHandle(view, SEND_COMMAND_TARGET_OFFSET);
-    if (index >= addressHandleCount) return FaultKind.ADDRESS_HANDLE;
-    dma.at(addressHandleTable + index * ADDRESS_HANDLE_SIZE);
-    if (!dma.read(qp, ADDRESS_HANDLE_SIZE, this.#handle, 0)) return FaultKind.DMA_READ;
-    const handle = this.#handleView;
+  /** Loads the path of the datagram, which must be one that the QP may send. */
+  #loadAddress(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port): FaultKind {
+    const path = this.#path;
+    const fault = this.#addresses.load(qp, buffer, port, path);
+    if (fault !== FaultKind.NONE) return fault;
     const usable =
-      getAddressHandleValid(handle, 0) === 1 &&
-      getAddressHandlePd(handle, 0) === qp.pd.number &&
-      this.#path.load(handle, 0, port) &&
-      (this.#path.globalRoute !== 0 || !isMulticastLid(this.#path.dlid)) &&
-      (!qp.isSpecial || isManagementAllowed(qp, view, this.#path));
+      (path.globalRoute !== 0 || !isMulticastLid(path.dlid)) &&
+      (!qp.isSpecial || isManagementAllowed(qp, buffer.view, path));
     return usable ? FaultKind.NONE : FaultKind.ADDRESS_HANDLE;
   }
 
