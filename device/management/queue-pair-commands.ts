@@ -50,6 +50,7 @@ import { capacities } from '../queues/object-tables.ts';
 import { findTransition } from '../queues/qp-transitions.ts';
 import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
 import { ReceiveRing } from '../queues/receive-ring.ts';
+import { SendSlots } from '../queues/send-slots.ts';
 import type { CommandContext } from './command-context.ts';
 import type { ManagedAdapter } from './managed-adapter.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
@@ -200,13 +201,15 @@ function resolveParts(context: CommandContext, creation: QpCreation): QueuePairP
     entryBytes: 2 ** RECEIVE_STRIDE_MIN_LOG2,
   });
   if (typeof receiveMemory === 'number') return receiveMemory;
+  const { recordAddress } = creation;
+  const sendSlots = new SendSlots(sendMemory, creation.sendEntriesLog2, creation.sendStrideLog2, recordAddress);
   const receiveSource = new ReceiveRing(
     receiveMemory,
     creation.receiveEntriesLog2,
     creation.receiveStrideLog2,
-    creation.recordAddress + QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET,
+    recordAddress + QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET,
   );
-  return { pd, sendCq, receiveCq, sendMemory, receiveSource, srq, life: context.adapter.queuePairLife };
+  return { pd, sendCq, receiveCq, sendSlots, receiveSource, srq, life: context.adapter.queuePairLife };
 }
 
 function checkAttributes(context: CommandContext, mask: number): ManagementStatus {

@@ -9,24 +9,24 @@ import { GENERAL_SERVICES_QPN, SUBNET_MANAGEMENT_QPN } from '../../protocol/infi
 import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { type FaultKind, FaultObject, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { Dma } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
-import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { KeyHolder } from '../protection/key-holder.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import type { CompletionPort } from './completion-port.ts';
 import { QueuePairFailure } from './queue-pair-failure.ts';
 import type { ReceiveSource, SharedReceiveSource } from './receive-source.ts';
+import type { SendSlots } from './send-slots.ts';
 
 /** The objects that a creation command names. */
 export interface QueuePairParts {
   readonly pd: ProtectionDomain;
   readonly sendCq: CompletionPort;
   readonly receiveCq: CompletionPort;
-  readonly sendMemory: QueueMemory;
+  /** Undefined when a personality reads the send queue. */
+  readonly sendSlots: SendSlots | undefined;
   readonly receiveSource: ReceiveSource;
   readonly srq: SharedReceiveSource | undefined;
   readonly life: QueuePairLife;
@@ -134,15 +134,12 @@ export class QueuePair implements KeyHolder, FaultSubject {
   epoch = 0;
   /** Sequence number of the next command to be admitted to a lane. */
   nextSequence = 0;
-  readonly sendMemory: QueueMemory;
-  /** Number of send queue slots, a power of two, and bytes of a slot. */
-  readonly sendEntries: number;
-  readonly sendStrideBytes: number;
+  /** The send queue in guest memory, for the send queue scheduler. */
+  readonly sendSlots: SendSlots | undefined;
   /**
-   * From the creation: guest addresses of queue-pair-record and send queue descriptor, QoS level,
-   * and whether the checksum of commands is ignored.
+   * From the creation: guest address of the send queue descriptor, QoS level, and whether the
+   * checksum of commands is ignored.
    */
-  readonly recordAddress: number;
   readonly descriptorAddress: number;
   readonly qosLevel: number;
   readonly checksumOff: boolean;
@@ -179,16 +176,13 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.signalAll = creation.signalAll === 1;
     this.wireNumber = wireNumberOf(this.serviceType, number);
     if (this.isSpecial) this.attributes.port = creation.specialPort;
-    this.recordAddress = creation.recordAddress;
     this.descriptorAddress = creation.descriptorAddress;
     this.qosLevel = creation.qosLevel;
     this.checksumOff = creation.checksumOff === 1;
     this.pd = parts.pd;
     this.sendCq = parts.sendCq;
     this.receiveCq = parts.receiveCq;
-    this.sendMemory = parts.sendMemory;
-    this.sendEntries = 1 << creation.sendEntriesLog2;
-    this.sendStrideBytes = 1 << creation.sendStrideLog2;
+    this.sendSlots = parts.sendSlots;
     this.srq = parts.srq;
     this.life = parts.life;
     this.receiveSource = parts.srq?.ring ?? parts.receiveSource;
@@ -219,11 +213,6 @@ export class QueuePair implements KeyHolder, FaultSubject {
   get acceptsCommands(): boolean {
     const { requester } = this;
     return requester === undefined || requester.acceptsCommands;
-  }
-
-  /** Sets the address of the function's DMA to that of the send queue slot of a command. */
-  atSendSlot(sequence: number): Dma {
-    return this.sendMemory.at(this.owner.dma, (sequence & (this.sendEntries - 1)) * this.sendStrideBytes);
   }
 
   /**

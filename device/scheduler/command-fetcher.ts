@@ -24,6 +24,7 @@ import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import type { SendSlots } from '../queues/send-slots.ts';
 import { checkCommand } from './command-check.ts';
 
 /**
@@ -151,15 +152,16 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
    * an impossible tail.
    */
   #readPosted(qp: QueuePair): number {
-    if (!qp.owner.dma.at(qp.recordAddress).read(qp, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
+    const { entries, recordAddress } = slotsOf(qp);
+    if (!qp.owner.dma.at(recordAddress).read(qp, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
       qp.life.fail(qp, FaultKind.DMA_READ);
       return 0;
     }
     const posted = (getQueuePairRecordSendTail(this.#recordView, 0) - qp.nextSequence) & SEQUENCE_BITS;
-    if (posted <= qp.sendEntries) return posted;
+    if (posted <= entries) return posted;
     // A tail behind the commands that came by collect buffer is old and harmless. Any other tail
     // beyond the queue is wrong.
-    if (posted < LARGEST_QUEUE) qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp, qp.recordAddress);
+    if (posted < LARGEST_QUEUE) qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp, recordAddress);
     return 0;
   }
 
@@ -172,7 +174,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     buffer.fault = this.#read(qp, buffer, sequence);
     if (buffer.fault !== FaultKind.NONE) {
       if (qp.state === QpState.RTS && buffer.fault !== FaultKind.DMA_READ)
-        qp.owner.faults.report(buffer.fault, qp, qp.atSendSlot(sequence).address);
+        qp.owner.faults.report(buffer.fault, qp, slotsOf(qp).at(qp.owner.dma, sequence).address);
       setSendCommandSequence(buffer.view, 0, sequence);
     }
     qp.owner.counters.commandsFetched++;
@@ -181,12 +183,13 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   }
 
   #read(qp: QueuePair, buffer: PhysicalCollectBuffer, sequence: number): FaultKind {
-    const dma = qp.atSendSlot(sequence);
+    const slots = slotsOf(qp);
+    const dma = slots.at(qp.owner.dma, sequence);
     buffer.forgetLength();
     if (!dma.readBlock(qp, COMMAND_HEADER_BYTES, buffer, 0)) return FaultKind.DMA_READ;
     if (getSendCommandSequence(buffer.view, 0) !== sequence) return FaultKind.COMMAND_SEQUENCE;
     const length = buffer.collectLength;
-    if (!buffer.lengthValid || length > qp.sendStrideBytes) return FaultKind.COLLECT_BAD_LENGTH;
+    if (!buffer.lengthValid || length > slots.strideBytes) return FaultKind.COLLECT_BAD_LENGTH;
     const rest = length - COMMAND_HEADER_BYTES;
     dma.at(dma.address + COMMAND_HEADER_BYTES);
     if (rest > 0 && !dma.readBlock(qp, rest, buffer, COMMAND_HEADER_BYTES)) return FaultKind.DMA_READ;
@@ -200,4 +203,9 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
  */
 export function takesCommands(qp: QueuePair): boolean {
   return !qp.destroyed && !qp.stopped && qp.sendsAreTaken && (qp.state !== QpState.RTS || qp.acceptsCommands);
+}
+
+/** The send queue of a QP of this front end, which has one. */
+function slotsOf(qp: QueuePair): SendSlots {
+  return qp.sendSlots as SendSlots;
 }

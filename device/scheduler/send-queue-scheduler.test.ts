@@ -18,6 +18,7 @@ import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
+import type { Dma } from '../function/dma.ts';
 import { DmaTiming } from '../function/dma-timing.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -114,9 +115,9 @@ class Bench {
       fail: (_qp: QueuePair, fault: FaultKind) => this.failed.push(fault),
       flushReceives: () => this.flushed++,
     };
-    const slot = (sequence: number) => owner.dma.at(base + (sequence % QUEUE_ENTRIES) * STRIDE_BYTES);
-    const queue = { sendEntries: QUEUE_ENTRIES, sendStrideBytes: STRIDE_BYTES, atSendSlot: slot };
-    const addresses = { descriptorAddress, recordAddress: descriptorAddress + 64 };
+    const at = (dma: Dma, sequence: number) => dma.at(base + (sequence % QUEUE_ENTRIES) * STRIDE_BYTES);
+    const sizes = { entries: QUEUE_ENTRIES, strideBytes: STRIDE_BYTES };
+    const queue = { sendSlots: { ...sizes, recordAddress: descriptorAddress + 64, at }, descriptorAddress };
     const counts = {
       nextSequence: 0,
       fetching: 0,
@@ -127,7 +128,7 @@ class Bench {
       qosLevel: 0,
     };
     const state = { state: QpState.RTS, sendsAreTaken: true, acceptsCommands: true, checksumOff: true };
-    return { number, owner, life, ...queue, ...addresses, ...counts, ...state } as unknown as QueuePair;
+    return { number, owner, life, ...queue, ...counts, ...state } as unknown as QueuePair;
   }
 
   /** Posts commands without a doorbell. */
@@ -142,7 +143,7 @@ class Bench {
   }
 
   setTail(qp: QueuePair, tail: number): void {
-    setQueuePairRecordSendTail(this.view, qp.recordAddress, tail & 0xffff);
+    setQueuePairRecordSendTail(this.view, qp.sendSlots?.recordAddress ?? -1, tail & 0xffff);
   }
 
   ring(qp: QueuePair): void {
@@ -345,7 +346,7 @@ t.test('a tail beyond the queue is reported; an old one behind is harmless', asy
   const [qp] = bench.qps;
   bench.post(qp, 2);
   bench.ring(qp);
-  bench.end = qp.recordAddress;
+  bench.end = qp.sendSlots?.recordAddress ?? -1;
   bench.serve();
   t.same([bench.failed, bench.admitted, bench.pool.freeCount], [[FaultKind.DMA_READ], [], 64], 'an unreadable record');
 });

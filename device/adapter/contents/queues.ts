@@ -60,7 +60,7 @@ function describeQueuePair(qp: QueuePair): Row {
     state: qpStateName(qp.state),
     service: serviceOf(qp),
     level: qp.qosLevel,
-    entries: qp.sendEntries,
+    entries: qp.sendSlots?.entries ?? null,
     next: qp.nextSequence,
     inFlight: qp.inFlight,
     sendCq: qp.sendCq.number,
