@@ -87,4 +87,7 @@ t.test('a disk', async (t) => {
   const args = build({ disk: { path: '/d.img', snapshot: true } });
   t.same(valuesOf(args, '-drive'), ['if=none,id=disk,file=/d.img,format=raw,snapshot=on']);
   t.ok(valuesOf(args, '-device').includes('virtio-blk-pci,drive=disk'));
+  t.same(valuesOf(build({ disk: { path: '/d.img', readOnly: true } }), '-drive'), [
+    'if=none,id=disk,file=/d.img,format=raw,snapshot=off,readonly=on',
+  ]);
 });

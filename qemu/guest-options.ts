@@ -33,6 +33,8 @@ export interface GuestDisk {
   readonly format?: string;
   /** True discards the writes of the guest and leaves the image unchanged. */
   readonly snapshot?: boolean;
+  /** True gives the guest a disk that it cannot write; several guests may share the image. */
+  readonly readOnly?: boolean;
 }
 
 /** How the processor is emulated. */
@@ -183,9 +185,9 @@ function portArguments(sockets: GuestSockets): string[] {
 
 function diskArguments(disk: GuestDisk | undefined): string[] {
   if (disk === undefined) return [];
-  const { path, format = 'raw', snapshot = false } = disk;
+  const { path, format = 'raw', snapshot = false, readOnly = false } = disk;
   const drive = `if=none,id=disk,file=${escapeComma(path)},format=${format},snapshot=${snapshot ? 'on' : 'off'}`;
-  return ['-drive', drive, '-device', 'virtio-blk-pci,drive=disk'];
+  return ['-drive', readOnly ? `${drive},readonly=on` : drive, '-device', 'virtio-blk-pci,drive=disk'];
 }
 
 function deviceArguments(device: VfioUserDevice, index: number): string[] {

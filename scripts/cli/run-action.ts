@@ -12,6 +12,7 @@ import { setUp } from '../setup/set-up.ts';
 import { repeatAdapterArguments } from './adapter-arguments.ts';
 import { readFabric } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';
+import { readPersonality } from './personality.ts';
 import type { RunArguments } from './run-command.ts';
 import { checkRun, prepareGuest } from './run-guest.ts';
 import { Session, type SessionEnd } from './session.ts';
@@ -27,6 +28,7 @@ const OBSTACLE_STATUS = 125;
 
 export async function performRun(command: CliCommand): Promise<number> {
   const given = command.opts<RunArguments>();
+  const isForeign = readPersonality(command, given) !== undefined;
   checkRun(given, command.rest);
   const interactive = given.case === undefined;
   const restoreTerminal = interactive ? saveTerminal() : () => {};
@@ -34,7 +36,7 @@ export async function performRun(command: CliCommand): Promise<number> {
   say('starting the adapter and preparing the guest');
   const session = await Session.start({
     device: {
-      arguments: deviceArguments(command, given),
+      arguments: deviceArguments(command, given, isForeign),
       ...(given.topology === undefined ? {} : { topologyFile: resolve(given.topology) }),
     },
     ...(given.timeout === undefined ? {} : { silenceSeconds: given.timeout }),
@@ -58,10 +60,13 @@ export async function performRun(command: CliCommand): Promise<number> {
 }
 
 /** The options of the adapter process. */
-function deviceArguments(command: CliCommand, given: RunArguments): string[] {
-  const { record, inspect, control, ibsim, logLevel, fabric, topology } = given;
+function deviceArguments(command: CliCommand, given: RunArguments, isForeign: boolean): string[] {
+  const { personality, record, inspect, control, ibsim, logLevel, fabric, topology } = given;
   return [
-    ...(fabric === undefined && topology === undefined ? [`--fabric=${readFabric(given, 'switch')}`] : []),
+    `--personality=${personality}`,
+    ...(fabric === undefined && topology === undefined && !isForeign
+      ? [`--fabric=${readFabric(given, 'switch')}`]
+      : []),
     ...(record === undefined ? [] : [`--record=${resolve(record)}`]),
     ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
     ...(control === undefined ? [] : [`--control=${resolve(control)}`]),

@@ -73,6 +73,8 @@ t.test('mistakes get a sentence before anything starts', async (t) => {
     [['--ordering', 'adversarial'], /option --ordering is adversarial; it must be strict, pcie or adversarial:SEED/],
     [['--functions', '29'], /option --functions is 29; one guest has room for 28, more need `vuhca device`/],
     [['--case', file, '--disk', file], /--case is for our own guest, so --disk cannot be given with it/],
+    [['--distribution', '--disk', file], /--distribution is for our own guest, so --disk cannot be given with it/],
+    [['--personality', 'mthca', '--vcbs', '4'], /option --vcbs cannot be given with --personality mthca/],
     [['--driver', 'none', '--initramfs', file], /--driver is for our own guest, so --initramfs cannot be given/],
     [['--driver', join(directory, 'none')], /--driver names \S+none, which does not exist/],
     [['--module', file], /--module names \S+file, which is neither a folder nor a \.ko file/],

@@ -9,6 +9,7 @@ import { doorOption } from './door-option.ts';
 import { inspectOption } from './inspector.ts';
 import { type LogLevel, logLevelOption } from './log-levels.ts';
 import { several, wholeNumber } from './option-values.ts';
+import { type Personality, personalityOption } from './personality.ts';
 
 /** The values of the options. */
 export interface RunArguments extends AdapterArguments {
@@ -19,14 +20,16 @@ export interface RunArguments extends AdapterArguments {
   readonly snapshot?: boolean;
   readonly append?: string;
   readonly case?: string;
+  readonly distribution?: boolean;
   readonly driver?: string;
   readonly module?: readonly string[];
   readonly files?: readonly string[];
   readonly timeout?: number;
   readonly topology?: string;
+  readonly personality: Personality;
   readonly control?: string;
   readonly ibsim?: number;
-  readonly memory: number;
+  readonly memory?: number;
   readonly cpus: number;
   readonly consoleLog?: string;
   readonly gdb?: string;
@@ -49,7 +52,8 @@ export function defineRun(command: CliCommand): void {
     .optionsGroup('Sockets:')
     .option('--topology <FILE>', 'Several adapters and their links, instead of one; see docs/TOPOLOGY.md')
     .option('--control <PATH>', 'The control socket (default: one that `vuhca status` and others find)')
-    .addOption(doorOption());
+    .addOption(doorOption())
+    .addOption(personalityOption());
   addAdapterOptions(command);
   command.addNotes(
     'Without --case the serial console is your terminal: `exit` or `poweroff -f` in the guest ends it,',
@@ -64,6 +68,7 @@ export function defineRun(command: CliCommand): void {
   );
   command
     .addExample('vuhca run', 'a shell in a guest with the adapter and its driver')
+    .addExample('vuhca run --personality mthca --distribution', "Debian's own driver and RDMA programs")
     .addExample('vuhca run --case test.sh --capture x.pcap', 'a script in the guest, and its packets')
     .addExample('vuhca run --record x.rec', 'a recording for `vuhca replay`')
     .addExample('vuhca run --kernel bzImage --initramfs initrd.img --append "console=ttyS0"', 'your kernel')
@@ -82,6 +87,7 @@ function addGuestOptions(command: CliCommand): void {
     .option('--kernel <FILE>', "A bzImage, or Debian's trixie, bookworm, backports (default: Debian 13's stock kernel)")
     .option('--headers <FOLDER>', 'The build folder of the bzImage, to compile modules for it')
     .option('--initramfs <FILE>', 'An initramfs (default: busybox and our driver)')
+    .option('--distribution', "Debian's user space with its RDMA programs, instead of busybox")
     .option('--disk <FILE>', 'A disk image; the guest boots from it when there is no --kernel')
     .option('--snapshot', 'Leaves the disk image as it is')
     .option('--append <WORDS>', 'Words added to the kernel command line')
@@ -90,7 +96,14 @@ function addGuestOptions(command: CliCommand): void {
     .addOption(several('--module <PATH>', 'A module to load: a folder with a Kbuild file, or a .ko file'))
     .addOption(several('--files <HOST:GUEST>', 'A file to copy into the guest, and its path there'))
     .addOption(wholeNumber('--timeout <S>', 'Seconds without a sign of life that end the guest', 1, SECONDS_MAX))
-    .addOption(wholeNumber('--memory <MIB>', 'Guest memory', 64, MEMORY_MAX_MIB).default(512))
+    .addOption(
+      wholeNumber(
+        '--memory <MIB>',
+        'Guest memory (default: 512); 1024 with --distribution or a --personality',
+        64,
+        MEMORY_MAX_MIB,
+      ),
+    )
     .addOption(wholeNumber('--cpus <N>', 'Guest processors', 1, CPUS_MAX).default(2))
     .option('--console-log <FILE>', 'Keeps the output of the guest on its console');
 }

@@ -5,8 +5,10 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
-import { packJob } from '../../guest-tests/harness/guest-image.ts';
+import { type JobModule, packJob } from '../../guest-tests/harness/guest-image.ts';
+import { type DistributionParts, ENTER_WITH_CASE, provideDistributionParts } from '../../qemu/distribution-guest.ts';
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
+import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
 import { readAdapterOptions, readFabric, readLinks } from './adapter-options.ts';
 import { buildShellImage, OUR_MODULES } from './guest-image.ts';
 import type { RunArguments } from './run-command.ts';
@@ -19,7 +21,12 @@ import { UsageError } from './usage-error.ts';
 
 const FILES = ['initramfs', 'disk', 'case', 'topology'] as const;
 /** What only our own guest can do. */
-const OURS = ['case', 'driver', 'module', 'files'] as const;
+const OURS = ['case', 'driver', 'module', 'files', 'distribution'] as const;
+/** The driver that binds the personality mthca. */
+const STOCK_DRIVER = 'ib_mthca';
+const MEMORY_MIB = 512;
+/** A stock driver takes much memory for its contexts, Debian's user space for its files. */
+const DEMANDING_MIB = 1024;
 /** Slots of a q35's root bus that are free for root ports, when a disk has one too. */
 const GUEST_FUNCTIONS_MAX = 28;
 
@@ -55,14 +62,15 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
 /** The guest. Builds our own image when no other is named. */
 export async function prepareGuest(given: RunArguments, qemuArguments?: readonly string[]): Promise<GuestOptions> {
   const kernel = bootsFromDisk(given) ? undefined : await provideTestKernel(given.kernel, given.headers);
+  const distribution = given.distribution === true ? await provideParts(given) : undefined;
   const options: Partial<Record<keyof GuestOptions, unknown>> = {
     kernel: kernel?.imagePath,
-    initramfs: await chooseInitramfs(given, kernel),
-    disk: describeDisk(given),
+    initramfs: await chooseInitramfs(given, kernel, distribution),
+    disk: distribution?.disk ?? describeDisk(given),
     bootFromDisk: bootsFromDisk(given) || undefined,
     append: given.append,
     patient: given.inspect !== undefined || given.gdb !== undefined || undefined,
-    memoryMiB: given.memory,
+    memoryMiB: given.memory ?? (isDemanding(given) ? DEMANDING_MIB : MEMORY_MIB),
     cpus: given.cpus,
     gdb: given.gdb,
     paused: given.paused,
@@ -73,30 +81,57 @@ export async function prepareGuest(given: RunArguments, qemuArguments?: readonly
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-async function chooseInitramfs(given: RunArguments, kernel: TestKernel | undefined): Promise<string> {
+async function chooseInitramfs(
+  given: RunArguments,
+  kernel: TestKernel | undefined,
+  distribution: DistributionParts | undefined,
+): Promise<string> {
   if (given.initramfs !== undefined) return resolve(given.initramfs);
   if (kernel === undefined || given.disk !== undefined) return '';
   const { bootModules } = kernel;
-  const modules = await provideTargets(targetsOf(given), kernel);
-  const files = (given.files ?? []).map(readFileOption);
+  const modules = [
+    ...(distribution?.modules ?? []).map((module): JobModule => ({ kind: 'stock', ...module })),
+    ...(await provideStockDriver(given, kernel)),
+    ...(await provideTargets(targetsOf(given), kernel)),
+  ];
+  const files = distribution?.files ?? (given.files ?? []).map(readFileOption);
   const loaded = new Set(modules.map(({ name }) => name));
   // Those that use our driver can be loaded by hand.
   const others = await kernel.build(loaded.has(OUR_DRIVER) ? OUR_MODULES : []);
   const packed = others.filter(({ name }) => !loaded.has(name));
   if (given.case === undefined)
     return buildShellImage({ bootModules, modules, packed, files }, given.gdb !== undefined);
-  const script = { name: basename(given.case), text: readFileSync(given.case, 'utf8') };
-  return packJob({ bootModules, modules, packed, files, script });
+  const text = distribution === undefined ? readFileSync(given.case, 'utf8') : ENTER_WITH_CASE;
+  return packJob({ bootModules, modules, packed, files, script: { name: basename(given.case), text } });
+}
+
+/** Debian's user space for the kernel, with the files and the case of the user in its root. */
+async function provideParts(given: RunArguments): Promise<DistributionParts> {
+  const { stock } = await resolveGuestKernel(given.kernel, given.headers);
+  if (stock === undefined) {
+    const advice = 'name a kernel of Debian, or leave out --distribution';
+    throw new UsageError(`option --distribution needs the modules that belong to the kernel; ${advice}.`);
+  }
+  const text = given.case === undefined ? undefined : readFileSync(given.case, 'utf8');
+  return provideDistributionParts(stock, (given.files ?? []).map(readFileOption), text);
+}
+
+/** The driver of a personality; Debian's user space loads it by itself. */
+async function provideStockDriver(given: RunArguments, kernel: TestKernel): Promise<JobModule[]> {
+  const { personality, distribution, driver } = given;
+  if (personality === 'vuhca' || distribution === true || driver !== undefined) return [];
+  return (await kernel.stock(STOCK_DRIVER)).map((module) => ({ kind: 'stock', ...module }));
 }
 
 /** The driver and the modules to load. */
-function targetsOf({ driver = OUR_DRIVER, module = [], kernel, headers }: RunArguments): ModuleTarget[] {
+function targetsOf({ personality, driver, module = [], kernel, headers }: RunArguments): ModuleTarget[] {
+  const path = driver ?? (personality === 'vuhca' ? OUR_DRIVER : 'none');
   // Our driver cannot be compiled for a kernel without headers.
   const isForeign = kernel !== undefined && existsSync(kernel) && headers === undefined;
-  const isLeftOut = driver === 'none' || (isForeign && driver === OUR_DRIVER);
+  const isLeftOut = path === 'none' || (isForeign && path === OUR_DRIVER);
   return [
-    ...(isLeftOut ? [] : [{ option: '--driver', path: driver, kind: 'driver' as const }]),
-    ...module.map((path) => ({ option: '--module', path, kind: 'module' as const })),
+    ...(isLeftOut ? [] : [{ option: '--driver', path, kind: 'driver' as const }]),
+    ...module.map((one) => ({ option: '--module', path: one, kind: 'module' as const })),
   ];
 }
 
@@ -104,6 +139,10 @@ function describeDisk({ disk, snapshot = false }: RunArguments): GuestDisk | und
   if (disk === undefined) return undefined;
   const path = resolve(disk);
   return { path, format: path.endsWith('.qcow2') ? 'qcow2' : 'raw', snapshot };
+}
+
+function isDemanding({ personality, distribution = false }: RunArguments): boolean {
+  return personality !== 'vuhca' || distribution;
 }
 
 function bootsFromDisk({ disk, kernel }: RunArguments): boolean {

@@ -42,4 +42,8 @@ if [ -d /sys/kernel/debug/vuhca ]; then
 fi
 echo 'On the host, `vuhca status` and `vuhca capture` look into the adapter. Leave with `exit`, or Ctrl-A x.'
 echo
-setsid cttyhack sh
+if [ -e /enter-distribution.sh ]; then
+  setsid cttyhack sh /enter-distribution.sh
+else
+  setsid cttyhack sh
+fi

@@ -14,5 +14,6 @@ export const THINGS = [
   'toolchain',
   'modules',
   'infiniband-tools',
+  'distribution',
 ] as const;
 export type ThingName = (typeof THINGS)[number];

@@ -4,6 +4,7 @@
  * has a path. Called by `vuhca setup`.
  */
 import { provideBusybox } from '../../qemu/setup/busybox.ts';
+import { provideDistribution } from '../../qemu/setup/distribution.ts';
 import { provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
 import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
@@ -38,6 +39,10 @@ const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>>
   kernel: async ({ kernel, headers }) => [(await resolveGuestKernel(kernel, headers)).imagePath],
   busybox: async () => [(await provideBusybox()).path],
   'infiniband-tools': async () => [(await provideInfinibandTools()).launcher],
+  distribution: async ({ kernel, headers }) => {
+    const { stock } = await resolveGuestKernel(kernel, headers);
+    return [(await provideDistribution(stock)).imagePath];
+  },
   toolchain: async (options) => [(await provideToolchain(options)).kernelDirectory],
   modules: async (options) => {
     const toolchain = await provideToolchain(options);

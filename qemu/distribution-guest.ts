@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A guest with Debian's user space: its disk (setup/distribution.ts), the modules that reach the
+ * disk, and the files that enter it. Called by those who pack the image of a guest: `vuhca run
+ * --distribution` and the runner of foreign suites.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { GuestDisk } from './guest-options.ts';
+import type { GuestFile } from './initramfs.ts';
+import { provideDistribution, ROOT_MODULES } from './setup/distribution.ts';
+import { type GuestKernel, type KernelModule, provideGuestKernel, provideStockModules } from './setup/guest-kernel.ts';
+
+/** What a guest of ours needs to enter Debian's user space. */
+export interface DistributionParts {
+  readonly disk: GuestDisk;
+  /** To be loaded first, in this order. */
+  readonly modules: readonly KernelModule[];
+  readonly files: readonly GuestFile[];
+}
+
+/** Below it lie the files that the guest copies into the new root. */
+const INSIDE = '/for-distribution';
+const PREPARE = 'prepare-distribution.sh';
+const CASE = '/etc/vuhca/distribution-case';
+
+/** A script in the initramfs that runs the case in Debian's user space and has its status. */
+export const ENTER_WITH_CASE = `#!/bin/sh\nexec sh /enter-distribution.sh ${CASE}\n`;
+
+/**
+ * The parts for a guest with `kernel`. `files` are those of the new root; `caseText` is a script
+ * with an interpreter line for ENTER_WITH_CASE.
+ */
+export async function provideDistributionParts(
+  kernel?: GuestKernel,
+  files: readonly GuestFile[] = [],
+  caseText = '',
+): Promise<DistributionParts> {
+  const chosen = kernel ?? (await provideGuestKernel());
+  const { imagePath } = await provideDistribution(chosen);
+  const inside = [
+    { path: `/etc/vuhca/${PREPARE}`, content: readScript(PREPARE) },
+    { path: CASE, content: caseText },
+    ...files,
+  ];
+  return {
+    disk: { path: imagePath, readOnly: true },
+    modules: await provideStockModules(chosen, ROOT_MODULES),
+    files: [
+      ...['enter-distribution.sh', 'modprobe-in-distribution.sh'].map((name) => {
+        return { path: `/${name}`, content: readScript(name) };
+      }),
+      ...inside.map((file) => ({ ...file, path: `${INSIDE}${file.path}` })),
+    ],
+  };
+}
+
+function readScript(name: string): string {
+  return readFileSync(fileURLToPath(new URL(name, import.meta.url)), 'utf8');
+}

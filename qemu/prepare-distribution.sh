@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# What the services of a Debian machine do at its start, as far as RDMA needs it: names, the
+# loopback interface, drivers of PCI devices by their aliases, the RDMA modules that rdma-core loads
+# when there is an InfiniBand device, and an address for each IPoIB interface. NODE, a word of the
+# kernel's command line, numbers the guests of a subnet. enter-distribution.sh runs it in the new
+# root.
+
+node=${NODE:-1}
+hostname "guest$node"
+ip link set lo up
+cd /root || exit
+
+for device in /sys/bus/pci/devices/*; do cat "$device/modalias"; done | sort -u | xargs modprobe -abq
+for device in /sys/class/infiniband/*; do
+  [ -e "$device" ] && modprobe -a ib_umad ib_uverbs rdma_ucm ib_ipoib && break
+done
+for interface in /sys/class/net/ib*; do
+  [ -e "$interface" ] || continue
+  name=${interface##*/}
+  ip address add "10.1.${name#ib}.$node/24" dev "$name"
+  ip link set "$name" up
+done

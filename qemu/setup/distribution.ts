@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The root file system of a guest with Debian 13's user space: a shell, the RDMA packages and
+ * everything they depend on, and the stock modules of one kernel. It is made without root rights:
+ * packages are unpacked, not installed, and the image is an uncompressed EROFS, which a guest
+ * mounts read-only below an overlay, so several guests share one file. Called by `vuhca run
+ * --distribution`, `vuhca setup distribution` and the runner of foreign suites.
+ */
+import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { provide } from './cache.ts';
+import { run } from './command.ts';
+import { compilePython, configureRoot, programOf } from './distribution-root.ts';
+import { type GuestKernel, provideGuestKernel, provideStockModules } from './guest-kernel.ts';
+import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
+import { withProgress } from './progress.ts';
+
+const RECIPE_VERSION = 1;
+const IMAGE = 'root.erofs';
+
+const SHELL = [
+  ...['base-files', 'base-passwd', 'bash', 'coreutils', 'dash', 'debianutils', 'diffutils', 'findutils', 'grep'],
+  ...['gzip', 'hostname', 'kmod', 'less', 'libc-bin', 'mawk', 'mount', 'ncurses-base', 'procps', 'psmisc', 'sed'],
+  ...['tar', 'util-linux', 'erofs-utils'],
+];
+const TOOLS = ['ethtool', 'iperf3', 'iproute2', 'iputils-ping', 'pciutils', 'strace', 'tcpdump'];
+const RDMA = [
+  ...['ibutils', 'ibverbs-providers', 'ibverbs-utils', 'infiniband-diags', 'librdmacm1t64', 'opensm', 'perftest'],
+  ...['python3-pyverbs', 'qperf', 'rdma-core', 'rdmacm-utils'],
+];
+/** Never run in the guest: it has no service manager and no packages to install. */
+const UNUSED = [
+  ...['adduser', 'debconf', 'dpkg', 'init-system-helpers', 'libdb5.3t64', 'libgdbm-compat4t64', 'libgdbm6t64'],
+  ...['libperl5.40', 'libsystemd-shared', 'perl-modules-5.40', 'systemd', 'tzdata', 'perl'],
+];
+
+/** Modules that the guest may load by name or by alias; their dependencies come along. */
+const MODULES = [
+  ...['ib_mthca', 'rdma_rxe', 'ib_uverbs', 'ib_umad', 'ib_ipoib', 'rdma_ucm', 'dummy', 'virtio_net', 'af_packet'],
+  ...['ib_iser', 'ib_isert', 'ib_srp', 'ib_srpt', 'nvme_rdma', 'nvmet_rdma', 'null_blk', 'brd', 'loop'],
+  ...['target_core_file', 'target_core_iblock', 'rds_rdma', 'rpcrdma', 'configfs', 'ext4'],
+];
+/** Modules that reach the image; the initramfs has them. EROFS computes its checksum by crc32c. */
+export const ROOT_MODULES = ['virtio_blk', 'crc32c_generic', 'erofs', 'overlay'];
+
+/** The root file system of a guest. */
+export interface Distribution {
+  /** The EROFS image, for a read-only virtio-blk disk. */
+  readonly imagePath: string;
+}
+
+/** The image for `kernel`, fetched and made when the cache lacks it. */
+export async function provideDistribution(kernel?: GuestKernel): Promise<Distribution> {
+  const chosen = kernel ?? (await provideGuestKernel());
+  const packages = await provideUnpacked();
+  const directory = await provide({
+    name: 'distribution',
+    key: [RECIPE_VERSION, packages, chosen.directory, MODULES],
+    outputs: [IMAGE],
+    label: 'making the root file system of the guest',
+    build: async (target) => {
+      const root = join(target, 'root');
+      await run('cp', ['--archive', '--link', packages, root]);
+      await installModules(root, chosen);
+      const options = ['-T0', '--all-root', '--quiet'];
+      await run(...programOf(root, 'usr/bin/mkfs.erofs', [...options, join(target, IMAGE), root]));
+      rmSync(root, { recursive: true });
+    },
+  });
+  return { imagePath: join(directory, IMAGE) };
+}
+
+/** The folder with the packages unpacked and set up; it is the same for all kernels. */
+function provideUnpacked(): Promise<string> {
+  const names = [...SHELL, ...TOOLS, ...RDMA];
+  const request = { kind: 'closure', names, suite: 'trixie', except: UNUSED } as const;
+  return withRequest('distribution', request, (files) =>
+    provide({
+      name: 'distribution-packages',
+      key: [RECIPE_VERSION, files.map((file) => file.sha256)],
+      outputs: ['etc/passwd', 'usr/bin/mkfs.erofs'],
+      label: `unpacking Debian's user space`,
+      build: async (target) => {
+        await unpackPackages(await fetchFiles(files), target);
+        await configureRoot(target);
+        await withProgress('compiling the Python library', () => compilePython(target));
+        dropFiles(files);
+      },
+    }),
+  );
+}
+
+/** Copies the modules as plain files, and lets depmod list their aliases and dependencies. */
+async function installModules(root: string, kernel: GuestKernel): Promise<void> {
+  const folder = join(root, 'usr/lib/modules', kernel.release, 'kernel');
+  mkdirSync(folder, { recursive: true });
+  for (const { name, path } of await provideStockModules(kernel, MODULES)) {
+    copyFileSync(path, join(folder, `${name}.ko`));
+  }
+  for (const list of ['modules.builtin', 'modules.builtin.modinfo', 'modules.order']) {
+    copyFileSync(join(kernel.directory, 'usr/lib/modules', kernel.release, list), join(folder, '..', list));
+  }
+  await run(...programOf(root, 'usr/bin/kmod', ['--basedir', root, kernel.release], 'depmod'));
+}
