@@ -6,6 +6,7 @@
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { newPacketFields, type PacketFields, readPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { FaultKind, QpState, type SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { DmaTiming } from '../function/dma-timing.ts';
 import { Lane } from '../lane/lane.ts';
 import { LaneOwners, OwnerTurns } from '../lane/owner-turns.ts';
 import { PacketRing } from '../port/packet-ring.ts';
@@ -14,6 +15,7 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { Requester } from '../transport/requester.ts';
 import { requestKind } from '../transport/requester-opcodes.ts';
 import { RequesterState } from '../transport/requester-state.ts';
+import { ResendReads } from '../transport/resend-reads.ts';
 import type { ResponderAnswers } from '../transport/responder-answers.ts';
 import type { RetryTimers } from '../transport/retry-timers.ts';
 import { SendRecord } from '../transport/send-record.ts';
@@ -36,6 +38,9 @@ export class RequesterBench {
   /** The payload of so many packets can be read. */
   readable = 1000;
   timerRuns = false;
+  readonly clock = { nowNs: NOW_NS, now: () => this.clock.nowNs, setAlarm: () => {} };
+  readonly timing = new DmaTiming(this.clock, {});
+  readonly resends = new ResendReads(this.timing);
 
   constructor(serviceType: ServiceType = ServiceType.RC, weights: readonly number[] = [1]) {
     const lanes = weights.map((weight, number) => Object.assign(new Lane(number, 8), { weight }));
@@ -66,12 +71,13 @@ export class RequesterBench {
       lanes,
       turns: new OwnerTurns(groups),
       timers: timers as unknown as RetryTimers,
-      now: () => NOW_NS,
+      now: () => this.clock.nowNs,
       releaseExecution: (record) => this.calls.push(`sent ${record.sequence}`),
       performLocal: () => this.local.shift() ?? FaultKind.NONE,
       completeDone: () => this.calls.push('complete'),
       returnUnbegun: () => this.calls.push('return'),
       answers: {} as ResponderAnswers,
+      resends: this.resends,
     });
   }
 

@@ -45,6 +45,8 @@ class Bench {
   /** Bytes of responses, by their place in the message. */
   readonly scattered: number[][] = [];
   isWritable = true;
+  /** Payload of packets that are sent again is not here yet. */
+  isReading = false;
   /** Called by `completeDone`. */
   onDone = (): void => {};
   readonly #ring = new PacketRing(1);
@@ -63,7 +65,11 @@ class Bench {
       turnOff: () => this.calls.push('off'),
     };
     this.completer = new Completer({
-      requester: { wake: () => this.calls.push('wake') } as unknown as Requester,
+      requester: {
+        wake: () => this.calls.push('wake'),
+        rewind: (state: RequesterState, psn: number) => state.rewind(psn),
+        defersTimeout: () => this.isReading,
+      } as unknown as Requester,
       timers: timers as unknown as RetryTimers,
       now: () => NOW_NS,
       completeDone: () => {

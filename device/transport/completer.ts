@@ -87,7 +87,7 @@ export class Completer {
   expire(state: RequesterState): void {
     if (state.qp.destroyed || !state.qp.isRequesting) return;
     if (state.wait === RequesterWait.RNR) return this.#endReceiverWait(state);
-    if (!state.outstanding) return;
+    if (!state.outstanding || this.#parts.requester.defersTimeout(state)) return;
     this.timeouts++;
     noteStep(state.qp, Step.TIMEOUT, state.unackedPsn);
     state.retriedPsn = -1;
@@ -255,7 +255,7 @@ export class Completer {
   /** Sends the refused message and everything behind it again. */
   #endReceiverWait(state: RequesterState): void {
     state.wait = RequesterWait.NONE;
-    state.rewind(state.unackedPsn);
+    this.#parts.requester.rewind(state, state.unackedPsn);
     this.#parts.requester.wake(state);
     this.#parts.resume(state.qp);
   }
@@ -292,7 +292,7 @@ export class Completer {
     state.retriedPsn = psn;
     this.retries++;
     noteStep(state.qp, Step.RETRY, psn, state.retriesLeft);
-    state.rewind(psn);
+    this.#parts.requester.rewind(state, psn);
     this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout);
     this.#parts.timers.set(state);
     this.#parts.requester.wake(state);

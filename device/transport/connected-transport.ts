@@ -20,6 +20,7 @@ import type { ReceiveQueueReader } from './receive-queue.ts';
 import { Requester } from './requester.ts';
 import { RequesterKeys } from './requester-keys.ts';
 import type { RequesterState } from './requester-state.ts';
+import { ResendReads } from './resend-reads.ts';
 import { Responder } from './responder.ts';
 import { ResponderAnswers } from './responder-answers.ts';
 import type { FailResponder } from './responder-request.ts';
@@ -44,6 +45,7 @@ export class ConnectedTransport {
   readonly responder: Responder;
   readonly answers: ResponderAnswers;
   readonly reads: ResponseReads;
+  readonly resends: ResendReads;
   readonly #parts: ConnectedTransportParts;
   readonly #loader: CommandLoader;
   readonly #pool = new SendRecordPool();
@@ -53,7 +55,8 @@ export class ConnectedTransport {
     this.#parts = parts;
     const { ports, lanes, keys, reader, clock, timing } = parts;
     this.#loader = new CommandLoader(keys);
-    const records = new SendRecordLife(parts, this.timers, this.#pool);
+    this.resends = new ResendReads(timing);
+    const records = new SendRecordLife(parts, this.timers, this.#pool, this.resends);
     this.#records = records;
     const requesterKeys = new RequesterKeys(keys);
     const now = (): number => clock.now();
@@ -74,6 +77,7 @@ export class ConnectedTransport {
       completeDone,
       returnUnbegun,
       answers: this.answers,
+      resends: this.resends,
     });
     this.completer = new Completer({
       requester: this.requester,
@@ -130,7 +134,7 @@ export class ConnectedTransport {
    */
   expire(): void {
     const { clock } = this.#parts;
-    if (this.reads.busy) this.#landReads();
+    if (this.reads.busy || this.resends.busy) this.#landReads();
     const { nextNs } = this.timers;
     if (nextNs === Number.POSITIVE_INFINITY) return;
     const now = clock.now();
@@ -141,7 +145,8 @@ export class ConnectedTransport {
 
   #landReads(): void {
     this.answers.land();
-    const { nextNs } = this.reads;
+    this.resends.land((state) => this.requester.wake(state));
+    const nextNs = Math.min(this.reads.nextNs, this.resends.nextNs);
     if (nextNs !== Number.POSITIVE_INFINITY) this.#parts.clock.setAlarm(nextNs);
   }
 

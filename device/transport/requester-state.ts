@@ -56,8 +56,9 @@ export class RequesterState {
   sendSequence = 1;
   limitSequence = 0;
   creditsUnlimited = true;
-  /** True while the QP waits for a turn to send. */
+  /** True while the QP waits for a turn to send, and for payload that is read again. */
   ready = false;
+  reading = false;
 
   constructor(qp: QueuePair) {
     this.qp = qp;
@@ -115,12 +116,17 @@ export class RequesterState {
     return undefined;
   }
 
-  /** Moves the cursor back to the packet with `psn`: it and everything behind it are sent again. */
-  rewind(psn: number): void {
+  /**
+   * Moves the cursor back to the packet with `psn`: it and everything behind it are sent again.
+   * Calls `again` for each record of which `sent` packets were sent, more than now.
+   */
+  rewind(psn: number, again?: (record: SendRecord, sent: number) => void): void {
     let found: SendRecord | undefined;
     for (let record = this.oldest; record?.numbered; record = record.next) {
       if (record.done || psnDistance(record.lastPsn, psn) > 0) continue;
+      const sent = record.packetsSent;
       record.packetsSent = record.isFetch ? 0 : Math.max(0, psnDistance(record.firstPsn, psn));
+      if (sent > record.packetsSent) again?.(record, sent);
       found ??= record;
     }
     if (found !== undefined) this.cursor = found;

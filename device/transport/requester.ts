@@ -17,6 +17,7 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { needsCredit, RequestKind } from './requester-opcodes.ts';
 import { RequesterPackets } from './requester-packets.ts';
 import { RequesterState, RequesterWait } from './requester-state.ts';
+import type { ResendReads } from './resend-reads.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';
@@ -52,6 +53,7 @@ export interface RequesterParts {
   returnUnbegun(qp: QueuePair): void;
   /** Sends READ responses of QPs that called `awaitTurn`. */
   readonly answers: ResponderAnswers;
+  readonly resends: ResendReads;
 }
 
 /** One per adapter: its fields hold the QP, the record and the port of the current turn. */
@@ -84,6 +86,17 @@ export class Requester {
     state.ready = true;
     const { qp } = state;
     this.#turns.push(qp.attributes.port - 1, Math.max(qp.lane, 0), state);
+  }
+
+  /** Sends again from the packet with `psn` on. The caller wakes the QP. */
+  rewind(state: RequesterState, psn: number): void {
+    this.#parts.resends.rewind(state, psn);
+  }
+
+  /** While payload is read again, the packets are not sent yet: their timeout starts anew. */
+  defersTimeout(state: RequesterState): boolean {
+    if (state.reading) this.#setTimer(state);
+    return state.reading;
   }
 
   /** The QP has READ responses to send; they take turns on `lane`. */
@@ -198,6 +211,10 @@ export class Requester {
     const state = this.#state;
     const record = this.#record;
     const { kind, isFetch } = record;
+    if (!this.#parts.resends.isHere(record)) {
+      this.#parts.resends.await(state);
+      return State.EXIT;
+    }
     if (kind === RequestKind.READ) this.#build.sendRead(state, record, this.#port);
     else if (kind === RequestKind.ATOMIC) this.#build.sendAtomic(state, record, this.#port);
     else if (!this.#build.sendPayload(state, record, this.#port)) return this.#fail(FaultKind.DMA_READ);
@@ -269,8 +286,10 @@ export class Requester {
   }
 
   #armTimer(): void {
-    const state = this.#state;
-    if (!this.#parts.timers.isOff(state)) return;
+    if (this.#parts.timers.isOff(this.#state)) this.#setTimer(this.#state);
+  }
+
+  #setTimer(state: RequesterState): void {
     this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout);
     this.#parts.timers.set(state);
   }

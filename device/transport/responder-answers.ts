@@ -95,6 +95,7 @@ export class ResponderAnswers {
     if (resource.active) {
       // Only backwards: packets not sent yet will be sent anyway.
       if (resource.packetsSent > offset) {
+        this.#parts.reads.repeat(resource, (resource.packetsSent - offset) * qp.pathMtuBytes);
         resource.packetsSent = offset;
         resource.restart = true;
       }

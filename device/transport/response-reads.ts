@@ -6,26 +6,18 @@
  * order: a QP waits for the data of its oldest answer. `ResponderAnswers` calls it.
  */
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
-import { ArrivalRing } from '../function/arrival-ring.ts';
-import { DMA_CONTEXTS_MAX, type DmaTiming } from '../function/dma-timing.ts';
+import type { DmaTiming } from '../function/dma-timing.ts';
+import { isHere, TimedReads } from '../function/timed-reads.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { READ_REQUEST_BYTES } from './payload-reads.ts';
 import type { ResponderResource, ResponderState } from './responder-state.ts';
 
 export class ResponseReads {
-  readonly #timing: DmaTiming;
   readonly #waiting: QueuePair[] = [];
-  /** Answers that have reads to issue; one that was dropped, or is listed twice, has none left. */
-  readonly #issuing: ResponderResource[] = [];
-  /** Outstanding reads: the answer of each, and its round. */
-  readonly #arrivals: ArrivalRing;
-  readonly #readers = new Array<ResponderResource | undefined>(DMA_CONTEXTS_MAX).fill(undefined);
-  readonly #rounds = new Float64Array(DMA_CONTEXTS_MAX);
+  readonly #reads: TimedReads<ResponderResource>;
 
   constructor(timing: DmaTiming) {
-    this.#timing = timing;
-    this.#arrivals = new ArrivalRing(DMA_CONTEXTS_MAX, timing);
-    timing.pool.join(() => this.#issueNext());
+    this.#reads = new TimedReads(timing);
   }
 
   /**
@@ -33,8 +25,7 @@ export class ResponseReads {
    * it.
    */
   get nextNs(): number {
-    if (this.#waiting.length === 0 && !this.#timing.pool.exhausted) return Number.POSITIVE_INFINITY;
-    return this.#arrivals.nextNs;
+    return this.#reads.nextNs(this.#waiting.length > 0);
   }
 
   /** QPs that wait for data. */
@@ -44,23 +35,28 @@ export class ResponseReads {
 
   /** True when there is something to take in, now or later. */
   get busy(): boolean {
-    return this.#waiting.length > 0 || this.#arrivals.count > 0;
+    return this.#waiting.length > 0 || this.#reads.contextsUsed > 0;
   }
 
   /** DMA contexts in use for answers. */
   get contextsUsed(): number {
-    return this.#arrivals.count;
+    return this.#reads.contextsUsed;
   }
 
   /** Issues the reads of an answer. */
   begin(resource: ResponderResource): void {
-    resource.readRound++;
-    resource.readsOutstanding = 0;
-    const isRead = this.#timing.latencyNs > 0 && !resource.isAtomic;
-    resource.readsLeft = isRead ? Math.ceil(resource.lengthBytes / READ_REQUEST_BYTES) : 0;
-    if (resource.readsLeft === 0) return;
-    this.#issuing.push(resource);
-    this.#timing.pool.issue();
+    this.#reads.drop(resource);
+    this.#add(resource, resource.lengthBytes);
+  }
+
+  /** Reads `lengthBytes` of an answer again: packets that were sent are sent once more. */
+  repeat(resource: ResponderResource, lengthBytes: number): void {
+    this.#add(resource, lengthBytes);
+  }
+
+  #add(resource: ResponderResource, lengthBytes: number): void {
+    if (this.#reads.instant || resource.isAtomic) return;
+    this.#reads.add(resource, Math.ceil(lengthBytes / READ_REQUEST_BYTES));
   }
 
   /** True when the next packet is of the wanted kind, and its data is here. */
@@ -77,8 +73,7 @@ export class ResponseReads {
 
   /** Calls `wake` for each QP whose data has arrived, or whose answers were dropped. */
   land(wake: (qp: QueuePair) => void): void {
-    this.#takeArrived(this.#timing.clock.now());
-    this.#timing.pool.issue();
+    this.#reads.land();
     for (let left = this.#waiting.length; left > 0; left--) {
       const qp = this.#waiting.shift() as QueuePair;
       const state = qp.responder as ResponderState;
@@ -90,42 +85,10 @@ export class ResponseReads {
       }
     }
   }
-
-  #takeArrived(nowNs: number): void {
-    const arrivals = this.#arrivals;
-    while (arrivals.hasArrived(nowNs)) {
-      const slot = arrivals.first;
-      const reader = this.#readers[slot] as ResponderResource;
-      if (reader.readRound === this.#rounds[slot]) reader.readsOutstanding--;
-      this.#readers[slot] = undefined;
-      arrivals.remove();
-      this.#timing.pool.give();
-    }
-  }
-
-  /** Issues a read. Each answer issues one per turn. Returns false when no answer has any. */
-  #issueNext(): boolean {
-    for (;;) {
-      const resource = this.#issuing.shift();
-      if (resource === undefined) return false;
-      if (!resource.active || resource.readsLeft === 0) continue;
-      resource.readsLeft--;
-      resource.readsOutstanding++;
-      const slot = this.#arrivals.issue();
-      this.#readers[slot] = resource;
-      this.#rounds[slot] = resource.readRound;
-      if (resource.readsLeft > 0) this.#issuing.push(resource);
-      return true;
-    }
-  }
 }
 
 /** Opcode of a packet of a READ response (IBTA 9.7.5.1.9). */
 export function readResponseOpcode(first: boolean, last: boolean): number {
   if (first) return last ? BthOpcode.RC_RDMA_READ_RESPONSE_ONLY : BthOpcode.RC_RDMA_READ_RESPONSE_FIRST;
   return last ? BthOpcode.RC_RDMA_READ_RESPONSE_LAST : BthOpcode.RC_RDMA_READ_RESPONSE_MIDDLE;
-}
-
-function isHere({ readsLeft, readsOutstanding }: ResponderResource): boolean {
-  return readsLeft === 0 && readsOutstanding === 0;
 }

@@ -79,6 +79,23 @@ export class ScatterGatherList {
     this.totalBytes += lengthBytes;
   }
 
+  /**
+   * Read requests of at most `requestBytes` for `lengthBytes` from `listOffset` on; each element
+   * needs its own.
+   */
+  countRequests(listOffset: number, lengthBytes: number, requestBytes: number): number {
+    let skip = listOffset;
+    let left = lengthBytes;
+    let requests = 0;
+    for (let index = 0; index < this.#count && left > 0; index++) {
+      const piece = Math.min(Math.max(0, this.#lengths[index] - skip), left);
+      requests += Math.ceil(piece / requestBytes);
+      left -= piece;
+      skip = Math.max(0, skip - this.#lengths[index]);
+    }
+    return requests;
+  }
+
   /** Checks every non-empty element for the rights of `access`. Returns NONE or the fault. */
   check(qp: QueuePair, keys: KeyLookup, access: number): FaultKind {
     this.#keyCheck = keys;

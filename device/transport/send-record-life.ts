@@ -14,6 +14,7 @@ import { postSendCompletion } from './completions.ts';
 import { requesterOf } from './connected-states.ts';
 import { sendStatus } from './fault-status.ts';
 import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from './requester-state.ts';
+import type { ResendReads } from './resend-reads.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord, SendRecordPool } from './send-record.ts';
 
@@ -31,11 +32,13 @@ export class SendRecordLife {
   readonly #parts: SendRecordLifeParts;
   readonly #timers: RetryTimers;
   readonly #pool: SendRecordPool;
+  readonly #resends: ResendReads;
 
-  constructor(parts: SendRecordLifeParts, timers: RetryTimers, pool: SendRecordPool) {
+  constructor(parts: SendRecordLifeParts, timers: RetryTimers, pool: SendRecordPool, resends: ResendReads) {
     this.#parts = parts;
     this.#timers = timers;
     this.#pool = pool;
+    this.#resends = resends;
   }
 
   /** Completes done records, oldest first, up to the first that is not done. */
@@ -150,6 +153,7 @@ export class SendRecordLife {
     this.#parts.lanes.releaseCompletion(record.hold);
     if (qp.inFlight > 0) qp.inFlight--;
     record.trace = undefined;
+    this.#resends.drop(record);
     this.#pool.give(record);
   }
 }

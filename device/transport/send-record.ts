@@ -65,6 +65,11 @@ export class SendRecord {
   responsesReceived = 0;
   /** True when no packet of it is outstanding. It completes when it is the oldest. */
   done = false;
+  /** Reads of payload that is sent again: see `PendingReads`. A record in the pool has none. */
+  readonly active = true;
+  readsLeft = 0;
+  readsOutstanding = 0;
+  readRound = 0;
   /** Its PCB, as long as it holds the execution credit. */
   buffer: PhysicalCollectBuffer | undefined = undefined;
   hold = new CreditHold();
