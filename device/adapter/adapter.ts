@@ -17,14 +17,15 @@ import { PcbAllocator } from '../collect/pcb-allocator.ts';
 import { VcbSpace } from '../collect/vcb-space.ts';
 import { DmaTiming } from '../function/dma-timing.ts';
 import type { Timeline } from '../function/timeline.ts';
-import { PHYSICAL_FUNCTION, UnderlyingFunction } from '../function/underlying-function.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import type { AdapterClock, AdapterPort, HostPort } from '../host.ts';
 import { CONTENDED_TURN, PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { ManagedAdapter } from '../management/managed-adapter.ts';
 import { ManagementProcessor } from '../management/management-processor.ts';
 import { SendContexts } from '../pio/send-contexts.ts';
-import { type Port, parseGuid } from '../port/port.ts';
+import type { LinkEnd } from '../port/link.ts';
+import type { Port } from '../port/port.ts';
 import { ObjectTables } from '../queues/object-tables.ts';
 import type { SharedRegisterParts } from '../registers/register-parts.ts';
 import { CommandAdmission } from '../scheduler/command-admission.ts';
@@ -32,6 +33,7 @@ import { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
 import { LaneTable } from '../shares/lane-table.ts';
 import { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { ShareManager } from '../shares/share-manager.ts';
+import type { Switch } from '../switch/switch.ts';
 import { Traces } from '../trace/traces.ts';
 import { AddressHandles } from '../transport/address-handles.ts';
 import { ConnectedTransport } from '../transport/connected-transport.ts';
@@ -41,13 +43,15 @@ import { ReceiveQueueReader } from '../transport/receive-queue.ts';
 import { SendPipeline } from '../transport/send-pipeline.ts';
 import { UdRequester } from '../transport/ud-requester.ts';
 import { UdResponder } from '../transport/ud-responder.ts';
-import { createManagement } from './adapter-management.ts';
+import { createChannels } from './adapter-management.ts';
 import { AdapterUnits, giveDefaultShares, readPlan } from './adapter-units.ts';
-import { type AdapterOptions, findOptionError } from './options.ts';
-import { PcieFunction } from './pcie-function.ts';
+import { createFunctions } from './create-functions.ts';
+import { type AdapterOptions, requireOptions } from './options.ts';
+import type { PcieFunction } from './pcie-function.ts';
 import { PendingWork } from './pending-work.ts';
 import { reportPortEvents } from './port-events.ts';
-import { createPorts, PortLinks } from './port-links.ts';
+import { PortLinks } from './port-links.ts';
+import { createPortModel } from './port-model.ts';
 import { QueuePairLifeCycle } from './queue-pair-life.ts';
 
 /** Packets of connections that are sent before commands are launched, in every other pass. */
@@ -64,7 +68,12 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly functions: readonly PcieFunction[];
   readonly tables: ObjectTables;
   readonly nodeGuid: Uint8Array;
+  /** Ports of all functions. */
   readonly ports: readonly Port[];
+  /** Ends of the links that leave the adapter. */
+  readonly uplinks: readonly LinkEnd[];
+  /** Embedded switches. */
+  readonly inner: readonly Switch[];
   /** Which VCB numbers each function has. */
   readonly vcbSpace: VcbSpace;
   /** PCBs for commands that arrive through VCBs. */
@@ -81,6 +90,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly pipeline: SendPipeline;
   readonly receiver: PacketReceiver;
   readonly responder: UdResponder;
+  /** Of the physical function. */
   readonly management: ManagementInterface;
   readonly links: PortLinks;
   readonly sendContexts: SendContexts;
@@ -98,23 +108,16 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   /** The stage that has the next turn in `run`. */
   #stage = 0;
 
-  /**
-   * `hosts`: one per function. Throws RangeError when an option is out of range, which
-   * `findOptionError` finds beforehand, or when hosts are missing.
-   */
+  /** `hosts`: one per function. Throws RangeError as `requireOptions` does. */
   constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
-    const error = findOptionError(options);
-    if (error !== undefined) throw new RangeError(error);
+    requireOptions(options, hosts.length);
     const { functionCount } = options;
-    if (hosts.length !== functionCount)
-      throw new RangeError(
-        `option functionCount is ${functionCount}, but there are ${hosts.length} hosts; give one to each`,
-      );
     this.options = options;
     this.clock = clock;
     this.dmaTiming = new DmaTiming(clock, options);
-    this.nodeGuid = parseGuid(options.nodeGuid);
-    this.ports = createPorts(this.nodeGuid, options);
+    const model = createPortModel(options, clock);
+    this.nodeGuid = model.channels[0].nodeGuid;
+    ({ ports: this.ports, uplinks: this.uplinks, switches: this.inner } = model);
     this.tables = new ObjectTables(functionCount);
     this.vcbSpace = new VcbSpace(functionCount, options.vcbCount);
     this.collectBuffers = new PcbAllocator(options.pcbCount, functionCount);
@@ -131,6 +134,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.connected = new ConnectedTransport({
       clock,
       ports: this.ports,
+      portsOfFunction: this.uplinks.length,
       lanes: this.lanes,
       keys: this.tables.keys,
       reader: this.#receiveQueue,
@@ -144,24 +148,22 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       connected: this.connected,
       receiveQueue: this.#receiveQueue,
     });
-    const stage = new PipelineStage(this.dmaTiming, functionCount);
     this.pipeline = new SendPipeline(
       this.lanes,
       this.ports,
       new UdRequester(this.tables.keys, new AddressHandles(), this.tables.multicastGroups),
       this.connected,
-      stage,
+      new PipelineStage(this.dmaTiming, functionCount),
     );
     this.responder = new UdResponder(this.tables.keys, this.#receiveQueue);
     this.receiver = new PacketReceiver(this.tables, this.responder, this.connected);
-    this.management = createManagement({
-      nodeGuid: this.nodeGuid,
-      ports: this.ports,
+    const channels = createChannels(model, {
       clock,
       receiver: this.receiver.management,
       special: this.tables.specialQueuePairs,
     });
-    this.links = new PortLinks(this.ports, this.receiver, this.management, clock);
+    this.management = channels[0].management;
+    this.links = new PortLinks(model, this.receiver, channels, clock);
     this.sendContexts = new SendContexts({
       ports: this.ports,
       queuePairs: this.tables.queuePairs,
@@ -170,10 +172,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       packetCostBytes: PACKET_COST_BYTES,
       egressSeed: options.sendEgressSeed,
     });
-    const noteVector = (): void => this.pending.noteVector();
-    this.functions = hosts.map(
-      (host, number) => new PcieFunction(new UnderlyingFunction(number, clock, host, noteVector), this),
-    );
+    this.functions = createFunctions(hosts, clock, channels, this);
     reportPortEvents(this.ports, this.functions);
     this.#management = new ManagementProcessor(this);
     this.shareManager = new ShareManager(new AdapterUnits(this), readPlan(this));
@@ -219,7 +218,11 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.links.settle();
     this.#awaitReads();
     this.pending.flushVectors(this.functions);
-    return left <= 0 || (this.options.writeCombining !== undefined && this.functions.some(isCombining));
+    return (
+      left <= 0 ||
+      this.links.unsettled ||
+      (this.options.writeCombining !== undefined && this.functions.some(isCombining))
+    );
   }
 
   /** Gives the units a timeline for their steps; `undefined` ends it. */

@@ -10,6 +10,13 @@ import { DMA_CONTEXTS_MAX, LATENCY_MAX_NS } from '../function/dma-timing.ts';
 import { takePrivate } from '../lane/default-lanes.ts';
 import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
 
+/**
+ * Which ports functions see: all share those of the adapter, or each has its own behind embedded
+ * switches (docs/FABRIC.md).
+ */
+export type PortModelName = 'shared' | 'vswitch';
+export const portModels: readonly PortModelName[] = ['shared', 'vswitch'];
+
 export interface AdapterOptions {
   /** Underlying functions, 1 to 34: the physical one, then virtual ones. */
   readonly functionCount: number;
@@ -50,6 +57,8 @@ export interface AdapterOptions {
   readonly completionCredits: number;
   /** EUI-64 of the node as 16 hex digits; port GUIDs follow it. */
   readonly nodeGuid: string;
+  /** Which ports functions see; `shared` when absent. */
+  readonly portModel?: PortModelName;
   /** Base LIDs of the ports. */
   readonly portLids: readonly [number, number];
   /** Packets a port holds until the link takes them. */
@@ -136,6 +145,15 @@ export function getCollectPages({ vcbCount, vcbLimit }: AdapterOptions): number 
   return 2 ** Math.ceil(Math.log2(vcbLimit === 0 ? vcbCount : vcbLimit));
 }
 
+/** Throws RangeError when an option is out of range, or when hosts are missing. */
+export function requireOptions(options: AdapterOptions, hosts: number): void {
+  const { functionCount } = options;
+  const error = findOptionError(options);
+  if (error !== undefined) throw new RangeError(error);
+  if (hosts !== functionCount)
+    throw new RangeError(`option functionCount is ${functionCount}, but there are ${hosts} hosts; give one to each`);
+}
+
 /** Returns a sentence about the first option that is out of range, or undefined. */
 export function findOptionError(options: AdapterOptions): string | undefined {
   const { functionCount } = options;
@@ -176,6 +194,8 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     return `option pcbGuaranteed is ${options.pcbGuaranteed}; its sum must not exceed pcbCount (${options.pcbCount})`;
   if (!/^[0-9a-f]{16}$/i.test(options.nodeGuid))
     return `option nodeGuid is ${options.nodeGuid}; it must be 16 hex digits`;
+  if (options.portModel !== undefined && !portModels.includes(options.portModel))
+    return `option portModel is ${options.portModel}; it must be ${portModels.join(' or ')}`;
   if (!options.portLids.every((lid) => Number.isInteger(lid) && lid > 0 && lid < 0xc000))
     return `option portLids is ${options.portLids}; a unicast LID is 1 to 49151`;
   if (!DATA_VL_COUNTS.includes(options.virtualLanes))

@@ -14,6 +14,7 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import type { ManagementInterface } from '../agents/management-interface.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
 import { getCollectBarBytes } from '../collect/geometry.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
@@ -23,9 +24,10 @@ import type { DmaTiming } from '../function/dma-timing.ts';
 import { NO_OBJECT } from '../function/fault-log.ts';
 import { PHYSICAL_FUNCTION, type UnderlyingFunction } from '../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../host.ts';
-import type { ManagedAdapter, ManagedFunction } from '../management/managed-adapter.ts';
+import type { ChannelAdapter, ManagedAdapter, ManagedFunction } from '../management/managed-adapter.ts';
 import { clearSoftwareCapabilities } from '../management/port-commands.ts';
 import { modifyTraceForHost } from '../management/trace-commands.ts';
+import type { Port } from '../port/port.ts';
 import { EventDoorbells } from '../queues/event-doorbells.ts';
 import { storeDivider } from '../registers/collect-registers.ts';
 import { resetDoorbellRegisters } from '../registers/doorbell-registers.ts';
@@ -57,6 +59,10 @@ export interface SharedAdapterParts extends ManagedAdapter, SharedRegisterParts 
 
 export class PcieFunction implements FunctionPort, ManagedFunction, RegisterParts {
   readonly underlying: UnderlyingFunction;
+  readonly nodeGuid: Uint8Array;
+  readonly ports: readonly Port[];
+  readonly management: ManagementInterface;
+  readonly managesPorts: boolean;
   readonly shared: SharedAdapterParts;
   readonly registers: RegisterFile;
   readonly collect: CollectUnit;
@@ -67,8 +73,14 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   dedicatedLocked = false;
   pendingManagement: PhysicalCollectBuffer | undefined = undefined;
 
-  constructor(underlying: UnderlyingFunction, shared: SharedAdapterParts) {
+  /** `channel`: the channel adapter that the function is, or shares. */
+  constructor(underlying: UnderlyingFunction, channel: ChannelAdapter, shared: SharedAdapterParts) {
     this.underlying = underlying;
+    this.nodeGuid = channel.nodeGuid;
+    this.ports = channel.ports;
+    this.management = channel.management;
+    this.managesPorts = underlying.number === PHYSICAL_FUNCTION || channel.ports[0].owner === underlying.number;
+    underlying.portBase = channel.ports[0].index;
     this.shared = shared;
     const { scheduler, tables, options } = shared;
     const { doorbellEntries, busReads, busDepth } = options;
@@ -167,8 +179,10 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       shared.dmaTiming.reset();
       shared.laneTable.reset();
       shared.lanes.map.validateAll();
+    }
+    if (this.managesPorts) {
       this.#clearGids();
-      clearSoftwareCapabilities(shared);
+      clearSoftwareCapabilities(this);
     }
     underlying.reset(kind);
   }
@@ -205,12 +219,12 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     shared.tables.drop(underlying);
   }
 
-  /** Removes the GIDs that the physical function added to the ports; all functions get an event. */
+  /** Removes the GIDs that software added to the ports; all their functions get an event. */
   #clearGids(): void {
-    const { ports, functions } = this.shared;
-    for (const port of ports)
+    for (const port of this.ports)
       if (port.clearGids())
-        for (const { underlying } of functions) underlying.postPortEvent(EventType.GID_CHANGE, port.number);
+        for (const { underlying } of this.shared.functions)
+          if (port.serves(underlying.number)) underlying.postPortEvent(EventType.GID_CHANGE, port.number);
   }
 
   #createCollectUnit(): CollectUnit {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Asynchronous events of ports (IBTA 11.6.3.1): changes of state, and what a subnet manager
- * changes. All functions share the ports, so all of them get the events. Set up by the adapter.
+ * changes. All functions that use the port get the events. Set up by the adapter.
  */
 import { EventType, PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -16,15 +16,16 @@ const eventOf: Readonly<Record<PortChange, EventType>> = {
   [PortChange.CLIENT_REREGISTER]: EventType.CLIENT_REREGISTER,
 };
 
-/** Has every event of the ports posted to all functions. */
+/** Has every event of the ports posted to the functions that use them. */
 export function reportPortEvents(
   ports: readonly Port[],
   functions: readonly { readonly underlying: UnderlyingFunction }[],
 ): void {
-  const post = (type: EventType, portNumber: number): void => {
-    for (const { underlying } of functions) underlying.postPortEvent(type, portNumber);
-  };
   for (const port of ports) {
+    const users = functions.filter(({ underlying }) => port.serves(underlying.number));
+    const post = (type: EventType, portNumber: number): void => {
+      for (const { underlying } of users) underlying.postPortEvent(type, portNumber);
+    };
     port.onChange = (_port, change) => post(eventOf[change], port.number);
     port.onStateChange = (_end, previous) => {
       if (port.active) post(EventType.PORT_ACTIVE, port.number);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The links of one adapter's ports, and the loopbacks of the ports: takes arrived packets, besides
- * what the links of any node need. Called by `Adapter.run`.
+ * what the links of any node need, and runs the management interfaces and the embedded switches.
+ * Called by `Adapter.run`.
  */
 import type { ManagementInterface } from '../agents/management-interface.ts';
 import { Cable } from '../fabric/cable.ts';
@@ -10,39 +11,62 @@ import type { PortLinkOptions } from '../fabric/link-options.ts';
 import { NodeLinks } from '../fabric/node-links.ts';
 import type { AdapterClock } from '../host.ts';
 import type { LinkEnd } from '../port/link.ts';
-import { Port, portGuid } from '../port/port.ts';
+import type { Port } from '../port/port.ts';
 import { Random } from '../random.ts';
+import type { Switch } from '../switch/switch.ts';
 import type { PacketReceiver } from '../transport/packet-receiver.ts';
-import type { AdapterOptions } from './options.ts';
 
-const PORT_NUMBERS = [1, 2] as const;
+/** Datagrams that software of an embedded switch takes in a pass. */
+const SOFTWARE_BUDGET = 64;
+
+/** The ports of an adapter. */
+export interface LinkedPorts {
+  readonly ports: readonly Port[];
+  /** Embedded switches. */
+  readonly switches: readonly Switch[];
+}
 
 export class PortLinks extends NodeLinks {
+  /** An embedded switch needs another pass. */
+  unsettled = false;
   readonly #ports: readonly Port[];
   readonly #receiver: PacketReceiver;
-  readonly #management: ManagementInterface;
+  readonly #managements: readonly ManagementInterface[];
+  readonly #switches: readonly Switch[];
   readonly #clock: AdapterClock;
 
-  constructor(ports: readonly Port[], receiver: PacketReceiver, management: ManagementInterface, clock: AdapterClock) {
+  constructor(
+    { ports, switches }: LinkedPorts,
+    receiver: PacketReceiver,
+    nodes: readonly { readonly management: ManagementInterface }[],
+    clock: AdapterClock,
+  ) {
     super(ports, clock);
     this.#ports = ports;
     this.#receiver = receiver;
-    this.#management = management;
+    this.#managements = nodes.map(({ management }) => management);
+    this.#switches = switches;
     this.#clock = clock;
   }
 
-  /** Also lets the management interface work. */
+  /** Also lets the management interfaces and the embedded switches work. */
   override carry(limit: number): number {
-    const management = this.#management;
-    if (management.isIdle || management.nextNs > this.#clock.now()) return super.carry(limit);
-    management.run();
-    return 1 + super.carry(limit);
+    let done = 0;
+    for (const management of this.#managements) {
+      if (management.isIdle || management.nextNs > this.#clock.now()) continue;
+      management.run();
+      done++;
+    }
+    for (const relay of this.#switches) done += relay.work(limit);
+    return done + super.carry(limit);
   }
 
   override settle(): void {
     super.settle();
     // V8 allocates for a time that a call returns: it is asked only when there is one.
-    if (!this.#management.isIdle) this.#clock.setAlarm(this.#management.nextNs);
+    for (const management of this.#managements) if (!management.isIdle) this.#clock.setAlarm(management.nextNs);
+    this.unsettled = false;
+    for (const relay of this.#switches) if (relay.settle(SOFTWARE_BUDGET)) this.unsettled = true;
   }
 
   /** Takes up to `limit` arrived packets; returns how many. */
@@ -62,16 +86,6 @@ export class PortLinks extends NodeLinks {
     }
     return received;
   }
-}
-
-/** The ports of an adapter, joined as the options say. */
-export function createPorts(nodeGuid: Uint8Array, options: AdapterOptions): readonly Port[] {
-  const { portLids, portQueuePackets, virtualLanes, portLink } = options;
-  const [first, second] = PORT_NUMBERS.map(
-    (number) => new Port(number, portGuid(nodeGuid, number), portLids[number - 1], portQueuePackets, virtualLanes),
-  ) as [Port, Port];
-  joinPorts(first, second, portLink);
-  return [first, second];
 }
 
 /** Joins two ports as the options say; they stay apart when the options name no link. */

@@ -10,6 +10,8 @@ import type { LinkEnd } from '../port/link.ts';
 /** An adapter as the fabric sees it. */
 export interface FabricNode extends AdapterPort {
   readonly ports: readonly LinkEnd[];
+  /** Nodes that it runs itself; work at their ports is its own. */
+  readonly inner?: readonly FabricNode[];
 }
 
 /** The adapters as one `AdapterPort`. */
@@ -35,7 +37,7 @@ export class Fabric implements AdapterPort {
     const place = free < 0 ? this.#places.length : free;
     this.#places[place] = node;
     if (free < 0) this.#awake = Uint8Array.from([...this.#awake, 1]);
-    for (const port of node.ports) {
+    for (const port of portsOf(node)) {
       port.onWork = () => {
         this.#awake[place] = 1;
       };
@@ -48,7 +50,7 @@ export class Fabric implements AdapterPort {
     if (place < 0) return;
     this.#places[place] = undefined;
     this.#awake[place] = 0;
-    for (const port of node.ports) port.onWork = undefined;
+    for (const port of portsOf(node)) port.onWork = undefined;
   }
 
   /**
@@ -64,4 +66,9 @@ export class Fabric implements AdapterPort {
     }
     return this.#awake.includes(1);
   }
+}
+
+/** The ports of a node and of those inside it. */
+function portsOf({ ports, inner = [] }: FabricNode): readonly LinkEnd[] {
+  return [...ports, ...inner.flatMap(portsOf)];
 }

@@ -25,6 +25,10 @@ export class UnderlyingFunction {
   readonly dma: Dma;
   readonly msix: MsixVectors;
   readonly counters = new FunctionCounters();
+  /**
+   * Place of its port 1 among the ports of the adapter; 0 while all functions share the ports.
+   */
+  portBase = 0;
   /** DEVICE_CONTROL.enable: the function executes commands. */
   enabled = false;
   /** The queue that receives asynchronous events, if software named one. */

@@ -67,6 +67,16 @@ export class LaneSet {
     return this;
   }
 
+  clear(): this {
+    this.words.fill(0);
+    return this;
+  }
+
+  unite(mask: LaneMask): this {
+    for (let word = 0; word < LANE_WORDS; word++) this.words[word] |= mask[word];
+    return this;
+  }
+
   intersect(mask: LaneMask): this {
     for (let word = 0; word < LANE_WORDS; word++) this.words[word] &= mask[word];
     return this;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Turns of packets of connections (US 8,484,392 par. 41; docs/ARCHITECTURE.md, Shares of time). For
- * each port: the least-served owner first (owner-turns.ts), then its lanes by deficit round robin
- * in bytes, so that a lane's share follows its weight whatever its number of queue pairs, then the
- * queue pairs of the lane in order. A full port costs no queue pair its turn. Called by the
- * requester, for requests and for READ responses.
+ * each port number: the least-served owner first (owner-turns.ts), then its lanes by deficit round
+ * robin in bytes: a lane's share follows its weight whatever its number of queue pairs. Then come
+ * the queue pairs of the lane in order. A full port costs no queue pair its turn. With embedded
+ * switches each function has a port of each number: those of one number share the turns, and a full
+ * one holds up its function alone. Called by the requester, for requests and for READ responses.
  */
 import { FUNCTION_MAX, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { LanePort } from './kick-arbitrator.ts';
@@ -17,26 +18,35 @@ import { ReadyQueue } from './ready-queue.ts';
 const QUANTUM_BYTES = 8192;
 
 export class PacketTurns<T> {
-  readonly #ports: readonly LanePort[];
-  readonly #portTurns: readonly PortTurns<T>[];
+  /** By port number, from 0. */
+  readonly #numbers: readonly PortTurns<T>[];
   #last = 0;
 
-  constructor(ports: readonly LanePort[], lanes: readonly Lane[], owners: OwnerTurns) {
-    this.#ports = ports;
-    this.#portTurns = ports.map(() => new PortTurns<T>(lanes, owners));
+  /** `ports` are those of all functions, in turn; a function has `portsOfFunction` of them. */
+  constructor(
+    ports: readonly LanePort[],
+    lanes: readonly Lane[],
+    owners: OwnerTurns,
+    portsOfFunction: number = ports.length,
+  ) {
+    this.#numbers = Array.from({ length: portsOfFunction }, (_, number) => {
+      const alike = ports.filter((_port, index) => index % portsOfFunction === number);
+      return new PortTurns<T>(alike, lanes, owners);
+    });
   }
 
   /** Queue pairs at ports with room. */
   get waiting(): number {
     let waiting = 0;
-    for (let port = 0; port < this.#ports.length; port++)
-      if (this.#portTurns[port].length > 0 && !this.#ports[port].congested) waiting += this.#portTurns[port].length;
+    for (const turns of this.#numbers) waiting += turns.waiting;
     return waiting;
   }
 
   /** Appends a queue pair to its lane. The caller keeps it from being queued twice. */
   push(port: number, lane: number, item: T): void {
-    this.#portTurns[port].push(lane, item);
+    const count = this.#numbers.length;
+    const number = port % count;
+    this.#numbers[number].push((port - number) / count, lane, item);
   }
 
   /**
@@ -44,53 +54,95 @@ export class PacketTurns<T> {
    * apply to its turn.
    */
   shift(): T | undefined {
-    for (let tried = 0; tried < this.#ports.length; tried++) {
-      this.#last = (this.#last + 1) % this.#ports.length;
-      const turns = this.#portTurns[this.#last];
-      if (turns.length > 0 && !this.#ports[this.#last].congested) return turns.shift();
+    const count = this.#numbers.length;
+    for (let tried = 0; tried < count; tried++) {
+      this.#last = (this.#last + 1) % count;
+      const turns = this.#numbers[this.#last];
+      if (turns.isOpen) return turns.shift();
     }
     return undefined;
   }
 
   /** Bytes left in this turn. The packet that exceeds them is still sent. */
   get allowance(): number {
-    return this.#portTurns[this.#last].allowance;
+    return this.#numbers[this.#last].allowance;
   }
 
   charge(bytes: number): void {
-    this.#portTurns[this.#last].charge(bytes);
+    this.#numbers[this.#last].charge(bytes);
   }
 }
 
-/** The lanes of one port with queue pairs that wait. */
-class PortTurns<T> {
+/** Queue pairs that wait for one port, by lane. */
+class PortQueues<T> {
   length = 0;
-  readonly #lanes: readonly Lane[];
+  readonly port: LanePort;
+  readonly active = new LaneSet();
   readonly #queues: readonly ReadyQueue<T>[];
-  readonly #owners: OwnerTurns;
-  readonly #active = new LaneSet();
-  readonly #deficits = new Int32Array(TVL_MAX);
-  /** By owner: the lane in its turn, which continues after turns of other owners. */
-  readonly #currents = new Uint8Array(FUNCTION_MAX + 1);
-  #current = 0;
 
-  constructor(lanes: readonly Lane[], owners: OwnerTurns) {
-    this.#lanes = lanes;
-    this.#owners = owners;
-    this.#queues = lanes.map(() => new ReadyQueue<T>());
+  constructor(port: LanePort, lanes: number) {
+    this.port = port;
+    this.#queues = Array.from({ length: lanes }, () => new ReadyQueue<T>());
+  }
+
+  get isOpen(): boolean {
+    return this.length > 0 && !this.port.congested;
   }
 
   push(lane: number, item: T): void {
-    // A lane saves up no deficit while it is idle.
-    const isCurrent = lane === this.#currents[this.#owners.groups.owners[lane]];
-    if (this.#queues[lane].length === 0 && !isCurrent && this.#deficits[lane] > 0) this.#deficits[lane] = 0;
     this.#queues[lane].push(item);
-    this.#active.add(lane);
+    this.active.add(lane);
     this.length++;
   }
 
+  shift(lane: number): T | undefined {
+    const queue = this.#queues[lane];
+    if (queue.length === 1) this.active.delete(lane);
+    this.length--;
+    return queue.shift();
+  }
+}
+
+/** The turns at the ports of one number. */
+class PortTurns<T> {
+  readonly #lanes: readonly Lane[];
+  readonly #ports: readonly PortQueues<T>[];
+  readonly #owners: OwnerTurns;
+  /** Lanes with queue pairs at ports with room. */
+  readonly #open = new LaneSet();
+  readonly #deficits = new Int32Array(TVL_MAX);
+  /** By owner: the lane in its turn, which continues after turns of other owners. */
+  readonly #currents = new Uint8Array(FUNCTION_MAX + 1);
+  /** By lane: the port served last. Functions without lanes of their own share lanes. */
+  readonly #served = new Uint8Array(TVL_MAX);
+  #current = 0;
+
+  constructor(ports: readonly LanePort[], lanes: readonly Lane[], owners: OwnerTurns) {
+    this.#lanes = lanes;
+    this.#owners = owners;
+    this.#ports = ports.map((port) => new PortQueues<T>(port, lanes.length));
+  }
+
+  get waiting(): number {
+    let waiting = 0;
+    for (const port of this.#ports) if (port.isOpen) waiting += port.length;
+    return waiting;
+  }
+
+  get isOpen(): boolean {
+    for (const port of this.#ports) if (port.isOpen) return true;
+    return false;
+  }
+
+  push(port: number, lane: number, item: T): void {
+    // A lane saves up no deficit while it is idle.
+    const isCurrent = lane === this.#currents[this.#owners.groups.owners[lane]];
+    if (!isCurrent && this.#deficits[lane] > 0 && !this.#isActive(lane)) this.#deficits[lane] = 0;
+    this.#ports[port].push(lane, item);
+  }
+
   shift(): T | undefined {
-    const lanes = this.#owners.choose(this.#active);
+    const lanes = this.#owners.choose(this.#findOpen());
     const owner = this.#owners.groups.owners[lanes.after(0)];
     let lane = this.#currents[owner];
     while (!lanes.has(lane) || this.#deficits[lane] <= 0) {
@@ -99,10 +151,7 @@ class PortTurns<T> {
     }
     this.#currents[owner] = lane;
     this.#current = lane;
-    const queue = this.#queues[this.#current];
-    if (queue.length === 1) this.#active.delete(this.#current);
-    this.length--;
-    return queue.shift();
+    return this.#findPort(lane).shift(lane);
   }
 
   get allowance(): number {
@@ -112,5 +161,28 @@ class PortTurns<T> {
   charge(bytes: number): void {
     this.#deficits[this.#current] -= bytes;
     this.#owners.charge(this.#current, bytes);
+  }
+
+  #isActive(lane: number): boolean {
+    for (const { active } of this.#ports) if (active.has(lane)) return true;
+    return false;
+  }
+
+  #findOpen(): LaneSet {
+    if (this.#ports.length === 1) return this.#ports[0].active;
+    const open = this.#open.clear();
+    for (const port of this.#ports) if (port.isOpen) open.unite(port.active.words);
+    return open;
+  }
+
+  /** The next port with room and a queue pair in this lane. There is one. */
+  #findPort(lane: number): PortQueues<T> {
+    const count = this.#ports.length;
+    if (count === 1) return this.#ports[0];
+    let index = this.#served[lane];
+    do index = (index + 1) % count;
+    while (!this.#ports[index].active.has(lane) || !this.#ports[index].isOpen);
+    this.#served[lane] = index;
+    return this.#ports[index];
   }
 }

@@ -72,11 +72,12 @@ export function queryAdapter(context: CommandContext): ManagementStatus {
   record.completionQueueMaxLog2 = COMPLETION_QUEUE_MAX_LOG2;
   record.eventQueueMaxLog2 = EVENT_QUEUE_MAX_LOG2;
   record.maxSge = SGE_MAX;
-  record.portCount = context.adapter.ports.length;
+  record.portCount = context.managed.ports.length;
   record.maxMessageBytes = MESSAGE_MAX_BYTES;
   encodeAdapterAttributes(context.responseView, 0, record);
-  context.response.set(context.adapter.nodeGuid, ADAPTER_ATTRIBUTES_NODE_GUID_OFFSET);
-  context.response.set(context.adapter.nodeGuid, ADAPTER_ATTRIBUTES_SYSTEM_IMAGE_GUID_OFFSET);
+  const { nodeGuid, management } = context.managed;
+  context.response.set(nodeGuid, ADAPTER_ATTRIBUTES_NODE_GUID_OFFSET);
+  context.response.set(management.node.systemImageGuid, ADAPTER_ATTRIBUTES_SYSTEM_IMAGE_GUID_OFFSET);
   return ManagementStatus.OK;
 }
 
@@ -114,7 +115,7 @@ export function queryPort(context: CommandContext): ManagementStatus {
  * modifier.
  */
 export function findPort(context: CommandContext): Port | undefined {
-  const { ports } = context.adapter;
+  const { ports } = context.managed;
   const port = ports[context.header.modifier - 1];
   if (port !== undefined) return port;
   context.badOffset = MANAGEMENT_COMMAND_MODIFIER_OFFSET;

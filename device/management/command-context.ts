@@ -16,7 +16,7 @@ import { MANAGEMENT_RESPONSE_SIZE } from '../../protocol/layout/gen/management-r
 import { FaultObject, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
-import type { ManagedAdapter } from './managed-adapter.ts';
+import type { ManagedAdapter, ManagedFunction } from './managed-adapter.ts';
 
 /** Executes one command. Every status but OK means that it changed nothing. */
 export type CommandHandler = (context: CommandContext) => ManagementStatus;
@@ -41,6 +41,11 @@ export class CommandContext implements FaultSubject {
   constructor(adapter: ManagedAdapter, issuer: UnderlyingFunction) {
     this.adapter = adapter;
     this.issuer = issuer;
+  }
+
+  /** The issuer with its ports. */
+  get managed(): ManagedFunction {
+    return this.adapter.functions[this.issuer.number];
   }
 
   /** The command, as a fault names it. */

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Management commands for the GID tables of the ports: software adds GIDs to the one made of subnet
- * prefix and GUID (IBTA 4.1.1, 14.2.5.5). All functions share the ports, so only the physical
- * function changes the tables, and all functions are notified.
+ * prefix and GUID (IBTA 4.1.1, 14.2.5.5). Only functions that manage their ports change the tables,
+ * and all functions that use the port are notified.
  */
 import { gidsEqual, isMulticastGid } from '../../protocol/infiniband/addresses.ts';
 import { GID_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
 import { GID_ATTRIBUTES_GID_OFFSET, GID_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/gid-attributes.gen.ts';
 import { EventType, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import type { Port } from '../port/port.ts';
 import { findPort } from './adapter-commands.ts';
 import type { CommandContext } from './command-context.ts';
@@ -30,21 +29,22 @@ export function queryGid(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
-/** MODIFY_GID: sets or clears one entry of a port's table; for the physical function only. */
+/** MODIFY_GID: sets or clears one entry of a port's table. */
 export function modifyGid(context: CommandContext): ManagementStatus {
-  const { adapter, issuer, command, payload } = context;
+  const { adapter, managed, command, payload } = context;
   const port = findPort(context);
   if (port === undefined) return ManagementStatus.BAD_FIELD;
   const index = context.header.objectNumber;
   // The opcode, at offset 0, is at fault.
-  if (issuer.number !== PHYSICAL_FUNCTION) return ManagementStatus.NOT_PERMITTED;
+  if (!managed.managesPorts) return ManagementStatus.NOT_PERMITTED;
   if (index < FIRST_OWN_ENTRY || index >= GID_TABLE_ENTRIES)
     return blameObject(context, ManagementStatus.BAD_OBJECT, GID_TABLE_ENTRIES - 1);
   for (let at = 0; at < requested.length; at++)
     requested[at] = command.getUint8(payload + GID_ATTRIBUTES_GID_OFFSET + at);
   if (!isAcceptable(port, index)) return context.badField(GID_ATTRIBUTES_GID_OFFSET);
   port.gids.set(requested, index * requested.length);
-  for (const each of adapter.functions) each.underlying.postPortEvent(EventType.GID_CHANGE, port.number);
+  for (const { underlying } of adapter.functions)
+    if (port.serves(underlying.number)) underlying.postPortEvent(EventType.GID_CHANGE, port.number);
   return ManagementStatus.OK;
 }
 

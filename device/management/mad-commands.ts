@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The management command that gives a datagram to the agents of a port: the door of a driver, which
- * answers datagrams of its own software without a packet (IBTA 13.4, 14.2, 16.1). All functions
- * share the ports, so it is for the physical function only.
+ * answers datagrams of its own software without a packet (IBTA 13.4, 14.2, 16.1). It is for
+ * functions that manage their ports.
  */
 
 import {
@@ -20,7 +20,6 @@ import {
 } from '../../protocol/layout/gen/mad-request.gen.ts';
 import { MadResult, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { generalAddress, type MadAddress, subnetAddress } from '../agents/mad-packet.ts';
-import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import type { Port } from '../port/port.ts';
 import { findPort } from './adapter-commands.ts';
 import type { CommandContext } from './command-context.ts';
@@ -39,7 +38,7 @@ export function executeMad(context: CommandContext): ManagementStatus {
   const port = findPort(context);
   if (port === undefined) return ManagementStatus.BAD_FIELD;
   // The opcode, at offset 0, is at fault.
-  if (issuer.number !== PHYSICAL_FUNCTION) return ManagementStatus.NOT_PERMITTED;
+  if (!context.managed.managesPorts) return ManagementStatus.NOT_PERMITTED;
   decodeMadRequest(command, payload, request);
   const { bufferAddress } = request;
   // A buffer that cannot take the response is refused before an agent changes anything.
@@ -55,10 +54,10 @@ export function executeMad(context: CommandContext): ManagementStatus {
 }
 
 /** Lets the agents take the datagram; returns `MadResult` bits. */
-function serve({ adapter }: CommandContext, port: Port): number {
+function serve({ managed }: CommandContext, port: Port): number {
   const madClass = getMadHeaderManagementClass(view, 0);
   const isSubnet = madClass === MadClass.SUBNET || madClass === MadClass.SUBNET_DIRECTED_ROUTE;
-  const { agents } = adapter.management;
+  const { agents } = managed.management;
   if (!isSubnet || request.ignoreMkey === 0)
     return resultOf(agents.take(port.number, addressOf(port, isSubnet), mad, true));
   givenKey.set(mad.subarray(DIRECTED_ROUTE_SMP_M_KEY_OFFSET, DIRECTED_ROUTE_SMP_M_KEY_OFFSET + M_KEY_BYTES));

@@ -18,19 +18,29 @@ import type { ShareManager } from '../shares/share-manager.ts';
 import type { Traces } from '../trace/traces.ts';
 import type { ConnectedTransport } from '../transport/connected-transport.ts';
 
+/** The channel adapter that a function is part of, as the subnet sees it (docs/FABRIC.md). */
+export interface ChannelAdapter {
+  readonly nodeGuid: Uint8Array;
+  /** Ports by number; port 1 is the first. */
+  readonly ports: readonly Port[];
+  readonly management: ManagementInterface;
+}
+
 /** One function of the adapter. */
-export interface ManagedFunction {
+export interface ManagedFunction extends ChannelAdapter {
   readonly underlying: UnderlyingFunction;
+  /**
+   * Software of the function may change what its ports offer, and has their QP0 and QP1: the
+   * physical function, and each function that has ports of its own.
+   */
+  readonly managesPorts: boolean;
   readonly collect: CollectUnit;
   /** The dedicated collect buffer with a command that waits for the service processor. */
   pendingManagement: PhysicalCollectBuffer | undefined;
 }
 
 export interface ManagedAdapter {
-  readonly nodeGuid: Uint8Array;
   readonly functions: readonly ManagedFunction[];
-  readonly ports: readonly Port[];
-  readonly management: ManagementInterface;
   readonly tables: ObjectTables;
   readonly collectBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;

@@ -2,7 +2,8 @@
 /**
  * Management commands with which software changes what a port and the node offer: bits of the
  * capability mask, the counter of Q_Key violations, the node description (IBTA 11.2.1.3, 14.2.5.2).
- * A subnet manager hears of them by trap 144. They are for the physical function only.
+ * A subnet manager hears of them by trap 144. They are for functions that manage their ports: the
+ * physical function, and all functions with the embedded switch.
  */
 import { PortCapability } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import {
@@ -16,11 +17,10 @@ import {
   PORT_CHANGES_CAPABILITIES_SET_OFFSET,
 } from '../../protocol/layout/gen/port-changes.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import type { Port } from '../port/port.ts';
 import { findPort } from './adapter-commands.ts';
 import type { CommandContext } from './command-context.ts';
-import type { ManagedAdapter } from './managed-adapter.ts';
+import type { ChannelAdapter } from './managed-adapter.ts';
 
 /** The bits of the capability mask that stand for software of the host. */
 export const SOFTWARE_CAPABILITIES =
@@ -37,7 +37,7 @@ export function modifyPort(context: CommandContext): ManagementStatus {
   const port = findPort(context);
   if (port === undefined) return ManagementStatus.BAD_FIELD;
   // The opcode, at offset 0, is at fault.
-  if (context.issuer.number !== PHYSICAL_FUNCTION) return ManagementStatus.NOT_PERMITTED;
+  if (!context.managed.managesPorts) return ManagementStatus.NOT_PERMITTED;
   const { capabilitiesSet, capabilitiesClear, resetQkeyCounter } = decodePortChanges(
     context.command,
     context.payload,
@@ -48,27 +48,27 @@ export function modifyPort(context: CommandContext): ManagementStatus {
   if (capabilitiesClear & ~SOFTWARE_CAPABILITIES)
     return context.badField(PORT_CHANGES_CAPABILITIES_CLEAR_OFFSET, SOFTWARE_CAPABILITIES);
   if (resetQkeyCounter === 1) port.badQkeys = 0;
-  setCapabilities(context.adapter, port, (port.subnet.capabilityMask & ~capabilitiesClear) | capabilitiesSet);
+  setCapabilities(context.managed, port, (port.subnet.capabilityMask & ~capabilitiesClear) | capabilitiesSet);
   return ManagementStatus.OK;
 }
 
 /** MODIFY_ADAPTER: changes the text of the node. */
 export function modifyAdapter(context: CommandContext): ManagementStatus {
-  const { adapter, issuer, command, payload } = context;
-  if (issuer.number !== PHYSICAL_FUNCTION) return ManagementStatus.NOT_PERMITTED;
-  const { description } = adapter.management.node;
+  const { managed, command, payload } = context;
+  if (!managed.managesPorts) return ManagementStatus.NOT_PERMITTED;
+  const { description } = managed.management.node;
   for (let at = 0; at < ADAPTER_CHANGES_NODE_DESCRIPTION_BYTES; at++)
     description[at] = command.getUint8(payload + ADAPTER_CHANGES_NODE_DESCRIPTION_OFFSET + at);
-  for (const port of adapter.ports) adapter.management.traps.raiseLocalChange(port.number, true);
+  for (const port of managed.ports) managed.management.traps.raiseLocalChange(port.number, true);
   return ManagementStatus.OK;
 }
 
-/** The software of the physical function is gone: the ports no longer offer what it did. */
-export function clearSoftwareCapabilities(adapter: Pick<ManagedAdapter, 'ports' | 'management'>): void {
-  for (const port of adapter.ports) setCapabilities(adapter, port, port.subnet.capabilityMask & ~SOFTWARE_CAPABILITIES);
+/** The software that managed the ports is gone: they no longer offer what it did. */
+export function clearSoftwareCapabilities(channel: ChannelAdapter): void {
+  for (const port of channel.ports) setCapabilities(channel, port, port.subnet.capabilityMask & ~SOFTWARE_CAPABILITIES);
 }
 
-function setCapabilities({ management }: Pick<ManagedAdapter, 'management'>, port: Port, mask: number): void {
+function setCapabilities({ management }: ChannelAdapter, port: Port, mask: number): void {
   const previous = port.subnet.capabilityMask;
   port.subnet.capabilityMask = mask >>> 0;
   if (port.subnet.capabilityMask !== previous) management.traps.raiseLocalChange(port.number);

@@ -213,7 +213,7 @@ function resolveParts(context: CommandContext, creation: QpCreation): QueuePairP
 }
 
 function checkAttributes(context: CommandContext, mask: number): ManagementStatus {
-  const portCount = context.adapter.ports.length;
+  const portCount = context.managed.ports.length;
   if (mask & QpMask.PORT && (attributes.port < 1 || attributes.port > portCount))
     return context.badField(QP_ATTRIBUTES_PORT_OFFSET, portCount);
   if (mask & QpMask.PKEY_INDEX && attributes.pkeyIndex >= PKEY_TABLE_ENTRIES)
@@ -222,7 +222,7 @@ function checkAttributes(context: CommandContext, mask: number): ManagementStatu
 }
 
 function checkConnection(context: CommandContext, mask: number): ManagementStatus {
-  const mtuLimit = Math.min(context.adapter.ports[0].maxMtuCode, MTU_CODE_MAX);
+  const mtuLimit = Math.min(context.managed.ports[0].maxMtuCode, MTU_CODE_MAX);
   if (mask & QpMask.PATH_MTU && (attributes.pathMtu < 1 || attributes.pathMtu > mtuLimit))
     return context.badField(QP_ATTRIBUTES_PATH_MTU_OFFSET, mtuLimit);
   if (mask & QpMask.MAX_READS_INITIATED && attributes.maxReadsInitiated > capacities.readsPerQueuePair)
@@ -263,6 +263,6 @@ function applyConnection({ connected }: ManagedAdapter, qp: QueuePair, mask: num
 /** Resolves the primary path, which uses the QP's port. */
 function loadPath(context: CommandContext, qp: QueuePair): boolean {
   const base = context.payload + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET;
-  const port = context.adapter.ports[qp.attributes.port - 1];
+  const port = context.managed.ports[qp.attributes.port - 1];
   return context.adapter.connected.loadPath(qp, context.command, base, port);
 }

@@ -113,8 +113,8 @@ function find(context: CommandContext): SendContext | undefined {
 function check(context: CommandContext, mask: number, blocks: number): ManagementStatus {
   if (mask & SendContextMask.VIRTUAL_LANES && request.virtualLanes === 0)
     return context.badField(SEND_CONTEXT_ATTRIBUTES_VIRTUAL_LANES_OFFSET);
-  if (mask & SendContextMask.PORT && (request.port < 1 || request.port > context.adapter.ports.length))
-    return context.badField(SEND_CONTEXT_ATTRIBUTES_PORT_OFFSET, context.adapter.ports.length);
+  if (mask & SendContextMask.PORT && (request.port < 1 || request.port > context.managed.ports.length))
+    return context.badField(SEND_CONTEXT_ATTRIBUTES_PORT_OFFSET, context.managed.ports.length);
   if (mask & SendContextMask.THRESHOLD && request.threshold > blocks)
     return context.badField(SEND_CONTEXT_ATTRIBUTES_THRESHOLD_OFFSET, blocks);
   if (mask & SendContextMask.INTERRUPT && request.vector >= VECTOR_COUNT)

@@ -64,7 +64,7 @@ export class PacketEgress {
     const { view } = context.blocks;
     const control = block * SEND_BLOCK_BYTES;
     const virtualLane = getSendControlVirtualLane(view, control);
-    const port = this.#ports[context.port - 1];
+    const port = this.#ports[context.owner.portBase + context.port - 1];
     this.lengthBytes = context.blocks.copyPacket(block, this.#bytes) + ICRC_SIZE;
     if (!this.#isAllowed(context, port, virtualLane)) {
       context.owner.faults.report(FaultKind.SEND_PACKET, context, this.#packet.error);

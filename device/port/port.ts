@@ -15,12 +15,17 @@ import { LinkEnd } from './link.ts';
 import { PacketRing } from './packet-ring.ts';
 
 const GUID_BYTES = 8;
+/** No function in particular: all functions share the port. */
+const ALL_FUNCTIONS = -1;
 /** fe80::/64, the default subnet prefix (IBTA 4.1.1). */
 const DEFAULT_PREFIX = Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0);
 
 /** A port of the adapter: an end of a link, addresses and tables, and a loopback ring. */
 export class Port extends LinkEnd implements EndPort {
   readonly subnetPrefix = DEFAULT_PREFIX.slice();
+  /** Place among the ports of its adapter, and the only function that uses it, if there is one. */
+  index: number;
+  owner = ALL_FUNCTIONS;
   lid: number;
   lmc = 0;
   smLid = 0;
@@ -46,9 +51,15 @@ export class Port extends LinkEnd implements EndPort {
   constructor(number: number, guid: Uint8Array, lid: number, queuePackets: number, dataLanes = 1) {
     super(number, guid, queuePackets, dataLanes);
     this.lid = lid;
+    this.index = number - 1;
     this.loopback = new PacketRing(queuePackets);
     this.pkeys[0] = DEFAULT_PKEY;
     writeGid(this.gids, 0, this.subnetPrefix, guid);
+  }
+
+  /** True when queue pairs of the function use this port. */
+  serves(functionNumber: number): boolean {
+    return this.owner === ALL_FUNCTIONS || this.owner === functionNumber;
   }
 
   /** True when entry `index` of the GID table is in use. */

@@ -201,6 +201,11 @@ export class QueuePair implements KeyHolder, FaultSubject {
     return this.serviceType === ServiceType.RC || this.serviceType === ServiceType.UC;
   }
 
+  /** Place of its port among the ports of the adapter; -1 while it has none. */
+  get portIndex(): number {
+    return this.attributes.port === 0 ? -1 : this.owner.portBase + this.attributes.port - 1;
+  }
+
   /** True for QP0 and QP1 of a port. */
   get isSpecial(): boolean {
     return this.serviceType === ServiceType.SMI || this.serviceType === ServiceType.GSI;
@@ -215,9 +220,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
     return requester === undefined || requester.acceptsCommands;
   }
 
-  /**
-   * True in the states in which a requester works. In SQD it ends what it has begun (IBTA 10.3.1).
-   */
+  /** True in the states of a requester at work. In SQD it ends what it began (IBTA 10.3.1). */
   get isRequesting(): boolean {
     return this.state === QpState.RTS || this.state === QpState.SQD;
   }

@@ -63,7 +63,7 @@ function attachIdentity(parts: RegisterParts): void {
     },
   });
   fixed(parts, CSR.FUNCTION_NUMBER, parts.underlying.number);
-  fixed(parts, CSR.PORT_COUNT, parts.shared.ports.length);
+  fixed(parts, CSR.PORT_COUNT, parts.ports.length);
   fixed(parts, CSR.DEDICATED_COUNT, DEDICATED_COLLECT_BUFFERS);
   fixed(parts, CSR.DEDICATED_OFFSET, parts.collect.dedicatedOffset);
   fixed(parts, CSR.VECTOR_COUNT, VECTOR_COUNT);
@@ -164,8 +164,7 @@ function attachCounters(parts: RegisterParts): void {
 }
 
 function attachPorts(parts: RegisterParts): void {
-  const { registers } = parts;
-  const { ports } = parts.shared;
+  const { registers, ports } = parts;
   const count = (value: number): number => {
     registers.high = highDword(value);
     return lowDword(value);

@@ -36,7 +36,6 @@ export interface SharedRegisterParts {
   control: number;
   /** The physical function has disabled the adapter. */
   readonly disabled: boolean;
-  readonly ports: readonly Port[];
   readonly vcbSpace: VcbSpace;
   readonly collectBuffers: PcbAllocator;
   readonly schedulerBuffers: PcbAllocator;
@@ -50,6 +49,8 @@ export interface SharedRegisterParts {
 /** Of one function. */
 export interface RegisterParts {
   readonly underlying: UnderlyingFunction;
+  /** The ports that the function sees. */
+  readonly ports: readonly Port[];
   readonly registers: RegisterFile;
   readonly collect: CollectUnit;
   readonly doorbells: DoorbellUnit;

@@ -38,6 +38,8 @@ export interface SwitchOptions {
   /** Number of external ports. */
   readonly ports: number;
   readonly nodeGuid: Uint8Array;
+  /** GUID of the board that it is part of; its own when absent. */
+  readonly systemImageGuid?: Uint8Array;
   /** Text of its NodeDescription. */
   readonly description: string;
   /** Data VLs of each port. */
@@ -86,7 +88,7 @@ export class Switch implements FabricNode, ManagedNode {
     const { ports, nodeGuid } = options;
     this.#clock = clock;
     this.nodeGuid = nodeGuid;
-    this.systemImageGuid = nodeGuid;
+    this.systemImageGuid = options.systemImageGuid ?? nodeGuid;
     this.description = nodeDescription(options.description);
     this.endPorts = [new PlainEndPort(nodeGuid)];
     this.switchTables = new RelayTables(ports);
@@ -101,22 +103,45 @@ export class Switch implements FabricNode, ManagedNode {
   }
 
   run(budget: number): boolean {
-    let left = budget;
-    while (left > 0) {
-      const moved = this.links.carry(left) + this.#round();
-      if (moved === 0) break;
-      left -= moved;
-    }
-    const more = this.#manageNode(budget);
-    const isAging = this.#age();
-    this.links.settle();
-    return more || isAging || left <= 0;
+    const left = budget - this.#move(budget);
+    this.management.run();
+    return this.settle(budget) || left <= 0;
   }
 
-  /** Serves datagrams that have arrived, and runs the software. Returns true while more wait. */
-  #manageNode(budget: number): boolean {
+  /**
+   * Does about `limit` units of work in a pass of the adapter that the switch is part of. Returns
+   * their number. `settle` ends the pass.
+   */
+  work(limit: number): number {
+    const moved = this.#move(limit);
     const { management } = this;
+    if (management.isIdle || management.nextNs > this.#clock.now()) return moved;
     management.run();
+    return moved + 1;
+  }
+
+  /** Ends a pass: lets the software run. Returns true when another pass is needed. */
+  settle(budget: number): boolean {
+    const more = this.#runSoftware(budget);
+    const isAging = this.#age();
+    this.links.settle();
+    return more || isAging;
+  }
+
+  /** Takes packets until none can move; returns how many moved. */
+  #move(limit: number): number {
+    let moved = 0;
+    while (moved < limit) {
+      const step = this.links.carry(limit - moved) + this.#round();
+      if (step === 0) break;
+      moved += step;
+    }
+    return moved;
+  }
+
+  /** Runs the software. Returns true while it has more work, or datagrams wait. */
+  #runSoftware(budget: number): boolean {
+    const { management } = this;
     const more = this.software?.(budget) === true;
     if (management.isIdle) return more;
     // A trap or a sample ends later, or the software has sent datagrams to the switch itself.

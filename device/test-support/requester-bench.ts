@@ -51,6 +51,7 @@ export class RequesterBench {
       number: 5,
       owner: {},
       lane: -1,
+      portIndex: 0,
       state: QpState.RTS,
       destroyed: false,
       serviceType,
@@ -68,6 +69,7 @@ export class RequesterBench {
     };
     this.requester = new Requester({
       ports: [this.#makePort()],
+      portsOfFunction: 1,
       lanes,
       turns: new OwnerTurns(groups),
       timers: timers as unknown as RetryTimers,

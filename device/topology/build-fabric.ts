@@ -48,8 +48,15 @@ export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readon
   const switches = plan.switches.map((node) => makeSwitch(node, clock));
   const built = { adapters, switches };
   for (const link of plan.links) join(plan, built, link);
-  const manager = plan.subnet === 'managed' ? startManager(switches[0], clock, plan.manager) : undefined;
+  const manager = plan.subnet === 'managed' ? startManager(findHome(built), clock, plan.manager) : undefined;
   return { ...built, manager, fabric: new Fabric([...adapters, ...switches]) };
+}
+
+/** The switch of the built-in subnet manager: the first one, or the first embedded one. */
+function findHome({ adapters, switches }: Pick<BuiltFabric, 'adapters' | 'switches'>): Switch {
+  const [home] = [...switches, ...adapters.flatMap(({ inner }) => inner)];
+  if (home === undefined) throw new RangeError('there is no switch for the subnet manager');
+  return home;
 }
 
 /** Starts the built-in subnet manager at port 0 of a switch, whose `run` runs it. */
@@ -67,8 +74,8 @@ export function findPort(
 ): LinkEnd {
   const [name, number] = splitPort(port);
   const adapter = built.adapters[plan.adapters.findIndex((node) => node.name === name)];
-  const node = adapter ?? built.switches[plan.switches.findIndex((one) => one.name === name)];
-  const end = node?.ports[Number(number) - 1];
+  const relay = built.switches[plan.switches.findIndex((one) => one.name === name)];
+  const end = (adapter?.uplinks ?? relay?.ports)?.[Number(number) - 1];
   if (end === undefined) throw new RangeError(`there is no port ${port}`);
   return end;
 }

@@ -4,7 +4,8 @@
  * together. Each mistake has one sentence. device/main/topology.ts calls it, with the ends of links
  * to other processes.
  */
-import { findOptionError } from '../adapter/options.ts';
+import { countFunctionGuids, embeddedSwitchGuid } from '../adapter/embedded-guids.ts';
+import { type AdapterOptions, findOptionError } from '../adapter/options.ts';
 import { findLinkOptionError } from '../fabric/link-options.ts';
 import { parseGuid } from '../port/port.ts';
 import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
@@ -31,6 +32,8 @@ interface Node {
   readonly what: string;
   readonly ports: number;
   readonly nodeGuid: string;
+  /** GUIDs of the node and its ports. */
+  readonly guids: number;
   readonly virtualLanes: number;
 }
 
@@ -49,14 +52,17 @@ export function findFabricError(plan: Omit<FabricPlan, 'links'>, ends: readonly 
     findAdapterError(adapters) ??
     findSwitchError(switches) ??
     findLidClash(adapters) ??
-    findGuidClash(nodes) ??
+    findGuidClash([...nodes, ...adapters.flatMap(describeEmbedded)]) ??
     findLinkError(nodes, ends) ??
     findControlError(plan)
   );
 }
 
-function findControlError({ switches, subnet, manager }: Omit<FabricPlan, 'links'>): string | undefined {
-  const hasSwitches = switches.length > 0;
+function findControlError({ adapters, switches, subnet, manager }: Omit<FabricPlan, 'links'>): string | undefined {
+  const embedding = adapters.find(({ options }) => isEmbedding(options));
+  const hasSwitches = switches.length > 0 || embedding !== undefined;
+  if (subnet === 'fixed' && embedding !== undefined)
+    return `adapter ${embedding.name}: portModel vswitch needs a subnet manager; subnet cannot be fixed`;
   if (subnet === 'fixed' && hasSwitches) return 'a switch needs a subnet manager; subnet cannot be fixed';
   if (subnet === 'managed' && !hasSwitches) return 'the subnet manager lives at a switch, and there is none; add one';
   if (manager === undefined) return undefined;
@@ -66,12 +72,33 @@ function findControlError({ switches, subnet, manager }: Omit<FabricPlan, 'links
 }
 
 function describeAdapter({ name, options }: AdapterNode): Node {
-  const { nodeGuid, virtualLanes } = options;
-  return { name, what: 'adapter', ports: PORTS_OF_ADAPTER, nodeGuid, virtualLanes };
+  const { nodeGuid, virtualLanes, functionCount } = options;
+  const guids = isEmbedding(options) ? countFunctionGuids(functionCount) : 1 + PORTS_OF_ADAPTER;
+  return { name, what: 'adapter', ports: PORTS_OF_ADAPTER, nodeGuid, guids, virtualLanes };
 }
 
 function describeSwitch(node: SwitchNode): Node {
-  return { what: 'switch', ...node };
+  return { what: 'switch', guids: 1 + node.ports, ...node };
+}
+
+/** The embedded switches of an adapter. */
+function describeEmbedded({ name, options }: AdapterNode): Node[] {
+  if (!isEmbedding(options)) return [];
+  const { functionCount, virtualLanes } = options;
+  return [1, 2].map((port) => {
+    const nodeGuid = Buffer.from(embeddedSwitchGuid(options.nodeGuid, port)).toString('hex');
+    return describeSwitch({
+      name: `${name}/s${port}`,
+      ports: 1 + functionCount,
+      nodeGuid,
+      virtualLanes,
+      queuePackets: 0,
+    });
+  });
+}
+
+function isEmbedding({ portModel }: AdapterOptions): boolean {
+  return portModel === 'vswitch';
 }
 
 function findNameError(nodes: readonly Node[]): string | undefined {
@@ -134,8 +161,8 @@ function findGuidClash(nodes: readonly Node[]): string | undefined {
     .sort((a, b) => (a.guid < b.guid ? -1 : a.guid > b.guid ? 1 : 0));
   for (const [index, second] of sorted.entries()) {
     const first = sorted[index - 1];
-    if (first === undefined || second.guid - first.guid > BigInt(first.ports)) continue;
-    const apart = first.ports + 1;
+    if (first === undefined || second.guid - first.guid >= BigInt(first.guids)) continue;
+    const apart = first.guids;
     const who =
       first.what === second.what
         ? `${first.what === 'switch' ? 'switches' : 'adapters'} ${first.name} and ${second.name}`

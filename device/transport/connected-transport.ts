@@ -33,6 +33,8 @@ import { SendRecordLife, type SendRecordLifeParts } from './send-record-life.ts'
 export interface ConnectedTransportParts extends SendRecordLifeParts {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
+  /** Ports of one function. */
+  readonly portsOfFunction: number;
   readonly keys: KeyLookup;
   readonly reader: ReceiveQueueReader;
   readonly timing: DmaTiming;
@@ -53,7 +55,7 @@ export class ConnectedTransport {
 
   constructor(parts: ConnectedTransportParts) {
     this.#parts = parts;
-    const { ports, lanes, keys, reader, clock, timing } = parts;
+    const { ports, portsOfFunction, lanes, keys, reader, clock, timing } = parts;
     this.#loader = new CommandLoader(keys);
     this.resends = new ResendReads(timing);
     const records = new SendRecordLife(parts, this.timers, this.#pool, this.resends);
@@ -68,6 +70,7 @@ export class ConnectedTransport {
     this.answers = new ResponderAnswers({ ports, keys, reader, reads: this.reads, fail, awaitTurn });
     this.requester = new Requester({
       ports,
+      portsOfFunction,
       lanes: lanes.lanes,
       turns: lanes.turns,
       timers: this.timers,

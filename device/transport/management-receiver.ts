@@ -17,8 +17,10 @@ import { notePkeyViolation, noteQkeyViolation } from './key-violations.ts';
 import type { UdResponder } from './ud-responder.ts';
 
 export class ManagementReceiver {
-  /** The agents and doors of the adapter; without them all datagrams are for software. */
-  interface: ManagementInterface | undefined = undefined;
+  /**
+   * The agents and doors by place of the port; without them all datagrams are for software.
+   */
+  readonly interfaces: (ManagementInterface | undefined)[] = [];
   /** Datagrams for software that has no such queue pair. */
   unclaimed = 0;
   readonly #special: SpecialQueuePairs;
@@ -36,8 +38,9 @@ export class ManagementReceiver {
   receive(port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
     const isGeneral = packet.destQpn === GENERAL_SERVICES_QPN;
     if (isGeneral && !this.#keysMatch(port, ring.view, packet)) return false;
-    if (this.interface === undefined) return this.#give(port, ring, packet);
-    return this.interface.receivePacket(port.number, ring.view, ring.readOffset, ring.readLength);
+    const agents = this.interfaces[port.index];
+    if (agents === undefined) return this.#give(port, ring, packet);
+    return agents.receivePacket(port.number, ring.view, ring.readOffset, ring.readLength);
   }
 
   /** Takes a datagram that the interface gives to the software of a port. */
@@ -51,7 +54,7 @@ export class ManagementReceiver {
 
   #give(port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
     const isSubnet = packet.destQpn === SUBNET_MANAGEMENT_QPN;
-    const qp = this.#special.get(port.number, isSubnet ? SUBNET_MANAGEMENT_QPN : GENERAL_SERVICES_QPN);
+    const qp = this.#special.get(port.index, isSubnet ? SUBNET_MANAGEMENT_QPN : GENERAL_SERVICES_QPN);
     if (qp === undefined) {
       this.unclaimed++;
       return false;
@@ -62,7 +65,7 @@ export class ManagementReceiver {
 
   /** QP1 takes every P_Key of the table, and one Q_Key (IBTA 9.6.1.1, 10.2.5). */
   #keysMatch(port: Port, view: DataView, packet: Readonly<ParsedPacket>): boolean {
-    const qp = this.#special.get(port.number, GENERAL_SERVICES_QPN);
+    const qp = this.#special.get(port.index, GENERAL_SERVICES_QPN);
     if (findPkey(port, packet.pKey) < 0) {
       notePkeyViolation(port, qp, view, packet);
       return false;

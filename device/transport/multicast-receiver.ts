@@ -49,7 +49,7 @@ export class MulticastReceiver {
     const { members } = group;
     for (let index = 0; index < members.length; index++) {
       const qp = members[index];
-      if (qp.attributes.port !== port.number || !qp.receives || isBlocked(qp, port, ring, packet)) continue;
+      if (qp.portIndex !== port.index || !qp.receives || isBlocked(qp, port, ring, packet)) continue;
       if (this.#datagrams.receive(qp, port, ring, packet)) this.copies++;
     }
     return this.copies > before;

@@ -102,7 +102,7 @@ export class PacketReceiver {
     }
     if (!isOwn) return this.multicast.receive(port, ring, packet);
     const qp = this.#queuePairs.get(packet.destQpn);
-    if (qp === undefined) {
+    if (qp === undefined || !port.serves(qp.owner.number)) {
       this.unknownQueuePair++;
       return false;
     }

@@ -39,6 +39,7 @@ const MSN_BITS = MSN_MASK;
 /** Units that the requester uses, and functions that end records. */
 export interface RequesterParts {
   readonly ports: readonly Port[];
+  readonly portsOfFunction: number;
   readonly lanes: readonly Lane[];
   readonly turns: OwnerTurns;
   readonly timers: RetryTimers;
@@ -72,7 +73,7 @@ export class Requester {
 
   constructor(parts: RequesterParts) {
     this.#parts = parts;
-    this.#turns = new PacketTurns(parts.ports, parts.lanes, parts.turns);
+    this.#turns = new PacketTurns(parts.ports, parts.lanes, parts.turns, parts.portsOfFunction);
   }
 
   /** QPs that wait for a turn at ports with room. */
@@ -85,7 +86,7 @@ export class Requester {
     if (state.ready) return;
     state.ready = true;
     const { qp } = state;
-    this.#turns.push(qp.attributes.port - 1, Math.max(qp.lane, 0), state);
+    this.#turns.push(qp.portIndex, Math.max(qp.lane, 0), state);
   }
 
   /** Sends again from the packet with `psn` on. The caller wakes the QP. */
@@ -101,7 +102,7 @@ export class Requester {
 
   /** The QP has READ responses to send; they take turns on `lane`. */
   awaitTurn(qp: QueuePair, lane: number): void {
-    this.#turns.push(qp.attributes.port - 1, lane, qp);
+    this.#turns.push(qp.portIndex, lane, qp);
   }
 
   /**
@@ -116,7 +117,7 @@ export class Requester {
     const { qp } = state;
     if (qp.destroyed || (qp.state !== QpState.RTS && qp.state !== QpState.SQD)) return 0;
     this.#state = state;
-    this.#port = this.#parts.ports[qp.attributes.port - 1];
+    this.#port = this.#parts.ports[qp.portIndex];
     this.#work = 0;
     this.#bytes = 0;
     this.#allowance = this.#turns.allowance;

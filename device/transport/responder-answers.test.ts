@@ -56,6 +56,7 @@ class Bench {
       destroyed: false,
       pathMtuBytes: MTU_BYTES,
       attributes: { port: 1, pkeyIndex: 0, remoteQpn: 9 },
+      portIndex: 0,
       responder: this.state,
       failure: { note: () => {} },
     } as unknown as QueuePair;

@@ -140,7 +140,7 @@ export class ResponderAnswers {
       state.clearAnswers();
       return 0;
     }
-    const port = this.#parts.ports[qp.attributes.port - 1];
+    const port = this.#parts.ports[qp.portIndex];
     let packets = 0;
     while (packets < QUANTUM && this.turnCost < allowance && !port.congested && this.#parts.reads.isNext(state, data)) {
       this.#sendNext(qp, state, port);

@@ -57,7 +57,7 @@ export class SendPipeline {
     if (this.finish()) return true;
     for (let buffer = this.#lanes.peek(); buffer !== undefined; buffer = this.#lanes.peek()) {
       const qp = buffer.queuePair as QueuePair;
-      const index = qp.attributes.port - 1;
+      const index = qp.portIndex;
       const port = this.#ports[index];
       if (port?.congested && needsPort(qp, buffer)) this.#lanes.block(index);
       else {
@@ -74,7 +74,7 @@ export class SendPipeline {
     const buffer = this.stage.take(this.#hasRoom);
     if (buffer === undefined) return false;
     const qp = buffer.queuePair as QueuePair;
-    if (!isForConnection(qp, buffer)) this.#execute(qp, buffer, this.#ports[qp.attributes.port - 1]);
+    if (!isForConnection(qp, buffer)) this.#execute(qp, buffer, this.#ports[qp.portIndex]);
     else if (qp.acceptsCommands) this.#connected.launch(qp, buffer);
     else this.#giveBack(qp, buffer);
     return true;
@@ -88,7 +88,7 @@ export class SendPipeline {
   /** True when a command that leaves the stage finds room at its port, or needs none. */
   readonly #hasRoom = (buffer: PhysicalCollectBuffer): boolean => {
     const qp = buffer.queuePair as QueuePair;
-    return qp.connected || !this.#ports[qp.attributes.port - 1]?.congested || !needsPort(qp, buffer);
+    return qp.connected || !this.#ports[qp.portIndex]?.congested || !needsPort(qp, buffer);
   };
 
   #launch(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): void {

@@ -154,7 +154,7 @@ export const layers: readonly Layer[] = [
     path: 'device/adapter',
     holds: 'the adapter put together: PCIe functions, life cycle of queue pairs, passes, reset',
     uses: of(
-      'layout infiniband host.ts random.ts port agents function fabric trace events queues collect pio doorbells lane scheduler transport shares registers management',
+      'layout infiniband host.ts random.ts port agents function fabric trace events queues collect pio doorbells lane scheduler transport shares registers management switch',
     ),
   },
   {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The embedded switch (docs/FABRIC.md): each function is a channel adapter with ports of its own
+ * behind an uplink. A subnet manager finds all of them, functions reach each other, and software of
+ * every function has QP0, QP1 and the management of its ports.
+ */
+import t from 'tap';
+import { AccessFlag } from '../../protocol/layout/gen/values.gen.ts';
+import { InProcessAccess } from '../hosts/in-process/access.ts';
+import { Driver } from '../hosts/in-process/driver/driver.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { InProcessMachine } from '../hosts/in-process/machine.ts';
+import { awaitPorts, buildManaged, embeddedOptions } from '../test-support/managed-adapter.ts';
+
+const QKEY = 0x1234;
+const GRH_AREA = 40;
+const PAYLOAD = 32;
+
+function makeMachine(functionCount: number): InProcessMachine {
+  const machine = new InProcessMachine({ adapter: embeddedOptions(functionCount), build: buildManaged });
+  awaitPorts(machine);
+  return machine;
+}
+
+/** The software of one function, with a UD queue pair at port 1. */
+class Guest {
+  readonly driver: Driver;
+  readonly qp: DriverQueuePair;
+  readonly pd: number;
+  readonly lkey: number;
+  readonly access: InProcessAccess;
+
+  constructor(machine: InProcessMachine, index: number) {
+    this.access = new InProcessAccess(machine, index);
+    this.driver = new Driver(this.access).bringUp();
+    this.pd = this.driver.createProtectionDomain();
+    this.lkey = this.driver.createDmaRegion(this.pd, AccessFlag.LOCAL_WRITE).lkey;
+    const sendCq = this.driver.createCompletionQueue({ entriesLog2: 8 });
+    this.qp = this.driver.createQueuePair({ pd: this.pd, sendCq, sendEntriesLog2: 7, receiveEntriesLog2: 7 });
+    this.qp.start({ qkey: QKEY });
+  }
+
+  listen(): Uint8Array {
+    const length = GRH_AREA + PAYLOAD;
+    const address = this.driver.allocator.allocate(length);
+    this.qp.postReceive([{ address, length, lkey: this.lkey }]);
+    const view = this.access.view(address, length);
+    return new Uint8Array(view.buffer, view.byteOffset, length);
+  }
+
+  say(qpn: number, dlid: number, payload: Uint8Array): void {
+    const addressHandle = this.driver.addressHandles.add({ port: 1, dlid, pd: this.pd });
+    this.qp.post({ remoteQpn: qpn, qkey: QKEY, addressHandle, inline: payload, signaled: false });
+  }
+}
+
+t.test('a subnet manager gives every function its own LIDs, and functions reach each other', async (t) => {
+  const machine = makeMachine(3);
+  const { ports, functions, inner } = machine.device;
+  t.equal(ports.length, 6);
+  const lids = [...ports.map(({ lid }) => lid), ...inner.map(({ endPorts: [port] }) => port.lid)];
+  t.equal(new Set(lids).size, 8, `LIDs ${lids}`);
+  t.notOk(lids.includes(0));
+  const guids = [...functions, ...inner].map(({ nodeGuid }) => Buffer.from(nodeGuid).toString('hex'));
+  t.equal(new Set(guids).size, 5, `${guids}`);
+  const guests = [0, 1, 2].map((index) => new Guest(machine, index));
+  for (const [from, to] of [
+    [0, 1],
+    [1, 0],
+    [2, 1],
+    [1, 1],
+  ]) {
+    const bytes = guests[to].listen();
+    const payload = machine.random.bytes(PAYLOAD);
+    guests[from].say(guests[to].qp.qpn, functions[to].ports[0].lid, payload);
+    let received = 0;
+    machine.runUntil(() => {
+      received += guests[to].qp.parts.receiveCq.drain().length;
+      return received > 0;
+    }, `a message from ${from} to ${to}`);
+    t.same(bytes.subarray(GRH_AREA), payload, `${from} to ${to}`);
+  }
+});
+
+t.test('a packet reaches only queue pairs of the function that has the port', async (t) => {
+  const machine = makeMachine(2);
+  const { functions, receiver } = machine.device;
+  const guests = [0, 1].map((index) => new Guest(machine, index));
+  guests[1].listen();
+  const before = receiver.unknownQueuePair;
+  guests[0].say(guests[1].qp.qpn, functions[0].ports[0].lid, machine.random.bytes(PAYLOAD));
+  machine.runUntil(() => receiver.unknownQueuePair > before, 'the drop of the packet');
+  t.equal(guests[1].qp.parts.receiveCq.drain().length, 0);
+});

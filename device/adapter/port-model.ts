@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Which ports the functions of an adapter see (docs/FABRIC.md). `shared`: all functions are one
+ * channel adapter and share its two ports. `vswitch`: each function is a channel adapter with ports
+ * of its own, behind one embedded switch for each external port. Called by the constructor of
+ * `Adapter`.
+ */
+import { DEVICE_ID_PF, DEVICE_ID_VF } from '../../protocol/layout/gen/constants.gen.ts';
+import { Cable } from '../fabric/cable.ts';
+import type { AdapterClock } from '../host.ts';
+import type { LinkEnd } from '../port/link.ts';
+import { Port, parseGuid, portGuid } from '../port/port.ts';
+import { defaultSwitchOptions, Switch } from '../switch/switch.ts';
+import { embeddedSwitchGuid, functionGuid } from './embedded-guids.ts';
+import type { AdapterOptions } from './options.ts';
+import { joinPorts } from './port-links.ts';
+
+const PORT_NUMBERS = [1, 2] as const;
+/** Port of an embedded switch that leads out of the adapter. */
+export const UPLINK = 1;
+
+/** A channel adapter of the subnet: GUIDs, device, text and ports. */
+export interface ChannelIdentity {
+  readonly nodeGuid: Uint8Array;
+  /** GUID of the board: that of the adapter. */
+  readonly systemImageGuid: Uint8Array;
+  readonly deviceId: number;
+  readonly description: string;
+  readonly ports: readonly Port[];
+}
+
+export interface PortModel {
+  /** One for all functions, or one for each. */
+  readonly channels: readonly ChannelIdentity[];
+  /** Ports of all channel adapters; those of one follow each other. */
+  readonly ports: readonly Port[];
+  /** By number of the external port; none in the shared model. */
+  readonly switches: readonly Switch[];
+  /** Ends of the links that leave the adapter, by port number. */
+  readonly uplinks: readonly LinkEnd[];
+}
+
+/** Makes the ports, and joins the external ones as the options say. */
+export function createPortModel(options: AdapterOptions, clock: AdapterClock): PortModel {
+  const model = options.portModel === 'vswitch' ? makeEmbedded(options, clock) : makeShared(options);
+  joinPorts(model.uplinks[0], model.uplinks[1], options.portLink);
+  return model;
+}
+
+function makeShared(options: AdapterOptions): PortModel {
+  const nodeGuid = parseGuid(options.nodeGuid);
+  const ports = makePorts(nodeGuid, options);
+  const channel = { nodeGuid, systemImageGuid: nodeGuid, deviceId: DEVICE_ID_PF, description: 'vuhca', ports };
+  return { channels: [channel], ports, switches: [], uplinks: ports };
+}
+
+function makeEmbedded(options: AdapterOptions, clock: AdapterClock): PortModel {
+  const systemImageGuid = parseGuid(options.nodeGuid);
+  const channels = Array.from({ length: options.functionCount }, (_, number): ChannelIdentity => {
+    const nodeGuid = functionGuid(options.nodeGuid, number);
+    const isPhysical = number === 0;
+    return {
+      nodeGuid,
+      systemImageGuid,
+      deviceId: isPhysical ? DEVICE_ID_PF : DEVICE_ID_VF,
+      description: isPhysical ? 'vuhca' : `vuhca function ${number}`,
+      ports: makeOwnPorts(nodeGuid, options, number),
+    };
+  });
+  const switches = PORT_NUMBERS.map((number) => makeSwitch(options, clock, number, systemImageGuid));
+  for (const { ports } of channels)
+    for (const port of ports) new Cable(port, switches[port.number - 1].ports[UPLINK + port.owner]);
+  return {
+    channels,
+    ports: channels.flatMap(({ ports }) => ports),
+    switches,
+    uplinks: switches.map(({ ports }) => ports[UPLINK - 1]),
+  };
+}
+
+function makePorts(nodeGuid: Uint8Array, options: AdapterOptions): readonly Port[] {
+  const { portLids, portQueuePackets, virtualLanes } = options;
+  return PORT_NUMBERS.map(
+    (number) => new Port(number, portGuid(nodeGuid, number), portLids[number - 1], portQueuePackets, virtualLanes),
+  );
+}
+
+/** A subnet manager gives these ports their LIDs and makes them active. */
+function makeOwnPorts(nodeGuid: Uint8Array, options: AdapterOptions, functionNumber: number): readonly Port[] {
+  const ports = makePorts(nodeGuid, options);
+  for (const port of ports) {
+    port.owner = functionNumber;
+    port.index = functionNumber * PORT_NUMBERS.length + port.number - 1;
+    port.lid = 0;
+    port.selfActivating = false;
+  }
+  return ports;
+}
+
+function makeSwitch(
+  { nodeGuid, functionCount, virtualLanes }: AdapterOptions,
+  clock: AdapterClock,
+  number: number,
+  systemImageGuid: Uint8Array,
+): Switch {
+  const description = `vuhca embedded switch ${number}`;
+  const guid = embeddedSwitchGuid(nodeGuid, number);
+  const own = { ports: functionCount + 1, nodeGuid: guid, description, virtualLanes, systemImageGuid };
+  return new Switch({ ...defaultSwitchOptions, ...own }, clock);
+}
