@@ -94,7 +94,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly management: ManagementInterface;
   readonly links: PortLinks;
   readonly sendContexts: SendContexts;
-  /** Divides buffers, lanes and credits among the functions. */
   readonly shareManager: ShareManager;
   readonly shareAdjuster: ShareAdjuster;
   readonly laneTable: LaneTable;

@@ -32,9 +32,8 @@ const QUANTUM = 16;
 const WINDOW_PACKETS = 1 << 16;
 /** Maximum of outstanding PSNs: half of all (IBTA 9.7.1). */
 const PSNS_OUTSTANDING_MAX = 1 << 23;
-/** Packet and message sequence numbers. A copy: imports are looked up at each use. */
-const PSN_BITS = PSN_MASK;
-const MSN_BITS = MSN_MASK;
+/** A copy: imports are looked up at each use. */
+const [PSN_BITS, MSN_BITS] = [PSN_MASK, MSN_MASK];
 
 /** Units that the requester uses, and functions that end records. */
 export interface RequesterParts {
