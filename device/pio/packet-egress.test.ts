@@ -64,7 +64,7 @@ class Bench {
     const dma = { at: () => dma, publish: () => true };
     this.owners = [0, 1].map((number) => {
       const faults = { report: (kind: FaultKind) => this.faults.push([number, kind]) };
-      const owner = { number, dma, faults, msix: { request: () => {} }, postAsynchronous: () => {} };
+      const owner = { number, portBase: 0, dma, faults, msix: { request: () => {} }, postAsynchronous: () => {} };
       return owner as unknown as UnderlyingFunction;
     });
     const owned = new Map([
