@@ -36,13 +36,12 @@ import { ShareManager } from '../shares/share-manager.ts';
 import type { Switch } from '../switch/switch.ts';
 import { Traces } from '../trace/traces.ts';
 import { AddressHandles } from '../transport/address-handles.ts';
-import { ConnectedTransport } from '../transport/connected-transport.ts';
-import { PacketReceiver } from '../transport/packet-receiver.ts';
-import { PipelineStage } from '../transport/pipeline-stage.ts';
-import { ReceiveQueueReader } from '../transport/receive-queue.ts';
-import { SendPipeline } from '../transport/send-pipeline.ts';
-import { UdRequester } from '../transport/ud-requester.ts';
-import { UdResponder } from '../transport/ud-responder.ts';
+import type { ConnectedTransport } from '../transport/connected-transport.ts';
+import { TransportEngine } from '../transport/engine.ts';
+import type { PacketReceiver } from '../transport/packet-receiver.ts';
+import type { QueuePairLifeCycle } from '../transport/queue-pair-life.ts';
+import type { SendPipeline } from '../transport/send-pipeline.ts';
+import type { UdResponder } from '../transport/ud-responder.ts';
 import { createChannels } from './adapter-management.ts';
 import { AdapterUnits, giveDefaultShares, readPlan } from './adapter-units.ts';
 import { createFunctions } from './create-functions.ts';
@@ -52,10 +51,7 @@ import { PendingWork } from './pending-work.ts';
 import { reportPortEvents } from './port-events.ts';
 import { PortLinks } from './port-links.ts';
 import { createPortModel } from './port-model.ts';
-import { QueuePairLifeCycle } from './queue-pair-life.ts';
 
-/** Packets of connections that are sent before commands are launched, in every other pass. */
-const TRANSMIT_TURN = 16;
 /** Stages of a pass. */
 const STAGES = 6;
 
@@ -86,6 +82,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly dmaTiming: DmaTiming;
   readonly scheduler: SendQueueScheduler;
   readonly admission: CommandAdmission;
+  readonly engine: TransportEngine;
   readonly connected: ConnectedTransport;
   readonly pipeline: SendPipeline;
   readonly receiver: PacketReceiver;
@@ -101,8 +98,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly traces: Traces;
   #control = 0;
   readonly #management: ManagementProcessor;
-  readonly #receiveQueue = new ReceiveQueueReader();
-  #connectionsFirst = false;
   #contextsFirst = false;
   /** The stage that has the next turn in `run`. */
   #stage = 0;
@@ -128,34 +123,28 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       ports: this.ports,
     });
     this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes, functionCount > 1, options.fetchQuantum);
-    this.lanes.onRoom = (qp) => this.scheduler.schedule(qp);
     this.admission = new CommandAdmission(this.tables.queuePairs, this.lanes);
-    this.connected = new ConnectedTransport({
+    this.engine = new TransportEngine({
       clock,
       ports: this.ports,
       portsOfFunction: this.uplinks.length,
       lanes: this.lanes,
-      keys: this.tables.keys,
-      reader: this.#receiveQueue,
       timing: this.dmaTiming,
-      schedule: (qp) => this.scheduler.schedule(qp),
+      functionCount,
+      keys: this.tables.keys,
+      addresses: new AddressHandles(),
+      sends: this.scheduler,
+      queuePairs: this.tables.queuePairs,
+      groups: this.tables.multicastGroups,
+      special: this.tables.specialQueuePairs,
+      removed: (qp) => this.tables.removeQueuePair(qp),
     });
-    this.queuePairLife = new QueuePairLifeCycle({
-      tables: this.tables,
-      lanes: this.lanes,
-      scheduler: this.scheduler,
-      connected: this.connected,
-      receiveQueue: this.#receiveQueue,
-    });
-    this.pipeline = new SendPipeline(
-      this.lanes,
-      this.ports,
-      new UdRequester(this.tables.keys, new AddressHandles(), this.tables.multicastGroups),
-      this.connected,
-      new PipelineStage(this.dmaTiming, functionCount),
-    );
-    this.responder = new UdResponder(this.tables.keys, this.#receiveQueue);
-    this.receiver = new PacketReceiver(this.tables, this.responder, this.connected);
+    const { connected, pipeline, responder, receiver, life } = this.engine;
+    this.connected = connected;
+    this.pipeline = pipeline;
+    this.responder = responder;
+    this.receiver = receiver;
+    this.queuePairLife = life;
     const channels = createChannels(model, {
       clock,
       receiver: this.receiver.management,
@@ -202,7 +191,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
 
   run(budget: number): boolean {
     let left = budget;
-    this.connected.expire();
+    this.engine.expire();
     this.shareAdjuster.run();
     if (this.dmaTiming.busReads > 0) this.scheduler.land(this.clock.now());
     if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
@@ -213,7 +202,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       left -= done;
       idle = done > 0 ? 0 : idle + 1;
     }
-    this.connected.expire();
+    this.engine.expire();
     this.links.settle();
     this.#awaitReads();
     this.pending.flushVectors(this.functions);
@@ -259,7 +248,8 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.#contextsFirst = this.sendContexts.owed && !this.#contextsFirst && !this.disabled;
     const done = this.#contextsFirst ? this.sendContexts.run(limit) : 0;
     const left = limit - done;
-    return done + this.#transmit(this.#isContended ? Math.min(left, CONTENDED_TURN) : left);
+    const turn = this.#isContended ? Math.min(left, CONTENDED_TURN) : left;
+    return done + this.engine.transmit(turn, this.disabled);
   }
 
   /** True when more than one function wants to send. */
@@ -273,27 +263,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     if (!stage.busy && this.dmaTiming.busReads === 0) return;
     const nextNs = Math.min(stage.nextNs, this.scheduler.nextNs);
     if (nextNs !== Number.POSITIVE_INFINITY) this.clock.setAlarm(nextNs);
-  }
-
-  /**
-   * Launches commands and sends packets of connections. The two change places from pass to pass:
-   * otherwise the second could always find the port full.
-   */
-  #transmit(limit: number): number {
-    this.lanes.turns.beginPass();
-    this.#connectionsFirst = !this.#connectionsFirst;
-    let done = this.#connectionsFirst ? this.connected.run(Math.min(limit, TRANSMIT_TURN)) : 0;
-    done += this.#launch(limit - done);
-    return done + (done < limit ? this.connected.run(limit - done) : 0);
-  }
-
-  /** Commands that were launched before the adapter was disabled finish. */
-  #launch(limit: number): number {
-    const { pipeline, disabled } = this;
-    if (pipeline.stage.busy) pipeline.stage.land();
-    let launched = 0;
-    while (launched < limit && (disabled ? pipeline.finish() : pipeline.advance())) launched++;
-    return launched;
   }
 }
 

@@ -39,10 +39,10 @@ import type { CommandAdmission } from '../scheduler/command-admission.ts';
 import type { DoorbellSettings } from '../shares/setting-changes.ts';
 import type { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { decodeChanges, HOST } from '../shares/share-changes.ts';
+import type { QueuePairLifeCycle } from '../transport/queue-pair-life.ts';
 import type { SendPipeline } from '../transport/send-pipeline.ts';
 import { type AdapterOptions, getCollectPages } from './options.ts';
 import type { PendingWork } from './pending-work.ts';
-import type { QueuePairLifeCycle } from './queue-pair-life.ts';
 
 const GRANTED: ResourceAnswer = { status: ManagementStatus.OK, index: 0, offset: 0, limit: 0 };
 

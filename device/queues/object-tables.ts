@@ -74,6 +74,17 @@ export class ObjectTables {
     this.keys = new KeyCheck(this.memoryRegions, this.memoryWindows);
   }
 
+  /** Takes a queue pair, which all units have dropped, out of every table. */
+  removeQueuePair(qp: QueuePair): void {
+    if (qp.boundWindows > 0)
+      this.memoryWindows.forEach((window) => {
+        if (window.holder === qp) window.unbind();
+      });
+    this.specialQueuePairs.remove(qp);
+    this.multicastGroups.drop(qp);
+    this.queuePairs.remove(qp);
+  }
+
   /**
    * Destroys all objects of a function except its queue pairs, which other units hold as well and
    * which the caller has destroyed before.

@@ -42,7 +42,7 @@ export interface RequesterPart {
 
 /**
  * Changes of a queue pair that concern several units (IBTA 10.3.1). Scheduler, transport and
- * management request them; `adapter/queue-pair-life.ts` carries them out in all units that hold
+ * management request them; `transport/queue-pair-life.ts` carries them out in all units that hold
  * state of the QP.
  */
 export interface QueuePairLife {

@@ -12,6 +12,7 @@ import type { DoorbellScheduler } from '../doorbells/doorbell-unit-parts.ts';
 import type { SendQueueList } from '../doorbells/send-queue-list.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import type { SendSource } from '../queues/send-source.ts';
 import { CommandFetcher, takesCommands } from './command-fetcher.ts';
 import { TurnRing } from './turn-ring.ts';
 
@@ -19,7 +20,7 @@ import { TurnRing } from './turn-ring.ts';
 const UNIT_STEPS = 64;
 const NEVER = Number.POSITIVE_INFINITY;
 
-export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit> {
+export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit>, SendSource {
   readonly fetcher: CommandFetcher;
   /** Doorbell units by function number. */
   readonly #unitsByFunction: DoorbellUnit[] = [];
@@ -85,6 +86,15 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit> {
   /** Removes the QP from its list, if it is linked. */
   unschedule(qp: QueuePair): void {
     if (qp.scheduled) this.#listOf(qp).remove(qp);
+  }
+
+  /** The descriptor of a stopped QP still says `destroyed`. */
+  restart(qp: QueuePair, wasStopped: boolean): void {
+    if (wasStopped) this.unitOf(qp).descriptors.publish(qp);
+  }
+
+  forget(qp: QueuePair): void {
+    this.unitOf(qp).overflow.orphan(qp);
   }
 
   /** Does up to `limit` units of work and returns their number. */

@@ -1,28 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a front end gives to the transport (docs/PERSONALITIES.md): its ports, lanes and clock, and
- * its ways to keys, address vectors, send queues and queue pairs. The adapter's own front end and
- * that of a personality differ only in these.
+ * The transport put together (US 8,484,392 par. 39-47): send pipeline, connections, datagrams and
+ * packet receiver, over the lanes and ports of a front end. `TransportParts` is all that front ends
+ * differ in (docs/PERSONALITIES.md). `Adapter` makes one, and so does each personality that has a
+ * data path.
  */
 import type { DmaTiming } from '../function/dma-timing.ts';
 import type { AdapterClock } from '../host.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
-import type { GroupLookup } from '../queues/multicast-groups.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendSource } from '../queues/send-source.ts';
-import type { SpecialQueuePairs } from '../queues/special-queue-pairs.ts';
 import type { AddressSource } from './address-source.ts';
+import { ConnectedTransport } from './connected-transport.ts';
+import { PacketReceiver, type Receivers } from './packet-receiver.ts';
+import { PipelineStage } from './pipeline-stage.ts';
+import { QueuePairLifeCycle } from './queue-pair-life.ts';
+import { ReceiveQueueReader } from './receive-queue.ts';
+import { SendPipeline } from './send-pipeline.ts';
+import { UdRequester } from './ud-requester.ts';
+import { UdResponder } from './ud-responder.ts';
 
-/** The queue pairs by the number in packets. */
-export interface QueuePairLookup {
-  get(number: number): QueuePair | undefined;
-}
+/** Packets of connections that are sent before commands are launched, in every other pass. */
+const TRANSMIT_TURN = 16;
 
-export interface TransportParts {
+/** What a front end gives to the transport. */
+export interface TransportParts extends Receivers {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
+  /** Ports of one function. */
+  readonly portsOfFunction: number;
   readonly lanes: TransmitVirtualLanes;
   /** How long reads of guest memory take. */
   readonly timing: DmaTiming;
@@ -30,10 +38,67 @@ export interface TransportParts {
   readonly keys: KeyLookup;
   readonly addresses: AddressSource;
   readonly sends: SendSource;
-  readonly queuePairs: QueuePairLookup;
-  readonly groups: GroupLookup;
-  /** QP0 and QP1 of the ports. */
-  readonly special: SpecialQueuePairs;
   /** A queue pair has left all units and is released: it leaves the tables of the front end. */
   removed(qp: QueuePair): void;
+}
+
+export class TransportEngine {
+  readonly connected: ConnectedTransport;
+  readonly pipeline: SendPipeline;
+  readonly responder: UdResponder;
+  readonly receiver: PacketReceiver;
+  /** What `QueuePairParts.life` of each queue pair is. */
+  readonly life: QueuePairLifeCycle;
+  readonly #lanes: TransmitVirtualLanes;
+  #connectionsFirst = false;
+
+  constructor(parts: TransportParts) {
+    const { clock, ports, portsOfFunction, lanes, timing, keys, sends } = parts;
+    const receiveQueue = new ReceiveQueueReader();
+    const schedule = (qp: QueuePair): void => sends.schedule(qp);
+    this.#lanes = lanes;
+    lanes.onRoom = schedule;
+    this.connected = new ConnectedTransport({
+      ...{ clock, ports, portsOfFunction, lanes, keys, timing, schedule },
+      reader: receiveQueue,
+    });
+    this.life = new QueuePairLifeCycle({
+      lanes,
+      sends,
+      connected: this.connected,
+      receiveQueue,
+      removed: (qp) => parts.removed(qp),
+    });
+    const datagrams = new UdRequester(keys, parts.addresses, parts.groups);
+    const stage = new PipelineStage(timing, parts.functionCount);
+    this.pipeline = new SendPipeline(lanes, ports, datagrams, this.connected, stage);
+    this.responder = new UdResponder(keys, receiveQueue);
+    this.receiver = new PacketReceiver(parts, this.responder, this.connected);
+  }
+
+  /** Takes in data that has arrived and fires expired timers: at the start and end of a pass. */
+  expire(): void {
+    this.connected.expire();
+  }
+
+  /**
+   * Launches commands and sends packets of connections, about `limit` in all; returns the units of
+   * work done. The two change places from pass to pass: otherwise the second could always find the
+   * port full. `halted`: only commands that were launched before go on.
+   */
+  transmit(limit: number, halted = false): number {
+    this.#lanes.turns.beginPass();
+    this.#connectionsFirst = !this.#connectionsFirst;
+    let done = this.#connectionsFirst ? this.connected.run(Math.min(limit, TRANSMIT_TURN)) : 0;
+    done += this.#launch(limit - done, halted);
+    return done + (done < limit ? this.connected.run(limit - done) : 0);
+  }
+
+  #launch(limit: number, halted: boolean): number {
+    const { pipeline } = this;
+    if (pipeline.stage.busy) pipeline.stage.land();
+    let launched = 0;
+    while (launched < limit && (halted ? pipeline.finish() : pipeline.advance())) launched++;
+    return launched;
+  }
 }

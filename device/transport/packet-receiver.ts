@@ -19,12 +19,12 @@ import { newParsedPacket, PacketCheck, type ParsedPacket, parsePacket } from '..
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { ObjectTable } from '../function/object-table.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
-import type { ObjectTables } from '../queues/object-tables.ts';
+import type { GroupLookup } from '../queues/multicast-groups.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import type { SpecialQueuePairs } from '../queues/special-queue-pairs.ts';
 import { requesterOf, responderOf } from './connected-states.ts';
 import type { ConnectedTransport } from './connected-transport.ts';
 import { notePkeyViolation } from './key-violations.ts';
@@ -32,6 +32,19 @@ import { MAD_BYTES } from './management-datagrams.ts';
 import { ManagementReceiver } from './management-receiver.ts';
 import { MulticastReceiver } from './multicast-receiver.ts';
 import type { UdResponder } from './ud-responder.ts';
+
+/** The queue pairs by their number in packets. */
+export interface QueuePairLookup {
+  get(number: number): QueuePair | undefined;
+}
+
+/** Where packets go. */
+export interface Receivers {
+  readonly queuePairs: QueuePairLookup;
+  readonly groups: GroupLookup;
+  /** QP0 and QP1 of the ports. */
+  readonly special: SpecialQueuePairs;
+}
 
 export class PacketReceiver {
   /** Packets dropped by values of packet-error. */
@@ -48,17 +61,17 @@ export class PacketReceiver {
   wrongGid = 0;
   unknownQueuePair = 0;
   unsupportedTransport = 0;
-  readonly #queuePairs: ObjectTable<QueuePair>;
+  readonly #queuePairs: QueuePairLookup;
   readonly multicast: MulticastReceiver;
   readonly management: ManagementReceiver;
   readonly #datagrams: UdResponder;
   readonly #connected: ConnectedTransport;
   readonly #packet = newParsedPacket();
 
-  constructor(tables: ObjectTables, datagrams: UdResponder, connected: ConnectedTransport) {
-    this.#queuePairs = tables.queuePairs;
-    this.multicast = new MulticastReceiver(tables.multicastGroups, datagrams);
-    this.management = new ManagementReceiver(tables.specialQueuePairs, datagrams);
+  constructor({ queuePairs, groups, special }: Receivers, datagrams: UdResponder, connected: ConnectedTransport) {
+    this.#queuePairs = queuePairs;
+    this.multicast = new MulticastReceiver(groups, datagrams);
+    this.management = new ManagementReceiver(special, datagrams);
     this.#datagrams = datagrams;
     this.#connected = connected;
   }

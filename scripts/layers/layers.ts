@@ -130,7 +130,7 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'device/transport',
-    holds: 'UD, RC and UC: requester, completer, responder, packet receiver',
+    holds: 'UD, RC and UC: requester, completer, responder, packet receiver, life cycle of queue pairs',
     uses: of('layout infiniband host.ts port agents function trace memory protection queues collect lane'),
   },
   {
@@ -152,7 +152,7 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'device/adapter',
-    holds: 'the adapter put together: PCIe functions, life cycle of queue pairs, passes, reset',
+    holds: 'the adapter put together: PCIe functions, passes, reset',
     uses: of(
       'layout infiniband host.ts random.ts port agents function fabric trace events queues collect pio doorbells lane scheduler transport shares registers management switch',
     ),

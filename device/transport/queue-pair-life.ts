@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The life cycle of queue pairs (IBTA 10.3.1): what a state change, a failure or destruction means
- * for scheduler, lanes, transport and receive queues. Management asks for changes that it has
- * checked; units report failures through `QueuePair.life`.
+ * for send source, lanes, transport and receive queues. The front end asks for changes that it has
+ * checked; units report failures through `QueuePair.life`. `TransportEngine` makes it.
  */
 import { CompletionStatus, EventType, FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
-import type { ObjectTables } from '../queues/object-tables.ts';
 import type { QueuePair, QueuePairLife } from '../queues/queue-pair.ts';
 import { FailureCause } from '../queues/queue-pair-failure.ts';
-import type { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
-import type { ConnectedTransport } from '../transport/connected-transport.ts';
-import type { ReceiveQueueReader } from '../transport/receive-queue.ts';
+import type { SendSource } from '../queues/send-source.ts';
+import type { ConnectedTransport } from './connected-transport.ts';
+import type { ReceiveQueueReader } from './receive-queue.ts';
 
 /** The units that hold something of a queue pair. */
 export interface QueuePairUnits {
-  readonly tables: ObjectTables;
   readonly lanes: TransmitVirtualLanes;
-  readonly scheduler: SendQueueScheduler;
+  readonly sends: SendSource;
   readonly connected: ConnectedTransport;
   readonly receiveQueue: ReceiveQueueReader;
+  /** The queue pair has left all these units: it leaves the tables of the front end. */
+  removed(qp: QueuePair): void;
 }
 
 export class QueuePairLifeCycle implements QueuePairLife {
@@ -30,7 +30,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
   }
 
   changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void {
-    const { connected, scheduler } = this.#units;
+    const { connected, sends } = this.#units;
     const previous = qp.state;
     if (next === QpState.ERR) {
       qp.failure.note(qp, FailureCause.SOFTWARE, CompletionStatus.SUCCESS, FaultKind.NONE);
@@ -48,20 +48,20 @@ export class QueuePairLifeCycle implements QueuePairLife {
     // Before RTS software cannot have posted anything. A look at the send queue now would only
     // fetch the first command before its collect copy comes.
     else if (next === QpState.RTS && previous === QpState.RTR) connected.startSending(qp);
-    else if (next === QpState.RTS && previous !== QpState.RTS) scheduler.schedule(qp);
+    else if (next === QpState.RTS && previous !== QpState.RTS) sends.schedule(qp);
   }
 
   /** Receives are flushed now, sends in their order through the lane (IBTA 10.3.1). */
   moveToError(qp: QueuePair): void {
     if (qp.state === QpState.ERR) return;
-    const { lanes, connected, receiveQueue, scheduler } = this.#units;
+    const { lanes, connected, receiveQueue, sends } = this.#units;
     qp.state = QpState.ERR;
     lanes.reconsider(qp);
     connected.flushSends(qp);
     connected.flushReceives(qp);
     receiveQueue.flush(qp);
     if (qp.srq !== undefined) qp.owner.postAsynchronous(EventType.LAST_WQE_REACHED, qp, FaultKind.NONE);
-    scheduler.schedule(qp);
+    sends.schedule(qp);
   }
 
   /**
@@ -71,11 +71,11 @@ export class QueuePairLifeCycle implements QueuePairLife {
   failSends(qp: QueuePair): void {
     if (qp.serviceType === ServiceType.RC) return this.moveToError(qp);
     if (qp.state === QpState.ERR) return;
-    const { lanes, connected, scheduler } = this.#units;
+    const { lanes, connected, sends } = this.#units;
     qp.state = QpState.SQE;
     lanes.reconsider(qp);
     connected.flushSends(qp);
-    scheduler.schedule(qp);
+    sends.schedule(qp);
   }
 
   fail(qp: QueuePair, fault: FaultKind): void {
@@ -101,30 +101,23 @@ export class QueuePairLifeCycle implements QueuePairLife {
 
   /** Removes the QP although its function is being reset: nothing completes. */
   drop(qp: QueuePair): void {
-    const { tables, lanes, connected, scheduler } = this.#units;
-    scheduler.unschedule(qp);
+    const { lanes, connected, sends } = this.#units;
+    sends.unschedule(qp);
     lanes.reconsider(qp);
     connected.drop(qp);
-    if (qp.boundWindows > 0)
-      tables.memoryWindows.forEach((window) => {
-        if (window.holder === qp) window.unbind();
-      });
-    scheduler.unitOf(qp).overflow.orphan(qp);
+    sends.forget(qp);
     qp.release();
-    tables.specialQueuePairs.remove(qp);
-    tables.multicastGroups.drop(qp);
-    tables.queuePairs.remove(qp);
+    this.#units.removed(qp);
   }
 
   #reset(qp: QueuePair): void {
-    const { lanes, connected, scheduler } = this.#units;
+    const { lanes, connected, sends } = this.#units;
     const wasStopped = qp.stopped;
-    scheduler.unschedule(qp);
+    sends.unschedule(qp);
     lanes.reconsider(qp);
     connected.drop(qp);
     qp.resetQueues();
-    // The descriptor still says `destroyed`.
-    if (wasStopped) scheduler.unitOf(qp).descriptors.publish(qp);
+    sends.restart(qp, wasStopped);
   }
 
   /**
