@@ -164,8 +164,8 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'device/personality/mthca',
-    holds: 'an adapter as mthca drivers know it: command register, context memory, event queues',
-    uses: of('layout infiniband protocol/mthca host.ts port agents function fabric adapter'),
+    holds: 'an adapter as mthca drivers know it: commands, context memory, event queues, work queues',
+    uses: of('layout infiniband protocol/mthca host.ts port agents function fabric protection adapter'),
   },
   {
     path: 'device/hosts',

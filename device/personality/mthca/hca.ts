@@ -62,7 +62,7 @@ export class Hca {
     const limits = makeLimits(ports.length);
     this.limits = limits;
     const { icm } = this;
-    this.regions = new MemoryRegions(icm, underlying.dma, 2 ** limits.logReservedMpts);
+    this.regions = new MemoryRegions(icm, underlying, 2 ** limits.logReservedMpts);
     this.eventQueues = new ContextTable(icm, limits.eqcBytes, 2 ** limits.logReservedEqs);
     this.completionQueues = new ContextTable(icm, limits.cqcBytes, 2 ** limits.logReservedCqs);
     this.sharedReceiveQueues = new ContextTable(icm, limits.srqcBytes, 2 ** limits.logReservedSrqs);

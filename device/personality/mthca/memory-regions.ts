@@ -1,35 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Memory regions: the memory protection table, and translation through the entries that software
- * keeps in context memory. Software writes translation entries without a command, so each access
- * reads them. Event queues use it; work queues and packets will.
+ * Memory regions: the memory protection table, and the keys that name its entries. Event queues,
+ * CQs and work queues find guest addresses here; scatter/gather lists and packets use `RegionKeys`
+ * (region-keys.ts).
  */
-
-import { joinDwords } from '../../../protocol/layout/dwords.ts';
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
-import { ICM_PAGE_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { MPT_ENTRY_SIZE, type MptEntry } from '../../../protocol/mthca/gen/mpt-entry.gen.ts';
-import {
-  getMttEntryPageHigh,
-  getMttEntryPageLow,
-  getMttEntryPresent,
-  MTT_ENTRY_SIZE,
-} from '../../../protocol/mthca/gen/mtt-entry.gen.ts';
-import type { Dma } from '../../function/dma.ts';
+import { MTT_ENTRY_SIZE } from '../../../protocol/mthca/gen/mtt-entry.gen.ts';
 import { type FaultSubject, PAGE_LIST } from '../../function/fault-log.ts';
+import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import { type ContextMemory, NOT_MAPPED } from './context-memory.ts';
 import { ContextTable } from './context-table.ts';
+import type { Region } from './region.ts';
 
 /** Rights of an access, as flags. */
 export const RegionAccess = { LOCAL_READ: 1, LOCAL_WRITE: 2, REMOTE_READ: 4, REMOTE_WRITE: 8, ATOMIC: 16 } as const;
-
-/** An entry that the HCA owns. */
-export interface Region {
-  readonly entry: Readonly<MptEntry>;
-  /** `RegionAccess` flags. */
-  readonly rights: number;
-  readonly pageBytes: number;
-}
 
 const KEY_INDEX_BITS = 24;
 
@@ -45,19 +30,17 @@ export class MemoryRegions {
   /** Bytes from there on that are contiguous in guest memory, at most those asked for. */
   contiguousBytes = 0;
   readonly #icm: ContextMemory;
-  readonly #dma: Dma;
-  readonly #entry = new Uint8Array(MTT_ENTRY_SIZE);
-  readonly #view = new DataView(this.#entry.buffer);
+  readonly owner: UnderlyingFunction;
 
-  constructor(icm: ContextMemory, dma: Dma, reserved: number) {
+  constructor(icm: ContextMemory, owner: UnderlyingFunction, reserved: number) {
     this.#icm = icm;
-    this.#dma = dma;
+    this.owner = owner;
     this.table = new ContextTable(icm, MPT_ENTRY_SIZE, reserved);
   }
 
   /** Why the whole range may not be accessed; NONE if it may. Reads no translation entry. */
   check(key: number, pd: number, rights: number, start: number, lengthBytes: number): FaultKind {
-    const region = this.#find(key);
+    const region = this.find(key);
     if (region === undefined) return FaultKind.KEY_INVALID;
     const { entry } = region;
     if (entry.pd !== pd) return FaultKind.KEY_PD;
@@ -80,39 +63,24 @@ export class MemoryRegions {
   ): FaultKind {
     const fault = this.check(key, pd, rights, start, lengthBytes);
     if (fault !== FaultKind.NONE) return fault;
-    const region = this.#find(key) as Region;
-    if (region.entry.physical === 1) {
-      this.address = start;
-      this.contiguousBytes = lengthBytes;
-      return FaultKind.NONE;
-    }
-    const { pageBytes, entry } = region;
-    const page = Math.floor(start / pageBytes) - Math.floor(entry.start / pageBytes);
-    const base = this.#readPage(entry.translation + page * MTT_ENTRY_SIZE, subject);
-    if (base === NOT_MAPPED) return FaultKind.DMA_READ;
-    const inPage = start % pageBytes;
-    this.address = base + inPage;
-    this.contiguousBytes = Math.min(lengthBytes, pageBytes - inPage);
+    const region = this.find(key) as Region;
+    const address = region.locate(this.owner.dma, subject, start);
+    if (address === NOT_MAPPED) return FaultKind.DMA_READ;
+    this.address = address;
+    this.contiguousBytes = region.contiguousBytes(start, lengthBytes);
     return FaultKind.NONE;
   }
 
-  /** True when the translation entries of the region lie in context memory. */
+  /** True when the translation entries of a region lie in context memory. */
   fits(entry: Readonly<MptEntry>, pageBytes: number): boolean {
     const pages = Math.ceil(((entry.start % pageBytes) + entry.length) / pageBytes);
     return entry.translation % MTT_ENTRY_SIZE === 0 && this.#icm.contains(entry.translation, pages * MTT_ENTRY_SIZE);
   }
 
-  #find(key: number): Region | undefined {
+  /** The region that a key names. */
+  find(key: number): Region | undefined {
     const number = keyToNumber(key);
     const region = this.table.get(number);
     return region !== undefined && region.entry.key === number ? region : undefined;
-  }
-
-  /** The guest address in a translation entry, or NOT_MAPPED. */
-  #readPage(address: number, subject: FaultSubject): number {
-    const at = this.#icm.resolve(address);
-    if (at === NOT_MAPPED || !this.#dma.at(at).read(subject, MTT_ENTRY_SIZE, this.#entry, 0)) return NOT_MAPPED;
-    if (getMttEntryPresent(this.#view, 0) === 0) return NOT_MAPPED;
-    return joinDwords(getMttEntryPageLow(this.#view, 0) * ICM_PAGE_BYTES, getMttEntryPageHigh(this.#view, 0));
   }
 }

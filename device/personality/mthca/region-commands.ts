@@ -14,7 +14,8 @@ import { getMttListIcmAddress, MTT_LIST_SIZE } from '../../../protocol/mthca/gen
 import { CommandStatus } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { CommandContext } from './command-context.ts';
 import { LOG_PAGE_MAX } from './limits.ts';
-import { type Region, RegionAccess } from './memory-regions.ts';
+import { RegionAccess } from './memory-regions.ts';
+import { Region } from './region.ts';
 
 const TRANSLATIONS_MAX = (MAILBOX_BYTES - MTT_LIST_SIZE) / MTT_ENTRY_SIZE;
 /** Opcode modifier of HW2SW_MPT without an output mailbox. */
@@ -33,7 +34,7 @@ export function giveRegion(context: CommandContext): CommandStatus {
   if (entry.region === 0 || entry.logPageSize > LOG_PAGE_MAX) return CommandStatus.BAD_PARAM;
   if (table.indexOf(entry.key) !== index) return CommandStatus.BAD_PARAM;
   if (entry.physical === 0 && !isTranslatable(context, entry, pageBytes)) return CommandStatus.BAD_PARAM;
-  table.set(index, { entry: { ...entry, softwareOwner: 0 }, rights: rightsOf(entry), pageBytes });
+  table.set(index, new Region(hca.underlying, hca.icm, { ...entry, softwareOwner: 0 }, rightsOf(entry)));
   return CommandStatus.OK;
 }
 

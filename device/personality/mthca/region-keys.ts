@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Keys of memory regions as the transport checks them (IBTA 10.6): L_Keys of scatter/gather lists
+ * and R_Keys of packets name the same entries. Devices of this kind have no memory windows and no
+ * fast registration here, so requests for them are refused.
+ */
+import { AccessFlag, FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
+import type { UnderlyingFunction } from '../../function/underlying-function.ts';
+import type { KeyHolder } from '../../protection/key-holder.ts';
+import type { KeyLookup } from '../../protection/key-lookup.ts';
+import type { ProtectionDomain } from '../../protection/protection-domain.ts';
+import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
+import type { Region } from './region.ts';
+
+/** Rights by the lower bits of an access: several flags may be set. */
+const rightsOf = new Uint8Array(
+  AccessFlag.LOCAL_WRITE + AccessFlag.REMOTE_WRITE + AccessFlag.REMOTE_READ + AccessFlag.REMOTE_ATOMIC + 1,
+);
+for (let access = 0; access < rightsOf.length; access++) {
+  if (access & AccessFlag.LOCAL_WRITE) rightsOf[access] |= RegionAccess.LOCAL_WRITE;
+  if (access & AccessFlag.REMOTE_WRITE) rightsOf[access] |= RegionAccess.REMOTE_WRITE;
+  if (access & AccessFlag.REMOTE_READ) rightsOf[access] |= RegionAccess.REMOTE_READ;
+  if (access & AccessFlag.REMOTE_ATOMIC) rightsOf[access] |= RegionAccess.ATOMIC;
+}
+rightsOf[0] = RegionAccess.LOCAL_READ;
+
+export class RegionKeys implements KeyLookup {
+  fault: FaultKind = FaultKind.NONE;
+  /** NaN, because V8 must not take it for a small integer at first. */
+  address = Number.NaN;
+  readonly #regions: MemoryRegions;
+
+  constructor(regions: MemoryRegions) {
+    this.#regions = regions;
+  }
+
+  at(address: number): this {
+    this.address = address;
+    return this;
+  }
+
+  check(
+    _owner: UnderlyingFunction,
+    pd: ProtectionDomain,
+    key: number,
+    lengthBytes: number,
+    access: number,
+  ): Region | undefined {
+    this.fault = this.#regions.check(key >>> 0, pd.number, rightsOf[access], this.address, lengthBytes);
+    return this.fault === FaultKind.NONE ? this.#regions.find(key >>> 0) : undefined;
+  }
+
+  checkRemote(qp: KeyHolder, rkey: number, lengthBytes: number, access: number): Region | undefined {
+    return this.check(qp.owner, qp.pd, rkey, lengthBytes, access);
+  }
+
+  invalidate(): boolean {
+    return false;
+  }
+
+  bind(): FaultKind {
+    return FaultKind.KEY_INVALID;
+  }
+
+  findRegistrable(): undefined {
+    this.fault = FaultKind.KEY_INVALID;
+    return undefined;
+  }
+}
