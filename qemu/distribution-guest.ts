@@ -27,14 +27,17 @@ const CASE = '/etc/vuhca/distribution-case';
 /** A script in the initramfs that runs the case in Debian's user space and has its status. */
 export const ENTER_WITH_CASE = `#!/bin/sh\nexec sh /enter-distribution.sh ${CASE}\n`;
 
-/**
- * The parts for a guest with `kernel`. `files` are those of the new root; `caseText` is a script
- * with an interpreter line for ENTER_WITH_CASE.
- */
+/** What the user brings into the new root. */
+export interface DistributionContent {
+  readonly files?: readonly GuestFile[];
+  /** A script with an interpreter line, for ENTER_WITH_CASE. */
+  readonly caseText?: string;
+}
+
+/** The parts for a guest with `kernel`, the default one when absent. */
 export async function provideDistributionParts(
   kernel?: GuestKernel,
-  files: readonly GuestFile[] = [],
-  caseText = '',
+  { files = [], caseText = '' }: DistributionContent = {},
 ): Promise<DistributionParts> {
   const chosen = kernel ?? (await provideGuestKernel());
   const { imagePath } = await provideDistribution(chosen);

@@ -39,6 +39,8 @@ const MODULES = [
   ...['ib_mthca', 'rdma_rxe', 'ib_uverbs', 'ib_umad', 'ib_ipoib', 'rdma_ucm', 'dummy', 'virtio_net', 'af_packet'],
   ...['ib_iser', 'ib_isert', 'ib_srp', 'ib_srpt', 'nvme_rdma', 'nvmet_rdma', 'null_blk', 'brd', 'loop'],
   ...['target_core_file', 'target_core_iblock', 'rds_rdma', 'rpcrdma', 'configfs', 'ext4'],
+  // Soft-RoCE and file systems ask the crypto layer for checksums by name.
+  ...['crc32_generic', 'crc32_pclmul', 'crc32c_generic', 'crc32c_intel'],
 ];
 /** Modules that reach the image; the initramfs has them. EROFS computes its checksum by crc32c. */
 export const ROOT_MODULES = ['virtio_blk', 'crc32c_generic', 'erofs', 'overlay'];

@@ -112,8 +112,9 @@ async function provideParts(given: RunArguments): Promise<DistributionParts> {
     const advice = 'name a kernel of Debian, or leave out --distribution';
     throw new UsageError(`option --distribution needs the modules that belong to the kernel; ${advice}.`);
   }
-  const text = given.case === undefined ? undefined : readFileSync(given.case, 'utf8');
-  return provideDistributionParts(stock, (given.files ?? []).map(readFileOption), text);
+  const files = (given.files ?? []).map(readFileOption);
+  const caseText = given.case === undefined ? '' : readFileSync(given.case, 'utf8');
+  return provideDistributionParts(stock, { files, caseText });
 }
 
 /** The driver of a personality; Debian's user space loads it by itself. */

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Debian's subnet tools in the guest, on the fabric of the adapter: the state of ports, the subnet
+# as its management datagrams show it, queries of the subnet administration, counters, ibping,
+# osmtest, and opensm as the master in place of the built-in subnet manager, and back. run.sh reads
+# it.
+
+if [ $LINK != InfiniBand ]; then
+  skip subnet "RoCE has no subnet management"
+  return 0
+fi
+lid() { echo $(($(cat /sys/class/infiniband/$DEVICE/ports/$1/lid))); }
+on="-C $DEVICE -P $PORT"
+own=$(lid $PORT)
+other=$(lid $PEER_PORT)
+
+check ibstat "ibstat $DEVICE" "State: Active"
+check ibstatus "ibstatus $DEVICE" "ACTIVE"
+check sminfo "sminfo $on" "sm lid"
+check ibnetdiscover "ibnetdiscover $on" "^Ca"
+check iblinkinfo "iblinkinfo $on" "Active"
+check saquery-nodes "saquery $on NR" "NodeRecord"
+[ -z "$SHORT" ] || return 0
+check ibhosts "ibhosts $on" "Ca"
+check ibqueryerrors "ibqueryerrors $on" "Summary"
+for query in nodeinfo nodedesc portinfo pkeys sl2vl vlarb guids; do
+  check smpquery-$query "smpquery $on $query $own $PORT"
+done
+check smpquery-direct "smpquery $on -D nodeinfo 0" "NodeType"
+check perfquery "perfquery $on $own $PORT" "PortXmitData"
+check perfquery-extended "perfquery $on -x $own $PORT" "PortXmitData"
+check perfquery-reset "perfquery $on -R $own $PORT"
+check ibtracert "ibtracert $on $own $other"
+check ibaddr "ibaddr $on" "GID"
+check ibportstate "ibportstate $on $own $PORT query" "LinkUp"
+check saquery-ports "saquery $on PIR" "PortInfoRecord"
+check saquery-paths "saquery $on -p" "PathRecord"
+check saquery-groups "saquery $on -g" "MCMemberRecord"
+check saquery-links "saquery $on LR"
+check saquery-managers "saquery $on SMIR" "SMInfoRecord"
+check saquery-class "saquery $on CPI" "ClassPortInfo"
+check ibdiagnet "ibdiagnet -i 1 -p $PORT -o $WORK" "Done"
+check osmtest-inventory "cd $WORK && osmtest -f c -g \$(ibstat $DEVICE $PORT | sed -n 's/.*Port GUID: //p')" "PASS"
+
+run_limited "exec ibping $on -S" >$WORK/server 2>&1 </dev/null &
+ping_server=$!
+check ibping "until ibping $on -P $PEER_PORT -c 1 $own >/dev/null; do sleep 0.1; done; ibping -C $DEVICE -P $PEER_PORT -c 10 $own" " 0% packet loss"
+kill $ping_server
+wait $ping_server 2>/dev/null
+
+# The LID of the master, as the port was told.
+master() { cat /sys/class/infiniband/$DEVICE/ports/$PORT/sm_lid; }
+before=$(master)
+opensm -g "$(ibstat $DEVICE $PORT | sed -n 's/.*Port GUID: //p')" -f $WORK/opensm.log >/dev/null 2>&1 &
+manager=$!
+check opensm-is-master "until grep -q 'SUBNET UP' $WORK/opensm.log; do sleep 0.2; done; sminfo $on" "sm lid $own .*MASTER"
+check opensm-traffic "ibv_devinfo -d $DEVICE" "PORT_ACTIVE"
+kill $manager
+wait $manager 2>/dev/null
+if [ "$((before))" = "$own" ] || [ "$((before))" = 0 ]; then
+  skip built-in-manager-again "the fabric has no manager of its own"
+else
+  check built-in-manager-again "until [ \$(cat /sys/class/infiniband/$DEVICE/ports/$PORT/sm_lid) = $before ]; do sleep 0.2; done; sminfo $on" MASTER
+fi

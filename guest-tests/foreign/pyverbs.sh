@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# The tests of pyverbs as Debian's package has them, a process per file: with Python 3.12 and later
+# a process may end in a fault after tests that were skipped, although they ran well. Results are
+# read from the text that unittest prints. Files for devices of one vendor are left out. run.sh
+# reads it.
+
+TESTS=$WORK/rdma-core
+[ -d $TESTS ] || cp -r /usr/share/doc/rdma-core $TESTS
+
+# Three tests want huge pages.
+echo 16 >/proc/sys/vm/nr_hugepages 2>/dev/null
+
+# A result is `... ok` and so on at the end of a line, which may be that of the description below
+# the name; output of the test may be between.
+read_results() {
+  awk -v file="$1" '
+    /^test_[A-Za-z0-9_]+ \(/ { name = $1; sub(/^test_/, "", name) }
+    name != "" && match($0, /(^|\.\.\. |[^A-Za-z])(ok|FAIL|ERROR|skipped .*)$/) {
+      text = substr($0, RSTART); sub(/^\.\.\. /, "", text); sub(/^[^A-Za-z]/, "", text)
+      print (text ~ /^ok/ ? "ok" : text ~ /^skipped/ ? "skip" : "bad"), name, text
+      name = ""
+    }
+    END { if (name != "") print "bad", name, "unfinished" }' $WORK/pyverbs
+}
+
+if [ -n "$SHORT" ]; then files="test_pd test_cq test_qp"; else
+  files=$(cd $TESTS/tests && ls test_*.py | grep -v -e cuda -e mlx5 -e efa | sed 's/\.py$//')
+fi
+for file in $files; do
+  run_limited "cd $TESTS && exec python3 -W ignore tests/run_tests.py --dev $DEVICE --port $PORT \
+    ${GID_INDEX:+--gid $GID_INDEX} -v -k tests.$file." >$WORK/pyverbs 2>&1 </dev/null
+  group=${file#test_}
+  read_results "$group" >$WORK/results
+  [ -s $WORK/results ] || fail "$group" $WORK/pyverbs
+  while read -r verdict name text; do
+    case $verdict in
+      ok) pass "$group.$name" ;;
+      skip) skip "$group.$name" "$(echo "$text" | sed "s/^skipped //; s/^['\"]//; s/['\"]\$//; s/#//g")" ;;
+      *)
+        grep -A 40 -E "^(FAIL|ERROR): test_$name " $WORK/pyverbs | grep -m1 -B4 '^$' >$WORK/why
+        fail "$group.$name" $WORK/why
+        ;;
+    esac
+  done <$WORK/results
+done

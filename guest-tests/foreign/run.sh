@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Runs suites of foreign software in Debian's user space and reports them as KTAP: a subtest for
+# each suite. /foreign/settings names the adapter and the suites; a suite is a file NAME.sh beside
+# this one. scripts/foreign packs them all and reads the report.
+#
+# Functions for suites: `check` runs a command, `pair` a server and its client, `skip` says why a
+# test cannot run; `pass` and `fail` report what a suite has judged itself.
+
+. /foreign/settings
+. /foreign/adapter.sh
+
+# A command that takes longer is stuck: a wide bound, because a machine may be busy.
+LIMIT=${LIMIT:-300}
+WORK=/tmp/foreign
+mkdir -p $WORK
+
+result() {
+  number=$((number + 1))
+  echo "  $1 $number $2"
+}
+pass() { result ok "$1"; }
+skip() { result ok "$1 # SKIP $2"; }
+# fail NAME FILE...: the ends of the files say why.
+fail() {
+  failed_name=$1
+  shift
+  for file; do tail -n 12 "$file" | cut -c 1-200 | sed "s/^/  # ${file##*/}: /"; done
+  result "not ok" "$failed_name"
+}
+
+# run_limited COMMAND: its status is 124 when it took too long.
+run_limited() {
+  timeout --kill-after=5 "$LIMIT" sh -c "$1"
+}
+
+# check NAME COMMAND [PATTERN]: passes when the command ends with 0 and prints the pattern.
+check() {
+  run_limited "$2" >$WORK/output 2>&1 </dev/null
+  check_status=$?
+  if [ $check_status = 0 ] && grep -Eq "${3:-}" $WORK/output; then pass "$1"; return 0; fi
+  echo "status $check_status" >>$WORK/output
+  fail "$1" $WORK/output
+}
+
+# Whether a server waits for clients: on a TCP port, or by the connection manager.
+listens() {
+  [ -n "$(ss -Hltn)" ] || rdma resource show cm_id 2>/dev/null | grep -q LISTEN
+}
+
+# pair NAME SERVER CLIENT: passes when both end with 0. The client starts when the server listens.
+pair() {
+  run_limited "exec $2" >$WORK/server 2>&1 </dev/null &
+  server=$!
+  while ! listens && kill -0 $server 2>/dev/null; do sleep 0.05; done
+  run_limited "exec $3" >$WORK/client 2>&1 </dev/null
+  client_status=$?
+  # A server whose client has failed may wait for ever.
+  [ $client_status = 0 ] || kill $server 2>/dev/null
+  wait $server
+  server_status=$?
+  while listens; do sleep 0.05; done
+  if [ $client_status = 0 ] && [ $server_status = 0 ]; then pass "$1"; return 0; fi
+  echo "status $server_status" >>$WORK/server
+  echo "status $client_status" >>$WORK/client
+  fail "$1" $WORK/server $WORK/client
+}
+
+echo "KTAP version 1"
+suite_number=0
+prepare_adapter >$WORK/output 2>&1 || {
+  sed 's/^/# /' $WORK/output
+  echo "Bail out! the adapter is not ready"
+  exit 1
+}
+for suite in $SUITES; do
+  suite_number=$((suite_number + 1))
+  echo "  KTAP version 1"
+  echo "  # Subtest: $suite"
+  number=0
+  . "/foreign/$suite.sh"
+  echo "  1..$number"
+  echo "ok $suite_number $suite"
+done
+echo "1..$suite_number"

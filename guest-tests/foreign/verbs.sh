@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# The example programs of libibverbs: what the device says of itself, and ping-pong of all services,
+# with polling and with events, and with a check of the data. run.sh reads it.
+
+# ping_pong SERVICE NAME OPTION...
+ping_pong() {
+  service=$1 name=$2
+  shift 2
+  common="ibv_${service}_pingpong -d $DEVICE $GID -n 200 $*"
+  pair "$name" "$common -i $PORT" "$common -i $PEER_PORT localhost"
+}
+
+check devices "ibv_devices" "$DEVICE"
+check devinfo "ibv_devinfo -v -d $DEVICE" "PORT_ACTIVE"
+for service in rc uc ud srq; do
+  [ $service = srq ] && shared="-q 4" || shared=
+  ping_pong $service $service-pingpong "-c $shared"
+  [ -n "$SHORT" ] || ping_pong $service $service-pingpong-events "-c -e $shared"
+done
+if has_capability XRC; then
+  ping_pong xsrq xsrq-pingpong
+else
+  skip xsrq-pingpong "the device has no XRC"
+fi

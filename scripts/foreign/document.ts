@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * docs/FOREIGN.md: the results of foreign software as tables, one column for each adapter. Pure.
+ * Called by main.ts and its test.
+ */
+import type { KeptResults } from './results.ts';
+import { ADAPTER_TITLES, type AdapterName, SUITE_TITLES, SUITES, type SuiteName } from './suites.ts';
+
+const HEAD = `# Foreign software
+
+Tests and programs that other people wrote, from Debian 13's packages, in a guest with Debian's own
+kernel and drivers. \`npm run test:foreign -- --write\` runs them and writes this page.
+
+\`\`\`sh
+npm run test:foreign                                  # all suites on all adapters, with progress
+npm run test:foreign -- --only cm --adapter rxe       # one suite on one adapter
+npm run test:foreign -- --short                       # a few tests of each suite
+\`\`\`
+
+| column | adapter | driver in the guest |
+|---|---|---|
+| mthca | \`vuhca device --personality mthca\` ([PERSONALITIES](PERSONALITIES.md)) | \`ib_mthca\` and \`libmthca\` |
+| soft-RoCE | none: a network interface that leads nowhere | \`rdma_rxe\`, for comparison |
+
+A skipped test has its reason. Failures of soft-RoCE do not fail the run.
+`;
+
+export function describeResults(kept: KeptResults): string {
+  const adapters = (Object.keys(ADAPTER_TITLES) as AdapterName[]).filter((name) => kept[name] !== undefined);
+  const parts = [HEAD, '## Summary\n', summarize(kept, adapters)];
+  for (const suite of SUITES) {
+    if (!adapters.some((adapter) => kept[adapter]?.[suite] !== undefined)) continue;
+    parts.push(`## ${SUITE_TITLES[suite]}\n`, describeSuite(kept, adapters, suite));
+  }
+  return `${parts.join('\n')}`;
+}
+
+function summarize(kept: KeptResults, adapters: readonly AdapterName[]): string {
+  const rows = SUITES.map((suite) => [
+    SUITE_TITLES[suite],
+    ...adapters.map((adapter) => count(Object.values(kept[adapter]?.[suite] ?? {}))),
+  ]);
+  return `Passed, skipped, failed:\n\n${table(['suite', ...titles(adapters)], rows)}`;
+}
+
+/** Tests of pyverbs are many: they are counted by file, and what did not pass is named. */
+function describeSuite(kept: KeptResults, adapters: readonly AdapterName[], suite: SuiteName): string {
+  const names = [...new Set(adapters.flatMap((adapter) => Object.keys(kept[adapter]?.[suite] ?? {})))];
+  const textOf = (adapter: AdapterName, name: string): string => kept[adapter]?.[suite]?.[name] ?? '';
+  const head = ['test', ...titles(adapters)];
+  if (suite !== 'pyverbs') {
+    return table(
+      head,
+      names.map((name) => [name, ...adapters.map((adapter) => textOf(adapter, name))]),
+    );
+  }
+  const files = [...new Set(names.map((name) => name.split('.')[0]))];
+  const sums = files.map((file) => {
+    const own = names.filter((name) => name.split('.')[0] === file);
+    return [file, ...adapters.map((adapter) => count(own.map((name) => textOf(adapter, name))))];
+  });
+  const others = names.filter((name) => adapters.some((adapter) => !['ok', ''].includes(textOf(adapter, name))));
+  const rest = others.map((name) => [name, ...adapters.map((adapter) => textOf(adapter, name))]);
+  return `Passed, skipped, failed of each file:\n\n${table(head, sums)}\nTests that did not pass everywhere:\n\n${table(head, rest)}`;
+}
+
+function count(texts: readonly string[]): string {
+  const ran = texts.filter((text) => text !== '');
+  if (ran.length === 0) return '';
+  const passed = ran.filter((text) => text === 'ok').length;
+  const failed = ran.filter((text) => text === 'FAIL').length;
+  return `${passed}, ${ran.length - passed - failed}, ${failed}`;
+}
+
+function titles(adapters: readonly AdapterName[]): string[] {
+  return adapters.map((adapter) => ADAPTER_TITLES[adapter]);
+}
+
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string =>
+    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return `${[line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')}\n`;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The kept results of foreign software: one file, a row for each test, so that a run of one adapter
+ * or suite leaves the rest as it was. docs/FOREIGN.md is written from it. Called by main.ts.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import type { ForeignResult } from './run-suites.ts';
+import { type AdapterName, SUITES } from './suites.ts';
+
+/** `ok`, `FAIL`, or `skip: REASON`; by adapter, suite and name. */
+export type KeptResults = Partial<Record<AdapterName, Record<string, Record<string, string>>>>;
+
+const FILE = new URL('results.json', import.meta.url);
+
+export function readResults(): KeptResults {
+  return existsSync(FILE) ? (JSON.parse(readFileSync(FILE, 'utf8')) as KeptResults) : {};
+}
+
+export function writeResults(kept: KeptResults): void {
+  writeFileSync(FILE, `${JSON.stringify(kept, null, 2)}\n`);
+}
+
+/** Replaces the suites of `adapter` that have run. */
+export function mergeResults(kept: KeptResults, adapter: AdapterName, results: readonly ForeignResult[]): KeptResults {
+  const suites = { ...kept[adapter] };
+  for (const suite of SUITES) {
+    const own = results.filter((result) => result.suite === suite);
+    if (own.length > 0) suites[suite] = Object.fromEntries(own.map((result) => [result.name, describe(result)]));
+  }
+  return { ...kept, [adapter]: suites };
+}
+
+function describe({ verdict, reason = '' }: ForeignResult): string {
+  if (verdict === 'skip') return `skip: ${reason}`;
+  return verdict === 'pass' ? 'ok' : 'FAIL';
+}
