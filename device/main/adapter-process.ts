@@ -16,6 +16,7 @@ import type { LinkEnd } from '../port/link.ts';
 import type { Switch } from '../switch/switch.ts';
 import { type BuiltFabric, buildFabric, findPort } from '../topology/build-fabric.ts';
 import type { FabricPlan } from '../topology/fabric-plan.ts';
+import { listChannels, listEmbedded } from './adapter-nodes.ts';
 import type { NamedNode } from './host-directory.ts';
 import { HostDoor } from './host-door.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
@@ -120,8 +121,13 @@ export class AdapterProcess {
 
   /** All nodes of the fabric; those that clients of the door have brought come last. */
   get nodes(): readonly NamedNode[] {
-    const own = [...this.adapters, ...this.switches].map(({ name, core }) => ({ name, management: core.management }));
-    return [...own, ...(this.door?.nodes ?? [])];
+    const { adapters, switches } = this;
+    return [
+      ...adapters.flatMap(({ name, core }) => listChannels(name, core)),
+      ...switches.map(({ name, core }) => ({ name, management: core.management })),
+      ...adapters.flatMap(({ name, core }) => listEmbedded(name, core)),
+      ...(this.door?.nodes ?? []),
+    ];
   }
 
   /**

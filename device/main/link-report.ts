@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * State of the links of a live process, including links inside an adapter: both ends, whether the
+ * State of the links of a live process, without those to embedded switches: both ends, whether the
  * link is up, and counts of packets. Part of the status report.
  */
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
@@ -30,11 +30,16 @@ export interface LinkReport {
 /** All links of a process, in the order of their first ports. */
 export function reportLinks(process: AdapterProcess): LinkReport[] {
   const ends = new Map<Link, { readonly names: string[]; readonly ports: LinkEnd[] }>();
-  for (const { name, core } of [...process.adapters, ...process.switches]) {
-    for (const port of core.ports) {
+  const { adapters, switches } = process;
+  const nodes = [
+    ...adapters.map(({ name, core }) => ({ name, ports: core.uplinks })),
+    ...switches.map(({ name, core }) => ({ name, ports: core.ports })),
+  ];
+  for (const { name, ports } of nodes) {
+    for (const port of ports) {
       if (port.link === undefined) continue;
-      const { names, ports } = ends.get(port.link) ?? { names: [], ports: [] };
-      ends.set(port.link, { names: [...names, `${name}:${port.number}`], ports: [...ports, port] });
+      const known = ends.get(port.link) ?? { names: [], ports: [] };
+      ends.set(port.link, { names: [...known.names, `${name}:${port.number}`], ports: [...known.ports, port] });
     }
   }
   return [...ends].map(([link, { names, ports }]) => {

@@ -73,6 +73,7 @@ export function reportAdapter(adapter: Adapter) {
     pipeline: reportPipeline(adapter),
     ports: adapter.ports.map((port) => ({
       number: port.number,
+      ...(port.owner < 0 ? {} : { functionNumber: port.owner }),
       state: portStateName(port.state),
       lid: port.lid,
       mtuBytes: port.mtuBytes,

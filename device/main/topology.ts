@@ -7,7 +7,13 @@
  */
 import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
 import { findFabricError } from '../topology/fabric-errors.ts';
-import { type AdapterNode, defaultSwitchNode, type FabricPlan, type LocalLinkPlan } from '../topology/fabric-plan.ts';
+import {
+  type AdapterNode,
+  defaultSwitchNode,
+  type FabricPlan,
+  type LocalLinkPlan,
+  type SubnetControl,
+} from '../topology/fabric-plan.ts';
 import type { LoneFabric } from '../topology/lone-fabric.ts';
 import type { SocketLinkOptions } from './socket-link.ts';
 
@@ -48,14 +54,23 @@ export function loneAdapter(
     number === 0 ? socketPath : `${socketPath}.${number}`,
   );
   const adapter = { name: LONE_NAME, sockets, options };
-  if (fabric === 'cable') return { adapters: [adapter], switches: [], links, subnet: 'fixed' };
+  const subnet = controlWithoutSwitch([adapter]);
+  if (fabric === 'cable') return { adapters: [adapter], switches: [], links, subnet };
   const adapters = [{ ...adapter, options: { ...options, portLink: { kind: 'none' as const } } }];
-  if (fabric === 'none') return { adapters, switches: [], links, subnet: 'fixed' };
+  if (fabric === 'none') return { adapters, switches: [], links, subnet };
   const home = { ...defaultSwitchNode, ...LONE_SWITCH, virtualLanes: options.virtualLanes };
   const cables = [1, 2].map((port): LocalLinkPlan => {
     return { ports: [`${LONE_NAME}:${port}`, `${LONE_SWITCH.name}:${port}`], link: { kind: 'cable' } };
   });
   return { adapters, switches: [home], links: [...cables, ...links], subnet: 'managed' };
+}
+
+/**
+ * What gives LIDs in a fabric without switches besides embedded ones, unless the user says it: the
+ * subnet manager at the first of these, or nothing.
+ */
+export function controlWithoutSwitch(adapters: readonly AdapterNode[]): SubnetControl {
+  return adapters.some(({ options }) => options.portModel === 'vswitch') ? 'managed' : 'fixed';
 }
 
 /** Names of the ports of this process that a link joins. */

@@ -4,7 +4,7 @@
  * adapter-options.ts turns their values into the options of the adapter.
  */
 import { Option } from 'commander';
-import { defaultAdapterOptions } from '../../device/adapter/options.ts';
+import { defaultAdapterOptions, type PortModelName, portModels } from '../../device/adapter/options.ts';
 import { linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
 import { DMA_CONTEXTS_DEFAULT } from '../../device/function/dma-timing.ts';
 import { ORDERING_SYNTAX, parseOrdering } from '../../device/hosts/ordering/ordering-options.ts';
@@ -32,6 +32,7 @@ export interface AdapterArguments {
   readonly executionCredits: number;
   readonly completionCredits: number;
   readonly portQueue: number;
+  readonly portModel: PortModelName;
   readonly dmaLatency: number;
   readonly dmaContexts?: number;
   readonly pipelineTime: number;
@@ -107,6 +108,11 @@ function makeNumberOptions(): Option[] {
     number('--execution-credits <N>', 'Execution credits of all lanes').default(defaults.executionCredits),
     number('--completion-credits <N>', 'Completion credits of all lanes').default(defaults.completionCredits),
     number('--port-queue <N>', 'Packets a port holds until the link takes them').default(defaults.portQueuePackets),
+    wordOf(
+      '--port-model <MODEL>',
+      'Which ports functions see: all share those of the adapter, or each has its own behind embedded switches; docs/FABRIC.md',
+      portModels,
+    ).default('shared'),
     ...makeDivisionOptions(),
     ...makeTimeOptions(),
     number(

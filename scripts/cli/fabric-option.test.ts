@@ -27,4 +27,10 @@ t.test('each of them is a topology without mistakes', async (t) => {
     t.equal(topology.links.length, fabric === 'switch' ? 2 : 0);
   }
   t.equal(loneAdapter('/tmp/x').subnet, 'fixed', 'programs that name none have a cable');
+  for (const fabric of loneFabrics) {
+    const options = { ...defaultAdapterOptions, functionCount: 2, portModel: 'vswitch' as const };
+    const topology = loneAdapter('/tmp/x', options, [], fabric);
+    t.equal(findTopologyError(topology), undefined, `${fabric}, embedded switches`);
+    t.equal(topology.subnet, 'managed', 'ports behind embedded switches need a manager');
+  }
 });

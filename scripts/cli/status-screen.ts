@@ -229,7 +229,8 @@ function describePipeline({ latencyNs, pipelineNs, contexts, contextsUsed, comma
 }
 
 function describePort(port: AdapterReport['ports'][number]): string {
-  return line(`port ${port.number}`, [
+  const owner = port.functionNumber;
+  return line(owner === undefined ? `port ${port.number}` : `port ${port.number} of ${owner}`, [
     `${port.state === 'ACTIVE' ? '' : BAD}${port.state}`,
     `LID ${port.lid}`,
     `${port.transmitPackets} sent`,

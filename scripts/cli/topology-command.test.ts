@@ -56,6 +56,14 @@ The subnet is managed by the built-in subnet manager at s.
   );
 });
 
+t.test('the text shows embedded switches', async (t) => {
+  const text = describeTopology(
+    readTopologyFile(write(t, { adapters: { a: { sockets: ['a', 'b'], portModel: 'vswitch' } } })),
+  );
+  t.match(text, /^a +adapter, 2 behind switches +2 /m);
+  t.match(text, /The subnet is managed by the built-in subnet manager at a\/s1\.$/m);
+});
+
 t.test('the picture has a box for each node, and a curve with a tooltip for each link', async (t) => {
   const svg = drawTopology(readTopologyFile(write(t, MIXED)));
   const titles = [...svg.matchAll(/<title>(.*?)<\/title>/g)].map((match) => match[1]);

@@ -76,6 +76,20 @@ t.test('switches, links of a width and speed, and ports by switch alone', async 
   t.equal(subnet, 'managed');
 });
 
+t.test('adapters with embedded switches', async (t) => {
+  const sockets = ['a', 'a1'];
+  const path = write(t, { adapters: { a: { sockets, portModel: 'vswitch' }, b: { sockets: ['b'] } } });
+  const { adapters, subnet } = readTopologyFile(path);
+  t.match(adapters, [
+    { options: { portModel: 'vswitch', functionCount: 2, nodeGuid: '0056554843411000' } },
+    { options: { nodeGuid: '0056554843410010' } },
+  ]);
+  t.equal(subnet, 'managed');
+  t.throws(() => readTopologyFile(write(t, { adapters: { a: { sockets, portModel: 'sriov' } } })), {
+    message: /: adapter a: option portModel is sriov; it must be shared or vswitch$/,
+  });
+});
+
 t.test('a topology by rule has places for the adapters of the file, or makes adapters', async (t) => {
   const star = readTopologyFile(write(t, { generate: { star: { adapters: 3, link: { speed: 'SDR' } } } }));
   t.same(

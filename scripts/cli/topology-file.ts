@@ -7,7 +7,13 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
-import { type AdapterPlan, findTopologyError, type LinkPlan, type Topology } from '../../device/main/topology.ts';
+import {
+  type AdapterPlan,
+  controlWithoutSwitch,
+  findTopologyError,
+  type LinkPlan,
+  type Topology,
+} from '../../device/main/topology.ts';
 import { defaultSwitchNode, type SubnetControl, type SwitchNode } from '../../device/topology/fabric-plan.ts';
 import { type JsonObject, readObject } from './json-shape.ts';
 import { type Generated, readGenerator } from './topology-generator.ts';
@@ -15,7 +21,8 @@ import { assignPorts, readLink } from './topology-links.ts';
 import { readManager } from './topology-manager.ts';
 import { UsageError } from './usage-error.ts';
 
-const { portLink: _, ...adapterDefaults } = defaultAdapterOptions;
+const { portLink: _, ...defaults } = defaultAdapterOptions;
+const adapterDefaults = { ...defaults, portModel: '' };
 const rootMembers = { adapters: {}, switches: {}, links: [], generate: {}, subnet: '', manager: {} };
 const controls: readonly SubnetControl[] = ['managed', 'external', 'fixed'];
 /**
@@ -25,6 +32,9 @@ const controls: readonly SubnetControl[] = ['managed', 'external', 'fixed'];
 const LIDS_OF_ADAPTER = 2;
 const GUIDS_OF_ADAPTER = 0x10n;
 const GUIDS_OF_SWITCH = 0x40n;
+/** Adapters with embedded switches take more GUIDs, behind those of other adapters. */
+const GUIDS_OF_EMBEDDING = 0x100n;
+const FIRST_EMBEDDING = 0x1000n;
 
 /** The topology a file describes; paths in it are taken from its folder. Throws UsageError. */
 export function readTopologyFile(path: string): Topology {
@@ -50,7 +60,7 @@ function readTopology(root: JsonObject, folder: string): Topology {
   const switches = [...made, ...described].map(([name, value], index) => readSwitch(name, value, index, virtualLanes));
   const own = ((root.links ?? []) as unknown[]).map((value, index) => readLink(value, index, folder));
   const links = assignPorts([...linksOf(generated, adapters), ...own], switches);
-  const subnet = (root.subnet ?? (switches.length > 0 ? 'managed' : 'fixed')) as SubnetControl;
+  const subnet = (root.subnet ?? (switches.length > 0 ? 'managed' : controlWithoutSwitch(adapters))) as SubnetControl;
   if (!controls.includes(subnet)) throw new UsageError(`subnet is ${subnet}; it must be ${controls.join(', ')}`);
   const manager = root.manager === undefined ? {} : { manager: readManager(root.manager) };
   return { adapters, switches, links, subnet, ...manager };
@@ -111,7 +121,10 @@ function parseFile(path: string): unknown {
 function readAdapter(name: string, value: unknown, index: number, folder: string): AdapterPlan {
   const { sockets, ...given } = readObject(value, `adapter ${name}`, { sockets: [''], ...adapterDefaults });
   const lid = 1 + index * LIDS_OF_ADAPTER;
-  const guid = BigInt(`0x${defaultAdapterOptions.nodeGuid}`) + GUIDS_OF_ADAPTER * BigInt(index);
+  const place = BigInt(index);
+  const offset =
+    given.portModel === 'vswitch' ? FIRST_EMBEDDING + GUIDS_OF_EMBEDDING * place : GUIDS_OF_ADAPTER * place;
+  const guid = BigInt(`0x${defaultAdapterOptions.nodeGuid}`) + offset;
   const options: AdapterOptions = {
     ...defaultAdapterOptions,
     functionCount: Math.max(1, (sockets as string[] | undefined)?.length ?? 1),

@@ -3,6 +3,7 @@
  * A topology as text: its nodes and its links, with ports and rates. `vuhca topology` prints it,
  * and its picture uses the words for rates.
  */
+import type { AdapterOptions } from '../../device/adapter/options.ts';
 import type { LinkPlan, Topology } from '../../device/main/topology.ts';
 import { table } from '../console/table.ts';
 
@@ -18,7 +19,7 @@ export function describeTopology(topology: Topology): string {
   const nodes = [
     ['node', 'kind', 'ports', 'node GUID', 'lanes'],
     ...switches.map(({ name, ports, nodeGuid, virtualLanes }) => [name, 'switch', ports, nodeGuid, virtualLanes]),
-    ...adapters.map(({ name, options }) => [name, 'adapter', 2, options.nodeGuid, options.virtualLanes]),
+    ...adapters.map(({ name, options }) => [name, kindOf(options), 2, options.nodeGuid, options.virtualLanes]),
   ];
   const joined = [
     ['link', 'to', 'rate', 'properties'],
@@ -28,12 +29,23 @@ export function describeTopology(topology: Topology): string {
     }),
   ];
   const control = {
-    managed: `managed by the built-in subnet manager at ${switches[0]?.name}`,
+    managed: `managed by the built-in subnet manager at ${findHome(topology)}`,
     external: 'managed by a subnet manager from outside',
     fixed: 'without a subnet manager: LIDs are fixed, and ports are active at once',
   }[topology.subnet];
   const parts = [table(nodes, [0, 1, 3]), ...(links.length === 0 ? [] : [table(joined, [0, 1, 2, 3])])];
   return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n\nThe subnet is ${control}.\n`;
+}
+
+function kindOf({ portModel, functionCount }: AdapterOptions): string {
+  return portModel === 'vswitch' ? `adapter, ${functionCount} behind switches` : 'adapter';
+}
+
+/** Name of the switch with the built-in subnet manager. */
+function findHome({ adapters, switches }: Topology): string {
+  const [home] = switches;
+  const [embedding] = adapters.filter(({ options }) => options.portModel === 'vswitch');
+  return home?.name ?? `${embedding?.name}/s1`;
 }
 
 /** Both ends of a link: a port, or the address of another process. */
