@@ -33,6 +33,7 @@ static const struct vuhca_event_ops vuhca_event_ops = {
 		[VUHCA_EVENT_TYPE_CLIENT_REREGISTER] = vuhca_port_event,
 		[VUHCA_EVENT_TYPE_RESOURCES_CHANGED] = vuhca_shares_event,
 		[VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED] = vuhca_pio_halt_event,
+		[VUHCA_EVENT_TYPE_TRACE_STOPPED] = vuhca_qp_event,
 		[VUHCA_EVENT_TYPE_DEVICE_FATAL] = vuhca_device_error_event,
 	},
 	.has_byte = vuhca_cq_has_byte,

@@ -196,9 +196,15 @@ const events: Readonly<Record<string, Evidence>> = {
 };
 
 const trace: Readonly<Record<string, Evidence>> = {
-  '1': both(test('trace/trace-equivalence: hazard 40: guest memory, wire and interrupts'), guest('trace running')),
-  '2': test(`${TRACE}blocks keep all headers of datagrams, UC messages`),
-  '4': test(`${TRACE}a message of an RC connection is one block`, `${TRACE}hazard 40: a ring that wraps`),
+  '1': both(
+    test('trace/trace-equivalence: hazard 40: guest memory, wire and interrupts'),
+    guest('trace changes-nothing'),
+  ),
+  '2': both(test(`${TRACE}blocks keep all headers of datagrams, UC messages`), guest('trace packets')),
+  '4': both(
+    test(`${TRACE}a message of an RC connection is one block`, `${TRACE}hazard 40: a ring that wraps`),
+    guest('trace wraps-during-a-message', 'trace running'),
+  ),
 };
 
 const sendContexts: Readonly<Record<string, Evidence>> = {
