@@ -32,6 +32,81 @@ static int vuhca_cq_command(struct vuhca_cq *cq)
 	return err;
 }
 
+static void vuhca_cq_notify(struct vuhca_cq *cq, bool solicited_only)
+{
+	struct vuhca_cq_notify word = {};
+
+	lockdep_assert_held(&cq->lock);
+	vuhca_cq_notify_set_cqn(&word, cq->cqn);
+	vuhca_cq_notify_set_solicited_only(&word, solicited_only);
+	vuhca_cq_notify_set_clear_pending(&word, 1);
+	word.consumed = cpu_to_le32(cq->consumed);
+	vuhca_write_eight(cq->dev->csr + VUHCA_CSR_CQ_NOTIFY_OFF, &word);
+}
+
+/* From now on vuhca_arm_cq() asks for the CQ to be kept, not for an event. */
+static void vuhca_cq_begin_keeping(struct vuhca_cq *cq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->keeping = true;
+	cq->wanted = false;
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/*
+ * Keeps the CQ if its handler asked for the next event. The adapter then has
+ * no event of the CQ pending, and reports only solicited and failed messages.
+ */
+static void vuhca_cq_end_keeping(struct vuhca_cq *cq)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	cq->keeping = false;
+	if (!cq->wanted)
+		vuhca_poller_drop(cq->eq, &cq->kept);
+	else if (vuhca_poller_keep(cq->eq, &cq->kept) &&
+		 vuhca_is_current(cq->dev, cq->generation))
+		vuhca_cq_notify(cq, true);
+	spin_unlock_irqrestore(&cq->lock, flags);
+}
+
+/* Calls the completion handler. The caller holds the lock of the event queue. */
+static void vuhca_cq_call(struct vuhca_cq *cq)
+{
+	u32 before = READ_ONCE(cq->consumed);
+	bool keeps = vuhca_poller_keeps(cq->eq);
+
+	if (!cq->completion)
+		return;
+	if (keeps)
+		vuhca_cq_begin_keeping(cq);
+	cq->completion(cq, cq->context);
+	if (keeps)
+		vuhca_cq_end_keeping(cq);
+	vuhca_poller_count(cq->eq, READ_ONCE(cq->consumed) - before,
+			   cq->entries_log2);
+}
+
+/* Poll of a CQ that is kept. */
+bool vuhca_cq_poll_kept(struct vuhca_kept *kept)
+{
+	struct vuhca_cq *cq = container_of(kept, struct vuhca_cq, kept);
+
+	if (!vuhca_cq_has_entry(cq))
+		return false;
+	vuhca_cq_call(cq);
+	return true;
+}
+
+/* The CQ is kept no more: its handler gets the event that it asked for. */
+void vuhca_cq_arm_kept(struct vuhca_kept *kept)
+{
+	vuhca_arm_cq(container_of(kept, struct vuhca_cq, kept), false);
+}
+
 /* Event handler: a CQ has completions or has failed. */
 void vuhca_cq_event(struct vuhca_dev *dev,
 		    const struct vuhca_event_entry *entry)
@@ -41,12 +116,10 @@ void vuhca_cq_event(struct vuhca_dev *dev,
 
 	if (!cq)
 		return;
-	if (entry->event_type == VUHCA_EVENT_TYPE_COMPLETION) {
-		if (cq->completion)
-			cq->completion(cq, cq->context);
-	} else if (cq->event) {
+	if (entry->event_type == VUHCA_EVENT_TYPE_COMPLETION)
+		vuhca_cq_call(cq);
+	else if (cq->event)
 		cq->event(entry->event_type, entry->fault_kind, cq->context);
-	}
 }
 
 /*
@@ -66,15 +139,9 @@ bool vuhca_cq_has_byte(struct vuhca_dev *dev,
 }
 
 /* Handler of a CQ's own summary byte: the CQ has completions. */
-u32 vuhca_cq_marked(struct vuhca_dev *dev, void *object)
+void vuhca_cq_marked(struct vuhca_dev *dev, void *object)
 {
-	struct vuhca_cq *cq = object;
-	u32 before = READ_ONCE(cq->consumed);
-
-	if (cq->completion)
-		cq->completion(cq, cq->context);
-	/* A handler may leave them to another thread. */
-	return max(READ_ONCE(cq->consumed) - before, 1U);
+	vuhca_cq_call(object);
 }
 
 /**
@@ -100,6 +167,7 @@ struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 		return ERR_PTR(-ENOMEM);
 	spin_lock_init(&cq->lock);
 	mutex_init(&cq->resize_lock);
+	INIT_LIST_HEAD(&cq->kept.node);
 	cq->dev = dev;
 	cq->eq = &dev->eqs[init->eq_index];
 	cq->generation = READ_ONCE(dev->generation);
@@ -165,6 +233,7 @@ int vuhca_destroy_cq(struct vuhca_cq *cq)
 	 * Handlers run under these locks: wait for one that has found the CQ.
 	 */
 	spin_lock_irq(&cq->eq->lock);
+	vuhca_poller_drop(cq->eq, &cq->kept);
 	spin_unlock_irq(&cq->eq->lock);
 	spin_lock_irq(&dev->eqs[0].lock);
 	spin_unlock_irq(&dev->eqs[0].lock);
@@ -209,21 +278,22 @@ EXPORT_SYMBOL_GPL(vuhca_query_cq);
  * @cq: CQ.
  * @solicited_only: The next solicited or failed completion instead.
  *
+ * While the driver polls the event queue, a handler that asks for any completion
+ * is called again by a later poll instead.
+ *
  * Context: Any context.
  */
 void vuhca_arm_cq(struct vuhca_cq *cq, bool solicited_only)
 {
-	struct vuhca_cq_notify word = {};
 	unsigned long flags;
 
 	if (!vuhca_is_current(cq->dev, cq->generation))
 		return;
-	vuhca_cq_notify_set_cqn(&word, cq->cqn);
-	vuhca_cq_notify_set_solicited_only(&word, solicited_only);
-	vuhca_cq_notify_set_clear_pending(&word, 1);
 	spin_lock_irqsave(&cq->lock, flags);
-	word.consumed = cpu_to_le32(cq->consumed);
-	vuhca_write_eight(cq->dev->csr + VUHCA_CSR_CQ_NOTIFY_OFF, &word);
+	if (cq->keeping && !solicited_only)
+		cq->wanted = true;
+	else
+		vuhca_cq_notify(cq, solicited_only);
 	spin_unlock_irqrestore(&cq->lock, flags);
 }
 EXPORT_SYMBOL_GPL(vuhca_arm_cq);

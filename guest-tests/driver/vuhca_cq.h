@@ -57,6 +57,9 @@ struct vuhca_cq_init {
  * @completion: Completion handler, or NULL.
  * @event: Handler of errors of the CQ, or NULL.
  * @context: Argument of both handlers.
+ * @kept: Polls look at the CQ without arming it.
+ * @keeping: The handler runs; its request for the next event keeps the CQ.
+ * @wanted: The handler has requested it.
  * @stale_entries: Count of entries without an outstanding work request.
  */
 struct vuhca_cq {
@@ -78,6 +81,9 @@ struct vuhca_cq {
 	vuhca_cq_handler completion;
 	vuhca_event_handler event;
 	void *context;
+	struct vuhca_kept kept;
+	bool keeping;
+	bool wanted;
 	u64 stale_entries;
 };
 

@@ -90,6 +90,18 @@ static bool vuhca_read_cqe(struct vuhca_cq *cq,
 			       &wc->wr_id);
 }
 
+/* Tells whether there is an entry to poll. */
+bool vuhca_cq_has_entry(struct vuhca_cq *cq)
+{
+	unsigned long flags;
+	bool there;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	there = !cq->resizing && vuhca_cq_entry(cq, cq->consumed);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return there;
+}
+
 /**
  * vuhca_poll_cq() - Take completions from a CQ.
  * @cq: CQ.

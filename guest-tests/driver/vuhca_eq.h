@@ -6,6 +6,7 @@
 #ifndef VUHCA_EQ_H
 #define VUHCA_EQ_H
 
+#include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
@@ -36,21 +37,34 @@ struct vuhca_summary {
 #define VUHCA_POLL_TIMERS	BIT(1)
 
 /**
+ * struct vuhca_kept - A CQ that a poll looks at although it is not armed.
+ * @node: In the list of the poller, or empty.
+ * @idle: Polls in a row that found nothing.
+ */
+struct vuhca_kept {
+	struct list_head node;
+	unsigned int idle;
+};
+
+/**
  * struct vuhca_poller - Polling of an EQ in place of its interrupts.
  * @summary: The summary bytes.
  * @dma: Bus address of @summary.
  * @objects: Object that each secondary byte stands for, or NULL.
  * @untaken: Events taken by their byte whose entries are not consumed.
+ * @kept: CQs with completions at recent polls.
  * @work: Polls while interrupts are off.
  * @active: @work is queued or runs.
  * @polling: @work polls, and the adapter interrupts only when it is late.
  * @polls_since_read: Polls that found @summary clear since the entries were read.
  * @window_end: End of the window in which interrupts are counted, in jiffies.
  * @window_count: Interrupts in the window.
+ * @window_completions: @completions at its begin.
  * @polls: Count of polls.
  * @idle_polls: Count of polls that found the primary byte clear.
  * @marked: Count of secondary bytes found set.
- * @completions: Count of completions that handlers took, of events at least.
+ * @completions: Count of completions that handlers took, of calls at least.
+ * @crowded: Count of calls that found a CQ with many completions for its size.
  * @switches: Count of changes from interrupts to polling.
  */
 struct vuhca_poller {
@@ -58,16 +72,19 @@ struct vuhca_poller {
 	dma_addr_t dma;
 	void *objects[VUHCA_SUMMARY_COUNT];
 	unsigned int untaken;
+	struct list_head kept;
 	struct work_struct work;
 	bool active;
 	bool polling;
 	unsigned int polls_since_read;
 	unsigned long window_end;
 	unsigned int window_count;
+	u64 window_completions;
 	u64 polls;
 	u64 idle_polls;
 	u64 marked;
 	u64 completions;
+	u64 crowded;
 	u64 switches;
 };
 
@@ -124,9 +141,12 @@ typedef void (*vuhca_entry_handler)(struct vuhca_dev *dev,
  * @handlers: Handler of each event type, or NULL.
  * @has_byte: Tells whether a secondary byte announces the event of an entry, so
  *	that the entry itself needs no handler. Any context.
- * @marked: Called for the object of a secondary byte that was set. Returns the
- *	completions that its handler took, at least 1. Any context, under the
- *	event queue's lock.
+ * @marked: Called for the object of a secondary byte that was set. Any context,
+ *	under the event queue's lock.
+ * @poll: Called for a CQ that is kept. Returns whether it had completions. Any
+ *	context, under the event queue's lock.
+ * @arm: Called for a CQ that is kept no more. Any context, under the event
+ *	queue's lock.
  * @credit_interrupt: Called after each interrupt of EQ 0, whose vector is also
  *	that of send credits. Any context.
  * @deadman: Called at each tick of the deadman, unless that is switched off.
@@ -136,7 +156,9 @@ struct vuhca_event_ops {
 	vuhca_entry_handler handlers[VUHCA_EVENT_TYPES];
 	bool (*has_byte)(struct vuhca_dev *dev,
 			 const struct vuhca_event_entry *entry);
-	u32 (*marked)(struct vuhca_dev *dev, void *object);
+	void (*marked)(struct vuhca_dev *dev, void *object);
+	bool (*poll)(struct vuhca_kept *kept);
+	void (*arm)(struct vuhca_kept *kept);
 	void (*credit_interrupt)(struct vuhca_dev *dev);
 	void (*deadman)(struct vuhca_dev *dev);
 };

@@ -45,8 +45,7 @@ static bool vuhca_take_byte(struct vuhca_eq *eq, unsigned int i)
 		return false;
 	/* Clear the byte before the object is looked at. */
 	mb();
-	poller->completions +=
-		eq->dev->event_ops->marked(eq->dev, poller->objects[i]);
+	eq->dev->event_ops->marked(eq->dev, poller->objects[i]);
 	return true;
 }
 

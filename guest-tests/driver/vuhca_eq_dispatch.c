@@ -81,6 +81,5 @@ unsigned int vuhca_eq_process(struct vuhca_eq *eq)
 		vuhca_eq_write_consumed(eq);
 	eq->poller.untaken = 0;
 	eq->events += handled;
-	eq->poller.completions += handled;
 	return handled;
 }

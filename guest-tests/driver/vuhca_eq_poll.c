@@ -2,8 +2,9 @@
 /*
  * Polling of event queues. A poll reads the primary summary byte; only when
  * that is set it takes what the secondary bytes announce (vuhca_eq_bytes.c).
- * While interrupts come fast a worker polls in their place and the adapter sets
- * the byte only; it still interrupts when the worker is late.
+ * While completions come fast a worker polls in place of interrupts and the
+ * adapter sets the byte only; it still interrupts when the worker is late. CQs
+ * with completions all the time are kept, and need no events (vuhca_eq_kept.c).
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -11,22 +12,29 @@
 
 #include "vuhca_internal.h"
 
-/* With more interrupts than that in a window, polling costs less. */
+/*
+ * With more completions than that in a window, and not all of them in a burst,
+ * polling costs less. Interrupts alone do not tell: in a slow guest each one
+ * finds many completions, so there are few.
+ */
 #define VUHCA_POLL_WINDOW_MS	20
 #define VUHCA_POLL_ABOVE	20
-/* With fewer completions than that in a window of polling, interrupts cost less. */
-#define VUHCA_POLL_BELOW	2
+#define VUHCA_POLL_INTERRUPTS	4
 /*
- * A wake-up of the worker costs as much as an interrupt, and each poll arms the
- * CQs that it finds, so polls are rare and each should find many completions.
- * Periods are longer while that finds more: a sender that waits for each
- * completion gains nothing by a longer one. They are shorter than the shortest
- * of such loads only when a poll finds so many that queues would run dry.
+ * With fewer completions than that in each of some windows of polling,
+ * interrupts cost less.
+ */
+#define VUHCA_POLL_BELOW	2
+#define VUHCA_POLL_QUIET	3
+/*
+ * A wake-up of the worker costs as much as an interrupt, so polls are rare and
+ * each should find many completions. Periods are longer while that finds more: a
+ * sender that waits for each completion gains nothing by a longer one. They are
+ * shorter than the shortest of such loads only when CQs fill up in between.
  */
 #define VUHCA_POLL_PERIOD_LEAST_US	100
 #define VUHCA_POLL_PERIOD_MIN_US	1000
 #define VUHCA_POLL_PERIOD_MAX_US	8000
-#define VUHCA_POLL_MANY			64
 #define VUHCA_POLL_ENOUGH		16
 /* The adapter interrupts when the worker is later than that. */
 #define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
@@ -38,11 +46,11 @@
 
 static bool adaptive = true;
 module_param(adaptive, bool, 0644);
-MODULE_PARM_DESC(adaptive, "Poll event queues whose interrupts come fast");
+MODULE_PARM_DESC(adaptive, "Poll event queues whose completions come fast");
 
 /**
  * vuhca_set_adaptive() - Allow or forbid polling of event queues whose
- *	interrupts come fast.
+ *	completions come fast.
  * @on: Polling is allowed.
  *
  * For tests and comparisons. A queue that is being polled stays so until it is
@@ -134,13 +142,14 @@ unsigned int vuhca_poll_eq(struct vuhca_eq *eq)
 		count = vuhca_eq_take_marked(eq);
 	else
 		poller->idle_polls++;
+	vuhca_poller_poll_kept(eq);
 unlock:
 	spin_unlock_irqrestore(&eq->lock, flags);
 	return count;
 }
 EXPORT_SYMBOL_GPL(vuhca_poll_eq);
 
-/* Counts an interrupt; many in a window start the worker. */
+/* Counts an interrupt; many completions in a window start the worker. */
 void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 {
 	struct vuhca_poller *poller = &eq->poller;
@@ -153,32 +162,39 @@ void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 		poller->window_end = jiffies +
 				     msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
 		poller->window_count = 0;
+		poller->window_completions = poller->completions;
 	}
-	if (++poller->window_count < VUHCA_POLL_ABOVE)
+	if (++poller->window_count < VUHCA_POLL_INTERRUPTS ||
+	    poller->completions - poller->window_completions < VUHCA_POLL_ABOVE)
 		return;
 	poller->active = true;
 	queue_work(system_unbound_wq, &poller->work);
 }
 
-/* The period of the next window, after one of @polls polls. */
+/*
+ * The period of the next window, after one of @polls polls that found @crowded
+ * CQs filling up.
+ */
 static unsigned int vuhca_poll_period(unsigned int period_us, u64 completions,
-				      unsigned int polls)
+				      u64 crowded, unsigned int polls)
 {
-	if (completions > (u64)VUHCA_POLL_MANY * polls)
+	if (crowded >= polls)
 		return max(period_us / 2, VUHCA_POLL_PERIOD_LEAST_US);
 	if (completions < polls)
 		return max(period_us / 2, VUHCA_POLL_PERIOD_MIN_US);
-	if (2 * completions >= 3 * polls &&
-	    completions < (u64)VUHCA_POLL_ENOUGH * polls)
+	if (period_us < VUHCA_POLL_PERIOD_MIN_US ||
+	    (2 * completions >= 3 * polls &&
+	     completions < (u64)VUHCA_POLL_ENOUGH * polls))
 		return min(2 * period_us, VUHCA_POLL_PERIOD_MAX_US);
 	return period_us;
 }
 
-/* Polls for one window; false when there was little to do or the EQ is gone. */
-static bool vuhca_poll_window(struct vuhca_eq *eq, unsigned int *period_us)
+/* Polls for one window; returns the completions found. */
+static u64 vuhca_poll_window(struct vuhca_eq *eq, unsigned int *period_us)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
 	u64 completions = READ_ONCE(eq->poller.completions);
+	u64 crowded = READ_ONCE(eq->poller.crowded);
 	unsigned int polls = 0;
 
 	do {
@@ -187,9 +203,23 @@ static bool vuhca_poll_window(struct vuhca_eq *eq, unsigned int *period_us)
 		usleep_range(*period_us * 3 / 4, *period_us);
 	} while (!time_after(jiffies, end));
 	completions = READ_ONCE(eq->poller.completions) - completions;
-	*period_us = vuhca_poll_period(*period_us, completions, polls);
-	return completions >= VUHCA_POLL_BELOW && READ_ONCE(eq->eqn) &&
-	       READ_ONCE(adaptive);
+	crowded = READ_ONCE(eq->poller.crowded) - crowded;
+	*period_us = vuhca_poll_period(*period_us, completions, crowded, polls);
+	return completions;
+}
+
+/* Polls until there is little to do or the EQ is gone. */
+static void vuhca_poll_while_busy(struct vuhca_eq *eq)
+{
+	unsigned int period_us = VUHCA_POLL_PERIOD_MIN_US;
+	unsigned int quiet = 0;
+
+	while (quiet < VUHCA_POLL_QUIET && READ_ONCE(eq->eqn) &&
+	       READ_ONCE(adaptive))
+		if (vuhca_poll_window(eq, &period_us) >= VUHCA_POLL_BELOW)
+			quiet = 0;
+		else
+			quiet++;
 }
 
 /* While the worker polls, the adapter interrupts only when that is late. */
@@ -206,19 +236,18 @@ static int vuhca_poll_mute(struct vuhca_eq *eq)
 static void vuhca_poll_work(struct work_struct *work)
 {
 	struct vuhca_eq *eq = container_of(work, struct vuhca_eq, poller.work);
-	unsigned int period_us = VUHCA_POLL_PERIOD_MIN_US;
 	unsigned long flags;
 
 	if (!vuhca_poll_mute(eq)) {
 		eq->poller.switches++;
 		WRITE_ONCE(eq->poller.polling, true);
-		while (vuhca_poll_window(eq, &period_us))
-			;
+		vuhca_poll_while_busy(eq);
 		WRITE_ONCE(eq->poller.polling, false);
 		vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_INTERRUPT, 0);
 	}
 	spin_lock_irqsave(&eq->lock, flags);
 	eq->poller.active = false;
+	vuhca_poller_release_all(eq);
 	/* Events between the last poll and the command raised no interrupt. */
 	if (eq->eqn)
 		vuhca_eq_serve(eq);
@@ -230,6 +259,7 @@ int vuhca_poller_alloc(struct vuhca_eq *eq)
 	struct vuhca_poller *poller = &eq->poller;
 
 	INIT_WORK(&poller->work, vuhca_poll_work);
+	INIT_LIST_HEAD(&poller->kept);
 	poller->summary = dma_alloc_coherent(&eq->dev->pdev->dev,
 					     sizeof(*poller->summary),
 					     &poller->dma, GFP_KERNEL);

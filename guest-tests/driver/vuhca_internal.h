@@ -66,6 +66,14 @@ void vuhca_poller_describe(struct vuhca_eq *eq,
 			   struct vuhca_eq_attributes *attributes);
 u16 vuhca_poller_attach(struct vuhca_eq *eq, void *object);
 void vuhca_poller_detach(struct vuhca_eq *eq, u16 index);
+/* vuhca_eq_kept.c */
+void vuhca_poller_count(struct vuhca_eq *eq, u32 completions,
+			unsigned int entries_log2);
+bool vuhca_poller_keeps(struct vuhca_eq *eq);
+bool vuhca_poller_keep(struct vuhca_eq *eq, struct vuhca_kept *kept);
+void vuhca_poller_drop(struct vuhca_eq *eq, struct vuhca_kept *kept);
+void vuhca_poller_poll_kept(struct vuhca_eq *eq);
+void vuhca_poller_release_all(struct vuhca_eq *eq);
 
 /* vuhca_eq_poll.c */
 int vuhca_poller_alloc(struct vuhca_eq *eq);
@@ -120,12 +128,15 @@ void vuhca_srq_event(struct vuhca_dev *dev,
 bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id);
 
 /* vuhca_cq_poll.c */
+bool vuhca_cq_has_entry(struct vuhca_cq *cq);
 void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn);
 
 /* vuhca_cq.c */
 bool vuhca_cq_has_byte(struct vuhca_dev *dev,
 		       const struct vuhca_event_entry *entry);
-u32 vuhca_cq_marked(struct vuhca_dev *dev, void *object);
+void vuhca_cq_marked(struct vuhca_dev *dev, void *object);
+bool vuhca_cq_poll_kept(struct vuhca_kept *kept);
+void vuhca_cq_arm_kept(struct vuhca_kept *kept);
 void vuhca_cq_event(struct vuhca_dev *dev,
 		    const struct vuhca_event_entry *entry);
 

@@ -38,6 +38,8 @@ static const struct vuhca_event_ops vuhca_event_ops = {
 	},
 	.has_byte = vuhca_cq_has_byte,
 	.marked = vuhca_cq_marked,
+	.poll = vuhca_cq_poll_kept,
+	.arm = vuhca_cq_arm_kept,
 	.credit_interrupt = vuhca_pio_credit_interrupt,
 	.deadman = vuhca_pio_deadman,
 };
