@@ -30,6 +30,17 @@ export interface SharingUnits {
   readonly laneTable: { readonly address: number };
 }
 
+type LaneCredits = Pick<LaneShare, 'executionCredits' | 'completionCredits' | 'sharedCredits' | 'listSize' | 'weight'>;
+
+/** The resource that changes each field of a lane. */
+const laneResources: readonly (readonly [ResourceKind, keyof LaneCredits])[] = [
+  [ResourceKind.TVL_EXECUTION_CREDITS, 'executionCredits'],
+  [ResourceKind.TVL_COMPLETION_CREDITS, 'completionCredits'],
+  [ResourceKind.TVL_SHARED_CREDITS, 'sharedCredits'],
+  [ResourceKind.TVL_LIST_SIZE, 'listSize'],
+  [ResourceKind.TVL_WEIGHT, 'weight'],
+];
+
 interface SharingFunction {
   readonly underlying: UnderlyingFunction;
   readonly collect: CollectUnit;
@@ -91,6 +102,7 @@ export class AdapterUnits implements ShareUnits {
 
   setLane(lane: number, share: LaneShare): void {
     const { executionCredits, completionCredits, sharedCredits, listSize, weight } = share;
+    this.#noteLane(lane, share);
     this.#adapter.lanes.setLane(lane, {
       executionCredits,
       completionCredits,
@@ -137,6 +149,31 @@ export class AdapterUnits implements ShareUnits {
   #note(functionNumber: number, resource: ResourceKind, amount: number, qosLevel = RESOURCE_NO_LEVEL): void {
     const { timeline } = this.#adapter.functions[functionNumber].underlying;
     timeline?.note(Step.SHARE, functionNumber, resource, amount, qosLevel);
+  }
+
+  /** Notes what changes of a lane, for its owner; a shared lane concerns all functions. */
+  #noteLane(lane: number, share: LaneShare): void {
+    const { functions, lanes } = this.#adapter;
+    if (functions[0].underlying.timeline === undefined) return;
+    const owner = lanes.map.getOwner(lane);
+    const concerned = owner < 0 ? functions : [functions[owner]];
+    const before = this.#readLane(lane);
+    for (const [resource, name] of laneResources)
+      if (share[name] !== before[name])
+        for (const { underlying } of concerned)
+          underlying.timeline?.note(Step.LANE, underlying.number, lane, resource, share[name]);
+  }
+
+  #readLane(lane: number): LaneCredits {
+    const { execution, completion, lanes } = this.#adapter.lanes;
+    const shared = execution.sharers.has(lane) ? SHARED_EXECUTION : 0;
+    return {
+      executionCredits: execution.private[lane],
+      completionCredits: completion.private[lane],
+      sharedCredits: shared | (completion.sharers.has(lane) ? SHARED_COMPLETION : 0),
+      listSize: lanes[lane].listSize,
+      weight: lanes[lane].weight,
+    };
   }
 
   readSettings(): Settings {

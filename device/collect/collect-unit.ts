@@ -16,9 +16,10 @@ import {
   QOS_LEVELS,
   STOP_OFFSET,
 } from '../../protocol/layout/gen/constants.gen.ts';
+import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { FaultLog } from '../function/fault-log.ts';
-import { Step } from '../function/timeline.ts';
+import { NO_VCB, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { DedicatedCollectBuffer } from './dedicated-collect-buffer.ts';
 import { DEDICATED_COLLECT_BUFFERS, getDedicatedOffset, isCancel } from './geometry.ts';
@@ -256,10 +257,17 @@ export class CollectUnit {
 
   #cancel(page: number, offset: number, high: number): void {
     if (!isCancel(high)) return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
-    if (this.#collecting[page] === undefined) return;
+    const buffer = this.#collecting[page];
+    if (buffer === undefined) return;
     this.cancels++;
-    this.#owner.timeline?.note(Step.CANCEL, this.#functionNumber, page);
+    if (this.#owner.timeline !== undefined) this.#noteCancel(buffer);
     this.#free(page);
+  }
+
+  #noteCancel({ identified, view, vcb }: PhysicalCollectBuffer | RefusedCommand): void {
+    const qpn = identified ? getSendCommandQpn(view, 0) : 0;
+    const sequence = identified ? getSendCommandSequence(view, 0) : 0;
+    this.#owner.timeline?.note(Step.CANCEL, this.#functionNumber, qpn, sequence, vcb < 0 ? NO_VCB : vcb);
   }
 
   #free(page: number): void {

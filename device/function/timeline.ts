@@ -69,15 +69,23 @@ export const Step = {
   SPILL_END: 32,
   /** A sweep of the function's send queues begins: a doorbell was lost. */
   SWEEP: 33,
-  /** A command in a collect buffer was cancelled. */
+  /**
+   * A command in a collect buffer was cancelled; QP 0 and sequence 0 before its first 8 bytes, and
+   * NO_VCB if it found no PCB.
+   */
   CANCEL: 34,
   /** A part of a function's share has changed; `resource` is a `ResourceKind`. */
   SHARE: 35,
   /** A receive WQE was taken; its SGEs follow. */
   ENTRY: 36,
   ENTRY_SGE: 37,
+  /** Credits, list size or weight of a lane have changed; `resource` is a `ResourceKind`. */
+  LANE: 38,
 } as const;
 export type Step = (typeof Step)[keyof typeof Step];
+
+/** VCB of a command that found no PCB. */
+export const NO_VCB = 0xffffffff;
 
 /** Flags of a command, as bits. */
 export const CommandFlag = { SIGNALED: 1, SOLICITED: 2, FENCE: 4, INLINE: 8 } as const;
@@ -162,8 +170,9 @@ const stepFields: Readonly<Record<Step, readonly string[]>> = {
   [Step.SPILL_BEGIN]: ['free'],
   [Step.SPILL_END]: ['free'],
   [Step.SWEEP]: ['sweep'],
-  [Step.CANCEL]: ['vcb'],
+  [Step.CANCEL]: ['qp', 'sequence', 'vcb'],
   [Step.SHARE]: ['resource', 'amount', 'level'],
+  [Step.LANE]: ['lane', 'resource', 'amount'],
   [Step.ENTRY]: ['qp', 'entry'],
   [Step.ENTRY_SGE]: ['qp', 'entry', 'lkey', 'length', 'addressLow', 'addressHigh'],
 };

@@ -218,7 +218,7 @@ t.test('spilling begins and ends as often as counted; a cancel', async (t) => {
   t.equal(spilling.at(-1), 'spill end');
   t.equal(only(steps, 'spill begin').length, only(steps, 'spill end').length);
   t.equal(only(steps, 'spill begin').length, flood.read(CSR.DEADLOCKS_DETECTED), 'as the counter says');
-  t.same(only(steps, 'cancel'), [{ step: 'cancel', functionNumber: 0, vcb: 3 }]);
+  t.same(only(steps, 'cancel'), [{ step: 'cancel', functionNumber: 0, qp: 0, sequence: 0, vcb: 3 }]);
 });
 
 t.test('send queues that wait for one another enter a scheduler list and leave it', async (t) => {

@@ -8,7 +8,7 @@ import { AethKind } from '../../protocol/infiniband/gen/values.gen.ts';
 import { syndromeOf } from '../../protocol/infiniband/syndrome.ts';
 import { newTraceBlock, type TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
 import { CompletionStatus, EventType, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import { Step, type TimelineStep } from '../function/timeline.ts';
+import { NO_VCB, Step, type TimelineStep } from '../function/timeline.ts';
 import { type AdapterTrace, clockOffsetNs, findOtherSide, type MessageEnd } from './adapter-trace.ts';
 import {
   findCommandSteps,
@@ -174,6 +174,34 @@ t.test('what happened to the function while the command waited: spilling, sweeps
   t.same(find({ endTime: 7 * STEP_NS - 1 }), [2, 4, 5]);
   t.same(find({ complete: 0, endTime: 0 }), [2, 4, 5, 7, 8], 'or until now');
   t.same(find({ receive: 1 }), []);
+});
+
+t.test('copies of a command that software cancelled, with their first store', async (t) => {
+  const steps: Noted[] = [
+    [Step.BIND, 3, 0],
+    [Step.CANCEL, QP, SEQUENCE - 1, 3],
+    [Step.BIND, 3, 0],
+    [Step.BIND, 4, 1],
+    [Step.CANCEL, QP, SEQUENCE, 3],
+    [Step.CANCEL, OTHER_QP, SEQUENCE, 4],
+    [Step.CANCEL, QP, SEQUENCE, NO_VCB],
+    [Step.DOORBELL, QP, SEQUENCE],
+    [Step.LAUNCH, QP, SEQUENCE],
+  ];
+  t.same(indexes(findCommandSteps(makeEnd({}, steps))), [2, 4, 6, 7, 8]);
+});
+
+t.test('changes of the lane that a command is launched from, while it is under way', async (t) => {
+  const steps: Noted[] = [
+    [Step.LANE, 7, 1],
+    [Step.DOORBELL, QP, SEQUENCE],
+    [Step.LANE, 6, 1],
+    [Step.LANE, 7, 1],
+    [Step.LAUNCH, QP, SEQUENCE, 7],
+    [Step.LANE, 7, 5],
+  ];
+  t.same(indexes(findFunctionSteps(makeEnd({}, steps))), [3, 5]);
+  t.same(indexes(findFunctionSteps(makeEnd({}, steps.slice(0, 4)))), [], 'no launch, no lane');
 });
 
 t.test('the receive WQE of a message: the last one of its number before its completion', async (t) => {

@@ -59,26 +59,39 @@ export function findCommandSteps(end: MessageEnd): readonly TimelineStep[] {
   const first = before.findLast((step) => isOtherLife(step, block.qpn, block.sequence))?.index ?? -1;
   const own = before.filter(
     ({ step, object, a, index }) =>
-      step >= Step.KICK && step <= Step.LAUNCH && object === block.qpn && a === block.sequence && index > first,
+      (step === Step.CANCEL || (step >= Step.KICK && step <= Step.LAUNCH)) &&
+      object === block.qpn &&
+      a === block.sequence &&
+      index > first,
   );
-  const kick = own.find(({ step }) => step === Step.KICK);
-  const bind =
-    kick && before.findLast(({ step, object, index }) => step === Step.BIND && object === kick.b && index < kick.index);
+  const binds = own.flatMap((copy) => findBind(before, copy) ?? []);
   const began = own[0]?.index ?? launch.index;
   const lists = before.filter(({ step, object, index }) => isList(step) && object === block.qpn && index > began);
   const asked = findAsked(steps, launch);
-  return [...(bind === undefined ? [] : [bind]), ...own, ...lists, ...asked].sort(
-    (one, other) => one.index - other.index,
-  );
+  return [...binds, ...own, ...lists, ...asked].sort((one, other) => one.index - other.index);
 }
 
-/** What happens to the function while a sent command is under way: spilling, sweeps, its share. */
+/** The first store of a copy of the command: its VCB got a PCB. */
+function findBind(steps: readonly TimelineStep[], copy: TimelineStep): TimelineStep | undefined {
+  if (copy.step !== Step.KICK && copy.step !== Step.CANCEL) return undefined;
+  return steps.findLast(({ step, object, index }) => step === Step.BIND && object === copy.b && index < copy.index);
+}
+
+/**
+ * What happens to the function while a sent command is under way: spilling, sweeps, its share, and
+ * the lane from which the command was launched.
+ */
 export function findFunctionSteps(end: MessageEnd): readonly TimelineStep[] {
-  const [first] = findCommandSteps(end);
+  const way = findCommandSteps(end);
+  const [first] = way;
   if (first === undefined) return [];
+  const lane = way.find(({ step }) => step === Step.LAUNCH)?.b;
   const { complete, endTime } = end.message.block;
   return stepsOf(end).filter(
-    ({ step, index, timeNs }) => functionWide.has(step) && index > first.index && !(complete === 1 && timeNs > endTime),
+    ({ step, object, index, timeNs }) =>
+      (functionWide.has(step) || (step === Step.LANE && object === lane)) &&
+      index > first.index &&
+      !(complete === 1 && timeNs > endTime),
   );
 }
 

@@ -5,6 +5,7 @@
  */
 import {
   CommandFlag,
+  NO_VCB,
   NoEvent,
   NoInterrupt,
   Step,
@@ -44,6 +45,10 @@ export function describeStep(one: TimelineStep): string {
       return `receive WQE ${a} taken`;
     case Step.SHARE:
       return describeShare(one);
+    case Step.LANE:
+      return describeLane(one);
+    case Step.CANCEL:
+      return describeCancel(one);
     case Step.SPILL_BEGIN:
       return `the function begins to spill doorbells: ${object} entries of its buffer are free`;
     case Step.SPILL_END:
@@ -109,6 +114,30 @@ function describeShare({ object: resource, a: amount, b: qosLevel }: TimelineSte
   };
   const whose = qosLevel === RESOURCE_NO_LEVEL ? 'the function' : `level ${qosLevel} of the function`;
   return `share of ${whose} changes: ${amount} ${names[resource]}`;
+}
+
+const laneValues: Partial<Record<number, (amount: number) => string>> = {
+  [ResourceKind.TVL_EXECUTION_CREDITS]: (amount) => `${amount} execution credits of its own`,
+  [ResourceKind.TVL_COMPLETION_CREDITS]: (amount) => `${amount} completion credits of its own`,
+  [ResourceKind.TVL_SHARED_CREDITS]: (amount) => `takes ${sharedCredits[amount]}`,
+  [ResourceKind.TVL_LIST_SIZE]: (amount) => `room for ${amount} commands`,
+  [ResourceKind.TVL_WEIGHT]: (amount) => `weight ${amount}`,
+};
+const sharedCredits = [
+  'no shared credits',
+  'shared execution credits',
+  'shared completion credits',
+  'shared credits of both kinds',
+];
+
+/** A changed part of the lane that the command is launched from. */
+function describeLane({ object: lane, a: resource, b: amount }: TimelineStep): string {
+  return `lane ${lane} changes: ${laneValues[resource]?.(amount)}`;
+}
+
+function describeCancel({ a: sequence, b: vcb }: TimelineStep): string {
+  const where = vcb === NO_VCB ? 'which found no PCB' : `in VCB ${vcb}`;
+  return `software cancels its copy of command ${sequence}, ${where}`;
 }
 
 function hex(value: number): string {

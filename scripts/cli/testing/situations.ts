@@ -5,7 +5,6 @@
  * trace-stories.test.ts, which compares their stories word for word.
  */
 
-import type { AdapterOptions } from '../../../device/adapter/options.ts';
 import { bringUp } from '../../../device/conformance/two-ends/suite.ts';
 import { twoAdapters } from '../../../device/conformance/two-ends/two-adapters.ts';
 import { FaultyLink } from '../../../device/fabric/faulty-link.ts';
@@ -13,59 +12,15 @@ import type { LinkFault, ScheduledFault } from '../../../device/fabric/link-opti
 import type { InProcessAccess } from '../../../device/hosts/in-process/access.ts';
 import type { DriverEventQueue } from '../../../device/hosts/in-process/driver/event-queue.ts';
 import type { DriverQueuePair } from '../../../device/hosts/in-process/driver/queue-pair.ts';
-import { encodeRequest, readResourceWords } from '../../../device/main/resource-words.ts';
 import { Random } from '../../../device/random.ts';
-import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
+import type { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
 import { NOP } from '../../../device/test-support/command-poster.ts';
-import {
-  type Connected,
-  connect,
-  rdma,
-  SendOpcode,
-  ServiceType,
-} from '../../../device/test-support/connected-fixture.ts';
-import { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
+import { rdma, SendOpcode, ServiceType } from '../../../device/test-support/connected-fixture.ts';
+import { CONNECTION, Play } from './play.ts';
+import { playCancel, playLanes, playShares } from './share-situations.ts';
 import { StoryStage } from './story-stage.ts';
 
-/** ACK timeout of 8 us, path MTU of 256 bytes, RNR timer of 10 us. */
-const CONNECTION = { pathMtu: 1, timeout: 1, retryCount: 3, minRnrTimer: 1 };
 const ALL_ONES = 0xffffffff;
-
-/** Two connected QPs on one adapter. */
-class Play {
-  readonly fixture: AdapterFixture;
-  readonly stage: StoryStage;
-  readonly connected: Connected;
-
-  constructor(schedule: readonly ScheduledFault[] = [], options: Partial<AdapterOptions> = {}) {
-    const portLink = { kind: 'faulty', seed: 1, schedule } as const;
-    this.fixture = new AdapterFixture({ seed: 1, adapter: { ...options, ...(schedule.length > 0 && { portLink }) } });
-    this.stage = new StoryStage(this.fixture.machine);
-    this.connected = connect(this.fixture, CONNECTION);
-  }
-
-  /** `a` sends `length` bytes to `b`. */
-  send(length = 8, by: 'collect' | 'doorbell' = 'collect', signaled = true): void {
-    const { a } = this.connected;
-    a.post({ sges: [this.fixture.sge(this.fixture.createBuffer(length))], signaled }, by);
-  }
-
-  receive(): void {
-    const { b } = this.connected;
-    b.postReceive([this.fixture.sge(this.fixture.createBuffer(1024))]);
-  }
-
-  /** Runs, through all waits, until `a` has a completion. */
-  finish(count = 1): void {
-    const { a } = this.connected;
-    for (let taken = 0; taken < count; taken++) a.parts.sendCq.take();
-    this.fixture.settle();
-  }
-
-  tell(index = 0): string {
-    return this.stage.tell(this.connected.a.qpn, index);
-  }
-}
 
 function drop(...packets: number[]): ScheduledFault[] {
   const fault: LinkFault = 'drop';
@@ -253,31 +208,6 @@ function playPolled(): string {
   return stage.tell(sender.qpn);
 }
 
-/**
- * The adapter is disabled while three QPs ring, the sender last, and the share of their function
- * changes. Only one entry of the scheduler buffer may be in use before doorbells are spilled.
- */
-function playShares(): string {
-  const play = new Play([], { doorbellEntries: 8 });
-  const { fixture, stage } = play;
-  const others = [0, 1].map(() => fixture.createQueuePair());
-  const request = (words: string): void => {
-    const { status } = fixture.machine
-      .functionAt(0)
-      .requestResources(encodeRequest(readResourceWords(words.split(' '))));
-    if (status !== ManagementStatus.OK) throw new Error(`${words}: status ${status}`);
-  };
-  request('function 0 low=7 high=8 adapter disable=on');
-  stage.begin();
-  play.receive();
-  for (const qp of others) qp.post(NOP, 'doorbell');
-  play.send(8, 'doorbell');
-  request('function 0 pcbs=200 tvls=10 buffers=40 level 1 tvls=4');
-  request('adapter disable=off');
-  play.finish();
-  return play.tell();
-}
-
 /** By name: plays the situation and returns its story. */
 export const situations: Readonly<Record<string, () => string>> = {
   'three event queues, three vectors': playEventQueues,
@@ -293,4 +223,6 @@ export const situations: Readonly<Record<string, () => string>> = {
   'a READ, the vector is masked, one side': playMasked,
   'a datagram, software polls': playPolled,
   'a share that changes, a spilled doorbell': playShares,
+  'a cancelled copy': playCancel,
+  'a lane that changes': playLanes,
 };

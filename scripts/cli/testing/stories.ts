@@ -214,4 +214,62 @@ received by QP 3: SEND number 0, 8 bytes in 1 packet, SUCCESS
        0.460 us  QP 2 sends           no event: CQ 1 is not armed
 0.440 us from the first of these to the end on QP 2
 `,
+  'a cancelled copy': `sent by QP 2: SEND number 0, 8 bytes in 1 packet, SUCCESS
+  to QP 3 at LID 2, port 1, PSN 0 to 0
+  0000000000000000
+received by QP 3: SEND number 0, 8 bytes in 1 packet, SUCCESS
+  from QP 2 at LID 1, port 2, PSN 0 to 0
+  0000000000000000
+       0.000 us  QP 2 sends           first store to VCB 0, which gets PCB 0
+       0.010 us  QP 2 sends           software cancels its copy of command 0, in VCB 0
+       0.020 us  QP 2 sends           doorbell for command 0
+       0.030 us  QP 2 sends           command 0 read from the send queue in guest memory (fetch)
+       0.040 us  QP 2 sends           command 0 launched from lane 0
+       0.050 us  QP 2 sends             SEND, signaled
+       0.060 us  QP 2 sends             SGE: 8 bytes at 0x123459f580, L_Key 0x100
+       0.080 us  QP 2 sends           packet sent: RC_SEND_ONLY, PSN 0, 8 bytes
+       0.100 us  QP 3 receives        receive WQE 0 taken
+       0.110 us  QP 3 receives          SGE: 1024 bytes at 0x123459f140, L_Key 0x100
+       0.120 us  QP 3 receives        packet received: RC_SEND_ONLY, PSN 0, 8 bytes
+       0.120 us  QP 3 receives        message complete: all of it is in memory
+       0.130 us  QP 3 receives        completion written to CQ 4
+       0.140 us  QP 3 receives        no event: CQ 4 is not armed
+       0.150 us  QP 3 receives        ACK up to PSN 0 sent
+       0.160 us  QP 2 sends           ACK up to PSN 0 received
+       0.170 us  QP 2 sends           command complete: acknowledged
+       0.180 us  QP 2 sends           completion written to CQ 1
+       0.190 us  QP 2 sends           no event: CQ 1 is not armed
+0.170 us from the first of these to the end on QP 2
+`,
+  'a lane that changes': `sent by QP 2: SEND number 0, 8 bytes in 1 packet, SUCCESS
+  to QP 3 at LID 2, port 1, PSN 0 to 0
+  0000000000000000
+received by QP 3: SEND number 0, 8 bytes in 1 packet, SUCCESS
+  from QP 2 at LID 1, port 2, PSN 0 to 0
+  0000000000000000
+       0.000 us  QP 2 sends           doorbell for command 0
+       0.020 us  QP 2 sends           lane 0 changes: 4 execution credits of its own
+       0.030 us  QP 2 sends           lane 0 changes: 2 completion credits of its own
+       0.040 us  QP 2 sends           lane 0 changes: takes no shared credits
+       0.050 us  QP 2 sends           lane 0 changes: weight 3
+       0.060 us  QP 2 sends           lane 0 changes: takes shared credits of both kinds
+       0.070 us  QP 2 sends           lane 0 changes: room for 5 commands
+       0.080 us  QP 2 sends           command 0 read from the send queue in guest memory (fetch)
+       0.090 us  QP 2 sends           command 0 launched from lane 0
+       0.100 us  QP 2 sends             SEND, signaled
+       0.110 us  QP 2 sends             SGE: 8 bytes at 0x123459f580, L_Key 0x100
+       0.130 us  QP 2 sends           packet sent: RC_SEND_ONLY, PSN 0, 8 bytes
+       0.150 us  QP 3 receives        receive WQE 0 taken
+       0.160 us  QP 3 receives          SGE: 1024 bytes at 0x123459f140, L_Key 0x100
+       0.170 us  QP 3 receives        packet received: RC_SEND_ONLY, PSN 0, 8 bytes
+       0.170 us  QP 3 receives        message complete: all of it is in memory
+       0.180 us  QP 3 receives        completion written to CQ 4
+       0.190 us  QP 3 receives        no event: CQ 4 is not armed
+       0.200 us  QP 3 receives        ACK up to PSN 0 sent
+       0.210 us  QP 2 sends           ACK up to PSN 0 received
+       0.220 us  QP 2 sends           command complete: acknowledged
+       0.230 us  QP 2 sends           completion written to CQ 1
+       0.240 us  QP 2 sends           no event: CQ 1 is not armed
+0.220 us from the first of these to the end on QP 2
+`,
 };
