@@ -22,6 +22,7 @@ interface Options {
   readonly force?: boolean;
   readonly file?: readonly string[];
   readonly survivors?: boolean;
+  readonly open?: boolean;
 }
 
 /** Bound of a run with --changed. */
@@ -33,15 +34,17 @@ function deadlineIn(minutes = Number.POSITIVE_INFINITY): number {
 
 /** Tries the mutants of `area`, or of some of its files, and writes what came of it. */
 async function scoreArea(area: Area, options: Options): Promise<void> {
-  const { concurrency, force = false, minutes, file, survivors = false } = options;
+  const { concurrency, force = false, minutes, file, survivors = false, open = false } = options;
   const begin = process.hrtime.bigint();
   const files = sourcesOf(area).filter((path) => file?.some((name) => path.endsWith(`/${name}`)) ?? true);
   if (files.length === 0) throw new UsageError(`area "${area.name}" has no file ${file?.join()}.`);
   const common = { mutate: files, concurrency, deadline: deadlineIn(minutes) };
-  const outcomes = survivors
-    ? await runArea(area, { ...common, keep: false, force: true, only: readSurvivors()[area.name] ?? [] })
-    : await runArea(area, { ...common, keep: true, force });
-  const write = survivors ? writeKills : writeFile;
+  const known = (readSurvivors()[area.name] ?? []).filter(({ reason }) => !open || reason === OPEN);
+  const outcomes =
+    survivors || open
+      ? await runArea(area, { ...common, keep: false, force: true, only: known })
+      : await runArea(area, { ...common, keep: true, force });
+  const write = survivors || open ? writeKills : writeFile;
   for (const path of files) {
     const ofFile = outcomes.filter(({ fileName }) => fileName === path);
     write(area, path, ofFile);
@@ -93,6 +96,7 @@ await runEntry(async () => {
     .option('--concurrency <number>', 'Processes that try mutants.', wholeNumber(1), 1)
     .option('--file <names...>', 'Tries only the mutants of these files of the areas.')
     .option('--survivors', 'Tries only mutants that survived before.')
+    .option('--open', 'Tries only those of them without a reason.')
     .option('--force', 'Tries all mutants again.');
   const options = readOptions<Options>(script);
   if (options.changed === true) {

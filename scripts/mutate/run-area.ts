@@ -12,6 +12,12 @@ import { type Area, testsOf } from './areas.ts';
 import { type MutantOutcome, type SurvivorName, wasLate } from './results.ts';
 import { RUNNER_NAME, type RunnerOptions } from './runner-options.ts';
 
+/**
+ * Milliseconds of processor time that the tests of a mutant may take. Times of the first tests of a
+ * process are too long, so a known survivor meets more of them.
+ */
+const BUDGET = 300;
+const BUDGET_OF_SURVIVOR = 3000;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 export interface RunOptions {
@@ -33,7 +39,8 @@ export async function runArea(area: Area, options: RunOptions): Promise<readonly
   // The worker's root test of tap has no end; Stryker bounds the tests.
   Object.assign(process.env, { TAP_TIMEOUT: '0', NODE_OPTIONS: '--import=tsx' });
   const { deadline, only } = options;
-  const runner: RunnerOptions = { tests: testsOf(area), deadline, ...(only && { only }) };
+  const budget = only === undefined ? BUDGET : BUDGET_OF_SURVIVOR;
+  const runner: RunnerOptions = { tests: testsOf(area), deadline, budget, ...(only && { only }) };
   const settings: PartialStrykerOptions = {
     testRunner: RUNNER_NAME,
     plugins: [join(ROOT, 'scripts/mutate/test-runner.ts')],

@@ -11,6 +11,8 @@ export interface RunnerOptions {
   readonly tests: readonly string[];
   /** Milliseconds since 1970 from which no mutant is tried any more; null for never. */
   readonly deadline: number | null;
+  /** Milliseconds of processor time that the tests of a mutant may take. */
+  readonly budget: number;
   /** Without it all mutants are tried, otherwise these. */
   readonly only?: readonly SurvivorName[];
 }

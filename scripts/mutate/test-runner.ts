@@ -33,8 +33,6 @@ import { describeSurvivor, isSame } from './results.ts';
 import { RUNNER_NAME, type RunnerOptions } from './runner-options.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Milliseconds of processor time that a mutant may cost. */
-const BUDGET = 300;
 /** In the copy of the repository: milliseconds of processor time of each test, by its id. */
 const TIMES = 'test-times.json';
 
@@ -60,7 +58,7 @@ class InProcessRunner implements TestRunner {
     writeFileSync(TIMES, JSON.stringify(this.#times));
     const { mutantCoverage } = this.#context;
     if (mutantCoverage === undefined) return result;
-    keepQuickest(mutantCoverage.perTest, this.#times, BUDGET);
+    keepQuickest(mutantCoverage.perTest, this.#times, this.#options.budget);
     return { ...result, mutantCoverage };
   }
 
