@@ -8,6 +8,7 @@ import t from 'tap';
 import { EqControl, EventType, FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import type { EventRecord } from '../function/event-record.ts';
 import type { LocalTime } from '../function/local-time.ts';
+import { NoInterrupt, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { EventQueue } from './event-queue.ts';
@@ -32,6 +33,8 @@ class Recorded {
   readonly bytes: number[] = [];
   readonly reports: number[] = [];
   readonly failures: FaultKind[] = [];
+  /** Steps of the timeline, with their arguments. */
+  readonly notes: number[][] = [];
   readonly time = { low: 100, high: 0, sample: () => {} };
   memoryIsThere = true;
   readonly queue: EventQueue;
@@ -40,7 +43,7 @@ class Recorded {
     const owner = {
       number: 0,
       localTime: this.time,
-      timeline: undefined,
+      timeline: { note: (...step: number[]) => this.notes.push(step) },
       dma: { at: (address: number) => ({ write: () => this.bytes.push(address) }) },
       msix: { request: (vector: number) => this.vectors.push(vector) },
       faults: { report: (fault: number) => this.reports.push(fault) },
@@ -56,6 +59,11 @@ class Recorded {
       secondarySummaryCount: 2,
     });
   }
+}
+
+/** The steps noted since the last call, without those of EQEs. */
+function takeNotes({ notes }: Recorded): number[][] {
+  return notes.splice(0).filter(([step]) => step !== Step.EQE);
 }
 
 const at = (high: number, low: number) => ({ high, low }) as LocalTime;
@@ -129,6 +137,34 @@ t.test('a secondary byte is set within the number of bytes only', async (t) => {
   t.equal(recorded.queue.completionEventCounter, 2);
   recorded.queue.takeCompletion();
   t.equal(recorded.queue.completionEventCounter, 1);
+});
+
+t.test('the timeline says which summary byte was set, and why there is an interrupt or none', async (t) => {
+  const prompt = new Recorded(EqControl.INTERRUPT);
+  Object.assign(prompt.queue.timer, { delayLow: 50 });
+  const post = () => prompt.queue.postCompletion(EVENT, 1);
+  post();
+  const bytes = [
+    [Step.SUMMARY, 0, 4, 2],
+    [Step.SUMMARY, 0, 4, 0],
+  ];
+  t.same(takeNotes(prompt), [...bytes, [Step.INTERRUPT_REQUEST, 0, 9, 4, 1, 0]], 'in time');
+  post();
+  t.same(takeNotes(prompt), [bytes[0], [Step.NO_INTERRUPT, 0, 4, 2, NoInterrupt.BEFORE_STAMP]]);
+  prompt.queue.consume(2);
+  prompt.time.low = 151;
+  post();
+  t.same(takeNotes(prompt), [bytes[0], [Step.INTERRUPT_REQUEST, 0, 9, 4, 3, 1]], 'the driver is late');
+  const quiet = new Recorded(EqControl.NOTHING);
+  quiet.queue.post(EVENT);
+  t.same(takeNotes(quiet), [[Step.NO_INTERRUPT, 0, 4, 1, NoInterrupt.CONTROLS]]);
+  const summarized = new Recorded(EqControl.PRIMARY_SUMMARY);
+  summarized.queue.post(EVENT);
+  t.same(takeNotes(summarized), [bytes[1], [Step.NO_INTERRUPT, 0, 4, 1, NoInterrupt.CONTROLS]]);
+  const polled = new Recorded(EqControl.INTERRUPT);
+  Object.assign(polled.queue.timer, { delayLow: ONES, delayHigh: ONES });
+  polled.queue.post(EVENT);
+  t.same(takeNotes(polled), [bytes[1], [Step.NO_INTERRUPT, 0, 4, 1, NoInterrupt.POLL_ONLY]]);
 });
 
 t.test('poll only and immediate need all 64 bits', async (t) => {
