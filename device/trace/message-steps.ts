@@ -107,9 +107,10 @@ export function findEntrySteps(end: MessageEnd): readonly TimelineStep[] {
     ({ step, object, a, index }) => step === Step.ENTRY && object === qpn && a === sequence && index < posted.index,
   );
   if (place < 0) return [];
+  // The completion ends them at the latest.
   const behind = steps.slice(place + 1);
   const count = behind.findIndex(({ step }) => step !== Step.ENTRY_SGE);
-  return [steps[place], ...behind.slice(0, count < 0 ? behind.length : count)];
+  return [steps[place], ...behind.slice(0, count)];
 }
 
 function isList(step: Step): boolean {
