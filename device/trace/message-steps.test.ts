@@ -83,9 +83,21 @@ t.test('the way of a command: buffer, lists, kick, launch and what it asks for',
   t.same(indexes(findCommandSteps(makeEnd({}, steps.slice(0, 13)))), [2, 5, 7, 10, 12]);
   t.same(indexes(findCommandSteps(makeEnd({}, steps.slice(6)))), [6, 7, 8, 9], 'without a kick, from the launch on');
   t.same(findCommandSteps(makeEnd({ receive: 1 }, steps)), []);
+  t.same(findCommandSteps(makeEnd({ qpn: 99 }, steps)), [], 'a QP that the adapter does not list');
   t.same(findCommandSteps(makeEnd({}, steps.slice(0, 12))), [], 'a command that was not launched');
   const foreign = steps.map((_, index) => (index === 10 ? 2 : 1));
   t.notOk(indexes(findCommandSteps(makeEnd({}, steps, foreign))).includes(10), 'a step of another function');
+});
+
+t.test('the buffer of a command is the one bound last under its own VCB', async (t) => {
+  const steps: Noted[] = [
+    [Step.BIND, 3, 8],
+    [Step.BIND, 2, 9],
+    [Step.SWEEP, 3],
+    [Step.KICK, QP, SEQUENCE, 3],
+    [Step.LAUNCH, QP, SEQUENCE],
+  ];
+  t.same(indexes(findCommandSteps(makeEnd({}, steps))), [0, 3, 4]);
 });
 
 t.test('a launch is that of the sequence number and QP, the last one before the message begins', async (t) => {
@@ -98,6 +110,13 @@ t.test('a launch is that of the sequence number and QP, the last one before the 
   ];
   t.same(indexes(findCommandSteps(makeEnd({ beginTime: 4 * STEP_NS }, steps))), [0, 1, 4]);
   t.same(indexes(findCommandSteps(makeEnd({ beginTime: 4 * STEP_NS - 1 }, steps))), [0, 1]);
+  const asking: Noted[] = [
+    [Step.LAUNCH, QP, SEQUENCE],
+    [Step.COMMAND, QP],
+    [Step.LAUNCH, QP, SEQUENCE + 1],
+    [Step.COMMAND, QP],
+  ];
+  t.same(indexes(findCommandSteps(makeEnd({}, asking))), [0, 1], 'what the next command asks for is not its own');
 });
 
 t.test('what ended an earlier command of the same number hides its steps', async (t) => {
@@ -140,6 +159,13 @@ t.test('answers, waits and resends of a sent message', async (t) => {
   t.same(indexes(findTransportSteps(makeEnd({ ...block, endTime: 99 }, steps), 10)), [3, 4, 5, 6, 7]);
   t.same(indexes(findTransportSteps(makeEnd({ ...block, endTime: 0, complete: 0 }, steps), 10)), [3, 4, 5, 6, 7, 10]);
   t.same(findTransportSteps(makeEnd({ ...block, packets: 0 }, steps), 0), [], 'nothing was sent');
+  const acknowledged = makeEnd(block, [
+    [Step.ANSWER, QP, 10, ACK],
+    [Step.ANSWER, QP, 11, NAK],
+    [Step.ANSWER, QP, 12, ACK],
+    [Step.ANSWER, QP, 12, ACK],
+  ]);
+  t.same(indexes(findTransportSteps(acknowledged, 0)), [0, 1, 2], 'the ACK of its first packet is not the last');
 });
 
 t.test('answers to a received message, up to the first ACK behind its end', async (t) => {
@@ -306,6 +332,7 @@ t.test('the event of a completion: at once, by arming, or with a later one', asy
     t.same(find([step, OTHER_QP, 3, CQ], event), [4, 'later completion', undefined, undefined]);
   t.same(find(noEvent, [Step.ARM, CQ, COUNT], event), [undefined, undefined, 3, 4], 'software has taken it');
   t.same(find([Step.ARM, CQ, COUNT + 1], event), [undefined, undefined, undefined, 3]);
+  t.same(find([Step.ARM, CQ, COUNT], event), [undefined, undefined, undefined, 3], 'an arming is no missing event');
   t.same(find(noEvent), [undefined, undefined, 3, undefined]);
   t.same(find(...others), [undefined, undefined, undefined, undefined]);
 });
@@ -339,6 +366,9 @@ t.test('the interrupt of an event: summary bytes, request, vector', async (t) =>
   t.same([found.request?.index, found.interrupt?.index, found.noInterrupt], [11, 14, undefined]);
   const quiet = findSignals(makeEnd({}, [...steps.slice(0, 11), [Step.NO_INTERRUPT, EQ, NUMBER]]));
   t.same([quiet.request, quiet.interrupt, quiet.noInterrupt?.index], [undefined, undefined, 11]);
+  const request: Noted = [Step.INTERRUPT_REQUEST, VECTOR, EQ, NUMBER];
+  const other: Noted = [Step.SUMMARY, VECTOR, EQ, NUMBER];
+  t.equal(findSignals(makeEnd({}, [...steps.slice(1, 4), other, request])).request?.index, 4);
 });
 
 t.test('the other side is the nearest in time of those that match, on one clock', async (t) => {
