@@ -123,14 +123,8 @@ export class Completer {
   #receiveData(state: RequesterState, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
     const record = state.oldestFetch;
     if (record === undefined) return false;
-    const expected = addPsn(record.firstPsn, record.responsesReceived);
-    const ahead = psnDistance(expected, packet.psn);
-    if (ahead < 0) return false;
-    // An earlier response was lost; this one is useless.
-    if (ahead > 0) {
-      if (this.#acknowledgeBefore(state, expected)) this.#retry(state, expected);
-      return true;
-    }
+    if (psnDistance(addPsn(record.firstPsn, record.responsesReceived), packet.psn) < 0) return false;
+    // An earlier response was lost: this one is useless, and the lost one is asked for.
     if (!this.#acknowledgeBefore(state, packet.psn)) return true;
     if (packet.aethOffset >= 0) this.#takeCredits(state, ring.view, packet.aethOffset);
     const fault = this.#takeData(state, record, ring, packet);
@@ -193,8 +187,8 @@ export class Completer {
       if (record.done) continue;
       if (psnDistance(record.firstPsn, psn) < 0) break;
       if (record.isFetch) {
+        // Not behind `psn`: what was received is acknowledged.
         const missing = addPsn(record.firstPsn, record.responsesReceived);
-        if (psnDistance(missing, psn) < 0) break;
         if (missing === state.unackedPsn || this.#progress(state, missing)) this.#retry(state, missing);
         return false;
       }
