@@ -295,6 +295,7 @@ t.test('a response behind a gap has the missing ones asked for; an earlier one i
   t.same([bench.completer.retries, bench.state.cursor, bench.scattered.length], [1, bench.records[0], 1]);
   t.ok(bench.respond(LAST, 3, 250));
   t.equal(bench.completer.retries, 1, 'one loss');
+  t.equal(bench.state.unackedPsn, 1, 'a response behind a gap acknowledges nothing behind the gap');
   t.ok(bench.respond(FIRST, 1), 'the answer to the retry');
   const other = new Bench([
     [SEND, 2],
@@ -348,6 +349,28 @@ t.test('an acknowledgement behind a READ without its responses implies a NAK (IB
   bench.respond(FIRST, 1);
   t.ok(bench.ack(4));
   t.equal(bench.completer.retries, 2, 'the next loss');
+  for (const refuse of [
+    (bench: Bench) => bench.nak(4),
+    (bench: Bench) => bench.rnr(4),
+    (bench: Bench) => bench.nak(4, NakCode.REMOTE_ACCESS_ERROR),
+  ]) {
+    const refused = new Bench([
+      [SEND, 1],
+      [READ, 3],
+      [SEND, 1],
+    ]);
+    t.ok(refuse(refused));
+    t.same([refused.completer.retries, refused.state.cursor], [1, refused.records[1]], 'the READ comes first');
+    t.same([refused.state.wait, refused.failures], [RequesterWait.NONE, []], 'the refusal counts when it comes again');
+  }
+  const answered = new Bench([
+    [SEND, 1],
+    [READ, 2],
+    [SEND, 1],
+  ]);
+  Object.assign(answered.records[1], { done: true, responsesReceived: 2 });
+  answered.ack(3);
+  t.same([answered.completer.retries, answered.done], [0, [true, true, true]], 'an answered READ lacks nothing');
   const before = new Bench([
     [SEND, 2],
     [READ, 1],
