@@ -70,6 +70,7 @@ t.test('a registration at the bounds of its fields is accepted', async (t) => {
     { length: 1 },
     { pageCount: MOST_PAGES, length: MOST_PAGES * PAGE_BYTES - 100 },
     { pageShift: PAGE_SHIFT_MAX, address: 0, length: 2 },
+    { address: 2 ** 53 - PAGE_BYTES, length: PAGE_BYTES - 1 },
     { access: 0 },
     { access: AccessFlag.REMOTE_READ },
     { access: AccessFlag.REMOTE_WRITE | AccessFlag.LOCAL_WRITE },

@@ -43,7 +43,10 @@ t.test('a QP takes commands up to its number of records, and none while it waits
     state.append(new SendRecord());
   }
   t.notOk(state.acceptsCommands);
-  state.shift();
+  const { oldest } = state;
+  t.equal(state.cursor, oldest);
+  t.equal(state.shift(), oldest);
+  t.equal(state.cursor, oldest?.next, 'the next one is sent when the first one ends unsent');
   t.ok(state.acceptsCommands);
   state.wait = RequesterWait.FENCE;
   t.notOk(state.acceptsCommands);
