@@ -10,6 +10,7 @@ import { opcodeFlags } from '../../protocol/infiniband/opcodes.ts';
 import { newParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { ackTimeoutNs, CREDITS_UNLIMITED, rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { WordBlock } from '../host.ts';
 import { PacketRing } from '../port/packet-ring.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Completer } from './completer.ts';
@@ -42,14 +43,15 @@ class Bench {
   readonly calls: string[] = [];
   readonly failures: number[][] = [];
   readonly deadlines: number[] = [];
-  /** Bytes of responses, by their place in the message. */
+  /** Bytes of responses, by their place in the message, and the bytes of the last one. */
   readonly scattered: number[][] = [];
+  source: Uint8Array = new Uint8Array(0);
   isWritable = true;
   /** Payload of packets that are sent again is not here yet. */
   isReading = false;
   /** Called by `completeDone`. */
   onDone = (): void => {};
-  readonly #ring = new PacketRing(1);
+  readonly ring = new PacketRing(1);
 
   constructor(kinds: readonly (readonly [RequestKind, number])[], retryCount = 2) {
     const attributes = { timeout: TIMEOUT, retryCount, rnrRetry: 1 };
@@ -85,8 +87,9 @@ class Bench {
   #add(kind: RequestKind, psns: number): SendRecord {
     const { state } = this;
     const record = new SendRecord();
-    const scatter = (_qp: QueuePair, done: number, _from: unknown, _at: number, length: number): boolean => {
+    const scatter = (_qp: QueuePair, done: number, from: WordBlock, at: number, length: number): boolean => {
       this.scattered.push([done, length]);
+      this.source = from.bytes.subarray(at, at + length);
       return this.isWritable;
     };
     const messageLength = kind === ATOMIC ? 8 : psns * MTU_BYTES - 6;
@@ -103,14 +106,14 @@ class Bench {
 
   #receive(opcode: BthOpcode, psn: number, aethOffset: number, payloadLengthBytes: number): boolean {
     const packet = { ...newParsedPacket(), opcode, flags: opcodeFlags[opcode], psn, aethOffset, payloadLengthBytes };
-    return this.completer.receive(this.state, this.#ring, { ...packet, atomicAckEthOffset: ATOMIC_OFFSET });
+    return this.completer.receive(this.state, this.ring, { ...packet, atomicAckEthOffset: ATOMIC_OFFSET });
   }
 
   /** An acknowledgement with a syndrome. Returns whether it was taken. */
   answer(psn: number, kind: number, value: number, msn = 0): boolean {
-    setAethSyndromeKind(this.#ring.view, 0, kind);
-    setAethSyndromeValue(this.#ring.view, 0, value);
-    setAethMsn(this.#ring.view, 0, msn);
+    setAethSyndromeKind(this.ring.view, 0, kind);
+    setAethSyndromeValue(this.ring.view, 0, value);
+    setAethMsn(this.ring.view, 0, msn);
     return this.#receive(RC_ACKNOWLEDGE, psn, 0, 0);
   }
 
@@ -128,8 +131,8 @@ class Bench {
 
   /** A READ response or an atomic result; MIDDLE carries no AETH. */
   respond(opcode: BthOpcode, psn: number, lengthBytes = MTU_BYTES): boolean {
-    setAethSyndromeKind(this.#ring.view, 0, AethKind.ACK);
-    setAethSyndromeValue(this.#ring.view, 0, 3);
+    setAethSyndromeKind(this.ring.view, 0, AethKind.ACK);
+    setAethSyndromeValue(this.ring.view, 0, 3);
     return this.#receive(opcode, psn, opcode === MIDDLE ? -1 : 0, lengthBytes);
   }
 
@@ -189,6 +192,10 @@ t.test('PSN 1 has its retry, too', async (t) => {
   const bench = new Bench([[SEND, 3]]);
   bench.nak(1);
   t.equal(bench.completer.retries, 1);
+  const late = new Bench([[SEND, 3]]);
+  late.ack(0);
+  late.completer.expire(late.state);
+  t.equal(late.completer.retries, 1, 'after a timeout');
 });
 
 t.test('without a retry left the oldest record fails (IBTA 9.9.2.4.1)', async (t) => {
@@ -259,8 +266,10 @@ t.test('RNR retries without a limit are not counted; a later packet is refused a
   bench.rnr(0);
   t.ok(bench.rnr(1), 'the first packet was taken meanwhile');
   t.same([bench.state.unackedPsn, bench.state.wait], [1, RequesterWait.RNR]);
+  bench.state.cursor = undefined;
   t.ok(bench.ack(1));
   t.equal(bench.state.wait, RequesterWait.NONE, 'a later copy was taken after all');
+  t.same([bench.state.cursor, bench.records[0].packetsSent], [bench.records[0], 2], 'the rest is sent again');
 });
 
 t.test('READ responses are placed by their PSN; the last one completes the READ', async (t) => {
@@ -331,7 +340,9 @@ t.test('a response that does not match its request fails it (IBTA 9.7.6.2.3)', a
 
 t.test('an atomic is complete with its result', async (t) => {
   const bench = new Bench([[ATOMIC, 1]]);
+  bench.ring.bytes.set([1, 2, 3, 4, 5, 6, 7, 8], ATOMIC_OFFSET);
   t.ok(bench.respond(RC_ATOMIC_ACKNOWLEDGE, 0, 0));
+  t.same([...bench.source], [8, 7, 6, 5, 4, 3, 2, 1], 'in the byte order of the host');
   t.same([bench.done, bench.scattered, bench.state.readsOutstanding], [[true], [[0, 8]], 0]);
 });
 
