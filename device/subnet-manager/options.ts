@@ -4,6 +4,7 @@
  * them; the defaults make a subnet of any nodes usable.
  */
 import type { Guid } from './guid.ts';
+import { defaultLaneOptions, findLaneError, type LaneOptions } from './lanes.ts';
 
 /** A member of a partition by its port GUID. */
 export interface PartitionMember {
@@ -32,6 +33,13 @@ export interface SubnetManagerOptions {
   readonly smKey: Guid;
   /** Key for the ports; zeros: ports are not protected. */
   readonly mKey: Guid;
+  /** What the key protects, 1 to 3 (14.2.4): Sets; Gets as well; and at 3 as at 2. */
+  readonly mKeyProtect: number;
+  /** Seconds from a violation until the protection of a port ends; 0: never. */
+  readonly mKeyLease: number;
+  /** Ports of adapters have 2^lmc LIDs each, 0 to 7. */
+  readonly lmc: number;
+  readonly lanes: LaneOptions;
   readonly routing: RoutingEngine;
   readonly partitions: readonly Partition[];
   /** Time from one light sweep to the next. */
@@ -61,6 +69,10 @@ export const defaultSubnetManagerOptions: SubnetManagerOptions = {
   subnetPrefix: 'fe80000000000000',
   smKey: '0000000000000001',
   mKey: '0000000000000000',
+  mKeyProtect: 1,
+  mKeyLease: 0,
+  lmc: 0,
+  lanes: defaultLaneOptions,
   routing: 'auto',
   partitions: [defaultPartition],
   sweepNs: 10 * SECOND,
@@ -72,13 +84,22 @@ export const defaultSubnetManagerOptions: SubnetManagerOptions = {
 };
 
 const GUID = /^[0-9a-f]{16}$/;
-const LARGEST_PRIORITY = 15;
+/** Options that are whole numbers, and their bounds. */
+const bounds = {
+  priority: [0, 15],
+  mKeyProtect: [1, 3],
+  mKeyLease: [0, 0xffff],
+  lmc: [0, 7],
+} as const;
 
 /** Returns one sentence about the first error, or undefined. */
 export function findSubnetManagerError(options: SubnetManagerOptions): string | undefined {
-  const { priority, routing } = options;
-  if (!Number.isInteger(priority) || priority < 0 || priority > LARGEST_PRIORITY)
-    return `priority ${priority} must be a whole number from 0 to ${LARGEST_PRIORITY}`;
+  const { routing, lanes, partitions } = options;
+  for (const [name, [least, most]] of Object.entries(bounds)) {
+    const value = options[name as keyof typeof bounds];
+    if (!Number.isInteger(value) || value < least || value > most)
+      return `${name} ${value} must be a whole number from ${least} to ${most}`;
+  }
   for (const name of ['subnetPrefix', 'smKey', 'mKey'] as const) {
     if (!GUID.test(options[name])) return `${name} ${options[name]} must have 16 hexadecimal digits`;
   }
@@ -86,7 +107,8 @@ export function findSubnetManagerError(options: SubnetManagerOptions): string | 
   for (const name of ['sweepNs', 'pollNs', 'pollAttempts', 'timeoutNs', 'attempts', 'outstanding'] as const) {
     if (!(options[name] >= 1)) return `${name} ${options[name]} must be at least 1`;
   }
-  return findPartitionError(options.partitions);
+  const laneError = findLaneError(lanes);
+  return laneError === undefined ? findPartitionError(partitions) : `lanes: ${laneError}`;
 }
 
 function findPartitionError(partitions: readonly Partition[]): string | undefined {

@@ -7,6 +7,7 @@
 
 import {
   getPortInfoMtuCapability,
+  getPortInfoOperationalVls,
   getPortInfoVlCapability,
   PORT_INFO_GID_PREFIX_OFFSET,
   PORT_INFO_M_KEY_OFFSET,
@@ -25,6 +26,7 @@ import {
   setPortInfoPortPhysicalState,
   setPortInfoPortState,
   setPortInfoSubnetTimeout,
+  setPortInfoVlHighLimit,
 } from '../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import {
   MadStatus,
@@ -36,7 +38,9 @@ import {
 import { mtuCode } from '../../protocol/infiniband/mtu.ts';
 import { viewOf } from '../../protocol/layout/view.ts';
 import { keyBlocks, PORT_SHIFT } from './discovery.ts';
-import { NO_GUID, sameBytes, writeGuid } from './guid.ts';
+import { type Guid, NO_GUID, readGuid, sameBytes, writeGuid } from './guid.ts';
+import { hasTables, lanesOfCode } from './lanes.ts';
+import { lmcOf } from './lids.ts';
 import type { SubnetManagerOptions } from './options.ts';
 import { keysOf } from './partitions.ts';
 import { NO_ANSWER, type SmpJob, type SmpRequest, set } from './smp-client.ts';
@@ -44,7 +48,6 @@ import type { Subnet, SubnetPort } from './subnet.ts';
 
 /** Time of a packet in the subnet, as opensm has it: 4.096 us * 2^18, about 1 s. */
 export const SUBNET_TIMEOUT = 18;
-const M_KEY_PROTECT = 1;
 const KEY_BYTES = 2;
 const BLOCK_BYTES = 64;
 const KEYS_PER_BLOCK = BLOCK_BYTES / KEY_BYTES;
@@ -73,23 +76,33 @@ export function* writePortSettings(
   const change: Change = (view, port) => {
     if (port.isEndPort) {
       setPortInfoLid(view, 0, lids.get(port) ?? 0);
-      setPortInfoLmc(view, 0, 0);
+      setPortInfoLmc(view, 0, lmcOf(port, options.lmc));
       setPortInfoMasterSmLid(view, 0, smLid);
       setPortInfoMasterSmSl(view, 0, 0);
       writeGuid(view, PORT_INFO_GID_PREFIX_OFFSET, options.subnetPrefix);
       writeGuid(view, PORT_INFO_M_KEY_OFFSET, options.mKey);
-      setPortInfoMKeyProtect(view, 0, options.mKey === NO_GUID ? 0 : M_KEY_PROTECT);
-      setPortInfoMKeyLease(view, 0, 0);
+      setPortInfoMKeyProtect(view, 0, options.mKey === NO_GUID ? 0 : options.mKeyProtect);
+      setPortInfoMKeyLease(view, 0, options.mKeyLease);
       setPortInfoSubnetTimeout(view, 0, SUBNET_TIMEOUT);
     } else if (port.peer !== undefined && !port.peer.node.isSwitch && keyBlocks(port) > 0) {
       setPortInfoPartitionEnforcementInbound(view, 0, enforces ? 1 : 0);
       setPortInfoPartitionEnforcementOutbound(view, 0, enforces ? 1 : 0);
     }
     if (port.peer !== undefined && port.state === PortState.INITIALIZE) setLinkOptions(view, port, port.peer);
+    const lanes = lanesOfCode(getPortInfoOperationalVls(view, 0));
+    if (port.peer !== undefined && hasTables(options.lanes, lanes))
+      setPortInfoVlHighLimit(view, 0, options.lanes.highLimit);
   };
   const ports = [...subnet.nodes.values()].flatMap((node) => node.knownPorts);
+  // The key of a switch is that of its port 0.
   yield* writePorts(
-    ports.filter((port) => port.isEndPort || port.peer !== undefined),
+    ports.filter((port) => port.isEndPort),
+    change,
+    counters,
+    false,
+  );
+  yield* writePorts(
+    ports.filter((port) => !port.isEndPort && port.peer !== undefined),
     change,
     counters,
     false,
@@ -139,13 +152,23 @@ function* writePorts(ports: readonly SubnetPort[], change: Change, counters: Swe
     const after = before.slice();
     change(viewOf(after), port);
     if (!forced && sameBytes(before, after)) continue;
-    requests.push(set(port.path, SubnetAttribute.PORT_INFO, port.number, after));
+    requests.push({ ...set(port.path, SubnetAttribute.PORT_INFO, port.number, after), ...keyOf(port) });
     written.push(port);
   }
   const answers = yield requests;
   for (const [index, { status, data }] of answers.entries()) {
     if (count(status, counters)) written[index].info.set(data);
   }
+}
+
+/**
+ * The key of a port that shows it: its lease has ended, so any manager may take the port over
+ * (14.2.4.2). A key that is hidden is that of this manager, or of no use to it.
+ */
+function keyOf(port: SubnetPort): { readonly key?: Guid } {
+  const { view } = port.isEndPort ? port : port.node.ports[0];
+  const key = readGuid(view, PORT_INFO_M_KEY_OFFSET);
+  return key === NO_GUID ? {} : { key };
 }
 
 /** PortInfo as a Set that changes nothing. */

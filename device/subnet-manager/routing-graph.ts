@@ -49,7 +49,8 @@ export function graphOf(subnet: Subnet): { readonly graph: RoutingGraph; readonl
     const place = port.node.isSwitch ? port : port.peer;
     const home = place === undefined ? undefined : numbers.get(place.node);
     if (place === undefined || home === undefined || port.lid === 0) continue;
-    destinations.push({ lid: port.lid, home, port: place.number });
+    for (let index = 0; index < port.lidCount; index++)
+      destinations.push({ lid: port.lid + index, home, port: place.number });
   }
   destinations.sort((one, other) => one.lid - other.lid);
   const lidLimit = destinations.reduce((limit, { lid }) => Math.max(limit, lid + 1), 1);

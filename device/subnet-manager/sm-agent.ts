@@ -7,6 +7,7 @@
 
 import {
   DIRECTED_ROUTE_SMP_DATA_OFFSET,
+  DIRECTED_ROUTE_SMP_M_KEY_OFFSET,
   setDirectedRouteSmpIsReturning,
 } from '../../protocol/infiniband/mad/gen/directed-route-smp.gen.ts';
 import {
@@ -22,10 +23,12 @@ import { MadClass, MadMethod, MadStatus, SubnetAttribute } from '../../protocol/
 import { viewOf } from '../../protocol/layout/view.ts';
 import { answerAddress, type MadAddress } from '../agents/mad-packet.ts';
 import type { MadPort } from '../agents/mad-port.ts';
-import { type Guid, readGuid } from './guid.ts';
+import { type Guid, readGuid, writeGuid } from './guid.ts';
 
 /** Whom an agent asks. */
 export interface SmAgentOwner {
+  /** The management key of the ports. */
+  readonly mKey: Guid;
   /** SMInfo as of now. */
   ownInfo(): Uint8Array;
   /** Another manager asked for SMInfo. */
@@ -80,6 +83,8 @@ export class SmAgent {
     const start = DIRECTED_ROUTE_SMP_DATA_OFFSET;
     const notice = mad.slice(start, start + NOTICE_BYTES);
     setMadHeaderMethod(view, 0, MadMethod.TRAP_REPRESS);
+    // Without the key of the port it would be a violation itself (14.2.4.1).
+    writeGuid(view, DIRECTED_ROUTE_SMP_M_KEY_OFFSET, this.#owner.mKey);
     this.#port.send(answerAddress(address), mad);
     this.#owner.noteTrap(address.slid, notice);
   }

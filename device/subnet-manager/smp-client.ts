@@ -42,6 +42,8 @@ export interface SmpRequest {
   readonly modifier: number;
   /** The attribute of a Set, at most 64 bytes. */
   readonly data?: Uint8Array;
+  /** Management key of the port, if other than that of the manager. */
+  readonly key?: Guid;
   /** How often the request is sent, if other than usual. */
   readonly attempts?: number;
 }
@@ -199,12 +201,12 @@ export class SmpClient {
     exchange.deadlineNs = nowNs + (isTaken ? timeoutNs : timeoutNs / REFUSED_PART);
   }
 
-  #build({ to, method, attributeId, modifier, data }: SmpRequest, transaction: number): void {
+  #build({ to, method, attributeId, modifier, data, key }: SmpRequest, transaction: number): void {
     const isDirected = typeof to !== 'number';
     const managementClass = isDirected ? MadClass.SUBNET_DIRECTED_ROUTE : MadClass.SUBNET;
     const transactionId = { transactionHigh: this.transactionHigh, transactionLow: transaction };
     const view = beginMad(this.#mad, { managementClass, method, ...transactionId, attributeId, modifier });
-    writeGuid(view, DIRECTED_ROUTE_SMP_M_KEY_OFFSET, this.#options.mKey);
+    writeGuid(view, DIRECTED_ROUTE_SMP_M_KEY_OFFSET, key ?? this.#options.mKey);
     if (data !== undefined) this.#mad.set(data, DIRECTED_ROUTE_SMP_DATA_OFFSET);
     if (!isDirected) return;
     setDirectedRouteSmpHopCount(view, 0, to.length);

@@ -68,6 +68,7 @@ export class SubnetManager {
     const own = { guid: this.guid, priority: this.options.priority, info: () => this.ownInfo() };
     this.sweeper = new Sweeper(own, this.mastery, this.options, this.administration, clock);
     this.#agent = new SmAgent(counted, {
+      mKey: this.options.mKey,
       ownInfo: () => this.ownInfo(),
       noteAsked: () => this.#noteAsked(),
       control: (modifier, guid) => this.#control(modifier, guid),
@@ -219,6 +220,7 @@ export class SubnetManager {
   #noteTrap(issuerLid: number, notice: Uint8Array): void {
     const trap = getNoticeTrapNumber(viewOf(notice), 0);
     if (trap === TrapNumber.LINK_STATE_CHANGE) this.sweeper.lookNow();
+    else if (trap === TrapNumber.BAD_M_KEY && this.options.mKeyLease > 0) this.sweeper.renewLease(issuerLid);
     else if (trap === TrapNumber.LOCAL_CHANGE || trap === TrapNumber.SYSTEM_GUID_CHANGE) this.sweeper.sweepNow();
     this.administration.forward(issuerLid, notice, this.#clock.now());
   }

@@ -8,6 +8,7 @@
 import {
   getPortInfoCapabilityMask,
   getPortInfoLid,
+  getPortInfoLmc,
   getPortInfoPortState,
   PORT_INFO_SIZE,
 } from '../../protocol/infiniband/mad/gen/port-info.gen.ts';
@@ -48,6 +49,11 @@ export class SubnetPort {
   get lid(): number {
     const { node } = this;
     return getPortInfoLid(node.isSwitch && this.number !== 0 ? node.ports[0].view : this.view, 0);
+  }
+
+  /** Number of LIDs, from `lid`. */
+  get lidCount(): number {
+    return 1 << getPortInfoLmc(this.view, 0);
   }
 
   get state(): number {
@@ -128,7 +134,7 @@ export class Subnet {
   }
 
   portOfLid(lid: number): SubnetPort | undefined {
-    return this.endPorts.find((port) => port.lid === lid);
+    return this.endPorts.find((port) => lid >= port.lid && lid < port.lid + port.lidCount);
   }
 }
 

@@ -10,6 +10,7 @@ import { getSwitchInfoPortStateChange } from '../../protocol/infiniband/mad/gen/
 import { MadStatus, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { type RoutedGroup, writeLinearTables, writeMulticastTables } from './forwarding.ts';
 import type { Guid } from './guid.ts';
+import { writeLaneTables } from './lane-tables.ts';
 import type { LidAssignment } from './lids.ts';
 import { type GroupMember, SpanningTree } from './multicast-routing.ts';
 import type { SubnetManagerOptions } from './options.ts';
@@ -35,8 +36,9 @@ export function* configure(
   isNewMaster: boolean,
   counters: SweepCounters,
 ): SmpJob {
-  yield* writePortSettings(subnet, lids.assign(subnet), options, counters);
+  yield* writePortSettings(subnet, lids.assign(subnet, options.lmc), options, counters);
   yield* writePartitions(subnet, options, counters);
+  yield* writeLaneTables(subnet, options.lanes, counters);
   const { graph, switches } = graphOf(subnet);
   yield* writeLinearTables(switches, linearTables(graph, options.routing), counters);
   yield* routeGroups(subnet, groups(), counters);

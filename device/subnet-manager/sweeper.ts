@@ -5,6 +5,7 @@
  * action is a job of SMPs; `SubnetManager` runs one at a time.
  */
 
+import { getPortInfoMKeyProtect } from '../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import { getSmInfoSmState } from '../../protocol/infiniband/mad/gen/sm-info.gen.ts';
 import { getSwitchInfoLinearTop } from '../../protocol/infiniband/mad/gen/switch-info.gen.ts';
 import { MadStatus, SmState, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
@@ -50,6 +51,8 @@ export class Sweeper {
   #waits = 0;
   #retryNs = SECOND;
   #lastHeavyNs = 0;
+  /** LIDs of ports where a request without the management key came in. */
+  readonly #violated = new Set<number>();
 
   constructor(
     own: OwnManager,
@@ -67,7 +70,9 @@ export class Sweeper {
 
   /** Time of the next job. */
   get dueNs(): number {
-    return this.#mastery.state === SmState.STANDBY ? this.#lightNs : Math.min(this.#heavyNs, this.#lightNs);
+    const { state } = this.#mastery;
+    if (state === SmState.MASTER && this.#violated.size > 0) return 0;
+    return state === SmState.STANDBY ? this.#lightNs : Math.min(this.#heavyNs, this.#lightNs);
   }
 
   /** True when a sweep is due now. */
@@ -78,11 +83,17 @@ export class Sweeper {
   /** The job that is due. */
   next(nowNs: number): SmpJob {
     if (this.#mastery.state === SmState.STANDBY) return this.#poll();
+    if (this.#violated.size > 0) return this.#renewLeases();
     return this.#heavyNs <= nowNs ? this.#sweep() : this.#look();
   }
 
   sweepNow(): void {
     this.#heavyNs = this.#clock.now();
+  }
+
+  /** A request without its management key came to a port: its lease runs (14.2.4.2). */
+  renewLease(lid: number): void {
+    this.#violated.add(lid);
   }
 
   lookNow(): void {
@@ -181,6 +192,18 @@ export class Sweeper {
     return true;
   }
 
+  /** A request with the key ends the lease of a port; one that has lost its protection is swept. */
+  *#renewLeases(): SmpJob {
+    const ports = [...this.#violated].map((lid) => this.subnet.portOfLid(lid)).filter((port) => port !== undefined);
+    this.#violated.clear();
+    const answers = yield ports.map(({ path, number }) => get(path, SubnetAttribute.PORT_INFO, number));
+    const { mKeyProtect } = this.#options;
+    const isOpen = answers.some(
+      ({ status, view }) => status === MadStatus.SUCCESS && getPortInfoMKeyProtect(view, 0) !== mKeyProtect,
+    );
+    if (isOpen) this.sweepNow();
+  }
+
   /** The light sweep of a master. */
   *#look(): SmpJob {
     this.lightSweeps++;
@@ -224,6 +247,11 @@ function keepTables(before: Subnet, after: Subnet): void {
     if (known === undefined || topOf(known) === 0 || topOf(known) !== topOf(node)) continue;
     for (const [number, block] of known.linear) node.linear.set(number, block);
     for (const [modifier, block] of known.multicast) node.multicast.set(modifier, block);
+    for (const port of node.knownPorts) {
+      const { laneMaps, arbitration } = known.ports[port.number];
+      for (const [input, map] of laneMaps) port.laneMaps.set(input, map);
+      for (const [number, block] of arbitration) port.arbitration.set(number, block);
+    }
   }
 }
 

@@ -32,6 +32,8 @@ export interface ManagedFabricPlan {
   readonly links: readonly (readonly [string, string])[];
   readonly managers?: readonly ManagerPlan[];
   readonly faults?: Partial<FaultyLinkOptions>;
+  /** Data VLs of all ports; 1 without. */
+  readonly virtualLanes?: number;
   readonly seed?: number;
   /** Pairs of adapters with the same GUIDs. */
   readonly sameGuids?: readonly (readonly [number, number])[];
@@ -55,15 +57,17 @@ export class ManagedFabric {
   readonly #software = new Map<VirtualAdapter, (budget: number) => boolean>();
 
   constructor(plan: ManagedFabricPlan) {
+    const { virtualLanes = 1 } = plan;
     this.#random = new Random(plan.seed ?? 1);
     this.#faults = plan.faults;
     this.switches = plan.switches.map((ports, index) => {
       const nodeGuid = parseGuid((SWITCH_GUIDS + BigInt(index) * 64n).toString(16).padStart(16, '0'));
-      return new Switch({ ...defaultSwitchOptions, ports, nodeGuid, description: `switch ${index}` }, this.clock);
+      const own = { ports, nodeGuid, virtualLanes, description: `switch ${index}` };
+      return new Switch({ ...defaultSwitchOptions, ...own }, this.clock);
     });
     this.adapters = Array.from({ length: plan.adapters }, (_, index) => {
       const [number] = plan.sameGuids?.find(([, other]) => other === index) ?? [index];
-      return new VirtualAdapter(`adapter ${index}`, ADAPTER_GUIDS + BigInt(number) * 16n, this.clock);
+      return new VirtualAdapter(`adapter ${index}`, ADAPTER_GUIDS + BigInt(number) * 16n, this.clock, virtualLanes);
     });
     this.#fabric = new Fabric([...this.switches, ...this.adapters.map((adapter) => this.#nodeOf(adapter))]);
     for (const [first, second] of plan.links) this.join(first, second);

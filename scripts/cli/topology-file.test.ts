@@ -159,6 +159,17 @@ t.test('each mistake about switches has its sentence', async (t) => {
     [{ ...fabric(s), subnet: 'x' }, /: subnet is x; it must be managed, external, fixed$/],
     [{ adapters: TWO, subnet: 'managed' }, /: the subnet manager lives at a switch, and there is none; add one$/],
     [{ ...fabric(s), manager: { priority: 16 } }, /: manager: priority 16 must be a whole number from 0 to 15$/],
+    [{ ...fabric(s), manager: { lmc: 8 } }, /: manager: lmc 8 must be a whole number from 0 to 7$/],
+    [{ ...fabric(s), manager: { mKeyProtect: 0 } }, /: manager: mKeyProtect 0 must be a whole number from 1 to 3$/],
+    [
+      { ...fabric(s), manager: { lanes: { low: [] } } },
+      /: manager: lanes: unknown name low; known are serviceLevels, /,
+    ],
+    [{ ...fabric(s), manager: { lanes: { highLimit: 'x' } } }, /: manager: lanes: highLimit is "x"; it must be a numb/],
+    [
+      { ...fabric(s), manager: { lanes: { arbitrationLow: [[0]] } } },
+      /: manager: lanes: arbitrationLow: turn \[0\] must be \[VL, weight\], of 0 to 14 and 0 to 255$/,
+    ],
     [{ ...fabric(s), manager: { prio: 1 } }, /: manager: unknown name prio; known are priority, /],
     [
       { ...fabric(s), manager: {}, subnet: 'external' },

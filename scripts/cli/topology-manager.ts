@@ -3,6 +3,7 @@
  * The member `manager` of a topology file (docs/TOPOLOGY.md): options of the built-in subnet
  * manager, partitions among them. `topology-file.ts` calls it.
  */
+import { defaultLaneOptions, type LaneOptions } from '../../device/subnet-manager/lanes.ts';
 import {
   defaultSubnetManagerOptions,
   type Partition,
@@ -13,9 +14,17 @@ import { UsageError } from './usage-error.ts';
 
 /** Options of the built-in subnet manager; `findTopologyError` checks their values. */
 export function readManager(value: unknown): Partial<SubnetManagerOptions> {
-  const { partitions, ...given } = readObject(value, 'manager', { ...defaultSubnetManagerOptions, partitions: [] });
-  if (partitions === undefined) return given;
-  return { ...given, partitions: (partitions as unknown[]).map((one, index) => readPartition(one, index)) };
+  const like = { ...defaultSubnetManagerOptions, partitions: [], lanes: {} };
+  const { partitions, lanes, ...given } = readObject(value, 'manager', like);
+  return {
+    ...given,
+    ...(lanes !== undefined && { lanes: readLanes(lanes) }),
+    ...(partitions !== undefined && { partitions: (partitions as unknown[]).map(readPartition) }),
+  };
+}
+
+function readLanes(value: unknown): LaneOptions {
+  return { ...defaultLaneOptions, ...readObject(value, 'manager: lanes', { ...defaultLaneOptions }) };
 }
 
 function readPartition(value: unknown, index: number): Partition {

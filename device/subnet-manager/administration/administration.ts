@@ -25,6 +25,7 @@ import { viewOf } from '../../../protocol/layout/view.ts';
 import { answerAddress, type MadAddress } from '../../agents/mad-packet.ts';
 import type { MadPort } from '../../agents/mad-port.ts';
 import type { Gid } from '../guid.ts';
+import { readLaneTables } from '../lane-tables.ts';
 import type { SubnetManagerOptions } from '../options.ts';
 import type { SweepCounters } from '../port-settings.ts';
 import type { SmpJob } from '../smp-client.ts';
@@ -35,7 +36,7 @@ import { multiPathRecords } from './multi-path.ts';
 import { joinGroup, leaveGroup } from './multicast-requests.ts';
 import { gidNotice } from './notices.ts';
 import { portOfGid } from './paths.ts';
-import { changeGuids, GivenGuids, readLaneTables } from './port-jobs.ts';
+import { changeGuids, GivenGuids } from './port-jobs.ts';
 import { answerQuery } from './queries.ts';
 import { type Reply, type Request, readRequest, responseHead, tableOf } from './request.ts';
 import { RmppReceiver } from './rmpp-receiver.ts';
@@ -183,7 +184,7 @@ export class Administration {
         return this.#query(request);
       case MadMethod.GET_MULTI:
         if (attribute !== A.MULTI_PATH_RECORD) return refusal(MadStatus.UNSUPPORTED_ATTRIBUTE);
-        return multiPathRecords(this.subnet, this.options.subnetPrefix, request.data, request.mask);
+        return multiPathRecords(this.subnet, this.options, request.data, request.mask);
       case MadMethod.SET:
       case MadMethod.DELETE:
         return this.#change(request);

@@ -18,10 +18,9 @@ import {
 } from '../../../protocol/infiniband/mad/gen/path-record.gen.ts';
 import { MadStatus } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { viewOf } from '../../../protocol/layout/view.ts';
-import type { Guid } from '../guid.ts';
 import type { Subnet } from '../subnet.ts';
 import { asksFor, type ComponentMask, componentsOf, hasBit } from './components.ts';
-import { pathRecords } from './paths.ts';
+import { type PathOptions, pathRecords } from './paths.ts';
 import type { Reply } from './request.ts';
 
 const MULTI = 'multi-path-record';
@@ -31,7 +30,7 @@ const SHARED_START = 0;
 const SHARED_BYTES = 13;
 const PATH_SHARED_START = 44;
 
-export function multiPathRecords(subnet: Subnet, prefix: Guid, data: Uint8Array, mask: ComponentMask): Reply {
+export function multiPathRecords(subnet: Subnet, options: PathOptions, data: Uint8Array, mask: ComponentMask): Reply {
   const view = viewOf(data);
   const sources = getMultiPathRecordSgidCount(view, 0);
   const targets = getMultiPathRecordDgidCount(view, 0);
@@ -52,7 +51,7 @@ export function multiPathRecords(subnet: Subnet, prefix: Guid, data: Uint8Array,
       query.set(data.subarray(SHARED_START, SHARED_START + SHARED_BYTES), PATH_SHARED_START);
       query.set(gidAt(source), PATH_RECORD_SGID_OFFSET);
       query.set(gidAt(sources + target), PATH_RECORD_DGID_OFFSET);
-      records.push(...pathRecords(subnet, prefix, query, pathMask));
+      records.push(...pathRecords(subnet, options, query, pathMask));
     }
   }
   return { status: MadStatus.SUCCESS, records: records.slice(0, limit) };

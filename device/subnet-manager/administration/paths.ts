@@ -30,6 +30,7 @@ import {
   setPathRecordRate,
   setPathRecordRateSelector,
   setPathRecordReversible,
+  setPathRecordServiceLevel,
   setPathRecordSlid,
 } from '../../../protocol/infiniband/mad/gen/path-record.gen.ts';
 import {
@@ -39,6 +40,8 @@ import {
 import { PathSelector, PortState } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { viewOf } from '../../../protocol/layout/view.ts';
 import { type Gid, type Guid, readGid, readGuid, writeGid } from '../guid.ts';
+import { isLevelUsed } from '../lanes.ts';
+import type { SubnetManagerOptions } from '../options.ts';
 import { mayTalk } from '../partitions.ts';
 import { keysOfPort, SUBNET_TIMEOUT } from '../port-settings.ts';
 import type { Subnet, SubnetPort } from '../subnet.ts';
@@ -48,6 +51,15 @@ import { lesser, mtuCodes, rateCodes, rateOf, select, selectTime } from './selec
 const RECORD = 'path-record';
 const BLOCK_OF_LIDS = 64;
 const GUID_BYTES = 8;
+
+/** What paths depend on besides the subnet. */
+export type PathOptions = Pick<SubnetManagerOptions, 'subnetPrefix' | 'lanes'>;
+
+/** LIDs of both ends of a path. */
+interface LidPair {
+  readonly slid: number;
+  readonly dlid: number;
+}
 
 /** What a path allows. */
 interface PathLimits {
@@ -71,20 +83,47 @@ function hasGuid(port: SubnetPort, guid: Guid): boolean {
 }
 
 /** Records of all paths that a query asks for. */
-export function pathRecords(subnet: Subnet, prefix: Guid, query: Uint8Array, mask: ComponentMask): Uint8Array[] {
+export function pathRecords(
+  subnet: Subnet,
+  options: PathOptions,
+  query: Uint8Array,
+  mask: ComponentMask,
+): Uint8Array[] {
+  const { subnetPrefix: prefix, lanes } = options;
   const view = viewOf(query);
   const sources = ends(subnet, prefix, view, mask, 'sgid', PATH_RECORD_SGID_OFFSET, getPathRecordSlid(view, 0));
   const targets = ends(subnet, prefix, view, mask, 'dgid', PATH_RECORD_DGID_OFFSET, getPathRecordDlid(view, 0));
   const count = asksFor(RECORD, mask, 'pathCount') ? getPathRecordPathCount(view, 0) : Infinity;
+  const level = asksFor(RECORD, mask, 'serviceLevel') ? getPathRecordServiceLevel(view, 0) : 0;
+  if (level !== 0 && !isLevelUsed(lanes, level)) return [];
   const keys = new Map<SubnetPort, number[]>();
   const records: Uint8Array[] = [];
   for (const source of sources) {
     for (const target of targets) {
-      const found = pathBetween(subnet, prefix, source, target, view, mask, keys);
-      if (found !== undefined && count > 0) records.push(found);
+      const pairs = lidPairs(source, target, view, mask).slice(0, count);
+      for (const lids of pairs) {
+        const found = pathBetween(subnet, prefix, source, target, lids, view, mask, keys);
+        if (found !== undefined) records.push(found);
+      }
     }
   }
   return records;
+}
+
+/**
+ * LIDs of the paths between two ports: those of the query, or the first of one with the first of
+ * the other, and so on. The switches may have ways of their own for each LID (15.2.5.16).
+ */
+function lidPairs(source: SubnetPort, target: SubnetPort, query: DataView, mask: ComponentMask): LidPair[] {
+  const slids = asksFor(RECORD, mask, 'slid') ? [getPathRecordSlid(query, 0)] : lidsOf(source);
+  const dlids = asksFor(RECORD, mask, 'dlid') ? [getPathRecordDlid(query, 0)] : lidsOf(target);
+  return Array.from({ length: Math.max(slids.length, dlids.length) }, (_, index) => {
+    return { slid: slids[index % slids.length], dlid: dlids[index % dlids.length] };
+  });
+}
+
+function lidsOf({ lid, lidCount }: SubnetPort): number[] {
+  return Array.from({ length: lidCount }, (_, index) => lid + index);
 }
 
 /** Ports at one end: those with the GID and the LID of the query, or all. */
@@ -102,7 +141,10 @@ function ends(
     const port = portOfGid(subnet, prefix, readGid(view, gidOffset));
     ports = port === undefined ? [] : [port];
   }
-  if (asksFor(RECORD, mask, gidName === 'sgid' ? 'slid' : 'dlid')) ports = ports.filter((port) => port.lid === lid);
+  if (asksFor(RECORD, mask, gidName === 'sgid' ? 'slid' : 'dlid')) {
+    const port = subnet.portOfLid(lid);
+    ports = ports.filter((each) => each === port);
+  }
   return ports;
 }
 
@@ -111,14 +153,14 @@ function pathBetween(
   prefix: Guid,
   source: SubnetPort,
   target: SubnetPort,
+  lids: LidPair,
   query: DataView,
   mask: ComponentMask,
   keys: Map<SubnetPort, number[]>,
 ): Uint8Array | undefined {
   const pKey = keyOfPath(source, target, query, mask, keys);
   if (pKey === undefined) return undefined;
-  if (asksFor(RECORD, mask, 'serviceLevel') && getPathRecordServiceLevel(query, 0) !== 0) return undefined;
-  const limits = trace(subnet, source, target);
+  const limits = trace(subnet, source, target, lids.dlid);
   if (limits === undefined) return undefined;
   const asks = (name: string) => asksFor(RECORD, mask, name) && asksFor(RECORD, mask, `${name}Selector`);
   const mtu = asks('mtu')
@@ -132,7 +174,7 @@ function pathBetween(
     ? selectTime(getPathRecordPacketLifeTimeSelector(query, 0), getPathRecordPacketLifeTime(query, 0), least)
     : least;
   if (mtu === undefined || rate === undefined || life === undefined) return undefined;
-  return buildPath(prefix, source, target, query, mask, { pKey, mtu, rate, life });
+  return buildPath(prefix, source, target, query, mask, { ...lids, pKey, mtu, rate, life });
 }
 
 /** The key that both ends share: that of the query, or the first one. */
@@ -158,7 +200,7 @@ function keyOfPath(
 }
 
 /** Follows the forwarding tables; undefined when they do not lead to the target. */
-function trace(subnet: Subnet, source: SubnetPort, target: SubnetPort): PathLimits | undefined {
+function trace(subnet: Subnet, source: SubnetPort, target: SubnetPort, dlid: number): PathLimits | undefined {
   const isUsable = (port: SubnetPort) => port.number === 0 || port.state === PortState.ACTIVE;
   if (source.lid === 0 || target.lid === 0 || !isUsable(source) || !isUsable(target)) return undefined;
   let mtu = getPortInfoMtuCapability(source.view, 0) || mtuCodes[mtuCodes.length - 1];
@@ -166,7 +208,7 @@ function trace(subnet: Subnet, source: SubnetPort, target: SubnetPort): PathLimi
   if (source === target) return { mtu, rate };
   let at: SubnetPort | undefined = source;
   for (let hops = 0; hops <= subnet.nodes.size; hops++) {
-    const out: SubnetPort | undefined = at.node.isSwitch ? outputOf(at, target.lid) : at;
+    const out: SubnetPort | undefined = at.node.isSwitch ? outputOf(at, dlid) : at;
     if (out === undefined || out === target) return out && { mtu, rate };
     if (out.peer === undefined || out.number === 0) return undefined;
     mtu = Math.min(mtu, getPortInfoNeighborMtu(out.view, 0) || mtu);
@@ -189,7 +231,7 @@ function buildPath(
   target: SubnetPort,
   query: DataView,
   mask: ComponentMask,
-  path: { readonly pKey: number; readonly mtu: number; readonly rate: number; readonly life: number },
+  path: LidPair & { readonly pKey: number; readonly mtu: number; readonly rate: number; readonly life: number },
 ): Uint8Array {
   const bytes = new Uint8Array(PATH_RECORD_SIZE);
   const view = viewOf(bytes);
@@ -197,11 +239,12 @@ function buildPath(
     asksFor(RECORD, mask, name) ? readGid(query, offset) : prefix + port.guid;
   writeGid(view, PATH_RECORD_DGID_OFFSET, gidOf('dgid', PATH_RECORD_DGID_OFFSET, target));
   writeGid(view, PATH_RECORD_SGID_OFFSET, gidOf('sgid', PATH_RECORD_SGID_OFFSET, source));
-  setPathRecordDlid(view, 0, target.lid);
-  setPathRecordSlid(view, 0, source.lid);
+  setPathRecordDlid(view, 0, path.dlid);
+  setPathRecordSlid(view, 0, path.slid);
   setPathRecordReversible(view, 0, 1);
   setPathRecordPathCount(view, 0, 1);
   setPathRecordPKey(view, 0, path.pKey);
+  if (asksFor(RECORD, mask, 'serviceLevel')) setPathRecordServiceLevel(view, 0, getPathRecordServiceLevel(query, 0));
   setPathRecordMtuSelector(view, 0, PathSelector.EXACT);
   setPathRecordMtu(view, 0, path.mtu);
   setPathRecordRateSelector(view, 0, PathSelector.EXACT);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Set and Delete of GUIDInfoRecord (InfiniBand specification, 15.2.5.18): further GUIDs of a port,
- * for virtual machines. The manager writes the block to the port before it answers. Queries that
- * need tables which sweeps leave out are served by jobs, too. `Administration` runs them.
+ * for virtual machines. The manager writes the block to the port before it answers.
+ * `Administration` runs the jobs.
  */
 
 import {
@@ -13,28 +13,17 @@ import {
   setGuidInfoRecordBlockNumber,
   setGuidInfoRecordRecordLid,
 } from '../../../protocol/infiniband/mad/gen/guid-info-record.gen.ts';
-import {
-  getPortInfoGuidCapacity,
-  getPortInfoVlArbitrationHighCapacity,
-  getPortInfoVlArbitrationLowCapacity,
-} from '../../../protocol/infiniband/mad/gen/port-info.gen.ts';
-import { SL_TO_VL_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/sl-to-vl-table.gen.ts';
+import { getPortInfoGuidCapacity } from '../../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import { MadMethod, MadStatus, SubnetAttribute } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { viewOf } from '../../../protocol/layout/view.ts';
 import { type Guid, NO_GUID, readGuid, writeGuid } from '../guid.ts';
-import { get, type SmpAnswer, type SmpJob, type SmpRequest, set } from '../smp-client.ts';
+import { get, type SmpJob, set } from '../smp-client.ts';
 import type { Subnet, SubnetPort } from '../subnet.ts';
 import { componentsOf, hasBit } from './components.ts';
 import type { Reply, Request } from './request.ts';
 
 const GUIDS_PER_BLOCK = 8;
 const GUID_BYTES = 8;
-const ENTRIES_PER_BLOCK = 32;
-const MODIFIER_SHIFT = 16;
-const INPUT_SHIFT = 8;
-/** Blocks of the arbitration tables: low priority from 1, high priority from 3. */
-const LOW_BLOCK = 1;
-const HIGH_BLOCK = 3;
 /** GUIDs that the manager gives out begin so, and a counter follows. */
 const GIVEN_PREFIX = '0200';
 
@@ -81,34 +70,4 @@ function entryBits(): number[] {
   return [...componentsOf('guid-info-record').entries()]
     .filter(([, { name }]) => name === 'entries')
     .map(([bit]) => bit);
-}
-
-/** Reads the SL-to-VL and arbitration tables of ports that are up. */
-export function* readLaneTables(subnet: Subnet): SmpJob {
-  const requests: SmpRequest[] = [];
-  const places: ((answer: SmpAnswer) => void)[] = [];
-  for (const node of subnet.nodes.values()) {
-    for (const port of node.linkedPorts) {
-      const { number, path } = port;
-      const inputs = node.isSwitch ? [node.ports[0], ...node.linkedPorts].map((input) => input.number) : [0];
-      for (const input of inputs) {
-        const modifier = node.isSwitch ? (input << INPUT_SHIFT) | number : 0;
-        requests.push(get(path, SubnetAttribute.SL_TO_VL_TABLE, modifier));
-        places.push(({ data }) => port.laneMaps.set(input, data.slice(0, SL_TO_VL_TABLE_SIZE)));
-      }
-      for (const block of arbitrationBlocks(port)) {
-        requests.push(get(path, SubnetAttribute.VL_ARBITRATION_TABLE, (block << MODIFIER_SHIFT) | number));
-        places.push(({ data }) => port.arbitration.set(block, data));
-      }
-    }
-  }
-  const answers = yield requests;
-  for (const [index, answer] of answers.entries()) if (answer.status === MadStatus.SUCCESS) places[index](answer);
-}
-
-function arbitrationBlocks({ view }: SubnetPort): number[] {
-  const blocks = (capacity: number, first: number) =>
-    Array.from({ length: Math.min(2, Math.ceil(capacity / ENTRIES_PER_BLOCK)) }, (_, index) => first + index);
-  const low = blocks(getPortInfoVlArbitrationLowCapacity(view, 0), LOW_BLOCK);
-  return [...low, ...blocks(getPortInfoVlArbitrationHighCapacity(view, 0), HIGH_BLOCK)];
 }

@@ -105,7 +105,7 @@ function find(sources: Sources, request: Request, nowNs: number): Uint8Array[] |
     case A.PORT_INFO_RECORD:
       return findPorts(subnet, request);
     case A.PATH_RECORD:
-      return pathRecords(subnet, options.subnetPrefix, data, mask);
+      return pathRecords(subnet, options, data, mask);
     case A.MC_MEMBER_RECORD:
       return findMembers(sources.groups, request);
     case A.SERVICE_RECORD:
