@@ -4,28 +4,15 @@
  * the records of a requester, how retries are counted, and which packets count as dropped.
  */
 import t from 'tap';
-import { setAethMsn, setAethSyndromeKind, setAethSyndromeValue } from '../../protocol/infiniband/gen/aeth.gen.ts';
 import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
-import { opcodeFlags } from '../../protocol/infiniband/opcodes.ts';
-import { newParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { ackTimeoutNs, CREDITS_UNLIMITED, rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { WordBlock } from '../host.ts';
-import { PacketRing } from '../port/packet-ring.ts';
-import type { QueuePair } from '../queues/queue-pair.ts';
-import { Completer } from './completer.ts';
-import type { Requester } from './requester.ts';
+import { ATOMIC_OFFSET, CompleterBench, MTU_BYTES, TIMEOUT } from '../test-support/completer-bench.ts';
 import { RequestKind } from './requester-opcodes.ts';
-import { RequesterState, RequesterWait } from './requester-state.ts';
-import type { RetryTimers } from './retry-timers.ts';
-import { SendRecord } from './send-record.ts';
+import { RequesterWait } from './requester-state.ts';
 
-const MTU_BYTES = 256;
-const NOW_NS = 1_000_000;
-const TIMEOUT = 10;
-const ATOMIC_OFFSET = 16;
 const { SEND, READ, ATOMIC } = RequestKind;
-const { RC_ACKNOWLEDGE, RC_ATOMIC_ACKNOWLEDGE } = BthOpcode;
+const { RC_ATOMIC_ACKNOWLEDGE } = BthOpcode;
 const {
   RC_RDMA_READ_RESPONSE_FIRST: FIRST,
   RC_RDMA_READ_RESPONSE_MIDDLE: MIDDLE,
@@ -33,116 +20,8 @@ const {
   RC_RDMA_READ_RESPONSE_ONLY: ONLY,
 } = BthOpcode;
 
-/** A connection whose records were all sent, from PSN 0 on. */
-class Bench {
-  readonly state: RequesterState;
-  readonly completer: Completer;
-  readonly qp: QueuePair;
-  readonly records: SendRecord[];
-  /** Calls of the parts, in order; times of the timer. */
-  readonly calls: string[] = [];
-  readonly failures: number[][] = [];
-  readonly deadlines: number[] = [];
-  /** Bytes of responses, by their place in the message, and the bytes of the last one. */
-  readonly scattered: number[][] = [];
-  source: Uint8Array = new Uint8Array(0);
-  isWritable = true;
-  /** Payload of packets that are sent again is not here yet. */
-  isReading = false;
-  /** Called by `completeDone`. */
-  onDone = (): void => {};
-  readonly ring = new PacketRing(1);
-
-  constructor(kinds: readonly (readonly [RequestKind, number])[], retryCount = 2) {
-    const attributes = { timeout: TIMEOUT, retryCount, rnrRetry: 1 };
-    const qp = { number: 1, owner: {}, isRequesting: true, destroyed: false, pathMtuBytes: MTU_BYTES, attributes };
-    this.qp = qp as unknown as QueuePair;
-    this.state = new RequesterState(this.qp);
-    this.state.start(0);
-    this.records = kinds.map(([kind, psns]) => this.#add(kind, psns));
-    this.state.cursor = undefined;
-    const timers = {
-      deadlineNs: 0,
-      set: () => this.deadlines.push(timers.deadlineNs - NOW_NS),
-      turnOff: () => this.calls.push('off'),
-    };
-    this.completer = new Completer({
-      requester: {
-        wake: () => this.calls.push('wake'),
-        rewind: (state: RequesterState, psn: number) => state.rewind(psn),
-        defersTimeout: () => this.isReading,
-      } as unknown as Requester,
-      timers: timers as unknown as RetryTimers,
-      now: () => NOW_NS,
-      completeDone: () => {
-        while (this.state.oldest?.done) this.state.shift();
-        this.onDone();
-      },
-      failOldest: (_qp, status, fault, psn = -1) => this.failures.push([status, fault, psn]),
-      resume: () => this.calls.push('resume'),
-      returnUnbegun: () => this.calls.push('return'),
-    });
-  }
-
-  #add(kind: RequestKind, psns: number): SendRecord {
-    const { state } = this;
-    const record = new SendRecord();
-    const scatter = (_qp: QueuePair, done: number, from: WordBlock, at: number, length: number): boolean => {
-      this.scattered.push([done, length]);
-      this.source = from.bytes.subarray(at, at + length);
-      return this.isWritable;
-    };
-    const messageLength = kind === ATOMIC ? 8 : psns * MTU_BYTES - 6;
-    Object.assign(record, { kind, messageLength, list: { scatter } });
-    state.append(record);
-    record.number(state.nextPsn, psns);
-    record.packetsSent = psns;
-    state.nextPsn += psns;
-    state.sendSequence++;
-    if (record.isFetch) state.readsOutstanding++;
-    state.noteSent(record.firstPsn, record.lastPsn);
-    return record;
-  }
-
-  #receive(opcode: BthOpcode, psn: number, aethOffset: number, payloadLengthBytes: number): boolean {
-    const packet = { ...newParsedPacket(), opcode, flags: opcodeFlags[opcode], psn, aethOffset, payloadLengthBytes };
-    return this.completer.receive(this.state, this.ring, { ...packet, atomicAckEthOffset: ATOMIC_OFFSET });
-  }
-
-  /** An acknowledgement with a syndrome. Returns whether it was taken. */
-  answer(psn: number, kind: number, value: number, msn = 0): boolean {
-    setAethSyndromeKind(this.ring.view, 0, kind);
-    setAethSyndromeValue(this.ring.view, 0, value);
-    setAethMsn(this.ring.view, 0, msn);
-    return this.#receive(RC_ACKNOWLEDGE, psn, 0, 0);
-  }
-
-  ack(psn: number, value: number = CREDITS_UNLIMITED, msn = 0): boolean {
-    return this.answer(psn, AethKind.ACK, value, msn);
-  }
-
-  nak(psn: number, code: NakCode = NakCode.PSN_SEQUENCE_ERROR): boolean {
-    return this.answer(psn, AethKind.NAK, code);
-  }
-
-  rnr(psn: number, timer = 5): boolean {
-    return this.answer(psn, AethKind.RNR_NAK, timer);
-  }
-
-  /** A READ response or an atomic result; MIDDLE carries no AETH. */
-  respond(opcode: BthOpcode, psn: number, lengthBytes = MTU_BYTES): boolean {
-    setAethSyndromeKind(this.ring.view, 0, AethKind.ACK);
-    setAethSyndromeValue(this.ring.view, 0, 3);
-    return this.#receive(opcode, psn, opcode === MIDDLE ? -1 : 0, lengthBytes);
-  }
-
-  get done(): boolean[] {
-    return this.records.map(({ done }) => done);
-  }
-}
-
 t.test('an acknowledgement is for everything up to its PSN (IBTA 9.7.5.1.2)', async (t) => {
-  const bench = new Bench([
+  const bench = new CompleterBench([
     [SEND, 1],
     [SEND, 3],
     [SEND, 1],
@@ -157,7 +36,7 @@ t.test('an acknowledgement is for everything up to its PSN (IBTA 9.7.5.1.2)', as
 });
 
 t.test('what was acknowledged or never sent is a ghost (IBTA 9.7.5.1.1)', async (t) => {
-  const bench = new Bench([[SEND, 3]]);
+  const bench = new CompleterBench([[SEND, 3]]);
   bench.ack(1);
   for (const psn of [0, 1, 3]) t.notOk(bench.ack(psn), `PSN ${psn}`);
   t.equal(bench.completer.ghosts, 3);
@@ -168,13 +47,13 @@ t.test('what was acknowledged or never sent is a ghost (IBTA 9.7.5.1.1)', async 
 });
 
 t.test('a syndrome of an unknown kind is dropped', async (t) => {
-  const bench = new Bench([[SEND, 1]]);
+  const bench = new CompleterBench([[SEND, 1]]);
   t.notOk(bench.answer(0, 2, 0));
   t.same(bench.done, [false]);
 });
 
 t.test('a NAK acknowledges what is before it and has the rest sent again, once per loss', async (t) => {
-  const bench = new Bench([
+  const bench = new CompleterBench([
     [SEND, 2],
     [SEND, 2],
   ]);
@@ -189,17 +68,17 @@ t.test('a NAK acknowledges what is before it and has the rest sent again, once p
 });
 
 t.test('PSN 1 has its retry, too', async (t) => {
-  const bench = new Bench([[SEND, 3]]);
+  const bench = new CompleterBench([[SEND, 3]]);
   bench.nak(1);
   t.equal(bench.completer.retries, 1);
-  const late = new Bench([[SEND, 3]]);
+  const late = new CompleterBench([[SEND, 3]]);
   late.ack(0);
   late.completer.expire(late.state);
   t.equal(late.completer.retries, 1, 'after a timeout');
 });
 
 t.test('without a retry left the oldest record fails (IBTA 9.9.2.4.1)', async (t) => {
-  const bench = new Bench([[SEND, 2]], 1);
+  const bench = new CompleterBench([[SEND, 2]], 1);
   bench.completer.expire(bench.state);
   t.same([bench.completer.timeouts, bench.completer.retries, bench.state.retriesLeft], [1, 1, 0]);
   t.same(bench.deadlines, [ackTimeoutNs(TIMEOUT)]);
@@ -210,11 +89,11 @@ t.test('without a retry left the oldest record fails (IBTA 9.9.2.4.1)', async (t
 
 t.test('a timer that expires late does nothing', async (t) => {
   for (const change of [
-    (bench: Bench) => bench.ack(1),
-    (bench: Bench) => Object.assign(bench.qp, { destroyed: true }),
-    (bench: Bench) => Object.assign(bench.qp, { isRequesting: false }),
+    (bench: CompleterBench) => bench.ack(1),
+    (bench: CompleterBench) => Object.assign(bench.qp, { destroyed: true }),
+    (bench: CompleterBench) => Object.assign(bench.qp, { isRequesting: false }),
   ]) {
-    const bench = new Bench([[SEND, 2]]);
+    const bench = new CompleterBench([[SEND, 2]]);
     change(bench);
     bench.completer.expire(bench.state);
     t.same([bench.completer.timeouts, bench.completer.retries, bench.failures], [0, 0, []]);
@@ -222,7 +101,7 @@ t.test('a timer that expires late does nothing', async (t) => {
 });
 
 t.test('a NAK that refuses the request fails it, behind those that it acknowledges', async (t) => {
-  const bench = new Bench([
+  const bench = new CompleterBench([
     [SEND, 1],
     [SEND, 1],
   ]);
@@ -232,7 +111,7 @@ t.test('a NAK that refuses the request fails it, behind those that it acknowledg
 });
 
 t.test('an RNR NAK has the requester wait, then send again (IBTA 9.7.5.2.8)', async (t) => {
-  const bench = new Bench([
+  const bench = new CompleterBench([
     [SEND, 1],
     [SEND, 2],
   ]);
@@ -256,7 +135,7 @@ t.test('an RNR NAK has the requester wait, then send again (IBTA 9.7.5.2.8)', as
 });
 
 t.test('RNR retries without a limit are not counted; a later packet is refused anew', async (t) => {
-  const bench = new Bench([[SEND, 3]]);
+  const bench = new CompleterBench([[SEND, 3]]);
   bench.qp.attributes.rnrRetry = 7;
   for (let count = 0; count < 9; count++) {
     t.ok(bench.rnr(0));
@@ -273,7 +152,7 @@ t.test('RNR retries without a limit are not counted; a later packet is refused a
 });
 
 t.test('READ responses are placed by their PSN; the last one completes the READ', async (t) => {
-  const bench = new Bench([
+  const bench = new CompleterBench([
     [SEND, 1],
     [READ, 3],
     [SEND, 1],
@@ -295,7 +174,7 @@ t.test('READ responses are placed by their PSN; the last one completes the READ'
 });
 
 t.test('a response behind a gap has the missing ones asked for; an earlier one is dropped', async (t) => {
-  const bench = new Bench([
+  const bench = new CompleterBench([
     [READ, 4],
     [SEND, 1],
   ]);
@@ -306,7 +185,7 @@ t.test('a response behind a gap has the missing ones asked for; an earlier one i
   t.equal(bench.completer.retries, 1, 'one loss');
   t.equal(bench.state.unackedPsn, 1, 'a response behind a gap acknowledges nothing behind the gap');
   t.ok(bench.respond(FIRST, 1), 'the answer to the retry');
-  const other = new Bench([
+  const other = new CompleterBench([
     [SEND, 2],
     [READ, 2],
   ]);
@@ -322,7 +201,7 @@ t.test('a response that does not match its request fails it (IBTA 9.7.6.2.3)', a
     ['READ data for an atomic', ATOMIC, ONLY, 8],
   ];
   for (const [name, kind, opcode, lengthBytes] of wrong) {
-    const bench = new Bench([[kind, kind === READ ? 2 : 1]]);
+    const bench = new CompleterBench([[kind, kind === READ ? 2 : 1]]);
     t.ok(bench.respond(opcode, 0, lengthBytes), name);
     t.same(bench.failures, [[CompletionStatus.BAD_RESPONSE_ERROR, FaultKind.COMMAND_LENGTH, 0]], name);
     t.same([bench.scattered, bench.records[0].responsesReceived], [[], 0], name);
@@ -331,7 +210,7 @@ t.test('a response that does not match its request fails it (IBTA 9.7.6.2.3)', a
     [READ, FIRST],
     [ATOMIC, RC_ATOMIC_ACKNOWLEDGE],
   ] as const) {
-    const bench = new Bench([[kind, kind === READ ? 2 : 1]]);
+    const bench = new CompleterBench([[kind, kind === READ ? 2 : 1]]);
     bench.isWritable = false;
     t.ok(bench.respond(opcode, 0));
     t.same(bench.failures, [[CompletionStatus.LOCAL_PROTECTION_ERROR, FaultKind.DMA_WRITE, 0]], 'unwritable memory');
@@ -339,7 +218,7 @@ t.test('a response that does not match its request fails it (IBTA 9.7.6.2.3)', a
 });
 
 t.test('an atomic is complete with its result', async (t) => {
-  const bench = new Bench([[ATOMIC, 1]]);
+  const bench = new CompleterBench([[ATOMIC, 1]]);
   bench.ring.bytes.set([1, 2, 3, 4, 5, 6, 7, 8], ATOMIC_OFFSET);
   t.ok(bench.respond(RC_ATOMIC_ACKNOWLEDGE, 0, 0));
   t.same([...bench.source], [8, 7, 6, 5, 4, 3, 2, 1], 'in the byte order of the host');
@@ -347,7 +226,7 @@ t.test('an atomic is complete with its result', async (t) => {
 });
 
 t.test('an acknowledgement behind a READ without its responses implies a NAK (IBTA 9.7.5.1.3)', async (t) => {
-  const bench = new Bench([
+  const bench = new CompleterBench([
     [SEND, 1],
     [READ, 3],
     [SEND, 1],
@@ -361,11 +240,11 @@ t.test('an acknowledgement behind a READ without its responses implies a NAK (IB
   t.ok(bench.ack(4));
   t.equal(bench.completer.retries, 2, 'the next loss');
   for (const refuse of [
-    (bench: Bench) => bench.nak(4),
-    (bench: Bench) => bench.rnr(4),
-    (bench: Bench) => bench.nak(4, NakCode.REMOTE_ACCESS_ERROR),
+    (bench: CompleterBench) => bench.nak(4),
+    (bench: CompleterBench) => bench.rnr(4),
+    (bench: CompleterBench) => bench.nak(4, NakCode.REMOTE_ACCESS_ERROR),
   ]) {
-    const refused = new Bench([
+    const refused = new CompleterBench([
       [SEND, 1],
       [READ, 3],
       [SEND, 1],
@@ -374,7 +253,7 @@ t.test('an acknowledgement behind a READ without its responses implies a NAK (IB
     t.same([refused.completer.retries, refused.state.cursor], [1, refused.records[1]], 'the READ comes first');
     t.same([refused.state.wait, refused.failures], [RequesterWait.NONE, []], 'the refusal counts when it comes again');
   }
-  const answered = new Bench([
+  const answered = new CompleterBench([
     [SEND, 1],
     [READ, 2],
     [SEND, 1],
@@ -382,14 +261,14 @@ t.test('an acknowledgement behind a READ without its responses implies a NAK (IB
   Object.assign(answered.records[1], { done: true, responsesReceived: 2 });
   answered.ack(3);
   t.same([answered.completer.retries, answered.done], [0, [true, true, true]], 'an answered READ lacks nothing');
-  const before = new Bench([
+  const before = new CompleterBench([
     [SEND, 2],
     [READ, 1],
     [SEND, 1],
   ]);
   before.ack(1);
   t.same([before.completer.retries, before.done], [0, [true, false, false]], 'up to the READ it implies none');
-  const behind = new Bench([
+  const behind = new CompleterBench([
     [READ, 2],
     [SEND, 1],
   ]);
@@ -399,8 +278,12 @@ t.test('an acknowledgement behind a READ without its responses implies a NAK (IB
 });
 
 t.test('a completion that fails the QP ends everything', async (t) => {
-  for (const act of [(bench: Bench) => bench.nak(1), (bench: Bench) => bench.rnr(1), (bench: Bench) => bench.ack(2)]) {
-    const bench = new Bench([
+  for (const act of [
+    (bench: CompleterBench) => bench.nak(1),
+    (bench: CompleterBench) => bench.rnr(1),
+    (bench: CompleterBench) => bench.ack(2),
+  ]) {
+    const bench = new CompleterBench([
       [SEND, 1],
       [READ, 3],
     ]);
@@ -408,7 +291,7 @@ t.test('a completion that fails the QP ends everything', async (t) => {
     t.ok(act(bench));
     t.same([bench.calls, bench.completer.retries, bench.state.wait], [[], 0, RequesterWait.NONE]);
   }
-  const bench = new Bench([
+  const bench = new CompleterBench([
     [SEND, 1],
     [READ, 3],
   ]);
@@ -424,7 +307,7 @@ t.test('progress ends a wait, except that for the report of a failure', async (t
     [RequesterWait.CREDIT, RequesterWait.NONE, ['resume']],
     [RequesterWait.FAULT, RequesterWait.FAULT, []],
   ] as const) {
-    const bench = new Bench([[SEND, 2]]);
+    const bench = new CompleterBench([[SEND, 2]]);
     bench.state.wait = wait;
     bench.ack(0);
     t.same([bench.state.wait, bench.calls], [after, calls]);
@@ -432,7 +315,7 @@ t.test('progress ends a wait, except that for the report of a failure', async (t
 });
 
 t.test('credits: a limit of messages, or none (IBTA 9.7.7.2)', async (t) => {
-  const bench = new Bench([[SEND, 3]]);
+  const bench = new CompleterBench([[SEND, 3]]);
   bench.ack(0, 2, 10);
   t.match(bench.state, { creditsUnlimited: false, limitSequence: 12 });
   bench.ack(1, CREDITS_UNLIMITED, 20);
@@ -441,15 +324,15 @@ t.test('credits: a limit of messages, or none (IBTA 9.7.7.2)', async (t) => {
 
 t.test('the newest acknowledgement once more grants further credits', async (t) => {
   for (const [name, act, taken, limit] of [
-    ['more', (bench: Bench) => bench.ack(1, 3, 10), true, 13],
-    ['as many', (bench: Bench) => bench.ack(1, 2, 10), false, 12],
-    ['fewer: a late copy', (bench: Bench) => bench.ack(1, 1, 10), false, 12],
-    ['without limit', (bench: Bench) => bench.ack(1, CREDITS_UNLIMITED, 10), true, 12],
-    ['an older one', (bench: Bench) => bench.ack(0, 3, 10), false, 12],
-    ['a NAK', (bench: Bench) => bench.answer(1, AethKind.NAK, 0, 30), false, 12],
-    ['a READ response', (bench: Bench) => bench.respond(ONLY, 1), false, 12],
+    ['more', (bench: CompleterBench) => bench.ack(1, 3, 10), true, 13],
+    ['as many', (bench: CompleterBench) => bench.ack(1, 2, 10), false, 12],
+    ['fewer: a late copy', (bench: CompleterBench) => bench.ack(1, 1, 10), false, 12],
+    ['without limit', (bench: CompleterBench) => bench.ack(1, CREDITS_UNLIMITED, 10), true, 12],
+    ['an older one', (bench: CompleterBench) => bench.ack(0, 3, 10), false, 12],
+    ['a NAK', (bench: CompleterBench) => bench.answer(1, AethKind.NAK, 0, 30), false, 12],
+    ['a READ response', (bench: CompleterBench) => bench.respond(ONLY, 1), false, 12],
   ] as const) {
-    const bench = new Bench([
+    const bench = new CompleterBench([
       [SEND, 2],
       [SEND, 1],
     ]);
@@ -465,7 +348,7 @@ t.test('the newest acknowledgement once more grants further credits', async (t) 
     );
     t.equal(bench.completer.ghosts, taken ? 0 : 1, name);
   }
-  const bench = new Bench([
+  const bench = new CompleterBench([
     [SEND, 2],
     [SEND, 1],
   ]);
