@@ -5,30 +5,23 @@
  * function may send (docs/DOCUMENTS.md decision 14). `SendContexts` chooses the packets; the ring
  * of the port reports when one has left.
  */
-import {
-  GENERAL_SERVICES_QPN,
-  isLidOfPort,
-  isMulticastLid,
-  SUBNET_MANAGEMENT_QPN,
-} from '../../protocol/infiniband/addresses.ts';
+import { GENERAL_SERVICES_QPN, isLidOfPort, SUBNET_MANAGEMENT_QPN } from '../../protocol/infiniband/addresses.ts';
 import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
-import { getLrhVirtualLane, setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
-import { PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
-import { computeIcrc, setIcrc } from '../../protocol/infiniband/icrc.ts';
+import { getLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
 import { TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts';
-import { ICRC_SIZE, newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
-import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import { ICRC_SIZE } from '../../protocol/infiniband/packet.ts';
 import { SEND_BLOCK_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   getSendControlBadIcrc,
   getSendControlBadVcrc,
   getSendControlVirtualLane,
 } from '../../protocol/layout/gen/send-control.gen.ts';
-import { FaultKind, PortState } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../function/object-table.ts';
-import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
+import { RawEgress, RawPacket } from '../port/raw-packet.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendContext } from './send-context.ts';
@@ -36,27 +29,28 @@ import type { SendContext } from './send-context.ts';
 /** Payload bytes of a management datagram (IBTA 13.4.2). */
 const MANAGEMENT_BYTES = 256;
 
-/**
- * What became of a packet: the port has no room; it waits in the ring of the port; it was discarded
- * because the link or the port is down; it is not allowed.
- */
-export const Egress = { BLOCKED: 0, AT_PORT: 1, DISCARDED: 2, REFUSED: 3 } as const;
+/** What became of a packet: as `RawEgress`, or it is not allowed. */
+export const Egress = { ...RawEgress, REFUSED: 3 } as const;
 export type Egress = (typeof Egress)[keyof typeof Egress];
 
 export class PacketEgress {
-  /** Bytes of the packet of the last `send`, without its VCRC. */
-  lengthBytes = 0;
-  /** The ring in which the packet waits, after AT_PORT. */
-  ring: PacketRing | undefined = undefined;
   readonly #ports: readonly Port[];
   readonly #queuePairs: ObjectTable<QueuePair>;
-  readonly #bytes = new Uint8Array(PACKET_SLOT_BYTES);
-  readonly #view = new DataView(this.#bytes.buffer);
-  readonly #packet = newParsedPacket();
+  readonly #raw = new RawPacket();
 
   constructor(ports: readonly Port[], queuePairs: ObjectTable<QueuePair>) {
     this.#ports = ports;
     this.#queuePairs = queuePairs;
+  }
+
+  /** Bytes of the packet of the last `send`, without its VCRC. */
+  get lengthBytes(): number {
+    return this.#raw.lengthBytes;
+  }
+
+  /** The ring in which the packet waits, after AT_PORT. */
+  get ring(): PacketRing | undefined {
+    return this.#raw.ring;
   }
 
   /** Checks the packet that starts at `block` of the context, and gives it to the port. */
@@ -65,28 +59,22 @@ export class PacketEgress {
     const control = block * SEND_BLOCK_BYTES;
     const virtualLane = getSendControlVirtualLane(view, control);
     const port = this.#ports[context.owner.portBase + context.port - 1];
-    this.lengthBytes = context.blocks.copyPacket(block, this.#bytes) + ICRC_SIZE;
-    if (!this.#isAllowed(context, port, virtualLane)) {
-      context.owner.faults.report(FaultKind.SEND_PACKET, context, this.#packet.error);
+    const raw = this.#raw;
+    const isPacket = raw.parse(context.blocks.copyPacket(block, raw.bytes) + ICRC_SIZE);
+    if (!isPacket || !this.#isAllowed(context, port, virtualLane)) {
+      context.owner.faults.report(FaultKind.SEND_PACKET, context, raw.headers.error);
       return Egress.REFUSED;
     }
-    if (!canSend(port, virtualLane)) return Egress.DISCARDED;
-    this.ring = this.#ringFor(port, virtualLane);
-    if (this.ring === undefined || this.ring.full) return Egress.BLOCKED;
-    setLrhVirtualLane(this.#view, 0, virtualLane);
-    const before = this.ring.count;
-    this.#transmit(port, this.ring, getSendControlBadIcrc(view, control), getSendControlBadVcrc(view, control));
-    return this.ring.count > before ? Egress.AT_PORT : Egress.DISCARDED;
+    const badIcrc = getSendControlBadIcrc(view, control) === 1;
+    return raw.send(port, virtualLane, badIcrc, getSendControlBadVcrc(view, control) === 1);
   }
 
   /**
-   * True for a well-formed datagram from this port and from a QP of the function, on a VL and in a
+   * True for a datagram from this port and from a QP of the function, on a VL and in a
    * partition that the context may use.
    */
   #isAllowed(context: SendContext, port: Port, virtualLane: number): boolean {
-    const packet = this.#packet;
-    const view = this.#view;
-    if (parsePacket(view, 0, this.lengthBytes + VCRC_SIZE, packet, PacketCheck.NONE) !== PacketError.NONE) return false;
+    const { headers: packet, view } = this.#raw;
     if ((packet.opcode & TRANSPORT_MASK) !== Transport.UD || !isLidOfPort(packet.slid, port.lid, port.lmc))
       return false;
     if (((context.virtualLanes >>> virtualLane) & 1) === 0) return false;
@@ -102,27 +90,4 @@ export class PacketEgress {
     if (packet.payloadLengthBytes > port.mtuBytes) return false;
     return sourceQpn === GENERAL_SERVICES_QPN || this.#queuePairs.get(sourceQpn)?.owner === context.owner;
   }
-
-  #ringFor(port: Port, virtualLane: number): PacketRing | undefined {
-    const { dlid, serviceLevel } = this.#packet;
-    return virtualLane === MANAGEMENT_VL ? port.managementRingFor(dlid) : port.ringFor(dlid, serviceLevel);
-  }
-
-  #transmit(port: Port, ring: PacketRing, badIcrc: number, badVcrc: number): void {
-    const { grhOffset, icrcOffset } = this.#packet;
-    const icrc = computeIcrc(this.#view, 0, grhOffset >= 0, icrcOffset);
-    setIcrc(this.#view, icrcOffset, badIcrc ? ~icrc : icrc);
-    const offset = ring.writeOffset;
-    for (let index = 0; index < this.lengthBytes; index++) ring.bytes[offset + index] = this.#bytes[index];
-    if (badIcrc || badVcrc) port.transmitDamaged(ring, this.lengthBytes + VCRC_SIZE, badVcrc === 1);
-    else {
-      if (isMulticastLid(this.#packet.dlid)) port.loopBack(ring, this.lengthBytes + VCRC_SIZE);
-      port.transmit(ring, this.lengthBytes + VCRC_SIZE);
-    }
-  }
-}
-
-/** Data packets need an active port, subnet management packets a link that is up (IBTA 7.2.7). */
-function canSend(port: Port, virtualLane: number): boolean {
-  return virtualLane === MANAGEMENT_VL ? port.state !== PortState.DOWN : port.active;
 }
