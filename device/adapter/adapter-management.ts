@@ -11,6 +11,7 @@ import { type ManagedNode, nodeDescription } from '../agents/managed-node.ts';
 import { ManagementInterface } from '../agents/management-interface.ts';
 import type { AdapterClock } from '../host.ts';
 import type { ChannelAdapter } from '../management/managed-adapter.ts';
+import type { Port } from '../port/port.ts';
 import type { SpecialQueuePairs } from '../queues/special-queue-pairs.ts';
 import type { ManagementReceiver } from '../transport/management-receiver.ts';
 import type { ChannelIdentity, PortModel } from './port-model.ts';
@@ -62,13 +63,16 @@ function createNode(
   for (const port of ports) {
     doors[port.index] = management.openPort(port.number);
     receiver.interfaces[port.index] = management;
-    port.onKeyViolation = (_port, isQueueKey, violation) =>
-      management.traps.raiseKeyViolation(
-        isQueueKey ? TrapNumber.BAD_Q_KEY : TrapNumber.BAD_P_KEY,
-        port.number,
-        violation,
-      );
-    port.onErrorThreshold = () => management.traps.raisePortError(TrapNumber.LINK_INTEGRITY, port.number);
   }
+  raisePortTraps(ports, management);
   return management;
+}
+
+/** What ports find wrong in packets becomes traps of the node (IBTA 14.3.8, 14.3.9). */
+export function raisePortTraps(ports: readonly Port[], { traps }: ManagementInterface): void {
+  for (const port of ports) {
+    port.onKeyViolation = (_port, isQueueKey, violation) =>
+      traps.raiseKeyViolation(isQueueKey ? TrapNumber.BAD_Q_KEY : TrapNumber.BAD_P_KEY, port.number, violation);
+    port.onErrorThreshold = () => traps.raisePortError(TrapNumber.LINK_INTEGRITY, port.number);
+  }
 }

@@ -38,7 +38,12 @@ interface WaitingDatagram {
   readonly hasArrived: boolean;
 }
 
-export class ManagementInterface {
+/** Takes packets of VL15 and QP1 that arrived at a port. Returns false when it drops one. */
+export interface DatagramTaker {
+  receivePacket(portNumber: number, view: DataView, offset: number, lengthBytes: number): boolean;
+}
+
+export class ManagementInterface implements DatagramTaker {
   readonly node: ManagedNode;
   /** Packets without a datagram, datagrams with a bad route, and datagrams that nothing takes. */
   malformed = 0;

@@ -9,7 +9,7 @@ import { getDethQKey } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { GSI_QKEY, pKeysMatch } from '../../protocol/infiniband/keys.ts';
 import { newParsedPacket, PacketCheck, type ParsedPacket, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { type MadAddress, writeMadPacket } from '../agents/mad-packet.ts';
-import type { ManagementInterface } from '../agents/management-interface.ts';
+import type { DatagramTaker } from '../agents/management-interface.ts';
 import { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import type { SpecialQueuePairs } from '../queues/special-queue-pairs.ts';
@@ -20,7 +20,7 @@ export class ManagementReceiver {
   /**
    * The agents and doors by place of the port; without them all datagrams are for software.
    */
-  readonly interfaces: (ManagementInterface | undefined)[] = [];
+  readonly interfaces: (DatagramTaker | undefined)[] = [];
   /** Datagrams for software that has no such queue pair. */
   unclaimed = 0;
   readonly #special: SpecialQueuePairs;

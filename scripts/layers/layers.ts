@@ -165,7 +165,9 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/personality/mthca',
     holds: 'an adapter as mthca drivers know it: commands, context memory, event queues, work queues',
-    uses: of('layout infiniband protocol/mthca host.ts port agents function fabric protection adapter'),
+    uses: of(
+      'layout infiniband protocol/mthca host.ts port agents function fabric protection queues collect lane transport adapter',
+    ),
   },
   {
     path: 'device/hosts',

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Commands of completion queues. */
+/**
+ * Commands of completion queues. A number has 24 bits: drivers use those above the size of the
+ * table to tell a new CQ from an old one.
+ */
 import { COMPLETION_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CQ_CONTEXT_SIZE, decodeCqContext, newCqContext } from '../../../protocol/mthca/gen/cq-context.gen.ts';
 import { CQ_RESIZING_SIZE, decodeCqResizing, newCqResizing } from '../../../protocol/mthca/gen/cq-resizing.gen.ts';
@@ -9,9 +12,12 @@ import { CompletionQueue } from './completion-queue.ts';
 import { RegionAccess } from './memory-regions.ts';
 import { checkBuffer } from './region-commands.ts';
 
+const NUMBER_MAX = 0xffffff;
+
 export function giveCompletionQueue(context: CommandContext): CommandStatus {
   const { hca, modifier: cqn } = context;
-  const free = hca.completionQueues.checkFree(cqn);
+  if (cqn > NUMBER_MAX) return CommandStatus.BAD_INDEX;
+  const free = hca.completionQueues.checkFree(hca.completionQueues.indexOf(cqn));
   if (free !== CommandStatus.OK) return free;
   const read = context.readInput(CQ_CONTEXT_SIZE);
   if (read !== CommandStatus.OK) return read;
@@ -31,8 +37,8 @@ export function giveCompletionQueue(context: CommandContext): CommandStatus {
 
 export function queryCompletionQueue(context: CommandContext): CommandStatus {
   const { hca, modifier: cqn, outputView } = context;
-  if (!hca.completionQueues.hasIndex(cqn)) return CommandStatus.BAD_INDEX;
-  const queue = hca.completionQueues.get(cqn);
+  if (cqn > NUMBER_MAX) return CommandStatus.BAD_INDEX;
+  const queue = hca.findCompletionQueue(cqn);
   if (queue === undefined) return CommandStatus.BAD_RESOURCE_STATE;
   queue.encode(outputView);
   return context.writeOutput(CQ_CONTEXT_SIZE);
@@ -41,7 +47,7 @@ export function queryCompletionQueue(context: CommandContext): CommandStatus {
 /** HW2SW_CQ is refused while QPs complete on the CQ. */
 export function takeCompletionQueue(context: CommandContext): CommandStatus {
   const { hca, modifier: cqn } = context;
-  const queue = hca.completionQueues.hasIndex(cqn) ? hca.completionQueues.get(cqn) : undefined;
+  const queue = hca.findCompletionQueue(cqn);
   if (queue !== undefined && queue.users > 0) return CommandStatus.RESOURCE_BUSY;
   const status = queryCompletionQueue(context);
   if (queue === undefined || status !== CommandStatus.OK) return status;
@@ -52,8 +58,8 @@ export function takeCompletionQueue(context: CommandContext): CommandStatus {
 
 export function resizeCompletionQueue(context: CommandContext): CommandStatus {
   const { hca, modifier: cqn } = context;
-  if (!hca.completionQueues.hasIndex(cqn)) return CommandStatus.BAD_INDEX;
-  const queue = hca.completionQueues.get(cqn);
+  if (cqn > NUMBER_MAX) return CommandStatus.BAD_INDEX;
+  const queue = hca.findCompletionQueue(cqn);
   if (queue === undefined) return CommandStatus.BAD_RESOURCE_STATE;
   const read = context.readInput(CQ_RESIZING_SIZE);
   if (read !== CommandStatus.OK) return read;

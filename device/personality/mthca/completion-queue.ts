@@ -2,8 +2,8 @@
 /**
  * A completion queue: a ring of 32-byte entries in a memory region, an owner bit in each, and a
  * doorbell record with software's consumer index. Software arms it by doorbell for one event
- * (IBTA 11.4.2). A full queue goes into error, and no entry is overwritten. The data path, which
- * will fill entries, is not connected yet (docs/PERSONALITIES.md).
+ * (IBTA 11.4.2). A full queue goes into error, and no entry is overwritten. `CompletionEncoder` and
+ * `RawQueuePairs` fill entries.
  */
 import { FaultKind, FaultObject } from '../../../protocol/layout/gen/values.gen.ts';
 import { COMPLETION_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';

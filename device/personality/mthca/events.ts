@@ -93,6 +93,14 @@ export class Events {
     this.#post(EventKind.CQ_ERROR);
   }
 
+  /** An event of a QP or an SRQ. */
+  postObject(kind: EventKind, number: number): void {
+    const view = this.#begin();
+    setObjectEventKind(view, 0, kind);
+    setObjectEventNumber(view, 0, number);
+    this.#post(kind);
+  }
+
   #begin(): DataView {
     this.#entry.fill(0);
     return this.#view;

@@ -29,6 +29,7 @@ export function initializeHca(context: CommandContext): CommandStatus {
     return CommandStatus.BAD_PARAM;
   }
   hca.groups.place(2 ** setup.logGroups, setup.groupHashSize);
+  hca.underlying.asynchronousQueue = hca.objectEvents;
   hca.state = HcaState.RUNNING;
   return CommandStatus.OK;
 }

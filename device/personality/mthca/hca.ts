@@ -6,7 +6,7 @@
 
 import { ERROR_BUFFER_WORDS } from '../../../protocol/mthca/gen/constants.gen.ts';
 import type { DeviceLimits } from '../../../protocol/mthca/gen/device-limits.gen.ts';
-import type { FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { FatalKind, QpContextState } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Agents } from '../../agents/agents.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { CompletionQueue } from './completion-queue.ts';
@@ -19,12 +19,25 @@ import { makeLimits } from './limits.ts';
 import { MemoryRegions } from './memory-regions.ts';
 import type { MthcaPort } from './mthca-port.ts';
 import { MulticastTable } from './multicast-table.ts';
+import { ObjectEvents } from './object-events.ts';
 import type { QueuePair } from './queue-pair.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 
 /** What has been started; each includes those before it. */
 export const HcaState = { RESET: 0, FIRMWARE: 1, RUNNING: 2 } as const;
 export type HcaState = (typeof HcaState)[keyof typeof HcaState];
+
+/** A unit that works for QPs, as commands see it. */
+export interface QueuePairUnit {
+  /** The QP has come into being, in INIT. */
+  add(qp: QueuePair): void;
+  /** A command moves the QP: its context is that of `next`. `notify`: of a drained send queue. */
+  move(qp: QueuePair, next: QpContextState, notify: boolean): void;
+  /** The QP is going away. */
+  drop(qp: QueuePair): void;
+  /** As `drop`, and nothing completes: the HCA stops. */
+  discard(qp: QueuePair): void;
+}
 
 /** QP0 and QP1. */
 const SPECIAL_QPS = 2;
@@ -47,9 +60,11 @@ export class Hca {
   readonly queuePairs: ContextTable<QueuePair>;
   readonly groups = new MulticastTable();
   readonly events: Events;
+  readonly objectEvents: ObjectEvents;
   readonly records: DoorbellRecords;
-  /** Called when a command has moved a QP to another state. */
-  onQueuePairMoved: (qp: QueuePair) => void = () => {};
+  /** The units that work for QPs of service MLX, and for all others. */
+  rawUnit: QueuePairUnit | undefined = undefined;
+  dataUnit: QueuePairUnit | undefined = undefined;
   /** First QPN of the QPs that act as QP0 and QP1 of the ports; 0: none. */
   readonly specialQpns = new Uint32Array(SPECIAL_QPS);
   /** The error buffer, as the register BAR shows it; zeros while the HCA is healthy. */
@@ -68,6 +83,7 @@ export class Hca {
     this.sharedReceiveQueues = new ContextTable(icm, limits.srqcBytes, 2 ** limits.logReservedSrqs);
     this.queuePairs = new ContextTable(icm, limits.qpcBytes, 2 ** limits.logReservedQps);
     this.events = new Events(this.eventQueues);
+    this.objectEvents = new ObjectEvents(this.events);
     this.records = new DoorbellRecords(icm, underlying.dma);
   }
 
@@ -80,8 +96,19 @@ export class Hca {
     return this.ports[number - 1];
   }
 
+  /** The CQ with exactly this number. */
+  findCompletionQueue(cqn: number): CompletionQueue | undefined {
+    const queue = this.completionQueues.get(cqn);
+    return queue?.number === cqn ? queue : undefined;
+  }
+
+  unitOf(qp: QueuePair): QueuePairUnit | undefined {
+    return qp.isRaw ? this.rawUnit : this.dataUnit;
+  }
+
   /** The HCA stops: all objects are gone, the ports are down, and context memory stays. */
   close(): void {
+    for (const qp of this.queuePairs.values()) this.unitOf(qp)?.discard(qp);
     for (const port of this.ports) port.disable();
     for (const table of [this.regions.table, this.eventQueues, this.completionQueues]) table.clear();
     for (const table of [this.sharedReceiveQueues, this.queuePairs]) table.clear();

@@ -12,21 +12,40 @@ import {
   PCI_REVISION,
   VENDOR_OUI,
 } from '../../../protocol/mthca/gen/constants.gen.ts';
-import { joinPorts } from '../../adapter/port-links.ts';
+import { raisePortTraps } from '../../adapter/adapter-management.ts';
+import { defaultAdapterOptions } from '../../adapter/options.ts';
+import { joinPorts, PortLinks } from '../../adapter/port-links.ts';
 import { type ManagedNode, nodeDescription } from '../../agents/managed-node.ts';
 import { ManagementInterface } from '../../agents/management-interface.ts';
+import { PcbAllocator } from '../../collect/pcb-allocator.ts';
 import type { FabricNode } from '../../fabric/fabric.ts';
+import { DmaTiming } from '../../function/dma-timing.ts';
 import { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { AdapterClock, HostPort } from '../../host.ts';
+import { TransmitVirtualLanes } from '../../lane/transmit-virtual-lanes.ts';
 import type { LinkEnd } from '../../port/link.ts';
 import { parseGuid, portGuid } from '../../port/port.ts';
+import { SpecialQueuePairs } from '../../queues/special-queue-pairs.ts';
+import { TransportEngine } from '../../transport/engine.ts';
+import { AddressVectors } from './address-vectors.ts';
 import { CommandProcessor } from './command-processor.ts';
+import { DataPath } from './data-path.ts';
+import { GroupMembers } from './group-members.ts';
 import { Hca } from './hca.ts';
 import { MthcaFunction } from './mthca-function.ts';
 import { MthcaPort } from './mthca-port.ts';
 import type { MthcaOptions } from './options.ts';
-import { PortReceiver } from './port-receiver.ts';
 import { RawQueuePairs } from './raw-queue-pairs.ts';
+import { ReceiveFlusher } from './receive-flusher.ts';
+import { RegionKeys } from './region-keys.ts';
+import { SendQueues } from './send-queues.ts';
+import { SendRequests } from './send-requests.ts';
+import { UserAccess } from './user-access.ts';
+
+/** Collect buffers of the send queues. */
+const SEND_BUFFERS = 64;
+/** Stages of a pass. */
+const STAGES = 6;
 
 export class MthcaAdapter implements FabricNode, ManagedNode {
   readonly options: MthcaOptions;
@@ -45,14 +64,19 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
   readonly functions: readonly [MthcaFunction];
   readonly management: ManagementInterface;
   readonly raw: RawQueuePairs;
-  readonly #receiver: PortReceiver;
-  readonly #clock: AdapterClock;
+  readonly lanes: TransmitVirtualLanes;
+  readonly sends: SendQueues;
+  readonly engine: TransportEngine;
+  readonly data: DataPath;
+  readonly links: PortLinks;
+  readonly #flusher: ReceiveFlusher;
   #vectorsWait = false;
+  /** The stage that has the next turn in `run`. */
+  #stage = 0;
 
   constructor(options: MthcaOptions, clock: AdapterClock, host: HostPort) {
     const { portCount, portQueuePackets, portLids } = options;
     this.options = options;
-    this.#clock = clock;
     this.nodeGuid = parseGuid(options.nodeGuid);
     this.systemImageGuid = this.nodeGuid;
     this.deviceId = portCount === 1 ? PCI_DEVICE_ID_ONE_PORT : PCI_DEVICE_ID_TWO_PORTS;
@@ -68,10 +92,38 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     this.management = new ManagementInterface(this, clock);
     this.hca = new Hca(this.underlying, this.ports, this.management.agents);
     this.processor = new CommandProcessor(this.hca);
-    this.raw = new RawQueuePairs(this.hca, this);
-    this.hca.onQueuePairMoved = (qp) => this.raw.noteMoved(qp);
-    this.functions = [new MthcaFunction(this.underlying, this.hca, this.processor, this.raw)];
-    this.#receiver = new PortReceiver(this.ports, this.management, this.raw, clock);
+    this.raw = new RawQueuePairs(this.hca, this.management);
+    const buffers = new PcbAllocator(SEND_BUFFERS, 1);
+    const addresses = new AddressVectors(SEND_BUFFERS);
+    const { laneCount, executionCredits, completionCredits } = defaultAdapterOptions;
+    const credits = { executionCredits, completionCredits, listSize: SEND_BUFFERS };
+    this.lanes = new TransmitVirtualLanes({ laneCount, functionCount: 1, ports: this.ports, ...credits });
+    this.sends = new SendQueues(buffers, this.lanes, new SendRequests(addresses));
+    const queuePairs = { get: (qpn: number) => this.data.get(qpn) };
+    this.engine = new TransportEngine({
+      clock,
+      ports: this.ports,
+      portsOfFunction: portCount,
+      lanes: this.lanes,
+      timing: new DmaTiming(clock, {}),
+      functionCount: 1,
+      keys: new RegionKeys(this.hca.regions),
+      addresses,
+      sends: this.sends,
+      queuePairs,
+      groups: new GroupMembers(this.hca.groups, queuePairs),
+      special: new SpecialQueuePairs(),
+      removed: () => {},
+    });
+    for (const { index } of this.ports) this.engine.receiver.management.interfaces[index] = this.raw;
+    this.#flusher = new ReceiveFlusher(this.engine.life, clock);
+    this.data = new DataPath(this.hca, this.engine, this.sends, this.#flusher);
+    this.hca.rawUnit = this.raw;
+    this.hca.dataUnit = this.data;
+    const userAccess = new UserAccess(this.hca, this.raw, this.data);
+    this.functions = [new MthcaFunction(this.underlying, this.hca, this.processor, userAccess)];
+    this.links = new PortLinks({ ports: this.ports, switches: [] }, this.engine.receiver, [this], clock);
+    raisePortTraps(this.ports, this.management);
     for (const port of this.ports) {
       port.disable();
       port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
@@ -79,23 +131,40 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     if (portCount > 1) joinPorts(this.ports[0], this.ports[1], options.portLink);
   }
 
-  /** Executes a command, moves packets, answers datagrams, and sends interrupts at the end. */
+  /** Lets each unit work in turn, and sends interrupts at the end. */
   run(budget: number): boolean {
-    this.processor.serve();
     let left = budget;
-    // Answers may go to the other port of this device.
-    while (left > 0) {
-      this.raw.run();
-      const waits = this.management.run();
-      const taken = this.#receiver.run(left);
-      if (taken === 0 && !waits) break;
-      left -= taken + 1;
+    this.engine.expire();
+    this.#flusher.run();
+    let idle = 0;
+    while (idle < STAGES && left > 0) {
+      const done = this.#serveStage(left);
+      this.#stage = (this.#stage + 1) % STAGES;
+      left -= done;
+      idle = done > 0 ? 0 : idle + 1;
     }
-    this.#receiver.settle();
-    const { nextNs } = this.management;
-    if (nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
+    this.engine.expire();
+    this.links.settle();
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
     return left <= 0;
+  }
+
+  /** Serves one stage of a pass; the next pass goes on where the budget ended. */
+  #serveStage(limit: number): number {
+    switch (this.#stage) {
+      case 0:
+        return this.processor.serve() ? 1 : 0;
+      case 1:
+        return this.raw.run();
+      case 2:
+        return this.sends.serve(limit);
+      case 3:
+        return this.engine.transmit(limit);
+      case 4:
+        return this.links.carry(limit);
+      default:
+        return this.links.receive(limit);
+    }
   }
 
   #portChanged(port: LinkEnd, previous: PortState): void {

@@ -20,8 +20,7 @@ import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
 import type { CommandProcessor } from './command-processor.ts';
 import type { Hca } from './hca.ts';
-import type { RawQueuePairs } from './raw-queue-pairs.ts';
-import { UserAccess } from './user-access.ts';
+import type { UserAccess } from './user-access.ts';
 
 const DWORD_BYTES = 4;
 const EQ_CONSUMER_BYTES = 8;
@@ -46,11 +45,11 @@ export class MthcaFunction implements FunctionPort {
   readonly #processor: CommandProcessor;
   readonly #errorBuffer: DataView;
 
-  constructor(underlying: UnderlyingFunction, hca: Hca, processor: CommandProcessor, raw: RawQueuePairs) {
+  constructor(underlying: UnderlyingFunction, hca: Hca, processor: CommandProcessor, userAccess: UserAccess) {
     this.#underlying = underlying;
     this.#hca = hca;
     this.#processor = processor;
-    this.userAccess = new UserAccess(hca, raw);
+    this.userAccess = userAccess;
     this.#errorBuffer = new DataView(hca.errorBuffer.buffer);
   }
 

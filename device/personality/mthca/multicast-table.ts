@@ -9,10 +9,15 @@ import { GROUP_ENTRY_SIZE } from '../../../protocol/mthca/gen/group-entry.gen.ts
 const WORD_BYTES = 2;
 const GID_BYTES = 16;
 
+export interface GroupEntry {
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
+}
+
 export class MulticastTable {
   #entries = 0;
   #hashSize = 0;
-  readonly #groups = new Map<number, Uint8Array>();
+  readonly #groups = new Map<number, GroupEntry>();
 
   /** Sizes the empty table; zeros: there is none. */
   place(entries: number, hashSize: number): void {
@@ -29,19 +34,24 @@ export class MulticastTable {
   read(index: number, target: Uint8Array): void {
     const group = this.#groups.get(index);
     if (group === undefined) target.fill(0, 0, GROUP_ENTRY_SIZE);
-    else target.set(group);
+    else target.set(group.bytes);
   }
 
   write(index: number, source: Uint8Array): void {
-    const group = source.slice(0, GROUP_ENTRY_SIZE);
-    if (group.some((byte) => byte !== 0)) this.#groups.set(index, group);
+    const bytes = source.slice(0, GROUP_ENTRY_SIZE);
+    if (bytes.some((byte) => byte !== 0)) this.#groups.set(index, { bytes, view: new DataView(bytes.buffer) });
     else this.#groups.delete(index);
   }
 
-  /** Index at which software begins to look for a GID. */
-  hash(gid: Uint8Array): number {
+  /** An entry that is not zero. */
+  get(index: number): GroupEntry | undefined {
+    return this.#groups.get(index);
+  }
+
+  /** Index at which software begins to look for the GID at `offset`. */
+  hash(gid: Uint8Array, offset = 0): number {
     let sum = 0;
-    for (let at = 0; at < GID_BYTES; at += WORD_BYTES) sum ^= (gid[at] << 8) | gid[at + 1];
+    for (let at = offset; at < offset + GID_BYTES; at += WORD_BYTES) sum ^= (gid[at] << 8) | gid[at + 1];
     return this.#hashSize === 0 ? 0 : sum % this.#hashSize;
   }
 }

@@ -68,8 +68,8 @@ const resizeBox = (change: Partial<CqResizing>): Uint8Array =>
 function qpBox(mask: number, context: Partial<QpContext> = {}, path: object = {}): Uint8Array {
   return box(0x200, (view) => {
     view.setUint32(0, mask);
-    encodeQpContext(view, CONTEXT_AT, { ...newQpContext(), sendCqn: CQN, receiveCqn: CQN, uar: 1, ...context });
-    encodeQpPath(view, PRIMARY_PATH, { ...newQpPath(), ...path });
+    encodeQpContext(view, CONTEXT_AT, { ...newQpContext(), sendCqn: CQN, receiveCqn: CQN, uar: 1, mtu: 4, ...context });
+    encodeQpPath(view, PRIMARY_PATH, { ...newQpPath(), port: 1, ...path });
   });
 }
 
@@ -98,7 +98,8 @@ t.test('completion queues', (t) => {
   const give = (wanted: number, change: object, modifier = CQN + 1): void =>
     status(t, driver, CommandOpcode.SW2HW_CQ, wanted, cqBox(key, change), modifier);
   give(BAD_RESOURCE, {}, 3);
-  give(BAD_INDEX, {}, 256);
+  give(BAD_RESOURCE, {}, 256 + 3);
+  give(BAD_INDEX, {}, 2 ** 24);
   give(BAD_RESOURCE_STATE, {}, CQN);
   give(EXCEED_LIMIT, { logEntries: 18 });
   give(BAD_PARAM, { logEntries: 9 });
@@ -125,6 +126,24 @@ t.test('completion queues', (t) => {
   t.end();
 });
 
+t.test('the number of a completion queue has bits above the table', (t) => {
+  const { driver, key } = begin();
+  const give = (cqn: number): number =>
+    driver.command(CommandOpcode.SW2HW_CQ, { input: cqBox(key), modifier: cqn }).status;
+  const query = (cqn: number): number => driver.command(CommandOpcode.QUERY_CQ, { modifier: cqn, out: 0x40 }).status;
+  t.equal(give(CQN + 0x10000), BAD_RESOURCE_STATE, 'the place is taken');
+  t.equal(query(CQN + 0x10000), BAD_RESOURCE_STATE, 'by another number');
+  driver.expect(CommandOpcode.HW2SW_CQ, { modifier: CQN, out: 0x40 });
+  t.equal(give(CQN + 0x10000), OK);
+  t.equal(query(CQN + 0x10000), OK);
+  t.equal(query(CQN), BAD_RESOURCE_STATE);
+  const path = qpBox(0, { sendCqn: CQN, receiveCqn: CQN + 0x10000 });
+  status(t, driver, CommandOpcode.RST2INIT_QP, BAD_PARAM, path, QPN);
+  const both = qpBox(0, { sendCqn: CQN + 0x10000, receiveCqn: CQN + 0x10000 });
+  status(t, driver, CommandOpcode.RST2INIT_QP, OK, both, QPN);
+  t.end();
+});
+
 t.test('shared receive queues', (t) => {
   const { driver, key } = begin();
   const give = (wanted: number, change: Partial<SrqContext>, modifier = SRQN): void =>
@@ -134,11 +153,14 @@ t.test('shared receive queues', (t) => {
   give(BAD_PARAM, { record: 4096 });
   give(BAD_PARAM, { logEntries: 9 });
   give(OK, {});
+  // With fewer than 7 entries the event would come at once, and disarm the limit.
+  driver.setRecord(0, 0, 8);
   t.equal(driver.command(CommandOpcode.ARM_SRQ, { input: 7, modifier: SRQN }).status, OK);
   t.equal(driver.command(CommandOpcode.ARM_SRQ, { input: 0x10000, modifier: SRQN }).status, BAD_PARAM);
   t.equal(driver.command(CommandOpcode.ARM_SRQ, { input: 7, modifier: SRQN + 1 }).status, BAD_RESOURCE_STATE);
   const { output } = driver.expect(CommandOpcode.QUERY_SRQ, { modifier: SRQN, out: 0x30 });
   t.equal(output.getUint16(0x1c), 7, 'the limit');
+  t.equal(output.getUint16(0x1e), 8, 'entries that are posted');
   const qp = qpBox(0, { hasSrq: 1, srqn: SRQN });
   driver.expect(CommandOpcode.RST2INIT_QP, { input: qp, modifier: QPN });
   t.equal(driver.command(CommandOpcode.HW2SW_SRQ, { modifier: SRQN, out: 0x30 }).status, RESOURCE_BUSY);
@@ -195,6 +217,8 @@ t.test('a queue pair with a context that is not valid', (t) => {
   give(BAD_PARAM, { logReceiveEntries: 31 });
   give(BAD_PARAM, { uar: 8 });
   give(BAD_PARAM, { hasSrq: 1, srqn: SRQN });
+  give(BAD_PARAM, { receiveRecord: 512 });
+  for (const port of [0, 3]) status(t, driver, CommandOpcode.RST2INIT_QP, BAD_PARAM, qpBox(0, {}, { port }), QPN);
   give(OK, { service: QpService.UD });
   give(BAD_QP_STATE, {});
   give(BAD_QP_STATE, {}, 0x020014);
@@ -203,6 +227,30 @@ t.test('a queue pair with a context that is not valid', (t) => {
     BAD_QP_STATE,
     'same index',
   );
+  t.end();
+});
+
+t.test('a transition with values that are not valid changes nothing', (t) => {
+  const { driver } = begin();
+  const { PRIMARY_PATH: PATH, READS_IN, READS_OUT, PORT } = QpParameterFlag;
+  driver.expect(CommandOpcode.RST2INIT_QP, { input: qpBox(0), modifier: QPN });
+  const query = (): Uint8Array => {
+    const { output } = driver.expect(CommandOpcode.QUERY_QP, { modifier: QPN, out: 0x108 });
+    return new Uint8Array(output.buffer, output.byteOffset, 0x108).slice();
+  };
+  const before = query();
+  for (const [wanted, input] of [
+    [BAD_PARAM, qpBox(0, { mtu: 0 })],
+    [BAD_PARAM, qpBox(0, { mtu: 5 })],
+    [EXCEED_LIMIT, qpBox(READS_IN, { logReadsIn: 5 })],
+    [EXCEED_LIMIT, qpBox(READS_OUT, { logReadsOut: 7 })],
+    [BAD_PARAM, qpBox(PORT, {}, { port: 3 })],
+    [BAD_PARAM, qpBox(PATH, {}, { hasRoute: 1, gidIndex: 200 })],
+  ] as const) {
+    status(t, driver, CommandOpcode.INIT2RTR_QP, wanted, input, QPN);
+    t.same(query(), before);
+  }
+  driver.expect(CommandOpcode.INIT2RTR_QP, { input: qpBox(PATH, {}, { hasRoute: 1, gidIndex: 0 }), modifier: QPN });
   t.end();
 });
 

@@ -8,6 +8,7 @@ import {
   getQpContextLogReceiveEntries,
   getQpContextLogSendEntries,
   getQpContextReceiveCqn,
+  getQpContextReceiveRecord,
   getQpContextSendCqn,
   getQpContextService,
   getQpContextSrqn,
@@ -19,15 +20,22 @@ import type { CommandContext } from './command-context.ts';
 import type { ContextTable } from './context-table.ts';
 import type { Hca } from './hca.ts';
 import { QueuePair } from './queue-pair.ts';
+import { checkAttributes, describeProgress } from './queue-pair-attributes.ts';
 import { type ContextBits, mergeContext, receiveFields, sendFields } from './queue-pair-parameters.ts';
 
 /** The context lies behind the parameter mask and a reserved dword. */
 const CONTEXT_AT = 8;
 const MAILBOX_SIZE = CONTEXT_AT + QP_CONTEXT_SIZE;
 const QPN_MASK = 0xffffff;
+/** Bit of the input modifier: an event tells that the send queue is drained. */
+const DRAIN_EVENT = 2 ** 31;
 /** Opcode modifiers of ANY2RST: with and without an output mailbox. */
 const RESET_WITH_OUTPUT = 2;
 const RESET_WITHOUT_OUTPUT = 3;
+
+/** The context of a transition, while it is checked. */
+const merged = new Uint8Array(QP_CONTEXT_SIZE);
+const mergedView = new DataView(merged.buffer);
 
 interface Transition {
   readonly from: readonly QpContextState[];
@@ -60,31 +68,37 @@ export function initializeQueuePair(context: CommandContext): CommandStatus {
   if (!isUsable(hca, inputView, CONTEXT_AT)) return CommandStatus.BAD_PARAM;
   const qp = new QueuePair(qpn, input, CONTEXT_AT);
   qp.state = INIT;
+  const wrong = qp.isRaw ? CommandStatus.OK : checkAttributes(qp.view, INIT, false, hca.ports);
+  if (wrong !== CommandStatus.OK) return wrong;
   qp.countUse(hca, 1);
   hca.queuePairs.set(qpn, qp);
+  hca.unitOf(qp)?.add(qp);
   return CommandStatus.OK;
 }
 
-/** Every other transition that has a context. */
+/** Every other transition that has a context. A refused one leaves the QP as it is. */
 export function moveQueuePair(context: CommandContext): CommandStatus {
-  const { register, inputView } = context;
+  const { hca, register, inputView } = context;
   const transition = transitions.get(register.opcode);
   if (transition === undefined) return CommandStatus.BAD_OP;
   const qp = findQueuePair(context);
   if (qp === undefined || !transition.from.includes(qp.state)) return CommandStatus.BAD_QP_STATE;
   const read = context.readInput(MAILBOX_SIZE);
   if (read !== CommandStatus.OK) return read;
-  mergeContext(qp.view, inputView, CONTEXT_AT, inputView.getUint32(0), transition.always);
-  qp.state = transition.to;
-  context.hca.onQueuePairMoved(qp);
+  merged.set(qp.context);
+  mergeContext(mergedView, inputView, CONTEXT_AT, inputView.getUint32(0), transition.always);
+  const isConnected = getQpContextService(mergedView, 0) !== QpService.UD;
+  const wrong = qp.isRaw ? CommandStatus.OK : checkAttributes(mergedView, transition.to, isConnected, hca.ports);
+  if (wrong !== CommandStatus.OK) return wrong;
+  qp.context.set(merged);
+  hca.unitOf(qp)?.move(qp, transition.to, (context.modifier & DRAIN_EVENT) !== 0);
   return CommandStatus.OK;
 }
 
 export function failQueuePair(context: CommandContext): CommandStatus {
   const qp = findQueuePair(context);
   if (qp === undefined) return CommandStatus.BAD_QP_STATE;
-  qp.state = QpContextState.ERR;
-  context.hca.onQueuePairMoved(qp);
+  context.hca.unitOf(qp)?.move(qp, QpContextState.ERR, false);
   return CommandStatus.OK;
 }
 
@@ -97,6 +111,7 @@ export function resetQueuePair(context: CommandContext): CommandStatus {
   if (qp === undefined) return CommandStatus.OK;
   const status = hasOutput ? writeContext(context, qp) : CommandStatus.OK;
   if (status !== CommandStatus.OK) return status;
+  hca.unitOf(qp)?.drop(qp);
   qp.countUse(hca, -1);
   hca.queuePairs.delete(qp.number);
   return CommandStatus.OK;
@@ -116,6 +131,7 @@ function findQueuePair({ hca, modifier }: CommandContext): QueuePair | undefined
 
 function writeContext(context: CommandContext, qp: QueuePair): CommandStatus {
   context.output.set(qp.context, CONTEXT_AT);
+  describeProgress(qp, context.outputView, CONTEXT_AT);
   return context.writeOutput(MAILBOX_SIZE);
 }
 
@@ -128,10 +144,17 @@ function isUsable(hca: Hca, view: DataView, at: number): boolean {
     getQpContextLogSendEntries(view, at) <= limits.logQpEntries &&
     getQpContextLogReceiveEntries(view, at) <= limits.logQpEntries &&
     getQpContextUar(view, at) < records.regions &&
-    has(hca.completionQueues, getQpContextSendCqn(view, at)) &&
-    has(hca.completionQueues, getQpContextReceiveCqn(view, at)) &&
-    (getQpContextHasSrq(view, at) === 0 || has(hca.sharedReceiveQueues, getQpContextSrqn(view, at)))
+    hca.findCompletionQueue(getQpContextSendCqn(view, at)) !== undefined &&
+    hca.findCompletionQueue(getQpContextReceiveCqn(view, at)) !== undefined &&
+    hasReceives(hca, view, at)
   );
+}
+
+/** Receives come from an SRQ, or from a queue with a doorbell record. */
+function hasReceives({ sharedReceiveQueues, records }: Hca, view: DataView, at: number): boolean {
+  if (getQpContextHasSrq(view, at) === 0)
+    return records.has(getQpContextUar(view, at), getQpContextReceiveRecord(view, at));
+  return getQpContextService(view, at) !== QpService.MLX && has(sharedReceiveQueues, getQpContextSrqn(view, at));
 }
 
 function has<T>(table: ContextTable<T>, number: number): boolean {

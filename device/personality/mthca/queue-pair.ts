@@ -1,33 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A queue pair as commands move it through its states and query it. It keeps its context as bytes,
- * because transitions take over single fields (queue-pair-parameters.ts). The data path is not
- * connected yet (docs/PERSONALITIES.md).
+ * because transitions take over single fields (queue-pair-parameters.ts). Behind it is a queue pair
+ * of the core, or `RawQueuePairs` for service MLX.
  */
 
-import { FaultObject } from '../../../protocol/layout/gen/values.gen.ts';
+import { FaultObject, QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import {
-  getQpContextHasSrq,
   getQpContextReceiveCqn,
   getQpContextSendCqn,
-  getQpContextSrqn,
+  getQpContextService,
   getQpContextState,
   QP_CONTEXT_SIZE,
   setQpContextLocalQpn,
   setQpContextState,
 } from '../../../protocol/mthca/gen/qp-context.gen.ts';
-import type { QpContextState } from '../../../protocol/mthca/gen/values.gen.ts';
+import { QpContextState, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { FaultSubject } from '../../function/fault-log.ts';
+import type { QueuePair as CoreQueuePair } from '../../queues/queue-pair.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { ContextTable } from './context-table.ts';
-import type { SharedReceiveQueue } from './shared-receive-queue.ts';
+import type { SendQueue } from './send-queue.ts';
 
 const COUNTER_MASK = 0xffff;
 
-/** Tables of the queues that a QP uses. */
+/** State in the context by state of the core. */
+const contextStates: Readonly<Record<QpState, QpContextState>> = {
+  [QpState.RESET]: QpContextState.RESET,
+  [QpState.INIT]: QpContextState.INIT,
+  [QpState.RTR]: QpContextState.RTR,
+  [QpState.RTS]: QpContextState.RTS,
+  [QpState.SQD]: QpContextState.SQD,
+  [QpState.SQE]: QpContextState.SQE,
+  [QpState.ERR]: QpContextState.ERR,
+};
+
+/** The CQs that a QP uses. */
 export interface QueueTables {
   readonly completionQueues: ContextTable<CompletionQueue>;
-  readonly sharedReceiveQueues: ContextTable<SharedReceiveQueue>;
+}
+
+/** The queue pair of the core, and its send queue. */
+export interface DataParts {
+  readonly qp: CoreQueuePair;
+  readonly sends: SendQueue;
 }
 
 /** Sends of one doorbell that are not done, and the size of the oldest in units of 16 bytes. */
@@ -46,6 +62,8 @@ export class QueuePair implements FaultSubject {
   sent = 0;
   received = 0;
   readonly doorbells: WaitingSends[] = [];
+  /** The parts of a QP that the transport works for. */
+  data: DataParts | undefined = undefined;
 
   /** Takes over a context, which is checked; `source` holds it at `offset`. */
   constructor(number: number, source: Uint8Array, offset: number) {
@@ -55,8 +73,15 @@ export class QueuePair implements FaultSubject {
     setQpContextLocalQpn(this.view, 0, number);
   }
 
+  /** QP0 and QP1: software builds the headers of their packets. */
+  get isRaw(): boolean {
+    return getQpContextService(this.view, 0) === QpService.MLX;
+  }
+
+  /** The state of the QP itself: it may have failed since the last command. */
   get state(): QpContextState {
-    return getQpContextState(this.view, 0) as QpContextState;
+    const { data } = this;
+    return data === undefined ? (getQpContextState(this.view, 0) as QpContextState) : contextStateOf(data.qp);
   }
 
   set state(state: QpContextState) {
@@ -79,8 +104,9 @@ export class QueuePair implements FaultSubject {
       const queue = tables.completionQueues.get(cqn);
       if (queue !== undefined) queue.users += change;
     }
-    const srq =
-      getQpContextHasSrq(view, 0) === 1 ? tables.sharedReceiveQueues.get(getQpContextSrqn(view, 0)) : undefined;
-    if (srq !== undefined) srq.users += change;
   }
+}
+
+function contextStateOf({ state, inFlight }: CoreQueuePair): QpContextState {
+  return state === QpState.SQD && inFlight > 0 ? QpContextState.DRAINING : contextStates[state];
 }

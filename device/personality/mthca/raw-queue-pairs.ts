@@ -14,25 +14,15 @@ import { VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { COMPLETION_SIZE, encodeCompletion, newCompletion } from '../../../protocol/mthca/gen/completion.gen.ts';
 import { encodeErrorCompletion, newErrorCompletion } from '../../../protocol/mthca/gen/error-completion.gen.ts';
-import {
-  getQpContextService,
-  getQpContextUar,
-  QP_CONTEXT_PRIMARY_PATH_OFFSET,
-} from '../../../protocol/mthca/gen/qp-context.gen.ts';
+import { getQpContextUar, QP_CONTEXT_PRIMARY_PATH_OFFSET } from '../../../protocol/mthca/gen/qp-context.gen.ts';
 import { getQpPathPort } from '../../../protocol/mthca/gen/qp-path.gen.ts';
 import { decodeRawSegment, newRawSegment } from '../../../protocol/mthca/gen/raw-segment.gen.ts';
 import type { SendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
-import {
-  CompletionSyndrome,
-  ErrorOpcode,
-  QpContextState,
-  QpService,
-  WorkOpcode,
-} from '../../../protocol/mthca/gen/values.gen.ts';
+import { CompletionSyndrome, ErrorOpcode, QpContextState, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import { type MadAddress, newMadAddress, readMadPacket } from '../../agents/mad-packet.ts';
 import { transmitMad } from '../../agents/mad-transmit.ts';
-import type { ManagedNode } from '../../agents/managed-node.ts';
-import type { Hca } from './hca.ts';
+import type { DatagramTaker, ManagementInterface } from '../../agents/management-interface.ts';
+import type { Hca, QueuePairUnit } from './hca.ts';
 import type { QueuePair } from './queue-pair.ts';
 import { WorkQueues } from './work-queues.ts';
 
@@ -46,12 +36,12 @@ const GSI = 1;
 const { RTR, RTS, SQD, SQE, ERR } = QpContextState;
 const receiving: readonly number[] = [RTR, RTS, SQD, SQE];
 
-export class RawQueuePairs {
+export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   /** Packets of software that are no datagram, and datagrams that met no receive. */
   malformed = 0;
   noReceive = 0;
   readonly #hca: Hca;
-  readonly #node: ManagedNode;
+  readonly #management: ManagementInterface;
   readonly #queues: WorkQueues;
   readonly #waiting = new Set<QueuePair>();
   readonly #packet = new Uint8Array(PACKET_MAX_BYTES);
@@ -61,9 +51,9 @@ export class RawQueuePairs {
   readonly #payload = new Uint8Array(GRH_SIZE + MAD_BYTES);
   readonly #raw = newRawSegment();
 
-  constructor(hca: Hca, node: ManagedNode) {
+  constructor(hca: Hca, management: ManagementInterface) {
     this.#hca = hca;
-    this.#node = node;
+    this.#management = management;
     this.#queues = new WorkQueues(hca);
   }
 
@@ -73,7 +63,7 @@ export class RawQueuePairs {
    */
   ring(page: number, { qpn, count, head, size }: Readonly<SendDoorbell>): boolean {
     const qp = this.#hca.queuePairs.get(qpn);
-    if (qp?.number !== qpn || getQpContextService(qp.view, 0) !== QpService.MLX) return false;
+    if (qp?.number !== qpn || !qp.isRaw) return false;
     if (getQpContextUar(qp.view, 0) !== page) return false;
     const { logSendEntries } = this.#queues.load(qp);
     const waiting = (qp.posted - qp.sent) & COUNTER_MASK;
@@ -84,16 +74,43 @@ export class RawQueuePairs {
     return true;
   }
 
-  /** A command has moved a QP: one in ERR is flushed, and one in RTS sends what waits. */
-  noteMoved(qp: QueuePair): void {
-    if (getQpContextService(qp.view, 0) !== QpService.MLX) return;
-    if (qp.state === ERR) this.#flushReceives(qp);
+  add(): void {}
+
+  /** One in ERR is flushed, and one in RTS sends what waits. */
+  move(qp: QueuePair, next: QpContextState): void {
+    qp.state = next;
+    if (next === ERR) this.#flushReceives(qp);
     if (qp.doorbells.length > 0) this.#waiting.add(qp);
   }
 
-  /** Sends what waits; a QP whose port has no room waits for the next pass. */
-  run(): void {
+  drop(qp: QueuePair): void {
+    this.#waiting.delete(qp);
+  }
+
+  discard(qp: QueuePair): void {
+    this.drop(qp);
+  }
+
+  /**
+   * Gives a packet to QP0 or QP1 of software, or else to the agents. Returns false when it is
+   * dropped.
+   */
+  receivePacket(portNumber: number, view: DataView, offset: number, lengthBytes: number): boolean {
+    const address = newMadAddress();
+    const mad = new Uint8Array(MAD_BYTES);
+    if (!readMadPacket(view, offset, lengthBytes, address, mad)) return false;
+    if (this.deliver(portNumber, address, mad)) return true;
+    return this.#management.receivePacket(portNumber, view, offset, lengthBytes);
+  }
+
+  /**
+   * Sends what waits; a QP whose port has no room waits for the next pass. Returns how many QPs
+   * have nothing left.
+   */
+  run(): number {
+    const before = this.#waiting.size;
     for (const qp of this.#waiting) if (this.#sendAll(qp)) this.#waiting.delete(qp);
+    return before - this.#waiting.size;
   }
 
   /**
@@ -149,7 +166,7 @@ export class RawQueuePairs {
     if (port === undefined || port.state === PortState.DOWN || (!address.isVl15 && !port.active)) return true;
     address.slid = isPermissive ? PERMISSIVE_LID : port.lid;
     if (address.dlid === PERMISSIVE_LID || !isLidOfPort(address.dlid, port.lid, port.lmc))
-      return transmitMad(this.#node, number, address, mad);
+      return transmitMad(this.#management.node, number, address, mad);
     this.deliver(number, address, mad);
     return true;
   }
@@ -207,8 +224,7 @@ export class RawQueuePairs {
 
   #fail(qp: QueuePair): void {
     if (qp.state === ERR) return;
-    qp.state = ERR;
-    this.noteMoved(qp);
+    this.move(qp, ERR);
   }
 
   #flushReceives(qp: QueuePair): void {

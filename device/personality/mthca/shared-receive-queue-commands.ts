@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Commands of shared receive queues. */
 import { decodeSrqContext, newSrqContext, SRQ_CONTEXT_SIZE } from '../../../protocol/mthca/gen/srq-context.gen.ts';
-import { CommandStatus } from '../../../protocol/mthca/gen/values.gen.ts';
+import { CommandStatus, type EventKind } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { CommandContext } from './command-context.ts';
 import { RegionAccess } from './memory-regions.ts';
 import { checkBuffer } from './region-commands.ts';
@@ -21,8 +21,11 @@ export function giveSharedReceiveQueue(context: CommandContext): CommandStatus {
   if (!hca.records.has(srq.uar, srq.record)) return CommandStatus.BAD_PARAM;
   const sizeBytes = UNIT_BYTES * 2 ** (srq.stride + srq.logEntries);
   const status = checkBuffer(context, srq.key, srq.pd, RegionAccess.LOCAL_READ, srq.base, sizeBytes);
-  if (status === CommandStatus.OK) hca.sharedReceiveQueues.set(srqn, new SharedReceiveQueue(srqn, srq));
-  return status;
+  if (status !== CommandStatus.OK) return status;
+  const { regions, records, events } = hca;
+  const postEvent = (kind: EventKind, number: number): void => events.postObject(kind, number);
+  hca.sharedReceiveQueues.set(srqn, new SharedReceiveQueue(srqn, srq, { regions, records, postEvent }));
+  return CommandStatus.OK;
 }
 
 export function querySharedReceiveQueue(context: CommandContext): CommandStatus {
@@ -37,7 +40,7 @@ export function querySharedReceiveQueue(context: CommandContext): CommandStatus 
 /** HW2SW_SRQ is refused while QPs receive from the SRQ. */
 export function takeSharedReceiveQueue(context: CommandContext): CommandStatus {
   const { hca, modifier: srqn } = context;
-  const isUsed = hca.sharedReceiveQueues.hasIndex(srqn) && (hca.sharedReceiveQueues.get(srqn)?.users ?? 0) > 0;
+  const isUsed = hca.sharedReceiveQueues.hasIndex(srqn) && (hca.sharedReceiveQueues.get(srqn)?.references ?? 0) > 0;
   if (isUsed) return CommandStatus.RESOURCE_BUSY;
   const status = querySharedReceiveQueue(context);
   if (status === CommandStatus.OK) hca.sharedReceiveQueues.delete(srqn);
@@ -50,6 +53,6 @@ export function armSharedReceiveQueue({ hca, register, modifier: srqn }: Command
   const queue = hca.sharedReceiveQueues.get(srqn);
   if (queue === undefined) return CommandStatus.BAD_RESOURCE_STATE;
   if (register.inParameter > LIMIT_MAX) return CommandStatus.BAD_PARAM;
-  queue.context.limit = register.inParameter;
+  queue.arm(register.inParameter);
   return CommandStatus.OK;
 }

@@ -9,6 +9,7 @@ import { CQ_DOORBELL_OFFSET, SEND_DOORBELL_OFFSET, UAR_PAGE_BYTES } from '../../
 import { CQ_DOORBELL_SIZE, decodeCqDoorbell, newCqDoorbell } from '../../../protocol/mthca/gen/cq-doorbell.gen.ts';
 import { decodeSendDoorbell, newSendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CqDoorbellCommand } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { DataPath } from './data-path.ts';
 import type { Hca } from './hca.ts';
 import type { RawQueuePairs } from './raw-queue-pairs.ts';
 
@@ -17,13 +18,15 @@ export class UserAccess {
   strayDoorbells = 0;
   otherStores = 0;
   readonly #hca: Hca;
+  readonly #data: DataPath;
   readonly #doorbell = newCqDoorbell();
   readonly #raw: RawQueuePairs;
   readonly #sends = newSendDoorbell();
   readonly #view = new DataView(new ArrayBuffer(CQ_DOORBELL_SIZE));
 
-  constructor(hca: Hca, raw: RawQueuePairs) {
+  constructor(hca: Hca, raw: RawQueuePairs, data: DataPath) {
     this.#hca = hca;
+    this.#data = data;
     this.#raw = raw;
   }
 
@@ -37,10 +40,9 @@ export class UserAccess {
     else this.otherStores++;
   }
 
-  /** Only QP0 and QP1 send; the data path of other QPs is not connected yet. */
   #ringSends(page: number, low: number, high: number): void {
     const doorbell = decodeSendDoorbell(this.#load(low, high), 0, this.#sends);
-    if (!this.#raw.ring(page, doorbell)) this.strayDoorbells++;
+    if (!this.#data.ring(page, doorbell) && !this.#raw.ring(page, doorbell)) this.strayDoorbells++;
   }
 
   #load(low: number, high: number): DataView {
@@ -52,8 +54,7 @@ export class UserAccess {
   #ringCompletions(page: number, low: number, high: number): void {
     const view = this.#load(low, high);
     const { cqn, command, sequence, consumerIndex } = decodeCqDoorbell(view, 0, this.#doorbell);
-    const { completionQueues } = this.#hca;
-    const queue = completionQueues.hasIndex(cqn) ? completionQueues.get(cqn) : undefined;
+    const queue = this.#hca.findCompletionQueue(cqn);
     const isKnown = command === CqDoorbellCommand.NOTIFY || command === CqDoorbellCommand.NOTIFY_SOLICITED;
     if (queue === undefined || queue.context.uar !== page || !isKnown) this.strayDoorbells++;
     else queue.requestNotify(command, sequence, consumerIndex);

@@ -18,6 +18,7 @@ import {
   decodeDeviceLimits,
   newDeviceLimits,
 } from '../../../../protocol/mthca/gen/device-limits.gen.ts';
+import { DOORBELL_RECORD_SIZE } from '../../../../protocol/mthca/gen/doorbell-record.gen.ts';
 import type { HcaSetup } from '../../../../protocol/mthca/gen/hca-setup.gen.ts';
 import type { MptEntry } from '../../../../protocol/mthca/gen/mpt-entry.gen.ts';
 import { CommandOpcode, CommandStatus, EventKind } from '../../../../protocol/mthca/gen/values.gen.ts';
@@ -26,7 +27,16 @@ import type { GuestMemoryModel } from '../../../hosts/in-process/guest-memory-mo
 import { InProcessMachine, type MachineOptions } from '../../../hosts/in-process/machine.ts';
 import { MthcaAdapter } from '../mthca-adapter.ts';
 import { defaultMthcaOptions, type MthcaOptions } from '../options.ts';
-import { eventQueueBytes, ICM_BYTES, LOG_EQ_ENTRIES, MTT_BASE, profile, regionBytes, setupBytes } from './profile.ts';
+import {
+  eventQueueBytes,
+  ICM_BYTES,
+  LOG_EQ_ENTRIES,
+  MTT_BASE,
+  profile,
+  regionBytes,
+  setupBytes,
+  UARC_BASE,
+} from './profile.ts';
 
 /** One command; absent parameters are 0. `out`: bytes of the output mailbox. */
 export interface DriverCommand {
@@ -92,6 +102,12 @@ export class MthcaDriver {
   bytes(address: number, lengthBytes: number): Uint8Array {
     const { buffer, byteOffset } = this.memory.view(address, lengthBytes);
     return new Uint8Array(buffer, byteOffset, lengthBytes);
+  }
+
+  /** Sets the counter of a doorbell record. */
+  setRecord(uar: number, record: number, counter: number): void {
+    const at = this.device.hca.icm.resolve(UARC_BASE + uar * ICM_PAGE_BYTES + record * DOORBELL_RECORD_SIZE);
+    this.memory.view(at, DOORBELL_RECORD_SIZE).setUint32(0, counter);
   }
 
   /** Stores a dword of the register BAR, most significant byte first. */

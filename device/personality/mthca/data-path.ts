@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The QPs for which the transport of the core works: builds one of the core behind each context,
+ * moves it through its states, and passes doorbells to its send queue. Commands call it as a unit
+ * of the HCA, user access regions bring it doorbells, and the packet receiver asks it for QPs.
+ */
+import { newQpCreation, type QpCreation } from '../../../protocol/layout/gen/qp-creation.gen.ts';
+import { QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import {
+  decodeQpContext,
+  getQpContextUar,
+  newQpContext,
+  type QpContext,
+} from '../../../protocol/mthca/gen/qp-context.gen.ts';
+import type { SendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
+import { QpContextState, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
+import { ProtectionDomain } from '../../protection/protection-domain.ts';
+import { QueuePair as CoreQueuePair } from '../../queues/queue-pair.ts';
+import type { TransportEngine } from '../../transport/engine.ts';
+import { CompletionEncoder } from './completion-encoder.ts';
+import type { CompletionQueue } from './completion-queue.ts';
+import type { Hca, QueuePairUnit } from './hca.ts';
+import { QueueBuffer, REQUEST_UNIT_BYTES } from './queue-buffer.ts';
+import type { DataParts, QueuePair } from './queue-pair.ts';
+import { applyAttributes, applyReceivePsn, applySendPsn, vectorOf } from './queue-pair-attributes.ts';
+import type { ReceiveFlusher } from './receive-flusher.ts';
+import { ReceiveQueue } from './receive-queue.ts';
+import { SendPlace, SendQueue } from './send-queue.ts';
+import type { SendQueues } from './send-queues.ts';
+
+const LOG_REQUEST_UNIT = Math.log2(REQUEST_UNIT_BYTES);
+const HIGH_DWORD = 2 ** 32;
+
+const { INIT, RTR, RTS, SQE, SQD, ERR } = QpContextState;
+
+/** States that commands move a QP to. */
+const coreStates: Readonly<Partial<Record<QpContextState, QpState>>> = {
+  [INIT]: QpState.INIT,
+  [RTR]: QpState.RTR,
+  [RTS]: QpState.RTS,
+  [SQE]: QpState.SQE,
+  [SQD]: QpState.SQD,
+  [ERR]: QpState.ERR,
+};
+
+const services: Readonly<Partial<Record<number, ServiceType>>> = {
+  [QpService.RC]: ServiceType.RC,
+  [QpService.UC]: ServiceType.UC,
+  [QpService.UD]: ServiceType.UD,
+};
+
+export class DataPath implements QueuePairUnit {
+  readonly #hca: Hca;
+  readonly #engine: TransportEngine;
+  readonly #sends: SendQueues;
+  readonly #flusher: ReceiveFlusher;
+  readonly #context = newQpContext();
+
+  constructor(hca: Hca, engine: TransportEngine, sends: SendQueues, flusher: ReceiveFlusher) {
+    this.#hca = hca;
+    this.#engine = engine;
+    this.#sends = sends;
+    this.#flusher = flusher;
+  }
+
+  add(qp: QueuePair): void {
+    const { connected } = this.#engine;
+    const data = this.#build(qp.number, decodeQpContext(qp.view, 0, this.#context));
+    qp.data = data;
+    connected.attach(data.qp);
+    this.#sends.add(data.sends);
+    applyAttributes(data.qp, qp.view);
+    this.#flusher.changeState(data.qp, QpState.INIT, false);
+  }
+
+  move(qp: QueuePair, next: QpContextState, notify: boolean): void {
+    const { data, view } = qp;
+    const state = coreStates[next];
+    if (data === undefined || state === undefined) return;
+    const { connected } = this.#engine;
+    applyAttributes(data.qp, view);
+    if (next !== INIT && next !== ERR) this.#loadPath(data.qp, view);
+    if (next === RTR) applyReceivePsn(data.qp, view);
+    if (next === RTS && data.qp.state === QpState.RTR) applySendPsn(data.qp, view);
+    if (data.qp.state === QpState.SQD && data.qp.connected)
+      connected.resizeReads(data.qp, data.qp.attributes.maxReadsServed);
+    this.#flusher.changeState(data.qp, state, notify);
+    if (next === RTS) this.#sends.schedule(data.qp);
+  }
+
+  drop(qp: QueuePair): void {
+    if (qp.data === undefined) return;
+    this.#flusher.destroy(qp.data.qp);
+    qp.data = undefined;
+  }
+
+  /** As `drop`, and nothing completes: the HCA stops. */
+  discard(qp: QueuePair): void {
+    if (qp.data === undefined) return;
+    this.#engine.life.drop(qp.data.qp);
+    this.#flusher.forget(qp.data.qp);
+    qp.data = undefined;
+  }
+
+  /**
+   * Takes a send doorbell of a page. Returns false when the QP does not belong to the page, or the
+   * doorbell names no new requests of it.
+   */
+  ring(page: number, doorbell: Readonly<SendDoorbell>): boolean {
+    const qp = this.#hca.queuePairs.get(doorbell.qpn);
+    if (qp?.data === undefined || qp.number !== doorbell.qpn || getQpContextUar(qp.view, 0) !== page) return false;
+    return this.#sends.ring(qp.data.sends, doorbell);
+  }
+
+  /** The queue pair of the core with a number, for packets. */
+  get(qpn: number): CoreQueuePair | undefined {
+    const qp = this.#hca.queuePairs.get(qpn);
+    return qp?.number === qpn ? qp.data?.qp : undefined;
+  }
+
+  #loadPath(qp: CoreQueuePair, context: DataView): void {
+    const port = this.#hca.portAt(qp.attributes.port);
+    if (port !== undefined) this.#engine.connected.loadPath(qp, vectorOf(context), 0, port);
+  }
+
+  #build(qpn: number, context: Readonly<QpContext>): DataParts {
+    const { underlying, regions, records, completionQueues, sharedReceiveQueues } = this.#hca;
+    const { pd, queueKey, queueBase, uar } = context;
+    const buffer = new QueueBuffer(regions, queueKey, pd, queueBase * HIGH_DWORD);
+    const sendBytes = REQUEST_UNIT_BYTES * 2 ** context.sendStride;
+    const place = new SendPlace(buffer, context.sendQueueOffset, 2 ** context.logSendEntries, sendBytes);
+    const receives = new ReceiveQueue(
+      {
+        buffer,
+        offset: context.receiveQueueOffset,
+        entries: 2 ** context.logReceiveEntries,
+        strideBytes: REQUEST_UNIT_BYTES * 2 ** context.receiveStride,
+        uar,
+        record: context.receiveRecord,
+      },
+      records,
+    );
+    const srq = context.hasSrq === 1 ? sharedReceiveQueues.get(context.srqn) : undefined;
+    const sendCq = completionQueues.get(context.sendCqn) as CompletionQueue;
+    const receiveCq = completionQueues.get(context.receiveCqn) as CompletionQueue;
+    const qp = new CoreQueuePair(qpn, underlying, creationOf(context), {
+      pd: new ProtectionDomain(pd, underlying),
+      sendCq: new CompletionEncoder(sendCq, place),
+      receiveCq: new CompletionEncoder(receiveCq, srq?.ring ?? receives),
+      sendSlots: undefined,
+      receiveSource: receives,
+      srq,
+      life: this.#flusher,
+    });
+    return { qp, sends: new SendQueue(qp, place) };
+  }
+}
+
+function creationOf(context: Readonly<QpContext>): QpCreation {
+  return {
+    ...newQpCreation(),
+    pd: context.pd,
+    serviceType: services[context.service] ?? ServiceType.RC,
+    signalAll: context.signalsAll,
+    checksumOff: 1,
+    sendEntriesLog2: context.logSendEntries,
+    sendStrideLog2: LOG_REQUEST_UNIT + context.sendStride,
+    receiveEntriesLog2: context.logReceiveEntries,
+    receiveStrideLog2: LOG_REQUEST_UNIT + context.receiveStride,
+  };
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The driver's side of a shared receive queue for tests: a list of free entries, as the Linux
+ * driver keeps it in the entries themselves, and a doorbell record with the counter.
+ */
+import { encodeNextSegment, newNextSegment } from '../../../../protocol/mthca/gen/next-segment.gen.ts';
+import { encodeSrqContext, newSrqContext, SRQ_CONTEXT_SIZE } from '../../../../protocol/mthca/gen/srq-context.gen.ts';
+import { CommandOpcode } from '../../../../protocol/mthca/gen/values.gen.ts';
+import { type Piece, writeReceive } from './data-queue-pair.ts';
+import type { MthcaDriver } from './mthca-driver.ts';
+import { PD } from './profile.ts';
+
+const LOG_ENTRIES = 3;
+const ENTRIES = 2 ** LOG_ENTRIES;
+const STRIDE = 2;
+const ENTRY_BYTES = 64;
+const UAR = 1;
+const NUMBER = 16;
+
+export class DriverSharedQueue {
+  readonly number = NUMBER;
+  /** Offsets of entries that were posted again. */
+  readonly reposted: number[] = [];
+  readonly queue: number;
+  readonly #driver: MthcaDriver;
+  readonly #record: number;
+  readonly #free = Array.from({ length: ENTRIES }, (_, index) => index);
+  #posted = 0;
+
+  constructor(driver: MthcaDriver, record: number) {
+    this.#driver = driver;
+    this.#record = record;
+    this.queue = driver.allocate(0x1000);
+    const key = driver.createRegion(this.queue, 0x1000);
+    for (let index = 0; index + 1 < ENTRIES; index++) this.#link(index, index + 1);
+    driver.setRecord(UAR, record, 0);
+    const context = new Uint8Array(SRQ_CONTEXT_SIZE);
+    const place = { logEntries: LOG_ENTRIES, stride: STRIDE, uar: UAR, record };
+    encodeSrqContext(new DataView(context.buffer), 0, { ...newSrqContext(), ...place, key, pd: PD });
+    driver.expect(CommandOpcode.SW2HW_SRQ, { input: context, modifier: NUMBER });
+  }
+
+  offsetOf(index: number): number {
+    return index * ENTRY_BYTES;
+  }
+
+  /** Posts the first free entry; the last one is never posted, because nothing is behind it. */
+  post(...pieces: readonly Piece[]): void {
+    const index = this.#free.shift() as number;
+    writeReceive(this.#view(index), pieces);
+    if (this.#posted >= ENTRIES - 3) this.reposted.push(this.offsetOf(index));
+    this.#posted++;
+    this.#driver.setRecord(UAR, this.#record, this.#posted);
+  }
+
+  /** An entry that has completed goes behind all free ones. */
+  free(request: number): void {
+    const index = request / ENTRY_BYTES;
+    this.#link(this.#free[this.#free.length - 1], index);
+    this.#free.push(index);
+  }
+
+  #link(index: number, next: number): void {
+    encodeNextSegment(this.#view(index), 0, { ...newNextSegment(), nextRequest: next, nextOpcode: 1 });
+  }
+
+  #view(index: number): DataView {
+    return this.#driver.memory.view(this.queue + this.offsetOf(index), ENTRY_BYTES);
+  }
+}
