@@ -36,6 +36,11 @@ export class SendQueues implements SendSource {
     };
   }
 
+  /** Collect buffers that hold a command. */
+  get busyBuffers(): number {
+    return this.#buffers.buffers.length - this.#buffers.freeCount;
+  }
+
   add(queue: SendQueue): void {
     this.#queues.set(queue.qp, queue);
   }
