@@ -128,6 +128,28 @@ t.test('a link that comes up later is found by trap 128, one that goes away too'
   t.equal(fabric.adapters[3].port.lid, lid, 'it gets its LID again, at another switch');
 });
 
+t.test('a link that comes up in the middle of a sweep is found at its end', async (t) => {
+  const plan: ManagedFabricPlan = { switches: [4], adapters: 2, links: [['s0', 'a0']] };
+  const whole = new ManagedFabric(plan);
+  whole.runUntil(() => settled(whole));
+  for (let sent = 0; sent <= whole.managers[0].sent; sent++) {
+    const fabric = new ManagedFabric(plan);
+    const [manager] = fabric.managers;
+    let isJoined = false;
+    fabric.switches[0].software = (budget) => {
+      if (manager.sent >= sent && !isJoined) {
+        isJoined = true;
+        fabric.join('s0', 'a1');
+      }
+      return manager.run(budget);
+    };
+    t.ok(
+      fabric.runUntil(() => isJoined && fabric.allActive, 5e9),
+      `after ${sent} datagrams, before a light sweep`,
+    );
+  }
+});
+
 t.test('without traps, light sweeps find the change', async (t) => {
   const fabric = new ManagedFabric({ ...small, adapters: 4 });
   fabric.runUntil(() => settled(fabric));
