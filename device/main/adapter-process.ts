@@ -7,7 +7,7 @@ import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '
 import type { Adapter } from '../adapter/adapter.ts';
 import { getCollectPages } from '../adapter/options.ts';
 import type { Fabric } from '../fabric/fabric.ts';
-import type { AdapterClock, AdapterPort, FunctionPort, ResourceAnswer } from '../host.ts';
+import type { AdapterClock, AdapterPort, FunctionPort } from '../host.ts';
 import { OrderingModel } from '../hosts/ordering/ordering-model.ts';
 import { type OrderingOptions, strictOrdering } from '../hosts/ordering/ordering-options.ts';
 import { Recorder } from '../hosts/recording.ts';
@@ -143,16 +143,6 @@ export class AdapterProcess {
   /** The port with this name in the topology. Throws RangeError when there is none. */
   findPort(name: string): LinkEnd {
     return findPort(this.#plan, this.#built, name);
-  }
-
-  /**
-   * Makes a resource request with the rights of the virtual machine manager. The recording has it
-   * like every call on a function. Guests are notified in the next pass.
-   */
-  requestResources({ functions }: ServedAdapter, changes: Uint8Array): ResourceAnswer {
-    const answer = functions[0].requestResources(changes);
-    this.pump.wake();
-    return answer;
   }
 
   #openDoor(fabric: Fabric, clock: AdapterClock, { doorPort: port, log }: AdapterProcessOptions): HostDoor | undefined {

@@ -13,12 +13,16 @@ import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { reportFabric } from './fabric-report.ts';
 import { listQueuePairs } from './queue-pair-report.ts';
+import type { ReportedProcess } from './reported-process.ts';
 import { reportResources } from './resource-report.ts';
 import { describeRefusal, encodeRequest, readResourceWords } from './resource-words.ts';
 import { reportProcess } from './status-report.ts';
 import { TraceControl } from './trace-control.ts';
 
 const NS_PER_MS = 1e6;
+
+/** A process that a control socket asks: that of our adapters, or of a personality. */
+export type ControlledProcess = ReportedProcess & Pick<AdapterProcess, 'nodes'>;
 
 /** The commands of one process. */
 export class ControlCommands {
@@ -34,11 +38,11 @@ export class ControlCommands {
     ['capture-progress', () => this.#capture?.progress ?? null],
     ['capture-stop', () => this.#stopCapture()],
   ]);
-  readonly #process: AdapterProcess;
+  readonly #process: ControlledProcess;
   readonly #pid: number;
   #capture: CaptureFile | undefined = undefined;
 
-  constructor(process: AdapterProcess, pid: number) {
+  constructor(process: ControlledProcess, pid: number) {
     this.#process = process;
     this.#pid = pid;
     const trace = new TraceControl({
@@ -76,7 +80,9 @@ export class ControlCommands {
       throw new Error('words must be a list of strings');
     const adapter = this.#findAdapter(name);
     const changes = readResourceWords(words, adapter.core.lanes.count);
-    const answer = this.#process.requestResources(adapter, encodeRequest(changes));
+    const answer = adapter.functions[0].requestResources(encodeRequest(changes));
+    // A recording has the request, like every call on a function. Guests see it in the next pass.
+    this.#process.pump.wake();
     if (answer.status !== ManagementStatus.OK) throw new Error(describeRefusal(changes, answer));
     return reportResources(adapter.core);
   }
@@ -98,8 +104,10 @@ export class ControlCommands {
   #findPorts(name: unknown): readonly LinkEnd[] {
     const { nodes } = this.#process;
     const found = nodes.find((one) => one.name === name);
-    if (name === undefined || found === undefined) return this.#findAdapter(name).core.ports;
-    return found.management.node.ports;
+    if (found !== undefined) return found.management.node.ports;
+    // A process of a personality has no adapter of ours; the first node is the device.
+    if (name === undefined && this.#process.adapters.length === 0) return nodes[0].management.node.ports;
+    return this.#findAdapter(name).core.ports;
   }
 
   /** The adapter of that name; the only one when none is named. */

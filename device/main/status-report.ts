@@ -21,9 +21,9 @@ import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
 import type { ObjectTables } from '../queues/object-tables.ts';
-import type { AdapterProcess } from './adapter-process.ts';
 import { reportFunctionLanes, reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';
+import type { ReportedProcess } from './reported-process.ts';
 import type { VfioUserHost } from './vfio-user-host.ts';
 
 export type StatusReport = ReturnType<typeof reportProcess>;
@@ -31,7 +31,7 @@ export type AdapterReport = ReturnType<typeof reportAdapter>;
 export type FunctionReport = ReturnType<typeof reportFunction>;
 
 /** A live process: its adapters and how they are linked. */
-export function reportProcess(process: AdapterProcess, pid: number) {
+export function reportProcess(process: ReportedProcess, pid: number) {
   return {
     pid,
     uptimeNs: process.clock.now(),

@@ -38,7 +38,7 @@ export interface Topology extends Omit<FabricPlan, 'adapters' | 'links'> {
 export const LONE_NAME = 'a';
 
 /** The switch of a lone adapter has ports for hosts of the door, too. */
-const LONE_SWITCH = { name: 's', ports: 8 };
+export const LONE_SWITCH = { name: 's', ports: 8 };
 
 /**
  * A topology of one adapter. The socket of each further function has the path of the first one, a

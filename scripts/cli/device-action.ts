@@ -64,7 +64,7 @@ export async function performDevice(command: CliCommand): Promise<number> {
   process.exit(0);
 }
 
-/** Serves an mthca device. Its control socket knows no command yet. */
+/** Serves an mthca device. */
 async function performMthca(given: DeviceArguments, device: MthcaOptions): Promise<number> {
   const { socket } = given;
   if (socket === undefined) throw new UsageError('option --socket is missing; give it');
@@ -74,15 +74,25 @@ async function performMthca(given: DeviceArguments, device: MthcaOptions): Promi
   const library = await provideLibrary();
   const controlPath = given.control ?? defaultControlPath();
   const links = readLinks(given).map((link) => ({ ...link, log: (line: string) => log.warn({}, line) }));
-  const process_ = new MthcaProcess({ libraryPath: library.path, socketPath: socket, device, links, log });
+  const process_ = new MthcaProcess({
+    libraryPath: library.path,
+    socketPath: socket,
+    device,
+    fabric: readFabric(given, 'cable'),
+    links,
+    log,
+    ...(given.ibsim === undefined ? {} : { doorPort: given.ibsim }),
+  });
   try {
     await process_.start();
-    const control = new ControlServer(controlPath, new Map(), (error) =>
+    const commands = new ControlCommands(process_, process.pid);
+    const control = new ControlServer(controlPath, commands.table, (error) =>
       log.error({ err: error, control: controlPath }, 'the control socket failed'),
     );
     process.stdout.write(`${READY} ${socket} control ${controlPath}\n`);
     log.info({}, `ending: ${await ended}`);
     control.close();
+    await commands.close();
   } finally {
     process_.close();
   }

@@ -209,6 +209,16 @@ t.test('a personality: the identity that a guest sees, and options that it does 
     device.child.kill('SIGTERM');
     t.equal(await device.whenExited, 0);
   }
+  const { controlPath } = await start(t, makeDirectory(t), ['--personality', 'mthca', '--fabric', 'switch']);
+  const control = await ControlClient.connect(controlPath);
+  t.match(await control.request('fabric'), {
+    nodes: [
+      { name: 'a', ports: [{ link: { peer: 's:1' } }, { link: { peer: 's:2' } }] },
+      { name: 's', ports: [{ isManager: true }] },
+    ],
+  });
+  t.match(await control.request('status'), { adapters: [], links: [{ kind: 'cable' }, { kind: 'cable' }] });
+  control.close();
   const mthca = ['device', '--socket', '/nowhere/x', '--personality', 'mthca'];
   for (const [words, stderr] of [
     [['--vcbs', '4'], /option --vcbs cannot be given with --personality mthca/],

@@ -13,7 +13,7 @@ export const personalities = ['vuhca', 'mthca', 'mthca-one-port'] as const;
 export type Personality = (typeof personalities)[number];
 
 /** Options of an adapter that an mthca device has too. */
-const SHARED = ['--lids', '--node-guid', '--port-queue', '--fault', '--link'];
+const SHARED = ['--lids', '--node-guid', '--port-queue', '--fault', '--link', '--fabric'];
 const LID_MAX = 0xbfff;
 
 export function personalityOption(): Option {
@@ -33,7 +33,7 @@ export function readPersonality(
   const { personality } = given;
   if (personality === 'vuhca') return undefined;
   const portCount = personality === 'mthca-one-port' ? 1 : 2;
-  const foreign = ['--topology', '--record', '--ibsim'].find((name) => isGiven(command, name));
+  const foreign = ['--topology', '--record'].find((name) => isGiven(command, name));
   const other = givenAdapterOptions(command).find(({ long }) => !SHARED.includes(long ?? ''))?.long;
   const wrong = foreign ?? other;
   if (wrong !== undefined) throw new UsageError(`option ${wrong} cannot be given with --personality ${personality}`);

@@ -28,7 +28,7 @@ const OBSTACLE_STATUS = 125;
 
 export async function performRun(command: CliCommand): Promise<number> {
   const given = command.opts<RunArguments>();
-  const isForeign = readPersonality(command, given) !== undefined;
+  readPersonality(command, given);
   checkRun(given, command.rest);
   const interactive = given.case === undefined;
   const restoreTerminal = interactive ? saveTerminal() : () => {};
@@ -36,7 +36,7 @@ export async function performRun(command: CliCommand): Promise<number> {
   say('starting the adapter and preparing the guest');
   const session = await Session.start({
     device: {
-      arguments: deviceArguments(command, given, isForeign),
+      arguments: deviceArguments(command, given),
       ...(given.topology === undefined ? {} : { topologyFile: resolve(given.topology) }),
     },
     ...(given.timeout === undefined ? {} : { silenceSeconds: given.timeout }),
@@ -60,13 +60,11 @@ export async function performRun(command: CliCommand): Promise<number> {
 }
 
 /** The options of the adapter process. */
-function deviceArguments(command: CliCommand, given: RunArguments, isForeign: boolean): string[] {
+function deviceArguments(command: CliCommand, given: RunArguments): string[] {
   const { personality, record, inspect, control, ibsim, logLevel, fabric, topology } = given;
   return [
     `--personality=${personality}`,
-    ...(fabric === undefined && topology === undefined && !isForeign
-      ? [`--fabric=${readFabric(given, 'switch')}`]
-      : []),
+    ...(fabric === undefined && topology === undefined ? [`--fabric=${readFabric(given, 'switch')}`] : []),
     ...(record === undefined ? [] : [`--record=${resolve(record)}`]),
     ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
     ...(control === undefined ? [] : [`--control=${resolve(control)}`]),

@@ -84,7 +84,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
 
 /** Soft-RoCE is compared in the guest of the stock driver. */
 function deviceArguments(adapter: AdapterName): string[] {
-  return adapter === 'vuhca' ? ['--fabric=switch'] : ['--personality=mthca'];
+  return ['--fabric=switch', ...(adapter === 'vuhca' ? [] : ['--personality=mthca'])];
 }
 
 function readResult({ path, ok, skipped, diagnostics, parent, step }: TestResult): ForeignResult | undefined {
