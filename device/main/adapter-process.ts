@@ -149,8 +149,8 @@ export class AdapterProcess {
     if (port === undefined) return undefined;
     const { nodes } = this;
     const wake = (): void => this.pump.wake();
-    const hasOwnManager = (): boolean => this.#built.manager?.isMaster === true;
-    const door = new HostDoor({ port, fabric, clock, nodes, hasOwnManager, wake, log: (line) => log.warn({}, line) });
+    const { managers } = this.#built;
+    const door = new HostDoor({ port, fabric, clock, nodes, managers, wake, log: (line) => log.warn({}, line) });
     this.pump.onPass(door.hook);
     return door;
   }

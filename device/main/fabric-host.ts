@@ -9,9 +9,12 @@ import { DIRECTED_ROUTE_SMP_M_KEY_OFFSET } from '../../protocol/infiniband/mad/g
 import { MadClass, MadMethod, PortCapability, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { beginMad } from '../../protocol/infiniband/mad/mad-head.ts';
 import { ATTRIBUTE_BYTES, ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import { subnetAddress } from '../agents/mad-packet.ts';
 import { endPortOf, type ManagedNode } from '../agents/managed-node.ts';
 import type { ManagementInterface } from '../agents/management-interface.ts';
+import { readGuid } from '../subnet-manager/guid.ts';
+import type { SubnetManager } from '../subnet-manager/subnet-manager.ts';
 import { MadExchange } from './mad-exchange.ts';
 import type { SoftwareHost } from './software-host.ts';
 
@@ -21,14 +24,23 @@ export class FabricHost implements SoftwareHost {
   readonly exchange: MadExchange;
   readonly #management: ManagementInterface;
   readonly #portNumber: number;
+  /** The built-in subnet manager of this very port. */
+  readonly #resident: SubnetManager | undefined;
   #managers = 0;
 
-  /** `portNumber`: 0 for a switch. */
-  constructor(name: string, management: ManagementInterface, portNumber: number) {
+  /** `portNumber`: 0 for a switch. `managers`: those of the process. */
+  constructor(
+    name: string,
+    management: ManagementInterface,
+    portNumber: number,
+    managers: readonly SubnetManager[] = [],
+  ) {
     this.name = name;
     this.#management = management;
     this.node = management.node;
     this.#portNumber = portNumber;
+    const guid = readGuid(viewOf(endPortOf(management.node, portNumber).guid), 0);
+    this.#resident = managers.find((manager) => manager.guid === guid);
     this.exchange = new MadExchange(management.openPort(portNumber));
   }
 
@@ -57,7 +69,14 @@ export class FabricHost implements SoftwareHost {
   }
 
   setManager(isManager: boolean): void {
+    const before = this.#managers;
     this.#managers += isManager ? 1 : -1;
+    // A port has one subnet manager: the built-in one sleeps meanwhile.
+    if (this.#resident !== undefined) {
+      if (before === 0) this.#resident.sleep();
+      else if (this.#managers === 0) this.#resident.wake();
+      return;
+    }
     const { subnet } = endPortOf(this.node, this.#portNumber);
     if (this.#managers > 0) subnet.capabilityMask |= PortCapability.IS_SM;
     else subnet.capabilityMask &= ~PortCapability.IS_SM;

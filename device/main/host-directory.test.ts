@@ -10,6 +10,7 @@ import {
 import { NodeType, PortCapability, PortPhysicalState } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { Fabric } from '../fabric/fabric.ts';
+import { ManagedFabric } from '../test-support/managed-fabric.ts';
 import { TestClock, TestNode } from '../test-support/management-bench.ts';
 import type { FabricHost } from './fabric-host.ts';
 import { FabricHosts } from './host-directory.ts';
@@ -23,7 +24,7 @@ function makeHosts(switchPorts = 3) {
     { name: 'a', management: adapter.management },
     { name: 's', management: relay.management },
   ];
-  const hosts = new FabricHosts({ fabric, clock, nodes, hasOwnManager: () => false });
+  const hosts = new FabricHosts({ fabric, clock, nodes, managers: [] });
   return { hosts, fabric, adapter, relay };
 }
 
@@ -119,5 +120,28 @@ t.test('the port says that it has a subnet manager while a client is one', (t) =
   t.same([isManager(), hosts.hasManager], [true, true]);
   host.setManager(false);
   t.same([isManager(), hosts.hasManager], [false, false]);
+  t.end();
+});
+
+t.test('the built-in manager of a port sleeps while a client of the port is a manager', (t) => {
+  const fabric = new ManagedFabric({ switches: [3], adapters: 1, links: [['s0', 'a0']] });
+  const [manager] = fabric.managers;
+  const isUp = () => manager.isMaster && manager.isSettled && fabric.allActive;
+  t.ok(fabric.runUntil(isUp));
+  const nodes = [{ name: 's', management: fabric.switches[0].management }];
+  const { clock, managers } = fabric;
+  const hosts = new FabricHosts({ fabric: new Fabric([]), clock, nodes, managers });
+  const host = hosts.open('s') as FabricHost;
+  host.setManager(true);
+  host.setManager(true);
+  const { sent } = manager;
+  fabric.runUntil(() => false, 30e9);
+  t.equal(manager.sent, sent, 'it says nothing');
+  t.equal(hosts.hasManager, true);
+  host.setManager(false);
+  t.equal(manager.isStopped, true, 'one client is left');
+  host.setManager(false);
+  t.ok(fabric.runUntil(isUp), 'then it is back');
+  t.equal(fabric.switches[0].endPorts[0].subnet.capabilityMask & PortCapability.IS_SM, PortCapability.IS_SM);
   t.end();
 });

@@ -13,6 +13,7 @@ import { Cable } from '../fabric/cable.ts';
 import type { Fabric } from '../fabric/fabric.ts';
 import type { AdapterClock } from '../host.ts';
 import type { LinkEnd } from '../port/link.ts';
+import type { SubnetManager } from '../subnet-manager/subnet-manager.ts';
 import { FabricHost } from './fabric-host.ts';
 import type { HostDirectory, SoftwareHost } from './software-host.ts';
 
@@ -26,8 +27,8 @@ export interface FabricHostsOptions {
   readonly fabric: Fabric;
   readonly clock: AdapterClock;
   readonly nodes: readonly NamedNode[];
-  /** True while a subnet manager of this process is at work. */
-  readonly hasOwnManager: () => boolean;
+  /** The subnet managers of this process. */
+  readonly managers: readonly SubnetManager[];
 }
 
 /** Node GUIDs of virtual adapters: `VUHO`, 16 bits of the name, 0. */
@@ -50,7 +51,10 @@ export class FabricHosts implements HostDirectory {
 
   /** A client that is a manager counts, too. */
   get hasManager(): boolean {
-    return this.#options.hasOwnManager() || [...this.#hosts.values()].some(({ isManager }) => isManager);
+    return (
+      this.#options.managers.some(({ isMaster }) => isMaster) ||
+      [...this.#hosts.values()].some(({ isManager }) => isManager)
+    );
   }
 
   /** The virtual adapters, in the order in which they came. */
@@ -85,11 +89,11 @@ export class FabricHosts implements HostDirectory {
   #openPort(name: string): FabricHost | undefined {
     for (const { name: nodeName, management } of this.#options.nodes) {
       if (isSwitch(management.node)) {
-        if (name === nodeName) return this.#add(new FabricHost(name, management, 0));
+        if (name === nodeName) return this.#add(this.#hostOf(name, management, 0));
         continue;
       }
       for (const { number } of management.node.ports)
-        if (name === `${nodeName}:${number}`) return this.#add(new FabricHost(name, management, number));
+        if (name === `${nodeName}:${number}`) return this.#add(this.#hostOf(name, management, number));
     }
     return undefined;
   }
@@ -103,7 +107,11 @@ export class FabricHosts implements HostDirectory {
     fabric.add(adapter);
     new Cable(adapter.port, free);
     this.#virtual.set(name, adapter);
-    return this.#add(new FabricHost(name, adapter.management, 1));
+    return this.#add(this.#hostOf(name, adapter.management, 1));
+  }
+
+  #hostOf(name: string, management: ManagementInterface, portNumber: number): FabricHost {
+    return new FabricHost(name, management, portNumber, this.#options.managers);
   }
 
   #add(host: FabricHost): FabricHost {

@@ -84,6 +84,7 @@ export function fabricOf(topology: Topology): FabricPlan {
     ...topology,
     adapters: topology.adapters.map(({ name, options }) => ({ name, options })),
     links: topology.links.filter((link) => 'ports' in link),
+    sockets: topology.links.flatMap((link) => ('port' in link ? [link.port] : [])),
   };
 }
 

@@ -109,8 +109,21 @@ export class SubnetManager {
   /** The manager dies: it sends and answers nothing any more. */
   stop(): void {
     this.isStopped = true;
-    this.client.abandon();
+    this.#interrupt();
     this.#inbox.length = 0;
+  }
+
+  /** Another manager takes the port of this one, which is silent until `wake`. */
+  sleep(): void {
+    this.stop();
+    this.mastery.discover();
+  }
+
+  /** The port is free again: the subnet is discovered anew. */
+  wake(): void {
+    this.isStopped = false;
+    this.sweeper.restart();
+    this.#clock.setAlarm(this.#clock.now());
   }
 
   /** SMInfo as of now. */

@@ -3,7 +3,7 @@
  * Whole fabrics by plan: guests of several adapters exchange datagrams over switches that the
  * built-in subnet manager has configured, and a recording of all replays byte for byte.
  */
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { AccessFlag, PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { defaultAdapterOptions } from '../adapter/options.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
@@ -17,6 +17,7 @@ import { type BuiltFabric, buildFabric } from './build-fabric.ts';
 import { findFabricError } from './fabric-errors.ts';
 import { defaultSwitchNode, type FabricPlan, type LocalLinkPlan } from './fabric-plan.ts';
 import { generate, generators } from './generate.ts';
+import { managerPlaces } from './manager-places.ts';
 
 const QKEY = 0x1234;
 const GRH_AREA = 40;
@@ -76,50 +77,91 @@ class Guest {
   }
 }
 
-for (const link of [{ kind: 'cable' }, { kind: 'faulty', seed: 3, delayNs: 2000, bitsPerSecond: 1e9 }] as const) {
+/** Two guests exchange messages over a fabric; its recording replays. Returns the fabric. */
+function exchange(t: Test, plan: FabricPlan): BuiltFabric {
+  let built: BuiltFabric | undefined;
+  const build = (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
+    built = buildFabric(plan, clock, hosts);
+    return built.fabric;
+  };
+  const pieces: Uint8Array[] = [];
+  const record = (_: unknown, count: number): Recorder =>
+    new Recorder(plan, count, (bytes) => pieces.push(bytes.slice()));
+  const machine = new InProcessMachine({ functionCount: 2, build, record });
+  const guests = [new Guest(machine, 0), new Guest(machine, 1)];
+  const ports = built?.adapters.map(({ ports: [port] }) => port) ?? [];
+  machine.runUntil(() => ports.every(({ state }) => state === PortState.ACTIVE), 'all ports are active');
+  t.not(ports[0].lid, ports[1].lid);
+  t.ok(ports.every(({ lid }) => lid > 0));
+  for (let round = 0; round < 20; round++) {
+    const payload = machine.random.bytes(PAYLOAD);
+    const [from, to] = round % 2 === 0 ? [0, 1] : [1, 0];
+    const bytes = guests[to].listen();
+    guests[from].say(guests[to], ports[to].lid, payload);
+    let received = 0;
+    machine.runUntil(() => {
+      received += guests[to].qp.parts.receiveCq.drain().length;
+      return received > 0;
+    }, `message ${round}`);
+    t.same(bytes.subarray(GRH_AREA), payload);
+  }
+  machine.recorder?.flush();
+  const replay = new Replay(Buffer.concat(pieces), () => {
+    throw new Error('A recording of a fabric brings its plan.');
+  });
+  const result = replay.run();
+  t.equal(result.divergence, undefined);
+  t.notOk(result.truncated);
+  t.ok(result.steps > 100, `${result.steps} steps`);
+  return built as unknown as BuiltFabric;
+}
+
+const links = [{ kind: 'cable' }, { kind: 'faulty', seed: 3, delayNs: 2000, bitsPerSecond: 1e9 }] as const;
+
+for (const link of links) {
   t.test(`guests talk over switches, and the recording replays: ${link.kind}`, async (t) => {
-    const plan = planOf(link);
-    let built: BuiltFabric | undefined;
-    const build = (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
-      built = buildFabric(plan, clock, hosts);
-      return built.fabric;
-    };
-    const pieces: Uint8Array[] = [];
-    const record = (_: unknown, count: number): Recorder =>
-      new Recorder(plan, count, (bytes) => pieces.push(bytes.slice()));
-    const machine = new InProcessMachine({ functionCount: 2, build, record });
-    const guests = [new Guest(machine, 0), new Guest(machine, 1)];
-    const ports = built?.adapters.map(({ ports: [port] }) => port) ?? [];
-    machine.runUntil(() => ports.every(({ state }) => state === PortState.ACTIVE), 'all ports are active');
-    t.not(ports[0].lid, ports[1].lid);
-    t.ok(ports.every(({ lid }) => lid > 0));
+    const built = exchange(t, planOf(link));
     t.match(
-      built?.switches.map(({ ports: [, trunk] }) => trunk.settings),
+      built.switches.map(({ ports: [, trunk] }) => trunk.settings),
       [1, 1].map(() => ({ linkWidthActive: 1, linkSpeedActive: 2 })),
       'the trunk has the width and the speed of the plan',
     );
-    for (let round = 0; round < 20; round++) {
-      const payload = machine.random.bytes(PAYLOAD);
-      const [from, to] = round % 2 === 0 ? [0, 1] : [1, 0];
-      const bytes = guests[to].listen();
-      guests[from].say(guests[to], ports[to].lid, payload);
-      let received = 0;
-      machine.runUntil(() => {
-        received += guests[to].qp.parts.receiveCq.drain().length;
-        return received > 0;
-      }, `message ${round}`);
-      t.same(bytes.subarray(GRH_AREA), payload);
-    }
-    machine.recorder?.flush();
-    const replay = new Replay(Buffer.concat(pieces), () => {
-      throw new Error('A recording of a fabric brings its plan.');
-    });
-    const result = replay.run();
-    t.equal(result.divergence, undefined);
-    t.notOk(result.truncated);
-    t.ok(result.steps > 100, `${result.steps} steps`);
+  });
+
+  t.test(`the same without a switch: managers at the adapters: ${link.kind}`, async (t) => {
+    const { adapters } = planOf(link);
+    const plan: FabricPlan = {
+      adapters,
+      switches: [],
+      links: [
+        { ports: ['a:1', 'b:1'], link },
+        { ports: ['b:2', 'a:2'], link },
+      ],
+      subnet: 'managed',
+    };
+    const { managers, adapters: cores } = exchange(t, plan);
+    t.same(managerPlaces(plan), ['a:1', 'a:2'], 'two cables are two subnets');
+    t.ok(managers.every(({ isMaster }) => isMaster));
+    t.ok(cores.every(({ ports }) => ports.every(({ active }) => active)));
+    t.same(
+      cores.map(({ ports }) => ports.map(({ smLid }) => smLid)),
+      [0, 1].map(() => managers.map(({ sweeper }) => sweeper.subnet.ownPort?.lid)),
+    );
   });
 }
+
+t.test('the place of each manager', async (t) => {
+  const plan = planOf({ kind: 'cable' });
+  const none = { switches: [], links: [] };
+  t.same(managerPlaces(plan), ['s:0'], 'the second port of an adapter has no link');
+  t.same(managerPlaces({ ...plan, links: plan.links.filter((_, index) => index !== 1) }), ['s:0', 'r:0']);
+  t.same(managerPlaces({ ...plan, ...none }), ['a:1', 'b:1'], 'each adapter is cabled to itself');
+  t.same(managerPlaces({ ...plan, ...none, sockets: ['b:2'] }), ['a:1', 'b:2'], 'a link to another process');
+  t.same(managerPlaces({ ...plan, links: [...plan.links, { ports: ['a:2', 'b:2'], link: { kind: 'cable' } }] }), [
+    's:0',
+    'a:2',
+  ]);
+});
 
 t.test('a plan that differs makes the replay diverge', async (t) => {
   const plan = planOf({ kind: 'cable' });

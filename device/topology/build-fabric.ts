@@ -6,12 +6,11 @@
  */
 import { Adapter } from '../adapter/adapter.ts';
 import { joinPorts } from '../adapter/port-links.ts';
-import { Fabric } from '../fabric/fabric.ts';
+import { Fabric, type FabricNode } from '../fabric/fabric.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import type { LinkEnd } from '../port/link.ts';
 import { parseGuid } from '../port/port.ts';
 import { installManager } from '../subnet-manager/install.ts';
-import type { SubnetManagerOptions } from '../subnet-manager/options.ts';
 import type { SubnetManager } from '../subnet-manager/subnet-manager.ts';
 import { Switch } from '../switch/switch.ts';
 import {
@@ -22,47 +21,57 @@ import {
   type SwitchNode,
   splitPort,
 } from './fabric-plan.ts';
+import { isAlone, managerPlaces } from './manager-places.ts';
 
 /** The nodes of a fabric, in the order of its plan. */
 export interface BuiltFabric {
   readonly fabric: Fabric;
   readonly adapters: readonly Adapter[];
   readonly switches: readonly Switch[];
-  /** The built-in subnet manager, if there is one. */
-  readonly manager: SubnetManager | undefined;
+  /** The built-in subnet managers, if the fabric has any. */
+  readonly managers: readonly SubnetManager[];
 }
 
 /** `hosts` are those of all functions, in the order of the adapters. */
 export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readonly HostPort[]): BuiltFabric {
   let first = 0;
-  const linked = new Set(plan.links.flatMap(({ ports }) => ports.map((port) => splitPort(port)[0])));
   const adapters = plan.adapters.map(({ name, options }) => {
     const own = hosts.slice(first, first + options.functionCount);
     first += own.length;
-    if (!linked.has(name)) return new Adapter(options, clock, own);
+    const isLone = isAlone({ links: plan.links }, name);
+    if (isLone && plan.subnet === 'fixed') return new Adapter(options, clock, own);
     // A port with a link leaves its neighbour alone.
     const adapter = new Adapter({ ...options, portLink: { kind: 'none' } }, clock, own);
     if (plan.subnet !== 'fixed') awaitManager(adapter);
+    if (isLone) joinPorts(adapter.uplinks[0], adapter.uplinks[1], options.portLink);
     return adapter;
   });
   const switches = plan.switches.map((node) => makeSwitch(node, clock));
   const built = { adapters, switches };
   for (const link of plan.links) join(plan, built, link);
-  const manager = plan.subnet === 'managed' ? startManager(findHome(built), clock, plan.manager) : undefined;
-  return { ...built, manager, fabric: new Fabric([...adapters, ...switches]) };
+  const nodes: FabricNode[] = [...adapters, ...switches];
+  const places = plan.subnet === 'managed' ? managerPlaces(plan) : [];
+  const managers = places.map((place) => startManager(plan, built, place, clock, nodes));
+  return { ...built, managers, fabric: new Fabric(nodes) };
 }
 
-/** The switch of the built-in subnet manager: the first one, or the first embedded one. */
-function findHome({ adapters, switches }: Pick<BuiltFabric, 'adapters' | 'switches'>): Switch {
-  const [home] = [...switches, ...adapters.flatMap(({ inner }) => inner)];
-  if (home === undefined) throw new RangeError('there is no switch for the subnet manager');
-  return home;
-}
-
-/** Starts the built-in subnet manager at port 0 of a switch, whose `run` runs it. */
-function startManager(home: Switch, clock: AdapterClock, options: Partial<SubnetManagerOptions> = {}): SubnetManager {
-  const manager = installManager(home.management, 0, clock, options);
-  home.software = (budget) => manager.run(budget);
+/** Starts a subnet manager; a switch runs its own, and one at an adapter runs as a node. */
+function startManager(
+  plan: FabricPlan,
+  { adapters, switches }: Pick<BuiltFabric, 'adapters' | 'switches'>,
+  place: string,
+  clock: AdapterClock,
+  nodes: FabricNode[],
+): SubnetManager {
+  const [name, number] = splitPort(place);
+  const [owner, embedded] = name.split('/s');
+  const adapter = adapters[plan.adapters.findIndex((node) => node.name === owner)];
+  const home = switches[plan.switches.findIndex((node) => node.name === name)] ?? adapter?.inner[Number(embedded) - 1];
+  const { management } = home ?? adapter;
+  const manager = installManager(management, Number(number), clock, plan.manager);
+  const run = (budget: number): boolean => manager.run(budget);
+  if (home === undefined) nodes.push({ functions: [], ports: [], run });
+  else home.software = run;
   return manager;
 }
 
@@ -92,7 +101,7 @@ function join(plan: FabricPlan, built: Pick<BuiltFabric, 'adapters' | 'switches'
   joinPorts(ends[0], ends[1], link.link);
 }
 
-/** A subnet manager gives the ports of a linked adapter their LIDs and makes them active. */
+/** A subnet manager gives the ports of an adapter their LIDs and makes them active. */
 function awaitManager({ ports }: Adapter): void {
   for (const port of ports) {
     port.selfActivating = false;

@@ -64,7 +64,6 @@ function findControlError({ adapters, switches, subnet, manager }: Omit<FabricPl
   if (subnet === 'fixed' && embedding !== undefined)
     return `adapter ${embedding.name}: portModel vswitch needs a subnet manager; subnet cannot be fixed`;
   if (subnet === 'fixed' && hasSwitches) return 'a switch needs a subnet manager; subnet cannot be fixed';
-  if (subnet === 'managed' && !hasSwitches) return 'the subnet manager lives at a switch, and there is none; add one';
   if (manager === undefined) return undefined;
   if (subnet !== 'managed') return `manager has options, and subnet is ${subnet}; it must be managed`;
   const error = findSubnetManagerError({ ...defaultSubnetManagerOptions, ...manager });

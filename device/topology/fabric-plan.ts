@@ -46,9 +46,10 @@ export interface LocalLinkPlan {
 }
 
 /**
- * How ports get LIDs and become active. `managed`: the built-in subnet manager at port 0 of the
- * first switch does it. `external`: ports wait for a subnet manager. `fixed`: ports of adapters
- * have the LIDs of their options and are active as soon as their links come up.
+ * How ports get LIDs and become active. `managed`: built-in subnet managers do it, one for each
+ * separate part of the fabric (`manager-places.ts`). `external`: ports wait for a subnet manager.
+ * `fixed`: ports of adapters have the LIDs of their options and are active as soon as their links
+ * come up.
  */
 export type SubnetControl = 'managed' | 'external' | 'fixed';
 
@@ -56,8 +57,10 @@ export interface FabricPlan {
   readonly adapters: readonly AdapterNode[];
   readonly switches: readonly SwitchNode[];
   readonly links: readonly LocalLinkPlan[];
+  /** Ports with a link to another process. */
+  readonly sockets?: readonly string[];
   readonly subnet: SubnetControl;
-  /** Options of the built-in subnet manager. */
+  /** Options of the built-in subnet managers. */
   readonly manager?: Partial<SubnetManagerOptions>;
 }
 

@@ -51,7 +51,7 @@ r:4   q:1              4x QDR, 1 Gb/s   seed 1, faults {drop:0.5}
 a:2   b:2              4x QDR, 40 Gb/s  cable
 c:1   listen /tmp/<x>                   socket
 
-The subnet is managed by the built-in subnet manager at s.
+The subnet is managed by the built-in subnet managers at s, a:2, c:1.
 `,
   );
 });

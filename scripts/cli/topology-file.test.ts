@@ -157,7 +157,6 @@ t.test('each mistake about switches has its sentence', async (t) => {
     ],
     [{ ...fabric(s), subnet: 'fixed' }, /: a switch needs a subnet manager; subnet cannot be fixed$/],
     [{ ...fabric(s), subnet: 'x' }, /: subnet is x; it must be managed, external, fixed$/],
-    [{ adapters: TWO, subnet: 'managed' }, /: the subnet manager lives at a switch, and there is none; add one$/],
     [{ ...fabric(s), manager: { priority: 16 } }, /: manager: priority 16 must be a whole number from 0 to 15$/],
     [{ ...fabric(s), manager: { lmc: 8 } }, /: manager: lmc 8 must be a whole number from 0 to 7$/],
     [{ ...fabric(s), manager: { mKeyProtect: 0 } }, /: manager: mKeyProtect 0 must be a whole number from 1 to 3$/],

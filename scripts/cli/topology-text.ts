@@ -4,7 +4,8 @@
  * and its picture uses the words for rates.
  */
 import type { AdapterOptions } from '../../device/adapter/options.ts';
-import type { LinkPlan, Topology } from '../../device/main/topology.ts';
+import { fabricOf, type LinkPlan, type Topology } from '../../device/main/topology.ts';
+import { managerPlaces } from '../../device/topology/manager-places.ts';
 import { table } from '../console/table.ts';
 
 const LANES: Readonly<Record<string, number>> = { '1x': 1, '2x': 2, '4x': 4, '8x': 8, '12x': 12 };
@@ -29,7 +30,7 @@ export function describeTopology(topology: Topology): string {
     }),
   ];
   const control = {
-    managed: `managed by the built-in subnet manager at ${findHome(topology)}`,
+    managed: `managed by ${describeManagers(topology)}`,
     external: 'managed by a subnet manager from outside',
     fixed: 'without a subnet manager: LIDs are fixed, and ports are active at once',
   }[topology.subnet];
@@ -41,11 +42,11 @@ function kindOf({ portModel, functionCount }: AdapterOptions): string {
   return portModel === 'vswitch' ? `adapter, ${functionCount} behind switches` : 'adapter';
 }
 
-/** Name of the switch with the built-in subnet manager. */
-function findHome({ adapters, switches }: Topology): string {
-  const [home] = switches;
-  const [embedding] = adapters.filter(({ options }) => options.portModel === 'vswitch');
-  return home?.name ?? `${embedding?.name}/s1`;
+/** Places of the built-in subnet managers; a switch has one at its port 0. */
+function describeManagers(topology: Topology): string {
+  const places = managerPlaces(fabricOf(topology)).map((place) => place.replace(/:0$/, ''));
+  if (places.length === 0) return 'built-in subnet managers, and no port has a link';
+  return `the built-in subnet manager${places.length > 1 ? 's' : ''} at ${places.join(', ')}`;
 }
 
 /** Both ends of a link: a port, or the address of another process. */

@@ -61,11 +61,11 @@ export class LocalFabric {
     const home = relays.find(({ name }) => name === manager)?.node;
     this.manager = home && installManager(home.management, 0, clock);
     if (home !== undefined) home.software = (budget) => this.manager?.run(budget) === true;
-    const hasOwnManager = () => this.manager?.isMaster === true;
+    const managers = this.manager === undefined ? [] : [this.manager];
     const { fabric, nodes } = this;
     const wake = (): void => this.#wake();
     const log = (line: string): void => void process.stderr.write(`${line}\n`);
-    this.door = new HostDoor({ fabric, clock, nodes, hasOwnManager, port: doorPort, wake, log });
+    this.door = new HostDoor({ fabric, clock, nodes, managers, port: doorPort, wake, log });
     this.#wake();
   }
 

@@ -207,7 +207,7 @@ export const layers: readonly Layer[] = [
     path: 'device/main',
     holds: 'the third host: vfio-user; the live process around it',
     uses: of(
-      'layout infiniband protocol/vfio-user host.ts port function fabric agents trace events queues collect doorbells lane shares transport adapter switch topology protocol/mthca device/personality/mthca hosts',
+      'layout infiniband protocol/vfio-user host.ts port function fabric agents trace events queues collect doorbells lane shares transport adapter subnet-manager switch topology protocol/mthca device/personality/mthca hosts',
     ),
   },
   {
