@@ -12,7 +12,8 @@ import { CheckError, expect } from './scoreboard.ts';
 /** The host of opensm: its GUID is lower than those of switches, so it wins a tie. */
 const MANAGER = 'sm';
 
-async function waitForBuiltIn({ board, fabric, until }: LocalBench, what: string): Promise<void> {
+/** Waits until the built-in manager is master and has configured the subnet. */
+export async function waitForBuiltIn({ board, fabric, until }: LocalBench, what: string): Promise<void> {
   await board.check(what, async () => {
     await until('the built-in manager', () => fabric.manager?.isMaster === true && fabric.manager.isSettled);
     return `${fabric.manager?.sweeper.subnet.nodes.size} nodes`;

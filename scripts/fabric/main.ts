@@ -16,6 +16,7 @@ import { type BenchOptions, withDevice, withFabric } from './bench.ts';
 import { judgeBuiltIn, judgeBuiltInDiscovery, judgeTakeover } from './built-in-scenarios.ts';
 import { judgeAdapters, judgeAll, judgeDiscovery, judgeLarge } from './opensm-scenarios.ts';
 import { Scoreboard } from './scoreboard.ts';
+import { judgeSeveral } from './several-managers.ts';
 import { fatTree, ring, star } from './shapes.ts';
 
 interface Scenario {
@@ -35,6 +36,10 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'takeover on a ring',
     run: (options) => withFabric(options, { ...ring(3, 1), manager: 's2' }, judgeTakeover),
+  },
+  {
+    title: 'four managers on a fat tree',
+    run: (options) => withFabric(options, { ...fatTree(4, 2, 3), manager: 'spine1' }, judgeSeveral),
   },
   { title: 'opensm on one switch with 3 adapters', run: (options) => withFabric(options, star(3), judgeAll) },
   { title: 'opensm on a ring of 4 switches', run: (options) => withFabric(options, ring(4, 2), judgeDiscovery) },
