@@ -16,8 +16,9 @@ import { answerControl, CONTROL_DATA_OFFSET, isControl, readHostName, writeConne
 import type { HostDirectory, SoftwareHost } from './software-host.ts';
 import { listUdpPorts } from './udp-ports.ts';
 
-/** Clients at a time. */
+/** Clients at a time, and of one program: of one socket for control messages. */
 export const CLIENTS_MAX = 64;
+export const CLIENTS_OF_PROGRAM = 4;
 const LOOPBACK = '127.0.0.1';
 /** A client of a fabric with a subnet manager waits this long for its port to become ACTIVE. */
 const ACTIVE_BOUND_MS = 5000;
@@ -56,6 +57,8 @@ export class IbsimServer {
   readonly #waiting = new Set<Waiting>();
   /** Numbers of clients whose socket is being bound. */
   readonly #opening = new Set<number>();
+  /** Ports of programs and of datagrams whose CONNECT is being served. */
+  readonly #connecting: { readonly controlPort: number; readonly dataPort: number }[] = [];
   #checks: NodeJS.Timeout | undefined = undefined;
   #closed = false;
 
@@ -119,23 +122,41 @@ export class IbsimServer {
     const view = viewOf(message);
     const dataPort = getIbsimClientId(view, CONTROL_DATA_OFFSET);
     const name = readHostName(message);
-    if (dataPort < 1 || dataPort > 0xffff) return this.#refuse(message, from.port);
+    if (dataPort < 1 || dataPort > 0xffff || !this.#mayConnect(from.port, dataPort))
+      return this.#refuse(message, from.port);
+    const entry = { controlPort: from.port, dataPort };
+    this.#connecting.push(entry);
+    try {
+      await this.#attach(message, from.port, dataPort, name);
+    } finally {
+      this.#connecting.splice(this.#connecting.indexOf(entry), 1);
+    }
+  }
+
+  /** A program has few clients, and each has a port for datagrams of its own. */
+  #mayConnect(controlPort: number, dataPort: number): boolean {
+    const all = [...this.clients.values(), ...this.#connecting];
+    if (all.length >= CLIENTS_MAX || all.some((one) => one.dataPort === dataPort)) return false;
+    return all.filter((one) => one.controlPort === controlPort).length < CLIENTS_OF_PROGRAM;
+  }
+
+  async #attach(message: Buffer, controlPort: number, dataPort: number, name: string): Promise<void> {
     const host = this.#options.hosts.open(name);
     if (typeof host === 'string') {
       this.#log(`host door: a client asks for ${JSON.stringify(name)}: ${host}`);
-      return this.#refuse(message, from.port);
+      return this.#refuse(message, controlPort);
     }
     const opened = await this.#openSocket(dataPort);
     if (opened === undefined) {
       this.#releaseIfIdle(host);
-      return this.#refuse(message, from.port);
+      return this.#refuse(message, controlPort);
     }
     const { number, socket } = opened;
     const { wake } = this.#options;
     const onGone = (client: IbsimClient): void => this.#drop(client);
-    const client = new IbsimClient({ number, host, socket, controlPort: from.port, dataPort, wake, onGone });
+    const client = new IbsimClient({ number, host, socket, controlPort, dataPort, wake, onGone });
     this.clients.set(number, client);
-    if (getIbsimClientIsManager(view, CONTROL_DATA_OFFSET) !== 0) client.setManager(true);
+    if (getIbsimClientIsManager(viewOf(message), CONTROL_DATA_OFFSET) !== 0) client.setManager(true);
     wake();
     this.#await(client, message);
   }

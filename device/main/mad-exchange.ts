@@ -55,12 +55,15 @@ interface Attached {
   readonly tag: number;
   /** Management classes in which the client has sent: it surely takes requests of these. */
   readonly classes: Set<number>;
+  /** Requests that wait for a response. */
+  waiting: number;
 }
 
 const RESPONSE = 0x80;
 const TAG_SHIFT = 16;
 const TAG_MASK = 0xffff;
-const TRANSACTIONS_MAX = 4096;
+/** Requests of one client that wait for a response. */
+const TRANSACTIONS_MAX = 1024;
 const DEFAULT_TIMES: ExchangeTimes = { repeatMs: 250, pauseMs: 5, tries: 4 };
 /** Requests that have no response. */
 const ONE_WAY: readonly number[] = [MadMethod.SEND, MadMethod.TRAP, MadMethod.TRAP_REPRESS];
@@ -89,7 +92,7 @@ export class MadExchange {
 
   /** Software listens at the port while it has a client. */
   attach(client: MadClient): void {
-    this.#clients.set(client, { tag: this.#nextTag, classes: new Set() });
+    this.#clients.set(client, { tag: this.#nextTag, classes: new Set(), waiting: 0 });
     this.#nextTag = (this.#nextTag % TAG_MASK) + 1;
     this.port.onMad = (address, mad) => this.#receive(address, mad);
   }
@@ -129,10 +132,22 @@ export class MadExchange {
       ...{ client, address, mad, identifierHigh, triesLeft: tries, pausesLeft },
       ...{ dueMs: 0, first: undefined, segments: 0 },
     };
-    if (this.#transactions.size >= TRANSACTIONS_MAX) return this.#giveUp(transaction);
-    this.#transactions.set(keyOf(view), transaction);
+    const key = keyOf(view);
+    if (attached.waiting >= TRANSACTIONS_MAX && !this.#transactions.has(key)) return this.#giveUp(transaction);
+    this.#forget(key);
+    attached.waiting++;
+    this.#transactions.set(key, transaction);
     this.#try(transaction);
     this.#arm();
+  }
+
+  /** A transaction is over, or its client has begun it anew. */
+  #forget(key: string): void {
+    const transaction = this.#transactions.get(key);
+    if (transaction === undefined) return;
+    this.#transactions.delete(key);
+    const attached = this.#clients.get(transaction.client);
+    if (attached !== undefined) attached.waiting--;
   }
 
   /** Sends a request once more, if there is room for it. */
@@ -164,7 +179,7 @@ export class MadExchange {
       if (transaction.triesLeft > 0 && transaction.pausesLeft > 0) {
         this.#try(transaction);
       } else {
-        this.#transactions.delete(key);
+        this.#forget(key);
         this.#giveUp(transaction);
       }
     }
@@ -192,7 +207,7 @@ export class MadExchange {
       return;
     }
     if (segment === SegmentKind.NONE || this.#assemble(transaction, address, mad, view)) {
-      this.#transactions.delete(key);
+      this.#forget(key);
       const whole = transaction.first ?? mad;
       setMadHeaderTransactionIdHigh(madView(whole), 0, transaction.identifierHigh);
       transaction.client.deliver(address, whole, true);

@@ -59,6 +59,8 @@ export interface SweepCounters {
   writes: number;
   refusals: number;
   silent: number;
+  /** Partition keys for which the table of a port has no room. */
+  cutKeys: number;
 }
 
 type Change = (view: DataView, port: SubnetPort) => void;
@@ -200,6 +202,8 @@ export function* writePartitions(subnet: Subnet, options: SubnetManagerOptions, 
       const holder = port.isEndPort ? port : port.peer;
       if (holder === undefined) continue;
       const keys = keysOf(holder.guid, options.partitions, holder.node === ownPort?.node);
+      const room = keyBlocks(port) * KEYS_PER_BLOCK;
+      if (room > 0) counters.cutKeys += Math.max(0, keys.length - room);
       for (let block = 0; block < keyBlocks(port); block++) {
         const after = keyBlock(keys, block);
         const before = port.pKeys.get(block);

@@ -39,7 +39,7 @@ export class Sweeper {
   peers: readonly Peer[] = [];
   heavySweeps = 0;
   lightSweeps = 0;
-  readonly counters: SweepCounters = { writes: 0, refusals: 0, silent: 0 };
+  readonly counters: SweepCounters = { writes: 0, refusals: 0, silent: 0, cutKeys: 0 };
   readonly lids = new LidAssignment();
   readonly #own: OwnManager;
   readonly #mastery: Mastery;

@@ -214,7 +214,7 @@ export const layers: readonly Layer[] = [
     path: 'device/main/test-support',
     holds: 'live adapter processes for tests',
     uses: of(
-      'layout protocol/vfio-user/client protocol/vfio-user/test-support agents adapter hosts test-support conformance main',
+      'layout infiniband protocol/vfio-user/client protocol/vfio-user/test-support agents adapter hosts test-support conformance main',
     ),
     forTests: true,
   },

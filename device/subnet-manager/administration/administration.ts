@@ -67,7 +67,7 @@ export class Administration {
   /** Requests answered, and those answered with an error. */
   requests = 0;
   refusals = 0;
-  readonly counters: SweepCounters = { writes: 0, refusals: 0, silent: 0 };
+  readonly counters: SweepCounters = { writes: 0, refusals: 0, silent: 0, cutKeys: 0 };
   readonly #port: MadPort;
   readonly #given = new GivenGuids();
   #jobs: (() => SmpJob)[] = [];

@@ -74,11 +74,18 @@ export interface MulticastGroup extends GroupProperties {
   readonly mlid: number;
   /** Stays without members. */
   readonly isPermanent: boolean;
+  /** Port that created it; none for those that exist from the beginning. */
+  readonly creator: Guid | undefined;
   /** By port GID. */
   readonly members: Map<Gid, Member>;
 }
 
+/** Groups that one port may create: the tables of the switches have room for 1024 in all. */
+const GROUPS_OF_PORT = 256;
+
 export class MulticastGroups {
+  /** Groups that were refused: the tables of the switches are full, or the port has enough. */
+  refused = 0;
   readonly #groups = new Map<Gid, MulticastGroup>();
 
   get all(): MulticastGroup[] {
@@ -97,18 +104,31 @@ export class MulticastGroups {
       const key = pKey | FULL_MEMBER;
       const properties = { mtu: IPOIB_MTU, rate: IPOIB_RATE, lifeTime: IPOIB_LIFE_TIME, scope: IPOIB_SCOPE };
       const rest = { trafficClass: 0, serviceLevel: 0, flowLabel: 0, hopLimit: 0 };
-      this.create(ipoibBroadcast(key), { qKey: IPOIB_Q_KEY, pKey: key, ...properties, ...rest }, true);
+      this.create(ipoibBroadcast(key), { qKey: IPOIB_Q_KEY, pKey: key, ...properties, ...rest }, undefined);
     }
   }
 
-  /** Makes a group; undefined when all multicast LIDs are used. */
-  create(mgid: Gid | undefined, properties: GroupProperties, isPermanent: boolean): MulticastGroup | undefined {
+  /**
+   * Makes a group; undefined when the port has created too many, or when all multicast LIDs are
+   * used for which each switch has an entry: `capacity`.
+   */
+  create(
+    mgid: Gid | undefined,
+    properties: GroupProperties,
+    creator: Guid | undefined,
+    capacity = PERMISSIVE_LID - MULTICAST_LID_BASE,
+  ): MulticastGroup | undefined {
     const used = new Set(this.all.map(({ mlid }) => mlid));
+    const isPermanent = creator === undefined;
     let mlid = MULTICAST_LID_BASE;
     while (used.has(mlid)) mlid++;
-    if (mlid === PERMISSIVE_LID) return undefined;
+    const created = isPermanent ? 0 : this.all.filter((group) => group.creator === creator).length;
+    if (mlid >= MULTICAST_LID_BASE + capacity || created >= GROUPS_OF_PORT) {
+      this.refused++;
+      return undefined;
+    }
     const name = mgid ?? ownGid(properties.scope, mlid);
-    const group: MulticastGroup = { mgid: name, mlid, isPermanent, members: new Map(), ...properties };
+    const group: MulticastGroup = { mgid: name, mlid, isPermanent, creator, members: new Map(), ...properties };
     this.#groups.set(name, group);
     return group;
   }

@@ -4,7 +4,7 @@
  * a request against the group, the port and its partitions. `Administration` calls it and routes
  * the groups anew before it answers.
  */
-
+import { MULTICAST_LID_BASE, PERMISSIVE_LID } from '../../../protocol/infiniband/addresses.ts';
 import {
   getMcMemberRecordFlowLabel,
   getMcMemberRecordHopLimit,
@@ -24,6 +24,7 @@ import {
   MC_MEMBER_RECORD_PORT_GID_OFFSET,
 } from '../../../protocol/infiniband/mad/gen/mc-member-record.gen.ts';
 import { getPortInfoMtuCapability } from '../../../protocol/infiniband/mad/gen/port-info.gen.ts';
+import { getSwitchInfoMulticastCapacity } from '../../../protocol/infiniband/mad/gen/switch-info.gen.ts';
 import { MadStatus } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { viewOf } from '../../../protocol/layout/view.ts';
 import { type Gid, type Guid, readGid } from '../guid.ts';
@@ -100,7 +101,7 @@ export function joinGroup(request: MulticastRequest): MulticastOutcome {
 
 /** Makes the group that a request wants; a number is the status of the refusal. */
 function createGroup(
-  { groups, query, mask }: MulticastRequest,
+  { subnet, groups, query, mask, requester }: MulticastRequest,
   mgid: Gid,
   joinState: number,
   port: SubnetPort,
@@ -109,7 +110,14 @@ function createGroup(
   if ((joinState & KEEPS_GROUP) === 0) return MadStatus.REQUEST_INVALID;
   const properties = propertiesOf(mgid, port, viewOf(query), mask);
   if (properties === undefined || !hasKey(port, properties.pKey)) return MadStatus.REQUEST_INVALID;
-  return groups.create(mgid === ANY_GROUP ? undefined : mgid, properties, false) ?? MadStatus.NO_RESOURCES;
+  const name = mgid === ANY_GROUP ? undefined : mgid;
+  return groups.create(name, properties, requester.guid, multicastCapacity(subnet)) ?? MadStatus.NO_RESOURCES;
+}
+
+/** Multicast LIDs for which each switch has an entry. */
+function multicastCapacity({ switches }: Subnet): number {
+  const capacities = switches.map(({ switchInfo }) => getSwitchInfoMulticastCapacity(viewOf(switchInfo), 0));
+  return Math.min(PERMISSIVE_LID - MULTICAST_LID_BASE, ...capacities);
 }
 
 function propertiesOf(mgid: Gid, port: SubnetPort, view: DataView, mask: ComponentMask): GroupProperties | undefined {

@@ -18,11 +18,14 @@ import { viewOf } from '../../../protocol/layout/view.ts';
 import { answerAddress, type MadAddress } from '../../agents/mad-packet.ts';
 import { controlPacket, SEGMENT_BYTES, SEGMENT_HEADER_BYTES, type SendMad, transferKey, WINDOW } from './rmpp.ts';
 
-const TRANSFERS_MAX = 16;
+/** Transfers in all, and of one port: a flood of one leaves room for the others. */
+const TRANSFERS_MAX = 64;
+const TRANSFERS_OF_PORT = 4;
 const SEGMENTS_MAX = 64;
 const LIFE_NS = 4_000_000_000;
 
 interface Reception {
+  readonly slid: number;
   readonly parts: Uint8Array[];
   endNs: number;
 }
@@ -50,12 +53,12 @@ export class RmppReceiver {
     const key = transferKey(from, mad);
     const number = getRmppHeaderSegmentNumber(view, RMPP_OFFSET);
     const known = this.#receptions.get(key);
-    const error = this.#errorOf(view, number, known);
+    const error = this.#errorOf(view, number, known, from.slid);
     if (error !== undefined) {
       this.#abort(key, from, mad, error);
       return undefined;
     }
-    const reception = known ?? { parts: [], endNs: 0 };
+    const reception = known ?? { slid: from.slid, parts: [], endNs: 0 };
     reception.endNs = nowNs + LIFE_NS;
     if (number === reception.parts.length + 1) reception.parts.push(mad.slice(SA_DATA_OFFSET));
     const isLast = getRmppHeaderIsLast(view, RMPP_OFFSET) === 1 && number === reception.parts.length;
@@ -82,17 +85,22 @@ export class RmppReceiver {
     }
   }
 
-  #errorOf(view: DataView, number: number, known: Reception | undefined): number | undefined {
+  #errorOf(view: DataView, number: number, known: Reception | undefined, slid: number): number | undefined {
     if (getRmppHeaderVersion(view, RMPP_OFFSET) !== 1) return RmppStatus.UNSUPPORTED_VERSION;
     if ((getRmppHeaderIsFirst(view, RMPP_OFFSET) === 1) !== (number === 1)) return RmppStatus.INCONSISTENT_FIRST;
     const expected = (known?.parts.length ?? 0) + 1;
     if (number === 0 || number > expected) return RmppStatus.SEGMENT_TOO_BIG;
     if (number > SEGMENTS_MAX) return RmppStatus.UNSPECIFIED;
-    if (known === undefined && this.#receptions.size >= TRANSFERS_MAX) return RmppStatus.RESOURCES_EXHAUSTED;
+    if (known === undefined && !this.#hasRoom(slid)) return RmppStatus.RESOURCES_EXHAUSTED;
     const length = getRmppHeaderPayloadLength(view, RMPP_OFFSET);
     const isLast = getRmppHeaderIsLast(view, RMPP_OFFSET) === 1;
     const isImpossible = length < SEGMENT_HEADER_BYTES || length > MAD_BYTES;
     return isLast && number > 1 && isImpossible ? RmppStatus.INCONSISTENT_LAST : undefined;
+  }
+
+  #hasRoom(slid: number): boolean {
+    if (this.#receptions.size >= TRANSFERS_MAX) return false;
+    return [...this.#receptions.values()].filter((each) => each.slid === slid).length < TRANSFERS_OF_PORT;
   }
 
   #abort(key: string, from: Readonly<MadAddress>, mad: Uint8Array, status: number): void {

@@ -28,7 +28,9 @@ const TIMEOUT_NS = 400_000_000;
 const REPETITIONS = 5;
 /** A packet for which the port has no room is offered again after this time. */
 const PAUSE_NS = 20_000;
-const TRANSFERS_MAX = 64;
+/** Transfers in all, and to one port: one that acknowledges nothing leaves room for the others. */
+const TRANSFERS_MAX = 256;
+const TRANSFERS_OF_PORT = 16;
 
 interface Transfer {
   readonly to: Readonly<MadAddress>;
@@ -66,7 +68,7 @@ export class RmppSender {
   start(to: Readonly<MadAddress>, head: Uint8Array, payload: Uint8Array, nowNs: number): void {
     // The receiver's answers come from where the response goes to.
     const key = transferKey({ ...to, slid: to.dlid, sourceQpn: to.destQpn }, head);
-    if (!this.#transfers.has(key) && this.#transfers.size >= TRANSFERS_MAX) {
+    if (!this.#transfers.has(key) && !this.#hasRoom(to.dlid)) {
       this.refused++;
       return;
     }
@@ -114,6 +116,11 @@ export class RmppSender {
       }
       this.#advance(transfer, nowNs);
     }
+  }
+
+  #hasRoom(dlid: number): boolean {
+    if (this.#transfers.size >= TRANSFERS_MAX) return false;
+    return [...this.#transfers.values()].filter((each) => each.to.dlid === dlid).length < TRANSFERS_OF_PORT;
   }
 
   /** Sends the segments that the window allows. */

@@ -22,7 +22,9 @@ const SECOND_NS = 1_000_000_000;
 /** Service, GID and partition: the first 26 bytes. */
 const IDENTITY_BYTES = 26;
 const KEY_BYTES = 16;
+/** Services in all, and of one GID. */
 const SERVICES_MAX = 4096;
+const SERVICES_OF_GID = 512;
 
 interface Service {
   readonly record: Uint8Array;
@@ -63,11 +65,18 @@ export class Services {
     const identity = identityOf(record);
     const before = this.#services.get(identity);
     if (before !== undefined && !hasSameKey(before.record, record)) return MadStatus.REQUEST_INVALID;
-    if (before === undefined && this.#services.size >= SERVICES_MAX) return MadStatus.NO_RESOURCES;
+    if (before === undefined && !this.#hasRoom(record)) return MadStatus.NO_RESOURCES;
     const seconds = asksFor(RECORD, mask, 'lease') ? getServiceRecordLease(viewOf(record), 0) : FOR_EVER;
     const endNs = seconds === FOR_EVER ? Infinity : nowNs + seconds * SECOND_NS;
     this.#services.set(identity, { record: record.slice(0, SERVICE_RECORD_SIZE), endNs });
     return MadStatus.SUCCESS;
+  }
+
+  #hasRoom(record: Uint8Array): boolean {
+    if (this.#services.size >= SERVICES_MAX) return false;
+    const gidOf = (bytes: Uint8Array) => readGid(viewOf(bytes), SERVICE_RECORD_SERVICE_GID_OFFSET);
+    const gid = gidOf(record);
+    return [...this.#services.values()].filter((each) => gidOf(each.record) === gid).length < SERVICES_OF_GID;
   }
 
   /** Removes the service of a query. Returns its record, or undefined. */

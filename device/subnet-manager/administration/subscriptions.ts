@@ -48,7 +48,9 @@ const ALL_PRODUCERS = 0xffffff;
 const NO_GID: Gid = '0'.repeat(32);
 const TIMEOUT_NS = 500_000_000;
 const ATTEMPTS = 3;
+/** Subscriptions in all, and of one port. */
 const SUBSCRIPTIONS_MAX = 1024;
+const SUBSCRIPTIONS_OF_PORT = 64;
 /** Reports that may be without response; further ones are dropped. */
 const REPORTS_MAX = 256;
 const TRANSACTION_HIGH = 0x5a000000;
@@ -106,7 +108,8 @@ export class Subscriptions {
     setInformInfoQpn(view, 0, from.sourceQpn);
     const copy = info.slice(0, INFORM_INFO_SIZE);
     if (this.#subscriptions.some((each) => each.gid === gid && sameBytes(each.info, copy))) return MadStatus.SUCCESS;
-    if (this.#subscriptions.length >= SUBSCRIPTIONS_MAX) return MadStatus.NO_RESOURCES;
+    const own = this.#subscriptions.filter((each) => each.gid === gid).length;
+    if (own >= SUBSCRIPTIONS_OF_PORT || this.#subscriptions.length >= SUBSCRIPTIONS_MAX) return MadStatus.NO_RESOURCES;
     this.#lastNumber++;
     this.#subscriptions.push({ number: this.#lastNumber, gid, to: answerAddress(from), info: copy });
     return MadStatus.SUCCESS;
