@@ -13,6 +13,7 @@ import { type OrderingOptions, strictOrdering } from '../hosts/ordering/ordering
 import { Recorder } from '../hosts/recording.ts';
 import { recordedPlan } from '../hosts/recording-format.ts';
 import type { LinkEnd } from '../port/link.ts';
+import type { SubnetManager } from '../subnet-manager/subnet-manager.ts';
 import type { Switch } from '../switch/switch.ts';
 import { type BuiltFabric, buildFabric, findPort } from '../topology/build-fabric.ts';
 import type { FabricPlan } from '../topology/fabric-plan.ts';
@@ -119,6 +120,11 @@ export class AdapterProcess {
     this.door = this.#openDoor(fabric, clock, options);
   }
 
+  /** The built-in subnet managers. */
+  get managers(): readonly SubnetManager[] {
+    return this.#built.managers;
+  }
+
   /** All nodes of the fabric; those that clients of the door have brought come last. */
   get nodes(): readonly NamedNode[] {
     const { adapters, switches } = this;
@@ -147,9 +153,8 @@ export class AdapterProcess {
 
   #openDoor(fabric: Fabric, clock: AdapterClock, { doorPort: port, log }: AdapterProcessOptions): HostDoor | undefined {
     if (port === undefined) return undefined;
-    const { nodes } = this;
+    const { nodes, managers } = this;
     const wake = (): void => this.pump.wake();
-    const { managers } = this.#built;
     const door = new HostDoor({ port, fabric, clock, nodes, managers, wake, log: (line) => log.warn({}, line) });
     this.pump.onPass(door.hook);
     return door;

@@ -11,7 +11,8 @@ import type { AdapterProcess, ServedAdapter } from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
-import { reportFabric } from './fabric-report.ts';
+import { type FabricReport, reportFabric } from './fabric-report.ts';
+import { reportManagers } from './manager-report.ts';
 import { listQueuePairs } from './queue-pair-report.ts';
 import type { ReportedProcess } from './reported-process.ts';
 import { reportResources } from './resource-report.ts';
@@ -22,14 +23,14 @@ import { TraceControl } from './trace-control.ts';
 const NS_PER_MS = 1e6;
 
 /** A process that a control socket asks: that of our adapters, or of a personality. */
-export type ControlledProcess = ReportedProcess & Pick<AdapterProcess, 'nodes'>;
+export type ControlledProcess = ReportedProcess & Pick<AdapterProcess, 'nodes' | 'managers'>;
 
 /** The commands of one process. */
 export class ControlCommands {
   /** The commands by name, for `ControlServer`. */
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
     ['status', () => reportProcess(this.#process, this.#pid)],
-    ['fabric', () => reportFabric(this.#process.nodes)],
+    ['fabric', () => this.#reportFabric()],
     ['queue-pairs', (request) => this.#listQueuePairs(request)],
     ['show', ({ parameters }) => this.#show(parameters)],
     ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],
@@ -57,6 +58,11 @@ export class ControlCommands {
   /** Ends a running capture and closes its file. */
   async close(): Promise<void> {
     await this.#capture?.stop();
+  }
+
+  #reportFabric(): FabricReport {
+    const { nodes, managers } = this.#process;
+    return { ...reportFabric(nodes), managers: reportManagers(managers) };
   }
 
   /** QPs in the order of their numbers, `first` and those after it. */

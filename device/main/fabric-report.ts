@@ -15,6 +15,7 @@ import { isSwitch } from '../agents/managed-node.ts';
 import type { EndPort } from '../port/end-port.ts';
 import type { LinkEnd } from '../port/link.ts';
 import type { NamedNode } from './host-directory.ts';
+import type { ManagerReport } from './manager-report.ts';
 
 export interface FabricPortReport {
   /** 0: the management port of a switch. */
@@ -52,6 +53,8 @@ export interface FabricNodeReport {
 
 export interface FabricReport {
   readonly nodes: readonly FabricNodeReport[];
+  /** The subnet managers of this process. */
+  readonly managers?: readonly ManagerReport[];
 }
 
 const WIDTHS: Readonly<Record<number, string>> = {

@@ -10,6 +10,7 @@ import { Fabric } from '../fabric/fabric.ts';
 import type { AdapterPort } from '../host.ts';
 import { MthcaAdapter } from '../personality/mthca/mthca-adapter.ts';
 import type { MthcaOptions } from '../personality/mthca/options.ts';
+import type { SubnetManager } from '../subnet-manager/subnet-manager.ts';
 import { type BuiltFabric, buildFabric } from '../topology/build-fabric.ts';
 import { defaultSwitchNode, splitPort } from '../topology/fabric-plan.ts';
 import type { LoneFabric } from '../topology/lone-fabric.ts';
@@ -47,6 +48,8 @@ export class MthcaProcess {
   readonly clock = new WallClock(() => this.pump.nowNs());
   readonly socketLinks: readonly SocketLink[];
   readonly switches: readonly ServedSwitch[];
+  /** The built-in subnet manager. */
+  readonly managers: readonly SubnetManager[];
   /** It has none of our own; `AdapterProcess` has, and a control socket asks for both. */
   readonly adapters: readonly ServedAdapter[] = [];
   readonly recording = undefined;
@@ -64,6 +67,7 @@ export class MthcaProcess {
       this.host,
     );
     const built = options.fabric === 'switch' ? this.#buildSwitch() : undefined;
+    this.managers = built?.managers ?? [];
     this.switches = (built?.switches ?? []).map((core) => ({ name: LONE_SWITCH.name, core }));
     const fabric = new Fabric([this.device, ...this.switches.map(({ core }) => core)]);
     this.socketLinks = links.map((plan) => this.#plug(plan));
@@ -72,10 +76,9 @@ export class MthcaProcess {
     this.pump.onPass(passHook(fabric, this.clock));
     const { doorPort: port } = options;
     if (port === undefined) return;
-    const { nodes, clock } = this;
+    const { nodes, managers, clock } = this;
     const wake = (): void => this.pump.wake();
-    const hasOwnManager = (): boolean => built?.manager?.isMaster === true;
-    this.door = new HostDoor({ port, fabric, clock, nodes, hasOwnManager, wake, log: (line) => log.warn({}, line) });
+    this.door = new HostDoor({ port, fabric, clock, nodes, managers, wake, log: (line) => log.warn({}, line) });
     this.pump.onPass(this.door.hook);
   }
 

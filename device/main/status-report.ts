@@ -21,6 +21,8 @@ import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { CompletionQueue } from '../queues/completion-queue.ts';
 import type { ObjectTables } from '../queues/object-tables.ts';
+import { dropCauseNames } from '../switch/drop-causes.ts';
+import type { Switch } from '../switch/switch.ts';
 import { reportFunctionLanes, reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';
 import type { ReportedProcess } from './reported-process.ts';
@@ -41,7 +43,26 @@ export function reportProcess(process: ReportedProcess, pid: number) {
       sockets: adapter.hosts.map(reportHost),
       ...reportAdapter(adapter.core),
     })),
+    switches: process.switches.map(({ name, core }) => ({ name, ...reportSwitch(core) })),
     links: reportLinks(process),
+  };
+}
+
+/** A switch: its address, ports, and packets dropped, by cause. */
+export function reportSwitch({ ports, endPorts }: Switch) {
+  const plugged = ports.filter(({ link }) => link !== undefined);
+  const drops = dropCauseNames.map((cause, index): [string, number] => [
+    cause,
+    ports.reduce((sum, port) => sum + port.drops[index], 0),
+  ]);
+  return {
+    lid: endPorts[0].lid,
+    ports: ports.length,
+    plugged: plugged.length,
+    active: plugged.filter(({ active }) => active).length,
+    received: ports.reduce((sum, { receivePackets }) => sum + receivePackets, 0),
+    sent: ports.reduce((sum, { transmitPackets }) => sum + transmitPackets, 0),
+    drops: Object.fromEntries(drops.filter(([, count]) => count > 0)) as Record<string, number>,
   };
 }
 

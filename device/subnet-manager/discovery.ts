@@ -83,8 +83,9 @@ function meet(subnet: Subnet, { path, from }: Probe, answer: SmpAnswer, fresh: S
   const port = node.ports[number];
   if (from === undefined) subnet.ownPort = node.isSwitch ? node.ports[0] : port;
   if (isNew) fresh.push(port);
-  if (from === undefined || port === from) return;
-  if (port === undefined || isTaken(port, from)) subnet.duplicates.push(guid);
+  if (from === undefined) return;
+  // No cable joins a port to itself: the other end is a port of another node with the same GUID.
+  if (port === undefined || port === from || isTaken(port, from)) subnet.duplicates.push(guid);
   else join(from, port);
 }
 

@@ -45,3 +45,12 @@ t.test('no manager, two managers, a manager elsewhere, errors', async (t) => {
   const errors = { peer: 'elsewhere', errors: { vl15Dropped: 3, linkDowned: 1 } };
   t.match(rowsOf({ nodes: [adapter('a', 1, 1, errors)] })[4], /3 vl15 dropped, 1 link downed$/);
 });
+
+t.test('the built-in manager: its place, state, sweeps and problems', async (t) => {
+  const manager = { guid: '9', state: 'MASTER', priority: 2, heavySweeps: 3, lightSweeps: 8 };
+  const problems = { lidsThatClashed: 1 };
+  const managers = [{ ...manager, problems, duplicates: ['0056'] }];
+  const [, row, more] = rowsOf({ nodes: [relay], managers });
+  t.match(row, /^built-in +s MASTER, priority 2, 3 sweeps, 8 looks, !1 lids that clashed$/);
+  t.match(more, /^ +!node GUID 0056 twice$/);
+});

@@ -9,14 +9,15 @@ import type {
   FabricPortReport,
   FabricReport,
 } from '../../device/main/fabric-report.ts';
+import type { ManagerReport } from '../../device/main/manager-report.ts';
 import { table } from '../console/table.ts';
-import { BAD, line } from './screen-text.ts';
+import { BAD, bad, line } from './screen-text.ts';
 
 const HEADINGS = ['node', 'port', 'lid', 'state', 'width', 'speed', 'peer', 'sent', 'received', 'errors'];
 const LEFT = [0, 3, 4, 5, 6, 9];
 
 /** The report as lines of text. */
-export function renderFabric({ nodes }: FabricReport): string {
+export function renderFabric({ nodes, managers = [] }: FabricReport): string {
   const ends = nodes.flatMap(({ ports }) => ports.filter((port) => port.lid !== undefined && !isUnplugged(port)));
   const links = nodes.flatMap(({ ports }) => ports.flatMap(({ link }) => (link?.peer === undefined ? [] : [link])));
   const down = links.filter(({ state }) => state === 'DOWN').length;
@@ -25,7 +26,8 @@ export function renderFabric({ nodes }: FabricReport): string {
     `${nodes.filter(({ type }) => type === 'switch').length} switches`,
     `${links.length - down} of ${links.length} plugged ports up`,
   ];
-  const head = [line('manager', describeManager(nodes, ends)), line('subnet', counts)];
+  const built = managers.map((manager) => line('built-in', describeBuiltIn(nodes, manager)));
+  const head = [line('manager', describeManager(nodes, ends)), ...built, line('subnet', counts)];
   return `${head.join('\n')}\n\n${table([HEADINGS, ...nodes.flatMap(describeNode)], LEFT)}`;
 }
 
@@ -43,6 +45,21 @@ function describeManager(nodes: readonly FabricNodeReport[], ends: readonly Fabr
     ...masters,
     ...(lids.length === 0 ? [] : [`master of ${told} of ${ends.length} ports`]),
     ...standby.map((name) => `standby ${name}`),
+  ];
+}
+
+/** A subnet manager of the process: its state and its sweeps, and what needs a look. */
+function describeBuiltIn(nodes: readonly FabricNodeReport[], manager: ManagerReport): string[] {
+  const { guid, state, priority, heavySweeps, lightSweeps, problems, duplicates } = manager;
+  const home = nodes.find(({ ports }) => ports.some((port) => port.guid === guid && port.lid !== undefined));
+  const port = home?.ports.find((one) => one.guid === guid && one.lid !== undefined);
+  return [
+    `${home === undefined || port === undefined ? guid : nameOf(home.name, port.number)} ${state}`,
+    `priority ${priority}`,
+    `${heavySweeps} sweeps`,
+    `${lightSweeps} looks`,
+    ...Object.entries(problems).map(([name, count]) => bad(count, words(name))),
+    ...duplicates.map((each) => `${BAD}node GUID ${each} twice`),
   ];
 }
 

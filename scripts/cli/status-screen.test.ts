@@ -49,7 +49,7 @@ function reportOf(
 ): StatusReport {
   const adapter = describeServed(fixture.machine, ofSocket);
   const links = [{ ends: ['a:1', 'a:2'], kind: 'cable' as const, up: true, sent: 5, received: 0, lost: 0 }];
-  return { pid: 42, uptimeNs: 3_725e9, recording: undefined, adapters: [adapter], links, ...more };
+  return { pid: 42, uptimeNs: 3_725e9, recording: undefined, adapters: [adapter], switches: [], links, ...more };
 }
 
 t.test('an adapter at work', async (t) => {
@@ -215,7 +215,7 @@ function makeMachine(functionCount: number, guests: number): InProcessMachine {
 
 function processOf(adapter: ServedReport, uptimeNs = 1e9): StatusReport {
   const links = [{ ends: ['a:1', 'a:2'], kind: 'cable' as const, up: true, sent: 5, received: 0, lost: 0 }];
-  return { pid: 42, uptimeNs, recording: undefined, adapters: [adapter], links };
+  return { pid: 42, uptimeNs, recording: undefined, adapters: [adapter], switches: [], links };
 }
 
 t.test('three functions, one of them without a guest: a line for each, word for word', async (t) => {
@@ -325,3 +325,10 @@ function checkSize(t: Test, text: string, rows: number, columns = COLUMNS): void
   t.ok(lines.length <= rows, `${lines.length} lines`);
   t.equal(wide, undefined);
 }
+
+t.test('a switch has a line: address, ports, drops by cause', async (t) => {
+  const fixture = new AdapterFixture({ seed: 1 });
+  const relay = { name: 's', lid: 3, ports: 4, plugged: 3, active: 2, received: 9, sent: 7, drops: { 'no route': 2 } };
+  const text = renderStatus(reportOf(fixture, { switches: [relay] }), RATES).replaceAll(/\n +/g, ', ');
+  t.match(text, /^switch s +LID 3, !2 of 3 plugged ports active, 1 unplugged, 9 received, 7 sent, !2 no route$/m);
+});

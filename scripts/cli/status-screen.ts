@@ -38,7 +38,7 @@ const LEGEND = `${BAD} needs a look: docs/DEBUGGING.md, Counters`;
 
 /** The report as lines of text. */
 export function renderStatus(report: StatusReport, rates: ActivityRates, view: StatusView = {}): string {
-  const { adapters, links } = report;
+  const { adapters, switches, links } = report;
   const lines = [
     line(`vuhca ${report.pid}`, [`up ${duration(report.uptimeNs)}`, ...perSecond(rates)]),
     ...adapters.flatMap((adapter, index) => [
@@ -46,6 +46,7 @@ export function renderStatus(report: StatusReport, rates: ActivityRates, view: S
       ...describeAdapter(adapter, rates.functions[index], view),
     ]),
     ...(adapters.length > 1 ? [''] : []),
+    ...switches.map(describeSwitch),
     ...links.map(describeLink),
     ...(report.recording === undefined
       ? []
@@ -238,6 +239,18 @@ function describePort(port: AdapterReport['ports'][number]): string {
     bad(port.receiveDrops, 'dropped'),
     ...(port.badPkeys > 0 ? [bad(port.badPkeys, 'bad P_Keys')] : []),
     ...(port.badQkeys > 0 ? [bad(port.badQkeys, 'bad Q_Keys')] : []),
+  ]);
+}
+
+function describeSwitch(relay: StatusReport['switches'][number]): string {
+  const { name, lid, ports, plugged, active, received, sent, drops } = relay;
+  return line(`switch ${shorten(name, 5)}`, [
+    `LID ${lid}`,
+    `${active < plugged ? BAD : ''}${active} of ${plugged} plugged ports active`,
+    ...(plugged < ports ? [`${ports - plugged} unplugged`] : []),
+    `${received} received`,
+    `${sent} sent`,
+    ...Object.entries(drops).map(([cause, count]) => bad(count, cause)),
   ]);
 }
 
