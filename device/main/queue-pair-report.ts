@@ -65,6 +65,8 @@ export function reportQueuePair(qp: QueuePair) {
   return {
     number,
     function: owner.number,
+    /** Process of the guest, if its driver names one. */
+    process: qp.creation.process === 0 ? undefined : qp.creation.process,
     service: serviceTypeName(qp.serviceType),
     state: qpStateName(qp.state),
     port: attributes.port,

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x1d977e9bu
-#define VUHCA_LAYOUT_HASH_HIGH 0xcc532a38u
+#define VUHCA_LAYOUT_HASH_LOW 0xd33fddbbu
+#define VUHCA_LAYOUT_HASH_HIGH 0xac60eb05u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -3155,7 +3155,12 @@ struct vuhca_qp_creation {
 	__le32 dw15;
 	/* token: Query only: handle from the header of the create command. */
 	__le64 token;
-	__u8 reserved_72[8];
+	/*
+	 * process: Process of the guest that the QP belongs to, as traces and lists name it; 0:
+	 * unknown.
+	 */
+	__le32 process;
+	__u8 reserved_76[4];
 };
 _Static_assert(sizeof(struct vuhca_qp_creation) == 80, "vuhca_qp_creation");
 _Static_assert(offsetof(struct vuhca_qp_creation, dw0) == 0, "vuhca_qp_creation.dw0");
@@ -3174,6 +3179,7 @@ _Static_assert(offsetof(struct vuhca_qp_creation, dw13) == 52, "vuhca_qp_creatio
 _Static_assert(offsetof(struct vuhca_qp_creation, checksum_key) == 56, "vuhca_qp_creation.checksum_key");
 _Static_assert(offsetof(struct vuhca_qp_creation, dw15) == 60, "vuhca_qp_creation.dw15");
 _Static_assert(offsetof(struct vuhca_qp_creation, token) == 64, "vuhca_qp_creation.token");
+_Static_assert(offsetof(struct vuhca_qp_creation, process) == 72, "vuhca_qp_creation.process");
 
 #define VUHCA_QP_CREATION_PD_SHIFT 0
 #define VUHCA_QP_CREATION_PD_MASK 0xffffffu

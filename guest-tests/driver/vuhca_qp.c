@@ -106,6 +106,8 @@ static void vuhca_qp_describe(struct vuhca_qp *qp,
 	creation->receive_stride_log2 = qp->rq.stride_log2;
 	creation->checksum_key = cpu_to_le32(qp->checksum_key);
 	creation->token = cpu_to_le64((uintptr_t)qp);
+	/* So that the host can choose the QPs of a process. */
+	creation->process = cpu_to_le32(task_tgid_nr(current));
 }
 
 static int vuhca_qp_command(struct vuhca_qp *qp)

@@ -38,7 +38,18 @@ static void vt_trace_running(struct vt *t)
 	vt_trace_disable(t, qp);
 }
 
+/* The adapter knows the process of a QP: the host chooses QPs to trace by it. */
+static void vt_trace_process(struct vt *t)
+{
+	struct vuhca_qp_creation creation;
+	struct vuhca_qp_attributes attributes;
+
+	VT_EQUAL(t, vuhca_query_qp(t->end[0].qp, &creation, &attributes), 0);
+	VT_EQUAL(t, le32_to_cpu(creation.process), task_tgid_nr(current));
+}
+
 static const struct vt_case vt_cases[] = {
+	{ "process", vt_trace_process },
 	{ "running", vt_trace_running },
 	{ "packets", vt_trace_packets },
 	{ "snap-length", vt_trace_snaps },

@@ -244,7 +244,13 @@ export const queuePairCreation: StructTable = {
     { name: 'xrcDomain', bits: 24, doc: 'XRC domain, or 0.' },
     { bits: 8 },
     { name: 'token', bits: 64, doc: 'Query only: handle from the header of the create command.', at: 64 },
-    { bytes: 8 },
+    {
+      name: 'process',
+      bits: 32,
+      doc: 'Process of the guest that the QP belongs to, as traces and lists name it; 0: unknown.',
+      at: 72,
+    },
+    { bytes: 4 },
   ],
 };
 

@@ -9,6 +9,8 @@ import { UsageError } from './usage-error.ts';
 
 /** The largest number of a queue pair, which has 24 bits. */
 export const QPN_MAX = 0xffffff;
+/** Highest number of a process of a guest. */
+export const PROCESS_MAX = 0xffffffff;
 
 /** An option with a whole number from `low` to `high`, decimal or 0x. */
 export function wholeNumber(flags: string, description: string, low: number, high: number): Option {

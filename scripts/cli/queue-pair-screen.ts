@@ -43,7 +43,13 @@ export function renderQueuePair(qp: QueuePairReport): string {
   const { send, receive, peer, failure } = qp;
   const objects = [`PD ${qp.pd}`, `send CQ ${qp.sendCq}`, `receive CQ ${qp.receiveCq}`];
   const lines = [
-    line(`QP ${qp.number}`, [qp.service, qp.state, `function ${qp.function}`, `QoS level ${qp.qosLevel}`]),
+    line(`QP ${qp.number}`, [
+      qp.service,
+      qp.state,
+      `function ${qp.function}`,
+      ...(qp.process === undefined ? [] : [`process ${qp.process}`]),
+      `QoS level ${qp.qosLevel}`,
+    ]),
     line('objects', [...objects, ...(qp.srq === undefined ? [] : [`SRQ ${qp.srq}`]), ...(qp.traced ? ['traced'] : [])]),
     line('failure', failure === undefined ? ['none'] : describeFailure(failure)),
     line('peer', [peer === undefined ? 'none' : `QP ${peer.qpn} at LID ${peer.lid}`, describePort(qp.port)]),

@@ -32,10 +32,10 @@ export async function performShow(command: CliCommand): Promise<number> {
 }
 
 async function readRows(client: ControlClient, view: string, given: ShowArguments): Promise<Row[]> {
-  const { adapter, function: number, qp } = given;
+  const { adapter, function: number, qp, process } = given;
   const rows: Row[] = [];
   for (let first: number | undefined = 0; first !== undefined; ) {
-    const part = (await client.request('show', { view, first, adapter, function: number, qp })) as Contents;
+    const part = (await client.request('show', { view, first, adapter, function: number, qp, process })) as Contents;
     rows.push(...part.rows);
     first = part.next;
   }

@@ -8,7 +8,7 @@ import { VIEW_NAMES } from '../../device/adapter/contents/view-names.ts';
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from './cli-command.ts';
 import { controlOption } from './control-option.ts';
-import { actionArgument, QPN_MAX, wholeNumber } from './option-values.ts';
+import { actionArgument, PROCESS_MAX, QPN_MAX, wholeNumber } from './option-values.ts';
 
 /** The values of the options. */
 export interface ShowArguments {
@@ -16,6 +16,7 @@ export interface ShowArguments {
   readonly adapter?: string;
   readonly function?: number;
   readonly qp?: number;
+  readonly process?: number;
   readonly json?: boolean;
   readonly watch?: number;
 }
@@ -29,6 +30,9 @@ export function defineShow(command: CliCommand): void {
     .option('--adapter <NAME>', 'The adapter, where one process serves several')
     .addOption(wholeNumber('--function <N>', 'Only what belongs to this function', 0, FUNCTION_MAX - 1))
     .addOption(wholeNumber('--qp <N>', 'Only what belongs to this queue pair', 0, QPN_MAX))
+    .addOption(
+      wholeNumber('--process <PID>', "Only what belongs to queue pairs of this guest's process", 1, PROCESS_MAX),
+    )
     .option('--json', 'Prints the rows as JSON')
     .addOption(wholeNumber('--watch [SECONDS]', 'Repeats the list until Ctrl-C', 1, DAY_SECONDS).preset('1'))
     .addNotes(

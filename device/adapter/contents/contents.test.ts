@@ -188,7 +188,7 @@ t.test('queues by number, with their state', async (t) => {
   const fixture = new AdapterFixture({ bringUp: { levelOnePages: 8 } });
   const sendCq = fixture.createCompletionQueue({ entriesLog2: 4 });
   const qp = fixture.createQueuePair({ sendCq, sendEntriesLog2: 3 });
-  const idle = fixture.createQueuePair({ sendCq, state: 'init', qosLevel: 1 });
+  const idle = fixture.createQueuePair({ sendCq, state: 'init', qosLevel: 1, creation: { process: 711 } });
   fixture.driver.createSharedReceiveQueue({ pd: fixture.pd });
   qp.post(NOP);
   fixture.settle();
@@ -199,6 +199,9 @@ t.test('queues by number, with their state', async (t) => {
     ['SRQ', 1, 'UNARMED', null, null, show(fixture, 'queues')[3].entries, 0, 0],
   ]);
   t.same(pick(show(fixture, 'queues', { qp: idle.qpn }), 'number', 'sendCq'), [[idle.qpn, sendCq.cqn]]);
+  t.same(pick(show(fixture, 'queues', { process: 711 }), 'number', 'process'), [[idle.qpn, 711]]);
+  t.same(pick(show(fixture, 'queues', { qp: qp.qpn }), 'number', 'process'), [[qp.qpn, null]]);
+  t.same(show(fixture, 'commands', { process: 711 }), []);
   sendCq.notify();
   t.match(show(fixture, 'queues')[2], { state: 'TRIGGERED', eqPending: true, eq: fixture.events.eqn });
   fixture.finish();

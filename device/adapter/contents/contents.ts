@@ -31,9 +31,10 @@ export interface ContentsRequest {
   readonly view?: unknown;
   /** Place of the first row of the answer. */
   readonly first?: unknown;
-  /** Only rows of this function, and of this queue pair. */
+  /** Only rows of this function, of this queue pair, and of queue pairs of this process. */
   readonly function?: unknown;
   readonly qp?: unknown;
+  readonly process?: unknown;
 }
 
 export interface Contents {
@@ -44,19 +45,21 @@ export interface Contents {
 
 /** Answers a request. Throws an error of one sentence for one that cannot be met. */
 export function showContents(shown: ShownAdapter, request: ContentsRequest): Contents {
-  const { first = 0 } = request;
+  const { first = 0, function: functionNumber, qp, process } = request;
   const name = VIEW_NAMES.find((one) => one === request.view);
   if (name === undefined) throw new Error(`view must be ${VIEW_NAMES.join(', ')}`);
-  for (const [field, value] of Object.entries({ first, function: request.function, qp: request.qp }))
+  for (const [field, value] of Object.entries({ first, function: functionNumber, qp, process }))
     if (value !== undefined && !(Number.isSafeInteger(value) && (value as number) >= 0))
       throw new Error(`${field} must be a whole number`);
-  const rows = views[name](shown).filter((row) => isWanted(row, request));
+  const rows = views[name](shown).filter((row) => isWanted(shown, row, request));
   const end = (first as number) + ROWS_MAX;
   const part = rows.slice(first as number, end);
   return rows.length > end ? { rows: part, next: end } : { rows: part };
 }
 
-function isWanted(row: Row, { function: number, qp }: ContentsRequest): boolean {
+function isWanted({ adapter }: ShownAdapter, row: Row, { function: number, qp, process }: ContentsRequest): boolean {
   if (number !== undefined && row.function !== number) return false;
-  return qp === undefined || (row.queue === 'QP' ? row.number : row.qp) === qp;
+  const own = row.queue === 'QP' ? row.number : row.qp;
+  if (qp !== undefined && own !== qp) return false;
+  return process === undefined || adapter.tables.queuePairs.get(own as number)?.creation.process === process;
 }

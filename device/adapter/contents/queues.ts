@@ -36,6 +36,7 @@ const nothing = {
   queue: '',
   number: 0,
   function: 0,
+  process: null,
   state: null,
   service: null,
   level: null,
@@ -50,13 +51,14 @@ const nothing = {
   eqPending: null,
 } as const;
 
-/** `next`: the command to be admitted next. */
+/** `process`: of the guest, if its driver names one. `next`: the command to be admitted next. */
 function describeQueuePair(qp: QueuePair): Row {
   return {
     ...nothing,
     queue: 'QP',
     number: qp.number,
     function: qp.owner.number,
+    process: qp.creation.process === 0 ? null : qp.creation.process,
     state: qpStateName(qp.state),
     service: serviceOf(qp),
     level: qp.qosLevel,

@@ -96,7 +96,7 @@ function toCreate(fixture: Fixture): Request {
       recordAddress: [refused(BAD_ADDRESS, [fixture.record + 4, fixture.record + 8])],
       descriptorAddress: [refused(BAD_ADDRESS, [fixture.descriptor + 8, NOWHERE])],
       ...each(['signalAll', 'checksumOff', 'qosLevel', 'blockMulticastLoopback'], taken('either')),
-      checksumKey: [taken('opaque')],
+      ...each(['checksumKey', 'process'], taken('opaque')),
       xrcDomain: [taken('no XRC service is offered')],
       ...queryOnly('token'),
     },

@@ -370,6 +370,16 @@ export function setQpCreationTokenLow(view: DataView, base: number, value: numbe
   view.setUint32(base + 64, value, true);
 }
 
+export const QP_CREATION_PROCESS_OFFSET = 72;
+export const QP_CREATION_PROCESS_BYTES = 4;
+/** Process of the guest that the QP belongs to, as traces and lists name it; 0: unknown. */
+export function getQpCreationProcess(view: DataView, base: number): number {
+  return view.getUint32(base + 72, true);
+}
+export function setQpCreationProcess(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 72, value, true);
+}
+
 /** Payload of create QP; the answer to query QP is this, then qp-attributes. */
 export interface QpCreation {
   /** Protection domain. */
@@ -422,6 +432,8 @@ export interface QpCreation {
   xrcDomain: number;
   /** Query only: handle from the header of the create command. */
   token: number;
+  /** Process of the guest that the QP belongs to, as traces and lists name it; 0: unknown. */
+  process: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -452,6 +464,7 @@ export function newQpCreation(): QpCreation {
     checksumKey: 0,
     xrcDomain: 0,
     token: 0,
+    process: 0,
   };
 }
 
@@ -486,6 +499,7 @@ export function decodeQpCreation(view: DataView, base: number, into: QpCreation)
   into.checksumKey = getQpCreationChecksumKey(view, base);
   into.xrcDomain = getQpCreationXrcDomain(view, base);
   into.token = view.getUint32(base + 68, true) * 4294967296 + view.getUint32(base + 64, true);
+  into.process = getQpCreationProcess(view, base);
   return into;
 }
 
@@ -509,6 +523,6 @@ export function encodeQpCreation(view: DataView, base: number, from: Readonly<Qp
   view.setUint32(base + 60, (from.xrcDomain & 0xffffff), true);
   view.setUint32(base + 68, from.token / 4294967296, true);
   view.setUint32(base + 64, from.token, true);
-  view.setUint32(base + 72, 0, true);
+  view.setUint32(base + 72, from.process, true);
   view.setUint32(base + 76, 0, true);
 }
