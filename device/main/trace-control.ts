@@ -26,6 +26,8 @@ const LID_MAX = 0xffff;
 const FUNCTION_MAX = 0xffff;
 const TIMELINE_LOG2_MAX = 22;
 const BYTES_MAX = 2 ** 40;
+const PROCESS_MAX = 0xffffffff;
+const KEEP_MAX_NS = 2 ** 52;
 
 /** State of the trace of one QP. */
 export interface TraceState {
@@ -105,10 +107,12 @@ export class TraceControl {
   }
 
   #status({ observer }: { readonly observer: TraceObserver }): TraceStatus {
-    const traces = observer.traces.map(({ id, qp, functionNumber, trace, ended }) => {
+    const traces = observer.traces.map((one) => {
+      const { id, qp, functionNumber, trace, ended } = one;
       const { stopped, settings, ring } = trace;
-      const { blocks, snapLength, head, tail, lost } = ring;
+      const { blocks, snapLength, head, lost } = ring;
       const { byGuest } = settings;
+      const tail = observer.getTail(one);
       return { id, qp, functionNumber, blocks, snapLength, byGuest, stopped, ended, head, tail, lost };
     });
     const { timeline, rules, paused } = observer;
@@ -182,12 +186,13 @@ export class TraceControl {
 
   #startTimeline(parameters: Parameters): TraceStatus {
     const log2 = readInteger(parameters, 'stepsLog2', TIMELINE_LOG2_MAX, TIMELINE_LOG2);
-    return this.#change(parameters, (observer) => observer.startTimeline(log2));
+    const keepNs = readKeepNs(parameters);
+    return this.#change(parameters, (observer) => observer.startTimeline(log2, keepNs));
   }
 
   #readTimeline(parameters: Parameters): readonly TimelineStep[] {
-    const { timeline } = this.#find(parameters).observer;
-    return timeline?.read(readInteger(parameters, 'position', 2 ** 52, 0), PART_STEPS) ?? [];
+    const { observer } = this.#find(parameters);
+    return observer.readSteps(readInteger(parameters, 'position', 2 ** 52, 0), PART_STEPS);
   }
 
   #find({ adapter: name }: Parameters): { adapter: ServedAdapter; observer: TraceObserver } {
@@ -216,12 +221,17 @@ function readSettings(parameters: Parameters): ObserverSettings {
   const snapLength = readInteger(parameters, 'snapLength', TRACE_SNAP_LENGTH_MAX, TRACE_SNAP_LENGTH);
   const stopOnError = parameters.stopOnError === true;
   const blocksLog2 = readInteger(parameters, 'blocksLog2', TRACE_BLOCKS_MAX_LOG2, BLOCKS_LOG2);
-  if (parameters.bytes === undefined) return { blocksLog2, snapLength, stopOnError };
+  const settings = { snapLength, stopOnError, keepNs: readKeepNs(parameters) };
+  if (parameters.bytes === undefined) return { ...settings, blocksLog2 };
   const bytes = readInteger(parameters, 'bytes', BYTES_MAX);
   const block = TraceRing.sizeBytes(0, snapLength);
   if (bytes < block)
     throw new Error(`${bytes} bytes are less than one command block, ${block} bytes; use a smaller snap length`);
-  return { blocksLog2: Math.min(Math.floor(Math.log2(bytes / block)), TRACE_BLOCKS_MAX_LOG2), snapLength, stopOnError };
+  return { ...settings, blocksLog2: Math.min(Math.floor(Math.log2(bytes / block)), TRACE_BLOCKS_MAX_LOG2) };
+}
+
+function readKeepNs(parameters: Parameters): number | undefined {
+  return parameters.keepNs === undefined ? undefined : readInteger(parameters, 'keepNs', KEEP_MAX_NS);
 }
 
 function readRule(rule: Parameters): TraceRule {
@@ -233,6 +243,7 @@ function readRule(rule: Parameters): TraceRule {
     ...(rule.functionNumber !== undefined && { functionNumber: readInteger(rule, 'functionNumber', FUNCTION_MAX) }),
     ...(rule.peerLid !== undefined && { peerLid: readInteger(rule, 'peerLid', LID_MAX) }),
     ...(rule.peerQp !== undefined && { peerQp: readInteger(rule, 'peerQp', QPN_MAX) }),
+    ...(rule.process !== undefined && { process: readInteger(rule, 'process', PROCESS_MAX) }),
   };
 }
 

@@ -8,6 +8,7 @@ import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import { Step } from '../function/timeline.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+import { NOP } from '../test-support/command-poster.ts';
 import { connect, ServiceType } from '../test-support/connected-fixture.ts';
 import { TracedSession } from '../test-support/traced-session.ts';
 import { TraceObserver } from './trace-observer.ts';
@@ -93,7 +94,47 @@ t.test('a guest sees no trace of the host, and its own replaces it; the blocks a
   t.equal(session.replay().run().divergence, undefined);
 });
 
-t.test('rules choose QPs to come by service, function and peer', async (t) => {
+t.test('a trace that is bounded by time drops what ended earlier, and does not age while paused', async (t) => {
+  const fixture = new AdapterFixture({ seed: 70 });
+  const { clock } = fixture.machine;
+  const observer = new TraceObserver(fixture.machine.device, () => clock.now());
+  const qps = [0, 1].map(() => fixture.createQueuePair());
+  const [bounded, unbounded] = qps.map(({ qpn }) => fixture.machine.device.tables.queuePairs.get(qpn));
+  const settings = { blocksLog2: 4, snapLength: 0, stopOnError: false };
+  if (bounded === undefined || unbounded === undefined) throw new Error('no QP');
+  observer.observe(bounded, { ...settings, keepNs: 1000 });
+  observer.observe(unbounded, settings);
+  observer.startTimeline(10, 1000);
+  const post = (): void => {
+    for (const qp of qps) qp.post(NOP);
+    fixture.settle();
+  };
+  const kept = (): number[] =>
+    qps.map(({ qpn }) => observer.read('hca', 0).messages.filter(({ block }) => block.qpn === qpn).length);
+  post();
+  const early = clock.now();
+  t.same(kept(), [1, 1]);
+  clock.advance(5000);
+  post();
+  t.same(kept(), [1, 2]);
+  t.ok(observer.read('hca', 0).steps.length > 0);
+  t.ok(
+    observer.read('hca', 0).steps.every(({ timeNs }) => timeNs > early),
+    'so are steps',
+  );
+  t.same(
+    observer.traces.map((one) => observer.getTail(one)),
+    [1, 0],
+  );
+  observer.pause();
+  clock.advance(5000);
+  t.same(kept(), [1, 2]);
+  observer.resume();
+  t.same(kept(), [0, 2]);
+  t.same(observer.read('hca', 0).steps, []);
+});
+
+t.test('rules choose QPs to come by service, function, peer and process', async (t) => {
   const fixture = new AdapterFixture({ seed: 69 });
   const observer = new TraceObserver(fixture.machine.device, () => fixture.machine.clock.now());
   const settings = { blocksLog2: 2, snapLength: 64, stopOnError: false };
@@ -116,4 +157,10 @@ t.test('rules choose QPs to come by service, function and peer', async (t) => {
   const { sender, receiver } = fixture.createPair();
   t.same(traced(), [a.qpn, sender.qpn, receiver.qpn]);
   t.ok(before.a.qpn !== a.qpn);
+  observer.clearRules();
+  observer.addRule({ process: 711 }, settings);
+  const of = (process: number) => fixture.createPair({ sender: { creation: { process } } }).sender.qpn;
+  const [wanted] = [of(711), of(712), of(0)];
+  t.equal(traced().at(-1), wanted);
+  t.equal(traced().length, 4);
 });

@@ -7,7 +7,7 @@
  */
 import { serviceTypeName } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
-import { TimelineRing } from '../function/timeline.ts';
+import { TimelineRing, type TimelineStep } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { AdapterTrace } from '../trace/adapter-trace.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
@@ -27,6 +27,8 @@ export interface TraceRule {
   readonly functionNumber?: number;
   readonly peerLid?: number;
   readonly peerQp?: number;
+  /** Process of the guest, as its driver names it. */
+  readonly process?: number;
 }
 
 /** A trace of the host, or of a guest. */
@@ -38,9 +40,13 @@ export interface ObservedTrace {
   readonly trace: QueuePairTrace;
   /** Its QP is gone, or has another trace. */
   readonly ended: boolean;
+  /** How long a message is kept after its end; for ever, within the ring, when undefined. */
+  readonly keepNs?: number | undefined;
 }
 
-export type ObserverSettings = Pick<TraceSettings, 'blocksLog2' | 'snapLength' | 'stopOnError'>;
+export type ObserverSettings = Pick<TraceSettings, 'blocksLog2' | 'snapLength' | 'stopOnError'> & {
+  readonly keepNs?: number | undefined;
+};
 
 export class TraceObserver {
   paused = false;
@@ -51,6 +57,8 @@ export class TraceObserver {
   #traces: ObservedTrace[] = [];
   #nextId = 1;
   #timelineStartNs = 0;
+  #timelineKeepNs: number | undefined = undefined;
+  #pausedNs = 0;
 
   constructor(core: Adapter, nowNs: () => number) {
     this.#core = core;
@@ -82,7 +90,14 @@ export class TraceObserver {
     );
     if (trace === undefined) throw new Error(`QP ${qp.number} is traced by its guest; that trace can be read`);
     if (this.paused) trace.pause();
-    this.#traces.push({ id, qp: qp.number, functionNumber: qp.owner.number, trace, ended: false });
+    this.#traces.push({
+      id,
+      qp: qp.number,
+      functionNumber: qp.owner.number,
+      trace,
+      ended: false,
+      keepNs: settings.keepNs,
+    });
   }
 
   /** Ends the trace of the QP and drops what there is of it. Traces of guests stay. */
@@ -103,7 +118,8 @@ export class TraceObserver {
     this.#core.traces.onReady = undefined;
   }
 
-  startTimeline(capacityLog2 = TIMELINE_LOG2): void {
+  startTimeline(capacityLog2 = TIMELINE_LOG2, keepNs?: number): void {
+    this.#timelineKeepNs = keepNs;
     this.timeline = new TimelineRing(capacityLog2, this.#nowNs);
     this.#timelineStartNs = this.#nowNs();
     if (!this.paused) this.#core.attachTimeline(this.timeline);
@@ -117,6 +133,7 @@ export class TraceObserver {
   /** Keeps everything as it is: no block begins, and no step is noted, until `resume`. */
   pause(): void {
     this.paused = true;
+    this.#pausedNs = this.#nowNs();
     for (const { trace } of this.#traces) trace.pause();
     this.#core.attachTimeline(undefined);
   }
@@ -134,7 +151,7 @@ export class TraceObserver {
     return {
       ...this.describe(name, wallTimeNs),
       messages: this.traces.flatMap((one) => this.#readMessages(one)),
-      steps: this.timeline?.read(0, Number.POSITIVE_INFINITY) ?? [],
+      steps: this.readSteps(0, Number.POSITIVE_INFINITY),
     };
   }
 
@@ -158,8 +175,32 @@ export class TraceObserver {
     };
   }
 
-  readBlocks({ trace }: ObservedTrace, position: number, sink: BlockSink): TraceReading {
-    return this.#core.traces.read(trace, position, sink);
+  /** Blocks from `position` on, without those that ended too long ago. */
+  readBlocks(one: ObservedTrace, position: number, sink: BlockSink): TraceReading {
+    return this.#core.traces.read(one.trace, Math.max(position, this.getTail(one)), sink);
+  }
+
+  /** The first block that is kept: neither overwritten nor too old. */
+  getTail({ trace: { ring }, keepNs }: ObservedTrace): number {
+    let first = ring.tail;
+    if (keepNs === undefined) return first;
+    const sinceNs = this.#presentNs - keepNs;
+    while (first < ring.head && ring.isComplete(first) && ring.endNs(first) < sinceNs) first++;
+    return first;
+  }
+
+  /** Up to `limit` steps from `position` on, without those that are too old. */
+  readSteps(position: number, limit: number): TimelineStep[] {
+    const keepNs = this.#timelineKeepNs;
+    if (keepNs === undefined) return this.timeline?.read(position, limit) ?? [];
+    const sinceNs = this.#presentNs - keepNs;
+    const steps = this.timeline?.read(position, Number.POSITIVE_INFINITY) ?? [];
+    return steps.filter(({ timeNs }) => timeNs >= sinceNs).slice(0, limit);
+  }
+
+  /** What is kept does not age while traces are paused. */
+  get #presentNs(): number {
+    return this.paused ? this.#pausedNs : this.#nowNs();
   }
 
   #readMessages(one: ObservedTrace): TracedMessage[] {
@@ -175,7 +216,8 @@ export class TraceObserver {
     const { timeline } = this;
     if (timeline === undefined) return undefined;
     const oldestNs = timeline.tail === 0 ? 0 : (timeline.read(0, 1)[0]?.timeNs ?? 0);
-    return Math.max(oldestNs, this.#timelineStartNs);
+    const keptNs = this.#timelineKeepNs === undefined ? 0 : this.#presentNs - this.#timelineKeepNs;
+    return Math.max(oldestNs, this.#timelineStartNs, keptNs);
   }
 
   #meet(qp: QueuePair): void {
@@ -208,12 +250,13 @@ export class TraceObserver {
   }
 }
 
-function fits({ service, functionNumber, peerLid, peerQp }: TraceRule, qp: QueuePair): boolean {
+function fits({ service, functionNumber, peerLid, peerQp, process }: TraceRule, qp: QueuePair): boolean {
   const peer = reportPeer(qp);
   return (
     (service === undefined || service === serviceTypeName(qp.serviceType)) &&
     (functionNumber === undefined || functionNumber === qp.owner.number) &&
     (peerLid === undefined || peerLid === peer?.lid) &&
-    (peerQp === undefined || peerQp === peer?.qpn)
+    (peerQp === undefined || peerQp === peer?.qpn) &&
+    (process === undefined || process === qp.creation.process)
   );
 }

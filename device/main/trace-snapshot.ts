@@ -78,9 +78,8 @@ export class TraceSnapshot {
     close();
   }
 
-  #takeSteps(adapter: number, { timeline }: TraceObserver): void {
-    if (timeline === undefined) return;
-    const steps = timeline.read(0, timeline.capacity);
+  #takeSteps(adapter: number, observer: TraceObserver): void {
+    const steps = observer.readSteps(0, Number.POSITIVE_INFINITY);
     for (let first = 0; first < steps.length; first += PART_STEPS) {
       const part = steps.slice(first, first + PART_STEPS);
       this.#parts.push(() => ({ adapter, count: part.length, steps: part }));

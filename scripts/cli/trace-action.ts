@@ -49,8 +49,9 @@ function checkTrace(action: TraceAction, file: string | undefined, given: TraceA
   if (follow && action !== 'read') throw new UsageError('option --follow belongs to read');
   if (json && action === 'export') throw new UsageError('option --json does not belong to export: say --format json');
   if (blocks !== undefined && bytes !== undefined) throw new UsageError('give --blocks or --bytes, not both');
-  const selects = [given.service, given.function, given.peerLid, given.peerQp].some((value) => value !== undefined);
-  if (selects && !given.new) throw new UsageError('--service, --function, --peer-lid and --peer-qp belong to --new');
+  const rule = [given.service, given.function, given.peerLid, given.peerQp, given.process];
+  if (rule.some((value) => value !== undefined) && !given.new)
+    throw new UsageError('--service, --function, --peer-lid, --peer-qp and --process belong to --new');
   if ((action === 'on' || action === 'off') && qp === undefined && timeline === undefined && !given.new)
     throw new UsageError('say which QP with --qp, or --new, or --timeline');
 }
@@ -63,13 +64,14 @@ async function change(
   const { adapter, qp: qps = [], blocks: blocksLog2, bytes, snap: snapLength, stopOnError = false } = given;
   if (action === 'pause' || action === 'resume') await client.request(`trace-${action}`, { adapter });
   if (action !== 'on' && action !== 'off') return;
-  const settings = { adapter, blocksLog2, bytes, snapLength, stopOnError };
+  const keepNs = given.seconds === undefined ? undefined : given.seconds * NS_PER_SECOND;
+  const settings = { adapter, blocksLog2, bytes, snapLength, stopOnError, keepNs };
   for (const qp of qps) await client.request(`trace-${action}`, { ...settings, qp });
-  const { service, function: functionNumber, peerLid, peerQp, steps: stepsLog2 } = given;
+  const { service, function: functionNumber, peerLid, peerQp, process, steps: stepsLog2 } = given;
   if (given.new && action === 'off') await client.request('trace-off', { adapter, rules: true });
   if (given.new && action === 'on')
-    await client.request('trace-on', { ...settings, rule: { service, functionNumber, peerLid, peerQp } });
-  if (given.timeline) await client.request(`timeline-${action}`, { adapter, stepsLog2 });
+    await client.request('trace-on', { ...settings, rule: { service, functionNumber, peerLid, peerQp, process } });
+  if (given.timeline) await client.request(`timeline-${action}`, { adapter, stepsLog2, keepNs });
 }
 
 /** One snapshot of the process, and one of each linked process. */

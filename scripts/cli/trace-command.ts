@@ -5,7 +5,7 @@
  */
 import type { CliCommand } from './cli-command.ts';
 import { controlOption } from './control-option.ts';
-import { actionArgument, QPN_MAX, several, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
+import { actionArgument, PROCESS_MAX, QPN_MAX, several, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
 
 /** The values of the options. */
 export interface TraceArguments {
@@ -18,10 +18,12 @@ export interface TraceArguments {
   readonly function?: number;
   readonly peerLid?: number;
   readonly peerQp?: number;
+  readonly process?: number;
   readonly timeline?: boolean;
   readonly steps?: number;
   readonly blocks?: number;
   readonly bytes?: number;
+  readonly seconds?: number;
   readonly snap?: number;
   readonly stopOnError?: boolean;
   readonly message?: number;
@@ -46,6 +48,7 @@ const SNAP_MAX = 65536;
 const INDEX_MAX = 2 ** 52;
 const BYTES_MAX = 2 ** 40;
 const SECONDS_MAX = 2 ** 31;
+const KEPT_SECONDS_MAX = 1e6;
 
 export function defineTrace(command: CliCommand): void {
   command
@@ -56,15 +59,17 @@ export function defineTrace(command: CliCommand): void {
     .option('--json', 'Prints states and stories as JSON; read prints JSON anyway')
     .addOption(wholeNumbers('--qp <N>', 'A queue pair; may be given several times', 0, QPN_MAX))
     .optionsGroup('Options of on and off:')
-    .option('--new', 'Queue pairs to come; the next four options say which (default: all)')
+    .option('--new', 'Queue pairs to come; the next five options say which (default: all)')
     .addOption(wordOf('--service <TYPE>', '--new: of this service', SERVICES))
     .addOption(wholeNumber('--function <N>', '--new: of this function', 0, FUNCTION_MAX))
     .addOption(wholeNumber('--peer-lid <LID>', '--new: connected to this LID', 0, LID_MAX))
     .addOption(wholeNumber('--peer-qp <N>', '--new: connected to this queue pair', 0, QPN_MAX))
+    .addOption(wholeNumber('--process <PID>', '--new: of this process of the guest', 1, PROCESS_MAX))
     .option('--timeline', 'The timeline of the units')
     .addOption(wholeNumber('--steps <N>', 'on: log2 of the steps of the timeline (default: 16)', 0, STEPS_LOG2_MAX))
     .addOption(wholeNumber('--blocks <N>', 'on: log2 of the command blocks of a QP (default: 6)', 0, BLOCKS_LOG2_MAX))
     .addOption(wholeNumber('--bytes <N>', 'on: as many blocks as fit into so many bytes', 0, BYTES_MAX))
+    .addOption(wholeNumber('--seconds <N>', 'on: keeps what ended in the last N seconds only', 1, KEPT_SECONDS_MAX))
     .addOption(wholeNumber('--snap <BYTES>', 'on: payload bytes kept of a message (default: 4096)', 0, SNAP_MAX))
     .option('--stop-on-error', 'on: keeps nothing behind the first message that fails')
     .optionsGroup('Options of read, show and export:')

@@ -48,12 +48,13 @@ export function renderTraceStatus({ traces, rules, paused, timeline }: TraceStat
   return `${lines.join('\n')}\n`;
 }
 
-function describeRule({ service, functionNumber, peerLid, peerQp }: TraceRule): string {
+function describeRule({ service, functionNumber, peerLid, peerQp, process }: TraceRule): string {
   const parts = [
     ...(service === undefined ? [] : [service]),
     ...(functionNumber === undefined ? [] : [`of function ${functionNumber}`]),
     ...(peerQp === undefined ? [] : [`connected to QP ${peerQp}`]),
     ...(peerLid === undefined ? [] : [`connected to LID ${peerLid}`]),
+    ...(process === undefined ? [] : [`of process ${process}`]),
   ];
   return parts.join(', ') || 'all';
 }
