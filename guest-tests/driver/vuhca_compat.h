@@ -7,6 +7,7 @@
 #ifndef VUHCA_COMPAT_H
 #define VUHCA_COMPAT_H
 
+#include <linux/hrtimer.h>
 #include <linux/timer.h>
 #include <linux/version.h>
 
@@ -19,6 +20,16 @@
 /* Before Linux 6.16; stable releases may have both names. */
 #ifndef timer_container_of
 #define timer_container_of from_timer
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static inline void hrtimer_setup(struct hrtimer *timer,
+				 enum hrtimer_restart (*function)(struct hrtimer *),
+				 clockid_t clock, enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
 #endif
 
 #endif

@@ -6,6 +6,8 @@
 #ifndef VUHCA_EQ_H
 #define VUHCA_EQ_H
 
+#include <linux/completion.h>
+#include <linux/hrtimer.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -53,13 +55,19 @@ struct vuhca_kept {
  * @objects: Object that each secondary byte stands for, or NULL.
  * @untaken: Events taken by their byte whose entries are not consumed.
  * @kept: CQs with completions at recent polls.
- * @work: Polls while interrupts are off.
+ * @work: Begins polling and ends it.
+ * @timer: Polls while interrupts are off.
+ * @ended: Polling has ended.
  * @active: @work is queued or runs.
- * @polling: @work polls, and the adapter interrupts only when it is late.
+ * @polling: @timer polls, and the adapter interrupts only when it is late.
  * @polls_since_read: Polls that found @summary clear since the entries were read.
- * @window_end: End of the window in which interrupts are counted, in jiffies.
- * @window_count: Interrupts in the window.
+ * @period_us: Time between polls.
+ * @quiet: Windows in a row with little to do.
+ * @window_end: End of the window in which interrupts or polls are counted, in
+ *	jiffies.
+ * @window_count: Interrupts or polls in the window.
  * @window_completions: @completions at its begin.
+ * @window_crowded: @crowded at its begin.
  * @polls: Count of polls.
  * @idle_polls: Count of polls that found the primary byte clear.
  * @marked: Count of secondary bytes found set.
@@ -74,12 +82,17 @@ struct vuhca_poller {
 	unsigned int untaken;
 	struct list_head kept;
 	struct work_struct work;
+	struct hrtimer timer;
+	struct completion ended;
 	bool active;
 	bool polling;
 	unsigned int polls_since_read;
+	unsigned int period_us;
+	unsigned int quiet;
 	unsigned long window_end;
 	unsigned int window_count;
 	u64 window_completions;
+	u64 window_crowded;
 	u64 polls;
 	u64 idle_polls;
 	u64 marked;

@@ -12,7 +12,7 @@
 /* A CQ is armed after so many polls without completions. */
 #define VUHCA_KEPT_IDLE		8
 /* A CQ with more completions than that part of its entries is crowded. */
-#define VUHCA_CROWDED_LOG2	3
+#define VUHCA_CROWDED_LOG2	2
 
 /* Counts the completions that the handler of a CQ took. */
 void vuhca_poller_count(struct vuhca_eq *eq, u32 completions,
@@ -24,7 +24,7 @@ void vuhca_poller_count(struct vuhca_eq *eq, u32 completions,
 		eq->poller.crowded++;
 }
 
-/* Tells whether CQs are kept instead of armed: the worker polls. */
+/* Tells whether CQs are kept instead of armed: the queue is polled. */
 bool vuhca_poller_keeps(struct vuhca_eq *eq)
 {
 	lockdep_assert_held(&eq->lock);
@@ -69,7 +69,7 @@ void vuhca_poller_poll_kept(struct vuhca_eq *eq)
 			vuhca_poller_release(eq, kept);
 }
 
-/* The worker ends: arms all CQs, which reports what it has not seen. */
+/* Polling ends: arms all CQs, which reports what it has not seen. */
 void vuhca_poller_release_all(struct vuhca_eq *eq)
 {
 	struct vuhca_kept *kept, *next;

@@ -2,42 +2,13 @@
 /*
  * Polling of event queues. A poll reads the primary summary byte; only when
  * that is set it takes what the secondary bytes announce (vuhca_eq_bytes.c).
- * While completions come fast a worker polls in place of interrupts and the
- * adapter sets the byte only; it still interrupts when the worker is late. CQs
- * with completions all the time are kept, and need no events (vuhca_eq_kept.c).
+ * CQs with completions all the time are kept, and need no events
+ * (vuhca_eq_kept.c). vuhca_eq_worker.c decides when queues are polled.
  */
-#include <linux/delay.h>
-#include <linux/dma-mapping.h>
 #include <linux/module.h>
 
 #include "vuhca_internal.h"
 
-/*
- * With more completions than that in a window, and not all of them in a burst,
- * polling costs less. Interrupts alone do not tell: in a slow guest each one
- * finds many completions, so there are few.
- */
-#define VUHCA_POLL_WINDOW_MS	20
-#define VUHCA_POLL_ABOVE	20
-#define VUHCA_POLL_INTERRUPTS	4
-/*
- * With fewer completions than that in each of some windows of polling,
- * interrupts cost less.
- */
-#define VUHCA_POLL_BELOW	2
-#define VUHCA_POLL_QUIET	3
-/*
- * A wake-up of the worker costs as much as an interrupt, so polls are rare and
- * each should find many completions. Periods are longer while that finds more: a
- * sender that waits for each completion gains nothing by a longer one. They are
- * shorter than the shortest of such loads only when CQs fill up in between.
- */
-#define VUHCA_POLL_PERIOD_LEAST_US	100
-#define VUHCA_POLL_PERIOD_MIN_US	1000
-#define VUHCA_POLL_PERIOD_MAX_US	8000
-#define VUHCA_POLL_ENOUGH		16
-/* The adapter interrupts when the worker is later than that. */
-#define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
 /*
  * The adapter sets the primary byte at the first event of a queue only. Later
  * events may not set it, so every second poll reads the other bytes anyway.
@@ -64,6 +35,11 @@ bool vuhca_set_adaptive(bool on)
 	return xchg(&adaptive, on);
 }
 EXPORT_SYMBOL_GPL(vuhca_set_adaptive);
+
+bool vuhca_is_adaptive(void)
+{
+	return READ_ONCE(adaptive);
+}
 
 /**
  * vuhca_modify_eq() - Set the effect of later events of an EQ.
@@ -148,126 +124,3 @@ unlock:
 	return count;
 }
 EXPORT_SYMBOL_GPL(vuhca_poll_eq);
-
-/* Counts an interrupt; many completions in a window start the worker. */
-void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
-{
-	struct vuhca_poller *poller = &eq->poller;
-
-	lockdep_assert_held(&eq->lock);
-	/* Events of queue 0 are rare, and modify commands wait for them. */
-	if (!eq->index || poller->active || !READ_ONCE(adaptive))
-		return;
-	if (time_after(jiffies, poller->window_end)) {
-		poller->window_end = jiffies +
-				     msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
-		poller->window_count = 0;
-		poller->window_completions = poller->completions;
-	}
-	if (++poller->window_count < VUHCA_POLL_INTERRUPTS ||
-	    poller->completions - poller->window_completions < VUHCA_POLL_ABOVE)
-		return;
-	poller->active = true;
-	queue_work(system_unbound_wq, &poller->work);
-}
-
-/*
- * The period of the next window, after one of @polls polls that found @crowded
- * CQs filling up.
- */
-static unsigned int vuhca_poll_period(unsigned int period_us, u64 completions,
-				      u64 crowded, unsigned int polls)
-{
-	if (crowded >= polls)
-		return max(period_us / 2, VUHCA_POLL_PERIOD_LEAST_US);
-	if (completions < polls)
-		return max(period_us / 2, VUHCA_POLL_PERIOD_MIN_US);
-	if (period_us < VUHCA_POLL_PERIOD_MIN_US ||
-	    (2 * completions >= 3 * polls &&
-	     completions < (u64)VUHCA_POLL_ENOUGH * polls))
-		return min(2 * period_us, VUHCA_POLL_PERIOD_MAX_US);
-	return period_us;
-}
-
-/* Polls for one window; returns the completions found. */
-static u64 vuhca_poll_window(struct vuhca_eq *eq, unsigned int *period_us)
-{
-	unsigned long end = jiffies + msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
-	u64 completions = READ_ONCE(eq->poller.completions);
-	u64 crowded = READ_ONCE(eq->poller.crowded);
-	unsigned int polls = 0;
-
-	do {
-		vuhca_poll_eq(eq);
-		polls++;
-		usleep_range(*period_us * 3 / 4, *period_us);
-	} while (!time_after(jiffies, end));
-	completions = READ_ONCE(eq->poller.completions) - completions;
-	crowded = READ_ONCE(eq->poller.crowded) - crowded;
-	*period_us = vuhca_poll_period(*period_us, completions, crowded, polls);
-	return completions;
-}
-
-/* Polls until there is little to do or the EQ is gone. */
-static void vuhca_poll_while_busy(struct vuhca_eq *eq)
-{
-	unsigned int period_us = VUHCA_POLL_PERIOD_MIN_US;
-	unsigned int quiet = 0;
-
-	while (quiet < VUHCA_POLL_QUIET && READ_ONCE(eq->eqn) &&
-	       READ_ONCE(adaptive))
-		if (vuhca_poll_window(eq, &period_us) >= VUHCA_POLL_BELOW)
-			quiet = 0;
-		else
-			quiet++;
-}
-
-/* While the worker polls, the adapter interrupts only when that is late. */
-static int vuhca_poll_mute(struct vuhca_eq *eq)
-{
-	bool bytes = vuhca_poll_uses(VUHCA_POLL_BYTES);
-	bool timers = vuhca_poll_uses(VUHCA_POLL_TIMERS);
-
-	return vuhca_modify_eq(eq, bytes ? VUHCA_EQ_CONTROL_PRIMARY_SUMMARY :
-			       VUHCA_EQ_CONTROL_NOTHING,
-			       timers ? VUHCA_POLL_LATE_NS : U64_MAX);
-}
-
-static void vuhca_poll_work(struct work_struct *work)
-{
-	struct vuhca_eq *eq = container_of(work, struct vuhca_eq, poller.work);
-	unsigned long flags;
-
-	if (!vuhca_poll_mute(eq)) {
-		eq->poller.switches++;
-		WRITE_ONCE(eq->poller.polling, true);
-		vuhca_poll_while_busy(eq);
-		WRITE_ONCE(eq->poller.polling, false);
-		vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_INTERRUPT, 0);
-	}
-	spin_lock_irqsave(&eq->lock, flags);
-	eq->poller.active = false;
-	vuhca_poller_release_all(eq);
-	/* Events between the last poll and the command raised no interrupt. */
-	if (eq->eqn)
-		vuhca_eq_serve(eq);
-	spin_unlock_irqrestore(&eq->lock, flags);
-}
-
-int vuhca_poller_alloc(struct vuhca_eq *eq)
-{
-	struct vuhca_poller *poller = &eq->poller;
-
-	INIT_WORK(&poller->work, vuhca_poll_work);
-	INIT_LIST_HEAD(&poller->kept);
-	poller->summary = dma_alloc_coherent(&eq->dev->pdev->dev,
-					     sizeof(*poller->summary),
-					     &poller->dma, GFP_KERNEL);
-	return poller->summary ? 0 : -ENOMEM;
-}
-
-void vuhca_poller_free(struct vuhca_eq *eq)
-{
-	dma_free_coherent(&eq->dev->pdev->dev, sizeof(*eq->poller.summary),
-			  eq->poller.summary, eq->poller.dma);
-}

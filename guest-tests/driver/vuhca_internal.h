@@ -76,6 +76,8 @@ void vuhca_poller_poll_kept(struct vuhca_eq *eq);
 void vuhca_poller_release_all(struct vuhca_eq *eq);
 
 /* vuhca_eq_poll.c */
+bool vuhca_is_adaptive(void);
+/* vuhca_eq_worker.c */
 int vuhca_poller_alloc(struct vuhca_eq *eq);
 void vuhca_poller_free(struct vuhca_eq *eq);
 void vuhca_poller_count_interrupt(struct vuhca_eq *eq);

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * When event queues are polled: while completions come fast, a timer polls in
+ * place of interrupts and the adapter sets summary bytes only; it still
+ * interrupts when polls are late. A worker sends the commands at begin and end.
+ */
+#include <linux/dma-mapping.h>
+
+#include "vuhca_internal.h"
+
+/*
+ * With more completions than that in a window, and not all of them in a burst,
+ * polling costs less. Interrupts alone do not tell: in a slow guest each one
+ * finds many completions, so there are few.
+ */
+#define VUHCA_POLL_WINDOW_MS	20
+#define VUHCA_POLL_ABOVE	20
+#define VUHCA_POLL_INTERRUPTS	2
+/*
+ * With fewer completions than that in each of some windows of polling,
+ * interrupts cost less.
+ */
+#define VUHCA_POLL_BELOW	2
+#define VUHCA_POLL_QUIET	3
+/*
+ * A poll costs as much as an interrupt, so polls are rare and each should find
+ * many completions. Periods are longer while that finds more: a sender that waits
+ * for each completion gains nothing by a longer one. They are shorter than the
+ * shortest of such loads only when CQs fill up in between.
+ */
+#define VUHCA_POLL_PERIOD_LEAST_US	100
+#define VUHCA_POLL_PERIOD_MIN_US	1000
+#define VUHCA_POLL_PERIOD_MAX_US	8000
+/* The adapter interrupts when polls are later than that. */
+#define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
+
+static void vuhca_poll_open_window(struct vuhca_poller *poller)
+{
+	poller->window_end = jiffies + msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
+	poller->window_count = 0;
+	poller->window_completions = poller->completions;
+	poller->window_crowded = poller->crowded;
+}
+
+/* Counts an interrupt; many completions in a window start the worker. */
+void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
+{
+	struct vuhca_poller *poller = &eq->poller;
+
+	lockdep_assert_held(&eq->lock);
+	/* Events of queue 0 are rare, and modify commands wait for them. */
+	if (!eq->index || poller->active || !vuhca_is_adaptive())
+		return;
+	if (time_after(jiffies, poller->window_end))
+		vuhca_poll_open_window(poller);
+	if (++poller->window_count < VUHCA_POLL_INTERRUPTS ||
+	    poller->completions - poller->window_completions < VUHCA_POLL_ABOVE)
+		return;
+	poller->active = true;
+	queue_work(system_unbound_wq, &poller->work);
+}
+
+/*
+ * The period of the next window, after one of @polls polls that found @crowded
+ * CQs filling up.
+ */
+static unsigned int vuhca_poll_period(unsigned int period_us, u64 completions,
+				      u64 crowded, unsigned int polls)
+{
+	if (crowded >= polls)
+		return max(period_us / 2, VUHCA_POLL_PERIOD_LEAST_US);
+	if (completions < polls)
+		return max(period_us / 2, VUHCA_POLL_PERIOD_MIN_US);
+	if (!crowded && 2 * completions >= 3 * polls)
+		return min(2 * period_us, VUHCA_POLL_PERIOD_MAX_US);
+	return period_us;
+}
+
+static ktime_t vuhca_poll_time(const struct vuhca_poller *poller)
+{
+	return ns_to_ktime((u64)poller->period_us * NSEC_PER_USEC);
+}
+
+/* Ends a window of polls. Returns false when polling ends. */
+static bool vuhca_poll_window(struct vuhca_eq *eq)
+{
+	struct vuhca_poller *poller = &eq->poller;
+	u64 completions = poller->completions - poller->window_completions;
+	u64 crowded = poller->crowded - poller->window_crowded;
+
+	poller->period_us = vuhca_poll_period(poller->period_us, completions,
+					      crowded, poller->window_count);
+	if (completions >= VUHCA_POLL_BELOW)
+		poller->quiet = 0;
+	else
+		poller->quiet++;
+	vuhca_poll_open_window(poller);
+	return poller->quiet < VUHCA_POLL_QUIET && vuhca_is_adaptive();
+}
+
+/*
+ * Polls. A thread that did so would be woken for each poll, which costs more than
+ * an interrupt; handlers run in either context.
+ */
+static enum hrtimer_restart vuhca_poll_timer(struct hrtimer *timer)
+{
+	struct vuhca_eq *eq = container_of(timer, struct vuhca_eq, poller.timer);
+	struct vuhca_poller *poller = &eq->poller;
+	unsigned long flags;
+	bool goes_on;
+
+	vuhca_poll_eq(eq);
+	spin_lock_irqsave(&eq->lock, flags);
+	poller->window_count++;
+	goes_on = eq->eqn && (!time_after(jiffies, poller->window_end) ||
+			      vuhca_poll_window(eq));
+	spin_unlock_irqrestore(&eq->lock, flags);
+	if (!goes_on) {
+		complete(&poller->ended);
+		return HRTIMER_NORESTART;
+	}
+	hrtimer_forward_now(timer, vuhca_poll_time(poller));
+	return HRTIMER_RESTART;
+}
+
+/* Polls until there is little to do or the EQ is gone. */
+static void vuhca_poll_while_busy(struct vuhca_eq *eq)
+{
+	struct vuhca_poller *poller = &eq->poller;
+
+	spin_lock_irq(&eq->lock);
+	poller->period_us = VUHCA_POLL_PERIOD_MIN_US;
+	poller->quiet = 0;
+	vuhca_poll_open_window(poller);
+	spin_unlock_irq(&eq->lock);
+	reinit_completion(&poller->ended);
+	hrtimer_start(&poller->timer, vuhca_poll_time(poller),
+		      HRTIMER_MODE_REL);
+	wait_for_completion(&poller->ended);
+	/* The timer's function may not have returned. */
+	hrtimer_cancel(&poller->timer);
+}
+
+/* While the queue is polled, the adapter interrupts only when polls are late. */
+static int vuhca_poll_mute(struct vuhca_eq *eq)
+{
+	bool bytes = vuhca_poll_uses(VUHCA_POLL_BYTES);
+	bool timers = vuhca_poll_uses(VUHCA_POLL_TIMERS);
+
+	return vuhca_modify_eq(eq, bytes ? VUHCA_EQ_CONTROL_PRIMARY_SUMMARY :
+			       VUHCA_EQ_CONTROL_NOTHING,
+			       timers ? VUHCA_POLL_LATE_NS : U64_MAX);
+}
+
+static void vuhca_poll_work(struct work_struct *work)
+{
+	struct vuhca_eq *eq = container_of(work, struct vuhca_eq, poller.work);
+	unsigned long flags;
+
+	if (!vuhca_poll_mute(eq)) {
+		eq->poller.switches++;
+		WRITE_ONCE(eq->poller.polling, true);
+		vuhca_poll_while_busy(eq);
+		WRITE_ONCE(eq->poller.polling, false);
+		vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_INTERRUPT, 0);
+	}
+	spin_lock_irqsave(&eq->lock, flags);
+	eq->poller.active = false;
+	vuhca_poller_release_all(eq);
+	/* Events between the last poll and the command raised no interrupt. */
+	if (eq->eqn)
+		vuhca_eq_serve(eq);
+	spin_unlock_irqrestore(&eq->lock, flags);
+}
+
+int vuhca_poller_alloc(struct vuhca_eq *eq)
+{
+	struct vuhca_poller *poller = &eq->poller;
+
+	INIT_WORK(&poller->work, vuhca_poll_work);
+	INIT_LIST_HEAD(&poller->kept);
+	init_completion(&poller->ended);
+	hrtimer_setup(&poller->timer, vuhca_poll_timer, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL);
+	poller->summary = dma_alloc_coherent(&eq->dev->pdev->dev,
+					     sizeof(*poller->summary),
+					     &poller->dma, GFP_KERNEL);
+	return poller->summary ? 0 : -ENOMEM;
+}
+
+void vuhca_poller_free(struct vuhca_eq *eq)
+{
+	dma_free_coherent(&eq->dev->pdev->dev, sizeof(*eq->poller.summary),
+			  eq->poller.summary, eq->poller.dma);
+}
