@@ -5,6 +5,7 @@
 import type { Test } from 'tap';
 import { report } from './harness/report.ts';
 import { judge, SERVICE_CLAIM } from './shares/judge.ts';
+import { judgeReturn } from './shares/return.ts';
 import type { TenantRun } from './tenant-run.ts';
 
 export function reportTenants(t: Test, run: TenantRun): void {
@@ -30,6 +31,10 @@ export function reportTenants(t: Test, run: TenantRun): void {
     // On a busy machine guests may have too few commands waiting; no other claim has an excuse.
     if (claim === SERVICE_CLAIM && outcome === 'not shown') t.comment(`${claim}: ${detail}`);
     else t.equal(outcome, 'holds', `${claim}: ${detail}`);
+  }
+  if (run.returned !== undefined) {
+    const { claim, outcome, detail } = judgeReturn(run.returned);
+    t.equal(outcome, 'holds', `${claim}: ${detail}`);
   }
   t.comment(`${run.guests[0].seconds.toFixed(1)} s`);
 }

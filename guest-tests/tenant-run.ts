@@ -14,6 +14,7 @@ import type { GuestSessionOptions } from './harness/guest-session.ts';
 import { type CaseOptions, makeCaseJob } from './harness/kernel-cases.ts';
 import { Tenant } from './harness/tenant-guest.ts';
 import { measureShares } from './shares/measure.ts';
+import { type ReturnedShare, returnShare } from './shares/return.ts';
 import type { Measurement } from './shares/samples.ts';
 
 /** The results of the guests. */
@@ -24,6 +25,8 @@ export interface TenantRun {
   readonly killed: GuestRun;
   /** The worked example of shares. */
   readonly shares: Measurement;
+  /** The share of a guest that died, with `returns`. */
+  readonly returned: ReturnedShare | undefined;
 }
 
 const FUNCTIONS = 3;
@@ -55,6 +58,8 @@ const ASKS_TO_DISABLE = /# host: adapter disable ([01])$/;
 export interface TenantOptions {
   /** Tests all first guests while the others flood; otherwise the one that is not tested later. */
   readonly everyGuest?: boolean;
+  /** Shows at the end that the share of a guest returns when it dies. */
+  readonly returns?: boolean;
 }
 
 /** Runs the guests to their end. Throws SetupError only when adapter or guest cannot be started. */
@@ -74,6 +79,7 @@ export async function runTenants(options: CaseOptions & GuestSessionOptions & Te
   const tenants = sockets.map((_, number) => start(number));
   let killed: Tenant;
   let shares: Measurement;
+  let returned: ReturnedShare | undefined;
   try {
     await Promise.all(tenants.map((tenant) => tenant.ready));
     const first = options.everyGuest === true ? tenants : [tenants[1]];
@@ -83,13 +89,18 @@ export async function runTenants(options: CaseOptions & GuestSessionOptions & Te
     killed = await replaceLast(tenants, () => start(FUNCTIONS - 1));
     await runWhileFlooded(tenants[FUNCTIONS - 1], tenants);
     const client = await ControlClient.connect(device.child.controlPath);
-    shares = await measureShares(tenants, client, SHARES_SECONDS).finally(() => client.close());
+    try {
+      shares = await measureShares(tenants, client, SHARES_SECONDS);
+      if (options.returns) returned = await returnShare(tenants, client, () => start(FUNCTIONS - 1));
+    } finally {
+      client.close();
+    }
     await Promise.all(tenants.map((tenant) => tenant.end()));
   } finally {
     await Promise.all(tenants.map((tenant) => tenant.kill()));
     tenants[0].session.adapterFaults(await device.stop());
   }
-  return { guests: tenants.map((tenant) => tenant.report()), killed: killed.report(), shares };
+  return { guests: tenants.map((tenant) => tenant.report()), killed: killed.report(), shares, returned };
 }
 
 async function runWhileFlooded(tenant: Tenant, tenants: readonly Tenant[]): Promise<void> {

@@ -28,19 +28,21 @@ const LEAST_CONTESTED = 0.5;
 export const SERVICE_CLAIM = 'a guest with commands waiting gets the service that its lanes guarantee';
 
 /**
- * The part of the service that a guest's lanes guarantee among the guests of a phase; 0 when it is
- * idle.
+ * The part of the service that a guest's lanes and their weights guarantee among the guests of a
+ * phase; 0 when it is idle.
  */
-export function guaranteedShare({ active }: Pick<PhaseResult, 'active'>, number: number): number {
-  const lanes = sum(GUESTS.map((guest, index) => (active[index] ? guest.lanes : 0)));
-  return active[number] ? GUESTS[number].lanes / lanes : 0;
+export function guaranteedShare({ active, weights }: Pick<PhaseResult, 'active' | 'weights'>, number: number): number {
+  const turns = GUESTS.map(({ lanes }, index) => (active[index] ? lanes * (weights?.[index] ?? 1) : 0));
+  return turns[number] / sum(turns);
 }
 
 /**
  * Says which guest gets less service than another one that has fewer buffers: service follows the
- * lanes (US 8,484,392 par. 51, 131). Undefined when buffers and lanes have the same order.
+ * lanes (US 8,484,392 par. 51, 131). Undefined when buffers and lanes have the same order. With
+ * weights, says what each guest got for its PCBs.
  */
-export function explainService(phase: Pick<PhaseResult, 'active' | 'functions'>): string | undefined {
+export function explainService(phase: Pick<PhaseResult, 'active' | 'functions' | 'weights'>): string | undefined {
+  if (phase.weights !== undefined) return explainWeights(phase.functions);
   const present = GUESTS.flatMap((guest, number) => (phase.active[number] ? [{ ...guest, number }] : []));
   const pairs = present.flatMap((more) => present.map((less) => ({ more, less })));
   const odd = pairs
@@ -50,6 +52,14 @@ export function explainService(phase: Pick<PhaseResult, 'active' | 'functions'>)
   const describe = ({ name, vcbs, pcbs, lanes, number }: (typeof present)[number]): string =>
     `${name} with ${vcbs} VCBs, ${pcbs} PCBs and ${lanes} lanes got ${(100 * phase.functions[number].share).toFixed(0)} %`;
   return `Service follows lanes, not buffers: ${describe(odd.more)}, ${describe(odd.less)}. A guest that pays for service needs lanes or weight.`;
+}
+
+function explainWeights(functions: PhaseResult['functions']): string {
+  const got = GUESTS.map(
+    ({ name, pcbs, paidWeight }, number) =>
+      `${name} with ${pcbs} PCBs and lanes of weight ${paidWeight} got ${(100 * functions[number].share).toFixed(0)} %`,
+  );
+  return `With weights as paid, service follows PCBs: ${got.join(', ')}.`;
 }
 
 /** Whether its share was met; undefined when it was alone or had too few commands waiting. */

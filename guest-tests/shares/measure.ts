@@ -12,16 +12,24 @@ import { SetupError } from '../../qemu/setup/errors.ts';
 import type { Tenant } from '../harness/tenant-guest.ts';
 import { isShown } from './judge.ts';
 import { type Measurement, type PhaseResult, type Sample, summarise, takeSample } from './samples.ts';
-import { giveShares, tell } from './shares.ts';
+import { giveShares, tell, weightLanes } from './shares.ts';
 
-/** Which guests are active, by function. */
-export const PHASES = [
+/** A phase: which guests are active, and the weight of each of their lanes, by function. */
+export interface Phase {
+  readonly name: string;
+  readonly active: readonly boolean[];
+  readonly weights?: readonly number[];
+}
+
+/** In the last phase weights make service follow what was paid. */
+export const PHASES: readonly Phase[] = [
   { name: 'control alone', active: [true, false, false] },
   { name: 'weather alone', active: [false, true, false] },
   { name: 'ocean alone', active: [false, false, true] },
   { name: 'weather, ocean', active: [false, true, true] },
   { name: 'all flood', active: [true, true, true] },
-] as const;
+  { name: 'weights as paid', active: [true, true, true], weights: GUESTS.map(({ paidWeight }) => paidWeight) },
+];
 
 /** Commands under way at level 0: far more than there are PCBs when several guests flood. */
 const FLOOD = 256;
@@ -60,11 +68,12 @@ export async function measureShares(
 }
 
 async function runPhase(
-  { name, active }: (typeof PHASES)[number],
+  { name, active, weights }: Phase,
   tenants: readonly Tenant[],
   client: ControlClient,
   seconds: number,
 ): Promise<PhaseResult> {
+  if (weights !== undefined) await weightLanes(tenants[0], client, weights);
   await setLoads(tenants, active);
   const samples = [await waitForLoad(client, active)];
   const startMs = performance.now();
@@ -73,22 +82,27 @@ async function runPhase(
     samples.push(await sample(client));
     const lastedMs = performance.now() - startMs;
     if (lastedMs < seconds * 1000) continue;
-    const phase = { name, active, ...summarise(samples, active), samples };
+    const phase = { name, active, ...(weights && { weights }), ...summarise(samples, active), samples };
     if ((samples.length >= SAMPLES_MIN && isShown(phase)) || lastedMs > WAIT_BOUND_MS) return phase;
   }
+}
+
+/** A guest floods, and keeps as many commands under way at level 1 as are guaranteed to it. */
+export function floodOf(number: number): string {
+  return `load ${FLOOD} ${GUESTS[number].levelPcbs[1]}`;
 }
 
 /** Guests that become idle come first: they wait until nothing of theirs is under way. */
 async function setLoads(tenants: readonly Tenant[], active: readonly boolean[]): Promise<void> {
   const set = (number: number): Promise<unknown> =>
-    tell(tenants[number], active[number] ? `load ${FLOOD} ${GUESTS[number].levelPcbs[1]}` : 'load 0 0');
+    tell(tenants[number], active[number] ? floodOf(number) : 'load 0 0');
   const numbers = tenants.map((_, number) => number);
   await Promise.all(numbers.filter((number) => !active[number]).map(set));
   await Promise.all(numbers.filter((number) => active[number]).map(set));
 }
 
 /** Resolves when every active guest has launched commands at both levels. */
-async function waitForLoad(client: ControlClient, active: readonly boolean[]): Promise<Sample> {
+export async function waitForLoad(client: ControlClient, active: readonly boolean[]): Promise<Sample> {
   const first = await sample(client);
   const endMs = performance.now() + WAIT_BOUND_MS;
   for (;;) {

@@ -111,6 +111,8 @@ export interface Summary {
 export interface PhaseResult extends Summary {
   readonly name: string;
   readonly active: readonly boolean[];
+  /** By function: the weight of each of its lanes; 1 when absent. */
+  readonly weights?: readonly number[];
   readonly samples: readonly Sample[];
 }
 

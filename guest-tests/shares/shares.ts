@@ -35,15 +35,32 @@ export async function tell(tenant: Tenant, line: string): Promise<readonly strin
 /** Resolves when all guests have the shares of the document. */
 export async function giveShares(tenants: readonly Tenant[], client: ControlClient): Promise<void> {
   const [control] = tenants;
-  const whole = GUESTS.map(
-    ({ vcbs, pcbs, lanes }, number) => `function ${number} vcbs ${vcbs} pcbs ${pcbs} tvls ${lanes}`,
-  );
-  await tell(control, `ask ${whole.join('; ')}`);
-  const { functions } = (await client.request('resources')) as ResourceReport;
-  const credits = functions.flatMap(({ lanes }) => lanes.map((lane) => `lane ${lane} execution ${LANE_CREDITS}`));
-  for (let at = 0; at < credits.length; at += CHANGES_PER_REQUEST)
-    await tell(control, `ask ${credits.slice(at, at + CHANGES_PER_REQUEST).join('; ')}`);
+  await tell(control, `ask ${GUESTS.map((_, number) => wholeShare(number)).join('; ')}`);
+  await changeLanes(control, client, () => `execution ${LANE_CREDITS}`);
   for (const [number, tenant] of tenants.entries()) await tell(tenant, `ask ${divide(number)}`);
+}
+
+/** The share of a guest in words of a request. */
+export function wholeShare(number: number): string {
+  const { vcbs, pcbs, lanes } = GUESTS[number];
+  return `function ${number} vcbs ${vcbs} pcbs ${pcbs} tvls ${lanes}`;
+}
+
+/** The control machine gives the lanes of each function a weight. */
+export async function weightLanes(control: Tenant, client: ControlClient, weights: readonly number[]): Promise<void> {
+  await changeLanes(control, client, (number) => `weight ${weights[number]}`);
+}
+
+/** Changes all lanes of all functions; `describe` has the change of each lane of a function. */
+async function changeLanes(
+  control: Tenant,
+  client: ControlClient,
+  describe: (functionNumber: number) => string,
+): Promise<void> {
+  const { functions } = (await client.request('resources')) as ResourceReport;
+  const changes = functions.flatMap(({ number, lanes }) => lanes.map((lane) => `lane ${lane} ${describe(number)}`));
+  for (let at = 0; at < changes.length; at += CHANGES_PER_REQUEST)
+    await tell(control, `ask ${changes.slice(at, at + CHANGES_PER_REQUEST).join('; ')}`);
 }
 
 /** Returns come first: a level cannot have what the other one still has. */

@@ -27,7 +27,7 @@ interface Wrong {
  * credits.
  */
 function makeRun({ level: change, waiting }: Wrong = {}): Measurement {
-  const phases = PHASES.map(({ name, active }): PhaseResult => {
+  const phases = PHASES.map(({ name, active, weights }): PhaseResult => {
     const samples = Array.from(
       { length: SAMPLES },
       (_, at): Sample => ({
@@ -46,14 +46,14 @@ function makeRun({ level: change, waiting }: Wrong = {}): Measurement {
               creditsShared: active[number] && index === 0 ? 6 : 0,
               completionCreditsUsed: active[number] ? 10 + 2 * at : 0,
               refusals: active[number] && index === 0 ? at : 0,
-              launches: active[number] ? at * lanes : 0,
+              launches: active[number] ? at * lanes * (weights?.[number] ?? 1) : 0,
               ...change?.(name, number, index, at),
             })),
           }),
         ),
       }),
     );
-    return { name, active, ...summarise(samples, active), samples };
+    return { name, active, ...(weights && { weights }), ...summarise(samples, active), samples };
   });
   return { phases, completed: 1000, failed: 0 };
 }
@@ -84,8 +84,13 @@ t.test('a good run', async (t) => {
   t.notMatch(text, /MISSED|REFUSED/);
   t.match(
     text,
-    /\nService follows lanes, not buffers: weather with 25 VCBs, 20 PCBs and 10 lanes got 22 %, ocean with 15 VCBs, 12 PCBs and 20 lanes got 44 %\. A guest that pays for service needs lanes or weight\.\n$/,
+    /\nService follows lanes, not buffers: weather with 25 VCBs, 20 PCBs and 10 lanes got 22 %, ocean with 15 VCBs, 12 PCBs and 20 lanes got 44 %\. A guest that pays for service needs lanes or weight\.\n/,
   );
+  t.match(
+    text,
+    /\nWith weights as paid, service follows PCBs: control with 25 PCBs and lanes of weight 25 got 44 %, weather with 20 PCBs and lanes of weight 30 got 35 %, ocean with 12 PCBs and lanes of weight 9 got 21 %\.\n$/,
+  );
+  t.match(text, /weights as paid +control +0, floods .* 43\.9 % +43\.9 % .* share met/);
   t.equal(explainService({ ...all, active: [true, true, false] }), undefined, 'more buffers and more lanes');
   t.match(formatFindings(judge(run)), /\nThe guarantees hold\.\n$/);
 });
@@ -123,7 +128,7 @@ t.test('a claim that a run could not show is not reported to hold', async (t) =>
   const easy = makeRun({ level: () => ({ refusals: 7 }) });
   t.match(judge(easy)[0], { outcome: 'not shown' });
   const idle = makeRun({ waiting: (_, number, at) => (number === 2 && at > 5 ? 0 : 9) });
-  t.match(judge(idle)[2], { outcome: 'not shown', detail: /weather, ocean; all flood/ });
+  t.match(judge(idle)[2], { outcome: 'not shown', detail: /weather, ocean; all flood; weights as paid/ });
   t.match(formatFindings(judge(idle)), /\nNot everything could be shown\.\n$/);
   t.same(outcomes({ ...makeRun(), completed: 0 })[4], 'not shown');
   t.notSame(outcomes({ phases: [], completed: 0, failed: 0 }), ['holds', 'holds', 'holds', 'holds', 'holds']);
@@ -161,10 +166,10 @@ t.test('the plot says how many commands were refused at each level', async (t) =
     level: (phase, number, level, at) =>
       phase === 'all flood' && number === 2 && level === 1 ? { refusals: at > 10 ? 3 : 0 } : {},
   });
-  // 8 active guests in 5 phases are refused 19 commands each at level 0.
+  // 11 active guests in 6 phases are refused 19 commands each at level 0.
   t.match(
     readTexts(await drawPhases(refused.phases)).join('\n'),
-    /^Refused a PCB: 3 commands of level 1,.* 152 of level 0/m,
+    /^Refused a PCB: 3 commands of level 1,.* 209 of level 0/m,
   );
 });
 
@@ -173,8 +178,8 @@ t.test('the plot has a row for each quantity, a line for each guest, and no NaN'
   t.match(svg, /^<svg .*<\/svg>\n$/s);
   t.notMatch(svg, /NaN|Infinity|undefined/);
   const lines = readMarks(svg).filter(({ kind }) => kind === 'line mark');
-  // 8 active guests in 5 phases: share, PCBs, and their guarantees; refusals at two levels.
-  t.equal(lines.length, 8 * 6);
+  // 11 active guests in 6 phases: share, PCBs, and their guarantees; refusals at two levels.
+  t.equal(lines.length, 11 * 6);
   const guaranteed = lines.filter(({ shows }) => shows.kind === 'guaranteed' && 'PCBs in use' in shows);
   t.same(
     new Set(guaranteed.map(({ shows }) => `${shows.guest} ${shows['PCBs in use']}`)),
@@ -186,5 +191,5 @@ t.test('the plot has a row for each quantity, a line for each guest, and no NaN'
     t.ok(texts.includes(axis), axis);
   const idle = await drawPhases(makeRun({ waiting: () => 0 }).phases);
   t.notMatch(idle, /NaN|Infinity|undefined/);
-  t.equal(readMarks(idle).filter(({ kind }) => kind === 'line mark').length, 8 * 5, 'no shares are drawn');
+  t.equal(readMarks(idle).filter(({ kind }) => kind === 'line mark').length, 11 * 5, 'no shares are drawn');
 });

@@ -19,7 +19,7 @@ const LEVELS = ['0, floods', '1, within'] as const;
 const LEGEND = `Measured in the adapter, through its control socket. Each QEMU guest keeps RDMA WRITEs of 128 KiB under way:
 256 at level 0, and at level 1 as many as it has PCBs of its own.
 service     part of all commands launched while every active guest had some waiting
-by lanes    the part that its lanes guarantee among the active guests
+by lanes    the part that its lanes, with their weights, guarantee among the active guests
 PCBs used, credits (execution credits)    means over the samples
 refused     copies that found no PCB and go by doorbell
 shared      the most credits used that belong to no lane
@@ -33,7 +33,7 @@ export function formatPhases(phases: readonly PhaseResult[]): string {
     return numbers.flatMap((number, at) => describe(phase, number, at === 0));
   });
   const notes = phases.map(explainService).filter((note) => note !== undefined);
-  const note = notes.length === 0 ? '' : `\n${notes.at(-1)}\n`;
+  const note = notes.length === 0 ? '' : `\n${notes.slice(-2).join('\n')}\n`;
   return `${table([HEADER, ...rows], LEFT_COLUMNS)}\n${LEGEND}\n${note}`;
 }
 

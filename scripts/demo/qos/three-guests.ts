@@ -13,6 +13,7 @@ import { makeCaseJob } from '../../../guest-tests/harness/kernel-cases.ts';
 import { GuestEndedError, Tenant } from '../../../guest-tests/harness/tenant-guest.ts';
 import { judge } from '../../../guest-tests/shares/judge.ts';
 import { measureShares } from '../../../guest-tests/shares/measure.ts';
+import { judgeReturn, type ReturnedShare, returnShare } from '../../../guest-tests/shares/return.ts';
 import type { Measurement } from '../../../guest-tests/shares/samples.ts';
 import { SetupError } from '../../../qemu/setup/errors.ts';
 import { setUp } from '../../setup/set-up.ts';
@@ -30,26 +31,38 @@ export async function runThreeGuests(seconds: number, output: string): Promise<b
   };
   await setUp('start');
   const image = await packJob(await makeCaseJob({ script: 'tenant.sh', modules: ['driver', 'tenant'] }));
-  const measurement = await measure(image, seconds, say);
-  const findings = judge(measurement);
+  const { measurement, returned } = await measure(image, seconds, say);
+  const findings = [...judge(measurement), judgeReturn(returned)];
   writeFileSync(output, await drawPhases(measurement.phases));
   process.stdout.write(`\n${formatPhases(measurement.phases)}\n${formatFindings(findings)}Plot: ${output}\n`);
   return findings.every(({ outcome }) => outcome === 'holds');
 }
 
+interface Results {
+  readonly measurement: Measurement;
+  readonly returned: ReturnedShare;
+}
+
 /** Starts adapter and guests, measures, and ends them, also when it throws. */
-async function measure(image: string, seconds: number, say: (text: string) => void): Promise<Measurement> {
+async function measure(image: string, seconds: number, say: (text: string) => void): Promise<Results> {
   const sockets = GUESTS.map(({ name }) => `${name}.sock`);
   const device = await DeviceProcess.start({ topology: { adapters: { hca: { sockets } } } });
-  const tenants = sockets.map((name) => new Tenant(image, device.child.socketPath(name)));
+  const start = (name: string): Tenant => new Tenant(image, device.child.socketPath(name));
+  const tenants = sockets.map(start);
   const faults: string[] = [];
-  let measurement: Measurement;
+  let results: Results;
   try {
     say(`one adapter process (${device.child.pid}); guests boot: ${GUESTS.map(({ name }) => name).join(', ')}`);
     await Promise.all(tenants.map(({ ready }) => ready));
     say('all guests are up, on function 0 (physical), 1 and 2 (virtual)');
     const client = await ControlClient.connect(device.child.controlPath);
-    measurement = await measureShares(tenants, client, seconds, say).finally(() => client.close());
+    try {
+      const measurement = await measureShares(tenants, client, seconds, say);
+      const restart = (): Tenant => start(sockets[sockets.length - 1]);
+      results = { measurement, returned: await returnShare(tenants, client, restart, say) };
+    } finally {
+      client.close();
+    }
     await Promise.all(tenants.map((tenant) => tenant.end()));
   } catch (error) {
     if (error instanceof ControlError) throw new SetupError(`the adapter was lost: ${error.message}`);
@@ -64,5 +77,5 @@ async function measure(image: string, seconds: number, say: (text: string) => vo
     );
   }
   if (faults.length > 0) throw new SetupError(`the run had faults: ${faults.join('; ')}`);
-  return measurement;
+  return results;
 }
