@@ -143,40 +143,36 @@ export interface Target {
 }
 
 /**
- * Polling next to interrupts at the loads where it must pay. Processor time is that of a
- * completion, so that it can be compared at saturation, where both ways complete different numbers.
+ * Polling next to interrupts at the loads where it must pay. Throughput and processor time are
+ * medians of the ratios of one round, whose runs follow each other, so that a machine whose speed
+ * changes judges fairly. Processor time is that of a completion, so that it can be compared at
+ * saturation, where both ways complete different numbers.
  */
-export function judgeTargets(figures: readonly InterruptFigure[]): Target[] {
-  return figures
-    .filter(({ way, rate }) => way === FULL && (rate === 0 || rate >= JUDGED_FROM))
-    .flatMap((polled) => {
-      const each = figures.find(({ way, rate }) => way === PLAIN && rate === polled.rate);
-      if (each === undefined) return [];
-      const at = polled.rate === 0 ? 'saturated' : `at ${polled.rate}/s`;
-      const least = (what: string, ratio: number, bound: number): Target => ({
-        what: `${what}, ${at}`,
-        ratio,
-        wanted: `at least ${bound.toFixed(1)}`,
-        met: ratio >= bound,
-      });
-      const most = (what: string, ratio: number, bound: number): Target => ({
-        what: `${what}, ${at}`,
-        ratio,
-        wanted: `at most ${bound}`,
-        met: ratio <= bound,
-      });
-      return [
-        ...(polled.rate === 0
-          ? [least('throughput', polled.completionsPerSecond / each.completionsPerSecond, LEAST_THROUGHPUT)]
-          : []),
-        most('processor time', busyPerCompletion(polled) / busyPerCompletion(each), MOST_PROCESSOR_TIME),
-        most('interrupts', polled.interruptsPerMillion / each.interruptsPerMillion, MOST_INTERRUPTS),
-      ];
-    });
+export function judgeTargets(samples: readonly InterruptSample[]): Target[] {
+  const rates = [...new Set(samples.map(({ rate }) => rate))].filter((rate) => rate === 0 || rate >= JUDGED_FROM);
+  return rates.flatMap((rate) => {
+    const [polled, each] = [FULL, PLAIN].map((way) => samples.filter((one) => one.rate === rate && one.way === way));
+    if (polled.length === 0 || each.length === 0) return [];
+    const ratioOf = (value: (sample: InterruptSample) => number): number =>
+      median(polled.map((sample, round) => value(sample) / value(each[round])));
+    const at = rate === 0 ? 'saturated' : `at ${rate}/s`;
+    const throughput = ratioOf(({ completions, elapsedNs }) => completions / elapsedNs);
+    const busy = ratioOf(({ busyProcessors, completions, elapsedNs }) => (busyProcessors * elapsedNs) / completions);
+    const interrupts = median(polled.map(interruptsPerMillion)) / median(each.map(interruptsPerMillion));
+    return [
+      ...(rate === 0 ? [least(`throughput, ${at}`, throughput, LEAST_THROUGHPUT)] : []),
+      most(`processor time, ${at}`, busy, MOST_PROCESSOR_TIME),
+      most(`interrupts, ${at}`, interrupts, MOST_INTERRUPTS),
+    ];
+  });
 }
 
-function busyPerCompletion({ busyProcessors, completionsPerSecond }: InterruptFigure): number {
-  return busyProcessors / completionsPerSecond;
+function least(what: string, ratio: number, bound: number): Target {
+  return { what, ratio, wanted: `at least ${bound.toFixed(1)}`, met: ratio >= bound };
+}
+
+function most(what: string, ratio: number, bound: number): Target {
+  return { what, ratio, wanted: `at most ${bound}`, met: ratio <= bound };
 }
 
 /** The targets as a table. */

@@ -13,8 +13,8 @@ const SATURATED = 0;
 /** The most interrupts per million completions at saturation. */
 const PER_MILLION_MAX = 50_000;
 /**
- * The interrupts per second that the driver takes before it polls: 20 in 20 ms. With more, polling
- * must at least halve them.
+ * The completions per second with which the driver begins to poll: 20 in 20 ms. With more
+ * interrupts than that, polling must at least halve them.
  */
 const TOLERATED_PER_SECOND = 1000;
 
