@@ -33,8 +33,11 @@ export interface PeerRun {
   readonly cuts: number;
 }
 
-/** How the adapters are joined: inside one process, or from process to process. */
-export type PeerPath = 'links' | 'switches' | 'sockets';
+/**
+ * How the adapters are joined: inside one process, or from process to process. With `functions` the
+ * guests have virtual functions behind embedded switches.
+ */
+export type PeerPath = 'links' | 'switches' | 'functions' | 'sockets';
 
 /** The adapter processes of a test, their sockets, and the relay of the link that is cut. */
 interface Served {
@@ -82,18 +85,26 @@ export async function runPeers(path: PeerPath, options: CaseOptions & GuestSessi
 
 const adapters = { a: { sockets: ['a.sock'] }, b: { sockets: ['b.sock'] } };
 
+const switched = {
+  switches: { s1: { ports: 4 }, s2: { ports: 4 } },
+  links: [
+    { ports: ['a:1', 's1:1'] },
+    { ports: ['b:1', 's2:1'] },
+    { ports: ['s1:3', 's2:3'] },
+    { ports: ['a:2', 's1:2'], ...FAULTS },
+    { ports: ['b:2', 's2:2'], ...FAULTS },
+  ],
+};
+
 const topologies = {
   links: { adapters, links: [{ ports: ['a:1', 'b:1'] }, { ports: ['a:2', 'b:2'], ...FAULTS }] },
-  switches: {
-    adapters,
-    switches: { s1: { ports: 4 }, s2: { ports: 4 } },
-    links: [
-      { ports: ['a:1', 's1:1'] },
-      { ports: ['b:1', 's2:1'] },
-      { ports: ['s1:3', 's2:3'] },
-      { ports: ['a:2', 's1:2'], ...FAULTS },
-      { ports: ['b:2', 's2:2'], ...FAULTS },
-    ],
+  switches: { adapters, ...switched },
+  functions: {
+    adapters: {
+      a: { sockets: ['physical.sock', 'a.sock'], portModel: 'vswitch' },
+      b: { sockets: ['other.sock', 'b.sock'], portModel: 'vswitch' },
+    },
+    ...switched,
   },
 } as const;
 

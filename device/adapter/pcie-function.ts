@@ -63,6 +63,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   readonly ports: readonly Port[];
   readonly management: ManagementInterface;
   readonly managesPorts: boolean;
+  readonly hasOwnPorts: boolean;
   readonly shared: SharedAdapterParts;
   readonly registers: RegisterFile;
   readonly collect: CollectUnit;
@@ -79,7 +80,8 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     this.nodeGuid = channel.nodeGuid;
     this.ports = channel.ports;
     this.management = channel.management;
-    this.managesPorts = underlying.number === PHYSICAL_FUNCTION || channel.ports[0].owner === underlying.number;
+    this.hasOwnPorts = channel.ports[0].owner === underlying.number;
+    this.managesPorts = this.hasOwnPorts || underlying.number === PHYSICAL_FUNCTION;
     underlying.portBase = channel.ports[0].index;
     this.shared = shared;
     const { scheduler, tables, options } = shared;

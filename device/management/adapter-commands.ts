@@ -54,7 +54,7 @@ export function queryAdapter(context: CommandContext): ManagementStatus {
   const record = adapterRecord;
   const { tables } = context.adapter;
   record.firmwareVersion = FIRMWARE_VERSION;
-  record.capabilities = CAPABILITIES;
+  record.capabilities = CAPABILITIES | (context.managed.hasOwnPorts ? Capability.OWN_PORTS : 0);
   record.maxSharedReceiveQueues = tables.sharedReceiveQueues.quota;
   record.maxMulticastGroups = tables.multicastGroups.quota;
   record.maxQueuePairsPerGroup = tables.multicastGroups.perGroup;

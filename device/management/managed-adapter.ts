@@ -34,6 +34,8 @@ export interface ManagedFunction extends ChannelAdapter {
    * physical function, and each function that has ports of its own.
    */
   readonly managesPorts: boolean;
+  /** No other function uses its ports. */
+  readonly hasOwnPorts: boolean;
   readonly collect: CollectUnit;
   /** The dedicated collect buffer with a command that waits for the service processor. */
   pendingManagement: PhysicalCollectBuffer | undefined;

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xd33fddbbu
-#define VUHCA_LAYOUT_HASH_HIGH 0xac60eb05u
+#define VUHCA_LAYOUT_HASH_LOW 0xf4dd4b3cu
+#define VUHCA_LAYOUT_HASH_HIGH 0xd06e96aau
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -945,6 +945,8 @@ enum vuhca_capability {
 	VUHCA_CAPABILITY_MEMORY_WINDOWS = 256,
 	/* Memory registration by work request, local and remote invalidation. */
 	VUHCA_CAPABILITY_FAST_REGISTRATION = 512,
+	/* The ports are of this function alone, which manages them and has their QP0 and QP1. */
+	VUHCA_CAPABILITY_OWN_PORTS = 0x400u,
 };
 
 /* Control and status registers of one function. */

@@ -21,12 +21,22 @@
 #define VT_PORT_COUNTERS	0x0012
 #define VT_PATH_RECORD		0x0035
 
-/* QP0, QP1, agents and capabilities are for the physical function. */
-static bool vt_is_virtual(struct vt *t)
+/*
+ * QP0, QP1, agents and capabilities are for the physical function, and for a
+ * virtual one that has ports of its own.
+ */
+static bool vt_shares_ports(struct vt *t)
 {
-	if (t->dev->function)
-		vt_skip(t, "for the physical function");
-	return t->dev->function;
+	struct vuhca_adapter_attributes adapter;
+
+	if (!t->dev->function)
+		return false;
+	if (!VT_EQUAL(t, vuhca_query_adapter(t->dev, &adapter), 0))
+		return true;
+	if (le32_to_cpu(adapter.capabilities) & VUHCA_CAPABILITY_OWN_PORTS)
+		return false;
+	vt_skip(t, "for functions that manage their ports");
+	return true;
 }
 
 /* Creates QP0 or QP1 of both ports. */
@@ -51,7 +61,7 @@ static void vt_subnet(struct vt *t)
 	struct vuhca_ah *ah;
 	struct vuhca_wc wc;
 
-	if (vt_is_virtual(t))
+	if (vt_shares_ports(t))
 		return;
 	ah = vuhca_create_ah(t->pd, 1, VT_PERMISSIVE_LID, 0, NULL);
 	VT_REQUIRE(t, !IS_ERR(ah), "%pe", ah);
@@ -79,7 +89,7 @@ static void vt_general(struct vt *t)
 	struct vuhca_wc wc;
 	u8 *mad;
 
-	if (vt_is_virtual(t))
+	if (vt_shares_ports(t))
 		return;
 	if (vt_specials(t, ends, VUHCA_SERVICE_TYPE_GSI)) {
 		vt_mad_build(t->memory, VT_CLASS_VENDOR, VT_METHOD_SEND, 0x77, 9);
@@ -106,7 +116,7 @@ static void vt_performance(struct vt *t)
 	struct vuhca_wc wc;
 	u8 *mad = t->memory;
 
-	if (vt_is_virtual(t))
+	if (vt_shares_ports(t))
 		return;
 	if (vt_special_create(t, &end, 1, VUHCA_SERVICE_TYPE_GSI, 4096)) {
 		vt_mad_build(mad, VT_CLASS_PERFORMANCE, VT_METHOD_GET,
@@ -136,7 +146,7 @@ static void vt_one_each(struct vt *t)
 	struct vt_special end = {};
 	struct vuhca_qp *qp;
 
-	if (vt_is_virtual(t))
+	if (vt_shares_ports(t))
 		return;
 	if (vt_special_create(t, &end, 1, VUHCA_SERVICE_TYPE_GSI, 4096)) {
 		qp = vuhca_create_qp(t->dev, &init);
@@ -152,7 +162,7 @@ static void vt_execute(struct vt *t)
 	u32 result;
 	u8 port;
 
-	if (vt_is_virtual(t))
+	if (vt_shares_ports(t))
 		return;
 	for (port = 1; port <= VT_PORTS; port++) {
 		vt_mad_build(mad, VT_CLASS_SUBNET, VT_METHOD_GET, VT_NODE_INFO, 0);
@@ -177,7 +187,7 @@ static void vt_capabilities(struct vt *t)
 	struct vuhca_port_attributes port;
 	u32 before;
 
-	if (vt_is_virtual(t))
+	if (vt_shares_ports(t))
 		return;
 	VT_EQUAL(t, vuhca_query_port(t->dev, 1, &port), 0);
 	before = le32_to_cpu(port.capability_mask);
@@ -219,7 +229,7 @@ static void vt_reregister(struct vt *t)
 	u8 *mad = t->memory;
 	u32 result;
 
-	if (vt_is_virtual(t))
+	if (vt_shares_ports(t))
 		return;
 	vt_heard.dev = t->dev;
 	vt_heard.port = 0;
@@ -301,7 +311,7 @@ static void vt_administration(struct vt *t)
 	struct vuhca_ah *ah;
 	u8 *mad;
 
-	if (vt_is_virtual(t))
+	if (vt_shares_ports(t))
 		return;
 	VT_EQUAL(t, vuhca_query_port(t->dev, 1, &port), 0);
 	if (!le16_to_cpu(port.sm_lid)) {

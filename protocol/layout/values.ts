@@ -569,6 +569,7 @@ export const capability: ValueTable = {
     ['TRACE', 0x80, 'Selective trace.'],
     ['MEMORY_WINDOWS', 0x100, 'Memory windows of type 1 and 2B.'],
     ['FAST_REGISTRATION', 0x200, 'Memory registration by work request, local and remote invalidation.'],
+    ['OWN_PORTS', 0x400, 'The ports are of this function alone, which manages them and has their QP0 and QP1.'],
   ]),
 };
 

@@ -125,5 +125,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0xd33fddbb;
-export const LAYOUT_HASH_HIGH = 0xac60eb05;
+export const LAYOUT_HASH_LOW = 0xf4dd4b3c;
+export const LAYOUT_HASH_HIGH = 0xd06e96aa;

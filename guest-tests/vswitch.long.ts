@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Guests behind embedded switches (docs/FABRIC.md): virtual functions of two adapters exchange all
+ * traffic of peers.test.ts over uplinks and switches, and join a multicast group. Then a guest with
+ * a physical and a virtual function asks subnet administration by the QP1 of each.
+ */
+import t from 'tap';
+import { runGuestCases } from './harness/kernel-cases.ts';
+import { report } from './harness/report.ts';
+import { reportPeers } from './peer-report.ts';
+import { runPeers } from './peer-run.ts';
+
+// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+t.setTimeout(0);
+
+t.test('two guests on virtual functions of two adapters', async (t) => {
+  const run = await runPeers('functions');
+  reportPeers(t, run);
+  for (const { results } of run.guests)
+    t.ok(
+      results.some(({ path, ok, skipped }) => path.join('/') === 'peer/group' && ok && skipped === undefined),
+      'peer/group has run',
+    );
+});
+
+t.test('QP0 and QP1 of each function', async (t) => {
+  const run = await runGuestCases({
+    suites: ['mad'],
+    only: 'administration',
+    deviceArguments: ['--functions', '2', '--port-model', 'vswitch', '--fabric', 'switch'],
+  });
+  report(t, run);
+  const passed = run.results.filter(
+    ({ path, ok, skipped }) => path.at(-1) === 'administration' && ok && skipped === undefined,
+  );
+  t.equal(passed.length, 2, 'both functions have a path and a group');
+});
