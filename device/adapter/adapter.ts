@@ -51,6 +51,7 @@ import { PendingWork } from './pending-work.ts';
 import { reportPortEvents } from './port-events.ts';
 import { PortLinks } from './port-links.ts';
 import { createPortModel } from './port-model.ts';
+import { shareUplinks } from './uplink-weights.ts';
 
 /** Stages of a pass. */
 const STAGES = 6;
@@ -123,6 +124,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       ports: this.ports,
     });
     this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes, functionCount > 1, options.fetchQuantum);
+    shareUplinks(this.inner, this.lanes.turns.groups);
     this.admission = new CommandAdmission(this.tables.queuePairs, this.lanes);
     this.engine = new TransportEngine({
       clock,
@@ -209,7 +211,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     return (
       left <= 0 ||
       this.links.unsettled ||
-      (this.options.writeCombining !== undefined && this.functions.some(isCombining))
+      (this.options.writeCombining !== undefined && this.functions.some(({ isCombining }) => isCombining))
     );
   }
 
@@ -265,5 +267,3 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     if (nextNs !== Number.POSITIVE_INFINITY) this.clock.setAlarm(nextNs);
   }
 }
-
-const isCombining = ({ combining }: PcieFunction): boolean => combining?.busy ?? false;

@@ -104,6 +104,11 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     attachFunctionRegisters(this);
   }
 
+  /** Collect writes wait in the modelled processor. */
+  get isCombining(): boolean {
+    return this.combining?.busy ?? false;
+  }
+
   get readHigh(): number {
     return this.registers.high;
   }

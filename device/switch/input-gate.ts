@@ -19,6 +19,8 @@ const NONE = -0x10000;
 
 export class InputGate implements VirtualLaneCredits {
   readonly port: SwitchPort;
+  /** The packet taken last had a weighted turn, which may go on with the next packet. */
+  hasTurn = false;
   /** Takes a packet for the switch itself; set by the switch. */
   onLocal: (port: SwitchPort, ring: PacketRing) => void = () => {};
   /** Told of each packet that is dropped, before that. */
@@ -70,6 +72,7 @@ export class InputGate implements VirtualLaneCredits {
   take(ring: PacketRing): void {
     const { virtualLane } = ring;
     const decision = this.#decisions[virtualLane];
+    this.hasTurn = false;
     if (decision < 0) this.#drop(ring, ~decision as DropCause);
     else if (decision === LOCAL) this.onLocal(this.port, ring);
     else if (decision === MULTICAST) this.port.counters.receivedMulticast++;
@@ -123,7 +126,12 @@ export class InputGate implements VirtualLaneCredits {
 
   #send(decision: number, ring: PacketRing): void {
     const relay = this.#relay;
-    relay.getPort(decision).relay(ring, relay.getQueue(decision).ring, this.#isSealed(ring));
+    const queue = relay.getQueue(decision);
+    if (queue.turns !== undefined) {
+      queue.turns.charge(this.port.number, ring.readLength);
+      this.hasTurn = true;
+    }
+    relay.getPort(decision).relay(ring, queue.ring, this.#isSealed(ring));
   }
 
   #drop(ring: PacketRing, cause: DropCause): void {

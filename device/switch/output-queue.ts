@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The output queue of one data VL of a switch port (InfiniBand specification, 18.2.5): the ring
- * that the link empties, the inputs that wait for room in it in the order of their requests, and
- * the time that its packets wait. The relay of the switch fills it.
+ * that the link empties, the inputs that wait for room in it in the order of their requests or by
+ * weighted turns, and the time that its packets wait. The relay of the switch fills it.
  */
 import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
+import type { InputTurns } from './input-turns.ts';
 import type { WaitLimits } from './wait-limits.ts';
+
+/** Inputs of a port: one for each lane. */
+const INPUT_SHIFT = 3;
 
 export class OutputQueue {
   readonly ring: PacketRing;
+  /** Weighted turns of the inputs; undefined: they go in the order of their requests. */
+  turns: InputTurns | undefined = undefined;
   /** Inputs, each a number below `inputs`, that were refused and wait: a circular list. */
   readonly #waiting: Uint16Array;
   readonly #isWaiting: Uint8Array;
@@ -36,7 +42,9 @@ export class OutputQueue {
    * the order in which they asked; an input that is refused joins them.
    */
   admits(input: number): boolean {
-    if (this.#waiters === 0) {
+    if (this.turns !== undefined) {
+      if (!this.ring.full && this.#isNext(input, this.turns)) return true;
+    } else if (this.#waiters === 0) {
       if (!this.ring.full) return true;
     } else if (!this.ring.full && this.#waiting[this.#first] === input) return true;
     this.#enroll(input);
@@ -118,6 +126,22 @@ export class OutputQueue {
       this.#seenNs[slot] = nowNs;
     }
     this.#stamped = this.#pushed;
+  }
+
+  /**
+   * True when no other input that waits has had less service, or as little and asked before.
+   */
+  #isNext(input: number, turns: InputTurns): boolean {
+    const waiting = this.#waiting;
+    const port = input >> INPUT_SHIFT;
+    let isBefore = true;
+    for (let step = 0, at = this.#first; step < this.#waiters; step++, at = at + 1 === waiting.length ? 0 : at + 1) {
+      const other = waiting[at];
+      if (other === input) isBefore = false;
+      else if (turns.isBehind(other >> INPUT_SHIFT, port)) return false;
+      else if (isBefore && !turns.isBehind(port, other >> INPUT_SHIFT)) return false;
+    }
+    return true;
   }
 
   #enroll(input: number): void {

@@ -12,6 +12,7 @@ import type { AdapterClock } from '../host.ts';
 import { LinkEnd } from '../port/link.ts';
 import { copyPacket, type PacketRing } from '../port/packet-ring.ts';
 import { countDrop, DropCause, dropCauseNames } from './drop-causes.ts';
+import type { InputTurns } from './input-turns.ts';
 import { OutputQueue } from './output-queue.ts';
 import { PartitionFilter } from './partition-filter.ts';
 import { lifeNs, type WaitLimits } from './wait-limits.ts';
@@ -38,6 +39,11 @@ export class SwitchPort extends LinkEnd {
     super(number, guid, queuePackets, dataLanes);
     this.queues = this.transmitQueues.rings.map((ring) => new OutputQueue(ring, inputs));
     this.partitions = new PartitionFilter(pkeys);
+  }
+
+  /** Lets the inputs of the switch share the port by weighted turns, on all of its VLs. */
+  shareAmongInputs(turns: InputTurns): void {
+    for (const queue of this.queues) queue.turns = turns;
   }
 
   /** Counts packets dropped, also in the counters that performance management reports. */

@@ -187,14 +187,16 @@ export class Switch implements FabricNode, ManagedNode {
     this.management.receivePacket(input.number, view, readOffset, readLength);
   }
 
-  /** Takes at most one packet from each port; returns how many. */
+  /** Takes one packet from each port, or as many as its weighted turn has; returns how many. */
   #round(): number {
     const gates = this.#gates;
     const count = gates.length;
     let taken = 0;
     this.#first = this.#first + 1 === count ? 0 : this.#first + 1;
     for (let step = 0, index = this.#first; step < count; step++) {
-      if (this.#take(gates[index])) taken++;
+      const gate = gates[index];
+      if (this.#take(gate)) taken++;
+      while (gate.hasTurn && this.#take(gate)) taken++;
       index = index + 1 === count ? 0 : index + 1;
     }
     return taken;
