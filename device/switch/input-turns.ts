@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Weighted turns of the inputs of a switch at one port of exit (start-time fair queueing; Goyal,
- * Vin and Cheng, 1996; docs/FABRIC.md). Each account has bytes served, divided by its weight. Of the
+ * Vin, Cheng, 1996; docs/FABRIC.md). Each account has bytes served, divided by its weight. Of the
  * inputs that wait, the one with the smallest account is next. An adapter gives such turns to the
  * uplink of its embedded switch. Output queues ask, input gates charge.
  */

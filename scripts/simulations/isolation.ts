@@ -4,6 +4,7 @@
  * of one function beside two active ones, and the same work without them. Registers, memory and
  * completions of the others must be equal in both; ends with 1 when they are not.
  */
+import { portModels } from '../../device/adapter/options.ts';
 import { Isolation } from '../../device/simulations/qos/isolation.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
@@ -29,7 +30,9 @@ function runActs(wanted: number, firstSeed: number): number {
   let shown = started;
   let done = 0;
   for (let seed = firstSeed; done < wanted; seed++) {
-    const [attacked, alone] = [new Isolation(seed), new Isolation(seed)];
+    // Ports that functions share, and ports behind embedded switches, in turn.
+    const portModel = portModels[seed % portModels.length];
+    const [attacked, alone] = [new Isolation(seed, portModel), new Isolation(seed, portModel)];
     for (let round = 0; round < ROUNDS_PER_SEED && done < wanted; round++) {
       attacked.round(ACTS_PER_ROUND);
       alone.round(0);

@@ -67,7 +67,7 @@ export class Flow {
     from.bytes(this.#source, LONGEST).fill(from.index + 1);
     this.#target = to.driver.allocator.allocate(WINDOW * (GRH + LONGEST));
     if (options.serviceType === ServiceType.UD)
-      this.#handle = from.driver.addressHandles.add({ port: 1, dlid: from.lidOf(2), pd: from.pd });
+      this.#handle = from.driver.addressHandles.add({ port: 1, dlid: to.lidOf(2), pd: from.pd });
     this.#start();
   }
 
@@ -117,7 +117,7 @@ export class Flow {
     } else {
       const common = { reliable: serviceType === ServiceType.RC };
       receiver.connect({ port: 2, dlid: this.from.lidOf(1), remoteQpn: sender.qpn, ...common });
-      sender.connect({ port: 1, dlid: this.from.lidOf(2), remoteQpn: receiver.qpn, ...common });
+      sender.connect({ port: 1, dlid: this.to.lidOf(2), remoteQpn: receiver.qpn, ...common });
     }
     for (let slot = 0; slot < WINDOW; slot++) this.#postReceive();
   }

@@ -8,16 +8,24 @@ import { Isolation } from './isolation.ts';
 
 const ACTS_PER_ROUND = 200;
 
-for (const seed of [1, 2]) {
-  t.test(`hostile software of one function and none leave the others the same, seed ${seed}`, async (t) => {
-    const [attacked, alone] = [new Isolation(seed), new Isolation(seed)];
-    for (let round = 0; round < 200; round++) {
-      attacked.round(ACTS_PER_ROUND);
-      alone.round(0);
-    }
-    t.same(attacked.findDifferences(alone), [], `seed ${seed}`);
-    t.ok(attacked.attacker.faults > 1000, `the acts were noticed: ${attacked.attacker.faults} faults`);
-    alone.touch();
-    t.not(attacked.findDifferences(alone).length, 0, 'one byte would show');
-  });
+for (const [seed, portModel] of [
+  [1, 'shared'],
+  [2, 'shared'],
+  [3, 'vswitch'],
+  [4, 'vswitch'],
+] as const) {
+  t.test(
+    `hostile software of one function and none leave the others the same, ${portModel}, seed ${seed}`,
+    async (t) => {
+      const [attacked, alone] = [new Isolation(seed, portModel), new Isolation(seed, portModel)];
+      for (let round = 0; round < 200; round++) {
+        attacked.round(ACTS_PER_ROUND);
+        alone.round(0);
+      }
+      t.same(attacked.findDifferences(alone), [], `seed ${seed}`);
+      t.ok(attacked.attacker.faults > 1000, `the acts were noticed: ${attacked.attacker.faults} faults`);
+      alone.touch();
+      t.not(attacked.findDifferences(alone).length, 0, 'one byte would show');
+    },
+  );
 }

@@ -2,19 +2,22 @@
 /**
  * Isolation of functions (docs/DOCUMENTS.md decision 14): the physical function and a virtual one
  * send messages in rounds while a third function attacks, or does nothing. The registers, memory
- * and interrupts of the two must be equal in both runs. Called by the test, `npm run isolation` and
- * `npm run digests`.
+ * and interrupts of the two must be equal in both runs. With embedded switches the attacker also
+ * manages ports of its own. Called by the test, `npm run isolation` and `npm run digests`.
  */
 import { crc32 } from 'node:zlib';
 import { CSR, csrRegisters } from '../../../protocol/layout/gen/registers.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import type { PortModelName } from '../../adapter/options.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Random } from '../../random.ts';
+import { awaitPorts, buildManaged, embeddedOptions } from '../../test-support/managed-adapter.ts';
 import { Attacker } from './attacker.ts';
 import { Flow } from './flow.ts';
 import { Tenant } from './tenant.ts';
 
 const MEMORY_BYTES = 1 << 21;
+const FUNCTIONS = 3;
 const ATTACKER = 1;
 const VICTIMS = [0, 2] as const;
 const BUDGET = 4096;
@@ -49,9 +52,12 @@ export class Isolation {
   readonly #random: Random;
   #rounds = 0;
 
-  constructor(seed: number) {
+  constructor(seed: number, portModel: PortModelName = 'shared') {
     this.#random = new Random(seed);
-    this.#machine = new InProcessMachine({ seed, functionCount: 3, memoryBytes: MEMORY_BYTES, budget: BUDGET });
+    const machine = { seed, functionCount: FUNCTIONS, memoryBytes: MEMORY_BYTES, budget: BUDGET };
+    const embedded = { ...machine, adapter: embeddedOptions(FUNCTIONS), build: buildManaged };
+    this.#machine = new InProcessMachine(portModel === 'shared' ? machine : embedded);
+    awaitPorts(this.#machine);
     const tenants = this.#machine.hosts.map((_, index) => new Tenant(this.#machine, index, { levelOnePages: 8 }));
     this.#victims = VICTIMS.map((index) => tenants[index]);
     for (const [from, to] of [
