@@ -14,7 +14,7 @@ import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { BASE_PACKAGES, installMissingPackages, TEST_PACKAGES } from '../../qemu/setup/system-packages.ts';
 import { type BenchOptions, withDevice, withFabric } from './bench.ts';
 import { judgeBuiltIn, judgeBuiltInDiscovery, judgeTakeover } from './built-in-scenarios.ts';
-import { judgeAdapters, judgeAll, judgeDiscovery, judgeLarge } from './opensm-scenarios.ts';
+import { judgeAdapters, judgeAll, judgeDiscovery, judgeFunctions, judgeLarge } from './opensm-scenarios.ts';
 import { Scoreboard } from './scoreboard.ts';
 import { judgeSeveral } from './several-managers.ts';
 import { fatTree, ring, star } from './shapes.ts';
@@ -23,6 +23,16 @@ interface Scenario {
   readonly title: string;
   run(options: BenchOptions): Promise<void>;
 }
+
+/** Two adapters with two functions each, whose ports are at one switch. */
+const functions = {
+  adapters: {
+    a1: { sockets: ['a1.sock', 'a1.1.sock'], portModel: 'vswitch' },
+    a2: { sockets: ['a2.sock', 'a2.1.sock'], portModel: 'vswitch' },
+  },
+  switches: { s1: { ports: 8 } },
+  links: ['a1:1', 'a1:2', 'a2:1', 'a2:2'].map((port) => ({ ports: [port, 's1'] })),
+};
 
 const scenarios: readonly Scenario[] = [
   {
@@ -54,6 +64,10 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'opensm on vuhca device with adapters on a ring',
     run: (options) => withDevice(options, { generate: { ring: { switches: 3, adaptersPerSwitch: 2 } } }, judgeAdapters),
+  },
+  {
+    title: 'opensm on functions behind embedded switches',
+    run: (options) => withDevice(options, functions, judgeFunctions),
   },
 ];
 

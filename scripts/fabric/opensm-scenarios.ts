@@ -54,12 +54,25 @@ export async function judgeLarge(bench: Bench): Promise<void> {
   await withOpensm(bench, async () => void (await runDiscovery(bench)));
 }
 
+/** Ports of virtual functions are hosts like others, and embedded switches are switches. */
+export async function judgeFunctions(bench: DeviceBench): Promise<void> {
+  await judgeAdapters(bench, 'a1/1:1');
+  const { board } = bench;
+  await board.check('every function has LIDs of its own', async () => {
+    const { nodes } = await bench.report();
+    const functions = nodes.filter(({ name }) => /^a\d(\/\d)?$/.test(name));
+    const lids = functions.flatMap(({ ports }) => ports.map(({ lid }) => lid));
+    expect(functions.length === 4 && new Set(lids).size === 8, `LIDs ${lids}`);
+    return `LIDs ${lids}`;
+  });
+}
+
 /** opensm at port 0 of a switch, and real adapters; the switch passes no malformed packet. */
-export async function judgeAdapters(bench: DeviceBench): Promise<void> {
+export async function judgeAdapters(bench: DeviceBench, host = 'a1:1'): Promise<void> {
   const { board, judges, client } = bench;
   const path = join(judges.folder, 'switch.erf');
   const capture = await startCapture(client, { path, adapter: 's1' });
-  await withOpensm(bench, () => runDiagnostics(bench, 'a1:1'), 's1');
+  await withOpensm(bench, () => runDiagnostics(bench, host), 's1');
   const { packets, lost } = await capture.stop();
   await board.check('tshark: no datagram of the capture is malformed', async () => {
     expect(lost === 0, `${lost} packets are not in the capture`);
