@@ -2,7 +2,7 @@
 /**
  * Guests behind embedded switches (docs/FABRIC.md): virtual functions of two adapters exchange all
  * traffic of peers.test.ts over uplinks and switches, and join a multicast group. Then a guest with
- * a physical and a virtual function asks subnet administration by the QP1 of each.
+ * a virtual function alone asks subnet administration by its QP1 for a path and a group.
  */
 import t from 'tap';
 import { runGuestCases } from './harness/kernel-cases.ts';
@@ -23,15 +23,16 @@ t.test('two guests on virtual functions of two adapters', async (t) => {
     );
 });
 
-t.test('QP0 and QP1 of each function', async (t) => {
+t.test('QP1 of a virtual function', async (t) => {
   const run = await runGuestCases({
     suites: ['mad'],
     only: 'administration',
+    functionNumber: 1,
     deviceArguments: ['--functions', '2', '--port-model', 'vswitch', '--fabric', 'switch'],
   });
   report(t, run);
-  const passed = run.results.filter(
-    ({ path, ok, skipped }) => path.at(-1) === 'administration' && ok && skipped === undefined,
+  t.ok(
+    run.results.some(({ path, ok, skipped }) => path.at(-1) === 'administration' && ok && skipped === undefined),
+    'it has a path and a group',
   );
-  t.equal(passed.length, 2, 'both functions have a path and a group');
 });

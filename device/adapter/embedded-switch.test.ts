@@ -5,14 +5,28 @@
  * every function has QP0, QP1 and the management of its ports.
  */
 import t from 'tap';
-import { AccessFlag } from '../../protocol/layout/gen/values.gen.ts';
+import {
+  AccessFlag,
+  EventType,
+  ManagementOpcode,
+  ManagementStatus,
+  PortState,
+  SendContextState,
+  ServiceType,
+} from '../../protocol/layout/gen/values.gen.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
+import { portChangesPayload } from '../hosts/in-process/driver/payloads.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { InProcessMachine } from '../hosts/in-process/machine.ts';
 import { awaitPorts, buildManaged, embeddedOptions } from '../test-support/managed-adapter.ts';
+import { composeDatagram } from '../test-support/send-context-fixture.ts';
 
 const QKEY = 0x1234;
+/** Bit of the capability mask: communication management. */
+const COMMUNICATION = 0x10000;
+/** Physical state of a port that is switched off. */
+const PORT_DISABLED = 3;
 const GRH_AREA = 40;
 const PAYLOAD = 32;
 
@@ -91,4 +105,82 @@ t.test('a packet reaches only queue pairs of the function that has the port', as
   guests[0].say(guests[1].qp.qpn, functions[0].ports[0].lid, machine.random.bytes(PAYLOAD));
   machine.runUntil(() => receiver.unknownQueuePair > before, 'the drop of the packet');
   t.equal(guests[1].qp.parts.receiveCq.drain().length, 0);
+});
+
+t.test('every function has QP0 and QP1 of its ports, and no other', async (t) => {
+  const machine = makeMachine(2);
+  const guests = [0, 1].map((index) => new Guest(machine, index));
+  const special = machine.device.tables.specialQueuePairs;
+  for (const { driver, pd } of guests) {
+    const sendCq = driver.createCompletionQueue({ entriesLog2: 4 });
+    const create = () =>
+      driver.createQueuePair({ pd, sendCq, creation: { serviceType: ServiceType.GSI, specialPort: 2 } });
+    create();
+    t.throws(create, 'a port has one');
+  }
+  for (const [index, place] of [1, 3].entries()) {
+    t.equal(special.get(place, 1)?.owner.number, index);
+    t.equal(special.get(place - 1, 1), undefined);
+  }
+});
+
+t.test('software manages the ports of its function alone, and gets their events alone', async (t) => {
+  const machine = makeMachine(2);
+  const { device } = machine;
+  const [own, other] = [1, 0].map((index) => device.functions[index]);
+  const guests = [0, 1].map((index) => new Guest(machine, index));
+  const queues = guests.map(({ driver }) => driver.createEventQueue({ vector: 3, asynchronous: true }));
+  for (const queue of queues) queue.walk();
+  const { management } = guests[1].driver;
+  const modify = { opcode: ManagementOpcode.MODIFY_PORT, modifier: 1 };
+  const before = other.ports[0].subnet.capabilityMask;
+  management.perform({ ...modify, payload: portChangesPayload({ capabilitiesSet: COMMUNICATION }) });
+  t.equal(own.ports[0].subnet.capabilityMask & COMMUNICATION, COMMUNICATION);
+  t.equal(other.ports[0].subnet.capabilityMask, before);
+  const gid = Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8);
+  const payload = gid;
+  const status = management.execute({
+    opcode: ManagementOpcode.MODIFY_GID,
+    objectNumber: 5,
+    modifier: 1,
+    payload,
+  }).status;
+  t.equal(status, ManagementStatus.OK);
+  t.ok(own.ports[0].hasGid(5));
+  t.notOk(other.ports[0].hasGid(5));
+  own.ports[0].restart(PORT_DISABLED);
+  machine.runUntil(() => own.ports[0].state === PortState.DOWN, 'a port that is down');
+  machine.runUntilIdle();
+  const events = queues.map((queue) => queue.walk().map(({ eventType, port }) => [eventType, port]));
+  t.same(events, [
+    [],
+    [
+      [EventType.GID_CHANGE, 1],
+      [EventType.PORT_ERROR, 1],
+    ],
+  ]);
+  t.ok(other.ports.every(({ active }) => active));
+  machine.functionAt(1).reset('function');
+  t.notOk(own.ports[0].hasGid(5), 'a reset clears what its software has set');
+  t.equal(own.ports[0].subnet.capabilityMask & COMMUNICATION, 0);
+});
+
+t.test('a send context sends from the LID of its function alone', async (t) => {
+  const machine = makeMachine(2);
+  const [other, own] = machine.device.functions.map(({ ports: [port] }) => port);
+  const { driver, qp } = new Guest(machine, 1);
+  const context = driver.createSendContext({ port: 1, blocks: 16 });
+  context.enable();
+  const send = (slid: number): void => {
+    const addresses = { slid, dlid: other.lid, destQpn: 99, srcQpn: qp.qpn, qKey: QKEY };
+    context.send(composeDatagram(machine.random.bytes(PAYLOAD), addresses));
+    machine.runUntilIdle();
+  };
+  const { receiver } = machine.device;
+  send(own.lid);
+  t.equal(receiver.unknownQueuePair, 1, 'it arrives at the other function');
+  t.equal(context.state, SendContextState.ENABLED);
+  send(other.lid);
+  t.equal(receiver.unknownQueuePair, 1);
+  t.equal(context.state, SendContextState.HALTED, 'a foreign LID halts the context');
 });

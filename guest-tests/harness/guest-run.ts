@@ -11,6 +11,8 @@ import { type GuestFault, GuestSession, type GuestSessionOptions, type TestResul
 /** The adapter and the guest of a run. */
 export interface GuestRunOptions extends GuestSessionOptions {
   readonly device?: DeviceStart;
+  /** The only function that the guest gets; all when absent. */
+  readonly functionNumber?: number;
   /** Called with the adapter process before the guest starts. */
   readonly onDevice?: (device: DeviceProcess) => void | Promise<void>;
 }
@@ -32,7 +34,9 @@ export async function runGuest(job: GuestJob, options: GuestRunOptions = {}): Pr
   const session = new GuestSession(options);
   try {
     await options.onDevice?.(device);
-    await session.run(initramfs, device.child.sockets);
+    const { functionNumber: only } = options;
+    const sockets = device.child.sockets.filter((_, number) => only === undefined || number === only);
+    await session.run(initramfs, sockets);
   } finally {
     session.adapterFaults(await device.stop());
   }
