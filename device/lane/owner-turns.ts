@@ -115,7 +115,7 @@ export class OwnerTurns {
         chosen = owner;
       } else if (account < next) next = account;
     }
-    if (least > this.#clock && least < Number.POSITIVE_INFINITY) this.#clock = least;
+    if (least > this.#clock) this.#clock = least;
     this.#allowance = (next - least) * weights[chosen] + TURN_BYTES;
     return this.#chosen.assign(lanes.words).intersect(sets[chosen].words);
   }
