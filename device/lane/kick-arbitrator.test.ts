@@ -83,6 +83,14 @@ t.test('a lane that runs empty gives up the rest of its turn', async (t) => {
   t.same(bench.launch(6), [1, 0, 0, 0, 1, 1]);
 });
 
+t.test('a lane alone has one turn after the other, and goes on with the rest when another has work', async (t) => {
+  const bench = new Bench({ weights: [3, 2] });
+  bench.arbitrator.work.delete(1);
+  t.same(bench.launch(4), [0, 0, 0, 0]);
+  bench.arbitrator.work.add(1);
+  t.same(bench.launch(5), [0, 0, 1, 1, 0]);
+});
+
 t.test('each owner continues its own turn behind the turns of others', async (t) => {
   const bench = new Bench({ weights: [2, 2, 4], owners: [0, 0, 1] });
   const lanes = bench.launch(16);
@@ -155,6 +163,32 @@ t.test('shared credits are kept for a lane that two rounds passed over', async (
   t.equal(arbitrator.select(), 0);
   bench.begin(0)();
   t.not(arbitrator.select(), 0, 'the claim is served once');
+});
+
+t.test('a claim lasts until it is served, whatever other lanes launch', async (t) => {
+  const bench = new Bench({
+    weights: [1, 1, 1, 1, 1],
+    shared: 1,
+    credits: [
+      [0, 0, true, true],
+      [0, 9, true, false],
+      [9, 0, false, true],
+      [0, 0, true, true],
+      [9, 9, false, false],
+    ],
+  });
+  const { arbitrator } = bench;
+  arbitrator.work.delete(4);
+  const endOne = bench.begin(1);
+  t.equal(arbitrator.select(), 2);
+  const endTwo = bench.begin(2);
+  arbitrator.work.add(4);
+  t.equal(arbitrator.select(), 4, 'the lanes 0 and 3 have been passed over twice');
+  bench.begin(4)();
+  arbitrator.work.delete(4);
+  endOne();
+  endTwo();
+  t.equal(arbitrator.select(), 3, 'the first of them behind lane 2 has the claim');
 });
 
 t.test('an execution credit is kept only beside the completion credit, which takes longest', async (t) => {

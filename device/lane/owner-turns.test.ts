@@ -95,6 +95,15 @@ t.test('the owner that was served least is next, by its weight; its allowance re
   heavy.turns.charge(0, 1000);
   t.same(heavy.choose(0, 1), [1]);
   t.equal(heavy.turns.allowance, 4 * 1000 + TURN_BYTES);
+  const three = makeTurns([
+    [1, 0],
+    [1, 1],
+    [1, 2],
+  ]);
+  for (const [lane, bytes] of [5000, 500, 1500].entries()) three.turns.charge(lane, bytes);
+  three.turns.charge(0, 0);
+  t.same(three.choose(0, 1, 2), [1]);
+  t.equal(three.turns.allowance, 1000 + TURN_BYTES, 'up to the account of the next one, not of the last');
 });
 
 t.test('among equal accounts the lanes take turns', async (t) => {
@@ -116,6 +125,31 @@ t.test('an owner that was idle catches up on a bounded number of bytes', async (
   const ahead = lanes.indexOf(0);
   t.equal(ahead, LAG_BYTES / COMMAND_COST_BYTES + 1, 'as many as it may have missed in a pass');
   t.equal(lanes.slice(ahead).filter((lane) => lane === 0).length, Math.ceil((60 - ahead) / 2), 'then equal shares');
+});
+
+t.test('an owner that catches up lets no other one catch up on more', async (t) => {
+  const { turns, choose, serve } = makeTurns([
+    [1, 0],
+    [1, 1],
+    [1, 2],
+  ]);
+  serve(100, COMMAND_COST_BYTES, 0);
+  t.same(choose(0, 1), [1]);
+  t.same(choose(0, 2), [2]);
+  t.equal(turns.allowance, COMMAND_COST_BYTES + LAG_BYTES + TURN_BYTES);
+});
+
+t.test('what a single owner was served does not count once there are several', async (t) => {
+  const { groups, turns, choose, serve } = makeTurns([
+    [1, 4],
+    [1, 4],
+  ]);
+  serve(5, 1000, 0);
+  turns.chargeFunction(1, 99);
+  const lanes = [0, 1].map((number) => new Lane(number, 8));
+  groups.recompute(lanes, (lane) => (lane === 0 ? 4 : -1));
+  t.same(choose(0, 1), [1], 'the next lane behind lane 0');
+  t.equal(turns.allowance, TURN_BYTES);
 });
 
 t.test('a single owner has all turns, without accounts', async (t) => {
@@ -168,6 +202,18 @@ t.test('a function ahead of an owner whose lanes were served in this pass waits 
   t.equal(turns.chooseFunction(Int32Array.of(0, 1), 0), 1, 'its own lanes do not count');
   turns.charge(1, 100_000);
   t.equal(turns.chooseFunction(Int32Array.of(1, 0), 1), 0, 'nor do those of an owner that is ahead');
+  const even = makeTurns([
+    [1, 0],
+    [1, 1],
+    [1, -1],
+  ]);
+  t.equal(even.turns.chooseFunction(Int32Array.of(1, 1), 1), 0, 'the first one behind the last one');
+  t.equal(even.turns.chooseFunction(Int32Array.of(1, 1), 0), 1);
+  even.turns.chargeFunction(0, 1000);
+  even.turns.charge(1, 1000);
+  t.equal(even.turns.chooseFunction(Int32Array.of(1, 0), 1), 0, 'nor those of one that is as far');
+  even.turns.charge(2, 10);
+  t.equal(even.turns.chooseFunction(Int32Array.of(1, 0), 1), -1, 'lanes without an owner count');
 });
 
 t.test('an idle function saves up no more of its send contexts than of its lanes', async (t) => {

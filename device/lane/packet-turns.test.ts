@@ -10,6 +10,9 @@ import { Lane } from './lane.ts';
 import { LaneOwners, OwnerTurns, PACKET_COST_BYTES } from './owner-turns.ts';
 import { PacketTurns } from './packet-turns.ts';
 
+/** Bytes of a turn of a lane of weight 1. */
+const QUANTUM_BYTES = 8192;
+
 interface Sender {
   readonly lane: number;
   readonly packetBytes: number;
@@ -68,6 +71,43 @@ t.test('an idle lane saves up no turns, and ports do not wait for each other', a
   turns.push(1, 0, 'c');
   t.equal(turns.waiting, 1);
   t.equal(turns.shift(), 'c');
+});
+
+t.test('ports take turns, and a call that finds nothing changes nothing', async (t) => {
+  const ports = [new SwitchedPort(), new SwitchedPort()];
+  const turns = new PacketTurns<string>(ports, [new Lane(0, 1)], new OwnerTurns(new LaneOwners()));
+  t.equal(turns.shift(), undefined);
+  for (const item of ['a', 'b']) turns.push(0, 0, item);
+  turns.push(1, 0, 'c');
+  t.same([turns.shift(), turns.shift(), turns.shift()], ['c', 'a', 'b']);
+});
+
+t.test('a lane that sent more than its turn pays for it, also after a pause', async (t) => {
+  const lanes = [new Lane(0, 1), new Lane(1, 1)];
+  const turns = new PacketTurns<string>([new SwitchedPort()], lanes, new OwnerTurns(new LaneOwners()));
+  turns.push(0, 0, 'a');
+  turns.shift();
+  const full = turns.allowance;
+  turns.charge(full + 3000);
+  turns.push(0, 1, 'b');
+  t.equal(turns.shift(), 'b');
+  turns.push(0, 0, 'a');
+  t.equal(turns.shift(), 'a');
+  t.equal(turns.allowance, full - 3000);
+});
+
+t.test('a lane that changes its owner keeps the rest of its turn', async (t) => {
+  const lanes = [new Lane(0, 1), new Lane(1, 1)];
+  const groups = new LaneOwners();
+  groups.recompute(lanes, (lane) => 1 - lane);
+  const turns = new PacketTurns<string>([new SwitchedPort()], lanes, new OwnerTurns(groups));
+  for (const item of ['a', 'b']) turns.push(0, 1, item);
+  turns.shift();
+  turns.charge(1000);
+  groups.recompute(lanes, () => 1);
+  turns.push(0, 1, 'c');
+  t.equal(turns.shift(), 'b');
+  t.equal(turns.allowance, 2 * QUANTUM_BYTES - 1000);
 });
 
 for (const packetBytes of [128, 4160])

@@ -8,6 +8,7 @@ import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-comma
 import { TvlState } from '../../protocol/layout/gen/values.gen.ts';
 import { CreditSource } from '../collect/credit-hold.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { Step, type Timeline } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Random } from '../random.ts';
@@ -82,6 +83,18 @@ t.test('the lane map has lanes for levels, functions and dedicated buffers', asy
   t.equal(map.getOwner(5), 2);
 });
 
+t.test('a new map spreads queue pairs anew, also those whose lane is in it', async (t) => {
+  const load = new LaneLoad();
+  const [a, b] = [load.addQueuePair(), load.addQueuePair()];
+  for (const qp of [a, b]) load.post(qp);
+  t.same([a.lane, b.lane], [0, 1]);
+  while (load.launch() !== undefined);
+  load.lanes.setMap(0, 0, maskOf(0, 1));
+  const first = load.lanes.map.getLanes(0, 0).after(b.lane);
+  for (const qp of [b, a]) load.post(qp);
+  t.same([b.lane, a.lane], [first, 1 - first]);
+});
+
 t.test('queue pairs are spread evenly over their lanes', async (t) => {
   const load = new LaneLoad({ laneCount: 128 });
   for (let count = 0; count < 384; count++) load.post(load.addQueuePair());
@@ -142,6 +155,9 @@ t.test('a full port stops only the lanes that need it', async (t) => {
   lanes.block(0);
   for (let count = 0; count < 3; count++) t.equal(load.launch()?.queuePair, b);
   t.equal(lanes.peek(), undefined);
+  t.equal(b.kicked, 0);
+  lanes.reconsider(Object.assign(b, { lane: a.lane }));
+  t.equal(lanes.peek(), undefined, 'a queue pair without commands changes nothing');
   lanes.reconsider(a);
   t.equal(lanes.peek()?.queuePair, a, 'it may no longer need the port');
   lanes.block(0);
@@ -167,6 +183,31 @@ t.test('a full kick list refuses commands and reports when it has room', async (
   b.destroyed = true;
   lanes.setLane(0, { listSize: 9 });
   t.equal(woken.length, 2, 'a destroyed queue pair is not woken');
+});
+
+t.test('an empty list wakes all who wait: no later launch would', async (t) => {
+  const load = new LaneLoad({ laneCount: 1, listSize: 1 });
+  const woken: QueuePair[] = [];
+  load.lanes.onRoom = (qp) => woken.push(qp);
+  const [a, b, c] = [load.addQueuePair(), load.addQueuePair(), load.addQueuePair()];
+  load.post(a);
+  for (const qp of [b, c]) t.notOk(load.lanes.hasRoom(qp));
+  load.launch();
+  t.same(woken, [b, c]);
+});
+
+t.test('the timeline shows each credit once, although it is released twice', async (t) => {
+  const load = new LaneLoad();
+  const qp = load.addQueuePair();
+  load.post(qp);
+  const buffer = load.launch() as PhysicalCollectBuffer;
+  const steps: number[][] = [];
+  load.lanes.timeline = { note: (...step: number[]) => steps.push(step) } as unknown as Timeline;
+  load.finish(buffer);
+  t.same(steps, [
+    [Step.RELEASE_EXECUTION, 0, buffer.hold.lane],
+    [Step.RELEASE_COMPLETION, 0, buffer.hold.lane],
+  ]);
 });
 
 t.test('the level of its VCB decides the lane and the list of a collected command', async (t) => {
