@@ -6,145 +6,12 @@
 import t from 'tap';
 import { GRH_SIZE } from '../../protocol/infiniband/gen/grh.gen.ts';
 import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
-import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
-import { mtuCode } from '../../protocol/infiniband/mtu.ts';
+import { BthOpcode, PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
-import type { PacketFields } from '../../protocol/infiniband/packet-fields.ts';
-import {
-  SEND_BLOCK_BYTES,
-  SEND_CONTEXT_MAX,
-  SEND_CONTEXT_WINDOW_BYTES,
-  SEND_START_OF_PACKET_OFFSET,
-} from '../../protocol/layout/gen/constants.gen.ts';
-import {
-  encodeSendControl,
-  newSendControl,
-  SEND_CONTROL_SIZE,
-  type SendControl,
-} from '../../protocol/layout/gen/send-control.gen.ts';
+import { SEND_CONTEXT_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind, PortState, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
-import type { ObjectTable } from '../function/object-table.ts';
-import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
-import type { QueuePair } from '../queues/queue-pair.ts';
-import { newPort } from '../test-support/port-pair.ts';
-import { composeDatagram } from '../test-support/send-context-fixture.ts';
-import type { SendContext } from './send-context.ts';
-import { SendContexts } from './send-contexts.ts';
-
-const BLOCKS = 32;
-const RING_PACKETS = 4;
-const QPN = 20;
-const FOREIGN_QPN = 21;
-const PACKET_COST = 2048;
-
-/** A packet: payload, fields, control word, and a last change of its bytes. */
-interface Sent {
-  readonly bytes?: number;
-  readonly fields?: Partial<PacketFields>;
-  readonly control?: Partial<SendControl>;
-  readonly change?: (packet: DataView) => void;
-}
-
-/** Contexts of two functions on a port with two data lanes; SL 3 has VL 1. */
-class Bench {
-  readonly port = newPort(1, 2, RING_PACKETS);
-  readonly owners: UnderlyingFunction[];
-  readonly contexts: SendContexts;
-  readonly charges: number[][] = [];
-  readonly faults: number[][] = [];
-  /** Functions in the order in which they are served. */
-  readonly served: number[] = [];
-  readonly #next = new Map<SendContext, number>();
-
-  constructor(egressSeed?: number) {
-    this.port.state = PortState.ACTIVE;
-    this.port.activeMtuCode = mtuCode(256);
-    this.port.transmitQueues.mapServiceLevel(3, 1);
-    const dma = { at: () => dma, publish: () => true };
-    this.owners = [0, 1].map((number) => {
-      const faults = { report: (kind: FaultKind) => this.faults.push([number, kind]) };
-      const owner = { number, portBase: 0, dma, faults, msix: { request: () => {} }, postAsynchronous: () => {} };
-      return owner as unknown as UnderlyingFunction;
-    });
-    const owned = new Map([
-      [QPN, { owner: this.owners[0] }],
-      [FOREIGN_QPN, { owner: this.owners[1] }],
-    ]);
-    this.contexts = new SendContexts({
-      ports: [this.port],
-      queuePairs: { get: (number: number) => owned.get(number) } as unknown as ObjectTable<QueuePair>,
-      functionCount: 2,
-      turns: {
-        chooseFunction: (waiting, last) => {
-          const number = [1 - last, last].find((one) => waiting[one] > 0) ?? -1;
-          if (number >= 0) this.served.push(number);
-          return number;
-        },
-        chargeFunction: (number, bytes) => this.charges.push([number, bytes]),
-      },
-      packetCostBytes: PACKET_COST,
-      egressSeed,
-    });
-  }
-
-  add(owner = 0): SendContext {
-    const context = this.contexts.add(this.owners[owner], BLOCKS) as SendContext;
-    Object.assign(context, { virtualLanes: 0b11 | (1 << 15), threshold: 0 });
-    context.enable();
-    return context;
-  }
-
-  /** Writes a packet to the next blocks of the context. Its PSN is its first block. */
-  fill(context: SendContext, { bytes = 64, fields = {}, control = {}, change }: Sent = {}): void {
-    const block = this.#next.get(context) ?? 0;
-    const srcQpn = context.owner.number === 0 ? QPN : FOREIGN_QPN;
-    const payload = new Uint8Array(bytes).fill(block);
-    const packet = composeDatagram(payload, { slid: 1, dlid: 9, destQpn: 50, srcQpn, psn: block, ...fields });
-    change?.(new DataView(packet.buffer));
-    const blocks = Math.ceil((SEND_CONTROL_SIZE + packet.length) / SEND_BLOCK_BYTES);
-    const all = new Uint8Array(blocks * SEND_BLOCK_BYTES);
-    const view = new DataView(all.buffer);
-    const lengthDwords = (SEND_CONTROL_SIZE + packet.length) / 4;
-    encodeSendControl(view, 0, { ...newSendControl(), lengthDwords, ...control });
-    all.set(packet, SEND_CONTROL_SIZE);
-    const window = context.number * SEND_CONTEXT_WINDOW_BYTES;
-    for (let at = 0; at < all.length; at += 8) {
-      const alias = at < SEND_BLOCK_BYTES ? SEND_START_OF_PACKET_OFFSET : 0;
-      const offset =
-        ((block + Math.floor(at / SEND_BLOCK_BYTES)) % BLOCKS) * SEND_BLOCK_BYTES + (at % SEND_BLOCK_BYTES);
-      this.contexts.write(
-        context.owner,
-        alias + window + offset,
-        8,
-        view.getInt32(at, true),
-        view.getInt32(at + 4, true),
-      );
-    }
-    this.#next.set(context, (block + blocks) % BLOCKS);
-  }
-
-  /** PSNs of the packets that leave a ring, and whether their CRCs are right. */
-  take(ring: PacketRing): { psn: number; error: number; length: number }[] {
-    const taken: { psn: number; error: number; length: number }[] = [];
-    const parsed = newParsedPacket();
-    while (ring.count > 0) {
-      const error = parsePacket(ring.view, ring.readOffset, ring.readLength, parsed, PacketCheck.ICRC);
-      taken.push({ psn: parsed.psn, error, length: ring.readLength });
-      ring.shift();
-    }
-    return taken;
-  }
-
-  get rings(): readonly PacketRing[] {
-    return this.port.transmitQueues.rings;
-  }
-
-  /** PSNs in the ring of a virtual lane. */
-  psns(virtualLane = 0): number[] {
-    return this.take(this.rings[virtualLane]).map(({ psn }) => psn);
-  }
-}
+import { EgressBench as Bench, FOREIGN_QPN, PACKET_COST, type Sent } from '../test-support/egress-bench.ts';
 
 const NO_ERROR = 0;
 
@@ -254,12 +121,14 @@ t.test('what a function may not send halts its context; the same packet without 
       { bytes: 256, fields: management, control: { virtualLane: 15 } },
       { bytes: 260, fields: management, control: { virtualLane: 15 } },
     ],
+    ['a lane that this context may not use', {}, { fields: { serviceLevel: 3 }, control: { virtualLane: 1 } }],
     ['a partition', { fields: { pKey: 0x8001 } }, { fields: { pKey: 0x8002 } }],
   ];
   for (const [name, right, wrong] of cases) {
     const bench = new Bench();
     const context = bench.add();
-    Object.assign(context, name === 'a partition' ? { checkPkey: true, pkey: 0x8001 } : {});
+    if (name === 'a partition') Object.assign(context, { checkPkey: true, pkey: 0x8001 });
+    if (name === 'a lane that this context may not use') context.virtualLanes = 0b01;
     bench.fill(context, right);
     bench.fill(context, wrong);
     t.equal(bench.contexts.run(9), 2, name);
@@ -289,6 +158,7 @@ t.test('a packet has its CRCs, also with a GRH; a damaged one has the damage tha
     const bench = new Bench();
     bench.fill(bench.add(), sent);
     bench.contexts.run(1);
+    t.notOk(bench.rings[0].readSuspect);
     t.same(bench.take(bench.rings[0]), [{ psn: 0, error: NO_ERROR, length: 8 + headers + 12 + 8 + 64 + 4 + 2 }]);
   }
   for (const [control, isIcrcRight] of [
@@ -303,7 +173,8 @@ t.test('a packet has its CRCs, also with a GRH; a damaged one has the damage tha
     const [ring] = bench.rings;
     const parsed = newParsedPacket();
     const both = parsePacket(ring.view, ring.readOffset, ring.readLength, parsed, PacketCheck.ALL);
-    t.not(both, NO_ERROR);
+    t.equal(both, isIcrcRight ? PacketError.BAD_VCRC : PacketError.BAD_ICRC);
+    t.ok(ring.readSuspect, 'a receiver checks it whatever the link');
     t.equal(bench.take(ring)[0].error === NO_ERROR, isIcrcRight);
   }
 });
@@ -336,6 +207,7 @@ t.test('where packets go: to the link, back to the port, or nowhere', async (t) 
     t.equal(context.freeCounter, ring === undefined ? 2 : 0, name);
     t.equal(context.state, SendContextState.ENABLED, name);
     if (ring !== undefined) t.equal(ring.count, 1, name);
+    t.equal(bench.port.transmitDiscards, ring === undefined ? 1 : 0, `${name}: the port counts what it discards`);
     t.equal(bench.charges.length, ring === undefined ? 0 : 1, name);
   }
 });
@@ -375,6 +247,10 @@ t.test('packets of a removed context are forgotten, except those in the port, wh
   t.same(bench.psns(), [0, 0]);
   t.same([again.freeCounter, second.freeCounter], [0, 2]);
   t.notOk(bench.contexts.ready);
+  bench.fill(second);
+  bench.contexts.run(1);
+  bench.contexts.remove(second);
+  t.same(bench.psns(), [2], 'there may be no context of its number any more');
 });
 
 t.test('a freeze halts all contexts; its end lets software restart them', async (t) => {

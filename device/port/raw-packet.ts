@@ -57,7 +57,10 @@ export class RawPacket {
    */
   send(port: Port, virtualLane: number, badIcrc = false, badVcrc = false): RawEgress {
     const isManagement = virtualLane === MANAGEMENT_VL;
-    if (isManagement ? port.state === PortState.DOWN : !port.active) return RawEgress.DISCARDED;
+    if (isManagement ? port.state === PortState.DOWN : !port.active) {
+      port.transmitDiscards++;
+      return RawEgress.DISCARDED;
+    }
     const { dlid, serviceLevel, grhOffset, icrcOffset } = this.#parsed;
     const ring = isManagement ? port.managementRingFor(dlid) : port.ringFor(dlid, serviceLevel);
     this.ring = ring;
