@@ -79,10 +79,8 @@ export class SendBlocks {
   takeWhole(offset: number): number {
     let block = Math.floor(offset / SEND_BLOCK_BYTES);
     if (!this.#isFull(block)) return -1;
-    for (let walked = 1; this.#alias[block] === Alias.CONTINUATION; walked++) {
-      if (walked === this.count) return -1;
-      block = this.#before(block);
-    }
+    // It ends: the first block behind packets of known length is no continuation (`#follow`).
+    while (this.#alias[block] === Alias.CONTINUATION) block = this.#before(block);
     if (this.#alias[block] !== Alias.START || !this.#isFull(block)) return -1;
     const length = this.lengthOf(block);
     for (let index = 0, at = block; index < length; index++, at = this.#after(at)) {
