@@ -165,9 +165,10 @@ t.test('a packet around the end of the blocks is copied whole; no other one may 
   t.equal(intruder.write(blocks, intruder.stores[0]), SendHaltCause.INCONSISTENT_SOP);
   for (const store of packet.stores.slice(1)) t.equal(packet.write(blocks, store), SendHaltCause.NONE);
   t.equal(blocks.takeWhole(0), 3);
-  const copy = new Uint8Array(packet.lengthBytes);
+  const copy = new Uint8Array(packet.lengthBytes).fill(0xee);
   blocks.copyPacket(3, copy);
   t.same(copy.slice(0, -SEND_CONTROL_SIZE), packet.bytes.slice(SEND_CONTROL_SIZE));
+  t.same(copy.slice(-SEND_CONTROL_SIZE), new Uint8Array(SEND_CONTROL_SIZE).fill(0xee), 'and no byte behind it');
 });
 
 t.test('a packet is as long as the largest one of the link at most', async (t) => {
@@ -180,4 +181,32 @@ t.test('a packet is as long as the largest one of the link at most', async (t) =
     const packet = makePacket(new Random(8), 80, 0, lengthBytes);
     t.equal(packet.write(new SendBlocks(80), packet.stores[0]), cause, `${lengthBytes} bytes`);
   }
+});
+
+/** Fills a block by words of zeros, without its first ones; the last word may complete a packet. */
+function fillBlock(blocks: SendBlocks, block: number, start = false, firstWord = 0): number {
+  for (let word = firstWord; word < WORDS; word++)
+    blocks.store(block * SEND_BLOCK_BYTES + word * WORD, WORD, 0, 0, start);
+  return blocks.takeWhole(block * SEND_BLOCK_BYTES);
+}
+
+t.test('a continuation waits for its start, and a start for its control word', async (t) => {
+  const blocks = new SendBlocks(4);
+  t.equal(fillBlock(blocks, 1), -1, 'no store to the block before');
+  t.equal(fillBlock(blocks, 0, true, 1), -1);
+  t.equal(blocks.takeWhole(SEND_BLOCK_BYTES), -1);
+});
+
+t.test('a packet is whole once, and never with blocks of another one', async (t) => {
+  const random = new Random(9);
+  const blocks = new SendBlocks(8);
+  const one = makePacket(random, 8, 3, SEND_BLOCK_BYTES);
+  for (const store of one.stores) one.write(blocks, store);
+  t.equal(blocks.takeWhole(3 * SEND_BLOCK_BYTES), 3);
+  t.equal(fillBlock(blocks, 4), -1, 'a continuation behind it');
+  const other = makePacket(random, 8, 6, SEND_BLOCK_BYTES * 2);
+  for (const store of other.stores.slice(0, WORDS)) other.write(blocks, store);
+  const over = makePacket(random, 8, 5, 2 * SEND_BLOCK_BYTES);
+  for (const store of over.stores.slice(0, WORDS)) over.write(blocks, store);
+  t.equal(blocks.takeWhole(5 * SEND_BLOCK_BYTES), -1, 'the block behind it begins another packet');
 });
