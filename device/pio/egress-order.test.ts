@@ -119,3 +119,15 @@ t.test('a credit word that cannot be written halts the context, and is written o
   t.same([context.state, context.haltCause], [SendContextState.HALTED, SendHaltCause.CREDIT_RETURN]);
   t.equal(bench.creditWords, 1);
 });
+
+t.test('a disabled context is not disabled again', async (t) => {
+  const bench = new Bench();
+  const context = bench.add();
+  context.threshold = 9;
+  bench.fill(context);
+  bench.contexts.run(1);
+  bench.psns();
+  bench.isWritable = false;
+  for (let times = 0; times < 2; times++) context.disable();
+  t.same([context.state, context.unreturned, bench.creditWords], [SendContextState.DISABLED, 2, 1]);
+});
