@@ -297,6 +297,24 @@ t.test('repeated answers come in the order of their PSNs; one that they interrup
     [LAST, 5],
   ]);
   bench.answer(3, 6, 1);
+  const behind = new Bench();
+  const [long, next] = [behind.answer(0, 0, 3), behind.answer(1, 3, 1)];
+  behind.serveAll();
+  behind.take();
+  behind.answers.repeat(behind.qp, behind.state, long, 0);
+  behind.serveData(1);
+  behind.answers.repeat(behind.qp, behind.state, next, 0);
+  behind.serveAll();
+  t.same(
+    behind.take(),
+    [
+      [FIRST, 0],
+      [MIDDLE, 1],
+      [LAST, 2],
+      [ONLY, 3],
+    ],
+    'one behind it interrupts none',
+  );
   const again = new Bench();
   const [early, late] = [again.answer(0, 0, 1), again.answer(1, 1, 1)];
   again.serveAll();
@@ -410,6 +428,10 @@ t.test('a changed depth keeps the newest requests that can be repeated (IBTA 11.
   state.resize(4);
   t.equal(state.resources[0].used, false, 'a new one is overwritten first');
   t.same(psns().slice(1), [2, 3, 0]);
+  state.resourceNext = 2;
+  state.resize(5);
+  t.same(psns().slice(1), [3, 0, state.resources[3].firstPsn, 2]);
+  t.equal(new Set(state.resources).size, 5, 'each is there once');
 });
 
 t.test('an acknowledgement behind a withdrawn answer is sent, unless a later one waits', async (t) => {

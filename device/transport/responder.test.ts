@@ -151,6 +151,12 @@ t.test('duplicates: an acknowledgement up to the next READ, READs and atomics ag
   ] as const)
     t.notOk(bench.receive(opcode, { psn }), 'no such request is kept');
   t.same(bench.take(), []);
+  const newest = new Bench();
+  newest.receive(op.RC_SEND_ONLY);
+  newest.receive(op.RC_RDMA_READ_REQUEST, { length: 1 });
+  newest.take();
+  newest.receive(op.RC_SEND_ONLY, { psn: 0 });
+  t.same(newest.take(), [['ack', 0]], 'not the READ, whose answer may be lost');
 });
 
 t.test('unreliable: after a gap the next message begins anew, the rest of one is dropped (IBTA 9.8.2)', async (t) => {
@@ -244,6 +250,22 @@ t.test('a wrong request is refused with its NAK, and fails the QP', async (t) =>
       FaultKind.KEY_BOUNDS,
     ],
     [
+      'a READ from a wrong key',
+      (bench) => Object.assign(bench, { hasKey: false }),
+      op.RC_RDMA_READ_REQUEST,
+      { length: 4 },
+      REMOTE_ACCESS_ERROR,
+      FaultKind.KEY_BOUNDS,
+    ],
+    [
+      'a READ from a QP without the right',
+      (bench) => Object.assign(bench.qp.attributes, { access: AccessFlag.REMOTE_WRITE }),
+      op.RC_RDMA_READ_REQUEST,
+      { length: 4 },
+      INVALID_REQUEST,
+      FaultKind.KEY_ACCESS,
+    ],
+    [
       'a WRITE to a QP without the right',
       (bench) => Object.assign(bench.qp.attributes, { access: AccessFlag.REMOTE_READ }),
       op.RC_RDMA_WRITE_ONLY,
@@ -328,6 +350,10 @@ t.test('a wrong request is refused with its NAK, and fails the QP', async (t) =>
     t.match(calls.at(-1), ['fail'], name);
     t.equal(calls.at(-1)?.[2], fault, name);
     t.ok(bench.state.refused, name);
+    t.notOk(
+      calls.some(([call]) => call === 'answer'),
+      name,
+    );
   }
 });
 
