@@ -5,11 +5,23 @@
  * par. 53-60).
  */
 import t from 'tap';
-import { CANCEL_OFFSET, DATA_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  CANCEL_OFFSET,
+  COMMAND_HEADER_BYTES,
+  COMMAND_MAX_BYTES,
+  DATA_BYTES,
+  KICK_OFFSET,
+  PAGE_BYTES,
+} from '../../protocol/layout/gen/constants.gen.ts';
+import { setSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import type { FaultLog } from '../function/fault-log.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+import { isCommandLength } from './command-scoreboard.ts';
+import { DedicatedCollectBuffer } from './dedicated-collect-buffer.ts';
 import { getCollectBarBytes, getDedicatedOffset } from './geometry.ts';
 import { PcbAllocator } from './pcb-allocator.ts';
+import { PcbState, PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 import { VcbSpace } from './vcb-space.ts';
 import { findCombiningError } from './write-combining.ts';
 
@@ -71,6 +83,86 @@ t.test('each function has its own accounts, and what is borrowed or lent is repo
   t.same([pool.deviceUsed, pool.borrowed, pool.freeCount], [0, 0, 8]);
   t.equal(pool.getInUse(1, 0), 0);
   t.equal(pool.findError(), undefined);
+});
+
+t.test('PCBs in use are counted for each level of each function', async (t) => {
+  const common = new PcbAllocator(8, 3);
+  const inUse = () => [0, 1, 2].map((at) => [common.getInUse(at, 0), common.getInUse(at, 1)]);
+  const levels = [
+    [0, 1],
+    [1, 0],
+    [1, 1],
+    [1, 1],
+    [2, 1],
+  ].map(([at, level]) => common.bind(at, level, 0) as PhysicalCollectBuffer);
+  t.same(inUse(), [
+    [0, 1],
+    [1, 2],
+    [0, 1],
+  ]);
+  for (const buffer of levels.slice(0, 3)) common.release(buffer);
+  t.same(inUse(), [
+    [0, 0],
+    [0, 1],
+    [0, 1],
+  ]);
+  for (const buffer of levels) common.release(buffer);
+  t.equal(common.findError(), undefined);
+});
+
+t.test('a command has its header and at most the bytes of a PCB, in whole words', async (t) => {
+  for (const [length, isPossible] of [
+    [COMMAND_HEADER_BYTES - 8, false],
+    [COMMAND_HEADER_BYTES, true],
+    [COMMAND_HEADER_BYTES + 4, false],
+    [COMMAND_MAX_BYTES, true],
+    [COMMAND_MAX_BYTES + 8, false],
+  ] as const)
+    t.equal(isCommandLength(length), isPossible, `${length} bytes`);
+});
+
+t.test('a buffer of no pool has no VCB, and its release does nothing', async (t) => {
+  const buffer = new PhysicalCollectBuffer(0);
+  t.equal(buffer.vcb, -1);
+  buffer.open();
+  buffer.release();
+  t.equal(buffer.state, PcbState.COLLECTING);
+});
+
+/** A dedicated buffer that keeps its command until `release`. */
+function makeDedicated() {
+  const faults: FaultKind[] = [];
+  const kicked: PhysicalCollectBuffer[] = [];
+  const log = { reportPage: (kind: FaultKind) => faults.push(kind) } as unknown as FaultLog;
+  const dedicated = new DedicatedCollectBuffer(log, (buffer) => kicked.push(buffer));
+  const write = (inPage: number, sizeBytes = 8, low = 0, high = 0): void =>
+    dedicated.write(0, inPage, inPage, sizeBytes, low, high);
+  /** The first 8 bytes of a command with this length field. */
+  const begin = (length: number): void => {
+    const view = new DataView(new ArrayBuffer(8));
+    setSendCommandCollectLength(view, 0, length);
+    write(0, 8, view.getInt32(0, true), view.getInt32(4, true));
+  };
+  return { dedicated, faults, kicked, write, begin };
+}
+
+t.test('the dedicated buffer keeps a command that executes, whatever software stores', async (t) => {
+  const { dedicated, faults, kicked, write, begin } = makeDedicated();
+  begin(COMMAND_HEADER_BYTES);
+  write(KICK_OFFSET, 4);
+  t.same([kicked.length, dedicated.state], [0, PcbState.COLLECTING], 'a kick has 8 bytes');
+  t.same(faults.splice(0), [FaultKind.COLLECT_RESERVED]);
+  write(KICK_OFFSET);
+  t.same([kicked.length, dedicated.state], [1, PcbState.KICKED]);
+  write(CANCEL_OFFSET, 8, 0, -1);
+  t.equal(dedicated.state, PcbState.KICKED, 'a cancel comes too late');
+  write(8, 8, 0x55, 0x55);
+  t.same(faults.splice(0), [FaultKind.COLLECT_RESERVED]);
+  t.equal(kicked[0].bytes[8], 0);
+  dedicated.release();
+  begin(COMMAND_HEADER_BYTES + 4);
+  t.same(faults, [FaultKind.COLLECT_BAD_LENGTH]);
+  t.equal(dedicated.state, PcbState.FREE, 'an impossible length frees it');
 });
 
 t.test('options of write combining are within their ranges, and the message names the wrong one', async (t) => {

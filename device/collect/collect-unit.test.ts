@@ -126,6 +126,17 @@ t.test('a VCB number that another command holds refuses a command, and takes no 
   bench.space.place(0, 0, VCBS);
   bench.store(0, 1);
   t.equal(bench.kicked.length, 1);
+  const moved = new Bench();
+  moved.store(1, 1, COMMAND_HEADER_BYTES, 8);
+  t.equal(moved.space.take(0, 1), -1, 'the number of a command under way');
+  moved.space.place(0, 1, VCBS);
+  moved.store(0, 2);
+  t.same([moved.kicked.length, moved.pool.freeCount], [0, PCBS - 1], 'page 0 has the number of page 1 now');
+  t.same(
+    moved.calls.map(([name]) => name),
+    ['implicit'],
+  );
+  t.equal(moved.space.getReserved(0), 0, 'a refused command holds no number');
   const full = new Bench(1);
   full.store(0, 1, COMMAND_HEADER_BYTES, 8);
   full.store(1, 1, COMMAND_HEADER_BYTES, 8);

@@ -235,6 +235,66 @@ t.test('pieces are of bytes that were stored since the line was empty', async (t
   t.equal(outside, 0);
 });
 
+/** Stores of any size to distinct bytes, whose last bytes are not 0. */
+function planRandom(random: Random): { at: number; sizeBytes: number; bytes: Uint8Array }[] {
+  const stores: { at: number; sizeBytes: number; bytes: Uint8Array }[] = [];
+  for (let at = 0; at < 128; ) {
+    let sizeBytes = 1 << random.below(4);
+    while (at % sizeBytes !== 0) sizeBytes >>>= 1;
+    if (!random.oneIn(3)) stores.push({ at, sizeBytes, bytes: random.bytes(sizeBytes) });
+    at += sizeBytes;
+  }
+  random.shuffle(stores);
+  return stores;
+}
+
+t.test('pieces bring each byte that was stored, and no other one', async (t) => {
+  const random = new Random(15);
+  const bar = new Uint8Array(PAGES * PAGE_BYTES);
+  const arrived = new Uint8Array(bar.length);
+  const stage = new WriteCombining({ seed: 15 }, 0, bar.length, (offset, sizeBytes, low, high) => {
+    const view = new DataView(new ArrayBuffer(8));
+    view.setInt32(0, low, true);
+    view.setInt32(4, high, true);
+    bar.set(new Uint8Array(view.buffer, 0, sizeBytes), offset);
+    arrived.fill(1, offset, offset + sizeBytes);
+    if (!Number.isInteger(offset) || offset % sizeBytes !== 0) t.fail(`${sizeBytes} bytes at ${offset}`);
+  });
+  for (let round = 0; round < 100; round++) {
+    stage.reset();
+    for (const array of [bar, arrived]) array.fill(0);
+    const [wanted, stored] = [new Uint8Array(bar.length), new Uint8Array(bar.length)];
+    for (const page of [1, 2])
+      for (const { at, sizeBytes, bytes } of planRandom(random)) {
+        // A command of impossible length is never whole.
+        if (at < 8) continue;
+        const view = new DataView(new ArrayBuffer(8));
+        new Uint8Array(view.buffer).set(bytes);
+        stage.write(page * PAGE_BYTES + at, sizeBytes, view.getInt32(0, true), view.getInt32(4, true));
+        wanted.set(bytes, page * PAGE_BYTES + at);
+        stored.fill(1, page * PAGE_BYTES + at, page * PAGE_BYTES + at + sizeBytes);
+      }
+    while (stage.busy) stage.settle();
+    t.same([Buffer.compare(bar, wanted), Buffer.compare(arrived, stored)], [0, 0], `round ${round}`);
+  }
+});
+
+t.test('a command ends in its own page only; a store beside another one is held', async (t) => {
+  const bar = new Bar({ seed: 13, lines: 64, holdPasses: 1000 });
+  const passes = (offset: number): boolean => {
+    bar.pieces.length = 0;
+    bar.stage.write(offset, 8, 1, 2);
+    return bar.pieces.length > 0;
+  };
+  for (const page of [0, 1, 2]) bar.stage.write(page * PAGE_BYTES + 16, 8, 1, 2);
+  bar.stage.write(PAGE_BYTES + KICK_OFFSET, 8, 0, 0);
+  t.same(
+    [0, 1, 2].map((page) => passes(page * PAGE_BYTES + 16)),
+    [true, false, true],
+  );
+  t.notOk(passes(PAGE_BYTES + 8), 'the byte behind it was stored, its own were not');
+});
+
 t.test('a kick or cancel ends the command; stores behind it are held again', async (t) => {
   for (const [control, isForgotten] of [
     [KICK_OFFSET, true],
@@ -251,15 +311,18 @@ t.test('a kick or cancel ends the command; stores behind it are held again', asy
 });
 
 t.test('the first store behind a whole command lets it out first', async (t) => {
-  const { stage, pieces } = new Bar({ seed: 14, lines: 64, holdPasses: 1000 });
-  const view = new DataView(new ArrayBuffer(COMMAND_HEADER_BYTES));
-  setSendCommandCollectLength(view, 0, COMMAND_HEADER_BYTES);
-  for (let at = 0; at < COMMAND_HEADER_BYTES; at += 8)
-    stage.write(at, 8, view.getInt32(at, true), view.getInt32(at + 4, true));
-  pieces.length = 0;
-  stage.write(COMMAND_HEADER_BYTES, 8, 1, 2);
-  t.ok(pieces.length > 0 && pieces.every(({ offset }) => offset < COMMAND_HEADER_BYTES));
-  t.ok(stage.busy, 'itself it is held');
-  stage.write(DATA_BYTES, 8, 0, 0);
-  t.equal(pieces.at(-1)?.offset, DATA_BYTES, 'the control words begin behind the data');
+  for (const page of [0, 1, 3]) {
+    const { stage, pieces } = new Bar({ seed: 14, lines: 64, holdPasses: 1000 });
+    const base = page * PAGE_BYTES;
+    const view = new DataView(new ArrayBuffer(COMMAND_HEADER_BYTES));
+    setSendCommandCollectLength(view, 0, COMMAND_HEADER_BYTES);
+    for (let at = 0; at < COMMAND_HEADER_BYTES; at += 8)
+      stage.write(base + at, 8, view.getInt32(at, true), view.getInt32(at + 4, true));
+    pieces.length = 0;
+    stage.write(base + COMMAND_HEADER_BYTES, 8, 1, 2);
+    t.ok(pieces.length > 0 && pieces.every(({ offset }) => offset < COMMAND_HEADER_BYTES));
+    t.ok(stage.busy, 'itself it is held');
+    stage.write(base + DATA_BYTES, 8, 0, 0);
+    t.equal(pieces.at(-1)?.offset, DATA_BYTES, 'the control words begin behind the data');
+  }
 });
