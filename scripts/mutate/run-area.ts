@@ -17,7 +17,7 @@ import { RUNNER_NAME, type RunnerOptions } from './runner-options.ts';
  * process are too long, so a known survivor meets more of them.
  */
 const BUDGET = 300;
-const BUDGET_OF_SURVIVOR = 3000;
+const BUDGET_OF_SURVIVOR = 1000;
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 export interface RunOptions {
