@@ -49,12 +49,7 @@ class Bench {
   constructor(latencyNs = 0) {
     this.state.start(0, 4);
     this.qp = {
-      number: 5,
-      owner: {},
-      state: QpState.RTS,
-      receives: true,
-      destroyed: false,
-      pathMtuBytes: MTU_BYTES,
+      ...{ number: 5, owner: {}, state: QpState.RTS, receives: true, destroyed: false, pathMtuBytes: MTU_BYTES },
       attributes: { port: 1, pkeyIndex: 0, remoteQpn: 9 },
       portIndex: 0,
       responder: this.state,

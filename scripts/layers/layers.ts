@@ -184,7 +184,7 @@ export const layers: readonly Layer[] = [
     path: 'device/test-support',
     holds: 'fixtures, invariants and models that tests share',
     uses: of(
-      'layout infiniband host.ts random.ts port agents subnet-manager function fabric switch trace queues collect doorbells lane transport shares adapter hosts',
+      'layout infiniband host.ts random.ts port pio agents subnet-manager function fabric switch trace queues collect doorbells lane transport shares adapter hosts',
     ),
   },
   {
