@@ -4,6 +4,10 @@
  * other port and to other queue pairs of software; failures, flushes and doorbells of other pages.
  */
 import t from 'tap';
+import { setBthOpcode } from '../../../protocol/infiniband/gen/bth.gen.ts';
+import { GRH_DGID_OFFSET, GRH_SGID_OFFSET, GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
+import { LRH_SIZE, setLrhPacketLength, setLrhVirtualLane } from '../../../protocol/infiniband/gen/lrh.gen.ts';
+import { BthOpcode } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { getMadHeaderMethod } from '../../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import {
   CommandOpcode,
@@ -111,6 +115,43 @@ t.test('datagrams of QP1, to another port and to the own one', (t) => {
   first.takeCompletions();
   first.send(generalAddress(0, 2), general(10));
   t.equal(first.takeCompletions().length, 1, 'a port that is down drops the packet, and the send completes');
+  t.end();
+});
+
+t.test('a datagram with a GRH arrives with it', (t) => {
+  const driver = begin();
+  const [first, second] = [new DriverQueuePair(driver, QP1, 1), new DriverQueuePair(driver, QP1 + 1, 2)];
+  second.postReceive();
+  const grh = new Uint8Array(GRH_SIZE);
+  grh[7] = 64;
+  const [from, to] = driver.device.ports;
+  grh.set(from.gids.subarray(0, 16), GRH_SGID_OFFSET);
+  grh.set(to.gids.subarray(0, 16), GRH_DGID_OFFSET);
+  first.send({ ...generalAddress(0, 2), grh }, general(5));
+  const [received] = second.takeCompletions();
+  t.equal(received.hasRoute, 1);
+  t.same(second.receivedRoute(0).slice(7), grh.slice(7), 'hop limit and GIDs');
+  t.equal(second.receivedMad(0).getUint8(200), 5);
+  t.end();
+});
+
+t.test('what is no datagram, or is on the wrong lane, does not leave', (t) => {
+  const driver = begin();
+  const qp = new DriverQueuePair(driver, QP1, 1);
+  const sent = driver.device.ports[0].transmitPackets;
+  const changes: ((packet: DataView) => void)[] = [
+    (packet) => setBthOpcode(packet, LRH_SIZE, BthOpcode.RC_SEND_ONLY),
+    (packet) => setLrhVirtualLane(packet, 0, 15),
+    (packet) => setLrhPacketLength(packet, 0, 5),
+  ];
+  for (const [index, change] of changes.entries()) {
+    qp.sendChanged(generalAddress(0, 2), general(1), change);
+    t.equal(driver.device.raw.malformed, index + 1);
+    t.equal(qp.takeCompletions().length, 1, 'the send completes');
+  }
+  t.equal(driver.device.ports[0].transmitPackets, sent);
+  qp.send(generalAddress(0, 2), general(1));
+  t.equal(driver.device.ports[0].transmitPackets, sent + 1);
   t.end();
 });
 

@@ -5,13 +5,15 @@
  * receives, and else to the agents of the node. `MthcaAdapter` calls it in each pass.
  */
 
-import { isLidOfPort, PERMISSIVE_LID } from '../../../protocol/infiniband/addresses.ts';
+import { PERMISSIVE_LID, SUBNET_MANAGEMENT_QPN } from '../../../protocol/infiniband/addresses.ts';
 import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
+import { setLrhSlid } from '../../../protocol/infiniband/gen/lrh.gen.ts';
 import { BthOpcode } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { pKeysMatch } from '../../../protocol/infiniband/keys.ts';
 import { MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import { TRANSPORT_MASK, Transport } from '../../../protocol/infiniband/opcodes.ts';
+import type { ParsedPacket } from '../../../protocol/infiniband/packet.ts';
 import { VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
-import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { COMPLETION_SIZE, encodeCompletion, newCompletion } from '../../../protocol/mthca/gen/completion.gen.ts';
 import { encodeErrorCompletion, newErrorCompletion } from '../../../protocol/mthca/gen/error-completion.gen.ts';
 import { getQpContextUar, QP_CONTEXT_PRIMARY_PATH_OFFSET } from '../../../protocol/mthca/gen/qp-context.gen.ts';
@@ -20,15 +22,15 @@ import { decodeRawSegment, newRawSegment } from '../../../protocol/mthca/gen/raw
 import type { SendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CompletionSyndrome, ErrorOpcode, QpContextState, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import { type MadAddress, newMadAddress, readMadPacket } from '../../agents/mad-packet.ts';
-import { transmitMad } from '../../agents/mad-transmit.ts';
 import type { DatagramTaker, ManagementInterface } from '../../agents/management-interface.ts';
+import { RawEgress, RawPacket } from '../../port/raw-packet.ts';
+import { MANAGEMENT_VL } from '../../port/transmit-queues.ts';
 import type { Hca, QueuePairUnit } from './hca.ts';
 import type { QueuePair } from './queue-pair.ts';
 import { WorkQueues } from './work-queues.ts';
 
 const UNIT_BYTES = 16;
 const COUNTER_MASK = 0xffff;
-const PACKET_MAX_BYTES = 512;
 const P_KEY_SHIFT = 16;
 /** Places in `specialQpns`. */
 const SMI = 0;
@@ -44,8 +46,7 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   readonly #management: ManagementInterface;
   readonly #queues: WorkQueues;
   readonly #waiting = new Set<QueuePair>();
-  readonly #packet = new Uint8Array(PACKET_MAX_BYTES);
-  readonly #packetView = new DataView(this.#packet.buffer);
+  readonly #packet = new RawPacket();
   readonly #entry = new Uint8Array(COMPLETION_SIZE);
   readonly #entryView = new DataView(this.#entry.buffer);
   readonly #payload = new Uint8Array(GRH_SIZE + MAD_BYTES);
@@ -147,28 +148,31 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
     if (!fits || !queues.read(qp, queues.sendOffset(qp.sent), sizeBytes))
       return this.#failSend(qp, CompletionSyndrome.LOCAL_QP_OPERATION);
     const raw = decodeRawSegment(queues.view, 0, this.#raw);
-    const lengthBytes = queues.gather(qp, sizeBytes, this.#packet.subarray(0, PACKET_MAX_BYTES - VCRC_SIZE));
+    const packet = this.#packet;
+    const room = packet.bytes.subarray(0, packet.bytes.length - VCRC_SIZE);
+    const lengthBytes = queues.gather(qp, sizeBytes, room);
     if (lengthBytes === undefined) return this.#failSend(qp, CompletionSyndrome.LOCAL_PROTECTION);
-    const address = newMadAddress();
-    const mad = new Uint8Array(MAD_BYTES);
-    const isDatagram = readMadPacket(this.#packetView, 0, lengthBytes + VCRC_SIZE, address, mad);
-    if (!isDatagram) this.malformed++;
-    else if (!this.#transmit(qp, raw.permissiveSource === 1, address, mad)) return false;
+    if (!packet.parse(lengthBytes)) this.malformed++;
+    else if (!this.#transmit(qp, raw.permissiveSource === 1)) return false;
     const isSignaled = raw.signaled === 1 || queues.load(qp).signalsAll === 1;
     this.#finishSend(qp, raw.nextSize, isSignaled);
     return true;
   }
 
-  /** Returns false when the port has no room. A port that may not send drops the datagram. */
-  #transmit(qp: QueuePair, isPermissive: boolean, address: MadAddress, mad: Uint8Array): boolean {
-    const number = getQpPathPort(qp.view, QP_CONTEXT_PRIMARY_PATH_OFFSET);
-    const port = this.#hca.portAt(number);
-    if (port === undefined || port.state === PortState.DOWN || (!address.isVl15 && !port.active)) return true;
-    address.slid = isPermissive ? PERMISSIVE_LID : port.lid;
-    if (address.dlid === PERMISSIVE_LID || !isLidOfPort(address.dlid, port.lid, port.lmc))
-      return transmitMad(this.#management.node, number, address, mad);
-    this.deliver(number, address, mad);
-    return true;
+  /**
+   * Sends the packet as software has composed it, with the LID of the port. Returns false when the
+   * port has no room. A port that may not send drops the packet.
+   */
+  #transmit(qp: QueuePair, isPermissive: boolean): boolean {
+    const port = this.#hca.portAt(getQpPathPort(qp.view, QP_CONTEXT_PRIMARY_PATH_OFFSET));
+    if (port === undefined) return true;
+    const { headers, view } = this.#packet;
+    if (!isDatagram(headers) || headers.payloadLengthBytes > port.mtuBytes) {
+      this.malformed++;
+      return true;
+    }
+    setLrhSlid(view, 0, isPermissive ? PERMISSIVE_LID : port.lid);
+    return this.#packet.send(port, headers.virtualLane) !== RawEgress.BLOCKED;
   }
 
   /** The oldest send is done; the next one of the same doorbell has the size that it named. */
@@ -245,4 +249,10 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   #post(cqn: number, isError = false): void {
     this.#hca.completionQueues.get(cqn)?.post(this.#entry, isError);
   }
+}
+
+/** Subnet management is for QP0 on VL15; all other datagrams are for data lanes (IBTA 7.6.3). */
+function isDatagram({ opcode, virtualLane, destQpn }: Readonly<ParsedPacket>): boolean {
+  if ((opcode & TRANSPORT_MASK) !== Transport.UD) return false;
+  return (virtualLane === MANAGEMENT_VL) === (destQpn === SUBNET_MANAGEMENT_QPN);
 }

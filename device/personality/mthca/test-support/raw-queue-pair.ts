@@ -4,6 +4,7 @@
  * own. Tests post requests and take completions with it.
  */
 
+import { GRH_SIZE } from '../../../../protocol/infiniband/gen/grh.gen.ts';
 import { type Completion, decodeCompletion, newCompletion } from '../../../../protocol/mthca/gen/completion.gen.ts';
 import { SEND_DOORBELL_OFFSET, UAR_PAGE_BYTES } from '../../../../protocol/mthca/gen/constants.gen.ts';
 import { encodeCqContext, newCqContext } from '../../../../protocol/mthca/gen/cq-context.gen.ts';
@@ -121,8 +122,19 @@ export class DriverQueuePair {
     return this.receivedMad(request / RECEIVE_BYTES);
   }
 
+  /** The GRH in the memory of a slot. */
+  receivedRoute(slot: number): Uint8Array {
+    return this.#driver.bytes(this.#data + this.#receiveAt(slot), GRH_SIZE);
+  }
+
   send(address: MadAddress, mad: Uint8Array): void {
     this.sendAll([[address, mad]]);
+  }
+
+  /** The same, with a change of the packet that software has composed. */
+  sendChanged(address: MadAddress, mad: Uint8Array, change: (packet: DataView) => void): void {
+    change(this.#postSend(address, mad, this.#dataKey));
+    this.ring(1, (this.#sent - 1) & 0xffff, 3);
   }
 
   /** Posts sends, rings once for all, and lets the device work. `key`: of the data. */
@@ -168,7 +180,8 @@ export class DriverQueuePair {
     }
   }
 
-  #postSend(address: MadAddress, mad: Uint8Array, key: number): void {
+  /** Returns the packet. */
+  #postSend(address: MadAddress, mad: Uint8Array, key: number): DataView {
     const slot = this.#sent % ENTRIES;
     const at = 0x1000 + slot * PACKET_BYTES;
     const room = this.#driver.memory.view(this.#data + at, PACKET_BYTES);
@@ -178,6 +191,7 @@ export class DriverQueuePair {
     encodeDataSegment(view, 16, { isInline: 0, byteCount, key, address: at });
     encodeDataSegment(view, 32, { isInline: 1, byteCount: ICRC_BYTES, key: 0, address: 0 });
     this.#sent++;
+    return room;
   }
 
   #receiveAt(slot: number): number {
