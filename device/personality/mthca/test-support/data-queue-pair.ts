@@ -72,6 +72,7 @@ export interface QueuePairSetup {
   readonly port?: number;
   readonly cq: DriverCompletionQueue;
   readonly uar?: number;
+  readonly pd?: number;
   /** First of two doorbell records. */
   readonly record: number;
   readonly context?: Partial<QpContext>;
@@ -98,6 +99,7 @@ export class DriverDataQueuePair {
     this.setup = setup;
     this.number = setup.number;
     this.uar = setup.uar ?? 1;
+    const { pd = PD } = setup;
     this.queue = driver.allocate(QUEUE_BYTES);
     this.#context = {
       ...newQpContext(),
@@ -110,8 +112,8 @@ export class DriverDataQueuePair {
       receiveStride: RECEIVE_STRIDE,
       sendQueueOffset: SEND_AT,
       uar: this.uar,
-      pd: PD,
-      queueKey: driver.createRegion(this.queue, QUEUE_BYTES),
+      pd,
+      queueKey: driver.createRegion(this.queue, QUEUE_BYTES, { pd }),
       sendCqn: setup.cq.number,
       receiveCqn: setup.cq.number,
       receiveRecord: setup.record,
@@ -150,9 +152,20 @@ export class DriverDataQueuePair {
   }
 
   /** Moves on to RTS, towards a QP of the port with a LID. */
-  start(remoteQpn = 0, lid = 0, path: Partial<QpPath> = {}): void {
-    this.move(CommandOpcode.INIT2RTR_QP, { remoteQpn, receivePsn: 100 }, { lid, ...path });
-    this.move(CommandOpcode.RTR2RTS_QP, { sendPsn: 100 }, { lid, ...path });
+  start(remoteQpn = 0, lid = 0, path: Partial<QpPath> = {}, psn = 100): void {
+    this.move(CommandOpcode.INIT2RTR_QP, { remoteQpn, receivePsn: psn }, { lid, ...path });
+    this.move(CommandOpcode.RTR2RTS_QP, { sendPsn: psn }, { lid, ...path });
+  }
+
+  /** From any state over RESET to INIT, with empty queues. */
+  restart(): void {
+    this.destroy();
+    this.setup.cq.take();
+    this.#sent = 0;
+    this.#rung = 0;
+    this.#posted = 0;
+    this.#driver.setRecord(this.uar, this.setup.record, 0);
+    this.move(CommandOpcode.RST2INIT_QP);
   }
 
   fail(): void {
@@ -188,7 +201,7 @@ export class DriverDataQueuePair {
   /** Writes a request, and its size and opcode into the one before it. */
   write(work: SendWork): void {
     const view = this.sendView(this.#sent);
-    const size = writeSend(view, work, this.setup.service === QpService.UD);
+    const size = writeSend(view, work, this.setup);
     const before = this.sendView(this.#sent + ENTRIES - 1);
     setNextSegmentNextOpcode(before, 0, work.opcode);
     setNextSegmentNextSize(before, 0, size);
@@ -227,12 +240,12 @@ export function writeReceive(view: DataView, pieces: readonly Piece[]): void {
 }
 
 /** Writes a send request; returns its size in units of 16 bytes. */
-function writeSend(view: DataView, work: SendWork, isDatagram: boolean): number {
+function writeSend(view: DataView, work: SendWork, { service, pd = PD }: QueuePairSetup): number {
   const { signaled = 1, solicited = 0, immediate = 0 } = work;
   encodeNextSegment(view, 0, { ...newNextSegment(), signaled, solicited, immediate });
   let at = UNIT_BYTES;
-  if (isDatagram) {
-    encodeDatagramSegment(view, at, { ...newDatagramSegment(), pd: PD, port: 1, ...work.to });
+  if (service === QpService.UD) {
+    encodeDatagramSegment(view, at, { ...newDatagramSegment(), pd, port: 1, ...work.to });
     if (work.gid !== undefined) copyDatagramSegmentGidFrom(view, at, work.gid, 0);
     at += 48;
   }
