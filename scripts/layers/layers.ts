@@ -177,7 +177,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/personality/mthca/test-support',
     holds: 'the host side of the mthca command interface for tests',
-    uses: of('layout protocol/mthca host.ts random.ts agents device/personality/mthca hosts'),
+    uses: of('layout infiniband protocol/mthca host.ts random.ts agents device/personality/mthca hosts'),
     forTests: true,
   },
   {
