@@ -79,8 +79,7 @@ export class PortLinks extends NodeLinks {
       if (link === undefined) continue;
       while (received < limit) {
         const ring = link.arrival(port);
-        if (ring === undefined) break;
-        receiver.receive(port, ring, link.trusted);
+        if (ring === undefined || !receiver.receive(port, ring, link.trusted)) break;
         received++;
       }
     }

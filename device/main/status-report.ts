@@ -110,10 +110,18 @@ export function reportAdapter(adapter: Adapter) {
 }
 
 /** The time of reads, and the commands of all functions that wait for theirs. */
-function reportPipeline({ dmaTiming, pipeline }: Adapter) {
+function reportPipeline({ dmaTiming, pipeline, receiver }: Adapter) {
   const { latencyNs, pipelineNs, contexts, pool } = dmaTiming;
   const { count, reads } = pipeline.stage;
-  return { latencyNs, pipelineNs, contexts, contextsUsed: pool.used, commands: count, reads };
+  return {
+    latencyNs,
+    pipelineNs,
+    contexts,
+    contextsUsed: pool.used,
+    commands: count,
+    reads,
+    packets: receiver.stage.count,
+  };
 }
 
 /** Packets that the adapter received and dropped, by cause. */

@@ -18,6 +18,7 @@ import { PacketReceiver, type Receivers } from './packet-receiver.ts';
 import { PipelineStage } from './pipeline-stage.ts';
 import { QueuePairLifeCycle } from './queue-pair-life.ts';
 import { ReceiveQueueReader } from './receive-queue.ts';
+import { ReceiveStage } from './receive-stage.ts';
 import { SendPipeline } from './send-pipeline.ts';
 import { UdRequester } from './ud-requester.ts';
 import { UdResponder } from './ud-responder.ts';
@@ -50,13 +51,16 @@ export class TransportEngine {
   /** What `QueuePairParts.life` of each queue pair is. */
   readonly life: QueuePairLifeCycle;
   readonly #lanes: TransmitVirtualLanes;
+  readonly #clock: AdapterClock;
   #connectionsFirst = false;
 
   constructor(parts: TransportParts) {
     const { clock, ports, portsOfFunction, lanes, timing, keys, sends } = parts;
     const receiveQueue = new ReceiveQueueReader();
     const schedule = (qp: QueuePair): void => sends.schedule(qp);
+    const receiveStage = new ReceiveStage(timing);
     this.#lanes = lanes;
+    this.#clock = clock;
     lanes.onRoom = schedule;
     this.connected = new ConnectedTransport({
       ...{ clock, ports, portsOfFunction, lanes, keys, timing, schedule },
@@ -67,18 +71,26 @@ export class TransportEngine {
       sends,
       connected: this.connected,
       receiveQueue,
+      receiveStage,
       removed: (qp) => parts.removed(qp),
     });
     const datagrams = new UdRequester(keys, parts.addresses, parts.groups);
     const stage = new PipelineStage(timing, parts.functionCount);
     this.pipeline = new SendPipeline(lanes, ports, datagrams, this.connected, stage);
-    this.responder = new UdResponder(keys, receiveQueue);
-    this.receiver = new PacketReceiver(parts, this.responder, this.connected);
+    this.responder = new UdResponder(keys, receiveQueue, receiveStage);
+    this.receiver = new PacketReceiver(parts, this.responder, this.connected, receiveStage);
   }
 
   /** Takes in data that has arrived and fires expired timers: at the start and end of a pass. */
   expire(): void {
     this.connected.expire();
+    if (this.receiver.stage.busy) this.#landPackets();
+  }
+
+  #landPackets(): void {
+    this.receiver.land();
+    const { nextNs } = this.receiver.stage;
+    if (nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
   }
 
   /**

@@ -31,6 +31,7 @@ import { notePkeyViolation } from './key-violations.ts';
 import { MAD_BYTES } from './management-datagrams.ts';
 import { ManagementReceiver } from './management-receiver.ts';
 import { MulticastReceiver } from './multicast-receiver.ts';
+import type { ReceiveStage } from './receive-stage.ts';
 import type { UdResponder } from './ud-responder.ts';
 
 /** The queue pairs by their number in packets. */
@@ -64,11 +65,19 @@ export class PacketReceiver {
   readonly #queuePairs: QueuePairLookup;
   readonly multicast: MulticastReceiver;
   readonly management: ManagementReceiver;
+  /** Packets that wait for receive WQEs. */
+  readonly stage: ReceiveStage;
   readonly #datagrams: UdResponder;
   readonly #connected: ConnectedTransport;
   readonly #packet = newParsedPacket();
 
-  constructor({ queuePairs, groups, special }: Receivers, datagrams: UdResponder, connected: ConnectedTransport) {
+  constructor(
+    { queuePairs, groups, special }: Receivers,
+    datagrams: UdResponder,
+    connected: ConnectedTransport,
+    stage: ReceiveStage,
+  ) {
+    this.stage = stage;
     this.#queuePairs = queuePairs;
     this.multicast = new MulticastReceiver(groups, datagrams);
     this.management = new ManagementReceiver(special, datagrams);
@@ -78,10 +87,10 @@ export class PacketReceiver {
 
   /**
    * Takes one packet that arrived at `port` off `ring`. `trusted`: the path cannot have changed it.
-   * Returns false when the ring is empty.
+   * Returns false when the ring is empty, or when no packet can be taken now.
    */
   receive(port: Port, ring: PacketRing, trusted: boolean): boolean {
-    if (ring.count === 0) return false;
+    if (ring.count === 0 || this.stage.full) return false;
     const unchanged = trusted && !ring.readSuspect;
     if (port.observer !== undefined) observe(port, ring, unchanged);
     if (ring !== port.loopback) port.counters.noteArrival(ring.readLength);
@@ -89,6 +98,15 @@ export class PacketReceiver {
     else port.receiveDrops++;
     ring.shift();
     return true;
+  }
+
+  /** Delivers the packets whose receive WQEs have arrived. */
+  land(): void {
+    this.stage.land(({ qp, port, ring, packet, pkeyIndex }) => {
+      const responder = responderOf(qp);
+      if (responder === undefined) this.#datagrams.deliver(qp, port, ring, packet, pkeyIndex);
+      else this.#connected.responder.receive(qp, responder, port, ring, packet);
+    });
   }
 
   #deliver(port: Port, ring: PacketRing, trusted: boolean): boolean {
@@ -180,6 +198,7 @@ export class PacketReceiver {
       return false;
     }
     if (packet.flags & OpcodeFlag.RESPONSE) return this.#connected.completer.receive(requester, ring, packet);
+    if (!this.stage.isPassed && qp.receives && this.stage.holds(qp, port, ring, packet)) return true;
     return this.#connected.responder.receive(qp, responder, port, ring, packet);
   }
 }

@@ -11,6 +11,7 @@ import { FailureCause } from '../queues/queue-pair-failure.ts';
 import type { SendSource } from '../queues/send-source.ts';
 import type { ConnectedTransport } from './connected-transport.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
+import type { ReceiveStage } from './receive-stage.ts';
 
 /** The units that hold something of a queue pair. */
 export interface QueuePairUnits {
@@ -18,6 +19,7 @@ export interface QueuePairUnits {
   readonly sends: SendSource;
   readonly connected: ConnectedTransport;
   readonly receiveQueue: ReceiveQueueReader;
+  readonly receiveStage: ReceiveStage;
   /** The queue pair has left all these units: it leaves the tables of the front end. */
   removed(qp: QueuePair): void;
 }
@@ -105,6 +107,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
     sends.unschedule(qp);
     lanes.reconsider(qp);
     connected.drop(qp);
+    this.#units.receiveStage.drop(qp);
     sends.forget(qp);
     qp.release();
     this.#units.removed(qp);
@@ -116,6 +119,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
     sends.unschedule(qp);
     lanes.reconsider(qp);
     connected.drop(qp);
+    this.#units.receiveStage.drop(qp);
     qp.resetQueues();
     sends.restart(qp, wasStopped);
   }

@@ -19,6 +19,7 @@ import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import { receiveStatus } from './fault-status.ts';
 import { notePkeyViolation, noteQkeyViolation } from './key-violations.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
+import type { ReceiveStage } from './receive-stage.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
 
 /** Drops that are no fault of the receiving function. */
@@ -31,12 +32,14 @@ export class UdResponder {
   readonly drops: DropCounters = { wrongService: 0, noReceiveEntry: 0 };
   readonly #keys: KeyLookup;
   readonly #reader: ReceiveQueueReader;
+  readonly #stage: ReceiveStage;
   readonly #list = new ScatterGatherList();
   readonly #report = new ReceiveReport();
 
-  constructor(keys: KeyLookup, reader: ReceiveQueueReader) {
+  constructor(keys: KeyLookup, reader: ReceiveQueueReader, stage: ReceiveStage) {
     this.#keys = keys;
     this.#reader = reader;
+    this.#stage = stage;
   }
 
   /** Delivers a well-formed datagram that arrived at `port`. Returns false when it was dropped. */
@@ -62,12 +65,20 @@ export class UdResponder {
     return false;
   }
 
+  /** A datagram whose receive WQE is read in time waits for it. */
   #take(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>, pkeyIndex: number): boolean {
+    if (!this.#stage.isPassed && this.#stage.holds(qp, port, ring, packet, pkeyIndex)) return true;
+    return this.deliver(qp, port, ring, packet, pkeyIndex);
+  }
+
+  /** Delivers a datagram of a QP into its next receive WQE. Returns false when it was dropped. */
+  deliver(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>, pkeyIndex: number): boolean {
+    if (!qp.receives) return false;
     if (!this.#reader.available(qp)) {
       this.drops.noReceiveEntry++;
       return false;
     }
-    const fault = this.#reader.take(qp, this.#list) || this.#deliver(qp, ring, packet);
+    const fault = this.#reader.take(qp, this.#list) || this.#place(qp, ring, packet);
     const status = fault === FaultKind.NONE ? CompletionStatus.SUCCESS : receiveStatus(fault);
     qp.trace?.receiveDatagram(packet, ring, this.#reader.number, status, fault);
     if (fault === FaultKind.NONE) this.#complete(qp, port, ring.view, packet, pkeyIndex);
@@ -88,7 +99,7 @@ export class UdResponder {
     return true;
   }
 
-  #deliver(qp: QueuePair, ring: PacketRing, packet: Readonly<ParsedPacket>): FaultKind {
+  #place(qp: QueuePair, ring: PacketRing, packet: Readonly<ParsedPacket>): FaultKind {
     const list = this.#list;
     if (list.totalBytes < GRH_AREA_BYTES + packet.payloadLengthBytes) {
       qp.owner.faults.report(FaultKind.RECEIVE_TOO_SHORT, qp, list.totalBytes);

@@ -1163,8 +1163,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_DMA_LATENCY_NS_SHIFT 0
 #define VUHCA_CSR_DMA_LATENCY_NS_MASK 0x3fffffffu
 /*
- * DMA contexts of the send pipeline and of READ responses, for all functions. Only the physical
- * function can write it. (32 bits, rw)
+ * DMA contexts of the send pipeline, of READ responses, receive WQEs, repeated packets and the lane
+ * table, for all functions. Only the physical function can write it. (32 bits, rw)
  */
 #define VUHCA_CSR_DMA_CONTEXTS_OFF 0x0384
 #define VUHCA_CSR_DMA_CONTEXTS_COUNT_SHIFT 0
@@ -1176,7 +1176,7 @@ enum vuhca_capability {
 #define VUHCA_CSR_PIPELINE_TIME_OFF 0x0388
 #define VUHCA_CSR_PIPELINE_TIME_NS_SHIFT 0
 #define VUHCA_CSR_PIPELINE_TIME_NS_MASK 0x3fffffffu
-/* Reads that the send pipeline and READ responses have outstanding. (32 bits, ro) */
+/* Reads outstanding that occupy a DMA context. (32 bits, ro) */
 #define VUHCA_CSR_DMA_CONTEXTS_USED_OFF 0x038c
 /*
  * Launched commands of the function that wait for their reads or for the time of the pipeline. (32

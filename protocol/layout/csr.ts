@@ -353,7 +353,7 @@ export const csr: RegisterBlock = {
       name: 'DMA_CONTEXTS',
       bits: 32,
       access: 'rw',
-      doc: 'DMA contexts of the send pipeline and of READ responses, for all functions. Only the physical function can write it.',
+      doc: 'DMA contexts of the send pipeline, of READ responses, receive WQEs, repeated packets and the lane table, for all functions. Only the physical function can write it.',
       source: 'US 8,484,392 par. 42',
       fields: [{ name: 'count', bits: 10, doc: 'Most reads outstanding; 0 means 1.' }, { bits: 22 }],
     },
@@ -369,7 +369,7 @@ export const csr: RegisterBlock = {
       name: 'DMA_CONTEXTS_USED',
       bits: 32,
       access: 'ro',
-      doc: 'Reads that the send pipeline and READ responses have outstanding.',
+      doc: 'Reads outstanding that occupy a DMA context.',
     },
     {
       name: 'PIPELINE_COMMANDS',

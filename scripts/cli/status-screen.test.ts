@@ -134,7 +134,9 @@ t.test('commands in the pipeline, and writes on a stalled bus', async (t) => {
   const [unit] = adapter.functions;
   const doorbells = { ...unit.doorbells, bus: { ...unit.doorbells.bus, held: 9 } };
   const commands = { ...unit.commands, levelMismatches: 4 };
-  const busy = { ...report, adapters: [{ ...adapter, functions: [{ ...unit, doorbells, commands }] }] };
+  const pipeline = { ...adapter.pipeline, packets: 6 };
+  const busy = { ...report, adapters: [{ ...adapter, pipeline, functions: [{ ...unit, doorbells, commands }] }] };
+  t.match(renderStatus(busy, RATES), '6 packets wait for receive entries');
   t.match(renderStatus(busy, RATES), '0 idle, !9 collect writes held');
   t.match(renderStatus(busy, RATES), /4 by a VCB\s+of\s+another\s+level|4 by a VCB of another level/);
 });

@@ -217,13 +217,15 @@ function describeBuffers({ collectBuffers, schedulerBuffers, lanes, pipeline }: 
 }
 
 /** The time of reads, and who waits for them; nothing while they take no time. */
-function describePipeline({ latencyNs, pipelineNs, contexts, contextsUsed, commands }: AdapterReport['pipeline']) {
-  if (latencyNs + pipelineNs + commands === 0) return [];
+function describePipeline(pipeline: AdapterReport['pipeline']) {
+  const { latencyNs, pipelineNs, contexts, contextsUsed, commands, packets } = pipeline;
+  if (latencyNs + pipelineNs + commands + packets === 0) return [];
   return [
     line('pipeline', [
       `${commands} commands`,
       `reads take ${latencyNs} ns`,
       `${contextsUsed} of ${contexts} DMA contexts`,
+      ...(packets > 0 ? [`${packets} packets wait for receive entries`] : []),
       ...(pipelineNs > 0 ? [`commands ${pipelineNs} ns`] : []),
     ]),
   ];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run chaos -- [--seeds N] [--seed S] [--replay]`: connections over bad links, checked by an
- * oracle that knows every byte and completion. Runs the seeds on every processor and names those
- * that failed. `--replay` runs one seed twice, prints its plan and its events, and compares both
- * runs.
+ * `npm run chaos -- [--seeds N] [--seed S] [--dma-latency NS] [--replay]`: connections over bad
+ * links, checked by an oracle that knows every byte and completion. Runs the seeds on every
+ * processor and names those that failed. `--replay` runs one seed twice, prints its plan and its
+ * events, and compares both runs.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -23,7 +23,7 @@ const WORKER_OPTIONS = ['--import=tsx', '--single-threaded-gc'];
 const BATCH = 100;
 const FAILURES_SHOWN = 20;
 
-async function runSeeds(first: number, count: number): Promise<number> {
+async function runSeeds(first: number, count: number, dmaLatencyNs: number): Promise<number> {
   const started = performance.now();
   const failures: ChaosReport['failures'] = [];
   let next = first;
@@ -31,7 +31,7 @@ async function runSeeds(first: number, count: number): Promise<number> {
   const worker = async (): Promise<void> => {
     const child = fork(WORKER, { execArgv: WORKER_OPTIONS });
     while (next < first + count) {
-      const batch: ChaosBatch = { first: next, count: Math.min(BATCH, first + count - next) };
+      const batch: ChaosBatch = { first: next, count: Math.min(BATCH, first + count - next), dmaLatencyNs };
       next += batch.count;
       const report = await ask(child, batch);
       failures.push(...report.failures);
@@ -44,7 +44,8 @@ async function runSeeds(first: number, count: number): Promise<number> {
   failures.sort((left, right) => left.seed - right.seed);
   for (const { seed, error, digest } of failures.slice(0, FAILURES_SHOWN)) {
     process.stdout.write(`seed ${seed} failed (trace ${digest}): ${error}\n`);
-    process.stdout.write(`  npm run chaos -- --seed ${seed} --replay\n`);
+    const latency = dmaLatencyNs === 0 ? '' : ` --dma-latency ${dmaLatencyNs}`;
+    process.stdout.write(`  npm run chaos -- --seed ${seed}${latency} --replay\n`);
   }
   process.stdout.write(
     `${done} seeds in ${seconds.toFixed(1)} s, ${(done / seconds).toFixed(0)} seeds/s, ${failures.length} failed\n`,
@@ -65,8 +66,9 @@ function ask(child: ChildProcess, batch: ChaosBatch): Promise<ChaosReport> {
   });
 }
 
-function replay(seed: number): number {
-  const [first, second] = [runChaos(seed, true), runChaos(seed, true)];
+function replay(seed: number, dmaLatencyNs: number): number {
+  const options = { keepTrace: true, dmaLatencyNs };
+  const [first, second] = [runChaos(seed, options), runChaos(seed, options)];
   process.stdout.write(`${JSON.stringify(first.plan, undefined, 2)}\n`);
   for (const line of first.trace.lines) process.stdout.write(`${line}\n`);
   const same = first.trace.digest === second.trace.digest && first.error === second.error;
@@ -81,7 +83,9 @@ await runEntry(async () => {
   const script = defineScript('npm run chaos --', 'Runs connections over bad links under an oracle.')
     .option('--seeds <N>', 'How many seeds to run.', wholeNumber(1), 1000)
     .option('--seed <S>', 'The first of them.', wholeNumber(), 1)
+    .option('--dma-latency <NS>', 'Time that reads of guest memory take.', wholeNumber(), 0)
     .option('--replay', 'Runs one seed twice, prints its events and compares both runs.');
-  const options = readOptions<{ seeds: number; seed: number; replay?: boolean }>(script);
-  process.exitCode = options.replay ? replay(options.seed) : await runSeeds(options.seed, options.seeds);
+  const options = readOptions<{ seeds: number; seed: number; dmaLatency: number; replay?: boolean }>(script);
+  const { seed, seeds, dmaLatency } = options;
+  process.exitCode = options.replay ? replay(seed, dmaLatency) : await runSeeds(seed, seeds, dmaLatency);
 });

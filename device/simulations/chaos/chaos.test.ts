@@ -8,6 +8,7 @@ import { ledger } from '../../test-support/ledger.ts';
 import { runChaos } from './run.ts';
 
 const SEEDS = 60;
+const LATENCY_NS = 1000;
 
 t.test(`${SEEDS} seeds`, async (t) => {
   ledger(
@@ -27,6 +28,16 @@ t.test(`${SEEDS} seeds`, async (t) => {
   t.same(wrong, []);
 });
 
+t.test('the same holds when reads of guest memory take time', async (t) => {
+  const wrong: string[] = [];
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const { error } = runChaos(seed, { dmaLatencyNs: LATENCY_NS });
+    if (error !== undefined)
+      wrong.push(`seed ${seed}: ${error}; npm run chaos -- --dma-latency ${LATENCY_NS} --seed ${seed} --replay`);
+  }
+  t.same(wrong, []);
+});
+
 t.test('seeds that found a defect', async (t) => {
   // 5293: a late duplicate of a READ through a window invalidated since failed the connection.
   // 111: an unreliable QP kept an entry of a shared queue, and software filled no slot behind it.
@@ -37,7 +48,7 @@ t.test('seeds that found a defect', async (t) => {
 
 t.test('the same seed gives the same trace', async (t) => {
   for (const seed of [3, 17, 1523]) {
-    const [first, second] = [runChaos(seed, true), runChaos(seed)];
+    const [first, second] = [runChaos(seed, { keepTrace: true }), runChaos(seed)];
     t.equal(first.trace.digest, second.trace.digest, `seed ${seed}`);
     t.ok(first.trace.lines.length > 20);
   }

@@ -4,7 +4,7 @@
  * and driven by `run.ts`.
  */
 import type { Random } from '../../random.ts';
-import { AdapterFixture } from '../../test-support/adapter-fixture.ts';
+import { AdapterFixture, type AdapterFixtureOptions } from '../../test-support/adapter-fixture.ts';
 import { FaultyCable, type Wire } from './faulty-wire.ts';
 import type { Plan } from './plan.ts';
 import { ProductLink } from './product-link.ts';
@@ -16,6 +16,8 @@ const MEMORY_BYTES = 1 << 21;
  * more than a run.
  */
 const MEMORIES = [new Uint8Array(MEMORY_BYTES), new Uint8Array(MEMORY_BYTES)] as const;
+/** Contexts of adapters whose reads take time: few, so that reads wait for each other. */
+const DMA_CONTEXTS = 6;
 const ADAPTER = {
   portQueuePackets: 24,
   pcbCount: 24,
@@ -25,6 +27,8 @@ const ADAPTER = {
   /** More than the QPs of a side: each QP has a lane of its own. */
   laneCount: 8,
 } as const;
+/** Reads that wait for each other at most, when the QPs of a side are flushed. */
+const READS_IN_A_ROW = 100;
 const ROUNDS_MAX = 20_000;
 /** Rounds between two checks of the invariants. */
 const CHECK_INTERVAL = 16;
@@ -34,12 +38,16 @@ export class Network {
   readonly sides: readonly [Side, Side];
   readonly fixtures: readonly AdapterFixture[];
   readonly wire: Wire;
+  readonly #latencyNs: number;
   #rounds = 0;
 
-  constructor(plan: Plan, random: Random, trace: Trace) {
+  /** `dmaLatencyNs`: time that reads of guest memory take. */
+  constructor(plan: Plan, random: Random, trace: Trace, dmaLatencyNs: number) {
+    this.#latencyNs = dmaLatencyNs;
     const { seed, twoAdapters } = plan;
-    const first = newFixture(seed, [1, 2], MEMORIES[0]);
-    const second = twoAdapters ? newFixture(seed, [2, 3], MEMORIES[1]) : first;
+    const adapter = { ...ADAPTER, ...(dmaLatencyNs === 0 ? {} : { dmaLatencyNs, dmaContexts: DMA_CONTEXTS }) };
+    const first = newFixture(seed, { ...adapter, portLids: [1, 2] }, MEMORIES[0]);
+    const second = twoAdapters ? newFixture(seed, { ...adapter, portLids: [2, 3] }, MEMORIES[1]) : first;
     this.fixtures = twoAdapters ? [first, second] : [first];
     this.sides = [
       { fixture: first, port: 1 },
@@ -97,6 +105,12 @@ export class Network {
     }
   }
 
+  /** Does all work, and lets the reads of guest memory that it needs end. */
+  finishReads(): void {
+    this.work();
+    if (this.#latencyNs > 0) this.run(READS_IN_A_ROW * this.#latencyNs);
+  }
+
   #nextNs(): number {
     let next = this.wire.nextNs;
     for (const { machine } of this.fixtures) next = Math.min(next, machine.clock.alarmNs);
@@ -115,12 +129,16 @@ export interface Side {
   readonly port: number;
 }
 
-function newFixture(seed: number, portLids: [number, number], memory: Uint8Array): AdapterFixture {
+function newFixture(
+  seed: number,
+  adapter: NonNullable<AdapterFixtureOptions['adapter']>,
+  memory: Uint8Array,
+): AdapterFixture {
   const fixture = new AdapterFixture({
     seed,
     memoryBytes: MEMORY_BYTES,
     memory: [memory],
-    adapter: { ...ADAPTER, portLids },
+    adapter,
   });
   fixture.machine.onStep = () => {};
   return fixture;

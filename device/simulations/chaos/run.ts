@@ -35,14 +35,22 @@ export interface ChaosResult {
   readonly error: string | undefined;
 }
 
-/** Runs one seed. Never throws: the result holds the error. `keepTrace` keeps the trace's lines. */
-export function runChaos(seed: number, keepTrace = false): ChaosResult {
+/** Options of a run besides its seed. */
+export interface ChaosOptions {
+  /** Keeps the lines of the trace. */
+  readonly keepTrace?: boolean;
+  /** Time that reads of guest memory take. */
+  readonly dmaLatencyNs?: number;
+}
+
+/** Runs one seed. Never throws: the result holds the error. */
+export function runChaos(seed: number, { keepTrace = false, dmaLatencyNs = 0 }: ChaosOptions = {}): ChaosResult {
   const random = new Random(seed);
   const plan = drawPlan(seed, random);
   const trace = new Trace(keepTrace);
   let error: string | undefined;
   try {
-    new ChaosRun(plan, random, trace).run();
+    new ChaosRun(plan, random, trace, dmaLatencyNs).run();
   } catch (cause) {
     error = cause instanceof Error ? (keepTrace ? cause.stack : cause.message) : String(cause);
   }
@@ -62,11 +70,11 @@ class ChaosRun {
   readonly #queues: readonly SideQueues[];
   readonly #ends: Endpoint[] = [];
 
-  constructor(plan: Plan, random: Random, trace: Trace) {
+  constructor(plan: Plan, random: Random, trace: Trace, dmaLatencyNs: number) {
     this.#plan = plan;
     this.#random = random;
     this.#trace = trace;
-    this.#network = new Network(plan, random.fork(), trace);
+    this.#network = new Network(plan, random.fork(), trace, dmaLatencyNs);
     this.#queues = this.#network.sides.map(({ fixture }) => new SideQueues(fixture, plan));
     plan.connections.forEach((connection, index) => {
       const [a, b] = this.#network.sides.map((side, end) => {
@@ -202,7 +210,7 @@ class ChaosRun {
       end.toState(QpState.ERR);
       end.ring();
     }
-    network.work();
+    network.finishReads();
     for (const end of this.#ends) end.reap();
     for (const end of this.#ends) {
       end.checkComplete();

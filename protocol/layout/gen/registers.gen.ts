@@ -177,13 +177,13 @@ export const CSR = {
    */
   DMA_LATENCY: 0x0380,
   /**
-   * DMA contexts of the send pipeline and of READ responses, for all functions. Only the physical
-   * function can write it.
+   * DMA contexts of the send pipeline, of READ responses, receive WQEs, repeated packets and the
+   * lane table, for all functions. Only the physical function can write it.
    */
   DMA_CONTEXTS: 0x0384,
   /** Time of a command in the send pipeline at least. Only the physical function can write it. */
   PIPELINE_TIME: 0x0388,
-  /** Reads that the send pipeline and READ responses have outstanding. */
+  /** Reads outstanding that occupy a DMA context. */
   DMA_CONTEXTS_USED: 0x038c,
   /**
    * Launched commands of the function that wait for their reads or for the time of the pipeline.
