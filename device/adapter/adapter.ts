@@ -166,7 +166,12 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     reportPortEvents(this.ports, this.functions);
     this.#management = new ManagementProcessor(this);
     this.shareManager = new ShareManager(new AdapterUnits(this), readPlan(this));
-    this.laneTable = new LaneTable(this.functions[PHYSICAL_FUNCTION].underlying, this.shareManager);
+    this.laneTable = new LaneTable({
+      physical: this.functions[PHYSICAL_FUNCTION].underlying,
+      manager: this.shareManager,
+      timing: this.dmaTiming,
+      noteRead: (functionNumber) => this.lanes.map.noteRead(functionNumber),
+    });
     this.lanes.map.onInvalid = (functionNumber) => this.laneTable.apply(functionNumber);
     this.traces = new Traces(clock, functionCount);
     this.shareAdjuster = new ShareAdjuster(this.shareManager, clock, options.idleIntervalNs);
@@ -196,6 +201,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.engine.expire();
     this.shareAdjuster.run();
     if (this.dmaTiming.busReads > 0) this.scheduler.land(this.clock.now());
+    if (this.laneTable.busy) this.laneTable.land();
     if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
     let idle = 0;
     while (idle < STAGES && left > 0) {
@@ -262,8 +268,8 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   /** Asks for a pass when the next read completes. */
   #awaitReads(): void {
     const { stage } = this.pipeline;
-    if (!stage.busy && this.dmaTiming.busReads === 0) return;
-    const nextNs = Math.min(stage.nextNs, this.scheduler.nextNs);
+    if (!stage.busy && !this.laneTable.busy && this.dmaTiming.busReads === 0) return;
+    const nextNs = Math.min(stage.nextNs, this.scheduler.nextNs, this.laneTable.nextNs);
     if (nextNs !== Number.POSITIVE_INFINITY) this.clock.setAlarm(nextNs);
   }
 }

@@ -12,10 +12,16 @@ import { type LaneMask, LaneSet } from './lane-set.ts';
 export class LaneMap {
   /** Incremented by each change; queue pairs then choose a lane again. */
   generation = 0;
-  /** Functions whose entry in host memory must be read before their next command gets a lane. */
+  /**
+   * Functions whose entry in host memory must be read, or is being read, before their next command
+   * gets a lane.
+   */
   invalidCount = 0;
-  /** Reads the entry of a function, and changes the map as it says. */
-  onInvalid: (functionNumber: number) => void = () => {};
+  /**
+   * Reads the entry of a function, and changes the map as it says. Returns false when that takes
+   * time: `noteRead` is called behind it.
+   */
+  onInvalid: (functionNumber: number) => boolean = () => true;
   /** Lanes without an owner that are not dedicated. */
   readonly shared = new LaneSet();
   /** Lanes of commands in the scheduler's dedicated buffers. */
@@ -27,6 +33,8 @@ export class LaneMap {
   readonly #effective: LaneSet[];
   readonly #owners: Int8Array;
   readonly #invalid: Uint8Array;
+  /** 1 while the entry is being read. It may become invalid again meanwhile. */
+  readonly #reading: Uint8Array;
   #hasDedicated = false;
 
   constructor(laneCount: number, functionCount: number) {
@@ -37,6 +45,7 @@ export class LaneMap {
     this.#effective = sets(functionCount * QOS_LEVELS);
     this.#owners = new Int8Array(laneCount);
     this.#invalid = new Uint8Array(functionCount);
+    this.#reading = new Uint8Array(functionCount);
     this.#recompute();
   }
 
@@ -81,16 +90,30 @@ export class LaneMap {
     this.#invalid[functionNumber] = Number(invalid);
   }
 
-  /** Reads the entry of the function if it is invalid. Sets of lanes stay the same objects. */
-  validate(functionNumber: number): void {
-    if (!this.isInvalid(functionNumber)) return;
+  /**
+   * Reads the entry of the function if it is invalid. Returns false while it is being read. Sets of
+   * lanes stay the same objects.
+   */
+  validate(functionNumber: number): boolean {
+    if (this.#reading[functionNumber] === 1) return false;
+    if (!this.isInvalid(functionNumber)) return true;
     this.setInvalid(functionNumber, false);
-    this.onInvalid(functionNumber);
+    if (this.onInvalid(functionNumber)) return true;
+    this.#reading[functionNumber] = 1;
+    this.invalidCount++;
+    return false;
+  }
+
+  /** The entry of the function has been read. */
+  noteRead(functionNumber: number): void {
+    this.invalidCount -= this.#reading[functionNumber];
+    this.#reading[functionNumber] = 0;
   }
 
   /** No entry needs to be read. */
   validateAll(): void {
     this.#invalid.fill(0);
+    this.#reading.fill(0);
     this.invalidCount = 0;
   }
 

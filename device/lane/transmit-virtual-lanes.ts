@@ -159,11 +159,8 @@ export class TransmitVirtualLanes {
     return buffer;
   }
 
-  #noteLaunch(
-    timeline: Timeline,
-    { queuePair, view }: PhysicalCollectBuffer,
-    { functionNumber, lane }: CreditHold,
-  ): void {
+  #noteLaunch(timeline: Timeline, { queuePair, view }: PhysicalCollectBuffer, hold: CreditHold): void {
+    const { functionNumber, lane } = hold;
     const { number } = queuePair as QueuePair;
     timeline.note(Step.LAUNCH, functionNumber, number, getSendCommandSequence(view, 0), lane);
     noteCommand(timeline, functionNumber, number, view);
@@ -249,6 +246,9 @@ export class TransmitVirtualLanes {
 
   /** A command of another level than its QP's waits for no room: its doorbell does. */
   #findRoom(qp: QueuePair, set: LaneSet, qosLevel: number): boolean {
+    const isPlaced = qp.kicked > 0 || qp.staged > 0;
+    // While the table entry of its function is read, a command waits in its send queue.
+    if (this.map.invalidCount > 0 && !isPlaced && !this.map.validate(qp.owner.number)) return false;
     const lane = this.#place(qp, set);
     if (lane.hasRoomFor(classOf(qp.owner.number, qosLevel))) return true;
     if (qosLevel !== qp.qosLevel) return false;

@@ -28,6 +28,7 @@ import { change, encodeChanges } from '../test-support/share-model.ts';
 
 const FUNCTIONS = 3;
 const LANES = 128;
+const LATENCY_NS = 1000;
 const NOP = { header: { opcode: SendOpcode.NOP } };
 const { OK, BAD_FIELD, BAD_OBJECT, BAD_STATE, NOT_PERMITTED } = ManagementStatus;
 
@@ -153,6 +154,52 @@ t.test('an entry cannot give away what another function or level owns: nothing c
   mark(1);
   send(1);
   t.same(lanesOf(1), [[20, 21], [21], [20, 21]], 'a good entry is taken after all');
+});
+
+t.test('an entry takes the latency of reads; commands of its function wait, those of others do not', async (t) => {
+  const { device, guests, lanesOf, machine, mark, physical, send, store } = start({
+    adapter: { dmaLatencyNs: LATENCY_NS, dmaContexts: 1 },
+  });
+  const { clock } = machine;
+  const settle = (latencies = 0): void => {
+    for (let left = latencies; left > 0; left--) {
+      clock.advance(LATENCY_NS);
+      machine.runUntilIdle();
+    }
+    machine.runUntilIdle();
+  };
+  const launches = (): number => device.lanes.functionLaunches[1];
+  store(1, { lanes: [5, 6], level1: [6] });
+  mark(1);
+  for (const qp of guests[1].qps) qp.post(NOP, 'collect');
+  guests[2].qps[0].post(NOP, 'collect');
+  settle();
+  t.same([physical.read(CSR.DMA_CONTEXTS_USED), physical.read(CSR.LANE_TABLE_READS), launches()], [1, 0, 0]);
+  t.equal(guests[2].sendCq.drain().length, 1, 'another function does not wait');
+  t.ok(clock.alarmNs <= clock.now() + LATENCY_NS, 'the adapter asks for a pass');
+  // Meanwhile the physical function changes the entry and marks it again.
+  store(1, { lanes: [7, 8] });
+  mark(1);
+  settle(1);
+  t.equal(physical.read(CSR.LANE_TABLE_READS), 1);
+  t.equal(launches(), 0, 'the entry is invalid again');
+  settle(1);
+  t.same([physical.read(CSR.LANE_TABLE_READS), lanesOf(1)[0]], [2, [7, 8]]);
+  // The copies became doorbells: queue-pair-records and commands are read in time as well.
+  settle(4);
+  t.equal(guests[1].sendCq.drain().length, 2);
+  t.equal(device.lanes.lanes[7].launches + device.lanes.lanes[8].launches, 2);
+  t.same([physical.read(CSR.DMA_CONTEXTS_USED), device.laneTable.busy], [0, false]);
+  store(1, { lanes: [9] });
+  mark(1);
+  guests[1].qps[0].post(NOP, 'collect');
+  settle();
+  machine.functionAt(0).reset('function');
+  settle(6);
+  t.equal(guests[1].sendCq.drain().length, 1, 'a reset of the physical function ends the wait');
+  t.same([lanesOf(1)[0], device.laneTable.busy], [[7, 8], false]);
+  device.dmaTiming.latencyNs = 0;
+  send(1);
 });
 
 t.test('bits of lanes that the adapter has not are refused', async (t) => {
