@@ -164,6 +164,7 @@ t.test('a READ on a QP without initiator depth fails', async (t) => {
   peer.settle();
   t.equal(peer.qp.parts.sendCq.poll()?.status, CompletionStatus.LOCAL_QP_OPERATION_ERROR);
   t.same(peer.take(), []);
+  t.equal(peer.fixture.faults(FaultKind.COMMAND_OPCODE), 1, 'it is counted');
 });
 
 t.test('a fenced request waits for earlier READs and atomics', async (t) => {

@@ -53,25 +53,32 @@ export class QueueMemory {
 }
 
 /**
- * Reads an array of `count` 8-byte page addresses. Returns undefined when it cannot be read, or
- * when an address is not a multiple of the page size.
+ * Reads the addresses of `count` pages from a list in guest memory; undefined, with a counted
+ * fault, when it cannot be read.
  */
+export function readPageList(dma: Dma, listAddress: number, count: number): Float64Array<ArrayBuffer> | undefined {
+  const bytes = new Uint8Array(count * ADDRESS_BYTES);
+  if (!dma.at(listAddress).read(PAGE_LIST, bytes.length, bytes, 0)) return undefined;
+  const view = new DataView(bytes.buffer);
+  return Float64Array.from({ length: count }, (_, index) => {
+    const at = index * ADDRESS_BYTES;
+    return joinDwords(view.getUint32(at, true), view.getUint32(at + 4, true));
+  });
+}
+
+/** True when each page begins at a multiple of the size of a page. */
+export function arePagesAligned(pages: Float64Array, pageShift: number): boolean {
+  const pageBytes = 2 ** pageShift;
+  return pages.every((address) => address % pageBytes === 0);
+}
+
+/** As `readPageList`; also undefined when a page is not aligned. */
 export function fetchPageList(
   dma: Dma,
   listAddress: number,
   count: number,
   pageShift: number,
 ): Float64Array<ArrayBuffer> | undefined {
-  const bytes = new Uint8Array(count * ADDRESS_BYTES);
-  if (!dma.at(listAddress).read(PAGE_LIST, bytes.length, bytes, 0)) return undefined;
-  const view = new DataView(bytes.buffer);
-  const pages = new Float64Array(count);
-  const pageBytes = 2 ** pageShift;
-  for (let index = 0; index < count; index++) {
-    const at = index * ADDRESS_BYTES;
-    const address = joinDwords(view.getUint32(at, true), view.getUint32(at + 4, true));
-    if (address % pageBytes !== 0) return undefined;
-    pages[index] = address;
-  }
-  return pages;
+  const pages = readPageList(dma, listAddress, count);
+  return pages !== undefined && arePagesAligned(pages, pageShift) ? pages : undefined;
 }

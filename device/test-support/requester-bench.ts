@@ -49,7 +49,7 @@ export class RequesterBench {
     const attributes = { port: 1, maxReadsInitiated: 2, timeout: 10, pkeyIndex: 0, remoteQpn: 9, retryCount: 7 };
     this.qp = {
       number: 5,
-      owner: {},
+      owner: { faults: { report: (fault: FaultKind) => this.calls.push(`fault ${fault}`) } },
       lane: -1,
       portIndex: 0,
       state: QpState.RTS,

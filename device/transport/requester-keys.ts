@@ -23,7 +23,7 @@ import {
   SEND_COMMAND_TARGET_OFFSET,
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, FaultKind, MrKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import { fetchPageList, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/queue-memory.ts';
+import { arePagesAligned, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN, readPageList } from '../memory/queue-memory.ts';
 import type { BindRequest, KeyLookup } from '../protection/key-lookup.ts';
 import { ALL_ACCESS, REMOTE_CHANGES } from '../protection/memory-region.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -83,8 +83,9 @@ export class RequesterKeys {
     const pageShift = getRegisterTargetPageShift(command, SEND_COMMAND_TARGET_OFFSET);
     const pageCount = getRegisterTargetPageCount(command, SEND_COMMAND_TARGET_OFFSET);
     const list = getRegisterTargetPageListAddress(command, SEND_COMMAND_TARGET_OFFSET);
-    const pages = fetchPageList(qp.owner.dma, list, pageCount, pageShift);
+    const pages = readPageList(qp.owner.dma, list, pageCount);
     if (pages === undefined) return FaultKind.DMA_READ;
+    if (!arePagesAligned(pages, pageShift)) return FaultKind.KEY_BOUNDS;
     region.kind = MrKind.FAST;
     region.access = getRegisterTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
     region.startAddress = getSendCommandSgeAddress(command, 0);

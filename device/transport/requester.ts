@@ -5,7 +5,6 @@
  * per state returns the next state. The completer handles responses. `ConnectedTransport` calls
  * `serve`.
  */
-import { packetCount } from '../../protocol/infiniband/mtu.ts';
 import { addPsn, MSN_MASK, PSN_MASK, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { ackTimeoutNs } from '../../protocol/infiniband/syndrome.ts';
 import { FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -163,7 +162,10 @@ export class Requester {
     const record = this.#record;
     if (record.fault !== FaultKind.NONE) return this.#fail(record.fault);
     // IBTA 11.2.5.2: without initiator depth a QP may not send READs and atomics at all.
-    if (record.isFetch && state.qp.attributes.maxReadsInitiated === 0) return this.#fail(FaultKind.COMMAND_OPCODE);
+    if (record.isFetch && state.qp.attributes.maxReadsInitiated === 0) {
+      state.qp.owner.faults.report(FaultKind.COMMAND_OPCODE, state.qp, record.sequence);
+      return this.#fail(FaultKind.COMMAND_OPCODE);
+    }
     state.wait = this.#findWait(state, record);
     if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
     this.#work++;
@@ -184,7 +186,7 @@ export class Requester {
       return RequesterWait.CREDIT;
     const unacked = (state.nextPsn - state.unackedPsn) & PSN_BITS;
     if (unacked === 0) return RequesterWait.NONE;
-    const count = psnsOf(record, state.qp.pathMtuBytes);
+    const count = record.countPsns(state.qp.pathMtuBytes);
     return unacked >= WINDOW_PACKETS || unacked + count > PSNS_OUTSTANDING_MAX
       ? RequesterWait.WINDOW
       : RequesterWait.NONE;
@@ -194,7 +196,7 @@ export class Requester {
   #number(): State {
     const state = this.#state;
     const record = this.#record;
-    const count = psnsOf(record, state.qp.pathMtuBytes);
+    const count = record.countPsns(state.qp.pathMtuBytes);
     record.number(state.nextPsn, count);
     state.nextPsn = addPsn(state.nextPsn, count);
     state.sendSequence = (state.sendSequence + 1) & MSN_BITS;
@@ -293,8 +295,4 @@ export class Requester {
     this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout);
     this.#parts.timers.set(state);
   }
-}
-
-function psnsOf(record: SendRecord, mtuBytes: number): number {
-  return record.kind === RequestKind.ATOMIC ? 1 : packetCount(record.messageLength, mtuBytes);
 }

@@ -4,6 +4,7 @@
  * from which retries are served (US 8,484,392 par. 40, 43, 123-124). Records come from a pool; each
  * is held exactly as long as its completion credit.
  */
+import { packetCount } from '../../protocol/infiniband/mtu.ts';
 import { addPsn } from '../../protocol/infiniband/psn.ts';
 import {
   getAtomicOperandsCompareHigh,
@@ -115,6 +116,11 @@ export class SendRecord {
   /** True for a READ or atomic, whose PSNs are those of its response. */
   get isFetch(): boolean {
     return this.kind === RequestKind.READ || this.kind === RequestKind.ATOMIC;
+  }
+
+  /** PSNs that the record takes; a READ takes those of its responses. */
+  countPsns(mtuBytes: number): number {
+    return this.kind === RequestKind.ATOMIC ? 1 : packetCount(this.messageLength, mtuBytes);
   }
 
   /** Keeps the command header, for operations without packets. */
