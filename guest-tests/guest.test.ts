@@ -56,6 +56,15 @@ t.test('beside an idle function: shares that shrink and shares that are lent', a
   for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
 });
 
+t.test('an adapter with one port, and one with four', async (t) => {
+  // A lone port has no cable: a switch makes it active.
+  for (const deviceArguments of [
+    ['--ports', '1', '--fabric', 'switch'],
+    ['--ports', '4'],
+  ])
+    report(t, await runGuestCases({ suites: ['port_count'], deviceArguments }));
+});
+
 t.test('suites that poll and get events, on memory that lags and is disordered', async (t) => {
   report(t, await runGuestCases(orderedRun(1)));
 });

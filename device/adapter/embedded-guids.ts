@@ -6,7 +6,7 @@
  */
 import { guidBytes } from '../port/port.ts';
 
-/** The GUIDs of a function: node, port 1, port 2, and one that is free. */
+/** The GUIDs of a function: node, and up to three ports. */
 const GUIDS_OF_FUNCTION = 4n;
 /** Switches have this bit, so a subnet manager at one yields to those of adapters (FABRIC.md). */
 const SWITCH_BIT = 1n << 39n;

@@ -3,7 +3,7 @@
  * Options of an adapter, fixed when it is built; sizes as docs/DOCUMENTS.md decision 12 has them.
  * Recordings contain them, so they are plain data.
  */
-import { FUNCTION_MAX, PCB_MAX, TVL_MAX, VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { FUNCTION_MAX, PCB_MAX, PORT_MAX, TVL_MAX, VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { findCombiningError, type WriteCombiningOptions } from '../collect/write-combining.ts';
 import { findLinkOptionError, type PortLinkOptions } from '../fabric/link-options.ts';
 import { DMA_CONTEXTS_MAX, LATENCY_MAX_NS } from '../function/dma-timing.ts';
@@ -59,7 +59,9 @@ export interface AdapterOptions {
   readonly nodeGuid: string;
   /** Which ports functions see; `shared` when absent. */
   readonly portModel?: PortModelName;
-  /** Base LIDs of the ports. */
+  /** Ports, 1 to 4; undefined: 2. */
+  readonly portCount?: number;
+  /** Base LIDs of ports 1 and 2; those of ports 3 and 4 follow. */
   readonly portLids: readonly [number, number];
   /** Packets a port holds until the link takes them. */
   readonly portQueuePackets: number;
@@ -78,7 +80,7 @@ export interface AdapterOptions {
   readonly dmaContexts?: number;
   /** Time in ns that a command spends in the send pipeline at least; undefined or 0: none. */
   readonly pipelineNs?: number;
-  /** The link between the two ports until another link is plugged in. */
+  /** The link between ports 1 and 2, and 3 and 4, until another link is plugged in. */
   readonly portLink: PortLinkOptions;
   /** Part of PCBs, scheduler buffers, lanes and credits that is private; 50 percent by default. */
   readonly privatePercent?: number;
@@ -94,6 +96,11 @@ export interface AdapterOptions {
    */
   readonly writeCombining?: WriteCombiningOptions;
 }
+
+/** Ports of a function behind embedded switches at most: its GUIDs have no more room. */
+const EMBEDDED_PORTS_MAX = 3;
+/** Ports unless an option says otherwise. */
+export const PORTS_DEFAULT = 2;
 
 export const defaultAdapterOptions: AdapterOptions = {
   functionCount: 1,
@@ -140,6 +147,12 @@ export function getDefaultShare(options: AdapterOptions): DefaultShare {
   };
 }
 
+/** Base LIDs of all ports. */
+export function getPortLids({ portCount = PORTS_DEFAULT, portLids }: AdapterOptions): number[] {
+  const [first, second] = portLids;
+  return [first, second, second + 1, second + 2].slice(0, portCount);
+}
+
 /** VCB pages of the collect BAR of a function: a power of two. */
 export function getCollectPages({ vcbCount, vcbLimit }: AdapterOptions): number {
   return 2 ** Math.ceil(Math.log2(vcbLimit === 0 ? vcbCount : vcbLimit));
@@ -168,6 +181,7 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     ['busReads', 1, 256],
     ['executionCredits', 1, 1024],
     ['completionCredits', 1, 4096],
+    ['portCount', 1, PORT_MAX],
     ['portQueuePackets', 2, 1024],
     ['privatePercent', 0, 100],
     ['idleIntervalNs', 1, 1e12],
@@ -196,7 +210,9 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     return `option nodeGuid is ${options.nodeGuid}; it must be 16 hex digits`;
   if (options.portModel !== undefined && !portModels.includes(options.portModel))
     return `option portModel is ${options.portModel}; it must be ${portModels.join(' or ')}`;
-  if (!options.portLids.every((lid) => Number.isInteger(lid) && lid > 0 && lid < 0xc000))
+  if (options.portModel === 'vswitch' && getPortLids(options).length > EMBEDDED_PORTS_MAX)
+    return `option portCount is ${options.portCount}; with portModel vswitch it must be 1 to ${EMBEDDED_PORTS_MAX}`;
+  if (![...options.portLids, ...getPortLids(options)].every((lid) => Number.isInteger(lid) && lid > 0 && lid < 0xc000))
     return `option portLids is ${options.portLids}; a unicast LID is 1 to 49151`;
   if (!DATA_VL_COUNTS.includes(options.virtualLanes))
     return `option virtualLanes is ${options.virtualLanes}; it must be ${DATA_VL_COUNTS.join(', ')}`;

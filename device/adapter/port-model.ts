@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Which ports the functions of an adapter see (docs/FABRIC.md). `shared`: all functions are one
- * channel adapter and share its two ports. `vswitch`: each function is a channel adapter with ports
+ * channel adapter and share its ports. `vswitch`: each function is a channel adapter with ports
  * of its own, behind one embedded switch for each external port. Called by the constructor of
  * `Adapter`.
  */
 import { DEVICE_ID_PF, DEVICE_ID_VF } from '../../protocol/layout/gen/constants.gen.ts';
 import { Cable } from '../fabric/cable.ts';
+import type { PortLinkOptions } from '../fabric/link-options.ts';
 import type { AdapterClock } from '../host.ts';
 import type { LinkEnd } from '../port/link.ts';
 import { Port, parseGuid, portGuid } from '../port/port.ts';
 import { defaultSwitchOptions, Switch } from '../switch/switch.ts';
 import { embeddedSwitchGuid, functionGuid } from './embedded-guids.ts';
-import type { AdapterOptions } from './options.ts';
+import { type AdapterOptions, getPortLids } from './options.ts';
 import { joinPorts } from './port-links.ts';
 
-const PORT_NUMBERS = [1, 2] as const;
 /** Port of an embedded switch that leads out of the adapter. */
 export const UPLINK = 1;
 
@@ -40,11 +40,18 @@ export interface PortModel {
   readonly uplinks: readonly LinkEnd[];
 }
 
-/** Makes the ports, and joins the external ones as the options say. */
+/** Makes the ports, and joins the external ones as the options say: 1 with 2, 3 with 4. */
 export function createPortModel(options: AdapterOptions, clock: AdapterClock): PortModel {
   const model = options.portModel === 'vswitch' ? makeEmbedded(options, clock) : makeShared(options);
-  joinPorts(model.uplinks[0], model.uplinks[1], options.portLink);
+  const { uplinks } = model;
+  for (let first = 0; first + 1 < uplinks.length; first += 2)
+    joinPorts(uplinks[first], uplinks[first + 1], withSeed(options.portLink, first));
   return model;
+}
+
+/** The same kind of link, whose faults are drawn apart. */
+function withSeed(link: PortLinkOptions, distance: number): PortLinkOptions {
+  return link.kind === 'faulty' ? { ...link, seed: link.seed + distance } : link;
 }
 
 function makeShared(options: AdapterOptions): PortModel {
@@ -67,7 +74,7 @@ function makeEmbedded(options: AdapterOptions, clock: AdapterClock): PortModel {
       ports: makeOwnPorts(nodeGuid, options, number),
     };
   });
-  const switches = PORT_NUMBERS.map((number) => makeSwitch(options, clock, number, systemImageGuid));
+  const switches = getPortLids(options).map((_, index) => makeSwitch(options, clock, index + 1, systemImageGuid));
   for (const { ports } of channels)
     for (const port of ports) new Cable(port, switches[port.number - 1].ports[UPLINK + port.owner]);
   return {
@@ -79,9 +86,9 @@ function makeEmbedded(options: AdapterOptions, clock: AdapterClock): PortModel {
 }
 
 function makePorts(nodeGuid: Uint8Array, options: AdapterOptions): readonly Port[] {
-  const { portLids, portQueuePackets, virtualLanes } = options;
-  return PORT_NUMBERS.map(
-    (number) => new Port(number, portGuid(nodeGuid, number), portLids[number - 1], portQueuePackets, virtualLanes),
+  const { portQueuePackets, virtualLanes } = options;
+  return getPortLids(options).map(
+    (lid, index) => new Port(index + 1, portGuid(nodeGuid, index + 1), lid, portQueuePackets, virtualLanes),
   );
 }
 
@@ -90,7 +97,7 @@ function makeOwnPorts(nodeGuid: Uint8Array, options: AdapterOptions, functionNum
   const ports = makePorts(nodeGuid, options);
   for (const port of ports) {
     port.owner = functionNumber;
-    port.index = functionNumber * PORT_NUMBERS.length + port.number - 1;
+    port.index = functionNumber * ports.length + port.number - 1;
     port.lid = 0;
     port.selfActivating = false;
   }

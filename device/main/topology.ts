@@ -5,7 +5,7 @@
  * as the options of their adapter join them; a port whose neighbour is taken by a link is left
  * unplugged. scripts/cli reads it from the command line and from files; `AdapterProcess` builds it.
  */
-import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
+import { type AdapterOptions, defaultAdapterOptions, getPortLids } from '../adapter/options.ts';
 import { findFabricError } from '../topology/fabric-errors.ts';
 import {
   type AdapterNode,
@@ -59,7 +59,8 @@ export function loneAdapter(
   const adapters = [{ ...adapter, options: { ...options, portLink: { kind: 'none' as const } } }];
   if (fabric === 'none') return { adapters, switches: [], links, subnet };
   const home = { ...defaultSwitchNode, ...LONE_SWITCH, virtualLanes: options.virtualLanes };
-  const cables = [1, 2].map((port): LocalLinkPlan => {
+  const cables = getPortLids(options).map((_, index): LocalLinkPlan => {
+    const port = index + 1;
     return { ports: [`${LONE_NAME}:${port}`, `${LONE_SWITCH.name}:${port}`], link: { kind: 'cable' } };
   });
   return { adapters, switches: [home], links: [...cables, ...links], subnet: 'managed' };

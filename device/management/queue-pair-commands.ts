@@ -46,6 +46,7 @@ import {
 } from '../../protocol/layout/gen/qp-creation.gen.ts';
 import { QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
 import { ManagementStatus, QpMask, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { joinPort } from '../../protocol/layout/port-number.ts';
 import { capacities } from '../queues/object-tables.ts';
 import { findTransition } from '../queues/qp-transitions.ts';
 import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
@@ -72,6 +73,7 @@ const attributes: QpAttributes = newQpAttributes();
 export function createQueuePair(context: CommandContext): ManagementStatus {
   const { adapter, issuer } = context;
   const creation = decodeQpCreation(context.command, context.payload, newQpCreation());
+  creation.specialPort = joinPort(creation.specialPort, creation.specialPortHigh);
   const status = checkSizes(context, creation) || checkService(context, creation);
   if (status !== ManagementStatus.OK) return status;
   const parts = resolveParts(context, creation);
@@ -94,6 +96,7 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
   decodeQpAttributes(context.command, context.payload, attributes);
+  attributes.port = joinPort(attributes.port, attributes.portHigh);
   const mask = attributes.attributeMask;
   if (mask & UNSUPPORTED_MASK)
     return context.badPayload(ManagementStatus.UNSUPPORTED, QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET);
@@ -234,7 +237,10 @@ function checkConnection(context: CommandContext, mask: number): ManagementStatu
 
 function applyAttributes(qp: QueuePair, mask: number): void {
   const target = qp.attributes;
-  if (mask & QpMask.PORT) target.port = attributes.port;
+  if (mask & QpMask.PORT) {
+    target.port = attributes.port;
+    target.portHigh = attributes.portHigh;
+  }
   if (mask & QpMask.PKEY_INDEX) target.pkeyIndex = attributes.pkeyIndex;
   if (mask & QpMask.QKEY) target.qkey = attributes.qkey;
   if (mask & QpMask.ACCESS) target.access = attributes.access;

@@ -175,7 +175,10 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.serviceType = creation.serviceType as ServiceType;
     this.signalAll = creation.signalAll === 1;
     this.wireNumber = wireNumberOf(this.serviceType, number);
-    if (this.isSpecial) this.attributes.port = creation.specialPort;
+    if (this.isSpecial) {
+      this.attributes.port = creation.specialPort;
+      this.attributes.portHigh = creation.specialPortHigh;
+    }
     this.descriptorAddress = creation.descriptorAddress;
     this.qosLevel = creation.qosLevel;
     this.checksumOff = creation.checksumOff === 1;

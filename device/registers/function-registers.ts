@@ -25,6 +25,7 @@ import {
 import { FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
+import type { Port } from '../port/port.ts';
 import { attachCollectRegisters } from './collect-registers.ts';
 import { attachDoorbellRegisters, resetDoorbellRegisters } from './doorbell-registers.ts';
 import { attachLaneRegisters } from './lane-registers.ts';
@@ -163,17 +164,33 @@ function attachCounters(parts: RegisterParts): void {
   for (const [offset, read] of sources) parts.registers.attach(offset, { read });
 }
 
+/** Registers of two ports: index of the first, state, LID, packets sent, received, dropped. */
+const PORT_BLOCKS = [
+  [0, CSR.PORT_STATE, CSR.PORT_LID, CSR.PORT_TRANSMIT_PACKETS, CSR.PORT_RECEIVE_PACKETS, CSR.PORT_RECEIVE_DROPS],
+  [
+    2,
+    CSR.UPPER_PORT_STATE,
+    CSR.UPPER_PORT_LID,
+    CSR.UPPER_PORT_TRANSMIT_PACKETS,
+    CSR.UPPER_PORT_RECEIVE_PACKETS,
+    CSR.UPPER_PORT_RECEIVE_DROPS,
+  ],
+] as const;
+
 function attachPorts(parts: RegisterParts): void {
   const { registers, ports } = parts;
-  const count = (value: number): number => {
+  const count = (value = 0): number => {
     registers.high = highDword(value);
     return lowDword(value);
   };
-  registers.attach(CSR.PORT_STATE, { read: (index) => ports[index].state });
-  registers.attach(CSR.PORT_LID, { read: (index) => ports[index].lid });
-  registers.attach(CSR.PORT_TRANSMIT_PACKETS, { read: (index) => count(ports[index].transmitPackets) });
-  registers.attach(CSR.PORT_RECEIVE_PACKETS, { read: (index) => count(ports[index].receivePackets) });
-  registers.attach(CSR.PORT_RECEIVE_DROPS, { read: (index) => count(ports[index].receiveDrops) });
+  for (const [first, state, lid, sent, received, drops] of PORT_BLOCKS) {
+    const at = (index: number): Port | undefined => ports[first + index];
+    registers.attach(state, { read: (index) => at(index)?.state ?? 0 });
+    registers.attach(lid, { read: (index) => at(index)?.lid ?? 0 });
+    registers.attach(sent, { read: (index) => count(at(index)?.transmitPackets) });
+    registers.attach(received, { read: (index) => count(at(index)?.receivePackets) });
+    registers.attach(drops, { read: (index) => count(at(index)?.receiveDrops) });
+  }
 }
 
 function attachFaults(parts: RegisterParts): void {

@@ -130,7 +130,7 @@ export class AdapterFixture {
   }
 
   lidOf(port: number): number {
-    return this.access.readRegister(CSR.PORT_LID + (port - 1) * 4, 4);
+    return port > 2 ? this.read(CSR.UPPER_PORT_LID, port - 3) : this.read(CSR.PORT_LID, port - 1);
   }
 
   /** Guest memory with `content`, or with so many zeros. */

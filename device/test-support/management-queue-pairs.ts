@@ -10,6 +10,7 @@ import { MadClass } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import type { CompletionEntry } from '../../protocol/layout/gen/completion-entry.gen.ts';
 import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { highOfPort } from '../../protocol/layout/port-number.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { AdapterFixture, Buffer } from './adapter-fixture.ts';
@@ -37,7 +38,7 @@ export class ManagementQueuePair {
     this.port = port;
     this.qp = fixture.createQueuePair({
       state: 'reset',
-      creation: { serviceType: ServiceType[service], specialPort: port },
+      creation: { serviceType: ServiceType[service], specialPort: port, specialPortHigh: highOfPort(port) },
     });
     this.qp.startSpecial(service === 'SMI' ? 0 : GSI_QKEY);
     for (let count = 0; count < receives; count++)

@@ -5,7 +5,7 @@
  * to other processes.
  */
 import { countFunctionGuids, embeddedSwitchGuid } from '../adapter/embedded-guids.ts';
-import { type AdapterOptions, findOptionError } from '../adapter/options.ts';
+import { type AdapterOptions, findOptionError, getPortLids } from '../adapter/options.ts';
 import { findLinkOptionError } from '../fabric/link-options.ts';
 import { parseGuid } from '../port/port.ts';
 import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
@@ -21,7 +21,6 @@ import {
   splitPort,
 } from './fabric-plan.ts';
 
-const PORTS_OF_ADAPTER = 2;
 const QUEUE_PACKETS_MAX = 1024;
 const NAME = /^[\w.-]{1,32}$/;
 const GUID = /^[0-9a-f]{16}$/i;
@@ -72,8 +71,9 @@ function findControlError({ adapters, switches, subnet, manager }: Omit<FabricPl
 
 function describeAdapter({ name, options }: AdapterNode): Node {
   const { nodeGuid, virtualLanes, functionCount } = options;
-  const guids = isEmbedding(options) ? countFunctionGuids(functionCount) : 1 + PORTS_OF_ADAPTER;
-  return { name, what: 'adapter', ports: PORTS_OF_ADAPTER, nodeGuid, guids, virtualLanes };
+  const ports = getPortLids(options).length;
+  const guids = isEmbedding(options) ? countFunctionGuids(functionCount) : 1 + ports;
+  return { name, what: 'adapter', ports, nodeGuid, guids, virtualLanes };
 }
 
 function describeSwitch(node: SwitchNode): Node {
@@ -143,7 +143,7 @@ function isWhole(value: number, low: number, high: number): boolean {
 function findLidClash(adapters: readonly AdapterNode[]): string | undefined {
   const owners = new Map<number, string>();
   for (const { name, options } of adapters) {
-    for (const lid of options.portLids) {
+    for (const lid of getPortLids(options)) {
       const owner = owners.get(lid);
       if (owner !== undefined && owner !== name)
         return `adapters ${owner} and ${name} both have LID ${lid}; portLids of two adapters must differ`;
@@ -193,7 +193,7 @@ function findPortError(nodes: readonly Node[], port: string): string | undefined
   if (node === undefined) return describeMissing(nodes, name);
   if (/^[1-9]\d?$/.test(number) && Number(number) <= node.ports) return undefined;
   return node.what === 'adapter'
-    ? `port ${port} must end in :1 or :2`
+    ? `port ${port} must end in ${node.ports === 1 ? ':1' : node.ports === 2 ? ':1 or :2' : `:1 to :${node.ports}`}`
     : `port ${port} does not exist; switch ${name} has ports ${name}:1 to ${name}:${node.ports}`;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the two ports of a lone adapter are plugged into (docs/FABRIC.md). `switch`: into a switch
- * with the built-in subnet manager. `cable`: into each other, with fixed LIDs. `none`: nothing.
+ * What the ports of a lone adapter are plugged into (docs/FABRIC.md). `switch`: into a switch with
+ * the built-in subnet manager. `cable`: into each other in pairs, with fixed LIDs. `none`: nothing.
  * The command line chooses; device/main/topology.ts makes the topology.
  */
 export type LoneFabric = 'switch' | 'cable' | 'none';

@@ -13,12 +13,14 @@ import {
   getAddressHandleGlobalRoute,
   getAddressHandleHopLimit,
   getAddressHandlePort,
+  getAddressHandlePortHigh,
   getAddressHandleServiceLevel,
   getAddressHandleSourceGidIndex,
   getAddressHandleSourcePathBits,
   getAddressHandleTrafficClass,
 } from '../../protocol/layout/gen/address-handle.gen.ts';
 import { GID_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
+import { joinPort } from '../../protocol/layout/port-number.ts';
 import type { Port } from '../port/port.ts';
 
 export class Path {
@@ -38,7 +40,8 @@ export class Path {
    */
   load(view: DataView, base: number, port: Port): boolean {
     const sourceGidIndex = getAddressHandleSourceGidIndex(view, base);
-    if (getAddressHandlePort(view, base) !== port.number || sourceGidIndex >= GID_TABLE_ENTRIES) return false;
+    const number = joinPort(getAddressHandlePort(view, base), getAddressHandlePortHigh(view, base));
+    if (number !== port.number || sourceGidIndex >= GID_TABLE_ENTRIES) return false;
     if (getAddressHandleGlobalRoute(view, base) !== 0 && !port.hasGid(sourceGidIndex)) return false;
     this.dlid = getAddressHandleDlid(view, base);
     this.serviceLevel = getAddressHandleServiceLevel(view, base);

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xf4dd4b3cu
-#define VUHCA_LAYOUT_HASH_HIGH 0xd06e96aau
+#define VUHCA_LAYOUT_HASH_LOW 0x051ba733u
+#define VUHCA_LAYOUT_HASH_HIGH 0x5e0b726fu
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -90,7 +90,7 @@
 /* log2 of the entries in the longest event queue. */
 #define VUHCA_EVENT_QUEUE_MAX_LOG2 16
 /* Most ports of an adapter. */
-#define VUHCA_PORT_MAX 2
+#define VUHCA_PORT_MAX 4
 /* Most virtual collect buffers of an adapter. */
 #define VUHCA_VCB_MAX 0x4000u
 /* Most physical collect buffers of an adapter. */
@@ -1187,26 +1187,58 @@ enum vuhca_capability {
 #define VUHCA_CSR_COLLECT_HELD_OFF 0x0394
 /* Commands collected in a VCB of another QoS level than that of their QP. (32 bits, ro) */
 #define VUHCA_CSR_LEVEL_MISMATCHES_OFF 0x0398
-/* Logical state (port-state) of each port. (32 bits, ro) */
+/*
+ * Logical state (port-state) of each port. Ports 1 and 2; 0 for a port that the adapter has not.
+ * (32 bits, ro)
+ */
 #define VUHCA_CSR_PORT_STATE_OFF 0x0400
 #define VUHCA_CSR_PORT_STATE_COUNT 2
 #define VUHCA_CSR_PORT_STATE_STRIDE 4
-/* Base LID of each port. (32 bits, ro) */
+/* Base LID of each port. Ports 1 and 2; 0 for a port that the adapter has not. (32 bits, ro) */
 #define VUHCA_CSR_PORT_LID_OFF 0x0408
 #define VUHCA_CSR_PORT_LID_COUNT 2
 #define VUHCA_CSR_PORT_LID_STRIDE 4
-/* Packets sent. (64 bits, ro) */
+/* Packets sent. Ports 1 and 2; 0 for a port that the adapter has not. (64 bits, ro) */
 #define VUHCA_CSR_PORT_TRANSMIT_PACKETS_OFF 0x0410
 #define VUHCA_CSR_PORT_TRANSMIT_PACKETS_COUNT 2
 #define VUHCA_CSR_PORT_TRANSMIT_PACKETS_STRIDE 8
-/* Packets received. (64 bits, ro) */
+/* Packets received. Ports 1 and 2; 0 for a port that the adapter has not. (64 bits, ro) */
 #define VUHCA_CSR_PORT_RECEIVE_PACKETS_OFF 0x0420
 #define VUHCA_CSR_PORT_RECEIVE_PACKETS_COUNT 2
 #define VUHCA_CSR_PORT_RECEIVE_PACKETS_STRIDE 8
-/* Packets received and dropped, for any reason. (64 bits, ro) */
+/*
+ * Packets received and dropped, for any reason. Ports 1 and 2; 0 for a port that the adapter has
+ * not. (64 bits, ro)
+ */
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_OFF 0x0430
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_COUNT 2
 #define VUHCA_CSR_PORT_RECEIVE_DROPS_STRIDE 8
+/*
+ * Logical state (port-state) of each port. Ports 3 and 4; 0 for a port that the adapter has not.
+ * (32 bits, ro)
+ */
+#define VUHCA_CSR_UPPER_PORT_STATE_OFF 0x0440
+#define VUHCA_CSR_UPPER_PORT_STATE_COUNT 2
+#define VUHCA_CSR_UPPER_PORT_STATE_STRIDE 4
+/* Base LID of each port. Ports 3 and 4; 0 for a port that the adapter has not. (32 bits, ro) */
+#define VUHCA_CSR_UPPER_PORT_LID_OFF 0x0448
+#define VUHCA_CSR_UPPER_PORT_LID_COUNT 2
+#define VUHCA_CSR_UPPER_PORT_LID_STRIDE 4
+/* Packets sent. Ports 3 and 4; 0 for a port that the adapter has not. (64 bits, ro) */
+#define VUHCA_CSR_UPPER_PORT_TRANSMIT_PACKETS_OFF 0x0450
+#define VUHCA_CSR_UPPER_PORT_TRANSMIT_PACKETS_COUNT 2
+#define VUHCA_CSR_UPPER_PORT_TRANSMIT_PACKETS_STRIDE 8
+/* Packets received. Ports 3 and 4; 0 for a port that the adapter has not. (64 bits, ro) */
+#define VUHCA_CSR_UPPER_PORT_RECEIVE_PACKETS_OFF 0x0460
+#define VUHCA_CSR_UPPER_PORT_RECEIVE_PACKETS_COUNT 2
+#define VUHCA_CSR_UPPER_PORT_RECEIVE_PACKETS_STRIDE 8
+/*
+ * Packets received and dropped, for any reason. Ports 3 and 4; 0 for a port that the adapter has
+ * not. (64 bits, ro)
+ */
+#define VUHCA_CSR_UPPER_PORT_RECEIVE_DROPS_OFF 0x0470
+#define VUHCA_CSR_UPPER_PORT_RECEIVE_DROPS_COUNT 2
+#define VUHCA_CSR_UPPER_PORT_RECEIVE_DROPS_STRIDE 8
 /*
  * fault-kind of the first fault since the last clear; writing all ones clears the record. (32 bits,
  * w1c)
@@ -1767,12 +1799,13 @@ _Static_assert(offsetof(struct vuhca_sge, lkey) == 12, "vuhca_sge.lkey");
 struct vuhca_address_handle {
 	/* valid: The entry is usable. */
 	/* global_route: Packets carry a GRH. */
-	/* port: Port number, from 1. */
+	/* port: Low bits of the port number, from 1. */
 	/* service_level: SL. */
 	/* pd: Protection domain; must be that of the QP. */
 	__le32 dw0;
 	/* dlid: Destination LID. */
 	/* source_path_bits: Low bits of the source LID. */
+	/* port_high: High bit of the port number: 1 for port 4. */
 	/* static_rate: Static rate code. */
 	__le32 dw1;
 	/* flow_label: GRH flow label. */
@@ -1877,6 +1910,18 @@ static inline void vuhca_address_handle_set_source_path_bits(struct vuhca_addres
 	__u32 word = vuhca_le32_to_cpu(e->dw1);
 
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_ADDRESS_HANDLE_SOURCE_PATH_BITS_MASK) | ((v << VUHCA_ADDRESS_HANDLE_SOURCE_PATH_BITS_SHIFT) & VUHCA_ADDRESS_HANDLE_SOURCE_PATH_BITS_MASK)));
+}
+#define VUHCA_ADDRESS_HANDLE_PORT_HIGH_SHIFT 23
+#define VUHCA_ADDRESS_HANDLE_PORT_HIGH_MASK 0x800000u
+static inline __u32 vuhca_address_handle_get_port_high(const struct vuhca_address_handle *e)
+{
+	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_ADDRESS_HANDLE_PORT_HIGH_MASK) >> VUHCA_ADDRESS_HANDLE_PORT_HIGH_SHIFT;
+}
+static inline void vuhca_address_handle_set_port_high(struct vuhca_address_handle *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw1);
+
+	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_ADDRESS_HANDLE_PORT_HIGH_MASK) | ((v << VUHCA_ADDRESS_HANDLE_PORT_HIGH_SHIFT) & VUHCA_ADDRESS_HANDLE_PORT_HIGH_MASK)));
 }
 #define VUHCA_ADDRESS_HANDLE_STATIC_RATE_SHIFT 24
 #define VUHCA_ADDRESS_HANDLE_STATIC_RATE_MASK 0xff000000u
@@ -2447,7 +2492,7 @@ static inline void vuhca_completion_entry_set_path_bits(struct vuhca_completion_
 	e->dw5 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_COMPLETION_ENTRY_PATH_BITS_MASK) | ((v << VUHCA_COMPLETION_ENTRY_PATH_BITS_SHIFT) & VUHCA_COMPLETION_ENTRY_PATH_BITS_MASK)));
 }
 #define VUHCA_COMPLETION_ENTRY_PORT_SHIFT 27
-#define VUHCA_COMPLETION_ENTRY_PORT_MASK 0x18000000u
+#define VUHCA_COMPLETION_ENTRY_PORT_MASK 0x38000000u
 static inline __u32 vuhca_completion_entry_get_port(const struct vuhca_completion_entry *e)
 {
 	return (vuhca_le32_to_cpu(e->dw5) & VUHCA_COMPLETION_ENTRY_PORT_MASK) >> VUHCA_COMPLETION_ENTRY_PORT_SHIFT;
@@ -3116,10 +3161,13 @@ struct vuhca_qp_creation {
 	/* checksum_off: The checksum of commands is not checked. */
 	/* send_paged: The send queue is a list of pages. */
 	/* receive_paged: The receive queue is a list of pages. */
-	/* special_port: Port of an SMI or GSI QP, which is its QP0 or QP1; else 0. */
+	/*
+	 * special_port: Low bits of the port of an SMI or GSI QP, which is its QP0 or QP1; else 0.
+	 */
 	/*
 	 * block_multicast_loopback: The QP receives no multicast datagram that it has sent itself.
 	 */
+	/* special_port_high: High bit of specialPort: 1 for port 4. */
 	__le32 dw1;
 	/* receive_cq: CQ of the receive queue. */
 	__le32 dw2;
@@ -3291,6 +3339,18 @@ static inline void vuhca_qp_creation_set_block_multicast_loopback(struct vuhca_q
 
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_CREATION_BLOCK_MULTICAST_LOOPBACK_MASK) | ((v << VUHCA_QP_CREATION_BLOCK_MULTICAST_LOOPBACK_SHIFT) & VUHCA_QP_CREATION_BLOCK_MULTICAST_LOOPBACK_MASK)));
 }
+#define VUHCA_QP_CREATION_SPECIAL_PORT_HIGH_SHIFT 31
+#define VUHCA_QP_CREATION_SPECIAL_PORT_HIGH_MASK 0x80000000u
+static inline __u32 vuhca_qp_creation_get_special_port_high(const struct vuhca_qp_creation *e)
+{
+	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_QP_CREATION_SPECIAL_PORT_HIGH_MASK) >> VUHCA_QP_CREATION_SPECIAL_PORT_HIGH_SHIFT;
+}
+static inline void vuhca_qp_creation_set_special_port_high(struct vuhca_qp_creation *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw1);
+
+	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_CREATION_SPECIAL_PORT_HIGH_MASK) | ((v << VUHCA_QP_CREATION_SPECIAL_PORT_HIGH_SHIFT) & VUHCA_QP_CREATION_SPECIAL_PORT_HIGH_MASK)));
+}
 #define VUHCA_QP_CREATION_RECEIVE_CQ_SHIFT 0
 #define VUHCA_QP_CREATION_RECEIVE_CQ_MASK 0xffffffu
 static inline __u32 vuhca_qp_creation_get_receive_cq(const struct vuhca_qp_creation *e)
@@ -3371,9 +3431,10 @@ struct vuhca_qp_attributes {
 	__le32 attribute_mask;
 	/* state: Modify: next state. Query: present state. */
 	/* current_state: State in which the caller expects the QP. */
-	/* port: Primary physical port, from 1. */
+	/* port: Low bits of the primary physical port, from 1. */
 	/* path_mtu: Path MTU code, 1 (256) to 5 (4096). */
 	/* enable_sqd_notify: An event is posted when the send queue has drained. */
+	/* port_high: High bit of the port: 1 for port 4. */
 	/* pkey_index: P_Key table index. */
 	__le32 dw1;
 	/* qkey: Q_Key. */
@@ -3468,6 +3529,18 @@ static inline void vuhca_qp_attributes_set_enable_sqd_notify(struct vuhca_qp_att
 	__u32 word = vuhca_le32_to_cpu(e->dw1);
 
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_ATTRIBUTES_ENABLE_SQD_NOTIFY_MASK) | ((v << VUHCA_QP_ATTRIBUTES_ENABLE_SQD_NOTIFY_SHIFT) & VUHCA_QP_ATTRIBUTES_ENABLE_SQD_NOTIFY_MASK)));
+}
+#define VUHCA_QP_ATTRIBUTES_PORT_HIGH_SHIFT 14
+#define VUHCA_QP_ATTRIBUTES_PORT_HIGH_MASK 0x4000u
+static inline __u32 vuhca_qp_attributes_get_port_high(const struct vuhca_qp_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_QP_ATTRIBUTES_PORT_HIGH_MASK) >> VUHCA_QP_ATTRIBUTES_PORT_HIGH_SHIFT;
+}
+static inline void vuhca_qp_attributes_set_port_high(struct vuhca_qp_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw1);
+
+	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_ATTRIBUTES_PORT_HIGH_MASK) | ((v << VUHCA_QP_ATTRIBUTES_PORT_HIGH_SHIFT) & VUHCA_QP_ATTRIBUTES_PORT_HIGH_MASK)));
 }
 #define VUHCA_QP_ATTRIBUTES_PKEY_INDEX_SHIFT 16
 #define VUHCA_QP_ATTRIBUTES_PKEY_INDEX_MASK 0xffff0000u

@@ -91,6 +91,8 @@ static void vuhca_qp_describe(struct vuhca_qp *qp,
 	vuhca_qp_creation_set_checksum_off(creation, qp->checksum_off);
 	vuhca_qp_creation_set_qos_level(creation, qp->qos_level);
 	vuhca_qp_creation_set_special_port(creation, qp->special_port);
+	vuhca_qp_creation_set_special_port_high(creation,
+						qp->special_port >> 2);
 	vuhca_qp_creation_set_block_multicast_loopback(creation,
 						       qp->block_loopback);
 	creation->send_queue_address = cpu_to_le64(qp->dma);

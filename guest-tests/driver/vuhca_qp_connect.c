@@ -27,6 +27,7 @@ int vuhca_qp_connect_init(struct vuhca_qp *qp,
 
 	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_INIT);
 	vuhca_qp_attributes_set_port(&attributes, connection->port);
+	vuhca_qp_attributes_set_port_high(&attributes, connection->port >> 2);
 	vuhca_qp_attributes_set_pkey_index(&attributes, connection->pkey_index);
 	return vuhca_modify_qp(qp, &attributes);
 }

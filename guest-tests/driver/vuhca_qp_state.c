@@ -112,6 +112,7 @@ int vuhca_qp_to_init(struct vuhca_qp *qp, u8 port, u16 pkey_index, u32 qkey)
 	if (!qp->special_port) {
 		mask |= VUHCA_QP_MASK_PORT;
 		vuhca_qp_attributes_set_port(&attributes, port);
+		vuhca_qp_attributes_set_port_high(&attributes, port >> 2);
 	}
 	attributes.attribute_mask = cpu_to_le32(mask);
 	vuhca_qp_attributes_set_state(&attributes, VUHCA_QP_STATE_INIT);

@@ -92,7 +92,8 @@ struct vt {
 	struct vuhca_mr *mr;
 	struct vt_cq send_cq;
 	struct vt_cq recv_cq;
-	struct vt_end end[VT_PORTS];		/* end[i] is on port i + 1 */
+	/* end[i] is on port i + 1; both are on the only port of an adapter */
+	struct vt_end end[VT_PORTS];
 	struct vuhca_ah *ah[VT_PORTS][VT_PORTS];	/* from port, to port */
 	u8 *memory;
 	dma_addr_t dma;
@@ -232,6 +233,7 @@ extern const struct vt_suite vt_suite_events;
 extern const struct vt_suite vt_suite_interrupt;
 extern const struct vt_suite vt_suite_overrun;
 extern const struct vt_suite vt_suite_ports;
+extern const struct vt_suite vt_suite_port_count;
 extern const struct vt_suite vt_suite_faults;
 extern const struct vt_suite vt_suite_flush;
 extern const struct vt_suite vt_suite_connected;

@@ -118,6 +118,12 @@ struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
 	return qp;
 }
 
+/* The port of an end. */
+static unsigned int vt_end_port(struct vt *t, unsigned int end)
+{
+	return min(end + 1, t->dev->port_count);
+}
+
 static int vt_create_ahs(struct vt *t)
 {
 	unsigned int from, to;
@@ -127,9 +133,11 @@ static int vt_create_ahs(struct vt *t)
 		for (to = 0; to < VT_PORTS; to++) {
 			u32 lid = vuhca_read_csr(t->dev,
 						 VUHCA_CSR_PORT_LID_OFF +
-						 to * VUHCA_CSR_PORT_LID_STRIDE);
+						 (vt_end_port(t, to) - 1) *
+						 VUHCA_CSR_PORT_LID_STRIDE);
 
-			ah = vuhca_create_ah(t->pd, from + 1, lid, 0, NULL);
+			ah = vuhca_create_ah(t->pd, vt_end_port(t, from), lid,
+					     0, NULL);
 			if (IS_ERR(ah))
 				return PTR_ERR(ah);
 			t->ah[from][to] = ah;
@@ -169,7 +177,7 @@ int vt_env_create(struct vt *t)
 	    !vt_create_cq(t, &t->recv_cq, VT_CQ_LOG2, 1))
 		return -EIO;
 	for (i = 0; i < VT_PORTS; i++) {
-		options.port = i + 1;
+		options.port = vt_end_port(t, i);
 		if (!vt_create_qp(t, &t->end[i], &options))
 			return -EIO;
 	}

@@ -65,7 +65,7 @@ export const limitConstants: ConstantTable = {
     { name: 'RECEIVE_QUEUE_MAX_LOG2', value: 15, doc: 'log2 of the entries in the longest receive queue.' },
     { name: 'COMPLETION_QUEUE_MAX_LOG2', value: 22, doc: 'log2 of the entries in the longest completion queue.' },
     { name: 'EVENT_QUEUE_MAX_LOG2', value: 16, doc: 'log2 of the entries in the longest event queue.' },
-    { name: 'PORT_MAX', value: 2, doc: 'Most ports of an adapter.' },
+    { name: 'PORT_MAX', value: 4, doc: 'Most ports of an adapter.' },
     {
       name: 'VCB_MAX',
       value: 16384,

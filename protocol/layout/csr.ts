@@ -8,6 +8,24 @@ import type { RegisterBlock, RegisterRow } from './table.ts';
 
 const counter = (name: string, doc: string): RegisterRow => ({ name, bits: 32, access: 'ro', reset: 0, doc });
 
+/** The registers of two ports. Those of ports 3 and 4 came later and have a block of their own. */
+const portRegisters = (name: string, ports: string): RegisterRow[] => {
+  const row = (what: string, bits: 32 | 64, doc: string): RegisterRow => ({
+    name: `${name}_${what}`,
+    bits,
+    access: 'ro',
+    count: 2,
+    doc: `${doc} Ports ${ports}; 0 for a port that the adapter has not.`,
+  });
+  return [
+    row('STATE', 32, 'Logical state (port-state) of each port.'),
+    row('LID', 32, 'Base LID of each port.'),
+    row('TRANSMIT_PACKETS', 64, 'Packets sent.'),
+    row('RECEIVE_PACKETS', 64, 'Packets received.'),
+    row('RECEIVE_DROPS', 64, 'Packets received and dropped, for any reason.'),
+  ];
+};
+
 export const csr: RegisterBlock = {
   name: 'csr',
   doc: 'Control and status registers of one function.',
@@ -386,18 +404,11 @@ export const csr: RegisterBlock = {
     },
     counter('LEVEL_MISMATCHES', 'Commands collected in a VCB of another QoS level than that of their QP.'),
 
-    { at: 0x0400, section: 'ports' },
-    { name: 'PORT_STATE', bits: 32, access: 'ro', count: 2, doc: 'Logical state (port-state) of each port.' },
-    { name: 'PORT_LID', bits: 32, access: 'ro', count: 2, doc: 'Base LID of each port.' },
-    { name: 'PORT_TRANSMIT_PACKETS', bits: 64, access: 'ro', count: 2, doc: 'Packets sent.' },
-    { name: 'PORT_RECEIVE_PACKETS', bits: 64, access: 'ro', count: 2, doc: 'Packets received.' },
-    {
-      name: 'PORT_RECEIVE_DROPS',
-      bits: 64,
-      access: 'ro',
-      count: 2,
-      doc: 'Packets received and dropped, for any reason.',
-    },
+    { at: 0x0400, section: 'ports 1 and 2' },
+    ...portRegisters('PORT', '1 and 2'),
+
+    { at: 0x0440, section: 'ports 3 and 4' },
+    ...portRegisters('UPPER_PORT', '3 and 4'),
 
     { at: 0x0600, section: 'faults' },
     {

@@ -4,12 +4,12 @@
  * adapter-options.ts turns their values into the options of the adapter.
  */
 import { Option } from 'commander';
-import { defaultAdapterOptions, type PortModelName, portModels } from '../../device/adapter/options.ts';
+import { defaultAdapterOptions, PORTS_DEFAULT, type PortModelName, portModels } from '../../device/adapter/options.ts';
 import { linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
 import { DMA_CONTEXTS_DEFAULT } from '../../device/function/dma-timing.ts';
 import { ORDERING_SYNTAX, parseOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { type LoneFabric, loneFabrics } from '../../device/topology/lone-fabric.ts';
-import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { FUNCTION_MAX, PORT_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from './cli-command.ts';
 import { numberPair, wholeNumber, wordOf } from './option-values.ts';
 import { UsageError } from './usage-error.ts';
@@ -33,6 +33,7 @@ export interface AdapterArguments {
   readonly completionCredits: number;
   readonly portQueue: number;
   readonly portModel: PortModelName;
+  readonly ports: number;
   readonly dmaLatency: number;
   readonly dmaContexts?: number;
   readonly pipelineTime: number;
@@ -51,9 +52,10 @@ export interface AdapterArguments {
 
 const GROUP = 'Adapter:';
 const FAULT_SYNTAX = 'drop=0.01,corrupt=0.001,seed=7';
-const LINK_SYNTAX = 'PORT=listen:PATH or PORT=connect:PATH';
+/** How `--link` is written. */
+export const LINK_SYNTAX = 'PORT=listen:PATH or PORT=connect:PATH';
 /** Ports, roles and paths of `--link`. */
-export const LINK_PATTERN = /^([12])=(listen|connect):(.+)$/;
+export const LINK_PATTERN = /^([1-4])=(listen|connect):(.+)$/;
 /** The adapter checks the ranges of these numbers itself. */
 const ANY = Number.MAX_SAFE_INTEGER;
 const SEED_MAX = 0xffffffff;
@@ -107,6 +109,7 @@ function makeNumberOptions(): Option[] {
     number('--bus-reads <N>', 'Bus reads the scheduler may have outstanding for a function').default(defaults.busReads),
     number('--execution-credits <N>', 'Execution credits of all lanes').default(defaults.executionCredits),
     number('--completion-credits <N>', 'Completion credits of all lanes').default(defaults.completionCredits),
+    number('--ports <N>', `Ports: 1 to ${PORT_MAX}`).default(PORTS_DEFAULT),
     number('--port-queue <N>', 'Packets a port holds until the link takes them').default(defaults.portQueuePackets),
     wordOf(
       '--port-model <MODEL>',
@@ -155,7 +158,10 @@ function makeTimeOptions(): Option[] {
 function makeOtherOptions(): Option[] {
   const { portLids, nodeGuid } = defaultAdapterOptions;
   return [
-    numberPair('--lids <A,B>', 'LIDs of the two ports', 0, ANY).default(portLids, portLids.join()),
+    numberPair('--lids <A,B>', 'LIDs of ports 1 and 2; ports 3 and 4 have the next ones', 0, ANY).default(
+      portLids,
+      portLids.join(),
+    ),
     new Option('--node-guid <HEX>', 'Node GUID, 16 digits').default(nodeGuid, nodeGuid),
     new Option('--ordering <MODE>', 'How late, and in which order, guests see what the adapter writes')
       .choices(['strict', 'pcie', 'adversarial:SEED'])
@@ -204,5 +210,5 @@ function checkOrdering(text: string): string {
 
 function checkLink(text: string): string {
   if (LINK_PATTERN.test(text)) return text;
-  throw new UsageError(`option --link is ${text}; it must be ${LINK_SYNTAX}, with port 1 or 2`);
+  throw new UsageError(`option --link is ${text}; it must be ${LINK_SYNTAX}, with port 1 to ${PORT_MAX}`);
 }

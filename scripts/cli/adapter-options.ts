@@ -5,11 +5,16 @@
  * before anything starts.
  */
 
-import { type AdapterOptions, defaultAdapterOptions, findOptionError } from '../../device/adapter/options.ts';
+import {
+  type AdapterOptions,
+  defaultAdapterOptions,
+  findOptionError,
+  PORTS_DEFAULT,
+} from '../../device/adapter/options.ts';
 import { type OrderingOptions, parseOrdering, strictOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
 import type { LoneFabric } from '../../device/topology/lone-fabric.ts';
-import { type AdapterArguments, LINK_PATTERN, readFaults } from './adapter-arguments.ts';
+import { type AdapterArguments, LINK_PATTERN, LINK_SYNTAX, readFaults } from './adapter-arguments.ts';
 import { UsageError } from './usage-error.ts';
 
 const defaults = defaultAdapterOptions;
@@ -32,6 +37,7 @@ const typedNames: readonly (readonly [property: keyof AdapterOptions, option: st
   ['portModel', 'port-model'],
   ['portLids', 'lids'],
   ['portQueuePackets', 'port-queue'],
+  ['portCount', 'ports'],
   ['privatePercent', 'private-percent'],
   ['idleIntervalNs', 'idle-ns'],
   ['busDepth', 'bus-depth'],
@@ -64,6 +70,7 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
     portLids: given.lids,
     portQueuePackets: given.portQueue,
     ...(given.portModel === 'vswitch' ? { portModel: given.portModel } : {}),
+    ...(given.ports === PORTS_DEFAULT ? {} : { portCount: given.ports }),
     ...(given.privatePercent === undefined ? {} : { privatePercent: given.privatePercent }),
     ...(given.idleNs === undefined ? {} : { idleIntervalNs: given.idleNs }),
     ...(given.busDepth === undefined ? {} : { busDepth: given.busDepth }),
@@ -86,11 +93,14 @@ export function readOrdering({ ordering }: AdapterArguments): OrderingOptions {
 /** The links to other processes. Throws UsageError. */
 export function readLinks({
   link = [],
+  ports,
   record,
   fault,
 }: AdapterArguments & { readonly record?: string }): SocketLinkPlan[] {
   const links = link.map((text): SocketLinkPlan => {
     const [, port, role, path] = LINK_PATTERN.exec(text) as RegExpExecArray;
+    if (Number(port) > ports)
+      throw new UsageError(`option --link is ${text}; it must be ${LINK_SYNTAX}, with a port up to ${ports} (--ports)`);
     return { port: `${LONE_NAME}:${port}`, role: role as 'listen' | 'connect', endpoint: { path } };
   });
   const again = links.find(({ port }, index) => links.findIndex((one) => one.port === port) < index);

@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
+import { type AdapterOptions, defaultAdapterOptions, PORTS_DEFAULT } from '../../device/adapter/options.ts';
 import {
   type AdapterPlan,
   controlWithoutSwitch,
@@ -22,12 +22,12 @@ import { readManager } from './topology-manager.ts';
 import { UsageError } from './usage-error.ts';
 
 const { portLink: _, ...defaults } = defaultAdapterOptions;
-const adapterDefaults = { ...defaults, portModel: '' };
+const adapterDefaults = { ...defaults, portModel: '', portCount: PORTS_DEFAULT };
 const rootMembers = { adapters: {}, switches: {}, links: [], generate: {}, subnet: '', manager: {} };
 const controls: readonly SubnetControl[] = ['managed', 'external', 'fixed'];
 /**
- * Numbers of LIDs and of GUIDs that a node takes. Without values in the file, a node has those that
- * follow the node before.
+ * Numbers of LIDs, at least, and of GUIDs that a node takes. Without values in the file, a node has
+ * those that follow the node before.
  */
 const LIDS_OF_ADAPTER = 2;
 const GUIDS_OF_ADAPTER = 0x10n;
@@ -51,9 +51,12 @@ export function readTopologyFile(path: string): Topology {
 
 function readTopology(root: JsonObject, folder: string): Topology {
   const generated = root.generate === undefined ? undefined : readGenerator(root.generate);
-  const adapters = Object.entries(listAdapters(root, generated)).map(([name, value], index) =>
-    readAdapter(name, value, index, folder),
-  );
+  let lid = 1;
+  const adapters = Object.entries(listAdapters(root, generated)).map(([name, value], index) => {
+    const adapter = readAdapter(name, value, index, lid, folder);
+    lid += Math.max(LIDS_OF_ADAPTER, adapter.options.portCount ?? 0);
+    return adapter;
+  });
   const virtualLanes = adapters[0]?.options.virtualLanes ?? defaultSwitchNode.virtualLanes;
   const described = Object.entries((root.switches ?? {}) as JsonObject);
   const made = (generated?.switches ?? []).map(({ name, ports }) => [name, { ports }] as const);
@@ -118,9 +121,8 @@ function parseFile(path: string): unknown {
   }
 }
 
-function readAdapter(name: string, value: unknown, index: number, folder: string): AdapterPlan {
+function readAdapter(name: string, value: unknown, index: number, lid: number, folder: string): AdapterPlan {
   const { sockets, ...given } = readObject(value, `adapter ${name}`, { sockets: [''], ...adapterDefaults });
-  const lid = 1 + index * LIDS_OF_ADAPTER;
   const place = BigInt(index);
   const offset =
     given.portModel === 'vswitch' ? FIRST_EMBEDDING + GUIDS_OF_EMBEDDING * place : GUIDS_OF_ADAPTER * place;

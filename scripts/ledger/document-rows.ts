@@ -46,7 +46,7 @@ const qualityOfService: Readonly<Record<string, Evidence>> = {
   '20-21': otherwise('QEMU is hypervisor and processors: nothing of them is in the adapter'),
   '22-23': both(test('queues/queue-pair-states: RESET empties both queues'), guest('once wrap')),
   '24-26': otherwise('QEMU has root complex and IOMMU; the adapter accesses memory through its host'),
-  '27-28': both(test('conformance/datagrams: from port'), guest('ports all-ways')),
+  '27-28': both(test('adapter/port-count: 4 ports'), guest('port_count each')),
   '29': test('adapter/several-functions: as many functions as there can be'),
   '30-32': test('adapter/several-functions: as many functions as there can be'),
   '33': both(test(`${SHARED}refusals name the field`), guest('management pd')),

@@ -92,6 +92,7 @@ function toCreate(fixture: Fixture): Request {
         refused(UNSUPPORTED, [ServiceType.XRC_INITIATOR, ServiceType.XRC_TARGET]),
       ],
       specialPort: [refused(BAD_FIELD, [1, 2, 3])],
+      specialPortHigh: [refused(BAD_FIELD, [1])],
       srqn: [refused(BAD_OBJECT, [5, NO_OBJECT, 0xffffff])],
       recordAddress: [refused(BAD_ADDRESS, [fixture.record + 4, fixture.record + 8])],
       descriptorAddress: [refused(BAD_ADDRESS, [fixture.descriptor + 8, NOWHERE])],
@@ -110,7 +111,10 @@ function toCreateSpecial(fixture: Fixture): Request {
   const { payload } = toCreate(fixture);
   return {
     payload: { ...payload, serviceType: ServiceType.GSI, specialPort: 2 },
-    payloadTrials: { specialPort: [refused(BAD_FIELD, [0, 3], { limit: 2 }), refused(IN_USE, [1])] },
+    payloadTrials: {
+      specialPort: [refused(BAD_FIELD, [0, 3], { limit: 2 }), refused(IN_USE, [1])],
+      specialPortHigh: [refused(BAD_FIELD, [1], { limit: 2 })],
+    },
   };
 }
 
@@ -135,6 +139,7 @@ function datagramInInit(fixture: Fixture): Request {
       refused(BAD_STATE, [QpState.RTS, QpState.SQD, QpState.SQE], { given: withState }),
     ],
     port: [refused(BAD_FIELD, [0, 3], { limit: 2 })],
+    portHigh: [refused(BAD_FIELD, [1], { limit: 2 })],
     pkeyIndex: [refused(BAD_FIELD, [128, 0xffff], { limit: 127 })],
     qkey: [taken('opaque')],
     ...each(['alternatePort', 'migrationState'], ignored('the mask is refused that names it')),
@@ -164,6 +169,7 @@ function datagramInRts(fixture: Fixture): Request {
 
 const pathTrials: Trials = {
   'addressVector.port': [refused(BAD_FIELD, [0, 2, 3])],
+  'addressVector.portHigh': [refused(BAD_FIELD, [1])],
   'addressVector.sourceGidIndex': [
     taken('without a global route, any entry of the table', { values: [0, 127] }),
     refused(BAD_FIELD, [128, 255]),

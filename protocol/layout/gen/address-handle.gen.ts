@@ -32,7 +32,7 @@ export const ADDRESS_HANDLE_PORT_OFFSET = 0;
 export const ADDRESS_HANDLE_PORT_BYTES = 1;
 export const ADDRESS_HANDLE_PORT_SHIFT = 2;
 export const ADDRESS_HANDLE_PORT_MASK = 0xc;
-/** Port number, from 1. */
+/** Low bits of the port number, from 1. */
 export function getAddressHandlePort(view: DataView, base: number): number {
   return (view.getUint8(base) >>> 2) & 0x3;
 }
@@ -86,6 +86,18 @@ export function getAddressHandleSourcePathBits(view: DataView, base: number): nu
 }
 export function setAddressHandleSourcePathBits(view: DataView, base: number, value: number): void {
   view.setUint8(base + 6, (view.getUint8(base + 6) & 0x80) | (value & 0x7f));
+}
+
+export const ADDRESS_HANDLE_PORT_HIGH_OFFSET = 6;
+export const ADDRESS_HANDLE_PORT_HIGH_BYTES = 1;
+export const ADDRESS_HANDLE_PORT_HIGH_SHIFT = 23;
+export const ADDRESS_HANDLE_PORT_HIGH_MASK = 0x800000;
+/** High bit of the port number: 1 for port 4. */
+export function getAddressHandlePortHigh(view: DataView, base: number): number {
+  return view.getUint8(base + 6) >>> 7;
+}
+export function setAddressHandlePortHigh(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 6, (view.getUint8(base + 6) & 0x7f) | ((value & 0x1) << 7));
 }
 
 export const ADDRESS_HANDLE_STATIC_RATE_OFFSET = 7;
@@ -194,7 +206,7 @@ export interface AddressHandle {
   valid: number;
   /** Packets carry a GRH. */
   globalRoute: number;
-  /** Port number, from 1. */
+  /** Low bits of the port number, from 1. */
   port: number;
   /** SL. */
   serviceLevel: number;
@@ -204,6 +216,8 @@ export interface AddressHandle {
   dlid: number;
   /** Low bits of the source LID. */
   sourcePathBits: number;
+  /** High bit of the port number: 1 for port 4. */
+  portHigh: number;
   /** Static rate code. */
   staticRate: number;
   /** GRH flow label. */
@@ -226,6 +240,7 @@ export function newAddressHandle(): AddressHandle {
     pd: 0,
     dlid: 0,
     sourcePathBits: 0,
+    portHigh: 0,
     staticRate: 0,
     flowLabel: 0,
     sourceGidIndex: 0,
@@ -245,6 +260,7 @@ export function decodeAddressHandle(view: DataView, base: number, into: AddressH
   const word4 = view.getUint32(base + 4, true);
   into.dlid = word4 & 0xffff;
   into.sourcePathBits = (word4 >>> 16) & 0x7f;
+  into.portHigh = (word4 >>> 23) & 0x1;
   into.staticRate = word4 >>> 24;
   const word8 = view.getUint32(base + 8, true);
   into.flowLabel = word8 & 0xfffff;
@@ -258,7 +274,7 @@ export function decodeAddressHandle(view: DataView, base: number, into: AddressH
 /** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeAddressHandle(view: DataView, base: number, from: Readonly<AddressHandle>): void {
   view.setUint32(base, (from.valid & 0x1) | ((from.globalRoute & 0x1) << 1) | ((from.port & 0x3) << 2) | ((from.serviceLevel & 0xf) << 4) | ((from.pd & 0xffffff) << 8), true);
-  view.setUint32(base + 4, (from.dlid & 0xffff) | ((from.sourcePathBits & 0x7f) << 16) | ((from.staticRate & 0xff) << 24), true);
+  view.setUint32(base + 4, (from.dlid & 0xffff) | ((from.sourcePathBits & 0x7f) << 16) | ((from.portHigh & 0x1) << 23) | ((from.staticRate & 0xff) << 24), true);
   view.setUint32(base + 8, (from.flowLabel & 0xfffff) | ((from.sourceGidIndex & 0xff) << 20), true);
   view.setUint32(base + 12, (from.trafficClass & 0xff) | ((from.hopLimit & 0xff) << 8), true);
   view.setUint32(base + 32, 0, true);

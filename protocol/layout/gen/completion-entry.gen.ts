@@ -198,13 +198,13 @@ export function setCompletionEntryPathBits(view: DataView, base: number, value: 
 export const COMPLETION_ENTRY_PORT_OFFSET = 23;
 export const COMPLETION_ENTRY_PORT_BYTES = 1;
 export const COMPLETION_ENTRY_PORT_SHIFT = 27;
-export const COMPLETION_ENTRY_PORT_MASK = 0x18000000;
+export const COMPLETION_ENTRY_PORT_MASK = 0x38000000;
 /** Port that received a datagram. */
 export function getCompletionEntryPort(view: DataView, base: number): number {
-  return (view.getUint8(base + 23) >>> 3) & 0x3;
+  return (view.getUint8(base + 23) >>> 3) & 0x7;
 }
 export function setCompletionEntryPort(view: DataView, base: number, value: number): void {
-  view.setUint8(base + 23, (view.getUint8(base + 23) & 0xe7) | ((value & 0x3) << 3));
+  view.setUint8(base + 23, (view.getUint8(base + 23) & 0xc7) | ((value & 0x7) << 3));
 }
 
 export const COMPLETION_ENTRY_SRQN_OFFSET = 24;
@@ -359,7 +359,7 @@ export function decodeCompletionEntry(view: DataView, base: number, into: Comple
   into.sourceLid = word20 & 0xffff;
   into.serviceLevel = (word20 >>> 16) & 0xf;
   into.pathBits = (word20 >>> 20) & 0x7f;
-  into.port = (word20 >>> 27) & 0x3;
+  into.port = (word20 >>> 27) & 0x7;
   into.srqn = getCompletionEntrySrqn(view, base);
   into.pkeyIndex = getCompletionEntryPkeyIndex(view, base);
   into.timestamp = view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
@@ -374,7 +374,7 @@ export function encodeCompletionEntry(view: DataView, base: number, from: Readon
   view.setUint32(base + 8, from.byteLength, true);
   view.setUint32(base + 12, from.immediate, true);
   view.setUint32(base + 16, (from.sourceQpn & 0xffffff) | ((from.vendorError & 0xff) << 24), true);
-  view.setUint32(base + 20, (from.sourceLid & 0xffff) | ((from.serviceLevel & 0xf) << 16) | ((from.pathBits & 0x7f) << 20) | ((from.port & 0x3) << 27), true);
+  view.setUint32(base + 20, (from.sourceLid & 0xffff) | ((from.serviceLevel & 0xf) << 16) | ((from.pathBits & 0x7f) << 20) | ((from.port & 0x7) << 27), true);
   view.setUint32(base + 24, (from.srqn & 0xffffff), true);
   view.setUint32(base + 28, (from.pkeyIndex & 0xffff), true);
   view.setUint32(base + 36, from.timestamp / 4294967296, true);

@@ -49,7 +49,7 @@ export const COMPLETION_QUEUE_MAX_LOG2 = 22;
 /** log2 of the entries in the longest event queue. */
 export const EVENT_QUEUE_MAX_LOG2 = 16;
 /** Most ports of an adapter. */
-export const PORT_MAX = 2;
+export const PORT_MAX = 4;
 /** Most virtual collect buffers of an adapter. */
 export const VCB_MAX = 0x4000;
 /** Most physical collect buffers of an adapter. */
@@ -125,5 +125,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0xf4dd4b3c;
-export const LAYOUT_HASH_HIGH = 0xd06e96aa;
+export const LAYOUT_HASH_LOW = 0x051ba733;
+export const LAYOUT_HASH_HIGH = 0x5e0b726f;

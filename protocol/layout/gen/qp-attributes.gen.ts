@@ -42,7 +42,7 @@ export const QP_ATTRIBUTES_PORT_OFFSET = 5;
 export const QP_ATTRIBUTES_PORT_BYTES = 1;
 export const QP_ATTRIBUTES_PORT_SHIFT = 8;
 export const QP_ATTRIBUTES_PORT_MASK = 0x300;
-/** Primary physical port, from 1. */
+/** Low bits of the primary physical port, from 1. */
 export function getQpAttributesPort(view: DataView, base: number): number {
   return view.getUint8(base + 5) & 0x3;
 }
@@ -72,6 +72,18 @@ export function getQpAttributesEnableSqdNotify(view: DataView, base: number): nu
 }
 export function setQpAttributesEnableSqdNotify(view: DataView, base: number, value: number): void {
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xdf) | ((value & 0x1) << 5));
+}
+
+export const QP_ATTRIBUTES_PORT_HIGH_OFFSET = 5;
+export const QP_ATTRIBUTES_PORT_HIGH_BYTES = 1;
+export const QP_ATTRIBUTES_PORT_HIGH_SHIFT = 14;
+export const QP_ATTRIBUTES_PORT_HIGH_MASK = 0x4000;
+/** High bit of the port: 1 for port 4. */
+export function getQpAttributesPortHigh(view: DataView, base: number): number {
+  return (view.getUint8(base + 5) >>> 6) & 0x1;
+}
+export function setQpAttributesPortHigh(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 5, (view.getUint8(base + 5) & 0xbf) | ((value & 0x1) << 6));
 }
 
 export const QP_ATTRIBUTES_PKEY_INDEX_OFFSET = 6;
@@ -256,12 +268,14 @@ export interface QpAttributes {
   state: number;
   /** State in which the caller expects the QP. */
   currentState: number;
-  /** Primary physical port, from 1. */
+  /** Low bits of the primary physical port, from 1. */
   port: number;
   /** Path MTU code, 1 (256) to 5 (4096). */
   pathMtu: number;
   /** An event is posted when the send queue has drained. */
   enableSqdNotify: number;
+  /** High bit of the port: 1 for port 4. */
+  portHigh: number;
   /** P_Key table index. */
   pkeyIndex: number;
   /** Q_Key. */
@@ -301,6 +315,7 @@ export function newQpAttributes(): QpAttributes {
     port: 0,
     pathMtu: 0,
     enableSqdNotify: 0,
+    portHigh: 0,
     pkeyIndex: 0,
     qkey: 0,
     access: 0,
@@ -327,6 +342,7 @@ export function decodeQpAttributes(view: DataView, base: number, into: QpAttribu
   into.port = (word4 >>> 8) & 0x3;
   into.pathMtu = (word4 >>> 10) & 0x7;
   into.enableSqdNotify = (word4 >>> 13) & 0x1;
+  into.portHigh = (word4 >>> 14) & 0x1;
   into.pkeyIndex = word4 >>> 16;
   into.qkey = getQpAttributesQkey(view, base);
   into.access = getQpAttributesAccess(view, base);
@@ -351,7 +367,7 @@ export function decodeQpAttributes(view: DataView, base: number, into: QpAttribu
 /** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeQpAttributes(view: DataView, base: number, from: Readonly<QpAttributes>): void {
   view.setUint32(base, from.attributeMask, true);
-  view.setUint32(base + 4, (from.state & 0xf) | ((from.currentState & 0xf) << 4) | ((from.port & 0x3) << 8) | ((from.pathMtu & 0x7) << 10) | ((from.enableSqdNotify & 0x1) << 13) | ((from.pkeyIndex & 0xffff) << 16), true);
+  view.setUint32(base + 4, (from.state & 0xf) | ((from.currentState & 0xf) << 4) | ((from.port & 0x3) << 8) | ((from.pathMtu & 0x7) << 10) | ((from.enableSqdNotify & 0x1) << 13) | ((from.portHigh & 0x1) << 14) | ((from.pkeyIndex & 0xffff) << 16), true);
   view.setUint32(base + 8, from.qkey, true);
   view.setUint32(base + 12, from.access, true);
   view.setUint32(base + 16, (from.remoteQpn & 0xffffff) | ((from.retryCount & 0x7) << 24) | ((from.rnrRetry & 0x7) << 27), true);

@@ -94,7 +94,7 @@ export const QP_CREATION_SPECIAL_PORT_OFFSET = 7;
 export const QP_CREATION_SPECIAL_PORT_BYTES = 1;
 export const QP_CREATION_SPECIAL_PORT_SHIFT = 28;
 export const QP_CREATION_SPECIAL_PORT_MASK = 0x30000000;
-/** Port of an SMI or GSI QP, which is its QP0 or QP1; else 0. */
+/** Low bits of the port of an SMI or GSI QP, which is its QP0 or QP1; else 0. */
 export function getQpCreationSpecialPort(view: DataView, base: number): number {
   return (view.getUint8(base + 7) >>> 4) & 0x3;
 }
@@ -112,6 +112,18 @@ export function getQpCreationBlockMulticastLoopback(view: DataView, base: number
 }
 export function setQpCreationBlockMulticastLoopback(view: DataView, base: number, value: number): void {
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xbf) | ((value & 0x1) << 6));
+}
+
+export const QP_CREATION_SPECIAL_PORT_HIGH_OFFSET = 7;
+export const QP_CREATION_SPECIAL_PORT_HIGH_BYTES = 1;
+export const QP_CREATION_SPECIAL_PORT_HIGH_SHIFT = 31;
+export const QP_CREATION_SPECIAL_PORT_HIGH_MASK = 0x80000000;
+/** High bit of specialPort: 1 for port 4. */
+export function getQpCreationSpecialPortHigh(view: DataView, base: number): number {
+  return view.getUint8(base + 7) >>> 7;
+}
+export function setQpCreationSpecialPortHigh(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 7, (view.getUint8(base + 7) & 0x7f) | ((value & 0x1) << 7));
 }
 
 export const QP_CREATION_RECEIVE_CQ_OFFSET = 8;
@@ -396,10 +408,12 @@ export interface QpCreation {
   sendPaged: number;
   /** The receive queue is a list of pages. */
   receivePaged: number;
-  /** Port of an SMI or GSI QP, which is its QP0 or QP1; else 0. */
+  /** Low bits of the port of an SMI or GSI QP, which is its QP0 or QP1; else 0. */
   specialPort: number;
   /** The QP receives no multicast datagram that it has sent itself. */
   blockMulticastLoopback: number;
+  /** High bit of specialPort: 1 for port 4. */
+  specialPortHigh: number;
   /** CQ of the receive queue. */
   receiveCq: number;
   /** Shared receive queue, or 0. */
@@ -448,6 +462,7 @@ export function newQpCreation(): QpCreation {
     receivePaged: 0,
     specialPort: 0,
     blockMulticastLoopback: 0,
+    specialPortHigh: 0,
     receiveCq: 0,
     srqn: 0,
     sendQueueAddress: 0,
@@ -481,6 +496,7 @@ export function decodeQpCreation(view: DataView, base: number, into: QpCreation)
   into.receivePaged = (word4 >>> 27) & 0x1;
   into.specialPort = (word4 >>> 28) & 0x3;
   into.blockMulticastLoopback = (word4 >>> 30) & 0x1;
+  into.specialPortHigh = word4 >>> 31;
   into.receiveCq = getQpCreationReceiveCq(view, base);
   into.srqn = getQpCreationSrqn(view, base);
   into.sendQueueAddress = view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -506,7 +522,7 @@ export function decodeQpCreation(view: DataView, base: number, into: QpCreation)
 /** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeQpCreation(view: DataView, base: number, from: Readonly<QpCreation>): void {
   view.setUint32(base, (from.pd & 0xffffff) | ((from.serviceType & 0xff) << 24), true);
-  view.setUint32(base + 4, (from.sendCq & 0xffffff) | ((from.signalAll & 0x1) << 24) | ((from.checksumOff & 0x1) << 25) | ((from.sendPaged & 0x1) << 26) | ((from.receivePaged & 0x1) << 27) | ((from.specialPort & 0x3) << 28) | ((from.blockMulticastLoopback & 0x1) << 30), true);
+  view.setUint32(base + 4, (from.sendCq & 0xffffff) | ((from.signalAll & 0x1) << 24) | ((from.checksumOff & 0x1) << 25) | ((from.sendPaged & 0x1) << 26) | ((from.receivePaged & 0x1) << 27) | ((from.specialPort & 0x3) << 28) | ((from.blockMulticastLoopback & 0x1) << 30) | ((from.specialPortHigh & 0x1) << 31), true);
   view.setUint32(base + 8, (from.receiveCq & 0xffffff), true);
   view.setUint32(base + 12, (from.srqn & 0xffffff), true);
   view.setUint32(base + 20, from.sendQueueAddress / 4294967296, true);

@@ -193,16 +193,36 @@ export const CSR = {
   COLLECT_HELD: 0x0394,
   /** Commands collected in a VCB of another QoS level than that of their QP. */
   LEVEL_MISMATCHES: 0x0398,
-  /** Logical state (port-state) of each port. */
+  /**
+   * Logical state (port-state) of each port. Ports 1 and 2; 0 for a port that the adapter has not.
+   */
   PORT_STATE: 0x0400,
-  /** Base LID of each port. */
+  /** Base LID of each port. Ports 1 and 2; 0 for a port that the adapter has not. */
   PORT_LID: 0x0408,
-  /** Packets sent. */
+  /** Packets sent. Ports 1 and 2; 0 for a port that the adapter has not. */
   PORT_TRANSMIT_PACKETS: 0x0410,
-  /** Packets received. */
+  /** Packets received. Ports 1 and 2; 0 for a port that the adapter has not. */
   PORT_RECEIVE_PACKETS: 0x0420,
-  /** Packets received and dropped, for any reason. */
+  /**
+   * Packets received and dropped, for any reason. Ports 1 and 2; 0 for a port that the adapter has
+   * not.
+   */
   PORT_RECEIVE_DROPS: 0x0430,
+  /**
+   * Logical state (port-state) of each port. Ports 3 and 4; 0 for a port that the adapter has not.
+   */
+  UPPER_PORT_STATE: 0x0440,
+  /** Base LID of each port. Ports 3 and 4; 0 for a port that the adapter has not. */
+  UPPER_PORT_LID: 0x0448,
+  /** Packets sent. Ports 3 and 4; 0 for a port that the adapter has not. */
+  UPPER_PORT_TRANSMIT_PACKETS: 0x0450,
+  /** Packets received. Ports 3 and 4; 0 for a port that the adapter has not. */
+  UPPER_PORT_RECEIVE_PACKETS: 0x0460,
+  /**
+   * Packets received and dropped, for any reason. Ports 3 and 4; 0 for a port that the adapter has
+   * not.
+   */
+  UPPER_PORT_RECEIVE_DROPS: 0x0470,
   /** fault-kind of the first fault since the last clear; writing all ones clears the record. */
   FIRST_FAULT_KIND: 0x0600,
   /** Number of the object of the first fault; FIRST_FAULT_OBJECT_KIND says what object it is. */
@@ -293,6 +313,11 @@ export const CSR_PORT_LID_COUNT = 2;
 export const CSR_PORT_TRANSMIT_PACKETS_COUNT = 2;
 export const CSR_PORT_RECEIVE_PACKETS_COUNT = 2;
 export const CSR_PORT_RECEIVE_DROPS_COUNT = 2;
+export const CSR_UPPER_PORT_STATE_COUNT = 2;
+export const CSR_UPPER_PORT_LID_COUNT = 2;
+export const CSR_UPPER_PORT_TRANSMIT_PACKETS_COUNT = 2;
+export const CSR_UPPER_PORT_RECEIVE_PACKETS_COUNT = 2;
+export const CSR_UPPER_PORT_RECEIVE_DROPS_COUNT = 2;
 export const CSR_FAULT_COUNT_COUNT = 64;
 export const CSR_VCB_IN_USE_COUNT = 512;
 export const CSR_TVL_OWNER_COUNT = 128;
@@ -1020,15 +1045,25 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'LEVEL_MISMATCHES', section: "reads of guest memory", offset: 0x0398, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
-  { name: 'PORT_STATE', section: "ports", offset: 0x0400, bits: 32, access: 'ro', count: 2,
+  { name: 'PORT_STATE', section: "ports 1 and 2", offset: 0x0400, bits: 32, access: 'ro', count: 2,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
-  { name: 'PORT_LID', section: "ports", offset: 0x0408, bits: 32, access: 'ro', count: 2,
+  { name: 'PORT_LID', section: "ports 1 and 2", offset: 0x0408, bits: 32, access: 'ro', count: 2,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
-  { name: 'PORT_TRANSMIT_PACKETS', section: "ports", offset: 0x0410, bits: 64, access: 'ro', count: 2,
+  { name: 'PORT_TRANSMIT_PACKETS', section: "ports 1 and 2", offset: 0x0410, bits: 64, access: 'ro', count: 2,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
-  { name: 'PORT_RECEIVE_PACKETS', section: "ports", offset: 0x0420, bits: 64, access: 'ro', count: 2,
+  { name: 'PORT_RECEIVE_PACKETS', section: "ports 1 and 2", offset: 0x0420, bits: 64, access: 'ro', count: 2,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
-  { name: 'PORT_RECEIVE_DROPS', section: "ports", offset: 0x0430, bits: 64, access: 'ro', count: 2,
+  { name: 'PORT_RECEIVE_DROPS', section: "ports 1 and 2", offset: 0x0430, bits: 64, access: 'ro', count: 2,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'UPPER_PORT_STATE', section: "ports 3 and 4", offset: 0x0440, bits: 32, access: 'ro', count: 2,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'UPPER_PORT_LID', section: "ports 3 and 4", offset: 0x0448, bits: 32, access: 'ro', count: 2,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'UPPER_PORT_TRANSMIT_PACKETS', section: "ports 3 and 4", offset: 0x0450, bits: 64, access: 'ro', count: 2,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'UPPER_PORT_RECEIVE_PACKETS', section: "ports 3 and 4", offset: 0x0460, bits: 64, access: 'ro', count: 2,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'UPPER_PORT_RECEIVE_DROPS', section: "ports 3 and 4", offset: 0x0470, bits: 64, access: 'ro', count: 2,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'FIRST_FAULT_KIND', section: "faults", offset: 0x0600, bits: 32, access: 'w1c', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0xffffffff, w1cHigh: 0x0 },

@@ -12,6 +12,7 @@ import {
   newAddressHandle,
 } from '../../../../protocol/layout/gen/address-handle.gen.ts';
 import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
+import { highOfPort } from '../../../../protocol/layout/port-number.ts';
 import type { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 
@@ -47,7 +48,8 @@ export class AddressHandleTable {
   /** Overwrites an entry. */
   set(index: number, vector: Partial<AddressHandle>, destinationGid?: Uint8Array): void {
     const view = this.#access.view(this.address + index * ADDRESS_HANDLE_SIZE, ADDRESS_HANDLE_SIZE);
-    encodeAddressHandle(view, 0, { ...newAddressHandle(), valid: 1, port: 1, ...vector });
+    const { port = 1 } = vector;
+    encodeAddressHandle(view, 0, { ...newAddressHandle(), valid: 1, port, portHigh: highOfPort(port), ...vector });
     if (destinationGid) copyAddressHandleDestinationGidFrom(view, 0, destinationGid, 0);
   }
 }

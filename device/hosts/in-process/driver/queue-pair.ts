@@ -38,6 +38,7 @@ import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../../protocol/layout/gen/send-command.gen.ts';
 import type { Sge } from '../../../../protocol/layout/gen/sge.gen.ts';
 import { AccessFlag, ManagementOpcode, QpMask, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
+import { highOfPort } from '../../../../protocol/layout/port-number.ts';
 import { type CollectStyle, writeCollected } from './collect-writer.ts';
 import type { DriverCompletionQueue } from './completion-queue.ts';
 import type { HardwareAccess } from './hardware-access.ts';
@@ -279,11 +280,11 @@ export class DriverQueuePair {
   #modification(attributes: Partial<QpAttributes>, path: Connection | undefined) {
     const payload = new Uint8Array(QP_ATTRIBUTES_SIZE);
     const view = new DataView(payload.buffer);
-    encodeQpAttributes(view, 0, { ...newQpAttributes(), ...attributes });
+    encodeQpAttributes(view, 0, { ...newQpAttributes(), portHigh: highOfPort(attributes.port ?? 0), ...attributes });
     if (path !== undefined) {
       const { port, dlid, globalRoute, sourceGidIndex = 0 } = path;
       const route = { globalRoute: Number(globalRoute !== undefined), sourceGidIndex };
-      const vector = { ...newAddressHandle(), valid: 1, port, dlid, ...route };
+      const vector = { ...newAddressHandle(), valid: 1, port, portHigh: highOfPort(port), dlid, ...route };
       encodeAddressHandle(view, QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET, vector);
       if (globalRoute)
         payload.set(globalRoute, QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET + ADDRESS_HANDLE_DESTINATION_GID_OFFSET);
