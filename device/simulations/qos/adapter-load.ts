@@ -12,9 +12,12 @@ import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Random } from '../../random.ts';
 import { findLeak } from '../../test-support/invariants.ts';
 import { Flow } from './flow.ts';
+import { LaneTableOracle } from './lane-table-oracle.ts';
+import { PolicyOracle } from './policy-oracle.ts';
 import { RandomActions } from './random-actions.ts';
 import { Tenant } from './tenant.ts';
 import { AdapterWatch } from './watch.ts';
+import { watchGrants } from './watch-grants.ts';
 
 const MEMORY_BYTES = 1 << 23;
 const VCBS = 8;
@@ -39,6 +42,8 @@ export class AdapterLoad {
   readonly tenants: Tenant[];
   readonly flows: Flow[] = [];
   readonly watch: AdapterWatch;
+  readonly policies: PolicyOracle;
+  readonly laneTable: LaneTableOracle;
   readonly combining: boolean;
   steps = 0;
   messages = 0;
@@ -79,6 +84,14 @@ export class AdapterLoad {
     this.watch = new AdapterWatch(this.machine.device);
     const bringUp = { levelOnePages: LEVEL_ONE_PAGES, overflowEntriesLog2: random.pick([0, 6]) };
     this.tenants = this.machine.hosts.map((_, index) => new Tenant(this.machine, index, bringUp));
+    const { device } = this.machine;
+    this.policies = new PolicyOracle(device);
+    this.laneTable = new LaneTableOracle(device, this.tenants[0] as Tenant);
+    watchGrants(device, (change) => {
+      this.policies.note(change);
+      this.laneTable.note(change);
+    });
+    this.policies.drawAll(random);
     this.machine.onStep = () => this.#check();
     const flows = random.between(KINDS.length, FLOWS_MAX);
     for (const from of this.tenants) for (let count = 0; count < flows; count++) this.#addFlow(from, count);
@@ -150,6 +163,9 @@ export class AdapterLoad {
       refusals: watch.refusals,
       longestWait: watch.longestWait,
       spilled: this.count(CSR.DOORBELLS_SPILLED),
+      ...this.policies.uses,
+      tableEntries: this.laneTable.read,
+      tableRefusals: this.laneTable.refused,
       ...this.#actions.counts,
     };
   }
@@ -162,7 +178,7 @@ export class AdapterLoad {
   }
 
   #check(): void {
-    const wrong = this.watch.check(this.tenants);
+    const wrong = this.watch.check(this.tenants) ?? this.policies.check() ?? this.laneTable.check();
     if (wrong !== undefined) this.fail(wrong);
   }
 }

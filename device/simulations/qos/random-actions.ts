@@ -16,6 +16,8 @@ import { encodeChanges } from '../../hosts/in-process/driver/resources.ts';
 import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import type { Random } from '../../random.ts';
 import { type Flow, LONGEST } from './flow.ts';
+import { type LaneTableOracle, markEntry } from './lane-table-oracle.ts';
+import type { PolicyOracle } from './policy-oracle.ts';
 import type { Tenant } from './tenant.ts';
 
 const KEPT_COPIES = 64;
@@ -36,6 +38,9 @@ const SETTINGS = [
   [ResourceKind.DOORBELL_ADAPTIVE, 0, 1],
   [ResourceKind.DOORBELL_THRESHOLD_LOW, 0, 8],
   [ResourceKind.DOORBELL_THRESHOLD_HIGH, 0, 8],
+  [ResourceKind.DOORBELL_HOST_QUEUE, 0, 1],
+  [ResourceKind.DOORBELL_SPILL_BUFFERED, 0, 1],
+  [ResourceKind.DOORBELL_SPILL_COMMANDS, 0, 1],
 ] as const;
 const LANE_KINDS = [
   ResourceKind.TVL_EXECUTION_CREDITS,
@@ -52,6 +57,9 @@ export interface LoadedAdapter {
   readonly flows: readonly Flow[];
   /** `shrinking`: shares may now be smaller than their use. */
   readonly watch: { shrinking: boolean };
+  /** What is known of doorbell policies and of the lane table. */
+  readonly policies: PolicyOracle;
+  readonly laneTable: LaneTableOracle;
   readonly laneCount: number;
   /** Takes and checks the completions of a flow. */
   reap(flow: Flow): void;
@@ -175,11 +183,17 @@ export class RandomActions {
     const target = random.below(tenants.length);
     watch.shrinking = true;
     this.counts.requests++;
-    const changes = [this.#drawChange(target)];
+    const changes = [random.oneIn(6) ? this.#drawMark(target) : this.#drawChange(target)];
     const status = random.oneIn(2)
       ? machine.functionAt(0).requestResources(encodeChanges(changes)).status
       : random.pick(tenants).driver.resources.request(changes).status;
     if (status === ManagementStatus.OK) this.counts.granted++;
+  }
+
+  /** Writes an entry of the lane table and marks it; sometimes takes a mark back. */
+  #drawMark(target: number) {
+    this.#load.laneTable.store(target, this.#random);
+    return markEntry(target, this.#random.oneIn(8) ? 0 : 1);
   }
 
   /** A change of a level, a function, a lane, a map, a base or a setting. */
@@ -264,9 +278,12 @@ export class RandomActions {
       if (to !== tenant) receiver.destroy();
     }
     machine.reset(tenant.index, 'function');
+    this.#load.policies.noteReset(tenant.index);
+    if (tenant.index === 0) this.#load.laneTable.noteReset();
     machine.step();
     machine.resume(tenant.index);
     tenant.bringUp();
+    if (tenant.index === 0) this.#load.laneTable.install();
     for (const flow of hit) flow.create();
   }
 
