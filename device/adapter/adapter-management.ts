@@ -73,6 +73,6 @@ export function raisePortTraps(ports: readonly Port[], { traps }: ManagementInte
   for (const port of ports) {
     port.onKeyViolation = (_port, isQueueKey, violation) =>
       traps.raiseKeyViolation(isQueueKey ? TrapNumber.BAD_Q_KEY : TrapNumber.BAD_P_KEY, port.number, violation);
-    port.onErrorThreshold = () => traps.raisePortError(TrapNumber.LINK_INTEGRITY, port.number);
+    port.onLinkError = (_, trap) => traps.raisePortError(trap, port.number);
   }
 }

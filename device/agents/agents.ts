@@ -74,6 +74,7 @@ export class Agents {
       arrivalPort: portNumber,
       bytes,
       view,
+      notices: this.#traps.notices,
       modifier: getMadHeaderAttributeModifier(view, 0),
     };
     if (!address.isVl15) return answer(view, who === 'pma' ? this.performanceAgent.serve(request) : status);

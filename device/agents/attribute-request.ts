@@ -9,6 +9,7 @@ import { ATTRIBUTE_OFFSET } from '../../protocol/infiniband/mad/mad-headers.ts';
 import type { EndPort } from '../port/end-port.ts';
 import type { LinkEnd } from '../port/link.ts';
 import { endPortOf, isSwitch, type ManagedNode } from './managed-node.ts';
+import type { NoticeQueues } from './notice-queue.ts';
 
 /** Where the attribute begins in a datagram. */
 export const DATA = ATTRIBUTE_OFFSET;
@@ -22,6 +23,7 @@ export interface AttributeRequest {
   /** The datagram. */
   readonly bytes: Uint8Array;
   readonly view: DataView;
+  readonly notices: NoticeQueues;
   /** Attribute modifier. */
   readonly modifier: number;
 }

@@ -36,11 +36,7 @@ const READ_ONLY: readonly number[] = [
   SubnetAttribute.NODE_INFO,
   SubnetAttribute.VENDOR_DIAG,
 ];
-const ABSENT: readonly number[] = [
-  SubnetAttribute.NOTICE,
-  SubnetAttribute.RANDOM_FORWARDING_TABLE,
-  SubnetAttribute.SM_INFO,
-];
+const ABSENT: readonly number[] = [SubnetAttribute.RANDOM_FORWARDING_TABLE, SubnetAttribute.SM_INFO];
 
 /** The rules of subnet management in other words. */
 function expectSubnet(method: number, attribute: number, isSwitch: boolean, hasSoftware: boolean): string {

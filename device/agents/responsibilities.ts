@@ -33,7 +33,7 @@ interface Row {
 const S = SubnetAttribute;
 /** What the subnet management agent serves. */
 export const subnetRows: readonly Row[] = [
-  { attribute: S.NOTICE, methods: [TRAP_REPRESS] },
+  { attribute: S.NOTICE, methods: [GET, SET, TRAP_REPRESS] },
   { attribute: S.NODE_DESCRIPTION, methods: [GET] },
   { attribute: S.NODE_INFO, methods: [GET] },
   { attribute: S.SWITCH_INFO, methods: [GET, SET], switchOnly: true },

@@ -14,12 +14,14 @@ import type { AttributeHandler, AttributeRequest } from './attribute-request.ts'
 import { endPortOf, isSwitch } from './managed-node.ts';
 import { passesKey } from './management-key.ts';
 import { ledInfoHandler, nodeDescriptionHandler, nodeInfoHandler, vendorDiagHandler } from './node-attributes.ts';
+import { noticeHandler } from './notice-attribute.ts';
 import { getPortInfo, setPortInfo } from './port-info.ts';
 import { linearTableHandler, multicastTableHandler, switchInfoHandler } from './switch-attributes.ts';
 import { arbitrationHandler, guidInfoHandler, pkeyTableHandler, serviceLevelHandler } from './table-attributes.ts';
 
 /** The handlers of subnet management, by attribute. */
 export const subnetHandlers: ReadonlyMap<number, AttributeHandler> = new Map<number, AttributeHandler>([
+  [SubnetAttribute.NOTICE, noticeHandler],
   [SubnetAttribute.NODE_DESCRIPTION, nodeDescriptionHandler],
   [SubnetAttribute.NODE_INFO, nodeInfoHandler],
   [SubnetAttribute.SWITCH_INFO, switchInfoHandler],

@@ -24,9 +24,12 @@ import {
 } from '../../protocol/infiniband/mad/gen/local-change-notice.gen.ts';
 import { getMadHeaderMethod, setMadHeaderMethod } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import {
+  getNoticeCount,
   getNoticeIssuerLid,
+  getNoticeToggle,
   getNoticeTrapNumber,
   getNoticeType,
+  setNoticeToggle,
 } from '../../protocol/infiniband/mad/gen/notice.gen.ts';
 import { getPortErrorNoticePortNumber } from '../../protocol/infiniband/mad/gen/port-error-notice.gen.ts';
 import {
@@ -217,6 +220,40 @@ t.test('each trap says what happened', async (t) => {
   t.equal(getBadKeyNoticeQpn2(pKey, NOTICE), 0x445566);
   t.equal(getBadKeyNoticeKey(pKey, NOTICE), 0x8001);
   t.equal(getBadKeyNoticeKey(qKey, NOTICE), 0x80010000);
+});
+
+t.test('notices are read one after the other, with their toggle, and cleared by it', async (t) => {
+  ledger(t, '13.4.8.1', 'Get(Notice) shows the oldest notice and their number, Set(Notice) clears it');
+  const bench = build();
+  const { far, manager } = bench;
+  const ask = (method: MadMethod, data?: Uint8Array) => {
+    const answer = manager.askDirected([1], { method, attribute: SubnetAttribute.NOTICE, ...(data && { data }) });
+    if (answer === undefined) throw new Error('Get(Notice) has no answer');
+    const view = new DataView(answer.data.buffer, answer.data.byteOffset);
+    const shown = [getNoticeTrapNumber(view, 0), getNoticeCount(view, 0)];
+    return { shown, toggle: getNoticeToggle(view, 0), data: answer.data };
+  };
+  t.same(ask(MadMethod.GET).shown, [0, 0], 'there is none');
+  // Without a manager there is no trap, and the notice waits.
+  far.ports[0].smLid = 0;
+  for (let count = 0; count < 3; count++) far.management.traps.raisePortError(TrapNumber.BUFFER_OVERRUN, 1);
+  far.management.traps.raiseLocalChange(1);
+  far.management.traps.raiseLocalChange(2);
+  far.ports[0].smLid = MANAGER_LID;
+  const first = ask(MadMethod.GET);
+  t.same(first.shown, [130, 2], 'the notices of this port, one of each cause');
+  const wrong = first.data.slice();
+  setNoticeToggle(new DataView(wrong.buffer), 0, 1 - first.toggle);
+  t.same(ask(MadMethod.SET, wrong).shown, [130, 2], 'another toggle clears nothing');
+  const second = ask(MadMethod.SET, first.data);
+  t.same([second.shown, second.toggle], [[144, 1], 1 - first.toggle]);
+  t.same(ask(MadMethod.SET, first.data).shown, [144, 1], 'a Set that comes twice clears one');
+  t.same(ask(MadMethod.SET, second.data).shown, [0, 0]);
+  far.management.traps.raiseLocalChange(1);
+  manager.settle();
+  t.same(ask(MadMethod.GET).shown, [144, 1]);
+  bench.repress(bench.traps()[0]);
+  t.same(ask(MadMethod.GET).shown, [0, 0], 'a manager that represses the trap knows it');
 });
 
 t.test('trap 128 tells of a changed port of a switch, once until the manager has looked', async (t) => {

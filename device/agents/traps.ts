@@ -40,17 +40,15 @@ import { beginMad } from '../../protocol/infiniband/mad/mad-head.ts';
 import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../protocol/infiniband/mad/mad-headers.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { KeyViolation } from '../port/key-violation.ts';
+import type { LinkErrorTrap } from '../port/link.ts';
 import { type MadAddress, subnetAddress } from './mad-packet.ts';
 import { endPortOf, isSwitch, type ManagedNode } from './managed-node.ts';
+import { type NoticeQueue, NoticeQueues } from './notice-queue.ts';
 import { describeBadKey, describeBadPartition, describeKeyViolation } from './trap-details.ts';
 
 /** Shortest time between two traps of one cause. */
 const REPEAT_NS = 1e9;
 
-type PortErrorTrap =
-  | typeof TrapNumber.LINK_INTEGRITY
-  | typeof TrapNumber.BUFFER_OVERRUN
-  | typeof TrapNumber.FLOW_CONTROL_WATCHDOG;
 type KeyTrap = typeof TrapNumber.BAD_P_KEY | typeof TrapNumber.BAD_Q_KEY;
 
 /** Sends a datagram by a port; false: there is no room now. */
@@ -73,6 +71,8 @@ export class Traps {
   repressed = 0;
   /** Earliest time at which a trap can be sent. */
   nextNs = Number.POSITIVE_INFINITY;
+  /** Notices of the traps, for managers that poll. */
+  readonly notices = new NoticeQueues();
   readonly #node: ManagedNode;
   readonly #send: SendDatagram;
   readonly #traps = new Map<number, Trap>();
@@ -85,7 +85,8 @@ export class Traps {
 
   /**
    * Raises a trap at a port; `describe` writes its details into the notice that begins at the
-   * offset. A trap that is still pending stays as it is.
+   * offset. A trap that is still pending stays as it is. Its notice is queued, also while there is
+   * no manager to send it to.
    */
   raise(
     number: number,
@@ -93,9 +94,10 @@ export class Traps {
     portNumber: number,
     describe: (view: DataView, notice: number) => void,
   ): void {
-    if (!this.#canSend(portNumber)) return;
+    const canSend = this.#canSend(portNumber);
     const trap = this.#trapOf(number, portNumber);
-    if (trap.isPending) return;
+    const queue = this.#queueOf(trap);
+    if (trap.isPending || (!canSend && queue.has(trap.mad))) return;
     const { view, mad } = trap;
     this.#transaction++;
     beginMad(mad, {
@@ -110,6 +112,11 @@ export class Traps {
     setNoticeTrapNumber(view, ATTRIBUTE_OFFSET, number);
     setNoticeIssuerLid(view, ATTRIBUTE_OFFSET, endPortOf(this.#node, portNumber).lid);
     describe(view, ATTRIBUTE_OFFSET);
+    queue.add(mad);
+    if (!canSend) return;
+    // Traps go out in the order in which they could first be sent.
+    if (trap.nextNs === 0) this.#traps.delete(keyOf(number, portNumber));
+    this.#traps.set(keyOf(number, portNumber), trap);
     trap.isPending = true;
     this.nextNs = Math.min(this.nextNs, trap.nextNs);
   }
@@ -135,7 +142,7 @@ export class Traps {
   }
 
   /** Traps 129 to 131: a threshold of a port was reached. */
-  raisePortError(number: PortErrorTrap, portNumber: number): void {
+  raisePortError(number: LinkErrorTrap, portNumber: number): void {
     const { lid } = endPortOf(this.#node, portNumber);
     this.raise(number, NoticeType.URGENT, portNumber, (view, notice) => {
       setPortErrorNoticeLid(view, notice, lid);
@@ -176,6 +183,7 @@ export class Traps {
     for (const trap of this.#traps.values()) {
       if (trap.number !== number || !isSameTransaction(trap.view, view)) continue;
       isOwn = true;
+      this.#queueOf(trap).remove(trap.mad);
       if (!trap.isPending) continue;
       trap.isPending = false;
       this.repressed++;
@@ -215,8 +223,12 @@ export class Traps {
     return isSwitch(this.#node) || this.#node.ports[portNumber - 1].state === PortState.ACTIVE;
   }
 
+  #queueOf({ portNumber }: Trap): NoticeQueue {
+    return this.notices.of(isSwitch(this.#node) ? 0 : portNumber);
+  }
+
   #trapOf(number: number, portNumber: number): Trap {
-    const key = number * 256 + portNumber;
+    const key = keyOf(number, portNumber);
     const known = this.#traps.get(key);
     if (known !== undefined) return known;
     const mad = new Uint8Array(MAD_BYTES);
@@ -224,6 +236,10 @@ export class Traps {
     this.#traps.set(key, made);
     return made;
   }
+}
+
+function keyOf(number: number, portNumber: number): number {
+  return number * 256 + portNumber;
 }
 
 function isSameTransaction(a: DataView, b: DataView): boolean {

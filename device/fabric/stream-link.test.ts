@@ -7,7 +7,7 @@ import t from 'tap';
 import { LINK_FRAME_SIZE } from '../../protocol/infiniband/gen/link-frame.gen.ts';
 import { LINK_HELLO_SIZE } from '../../protocol/infiniband/gen/link-hello.gen.ts';
 import { LinkFrameType } from '../../protocol/infiniband/gen/values.gen.ts';
-import { PortPhysicalState } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { PortPhysicalState, TrapNumber } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
@@ -240,8 +240,30 @@ t.test('keepalives keep a quiet link up, and a silent peer is given up', async (
   t.equal(link.faults.get('silent peer'), 1);
   t.ok(pair.nowNs - silentFrom > 18_000, 'not before it was silent for long');
   t.ok(pair.wires[0].closed);
+  const traps: number[] = [];
+  pair.ports[0].onLinkError = (_, trap) => traps.push(trap);
   link.carry(pair.nowNs, 10);
   t.equal(pair.ports[0].state, PortState.DOWN);
+  t.same(traps, [TrapNumber.FLOW_CONTROL_WATCHDOG]);
+});
+
+t.test('as many overruns as the threshold are reported', async (t) => {
+  const pair = new Pair();
+  const [port] = pair.ports;
+  const [link] = pair.links;
+  const traps: number[] = [];
+  port.settings.overrunErrors = 3;
+  port.onLinkError = (_, trap) => traps.push(trap);
+  for (let round = 1; round <= 7; round++) {
+    link.connect(pair.wires[0]);
+    link.receive(pair.wires[0], greeting());
+    link.carry(round, 10);
+    for (let count = 0; count < 40 && link.connected; count++)
+      link.receive(pair.wires[0], frame(LinkFrameType.PACKET, new Uint8Array(4194)));
+    link.carry(round, 10);
+    t.equal(port.counters.bufferOverruns, round);
+  }
+  t.same(traps, [TrapNumber.BUFFER_OVERRUN, TrapNumber.BUFFER_OVERRUN]);
 });
 
 t.test('a peer that never greets is given up', async (t) => {

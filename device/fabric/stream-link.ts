@@ -59,6 +59,8 @@ export class StreamLink implements Link {
   #state: StreamState = StreamState.CLOSED;
   /** The connection broke, and the port has not changed yet. */
   #broken = false;
+  /** Why this side ended the connection that broke. */
+  #endedBy: StreamFault | undefined = undefined;
   #blocked = false;
   #heard = false;
   #peerMtuCode = 0;
@@ -99,6 +101,7 @@ export class StreamLink implements Link {
     this.#blocked = false;
     // The time of greeting counts from the next `carry`.
     this.#heard = true;
+    this.#endedBy = this.#broken ? this.#endedBy : undefined;
     this.#reader.reset();
     this.#writer.hello(this.port);
     this.#flush();
@@ -179,6 +182,9 @@ export class StreamLink implements Link {
     let changes = 0;
     if (this.#broken) {
       this.#broken = false;
+      if (this.#endedBy === 'credit overrun') this.port.noteOverrun();
+      else if (this.#endedBy === 'silent peer') this.port.noteSilence();
+      this.#endedBy = undefined;
       this.port.setLinkUp(false);
       changes++;
     }
@@ -283,6 +289,7 @@ export class StreamLink implements Link {
   #end(fault: StreamFault): void {
     this.faults.set(fault, (this.faults.get(fault) ?? 0) + 1);
     this.onFault?.(fault);
+    this.#endedBy = fault;
     this.close();
   }
 }

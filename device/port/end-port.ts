@@ -26,6 +26,7 @@ export class SubnetSettings {
   masterSmSl = 0;
   /** `PortCapability` bits; software adds those of its own. */
   capabilityMask: number =
+    PortCapability.NOTICE |
     PortCapability.TRAP |
     PortCapability.SL_MAPPING |
     PortCapability.LED_INFO |

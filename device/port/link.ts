@@ -6,7 +6,7 @@
  * moves packets. The links themselves are in `device/fabric`.
  */
 import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
-import { PortPhysicalState } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { PortPhysicalState, TrapNumber } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { mtuBytes, mtuCode } from '../../protocol/infiniband/mtu.ts';
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { getVcrc, setVcrc, VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
@@ -18,6 +18,12 @@ import { TransmitQueues, type VirtualLaneCredits } from './transmit-queues.ts';
 import type { ArbitrationEntry } from './vl-arbiter.ts';
 
 const LARGEST_MTU_CODE = mtuCode(4096);
+
+/** Traps about errors of a link (IBTA 14.2.5.1). */
+export type LinkErrorTrap =
+  | typeof TrapNumber.LINK_INTEGRITY
+  | typeof TrapNumber.BUFFER_OVERRUN
+  | typeof TrapNumber.FLOW_CONTROL_WATCHDOG;
 
 /** Observes every packet at the end of a link, for captures. It must not change anything. */
 export type PacketObserver = (
@@ -93,8 +99,8 @@ export class LinkEnd {
   observer: PacketObserver | undefined = undefined;
   /** Called when the state has changed from `previous`, while the node runs. */
   onStateChange: ((end: LinkEnd, previous: PortState) => void) | undefined = undefined;
-  /** Called when as many packets in a row as the settings allow had a wrong CRC. */
-  onErrorThreshold: ((end: LinkEnd) => void) | undefined = undefined;
+  /** Called when errors of the link have reached a threshold of the settings. */
+  onLinkError: ((end: LinkEnd, trap: LinkErrorTrap) => void) | undefined = undefined;
   /**
    * Called when a link moved a packet from or to this port while another node ran: the node of this
    * port must run too.
@@ -193,7 +199,17 @@ export class LinkEnd {
   noteBadPacket(isDamaged: boolean): void {
     const { counters, settings } = this;
     if (!isDamaged) counters.malformedPackets++;
-    else if (counters.noteDamage(settings.localPhysicalErrors)) this.onErrorThreshold?.(this);
+    else if (counters.noteDamage(settings.localPhysicalErrors)) this.onLinkError?.(this, TrapNumber.LINK_INTEGRITY);
+  }
+
+  /** The other end has sent more than its credits allow. */
+  noteOverrun(): void {
+    if (this.counters.noteOverrun(this.settings.overrunErrors)) this.onLinkError?.(this, TrapNumber.BUFFER_OVERRUN);
+  }
+
+  /** The other end has announced no credits for too long. */
+  noteSilence(): void {
+    this.onLinkError?.(this, TrapNumber.FLOW_CONTROL_WATCHDOG);
   }
 
   /** Sets the state and reports a change. */

@@ -55,6 +55,12 @@ export class PortCounters {
     return true;
   }
 
+  /** Counts a packet that found no buffer. Returns true for each `threshold` of them; 0 is 1. */
+  noteOverrun(threshold: number): boolean {
+    this.bufferOverruns++;
+    return this.bufferOverruns % Math.max(1, threshold) === 0;
+  }
+
   /** Counts a packet from the link: its length, LRH to VCRC, in bytes. */
   noteArrival(lengthBytes: number): void {
     this.receivedPackets++;

@@ -55,7 +55,7 @@ export function countDrop(port: LinkEnd, cause: DropCause, packets: number): voi
   const { counters } = port;
   switch (cause) {
     case DropCause.DAMAGED:
-      counters.physicalErrors += packets;
+      for (let packet = 0; packet < packets; packet++) port.noteBadPacket(true);
       break;
     case DropCause.NO_ROUTE:
       counters.relayErrors += packets;

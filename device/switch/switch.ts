@@ -159,6 +159,7 @@ export class Switch implements FabricNode, ManagedNode {
     const port = new SwitchPort(number, portGuid(nodeGuid, number), queuePackets, virtualLanes, inputs, pkeys);
     port.selfActivating = selfActivating;
     port.onStateChange = (_, previous) => this.#portChanged(port, previous);
+    port.onLinkError = (_, trap) => this.management.traps.raisePortError(trap, number);
     return port;
   }
 
