@@ -12,8 +12,8 @@ import { VlArbiter } from './vl-arbiter.ts';
 export const MANAGEMENT_VL = 15;
 export const SERVICE_LEVELS = 16;
 /** Possible numbers of data VLs of a port. */
-export const DATA_VL_COUNTS: readonly number[] = [1, 2, 4, 8];
-const DATA_VLS_MAX = 8;
+export const DATA_VL_COUNTS: readonly number[] = [1, 2, 4, 8, 15];
+const DATA_VLS_MAX = 15;
 /** Numbers of data VLs by their codes in PortInfo (IBTA 14.2.5.6). */
 export const LANES_OF_CODE: readonly number[] = [0, 1, 2, 4, 8, 15];
 const MANAGEMENT_PACKETS = 16;

@@ -87,6 +87,15 @@ t.test('without options, service levels are spread over the lanes, which have eq
   t.equal(sweeper.counters.writes, writes, 'the next sweep writes nothing');
 });
 
+t.test('fifteen lanes', async (t) => {
+  const fabric = up(planOf(15));
+  t.same(
+    switchLanes(fabric),
+    LEVELS.map((level) => level % 15),
+  );
+  t.ok(ends(fabric).every(({ transmitQueues }) => transmitQueues.operationalLanes === 15));
+});
+
 t.test('options: a map, both tables, the limit', async (t) => {
   const serviceLevels = LEVELS.map((level) => (level === 3 ? 15 : level >>> 1));
   const arbitrationHigh = [[1, 10]] as const;

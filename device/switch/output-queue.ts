@@ -8,8 +8,10 @@ import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
 import type { InputTurns } from './input-turns.ts';
 import type { WaitLimits } from './wait-limits.ts';
 
-/** Inputs of a port: one for each lane. */
-const INPUT_SHIFT = 3;
+/** A port has 16 inputs (`LANES_OF_PORT`), one for each lane. */
+const INPUT_SHIFT = 4;
+/** A stall lasts for this many times the time at the head of a queue. */
+const STALL_LIVES = 8;
 
 export class OutputQueue {
   readonly ring: PacketRing;
@@ -29,6 +31,11 @@ export class OutputQueue {
   /** Times by slot at which packets were first seen to wait, and the time of the head, ns. */
   readonly #seenNs: Float64Array;
   readonly #headNs = Float64Array.of(Number.NaN);
+  /** Packets dropped at the head in a row; from the limit of the port on the VL is stalled. */
+  #droppedInRow = 0;
+  readonly #stallEndNs = Float64Array.of(Number.NaN);
+  /** The VL is stalled: packets for it are dropped (IBTA 18.2.5.4). */
+  isStalled = false;
 
   constructor(ring: PacketRing, inputs: number) {
     this.ring = ring;
@@ -82,6 +89,7 @@ export class OutputQueue {
     this.#pushedBefore = this.#pushed;
     this.#countBefore = count;
     this.#headNs[0] = Number.NaN;
+    if (!this.isStalled) this.#droppedInRow = 0;
     if (count === 0) this.#stamped = this.#pushed;
     return count > 0;
   }
@@ -98,8 +106,10 @@ export class OutputQueue {
     if (Number.isNaN(headNs[0])) headNs[0] = limits.nowNs;
     let dropped = 0;
     while (ring.count > 0) {
+      if (this.#droppedInRow >= limits.stallCount) this.#beginStall(limits);
       const seenNs = this.#seenNs[ring.readOffset / PACKET_SLOT_BYTES];
-      const dueNs = Math.min(headNs[0] + limits.headNs, seenNs + limits.switchNs);
+      const headDueNs = this.isStalled ? limits.nowNs : headNs[0] + limits.headNs;
+      const dueNs = Math.min(headDueNs, seenNs + limits.switchNs);
       if (limits.nowNs < dueNs) {
         limits.nextNs = Math.min(limits.nextNs, dueNs);
         break;
@@ -110,10 +120,29 @@ export class OutputQueue {
       ring.leftPackets--;
       ring.leftBytes -= lengthBytes;
       dropped++;
+      if (limits.nowNs >= headDueNs) this.#droppedInRow++;
       headNs[0] = limits.nowNs;
     }
+    if (this.#droppedInRow >= limits.stallCount) this.#beginStall(limits);
     this.#countBefore = ring.count;
     return dropped;
+  }
+
+  /** Ends a stall whose time is over. */
+  endStall(limits: WaitLimits): void {
+    if (limits.nowNs < this.#stallEndNs[0]) {
+      limits.nextNs = Math.min(limits.nextNs, this.#stallEndNs[0]);
+      return;
+    }
+    this.isStalled = false;
+    this.#droppedInRow = 0;
+  }
+
+  #beginStall(limits: WaitLimits): void {
+    if (this.isStalled) return;
+    this.isStalled = true;
+    this.#stallEndNs[0] = limits.nowNs + STALL_LIVES * limits.headNs;
+    limits.nextNs = Math.min(limits.nextNs, this.#stallEndNs[0]);
   }
 
   /** Gives the time to the packets that have none yet. */

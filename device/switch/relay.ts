@@ -31,7 +31,7 @@ export const LOCAL = 0x10000;
 export const MULTICAST = 0x10001;
 
 /** Lanes counted for each port in the numbers of inputs and of output queues. */
-export const LANES_OF_PORT = 8;
+export const LANES_OF_PORT = 16;
 /** Bytes by which LRH to ICRC may exceed the payload (IBTA 7.7.8). */
 const OVERHEAD_BYTES = 124;
 const BYTES_PER_DWORD = 4;
@@ -128,6 +128,7 @@ export class Relay {
     if (isTooLong(port, ring.readLength)) return ~DropCause.TOO_LONG;
     if (port.settings.isRawOutboundFiltered && isRaw(ring)) return ~DropCause.OUTPUT_RAW;
     if (port.settings.isOutboundEnforced && !isOfPartition(port, ring)) return ~DropCause.OUTPUT_PARTITION;
+    if (port.queues[lane].isStalled) return ~DropCause.HEAD_OF_QUEUE;
     return output * LANES_OF_PORT + lane;
   }
 }

@@ -23,6 +23,8 @@ export class SwitchPort extends LinkEnd {
   readonly partitions: PartitionFilter;
   /** Packets dropped, by `DropCause`. */
   readonly drops = new Uint32Array(dropCauseNames.length);
+  /** A VL is stalled. */
+  #hasStall = false;
 
   /**
    * `inputs` is the number of inputs of the switch: ports and their VLs. `pkeys` is the P_Key table
@@ -94,14 +96,22 @@ export class SwitchPort extends LinkEnd {
    */
   age(limits: WaitLimits, clock: AdapterClock): boolean {
     limits.headNs = lifeNs(this.settings.headOfQueueLife);
-    if (limits.headNs === Number.POSITIVE_INFINITY && limits.switchNs === Number.POSITIVE_INFINITY) return false;
+    const never = Number.POSITIVE_INFINITY;
+    if (limits.headNs === never && limits.switchNs === never && !this.#hasStall) return false;
+    limits.stallCount = this.settings.vlStallCount || never;
+    this.#hasStall = false;
     let waits = false;
     for (const queue of this.queues) {
+      if (queue.isStalled) {
+        limits.nowNs = clock.now();
+        queue.endStall(limits);
+      }
       if (queue.stalled) {
         limits.nowNs = clock.now();
         const dropped = queue.age(limits);
         if (dropped > 0) this.drop(DropCause.HEAD_OF_QUEUE, dropped);
       } else if (queue.rest()) waits = true;
+      if (queue.isStalled) this.#hasStall = true;
     }
     return waits;
   }

@@ -210,6 +210,40 @@ t.test('a packet that waits too long is dropped, by the limit of the port or of 
   }
 });
 
+t.test('a VL whose head expires again and again is stalled for eight lives', async (t) => {
+  ledger(
+    t,
+    '18.2.5.4',
+    'After VLStallCount packets in a row were discarded by HOQLife, the VL is stalled for 8 times HOQLife',
+  );
+  const fabric = new SwitchFabric({ ...STAR, queuePackets: 8 });
+  const [{ ports }] = fabric.switches;
+  const port = ports[1];
+  port.settings.headOfQueueLife = 0;
+  port.settings.vlStallCount = 3;
+  const life = 4096;
+  for (let id = 0; id < 6; id++) fabric.send(0, 2, id);
+  fabric.settle();
+  for (const drops of [1, 2]) {
+    fabric.clock.advance(life);
+    fabric.settle();
+    t.equal(port.drops[DropCause.HEAD_OF_QUEUE], drops, 'one after the other');
+  }
+  fabric.clock.advance(life);
+  fabric.settle();
+  t.equal(port.drops[DropCause.HEAD_OF_QUEUE], 6, 'the third one stalls the VL, and all go');
+  t.ok(fabric.send(0, 2, 7));
+  fabric.settle();
+  t.equal(port.drops[DropCause.HEAD_OF_QUEUE], 7, 'those that come meanwhile, too');
+  t.equal(port.counters.headOfQueueDiscards, 7);
+  t.equal(fabric.clock.alarmNs, fabric.clock.now() + 8 * life);
+  fabric.clock.advance(8 * life);
+  fabric.settle();
+  t.ok(fabric.send(0, 2, 9));
+  fabric.settle();
+  t.match(fabric.take(1), [{ id: 9 }], 'then packets pass again');
+});
+
 t.test('without a limit a packet waits for ever', async (t) => {
   ledger(t, '18.2.5.4', 'A life time above 19 sets no limit');
   const fabric = new SwitchFabric({ ...STAR, queuePackets: 2 });

@@ -20,13 +20,15 @@ export interface WaitLimits {
   /** Longest time at the head of an output queue of the port that is aged, and in the switch. */
   headNs: number;
   switchNs: number;
+  /** Packets dropped at the head in a row after which a VL of the port is stalled. */
+  stallCount: number;
   /** Time at which the first packet that waits is dropped; Infinity: none. */
   nextNs: number;
 }
 
 export function newWaitLimits(): WaitLimits {
   const never = Number.POSITIVE_INFINITY;
-  return { nowNs: never, headNs: never, switchNs: never, nextNs: never };
+  return { nowNs: never, headNs: never, switchNs: never, stallCount: never, nextNs: never };
 }
 
 /** The time of a code of 5 bits; Infinity for no limit. */

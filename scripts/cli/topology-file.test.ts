@@ -131,7 +131,7 @@ t.test('each mistake about switches has its sentence', async (t) => {
     [fabric({ s: { ports: '3' } }), /: switch s: ports is "3"; it must be a number$/],
     [fabric({ s: { ports: 2, lid: 3 } }), /: switch s: unknown name lid; known are ports, nodeGuid, /],
     [fabric({ s: { ports: 2, nodeGuid: 'x' } }), /: switch s: nodeGuid is x; it must be 16 hexadecimal digits$/],
-    [fabric({ s: { ports: 2, virtualLanes: 3 } }), /: switch s: virtualLanes is 3; it must be 1, 2, 4, 8$/],
+    [fabric({ s: { ports: 2, virtualLanes: 3 } }), /: switch s: virtualLanes is 3; it must be 1, 2, 4, 8, 15$/],
     [fabric({ s: { ports: 2, queuePackets: 0 } }), /: switch s: queuePackets is 0; it must be 1 to 1024$/],
     [fabric({ a: { ports: 2 } }), /: an adapter and a switch are called a; names must differ$/],
     [
