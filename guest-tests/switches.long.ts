@@ -2,7 +2,8 @@
 /**
  * Two guests behind two switches, whose ports have their LIDs from the built-in subnet manager: all
  * traffic of peers.test.ts crosses the trunk, and both join a multicast group by subnet
- * administration. Then one guest alone asks subnet administration for a path and a group.
+ * administration. Then one guest alone in a subnet sends datagrams of management from port to port,
+ * and asks subnet administration for a path and groups.
  */
 import t, { type Test } from 'tap';
 import type { GuestRun } from './harness/guest-run.ts';
@@ -24,14 +25,13 @@ t.test('two guests behind two switches', async (t) => {
   );
 });
 
-t.test('a path and a group for a guest', async (t) => {
+t.test('datagrams of management, a path and groups for a guest', async (t) => {
   const run = await runGuestCases({
     suites: ['mad'],
-    only: 'administration',
     deviceArguments: ['--fabric', 'switch'],
   });
   report(t, run);
-  hasPassed(t, run.results, 'mad/administration');
+  for (const name of ['subnet', 'multicast', 'administration']) hasPassed(t, run.results, `mad/${name}`);
 });
 
 /** The case has run, and was not skipped. */

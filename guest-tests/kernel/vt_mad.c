@@ -53,17 +53,39 @@ static void vt_specials_destroy(struct vt *t, struct vt_special *ends)
 	vt_special_destroy(t, &ends[1]);
 }
 
-/* The agents of port 2 answer QP0 of port 1, by the permissive LID. */
+/*
+ * The LID by which QP0 of port 1 reaches port 2: the permissive one over a cable, its own in a
+ * subnet with a manager. 0 when port 2 is not in that subnet.
+ */
+static u16 vt_lid_of_second(struct vt *t, struct vuhca_port_attributes *ports)
+{
+	unsigned int i;
+
+	for (i = 0; i < VT_PORTS; i++)
+		VT_EQUAL(t, vuhca_query_port(t->dev, i + 1, &ports[i]), 0);
+	if (!ports[0].sm_lid)
+		return VT_PERMISSIVE_LID;
+	return ports[1].sm_lid == ports[0].sm_lid ? le16_to_cpu(ports[1].lid) : 0;
+}
+
+/* The agents of port 2 answer QP0 of port 1. */
 static void vt_subnet(struct vt *t)
 {
+	struct vuhca_port_attributes ports[VT_PORTS] = {};
 	struct vt_special end = {};
 	u8 *mad = t->memory;
 	struct vuhca_ah *ah;
 	struct vuhca_wc wc;
+	u16 lid;
 
 	if (vt_shares_ports(t))
 		return;
-	ah = vuhca_create_ah(t->pd, 1, VT_PERMISSIVE_LID, 0, NULL);
+	lid = vt_lid_of_second(t, ports);
+	if (!lid) {
+		vt_skip(t, "port 2 is not in the subnet of port 1");
+		return;
+	}
+	ah = vuhca_create_ah(t->pd, 1, lid, 0, NULL);
 	VT_REQUIRE(t, !IS_ERR(ah), "%pe", ah);
 	if (vt_special_create(t, &end, 1, VUHCA_SERVICE_TYPE_SMI, 4096)) {
 		vt_mad_build(mad, VT_CLASS_SUBNET, VT_METHOD_GET, VT_NODE_INFO, 0);
@@ -239,10 +261,11 @@ static void vt_reregister(struct vt *t)
 	VT_EQUAL(t, vuhca_execute_mad(t->dev, 2, NULL, true, mad, &result), 0);
 	mad[3] = VT_METHOD_SET;
 	memset(mad + VT_MAD_STATUS, 0, 2);
-	/* No change of the states; a manager at the port itself. */
+	/* No change of the states; a manager at the port itself if it has none. */
 	mad[VT_MAD_DATA + 32] &= 0xf0;
 	mad[VT_MAD_DATA + 33] &= 0x0f;
-	memcpy(mad + VT_MAD_DATA + 18, mad + VT_MAD_DATA + 16, 2);
+	if (!get_unaligned_be16(mad + VT_MAD_DATA + 18))
+		memcpy(mad + VT_MAD_DATA + 18, mad + VT_MAD_DATA + 16, 2);
 	/* ClientReregister, above SubnetTimeOut. */
 	mad[VT_MAD_DATA + 51] |= 0x80;
 	VT_EQUAL(t, vuhca_execute_mad(t->dev, 2, NULL, true, mad, &result), 0);
@@ -258,14 +281,22 @@ static void vt_multicast(struct vt *t)
 	static const u8 mgid[16] = {
 		0xff, 0x12, 0xa0, 0x1c, [14] = 0x56, 0x78
 	};
-	const u16 mlid = 0xc0a0;
+	struct vuhca_port_attributes ports[VT_PORTS] = {};
 	struct vuhca_global_route route = { .hop_limit = 1 };
 	struct vuhca_buffer buffer = vt_buffer(t, 0, 64);
 	struct vuhca_send_wr wr = vt_send_wr(t, 0, 1, &buffer);
 	struct vuhca_wc wc[2];
 	struct vuhca_ah *ah;
+	u16 mlid = 0xc0a0;
 	unsigned int i;
 
+	if (!vt_lid_of_second(t, ports)) {
+		vt_skip(t, "port 2 is not in the subnet of port 1");
+		return;
+	}
+	/* A manager routes groups to the ports that have joined them. */
+	for (i = 0; i < VT_PORTS && ports[0].sm_lid && !vt_is_virtual(t); i++)
+		mlid = vt_sa_join(t, &ports[i], mgid);
 	memcpy(route.destination_gid, mgid, sizeof(mgid));
 	ah = vuhca_create_ah(t->pd, 1, mlid, 0, &route);
 	VT_REQUIRE(t, !IS_ERR(ah), "%pe", ah);
