@@ -20,6 +20,7 @@ import type { SubnetManagerOptions } from './options.ts';
 import { judge, type Peer, type Rank, readPeers, SmControl } from './peers.ts';
 import type { SweepCounters } from './port-settings.ts';
 import { get, type SmpJob, set } from './smp-client.ts';
+import { settleStateChanges } from './state-changes.ts';
 import { Subnet, type SubnetNode } from './subnet.ts';
 import { configure, lookForChanges } from './sweep.ts';
 
@@ -142,6 +143,7 @@ export class Sweeper {
     mastery.successor = undefined;
     mastery.becomeMaster();
     const { isNew } = mastery;
+    if (yield* settleStateChanges(subnet)) return this.sweepNow();
     if (isNew) this.#administration.reset();
     else keepTables(this.subnet, subnet);
     const before = this.subnet;
