@@ -107,6 +107,13 @@ export class MulticastGroups implements GroupLookup {
   }
 }
 
+/** True when a queue pair of the function is attached; of any function when it is negative. */
+export function hasMemberOf({ members }: { readonly members: readonly QueuePair[] }, functionNumber: number): boolean {
+  if (functionNumber < 0) return true;
+  for (let index = 0; index < members.length; index++) if (members[index].owner.number === functionNumber) return true;
+  return false;
+}
+
 function bucketOf(bytes: Uint8Array, offset: number): number {
   let hash = 0;
   for (let index = HASHED_FROM; index < GID_SIZE; index++) hash = (hash * 31 + bytes[offset + index]) % BUCKETS;

@@ -27,7 +27,7 @@ import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.t
 import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
-import type { GroupLookup } from '../queues/multicast-groups.ts';
+import { type GroupLookup, hasMemberOf } from '../queues/multicast-groups.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { AddressSource } from './address-source.ts';
 import { isManagementAllowed, MAD_BYTES, setManagementFields } from './management-datagrams.ts';
@@ -100,13 +100,18 @@ export class UdRequester {
         ring.bytes[payload + index] = buffer.bytes[COMMAND_HEADER_BYTES + index];
     else if (!this.#list.gatherPart(qp, 0, length, ring, payload)) return FaultKind.DMA_READ;
     const lengthBytes = buildPacket(ring.view, offset, fields, PacketCheck.ICRC);
-    if (isMulticastLid(fields.dlid) && this.#groups.find(fields.dgid, 0, fields.dlid) !== undefined)
-      port.loopBack(ring, lengthBytes);
+    if (isMulticastLid(fields.dlid) && this.#isHeardAt(port)) port.loopBack(ring, lengthBytes);
     port.transmit(ring, lengthBytes);
     const { psn, destQpn, dlid } = fields;
     qp.trace?.sendDatagram(buffer.view, psn, destQpn, dlid, ring, offset, payload - offset, length);
     qp.sendPsn = addPsn(qp.sendPsn, 1);
     return FaultKind.NONE;
+  }
+
+  /** True when a queue pair at the port may be a member of the group of the packet. */
+  #isHeardAt(port: Port): boolean {
+    const group = this.#groups.find(this.#fields.dgid, 0, this.#fields.dlid);
+    return group !== undefined && hasMemberOf(group, port.owner);
   }
 
   #transport(qp: QueuePair, view: DataView, port: Port, length: number): void {
