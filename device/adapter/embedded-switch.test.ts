@@ -5,6 +5,7 @@
  * every function has QP0, QP1 and the management of its ports.
  */
 import t from 'tap';
+import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   AccessFlag,
   EventType,
@@ -183,4 +184,11 @@ t.test('a send context sends from the LID of its function alone', async (t) => {
   send(other.lid);
   t.equal(receiver.unknownQueuePair, 1);
   t.equal(context.state, SendContextState.HALTED, 'a foreign LID halts the context');
+});
+
+t.test('as many functions as an adapter may have', async (t) => {
+  const adapter = { ...embeddedOptions(FUNCTION_MAX), vcbCount: 16 };
+  const machine = new InProcessMachine({ adapter, build: buildManaged, memoryBytes: 1 << 16 });
+  awaitPorts(machine);
+  t.equal(new Set(machine.device.ports.map(({ lid }) => lid)).size, 2 * FUNCTION_MAX);
 });
