@@ -47,6 +47,8 @@ function checkTrace(action: TraceAction, file: string | undefined, given: TraceA
   if (action === 'export' && file === undefined) throw new UsageError('FILE is missing');
   if (action === 'export' && format === undefined) throw new UsageError('option --format is missing');
   if (follow && action !== 'read') throw new UsageError('option --follow belongs to read');
+  if (follow && (given.with !== undefined || given.last !== undefined))
+    throw new UsageError('--follow goes without --with and --last');
   if (json && action === 'export') throw new UsageError('option --json does not belong to export: say --format json');
   if (blocks !== undefined && bytes !== undefined) throw new UsageError('give --blocks or --bytes, not both');
   const rule = [given.service, given.function, given.peerLid, given.peerQp, given.process];
