@@ -37,6 +37,7 @@ static void vuhca_cq_notify(struct vuhca_cq *cq, bool solicited_only)
 	struct vuhca_cq_notify word = {};
 
 	lockdep_assert_held(&cq->lock);
+	cq->notifies++;
 	vuhca_cq_notify_set_cqn(&word, cq->cqn);
 	vuhca_cq_notify_set_solicited_only(&word, solicited_only);
 	vuhca_cq_notify_set_clear_pending(&word, 1);

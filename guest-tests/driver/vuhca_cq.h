@@ -60,6 +60,7 @@ struct vuhca_cq_init {
  * @kept: Polls look at the CQ without arming it.
  * @keeping: The handler runs; its request for the next event keeps the CQ.
  * @wanted: The handler has requested it.
+ * @notifies: Count of stores that asked the adapter for an event.
  * @stale_entries: Count of entries without an outstanding work request.
  */
 struct vuhca_cq {
@@ -84,6 +85,7 @@ struct vuhca_cq {
 	struct vuhca_kept kept;
 	bool keeping;
 	bool wanted;
+	u64 notifies;
 	u64 stale_entries;
 };
 

@@ -72,7 +72,8 @@ struct vuhca_kept {
  * @idle_polls: Count of polls that found the primary byte clear.
  * @marked: Count of secondary bytes found set.
  * @completions: Count of completions that handlers took, of calls at least.
- * @crowded: Count of calls that found a CQ with many completions for its size.
+ * @crowd: A CQ had many completions for its size.
+ * @crowded: Count of polls that found such a CQ.
  * @switches: Count of changes from interrupts to polling.
  */
 struct vuhca_poller {
@@ -97,6 +98,7 @@ struct vuhca_poller {
 	u64 idle_polls;
 	u64 marked;
 	u64 completions;
+	bool crowd;
 	u64 crowded;
 	u64 switches;
 };

@@ -21,7 +21,7 @@ void vuhca_poller_count(struct vuhca_eq *eq, u32 completions,
 	lockdep_assert_held(&eq->lock);
 	eq->poller.completions += max(completions, 1U);
 	if (completions > BIT(entries_log2) >> VUHCA_CROWDED_LOG2)
-		eq->poller.crowded++;
+		eq->poller.crowd = true;
 }
 
 /* Tells whether CQs are kept instead of armed: the queue is polled. */

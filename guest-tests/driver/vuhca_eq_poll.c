@@ -119,6 +119,8 @@ unsigned int vuhca_poll_eq(struct vuhca_eq *eq)
 	else
 		poller->idle_polls++;
 	vuhca_poller_poll_kept(eq);
+	poller->crowded += poller->crowd;
+	poller->crowd = false;
 unlock:
 	spin_unlock_irqrestore(&eq->lock, flags);
 	return count;

@@ -61,17 +61,18 @@ void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 }
 
 /*
- * The period of the next window, after one of @polls polls that found @crowded
- * CQs filling up.
+ * The period of the next window, after one of @polls polls, of which @crowded
+ * found a CQ filling up. An adapter that runs by turns fills CQs now and then
+ * whatever the period is.
  */
 static unsigned int vuhca_poll_period(unsigned int period_us, u64 completions,
 				      u64 crowded, unsigned int polls)
 {
-	if (crowded >= polls)
+	if (2 * crowded >= polls)
 		return max(period_us / 2, VUHCA_POLL_PERIOD_LEAST_US);
 	if (completions < polls)
 		return max(period_us / 2, VUHCA_POLL_PERIOD_MIN_US);
-	if (!crowded && 2 * completions >= 3 * polls)
+	if (4 * crowded < polls && 2 * completions >= 3 * polls)
 		return min(2 * period_us, VUHCA_POLL_PERIOD_MAX_US);
 	return period_us;
 }
