@@ -8,6 +8,7 @@
 #include <linux/debugfs.h>
 #include <linux/delay.h>
 #include <linux/module.h>
+#include <linux/wait.h>
 
 #include "interrupts_queues.h"
 
@@ -15,6 +16,9 @@
 #define LOAD_BURST	8
 #define LOAD_SLEEP_MAX_US 5000
 #define LOAD_SLEEP_MIN_US 100
+/* A sender without room waits until a queue has that much, or so long. */
+#define LOAD_ROOM	(LOAD_WINDOW / 2)
+#define LOAD_WAIT_MS	20
 /* Bytes that a message writes to the memory of the peer. */
 #define LOAD_BYTES	64
 
@@ -42,12 +46,29 @@ struct load_result {
 	u64 interrupts;
 	u64 events;
 	u64 polls;
+	u64 notifies;
 	u64 waited_ns;
 };
 
 static DEFINE_MUTEX(load_lock);	/* protects the variables below and the queues */
 static struct load_result load_result;
+static DECLARE_WAIT_QUEUE_HEAD(load_wait);
 static struct dentry *load_root;
+
+static u32 load_open(const struct load_queue *queue)
+{
+	return READ_ONCE(queue->posted) - READ_ONCE(queue->completed);
+}
+
+static bool load_has_room(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < LOAD_QUEUES; i++)
+		if (load_open(&load_queues[i]) <= LOAD_WINDOW - LOAD_ROOM)
+			return true;
+	return false;
+}
 
 static void load_completed(struct vuhca_cq *cq, void *context)
 {
@@ -62,6 +83,8 @@ static void load_completed(struct vuhca_cq *cq, void *context)
 		WRITE_ONCE(queue->completed, queue->completed + found);
 	}
 	vuhca_arm_cq(cq, false);
+	if (load_open(queue) <= LOAD_WINDOW - LOAD_ROOM)
+		wake_up(&load_wait);
 }
 
 /* Posts up to @count writes; returns how many the queue had room for. */
@@ -73,7 +96,7 @@ static unsigned int load_post(struct load_queue *queue, unsigned int count)
 		.lkey = load_mr->lkey,
 	};
 	struct vuhca_send_wr wrs[LOAD_BURST] = {};
-	u32 open = queue->posted - READ_ONCE(queue->completed);
+	u32 open = load_open(queue);
 	unsigned int i;
 	int posted;
 
@@ -89,11 +112,14 @@ static unsigned int load_post(struct load_queue *queue, unsigned int count)
 	}
 	posted = vuhca_post_send(queue->qp, wrs, count, VUHCA_POST_DOORBELL);
 	posted = max(posted, 0);
-	queue->posted += posted;
+	WRITE_ONCE(queue->posted, queue->posted + posted);
 	return posted;
 }
 
-/* Posts at the given rate for the given time, spread over the queues. */
+/*
+ * Posts at the given rate for the given time, spread over the queues. A sender
+ * that looked for room by itself would cost more than all completions.
+ */
 static void load_run(u32 rate, u32 ms)
 {
 	unsigned int next = 0, posted, burst = rate ? 1 : LOAD_BURST;
@@ -116,7 +142,11 @@ static void load_run(u32 rate, u32 ms)
 				return;
 			cond_resched();
 		}
-		usleep_range(sleep_us, 2 * sleep_us);
+		if (rate)
+			usleep_range(sleep_us, 2 * sleep_us);
+		else
+			wait_event_timeout(load_wait, load_has_room(),
+					   msecs_to_jiffies(LOAD_WAIT_MS));
 	}
 }
 
@@ -133,6 +163,8 @@ static void load_count(struct load_result *result, int sign)
 		result->completions += sign *
 				       (u64)READ_ONCE(load_queues[i].completed);
 		result->waited_ns += sign * READ_ONCE(load_queues[i].waited_ns);
+		result->notifies += sign *
+				    READ_ONCE(load_queues[i].cq->notifies);
 	}
 }
 
@@ -193,15 +225,16 @@ static ssize_t load_read(struct file *file, char __user *buffer, size_t length,
 			 loff_t *offset)
 {
 	const struct load_result *result = &load_result;
-	char text[320];
+	char text[400];
 	int used;
 
 	mutex_lock(&load_lock);
 	used = scnprintf(text, sizeof(text),
-			 "{\"way\":%u,\"rate\":%u,\"elapsedNs\":%llu,\"completions\":%llu,\"interrupts\":%llu,\"events\":%llu,\"polls\":%llu,\"waitedNs\":%llu}\n",
+			 "{\"way\":%u,\"rate\":%u,\"elapsedNs\":%llu,\"completions\":%llu,\"interrupts\":%llu,\"events\":%llu,\"polls\":%llu,\"notifies\":%llu,\"waitedNs\":%llu}\n",
 			 result->way, result->rate, result->elapsed_ns,
 			 result->completions, result->interrupts, result->events,
-			 result->polls, result->waited_ns);
+			 result->polls, result->notifies,
+			 result->waited_ns);
 	mutex_unlock(&load_lock);
 	return simple_read_from_buffer(buffer, length, offset, text, used);
 }

@@ -45,7 +45,7 @@ await runEntry(async () => {
   process.stdout.write(
     [
       `\n${formatFigures(figures)}`,
-      `Medians of ${ROUNDS} rounds. CPU is the host's processor time of the guest's processors, where 100 % is one of them;\nit includes the sender. The least and the most are in brackets.`,
+      `Medians of ${ROUNDS} rounds. CPU is the host's processor time of the guest's processors, where 100 % is one of them;\nit includes the sender. The least and the most are in brackets. Notifies: stores that asked for an event.`,
       `\n${formatComparison(samples)}`,
       `\n${formatTargets(judgeTargets(samples))}`,
       'A load is 64-byte RDMA WRITEs of eight connections. An interrupt for a pass: events of one pass of the\nadapter share it. The driver polls under load only.',

@@ -12,6 +12,8 @@ const figure = (change: Partial<InterruptFigure>): InterruptFigure => ({
   rate: 1000,
   completionsPerSecond: 999,
   interruptsPerMillion: 500_000,
+  pollsPerMillion: 0,
+  notifiesPerMillion: 500_000,
   busyProcessors: 0.4,
   leastBusy: 0.3,
   mostBusy: 0.6,

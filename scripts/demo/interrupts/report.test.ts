@@ -18,6 +18,7 @@ const sample = (change: Partial<InterruptSample>): InterruptSample => ({
   interrupts: 1000,
   events: 2000,
   polls: 0,
+  notifies: 1500,
   waitedNs: 4e6,
   busyProcessors: 0.5,
   ...change,
@@ -34,6 +35,8 @@ t.test('figures are medians per second, per million and per completion', async (
       rate: 1000,
       completionsPerSecond: 1000,
       interruptsPerMillion: 500_000,
+      pollsPerMillion: 0,
+      notifiesPerMillion: 750_000,
       busyProcessors: 0.5,
       leastBusy: 0.5,
       mostBusy: 0.9,
@@ -43,9 +46,9 @@ t.test('figures are medians per second, per million and per completion', async (
 });
 
 t.test('the table has a line for each load and way', async (t) => {
-  const lines = formatFigures(summarize([sample({}), polled({ rate: 0 })])).split('\n');
-  t.match(lines[1], /^ +1000 {2}an interrupt for a pass +1000 +500000 +50 +\(50-50\) +500 +2$/);
-  t.match(lines[2], /^saturated {2}timers and summary bytes +1000 +5000 +50 +\(50-50\) +500 +2$/);
+  const lines = formatFigures(summarize([sample({}), polled({ rate: 0, polls: 20, notifies: 8 })])).split('\n');
+  t.match(lines[1], /^ +1000 {2}an interrupt for a pass +1000 +500000 +0 +750000 +50 +\(50-50\) +500 +2$/);
+  t.match(lines[2], /^saturated {2}timers and summary bytes +1000 +5000 +10000 +4000 +50 +\(50-50\) +500 +2$/);
 });
 
 t.test('processor time is compared within a round, interrupts by their medians', async (t) => {

@@ -34,6 +34,8 @@ export interface GuestCount {
   readonly interrupts: number;
   readonly events: number;
   readonly polls: number;
+  /** Stores that asked the adapter for the next event of a CQ. */
+  readonly notifies: number;
   /** Sum of the times from posting to handling. */
   readonly waitedNs: number;
 }
@@ -50,6 +52,8 @@ export interface InterruptFigure {
   readonly rate: number;
   readonly completionsPerSecond: number;
   readonly interruptsPerMillion: number;
+  readonly pollsPerMillion: number;
+  readonly notifiesPerMillion: number;
   readonly busyProcessors: number;
   readonly leastBusy: number;
   readonly mostBusy: number;
@@ -76,6 +80,8 @@ export function summarize(samples: readonly InterruptSample[]): InterruptFigure[
       rate: group[0].rate,
       completionsPerSecond: of(({ completions, elapsedNs }) => (completions * NS_PER_S) / elapsedNs),
       interruptsPerMillion: of(interruptsPerMillion),
+      pollsPerMillion: of(({ polls, completions }) => (polls * MILLION) / completions),
+      notifiesPerMillion: of(({ notifies, completions }) => (notifies * MILLION) / completions),
       busyProcessors: median(busy),
       leastBusy: Math.min(...busy),
       mostBusy: Math.max(...busy),
@@ -90,18 +96,21 @@ function interruptsPerMillion({ interrupts, completions }: GuestCount): number {
 
 /** A line for each figure. */
 export function formatFigures(figures: readonly InterruptFigure[]): string {
-  const header = ['load/s', 'served by', 'completions/s', 'interrupts/million', 'CPU %', '', 'CPU us each', 'wait us'];
+  const counts = ['completions/s', 'interrupts/million', 'polls', 'notifies'];
+  const header = ['load/s', 'served by', ...counts, 'CPU %', '', 'CPU us each', 'wait us'];
   const rows = figures.map((figure) => [
     nameLoad(figure.rate),
     wayNames[figure.way],
     figure.completionsPerSecond.toFixed(0),
     figure.interruptsPerMillion.toFixed(0),
+    figure.pollsPerMillion.toFixed(0),
+    figure.notifiesPerMillion.toFixed(0),
     percent(figure.busyProcessors),
     `(${percent(figure.leastBusy)}-${percent(figure.mostBusy)})`,
     ((figure.busyProcessors * US_PER_S) / figure.completionsPerSecond).toFixed(0),
     figure.waitUs.toFixed(0),
   ]);
-  return table([header, ...rows], [1, 5]);
+  return table([header, ...rows], [1, 7]);
 }
 
 /**
