@@ -11,7 +11,7 @@ import {
   getCsrDoorbellThresholdsLow,
   getCsrOverflowStatusSpilling,
 } from '../../protocol/layout/gen/registers.gen.ts';
-import { OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultKind, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -122,6 +122,40 @@ t.test('most spilled: queue pairs with most entries in the overflow buffer, then
   }
   const { unit } = makeSpilled([0, 0, 0], 9, 1);
   t.equal(unit.spillBuffered(2, { policy: NEWEST, spillBuffered: true }), false, 'a write that fails loses one');
+});
+
+t.test('the arrival is spilled, or the oldest entry for it, as the policy says', async (t) => {
+  for (const [policy, expected] of [
+    [OverflowPolicy.NEWEST, [7]],
+    [OverflowPolicy.MOST_SPILLED, [0]],
+  ] as const) {
+    const { buffer, written, unit } = makeSpilled([3, 0, 0, 0, 0], 9);
+    const arrival = { number: 7, doorbellWaiting: true } as QueuePair;
+    t.equal(unit.take(arrival, 0, { policy, spillBuffered: true }), true);
+    t.same(written, expected, `policy ${policy}`);
+    t.equal(buffer.used, 5);
+  }
+});
+
+/** Reads back an entry of QP 2 with a fault; also what was counted and reported. */
+function readBack(fault: FaultKind) {
+  const counters = { doorbellsDrained: 0 };
+  const reports: number[] = [];
+  const faults = { reportNumber: (kind: FaultKind) => reports.push(kind) };
+  const owner = { counters, faults } as unknown as UnderlyingFunction;
+  const qp = { number: 2, owner } as unknown as QueuePair;
+  const buffer = new DoorbellBuffer(4);
+  const overflow = { fetch: () => fault, settle: () => true, checkEmptied: () => true, pending: 0, qpn: 2 };
+  const queuePairs = { get: () => qp } as unknown as ObjectTable<QueuePair>;
+  const unit = new SpilledDoorbells(owner, queuePairs, buffer, overflow as unknown as OverflowBuffer);
+  return { isKept: unit.readBack(), drained: counters.doorbellsDrained, reports, used: buffer.used };
+}
+
+t.test('an entry that cannot be read is none; one that was changed is reported and not restored', async (t) => {
+  const { NONE, DMA_READ, OVERFLOW_ENTRY } = FaultKind;
+  t.same(readBack(NONE), { isKept: true, drained: 1, reports: [], used: 1 });
+  t.same(readBack(DMA_READ), { isKept: false, drained: 0, reports: [], used: 0 });
+  t.same(readBack(OVERFLOW_ENTRY), { isKept: true, drained: 1, reports: [OVERFLOW_ENTRY], used: 0 });
 });
 
 t.test('most spilled: the arrival takes the place of one whose link check is outstanding', async (t) => {
