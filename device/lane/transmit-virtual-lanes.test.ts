@@ -203,11 +203,14 @@ t.test('the timeline shows each credit once, although it is released twice', asy
   const buffer = load.launch() as PhysicalCollectBuffer;
   const steps: number[][] = [];
   load.lanes.timeline = { note: (...step: number[]) => steps.push(step) } as unknown as Timeline;
-  load.finish(buffer);
-  t.same(steps, [
-    [Step.RELEASE_EXECUTION, 0, buffer.hold.lane],
-    [Step.RELEASE_COMPLETION, 0, buffer.hold.lane],
-  ]);
+  const { lane } = buffer.hold;
+  load.lanes.releaseCompletion(buffer.hold);
+  t.same(steps.splice(0), [[Step.RELEASE_COMPLETION, 0, lane]]);
+  load.lanes.releaseExecution(buffer.hold);
+  t.same(steps.splice(0), [[Step.RELEASE_EXECUTION, 0, lane]]);
+  load.lanes.releaseCompletion(buffer.hold);
+  load.lanes.releaseExecution(buffer.hold);
+  t.same(steps, []);
 });
 
 t.test('the level of its VCB decides the lane and the list of a collected command', async (t) => {
@@ -219,6 +222,7 @@ t.test('the level of its VCB decides the lane and the list of a collected comman
   lanes.setMap(0, 1, maskOf(1));
   const [a, b] = [load.addQueuePair(0, 0), load.addQueuePair(0, 1)];
   const { counters } = load.owners[0];
+  t.ok(lanes.hasRoom(b));
   load.post(a, false, 1);
   t.equal(a.lane, 1, 'a QP of level 0, a VCB of level 1');
   t.equal(counters.levelMismatches, 1);
