@@ -16,7 +16,7 @@ import { SendQueueScheduler } from './send-queue-scheduler.ts';
 /** A scheduler with units of `functions` functions, whose queues take no commands. */
 function makeScheduler(functions: number) {
   const scheduler = new SendQueueScheduler({} as PcbAllocator, {} as TransmitVirtualLanes, true);
-  /** Function and steps of each call of a unit; function and level of each queue that had its turn. */
+  /** Function and steps of each call of a unit; function and level of queues that had turns. */
   const advanced: number[][] = [];
   const turns: number[][] = [];
   const work = new Array<number>(functions).fill(0);

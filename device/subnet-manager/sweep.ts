@@ -8,8 +8,6 @@
 import { getPortInfoPortState } from '../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import { getSwitchInfoPortStateChange } from '../../protocol/infiniband/mad/gen/switch-info.gen.ts';
 import { MadStatus, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
-import { PortState } from '../../protocol/layout/gen/values.gen.ts';
-import { viewOf } from '../../protocol/layout/view.ts';
 import { type RoutedGroup, writeLinearTables, writeMulticastTables } from './forwarding.ts';
 import type { Guid } from './guid.ts';
 import { writeLaneTables } from './lane-tables.ts';
@@ -20,7 +18,7 @@ import { activate, reregister, type SweepCounters, writePartitions, writePortSet
 import { linearTables } from './routing.ts';
 import { graphOf } from './routing-graph.ts';
 import { get, type SmpJob } from './smp-client.ts';
-import type { Subnet, SubnetNode } from './subnet.ts';
+import type { Subnet } from './subnet.ts';
 
 /** A multicast group as subnet administration keeps it. */
 export interface Group {
@@ -29,10 +27,7 @@ export interface Group {
   readonly members: ReadonlyMap<Guid, boolean>;
 }
 
-/**
- * Writes everything that differs from what the subnet should be, up to ACTIVE ports. Returns true
- * if a link of a switch has changed meanwhile.
- */
+/** Writes everything that differs from what the subnet should be, up to ACTIVE ports. */
 export function* configure(
   subnet: Subnet,
   options: SubnetManagerOptions,
@@ -40,8 +35,7 @@ export function* configure(
   groups: () => readonly Group[],
   isNewMaster: boolean,
   counters: SweepCounters,
-): SmpJob<boolean> {
-  const flagged = subnet.switches.filter(({ switchInfo }) => getSwitchInfoPortStateChange(viewOf(switchInfo), 0) === 1);
+): SmpJob {
   yield* writePortSettings(subnet, lids.assign(subnet, options.lmc), options, counters);
   yield* writePartitions(subnet, options, counters);
   yield* writeLaneTables(subnet, options.lanes, counters);
@@ -50,20 +44,6 @@ export function* configure(
   yield* routeGroups(subnet, groups(), counters);
   yield* activate(subnet, counters);
   if (isNewMaster) yield* reregister(subnet, counters);
-  return yield* findLateChange(flagged);
-}
-
-/**
- * A switch has one flag for the changes of all its ports, and the sweep has cleared it: a link may
- * have come up after the sweep had looked at its port.
- */
-function* findLateChange(switches: readonly SubnetNode[]): SmpJob<boolean> {
-  const ports = switches.flatMap((node) => node.ports.filter(({ number }) => number !== 0));
-  const infos = yield ports.map(({ path, number }) => get(path, SubnetAttribute.PORT_INFO, number));
-  return infos.some(({ status, view }, index) => {
-    const isUp = getPortInfoPortState(view, 0) >= PortState.INITIALIZE;
-    return status === MadStatus.SUCCESS && isUp !== ports[index].isUp;
-  });
 }
 
 /** Writes the multicast tables for the groups. */

@@ -151,14 +151,13 @@ export class Sweeper {
     const groups = () => this.#administration.groups();
     this.#administration.subnet = subnet;
     this.#administration.managers = this.#managers(subnet);
-    const isLate = yield* configure(subnet, this.#options, this.lids, groups, isNew, this.counters);
+    yield* configure(subnet, this.#options, this.lids, groups, isNew, this.counters);
     this.subnet = subnet;
     mastery.isNew = false;
     if (!isNew) this.#administration.subnetChanged(before, this.#clock.now());
     const isComplete = subnet.silent === 0 && this.counters.silent === silentBefore;
     this.#retryNs = isComplete ? SECOND : Math.min(2 * this.#retryNs, this.#options.sweepNs);
     this.#plan(isComplete ? Infinity : this.#retryNs, this.#options.sweepNs);
-    if (isLate) this.sweepNow();
   }
 
   /** SMInfo of this manager and of the others. */

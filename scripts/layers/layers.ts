@@ -184,7 +184,7 @@ export const layers: readonly Layer[] = [
     path: 'device/test-support',
     holds: 'fixtures, invariants and models that tests share',
     uses: of(
-      'layout infiniband host.ts random.ts port pio agents subnet-manager function fabric switch trace queues collect doorbells lane transport shares adapter hosts',
+      'layout infiniband host.ts random.ts port pio agents subnet-manager function fabric switch trace queues collect doorbells scheduler lane transport shares adapter hosts',
     ),
   },
   {
@@ -196,7 +196,9 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/simulations',
     holds: 'seeded simulations: chaos, quality of service, ordering sanitizer, packet and datagram fuzz',
-    uses: of('layout infiniband random.ts port agents fabric collect lane transport adapter hosts test-support'),
+    uses: of(
+      'layout infiniband random.ts port agents fabric collect doorbells lane transport adapter hosts test-support',
+    ),
   },
   {
     path: 'device/conformance',
