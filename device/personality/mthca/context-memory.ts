@@ -5,6 +5,7 @@
  * addresses of this space into guest addresses; commands and memory regions use it.
  */
 import { ICM_PAGE_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
+import type { Dma } from '../../function/dma.ts';
 
 /** Guest address of a page that is not mapped. */
 export const NOT_MAPPED = -1;
@@ -70,6 +71,19 @@ export class ContextMemory {
   resolve(address: number): number {
     const page = this.#pageAt(Math.floor(address / ICM_PAGE_BYTES));
     return page === NOT_MAPPED ? NOT_MAPPED : page + (address % ICM_PAGE_BYTES);
+  }
+
+  /**
+   * Replaces the address in `dma`, of this memory, by the guest address. Returns false when its
+   * page is not mapped.
+   */
+  enter(dma: Dma): boolean {
+    const { address } = dma;
+    const page = Math.floor(address / ICM_PAGE_BYTES);
+    const chunk = this.#chunks.get(Math.floor(page / CHUNK_PAGES));
+    if (chunk === undefined || chunk[page % CHUNK_PAGES] === NOT_MAPPED) return false;
+    dma.at(chunk[page % CHUNK_PAGES] + (address - page * ICM_PAGE_BYTES));
+    return true;
   }
 
   /** True when every page of the range is mapped. */

@@ -8,7 +8,7 @@ import { ICM_PAGE_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { DOORBELL_RECORD_SIZE, getDoorbellRecordCounter } from '../../../protocol/mthca/gen/doorbell-record.gen.ts';
 import type { Dma } from '../../function/dma.ts';
 import type { FaultSubject } from '../../function/fault-log.ts';
-import { type ContextMemory, NOT_MAPPED } from './context-memory.ts';
+import type { ContextMemory } from './context-memory.ts';
 
 export class DoorbellRecords {
   readonly #icm: ContextMemory;
@@ -45,9 +45,10 @@ export class DoorbellRecords {
 
   /** The counter in a record; undefined when it cannot be read. */
   read(region: number, record: number, subject: FaultSubject): number | undefined {
-    const address = this.#addressOf(region, record);
-    const at = address === undefined ? NOT_MAPPED : this.#icm.resolve(address);
-    if (at === NOT_MAPPED || !this.#dma.at(at).read(subject, DOORBELL_RECORD_SIZE, this.#record, 0)) return undefined;
+    const offset = record * DOORBELL_RECORD_SIZE;
+    if (region >= this.#regions || offset >= this.#regionBytes) return undefined;
+    const dma = this.#dma.at(this.#base + region * this.#regionBytes + offset);
+    if (!this.#icm.enter(dma) || !dma.read(subject, DOORBELL_RECORD_SIZE, this.#record, 0)) return undefined;
     return getDoorbellRecordCounter(this.#view, 0);
   }
 

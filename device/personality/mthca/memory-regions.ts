@@ -9,7 +9,7 @@ import { MPT_ENTRY_SIZE, type MptEntry } from '../../../protocol/mthca/gen/mpt-e
 import { MTT_ENTRY_SIZE } from '../../../protocol/mthca/gen/mtt-entry.gen.ts';
 import { type FaultSubject, PAGE_LIST } from '../../function/fault-log.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
-import { type ContextMemory, NOT_MAPPED } from './context-memory.ts';
+import type { ContextMemory } from './context-memory.ts';
 import { ContextTable } from './context-table.ts';
 import type { Region } from './region.ts';
 
@@ -63,12 +63,11 @@ export class MemoryRegions {
   ): FaultKind {
     const fault = this.check(key, pd, rights, start, lengthBytes);
     if (fault !== FaultKind.NONE) return fault;
+    const { dma } = this.owner;
     const region = this.find(key) as Region;
-    const address = region.locate(this.owner.dma, subject, start);
-    if (address === NOT_MAPPED) return FaultKind.DMA_READ;
-    this.address = address;
-    this.contiguousBytes = region.contiguousBytes(start, lengthBytes);
-    return FaultKind.NONE;
+    this.contiguousBytes = region.locate(dma.at(start), subject, lengthBytes);
+    this.address = dma.address;
+    return this.contiguousBytes === 0 ? FaultKind.DMA_READ : FaultKind.NONE;
   }
 
   /** True when the translation entries of a region lie in context memory. */

@@ -19,7 +19,7 @@ import type { FaultSubject } from '../../function/fault-log.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { WordBlock } from '../../host.ts';
 import type { RegionPort } from '../../protection/key-lookup.ts';
-import { type ContextMemory, NOT_MAPPED } from './context-memory.ts';
+import type { ContextMemory } from './context-memory.ts';
 
 /** The translation entry that was read last. */
 const translation = new Uint8Array(MTT_ENTRY_SIZE);
@@ -43,57 +43,47 @@ export class Region implements RegionPort {
     this.#icm = icm;
   }
 
-  /** The guest address of a virtual address, or NOT_MAPPED. */
-  locate(dma: Dma, subject: FaultSubject, address: number): number {
-    if (this.entry.physical === 1) return address;
-    const page = Math.floor(address / this.#pageBytes);
-    const at = this.#icm.resolve(this.entry.translation + (page - this.#firstPage) * MTT_ENTRY_SIZE);
-    if (at === NOT_MAPPED || !dma.at(at).read(subject, MTT_ENTRY_SIZE, translation, 0)) return NOT_MAPPED;
-    if (getMttEntryPresent(translationView, 0) === 0) return NOT_MAPPED;
-    const base = joinDwords(
-      getMttEntryPageLow(translationView, 0) * ICM_PAGE_BYTES,
-      getMttEntryPageHigh(translationView, 0),
-    );
-    return base + (address - page * this.#pageBytes);
-  }
-
-  /** How many of `lengthBytes` from a virtual address on lie in one page. */
-  contiguousBytes(address: number, lengthBytes: number): number {
-    return this.entry.physical === 1
-      ? lengthBytes
-      : Math.min(lengthBytes, this.#pageBytes - (address % this.#pageBytes));
-  }
-
   read(dma: Dma, subject: FaultSubject, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
-    const start = dma.address;
+    if (this.entry.physical === 1) return dma.readBlock(subject, lengthBytes, target, targetOffset);
+    const { address } = dma;
     for (let done = 0; done < lengthBytes; ) {
-      const piece = this.contiguousBytes(start + done, lengthBytes - done);
-      if (!this.#enter(dma, subject, start + done)) return false;
-      if (!dma.readBlock(subject, piece, target, targetOffset + done)) return false;
+      const piece = this.locate(dma.at(address + done), subject, lengthBytes - done);
+      if (piece === 0 || !dma.readBlock(subject, piece, target, targetOffset + done)) return false;
       done += piece;
     }
     return true;
   }
 
   write(dma: Dma, subject: FaultSubject, lengthBytes: number, source: WordBlock, sourceOffset: number): boolean {
-    const start = dma.address;
+    if (this.entry.physical === 1) return dma.writeBlock(subject, source, sourceOffset, lengthBytes);
+    const { address } = dma;
     for (let done = 0; done < lengthBytes; ) {
-      const piece = this.contiguousBytes(start + done, lengthBytes - done);
-      if (!this.#enter(dma, subject, start + done)) return false;
-      if (!dma.writeBlock(subject, source, sourceOffset + done, piece)) return false;
+      const piece = this.locate(dma.at(address + done), subject, lengthBytes - done);
+      if (piece === 0 || !dma.writeBlock(subject, source, sourceOffset + done, piece)) return false;
       done += piece;
     }
     return true;
   }
 
   /**
-   * Sets `dma` to the guest address of a virtual address. Returns false, with a fault, when there
-   * is none.
+   * Replaces the virtual address in `dma` by the guest address. Returns how many of `lengthBytes`
+   * from there on lie in one page; 0, with a fault, when the address has no page. Addresses stay in
+   * `dma`, because V8 allocates for one that a call returns.
    */
-  #enter(dma: Dma, subject: FaultSubject, address: number): boolean {
-    const at = this.locate(dma, subject, address);
-    if (at === NOT_MAPPED) this.owner.faults.report(FaultKind.DMA_READ, subject, address);
-    else dma.at(at);
-    return at !== NOT_MAPPED;
+  locate(dma: Dma, subject: FaultSubject, lengthBytes: number): number {
+    if (this.entry.physical === 1) return lengthBytes;
+    const { address } = dma;
+    const page = Math.floor(address / this.#pageBytes);
+    const inPage = address - page * this.#pageBytes;
+    dma.at(this.entry.translation + (page - this.#firstPage) * MTT_ENTRY_SIZE);
+    const isMapped = this.#icm.enter(dma);
+    if (isMapped && !dma.read(subject, MTT_ENTRY_SIZE, translation, 0)) return 0;
+    if (!isMapped || getMttEntryPresent(translationView, 0) === 0) {
+      this.owner.faults.report(FaultKind.DMA_READ, subject, address);
+      return 0;
+    }
+    const pageLow = getMttEntryPageLow(translationView, 0) * ICM_PAGE_BYTES;
+    dma.at(joinDwords(pageLow, getMttEntryPageHigh(translationView, 0)) + inPage);
+    return Math.min(lengthBytes, this.#pageBytes - inPage);
   }
 }
