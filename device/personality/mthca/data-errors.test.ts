@@ -5,15 +5,19 @@
  * syndrome and the event that a driver expects, and no other queue pair notices.
  */
 import t, { type Test } from 'tap';
+import { ERROR_BUFFER_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';
 import {
   CommandOpcode,
+  CommandStatus,
   CompletionSyndrome,
   CqErrorSyndrome,
   EventKind,
+  FatalKind,
   QpContextState,
   QpService,
   WorkOpcode,
 } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { type BenchQueuePair, DataBench } from './test-support/data-bench.ts';
 import type { Piece, SendWork } from './test-support/data-queue-pair.ts';
 
@@ -34,8 +38,8 @@ class ErrorBench extends DataBench {
   readonly far: Piece;
   readonly #beside: [BenchQueuePair, BenchQueuePair];
 
-  constructor(service: number = QpService.RC) {
-    super();
+  constructor(service: number = QpService.RC, machine?: InProcessMachine) {
+    super({}, machine);
     [this.a, this.b] = this.connect(service);
     this.#beside = this.connect();
     this.local = this.memory(4096);
@@ -299,6 +303,31 @@ t.test('memory that goes away in the middle', (t) => {
   first.post({ opcode: SEND, pieces: [bench.local] });
   bench.run();
   t.match(first.take(), [{ syndrome: LOCAL_PROTECTION, opcode: SEND_ERROR }], 'the memory of the work queue itself');
+  t.end();
+});
+
+t.test('a fatal error in the middle of traffic, from which the driver recovers', (t) => {
+  const bench = new ErrorBench();
+  const { a, b, driver } = bench;
+  for (let index = 0; index < 8; index++) {
+    b.postReceive(bench.far);
+    a.post({ opcode: SEND, pieces: [bench.local] }, { opcode: RDMA_READ, pieces: [bench.local], remote: bench.far });
+  }
+  driver.machine.step();
+  driver.device.hca.fail(FatalKind.PARITY);
+  bench.run();
+  t.equal(driver.readRegister(ERROR_BUFFER_OFFSET) >>> 24, FatalKind.PARITY, 'the driver polls this');
+  const { status } = driver.command(CommandOpcode.QUERY_QP, { modifier: a.number, out: 0x108 });
+  t.equal(status, CommandStatus.INTERNAL_ERROR);
+  a.post({ opcode: SEND, pieces: [bench.local] });
+  bench.run();
+  a.take();
+  bench.run();
+  t.same(a.take(), [], 'no doorbell acts');
+  driver.reset();
+  const next = new ErrorBench(QpService.RC, driver.machine);
+  t.equal(driver.readRegister(ERROR_BUFFER_OFFSET), 0);
+  next.checkBeside(t);
   t.end();
 });
 

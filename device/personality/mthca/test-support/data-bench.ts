@@ -36,8 +36,9 @@ export class DataBench {
   /** By user access region. */
   readonly #nextRecord: number[] = [];
 
-  constructor(options: Partial<MthcaOptions> = {}) {
-    this.driver = new MthcaDriver(makeMthcaMachine(options));
+  /** `machine`: one whose device has been reset, in the place of a new one. */
+  constructor(options: Partial<MthcaOptions> = {}, machine = makeMthcaMachine(options)) {
+    this.driver = new MthcaDriver(machine);
     this.events = this.driver.start();
     this.driver.expect(CommandOpcode.MAP_EQ, { input: ALL_EVENTS, modifier: this.events.number });
     for (const modifier of [1, 2]) this.driver.expect(CommandOpcode.INIT_IB, { modifier, input: portSetup() });
