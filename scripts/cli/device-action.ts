@@ -8,6 +8,7 @@ import { AdapterProcess, findRecordingObjection } from '../../device/main/adapte
 import { ControlCommands } from '../../device/main/control-commands.ts';
 import { defaultControlPath } from '../../device/main/control-path.ts';
 import { ControlServer } from '../../device/main/control-server.ts';
+import { makeMthcaCommands } from '../../device/main/mthca-commands.ts';
 import { MthcaProcess } from '../../device/main/mthca-process.ts';
 import { loneAdapter, type Topology } from '../../device/main/topology.ts';
 import type { MthcaOptions } from '../../device/personality/mthca/options.ts';
@@ -86,7 +87,8 @@ async function performMthca(given: DeviceArguments, device: MthcaOptions): Promi
   try {
     await process_.start();
     const commands = new ControlCommands(process_, process.pid);
-    const control = new ControlServer(controlPath, commands.table, (error) =>
+    const table = new Map([...commands.table, ...makeMthcaCommands(process_.device)]);
+    const control = new ControlServer(controlPath, table, (error) =>
       log.error({ err: error, control: controlPath }, 'the control socket failed'),
     );
     process.stdout.write(`${READY} ${socket} control ${controlPath}\n`);
