@@ -23,7 +23,7 @@ prepare_rxe() {
 
 # Ports become ACTIVE when the subnet manager has swept.
 prepare_infiniband() {
-  LINK=InfiniBand ADDRESS=10.1.0.1 NETDEV=ib0
+  DEVICE=$1 LINK=InfiniBand ADDRESS=10.1.0.1 NETDEV=ib0
   tries=600
   until all_active || [ $tries = 0 ]; do
     sleep 0.1
@@ -42,8 +42,7 @@ all_active() {
 prepare_adapter() {
   case $ADAPTER in
     rxe) prepare_rxe ;;
-    mthca) DEVICE=mthca0 prepare_infiniband ;;
-    vuhca) DEVICE=vuhca0 prepare_infiniband ;;
+    mthca | vuhca) prepare_infiniband "${ADAPTER}0" ;;
   esac
   [ -e "/sys/class/infiniband/$DEVICE" ]
 }

@@ -24,7 +24,7 @@ check saquery-nodes "saquery $on NR" "NodeRecord"
 [ -z "$SHORT" ] || return 0
 check ibhosts "ibhosts $on" "Ca"
 check ibqueryerrors "ibqueryerrors $on" "Summary"
-for query in nodeinfo nodedesc portinfo pkeys sl2vl vlarb guids; do
+for query in nodeinfo nodedesc portinfo pkeys sl2vl vlarb guidinfo; do
   check smpquery-$query "smpquery $on $query $own $PORT"
 done
 check smpquery-direct "smpquery $on -D nodeinfo 0" "NodeType"
@@ -43,18 +43,18 @@ check saquery-class "saquery $on CPI" "ClassPortInfo"
 check ibdiagnet "ibdiagnet -i 1 -p $PORT -o $WORK" "Done"
 check osmtest-inventory "cd $WORK && osmtest -f c -g \$(ibstat $DEVICE $PORT | sed -n 's/.*Port GUID: //p')" "PASS"
 
-run_limited "exec ibping $on -S" >$WORK/server 2>&1 </dev/null &
-ping_server=$!
+start_server "ibping $on -S"
 check ibping "until ibping $on -P $PEER_PORT -c 1 $own >/dev/null; do sleep 0.1; done; ibping -C $DEVICE -P $PEER_PORT -c 10 $own" " 0% packet loss"
-kill $ping_server
-wait $ping_server 2>/dev/null
+kill $server
+wait $server 2>/dev/null
 
 # The LID of the master, as the port was told.
 master() { cat /sys/class/infiniband/$DEVICE/ports/$PORT/sm_lid; }
 before=$(master)
-opensm -g "$(ibstat $DEVICE $PORT | sed -n 's/.*Port GUID: //p')" -f $WORK/opensm.log >/dev/null 2>&1 &
+opensm -g "$(ibstat $DEVICE $PORT | sed -n 's/.*Port GUID: //p')" -f $WORK/opensm.log >$WORK/server 2>&1 </dev/null &
 manager=$!
-check opensm-is-master "until grep -q 'SUBNET UP' $WORK/opensm.log; do sleep 0.2; done; sminfo $on" "sm lid $own .*MASTER"
+# Its log is written late, so the master is asked.
+check opensm-is-master "until sminfo $on | grep 'sm lid $own .*MASTER'; do kill -0 $manager || { cat $WORK/server; exit 1; }; sleep 0.2; done" "MASTER"
 check opensm-traffic "ibv_devinfo -d $DEVICE" "PORT_ACTIVE"
 kill $manager
 wait $manager 2>/dev/null

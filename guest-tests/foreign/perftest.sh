@@ -22,7 +22,7 @@ perf_managed() {
   pair "$name" "$* -F -d $DEVICE -R" "$* -F -d $DEVICE -R $ADDRESS"
 }
 
-few="-n 100"
+few="-n 20"
 for verb in send write read atomic; do
   perf rc-$verb-lat ib_${verb}_lat $few
   perf rc-$verb-bw ib_${verb}_bw $few

@@ -12,7 +12,7 @@
 . /foreign/adapter.sh
 
 # A command that takes longer is stuck: a wide bound, because a machine may be busy.
-LIMIT=${LIMIT:-300}
+LIMIT=${LIMIT:-200}
 WORK=/tmp/foreign
 mkdir -p $WORK
 
@@ -35,11 +35,20 @@ run_limited() {
   timeout --kill-after=5 "$LIMIT" sh -c "$1"
 }
 
+# start_server COMMAND: in the background, as process $server. `timeout` passes a signal on.
+start_server() {
+  timeout --kill-after=5 "$LIMIT" sh -c "exec $1" >$WORK/server 2>&1 </dev/null &
+  server=$!
+}
+
 # check NAME COMMAND [PATTERN]: passes when the command ends with 0 and prints the pattern.
 check() {
   run_limited "$2" >$WORK/output 2>&1 </dev/null
   check_status=$?
-  if [ $check_status = 0 ] && grep -Eq "${3:-}" $WORK/output; then pass "$1"; return 0; fi
+  if [ $check_status = 0 ] && { [ -z "$3" ] || grep -Eq "$3" $WORK/output; }; then
+    pass "$1"
+    return 0
+  fi
   echo "status $check_status" >>$WORK/output
   fail "$1" $WORK/output
 }
@@ -51,8 +60,7 @@ listens() {
 
 # pair NAME SERVER CLIENT: passes when both end with 0. The client starts when the server listens.
 pair() {
-  run_limited "exec $2" >$WORK/server 2>&1 </dev/null &
-  server=$!
+  start_server "$2"
   while ! listens && kill -0 $server 2>/dev/null; do sleep 0.05; done
   run_limited "exec $3" >$WORK/client 2>&1 </dev/null
   client_status=$?

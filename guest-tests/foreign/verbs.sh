@@ -8,7 +8,7 @@
 ping_pong() {
   service=$1 name=$2
   shift 2
-  common="ibv_${service}_pingpong -d $DEVICE $GID -n 200 $*"
+  common="ibv_${service}_pingpong -d $DEVICE $GID -n 50 $*"
   pair "$name" "$common -i $PORT" "$common -i $PEER_PORT localhost"
 }
 

@@ -40,6 +40,7 @@ const runners: readonly (readonly [string, string])[] = [
   ['scripts/vuhca run --record', 'scripts/cli/run-command.test.ts'],
   ['scripts/vuhca run --kernel', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca run --disk', 'scripts/cli/readme.test.ts'],
+  ['scripts/vuhca run --personality', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca run --link', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca device --topology', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca topology', 'scripts/cli/topology-command.test.ts'],
@@ -131,6 +132,16 @@ t.test("one's own disk", async (t) => {
   const args = readmeArguments('scripts/vuhca run --disk', { 'image.qcow2': disk });
   const result = await runCli(args, { XDG_RUNTIME_DIR: directory });
   t.match(result.stdout + result.stderr, /hello from a disk/);
+  t.equal(result.status, 0);
+});
+
+t.test("the driver and programs of Debian's own", async (t) => {
+  const script = join(directory, 'case.sh');
+  const wait = 'until ibstat mthca0 1 | grep -q "State: Active"; do sleep 0.2; done';
+  writeFileSync(script, `#!/bin/sh\n${wait}\nibv_devinfo -d mthca0\nsminfo\n`);
+  const args = readmeArguments('scripts/vuhca run --personality', {});
+  const result = await runCli([...args, '--case', script], { XDG_RUNTIME_DIR: directory });
+  t.match(result.stdout, /PORT_ACTIVE.*SMINFO_MASTER/s, result.stderr);
   t.equal(result.status, 0);
 });
 

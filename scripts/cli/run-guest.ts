@@ -136,7 +136,7 @@ function targetsOf({ personality, driver, module = [], kernel, headers }: RunArg
   ];
 }
 
-function describeDisk({ disk, snapshot = false }: RunArguments): GuestDisk | undefined {
+function describeDisk({ disk, snapshot = true }: RunArguments): GuestDisk | undefined {
   if (disk === undefined) return undefined;
   const path = resolve(disk);
   return { path, format: path.endsWith('.qcow2') ? 'qcow2' : 'raw', snapshot };

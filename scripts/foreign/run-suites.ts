@@ -46,6 +46,8 @@ const MEMORY_MIB = 1536;
  * off. ib_mthca never sets the restrack field of a user's memory region, and so needs zeros there.
  */
 const WITHOUT_POISON = 'slub_debug=FZU';
+/** run.sh ends a program that is stuck before. */
+const SILENCE_SECONDS = 600;
 /** Two programs of a pair and the kernel's threads. */
 const CPUS = 2;
 
@@ -69,6 +71,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
   const initramfs = await packJob(job);
   const results: ForeignResult[] = [];
   const session = new GuestSession({
+    silenceSeconds: SILENCE_SECONDS,
     guest: { disk: parts.disk, memoryMiB: MEMORY_MIB, cpus: CPUS, append: WITHOUT_POISON },
     ...(options.onKernelLine === undefined ? {} : { onKernelLine: options.onKernelLine }),
     onResult: (result) => {

@@ -8,6 +8,9 @@
 export const SUITES = ['verbs', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib'] as const;
 export type SuiteName = (typeof SUITES)[number];
 
+/** Those of the short form in `npm test`. */
+export const SHORT_SUITES = ['diags'] as const;
+
 export const ADAPTERS = ['mthca', 'rxe'] as const;
 export type AdapterName = (typeof ADAPTERS)[number] | 'vuhca';
 
