@@ -9,7 +9,6 @@ import { RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts
 import type { ResourceChange } from '../../../protocol/layout/gen/resource-change.gen.ts';
 import { ResourceKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../../adapter/adapter.ts';
-import type { DoorbellUnit } from '../../doorbells/doorbell-unit.ts';
 import { encodeChanges } from '../../hosts/in-process/driver/resources.ts';
 import type { Random } from '../../random.ts';
 
@@ -20,6 +19,7 @@ const POLICIES = [
   [ResourceKind.DOORBELL_SPILL_COMMANDS, 'spillCommands'],
 ] as const;
 type Policy = (typeof POLICIES)[number][1];
+type DoorbellUnit = Adapter['functions'][number]['doorbells'];
 
 export class PolicyOracle {
   /** How often each policy had an effect. */
