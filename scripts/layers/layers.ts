@@ -196,9 +196,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/simulations',
     holds: 'seeded simulations: chaos, quality of service, ordering sanitizer, packet and datagram fuzz',
-    uses: of(
-      'layout infiniband random.ts port agents fabric collect doorbells lane transport adapter hosts test-support',
-    ),
+    uses: of('layout infiniband random.ts port agents fabric collect lane transport adapter hosts test-support'),
   },
   {
     path: 'device/conformance',
