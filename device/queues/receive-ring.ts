@@ -128,12 +128,12 @@ export class ReceiveRing implements ReceiveSource {
 }
 
 /** The WQE that was read last goes to the timeline. */
-function noteEntry({ timeline, number: owner }: UnderlyingFunction, qpn: number, number: number, count: number): void {
-  timeline?.note(Step.ENTRY, owner, qpn, number);
+function noteEntry(owner: UnderlyingFunction, qpn: number, number: number, count: number): void {
+  owner.timeline?.note(Step.ENTRY, owner.number, qpn, number);
   for (let index = 0; index < count; index++) {
     const at = RECEIVE_ENTRY_SIZE + index * SGE_SIZE;
     const [lkey, length] = [getSgeLkey(slotView, at), getSgeLength(slotView, at)];
     const [low, high] = [getSgeAddressLow(slotView, at), getSgeAddressHigh(slotView, at)];
-    timeline?.note(Step.ENTRY_SGE, owner, qpn, number, lkey, length, low, high);
+    owner.timeline?.note(Step.ENTRY_SGE, owner.number, qpn, number, lkey, length, low, high);
   }
 }

@@ -294,8 +294,10 @@ static void vt_multicast(struct vt *t)
 		vt_skip(t, "port 2 is not in the subnet of port 1");
 		return;
 	}
-	/* A manager routes groups to the ports that have joined them. */
-	for (i = 0; i < VT_PORTS && ports[0].sm_lid && !vt_is_virtual(t); i++)
+	/* A manager routes groups to the ports that have joined them, by QP1. */
+	if (ports[0].sm_lid && vt_shares_ports(t))
+		return;
+	for (i = 0; i < VT_PORTS && ports[0].sm_lid; i++)
 		mlid = vt_sa_join(t, &ports[i], mgid);
 	memcpy(route.destination_gid, mgid, sizeof(mgid));
 	ah = vuhca_create_ah(t->pd, 1, mlid, 0, &route);
