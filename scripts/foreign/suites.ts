@@ -9,7 +9,7 @@ export const SUITES = ['verbs', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib'] a
 export type SuiteName = (typeof SUITES)[number];
 
 /** Those of the short form in `npm test`. */
-export const SHORT_SUITES = ['diags'] as const;
+export const SHORT_SUITES = ['verbs', 'diags', 'ipoib'] as const;
 
 export const ADAPTERS = ['mthca', 'rxe'] as const;
 export type AdapterName = (typeof ADAPTERS)[number] | 'vuhca';
