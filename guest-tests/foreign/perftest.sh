@@ -43,7 +43,7 @@ if [ -z "$SHORT" ]; then
   perf ud-send-lat-events ib_send_lat $few -c UD -e
   perf rc-write-bw-16-queue-pairs ib_write_bw $few -q 16
   perf rc-send-bw-4-queue-pairs-shared-receive-queue ib_send_bw $few -q 4 --use-srq
-  perf rc-write-bw-lists-of-32 ib_write_bw $few -l 32
+  perf rc-write-bw-lists-of-32 ib_write_bw -n 64 -l 32
   perf rc-send-bw-both-ways ib_send_bw $few -b
   perf rc-read-bw-both-ways ib_read_bw $few -b
   perf rc-atomic-fetch-add ib_atomic_bw $few -A FETCH_AND_ADD

@@ -80,6 +80,19 @@ pair() {
   fail "$1" $WORK/server $WORK/client
 }
 
+# serve NAME SERVER CLIENT: as `pair`, for a server that serves for ever: the client alone judges.
+serve() {
+  start_server "$2"
+  while ! listens && kill -0 $server 2>/dev/null; do sleep 0.05; done
+  run_limited "exec $3" >$WORK/client 2>&1 </dev/null
+  client_status=$?
+  kill $server 2>/dev/null
+  wait $server
+  if [ $client_status = 0 ]; then pass "$1"; return 0; fi
+  echo "status $client_status" >>$WORK/client
+  fail "$1" $WORK/server $WORK/client
+}
+
 echo "KTAP version 1"
 suite_number=0
 prepare_adapter >$WORK/output 2>&1 || {
