@@ -58,12 +58,17 @@ listens() {
   [ -n "$(ss -Hltn)" ] || rdma resource show cm_id 2>/dev/null | grep -q LISTEN
 }
 
-# pair NAME SERVER CLIENT: passes when both end with 0. The client starts when the server listens.
-pair() {
-  start_server "$2"
+# run_client SERVER CLIENT: the client starts when the server, process $server, listens.
+run_client() {
+  start_server "$1"
   while ! listens && kill -0 $server 2>/dev/null; do sleep 0.05; done
-  run_limited "exec $3" >$WORK/client 2>&1 </dev/null
+  run_limited "exec $2" >$WORK/client 2>&1 </dev/null
   client_status=$?
+}
+
+# pair NAME SERVER CLIENT: passes when both end with 0.
+pair() {
+  run_client "$2" "$3"
   # A server whose client has failed may wait for ever.
   [ $client_status = 0 ] || kill $server 2>/dev/null
   wait $server
@@ -82,10 +87,7 @@ pair() {
 
 # serve NAME SERVER CLIENT: as `pair`, for a server that serves for ever: the client alone judges.
 serve() {
-  start_server "$2"
-  while ! listens && kill -0 $server 2>/dev/null; do sleep 0.05; done
-  run_limited "exec $3" >$WORK/client 2>&1 </dev/null
-  client_status=$?
+  run_client "$2" "$3"
   kill $server 2>/dev/null
   wait $server
   if [ $client_status = 0 ]; then pass "$1"; return 0; fi
