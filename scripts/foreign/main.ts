@@ -8,6 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
+import { findObstacle } from './adapter-parts.ts';
 import { describeResults } from './document.ts';
 import { mergeResults, readResults, writeResults } from './results.ts';
 import { type ForeignResult, runForeignSuites } from './run-suites.ts';
@@ -37,6 +38,11 @@ await runEntry(async () => {
   let kept = readResults();
   let [passed, failed] = [0, 0];
   for (const adapter of adapters) {
+    const obstacle = findObstacle(adapter);
+    if (obstacle !== undefined) {
+      process.stdout.write(`skipped ${adapter}: ${obstacle}\n`);
+      continue;
+    }
     process.stdout.write(`== ${adapter}: ${suites.join(', ')}\n`);
     const { results, faults, seconds } = await runForeignSuites({
       adapter,

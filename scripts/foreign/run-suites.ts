@@ -5,9 +5,10 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
-import { type GuestJob, packJob } from '../../guest-tests/harness/guest-image.ts';
+import { type GuestJob, type JobModule, packJob } from '../../guest-tests/harness/guest-image.ts';
 import { type GuestFault, GuestSession, type TestResult } from '../../guest-tests/harness/guest-session.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../qemu/distribution-guest.ts';
+import { deviceArguments, provideAdapterModules } from './adapter-parts.ts';
 import type { AdapterName, SuiteName } from './suites.ts';
 
 /** The result of one test of a suite. */
@@ -64,7 +65,10 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
     ],
   });
   const job: GuestJob = {
-    modules: parts.modules.map((module) => ({ kind: 'stock', ...module })),
+    modules: [
+      ...parts.modules.map((module): JobModule => ({ kind: 'stock', ...module })),
+      ...(await provideAdapterModules(adapter)),
+    ],
     files: parts.files,
     script: { name: 'run.sh', text: ENTER_WITH_CASE },
   };
@@ -88,11 +92,6 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
     session.adapterFaults(await device.stop());
   }
   return { results, faults: [...session.faults.map(describeFault), ...stepFaults(session)], seconds: session.seconds };
-}
-
-/** Soft-RoCE is compared in the guest of the stock driver. */
-function deviceArguments(adapter: AdapterName): string[] {
-  return ['--fabric=switch', ...(adapter === 'vuhca' ? [] : ['--personality=mthca'])];
 }
 
 function readResult({ path, ok, skipped, diagnostics, parent, step }: TestResult): ForeignResult | undefined {

@@ -293,7 +293,7 @@ export const layers: readonly Layer[] = [
       'layout test-support simulations main qemu/setup qemu guest-tests/harness guest-tests/shares scripts/setup scripts/bench scripts/cli scripts/console scripts/plot',
     ),
   },
-  { path: 'scripts/foreign', holds: '`npm run test:foreign`', uses: of('qemu/setup qemu guest-tests/harness') },
+  { path: 'scripts/foreign', holds: 'foreign suites', uses: of('qemu/setup qemu guest-tests/harness scripts/cli') },
   { path: 'scripts/start', holds: '`npm start`', uses: of('main qemu/setup scripts/setup scripts/cli') },
   { path: 'scripts/test-runner', holds: '`npm test`', uses: of('qemu/setup scripts/setup') },
 ];

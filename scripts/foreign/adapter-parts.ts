@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What each adapter of the foreign suites needs: the options of its device, the modules that are
+ * loaded before Debian's user space is entered, and why it cannot run at all. Called by
+ * run-suites.ts and main.ts.
+ */
+import { existsSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { JobModule } from '../../guest-tests/harness/guest-image.ts';
+import { provideTestKernel } from '../cli/test/test-kernel.ts';
+import { hasModules, OUR_DRIVER, provideTargets } from '../cli/test/test-modules.ts';
+import type { AdapterName } from './suites.ts';
+
+/** The module that gives our driver the kernel's verbs. */
+const VERBS_FOLDER = fileURLToPath(new URL('../../guest-tests/driver/ib', import.meta.url));
+
+/** Why `adapter` cannot run here, or undefined. */
+export function findObstacle(adapter: AdapterName): string | undefined {
+  if (adapter !== 'vuhca' || (existsSync(VERBS_FOLDER) && hasModules(VERBS_FOLDER))) return undefined;
+  return 'guest-tests/driver/ib, which makes vuhca_ib.ko, does not exist';
+}
+
+/** Soft-RoCE is compared in the guest of the stock driver. */
+export function deviceArguments(adapter: AdapterName): string[] {
+  return ['--fabric=switch', ...(adapter === 'vuhca' ? [] : ['--personality=mthca'])];
+}
+
+/** Our modules and those they need; Debian's user space loads the stock drivers by itself. */
+export async function provideAdapterModules(adapter: AdapterName): Promise<JobModule[]> {
+  if (adapter !== 'vuhca') return [];
+  const kernel = await provideTestKernel(undefined);
+  return provideTargets(
+    [
+      { option: '--driver', path: OUR_DRIVER, kind: 'driver' },
+      { option: '--module', path: VERBS_FOLDER, kind: 'module' },
+    ],
+    kernel,
+  );
+}
