@@ -176,9 +176,8 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'device/personality/mthca/test-support',
-    holds: 'the host side of the mthca command interface for tests',
+    holds: 'the host side of the mthca command interface for tests and simulations',
     uses: of('layout infiniband protocol/mthca host.ts random.ts agents device/personality/mthca hosts'),
-    forTests: true,
   },
   {
     path: 'device/test-support',
@@ -196,7 +195,9 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/simulations',
     holds: 'seeded simulations: chaos, quality of service, ordering sanitizer, packet and datagram fuzz',
-    uses: of('layout infiniband random.ts port agents fabric collect lane transport adapter hosts test-support'),
+    uses: of(
+      'layout infiniband protocol/mthca random.ts port agents fabric collect lane transport adapter hosts device/personality/mthca/test-support test-support',
+    ),
   },
   {
     path: 'device/conformance',

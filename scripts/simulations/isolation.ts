@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run isolation -- [--acts N] [--seed S]`: hostile writes, doorbells, descriptors and commands
- * of one function beside two active ones, and the same work without them. Registers, memory and
- * completions of the others must be equal in both; ends with 1 when they are not.
+ * `npm run isolation -- [--personality mthca] [--acts N] [--seed S]`: hostile writes, doorbells,
+ * descriptors and commands of one function, or of one process on an mthca device, beside active
+ * ones, and the same work without them. What the others see must be equal in both; ends with 1 when
+ * it is not.
  */
+import { Option } from 'commander';
 import { portModels } from '../../device/adapter/options.ts';
+import { MthcaIsolation } from '../../device/simulations/mthca/isolation.ts';
 import { Isolation } from '../../device/simulations/qos/isolation.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
@@ -14,40 +17,80 @@ const ACTS_PER_ROUND = 500;
 const ROUNDS_PER_SEED = 1000;
 const PROGRESS_MS = 2000;
 
+interface Options {
+  readonly acts: number;
+  readonly seed: number;
+  readonly personality: Personality;
+}
+
+/** One seed: a run that is attacked, and one that is not. */
+interface Comparison {
+  /** Hostile acts and a message of the victims, in both runs. Returns what is wrong. */
+  round(acts: number): string | undefined;
+  /** What differs between the runs, or was left behind. */
+  end(): readonly string[];
+}
+
+const personalities = ['vuhca', 'mthca'] as const;
+type Personality = (typeof personalities)[number];
+
 await runEntry(async () => {
   const script = defineScript(
     'npm run isolation --',
-    'Compares the functions beside a hostile one with the same functions alone.',
+    'Compares what others see beside hostile software with what they see alone.',
   )
     .option('--acts <N>', 'How many hostile acts.', wholeNumber(1), 10_000_000)
-    .option('--seed <S>', 'The first seed.', wholeNumber(), 1);
-  const { acts, seed } = readOptions<{ acts: number; seed: number }>(script);
-  process.exitCode = runActs(acts, seed);
+    .option('--seed <S>', 'The first seed.', wholeNumber(), 1)
+    .addOption(new Option('--personality <NAME>', 'Whose functions or processes.').choices(personalities))
+    .setOptionValue('personality', 'vuhca');
+  const { acts, seed, personality } = readOptions<Options>(script);
+  process.exitCode = runActs(acts, seed, personality);
 });
 
-function runActs(wanted: number, firstSeed: number): number {
+function runActs(wanted: number, firstSeed: number, personality: Personality): number {
   const started = performance.now();
   let shown = started;
   let done = 0;
   for (let seed = firstSeed; done < wanted; seed++) {
-    // Ports that functions share, and ports behind embedded switches, in turn.
-    const portModel = portModels[seed % portModels.length];
-    const [attacked, alone] = [new Isolation(seed, portModel), new Isolation(seed, portModel)];
-    for (let round = 0; round < ROUNDS_PER_SEED && done < wanted; round++) {
-      attacked.round(ACTS_PER_ROUND);
-      alone.round(0);
+    const run = personality === 'mthca' ? compareProcesses(seed) : compareFunctions(seed);
+    let wrong: string | undefined;
+    for (let round = 0; round < ROUNDS_PER_SEED && done < wanted && wrong === undefined; round++) {
+      wrong = run.round(ACTS_PER_ROUND);
       done += ACTS_PER_ROUND;
       if (performance.now() - shown <= PROGRESS_MS) continue;
       shown = performance.now();
       process.stdout.write(`${done} hostile acts, ${((shown - started) / 1000).toFixed(1)} s, seed ${seed}\n`);
     }
-    const differences = attacked.findDifferences(alone);
+    const differences = wrong === undefined ? run.end() : [wrong];
     if (differences.length === 0) continue;
     process.stdout.write(`seed ${seed}: the attacker changed ${differences.join(', ')}\n`);
     return 1;
   }
+  const what = personality === 'mthca' ? 'contexts' : 'registers';
   process.stdout.write(
-    `${done} hostile acts: registers, memory and completions of the others are the same as without them\n`,
+    `${done} hostile acts: ${what}, memory and completions of the others are the same as without them\n`,
   );
   return 0;
+}
+
+/** Ports that functions share, and ports behind embedded switches, in turn. */
+function compareFunctions(seed: number): Comparison {
+  const portModel = portModels[seed % portModels.length];
+  const [attacked, alone] = [new Isolation(seed, portModel), new Isolation(seed, portModel)];
+  return {
+    round: (acts) => {
+      attacked.round(acts);
+      alone.round(0);
+      return undefined;
+    },
+    end: () => attacked.findDifferences(alone),
+  };
+}
+
+function compareProcesses(seed: number): Comparison {
+  const [attacked, alone] = [new MthcaIsolation(seed), new MthcaIsolation(seed)];
+  return {
+    round: (acts) => attacked.round(acts) ?? alone.round(0),
+    end: () => [...attacked.findDifferences(alone), ...attacked.end()],
+  };
 }

@@ -29,7 +29,8 @@ export class DriverCompletionQueue {
   entries: number;
   readonly #driver: MthcaDriver;
   readonly #record: number;
-  #address = 0;
+  /** Guest address of the ring. */
+  address = 0;
   #consumed = 0;
   #sequence = 1;
 
@@ -52,7 +53,7 @@ export class DriverCompletionQueue {
   take(): TakenCompletion[] {
     const found: TakenCompletion[] = [];
     for (;;) {
-      const at = this.#address + (this.#consumed % this.entries) * ENTRY_BYTES;
+      const at = this.address + (this.#consumed % this.entries) * ENTRY_BYTES;
       const view = this.#driver.memory.view(at, ENTRY_BYTES);
       if (view.getUint8(ENTRY_BYTES - 1) & OWNED_BY_HARDWARE) return found;
       const entry = decodeCompletion(view, 0, newCompletion());
@@ -75,7 +76,7 @@ export class DriverCompletionQueue {
 
   /** Moves to another buffer, as a driver does: it copies the entries that it has not taken. */
   resize(logEntries: number): void {
-    const [old, oldEntries] = [this.#address, this.entries];
+    const [old, oldEntries] = [this.address, this.entries];
     const key = this.#allocate(logEntries);
     const bytes = new Uint8Array(0x40);
     encodeCqResizing(new DataView(bytes.buffer), 0, { ...newCqResizing(), key, logEntries });
@@ -84,16 +85,16 @@ export class DriverCompletionQueue {
     for (let index = this.#consumed; index < this.#consumed + oldEntries; index++) {
       const from = this.#driver.bytes(old + (index % oldEntries) * ENTRY_BYTES, ENTRY_BYTES);
       if (from[ENTRY_BYTES - 1] & OWNED_BY_HARDWARE) break;
-      this.#driver.bytes(this.#address + (index % this.entries) * ENTRY_BYTES, ENTRY_BYTES).set(from);
+      this.#driver.bytes(this.address + (index % this.entries) * ENTRY_BYTES, ENTRY_BYTES).set(from);
     }
   }
 
   /** A buffer of entries that the device may write; returns its key. */
   #allocate(logEntries: number): number {
     const sizeBytes = Math.max(0x1000, ENTRY_BYTES * 2 ** logEntries);
-    this.#address = this.#driver.allocate(sizeBytes);
-    const buffer = this.#driver.bytes(this.#address, sizeBytes);
+    this.address = this.#driver.allocate(sizeBytes);
+    const buffer = this.#driver.bytes(this.address, sizeBytes);
     for (let at = ENTRY_BYTES - 1; at < sizeBytes; at += ENTRY_BYTES) buffer[at] = OWNED_BY_HARDWARE;
-    return this.#driver.createRegion(this.#address, sizeBytes);
+    return this.#driver.createRegion(this.address, sizeBytes);
   }
 }

@@ -240,7 +240,7 @@ export function writeReceive(view: DataView, pieces: readonly Piece[]): void {
 }
 
 /** Writes a send request; returns its size in units of 16 bytes. */
-function writeSend(view: DataView, work: SendWork, { service, pd = PD }: QueuePairSetup): number {
+export function writeSend(view: DataView, work: SendWork, { service, pd = PD }: QueuePairSetup): number {
   const { signaled = 1, solicited = 0, immediate = 0 } = work;
   encodeNextSegment(view, 0, { ...newNextSegment(), signaled, solicited, immediate });
   let at = UNIT_BYTES;

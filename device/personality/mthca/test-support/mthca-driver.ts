@@ -181,7 +181,12 @@ export class MthcaDriver {
   /** Input of MAP_ICM for pages of new memory; `pages` is a power of two. */
   mapContextMemory(icmAddress: number, pages: number): DriverCommand {
     const sizeBytes = pages * ICM_PAGE_BYTES;
-    return this.#mapping([[icmAddress, this.allocate(sizeBytes, sizeBytes), pages]]);
+    return this.backContextMemory(icmAddress, this.allocate(sizeBytes, sizeBytes), pages);
+  }
+
+  /** As `mapContextMemory`, with memory that is there. */
+  backContextMemory(icmAddress: number, address: number, pages: number): DriverCommand {
+    return this.#mapping([[icmAddress, address, pages]]);
   }
 
   startHca(setup: Readonly<HcaSetup> = profile): void {

@@ -14,11 +14,19 @@ const LOG_ENTRIES = 3;
 const ENTRIES = 2 ** LOG_ENTRIES;
 const STRIDE = 2;
 const ENTRY_BYTES = 64;
-const UAR = 1;
-const NUMBER = 16;
+const COUNTER_MASK = 0xffff;
+const FIRST_SRQN = 16;
+
+/** What an SRQ is made of, where it is not the default. */
+export interface SharedQueueSetup {
+  readonly number?: number;
+  readonly uar?: number;
+  readonly pd?: number;
+}
 
 export class DriverSharedQueue {
-  readonly number = NUMBER;
+  readonly number: number;
+  readonly uar: number;
   /** Offsets of entries that were posted again. */
   readonly reposted: number[] = [];
   readonly queue: number;
@@ -27,30 +35,41 @@ export class DriverSharedQueue {
   readonly #free = Array.from({ length: ENTRIES }, (_, index) => index);
   #posted = 0;
 
-  constructor(driver: MthcaDriver, record: number) {
+  constructor(driver: MthcaDriver, record: number, { number = FIRST_SRQN, uar = 1, pd = PD }: SharedQueueSetup = {}) {
+    this.number = number;
+    this.uar = uar;
     this.#driver = driver;
     this.#record = record;
     this.queue = driver.allocate(0x1000);
-    const key = driver.createRegion(this.queue, 0x1000);
+    const key = driver.createRegion(this.queue, 0x1000, { pd });
     for (let index = 0; index + 1 < ENTRIES; index++) this.#link(index, index + 1);
-    driver.setRecord(UAR, record, 0);
+    driver.setRecord(uar, record, 0);
     const context = new Uint8Array(SRQ_CONTEXT_SIZE);
-    const place = { logEntries: LOG_ENTRIES, stride: STRIDE, uar: UAR, record };
-    encodeSrqContext(new DataView(context.buffer), 0, { ...newSrqContext(), ...place, key, pd: PD });
-    driver.expect(CommandOpcode.SW2HW_SRQ, { input: context, modifier: NUMBER });
+    const place = { logEntries: LOG_ENTRIES, stride: STRIDE, uar, record };
+    encodeSrqContext(new DataView(context.buffer), 0, { ...newSrqContext(), ...place, key, pd });
+    driver.expect(CommandOpcode.SW2HW_SRQ, { input: context, modifier: number });
+  }
+
+  /** Entries that can be posted. */
+  get room(): number {
+    return this.#free.length - 1;
   }
 
   offsetOf(index: number): number {
     return index * ENTRY_BYTES;
   }
 
-  /** Posts the first free entry; the last one is never posted, because nothing is behind it. */
-  post(...pieces: readonly Piece[]): void {
+  /**
+   * Posts the first free entry and returns its offset; the last one is never posted, because
+   * nothing is behind it.
+   */
+  post(...pieces: readonly Piece[]): number {
     const index = this.#free.shift() as number;
     writeReceive(this.#view(index), pieces);
     if (this.#posted >= ENTRIES - 3) this.reposted.push(this.offsetOf(index));
     this.#posted++;
-    this.#driver.setRecord(UAR, this.#record, this.#posted);
+    this.#driver.setRecord(this.uar, this.#record, this.#posted & COUNTER_MASK);
+    return this.offsetOf(index);
   }
 
   /** An entry that has completed goes behind all free ones. */
