@@ -14,10 +14,9 @@ import t from 'tap';
 import { readObjectSymbols } from '../qemu/setup/kernel-modules.ts';
 
 /**
- * The folders of the two modules that have layers, in the order in which other tests have them
- * built.
+ * The folders of the modules that have layers, in the order in which other tests have them built.
  */
-const FOLDERS = ['driver', 'kernel'];
+const FOLDERS = ['driver', 'kernel', 'driver/ib'];
 
 interface ObjectSymbols {
   readonly name: string;

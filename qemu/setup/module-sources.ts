@@ -72,8 +72,18 @@ function listSources(root: string, below = ''): string[] {
   const paths = readdirSync(join(root, below), { withFileTypes: true }).flatMap((entry) => {
     const path = join(below, entry.name);
     if (entry.name.startsWith('.') || entry.name === 'node_modules') return [];
-    if (entry.isDirectory()) return listSources(root, path);
+    if (entry.isDirectory()) return isOtherModule(root, path) ? [] : listSources(root, path);
     return SOURCE_FILE.test(entry.name) && !GENERATED.test(entry.name) ? [path] : [];
   });
   return paths.sort();
+}
+
+/** Whether a folder has a module of its own, which the Kbuild above does not build. */
+function isOtherModule(root: string, path: string): boolean {
+  const above = join(root, dirname(path), 'Kbuild');
+  return (
+    existsSync(join(root, path, 'Kbuild')) &&
+    existsSync(above) &&
+    !readFileSync(above, 'utf8').includes(`${basename(path)}/`)
+  );
 }

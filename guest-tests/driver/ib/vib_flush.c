@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Flushes of a function that has died, by a reset or a removal: the adapter
+ * reports no work any more, but users wait until all of it has completed (ULPs
+ * drain their queues). What is outstanding then completes here as flushed.
+ */
+#include "vib.h"
+
+static bool vib_is_empty(struct vuhca_wq *wq)
+{
+	return READ_ONCE(wq->head) == READ_ONCE(wq->tail);
+}
+
+/* Takes the oldest requests of a queue. */
+static int vib_flush_queue(struct vib_qp *qp, struct vuhca_wq *wq,
+			   enum ib_wc_opcode opcode, int count,
+			   struct ib_wc *wc)
+{
+	unsigned int mask = BIT(wq->entries_log2) - 1;
+	unsigned long flags;
+	int found = 0;
+
+	spin_lock_irqsave(&wq->lock, flags);
+	while (found < count && wq->head != wq->tail) {
+		wc[found++] = (struct ib_wc){
+			.wr_id = wq->wr_ids[wq->head & mask],
+			.status = IB_WC_WR_FLUSH_ERR,
+			.opcode = opcode,
+			.qp = &qp->ibqp,
+		};
+		wq->head++;
+	}
+	spin_unlock_irqrestore(&wq->lock, flags);
+	return found;
+}
+
+/* Completes work of all QPs of a CQ. The caller holds cq->lock. */
+int vib_flush_cq(struct vib_cq *cq, int count, struct ib_wc *wc)
+{
+	struct vib_qp *qp;
+	int found = 0;
+
+	lockdep_assert_held(&cq->lock);
+	list_for_each_entry(qp, &cq->senders, sender)
+		found += vib_flush_queue(qp, &qp->hw->sq, IB_WC_SEND,
+					 count - found, wc + found);
+	list_for_each_entry(qp, &cq->receivers, receiver)
+		found += vib_flush_queue(qp, &qp->hw->rq, IB_WC_RECV,
+					 count - found, wc + found);
+	return found;
+}
+
+/* Whether a poll would find flushed work. */
+bool vib_has_flushed(struct vib_cq *cq)
+{
+	bool found = false;
+	unsigned long flags;
+	struct vib_qp *qp;
+
+	spin_lock_irqsave(&cq->lock, flags);
+	list_for_each_entry(qp, &cq->senders, sender)
+		found = found || !vib_is_empty(&qp->hw->sq);
+	list_for_each_entry(qp, &cq->receivers, receiver)
+		found = found || !vib_is_empty(&qp->hw->rq);
+	spin_unlock_irqrestore(&cq->lock, flags);
+	return found;
+}
+
+/* Takes a request that only a flush will complete; -ENOMEM: the queue is full. */
+int vib_flush_post(struct vuhca_wq *wq, u64 wr_id)
+{
+	unsigned long flags;
+	int err = -ENOMEM;
+
+	spin_lock_irqsave(&wq->lock, flags);
+	if ((u16)(wq->tail - wq->head) < BIT(wq->entries_log2)) {
+		wq->wr_ids[wq->tail & (BIT(wq->entries_log2) - 1)] = wr_id;
+		wq->tail++;
+		err = 0;
+	}
+	spin_unlock_irqrestore(&wq->lock, flags);
+	return err;
+}
+
+/* Has the user of a CQ poll it soon. Any context. */
+void vib_schedule_flush(struct vib_cq *cq)
+{
+	schedule_work(&cq->flush);
+}
+
+static void vib_call_handler(struct work_struct *work)
+{
+	struct vib_cq *cq = container_of(work, struct vib_cq, flush);
+	ib_comp_handler handler = READ_ONCE(cq->ibcq.comp_handler);
+
+	if (handler)
+		handler(&cq->ibcq, cq->ibcq.cq_context);
+}
+
+void vib_flush_init(struct vib_cq *cq)
+{
+	spin_lock_init(&cq->lock);
+	INIT_LIST_HEAD(&cq->senders);
+	INIT_LIST_HEAD(&cq->receivers);
+	INIT_WORK(&cq->flush, vib_call_handler);
+}
+
+static void vib_list_add(struct vib_cq *cq, struct list_head *entry,
+			 struct list_head *list)
+{
+	spin_lock_irq(&cq->lock);
+	list_add_tail(entry, list);
+	spin_unlock_irq(&cq->lock);
+}
+
+static void vib_list_del(struct vib_cq *cq, struct list_head *entry)
+{
+	spin_lock_irq(&cq->lock);
+	list_del(entry);
+	spin_unlock_irq(&cq->lock);
+}
+
+/* Lets the CQs of a QP find its work. */
+void vib_flush_attach(struct vib_qp *qp)
+{
+	struct vib_cq *send_cq = to_vcq(qp->ibqp.send_cq);
+	struct vib_cq *recv_cq = to_vcq(qp->ibqp.recv_cq);
+
+	vib_list_add(send_cq, &qp->sender, &send_cq->senders);
+	vib_list_add(recv_cq, &qp->receiver, &recv_cq->receivers);
+}
+
+void vib_flush_detach(struct vib_qp *qp)
+{
+	vib_list_del(to_vcq(qp->ibqp.send_cq), &qp->sender);
+	vib_list_del(to_vcq(qp->ibqp.recv_cq), &qp->receiver);
+}
