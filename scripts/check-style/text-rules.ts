@@ -39,7 +39,7 @@ export function checkLicence(file: SourceFile): Finding[] {
   const licence = /SPDX-License-Identifier: ([^\n*]+?) *(?:\*\/|$|\n)/.exec(head)?.[1];
   if (licence === undefined)
     return [{ path: file.path, line: 1, message: 'no SPDX-License-Identifier in the first three lines' }];
-  const kernel = /^guest-tests\/(driver|kernel)\/.*\.[ch]$/.test(file.path);
+  const kernel = /^guest-tests\/(driver|kernel|provider)\/.*\.[ch]$/.test(file.path);
   if (!kernel || licence === KERNEL_LICENCE) return [];
   return [{ path: file.path, line: 1, message: `kernel code is under ${KERNEL_LICENCE}, not ${licence}` }];
 }

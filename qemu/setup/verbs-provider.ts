@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The user-space provider of the adapter (guest-tests/provider) as the plug-in that Debian 13's
+ * libibverbs loads, compiled by one command against provider-headers.ts. Called by those who pack
+ * a guest with Debian's user space (distribution-guest.ts).
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { provide } from './cache.ts';
+import { run } from './command.ts';
+import { type ProviderHeaders, provideProviderHeaders } from './provider-headers.ts';
+
+/** The plug-in, and where libibverbs looks for it and for its name. */
+export interface VerbsProvider {
+  readonly path: string;
+  readonly guestPath: string;
+  readonly configPath: string;
+  readonly configText: string;
+}
+
+const RECIPE_VERSION = 1;
+const NAME = 'vuhca';
+/** The number is that of the interface between libibverbs and providers. */
+const LIBRARY = `lib${NAME}-rdmav34.so`;
+const DRIVER = fileURLToPath(new URL('../../guest-tests/driver', import.meta.url));
+const SOURCES = fileURLToPath(new URL('../../guest-tests/provider', import.meta.url));
+const ABI = 'vuhca-abi.h';
+/** The headers of the adapter and of the kernel module. */
+const SHARED = [join(DRIVER, 'vuhca_hw.h'), join(DRIVER, 'ib', ABI)];
+const WARNINGS = [
+  ...['-Wall', '-Wextra', '-Werror', '-Wmissing-prototypes', '-Wno-unused-parameter', '-Wno-sign-compare'],
+];
+/** Symbols of the library stay inside: libibverbs calls what the constructor registers. */
+const FLAGS = ['-std=gnu11', '-O2', '-g', '-shared', '-fPIC', '-fvisibility=hidden', '-include', 'config.h'];
+
+/** Compiled when the cache lacks it. Throws CommandError with the messages of the compiler. */
+export async function provideVerbsProvider(): Promise<VerbsProvider> {
+  const headers = await provideProviderHeaders();
+  const names = readdirSync(SOURCES).filter((name) => /\.[ch]$/.test(name));
+  const files = [...names.map((name) => join(SOURCES, name)), ...SHARED];
+  const directory = await provide({
+    name: 'verbs-provider',
+    key: [RECIPE_VERSION, headers.sysroot, FLAGS, files.map((path) => readFileSync(path, 'utf8'))],
+    outputs: [LIBRARY],
+    label: 'compiling the verbs provider',
+    build: (target) => compile(headers, target),
+  });
+  return {
+    path: join(directory, LIBRARY),
+    guestPath: `/usr/lib/x86_64-linux-gnu/libibverbs/${LIBRARY}`,
+    configPath: `/etc/libibverbs.d/${NAME}.driver`,
+    configText: `driver ${NAME}\n`,
+  };
+}
+
+async function compile(headers: ProviderHeaders, target: string): Promise<void> {
+  const made = join(target, 'include');
+  mkdirSync(join(made, 'kernel-abi'), { recursive: true });
+  await run('python3', [headers.abiScript, join(DRIVER, 'ib', ABI), join(made, 'kernel-abi', ABI)]);
+  const folders = [made, headers.include, DRIVER, join(DRIVER, 'ib'), SOURCES].map((folder) => `-I${folder}`);
+  const sources = readdirSync(SOURCES).filter((name) => name.endsWith('.c'));
+  await run('gcc', [
+    ...[`--sysroot=${headers.sysroot}`, ...FLAGS, ...WARNINGS, ...folders, '-o', join(target, LIBRARY)],
+    ...[...sources.sort().map((name) => join(SOURCES, name)), headers.libibverbs, '-lpthread'],
+  ]);
+  const symbols = await run('nm', ['--dynamic', '--undefined-only', join(target, LIBRARY)]);
+  writeFileSync(join(target, 'symbols.txt'), symbols);
+}
