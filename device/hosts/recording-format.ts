@@ -84,10 +84,14 @@ export interface RecordingHeader {
 /** What a replay builds: an adapter from its options, or a fabric. */
 export type RecordedPlan = AdapterOptions | FabricPlan;
 
-/** What a recording of a fabric holds; for an adapter alone its options suffice. */
+/**
+ * What a recording of a fabric holds; for an adapter alone its options suffice, unless it has a
+ * personality.
+ */
 export function recordedPlan(plan: FabricPlan): RecordedPlan {
-  const isAlone = plan.adapters.length === 1 && plan.switches.length === 0 && plan.links.length === 0;
-  return isAlone ? plan.adapters[0].options : plan;
+  const [first, ...others] = plan.adapters;
+  const isAlone = others.length === 0 && plan.switches.length === 0 && plan.links.length === 0;
+  return isAlone && first.personality === undefined ? first.options : plan;
 }
 
 export function isFabricPlan(plan: RecordedPlan): plan is FabricPlan {

@@ -4,24 +4,25 @@
  * vfio-user hosts, their links and the pump that runs them. Called by scripts/cli.
  */
 import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '../../protocol/vfio-user/index.ts';
-import type { Adapter } from '../adapter/adapter.ts';
-import { getCollectPages } from '../adapter/options.ts';
+import { Adapter } from '../adapter/adapter.ts';
 import type { Fabric } from '../fabric/fabric.ts';
 import type { AdapterClock, AdapterPort, FunctionPort } from '../host.ts';
 import { OrderingModel } from '../hosts/ordering/ordering-model.ts';
 import { type OrderingOptions, strictOrdering } from '../hosts/ordering/ordering-options.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { recordedPlan } from '../hosts/recording-format.ts';
+import { MthcaAdapter } from '../personality/mthca/mthca-adapter.ts';
 import type { LinkEnd } from '../port/link.ts';
 import type { SubnetManager } from '../subnet-manager/subnet-manager.ts';
 import type { Switch } from '../switch/switch.ts';
 import { type BuiltFabric, buildFabric, findPort } from '../topology/build-fabric.ts';
 import type { FabricPlan } from '../topology/fabric-plan.ts';
+import type { AnyAdapter } from '../topology/node-kinds.ts';
 import { listChannels, listEmbedded } from './adapter-nodes.ts';
 import type { NamedNode } from './host-directory.ts';
 import { HostDoor } from './host-door.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
-import { functionIdentity } from './pci-identity.ts';
+import { identityOf } from './pci-identity.ts';
 import { RecordingFile } from './recording-file.ts';
 import { SocketLink } from './socket-link.ts';
 import { type AdapterPlan, fabricOf, findTopologyError, type SocketLinkPlan, type Topology } from './topology.ts';
@@ -47,12 +48,25 @@ export interface AdapterProcessOptions {
 }
 
 /** An adapter of a live process, and the hosts of its functions. */
-export interface ServedAdapter {
+export interface ServedNode<Core extends AnyAdapter = AnyAdapter> {
   readonly name: string;
-  readonly core: Adapter;
+  readonly core: Core;
   readonly hosts: readonly VfioUserHost[];
   /** Its functions as hosts call them. */
   readonly functions: readonly FunctionPort[];
+}
+
+/** One with our own front end. */
+export type ServedAdapter = ServedNode<Adapter>;
+/** One of the personality mthca. */
+export type ServedMthca = ServedNode<MthcaAdapter>;
+
+export function isOwn(one: ServedNode): one is ServedAdapter {
+  return one.core instanceof Adapter;
+}
+
+export function isMthca(one: ServedNode): one is ServedMthca {
+  return one.core instanceof MthcaAdapter;
 }
 
 /** A switch of a live process. */
@@ -63,7 +77,11 @@ export interface ServedSwitch {
 
 /** Adapters that serve guests over vfio-user sockets until `close`. */
 export class AdapterProcess {
+  /** Adapters of all kinds, in the order of the topology. */
+  readonly served: readonly ServedNode[];
+  /** Those with our own front end, and those of the personality mthca. */
   readonly adapters: readonly ServedAdapter[];
+  readonly mthca: readonly ServedMthca[];
   readonly switches: readonly ServedSwitch[];
   readonly pump: Pump;
   readonly clock: WallClock;
@@ -106,11 +124,13 @@ export class AdapterProcess {
     this.switches = topology.switches.map(({ name }, index) => ({ name, core: switches[index] }));
     const port = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
     let first = 0;
-    this.adapters = topology.adapters.map(({ name }, index) => {
+    this.served = topology.adapters.map(({ name }, index) => {
       const functions = port.functions.slice(first, first + hosts[index].length);
       first += functions.length;
       return { name, core: cores[index], hosts: hosts[index], functions };
     });
+    this.adapters = this.served.filter(isOwn);
+    this.mthca = this.served.filter(isMthca);
     this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
     for (const [index, host] of hosts.flat().entries()) {
       host.connect(port.functions[index]);
@@ -127,11 +147,11 @@ export class AdapterProcess {
 
   /** All nodes of the fabric; those that clients of the door have brought come last. */
   get nodes(): readonly NamedNode[] {
-    const { adapters, switches } = this;
+    const { served, switches } = this;
     return [
-      ...adapters.flatMap(({ name, core }) => listChannels(name, core)),
+      ...served.flatMap(({ name, core }) => listChannels(name, core)),
       ...switches.map(({ name, core }) => ({ name, management: core.management })),
-      ...adapters.flatMap(({ name, core }) => listEmbedded(name, core)),
+      ...served.flatMap(({ name, core }) => listEmbedded(name, core)),
       ...(this.door?.nodes ?? []),
     ];
   }
@@ -169,8 +189,8 @@ export class AdapterProcess {
 
   /** Opens the hosts of each adapter. A failure closes those opened before. */
   #openHosts(library: Libvfio, { topology, log }: AdapterProcessOptions): VfioUserHost[][] {
-    const open = ({ options }: AdapterPlan, socketPath: string, functionNumber: number): VfioUserHost => {
-      const identity = functionIdentity(functionNumber, getCollectPages(options));
+    const open = (plan: AdapterPlan, socketPath: string, functionNumber: number): VfioUserHost => {
+      const identity = identityOf(plan, functionNumber);
       const host = new VfioUserHost({ library, socketPath, identity, log });
       this.#opened.push(host);
       return host;

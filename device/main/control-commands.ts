@@ -6,24 +6,22 @@
  */
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { showContents } from '../adapter/contents/contents.ts';
+import type { MthcaAdapter } from '../personality/mthca/mthca-adapter.ts';
 import type { LinkEnd } from '../port/link.ts';
-import type { AdapterProcess, ServedAdapter } from './adapter-process.ts';
+import { type AdapterProcess, isMthca, isOwn, type ServedAdapter, type ServedNode } from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { type FabricReport, reportFabric } from './fabric-report.ts';
 import { reportManagers } from './manager-report.ts';
+import { makeMthcaCommands } from './mthca-commands.ts';
 import { listQueuePairs } from './queue-pair-report.ts';
-import type { ReportedProcess } from './reported-process.ts';
 import { reportResources } from './resource-report.ts';
 import { describeRefusal, encodeRequest, readResourceWords } from './resource-words.ts';
 import { reportProcess } from './status-report.ts';
 import { TraceControl } from './trace-control.ts';
 
 const NS_PER_MS = 1e6;
-
-/** A process that a control socket asks: that of our adapters, or of a personality. */
-export type ControlledProcess = ReportedProcess & Pick<AdapterProcess, 'nodes' | 'managers'>;
 
 /** The commands of one process. */
 export class ControlCommands {
@@ -39,11 +37,11 @@ export class ControlCommands {
     ['capture-progress', () => this.#capture?.progress ?? null],
     ['capture-stop', () => this.#stopCapture()],
   ]);
-  readonly #process: ControlledProcess;
+  readonly #process: AdapterProcess;
   readonly #pid: number;
   #capture: CaptureFile | undefined = undefined;
 
-  constructor(process: ControlledProcess, pid: number) {
+  constructor(process: AdapterProcess, pid: number) {
     this.#process = process;
     this.#pid = pid;
     const trace = new TraceControl({
@@ -52,7 +50,8 @@ export class ControlCommands {
       wallTimeNs: Date.now() * NS_PER_MS - process.clock.now(),
       findAdapter: (name) => this.#findAdapter(name),
     });
-    this.table = new Map([...this.table, ...trace.table]);
+    const personality = makeMthcaCommands((name) => findMthca(this.#findServed(name)));
+    this.table = new Map([...this.table, ...trace.table, ...personality]);
   }
 
   /** Ends a running capture and closes its file. */
@@ -111,17 +110,22 @@ export class ControlCommands {
     const { nodes } = this.#process;
     const found = nodes.find((one) => one.name === name);
     if (found !== undefined) return found.management.node.ports;
-    // A process of a personality has no adapter of ours; the first node is the device.
-    if (name === undefined && this.#process.adapters.length === 0) return nodes[0].management.node.ports;
-    return this.#findAdapter(name).core.ports;
+    return this.#findServed(name).core.ports;
+  }
+
+  /** As `#findServed`, for what only adapters with our own front end have. */
+  #findAdapter(name: unknown): ServedAdapter {
+    const served = this.#findServed(name);
+    if (isOwn(served)) return served;
+    throw new Error(`adapter ${served.name} has the personality mthca, which does not have this`);
   }
 
   /** The adapter of that name; the only one when none is named. */
-  #findAdapter(name: unknown): ServedAdapter {
-    const { adapters } = this.#process;
-    const found = name === undefined && adapters.length === 1 ? adapters[0] : adapters.find((one) => one.name === name);
+  #findServed(name: unknown): ServedNode {
+    const { served } = this.#process;
+    const found = name === undefined && served.length === 1 ? served[0] : served.find((one) => one.name === name);
     if (found !== undefined) return found;
-    const known = adapters.map((one) => one.name).join(', ');
+    const known = served.map((one) => one.name).join(', ');
     throw new Error(`${name === undefined ? 'name an adapter' : `there is no adapter ${name}`}; there are ${known}`);
   }
 
@@ -129,6 +133,12 @@ export class ControlCommands {
     void this.#capture?.stop();
     return this.#capture?.progress ?? null;
   }
+}
+
+/** The device, for what only the personality mthca has. */
+function findMthca(served: ServedNode): MthcaAdapter {
+  if (isMthca(served)) return served.core;
+  throw new Error(`adapter ${served.name} is not of the personality mthca, which alone has this`);
 }
 
 function readCaptureOptions(parameters: Readonly<Record<string, unknown>>): CaptureOptions {

@@ -8,7 +8,7 @@ import { Cable } from '../fabric/cable.ts';
 import { FaultyLink } from '../fabric/faulty-link.ts';
 import { StreamLink } from '../fabric/stream-link.ts';
 import type { Link, LinkEnd } from '../port/link.ts';
-import type { ReportedProcess } from './reported-process.ts';
+import type { AdapterProcess } from './adapter-process.ts';
 import { nameEndpoint } from './socket-link.ts';
 
 /** State of one link. */
@@ -28,11 +28,11 @@ export interface LinkReport {
 }
 
 /** All links of a process, in the order of their first ports. */
-export function reportLinks(process: ReportedProcess): LinkReport[] {
+export function reportLinks(process: AdapterProcess): LinkReport[] {
   const ends = new Map<Link, { readonly names: string[]; readonly ports: LinkEnd[] }>();
-  const { adapters, switches } = process;
+  const { served, switches } = process;
   const nodes = [
-    ...adapters.map(({ name, core }) => ({ name, ports: core.uplinks })),
+    ...served.map(({ name, core }) => ({ name, ports: core.uplinks })),
     ...switches.map(({ name, core }) => ({ name, ports: core.ports })),
   ];
   for (const { name, ports } of nodes) {

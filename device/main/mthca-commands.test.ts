@@ -14,7 +14,7 @@ const client = {} as ControlClientHandle;
 t.test('a device fails by command, and recovers by reset', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
   driver.start();
-  const fail = makeMthcaCommands(driver.device).get('fail');
+  const fail = makeMthcaCommands(() => driver.device).get('fail');
   const request = (parameters: object) => ({ version: 1, id: 1, command: 'fail', parameters: { ...parameters } });
   t.throws(() => fail?.(request({ cause: 'moon' }), client), /no cause moon; there are internal, bus, memory, parity/);
   t.equal(driver.readRegister(ERROR_BUFFER_OFFSET), 0, 'nothing has happened');

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Commands of the control socket that only an mthca device has: `fail` puts it into a fatal error,
- * to see how the driver recovers. `vuhca device --personality mthca` serves them beside those of
- * every process.
+ * Commands of the control socket that only adapters of the personality mthca have: `fail` puts one
+ * into a fatal error, to see how the driver recovers. `ControlCommands` serves them.
  */
 import { FatalKind } from '../../protocol/mthca/gen/values.gen.ts';
 import type { MthcaAdapter } from '../personality/mthca/mthca-adapter.ts';
@@ -15,15 +14,18 @@ const causes: ReadonlyMap<string, FatalKind> = new Map([
   ['parity', FatalKind.PARITY],
 ]);
 
-export function makeMthcaCommands(device: Pick<MthcaAdapter, 'hca'>): ReadonlyMap<string, ControlCommand> {
+/** `find`: the device of a name; the only adapter when none is named. */
+export function makeMthcaCommands(
+  find: (name: unknown) => Pick<MthcaAdapter, 'hca'>,
+): ReadonlyMap<string, ControlCommand> {
   return new Map<string, ControlCommand>([
     [
       'fail',
-      ({ parameters: { cause = 'internal' } }) => {
+      ({ parameters: { cause = 'internal', adapter } }) => {
         const kind = causes.get(String(cause));
         if (kind === undefined)
           throw new Error(`no cause ${String(cause)}; there are ${[...causes.keys()].join(', ')}`);
-        device.hca.fail(kind);
+        find(adapter).hca.fail(kind);
         return { cause };
       },
     ],

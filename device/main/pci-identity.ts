@@ -19,7 +19,9 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import * as mthca from '../../protocol/mthca/gen/constants.gen.ts';
 import type { PciIds } from '../../protocol/vfio-user/index.ts';
+import { getCollectPages } from '../adapter/options.ts';
 import { getCollectBarBytes } from '../collect/geometry.ts';
+import type { AdapterNode } from '../topology/fabric-plan.ts';
 
 /** A BAR that takes stores only, and the call of `FunctionPort` that they become. */
 export interface WriteBar {
@@ -36,8 +38,15 @@ export interface PciIdentity {
   readonly msix: { readonly vectors: number; readonly tableOffset: number; readonly pbaOffset: number };
 }
 
+/** A function of an adapter of any kind. */
+export function identityOf(node: AdapterNode, functionNumber: number): PciIdentity {
+  return node.personality === 'mthca'
+    ? mthcaIdentity(node.options.portCount)
+    : functionIdentity(functionNumber, getCollectPages(node.options));
+}
+
 /** A function of the adapter; `collectPages`: VCB pages in its collect BAR. */
-export function functionIdentity(functionNumber: number, collectPages: number): PciIdentity {
+function functionIdentity(functionNumber: number, collectPages: number): PciIdentity {
   return {
     ids: {
       vendor: VENDOR_ID,
@@ -56,7 +65,7 @@ export function functionIdentity(functionNumber: number, collectPages: number): 
 }
 
 /** An mthca device, with the identity of the original one. */
-export function mthcaIdentity(portCount: number): PciIdentity {
+function mthcaIdentity(portCount: number): PciIdentity {
   const device = portCount === 1 ? mthca.PCI_DEVICE_ID_ONE_PORT : mthca.PCI_DEVICE_ID_TWO_PORTS;
   return {
     ids: {

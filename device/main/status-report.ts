@@ -23,9 +23,9 @@ import type { CompletionQueue } from '../queues/completion-queue.ts';
 import type { ObjectTables } from '../queues/object-tables.ts';
 import { dropCauseNames } from '../switch/drop-causes.ts';
 import type { Switch } from '../switch/switch.ts';
+import type { AdapterProcess } from './adapter-process.ts';
 import { reportFunctionLanes, reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';
-import type { ReportedProcess } from './reported-process.ts';
 import type { VfioUserHost } from './vfio-user-host.ts';
 
 export type StatusReport = ReturnType<typeof reportProcess>;
@@ -33,7 +33,7 @@ export type AdapterReport = ReturnType<typeof reportAdapter>;
 export type FunctionReport = ReturnType<typeof reportFunction>;
 
 /** A live process: its adapters and how they are linked. */
-export function reportProcess(process: ReportedProcess, pid: number) {
+export function reportProcess(process: AdapterProcess, pid: number) {
   return {
     pid,
     uptimeNs: process.clock.now(),

@@ -5,7 +5,8 @@
  * as the options of their adapter join them; a port whose neighbour is taken by a link is left
  * unplugged. scripts/cli reads it from the command line and from files; `AdapterProcess` builds it.
  */
-import { type AdapterOptions, defaultAdapterOptions, getPortLids } from '../adapter/options.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
+import type { PortLinkOptions } from '../fabric/link-options.ts';
 import { findFabricError } from '../topology/fabric-errors.ts';
 import {
   type AdapterNode,
@@ -15,12 +16,13 @@ import {
   type SubnetControl,
 } from '../topology/fabric-plan.ts';
 import type { LoneFabric } from '../topology/lone-fabric.ts';
+import { functionCountOf, isEmbedding, portLidsOf, virtualLanesOf } from '../topology/node-kinds.ts';
 import type { SocketLinkOptions } from './socket-link.ts';
 
-export interface AdapterPlan extends AdapterNode {
+export type AdapterPlan = AdapterNode & {
   /** A vfio-user socket for each function. */
   readonly sockets: readonly string[];
-}
+};
 
 /** This process's end of a link to another one. */
 export interface SocketLinkPlan extends SocketLinkOptions {
@@ -40,30 +42,46 @@ export const LONE_NAME = 'a';
 /** The switch of a lone adapter has ports for hosts of the door, too. */
 export const LONE_SWITCH = { name: 's', ports: 8 };
 
-/**
- * A topology of one adapter. The socket of each further function has the path of the first one, a
- * dot and the function number.
- */
+/** A topology of one adapter with our own front end, as `loneNode` makes it. */
 export function loneAdapter(
   socketPath: string,
   options: AdapterOptions = defaultAdapterOptions,
   links: readonly LinkPlan[] = [],
   fabric: LoneFabric = 'cable',
 ): Topology {
-  const sockets = Array.from({ length: options.functionCount }, (_, number) =>
+  return loneNode(socketPath, { name: LONE_NAME, options }, links, fabric);
+}
+
+/**
+ * A topology of one adapter of any kind. The socket of each further function has the path of the
+ * first one, a dot and the function number.
+ */
+export function loneNode(
+  socketPath: string,
+  node: AdapterNode,
+  links: readonly LinkPlan[],
+  fabric: LoneFabric,
+): Topology {
+  const sockets = Array.from({ length: functionCountOf(node) }, (_, number) =>
     number === 0 ? socketPath : `${socketPath}.${number}`,
   );
-  const adapter = { name: LONE_NAME, sockets, options };
-  const subnet = controlWithoutSwitch([adapter]);
-  if (fabric === 'cable') return { adapters: [adapter], switches: [], links, subnet };
-  const adapters = [{ ...adapter, options: { ...options, portLink: { kind: 'none' as const } } }];
+  const subnet = controlWithoutSwitch([node]);
+  if (fabric === 'cable') return { adapters: [{ ...node, sockets }], switches: [], links, subnet };
+  const adapters = [{ ...linkedBy(node, { kind: 'none' }), sockets }];
   if (fabric === 'none') return { adapters, switches: [], links, subnet };
-  const home = { ...defaultSwitchNode, ...LONE_SWITCH, virtualLanes: options.virtualLanes };
-  const cables = getPortLids(options).map((_, index): LocalLinkPlan => {
+  const home = { ...defaultSwitchNode, ...LONE_SWITCH, virtualLanes: virtualLanesOf(node) };
+  const cables = portLidsOf(node).map((_, index): LocalLinkPlan => {
     const port = index + 1;
-    return { ports: [`${LONE_NAME}:${port}`, `${LONE_SWITCH.name}:${port}`], link: { kind: 'cable' } };
+    return { ports: [`${node.name}:${port}`, `${LONE_SWITCH.name}:${port}`], link: { kind: 'cable' } };
   });
   return { adapters, switches: [home], links: [...cables, ...links], subnet: 'managed' };
+}
+
+/** The node with another link between its ports. */
+function linkedBy(node: AdapterNode, portLink: PortLinkOptions): AdapterNode {
+  return node.personality === 'mthca'
+    ? { ...node, options: { ...node.options, portLink } }
+    : { ...node, options: { ...node.options, portLink } };
 }
 
 /**
@@ -71,7 +89,7 @@ export function loneAdapter(
  * subnet manager at the first of these, or nothing.
  */
 export function controlWithoutSwitch(adapters: readonly AdapterNode[]): SubnetControl {
-  return adapters.some(({ options }) => options.portModel === 'vswitch') ? 'managed' : 'fixed';
+  return adapters.some(isEmbedding) ? 'managed' : 'fixed';
 }
 
 /** Names of the ports of this process that a link joins. */
@@ -83,7 +101,7 @@ export function portsOf(link: LinkPlan): readonly string[] {
 export function fabricOf(topology: Topology): FabricPlan {
   return {
     ...topology,
-    adapters: topology.adapters.map(({ name, options }) => ({ name, options })),
+    adapters: topology.adapters.map(({ sockets: _, ...node }) => node),
     links: topology.links.filter((link) => 'ports' in link),
     sockets: topology.links.flatMap((link) => ('port' in link ? [link.port] : [])),
   };
@@ -99,14 +117,16 @@ export function findTopologyError(topology: Topology): string | undefined {
 
 function findSocketError(adapters: readonly AdapterPlan[]): string | undefined {
   const paths = new Set<string>();
-  for (const { name, sockets, options } of adapters) {
+  for (const adapter of adapters) {
+    const { name, sockets } = adapter;
+    const functions = functionCountOf(adapter);
     if (sockets.length === 0) return `adapter ${name} has no socket; it needs one for each function`;
     for (const path of sockets) {
       if (paths.has(path)) return `adapter ${name}: socket ${path} is named twice; sockets must differ`;
       paths.add(path);
     }
-    if (sockets.length !== options.functionCount)
-      return `adapter ${name} has ${sockets.length} sockets for ${options.functionCount} functions; it needs one for each`;
+    if (sockets.length !== functions)
+      return `adapter ${name} has ${sockets.length} sockets for ${functions} functions; it needs one for each`;
   }
   return undefined;
 }

@@ -4,7 +4,6 @@
  * deterministic, so a live process and a replay of its recording build the same. Called by
  * `AdapterProcess` and by `Replay`.
  */
-import { Adapter } from '../adapter/adapter.ts';
 import { joinPorts } from '../adapter/port-links.ts';
 import { Fabric, type FabricNode } from '../fabric/fabric.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
@@ -22,11 +21,12 @@ import {
   splitPort,
 } from './fabric-plan.ts';
 import { isAlone, managerPlaces } from './manager-places.ts';
+import { type AnyAdapter, functionCountOf, makeAdapter } from './node-kinds.ts';
 
 /** The nodes of a fabric, in the order of its plan. */
 export interface BuiltFabric {
   readonly fabric: Fabric;
-  readonly adapters: readonly Adapter[];
+  readonly adapters: readonly AnyAdapter[];
   readonly switches: readonly Switch[];
   /** The built-in subnet managers, if the fabric has any. */
   readonly managers: readonly SubnetManager[];
@@ -35,15 +35,17 @@ export interface BuiltFabric {
 /** `hosts` are those of all functions, in the order of the adapters. */
 export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readonly HostPort[]): BuiltFabric {
   let first = 0;
-  const adapters = plan.adapters.map(({ name, options }) => {
-    const own = hosts.slice(first, first + options.functionCount);
+  const adapters = plan.adapters.map((node) => {
+    const own = hosts.slice(first, first + functionCountOf(node));
     first += own.length;
-    const isLone = isAlone({ links: plan.links }, name);
-    if (isLone && plan.subnet === 'fixed') return new Adapter(options, clock, own);
+    const { portLink } = node.options;
+    const isLone = isAlone({ links: plan.links }, node.name);
+    if (isLone && plan.subnet === 'fixed') return makeAdapter(node, portLink, clock, own);
     // A port with a link leaves its neighbour alone.
-    const adapter = new Adapter({ ...options, portLink: { kind: 'none' } }, clock, own);
+    const adapter = makeAdapter(node, { kind: 'none' }, clock, own);
     if (plan.subnet !== 'fixed') awaitManager(adapter);
-    if (isLone) joinPorts(adapter.uplinks[0], adapter.uplinks[1], options.portLink);
+    const [one, other] = adapter.uplinks;
+    if (isLone && other !== undefined) joinPorts(one, other, portLink);
     return adapter;
   });
   const switches = plan.switches.map((node) => makeSwitch(node, clock));
@@ -102,7 +104,7 @@ function join(plan: FabricPlan, built: Pick<BuiltFabric, 'adapters' | 'switches'
 }
 
 /** A subnet manager gives the ports of an adapter their LIDs and makes them active. */
-function awaitManager({ ports }: Adapter): void {
+function awaitManager({ ports }: AnyAdapter): void {
   for (const port of ports) {
     port.selfActivating = false;
     port.lid = 0;

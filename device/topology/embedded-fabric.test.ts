@@ -6,6 +6,7 @@
  */
 import t from 'tap';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import type { Adapter } from '../adapter/adapter.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
@@ -76,7 +77,7 @@ class Fixture {
 
   /** LID of port 1 of a function, counted over both adapters. */
   lidOf(index: number): number {
-    return this.built.adapters[index >> 1].functions[index & 1].ports[0].lid;
+    return (this.built.adapters[index >> 1] as Adapter).functions[index & 1].ports[0].lid;
   }
 }
 

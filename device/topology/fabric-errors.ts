@@ -5,7 +5,6 @@
  * to other processes.
  */
 import { countFunctionGuids, embeddedSwitchGuid } from '../adapter/embedded-guids.ts';
-import { type AdapterOptions, findOptionError, getPortLids } from '../adapter/options.ts';
 import { findLinkOptionError } from '../fabric/link-options.ts';
 import { parseGuid } from '../port/port.ts';
 import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
@@ -20,6 +19,7 @@ import {
   type SwitchNode,
   splitPort,
 } from './fabric-plan.ts';
+import { findNodeError, isEmbedding, portLidsOf, virtualLanesOf } from './node-kinds.ts';
 
 const QUEUE_PACKETS_MAX = 1024;
 const NAME = /^[\w.-]{1,32}$/;
@@ -58,7 +58,7 @@ export function findFabricError(plan: Omit<FabricPlan, 'links'>, ends: readonly 
 }
 
 function findControlError({ adapters, switches, subnet, manager }: Omit<FabricPlan, 'links'>): string | undefined {
-  const embedding = adapters.find(({ options }) => isEmbedding(options));
+  const embedding = adapters.find(isEmbedding);
   const hasSwitches = switches.length > 0 || embedding !== undefined;
   if (subnet === 'fixed' && embedding !== undefined)
     return `adapter ${embedding.name}: portModel vswitch needs a subnet manager; subnet cannot be fixed`;
@@ -69,11 +69,11 @@ function findControlError({ adapters, switches, subnet, manager }: Omit<FabricPl
   return error === undefined ? undefined : `manager: ${error}`;
 }
 
-function describeAdapter({ name, options }: AdapterNode): Node {
-  const { nodeGuid, virtualLanes, functionCount } = options;
-  const ports = getPortLids(options).length;
-  const guids = isEmbedding(options) ? countFunctionGuids(functionCount) : 1 + ports;
-  return { name, what: 'adapter', ports, nodeGuid, guids, virtualLanes };
+function describeAdapter(node: AdapterNode): Node {
+  const { name, options } = node;
+  const ports = portLidsOf(node).length;
+  const guids = isEmbedding(node) ? countFunctionGuids(node.options.functionCount) : 1 + ports;
+  return { name, what: 'adapter', ports, nodeGuid: options.nodeGuid, guids, virtualLanes: virtualLanesOf(node) };
 }
 
 function describeSwitch(node: SwitchNode): Node {
@@ -81,8 +81,9 @@ function describeSwitch(node: SwitchNode): Node {
 }
 
 /** The embedded switches of an adapter. */
-function describeEmbedded({ name, options }: AdapterNode): Node[] {
-  if (!isEmbedding(options)) return [];
+function describeEmbedded(node: AdapterNode): Node[] {
+  if (!isEmbedding(node)) return [];
+  const { name, options } = node;
   const { functionCount, virtualLanes } = options;
   return [1, 2].map((port) => {
     const nodeGuid = Buffer.from(embeddedSwitchGuid(options.nodeGuid, port)).toString('hex');
@@ -94,10 +95,6 @@ function describeEmbedded({ name, options }: AdapterNode): Node[] {
       queuePackets: 0,
     });
   });
-}
-
-function isEmbedding({ portModel }: AdapterOptions): boolean {
-  return portModel === 'vswitch';
 }
 
 function findNameError(nodes: readonly Node[]): string | undefined {
@@ -114,9 +111,9 @@ function findNameError(nodes: readonly Node[]): string | undefined {
 }
 
 function findAdapterError(adapters: readonly AdapterNode[]): string | undefined {
-  for (const { name, options } of adapters) {
-    const error = findOptionError(options);
-    if (error !== undefined) return `adapter ${name}: ${error}`;
+  for (const node of adapters) {
+    const error = findNodeError(node);
+    if (error !== undefined) return `adapter ${node.name}: ${error}`;
   }
   return undefined;
 }
@@ -142,8 +139,9 @@ function isWhole(value: number, low: number, high: number): boolean {
 /** One sentence about the first LID that two adapters share. */
 function findLidClash(adapters: readonly AdapterNode[]): string | undefined {
   const owners = new Map<number, string>();
-  for (const { name, options } of adapters) {
-    for (const lid of getPortLids(options)) {
+  for (const node of adapters) {
+    const { name } = node;
+    for (const lid of portLidsOf(node)) {
       const owner = owners.get(lid);
       if (owner !== undefined && owner !== name)
         return `adapters ${owner} and ${name} both have LID ${lid}; portLids of two adapters must differ`;

@@ -6,12 +6,25 @@
  */
 import type { AdapterOptions } from '../adapter/options.ts';
 import type { PortLinkOptions } from '../fabric/link-options.ts';
+import type { MthcaOptions } from '../personality/mthca/options.ts';
 import type { SubnetManagerOptions } from '../subnet-manager/options.ts';
 
-export interface AdapterNode {
+/** An adapter with the front end of this project. */
+export interface VuhcaNode {
   readonly name: string;
+  readonly personality?: undefined;
   readonly options: AdapterOptions;
 }
+
+/** An adapter of the personality mthca (docs/PERSONALITIES.md). */
+export interface MthcaNode {
+  readonly name: string;
+  readonly personality: 'mthca';
+  readonly options: MthcaOptions;
+}
+
+/** An adapter of either kind. `node-kinds.ts` tells what they have in common. */
+export type AdapterNode = VuhcaNode | MthcaNode;
 
 export interface SwitchNode {
   readonly name: string;

@@ -6,6 +6,7 @@
  * adapter are parts of their own: an adapter does not relay. `buildFabric` installs the managers.
  */
 import { type AdapterNode, type FabricPlan, splitPort } from './fabric-plan.ts';
+import { isEmbedding, portLidsOf } from './node-kinds.ts';
 
 /** Names of ports, `NAME:NUMBER`; `NAME:0` is the management port of a switch. */
 export function managerPlaces(plan: Omit<FabricPlan, 'subnet'>): readonly string[] {
@@ -18,9 +19,10 @@ export function managerPlaces(plan: Omit<FabricPlan, 'subnet'>): readonly string
     linked.add(first).add(second);
   };
   for (const { ports } of plan.links) cable(...ports);
-  for (const { name, options } of plan.adapters) {
-    const [first, second] = [`${name}:1`, `${name}:2`];
-    if (isAlone(plan, name) && options.portLink.kind !== 'none') cable(first, second);
+  for (const node of plan.adapters) {
+    const { name, options } = node;
+    const isPaired = options.portLink.kind !== 'none' && portLidsOf(node).length > 1;
+    if (isAlone(plan, name) && isPaired) cable(`${name}:1`, `${name}:2`);
   }
   for (const port of plan.adapters.flatMap(embeddedUplinks)) parts.join(`${embeddedAt(port)}:0`, port);
   const embedded = plan.adapters.flatMap(embeddedUplinks).map((port) => `${embeddedAt(port)}:0`);
@@ -36,8 +38,8 @@ export function managerPlaces(plan: Omit<FabricPlan, 'subnet'>): readonly string
 }
 
 /** The external ports of an adapter with an embedded switch behind each (`NAME/s1`). */
-function embeddedUplinks({ name, options }: AdapterNode): readonly string[] {
-  return options.portModel === 'vswitch' ? [`${name}:1`, `${name}:2`] : [];
+function embeddedUplinks(node: AdapterNode): readonly string[] {
+  return isEmbedding(node) ? [`${node.name}:1`, `${node.name}:2`] : [];
 }
 
 function embeddedAt(port: string): string {

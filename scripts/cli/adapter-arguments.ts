@@ -71,6 +71,10 @@ export function givenAdapterOptions(command: CliCommand): Option[] {
   return command.givenOptions().filter(({ helpGroupHeading }) => helpGroupHeading === GROUP);
 }
 
+export function isGiven(command: CliCommand, long: string): boolean {
+  return command.givenOptions().some((option) => option.long === long);
+}
+
 /** The words that give another command the same options with the same values. */
 export function repeatAdapterArguments(command: CliCommand): string[] {
   return givenAdapterOptions(command).flatMap((option) => {

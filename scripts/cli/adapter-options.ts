@@ -127,6 +127,7 @@ export function readFabric({ fabric, link, fault }: AdapterArguments, usual: Lon
   return fabric;
 }
 
-function nameAsTyped(sentence: string): string {
+/** A sentence about an option of the adapter, with the name of the command line. */
+export function nameAsTyped(sentence: string): string {
   return typedNames.reduce((text, [property, option]) => text.replaceAll(property, `--${option}`), sentence);
 }

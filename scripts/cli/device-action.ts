@@ -8,18 +8,15 @@ import { AdapterProcess, findRecordingObjection } from '../../device/main/adapte
 import { ControlCommands } from '../../device/main/control-commands.ts';
 import { defaultControlPath } from '../../device/main/control-path.ts';
 import { ControlServer } from '../../device/main/control-server.ts';
-import { makeMthcaCommands } from '../../device/main/mthca-commands.ts';
-import { MthcaProcess } from '../../device/main/mthca-process.ts';
-import { loneAdapter, type Topology } from '../../device/main/topology.ts';
-import type { MthcaOptions } from '../../device/personality/mthca/options.ts';
+import { loneNode, type Topology } from '../../device/main/topology.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
-import { givenAdapterOptions } from './adapter-arguments.ts';
-import { readAdapterOptions, readFabric, readLinks, readOrdering } from './adapter-options.ts';
+import { givenAdapterOptions, isGiven } from './adapter-arguments.ts';
+import { readFabric, readLinks, readOrdering } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';
 import { type DeviceArguments, READY } from './device-command.ts';
 import { openInspector } from './inspector.ts';
 import { makeLog } from './log.ts';
-import { readPersonality } from './personality.ts';
+import { readLoneNode } from './personality.ts';
 import { readTopologyFile } from './topology-file.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -27,8 +24,6 @@ const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 
 export async function performDevice(command: CliCommand): Promise<number> {
   const given = command.opts<DeviceArguments>();
-  const mthca = readPersonality(command, given);
-  if (mthca !== undefined) return performMthca(given, mthca);
   const plan = readTopology(command, given);
   const log = makeLog(given.logLevel);
   openInspector(given.inspect);
@@ -65,43 +60,6 @@ export async function performDevice(command: CliCommand): Promise<number> {
   process.exit(0);
 }
 
-/** Serves an mthca device. */
-async function performMthca(given: DeviceArguments, device: MthcaOptions): Promise<number> {
-  const { socket } = given;
-  if (socket === undefined) throw new UsageError('option --socket is missing; give it');
-  const log = makeLog(given.logLevel);
-  openInspector(given.inspect);
-  const ended = whenAsked();
-  const library = await provideLibrary();
-  const controlPath = given.control ?? defaultControlPath();
-  const links = readLinks(given).map((link) => ({ ...link, log: (line: string) => log.warn({}, line) }));
-  const process_ = new MthcaProcess({
-    libraryPath: library.path,
-    socketPath: socket,
-    device,
-    fabric: readFabric(given, 'cable'),
-    links,
-    log,
-    ...(given.ibsim === undefined ? {} : { doorPort: given.ibsim }),
-  });
-  try {
-    await process_.start();
-    const commands = new ControlCommands(process_, process.pid);
-    const table = new Map([...commands.table, ...makeMthcaCommands(process_.device)]);
-    const control = new ControlServer(controlPath, table, (error) =>
-      log.error({ err: error, control: controlPath }, 'the control socket failed'),
-    );
-    process.stdout.write(`${READY} ${socket} control ${controlPath}\n`);
-    log.info({}, `ending: ${await ended}`);
-    control.close();
-    await commands.close();
-  } finally {
-    process_.close();
-  }
-  // An attached debugger would keep the process.
-  process.exit(0);
-}
-
 /** The adapters, sockets and links to serve. Throws UsageError. */
 function readTopology(command: CliCommand, given: DeviceArguments): Topology {
   const { socket, topology: file, record } = given;
@@ -109,9 +67,10 @@ function readTopology(command: CliCommand, given: DeviceArguments): Topology {
     throw new UsageError('option --record cannot be given with --ibsim: a recording has nothing of what clients send');
   if (file === undefined) {
     if (socket === undefined) throw new UsageError('option --socket is missing; give it, or --topology');
-    return loneAdapter(socket, readAdapterOptions(given), readLinks(given), readFabric(given, 'cable'));
+    return loneNode(socket, readLoneNode(command, given), readLinks(given), readFabric(given, 'cable'));
   }
-  const other = socket === undefined ? givenAdapterOptions(command)[0]?.long : '--socket';
+  const own = isGiven(command, '--personality') ? '--personality' : givenAdapterOptions(command)[0]?.long;
+  const other = socket === undefined ? own : '--socket';
   if (other !== undefined) throw new UsageError(`option ${other} cannot be given with --topology: the file says it`);
   const topology = readTopologyFile(file);
   const objection = record === undefined ? undefined : findRecordingObjection(topology);

@@ -218,14 +218,16 @@ t.test('a personality: the identity that a guest sees, and options that it does 
     ],
   });
   t.match(await control.request('status'), { adapters: [], links: [{ kind: 'cable' }, { kind: 'cable' }] });
+  await t.rejects(control.request('resources'), /adapter a has the personality mthca, which does not have this/);
   control.close();
   const mthca = ['device', '--socket', '/nowhere/x', '--personality', 'mthca'];
   for (const [words, stderr] of [
     [['--vcbs', '4'], /option --vcbs cannot be given with --personality mthca/],
-    [['--record', 'x.rec'], /option --record cannot be given with --personality mthca/],
-    [['--lids', '0,2'], /option --lids is 0,2; LIDs must be 1 to 49151/],
+    [['--lids', '0,2'], /option --lids is 0,2; a unicast LID is 1 to 49151/],
     [['--node-guid', 'xyz'], /option --node-guid is xyz; it must be 16 hex digits/],
-    [['--port-queue', '0'], /option --port-queue is 0; it must be at least 1/],
+    [['--port-queue', '0'], /option --port-queue is 0; it must be 2 to 1024/],
+    [['--fault', 'drop=0.1', '--personality', 'mthca-one-port'], /--fault is about the link between two ports/],
+    [['--topology', 'x.json'], /option --socket cannot be given with --topology/],
     [
       ['--link', '2=listen:/nowhere/y', '--personality', 'mthca-one-port'],
       /--link names port 2; --personality mthca-one-port/,

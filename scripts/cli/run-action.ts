@@ -9,10 +9,10 @@ import { resolve } from 'node:path';
 import { KtapStreams } from '../../guest-tests/harness/ktap-streams.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import { setUp } from '../setup/set-up.ts';
-import { repeatAdapterArguments } from './adapter-arguments.ts';
+import { isGiven, repeatAdapterArguments } from './adapter-arguments.ts';
 import { readFabric } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';
-import { readPersonality } from './personality.ts';
+import { readLoneNode } from './personality.ts';
 import type { RunArguments } from './run-command.ts';
 import { checkRun, prepareGuest } from './run-guest.ts';
 import { Session, type SessionEnd } from './session.ts';
@@ -28,7 +28,7 @@ const OBSTACLE_STATUS = 125;
 
 export async function performRun(command: CliCommand): Promise<number> {
   const given = command.opts<RunArguments>();
-  readPersonality(command, given);
+  readLoneNode(command, given);
   checkRun(given, command.rest);
   const interactive = given.case === undefined;
   const restoreTerminal = interactive ? saveTerminal() : () => {};
@@ -63,7 +63,7 @@ export async function performRun(command: CliCommand): Promise<number> {
 function deviceArguments(command: CliCommand, given: RunArguments): string[] {
   const { personality, record, inspect, control, ibsim, logLevel, fabric, topology } = given;
   return [
-    `--personality=${personality}`,
+    ...(isGiven(command, '--personality') ? [`--personality=${personality}`] : []),
     ...(fabric === undefined && topology === undefined ? [`--fabric=${readFabric(given, 'switch')}`] : []),
     ...(record === undefined ? [] : [`--record=${resolve(record)}`]),
     ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),

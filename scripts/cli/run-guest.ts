@@ -5,6 +5,7 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
+import type { AdapterNode } from '../../device/topology/fabric-plan.ts';
 import { type JobModule, packJob } from '../../guest-tests/harness/guest-image.ts';
 import { type DistributionParts, ENTER_WITH_CASE, provideDistributionParts } from '../../qemu/distribution-guest.ts';
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
@@ -50,7 +51,9 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
         throw new UsageError(`--${own} is for our own guest, so --${name} cannot be given with it`);
   for (const target of targetsOf(given)) checkTarget(target);
   for (const text of given.files ?? []) readFileOption(text);
-  if (given.topology !== undefined) readTopologyFile(given.topology);
+  kindsOf(given);
+  if (given.topology !== undefined && given.personality !== 'vuhca')
+    throw new UsageError('option --personality cannot be given with --topology: the file says it');
   if (given.append !== undefined && bootsFromDisk(given))
     throw new UsageError('--append needs --kernel: a disk boots with the command line of its own boot loader');
   if (given.record !== undefined && given.ibsim !== undefined)
@@ -117,16 +120,23 @@ async function provideParts(given: RunArguments): Promise<DistributionParts> {
   return provideDistributionParts(stock, { files, caseText });
 }
 
+/** The kinds of the adapters that the guest has; undefined: our own. Throws UsageError. */
+function kindsOf({ topology, personality }: RunArguments): Set<AdapterNode['personality']> {
+  if (topology === undefined) return new Set([personality === 'vuhca' ? undefined : 'mthca']);
+  return new Set(readTopologyFile(topology).adapters.map((node) => node.personality));
+}
+
 /** The driver of a personality; Debian's user space loads it by itself. */
 async function provideStockDriver(given: RunArguments, kernel: TestKernel): Promise<JobModule[]> {
-  const { personality, distribution, driver } = given;
-  if (personality === 'vuhca' || distribution === true || driver !== undefined) return [];
+  const { distribution, driver } = given;
+  if (!kindsOf(given).has('mthca') || distribution === true || driver !== undefined) return [];
   return (await kernel.stock(STOCK_DRIVER)).map((module) => ({ kind: 'stock', ...module }));
 }
 
 /** The driver and the modules to load. */
-function targetsOf({ personality, driver, module = [], kernel, headers }: RunArguments): ModuleTarget[] {
-  const path = driver ?? (personality === 'vuhca' ? OUR_DRIVER : 'none');
+function targetsOf(given: RunArguments): ModuleTarget[] {
+  const { driver, module = [], kernel, headers } = given;
+  const path = driver ?? (kindsOf(given).has(undefined) ? OUR_DRIVER : 'none');
   // Our driver cannot be compiled for a kernel without headers.
   const isForeign = kernel !== undefined && existsSync(kernel) && headers === undefined;
   const isLeftOut = path === 'none' || (isForeign && path === OUR_DRIVER);
@@ -142,8 +152,8 @@ function describeDisk({ disk, snapshot = true }: RunArguments): GuestDisk | unde
   return { path, format: path.endsWith('.qcow2') ? 'qcow2' : 'raw', snapshot };
 }
 
-function isDemanding({ personality, distribution = false }: RunArguments): boolean {
-  return personality !== 'vuhca' || distribution;
+function isDemanding(given: RunArguments): boolean {
+  return given.distribution === true || kindsOf(given).has('mthca');
 }
 
 function bootsFromDisk({ disk, kernel }: RunArguments): boolean {

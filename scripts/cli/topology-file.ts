@@ -6,7 +6,6 @@
  */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type AdapterOptions, defaultAdapterOptions, PORTS_DEFAULT } from '../../device/adapter/options.ts';
 import {
   type AdapterPlan,
   controlWithoutSwitch,
@@ -15,26 +14,22 @@ import {
   type Topology,
 } from '../../device/main/topology.ts';
 import { defaultSwitchNode, type SubnetControl, type SwitchNode } from '../../device/topology/fabric-plan.ts';
+import { portLidsOf, virtualLanesOf } from '../../device/topology/node-kinds.ts';
 import { type JsonObject, readObject } from './json-shape.ts';
+import { readAdapter } from './topology-adapter.ts';
 import { type Generated, readGenerator } from './topology-generator.ts';
 import { assignPorts, readLink } from './topology-links.ts';
 import { readManager } from './topology-manager.ts';
 import { UsageError } from './usage-error.ts';
 
-const { portLink: _, ...defaults } = defaultAdapterOptions;
-const adapterDefaults = { ...defaults, portModel: '', portCount: PORTS_DEFAULT };
 const rootMembers = { adapters: {}, switches: {}, links: [], generate: {}, subnet: '', manager: {} };
 const controls: readonly SubnetControl[] = ['managed', 'external', 'fixed'];
 /**
- * Numbers of LIDs, at least, and of GUIDs that a node takes. Without values in the file, a node has
- * those that follow the node before.
+ * LIDs that an adapter takes at least, and GUIDs of a switch. Without values in the file, a node
+ * has those that follow the node before.
  */
 const LIDS_OF_ADAPTER = 2;
-const GUIDS_OF_ADAPTER = 0x10n;
 const GUIDS_OF_SWITCH = 0x40n;
-/** Adapters with embedded switches take more GUIDs, behind those of other adapters. */
-const GUIDS_OF_EMBEDDING = 0x100n;
-const FIRST_EMBEDDING = 0x1000n;
 
 /** The topology a file describes; paths in it are taken from its folder. Throws UsageError. */
 export function readTopologyFile(path: string): Topology {
@@ -53,11 +48,12 @@ function readTopology(root: JsonObject, folder: string): Topology {
   const generated = root.generate === undefined ? undefined : readGenerator(root.generate);
   let lid = 1;
   const adapters = Object.entries(listAdapters(root, generated)).map(([name, value], index) => {
-    const adapter = readAdapter(name, value, index, lid, folder);
-    lid += Math.max(LIDS_OF_ADAPTER, adapter.options.portCount ?? 0);
+    const adapter = readAdapter(name, value, { index, lid }, folder);
+    lid += Math.max(LIDS_OF_ADAPTER, portLidsOf(adapter).length);
     return adapter;
   });
-  const virtualLanes = adapters[0]?.options.virtualLanes ?? defaultSwitchNode.virtualLanes;
+  const [first] = adapters;
+  const virtualLanes = first === undefined ? defaultSwitchNode.virtualLanes : virtualLanesOf(first);
   const described = Object.entries((root.switches ?? {}) as JsonObject);
   const made = (generated?.switches ?? []).map(({ name, ports }) => [name, { ports }] as const);
   const switches = [...made, ...described].map(([name, value], index) => readSwitch(name, value, index, virtualLanes));
@@ -119,20 +115,4 @@ function parseFile(path: string): unknown {
   } catch (error) {
     throw new UsageError(`it is no JSON: ${(error as Error).message}`);
   }
-}
-
-function readAdapter(name: string, value: unknown, index: number, lid: number, folder: string): AdapterPlan {
-  const { sockets, ...given } = readObject(value, `adapter ${name}`, { sockets: [''], ...adapterDefaults });
-  const place = BigInt(index);
-  const offset =
-    given.portModel === 'vswitch' ? FIRST_EMBEDDING + GUIDS_OF_EMBEDDING * place : GUIDS_OF_ADAPTER * place;
-  const guid = BigInt(`0x${defaultAdapterOptions.nodeGuid}`) + offset;
-  const options: AdapterOptions = {
-    ...defaultAdapterOptions,
-    functionCount: Math.max(1, (sockets as string[] | undefined)?.length ?? 1),
-    portLids: [lid, lid + 1],
-    nodeGuid: guid.toString(16).padStart(16, '0'),
-    ...(given as Partial<AdapterOptions>),
-  };
-  return { name, sockets: ((sockets ?? []) as string[]).map((path) => resolve(folder, path)), options };
 }

@@ -24,6 +24,7 @@ const STYLE = `
   .rate { fill: #555; }
   .switch { fill: #dbe7f5; stroke: #34618f; }
   .adapter { fill: #e6f2df; stroke: #4c7a33; }
+  .mthca { fill: #f7edd8; stroke: #8a6414; }
   .link { fill: none; stroke: #555; stroke-width: 1.5; }
   .faulty { stroke-dasharray: 5 3; stroke: #b3541e; }
 `;
@@ -37,7 +38,7 @@ export function drawTopology(topology: Topology): string {
   const layout = layOut(topology);
   const { width, height, places } = layout;
   const links = topology.links.map((link, index) => drawLink(layout, topology.links, link, index));
-  const nodes = [...places.values()].map(drawNode);
+  const nodes = [...places.values()].map((place) => drawNode(place, personalityOf(topology, place.name)));
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">`,
     `<style>${STYLE}</style>`,
@@ -49,8 +50,12 @@ export function drawTopology(topology: Topology): string {
   ].join('\n');
 }
 
-function drawNode({ name, isSwitch, x, y, width }: Place): string {
-  const kind = isSwitch ? 'switch' : 'adapter';
+function personalityOf({ adapters }: Topology, name: string): string | undefined {
+  return adapters.find((node) => node.name === name)?.personality;
+}
+
+function drawNode({ name, isSwitch, x, y, width }: Place, personality = ''): string {
+  const kind = isSwitch ? 'switch' : `adapter ${personality}`.trim();
   const box = `x="${x - width / 2}" y="${y - BOX_HEIGHT / 2}" width="${width}" height="${BOX_HEIGHT}"`;
   return `<rect class="${kind}" ${box} rx="${isSwitch ? 3 : 12}"/><text x="${x}" y="${y}">${escapeXml(name)}</text>`;
 }

@@ -3,9 +3,10 @@
  * A topology as text: its nodes and its links, with ports and rates. `vuhca topology` prints it,
  * and its picture uses the words for rates.
  */
-import type { AdapterOptions } from '../../device/adapter/options.ts';
 import { fabricOf, type LinkPlan, type Topology } from '../../device/main/topology.ts';
+import type { AdapterNode } from '../../device/topology/fabric-plan.ts';
 import { managerPlaces } from '../../device/topology/manager-places.ts';
+import { isEmbedding, portLidsOf, virtualLanesOf } from '../../device/topology/node-kinds.ts';
 import { table } from '../console/table.ts';
 
 const LANES: Readonly<Record<string, number>> = { '1x': 1, '2x': 2, '4x': 4, '8x': 8, '12x': 12 };
@@ -20,7 +21,13 @@ export function describeTopology(topology: Topology): string {
   const nodes = [
     ['node', 'kind', 'ports', 'node GUID', 'lanes'],
     ...switches.map(({ name, ports, nodeGuid, virtualLanes }) => [name, 'switch', ports, nodeGuid, virtualLanes]),
-    ...adapters.map(({ name, options }) => [name, kindOf(options), 2, options.nodeGuid, options.virtualLanes]),
+    ...adapters.map((node) => [
+      node.name,
+      kindOf(node),
+      portLidsOf(node).length,
+      node.options.nodeGuid,
+      virtualLanesOf(node),
+    ]),
   ];
   const joined = [
     ['link', 'to', 'rate', 'properties'],
@@ -38,8 +45,9 @@ export function describeTopology(topology: Topology): string {
   return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n\nThe subnet is ${control}.\n`;
 }
 
-function kindOf({ portModel, functionCount }: AdapterOptions): string {
-  return portModel === 'vswitch' ? `adapter, ${functionCount} behind switches` : 'adapter';
+function kindOf(node: AdapterNode): string {
+  if (node.personality !== undefined) return `adapter, ${node.personality}`;
+  return isEmbedding(node) ? `adapter, ${node.options.functionCount} behind switches` : 'adapter';
 }
 
 /** Places of the built-in subnet managers; a switch has one at its port 0. */

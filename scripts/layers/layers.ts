@@ -158,16 +158,16 @@ export const layers: readonly Layer[] = [
     ),
   },
   {
-    path: 'device/topology',
-    holds: 'fabrics by plan: adapters, switches and links; generated topologies',
-    uses: of('host.ts port fabric adapter switch subnet-manager'),
-  },
-  {
     path: 'device/personality/mthca',
     holds: 'an adapter as mthca drivers know it: commands, context memory, event queues, work queues',
     uses: of(
-      'layout infiniband protocol/mthca host.ts port agents function fabric protection queues collect lane transport adapter',
+      'layout infiniband protocol/mthca host.ts port agents function fabric protection queues collect lane transport switch adapter',
     ),
+  },
+  {
+    path: 'device/topology',
+    holds: 'fabrics by plan: adapters, switches and links; generated topologies',
+    uses: of('host.ts port fabric adapter switch subnet-manager device/personality/mthca'),
   },
   {
     path: 'device/hosts',

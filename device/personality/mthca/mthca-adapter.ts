@@ -26,6 +26,7 @@ import { TransmitVirtualLanes } from '../../lane/transmit-virtual-lanes.ts';
 import type { LinkEnd } from '../../port/link.ts';
 import { parseGuid, portGuid } from '../../port/port.ts';
 import { SpecialQueuePairs } from '../../queues/special-queue-pairs.ts';
+import type { Switch } from '../../switch/switch.ts';
 import { TransportEngine } from '../../transport/engine.ts';
 import { AddressVectors } from './address-vectors.ts';
 import { CommandProcessor } from './command-processor.ts';
@@ -58,6 +59,10 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
   readonly revision = PCI_REVISION;
   readonly ports: readonly MthcaPort[];
   readonly endPorts: readonly MthcaPort[];
+  /** Ends of the links that leave the device. */
+  readonly uplinks: readonly MthcaPort[];
+  /** Embedded switches: none. */
+  readonly inner: readonly Switch[] = [];
   readonly underlying: UnderlyingFunction;
   readonly hca: Hca;
   readonly processor: CommandProcessor;
@@ -86,6 +91,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
       (_, index) => new MthcaPort(index + 1, portGuid(this.nodeGuid, index + 1), portLids[index], portQueuePackets),
     );
     this.endPorts = this.ports;
+    this.uplinks = this.ports;
     this.underlying = new UnderlyingFunction(0, clock, host, () => {
       this.#vectorsWait = true;
     });
