@@ -43,15 +43,7 @@ export class ContextMemory {
     return address + lengthBytes <= this.#sizeBytes;
   }
 
-  /** True when none of the pages is mapped, and all are inside the size. */
-  isFree(address: number, pages: number): boolean {
-    if (!this.contains(address, pages * ICM_PAGE_BYTES)) return false;
-    for (let page = 0; page < pages; page++)
-      if (this.#pageAt(address / ICM_PAGE_BYTES + page) !== NOT_MAPPED) return false;
-    return true;
-  }
-
-  /** Maps pages that `isFree` accepted. */
+  /** Maps pages inside the size, in place of guest pages that were there. */
   map(address: number, guestAddress: number, pages: number): void {
     const first = address / ICM_PAGE_BYTES;
     for (let page = 0; page < pages; page++) this.#setPage(first + page, guestAddress + page * ICM_PAGE_BYTES);

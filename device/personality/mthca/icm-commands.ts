@@ -36,15 +36,19 @@ export function unmapAuxiliary({ hca }: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-/** MAP_ICM maps all entries or none; a page that is mapped already is refused. */
+/**
+ * MAP_ICM maps all entries or none. A page that is mapped gets the new guest page: `ib_mthca` maps
+ * a page of doorbell records again, without an unmap between, when one of them is used anew.
+ */
 export function mapIcm(context: CommandContext): CommandStatus {
   const { icm } = context.hca;
   if (icm.sizeBytes === 0) return CommandStatus.BAD_SYS_STATE;
   const mappings = readMappings(context);
   if (!Array.isArray(mappings)) return mappings;
-  // Entries that together exceed context memory would take long to check.
+  // Entries that together exceed context memory would take long to map.
   if (countPages(mappings) > icm.sizeBytes / ICM_PAGE_BYTES) return CommandStatus.BAD_PARAM;
-  for (const { icmAddress, pages } of mappings) if (!icm.isFree(icmAddress, pages)) return CommandStatus.BAD_PARAM;
+  for (const { icmAddress, pages } of mappings)
+    if (!icm.contains(icmAddress, pages * ICM_PAGE_BYTES)) return CommandStatus.BAD_PARAM;
   for (const { icmAddress, guestAddress, pages } of mappings) icm.map(icmAddress, guestAddress, pages);
   return CommandStatus.OK;
 }

@@ -187,6 +187,20 @@ t.test('the driver stops the device in the order of its removal, and starts it a
   t.end();
 });
 
+t.test('a page of context memory that is mapped again has the new guest page', (t) => {
+  const driver = new MthcaDriver(makeMthcaMachine());
+  driver.start();
+  const { icm } = driver.device.hca;
+  const pages = icm.mappedPages;
+  const was = icm.resolve(0x1000);
+  const next = icm.resolve(0x2000);
+  driver.expect(CommandOpcode.MAP_ICM, driver.mapContextMemory(0x1000, 1));
+  t.not(icm.resolve(0x1000), was);
+  t.equal(icm.resolve(0x2000), next, 'its neighbour stays');
+  t.equal(icm.mappedPages, pages, 'and no page more is mapped');
+  t.end();
+});
+
 t.test('a fatal error shows in the error buffer until a reset', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
   driver.start();
