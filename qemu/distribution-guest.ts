@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { GuestDisk } from './guest-options.ts';
 import type { GuestFile } from './initramfs.ts';
-import { provideDistribution, ROOT_MODULES } from './setup/distribution.ts';
+import { type DistributionSet, provideDistribution, ROOT_MODULES } from './setup/distribution.ts';
 import { type GuestKernel, type KernelModule, provideGuestKernel, provideStockModules } from './setup/guest-kernel.ts';
 
 /** What a guest of ours needs to enter Debian's user space. */
@@ -32,15 +32,17 @@ export interface DistributionContent {
   readonly files?: readonly GuestFile[];
   /** A script with an interpreter line, for ENTER_WITH_CASE. */
   readonly caseText?: string;
+  /** The packages of the root; `base` when absent. */
+  readonly set?: DistributionSet;
 }
 
 /** The parts for a guest with `kernel`, the default one when absent. */
 export async function provideDistributionParts(
   kernel?: GuestKernel,
-  { files = [], caseText = '' }: DistributionContent = {},
+  { files = [], caseText = '', set = 'base' }: DistributionContent = {},
 ): Promise<DistributionParts> {
   const chosen = kernel ?? (await provideGuestKernel());
-  const { imagePath } = await provideDistribution(chosen);
+  const { imagePath } = await provideDistribution(chosen, set);
   const inside = [
     { path: `/etc/vuhca/${PREPARE}`, content: readScript(PREPARE) },
     { path: CASE, content: caseText },

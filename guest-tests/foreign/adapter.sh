@@ -10,12 +10,15 @@ PEER_PORT=1
 GID=
 GID_INDEX=
 
-# Soft-RoCE on an interface that leads nowhere: it delivers to itself.
+# Soft-RoCE on an interface that leads nowhere, so it delivers to itself, or to the other guest.
 prepare_rxe() {
-  DEVICE=rxe0 LINK=Ethernet ADDRESS=10.2.0.1 NETDEV=dummy0
+  DEVICE=rxe0 LINK=Ethernet ADDRESS=10.2.0.${NODE:-1} NETDEV=dummy0
   GID="-g 1" GID_INDEX=1
   modprobe -a dummy rdma_rxe rdma_ucm ib_uverbs ib_umad
-  ip link add $NETDEV type dummy 2>/dev/null
+  if [ -z "$SIDE" ]; then ip link add $NETDEV type dummy 2>/dev/null; else
+    modprobe virtio_net
+    NETDEV=eth0
+  fi
   ip address add $ADDRESS/24 dev $NETDEV
   ip link set $NETDEV multicast on up
   rdma link add $DEVICE type rxe netdev $NETDEV
@@ -23,7 +26,7 @@ prepare_rxe() {
 
 # Ports become ACTIVE when the subnet manager has swept.
 prepare_infiniband() {
-  DEVICE=$1 LINK=InfiniBand ADDRESS=10.1.0.1 NETDEV=ib0
+  DEVICE=$1 LINK=InfiniBand ADDRESS=10.1.0.${NODE:-1} NETDEV=ib0
   tries=600
   until all_active || [ $tries = 0 ]; do
     sleep 0.1

@@ -6,7 +6,8 @@
 # this one. scripts/foreign packs them all and reads the report.
 #
 # Functions for suites: `check` runs a command, `pair` a server and its client, `skip` says why a
-# test cannot run; `pass` and `fail` report what a suite has judged itself.
+# test cannot run; `pass` and `fail` report what a suite has judged itself. Between two guests
+# /foreign/settings has a SIDE, and peers-library.sh replaces some of these functions.
 
 . /foreign/settings
 . /foreign/adapter.sh
@@ -102,6 +103,13 @@ prepare_adapter >$WORK/output 2>&1 || {
   echo "Bail out! the adapter is not ready"
   exit 1
 }
+if [ -n "$SIDE" ]; then
+  . /foreign/peers-library.sh
+  [ $SIDE = far ] || wait_far || {
+    echo "Bail out! the far guest is not ready"
+    exit 1
+  }
+fi
 for suite in $SUITES; do
   suite_number=$((suite_number + 1))
   echo "  KTAP version 1"

@@ -3,7 +3,8 @@
  * The root file system of a guest with Debian 13's user space: a shell, the RDMA packages and
  * everything they depend on, and the stock modules of one kernel. It is made without root rights:
  * packages are unpacked, not installed, and the image is an uncompressed EROFS, which a guest
- * mounts read-only below an overlay, so several guests share one file. Called by `vuhca run
+ * mounts read-only below an overlay, so several guests share one file. The larger set has storage,
+ * message passing and their libraries as well, for suites between two guests. Called by `vuhca run
  * --distribution`, `vuhca setup distribution` and the runner of foreign suites.
  */
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
@@ -28,22 +29,42 @@ const RDMA = [
   ...['ibutils', 'ibverbs-providers', 'ibverbs-utils', 'infiniband-diags', 'librdmacm1t64', 'opensm', 'perftest'],
   ...['python3-pyverbs', 'qperf', 'rdma-core', 'rdmacm-utils'],
 ];
+/** Users of the verbs for suites between two guests: storage, UCX, Open MPI, libfabric. */
+const MORE = [
+  ...[
+    'e2fsprogs',
+    'fio',
+    'libfabric-bin',
+    'nvme-cli',
+    'open-iscsi',
+    'openmpi-bin',
+    'openssh-client',
+    'python3-mpi4py',
+    'srptools',
+  ],
+  ...['ucx-utils'],
+];
 /** Never run in the guest: it has no service manager and no packages to install. */
 const UNUSED = [
   ...['adduser', 'debconf', 'dpkg', 'init-system-helpers', 'libdb5.3t64', 'libgdbm-compat4t64', 'libgdbm6t64'],
   ...['libperl5.40', 'libsystemd-shared', 'perl-modules-5.40', 'systemd', 'tzdata', 'perl'],
 ];
+/** What plugins of UCX for accelerators need: no guest has one. */
+const ACCELERATORS = ['libllvm17t64', 'libamd-comgr2', 'libamdhip64-5', 'libz3-4', 'libhsa-runtime64-1', 'libhsakmt1'];
 
 /** Modules that the guest may load by name or by alias; their dependencies come along. */
 const MODULES = [
   ...['ib_mthca', 'rdma_rxe', 'ib_uverbs', 'ib_umad', 'ib_ipoib', 'rdma_ucm', 'dummy', 'virtio_net', 'af_packet'],
   ...['ib_iser', 'ib_isert', 'ib_srp', 'ib_srpt', 'nvme_rdma', 'nvmet_rdma', 'null_blk', 'brd', 'loop'],
-  ...['target_core_file', 'target_core_iblock', 'rds_rdma', 'rpcrdma', 'configfs', 'ext4'],
+  ...['target_core_file', 'target_core_iblock', 'sd_mod', 'rds_rdma', 'rpcrdma', 'configfs', 'ext4'],
   // Soft-RoCE and file systems ask the crypto layer for checksums by name.
   ...['crc32_generic', 'crc32_pclmul', 'crc32c_generic', 'crc32c_intel'],
 ];
 /** Modules that reach the image; the initramfs has them. EROFS computes its checksum by crc32c. */
 export const ROOT_MODULES = ['virtio_blk', 'crc32c_generic', 'erofs', 'overlay'];
+
+/** `larger` has all of `base`. */
+export type DistributionSet = 'base' | 'larger';
 
 /** The root file system of a guest. */
 export interface Distribution {
@@ -52,9 +73,9 @@ export interface Distribution {
 }
 
 /** The image for `kernel`, fetched and made when the cache lacks it. */
-export async function provideDistribution(kernel?: GuestKernel): Promise<Distribution> {
+export async function provideDistribution(kernel?: GuestKernel, set: DistributionSet = 'base'): Promise<Distribution> {
   const chosen = kernel ?? (await provideGuestKernel());
-  const packages = await provideUnpacked();
+  const packages = await provideUnpacked(set);
   const directory = await provide({
     name: 'distribution',
     key: [RECIPE_VERSION, packages, chosen.directory, MODULES],
@@ -73,9 +94,10 @@ export async function provideDistribution(kernel?: GuestKernel): Promise<Distrib
 }
 
 /** The folder with the packages unpacked and set up; it is the same for all kernels. */
-function provideUnpacked(): Promise<string> {
-  const names = [...SHELL, ...TOOLS, ...RDMA];
-  const request = { kind: 'closure', names, suite: 'trixie', except: UNUSED } as const;
+function provideUnpacked(set: DistributionSet): Promise<string> {
+  const base = { names: [...SHELL, ...TOOLS, ...RDMA], except: UNUSED };
+  const larger = { names: [...base.names, ...MORE], except: [...UNUSED, ...ACCELERATORS] };
+  const request = { kind: 'closure', suite: 'trixie', ...(set === 'base' ? base : larger) } as const;
   return withRequest('distribution', request, (files) =>
     provide({
       name: 'distribution-packages',

@@ -2,7 +2,7 @@
 /**
  * What each adapter of the foreign suites needs: the options of its device, the modules that are
  * loaded before Debian's user space is entered, and why it cannot run at all. Called by
- * run-suites.ts and main.ts.
+ * suite-guest.ts, run-suites.ts and main.ts.
  */
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -6,8 +6,8 @@
 import t from 'tap';
 import { describeResults } from './document.ts';
 import { mergeResults } from './results.ts';
-import { type ForeignResult, runForeignSuites } from './run-suites.ts';
-import { SHORT_SUITES } from './suites.ts';
+import { runForeignSuites } from './run-suites.ts';
+import { type ForeignResult, SHORT_SUITES } from './suites.ts';
 
 // A guest that falls silent is ended; no other bound holds on a busy machine.
 t.setTimeout(0);

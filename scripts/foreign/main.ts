@@ -11,8 +11,9 @@ import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-p
 import { findObstacle } from './adapter-parts.ts';
 import { describeResults } from './document.ts';
 import { mergeResults, readResults, writeResults } from './results.ts';
-import { type ForeignResult, runForeignSuites } from './run-suites.ts';
-import { ADAPTERS, type AdapterName, isJudged, SUITES } from './suites.ts';
+import { runPeerSuites } from './run-peers.ts';
+import { type ForeignOptions, type ForeignRun, runForeignSuites } from './run-suites.ts';
+import { ADAPTERS, type AdapterName, type ForeignResult, isJudged, needsPeers, SUITES } from './suites.ts';
 
 interface Options {
   readonly only: string;
@@ -44,7 +45,7 @@ await runEntry(async () => {
       continue;
     }
     process.stdout.write(`== ${adapter}: ${suites.join(', ')}\n`);
-    const { results, faults, seconds } = await runForeignSuites({
+    const { results, faults, seconds } = await runAll({
       adapter,
       suites,
       short,
@@ -68,6 +69,21 @@ await runEntry(async () => {
   process.stdout.write(`${passed} passed, ${failed} failed\n`);
   process.exitCode = failed > 0 ? 1 : 0;
 });
+
+/** The suites of one guest, then those between two guests. */
+async function runAll(options: ForeignOptions): Promise<ForeignRun> {
+  const lone = options.suites.filter((suite) => !needsPeers(suite));
+  const peers = options.suites.filter(needsPeers);
+  const runs = [
+    ...(lone.length > 0 ? [await runForeignSuites({ ...options, suites: lone })] : []),
+    ...(peers.length > 0 ? [await runPeerSuites({ ...options, suites: peers })] : []),
+  ];
+  return {
+    results: runs.flatMap(({ results }) => results),
+    faults: runs.flatMap(({ faults }) => faults),
+    seconds: runs.reduce((sum, { seconds }) => sum + seconds, 0),
+  };
+}
 
 function print({ suite, name, verdict, reason, diagnostics }: ForeignResult, seconds: number): void {
   const word = { pass: 'ok     ', skip: 'skipped', fail: 'NOT OK ' }[verdict];

@@ -4,8 +4,7 @@
  * or suite leaves the rest as it was. docs/FOREIGN.md is written from it. Called by main.ts.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { ForeignResult } from './run-suites.ts';
-import { type AdapterName, SUITES } from './suites.ts';
+import { type AdapterName, type ForeignResult, SUITES } from './suites.ts';
 
 /** `ok`, `FAIL`, or `skip: REASON`; by adapter, suite and name. */
 export type KeptResults = Partial<Record<AdapterName, Record<string, Record<string, string>>>>;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The suites of foreign software and the adapters that they run on. Each suite is a script in
- * guest-tests/foreign; adapter.sh there knows the adapters.
+ * The suites of foreign software, the adapters that they run on, and what a test of them gives.
+ * Each suite is a script in guest-tests/foreign; adapter.sh there knows the adapters.
  */
 
-/** In the order in which they run. */
-export const SUITES = ['verbs', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib'] as const;
+/** Those of one guest, in the order in which they run. */
+const LONE_SUITES = ['verbs', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib'] as const;
+/** Those between two guests. */
+export const PEER_SUITES = ['peers', 'storage', 'libraries'] as const;
+export const SUITES = [...LONE_SUITES, ...PEER_SUITES] as const;
 export type SuiteName = (typeof SUITES)[number];
 
 /** Those of the short form in `npm test`. */
@@ -21,6 +24,17 @@ export const ADAPTER_TITLES: Readonly<Record<AdapterName, string>> = {
   vuhca: 'vuhca',
 };
 
+/** The result of one test of a suite. */
+export interface ForeignResult {
+  readonly suite: string;
+  readonly name: string;
+  readonly verdict: 'pass' | 'skip' | 'fail';
+  /** Why it was skipped. */
+  readonly reason?: string;
+  /** What a failed test printed. */
+  readonly diagnostics: readonly string[];
+}
+
 /** What a suite is, for docs/FOREIGN.md. */
 export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   verbs: 'Examples of libibverbs',
@@ -29,7 +43,14 @@ export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   diags: 'infiniband-diags, ibdiagnet, osmtest, opensm',
   cm: 'Programs of librdmacm',
   ipoib: 'IP over InfiniBand',
+  peers: 'Two guests: verbs, connection manager, multicast, IP over InfiniBand',
+  storage: 'Two guests: NVMe over RDMA, SRP, iSER',
+  libraries: 'Two guests: UCX, libfabric, Open MPI',
 };
+
+export function needsPeers(suite: SuiteName): boolean {
+  return PEER_SUITES.some((name) => name === suite);
+}
 
 /** Soft-RoCE is there to compare with: its failures are not ours. */
 export function isJudged(adapter: AdapterName): boolean {

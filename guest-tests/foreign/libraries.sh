@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Libraries of message passing on the verbs, between two guests: UCX, libfabric, and Open MPI by
+# mpi4py, whose daemon in the far guest is started by the words of the host. run.sh reads it.
+
+# ucx NAME TRANSPORT OPTION...: the tests of UCX's own protocols over a transport.
+ucx() {
+  name=$1
+  use="env UCX_TLS=$2,self UCX_NET_DEVICES=$DEVICE:$PORT ucx_perftest -p 13337"
+  shift 2
+  pair "$name" "$use" "$use $FAR -w 5 -n 50 $*"
+}
+ucx ucx-rc-tag-latency rc_verbs -t tag_lat
+ucx ucx-ud-tag-latency ud_verbs -t tag_lat
+if [ -z "$SHORT" ]; then
+  ucx ucx-rc-tag-bandwidth-1-MiB rc_verbs -t tag_bw -s 1048576
+  ucx ucx-rc-put rc_verbs -t ucp_put_lat
+  ucx ucx-rc-get rc_verbs -t ucp_get -s 65536
+  ucx ucx-rc-atomic rc_verbs -t ucp_add -s 8
+  ucx ucx-rc-stream rc_verbs -t stream_lat
+  ucx ucx-ud-tag-bandwidth ud_verbs -t tag_bw -s 65536
+  # The transports by themselves, without the protocols above.
+  uct="ucx_perftest -p 13337 -d $DEVICE:$PORT"
+  pair uct-rc-am "$uct" "$uct $FAR -x rc_verbs -t am_lat -w 5 -n 50"
+  pair uct-rc-put "$uct" "$uct $FAR -x rc_verbs -t put_lat -w 5 -n 50"
+  pair uct-ud-am "$uct" "$uct $FAR -x ud_verbs -t am_lat -w 5 -n 50"
+fi
+
+# fabric NAME OPTION...: pairs end by themselves.
+fabric() {
+  name=$1
+  shift
+  pair "$name" "fi_pingpong $* -I 50 -s $FAR" "fi_pingpong $* -I 50 -s $ADDRESS $FAR"
+}
+fabric libfabric-messages "-p verbs -e msg"
+[ -n "$SHORT" ] || fabric libfabric-messages-all-sizes "-p verbs -e msg -S all -c"
+fabric libfabric-datagrams-reliable "-p 'verbs;ofi_rxm' -e rdm"
+[ -n "$SHORT" ] || fabric libfabric-datagrams-checked "-p 'verbs;ofi_rxm' -e rdm -c -S 65536"
+
+# mpirun starts its daemon by a program in the place of ssh, for which it closes all files, so the
+# command goes by a pipe to a process that can ask the far guest.
+cat >$WORK/agent <<'END'
+#!/bin/sh
+shift
+echo "$*" >/tmp/foreign/launch
+END
+chmod +x $WORK/agent
+[ -p $WORK/launch ] || mkfifo $WORK/launch
+# mpi NAME PATTERN ARGUMENT...: of mpi4py's own benchmarks.
+mpi() {
+  name=$1 pattern=$2
+  shift 2
+  { read -r line <$WORK/launch && $far run "$line" >$WORK/daemon; } &
+  launcher=$!
+  check "$name" "exec mpirun.openmpi --allow-run-as-root -n 2 --host $ADDRESS:1,$FAR:1 --map-by node \
+    --prtemca plm_ssh_agent $WORK/agent --prtemca prte_if_include $NETDEV \
+    --mca pml ucx -x UCX_TLS=rc_verbs,self -x UCX_NET_DEVICES=$DEVICE:$PORT python3 -m mpi4py.bench $*" "$pattern"
+  # The daemon ends with its job; without a request the launcher waits for ever.
+  [ $check_status = 0 ] || kill $launcher 2>/dev/null
+  wait $launcher
+}
+mpi mpi-hello "process 1 of 2 on guest1" helloworld
+mpi mpi-ring "time for" ringtest -n 1024 -l 5
+[ -n "$SHORT" ] || mpi mpi-ring-1-MiB "time for" ringtest -n 1048576 -l 2

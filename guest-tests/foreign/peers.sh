@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# The basic programs between two guests on one fabric: ping-pongs, perftest, the connection manager,
+# multicast, and IP over InfiniBand with ping and iperf3. run.sh reads it.
+
+for service in rc uc ud srq; do
+  common="ibv_${service}_pingpong -d $DEVICE -i $PORT $GID -n 100"
+  [ $service = srq ] && common="$common -q 4"
+  pair $service-pingpong "$common -c" "$common -c $FAR"
+done
+
+# perf NAME PROGRAM OPTION...
+perf() {
+  name=$1
+  shift
+  common="$* -F -d $DEVICE -i $PORT ${GID_INDEX:+-x $GID_INDEX}"
+  pair "$name" "$common" "$common $FAR"
+}
+perf rc-write-bw ib_write_bw -n 50
+perf rc-send-lat ib_send_lat -n 50
+pair rping "rping -s -C 20 -v" "rping -c -a $FAR -C 20 -v"
+if [ -z "$SHORT" ]; then
+  perf rc-write-bw-all-sizes ib_write_bw -a -n 5
+  perf rc-read-bw ib_read_bw -n 50
+  perf rc-atomic-bw ib_atomic_bw -n 50
+  perf uc-write-bw ib_write_bw -n 50 -c UC
+  perf ud-send-bw ib_send_bw -n 50 -c UD
+  perf rc-write-bw-16-queue-pairs ib_write_bw -n 50 -q 16
+  pair rc-write-bw-managed "ib_write_bw -F -n 50 -R" "ib_write_bw -F -n 50 -R $FAR"
+  pair ucmatose "ucmatose" "ucmatose -s $FAR"
+  pair udaddy "udaddy" "udaddy -s $FAR"
+  pair rstream "rstream" "rstream -s $FAR -S 4096 -C 20"
+fi
+
+# The sender repeats: a receiver shows nothing to wait for before its first message.
+if [ $LINK = InfiniBand ]; then
+  $far begin "mckey -m 239.1.1.1 -b $FAR -C 1"
+  check multicast-mckey "while $far run 'pgrep -x mckey' && ! mckey -m 239.1.1.1 -b $ADDRESS -s -C 1; do sleep 0.2; done; $far wait" "receiving"
+  $far kill >$WORK/server
+else
+  skip multicast-mckey "its multicast over RoCE needs a router"
+fi
+
+check ping "ping -c 3 -W 60 $FAR" " 0% packet loss"
+if [ $LINK != InfiniBand ]; then
+  skip ipoib "RoCE has no IP over InfiniBand"
+  return 0
+fi
+check ping-large "ping -c 3 -s 8000 -W 60 $FAR" " 0% packet loss"
+iperf() {
+  name=$1
+  shift
+  pair "$name" "iperf3 -s -1" "iperf3 -c $FAR -n 4M $*"
+}
+iperf iperf3-datagram
+[ -z "$SHORT" ] || return 0
+iperf iperf3-datagram-udp -u -b 0
+# connect MODE MTU: in both guests.
+connect() {
+  command="echo $1 >/sys/class/net/$NETDEV/mode && ip link set $NETDEV mtu $2"
+  sh -c "$command" && $far run "$command"
+}
+connect connected 65520
+check ping-connected "ping -c 3 -s 30000 -W 60 $FAR" " 0% packet loss"
+iperf iperf3-connected
+connect datagram 2044

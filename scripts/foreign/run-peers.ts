@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Runs suites of foreign software between two guests with Debian's user space, whose adapters are
+ * joined (peer-adapters.ts). The near guest judges; the far one runs servers and targets for it.
+ * The host carries their words (guest-tests/foreign/far.sh). Called by `npm run test:foreign`.
+ */
+import { GuestSession, type TestResult } from '../../guest-tests/harness/guest-session.ts';
+import type { Guest } from '../../qemu/guest.ts';
+import { type ServedPeers, servePeers } from './peer-adapters.ts';
+import type { ForeignOptions, ForeignRun } from './run-suites.ts';
+import { faultsOf, packSuites, readResult, SILENCE_SECONDS, type SuiteImage, WITHOUT_POISON } from './suite-guest.ts';
+import type { ForeignResult } from './suites.ts';
+
+const PEER_PORT = 'vuhca.peer';
+const MEMORY_MIB = 1536;
+/** Programs that poll, in two guests, leave one processor for each on a small machine. */
+const CPUS = 1;
+/** The numbers of the guests in their subnet: the last part of their addresses. */
+const NODES = { far: 1, near: 2 } as const;
+type Side = keyof typeof NODES;
+
+type Take = (result: ForeignResult | undefined) => void;
+
+/** Throws SetupError when adapters or guests cannot be started. */
+export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun> {
+  const { adapter, suites, short = false, onResult = () => {} } = options;
+  const job = { adapter, short, set: 'larger' } as const;
+  const images = {
+    near: await packSuites({ ...job, suites, side: 'near' }),
+    far: await packSuites({ ...job, suites: ['far'], side: 'far' }),
+  };
+  const results: ForeignResult[] = [];
+  const served = await servePeers(adapter);
+  const peers = new Peers(served, options, images, (result) => {
+    if (result === undefined) return;
+    results.push(result);
+    onResult(result, peers.near.seconds);
+  });
+  try {
+    await peers.run(served, images);
+  } finally {
+    peers.near.adapterFaults(await served.stop());
+  }
+  const faults = [...faultsOf(peers.near), ...faultsOf(peers.far).map((fault) => `far guest: ${fault}`)];
+  return { results, faults, seconds: peers.near.seconds };
+}
+
+/** The two guests of a run. */
+class Peers {
+  readonly near: GuestSession;
+  readonly far: GuestSession;
+  readonly #started = { near: new Started(), far: new Started() };
+
+  constructor(served: ServedPeers, options: ForeignOptions, images: Record<Side, SuiteImage>, take: Take) {
+    const session = (side: Side, onResult?: (result: TestResult) => void): GuestSession =>
+      new GuestSession({
+        silenceSeconds: SILENCE_SECONDS,
+        guest: {
+          disk: images[side].disk,
+          ports: [PEER_PORT],
+          memoryMiB: MEMORY_MIB,
+          cpus: CPUS,
+          append: `${WITHOUT_POISON} NODE=${NODES[side]}`,
+          extraArguments: served.arguments[side],
+        },
+        ...(onResult === undefined ? {} : { onResult }),
+        onKernelLine: (line) => options.onKernelLine?.(`${side}: ${line}`),
+      });
+    this.near = session('near', (result) => take(readResult(result)));
+    this.far = session('far');
+  }
+
+  /** Runs both to their ends; neither can go on without the other. */
+  async run(served: ServedPeers, images: Record<Side, SuiteImage>): Promise<void> {
+    const runOne = async (side: Side, other: Side): Promise<void> => {
+      await this[side].run(images[side].initramfs, served.sockets[side], (guest) => {
+        guest.port(PEER_PORT).onLine((line) => this.#started[other].tell(line));
+        this.#started[side].set(guest);
+      });
+      if (side === 'near') this.#started.far.tell('end');
+      else await this.#started.near.kill();
+    };
+    await Promise.all([runOne('near', 'far'), runOne('far', 'near')]);
+  }
+}
+
+/** A guest that may not have started when the other one sends words to it. */
+class Started {
+  set: (guest: Guest) => void = () => {};
+  readonly #guest = new Promise<Guest>((resolve) => {
+    this.set = resolve;
+  });
+
+  /** The guest may have ended. */
+  tell(line: string): void {
+    void this.#guest.then((guest) => guest.port(PEER_PORT).write(`${line}\n`)).catch(() => {});
+  }
+
+  async kill(): Promise<void> {
+    await (await this.#guest).kill();
+  }
+}

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A guest that runs suites of foreign software: its image with the scripts of guest-tests/foreign,
+ * and what its report says. Called by run-suites.ts and run-peers.ts.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { type GuestJob, type JobModule, packJob } from '../../guest-tests/harness/guest-image.ts';
+import type { GuestFault, GuestSession, TestResult } from '../../guest-tests/harness/guest-session.ts';
+import { ENTER_WITH_CASE, provideDistributionParts } from '../../qemu/distribution-guest.ts';
+import type { GuestDisk } from '../../qemu/guest-options.ts';
+import type { DistributionSet } from '../../qemu/setup/distribution.ts';
+import { provideAdapterModules } from './adapter-parts.ts';
+import type { AdapterName, ForeignResult } from './suites.ts';
+
+/** What a guest runs. */
+export interface SuiteJob {
+  readonly adapter: AdapterName;
+  /** Names of scripts in guest-tests/foreign. */
+  readonly suites: readonly string[];
+  readonly short: boolean;
+  /** Which one of two guests it is. */
+  readonly side?: 'near' | 'far';
+  /** The packages of its root. */
+  readonly set?: DistributionSet;
+}
+
+const FOLDER = new URL('../../guest-tests/foreign/', import.meta.url);
+const CASE = '#!/bin/sh\nexec sh /foreign/run.sh\n';
+/**
+ * Memory that is allocated is cleared, as Debian's kernel does by default; SLUB's poison turns that
+ * off. ib_mthca never sets the restrack field of a user's memory region, and so needs zeros there.
+ */
+export const WITHOUT_POISON = 'slub_debug=FZU';
+/** run.sh ends a program that is stuck before. */
+export const SILENCE_SECONDS = 600;
+
+export interface SuiteImage {
+  readonly initramfs: string;
+  /** The disk with the root. */
+  readonly disk: GuestDisk;
+}
+
+export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
+  const { adapter, suites, short, side = '', set = 'base' } = suiteJob;
+  const settings = `ADAPTER=${adapter}\nSUITES="${suites.join(' ')}"\nSHORT=${short ? 1 : ''}\nSIDE=${side}\n`;
+  const scripts = readdirSync(FOLDER).filter((name) => name.endsWith('.sh'));
+  const parts = await provideDistributionParts(undefined, {
+    set,
+    caseText: CASE,
+    files: [
+      { path: '/foreign/settings', content: settings },
+      ...scripts.map((name) => ({ path: `/foreign/${name}`, content: readFileSync(new URL(name, FOLDER)) })),
+    ],
+  });
+  const job: GuestJob = {
+    modules: [
+      ...parts.modules.map((module): JobModule => ({ kind: 'stock', ...module })),
+      ...(await provideAdapterModules(adapter)),
+    ],
+    files: parts.files,
+    script: { name: 'run.sh', text: ENTER_WITH_CASE },
+  };
+  return { initramfs: await packJob(job), disk: parts.disk };
+}
+
+/** A test of a suite; undefined for other lines of the report. */
+export function readResult({ path, ok, skipped, diagnostics, parent, step }: TestResult): ForeignResult | undefined {
+  if (parent || step !== undefined) return undefined;
+  const [suite = '', ...rest] = path;
+  const verdict = skipped !== undefined ? 'skip' : ok ? 'pass' : 'fail';
+  return { suite, name: rest.join('/'), verdict, diagnostics, ...(skipped === undefined ? {} : { reason: skipped }) };
+}
+
+/** Faults of the run itself. A script that ends with an error has lost results. */
+export function faultsOf({ faults, results }: GuestSession): string[] {
+  const steps = results.filter(({ step, ok }) => step !== undefined && !ok);
+  return [...faults.map(describeFault), ...steps.map(({ path }) => `${path.join('/')} failed`)];
+}
+
+function describeFault({ kind, text }: GuestFault): string {
+  return `${kind}: ${text}`;
+}
