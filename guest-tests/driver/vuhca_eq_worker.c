@@ -57,7 +57,11 @@ void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 	    poller->completions - poller->window_completions < VUHCA_POLL_ABOVE)
 		return;
 	poller->active = true;
-	queue_work(system_unbound_wq, &poller->work);
+	/*
+	 * Polls run where interrupts ran, beside the senders that handlers wake.
+	 * On another processor both would wait for each other's locks.
+	 */
+	queue_work_on(smp_processor_id(), system_long_wq, &poller->work);
 }
 
 /*
@@ -136,7 +140,7 @@ static void vuhca_poll_while_busy(struct vuhca_eq *eq)
 	spin_unlock_irq(&eq->lock);
 	reinit_completion(&poller->ended);
 	hrtimer_start(&poller->timer, vuhca_poll_time(poller),
-		      HRTIMER_MODE_REL);
+		      HRTIMER_MODE_REL_PINNED);
 	wait_for_completion(&poller->ended);
 	/* The timer's function may not have returned. */
 	hrtimer_cancel(&poller->timer);

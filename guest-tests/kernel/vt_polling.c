@@ -112,12 +112,21 @@ static void vt_shared_byte(struct vt *t)
 		poller->objects[i] = NULL;
 }
 
+/* Where interrupts and polls called vt_echo() first, and calls elsewhere. */
+static int vt_echo_cpu;
+static unsigned int vt_echo_strays;
+
 static void vt_echo(struct vuhca_cq *cq, void *context)
 {
 	struct vt_cq *watch = context;
 	struct vuhca_wc wc[4];
 	int found;
 
+	/* The deadman calls in a softirq. */
+	if (in_hardirq() && vt_echo_cpu < 0)
+		vt_echo_cpu = raw_smp_processor_id();
+	else if (in_hardirq() && vt_echo_cpu != raw_smp_processor_id())
+		vt_echo_strays++;
 	while ((found = vuhca_poll_cq(cq, ARRAY_SIZE(wc), wc)) > 0)
 		atomic_add(found, &watch->completions);
 	vuhca_arm_cq(cq, false);
@@ -148,8 +157,8 @@ static s64 vt_polled_echo(struct vt *t, int number)
 }
 
 /*
- * Under load the queue is polled, and only a late poll is interrupted; when
- * quiet, every event interrupts; no event is lost.
+ * Under load the queue is polled, where its interrupts came, and only a late
+ * poll is interrupted; when quiet, every event interrupts; no event is lost.
  */
 static void vt_adaptive(struct vt *t)
 {
@@ -162,6 +171,8 @@ static void vt_adaptive(struct vt *t)
 	s64 with, interrupts = 0;
 	int i = 0;
 
+	vt_echo_cpu = -1;
+	vt_echo_strays = 0;
 	t->send_cq.cq->completion = vt_echo;
 	vuhca_arm_cq(t->send_cq.cq, false);
 	while (polled < VT_POLLED && i < VT_ECHOES_MAX && !t->failed) {
@@ -181,6 +192,8 @@ static void vt_adaptive(struct vt *t)
 		 "%lld interrupts while polling, %u of them late", interrupts,
 		 late);
 	VT_CHECK(t, interrupts <= VT_POLLED / 2, "polling saves no interrupts");
+	VT_CHECK(t, !vt_echo_strays, "%u calls were not on processor %d",
+		 vt_echo_strays, vt_echo_cpu);
 	VT_WAIT(t, !READ_ONCE(eq->poller.active));
 	interrupts = READ_ONCE(eq->interrupts);
 	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
