@@ -12,6 +12,7 @@ import { makeProgram } from './program.ts';
  */
 const sentences = new Set(['SetupError', 'VfioUserError', 'ControlError', 'RecordingError', 'LinkError']);
 
+process.stdout.on('error', endWithoutReader);
 process.exitCode = await main(process.argv.slice(2));
 
 async function main(words: readonly string[]): Promise<number> {
@@ -30,6 +31,15 @@ async function main(words: readonly string[]): Promise<number> {
     const name = words[0] === 'help' ? words[1] : words[0];
     return complain(program.commands.some((command) => command.name() === name) ? `vuhca ${name}` : 'vuhca', error);
   }
+}
+
+/**
+ * Ends the process as the signal SIGPIPE, which Node.js ignores, ends other programs: in
+ * `vuhca run --help | head -3` the reader has what it wants, and an error would only hide it.
+ */
+function endWithoutReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') throw error;
+  process.exit(128 + 13);
 }
 
 /** Prints one line for the error of a command; returns the exit status. */

@@ -11,7 +11,7 @@ import { readAdapterOptions, readLinks } from './adapter-options.ts';
 import { defineCommands, makeProgram } from './program.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { readCommand } from './testing/read-command.ts';
-import { runCli } from './testing/run-cli.ts';
+import { CliProcess, runCli } from './testing/run-cli.ts';
 
 const program = makeProgram(async () => {});
 const commands = await defineCommands(program);
@@ -187,4 +187,11 @@ t.test('help loads neither the adapter nor its packages', async (t) => {
   const device = await listLoaded(t, ['device', '--socket', '/none/x']);
   t.ok(device.includes('device/main/adapter-process.ts'), 'a device process loads all of them');
   t.same(packagesOf(device), adapterPackages);
+});
+
+t.test('a reader that closes the pipe early gets no error message', async (t) => {
+  const command = new CliProcess(['run', '--help']);
+  command.child.stdout?.destroy();
+  t.equal(await command.whenExited, 141);
+  t.equal(command.stderr, '');
 });
