@@ -15,7 +15,7 @@ import {
   type LocalLinkPlan,
   type SubnetControl,
 } from '../topology/fabric-plan.ts';
-import type { LoneFabric } from '../topology/lone-fabric.ts';
+import { LONE_NAME, type LoneFabric } from '../topology/lone-fabric.ts';
 import { functionCountOf, isEmbedding, portLidsOf, virtualLanesOf } from '../topology/node-kinds.ts';
 import type { SocketLinkOptions } from './socket-link.ts';
 
@@ -35,9 +35,6 @@ export interface Topology extends Omit<FabricPlan, 'adapters' | 'links'> {
   readonly adapters: readonly AdapterPlan[];
   readonly links: readonly LinkPlan[];
 }
-
-/** Name of the only adapter of a process when none is given. */
-export const LONE_NAME = 'a';
 
 /** The switch of a lone adapter has ports for hosts of the door, too. */
 export const LONE_SWITCH = { name: 's', ports: 8 };

@@ -6,3 +6,6 @@
  */
 export type LoneFabric = 'switch' | 'cable' | 'none';
 export const loneFabrics: readonly LoneFabric[] = ['switch', 'cable', 'none'];
+
+/** Name of the only adapter of a process when none is given. */
+export const LONE_NAME = 'a';

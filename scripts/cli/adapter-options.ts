@@ -12,8 +12,8 @@ import {
   PORTS_DEFAULT,
 } from '../../device/adapter/options.ts';
 import { type OrderingOptions, parseOrdering, strictOrdering } from '../../device/hosts/ordering/ordering-options.ts';
-import { LONE_NAME, type SocketLinkPlan } from '../../device/main/topology.ts';
-import type { LoneFabric } from '../../device/topology/lone-fabric.ts';
+import type { SocketLinkPlan } from '../../device/main/topology.ts';
+import { LONE_NAME, type LoneFabric } from '../../device/topology/lone-fabric.ts';
 import { type AdapterArguments, LINK_PATTERN, LINK_SYNTAX, readFaults } from './adapter-arguments.ts';
 import { UsageError } from './usage-error.ts';
 

@@ -4,13 +4,13 @@
  * device has (docs/PERSONALITIES.md), and which other options a personality takes.
  */
 import { Option } from 'commander';
-import { LONE_NAME } from '../../device/main/topology.ts';
 import {
   defaultMthcaOptions,
   findMthcaOptionError,
   type MthcaOptions,
 } from '../../device/personality/mthca/options.ts';
 import type { AdapterNode } from '../../device/topology/fabric-plan.ts';
+import { LONE_NAME } from '../../device/topology/lone-fabric.ts';
 import { type AdapterArguments, givenAdapterOptions, isGiven, readFaults } from './adapter-arguments.ts';
 import { nameAsTyped, readAdapterOptions } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';

@@ -7,8 +7,9 @@
  */
 import pino from 'pino';
 import { defaultAdapterOptions } from '../../adapter/options.ts';
+import { LONE_NAME } from '../../topology/lone-fabric.ts';
 import { AdapterProcess } from '../adapter-process.ts';
-import { LONE_NAME, loneAdapter } from '../topology.ts';
+import { loneAdapter } from '../topology.ts';
 
 const [libraryPath, socketPath, index, role, path] = process.argv.slice(2);
 if (!libraryPath || !socketPath) throw new Error('usage: linked-device.ts LIBRARY SOCKET INDEX [listen|connect LINK]');
