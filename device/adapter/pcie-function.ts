@@ -28,6 +28,7 @@ import type { ChannelAdapter, ManagedAdapter, ManagedFunction } from '../managem
 import { clearSoftwareCapabilities } from '../management/port-commands.ts';
 import { modifyTraceForHost } from '../management/trace-commands.ts';
 import type { Port } from '../port/port.ts';
+import type { ContextOrKernel } from '../queues/collect-context.ts';
 import { EventDoorbells } from '../queues/event-doorbells.ts';
 import { storeDivider } from '../registers/collect-registers.ts';
 import { resetDoorbellRegisters } from '../registers/doorbell-registers.ts';
@@ -194,9 +195,9 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     underlying.reset(kind);
   }
 
-  ringExplicit(low: number, high: number): void {
+  ringExplicit(low: number, high: number, context?: ContextOrKernel): void {
     this.underlying.counters.doorbellsExplicit++;
-    this.shared.admission.ring(this.doorbells, low, high);
+    this.shared.admission.ring(this.doorbells, low, high, context);
   }
 
   /** Moves the sub-BAR of QoS level 1 to `offset`, and the register that shows it. */
@@ -238,14 +239,14 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     const { underlying, doorbells, shared } = this;
     const { admission, pending } = shared;
     const sink = {
-      kickSend: (buffer: PhysicalCollectBuffer) => admission.kick(doorbells, buffer),
-      ringImplicit: (low: number, high: number) => {
+      kickSend: (buffer: PhysicalCollectBuffer, context: ContextOrKernel) => admission.kick(doorbells, buffer, context),
+      ringImplicit: (low: number, high: number, context: ContextOrKernel) => {
         underlying.counters.doorbellsImplicit++;
-        admission.ringRefused(doorbells, low, high);
+        admission.ringRefused(doorbells, low, high, context);
       },
-      ringExplicit: (low: number, high: number) => this.ringExplicit(low, high),
-      stop: (low: number) => admission.stop(doorbells, low),
-      notify: (low: number, high: number) => this.eventDoorbells.notify(low, high),
+      ringExplicit: (low: number, high: number, context: ContextOrKernel) => this.ringExplicit(low, high, context),
+      stop: (low: number, context: ContextOrKernel) => admission.stop(doorbells, low, context),
+      notify: (low: number, high: number, context: ContextOrKernel) => this.eventDoorbells.notify(low, high, context),
       kickManagement: (buffer: PhysicalCollectBuffer) => {
         this.pendingManagement = buffer;
         pending.noteManagement();

@@ -20,39 +20,14 @@ import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { FaultLog } from '../function/fault-log.ts';
 import { NO_VCB, Step } from '../function/timeline.ts';
-import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import type { ContextOrKernel } from '../queues/collect-context.ts';
+import type { Collecting, CollectParts, CollectSink } from './collect-parts.ts';
 import { DedicatedCollectBuffer } from './dedicated-collect-buffer.ts';
 import { DEDICATED_COLLECT_BUFFERS, getDedicatedOffset, isCancel } from './geometry.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 import { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 import { RefusedCommand } from './refused-command.ts';
 import type { VcbSpace } from './vcb-space.ts';
-
-/** Receives the commands and doorbells that arrive in the collect BAR. Dwords are signed. */
-export interface CollectSink {
-  /** A send command is complete. The sink now owns the PCB. */
-  kickSend(buffer: PhysicalCollectBuffer): void;
-  /** A command found no PCB; its first 8 bytes are the doorbell. */
-  ringImplicit(low: number, high: number): void;
-  ringExplicit(low: number, high: number): void;
-  stop(low: number): void;
-  notify(low: number, high: number): void;
-  /** A management command is complete. */
-  kickManagement(buffer: PhysicalCollectBuffer): void;
-}
-
-/** Constructor arguments of a collect unit. */
-export interface CollectParts {
-  readonly owner: Pick<UnderlyingFunction, 'number' | 'faults' | 'timeline'>;
-  /** Number of VCB pages for which the collect BAR has room. */
-  readonly pageCount: number;
-  readonly space: VcbSpace;
-  readonly allocator: PcbAllocator;
-  readonly sink: CollectSink;
-}
-
-/** State of a VCB: undefined while idle, a bound PCB, or a refused command (send-queue mode). */
-export type Collecting = PhysicalCollectBuffer | RefusedCommand | undefined;
 
 export class CollectUnit {
   /**
@@ -77,6 +52,8 @@ export class CollectUnit {
   readonly #sink: CollectSink;
   readonly #faults: FaultLog;
   readonly #collecting: Collecting[];
+  /** Context of each page. */
+  readonly #contexts: ContextOrKernel[];
   /** Refused commands of earlier use. */
   readonly #spare: RefusedCommand[] = [];
 
@@ -90,7 +67,9 @@ export class CollectUnit {
     this.#sink = parts.sink;
     this.#faults = parts.owner.faults;
     this.dedicated = new DedicatedCollectBuffer(this.#faults, (buffer) => parts.sink.kickManagement(buffer));
-    this.#collecting = new Array<Collecting>(this.dedicatedOffset / PAGE_BYTES).fill(undefined);
+    const pages = this.dedicatedOffset / PAGE_BYTES;
+    this.#collecting = new Array<Collecting>(pages).fill(undefined);
+    this.#contexts = new Array<ContextOrKernel>(pages).fill(undefined);
   }
 
   /** Number of VCBs that the function has now. */
@@ -124,11 +103,28 @@ export class CollectUnit {
     const inPage = offset % PAGE_BYTES;
     if (offset % sizeBytes !== 0) return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
     if (offset >= this.dedicatedOffset) return this.#writeDedicated(page, inPage, offset, sizeBytes, low, high);
-    // A command that began before the share shrank may still be finished or cancelled.
+    // The share bounds the data areas alone: a process whose page is no longer in it still rings
+    // doorbells.
+    if (inPage >= DATA_BYTES) return this.#writeControl(page, inPage, offset, sizeBytes, low, high);
+    // A command that began before the share shrank may still be finished.
     if (page >= this.vcbCount && this.#collecting[page] === undefined)
       return this.#faults.reportPage(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
-    if (inPage < DATA_BYTES) return this.#writeData(page, inPage, sizeBytes, low, high);
-    this.#writeControl(page, inPage, offset, sizeBytes, low, high);
+    this.#writeData(page, inPage, sizeBytes, low, high);
+  }
+
+  /** The context of a page. */
+  getContext(page: number): ContextOrKernel {
+    return this.#contexts[page];
+  }
+
+  /** Gives a page to a context or to the kernel. A command that is being collected is dropped. */
+  assign(page: number, context: ContextOrKernel): void {
+    const former = this.#contexts[page];
+    if (former === context) return;
+    this.#free(page);
+    this.#contexts[page] = context;
+    if (former !== undefined) former.pages--;
+    if (context !== undefined) context.pages++;
   }
 
   /** True while a command is being collected in the page, also in send-queue mode. */
@@ -144,6 +140,7 @@ export class CollectUnit {
   /** Drops all commands that are being collected, and clears the counters. */
   reset(): void {
     for (let page = 0; page < this.#collecting.length; page++) this.#free(page);
+    this.#contexts.fill(undefined);
     this.dedicated.release();
     this.qosDivider = this.dedicatedOffset;
     this.choke = false;
@@ -217,19 +214,20 @@ export class CollectUnit {
   #kick(page: number, buffer: PhysicalCollectBuffer | RefusedCommand): void {
     this.kicks++;
     this.#leave(page);
-    if (buffer instanceof PhysicalCollectBuffer) return this.#sink.kickSend(buffer);
-    this.#sink.ringImplicit(buffer.view.getInt32(0, true), buffer.view.getInt32(4, true));
+    const context = this.#contexts[page];
+    if (buffer instanceof PhysicalCollectBuffer) return this.#sink.kickSend(buffer, context);
+    this.#sink.ringImplicit(buffer.view.getInt32(0, true), buffer.view.getInt32(4, true), context);
   }
 
   #writeControl(page: number, inPage: number, offset: number, sizeBytes: number, low: number, high: number): void {
     if (sizeBytes !== 8) return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
     switch (inPage) {
       case NOTIFY_OFFSET:
-        return this.#sink.notify(low, high);
+        return this.#sink.notify(low, high, this.#contexts[page]);
       case DOORBELL_OFFSET:
-        return this.#sink.ringExplicit(low, high);
+        return this.#sink.ringExplicit(low, high, this.#contexts[page]);
       case STOP_OFFSET:
-        return this.#sink.stop(low);
+        return this.#sink.stop(low, this.#contexts[page]);
       case KICK_OFFSET:
         return this.#kickExplicitly(page);
       case CANCEL_OFFSET:

@@ -220,7 +220,7 @@ t.test('writes beyond the buffers and to reserved offsets are dropped and counte
   let outOfRange = 0;
   for (const offset of [
     vcbs * PAGE_BYTES,
-    dedicated - 8,
+    dedicated - PAGE_BYTES,
     dedicated + fixture.read(CSR.DEDICATED_COUNT) * PAGE_BYTES,
     2 * dedicated - 8,
   ]) {

@@ -3,12 +3,7 @@
  * Hazards 1 to 8, 19 and 20 of docs/HAZARDS.md: each is provoked, and the defined result follows.
  */
 import t, { type Test } from 'tap';
-import {
-  CANCEL_OFFSET,
-  CANCEL_VALUE_HIGH,
-  DOORBELL_OFFSET,
-  PAGE_BYTES,
-} from '../../protocol/layout/gen/constants.gen.ts';
+import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, DATA_BYTES, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
@@ -243,7 +238,7 @@ t.test('hazard 20: a function writes beyond its VCBs: dropped and counted, witho
   const faults = () => rogue.readRegister(CSR.FAULT_COUNT + FaultKind.COLLECT_OUT_OF_RANGE * 4, 4);
   let writes = 0;
   for (const page of [10, 11, 15])
-    for (const inPage of [0, 8, DOORBELL_OFFSET, CANCEL_OFFSET]) {
+    for (const inPage of [0, 8, DATA_BYTES - 8]) {
       rogue.writeCollect(page * PAGE_BYTES + inPage, 8, 0xffffffff, 0xffffffff);
       t.equal(faults(), ++writes);
     }

@@ -58,6 +58,7 @@ export function queryAdapter(context: CommandContext): ManagementStatus {
   record.maxSharedReceiveQueues = tables.sharedReceiveQueues.quota;
   record.maxMulticastGroups = tables.multicastGroups.quota;
   record.maxQueuePairsPerGroup = tables.multicastGroups.perGroup;
+  record.maxCollectContexts = tables.collectContexts.quota;
   record.maxMemoryWindows = tables.memoryWindows.quota;
   record.maxReadsInitiated = capacities.readsPerQueuePair;
   record.maxReadsServed = capacities.readsPerQueuePair;

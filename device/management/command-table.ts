@@ -23,6 +23,12 @@ import { SRQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/srq-attributes.ge
 import { TRACE_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/trace-attributes.gen.ts';
 import { ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { queryAdapter, queryPort } from './adapter-commands.ts';
+import {
+  assignCollectPage,
+  createCollectContext,
+  destroyCollectContext,
+  queryCollectContext,
+} from './collect-context-commands.ts';
 import type { CommandHandler } from './command-context.ts';
 import {
   createCompletionQueue,
@@ -113,6 +119,10 @@ const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
   [ManagementOpcode.QUERY_MULTICAST, 0, queryMulticast],
   [ManagementOpcode.DETACH_MULTICAST, MULTICAST_ATTRIBUTES_SIZE, detachMulticast],
   [ManagementOpcode.QUERY_LANE, 0, queryLane],
+  [ManagementOpcode.CREATE_COLLECT_CONTEXT, 0, createCollectContext],
+  [ManagementOpcode.ASSIGN_COLLECT_PAGE, 0, assignCollectPage],
+  [ManagementOpcode.QUERY_COLLECT_CONTEXT, 0, queryCollectContext],
+  [ManagementOpcode.DESTROY_COLLECT_CONTEXT, 0, destroyCollectContext],
   [ManagementOpcode.MODIFY_TRACE, TRACE_ATTRIBUTES_SIZE, modifyTrace],
   [ManagementOpcode.QUERY_TRACE, 0, queryTrace],
   [ManagementOpcode.READ_TRACE, TRACE_ATTRIBUTES_SIZE, readTrace],

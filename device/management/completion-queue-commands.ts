@@ -7,6 +7,7 @@ import { COMPLETION_ENTRY_SIZE } from '../../protocol/layout/gen/completion-entr
 import { COMPLETION_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
+  CQ_ATTRIBUTES_COLLECT_CONTEXT_OFFSET,
   CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET,
   CQ_ATTRIBUTES_EVENT_QUEUE_OFFSET,
   CQ_ATTRIBUTES_MODERATION_COUNT_OFFSET,
@@ -44,6 +45,9 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
     return context.badPayload(ManagementStatus.UNSUPPORTED, CQ_ATTRIBUTES_MODERATION_PERIOD_US_OFFSET);
   const eventQueue = findEventQueue(context);
   if (eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
+  const collectContext = context.own(adapter.tables.collectContexts.get(request.collectContext));
+  if (collectContext === undefined && request.collectContext !== 0)
+    return context.badPayload(ManagementStatus.BAD_OBJECT, CQ_ATTRIBUTES_COLLECT_CONTEXT_OFFSET);
   const memory = fetchRing(context);
   if (typeof memory === 'number') return memory;
   const queue = adapter.tables.completionQueues.add(
@@ -53,6 +57,8 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
   if (queue === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(queue);
   queue.summaryIndex = request.summaryIndex;
+  queue.collectContext = collectContext;
+  if (collectContext !== undefined) collectContext.queues++;
   attach(queue, eventQueue);
   context.objectNumber = queue.number;
   return ManagementStatus.OK;
@@ -92,6 +98,7 @@ export function queryCompletionQueue(context: CommandContext): ManagementStatus 
   request.entriesLog2 = Math.log2(queue.entries);
   request.eventQueue = queue.eventQueue?.number ?? 0;
   request.summaryIndex = queue.summaryIndex;
+  request.collectContext = queue.collectContext?.number ?? 0;
   request.producerCount = queue.producerCount;
   request.consumed = queue.consumed;
   request.notifyState = queue.notifyState;
@@ -107,6 +114,7 @@ export function destroyCompletionQueue(context: CommandContext): ManagementStatu
   if (queue === undefined) return context.badObject();
   if (queue.references > 0) return ManagementStatus.IN_USE;
   queue.detach();
+  if (queue.collectContext !== undefined) queue.collectContext.queues--;
   context.adapter.tables.completionQueues.remove(queue);
   return ManagementStatus.OK;
 }

@@ -22,6 +22,7 @@ import {
 } from '../../protocol/layout/gen/values.gen.ts';
 import { qpCreationPayload } from '../hosts/in-process/driver/payloads.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+import { collectContextCases } from '../test-support/management-fields/collect-context-cases.ts';
 import type { CommandCase } from '../test-support/management-fields/command-case.ts';
 import { judge } from '../test-support/management-fields/judge.ts';
 import { memoryCases } from '../test-support/management-fields/memory-cases.ts';
@@ -42,6 +43,7 @@ const cases: readonly CommandCase[] = [
   ...portCases,
   ...sendContextCases,
   ...traceCases,
+  ...collectContextCases,
 ];
 
 for (const opcode of Object.values(ManagementOpcode)) {

@@ -25,6 +25,7 @@ import {
   decodeQpCreation,
   encodeQpCreation,
   newQpCreation,
+  QP_CREATION_COLLECT_CONTEXT_OFFSET,
   QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET,
   QP_CREATION_PD_OFFSET,
   QP_CREATION_RECEIVE_CQ_OFFSET,
@@ -184,6 +185,9 @@ function resolveParts(context: CommandContext, creation: QpCreation): QueuePairP
   const srq = context.own(tables.sharedReceiveQueues.get(creation.srqn));
   if (srq === undefined && creation.srqn !== 0)
     return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_SRQN_OFFSET);
+  const collectContext = context.own(tables.collectContexts.get(creation.collectContext));
+  if (collectContext === undefined && creation.collectContext !== 0)
+    return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_COLLECT_CONTEXT_OFFSET);
   const sendMemory = fetchQueueMemory(context, {
     address: creation.sendQueueAddress,
     addressOffset: QP_CREATION_SEND_QUEUE_ADDRESS_OFFSET,
@@ -212,7 +216,7 @@ function resolveParts(context: CommandContext, creation: QpCreation): QueuePairP
     creation.receiveStrideLog2,
     recordAddress + QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET,
   );
-  return { pd, sendCq, receiveCq, sendSlots, receiveSource, srq, life: context.adapter.queuePairLife };
+  return { pd, sendCq, receiveCq, sendSlots, receiveSource, srq, collectContext, life: context.adapter.queuePairLife };
 }
 
 function checkAttributes(context: CommandContext, mask: number): ManagementStatus {

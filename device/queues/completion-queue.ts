@@ -28,6 +28,7 @@ import type { FaultSubject } from '../function/fault-log.ts';
 import { NoEvent, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
+import type { ContextOrKernel } from './collect-context.ts';
 import type { CompletionPort } from './completion-port.ts';
 
 const SEQUENCE_BYTES = COMPLETION_ENTRY_SEQUENCE_BYTES;
@@ -70,6 +71,10 @@ export class CompletionQueue implements CompletionPort, FaultSubject {
   #solicitedCount = 0;
   eqPending = false;
   eventQueue: EventQueue | undefined = undefined;
+  /** Software's count of CQEs taken at its last request for an event. */
+  #requested = 0;
+  /** Context whose pages may request events, beside the kernel's. */
+  collectContext: ContextOrKernel = undefined;
   readonly recordAddress: number;
   /** Index of the secondary summary byte of this queue. */
   summaryIndex = 0;
@@ -142,8 +147,17 @@ export class CompletionQueue implements CompletionPort, FaultSubject {
     // for all (IBTA 11.4.2.2).
     if (!solicitedOnly) this.notifyState = NotifyState.ARMED_ALL;
     else if (this.notifyState !== NotifyState.ARMED_ALL) this.notifyState = NotifyState.ARMED_SOLICITED;
-    const latest = this.notifyState === NotifyState.ARMED_ALL ? this.producerCount : this.#solicitedCount;
-    if (((latest - consumed) | 0) > 0) this.#fireEvent();
+    this.#requested = consumed;
+    if (this.#isDue()) this.#fireEvent();
+  }
+
+  /**
+   * Clears EQ pending, and posts the event that waited for it. Unlike `requestNotify` it leaves
+   * arming to software that may not clear the bit.
+   */
+  clearPending(): void {
+    this.#clearPending();
+    if (this.#isDue()) this.#fireEvent();
   }
 
   /** Reads the consumer count and returns the number of unread CQEs. */
@@ -199,6 +213,13 @@ export class CompletionQueue implements CompletionPort, FaultSubject {
     this.#clearPending();
     if (this.eventQueue !== undefined) this.eventQueue.references--;
     this.eventQueue = undefined;
+  }
+
+  /** True when the queue is armed and a CQE that satisfies the request has not been taken. */
+  #isDue(): boolean {
+    if (this.notifyState !== NotifyState.ARMED_ALL && this.notifyState !== NotifyState.ARMED_SOLICITED) return false;
+    const latest = this.notifyState === NotifyState.ARMED_ALL ? this.producerCount : this.#solicitedCount;
+    return ((latest - this.#requested) | 0) > 0;
   }
 
   /** Posts the completion event and sets EQ pending, if that bit is clear. */

@@ -3,7 +3,7 @@
  * Tables of the objects of all functions (IBTA 10.2). Numbers are unique in the adapter because
  * packets name QPs by number alone. Management creates the objects; other units look them up.
  */
-import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { FUNCTION_MAX, VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { EventQueue } from '../events/event-queue.ts';
 import { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -11,6 +11,7 @@ import { KeyCheck } from '../protection/key-check.ts';
 import type { MemoryRegion } from '../protection/memory-region.ts';
 import { FIRST_WINDOW, type MemoryWindow } from '../protection/memory-window.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
+import type { CollectContext } from './collect-context.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import { MulticastGroups } from './multicast-groups.ts';
 import type { QueuePair } from './queue-pair.ts';
@@ -34,6 +35,8 @@ export const capacities = {
   eventQueues: 64 * FUNCTION_MAX,
   /** QPN 0xffffff stands for the members of a multicast group: the last index is not given. */
   queuePairs: 65533,
+  /** One for each page of the collect BARs. */
+  collectContexts: VCB_MAX,
   /** Pages of one memory region. */
   pagesPerRegion: 1 << 20,
   /** Attachments of queue pairs to multicast groups. */
@@ -56,6 +59,7 @@ export class ObjectTables {
   /** Regions and windows share one key space; windows have its upper half. */
   readonly memoryWindows: ObjectTable<MemoryWindow>;
   readonly sharedReceiveQueues: ObjectTable<SharedReceiveQueue>;
+  readonly collectContexts: ObjectTable<CollectContext>;
   readonly keys: KeyCheck;
 
   constructor(functionCount: number) {
@@ -71,6 +75,7 @@ export class ObjectTables {
     );
     this.memoryWindows = new ObjectTable(capacities.memoryWindows, FIRST_WINDOW, functionCount);
     this.sharedReceiveQueues = new ObjectTable(capacities.sharedReceiveQueues, 1, functionCount);
+    this.collectContexts = new ObjectTable(capacities.collectContexts, 1, functionCount);
     this.keys = new KeyCheck(this.memoryRegions, this.memoryWindows);
   }
 
@@ -108,6 +113,9 @@ export class ObjectTables {
     });
     this.memoryRegions.forEach((region) => {
       if (region.owner === owner) this.memoryRegions.remove(region);
+    });
+    this.collectContexts.forEach((context) => {
+      if (context.owner === owner) this.collectContexts.remove(context);
     });
     this.protectionDomains.forEach((pd) => {
       if (pd.owner === owner) this.protectionDomains.remove(pd);

@@ -15,6 +15,7 @@ import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { KeyHolder } from '../protection/key-holder.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
+import type { ContextOrKernel } from './collect-context.ts';
 import type { CompletionPort } from './completion-port.ts';
 import { QueuePairFailure } from './queue-pair-failure.ts';
 import type { ReceiveSource, SharedReceiveSource } from './receive-source.ts';
@@ -29,6 +30,8 @@ export interface QueuePairParts {
   readonly sendSlots: SendSlots | undefined;
   readonly receiveSource: ReceiveSource;
   readonly srq: SharedReceiveSource | undefined;
+  /** The pages that may act on the QP; only the kernel's unless given. */
+  readonly collectContext?: ContextOrKernel;
   readonly life: QueuePairLife;
 }
 
@@ -143,6 +146,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
   readonly descriptorAddress: number;
   readonly qosLevel: number;
   readonly checksumOff: boolean;
+  /** Context whose pages may act on the QP, beside the kernel's. */
+  readonly collectContext: ContextOrKernel;
   readonly sendCq: CompletionPort;
   readonly receiveCq: CompletionPort;
   readonly pd: ProtectionDomain;
@@ -188,6 +193,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.sendSlots = parts.sendSlots;
     this.srq = parts.srq;
     this.life = parts.life;
+    this.collectContext = parts.collectContext;
+    if (this.collectContext !== undefined) this.collectContext.queues++;
     this.receiveSource = parts.srq?.ring ?? parts.receiveSource;
     if (parts.srq !== undefined) parts.srq.references++;
     this.pd.references++;
@@ -276,6 +283,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.sendCq.references--;
     this.receiveCq.references--;
     if (this.srq !== undefined) this.srq.references--;
+    if (this.collectContext !== undefined) this.collectContext.queues--;
   }
 }
 

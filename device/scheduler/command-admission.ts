@@ -5,7 +5,7 @@
  * and explicit doorbell (US 8,484,392 par. 99-101; US 9,069,485 par. 24, 66; docs/DOCUMENTS.md
  * decision 6). A copy that cannot be admitted now becomes a doorbell: the send queue in guest
  * memory always holds the command. Called by the collect unit and the register file through the
- * function.
+ * function. Commands and doorbells from a page of a collect context reach its queue pairs alone.
  */
 import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import {
@@ -20,6 +20,7 @@ import type { ObjectTable } from '../function/object-table.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { ContextOrKernel } from '../queues/collect-context.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { checkCommand } from './command-check.ts';
 
@@ -42,12 +43,12 @@ export class CommandAdmission {
    * Takes a complete command from a collect buffer of the unit's function. Stale copies are
    * dropped; early, damaged and refused ones become doorbells.
    */
-  kick(unit: DoorbellUnit, buffer: PhysicalCollectBuffer): void {
+  kick(unit: DoorbellUnit, buffer: PhysicalCollectBuffer, context?: ContextOrKernel): void {
     const { owner } = unit;
     const qpn = getSendCommandQpn(buffer.view, 0);
     const sequence = getSendCommandSequence(buffer.view, 0);
     owner.timeline?.note(Step.KICK, owner.number, qpn, sequence, buffer.vcb);
-    const qp = this.#find(owner, qpn);
+    const qp = this.#find(owner, qpn, context);
     if (qp === undefined) return buffer.release();
     if (qp.state !== QpState.RTS) return this.#drop(unit, qp, buffer);
     const ahead = (sequence - qp.nextSequence) & SEQUENCE_BITS;
@@ -71,8 +72,8 @@ export class CommandAdmission {
   }
 
   /** Takes a doorbell, as the two dwords of the layout `doorbell`. */
-  ring(unit: DoorbellUnit, low: number, high: number): void {
-    const qp = this.#find(unit.owner, low >>> QPN_SHIFT);
+  ring(unit: DoorbellUnit, low: number, high: number, context?: ContextOrKernel): void {
+    const qp = this.#find(unit.owner, low >>> QPN_SHIFT, context);
     if (qp !== undefined) this.#ring(unit, qp, high & SEQUENCE_BITS);
   }
 
@@ -80,9 +81,9 @@ export class CommandAdmission {
    * Takes the first 8 bytes of a command that found no PCB, laid out as a doorbell. They wait in
    * the FIFO in host memory if it is chosen and has room (US 8,484,392 par. 101), or on the bus.
    */
-  ringRefused(unit: DoorbellUnit, low: number, high: number): void {
+  ringRefused(unit: DoorbellUnit, low: number, high: number, context?: ContextOrKernel): void {
     const { owner } = unit;
-    const qp = this.#find(owner, low >>> QPN_SHIFT);
+    const qp = this.#find(owner, low >>> QPN_SHIFT, context);
     if (qp === undefined) return;
     const sequence = high & SEQUENCE_BITS;
     owner.timeline?.note(Step.DOORBELL, owner.number, qp.number, sequence);
@@ -92,16 +93,24 @@ export class CommandAdmission {
   }
 
   /** Takes a stop doorbell: the QP leaves the scheduler until it is reset. */
-  stop(unit: DoorbellUnit, low: number): void {
-    const qp = this.#find(unit.owner, low >>> QPN_SHIFT);
+  stop(unit: DoorbellUnit, low: number, context?: ContextOrKernel): void {
+    const qp = this.#find(unit.owner, low >>> QPN_SHIFT, context);
     if (qp !== undefined) unit.stop(qp);
   }
 
-  /** The QP when it belongs to the function and can send. Otherwise undefined, with a fault. */
-  #find(owner: UnderlyingFunction, qpn: number): QueuePair | undefined {
+  /**
+   * The QP when it belongs to the function and to the context of the page, and can send. Otherwise
+   * undefined, with a fault.
+   */
+  #find(owner: UnderlyingFunction, qpn: number, context: ContextOrKernel): QueuePair | undefined {
     const qp = this.#queuePairs.get(qpn);
     if (qp === undefined || qp.owner !== owner || !owner.enabled) {
       owner.faults.reportNumber(FaultKind.COMMAND_BAD_QP, FaultObject.QP, qpn, 0);
+      return undefined;
+    }
+    if (context !== undefined && qp.collectContext !== context) {
+      context.refuse();
+      owner.faults.reportNumber(FaultKind.COLLECT_CONTEXT, FaultObject.QP, qpn, 0);
       return undefined;
     }
     if (qp.sendsAreTaken || qp.state === QpState.SQD) return qp;

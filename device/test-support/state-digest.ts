@@ -21,6 +21,7 @@ export function countObjects(fixture: AdapterFixture): Record<string, number> {
     queuePairs: tables.queuePairs.size,
     sharedReceiveQueues: tables.sharedReceiveQueues.size,
     memoryWindows: tables.memoryWindows.size,
+    collectContexts: tables.collectContexts.size,
   };
 }
 

@@ -75,6 +75,8 @@ export class RequesterKeys {
 
   /** Checks everything before the region changes. */
   #register(qp: QueuePair, command: DataView): FaultKind {
+    // The page list names guest addresses: a process could map memory of others.
+    if (qp.creation.userQueue === 1) return FaultKind.COMMAND_OPCODE;
     const key = getSendCommandSgeLkey(command, 0);
     const region = this.#keys.findRegistrable(qp, key);
     if (region === undefined) return this.#keys.fault;

@@ -9,6 +9,7 @@
 
 #include "vuhca_hw.h"
 
+#include "vuhca_collect.h"
 #include "vuhca_command.h"
 #include "vuhca_cq.h"
 #include "vuhca_device.h"

@@ -9,6 +9,7 @@
 #include "vuhca_eq.h"
 #include "vuhca_hw.h"
 
+struct vuhca_collect_context;
 struct vuhca_cq;
 struct vuhca_wc;
 
@@ -25,6 +26,9 @@ typedef void (*vuhca_cq_handler)(struct vuhca_cq *cq, void *context);
  * struct vuhca_cq_init - Parameters of a new CQ.
  * @entries_log2: log2 of the number of entries.
  * @eq_index: Event queue that reports completions, an index of dev->eqs.
+ * @collect: Collect context of the process that requests events of the CQ by
+ *	its pages, NULL: only the kernel does. The completion handler must not
+ *	request them.
  * @completion: Completion handler, or NULL.
  * @event: Handler of errors of the CQ, or NULL.
  * @context: Argument of both handlers.
@@ -32,6 +36,7 @@ typedef void (*vuhca_cq_handler)(struct vuhca_cq *cq, void *context);
 struct vuhca_cq_init {
 	unsigned int entries_log2;
 	unsigned int eq_index;
+	struct vuhca_collect_context *collect;
 	vuhca_cq_handler completion;
 	vuhca_event_handler event;
 	void *context;
@@ -57,6 +62,8 @@ struct vuhca_cq_init {
  * @completion: Completion handler, or NULL.
  * @event: Handler of errors of the CQ, or NULL.
  * @context: Argument of both handlers.
+ * @collect: Collect context, or NULL.
+ * @seen: The event of a CQ with a collect context was handled.
  * @kept: Polls look at the CQ without arming it.
  * @keeping: The handler runs; its request for the next event keeps the CQ.
  * @wanted: The handler has requested it.
@@ -82,6 +89,8 @@ struct vuhca_cq {
 	vuhca_cq_handler completion;
 	vuhca_event_handler event;
 	void *context;
+	struct vuhca_collect_context *collect;
+	struct vuhca_seen seen;
 	struct vuhca_kept kept;
 	bool keeping;
 	bool wanted;

@@ -20,6 +20,7 @@ static int vuhca_eq_alloc(struct vuhca_dev *dev, unsigned int index)
 	eq->index = index;
 	eq->entries_log2 = VUHCA_EQ_ENTRIES_LOG2;
 	spin_lock_init(&eq->lock);
+	INIT_LIST_HEAD(&eq->seen);
 	eq->entries = dma_alloc_coherent(&dev->pdev->dev,
 					 sizeof(*eq->entries) << eq->entries_log2,
 					 &eq->entries_dma, GFP_KERNEL);

@@ -49,6 +49,16 @@ struct vuhca_kept {
 };
 
 /**
+ * struct vuhca_seen - A CQ of a process whose event the driver has handled.
+ * @node: In the list of the EQ until its EQ pending bit is cleared, or empty.
+ * @cqn: Number of the CQ.
+ */
+struct vuhca_seen {
+	struct list_head node;
+	u32 cqn;
+};
+
+/**
  * struct vuhca_poller - Polling of an EQ in place of its interrupts.
  * @summary: The summary bytes.
  * @dma: Bus address of @summary.
@@ -113,6 +123,7 @@ struct vuhca_poller {
  * @entries: The ring.
  * @entries_dma: Bus address of @entries.
  * @consumed: Running count of entries consumed.
+ * @seen: CQs of processes whose EQ pending bits are to be cleared.
  * @suspect: State of progress when the deadman last found an event, else 0.
  * @irq: Linux interrupt number.
  * @name: Name of the interrupt.
@@ -131,6 +142,7 @@ struct vuhca_eq {
 	struct vuhca_event_entry *entries;
 	dma_addr_t entries_dma;
 	u32 consumed;
+	struct list_head seen;
 	u32 suspect;
 	int irq;
 	char name[32];

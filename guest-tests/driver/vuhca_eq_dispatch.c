@@ -55,6 +55,26 @@ bool vuhca_eq_has_entry(struct vuhca_eq *eq)
 }
 
 /*
+ * Clears the EQ pending bits of the CQs of processes, which cannot do so
+ * themselves. It comes after the entries were given back, so such a CQ never has
+ * two of them, whatever its process does.
+ */
+static void vuhca_eq_clear_seen(struct vuhca_eq *eq)
+{
+	struct vuhca_seen *seen, *next;
+
+	list_for_each_entry_safe(seen, next, &eq->seen, node) {
+		struct vuhca_cq_notify word = {};
+
+		list_del_init(&seen->node);
+		vuhca_cq_notify_set_cqn(&word, seen->cqn);
+		vuhca_cq_notify_set_clear_only(&word, 1);
+		vuhca_write_eight(eq->dev->csr + VUHCA_CSR_CQ_NOTIFY_OFF,
+				  &word);
+	}
+}
+
+/*
  * Consumes the entries that are there and returns how many of them were handled.
  * Entries whose events have a summary byte are only given back. Handlers run
  * under eq->lock: taking and releasing that lock after an object left its
@@ -79,6 +99,7 @@ unsigned int vuhca_eq_process(struct vuhca_eq *eq)
 	}
 	if (count)
 		vuhca_eq_write_consumed(eq);
+	vuhca_eq_clear_seen(eq);
 	eq->poller.untaken = 0;
 	eq->events += handled;
 	return handled;

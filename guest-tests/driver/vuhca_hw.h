@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x051ba733u
-#define VUHCA_LAYOUT_HASH_HIGH 0x5e0b726fu
+#define VUHCA_LAYOUT_HASH_LOW 0xb818be62u
+#define VUHCA_LAYOUT_HASH_HIGH 0xba3e8b47u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -291,6 +291,17 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_DETACH_MULTICAST = 195,
 	/* Query the transmit virtual lane in the object number. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_LANE = 146,
+	/* Create a collect context. */
+	VUHCA_MANAGEMENT_OPCODE_CREATE_COLLECT_CONTEXT = 208,
+	/*
+	 * Give the collect page in the modifier to a collect context; object number 0 takes it
+	 * back.
+	 */
+	VUHCA_MANAGEMENT_OPCODE_ASSIGN_COLLECT_PAGE = 209,
+	/* Query a collect context. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_COLLECT_CONTEXT = 210,
+	/* Destroy a collect context; refused while in use. */
+	VUHCA_MANAGEMENT_OPCODE_DESTROY_COLLECT_CONTEXT = 211,
 };
 
 /* Results of management commands. With every status but OK, nothing has changed. */
@@ -547,6 +558,11 @@ enum vuhca_fault_kind {
 	VUHCA_FAULT_KIND_KEY_STATE = 32,
 	/* A packet of another partition arrived for a QP. Fault address: source LID, P_Key. */
 	VUHCA_FAULT_KIND_PKEY_VIOLATION = 33,
+	/*
+	 * A store to a page of a collect context named a queue pair or completion queue of another
+	 * context.
+	 */
+	VUHCA_FAULT_KIND_COLLECT_CONTEXT = 42,
 	/* A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key. */
 	VUHCA_FAULT_KIND_QKEY_VIOLATION = 34,
 };
@@ -2568,6 +2584,10 @@ struct vuhca_cq_notify {
 	/* cqn: Completion queue. */
 	/* solicited_only: Only solicited and failed completions count. */
 	/* clear_pending: Also clears the EQ pending bit. */
+	/*
+	 * clear_only: Only clears the EQ pending bit; an event that waited for that is posted. Not
+	 * in a page of a collect context.
+	 */
 	__le32 dw0;
 	/* consumed: CQEs consumed at the request; a CQE beyond them raises the event at once. */
 	__le32 consumed;
@@ -2611,6 +2631,18 @@ static inline void vuhca_cq_notify_set_clear_pending(struct vuhca_cq_notify *e, 
 	__u32 word = vuhca_le32_to_cpu(e->dw0);
 
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CQ_NOTIFY_CLEAR_PENDING_MASK) | ((v << VUHCA_CQ_NOTIFY_CLEAR_PENDING_SHIFT) & VUHCA_CQ_NOTIFY_CLEAR_PENDING_MASK)));
+}
+#define VUHCA_CQ_NOTIFY_CLEAR_ONLY_SHIFT 26
+#define VUHCA_CQ_NOTIFY_CLEAR_ONLY_MASK 0x4000000u
+static inline __u32 vuhca_cq_notify_get_clear_only(const struct vuhca_cq_notify *e)
+{
+	return (vuhca_le32_to_cpu(e->dw0) & VUHCA_CQ_NOTIFY_CLEAR_ONLY_MASK) >> VUHCA_CQ_NOTIFY_CLEAR_ONLY_SHIFT;
+}
+static inline void vuhca_cq_notify_set_clear_only(struct vuhca_cq_notify *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw0);
+
+	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CQ_NOTIFY_CLEAR_ONLY_MASK) | ((v << VUHCA_CQ_NOTIFY_CLEAR_ONLY_SHIFT) & VUHCA_CQ_NOTIFY_CLEAR_ONLY_MASK)));
 }
 
 /* Consumer position of an event queue, written to a register. */
@@ -2918,7 +2950,10 @@ struct vuhca_cq_attributes {
 	__le16 moderation_period_us;
 	/* summary_index: Index of the secondary summary byte of this CQ in its event queue. */
 	__le16 summary_index;
-	__u8 reserved_46[18];
+	__u8 reserved_46[2];
+	/* collect_context: Collect context whose pages may request events; 0: none. */
+	__le32 dw12;
+	__u8 reserved_52[12];
 };
 _Static_assert(sizeof(struct vuhca_cq_attributes) == 64, "vuhca_cq_attributes");
 _Static_assert(offsetof(struct vuhca_cq_attributes, queue_address) == 0, "vuhca_cq_attributes.queue_address");
@@ -2932,6 +2967,7 @@ _Static_assert(offsetof(struct vuhca_cq_attributes, attribute_mask) == 36, "vuhc
 _Static_assert(offsetof(struct vuhca_cq_attributes, moderation_count) == 40, "vuhca_cq_attributes.moderation_count");
 _Static_assert(offsetof(struct vuhca_cq_attributes, moderation_period_us) == 42, "vuhca_cq_attributes.moderation_period_us");
 _Static_assert(offsetof(struct vuhca_cq_attributes, summary_index) == 44, "vuhca_cq_attributes.summary_index");
+_Static_assert(offsetof(struct vuhca_cq_attributes, dw12) == 48, "vuhca_cq_attributes.dw12");
 
 #define VUHCA_CQ_ATTRIBUTES_ENTRIES_LOG2_SHIFT 0
 #define VUHCA_CQ_ATTRIBUTES_ENTRIES_LOG2_MASK 0xffu
@@ -3016,6 +3052,18 @@ static inline void vuhca_cq_attributes_set_error(struct vuhca_cq_attributes *e, 
 	__u32 word = vuhca_le32_to_cpu(e->dw8);
 
 	e->dw8 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CQ_ATTRIBUTES_ERROR_MASK) | ((v << VUHCA_CQ_ATTRIBUTES_ERROR_SHIFT) & VUHCA_CQ_ATTRIBUTES_ERROR_MASK)));
+}
+#define VUHCA_CQ_ATTRIBUTES_COLLECT_CONTEXT_SHIFT 0
+#define VUHCA_CQ_ATTRIBUTES_COLLECT_CONTEXT_MASK 0xffffffu
+static inline __u32 vuhca_cq_attributes_get_collect_context(const struct vuhca_cq_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw12) & VUHCA_CQ_ATTRIBUTES_COLLECT_CONTEXT_MASK) >> VUHCA_CQ_ATTRIBUTES_COLLECT_CONTEXT_SHIFT;
+}
+static inline void vuhca_cq_attributes_set_collect_context(struct vuhca_cq_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw12);
+
+	e->dw12 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CQ_ATTRIBUTES_COLLECT_CONTEXT_MASK) | ((v << VUHCA_CQ_ATTRIBUTES_COLLECT_CONTEXT_SHIFT) & VUHCA_CQ_ATTRIBUTES_COLLECT_CONTEXT_MASK)));
 }
 
 /* Payload of event queue commands and queries. */
@@ -3198,6 +3246,10 @@ struct vuhca_qp_creation {
 	/* send_page_shift: log2 of the page size when paged. */
 	/* receive_page_shift: log2 of the page size when paged. */
 	/* qos_level: QoS level of the commands of the QP. */
+	/*
+	 * user_queue: A user process writes the send queue: operations that name guest addresses
+	 * are refused.
+	 */
 	__le32 dw13;
 	/* checksum_key: Seed of the command checksum. */
 	__le32 checksum_key;
@@ -3210,7 +3262,8 @@ struct vuhca_qp_creation {
 	 * unknown.
 	 */
 	__le32 process;
-	__u8 reserved_76[4];
+	/* collect_context: Collect context whose pages may act on the QP; 0: none. */
+	__le32 dw19;
 };
 _Static_assert(sizeof(struct vuhca_qp_creation) == 80, "vuhca_qp_creation");
 _Static_assert(offsetof(struct vuhca_qp_creation, dw0) == 0, "vuhca_qp_creation.dw0");
@@ -3230,6 +3283,7 @@ _Static_assert(offsetof(struct vuhca_qp_creation, checksum_key) == 56, "vuhca_qp
 _Static_assert(offsetof(struct vuhca_qp_creation, dw15) == 60, "vuhca_qp_creation.dw15");
 _Static_assert(offsetof(struct vuhca_qp_creation, token) == 64, "vuhca_qp_creation.token");
 _Static_assert(offsetof(struct vuhca_qp_creation, process) == 72, "vuhca_qp_creation.process");
+_Static_assert(offsetof(struct vuhca_qp_creation, dw19) == 76, "vuhca_qp_creation.dw19");
 
 #define VUHCA_QP_CREATION_PD_SHIFT 0
 #define VUHCA_QP_CREATION_PD_MASK 0xffffffu
@@ -3411,6 +3465,18 @@ static inline void vuhca_qp_creation_set_qos_level(struct vuhca_qp_creation *e, 
 
 	e->dw13 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_CREATION_QOS_LEVEL_MASK) | ((v << VUHCA_QP_CREATION_QOS_LEVEL_SHIFT) & VUHCA_QP_CREATION_QOS_LEVEL_MASK)));
 }
+#define VUHCA_QP_CREATION_USER_QUEUE_SHIFT 17
+#define VUHCA_QP_CREATION_USER_QUEUE_MASK 0x20000u
+static inline __u32 vuhca_qp_creation_get_user_queue(const struct vuhca_qp_creation *e)
+{
+	return (vuhca_le32_to_cpu(e->dw13) & VUHCA_QP_CREATION_USER_QUEUE_MASK) >> VUHCA_QP_CREATION_USER_QUEUE_SHIFT;
+}
+static inline void vuhca_qp_creation_set_user_queue(struct vuhca_qp_creation *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw13);
+
+	e->dw13 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_CREATION_USER_QUEUE_MASK) | ((v << VUHCA_QP_CREATION_USER_QUEUE_SHIFT) & VUHCA_QP_CREATION_USER_QUEUE_MASK)));
+}
 #define VUHCA_QP_CREATION_XRC_DOMAIN_SHIFT 0
 #define VUHCA_QP_CREATION_XRC_DOMAIN_MASK 0xffffffu
 static inline __u32 vuhca_qp_creation_get_xrc_domain(const struct vuhca_qp_creation *e)
@@ -3422,6 +3488,18 @@ static inline void vuhca_qp_creation_set_xrc_domain(struct vuhca_qp_creation *e,
 	__u32 word = vuhca_le32_to_cpu(e->dw15);
 
 	e->dw15 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_CREATION_XRC_DOMAIN_MASK) | ((v << VUHCA_QP_CREATION_XRC_DOMAIN_SHIFT) & VUHCA_QP_CREATION_XRC_DOMAIN_MASK)));
+}
+#define VUHCA_QP_CREATION_COLLECT_CONTEXT_SHIFT 0
+#define VUHCA_QP_CREATION_COLLECT_CONTEXT_MASK 0xffffffu
+static inline __u32 vuhca_qp_creation_get_collect_context(const struct vuhca_qp_creation *e)
+{
+	return (vuhca_le32_to_cpu(e->dw19) & VUHCA_QP_CREATION_COLLECT_CONTEXT_MASK) >> VUHCA_QP_CREATION_COLLECT_CONTEXT_SHIFT;
+}
+static inline void vuhca_qp_creation_set_collect_context(struct vuhca_qp_creation *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw19);
+
+	e->dw19 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QP_CREATION_COLLECT_CONTEXT_MASK) | ((v << VUHCA_QP_CREATION_COLLECT_CONTEXT_SHIFT) & VUHCA_QP_CREATION_COLLECT_CONTEXT_MASK)));
 }
 
 /* Payload of modify QP, and the second half of the answer to query QP. */
@@ -3842,6 +3920,23 @@ static inline void vuhca_mw_attributes_set_qpn(struct vuhca_mw_attributes *e, __
 	e->dw8 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MW_ATTRIBUTES_QPN_MASK) | ((v << VUHCA_MW_ATTRIBUTES_QPN_SHIFT) & VUHCA_MW_ATTRIBUTES_QPN_MASK)));
 }
 
+/* Answer to query collect context. */
+#define VUHCA_COLLECT_CONTEXT_ATTRIBUTES_SIZE 16
+struct vuhca_collect_context_attributes {
+	/* pages: Collect pages of the context. */
+	__le32 pages;
+	/* queues: QPs and CQs of the context. */
+	__le32 queues;
+	/* refused: Stores to its pages that named objects of other contexts; saturating. */
+	__le32 refused;
+	__u8 reserved_12[4];
+};
+_Static_assert(sizeof(struct vuhca_collect_context_attributes) == 16, "vuhca_collect_context_attributes");
+_Static_assert(offsetof(struct vuhca_collect_context_attributes, pages) == 0, "vuhca_collect_context_attributes.pages");
+_Static_assert(offsetof(struct vuhca_collect_context_attributes, queues) == 4, "vuhca_collect_context_attributes.queues");
+_Static_assert(offsetof(struct vuhca_collect_context_attributes, refused) == 8, "vuhca_collect_context_attributes.refused");
+
+
 /* Answer to query adapter. */
 #define VUHCA_ADAPTER_ATTRIBUTES_SIZE 128
 struct vuhca_adapter_attributes {
@@ -3889,7 +3984,9 @@ struct vuhca_adapter_attributes {
 	__le32 max_message_bytes;
 	/* max_queue_pairs_per_group: Most QPs of the function in a multicast group. */
 	__le32 max_queue_pairs_per_group;
-	__u8 reserved_76[52];
+	/* max_collect_contexts: Most collect contexts of the function. */
+	__le32 max_collect_contexts;
+	__u8 reserved_80[48];
 };
 _Static_assert(sizeof(struct vuhca_adapter_attributes) == 128, "vuhca_adapter_attributes");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, node_guid) == 0, "vuhca_adapter_attributes.node_guid");
@@ -3915,6 +4012,7 @@ _Static_assert(offsetof(struct vuhca_adapter_attributes, max_sge) == 66, "vuhca_
 _Static_assert(offsetof(struct vuhca_adapter_attributes, port_count) == 67, "vuhca_adapter_attributes.port_count");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, max_message_bytes) == 68, "vuhca_adapter_attributes.max_message_bytes");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, max_queue_pairs_per_group) == 72, "vuhca_adapter_attributes.max_queue_pairs_per_group");
+_Static_assert(offsetof(struct vuhca_adapter_attributes, max_collect_contexts) == 76, "vuhca_adapter_attributes.max_collect_contexts");
 
 
 /* Answer to query port. */

@@ -133,7 +133,7 @@ bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id);
 bool vuhca_cq_has_entry(struct vuhca_cq *cq);
 void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn);
 
-/* vuhca_cq.c */
+/* vuhca_cq_event.c */
 bool vuhca_cq_has_byte(struct vuhca_dev *dev,
 		       const struct vuhca_event_entry *entry);
 void vuhca_cq_marked(struct vuhca_dev *dev, void *object);

@@ -95,6 +95,11 @@ static void vuhca_qp_describe(struct vuhca_qp *qp,
 						qp->special_port >> 2);
 	vuhca_qp_creation_set_block_multicast_loopback(creation,
 						       qp->block_loopback);
+	if (qp->collect) {
+		vuhca_qp_creation_set_user_queue(creation, 1);
+		vuhca_qp_creation_set_collect_context(creation,
+						      qp->collect->number);
+	}
 	creation->send_queue_address = cpu_to_le64(qp->dma);
 	creation->receive_queue_address =
 		cpu_to_le64(qp->dma + ((void *)qp->rq.slots - base));
@@ -160,6 +165,7 @@ static struct vuhca_qp *vuhca_qp_alloc(struct vuhca_dev *dev,
 	qp->qos_level = init->qos_level;
 	qp->special_port = init->special_port;
 	qp->block_loopback = init->block_loopback;
+	qp->collect = init->collect;
 	qp->signal_all = init->signal_all;
 	qp->checksum_off = init->checksum_off;
 	qp->checksum_key = get_random_u32();
@@ -193,8 +199,9 @@ void vuhca_qp_event(struct vuhca_dev *dev,
  * @init: Parameters.
  *
  * Context: May sleep.
- * Return: The QP, or ERR_PTR() of -EINVAL (too large), -ESTALE (the PD is older
- *	than the last reset), -ENOMEM or the error of vuhca_admin_execute().
+ * Return: The QP, or ERR_PTR() of -EINVAL (too large), -ESTALE (the PD or the
+ *	collect context is older than the last reset), -ENOMEM or the error of
+ *	vuhca_admin_execute().
  */
 struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
 				 const struct vuhca_qp_init *init)
@@ -204,7 +211,9 @@ struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
 
 	if (!vuhca_qp_fits(dev, init))
 		return ERR_PTR(-EINVAL);
-	if (!vuhca_is_current(dev, init->pd->generation))
+	if (!vuhca_is_current(dev, init->pd->generation) ||
+	    (init->collect &&
+	     !vuhca_is_current(dev, init->collect->generation)))
 		return ERR_PTR(-ESTALE);
 	qp = vuhca_qp_alloc(dev, init);
 	if (!qp)

@@ -8,6 +8,7 @@
 #include "vuhca_eq.h"
 #include "vuhca_hw.h"
 
+struct vuhca_collect_context;
 struct vuhca_cq;
 struct vuhca_dev;
 struct vuhca_global_route;
@@ -109,6 +110,8 @@ struct vuhca_srq {
  * @signal_all: Every send request is signalled.
  * @checksum_off: Send commands carry no checksum.
  * @block_loopback: No multicast datagram comes back to the QP that sent it.
+ * @collect: Collect context of the process that posts by its pages, NULL: only
+ *	the kernel posts. Then operations that name guest addresses fail.
  * @event: Event handler, or NULL.
  * @context: Argument of @event.
  */
@@ -128,6 +131,7 @@ struct vuhca_qp_init {
 	bool signal_all;
 	bool checksum_off;
 	bool block_loopback;
+	struct vuhca_collect_context *collect;
 	vuhca_event_handler event;
 	void *context;
 };
@@ -149,6 +153,7 @@ struct vuhca_qp_init {
  * @checksum_off: Send commands carry no checksum.
  * @signal_all: Every send request is signalled.
  * @block_loopback: No multicast datagram comes back to the QP that sent it.
+ * @collect: Collect context, or NULL.
  * @sq: Send queue.
  * @rq: Receive queue; unused with an SRQ.
  * @record: Memory with the counts of entries posted, for the adapter.
@@ -175,6 +180,7 @@ struct vuhca_qp {
 	bool checksum_off;
 	bool signal_all;
 	bool block_loopback;
+	struct vuhca_collect_context *collect;
 	struct vuhca_wq sq;
 	struct vuhca_wq rq;
 	struct vuhca_queue_pair_record *record;

@@ -138,7 +138,9 @@ export const completionQueueAttributes: StructTable = {
       source: 'IPCOM000126453D par. 3',
     },
     { bits: 16 },
-    { bytes: 16 },
+    { name: 'collectContext', bits: 24, doc: 'Collect context whose pages may request events; 0: none.', at: 48 },
+    { bits: 8 },
+    { bytes: 12 },
   ],
 };
 
@@ -239,7 +241,12 @@ export const queuePairCreation: StructTable = {
     { name: 'sendPageShift', bits: 8, doc: 'log2 of the page size when paged.', at: 52 },
     { name: 'receivePageShift', bits: 8, doc: 'log2 of the page size when paged.' },
     { name: 'qosLevel', bits: 1, doc: 'QoS level of the commands of the QP.' },
-    { bits: 15 },
+    {
+      name: 'userQueue',
+      bits: 1,
+      doc: 'A user process writes the send queue: operations that name guest addresses are refused.',
+    },
+    { bits: 14 },
     { name: 'checksumKey', bits: 32, doc: 'Seed of the command checksum.', at: 56 },
     { name: 'xrcDomain', bits: 24, doc: 'XRC domain, or 0.' },
     { bits: 8 },
@@ -250,7 +257,8 @@ export const queuePairCreation: StructTable = {
       doc: 'Process of the guest that the QP belongs to, as traces and lists name it; 0: unknown.',
       at: 72,
     },
-    { bytes: 4 },
+    { name: 'collectContext', bits: 24, doc: 'Collect context whose pages may act on the QP; 0: none.' },
+    { bits: 8 },
   ],
 };
 
@@ -339,6 +347,20 @@ export const memoryWindowAttributes: StructTable = {
   ],
 };
 
+export const collectContextAttributes: StructTable = {
+  name: 'collect-context-attributes',
+  doc: 'Answer to query collect context.',
+  source: 'US 8,484,392 par. 95-98',
+  endian: 'little',
+  sizeBytes: 16,
+  fields: [
+    { name: 'pages', bits: 32, doc: 'Collect pages of the context.' },
+    { name: 'queues', bits: 32, doc: 'QPs and CQs of the context.' },
+    { name: 'refused', bits: 32, doc: 'Stores to its pages that named objects of other contexts; saturating.' },
+    { bits: 32 },
+  ],
+};
+
 export const adapterAttributes: StructTable = {
   name: 'adapter-attributes',
   doc: 'Answer to query adapter.',
@@ -369,7 +391,8 @@ export const adapterAttributes: StructTable = {
     { name: 'portCount', bits: 8, doc: 'Ports of the adapter.' },
     { name: 'maxMessageBytes', bits: 32, doc: 'Longest message in bytes.' },
     { name: 'maxQueuePairsPerGroup', bits: 32, doc: 'Most QPs of the function in a multicast group.' },
-    { bytes: 52 },
+    { name: 'maxCollectContexts', bits: 32, doc: 'Most collect contexts of the function.' },
+    { bytes: 48 },
   ],
 };
 
@@ -723,6 +746,7 @@ export const managementStructs = [
   queuePairAttributes,
   sharedReceiveQueueAttributes,
   memoryWindowAttributes,
+  collectContextAttributes,
   adapterAttributes,
   portAttributes,
   gidAttributes,

@@ -153,7 +153,12 @@ export const cqNotify: StructTable = {
     { name: 'cqn', bits: 24, doc: 'Completion queue.' },
     { name: 'solicitedOnly', bits: 1, doc: 'Only solicited and failed completions count.' },
     { name: 'clearPending', bits: 1, doc: 'Also clears the EQ pending bit.', source: 'IPCOM000126453D par. 2' },
-    { bits: 6 },
+    {
+      name: 'clearOnly',
+      bits: 1,
+      doc: 'Only clears the EQ pending bit; an event that waited for that is posted. Not in a page of a collect context.',
+    },
+    { bits: 5 },
     {
       name: 'consumed',
       bits: 32,

@@ -83,6 +83,14 @@ export const managementOpcode: ValueTable = {
     ['QUERY_MULTICAST', 0xc2, 'Query a multicast group (index in the modifier) of a QP.'],
     ['DETACH_MULTICAST', 0xc3, 'Detach a QP from a multicast group.'],
     ['QUERY_LANE', 0x92, 'Query the transmit virtual lane in the object number.'],
+    ['CREATE_COLLECT_CONTEXT', 0xd0, 'Create a collect context.'],
+    [
+      'ASSIGN_COLLECT_PAGE',
+      0xd1,
+      'Give the collect page in the modifier to a collect context; object number 0 takes it back.',
+    ],
+    ['QUERY_COLLECT_CONTEXT', 0xd2, 'Query a collect context.'],
+    ['DESTROY_COLLECT_CONTEXT', 0xd3, 'Destroy a collect context; refused while in use.'],
   ]),
 };
 
@@ -253,6 +261,11 @@ export const faultKind: ValueTable = {
     ],
     ['KEY_STATE', 32, 'The key cannot be bound, registered or invalidated in its present state.'],
     ['PKEY_VIOLATION', 33, 'A packet of another partition arrived for a QP. Fault address: source LID, P_Key.'],
+    [
+      'COLLECT_CONTEXT',
+      42,
+      'A store to a page of a collect context named a queue pair or completion queue of another context.',
+    ],
     ['QKEY_VIOLATION', 34, 'A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key.'],
   ]),
 };

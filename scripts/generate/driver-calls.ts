@@ -34,6 +34,11 @@ export const callTopics: readonly CallTopic[] = [
     calls: 'alloc_vcb vcb_write vcb_cancel free_vcb set_collect collects_lone',
   },
   {
+    title: 'Collect contexts',
+    text: 'A page of a collect context can be mapped into a user process. It acts only on the queue pairs and completion queues that were created with the context.',
+    calls: 'create_collect_context give_vcb vcb_phys query_collect_context take_back_vcb destroy_collect_context',
+  },
+  {
     title: 'Shared receive queues',
     text: 'Several queue pairs can take their receive WQEs from one queue.',
     calls: 'create_srq post_srq_recv set_srq_limit destroy_srq',

@@ -76,6 +76,7 @@ function completionQueueToCreate(fixture: Fixture): Request {
       moderationPeriodUs: [refused(UNSUPPORTED, [1, 0xffff])],
       summaryIndex: [taken('an index without a byte writes none')],
       attributeMask: [ignored('only to modify')],
+      collectContext: [refused(BAD_OBJECT, [5, NO_OBJECT, 0xffffff])],
     },
   };
 }
@@ -95,6 +96,7 @@ function completionQueueToModify(fixture: Fixture): Request {
       eventQueue: [refused(BAD_OBJECT, [NO_OBJECT, 0xffffff]), taken('0: no events', { values: [0] })],
       ...each(['moderationCount', 'moderationPeriodUs'], ignored('the mask is refused that names it')),
       summaryIndex: [taken('an index without a byte writes none', { given: { attributeMask: CqMask.SUMMARY_INDEX } })],
+      collectContext: [ignored('stays that of the creation')],
       attributeMask: [
         refused(BAD_FIELD, [16, 0x80000001, 0xffffffff], { limit: offered }),
         refused(UNSUPPORTED, [CqMask.MODERATION, CqMask.MODERATION | CqMask.EVENT_QUEUE], { limit: offered }),

@@ -278,6 +278,16 @@ export function setAdapterAttributesMaxQueuePairsPerGroup(view: DataView, base: 
   view.setUint32(base + 72, value, true);
 }
 
+export const ADAPTER_ATTRIBUTES_MAX_COLLECT_CONTEXTS_OFFSET = 76;
+export const ADAPTER_ATTRIBUTES_MAX_COLLECT_CONTEXTS_BYTES = 4;
+/** Most collect contexts of the function. */
+export function getAdapterAttributesMaxCollectContexts(view: DataView, base: number): number {
+  return view.getUint32(base + 76, true);
+}
+export function setAdapterAttributesMaxCollectContexts(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 76, value, true);
+}
+
 /** Answer to query adapter. */
 export interface AdapterAttributes {
   /** major << 16 | minor. */
@@ -322,6 +332,8 @@ export interface AdapterAttributes {
   maxMessageBytes: number;
   /** Most QPs of the function in a multicast group. */
   maxQueuePairsPerGroup: number;
+  /** Most collect contexts of the function. */
+  maxCollectContexts: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -348,6 +360,7 @@ export function newAdapterAttributes(): AdapterAttributes {
     portCount: 0,
     maxMessageBytes: 0,
     maxQueuePairsPerGroup: 0,
+    maxCollectContexts: 0,
   };
 }
 
@@ -376,6 +389,7 @@ export function decodeAdapterAttributes(view: DataView, base: number, into: Adap
   into.portCount = word64 >>> 24;
   into.maxMessageBytes = getAdapterAttributesMaxMessageBytes(view, base);
   into.maxQueuePairsPerGroup = getAdapterAttributesMaxQueuePairsPerGroup(view, base);
+  into.maxCollectContexts = getAdapterAttributesMaxCollectContexts(view, base);
   return into;
 }
 
@@ -396,7 +410,7 @@ export function encodeAdapterAttributes(view: DataView, base: number, from: Read
   view.setUint32(base + 64, (from.completionQueueMaxLog2 & 0xff) | ((from.eventQueueMaxLog2 & 0xff) << 8) | ((from.maxSge & 0xff) << 16) | ((from.portCount & 0xff) << 24), true);
   view.setUint32(base + 68, from.maxMessageBytes, true);
   view.setUint32(base + 72, from.maxQueuePairsPerGroup, true);
-  view.setUint32(base + 76, 0, true);
+  view.setUint32(base + 76, from.maxCollectContexts, true);
   view.setUint32(base + 80, 0, true);
   view.setUint32(base + 84, 0, true);
   view.setUint32(base + 88, 0, true);

@@ -125,5 +125,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0x051ba733;
-export const LAYOUT_HASH_HIGH = 0x5e0b726f;
+export const LAYOUT_HASH_LOW = 0xb818be62;
+export const LAYOUT_HASH_HIGH = 0xba3e8b47;

@@ -205,6 +205,18 @@ export function setCqAttributesSummaryIndex(view: DataView, base: number, value:
   view.setUint16(base + 44, value, true);
 }
 
+export const CQ_ATTRIBUTES_COLLECT_CONTEXT_OFFSET = 48;
+export const CQ_ATTRIBUTES_COLLECT_CONTEXT_BYTES = 3;
+export const CQ_ATTRIBUTES_COLLECT_CONTEXT_SHIFT = 0;
+export const CQ_ATTRIBUTES_COLLECT_CONTEXT_MASK = 0xffffff;
+/** Collect context whose pages may request events; 0: none. */
+export function getCqAttributesCollectContext(view: DataView, base: number): number {
+  return view.getUint32(base + 48, true) & 0xffffff;
+}
+export function setCqAttributesCollectContext(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 48, (view.getUint32(base + 48, true) & 0xff000000) | (value & 0xffffff), true);
+}
+
 /** Payload of completion queue commands and queries. */
 export interface CqAttributes {
   /** Guest address of the entries; if paged is set, of an array of 8-byte page addresses. */
@@ -237,6 +249,8 @@ export interface CqAttributes {
   moderationPeriodUs: number;
   /** Index of the secondary summary byte of this CQ in its event queue. */
   summaryIndex: number;
+  /** Collect context whose pages may request events; 0: none. */
+  collectContext: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -257,6 +271,7 @@ export function newCqAttributes(): CqAttributes {
     moderationCount: 0,
     moderationPeriodUs: 0,
     summaryIndex: 0,
+    collectContext: 0,
   };
 }
 
@@ -280,6 +295,7 @@ export function decodeCqAttributes(view: DataView, base: number, into: CqAttribu
   into.moderationCount = word40 & 0xffff;
   into.moderationPeriodUs = word40 >>> 16;
   into.summaryIndex = getCqAttributesSummaryIndex(view, base);
+  into.collectContext = getCqAttributesCollectContext(view, base);
   return into;
 }
 
@@ -297,7 +313,7 @@ export function encodeCqAttributes(view: DataView, base: number, from: Readonly<
   view.setUint32(base + 36, from.attributeMask, true);
   view.setUint32(base + 40, (from.moderationCount & 0xffff) | ((from.moderationPeriodUs & 0xffff) << 16), true);
   view.setUint32(base + 44, (from.summaryIndex & 0xffff), true);
-  view.setUint32(base + 48, 0, true);
+  view.setUint32(base + 48, (from.collectContext & 0xffffff), true);
   view.setUint32(base + 52, 0, true);
   view.setUint32(base + 56, 0, true);
   view.setUint32(base + 60, 0, true);

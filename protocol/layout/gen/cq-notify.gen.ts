@@ -43,6 +43,21 @@ export function setCqNotifyClearPending(view: DataView, base: number, value: num
   view.setUint8(base + 3, (view.getUint8(base + 3) & 0xfd) | ((value & 0x1) << 1));
 }
 
+export const CQ_NOTIFY_CLEAR_ONLY_OFFSET = 3;
+export const CQ_NOTIFY_CLEAR_ONLY_BYTES = 1;
+export const CQ_NOTIFY_CLEAR_ONLY_SHIFT = 26;
+export const CQ_NOTIFY_CLEAR_ONLY_MASK = 0x4000000;
+/**
+ * Only clears the EQ pending bit; an event that waited for that is posted. Not in a page of a
+ * collect context.
+ */
+export function getCqNotifyClearOnly(view: DataView, base: number): number {
+  return (view.getUint8(base + 3) >>> 2) & 0x1;
+}
+export function setCqNotifyClearOnly(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 3, (view.getUint8(base + 3) & 0xfb) | ((value & 0x1) << 2));
+}
+
 export const CQ_NOTIFY_CONSUMED_OFFSET = 4;
 export const CQ_NOTIFY_CONSUMED_BYTES = 4;
 /** CQEs consumed at the request; a CQE beyond them raises the event at once. */
@@ -61,6 +76,11 @@ export interface CqNotify {
   solicitedOnly: number;
   /** Also clears the EQ pending bit. */
   clearPending: number;
+  /**
+   * Only clears the EQ pending bit; an event that waited for that is posted. Not in a page of a
+   * collect context.
+   */
+  clearOnly: number;
   /** CQEs consumed at the request; a CQE beyond them raises the event at once. */
   consumed: number;
 }
@@ -71,6 +91,7 @@ export function newCqNotify(): CqNotify {
     cqn: 0,
     solicitedOnly: 0,
     clearPending: 0,
+    clearOnly: 0,
     consumed: 0,
   };
 }
@@ -81,12 +102,13 @@ export function decodeCqNotify(view: DataView, base: number, into: CqNotify): Cq
   into.cqn = word0 & 0xffffff;
   into.solicitedOnly = (word0 >>> 24) & 0x1;
   into.clearPending = (word0 >>> 25) & 0x1;
+  into.clearOnly = (word0 >>> 26) & 0x1;
   into.consumed = getCqNotifyConsumed(view, base);
   return into;
 }
 
 /** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeCqNotify(view: DataView, base: number, from: Readonly<CqNotify>): void {
-  view.setUint32(base, (from.cqn & 0xffffff) | ((from.solicitedOnly & 0x1) << 24) | ((from.clearPending & 0x1) << 25), true);
+  view.setUint32(base, (from.cqn & 0xffffff) | ((from.solicitedOnly & 0x1) << 24) | ((from.clearPending & 0x1) << 25) | ((from.clearOnly & 0x1) << 26), true);
   view.setUint32(base + 4, from.consumed, true);
 }

@@ -334,6 +334,18 @@ export function setQpCreationQosLevel(view: DataView, base: number, value: numbe
   view.setUint8(base + 54, (view.getUint8(base + 54) & 0xfe) | (value & 0x1));
 }
 
+export const QP_CREATION_USER_QUEUE_OFFSET = 54;
+export const QP_CREATION_USER_QUEUE_BYTES = 1;
+export const QP_CREATION_USER_QUEUE_SHIFT = 17;
+export const QP_CREATION_USER_QUEUE_MASK = 0x20000;
+/** A user process writes the send queue: operations that name guest addresses are refused. */
+export function getQpCreationUserQueue(view: DataView, base: number): number {
+  return (view.getUint8(base + 54) >>> 1) & 0x1;
+}
+export function setQpCreationUserQueue(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 54, (view.getUint8(base + 54) & 0xfd) | ((value & 0x1) << 1));
+}
+
 export const QP_CREATION_CHECKSUM_KEY_OFFSET = 56;
 export const QP_CREATION_CHECKSUM_KEY_BYTES = 4;
 /** Seed of the command checksum. */
@@ -392,6 +404,18 @@ export function setQpCreationProcess(view: DataView, base: number, value: number
   view.setUint32(base + 72, value, true);
 }
 
+export const QP_CREATION_COLLECT_CONTEXT_OFFSET = 76;
+export const QP_CREATION_COLLECT_CONTEXT_BYTES = 3;
+export const QP_CREATION_COLLECT_CONTEXT_SHIFT = 0;
+export const QP_CREATION_COLLECT_CONTEXT_MASK = 0xffffff;
+/** Collect context whose pages may act on the QP; 0: none. */
+export function getQpCreationCollectContext(view: DataView, base: number): number {
+  return view.getUint32(base + 76, true) & 0xffffff;
+}
+export function setQpCreationCollectContext(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 76, (view.getUint32(base + 76, true) & 0xff000000) | (value & 0xffffff), true);
+}
+
 /** Payload of create QP; the answer to query QP is this, then qp-attributes. */
 export interface QpCreation {
   /** Protection domain. */
@@ -440,6 +464,8 @@ export interface QpCreation {
   receivePageShift: number;
   /** QoS level of the commands of the QP. */
   qosLevel: number;
+  /** A user process writes the send queue: operations that name guest addresses are refused. */
+  userQueue: number;
   /** Seed of the command checksum. */
   checksumKey: number;
   /** XRC domain, or 0. */
@@ -448,6 +474,8 @@ export interface QpCreation {
   token: number;
   /** Process of the guest that the QP belongs to, as traces and lists name it; 0: unknown. */
   process: number;
+  /** Collect context whose pages may act on the QP; 0: none. */
+  collectContext: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -476,10 +504,12 @@ export function newQpCreation(): QpCreation {
     sendPageShift: 0,
     receivePageShift: 0,
     qosLevel: 0,
+    userQueue: 0,
     checksumKey: 0,
     xrcDomain: 0,
     token: 0,
     process: 0,
+    collectContext: 0,
   };
 }
 
@@ -512,10 +542,12 @@ export function decodeQpCreation(view: DataView, base: number, into: QpCreation)
   into.sendPageShift = word52 & 0xff;
   into.receivePageShift = (word52 >>> 8) & 0xff;
   into.qosLevel = (word52 >>> 16) & 0x1;
+  into.userQueue = (word52 >>> 17) & 0x1;
   into.checksumKey = getQpCreationChecksumKey(view, base);
   into.xrcDomain = getQpCreationXrcDomain(view, base);
   into.token = view.getUint32(base + 68, true) * 4294967296 + view.getUint32(base + 64, true);
   into.process = getQpCreationProcess(view, base);
+  into.collectContext = getQpCreationCollectContext(view, base);
   return into;
 }
 
@@ -534,11 +566,11 @@ export function encodeQpCreation(view: DataView, base: number, from: Readonly<Qp
   view.setUint32(base + 44, from.descriptorAddress / 4294967296, true);
   view.setUint32(base + 40, from.descriptorAddress, true);
   view.setUint32(base + 48, (from.sendEntriesLog2 & 0xff) | ((from.sendStrideLog2 & 0xff) << 8) | ((from.receiveEntriesLog2 & 0xff) << 16) | ((from.receiveStrideLog2 & 0xff) << 24), true);
-  view.setUint32(base + 52, (from.sendPageShift & 0xff) | ((from.receivePageShift & 0xff) << 8) | ((from.qosLevel & 0x1) << 16), true);
+  view.setUint32(base + 52, (from.sendPageShift & 0xff) | ((from.receivePageShift & 0xff) << 8) | ((from.qosLevel & 0x1) << 16) | ((from.userQueue & 0x1) << 17), true);
   view.setUint32(base + 56, from.checksumKey, true);
   view.setUint32(base + 60, (from.xrcDomain & 0xffffff), true);
   view.setUint32(base + 68, from.token / 4294967296, true);
   view.setUint32(base + 64, from.token, true);
   view.setUint32(base + 72, from.process, true);
-  view.setUint32(base + 76, 0, true);
+  view.setUint32(base + 76, (from.collectContext & 0xffffff), true);
 }

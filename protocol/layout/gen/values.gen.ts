@@ -158,6 +158,14 @@ export const ManagementOpcode = {
   DETACH_MULTICAST: 195,
   /** Query the transmit virtual lane in the object number. */
   QUERY_LANE: 146,
+  /** Create a collect context. */
+  CREATE_COLLECT_CONTEXT: 208,
+  /** Give the collect page in the modifier to a collect context; object number 0 takes it back. */
+  ASSIGN_COLLECT_PAGE: 209,
+  /** Query a collect context. */
+  QUERY_COLLECT_CONTEXT: 210,
+  /** Destroy a collect context; refused while in use. */
+  DESTROY_COLLECT_CONTEXT: 211,
 } as const;
 export type ManagementOpcode = (typeof ManagementOpcode)[keyof typeof ManagementOpcode];
 
@@ -359,6 +367,22 @@ export const managementOpcodeNames: readonly string[] = [
   'ATTACH_MULTICAST',
   'QUERY_MULTICAST',
   'DETACH_MULTICAST',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'CREATE_COLLECT_CONTEXT',
+  'ASSIGN_COLLECT_PAGE',
+  'QUERY_COLLECT_CONTEXT',
+  'DESTROY_COLLECT_CONTEXT',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -871,6 +895,11 @@ export const FaultKind = {
   KEY_STATE: 32,
   /** A packet of another partition arrived for a QP. Fault address: source LID, P_Key. */
   PKEY_VIOLATION: 33,
+  /**
+   * A store to a page of a collect context named a queue pair or completion queue of another
+   * context.
+   */
+  COLLECT_CONTEXT: 42,
   /** A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key. */
   QKEY_VIOLATION: 34,
 } as const;
@@ -920,6 +949,7 @@ export const faultKindNames: readonly string[] = [
   'SEND_CONTEXT_HALTED',
   'SEND_PACKET',
   'LANE_TABLE_ENTRY',
+  'COLLECT_CONTEXT',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */

@@ -23,6 +23,8 @@ import type { QueueBuffer } from './queue-buffer.ts';
 export interface NotifyRequest {
   readonly solicitedOnly?: boolean;
   readonly clearPending?: boolean;
+  /** Clears EQ pending and does nothing else. */
+  readonly clearOnly?: boolean;
   /** Byte offset of the collect page to write to; the register is used without it. */
   readonly page?: number;
   /** Consumer count in place of the real one. */
@@ -88,6 +90,7 @@ export class DriverCompletionQueue {
       cqn: this.cqn,
       solicitedOnly: Number(request.solicitedOnly ?? false),
       clearPending: Number(request.clearPending ?? true),
+      clearOnly: Number(request.clearOnly ?? false),
       consumed: request.consumed ?? this.consumed,
     });
     const low = this.#doorbell.getUint32(0, true);

@@ -185,8 +185,8 @@ export class Driver {
     const buffer = this.#queue(request.entriesLog2 ?? 6, ENTRY_STRIDE_LOG2, request.paged);
     const recordAddress = this.allocator.allocate(COMPLETION_QUEUE_RECORD_SIZE);
     const eventQueue = request.eventQueue?.eqn ?? 0;
-    const { token = 0, summaryIndex = 0 } = request;
-    const payload = cqPayload({ ...memoryOf(buffer), recordAddress, eventQueue, summaryIndex });
+    const { token = 0, summaryIndex = 0, collectContext = 0 } = request;
+    const payload = cqPayload({ ...memoryOf(buffer), recordAddress, eventQueue, summaryIndex, collectContext });
     const { objectNumber } = this.management.perform({ opcode: ManagementOpcode.CREATE_CQ, payload, token });
     return new this.classes.CompletionQueue(this.access, objectNumber, buffer, recordAddress);
   }
@@ -221,10 +221,12 @@ export class Driver {
       ...receiveMemoryOf(receiveBuffer),
       qosLevel,
       checksumKey,
+      userQueue: Number(request.user !== undefined),
+      collectContext: request.user?.collectContext ?? 0,
       ...request.creation,
     });
     const { objectNumber: qpn } = this.management.perform({ opcode: ManagementOpcode.CREATE_QP, payload });
-    const page = this.takePage(qosLevel);
+    const page = request.user?.page ?? this.takePage(qosLevel);
     const parts = { qpn, sendBuffer, receiveBuffer, recordAddress, descriptorAddress, sendCq, receiveCq };
     return new this.classes.QueuePair(this.access, this.management, { ...parts, qosLevel, checksumKey, page });
   }

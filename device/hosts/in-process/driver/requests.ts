@@ -38,6 +38,8 @@ export interface CompletionQueueRequest {
   readonly paged?: boolean;
   /** Index of its secondary summary byte in the event queue. */
   readonly summaryIndex?: number;
+  /** Number of the collect context whose pages request its events; 0: the kernel's alone. */
+  readonly collectContext?: number;
 }
 
 /** An event queue. */
@@ -63,6 +65,11 @@ export interface QueuePairRequest {
   readonly paged?: boolean;
   readonly qosLevel?: number;
   readonly checksumKey?: number;
+  /**
+   * A process owns the QP: number of its collect context, and byte offset of the collect page in
+   * which it posts.
+   */
+  readonly user?: { readonly collectContext: number; readonly page: number };
   /** Creation attributes that override all others. */
   readonly creation?: Partial<QpCreation>;
 }
