@@ -17,9 +17,9 @@ import {
   QpService,
   WorkOpcode,
 } from '../../../protocol/mthca/gen/values.gen.ts';
-import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { type BenchQueuePair, DataBench } from './test-support/data-bench.ts';
 import type { Piece, SendWork } from './test-support/data-queue-pair.ts';
+import { MthcaDriver } from './test-support/mthca-driver.ts';
 
 const { SEND, RDMA_WRITE, RDMA_READ, FETCH_AND_ADD } = WorkOpcode;
 const { LOCAL_LENGTH, LOCAL_QP_OPERATION, LOCAL_PROTECTION, FLUSHED } = CompletionSyndrome;
@@ -38,8 +38,8 @@ class ErrorBench extends DataBench {
   readonly far: Piece;
   readonly #beside: [BenchQueuePair, BenchQueuePair];
 
-  constructor(service: number = QpService.RC, machine?: InProcessMachine) {
-    super({}, machine);
+  constructor(service: number = QpService.RC, driver?: MthcaDriver) {
+    super({}, driver);
     [this.a, this.b] = this.connect(service);
     this.#beside = this.connect();
     this.local = this.memory(4096);
@@ -325,7 +325,7 @@ t.test('a fatal error in the middle of traffic, from which the driver recovers',
   bench.run();
   t.same(a.take(), [], 'no doorbell acts');
   driver.reset();
-  const next = new ErrorBench(QpService.RC, driver.machine);
+  const next = new ErrorBench(QpService.RC, new MthcaDriver(driver.machine));
   t.equal(driver.readRegister(ERROR_BUFFER_OFFSET), 0);
   next.checkBeside(t);
   t.end();

@@ -7,7 +7,7 @@
  */
 import { ContextStatus } from '../../../protocol/mthca/gen/values.gen.ts';
 import { DataBench } from '../../personality/mthca/test-support/data-bench.ts';
-import { makeMthcaMachine } from '../../personality/mthca/test-support/mthca-driver.ts';
+import { MthcaDriver, makeMthcaMachine } from '../../personality/mthca/test-support/mthca-driver.ts';
 import { Random } from '../../random.ts';
 import { HostileCommands } from './hostile-commands.ts';
 import { HostileProcess } from './hostile-process.ts';
@@ -31,7 +31,7 @@ export class MthcaIsolation {
 
   constructor(seed: number) {
     this.#random = new Random(seed);
-    this.bench = new DataBench({}, makeMthcaMachine({}, { seed }));
+    this.bench = new DataBench({}, new MthcaDriver(makeMthcaMachine({}, { seed })));
     this.victims = new Victims(this.bench);
     this.hostile = new HostileProcess(this.bench, this.#random.fork(), this.victims);
     const cqns = this.hostile.own.map(({ cq }) => cq.number);

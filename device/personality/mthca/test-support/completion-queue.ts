@@ -71,7 +71,7 @@ export class DriverCompletionQueue {
     const sequence = this.#sequence++ & 3;
     encodeCqDoorbell(view, 0, { sequence, command, cqn: this.number, consumerIndex: this.#consumed });
     const offset = this.uar * UAR_PAGE_BYTES + CQ_DOORBELL_OFFSET;
-    this.#driver.machine.functionAt(0).writeCollect(offset, 8, view.getInt32(0, true), view.getInt32(4, true));
+    this.#driver.port.writeCollect(offset, 8, view.getInt32(0, true), view.getInt32(4, true));
   }
 
   /** Moves to another buffer, as a driver does: it copies the entries that it has not taken. */

@@ -36,12 +36,13 @@ export class DataBench {
   /** By user access region. */
   readonly #nextRecord: number[] = [];
 
-  /** `machine`: one whose device has been reset, in the place of a new one. */
-  constructor(options: Partial<MthcaOptions> = {}, machine = makeMthcaMachine(options)) {
-    this.driver = new MthcaDriver(machine);
+  /** `driver`: of a device that was reset, or of one in a fabric, in the place of a new one. */
+  constructor(options: Partial<MthcaOptions> = {}, driver = new MthcaDriver(makeMthcaMachine(options))) {
+    this.driver = driver;
     this.events = this.driver.start();
     this.driver.expect(CommandOpcode.MAP_EQ, { input: ALL_EVENTS, modifier: this.events.number });
-    for (const modifier of [1, 2]) this.driver.expect(CommandOpcode.INIT_IB, { modifier, input: portSetup() });
+    for (const { number: modifier } of this.driver.device.ports)
+      this.driver.expect(CommandOpcode.INIT_IB, { modifier, input: portSetup() });
     this.events.take();
   }
 

@@ -22,7 +22,7 @@ import { DOORBELL_RECORD_SIZE } from '../../../../protocol/mthca/gen/doorbell-re
 import type { HcaSetup } from '../../../../protocol/mthca/gen/hca-setup.gen.ts';
 import type { MptEntry } from '../../../../protocol/mthca/gen/mpt-entry.gen.ts';
 import { CommandOpcode, CommandStatus, EventKind } from '../../../../protocol/mthca/gen/values.gen.ts';
-import type { AdapterClock, HostPort } from '../../../host.ts';
+import type { AdapterClock, AdapterPort, FunctionPort, HostPort } from '../../../host.ts';
 import type { GuestMemoryModel } from '../../../hosts/in-process/guest-memory-model.ts';
 import { InProcessMachine, type MachineOptions } from '../../../hosts/in-process/machine.ts';
 import { MthcaAdapter } from '../mthca-adapter.ts';
@@ -70,6 +70,9 @@ export function makeMthcaMachine(options: Partial<MthcaOptions> = {}, machine: M
 
 export class MthcaDriver {
   readonly machine: InProcessMachine;
+  readonly device: MthcaAdapter;
+  /** The function of the device. */
+  readonly port: FunctionPort;
   readonly memory: GuestMemoryModel;
   limits: DeviceLimits = newDeviceLimits();
   /** Events that `takeEvents` found, as copies. */
@@ -79,16 +82,15 @@ export class MthcaDriver {
   #nextTranslation = MTT_BASE + 0x100;
   #nextKey = 16;
 
-  constructor(machine: InProcessMachine) {
+  /** `index`: of the function of the device, when the machine has a whole fabric. */
+  constructor(machine: InProcessMachine, index = 0, device: AdapterPort = machine.core) {
     this.machine = machine;
-    this.memory = machine.hostAt(0).memory;
+    this.device = device as MthcaAdapter;
+    this.port = machine.functionAt(index);
+    this.memory = machine.hostAt(index).memory;
     this.#free = this.memory.base;
     this.#inbox = this.allocate(ICM_PAGE_BYTES);
     this.#outbox = this.allocate(ICM_PAGE_BYTES);
-  }
-
-  get device(): MthcaAdapter {
-    return this.machine.core as MthcaAdapter;
   }
 
   /** Guest address of zeroed memory. */
@@ -112,11 +114,11 @@ export class MthcaDriver {
 
   /** Stores a dword of the register BAR, most significant byte first. */
   writeRegister(offset: number, value: number): void {
-    this.machine.functionAt(0).writeRegister(offset, 4, swap(value), 0);
+    this.port.writeRegister(offset, 4, swap(value), 0);
   }
 
   readRegister(offset: number): number {
-    return swap(this.machine.functionAt(0).readRegister(offset, 4));
+    return swap(this.port.readRegister(offset, 4));
   }
 
   reset(): void {

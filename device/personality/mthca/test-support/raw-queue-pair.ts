@@ -148,7 +148,7 @@ export class DriverQueuePair {
     const view = new DataView(new ArrayBuffer(8));
     encodeSendDoorbell(view, 0, { count, head, fence: 0, opcode: 10, qpn, size });
     const offset = page * UAR_PAGE_BYTES + SEND_DOORBELL_OFFSET;
-    this.#driver.machine.functionAt(0).writeCollect(offset, 8, view.getInt32(0, true), view.getInt32(4, true));
+    this.#driver.port.writeCollect(offset, 8, view.getInt32(0, true), view.getInt32(4, true));
     this.#driver.machine.runUntilIdle();
   }
 
