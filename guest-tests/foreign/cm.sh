@@ -11,9 +11,29 @@ pair ucmatose "ucmatose" "ucmatose -s $ADDRESS"
 pair ucmatose-many "ucmatose -c 10 -C 20 -S 4096" "ucmatose -s $ADDRESS -c 10 -C 20 -S 4096"
 pair udaddy "udaddy" "udaddy -s $ADDRESS"
 pair udaddy-many "udaddy -c 4 -C 20" "udaddy -s $ADDRESS -c 4 -C 20"
-skip udpong "its server shows no listener to wait for"
-pair cmtime "cmtime -c 20" "cmtime -s $ADDRESS -c 20"
-pair rstream "rstream" "rstream -s $ADDRESS -S 4096 -C 20"
-pair rstream-all "rstream -S all -C 2" "rstream -s $ADDRESS -S all -C 2"
-pair riostream "riostream -S 4096 -C 20" "riostream -s $ADDRESS -S 4096 -C 20"
+
+# A receiver of multicast tells that it has joined, and listens for nothing.
+listens() { alive $server && grep -q "joined dgid" $WORK/server; }
+group="mckey -m 239.0.0.5 -b $ADDRESS -C 10"
+pair mckey "stdbuf -oL $group" "$group -s"
+pair mckey-2-KiB "stdbuf -oL $group -S 2000" "$group -S 2000 -s"
+# A server of datagrams has bound a UDP port.
+listens() { [ -n "$(ss -Hlun sport = :7174)" ]; }
+if [ $LINK = InfiniBand ]; then
+  serve udpong "udpong -b $ADDRESS -S 1000 -C 20" "udpong -s $ADDRESS -S 1000 -C 20"
+else
+  skip udpong "its library finds no path to an address of Ethernet"
+fi
+listens() { stream_listens; }
+
+# Without queue pairs it counts their numbers itself. A node has each number once.
+pair cmtime "cmtime -c 20 -q 1000" "cmtime -s $ADDRESS -c 20 -q 2000"
+for sockets in rstream riostream; do
+  pair $sockets "$sockets -S 4096 -C 20" "$sockets -s $ADDRESS -S 4096 -C 20"
+  pair $sockets-1-MiB "$sockets -S 1048576 -C 4" "$sockets -s $ADDRESS -S 1048576 -C 4"
+  pair $sockets-verify "$sockets -S 1000 -C 20 -T v" "$sockets -s $ADDRESS -S 1000 -C 20 -T v"
+done
+pair rstream-many-turns "rstream -S 64 -C 1 -I 200" "rstream -s $ADDRESS -S 64 -C 1 -I 200"
+pair rstream-blocking "rstream -S 4096 -C 20 -T b" "rstream -s $ADDRESS -S 4096 -C 20 -T b"
 serve rcopy "rcopy" "rcopy /usr/bin/rcopy $ADDRESS:$WORK/copy"
+check rcopy-is-equal "cmp /usr/bin/rcopy $WORK/copy"

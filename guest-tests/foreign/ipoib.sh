@@ -44,7 +44,5 @@ if [ -z "$SHORT" ]; then
   iperf iperf3-connected
   echo datagram >/sys/class/net/ib0/mode
 fi
-listens() {
-  [ -n "$(ss -Hltn)" ] || rdma resource show cm_id 2>/dev/null | grep -q LISTEN
-}
+listens() { stream_listens; }
 ip netns delete far

@@ -25,6 +25,17 @@ read_results() {
     END { if (name != "") print "bad", name, "unfinished" }' $WORK/pyverbs
 }
 
+# excuse TEST: why the failure in $WORK/why is not the adapter's, or nothing.
+excuse() {
+  case "$ADAPTER $1" in
+    "mthca cq.resize_cq")
+      grep -q "12 != 22" $WORK/why && echo "driver: ib_mthca returns ENOMEM for the device's BAD_SIZE, not EINVAL"
+      ;;
+  esac
+}
+
+# A file has up to 26 tests.
+ordinary_limit=$LIMIT LIMIT=500
 if [ -n "$SHORT" ]; then files="test_pd test_cq test_qp"; else
   files=$(cd $TESTS/tests && ls test_*.py | grep -v -e cuda -e mlx5 -e efa | sed 's/\.py$//')
 fi
@@ -40,8 +51,10 @@ for file in $files; do
       skip) skip "$group.$name" "$(echo "$text" | sed "s/^skipped //; s/^['\"]//; s/['\"]\$//; s/#//g")" ;;
       *)
         grep -A 40 -E "^(FAIL|ERROR): test_$name " $WORK/pyverbs | grep -m1 -B4 '^$' >$WORK/why
-        fail "$group.$name" $WORK/why
+        reason=$(excuse "$group.$name")
+        if [ -n "$reason" ]; then excused "$group.$name" "$reason"; else fail "$group.$name" $WORK/why; fi
         ;;
     esac
   done <$WORK/results
 done
+LIMIT=$ordinary_limit

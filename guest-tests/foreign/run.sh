@@ -6,8 +6,8 @@
 # this one. scripts/foreign packs them all and reads the report.
 #
 # Functions for suites: `check` runs a command, `pair` a server and its client, `skip` says why a
-# test cannot run; `pass` and `fail` report what a suite has judged itself. Between two guests
-# /foreign/settings has a SIDE, and peers-library.sh replaces some of these functions.
+# test cannot run; `pass`, `fail` and `excused` report what a suite has judged itself. Between two
+# guests /foreign/settings has a SIDE, and peers-library.sh replaces some of these functions.
 
 . /foreign/settings
 . /foreign/adapter.sh
@@ -23,6 +23,8 @@ result() {
 }
 pass() { result ok "$1"; }
 skip() { result ok "$1 # SKIP $2"; }
+# excused NAME REASON: it failed, and the reason, `driver: ...`, is not the adapter.
+excused() { result "not ok" "$1 # XFAIL $2"; }
 # fail NAME FILE...: the ends of the files say why.
 fail() {
   failed_name=$1
@@ -55,14 +57,28 @@ check() {
 }
 
 # Whether a server waits for clients: on a TCP port, or by the connection manager.
-listens() {
+stream_listens() {
   [ -n "$(ss -Hltn)" ] || rdma resource show cm_id 2>/dev/null | grep -q LISTEN
+}
+# Suites replace it for servers of other kinds.
+listens() { stream_listens; }
+
+# Whether a process runs: one that has ended may not be reaped yet.
+alive() {
+  [ -d "/proc/$1" ] && ! grep -q '^State:.*Z' "/proc/$1/status"
 }
 
 # run_client SERVER CLIENT: the client starts when the server, process $server, listens.
 run_client() {
   start_server "$1"
-  while ! listens && kill -0 $server 2>/dev/null; do sleep 0.05; done
+  until listens; do
+    if ! alive $server; then
+      echo "the server ended before it listened" >$WORK/client
+      client_status=none
+      return
+    fi
+    sleep 0.05
+  done
   run_limited "exec $2" >$WORK/client 2>&1 </dev/null
   client_status=$?
 }
