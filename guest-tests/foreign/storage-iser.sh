@@ -22,7 +22,7 @@ if [ $? = 0 ] && wait_for_disk; then
   verify iser
   check iser-disconnect "$record --logout" "successful"
 else
-  reason=$(kernel_says 'iser.*(egistration|support)')
+  reason=$(kernel_says 'emory registrations')
   if [ -n "$reason" ]; then
     skip iser-connect "$reason"
   else

@@ -8,21 +8,19 @@
 SRP_SERVICE=5555
 listen=true
 [ $LINK = InfiniBand ] || listen="mkdir -p $TARGET/srpt && echo $SRP_SERVICE >$TARGET/srpt/discovery_auth/rdma_cm_port"
-# The target of a port is called by the port's GUID; an initiator by its GID or its address.
-$far run "modprobe ib_srpt && $LIO && $listen &&
-  guid=0x\$(cut -d : -f 5- /sys/class/infiniband/$DEVICE/ports/1/gids/0 | tr -d :) &&
-  mkdir -p $TARGET/srpt/\$guid/\$guid/lun/lun_0 && cd $TARGET/srpt/\$guid/\$guid &&
-  ln -s $TARGET/core/iblock_0/disk lun/lun_0/disk && echo \$guid" >$WORK/output 2>&1
+# The target of a port is called by the port's GID.
+$far run "modprobe ib_srpt && $LIO && $listen && target=0x\$(tr -d : </sys/class/infiniband/$DEVICE/ports/1/gids/0) &&
+  mkdir -p $TARGET/srpt/\$target/\$target/lun/lun_0 && cd $TARGET/srpt/\$target/\$target &&
+  ln -s $TARGET/core/iblock_0/disk lun/lun_0/disk && cat /sys/module/ib_srpt/parameters/srpt_service_guid && echo \$target" >$WORK/output 2>&1
 srp_status=$?
 target=$(tail -n 1 $WORK/output)
+service=$(tail -n 2 $WORK/output | sed -n 's/^0x//p' | head -n 1)
 if [ $srp_status = 0 ]; then pass srp-target; else fail srp-target $WORK/output; fi
-# allow NAME: the initiator of that name may use the disk.
-allow() {
-  $far run "cd $TARGET/srpt/$target/$target && mkdir -p acls/$1/lun_0 && ln -s $TARGET/srpt/$target/$target/lun/lun_0 acls/$1/lun_0/lun"
-}
-own_gid=$(cat /sys/class/infiniband/$DEVICE/ports/1/gids/0)
-if [ $LINK = InfiniBand ]; then allow "$own_gid"; else allow "$ADDRESS"; fi >$WORK/output 2>&1 || fail srp-permission $WORK/output
-$far run "echo 1 >$TARGET/srpt/$target/$target/enable" >$WORK/output 2>&1 || fail srp-enable $WORK/output
+# The initiator may use the disk; it is called by the GUID of its port, or by its address.
+initiator=$ADDRESS
+[ $LINK = Ethernet ] || initiator=$(cut -d : -f 5- /sys/class/infiniband/$DEVICE/ports/1/gids/0)
+$far run "cd $TARGET/srpt/$target/$target && mkdir -p acls/$initiator/lun_0 &&
+  ln -s $TARGET/srpt/$target/$target/lun/lun_0 acls/$initiator/lun_0/lun && echo 1 >enable" >$WORK/output 2>&1 || fail srp-enable $WORK/output
 
 modprobe ib_srp
 list_disks >$WORK/disks-before
@@ -32,7 +30,7 @@ if [ $LINK = InfiniBand ]; then
   check srp-discover "ibsrpdm -c -d $umad" "ioc_guid="
   words=$(grep -m1 ioc_guid= $WORK/output)
 else
-  words="id_ext=${target#0x},ioc_guid=${target#0x},dest=$FAR:$SRP_SERVICE"
+  words="id_ext=$service,ioc_guid=$service,dest=$FAR:$SRP_SERVICE"
 fi
 mark_log
 if run_limited "echo '$words' >$add" >$WORK/output 2>&1 && wait_for_disk; then

@@ -17,8 +17,9 @@ kernel_says() {
   dmesg | tail -n +$((log_lines + 1)) | grep -E "$1" | tail -n 1 | sed 's/^\[[^]]*\] *//; s/#//g'
 }
 
-# new_disk COMMAND: prints the block device that appears when the command is done.
-list_disks() { ls /sys/block | grep -E '^(sd|nvme)' | sort; }
+# wait_for_disk: sets new_disk, the block device that has come since $WORK/disks-before was written.
+# A path of NVMe (nvme0c0n1) is no disk.
+list_disks() { ls /sys/block | grep -E '^(sd[a-z]+|nvme[0-9]+n[0-9]+)$' | sort; }
 wait_for_disk() {
   polls=0
   while [ $polls -lt 300 ]; do
