@@ -32,8 +32,6 @@ const CONTEXT_AT = 8;
 const PATH_AT = CONTEXT_AT + 0x20;
 const QP_BOX_BYTES = 0x108;
 const ALL_PARAMETERS = 0x1ffff;
-/** Pages in front of those of the doorbell records, all mapped. */
-const MAPPED_PAGES = 48;
 const NOWHERE = 0x7000_0000_0000;
 const statuses: readonly number[] = Object.values(CommandStatus);
 
@@ -215,7 +213,6 @@ export class HostileCommands {
       [CommandOpcode.RESIZE_CQ, { input: resizing, modifier: random.pick(this.#ownCqns) }],
       [CommandOpcode.MAP_ICM, { input: mailbox, modifier: 1 }],
       [CommandOpcode.MAP_ICM, { input: driver.memory.base, modifier: random.pick([0, 257, 2 ** 32 - 1]) }],
-      [CommandOpcode.MAP_ICM, driver.backContextMemory(random.below(MAPPED_PAGES) * 4096, driver.memory.base, 1)],
       [CommandOpcode.MAP_ICM, driver.backContextMemory(ICM_BYTES + random.below(64) * 4096, driver.memory.base, 1)],
       [CommandOpcode.UNMAP_ICM, { input: ICM_BYTES + random.below(2 ** 20), modifier: 1 }],
       [CommandOpcode.MAP_FA, driver.backContextMemory(0, driver.memory.base, 1)],
