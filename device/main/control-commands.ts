@@ -50,7 +50,10 @@ export class ControlCommands {
       wallTimeNs: Date.now() * NS_PER_MS - process.clock.now(),
       findAdapter: (name) => this.#findAdapter(name),
     });
-    const personality = makeMthcaCommands((name) => findMthca(this.#findServed(name)));
+    const personality = makeMthcaCommands(
+      (name) => findMthca(this.#findServed(name)),
+      () => process.pump.wake(),
+    );
     this.table = new Map([...this.table, ...trace.table, ...personality]);
   }
 

@@ -7,6 +7,7 @@
 import { DeviceProcess, type DeviceStart } from './device-process.ts';
 import { type GuestJob, packJob } from './guest-image.ts';
 import { type GuestFault, GuestSession, type GuestSessionOptions, type TestResult } from './guest-session.ts';
+import { answerRequests, REQUEST_PORT, type RequestAnswerer } from './host-requests.ts';
 
 /** The adapter and the guest of a run. */
 export interface GuestRunOptions extends GuestSessionOptions {
@@ -15,6 +16,8 @@ export interface GuestRunOptions extends GuestSessionOptions {
   readonly functionNumber?: number;
   /** Called with the adapter process before the guest starts. */
   readonly onDevice?: (device: DeviceProcess) => void | Promise<void>;
+  /** Answers what the guest asks of its host; the job packs `requestProgram`. */
+  readonly answer?: RequestAnswerer;
 }
 
 export interface GuestRun {
@@ -31,12 +34,15 @@ export interface GuestRun {
 export async function runGuest(job: GuestJob, options: GuestRunOptions = {}): Promise<GuestRun> {
   const initramfs = await packJob(job);
   const device = await DeviceProcess.start(options.device ?? {});
-  const session = new GuestSession(options);
+  const { functionNumber: only, answer, guest } = options;
+  const ports = [...(guest?.ports ?? []), ...(answer === undefined ? [] : [REQUEST_PORT])];
+  const session = new GuestSession({ ...options, guest: { ...guest, ports } });
   try {
     await options.onDevice?.(device);
-    const { functionNumber: only } = options;
     const sockets = device.child.sockets.filter((_, number) => only === undefined || number === only);
-    await session.run(initramfs, sockets);
+    await session.run(initramfs, sockets, (running) => {
+      if (answer !== undefined) answerRequests(running, answer);
+    });
   } finally {
     session.adapterFaults(await device.stop());
   }

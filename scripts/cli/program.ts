@@ -90,6 +90,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./trace-action.ts')).performTrace,
   },
   {
+    name: 'inject',
+    summary: 'plants faults in a device with a stock driver',
+    define: async () => (await import('./inject-command.ts')).defineInject,
+    perform: async () => (await import('./inject-action.ts')).performInject,
+  },
+  {
     name: 'replay',
     summary: 'runs a recorded session again and checks that it is identical',
     define: async () => (await import('./replay-command.ts')).defineReplay,

@@ -27,6 +27,8 @@ export class CommandProcessor {
   readonly #hca: Hca;
   readonly #context: CommandContext;
   readonly #register = new DataView(new ArrayBuffer(COMMAND_REGISTER_SIZE));
+  /** A command that software polls for is lost: its go bit stays set until a reset. */
+  #stuck = false;
 
   constructor(hca: Hca) {
     this.#hca = hca;
@@ -39,6 +41,7 @@ export class CommandProcessor {
   }
 
   reset(): void {
+    this.#stuck = false;
     for (let at = 0; at < COMMAND_REGISTER_SIZE; at++) this.#register.setUint8(at, 0);
   }
 
@@ -59,10 +62,11 @@ export class CommandProcessor {
 
   /** Executes the waiting command. Returns false when there is none. */
   serve(): boolean {
-    if (!this.busy) return false;
+    if (!this.busy || this.#stuck) return false;
     const context = this.#context;
     const view = this.#register;
     decodeCommandRegister(view, 0, context.register);
+    if (this.#hca.planted.takesCommand(context.register.opcode)) return this.#lose(context.register.event === 1);
     context.begin();
     const status = this.#execute(context);
     this.executed++;
@@ -73,6 +77,13 @@ export class CommandProcessor {
     setCommandRegisterGo(view, 0, 0);
     const { token, event } = context.register;
     if (event === 1) this.#hca.events.postCommand(token, status, context.resultHigh, context.resultLow);
+    return true;
+  }
+
+  /** The command is not executed, and no event comes. */
+  #lose(isByEvent: boolean): true {
+    if (isByEvent) setCommandRegisterGo(this.#register, 0, 0);
+    else this.#stuck = true;
     return true;
   }
 

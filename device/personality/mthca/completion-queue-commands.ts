@@ -28,9 +28,9 @@ export function giveCompletionQueue(context: CommandContext): CommandStatus {
     return CommandStatus.BAD_PARAM;
   const status = checkEntries(context, cq.key, cq.pd, cq.start, cq.logEntries);
   if (status !== CommandStatus.OK) return status;
-  const { underlying, regions, events } = hca;
+  const { underlying, regions, events, planted } = hca;
   const postError = (number: number, syndrome: CqErrorSyndrome): void => events.postCompletionError(number, syndrome);
-  const parts = { underlying, regions, records, eventQueue, postError };
+  const parts = { underlying, regions, records, planted, eventQueue, postError };
   hca.completionQueues.set(cqn, new CompletionQueue(cqn, cq, parts));
   return status;
 }

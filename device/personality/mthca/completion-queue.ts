@@ -21,6 +21,7 @@ import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { DoorbellRecords } from './doorbell-records.ts';
 import type { CompletionSource, EventQueue } from './event-queue.ts';
 import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
+import type { PlantedFaults } from './planted-faults.ts';
 
 /** Bytes at the end of an entry that become visible last, with the owner bit. */
 const OWNER_BYTES = 4;
@@ -32,6 +33,7 @@ export interface CompletionParts {
   readonly underlying: UnderlyingFunction;
   readonly regions: MemoryRegions;
   readonly records: DoorbellRecords;
+  readonly planted: PlantedFaults;
   /** The EQ of its completion events. */
   readonly eventQueue: EventQueue;
   /** Reports that the queue has failed. */
@@ -77,8 +79,9 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
    */
   post(entry: Uint8Array, solicited: boolean): boolean {
     const { context } = this;
-    const { regions, underlying } = this.#parts;
+    const { regions, underlying, planted } = this.#parts;
     if (context.status !== ContextStatus.OK) return false;
+    if (planted.completions !== 0 && planted.takesCompletion(entry)) return true;
     if (this.#isFull() && context.ignoreOverrun === 0)
       return this.#fail(ContextStatus.OVERFLOW, CqErrorSyndrome.OVERRUN, FaultKind.CQ_OVERRUN);
     const start = context.start + (context.producerIndex % this.#entries) * COMPLETION_BYTES;

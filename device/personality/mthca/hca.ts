@@ -20,6 +20,7 @@ import { MemoryRegions } from './memory-regions.ts';
 import type { MthcaPort } from './mthca-port.ts';
 import { MulticastTable } from './multicast-table.ts';
 import { ObjectEvents } from './object-events.ts';
+import { PlantedFaults } from './planted-faults.ts';
 import type { QueuePair } from './queue-pair.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 
@@ -62,6 +63,7 @@ export class Hca {
   readonly events: Events;
   readonly objectEvents: ObjectEvents;
   readonly records: DoorbellRecords;
+  readonly planted = new PlantedFaults();
   /** The units that work for QPs of service MLX, and for all others. */
   rawUnit: QueuePairUnit | undefined = undefined;
   dataUnit: QueuePairUnit | undefined = undefined;
@@ -121,6 +123,7 @@ export class Hca {
 
   reset(): void {
     this.close();
+    this.planted.reset();
     this.icm.reset();
     this.firmwarePages = 0;
     this.auxiliaryPages = 0;

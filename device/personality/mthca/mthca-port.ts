@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A port of an mthca device: a port of an adapter that stays switched off until software enables it
- * with INIT_IB, and whose largest payload is 2048 bytes.
+ * with INIT_IB, and whose largest payload is 2048 bytes. A host may hold its link down.
  */
 import { PortPhysicalState } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { Port } from '../../port/port.ts';
@@ -10,17 +10,32 @@ import { MTU_CODE } from './limits.ts';
 export class MthcaPort extends Port {
   override readonly maxMtuCode = MTU_CODE;
   override activeMtuCode = MTU_CODE;
+  #enabled = false;
+  #heldDown = false;
 
+  /** Software has enabled the port. */
   get isEnabled(): boolean {
-    return this.physicalState !== PortPhysicalState.DISABLED;
+    return this.#enabled;
   }
 
   /** The link trains, and comes up when the other end is ready too. */
   enable(): void {
+    this.#enabled = true;
     this.restart(PortPhysicalState.POLLING);
   }
 
   disable(): void {
+    this.#enabled = false;
     this.restart(PortPhysicalState.DISABLED);
+  }
+
+  /** Holds the link down, as if the cable was pulled, or lets it train again. */
+  holdDown(held: boolean): void {
+    this.#heldDown = held;
+    this.restart(this.#enabled ? PortPhysicalState.POLLING : PortPhysicalState.DISABLED);
+  }
+
+  override restart(physicalState: PortPhysicalState): void {
+    super.restart(this.#heldDown ? PortPhysicalState.DISABLED : physicalState);
   }
 }

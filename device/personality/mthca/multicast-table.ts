@@ -19,6 +19,11 @@ export class MulticastTable {
   #hashSize = 0;
   readonly #groups = new Map<number, GroupEntry>();
 
+  /** Entries that are not zero. */
+  get count(): number {
+    return this.#groups.size;
+  }
+
   /** Sizes the empty table; zeros: there is none. */
   place(entries: number, hashSize: number): void {
     this.#groups.clear();

@@ -6,12 +6,14 @@
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { ControlClient } from '../../../device/main/control-client.ts';
 import { runGuest } from '../../../guest-tests/harness/guest-run.ts';
 import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-session.ts';
 import { onProcessEnd } from '../../../qemu/run-directory.ts';
 import { setUp } from '../../setup/set-up.ts';
 import type { CliCommand } from '../cli-command.ts';
 import { AdapterState } from './adapter-state.ts';
+import { answerWith, makeStockJob } from './stock-guest.ts';
 import { deviceOf, guestOf } from './test-adapter.ts';
 import { type TestArguments, TestStatus } from './test-command.ts';
 import { toJunit, toTap } from './test-files.ts';
@@ -59,14 +61,21 @@ async function runJob(
   const prefix = isOneOfMany && given.jobs > 1 ? `${planned.name}: ` : '';
   const recording = given.record === undefined ? undefined : temporaryRecording();
   try {
-    const job = await makeJob(planned, kernel);
+    const isStock = given.personality !== 'vuhca';
+    const { job, ...disk } = isStock
+      ? await makeStockJob(planned, kernel, given)
+      : { job: await makeJob(planned, kernel) };
     const states = new StateReader();
+    let control: ControlClient | undefined;
     const run = await runGuest(job, {
       device: deviceOf(given, recording?.path),
-      guest: guestOf(given, kernel),
+      guest: { ...guestOf(given, kernel), ...disk },
+      cleared: isStock,
+      ...(isStock ? { answer: async (words) => answerWith(control as ControlClient)(words) } : {}),
       silenceSeconds: given.debug === true ? Number.POSITIVE_INFINITY : given.timeout,
       onDevice: async ({ child }) => {
         states.attach(await AdapterState.connect(child.controlPath));
+        if (isStock) control = await ControlClient.connect(child.controlPath);
         if (given.debug === true) sayHowToDebug(child.pid);
       },
       onResult: (result) => {
@@ -75,6 +84,7 @@ async function runJob(
       },
       onFault: (fault) => states.read(fault),
     });
+    control?.close();
     const report = { name: planned.name, run, adapter: await states.end() };
     const kept = recording?.keepIf(statusOf(report) !== TestStatus.PASSED, resolve(given.record ?? ''));
     const whole = kept === undefined ? report : { ...report, recording: kept };

@@ -9,17 +9,28 @@ import { UsageError } from '../usage-error.ts';
 import type { TestArguments } from './test-command.ts';
 import type { TestKernel } from './test-modules.ts';
 
-/** Throws UsageError when several adapters are to be recorded. */
-export function deviceOf({ functions, adapters, debug }: TestArguments, recordPath: string | undefined): DeviceStart {
+const MEMORY_MIB = 512;
+/** A stock driver takes much memory for its contexts, Debian's user space for its files. */
+const DEMANDING_MIB = 1024;
+
+/** Throws UsageError for options that cannot be given together. */
+export function deviceOf(given: TestArguments, recordPath: string | undefined): DeviceStart {
+  const { functions, adapters, debug, personality } = given;
+  if (personality !== 'vuhca' && (functions > 1 || adapters > 1))
+    throw new UsageError(`--functions and --adapters cannot be given with --personality ${personality}`);
   if (adapters > 1 && recordPath !== undefined)
     throw new UsageError('option --record cannot be given with --adapters: a recording holds one adapter');
   const words = [...(debug === true ? ['--inspect=127.0.0.1:9229'] : []), '--log-level=warn'];
   const recorded = recordPath === undefined ? [] : [`--record=${recordPath}`];
+  if (personality !== 'vuhca')
+    return { arguments: [`--personality=${personality}`, '--fabric=switch', ...recorded, ...words] };
   if (adapters === 1) return { arguments: [`--functions=${functions}`, ...recorded, ...words] };
   return { topology: ringOf(adapters, functions), arguments: words };
 }
 
-export function guestOf({ memory, cpus, append, debug }: TestArguments, kernel: TestKernel): GuestOptions {
+export function guestOf(given: TestArguments, kernel: TestKernel): GuestOptions {
+  const { cpus, append, debug, personality } = given;
+  const memory = given.memory ?? (personality === 'vuhca' ? MEMORY_MIB : DEMANDING_MIB);
   return {
     kernel: kernel.imagePath,
     memoryMiB: memory,

@@ -58,6 +58,10 @@ t.test('wrong arguments', async (t) => {
     [[EXAMPLE, '--files', 'none:/x'], /option --files names none, which does not exist/],
     [[EXAMPLE, '--timeout', '0'], /option --timeout is 0; it must be a whole number from 1 to/],
     [[EXAMPLE, '--adapters', '2', '--record', 'x.rec'], /--record cannot be given with --adapters/],
+    [
+      [EXAMPLE, '--personality', 'mthca', '--adapters', '2'],
+      /--functions and --adapters cannot be given with --personality mthca/,
+    ],
   ];
   for (const [words, says] of cases) {
     const { status, stderr } = await runCli(['test', ...words]);

@@ -6,6 +6,7 @@
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from '../cli-command.ts';
 import { several, wholeNumber } from '../option-values.ts';
+import { type Personality, personalityOption } from '../personality.ts';
 
 /** The values of the options. */
 export interface TestArguments {
@@ -17,7 +18,8 @@ export interface TestArguments {
   readonly headers?: string;
   readonly functions: number;
   readonly adapters: number;
-  readonly memory: number;
+  readonly memory?: number;
+  readonly personality: Personality;
   readonly cpus: number;
   readonly append?: string;
   readonly timeout: number;
@@ -60,6 +62,9 @@ export function defineTest(command: CliCommand): void {
     'In a FOLDER, a module that names the PCI id of the adapter is a driver. A module that needs',
     'symbols of the driver `vuhca` has it loaded first.',
     '',
+    "With a --personality the script runs in Debian's user space, with the stock driver. There it may",
+    'call `adapter inject FAULT...`, which is `vuhca inject`, and `adapter objects`.',
+    '',
     'Exit status: 0 all passed; 1 a test failed, or its output is broken KTAP; 2 wrong arguments;',
     '3 a module did not compile; 4 a module did not load, or a driver bound nothing; 5 the kernel',
     'complained (WARN, BUG, oops, panic, leak) at whatever log level; 6 the guest was silent for',
@@ -70,6 +75,7 @@ export function defineTest(command: CliCommand): void {
     .addExample('vuhca test --driver mydriver --script test.sh', 'a driver of yours, tested by a script')
     .addExample('vuhca test --module mytest --kernel bookworm', 'a module that uses our driver, on another kernel')
     .addExample('vuhca test --driver my.ko --files tool:/bin/tool --script test.sh --junit out.xml', 'for CI')
+    .addExample('vuhca test --personality mthca --script test.sh', "a scenario with Debian's own driver and programs")
     .addExample('vuhca test guest-tests/example --debug', 'waits for gdb and the inspector');
 }
 
@@ -89,7 +95,10 @@ function addGuestOptions(command: CliCommand): void {
     .option('--headers <FOLDER>', 'The build folder of the bzImage, to compile modules for it')
     .addOption(wholeNumber('--functions <N>', 'Functions of the adapter', 1, FUNCTION_MAX).default(1))
     .addOption(wholeNumber('--adapters <N>', 'Adapters in the guest, linked in a ring', 1, ADAPTERS_MAX).default(1))
-    .addOption(wholeNumber('--memory <MIB>', 'Guest memory', 64, MEMORY_MAX_MIB).default(512))
+    .addOption(personalityOption())
+    .addOption(
+      wholeNumber('--memory <MIB>', 'Guest memory (default: 512); 1024 with a --personality', 64, MEMORY_MAX_MIB),
+    )
     .addOption(wholeNumber('--cpus <N>', 'Guest processors', 1, CPUS_MAX).default(2))
     .option('--append <WORDS>', 'Words added to the kernel command line')
     .addOption(

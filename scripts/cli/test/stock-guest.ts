@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The guest of `vuhca test --personality mthca`: Debian's user space with the stock driver, in
+ * which the script of a job runs. It may ask the host for faults of the device and counts of its
+ * objects. Called by test-action.ts.
+ */
+import { basename } from 'node:path';
+import type { ControlClient } from '../../../device/main/control-client.ts';
+import type { GuestJob, JobModule } from '../../../guest-tests/harness/guest-image.ts';
+import { type RequestAnswerer, requestProgram } from '../../../guest-tests/harness/host-requests.ts';
+import { ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
+import type { GuestDisk } from '../../../qemu/guest-options.ts';
+import { resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
+import { UsageError } from '../usage-error.ts';
+import type { TestArguments } from './test-command.ts';
+import { makeJob, type PlannedJob } from './test-job.ts';
+import type { TestKernel } from './test-modules.ts';
+
+const REQUEST_PROGRAM = '/usr/bin/adapter';
+
+/** A job in Debian's user space, which is on the disk. */
+export interface StockJob {
+  readonly job: GuestJob;
+  readonly disk: GuestDisk;
+}
+
+/** Throws UsageError for a kernel whose modules are not Debian's. */
+export async function makeStockJob(planned: PlannedJob, kernel: TestKernel, given: TestArguments): Promise<StockJob> {
+  const { stock } = await resolveGuestKernel(given.kernel, given.headers);
+  if (stock === undefined) throw new UsageError('option --personality needs the stock driver: name a kernel of Debian');
+  const { script, files } = planned;
+  const job = await makeJob({ ...planned, files: [] }, kernel);
+  const parts = await provideDistributionParts(stock, {
+    files: [requestProgram(REQUEST_PROGRAM), ...files],
+    caseText: job.script?.text ?? '',
+  });
+  const first = parts.modules.map((module): JobModule => ({ kind: 'stock', ...module }));
+  const entered = script === undefined ? {} : { script: { name: basename(script), text: ENTER_WITH_CASE } };
+  return {
+    job: { ...job, modules: [...first, ...(job.modules ?? [])], files: parts.files, ...entered },
+    disk: parts.disk,
+  };
+}
+
+/** Answers what a guest asks of its device: `inject FAULT...` and `objects`. */
+export function answerWith(client: ControlClient): RequestAnswerer {
+  return async ([command = '', ...words]) => {
+    if (command === 'inject') return ((await client.request('inject', { words })) as { text: string }).text;
+    if (command !== 'objects') throw new Error(`no request ${command}; there are inject, objects`);
+    const counts = (await client.request('objects')) as Readonly<Record<string, number>>;
+    return Object.entries(counts)
+      .map(([name, count]) => `${name}=${count}`)
+      .join(' ');
+  };
+}
