@@ -215,7 +215,7 @@ export const layers: readonly Layer[] = [
     path: 'device/main/test-support',
     holds: 'live adapter processes for tests',
     uses: of(
-      'layout infiniband protocol/vfio-user/client protocol/vfio-user/test-support agents adapter hosts test-support conformance main',
+      'layout infiniband protocol/vfio-user/client protocol/vfio-user/test-support agents adapter hosts test-support conformance topology main',
     ),
     forTests: true,
   },
