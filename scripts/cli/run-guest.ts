@@ -16,7 +16,14 @@ import type { RunArguments } from './run-command.ts';
 import { findMemoryObjection } from './shared-memory.ts';
 import { readFileOption } from './test/test-job.ts';
 import { provideTestKernel } from './test/test-kernel.ts';
-import { checkTarget, type ModuleTarget, OUR_DRIVER, provideTargets, type TestKernel } from './test/test-modules.ts';
+import {
+  checkTarget,
+  type ModuleTarget,
+  OUR_DRIVER,
+  provideTargets,
+  type TestKernel,
+  VERBS_FOLDER,
+} from './test/test-modules.ts';
 import { readTopologyFile } from './topology-file.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -135,13 +142,16 @@ async function provideStockDriver(given: RunArguments, kernel: TestKernel): Prom
 
 /** The driver and the modules to load. */
 function targetsOf(given: RunArguments): ModuleTarget[] {
-  const { driver, module = [], kernel, headers } = given;
+  const { driver, module = [], kernel, headers, distribution } = given;
   const path = driver ?? (kindsOf(given).has(undefined) ? OUR_DRIVER : 'none');
   // Our driver cannot be compiled for a kernel without headers.
   const isForeign = kernel !== undefined && existsSync(kernel) && headers === undefined;
   const isLeftOut = path === 'none' || (isForeign && path === OUR_DRIVER);
+  // Debian's RDMA software needs a device of the kernel's RDMA core.
+  const hasVerbs = distribution === true && path === OUR_DRIVER && !isLeftOut;
   return [
     ...(isLeftOut ? [] : [{ option: '--driver', path, kind: 'driver' as const }]),
+    ...(hasVerbs ? [{ option: '--distribution', path: VERBS_FOLDER, kind: 'module' as const }] : []),
     ...module.map((one) => ({ option: '--module', path: one, kind: 'module' as const })),
   ];
 }

@@ -16,6 +16,11 @@
 #define VIB_CREATE_CQ_TAKES_ATTRIBUTES 1
 #endif
 
+/* Since Linux 6.17 a registration may name a DMA handle, which this adapter has not. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
+#define VIB_HAS_DMA_HANDLES 1
+#endif
+
 /* Since Linux 7.0 CQs of users have operations of their own. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
 #define VIB_HAS_USER_CQ_OPERATIONS 1

@@ -23,6 +23,21 @@ static int vib_create_cq_op(struct ib_cq *ibcq,
 #define vib_create_cq_op vib_create_cq
 #endif
 
+#ifdef VIB_HAS_DMA_HANDLES
+static struct ib_mr *vib_reg_user_mr_op(struct ib_pd *ibpd, u64 start,
+					u64 length, u64 virtual_address,
+					int access, struct ib_dmah *handle,
+					struct ib_udata *udata)
+{
+	if (handle)
+		return ERR_PTR(-EOPNOTSUPP);
+	return vib_reg_user_mr(ibpd, start, length, virtual_address, access,
+			       udata);
+}
+#else
+#define vib_reg_user_mr_op vib_reg_user_mr
+#endif
+
 static const struct ib_device_ops vib_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = RDMA_DRIVER_UNKNOWN,
@@ -63,7 +78,7 @@ static const struct ib_device_ops vib_ops = {
 	.query_port = vib_query_port,
 	.query_qp = vib_query_qp,
 	.query_srq = vib_query_srq,
-	.reg_user_mr = vib_reg_user_mr,
+	.reg_user_mr = vib_reg_user_mr_op,
 	.req_notify_cq = vib_req_notify_cq,
 #ifndef VIB_HAS_USER_CQ_OPERATIONS
 	.resize_cq = vib_resize_cq,

@@ -25,6 +25,8 @@ export interface ModuleTarget {
 
 /** The name that stands for our driver, and its module. */
 export const OUR_DRIVER = 'vuhca';
+/** The module that makes our driver a device of the kernel's RDMA core. */
+export const VERBS_FOLDER = fileURLToPath(new URL('../../../guest-tests/driver/ib', import.meta.url));
 const DRIVER_FOLDER = fileURLToPath(new URL('../../../guest-tests/driver', import.meta.url));
 
 /** The kernel of a test, and modules for it. */
