@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run isolation -- [--personality mthca] [--acts N] [--seed S]`: hostile writes, doorbells,
- * descriptors and commands of one function, or of one process on an mthca device, beside active
- * ones, and the same work without them. What the others see must be equal in both; ends with 1 when
- * it is not.
+ * `npm run isolation -- [--processes | --personality mthca] [--acts N] [--seed S]`: hostile writes,
+ * doorbells, descriptors and commands of one function, of a process of each function, or of one
+ * process on an mthca device, beside active ones, and the same work without them. What the others
+ * see must be equal in both; ends with 1 when it is not.
  */
 import { Option } from 'commander';
 import { portModels } from '../../device/adapter/options.ts';
 import { MthcaIsolation } from '../../device/simulations/mthca/isolation.ts';
+import { ProcessIsolation } from '../../device/simulations/processes/isolation.ts';
 import { Isolation } from '../../device/simulations/qos/isolation.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
@@ -20,6 +21,7 @@ const PROGRESS_MS = 2000;
 interface Options {
   readonly acts: number;
   readonly seed: number;
+  readonly processes: boolean;
   readonly personality: Personality;
 }
 
@@ -33,6 +35,14 @@ interface Comparison {
 
 const personalities = ['vuhca', 'mthca'] as const;
 type Personality = (typeof personalities)[number];
+/** Whose hostile software: functions, processes, or processes of an mthca device. */
+type Subject = Personality | 'processes';
+
+const comparisons: Readonly<Record<Subject, (seed: number) => Comparison>> = {
+  vuhca: compareFunctions,
+  processes: compareProcesses,
+  mthca: compareMthcaProcesses,
+};
 
 await runEntry(async () => {
   const script = defineScript(
@@ -41,18 +51,19 @@ await runEntry(async () => {
   )
     .option('--acts <N>', 'How many hostile acts.', wholeNumber(1), 10_000_000)
     .option('--seed <S>', 'The first seed.', wholeNumber(), 1)
+    .option('--processes', 'Hostile processes with collect pages of their own, not hostile functions.', false)
     .addOption(new Option('--personality <NAME>', 'Whose functions or processes.').choices(personalities))
     .setOptionValue('personality', 'vuhca');
-  const { acts, seed, personality } = readOptions<Options>(script);
-  process.exitCode = runActs(acts, seed, personality);
+  const { acts, seed, personality, processes } = readOptions<Options>(script);
+  process.exitCode = runActs(acts, seed, processes ? 'processes' : personality);
 });
 
-function runActs(wanted: number, firstSeed: number, personality: Personality): number {
+function runActs(wanted: number, firstSeed: number, subject: Subject): number {
   const started = performance.now();
   let shown = started;
   let done = 0;
   for (let seed = firstSeed; done < wanted; seed++) {
-    const run = personality === 'mthca' ? compareProcesses(seed) : compareFunctions(seed);
+    const run = comparisons[subject](seed);
     let wrong: string | undefined;
     for (let round = 0; round < ROUNDS_PER_SEED && done < wanted && wrong === undefined; round++) {
       wrong = run.round(ACTS_PER_ROUND);
@@ -66,7 +77,7 @@ function runActs(wanted: number, firstSeed: number, personality: Personality): n
     process.stdout.write(`seed ${seed}: the attacker changed ${differences.join(', ')}\n`);
     return 1;
   }
-  const what = personality === 'mthca' ? 'contexts' : 'registers';
+  const what = subject === 'vuhca' ? 'registers' : subject === 'mthca' ? 'contexts' : 'queues';
   process.stdout.write(
     `${done} hostile acts: ${what}, memory and completions of the others are the same as without them\n`,
   );
@@ -88,6 +99,18 @@ function compareFunctions(seed: number): Comparison {
 }
 
 function compareProcesses(seed: number): Comparison {
+  const [attacked, alone] = [new ProcessIsolation(seed), new ProcessIsolation(seed)];
+  return {
+    round: (acts) => {
+      attacked.round(acts);
+      alone.round(0);
+      return undefined;
+    },
+    end: () => [...attacked.end(), ...alone.end(), ...attacked.findDifferences(alone)],
+  };
+}
+
+function compareMthcaProcesses(seed: number): Comparison {
   const [attacked, alone] = [new MthcaIsolation(seed), new MthcaIsolation(seed)];
   return {
     round: (acts) => attacked.round(acts) ?? alone.round(0),

@@ -7,6 +7,7 @@
  */
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import type { DriverEventQueue } from '../../hosts/in-process/driver/event-queue.ts';
 import type { DriverQueuePair, PostBy } from '../../hosts/in-process/driver/queue-pair.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
 import type { Tenant } from './tenant.ts';
@@ -27,6 +28,8 @@ export interface FlowOptions {
   readonly serviceType: ServiceType;
   readonly opcode: SendOpcode;
   readonly qosLevel: number;
+  /** The sender belongs to a process, which posts in this page. Its CQ reports to `eventQueue`. */
+  readonly user?: { readonly collectContext: number; readonly page: number; readonly eventQueue: DriverEventQueue };
 }
 
 /** Both QPs of a flow and their counts. */
@@ -53,6 +56,11 @@ export class Flow {
     this.create();
   }
 
+  /** Memory of the receiver that messages arrive in. */
+  get received(): { readonly address: number; readonly lengthBytes: number } {
+    return { address: this.#target, lengthBytes: WINDOW * (GRH + LONGEST) };
+  }
+
   /** Messages that may be posted now. */
   get room(): number {
     return WINDOW - (this.posted - Math.min(this.completed, this.arrived));
@@ -62,7 +70,8 @@ export class Flow {
   create(): void {
     const { from, to, options } = this;
     this.sender = createQueuePair(from, options);
-    this.receiver = createQueuePair(to, { ...options, qosLevel: 0 });
+    const { serviceType, opcode } = options;
+    this.receiver = createQueuePair(to, { serviceType, opcode, qosLevel: 0 });
     this.#source = from.driver.allocator.allocate(LONGEST);
     from.bytes(this.#source, LONGEST).fill(from.index + 1);
     this.#target = to.driver.allocator.allocate(WINDOW * (GRH + LONGEST));
@@ -184,9 +193,10 @@ export class Flow {
   }
 }
 
-function createQueuePair(tenant: Tenant, { serviceType, qosLevel }: FlowOptions): DriverQueuePair {
+function createQueuePair(tenant: Tenant, { serviceType, qosLevel, user }: FlowOptions): DriverQueuePair {
   const { driver, pd } = tenant;
-  const makeCq = () => driver.createCompletionQueue({ entriesLog2: QUEUE_LOG2 + 1 });
+  const events = user && { collectContext: user.collectContext, eventQueue: user.eventQueue };
+  const makeCq = () => driver.createCompletionQueue({ entriesLog2: QUEUE_LOG2 + 1, ...events });
   return driver.createQueuePair({
     pd,
     sendCq: makeCq(),
@@ -194,6 +204,7 @@ function createQueuePair(tenant: Tenant, { serviceType, qosLevel }: FlowOptions)
     sendEntriesLog2: QUEUE_LOG2,
     receiveEntriesLog2: QUEUE_LOG2,
     qosLevel,
+    ...(user && { user }),
     creation: { serviceType },
   });
 }
