@@ -273,6 +273,8 @@ class Victim {
   restart(): void {
     this.qp.cancel();
     this.qp.destroy();
+    const { cqn } = this.qp.parts.sendCq;
+    this.#fixture.driver.management.perform({ opcode: ManagementOpcode.DESTROY_CQ, objectNumber: cqn });
     this.qp = this.#fixture.createQueuePair({ pd: this.#pd });
   }
 

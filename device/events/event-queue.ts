@@ -32,6 +32,8 @@ import { InterruptTimer } from './interrupt-timer.ts';
 
 const SEQUENCE_BYTES = EVENT_ENTRY_SEQUENCE_BYTES;
 const SUMMARY_SET = Uint8Array.of(1);
+/** Part of the entries that completion events leave for others. */
+const HEADROOM_PART = 16;
 
 /** An event queue of 2^`entriesLog2` EQEs in `memory`. */
 export class EventQueue implements FaultSubject {
@@ -112,6 +114,14 @@ export class EventQueue implements FaultSubject {
       this.#noteNoInterrupt(NoInterrupt.BEFORE_STAMP);
     }
     return true;
+  }
+
+  /**
+   * Most CQs that may report here. Each has at most one entry until its EQ pending bit is cleared;
+   * a sixteenth of a long queue is left for events of other kinds.
+   */
+  get queueLimit(): number {
+    return this.entries - Math.floor(this.entries / HEADROOM_PART);
   }
 
   /** Counts one completion event less: software has cleared the EQ pending bit of a CQ. */

@@ -200,14 +200,19 @@ t.test('hazard 27: poll, arm, poll under load: software that follows the rules m
 t.test('hazard 32: an event queue without a reader fills up, overflows once, and overwrites nothing', async (t) => {
   const fixture = new AdapterFixture();
   const eventQueue = fixture.driver.createEventQueue({ entriesLog2: 2, vector: 20 });
-  const qps = Array.from({ length: 6 }, () =>
+  const qps = Array.from({ length: 4 }, () =>
     fixture.createQueuePair({ sendCq: fixture.createCompletionQueue({ eventQueue }) }),
   );
   for (const { parts } of qps) parts.sendCq.notify();
   for (const qp of qps) complete(fixture, qp);
+  // Their software asks for more events before it has read the entries.
+  for (const qp of qps.slice(0, 2)) {
+    qp.parts.sendCq.notify();
+    complete(fixture, qp);
+  }
   t.same(
     eventQueue.walk(false).map(({ objectNumber }) => objectNumber),
-    qps.slice(0, 4).map(({ parts }) => parts.sendCq.cqn),
+    qps.map(({ parts }) => parts.sendCq.cqn),
   );
   t.equal(fixture.faults(FaultKind.EQ_OVERRUN), 1);
   const events = fixture.asynchronous.walk().filter(({ eventType }) => eventType === EventType.EQ_ERROR);
@@ -235,29 +240,33 @@ t.test('an event queue in error takes events again after a modification that end
       objectNumber: eventQueue.eqn,
       payload: eqPayload(attributes),
     }).status;
-  const qps = Array.from({ length: 4 }, () =>
+  const qps = Array.from({ length: 2 }, () =>
     fixture.createQueuePair({ sendCq: fixture.createCompletionQueue({ eventQueue }) }),
   );
-  for (const { parts } of qps) parts.sendCq.notify();
-  for (const qp of qps) complete(fixture, qp);
+  for (let round = 0; round < 2; round++)
+    for (const qp of qps) {
+      qp.parts.sendCq.drain();
+      qp.parts.sendCq.notify();
+      complete(fixture, qp);
+    }
   t.equal(queryEq(fixture, eventQueue).error, 1);
   t.equal(modify({ attributeMask: EqMask.VECTOR, vector: 21 }), ManagementStatus.OK);
   t.equal(queryEq(fixture, eventQueue).error, 1, 'another attribute leaves the error');
   t.equal(modify({ attributeMask: EqMask.ERROR, error: 1 }), ManagementStatus.BAD_FIELD, 'software causes no error');
   t.equal(modify({ attributeMask: EqMask.ERROR }), ManagementStatus.OK);
-  complete(fixture, qps[3]);
+  complete(fixture, qps[1]);
   t.equal(queryEq(fixture, eventQueue).error, 1, 'without room it overruns again');
   t.equal(fixture.faults(FaultKind.EQ_OVERRUN), 2);
   t.equal(eventQueue.walk().length, 2, 'no entry was overwritten');
   t.equal(modify({ attributeMask: EqMask.ERROR }), ManagementStatus.OK);
   t.equal(queryEq(fixture, eventQueue).error, 0);
-  t.equal(queryEq(fixture, eventQueue).completionEventCounter, 2, 'events that were lost do not count');
+  t.equal(queryEq(fixture, eventQueue).completionEventCounter, 0, 'events that were lost do not count');
   const before = raised(fixture, 21);
   // The two CQs whose event was lost are still armed.
-  for (const qp of qps.slice(2)) complete(fixture, qp);
+  for (const qp of qps) complete(fixture, qp);
   t.same(
     eventQueue.walk().map(({ objectNumber }) => objectNumber),
-    qps.slice(2).map(({ parts }) => parts.sendCq.cqn),
+    qps.map(({ parts }) => parts.sendCq.cqn),
   );
   t.equal(raised(fixture, 21), before + 2);
   fixture.finish();

@@ -45,6 +45,7 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
     return context.badPayload(ManagementStatus.UNSUPPORTED, CQ_ATTRIBUTES_MODERATION_PERIOD_US_OFFSET);
   const eventQueue = findEventQueue(context);
   if (eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
+  if (eventQueue !== undefined && !hasRoom(eventQueue)) return refuseCrowd(context, eventQueue);
   const collectContext = context.own(adapter.tables.collectContexts.get(request.collectContext));
   if (collectContext === undefined && request.collectContext !== 0)
     return context.badPayload(ManagementStatus.BAD_OBJECT, CQ_ATTRIBUTES_COLLECT_CONTEXT_OFFSET);
@@ -76,6 +77,8 @@ export function modifyCompletionQueue(context: CommandContext): ManagementStatus
     return context.badPayload(ManagementStatus.UNSUPPORTED, CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, OFFERED_MASK);
   const eventQueue = findEventQueue(context);
   if (mask & CqMask.EVENT_QUEUE && eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
+  if (mask & CqMask.EVENT_QUEUE && eventQueue !== undefined && eventQueue !== queue.eventQueue && !hasRoom(eventQueue))
+    return refuseCrowd(context, eventQueue);
   if (mask & CqMask.RESIZE) {
     const status = resize(context, queue);
     if (status !== ManagementStatus.OK) return status;
@@ -157,6 +160,15 @@ function findEventQueue(context: CommandContext): EventQueue | undefined {
 
 function badEventQueue(context: CommandContext): ManagementStatus {
   return context.badPayload(ManagementStatus.BAD_OBJECT, CQ_ATTRIBUTES_EVENT_QUEUE_OFFSET);
+}
+
+function hasRoom(eventQueue: EventQueue): boolean {
+  return eventQueue.references < eventQueue.queueLimit;
+}
+
+/** Refuses a CQ whose events could overrun the EQ. */
+function refuseCrowd(context: CommandContext, eventQueue: EventQueue): ManagementStatus {
+  return context.badPayload(ManagementStatus.NO_RESOURCES, CQ_ATTRIBUTES_EVENT_QUEUE_OFFSET, eventQueue.queueLimit);
 }
 
 function attach(queue: CompletionQueue, eventQueue: EventQueue | undefined): void {
