@@ -49,6 +49,7 @@ import {
 import { createMemoryWindow, destroyMemoryWindow, queryMemoryWindow } from './memory-window-commands.ts';
 import { attachMulticast, detachMulticast, queryMulticast } from './multicast-commands.ts';
 import { modifyAdapter, modifyPort } from './port-commands.ts';
+import { queryGids, queryPkeys } from './port-table-commands.ts';
 import {
   createProtectionDomain,
   destroyProtectionDomain,
@@ -119,6 +120,8 @@ const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
   [ManagementOpcode.QUERY_MULTICAST, 0, queryMulticast],
   [ManagementOpcode.DETACH_MULTICAST, MULTICAST_ATTRIBUTES_SIZE, detachMulticast],
   [ManagementOpcode.QUERY_LANE, 0, queryLane],
+  [ManagementOpcode.QUERY_PKEYS, 0, queryPkeys],
+  [ManagementOpcode.QUERY_GIDS, 0, queryGids],
   [ManagementOpcode.CREATE_COLLECT_CONTEXT, 0, createCollectContext],
   [ManagementOpcode.ASSIGN_COLLECT_PAGE, 0, assignCollectPage],
   [ManagementOpcode.QUERY_COLLECT_CONTEXT, 0, queryCollectContext],

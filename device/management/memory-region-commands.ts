@@ -135,7 +135,14 @@ function checkTranslation(context: CommandContext): ManagementStatus {
   if (request.startAddress > lastStart) return context.badField(MR_ATTRIBUTES_START_ADDRESS_OFFSET, lastStart);
   const aligned = request.pageListAddress % LIST_ALIGNMENT === 0;
   const pages =
-    aligned && fetchPageList(context.issuer.dma, request.pageListAddress, request.pageCount, request.pageShift);
+    aligned &&
+    fetchPageList(
+      context.issuer.dma,
+      request.pageListAddress,
+      request.pageCount,
+      request.pageShift,
+      request.indirect === 1,
+    );
   if (!pages) return context.badPayload(ManagementStatus.BAD_ADDRESS, MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET);
   requestedPages = pages;
   return ManagementStatus.OK;
@@ -158,6 +165,7 @@ function describe(context: CommandContext, region: MemoryRegion): void {
   request.startAddress = region.startAddress;
   request.length = region.length;
   request.pageListAddress = 0;
+  request.indirect = 0;
   request.pageCount = region.kind === MrKind.FAST ? region.maxPages : region.pages.length;
   request.pageShift = region.pageShift;
   request.keyByte = region.keyByte;

@@ -14,6 +14,8 @@ export const PAGE_SHIFT_MIN = 12;
 export const PAGE_SHIFT_MAX = 31;
 
 const ADDRESS_BYTES = 8;
+/** Entries in a page of an indirect list. */
+const LIST_PAGE_ENTRIES = 2 ** PAGE_SHIFT_MIN / ADDRESS_BYTES;
 
 export class QueueMemory {
   readonly #base: number;
@@ -66,19 +68,41 @@ export function readPageList(dma: Dma, listAddress: number, count: number): Floa
   });
 }
 
+/**
+ * As `readPageList`; the list lies in pages of its own, and `directoryAddress` is that of a list of
+ * these.
+ */
+export function readIndirectPageList(
+  dma: Dma,
+  directoryAddress: number,
+  count: number,
+): Float64Array<ArrayBuffer> | undefined {
+  const directory = readPageList(dma, directoryAddress, Math.ceil(count / LIST_PAGE_ENTRIES));
+  if (directory === undefined || !arePagesAligned(directory, PAGE_SHIFT_MIN)) return undefined;
+  const pages = new Float64Array(count);
+  for (const [index, address] of directory.entries()) {
+    const first = index * LIST_PAGE_ENTRIES;
+    const part = readPageList(dma, address, Math.min(LIST_PAGE_ENTRIES, count - first));
+    if (part === undefined) return undefined;
+    pages.set(part, first);
+  }
+  return pages;
+}
+
 /** True when each page begins at a multiple of the size of a page. */
 export function arePagesAligned(pages: Float64Array, pageShift: number): boolean {
   const pageBytes = 2 ** pageShift;
   return pages.every((address) => address % pageBytes === 0);
 }
 
-/** As `readPageList`; also undefined when a page is not aligned. */
+/** As `readPageList`, direct or indirect; also undefined when a page is not aligned. */
 export function fetchPageList(
   dma: Dma,
   listAddress: number,
   count: number,
   pageShift: number,
+  isIndirect = false,
 ): Float64Array<ArrayBuffer> | undefined {
-  const pages = readPageList(dma, listAddress, count);
+  const pages = isIndirect ? readIndirectPageList(dma, listAddress, count) : readPageList(dma, listAddress, count);
   return pages !== undefined && arePagesAligned(pages, pageShift) ? pages : undefined;
 }

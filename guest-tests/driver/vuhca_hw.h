@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xb818be62u
-#define VUHCA_LAYOUT_HASH_HIGH 0xba3e8b47u
+#define VUHCA_LAYOUT_HASH_LOW 0x2cdecbdfu
+#define VUHCA_LAYOUT_HASH_HIGH 0x9decf273u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -135,6 +135,10 @@
 #define VUHCA_MESSAGE_MAX_BYTES 0x80000000u
 /* Entries in the P_Key table of a port. */
 #define VUHCA_PKEY_TABLE_ENTRIES 128
+/* Entries in the answer to QUERY_PKEYS. */
+#define VUHCA_PKEY_BLOCK_ENTRIES 32
+/* Entries in the answer to QUERY_GIDS. */
+#define VUHCA_GID_BLOCK_ENTRIES 8
 /* Entries in the GID table of a port. */
 #define VUHCA_GID_TABLE_ENTRIES 128
 /* Value of the IDENTITY register: "VHCA" in memory order. */
@@ -291,6 +295,10 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_DETACH_MULTICAST = 195,
 	/* Query the transmit virtual lane in the object number. */
 	VUHCA_MANAGEMENT_OPCODE_QUERY_LANE = 146,
+	/* Query a block (object number) of the P_Key table of the port in the modifier. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_PKEYS = 226,
+	/* Query a block (object number) of the GID table of the port in the modifier. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_GIDS = 230,
 	/* Create a collect context. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_COLLECT_CONTEXT = 208,
 	/*
@@ -2868,10 +2876,12 @@ struct vuhca_mr_attributes {
 	/* page_count: Pages in the list. */
 	__le32 page_count;
 	/* page_shift: log2 of the page size, 12 to 31. */
-	__u8 page_shift;
 	/* key_byte: Low byte of the keys. */
-	__u8 key_byte;
-	__u8 reserved_38[2];
+	/*
+	 * indirect: pageListAddress is that of an array of 8-byte addresses of pages of 4 KiB, each
+	 * with 512 entries of the list.
+	 */
+	__le32 dw9;
 	/* lkey: Answer only: L_Key. */
 	__le32 lkey;
 	/* rkey: Answer only: R_Key. */
@@ -2887,8 +2897,7 @@ _Static_assert(offsetof(struct vuhca_mr_attributes, start_address) == 8, "vuhca_
 _Static_assert(offsetof(struct vuhca_mr_attributes, length) == 16, "vuhca_mr_attributes.length");
 _Static_assert(offsetof(struct vuhca_mr_attributes, page_list_address) == 24, "vuhca_mr_attributes.page_list_address");
 _Static_assert(offsetof(struct vuhca_mr_attributes, page_count) == 32, "vuhca_mr_attributes.page_count");
-_Static_assert(offsetof(struct vuhca_mr_attributes, page_shift) == 36, "vuhca_mr_attributes.page_shift");
-_Static_assert(offsetof(struct vuhca_mr_attributes, key_byte) == 37, "vuhca_mr_attributes.key_byte");
+_Static_assert(offsetof(struct vuhca_mr_attributes, dw9) == 36, "vuhca_mr_attributes.dw9");
 _Static_assert(offsetof(struct vuhca_mr_attributes, lkey) == 40, "vuhca_mr_attributes.lkey");
 _Static_assert(offsetof(struct vuhca_mr_attributes, rkey) == 44, "vuhca_mr_attributes.rkey");
 _Static_assert(offsetof(struct vuhca_mr_attributes, attribute_mask) == 48, "vuhca_mr_attributes.attribute_mask");
@@ -2916,6 +2925,42 @@ static inline void vuhca_mr_attributes_set_kind(struct vuhca_mr_attributes *e, _
 	__u32 word = vuhca_le32_to_cpu(e->dw0);
 
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_KIND_MASK) | ((v << VUHCA_MR_ATTRIBUTES_KIND_SHIFT) & VUHCA_MR_ATTRIBUTES_KIND_MASK)));
+}
+#define VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_SHIFT 0
+#define VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_MASK 0xffu
+static inline __u32 vuhca_mr_attributes_get_page_shift(const struct vuhca_mr_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw9) & VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_MASK) >> VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_SHIFT;
+}
+static inline void vuhca_mr_attributes_set_page_shift(struct vuhca_mr_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw9);
+
+	e->dw9 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_MASK) | ((v << VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_SHIFT) & VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_MASK)));
+}
+#define VUHCA_MR_ATTRIBUTES_KEY_BYTE_SHIFT 8
+#define VUHCA_MR_ATTRIBUTES_KEY_BYTE_MASK 0xff00u
+static inline __u32 vuhca_mr_attributes_get_key_byte(const struct vuhca_mr_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw9) & VUHCA_MR_ATTRIBUTES_KEY_BYTE_MASK) >> VUHCA_MR_ATTRIBUTES_KEY_BYTE_SHIFT;
+}
+static inline void vuhca_mr_attributes_set_key_byte(struct vuhca_mr_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw9);
+
+	e->dw9 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_KEY_BYTE_MASK) | ((v << VUHCA_MR_ATTRIBUTES_KEY_BYTE_SHIFT) & VUHCA_MR_ATTRIBUTES_KEY_BYTE_MASK)));
+}
+#define VUHCA_MR_ATTRIBUTES_INDIRECT_SHIFT 16
+#define VUHCA_MR_ATTRIBUTES_INDIRECT_MASK 0x10000u
+static inline __u32 vuhca_mr_attributes_get_indirect(const struct vuhca_mr_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw9) & VUHCA_MR_ATTRIBUTES_INDIRECT_MASK) >> VUHCA_MR_ATTRIBUTES_INDIRECT_SHIFT;
+}
+static inline void vuhca_mr_attributes_set_indirect(struct vuhca_mr_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw9);
+
+	e->dw9 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_INDIRECT_MASK) | ((v << VUHCA_MR_ATTRIBUTES_INDIRECT_SHIFT) & VUHCA_MR_ATTRIBUTES_INDIRECT_MASK)));
 }
 
 /* Payload of completion queue commands and queries. */
@@ -4160,6 +4205,26 @@ struct vuhca_gid_attributes {
 };
 _Static_assert(sizeof(struct vuhca_gid_attributes) == 16, "vuhca_gid_attributes");
 _Static_assert(offsetof(struct vuhca_gid_attributes, gid) == 0, "vuhca_gid_attributes.gid");
+
+
+/* Answer to QUERY_PKEYS: 32 entries of a port's P_Key table, from 32 x object number on. */
+#define VUHCA_PKEY_BLOCK_SIZE 64
+struct vuhca_pkey_block {
+	__u8 pkeys[64];
+};
+_Static_assert(sizeof(struct vuhca_pkey_block) == 64, "vuhca_pkey_block");
+_Static_assert(offsetof(struct vuhca_pkey_block, pkeys) == 0, "vuhca_pkey_block.pkeys");
+
+
+/* Answer to QUERY_GIDS: 8 entries of a port's GID table, from 8 x object number on. */
+#define VUHCA_GID_BLOCK_SIZE 144
+struct vuhca_gid_block {
+	__u8 gids[128];
+	__u8 present[16];
+};
+_Static_assert(sizeof(struct vuhca_gid_block) == 144, "vuhca_gid_block");
+_Static_assert(offsetof(struct vuhca_gid_block, gids) == 0, "vuhca_gid_block.gids");
+_Static_assert(offsetof(struct vuhca_gid_block, present) == 128, "vuhca_gid_block.present");
 
 
 /* Payload of modify adapter. */

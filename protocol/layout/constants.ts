@@ -147,6 +147,8 @@ export const limitConstants: ConstantTable = {
     },
     { name: 'MESSAGE_MAX_BYTES', value: 0x80000000, doc: 'Longest message.', source: 'IBTA 9.7.7' },
     { name: 'PKEY_TABLE_ENTRIES', value: 128, doc: 'Entries in the P_Key table of a port.' },
+    { name: 'PKEY_BLOCK_ENTRIES', value: 32, doc: 'Entries in the answer to QUERY_PKEYS.' },
+    { name: 'GID_BLOCK_ENTRIES', value: 8, doc: 'Entries in the answer to QUERY_GIDS.' },
     { name: 'GID_TABLE_ENTRIES', value: 128, doc: 'Entries in the GID table of a port.' },
     { name: 'IDENTITY_MAGIC', value: 0x41434856, doc: 'Value of the IDENTITY register: "VHCA" in memory order.' },
     {

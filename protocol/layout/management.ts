@@ -94,7 +94,12 @@ export const memoryRegionAttributes: StructTable = {
     { name: 'pageCount', bits: 32, doc: 'Pages in the list.' },
     { name: 'pageShift', bits: 8, doc: 'log2 of the page size, 12 to 31.' },
     { name: 'keyByte', bits: 8, doc: 'Low byte of the keys.' },
-    { bits: 16 },
+    {
+      name: 'indirect',
+      bits: 1,
+      doc: 'pageListAddress is that of an array of 8-byte addresses of pages of 4 KiB, each with 512 entries of the list.',
+    },
+    { bits: 15 },
     { name: 'lkey', bits: 32, doc: 'Answer only: L_Key.', at: 40 },
     { name: 'rkey', bits: 32, doc: 'Answer only: R_Key.' },
     { name: 'attributeMask', bits: 32, doc: 'Modify only: attributes to change.', values: 'mr-mask', at: 48 },
@@ -438,6 +443,31 @@ export const gidAttributes: StructTable = {
   fields: [{ name: 'gid', bytes: 16, doc: 'GID, as on the wire; all zeros when the entry is empty.' }],
 };
 
+export const pkeyBlock: StructTable = {
+  name: 'pkey-block',
+  doc: "Answer to QUERY_PKEYS: 32 entries of a port's P_Key table, from 32 x object number on.",
+  source: 'IBTA 10.9.1, 14.2.5.7',
+  endian: 'little',
+  sizeBytes: 64,
+  fields: [{ name: 'pkeys', bytes: 64, doc: 'P_Keys of 16 bits, little-endian; 0: an empty entry.' }],
+};
+
+export const gidBlock: StructTable = {
+  name: 'gid-block',
+  doc: "Answer to QUERY_GIDS: 8 entries of a port's GID table, from 8 x object number on.",
+  source: 'IBTA 4.1.1, 14.2.5.5',
+  endian: 'little',
+  sizeBytes: 144,
+  fields: [
+    { name: 'gids', bytes: 128, doc: 'GIDs, as on the wire; all zeros: an empty entry.' },
+    {
+      name: 'present',
+      bytes: 16,
+      doc: 'Entries of the whole table that are not empty; bit 0 of the first byte is entry 0.',
+    },
+  ],
+};
+
 export const adapterChanges: StructTable = {
   name: 'adapter-changes',
   doc: 'Payload of modify adapter.',
@@ -750,6 +780,8 @@ export const managementStructs = [
   adapterAttributes,
   portAttributes,
   gidAttributes,
+  pkeyBlock,
+  gidBlock,
   adapterChanges,
   portChanges,
   madRequest,

@@ -83,6 +83,8 @@ export const managementOpcode: ValueTable = {
     ['QUERY_MULTICAST', 0xc2, 'Query a multicast group (index in the modifier) of a QP.'],
     ['DETACH_MULTICAST', 0xc3, 'Detach a QP from a multicast group.'],
     ['QUERY_LANE', 0x92, 'Query the transmit virtual lane in the object number.'],
+    ['QUERY_PKEYS', 0xe2, 'Query a block (object number) of the P_Key table of the port in the modifier.'],
+    ['QUERY_GIDS', 0xe6, 'Query a block (object number) of the GID table of the port in the modifier.'],
     ['CREATE_COLLECT_CONTEXT', 0xd0, 'Create a collect context.'],
     [
       'ASSIGN_COLLECT_PAGE',

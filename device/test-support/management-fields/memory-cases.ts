@@ -73,8 +73,21 @@ function pagedRegion(fixture: Fixture) {
   };
 }
 
+/** Address of a list of one page, which holds the list of the region's pages. */
+function indirectList({ adapterFixture, memory }: Fixture): number {
+  const { access, driver } = adapterFixture;
+  const list = driver.allocator.allocate(PAGE_BYTES, PAGE_BYTES);
+  const directory = driver.allocator.allocate(PAGES * 8);
+  for (let page = 0; page < PAGES; page++)
+    access.view(list, PAGE_BYTES).setBigUint64(page * 8, BigInt(memory + page * PAGE_BYTES), true);
+  access.view(directory, 8).setBigUint64(0, BigInt(list), true);
+  return directory;
+}
+
 /** `given`: fields that make these matter. */
 function translationTrials(fixture: Fixture, given: Record<string, number> = {}): Trials {
+  const directory = indirectList(fixture);
+  const indirect = { ...given, indirect: 1, pageListAddress: directory };
   return {
     kind: [refused(BAD_FIELD, [3, 7, 255], { limit: MrKind.FAST, given })],
     startAddress: [
@@ -82,7 +95,11 @@ function translationTrials(fixture: Fixture, given: Record<string, number> = {})
       refused(BAD_FIELD, [2n ** 53n, 2n ** 64n - 1n], { limit: Number.MAX_SAFE_INTEGER - ROOM, given }),
     ],
     length: [refused(BAD_FIELD, [0, ROOM + 1, 2n ** 63n, 2n ** 64n - 1n], { limit: ROOM, given })],
-    pageListAddress: [refused(BAD_ADDRESS, [NOWHERE, fixture.pageList + 4, fixture.crookedList], { given })],
+    pageListAddress: [
+      refused(BAD_ADDRESS, [NOWHERE, fixture.pageList + 4, fixture.crookedList], { given }),
+      refused(BAD_ADDRESS, [NOWHERE, directory + 4, fixture.crookedList + 8], { given: indirect }),
+    ],
+    indirect: [taken('the list itself, or a list of its pages', { given: { ...given, pageListAddress: directory } })],
     pageCount: [
       refused(BAD_FIELD, [0, PAGES_MAX + 1, 0xffffffff], { limit: PAGES_MAX, given }),
       refused(BAD_FIELD, [0, FAST_PAGES_MAX + 1], { limit: FAST_PAGES_MAX, given: { ...given, kind: MrKind.FAST } }),

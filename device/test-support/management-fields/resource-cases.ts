@@ -115,6 +115,14 @@ export const resourceCases: readonly CommandCase[] = [
       modifier: port,
     },
   }),
+  query(ManagementOpcode.QUERY_PKEYS, {
+    header: { modifier: 1, objectNumber: 3 },
+    headerTrials: { objectNumber: [refused(BAD_OBJECT, [4, 0xffffff], { limit: 3 })], modifier: port },
+  }),
+  query(ManagementOpcode.QUERY_GIDS, {
+    header: { modifier: 1, objectNumber: 15 },
+    headerTrials: { objectNumber: [refused(BAD_OBJECT, [16, 0xffffff], { limit: 15 })], modifier: port },
+  }),
   { opcode: ManagementOpcode.MODIFY_GID, table: gidAttributes, build: gidToModify },
   {
     opcode: ManagementOpcode.REQUEST_RESOURCES,

@@ -94,6 +94,10 @@ export const GRH_AREA_BYTES = 40;
 export const MESSAGE_MAX_BYTES = 0x80000000;
 /** Entries in the P_Key table of a port. */
 export const PKEY_TABLE_ENTRIES = 128;
+/** Entries in the answer to QUERY_PKEYS. */
+export const PKEY_BLOCK_ENTRIES = 32;
+/** Entries in the answer to QUERY_GIDS. */
+export const GID_BLOCK_ENTRIES = 8;
 /** Entries in the GID table of a port. */
 export const GID_TABLE_ENTRIES = 128;
 /** Value of the IDENTITY register: "VHCA" in memory order. */
@@ -125,5 +129,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0xb818be62;
-export const LAYOUT_HASH_HIGH = 0xba3e8b47;
+export const LAYOUT_HASH_LOW = 0x2cdecbdf;
+export const LAYOUT_HASH_HIGH = 0x9decf273;

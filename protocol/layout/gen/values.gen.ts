@@ -158,6 +158,10 @@ export const ManagementOpcode = {
   DETACH_MULTICAST: 195,
   /** Query the transmit virtual lane in the object number. */
   QUERY_LANE: 146,
+  /** Query a block (object number) of the P_Key table of the port in the modifier. */
+  QUERY_PKEYS: 226,
+  /** Query a block (object number) of the GID table of the port in the modifier. */
+  QUERY_GIDS: 230,
   /** Create a collect context. */
   CREATE_COLLECT_CONTEXT: 208,
   /** Give the collect page in the modifier to a collect context; object number 0 takes it back. */
@@ -383,6 +387,25 @@ export const managementOpcodeNames: readonly string[] = [
   'ASSIGN_COLLECT_PAGE',
   'QUERY_COLLECT_CONTEXT',
   'DESTROY_COLLECT_CONTEXT',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'QUERY_PKEYS',
+  '',
+  '',
+  '',
+  'QUERY_GIDS',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
