@@ -45,10 +45,10 @@ export class ControlCommands {
     this.#process = process;
     this.#pid = pid;
     const trace = new TraceControl({
-      adapters: process.adapters,
+      served: process.served,
       nowNs: () => process.clock.now(),
       wallTimeNs: Date.now() * NS_PER_MS - process.clock.now(),
-      findAdapter: (name) => this.#findAdapter(name),
+      findAdapter: (name) => this.#findServed(name),
     });
     const personality = makeMthcaCommands(
       (name) => findMthca(this.#findServed(name)),
@@ -70,7 +70,7 @@ export class ControlCommands {
   /** QPs in the order of their numbers, `first` and those after it. */
   #listQueuePairs({ parameters: { first = 0, adapter } }: ControlRequest): unknown {
     if (!Number.isSafeInteger(first)) throw new Error('first must be a whole number');
-    return listQueuePairs(this.#findAdapter(adapter).core, first as number);
+    return listQueuePairs(this.#findServed(adapter).core, first as number);
   }
 
   /** Rows of a view of `vuhca show`, with guest memory as the hosts have it. */

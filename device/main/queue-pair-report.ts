@@ -13,9 +13,9 @@ import {
   qpStateName,
   serviceTypeName,
 } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { FailureCause, type QueuePairFailure, UNKNOWN } from '../queues/queue-pair-failure.ts';
+import type { AnyAdapter } from '../topology/node-kinds.ts';
 import { requesterOf, responderOf } from '../transport/connected-states.ts';
 import { RequesterWait } from '../transport/requester-state.ts';
 
@@ -50,9 +50,9 @@ const waits: Readonly<Record<RequesterWait, string | undefined>> = {
 };
 
 /** The QPs with numbers from `first` on, at most LIST_MAX. */
-export function listQueuePairs({ tables }: Adapter, first: number): QueuePairList {
+export function listQueuePairs({ tables }: Pick<AnyAdapter, 'tables'>, first: number): QueuePairList {
   const found: QueuePair[] = [];
-  tables.queuePairs.forEach((qp) => {
+  tables.queuePairs.forEach((qp: QueuePair) => {
     if (qp.number >= first) found.push(qp);
   });
   found.sort((a, b) => a.number - b.number);

@@ -13,7 +13,7 @@ import { DOORBELL_QPN_MASK, DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen
 import { serviceTypeNames } from '../../protocol/layout/gen/values.gen.ts';
 import type { TimelineStep } from '../function/timeline.ts';
 import { TraceRing } from '../trace/trace-ring.ts';
-import type { ServedAdapter } from './adapter-process.ts';
+import type { ServedNode } from './adapter-process.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { type ObserverSettings, TraceObserver, type TraceRule } from './trace-observer.ts';
@@ -66,9 +66,9 @@ export interface TracePart {
 
 /** The process whose adapters are traced. */
 export interface TracedProcess {
-  readonly adapters: readonly ServedAdapter[];
+  readonly served: readonly ServedNode[];
   nowNs(): number;
-  findAdapter(name: unknown): ServedAdapter;
+  findAdapter(name: unknown): ServedNode;
   /** Time since 1970 when the clock stood at 0, in ns. */
   readonly wallTimeNs: number;
 }
@@ -98,7 +98,7 @@ export class TraceControl {
     ['timeline-read', ({ parameters }) => this.#readTimeline(parameters)],
   ]);
   readonly #process: TracedProcess;
-  readonly #observers = new Map<ServedAdapter, TraceObserver>();
+  readonly #observers = new Map<ServedNode, TraceObserver>();
   /** At most one for each client. */
   readonly #snapshots = new Map<ControlClientHandle, TraceSnapshot>();
 
@@ -168,7 +168,7 @@ export class TraceControl {
   }
 
   #takeSnapshot(client: ControlClientHandle): SnapshotHead {
-    const adapters = this.#process.adapters.map((adapter) => ({
+    const adapters = this.#process.served.map((adapter) => ({
       name: adapter.name,
       observer: this.#observerOf(adapter),
     }));
@@ -195,12 +195,12 @@ export class TraceControl {
     return observer.readSteps(readInteger(parameters, 'position', 2 ** 52, 0), PART_STEPS);
   }
 
-  #find({ adapter: name }: Parameters): { adapter: ServedAdapter; observer: TraceObserver } {
+  #find({ adapter: name }: Parameters): { adapter: ServedNode; observer: TraceObserver } {
     const adapter = this.#process.findAdapter(name);
     return { adapter, observer: this.#observerOf(adapter) };
   }
 
-  #observerOf(adapter: ServedAdapter): TraceObserver {
+  #observerOf(adapter: ServedNode): TraceObserver {
     const known = this.#observers.get(adapter);
     if (known !== undefined) return known;
     const observer = new TraceObserver(adapter.core, () => this.#process.nowNs());
@@ -208,7 +208,7 @@ export class TraceControl {
     return observer;
   }
 
-  #findQueuePair({ core }: ServedAdapter, parameters: Parameters) {
+  #findQueuePair({ core }: ServedNode, parameters: Parameters) {
     const number = readInteger(parameters, 'qp', QPN_MAX);
     const qp = core.tables.queuePairs.get(number);
     if (qp === undefined) throw new Error(`there is no QP ${number}`);

@@ -6,9 +6,9 @@
  * and `vuhca replay`.
  */
 import { serviceTypeName } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
 import { TimelineRing, type TimelineStep } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import type { AnyAdapter } from '../topology/node-kinds.ts';
 import type { AdapterTrace } from '../trace/adapter-trace.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import { TraceRing } from '../trace/trace-ring.ts';
@@ -51,7 +51,7 @@ export type ObserverSettings = Pick<TraceSettings, 'blocksLog2' | 'snapLength' |
 export class TraceObserver {
   paused = false;
   timeline: TimelineRing | undefined = undefined;
-  readonly #core: Adapter;
+  readonly #core: AnyAdapter;
   readonly #nowNs: () => number;
   readonly #rules: { readonly rule: TraceRule; readonly settings: ObserverSettings }[] = [];
   #traces: ObservedTrace[] = [];
@@ -60,7 +60,7 @@ export class TraceObserver {
   #timelineKeepNs: number | undefined = undefined;
   #pausedNs = 0;
 
-  constructor(core: Adapter, nowNs: () => number) {
+  constructor(core: AnyAdapter, nowNs: () => number) {
     this.#core = core;
     this.#nowNs = nowNs;
   }

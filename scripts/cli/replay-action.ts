@@ -9,6 +9,8 @@ import { Fabric } from '../../device/fabric/fabric.ts';
 import { isFabricPlan } from '../../device/hosts/recording-format.ts';
 import { Replay, type ReplayResult, type ReplayStep } from '../../device/hosts/replay.ts';
 import { TraceObserver } from '../../device/main/trace-observer.ts';
+import { MthcaAdapter } from '../../device/personality/mthca/mthca-adapter.ts';
+import type { AnyAdapter } from '../../device/topology/node-kinds.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CliCommand } from './cli-command.ts';
 import { openInspector } from './inspector.ts';
@@ -57,12 +59,12 @@ function observeAll(replay: Replay): Traced[] {
   const { plan } = replay.header;
   if (!(adapter instanceof Fabric)) return [{ name: 'adapter', observer: observe(replay, adapter as Adapter) }];
   const names = isFabricPlan(plan) ? plan.adapters.map(({ name }) => name) : [];
-  const adapters = adapter.nodes.filter((node) => node instanceof Adapter);
+  const adapters = adapter.nodes.filter((node) => node instanceof Adapter || node instanceof MthcaAdapter);
   return adapters.map((one, index) => ({ name: names[index] ?? `${index}`, observer: observe(replay, one) }));
 }
 
 /** Traces every QP from RTR on. The observer takes the time of the last record: it reads none. */
-function observe(replay: Replay, adapter: Adapter): TraceObserver {
+function observe(replay: Replay, adapter: AnyAdapter): TraceObserver {
   const observer = new TraceObserver(adapter, () => replay.result.timeNs);
   observer.addRule({}, TRACE);
   observer.startTimeline(TIMELINE_LOG2);

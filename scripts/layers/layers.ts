@@ -161,7 +161,7 @@ export const layers: readonly Layer[] = [
     path: 'device/personality/mthca',
     holds: 'an adapter as mthca drivers know it: commands, context memory, event queues, work queues',
     uses: of(
-      'layout infiniband protocol/mthca host.ts port agents function fabric protection queues collect lane transport switch adapter',
+      'layout infiniband protocol/mthca host.ts port agents function fabric trace protection queues collect lane transport switch adapter',
     ),
   },
   {
@@ -177,7 +177,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/personality/mthca/test-support',
     holds: 'the host side of the mthca command interface for tests and simulations',
-    uses: of('layout infiniband protocol/mthca host.ts random.ts agents device/personality/mthca hosts'),
+    uses: of('layout infiniband protocol/mthca host.ts random.ts agents adapter device/personality/mthca topology hosts'),
   },
   {
     path: 'device/test-support',

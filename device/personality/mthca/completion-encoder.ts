@@ -110,7 +110,7 @@ export class CompletionEncoder implements CompletionPort {
     if (status !== CompletionStatus.SUCCESS) encodeError(status, isReceive);
     else if (isReceive) encodeReceive();
     else encodeSend();
-    return this.#queue.post(entry, solicited);
+    return this.#queue.post(entry, solicited, workView);
   }
 }
 

@@ -5,6 +5,11 @@
  * (IBTA 11.4.2). A full queue goes into error, and no entry is overwritten. `CompletionEncoder` and
  * `RawQueuePairs` fill entries.
  */
+import {
+  getCompletionEntryQpn,
+  getCompletionEntryQueueSequence,
+  getCompletionEntryReceive,
+} from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { FaultKind, FaultObject } from '../../../protocol/layout/gen/values.gen.ts';
 import { COMPLETION_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { type CqContext, encodeCqContext } from '../../../protocol/mthca/gen/cq-context.gen.ts';
@@ -17,6 +22,7 @@ import {
   NotificationState,
 } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { FaultSubject } from '../../function/fault-log.ts';
+import { NoEvent, Step } from '../../function/timeline.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { DoorbellRecords } from './doorbell-records.ts';
 import type { CompletionSource, EventQueue } from './event-queue.ts';
@@ -27,6 +33,13 @@ import type { PlantedFaults } from './planted-faults.ts';
 const OWNER_BYTES = 4;
 /** No arm sequence: they have two bits. */
 const NONE = -1;
+
+/** Why an entry causes no event, by what software has asked for. */
+const reasons: ReadonlyMap<number, NoEvent> = new Map<number, NoEvent>([
+  [NotificationState.DISARMED, NoEvent.UNARMED],
+  [NotificationState.FIRED, NoEvent.TRIGGERED],
+  [NotificationState.ARMED_SOLICITED, NoEvent.SOLICITED_ONLY],
+]);
 
 /** What a CQ needs of the device. */
 export interface CompletionParts {
@@ -73,11 +86,17 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
     encodeCqContext(view, 0, { ...this.context, owner: ContextOwner.HARDWARE });
   }
 
+  /** Entries posted so far, modulo 2^32. */
+  get count(): number {
+    return this.context.producerIndex;
+  }
+
   /**
    * Writes an entry, whose owner bit is clear. `solicited`: it also serves a request for solicited
-   * entries, as errors do. Returns false when the queue is in error.
+   * entries, as errors do. `work`: the entry of the core, for the timeline. Returns false when the
+   * queue is in error.
    */
-  post(entry: Uint8Array, solicited: boolean): boolean {
+  post(entry: Uint8Array, solicited: boolean, work?: DataView): boolean {
     const { context } = this;
     const { regions, underlying, planted } = this.#parts;
     if (context.status !== ContextStatus.OK) return false;
@@ -93,9 +112,11 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
       return this.#fail(ContextStatus.WRITE_FAILURE, CqErrorSyndrome.ACCESS_VIOLATION, FaultKind.NONE);
     context.producerIndex = (context.producerIndex + 1) >>> 0;
     if (solicited) this.#solicitedIndex = context.producerIndex;
+    if (underlying.timeline !== undefined && work !== undefined) this.#notePosted(work);
     const { notification } = context;
     if (notification === NotificationState.ARMED || (solicited && notification === NotificationState.ARMED_SOLICITED))
       this.#fire();
+    else if (underlying.timeline !== undefined) this.#noteNoEvent();
     return true;
   }
 
@@ -105,8 +126,10 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
    */
   requestNotify(command: number, sequence: number, consumerIndex: number): void {
     const { context } = this;
+    const { underlying } = this.#parts;
     if (sequence === this.#servedSequence) return;
     const isSolicited = command === CqDoorbellCommand.NOTIFY_SOLICITED;
+    underlying.timeline?.note(Step.ARM, underlying.number, this.number, consumerIndex, isSolicited ? 1 : 0);
     this.#armSequence = sequence;
     // A request for any entry is not weakened by one for solicited entries (IBTA 11.4.2.2).
     if (!isSolicited) context.notification = NotificationState.ARMED;
@@ -154,6 +177,33 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
     this.context.notification = NotificationState.FIRED;
     this.#servedSequence = this.#armSequence;
     this.#parts.eventQueue.postCompletion(this);
+  }
+
+  /** The step of an entry that was posted. */
+  #notePosted(work: DataView): void {
+    const { underlying } = this.#parts;
+    const step = getCompletionEntryReceive(work, 0) === 1 ? Step.RECEIVE_COMPLETION : Step.SEND_COMPLETION;
+    const sequence = getCompletionEntryQueueSequence(work, 0);
+    underlying.timeline?.note(
+      step,
+      underlying.number,
+      getCompletionEntryQpn(work, 0),
+      sequence,
+      this.number,
+      this.count,
+    );
+  }
+
+  #noteNoEvent(): void {
+    const { underlying, eventQueue } = this.#parts;
+    const reason = eventQueue.status === ContextStatus.OK ? reasons.get(this.context.notification) : undefined;
+    underlying.timeline?.note(
+      Step.NO_EVENT,
+      underlying.number,
+      this.number,
+      this.count,
+      reason ?? NoEvent.QUEUE_FAILED,
+    );
   }
 
   /** The queue takes no more entries. `fault`: NONE when it has been reported already. */

@@ -50,6 +50,8 @@ const services: Readonly<Partial<Record<number, ServiceType>>> = {
 };
 
 export class DataPath implements QueuePairUnit {
+  /** Called when software has moved a QP to RTR. */
+  onReady: (qp: CoreQueuePair) => void = () => {};
   readonly #hca: Hca;
   readonly #engine: TransportEngine;
   readonly #sends: SendQueues;
@@ -85,6 +87,7 @@ export class DataPath implements QueuePairUnit {
     if (data.qp.state === QpState.SQD && data.qp.connected)
       connected.resizeReads(data.qp, data.qp.attributes.maxReadsServed);
     this.#flusher.changeState(data.qp, state, notify);
+    if (next === RTR) this.onReady(data.qp);
     if (next === RTS) this.#sends.schedule(data.qp);
   }
 
@@ -116,6 +119,11 @@ export class DataPath implements QueuePairUnit {
   get(qpn: number): CoreQueuePair | undefined {
     const qp = this.#hca.queuePairs.get(qpn);
     return qp?.number === qpn ? qp.data?.qp : undefined;
+  }
+
+  /** Visits the queue pairs of the core, for reports. */
+  forEach(visit: (qp: CoreQueuePair) => void): void {
+    for (const { data } of this.#hca.queuePairs.values()) if (data !== undefined) visit(data.qp);
   }
 
   #loadPath(qp: CoreQueuePair, context: DataView): void {

@@ -4,7 +4,7 @@
  * MSI-X vector. Software tells its consumer index and arms the queue by registers; an armed queue
  * interrupts for the next entry, and at once when it has entries that software has not taken.
  */
-import { FaultKind, FaultObject } from '../../../protocol/layout/gen/values.gen.ts';
+import { EventType, FaultKind, FaultObject } from '../../../protocol/layout/gen/values.gen.ts';
 import { EVENT_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { type EqContext, encodeEqContext } from '../../../protocol/mthca/gen/eq-context.gen.ts';
 import {
@@ -14,6 +14,7 @@ import {
 } from '../../../protocol/mthca/gen/object-event.gen.ts';
 import { ContextOwner, ContextStatus, EventKind, NotificationState } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { FaultSubject } from '../../function/fault-log.ts';
+import { Step } from '../../function/timeline.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
 
@@ -26,6 +27,8 @@ const OWNER_BYTES = 4;
 /** A queue that raises completion events: at most one of each stands in the EQ. */
 export interface CompletionSource {
   readonly number: number;
+  /** Entries posted so far, modulo 2^32. */
+  readonly count: number;
   /** Producer index of the EQ at its last event. */
   eventIndex: number | undefined;
 }
@@ -67,8 +70,11 @@ export class EventQueue implements FaultSubject {
     encodeEqContext(view, 0, { ...this.#context, owner: ContextOwner.HARDWARE });
   }
 
-  /** Writes an event, whose owner bit is clear. Returns false when it is lost. */
-  post(event: Uint8Array): boolean {
+  /**
+   * Writes an event, whose owner bit is clear. `source`: of a completion event, for the timeline.
+   * Returns false when it is lost.
+   */
+  post(event: Uint8Array, source?: CompletionSource): boolean {
     const context = this.#context;
     if (context.status !== ContextStatus.OK) return false;
     if (this.pendingEntries >= this.#entries && context.ignoreOverrun === 0)
@@ -80,6 +86,7 @@ export class EventQueue implements FaultSubject {
     if (!this.#owner.dma.at(regions.address).publish(this, event, EVENT_BYTES, OWNER_BYTES))
       return this.#fail(ContextStatus.WRITE_FAILURE, FaultKind.NONE);
     context.producerIndex = (context.producerIndex + 1) >>> 0;
+    if (this.#owner.timeline !== undefined && source !== undefined) this.#notePosted(source);
     if (context.notification === NotificationState.ARMED) this.#fire();
     return true;
   }
@@ -95,7 +102,7 @@ export class EventQueue implements FaultSubject {
     }
     source.eventIndex = this.#context.producerIndex;
     setObjectEventNumber(new DataView(this.#completion.buffer), 0, source.number);
-    this.post(this.#completion);
+    this.post(this.#completion, source);
   }
 
   /** A queue is gone: it wants no event any more. */
@@ -127,8 +134,16 @@ export class EventQueue implements FaultSubject {
   }
 
   #fire(): void {
+    const { number, timeline, msix } = this.#owner;
     this.#context.notification = NotificationState.FIRED;
-    this.#owner.msix.request(this.#vector);
+    timeline?.note(Step.INTERRUPT_REQUEST, number, this.#vector, this.number, this.#context.producerIndex, 0);
+    msix.request(this.#vector);
+  }
+
+  /** The step of a completion event that was posted. */
+  #notePosted({ number, count }: CompletionSource): void {
+    const { number: own, timeline } = this.#owner;
+    timeline?.note(Step.EQE, own, this.number, EventType.COMPLETION, number, count, this.#context.producerIndex);
   }
 
   /** The queue takes no more events. `fault`: NONE when it has been reported already. */

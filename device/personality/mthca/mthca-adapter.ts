@@ -20,6 +20,7 @@ import { ManagementInterface } from '../../agents/management-interface.ts';
 import { PcbAllocator } from '../../collect/pcb-allocator.ts';
 import type { FabricNode } from '../../fabric/fabric.ts';
 import { DmaTiming } from '../../function/dma-timing.ts';
+import type { Timeline } from '../../function/timeline.ts';
 import { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { AdapterClock, HostPort } from '../../host.ts';
 import { TransmitVirtualLanes } from '../../lane/transmit-virtual-lanes.ts';
@@ -27,6 +28,7 @@ import type { LinkEnd } from '../../port/link.ts';
 import { parseGuid, portGuid } from '../../port/port.ts';
 import { SpecialQueuePairs } from '../../queues/special-queue-pairs.ts';
 import type { Switch } from '../../switch/switch.ts';
+import { Traces } from '../../trace/traces.ts';
 import { TransportEngine } from '../../transport/engine.ts';
 import { AddressVectors } from './address-vectors.ts';
 import { CommandProcessor } from './command-processor.ts';
@@ -74,6 +76,9 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
   readonly engine: TransportEngine;
   readonly data: DataPath;
   readonly links: PortLinks;
+  /** QPs of the transport, by number, as reports and traces want them. */
+  readonly tables: { readonly queuePairs: DataPath };
+  readonly traces: Traces;
   readonly #flusher: ReceiveFlusher;
   #vectorsWait = false;
   /** The stage that has the next turn in `run`. */
@@ -123,7 +128,10 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     });
     for (const { index } of this.ports) this.engine.receiver.management.interfaces[index] = this.raw;
     this.#flusher = new ReceiveFlusher(this.engine.life, clock);
+    this.traces = new Traces(clock, 1);
     this.data = new DataPath(this.hca, this.engine, this.sends, this.#flusher);
+    this.data.onReady = (qp) => this.traces.onReady?.(qp);
+    this.tables = { queuePairs: this.data };
     this.hca.rawUnit = this.raw;
     this.hca.dataUnit = this.data;
     const userAccess = new UserAccess(this.hca, this.raw, this.data);
@@ -153,6 +161,12 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     this.links.settle();
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
     return left <= 0;
+  }
+
+  /** Gives the units a timeline for their steps; `undefined` ends it. */
+  attachTimeline(timeline: Timeline | undefined): void {
+    this.lanes.timeline = timeline;
+    this.underlying.timeline = timeline;
   }
 
   /** Serves one stage of a pass; the next pass goes on where the budget ended. */

@@ -8,10 +8,12 @@
 import { QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { SendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import type { PcbAllocator } from '../../collect/pcb-allocator.ts';
+import { Step } from '../../function/timeline.ts';
 import { ReadyQueue } from '../../lane/ready-queue.ts';
 import type { TransmitVirtualLanes } from '../../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { SendSource } from '../../queues/send-source.ts';
+import { COUNTER_MASK } from './receive-queue.ts';
 import type { SendQueue } from './send-queue.ts';
 import type { SendRequests } from './send-requests.ts';
 
@@ -48,6 +50,7 @@ export class SendQueues implements SendSource {
   /** Takes a doorbell for a queue. Returns false when it names no new requests. */
   ring(queue: SendQueue, doorbell: Readonly<SendDoorbell>): boolean {
     if (!queue.ring(doorbell)) return false;
+    if (queue.qp.owner.timeline !== undefined) noteDoorbell(queue.qp, doorbell);
     this.#makeReady(queue);
     return true;
   }
@@ -94,6 +97,7 @@ export class SendQueues implements SendSource {
         break;
       }
       this.#requests.load(queue, qp.nextSequence, buffer);
+      qp.owner.timeline?.note(Step.FETCH, qp.owner.number, qp.number, qp.nextSequence);
       this.#lanes.admit(qp, buffer);
     }
     if (queue.waiting > 0) this.#makeReady(queue);
@@ -104,4 +108,10 @@ export class SendQueues implements SendSource {
 /** True when the queue may be read now. A QP that takes no requests is scheduled when it does. */
 function takesRequests(qp: QueuePair): boolean {
   return !qp.destroyed && qp.sendsAreTaken && (qp.state !== QpState.RTS || qp.acceptsCommands);
+}
+
+/** The doorbell is a step of each request that it names. */
+function noteDoorbell({ owner, number }: QueuePair, { head, count }: Readonly<SendDoorbell>): void {
+  for (let index = 0; index < count; index++)
+    owner.timeline?.note(Step.DOORBELL, owner.number, number, (head + index) & COUNTER_MASK);
 }
