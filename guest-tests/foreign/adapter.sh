@@ -27,13 +27,18 @@ prepare_rxe() {
 # Ports become ACTIVE when the subnet manager has swept.
 prepare_infiniband() {
   DEVICE=$1 LINK=InfiniBand ADDRESS=10.1.0.${NODE:-1} NETDEV=ib0
+  wait_active
+  [ -e /sys/class/infiniband/$DEVICE/ports/2 ] && PEER_PORT=2
+}
+
+# wait_active: for all ports of $DEVICE.
+wait_active() {
   tries=600
   until all_active || [ $tries = 0 ]; do
     sleep 0.1
     tries=$((tries - 1))
   done
   all_active
-  [ -e /sys/class/infiniband/$DEVICE/ports/2 ] && PEER_PORT=2
 }
 
 all_active() {

@@ -24,6 +24,7 @@ run_client() {
 
 # pair NAME SERVER CLIENT: passes when both end with 0.
 pair() {
+  wanted "$1" || return 0
   run_client "$2" "$3"
   # A server whose client has failed may wait for ever.
   [ $client_status = 0 ] && how=wait || how=kill
@@ -37,6 +38,7 @@ pair() {
 
 # serve NAME SERVER CLIENT: as `pair`, for a server that serves for ever: the client alone judges.
 serve() {
+  wanted "$1" || return 0
   run_client "$2" "$3"
   $far kill >$WORK/server
   if [ $client_status = 0 ]; then pass "$1"; return 0; fi

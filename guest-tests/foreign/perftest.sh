@@ -32,17 +32,17 @@ perf uc-write-bw ib_write_bw $few -c UC
 [ -z "$SHORT" ] || return 0
 
 for verb in send write read; do
-  perf rc-$verb-bw-all-sizes ib_${verb}_bw -a -n 10
-  perf rc-$verb-lat-all-sizes ib_${verb}_lat -a -n 10
+  perf rc-$verb-bw-all-sizes ib_${verb}_bw -a -n 5
+  perf rc-$verb-lat-all-sizes ib_${verb}_lat -a -n 5
 done
 for verb in send write; do
   perf uc-$verb-lat ib_${verb}_lat $few -c UC
-  perf uc-$verb-bw-all-sizes ib_${verb}_bw -a -n 10 -c UC
-  perf uc-$verb-lat-all-sizes ib_${verb}_lat -a -n 10 -c UC
+  perf uc-$verb-bw-all-sizes ib_${verb}_bw -a -n 5 -c UC
+  perf uc-$verb-lat-all-sizes ib_${verb}_lat -a -n 5 -c UC
 done
 perf ud-send-bw ib_send_bw $few -c UD
-perf ud-send-bw-all-sizes ib_send_bw -a -n 10 -c UD
-perf ud-send-lat-all-sizes ib_send_lat -a -n 10 -c UD
+perf ud-send-bw-all-sizes ib_send_bw -a -n 5 -c UD
+perf ud-send-lat-all-sizes ib_send_lat -a -n 5 -c UD
 
 # perftest arms a completion queue before it polls it, so an event may be that of an entry which it
 # takes then. It goes on when the next poll finds nothing, and a queue of one request is full.

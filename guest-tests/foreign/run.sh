@@ -13,7 +13,7 @@
 . /foreign/adapter.sh
 
 # A command that takes longer is stuck: a wide bound, because a machine may be busy.
-LIMIT=${LIMIT:-200}
+LIMIT=${LIMIT:-400}
 WORK=/tmp/foreign
 mkdir -p $WORK
 
@@ -22,7 +22,7 @@ result() {
   echo "  $1 $number $2"
 }
 pass() { result ok "$1"; }
-skip() { result ok "$1 # SKIP $2"; }
+skip() { ! wanted "$1" || result ok "$1 # SKIP $2"; }
 # excused NAME REASON: it failed, and the reason, `driver: ...`, is not the adapter.
 excused() { result "not ok" "$1 # XFAIL $2"; }
 # fail NAME FILE...: the ends of the files say why.
@@ -31,6 +31,11 @@ fail() {
   shift
   for file; do tail -n 12 "$file" | cut -c 1-200 | sed "s/^/  # ${file##*/}: /"; done
   result "not ok" "$failed_name"
+}
+
+# Whether the test $1 is to run: all, or those whose names match the expression $TESTS.
+wanted() {
+  [ -z "$TESTS" ] || echo "$1" | grep -Eq -- "$TESTS"
 }
 
 # run_limited COMMAND: its status is 124 when it took too long.
@@ -46,6 +51,7 @@ start_server() {
 
 # check NAME COMMAND [PATTERN]: passes when the command ends with 0 and prints the pattern.
 check() {
+  wanted "$1" || return 0
   run_limited "$2" >$WORK/output 2>&1 </dev/null
   check_status=$?
   if [ $check_status = 0 ] && { [ -z "$3" ] || grep -Eq "$3" $WORK/output; }; then
@@ -85,6 +91,7 @@ run_client() {
 
 # pair NAME SERVER CLIENT: passes when both end with 0.
 pair() {
+  wanted "$1" || return 0
   run_client "$2" "$3"
   # A server whose client has failed may wait for ever.
   [ $client_status = 0 ] || kill $server 2>/dev/null
@@ -104,6 +111,7 @@ pair() {
 
 # serve NAME SERVER CLIENT: as `pair`, for a server that serves for ever: the client alone judges.
 serve() {
+  wanted "$1" || return 0
   run_client "$2" "$3"
   kill $server 2>/dev/null
   wait $server

@@ -3,6 +3,7 @@
  * docs/FOREIGN.md: the results of foreign software as tables, one column for each adapter. Pure.
  * Called by main.ts and its test.
  */
+import { type KeptFigures, tabulateFigures } from './figures.ts';
 import type { KeptResults } from './results.ts';
 import { ADAPTER_TITLES, type AdapterName, SUITE_TITLES, SUITES, type SuiteName } from './suites.ts';
 
@@ -14,7 +15,9 @@ kernel and drivers. \`npm run test:foreign -- --write\` runs them and writes thi
 \`\`\`sh
 npm run test:foreign                                  # all suites on all adapters, with progress
 npm run test:foreign -- --only cm --adapter rxe       # one suite on one adapter
+npm run test:foreign -- --only perftest --tests events # tests by their names
 npm run test:foreign -- --short                       # a few tests of each suite
+npm run test:foreign -- --only figures                # speed beside soft-RoCE, as ratios
 \`\`\`
 
 | column | adapter | driver in the guest |
@@ -22,12 +25,14 @@ npm run test:foreign -- --short                       # a few tests of each suit
 | mthca | \`vuhca device --personality mthca\` ([PERSONALITIES](PERSONALITIES.md)) | \`ib_mthca\` and \`libmthca\` |
 | soft-RoCE | none: a network interface that leads nowhere | \`rdma_rxe\`, for comparison |
 
-A skipped test has its reason. Failures of soft-RoCE do not fail the run.
+A skipped test has its reason. \`driver: ...\` is the reason of a test that failed by the stock driver
+itself, whatever the device does. Failures of soft-RoCE do not fail the run.
 `;
 
-export function describeResults(kept: KeptResults): string {
+export function describeResults(kept: KeptResults, figures: KeptFigures = {}): string {
   const adapters = (Object.keys(ADAPTER_TITLES) as AdapterName[]).filter((name) => kept[name] !== undefined);
   const parts = [HEAD, '## Summary\n', summarize(kept, adapters)];
+  if (Object.keys(figures).length > 0) parts.push(describeFigures(figures));
   for (const suite of SUITES) {
     if (!adapters.some((adapter) => kept[adapter]?.[suite] !== undefined)) continue;
     parts.push(`## ${SUITE_TITLES[suite]}\n`, describeSuite(kept, adapters, suite));
@@ -41,6 +46,11 @@ function summarize(kept: KeptResults, adapters: readonly AdapterName[]): string 
     ...adapters.map((adapter) => count(Object.values(kept[adapter]?.[suite] ?? {}))),
   ]);
   return `Passed, skipped, failed:\n\n${table(['suite', ...titles(adapters)], rows)}`;
+}
+
+function describeFigures(figures: KeptFigures): string {
+  const [head = [], ...rows] = tabulateFigures(figures);
+  return `## Figures\n\nMedians of three rounds in turns with soft-RoCE, in one guest:\n\n${table(head, rows)}`;
 }
 
 /** Tests of pyverbs are many: they are counted by file, and what did not pass is named. */

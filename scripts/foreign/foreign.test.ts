@@ -5,8 +5,10 @@
  */
 import t from 'tap';
 import { describeResults } from './document.ts';
+import { FigureReader } from './figures.ts';
 import { mergeResults } from './results.ts';
-import { runForeignSuites } from './run-suites.ts';
+import { runAll } from './run-all.ts';
+import { type ForeignOptions, type ForeignRun, runForeignSuites } from './run-suites.ts';
 import { type ForeignResult, SHORT_SUITES } from './suites.ts';
 
 // A guest that falls silent is ended; no other bound holds on a busy machine.
@@ -30,6 +32,44 @@ t.test('results become a document, and a run replaces its own suites only', asyn
   t.ok(lines.includes('| cq | 1, 0, 1 |  |'), 'tests of pyverbs are counted by file');
   t.ok(lines.includes('| cq.two | FAIL |  |'));
   t.notOk(lines.some((line) => line.startsWith('| cq.one')));
+});
+
+t.test('a failure by the driver keeps its reason', async (t) => {
+  const result = {
+    suite: 'pyverbs',
+    name: 'cq.one',
+    verdict: 'skip',
+    diagnostics: [],
+    reason: 'driver: wrong',
+  } as const;
+  t.equal(mergeResults({}, 'mthca', [result]).mthca?.pyverbs?.['cq.one'], 'driver: wrong');
+});
+
+t.test('figures are ratios of medians to those of soft-RoCE, and more is better', async (t) => {
+  const reader = new FigureReader();
+  const values = { 'latency-64 mthca': [30, 10, 20], 'latency-64 rxe': [60, 50, 900], 'rate-64 mthca': [8] };
+  for (const [name, list] of Object.entries(values))
+    for (const value of list) reader.push(`  # figure ${name} ${value}`);
+  reader.push('  # figure of speech');
+  t.same(reader.ratios('mthca'), { 'latency-64': 3 }, 'without a value to compare with there is none');
+  const lines = describeResults({}, { mthca: reader.ratios('mthca') }).split('\n');
+  t.ok(lines.includes('| latency of `ib_send_lat`, 64 bytes | 3 | 2 |'));
+});
+
+t.test('a suite that does not end costs only itself', async (t) => {
+  const begun: string[] = [];
+  const run = async ({ suites }: ForeignOptions): Promise<ForeignRun> => {
+    begun.push(suites.join());
+    const ended = suites.slice(0, suites.indexOf('cm') < 0 ? suites.length : suites.indexOf('cm'));
+    return { results: [], faults: ended.length < suites.length ? ['the guest died'] : [], ended, seconds: 1 };
+  };
+  const runners = { guest: run, 'guest with two adapters': run, 'two guests': run };
+  const suites = ['verbs', 'cm', 'ipoib', 'peers'] as const;
+  const { faults, ended, seconds } = await runAll({ adapter: 'mthca', suites }, runners);
+  t.same(begun, ['verbs,cm,ipoib', 'ipoib', 'peers']);
+  t.same(ended, ['verbs', 'ipoib', 'peers']);
+  t.same(faults, ['the guest died']);
+  t.equal(seconds, 3);
 });
 
 t.test('the short form, on mthca', async (t) => {

@@ -5,19 +5,20 @@
  * failed" and a non-zero status when a test of a judged adapter failed.
  */
 import { writeFileSync } from 'node:fs';
-import { runEntry } from '../../qemu/setup/errors.ts';
+import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
 import { findObstacle } from './adapter-parts.ts';
 import { describeResults } from './document.ts';
+import { FigureReader, readFigures, tabulateFigures, writeFigures } from './figures.ts';
 import { mergeResults, readResults, writeResults } from './results.ts';
-import { runPeerSuites } from './run-peers.ts';
-import { type ForeignOptions, type ForeignRun, runForeignSuites } from './run-suites.ts';
-import { ADAPTERS, type AdapterName, type ForeignResult, isJudged, needsPeers, SUITES } from './suites.ts';
+import { runAll } from './run-all.ts';
+import { ADAPTERS, type AdapterName, type ForeignResult, isJudged, SUITES } from './suites.ts';
 
 interface Options {
   readonly only: string;
   readonly adapter?: string;
+  readonly tests?: string;
   readonly short?: boolean;
   readonly write?: boolean;
   readonly log?: boolean;
@@ -29,14 +30,15 @@ await runEntry(async () => {
   const script = defineScript('npm run test:foreign --', "Lets Debian's RDMA software judge the adapters.")
     .option('--only <SUITES>', `Only these suites, with commas between: ${SUITES.join(', ')}.`, SUITES.join())
     .option('--adapter <NAME>', `One adapter: ${[...ADAPTERS, 'vuhca'].join(', ')}.`)
+    .option('--tests <EXPRESSION>', 'Only tests whose names match it, as grep -E does; pyverbs runs whole.')
     .option('--short', 'A few tests of each suite.')
     .option('--write', 'Keeps the results and writes docs/FOREIGN.md.')
     .option('--log', "Prints the log of the guests' kernels.");
-  const { only, adapter: wanted, short = false, write = false, log = false } = readOptions<Options>(script);
-  const suites = SUITES.filter((name) => only.split(',').includes(name));
-  const adapters = wanted === undefined ? ADAPTERS : [wanted as AdapterName];
+  const options = readOptions<Options>(script);
+  if (options.write && (options.short || options.tests !== undefined))
+    throw new SetupError('--write keeps whole suites, so --short and --tests cannot be given with it');
+  const adapters = options.adapter === undefined ? ADAPTERS : [options.adapter as AdapterName];
   await installMissingPackages(BASE_PACKAGES);
-  let kept = readResults();
   let [passed, failed] = [0, 0];
   for (const adapter of adapters) {
     const obstacle = findObstacle(adapter);
@@ -44,49 +46,65 @@ await runEntry(async () => {
       process.stdout.write(`skipped ${adapter}: ${obstacle}\n`);
       continue;
     }
-    process.stdout.write(`== ${adapter}: ${suites.join(', ')}\n`);
-    const { results, faults, seconds } = await runAll({
-      adapter,
-      suites,
-      short,
-      onResult: print,
-      ...(log ? { onKernelLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
-    });
-    for (const fault of faults) process.stdout.write(`fault: ${fault}\n`);
-    const counts = (['pass', 'skip', 'fail'] as const).map((verdict) =>
-      results.filter((one) => one.verdict === verdict),
-    );
-    process.stdout.write(`${adapter}: ${counts.map((list) => list.length).join(', ')} passed, skipped, failed; `);
-    process.stdout.write(`${faults.length} faults, ${seconds.toFixed(0)} s\n`);
-    passed += counts[0].length;
-    if (isJudged(adapter)) failed += counts[2].length + faults.length;
-    kept = mergeResults(kept, adapter, results);
-  }
-  if (write) {
-    writeResults(kept);
-    writeFileSync(DOCUMENT, describeResults(kept));
+    const counts = await runAdapter(adapter, options);
+    passed += counts.passed;
+    failed += counts.failed;
   }
   process.stdout.write(`${passed} passed, ${failed} failed\n`);
   process.exitCode = failed > 0 ? 1 : 0;
 });
 
-/** The suites of one guest, then those between two guests. */
-async function runAll(options: ForeignOptions): Promise<ForeignRun> {
-  const lone = options.suites.filter((suite) => !needsPeers(suite));
-  const peers = options.suites.filter(needsPeers);
-  const runs = [
-    ...(lone.length > 0 ? [await runForeignSuites({ ...options, suites: lone })] : []),
-    ...(peers.length > 0 ? [await runPeerSuites({ ...options, suites: peers })] : []),
-  ];
-  return {
-    results: runs.flatMap(({ results }) => results),
-    faults: runs.flatMap(({ faults }) => faults),
-    seconds: runs.reduce((sum, { seconds }) => sum + seconds, 0),
-  };
+/** Runs the suites on one adapter and keeps what they gave, so that a later fault loses nothing. */
+async function runAdapter(
+  adapter: AdapterName,
+  { only, tests, short = false, write = false, log = false }: Options,
+): Promise<{ readonly passed: number; readonly failed: number }> {
+  const suites = SUITES.filter((name) => only.split(',').includes(name));
+  process.stdout.write(`== ${adapter}: ${suites.join(', ')}\n`);
+  const figures = new FigureReader();
+  const { results, faults, seconds } = await runAll({
+    adapter,
+    suites,
+    short,
+    onResult: print,
+    onReport: (line) => figures.push(line),
+    ...(tests === undefined ? {} : { tests }),
+    ...(log ? { onKernelLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
+  });
+  for (const fault of faults) process.stdout.write(`fault: ${fault}\n`);
+  const [passed, skipped, failed] = (['pass', 'skip', 'fail'] as const).map(
+    (verdict) => results.filter((one) => one.verdict === verdict).length,
+  ) as [number, number, number];
+  const ratios = figures.ratios(adapter);
+  if (Object.keys(ratios).length > 0) process.stdout.write(formatTable(tabulateFigures({ [adapter]: ratios })));
+  process.stdout.write(`${adapter}: ${passed}, ${skipped}, ${failed} passed, skipped, failed; `);
+  process.stdout.write(`${faults.length} faults, ${seconds.toFixed(0)} s\n`);
+  if (write) keep(adapter, results, ratios);
+  return { passed, failed: isJudged(adapter) ? failed + faults.length : 0 };
+}
+
+function keep(adapter: AdapterName, results: readonly ForeignResult[], ratios: Record<string, number>): void {
+  const kept = mergeResults(readResults(), adapter, results);
+  const figures = { ...readFigures(), ...(Object.keys(ratios).length > 0 ? { [adapter]: ratios } : {}) };
+  writeResults(kept);
+  writeFigures(figures);
+  writeFileSync(DOCUMENT, describeResults(kept, figures));
 }
 
 function print({ suite, name, verdict, reason, diagnostics }: ForeignResult, seconds: number): void {
   const word = { pass: 'ok     ', skip: 'skipped', fail: 'NOT OK ' }[verdict];
   process.stdout.write(`${seconds.toFixed(1).padStart(7)} ${word} ${suite}/${name} ${reason ?? ''}\n`);
   if (verdict === 'fail') for (const line of diagnostics) process.stdout.write(`            ${line}\n`);
+}
+
+function formatTable(rows: readonly (readonly string[])[]): string {
+  return rows
+    .map(
+      (cells) =>
+        `  ${cells
+          .map((cell) => cell.padEnd(38))
+          .join('')
+          .trimEnd()}\n`,
+    )
+    .join('');
 }

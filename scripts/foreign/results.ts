@@ -6,9 +6,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AdapterName, type ForeignResult, SUITES } from './suites.ts';
 
-/** `ok`, `FAIL`, or `skip: REASON`; by adapter, suite and name. */
+/** `ok`, `FAIL`, `skip: REASON` or `driver: REASON`; by adapter, suite and name. */
 export type KeptResults = Partial<Record<AdapterName, Record<string, Record<string, string>>>>;
 
+/** Begins the reason of a test that failed, and whose cause is the driver. */
+const DRIVER = 'driver: ';
 const FILE = new URL('results.json', import.meta.url);
 
 export function readResults(): KeptResults {
@@ -30,6 +32,6 @@ export function mergeResults(kept: KeptResults, adapter: AdapterName, results: r
 }
 
 function describe({ verdict, reason = '' }: ForeignResult): string {
-  if (verdict === 'skip') return `skip: ${reason}`;
+  if (verdict === 'skip') return reason.startsWith(DRIVER) ? reason : `skip: ${reason}`;
   return verdict === 'pass' ? 'ok' : 'FAIL';
 }

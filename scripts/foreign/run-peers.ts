@@ -8,7 +8,15 @@ import { GuestSession, type TestResult } from '../../guest-tests/harness/guest-s
 import type { Guest } from '../../qemu/guest.ts';
 import { type ServedPeers, servePeers } from './peer-adapters.ts';
 import type { ForeignOptions, ForeignRun } from './run-suites.ts';
-import { faultsOf, packSuites, readResult, SILENCE_SECONDS, type SuiteImage, WITHOUT_POISON } from './suite-guest.ts';
+import {
+  endedSuites,
+  faultsOf,
+  packSuites,
+  readResult,
+  SILENCE_SECONDS,
+  type SuiteImage,
+  WITHOUT_POISON,
+} from './suite-guest.ts';
 import type { ForeignResult } from './suites.ts';
 
 const PEER_PORT = 'vuhca.peer';
@@ -23,11 +31,10 @@ type Take = (result: ForeignResult | undefined) => void;
 
 /** Throws SetupError when adapters or guests cannot be started. */
 export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun> {
-  const { adapter, suites, short = false, onResult = () => {} } = options;
-  const job = { adapter, short, set: 'larger' } as const;
+  const { adapter, onResult = () => {} } = options;
   const images = {
-    near: await packSuites({ ...job, suites, side: 'near' }),
-    far: await packSuites({ ...job, suites: ['far'], side: 'far' }),
+    near: await packSuites({ ...options, set: 'larger', side: 'near' }),
+    far: await packSuites({ adapter, set: 'larger', suites: ['far'], side: 'far' }),
   };
   const results: ForeignResult[] = [];
   const served = await servePeers(adapter);
@@ -42,7 +49,7 @@ export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun
     peers.near.adapterFaults(await served.stop());
   }
   const faults = [...faultsOf(peers.near), ...faultsOf(peers.far).map((fault) => `far guest: ${fault}`)];
-  return { results, faults, seconds: peers.near.seconds };
+  return { results, faults, ended: endedSuites(peers.near), seconds: peers.near.seconds };
 }
 
 /** The two guests of a run. */

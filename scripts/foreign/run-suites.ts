@@ -7,22 +7,31 @@
 import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
 import { GuestSession } from '../../guest-tests/harness/guest-session.ts';
 import { deviceArguments } from './adapter-parts.ts';
-import { faultsOf, packSuites, readResult, SILENCE_SECONDS, WITHOUT_POISON } from './suite-guest.ts';
+import { servePeers } from './peer-adapters.ts';
+import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS, WITHOUT_POISON } from './suite-guest.ts';
 import type { AdapterName, ForeignResult, SuiteName } from './suites.ts';
 
 export interface ForeignRun {
   readonly results: readonly ForeignResult[];
   /** Faults of the guest's kernel, of the adapter, or of the report. */
   readonly faults: readonly string[];
+  /** The suites that came to their end. */
+  readonly ended: readonly string[];
   readonly seconds: number;
 }
 
 export interface ForeignOptions {
   readonly adapter: AdapterName;
   readonly suites: readonly SuiteName[];
+  /** An expression for the names of the tests to run; all when absent. */
+  readonly tests?: string;
+  /** True gives the guest two adapters behind a switch. */
+  readonly hasTwoAdapters?: boolean;
   /** True leaves out all but a few tests of each suite. */
   readonly short?: boolean;
   readonly onResult?: (result: ForeignResult, seconds: number) => void;
+  /** Called with each line that the guest reports. */
+  readonly onReport?: (line: string) => void;
   /** Called with each line of the guest's kernel log. */
   readonly onKernelLine?: (line: string) => void;
 }
@@ -33,13 +42,14 @@ const CPUS = 2;
 
 /** Throws SetupError when adapter or guest cannot be started. */
 export async function runForeignSuites(options: ForeignOptions): Promise<ForeignRun> {
-  const { adapter, suites, short = false, onResult = () => {} } = options;
-  const { initramfs, disk } = await packSuites({ adapter, suites, short });
+  const { adapter, hasTwoAdapters = false, onResult = () => {} } = options;
+  const { initramfs, disk } = await packSuites(options);
   const results: ForeignResult[] = [];
   const session = new GuestSession({
     silenceSeconds: SILENCE_SECONDS,
     guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS, append: WITHOUT_POISON },
     ...(options.onKernelLine === undefined ? {} : { onKernelLine: options.onKernelLine }),
+    ...(options.onReport === undefined ? {} : { onReport: options.onReport }),
     onResult: (result) => {
       const taken = readResult(result);
       if (taken === undefined) return;
@@ -47,11 +57,27 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
       onResult(taken, session.seconds);
     },
   });
-  const device = await DeviceProcess.start({ arguments: deviceArguments(adapter) });
+  const served = await (hasTwoAdapters && adapter !== 'rxe' ? serveTwo(adapter) : serveOne(adapter));
   try {
-    await session.run(initramfs, device.child.sockets);
+    await session.run(initramfs, served.sockets);
   } finally {
-    session.adapterFaults(await device.stop());
+    session.adapterFaults(await served.stop());
   }
-  return { results, faults: faultsOf(session), seconds: session.seconds };
+  return { results, faults: faultsOf(session), ended: endedSuites(session), seconds: session.seconds };
+}
+
+interface Served {
+  readonly sockets: readonly string[];
+  stop(): Promise<string[]>;
+}
+
+async function serveOne(adapter: AdapterName): Promise<Served> {
+  const device = await DeviceProcess.start({ arguments: deviceArguments(adapter) });
+  return { sockets: device.child.sockets, stop: () => device.stop() };
+}
+
+/** Two adapters that are joined as those of two guests. */
+async function serveTwo(adapter: AdapterName): Promise<Served> {
+  const { sockets, stop } = await servePeers(adapter);
+  return { sockets: [...sockets.near, ...sockets.far], stop };
 }

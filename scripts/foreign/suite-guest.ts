@@ -17,7 +17,9 @@ export interface SuiteJob {
   readonly adapter: AdapterName;
   /** Names of scripts in guest-tests/foreign. */
   readonly suites: readonly string[];
-  readonly short: boolean;
+  readonly short?: boolean;
+  /** An expression for the names of the tests to run; all when absent. */
+  readonly tests?: string;
   /** Which one of two guests it is. */
   readonly side?: 'near' | 'far';
   /** The packages of its root. */
@@ -41,14 +43,15 @@ export interface SuiteImage {
 }
 
 export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
-  const { adapter, suites, short, side = '', set = 'base' } = suiteJob;
-  const settings = `ADAPTER=${adapter}\nSUITES="${suites.join(' ')}"\nSHORT=${short ? 1 : ''}\nSIDE=${side}\n`;
+  const { adapter, suites, short = false, tests = '', side = '', set = 'base' } = suiteJob;
+  const settings = { ADAPTER: adapter, SUITES: suites.join(' '), SHORT: short ? '1' : '', SIDE: side, TESTS: tests };
+  const lines = Object.entries(settings).map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`);
   const scripts = readdirSync(FOLDER).filter((name) => name.endsWith('.sh'));
   const parts = await provideDistributionParts(undefined, {
     set,
     caseText: CASE,
     files: [
-      { path: '/foreign/settings', content: settings },
+      { path: '/foreign/settings', content: lines.join('') },
       ...scripts.map((name) => ({ path: `/foreign/${name}`, content: readFileSync(new URL(name, FOLDER)) })),
     ],
   });
@@ -75,6 +78,11 @@ export function readResult({ path, ok, skipped, diagnostics, parent, step }: Tes
 export function faultsOf({ faults, results }: GuestSession): string[] {
   const steps = results.filter(({ step, ok }) => step !== undefined && !ok);
   return [...faults.map(describeFault), ...steps.map(({ path }) => `${path.join('/')} failed`)];
+}
+
+/** The suites whose last line was seen. */
+export function endedSuites({ results }: GuestSession): string[] {
+  return results.filter(({ parent, path }) => parent && path.length === 1).map(({ path }) => path[0] as string);
 }
 
 function describeFault({ kind, text }: GuestFault): string {

@@ -5,10 +5,12 @@
  */
 
 /** Those of one guest, in the order in which they run. */
-const LONE_SUITES = ['verbs', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib'] as const;
+const LONE_SUITES = ['verbs', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib', 'figures'] as const;
+/** Those of one guest with two adapters. */
+const DOUBLE_SUITES = ['adapters'] as const;
 /** Those between two guests. */
 export const PEER_SUITES = ['peers', 'storage', 'libraries'] as const;
-export const SUITES = [...LONE_SUITES, ...PEER_SUITES] as const;
+export const SUITES = [...LONE_SUITES, ...DOUBLE_SUITES, ...PEER_SUITES] as const;
 export type SuiteName = (typeof SUITES)[number];
 
 /** Those of the short form in `npm test`. */
@@ -43,13 +45,19 @@ export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   diags: 'infiniband-diags, ibdiagnet, osmtest, opensm',
   cm: 'Programs of librdmacm',
   ipoib: 'IP over InfiniBand',
+  figures: 'Runs that measure, beside soft-RoCE',
+  adapters: 'One guest with two adapters behind a switch',
   peers: 'Two guests: verbs, connection manager, multicast, IP over InfiniBand',
   storage: 'Two guests: NVMe over RDMA, SRP, iSER',
   libraries: 'Two guests: UCX, libfabric, Open MPI',
 };
 
-export function needsPeers(suite: SuiteName): boolean {
-  return PEER_SUITES.some((name) => name === suite);
+/** What a suite runs in; suites in the same kind of place share it. */
+export type Place = 'guest' | 'guest with two adapters' | 'two guests';
+
+export function placeOf(suite: SuiteName): Place {
+  if (DOUBLE_SUITES.some((name) => name === suite)) return 'guest with two adapters';
+  return PEER_SUITES.some((name) => name === suite) ? 'two guests' : 'guest';
 }
 
 /** Soft-RoCE is there to compare with: its failures are not ours. */

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Figures of an adapter beside soft-RoCE in the same guest, as ratios, so that the speed of the
+ * machine does not count: reads the lines of guest-tests/foreign/figures.sh, keeps the ratios, and
+ * writes them as a table. Called by main.ts and document.ts.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import type { AdapterName } from './suites.ts';
+
+/** Ratios to soft-RoCE by adapter and name of a figure; more is better. */
+export type KeptFigures = Partial<Record<AdapterName, Record<string, number>>>;
+
+interface Kind {
+  readonly name: string;
+  readonly title: string;
+  /** True for a time, of which less is better. */
+  readonly isTime: boolean;
+  readonly goal: number;
+}
+
+const FILE = new URL('figures.json', import.meta.url);
+const LINE = /^ *# figure (\S+) (\S+) ([\d.]+)$/;
+const KINDS: readonly Kind[] = [
+  { name: 'latency-64', title: 'latency of `ib_send_lat`, 64 bytes', isTime: true, goal: 2 },
+  { name: 'bandwidth-65536', title: 'bandwidth of `ib_write_bw`, 64 KiB', isTime: false, goal: 10 },
+  { name: 'rate-64', title: 'messages of `ib_write_bw`, 64 bytes', isTime: false, goal: 4 },
+];
+
+/** Takes the lines of a report; the median of the rounds counts. */
+export class FigureReader {
+  readonly #values = new Map<string, number[]>();
+
+  push(line: string): void {
+    const [, name, adapter, value] = LINE.exec(line) ?? [];
+    if (value === undefined) return;
+    const key = `${name} ${adapter}`;
+    this.#values.set(key, [...(this.#values.get(key) ?? []), Number(value)]);
+  }
+
+  /** Ratios of `adapter` to soft-RoCE, for the figures that both have. */
+  ratios(adapter: AdapterName): Record<string, number> {
+    const found = KINDS.flatMap(({ name, isTime }): [string, number][] => {
+      const own = median(this.#values.get(`${name} ${adapter}`));
+      const other = median(this.#values.get(`${name} rxe`));
+      if (own === undefined || other === undefined) return [];
+      return [[name, Number((isTime ? other / own : own / other).toPrecision(3))]];
+    });
+    return Object.fromEntries(found);
+  }
+}
+
+export function readFigures(): KeptFigures {
+  return existsSync(FILE) ? (JSON.parse(readFileSync(FILE, 'utf8')) as KeptFigures) : {};
+}
+
+export function writeFigures(kept: KeptFigures): void {
+  writeFileSync(FILE, `${JSON.stringify(kept, null, 2)}\n`);
+}
+
+/** The head and rows of a table, one column for each adapter. */
+export function tabulateFigures(kept: KeptFigures): string[][] {
+  const adapters = Object.keys(kept) as AdapterName[];
+  const rows = KINDS.map(({ name, title, goal }) => [
+    title,
+    ...adapters.map((adapter) => `${kept[adapter]?.[name] ?? ''}`),
+    `${goal}`,
+  ]);
+  return [['times better than soft-RoCE', ...adapters, 'goal'], ...rows];
+}
+
+function median(values: readonly number[] = []): number | undefined {
+  return values.toSorted((a, b) => a - b)[values.length >> 1];
+}

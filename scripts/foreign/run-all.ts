@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * All suites of an adapter to their end, one kind of place after the other. A guest that ends too
+ * early or falls silent costs the suite that ran, and another guest runs those behind it. Called by
+ * main.ts.
+ */
+import { runPeerSuites } from './run-peers.ts';
+import { type ForeignOptions, type ForeignRun, runForeignSuites } from './run-suites.ts';
+import { type Place, placeOf } from './suites.ts';
+
+const RUNNERS: Readonly<Record<Place, (options: ForeignOptions) => Promise<ForeignRun>>> = {
+  guest: (options) => runForeignSuites(options),
+  'guest with two adapters': (options) => runForeignSuites({ ...options, hasTwoAdapters: true }),
+  'two guests': runPeerSuites,
+};
+
+/** Throws SetupError when an adapter or a guest cannot be started. */
+export async function runAll(options: ForeignOptions, runners = RUNNERS): Promise<ForeignRun> {
+  const runs: ForeignRun[] = [];
+  for (const place of Object.keys(runners) as Place[]) {
+    let suites = options.suites.filter((suite) => placeOf(suite) === place);
+    while (suites.length > 0) {
+      const run = await runners[place]({ ...options, suites });
+      runs.push(run);
+      const broken = suites.findIndex((suite) => !run.ended.includes(suite));
+      suites = broken < 0 ? [] : suites.slice(broken + 1);
+    }
+  }
+  return {
+    results: runs.flatMap(({ results }) => results),
+    faults: runs.flatMap(({ faults }) => faults),
+    ended: runs.flatMap(({ ended }) => ended),
+    seconds: runs.reduce((sum, { seconds }) => sum + seconds, 0),
+  };
+}
