@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * What each adapter of the foreign suites needs: the options of its device, the modules that are
- * loaded before Debian's user space is entered, and why it cannot run at all. Called by
- * suite-guest.ts, run-suites.ts and main.ts.
+ * loaded before Debian's user space is entered, files there, and why it cannot run at all. Called
+ * by suite-guest.ts, run-suites.ts and main.ts.
  */
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { JobModule } from '../../guest-tests/harness/guest-image.ts';
+import type { GuestFile } from '../../qemu/initramfs.ts';
+import { provideVerbsProvider } from '../../qemu/setup/verbs-provider.ts';
 import { provideTestKernel } from '../cli/test/test-kernel.ts';
 import { hasModules, OUR_DRIVER, provideTargets } from '../cli/test/test-modules.ts';
 import type { AdapterName } from './suites.ts';
@@ -36,4 +38,14 @@ export async function provideAdapterModules(adapter: AdapterName): Promise<JobMo
     ],
     kernel,
   );
+}
+
+/** The plug-in of libibverbs for our adapter, and the file that names it. */
+export async function provideAdapterFiles(adapter: AdapterName): Promise<GuestFile[]> {
+  if (adapter !== 'vuhca') return [];
+  const { path, guestPath, configPath, configText } = await provideVerbsProvider();
+  return [
+    { path: guestPath, content: readFileSync(path) },
+    { path: configPath, content: configText, mode: 0o644 },
+  ];
 }

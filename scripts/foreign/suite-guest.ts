@@ -9,7 +9,7 @@ import type { GuestFault, GuestSession, TestResult } from '../../guest-tests/har
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../../qemu/guest-options.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
-import { provideAdapterModules } from './adapter-parts.ts';
+import { provideAdapterFiles, provideAdapterModules } from './adapter-parts.ts';
 import type { AdapterName, ForeignResult } from './suites.ts';
 
 /** What a guest runs. */
@@ -52,6 +52,7 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
     caseText: CASE,
     files: [
       { path: '/foreign/settings', content: lines.join('') },
+      ...(await provideAdapterFiles(adapter)),
       ...scripts.map((name) => ({ path: `/foreign/${name}`, content: readFileSync(new URL(name, FOLDER)) })),
     ],
   });
