@@ -13,11 +13,11 @@ import { describeResults } from './document.ts';
 import { FigureReader, readFigures, tabulateFigures, writeFigures } from './figures.ts';
 import { mergeResults, readResults, writeResults } from './results.ts';
 import { runAll } from './run-all.ts';
-import { ADAPTERS, type AdapterName, type ForeignResult, isJudged, SUITES } from './suites.ts';
+import { ADAPTER_TITLES, ADAPTERS, type AdapterName, type ForeignResult, isJudged, SUITES } from './suites.ts';
 
 interface Options {
   readonly only: string;
-  readonly adapter?: string;
+  readonly adapter: string;
   readonly tests?: string;
   readonly short?: boolean;
   readonly write?: boolean;
@@ -29,7 +29,7 @@ const DOCUMENT = new URL('../../docs/FOREIGN.md', import.meta.url);
 await runEntry(async () => {
   const script = defineScript('npm run test:foreign --', "Lets Debian's RDMA software judge the adapters.")
     .option('--only <SUITES>', `Only these suites, with commas between: ${SUITES.join(', ')}.`, SUITES.join())
-    .option('--adapter <NAME>', `One adapter: ${[...ADAPTERS, 'vuhca'].join(', ')}.`)
+    .option('--adapter <NAMES>', `Only these adapters: ${Object.keys(ADAPTER_TITLES).join(', ')}.`, ADAPTERS.join())
     .option('--tests <EXPRESSION>', 'Only tests whose names match it, as grep -E does; pyverbs runs whole.')
     .option('--short', 'A few tests of each suite.')
     .option('--write', 'Keeps the results and writes docs/FOREIGN.md.')
@@ -37,7 +37,9 @@ await runEntry(async () => {
   const options = readOptions<Options>(script);
   if (options.write && (options.short || options.tests !== undefined))
     throw new SetupError('--write keeps whole suites, so --short and --tests cannot be given with it');
-  const adapters = options.adapter === undefined ? ADAPTERS : [options.adapter as AdapterName];
+  const adapters = options.adapter.split(',') as AdapterName[];
+  checkNames(adapters, Object.keys(ADAPTER_TITLES), '--adapter');
+  checkNames(options.only.split(','), SUITES, '--only');
   await installMissingPackages(BASE_PACKAGES);
   let [passed, failed] = [0, 0];
   for (const adapter of adapters) {
@@ -53,6 +55,12 @@ await runEntry(async () => {
   process.stdout.write(`${passed} passed, ${failed} failed\n`);
   process.exitCode = failed > 0 ? 1 : 0;
 });
+
+/** Throws SetupError for a name that there is not. */
+function checkNames(names: readonly string[], known: readonly string[], option: string): void {
+  const wrong = names.find((name) => !known.includes(name));
+  if (wrong !== undefined) throw new SetupError(`${option} names ${wrong}; there are ${known.join(', ')}`);
+}
 
 /** Runs the suites on one adapter and keeps what they gave, so that a later fault loses nothing. */
 async function runAdapter(
