@@ -4,27 +4,35 @@
 # Libraries of message passing on the verbs, between two guests: UCX, libfabric, and Open MPI by
 # mpi4py, whose daemon in the far guest is started by the words of the host. run.sh reads it.
 
-# ucx NAME TRANSPORT OPTION...: the tests of UCX's own protocols over a transport.
+# Debian's ucx_perftest wants to be started by mpirun unless its input is a terminal.
+TERMINAL=/dev/ttyS0
+# ucx NAME TRANSPORT OPTION...: the tests of UCX's own protocols over a transport. `rc_v` has ud_verbs
+# for its connections.
 ucx() {
   name=$1
   use="env UCX_TLS=$2,self UCX_NET_DEVICES=$DEVICE:$PORT ucx_perftest -p 13337"
   shift 2
-  pair "$name" "$use" "$use $FAR -w 5 -n 50 $*"
+  pair "$name" "$use <$TERMINAL" "$use $FAR -w 5 -n 50 $* <$TERMINAL"
 }
-ucx ucx-rc-tag-latency rc_verbs -t tag_lat
-ucx ucx-ud-tag-latency ud_verbs -t tag_lat
+ucx ucx-rc-tag-latency rc_v -t tag_lat
+ucx ucx-ud-tag-latency ud_v -t tag_lat
 if [ -z "$SHORT" ]; then
-  ucx ucx-rc-tag-bandwidth-1-MiB rc_verbs -t tag_bw -s 1048576
-  ucx ucx-rc-put rc_verbs -t ucp_put_lat
-  ucx ucx-rc-get rc_verbs -t ucp_get -s 65536
-  ucx ucx-rc-atomic rc_verbs -t ucp_add -s 8
-  ucx ucx-rc-stream rc_verbs -t stream_lat
-  ucx ucx-ud-tag-bandwidth ud_verbs -t tag_bw -s 65536
+  ucx ucx-rc-tag-bandwidth-1-MiB rc_v -t tag_bw -s 1048576
+  ucx ucx-rc-put rc_v -t ucp_put_lat
+  ucx ucx-rc-get rc_v -t ucp_get -s 65536
+  ucx ucx-rc-atomic rc_v -t ucp_add -s 8
+  ucx ucx-rc-stream rc_v -t stream_lat
+  ucx ucx-ud-tag-bandwidth ud_v -t tag_bw -s 65536
   # The transports by themselves, without the protocols above.
-  uct="ucx_perftest -p 13337 -d $DEVICE:$PORT"
-  pair uct-rc-am "$uct" "$uct $FAR -x rc_verbs -t am_lat -w 5 -n 50"
-  pair uct-rc-put "$uct" "$uct $FAR -x rc_verbs -t put_lat -w 5 -n 50"
-  pair uct-ud-am "$uct" "$uct $FAR -x ud_verbs -t am_lat -w 5 -n 50"
+  uct() {
+    name=$1
+    shift
+    use="ucx_perftest -p 13337 -d $DEVICE:$PORT"
+    pair "$name" "$use <$TERMINAL" "$use $FAR -w 5 -n 50 $* <$TERMINAL"
+  }
+  uct uct-rc-am -x rc_verbs -t am_lat
+  uct uct-rc-put -x rc_verbs -t put_lat
+  uct uct-ud-am -x ud_verbs -t am_lat
 fi
 
 # fabric NAME OPTION...: pairs end by themselves.
@@ -54,10 +62,10 @@ mpi() {
   { read -r line <$WORK/launch && $far run "$line" >$WORK/daemon; } &
   launcher=$!
   check "$name" "exec mpirun.openmpi --allow-run-as-root -n 2 --host $ADDRESS:1,$FAR:1 --map-by node \
-    --prtemca plm_ssh_agent $WORK/agent --prtemca prte_if_include $NETDEV \
-    --mca pml ucx -x UCX_TLS=rc_verbs,self -x UCX_NET_DEVICES=$DEVICE:$PORT python3 -m mpi4py.bench $*" "$pattern"
+    --prtemca plm_ssh_agent $WORK/agent \
+    --mca pml ucx -x UCX_TLS=rc_v,self -x UCX_NET_DEVICES=$DEVICE:$PORT python3 -m mpi4py.bench $*" "$pattern"
   # The daemon ends with its job; without a request the launcher waits for ever.
-  [ $check_status = 0 ] || kill $launcher 2>/dev/null
+  [ $check_status = 0 ] || { kill $launcher; sed 's/^/  # daemon: /' $WORK/daemon; } 2>/dev/null
   wait $launcher
 }
 mpi mpi-hello "process 1 of 2 on guest1" helloworld

@@ -45,3 +45,27 @@ serve() {
   echo "status $client_status" >>$WORK/client
   fail "$1" $WORK/server $WORK/client
 }
+
+# ask_host REQUEST: has the host do what scripts/foreign/peer-host.ts describes, and prints the
+# answer.
+exec 4>&1
+ask_host() {
+  echo "@host host $*" >&4
+  while IFS= read -r line <&5; do
+    case $line in
+      "host | "*) printf '%s\n' "${line#* | }" ;;
+      "host = "*) return "${line#* = }" ;;
+    esac
+  done
+  return 125
+}
+
+# check_capture NAME FILTER: passes when tshark takes packets since `ask_host capture` for FILTER.
+check_capture() {
+  ask_host read "$2" >$WORK/host
+  case $? in
+    0) pass "$1" ;;
+    4) skip "$1" "$(tail -n 1 $WORK/host)" ;;
+    *) fail "$1" $WORK/host ;;
+  esac
+}

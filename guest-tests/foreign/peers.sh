@@ -47,6 +47,9 @@ if [ $LINK != InfiniBand ]; then
   skip ipoib "RoCE has no IP over InfiniBand"
   return 0
 fi
+ask_host capture >$WORK/host
+check ping-captured "ping -c 3 -W 60 $FAR" " 0% packet loss"
+check_capture ping-in-tshark "ipoib && icmp"
 check ping-large "ping -c 3 -s 8000 -W 60 $FAR" " 0% packet loss"
 iperf() {
   name=$1

@@ -14,11 +14,14 @@ echo "InitiatorName=iqn.2026-11.vuhca:near" >/etc/iscsi/initiatorname.iscsi
 iscsid >$WORK/output 2>&1
 list_disks >$WORK/disks-before
 mark_log
+ask_host capture >$WORK/host
 record="iscsiadm -m node -T $IQN -p $FAR:3260,1 -I iser"
 run_limited "iscsiadm -m iface -I iser --op new; $record --op new && $record --op update -n node.conn[0].timeo.login_timeout -v 60 &&
   $record --op update -n node.session.initial_login_retry_max -v 1 && $record --login" >$WORK/output 2>&1
 if [ $? = 0 ] && wait_for_disk; then
   pass iser-connect
+  check iser-read "dd if=/dev/$new_disk of=/dev/null bs=64k count=4 iflag=direct"
+  check_capture iser-in-tshark "iser"
   verify iser
   check iser-disconnect "$record --logout" "successful"
 else

@@ -12,9 +12,12 @@ $far run "modprobe nvmet_rdma && cd /sys/kernel/config/nvmet && mkdir subsystems
 modprobe nvme_rdma
 list_disks >$WORK/disks-before
 mark_log
+ask_host capture >$WORK/host
 if run_limited "nvme connect -t rdma -a $FAR -s 4420 -n $NQN --nr-io-queues=1" >$WORK/output 2>&1; then
   pass nvme-connect
   if wait_for_disk; then
+    check nvme-read "dd if=/dev/$new_disk of=/dev/null bs=64k count=4 iflag=direct"
+    check_capture nvme-in-tshark "nvme.cmd.opc == 0x02"
     verify nvme
     check nvme-list "nvme list" "$new_disk"
   else

@@ -16,8 +16,9 @@ srp_status=$?
 target=$(tail -n 1 $WORK/output)
 service=$(tail -n 2 $WORK/output | sed -n 's/^0x//p' | head -n 1)
 if [ $srp_status = 0 ]; then pass srp-target; else fail srp-target $WORK/output; fi
-# The initiator may use the disk; it is called by the GUID of its port, or by its address.
-initiator=$ADDRESS
+# The initiator may use the disk; it is called by the GUID of its port. Over RoCE the target calls
+# each one by its own address.
+initiator=$FAR
 [ $LINK = Ethernet ] || initiator=$(cut -d : -f 5- /sys/class/infiniband/$DEVICE/ports/1/gids/0)
 $far run "cd $TARGET/srpt/$target/$target && mkdir -p acls/$initiator/lun_0 &&
   ln -s $TARGET/srpt/$target/$target/lun/lun_0 acls/$initiator/lun_0/lun && echo 1 >enable" >$WORK/output 2>&1 || fail srp-enable $WORK/output
@@ -33,8 +34,12 @@ else
   words="id_ext=$service,ioc_guid=$service,dest=$FAR:$SRP_SERVICE"
 fi
 mark_log
+ask_host capture >$WORK/host
 if run_limited "echo '$words' >$add" >$WORK/output 2>&1 && wait_for_disk; then
   pass srp-connect
+  check srp-read "dd if=/dev/$new_disk of=/dev/null bs=64k count=4 iflag=direct"
+  # tshark knows no SRP: the data come by RDMA WRITE of the target.
+  check_capture srp-in-tshark "infiniband.bth.opcode == 6 || infiniband.bth.opcode == 10"
   verify srp
   check srp-disconnect "for port in /sys/class/srp_remote_ports/*; do echo 1 >\$port/delete; done; while [ -e /sys/block/$new_disk ]; do sleep 0.1; done"
 else

@@ -48,6 +48,8 @@ LIO="mkdir -p $TARGET/core/iblock_0/disk && cd $TARGET/core/iblock_0/disk && { [
   { echo udev_path=$DISK >control && echo 1 >enable; }; }"
 
 modprobe sd_mod
+# Initiators give address resolution a second or two, which a busy machine may need for itself.
+run_limited "until ping -c 1 -W 5 $FAR; do :; done" >/dev/null
 $far run "modprobe -a brd configfs && { mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config; }
   [ -b $DISK ]" >$WORK/output || fail target-disk $WORK/output
 

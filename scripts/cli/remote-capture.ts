@@ -5,7 +5,7 @@
  * sessions with a capture.
  */
 import type { CaptureOptions, CaptureProgress } from '../../device/main/capture-file.ts';
-import type { ControlClient } from '../../device/main/control-client.ts';
+import { ControlClient } from '../../device/main/control-client.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 
 /** The packets to capture, and the adapter. */
@@ -19,6 +19,13 @@ export interface RemoteCapture {
   readonly whenEnded: Promise<void>;
   /** Ends it and returns once the file is whole. Throws SetupError when it could not be written. */
   stop(): Promise<CaptureProgress>;
+}
+
+/** Captures what the process with that control socket sends and receives, until `stop`. */
+export async function captureFrom(controlPath: string, options: CaptureRequest): Promise<RemoteCapture> {
+  const client = await ControlClient.connect(controlPath);
+  const { whenEnded, stop } = await startCapture(client, options);
+  return { whenEnded, stop: () => stop().finally(() => client.close()) };
 }
 
 /** Starts a capture through the control socket; it ends with the connection. */

@@ -11,14 +11,17 @@ import type { AdapterName } from './suites.ts';
 
 export type Sides<T> = Readonly<Record<'near' | 'far', T>>;
 
+/** The adapter of a device process, or a file to which QEMU writes all packets of a card. */
+export type PacketSource = { readonly controlPath: string; readonly adapter?: string } | { readonly dump: string };
+
 /** What is served while both guests run. */
 export interface ServedPeers {
   /** The vfio-user sockets of each guest. */
   readonly sockets: Sides<readonly string[]>;
   /** Further arguments of QEMU. */
   readonly arguments: Sides<readonly string[]>;
-  /** Of the process that has the switch. */
-  readonly controlPath?: string;
+  /** Where the packets of the near guest can be captured. */
+  readonly packets: PacketSource;
   /** Returns a sentence for each fault of a process. */
   stop(): Promise<string[]>;
 }
@@ -41,7 +44,7 @@ async function serveOurs(): Promise<ServedPeers> {
   return {
     sockets: { near: [device.child.socketPath('near.sock')], far: [device.child.socketPath('far.sock')] },
     arguments: noArguments,
-    controlPath: device.child.controlPath,
+    packets: { controlPath: device.child.controlPath, adapter: 'near' },
     stop: () => device.stop(),
   };
 }
@@ -71,7 +74,7 @@ async function serveMthca(): Promise<ServedPeers> {
   return {
     sockets: { near: near.child.sockets, far: far.child.sockets },
     arguments: noArguments,
-    controlPath: fabric.child.controlPath,
+    packets: { controlPath: near.child.controlPath },
     stop: async () => {
       const faults = [];
       for (const device of [far, near, fabric]) faults.push(...(await device.stop()));
@@ -89,9 +92,12 @@ async function serveNetwork(): Promise<ServedPeers> {
     ...['-netdev', `stream,id=peer,${address},${end}`],
     ...['-device', `virtio-net-pci,netdev=peer,mac=52:54:00:00:00:0${node}`],
   ];
+  const dump = join(directory, 'dump.pcap');
+  const filter = ['-object', `filter-dump,id=dump,netdev=peer,file=${dump},maxlen=65536`];
   return {
     sockets: { near: [], far: [] },
-    arguments: { far: card(1, 'server=on'), near: card(2, 'server=off,reconnect-ms=200') },
+    arguments: { far: card(1, 'server=on'), near: [...card(2, 'server=off,reconnect-ms=200'), ...filter] },
+    packets: { dump },
     stop: async () => {
       rmSync(directory, { recursive: true, force: true });
       return [];

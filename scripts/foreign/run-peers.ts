@@ -7,6 +7,7 @@
 import { GuestSession, type TestResult } from '../../guest-tests/harness/guest-session.ts';
 import type { Guest } from '../../qemu/guest.ts';
 import { type ServedPeers, servePeers } from './peer-adapters.ts';
+import { PeerHost } from './peer-host.ts';
 import type { ForeignOptions, ForeignRun } from './run-suites.ts';
 import {
   endedSuites,
@@ -46,6 +47,7 @@ export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun
   try {
     await peers.run(served, images);
   } finally {
+    peers.host.close();
     peers.near.adapterFaults(await served.stop());
   }
   const faults = [...faultsOf(peers.near), ...faultsOf(peers.far).map((fault) => `far guest: ${fault}`)];
@@ -56,9 +58,11 @@ export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun
 class Peers {
   readonly near: GuestSession;
   readonly far: GuestSession;
+  readonly host: PeerHost;
   readonly #started = { near: new Started(), far: new Started() };
 
   constructor(served: ServedPeers, options: ForeignOptions, images: Record<Side, SuiteImage>, take: Take) {
+    this.host = new PeerHost(served.packets, (line) => this.#started.near.tell(line));
     const session = (side: Side, onResult?: (result: TestResult) => void): GuestSession =>
       new GuestSession({
         silenceSeconds: SILENCE_SECONDS,
@@ -70,7 +74,7 @@ class Peers {
           append: `${WITHOUT_POISON} NODE=${NODES[side]}`,
           extraArguments: served.arguments[side],
         },
-        ...(onResult === undefined ? {} : { onResult }),
+        ...(onResult === undefined ? {} : { onResult, onReport: (line: string) => this.host.take(line) }),
         onKernelLine: (line) => options.onKernelLine?.(`${side}: ${line}`),
       });
     this.near = session('near', (result) => take(readResult(result)));
