@@ -26,61 +26,24 @@ export interface ServedPeers {
   stop(): Promise<string[]>;
 }
 
-export async function servePeers(adapter: AdapterName): Promise<ServedPeers> {
-  if (adapter === 'rxe') return serveNetwork();
-  return adapter === 'mthca' ? serveMthca() : serveOurs();
+export function servePeers(adapter: AdapterName): Promise<ServedPeers> {
+  return adapter === 'rxe' ? serveNetwork() : serveSwitch(adapter);
 }
 
-const switches = { s: { ports: 8 } };
-const noArguments = { near: [], far: [] };
-
-async function serveOurs(): Promise<ServedPeers> {
+/** Both adapters and the switch in one process. */
+async function serveSwitch(personality: 'vuhca' | 'mthca'): Promise<ServedPeers> {
   const topology = {
-    adapters: { near: { sockets: ['near.sock'] }, far: { sockets: ['far.sock'] } },
-    switches,
-    links: ['near:1', 'near:2', 'far:1', 'far:2'].map((port) => ({ ports: [port, 's'] })),
+    adapters: { far: { sockets: ['far.sock'], personality }, near: { sockets: ['near.sock'], personality } },
+    switches: { s: { ports: 4 } },
+    links: ['far:1', 'far:2', 'near:1', 'near:2'].map((port) => ({ ports: [port, 's'] })),
   };
   const device = await DeviceProcess.start({ topology });
+  const { child } = device;
   return {
-    sockets: { near: [device.child.socketPath('near.sock')], far: [device.child.socketPath('far.sock')] },
-    arguments: noArguments,
-    packets: { controlPath: device.child.controlPath, adapter: 'near' },
+    sockets: { near: [child.socketPath('near.sock')], far: [child.socketPath('far.sock')] },
+    arguments: { near: [], far: [] },
+    packets: { controlPath: child.controlPath, adapter: 'near' },
     stop: () => device.stop(),
-  };
-}
-
-/** A process for each device, and one with the switch. */
-async function serveMthca(): Promise<ServedPeers> {
-  const directory = makeRunDirectory();
-  const path = (name: string): string => join(directory, name);
-  const ends = ['far1', 'far2', 'near1', 'near2'];
-  const fabric = await DeviceProcess.start({
-    topology: {
-      adapters: { unused: { sockets: ['unused.sock'] } },
-      switches,
-      links: ends.map((name, index) => ({ port: `s:${index + 1}`, listen: path(name) })),
-    },
-  });
-  const start = (name: string, guid: string): Promise<DeviceProcess> =>
-    DeviceProcess.start({
-      arguments: [
-        '--personality=mthca',
-        `--node-guid=${guid}`,
-        ...[1, 2].map((port) => `--link=${port}=connect:${path(`${name}${port}`)}`),
-      ],
-    });
-  const far = await start('far', '0056554843410100');
-  const near = await start('near', '0056554843410200');
-  return {
-    sockets: { near: near.child.sockets, far: far.child.sockets },
-    arguments: noArguments,
-    packets: { controlPath: near.child.controlPath },
-    stop: async () => {
-      const faults = [];
-      for (const device of [far, near, fabric]) faults.push(...(await device.stop()));
-      rmSync(directory, { recursive: true, force: true });
-      return faults;
-    },
   };
 }
 
