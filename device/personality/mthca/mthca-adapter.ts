@@ -140,6 +140,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     raisePortTraps(this.ports, this.management);
     for (const port of this.ports) {
       port.disable();
+      port.onCapabilities = () => this.management.traps.raiseLocalChange(port.number);
       port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
     }
     if (portCount > 1) joinPorts(this.ports[0], this.ports[1], options.portLink);

@@ -13,9 +13,19 @@ export class MthcaPort extends Port {
   #enabled = false;
   #heldDown = false;
 
+  /** Called when software has changed what the port offers: subnet managers hear of it. */
+  onCapabilities: () => void = () => {};
+
   /** Software has enabled the port. */
   get isEnabled(): boolean {
     return this.#enabled;
+  }
+
+  setCapabilities(mask: number): void {
+    const { subnet } = this;
+    if (mask === subnet.capabilityMask) return;
+    subnet.capabilityMask = mask;
+    this.onCapabilities();
   }
 
   /** The link trains, and comes up when the other end is ready too. */

@@ -47,6 +47,6 @@ export function changePort(context: CommandContext): CommandStatus {
   const change = decodePortChange(context.inputView, 0, newPortChange());
   if (change.setSystemImageGuid) return CommandStatus.BAD_PARAM;
   if (change.resetQkeyViolations) port.badQkeys = 0;
-  port.subnet.capabilityMask = change.capabilityMask;
+  port.setCapabilities(change.capabilityMask);
   return CommandStatus.OK;
 }

@@ -4,8 +4,10 @@
  * event, ports, datagrams of management, reset.
  */
 import t from 'tap';
+import { PortCapability } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { HCR_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';
+import { PORT_CHANGE_CAPABILITY_MASK_OFFSET, PORT_CHANGE_SIZE } from '../../../protocol/mthca/gen/port-change.gen.ts';
 import {
   CommandOpcode,
   CommandStatus,
@@ -211,5 +213,24 @@ t.test('a fatal error shows in the error buffer until a reset', (t) => {
   driver.reset();
   t.equal(driver.readRegister(0x84000), 0);
   driver.start();
+  t.end();
+});
+
+t.test('a change of what a port offers is told to subnet managers', (t) => {
+  const driver = new MthcaDriver(makeMthcaMachine());
+  driver.start();
+  const told = t.capture(driver.device.management.traps, 'raiseLocalChange');
+  const { subnet } = driver.device.ports[1];
+  const change = (capabilityMask: number): void => {
+    const input = new Uint8Array(PORT_CHANGE_SIZE);
+    new DataView(input.buffer).setUint32(PORT_CHANGE_CAPABILITY_MASK_OFFSET, capabilityMask);
+    driver.expect(CommandOpcode.SET_IB, { modifier: 2, input });
+  };
+  const mask = subnet.capabilityMask;
+  change(mask);
+  t.same(told(), [], 'nothing has changed');
+  change(mask ^ PortCapability.DEVICE_MANAGEMENT);
+  t.equal(subnet.capabilityMask, mask ^ PortCapability.DEVICE_MANAGEMENT);
+  t.match(told(), [{ args: [2] }]);
   t.end();
 });
