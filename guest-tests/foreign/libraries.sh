@@ -6,8 +6,7 @@
 
 # Debian's ucx_perftest wants to be started by mpirun unless its input is a terminal.
 TERMINAL=/dev/ttyS0
-# ucx NAME TRANSPORT OPTION...: the tests of UCX's own protocols over a transport. `rc_v` has ud_verbs
-# for its connections.
+# ucx NAME TRANSPORT OPTION...: protocols of UCX over a transport; `rc_v` has ud_verbs to connect.
 ucx() {
   name=$1
   use="env UCX_TLS=$2,self UCX_NET_DEVICES=$DEVICE:$PORT ucx_perftest -p 13337"
