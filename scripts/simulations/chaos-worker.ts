@@ -1,22 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A process of chaos.ts: runs batches of seeds and reports those that failed. */
 import { runChaos } from '../../device/simulations/chaos/run.ts';
+import { runMthcaChaos } from '../../device/simulations/mthca/chaos.ts';
 
 export interface ChaosBatch {
   readonly first: number;
   readonly count: number;
   readonly dmaLatencyNs: number;
+  readonly personality: 'vuhca' | 'mthca';
 }
 
 export interface ChaosReport {
   readonly failures: { readonly seed: number; readonly error: string; readonly digest: string }[];
 }
 
-process.on('message', ({ first, count, dmaLatencyNs }: ChaosBatch) => {
+process.on('message', ({ first, count, dmaLatencyNs, personality }: ChaosBatch) => {
   const failures: ChaosReport['failures'] = [];
   for (let seed = first; seed < first + count; seed++) {
-    const { error, trace } = runChaos(seed, { dmaLatencyNs });
-    if (error !== undefined) failures.push({ seed, error, digest: trace.digest });
+    const { error, digest } = personality === 'mthca' ? runMthca(seed) : runOwn(seed, dmaLatencyNs);
+    if (error !== undefined) failures.push({ seed, error, digest });
   }
   process.send?.({ failures } satisfies ChaosReport);
 });
+
+type Outcome = Readonly<Record<'error', string | undefined> & Record<'digest', string>>;
+
+function runOwn(seed: number, dmaLatencyNs: number): Outcome {
+  const { error, trace } = runChaos(seed, { dmaLatencyNs });
+  return { error, digest: trace.digest };
+}
+
+/** Such a run keeps no trace. */
+function runMthca(seed: number): Outcome {
+  return { error: runMthcaChaos(seed), digest: 'none' };
+}

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run chaos -- [--seeds N] [--seed S] [--dma-latency NS] [--replay]`: connections over bad
- * links, checked by an oracle that knows every byte and completion. Runs the seeds on every
- * processor and names those that failed. `--replay` runs one seed twice, prints its plan and its
- * events, and compares both runs.
+ * `npm run chaos -- [--seeds N] [--seed S] [--dma-latency NS] [--personality mthca] [--replay]`:
+ * connections over bad links, checked by an oracle that knows every byte and completion. Runs the
+ * seeds on every processor and names those that failed. `--replay` runs one seed twice, prints its
+ * plan and its events, and compares both runs.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { Option } from 'commander';
 import { runChaos } from '../../device/simulations/chaos/run.ts';
+import { runMthcaChaos } from '../../device/simulations/mthca/chaos.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 import type { ChaosBatch, ChaosReport } from './chaos-worker.ts';
@@ -23,7 +25,20 @@ const WORKER_OPTIONS = ['--import=tsx', '--single-threaded-gc'];
 const BATCH = 100;
 const FAILURES_SHOWN = 20;
 
-async function runSeeds(first: number, count: number, dmaLatencyNs: number): Promise<number> {
+interface Options {
+  readonly seeds: number;
+  readonly seed: number;
+  readonly dmaLatency: number;
+  readonly personality: ChaosBatch['personality'];
+  readonly replay?: boolean;
+}
+
+async function runSeeds({
+  seed: first,
+  seeds: count,
+  dmaLatency: dmaLatencyNs,
+  personality,
+}: Options): Promise<number> {
   const started = performance.now();
   const failures: ChaosReport['failures'] = [];
   let next = first;
@@ -31,7 +46,12 @@ async function runSeeds(first: number, count: number, dmaLatencyNs: number): Pro
   const worker = async (): Promise<void> => {
     const child = fork(WORKER, { execArgv: WORKER_OPTIONS });
     while (next < first + count) {
-      const batch: ChaosBatch = { first: next, count: Math.min(BATCH, first + count - next), dmaLatencyNs };
+      const batch: ChaosBatch = {
+        first: next,
+        count: Math.min(BATCH, first + count - next),
+        dmaLatencyNs,
+        personality,
+      };
       next += batch.count;
       const report = await ask(child, batch);
       failures.push(...report.failures);
@@ -45,7 +65,8 @@ async function runSeeds(first: number, count: number, dmaLatencyNs: number): Pro
   for (const { seed, error, digest } of failures.slice(0, FAILURES_SHOWN)) {
     process.stdout.write(`seed ${seed} failed (trace ${digest}): ${error}\n`);
     const latency = dmaLatencyNs === 0 ? '' : ` --dma-latency ${dmaLatencyNs}`;
-    process.stdout.write(`  npm run chaos -- --seed ${seed}${latency} --replay\n`);
+    const which = personality === 'vuhca' ? latency : ` --personality ${personality}`;
+    process.stdout.write(`  npm run chaos -- --seed ${seed}${which} --replay\n`);
   }
   process.stdout.write(
     `${done} seeds in ${seconds.toFixed(1)} s, ${(done / seconds).toFixed(0)} seeds/s, ${failures.length} failed\n`,
@@ -66,7 +87,8 @@ function ask(child: ChildProcess, batch: ChaosBatch): Promise<ChaosReport> {
   });
 }
 
-function replay(seed: number, dmaLatencyNs: number): number {
+function replay(seed: number, dmaLatencyNs: number, personality: Options['personality']): number {
+  if (personality === 'mthca') return replayMthca(seed);
   const options = { keepTrace: true, dmaLatencyNs };
   const [first, second] = [runChaos(seed, options), runChaos(seed, options)];
   process.stdout.write(`${JSON.stringify(first.plan, undefined, 2)}\n`);
@@ -79,13 +101,22 @@ function replay(seed: number, dmaLatencyNs: number): number {
   return same && first.error === undefined ? 0 : 1;
 }
 
+/** Such a run prints no events. */
+function replayMthca(seed: number): number {
+  const [first, second] = [runMthcaChaos(seed), runMthcaChaos(seed)];
+  process.stdout.write(`${first === second ? 'the same twice' : `NOT the same: ${second ?? 'no error'}`}\n`);
+  process.stdout.write(`${first ?? 'no error'}\n`);
+  return first === second && first === undefined ? 0 : 1;
+}
+
 await runEntry(async () => {
   const script = defineScript('npm run chaos --', 'Runs connections over bad links under an oracle.')
     .option('--seeds <N>', 'How many seeds to run.', wholeNumber(1), 1000)
     .option('--seed <S>', 'The first of them.', wholeNumber(), 1)
     .option('--dma-latency <NS>', 'Time that reads of guest memory take.', wholeNumber(), 0)
+    .addOption(new Option('--personality <NAME>', 'Whose data path.').choices(['vuhca', 'mthca']).default('vuhca'))
     .option('--replay', 'Runs one seed twice, prints its events and compares both runs.');
-  const options = readOptions<{ seeds: number; seed: number; dmaLatency: number; replay?: boolean }>(script);
-  const { seed, seeds, dmaLatency } = options;
-  process.exitCode = options.replay ? replay(seed, dmaLatency) : await runSeeds(seed, seeds, dmaLatency);
+  const options = readOptions<Options>(script);
+  const { seed, dmaLatency, personality } = options;
+  process.exitCode = options.replay ? replay(seed, dmaLatency, personality) : await runSeeds(options);
 });

@@ -52,8 +52,9 @@ await runEntry(async () => {
     .option('--acts <N>', 'How many hostile acts.', wholeNumber(1), 10_000_000)
     .option('--seed <S>', 'The first seed.', wholeNumber(), 1)
     .option('--processes', 'Hostile processes with collect pages of their own, not hostile functions.', false)
-    .addOption(new Option('--personality <NAME>', 'Whose functions or processes.').choices(personalities))
-    .setOptionValue('personality', 'vuhca');
+    .addOption(
+      new Option('--personality <NAME>', 'Whose functions or processes.').choices(personalities).default('vuhca'),
+    );
   const { acts, seed, personality, processes } = readOptions<Options>(script);
   process.exitCode = runActs(acts, seed, processes ? 'processes' : personality);
 });

@@ -5,9 +5,8 @@
  * objects. Called by test-action.ts.
  */
 import { basename } from 'node:path';
-import type { ControlClient } from '../../../device/main/control-client.ts';
 import type { GuestJob, JobModule } from '../../../guest-tests/harness/guest-image.ts';
-import { type RequestAnswerer, requestProgram } from '../../../guest-tests/harness/host-requests.ts';
+import { requestProgram } from '../../../guest-tests/harness/host-requests.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../../../qemu/guest-options.ts';
 import { resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
@@ -39,17 +38,5 @@ export async function makeStockJob(planned: PlannedJob, kernel: TestKernel, give
   return {
     job: { ...job, modules: [...first, ...(job.modules ?? [])], files: parts.files, ...entered },
     disk: parts.disk,
-  };
-}
-
-/** Answers what a guest asks of its device: `inject FAULT...` and `objects`. */
-export function answerWith(client: ControlClient): RequestAnswerer {
-  return async ([command = '', ...words]) => {
-    if (command === 'inject') return ((await client.request('inject', { words })) as { text: string }).text;
-    if (command !== 'objects') throw new Error(`no request ${command}; there are inject, objects`);
-    const counts = (await client.request('objects')) as Readonly<Record<string, number>>;
-    return Object.entries(counts)
-      .map(([name, count]) => `${name}=${count}`)
-      .join(' ');
   };
 }

@@ -7,13 +7,14 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ControlClient } from '../../../device/main/control-client.ts';
+import { answerGuest } from '../../../device/main/guest-requests.ts';
 import { runGuest } from '../../../guest-tests/harness/guest-run.ts';
 import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-session.ts';
 import { onProcessEnd } from '../../../qemu/run-directory.ts';
 import { setUp } from '../../setup/set-up.ts';
 import type { CliCommand } from '../cli-command.ts';
 import { AdapterState } from './adapter-state.ts';
-import { answerWith, makeStockJob } from './stock-guest.ts';
+import { makeStockJob } from './stock-guest.ts';
 import { deviceOf, guestOf } from './test-adapter.ts';
 import { type TestArguments, TestStatus } from './test-command.ts';
 import { toJunit, toTap } from './test-files.ts';
@@ -71,7 +72,7 @@ async function runJob(
       device: deviceOf(given, recording?.path),
       guest: { ...guestOf(given, kernel), ...disk },
       cleared: isStock,
-      ...(isStock ? { answer: async (words) => answerWith(control as ControlClient)(words) } : {}),
+      ...(isStock ? { answer: async (words) => answerGuest(control as ControlClient)(words) } : {}),
       silenceSeconds: given.debug === true ? Number.POSITIVE_INFINITY : given.timeout,
       onDevice: async ({ child }) => {
         states.attach(await AdapterState.connect(child.controlPath));

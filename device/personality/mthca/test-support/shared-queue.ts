@@ -50,6 +50,11 @@ export class DriverSharedQueue {
     driver.expect(CommandOpcode.SW2HW_SRQ, { input: context, modifier: number });
   }
 
+  /** Offset of the entry that is posted next. */
+  get next(): number {
+    return this.offsetOf(this.#free[0]);
+  }
+
   /** Entries that can be posted. */
   get room(): number {
     return this.#free.length - 1;
