@@ -177,7 +177,9 @@ export const layers: readonly Layer[] = [
   {
     path: 'device/personality/mthca/test-support',
     holds: 'the host side of the mthca command interface for tests and simulations',
-    uses: of('layout infiniband protocol/mthca host.ts random.ts agents adapter device/personality/mthca topology hosts'),
+    uses: of(
+      'layout infiniband protocol/mthca host.ts random.ts agents adapter device/personality/mthca topology hosts',
+    ),
   },
   {
     path: 'device/test-support',

@@ -9,7 +9,7 @@
 import { CommandOpcode, CompletionSyndrome, EventKind, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { TakenCompletion } from '../../personality/mthca/test-support/completion-queue.ts';
 import { DataBench } from '../../personality/mthca/test-support/data-bench.ts';
-import { makeMthcaMachine } from '../../personality/mthca/test-support/mthca-driver.ts';
+import { MthcaDriver, makeMthcaMachine } from '../../personality/mthca/test-support/mthca-driver.ts';
 import { DriverSharedQueue } from '../../personality/mthca/test-support/shared-queue.ts';
 import { Random } from '../../random.ts';
 import { ChaosEnd, SharedEntries } from './chaos-end.ts';
@@ -52,7 +52,7 @@ export class MthcaChaos {
     const faults = { drop: 0.02, duplicate: 0.02, reorder: 0.02, corrupt: 0.01, delay: 0.02 };
     const portLink =
       seed % 2 === 0 ? { kind: 'cable' as const } : { kind: 'faulty' as const, seed, delayNs: 1000, faults };
-    this.bench = new DataBench({}, makeMthcaMachine({ portLink }, { seed }));
+    this.bench = new DataBench({}, new MthcaDriver(makeMthcaMachine({ portLink }, { seed })));
     const { bench } = this;
     this.#shared = new SharedEntries(bench, new DriverSharedQueue(bench.driver, bench.takeRecords(UAR)));
     const connect = (service: number, shared?: SharedEntries): Connection =>
