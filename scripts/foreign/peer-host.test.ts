@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What the host answers the near one of two guests: the packets that tshark reads in a dump since
+ * the capture began, and failures for a filter that matches nothing or is none.
+ */
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { findTshark } from '../../qemu/setup/tshark.ts';
+import { PeerHost } from './peer-host.ts';
+
+/** A record of pcap: an Ethernet frame with an echo request of IPv4. */
+function echoRecord(): Buffer {
+  const header = Buffer.alloc(16);
+  const frame = Buffer.alloc(42);
+  header.writeUInt32LE(frame.length, 8);
+  header.writeUInt32LE(frame.length, 12);
+  frame.writeUInt16BE(0x0800, 12);
+  frame.set([0x45, 0, 0, 28, 0, 0, 0, 0, 64, 1, 0, 0, 10, 2, 0, 1, 10, 2, 0, 2, 8], 14);
+  return Buffer.concat([header, frame]);
+}
+
+function fileHeader(): Buffer {
+  const header = Buffer.alloc(24);
+  header.writeUInt32LE(0xa1b2c3d4, 0);
+  header.writeUInt16LE(2, 4);
+  header.writeUInt16LE(4, 6);
+  header.writeUInt32LE(65536, 16);
+  header.writeUInt32LE(1, 20);
+  return header;
+}
+
+t.test('packets since the capture began', { skip: findTshark() === undefined && 'no tshark' }, async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'vuhca-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const dump = join(folder, 'dump.pcap');
+  writeFileSync(dump, Buffer.concat([fileHeader(), echoRecord()]));
+  const answers: string[] = [];
+  let whenAnswered = (): void => {};
+  const host = new PeerHost({ dump }, (line) => {
+    answers.push(line);
+    if (line.includes(' = ')) whenAnswered();
+  });
+  t.teardown(() => host.close());
+  const ask = async (line: string): Promise<readonly string[]> => {
+    answers.length = 0;
+    const answered = new Promise<void>((done) => {
+      whenAnswered = done;
+    });
+    host.take(line);
+    await answered;
+    return [...answers];
+  };
+  host.take('a line of a test');
+  t.same(await ask('@host a capture'), ['a | capturing', 'a = 0']);
+  appendFileSync(dump, Buffer.concat([echoRecord(), echoRecord()]));
+  const read = await ask('@host b read icmp && ip');
+  t.same(read, ['b | tshark reads 2 packets as icmp && ip, and 0 as malformed', 'b = 0']);
+  t.equal((await ask('@host c read tcp')).at(-1), 'c = 1', 'there is none');
+  t.equal((await ask('@host d read no such filter')).at(-1), 'd = 1', 'tshark refuses it');
+});
