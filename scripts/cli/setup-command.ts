@@ -36,6 +36,7 @@ export function defineSetup(command: CliCommand): void {
       'vuhca setup infiniband-tools',
       "starts Debian's opensm and diagnostics on a fabric; see docs/FABRIC.md",
     )
+    .addExample('vuhca setup disk-image', 'as root: a disk with Debian and its boot loader, for `vuhca run --disk`')
     .addExample('vuhca setup kernel --kernel 6.1', "Debian 12's kernel")
     .addExample('vuhca setup modules ./my-driver', "compiles a module for the guest's kernel");
 }

@@ -15,5 +15,6 @@ export const THINGS = [
   'modules',
   'infiniband-tools',
   'distribution',
+  'disk-image',
 ] as const;
 export type ThingName = (typeof THINGS)[number];

@@ -4,6 +4,7 @@
  * has a path. Called by `vuhca setup`.
  */
 import { provideBusybox } from '../../qemu/setup/busybox.ts';
+import { provideDiskImage } from '../../qemu/setup/disk-image.ts';
 import { provideDistribution } from '../../qemu/setup/distribution.ts';
 import { provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
@@ -43,6 +44,7 @@ const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>>
     const { stock } = await resolveGuestKernel(kernel, headers);
     return [(await provideDistribution(stock)).imagePath];
   },
+  'disk-image': async () => [await provideDiskImage()],
   toolchain: async (options) => [(await provideToolchain(options)).kernelDirectory],
   modules: async (options) => {
     const toolchain = await provideToolchain(options);

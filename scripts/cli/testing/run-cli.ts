@@ -18,11 +18,16 @@ export class CliProcess {
   /** Resolves with the exit status, or the signal's name. */
   readonly whenExited: Promise<number | string>;
 
-  constructor(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
+  /** With `pipe` it reads what `type` gives it, else nothing. */
+  constructor(
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+    standardInput: 'pipe' | 'ignore' = 'ignore',
+  ) {
     this.child = spawn(COMMAND, args, {
       cwd: tmpdir(),
       env: { ...process.env, ...environment },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: [standardInput, 'pipe', 'pipe'],
     });
     this.child.stdout?.on('data', (chunk) => {
       this.stdout += chunk;
@@ -33,6 +38,11 @@ export class CliProcess {
     this.whenExited = new Promise((resolve) => {
       this.child.once('close', (status, signal) => resolve(status ?? signal ?? 'nothing'));
     });
+  }
+
+  /** Sends a line to its standard input. */
+  type(line: string): void {
+    this.child.stdin?.write(`${line}\n`);
   }
 
   /** Waits until standard output or error match; throws with both when the process ends without. */
