@@ -6,6 +6,7 @@
  */
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { showContents } from '../adapter/contents/contents.ts';
+import { showMthcaContents } from '../personality/mthca/contents.ts';
 import type { MthcaAdapter } from '../personality/mthca/mthca-adapter.ts';
 import type { LinkEnd } from '../port/link.ts';
 import { type AdapterProcess, isMthca, isOwn, type ServedAdapter, type ServedNode } from './adapter-process.ts';
@@ -75,6 +76,8 @@ export class ControlCommands {
 
   /** Rows of a view of `vuhca show`, with guest memory as the hosts have it. */
   #show(parameters: ControlRequest['parameters']): unknown {
+    const served = this.#findServed(parameters.adapter);
+    if (isMthca(served)) return showMthcaContents(served.core, parameters);
     const { core: adapter, hosts } = this.#findAdapter(parameters.adapter);
     return showContents({ adapter, hosts }, parameters);
   }

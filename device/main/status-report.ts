@@ -4,15 +4,8 @@
  * readers of its JSON. It reads only counts that the units keep anyway; nothing here runs without a
  * request.
  */
-import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
-import {
-  FaultKind,
-  faultKindName,
-  faultObjectName,
-  portStateName,
-  qpStateName,
-} from '../../protocol/layout/gen/values.gen.ts';
+import { qpStateName } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import type { PcieFunction } from '../adapter/pcie-function.ts';
 import type { SendQueueList } from '../doorbells/send-queue-list.ts';
@@ -26,7 +19,8 @@ import type { Switch } from '../switch/switch.ts';
 import type { AdapterProcess } from './adapter-process.ts';
 import { reportFunctionLanes, reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';
-import type { VfioUserHost } from './vfio-user-host.ts';
+import { reportMthca } from './mthca-report.ts';
+import { reportDrops, reportFaults, reportHost, reportPort, reportTraffic } from './report-parts.ts';
 
 export type StatusReport = ReturnType<typeof reportProcess>;
 export type AdapterReport = ReturnType<typeof reportAdapter>;
@@ -42,6 +36,11 @@ export function reportProcess(process: AdapterProcess, pid: number) {
       name: adapter.name,
       sockets: adapter.hosts.map(reportHost),
       ...reportAdapter(adapter.core),
+    })),
+    mthca: process.mthca.map(({ name, hosts, core }) => ({
+      name,
+      sockets: hosts.map(reportHost),
+      ...reportMthca(core),
     })),
     switches: process.switches.map(({ name, core }) => ({ name, ...reportSwitch(core) })),
     links: reportLinks(process),
@@ -66,22 +65,9 @@ export function reportSwitch({ ports, endPorts }: Switch) {
   };
 }
 
-/** The guest attached to a function, and its accesses. */
-function reportHost(host: VfioUserHost) {
-  return {
-    path: host.context.socketPath,
-    attached: host.attached,
-    ...host.context.counters,
-    ...host.counters,
-    sharedMemoryBytes: host.context.memory.regions
-      .filter((region) => region.hostAddress !== 0)
-      .reduce((sum, region) => sum + region.sizeBytes, 0),
-  };
-}
-
 /** The adapter and its functions. */
 export function reportAdapter(adapter: Adapter) {
-  const { collectBuffers, schedulerBuffers, receiver, responder } = adapter;
+  const { collectBuffers, schedulerBuffers } = adapter;
   return {
     collectBuffers: {
       total: collectBuffers.buffers.length,
@@ -92,19 +78,8 @@ export function reportAdapter(adapter: Adapter) {
     schedulerBuffers: { total: schedulerBuffers.buffers.length, free: schedulerBuffers.freeCount },
     lanes: reportLanes(adapter.lanes),
     pipeline: reportPipeline(adapter),
-    ports: adapter.ports.map((port) => ({
-      number: port.number,
-      ...(port.owner < 0 ? {} : { functionNumber: port.owner }),
-      state: portStateName(port.state),
-      lid: port.lid,
-      mtuBytes: port.mtuBytes,
-      transmitPackets: port.transmitPackets,
-      receivePackets: port.receivePackets,
-      receiveDrops: port.receiveDrops,
-      badPkeys: port.badPkeys,
-      badQkeys: port.badQkeys,
-    })),
-    drops: reportDrops(receiver, responder),
+    ports: adapter.ports.map(reportPort),
+    drops: reportDrops(adapter.engine),
     functions: adapter.functions.map(reportFunction),
   };
 }
@@ -124,31 +99,13 @@ function reportPipeline({ dmaTiming, pipeline, receiver }: Adapter) {
   };
 }
 
-/** Packets that the adapter received and dropped, by cause. */
-function reportDrops(receiver: Adapter['receiver'], responder: Adapter['responder']) {
-  const { malformed, wrongLid, tooLong, unknownQueuePair, unsupportedTransport, multicast, management } = receiver;
-  const damaged = malformed.reduce((sum, count) => sum + count, 0);
-  return {
-    malformed: damaged,
-    wrongLid,
-    tooLong,
-    unknownQueuePair,
-    unsupportedTransport,
-    unknownGroup: multicast.unknownGroup,
-    badMulticast: multicast.malformed,
-    unclaimedManagement: management.unclaimed,
-    ...responder.drops,
-  };
-}
-
 function reportFunction(port: PcieFunction) {
   const { underlying: owner, shared } = port;
   const { tables } = shared;
-  const { dma, msix } = owner;
   return {
     number: owner.number,
     enabled: owner.enabled,
-    busMaster: dma.busMaster,
+    busMaster: owner.dma.busMaster,
     resets: { ...owner.resets },
     collect: reportCollect(port),
     managementCommands: owner.counters.managementCommands,
@@ -167,10 +124,7 @@ function reportFunction(port: PcieFunction) {
     queuePairs: reportQueuePairs(owner, tables),
     completionQueues: reportQueues(owner, tables.completionQueues),
     eventQueues: reportQueues(owner, tables.eventQueues),
-    vectorsSent: msix.sent.reduce((sum, count) => sum + count, 0),
-    vectorsPending: msix.pending.reduce((sum, word) => sum + countBits(word), 0),
-    dmaBytesRead: dma.bytesRead,
-    dmaBytesWritten: dma.bytesWritten,
+    ...reportTraffic(owner),
     faults: reportFaults(owner),
   };
 }
@@ -273,27 +227,4 @@ function countOwned(
     if (object.owner === owner) count++;
   });
   return count;
-}
-
-/** Faults that occurred by kind, and the first one since its record was cleared. */
-function reportFaults({ faults }: UnderlyingFunction) {
-  const counts: Record<string, number> = {};
-  faults.counts.forEach((count, kind) => {
-    if (count > 0) counts[faultKindName(kind)] = count;
-  });
-  if (faults.firstKind === FaultKind.NONE) return { counts, first: undefined };
-  const first = {
-    kind: faultKindName(faults.firstKind),
-    objectKind: faultObjectName(faults.firstObjectKind),
-    object: faults.firstObject,
-    address: joinDwords(faults.firstAddressLow, faults.firstAddressHigh),
-    timeNs: joinDwords(faults.firstTimeLow, faults.firstTimeHigh),
-  };
-  return { counts, first };
-}
-
-function countBits(word: number): number {
-  let bits = 0;
-  for (let rest = word; rest !== 0; rest &= rest - 1) bits++;
-  return bits;
 }

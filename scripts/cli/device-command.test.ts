@@ -217,7 +217,11 @@ t.test('a personality: the identity that a guest sees, and options that it does 
       { name: 's', ports: [{ isManager: true }] },
     ],
   });
-  t.match(await control.request('status'), { adapters: [], links: [{ kind: 'cable' }, { kind: 'cable' }] });
+  t.match(await control.request('status'), {
+    adapters: [],
+    mthca: [{ name: 'a', state: 'reset' }],
+    links: [{ kind: 'cable' }, { kind: 'cable' }],
+  });
   await t.rejects(control.request('resources'), /adapter a has the personality mthca, which does not have this/);
   control.close();
   const mthca = ['device', '--socket', '/nowhere/x', '--personality', 'mthca'];

@@ -8,7 +8,7 @@ import { ControlError, findOnlyControlPath } from '../../device/main/control-pat
 import type { QueuePairList, QueuePairReport } from '../../device/main/queue-pair-report.ts';
 import { renderQueuePair, renderQueuePairs } from './queue-pair-screen.ts';
 import type { StatusArguments } from './status-command.ts';
-import { CLEAR_SCREEN, readStatus } from './status-sample.ts';
+import { CLEAR_SCREEN, namesOf, readStatus } from './status-sample.ts';
 
 /** The queue pairs of one adapter. */
 interface AdapterQueuePairs {
@@ -37,9 +37,8 @@ async function readQueuePairs(
   client: ControlClient,
   { qp, function: number }: StatusArguments,
 ): Promise<AdapterQueuePairs[]> {
-  const { adapters } = await readStatus(client);
   const found: AdapterQueuePairs[] = [];
-  for (const { name } of adapters) {
+  for (const name of namesOf(await readStatus(client))) {
     const all = await readAll(client, name);
     const queuePairs = all.filter(
       (one) => (number === undefined || one.function === number) && (typeof qp !== 'number' || one.number === qp),

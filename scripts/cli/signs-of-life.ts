@@ -83,11 +83,9 @@ export class SignsOfLife {
 async function describeTouch(controlPath: string): Promise<string> {
   try {
     const client = await ControlClient.connect(controlPath);
-    const { adapters } = (await client.request('status')) as StatusReport;
+    const { adapters, mthca } = (await client.request('status')) as StatusReport;
     client.close();
-    // That of a personality counts no accesses.
-    if (adapters.length === 0) return 'the adapter answers';
-    const sockets = adapters.flatMap(({ sockets }) => sockets);
+    const sockets = [...adapters, ...mthca].flatMap(({ sockets }) => sockets);
     const accesses = sockets.reduce((sum, one) => sum + one.registerReads + one.registerWrites, 0);
     if (accesses > 0) return `it has made ${accesses} accesses to registers of the adapter`;
     return sockets.some(({ attached }) => attached) ? 'it has not touched the adapter' : 'QEMU is not attached';

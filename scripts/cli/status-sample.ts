@@ -7,6 +7,7 @@ import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import type { StatusReport } from '../../device/main/status-report.ts';
 import { computeActivity } from './function-table.ts';
+import { type MthcaActivity, mthcaActivityOf } from './mthca-screen.ts';
 import type { ScreenArguments } from './status-command.ts';
 import { type ActivityRates, renderStatus, type StatusView } from './status-screen.ts';
 import { UsageError } from './usage-error.ts';
@@ -46,8 +47,9 @@ function renderSample({ report, rates }: StatusSample, asJson: boolean, isLive: 
   return `${isLive ? CLEAR_SCREEN : ''}${renderStatus(report, rates, view)}`;
 }
 
-function checkNumber({ adapters }: StatusReport, number: number | undefined): void {
-  const last = Math.min(...adapters.map(({ functions }) => functions.length)) - 1;
+function checkNumber({ adapters, mthca }: StatusReport, number: number | undefined): void {
+  const counts = [...adapters.map(({ functions }) => functions.length), ...mthca.map(() => 1)];
+  const last = Math.min(...counts) - 1;
   if (number !== undefined && number > last)
     throw new UsageError(`option --function is ${number}; the last function is ${last}`);
 }
@@ -74,13 +76,37 @@ export function computeRates(before: StatusReport, after: StatusReport): Activit
   const rate = (count: (report: StatusReport) => number): number =>
     seconds > 0 ? (count(after) - count(before)) / seconds : 0;
   return {
-    requests: rate(({ adapters }) => sum(adapters.flatMap(({ sockets }) => sockets.map(({ requests }) => requests)))),
-    commands: rate(({ adapters }) => sum(adapters.map(({ lanes }) => lanes.launches))),
-    packets: rate(({ adapters }) => sum(adapters.flatMap(({ ports }) => ports.map((port) => port.transmitPackets)))),
+    requests: rate((report) => sum(allOf(report).flatMap(({ sockets }) => sockets.map(({ requests }) => requests)))),
+    commands: rate((report) => sum(allOf(report).map(({ lanes }) => lanes.launches))),
+    packets: rate((report) => sum(allOf(report).flatMap(({ ports }) => ports.map((port) => port.transmitPackets)))),
     functions: after.adapters.map(({ functions }, index) =>
       functions.map((unit, number) => computeActivity(before.adapters[index].functions[number], unit, seconds)),
     ),
+    mthca: mthcaRates(before, after, seconds),
   };
+}
+
+/** Names of the adapters of all kinds. */
+export function namesOf(report: StatusReport): readonly string[] {
+  return allOf(report).map(({ name }) => name);
+}
+
+/** Adapters of all kinds. */
+function allOf({ adapters, mthca }: StatusReport) {
+  return [...adapters, ...mthca];
+}
+
+function mthcaRates(before: StatusReport, after: StatusReport, seconds: number): MthcaActivity[] {
+  return after.mthca.map((device, index) => {
+    const [first, last] = [before.mthca[index], device].map(mthcaActivityOf);
+    const rate = (name: keyof MthcaActivity): number => (seconds > 0 ? (last[name] - first[name]) / seconds : 0);
+    return {
+      sends: rate('sends'),
+      completions: rate('completions'),
+      commands: rate('commands'),
+      interrupts: rate('interrupts'),
+    };
+  });
 }
 
 function sum(counts: readonly number[]): number {

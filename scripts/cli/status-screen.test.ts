@@ -15,7 +15,7 @@ import { describeFirstFault } from './fault-text.ts';
 import { computeRates } from './status-sample.ts';
 import { renderStatus } from './status-screen.ts';
 
-const RATES = { requests: 12345.6, commands: 100, packets: 0.4, functions: [] };
+const RATES = { requests: 12345.6, commands: 100, packets: 0.4, functions: [], mthca: [] };
 
 type ServedReport = StatusReport['adapters'][number];
 type SocketReport = ServedReport['sockets'][number];
@@ -49,7 +49,16 @@ function reportOf(
 ): StatusReport {
   const adapter = describeServed(fixture.machine, ofSocket);
   const links = [{ ends: ['a:1', 'a:2'], kind: 'cable' as const, up: true, sent: 5, received: 0, lost: 0 }];
-  return { pid: 42, uptimeNs: 3_725e9, recording: undefined, adapters: [adapter], switches: [], links, ...more };
+  return {
+    pid: 42,
+    uptimeNs: 3_725e9,
+    recording: undefined,
+    adapters: [adapter],
+    mthca: [],
+    switches: [],
+    links,
+    ...more,
+  };
 }
 
 t.test('an adapter at work', async (t) => {
@@ -217,7 +226,7 @@ function makeMachine(functionCount: number, guests: number): InProcessMachine {
 
 function processOf(adapter: ServedReport, uptimeNs = 1e9): StatusReport {
   const links = [{ ends: ['a:1', 'a:2'], kind: 'cable' as const, up: true, sent: 5, received: 0, lost: 0 }];
-  return { pid: 42, uptimeNs, recording: undefined, adapters: [adapter], switches: [], links };
+  return { pid: 42, uptimeNs, recording: undefined, adapters: [adapter], mthca: [], switches: [], links };
 }
 
 t.test('three functions, one of them without a guest: a line for each, word for word', async (t) => {

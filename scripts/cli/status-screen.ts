@@ -5,9 +5,18 @@
  * columns, or two tables within 80. Pure: a report in, text out.
  */
 import type { AdapterReport, FunctionReport, StatusReport } from '../../device/main/status-report.ts';
-import { describeFirstFault } from './fault-text.ts';
 import { activityOf, describeFunctions, type FunctionActivity } from './function-table.ts';
+import { describeMthca, type MthcaActivity } from './mthca-screen.ts';
 import { BAD, bad, bytes, colour, duration, line, shorten } from './screen-text.ts';
+import {
+  describeDrops,
+  describeFaults,
+  describeGuest,
+  describePort,
+  describeResets,
+  queues,
+  states,
+} from './status-lines.ts';
 
 /** Rates per second. */
 export interface ActivityRates {
@@ -16,6 +25,8 @@ export interface ActivityRates {
   readonly packets: number;
   /** By adapter and function. */
   readonly functions: readonly (readonly FunctionActivity[])[];
+  /** By adapter of the personality mthca. */
+  readonly mthca: readonly MthcaActivity[];
 }
 
 /** How a report is shown. */
@@ -38,14 +49,19 @@ const LEGEND = `${BAD} needs a look: docs/DEBUGGING.md, Counters`;
 
 /** The report as lines of text. */
 export function renderStatus(report: StatusReport, rates: ActivityRates, view: StatusView = {}): string {
-  const { adapters, switches, links } = report;
+  const { adapters, mthca, switches, links } = report;
+  const isOne = adapters.length + mthca.length <= 1;
   const lines = [
     line(`vuhca ${report.pid}`, [`up ${duration(report.uptimeNs)}`, ...perSecond(rates)]),
     ...adapters.flatMap((adapter, index) => [
-      ...(adapters.length > 1 ? ['', line('adapter', [adapter.name])] : []),
+      ...(isOne ? [] : ['', line('adapter', [adapter.name])]),
       ...describeAdapter(adapter, rates.functions[index], view),
     ]),
-    ...(adapters.length > 1 ? [''] : []),
+    ...mthca.flatMap((device, index) => [
+      ...(isOne ? [] : ['', line('adapter', [`${device.name}, mthca`])]),
+      ...describeMthca(device, rates.mthca[index], view.perSecond ?? false),
+    ]),
+    ...(isOne ? [] : ['']),
     ...switches.map(describeSwitch),
     ...links.map(describeLink),
     ...(report.recording === undefined
@@ -70,24 +86,6 @@ function describeAdapter(
       ? [describeFunctions(adapter, isRate ? rates : functions.map(activityOf), { number, columns, isRate })]
       : [...describeGuest(sockets[one]), ...describeFunction(functions[one])];
   return [...described, ...describeBuffers(adapter), ...adapter.ports.map(describePort), describeDrops(adapter.drops)];
-}
-
-function describeGuest(socket: ServedReport['sockets'][number]): string[] {
-  const state = socket.attached
-    ? `attached, ${bytes(socket.sharedMemoryBytes)} within reach`
-    : socket.attaches > 0
-      ? 'gone'
-      : 'not attached yet';
-  const { registerReads, registerWrites, collectWrites, pioWrites } = socket;
-  return [
-    line('guest', [state, shorten(socket.path, 30)]),
-    line('accesses', [
-      `${registerReads} register reads`,
-      `${registerWrites} writes`,
-      `${collectWrites} collect writes`,
-      `${pioWrites} PIO`,
-    ]),
-  ];
 }
 
 function describeFunction(unit: FunctionReport): string[] {
@@ -150,18 +148,6 @@ function describeCredits({ execution, completion }: FunctionReport['lanes']): st
   return line('credits', [`own in use: ${words(execution)} execution`, `${words(completion)} completion`, shared]);
 }
 
-/** Resets by their cause. QEMU resets every device when its machine starts. */
-function describeResets({ device, function: guest, lost, software }: FunctionReport['resets']): string[] {
-  const causes: [number, string][] = [
-    [device, 'by QEMU at starts'],
-    [guest, 'by function level reset'],
-    [lost, 'as QEMU left'],
-    [software, 'by the driver'],
-  ];
-  const words = causes.filter(([count]) => count > 0).map(([count, cause]) => `${count} ${cause}`);
-  return words.length === 0 ? ['never reset'] : [`resets: ${words[0]}`, ...words.slice(1)];
-}
-
 /** Doorbells by origin, and the course of those that overflowed. */
 function describeDoorbells({
   explicit,
@@ -188,14 +174,6 @@ function describeDoorbells({
       `${sweeps} sweeps`,
     ]),
   ];
-}
-
-/** The faults of a function, and the first one. */
-export function describeFaults({ counts, first }: FunctionReport['faults']): string[] {
-  const kinds = Object.entries(counts).sort(([, a], [, b]) => b - a);
-  const lines = [line('faults', kinds.length === 0 ? ['none'] : kinds.map(([kind, count]) => bad(count, kind)))];
-  if (first === undefined) return lines;
-  return [...lines, line('first fault', describeFirstFault(first))];
 }
 
 function describeBuffers({ collectBuffers, schedulerBuffers, lanes, pipeline }: AdapterReport): string[] {
@@ -231,19 +209,6 @@ function describePipeline(pipeline: AdapterReport['pipeline']) {
   ];
 }
 
-function describePort(port: AdapterReport['ports'][number]): string {
-  const owner = port.functionNumber;
-  return line(owner === undefined ? `port ${port.number}` : `port ${port.number} of ${owner}`, [
-    `${port.state === 'ACTIVE' ? '' : BAD}${port.state}`,
-    `LID ${port.lid}`,
-    `${port.transmitPackets} sent`,
-    `${port.receivePackets} received`,
-    bad(port.receiveDrops, 'dropped'),
-    ...(port.badPkeys > 0 ? [bad(port.badPkeys, 'bad P_Keys')] : []),
-    ...(port.badQkeys > 0 ? [bad(port.badQkeys, 'bad Q_Keys')] : []),
-  ]);
-}
-
 function describeSwitch(relay: StatusReport['switches'][number]): string {
   const { name, lid, ports, plugged, active, received, sent, drops } = relay;
   return line(`switch ${shorten(name, 5)}`, [
@@ -264,26 +229,6 @@ function describeLink({ ends, kind, up, sent, received, lost }: StatusReport['li
     `${received} back`,
     bad(lost, 'lost'),
   ]);
-}
-
-function describeDrops(drops: AdapterReport['drops']): string {
-  const causes = Object.entries(drops).filter(([, count]) => count > 0);
-  const words = causes.map(([cause, count]) =>
-    bad(
-      count,
-      cause.replace(/[A-Z]/g, (c) => ` ${c.toLowerCase()}`),
-    ),
-  );
-  return line('drops', words.length === 0 ? ['none'] : words);
-}
-
-function queues({ count, posted, errors }: FunctionReport['eventQueues']): string[] {
-  return [`${count}`, `${posted} entries posted`, bad(errors, 'in error')];
-}
-
-function states(counts: Readonly<Record<string, number>>): string {
-  const words = Object.entries(counts).map(([state, count]) => `${count} ${state}`);
-  return words.length === 0 ? 'none' : words.join(' ');
 }
 
 /** Requests are messages of QEMU: accesses of the guest and changes of its memory. */

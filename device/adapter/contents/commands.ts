@@ -13,7 +13,13 @@ import type { QueuePair } from '../../queues/queue-pair.ts';
 import { requesterOf } from '../../transport/connected-states.ts';
 import type { SendRecord } from '../../transport/send-record.ts';
 import type { Adapter } from '../adapter.ts';
-import { poolOf, type Row, type ShownAdapter, serviceOf } from './rows.ts';
+import { type Pools, poolOf, type Row, type ShownAdapter, serviceOf } from './rows.ts';
+
+/** What holds commands: an adapter, or one of a personality. */
+export interface CommandHolder extends Pools {
+  readonly lanes: Adapter['lanes'];
+  readonly tables: { readonly queuePairs: { forEach(visit: (qp: QueuePair) => void): void } };
+}
 
 const sources: Readonly<Record<CreditSource, string | null>> = {
   [CreditSource.NONE]: null,
@@ -22,7 +28,7 @@ const sources: Readonly<Record<CreditSource, string | null>> = {
 };
 
 /** The commands in the kick lists. A command of an epoch that has ended is void. */
-export function showLanes({ adapter }: ShownAdapter): Row[] {
+export function showLanes({ adapter }: { readonly adapter: CommandHolder }): Row[] {
   return adapter.lanes.lanes.flatMap(({ number, head }) => {
     const owner = adapter.lanes.map.getOwner(number);
     const rows: Row[] = [];
@@ -47,6 +53,11 @@ export function showLanes({ adapter }: ShownAdapter): Row[] {
 
 /** Every command that the adapter holds, by place: the oldest stage first. */
 export function showCommands({ adapter }: ShownAdapter): Row[] {
+  return [...showHeldCommands(adapter), ...showReads(adapter)];
+}
+
+/** The commands that have left their send queues. */
+export function showHeldCommands(adapter: CommandHolder): Row[] {
   const completing: Row[] = [];
   const recorded = new Set<PhysicalCollectBuffer>();
   adapter.tables.queuePairs.forEach((qp) => {
@@ -58,14 +69,14 @@ export function showCommands({ adapter }: ShownAdapter): Row[] {
   const launched = allBuffers(adapter)
     .filter((buffer) => buffer.state === PcbState.LAUNCHED && !recorded.has(buffer))
     .map((buffer) => describeBuffer(adapter, 'pipeline', buffer));
-  return [...completing, ...launched, ...showKicked(adapter), ...showReads(adapter)];
+  return [...completing, ...launched, ...showKicked(adapter)];
 }
 
-function allBuffers({ collectBuffers, schedulerBuffers }: Adapter): PhysicalCollectBuffer[] {
+function allBuffers({ collectBuffers, schedulerBuffers }: Pools): PhysicalCollectBuffer[] {
   return [...collectBuffers.buffers, ...schedulerBuffers.buffers];
 }
 
-function showKicked(adapter: Adapter): Row[] {
+function showKicked(adapter: CommandHolder): Row[] {
   const rows: Row[] = [];
   for (const { head } of adapter.lanes.lanes)
     for (let buffer = head; buffer !== undefined; buffer = buffer.nextKicked)
@@ -103,7 +114,7 @@ const nothing = {
   done: null,
 } as const;
 
-function describeBuffer(adapter: Adapter, where: string, buffer: PhysicalCollectBuffer): Row {
+function describeBuffer(adapter: Pools, where: string, buffer: PhysicalCollectBuffer): Row {
   const qp = buffer.queuePair as QueuePair;
   return {
     ...nothing,
@@ -117,7 +128,7 @@ function describeBuffer(adapter: Adapter, where: string, buffer: PhysicalCollect
   };
 }
 
-function describeRecord(adapter: Adapter, qp: QueuePair, record: SendRecord): Row {
+function describeRecord(adapter: Pools, qp: QueuePair, record: SendRecord): Row {
   const { buffer, hold, numbered } = record;
   return {
     ...nothing,

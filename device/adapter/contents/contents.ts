@@ -45,21 +45,41 @@ export interface Contents {
 
 /** Answers a request. Throws an error of one sentence for one that cannot be met. */
 export function showContents(shown: ShownAdapter, request: ContentsRequest): Contents {
-  const { first = 0, function: functionNumber, qp, process } = request;
-  const name = VIEW_NAMES.find((one) => one === request.view);
+  const name = readView(request);
+  const processOf = (qpn: number): number | undefined => shown.adapter.tables.queuePairs.get(qpn)?.creation.process;
+  return selectRows(views[name](shown), request, processOf);
+}
+
+/** The view that is asked for; the other members of the request are checked, too. */
+export function readView({ view, first, function: functionNumber, qp, process }: ContentsRequest): ViewName {
+  const name = VIEW_NAMES.find((one) => one === view);
   if (name === undefined) throw new Error(`view must be ${VIEW_NAMES.join(', ')}`);
   for (const [field, value] of Object.entries({ first, function: functionNumber, qp, process }))
     if (value !== undefined && !(Number.isSafeInteger(value) && (value as number) >= 0))
       throw new Error(`${field} must be a whole number`);
-  const rows = views[name](shown).filter((row) => isWanted(shown, row, request));
+  return name;
+}
+
+/** The part of all rows that is asked for. `processOf`: the process that has a queue pair. */
+export function selectRows(
+  all: readonly Row[],
+  request: ContentsRequest,
+  processOf: (qpn: number) => number | undefined,
+): Contents {
+  const { first = 0 } = request;
+  const rows = all.filter((row) => isWanted(row, request, processOf));
   const end = (first as number) + ROWS_MAX;
   const part = rows.slice(first as number, end);
   return rows.length > end ? { rows: part, next: end } : { rows: part };
 }
 
-function isWanted({ adapter }: ShownAdapter, row: Row, { function: number, qp, process }: ContentsRequest): boolean {
+function isWanted(
+  row: Row,
+  { function: number, qp, process }: ContentsRequest,
+  processOf: (qpn: number) => number | undefined,
+): boolean {
   if (number !== undefined && row.function !== number) return false;
   const own = row.queue === 'QP' ? row.number : row.qp;
   if (qp !== undefined && own !== qp) return false;
-  return process === undefined || adapter.tables.queuePairs.get(own as number)?.creation.process === process;
+  return process === undefined || processOf(own as number) === process;
 }

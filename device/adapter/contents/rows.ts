@@ -33,9 +33,20 @@ export function pcbStateName(state: PcbState): string {
   return states[state];
 }
 
-/** Name of the pool of a PCB: those of VCBs, or the dedicated ones of the scheduler. */
-export function poolOf(adapter: Adapter, buffer: PhysicalCollectBuffer): string {
-  return adapter.collectBuffers.buffers[buffer.index] === buffer ? 'collect' : 'scheduler';
+/** A pool of buffers that hold commands. */
+interface Pool {
+  readonly buffers: readonly PhysicalCollectBuffer[];
+}
+
+/** The pools of PCBs: those of VCBs, and the dedicated ones of the scheduler. */
+export interface Pools {
+  readonly collectBuffers: Pool;
+  readonly schedulerBuffers: Pool;
+}
+
+/** Name of the pool of a PCB. */
+export function poolOf({ collectBuffers }: Pools, buffer: PhysicalCollectBuffer): string {
+  return collectBuffers.buffers[buffer.index] === buffer ? 'collect' : 'scheduler';
 }
 
 /** Transport service of a queue pair: RC, UC or UD. */

@@ -39,8 +39,8 @@ export class EventQueue implements FaultSubject {
   readonly #context: EqContext;
   readonly #owner: UnderlyingFunction;
   readonly #regions: MemoryRegions;
-  readonly #vector: number;
-  readonly #entries: number;
+  readonly vector: number;
+  readonly entries: number;
   readonly #completion = new Uint8Array(OBJECT_EVENT_SIZE);
   /** Queues that want another event while software has not taken their last one. */
   readonly #deferred = new Set<CompletionSource>();
@@ -51,13 +51,22 @@ export class EventQueue implements FaultSubject {
     this.#context = { ...context, status: ContextStatus.OK, consumerIndex: 0, producerIndex: 0 };
     this.#owner = owner;
     this.#regions = regions;
-    this.#vector = context.interrupt - MSIX_INTERRUPT;
-    this.#entries = 2 ** context.logEntries;
+    this.vector = context.interrupt - MSIX_INTERRUPT;
+    this.entries = 2 ** context.logEntries;
     setObjectEventKind(new DataView(this.#completion.buffer), 0, EventKind.COMPLETION);
+  }
+
+  /** Entries posted so far, modulo 2^32. */
+  get count(): number {
+    return this.#context.producerIndex;
   }
 
   get status(): number {
     return this.#context.status;
+  }
+
+  get notification(): number {
+    return this.#context.notification;
   }
 
   /** Entries that software has not taken. */
@@ -77,9 +86,9 @@ export class EventQueue implements FaultSubject {
   post(event: Uint8Array, source?: CompletionSource): boolean {
     const context = this.#context;
     if (context.status !== ContextStatus.OK) return false;
-    if (this.pendingEntries >= this.#entries && context.ignoreOverrun === 0)
+    if (this.pendingEntries >= this.entries && context.ignoreOverrun === 0)
       return this.#fail(ContextStatus.OVERFLOW, FaultKind.EQ_OVERRUN);
-    const start = context.start + (context.producerIndex % this.#entries) * EVENT_BYTES;
+    const start = context.start + (context.producerIndex % this.entries) * EVENT_BYTES;
     const regions = this.#regions;
     const fault = regions.translate(context.key, context.pd, RegionAccess.LOCAL_WRITE, start, EVENT_BYTES, this);
     if (fault !== FaultKind.NONE) return this.#fail(ContextStatus.WRITE_FAILURE, fault);
@@ -113,7 +122,7 @@ export class EventQueue implements FaultSubject {
   /** Software has taken entries. An index behind the entries, or far before them, is ignored. */
   setConsumerIndex(index: number): void {
     const context = this.#context;
-    if ((context.producerIndex - index) >>> 0 > this.#entries) return;
+    if ((context.producerIndex - index) >>> 0 > this.entries) return;
     context.consumerIndex = index;
     for (const source of [...this.#deferred]) {
       if (this.#holds(source.eventIndex)) continue;
@@ -136,8 +145,8 @@ export class EventQueue implements FaultSubject {
   #fire(): void {
     const { number, timeline, msix } = this.#owner;
     this.#context.notification = NotificationState.FIRED;
-    timeline?.note(Step.INTERRUPT_REQUEST, number, this.#vector, this.number, this.#context.producerIndex, 0);
-    msix.request(this.#vector);
+    timeline?.note(Step.INTERRUPT_REQUEST, number, this.vector, this.number, this.#context.producerIndex, 0);
+    msix.request(this.vector);
   }
 
   /** The step of a completion event that was posted. */

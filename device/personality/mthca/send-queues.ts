@@ -8,6 +8,7 @@
 import { QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { SendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import type { PcbAllocator } from '../../collect/pcb-allocator.ts';
+import type { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import { Step } from '../../function/timeline.ts';
 import { ReadyQueue } from '../../lane/ready-queue.ts';
 import type { TransmitVirtualLanes } from '../../lane/transmit-virtual-lanes.ts';
@@ -36,6 +37,11 @@ export class SendQueues implements SendSource {
     buffers.onFree = () => {
       this.#starved = false;
     };
+  }
+
+  /** Collect buffers of all queues. */
+  get buffers(): readonly PhysicalCollectBuffer[] {
+    return this.#buffers.buffers;
   }
 
   /** Collect buffers that hold a command. */

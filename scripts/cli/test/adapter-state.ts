@@ -10,7 +10,8 @@ import type { StatusReport } from '../../../device/main/status-report.ts';
 import type { TraceStatus } from '../../../device/main/trace-control.ts';
 import { readSteps, readTraces } from '../../../device/main/trace-snapshot.ts';
 import { CompletionStatus } from '../../../protocol/layout/gen/values.gen.ts';
-import { describeFaults } from '../status-screen.ts';
+import { describeFaults } from '../status-lines.ts';
+import { namesOf } from '../status-sample.ts';
 import { renderMessage } from '../trace-screen.ts';
 
 const STEPS_SHOWN = 8;
@@ -30,12 +31,9 @@ export class AdapterState {
   /** Connects, and switches the timelines on. */
   static async connect(controlPath: string): Promise<AdapterState> {
     const client = await ControlClient.connect(controlPath);
-    const { adapters } = (await client.request('status')) as StatusReport;
-    for (const { name } of adapters) await client.request('timeline-on', { adapter: name });
-    return new AdapterState(
-      client,
-      adapters.map(({ name }) => name),
-    );
+    const names = namesOf((await client.request('status')) as StatusReport);
+    for (const adapter of names) await client.request('timeline-on', { adapter });
+    return new AdapterState(client, names);
   }
 
   private constructor(client: ControlClient, names: readonly string[]) {
@@ -46,13 +44,15 @@ export class AdapterState {
   /** Lines of text; empty when the process does not answer any more. */
   async describe(): Promise<string[]> {
     try {
-      const { adapters } = (await this.#client.request('status')) as StatusReport;
-      const faults = adapters.flatMap(({ name, functions }) =>
-        functions.flatMap((unit) => {
-          const who = `${adapters.length > 1 ? `${name}, ` : ''}function ${unit.number}`;
-          return describeFaults(unit.faults).map((line) => `${who}: ${line.replaceAll(/ +/g, ' ')}`);
-        }),
-      );
+      const { adapters, mthca } = (await this.#client.request('status')) as StatusReport;
+      const units = [
+        ...adapters.flatMap(({ name, functions }) => functions.map(({ number, faults }) => ({ name, number, faults }))),
+        ...mthca.map(({ name, faults }) => ({ name, number: 0, faults })),
+      ];
+      const faults = units.flatMap(({ name, number, faults }) => {
+        const who = `${this.#names.length > 1 ? `${name}, ` : ''}function ${number}`;
+        return describeFaults(faults).map((line) => `${who}: ${line.replaceAll(/ +/g, ' ')}`);
+      });
       const steps = await Promise.all(this.#names.map((name) => this.#describeSteps(name)));
       return [...faults, ...steps.flat(), ...(await this.#describeMessages())];
     } catch {
