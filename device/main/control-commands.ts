@@ -54,6 +54,7 @@ export class ControlCommands {
     const personality = makeMthcaCommands(
       (name) => findMthca(this.#findServed(name)),
       () => process.pump.wake(),
+      process.recording !== undefined,
     );
     this.table = new Map([...this.table, ...trace.table, ...personality]);
   }

@@ -10,18 +10,25 @@ import { countObjects } from './mthca-objects.ts';
 
 /**
  * `find`: the device of a name; the only adapter when none is named. `wake`: lets it work, when it
- * has something to tell its driver.
+ * has something to tell its driver. `isRecorded`: faults do not cross the seam that a recording
+ * holds, so they are refused.
  */
 export function makeMthcaCommands(
   find: (name: unknown) => FaultyDevice,
   wake: () => void,
+  isRecorded = false,
 ): ReadonlyMap<string, ControlCommand> {
+  const findToChange = (name: unknown): FaultyDevice => {
+    const device = find(name);
+    if (isRecorded) throw new Error('a recording has nothing of injected faults; run without --record');
+    return device;
+  };
   return new Map<string, ControlCommand>([
     [
       'fail',
       ({ parameters: { cause = 'internal', adapter } }) => {
         const kind = findCause(String(cause));
-        find(adapter).hca.fail(kind);
+        findToChange(adapter).hca.fail(kind);
         return { cause };
       },
     ],
@@ -30,7 +37,7 @@ export function makeMthcaCommands(
       ({ parameters: { words, adapter } }) => {
         if (!Array.isArray(words) || !words.every((word) => typeof word === 'string'))
           throw new Error('words must be a list of strings');
-        const text = injectFault(find(adapter), words);
+        const text = injectFault(findToChange(adapter), words);
         wake();
         return { text };
       },
