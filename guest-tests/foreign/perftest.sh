@@ -48,9 +48,9 @@ perf ud-send-lat-all-sizes ib_send_lat -a -n 5 -c UD
 # takes then. It goes on when the next poll finds nothing, and a queue of one request is full.
 events="$few -e -t 16"
 for service in RC UC UD; do
-  name=$(echo $service | tr A-Z a-z)
-  perf $name-send-lat-events ib_send_lat $events -c $service
-  perf $name-send-bw-events ib_send_bw $events -c $service
+  prefix=$(echo $service | tr A-Z a-z)
+  perf $prefix-send-lat-events ib_send_lat $events -c $service
+  perf $prefix-send-bw-events ib_send_bw $events -c $service
 done
 for verb in read atomic; do
   perf rc-$verb-lat-events ib_${verb}_lat $events
