@@ -90,14 +90,16 @@ function attachControl(parts: RegisterParts): void {
       return setCsrDeviceStatusResetCount(status, parts.underlying.resetCount);
     },
   });
+  const readTime = (): number => {
+    localTime.sample();
+    registers.high = localTime.high;
+    return localTime.low;
+  };
   registers.attach(CSR.LOCAL_TIME, {
-    read: () => {
-      localTime.sample();
-      registers.high = localTime.high;
-      return localTime.low;
-    },
+    read: readTime,
     write: (_index, low, high) => localTime.set(low, high),
   });
+  registers.attach(CSR.USER_TIME, { read: readTime });
   registers.attach(CSR.ADAPTER_CONTROL, {
     read: () => parts.shared.control,
     write: (_index, low) => {

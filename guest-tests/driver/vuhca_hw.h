@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x2cdecbdfu
-#define VUHCA_LAYOUT_HASH_HIGH 0x9decf273u
+#define VUHCA_LAYOUT_HASH_LOW 0xb68e94b1u
+#define VUHCA_LAYOUT_HASH_HIGH 0x0ed2f6acu
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -1454,6 +1454,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_SEND_CONTEXT_STATUS_HALT_CAUSE_MASK 0x1e000000u
 #define VUHCA_CSR_SEND_CONTEXT_STATUS_OCCUPIED_SHIFT 29
 #define VUHCA_CSR_SEND_CONTEXT_STATUS_OCCUPIED_MASK 0x20000000u
+/* LOCAL_TIME, alone in its page of 4 KiB. (64 bits, ro) */
+#define VUHCA_CSR_USER_TIME_OFF 0x7000
 
 /* Header of a command posted to a send queue. */
 #define VUHCA_SEND_COMMAND_SIZE 64

@@ -683,6 +683,10 @@ export const csr: RegisterBlock = {
         { bits: 2 },
       ],
     },
+
+    // A page of its own, which a process can map.
+    { at: 0x7000, section: 'clock of processes' },
+    { name: 'USER_TIME', bits: 64, access: 'ro', doc: 'LOCAL_TIME, alone in its page of 4 KiB.' },
   ],
 };
 

@@ -129,5 +129,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0x2cdecbdf;
-export const LAYOUT_HASH_HIGH = 0x9decf273;
+export const LAYOUT_HASH_LOW = 0xb68e94b1;
+export const LAYOUT_HASH_HIGH = 0x0ed2f6ac;

@@ -301,6 +301,8 @@ export const CSR = {
   SEND_CONTEXT_CONTROL: 0x3000,
   /** State of a send context. */
   SEND_CONTEXT_STATUS: 0x3280,
+  /** LOCAL_TIME, alone in its page of 4 KiB. */
+  USER_TIME: 0x7000,
 } as const;
 
 export const CSR_PCB_ALLOCATED_COUNT = 2;
@@ -1138,5 +1140,7 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'SEND_CONTEXT_CONTROL', section: "send contexts", offset: 0x3000, bits: 32, access: 'rw', count: 160,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xf, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'SEND_CONTEXT_STATUS', section: "send contexts", offset: 0x3280, bits: 32, access: 'ro', count: 160,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'USER_TIME', section: "clock of processes", offset: 0x7000, bits: 64, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
 ];
