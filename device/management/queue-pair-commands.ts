@@ -53,6 +53,7 @@ import { findTransition } from '../queues/qp-transitions.ts';
 import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
 import { ReceiveRing } from '../queues/receive-ring.ts';
 import { SendSlots } from '../queues/send-slots.ts';
+import { type AddressVector, copyAddressVector, writeAddressVector } from './address-vector.ts';
 import type { CommandContext } from './command-context.ts';
 import type { ManagedAdapter } from './managed-adapter.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
@@ -92,6 +93,10 @@ export function createQueuePair(context: CommandContext): ManagementStatus {
   return ManagementStatus.OK;
 }
 
+/** The address vectors of connections as software wrote them, for QUERY_QP. */
+const addressVectors = new WeakMap<QueuePair, AddressVector>();
+const VECTOR_IN_ANSWER = QP_CREATION_SIZE + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET;
+
 /** MODIFY_QP: checks the transition and every attribute, then changes attributes and state. */
 export function modifyQueuePair(context: CommandContext): ManagementStatus {
   const qp = find(context);
@@ -116,8 +121,10 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
     return context.badField(QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, allowed);
   const status = checkAttributes(context, mask) || checkConnection(context, mask);
   if (status !== ManagementStatus.OK) return status;
-  if (mask & QpMask.ADDRESS_VECTOR && !loadPath(context, qp))
-    return context.badField(QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET);
+  if (mask & QpMask.ADDRESS_VECTOR) {
+    if (!loadPath(context, qp)) return context.badField(QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET);
+    addressVectors.set(qp, copyAddressVector(context.command, context.payload + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET));
+  }
   applyAttributes(qp, mask);
   applyConnection(context.adapter, qp, mask);
   if (mask & QpMask.STATE)
@@ -143,6 +150,8 @@ export function queryQueuePair(context: CommandContext): ManagementStatus {
   attributes.sendPsn = qp.sendPsn;
   attributes.attributeMask = 0;
   encodeQpAttributes(context.responseView, QP_CREATION_SIZE, attributes);
+  const vector = addressVectors.get(qp);
+  if (vector !== undefined) writeAddressVector(context.responseView, VECTOR_IN_ANSWER, vector);
   return ManagementStatus.OK;
 }
 

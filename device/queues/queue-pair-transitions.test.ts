@@ -5,9 +5,19 @@
  * has them in ib_modify_qp_is_ok, with its names, and are independent of the adapter's own table.
  */
 import t, { type Test } from 'tap';
-import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
-import { QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import {
+  type AddressHandle,
+  decodeAddressHandle,
+  newAddressHandle,
+} from '../../protocol/layout/gen/address-handle.gen.ts';
+import { COMMAND_HEADER_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET,
+  QP_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
+} from '../../protocol/layout/gen/qp-attributes.gen.ts';
+import { QP_CREATION_SIZE } from '../../protocol/layout/gen/qp-creation.gen.ts';
+import {
+  ManagementOpcode,
   ManagementStatus,
   QpMask,
   QpState,
@@ -234,6 +244,20 @@ t.test('query QP returns the attributes of a reliable connection as they were se
   const { required } = rules(`${RETRIES} MIN_RNR_TIMER ACCESS MAX_READS_INITIATED MAX_READS_SERVED`);
   qp.change({ attributeMask: maskOf(required) & ~QpMask.STATE, ...changed });
   t.match(qp.query(), { ...set, ...changed, state: QpState.SQD });
+  fixture.finish();
+});
+
+t.test('query QP returns the address vector of a connection as it was written', async (t) => {
+  ledger(t, '11.2.5.3', 'Query QP gives every attribute of a connection as it was set');
+  const fixture = new AdapterFixture();
+  const qp = fixture.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType.RC } });
+  const queryVector = (): AddressHandle => {
+    const { payload } = fixture.driver.management.perform({ opcode: ManagementOpcode.QUERY_QP, objectNumber: qp.qpn });
+    return decodeAddressHandle(payload, QP_CREATION_SIZE + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET, newAddressHandle());
+  };
+  t.match(queryVector(), { port: 0, dlid: 0 }, 'there is none yet');
+  qp.connect({ ...CONNECTION, dlid: 2, reliable: true, maxReads: 3 });
+  t.match(queryVector(), { port: 1, dlid: 2 });
   fixture.finish();
 });
 
