@@ -5,6 +5,39 @@
 
 #include "vuhca_internal.h"
 
+/* Allocates ring and record, or takes over those of a process. */
+static int vuhca_cq_memory(struct vuhca_cq *cq,
+			   const struct vuhca_user_memory *user)
+{
+	struct device *device = &cq->dev->pdev->dev;
+
+	if (user) {
+		cq->dma = user->pages[0];
+		cq->record_dma = user->record_dma;
+		return 0;
+	}
+	cq->bytes = sizeof(*cq->entries) << cq->entries_log2;
+	cq->entries = dma_alloc_coherent(device, cq->bytes, &cq->dma,
+					 GFP_KERNEL);
+	if (!cq->entries)
+		return -ENOMEM;
+	cq->record = dma_alloc_coherent(device, sizeof(*cq->record),
+					&cq->record_dma, GFP_KERNEL);
+	return cq->record ? 0 : -ENOMEM;
+}
+
+static void vuhca_cq_free(struct vuhca_cq *cq)
+{
+	struct device *device = &cq->dev->pdev->dev;
+
+	if (cq->record)
+		dma_free_coherent(device, sizeof(*cq->record), cq->record,
+				  cq->record_dma);
+	if (cq->entries)
+		dma_free_coherent(device, cq->bytes, cq->entries, cq->dma);
+	kfree(cq);
+}
+
 static int vuhca_cq_command(struct vuhca_cq *cq)
 {
 	struct vuhca_cq_attributes attributes = {};
@@ -21,6 +54,10 @@ static int vuhca_cq_command(struct vuhca_cq *cq)
 	attributes.record_address = cpu_to_le64(cq->record_dma);
 	attributes.summary_index = cpu_to_le16(cq->summary_index);
 	vuhca_cq_attributes_set_entries_log2(&attributes, cq->entries_log2);
+	if (!cq->entries) {
+		vuhca_cq_attributes_set_paged(&attributes, 1);
+		vuhca_cq_attributes_set_page_shift(&attributes, PAGE_SHIFT);
+	}
 	vuhca_cq_attributes_set_event_queue(&attributes, cq->eq->eqn);
 	if (cq->collect)
 		vuhca_cq_attributes_set_collect_context(&attributes,
@@ -70,16 +107,9 @@ struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 	cq->completion = init->completion;
 	cq->event = init->event;
 	cq->context = init->context;
-	cq->bytes = sizeof(*cq->entries) << cq->entries_log2;
-	cq->entries = dma_alloc_coherent(&dev->pdev->dev, cq->bytes, &cq->dma,
-					 GFP_KERNEL);
-	err = -ENOMEM;
-	if (!cq->entries)
+	err = vuhca_cq_memory(cq, init->user);
+	if (err)
 		goto free_cq;
-	cq->record = dma_alloc_coherent(&dev->pdev->dev, sizeof(*cq->record),
-					&cq->record_dma, GFP_KERNEL);
-	if (!cq->record)
-		goto free_entries;
 	/* The events of a process are counted by their entries. */
 	cq->summary_index = cq->collect ? VUHCA_SUMMARY_SHARED :
 					  vuhca_poller_attach(cq->eq, cq);
@@ -96,12 +126,8 @@ destroy:
 			    cq->generation);
 detach:
 	vuhca_poller_detach(cq->eq, cq->summary_index);
-	dma_free_coherent(&dev->pdev->dev, sizeof(*cq->record), cq->record,
-			  cq->record_dma);
-free_entries:
-	dma_free_coherent(&dev->pdev->dev, cq->bytes, cq->entries, cq->dma);
 free_cq:
-	kfree(cq);
+	vuhca_cq_free(cq);
 	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_GPL(vuhca_create_cq);
@@ -135,10 +161,7 @@ int vuhca_destroy_cq(struct vuhca_cq *cq)
 	spin_unlock_irq(&cq->eq->lock);
 	spin_lock_irq(&dev->eqs[0].lock);
 	spin_unlock_irq(&dev->eqs[0].lock);
-	dma_free_coherent(&dev->pdev->dev, sizeof(*cq->record), cq->record,
-			  cq->record_dma);
-	dma_free_coherent(&dev->pdev->dev, cq->bytes, cq->entries, cq->dma);
-	kfree(cq);
+	vuhca_cq_free(cq);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(vuhca_destroy_cq);

@@ -11,6 +11,7 @@
 
 struct vuhca_collect_context;
 struct vuhca_cq;
+struct vuhca_user_memory;
 struct vuhca_wc;
 
 /**
@@ -29,6 +30,8 @@ typedef void (*vuhca_cq_handler)(struct vuhca_cq *cq, void *context);
  * @collect: Collect context of the process that requests events of the CQ by
  *	its pages, NULL: only the kernel does. The completion handler must not
  *	request them.
+ * @user: Memory that a process allocated and polls, NULL: the driver
+ *	allocates it.
  * @completion: Completion handler, or NULL.
  * @event: Handler of errors of the CQ, or NULL.
  * @context: Argument of both handlers.
@@ -37,6 +40,7 @@ struct vuhca_cq_init {
 	unsigned int entries_log2;
 	unsigned int eq_index;
 	struct vuhca_collect_context *collect;
+	const struct vuhca_user_memory *user;
 	vuhca_cq_handler completion;
 	vuhca_event_handler event;
 	void *context;
@@ -51,7 +55,7 @@ struct vuhca_cq_init {
  * @summary_index: Secondary summary byte of the CQ.
  * @generation: dev->generation at creation.
  * @entries_log2: log2 of the number of entries.
- * @entries: The ring.
+ * @entries: The ring; NULL: a process polls it.
  * @record: Memory with the count of entries consumed, for the adapter.
  * @dma: Bus address of @entries.
  * @record_dma: Bus address of @record.
@@ -103,6 +107,8 @@ struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 int vuhca_destroy_cq(struct vuhca_cq *cq);
 int vuhca_query_cq(struct vuhca_cq *cq, struct vuhca_cq_attributes *attributes);
 int vuhca_resize_cq(struct vuhca_cq *cq, unsigned int entries_log2);
+int vuhca_resize_user_cq(struct vuhca_cq *cq, dma_addr_t pages,
+			 unsigned int entries_log2);
 int vuhca_poll_cq(struct vuhca_cq *cq, unsigned int count, struct vuhca_wc *wc);
 void vuhca_arm_cq(struct vuhca_cq *cq, bool solicited_only);
 

@@ -8,9 +8,12 @@
 static struct vuhca_completion_entry *vuhca_cq_entry(struct vuhca_cq *cq,
 						     u32 number)
 {
-	struct vuhca_completion_entry *entry =
-		cq->entries + (number & (BIT(cq->entries_log2) - 1));
+	struct vuhca_completion_entry *entry;
 
+	/* A process polls the CQ. */
+	if (!cq->entries)
+		return NULL;
+	entry = cq->entries + (number & (BIT(cq->entries_log2) - 1));
 	if (le32_to_cpu(READ_ONCE(entry->sequence)) != number + 1)
 		return NULL;
 	/* Read the body after the sequence word that makes it valid. */

@@ -24,6 +24,10 @@ static int vuhca_resize_command(struct vuhca_cq *cq, dma_addr_t entries,
 	struct vuhca_answer answer;
 
 	vuhca_cq_attributes_set_entries_log2(&attributes, entries_log2);
+	if (!cq->entries) {
+		vuhca_cq_attributes_set_paged(&attributes, 1);
+		vuhca_cq_attributes_set_page_shift(&attributes, PAGE_SHIFT);
+	}
 	return vuhca_admin_execute(cq->dev, &command, &answer);
 }
 
@@ -75,3 +79,30 @@ int vuhca_resize_cq(struct vuhca_cq *cq, unsigned int entries_log2)
 	return err;
 }
 EXPORT_SYMBOL_GPL(vuhca_resize_cq);
+
+/**
+ * vuhca_resize_user_cq() - Change the number of entries of a CQ that a process
+ *	polls.
+ * @cq: CQ; the process does not poll meanwhile.
+ * @pages: Bus address of the list of pages of the new ring.
+ * @entries_log2: log2 of the new number of entries.
+ *
+ * Context: May sleep.
+ * Return: As of vuhca_resize_cq().
+ */
+int vuhca_resize_user_cq(struct vuhca_cq *cq, dma_addr_t pages,
+			 unsigned int entries_log2)
+{
+	int err;
+
+	if (entries_log2 > cq->dev->attributes.completion_queue_max_log2)
+		return -EINVAL;
+	mutex_lock(&cq->resize_lock);
+	err = vuhca_is_current(cq->dev, cq->generation) ?
+	      vuhca_resize_command(cq, pages, entries_log2) : -ESTALE;
+	if (!err)
+		cq->entries_log2 = entries_log2;
+	mutex_unlock(&cq->resize_lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_resize_user_cq);

@@ -145,6 +145,13 @@ void vuhca_cq_event(struct vuhca_dev *dev,
 /* vuhca_qp_post.c */
 void vuhca_ring_outstanding(struct vuhca_dev *dev);
 
+/* vuhca_qp_memory.c */
+int vuhca_qp_memory(struct vuhca_qp *qp, const struct vuhca_qp_init *init);
+void vuhca_qp_free(struct vuhca_qp *qp);
+void vuhca_qp_describe_memory(struct vuhca_qp *qp,
+			      const struct vuhca_user_memory *user,
+			      struct vuhca_qp_creation *creation);
+
 /* vuhca_qp.c */
 void vuhca_qp_event(struct vuhca_dev *dev,
 		    const struct vuhca_event_entry *entry);

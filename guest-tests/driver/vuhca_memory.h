@@ -61,6 +61,21 @@ struct vuhca_mw {
 };
 
 /**
+ * struct vuhca_user_memory - Memory of a queue that a user process allocated.
+ * @pages: Bus addresses of the lists of pages of 4 KiB, of a QP first that of
+ *	sends; the adapter reads a list while it creates the queue only.
+ * @stride_log2: log2 of the slot length of each.
+ * @record: The record, which the process writes.
+ * @record_dma: Bus address of @record.
+ */
+struct vuhca_user_memory {
+	dma_addr_t pages[2];
+	u8 stride_log2[2];
+	void *record;
+	dma_addr_t record_dma;
+};
+
+/**
  * struct vuhca_ah_table - Table of address handles that the adapter reads.
  * @entries: The table.
  * @dma: Bus address of @entries.

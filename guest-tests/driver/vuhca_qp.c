@@ -1,86 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Queue pairs: their memory, creation and destruction. */
-#include <linux/dma-mapping.h>
-#include <linux/log2.h>
+/* Queue pairs: creation and destruction. */
 #include <linux/random.h>
 #include <linux/slab.h>
 
 #include "vuhca_internal.h"
 
-#define VUHCA_LINE_BYTES 64
-
-/* Smallest slot that takes the longest command of this QP. */
-static unsigned int vuhca_send_stride(const struct vuhca_qp_init *init)
-{
-	size_t tail = max_t(size_t, init->inline_bytes,
-			    init->send_sge > 1 ?
-			    init->send_sge * sizeof(struct vuhca_sge) : 0);
-
-	if (init->service_type == VUHCA_SERVICE_TYPE_RC)
-		tail = max(tail, sizeof(struct vuhca_atomic_operands));
-	return order_base_2(sizeof(struct vuhca_send_command) + tail);
-}
-
-static int vuhca_wq_init(struct vuhca_wq *wq, unsigned int entries_log2,
-			 unsigned int stride_log2)
-{
-	spin_lock_init(&wq->lock);
-	wq->entries_log2 = entries_log2;
-	wq->stride_log2 = stride_log2;
-	wq->wr_ids = kvcalloc(BIT(entries_log2), sizeof(*wq->wr_ids),
-			      GFP_KERNEL);
-	return wq->wr_ids ? 0 : -ENOMEM;
-}
-
-static size_t vuhca_wq_bytes(const struct vuhca_wq *wq)
-{
-	return ALIGN((size_t)1 << (wq->entries_log2 + wq->stride_log2),
-		     VUHCA_LINE_BYTES);
-}
-
-/* Writes the descriptor of a queue that is in no list and was not stopped. */
-static void vuhca_qp_unlink(struct vuhca_qp *qp)
-{
-	memset(qp->descriptor, 0, sizeof(*qp->descriptor));
-	qp->descriptor->dw0 = cpu_to_le32(U32_MAX);
-}
-
-/*
- * Allocates both queues, the software record and the descriptor as one piece.
- */
-static int vuhca_qp_memory(struct vuhca_qp *qp)
-{
-	size_t send = vuhca_wq_bytes(&qp->sq);
-	size_t recv = vuhca_wq_bytes(&qp->rq);
-
-	qp->bytes = send + recv + 2 * VUHCA_LINE_BYTES;
-	qp->memory = dma_alloc_coherent(&qp->dev->pdev->dev, qp->bytes,
-					&qp->dma, GFP_KERNEL);
-	if (!qp->memory)
-		return -ENOMEM;
-	qp->sq.slots = qp->memory;
-	qp->rq.slots = qp->memory + send;
-	qp->record = qp->memory + send + recv;
-	qp->descriptor = qp->memory + send + recv + VUHCA_LINE_BYTES;
-	vuhca_qp_unlink(qp);
-	return 0;
-}
-
-static void vuhca_qp_free(struct vuhca_qp *qp)
-{
-	if (qp->memory)
-		dma_free_coherent(&qp->dev->pdev->dev, qp->bytes, qp->memory,
-				  qp->dma);
-	kvfree(qp->sq.wr_ids);
-	kvfree(qp->rq.wr_ids);
-	kfree(qp);
-}
-
 static void vuhca_qp_describe(struct vuhca_qp *qp,
 			      struct vuhca_qp_creation *creation)
 {
-	void *base = qp->memory;
-
 	vuhca_qp_creation_set_pd(creation, qp->pd->pdn);
 	vuhca_qp_creation_set_service_type(creation, qp->service_type);
 	vuhca_qp_creation_set_send_cq(creation, qp->send_cq->cqn);
@@ -100,24 +27,14 @@ static void vuhca_qp_describe(struct vuhca_qp *qp,
 		vuhca_qp_creation_set_collect_context(creation,
 						      qp->collect->number);
 	}
-	creation->send_queue_address = cpu_to_le64(qp->dma);
-	creation->receive_queue_address =
-		cpu_to_le64(qp->dma + ((void *)qp->rq.slots - base));
-	creation->record_address =
-		cpu_to_le64(qp->dma + ((void *)qp->record - base));
-	creation->descriptor_address =
-		cpu_to_le64(qp->dma + ((void *)qp->descriptor - base));
-	creation->send_entries_log2 = qp->sq.entries_log2;
-	creation->send_stride_log2 = qp->sq.stride_log2;
-	creation->receive_entries_log2 = qp->rq.entries_log2;
-	creation->receive_stride_log2 = qp->rq.stride_log2;
 	creation->checksum_key = cpu_to_le32(qp->checksum_key);
 	creation->token = cpu_to_le64((uintptr_t)qp);
 	/* So that the host can choose the QPs of a process. */
 	creation->process = cpu_to_le32(task_tgid_nr(current));
 }
 
-static int vuhca_qp_command(struct vuhca_qp *qp)
+static int vuhca_qp_command(struct vuhca_qp *qp,
+			    const struct vuhca_user_memory *user)
 {
 	struct vuhca_qp_creation creation = {};
 	struct vuhca_command command = {
@@ -130,6 +47,7 @@ static int vuhca_qp_command(struct vuhca_qp *qp)
 	int err;
 
 	vuhca_qp_describe(qp, &creation);
+	vuhca_qp_describe_memory(qp, user, &creation);
 	err = vuhca_admin_execute(qp->dev, &command, &answer);
 	if (!err)
 		qp->qpn = answer.object;
@@ -171,11 +89,7 @@ static struct vuhca_qp *vuhca_qp_alloc(struct vuhca_dev *dev,
 	qp->checksum_key = get_random_u32();
 	qp->event = init->event;
 	qp->context = init->context;
-	if (vuhca_wq_init(&qp->sq, init->send_entries_log2,
-			  vuhca_send_stride(init)) ||
-	    vuhca_wq_init(&qp->rq, init->recv_entries_log2,
-			  vuhca_recv_stride(init->recv_sge)) ||
-	    vuhca_qp_memory(qp)) {
+	if (vuhca_qp_memory(qp, init)) {
 		vuhca_qp_free(qp);
 		return NULL;
 	}
@@ -218,7 +132,7 @@ struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
 	qp = vuhca_qp_alloc(dev, init);
 	if (!qp)
 		return ERR_PTR(-ENOMEM);
-	err = vuhca_qp_command(qp);
+	err = vuhca_qp_command(qp, init->user);
 	if (err)
 		goto free;
 	err = xa_err(xa_store_irq(&dev->qps, qp->qpn, qp, GFP_KERNEL));

@@ -15,6 +15,7 @@ struct vuhca_global_route;
 struct vuhca_pd;
 struct vuhca_recv_wr;
 struct vuhca_send_wr;
+struct vuhca_user_memory;
 
 /**
  * enum vuhca_post_mode - How send requests reach the adapter.
@@ -32,7 +33,7 @@ enum vuhca_post_mode {
 /**
  * struct vuhca_wq - Work queue: one direction of a QP, or an SRQ.
  * @lock: Protects the producer side.
- * @slots: WQEs.
+ * @slots: WQEs; NULL: a process posts.
  * @wr_ids: wr_id of the request in each slot.
  * @entries_log2: log2 of the number of slots.
  * @stride_log2: log2 of the length of a slot.
@@ -54,6 +55,7 @@ struct vuhca_wq {
  * @entries_log2: log2 of the number of entries.
  * @sge: Most scatter/gather elements of a request.
  * @limit: An event reports that fewer entries are posted, 0: none.
+ * @user: Memory of a process that posts, NULL: the driver allocates it.
  * @event: Event handler, or NULL.
  * @context: Argument of @event.
  */
@@ -61,6 +63,7 @@ struct vuhca_srq_init {
 	unsigned int entries_log2;
 	unsigned int sge;
 	u32 limit;
+	const struct vuhca_user_memory *user;
 	vuhca_event_handler event;
 	void *context;
 };
@@ -112,6 +115,7 @@ struct vuhca_srq {
  * @block_loopback: No multicast datagram comes back to the QP that sent it.
  * @collect: Collect context of the process that posts by its pages, NULL: only
  *	the kernel posts. Then operations that name guest addresses fail.
+ * @user: Memory of a process that posts, NULL: the driver allocates it.
  * @event: Event handler, or NULL.
  * @context: Argument of @event.
  */
@@ -132,6 +136,7 @@ struct vuhca_qp_init {
 	bool checksum_off;
 	bool block_loopback;
 	struct vuhca_collect_context *collect;
+	const struct vuhca_user_memory *user;
 	vuhca_event_handler event;
 	void *context;
 };
@@ -158,7 +163,8 @@ struct vuhca_qp_init {
  * @rq: Receive queue; unused with an SRQ.
  * @record: Memory with the counts of entries posted, for the adapter.
  * @descriptor: Memory in which the adapter links waiting send queues.
- * @memory: Both queues, @record and @descriptor.
+ * @memory: Both queues, @record and @descriptor; of a QP whose queues and
+ *	record are a process's, @descriptor only.
  * @dma: Bus address of @memory.
  * @bytes: Length of @memory.
  * @event: Event handler, or NULL.

@@ -169,6 +169,7 @@ EXPORT_SYMBOL_GPL(vuhca_post_recv);
 /*
  * Rings for every QP with outstanding sends: commands that were written to
  * collect pages which the function has lost were dropped, their slots remain.
+ * Whether a process has any outstanding only it knows.
  */
 void vuhca_ring_outstanding(struct vuhca_dev *dev)
 {
@@ -177,9 +178,9 @@ void vuhca_ring_outstanding(struct vuhca_dev *dev)
 
 	xa_lock_irq(&dev->qps);
 	xa_for_each(&dev->qps, qpn, qp) {
-		u16 tail = READ_ONCE(qp->sq.tail);
+		u16 tail = le16_to_cpu(READ_ONCE(qp->record->send_tail));
 
-		if (READ_ONCE(qp->sq.head) != tail &&
+		if ((!qp->sq.slots || READ_ONCE(qp->sq.head) != tail) &&
 		    READ_ONCE(qp->state) >= VUHCA_QP_STATE_RTS)
 			vuhca_ring_doorbell(qp, tail - 1);
 	}

@@ -15,7 +15,27 @@
 
 #define VUHCA_SRQ_RECORD_BYTES 64
 
-static int vuhca_srq_command(struct vuhca_srq *srq, u32 limit)
+/* Tells the adapter where the memory is. */
+static void vuhca_srq_describe(struct vuhca_srq *srq,
+			       const struct vuhca_user_memory *user,
+			       struct vuhca_srq_attributes *attributes)
+{
+	attributes->entries_log2 = srq->rq.entries_log2;
+	attributes->stride_log2 = srq->rq.stride_log2;
+	attributes->queue_address = cpu_to_le64(srq->dma);
+	if (!user) {
+		attributes->record_address =
+			cpu_to_le64(srq->dma + srq->bytes -
+				    VUHCA_SRQ_RECORD_BYTES);
+		return;
+	}
+	vuhca_srq_attributes_set_paged(attributes, 1);
+	attributes->page_shift = PAGE_SHIFT;
+	attributes->record_address = cpu_to_le64(user->record_dma);
+}
+
+static int vuhca_srq_command(struct vuhca_srq *srq,
+			     const struct vuhca_srq_init *init)
 {
 	struct vuhca_srq_attributes attributes = {};
 	struct vuhca_command command = {
@@ -28,12 +48,8 @@ static int vuhca_srq_command(struct vuhca_srq *srq, u32 limit)
 	int err;
 
 	vuhca_srq_attributes_set_pd(&attributes, srq->pd->pdn);
-	attributes.entries_log2 = srq->rq.entries_log2;
-	attributes.stride_log2 = srq->rq.stride_log2;
-	attributes.queue_address = cpu_to_le64(srq->dma);
-	attributes.record_address =
-		cpu_to_le64(srq->dma + srq->bytes - VUHCA_SRQ_RECORD_BYTES);
-	attributes.limit = cpu_to_le32(limit);
+	vuhca_srq_describe(srq, init->user, &attributes);
+	attributes.limit = cpu_to_le32(init->limit);
 	err = vuhca_admin_execute(srq->dev, &command, &answer);
 	if (!err)
 		srq->srqn = answer.object;
@@ -48,6 +64,15 @@ static void vuhca_srq_free(struct vuhca_srq *srq)
 	bitmap_free(srq->completed);
 	kvfree(srq->rq.wr_ids);
 	kfree(srq);
+}
+
+/* Takes over the memory of a process, which knows what is in the queue. */
+static void vuhca_srq_use(struct vuhca_srq *srq,
+			  const struct vuhca_user_memory *user)
+{
+	srq->rq.stride_log2 = user->stride_log2[0];
+	srq->record = user->record;
+	srq->dma = user->pages[0];
 }
 
 static struct vuhca_srq *vuhca_srq_alloc(struct vuhca_pd *pd,
@@ -66,6 +91,10 @@ static struct vuhca_srq *vuhca_srq_alloc(struct vuhca_pd *pd,
 	rq = &srq->rq;
 	spin_lock_init(&rq->lock);
 	rq->entries_log2 = init->entries_log2;
+	if (init->user) {
+		vuhca_srq_use(srq, init->user);
+		return srq;
+	}
 	rq->stride_log2 = vuhca_recv_stride(init->sge);
 	rq->wr_ids = kvcalloc(BIT(rq->entries_log2), sizeof(*rq->wr_ids),
 			      GFP_KERNEL);
@@ -117,7 +146,7 @@ struct vuhca_srq *vuhca_create_srq(struct vuhca_pd *pd,
 	srq = vuhca_srq_alloc(pd, init);
 	if (!srq)
 		return ERR_PTR(-ENOMEM);
-	err = vuhca_srq_command(srq, init->limit);
+	err = vuhca_srq_command(srq, init);
 	if (err)
 		goto free;
 	err = xa_err(xa_store_irq(&dev->srqs, srq->srqn, srq, GFP_KERNEL));

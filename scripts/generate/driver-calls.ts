@@ -26,7 +26,7 @@ export const callTopics: readonly CallTopic[] = [
   {
     title: 'Completion queues',
     text: 'Completions are polled. An armed CQ calls its handler at the next completion; arm it, then poll once more.',
-    calls: 'create_cq arm_cq poll_cq query_cq resize_cq destroy_cq',
+    calls: 'create_cq arm_cq poll_cq query_cq resize_cq resize_user_cq destroy_cq',
   },
   {
     title: 'Collect buffers',
