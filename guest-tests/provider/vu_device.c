@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <rdma/ib_user_ioctl_cmds.h>
+
 #include "vu_internal.h"
 
 #define PFX "libvuhca: "
@@ -156,6 +158,25 @@ static struct verbs_context *vu_alloc_context(struct ibv_device *device, int fd,
 	return vu_finish_context(context, err);
 }
 
+/*
+ * The context of another process, or of this one: both write to one collect
+ * page, so this one rings doorbells only.
+ */
+static struct verbs_context *vu_import_context(struct ibv_device *device, int fd)
+{
+	DECLARE_COMMAND_BUFFER(driver, UVERBS_OBJECT_DEVICE,
+			       UVERBS_METHOD_QUERY_CONTEXT, 1);
+	struct vu_context *context = vu_new_context(device, fd);
+
+	if (!context)
+		return NULL;
+	context->pages[0].shared = true;
+	fill_attr_out_ptr(driver, VUHCA_ATTR_QUERY_CONTEXT, &context->about);
+	return vu_finish_context(context,
+				 ibv_cmd_query_context(&context->base.context,
+						       driver));
+}
+
 static void vu_free_context(struct ibv_context *ibcontext)
 {
 	struct vu_context *context = to_vu_context(ibcontext);
@@ -197,5 +218,6 @@ static const struct verbs_device_ops vu_device_ops = {
 	.alloc_device = vu_alloc_device,
 	.uninit_device = vu_uninit_device,
 	.alloc_context = vu_alloc_context,
+	.import_context = vu_import_context,
 };
 PROVIDER_DRIVER(vuhca, vu_device_ops);

@@ -12,6 +12,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "vib_compat.h"
+#include "vib_process.h"
 #include "vuhca.h"
 
 /* Limits that are reported (docs/VERBS.md); those of the adapter may be wider. */
@@ -59,6 +60,8 @@ struct vib_ah {
  * @list_dma: Bus address of @list.
  * @max_pages: Entries of @list.
  * @page_count: Entries in use.
+ * @umem: Memory of a process, or NULL.
+ * @access: Rights that the process asked for.
  */
 struct vib_mr {
 	struct ib_mr ibmr;
@@ -67,6 +70,8 @@ struct vib_mr {
 	dma_addr_t list_dma;
 	u32 max_pages;
 	u32 page_count;
+	struct ib_umem *umem;
+	int access;
 };
 
 /**
@@ -78,6 +83,7 @@ struct vib_mr {
  * @senders: QPs that complete their sends here.
  * @receivers: QPs that complete their receives here.
  * @flush: Calls the completion handler after the function has died.
+ * @user: Memory of a process.
  */
 struct vib_cq {
 	struct ib_cq ibcq;
@@ -87,12 +93,14 @@ struct vib_cq {
 	struct list_head senders;
 	struct list_head receivers;
 	struct work_struct flush;
+	struct vib_user_queue user;
 };
 
 struct vib_srq {
 	struct ib_srq ibsrq;
 	struct vuhca_srq *hw;
 	struct vib_events events;
+	struct vib_user_queue user;
 	u32 max_sge;
 };
 
@@ -105,6 +113,7 @@ struct vib_srq {
  * @receiver: Entry in the list of the CQ of receives.
  * @cap: Capacities as they were given.
  * @port: Port, 0 before INIT.
+ * @user: Memory of a process.
  */
 struct vib_qp {
 	struct ib_qp ibqp;
@@ -113,6 +122,7 @@ struct vib_qp {
 	struct list_head sender;
 	struct list_head receiver;
 	struct ib_qp_cap cap;
+	struct vib_user_queue user;
 	u8 port;
 };
 
@@ -204,9 +214,6 @@ int vib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 /* vib_mr.c */
 u32 vib_access(int flags);
 struct ib_mr *vib_get_dma_mr(struct ib_pd *ibpd, int access);
-struct ib_mr *vib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			      u64 virtual_address, int access,
-			      struct ib_udata *udata);
 struct ib_mr *vib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			   u32 max_pages);
 int vib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int count,

@@ -3,7 +3,7 @@
  * Address handles (IBTA 11.2.2) and the paths of connections, which have the
  * same form in the adapter.
  */
-#include "vib.h"
+#include "vib_user.h"
 
 /* The port is split: its high bit was added later (docs/REGISTERS.md). */
 #define VIB_PORT_HIGH_SHIFT	2
@@ -77,6 +77,23 @@ int vib_create_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
 	vib_put_path(vuhca_ah_entry(hw), attributes);
 	ah->hw = hw;
 	return 0;
+}
+
+/* A process names the address handle by its index. */
+int vib_create_user_ah(struct ib_ah *ibah, struct rdma_ah_init_attr *init,
+		       struct ib_udata *udata)
+{
+	struct vuhca_create_ah_resp answer = {};
+	int err;
+
+	err = vib_create_ah(ibah, init, udata);
+	if (err)
+		return err;
+	answer.index = to_vah(ibah)->hw->index;
+	err = vib_copy_answer(&answer, sizeof(answer), udata);
+	if (err)
+		vib_destroy_ah(ibah, 0);
+	return err;
 }
 
 int vib_query_ah(struct ib_ah *ibah, struct rdma_ah_attr *attributes)

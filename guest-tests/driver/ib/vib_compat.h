@@ -26,4 +26,20 @@
 #define VIB_HAS_USER_CQ_OPERATIONS 1
 #endif
 
+/* Since Linux 6.3 the flags of a mapping are set by a function. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 3, 0)
+#define vib_set_vm_flags vm_flags_set
+#define vib_clear_vm_flags vm_flags_clear
+#else
+#define vib_set_vm_flags(vma, flags) ((vma)->vm_flags |= (flags))
+#define vib_clear_vm_flags(vma, flags) ((vma)->vm_flags &= ~(flags))
+#endif
+
+/* Since Linux 7.0 memory can be pinned by attributes, too. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#define vib_umem_get ib_umem_get_va
+#else
+#define vib_umem_get ib_umem_get
+#endif
+
 #endif /* VIB_COMPAT_H */

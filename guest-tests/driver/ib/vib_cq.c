@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Completion queues of kernel users (IBTA 11.2.8, 11.4.2). */
-#include "vib.h"
+#include "vib_user.h"
 
 #define VIB_POLL_BATCH	16
 
@@ -32,16 +32,22 @@ int vib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *init,
 		.event = vib_cq_event,
 		.context = cq,
 	};
+	int err;
 
-	if (udata || init->flags)
+	if (init->flags)
 		return -EOPNOTSUPP;
 	if (init->cqe > VIB_MAX_CQE)
 		return -EINVAL;
 	vib_cq_events_init(cq);
 	vib_flush_init(cq);
-	cq->hw = vuhca_create_cq(hw, &hw_init);
-	if (IS_ERR(cq->hw))
-		return PTR_ERR(cq->hw);
+	if (udata) {
+		err = vib_create_user_cq(cq, &hw_init, udata);
+	} else {
+		cq->hw = vuhca_create_cq(hw, &hw_init);
+		err = PTR_ERR_OR_ZERO(cq->hw);
+	}
+	if (err)
+		return err;
 	ibcq->cqe = BIT(hw_init.entries_log2);
 	return 0;
 }
@@ -57,6 +63,7 @@ int vib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	/* No event of the CQ comes any more. */
 	cancel_work_sync(&cq->flush);
 	cancel_work_sync(&cq->events.work);
+	vib_release_queue(&cq->user);
 	return 0;
 }
 
@@ -67,6 +74,8 @@ int vib_resize_cq(struct ib_cq *ibcq, int entries, struct ib_udata *udata)
 
 	if (entries < 1 || entries > VIB_MAX_CQE)
 		return -EINVAL;
+	if (udata)
+		return vib_resize_user_cq(ibcq, entries, udata);
 	err = vuhca_resize_cq(to_vcq(ibcq)->hw, entries_log2);
 	if (!err)
 		ibcq->cqe = BIT(entries_log2);

@@ -4,17 +4,16 @@
 
 /* OUI of the vendor: "VU" in ASCII. */
 #define VIB_VENDOR_ID		0x005655
-#define VIB_CLOCK_KHZ		1000000
 /* The longest answer takes 4.096 us * 2^15 in an adapter in software. */
 #define VIB_ACK_DELAY		15
-#define VIB_PAGE_SIZES		GENMASK_ULL(31, 12)
 #define VIB_FIRMWARE_SHIFT	16
 
 #define VIB_CAPABILITIES \
 	(IB_DEVICE_BAD_PKEY_CNTR | IB_DEVICE_BAD_QKEY_CNTR | \
 	 IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_PORT_ACTIVE_EVENT | \
 	 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN | \
-	 IB_DEVICE_UD_AV_PORT_ENFORCE | IB_DEVICE_MEM_MGT_EXTENSIONS)
+	 IB_DEVICE_UD_AV_PORT_ENFORCE | IB_DEVICE_MEM_MGT_EXTENSIONS | \
+	 IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B)
 
 static void vib_put_limits(const struct vuhca_adapter_attributes *from,
 			   struct ib_device_attr *to)
@@ -27,6 +26,7 @@ static void vib_put_limits(const struct vuhca_adapter_attributes *from,
 	to->max_cq = le32_to_cpu(from->max_completion_queues);
 	to->max_cqe = VIB_MAX_CQE;
 	to->max_mr = le32_to_cpu(from->max_memory_regions);
+	to->max_mw = le32_to_cpu(from->max_memory_windows);
 	to->max_pd = le32_to_cpu(from->max_protection_domains);
 	to->max_qp_rd_atom = from->max_reads_served;
 	to->max_res_rd_atom = to->max_qp_rd_atom * to->max_qp;

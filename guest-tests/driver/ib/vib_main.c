@@ -6,7 +6,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 
-#include "vib.h"
+#include "vib_user.h"
 
 static DEFINE_MUTEX(vib_lock);	/* list of devices */
 static LIST_HEAD(vib_devices);
@@ -41,27 +41,35 @@ static struct ib_mr *vib_reg_user_mr_op(struct ib_pd *ibpd, u64 start,
 static const struct ib_device_ops vib_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = RDMA_DRIVER_UNKNOWN,
-	.uverbs_abi_ver = 1,
+	.uverbs_abi_ver = VUHCA_ABI_VERSION,
 
 	.alloc_mr = vib_alloc_mr,
+	.alloc_mw = vib_alloc_mw,
 	.alloc_pd = vib_alloc_pd,
+	.alloc_ucontext = vib_alloc_ucontext,
 	.attach_mcast = vib_attach_mcast,
 	.create_ah = vib_create_ah,
 	.create_cq = vib_create_cq_op,
 	.create_qp = vib_create_qp,
 	.create_srq = vib_create_srq,
+	.create_user_ah = vib_create_user_ah,
+	.dealloc_mw = vib_dealloc_mw,
 	.dealloc_pd = vib_dealloc_pd,
+	.dealloc_ucontext = vib_dealloc_ucontext,
 	.dereg_mr = vib_dereg_mr,
 	.destroy_ah = vib_destroy_ah,
 	.destroy_cq = vib_destroy_cq,
 	.destroy_qp = vib_destroy_qp,
 	.destroy_srq = vib_destroy_srq,
 	.detach_mcast = vib_detach_mcast,
+	.disassociate_ucontext = vib_disassociate_ucontext,
 	.get_dev_fw_str = vib_get_dev_fw_str,
 	.get_dma_mr = vib_get_dma_mr,
 	.get_link_layer = vib_get_link_layer,
 	.get_port_immutable = vib_get_port_immutable,
 	.map_mr_sg = vib_map_mr_sg,
+	.mmap = vib_mmap,
+	.mmap_free = vib_mmap_free,
 	.modify_device = vib_modify_device,
 	.modify_port = vib_modify_port,
 	.modify_qp = vib_modify_qp,
@@ -78,17 +86,24 @@ static const struct ib_device_ops vib_ops = {
 	.query_port = vib_query_port,
 	.query_qp = vib_query_qp,
 	.query_srq = vib_query_srq,
+	.query_ucontext = vib_query_ucontext,
 	.reg_user_mr = vib_reg_user_mr_op,
 	.req_notify_cq = vib_req_notify_cq,
-#ifndef VIB_HAS_USER_CQ_OPERATIONS
+	.rereg_user_mr = vib_rereg_user_mr,
+#ifdef VIB_HAS_USER_CQ_OPERATIONS
+	.create_user_cq = vib_create_cq_op,
+	.resize_user_cq = vib_resize_user_cq,
+#else
 	.resize_cq = vib_resize_cq,
 #endif
 
 	INIT_RDMA_OBJ_SIZE(ib_ah, vib_ah, ibah),
 	INIT_RDMA_OBJ_SIZE(ib_cq, vib_cq, ibcq),
+	INIT_RDMA_OBJ_SIZE(ib_mw, vib_mw, ibmw),
 	INIT_RDMA_OBJ_SIZE(ib_pd, vib_pd, ibpd),
 	INIT_RDMA_OBJ_SIZE(ib_qp, vib_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, vib_srq, ibsrq),
+	INIT_RDMA_OBJ_SIZE(ib_ucontext, vib_context, ibuc),
 };
 
 static int vib_register(struct vib_dev *dev)
@@ -104,6 +119,9 @@ static int vib_register(struct vib_dev *dev)
 	memcpy(&ibdev->node_guid, hw->attributes.node_guid,
 	       sizeof(ibdev->node_guid));
 	ib_set_device_ops(ibdev, &vib_ops);
+#if IS_ENABLED(CONFIG_INFINIBAND_USER_ACCESS)
+	ibdev->driver_def = vib_definitions;
+#endif
 	err = vib_read_description(dev);
 	if (err)
 		return err;

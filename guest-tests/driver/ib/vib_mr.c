@@ -6,7 +6,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
-#include "vib.h"
+#include "vib_user.h"
 
 static_assert((int)VUHCA_ACCESS_FLAG_LOCAL_WRITE == IB_ACCESS_LOCAL_WRITE);
 static_assert((int)VUHCA_ACCESS_FLAG_REMOTE_WRITE == IB_ACCESS_REMOTE_WRITE);
@@ -46,14 +46,6 @@ struct ib_mr *vib_get_dma_mr(struct ib_pd *ibpd, int access)
 		return ERR_PTR(-ENOMEM);
 	return vib_mr_finish(mr, vuhca_get_dma_mr(to_vpd(ibpd)->hw,
 						  vib_access(access)));
-}
-
-/* The core serves kernel users only when a device has this operation. */
-struct ib_mr *vib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			      u64 virtual_address, int access,
-			      struct ib_udata *udata)
-{
-	return ERR_PTR(-EOPNOTSUPP);
 }
 
 static struct device *vib_dma_device(struct ib_device *ibdev)
@@ -122,6 +114,8 @@ int vib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	if (err)
 		return err;
 	vib_free_list(ibmr->device, mr);
+	if (mr->umem)
+		ib_umem_release(mr->umem);
 	kfree(mr);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Queue pairs of kernel users: creation and destruction (IBTA 11.2.5). */
-#include "vib.h"
+#include "vib_user.h"
 
 /* Returns the service type of the adapter, or a negative error number. */
 static int vib_service_type(enum ib_qp_type type)
@@ -54,8 +54,8 @@ static void vib_put_cap(const struct vuhca_qp_init *from, struct ib_qp_cap *cap)
 	cap->max_inline_data = from->inline_bytes;
 }
 
-static int vib_create_kernel_qp(struct vib_qp *qp,
-				struct ib_qp_init_attr *init, u8 service_type)
+static int vib_create_hw_qp(struct vib_qp *qp, struct ib_qp_init_attr *init,
+			    u8 service_type, struct ib_udata *udata)
 {
 	struct ib_qp_cap *cap = &init->cap;
 	struct vuhca_qp_init hw_init = {
@@ -81,6 +81,8 @@ static int vib_create_kernel_qp(struct vib_qp *qp,
 	if (!init->srq)
 		hw_init.recv_entries_log2 = order_base_2(max(cap->max_recv_wr,
 							     1U));
+	if (udata)
+		return vib_create_user_qp(qp, &hw_init, udata);
 	hw = vuhca_create_qp(to_vdev(qp->ibqp.device)->hw, &hw_init);
 	if (IS_ERR(hw))
 		return PTR_ERR(hw);
@@ -98,10 +100,10 @@ int vib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 	service_type = vib_qp_check(init);
 	if (service_type < 0)
 		return service_type;
-	if (udata)
+	if (udata && vib_is_special(init->qp_type))
 		return -EOPNOTSUPP;
 	vib_qp_events_init(qp);
-	err = vib_create_kernel_qp(qp, init, service_type);
+	err = vib_create_hw_qp(qp, init, service_type, udata);
 	if (err)
 		return err;
 	ibqp->qp_num = vib_qp_number(qp, init->qp_type);
@@ -124,5 +126,6 @@ int vib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 		return err;
 	}
 	cancel_work_sync(&qp->events.work);
+	vib_release_queue(&qp->user);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Shared receive queues of kernel users (IBTA 11.2.4). */
-#include "vib.h"
+#include "vib_user.h"
 
 int vib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		   struct ib_udata *udata)
@@ -13,15 +13,21 @@ int vib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 		.event = vib_srq_event,
 		.context = srq,
 	};
+	int err;
 
-	if (udata || init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type != IB_SRQT_BASIC)
 		return -EOPNOTSUPP;
 	if (init->attr.max_wr > VIB_MAX_QP_WR)
 		return -EINVAL;
 	vib_srq_events_init(srq);
-	srq->hw = vuhca_create_srq(to_vpd(ibsrq->pd)->hw, &hw_init);
-	if (IS_ERR(srq->hw))
-		return PTR_ERR(srq->hw);
+	if (udata) {
+		err = vib_create_user_srq(srq, &hw_init, udata);
+	} else {
+		srq->hw = vuhca_create_srq(to_vpd(ibsrq->pd)->hw, &hw_init);
+		err = PTR_ERR_OR_ZERO(srq->hw);
+	}
+	if (err)
+		return err;
 	srq->max_sge = hw_init.sge;
 	init->attr.max_wr = BIT(hw_init.entries_log2);
 	init->attr.max_sge = hw_init.sge;
@@ -71,7 +77,9 @@ int vib_destroy_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	int err;
 
 	err = vuhca_destroy_srq(srq->hw);
-	if (!err)
-		cancel_work_sync(&srq->events.work);
-	return err;
+	if (err)
+		return err;
+	cancel_work_sync(&srq->events.work);
+	vib_release_queue(&srq->user);
+	return 0;
 }

@@ -33,6 +33,12 @@
 #define VUHCA_UCONTEXT_CLOCK (1 << 1)
 
 /*
+ * Attribute of the method UVERBS_METHOD_QUERY_CONTEXT: the answer to
+ * alloc_ucontext once more, for a process that imports the context.
+ */
+#define VUHCA_ATTR_QUERY_CONTEXT 0x1000
+
+/*
  * layout_hash: VUHCA_LAYOUT_HASH of the kernel module.
  * max_sge, max_inline: of a work request.
  * clock_khz: of time stamps.
