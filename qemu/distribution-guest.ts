@@ -10,6 +10,7 @@ import type { GuestDisk } from './guest-options.ts';
 import type { GuestFile } from './initramfs.ts';
 import { type DistributionSet, provideDistribution, ROOT_MODULES } from './setup/distribution.ts';
 import { type GuestKernel, type KernelModule, provideGuestKernel, provideStockModules } from './setup/guest-kernel.ts';
+import { provideVerbsProvider } from './setup/verbs-provider.ts';
 
 /** What a guest of ours needs to enter Debian's user space. */
 export interface DistributionParts {
@@ -34,18 +35,21 @@ export interface DistributionContent {
   readonly caseText?: string;
   /** The packages of the root; `base` when absent. */
   readonly set?: DistributionSet;
+  /** Whether programs may use the verbs of our adapter. */
+  readonly hasVerbs?: boolean;
 }
 
 /** The parts for a guest with `kernel`, the default one when absent. */
 export async function provideDistributionParts(
   kernel?: GuestKernel,
-  { files = [], caseText = '', set = 'base' }: DistributionContent = {},
+  { files = [], caseText = '', set = 'base', hasVerbs = false }: DistributionContent = {},
 ): Promise<DistributionParts> {
   const chosen = kernel ?? (await provideGuestKernel());
   const { imagePath } = await provideDistribution(chosen, set);
   const inside = [
     { path: `/etc/vuhca/${PREPARE}`, content: readScript(PREPARE) },
     { path: CASE, content: caseText },
+    ...(hasVerbs ? await provideVerbsFiles() : []),
     ...files,
   ];
   return {
@@ -58,6 +62,15 @@ export async function provideDistributionParts(
       ...inside.map((file) => ({ ...file, path: `${INSIDE}${file.path}` })),
     ],
   };
+}
+
+/** The user-space provider of our adapter, where Debian's libibverbs looks for it. */
+async function provideVerbsFiles(): Promise<GuestFile[]> {
+  const { path, guestPath, configPath, configText } = await provideVerbsProvider();
+  return [
+    { path: guestPath, content: readFileSync(path), mode: 0o644 },
+    { path: configPath, content: configText, mode: 0o644 },
+  ];
 }
 
 function readScript(name: string): string {

@@ -124,7 +124,7 @@ async function provideParts(given: RunArguments): Promise<DistributionParts> {
   }
   const files = (given.files ?? []).map(readFileOption);
   const caseText = given.case === undefined ? '' : readFileSync(given.case, 'utf8');
-  return provideDistributionParts(stock, { files, caseText });
+  return provideDistributionParts(stock, { files, caseText, hasVerbs: given.personality === 'vuhca' });
 }
 
 /** The kinds of the adapters that the guest has; undefined: our own. Throws UsageError. */

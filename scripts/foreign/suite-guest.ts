@@ -50,6 +50,7 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
   const parts = await provideDistributionParts(undefined, {
     set,
     caseText: CASE,
+    hasVerbs: adapter === 'vuhca',
     files: [
       { path: '/foreign/settings', content: lines.join('') },
       ...(await provideAdapterFiles(adapter)),
