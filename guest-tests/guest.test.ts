@@ -56,6 +56,13 @@ t.test('beside an idle function: shares that shrink and shares that are lent', a
   for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
 });
 
+t.test('several dedicated buffers for management commands', async (t) => {
+  const deviceArguments = ['--management-buffers', '3'];
+  const run = await runGuestCases({ suites: ['dedicated', 'management', 'refusal'], deviceArguments });
+  report(t, run);
+  for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
+});
+
 t.test('an adapter with one port, and one with four', async (t) => {
   // A lone port has no cable: a switch makes it active.
   for (const deviceArguments of [

@@ -3,7 +3,14 @@
  * Options of an adapter, fixed when it is built; sizes as docs/DOCUMENTS.md decision 12 has them.
  * Recordings contain them, so they are plain data.
  */
-import { FUNCTION_MAX, PCB_MAX, PORT_MAX, TVL_MAX, VCB_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  DEDICATED_MAX,
+  FUNCTION_MAX,
+  PCB_MAX,
+  PORT_MAX,
+  TVL_MAX,
+  VCB_MAX,
+} from '../../protocol/layout/gen/constants.gen.ts';
 import { findCombiningError, type WriteCombiningOptions } from '../collect/write-combining.ts';
 import { findLinkOptionError, type PortLinkOptions } from '../fabric/link-options.ts';
 import { DMA_CONTEXTS_MAX, LATENCY_MAX_NS } from '../function/dma-timing.ts';
@@ -42,6 +49,8 @@ export interface AdapterOptions {
    * several.
    */
   readonly schedulerBufferCount: number;
+  /** Dedicated collect buffers of each function for management commands, 1 to 8; undefined: 1. */
+  readonly managementBufferCount?: number;
   /** Transmit virtual lanes of the adapter, 1 to 128. */
   readonly laneCount: number;
   /** Entries of the send queue scheduler buffer of a function, 8 to 4096. */
@@ -101,6 +110,8 @@ export interface AdapterOptions {
 const EMBEDDED_PORTS_MAX = 3;
 /** Ports unless an option says otherwise. */
 export const PORTS_DEFAULT = 2;
+/** Dedicated collect buffers of management commands unless an option says otherwise. */
+export const MANAGEMENT_BUFFERS_DEFAULT = 1;
 
 export const defaultAdapterOptions: AdapterOptions = {
   functionCount: 1,
@@ -153,9 +164,11 @@ export function getPortLids({ portCount = PORTS_DEFAULT, portLids }: AdapterOpti
   return [first, second, second + 1, second + 2].slice(0, portCount);
 }
 
-/** VCB pages of the collect BAR of a function: a power of two. */
-export function getCollectPages({ vcbCount, vcbLimit }: AdapterOptions): number {
-  return 2 ** Math.ceil(Math.log2(vcbLimit === 0 ? vcbCount : vcbLimit));
+/**
+ * VCB pages of the collect BAR of a function: a power of two. Dedicated buffers have as much room.
+ */
+export function getCollectPages({ vcbCount, vcbLimit, managementBufferCount = 1 }: AdapterOptions): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(vcbLimit === 0 ? vcbCount : vcbLimit, managementBufferCount)));
 }
 
 /** Throws RangeError when an option is out of range, or when hosts are missing. */
@@ -176,6 +189,7 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     ['vcbLimit', 0, VCB_MAX],
     ['pcbCount', 1, PCB_MAX],
     ['schedulerBufferCount', 1, 256],
+    ['managementBufferCount', 1, DEDICATED_MAX],
     ['laneCount', 1, TVL_MAX],
     ['doorbellEntries', 8, 4096],
     ['busReads', 1, 256],

@@ -16,6 +16,7 @@ import { CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { ManagementInterface } from '../agents/management-interface.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
+import type { DedicatedCollectBuffer } from '../collect/dedicated-collect-buffer.ts';
 import { getCollectBarBytes } from '../collect/geometry.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { WriteCombining } from '../collect/write-combining.ts';
@@ -42,7 +43,7 @@ import type { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { decodeChanges, HOST } from '../shares/share-changes.ts';
 import type { QueuePairLifeCycle } from '../transport/queue-pair-life.ts';
 import type { SendPipeline } from '../transport/send-pipeline.ts';
-import { type AdapterOptions, getCollectPages } from './options.ts';
+import { type AdapterOptions, getCollectPages, MANAGEMENT_BUFFERS_DEFAULT } from './options.ts';
 import type { PendingWork } from './pending-work.ts';
 
 const GRANTED: ResourceAnswer = { status: ManagementStatus.OK, index: 0, offset: 0, limit: 0 };
@@ -72,8 +73,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   readonly combining: WriteCombining | undefined;
   readonly eventDoorbells: EventDoorbells;
   readonly doorbells: DoorbellUnit;
-  dedicatedLocked = false;
-  pendingManagement: PhysicalCollectBuffer | undefined = undefined;
+  readonly pendingManagement: DedicatedCollectBuffer[] = [];
 
   /** `channel`: the channel adapter that the function is, or shares. */
   constructor(underlying: UnderlyingFunction, channel: ChannelAdapter, shared: SharedAdapterParts) {
@@ -171,8 +171,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     const { underlying, shared } = this;
     if (kind !== 'software') this.setBusMaster(false);
     underlying.quiesce();
-    this.pendingManagement = undefined;
-    this.dedicatedLocked = false;
+    this.pendingManagement.length = 0;
     this.#dropObjects();
     this.combining?.reset();
     this.collect.reset();
@@ -247,14 +246,15 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       ringExplicit: (low: number, high: number, context: ContextOrKernel) => this.ringExplicit(low, high, context),
       stop: (low: number, context: ContextOrKernel) => admission.stop(doorbells, low, context),
       notify: (low: number, high: number, context: ContextOrKernel) => this.eventDoorbells.notify(low, high, context),
-      kickManagement: (buffer: PhysicalCollectBuffer) => {
-        this.pendingManagement = buffer;
+      kickManagement: (buffer: DedicatedCollectBuffer) => {
+        this.pendingManagement.push(buffer);
         pending.noteManagement();
       },
     };
     return new CollectUnit({
       owner: underlying,
       pageCount: getCollectPages(shared.options),
+      dedicatedCount: shared.options.managementBufferCount ?? MANAGEMENT_BUFFERS_DEFAULT,
       space: shared.vcbSpace,
       allocator: shared.collectBuffers,
       sink,

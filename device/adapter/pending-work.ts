@@ -20,12 +20,15 @@ export class PendingWork {
     this.#vectorsWait = true;
   }
 
-  /** Serves waiting management commands, one per function; returns how many. */
+  /** Serves waiting management commands, the oldest of each function; returns how many. */
   manage(functions: readonly ManagedFunction[], management: ManagementProcessor): number {
     if (!this.#managementWaits) return 0;
     this.#managementWaits = false;
     let served = 0;
-    for (const managed of functions) if (management.serve(managed)) served++;
+    for (const managed of functions) {
+      if (management.serve(managed)) served++;
+      if (managed.pendingManagement.length > 0) this.#managementWaits = true;
+    }
     return served;
   }
 

@@ -132,7 +132,7 @@ t.test('a buffer of no pool has no VCB, and its release does nothing', async (t)
 /** A dedicated buffer that keeps its command until `release`. */
 function makeDedicated() {
   const faults: FaultKind[] = [];
-  const kicked: PhysicalCollectBuffer[] = [];
+  const kicked: DedicatedCollectBuffer[] = [];
   const log = { reportPage: (kind: FaultKind) => faults.push(kind) } as unknown as FaultLog;
   const dedicated = new DedicatedCollectBuffer(log, (buffer) => kicked.push(buffer));
   const write = (inPage: number, sizeBytes = 8, low = 0, high = 0): void =>
@@ -158,7 +158,7 @@ t.test('the dedicated buffer keeps a command that executes, whatever software st
   t.equal(dedicated.state, PcbState.KICKED, 'a cancel comes too late');
   write(8, 8, 0x55, 0x55);
   t.same(faults.splice(0), [FaultKind.COLLECT_RESERVED]);
-  t.equal(kicked[0].bytes[8], 0);
+  t.equal(kicked[0].view.getUint8(8), 0);
   dedicated.release();
   begin(COMMAND_HEADER_BYTES + 4);
   t.same(faults, [FaultKind.COLLECT_BAD_LENGTH]);

@@ -5,6 +5,7 @@
  */
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { ContextOrKernel } from '../queues/collect-context.ts';
+import type { DedicatedCollectBuffer } from './dedicated-collect-buffer.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 import type { RefusedCommand } from './refused-command.ts';
@@ -23,7 +24,7 @@ export interface CollectSink {
   stop(low: number, context: ContextOrKernel): void;
   notify(low: number, high: number, context: ContextOrKernel): void;
   /** A management command is complete. */
-  kickManagement(buffer: PhysicalCollectBuffer): void;
+  kickManagement(buffer: DedicatedCollectBuffer): void;
 }
 
 /** Constructor arguments of a collect unit. */
@@ -31,6 +32,8 @@ export interface CollectParts {
   readonly owner: Pick<UnderlyingFunction, 'number' | 'faults' | 'timeline'>;
   /** Number of VCB pages for which the collect BAR has room. */
   readonly pageCount: number;
+  /** Number of dedicated collect buffers. */
+  readonly dedicatedCount: number;
   readonly space: VcbSpace;
   readonly allocator: PcbAllocator;
   readonly sink: CollectSink;

@@ -39,6 +39,7 @@ class Bench {
     this.unit = new CollectUnit({
       owner: { number: 0, faults, timeline: undefined } as unknown as UnderlyingFunction,
       pageCount: VCBS,
+      dedicatedCount: 1,
       space: this.space,
       allocator: this.pool,
       sink: {

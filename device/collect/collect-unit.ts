@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Collect BAR of one function (US 8,484,392 par. 87-90, 95-101, 108-114): virtual collect buffers
- * (VCBs) for send commands, the dedicated collect buffer for management commands, and the control
+ * (VCBs) for send commands, dedicated collect buffers for management commands, and the control
  * words of each page. A store to a free VCB binds a PCB. Without a free PCB the VCB goes to
  * send-queue mode: the unit keeps the identification of the command, drops the rest up to the kick,
  * and rings a doorbell in place of the command. The PCIe function calls it.
@@ -23,7 +23,7 @@ import { NO_VCB, Step } from '../function/timeline.ts';
 import type { ContextOrKernel } from '../queues/collect-context.ts';
 import type { Collecting, CollectParts, CollectSink } from './collect-parts.ts';
 import { DedicatedCollectBuffer } from './dedicated-collect-buffer.ts';
-import { DEDICATED_COLLECT_BUFFERS, getDedicatedOffset, isCancel } from './geometry.ts';
+import { getDedicatedOffset, isCancel } from './geometry.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 import { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 import { RefusedCommand } from './refused-command.ts';
@@ -44,7 +44,7 @@ export class CollectUnit {
   /** Byte offset of the first VCB of QoS level 1 (the sub-BAR). */
   qosDivider: number;
   readonly dedicatedOffset: number;
-  readonly dedicated: DedicatedCollectBuffer;
+  readonly dedicated: readonly DedicatedCollectBuffer[];
   readonly #owner: CollectParts['owner'];
   readonly #functionNumber: number;
   readonly #space: VcbSpace;
@@ -66,7 +66,10 @@ export class CollectUnit {
     this.#allocator = parts.allocator;
     this.#sink = parts.sink;
     this.#faults = parts.owner.faults;
-    this.dedicated = new DedicatedCollectBuffer(this.#faults, (buffer) => parts.sink.kickManagement(buffer));
+    this.dedicated = Array.from(
+      { length: parts.dedicatedCount },
+      () => new DedicatedCollectBuffer(this.#faults, (buffer) => parts.sink.kickManagement(buffer)),
+    );
     const pages = this.dedicatedOffset / PAGE_BYTES;
     this.#collecting = new Array<Collecting>(pages).fill(undefined);
     this.#contexts = new Array<ContextOrKernel>(pages).fill(undefined);
@@ -141,7 +144,7 @@ export class CollectUnit {
   reset(): void {
     for (let page = 0; page < this.#collecting.length; page++) this.#free(page);
     this.#contexts.fill(undefined);
-    this.dedicated.release();
+    for (const buffer of this.dedicated) buffer.reset();
     this.qosDivider = this.dedicatedOffset;
     this.choke = false;
     this.kicks = 0;
@@ -274,8 +277,8 @@ export class CollectUnit {
   }
 
   #writeDedicated(page: number, inPage: number, offset: number, sizeBytes: number, low: number, high: number): void {
-    const inside = offset < this.dedicatedOffset + DEDICATED_COLLECT_BUFFERS * PAGE_BYTES;
-    if (inside) this.dedicated.write(page, inPage, offset, sizeBytes, low, high);
-    else this.#faults.reportPage(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
+    const buffer = this.dedicated.at(page - this.dedicatedOffset / PAGE_BYTES);
+    if (buffer === undefined) this.#faults.reportPage(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
+    else buffer.write(page, inPage, offset, sizeBytes, low, high);
   }
 }

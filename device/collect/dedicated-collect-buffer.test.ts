@@ -4,13 +4,19 @@
  * (US 8,484,392 par. 49, 87-91; US 9,069,485 par. 75).
  */
 import t from 'tap';
-import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, KICK_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
+import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, KICK_OFFSET, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  getManagementResponseObjectNumber,
+  MANAGEMENT_RESPONSE_SIZE,
+} from '../../protocol/layout/gen/management-response.gen.ts';
 import {
   CSR,
   getCsrDedicatedStateCollecting,
   getCsrDedicatedStateExecuting,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { writeCollected } from '../hosts/in-process/driver/collect-writer.ts';
+import { pdPayload } from '../hosts/in-process/driver/payloads.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 
 function readState(fixture: AdapterFixture): string {
@@ -114,4 +120,66 @@ t.test("registers show the scheduler's dedicated buffers: share, pool, and use o
   for (const buffer of [...bound, other]) buffer?.release();
   t.same(read(), [3, 5, 0, 8]);
   fixture.finish();
+});
+
+t.test('several dedicated buffers: a lock, a state and a page for each', async (t) => {
+  const fixture = new AdapterFixture({ adapter: { managementBufferCount: 3, vcbCount: 2 } });
+  const { access, driver } = fixture;
+  const states = (): number[] => [0, 1, 2, 3].map((index) => fixture.read(CSR.DEDICATED_STATE, index));
+  const lock = (): number => fixture.read(CSR.DEDICATED_LOCK);
+  const unlock = (number: number): void => access.writeRegister(CSR.DEDICATED_LOCK, 4, number, 0);
+  t.equal(fixture.read(CSR.DEDICATED_COUNT), 3);
+  const base = access.readRegister(CSR.DEDICATED_OFFSET, 8);
+  t.equal(base, 4 * PAGE_BYTES, 'the BAR has room for three');
+  t.same([lock(), lock(), lock(), lock()], [1, 2, 3, 0]);
+  t.same(states(), [1, 1, 1, 0]);
+  unlock(2);
+  unlock(2);
+  t.same(states(), [1, 0, 1, 0]);
+  t.equal(lock(), 2, 'the first free one');
+  unlock(0);
+  t.equal(lock(), 1, 'a write of 0 means the first');
+  t.equal(fixture.faults(FaultKind.REGISTER_RESERVED), 0);
+  unlock(4);
+  t.equal(fixture.faults(FaultKind.REGISTER_RESERVED), 1);
+  t.same(states(), [1, 1, 1, 0]);
+  const bytes = driver.management.build({ opcode: ManagementOpcode.QUERY_ADAPTER });
+  for (const page of [0, 1, 2]) access.writeCollect(base + page * PAGE_BYTES, 8, 0, 64 << 16);
+  t.same(states(), [3, 3, 3, 0]);
+  access.writeCollect(base + 3 * PAGE_BYTES, 8, 0, 64 << 16);
+  t.equal(fixture.faults(FaultKind.COLLECT_OUT_OF_RANGE), 1, 'there is no fourth one');
+  writeCollected(access, base + PAGE_BYTES, bytes);
+  t.same(states(), [3, 5, 3, 0]);
+  access.writeRegister(CSR.DEVICE_CONTROL, 4, 2, 0);
+  fixture.settle();
+  t.same(states(), [0, 0, 0, 0], 'a reset frees all');
+});
+
+t.test('waiting management commands execute in the order in which they were complete', async (t) => {
+  const fixture = new AdapterFixture({ adapter: { managementBufferCount: 4 } });
+  const { access, driver } = fixture;
+  const base = driver.management.pageOffset;
+  const commands = [0, 1, 2, 3].map((index) => {
+    const response = fixture.createBuffer(MANAGEMENT_RESPONSE_SIZE);
+    const request = { opcode: ManagementOpcode.CREATE_PD, payload: pdPayload({}), responseAddress: response.address };
+    const bytes = driver.management.build(request);
+    const view = new DataView(response.bytes.buffer, response.bytes.byteOffset, response.bytes.length);
+    return { at: base + index * PAGE_BYTES, bytes, pd: () => getManagementResponseObjectNumber(view, 0) };
+  });
+  const [a, b, c, d] = commands;
+  writeCollected(access, c.at, c.bytes.subarray(0, 32));
+  for (const { at, bytes } of [d, b]) writeCollected(access, at, bytes);
+  writeCollected(access, c.at + 32, c.bytes.subarray(32));
+  writeCollected(access, a.at, a.bytes);
+  fixture.settle();
+  const numbers = [d, b, c, a].map(({ pd }) => pd());
+  t.same(
+    numbers,
+    [...numbers].sort((one, other) => one - other),
+  );
+  const page = commands[2];
+  writeCollected(access, page.at, page.bytes);
+  fixture.settle();
+  t.equal(fixture.read(CSR.DEDICATED_STATE, 2), 0, 'a buffer is free again when its command is done');
+  t.ok(page.pd() > numbers[3]);
 });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The dedicated collect buffer of one function: it takes management commands, one at a time, while
- * software holds the lock (US 8,484,392 par. 49, 87-90). It is no buffer of the pool, so no send
- * command can occupy it. The collect unit passes it the stores to the dedicated page.
+ * A dedicated collect buffer of one function: it takes management commands, one at a time, while
+ * software holds its lock (US 8,484,392 par. 49, 87-90). It is no buffer of the pool, so no send
+ * command can occupy it. The collect unit passes it the stores to its page.
  */
 import { CANCEL_OFFSET, DATA_BYTES, KICK_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
@@ -11,12 +11,14 @@ import { isCancel } from './geometry.ts';
 import { PcbState, PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 
 export class DedicatedCollectBuffer {
+  /** Software holds the lock. */
+  locked = false;
   readonly #buffer = new PhysicalCollectBuffer(0);
   readonly #faults: FaultLog;
-  readonly #kick: (buffer: PhysicalCollectBuffer) => void;
+  readonly #kick: (buffer: DedicatedCollectBuffer) => void;
 
   /** `kick`: called with a complete command. The buffer takes no other one until `release`. */
-  constructor(faults: FaultLog, kick: (buffer: PhysicalCollectBuffer) => void) {
+  constructor(faults: FaultLog, kick: (buffer: DedicatedCollectBuffer) => void) {
     this.#faults = faults;
     this.#kick = kick;
   }
@@ -24,6 +26,22 @@ export class DedicatedCollectBuffer {
   /** FREE, COLLECTING, or KICKED while its command waits or is executed. */
   get state(): PcbState {
     return this.#buffer.state;
+  }
+
+  /** The bytes of the command. */
+  get view(): DataView {
+    return this.#buffer.view;
+  }
+
+  /** Length of the command, once its first 8 bytes are there. */
+  get collectLength(): number {
+    return this.#buffer.collectLength;
+  }
+
+  /** Drops the command and releases the lock. */
+  reset(): void {
+    this.locked = false;
+    this.release();
   }
 
   /** Frees the buffer for the next command. */
@@ -62,6 +80,6 @@ export class DedicatedCollectBuffer {
 
   #kickNow(): void {
     this.#buffer.state = PcbState.KICKED;
-    this.#kick(this.#buffer);
+    this.#kick(this);
   }
 }

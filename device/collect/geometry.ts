@@ -9,9 +9,6 @@ import { PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 /** The field of a cancel that is one: all ones. It is at the top of the high dword. */
 const CANCEL = CANCEL_CANCEL_MASK >>> CANCEL_CANCEL_SHIFT;
 
-/** Number of dedicated collect buffers for management commands of one function. */
-export const DEDICATED_COLLECT_BUFFERS = 1;
-
 /**
  * Byte offset of the dedicated collect buffers: the smallest power of two behind the VCBs. The BAR
  * has twice that size.

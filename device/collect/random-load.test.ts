@@ -55,7 +55,14 @@ class World {
         kickManagement: ignore,
       };
       const owner = { number: functionNumber, faults, timeline: undefined };
-      return new CollectUnit({ owner, pageCount: PAGES, space: this.space, allocator: this.pool, sink });
+      return new CollectUnit({
+        owner,
+        pageCount: PAGES,
+        dedicatedCount: 1,
+        space: this.space,
+        allocator: this.pool,
+        sink,
+      });
     });
     for (let functionNumber = 0; functionNumber < FUNCTIONS; functionNumber++)
       this.pool.setShare(functionNumber, 3, 1, 1);

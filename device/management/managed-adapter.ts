@@ -5,8 +5,8 @@
  */
 import type { ManagementInterface } from '../agents/management-interface.ts';
 import type { CollectUnit } from '../collect/collect-unit.ts';
+import type { DedicatedCollectBuffer } from '../collect/dedicated-collect-buffer.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
-import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { SendContexts } from '../pio/send-contexts.ts';
@@ -37,8 +37,11 @@ export interface ManagedFunction extends ChannelAdapter {
   /** No other function uses its ports. */
   readonly hasOwnPorts: boolean;
   readonly collect: CollectUnit;
-  /** The dedicated collect buffer with a command that waits for the service processor. */
-  pendingManagement: PhysicalCollectBuffer | undefined;
+  /**
+   * The dedicated collect buffers with commands that wait for the service processor, in the order
+   * in which they were complete.
+   */
+  readonly pendingManagement: DedicatedCollectBuffer[];
 }
 
 export interface ManagedAdapter {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The service processor (US 8,484,392 par. 65 and 87-90): executes management commands collected in
- * a dedicated collect buffer and writes the response to guest memory. A command is done as a whole
+ * dedicated collect buffers and writes the responses to guest memory. A command is done as a whole
  * or not at all. The adapter calls it in each pass.
  */
 
@@ -44,11 +44,10 @@ export class ManagementProcessor {
     this.#context = new CommandContext(adapter, adapter.functions[PHYSICAL_FUNCTION].underlying);
   }
 
-  /** Executes the waiting command of the function. Returns false when there is none. */
+  /** Executes the oldest waiting command of the function. Returns false when there is none. */
   serve(managed: ManagedFunction): boolean {
-    const buffer = managed.pendingManagement;
+    const buffer = managed.pendingManagement.shift();
     if (buffer === undefined) return false;
-    managed.pendingManagement = undefined;
     const { underlying: issuer } = managed;
     const context = this.#context;
     context.begin(issuer, buffer.view);
@@ -58,7 +57,7 @@ export class ManagementProcessor {
     issuer.counters.managementCommands++;
     if (status !== ManagementStatus.OK) issuer.counters.managementRefused++;
     // The command is done: software may write the next one before it sees the response.
-    managed.collect.dedicated.release();
+    buffer.release();
     this.#respond(context, status);
     return true;
   }

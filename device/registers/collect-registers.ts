@@ -12,7 +12,10 @@ import {
   setCsrDedicatedStateExecuting,
   setCsrDedicatedStateLocked,
 } from '../../protocol/layout/gen/registers.gen.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { DedicatedCollectBuffer } from '../collect/dedicated-collect-buffer.ts';
 import { PcbState } from '../collect/physical-collect-buffer.ts';
+import { NO_OBJECT } from '../function/fault-log.ts';
 import type { RegisterParts } from './register-parts.ts';
 
 const VCBS_PER_WORD = 32;
@@ -65,33 +68,35 @@ export function storeDivider({ registers, collect }: RegisterParts): void {
   registers.setStored(CSR.QOS_DIVIDER, lowDword(collect.qosDivider), highDword(collect.qosDivider));
 }
 
-/** Lock and dedicated buffer, and the scheduler's dedicated buffers. */
+/** Locks and states of the dedicated buffers, and the scheduler's dedicated buffers. */
 function attachDedicated(parts: RegisterParts): void {
   const { registers, collect, underlying, shared } = parts;
   const { number } = underlying;
   const { schedulerBuffers } = shared;
   registers.attach(CSR.DEDICATED_LOCK, {
     read: () => {
-      if (parts.dedicatedLocked) return 0;
-      parts.dedicatedLocked = true;
-      return 1;
+      const index = collect.dedicated.findIndex(({ locked }) => !locked);
+      if (index >= 0) collect.dedicated[index].locked = true;
+      return index + 1;
     },
-    write: () => {
-      parts.dedicatedLocked = false;
-    },
-  });
-  registers.attach(CSR.DEDICATED_STATE, {
-    read: () => {
-      const { state: buffer } = collect.dedicated;
-      let state = setCsrDedicatedStateLocked(0, Number(parts.dedicatedLocked));
-      state = setCsrDedicatedStateCollecting(state, Number(buffer === PcbState.COLLECTING));
-      return setCsrDedicatedStateExecuting(state, Number(buffer === PcbState.KICKED));
+    write: (_index, low) => {
+      const buffer = collect.dedicated[low === 0 ? 0 : low - 1];
+      if (buffer === undefined) underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, CSR.DEDICATED_LOCK);
+      else buffer.locked = false;
     },
   });
+  registers.attach(CSR.DEDICATED_STATE, { read: (index) => describeDedicated(collect.dedicated.at(index)) });
   registers.attach(CSR.SCHEDULER_BUFFERS, { read: () => schedulerBuffers.getTotal(number) });
   registers.attach(CSR.SCHEDULER_BUFFERS_SHARED, { read: () => schedulerBuffers.deviceShared });
   registers.attach(CSR.SCHEDULER_BUFFERS_IN_USE, { read: () => schedulerBuffers.getInUse(number, 0) });
   registers.attach(CSR.SCHEDULER_BUFFERS_AVAILABLE, { read: () => schedulerBuffers.getAvailable(number, 0) });
+}
+
+/** DEDICATED_STATE of a buffer, 0 for one that the function does not have. */
+function describeDedicated(buffer: DedicatedCollectBuffer | undefined): number {
+  let state = setCsrDedicatedStateLocked(0, Number(buffer?.locked ?? false));
+  state = setCsrDedicatedStateCollecting(state, Number(buffer?.state === PcbState.COLLECTING));
+  return setCsrDedicatedStateExecuting(state, Number(buffer?.state === PcbState.KICKED));
 }
 
 function attachBufferRegisters({ registers, underlying, shared }: RegisterParts): void {

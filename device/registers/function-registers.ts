@@ -23,7 +23,6 @@ import {
   setCsrDeviceStatusResetCount,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
-import { DEDICATED_COLLECT_BUFFERS } from '../collect/geometry.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import type { Port } from '../port/port.ts';
 import { attachCollectRegisters } from './collect-registers.ts';
@@ -65,7 +64,7 @@ function attachIdentity(parts: RegisterParts): void {
   });
   fixed(parts, CSR.FUNCTION_NUMBER, parts.underlying.number);
   fixed(parts, CSR.PORT_COUNT, parts.ports.length);
-  fixed(parts, CSR.DEDICATED_COUNT, DEDICATED_COLLECT_BUFFERS);
+  fixed(parts, CSR.DEDICATED_COUNT, parts.collect.dedicated.length);
   fixed(parts, CSR.DEDICATED_OFFSET, parts.collect.dedicatedOffset);
   fixed(parts, CSR.VECTOR_COUNT, VECTOR_COUNT);
   fixed(parts, CSR.CLOCK_FREQUENCY_HZ, NS_PER_SECOND);

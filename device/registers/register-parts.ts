@@ -55,8 +55,6 @@ export interface RegisterParts {
   readonly collect: CollectUnit;
   readonly doorbells: DoorbellUnit;
   readonly eventDoorbells: EventDoorbells;
-  /** Software holds the lock of the dedicated collect buffer. */
-  dedicatedLocked: boolean;
   readonly shared: SharedRegisterParts;
   /** DEVICE_CONTROL.reset. */
   reset(kind: ResetKind): void;

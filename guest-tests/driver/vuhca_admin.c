@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The management path. A command is written to the dedicated collect buffer and
- * answered in memory; there is one command at a time. A caller gets an answer
+ * The management path. A command is written to a dedicated collect buffer and
+ * answered in memory; the driver has one command at a time. A caller gets an answer
  * or an error within a bounded time: the response is first polled for a short
  * time, then awaited by event where there is an event queue, and read once more
  * when no event came.
@@ -119,7 +119,8 @@ size_t vuhca_admin_prepare(struct vuhca_dev *dev,
 }
 EXPORT_SYMBOL_GPL(vuhca_admin_prepare);
 
-static int vuhca_admin_take(struct vuhca_dev *dev)
+/* Takes the first free dedicated collect buffer; its number is @buffer, from 1. */
+static int vuhca_admin_take(struct vuhca_dev *dev, u32 *buffer)
 {
 	void __iomem *lock = dev->csr + VUHCA_CSR_DEDICATED_LOCK_OFF;
 	u32 taken;
@@ -131,10 +132,11 @@ static int vuhca_admin_take(struct vuhca_dev *dev)
 	if (readl_poll_timeout(lock, taken, taken, 20,
 			       VUHCA_BOUND_MS * USEC_PER_MSEC)) {
 		dev_err(&dev->pdev->dev,
-			"the dedicated collect buffer stayed locked\n");
+			"the dedicated collect buffers stayed locked\n");
 		return -EBUSY;
 	}
-	if (taken == 1)
+	*buffer = taken;
+	if (taken <= VUHCA_DEDICATED_MAX)
 		return 0;
 	vuhca_check_gone(dev);
 	return -ENODEV;
@@ -219,7 +221,7 @@ static void vuhca_admin_read(struct vuhca_admin *admin,
  *
  * Context: May sleep. The caller holds dev->admin.lock.
  * Return: 0 when there is an answer, of whatever status; -ENODEV: the device is
- *	gone; -EIO: a reset came; -EBUSY: the dedicated buffer stayed locked;
+ *	gone; -EIO: a reset came; -EBUSY: all dedicated buffers stayed locked;
  *	-ETIMEDOUT: no answer.
  */
 int vuhca_admin_submit(struct vuhca_dev *dev, const void *bytes, size_t length,
@@ -228,20 +230,23 @@ int vuhca_admin_submit(struct vuhca_dev *dev, const void *bytes, size_t length,
 	struct vuhca_admin *admin = &dev->admin;
 	enum vuhca_dev_state state = READ_ONCE(dev->state);
 	__le64 cancel = cpu_to_le64((u64)VUHCA_CANCEL_VALUE_HIGH << 32);
+	u8 __iomem *page;
+	u32 buffer;
 	int err;
 
 	lockdep_assert_held(&admin->lock);
 	if (state != VUHCA_DEV_STARTING && state != VUHCA_DEV_UP)
 		return state == VUHCA_DEV_GONE ? -ENODEV : -EIO;
-	err = vuhca_admin_take(dev);
+	err = vuhca_admin_take(dev, &buffer);
 	if (err)
 		return err;
+	page = dev->dedicated + (buffer - 1) * VUHCA_PAGE_BYTES;
 
 	reinit_completion(&admin->done);
 	WRITE_ONCE(admin->response->sequence, 0);
 	/* The cleared word must be visible before the command can execute. */
 	wmb();
-	__iowrite64_copy(dev->dedicated, bytes, length / 8);
+	__iowrite64_copy(page, bytes, length / 8);
 	/* Drain write-combining, or the tail of the command may be delayed. */
 	wmb();
 	err = vuhca_admin_wait(dev);
@@ -249,11 +254,11 @@ int vuhca_admin_submit(struct vuhca_dev *dev, const void *bytes, size_t length,
 		/*
 		 * A half-written command must not become part of the next one.
 		 */
-		vuhca_write_eight(dev->dedicated + VUHCA_CANCEL_OFFSET, &cancel);
+		vuhca_write_eight(page + VUHCA_CANCEL_OFFSET, &cancel);
 		/* Cancel before the lock is released. */
 		wmb();
 	}
-	vuhca_write_csr(dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
+	vuhca_write_csr(dev, VUHCA_CSR_DEDICATED_LOCK_OFF, buffer);
 
 	admin->commands++;
 	if (err == -ETIMEDOUT)

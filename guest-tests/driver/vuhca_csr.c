@@ -63,12 +63,14 @@ int vuhca_identify(struct vuhca_dev *dev)
 int vuhca_find_dedicated(struct vuhca_dev *dev)
 {
 	u64 offset = vuhca_read_csr64(dev, VUHCA_CSR_DEDICATED_OFFSET_OFF);
+	u64 count = vuhca_read_csr(dev, VUHCA_CSR_DEDICATED_COUNT_OFF);
 
-	if (dev->collect_bytes < VUHCA_PAGE_BYTES ||
-	    offset > dev->collect_bytes - VUHCA_PAGE_BYTES) {
+	if (!count || count > VUHCA_DEDICATED_MAX ||
+	    dev->collect_bytes < count * VUHCA_PAGE_BYTES ||
+	    offset > dev->collect_bytes - count * VUHCA_PAGE_BYTES) {
 		dev_err(&dev->pdev->dev,
-			"dedicated collect buffer at %#llx is outside the BAR\n",
-			offset);
+			"%llu dedicated collect buffers at %#llx are outside the BAR\n",
+			count, offset);
 		return -ENODEV;
 	}
 	dev->dedicated = dev->collect + offset;

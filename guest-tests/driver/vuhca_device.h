@@ -53,7 +53,7 @@ struct vuhca_port_events {
  * @csr: Registers (BAR 0).
  * @collect: Collect buffers (BAR 2), write-combining.
  * @collect_bytes: Length of @collect.
- * @dedicated: Collect buffer of management commands, in @collect.
+ * @dedicated: Collect buffers of management commands, in @collect.
  * @pio: Windows of send contexts (BAR 4), write-combining.
  * @state: State of the function.
  * @generation: Counts resets; objects of an older generation no longer exist.

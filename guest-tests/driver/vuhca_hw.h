@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xb68e94b1u
-#define VUHCA_LAYOUT_HASH_HIGH 0x0ed2f6acu
+#define VUHCA_LAYOUT_HASH_LOW 0x932702dcu
+#define VUHCA_LAYOUT_HASH_HIGH 0x102f0c03u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -91,6 +91,8 @@
 #define VUHCA_EVENT_QUEUE_MAX_LOG2 16
 /* Most ports of an adapter. */
 #define VUHCA_PORT_MAX 4
+/* Most dedicated collect buffers of a function for management commands. */
+#define VUHCA_DEDICATED_MAX 8
 /* Most virtual collect buffers of an adapter. */
 #define VUHCA_VCB_MAX 0x4000u
 /* Most physical collect buffers of an adapter. */
@@ -1044,16 +1046,18 @@ enum vuhca_capability {
 /* Entries in the address handle table. (32 bits, rw) */
 #define VUHCA_CSR_ADDRESS_HANDLE_COUNT_OFF 0x0108
 /*
- * Lock of the dedicated collect buffer. A read that returns 1 takes it; any write releases it. (32
- * bits, rc)
+ * Locks of the dedicated collect buffers. A read takes the first free one and returns its number,
+ * from 1; 0: all are taken. A write of the number releases it; 0 stands for 1. (32 bits, rc)
  */
 #define VUHCA_CSR_DEDICATED_LOCK_OFF 0x0140
 /* Management commands executed. (32 bits, ro) */
 #define VUHCA_CSR_MANAGEMENT_COMMANDS_OFF 0x0144
 /* Management commands answered with an error. (32 bits, ro) */
 #define VUHCA_CSR_MANAGEMENT_REFUSED_OFF 0x0148
-/* State of lock and dedicated collect buffer; reading it takes nothing. (32 bits, ro) */
+/* State of lock and dedicated collect buffer, of each; reading it takes nothing. (32 bits, ro) */
 #define VUHCA_CSR_DEDICATED_STATE_OFF 0x014c
+#define VUHCA_CSR_DEDICATED_STATE_COUNT 8
+#define VUHCA_CSR_DEDICATED_STATE_STRIDE 4
 #define VUHCA_CSR_DEDICATED_STATE_LOCKED_SHIFT 0
 #define VUHCA_CSR_DEDICATED_STATE_LOCKED_MASK 0x1u
 #define VUHCA_CSR_DEDICATED_STATE_COLLECTING_SHIFT 1

@@ -149,15 +149,19 @@ static void vt_write_only(struct vt *t)
 
 static void vt_lock(struct vt *t)
 {
+	u32 count = vt_csr(t, VUHCA_CSR_DEDICATED_COUNT_OFF);
 	struct vuhca_admin *admin = &t->dev->admin;
+	unsigned int i;
 
 	mutex_lock(&admin->lock);
-	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
+	for (i = 1; i <= count; i++)
+		VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DEDICATED_LOCK_OFF), i);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DEDICATED_LOCK_OFF), 0);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DEDICATED_LOCK_OFF), 0);
 	vuhca_write_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DEDICATED_LOCK_OFF), 1);
-	vuhca_write_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF, 0);
+	for (i = 1; i <= count; i++)
+		vuhca_write_csr(t->dev, VUHCA_CSR_DEDICATED_LOCK_OFF, i);
 	mutex_unlock(&admin->lock);
 }
 

@@ -18,6 +18,7 @@
 static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_identity,
 	&vt_suite_management,
+	&vt_suite_dedicated,
 	&vt_suite_refusal,
 	&vt_suite_datagram,
 	&vt_suite_collect,

@@ -100,10 +100,13 @@ static void vt_allocate_to_function(struct vt *t)
 {
 	struct vuhca_resource_share first, share;
 	u32 pcbs, buffers, vcbs, base;
+	u64 level, end;
 
 	if (t->dev->function)
 		return vt_skip(t, "a virtual function");
 	VT_REQUIRE(t, vt_share_of(t, &first), "query");
+	level = vuhca_read_csr64(t->dev, VUHCA_CSR_VCB_LEVEL_BASE_OFF);
+	end = vuhca_read_csr64(t->dev, VUHCA_CSR_VCB_END_OFF);
 	pcbs = le32_to_cpu(first.pcbs);
 	buffers = le32_to_cpu(first.scheduler_buffers);
 	vcbs = le32_to_cpu(first.vcbs);
@@ -118,6 +121,10 @@ static void vt_allocate_to_function(struct vt *t)
 	VT_EQUAL(t, vt_allocate_one(t, VUHCA_RESOURCE_KIND_VCB_BASE, 0, base + 1), 0);
 	VT_EQUAL(t, vuhca_read_csr64(t->dev, VUHCA_CSR_VCB_BASE_OFF),
 		 (u64)(base + 1) * VUHCA_PAGE_BYTES);
+	/* One VCB less, and all of them one address higher. */
+	VT_EQUAL(t, vuhca_read_csr64(t->dev, VUHCA_CSR_VCB_END_OFF), end);
+	VT_EQUAL(t, vuhca_read_csr64(t->dev, VUHCA_CSR_VCB_LEVEL_BASE_OFF),
+		 min(level + VUHCA_PAGE_BYTES, end));
 	vt_share_of(t, &share);
 	VT_EQUAL(t, le32_to_cpu(share.pcbs_shared),
 		 le32_to_cpu(first.pcbs_shared) + 1);

@@ -67,6 +67,12 @@ export const limitConstants: ConstantTable = {
     { name: 'EVENT_QUEUE_MAX_LOG2', value: 16, doc: 'log2 of the entries in the longest event queue.' },
     { name: 'PORT_MAX', value: 4, doc: 'Most ports of an adapter.' },
     {
+      name: 'DEDICATED_MAX',
+      value: 8,
+      doc: 'Most dedicated collect buffers of a function for management commands.',
+      source: 'US 8,484,392 par. 49',
+    },
+    {
       name: 'VCB_MAX',
       value: 16384,
       doc: 'Most virtual collect buffers of an adapter.',

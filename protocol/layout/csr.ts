@@ -161,7 +161,7 @@ export const csr: RegisterBlock = {
       name: 'DEDICATED_LOCK',
       bits: 32,
       access: 'rc',
-      doc: 'Lock of the dedicated collect buffer. A read that returns 1 takes it; any write releases it.',
+      doc: 'Locks of the dedicated collect buffers. A read takes the first free one and returns its number, from 1; 0: all are taken. A write of the number releases it; 0 stands for 1.',
       source: 'US 8,484,392 par. 88',
     },
     counter('MANAGEMENT_COMMANDS', 'Management commands executed.'),
@@ -171,7 +171,8 @@ export const csr: RegisterBlock = {
       bits: 32,
       access: 'ro',
       reset: 0,
-      doc: 'State of lock and dedicated collect buffer; reading it takes nothing.',
+      count: 8,
+      doc: 'State of lock and dedicated collect buffer, of each; reading it takes nothing.',
       source: 'US 8,484,392 par. 88-89',
       fields: [
         { name: 'locked', bits: 1, doc: 'The lock is taken.' },

@@ -4,12 +4,18 @@
  * adapter-options.ts turns their values into the options of the adapter.
  */
 import { Option } from 'commander';
-import { defaultAdapterOptions, PORTS_DEFAULT, type PortModelName, portModels } from '../../device/adapter/options.ts';
+import {
+  defaultAdapterOptions,
+  MANAGEMENT_BUFFERS_DEFAULT,
+  PORTS_DEFAULT,
+  type PortModelName,
+  portModels,
+} from '../../device/adapter/options.ts';
 import { linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
 import { DMA_CONTEXTS_DEFAULT } from '../../device/function/dma-timing.ts';
 import { ORDERING_SYNTAX, parseOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { type LoneFabric, loneFabrics } from '../../device/topology/lone-fabric.ts';
-import { FUNCTION_MAX, PORT_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { DEDICATED_MAX, FUNCTION_MAX, PORT_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from './cli-command.ts';
 import { numberPair, wholeNumber, wordOf } from './option-values.ts';
 import { UsageError } from './usage-error.ts';
@@ -22,6 +28,7 @@ export interface AdapterArguments {
   readonly pcbs: number;
   readonly pcbGuaranteed?: [number, number];
   readonly schedulerBuffers: number;
+  readonly managementBuffers: number;
   readonly lanes: number;
   readonly doorbellEntries: number;
   readonly busReads: number;
@@ -106,6 +113,10 @@ function makeNumberOptions(): Option[] {
     number('--scheduler-buffers <N>', 'Collect buffers of the send queue scheduler').default(
       defaults.schedulerBufferCount,
     ),
+    number(
+      '--management-buffers <N>',
+      `Dedicated collect buffers of each function for management commands: 1 to ${DEDICATED_MAX}`,
+    ).default(MANAGEMENT_BUFFERS_DEFAULT),
     number('--lanes <N>', 'Transmit virtual lanes').default(defaults.laneCount),
     number('--doorbell-entries <N>', 'Entries of the send queue scheduler buffer of a function').default(
       defaults.doorbellEntries,

@@ -9,6 +9,7 @@ import {
   type AdapterOptions,
   defaultAdapterOptions,
   findOptionError,
+  MANAGEMENT_BUFFERS_DEFAULT,
   PORTS_DEFAULT,
 } from '../../device/adapter/options.ts';
 import { type OrderingOptions, parseOrdering, strictOrdering } from '../../device/hosts/ordering/ordering-options.ts';
@@ -29,6 +30,7 @@ const typedNames: readonly (readonly [property: keyof AdapterOptions, option: st
   ['pcbGuaranteed', 'pcb-guaranteed'],
   ['pcbCount', 'pcbs'],
   ['schedulerBufferCount', 'scheduler-buffers'],
+  ['managementBufferCount', 'management-buffers'],
   ['doorbellEntries', 'doorbell-entries'],
   ['busReads', 'bus-reads'],
   ['executionCredits', 'execution-credits'],
@@ -62,6 +64,9 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
     pcbCount: given.pcbs,
     pcbGuaranteed: given.pcbGuaranteed ?? [share, share],
     schedulerBufferCount: given.schedulerBuffers,
+    ...(given.managementBuffers === MANAGEMENT_BUFFERS_DEFAULT
+      ? {}
+      : { managementBufferCount: given.managementBuffers }),
     doorbellEntries: given.doorbellEntries,
     busReads: given.busReads,
     executionCredits: given.executionCredits,

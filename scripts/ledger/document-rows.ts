@@ -27,6 +27,7 @@ function both(...parts: readonly Evidence[]): Evidence {
   return { tests, guest: cases, ...(reason === '' ? {} : { otherwise: reason }) };
 }
 
+const DEDICATED = 'collect/dedicated-collect-buffer: ';
 const SHARED = 'shares/share-requests: ';
 const FIGURE_11 = `${SHARED}figure 11: weather, ocean and control get what the document gives them`;
 const COLLECT = 'collect/collect: ';
@@ -61,7 +62,10 @@ const qualityOfService: Readonly<Record<string, Evidence>> = {
   '45-46': test(`${LANES}a full kick list refuses commands`),
   '47': test(`${LANES}launches follow the weights of lanes exactly`, `${LANES}a lane that needs two shared credits`),
   '48': both(test(`${COLLECT}any size, order and repetition of stores`), guest('collect mixed-sizes')),
-  '49': test('management/management: a length no command can have frees the dedicated buffer'),
+  '49': both(
+    test(`${DEDICATED}several dedicated buffers: a lock, a state and a page for each`),
+    guest('dedicated locks'),
+  ),
   '50': test('collect/pcb-allocator: a level binds its own PCBs'),
   '51-52': test(`${LANES}the lane map has lanes for levels, functions and dedicated buffers`),
   '53': test('collect/pcb-allocator: a share that shrinks below its use converges'),
@@ -69,7 +73,10 @@ const qualityOfService: Readonly<Record<string, Evidence>> = {
   '55': guest('shares accounts'),
   '56': test('collect/hazards-collect: hazard 6: a command begins before the last one'),
   '57': guest('shares shortage-level-0'),
-  '58': both(test('collect/vcb-space: the runs of functions start one behind the other'), guest('shares divider')),
+  '58': both(
+    test('collect/vcb-space: the runs of functions start one behind the other'),
+    guest('shares divider', 'share_allocation function'),
+  ),
   '59-60': both(test('collect/vcb-space: the runs of functions start one behind the other'), guest('shares divider')),
   '61': test('collect/pcb-allocator: lent PCBs are used by other functions'),
   '62-63': both(test('shares/shares: the host asks with more rights than any guest'), guest('share_requests give')),
@@ -91,9 +98,12 @@ const qualityOfService: Readonly<Record<string, Evidence>> = {
   '78': test(`${SHARED}lanes that come go to every level`),
   '79': test(`${SHARED}what one change gives back the next one may take`),
   '80-86': both(test(`${SHARED}figure 11: the tenants split what they have`), guest('share_requests split')),
-  '87': test('shares/shares: two users of one dedicated collect buffer'),
+  '87': both(test('shares/shares: two users of one dedicated collect buffer'), guest('dedicated beside')),
   '88': test('shares/shares: two users of one dedicated collect buffer'),
-  '89': guest('reset lock'),
+  '89': both(
+    test(`${DEDICATED}waiting management commands execute in the order in which they were complete`),
+    guest('dedicated waiting', 'reset lock'),
+  ),
   '90': test('management/management: commands may be written in any order and size'),
   '91': test('lane/adapter-lanes: fetched commands use the lanes of dedicated buffers'),
   '92-94': guest('parallel own-buffers'),

@@ -39,14 +39,10 @@ export function showPcbs({ adapter }: ShownAdapter): Row[] {
   const rows: Row[] = [];
   for (const [pool, { buffers }] of Object.entries(pools))
     for (const buffer of buffers) if (buffer.state !== PcbState.FREE) rows.push(describePcb(pool, buffer));
-  for (const { collect, underlying, dedicatedLocked } of adapter.functions)
-    if (dedicatedLocked || collect.dedicated.state !== PcbState.FREE)
-      rows.push({
-        ...unbound,
-        pool: 'management',
-        state: nameDedicated(collect.dedicated.state),
-        function: underlying.number,
-      });
+  for (const { collect, underlying } of adapter.functions)
+    for (const [pcb, { locked, state }] of collect.dedicated.entries())
+      if (locked || state !== PcbState.FREE)
+        rows.push({ ...unbound, pool: 'management', pcb, state: nameDedicated(state), function: underlying.number });
   return rows;
 }
 

@@ -50,6 +50,8 @@ export const COMPLETION_QUEUE_MAX_LOG2 = 22;
 export const EVENT_QUEUE_MAX_LOG2 = 16;
 /** Most ports of an adapter. */
 export const PORT_MAX = 4;
+/** Most dedicated collect buffers of a function for management commands. */
+export const DEDICATED_MAX = 8;
 /** Most virtual collect buffers of an adapter. */
 export const VCB_MAX = 0x4000;
 /** Most physical collect buffers of an adapter. */
@@ -129,5 +131,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0xb68e94b1;
-export const LAYOUT_HASH_HIGH = 0x0ed2f6ac;
+export const LAYOUT_HASH_LOW = 0x932702dc;
+export const LAYOUT_HASH_HIGH = 0x102f0c03;

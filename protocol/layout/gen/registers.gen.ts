@@ -65,14 +65,15 @@ export const CSR = {
   /** Entries in the address handle table. */
   ADDRESS_HANDLE_COUNT: 0x0108,
   /**
-   * Lock of the dedicated collect buffer. A read that returns 1 takes it; any write releases it.
+   * Locks of the dedicated collect buffers. A read takes the first free one and returns its number,
+   * from 1; 0: all are taken. A write of the number releases it; 0 stands for 1.
    */
   DEDICATED_LOCK: 0x0140,
   /** Management commands executed. */
   MANAGEMENT_COMMANDS: 0x0144,
   /** Management commands answered with an error. */
   MANAGEMENT_REFUSED: 0x0148,
-  /** State of lock and dedicated collect buffer; reading it takes nothing. */
+  /** State of lock and dedicated collect buffer, of each; reading it takes nothing. */
   DEDICATED_STATE: 0x014c,
   /** Takes a cq-notify: requests one completion event. */
   CQ_NOTIFY: 0x0180,
@@ -305,6 +306,7 @@ export const CSR = {
   USER_TIME: 0x7000,
 } as const;
 
+export const CSR_DEDICATED_STATE_COUNT = 8;
 export const CSR_PCB_ALLOCATED_COUNT = 2;
 export const CSR_PCB_IN_USE_COUNT = 2;
 export const CSR_PCB_AVAILABLE_COUNT = 2;
@@ -939,7 +941,7 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'MANAGEMENT_REFUSED', section: "management", offset: 0x0148, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
-  { name: 'DEDICATED_STATE', section: "management", offset: 0x014c, bits: 32, access: 'ro', count: 1,
+  { name: 'DEDICATED_STATE', section: "management", offset: 0x014c, bits: 32, access: 'ro', count: 8,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'CQ_NOTIFY', section: "event doorbells", offset: 0x0180, bits: 64, access: 'wo', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0xffffffff, w1cLow: 0x0, w1cHigh: 0x0 },

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The driver's end of management commands (US 8,484,392 par. 88-90): take the lock, write the
- * command into the dedicated collect buffer, wait for the response in memory, release the lock.
+ * The driver's end of management commands (US 8,484,392 par. 88-90): take a lock, write the
+ * command into its dedicated collect buffer, wait for the response in memory, release the lock.
  * Tests of damaged commands `build` the bytes, change them and `submit` them.
  */
 
-import { COMMAND_HEADER_BYTES, RESPONSE_VALID } from '../../../../protocol/layout/gen/constants.gen.ts';
+import { COMMAND_HEADER_BYTES, PAGE_BYTES, RESPONSE_VALID } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
   encodeManagementCommand,
   MANAGEMENT_COMMAND_CHECKSUM_OFFSET,
@@ -66,6 +66,8 @@ export class ManagementChannel {
   readonly #access: HardwareAccess;
   readonly #command = newManagementCommand();
   #sequence = 0;
+  /** Number of the dedicated collect buffer in use, from 1. */
+  #buffer = 1;
 
   constructor(access: HardwareAccess, allocator: GuestAllocator) {
     this.#access = access;
@@ -74,7 +76,7 @@ export class ManagementChannel {
 
   /** Byte offset of the dedicated collect buffer in the collect BAR. */
   get pageOffset(): number {
-    return this.#access.readRegister(CSR.DEDICATED_OFFSET, 8);
+    return this.#access.readRegister(CSR.DEDICATED_OFFSET, 8) + (this.#buffer - 1) * PAGE_BYTES;
   }
 
   /** Executes a command; returns its result, whatever the status. */
@@ -131,12 +133,19 @@ export class ManagementChannel {
     writeCollected(this.#access, this.pageOffset, bytes, this.style);
   }
 
-  lock(): void {
-    this.#access.waitFor(() => this.#access.readRegister(CSR.DEDICATED_LOCK, 4) === 1, 'the dedicated lock');
+  /** Waits for a dedicated collect buffer and takes it; returns its number. */
+  lock(): number {
+    const take = (): boolean => {
+      this.#buffer = this.#access.readRegister(CSR.DEDICATED_LOCK, 4);
+      return this.#buffer > 0;
+    };
+    this.#access.waitFor(take, 'the dedicated lock');
+    return this.#buffer;
   }
 
-  unlock(): void {
-    this.#access.writeRegister(CSR.DEDICATED_LOCK, 4, 0, 0);
+  /** Releases a dedicated collect buffer, the one taken last. */
+  unlock(buffer = this.#buffer): void {
+    this.#access.writeRegister(CSR.DEDICATED_LOCK, 4, buffer, 0);
   }
 }
 
