@@ -106,6 +106,8 @@ t.test("an adapter's options", async (t) => {
       '7',
       '--egress-seed',
       '9',
+      '--management-buffers',
+      '4',
     ),
     {
       functionCount: 3,
@@ -113,10 +115,12 @@ t.test("an adapter's options", async (t) => {
       laneCount: 5,
       writeCombining: { seed: 7 },
       sendEgressSeed: 9,
+      managementBufferCount: 4,
     },
   );
   t.equal((await read()).writeCombining, undefined);
   t.equal((await read()).sendEgressSeed, undefined);
+  t.equal((await read()).managementBufferCount, undefined);
   const mistakes: [words: string[], message: string | RegExp][] = [
     [['--vcbs', '0'], 'option --vcbs is 0; it must be 1 to 16384'],
     [['--functions', '35'], 'option --functions is 35; it must be 1 to 34'],

@@ -136,8 +136,9 @@ export class ManagementChannel {
   /** Waits for a dedicated collect buffer and takes it; returns its number. */
   lock(): number {
     const take = (): boolean => {
-      this.#buffer = this.#access.readRegister(CSR.DEDICATED_LOCK, 4);
-      return this.#buffer > 0;
+      const taken = this.#access.readRegister(CSR.DEDICATED_LOCK, 4);
+      if (taken > 0) this.#buffer = taken;
+      return taken > 0;
     };
     this.#access.waitFor(take, 'the dedicated lock');
     return this.#buffer;
