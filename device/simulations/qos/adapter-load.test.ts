@@ -8,11 +8,19 @@ import { AdapterLoad } from './adapter-load.ts';
 
 const STEPS = 1500;
 
+/** How often doorbell policies had an effect, over all seeds. */
+const uses = { hostQueue: 0, spillBuffered: 0, spillCommands: 0 };
+
 for (const seed of [1, 2, 3, 7, 10, 11, 43])
   t.test(`seed ${seed}`, async (t) => {
     const load = new AdapterLoad(seed);
     load.run(STEPS);
     load.drain();
     const { messages, refusals, granted, halfWritten } = load.summary;
+    for (const policy of Object.keys(uses) as (keyof typeof uses)[]) uses[policy] += load.summary[policy];
     t.ok(messages > STEPS / 2 && refusals > 10 && granted > 5 && halfWritten > 10, JSON.stringify(load.summary));
   });
+
+t.test('each doorbell policy had an effect', async (t) => {
+  for (const [policy, count] of Object.entries(uses)) t.ok(count > 0, `${policy}: ${count}`);
+});

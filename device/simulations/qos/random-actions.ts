@@ -4,52 +4,24 @@
  * half-written commands, stale copies and doorbells, share requests, QP errors, function resets,
  * writes to ADAPTER_CONTROL.
  */
-import { RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
 import {
   CSR,
   CSR_ADAPTER_CONTROL_DISABLE_MASK,
   CSR_ADAPTER_CONTROL_LEND_IDLE_MASK,
 } from '../../../protocol/layout/gen/registers.gen.ts';
-import { ManagementStatus, ResourceKind } from '../../../protocol/layout/gen/values.gen.ts';
+import { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { type CollectStore, planStores, storeCollected } from '../../hosts/in-process/driver/collect-writer.ts';
 import { encodeChanges } from '../../hosts/in-process/driver/resources.ts';
 import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import type { Random } from '../../random.ts';
+import { drawChange } from './draw-change.ts';
 import { type Flow, LONGEST } from './flow.ts';
+import { floodUntilSpilling } from './forced-spill.ts';
 import { type LaneTableOracle, markEntry } from './lane-table-oracle.ts';
 import type { PolicyOracle } from './policy-oracle.ts';
 import type { Tenant } from './tenant.ts';
 
 const KEPT_COPIES = 64;
-const LEVEL_KINDS = [ResourceKind.VCBS, ResourceKind.PCBS, ResourceKind.TVLS] as const;
-const FUNCTION_KINDS = [
-  ResourceKind.VCBS,
-  ResourceKind.PCBS,
-  ResourceKind.SCHEDULER_BUFFERS,
-  ResourceKind.TVLS,
-] as const;
-const MAP_KINDS = [ResourceKind.TVL_MAP, ResourceKind.DEDICATED_TVL_MAP] as const;
-/**
- * Settings with the least and largest value of each. Policy OFF is left out: it permits a deadlock.
- */
-const SETTINGS = [
-  [ResourceKind.DOORBELL_POLICY, 1, 2],
-  [ResourceKind.DOORBELL_LINK_CHECK, 0, 1],
-  [ResourceKind.DOORBELL_ADAPTIVE, 0, 1],
-  [ResourceKind.DOORBELL_THRESHOLD_LOW, 0, 8],
-  [ResourceKind.DOORBELL_THRESHOLD_HIGH, 0, 8],
-  [ResourceKind.DOORBELL_HOST_QUEUE, 0, 1],
-  [ResourceKind.DOORBELL_SPILL_BUFFERED, 0, 1],
-  [ResourceKind.DOORBELL_SPILL_COMMANDS, 0, 1],
-] as const;
-const LANE_KINDS = [
-  ResourceKind.TVL_EXECUTION_CREDITS,
-  ResourceKind.TVL_COMPLETION_CREDITS,
-  ResourceKind.TVL_SHARED_CREDITS,
-  ResourceKind.TVL_LIST_SIZE,
-  ResourceKind.TVL_WEIGHT,
-] as const;
-
 /** The adapter under load that the actions disturb. */
 export interface LoadedAdapter {
   readonly machine: InProcessMachine;
@@ -92,7 +64,8 @@ export class RandomActions {
   perform(): void {
     const random = this.#random;
     const draw = random.below(1000);
-    if (draw < 700) this.#postMessages(random.pick(this.#load.flows));
+    if (draw < 690) this.#postMessages(random.pick(this.#load.flows));
+    else if (draw < 700) this.#flood(random.pick(this.#load.tenants));
     else if (draw < 880) this.#storeHalfWritten();
     else if (draw < 940) this.#repeatStale();
     else if (draw < 980) this.#request();
@@ -128,6 +101,19 @@ export class RandomActions {
       }
     }
     if (random.oneIn(2)) this.#ring(flow, random.pick(['doorbell', 'register']));
+  }
+
+  /** Makes one function spill, then posts a command by collect buffer to a QP without others. */
+  #flood(tenant: Tenant): void {
+    const flows = this.#load.flows.filter(({ from, failed }) => from === tenant && !failed);
+    const last = flows.find((flow) => flow.posted === flow.completed && !this.#halfWritten.has(placeOf(flow)));
+    if (last === undefined) return;
+    const others = flows.filter((flow) => flow !== last);
+    floodUntilSpilling(this.#load.machine, tenant.index, () => {
+      for (const flow of others) this.#ring(flow, 'register');
+    });
+    this.#unannounced.add(last);
+    last.sender.collect(last.post(this.#random.below(257), 'slot'));
   }
 
   /** A doorbell by register always arrives; a page may lie beyond the function's present share. */
@@ -183,7 +169,7 @@ export class RandomActions {
     const target = random.below(tenants.length);
     watch.shrinking = true;
     this.counts.requests++;
-    const changes = [random.oneIn(6) ? this.#drawMark(target) : this.#drawChange(target)];
+    const changes = [random.oneIn(6) ? this.#drawMark(target) : drawChange(random, target, this.#load.laneCount)];
     const status = random.oneIn(2)
       ? machine.functionAt(0).requestResources(encodeChanges(changes)).status
       : random.pick(tenants).driver.resources.request(changes).status;
@@ -194,41 +180,6 @@ export class RandomActions {
   #drawMark(target: number) {
     this.#load.laneTable.store(target, this.#random);
     return markEntry(target, this.#random.oneIn(8) ? 0 : 1);
-  }
-
-  /** A change of a level, a function, a lane, a map, a base or a setting. */
-  #drawChange(target: number) {
-    const random = this.#random;
-    const lanes = this.#load.laneCount;
-    switch (random.below(6)) {
-      case 0:
-        return { resource: random.pick(LEVEL_KINDS), target, qosLevel: random.below(2), amount: random.below(7) };
-      case 1:
-        return { resource: random.pick(FUNCTION_KINDS), target, qosLevel: RESOURCE_NO_LEVEL, amount: random.below(13) };
-      case 2:
-        return { resource: random.pick(MAP_KINDS), target, qosLevel: RESOURCE_NO_LEVEL, amount: random.below(1 << 8) };
-      case 3: {
-        const levelMap = {
-          resource: ResourceKind.TVL_MAP,
-          target,
-          qosLevel: random.below(2),
-          amount: random.below(1 << 8),
-        };
-        const base = {
-          resource: ResourceKind.VCB_BASE,
-          target,
-          qosLevel: RESOURCE_NO_LEVEL,
-          amount: random.below(200),
-        };
-        return random.oneIn(2) ? levelMap : base;
-      }
-      case 4: {
-        const [resource, least, most] = random.pick(SETTINGS);
-        return { resource, target, qosLevel: RESOURCE_NO_LEVEL, amount: random.between(least, most) };
-      }
-      default:
-        return { resource: random.pick(LANE_KINDS), target: random.below(lanes), amount: random.below(5) };
-    }
   }
 
   #switch(): void {
