@@ -19,6 +19,7 @@ import {
   WorkOpcode,
 } from '../../../protocol/mthca/gen/values.gen.ts';
 import { DataBench } from './test-support/data-bench.ts';
+import { MthcaDriver } from './test-support/mthca-driver.ts';
 import { DriverSharedQueue } from './test-support/shared-queue.ts';
 
 const { SEND, RDMA_READ } = WorkOpcode;
@@ -128,7 +129,7 @@ for (const kind of ['function', 'device', 'lost', 'software'] as const) {
       [0, 0, 0, 0],
     );
     driver.machine.functionAt(0).setBusMaster(true);
-    const next = new DataBench({}, driver.machine);
+    const next = new DataBench({}, new MthcaDriver(driver.machine));
     const [c, d] = next.connect();
     const target = next.memory(64);
     d.postReceive(target);
