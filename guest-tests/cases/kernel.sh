@@ -37,7 +37,7 @@ if [ -z "$(ls /sys/bus/pci/drivers/vuhca | grep 0000:)" ]; then
 fi
 
 all_suites="identity management dedicated refusal datagram collect collect_errors parallel events interrupt
-  overrun ports faults flush connected connected_bulk connected_errors connected_breaks
+  overrun isolation ports faults flush connected connected_bulk connected_errors connected_breaks
   connected_keys shared_receive windows drain global shares stop overflow overload once
   share_requests share_allocation share_files timers polling resize pio pio_halts trace reset rebind"
 set -- ${SUITES:-$all_suites}

@@ -86,5 +86,9 @@ int vuhca_query_adapter(struct vuhca_dev *dev,
 			struct vuhca_adapter_attributes *attributes);
 int vuhca_query_port(struct vuhca_dev *dev, u8 port,
 		     struct vuhca_port_attributes *attributes);
+int vuhca_query_pkeys(struct vuhca_dev *dev, u8 port, unsigned int block,
+		      struct vuhca_pkey_block *found);
+int vuhca_query_gids(struct vuhca_dev *dev, u8 port, unsigned int block,
+		     struct vuhca_gid_block *found);
 
 #endif /* VUHCA_COMMAND_H */

@@ -48,6 +48,8 @@ void vuhca_device_error_event(struct vuhca_dev *dev,
 			    entry->event_type,
 			    vuhca_event_entry_get_object_number(entry),
 			    entry->fault_kind);
+	if (entry->event_type == VUHCA_EVENT_TYPE_EQ_ERROR)
+		vuhca_eqs_failed(dev);
 }
 
 /* Reports to the owners of all objects that a reset destroys them. */

@@ -79,6 +79,8 @@ struct vuhca_port_events {
  * @overflow: Doorbell overflow buffer.
  * @shares: Changes of the function's share.
  * @ahs: Address handles.
+ * @eq_recovery: Recovers event queues that have failed.
+ * @eq_overruns: Overruns of event queues that the deadman has seen.
  * @port_events: Events of ports on their way to the clients.
  * @list: Entry in the list of devices.
  * @debugfs: Folder in debugfs.
@@ -114,6 +116,8 @@ struct vuhca_dev {
 	struct vuhca_overflow overflow;
 	struct vuhca_shares shares;
 	struct vuhca_ah_table ahs;
+	struct work_struct eq_recovery;
+	u32 eq_overruns;
 	struct vuhca_port_events port_events;
 	struct list_head list;
 	struct dentry *debugfs;

@@ -9,7 +9,12 @@
 
 #include "vuhca_internal.h"
 
-#define VUHCA_EQ_ENTRIES_LOG2 10
+/*
+ * Entries of the queue of asynchronous and management events, and of the others,
+ * which have room for an event of each CQ.
+ */
+#define VUHCA_ASYNC_EQ_LOG2		13
+#define VUHCA_COMPLETION_EQ_LOG2	14
 
 static int vuhca_eq_alloc(struct vuhca_dev *dev, unsigned int index)
 {
@@ -18,7 +23,8 @@ static int vuhca_eq_alloc(struct vuhca_dev *dev, unsigned int index)
 
 	eq->dev = dev;
 	eq->index = index;
-	eq->entries_log2 = VUHCA_EQ_ENTRIES_LOG2;
+	eq->entries_log2 = index ? VUHCA_COMPLETION_EQ_LOG2 :
+				   VUHCA_ASYNC_EQ_LOG2;
 	spin_lock_init(&eq->lock);
 	INIT_LIST_HEAD(&eq->seen);
 	eq->entries = dma_alloc_coherent(&dev->pdev->dev,
@@ -168,6 +174,7 @@ void vuhca_eqs_quiesce(struct vuhca_dev *dev)
 	unsigned int i;
 
 	timer_delete_sync(&dev->deadman);
+	cancel_work_sync(&dev->eq_recovery);
 	for (i = 0; i < dev->eq_count; i++) {
 		spin_lock_irq(&dev->eqs[i].lock);
 		dev->eqs[i].eqn = 0;

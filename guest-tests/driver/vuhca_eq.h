@@ -131,6 +131,7 @@ struct vuhca_poller {
  * @events: Count of events handled, by byte or by entry.
  * @interrupts: Count of interrupts.
  * @empty_interrupts: Count of interrupts that found no entry.
+ * @recoveries: Count of recoveries after the queue overran.
  * @stranded: Count of events that the deadman found, not an interrupt.
  */
 struct vuhca_eq {
@@ -150,6 +151,7 @@ struct vuhca_eq {
 	u64 events;
 	u64 interrupts;
 	u64 empty_interrupts;
+	u64 recoveries;
 	u64 stranded;
 };
 

@@ -54,6 +54,16 @@ bool vuhca_eq_has_entry(struct vuhca_eq *eq)
 	return vuhca_eq_next(eq);
 }
 
+/* Clears the EQ pending bit of a CQ, whose event may come at once. */
+void vuhca_eq_clear_pending(struct vuhca_dev *dev, u32 cqn)
+{
+	struct vuhca_cq_notify word = {};
+
+	vuhca_cq_notify_set_cqn(&word, cqn);
+	vuhca_cq_notify_set_clear_only(&word, 1);
+	vuhca_write_eight(dev->csr + VUHCA_CSR_CQ_NOTIFY_OFF, &word);
+}
+
 /*
  * Clears the EQ pending bits of the CQs of processes, which cannot do so
  * themselves. It comes after the entries were given back, so such a CQ never has
@@ -64,13 +74,8 @@ static void vuhca_eq_clear_seen(struct vuhca_eq *eq)
 	struct vuhca_seen *seen, *next;
 
 	list_for_each_entry_safe(seen, next, &eq->seen, node) {
-		struct vuhca_cq_notify word = {};
-
 		list_del_init(&seen->node);
-		vuhca_cq_notify_set_cqn(&word, seen->cqn);
-		vuhca_cq_notify_set_clear_only(&word, 1);
-		vuhca_write_eight(eq->dev->csr + VUHCA_CSR_CQ_NOTIFY_OFF,
-				  &word);
+		vuhca_eq_clear_pending(eq->dev, seen->cqn);
 	}
 }
 

@@ -54,6 +54,7 @@ int vuhca_admin_destroy(struct vuhca_dev *dev, u8 opcode, u32 object,
 
 /* vuhca_eq_dispatch.c */
 void vuhca_eq_write_consumed(struct vuhca_eq *eq);
+void vuhca_eq_clear_pending(struct vuhca_dev *dev, u32 cqn);
 bool vuhca_eq_has_entry(struct vuhca_eq *eq);
 unsigned int vuhca_eq_process(struct vuhca_eq *eq);
 
@@ -81,6 +82,11 @@ bool vuhca_is_adaptive(void);
 int vuhca_poller_alloc(struct vuhca_eq *eq);
 void vuhca_poller_free(struct vuhca_eq *eq);
 void vuhca_poller_count_interrupt(struct vuhca_eq *eq);
+
+/* vuhca_eq_recover.c */
+void vuhca_eqs_recovery_init(struct vuhca_dev *dev);
+void vuhca_eqs_failed(struct vuhca_dev *dev);
+void vuhca_eqs_check_overruns(struct vuhca_dev *dev);
 
 /* vuhca_interrupt.c */
 irqreturn_t vuhca_eq_interrupt(int irq, void *data);

@@ -97,6 +97,7 @@ static void vuhca_deadman_tick(struct timer_list *timer)
 	if (READ_ONCE(deadman)) {
 		for (i = 0; i < dev->eq_count; i++)
 			vuhca_eq_check(&dev->eqs[i]);
+		vuhca_eqs_check_overruns(dev);
 		dev->event_ops->deadman(dev);
 	}
 	mod_timer(timer, jiffies + msecs_to_jiffies(VUHCA_DEADMAN_MS));

@@ -107,6 +107,7 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	xa_init_flags(&dev->send_contexts, XA_FLAGS_LOCK_IRQ);
 	vuhca_shares_init(dev);
 	vuhca_port_events_init(dev);
+	vuhca_eqs_recovery_init(dev);
 	dev->event_ops = &vuhca_event_ops;
 	vuhca_deadman_init(dev);
 	err = vuhca_pci_enable(pdev);

@@ -130,6 +130,9 @@ struct vuhca_mr *vuhca_get_dma_mr(struct vuhca_pd *pd, u32 access);
 struct vuhca_mr *vuhca_reg_pages(struct vuhca_pd *pd, u32 access, u64 start,
 				 u64 length, dma_addr_t page_list,
 				 u32 page_count, u8 page_shift);
+struct vuhca_mr *vuhca_reg_indirect(struct vuhca_pd *pd, u32 access, u64 start,
+				    u64 length, dma_addr_t directory,
+				    u32 page_count, u8 page_shift);
 struct vuhca_mr *vuhca_alloc_fast_mr(struct vuhca_pd *pd, u32 max_pages);
 int vuhca_rereg_mr(struct vuhca_mr *mr,
 		   const struct vuhca_mr_attributes *attributes);

@@ -149,6 +149,41 @@ struct vuhca_mr *vuhca_reg_pages(struct vuhca_pd *pd, u32 access, u64 start,
 EXPORT_SYMBOL_GPL(vuhca_reg_pages);
 
 /**
+ * vuhca_reg_indirect() - Create a memory region of pages whose list lies in
+ *	pages that need not be contiguous.
+ * @pd: PD of the region.
+ * @access: VUHCA_ACCESS_FLAG_*.
+ * @start: First virtual address.
+ * @length: Length of the region in bytes.
+ * @directory: Bus address of a list of pages of VUHCA_PAGE_BYTES, each with 512
+ *	entries of the list of pages; the adapter reads both during this call
+ *	only.
+ * @page_count: Pages in the list.
+ * @page_shift: log2 of the page size.
+ *
+ * Context: May sleep.
+ * Return: The MR, or an ERR_PTR() as of vuhca_get_dma_mr().
+ */
+struct vuhca_mr *vuhca_reg_indirect(struct vuhca_pd *pd, u32 access, u64 start,
+				    u64 length, dma_addr_t directory,
+				    u32 page_count, u8 page_shift)
+{
+	struct vuhca_mr_attributes attributes = {
+		.access = cpu_to_le32(access),
+		.start_address = cpu_to_le64(start),
+		.length = cpu_to_le64(length),
+		.page_list_address = cpu_to_le64(directory),
+		.page_count = cpu_to_le32(page_count),
+		.page_shift = page_shift,
+	};
+
+	vuhca_mr_attributes_set_kind(&attributes, VUHCA_MR_KIND_PAGED);
+	vuhca_mr_attributes_set_indirect(&attributes, 1);
+	return vuhca_create_mr(pd, &attributes);
+}
+EXPORT_SYMBOL_GPL(vuhca_reg_indirect);
+
+/**
  * vuhca_alloc_fast_mr() - Create a memory region that work requests register.
  * @pd: PD of the region.
  * @max_pages: Most pages of a registration.

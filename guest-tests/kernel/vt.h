@@ -112,6 +112,7 @@ struct vt_qp_options {
 	bool connected;		/* of service_type, else UD */
 	u8 service_type;
 	struct vuhca_srq *srq;
+	struct vuhca_collect_context *collect;
 };
 
 static inline u32 vt_csr(struct vt *t, unsigned int offset)
@@ -190,6 +191,8 @@ int vt_env_create(struct vt *t);
 void vt_env_destroy(struct vt *t);
 struct vuhca_cq *vt_create_cq(struct vt *t, struct vt_cq *watch,
 			      unsigned int entries_log2, unsigned int eq_index);
+struct vuhca_cq *vt_create_user_cq(struct vt *t, struct vt_cq *watch,
+				   struct vuhca_collect_context *collect);
 struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
 			      const struct vt_qp_options *options);
 int vt_ready(struct vuhca_qp *qp, u8 port);
@@ -233,6 +236,7 @@ extern const struct vt_suite vt_suite_parallel;
 extern const struct vt_suite vt_suite_events;
 extern const struct vt_suite vt_suite_interrupt;
 extern const struct vt_suite vt_suite_overrun;
+extern const struct vt_suite vt_suite_isolation;
 extern const struct vt_suite vt_suite_ports;
 extern const struct vt_suite vt_suite_port_count;
 extern const struct vt_suite vt_suite_faults;

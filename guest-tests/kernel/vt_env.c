@@ -37,6 +37,23 @@ static void vt_qp_event(enum vuhca_event_type type, u8 fault, void *context)
 	atomic_inc(&end->events);
 }
 
+static struct vuhca_cq *vt_watch_cq(struct vt *t, struct vt_cq *watch,
+				    struct vuhca_cq_init *init)
+{
+	struct vuhca_cq *cq;
+
+	memset(watch, 0, sizeof(*watch));
+	init_waitqueue_head(&watch->wait);
+	init->completion = vt_cq_completed;
+	init->event = vt_cq_failed;
+	init->context = watch;
+	cq = vuhca_create_cq(t->dev, init);
+	if (!VT_CHECK(t, !IS_ERR(cq), "%pe", cq))
+		return NULL;
+	watch->cq = cq;
+	return cq;
+}
+
 /* Returns NULL, and fails the case, when the CQ was not created. */
 struct vuhca_cq *vt_create_cq(struct vt *t, struct vt_cq *watch,
 			      unsigned int entries_log2, unsigned int eq_index)
@@ -44,19 +61,22 @@ struct vuhca_cq *vt_create_cq(struct vt *t, struct vt_cq *watch,
 	struct vuhca_cq_init init = {
 		.entries_log2 = entries_log2,
 		.eq_index = eq_index,
-		.completion = vt_cq_completed,
-		.event = vt_cq_failed,
-		.context = watch,
 	};
-	struct vuhca_cq *cq;
 
-	memset(watch, 0, sizeof(*watch));
-	init_waitqueue_head(&watch->wait);
-	cq = vuhca_create_cq(t->dev, &init);
-	if (!VT_CHECK(t, !IS_ERR(cq), "%pe", cq))
-		return NULL;
-	watch->cq = cq;
-	return cq;
+	return vt_watch_cq(t, watch, &init);
+}
+
+/* The same for a CQ whose events a collect context requests. */
+struct vuhca_cq *vt_create_user_cq(struct vt *t, struct vt_cq *watch,
+				   struct vuhca_collect_context *collect)
+{
+	struct vuhca_cq_init init = {
+		.entries_log2 = 4,
+		.eq_index = 1,
+		.collect = collect,
+	};
+
+	return vt_watch_cq(t, watch, &init);
 }
 
 /* Takes a UD QP from RESET to RTS. */
@@ -89,6 +109,7 @@ struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
 		.send_cq = options->send_cq ?: t->send_cq.cq,
 		.recv_cq = options->recv_cq ?: t->recv_cq.cq,
 		.srq = options->srq,
+		.collect = options->collect,
 		.send_entries_log2 = options->entries_log2 ?: VT_QP_LOG2,
 		.recv_entries_log2 = options->entries_log2 ?: VT_QP_LOG2,
 		.send_sge = options->sge ?: VUHCA_SGE_MAX,

@@ -27,6 +27,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_events,
 	&vt_suite_interrupt,
 	&vt_suite_overrun,
+	&vt_suite_isolation,
 	&vt_suite_ports,
 	&vt_suite_port_count,
 	&vt_suite_faults,

@@ -16,12 +16,12 @@ export const callTopics: readonly CallTopic[] = [
   {
     title: 'Functions of the adapter',
     text: 'A module registers as a client. `add` gets each function (`struct vuhca_dev`) when it comes into service, `remove` before it leaves.',
-    calls: 'register_client unregister_client query_adapter query_port adapter_disabled reset',
+    calls: 'register_client unregister_client query_adapter query_port query_pkeys query_gids adapter_disabled reset',
   },
   {
     title: 'Protection domains and memory regions',
     text: 'Every queue pair and memory region belongs to a protection domain. A module in the kernel usually needs one DMA region.',
-    calls: 'alloc_pd get_dma_mr reg_pages rereg_mr alloc_fast_mr dereg_mr dealloc_pd',
+    calls: 'alloc_pd get_dma_mr reg_pages reg_indirect rereg_mr alloc_fast_mr dereg_mr dealloc_pd',
   },
   {
     title: 'Completion queues',
