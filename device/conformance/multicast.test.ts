@@ -201,7 +201,10 @@ t.test('attachments: twice is once; limits are those of query adapter, and of th
   const fixture = new AdapterFixture({ functionCount: 2 });
   const { multicastGroups } = fixture.machine.device.tables;
   const { driver } = fixture;
-  const qps = Array.from({ length: multicastGroups.perGroup + 1 }, () => fixture.createQueuePair({ state: 'init' }));
+  const sendCq = fixture.createCompletionQueue();
+  const qps = Array.from({ length: multicastGroups.perGroup + 1 }, () =>
+    fixture.createQueuePair({ state: 'init', sendCq }),
+  );
   const [first, ...others] = qps.map(({ qpn }) => qpn) as [number, ...number[]];
   t.equal(change(driver, 'ATTACH', first).status, ManagementStatus.OK);
   t.equal(change(driver, 'ATTACH', first).status, ManagementStatus.OK);

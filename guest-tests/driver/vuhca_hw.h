@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x932702dcu
-#define VUHCA_LAYOUT_HASH_HIGH 0x102f0c03u
+#define VUHCA_LAYOUT_HASH_LOW 0xfd2aa976u
+#define VUHCA_LAYOUT_HASH_HIGH 0x73d24d36u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -2882,19 +2882,22 @@ struct vuhca_mr_attributes {
 	/* page_count: Pages in the list. */
 	__le32 page_count;
 	/* page_shift: log2 of the page size, 12 to 31. */
+	__u8 page_shift;
 	/* key_byte: Low byte of the keys. */
-	/*
-	 * indirect: pageListAddress is that of an array of 8-byte addresses of pages of 4 KiB, each
-	 * with 512 entries of the list.
-	 */
-	__le32 dw9;
+	__u8 key_byte;
+	__u8 reserved_38[2];
 	/* lkey: Answer only: L_Key. */
 	__le32 lkey;
 	/* rkey: Answer only: R_Key. */
 	__le32 rkey;
 	/* attribute_mask: Modify only: attributes to change. */
 	__le32 attribute_mask;
-	__u8 reserved_52[12];
+	/*
+	 * indirect: pageListAddress is that of an array of 8-byte addresses of pages of 4 KiB, each
+	 * with 512 entries of the list.
+	 */
+	__le32 dw13;
+	__u8 reserved_56[8];
 };
 _Static_assert(sizeof(struct vuhca_mr_attributes) == 64, "vuhca_mr_attributes");
 _Static_assert(offsetof(struct vuhca_mr_attributes, dw0) == 0, "vuhca_mr_attributes.dw0");
@@ -2903,10 +2906,12 @@ _Static_assert(offsetof(struct vuhca_mr_attributes, start_address) == 8, "vuhca_
 _Static_assert(offsetof(struct vuhca_mr_attributes, length) == 16, "vuhca_mr_attributes.length");
 _Static_assert(offsetof(struct vuhca_mr_attributes, page_list_address) == 24, "vuhca_mr_attributes.page_list_address");
 _Static_assert(offsetof(struct vuhca_mr_attributes, page_count) == 32, "vuhca_mr_attributes.page_count");
-_Static_assert(offsetof(struct vuhca_mr_attributes, dw9) == 36, "vuhca_mr_attributes.dw9");
+_Static_assert(offsetof(struct vuhca_mr_attributes, page_shift) == 36, "vuhca_mr_attributes.page_shift");
+_Static_assert(offsetof(struct vuhca_mr_attributes, key_byte) == 37, "vuhca_mr_attributes.key_byte");
 _Static_assert(offsetof(struct vuhca_mr_attributes, lkey) == 40, "vuhca_mr_attributes.lkey");
 _Static_assert(offsetof(struct vuhca_mr_attributes, rkey) == 44, "vuhca_mr_attributes.rkey");
 _Static_assert(offsetof(struct vuhca_mr_attributes, attribute_mask) == 48, "vuhca_mr_attributes.attribute_mask");
+_Static_assert(offsetof(struct vuhca_mr_attributes, dw13) == 52, "vuhca_mr_attributes.dw13");
 
 #define VUHCA_MR_ATTRIBUTES_PD_SHIFT 0
 #define VUHCA_MR_ATTRIBUTES_PD_MASK 0xffffffu
@@ -2932,41 +2937,17 @@ static inline void vuhca_mr_attributes_set_kind(struct vuhca_mr_attributes *e, _
 
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_KIND_MASK) | ((v << VUHCA_MR_ATTRIBUTES_KIND_SHIFT) & VUHCA_MR_ATTRIBUTES_KIND_MASK)));
 }
-#define VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_SHIFT 0
-#define VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_MASK 0xffu
-static inline __u32 vuhca_mr_attributes_get_page_shift(const struct vuhca_mr_attributes *e)
-{
-	return (vuhca_le32_to_cpu(e->dw9) & VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_MASK) >> VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_SHIFT;
-}
-static inline void vuhca_mr_attributes_set_page_shift(struct vuhca_mr_attributes *e, __u32 v)
-{
-	__u32 word = vuhca_le32_to_cpu(e->dw9);
-
-	e->dw9 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_MASK) | ((v << VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_SHIFT) & VUHCA_MR_ATTRIBUTES_PAGE_SHIFT_MASK)));
-}
-#define VUHCA_MR_ATTRIBUTES_KEY_BYTE_SHIFT 8
-#define VUHCA_MR_ATTRIBUTES_KEY_BYTE_MASK 0xff00u
-static inline __u32 vuhca_mr_attributes_get_key_byte(const struct vuhca_mr_attributes *e)
-{
-	return (vuhca_le32_to_cpu(e->dw9) & VUHCA_MR_ATTRIBUTES_KEY_BYTE_MASK) >> VUHCA_MR_ATTRIBUTES_KEY_BYTE_SHIFT;
-}
-static inline void vuhca_mr_attributes_set_key_byte(struct vuhca_mr_attributes *e, __u32 v)
-{
-	__u32 word = vuhca_le32_to_cpu(e->dw9);
-
-	e->dw9 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_KEY_BYTE_MASK) | ((v << VUHCA_MR_ATTRIBUTES_KEY_BYTE_SHIFT) & VUHCA_MR_ATTRIBUTES_KEY_BYTE_MASK)));
-}
-#define VUHCA_MR_ATTRIBUTES_INDIRECT_SHIFT 16
-#define VUHCA_MR_ATTRIBUTES_INDIRECT_MASK 0x10000u
+#define VUHCA_MR_ATTRIBUTES_INDIRECT_SHIFT 0
+#define VUHCA_MR_ATTRIBUTES_INDIRECT_MASK 0x1u
 static inline __u32 vuhca_mr_attributes_get_indirect(const struct vuhca_mr_attributes *e)
 {
-	return (vuhca_le32_to_cpu(e->dw9) & VUHCA_MR_ATTRIBUTES_INDIRECT_MASK) >> VUHCA_MR_ATTRIBUTES_INDIRECT_SHIFT;
+	return (vuhca_le32_to_cpu(e->dw13) & VUHCA_MR_ATTRIBUTES_INDIRECT_MASK) >> VUHCA_MR_ATTRIBUTES_INDIRECT_SHIFT;
 }
 static inline void vuhca_mr_attributes_set_indirect(struct vuhca_mr_attributes *e, __u32 v)
 {
-	__u32 word = vuhca_le32_to_cpu(e->dw9);
+	__u32 word = vuhca_le32_to_cpu(e->dw13);
 
-	e->dw9 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_INDIRECT_MASK) | ((v << VUHCA_MR_ATTRIBUTES_INDIRECT_SHIFT) & VUHCA_MR_ATTRIBUTES_INDIRECT_MASK)));
+	e->dw13 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_INDIRECT_MASK) | ((v << VUHCA_MR_ATTRIBUTES_INDIRECT_SHIFT) & VUHCA_MR_ATTRIBUTES_INDIRECT_MASK)));
 }
 
 /* Payload of completion queue commands and queries. */

@@ -131,5 +131,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0x932702dc;
-export const LAYOUT_HASH_HIGH = 0x102f0c03;
+export const LAYOUT_HASH_LOW = 0xfd2aa976;
+export const LAYOUT_HASH_HIGH = 0x73d24d36;

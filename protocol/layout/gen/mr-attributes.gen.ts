@@ -144,21 +144,6 @@ export function setMrAttributesKeyByte(view: DataView, base: number, value: numb
   view.setUint8(base + 37, value);
 }
 
-export const MR_ATTRIBUTES_INDIRECT_OFFSET = 38;
-export const MR_ATTRIBUTES_INDIRECT_BYTES = 1;
-export const MR_ATTRIBUTES_INDIRECT_SHIFT = 16;
-export const MR_ATTRIBUTES_INDIRECT_MASK = 0x10000;
-/**
- * pageListAddress is that of an array of 8-byte addresses of pages of 4 KiB, each with 512 entries
- * of the list.
- */
-export function getMrAttributesIndirect(view: DataView, base: number): number {
-  return view.getUint8(base + 38) & 0x1;
-}
-export function setMrAttributesIndirect(view: DataView, base: number, value: number): void {
-  view.setUint8(base + 38, (view.getUint8(base + 38) & 0xfe) | (value & 0x1));
-}
-
 export const MR_ATTRIBUTES_LKEY_OFFSET = 40;
 export const MR_ATTRIBUTES_LKEY_BYTES = 4;
 /** Answer only: L_Key. */
@@ -189,6 +174,21 @@ export function setMrAttributesAttributeMask(view: DataView, base: number, value
   view.setUint32(base + 48, value, true);
 }
 
+export const MR_ATTRIBUTES_INDIRECT_OFFSET = 52;
+export const MR_ATTRIBUTES_INDIRECT_BYTES = 1;
+export const MR_ATTRIBUTES_INDIRECT_SHIFT = 0;
+export const MR_ATTRIBUTES_INDIRECT_MASK = 0x1;
+/**
+ * pageListAddress is that of an array of 8-byte addresses of pages of 4 KiB, each with 512 entries
+ * of the list.
+ */
+export function getMrAttributesIndirect(view: DataView, base: number): number {
+  return view.getUint8(base + 52) & 0x1;
+}
+export function setMrAttributesIndirect(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 52, (view.getUint8(base + 52) & 0xfe) | (value & 0x1));
+}
+
 /** Payload of memory region commands and queries. */
 export interface MrAttributes {
   /** Protection domain. */
@@ -209,17 +209,17 @@ export interface MrAttributes {
   pageShift: number;
   /** Low byte of the keys. */
   keyByte: number;
-  /**
-   * pageListAddress is that of an array of 8-byte addresses of pages of 4 KiB, each with 512
-   * entries of the list.
-   */
-  indirect: number;
   /** Answer only: L_Key. */
   lkey: number;
   /** Answer only: R_Key. */
   rkey: number;
   /** Modify only: attributes to change. */
   attributeMask: number;
+  /**
+   * pageListAddress is that of an array of 8-byte addresses of pages of 4 KiB, each with 512
+   * entries of the list.
+   */
+  indirect: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -234,10 +234,10 @@ export function newMrAttributes(): MrAttributes {
     pageCount: 0,
     pageShift: 0,
     keyByte: 0,
-    indirect: 0,
     lkey: 0,
     rkey: 0,
     attributeMask: 0,
+    indirect: 0,
   };
 }
 
@@ -254,10 +254,10 @@ export function decodeMrAttributes(view: DataView, base: number, into: MrAttribu
   const word36 = view.getUint32(base + 36, true);
   into.pageShift = word36 & 0xff;
   into.keyByte = (word36 >>> 8) & 0xff;
-  into.indirect = (word36 >>> 16) & 0x1;
   into.lkey = getMrAttributesLkey(view, base);
   into.rkey = getMrAttributesRkey(view, base);
   into.attributeMask = getMrAttributesAttributeMask(view, base);
+  into.indirect = getMrAttributesIndirect(view, base);
   return into;
 }
 
@@ -272,11 +272,11 @@ export function encodeMrAttributes(view: DataView, base: number, from: Readonly<
   view.setUint32(base + 28, from.pageListAddress / 4294967296, true);
   view.setUint32(base + 24, from.pageListAddress, true);
   view.setUint32(base + 32, from.pageCount, true);
-  view.setUint32(base + 36, (from.pageShift & 0xff) | ((from.keyByte & 0xff) << 8) | ((from.indirect & 0x1) << 16), true);
+  view.setUint32(base + 36, (from.pageShift & 0xff) | ((from.keyByte & 0xff) << 8), true);
   view.setUint32(base + 40, from.lkey, true);
   view.setUint32(base + 44, from.rkey, true);
   view.setUint32(base + 48, from.attributeMask, true);
-  view.setUint32(base + 52, 0, true);
+  view.setUint32(base + 52, (from.indirect & 0x1), true);
   view.setUint32(base + 56, 0, true);
   view.setUint32(base + 60, 0, true);
 }
