@@ -81,6 +81,42 @@ void vuhca_client_remove_device(struct vuhca_dev *dev)
 	mutex_unlock(&vuhca_lists);
 }
 
+/* Calls every client before @dev, if it is in service, is reset. */
+void vuhca_client_reset_prepare(struct vuhca_dev *dev)
+{
+	struct vuhca_client *client;
+
+	mutex_lock(&vuhca_lists);
+	list_for_each_entry(client, &vuhca_clients, list)
+		if (client->reset_prepare)
+			client->reset_prepare(dev);
+	mutex_unlock(&vuhca_lists);
+}
+
+/* Calls every client when @dev is in service again. */
+void vuhca_client_reset_done(struct vuhca_dev *dev)
+{
+	struct vuhca_client *client;
+
+	mutex_lock(&vuhca_lists);
+	list_for_each_entry(client, &vuhca_clients, list)
+		if (client->reset_done)
+			client->reset_done(dev);
+	mutex_unlock(&vuhca_lists);
+}
+
+static void vuhca_report_lost(struct work_struct *work)
+{
+	struct vuhca_dev *dev = container_of(work, struct vuhca_dev, lost);
+	struct vuhca_client *client;
+
+	mutex_lock(&vuhca_listeners);
+	list_for_each_entry(client, &vuhca_clients, list)
+		if (client->lost)
+			client->lost(dev);
+	mutex_unlock(&vuhca_listeners);
+}
+
 static void vuhca_report_port_event(struct vuhca_dev *dev, u8 type, u8 port)
 {
 	struct vuhca_client *client;
@@ -110,6 +146,7 @@ void vuhca_port_events_init(struct vuhca_dev *dev)
 {
 	BUILD_BUG_ON(VUHCA_EVENT_TYPES > BITS_PER_LONG);
 	INIT_WORK(&dev->port_events.work, vuhca_report_port_events);
+	INIT_WORK(&dev->lost, vuhca_report_lost);
 }
 
 /* Ends the reports before a reset or removal; no handler of events runs. */

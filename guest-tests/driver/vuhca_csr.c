@@ -16,6 +16,7 @@ bool vuhca_check_gone(struct vuhca_dev *dev)
 		return false;
 	dev_err(&dev->pdev->dev, "the device is gone: reads return all ones\n");
 	WRITE_ONCE(dev->state, VUHCA_DEV_GONE);
+	schedule_work(&dev->lost);
 	return true;
 }
 

@@ -111,8 +111,10 @@ int vuhca_resume(struct vuhca_dev *dev)
 		dev_err(&dev->pdev->dev, "did not come back from a reset: %d\n",
 			err);
 		WRITE_ONCE(dev->state, VUHCA_DEV_GONE);
+		return err;
 	}
-	return err;
+	vuhca_client_reset_done(dev);
+	return 0;
 }
 
 /**
@@ -131,6 +133,7 @@ int vuhca_reset(struct vuhca_dev *dev)
 	int err, started;
 
 	device_lock(&dev->pdev->dev);
+	vuhca_client_reset_prepare(dev);
 	vuhca_stop(dev);
 	err = vuhca_soft_reset(dev);
 	started = vuhca_resume(dev);

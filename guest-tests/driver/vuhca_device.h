@@ -82,6 +82,7 @@ struct vuhca_port_events {
  * @eq_recovery: Recovers event queues that have failed.
  * @eq_overruns: Overruns of event queues that the deadman has seen.
  * @port_events: Events of ports on their way to the clients.
+ * @lost: Tells the clients that the function is gone.
  * @list: Entry in the list of devices.
  * @debugfs: Folder in debugfs.
  */
@@ -119,6 +120,7 @@ struct vuhca_dev {
 	struct work_struct eq_recovery;
 	u32 eq_overruns;
 	struct vuhca_port_events port_events;
+	struct work_struct lost;
 	struct list_head list;
 	struct dentry *debugfs;
 };
@@ -128,6 +130,12 @@ struct vuhca_dev {
  * @list: Entry in the list of clients.
  * @add: A function is in service. May sleep.
  * @remove: A function is about to be removed. May sleep.
+ * @reset_prepare: A function is about to be reset, which destroys its objects,
+ *	or NULL. May sleep.
+ * @reset_done: A function is in service again after a reset, or NULL. May sleep.
+ * @lost: A function no longer answers, or NULL. Its objects never complete
+ *	work again; @remove may follow much later. May sleep; must not register or
+ *	unregister clients, or reset the function.
  * @port_event: An event of a port, VUHCA_EVENT_TYPE_*, or NULL. Events of one
  *	type that come while others are reported become one, so the client
  *	queries the port. It may come before @add and after @remove. May sleep;
@@ -137,6 +145,9 @@ struct vuhca_client {
 	struct list_head list;
 	void (*add)(struct vuhca_dev *dev);
 	void (*remove)(struct vuhca_dev *dev);
+	void (*reset_prepare)(struct vuhca_dev *dev);
+	void (*reset_done)(struct vuhca_dev *dev);
+	void (*lost)(struct vuhca_dev *dev);
 	void (*port_event)(struct vuhca_dev *dev, u8 type, u8 port);
 };
 

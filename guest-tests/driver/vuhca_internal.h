@@ -35,6 +35,8 @@ int vuhca_find_dedicated(struct vuhca_dev *dev);
 /* vuhca_client.c */
 void vuhca_client_add_device(struct vuhca_dev *dev);
 void vuhca_client_remove_device(struct vuhca_dev *dev);
+void vuhca_client_reset_prepare(struct vuhca_dev *dev);
+void vuhca_client_reset_done(struct vuhca_dev *dev);
 void vuhca_port_events_init(struct vuhca_dev *dev);
 void vuhca_port_events_stop(struct vuhca_dev *dev);
 void vuhca_port_event(struct vuhca_dev *dev,

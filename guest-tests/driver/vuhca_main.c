@@ -150,6 +150,7 @@ unmap:
 pci_disable:
 	vuhca_pci_disable(pdev);
 free_dev:
+	cancel_work_sync(&dev->lost);
 	kfree(dev);
 	return err;
 }
@@ -170,6 +171,7 @@ static void vuhca_remove(struct pci_dev *pdev)
 	vuhca_client_remove_device(dev);
 	vuhca_debugfs_remove(dev);
 	vuhca_quiesce_device(dev);
+	cancel_work_sync(&dev->lost);
 	vuhca_free(dev);
 	vuhca_pci_unmap(dev);
 	vuhca_pci_disable(pdev);
@@ -187,7 +189,10 @@ static void vuhca_shutdown(struct pci_dev *pdev)
 
 static void vuhca_reset_prepare(struct pci_dev *pdev)
 {
-	vuhca_stop(pci_get_drvdata(pdev));
+	struct vuhca_dev *dev = pci_get_drvdata(pdev);
+
+	vuhca_client_reset_prepare(dev);
+	vuhca_stop(dev);
 }
 
 static void vuhca_reset_done(struct pci_dev *pdev)
@@ -203,6 +208,8 @@ static pci_ers_result_t vuhca_error_detected(struct pci_dev *pdev,
 	if (channel == pci_channel_io_perm_failure)
 		WRITE_ONCE(dev->state, VUHCA_DEV_GONE);
 	vuhca_stop(dev);
+	/* The objects are gone, and the function does not answer. */
+	vuhca_client_reset_prepare(dev);
 	return channel == pci_channel_io_perm_failure ?
 	       PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_NEED_RESET;
 }
