@@ -28,6 +28,7 @@ const KINDS: readonly ResetKind[] = ['device', 'function', 'lost', 'software'];
 const LASTING = new Set([
   'DEVICE_STATUS',
   'LOCAL_TIME',
+  'USER_TIME',
   'DEDICATED_LOCK',
   'LANE_LAUNCHES',
   'TVL_LAUNCHES',

@@ -49,6 +49,7 @@ int vib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *init,
 	if (err)
 		return err;
 	ibcq->cqe = BIT(hw_init.entries_log2);
+	vib_flush_add(cq);
 	return 0;
 }
 
@@ -61,7 +62,7 @@ int vib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	if (err)
 		return err;
 	/* No event of the CQ comes any more. */
-	cancel_work_sync(&cq->flush);
+	vib_flush_remove(cq);
 	cancel_work_sync(&cq->events.work);
 	vib_release_queue(&cq->user);
 	return 0;

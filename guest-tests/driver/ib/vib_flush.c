@@ -135,3 +135,35 @@ void vib_flush_detach(struct vib_qp *qp)
 	vib_list_del(to_vcq(qp->ibqp.send_cq), &qp->sender);
 	vib_list_del(to_vcq(qp->ibqp.recv_cq), &qp->receiver);
 }
+
+/* Lets a loss of the function reach the CQ. */
+void vib_flush_add(struct vib_cq *cq)
+{
+	struct vib_dev *dev = to_vdev(cq->ibcq.device);
+
+	spin_lock_irq(&dev->cq_lock);
+	list_add_tail(&cq->list, &dev->cqs);
+	spin_unlock_irq(&dev->cq_lock);
+}
+
+/* Afterwards no flush of the CQ begins, and none is under way. */
+void vib_flush_remove(struct vib_cq *cq)
+{
+	struct vib_dev *dev = to_vdev(cq->ibcq.device);
+
+	spin_lock_irq(&dev->cq_lock);
+	list_del(&cq->list);
+	spin_unlock_irq(&dev->cq_lock);
+	cancel_work_sync(&cq->flush);
+}
+
+/* The function is lost: has all users poll their CQs. */
+void vib_flush_all(struct vib_dev *dev)
+{
+	struct vib_cq *cq;
+
+	spin_lock_irq(&dev->cq_lock);
+	list_for_each_entry(cq, &dev->cqs, list)
+		vib_schedule_flush(cq);
+	spin_unlock_irq(&dev->cq_lock);
+}

@@ -42,7 +42,10 @@ static const struct ib_device_ops vib_ops = {
 	.owner = THIS_MODULE,
 	.driver_id = RDMA_DRIVER_UNKNOWN,
 	.uverbs_abi_ver = VUHCA_ABI_VERSION,
+	.device_group = &vib_sysfs_group,
 
+	.alloc_hw_device_stats = vib_alloc_device_stats,
+	.alloc_hw_port_stats = vib_alloc_port_stats,
 	.alloc_mr = vib_alloc_mr,
 	.alloc_mw = vib_alloc_mw,
 	.alloc_pd = vib_alloc_pd,
@@ -63,8 +66,12 @@ static const struct ib_device_ops vib_ops = {
 	.destroy_srq = vib_destroy_srq,
 	.detach_mcast = vib_detach_mcast,
 	.disassociate_ucontext = vib_disassociate_ucontext,
+	.fill_res_cq_entry = vib_fill_cq,
+	.fill_res_mr_entry = vib_fill_mr,
+	.fill_res_qp_entry = vib_fill_qp,
 	.get_dev_fw_str = vib_get_dev_fw_str,
 	.get_dma_mr = vib_get_dma_mr,
+	.get_hw_stats = vib_get_hw_stats,
 	.get_link_layer = vib_get_link_layer,
 	.get_port_immutable = vib_get_port_immutable,
 	.map_mr_sg = vib_map_mr_sg,
@@ -163,6 +170,8 @@ static void vib_add(struct vuhca_dev *hw)
 	if (!dev)
 		return;
 	dev->hw = hw;
+	spin_lock_init(&dev->cq_lock);
+	INIT_LIST_HEAD(&dev->cqs);
 	err = vib_register(dev);
 	if (err) {
 		dev_err(&hw->pdev->dev, "no InfiniBand device: %d\n", err);
@@ -209,9 +218,28 @@ static void vib_hear_port(struct vuhca_dev *hw, u8 type, u8 port)
 	mutex_unlock(&vib_lock);
 }
 
+static void vib_lose(struct vuhca_dev *hw)
+{
+	struct vib_dev *dev;
+	struct ib_event event = { .event = IB_EVENT_DEVICE_FATAL };
+
+	mutex_lock(&vib_lock);
+	dev = vib_find(hw);
+	if (dev) {
+		event.device = &dev->ibdev;
+		ib_dispatch_event(&event);
+		vib_flush_all(dev);
+	}
+	mutex_unlock(&vib_lock);
+}
+
+/* A reset destroys all objects, so it is a removal for users of the device. */
 static struct vuhca_client vib_client = {
 	.add = vib_add,
 	.remove = vib_remove,
+	.reset_prepare = vib_remove,
+	.reset_done = vib_add,
+	.lost = vib_lose,
 	.port_event = vib_hear_port,
 };
 

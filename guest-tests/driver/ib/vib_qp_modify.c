@@ -108,9 +108,13 @@ int vib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attributes, int mask,
 	err = vuhca_modify_qp(qp->hw, &to);
 	if (err && mask & IB_QP_STATE && vib_has_died(qp, err))
 		return vib_modify_dead(qp, attributes->qp_state);
-	if (!err && mask & IB_QP_PORT)
+	if (err)
+		return err;
+	if (mask & IB_QP_PORT)
 		qp->port = attributes->port_num;
-	return err;
+	if (mask & IB_QP_AV)
+		memcpy(&qp->path, to.address_vector, sizeof(qp->path));
+	return 0;
 }
 
 static void vib_get_attributes(struct vib_qp *qp,
@@ -138,7 +142,7 @@ static void vib_get_attributes(struct vib_qp *qp,
 	to->max_dest_rd_atomic =
 		vuhca_qp_attributes_get_max_reads_served(from);
 	if (qp->ibqp.qp_type == IB_QPT_RC || qp->ibqp.qp_type == IB_QPT_UC)
-		vib_get_path((const void *)from->address_vector, &to->ah_attr);
+		vib_get_path(&qp->path, &to->ah_attr);
 }
 
 int vib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attributes, int mask,

@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# The InfiniBand device of the driver in Debian's user space: what Debian's tools show of it, and
+# IPoIB between its ports, each in a network namespace. Under traffic the driver is unbound, the
+# function reset and the module removed (PART=life), or the adapter killed (PART=loss): each time
+# the users of the device must leave it without a complaint of the kernel, and work again where
+# they can. verbs.test.ts packs it, with PART in /etc/verbs.
+
+. /etc/verbs
+
+FUNCTION=0000:01:00.0
+DEVICE=/sys/class/infiniband/vuhca0
+BOUND_SECONDS=600
+number=0
+
+report() {
+  number=$((number + 1))
+  if [ "$1" = 0 ]; then echo "  ok $number $2"; else echo "  not ok $number $2"; fi
+}
+
+# eventually COMMAND: repeats it until it succeeds, at most the bound.
+eventually() {
+  tries=$((BOUND_SECONDS * 5))
+  until eval "$1" >/tmp/said 2>&1; do
+    tries=$((tries - 1))
+    [ $tries -gt 0 ] || { sed 's/^/  # /' /tmp/said; return 1; }
+    sleep 0.2
+  done
+}
+
+all_active() {
+  for port in $DEVICE/ports/*/state; do grep -q ACTIVE "$port" || return 1; done
+}
+
+# arrange MODE: addresses for both interfaces, ib1 in the namespace `far`.
+arrange() {
+  eventually "all_active && [ -e /sys/class/net/ib0 ] && [ -e /sys/class/net/ib1 ]" || return 1
+  ip link set ib1 netns far
+  for side in "ip" "ip -n far"; do
+    if [ "$side" = ip ]; then name=ib0 host=1; else name=ib1 host=2; fi
+    $side address replace 10.1.0.$host/24 dev $name
+  done
+  echo "$1" >/sys/class/net/ib0/mode
+  ip netns exec far sh -c "echo $1 >/sys/class/net/ib1/mode"
+  ip link set ib0 up && ip -n far link set ib1 up
+  eventually "ping -c 1 -W 5 10.1.0.2"
+}
+
+# Traffic until the interfaces go.
+load() {
+  ip netns exec far iperf3 -s >/dev/null 2>&1 &
+  server=$!
+  eventually '[ -n "$(ip netns exec far ss -Hltn)" ]'
+  iperf3 -c 10.1.0.2 -t 0 >/dev/null 2>&1 &
+  client=$!
+  before=$(sent)
+  eventually '[ $(sent) -gt $((before + 200)) ]'
+}
+sent() { cat /sys/class/net/ib0/statistics/tx_packets; }
+
+unload() {
+  kill $client $server 2>/dev/null
+  wait $client $server 2>/dev/null
+}
+
+# What Debian's tools show, and three ways to lose the device and get it back.
+life() {
+  eventually all_active
+  ibstat vuhca0 >/tmp/ibstat
+  grep -q "CA type: vuhca physical function" /tmp/ibstat && grep -q "Link layer: InfiniBand" /tmp/ibstat
+  report $? ibstat
+  insmod /root/vuhca_verbs_test.ko && rmmod vuhca_verbs_test
+  report $? kernel-verbs
+  arrange datagram
+  report $? datagram
+  load
+  rdma -dd resource show qp | grep -q "sq_entries"
+  report $? resources
+  rdma statistic show link vuhca0/1 | grep -q "transmit_packets [1-9]" && grep -q "[1-9]" $DEVICE/hw_counters/commands
+  report $? counters
+  echo $FUNCTION >/sys/bus/pci/drivers/vuhca/unbind && [ ! -e $DEVICE ]
+  report $? unbind-under-load
+  unload
+  echo $FUNCTION >/sys/bus/pci/drivers/vuhca/bind && arrange connected
+  report $? connected-after-unbind
+
+  load
+  echo 1 >/sys/bus/pci/devices/$FUNCTION/reset
+  report $? reset-under-load
+  unload
+  arrange datagram
+  report $? datagram-after-reset
+
+  load
+  rmmod vuhca_ib && [ ! -e $DEVICE ]
+  report $? remove-under-load
+  unload
+  insmod /root/vuhca_ib.ko && arrange connected
+  report $? connected-after-removal
+}
+
+loss() {
+  arrange connected
+  load
+  echo "# host: kill the device"
+  eventually "dmesg | grep -q 'the device is gone'"
+  report $? loss-is-noticed
+  unload
+  rmmod vuhca_ib && rmmod vuhca
+  report $? remove-after-loss
+}
+
+echo "KTAP version 1"
+echo "  KTAP version 1"
+echo "  # Subtest: $PART"
+ip netns add far
+$PART
+echo "  1..$number"
+echo "ok 1 $PART"
+echo "1..1"
