@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The user-space provider as libibverbs of the guest can load it: compiled without a warning, bound
+ * to libibverbs' interface of providers, with no symbols of its own to the outside, and with no
+ * symbol of a C library newer than that of the guest, whatever this machine has.
+ */
+import t from 'tap';
+import { run } from '../qemu/setup/command.ts';
+import { provideVerbsProvider } from '../qemu/setup/verbs-provider.ts';
+
+/** Debian 13 has this version of the C library. */
+const GUEST_LIBRARY = [2, 41] as const;
+const INTERFACE = /\bverbs_register_driver_([0-9]+)@IBVERBS_PRIVATE_([0-9]+)$/m;
+
+// The provider may have to be compiled.
+t.setTimeout(0);
+
+t.test('the provider fits the libibverbs and the C library of the guest', async (t) => {
+  const { path, guestPath, configText } = await provideVerbsProvider();
+  const used = await run('nm', ['--dynamic', '--undefined-only', path]);
+  const [, symbol, version] = INTERFACE.exec(used) ?? [];
+  t.ok(symbol !== undefined && symbol === version, 'it registers by the interface of its version');
+  t.match(guestPath, new RegExp(`/libvuhca-rdmav${version}\\.so$`), 'whose number is in its name');
+  t.equal(configText, 'driver vuhca\n');
+  const versions = [...used.matchAll(/@GLIBC_([0-9]+)\.([0-9]+)/g)].map(([, major, minor]) =>
+    [major, minor].map(Number),
+  );
+  t.ok(versions.length > 0, 'nm shows versions');
+  const newer = versions.filter(([major, minor]) => major !== GUEST_LIBRARY[0] || (minor as number) > GUEST_LIBRARY[1]);
+  t.same(newer, [], 'the C library of the guest has them all');
+  t.equal((await run('nm', ['--dynamic', '--defined-only', path])).trim(), '', 'it defines no symbol for others');
+});
