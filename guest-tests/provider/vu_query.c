@@ -13,17 +13,18 @@ int vu_query_device(struct ibv_context *context,
 {
 	struct ib_uverbs_ex_query_device_resp resp;
 	size_t resp_size = sizeof(resp);
-	unsigned int version;
+	uint64_t version;
 	int err;
 
 	err = ibv_cmd_query_device_any(context, input, attr, attr_size, &resp,
 				       &resp_size);
 	if (err)
 		return err;
-	/* Firmware has a major and a minor number of 16 bits each. */
+	/* Major, minor and subminor have 16 bits each; the last is unused. */
 	version = resp.base.fw_ver;
 	snprintf(attr->orig_attr.fw_ver, sizeof(attr->orig_attr.fw_ver),
-		 "%u.%u", version >> 16, version & UINT16_MAX);
+		 "%u.%u", (unsigned int)(version >> 32) & UINT16_MAX,
+		 (unsigned int)(version >> 16) & UINT16_MAX);
 	return 0;
 }
 
