@@ -9,7 +9,7 @@ import { WorkOpcode } from '../../protocol/mthca/gen/values.gen.ts';
 import { Step } from '../function/timeline.ts';
 import { BYTES, MixedFabric, mixedPlan } from '../personality/mthca/test-support/mixed-fabric.ts';
 import { findOtherSide } from '../trace/adapter-trace.ts';
-import { findCommandSteps, findSignals } from '../trace/message-steps.ts';
+import { findCommandSteps, findEntrySteps, findSignals } from '../trace/message-steps.ts';
 import { listQueuePairs } from './queue-pair-report.ts';
 import { TraceObserver } from './trace-observer.ts';
 
@@ -73,7 +73,12 @@ t.test('why there was no event', (t) => {
   const peer = observers[2].read('n', 0);
   const received = peer.messages.findLast(({ block }) => block.receive === 1);
   if (received === undefined) throw new Error('n has no message');
-  t.match(findSignals({ adapter: peer, message: received }), { event: { cause: 'completion' } });
+  const end = { adapter: peer, message: received };
+  t.match(findSignals(end), { event: { cause: 'completion' } });
+  t.match(findEntrySteps(end), [
+    { step: Step.ENTRY, object: n.qp.number, a: 1 },
+    { step: Step.ENTRY_SGE, a: 1, b: n.memory.key, c: BYTES },
+  ]);
   t.end();
 });
 

@@ -107,7 +107,7 @@ export class ReceiveRing implements ReceiveSource {
     if (length > first && !dma.at(dma.address + first).read(subject, length - first, slot, first))
       return FaultKind.DMA_READ;
     list.addFrom(slotView, RECEIVE_ENTRY_SIZE, count);
-    if (owner.timeline !== undefined) noteEntry(owner, subject.number, number, count);
+    if (owner.timeline !== undefined) noteEntry(owner, subject.number, number, slotView, RECEIVE_ENTRY_SIZE, count);
     return FaultKind.NONE;
   }
 
@@ -127,13 +127,20 @@ export class ReceiveRing implements ReceiveSource {
   }
 }
 
-/** The WQE that was read last goes to the timeline. */
-function noteEntry(owner: UnderlyingFunction, qpn: number, number: number, count: number): void {
+/** A WQE that was read goes to the timeline: `count` elements at `base` of `view`. */
+export function noteEntry(
+  owner: UnderlyingFunction,
+  qpn: number,
+  number: number,
+  view: DataView,
+  base: number,
+  count: number,
+): void {
   owner.timeline?.note(Step.ENTRY, owner.number, qpn, number);
   for (let index = 0; index < count; index++) {
-    const at = RECEIVE_ENTRY_SIZE + index * SGE_SIZE;
-    const [lkey, length] = [getSgeLkey(slotView, at), getSgeLength(slotView, at)];
-    const [low, high] = [getSgeAddressLow(slotView, at), getSgeAddressHigh(slotView, at)];
+    const at = base + index * SGE_SIZE;
+    const [lkey, length] = [getSgeLkey(view, at), getSgeLength(view, at)];
+    const [low, high] = [getSgeAddressLow(view, at), getSgeAddressHigh(view, at)];
     owner.timeline?.note(Step.ENTRY_SGE, owner.number, qpn, number, lkey, length, low, high);
   }
 }

@@ -10,7 +10,7 @@ import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { ReceiveList, ReceiveSource } from '../../queues/receive-source.ts';
 import type { DoorbellRecords } from './doorbell-records.ts';
 import { type QueueBuffer, RequestBlock } from './queue-buffer.ts';
-import { loadReceive } from './receive-segments.ts';
+import { loadReceive, noteReceive } from './receive-segments.ts';
 
 /** Counters of work queues have 16 bits. */
 export const COUNTER_MASK = 0xffff;
@@ -67,6 +67,7 @@ export class ReceiveQueue implements ReceiveSource {
     if (fault !== FaultKind.NONE) return fault;
     const wrong = loadReceive(request.view, strideBytes, list);
     if (wrong !== FaultKind.NONE) owner.faults.report(wrong, subject, buffer.addressOf(offset));
+    else if (owner.timeline !== undefined) noteReceive(owner, subject.number, number);
     return wrong;
   }
 

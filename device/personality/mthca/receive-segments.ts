@@ -21,12 +21,16 @@ import {
   getDataSegmentKey,
 } from '../../../protocol/mthca/gen/data-segment.gen.ts';
 import { NEXT_SEGMENT_SIZE } from '../../../protocol/mthca/gen/next-segment.gen.ts';
+import type { UnderlyingFunction } from '../../function/underlying-function.ts';
+import { noteEntry } from '../../queues/receive-ring.ts';
 import type { ReceiveList } from '../../queues/receive-source.ts';
 
 /** A key that ends the list. */
 export const LIST_END_KEY = 0x100;
 
 const elements = new DataView(new ArrayBuffer(SGE_MAX * SGE_SIZE));
+/** Elements of the list that was loaded last. */
+let loaded = 0;
 
 /** Writes one data segment as element `index` of a list at `base`. */
 export function copySegment(view: DataView, at: number, target: DataView, base: number): void {
@@ -47,5 +51,11 @@ export function loadReceive(view: DataView, sizeBytes: number, list: ReceiveList
     count++;
   }
   list.addFrom(elements, 0, count);
+  loaded = count;
   return FaultKind.NONE;
+}
+
+/** The receive that was loaded last goes to the timeline. */
+export function noteReceive(owner: UnderlyingFunction, qpn: number, number: number): void {
+  noteEntry(owner, qpn, number, elements, 0, loaded);
 }

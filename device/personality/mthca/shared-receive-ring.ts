@@ -12,7 +12,7 @@ import type { ReceiveList, ReceiveSource } from '../../queues/receive-source.ts'
 import type { DoorbellRecords } from './doorbell-records.ts';
 import { RequestBlock } from './queue-buffer.ts';
 import { COUNTER_MASK, type ReceivePlace } from './receive-queue.ts';
-import { loadReceive } from './receive-segments.ts';
+import { loadReceive, noteReceive } from './receive-segments.ts';
 
 /** Unit of the offset of the next entry. */
 const NEXT_UNIT_BYTES = 64;
@@ -69,6 +69,7 @@ export class SharedReceiveRing implements ReceiveSource {
     this.head = Math.floor(next / strideBytes) % entries;
     const wrong = loadReceive(request.view, strideBytes, list);
     if (wrong !== FaultKind.NONE) owner.faults.report(wrong, subject, buffer.addressOf(offset));
+    else if (owner.timeline !== undefined) noteReceive(owner, subject.number, number);
     return wrong;
   }
 
