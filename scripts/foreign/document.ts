@@ -13,17 +13,19 @@ Tests and programs that other people wrote, from Debian 13's packages, in a gues
 kernel and drivers. \`npm run test:foreign -- --write\` runs them and writes this page.
 
 \`\`\`sh
-npm run test:foreign                                  # all suites on all adapters, with progress
-npm run test:foreign -- --only cm --adapter rxe       # one suite on one adapter
-npm run test:foreign -- --only perftest --tests events # tests by their names
-npm run test:foreign -- --short                       # a few tests of each suite
-npm run test:foreign -- --only figures                # speed beside soft-RoCE, as ratios
+npm run test:foreign -- --write                         # all suites on mthca and soft-RoCE, unattended
+npm run test:foreign -- --only cm --adapter rxe         # one suite on one adapter
+npm run test:foreign -- --only perftest --tests events  # tests by their names
+npm run test:foreign -- --short                         # a few tests of each suite
+npm run test:foreign -- --only figures                  # speed beside soft-RoCE, as ratios
+npm run test:foreign -- --adapter vuhca                 # our own driver
 \`\`\`
 
 | column | adapter | driver in the guest |
 |---|---|---|
 | mthca | \`vuhca device --personality mthca\` ([PERSONALITIES](PERSONALITIES.md)) | \`ib_mthca\` and \`libmthca\` |
 | soft-RoCE | none: a network interface that leads nowhere | \`rdma_rxe\`, for comparison |
+| vuhca | \`vuhca device\` | our driver, \`vuhca_ib.ko\` and its provider |
 
 A skipped test has its reason. \`driver: ...\` is the reason of a test that failed by the stock driver
 itself, whatever the device does. Failures of soft-RoCE do not fail the run.
