@@ -30,7 +30,7 @@ if [ -z "$SHORT" ]; then
   pair rc-write-bw-managed "ib_write_bw -F -n 50 -R" "ib_write_bw -F -n 50 -R $FAR"
   pair ucmatose "ucmatose" "ucmatose -s $FAR"
   pair udaddy "udaddy" "udaddy -s $FAR"
-  pair rstream "rstream" "rstream -s $FAR -S 4096 -C 20"
+  pair rstream "rstream -S 4096 -C 20" "rstream -s $FAR -S 4096 -C 20"
 fi
 
 # The sender repeats: a receiver shows nothing to wait for before its first message.
