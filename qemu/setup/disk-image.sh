@@ -33,13 +33,15 @@ chroot "$root" systemctl --quiet enable systemd-networkd
 # No guest needs a card to be ready before others log in.
 chroot "$root" systemctl --quiet disable systemd-networkd-wait-online
 
-# Under emulation on a busy machine the kernel measures a wrong frequency of the time stamp counter.
+# Under emulation on a busy machine the kernel measures a wrong frequency of the time stamp counter,
+# and devices take longer to appear than systemd waits by default.
+patience='systemd.default_device_timeout_sec=3600 systemd.default_timeout_start_sec=3600'
 mkdir -p "$root/boot/grub"
 cat >"$root/boot/grub/grub.cfg" <<END
 set timeout=0
 search --no-floppy --label --set=root $label
 menuentry Debian {
-  linux /vmlinuz root=LABEL=$label ro console=ttyS0 quiet tsc=unstable clocksource=hpet
+  linux /vmlinuz root=LABEL=$label ro console=ttyS0 quiet tsc=unstable clocksource=hpet $patience
   initrd /initrd.img
 }
 END
