@@ -33,6 +33,9 @@ import type { Path } from './subnet.ts';
 const STATUS_MASK = 0x7fff;
 /** A packet that the port did not take is offered again after this part of the usual time. */
 const REFUSED_PART = 10;
+/** Requests that are repeated soon, and the longest patience behind them. */
+const SOON = 6;
+const PATIENCE_MAX = 16;
 
 export interface SmpRequest {
   /** Directed route, or a LID. */
@@ -198,7 +201,7 @@ export class SmpClient {
     const isTaken = this.#port.send(address, this.#mad);
     const { timeoutNs } = this.#options;
     exchange.sent++;
-    exchange.deadlineNs = nowNs + (isTaken ? timeoutNs : timeoutNs / REFUSED_PART);
+    exchange.deadlineNs = nowNs + (isTaken ? timeoutNs * patience(exchange.sent) : timeoutNs / REFUSED_PART);
   }
 
   #build({ to, method, attributeId, modifier, data, key }: SmpRequest, transaction: number): void {
@@ -214,4 +217,12 @@ export class SmpClient {
     setDirectedRouteSmpDrDlid(view, 0, PERMISSIVE_LID);
     this.#mad.set(to, DIRECTED_ROUTE_SMP_INITIAL_PATH_OFFSET + 1);
   }
+}
+
+/**
+ * Factor of the time to wait for an answer. A lost request is repeated soon; after that the node
+ * may be a guest on a busy machine, whose software answers late.
+ */
+function patience(sent: number): number {
+  return Math.min(2 ** Math.max(0, sent - SOON), PATIENCE_MAX);
 }
