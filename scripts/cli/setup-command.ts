@@ -38,6 +38,7 @@ export function defineSetup(command: CliCommand): void {
     )
     .addExample('vuhca setup disk-image', 'as root: a disk with Debian and its boot loader, for `vuhca run --disk`')
     .addExample('vuhca setup kernel --kernel 6.1', "Debian 12's kernel")
+    .addExample('vuhca setup symbols', "Debian's debug symbols of the kernel, for gdb (1 GB); see docs/DEBUGGING.md")
     .addExample('vuhca setup modules ./my-driver', "compiles a module for the guest's kernel");
 }
 

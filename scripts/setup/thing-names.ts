@@ -16,5 +16,6 @@ export const THINGS = [
   'infiniband-tools',
   'distribution',
   'disk-image',
+  'symbols',
 ] as const;
 export type ThingName = (typeof THINGS)[number];

@@ -6,9 +6,11 @@
 import { provideBusybox } from '../../qemu/setup/busybox.ts';
 import { provideDiskImage } from '../../qemu/setup/disk-image.ts';
 import { provideDistribution } from '../../qemu/setup/distribution.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 import { provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
 import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
+import { provideKernelSymbols } from '../../qemu/setup/kernel-symbols.ts';
 import type { KernelToolchain } from '../../qemu/setup/kernel-toolchain.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
 import { refreshPackages } from '../../qemu/setup/packages.ts';
@@ -45,6 +47,12 @@ const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>>
     return [(await provideDistribution(stock)).imagePath];
   },
   'disk-image': async () => [await provideDiskImage()],
+  symbols: async ({ kernel, headers }) => {
+    const { stock } = await resolveGuestKernel(kernel, headers);
+    if (stock === undefined) throw new SetupError('Debian has symbols of its own kernels only; name one of them.');
+    const { vmlinux, modules } = await provideKernelSymbols(stock, kernel);
+    return [vmlinux, modules];
+  },
   toolchain: async (options) => [(await provideToolchain(options)).kernelDirectory],
   modules: async (options) => {
     const toolchain = await provideToolchain(options);
