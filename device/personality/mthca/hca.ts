@@ -110,14 +110,9 @@ export class Hca {
 
   /** The HCA stops: all objects are gone, the ports are down, and context memory stays. */
   close(): void {
-    for (const qp of this.queuePairs.values()) this.unitOf(qp)?.discard(qp);
-    for (const port of this.ports) port.disable();
-    for (const table of [this.regions.table, this.eventQueues, this.completionQueues]) table.clear();
-    for (const table of [this.sharedReceiveQueues, this.queuePairs]) table.clear();
-    this.groups.place(0, 0);
-    this.records.place(0, 0, 0);
+    this.#dropQueues();
+    for (const table of [this.regions.table, this.eventQueues]) table.clear();
     this.events.reset();
-    this.specialQpns.fill(0);
     if (this.state === HcaState.RUNNING) this.state = HcaState.FIRMWARE;
   }
 
@@ -131,12 +126,24 @@ export class Hca {
     this.state = HcaState.RESET;
   }
 
-  /** A fatal error: the error buffer shows it, and no command is executed until a reset. */
+  /**
+   * A fatal error: the error buffer shows it, and no command is executed until a reset. EQs stay,
+   * and tell that commands fail: `ib_mthca` waits 60 s for each command without event.
+   */
   fail(kind: FatalKind): void {
-    this.close();
+    this.#dropQueues();
     this.errorBuffer.fill(0);
     this.errorBuffer[0] = kind;
     // INTERNAL is 0, which alone would look healthy.
     this.errorBuffer[DWORD_BYTES - 1] = 1;
+  }
+
+  #dropQueues(): void {
+    for (const qp of this.queuePairs.values()) this.unitOf(qp)?.discard(qp);
+    for (const port of this.ports) port.disable();
+    for (const table of [this.completionQueues, this.sharedReceiveQueues, this.queuePairs]) table.clear();
+    this.groups.place(0, 0);
+    this.records.place(0, 0, 0);
+    this.specialQpns.fill(0);
   }
 }

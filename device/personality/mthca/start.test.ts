@@ -205,11 +205,14 @@ t.test('a page of context memory that is mapped again has the new guest page', (
 
 t.test('a fatal error shows in the error buffer until a reset', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
-  driver.start();
+  const queue = driver.start();
   t.equal(driver.readRegister(0x84000), 0);
   driver.device.hca.fail(FatalKind.PARITY);
   t.equal(driver.readRegister(0x84000) >>> 24, FatalKind.PARITY);
   t.equal(driver.command(CommandOpcode.NOP).status, CommandStatus.INTERNAL_ERROR);
+  queue.take();
+  driver.command(CommandOpcode.NOP, { byEvent: true });
+  t.equal(queue.take()[0]?.getUint8(15), CommandStatus.INTERNAL_ERROR, 'events tell so, too');
   driver.reset();
   t.equal(driver.readRegister(0x84000), 0);
   driver.start();
