@@ -144,3 +144,45 @@ for (const packetBytes of [128, 4160])
       t.ok(longestTurn <= 4, 'turns are short');
     },
   );
+
+t.test('ports of one number, one for each function, take turns in a lane', async (t) => {
+  const ports = [new SwitchedPort(), new SwitchedPort(), new SwitchedPort()];
+  const lanes = Array.from({ length: 64 }, (_, number) => new Lane(number, 1));
+  const turns = new PacketTurns<string>(ports, lanes, new OwnerTurns(new LaneOwners()), 1);
+  const takeAll = (): string => {
+    let taken = '';
+    for (let item = turns.shift(); item !== undefined; item = turns.shift()) taken += item;
+    return taken;
+  };
+  for (const item of ['a', 'A'])
+    for (const [port, letter] of ['', 'b', 'c'].entries()) turns.push(port, 0, letter || item);
+  t.equal(turns.waiting, 6);
+  t.equal(takeAll(), 'bcabcA', 'the port served last is the last one');
+  for (const [port, letter] of ['a', 'b', 'c'].entries()) turns.push(port, 0, letter);
+  ports[1].congested = true;
+  t.equal(turns.waiting, 2);
+  t.equal(takeAll(), 'ca', 'a full port holds up its function alone');
+  turns.push(0, 40, 'd');
+  t.equal(takeAll(), 'd', 'lanes of full ports get no turn');
+  t.equal(turns.shift(), undefined);
+  ports[1].congested = false;
+  t.equal(takeAll(), 'b', 'nor do lanes without queue pairs');
+  t.equal(turns.waiting, 0);
+});
+
+t.test('functions with two ports each: numbers take turns, then functions', async (t) => {
+  const ports = Array.from({ length: 4 }, () => new SwitchedPort());
+  const turns = new PacketTurns<string>(ports, [new Lane(0, 1)], new OwnerTurns(new LaneOwners()), 2);
+  for (const [port, item] of ['a', 'b', 'c', 'd'].entries()) turns.push(port, 0, item);
+  t.same(
+    [1, 2, 3, 4].map(() => turns.shift()),
+    ['d', 'c', 'b', 'a'],
+  );
+  ports[3].congested = true;
+  for (const [port, item] of ['a', 'b', 'c', 'd'].entries()) turns.push(port, 0, item);
+  t.equal(turns.waiting, 3);
+  t.same(
+    [1, 2, 3, 4].map(() => turns.shift()),
+    ['b', 'c', 'a', undefined],
+  );
+});
