@@ -6,8 +6,8 @@
 # read from the text that unittest prints. Files for devices of one vendor are left out. run.sh
 # reads it.
 
-TESTS=$WORK/rdma-core
-[ -d $TESTS ] || cp -r /usr/share/doc/rdma-core $TESTS
+FOLDER=$WORK/rdma-core
+[ -d $FOLDER ] || cp -r /usr/share/doc/rdma-core $FOLDER
 
 # Three tests want huge pages.
 echo 16 >/proc/sys/vm/nr_hugepages 2>/dev/null
@@ -38,10 +38,10 @@ excuse() {
 # A file has up to 26 tests.
 ordinary_limit=$LIMIT LIMIT=500
 if [ -n "$SHORT" ]; then files="test_pd test_cq test_qp"; else
-  files=$(cd $TESTS/tests && ls test_*.py | grep -v -e cuda -e mlx5 -e efa | sed 's/\.py$//')
+  files=$(cd $FOLDER/tests && ls test_*.py | grep -v -e cuda -e mlx5 -e efa | sed 's/\.py$//')
 fi
 for file in $files; do
-  run_limited "cd $TESTS && exec python3 -W ignore tests/run_tests.py --dev $DEVICE --port $PORT \
+  run_limited "cd $FOLDER && exec python3 -W ignore tests/run_tests.py --dev $DEVICE --port $PORT \
     ${GID_INDEX:+--gid $GID_INDEX} -v -k tests.$file." >$WORK/pyverbs 2>&1 </dev/null
   group=${file#test_}
   read_results "$group" >$WORK/results
