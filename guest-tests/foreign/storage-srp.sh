@@ -28,7 +28,7 @@ list_disks >$WORK/disks-before
 add=/sys/class/infiniband_srp/srp-$DEVICE-1/add_target
 if [ $LINK = InfiniBand ]; then
   umad=$(for one in /sys/class/infiniband_mad/umad*; do [ "$(cat $one/ibdev)$(cat $one/port)" = ${DEVICE}1 ] && echo /dev/infiniband/${one##*/}; done)
-  check srp-discover "ibsrpdm -c -d $umad" "ioc_guid="
+  check srp-discover "until ibsrpdm -c -d $umad | grep ioc_guid=; do sleep 1; done" "ioc_guid="
   words=$(grep -m1 ioc_guid= $WORK/output)
 else
   words="id_ext=$service,ioc_guid=$service,dest=$FAR:$SRP_SERVICE"
