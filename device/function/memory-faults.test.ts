@@ -6,7 +6,14 @@
  */
 import t from 'tap';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
-import { CompletionStatus, EventType, FaultKind, QpState, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import {
+  CompletionStatus,
+  EventType,
+  FaultKind,
+  ManagementOpcode,
+  QpState,
+  SendOpcode,
+} from '../../protocol/layout/gen/values.gen.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
 import { AdapterFixture, type Pair } from '../test-support/adapter-fixture.ts';
 
@@ -255,6 +262,8 @@ t.test('memory comes and goes at random under load: nothing leaks, and other que
     pair.receiver.toError();
     pair.sender.destroy();
     pair.receiver.destroy();
+    for (const { parts } of [pair.sender, pair.receiver])
+      fixture.driver.management.perform({ opcode: ManagementOpcode.DESTROY_CQ, objectNumber: parts.sendCq.cqn });
     const buffer = fixture.postReceive(safe.receiver, GRH + 8);
     const payload = random.bytes(8);
     safe.sender.post(safe.to({ inline: payload }));

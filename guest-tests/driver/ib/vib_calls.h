@@ -52,9 +52,6 @@ int vib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 /* vib_mr.c */
 u32 vib_access(int flags);
 struct ib_mr *vib_get_dma_mr(struct ib_pd *ibpd, int access);
-struct ib_mr *vib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
-			      u64 virtual_address, int access,
-			      struct ib_udata *udata);
 struct ib_mr *vib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			   u32 max_pages);
 int vib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int count,
