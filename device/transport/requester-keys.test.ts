@@ -58,7 +58,7 @@ function perform(opcode: SendOpcode, headerView: DataView, region: object | unde
   const dma = { at: () => dma, read: () => true };
   const faults = { report: (fault: FaultKind) => reported.push(fault) };
   const keys = { fault: FaultKind.KEY_STATE, findRegistrable: () => region, invalidate: () => region !== undefined };
-  const qp = { owner: { dma, faults } } as unknown as QueuePair;
+  const qp = { owner: { dma, faults }, creation: { userQueue: 0 } } as unknown as QueuePair;
   const record = { opcode, headerView, sequence: 1, immediate: KEY } as unknown as SendRecord;
   const fault = new RequesterKeys(keys as unknown as KeyLookup).perform(qp, record);
   return { fault, reported };

@@ -11,6 +11,7 @@ import {
   AccessFlag,
   CompletionStatus,
   FaultKind,
+  ManagementOpcode,
   MrKind,
   QpState,
   SendOpcode,
@@ -20,13 +21,13 @@ import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 
 /** Two connected QPs; the first one belongs to a process if `isUser`. */
-function connect(fixture: AdapterFixture, isUser: boolean): DriverQueuePair {
+function connect(fixture: AdapterFixture, isUser: boolean): { user: DriverQueuePair; peer: DriverQueuePair } {
   const create = (userQueue: number): DriverQueuePair =>
     fixture.createQueuePair({ state: 'reset', creation: { serviceType: ServiceType.RC, userQueue } });
   const [user, peer] = [create(Number(isUser)), create(0)];
   user.connect({ reliable: true, port: 1, dlid: fixture.lidOf(2), remoteQpn: peer.qpn });
   peer.connect({ reliable: true, port: 2, dlid: fixture.lidOf(1), remoteQpn: user.qpn });
-  return user;
+  return { user, peer };
 }
 
 /** A command with the form of a fast registration of one page. */
@@ -45,7 +46,7 @@ function registration(fixture: AdapterFixture, lkey: number, opcode: number) {
 for (const isUser of [false, true])
   t.test(`hazard 44: fast registration in a send queue of ${isUser ? 'a process' : 'the kernel'}`, async (t) => {
     const fixture = new AdapterFixture();
-    const qp = connect(fixture, isUser);
+    const { user: qp } = connect(fixture, isUser);
     const { pd } = fixture;
     const { number, lkey } = fixture.driver.createMemoryRegion({ pd, kind: MrKind.FAST, access: 0, pageCount: 1 });
     qp.post(registration(fixture, lkey, SendOpcode.FAST_REGISTER));
@@ -67,11 +68,15 @@ t.test('hazard 44: no opcode in a send queue of a process registers pages', asyn
   const region = fixture.machine.device.tables.memoryRegions.get(number);
   const before = JSON.stringify(region?.pages);
   for (let opcode = 0; opcode < 256; opcode++) {
-    const qp = connect(fixture, true);
-    qp.post(registration(fixture, lkey, opcode));
+    const { user, peer } = connect(fixture, true);
+    user.post(registration(fixture, lkey, opcode));
     fixture.settle();
     if (region?.valid || JSON.stringify(region?.pages) !== before) t.fail(`opcode ${opcode}`);
-    qp.destroy();
+    for (const qp of [user, peer]) {
+      qp.destroy();
+      const { cqn: objectNumber } = qp.parts.sendCq;
+      fixture.driver.management.perform({ opcode: ManagementOpcode.DESTROY_CQ, objectNumber });
+    }
   }
   t.equal(region?.valid, false);
 });
