@@ -228,6 +228,7 @@ bool vt_alive(struct vt *t);
 extern const struct vt_suite vt_suite_identity;
 extern const struct vt_suite vt_suite_management;
 extern const struct vt_suite vt_suite_dedicated;
+extern const struct vt_suite vt_suite_lane_table;
 extern const struct vt_suite vt_suite_refusal;
 extern const struct vt_suite vt_suite_datagram;
 extern const struct vt_suite vt_suite_collect;

@@ -50,6 +50,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_once,
 	&vt_suite_share_requests,
 	&vt_suite_share_allocation,
+	&vt_suite_lane_table,
 	&vt_suite_converge,
 	&vt_suite_lend,
 	&vt_suite_timers,

@@ -92,7 +92,7 @@ const qualityOfService: Readonly<Record<string, Evidence>> = {
       'shares/lane-table: an invalid entry is read before the next command',
       'shares/lane-table: an entry cannot give away what another function or level owns',
     ),
-    guest('share_allocation map'),
+    guest('share_allocation map', 'lane_table marked-entry'),
   ),
   '77': test('adapter/fuzz: random management commands'),
   '78': test(`${SHARED}lanes that come go to every level`),
