@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * What each adapter of the foreign suites needs: the options of its device, the modules that are
- * loaded before Debian's user space is entered, files there, and why it cannot run at all. Called
- * by suite-guest.ts, run-suites.ts and main.ts.
+ * loaded before Debian's user space is entered, and files there. Called by suite-guest.ts and
+ * run-suites.ts.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { JobModule } from '../../guest-tests/harness/guest-image.ts';
 import type { GuestFile } from '../../qemu/initramfs.ts';
 import { provideVerbsProvider } from '../../qemu/setup/verbs-provider.ts';
 import { provideTestKernel } from '../cli/test/test-kernel.ts';
-import { hasModules, OUR_DRIVER, provideTargets } from '../cli/test/test-modules.ts';
+import { OUR_DRIVER, provideTargets } from '../cli/test/test-modules.ts';
 import type { AdapterName } from './suites.ts';
 
 /** The module that gives our driver the kernel's verbs. */
 const VERBS_FOLDER = fileURLToPath(new URL('../../guest-tests/driver/ib', import.meta.url));
-
-/** Why `adapter` cannot run here, or undefined. */
-export function findObstacle(adapter: AdapterName): string | undefined {
-  if (adapter !== 'vuhca' || (existsSync(VERBS_FOLDER) && hasModules(VERBS_FOLDER))) return undefined;
-  return 'guest-tests/driver/ib, which makes vuhca_ib.ko, does not exist';
-}
 
 /** Soft-RoCE is compared in the guest of the stock driver. */
 export function deviceArguments(adapter: AdapterName): string[] {

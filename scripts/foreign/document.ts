@@ -13,12 +13,12 @@ Tests and programs that other people wrote, from Debian 13's packages, in a gues
 kernel and drivers. \`npm run test:foreign -- --write\` runs them and writes this page.
 
 \`\`\`sh
-npm run test:foreign -- --write                         # all suites on mthca and soft-RoCE, unattended
+npm run test:foreign -- --write                         # all suites on all adapters, unattended
 npm run test:foreign -- --only cm --adapter rxe         # one suite on one adapter
 npm run test:foreign -- --only perftest --tests events  # tests by their names
 npm run test:foreign -- --short                         # a few tests of each suite
 npm run test:foreign -- --only figures                  # speed beside soft-RoCE, as ratios
-npm run test:foreign -- --adapter vuhca                 # our own driver
+npm run test:foreign -- --adapter vuhca                 # our own driver only
 \`\`\`
 
 | column | adapter | driver in the guest |

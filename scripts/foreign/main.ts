@@ -8,12 +8,11 @@ import { writeFileSync } from 'node:fs';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
-import { findObstacle } from './adapter-parts.ts';
 import { describeResults } from './document.ts';
 import { FigureReader, readFigures, tabulateFigures, writeFigures } from './figures.ts';
 import { mergeResults, readResults, writeResults } from './results.ts';
 import { runAll } from './run-all.ts';
-import { ADAPTER_TITLES, ADAPTERS, type AdapterName, type ForeignResult, isJudged, SUITES } from './suites.ts';
+import { ADAPTERS, type AdapterName, type ForeignResult, isJudged, SUITES } from './suites.ts';
 
 interface Options {
   readonly only: string;
@@ -29,7 +28,7 @@ const DOCUMENT = new URL('../../docs/FOREIGN.md', import.meta.url);
 await runEntry(async () => {
   const script = defineScript('npm run test:foreign --', "Lets Debian's RDMA software judge the adapters.")
     .option('--only <SUITES>', `Only these suites, with commas between: ${SUITES.join(', ')}.`, SUITES.join())
-    .option('--adapter <NAMES>', `Only these adapters: ${Object.keys(ADAPTER_TITLES).join(', ')}.`, ADAPTERS.join())
+    .option('--adapter <NAMES>', `Only these adapters: ${ADAPTERS.join(', ')}.`, ADAPTERS.join())
     .option('--tests <EXPRESSION>', 'Only tests whose names match it, as grep -E does; pyverbs runs whole.')
     .option('--short', 'A few tests of each suite.')
     .option('--write', 'Keeps the results and writes docs/FOREIGN.md.')
@@ -38,16 +37,11 @@ await runEntry(async () => {
   if (options.write && (options.short || options.tests !== undefined))
     throw new SetupError('--write keeps whole suites, so --short and --tests cannot be given with it');
   const adapters = options.adapter.split(',') as AdapterName[];
-  checkNames(adapters, Object.keys(ADAPTER_TITLES), '--adapter');
+  checkNames(adapters, ADAPTERS, '--adapter');
   checkNames(options.only.split(','), SUITES, '--only');
   await installMissingPackages(BASE_PACKAGES);
   let [passed, failed] = [0, 0];
   for (const adapter of adapters) {
-    const obstacle = findObstacle(adapter);
-    if (obstacle !== undefined) {
-      process.stdout.write(`skipped ${adapter}: ${obstacle}\n`);
-      continue;
-    }
     const counts = await runAdapter(adapter, options);
     passed += counts.passed;
     failed += counts.failed;
@@ -93,9 +87,10 @@ async function runAdapter(
 
 function keep(adapter: AdapterName, results: readonly ForeignResult[], ratios: Record<string, number>): void {
   const kept = mergeResults(readResults(), adapter, results);
-  const figures = { ...readFigures(), ...(Object.keys(ratios).length > 0 ? { [adapter]: ratios } : {}) };
+  const isMeasured = Object.keys(ratios).length > 0;
+  const figures = { ...readFigures(), ...(isMeasured ? { [adapter]: ratios } : {}) };
   writeResults(kept);
-  writeFigures(figures);
+  if (isMeasured) writeFigures(figures);
   writeFileSync(DOCUMENT, describeResults(kept, figures));
 }
 
