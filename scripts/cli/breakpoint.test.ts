@@ -16,7 +16,7 @@ const MANAGEMENT_SECONDS = Math.min(TRAFFIC_SECONDS, 15);
 const PORT = 'vuhca.breakpoint';
 
 /** Places in the running code, by the text of their line, which has no needless spaces. */
-const collectWrite = { source: 'device/collect/collect-unit.ts', line: 'this.#writeData(page,inPage,' };
+const collectWrite = { source: 'device/collect/collect-unit.ts', line: 'buffer.store(inPage,sizeBytes,' };
 const managementCommand = {
   source: 'device/management/management-processor.ts',
   line: 'return entry.handler(context)',
