@@ -16,10 +16,10 @@ srp_status=$?
 target=$(tail -n 1 $WORK/output)
 service=$(tail -n 2 $WORK/output | sed -n 's/^0x//p' | head -n 1)
 if [ $srp_status = 0 ]; then pass srp-target; else fail srp-target $WORK/output; fi
-# The initiator may use the disk; it is called by the GUID of its port. Over RoCE the target calls
-# each one by its own address.
+# The initiator may use the disk. A target that is called by a GID calls it by its port identifier,
+# here the GUID of its port; over RoCE by its address.
 initiator=$FAR
-[ $LINK = Ethernet ] || initiator=$(cut -d : -f 5- /sys/class/infiniband/$DEVICE/ports/1/gids/0)
+[ $LINK = Ethernet ] || initiator=0x0000000000000000$(cut -d : -f 5- /sys/class/infiniband/$DEVICE/ports/1/gids/0 | tr -d :)
 $far run "cd $TARGET/srpt/$target/$target && mkdir -p acls/$initiator/lun_0 &&
   ln -s $TARGET/srpt/$target/$target/lun/lun_0 acls/$initiator/lun_0/lun && echo 1 >enable" >$WORK/output 2>&1 || fail srp-enable $WORK/output
 
