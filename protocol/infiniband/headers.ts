@@ -103,6 +103,20 @@ export const XRCETH: StructTable = {
   fields: [{ bits: 8 }, { name: 'xrcSrqn', bits: 24, doc: 'Shared receive queue at the destination.' }],
 };
 
+/** FLUSH extended transport header. */
+export const FETH: StructTable = {
+  name: 'feth',
+  doc: 'FLUSH extended transport header. The layout is that of soft-RoCE (docs/TRANSPORT.md).',
+  source: 'IBTA annex A19',
+  endian: 'big',
+  sizeBytes: 4,
+  fields: [
+    { bits: 26 },
+    { name: 'selectivity', bits: 2, doc: 'What is flushed: `FlushSelectivity`.' },
+    { name: 'placementType', bits: 4, doc: 'Where data must be: `PlacementType` (bits).' },
+  ],
+};
+
 /** RDMA extended transport header. */
 export const RETH: StructTable = {
   name: 'reth',
@@ -178,7 +192,18 @@ export const IETH: StructTable = {
 };
 
 /** Extension headers in the order in which a packet may carry them. */
-export const EXTENSION_HEADERS = [RDETH, XRCETH, DETH, RETH, ATOMIC_ETH, AETH, ATOMIC_ACK_ETH, IMM_DT, IETH] as const;
+export const EXTENSION_HEADERS = [
+  RDETH,
+  XRCETH,
+  DETH,
+  FETH,
+  RETH,
+  ATOMIC_ETH,
+  AETH,
+  ATOMIC_ACK_ETH,
+  IMM_DT,
+  IETH,
+] as const;
 
 /** All tables of this file. */
 export const headers: readonly StructTable[] = [LRH, GRH, BTH, ...EXTENSION_HEADERS];

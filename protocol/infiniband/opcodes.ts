@@ -6,7 +6,7 @@
  */
 import type { StructTable } from '../layout/table.ts';
 import { BTH_SIZE } from './gen/bth.gen.ts';
-import { AETH, ATOMIC_ACK_ETH, ATOMIC_ETH, DETH, IETH, IMM_DT, RDETH, RETH, XRCETH } from './headers.ts';
+import { AETH, ATOMIC_ACK_ETH, ATOMIC_ETH, DETH, FETH, IETH, IMM_DT, RDETH, RETH, XRCETH } from './headers.ts';
 import { OPCODES } from './operations.ts';
 
 export { OpcodeFlag } from './operations.ts';
@@ -21,7 +21,7 @@ export const TRANSPORT_MASK = 0xe0;
 export const OPERATION_MASK = 0x1f;
 
 /** `OpcodeFlag` bits of each opcode; 0 for a reserved one. */
-export const opcodeFlags = new Uint16Array(256);
+export const opcodeFlags = new Int32Array(256);
 
 /** Bytes of the BTH and all extension headers of each opcode; 0 for a reserved one. */
 export const opcodeHeaderBytes = new Uint8Array(256);
@@ -35,6 +35,7 @@ for (const { value, flags, headers } of OPCODES) {
 export const rdethDistance = distances(RDETH);
 export const xrcethDistance = distances(XRCETH);
 export const dethDistance = distances(DETH);
+export const fethDistance = distances(FETH);
 export const rethDistance = distances(RETH);
 export const atomicEthDistance = distances(ATOMIC_ETH);
 export const aethDistance = distances(AETH);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The BTH opcodes as data: one row per operation and one per transport service; the opcode table is
- * their product (IBTA tables 35 and 38, annex A14). It gives the meaning and the extension headers
- * of each opcode. `opcodes.ts` computes lookup arrays from it, `values.ts` the named values.
+ * their product (IBTA tables 35 and 38, annexes A14, A19). It gives the meaning and the extension
+ * headers of each opcode. `opcodes.ts` computes lookup arrays from it, `values.ts` named values.
  */
 import type { StructTable } from '../layout/table.ts';
 import {
@@ -11,6 +11,7 @@ import {
   ATOMIC_ETH,
   DETH,
   EXTENSION_HEADERS,
+  FETH,
   IETH,
   IMM_DT,
   RDETH,
@@ -36,10 +37,12 @@ export const OpcodeFlag = {
   PAYLOAD: 1 << 13,
   REQUEST: 1 << 14,
   RESPONSE: 1 << 15,
+  FLUSH: 1 << 16,
+  ATOMIC_WRITE: 1 << 17,
 } as const;
 
 const { FIRST, MIDDLE, LAST, ONLY, SEND, WRITE, IMMEDIATE, INVALIDATE, PAYLOAD, REQUEST, RESPONSE } = OpcodeFlag;
-const { READ_REQUEST, READ_RESPONSE, ACKNOWLEDGE, ATOMIC, ATOMIC_ACKNOWLEDGE } = OpcodeFlag;
+const { READ_REQUEST, READ_RESPONSE, ACKNOWLEDGE, ATOMIC, ATOMIC_ACKNOWLEDGE, FLUSH, ATOMIC_WRITE } = OpcodeFlag;
 const SENT = SEND | PAYLOAD | REQUEST;
 const WRITTEN = WRITE | PAYLOAD | REQUEST;
 const RETURNED = READ_RESPONSE | PAYLOAD | RESPONSE;
@@ -82,6 +85,8 @@ const OPERATIONS: readonly Operation[] = [
   { name: 'resync', value: 0x15, flags: REQUEST | ONLY, headers: [] },
   { name: 'send-last-with-invalidate', value: 0x16, flags: SENT | LAST | INVALIDATE, headers: [IETH] },
   { name: 'send-only-with-invalidate', value: 0x17, flags: SENT | ONLY | INVALIDATE, headers: [IETH] },
+  { name: 'flush', value: 0x1c, flags: FLUSH | REQUEST | ONLY, headers: [FETH, RETH] },
+  { name: 'atomic-write', value: 0x1d, flags: ATOMIC_WRITE | PAYLOAD | REQUEST | ONLY, headers: [RETH] },
 ];
 
 /** A transport service: the high three bits of an opcode. */
@@ -96,12 +101,26 @@ interface Transport {
 }
 
 const RESYNC = 0x15;
+/** FLUSH and ATOMIC WRITE; Linux names them for RC and RD only. */
+const isPlacement = (operation: number): boolean => operation >= 0x1c;
 const TRANSPORTS: readonly Transport[] = [
   { name: 'rc', value: 0x00, has: (operation) => operation !== RESYNC, always: [], requests: [] },
   { name: 'uc', value: 0x20, has: (operation) => operation <= 0x0b, always: [], requests: [] },
-  { name: 'rd', value: 0x40, has: (operation) => operation <= RESYNC, always: [RDETH], requests: [DETH] },
+  {
+    name: 'rd',
+    value: 0x40,
+    has: (operation) => operation <= RESYNC || isPlacement(operation),
+    always: [RDETH],
+    requests: [DETH],
+  },
   { name: 'ud', value: 0x60, has: (operation) => operation === 4 || operation === 5, always: [], requests: [DETH] },
-  { name: 'xrc', value: 0xa0, has: (operation) => operation !== RESYNC, always: [], requests: [XRCETH] },
+  {
+    name: 'xrc',
+    value: 0xa0,
+    has: (operation) => operation !== RESYNC && !isPlacement(operation),
+    always: [],
+    requests: [XRCETH],
+  },
 ];
 
 /** An opcode with its properties. */

@@ -9,6 +9,7 @@ import { encodeAtomicAckEth } from './gen/atomic-ack-eth.gen.ts';
 import { encodeAtomicEth } from './gen/atomic-eth.gen.ts';
 import { BTH_SIZE, encodeBth, newBth } from './gen/bth.gen.ts';
 import { encodeDeth } from './gen/deth.gen.ts';
+import { encodeFeth } from './gen/feth.gen.ts';
 import { copyGrhDgidFrom, copyGrhSgidFrom, encodeGrh, GRH_SIZE, newGrh } from './gen/grh.gen.ts';
 import { setIethRKey } from './gen/ieth.gen.ts';
 import { encodeImmDt } from './gen/imm-dt.gen.ts';
@@ -23,6 +24,7 @@ import {
   atomicAckEthDistance,
   atomicEthDistance,
   dethDistance,
+  fethDistance,
   iethDistance,
   immDtDistance,
   opcodeHeaderBytes,
@@ -142,6 +144,7 @@ function writeExtensions(view: DataView, at: number, fields: Readonly<PacketFiel
   if (rdethDistance[opcode] !== 0) encodeRdeth(view, at + rdethDistance[opcode], fields);
   if (xrcethDistance[opcode] !== 0) encodeXrceth(view, at + xrcethDistance[opcode], fields);
   if (dethDistance[opcode] !== 0) encodeDeth(view, at + dethDistance[opcode], fields);
+  if (fethDistance[opcode] !== 0) encodeFeth(view, at + fethDistance[opcode], fields);
   if (rethDistance[opcode] !== 0) encodeReth(view, at + rethDistance[opcode], fields);
   if (atomicEthDistance[opcode] !== 0) encodeAtomicEth(view, at + atomicEthDistance[opcode], fields);
   if (aethDistance[opcode] !== 0) encodeAeth(view, at + aethDistance[opcode], fields);

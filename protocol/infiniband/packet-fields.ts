@@ -18,6 +18,7 @@ import {
 } from './gen/atomic-eth.gen.ts';
 import { getBthBecn, getBthFecn, getBthMigration } from './gen/bth.gen.ts';
 import { getDethQKey, getDethSrcQpn } from './gen/deth.gen.ts';
+import { getFethPlacementType, getFethSelectivity } from './gen/feth.gen.ts';
 import { copyGrhDgidTo, copyGrhSgidTo, getGrhFlowLabel, getGrhHopLimit, getGrhTrafficClass } from './gen/grh.gen.ts';
 import { getIethRKey } from './gen/ieth.gen.ts';
 import { getImmDtImmediate } from './gen/imm-dt.gen.ts';
@@ -52,6 +53,8 @@ export interface PacketFields {
   xrcSrqn: number;
   qKey: number;
   srcQpn: number;
+  selectivity: number;
+  placementType: number;
   /** The next three fields are in the RETH and in the AtomicETH. */
   virtualAddressHigh: number;
   virtualAddressLow: number;
@@ -98,6 +101,8 @@ export function newPacketFields(): PacketFields {
     xrcSrqn: 0,
     qKey: 0,
     srcQpn: 0,
+    selectivity: 0,
+    placementType: 0,
     virtualAddressHigh: 0,
     virtualAddressLow: 0,
     rKey: 0,
@@ -157,6 +162,10 @@ function readRequestHeaders(view: DataView, parsed: Readonly<ParsedPacket>, into
   if (parsed.dethOffset >= 0) {
     into.qKey = getDethQKey(view, parsed.dethOffset);
     into.srcQpn = getDethSrcQpn(view, parsed.dethOffset);
+  }
+  if (parsed.fethOffset >= 0) {
+    into.selectivity = getFethSelectivity(view, parsed.fethOffset);
+    into.placementType = getFethPlacementType(view, parsed.fethOffset);
   }
   if (parsed.rethOffset >= 0) {
     into.virtualAddressHigh = getRethVirtualAddressHigh(view, parsed.rethOffset);

@@ -72,7 +72,7 @@ t.test('every opcode, local and global: built, parsed, read and rebuilt', async 
 });
 
 t.test('the opcode decides the headers', async (test) => {
-  test.equal(OPCODES.length, 23 + 12 + 22 + 2 + 23);
+  test.equal(OPCODES.length, 25 + 12 + 24 + 2 + 23);
   const byName = (name: string) => OPCODES.find((row) => row.name === name);
   const headers = (name: string) =>
     byName(name)
@@ -84,6 +84,11 @@ t.test('the opcode decides the headers', async (test) => {
   test.equal(headers('ud-send-only-with-immediate'), 'deth imm-dt');
   test.equal(headers('xrc-send-last-with-invalidate'), 'xrceth ieth');
   test.equal(headers('xrc-rdma-read-response-last'), 'aeth');
+  test.equal(headers('rc-flush'), 'feth reth');
+  test.equal(headers('rd-atomic-write'), 'rdeth deth reth');
+  test.equal(byName('rc-flush')?.value, 0x1c);
+  test.equal(byName('rc-atomic-write')?.value, 0x1d);
+  test.equal(byName('xrc-flush'), undefined);
   test.equal(byName('xrc-fetch-add')?.value, 0xb4);
   test.equal(opcodeHeaderBytes[0x13], 12 + 28, 'RC compare and swap');
   test.equal(opcodeHeaderBytes[0x1f], 0, 'reserved');

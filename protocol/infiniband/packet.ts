@@ -15,6 +15,7 @@ import {
   atomicAckEthDistance,
   atomicEthDistance,
   dethDistance,
+  fethDistance,
   iethDistance,
   immDtDistance,
   OpcodeFlag,
@@ -51,6 +52,7 @@ export interface ParsedPacket extends Lrh, Bth {
   rdethOffset: number;
   xrcethOffset: number;
   dethOffset: number;
+  fethOffset: number;
   rethOffset: number;
   atomicEthOffset: number;
   aethOffset: number;
@@ -77,6 +79,7 @@ export function newParsedPacket(): ParsedPacket {
     rdethOffset: -1,
     xrcethOffset: -1,
     dethOffset: -1,
+    fethOffset: -1,
     rethOffset: -1,
     atomicEthOffset: -1,
     aethOffset: -1,
@@ -191,6 +194,7 @@ function locateExtensions(bth: number, opcode: number, into: ParsedPacket): void
   into.rdethOffset = place(bth, rdethDistance[opcode]);
   into.xrcethOffset = place(bth, xrcethDistance[opcode]);
   into.dethOffset = place(bth, dethDistance[opcode]);
+  into.fethOffset = place(bth, fethDistance[opcode]);
   into.rethOffset = place(bth, rethDistance[opcode]);
   into.atomicEthOffset = place(bth, atomicEthDistance[opcode]);
   into.aethOffset = place(bth, aethDistance[opcode]);

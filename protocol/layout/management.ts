@@ -104,7 +104,44 @@ export const memoryRegionAttributes: StructTable = {
       doc: 'pageListAddress is that of an array of 8-byte addresses of pages of 4 KiB, each with 512 entries of the list.',
     },
     { bits: 31 },
+    { name: 'deviceMemory', bits: 24, doc: 'Kind device only: range of device memory.', at: 56 },
+    { bits: 8 },
+    { name: 'deviceMemoryOffset', bits: 32, doc: 'Kind device only: offset of the region in the range.' },
+  ],
+};
+
+export const deviceMemoryAttributes: StructTable = {
+  name: 'device-memory-attributes',
+  doc: 'Payload of device memory commands and queries.',
+  endian: 'little',
+  sizeBytes: 32,
+  fields: [
+    { name: 'length', bits: 64, doc: 'Length in bytes.' },
+    { name: 'alignmentLog2', bits: 8, doc: 'log2 of a number of which the offset is a multiple.' },
+    { bits: 24 },
+    { name: 'offset', bits: 32, doc: 'Answer only: offset of the range in the device memory of the function.' },
+    { name: 'regions', bits: 32, doc: 'Query only: memory regions of the range.' },
+    { bits: 32 },
     { bytes: 8 },
+  ],
+};
+
+export const pageRange: StructTable = {
+  name: 'page-range',
+  doc: 'Payload of the commands on pages of an on-demand memory region.',
+  endian: 'little',
+  sizeBytes: 32,
+  fields: [
+    { name: 'address', bits: 64, doc: 'Virtual address of the first page.' },
+    { name: 'length', bits: 64, doc: 'Length in bytes, a multiple of the page size.' },
+    {
+      name: 'pageListAddress',
+      bits: 64,
+      doc: 'Resolve only: guest address of an array of 8-byte page addresses with page-flag bits; 0 skips a page.',
+    },
+    { name: 'refuse', bits: 1, doc: 'Resolve only: the faults on the pages are refused; there is no list.' },
+    { bits: 31 },
+    { bytes: 4 },
   ],
 };
 
@@ -134,8 +171,13 @@ export const completionQueueAttributes: StructTable = {
     { name: 'error', bits: 1, doc: 'Query only: the CQ overran.' },
     { bits: 22 },
     { name: 'attributeMask', bits: 32, doc: 'Modify only: attributes to change.', values: 'cq-mask' },
-    { name: 'moderationCount', bits: 16, doc: 'Completions per event.', at: 40 },
-    { name: 'moderationPeriodUs', bits: 16, doc: 'Longest delay of an event in us.' },
+    {
+      name: 'moderationCount',
+      bits: 16,
+      doc: 'Unseen completions for which an event waits; 0: it waits for its time only.',
+      at: 40,
+    },
+    { name: 'moderationPeriodUs', bits: 16, doc: 'Longest wait of an event in us; 0: no event waits.' },
     {
       name: 'summaryIndex',
       bits: 16,
@@ -253,7 +295,7 @@ export const queuePairCreation: StructTable = {
     },
     { bits: 14 },
     { name: 'checksumKey', bits: 32, doc: 'Seed of the command checksum.', at: 56 },
-    { name: 'xrcDomain', bits: 24, doc: 'XRC domain, or 0.' },
+    { name: 'xrcDomain', bits: 24, doc: 'XRC domain of an XRC target, or 0.' },
     { bits: 8 },
     { name: 'token', bits: 64, doc: 'Query only: handle from the header of the create command.', at: 64 },
     {
@@ -327,7 +369,10 @@ export const sharedReceiveQueueAttributes: StructTable = {
     { bits: 16 },
     { name: 'error', bits: 1, doc: 'Query only: the SRQ is in error.' },
     { bits: 31 },
-    { bytes: 8 },
+    { name: 'xrcDomain', bits: 24, doc: 'XRC domain of an XRC SRQ, or 0.', source: 'IBTA annex A14' },
+    { bits: 8 },
+    { name: 'completionQueue', bits: 24, doc: 'CQ of an XRC SRQ, or 0.', source: 'IBTA annex A14' },
+    { bits: 8 },
   ],
 };
 
@@ -397,7 +442,8 @@ export const adapterAttributes: StructTable = {
     { name: 'maxMessageBytes', bits: 32, doc: 'Longest message in bytes.' },
     { name: 'maxQueuePairsPerGroup', bits: 32, doc: 'Most QPs of the function in a multicast group.' },
     { name: 'maxCollectContexts', bits: 32, doc: 'Most collect contexts of the function.' },
-    { bytes: 48 },
+    { name: 'maxDeviceMemoryBytes', bits: 32, doc: 'Device memory of the function in bytes; 0: it has none.' },
+    { bytes: 44 },
   ],
 };
 
@@ -770,6 +816,8 @@ export const managementStructs = [
   managementResponse,
   protectionDomainAttributes,
   memoryRegionAttributes,
+  pageRange,
+  deviceMemoryAttributes,
   completionQueueAttributes,
   eventQueueAttributes,
   queuePairCreation,

@@ -138,7 +138,12 @@ export const eventEntry: StructTable = {
     { bits: 24 },
     { name: 'timestamp', bits: 64, doc: 'Local time of posting, in ns.', at: 16 },
     { name: 'token', bits: 64, doc: 'Handle that software gave when it created the object.', at: 24 },
-    { bytes: 28 },
+    { name: 'pageAddress', bits: 64, doc: 'Page fault only: first virtual address of the access.', at: 32 },
+    { name: 'pageLength', bits: 32, doc: 'Page fault only: length from there on that the message will access.' },
+    { name: 'pageKey', bits: 32, doc: 'Page fault only: key of the memory region.' },
+    { name: 'pageWrite', bits: 1, doc: 'Page fault only: the access writes.' },
+    { bits: 31 },
+    { bytes: 8 },
     { name: 'sequence', bits: 32, doc: 'Running number of the entry, from 1.', at: 60 },
   ],
 };

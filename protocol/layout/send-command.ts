@@ -31,7 +31,7 @@ export const sendCommand: StructTable = {
     { name: 'fence', bits: 1, doc: 'The command waits for outstanding RDMA READs and atomics.' },
     { name: 'inline', bits: 1, doc: 'The payload follows the header.' },
     { bits: 23 },
-    { name: 'messageLength', bits: 32, doc: 'Payload bytes of the message.', at: 12 },
+    { name: 'messageLength', bits: 32, doc: 'Payload bytes of the message; bytes of the range of a FLUSH.', at: 12 },
     {
       name: 'checksum',
       bits: 32,
@@ -86,13 +86,15 @@ export const udTarget: StructTable = {
 
 export const rdmaTarget: StructTable = {
   name: 'rdma-target',
-  doc: 'Remote memory of an RDMA or atomic operation.',
+  doc: 'Remote memory of an RDMA operation, an atomic, a FLUSH or an ATOMIC WRITE.',
   endian: 'little',
   sizeBytes: 16,
   fields: [
     { name: 'remoteAddress', bits: 64, doc: 'Remote virtual address.' },
     { name: 'rkey', bits: 32, doc: 'R_Key.' },
-    { bits: 32 },
+    { name: 'placementType', bits: 4, values: 'placement-type', doc: 'Of a FLUSH: where data must be (bits).' },
+    { name: 'selectivity', bits: 2, values: 'flush-selectivity', doc: 'Of a FLUSH: what is flushed.' },
+    { bits: 26 },
   ],
 };
 
@@ -132,8 +134,8 @@ export const registerTarget: StructTable = {
     { name: 'pageListAddress', bits: 64, doc: 'Guest address of the array of 8-byte page addresses.' },
     { name: 'pageCount', bits: 16, doc: 'Pages in the list.' },
     { name: 'pageShift', bits: 8, doc: 'log2 of the page size.' },
-    { name: 'access', bits: 8, values: 'access-flag', doc: 'Access rights.' },
-    { bits: 32 },
+    { bits: 8 },
+    { name: 'access', bits: 32, values: 'access-flag', doc: 'Access rights.' },
   ],
 };
 

@@ -22,6 +22,8 @@ export const sendOpcode: ValueTable = {
     ['RDMA_READ', 0x06, 'Read remote memory.'],
     ['COMPARE_SWAP', 0x07, 'Atomic compare and swap.'],
     ['FETCH_ADD', 0x08, 'Atomic fetch and add.'],
+    ['FLUSH', 0x09, 'Make earlier writes to remote memory visible or persistent.'],
+    ['ATOMIC_WRITE', 0x0a, 'Write 8 bytes of remote memory in one store, behind all earlier operations.'],
     ['LOCAL_INVALIDATE', 0x10, 'Invalidate a local key.'],
     ['FAST_REGISTER', 0x11, 'Register memory by work request.'],
     ['BIND_WINDOW', 0x12, 'Bind a memory window.'],
@@ -51,6 +53,8 @@ export const managementOpcode: ValueTable = {
     ['MODIFY_MR', 0x21, 'Change access, PD or translation of a memory region.'],
     ['QUERY_MR', 0x22, 'Query a memory region.'],
     ['DESTROY_MR', 0x23, 'Deregister a memory region.'],
+    ['RESOLVE_PAGES', 0x25, 'Make pages of an on-demand region present, or refuse the faults on them.'],
+    ['INVALIDATE_PAGES', 0x27, 'Take pages of an on-demand region back; no access uses them after the answer.'],
     ['CREATE_CQ', 0x30, 'Create a completion queue.'],
     ['MODIFY_CQ', 0x31, 'Change a completion queue.'],
     ['QUERY_CQ', 0x32, 'Query a completion queue.'],
@@ -70,6 +74,11 @@ export const managementOpcode: ValueTable = {
     ['MODIFY_SRQ', 0x71, 'Change the limit of a shared receive queue.'],
     ['QUERY_SRQ', 0x72, 'Query a shared receive queue.'],
     ['DESTROY_SRQ', 0x73, 'Destroy a shared receive queue; refused while in use.'],
+    ['CREATE_XRC_DOMAIN', 0xf0, 'Create an XRC domain.'],
+    ['DESTROY_XRC_DOMAIN', 0xf3, 'Destroy an XRC domain; refused while in use.'],
+    ['CREATE_DEVICE_MEMORY', 0xf4, 'Allocate a range of device memory, which is zeroed.'],
+    ['QUERY_DEVICE_MEMORY', 0xf6, 'Query a range of device memory.'],
+    ['DESTROY_DEVICE_MEMORY', 0xf7, 'Free a range of device memory; refused while in use.'],
     ['REQUEST_RESOURCES', 0x81, 'Resource allocation request; the modifier is the number of resource-changes.'],
     ['QUERY_RESOURCES', 0x82, 'Query the share of the function in the object number.'],
     ['CREATE_SEND_CONTEXT', 0xa0, 'Allocate a send context; it starts disabled.'],
@@ -154,7 +163,7 @@ export const completionStatus: ValueTable = {
 
 export const completionOpcode: ValueTable = {
   name: 'completion-opcode',
-  doc: 'Operations that a CQE reports.',
+  doc: 'Operations that a CQE reports; numbers of those of users follow enum ibv_wc_opcode of libibverbs.',
   values: rows([
     ['SEND', 0, 'A send completed.'],
     ['RDMA_WRITE', 1, 'An RDMA WRITE completed.'],
@@ -164,7 +173,9 @@ export const completionOpcode: ValueTable = {
     ['BIND_WINDOW', 5, 'A bind completed.'],
     ['LOCAL_INVALIDATE', 6, 'A local invalidate completed.'],
     ['FAST_REGISTER', 7, 'A fast registration completed.'],
-    ['NOP', 8, 'A NOP completed.'],
+    ['FLUSH', 8, 'A FLUSH completed: all writes before it are where it wants them.'],
+    ['ATOMIC_WRITE', 9, 'An ATOMIC WRITE completed.'],
+    ['NOP', 10, 'A NOP completed.'],
     ['RECEIVE', 128, 'A message was received.'],
     ['RECEIVE_RDMA_IMMEDIATE', 129, 'Immediate data of an RDMA WRITE was received.'],
   ]),
@@ -188,6 +199,8 @@ export const eventType: ValueTable = {
     ['LAST_WQE_REACHED', 11, 'A QP with an SRQ takes no more entries.'],
     ['SRQ_LIMIT', 12, 'An SRQ fell below its limit.'],
     ['SRQ_ERROR', 13, 'An SRQ failed.'],
+    ['XRC_DOMAIN_VIOLATION', 14, 'A request for a QP named an XRC SRQ of another XRC domain; the QP failed.'],
+    ['XRC_INVALID_HEADER', 15, 'A request for a QP named an XRC SRQ that does not exist; the QP failed.'],
     ['PORT_ACTIVE', 16, 'A port became active.'],
     ['PORT_ERROR', 17, 'A port went down.'],
     ['LID_CHANGE', 18, 'The LID changed.'],
@@ -195,6 +208,7 @@ export const eventType: ValueTable = {
     ['GID_CHANGE', 20, 'The GID table changed.'],
     ['SM_CHANGE', 21, 'The subnet manager changed.'],
     ['CLIENT_REREGISTER', 22, 'The subnet manager requests that clients register again.'],
+    ['PAGE_FAULT', 23, 'An access met a page of an on-demand region that is not present.'],
     ['SEND_CONTEXT_HALTED', 25, 'A send context halted.'],
     ['TRACE_STOPPED', 26, 'The trace of a QP stopped after the first error.'],
     ['RESOURCES_CHANGED', 24, 'The share of the function has changed; query it.'],
@@ -268,6 +282,10 @@ export const faultKind: ValueTable = {
       42,
       'A store to a page of a collect context named a queue pair or completion queue of another context.',
     ],
+    ['XRC_DOMAIN', 48, 'A request named an XRC SRQ of another XRC domain. Fault address: its number.'],
+    ['XRC_QUEUE', 49, 'A request named an XRC SRQ that does not exist. Fault address: its number.'],
+    ['PAGE_FAULT', 43, 'Software refused a fault on a page of an on-demand region.'],
+    ['DEVICE_MEMORY', 44, 'Access to device memory that is not allocated.'],
     ['QKEY_VIOLATION', 34, 'A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key.'],
   ]),
 };
@@ -355,6 +373,7 @@ export const mrKind: ValueTable = {
     ['PHYSICAL', 0, 'Virtual addresses are guest addresses (DMA MR).'],
     ['PAGED', 1, 'A list of pages.'],
     ['FAST', 2, 'Registered by work request (FAST_REGISTER); pageCount is the most pages it can take.'],
+    ['DEVICE', 3, 'A part of a range of device memory.'],
   ]),
 };
 
@@ -369,6 +388,38 @@ export const accessFlag: ValueTable = {
     ['REMOTE_ATOMIC', 0x8, 'Atomics.'],
     ['WINDOW_BIND', 0x10, 'Memory windows may be bound.'],
     ['ZERO_BASED', 0x20, 'Virtual addresses start at 0; of `startAddress` only the offset in the first page counts.'],
+    ['ON_DEMAND', 0x40, 'Pages are made present by page fault and taken back: no right, a property of the region.'],
+    ['FLUSH_GLOBAL', 0x100, 'FLUSH for global visibility.'],
+    ['FLUSH_PERSISTENT', 0x200, 'FLUSH for persistence: software vouches that the memory is persistent.'],
+  ]),
+};
+
+export const placementType: ValueTable = {
+  name: 'placement-type',
+  doc: 'What a FLUSH guarantees for earlier writes (bits); numbers follow enum ib_placement_type of Linux.',
+  source: 'IBTA annex A19',
+  values: rows([
+    ['GLOBAL_VISIBILITY', 0x1, 'Every reader of the memory finds the data.'],
+    ['PERSISTENCE', 0x2, 'The data outlives a loss of power.'],
+  ]),
+};
+
+export const flushSelectivity: ValueTable = {
+  name: 'flush-selectivity',
+  doc: 'What a FLUSH covers; numbers follow enum ib_selectivity_level of Linux.',
+  source: 'IBTA annex A19',
+  values: rows([
+    ['RANGE', 0, 'The range that address and length name.'],
+    ['MEMORY_REGION', 1, 'The whole region or window of the R_Key; address and length do not count.'],
+  ]),
+};
+
+export const pageFlag: ValueTable = {
+  name: 'page-flag',
+  doc: 'Lower bits of a page address in the list of RESOLVE_PAGES.',
+  values: rows([
+    ['PRESENT', 0x1, 'The page may be read.'],
+    ['WRITABLE', 0x2, 'The page may also be written.'],
   ]),
 };
 
@@ -385,7 +436,10 @@ export const mwKind: ValueTable = {
 export const srqMask: ValueTable = {
   name: 'srq-mask',
   doc: 'Attributes that modify SRQ changes (bits).',
-  values: rows([['LIMIT', 0x1, 'limit']]),
+  values: rows([
+    ['LIMIT', 0x1, 'limit'],
+    ['RESIZE', 0x2, 'queueAddress, entriesLog2, pageShift, paged'],
+  ]),
 };
 
 export const mrMask: ValueTable = {
@@ -584,6 +638,11 @@ export const capability: ValueTable = {
     ['TRACE', 0x80, 'Selective trace.'],
     ['MEMORY_WINDOWS', 0x100, 'Memory windows of type 1 and 2B.'],
     ['FAST_REGISTRATION', 0x200, 'Memory registration by work request, local and remote invalidation.'],
+    ['XRC', 0x800, 'Extended reliable connections.'],
+    ['ON_DEMAND_PAGING', 0x1000, 'Regions whose pages are made present by page fault.'],
+    ['FLUSH', 0x2000, 'FLUSH, for global visibility and for persistence.'],
+    ['ATOMIC_WRITE', 0x4000, 'ATOMIC WRITE.'],
+    ['DEVICE_MEMORY', 0x8000, 'Memory of the adapter for software and memory regions.'],
     ['OWN_PORTS', 0x400, 'The ports are of this function alone, which manages them and has their QP0 and QP1.'],
   ]),
 };
@@ -605,6 +664,9 @@ export const valueTables = [
   mwKind,
   srqMask,
   accessFlag,
+  placementType,
+  flushSelectivity,
+  pageFlag,
   mrMask,
   cqMask,
   eqMask,

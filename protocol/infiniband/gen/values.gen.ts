@@ -49,6 +49,10 @@ export const BthOpcode = {
   RC_SEND_LAST_WITH_INVALIDATE: 22,
   /** Carries ieth. */
   RC_SEND_ONLY_WITH_INVALIDATE: 23,
+  /** Carries feth, reth. */
+  RC_FLUSH: 28,
+  /** Carries reth. */
+  RC_ATOMIC_WRITE: 29,
   /** No extension header. */
   UC_SEND_FIRST: 32,
   /** No extension header. */
@@ -117,6 +121,10 @@ export const BthOpcode = {
   RD_FETCH_ADD: 84,
   /** Carries rdeth, deth. */
   RD_RESYNC: 85,
+  /** Carries rdeth, deth, feth, reth. */
+  RD_FLUSH: 92,
+  /** Carries rdeth, deth, reth. */
+  RD_ATOMIC_WRITE: 93,
   /** Carries deth. */
   UD_SEND_ONLY: 100,
   /** Carries deth, imm-dt. */
@@ -200,8 +208,8 @@ export const bthOpcodeNames: readonly string[] = [
   '',
   '',
   '',
-  '',
-  '',
+  'RC_FLUSH',
+  'RC_ATOMIC_WRITE',
   '',
   '',
   'UC_SEND_FIRST',
@@ -264,8 +272,8 @@ export const bthOpcodeNames: readonly string[] = [
   '',
   '',
   '',
-  '',
-  '',
+  'RD_FLUSH',
+  'RD_ATOMIC_WRITE',
   '',
   '',
   '',

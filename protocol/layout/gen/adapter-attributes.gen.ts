@@ -288,6 +288,16 @@ export function setAdapterAttributesMaxCollectContexts(view: DataView, base: num
   view.setUint32(base + 76, value, true);
 }
 
+export const ADAPTER_ATTRIBUTES_MAX_DEVICE_MEMORY_BYTES_OFFSET = 80;
+export const ADAPTER_ATTRIBUTES_MAX_DEVICE_MEMORY_BYTES_BYTES = 4;
+/** Device memory of the function in bytes; 0: it has none. */
+export function getAdapterAttributesMaxDeviceMemoryBytes(view: DataView, base: number): number {
+  return view.getUint32(base + 80, true);
+}
+export function setAdapterAttributesMaxDeviceMemoryBytes(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 80, value, true);
+}
+
 /** Answer to query adapter. */
 export interface AdapterAttributes {
   /** major << 16 | minor. */
@@ -334,6 +344,8 @@ export interface AdapterAttributes {
   maxQueuePairsPerGroup: number;
   /** Most collect contexts of the function. */
   maxCollectContexts: number;
+  /** Device memory of the function in bytes; 0: it has none. */
+  maxDeviceMemoryBytes: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -361,6 +373,7 @@ export function newAdapterAttributes(): AdapterAttributes {
     maxMessageBytes: 0,
     maxQueuePairsPerGroup: 0,
     maxCollectContexts: 0,
+    maxDeviceMemoryBytes: 0,
   };
 }
 
@@ -390,6 +403,7 @@ export function decodeAdapterAttributes(view: DataView, base: number, into: Adap
   into.maxMessageBytes = getAdapterAttributesMaxMessageBytes(view, base);
   into.maxQueuePairsPerGroup = getAdapterAttributesMaxQueuePairsPerGroup(view, base);
   into.maxCollectContexts = getAdapterAttributesMaxCollectContexts(view, base);
+  into.maxDeviceMemoryBytes = getAdapterAttributesMaxDeviceMemoryBytes(view, base);
   return into;
 }
 
@@ -411,7 +425,7 @@ export function encodeAdapterAttributes(view: DataView, base: number, from: Read
   view.setUint32(base + 68, from.maxMessageBytes, true);
   view.setUint32(base + 72, from.maxQueuePairsPerGroup, true);
   view.setUint32(base + 76, from.maxCollectContexts, true);
-  view.setUint32(base + 80, 0, true);
+  view.setUint32(base + 80, from.maxDeviceMemoryBytes, true);
   view.setUint32(base + 84, 0, true);
   view.setUint32(base + 88, 0, true);
   view.setUint32(base + 92, 0, true);

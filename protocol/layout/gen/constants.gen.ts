@@ -12,14 +12,18 @@ export const DEVICE_ID_VF = 0x10f6;
 export const SUBSYSTEM_ID = 0x7568;
 /** Network controller, InfiniBand. */
 export const CLASS_CODE = 0x20700;
-/** BAR of the control and status registers, the MSI-X table and the PBA. */
+/** BAR of the registers, the MSI-X table, the PBA and device memory. */
 export const BAR_REGISTERS = 0;
 /** BAR of the collect buffers, a page of 4 KiB each. */
 export const BAR_COLLECT = 2;
 /** BAR of the PIO send memory. */
 export const BAR_PIO = 4;
-/** Size of the register BAR. */
-export const BAR_REGISTERS_BYTES = 0x10000;
+/** Size of the register BAR: registers, and device memory in its upper half. */
+export const BAR_REGISTERS_BYTES = 0x100000;
+/** Device memory in the register BAR. */
+export const DEVICE_MEMORY_OFFSET = 0x80000;
+/** Room for device memory: the most that a function has. */
+export const DEVICE_MEMORY_MAX_BYTES = 0x80000;
 /** Size of the PIO BAR: 16 MiB of send blocks and their start-of-packet alias. */
 export const BAR_PIO_BYTES = 0x2000000;
 /** MSI-X table in the register BAR. */
@@ -38,6 +42,8 @@ export const COMMAND_HEADER_BYTES = 64;
 export const COMMAND_MAX_BYTES = 320;
 /** Longest inline payload. */
 export const INLINE_MAX_BYTES = 256;
+/** Ranges of device memory begin at multiples of it, and their lengths are rounded up to it. */
+export const DEVICE_MEMORY_GRANULE_BYTES = 64;
 /** Most scatter/gather elements of a work request. */
 export const SGE_MAX = 16;
 /** log2 of the entries in the longest send queue. */
@@ -131,5 +137,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0xfd2aa976;
-export const LAYOUT_HASH_HIGH = 0x73d24d36;
+export const LAYOUT_HASH_LOW = 0x7a13f6f2;
+export const LAYOUT_HASH_HIGH = 0x5f612819;

@@ -173,7 +173,7 @@ export const CQ_ATTRIBUTES_MODERATION_COUNT_OFFSET = 40;
 export const CQ_ATTRIBUTES_MODERATION_COUNT_BYTES = 2;
 export const CQ_ATTRIBUTES_MODERATION_COUNT_SHIFT = 0;
 export const CQ_ATTRIBUTES_MODERATION_COUNT_MASK = 0xffff;
-/** Completions per event. */
+/** Unseen completions for which an event waits; 0: it waits for its time only. */
 export function getCqAttributesModerationCount(view: DataView, base: number): number {
   return view.getUint16(base + 40, true);
 }
@@ -185,7 +185,7 @@ export const CQ_ATTRIBUTES_MODERATION_PERIOD_US_OFFSET = 42;
 export const CQ_ATTRIBUTES_MODERATION_PERIOD_US_BYTES = 2;
 export const CQ_ATTRIBUTES_MODERATION_PERIOD_US_SHIFT = 16;
 export const CQ_ATTRIBUTES_MODERATION_PERIOD_US_MASK = 0xffff0000;
-/** Longest delay of an event in us. */
+/** Longest wait of an event in us; 0: no event waits. */
 export function getCqAttributesModerationPeriodUs(view: DataView, base: number): number {
   return view.getUint16(base + 42, true);
 }
@@ -243,9 +243,9 @@ export interface CqAttributes {
   error: number;
   /** Modify only: attributes to change. */
   attributeMask: number;
-  /** Completions per event. */
+  /** Unseen completions for which an event waits; 0: it waits for its time only. */
   moderationCount: number;
-  /** Longest delay of an event in us. */
+  /** Longest wait of an event in us; 0: no event waits. */
   moderationPeriodUs: number;
   /** Index of the secondary summary byte of this CQ in its event queue. */
   summaryIndex: number;

@@ -114,6 +114,64 @@ export function setEventEntryTokenLow(view: DataView, base: number, value: numbe
   view.setUint32(base + 24, value, true);
 }
 
+export const EVENT_ENTRY_PAGE_ADDRESS_OFFSET = 32;
+export const EVENT_ENTRY_PAGE_ADDRESS_BYTES = 8;
+/**
+ * Page fault only: first virtual address of the access. Exact below 2^53; use the halves for opaque
+ * values.
+ */
+export function getEventEntryPageAddress(view: DataView, base: number): number {
+  return view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
+}
+export function setEventEntryPageAddress(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 36, value / 4294967296, true);
+  view.setUint32(base + 32, value, true);
+}
+export function getEventEntryPageAddressHigh(view: DataView, base: number): number {
+  return view.getUint32(base + 36, true);
+}
+export function setEventEntryPageAddressHigh(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 36, value, true);
+}
+export function getEventEntryPageAddressLow(view: DataView, base: number): number {
+  return view.getUint32(base + 32, true);
+}
+export function setEventEntryPageAddressLow(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 32, value, true);
+}
+
+export const EVENT_ENTRY_PAGE_LENGTH_OFFSET = 40;
+export const EVENT_ENTRY_PAGE_LENGTH_BYTES = 4;
+/** Page fault only: length from there on that the message will access. */
+export function getEventEntryPageLength(view: DataView, base: number): number {
+  return view.getUint32(base + 40, true);
+}
+export function setEventEntryPageLength(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 40, value, true);
+}
+
+export const EVENT_ENTRY_PAGE_KEY_OFFSET = 44;
+export const EVENT_ENTRY_PAGE_KEY_BYTES = 4;
+/** Page fault only: key of the memory region. */
+export function getEventEntryPageKey(view: DataView, base: number): number {
+  return view.getUint32(base + 44, true);
+}
+export function setEventEntryPageKey(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 44, value, true);
+}
+
+export const EVENT_ENTRY_PAGE_WRITE_OFFSET = 48;
+export const EVENT_ENTRY_PAGE_WRITE_BYTES = 1;
+export const EVENT_ENTRY_PAGE_WRITE_SHIFT = 0;
+export const EVENT_ENTRY_PAGE_WRITE_MASK = 0x1;
+/** Page fault only: the access writes. */
+export function getEventEntryPageWrite(view: DataView, base: number): number {
+  return view.getUint8(base + 48) & 0x1;
+}
+export function setEventEntryPageWrite(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 48, (view.getUint8(base + 48) & 0xfe) | (value & 0x1));
+}
+
 export const EVENT_ENTRY_SEQUENCE_OFFSET = 60;
 export const EVENT_ENTRY_SEQUENCE_BYTES = 4;
 /** Running number of the entry, from 1. */
@@ -140,6 +198,14 @@ export interface EventEntry {
   timestamp: number;
   /** Handle that software gave when it created the object. */
   token: number;
+  /** Page fault only: first virtual address of the access. */
+  pageAddress: number;
+  /** Page fault only: length from there on that the message will access. */
+  pageLength: number;
+  /** Page fault only: key of the memory region. */
+  pageKey: number;
+  /** Page fault only: the access writes. */
+  pageWrite: number;
   /** Running number of the entry, from 1. */
   sequence: number;
 }
@@ -154,6 +220,10 @@ export function newEventEntry(): EventEntry {
     faultKind: 0,
     timestamp: 0,
     token: 0,
+    pageAddress: 0,
+    pageLength: 0,
+    pageKey: 0,
+    pageWrite: 0,
     sequence: 0,
   };
 }
@@ -168,6 +238,10 @@ export function decodeEventEntry(view: DataView, base: number, into: EventEntry)
   into.faultKind = getEventEntryFaultKind(view, base);
   into.timestamp = view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
   into.token = view.getUint32(base + 28, true) * 4294967296 + view.getUint32(base + 24, true);
+  into.pageAddress = view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
+  into.pageLength = getEventEntryPageLength(view, base);
+  into.pageKey = getEventEntryPageKey(view, base);
+  into.pageWrite = getEventEntryPageWrite(view, base);
   into.sequence = getEventEntrySequence(view, base);
   return into;
 }
@@ -182,11 +256,11 @@ export function encodeEventEntry(view: DataView, base: number, from: Readonly<Ev
   view.setUint32(base + 16, from.timestamp, true);
   view.setUint32(base + 28, from.token / 4294967296, true);
   view.setUint32(base + 24, from.token, true);
-  view.setUint32(base + 32, 0, true);
-  view.setUint32(base + 36, 0, true);
-  view.setUint32(base + 40, 0, true);
-  view.setUint32(base + 44, 0, true);
-  view.setUint32(base + 48, 0, true);
+  view.setUint32(base + 36, from.pageAddress / 4294967296, true);
+  view.setUint32(base + 32, from.pageAddress, true);
+  view.setUint32(base + 40, from.pageLength, true);
+  view.setUint32(base + 44, from.pageKey, true);
+  view.setUint32(base + 48, (from.pageWrite & 0x1), true);
   view.setUint32(base + 52, 0, true);
   view.setUint32(base + 56, 0, true);
   view.setUint32(base + 60, from.sequence, true);

@@ -189,6 +189,28 @@ export function setMrAttributesIndirect(view: DataView, base: number, value: num
   view.setUint8(base + 52, (view.getUint8(base + 52) & 0xfe) | (value & 0x1));
 }
 
+export const MR_ATTRIBUTES_DEVICE_MEMORY_OFFSET = 56;
+export const MR_ATTRIBUTES_DEVICE_MEMORY_BYTES = 3;
+export const MR_ATTRIBUTES_DEVICE_MEMORY_SHIFT = 0;
+export const MR_ATTRIBUTES_DEVICE_MEMORY_MASK = 0xffffff;
+/** Kind device only: range of device memory. */
+export function getMrAttributesDeviceMemory(view: DataView, base: number): number {
+  return view.getUint32(base + 56, true) & 0xffffff;
+}
+export function setMrAttributesDeviceMemory(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 56, (view.getUint32(base + 56, true) & 0xff000000) | (value & 0xffffff), true);
+}
+
+export const MR_ATTRIBUTES_DEVICE_MEMORY_OFFSET_OFFSET = 60;
+export const MR_ATTRIBUTES_DEVICE_MEMORY_OFFSET_BYTES = 4;
+/** Kind device only: offset of the region in the range. */
+export function getMrAttributesDeviceMemoryOffset(view: DataView, base: number): number {
+  return view.getUint32(base + 60, true);
+}
+export function setMrAttributesDeviceMemoryOffset(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 60, value, true);
+}
+
 /** Payload of memory region commands and queries. */
 export interface MrAttributes {
   /** Protection domain. */
@@ -220,6 +242,10 @@ export interface MrAttributes {
    * entries of the list.
    */
   indirect: number;
+  /** Kind device only: range of device memory. */
+  deviceMemory: number;
+  /** Kind device only: offset of the region in the range. */
+  deviceMemoryOffset: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -238,6 +264,8 @@ export function newMrAttributes(): MrAttributes {
     rkey: 0,
     attributeMask: 0,
     indirect: 0,
+    deviceMemory: 0,
+    deviceMemoryOffset: 0,
   };
 }
 
@@ -258,6 +286,8 @@ export function decodeMrAttributes(view: DataView, base: number, into: MrAttribu
   into.rkey = getMrAttributesRkey(view, base);
   into.attributeMask = getMrAttributesAttributeMask(view, base);
   into.indirect = getMrAttributesIndirect(view, base);
+  into.deviceMemory = getMrAttributesDeviceMemory(view, base);
+  into.deviceMemoryOffset = getMrAttributesDeviceMemoryOffset(view, base);
   return into;
 }
 
@@ -277,6 +307,6 @@ export function encodeMrAttributes(view: DataView, base: number, from: Readonly<
   view.setUint32(base + 44, from.rkey, true);
   view.setUint32(base + 48, from.attributeMask, true);
   view.setUint32(base + 52, (from.indirect & 0x1), true);
-  view.setUint32(base + 56, 0, true);
-  view.setUint32(base + 60, 0, true);
+  view.setUint32(base + 56, (from.deviceMemory & 0xffffff), true);
+  view.setUint32(base + 60, from.deviceMemoryOffset, true);
 }

@@ -360,7 +360,7 @@ export const QP_CREATION_XRC_DOMAIN_OFFSET = 60;
 export const QP_CREATION_XRC_DOMAIN_BYTES = 3;
 export const QP_CREATION_XRC_DOMAIN_SHIFT = 0;
 export const QP_CREATION_XRC_DOMAIN_MASK = 0xffffff;
-/** XRC domain, or 0. */
+/** XRC domain of an XRC target, or 0. */
 export function getQpCreationXrcDomain(view: DataView, base: number): number {
   return view.getUint32(base + 60, true) & 0xffffff;
 }
@@ -468,7 +468,7 @@ export interface QpCreation {
   userQueue: number;
   /** Seed of the command checksum. */
   checksumKey: number;
-  /** XRC domain, or 0. */
+  /** XRC domain of an XRC target, or 0. */
   xrcDomain: number;
   /** Query only: handle from the header of the create command. */
   token: number;

@@ -57,16 +57,14 @@ export function setRegisterTargetPageShift(view: DataView, base: number, value: 
   view.setUint8(base + 10, value);
 }
 
-export const REGISTER_TARGET_ACCESS_OFFSET = 11;
-export const REGISTER_TARGET_ACCESS_BYTES = 1;
-export const REGISTER_TARGET_ACCESS_SHIFT = 24;
-export const REGISTER_TARGET_ACCESS_MASK = 0xff000000;
+export const REGISTER_TARGET_ACCESS_OFFSET = 12;
+export const REGISTER_TARGET_ACCESS_BYTES = 4;
 /** Access rights. Values: access-flag. */
 export function getRegisterTargetAccess(view: DataView, base: number): number {
-  return view.getUint8(base + 11);
+  return view.getUint32(base + 12, true);
 }
 export function setRegisterTargetAccess(view: DataView, base: number, value: number): void {
-  view.setUint8(base + 11, value);
+  view.setUint32(base + 12, value, true);
 }
 
 /**
@@ -100,7 +98,7 @@ export function decodeRegisterTarget(view: DataView, base: number, into: Registe
   const word8 = view.getUint32(base + 8, true);
   into.pageCount = word8 & 0xffff;
   into.pageShift = (word8 >>> 16) & 0xff;
-  into.access = word8 >>> 24;
+  into.access = getRegisterTargetAccess(view, base);
   return into;
 }
 
@@ -108,6 +106,6 @@ export function decodeRegisterTarget(view: DataView, base: number, into: Registe
 export function encodeRegisterTarget(view: DataView, base: number, from: Readonly<RegisterTarget>): void {
   view.setUint32(base + 4, from.pageListAddress / 4294967296, true);
   view.setUint32(base, from.pageListAddress, true);
-  view.setUint32(base + 8, (from.pageCount & 0xffff) | ((from.pageShift & 0xff) << 16) | ((from.access & 0xff) << 24), true);
-  view.setUint32(base + 12, 0, true);
+  view.setUint32(base + 8, (from.pageCount & 0xffff) | ((from.pageShift & 0xff) << 16), true);
+  view.setUint32(base + 12, from.access, true);
 }

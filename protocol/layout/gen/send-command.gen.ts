@@ -129,7 +129,7 @@ export function setSendCommandInline(view: DataView, base: number, value: number
 
 export const SEND_COMMAND_MESSAGE_LENGTH_OFFSET = 12;
 export const SEND_COMMAND_MESSAGE_LENGTH_BYTES = 4;
-/** Payload bytes of the message. */
+/** Payload bytes of the message; bytes of the range of a FLUSH. */
 export function getSendCommandMessageLength(view: DataView, base: number): number {
   return view.getUint32(base + 12, true);
 }
@@ -276,7 +276,7 @@ export interface SendCommand {
   fence: number;
   /** The payload follows the header. */
   inline: number;
-  /** Payload bytes of the message. */
+  /** Payload bytes of the message; bytes of the range of a FLUSH. */
   messageLength: number;
   /**
    * Inverted one's-complement sum of all dwords, this one as 0, seeded with the QP's checksum key.

@@ -157,6 +157,30 @@ export function setSrqAttributesError(view: DataView, base: number, value: numbe
   view.setUint8(base + 36, (view.getUint8(base + 36) & 0xfe) | (value & 0x1));
 }
 
+export const SRQ_ATTRIBUTES_XRC_DOMAIN_OFFSET = 40;
+export const SRQ_ATTRIBUTES_XRC_DOMAIN_BYTES = 3;
+export const SRQ_ATTRIBUTES_XRC_DOMAIN_SHIFT = 0;
+export const SRQ_ATTRIBUTES_XRC_DOMAIN_MASK = 0xffffff;
+/** XRC domain of an XRC SRQ, or 0. */
+export function getSrqAttributesXrcDomain(view: DataView, base: number): number {
+  return view.getUint32(base + 40, true) & 0xffffff;
+}
+export function setSrqAttributesXrcDomain(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 40, (view.getUint32(base + 40, true) & 0xff000000) | (value & 0xffffff), true);
+}
+
+export const SRQ_ATTRIBUTES_COMPLETION_QUEUE_OFFSET = 44;
+export const SRQ_ATTRIBUTES_COMPLETION_QUEUE_BYTES = 3;
+export const SRQ_ATTRIBUTES_COMPLETION_QUEUE_SHIFT = 0;
+export const SRQ_ATTRIBUTES_COMPLETION_QUEUE_MASK = 0xffffff;
+/** CQ of an XRC SRQ, or 0. */
+export function getSrqAttributesCompletionQueue(view: DataView, base: number): number {
+  return view.getUint32(base + 44, true) & 0xffffff;
+}
+export function setSrqAttributesCompletionQueue(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 44, (view.getUint32(base + 44, true) & 0xff000000) | (value & 0xffffff), true);
+}
+
 /** Payload of shared receive queue commands and queries. */
 export interface SrqAttributes {
   /** Protection domain. */
@@ -181,6 +205,10 @@ export interface SrqAttributes {
   head: number;
   /** Query only: the SRQ is in error. */
   error: number;
+  /** XRC domain of an XRC SRQ, or 0. */
+  xrcDomain: number;
+  /** CQ of an XRC SRQ, or 0. */
+  completionQueue: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -197,6 +225,8 @@ export function newSrqAttributes(): SrqAttributes {
     attributeMask: 0,
     head: 0,
     error: 0,
+    xrcDomain: 0,
+    completionQueue: 0,
   };
 }
 
@@ -215,6 +245,8 @@ export function decodeSrqAttributes(view: DataView, base: number, into: SrqAttri
   into.attributeMask = getSrqAttributesAttributeMask(view, base);
   into.head = getSrqAttributesHead(view, base);
   into.error = getSrqAttributesError(view, base);
+  into.xrcDomain = getSrqAttributesXrcDomain(view, base);
+  into.completionQueue = getSrqAttributesCompletionQueue(view, base);
   return into;
 }
 
@@ -230,6 +262,6 @@ export function encodeSrqAttributes(view: DataView, base: number, from: Readonly
   view.setUint32(base + 28, from.attributeMask, true);
   view.setUint32(base + 32, (from.head & 0xffff), true);
   view.setUint32(base + 36, (from.error & 0x1), true);
-  view.setUint32(base + 40, 0, true);
-  view.setUint32(base + 44, 0, true);
+  view.setUint32(base + 40, (from.xrcDomain & 0xffffff), true);
+  view.setUint32(base + 44, (from.completionQueue & 0xffffff), true);
 }

@@ -21,6 +21,10 @@ export const SendOpcode = {
   COMPARE_SWAP: 7,
   /** Atomic fetch and add. */
   FETCH_ADD: 8,
+  /** Make earlier writes to remote memory visible or persistent. */
+  FLUSH: 9,
+  /** Write 8 bytes of remote memory in one store, behind all earlier operations. */
+  ATOMIC_WRITE: 10,
   /** Invalidate a local key. */
   LOCAL_INVALIDATE: 16,
   /** Register memory by work request. */
@@ -41,8 +45,8 @@ export const sendOpcodeNames: readonly string[] = [
   'RDMA_READ',
   'COMPARE_SWAP',
   'FETCH_ADD',
-  '',
-  '',
+  'FLUSH',
+  'ATOMIC_WRITE',
   '',
   '',
   '',
@@ -94,6 +98,10 @@ export const ManagementOpcode = {
   QUERY_MR: 34,
   /** Deregister a memory region. */
   DESTROY_MR: 35,
+  /** Make pages of an on-demand region present, or refuse the faults on them. */
+  RESOLVE_PAGES: 37,
+  /** Take pages of an on-demand region back; no access uses them after the answer. */
+  INVALIDATE_PAGES: 39,
   /** Create a completion queue. */
   CREATE_CQ: 48,
   /** Change a completion queue. */
@@ -132,6 +140,16 @@ export const ManagementOpcode = {
   QUERY_SRQ: 114,
   /** Destroy a shared receive queue; refused while in use. */
   DESTROY_SRQ: 115,
+  /** Create an XRC domain. */
+  CREATE_XRC_DOMAIN: 240,
+  /** Destroy an XRC domain; refused while in use. */
+  DESTROY_XRC_DOMAIN: 243,
+  /** Allocate a range of device memory, which is zeroed. */
+  CREATE_DEVICE_MEMORY: 244,
+  /** Query a range of device memory. */
+  QUERY_DEVICE_MEMORY: 246,
+  /** Free a range of device memory; refused while in use. */
+  DESTROY_DEVICE_MEMORY: 247,
   /** Resource allocation request; the modifier is the number of resource-changes. */
   REQUEST_RESOURCES: 129,
   /** Query the share of the function in the object number. */
@@ -212,9 +230,9 @@ export const managementOpcodeNames: readonly string[] = [
   'QUERY_MR',
   'DESTROY_MR',
   '',
+  'RESOLVE_PAGES',
   '',
-  '',
-  '',
+  'INVALIDATE_PAGES',
   '',
   '',
   '',
@@ -406,6 +424,23 @@ export const managementOpcodeNames: readonly string[] = [
   '',
   '',
   'QUERY_GIDS',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'CREATE_XRC_DOMAIN',
+  '',
+  '',
+  'DESTROY_XRC_DOMAIN',
+  'CREATE_DEVICE_MEMORY',
+  '',
+  'QUERY_DEVICE_MEMORY',
+  'DESTROY_DEVICE_MEMORY',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -563,7 +598,9 @@ export function completionStatusName(value: number): string {
   return completionStatusNames[value] || `0x${value.toString(16)}`;
 }
 
-/** Operations that a CQE reports. */
+/**
+ * Operations that a CQE reports; numbers of those of users follow enum ibv_wc_opcode of libibverbs.
+ */
 export const CompletionOpcode = {
   /** A send completed. */
   SEND: 0,
@@ -581,8 +618,12 @@ export const CompletionOpcode = {
   LOCAL_INVALIDATE: 6,
   /** A fast registration completed. */
   FAST_REGISTER: 7,
+  /** A FLUSH completed: all writes before it are where it wants them. */
+  FLUSH: 8,
+  /** An ATOMIC WRITE completed. */
+  ATOMIC_WRITE: 9,
   /** A NOP completed. */
-  NOP: 8,
+  NOP: 10,
   /** A message was received. */
   RECEIVE: 128,
   /** Immediate data of an RDMA WRITE was received. */
@@ -600,9 +641,9 @@ export const completionOpcodeNames: readonly string[] = [
   'BIND_WINDOW',
   'LOCAL_INVALIDATE',
   'FAST_REGISTER',
+  'FLUSH',
+  'ATOMIC_WRITE',
   'NOP',
-  '',
-  '',
   '',
   '',
   '',
@@ -757,6 +798,10 @@ export const EventType = {
   SRQ_LIMIT: 12,
   /** An SRQ failed. */
   SRQ_ERROR: 13,
+  /** A request for a QP named an XRC SRQ of another XRC domain; the QP failed. */
+  XRC_DOMAIN_VIOLATION: 14,
+  /** A request for a QP named an XRC SRQ that does not exist; the QP failed. */
+  XRC_INVALID_HEADER: 15,
   /** A port became active. */
   PORT_ACTIVE: 16,
   /** A port went down. */
@@ -771,6 +816,8 @@ export const EventType = {
   SM_CHANGE: 21,
   /** The subnet manager requests that clients register again. */
   CLIENT_REREGISTER: 22,
+  /** An access met a page of an on-demand region that is not present. */
+  PAGE_FAULT: 23,
   /** A send context halted. */
   SEND_CONTEXT_HALTED: 25,
   /** The trace of a QP stopped after the first error. */
@@ -798,8 +845,8 @@ export const eventTypeNames: readonly string[] = [
   'LAST_WQE_REACHED',
   'SRQ_LIMIT',
   'SRQ_ERROR',
-  '',
-  '',
+  'XRC_DOMAIN_VIOLATION',
+  'XRC_INVALID_HEADER',
   'PORT_ACTIVE',
   'PORT_ERROR',
   'LID_CHANGE',
@@ -807,7 +854,7 @@ export const eventTypeNames: readonly string[] = [
   'GID_CHANGE',
   'SM_CHANGE',
   'CLIENT_REREGISTER',
-  '',
+  'PAGE_FAULT',
   'RESOURCES_CHANGED',
   'SEND_CONTEXT_HALTED',
   'TRACE_STOPPED',
@@ -923,6 +970,14 @@ export const FaultKind = {
    * context.
    */
   COLLECT_CONTEXT: 42,
+  /** A request named an XRC SRQ of another XRC domain. Fault address: its number. */
+  XRC_DOMAIN: 48,
+  /** A request named an XRC SRQ that does not exist. Fault address: its number. */
+  XRC_QUEUE: 49,
+  /** Software refused a fault on a page of an on-demand region. */
+  PAGE_FAULT: 43,
+  /** Access to device memory that is not allocated. */
+  DEVICE_MEMORY: 44,
   /** A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key. */
   QKEY_VIOLATION: 34,
 } as const;
@@ -973,6 +1028,13 @@ export const faultKindNames: readonly string[] = [
   'SEND_PACKET',
   'LANE_TABLE_ENTRY',
   'COLLECT_CONTEXT',
+  'PAGE_FAULT',
+  'DEVICE_MEMORY',
+  '',
+  '',
+  '',
+  'XRC_DOMAIN',
+  'XRC_QUEUE',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -1183,6 +1245,8 @@ export const MrKind = {
   PAGED: 1,
   /** Registered by work request (FAST_REGISTER); pageCount is the most pages it can take. */
   FAST: 2,
+  /** A part of a range of device memory. */
+  DEVICE: 3,
 } as const;
 export type MrKind = (typeof MrKind)[keyof typeof MrKind];
 
@@ -1191,6 +1255,7 @@ export const mrKindNames: readonly string[] = [
   'PHYSICAL',
   'PAGED',
   'FAST',
+  'DEVICE',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -1223,6 +1288,8 @@ export function mwKindName(value: number): string {
 export const SrqMask = {
   /** limit */
   LIMIT: 1,
+  /** queueAddress, entriesLog2, pageShift, paged */
+  RESIZE: 2,
 } as const;
 export type SrqMask = (typeof SrqMask)[keyof typeof SrqMask];
 
@@ -1230,6 +1297,7 @@ export type SrqMask = (typeof SrqMask)[keyof typeof SrqMask];
 export const srqMaskNames: readonly string[] = [
   '',
   'LIMIT',
+  'RESIZE',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -1253,6 +1321,12 @@ export const AccessFlag = {
   WINDOW_BIND: 16,
   /** Virtual addresses start at 0; of `startAddress` only the offset in the first page counts. */
   ZERO_BASED: 32,
+  /** Pages are made present by page fault and taken back: no right, a property of the region. */
+  ON_DEMAND: 64,
+  /** FLUSH for global visibility. */
+  FLUSH_GLOBAL: 256,
+  /** FLUSH for persistence: software vouches that the memory is persistent. */
+  FLUSH_PERSISTENT: 512,
 } as const;
 export type AccessFlag = (typeof AccessFlag)[keyof typeof AccessFlag];
 
@@ -1291,11 +1365,556 @@ export const accessFlagNames: readonly string[] = [
   '',
   '',
   'ZERO_BASED',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'ON_DEMAND',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'FLUSH_GLOBAL',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'FLUSH_PERSISTENT',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
 export function accessFlagName(value: number): string {
   return accessFlagNames[value] || `0x${value.toString(16)}`;
+}
+
+/**
+ * What a FLUSH guarantees for earlier writes (bits); numbers follow enum ib_placement_type of
+ * Linux.
+ */
+export const PlacementType = {
+  /** Every reader of the memory finds the data. */
+  GLOBAL_VISIBILITY: 1,
+  /** The data outlives a loss of power. */
+  PERSISTENCE: 2,
+} as const;
+export type PlacementType = (typeof PlacementType)[keyof typeof PlacementType];
+
+/** Names by value; '' where a value is not assigned. */
+export const placementTypeNames: readonly string[] = [
+  '',
+  'GLOBAL_VISIBILITY',
+  'PERSISTENCE',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function placementTypeName(value: number): string {
+  return placementTypeNames[value] || `0x${value.toString(16)}`;
+}
+
+/** What a FLUSH covers; numbers follow enum ib_selectivity_level of Linux. */
+export const FlushSelectivity = {
+  /** The range that address and length name. */
+  RANGE: 0,
+  /** The whole region or window of the R_Key; address and length do not count. */
+  MEMORY_REGION: 1,
+} as const;
+export type FlushSelectivity = (typeof FlushSelectivity)[keyof typeof FlushSelectivity];
+
+/** Names by value; '' where a value is not assigned. */
+export const flushSelectivityNames: readonly string[] = [
+  'RANGE',
+  'MEMORY_REGION',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function flushSelectivityName(value: number): string {
+  return flushSelectivityNames[value] || `0x${value.toString(16)}`;
+}
+
+/** Lower bits of a page address in the list of RESOLVE_PAGES. */
+export const PageFlag = {
+  /** The page may be read. */
+  PRESENT: 1,
+  /** The page may also be written. */
+  WRITABLE: 2,
+} as const;
+export type PageFlag = (typeof PageFlag)[keyof typeof PageFlag];
+
+/** Names by value; '' where a value is not assigned. */
+export const pageFlagNames: readonly string[] = [
+  '',
+  'PRESENT',
+  'WRITABLE',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function pageFlagName(value: number): string {
+  return pageFlagNames[value] || `0x${value.toString(16)}`;
 }
 
 /** Attributes that modify MR changes (bits). */
@@ -1839,6 +2458,16 @@ export const Capability = {
   MEMORY_WINDOWS: 256,
   /** Memory registration by work request, local and remote invalidation. */
   FAST_REGISTRATION: 512,
+  /** Extended reliable connections. */
+  XRC: 0x800,
+  /** Regions whose pages are made present by page fault. */
+  ON_DEMAND_PAGING: 0x1000,
+  /** FLUSH, for global visibility and for persistence. */
+  FLUSH: 0x2000,
+  /** ATOMIC WRITE. */
+  ATOMIC_WRITE: 0x4000,
+  /** Memory of the adapter for software and memory regions. */
+  DEVICE_MEMORY: 0x8000,
   /** The ports are of this function alone, which manages them and has their QP0 and QP1. */
   OWN_PORTS: 0x400,
 } as const;
@@ -1856,6 +2485,11 @@ export const capabilityNames: Readonly<Record<number, string>> = {
   128: 'TRACE',
   256: 'MEMORY_WINDOWS',
   512: 'FAST_REGISTRATION',
+  0x800: 'XRC',
+  0x1000: 'ON_DEMAND_PAGING',
+  0x2000: 'FLUSH',
+  0x4000: 'ATOMIC_WRITE',
+  0x8000: 'DEVICE_MEMORY',
   0x400: 'OWN_PORTS',
 };
 
