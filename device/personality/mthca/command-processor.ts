@@ -18,7 +18,7 @@ import {
 import { CommandStatus } from '../../../protocol/mthca/gen/values.gen.ts';
 import { CommandContext } from './command-context.ts';
 import { commandTable } from './command-table.ts';
-import type { Hca } from './hca.ts';
+import { Firmware, type Hca } from './hca.ts';
 
 export class CommandProcessor {
   /** Commands executed, and those refused, since power-on. */
@@ -27,7 +27,7 @@ export class CommandProcessor {
   readonly #hca: Hca;
   readonly #context: CommandContext;
   readonly #register = new DataView(new ArrayBuffer(COMMAND_REGISTER_SIZE));
-  /** A command that software polls for is lost: its go bit stays set until a reset. */
+  /** The command will not end: its go bit stays set until a reset. */
   #stuck = false;
 
   constructor(hca: Hca) {
@@ -63,6 +63,10 @@ export class CommandProcessor {
   /** Executes the waiting command. Returns false when there is none. */
   serve(): boolean {
     if (!this.busy || this.#stuck) return false;
+    if (this.#hca.firmware === Firmware.SILENT) {
+      this.#stuck = true;
+      return true;
+    }
     const context = this.#context;
     const view = this.#register;
     decodeCommandRegister(view, 0, context.register);
@@ -89,7 +93,7 @@ export class CommandProcessor {
 
   #execute(context: CommandContext): CommandStatus {
     const hca = this.#hca;
-    if (hca.hasFailed) return CommandStatus.INTERNAL_ERROR;
+    if (hca.firmware === Firmware.REFUSES) return CommandStatus.INTERNAL_ERROR;
     const entry = commandTable.get(context.register.opcode);
     if (entry === undefined) return CommandStatus.BAD_OP;
     return hca.state < entry.needs ? CommandStatus.BAD_SYS_STATE : entry.handler(context);

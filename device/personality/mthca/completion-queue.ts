@@ -61,6 +61,9 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
   users = 0;
   eventIndex: number | undefined = undefined;
   readonly #parts: CompletionParts;
+  /** Size of the buffer: 2^n entries, and the bits of an index in it. */
+  #entries: number;
+  #mask: number;
   /** Producer index behind the last solicited entry. */
   #solicitedIndex = 0;
   /** Sequences of the outstanding request for an event, and of the last one that was served. */
@@ -79,6 +82,8 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
       producerIndex: 0,
     };
     this.#parts = parts;
+    this.#entries = 2 ** context.logEntries;
+    this.#mask = this.#entries - 1;
   }
 
   /** Writes the context as a query shows it. */
@@ -103,7 +108,7 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
     if (planted.completions !== 0 && planted.takesCompletion(entry)) return true;
     if (this.#isFull() && context.ignoreOverrun === 0)
       return this.#fail(ContextStatus.OVERFLOW, CqErrorSyndrome.OVERRUN, FaultKind.CQ_OVERRUN);
-    const start = context.start + (context.producerIndex % this.#entries) * COMPLETION_BYTES;
+    const start = context.start + (context.producerIndex & this.#mask) * COMPLETION_BYTES;
     const { key, pd } = context;
     const fault = regions.translate(key, pd, RegionAccess.LOCAL_WRITE, start, COMPLETION_BYTES, this);
     if (fault !== FaultKind.NONE)
@@ -148,10 +153,8 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
   /** Moves to another buffer; software copies the entries that it has not taken. */
   resize({ key, start, logEntries }: Readonly<CqResizing>): void {
     Object.assign(this.context, { key, start, logEntries });
-  }
-
-  get #entries(): number {
-    return 2 ** this.context.logEntries;
+    this.#entries = 2 ** logEntries;
+    this.#mask = this.#entries - 1;
   }
 
   get #pending(): number {

@@ -13,6 +13,11 @@ export const NOT_MAPPED = -1;
 const CHUNK_PAGES = 512;
 
 export class ContextMemory {
+  /**
+   * Another number when translation entries may have changed: drivers write them before SW2HW_MPT,
+   * or say so by SYNC_TPT and WRITE_MTT. Regions remember what they have read until then.
+   */
+  version = 0;
   /** As SET_ICM_SIZE gave it; 0 before. */
   #sizeBytes = 0;
   #mappedPages = 0;
@@ -33,9 +38,15 @@ export class ContextMemory {
 
   /** Sets the size; nothing is mapped afterwards. */
   setSize(sizeBytes: number): void {
+    this.noteChange();
     this.#chunks.clear();
     this.#mappedPages = 0;
     this.#sizeBytes = sizeBytes;
+  }
+
+  /** Entries in it may have changed: what was remembered of them is read again. */
+  noteChange(): void {
+    this.version = (this.version + 1) | 0;
   }
 
   /** True when the range is inside the size. */
@@ -46,6 +57,7 @@ export class ContextMemory {
   /** Maps pages inside the size, in place of guest pages that were there. */
   map(address: number, guestAddress: number, pages: number): void {
     const first = address / ICM_PAGE_BYTES;
+    this.noteChange();
     for (let page = 0; page < pages; page++) this.#setPage(first + page, guestAddress + page * ICM_PAGE_BYTES);
   }
 
@@ -55,6 +67,7 @@ export class ContextMemory {
    */
   unmap(address: number, pages: number): void {
     const first = address / ICM_PAGE_BYTES;
+    this.noteChange();
     const end = Math.min(first + pages, Math.ceil(this.#sizeBytes / ICM_PAGE_BYTES));
     for (let page = first; page < end; page++) this.#setPage(page, NOT_MAPPED);
   }

@@ -17,6 +17,7 @@ import {
   QpService,
   WorkOpcode,
 } from '../../../protocol/mthca/gen/values.gen.ts';
+import { Firmware } from './hca.ts';
 import { type BenchQueuePair, DataBench } from './test-support/data-bench.ts';
 import type { Piece, SendWork } from './test-support/data-queue-pair.ts';
 import { MthcaDriver } from './test-support/mthca-driver.ts';
@@ -314,7 +315,7 @@ t.test('a fatal error in the middle of traffic, from which the driver recovers',
     a.post({ opcode: SEND, pieces: [bench.local] }, { opcode: RDMA_READ, pieces: [bench.local], remote: bench.far });
   }
   driver.machine.step();
-  driver.device.hca.fail(FatalKind.PARITY);
+  driver.device.hca.fail(FatalKind.PARITY, Firmware.REFUSES);
   bench.run();
   t.equal(driver.readRegister(ERROR_BUFFER_OFFSET) >>> 24, FatalKind.PARITY, 'the driver polls this');
   const { status } = driver.command(CommandOpcode.QUERY_QP, { modifier: a.number, out: 0x108 });

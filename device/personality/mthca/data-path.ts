@@ -4,6 +4,7 @@
  * moves it through its states, and passes doorbells to its send queue. Commands call it as a unit
  * of the HCA, user access regions bring it doorbells, and the packet receiver asks it for QPs.
  */
+import { OpcodeFlag } from '../../../protocol/infiniband/opcodes.ts';
 import { newQpCreation, type QpCreation } from '../../../protocol/layout/gen/qp-creation.gen.ts';
 import { QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import {
@@ -159,6 +160,7 @@ export class DataPath implements QueuePairUnit {
       receiveSource: receives,
       srq,
       life: this.#flusher,
+      unknownFlags: OpcodeFlag.FLUSH | OpcodeFlag.ATOMIC_WRITE,
     });
     return { qp, sends: new SendQueue(qp, place) };
   }

@@ -18,6 +18,7 @@ import {
   QpService,
   WorkOpcode,
 } from '../../../protocol/mthca/gen/values.gen.ts';
+import { Firmware } from './hca.ts';
 import { DataBench } from './test-support/data-bench.ts';
 import { MthcaDriver } from './test-support/mthca-driver.ts';
 import { DriverSharedQueue } from './test-support/shared-queue.ts';
@@ -115,7 +116,7 @@ for (const kind of ['function', 'device', 'lost', 'software'] as const) {
       a.post({ opcode: SEND, pieces: [piece] }, { opcode: RDMA_READ, pieces: [piece], remote: piece });
     }
     driver.machine.step();
-    driver.device.hca.fail(FatalKind.BUS);
+    driver.device.hca.fail(FatalKind.BUS, Firmware.REFUSES);
     driver.machine.functionAt(0).reset(kind);
     const interrupts = [...driver.machine.hostAt(0).raised];
     bench.run();

@@ -6,7 +6,7 @@
 
 import { ERROR_BUFFER_WORDS } from '../../../protocol/mthca/gen/constants.gen.ts';
 import type { DeviceLimits } from '../../../protocol/mthca/gen/device-limits.gen.ts';
-import type { FatalKind, QpContextState } from '../../../protocol/mthca/gen/values.gen.ts';
+import { type FatalKind, QpContextState } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Agents } from '../../agents/agents.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { CompletionQueue } from './completion-queue.ts';
@@ -27,6 +27,13 @@ import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 /** What has been started; each includes those before it. */
 export const HcaState = { RESET: 0, FIRMWARE: 1, RUNNING: 2 } as const;
 export type HcaState = (typeof HcaState)[keyof typeof HcaState];
+
+/**
+ * The firmware after a fatal error: it goes on to execute commands, ends each with INTERNAL_ERROR,
+ * or ends none.
+ */
+export const Firmware = { WORKS: 'works', REFUSES: 'refuses', SILENT: 'silent' } as const;
+export type Firmware = (typeof Firmware)[keyof typeof Firmware];
 
 /** A unit that works for QPs, as commands see it. */
 export interface QueuePairUnit {
@@ -50,6 +57,7 @@ export class Hca {
   readonly agents: Agents;
   readonly limits: Readonly<DeviceLimits>;
   state: HcaState = HcaState.RESET;
+  firmware: Firmware = Firmware.WORKS;
   /** Pages that software gave to the firmware and to its auxiliary tables. */
   firmwarePages = 0;
   auxiliaryPages = 0;
@@ -123,19 +131,29 @@ export class Hca {
     this.firmwarePages = 0;
     this.auxiliaryPages = 0;
     this.errorBuffer.fill(0);
+    this.firmware = Firmware.WORKS;
     this.state = HcaState.RESET;
   }
 
   /**
-   * A fatal error: the error buffer shows it, and no command is executed until a reset. EQs stay,
-   * and tell that commands fail: `ib_mthca` waits 60 s for each command without event.
+   * A fatal error: the error buffer shows it, and ports are down until a reset. With firmware that
+   * works, all QPs fail and flush what is posted to them, and the driver can take its objects back.
+   * Otherwise nothing completes any more. EQs stay, and tell that commands are refused: `ib_mthca`
+   * waits 60 s for each command without event.
    */
-  fail(kind: FatalKind): void {
-    this.#dropQueues();
+  fail(kind: FatalKind, firmware: Firmware): void {
+    this.firmware = firmware;
+    if (firmware === Firmware.WORKS) this.#failQueuePairs();
+    else this.#dropQueues();
     this.errorBuffer.fill(0);
     this.errorBuffer[0] = kind;
     // INTERNAL is 0, which alone would look healthy.
     this.errorBuffer[DWORD_BYTES - 1] = 1;
+  }
+
+  #failQueuePairs(): void {
+    for (const qp of this.queuePairs.values()) this.unitOf(qp)?.move(qp, QpContextState.ERR, false);
+    for (const port of this.ports) port.disable();
   }
 
   #dropQueues(): void {

@@ -5,7 +5,7 @@
  * links, and a recording of all replays byte for byte.
  */
 import t from 'tap';
-import { SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, PlacementType, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { AdapterClock, HostPort } from '../../host.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
@@ -13,6 +13,7 @@ import { type BuiltFabric, buildFabric } from '../../topology/build-fabric.ts';
 import { findFabricError } from '../../topology/fabric-errors.ts';
 import type { FabricPlan } from '../../topology/fabric-plan.ts';
 import { managerPlaces } from '../../topology/manager-places.ts';
+import { encodeFault } from './injected-faults.ts';
 import { DataBench } from './test-support/data-bench.ts';
 import { BYTES, MixedFabric, mixedPlan, mthcaNode } from './test-support/mixed-fabric.ts';
 import { MthcaDriver } from './test-support/mthca-driver.ts';
@@ -59,6 +60,43 @@ for (const link of [{ kind: 'cable' }, faulty] as const) {
     t.match(fixture.replay(), { divergence: undefined, truncated: false });
   });
 }
+
+t.test('a stock device does not know FLUSH and ATOMIC WRITE', async (t) => {
+  for (const request of [
+    { opcode: SendOpcode.ATOMIC_WRITE, inline: new Uint8Array(8).fill(1) },
+    { opcode: SendOpcode.FLUSH, flush: { placementType: PlacementType.GLOBAL_VISIBILITY, lengthBytes: 8 } },
+  ]) {
+    const fixture = new MixedFabric(mixedPlan({ kind: 'cable' }));
+    const { m, v } = fixture;
+    fixture.connectOwn();
+    const before = m.bytes.slice();
+    v.qp.post({ ...request, remote: { address: m.memory.address, rkey: m.memory.key } });
+    t.equal(v.qp.parts.sendCq.take().status, CompletionStatus.RETRY_EXCEEDED);
+    t.same(m.bytes, before);
+  }
+});
+
+t.test('a replay repeats the faults that a host has planted', async (t) => {
+  const fixture = new MixedFabric(mixedPlan({ kind: 'cable' }));
+  const { machine, m, n } = fixture;
+  fixture.connectStock();
+  const plant = (...words: string[]): void => machine.functionAt(0).plantFault(encodeFault(words));
+  plant('lost-completions', 'count=1');
+  for (const number of [1, 2]) {
+    n.qp.postReceive(n.memory);
+    m.qp.post({ opcode: SEND, pieces: [m.memory] });
+    fixture.expectOne(n, `receive ${number} of n`);
+    if (number === 2) fixture.expectOne(m, 'the second SEND of m');
+  }
+  t.equal(m.bench.driver.device.hca.planted.lostCompletions, 1, 'that of the first SEND');
+  plant('link-flap', 'port=1');
+  machine.runUntil(() => !m.bench.driver.device.ports[0].active, 'a link that is down');
+  machine.runUntil(() => m.bench.driver.device.ports[0].active, 'a link that is up');
+  plant('fatal', 'cause=parity');
+  machine.runUntilIdle();
+  t.ok(m.bench.driver.device.hca.hasFailed);
+  t.match(fixture.replay(), { divergence: undefined, truncated: false });
+});
 
 t.test('devices without a switch', async (t) => {
   const adapters = [mthcaNode('m', 1), mthcaNode('n', 2, 1)];

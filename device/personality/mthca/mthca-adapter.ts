@@ -158,7 +158,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
       left -= done;
       idle = done > 0 ? 0 : idle + 1;
     }
-    this.engine.expire();
+    this.engine.settle();
     this.links.settle();
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
     return left <= 0;
@@ -188,7 +188,12 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     }
   }
 
-  #portChanged(port: LinkEnd, previous: PortState): void {
-    if (port.active || previous === PortState.ACTIVE) this.hca.events.postPort(port.number, port.active);
+  /**
+   * A port that is switched off has no events. Drivers close their ports when their kernel knows
+   * the device no longer, and `ib_mthca` passes an event on even then (docs/PERSONALITIES.md).
+   */
+  #portChanged({ number, active }: LinkEnd, previous: PortState): void {
+    if (!this.ports[number - 1].isEnabled) return;
+    if (active || previous === PortState.ACTIVE) this.hca.events.postPort(number, active);
   }
 }

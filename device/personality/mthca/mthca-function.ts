@@ -20,6 +20,7 @@ import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
 import type { CommandProcessor } from './command-processor.ts';
 import type { Hca } from './hca.ts';
+import { decodeFault, readFault } from './injected-faults.ts';
 import type { UserAccess } from './user-access.ts';
 
 const DWORD_BYTES = 4;
@@ -89,6 +90,11 @@ export class MthcaFunction implements FunctionPort {
 
   requestTrace(): number {
     return ManagementStatus.BAD_OPCODE;
+  }
+
+  /** The words are those that `readFault` took before: a host checks what a user gives. */
+  plantFault(words: Uint8Array): void {
+    readFault(this.#hca, decodeFault(words)).plant();
   }
 
   /** Returns to power-on. The reset register leaves the PCI configuration alone. */

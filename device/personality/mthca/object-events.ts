@@ -30,4 +30,9 @@ export class ObjectEvents implements AsynchronousEventQueue {
     if (kind !== undefined) this.#events.postObject(kind, objectNumber);
     return true;
   }
+
+  /** Regions of this personality are never on demand. */
+  postPageFault(event: EventRecord): boolean {
+    return this.post(event);
+  }
 }

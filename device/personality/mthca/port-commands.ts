@@ -5,7 +5,10 @@ import { decodePortSetup, newPortSetup, PORT_SETUP_SIZE } from '../../../protoco
 import { CommandStatus } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { CommandContext } from './command-context.ts';
 
-/** INIT_IB enables a port. Its GUIDs are options of the device: software cannot set them. */
+/**
+ * INIT_IB enables a port, unless the device has failed. Its GUIDs are options of the device:
+ * software cannot set them.
+ */
 export function enablePort(context: CommandContext): CommandStatus {
   const { hca, modifier } = context;
   const port = hca.portAt(modifier);
@@ -25,6 +28,7 @@ export function enablePort(context: CommandContext): CommandStatus {
   )
     return CommandStatus.EXCEED_LIMIT;
   if (port.isEnabled) return CommandStatus.BAD_SYS_STATE;
+  if (hca.hasFailed) return CommandStatus.INTERNAL_ERROR;
   port.enable();
   return CommandStatus.OK;
 }

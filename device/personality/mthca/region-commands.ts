@@ -67,6 +67,7 @@ export function writeTranslations(context: CommandContext): CommandStatus {
   const end = start + count * MTT_ENTRY_SIZE;
   if (start % MTT_ENTRY_SIZE !== 0 || end > icm.sizeBytes) return CommandStatus.BAD_PARAM;
   if (!icm.isMapped(start, end - start)) return CommandStatus.BAD_RESOURCE;
+  icm.noteChange();
   for (let at = start; at < end; ) {
     const lengthBytes = Math.min(end - at, ICM_PAGE_BYTES - (at % ICM_PAGE_BYTES));
     const target = underlying.dma.at(icm.resolve(at));
@@ -76,8 +77,9 @@ export function writeTranslations(context: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-/** SYNC_TPT: entries are read at each access, so there is nothing to do. */
-export function synchronizeTables(): CommandStatus {
+/** SYNC_TPT: software has written entries of regions that the HCA owns. */
+export function synchronizeTables({ hca }: CommandContext): CommandStatus {
+  hca.icm.noteChange();
   return CommandStatus.OK;
 }
 

@@ -8,6 +8,7 @@ import { AccessFlag, FaultKind } from '../../../protocol/layout/gen/values.gen.t
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { KeyHolder } from '../../protection/key-holder.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
+import { PageFaults } from '../../protection/page-faults.ts';
 import type { ProtectionDomain } from '../../protection/protection-domain.ts';
 import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
 import type { Region } from './region.ts';
@@ -28,6 +29,8 @@ export class RegionKeys implements KeyLookup {
   fault: FaultKind = FaultKind.NONE;
   /** NaN, because V8 must not take it for a small integer at first. */
   address = Number.NaN;
+  /** Regions of this front end are never on demand. */
+  readonly pageFaults = new PageFaults();
   readonly #regions: MemoryRegions;
 
   constructor(regions: MemoryRegions) {
@@ -52,6 +55,12 @@ export class RegionKeys implements KeyLookup {
 
   checkRemote(qp: KeyHolder, rkey: number, lengthBytes: number, access: number): Region | undefined {
     return this.check(qp.owner, qp.pd, rkey, lengthBytes, access);
+  }
+
+  /** No entry has the right to be flushed. */
+  checkWhole(): undefined {
+    this.fault = FaultKind.KEY_ACCESS;
+    return undefined;
   }
 
   invalidate(): boolean {

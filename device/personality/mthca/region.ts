@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A memory region that the HCA owns: its entry of the protection table, and the translation of its
- * virtual addresses through entries that software keeps in context memory. Software writes those
- * without a command, so each access reads them. `MemoryRegions` finds it by key.
+ * virtual addresses through entries that software keeps in context memory. A region remembers those
+ * of a few pages, as long as `ContextMemory.version` says. `MemoryRegions` finds it by key.
  */
 import { joinDwords } from '../../../protocol/layout/dwords.ts';
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
@@ -14,16 +14,24 @@ import {
   getMttEntryPresent,
   MTT_ENTRY_SIZE,
 } from '../../../protocol/mthca/gen/mtt-entry.gen.ts';
-import type { Dma } from '../../function/dma.ts';
+import { type Dma, STORE_BYTES } from '../../function/dma.ts';
 import type { FaultSubject } from '../../function/fault-log.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { WordBlock } from '../../host.ts';
 import type { RegionPort } from '../../protection/key-lookup.ts';
 import type { ContextMemory } from './context-memory.ts';
 
+/** Translations that a region remembers, a power of two: by the lowest bits of the page. */
+const REMEMBERED = 16;
+/** Page of a place that remembers none. */
+const NO_PAGE = -1;
+
 /** The translation entry that was read last. */
 const translation = new Uint8Array(MTT_ENTRY_SIZE);
 const translationView = new DataView(translation.buffer);
+
+/** Of a region that was not used yet. */
+const NOTHING = new Float64Array(0);
 
 export class Region implements RegionPort {
   readonly owner: UnderlyingFunction;
@@ -33,6 +41,11 @@ export class Region implements RegionPort {
   readonly #pageBytes: number;
   readonly #firstPage: number;
   readonly #icm: ContextMemory;
+  /** Pages from the first one that are remembered, and their guest addresses. */
+  #pages = NOTHING;
+  #addresses = NOTHING;
+  /** Version of context memory that they were read from. */
+  #version = -1;
 
   constructor(owner: UnderlyingFunction, icm: ContextMemory, entry: Readonly<MptEntry>, rights: number) {
     this.owner = owner;
@@ -41,6 +54,10 @@ export class Region implements RegionPort {
     this.#pageBytes = ICM_PAGE_BYTES * 2 ** entry.logPageSize;
     this.#firstPage = Math.floor(entry.start / this.#pageBytes);
     this.#icm = icm;
+  }
+
+  isPresent(): boolean {
+    return true;
   }
 
   read(dma: Dma, subject: FaultSubject, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
@@ -65,6 +82,13 @@ export class Region implements RegionPort {
     return true;
   }
 
+  store(dma: Dma, subject: FaultSubject, source: WordBlock): boolean {
+    const { address } = dma;
+    const piece = this.locate(dma, subject, STORE_BYTES);
+    if (piece === STORE_BYTES) return dma.store(subject, source);
+    return piece > 0 && this.write(dma.at(address), subject, STORE_BYTES, source, 0);
+  }
+
   /**
    * Replaces the virtual address in `dma` by the guest address. Returns how many of `lengthBytes`
    * from there on lie in one page; 0, with a fault, when the address has no page. Addresses stay in
@@ -75,15 +99,36 @@ export class Region implements RegionPort {
     const { address } = dma;
     const page = Math.floor(address / this.#pageBytes);
     const inPage = address - page * this.#pageBytes;
-    dma.at(this.entry.translation + (page - this.#firstPage) * MTT_ENTRY_SIZE);
+    const number = page - this.#firstPage;
+    const place = number & (REMEMBERED - 1);
+    if (this.#version !== this.#icm.version) this.#forget();
+    if (this.#pages[place] !== number && !this.#read(dma, subject, number, place)) return 0;
+    dma.at(this.#addresses[place] + inPage);
+    return Math.min(lengthBytes, this.#pageBytes - inPage);
+  }
+
+  #forget(): void {
+    if (this.#pages === NOTHING) {
+      this.#pages = new Float64Array(REMEMBERED);
+      this.#addresses = new Float64Array(REMEMBERED);
+    }
+    this.#pages.fill(NO_PAGE);
+    this.#version = this.#icm.version;
+  }
+
+  /** Reads the entry of a page. Returns false, with a fault, when it has none. */
+  #read(dma: Dma, subject: FaultSubject, number: number, place: number): boolean {
+    const { address } = dma;
+    dma.at(this.entry.translation + number * MTT_ENTRY_SIZE);
     const isMapped = this.#icm.enter(dma);
-    if (isMapped && !dma.read(subject, MTT_ENTRY_SIZE, translation, 0)) return 0;
+    if (isMapped && !dma.read(subject, MTT_ENTRY_SIZE, translation, 0)) return false;
     if (!isMapped || getMttEntryPresent(translationView, 0) === 0) {
       this.owner.faults.report(FaultKind.DMA_READ, subject, address);
-      return 0;
+      return false;
     }
     const pageLow = getMttEntryPageLow(translationView, 0) * ICM_PAGE_BYTES;
-    dma.at(joinDwords(pageLow, getMttEntryPageHigh(translationView, 0)) + inPage);
-    return Math.min(lengthBytes, this.#pageBytes - inPage);
+    this.#pages[place] = number;
+    this.#addresses[place] = joinDwords(pageLow, getMttEntryPageHigh(translationView, 0));
+    return true;
   }
 }

@@ -15,6 +15,7 @@ import {
   FatalKind,
   PortEvent,
 } from '../../../protocol/mthca/gen/values.gen.ts';
+import { Firmware } from './hca.ts';
 import { MthcaDriver, makeMthcaMachine } from './test-support/mthca-driver.ts';
 import { portSetup } from './test-support/profile.ts';
 
@@ -117,9 +118,12 @@ t.test('ports come up when both ends are enabled, with an event', (t) => {
   driver.expect(CommandOpcode.CLOSE_IB, { modifier: 1 });
   t.same(states(), [PortState.DOWN, PortState.DOWN]);
   t.same(
-    queue.take().map((event) => event.getUint8(3)),
-    [PortEvent.DOWN, PortEvent.DOWN],
+    queue.take().map((event) => [event.getUint8(3), event.getUint32(12) >>> 28]),
+    [[PortEvent.DOWN, 2]],
+    'the other end of the link has lost it; the port that software has closed is no news',
   );
+  driver.expect(CommandOpcode.INIT_IB, { modifier: 1, input: portSetup() });
+  t.equal(queue.take().length, 2, 'both are ACTIVE again');
   t.end();
 });
 
@@ -207,7 +211,7 @@ t.test('a fatal error shows in the error buffer until a reset', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
   const queue = driver.start();
   t.equal(driver.readRegister(0x84000), 0);
-  driver.device.hca.fail(FatalKind.PARITY);
+  driver.device.hca.fail(FatalKind.PARITY, Firmware.REFUSES);
   t.equal(driver.readRegister(0x84000) >>> 24, FatalKind.PARITY);
   t.equal(driver.command(CommandOpcode.NOP).status, CommandStatus.INTERNAL_ERROR);
   queue.take();
