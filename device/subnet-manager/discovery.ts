@@ -22,6 +22,7 @@ import {
 import { MadStatus, NodeType, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { viewOf } from '../../protocol/layout/view.ts';
 import { readGuid } from './guid.ts';
+import { keepSilentPorts } from './silent-nodes.ts';
 import { get, type SmpAnswer, type SmpJob, type SmpRequest } from './smp-client.ts';
 import { join, type Path, Subnet, SubnetNode, SubnetPort } from './subnet.ts';
 
@@ -35,8 +36,8 @@ interface Probe {
   readonly from: SubnetPort | undefined;
 }
 
-/** Looks at all nodes that can be reached. */
-export function* discover(): SmpJob<Subnet> {
+/** Looks at all nodes that can be reached. `before`: the subnet of the last sweep. */
+export function* discover(before: Subnet): SmpJob<Subnet> {
   const subnet = new Subnet();
   let probes: Probe[] = [{ path: [], from: undefined }];
   while (probes.length > 0) {
@@ -46,6 +47,7 @@ export function* discover(): SmpJob<Subnet> {
     yield* readNodes(subnet, fresh);
     probes = fresh.flatMap(probesFrom);
   }
+  keepSilentPorts(before, subnet);
   cutFalseLinks(subnet);
   yield* readTables(subnet);
   return subnet;
@@ -146,7 +148,7 @@ function* readTables(subnet: Subnet): SmpJob {
   const requests: SmpRequest[] = [];
   const places: ((answer: SmpAnswer) => void)[] = [];
   for (const node of subnet.nodes.values()) {
-    for (const port of node.knownPorts) {
+    for (const port of node.knownPorts.filter(({ isSilent }) => !isSilent)) {
       for (let block = 0; block < keyBlocks(port); block++) {
         const modifier = (node.isSwitch ? port.number << PORT_SHIFT : 0) | block;
         requests.push(get(port.path, SubnetAttribute.P_KEY_TABLE, modifier));

@@ -3,7 +3,7 @@
  * Options of the built-in subnet manager, and their check. Topology files and the command line give
  * them; the defaults make a subnet of any nodes usable.
  */
-import type { Guid } from './guid.ts';
+import { type Guid, NO_GUID } from './guid.ts';
 import { defaultLaneOptions, findLaneError, type LaneOptions } from './lanes.ts';
 
 /** A member of a partition by its port GUID. */
@@ -125,4 +125,9 @@ function findPartitionError(partitions: readonly Partition[]): string | undefine
     }
   }
   return undefined;
+}
+
+/** M_KeyProtectBits of all ports: without a key there is nothing to protect. */
+export function protectionOf({ mKey, mKeyProtect }: SubnetManagerOptions): number {
+  return mKey === NO_GUID ? 0 : mKeyProtect;
 }

@@ -41,7 +41,7 @@ import { keyBlocks, PORT_SHIFT } from './discovery.ts';
 import { type Guid, NO_GUID, readGuid, sameBytes, writeGuid } from './guid.ts';
 import { hasTables, lanesOfCode } from './lanes.ts';
 import { lmcOf } from './lids.ts';
-import type { SubnetManagerOptions } from './options.ts';
+import { protectionOf, type SubnetManagerOptions } from './options.ts';
 import { keysOf } from './partitions.ts';
 import { NO_ANSWER, type SmpJob, type SmpRequest, set } from './smp-client.ts';
 import type { Subnet, SubnetPort } from './subnet.ts';
@@ -83,7 +83,7 @@ export function* writePortSettings(
       setPortInfoMasterSmSl(view, 0, 0);
       writeGuid(view, PORT_INFO_GID_PREFIX_OFFSET, options.subnetPrefix);
       writeGuid(view, PORT_INFO_M_KEY_OFFSET, options.mKey);
-      setPortInfoMKeyProtect(view, 0, options.mKey === NO_GUID ? 0 : options.mKeyProtect);
+      setPortInfoMKeyProtect(view, 0, protectionOf(options));
       setPortInfoMKeyLease(view, 0, options.mKeyLease);
       setPortInfoSubnetTimeout(view, 0, SUBNET_TIMEOUT);
     } else if (port.peer !== undefined && !port.peer.node.isSwitch && keyBlocks(port) > 0) {

@@ -4,6 +4,8 @@
  * just up to ACTIVE ports, changes of the subnet, clashes of LIDs and GUIDs, lossy links.
  */
 import t from 'tap';
+import { getPortInfoCapabilityMask } from '../../protocol/infiniband/mad/gen/port-info.gen.ts';
+import { PortCapability } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { Random } from '../random.ts';
 import { ledger } from '../test-support/ledger.ts';
@@ -148,6 +150,29 @@ t.test('a link that comes up in the middle of a sweep is found at its end', asyn
       `after ${sent} datagrams, before a light sweep`,
     );
   }
+});
+
+t.test('trap 144: a port whose capabilities have changed is read, and nothing else', async (t) => {
+  const fabric = new ManagedFabric(small);
+  fabric.runUntil(() => settled(fabric));
+  const [manager] = fabric.managers;
+  const { sweeper } = manager;
+  const [{ heavySweeps }, before] = [sweeper, manager.sent];
+  const { port, management } = fabric.adapters[1];
+  const change = (capability: number): void => {
+    port.subnet.capabilityMask ^= capability;
+    management.traps.raiseLocalChange(1);
+  };
+  change(PortCapability.COMMUNICATION);
+  const known = () => getPortInfoCapabilityMask(sweeper.subnet.portOfLid(port.lid)?.view as DataView, 0);
+  t.ok(fabric.runUntil(() => known() === port.subnet.capabilityMask, 1e9));
+  t.equal(sweeper.heavySweeps, heavySweeps);
+  t.equal(manager.sent - before, 2, 'a TrapRepress and a Get');
+  change(PortCapability.IS_SM);
+  t.ok(
+    fabric.runUntil(() => sweeper.heavySweeps > heavySweeps, 2e9),
+    'another manager is looked for',
+  );
 });
 
 t.test('without traps, light sweeps find the change', async (t) => {

@@ -6,6 +6,7 @@
  * calls its `run`. Time comes from the adapter's clock, so a recording replays it.
  */
 
+import { getLocalChangeNoticeHasOtherChanges } from '../../protocol/infiniband/mad/gen/local-change-notice.gen.ts';
 import { getMadHeaderManagementClass, getMadHeaderMethod } from '../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { getNoticeTrapNumber } from '../../protocol/infiniband/mad/gen/notice.gen.ts';
 import {
@@ -231,9 +232,12 @@ export class SubnetManager {
   }
 
   #noteTrap(issuerLid: number, notice: Uint8Array): void {
-    const trap = getNoticeTrapNumber(viewOf(notice), 0);
+    const view = viewOf(notice);
+    const trap = getNoticeTrapNumber(view, 0);
+    const isNarrow = trap === TrapNumber.LOCAL_CHANGE && getLocalChangeNoticeHasOtherChanges(view, 0) === 0;
     if (trap === TrapNumber.LINK_STATE_CHANGE) this.sweeper.lookNow();
-    else if (trap === TrapNumber.BAD_M_KEY && this.options.mKeyLease > 0) this.sweeper.renewLease(issuerLid);
+    else if (isNarrow || (trap === TrapNumber.BAD_M_KEY && this.options.mKeyLease > 0))
+      this.sweeper.readPort(issuerLid);
     else if (trap === TrapNumber.LOCAL_CHANGE || trap === TrapNumber.SYSTEM_GUID_CHANGE) this.sweeper.sweepNow();
     this.administration.forward(issuerLid, notice, this.#clock.now());
   }

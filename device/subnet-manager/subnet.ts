@@ -32,6 +32,8 @@ export class SubnetPort {
   readonly info: Uint8Array = new Uint8Array(PORT_INFO_SIZE);
   readonly view: DataView = viewOf(this.info);
   peer: SubnetPort | undefined = undefined;
+  /** It has not answered this sweep: what is known of it comes from an earlier one. */
+  isSilent = false;
   readonly pKeys: Blocks = new Map();
   readonly guids: Blocks = new Map();
   /** SL-to-VL tables by input port; 0 for a channel adapter. */

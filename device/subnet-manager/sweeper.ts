@@ -5,10 +5,14 @@
  * action is a job of SMPs; `SubnetManager` runs one at a time.
  */
 
-import { getPortInfoMKeyProtect } from '../../protocol/infiniband/mad/gen/port-info.gen.ts';
+import {
+  getPortInfoCapabilityMask,
+  getPortInfoMKeyProtect,
+  setPortInfoCapabilityMask,
+} from '../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import { getSmInfoSmState } from '../../protocol/infiniband/mad/gen/sm-info.gen.ts';
 import { getSwitchInfoLinearTop } from '../../protocol/infiniband/mad/gen/switch-info.gen.ts';
-import { MadStatus, SmState, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
+import { MadStatus, PortCapability, SmState, SubnetAttribute } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import { viewOf } from '../../protocol/layout/view.ts';
 import type { AdapterClock } from '../host.ts';
 import type { Administration } from './administration/administration.ts';
@@ -16,12 +20,12 @@ import type { KnownManager } from './administration/table-records.ts';
 import { discover } from './discovery.ts';
 import { LidAssignment } from './lids.ts';
 import type { Mastery } from './mastery.ts';
-import type { SubnetManagerOptions } from './options.ts';
+import { protectionOf, type SubnetManagerOptions } from './options.ts';
 import { judge, type Peer, type Rank, readPeers, SmControl } from './peers.ts';
 import type { SweepCounters } from './port-settings.ts';
 import { get, type SmpJob, set } from './smp-client.ts';
 import { settleStateChanges } from './state-changes.ts';
-import { Subnet, type SubnetNode } from './subnet.ts';
+import { Subnet, type SubnetNode, type SubnetPort } from './subnet.ts';
 import { configure, lookForChanges } from './sweep.ts';
 
 const SECOND = 1_000_000_000;
@@ -52,8 +56,8 @@ export class Sweeper {
   #waits = 0;
   #retryNs = SECOND;
   #lastHeavyNs = 0;
-  /** LIDs of ports where a request without the management key came in. */
-  readonly #violated = new Set<number>();
+  /** LIDs of ports that are to be read again. */
+  readonly #toRead = new Set<number>();
 
   constructor(
     own: OwnManager,
@@ -72,7 +76,7 @@ export class Sweeper {
   /** Time of the next job. */
   get dueNs(): number {
     const { state } = this.#mastery;
-    if (state === SmState.MASTER && this.#violated.size > 0) return 0;
+    if (state === SmState.MASTER && this.#toRead.size > 0) return 0;
     return state === SmState.STANDBY ? this.#lightNs : Math.min(this.#heavyNs, this.#lightNs);
   }
 
@@ -84,17 +88,21 @@ export class Sweeper {
   /** The job that is due. */
   next(nowNs: number): SmpJob {
     if (this.#mastery.state === SmState.STANDBY) return this.#poll();
-    if (this.#violated.size > 0) return this.#renewLeases();
-    return this.#heavyNs <= nowNs ? this.#sweep() : this.#look();
+    if (this.#heavyNs <= nowNs) return this.#sweep();
+    return this.#toRead.size > 0 ? this.#readPorts() : this.#look();
   }
 
   sweepNow(): void {
     this.#heavyNs = this.#clock.now();
   }
 
-  /** A request without its management key came to a port: its lease runs (14.2.4.2). */
-  renewLease(lid: number): void {
-    this.#violated.add(lid);
+  /**
+   * A port is to be read again: its capabilities have changed, or a request without its management
+   * key came to it, so that its lease runs (14.2.4.2). A port that no sweep has found is swept.
+   */
+  readPort(lid: number): void {
+    if (this.subnet.portOfLid(lid) === undefined) this.sweepNow();
+    else this.#toRead.add(lid);
   }
 
   lookNow(): void {
@@ -115,10 +123,11 @@ export class Sweeper {
 
   *#sweep(): SmpJob {
     this.heavySweeps++;
+    this.#toRead.clear();
     this.#unplan();
     this.#lastHeavyNs = this.#clock.now();
     const mastery = this.#mastery;
-    const subnet = yield* discover();
+    const subnet = yield* discover(this.subnet);
     if (subnet.ownPort === undefined) return this.#plan(this.#options.timeoutNs, Infinity);
     yield* this.#acknowledge(subnet);
     this.peers = yield* readPeers(subnet);
@@ -194,16 +203,22 @@ export class Sweeper {
     return true;
   }
 
-  /** A request with the key ends the lease of a port; one that has lost its protection is swept. */
-  *#renewLeases(): SmpJob {
-    const ports = [...this.#violated].map((lid) => this.subnet.portOfLid(lid)).filter((port) => port !== undefined);
-    this.#violated.clear();
+  /**
+   * A request with the key ends the lease of a port. The subnet is swept for one that does not
+   * answer, has lost its protection, or has another manager, or one no longer.
+   */
+  *#readPorts(): SmpJob {
+    const ports = [...this.#toRead].map((lid) => this.subnet.portOfLid(lid)).filter((port) => port !== undefined);
+    this.#toRead.clear();
     const answers = yield ports.map(({ path, number }) => get(path, SubnetAttribute.PORT_INFO, number));
-    const { mKeyProtect } = this.#options;
-    const isOpen = answers.some(
-      ({ status, view }) => status === MadStatus.SUCCESS && getPortInfoMKeyProtect(view, 0) !== mKeyProtect,
+    const protection = protectionOf(this.#options);
+    const isStrange = answers.some(
+      ({ status, view }, index) =>
+        status !== MadStatus.SUCCESS ||
+        getPortInfoMKeyProtect(view, 0) !== protection ||
+        takeCapabilities(ports[index], view),
     );
-    if (isOpen) this.sweepNow();
+    if (isStrange) this.sweepNow();
   }
 
   /** The light sweep of a master. */
@@ -240,6 +255,13 @@ export class Sweeper {
     this.#heavyNs = Math.min(this.#heavyNs, now + heavyInNs);
     this.#lightNs = Math.min(this.#lightNs, now + lightInNs);
   }
+}
+
+/** Takes over what a port offers now. Returns true when it has a manager now, or one no longer. */
+function takeCapabilities(port: SubnetPort, info: DataView): boolean {
+  const hadManager = port.has(PortCapability.IS_SM);
+  setPortInfoCapabilityMask(port.view, 0, getPortInfoCapabilityMask(info, 0));
+  return port.has(PortCapability.IS_SM) !== hadManager;
 }
 
 /** Takes over the tables of switches that have kept what was written to them. */
