@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A process of chaos.ts: runs batches of seeds and reports those that failed. */
-import { runChaos } from '../../device/simulations/chaos/run.ts';
+import { type ChaosOptions, runChaos } from '../../device/simulations/chaos/run.ts';
 import { runMthcaChaos } from '../../device/simulations/mthca/chaos.ts';
 
 export interface ChaosBatch {
   readonly first: number;
   readonly count: number;
   readonly dmaLatencyNs: number;
+  readonly placement: boolean;
   readonly personality: 'vuhca' | 'mthca';
 }
 
@@ -14,10 +15,10 @@ export interface ChaosReport {
   readonly failures: { readonly seed: number; readonly error: string; readonly digest: string }[];
 }
 
-process.on('message', ({ first, count, dmaLatencyNs, personality }: ChaosBatch) => {
+process.on('message', ({ first, count, personality, ...options }: ChaosBatch) => {
   const failures: ChaosReport['failures'] = [];
   for (let seed = first; seed < first + count; seed++) {
-    const { error, digest } = personality === 'mthca' ? runMthca(seed) : runOwn(seed, dmaLatencyNs);
+    const { error, digest } = personality === 'mthca' ? runMthca(seed) : runOwn(seed, options);
     if (error !== undefined) failures.push({ seed, error, digest });
   }
   process.send?.({ failures } satisfies ChaosReport);
@@ -25,8 +26,8 @@ process.on('message', ({ first, count, dmaLatencyNs, personality }: ChaosBatch) 
 
 type Outcome = Readonly<Record<'error', string | undefined> & Record<'digest', string>>;
 
-function runOwn(seed: number, dmaLatencyNs: number): Outcome {
-  const { error, trace } = runChaos(seed, { dmaLatencyNs });
+function runOwn(seed: number, options: ChaosOptions): Outcome {
+  const { error, trace } = runChaos(seed, options);
   return { error, digest: trace.digest };
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run chaos -- [--seeds N] [--seed S] [--dma-latency NS] [--personality mthca] [--replay]`:
- * connections over bad links, checked by an oracle that knows every byte and completion. Runs the
- * seeds on every processor and names those that failed. `--replay` runs one seed twice, prints its
- * plan and its events, and compares both runs.
+ * `npm run chaos -- [--seeds N] [--seed S] [--dma-latency NS] [--placement] [--personality mthca]
+ * [--replay] [--hours N]`: connections over bad links, checked by an oracle that knows every byte
+ * and completion. Runs the seeds on every processor and names those that failed. `--replay` runs
+ * one seed twice, prints its plan and its events, and compares both runs. `--hours` keeps two
+ * adapters for so many hours of simulated time.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
+import { type Life, liveLong } from '../../device/simulations/chaos/long-run.ts';
 import { runChaos } from '../../device/simulations/chaos/run.ts';
 import { runMthcaChaos } from '../../device/simulations/mthca/chaos.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
@@ -24,19 +26,24 @@ const WORKER_OPTIONS = ['--import=tsx', '--single-threaded-gc'];
 /** Seeds of one batch. */
 const BATCH = 100;
 const FAILURES_SHOWN = 20;
+const NS_PER_HOUR = 3600e9;
+const PROGRESS_MS = 5000;
 
 interface Options {
   readonly seeds: number;
   readonly seed: number;
   readonly dmaLatency: number;
+  readonly placement?: boolean;
   readonly personality: ChaosBatch['personality'];
   readonly replay?: boolean;
+  readonly hours?: number;
 }
 
 async function runSeeds({
   seed: first,
   seeds: count,
   dmaLatency: dmaLatencyNs,
+  placement = false,
   personality,
 }: Options): Promise<number> {
   const started = performance.now();
@@ -50,6 +57,7 @@ async function runSeeds({
         first: next,
         count: Math.min(BATCH, first + count - next),
         dmaLatencyNs,
+        placement,
         personality,
       };
       next += batch.count;
@@ -65,7 +73,8 @@ async function runSeeds({
   for (const { seed, error, digest } of failures.slice(0, FAILURES_SHOWN)) {
     process.stdout.write(`seed ${seed} failed (trace ${digest}): ${error}\n`);
     const latency = dmaLatencyNs === 0 ? '' : ` --dma-latency ${dmaLatencyNs}`;
-    const which = personality === 'vuhca' ? latency : ` --personality ${personality}`;
+    const more = `${latency}${placement ? ' --placement' : ''}`;
+    const which = personality === 'vuhca' ? more : ` --personality ${personality}`;
     process.stdout.write(`  npm run chaos -- --seed ${seed}${which} --replay\n`);
   }
   process.stdout.write(
@@ -87,9 +96,9 @@ function ask(child: ChildProcess, batch: ChaosBatch): Promise<ChaosReport> {
   });
 }
 
-function replay(seed: number, dmaLatencyNs: number, personality: Options['personality']): number {
+function replay({ seed, dmaLatency: dmaLatencyNs, placement = false, personality }: Options): number {
   if (personality === 'mthca') return replayMthca(seed);
-  const options = { keepTrace: true, dmaLatencyNs };
+  const options = { keepTrace: true, dmaLatencyNs, placement };
   const [first, second] = [runChaos(seed, options), runChaos(seed, options)];
   process.stdout.write(`${JSON.stringify(first.plan, undefined, 2)}\n`);
   for (const line of first.trace.lines) process.stdout.write(`${line}\n`);
@@ -109,14 +118,40 @@ function replayMthca(seed: number): number {
   return first === second && first === undefined ? 0 : 1;
 }
 
+/** One pair of adapters through the runs of many seeds. */
+function runLong(seed: number, hours: number): number {
+  const started = performance.now();
+  let said = started;
+  let last: Life | undefined;
+  const say = ({ runs, livedNs, error }: Life): void => {
+    said = performance.now();
+    const seconds = ((said - started) / 1000).toFixed(1);
+    const lived = (livedNs / NS_PER_HOUR).toFixed(2);
+    process.stdout.write(
+      `${seconds.padStart(7)} s  ${runs} runs in ${lived} simulated hours, ${error ?? 'nothing left'}\n`,
+    );
+  };
+  for (const life of liveLong(seed, hours * NS_PER_HOUR)) {
+    last = life;
+    if (performance.now() - said > PROGRESS_MS) say(life);
+  }
+  if (last !== undefined) say(last);
+  if (last?.error === undefined) return 0;
+  process.stdout.write(`  npm run chaos -- --hours ${hours} --seed ${seed}\n`);
+  return 1;
+}
+
 await runEntry(async () => {
   const script = defineScript('npm run chaos --', 'Runs connections over bad links under an oracle.')
     .option('--seeds <N>', 'How many seeds to run.', wholeNumber(1), 1000)
     .option('--seed <S>', 'The first of them.', wholeNumber(), 1)
     .option('--dma-latency <NS>', 'Time that reads of guest memory take.', wholeNumber(), 0)
+    .option('--placement', 'FLUSH and ATOMIC WRITE are among the requests.')
     .addOption(new Option('--personality <NAME>', 'Whose data path.').choices(['vuhca', 'mthca']).default('vuhca'))
-    .option('--replay', 'Runs one seed twice, prints its events and compares both runs.');
+    .option('--replay', 'Runs one seed twice, prints its events and compares both runs.')
+    .option('--hours <N>', 'Two adapters live for so many simulated hours, through seed after seed.', wholeNumber(1));
   const options = readOptions<Options>(script);
-  const { seed, dmaLatency, personality } = options;
-  process.exitCode = options.replay ? replay(seed, dmaLatency, personality) : await runSeeds(options);
+  const { seed, replay: isReplay, hours } = options;
+  if (hours !== undefined) process.exitCode = runLong(seed, hours);
+  else process.exitCode = isReplay ? replay(options) : await runSeeds(options);
 });

@@ -16,7 +16,7 @@ import { InProcessAccess } from '../../device/hosts/in-process/access.ts';
 import type { SendRequest } from '../../device/hosts/in-process/driver/send-request.ts';
 import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
 import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
-import { type Connected, connect, rdma } from '../../device/test-support/connected-fixture.ts';
+import { type Connected, connect, FULL_ACCESS, rdma } from '../../device/test-support/connected-fixture.ts';
 import {
   CaptureDirection,
   erfInterface,
@@ -28,7 +28,7 @@ import { BthOpcode, bthOpcodeNames } from '../../protocol/infiniband/gen/values.
 import { opcodeFlags, TRANSPORT_MASK, Transport } from '../../protocol/infiniband/opcodes.ts';
 import { buildPacket } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
-import { AccessFlag, MrKind, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { AccessFlag, MrKind, PlacementType, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { viewOf } from '../../protocol/layout/view.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 
@@ -98,16 +98,23 @@ function runConnected(fixture: AdapterFixture, serviceType: ServiceType): void {
 }
 
 /**
- * Atomics, and SENDs that invalidate; these end in an error here, because the key cannot be
+ * Atomics, FLUSH, ATOMIC WRITE, which tshark 4.0 does not name but reads as InfiniBand, and SENDs
+ * that invalidate; these end in an error here, because the key cannot be
  * invalidated, but the packet is sent.
  */
 function runReliable(fixture: AdapterFixture): void {
-  const connected = connect(fixture, { pathMtu: 3 });
+  const access = FULL_ACCESS | AccessFlag.FLUSH_GLOBAL;
+  const connected = connect(fixture, { pathMtu: 3, access });
   const cell = fixture.createBuffer(8);
   const local = fixture.createBuffer(8);
   const atomic = rdma(fixture, SendOpcode.FETCH_ADD, local, cell, connected.region);
   perform(fixture, connected, { ...atomic, atomic: { swapOrAdd: 1n } });
   perform(fixture, connected, { ...atomic, opcode: SendOpcode.COMPARE_SWAP, atomic: { swapOrAdd: 1n, compare: 1n } });
+  const { rkey } = fixture.driver.createDmaRegion(fixture.pd, access);
+  const remote = { address: cell.address, rkey };
+  const flush = { placementType: PlacementType.GLOBAL_VISIBILITY, lengthBytes: 8 };
+  perform(fixture, connected, { opcode: SendOpcode.FLUSH, remote, flush });
+  perform(fixture, connected, { opcode: SendOpcode.ATOMIC_WRITE, remote, inline: new Uint8Array(8) });
   for (const size of SIZES) {
     const { pd } = fixture;
     const victim = fixture.driver.createMemoryRegion({

@@ -5,10 +5,13 @@
  */
 import t from 'tap';
 import { ledger } from '../../test-support/ledger.ts';
+import { liveLong } from './long-run.ts';
 import { runChaos } from './run.ts';
 
 const SEEDS = 60;
 const LATENCY_NS = 1000;
+const LONG_SEED = 1;
+const LONG_NS = 600e9;
 
 t.test(`${SEEDS} seeds`, async (t) => {
   ledger(
@@ -34,6 +37,27 @@ t.test('the same holds when reads of guest memory take time', async (t) => {
     const { error } = runChaos(seed, { dmaLatencyNs: LATENCY_NS });
     if (error !== undefined)
       wrong.push(`seed ${seed}: ${error}; npm run chaos -- --dma-latency ${LATENCY_NS} --seed ${seed} --replay`);
+  }
+  t.same(wrong, []);
+});
+
+t.test('adapters that live for some minutes hold what they held at first', async (t) => {
+  let runs = 0;
+  let livedNs = 0;
+  for (const life of liveLong(LONG_SEED, LONG_NS)) {
+    ({ runs, livedNs } = life);
+    if (life.error !== undefined) t.fail(`run ${runs}: ${life.error}; npm run chaos -- --hours 1 --seed ${LONG_SEED}`);
+  }
+  t.ok(livedNs >= LONG_NS);
+  t.ok(runs > LONG_NS / 60e9, 'a run in a minute, at least');
+});
+
+t.test('the same holds for FLUSH and ATOMIC WRITE', async (t) => {
+  ledger(t, 'A19', 'An ATOMIC WRITE is executed once and in its place, whatever the wire does');
+  const wrong: string[] = [];
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const { error } = runChaos(seed, { placement: true });
+    if (error !== undefined) wrong.push(`seed ${seed}: ${error}; npm run chaos -- --placement --seed ${seed} --replay`);
   }
   t.same(wrong, []);
 });

@@ -4,9 +4,10 @@
  * it exposes, and the facts by which its completions are judged (may the QP fail, may a CQ
  * overflow). A completion or a byte that no fact explains throws an error. Called by `run.ts`.
  */
-import { QpMask, QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import { AccessFlag, QpMask, QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
 import type { Random } from '../../random.ts';
+import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
 import { ExposedMemory } from './exposed-memory.ts';
 import { FastKey } from './fast-key.ts';
 import type { Side } from './network.ts';
@@ -102,7 +103,7 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     this.psn = sendPsn;
     const { fixture, port } = this.side;
     const { plan } = this;
-    this.source = new OperationSource(fixture, this.#random, other, plan.largest);
+    this.source = new OperationSource(fixture, this.#random, other, plan);
     const dlid = other.side.fixture.lidOf(other.side.port);
     if (plan.serviceType === ServiceType.UD) {
       this.#handle = fixture.driver.addressHandles.add({ port, dlid, pd: fixture.pd });
@@ -110,9 +111,10 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
       return;
     }
     const { pathMtu, timeout, retryCount, rnrRetry, minRnrTimer, maxReads } = plan;
-    const retries = { timeout, retryCount, rnrRetry, minRnrTimer, maxReads };
+    const access = FULL_ACCESS | AccessFlag.FLUSH_GLOBAL;
+    const more = { timeout, retryCount, rnrRetry, minRnrTimer, maxReads, access };
     const remoteQpn = other.qp.qpn;
-    this.qp.connect({ reliable: this.isReliable, port, dlid, remoteQpn, pathMtu, sendPsn, receivePsn, ...retries });
+    this.qp.connect({ reliable: this.isReliable, port, dlid, remoteQpn, pathMtu, sendPsn, receivePsn, ...more });
     if (!this.isReliable) return;
     this.sender.post({ ...newOperation('REGISTER'), request: this.fastKey.request });
     this.sender.post(this.window.bind());

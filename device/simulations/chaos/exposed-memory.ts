@@ -7,12 +7,13 @@
 import { AccessFlag, ManagementOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
 import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
+import { FULL_ACCESS } from '../../test-support/connected-fixture.ts';
 import { findDifference } from './find-difference.ts';
 
 /** Number of slots to write. */
 export const SLOTS = 3;
 const CELL_BYTES = 8;
-const ALL_RIGHTS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
+const ALL_RIGHTS = FULL_ACCESS | AccessFlag.FLUSH_GLOBAL;
 
 /** A write that was posted to a slot. */
 export interface PostedWrite {

@@ -4,9 +4,9 @@
  * and driven by `run.ts`.
  */
 import type { Random } from '../../random.ts';
-import { AdapterFixture, type AdapterFixtureOptions } from '../../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../../test-support/adapter-fixture.ts';
 import { FaultyCable, type Wire } from './faulty-wire.ts';
-import type { Plan } from './plan.ts';
+import type { Plan, WirePlan } from './plan.ts';
 import { ProductLink } from './product-link.ts';
 import type { Trace } from './trace.ts';
 
@@ -41,13 +41,12 @@ export class Network {
   readonly #latencyNs: number;
   #rounds = 0;
 
-  /** `dmaLatencyNs`: time that reads of guest memory take. */
-  constructor(plan: Plan, random: Random, trace: Trace, dmaLatencyNs: number) {
+  /** `dmaLatencyNs`: time that reads of guest memory take; `adapters`: used instead of new ones. */
+  constructor(plan: Plan, random: Random, trace: Trace, dmaLatencyNs: number, adapters?: Adapters) {
     this.#latencyNs = dmaLatencyNs;
     const { seed, twoAdapters } = plan;
-    const adapter = { ...ADAPTER, ...(dmaLatencyNs === 0 ? {} : { dmaLatencyNs, dmaContexts: DMA_CONTEXTS }) };
-    const first = newFixture(seed, { ...adapter, portLids: [1, 2] }, MEMORIES[0]);
-    const second = twoAdapters ? newFixture(seed, { ...adapter, portLids: [2, 3] }, MEMORIES[1]) : first;
+    const first = adapters?.[0] ?? newAdapter(0, seed, dmaLatencyNs);
+    const second = twoAdapters ? (adapters?.[1] ?? newAdapter(1, seed, dmaLatencyNs)) : first;
     this.fixtures = twoAdapters ? [first, second] : [first];
     this.sides = [
       { fixture: first, port: 1 },
@@ -59,7 +58,8 @@ export class Network {
       return ports[port - 1];
     });
     if (a === undefined || b === undefined) throw new Error('An adapter has two ports.');
-    this.wire = new (plan.wire.isProduct ? ProductLink : FaultyCable)(a, b, plan.wire, random, trace);
+    const wire = delay(plan.wire, this.nowNs);
+    this.wire = new (wire.isProduct ? ProductLink : FaultyCable)(a, b, wire, random, trace);
   }
 
   get nowNs(): number {
@@ -95,8 +95,9 @@ export class Network {
 
   /** Does all work that is possible without the passage of time. */
   work(): void {
+    const lastRound = this.#rounds + ROUNDS_MAX;
     for (let moved = true; moved; ) {
-      if (++this.#rounds > ROUNDS_MAX) throw new Error(`The network does not come to rest in ${ROUNDS_MAX} rounds`);
+      if (++this.#rounds > lastRound) throw new Error(`The network does not come to rest in ${ROUNDS_MAX} rounds`);
       for (const fixture of this.fixtures) {
         fixture.settle();
         if (this.#rounds % CHECK_INTERVAL === 0) fixture.checkInvariants();
@@ -129,17 +130,26 @@ export interface Side {
   readonly port: number;
 }
 
-function newFixture(
-  seed: number,
-  adapter: NonNullable<AdapterFixtureOptions['adapter']>,
-  memory: Uint8Array,
-): AdapterFixture {
+/** Two adapters that several networks use, one after the other. */
+export type Adapters = readonly [AdapterFixture, AdapterFixture];
+
+/** The first or the second adapter of a network. */
+export function newAdapter(index: 0 | 1, seed: number, dmaLatencyNs: number): AdapterFixture {
   const fixture = new AdapterFixture({
     seed,
     memoryBytes: MEMORY_BYTES,
-    memory: [memory],
-    adapter,
+    memory: [MEMORIES[index]],
+    adapter: {
+      ...ADAPTER,
+      portLids: [index + 1, index + 2],
+      ...(dmaLatencyNs === 0 ? {} : { dmaLatencyNs, dmaContexts: DMA_CONTEXTS }),
+    },
   });
   fixture.machine.onStep = () => {};
   return fixture;
+}
+
+/** The same wire, beginning at `nowNs`. */
+function delay(wire: WirePlan, nowNs: number): WirePlan {
+  return { ...wire, flaps: wire.flaps.map(([start, end]) => [start + nowNs, end + nowNs] as const) };
 }

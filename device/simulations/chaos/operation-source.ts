@@ -3,7 +3,7 @@
  * Draws the operations of one end of a connection by seed, and keeps the values that the atomics
  * of this end must find in the cells of the other one. Called by `Endpoint`.
  */
-import { MwKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
+import { FlushSelectivity, MwKind, PlacementType, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { SendRequest } from '../../hosts/in-process/driver/send-request.ts';
 import type { Random } from '../../random.ts';
 import type { AdapterFixture, Buffer } from '../../test-support/adapter-fixture.ts';
@@ -11,6 +11,7 @@ import { type ExposedMemory, SLOTS } from './exposed-memory.ts';
 import type { FastKey } from './fast-key.ts';
 import { findDifference } from './find-difference.ts';
 import { type AtomicStep, newOperation, type Operation } from './operation.ts';
+import type { ConnectionPlan } from './plan.ts';
 import type { WindowKey } from './window-key.ts';
 
 const INLINE_MAX = 200;
@@ -29,15 +30,22 @@ export class OperationSource {
   readonly #random: Random;
   readonly #other: RemoteTargets;
   readonly #largest: number;
+  readonly #placement: boolean;
   readonly #lkey: number;
   /** For each cell of the other end: the last step known to be executed, and all posted since. */
   readonly #steps: readonly [AtomicStep[], AtomicStep[]];
 
-  constructor(fixture: AdapterFixture, random: Random, other: RemoteTargets, largest: number) {
+  constructor(
+    fixture: AdapterFixture,
+    random: Random,
+    other: RemoteTargets,
+    { largest, placement }: Pick<ConnectionPlan, 'largest' | 'placement'>,
+  ) {
     this.#fixture = fixture;
     this.#random = random;
     this.#other = other;
     this.#largest = largest;
+    this.#placement = placement;
     this.#lkey = fixture.region.lkey;
     const first = (cell: 0 | 1): AtomicStep => ({ cell, after: other.memory.cellValue(cell) });
     this.#steps = [[first(0)], [first(1)]];
@@ -60,6 +68,7 @@ export class OperationSource {
 
   /** Any operation of a reliable connection. */
   draw(): Operation {
+    if (this.#placement && this.#random.oneIn(4)) return this.#drawPlacement();
     switch (this.#random.below(7)) {
       case 0:
       case 1:
@@ -184,6 +193,36 @@ export class OperationSource {
     const compare = matches ? found : found ^ 0x8000_0000_0000_0000n;
     const operands = { swapOrAdd, compare };
     return this.#atomic('SWAP', SendOpcode.COMPARE_SWAP, 1, operands, () => (matches ? swapOrAdd : found));
+  }
+
+  #drawPlacement(): Operation {
+    return this.#random.oneIn(2) ? this.#drawFlush() : this.#drawAtomicWrite();
+  }
+
+  /** Its completion shows that all requests before it are executed. */
+  #drawFlush(): Operation {
+    const { memory } = this.#other;
+    const flush = {
+      placementType: PlacementType.GLOBAL_VISIBILITY,
+      selectivity: this.#random.pick([FlushSelectivity.RANGE, FlushSelectivity.MEMORY_REGION]),
+      lengthBytes: this.#random.below(memory.slotBytes + 1),
+    };
+    const remote = { address: memory.slotAddress(this.#random.below(SLOTS)), rkey: memory.rkey };
+    return { ...newOperation('FLUSH'), request: { ...this.#options(), opcode: SendOpcode.FLUSH, remote, flush } };
+  }
+
+  /** Executed once and in its place, like an atomic, although it finds nothing out. */
+  #drawAtomicWrite(): Operation {
+    const cell = this.#random.pick([0, 1] as const);
+    const after = BigInt(this.#random.next());
+    const atomic = { cell, after };
+    this.#steps[cell].push(atomic);
+    const { memory } = this.#other;
+    const value = new Uint8Array(CELL_BYTES);
+    new DataView(value.buffer).setBigUint64(0, after, true);
+    const remote = { address: memory.cellAddress(cell), rkey: memory.rkey };
+    const request = { ...this.#options(), ...this.#source(value), opcode: SendOpcode.ATOMIC_WRITE, remote };
+    return { ...newOperation('ATOMIC WRITE'), request, atomic };
   }
 
   /** The value of a cell when everything posted has been executed. */

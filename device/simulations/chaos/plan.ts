@@ -39,6 +39,8 @@ export interface ConnectionPlan {
   /** Receive entries outstanding at most; few make a slow receiver. */
   readonly receiveDepth: number;
   readonly windowKind: MwKind;
+  /** FLUSH and ATOMIC WRITE are among the requests. */
+  readonly placement: boolean;
 }
 
 /** A disturbance of one end of a connection, or of its whole function. */
@@ -88,12 +90,15 @@ const MISHAPS: readonly Mishap[] = [
 ];
 const PERCENT = 100;
 
-/** Draws the plan of a seed. `random` is the generator of the whole run. */
-export function drawPlan(seed: number, random: Random): Plan {
+/**
+ * Draws the plan of a seed. `random` is the generator of the whole run; `placement`: with FLUSH and
+ * ATOMIC WRITE.
+ */
+export function drawPlan(seed: number, random: Random, placement = false): Plan {
   const twoAdapters = random.oneIn(2);
   const actions = random.between(20, 70);
   const meanGapNs = random.pick([500, 5_000, 50_000]);
-  const connections = Array.from({ length: random.between(1, 3) }, () => drawConnection(random));
+  const connections = Array.from({ length: random.between(1, 3) }, () => drawConnection(random, placement));
   const shared = { sharedCq: random.oneIn(3), sharedReceives: random.oneIn(3) };
   const mishaps = random.oneIn(2) ? [] : drawMishaps(random, actions, connections.length);
   const wire = drawWire(random, actions * meanGapNs);
@@ -111,7 +116,7 @@ function drawMishaps(random: Random, actions: number, connections: number): Plan
   }).flat();
 }
 
-function drawConnection(random: Random): ConnectionPlan {
+function drawConnection(random: Random, placement: boolean): ConnectionPlan {
   const nearWrap = (): number =>
     random.oneIn(3) ? (PSN_MASK - random.below(20)) & PSN_MASK : random.below(PSN_MASK + 1);
   return {
@@ -128,6 +133,7 @@ function drawConnection(random: Random): ConnectionPlan {
     completionEntriesLog2: random.oneIn(12) ? 2 : 7,
     receiveDepth: random.pick([1, 4, 12]),
     windowKind: random.pick([MwKind.TYPE_1, MwKind.TYPE_2]),
+    placement,
   };
 }
 

@@ -10,7 +10,7 @@ import { QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import { Random } from '../../random.ts';
 import { findLeak } from '../../test-support/invariants.ts';
 import { Endpoint } from './endpoint.ts';
-import { Network } from './network.ts';
+import { type Adapters, Network } from './network.ts';
 import { drawPlan, type Mishap, type Plan } from './plan.ts';
 import { SideQueues } from './side-queues.ts';
 import { Trace } from './trace.ts';
@@ -20,6 +20,8 @@ const END_NS = 20e9;
 /** Time between two polls by software at the end of a run. */
 const PAUSE_NS = 1e6;
 const RECEIVES = 16;
+/** One of so many requests is followed by a pause, if there are any. */
+const PAUSED = 20;
 /**
  * Distance of the PSNs of a connection from those of the previous one. The reconnections of a run
  * do not wrap around to the first PSNs.
@@ -41,16 +43,23 @@ export interface ChaosOptions {
   readonly keepTrace?: boolean;
   /** Time that reads of guest memory take. */
   readonly dmaLatencyNs?: number;
+  /** Adapters whose functions have just been brought up, instead of new ones. */
+  readonly adapters?: Adapters;
+  /** Longest time without a request, which some requests follow; 0: none does. */
+  readonly pauseNs?: number;
+  /** FLUSH and ATOMIC WRITE are among the requests. */
+  readonly placement?: boolean;
 }
 
 /** Runs one seed. Never throws: the result holds the error. */
-export function runChaos(seed: number, { keepTrace = false, dmaLatencyNs = 0 }: ChaosOptions = {}): ChaosResult {
+export function runChaos(seed: number, options: ChaosOptions = {}): ChaosResult {
+  const { keepTrace = false, placement = false } = options;
   const random = new Random(seed);
-  const plan = drawPlan(seed, random);
+  const plan = drawPlan(seed, random, placement);
   const trace = new Trace(keepTrace);
   let error: string | undefined;
   try {
-    new ChaosRun(plan, random, trace, dmaLatencyNs).run();
+    new ChaosRun(plan, random, trace, options).run();
   } catch (cause) {
     error = cause instanceof Error ? (keepTrace ? cause.stack : cause.message) : String(cause);
   }
@@ -69,12 +78,14 @@ class ChaosRun {
   readonly #network: Network;
   readonly #queues: readonly SideQueues[];
   readonly #ends: Endpoint[] = [];
+  readonly #pauseNs: number;
 
-  constructor(plan: Plan, random: Random, trace: Trace, dmaLatencyNs: number) {
+  constructor(plan: Plan, random: Random, trace: Trace, { dmaLatencyNs = 0, pauseNs = 0, adapters }: ChaosOptions) {
     this.#plan = plan;
     this.#random = random;
     this.#trace = trace;
-    this.#network = new Network(plan, random.fork(), trace, dmaLatencyNs);
+    this.#pauseNs = pauseNs;
+    this.#network = new Network(plan, random.fork(), trace, dmaLatencyNs, adapters);
     this.#queues = this.#network.sides.map(({ fixture }) => new SideQueues(fixture, plan));
     plan.connections.forEach((connection, index) => {
       const [a, b] = this.#network.sides.map((side, end) => {
@@ -95,6 +106,7 @@ class ChaosRun {
         if (at === action) this.#apply(mishap, this.#ends[2 * connection + end] as Endpoint);
       }
       this.#network.run(this.#random.below(2 * this.#plan.meanGapNs));
+      if (this.#pauseNs > 0 && this.#random.oneIn(PAUSED)) this.#network.run(this.#random.below(this.#pauseNs));
     }
     this.#finish();
   }

@@ -7,7 +7,7 @@
 import { createHash } from 'node:crypto';
 import { Adapter } from '../../../device/adapter/adapter.ts';
 import { Fabric } from '../../../device/fabric/fabric.ts';
-import { TimelineRing } from '../../../device/function/timeline.ts';
+import { TimelineRing } from '../../../device/function/timeline-ring.ts';
 import type { AdapterPort, BusAddress, HostPort } from '../../../device/host.ts';
 import { SimulatedClock } from '../../../device/hosts/in-process/simulated-clock.ts';
 import { type OrderableHost, OrderingModel } from '../../../device/hosts/ordering/ordering-model.ts';
