@@ -7,15 +7,22 @@
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { showContents } from '../adapter/contents/contents.ts';
 import { showMthcaContents } from '../personality/mthca/contents.ts';
-import type { MthcaAdapter } from '../personality/mthca/mthca-adapter.ts';
 import type { LinkEnd } from '../port/link.ts';
-import { type AdapterProcess, isMthca, isOwn, type ServedAdapter, type ServedNode } from './adapter-process.ts';
+import {
+  type AdapterProcess,
+  isMthca,
+  isOwn,
+  type ServedAdapter,
+  type ServedMthca,
+  type ServedNode,
+} from './adapter-process.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { type FabricReport, reportFabric } from './fabric-report.ts';
 import { reportManagers } from './manager-report.ts';
 import { makeMthcaCommands } from './mthca-commands.ts';
+import { countObjects } from './mthca-objects.ts';
 import { listQueuePairs } from './queue-pair-report.ts';
 import { reportResources } from './resource-report.ts';
 import { describeRefusal, encodeRequest, readResourceWords } from './resource-words.ts';
@@ -32,6 +39,7 @@ export class ControlCommands {
     ['fabric', () => this.#reportFabric()],
     ['queue-pairs', (request) => this.#listQueuePairs(request)],
     ['show', ({ parameters }) => this.#show(parameters)],
+    ['objects', ({ parameters }) => this.#countObjects(parameters.adapter)],
     ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],
     ['set-resources', (request) => this.#setResources(request)],
     ['capture-start', (request, client) => this.#startCapture(request, client)],
@@ -54,7 +62,6 @@ export class ControlCommands {
     const personality = makeMthcaCommands(
       (name) => findMthca(this.#findServed(name)),
       () => process.pump.wake(),
-      process.recording !== undefined,
     );
     this.table = new Map([...this.table, ...trace.table, ...personality]);
   }
@@ -67,6 +74,11 @@ export class ControlCommands {
   #reportFabric(): FabricReport {
     const { nodes, managers } = this.#process;
     return { ...reportFabric(nodes), managers: reportManagers(managers) };
+  }
+
+  #countObjects(name: unknown): Readonly<Record<string, number>> {
+    const served = this.#findServed(name);
+    return isMthca(served) ? countObjects(served.core.hca) : this.#findAdapter(name).core.tables.counts;
   }
 
   /** QPs in the order of their numbers, `first` and those after it. */
@@ -142,9 +154,9 @@ export class ControlCommands {
   }
 }
 
-/** The device, for what only the personality mthca has. */
-function findMthca(served: ServedNode): MthcaAdapter {
-  if (isMthca(served)) return served.core;
+/** For what only the personality mthca has. */
+function findMthca(served: ServedNode): ServedMthca {
+  if (isMthca(served)) return served;
   throw new Error(`adapter ${served.name} is not of the personality mthca, which alone has this`);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Answers what a guest asks of its device of the personality mthca, over the control socket:
- * `inject FAULT...` and `objects`. `vuhca test` and tests give it to guests.
+ * Answers what a guest asks of its adapter, over the control socket: `objects`, and `inject
+ * FAULT...` of the personality mthca. `vuhca test` and tests give it to guests.
  */
 import type { ControlClient } from './control-client.ts';
 

@@ -7,19 +7,25 @@ import t from 'tap';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { ERROR_BUFFER_OFFSET } from '../../protocol/mthca/gen/constants.gen.ts';
 import { CommandOpcode, CommandStatus, FatalKind } from '../../protocol/mthca/gen/values.gen.ts';
+import { Firmware } from '../personality/mthca/hca.ts';
 import { DataBench } from '../personality/mthca/test-support/data-bench.ts';
 import { MthcaDriver, makeMthcaMachine } from '../personality/mthca/test-support/mthca-driver.ts';
 import { portSetup } from '../personality/mthca/test-support/profile.ts';
 import type { ControlClientHandle } from './control-server.ts';
-import { makeMthcaCommands } from './mthca-commands.ts';
+import { type MthcaTarget, makeMthcaCommands } from './mthca-commands.ts';
+import { countObjects } from './mthca-objects.ts';
 
 const client = {} as ControlClientHandle;
+
+function targetOf({ device, port }: MthcaDriver): MthcaTarget {
+  return { core: device, functions: [port] };
+}
 
 t.test('a device fails by command, and recovers by reset', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
   driver.start();
   const fail = makeMthcaCommands(
-    () => driver.device,
+    () => targetOf(driver),
     () => {},
   ).get('fail');
   const request = (parameters: object) => ({ version: 1, id: 1, command: 'fail', parameters: { ...parameters } });
@@ -41,7 +47,7 @@ function makeInjection(): { bench: DataBench; inject(words: unknown): unknown; w
   const bench = new DataBench();
   let woken = 0;
   const commands = makeMthcaCommands(
-    () => bench.driver.device,
+    () => targetOf(bench.driver),
     () => woken++,
   );
   const request = (words: unknown) => ({ version: 1, id: 1, command: 'inject', parameters: { words } });
@@ -81,7 +87,10 @@ t.test('faults are injected by words', (t) => {
   t.ok(ports[0].active);
   t.same(inject(['fatal', 'cause=memory']), { text: 'the device has failed (memory)' });
   t.equal(bench.driver.readRegister(ERROR_BUFFER_OFFSET) >>> 24, FatalKind.MEMORY);
-  t.equal(woken(), 11);
+  t.equal(hca.firmware, Firmware.WORKS);
+  inject(['fatal', 'firmware=silent']);
+  t.equal(hca.firmware, Firmware.SILENT);
+  t.equal(woken(), 12);
   t.end();
 });
 
@@ -92,7 +101,8 @@ t.test('words that name no fault', (t) => {
     [[], /no fault ;/],
     ['link-up', /words must be a list of strings/],
     [['fatal', 'cause=moon'], /no cause moon; there are internal/],
-    [['fatal', 'port=1'], /fatal does not know port=1; give cause=/],
+    [['fatal', 'firmware=moon'], /no firmware moon; there are works, refuses, silent/],
+    [['fatal', 'port=1'], /fatal does not know port=1; give cause=, firmware=/],
     [['lost-completions', 'count'], /lost-completions does not know count; give count=, qp=/],
     [['lost-completions', 'count=many'], /count is many; it must be a number up to/],
     [['lost-completions', 'qp=0x1000000'], /qp is 0x1000000; it must be a number up to 16777215/],
@@ -106,12 +116,8 @@ t.test('words that name no fault', (t) => {
 
 t.test('objects are counted', (t) => {
   const bench = new DataBench();
-  const objects = makeMthcaCommands(
-    () => bench.driver.device,
-    () => {},
-  ).get('objects');
-  const count = () => objects?.({ version: 1, id: 1, command: 'objects', parameters: {} }, client);
-  const before = count() as Record<string, number>;
+  const count = () => countObjects(bench.driver.device.hca);
+  const before = count();
   const [a, b] = bench.connect();
   t.same(count(), { ...before, qps: before.qps + 2, cqs: before.cqs + 2, mrs: before.mrs + 4 });
   for (const qp of [a, b]) qp.destroy();

@@ -1,34 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Commands of the control socket that only adapters of the personality mthca have: `inject` plants
- * a fault, `fail` puts one into a fatal error, `objects` counts what drivers and processes have.
- * `ControlCommands` serves them.
+ * a fault, and `fail` puts one into a fatal error. `ControlCommands` serves them.
  */
+import type { FunctionPort } from '../host.ts';
+import { Firmware, type Hca } from '../personality/mthca/hca.ts';
+import { encodeFault, readFault } from '../personality/mthca/injected-faults.ts';
 import type { ControlCommand } from './control-server.ts';
-import { type FaultyDevice, findCause, injectFault } from './injected-faults.ts';
-import { countObjects } from './mthca-objects.ts';
+
+/** A device, and its function as hosts call it. */
+export interface MthcaTarget {
+  readonly core: { readonly hca: Hca };
+  readonly functions: readonly FunctionPort[];
+}
 
 /**
  * `find`: the device of a name; the only adapter when none is named. `wake`: lets it work, when it
- * has something to tell its driver. `isRecorded`: faults do not cross the seam that a recording
- * holds, so they are refused.
+ * has something to tell its driver. Faults cross the seam, so a recording has them.
  */
 export function makeMthcaCommands(
-  find: (name: unknown) => FaultyDevice,
+  find: (name: unknown) => MthcaTarget,
   wake: () => void,
-  isRecorded = false,
 ): ReadonlyMap<string, ControlCommand> {
-  const findToChange = (name: unknown): FaultyDevice => {
-    const device = find(name);
-    if (isRecorded) throw new Error('a recording has nothing of injected faults; run without --record');
-    return device;
+  const inject = (name: unknown, words: readonly string[]): string => {
+    const { core, functions } = find(name);
+    const { text } = readFault(core.hca, words);
+    functions[0].plantFault(encodeFault(words));
+    wake();
+    return text;
   };
   return new Map<string, ControlCommand>([
     [
       'fail',
       ({ parameters: { cause = 'internal', adapter } }) => {
-        const kind = findCause(String(cause));
-        findToChange(adapter).hca.fail(kind);
+        inject(adapter, ['fatal', `cause=${cause}`, `firmware=${Firmware.REFUSES}`]);
         return { cause };
       },
     ],
@@ -37,11 +42,8 @@ export function makeMthcaCommands(
       ({ parameters: { words, adapter } }) => {
         if (!Array.isArray(words) || !words.every((word) => typeof word === 'string'))
           throw new Error('words must be a list of strings');
-        const text = injectFault(findToChange(adapter), words);
-        wake();
-        return { text };
+        return { text: inject(adapter, words) };
       },
     ],
-    ['objects', ({ parameters: { adapter } }) => countObjects(find(adapter).hca)],
   ]);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Counts the objects that an mthca device has for drivers and processes: what is left when all of
- * them are gone was leaked. The control command `objects` returns it.
+ * them are gone was leaked. The control command `objects` returns it (ObjectTables.counts of our
+ * own adapters).
  */
 import type { MthcaAdapter } from '../personality/mthca/mthca-adapter.ts';
 

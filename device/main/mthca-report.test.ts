@@ -6,6 +6,7 @@
 import t from 'tap';
 import { FatalKind, WorkOpcode } from '../../protocol/mthca/gen/values.gen.ts';
 import { showMthcaContents } from '../personality/mthca/contents.ts';
+import { Firmware } from '../personality/mthca/hca.ts';
 import { DataBench } from '../personality/mthca/test-support/data-bench.ts';
 import { MthcaDriver, makeMthcaMachine } from '../personality/mthca/test-support/mthca-driver.ts';
 import { reportMthca } from './mthca-report.ts';
@@ -43,7 +44,7 @@ t.test('from power-on to a failure', (t) => {
   a.post({ opcode: RDMA_WRITE, pieces: [{ ...local, key: 0x7f00 }], remote: local });
   bench.run();
   t.match(reportMthca(device).queuePairs, { ERR: 1, RTS: 1, INIT: 1 });
-  device.hca.fail(FatalKind.BUS);
+  device.hca.fail(FatalKind.BUS, Firmware.REFUSES);
   t.match(reportMthca(device), { state: 'failed', queuePairs: {}, completionQueues: { count: 0 } });
   t.end();
 });

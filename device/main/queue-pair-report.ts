@@ -47,6 +47,7 @@ const waits: Readonly<Record<RequesterWait, string | undefined>> = {
   [RequesterWait.CREDIT]: 'end-to-end credit',
   [RequesterWait.FAULT]: 'failed command',
   [RequesterWait.WINDOW]: 'acknowledgements',
+  [RequesterWait.PAGE]: 'page fault',
 };
 
 /** The QPs with numbers from `first` on, at most LIST_MAX. */

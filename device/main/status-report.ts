@@ -125,7 +125,22 @@ function reportFunction(port: PcieFunction) {
     completionQueues: reportQueues(owner, tables.completionQueues),
     eventQueues: reportQueues(owner, tables.eventQueues),
     ...reportTraffic(owner),
+    onDemandPaging: reportPaging(owner, tables),
     faults: reportFaults(owner),
+  };
+}
+
+/** Page faults of on-demand regions, and the pages that software gave and took back. */
+function reportPaging(owner: UnderlyingFunction, { keys }: ObjectTables) {
+  const { pageFaults, pageFaultsShared, pageFaultsDeferred, pageFaultsRefused } = owner.counters;
+  return {
+    ...keys.pageFaults.count(owner),
+    faults: pageFaults,
+    shared: pageFaultsShared,
+    deferred: pageFaultsDeferred,
+    refused: pageFaultsRefused,
+    pagesResolved: owner.counters.pagesResolved,
+    pagesInvalidated: owner.counters.pagesInvalidated,
   };
 }
 

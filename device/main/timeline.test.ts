@@ -9,12 +9,13 @@ import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import {
   CommandFlag,
+  DoorbellSource,
   NoEvent,
   nameStepNumbers,
   stepName,
-  TimelineRing,
   type TimelineStep,
 } from '../function/timeline.ts';
+import { TimelineRing } from '../function/timeline-ring.ts';
 import { AdapterFixture, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
 import { NOP } from '../test-support/command-poster.ts';
 import { connect } from '../test-support/connected-fixture.ts';
@@ -172,7 +173,7 @@ t.test('refuse: no PCB is free for the page; the command comes by doorbell and i
   t.same(only(steps, 'refuse'), [{ step: 'refuse', functionNumber: 0, page: 12 }]);
   const third = { functionNumber: 0, qp: qps[2]?.qpn, sequence: 0 };
   t.same(only(steps, 'doorbell', 'fetch'), [
-    { step: 'doorbell', ...third },
+    { step: 'doorbell', ...third, source: DoorbellSource.NO_PCB },
     { step: 'fetch', ...third },
   ]);
   t.same(

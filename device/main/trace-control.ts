@@ -123,8 +123,9 @@ export class TraceControl {
   #enable(parameters: Parameters): TraceStatus {
     const found = this.#find(parameters);
     const settings = readSettings(parameters);
-    const { rule } = parameters;
-    if (rule === undefined) found.observer.observe(this.#findQueuePair(found.adapter, parameters), settings);
+    const { rule, process } = parameters;
+    if (process !== undefined) found.observer.observeProcess(readInteger(parameters, 'process', PROCESS_MAX), settings);
+    else if (rule === undefined) found.observer.observe(this.#findQueuePair(found.adapter, parameters), settings);
     else found.observer.addRule(readRule(rule as Parameters), settings);
     return this.#status(found);
   }
@@ -132,6 +133,7 @@ export class TraceControl {
   #disable(parameters: Parameters): TraceStatus {
     return this.#change(parameters, (observer) => {
       if (parameters.rules === true) observer.clearRules();
+      else if (parameters.process !== undefined) observer.dropProcess(readInteger(parameters, 'process', PROCESS_MAX));
       else observer.drop(readInteger(parameters, 'qp', QPN_MAX));
     });
   }

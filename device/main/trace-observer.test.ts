@@ -164,3 +164,22 @@ t.test('rules choose QPs to come by service, function, peer and process', async 
   t.equal(traced().at(-1), wanted);
   t.equal(traced().length, 4);
 });
+
+t.test('a process is traced by its number: QPs that there are and QPs to come, until it is not', async (t) => {
+  const fixture = new AdapterFixture({ seed: 70 });
+  const observer = new TraceObserver(fixture.machine.device, () => fixture.machine.clock.now());
+  const settings = { blocksLog2: 2, snapLength: 64, stopOnError: false };
+  const traced = (): number[] => observer.traces.map(({ qp }) => qp);
+  const of = (process: number) => fixture.createPair({ sender: { creation: { process } } }).sender.qpn;
+  const [before] = [of(711), of(712)];
+  observer.observeProcess(711, settings);
+  observer.observeProcess(713, settings);
+  t.same(traced(), [before]);
+  const [after, other] = [of(711), of(713)];
+  t.same(traced(), [before, after, other]);
+  observer.dropProcess(711);
+  t.same(traced(), [other], 'another process stays traced');
+  of(711);
+  const last = of(713);
+  t.same(traced(), [other, last]);
+});

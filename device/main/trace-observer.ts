@@ -6,7 +6,8 @@
  * and `vuhca replay`.
  */
 import { serviceTypeName } from '../../protocol/layout/gen/values.gen.ts';
-import { TimelineRing, type TimelineStep } from '../function/timeline.ts';
+import type { TimelineStep } from '../function/timeline.ts';
+import { TimelineRing } from '../function/timeline-ring.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { AnyAdapter } from '../topology/node-kinds.ts';
 import type { AdapterTrace } from '../trace/adapter-trace.ts';
@@ -111,6 +112,19 @@ export class TraceObserver {
   addRule(rule: TraceRule, settings: ObserverSettings): void {
     this.#rules.push({ rule, settings });
     this.#core.traces.onReady = (qp) => this.#meet(qp as QueuePair);
+  }
+
+  /** Traces the QPs of a process of the guest: those that there are, and those to come. */
+  observeProcess(process: number, settings: ObserverSettings): void {
+    for (const qp of this.#ofProcess(process)) this.observe(qp, settings);
+    this.addRule({ process }, settings);
+  }
+
+  /** Ends that and drops what there is of it. */
+  dropProcess(process: number): void {
+    const rules = this.#rules.filter(({ rule }) => rule.process !== process);
+    this.#rules.splice(0, this.#rules.length, ...rules);
+    for (const { number } of this.#ofProcess(process)) this.drop(number);
   }
 
   clearRules(): void {
@@ -236,6 +250,14 @@ export class TraceObserver {
   }
 
   /** Drops traces of QPs that are gone, oldest first, until `bytes` fit. */
+  #ofProcess(process: number): QueuePair[] {
+    const found: QueuePair[] = [];
+    this.#core.tables.queuePairs.forEach((qp: QueuePair) => {
+      if (qp.creation.process === process) found.push(qp);
+    });
+    return found;
+  }
+
   #makeRoom(bytes: number): void {
     let used = this.#traces.reduce((sum, { trace }) => sum + trace.ring.sizeBytes, 0);
     while (used + bytes > OBSERVED_BYTES_MAX) {

@@ -12,10 +12,17 @@ import {
   portModels,
 } from '../../device/adapter/options.ts';
 import { linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
+import { DEVICE_MEMORY_DEFAULT_BYTES } from '../../device/function/device-memory.ts';
 import { DMA_CONTEXTS_DEFAULT } from '../../device/function/dma-timing.ts';
 import { ORDERING_SYNTAX, parseOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import { type LoneFabric, loneFabrics } from '../../device/topology/lone-fabric.ts';
-import { DEDICATED_MAX, FUNCTION_MAX, PORT_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  DEDICATED_MAX,
+  DEVICE_MEMORY_MAX_BYTES,
+  FUNCTION_MAX,
+  PAGE_BYTES,
+  PORT_MAX,
+} from '../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from './cli-command.ts';
 import { numberPair, wholeNumber, wordOf } from './option-values.ts';
 import { UsageError } from './usage-error.ts';
@@ -29,6 +36,7 @@ export interface AdapterArguments {
   readonly pcbGuaranteed?: [number, number];
   readonly schedulerBuffers: number;
   readonly managementBuffers: number;
+  readonly deviceMemory: number;
   readonly lanes: number;
   readonly doorbellEntries: number;
   readonly busReads: number;
@@ -117,6 +125,10 @@ function makeNumberOptions(): Option[] {
       '--management-buffers <N>',
       `Dedicated collect buffers of each function for management commands: 1 to ${DEDICATED_MAX}`,
     ).default(MANAGEMENT_BUFFERS_DEFAULT),
+    number(
+      '--device-memory <BYTES>',
+      `Device memory of each function: a multiple of ${PAGE_BYTES} up to ${DEVICE_MEMORY_MAX_BYTES}`,
+    ).default(DEVICE_MEMORY_DEFAULT_BYTES),
     number('--lanes <N>', 'Transmit virtual lanes').default(defaults.laneCount),
     number('--doorbell-entries <N>', 'Entries of the send queue scheduler buffer of a function').default(
       defaults.doorbellEntries,

@@ -12,6 +12,7 @@ import {
   MANAGEMENT_BUFFERS_DEFAULT,
   PORTS_DEFAULT,
 } from '../../device/adapter/options.ts';
+import { DEVICE_MEMORY_DEFAULT_BYTES } from '../../device/function/device-memory.ts';
 import { type OrderingOptions, parseOrdering, strictOrdering } from '../../device/hosts/ordering/ordering-options.ts';
 import type { SocketLinkPlan } from '../../device/main/topology.ts';
 import { LONE_NAME, type LoneFabric } from '../../device/topology/lone-fabric.ts';
@@ -31,6 +32,7 @@ const typedNames: readonly (readonly [property: keyof AdapterOptions, option: st
   ['pcbCount', 'pcbs'],
   ['schedulerBufferCount', 'scheduler-buffers'],
   ['managementBufferCount', 'management-buffers'],
+  ['deviceMemoryBytes', 'device-memory'],
   ['doorbellEntries', 'doorbell-entries'],
   ['busReads', 'bus-reads'],
   ['executionCredits', 'execution-credits'],
@@ -67,6 +69,7 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
     ...(given.managementBuffers === MANAGEMENT_BUFFERS_DEFAULT
       ? {}
       : { managementBufferCount: given.managementBuffers }),
+    ...(given.deviceMemory === DEVICE_MEMORY_DEFAULT_BYTES ? {} : { deviceMemoryBytes: given.deviceMemory }),
     doorbellEntries: given.doorbellEntries,
     busReads: given.busReads,
     executionCredits: given.executionCredits,

@@ -108,6 +108,8 @@ t.test("an adapter's options", async (t) => {
       '9',
       '--management-buffers',
       '4',
+      '--device-memory',
+      '8192',
     ),
     {
       functionCount: 3,
@@ -116,6 +118,7 @@ t.test("an adapter's options", async (t) => {
       writeCombining: { seed: 7 },
       sendEgressSeed: 9,
       managementBufferCount: 4,
+      deviceMemoryBytes: 8192,
     },
   );
   t.equal((await read()).writeCombining, undefined);
@@ -123,6 +126,7 @@ t.test("an adapter's options", async (t) => {
   t.equal((await read()).managementBufferCount, undefined);
   const mistakes: [words: string[], message: string | RegExp][] = [
     [['--vcbs', '0'], 'option --vcbs is 0; it must be 1 to 16384'],
+    [['--device-memory', '100'], 'option --device-memory is 100; it must be a multiple of 4096'],
     [['--functions', '35'], 'option --functions is 35; it must be 1 to 34'],
     [['--functions', '34', '--vcbs', '482'], 'option --vcbs is 482; with --functions 34 it must be 1 to 481'],
     [['--vcb-limit', '63'], /option --vcb-limit is 63; it must be 0 or at least --vcbs \(64\)/],

@@ -90,6 +90,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./trace-action.ts')).performTrace,
   },
   {
+    name: 'explain',
+    summary: 'explains errors of completions and failed queue pairs',
+    define: async () => (await import('./explain-command.ts')).defineExplain,
+    perform: async () => (await import('./explain-action.ts')).performExplain,
+  },
+  {
     name: 'inject',
     summary: 'plants faults in a device with a stock driver',
     define: async () => (await import('./inject-command.ts')).defineInject,

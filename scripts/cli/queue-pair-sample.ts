@@ -11,7 +11,7 @@ import type { StatusArguments } from './status-command.ts';
 import { CLEAR_SCREEN, namesOf, readStatus } from './status-sample.ts';
 
 /** The queue pairs of one adapter. */
-interface AdapterQueuePairs {
+export interface AdapterQueuePairs {
   readonly name: string;
   readonly queuePairs: readonly QueuePairReport[];
 }
@@ -33,9 +33,9 @@ export async function showQueuePairs(given: StatusArguments): Promise<void> {
 }
 
 /** Reads them in parts; throws ControlError for a number that no queue pair has. */
-async function readQueuePairs(
+export async function readQueuePairs(
   client: ControlClient,
-  { qp, function: number }: StatusArguments,
+  { qp, function: number }: Pick<StatusArguments, 'qp' | 'function'>,
 ): Promise<AdapterQueuePairs[]> {
   const found: AdapterQueuePairs[] = [];
   for (const name of namesOf(await readStatus(client))) {

@@ -6,45 +6,16 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { VIEW_NAMES } from '../../device/adapter/contents/view-names.ts';
-import { listQueuePairs, type QueuePairReport } from '../../device/main/queue-pair-report.ts';
-import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
-import { connect } from '../../device/test-support/connected-fixture.ts';
-import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { renderQueuePair, renderQueuePairs } from './queue-pair-screen.ts';
 import { renderRows } from './show-screen.ts';
 import { makeDirectory } from './testing/directory.ts';
+import { makeHistory } from './testing/failed-queue-pairs.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
 const COLUMNS = 80;
 
 function isNarrow(text: string): boolean {
   return text.split('\n').every((line) => line.length <= COLUMNS);
-}
-
-/**
- * A connection whose second WRITE named a wrong R_Key, one whose message finds no receive WQE, a
- * datagram QP in SQE, and one that software moved to ERR.
- */
-function makeHistory(): QueuePairReport[] {
-  const fixture = new AdapterFixture({ seed: 1 });
-  const { a, b, region } = connect(fixture, { sendPsn: 100, receivePsn: 500, pathMtu: 1 });
-  const [from, to] = [fixture.createBuffer(600), fixture.createBuffer(600)];
-  for (const rkey of [region.rkey, 0x1234500]) {
-    a.post({ opcode: SendOpcode.RDMA_WRITE, sges: [fixture.sge(from)], remote: { address: to.address, rkey } });
-    fixture.settle();
-  }
-  const { a: idle } = connect(fixture);
-  idle.post({ inline: new Uint8Array(8) });
-  fixture.settle();
-  const { sender, receiver, to: datagram } = fixture.createPair();
-  sender.post(datagram({ sges: [{ address: 0, length: 8, lkey: 0x7700 }] }));
-  fixture.settle();
-  receiver.toError();
-  fixture.checkInvariants();
-  const { queuePairs, next } = listQueuePairs(fixture.machine.device, 0);
-  t.equal(next, undefined);
-  t.equal(queuePairs[1].number, b.qpn);
-  return [...queuePairs];
 }
 
 t.test('all queue pairs, a line for each', async (t) => {
@@ -154,6 +125,9 @@ t.test('a running adapter', async (t) => {
   t.match(await status('--qp', '7'), { status: 1, stderr: /there is no QP 7\n/ });
   t.match(await status('--qp', '0x7', '--function', '0'), { status: 1, stderr: /there is no QP 7 of function 0\n/ });
   t.match(await status('--qp', 'x'), { status: 2, stderr: /option --qp is x; it must be a whole number/ });
+  const explain = (...words: string[]) => runCli(['explain', ...words], environment);
+  t.match(await explain(), { status: 0, stdout: /^no QP has failed/ });
+  t.match(await explain('--qp', '7'), { status: 1, stderr: /there is no QP 7\n/ });
   const show = (...words: string[]) => runCli(['show', ...words], environment);
   for (const view of VIEW_NAMES) t.match(await show(view), { status: 0, stdout: 'none\n' }, view);
   t.match(await show('queues', '--json'), { status: 0, stdout: '{"view":"queues","rows":[]}\n' });

@@ -29,6 +29,17 @@ export function colour(text: string): string {
     .replaceAll(GOOD_PARTS, (part) => styleText('green', part, { validateStream: false }));
 }
 
+/** A label and a sentence; words that do not fit continue in further lines. */
+export function paragraph(label: string, text: string): string {
+  const rows = [''];
+  for (const word of text.split(' ')) {
+    const last = rows.at(-1) as string;
+    if (last !== '' && LABEL_COLUMNS + last.length + 1 + word.length > COLUMNS) rows.push(word);
+    else rows[rows.length - 1] = last === '' ? word : `${last} ${word}`;
+  }
+  return rows.map((row, i) => `${(i === 0 ? label : '').padEnd(LABEL_COLUMNS - 1)} ${row}`).join('\n');
+}
+
 /** A label and its parts; parts that do not fit continue in further lines. */
 export function line(label: string, parts: readonly string[]): string {
   const rows: string[] = [];

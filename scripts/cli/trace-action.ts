@@ -10,7 +10,7 @@ import { toChromeTrace } from '../../device/main/perfetto-export.ts';
 import type { TraceStatus } from '../../device/main/trace-control.ts';
 import { toErf, toJsonLines } from '../../device/main/trace-export.ts';
 import { readTraces } from '../../device/main/trace-snapshot.ts';
-import type { AdapterTrace, MessageEnd } from '../../device/trace/adapter-trace.ts';
+import { type AdapterTrace, distinguishAdapters, type MessageEnd } from '../../device/trace/adapter-trace.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { TraceAction, TraceArguments, TraceFormat } from './trace-command.ts';
@@ -51,11 +51,13 @@ function checkTrace(action: TraceAction, file: string | undefined, given: TraceA
     throw new UsageError('--follow goes without --with and --last');
   if (json && action === 'export') throw new UsageError('option --json does not belong to export: say --format json');
   if (blocks !== undefined && bytes !== undefined) throw new UsageError('give --blocks or --bytes, not both');
-  const rule = [given.service, given.function, given.peerLid, given.peerQp, given.process];
+  const rule = [given.service, given.function, given.peerLid, given.peerQp];
   if (rule.some((value) => value !== undefined) && !given.new)
-    throw new UsageError('--service, --function, --peer-lid, --peer-qp and --process belong to --new');
-  if ((action === 'on' || action === 'off') && qp === undefined && timeline === undefined && !given.new)
-    throw new UsageError('say which QP with --qp, or --new, or --timeline');
+    throw new UsageError('--service, --function, --peer-lid and --peer-qp belong to --new');
+  if (qp !== undefined && given.process !== undefined) throw new UsageError('give --qp or --process, not both');
+  const isNamed = [qp, timeline, given.process, given.new].some((value) => value !== undefined);
+  if ((action === 'on' || action === 'off') && !isNamed)
+    throw new UsageError('say which QP with --qp, or --process, or --new, or --timeline');
 }
 
 async function change(
@@ -70,6 +72,7 @@ async function change(
   const settings = { adapter, blocksLog2, bytes, snapLength, stopOnError, keepNs };
   for (const qp of qps) await client.request(`trace-${action}`, { ...settings, qp });
   const { service, function: functionNumber, peerLid, peerQp, process, steps: stepsLog2 } = given;
+  if (!given.new && process !== undefined) await client.request(`trace-${action}`, { ...settings, process });
   if (given.new && action === 'off') await client.request('trace-off', { adapter, rules: true });
   if (given.new && action === 'on')
     await client.request('trace-on', { ...settings, rule: { service, functionNumber, peerLid, peerQp, process } });
@@ -83,12 +86,12 @@ async function readAll(client: ControlClient, given: TraceArguments): Promise<Ad
   for (const path of given.with ?? []) {
     const linked = await ControlClient.connect(path);
     try {
-      all.push(...(await readTraces(linked, lastNs)));
+      all.push(...(await readTraces(linked, lastNs)).map((adapter) => ({ ...adapter, control: path })));
     } finally {
       linked.close();
     }
   }
-  return all;
+  return distinguishAdapters(all);
 }
 
 /** Prints or writes what was read. */
@@ -102,7 +105,9 @@ export function present(
   const chosen = all.map((adapter) => ({
     ...adapter,
     messages: adapter.messages.filter(
-      ({ block }) => (qp === undefined || qp.includes(block.qpn)) && (name === undefined || name === adapter.name),
+      ({ block }) =>
+        (qp === undefined || qp.includes(block.qpn)) &&
+        (name === undefined || name === (adapter.ownName ?? adapter.name)),
     ),
   }));
   if (action === 'read') process.stdout.write(toJsonLines(chosen.map((adapter) => ({ ...adapter, steps: [] }))));

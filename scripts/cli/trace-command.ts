@@ -64,7 +64,14 @@ export function defineTrace(command: CliCommand): void {
     .addOption(wholeNumber('--function <N>', '--new: of this function', 0, FUNCTION_MAX))
     .addOption(wholeNumber('--peer-lid <LID>', '--new: connected to this LID', 0, LID_MAX))
     .addOption(wholeNumber('--peer-qp <N>', '--new: connected to this queue pair', 0, QPN_MAX))
-    .addOption(wholeNumber('--process <PID>', '--new: of this process of the guest', 1, PROCESS_MAX))
+    .addOption(
+      wholeNumber(
+        '--process <PID>',
+        'Those of this process of the guest; with --new, only those to come',
+        1,
+        PROCESS_MAX,
+      ),
+    )
     .option('--timeline', 'The timeline of the units')
     .addOption(wholeNumber('--steps <N>', 'on: log2 of the steps of the timeline (default: 16)', 0, STEPS_LOG2_MAX))
     .addOption(wholeNumber('--blocks <N>', 'on: log2 of the command blocks of a QP (default: 6)', 0, BLOCKS_LOG2_MAX))
@@ -86,6 +93,7 @@ export function defineTrace(command: CliCommand): void {
     )
     .addExample('vuhca trace on --qp 2 --qp 3 --timeline', 'both ends of a connection, and the timeline')
     .addExample('vuhca trace on --new --service RC --timeline', 'connections to come, from their first message on')
+    .addExample('vuhca trace on --process 711 --timeline', 'all queue pairs of a process of the guest')
     .addExample('vuhca trace show --qp 2', 'the newest message of a QP, step by step')
     .addExample('vuhca trace show --qp 2 --json', 'the same for programs')
     .addExample('vuhca trace export --format perfetto x.json', 'all messages, for Perfetto')

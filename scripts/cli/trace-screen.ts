@@ -182,8 +182,11 @@ function describeEnd({ receive, opcode, serviceType, status, packets }: Readonly
   if (status !== CompletionStatus.SUCCESS) return `it ends: ${completionStatusName(status)}`;
   const fetches =
     opcode === SendOpcode.RDMA_READ || opcode === SendOpcode.COMPARE_SWAP || opcode === SendOpcode.FETCH_ADD;
+  if (opcode === SendOpcode.FLUSH)
+    return receive ? 'all writes before it are in memory, and the answer is sent' : 'command complete: it is answered';
   if (receive) return fetches ? 'all of the answer is sent' : 'message complete: all of it is in memory';
   if (fetches) return 'command complete: all of the answer is in memory';
+  if (opcode === SendOpcode.ATOMIC_WRITE) return 'command complete: it is answered';
   if (packets === 0) return 'command complete: it sends nothing';
   return serviceType === ServiceType.RC ? 'command complete: acknowledged' : 'command complete: all of it is sent';
 }
@@ -225,12 +228,19 @@ function describeMissing(
     case 'queue pair':
       return `the other side is gone: adapter ${name} has no QP ${qp}`;
     case 'trace':
-      return `the other side is not traced: \`vuhca trace on --adapter ${name} --qp ${qp}\` adds it to later messages`;
+      return `the other side is not traced: \`vuhca trace on ${optionsOf(adapter)} --qp ${qp}\` adds it to later messages`;
     default: {
       const lost = adapter?.queuePairs.find((one) => one.qp === qp)?.overwritten ?? 0;
       return `the other side is traced, but has no message with PSN ${psn}: ${lost > 0 ? `${lost} blocks were overwritten, or ` : ''}it began before the trace, or its packets were lost`;
     }
   }
+}
+
+/** The options by which `vuhca trace` finds an adapter. */
+function optionsOf(adapter: AdapterTrace | undefined): string {
+  if (adapter === undefined) return '';
+  const { name, ownName = name, control } = adapter;
+  return `${control === undefined ? '' : `--control ${control} `}--adapter ${ownName}`;
 }
 
 function count(number: number, noun: string): string {

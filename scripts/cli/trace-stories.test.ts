@@ -18,6 +18,65 @@ for (const [name, play] of Object.entries(situations))
     t.equal(`${play().trimEnd()}\n`, stories[name]);
   });
 
+/** What a story can tell of a message, beside packets and their ends. */
+const elements: readonly RegExp[] = [
+  /ACK up to PSN \d+ sent/,
+  /ACK up to PSN \d+ received/,
+  /NAK of PSN \d+ \([A-Z_]+\) sent/,
+  /NAK of PSN \d+ \([A-Z_]+\) received/,
+  /RNR NAK of PSN \d+ \(wait 10.000 us\) received/,
+  /waits 10.000 us for a receive WQE/,
+  /local ACK timeout/,
+  /sends again from PSN \d+ on; \d retries are left/,
+  /packet sent again: PSN/,
+  /SGE: \d+ bytes at 0x[0-9a-f]+, L_Key 0x/,
+  /R_Key 0x/,
+  /, signaled/,
+  /, inline/,
+  /, solicited, fence/,
+  /no completion: .*unsignaled/,
+  /receive WQE \d+ taken/,
+  /event of CQ \d+ written to EQ \d+\n/,
+  /when software armed the CQ/,
+  /with a later completion/,
+  /software arms CQ/,
+  /is not armed\n/,
+  /is not armed again since its last event/,
+  /is armed for solicited completions only/,
+  /an earlier event of CQ \d+ is pending/,
+  /has no EQ/,
+  /is full or in error/,
+  / primary summary byte/,
+  /secondary summary byte \d/,
+  /its time stamp lies ahead/,
+  /its time stamp has passed: the driver is late/,
+  /the event controls of EQ \d+ ask for none/,
+  /says that software polls/,
+  /interrupt: MSI-X vector \d/,
+  /is pending: masked/,
+  /launched from lane \d+/,
+  /enters the scheduler list of level \d/,
+  /leaves the scheduler list of level \d/,
+  /begins to spill doorbells/,
+  /doorbell spilled/,
+  /ends spilling/,
+  /doorbell read back/,
+  /searched \(sweep\)/,
+  /cancels its copy of command \d+, in VCB/,
+  /cancels its copy of command \d+, which found no PCB/,
+  / doorbell for command/,
+  /found no PCB: a doorbell takes its place/,
+  /cannot be taken: a doorbell takes its place/,
+  /share of the function changes/,
+  /share of level 1 of the function changes/,
+  /lane \d+ changes/,
+];
+
+t.test('each thing that a story can tell stands in one of these', async (t) => {
+  const all = Object.values(stories).join('');
+  for (const element of elements) t.match(all, element);
+});
+
 t.test('the other side is known by LID, port, QPN and PSN; without it the reason is', async (t) => {
   const message = (fields: Partial<TraceBlock>): TracedMessage => ({
     block: { ...newTraceBlock(), packets: 1, port: 1, qpn: 2, remoteQpn: 5, firstPsn: 7, ...fields },

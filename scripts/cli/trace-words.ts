@@ -5,6 +5,7 @@
  */
 import {
   CommandFlag,
+  DoorbellSource,
   NO_VCB,
   NoEvent,
   NoInterrupt,
@@ -27,6 +28,8 @@ const REMOTE: readonly number[] = [
   SendOpcode.RDMA_READ,
   SendOpcode.COMPARE_SWAP,
   SendOpcode.FETCH_ADD,
+  SendOpcode.FLUSH,
+  SendOpcode.ATOMIC_WRITE,
 ];
 
 /** A text with its time. */
@@ -37,7 +40,7 @@ export interface TimedText {
 
 /** A step of a command before its launch, of the wire, or a launch. */
 export function describeStep(one: TimelineStep): string {
-  const { step, object, a, b } = one;
+  const { step, object, a, b, c, d } = one;
   switch (step) {
     case Step.COMMAND:
       return describeCommand(one);
@@ -67,7 +70,7 @@ export function describeStep(one: TimelineStep): string {
     case Step.KICK:
       return `command ${a} is whole in VCB ${b} (the kick)`;
     case Step.DOORBELL:
-      return `doorbell for command ${a}`;
+      return describeDoorbell(a, b);
     case Step.SPILL:
       return 'doorbell spilled to the overflow buffer in guest memory';
     case Step.DRAIN:
@@ -86,11 +89,26 @@ export function describeStep(one: TimelineStep): string {
       return `local ACK timeout: no answer to PSN ${a}`;
     case Step.RETRY:
       return `sends again from PSN ${a} on; ${b === 1 ? '1 retry is' : `${b} retries are`} left`;
+    case Step.PAGE_FAULT:
+      return `misses the page of ${hex(c * 2 ** 32 + b)} to ${d === 1 ? 'write' : 'read'} it: page fault of region ${a}`;
+    case Step.PAGE_ANSWERED:
+      return b === 1 ? `the page fault of region ${a} is refused` : `goes on: the awaited page of region ${a} has come`;
+    case Step.PAGES_RESOLVED:
+      return `region ${object}: ${d === 1 ? 'faults refused' : `${c} pages present`} from ${hex(b * 2 ** 32 + a)} on`;
+    case Step.PAGES_INVALIDATED:
+      return `region ${object}: ${c} pages taken back from ${hex(b * 2 ** 32 + a)} on`;
     case Step.RESEND:
       return `packet sent again: PSN ${a}`;
     default:
       return stepName(step);
   }
+}
+
+/** A doorbell of software, or one that takes the place of a copy. */
+function describeDoorbell(sequence: number, source: number): string {
+  if (source === DoorbellSource.SOFTWARE) return `doorbell for command ${sequence}`;
+  const why = source === DoorbellSource.NO_PCB ? 'found no PCB' : 'cannot be taken';
+  return `the copy of command ${sequence} ${why}: a doorbell takes its place`;
 }
 
 /** Opcode and flags; the R_Key of an operation on remote memory. */
@@ -194,6 +212,8 @@ function describeNoEvent({ object: cq, b: reason }: TimelineStep): string {
       return `an earlier event of CQ ${cq} is pending`;
     case NoEvent.NO_QUEUE:
       return `CQ ${cq} has no EQ`;
+    case NoEvent.MODERATED:
+      return `moderation of CQ ${cq} lets its event wait`;
     default:
       return `the EQ of CQ ${cq} is full or in error`;
   }

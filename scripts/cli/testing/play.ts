@@ -5,6 +5,7 @@
  */
 import type { AdapterOptions } from '../../../device/adapter/options.ts';
 import type { ScheduledFault } from '../../../device/fabric/link-options.ts';
+import type { BringUpRequest } from '../../../device/hosts/in-process/driver/requests.ts';
 import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
 import { type Connected, connect } from '../../../device/test-support/connected-fixture.ts';
 import { StoryStage } from './story-stage.ts';
@@ -18,9 +19,14 @@ export class Play {
   readonly stage: StoryStage;
   readonly connected: Connected;
 
-  constructor(schedule: readonly ScheduledFault[] = [], options: Partial<AdapterOptions> = {}) {
+  constructor(
+    schedule: readonly ScheduledFault[] = [],
+    options: Partial<AdapterOptions> = {},
+    bringUp: BringUpRequest = {},
+  ) {
     const portLink = { kind: 'faulty', seed: 1, schedule } as const;
-    this.fixture = new AdapterFixture({ seed: 1, adapter: { ...options, ...(schedule.length > 0 && { portLink }) } });
+    const adapter = { ...options, ...(schedule.length > 0 && { portLink }) };
+    this.fixture = new AdapterFixture({ seed: 1, adapter, bringUp });
     this.stage = new StoryStage(this.fixture.machine);
     this.connected = connect(this.fixture, CONNECTION);
   }

@@ -3,6 +3,8 @@
  * Scripted situations for `vuhca trace show` in which resources and collect buffers matter: shares
  * and lanes that change, spilled doorbells, cancelled commands. situations.ts names them.
  */
+
+import type { DriverQueuePair } from '../../../device/hosts/in-process/driver/queue-pair.ts';
 import { encodeRequest, readResourceWords } from '../../../device/main/resource-words.ts';
 import { NOP } from '../../../device/test-support/command-poster.ts';
 import { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
@@ -66,4 +68,63 @@ export function playLanes(): string {
   requestResources(play, 'lane 0 list=5 shared=both adapter disable=off');
   play.finish();
   return play.tell();
+}
+
+/**
+ * There is no overflow buffer, and the scheduler buffer is full: the sender's doorbell is lost. Its
+ * command, which asks for a fence and an event at its receiver, waits in lists behind others.
+ */
+export function playSweep(): string {
+  const play = new Play([], { doorbellEntries: 8, schedulerBufferCount: 1 }, { overflowEntriesLog2: 0 });
+  const { fixture, stage } = play;
+  const { a, b } = play.connected;
+  const others = Array.from({ length: 12 }, () => fixture.createQueuePair());
+  requestResources(play, 'adapter disable=on');
+  stage.begin();
+  play.receive();
+  b.parts.receiveCq.notify({ solicitedOnly: true });
+  for (const qp of others) qp.post(NOP, 'doorbell');
+  a.post({ sges: [fixture.sge(fixture.createBuffer(8))], fence: true, solicited: true }, 'doorbell');
+  requestResources(play, 'adapter disable=off');
+  play.finish();
+  return play.tell();
+}
+
+/**
+ * The only PCB is taken at the first message; the copy of the second one is damaged; that of the
+ * third one finds no PCB and is cancelled.
+ */
+export function playImplicit(): string {
+  const play = new Play([], { pcbCount: 1, pcbGuaranteed: [1, 0] });
+  const { fixture, stage } = play;
+  const { a } = play.connected;
+  const other = fixture.createQueuePair();
+  const taking = new DataView(other.fill(NOP).slice().buffer);
+  stage.begin();
+  play.receive();
+  storeFirst(play, other, taking);
+  play.send();
+  other.cancel();
+  play.finish();
+  play.receive();
+  const copy = a.fill({ sges: [fixture.sge(fixture.createBuffer(8))] }).slice();
+  a.advanceSendTail();
+  copy[copy.length - 1] ^= 1;
+  a.collect(copy);
+  play.finish();
+  play.receive();
+  storeFirst(play, other, taking);
+  const bytes = a.fill({ sges: [fixture.sge(fixture.createBuffer(8))] });
+  a.advanceSendTail();
+  storeFirst(play, a, new DataView(bytes.buffer, bytes.byteOffset));
+  a.cancel();
+  other.cancel();
+  a.ring();
+  play.finish();
+  return [0, 1, 2].map((index) => play.tell(index)).join('\n');
+}
+
+/** Stores the first 8 bytes of a command into the page of its QP. */
+function storeFirst({ fixture }: Play, { parts }: DriverQueuePair, bytes: DataView): void {
+  fixture.access.writeCollect(parts.page, 8, bytes.getInt32(0, true), bytes.getInt32(4, true));
 }

@@ -16,8 +16,9 @@ import { Random } from '../../../device/random.ts';
 import type { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
 import { NOP } from '../../../device/test-support/command-poster.ts';
 import { rdma, SendOpcode, ServiceType } from '../../../device/test-support/connected-fixture.ts';
+import { eventSituations } from './event-situations.ts';
 import { CONNECTION, Play } from './play.ts';
-import { playCancel, playLanes, playShares } from './share-situations.ts';
+import { playCancel, playImplicit, playLanes, playShares, playSweep } from './share-situations.ts';
 import { StoryStage } from './story-stage.ts';
 
 const ALL_ONES = 0xffffffff;
@@ -225,4 +226,7 @@ export const situations: Readonly<Record<string, () => string>> = {
   'a share that changes, a spilled doorbell': playShares,
   'a cancelled copy': playCancel,
   'a lane that changes': playLanes,
+  'a lost doorbell, a sweep, lists': playSweep,
+  'copies that become doorbells': playImplicit,
+  ...eventSituations,
 };

@@ -3,10 +3,14 @@
  * The stories of the scripted situations, word for word. Each was compared with what the situation
  * does; trace-stories.test.ts compares what `vuhca trace show` tells now.
  */
+import { doorbellStories } from './doorbell-stories.ts';
+import { eventStories } from './event-stories.ts';
 import { wireStories } from './wire-stories.ts';
 
 export const stories: Readonly<Record<string, string>> = {
   ...wireStories,
+  ...eventStories,
+  ...doorbellStories,
   'three event queues, three vectors': `sent by QP 4: SEND number 0, 8 bytes in 1 packet, SUCCESS
   to QP 5 at LID 2, port 1, PSN 0 to 0
   0000000000000000

@@ -126,8 +126,8 @@ sent by adapter0 QP 2: SEND number 0, 8 bytes in 1 packet, SUCCESS
        0.050 us  adapter0 QP 2 sends      SEND, signaled
        0.060 us  adapter0 QP 2 sends      SGE: 8 bytes at 0x1234593140, L_Key 0x100
        0.140 us  adapter0 QP 2 sends    packet sent: RC_SEND_ONLY, PSN 16777214, 8 bytes
-       8.352 us  adapter0 QP 2 sends    local ACK timeout: no answer to PSN 16777214
-       8.362 us  adapter0 QP 2 sends    sends again from PSN 16777214 on; 2 retries are left
+       8.412 us  adapter0 QP 2 sends    local ACK timeout: no answer to PSN 16777214
+       8.422 us  adapter0 QP 2 sends    sends again from PSN 16777214 on; 2 retries are left
        8.482 us  adapter0 QP 2 sends    packet sent again: PSN 16777214
        8.492 us  adapter1 QP 2 receives receive WQE 0 taken
        8.502 us  adapter1 QP 2 receives   SGE: 64 bytes at 0x1234593140, L_Key 0x100

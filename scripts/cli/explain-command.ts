@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The options and the help of `vuhca explain`, which leads from an error that a program sees to its
+ * cause. program.ts loads them when the command is called; explain-action.ts performs it.
+ */
+import type { CliCommand } from './cli-command.ts';
+import { controlOption } from './control-option.ts';
+import { PROCESS_MAX, QPN_MAX, wholeNumber } from './option-values.ts';
+
+/** The values of the options. */
+export interface ExplainArguments {
+  readonly control?: string;
+  readonly qp?: number;
+  readonly process?: number;
+}
+
+export function defineExplain(command: CliCommand): void {
+  command
+    .argument('[STATUS]', 'Status of a completion: number, or name with or without IBV_WC_')
+    .argument('[VENDOR_ERR]', 'Its vendor_err, by number or name')
+    .addOption(controlOption())
+    .addOption(wholeNumber('--qp <N>', 'One queue pair (default: all that have failed)', 0, QPN_MAX))
+    .addOption(wholeNumber('--process <PID>', 'Queue pairs of this process of the guest', 1, PROCESS_MAX))
+    .addNotes(
+      'With a status, says what it means, which clause of the InfiniBand specification rules it, and what',
+      'to check. Without, tells of the failed queue pairs of a running adapter: the request that failed,',
+      'the packet that said so, what the peer met, and how to see the whole story.',
+    )
+    .addExample('vuhca explain 10 18', 'perftest: "Failed status 10: wr_id 0 syndrom 0x12"')
+    .addExample('vuhca explain IBV_WC_RETRY_EXC_ERR', 'a status by its name in libibverbs')
+    .addExample('vuhca explain --qp 18', 'why a QP of the running adapter failed');
+}

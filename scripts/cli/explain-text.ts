@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The words of `vuhca explain`: what the status and the vendor error of a completion mean, and the
+ * story of a failed queue pair: its request, the packet that said so, what its peer met, and what
+ * to check. Pure. Called by explain-action.ts.
+ */
+import type { QueuePairReport } from '../../device/main/queue-pair-report.ts';
+import { completionHints } from '../../protocol/layout/completion-hints.ts';
+import { completionStatus, faultKind } from '../../protocol/layout/values.ts';
+import { paragraph, seconds } from './screen-text.ts';
+import { UsageError } from './usage-error.ts';
+
+type Failure = NonNullable<QueuePairReport['failure']>;
+type Value = (typeof faultKind.values)[number];
+
+/** A queue pair of a process with the name of its adapter. */
+export interface NamedQueuePair {
+  readonly adapter: string;
+  readonly qp: QueuePairReport;
+}
+
+interface StatusRule {
+  /** As libibverbs names it, without `IBV_WC_`. */
+  readonly verbs: string;
+  /** Clause of the InfiniBand specification, and what it says. */
+  readonly rule: string;
+  readonly check?: string;
+}
+
+const LOCAL = 'IBTA 11.6.2: this end found it before the peer was asked';
+const STATUS_RULES: Readonly<Record<string, StatusRule>> = {
+  SUCCESS: { verbs: 'SUCCESS', rule: 'IBTA 11.6.2' },
+  LOCAL_LENGTH_ERROR: {
+    verbs: 'LOC_LEN_ERR',
+    rule: 'IBTA 11.6.2: a receive buffer, or the path MTU of a datagram, is too short',
+    check: 'the sum of the SGEs on both sides; datagrams need 40 bytes more for the GRH',
+  },
+  LOCAL_QP_OPERATION_ERROR: { verbs: 'LOC_QP_OP_ERR', rule: LOCAL },
+  LOCAL_PROTECTION_ERROR: { verbs: 'LOC_PROT_ERR', rule: `${LOCAL}; keys are those of 10.6.3` },
+  FLUSHED: {
+    verbs: 'WR_FLUSH_ERR',
+    rule: 'IBTA 10.3.1: the QP was in ERR or SQE, so the request was not executed',
+    check: 'the first completion of this QP with another status, or who moved the QP to ERR',
+  },
+  WINDOW_BIND_ERROR: { verbs: 'MW_BIND_ERR', rule: 'IBTA 10.6.7: the window cannot be bound like this' },
+  BAD_RESPONSE_ERROR: { verbs: 'BAD_RESP_ERR', rule: 'IBTA 9.9.2: the answer does not fit the request' },
+  LOCAL_ACCESS_ERROR: { verbs: 'LOC_ACCESS_ERR', rule: 'IBTA 11.6.2: what the peer wrote could not be stored' },
+  REMOTE_INVALID_REQUEST_ERROR: {
+    verbs: 'REM_INV_REQ_ERR',
+    rule: 'IBTA 9.7.5.2, 9.9.3: the responder answered with a NAK for an invalid request',
+    check: 'service, opcode and length at the peer; its maxReadsServed; its receive buffers',
+  },
+  REMOTE_ACCESS_ERROR: {
+    verbs: 'REM_ACCESS_ERR',
+    rule: 'IBTA 9.7.5.2, 9.9.3: the responder answered with a NAK for a remote access error',
+    check: 'R_Key, address and length against the region of the peer; access flags of region and QP',
+  },
+  REMOTE_OPERATION_ERROR: {
+    verbs: 'REM_OP_ERR',
+    rule: 'IBTA 9.7.5.2, 9.9.3: the responder answered with a NAK for a remote operational error',
+    check: 'the receive WQE of the peer, and its memory',
+  },
+  RETRY_EXCEEDED: {
+    verbs: 'RETRY_EXC_ERR',
+    rule: 'IBTA 9.7.6.1.3: no answer came within the timeout, retry_cnt times',
+    check: 'the state of the peer (RTR or RTS), its QPN and LID, PSNs of both ends, links; whether it is alive',
+  },
+  RNR_RETRY_EXCEEDED: {
+    verbs: 'RNR_RETRY_EXC_ERR',
+    rule: 'IBTA 9.7.5.2.8: the responder had no receive WQE, rnr_retry times',
+    check: 'receives that the peer posts before it is sent to; rnr_retry 7 repeats without end',
+  },
+  FATAL: { verbs: 'FATAL_ERR', rule: 'IBTA 11.6.2: the device failed' },
+  GENERAL: { verbs: 'GENERAL_ERR', rule: 'IBTA 11.6.2' },
+};
+
+/** The status of a completion, and its vendor error if it is given; both by number or name. */
+export function explainCompletion(statusText: string, vendorText?: string): string {
+  const status = find(completionStatus.values, statusText, 'a status of a completion');
+  const lines = [`${status.name} (${status.value}): ${status.doc}`, ...explainStatus(status.name)];
+  if (vendorText === undefined) return joined(lines);
+  const fault = find(faultKind.values, vendorText, 'a vendor error');
+  return joined([
+    ...lines,
+    paragraph('vendor_err', `${fault.value}, ${fault.name}: ${fault.doc}`),
+    ...explainFault(fault),
+  ]);
+}
+
+function explainStatus(name: string): string[] {
+  const known = STATUS_RULES[name];
+  if (known === undefined) return [];
+  const { verbs, rule, check } = known;
+  return [
+    paragraph('libibverbs', `IBV_WC_${verbs}`),
+    paragraph('rule', rule),
+    ...(check === undefined ? [] : [paragraph('check', check)]),
+  ];
+}
+
+function explainFault({ name }: Value): string[] {
+  const hint = completionHints[name];
+  if (hint === undefined) return [];
+  return [paragraph('check', hint.replaceAll('`', ''))];
+}
+
+/** A value by number, name, or the name of libibverbs. Throws UsageError when there is none. */
+function find(values: readonly Value[], text: string, what: string): Value {
+  const bare = text.toUpperCase().replace(/^IBV_WC_/, '');
+  const found = values.find(
+    ({ name, value }) => name === bare || STATUS_RULES[name]?.verbs === bare || value === Number(text),
+  );
+  if (found === undefined) throw new UsageError(`${text} is not ${what}; docs/DEBUGGING.md lists them`);
+  return found;
+}
+
+/** The story of a failed queue pair; `all` has those in which its peer may be. */
+export function explainQueuePair({ adapter, qp }: NamedQueuePair, all: readonly NamedQueuePair[]): string {
+  const { number, service, failure } = qp;
+  if (failure === undefined) return joined([`QP ${number} of ${adapter} has not failed since it went to INIT`]);
+  const where = [`function ${qp.function}`, ...(qp.process === undefined ? [] : [`process ${qp.process}`])];
+  const head = `QP ${number} of ${adapter} (${[service, ...where].join(', ')}): ${describeEnd(failure)}`;
+  const peer = findPeer(qp, all);
+  return joined([
+    head,
+    ...explainStatus(failure.status === 'SUCCESS' ? '' : failure.status),
+    ...describeFault('fault', failure),
+    ...describePacket(failure),
+    ...(peer === undefined ? [] : describePeer(peer)),
+    paragraph('story', describeTrace(qp)),
+  ]);
+}
+
+function describeEnd({ cause, state, status, wqe, timeNs }: Failure): string {
+  const when = `in ${state} at ${seconds(timeNs)} s`;
+  if (cause === 'software') return `software moved it to ERR ${when}`;
+  if (cause === 'adapter') return `the adapter stopped it ${when}`;
+  if (cause === 'receive') return `it refused a request of its peer ${when}`;
+  return `send WQE ${wqe} ended with ${status} ${when}`;
+}
+
+function describeFault(title: string, { fault }: Failure): string[] {
+  const value = faultKind.values.find(({ name }) => name === fault);
+  if (value === undefined || value.value === 0) return [];
+  return [paragraph(title, `${fault} (${value.value}): ${value.doc}`), ...explainFault(value)];
+}
+
+function describePacket({ cause, psn, syndrome }: Failure): string[] {
+  if (psn === undefined) return [];
+  const what = syndrome === undefined ? '' : `${cause === 'send' ? 'received' : 'sent'} ${syndrome} for `;
+  return [paragraph('packet', `${what}PSN ${psn}; in Wireshark: infiniband.bth.psn == ${psn}`)];
+}
+
+/** The other end, if it is in this process: the numbers of both and the PSN fit. */
+function findPeer(qp: QueuePairReport, all: readonly NamedQueuePair[]): NamedQueuePair | undefined {
+  return all.find(
+    ({ qp: other }) =>
+      other.number === qp.peer?.qpn &&
+      other.peer?.qpn === qp.number &&
+      other.failure !== undefined &&
+      other.failure.psn === qp.failure?.psn,
+  );
+}
+
+function describePeer({ adapter, qp }: NamedQueuePair): string[] {
+  const failure = qp.failure as Failure;
+  return [
+    paragraph('peer', `QP ${qp.number} of ${adapter}: ${describeEnd(failure)}`),
+    ...describeFault('its fault', failure),
+  ];
+}
+
+function describeTrace({ number, traced, process }: QueuePairReport): string {
+  if (traced) return `vuhca trace show --qp ${number}`;
+  const again = process === undefined ? `--qp ${number}` : `--qp ${number}, or --new --process PID,`;
+  return `not traced; vuhca trace on ${again} keeps the next one`;
+}
+
+function joined(lines: readonly string[]): string {
+  return `${lines.join('\n')}\n`;
+}

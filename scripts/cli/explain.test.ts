@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/** `vuhca explain`: from the error that a program sees to its cause, word for word. */
+import t from 'tap';
+import { completionStatus } from '../../protocol/layout/values.ts';
+import { explainCompletion, explainQueuePair } from './explain-text.ts';
+import { makeHistory } from './testing/failed-queue-pairs.ts';
+import { runCli } from './testing/run-cli.ts';
+
+const ACCESS_ERROR = `REMOTE_ACCESS_ERROR (10): Key, bounds or access rights of remote memory.
+libibverbs   IBV_WC_REM_ACCESS_ERR
+rule         IBTA 9.7.5.2, 9.9.3: the responder answered with a NAK for a remote
+             access error
+check        R_Key, address and length against the region of the peer; access
+             flags of region and QP
+`;
+
+t.test('a status by its number, and by its names', async (t) => {
+  for (const text of ['10', '0xa', 'REMOTE_ACCESS_ERROR', 'IBV_WC_REM_ACCESS_ERR', 'rem_access_err'])
+    t.equal(explainCompletion(text), ACCESS_ERROR, text);
+});
+
+t.test('a vendor error beside the status', async (t) => {
+  const words = `vendor_err   20, KEY_BOUNDS: Access outside the memory region.
+check        address and length, against those of the region
+`;
+  for (const text of ['20', '0x14', 'KEY_BOUNDS']) t.equal(explainCompletion('10', text), ACCESS_ERROR + words, text);
+});
+
+t.test('every status that the adapter posts names its rule', async (t) => {
+  const never = ['LOCAL_EEC_STATE_ERROR', 'ABORTED'];
+  for (const { name } of completionStatus.values.filter((one) => !never.includes(one.name)))
+    t.match(explainCompletion(name), /\nrule +IBTA \d/, name);
+});
+
+t.test('both ends of a failed connection', async (t) => {
+  const all = makeHistory().map((qp) => ({ adapter: 'x', qp }));
+  const [requester, responder, waiting, , datagram, moved] = all.map((one) => explainQueuePair(one, all));
+  t.equal(
+    requester,
+    `QP 2 of x (RC, function 0): send WQE 1 ended with REMOTE_ACCESS_ERROR in RTS at 0.000000 s
+libibverbs   IBV_WC_REM_ACCESS_ERR
+rule         IBTA 9.7.5.2, 9.9.3: the responder answered with a NAK for a remote
+             access error
+check        R_Key, address and length against the region of the peer; access
+             flags of region and QP
+packet       received NAK REMOTE_ACCESS_ERROR for PSN 103; in Wireshark:
+             infiniband.bth.psn == 103
+peer         QP 3 of x: it refused a request of its peer in RTS at 0.000000 s
+its fault    KEY_INVALID (18): No such key.
+check        all 32 bits of the L_Key or R_Key; whether the region still exists
+story        not traced; vuhca trace on --qp 2 keeps the next one
+`,
+  );
+  t.match(responder, /^fault +KEY_INVALID/m);
+  t.match(responder, /^peer +QP 2 of x: send WQE 1 ended with REMOTE_ACCESS_ERROR/m, 'the other way round');
+  t.match(datagram, /^fault +KEY_INVALID/m);
+  t.notMatch(datagram, /^peer/m);
+  t.match(moved, /^QP 7 of x \(UD, function 0\): software moved it to ERR/);
+  t.equal(waiting, 'QP 4 of x has not failed since it went to INIT\n');
+});
+
+t.test('a QP that is traced leads to its story, and a process to those to come', async (t) => {
+  const [qp] = makeHistory();
+  const story = (one: object): string => explainQueuePair({ adapter: 'x', qp: { ...qp, ...one } }, []);
+  t.match(story({ traced: true }), 'vuhca trace show --qp 2');
+  t.match(story({ process: 77 }), '(RC, function 0, process 77)');
+  t.match(story({ process: 77 }), '--new --process PID');
+});
+
+t.test('what is not understood is refused', async (t) => {
+  for (const [words, reason] of [
+    [['77'], '77 is not a status'],
+    [['10', 'KEY'], 'KEY is not a vendor error'],
+    [['10', '--qp', '3'], 'not both'],
+    [['--qp', '-1'], '--qp'],
+  ] as const) {
+    const { status, stderr } = await runCli(['explain', ...words]);
+    t.equal(status, 2, words.join(' '));
+    t.match(stderr, reason);
+  }
+});
