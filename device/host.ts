@@ -123,6 +123,12 @@ export interface FunctionPort {
    * MODIFY_TRACE. Returns a management status.
    */
   requestTrace(queuePair: number, attributes: Uint8Array): number;
+  /**
+   * Plants a fault in the device on behalf of the host: words, in UTF-8 with spaces between. Only
+   * the personality mthca has some (device/personality/mthca/injected-faults.ts); other functions
+   * do nothing.
+   */
+  plantFault(words: Uint8Array): void;
 }
 
 /** Calls of a host on the adapter. */

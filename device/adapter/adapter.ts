@@ -26,6 +26,7 @@ import { ManagementProcessor } from '../management/management-processor.ts';
 import { SendContexts } from '../pio/send-contexts.ts';
 import type { LinkEnd } from '../port/link.ts';
 import type { Port } from '../port/port.ts';
+import { EventModeration } from '../queues/event-moderation.ts';
 import { ObjectTables } from '../queues/object-tables.ts';
 import type { SharedRegisterParts } from '../registers/register-parts.ts';
 import { CommandAdmission } from '../scheduler/command-admission.ts';
@@ -64,6 +65,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly clock: AdapterClock;
   readonly functions: readonly PcieFunction[];
   readonly tables: ObjectTables;
+  readonly moderation: EventModeration;
   readonly nodeGuid: Uint8Array;
   /** Ports of all functions. */
   readonly ports: readonly Port[];
@@ -114,6 +116,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.nodeGuid = model.channels[0].nodeGuid;
     ({ ports: this.ports, uplinks: this.uplinks, switches: this.inner } = model);
     this.tables = new ObjectTables(functionCount);
+    this.moderation = new EventModeration(clock);
     this.vcbSpace = new VcbSpace(functionCount, options.vcbCount);
     this.collectBuffers = new PcbAllocator(options.pcbCount, functionCount);
     this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, functionCount);
@@ -199,6 +202,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   run(budget: number): boolean {
     let left = budget;
     this.engine.expire();
+    if (this.tables.keys.pageFaults.unposted > 0) this.tables.keys.pageFaults.postWaiting();
     this.shareAdjuster.run();
     if (this.dmaTiming.busReads > 0) this.scheduler.land(this.clock.now());
     if (this.laneTable.busy) this.laneTable.land();
@@ -210,9 +214,10 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       left -= done;
       idle = done > 0 ? 0 : idle + 1;
     }
-    this.engine.expire();
+    this.engine.settle();
     this.links.settle();
     this.#awaitReads();
+    this.moderation.run();
     this.pending.flushVectors(this.functions);
     return (
       left <= 0 ||

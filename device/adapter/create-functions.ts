@@ -17,7 +17,7 @@ export function createFunctions(
 ): readonly PcieFunction[] {
   const noteVector = (): void => adapter.pending.noteVector();
   return hosts.map((host, number) => {
-    const underlying = new UnderlyingFunction(number, clock, host, noteVector);
+    const underlying = new UnderlyingFunction(number, clock, host, noteVector, adapter.options.deviceMemoryBytes);
     return new PcieFunction(underlying, channels[number % channels.length], adapter);
   });
 }

@@ -5,7 +5,9 @@
  */
 import {
   DEDICATED_MAX,
+  DEVICE_MEMORY_MAX_BYTES,
   FUNCTION_MAX,
+  PAGE_BYTES,
   PCB_MAX,
   PORT_MAX,
   TVL_MAX,
@@ -51,6 +53,10 @@ export interface AdapterOptions {
   readonly schedulerBufferCount: number;
   /** Dedicated collect buffers of each function for management commands, 1 to 8; undefined: 1. */
   readonly managementBufferCount?: number;
+  /**
+   * Device memory of each function in bytes, a multiple of 4096 up to 512 KiB; undefined: 256 KiB.
+   */
+  readonly deviceMemoryBytes?: number;
   /** Transmit virtual lanes of the adapter, 1 to 128. */
   readonly laneCount: number;
   /** Entries of the send queue scheduler buffer of a function, 8 to 4096. */
@@ -190,6 +196,7 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     ['pcbCount', 1, PCB_MAX],
     ['schedulerBufferCount', 1, 256],
     ['managementBufferCount', 1, DEDICATED_MAX],
+    ['deviceMemoryBytes', 0, DEVICE_MEMORY_MAX_BYTES],
     ['laneCount', 1, TVL_MAX],
     ['doorbellEntries', 8, 4096],
     ['busReads', 1, 256],
@@ -211,6 +218,9 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     if (value === undefined || !Number.isInteger(value) || value < low || value > high)
       return `option ${name} is ${value}; it must be ${low} to ${high}`;
   }
+  const { deviceMemoryBytes = 0 } = options;
+  if (deviceMemoryBytes % PAGE_BYTES !== 0)
+    return `option deviceMemoryBytes is ${deviceMemoryBytes}; it must be a multiple of ${PAGE_BYTES}`;
   if (options.vcbCount * functionCount > VCB_MAX)
     return `option vcbCount is ${options.vcbCount}; with functionCount ${functionCount} it must be 1 to ${Math.floor(VCB_MAX / functionCount)}`;
   if (options.vcbLimit !== 0 && options.vcbLimit < options.vcbCount)

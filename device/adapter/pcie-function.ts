@@ -7,7 +7,7 @@
  */
 
 import {
-  BAR_REGISTERS_BYTES,
+  DEVICE_MEMORY_OFFSET,
   DOORBELL_OFFSET,
   MSIX_PBA_OFFSET,
   PAGE_BYTES,
@@ -116,6 +116,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
 
   readRegister(offset: number, sizeBytes: number): number {
     if (offset < CSR_SIZE) return this.registers.read(offset, sizeBytes);
+    if (offset >= DEVICE_MEMORY_OFFSET) return this.#loadDeviceMemory(offset - DEVICE_MEMORY_OFFSET, sizeBytes);
     this.registers.high = 0;
     const { pending } = this.underlying.msix;
     const word = (offset - MSIX_PBA_OFFSET) / 4;
@@ -123,13 +124,14 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       if (sizeBytes === 8) this.registers.high = pending[word + 1] ?? 0;
       return pending[word];
     }
-    if (offset >= BAR_REGISTERS_BYTES) this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
     return 0;
   }
 
   /** The MSI-X table belongs to the host: writes there never come, and are dropped if they do. */
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
     if (offset < CSR_SIZE) this.registers.write(offset, sizeBytes, low >>> 0, high >>> 0);
+    else if (offset >= DEVICE_MEMORY_OFFSET)
+      this.underlying.deviceMemory.store(offset - DEVICE_MEMORY_OFFSET, sizeBytes, low | 0, high | 0);
     else this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
   }
 
@@ -162,6 +164,8 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   requestTrace(queuePair: number, attributes: Uint8Array): number {
     return modifyTraceForHost(this.shared, this.underlying, queuePair, attributes);
   }
+
+  plantFault(): void {}
 
   /**
    * Returns to the state of power-on: objects destroyed, commands dropped, registers at their reset
@@ -211,6 +215,13 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
 
   set doorbellSettings(settings: DoorbellSettings) {
     writeDoorbellSettings(this, settings);
+  }
+
+  #loadDeviceMemory(offset: number, sizeBytes: number): number {
+    const { deviceMemory } = this.underlying;
+    const low = deviceMemory.load(offset, sizeBytes);
+    this.registers.high = deviceMemory.high;
+    return low;
   }
 
   /** Destroys all objects of the function and drops its commands. */

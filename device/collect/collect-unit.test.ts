@@ -14,9 +14,15 @@ import {
   PAGE_BYTES,
   STOP_OFFSET,
 } from '../../protocol/layout/gen/constants.gen.ts';
-import { setSendCommandCollectLength } from '../../protocol/layout/gen/send-command.gen.ts';
+import {
+  getSendCommandQpn,
+  getSendCommandSequence,
+  setSendCommandCollectLength,
+} from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { NO_VCB, Step, type Timeline } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import { CollectContext } from '../queues/collect-context.ts';
 import { CollectUnit } from './collect-unit.ts';
 import { PcbAllocator } from './pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
@@ -33,11 +39,11 @@ class Bench {
   readonly calls: unknown[][] = [];
   readonly kicked: PhysicalCollectBuffer[] = [];
 
-  constructor(pcbs = PCBS) {
+  constructor(pcbs = PCBS, timeline?: Timeline) {
     this.pool = new PcbAllocator(pcbs, 1);
     const faults = { reportPage: (kind: FaultKind, page: number) => this.calls.push([`fault ${kind}`, page]) };
     this.unit = new CollectUnit({
-      owner: { number: 0, faults, timeline: undefined } as unknown as UnderlyingFunction,
+      owner: { number: 0, faults, timeline } as unknown as UnderlyingFunction,
       pageCount: VCBS,
       dedicatedCount: 1,
       space: this.space,
@@ -228,4 +234,43 @@ t.test('choke refuses new commands only; a reset drops what is being collected',
   bench.unit.reset();
   t.same([bench.unit.inUseCount, bench.pool.freeCount, bench.unit.kicks, bench.unit.choked], [0, PCBS - 1, 0, 0]);
   t.equal(bench.unit.getCollecting(2), undefined);
+});
+
+t.test('a timeline shows what was cancelled: queue pair, sequence, VCB (par. 90)', async (t) => {
+  const cancelled: unknown[][] = [];
+  const note: Timeline['note'] = (step, _function, ...numbers) => {
+    if (step === Step.CANCEL) cancelled.push(numbers);
+  };
+  const bench = new Bench(2, { note });
+  const head = new DataView(new ArrayBuffer(8));
+  new Uint8Array(head.buffer).fill(7);
+  setSendCommandCollectLength(head, 0, COMMAND_HEADER_BYTES);
+  const names = [getSendCommandQpn(head, 0), getSendCommandSequence(head, 0)];
+  for (const page of [0, 1, 2]) bench.store(page, 7, COMMAND_HEADER_BYTES, 8);
+  bench.unit.write(3 * PAGE_BYTES, 4, -1, 0);
+  for (const page of [0, 1, 2, 3]) bench.control(page, CANCEL_OFFSET, 0, -1);
+  t.same(
+    cancelled,
+    [
+      [...names, 0],
+      [...names, 1],
+      [...names, NO_VCB],
+      [0, 0, NO_VCB],
+    ],
+    'the third one found no PCB, and the last one has not said what it is',
+  );
+});
+
+t.test('a page that its context gets again keeps the command that it collects', async (t) => {
+  const bench = new Bench();
+  const [one, other] = [1, 2].map((number) => new CollectContext(number, {} as UnderlyingFunction));
+  bench.unit.assign(1, one);
+  bench.store(1, 1, COMMAND_HEADER_BYTES, 8);
+  bench.unit.assign(1, one);
+  t.same([bench.unit.isInUse(1), one.pages, bench.unit.getContext(1)], [true, 1, one]);
+  bench.unit.assign(1, other);
+  t.same([bench.unit.isInUse(1), one.pages, other.pages, bench.unit.getContext(1)], [false, 0, 1, other]);
+  bench.store(2, 1, COMMAND_HEADER_BYTES, 8);
+  bench.unit.assign(2, undefined);
+  t.ok(bench.unit.isInUse(2), 'as does a page of the kernel');
 });

@@ -261,14 +261,16 @@ export class CollectUnit {
     const buffer = this.#collecting[page];
     if (buffer === undefined) return;
     this.cancels++;
-    if (this.#owner.timeline !== undefined) this.#noteCancel(buffer);
+    this.#noteCancel(buffer);
     this.#free(page);
   }
 
   #noteCancel({ identified, view, vcb }: PhysicalCollectBuffer | RefusedCommand): void {
+    const { timeline } = this.#owner;
+    if (timeline === undefined) return;
     const qpn = identified ? getSendCommandQpn(view, 0) : 0;
     const sequence = identified ? getSendCommandSequence(view, 0) : 0;
-    this.#owner.timeline?.note(Step.CANCEL, this.#functionNumber, qpn, sequence, vcb < 0 ? NO_VCB : vcb);
+    timeline.note(Step.CANCEL, this.#functionNumber, qpn, sequence, vcb < 0 ? NO_VCB : vcb);
   }
 
   #free(page: number): void {

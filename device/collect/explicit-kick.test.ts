@@ -64,3 +64,35 @@ t.test('an explicit kick executes what is there: words that were not written are
   t.equal(fixture.faults(FaultKind.COMMAND_CHECKSUM), 0);
   fixture.finish();
 });
+
+t.test('an explicit kick of a command without its first 8 bytes drops it', async (t) => {
+  // With a PCB, and refused in send-queue mode, because another page has the only one.
+  for (const isRefused of [false, true]) {
+    const fixture = new AdapterFixture({ adapter: { pcbCount: 1, pcbGuaranteed: [1, 0] } });
+    const { sender, receiver, to } = fixture.createPair();
+    const other = fixture.createPair();
+    fixture.postReceive(receiver, GRH + 64);
+    const bytes = sender.fill(to({ inline: Uint8Array.of(1, 2, 3, 4) }));
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const [first, ...later] = planStores(64);
+    if (isRefused) storeCollected(fixture.access, other.sender.parts.page, view, first);
+    // A command before it leaves its identity in the buffer.
+    sender.advanceSendTail();
+    sender.collect(bytes);
+    t.equal(sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+    const kicks = fixture.read(CSR.COLLECT_KICKS);
+    const collecting = countCollecting(fixture.access);
+    for (const store of later) storeCollected(fixture.access, sender.parts.page, view, store);
+    sender.kick();
+    fixture.settle();
+    t.equal(fixture.read(CSR.COLLECT_KICKS), kicks + 1);
+    t.equal(countCollecting(fixture.access), collecting, 'the page is free again');
+    for (const kind of [FaultKind.COMMAND_BAD_QP, FaultKind.COMMAND_CHECKSUM, FaultKind.COMMAND_STALE])
+      t.equal(fixture.faults(kind), 0, 'it names no queue pair');
+    t.equal(fixture.read(CSR.COMMANDS_STALE), 0);
+    t.equal(fixture.read(CSR.DOORBELLS_IDLE), 0);
+    t.notOk(sender.parts.sendCq.ready);
+    if (isRefused) other.sender.cancel();
+    fixture.finish();
+  }
+});

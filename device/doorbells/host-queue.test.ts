@@ -11,7 +11,7 @@ import {
   setCsrOverflowControlEntriesLog2,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import { Step } from '../function/timeline.ts';
+import { DoorbellSource, Step } from '../function/timeline.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { CommandPoster, NOP } from '../test-support/command-poster.ts';
 import { DoorbellFlood, type FloodOptions } from '../test-support/doorbell-flood.ts';
@@ -64,7 +64,11 @@ for (const on of [false, true]) {
     flood.fixture.machine.device.functions[0].underlying.timeline = { note } as never;
     for (const index of order) collect(flood, flood.qps[index]);
     const expected = order.map((index, at) => [flood.qps[index].qpn, at === 3 ? 1 : 0]);
-    t.same(rung, expected, 'the timeline shows a doorbell for each');
+    t.same(
+      rung,
+      expected.map((one) => [...one, DoorbellSource.NO_PCB]),
+      'the timeline shows a doorbell for each',
+    );
     flood.post(flood.qps[7]);
     const { overflow, inbound } = unitOf(flood);
     t.equal(overflow.pending, on ? 5 : 0, 'each command has an entry');

@@ -8,12 +8,18 @@
 
 import { ENTRY_SEQUENCE_FIRST } from '../../protocol/layout/gen/constants.gen.ts';
 import {
+  EVENT_ENTRY_PAGE_ADDRESS_OFFSET,
   EVENT_ENTRY_SEQUENCE_BYTES,
+  EVENT_ENTRY_SEQUENCE_OFFSET,
   EVENT_ENTRY_SIZE,
   setEventEntryCompletionSequence,
   setEventEntryEventType,
   setEventEntryFaultKind,
   setEventEntryObjectNumber,
+  setEventEntryPageAddress,
+  setEventEntryPageKey,
+  setEventEntryPageLength,
+  setEventEntryPageWrite,
   setEventEntryPort,
   setEventEntrySequence,
   setEventEntryTimestampHigh,
@@ -23,7 +29,7 @@ import {
 } from '../../protocol/layout/gen/event-entry.gen.ts';
 import { EqControl, FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
-import type { EventRecord } from '../function/event-record.ts';
+import type { EventRecord, PageFaultRecord } from '../function/event-record.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { NoInterrupt, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -88,6 +94,19 @@ export class EventQueue implements FaultSubject {
     if (!this.#store(event)) return false;
     this.#announce();
     return true;
+  }
+
+  postPageFault(event: EventRecord, { address, lengthBytes, key, isWrite }: Readonly<PageFaultRecord>): boolean {
+    if (this.error || (this.producerCount - this.consumed) >>> 0 >= this.entries / 2) return false;
+    const view = this.#view;
+    setEventEntryPageAddress(view, 0, address);
+    setEventEntryPageLength(view, 0, lengthBytes);
+    setEventEntryPageKey(view, 0, key);
+    setEventEntryPageWrite(view, 0, Number(isWrite));
+    const posted = this.post(event);
+    // Other events do not write these fields.
+    this.#entry.fill(0, EVENT_ENTRY_PAGE_ADDRESS_OFFSET, EVENT_ENTRY_SEQUENCE_OFFSET);
+    return posted;
   }
 
   /**

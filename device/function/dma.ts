@@ -10,6 +10,9 @@ import { AddressRegister } from './address-register.ts';
 import type { FaultLog, FaultSubject } from './fault-log.ts';
 
 const DWORD_BYTES = 4;
+/** Longest store that a reader finds as a whole or not at all. */
+export const STORE_BYTES = 8;
+const NO_BYTES = new Uint8Array(0);
 /** Longest transfer that moves by words: commands, short payloads. */
 const WORDS_MAX_BYTES = 128;
 
@@ -100,6 +103,17 @@ export class Dma {
       return this.#refuse(FaultKind.DMA_WRITE, subject);
     this.bytesWritten += lengthBytes;
     return true;
+  }
+
+  /** Writes the 8 bytes of `source`, in one store if the address is a multiple of 8. */
+  store(subject: FaultSubject, source: WordBlock): boolean {
+    if (this.#at.value % STORE_BYTES !== 0) return this.writeBlock(subject, source, 0, STORE_BYTES);
+    return this.publish(subject, source.bytes, STORE_BYTES, STORE_BYTES);
+  }
+
+  /** Reads zero bytes: all earlier writes of the function are in memory when it returns. */
+  flush(subject: FaultSubject): boolean {
+    return this.read(subject, 0, NO_BYTES, 0);
   }
 
   /** See `HostPort.compareAndSwap`. */

@@ -17,6 +17,14 @@ export class EventRecord {
   tokenHigh = 0;
 }
 
+/** What the event of a page fault has besides. */
+export class PageFaultRecord {
+  address = 0;
+  lengthBytes = 0;
+  key = 0;
+  isWrite = false;
+}
+
 /** An object that an event may name. The token is software's opaque 64-bit handle of the object. */
 export interface EventSubject {
   readonly number: number;
@@ -30,4 +38,9 @@ export interface AsynchronousEventQueue {
   asynchronous: boolean;
   /** Returns false when the queue is full or in error. */
   post(event: EventRecord): boolean;
+  /**
+   * Posts a page fault. Returns false, without any effect, while the queue is half full: the other
+   * half is for events that cannot wait.
+   */
+  postPageFault(event: EventRecord, page: Readonly<PageFaultRecord>): boolean;
 }

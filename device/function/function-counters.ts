@@ -23,6 +23,14 @@ export class FunctionCounters {
   commandsCollected = 0;
   commandsStale = 0;
   levelMismatches = 0;
+  /** Page faults raised; accesses that joined one, or waited for room to raise one. */
+  pageFaults = 0;
+  pageFaultsShared = 0;
+  pageFaultsDeferred = 0;
+  /** Page faults that software refused; pages that it made present, and took back. */
+  pageFaultsRefused = 0;
+  pagesResolved = 0;
+  pagesInvalidated = 0;
 
   /** Assigns every field of a new object, so that the fields are listed once. */
   reset(): void {

@@ -81,6 +81,14 @@ export const Step = {
   ENTRY_SGE: 37,
   /** Credits, list size or weight of a lane have changed; `resource` is a `ResourceKind`. */
   LANE: 38,
+  /** An access is the first to miss a page of an on-demand region. */
+  PAGE_FAULT: 39,
+  /** Software made pages present, or refused the faults on them. */
+  PAGES_RESOLVED: 40,
+  /** Software took pages back. */
+  PAGES_INVALIDATED: 41,
+  /** A queue pair that waits for a page goes on: it may be present, or its fault was refused. */
+  PAGE_ANSWERED: 42,
 } as const;
 export type Step = (typeof Step)[keyof typeof Step];
 
@@ -89,6 +97,16 @@ export const NO_VCB = 0xffffffff;
 
 /** Flags of a command, as bits. */
 export const CommandFlag = { SIGNALED: 1, SOLICITED: 2, FENCE: 4, INLINE: 8 } as const;
+
+/** Where a doorbell comes from. */
+export const DoorbellSource = {
+  SOFTWARE: 0,
+  /** A command that found no PCB. */
+  NO_PCB: 1,
+  /** A copy that is early, damaged or spilled, or whose kick list is full. */
+  COPY: 2,
+} as const;
+export type DoorbellSource = (typeof DoorbellSource)[keyof typeof DoorbellSource];
 
 /** Why a CQE caused no event. */
 export const NoEvent = {
@@ -103,6 +121,8 @@ export const NoEvent = {
   NO_QUEUE: 4,
   /** The EQ is full or in error. */
   QUEUE_FAILED: 5,
+  /** It waits for more completions, or for its time. */
+  MODERATED: 6,
 } as const;
 export type NoEvent = (typeof NoEvent)[keyof typeof NoEvent];
 
@@ -117,7 +137,7 @@ export const NoInterrupt = {
 } as const;
 export type NoInterrupt = (typeof NoInterrupt)[keyof typeof NoInterrupt];
 
-/** One step, as `TimelineRing.read` returns it. */
+/** One step, as `TimelineRing.read` (timeline-ring.ts) returns it. */
 export interface TimelineStep {
   readonly index: number;
   readonly timeNs: number;
@@ -139,7 +159,7 @@ const stepFields: Readonly<Record<Step, readonly string[]>> = {
   [Step.BIND]: ['vcb', 'pcb'],
   [Step.REFUSE]: ['page'],
   [Step.KICK]: ['qp', 'sequence', 'vcb'],
-  [Step.DOORBELL]: ['qp', 'sequence'],
+  [Step.DOORBELL]: ['qp', 'sequence', 'source'],
   [Step.SPILL]: ['qp', 'sequence'],
   [Step.DRAIN]: ['qp', 'sequence'],
   [Step.FETCH]: ['qp', 'sequence'],
@@ -173,11 +193,14 @@ const stepFields: Readonly<Record<Step, readonly string[]>> = {
   [Step.CANCEL]: ['qp', 'sequence', 'vcb'],
   [Step.SHARE]: ['resource', 'amount', 'level'],
   [Step.LANE]: ['lane', 'resource', 'amount'],
+  [Step.PAGE_FAULT]: ['qp', 'mr', 'addressLow', 'addressHigh', 'write'],
+  [Step.PAGES_RESOLVED]: ['mr', 'addressLow', 'addressHigh', 'pages', 'refused'],
+  [Step.PAGE_ANSWERED]: ['qp', 'mr', 'refused'],
+  [Step.PAGES_INVALIDATED]: ['mr', 'addressLow', 'addressHigh', 'pages'],
   [Step.ENTRY]: ['qp', 'entry'],
   [Step.ENTRY_SGE]: ['qp', 'entry', 'lkey', 'length', 'addressLow', 'addressHigh'],
 };
 
-const FIELDS = 7;
 const names = new Map<number, string>(
   Object.entries(Step).map(([name, step]) => [step, name.toLowerCase().replaceAll('_', ' ')]),
 );
@@ -222,57 +245,4 @@ export function noteStep(
 ): void {
   const { owner } = object;
   owner.timeline?.note(step, owner.number, object.number, a, b);
-}
-
-/** A timeline of 2^`capacityLog2` steps; the host makes and reads it. */
-export class TimelineRing implements Timeline {
-  /** Number of steps noted so far. */
-  head = 0;
-  readonly capacity: number;
-  readonly #nowNs: () => number;
-  readonly #mask: number;
-  readonly #times: Float64Array;
-  readonly #kinds: Uint16Array;
-  readonly #numbers: Uint32Array;
-
-  constructor(capacityLog2: number, nowNs: () => number) {
-    this.capacity = 2 ** capacityLog2;
-    this.#nowNs = nowNs;
-    this.#mask = this.capacity - 1;
-    this.#times = new Float64Array(this.capacity);
-    this.#kinds = new Uint16Array(this.capacity);
-    this.#numbers = new Uint32Array(this.capacity * FIELDS);
-  }
-
-  /** Index of the oldest step in the ring. */
-  get tail(): number {
-    return Math.max(0, this.head - this.capacity);
-  }
-
-  note(step: Step, functionNumber: number, object: number, a = 0, b = 0, c = 0, d = 0, e = 0): void {
-    const slot = this.head++ & this.#mask;
-    this.#times[slot] = this.#nowNs();
-    this.#kinds[slot] = step;
-    this.#numbers[slot * FIELDS] = functionNumber;
-    this.#numbers[slot * FIELDS + 1] = object;
-    this.#numbers[slot * FIELDS + 2] = a;
-    this.#numbers[slot * FIELDS + 3] = b;
-    this.#numbers[slot * FIELDS + 4] = c;
-    this.#numbers[slot * FIELDS + 5] = d;
-    this.#numbers[slot * FIELDS + 6] = e;
-  }
-
-  /** Returns up to `limit` steps from index `position` on, oldest first. */
-  read(position: number, limit: number): TimelineStep[] {
-    const first = Math.min(Math.max(position, this.tail), this.head);
-    const count = Math.min(limit, this.head - first);
-    return Array.from({ length: count }, (_, place) => this.#at(first + place));
-  }
-
-  #at(index: number): TimelineStep {
-    const slot = index & this.#mask;
-    const [functionNumber, object, a, b, c, d, e] = this.#numbers.subarray(slot * FIELDS, (slot + 1) * FIELDS);
-    const timeNs = this.#times[slot];
-    return { index, timeNs, step: this.#kinds[slot] as Step, functionNumber, object, a, b, c, d, e };
-  }
 }

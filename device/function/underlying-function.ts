@@ -7,8 +7,9 @@
  */
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock, HostPort, ResetKind } from '../host.ts';
+import { DEVICE_MEMORY_DEFAULT_BYTES, DeviceMemory } from './device-memory.ts';
 import { Dma } from './dma.ts';
-import { type AsynchronousEventQueue, EventRecord, type EventSubject } from './event-record.ts';
+import { type AsynchronousEventQueue, EventRecord, type EventSubject, PageFaultRecord } from './event-record.ts';
 import { FaultLog } from './fault-log.ts';
 import { FunctionCounters } from './function-counters.ts';
 import { LocalTime } from './local-time.ts';
@@ -23,6 +24,7 @@ export class UnderlyingFunction {
   readonly localTime: LocalTime;
   readonly faults: FaultLog;
   readonly dma: Dma;
+  readonly deviceMemory: DeviceMemory;
   readonly msix: MsixVectors;
   readonly counters = new FunctionCounters();
   /**
@@ -45,13 +47,21 @@ export class UnderlyingFunction {
   resetCount = 0;
   readonly resets: Record<ResetKind, number> = { device: 0, function: 0, lost: 0, software: 0 };
   readonly #event = new EventRecord();
+  readonly #page = new PageFaultRecord();
 
   /** `onVector` is called when a vector waits to be sent. */
-  constructor(number: number, clock: AdapterClock, host: HostPort, onVector: () => void) {
+  constructor(
+    number: number,
+    clock: AdapterClock,
+    host: HostPort,
+    onVector: () => void,
+    deviceMemoryBytes = DEVICE_MEMORY_DEFAULT_BYTES,
+  ) {
     this.number = number;
     this.localTime = new LocalTime(clock);
     this.faults = new FaultLog(this.localTime);
     this.dma = new Dma(host, this.faults);
+    this.deviceMemory = new DeviceMemory(deviceMemoryBytes, this.faults);
     this.msix = new MsixVectors(host, this, onVector);
   }
 
@@ -73,6 +83,27 @@ export class UnderlyingFunction {
     event.tokenLow = subject.tokenLow;
     event.tokenHigh = subject.tokenHigh;
     this.asynchronousQueue?.post(event);
+  }
+
+  /**
+   * Posts the event of an access of a queue pair that met a page that is not present. Returns false
+   * while there is no room for it.
+   */
+  postPageFault(qpn: number, key: number, address: number, lengthBytes: number, isWrite: boolean): boolean {
+    const event = this.#event;
+    event.type = EventType.PAGE_FAULT;
+    event.port = 0;
+    event.objectNumber = qpn;
+    event.completionSequence = 0;
+    event.fault = FaultKind.NONE;
+    event.tokenLow = 0;
+    event.tokenHigh = 0;
+    const page = this.#page;
+    page.key = key;
+    page.address = address;
+    page.lengthBytes = lengthBytes;
+    page.isWrite = isWrite;
+    return this.asynchronousQueue?.postPageFault(event, page) ?? false;
   }
 
   /** Posts an asynchronous event about a port (IBTA 11.6.3.1). */
@@ -111,6 +142,7 @@ export class UnderlyingFunction {
   reset(kind: ResetKind): void {
     this.addressHandleTable = 0;
     this.addressHandleCount = 0;
+    this.deviceMemory.reset();
     this.localTime.reset();
     this.counters.reset();
     this.faults.reset();

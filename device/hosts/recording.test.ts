@@ -60,6 +60,9 @@ class FakeFunction implements FunctionPort {
     for (const byte of attributes) this.sum = (this.sum * 11 + byte + queuePair) >>> 0;
     return this.sum & 0x1f;
   }
+  plantFault(words: Uint8Array): void {
+    for (const byte of words) this.sum = (this.sum * 13 + byte) >>> 0;
+  }
 
   work(base: number): void {
     const scratch = this.#scratch;
@@ -142,6 +145,7 @@ function callAtRandom(adapter: AdapterPort, random: Random): void {
     () => port.memoryUnmapped(low * 0x10_0000, high),
     () => port.requestResources(random.bytes(8 * random.below(5))),
     () => port.requestTrace(random.below(1 << 24), random.bytes(random.below(80))),
+    () => port.plantFault(random.bytes(random.below(40))),
     () => adapter.run(random.below(100)),
     () => adapter.run(random.below(100)),
   ];

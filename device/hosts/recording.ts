@@ -253,6 +253,12 @@ export class RecordingFunctionPort implements FunctionPort {
     return status;
   }
 
+  plantFault(words: Uint8Array): void {
+    this.#open(RecordKind.PLANT_FAULT, words.byteLength);
+    this.#writer.bytes(words, 0, words.byteLength);
+    this.#port.plantFault(words);
+  }
+
   /** Starts a record of a call to the function: its number, and one more field. */
   #open(kind: number, field: number): void {
     this.#writer.open(kind);

@@ -44,11 +44,20 @@ export interface ReplayStep {
   readonly functionIndex: number;
 }
 
-/** Kinds of the records that end a call. */
-const results: ReadonlySet<number> = new Set([
-  RecordKind.READ_RESULT,
-  RecordKind.RUN_RESULT,
-  RecordKind.REQUEST_RESULT,
+/** Kinds of the records of calls into the adapter. */
+const calls: ReadonlySet<number> = new Set([
+  RecordKind.READ_REGISTER,
+  RecordKind.WRITE_REGISTER,
+  RecordKind.WRITE_COLLECT,
+  RecordKind.WRITE_PIO,
+  RecordKind.RESET,
+  RecordKind.BUS_MASTER,
+  RecordKind.MEMORY_MAPPED,
+  RecordKind.MEMORY_UNMAPPED,
+  RecordKind.RUN,
+  RecordKind.REQUEST_RESOURCES,
+  RecordKind.REQUEST_TRACE,
+  RecordKind.PLANT_FAULT,
 ]);
 
 /** One replay of one recording. */
@@ -107,7 +116,7 @@ export class Replay {
 
   #call(position: number, kind: number): void {
     const isRun = kind === RecordKind.RUN;
-    if (kind > RecordKind.REQUEST_TRACE || results.has(kind)) {
+    if (!calls.has(kind)) {
       this.#outputs.diverge(position, recordKindName(kind), 'nothing: the adapter returned without that');
       return;
     }
@@ -146,6 +155,10 @@ export class Replay {
       const attributes = this.#readBytes(reader.varint());
       this.onStep(step);
       this.#outputs.checkTraceResult(port.requestTrace(field, attributes));
+    } else if (kind === RecordKind.PLANT_FAULT) {
+      const words = this.#readBytes(field);
+      this.onStep(step);
+      port.plantFault(words);
     } else if (kind <= RecordKind.WRITE_PIO) {
       this.#write(kind, port, field, step);
     } else {

@@ -44,7 +44,12 @@ const CAPABILITIES =
   Capability.FAST_REGISTRATION |
   Capability.EQ_TIMERS |
   Capability.SEND_CONTEXTS |
-  Capability.TRACE;
+  Capability.TRACE |
+  Capability.XRC |
+  Capability.ON_DEMAND_PAGING |
+  Capability.FLUSH |
+  Capability.ATOMIC_WRITE |
+  Capability.DEVICE_MEMORY;
 
 const adapterRecord = newAdapterAttributes();
 const portRecord = newPortAttributes();
@@ -73,6 +78,7 @@ export function queryAdapter(context: CommandContext): ManagementStatus {
   record.completionQueueMaxLog2 = COMPLETION_QUEUE_MAX_LOG2;
   record.eventQueueMaxLog2 = EVENT_QUEUE_MAX_LOG2;
   record.maxSge = SGE_MAX;
+  record.maxDeviceMemoryBytes = context.issuer.deviceMemory.sizeBytes;
   record.portCount = context.managed.ports.length;
   record.maxMessageBytes = MESSAGE_MAX_BYTES;
   encodeAdapterAttributes(context.responseView, 0, record);

@@ -7,12 +7,14 @@
 import { ADAPTER_CHANGES_SIZE } from '../../protocol/layout/gen/adapter-changes.gen.ts';
 import { RESOURCE_CHANGES_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import { CQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/cq-attributes.gen.ts';
+import { DEVICE_MEMORY_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/device-memory-attributes.gen.ts';
 import { EQ_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/eq-attributes.gen.ts';
 import { GID_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/gid-attributes.gen.ts';
 import { MAD_REQUEST_SIZE } from '../../protocol/layout/gen/mad-request.gen.ts';
 import { MR_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mr-attributes.gen.ts';
 import { MULTICAST_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/multicast-attributes.gen.ts';
 import { MW_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/mw-attributes.gen.ts';
+import { PAGE_RANGE_SIZE } from '../../protocol/layout/gen/page-range.gen.ts';
 import { PD_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/pd-attributes.gen.ts';
 import { PORT_CHANGES_SIZE } from '../../protocol/layout/gen/port-changes.gen.ts';
 import { QP_ATTRIBUTES_SIZE } from '../../protocol/layout/gen/qp-attributes.gen.ts';
@@ -36,6 +38,7 @@ import {
   modifyCompletionQueue,
   queryCompletionQueue,
 } from './completion-queue-commands.ts';
+import { createDeviceMemory, destroyDeviceMemory, queryDeviceMemory } from './device-memory-commands.ts';
 import { createEventQueue, destroyEventQueue, modifyEventQueue, queryEventQueue } from './event-queue-commands.ts';
 import { modifyGid, queryGid } from './gid-commands.ts';
 import { queryLane } from './lane-commands.ts';
@@ -48,6 +51,7 @@ import {
 } from './memory-region-commands.ts';
 import { createMemoryWindow, destroyMemoryWindow, queryMemoryWindow } from './memory-window-commands.ts';
 import { attachMulticast, detachMulticast, queryMulticast } from './multicast-commands.ts';
+import { invalidatePages, resolvePages } from './page-commands.ts';
 import { modifyAdapter, modifyPort } from './port-commands.ts';
 import { queryGids, queryPkeys } from './port-table-commands.ts';
 import {
@@ -56,7 +60,8 @@ import {
   modifyProtectionDomain,
   queryProtectionDomain,
 } from './protection-domain-commands.ts';
-import { createQueuePair, destroyQueuePair, modifyQueuePair, queryQueuePair } from './queue-pair-commands.ts';
+import { destroyQueuePair, modifyQueuePair, queryQueuePair } from './queue-pair-commands.ts';
+import { createQueuePair } from './queue-pair-creation.ts';
 import { createSendContext, destroySendContext, modifySendContext, querySendContext } from './send-context-commands.ts';
 import { queryResources, requestResources } from './share-commands.ts';
 import {
@@ -66,6 +71,7 @@ import {
   querySharedReceiveQueue,
 } from './shared-receive-queue-commands.ts';
 import { modifyTrace, queryTrace, readTrace } from './trace-commands.ts';
+import { createXrcDomain, destroyXrcDomain } from './xrc-domain-commands.ts';
 
 /** Payload and handler of one opcode. */
 interface CommandEntry {
@@ -91,6 +97,8 @@ const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
   [ManagementOpcode.MODIFY_MR, MR_ATTRIBUTES_SIZE, modifyMemoryRegion],
   [ManagementOpcode.QUERY_MR, 0, queryMemoryRegion],
   [ManagementOpcode.DESTROY_MR, 0, destroyMemoryRegion],
+  [ManagementOpcode.RESOLVE_PAGES, PAGE_RANGE_SIZE, resolvePages],
+  [ManagementOpcode.INVALIDATE_PAGES, PAGE_RANGE_SIZE, invalidatePages],
   [ManagementOpcode.CREATE_CQ, CQ_ATTRIBUTES_SIZE, createCompletionQueue],
   [ManagementOpcode.MODIFY_CQ, CQ_ATTRIBUTES_SIZE, modifyCompletionQueue],
   [ManagementOpcode.QUERY_CQ, 0, queryCompletionQueue],
@@ -114,6 +122,11 @@ const rows: [ManagementOpcode, number, CommandHandler, number?][] = [
   [ManagementOpcode.MODIFY_SRQ, SRQ_ATTRIBUTES_SIZE, modifySharedReceiveQueue],
   [ManagementOpcode.QUERY_SRQ, 0, querySharedReceiveQueue],
   [ManagementOpcode.DESTROY_SRQ, 0, destroySharedReceiveQueue],
+  [ManagementOpcode.CREATE_XRC_DOMAIN, 0, createXrcDomain],
+  [ManagementOpcode.DESTROY_XRC_DOMAIN, 0, destroyXrcDomain],
+  [ManagementOpcode.CREATE_DEVICE_MEMORY, DEVICE_MEMORY_ATTRIBUTES_SIZE, createDeviceMemory],
+  [ManagementOpcode.QUERY_DEVICE_MEMORY, 0, queryDeviceMemory],
+  [ManagementOpcode.DESTROY_DEVICE_MEMORY, 0, destroyDeviceMemory],
   [ManagementOpcode.REQUEST_RESOURCES, RESOURCE_CHANGE_SIZE, requestResources, RESOURCE_CHANGES_MAX],
   [ManagementOpcode.QUERY_RESOURCES, 0, queryResources],
   [ManagementOpcode.ATTACH_MULTICAST, MULTICAST_ATTRIBUTES_SIZE, attachMulticast],

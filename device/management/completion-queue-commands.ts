@@ -10,8 +10,6 @@ import {
   CQ_ATTRIBUTES_COLLECT_CONTEXT_OFFSET,
   CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET,
   CQ_ATTRIBUTES_EVENT_QUEUE_OFFSET,
-  CQ_ATTRIBUTES_MODERATION_COUNT_OFFSET,
-  CQ_ATTRIBUTES_MODERATION_PERIOD_US_OFFSET,
   CQ_ATTRIBUTES_PAGE_SHIFT_OFFSET,
   CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET,
   CQ_ATTRIBUTES_RECORD_ADDRESS_OFFSET,
@@ -28,8 +26,9 @@ import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
 const RECORD_ALIGNMENT = 8;
-/** Attributes that can be modified. Moderation is in the layout, but it is not offered. */
-const OFFERED_MASK = CqMask.EVENT_QUEUE | CqMask.RESIZE | CqMask.SUMMARY_INDEX;
+/** Attributes that can be modified. */
+const OFFERED_MASK = CqMask.EVENT_QUEUE | CqMask.MODERATION | CqMask.RESIZE | CqMask.SUMMARY_INDEX;
+const NS_PER_US = 1000;
 
 const request: CqAttributes = newCqAttributes();
 
@@ -39,10 +38,6 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
   decodeCqAttributes(context.command, context.payload, request);
   if (request.recordAddress % RECORD_ALIGNMENT !== 0)
     return context.badPayload(ManagementStatus.BAD_ADDRESS, CQ_ATTRIBUTES_RECORD_ADDRESS_OFFSET);
-  if (request.moderationCount > 0)
-    return context.badPayload(ManagementStatus.UNSUPPORTED, CQ_ATTRIBUTES_MODERATION_COUNT_OFFSET);
-  if (request.moderationPeriodUs > 0)
-    return context.badPayload(ManagementStatus.UNSUPPORTED, CQ_ATTRIBUTES_MODERATION_PERIOD_US_OFFSET);
   const eventQueue = findEventQueue(context);
   if (eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
   if (eventQueue !== undefined && !hasRoom(eventQueue)) return refuseCrowd(context, eventQueue);
@@ -61,20 +56,18 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
   queue.collectContext = collectContext;
   if (collectContext !== undefined) collectContext.queues++;
   attach(queue, eventQueue);
+  moderate(context, queue);
   context.objectNumber = queue.number;
   return ManagementStatus.OK;
 }
 
-/** MODIFY_CQ: changes event queue or summary index, or resizes the ring. */
+/** MODIFY_CQ: changes event queue, summary index or moderation, or resizes the ring. */
 export function modifyCompletionQueue(context: CommandContext): ManagementStatus {
   const queue = find(context);
   if (queue === undefined) return context.badObject();
   decodeCqAttributes(context.command, context.payload, request);
   const mask = request.attributeMask;
-  if ((mask & ~(OFFERED_MASK | CqMask.MODERATION)) !== 0)
-    return context.badField(CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, OFFERED_MASK);
-  if (mask & CqMask.MODERATION)
-    return context.badPayload(ManagementStatus.UNSUPPORTED, CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, OFFERED_MASK);
+  if ((mask & ~OFFERED_MASK) !== 0) return context.badField(CQ_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, OFFERED_MASK);
   const eventQueue = findEventQueue(context);
   if (mask & CqMask.EVENT_QUEUE && eventQueue === undefined && request.eventQueue !== 0) return badEventQueue(context);
   if (mask & CqMask.EVENT_QUEUE && eventQueue !== undefined && eventQueue !== queue.eventQueue && !hasRoom(eventQueue))
@@ -87,7 +80,10 @@ export function modifyCompletionQueue(context: CommandContext): ManagementStatus
   if (mask & CqMask.EVENT_QUEUE) {
     queue.detach();
     attach(queue, eventQueue);
+    // An event that waited by moderation goes to the new queue.
+    if (queue.moderation !== undefined) queue.postHeld();
   }
+  if (mask & CqMask.MODERATION) moderate(context, queue);
   return ManagementStatus.OK;
 }
 
@@ -102,6 +98,8 @@ export function queryCompletionQueue(context: CommandContext): ManagementStatus 
   request.eventQueue = queue.eventQueue?.number ?? 0;
   request.summaryIndex = queue.summaryIndex;
   request.collectContext = queue.collectContext?.number ?? 0;
+  request.moderationCount = queue.moderationCount;
+  request.moderationPeriodUs = queue.moderationNs / NS_PER_US;
   request.producerCount = queue.producerCount;
   request.consumed = queue.consumed;
   request.notifyState = queue.notifyState;
@@ -148,6 +146,16 @@ function resize(context: CommandContext, queue: CompletionQueue): ManagementStat
   if (!queue.resize(memory, request.entriesLog2))
     return context.badPayload(ManagementStatus.BAD_ADDRESS, CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET);
   return ManagementStatus.OK;
+}
+
+/** Sets the moderation of the request. Without a period no event waits. */
+function moderate(context: CommandContext, queue: CompletionQueue): void {
+  const { moderationCount, moderationPeriodUs } = request;
+  queue.moderation?.release(queue);
+  queue.moderation = moderationPeriodUs > 0 ? context.adapter.moderation : undefined;
+  queue.moderationCount = moderationCount;
+  queue.moderationNs = moderationPeriodUs * NS_PER_US;
+  queue.offerDue();
 }
 
 function find(context: CommandContext): CompletionQueue | undefined {

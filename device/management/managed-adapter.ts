@@ -11,6 +11,7 @@ import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { SendContexts } from '../pio/send-contexts.ts';
 import type { Port } from '../port/port.ts';
+import type { EventModeration } from '../queues/event-moderation.ts';
 import type { ObjectTables } from '../queues/object-tables.ts';
 import type { QueuePairLife } from '../queues/queue-pair.ts';
 import type { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
@@ -47,6 +48,7 @@ export interface ManagedFunction extends ChannelAdapter {
 export interface ManagedAdapter {
   readonly functions: readonly ManagedFunction[];
   readonly tables: ObjectTables;
+  readonly moderation: EventModeration;
   readonly collectBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
   readonly scheduler: SendQueueScheduler;

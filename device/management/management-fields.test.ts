@@ -18,12 +18,12 @@ import {
   managementOpcodeName,
   QpMask,
   QpState,
-  ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
 import { qpCreationPayload } from '../hosts/in-process/driver/payloads.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { collectContextCases } from '../test-support/management-fields/collect-context-cases.ts';
 import type { CommandCase } from '../test-support/management-fields/command-case.ts';
+import { deviceMemoryCases } from '../test-support/management-fields/device-memory-cases.ts';
 import { judge } from '../test-support/management-fields/judge.ts';
 import { memoryCases } from '../test-support/management-fields/memory-cases.ts';
 import { multicastCases } from '../test-support/management-fields/multicast-cases.ts';
@@ -33,6 +33,10 @@ import { queuePairCases } from '../test-support/management-fields/queue-pair-cas
 import { resourceCases } from '../test-support/management-fields/resource-cases.ts';
 import { sendContextCases } from '../test-support/management-fields/send-context-cases.ts';
 import { traceCases } from '../test-support/management-fields/trace-cases.ts';
+import { xrcCases } from '../test-support/management-fields/xrc-cases.ts';
+
+/** Between UC and UD. */
+const NO_SERVICE = 2;
 
 const cases: readonly CommandCase[] = [
   ...resourceCases,
@@ -44,6 +48,8 @@ const cases: readonly CommandCase[] = [
   ...sendContextCases,
   ...traceCases,
   ...collectContextCases,
+  ...xrcCases,
+  ...deviceMemoryCases,
 ];
 
 for (const opcode of Object.values(ManagementOpcode)) {
@@ -72,7 +78,7 @@ t.test('the first of several fields at fault is blamed', async (t) => {
   const { sendBuffer, recordAddress, descriptorAddress, sendCq } = qp.parts;
   const payload = qpCreationPayload({
     pd: fixture.pd,
-    serviceType: ServiceType.XRC_TARGET,
+    serviceType: NO_SERVICE,
     specialPort: 1,
     sendCq: sendCq.cqn,
     receiveCq: sendCq.cqn,
@@ -85,8 +91,8 @@ t.test('the first of several fields at fault is blamed', async (t) => {
   });
   t.match(
     fixture.driver.management.execute({ opcode: ManagementOpcode.CREATE_QP, payload }),
-    refused(ManagementStatus.UNSUPPORTED, QP_CREATION_SERVICE_TYPE_OFFSET),
-    'a service that is not offered, with its port',
+    refused(ManagementStatus.BAD_FIELD, QP_CREATION_SERVICE_TYPE_OFFSET),
+    'a service that does not exist, with its port',
   );
   fixture.finish();
 });

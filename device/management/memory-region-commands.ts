@@ -8,6 +8,8 @@ import {
   encodeMrAttributes,
   MR_ATTRIBUTES_ACCESS_OFFSET,
   MR_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET,
+  MR_ATTRIBUTES_DEVICE_MEMORY_OFFSET,
+  MR_ATTRIBUTES_DEVICE_MEMORY_OFFSET_OFFSET,
   MR_ATTRIBUTES_KIND_OFFSET,
   MR_ATTRIBUTES_LENGTH_OFFSET,
   MR_ATTRIBUTES_PAGE_COUNT_OFFSET,
@@ -20,7 +22,10 @@ import {
 } from '../../protocol/layout/gen/mr-attributes.gen.ts';
 import { AccessFlag, ManagementStatus, MrKind, MrMask } from '../../protocol/layout/gen/values.gen.ts';
 import { fetchPageList, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/queue-memory.ts';
+import type { DeviceMemoryRange } from '../protection/device-memory-range.ts';
+import { DeviceMemoryRegion } from '../protection/device-memory-region.ts';
 import { ALL_ACCESS, MemoryRegion, REMOTE_CHANGES } from '../protection/memory-region.ts';
+import { OnDemandRegion } from '../protection/on-demand-region.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import { capacities } from '../queues/object-tables.ts';
 import type { CommandContext } from './command-context.ts';
@@ -43,7 +48,7 @@ export function createMemoryRegion(context: CommandContext): ManagementStatus {
   if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, MR_ATTRIBUTES_PD_OFFSET);
   const status = checkAccess(context) || checkTranslation(context);
   if (status !== ManagementStatus.OK) return status;
-  const region = context.adapter.tables.memoryRegions.add(context.issuer, (number) => new MemoryRegion(number, pd));
+  const region = addRegion(context, pd);
   if (region === undefined) return ManagementStatus.NO_RESOURCES;
   pd.references++;
   region.access = request.access;
@@ -62,18 +67,23 @@ export function modifyMemoryRegion(context: CommandContext): ManagementStatus {
   decodeMrAttributes(context.command, context.payload, request);
   const mask = request.attributeMask;
   if ((mask & ~ALL_MASK) !== 0) return context.badField(MR_ATTRIBUTES_ATTRIBUTE_MASK_OFFSET, ALL_MASK);
+  // Pages of an on-demand region are changed by commands of their own, and device memory stays.
+  const isFixed = region instanceof OnDemandRegion || region instanceof DeviceMemoryRegion;
+  if (isFixed && (mask & MrMask.TRANSLATION) !== 0) return ManagementStatus.UNSUPPORTED;
   const pd = mask & MrMask.PD ? findDomain(context) : region.pd;
   if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, MR_ATTRIBUTES_PD_OFFSET);
   if (mask & MrMask.ACCESS) {
-    const status = checkAccess(context);
+    const status = checkAccess(context) || checkSameKind(context, region);
     if (status !== ManagementStatus.OK) return status;
   }
   if (mask & MrMask.TRANSLATION) {
+    if (request.kind > MrKind.FAST) return context.badField(MR_ATTRIBUTES_KIND_OFFSET, MrKind.FAST);
     const status = checkTranslation(context);
     if (status !== ManagementStatus.OK) return status;
     applyTranslation(region);
   }
   if (mask & MrMask.ACCESS) region.access = request.access;
+  if (region instanceof OnDemandRegion) context.adapter.tables.keys.pageFaults.dropRegion(region);
   region.pd.references--;
   region.pd = pd;
   pd.references++;
@@ -95,8 +105,29 @@ export function destroyMemoryRegion(context: CommandContext): ManagementStatus {
   if (region === undefined) return context.badObject();
   if (region.windows > 0) return ManagementStatus.IN_USE;
   region.pd.references--;
-  context.adapter.tables.memoryRegions.remove(region);
+  const { memoryRegions, keys } = context.adapter.tables;
+  memoryRegions.remove(region);
+  if (region instanceof OnDemandRegion) keys.pageFaults.dropRegion(region);
+  if (region instanceof DeviceMemoryRegion) region.release();
   return ManagementStatus.OK;
+}
+
+/** Allocates a region of the kind that was requested; undefined: there are no more. */
+function addRegion(context: CommandContext, pd: ProtectionDomain): MemoryRegion | undefined {
+  const { memoryRegions, keys } = context.adapter.tables;
+  const range = findRange(context);
+  return memoryRegions.add(context.issuer, (number) => {
+    if (request.access & AccessFlag.ON_DEMAND) return new OnDemandRegion(number, pd, keys.pageFaults);
+    return range === undefined
+      ? new MemoryRegion(number, pd)
+      : new DeviceMemoryRegion(number, pd, range, request.deviceMemoryOffset);
+  });
+}
+
+/** The range of device memory of a region of kind DEVICE. */
+function findRange(context: CommandContext): DeviceMemoryRange | undefined {
+  if (request.kind !== MrKind.DEVICE) return undefined;
+  return context.own(context.adapter.tables.deviceMemory.get(request.deviceMemory));
 }
 
 function find(context: CommandContext): MemoryRegion | undefined {
@@ -113,17 +144,29 @@ function checkAccess(context: CommandContext): ManagementStatus {
   // Remote change without local write makes no sense and is refused (IBTA 10.6.3.1).
   if ((access & REMOTE_CHANGES) !== 0 && (access & AccessFlag.LOCAL_WRITE) === 0)
     return context.badField(MR_ATTRIBUTES_ACCESS_OFFSET);
+  // Faults name virtual addresses.
+  if ((access & AccessFlag.ON_DEMAND) !== 0 && (access & AccessFlag.ZERO_BASED) !== 0)
+    return context.badField(MR_ATTRIBUTES_ACCESS_OFFSET);
   return ManagementStatus.OK;
+}
+
+/** A region stays on demand, or stays as it is. */
+function checkSameKind(context: CommandContext, region: MemoryRegion): ManagementStatus {
+  const isOnDemand = (request.access & AccessFlag.ON_DEMAND) !== 0;
+  if (isOnDemand === region instanceof OnDemandRegion) return ManagementStatus.OK;
+  return context.badField(MR_ATTRIBUTES_ACCESS_OFFSET);
 }
 
 function checkTranslation(context: CommandContext): ManagementStatus {
   requestedPages = NO_PAGES;
+  if (request.access & AccessFlag.ON_DEMAND) return checkOnDemand(context);
   if (request.kind === MrKind.PHYSICAL) return ManagementStatus.OK;
   if (request.kind === MrKind.FAST) {
     if (request.pageCount >= 1 && request.pageCount <= FAST_PAGES_MAX) return ManagementStatus.OK;
     return context.badField(MR_ATTRIBUTES_PAGE_COUNT_OFFSET, FAST_PAGES_MAX);
   }
-  if (request.kind !== MrKind.PAGED) return context.badField(MR_ATTRIBUTES_KIND_OFFSET, MrKind.FAST);
+  if (request.kind === MrKind.DEVICE) return checkDeviceMemory(context);
+  if (request.kind !== MrKind.PAGED) return context.badField(MR_ATTRIBUTES_KIND_OFFSET, MrKind.DEVICE);
   if (request.pageShift < PAGE_SHIFT_MIN || request.pageShift > PAGE_SHIFT_MAX)
     return context.badField(MR_ATTRIBUTES_PAGE_SHIFT_OFFSET, PAGE_SHIFT_MAX);
   if (request.pageCount === 0 || request.pageCount > capacities.pagesPerRegion)
@@ -131,8 +174,8 @@ function checkTranslation(context: CommandContext): ManagementStatus {
   const pageBytes = 2 ** request.pageShift;
   const room = request.pageCount * pageBytes - (request.startAddress % pageBytes);
   if (request.length === 0 || request.length > room) return context.badField(MR_ATTRIBUTES_LENGTH_OFFSET, room);
-  const lastStart = ADDRESS_LIMIT - request.length;
-  if (request.startAddress > lastStart) return context.badField(MR_ATTRIBUTES_START_ADDRESS_OFFSET, lastStart);
+  const status = checkStart(context);
+  if (status !== ManagementStatus.OK) return status;
   const aligned = request.pageListAddress % LIST_ALIGNMENT === 0;
   const pages =
     aligned &&
@@ -146,6 +189,33 @@ function checkTranslation(context: CommandContext): ManagementStatus {
   if (!pages) return context.badPayload(ManagementStatus.BAD_ADDRESS, MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET);
   requestedPages = pages;
   return ManagementStatus.OK;
+}
+
+/** An on-demand region begins without pages: there is no list. */
+function checkOnDemand(context: CommandContext): ManagementStatus {
+  if (request.kind !== MrKind.PAGED) return context.badField(MR_ATTRIBUTES_KIND_OFFSET, MrKind.PAGED);
+  if (request.pageShift < PAGE_SHIFT_MIN || request.pageShift > PAGE_SHIFT_MAX)
+    return context.badField(MR_ATTRIBUTES_PAGE_SHIFT_OFFSET, PAGE_SHIFT_MAX);
+  if (request.length === 0 || request.length > ADDRESS_LIMIT)
+    return context.badField(MR_ATTRIBUTES_LENGTH_OFFSET, ADDRESS_LIMIT);
+  return checkStart(context);
+}
+
+/** The region lies in a range of the function. It may be empty: pyverbs registers no bytes. */
+function checkDeviceMemory(context: CommandContext): ManagementStatus {
+  const range = findRange(context);
+  if (range === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, MR_ATTRIBUTES_DEVICE_MEMORY_OFFSET);
+  if (request.deviceMemoryOffset > range.lengthBytes)
+    return context.badField(MR_ATTRIBUTES_DEVICE_MEMORY_OFFSET_OFFSET, range.lengthBytes);
+  const room = range.lengthBytes - request.deviceMemoryOffset;
+  if (request.length > room) return context.badField(MR_ATTRIBUTES_LENGTH_OFFSET, room);
+  return checkStart(context);
+}
+
+function checkStart(context: CommandContext): ManagementStatus {
+  const lastStart = ADDRESS_LIMIT - request.length;
+  if (request.startAddress <= lastStart) return ManagementStatus.OK;
+  return context.badField(MR_ATTRIBUTES_START_ADDRESS_OFFSET, lastStart);
 }
 
 function applyTranslation(region: MemoryRegion): void {
@@ -165,6 +235,8 @@ function describe(context: CommandContext, region: MemoryRegion): void {
   request.startAddress = region.startAddress;
   request.length = region.length;
   request.pageListAddress = 0;
+  request.deviceMemory = region instanceof DeviceMemoryRegion ? region.range.number : 0;
+  request.deviceMemoryOffset = region instanceof DeviceMemoryRegion ? region.offset : 0;
   request.indirect = 0;
   request.pageCount = region.kind === MrKind.FAST ? region.maxPages : region.pages.length;
   request.pageShift = region.pageShift;

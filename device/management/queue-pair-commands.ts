@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Management commands that create, modify, query and destroy queue pairs (IBTA 11.2.5). */
+/**
+ * Management commands that modify, query and destroy queue pairs (IBTA 11.2.5);
+ * queue-pair-creation.ts has the one that creates them.
+ */
 import { mtuBytes } from '../../protocol/infiniband/mtu.ts';
-import {
-  PKEY_TABLE_ENTRIES,
-  RECEIVE_QUEUE_MAX_LOG2,
-  SEND_QUEUE_MAX_LOG2,
-} from '../../protocol/layout/gen/constants.gen.ts';
+import { PKEY_TABLE_ENTRIES } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   decodeQpAttributes,
   encodeQpAttributes,
@@ -22,76 +21,25 @@ import {
   type QpAttributes,
 } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import {
-  decodeQpCreation,
   encodeQpCreation,
-  newQpCreation,
-  QP_CREATION_COLLECT_CONTEXT_OFFSET,
-  QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET,
-  QP_CREATION_PD_OFFSET,
-  QP_CREATION_RECEIVE_CQ_OFFSET,
-  QP_CREATION_RECEIVE_ENTRIES_LOG2_OFFSET,
-  QP_CREATION_RECEIVE_PAGE_SHIFT_OFFSET,
-  QP_CREATION_RECEIVE_QUEUE_ADDRESS_OFFSET,
-  QP_CREATION_RECEIVE_STRIDE_LOG2_OFFSET,
-  QP_CREATION_RECORD_ADDRESS_OFFSET,
-  QP_CREATION_SEND_CQ_OFFSET,
-  QP_CREATION_SEND_ENTRIES_LOG2_OFFSET,
-  QP_CREATION_SEND_PAGE_SHIFT_OFFSET,
-  QP_CREATION_SEND_QUEUE_ADDRESS_OFFSET,
-  QP_CREATION_SEND_STRIDE_LOG2_OFFSET,
   QP_CREATION_SIZE,
-  QP_CREATION_SRQN_OFFSET,
-  type QpCreation,
   setQpCreationTokenHigh,
   setQpCreationTokenLow,
 } from '../../protocol/layout/gen/qp-creation.gen.ts';
-import { QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
 import { ManagementStatus, QpMask, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import { joinPort } from '../../protocol/layout/port-number.ts';
 import { capacities } from '../queues/object-tables.ts';
 import { findTransition } from '../queues/qp-transitions.ts';
-import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
-import { ReceiveRing } from '../queues/receive-ring.ts';
-import { SendSlots } from '../queues/send-slots.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
 import { type AddressVector, copyAddressVector, writeAddressVector } from './address-vector.ts';
 import type { CommandContext } from './command-context.ts';
 import type { ManagedAdapter } from './managed-adapter.ts';
-import { fetchQueueMemory } from './queue-memory-request.ts';
-import { checkService } from './queue-pair-service.ts';
-
-const RECORD_ALIGNMENT = 16;
-const DESCRIPTOR_ALIGNMENT = 32;
-const SEND_STRIDE_MIN_LOG2 = 6;
-const RECEIVE_STRIDE_MIN_LOG2 = 5;
-const STRIDE_MAX_LOG2 = 9;
 
 /** Path migration is not offered. */
 const UNSUPPORTED_MASK = QpMask.ALTERNATE_PATH | QpMask.MIGRATION_STATE;
 const MTU_CODE_MAX = 5;
 
 const attributes: QpAttributes = newQpAttributes();
-
-/** CREATE_QP: checks sizes, service and objects, allocates the QP and publishes its descriptor. */
-export function createQueuePair(context: CommandContext): ManagementStatus {
-  const { adapter, issuer } = context;
-  const creation = decodeQpCreation(context.command, context.payload, newQpCreation());
-  creation.specialPort = joinPort(creation.specialPort, creation.specialPortHigh);
-  const status = checkSizes(context, creation) || checkService(context, creation);
-  if (status !== ManagementStatus.OK) return status;
-  const parts = resolveParts(context, creation);
-  if (typeof parts === 'number') return parts;
-  const qp = adapter.tables.queuePairs.add(issuer, (number) => new QueuePair(number, issuer, creation, parts));
-  if (qp === undefined) return ManagementStatus.NO_RESOURCES;
-  adapter.connected.attach(qp);
-  context.label(qp);
-  if (!adapter.scheduler.unitOf(qp).descriptors.publish(qp)) {
-    adapter.queuePairLife.destroy(qp);
-    return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
-  }
-  if (qp.isSpecial) adapter.tables.specialQueuePairs.add(qp);
-  context.objectNumber = qp.number;
-  return ManagementStatus.OK;
-}
 
 /** The address vectors of connections as software wrote them, for QUERY_QP. */
 const addressVectors = new WeakMap<QueuePair, AddressVector>();
@@ -165,67 +113,6 @@ export function destroyQueuePair(context: CommandContext): ManagementStatus {
 
 function find(context: CommandContext): QueuePair | undefined {
   return context.own(context.adapter.tables.queuePairs.get(context.header.objectNumber));
-}
-
-function checkSizes(context: CommandContext, creation: QpCreation): ManagementStatus {
-  const ranges: [number, number, number, number][] = [
-    [creation.sendEntriesLog2, 0, SEND_QUEUE_MAX_LOG2, QP_CREATION_SEND_ENTRIES_LOG2_OFFSET],
-    [creation.sendStrideLog2, SEND_STRIDE_MIN_LOG2, STRIDE_MAX_LOG2, QP_CREATION_SEND_STRIDE_LOG2_OFFSET],
-    [creation.receiveEntriesLog2, 0, RECEIVE_QUEUE_MAX_LOG2, QP_CREATION_RECEIVE_ENTRIES_LOG2_OFFSET],
-    [creation.receiveStrideLog2, RECEIVE_STRIDE_MIN_LOG2, STRIDE_MAX_LOG2, QP_CREATION_RECEIVE_STRIDE_LOG2_OFFSET],
-  ];
-  for (const [value, low, high, offset] of ranges)
-    if (value < low || value > high) return context.badField(offset, high);
-  if (creation.recordAddress % RECORD_ALIGNMENT !== 0)
-    return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_RECORD_ADDRESS_OFFSET);
-  if (creation.descriptorAddress % DESCRIPTOR_ALIGNMENT !== 0)
-    return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
-  return ManagementStatus.OK;
-}
-
-function resolveParts(context: CommandContext, creation: QpCreation): QueuePairParts | ManagementStatus {
-  const { tables } = context.adapter;
-  const pd = context.own(tables.protectionDomains.get(creation.pd));
-  if (pd === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_PD_OFFSET);
-  const sendCq = context.own(tables.completionQueues.get(creation.sendCq));
-  if (sendCq === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_SEND_CQ_OFFSET);
-  const receiveCq = context.own(tables.completionQueues.get(creation.receiveCq));
-  if (receiveCq === undefined) return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_RECEIVE_CQ_OFFSET);
-  const srq = context.own(tables.sharedReceiveQueues.get(creation.srqn));
-  if (srq === undefined && creation.srqn !== 0)
-    return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_SRQN_OFFSET);
-  const collectContext = context.own(tables.collectContexts.get(creation.collectContext));
-  if (collectContext === undefined && creation.collectContext !== 0)
-    return context.badPayload(ManagementStatus.BAD_OBJECT, QP_CREATION_COLLECT_CONTEXT_OFFSET);
-  const sendMemory = fetchQueueMemory(context, {
-    address: creation.sendQueueAddress,
-    addressOffset: QP_CREATION_SEND_QUEUE_ADDRESS_OFFSET,
-    paged: creation.sendPaged === 1,
-    pageShift: creation.sendPageShift,
-    pageShiftOffset: QP_CREATION_SEND_PAGE_SHIFT_OFFSET,
-    sizeBytes: 2 ** (creation.sendEntriesLog2 + creation.sendStrideLog2),
-    entryBytes: 2 ** SEND_STRIDE_MIN_LOG2,
-  });
-  if (typeof sendMemory === 'number') return sendMemory;
-  const receiveMemory = fetchQueueMemory(context, {
-    address: creation.receiveQueueAddress,
-    addressOffset: QP_CREATION_RECEIVE_QUEUE_ADDRESS_OFFSET,
-    paged: creation.receivePaged === 1,
-    pageShift: creation.receivePageShift,
-    pageShiftOffset: QP_CREATION_RECEIVE_PAGE_SHIFT_OFFSET,
-    sizeBytes: 2 ** (creation.receiveEntriesLog2 + creation.receiveStrideLog2),
-    entryBytes: 2 ** RECEIVE_STRIDE_MIN_LOG2,
-  });
-  if (typeof receiveMemory === 'number') return receiveMemory;
-  const { recordAddress } = creation;
-  const sendSlots = new SendSlots(sendMemory, creation.sendEntriesLog2, creation.sendStrideLog2, recordAddress);
-  const receiveSource = new ReceiveRing(
-    receiveMemory,
-    creation.receiveEntriesLog2,
-    creation.receiveStrideLog2,
-    recordAddress + QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET,
-  );
-  return { pd, sendCq, receiveCq, sendSlots, receiveSource, srq, collectContext, life: context.adapter.queuePairLife };
 }
 
 function checkAttributes(context: CommandContext, mask: number): ManagementStatus {

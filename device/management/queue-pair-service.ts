@@ -18,6 +18,8 @@ const offeredServices: readonly number[] = [
   ServiceType.UD,
   ServiceType.SMI,
   ServiceType.GSI,
+  ServiceType.XRC_INITIATOR,
+  ServiceType.XRC_TARGET,
 ];
 
 /** Checks the service and, of SMI and GSI QPs, the port. */

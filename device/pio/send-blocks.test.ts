@@ -181,6 +181,9 @@ t.test('a packet is as long as the largest one of the link at most', async (t) =
     const packet = makePacket(new Random(8), 80, 0, lengthBytes);
     t.equal(packet.write(new SendBlocks(80), packet.stores[0]), cause, `${lengthBytes} bytes`);
   }
+  const long = makePacket(new Random(8), 5, 0, 4 * SEND_BLOCK_BYTES + DWORD);
+  t.equal(long.write(new SendBlocks(5), long.stores[0]), SendHaltCause.NONE);
+  t.equal(long.write(new SendBlocks(4), long.stores[0]), SendHaltCause.BAD_LENGTH, 'longer than the context');
 });
 
 /** Fills a block by words of zeros, without its first ones; the last word may complete a packet. */

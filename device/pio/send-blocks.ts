@@ -81,7 +81,7 @@ export class SendBlocks {
     if (!this.#isFull(block)) return -1;
     // It ends: the first block behind packets of known length is no continuation (`#follow`).
     while (this.#alias[block] === Alias.CONTINUATION) block = this.#before(block);
-    if (this.#alias[block] !== Alias.START || !this.#isFull(block)) return -1;
+    if (!this.#isFull(block)) return -1;
     const length = this.lengthOf(block);
     for (let index = 0, at = block; index < length; index++, at = this.#after(at)) {
       const alias = index === 0 ? Alias.START : Alias.CONTINUATION;

@@ -17,7 +17,7 @@ import { MemoryRegion } from './memory-region.ts';
 import { FIRST_WINDOW, MemoryWindow } from './memory-window.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
-const { LOCAL_WRITE, REMOTE_READ, REMOTE_WRITE, WINDOW_BIND, ZERO_BASED } = AccessFlag;
+const { LOCAL_WRITE, REMOTE_READ, REMOTE_WRITE, WINDOW_BIND, ZERO_BASED, FLUSH_GLOBAL, FLUSH_PERSISTENT } = AccessFlag;
 const { NONE, KEY_ACCESS, KEY_BOUNDS, KEY_INVALID, KEY_PD, KEY_STATE } = FaultKind;
 const START = 4096;
 const LENGTH = 1000;
@@ -99,6 +99,28 @@ t.test('a key gives access to its region: function, domain, rights and bounds', 
     [0, LENGTH - 1, LENGTH, START].map((address) => bench.check(zeroBased.key, address, 1)),
     [NONE, NONE, KEY_BOUNDS, KEY_BOUNDS],
   );
+});
+
+t.test('a key as a whole: its rights count, and not its bounds (IBTA annex A19)', async (t) => {
+  const bench = new Bench();
+  const region = bench.addRegion({ access: LOCAL_WRITE | WINDOW_BIND | FLUSH_GLOBAL });
+  const zeroBased = bench.addRegion({ access: ZERO_BASED | FLUSH_GLOBAL });
+  const check = (key: number, access: number, qp = bench.qp): FaultKind =>
+    bench.keys.checkWhole(qp, key, access) === undefined ? bench.keys.fault : NONE;
+  t.equal(check(region.key, FLUSH_GLOBAL), NONE);
+  t.equal(bench.keys.address, START);
+  t.equal(check(zeroBased.key, FLUSH_GLOBAL), NONE);
+  t.equal(bench.keys.address, 0);
+  t.equal(check(region.key, FLUSH_GLOBAL | FLUSH_PERSISTENT), KEY_ACCESS);
+  t.equal(check(region.key ^ 1, FLUSH_GLOBAL), KEY_INVALID);
+  t.equal(check(region.key, FLUSH_GLOBAL, bench.makeQueuePair(bench.makeDomain(0))), KEY_PD);
+  const window = bench.addWindow(MwKind.TYPE_2);
+  t.equal(check(window.key, FLUSH_GLOBAL), KEY_INVALID, 'not before it is bound');
+  t.equal(bench.bind(window, region, { access: FLUSH_PERSISTENT }), KEY_ACCESS, 'the region lacks the right');
+  t.equal(bench.bind(window, region, { access: FLUSH_GLOBAL }), NONE);
+  t.equal(check(window.key, FLUSH_GLOBAL), NONE);
+  t.equal(bench.keys.address, START + 100);
+  t.equal(check(window.key, FLUSH_PERSISTENT), KEY_ACCESS);
 });
 
 t.test('a bound window gives access to its part, by its rights (IBTA 10.6.7)', async (t) => {

@@ -10,20 +10,22 @@ import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { BindRequest, KeyLookup } from './key-lookup.ts';
-import { type MemoryRegion, REMOTE_CHANGES } from './memory-region.ts';
+import { FLUSH_RIGHTS, type MemoryRegion, REMOTE_CHANGES } from './memory-region.ts';
 import { isWindowKey, type MemoryWindow } from './memory-window.ts';
+import { PageFaults } from './page-faults.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 /** A copy: imports are looked up at each use. */
 const NUMBER_SHIFT = KEY_NUMBER_SHIFT;
 const BYTE_BITS = KEY_BYTE_MASK;
-const REMOTE_RIGHTS = REMOTE_CHANGES | AccessFlag.REMOTE_READ;
+const REMOTE_RIGHTS = REMOTE_CHANGES | AccessFlag.REMOTE_READ | FLUSH_RIGHTS;
 
 /** Checks keys against the regions and windows of all functions; each call names the function. */
 export class KeyCheck implements KeyLookup {
   fault: FaultKind = FaultKind.NONE;
   /** Start of the range that is checked next; set by `at`. */
   address = Number.NaN;
+  readonly pageFaults = new PageFaults();
   readonly #regions: ObjectTable<MemoryRegion>;
   readonly #windows: ObjectTable<MemoryWindow>;
 
@@ -81,6 +83,11 @@ export class KeyCheck implements KeyLookup {
     return window.region;
   }
 
+  /** See `KeyLookup`. */
+  checkWhole(qp: KeyHolder, rkey: number, access: number): MemoryRegion | undefined {
+    return this.at(this.#startOf(qp.owner, rkey)).checkRemote(qp, rkey, 0, access);
+  }
+
   /**
    * Invalidates the key of a FAST region or of a type 2 window (IBTA 10.6.5). Returns false when
    * `qp` may not invalidate it.
@@ -105,7 +112,8 @@ export class KeyCheck implements KeyLookup {
       window.keyByte = request.keyByte;
       return FaultKind.NONE;
     }
-    const needed = AccessFlag.WINDOW_BIND | (access & REMOTE_CHANGES ? AccessFlag.LOCAL_WRITE : 0);
+    const flushes = access & FLUSH_RIGHTS;
+    const needed = AccessFlag.WINDOW_BIND | flushes | (access & REMOTE_CHANGES ? AccessFlag.LOCAL_WRITE : 0);
     const region = this.at(address).check(qp.owner, qp.pd, request.regionKey, lengthBytes, needed);
     if (region === undefined) return this.fault;
     if ((access & ~REMOTE_RIGHTS) !== 0 || (region.access & AccessFlag.ZERO_BASED) !== 0) return FaultKind.KEY_ACCESS;
@@ -123,6 +131,13 @@ export class KeyCheck implements KeyLookup {
       return this.#refuse(FaultKind.KEY_INVALID);
     if (region.pd !== qp.pd) return this.#refuse(FaultKind.KEY_PD);
     return region.valid ? this.#refuse(FaultKind.KEY_STATE) : region;
+  }
+
+  /** First address of an R_Key; 0 when there is no such key. */
+  #startOf(owner: UnderlyingFunction, rkey: number): number {
+    if (isWindowKey(rkey)) return this.#findWindow(owner, rkey)?.startAddress ?? 0;
+    const region = this.#find(owner, rkey);
+    return region === undefined || region.access & AccessFlag.ZERO_BASED ? 0 : region.startAddress;
   }
 
   #find(owner: UnderlyingFunction, key: number): MemoryRegion | undefined {

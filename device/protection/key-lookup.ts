@@ -11,19 +11,30 @@ import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { WordBlock } from '../host.ts';
 import type { KeyHolder } from './key-holder.ts';
+import type { PageFaults } from './page-faults.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 /** A memory region that a key check has found. It is valid until the next check. */
 export interface RegionPort {
   readonly owner: UnderlyingFunction;
   /**
+   * True when a range that was checked can be read now. Only a region whose pages software makes
+   * present on demand returns false, and leaves a miss in `KeyLookup.pageFaults`.
+   */
+  isPresent(address: number, lengthBytes: number): boolean;
+  /**
    * Copies from guest memory a range that was checked, from the virtual address on that `dma` is
    * set to. `subject` is the object at work, for the fault record. Returns false after a fault,
-   * which has been reported.
+   * which has been reported, and after a miss of a page.
    */
   read(dma: Dma, subject: FaultSubject, lengthBytes: number, target: WordBlock, targetOffset: number): boolean;
   /** Copies into guest memory; arguments and result as for `read`. */
   write(dma: Dma, subject: FaultSubject, lengthBytes: number, source: WordBlock, sourceOffset: number): boolean;
+  /**
+   * As `write`, for the 8 bytes of `source`: one store if the guest address is a multiple of 8, so
+   * that no reader finds half of it.
+   */
+  store(dma: Dma, subject: FaultSubject, source: WordBlock): boolean;
 }
 
 /** A region that a fast registration fills (IBTA 10.6.3.2), with the fields of `MemoryRegion`. */
@@ -58,6 +69,8 @@ export interface KeyLookup {
   readonly fault: FaultKind;
   /** Start of the range that is checked next. */
   readonly address: number;
+  /** Takes the misses of on-demand regions. */
+  readonly pageFaults: PageFaults;
   /** Sets `address`: `keys.at(address).check(...)`; see `AddressRegister`. */
   at(address: number): this;
   /**
@@ -76,6 +89,11 @@ export interface KeyLookup {
    * itself.
    */
   checkRemote(qp: KeyHolder, rkey: number, lengthBytes: number, access: number): RegionPort | undefined;
+  /**
+   * The same for all bytes of the R_Key, as a FLUSH of a whole region needs it. Sets `address` to
+   * the first one.
+   */
+  checkWhole(qp: KeyHolder, rkey: number, access: number): RegionPort | undefined;
   /** Invalidates a key for `qp` (IBTA 10.6.5). Returns false when `qp` may not. */
   invalidate(qp: KeyHolder, key: number): boolean;
   /** Binds or unbinds a memory window (IBTA 10.6.7.2). Returns NONE or the cause of a refusal. */

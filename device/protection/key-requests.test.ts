@@ -25,7 +25,7 @@ import { bindWindow } from '../test-support/window-fixture.ts';
 
 const PAGE = 4096;
 const IOVA = 0x7000_0100;
-const { SUCCESS, FLUSHED, LOCAL_QP_OPERATION_ERROR, LOCAL_PROTECTION_ERROR, REMOTE_ACCESS_ERROR } = CompletionStatus;
+const { SUCCESS, FLUSHED, WINDOW_BIND_ERROR, REMOTE_ACCESS_ERROR } = CompletionStatus;
 
 interface Wrong {
   readonly target?: Partial<RegisterTarget>;
@@ -77,70 +77,65 @@ class Fast {
 }
 
 const wrongRegistrations: [string, (fixture: AdapterFixture, fast: Fast) => Wrong, number, FaultKind][] = [
-  ['no page', () => ({ target: { pageCount: 0 } }), LOCAL_PROTECTION_ERROR, FaultKind.KEY_BOUNDS],
-  [
-    'more pages than the region has',
-    () => ({ target: { pageCount: 3 } }),
-    LOCAL_PROTECTION_ERROR,
-    FaultKind.KEY_BOUNDS,
-  ],
-  ['pages too small', () => ({ target: { pageShift: 11 } }), LOCAL_PROTECTION_ERROR, FaultKind.KEY_BOUNDS],
-  ['pages too large', () => ({ target: { pageShift: 32 } }), LOCAL_PROTECTION_ERROR, FaultKind.KEY_BOUNDS],
-  ['no byte', () => ({ header: { sgeLength: 0 } }), LOCAL_PROTECTION_ERROR, FaultKind.KEY_BOUNDS],
+  ['no page', () => ({ target: { pageCount: 0 } }), WINDOW_BIND_ERROR, FaultKind.KEY_BOUNDS],
+  ['more pages than the region has', () => ({ target: { pageCount: 3 } }), WINDOW_BIND_ERROR, FaultKind.KEY_BOUNDS],
+  ['pages too small', () => ({ target: { pageShift: 11 } }), WINDOW_BIND_ERROR, FaultKind.KEY_BOUNDS],
+  ['pages too large', () => ({ target: { pageShift: 32 } }), WINDOW_BIND_ERROR, FaultKind.KEY_BOUNDS],
+  ['no byte', () => ({ header: { sgeLength: 0 } }), WINDOW_BIND_ERROR, FaultKind.KEY_BOUNDS],
   [
     'a byte more than the pages',
     () => ({ header: { sgeLength: 2 * PAGE - 0xff } }),
-    LOCAL_PROTECTION_ERROR,
+    WINDOW_BIND_ERROR,
     FaultKind.KEY_BOUNDS,
   ],
-  ['addresses beyond 2^53', () => ({ header: { sgeAddress: 2 ** 62 } }), LOCAL_PROTECTION_ERROR, FaultKind.KEY_BOUNDS],
+  [
+    'addresses beyond 2^64',
+    () => ({ header: { sgeAddress: 2 ** 64 - PAGE / 2 } }),
+    WINDOW_BIND_ERROR,
+    FaultKind.KEY_BOUNDS,
+  ],
   [
     'unknown rights',
     () => ({ target: { access: 0x80 | AccessFlag.LOCAL_WRITE } }),
-    LOCAL_PROTECTION_ERROR,
+    WINDOW_BIND_ERROR,
     FaultKind.KEY_ACCESS,
   ],
   [
     'remote write without local write',
     () => ({ target: { access: AccessFlag.REMOTE_WRITE } }),
-    LOCAL_PROTECTION_ERROR,
+    WINDOW_BIND_ERROR,
     FaultKind.KEY_ACCESS,
   ],
   [
     'a list that is not aligned',
     (_, fast) => ({ target: { pageListAddress: fast.listOf(0, 0) + 4 } }),
-    LOCAL_PROTECTION_ERROR,
+    WINDOW_BIND_ERROR,
     FaultKind.KEY_BOUNDS,
   ],
-  [
-    'a list that is not there',
-    () => ({ target: { pageListAddress: 0x10 } }),
-    LOCAL_PROTECTION_ERROR,
-    FaultKind.DMA_READ,
-  ],
+  ['a list that is not there', () => ({ target: { pageListAddress: 0x10 } }), WINDOW_BIND_ERROR, FaultKind.DMA_READ],
   [
     'pages that are not aligned',
     (_, fast) => ({ target: { pageListAddress: fast.listOf(0x1000, 0x2800) } }),
-    LOCAL_PROTECTION_ERROR,
+    WINDOW_BIND_ERROR,
     FaultKind.KEY_BOUNDS,
   ],
-  ['a key of no region', () => ({ header: { sgeLkey: 0x123400 } }), LOCAL_PROTECTION_ERROR, FaultKind.KEY_INVALID],
+  ['a key of no region', () => ({ header: { sgeLkey: 0x123400 } }), WINDOW_BIND_ERROR, FaultKind.KEY_INVALID],
   [
     'the key of a plain region',
     (fixture) => ({ header: { sgeLkey: fixture.region.lkey } }),
-    LOCAL_PROTECTION_ERROR,
+    WINDOW_BIND_ERROR,
     FaultKind.KEY_INVALID,
   ],
   [
     'a key of another PD',
     (fixture) => ({ header: { sgeLkey: new Fast(fixture, fixture.driver.createProtectionDomain()).key } }),
-    LOCAL_PROTECTION_ERROR,
+    WINDOW_BIND_ERROR,
     FaultKind.KEY_PD,
   ],
   [
     'a window',
     (fixture) => ({ header: { sgeLkey: fixture.driver.createMemoryWindow(fixture.pd, MwKind.TYPE_2).rkey } }),
-    LOCAL_PROTECTION_ERROR,
+    WINDOW_BIND_ERROR,
     FaultKind.KEY_INVALID,
   ],
 ];
@@ -167,7 +162,7 @@ t.test('a region that is registered is not registered again', async (t) => {
   const fixture = new AdapterFixture();
   const fast = new Fast(fixture);
   t.equal(fast.register(connect(fixture).b), SUCCESS);
-  t.equal(fast.register(connect(fixture).b, { target: { access: 0 } }), LOCAL_QP_OPERATION_ERROR);
+  t.equal(fast.register(connect(fixture).b, { target: { access: 0 } }), WINDOW_BIND_ERROR);
   t.equal(fixture.faults(FaultKind.KEY_STATE), 1);
   t.equal(fast.write(connect(fixture).a), SUCCESS);
   fixture.finish();
@@ -241,7 +236,7 @@ for (const [name, create] of firm) {
     const near = connect(fixture);
     near.b.post({ opcode: SendOpcode.LOCAL_INVALIDATE, immediate: key >>> 0 });
     near.b.post({ inline: Uint8Array.of(1) });
-    t.match(near.b.parts.sendCq.take(), { status: LOCAL_QP_OPERATION_ERROR, vendorError: FaultKind.KEY_STATE });
+    t.match(near.b.parts.sendCq.take(), { status: WINDOW_BIND_ERROR, vendorError: FaultKind.KEY_STATE });
     t.equal(near.b.parts.sendCq.take().status, FLUSHED);
     t.equal(fixture.faults(FaultKind.KEY_STATE), 1);
     t.ok(stays(), 'after the local one');

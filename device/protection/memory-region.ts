@@ -6,7 +6,7 @@
  */
 import { makeKey } from '../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, MrKind } from '../../protocol/layout/gen/values.gen.ts';
-import type { Dma } from '../function/dma.ts';
+import { type Dma, STORE_BYTES } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { WordBlock } from '../host.ts';
@@ -17,6 +17,8 @@ import type { ProtectionDomain } from './protection-domain.ts';
 export const ALL_ACCESS = Object.values(AccessFlag).reduce((all, flag) => all | flag, 0);
 /** Remote rights that require local write access (IBTA 10.6.3.1). */
 export const REMOTE_CHANGES = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_ATOMIC;
+/** Rights to have memory flushed. */
+export const FLUSH_RIGHTS = AccessFlag.FLUSH_GLOBAL | AccessFlag.FLUSH_PERSISTENT;
 
 export class MemoryRegion implements RegionPort {
   readonly number: number;
@@ -47,6 +49,10 @@ export class MemoryRegion implements RegionPort {
     return makeKey(this.number, this.keyByte);
   }
 
+  isPresent(_address: number, _lengthBytes: number): boolean {
+    return true;
+  }
+
   /** See `RegionPort`; the range was checked. */
   read(dma: Dma, subject: FaultSubject, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
     if (this.kind === MrKind.PHYSICAL) return this.#locate(dma).readBlock(subject, lengthBytes, target, targetOffset);
@@ -68,6 +74,13 @@ export class MemoryRegion implements RegionPort {
       done += piece;
     }
     return true;
+  }
+
+  store(dma: Dma, subject: FaultSubject, source: WordBlock): boolean {
+    const { address } = dma;
+    if (this.kind === MrKind.PHYSICAL) return this.#locate(dma).store(subject, source);
+    const isInPage = this.#locateInPage(dma, STORE_BYTES) === STORE_BYTES;
+    return isInPage ? dma.store(subject, source) : this.write(dma.at(address), subject, STORE_BYTES, source, 0);
   }
 
   /** Replaces the virtual address in `dma` by the guest address, in a region without pages. */

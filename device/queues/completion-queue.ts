@@ -20,20 +20,20 @@ import {
   COMPLETION_QUEUE_RECORD_SIZE,
   getCompletionQueueRecordConsumed,
 } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
-import { ENTRY_SEQUENCE_FIRST, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
+import { ENTRY_SEQUENCE_FIRST } from '../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind, FaultObject, NotifyState } from '../../protocol/layout/gen/values.gen.ts';
 import type { EventQueue } from '../events/event-queue.ts';
 import { EventRecord } from '../function/event-record.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { NoEvent, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import { moveEntries } from '../memory/move-entries.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { ContextOrKernel } from './collect-context.ts';
 import type { CompletionPort } from './completion-port.ts';
+import type { EventModeration, ModeratedQueue } from './event-moderation.ts';
 
 const SEQUENCE_BYTES = COMPLETION_ENTRY_SEQUENCE_BYTES;
-/** CQEs copied at once when a queue is resized: one page of them. */
-const RESIZE_ENTRIES = PAGE_BYTES / COMPLETION_ENTRY_SIZE;
 
 /** Last producer count before it wraps. */
 const LAST_COUNT = 2 ** 32 - 1;
@@ -57,7 +57,7 @@ const recordView = new DataView(record.buffer);
 const event = new EventRecord();
 
 /** Fields are in the order of use: those that every completion needs come first. */
-export class CompletionQueue implements CompletionPort, FaultSubject {
+export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQueue {
   readonly number: number;
   readonly owner: UnderlyingFunction;
   error = false;
@@ -82,6 +82,12 @@ export class CompletionQueue implements CompletionPort, FaultSubject {
   tokenHigh = 0;
   /** Number of work queues that complete here. */
   references = 0;
+  /** Where events wait; undefined: each one is posted at once. */
+  moderation: EventModeration | undefined = undefined;
+  moderationCount = 0;
+  moderationNs = 0;
+  heldUntilNs = Number.POSITIVE_INFINITY;
+  heldAt = 0;
 
   constructor(
     number: number,
@@ -131,7 +137,7 @@ export class CompletionQueue implements CompletionPort, FaultSubject {
     if (solicited) this.#solicitedCount = this.producerCount;
     if (this.owner.timeline !== undefined) this.#notePosted();
     if (this.notifyState === NotifyState.ARMED_ALL || (solicited && this.notifyState === NotifyState.ARMED_SOLICITED))
-      this.#fireEvent();
+      this.#offerEvent();
     else if (this.owner.timeline !== undefined) this.#noteNoEvent(quietStates[this.notifyState]);
     return true;
   }
@@ -148,7 +154,7 @@ export class CompletionQueue implements CompletionPort, FaultSubject {
     if (!solicitedOnly) this.notifyState = NotifyState.ARMED_ALL;
     else if (this.notifyState !== NotifyState.ARMED_ALL) this.notifyState = NotifyState.ARMED_SOLICITED;
     this.#requested = consumed;
-    if (this.#isDue()) this.#fireEvent();
+    this.offerDue();
   }
 
   /**
@@ -157,6 +163,15 @@ export class CompletionQueue implements CompletionPort, FaultSubject {
    */
   clearPending(): void {
     this.#clearPending();
+    this.offerDue();
+  }
+
+  /** Posts the event, or lets it wait, if one is due. */
+  offerDue(): void {
+    if (this.#isDue()) this.#offerEvent();
+  }
+
+  postHeld(): void {
     if (this.#isDue()) this.#fireEvent();
   }
 
@@ -173,44 +188,25 @@ export class CompletionQueue implements CompletionPort, FaultSubject {
    */
   resize(memory: QueueMemory, entriesLog2: number): boolean {
     const entries = 2 ** entriesLog2;
-    const chunk = new Uint8Array(RESIZE_ENTRIES * COMPLETION_ENTRY_SIZE);
-    for (let at = this.consumed; at !== this.producerCount; ) {
-      // A run ends at a multiple of a page's CQEs and at the end of each ring: it is contiguous in
-      // both.
-      const run = Math.min(
-        RESIZE_ENTRIES - (at % RESIZE_ENTRIES),
-        this.entries - (at % this.entries),
-        entries - (at % entries),
-        (this.producerCount - at) >>> 0,
-      );
-      const bytes = run * COMPLETION_ENTRY_SIZE;
-      const { dma } = this.owner;
-      const source = (at % this.entries) * COMPLETION_ENTRY_SIZE;
-      const target = (at % entries) * COMPLETION_ENTRY_SIZE;
-      if (!this.memory.at(dma, source).read(this, bytes, chunk, 0)) return false;
-      if (!memory.at(dma, target).write(this, chunk, 0, bytes)) return false;
-      at = (at + run) >>> 0;
-    }
+    const content = { strideBytes: COMPLETION_ENTRY_SIZE, first: this.consumed, count: this.#unread() };
+    if (!moveEntries(this.owner.dma, this, this, { memory, entries }, content)) return false;
     // The sequence number of the last CQE before the count wraps is 0, as in a slot that was never
     // filled. In the new ring an empty slot must not look like that CQE.
-    if ((LAST_COUNT - this.producerCount) >>> 0 < entries - this.#unread() && !this.#blank(memory, entries))
-      return false;
+    if ((LAST_COUNT - this.producerCount) >>> 0 < entries - this.#unread()) {
+      entry.fill(0);
+      setCompletionEntrySequence(entryView, 0, LAST_COUNT);
+      const dma = memory.at(this.owner.dma, (LAST_COUNT % entries) * COMPLETION_ENTRY_SIZE);
+      if (!dma.write(this, entry, 0, COMPLETION_ENTRY_SIZE)) return false;
+    }
     this.memory = memory;
     this.entries = entries;
     return true;
   }
 
-  /** Writes another sequence number than its own into the slot of `LAST_COUNT`. */
-  #blank(memory: QueueMemory, entries: number): boolean {
-    entry.fill(0);
-    setCompletionEntrySequence(entryView, 0, LAST_COUNT);
-    const dma = memory.at(this.owner.dma, (LAST_COUNT % entries) * COMPLETION_ENTRY_SIZE);
-    return dma.write(this, entry, 0, COMPLETION_ENTRY_SIZE);
-  }
-
   /** Takes the queue off its event queue, which no longer counts its pending bit. */
   detach(): void {
     this.#clearPending();
+    this.moderation?.release(this);
     if (this.eventQueue !== undefined) this.eventQueue.references--;
     this.eventQueue = undefined;
   }
@@ -220,6 +216,13 @@ export class CompletionQueue implements CompletionPort, FaultSubject {
     if (this.notifyState !== NotifyState.ARMED_ALL && this.notifyState !== NotifyState.ARMED_SOLICITED) return false;
     const latest = this.notifyState === NotifyState.ARMED_ALL ? this.producerCount : this.#solicitedCount;
     return ((latest - this.#requested) | 0) > 0;
+  }
+
+  /** Posts the completion event, unless moderation lets it wait. */
+  #offerEvent(): void {
+    const unseen = (this.producerCount - this.#requested) >>> 0;
+    if (this.moderation === undefined || this.eqPending || !this.moderation.holds(this, unseen)) this.#fireEvent();
+    else if (this.owner.timeline !== undefined) this.#noteNoEvent(NoEvent.MODERATED);
   }
 
   /** Posts the completion event and sets EQ pending, if that bit is clear. */

@@ -7,6 +7,7 @@ import { FUNCTION_MAX, VCB_MAX } from '../../protocol/layout/gen/constants.gen.t
 import type { EventQueue } from '../events/event-queue.ts';
 import { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import type { DeviceMemoryRange } from '../protection/device-memory-range.ts';
 import { KeyCheck } from '../protection/key-check.ts';
 import type { MemoryRegion } from '../protection/memory-region.ts';
 import { FIRST_WINDOW, type MemoryWindow } from '../protection/memory-window.ts';
@@ -17,6 +18,7 @@ import { MulticastGroups } from './multicast-groups.ts';
 import type { QueuePair } from './queue-pair.ts';
 import type { SharedReceiveQueue } from './shared-receive-queue.ts';
 import { SpecialQueuePairs } from './special-queue-pairs.ts';
+import type { XrcDomain } from './xrc-domain.ts';
 
 /** First QPN for software: QP0 and QP1 have special functions in every port. */
 const FIRST_QUEUE_PAIR = 2;
@@ -31,6 +33,9 @@ export const capacities = {
   memoryWindows: 32767,
   sharedReceiveQueues: 65535,
   completionQueues: 65535,
+  xrcDomains: 32768,
+  /** Ranges of device memory. */
+  deviceMemory: 32768,
   /** 64 for each function of an adapter with the largest number of functions. */
   eventQueues: 64 * FUNCTION_MAX,
   /** QPN 0xffffff stands for the members of a multicast group: the last index is not given. */
@@ -60,6 +65,8 @@ export class ObjectTables {
   readonly memoryWindows: ObjectTable<MemoryWindow>;
   readonly sharedReceiveQueues: ObjectTable<SharedReceiveQueue>;
   readonly collectContexts: ObjectTable<CollectContext>;
+  readonly xrcDomains: ObjectTable<XrcDomain>;
+  readonly deviceMemory: ObjectTable<DeviceMemoryRange>;
   readonly keys: KeyCheck;
 
   constructor(functionCount: number) {
@@ -76,6 +83,8 @@ export class ObjectTables {
     this.memoryWindows = new ObjectTable(capacities.memoryWindows, FIRST_WINDOW, functionCount);
     this.sharedReceiveQueues = new ObjectTable(capacities.sharedReceiveQueues, 1, functionCount);
     this.collectContexts = new ObjectTable(capacities.collectContexts, 1, functionCount);
+    this.xrcDomains = new ObjectTable(capacities.xrcDomains, 1, functionCount);
+    this.deviceMemory = new ObjectTable(capacities.deviceMemory, 1, functionCount);
     this.keys = new KeyCheck(this.memoryRegions, this.memoryWindows);
   }
 
@@ -111,8 +120,15 @@ export class ObjectTables {
     this.sharedReceiveQueues.forEach((queue) => {
       if (queue.owner === owner) this.sharedReceiveQueues.remove(queue);
     });
+    this.xrcDomains.forEach((domain) => {
+      if (domain.owner === owner) this.xrcDomains.remove(domain);
+    });
+    this.keys.pageFaults.drop(owner);
     this.memoryRegions.forEach((region) => {
       if (region.owner === owner) this.memoryRegions.remove(region);
+    });
+    this.deviceMemory.forEach((range) => {
+      if (range.owner === owner) this.deviceMemory.remove(range);
     });
     this.collectContexts.forEach((context) => {
       if (context.owner === owner) this.collectContexts.remove(context);
@@ -120,5 +136,20 @@ export class ObjectTables {
     this.protectionDomains.forEach((pd) => {
       if (pd.owner === owner) this.protectionDomains.remove(pd);
     });
+  }
+  /** Numbers of objects, of all functions: what is left when they are gone was leaked. */
+  get counts(): Readonly<Record<string, number>> {
+    return {
+      protectionDomains: this.protectionDomains.size,
+      memoryRegions: this.memoryRegions.size,
+      memoryWindows: this.memoryWindows.size,
+      completionQueues: this.completionQueues.size,
+      eventQueues: this.eventQueues.size,
+      queuePairs: this.queuePairs.size,
+      sharedReceiveQueues: this.sharedReceiveQueues.size,
+      xrcDomains: this.xrcDomains.size,
+      deviceMemory: this.deviceMemory.size,
+      collectContexts: this.collectContexts.size,
+    };
   }
 }

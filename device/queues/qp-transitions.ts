@@ -88,12 +88,43 @@ const reliable = tableOf([
   [SQD, RTS, 0, CURRENT_STATE | ACCESS | MIN_RNR_TIMER],
 ]);
 
+/** The sending half of a reliable connection (IBTA annex A14). */
+const initiator = tableOf([
+  [RESET, INIT, PKEY_INDEX | PORT | ACCESS, 0],
+  [INIT, INIT, 0, PKEY_INDEX | PORT | ACCESS],
+  [INIT, RTR, ADDRESS_VECTOR | PATH_MTU | REMOTE_QPN | RECEIVE_PSN, PKEY_INDEX | ACCESS],
+  [RTR, RTS, SEND_PSN | RETRIES | MAX_READS_INITIATED, CURRENT_STATE | ACCESS],
+  [RTS, RTS, 0, CURRENT_STATE | ACCESS],
+  [RTS, SQD, 0, SQD_NOTIFY],
+  [SQD, SQD, 0, ADDRESS_VECTOR | PKEY_INDEX | ACCESS | RETRIES | MAX_READS_INITIATED],
+  [SQD, RTS, 0, CURRENT_STATE | ACCESS],
+]);
+
+/** The receiving half (IBTA annex A14). */
+const target = tableOf([
+  [RESET, INIT, PKEY_INDEX | PORT | ACCESS, 0],
+  [INIT, INIT, 0, PKEY_INDEX | PORT | ACCESS],
+  [
+    INIT,
+    RTR,
+    ADDRESS_VECTOR | PATH_MTU | REMOTE_QPN | RECEIVE_PSN | MAX_READS_SERVED | MIN_RNR_TIMER,
+    PKEY_INDEX | ACCESS,
+  ],
+  [RTR, RTS, SEND_PSN | TIMEOUT, CURRENT_STATE | ACCESS | MIN_RNR_TIMER],
+  [RTS, RTS, 0, CURRENT_STATE | ACCESS | MIN_RNR_TIMER],
+  [RTS, SQD, 0, SQD_NOTIFY],
+  [SQD, SQD, 0, ADDRESS_VECTOR | PKEY_INDEX | ACCESS | TIMEOUT | MIN_RNR_TIMER | MAX_READS_SERVED],
+  [SQD, RTS, 0, CURRENT_STATE | ACCESS | MIN_RNR_TIMER],
+]);
+
 const tables = new Map<number, Table>([
   [ServiceType.UD, datagram],
   [ServiceType.SMI, special],
   [ServiceType.GSI, special],
   [ServiceType.UC, unreliable],
   [ServiceType.RC, reliable],
+  [ServiceType.XRC_INITIATOR, initiator],
+  [ServiceType.XRC_TARGET, target],
 ]);
 
 /**

@@ -28,6 +28,7 @@ import {
 import type { Connection, DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
+import { createOfService } from '../test-support/xrc-fixture.ts';
 
 type Attribute = Exclude<keyof typeof QpMask, 'STATE'>;
 /** Required attributes and optional ones, by service. */
@@ -35,8 +36,8 @@ interface Rules {
   readonly required: readonly Attribute[];
   readonly optional: readonly Attribute[];
 }
-type ByService = Partial<Record<'UD' | 'UC' | 'RC', Rules>>;
-type Service = 'UD' | 'UC' | 'RC' | 'SMI' | 'GSI';
+type ByService = Partial<Record<'UD' | 'UC' | 'RC' | 'XRC_INITIATOR' | 'XRC_TARGET', Rules>>;
+type Service = keyof ByService | 'SMI' | 'GSI';
 
 const rules = (required: string, optional = ''): Rules => {
   const names = (text: string) => text.split(' ').filter((name) => name !== '') as Attribute[];
@@ -44,43 +45,58 @@ const rules = (required: string, optional = ''): Rules => {
 };
 
 const RETRIES = 'TIMEOUT RETRY_COUNT RNR_RETRY';
+const NOTIFY = rules('', 'SQD_NOTIFY');
 const PATH = 'ADDRESS_VECTOR PATH_MTU REMOTE_QPN RECEIVE_PSN';
 const table: Record<string, ByService> = {
   'RESET INIT': {
     UD: rules('PKEY_INDEX PORT QKEY'),
     UC: rules('PKEY_INDEX PORT ACCESS'),
     RC: rules('PKEY_INDEX PORT ACCESS'),
+    XRC_INITIATOR: rules('PKEY_INDEX PORT ACCESS'),
+    XRC_TARGET: rules('PKEY_INDEX PORT ACCESS'),
   },
   'INIT INIT': {
     UD: rules('', 'PKEY_INDEX PORT QKEY'),
     UC: rules('', 'PKEY_INDEX PORT ACCESS'),
     RC: rules('', 'PKEY_INDEX PORT ACCESS'),
+    XRC_INITIATOR: rules('', 'PKEY_INDEX PORT ACCESS'),
+    XRC_TARGET: rules('', 'PKEY_INDEX PORT ACCESS'),
   },
   'INIT RTR': {
     UD: rules('', 'PKEY_INDEX QKEY'),
     UC: rules(PATH, 'PKEY_INDEX ACCESS'),
     RC: rules(`${PATH} MAX_READS_SERVED MIN_RNR_TIMER`, 'PKEY_INDEX ACCESS'),
+    XRC_INITIATOR: rules(PATH, 'PKEY_INDEX ACCESS'),
+    XRC_TARGET: rules(`${PATH} MAX_READS_SERVED MIN_RNR_TIMER`, 'PKEY_INDEX ACCESS'),
   },
   'RTR RTS': {
     UD: rules('SEND_PSN', 'CURRENT_STATE QKEY'),
     UC: rules('SEND_PSN', 'CURRENT_STATE ACCESS'),
     RC: rules(`SEND_PSN ${RETRIES} MAX_READS_INITIATED`, 'CURRENT_STATE ACCESS MIN_RNR_TIMER'),
+    XRC_INITIATOR: rules(`SEND_PSN ${RETRIES} MAX_READS_INITIATED`, 'CURRENT_STATE ACCESS'),
+    XRC_TARGET: rules('SEND_PSN TIMEOUT', 'CURRENT_STATE ACCESS MIN_RNR_TIMER'),
   },
   'RTS RTS': {
     UD: rules('', 'CURRENT_STATE QKEY'),
     UC: rules('', 'CURRENT_STATE ACCESS'),
     RC: rules('', 'CURRENT_STATE ACCESS MIN_RNR_TIMER'),
+    XRC_INITIATOR: rules('', 'CURRENT_STATE ACCESS'),
+    XRC_TARGET: rules('', 'CURRENT_STATE ACCESS MIN_RNR_TIMER'),
   },
-  'RTS SQD': { UD: rules('', 'SQD_NOTIFY'), UC: rules('', 'SQD_NOTIFY'), RC: rules('', 'SQD_NOTIFY') },
+  'RTS SQD': { UD: NOTIFY, UC: NOTIFY, RC: NOTIFY, XRC_INITIATOR: NOTIFY, XRC_TARGET: NOTIFY },
   'SQD SQD': {
     UD: rules('', 'PKEY_INDEX QKEY'),
     UC: rules('', 'ADDRESS_VECTOR PKEY_INDEX ACCESS'),
     RC: rules('', `ADDRESS_VECTOR PKEY_INDEX ACCESS ${RETRIES} MIN_RNR_TIMER MAX_READS_INITIATED MAX_READS_SERVED`),
+    XRC_INITIATOR: rules('', `ADDRESS_VECTOR PKEY_INDEX ACCESS ${RETRIES} MAX_READS_INITIATED`),
+    XRC_TARGET: rules('', 'ADDRESS_VECTOR PKEY_INDEX ACCESS TIMEOUT MIN_RNR_TIMER MAX_READS_SERVED'),
   },
   'SQD RTS': {
     UD: rules('', 'CURRENT_STATE QKEY'),
     UC: rules('', 'CURRENT_STATE ACCESS'),
     RC: rules('', 'CURRENT_STATE ACCESS MIN_RNR_TIMER'),
+    XRC_INITIATOR: rules('', 'CURRENT_STATE ACCESS'),
+    XRC_TARGET: rules('', 'CURRENT_STATE ACCESS MIN_RNR_TIMER'),
   },
   'SQE RTS': { UD: rules('', 'CURRENT_STATE QKEY'), UC: rules('', 'CURRENT_STATE ACCESS') },
 };
@@ -106,21 +122,22 @@ function maskOf(names: readonly Attribute[]): number {
 
 /** Moves a QP from any state to `state` by the shortest way and checks the result. */
 function bringTo(qp: DriverQueuePair, service: Service, state: QpState): void {
-  const reliable = service === 'RC';
-  const connected = reliable || service === 'UC';
-  const connection = { ...CONNECTION, reliable };
+  const connected = service !== 'UD' && service !== 'SMI' && service !== 'GSI';
+  const responds = { ...CONNECTION, reliable: service === 'RC' || service === 'XRC_TARGET' };
+  const retries = { ...CONNECTION, reliable: service === 'RC' || service === 'XRC_INITIATOR' };
   qp.toReset();
   if (state === QpState.ERR) qp.toError();
   if (state === QpState.RESET || state === QpState.ERR) return;
   if (service === 'SMI' || service === 'GSI') qp.toSpecialInit();
   else if (service === 'UD') qp.toInit({ port: 1 });
-  else qp.toConnectedInit(connection);
+  else qp.toConnectedInit(CONNECTION);
   if (state === QpState.INIT) return;
   if (!connected) qp.toReadyToReceive();
-  else qp.toConnectedReceive(connection);
+  else qp.toConnectedReceive(responds);
   if (state === QpState.RTR) return;
-  if (!connected) qp.toReadyToSend();
-  else qp.toConnectedSend(connection);
+  if (service === 'XRC_TARGET') qp.change({ attributeMask: maskOf(['SEND_PSN', 'TIMEOUT']), state: QpState.RTS });
+  else if (!connected) qp.toReadyToSend();
+  else qp.toConnectedSend(retries);
   if (state === QpState.SQD) qp.change({ attributeMask: QpMask.STATE, state });
   if (state !== QpState.SQE) return;
   qp.post({ header: { opcode: 0x77 } });
@@ -135,9 +152,7 @@ class Subject {
   constructor(service: Service) {
     this.#service = service;
     this.#fixture.machine.onStep = () => {};
-    const specialPort = service === 'SMI' || service === 'GSI' ? 1 : 0;
-    const creation = { serviceType: ServiceType[service], specialPort };
-    this.#qp = this.#fixture.createQueuePair({ state: 'reset', creation });
+    this.#qp = createOfService(this.#fixture, ServiceType[service]);
   }
 
   /**
@@ -176,7 +191,7 @@ function checkChange(t: Test, subject: Subject, from: QpState, to: QpState, { re
   }
 }
 
-for (const service of ['UD', 'UC', 'RC', 'SMI', 'GSI'] as const) {
+for (const service of ['UD', 'UC', 'RC', 'SMI', 'GSI', 'XRC_INITIATOR', 'XRC_TARGET'] as const) {
   for (const change of Object.keys(table)) {
     const [from, to] = change.split(' ').map((name) => QpState[name as keyof typeof QpState]) as [QpState, QpState];
     const expected = rulesOf(change, service);
@@ -195,7 +210,7 @@ for (const service of ['UD', 'UC', 'RC', 'SMI', 'GSI'] as const) {
     );
     const subject = new Subject(service);
     for (const from of STATES) {
-      if (from === QpState.SQE && service === 'RC') continue;
+      if (from === QpState.SQE && (service === 'RC' || service.startsWith('XRC'))) continue;
       for (const to of STATES) {
         const change = `${qpStateName(from)} to ${qpStateName(to)}`;
         if (rulesOf(`${qpStateName(from)} ${qpStateName(to)}`, service) !== undefined) continue;

@@ -5,10 +5,10 @@
  * for packets and the receive queue.
  */
 
-import { GENERAL_SERVICES_QPN, SUBNET_MANAGEMENT_QPN } from '../../protocol/infiniband/addresses.ts';
+import { Transport } from '../../protocol/infiniband/opcodes.ts';
 import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';
-import { type FaultKind, FaultObject, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultObject, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -18,58 +18,14 @@ import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import type { ContextOrKernel } from './collect-context.ts';
 import type { CompletionPort } from './completion-port.ts';
 import { QueuePairFailure } from './queue-pair-failure.ts';
+import type { QueuePairLifeOf, QueuePairPartsOf, RequesterPart } from './queue-pair-parts.ts';
 import type { ReceiveSource, SharedReceiveSource } from './receive-source.ts';
 import type { SendSlots } from './send-slots.ts';
+import { refusedFlagsOf, transportOf, wireNumberOf } from './service-packets.ts';
+import type { XrcDomain, XrcReceiveSource } from './xrc-domain.ts';
 
-/** The objects that a creation command names. */
-export interface QueuePairParts {
-  readonly pd: ProtectionDomain;
-  readonly sendCq: CompletionPort;
-  readonly receiveCq: CompletionPort;
-  /** Undefined when a personality reads the send queue. */
-  readonly sendSlots: SendSlots | undefined;
-  readonly receiveSource: ReceiveSource;
-  readonly srq: SharedReceiveSource | undefined;
-  /** The pages that may act on the QP; only the kernel's unless given. */
-  readonly collectContext?: ContextOrKernel;
-  readonly life: QueuePairLife;
-}
-
-/** The requester of a connected QP, as admission and send pipeline see it. */
-export interface RequesterPart {
-  /** Number of commands launched and not completed. */
-  readonly recordCount: number;
-  /** True while more commands may be launched. */
-  readonly acceptsCommands: boolean;
-}
-
-/**
- * Changes of a queue pair that concern several units (IBTA 10.3.1). Scheduler, transport and
- * management request them; `transport/queue-pair-life.ts` carries them out in all units that hold
- * state of the QP.
- */
-export interface QueuePairLife {
-  /** Carries out a state change that software requested and management checked. */
-  changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void;
-  /** Moves the QP to ERR and flushes all outstanding work. The caller has noted the failure. */
-  moveToError(qp: QueuePair): void;
-  /**
-   * Handles a failed send command: an unreliable QP goes to SQE, a reliable one to ERR. The caller
-   * has noted the failure.
-   */
-  failSends(qp: QueuePair): void;
-  /** Moves a QP that cannot continue to ERR and posts QP_FATAL (IBTA 10.10.2.3). */
-  fail(qp: QueuePair, fault: FaultKind): void;
-  /** Flushes receive WQEs that software posted to a QP in ERR. */
-  flushReceives(qp: QueuePair): void;
-  /**
-   * Posts SEND_QUEUE_DRAINED if the QP is in SQD and holds no command in flight. Call it only while
-   * `drainNotify` is set.
-   */
-  noteDrained(qp: QueuePair): void;
-  /** Removes the QP from every unit and from the table of QPs. */
-  destroy(qp: QueuePair): void;
-}
+export type QueuePairLife = QueuePairLifeOf<QueuePair>;
+export type QueuePairParts = QueuePairPartsOf<QueuePair>;
 
 /**
  * Fields are in the order of use: those that every command and packet needs come first and lie
@@ -82,6 +38,9 @@ export class QueuePair implements KeyHolder, FaultSubject {
   /** From the creation: transport service, and whether every command posts a CQE. */
   readonly serviceType: ServiceType;
   readonly signalAll: boolean;
+  /** Bits of its transport in opcodes, and `OpcodeFlag` of packets that its service refuses. */
+  readonly transport: number;
+  readonly refusedFlags: number;
   /**
    * State that the transport keeps of a connected QP; `transport/connected-states.ts` attaches it.
    */
@@ -149,11 +108,14 @@ export class QueuePair implements KeyHolder, FaultSubject {
   /** Context whose pages may act on the QP, beside the kernel's. */
   readonly collectContext: ContextOrKernel;
   readonly sendCq: CompletionPort;
-  readonly receiveCq: CompletionPort;
-  readonly pd: ProtectionDomain;
-  readonly srq: SharedReceiveSource | undefined;
+  /** These four are those of the SRQ that the request at work names, if the QP is an XRC target. */
+  receiveCq: CompletionPort;
+  pd: ProtectionDomain;
+  srq: SharedReceiveSource | undefined;
   /** The queue of receive WQEs: the QP's own, or that of its SRQ. */
-  readonly receiveSource: ReceiveSource;
+  receiveSource: ReceiveSource;
+  /** The XRC domain of an XRC target. */
+  readonly domain: XrcDomain | undefined;
 
   /** Attributes of the creation. */
   readonly creation: Readonly<QpCreation>;
@@ -172,6 +134,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
   readonly failure = new QueuePairFailure();
   /** Carries out changes that concern several units. */
   readonly life: QueuePairLife;
+  readonly #parts: QueuePairParts;
 
   constructor(number: number, owner: UnderlyingFunction, creation: Readonly<QpCreation>, parts: QueuePairParts) {
     this.number = number;
@@ -179,6 +142,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.creation = creation;
     this.serviceType = creation.serviceType as ServiceType;
     this.signalAll = creation.signalAll === 1;
+    this.transport = transportOf(this.serviceType);
+    this.refusedFlags = refusedFlagsOf(this.serviceType) | (parts.unknownFlags ?? 0);
     this.wireNumber = wireNumberOf(this.serviceType, number);
     if (this.isSpecial) {
       this.attributes.port = creation.specialPort;
@@ -192,11 +157,14 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.receiveCq = parts.receiveCq;
     this.sendSlots = parts.sendSlots;
     this.srq = parts.srq;
+    this.domain = parts.domain;
     this.life = parts.life;
+    this.#parts = parts;
     this.collectContext = parts.collectContext;
     if (this.collectContext !== undefined) this.collectContext.queues++;
     this.receiveSource = parts.srq?.ring ?? parts.receiveSource;
     if (parts.srq !== undefined) parts.srq.references++;
+    if (parts.domain !== undefined) parts.domain.references++;
     this.pd.references++;
     this.sendCq.references++;
     this.receiveCq.references++;
@@ -206,9 +174,14 @@ export class QueuePair implements KeyHolder, FaultSubject {
     return FaultObject.QP;
   }
 
-  /** True for RC and UC. */
+  /** True for RC, UC and both kinds of XRC. */
   get connected(): boolean {
-    return this.serviceType === ServiceType.RC || this.serviceType === ServiceType.UC;
+    return this.transport === Transport.RC || this.transport === Transport.UC || this.transport === Transport.XRC;
+  }
+
+  /** True for an XRC target, which has no send queue. */
+  get isXrcTarget(): boolean {
+    return this.domain !== undefined;
   }
 
   /** Place of its port among the ports of the adapter; -1 while it has none. */
@@ -237,7 +210,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
 
   /** True in the states in which the send queue executes or flushes commands. */
   get sendsAreTaken(): boolean {
-    return this.state === QpState.RTS || this.state === QpState.ERR || this.state === QpState.SQE;
+    const { state } = this;
+    return (state === QpState.RTS || state === QpState.ERR || state === QpState.SQE) && this.domain === undefined;
   }
 
   /** True in the states in which packets are received. */
@@ -258,6 +232,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.inFlight = 0;
     this.nextSequence = 0;
     this.fetchSequence = 0;
+    this.leaveQueue();
     if (this.srq === undefined) this.receiveSource.reset();
     this.stopped = false;
     this.stopShown = false;
@@ -274,22 +249,37 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.fetchSequence = sequence;
   }
 
+  /** An XRC target: a request names `queue`, which takes it, and whose PD guards memory. */
+  receiveFrom(queue: XrcReceiveSource, cq: CompletionPort): void {
+    this.srq = queue;
+    this.receiveSource = queue.ring;
+    this.receiveCq = cq;
+    this.pd = queue.pd;
+  }
+
+  /** An XRC target: forgets the SRQ of the last request. No effect on other QPs. */
+  leaveQueue(): void {
+    const { srq, receiveSource, receiveCq, pd } = this.#parts;
+    if (this.domain === undefined) return;
+    this.srq = srq;
+    this.receiveSource = receiveSource;
+    this.receiveCq = receiveCq;
+    this.pd = pd;
+  }
+
   /** Returns the references that the constructor took. */
   release(): void {
     this.epoch++;
     this.trace?.release();
     this.destroyed = true;
+    this.leaveQueue();
+    if (this.domain !== undefined) this.domain.references--;
     this.pd.references--;
     this.sendCq.references--;
     this.receiveCq.references--;
     if (this.srq !== undefined) this.srq.references--;
     if (this.collectContext !== undefined) this.collectContext.queues--;
   }
-}
-
-function wireNumberOf(serviceType: ServiceType, number: number): number {
-  if (serviceType === ServiceType.SMI) return SUBNET_MANAGEMENT_QPN;
-  return serviceType === ServiceType.GSI ? GENERAL_SERVICES_QPN : number;
 }
 
 /** New attributes, with those that packets need in front. */

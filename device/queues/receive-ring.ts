@@ -24,6 +24,7 @@ import type { Dma } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import { moveEntries } from '../memory/move-entries.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { ReceiveList, ReceiveSource } from './receive-source.ts';
 
@@ -45,11 +46,11 @@ export class ReceiveRing implements ReceiveSource {
   /** Number of the next WQE to take, and the tail as last read: WQEs before it are posted. */
   head = 0;
   tail = 0;
-  readonly entries: number;
+  entries: number;
   readonly strideBytes: number;
   /** Guest address of the record with software's tail. */
   readonly tailAddress: number;
-  readonly #memory: QueueMemory;
+  #memory: QueueMemory;
 
   constructor(memory: QueueMemory, entriesLog2: number, strideLog2: number, tailAddress: number) {
     this.#memory = memory;
@@ -111,6 +112,10 @@ export class ReceiveRing implements ReceiveSource {
     return FaultKind.NONE;
   }
 
+  giveBack(): void {
+    this.head = (this.head - 1) & NUMBER_BITS;
+  }
+
   /** Guest address of the first slot. */
   get address(): number {
     return this.#memory.address;
@@ -119,6 +124,21 @@ export class ReceiveRing implements ReceiveSource {
   /** Sets the address of `dma` to that of the slot of a WQE. */
   at(dma: Dma, number: number): Dma {
     return this.#memory.at(dma, (number % this.entries) * this.strideBytes);
+  }
+
+  /**
+   * Moves to a ring of another size that holds the WQEs not yet taken; running numbers go on
+   * (IBTA 11.2.3.3). Software posts none meanwhile, and its tail has been read by `refresh`.
+   * Returns false, with nothing changed, when a ring cannot be read or written.
+   */
+  resize(owner: UnderlyingFunction, subject: FaultSubject, memory: QueueMemory, entriesLog2: number): boolean {
+    const entries = 2 ** entriesLog2;
+    const content = { strideBytes: this.strideBytes, first: this.head, count: this.known };
+    const from = { memory: this.#memory, entries: this.entries };
+    if (!moveEntries(owner.dma, subject, from, { memory, entries }, content)) return false;
+    this.#memory = memory;
+    this.entries = entries;
+    return true;
   }
 
   reset(): void {

@@ -36,6 +36,10 @@ export interface ReceiveSource {
    * empty. Returns NONE or the fault, which has been reported.
    */
   read(owner: UnderlyingFunction, subject: FaultSubject, number: number, list: ReceiveList): FaultKind;
+  /**
+   * Puts the WQE that was taken last back. A front end without on-demand regions has no use for it.
+   */
+  giveBack?(): void;
   /** Empties the queue of a QP that is reset. Not called for a shared queue. */
   reset(): void;
 }

@@ -12,7 +12,9 @@ import { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
 import { FunctionCounters } from '../function/function-counters.ts';
 import type { ObjectTable } from '../function/object-table.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import { CollectContext, type ContextOrKernel } from '../queues/collect-context.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { CommandAdmission } from './command-admission.ts';
 import { TurnRing } from './turn-ring.ts';
@@ -41,6 +43,7 @@ class Bench {
     qosLevel: 0,
     checksumOff: true,
     creation: { checksumKey: 0 },
+    collectContext: undefined as ContextOrKernel,
   };
   readonly admission: CommandAdmission;
   readonly unit: DoorbellUnit;
@@ -78,11 +81,11 @@ class Bench {
   }
 
   /** A copy arrives. */
-  kick(fields: Partial<SendCommand> = {}): void {
+  kick(fields: Partial<SendCommand> = {}, context?: ContextOrKernel): void {
     const buffer = new PhysicalCollectBuffer(0, { release: () => this.calls.push(['release']) });
     const command = { ...newSendCommand(), qpn: QPN, sequence: NEXT, collectLength: COMMAND_HEADER_BYTES };
     encodeSendCommand(buffer.view, 0, { ...command, ...fields });
-    this.admission.kick(this.unit, buffer);
+    this.admission.kick(this.unit, buffer, context);
   }
 
   take(): unknown[][] {
@@ -163,6 +166,29 @@ t.test('copies and doorbells for no queue pair of the function are reported', as
   const bench = new Bench();
   bench.kick({ qpn: QPN + 1 });
   t.same(bench.take(), [['fault', FaultKind.COMMAND_BAD_QP, QPN + 1], RELEASE]);
+});
+
+t.test('a page of a context reaches the queue pairs of its context, that of the kernel all', async (t) => {
+  const bench = new Bench();
+  const { admission, unit } = bench;
+  const low = QPN << DOORBELL_QPN_SHIFT;
+  const [one, other] = [1, 2].map((number) => new CollectContext(number, {} as UnderlyingFunction));
+  const useAll = (context: ContextOrKernel): unknown[][] => {
+    bench.kick({}, context);
+    admission.ring(unit, low, NEXT, context);
+    admission.ringRefused(unit, low, NEXT, context);
+    admission.stop(unit, low, context);
+    return bench.take();
+  };
+  const fault = ['fault', FaultKind.COLLECT_CONTEXT, QPN];
+  const refused = [fault, RELEASE, fault, fault, fault];
+  const taken = [['admit'], ['ring', NEXT], ['ring', NEXT], ['stop']];
+  t.same(useAll(one), refused, "a queue pair of the kernel's");
+  bench.qp.collectContext = one;
+  t.same(useAll(one), taken);
+  t.same(useAll(other), refused);
+  t.same(useAll(undefined), taken, 'the kernel');
+  t.same([one.refused, other.refused], [4, 4], 'each refusal is counted where it came from');
 });
 
 t.test('doorbells: explicit ones, those of refused commands, stops', async (t) => {

@@ -17,7 +17,7 @@ import { FaultKind, FaultObject, QpState } from '../../protocol/layout/gen/value
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
 import type { ObjectTable } from '../function/object-table.ts';
-import { Step } from '../function/timeline.ts';
+import { DoorbellSource, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { ContextOrKernel } from '../queues/collect-context.ts';
@@ -74,7 +74,7 @@ export class CommandAdmission {
   /** Takes a doorbell, as the two dwords of the layout `doorbell`. */
   ring(unit: DoorbellUnit, low: number, high: number, context?: ContextOrKernel): void {
     const qp = this.#find(unit.owner, low >>> QPN_SHIFT, context);
-    if (qp !== undefined) this.#ring(unit, qp, high & SEQUENCE_BITS);
+    if (qp !== undefined) this.#ring(unit, qp, high & SEQUENCE_BITS, DoorbellSource.SOFTWARE);
   }
 
   /**
@@ -86,7 +86,7 @@ export class CommandAdmission {
     const qp = this.#find(owner, low >>> QPN_SHIFT, context);
     if (qp === undefined) return;
     const sequence = high & SEQUENCE_BITS;
-    owner.timeline?.note(Step.DOORBELL, owner.number, qp.number, sequence);
+    owner.timeline?.note(Step.DOORBELL, owner.number, qp.number, sequence, DoorbellSource.NO_PCB);
     if (!unit.spilled.takesRefused(qp)) unit.ring(qp, sequence);
     else if (unit.spilled.queue(qp, sequence)) unit.wake();
     else unit.lose();
@@ -113,7 +113,7 @@ export class CommandAdmission {
       owner.faults.reportNumber(FaultKind.COLLECT_CONTEXT, FaultObject.QP, qpn, 0);
       return undefined;
     }
-    if (qp.sendsAreTaken || qp.state === QpState.SQD) return qp;
+    if (qp.sendsAreTaken || (qp.state === QpState.SQD && !qp.isXrcTarget)) return qp;
     owner.faults.reportNumber(FaultKind.COMMAND_BAD_QP, FaultObject.QP, qpn, 0);
     return undefined;
   }
@@ -123,11 +123,11 @@ export class CommandAdmission {
     const sequence = getSendCommandSequence(buffer.view, 0);
     buffer.release();
     qp.owner.counters.doorbellsImplicit++;
-    this.#ring(unit, qp, sequence);
+    this.#ring(unit, qp, sequence, DoorbellSource.COPY);
   }
 
-  #ring(unit: DoorbellUnit, qp: QueuePair, sequence: number): void {
-    qp.owner.timeline?.note(Step.DOORBELL, qp.owner.number, qp.number, sequence);
+  #ring(unit: DoorbellUnit, qp: QueuePair, sequence: number, source: DoorbellSource): void {
+    qp.owner.timeline?.note(Step.DOORBELL, qp.owner.number, qp.number, sequence, source);
     unit.ring(qp, sequence);
   }
 }

@@ -7,7 +7,10 @@
 import t from 'tap';
 import { COMMAND_HEADER_BYTES, SEND_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
-import { getSendQueueDescriptorNextSequence } from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
+import {
+  getSendQueueDescriptorNextSequence,
+  SEND_QUEUE_DESCRIPTOR_SIZE,
+} from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import { FetcherBench as Bench, QUEUE_ENTRIES, STRIDE_BYTES } from '../test-support/fetcher-bench.ts';
 
@@ -280,4 +283,30 @@ t.test('a queue is in its list once, and leaves it by a stop', async (t) => {
   t.same([linked(), bench.admitted.length], [[], 1]);
   t.ok(scheduler.beginAtOnce(unit, first));
   t.equal(scheduler.unitOf(first), unit);
+});
+
+t.test('a restart shows the descriptor of a queue that was stopped; others need no write', async (t) => {
+  const bench = new Bench();
+  const [qp] = bench.qps;
+  const { memory, scheduler } = bench;
+  const shown = memory.slice(qp.descriptorAddress, qp.descriptorAddress + SEND_QUEUE_DESCRIPTOR_SIZE);
+  const foreign = new Uint8Array(SEND_QUEUE_DESCRIPTOR_SIZE).fill(0x55);
+  const descriptor = () => memory.slice(qp.descriptorAddress, qp.descriptorAddress + SEND_QUEUE_DESCRIPTOR_SIZE);
+  memory.set(foreign, qp.descriptorAddress);
+  scheduler.restart(qp, false);
+  t.same(descriptor(), foreign);
+  scheduler.restart(qp, true);
+  t.same(descriptor(), shown);
+});
+
+t.test('a queue whose commands came by collect buffers for long reads from its next command on', async (t) => {
+  const bench = new Bench();
+  const [qp] = bench.qps;
+  // More than half of all sequence numbers since its last read.
+  bench.post(qp, 0x9000);
+  qp.nextSequence = 0x9000;
+  bench.post(qp, 3);
+  bench.ring(qp);
+  bench.serve();
+  t.same(bench.sequences(qp), range(0x9000, 0x9003));
 });

@@ -62,9 +62,9 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit>, Send
     this.#units.add(unit);
   }
 
-  /** Appends the QP to its list. No effect when the QP is in the list or stopped. */
+  /** Appends the QP to its list. No effect when it is there, stopped, or an XRC target. */
   schedule(qp: QueuePair): void {
-    if (qp.scheduled || qp.stopped) return;
+    if (qp.scheduled || qp.stopped || qp.isXrcTarget) return;
     const list = this.#listOf(qp);
     qp.owner.counters.queuesLinked++;
     list.push(qp);

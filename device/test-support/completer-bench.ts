@@ -14,6 +14,7 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { Completer } from '../transport/completer.ts';
 import type { Requester } from '../transport/requester.ts';
 import { RequestKind } from '../transport/requester-opcodes.ts';
+import type { RequesterPages } from '../transport/requester-pages.ts';
 import { RequesterState } from '../transport/requester-state.ts';
 import type { RetryTimers } from '../transport/retry-timers.ts';
 import { SendRecord } from '../transport/send-record.ts';
@@ -71,6 +72,7 @@ export class CompleterBench {
       failOldest: (_qp, status, fault, psn = -1) => this.failures.push([status, fault, psn]),
       resume: () => this.calls.push('resume'),
       returnUnbegun: () => this.calls.push('return'),
+      pages: { awaitResponse: () => false } as unknown as RequesterPages,
     });
   }
 

@@ -13,7 +13,7 @@ import { CREDITS_UNLIMITED } from '../../protocol/infiniband/syndrome.ts';
 import { highDword, joinDwords, lowDword } from '../../protocol/layout/dwords.ts';
 import { type EventType, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
-import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import type { Connection, DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { DriverMemoryRegion } from '../hosts/in-process/driver/requests.ts';
 import type { DriverSharedReceiveQueue } from '../hosts/in-process/driver/shared-receive-queue.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
@@ -47,6 +47,8 @@ export interface PeerOptions extends ConnectedOptions {
   readonly signalAll?: number;
   /** The QP uses the shared receive queue `srq`. */
   readonly shared?: boolean;
+  /** Creates and connects another QP in place of the usual one. */
+  readonly build?: (fixture: AdapterFixture, connection: Connection) => DriverQueuePair;
 }
 
 /** The fixture, the QP under test and its scripted peer. */
@@ -80,15 +82,6 @@ export class PacketPeer {
     this.psn = receivePsn;
     this.firstPsn = sendPsn;
     this.srq = options.shared ? fixture.driver.createSharedReceiveQueue({ pd: fixture.pd }) : undefined;
-    const cq = { entriesLog2: options.completionEntriesLog2 ?? 8 };
-    this.qp = fixture.driver.createQueuePair({
-      pd: fixture.pd,
-      sendCq: fixture.createCompletionQueue(cq),
-      receiveCq: fixture.createCompletionQueue(cq),
-      sendEntriesLog2: options.sendEntriesLog2 ?? 6,
-      receiveEntriesLog2: options.receiveEntriesLog2 ?? 6,
-      creation: { serviceType, signalAll: options.signalAll ?? 0, srqn: this.srq?.srqn ?? 0 },
-    });
     this.region = fixture.driver.createDmaRegion(fixture.pd, options.localAccess ?? FULL_ACCESS);
     const connection = {
       reliable: this.reliable,
@@ -101,9 +94,24 @@ export class PacketPeer {
       sendPsn,
       receivePsn,
     };
+    this.qp = options.build?.(fixture, connection) ?? this.#create(serviceType, options);
+    if (options.build !== undefined) return;
     this.qp.toConnectedInit(connection);
     if (state !== 'init') this.qp.toConnectedReceive(connection);
     if (state === 'rts') this.qp.toConnectedSend(connection);
+  }
+
+  #create(serviceType: ServiceType, options: PeerOptions): DriverQueuePair {
+    const { fixture } = this;
+    const cq = { entriesLog2: options.completionEntriesLog2 ?? 8 };
+    return fixture.driver.createQueuePair({
+      pd: fixture.pd,
+      sendCq: fixture.createCompletionQueue(cq),
+      receiveCq: fixture.createCompletionQueue(cq),
+      sendEntriesLog2: options.sendEntriesLog2 ?? 6,
+      receiveEntriesLog2: options.receiveEntriesLog2 ?? 6,
+      creation: { serviceType, signalAll: options.signalAll ?? 0, srqn: this.srq?.srqn ?? 0 },
+    });
   }
 
   /** Memory that the peer may name in a packet by `target`. */
@@ -234,7 +242,7 @@ export class PacketPeer {
     const { payloadOffset, payloadLengthBytes } = this.#parsed;
     return {
       ...fields,
-      name: bthOpcodeName(fields.opcode).replace(/^(RC|UC)_/, ''),
+      name: bthOpcodeName(fields.opcode).replace(/^(RC|UC|XRC)_/, ''),
       address: joinDwords(fields.virtualAddressLow, fields.virtualAddressHigh),
       payload: ring.bytes.slice(payloadOffset, payloadOffset + payloadLengthBytes),
       bytes: ring.bytes.slice(at, at + length),
@@ -243,8 +251,8 @@ export class PacketPeer {
 }
 
 function describe(packets: readonly SeenPacket[]): string[] {
-  return packets.map(({ opcode, name, syndromeKind, syndromeValue, psn }) => {
-    if (opcode !== BthOpcode.RC_ACKNOWLEDGE) return `${name} ${psn}`;
+  return packets.map(({ name, syndromeKind, syndromeValue, psn }) => {
+    if (name !== 'ACKNOWLEDGE') return `${name} ${psn}`;
     if (syndromeKind === AethKind.ACK) return `ACK ${psn}`;
     return syndromeKind === AethKind.NAK ? `NAK ${syndromeValue} ${psn}` : `RNR ${psn}`;
   });

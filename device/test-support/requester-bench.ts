@@ -11,9 +11,11 @@ import { Lane } from '../lane/lane.ts';
 import { LaneOwners, OwnerTurns } from '../lane/owner-turns.ts';
 import { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Requester } from '../transport/requester.ts';
 import { requestKind } from '../transport/requester-opcodes.ts';
+import type { RequesterPages } from '../transport/requester-pages.ts';
 import { RequesterState } from '../transport/requester-state.ts';
 import { ResendReads } from '../transport/resend-reads.ts';
 import type { ResponderAnswers } from '../transport/responder-answers.ts';
@@ -73,6 +75,7 @@ export class RequesterBench {
       lanes,
       turns: new OwnerTurns(groups),
       timers: timers as unknown as RetryTimers,
+      keys: {} as KeyLookup,
       now: () => this.clock.nowNs,
       releaseExecution: (record) => this.calls.push(`sent ${record.sequence}`),
       performLocal: () => this.local.shift() ?? FaultKind.NONE,
@@ -80,6 +83,7 @@ export class RequesterBench {
       returnUnbegun: () => this.calls.push('return'),
       answers: {} as ResponderAnswers,
       resends: this.resends,
+      pages: { awaitPayload: () => false } as unknown as RequesterPages,
     });
   }
 
@@ -108,7 +112,7 @@ export class RequesterBench {
   /** Appends a record. */
   add(opcode: SendOpcode, messageLength: number, fields: Partial<SendRecord> = {}): SendRecord {
     const record = new SendRecord();
-    const list = { gatherPart: () => --this.readable >= 0 };
+    const list = { gatherPart: () => --this.readable >= 0, check: () => FaultKind.NONE };
     const kind = requestKind(this.qp.serviceType, opcode);
     Object.assign(record, { sequence: this.state.recordCount, opcode, kind, messageLength, list, ...fields });
     this.state.append(record);

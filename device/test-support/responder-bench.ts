@@ -22,6 +22,7 @@ import {
 import { AccessFlag, type EventType, FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
+import { PageFaults } from '../protection/page-faults.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Path } from '../transport/path.ts';
 import { Responder, type ResponderParts } from '../transport/responder.ts';
@@ -100,6 +101,7 @@ export class ResponderBench {
     const { calls } = this;
     const region = {
       owner: { dma: { at: (address: number) => ({ address }) } },
+      isPresent: () => true,
       write: ({ address }: { address: number }, _qp: unknown, length: number) => {
         this.placed.push([address, length]);
         return this.isWritable;
@@ -107,6 +109,7 @@ export class ResponderBench {
     };
     const keys = {
       fault: FaultKind.KEY_BOUNDS,
+      pageFaults: new PageFaults(),
       address: 0,
       at(address: number) {
         this.address = address;

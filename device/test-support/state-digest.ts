@@ -11,18 +11,8 @@ import type { AdapterFixture } from './adapter-fixture.ts';
 export type KnownObject = readonly [opcode: ManagementOpcode, number: number];
 
 /** Number of objects of each class in the adapter. */
-export function countObjects(fixture: AdapterFixture): Record<string, number> {
-  const { tables } = fixture.machine.device;
-  return {
-    protectionDomains: tables.protectionDomains.size,
-    memoryRegions: tables.memoryRegions.size,
-    completionQueues: tables.completionQueues.size,
-    eventQueues: tables.eventQueues.size,
-    queuePairs: tables.queuePairs.size,
-    sharedReceiveQueues: tables.sharedReceiveQueues.size,
-    memoryWindows: tables.memoryWindows.size,
-    collectContexts: tables.collectContexts.size,
-  };
+export function countObjects(fixture: AdapterFixture): Readonly<Record<string, number>> {
+  return fixture.machine.device.tables.counts;
 }
 
 /** The query results of `objects`, and the number of objects of each class. */

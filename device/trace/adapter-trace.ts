@@ -5,6 +5,7 @@
  * by the LID of its port, its QPN and its PSN. Used by `vuhca trace`, exports and tests.
  */
 import { isLidOfPort, MULTICAST_LID_BASE } from '../../protocol/infiniband/addresses.ts';
+import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { TimelineStep } from '../function/timeline.ts';
 import type { TracedMessage } from './traced-message.ts';
 
@@ -19,6 +20,10 @@ export interface QueuePairOfTrace {
 
 export interface AdapterTrace {
   readonly name: string;
+  /** Its name in its process, when another adapter that was read has the same one. */
+  readonly ownName?: string;
+  /** The control socket of its process, when that was asked besides the first one. */
+  readonly control?: string;
   readonly ports: readonly { readonly number: number; readonly lid: number; readonly lmc: number }[];
   /** Time since 1970 when the adapter's clock stood at 0, in ns. */
   readonly wallTimeNs: number;
@@ -44,6 +49,18 @@ export type OtherSide =
       readonly adapter?: AdapterTrace;
       readonly missing: 'packet' | 'unicast' | 'adapter' | 'queue pair' | 'trace' | 'block';
     };
+
+/**
+ * The adapters with names of their own: one whose name another one has, in another process, gets
+ * the LID of its first port behind it.
+ */
+export function distinguishAdapters(all: readonly AdapterTrace[]): AdapterTrace[] {
+  return all.map((adapter) => {
+    const { name, ports } = adapter;
+    if (all.every((other) => other === adapter || other.name !== name)) return adapter;
+    return { ...adapter, name: `${name}@LID${ports[0]?.lid ?? 0}`, ownName: name };
+  });
+}
 
 /** What to add to times of `adapter` to compare them with those of `base`, in ns. */
 export function clockOffsetNs(adapter: AdapterTrace, base: AdapterTrace): number {
@@ -82,12 +99,17 @@ function findMatch({ adapter, message }: MessageEnd, peer: AdapterTrace): Traced
         other.qpn === block.remoteQpn &&
         other.remoteQpn === block.qpn &&
         other.firstPsn === block.firstPsn &&
-        other.serviceType === block.serviceType &&
+        connectionOf(other.serviceType) === connectionOf(block.serviceType) &&
         isPort(peer, other.port, block.remoteLid) &&
         isPort(adapter, block.port, other.remoteLid),
     )
     .map((one) => ({ adapter: peer, message: one }));
   return nearest({ adapter, message }, ends)?.message;
+}
+
+/** The two ends of a connection have the same service; of an XRC connection, its two halves. */
+function connectionOf(serviceType: number): number {
+  return serviceType === ServiceType.XRC_TARGET ? ServiceType.XRC_INITIATOR : serviceType;
 }
 
 function nearest(from: MessageEnd, ends: readonly MessageEnd[]): MessageEnd | undefined {

@@ -9,7 +9,13 @@ import { syndromeOf } from '../../protocol/infiniband/syndrome.ts';
 import { newTraceBlock, type TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
 import { CompletionStatus, EventType, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { NO_VCB, Step, type TimelineStep } from '../function/timeline.ts';
-import { type AdapterTrace, clockOffsetNs, findOtherSide, type MessageEnd } from './adapter-trace.ts';
+import {
+  type AdapterTrace,
+  clockOffsetNs,
+  distinguishAdapters,
+  findOtherSide,
+  type MessageEnd,
+} from './adapter-trace.ts';
 import {
   findCommandSteps,
   findEntrySteps,
@@ -403,4 +409,21 @@ t.test('the other side is the nearest in time of those that match, on one clock'
     t.same(findOtherSide({ adapter, message: group.message }, [adapter]), { missing });
   }
   t.same(findOtherSide({ adapter, message: makeEnd({ ...sent, packets: 0 }, []).message }, []), { missing: 'packet' });
+});
+
+t.test('adapters of equal names are told apart by their LIDs', async (t) => {
+  const { adapter } = makeEnd({}, []);
+  const named = (name: string, lid: number): AdapterTrace => ({
+    ...adapter,
+    name,
+    ports: [{ number: 1, lid, lmc: 0 }],
+  });
+  const all = [named('a', 1), named('b', 2), named('a', 3), { ...adapter, name: 'a' }];
+  t.match(distinguishAdapters(all), [
+    { name: 'a@LID1', ownName: 'a' },
+    { name: 'b', ownName: undefined },
+    { name: 'a@LID3', ownName: 'a' },
+    { name: 'a@LID0', ownName: 'a' },
+  ]);
+  t.same(distinguishAdapters(all.slice(0, 2)), all.slice(0, 2));
 });

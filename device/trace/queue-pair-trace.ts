@@ -26,9 +26,9 @@ const UNTRACED = -2;
 const ATOMIC_BYTES = 8;
 // Local constants, because imports are looked up at each use.
 const MSN_BITS = MSN_MASK;
-const { FIRST, ONLY } = OpcodeFlag;
+const { FIRST, ONLY, ATOMIC_WRITE } = OpcodeFlag;
 const { SUCCESS, FLUSHED } = CompletionStatus;
-const { RC } = ServiceType;
+const { UC } = ServiceType;
 const { OPCODE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, LENGTH, MSN, PACKETS, RETRIES } = Field;
 
 /** An answer while it is sent for the first time. */
@@ -146,7 +146,7 @@ export class QueuePairTrace {
   endRecord(state: TracedRequester, record: TracedCommand, status: CompletionStatus, fault: FaultKind): void {
     if (record.traceBlock === NO_BLOCK && !this.stopped)
       this.#describe(state, record, this.ring.open(record.launchedNs), 0, 0, 0);
-    if (this.#qp.serviceType === RC) this.#end(record.traceBlock, status, fault);
+    if (this.#qp.serviceType !== UC) this.#end(record.traceBlock, status, fault);
     else this.#endWithPacket(record.traceBlock, status, fault);
   }
 
@@ -220,7 +220,7 @@ export class QueuePairTrace {
     this.endMessage(status, fault);
   }
 
-  /** A READ or atomic is answered with `resource`; its MSN counts the request already. */
+  /** A request is answered with `resource`, whose MSN counts the request already. */
   beginAnswer({ packet, ring: from }: TracedRequest, resource: AnswerInTrace): void {
     const index = this.#beginReceive(packet, from, 0, (resource.msn - 1) & MSN_BITS, 1);
     resource.trace = this;
@@ -229,7 +229,8 @@ export class QueuePairTrace {
     const { words } = this.ring;
     const at = this.ring.slotOf(index);
     words[at + LAST_PSN] = resource.lastPsn;
-    words[at + LENGTH] = resource.isAtomic ? ATOMIC_BYTES : resource.lengthBytes;
+    const isOperand = resource.isAtomic || (packet.flags & ATOMIC_WRITE) !== 0;
+    words[at + LENGTH] = isOperand ? ATOMIC_BYTES : resource.lengthBytes;
   }
 
   /**

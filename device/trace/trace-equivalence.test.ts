@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto';
 import t from 'tap';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
-import { TimelineRing } from '../function/timeline.ts';
+import { TimelineRing } from '../function/timeline-ring.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { AdapterFixture, type Pair } from '../test-support/adapter-fixture.ts';
 import { type Connected, connect, rdma } from '../test-support/connected-fixture.ts';

@@ -3,20 +3,23 @@
  * Executes atomic operations on 8 aligned bytes of guest memory, atomic with respect to each other
  * within the adapter (IBTA 9.4.5, 10.7.2.4). Called by the execution of requests.
  */
+
 import {
   getAtomicEthCompareHigh,
   getAtomicEthCompareLow,
   getAtomicEthRKey,
   getAtomicEthSwapOrAddHigh,
   getAtomicEthSwapOrAddLow,
-  getAtomicEthVirtualAddress,
+  getAtomicEthVirtualAddressHigh,
+  getAtomicEthVirtualAddressLow,
 } from '../../protocol/infiniband/gen/atomic-eth.gen.ts';
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { OPERATION_MASK } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
-import { highDword } from '../../protocol/layout/dwords.ts';
+import { highDword, joinDwords } from '../../protocol/layout/dwords.ts';
 import { AccessFlag, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
+import { foldHigh } from '../protection/virtual-address.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 const OPERAND_BYTES = 8;
@@ -42,7 +45,10 @@ export class AtomicUnit {
    */
   perform(qp: QueuePair, view: DataView, packet: Readonly<ParsedPacket>): FaultKind {
     const at = packet.atomicEthOffset;
-    const address = getAtomicEthVirtualAddress(view, at);
+    const address = joinDwords(
+      getAtomicEthVirtualAddressLow(view, at),
+      foldHigh(getAtomicEthVirtualAddressHigh(view, at)),
+    );
     this.address = address;
     if (address % OPERAND_BYTES !== 0) return FaultKind.COMMAND_LENGTH;
     if ((qp.attributes.access & AccessFlag.REMOTE_ATOMIC) === 0) return FaultKind.KEY_ACCESS;
@@ -56,8 +62,7 @@ export class AtomicUnit {
     this.originalHigh = this.#view.getUint32(4, true);
     const swaps = (packet.opcode & OPERATION_MASK) === (BthOpcode.RC_COMPARE_SWAP & OPERATION_MASK);
     if (!(swaps ? this.#compareSwap(view, at) : this.#add(view, at))) return FaultKind.NONE;
-    const written = region.write(dma.at(address), qp, OPERAND_BYTES, this.#value, 0);
-    return written ? FaultKind.NONE : FaultKind.DMA_WRITE;
+    return region.store(dma.at(address), qp, this.#value) ? FaultKind.NONE : FaultKind.DMA_WRITE;
   }
 
   /** Leaves the new value in the buffer. Returns false when nothing is to be written. */

@@ -27,6 +27,7 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { refusalStatus } from './fault-status.ts';
 import type { Requester } from './requester.ts';
 import { RequestKind } from './requester-opcodes.ts';
+import type { RequesterPages } from './requester-pages.ts';
 import { type RequesterState, RequesterWait } from './requester-state.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';
@@ -51,6 +52,7 @@ export interface CompleterParts {
   resume(qp: QueuePair): void;
   /** Returns records that have not begun to the send queue. */
   returnUnbegun(qp: QueuePair): void;
+  readonly pages: RequesterPages;
 }
 
 /** One per adapter: its counters are totals of all QPs. */
@@ -129,7 +131,7 @@ export class Completer {
     if (packet.aethOffset >= 0) this.#takeCredits(state, ring.view, packet.aethOffset);
     const fault = this.#takeData(state, record, ring, packet);
     if (fault !== FaultKind.NONE) {
-      this.#failData(state, fault, packet.psn);
+      if (!this.#parts.pages.awaitResponse(state, packet.psn)) this.#failData(state, fault, packet.psn);
       return true;
     }
     record.responsesReceived++;
@@ -154,7 +156,7 @@ export class Completer {
     }
     const done = record.responsesReceived * qp.pathMtuBytes;
     const isLast = packet.psn === record.lastPsn;
-    const length = isLast ? record.messageLength - done : qp.pathMtuBytes;
+    const length = isLast ? record.responseBytes - done : qp.pathMtuBytes;
     const endsHere = (packet.flags & (OpcodeFlag.LAST | OpcodeFlag.ONLY)) !== 0;
     if (packet.payloadLengthBytes !== length || endsHere !== isLast) return BAD_RESPONSE;
     record.trace?.keepAnswer(record.traceBlock, done, ring, packet.lrhOffset, packet.payloadOffset, length);

@@ -46,6 +46,8 @@ for (const [send, completion] of [
   [SendOpcode.RDMA_READ, CompletionOpcode.RDMA_READ],
   [SendOpcode.COMPARE_SWAP, CompletionOpcode.COMPARE_SWAP],
   [SendOpcode.FETCH_ADD, CompletionOpcode.FETCH_ADD],
+  [SendOpcode.FLUSH, CompletionOpcode.FLUSH],
+  [SendOpcode.ATOMIC_WRITE, CompletionOpcode.ATOMIC_WRITE],
   [SendOpcode.LOCAL_INVALIDATE, CompletionOpcode.LOCAL_INVALIDATE],
   [SendOpcode.FAST_REGISTER, CompletionOpcode.FAST_REGISTER],
   [SendOpcode.BIND_WINDOW, CompletionOpcode.BIND_WINDOW],

@@ -13,12 +13,13 @@ import type { Port } from '../port/port.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { AtomicUnit } from './atomic-unit.ts';
-import { CommandLoader } from './command-loader.ts';
-import { Completer } from './completer.ts';
+import { loadCommand } from './command-loader.ts';
+import { Completer, type CompleterParts } from './completer.ts';
 import { attachStates, requesterOf, responderOf } from './connected-states.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import { Requester } from './requester.ts';
 import { RequesterKeys } from './requester-keys.ts';
+import { RequesterPages } from './requester-pages.ts';
 import type { RequesterState } from './requester-state.ts';
 import { ResendReads } from './resend-reads.ts';
 import { Responder } from './responder.ts';
@@ -49,14 +50,12 @@ export class ConnectedTransport {
   readonly reads: ResponseReads;
   readonly resends: ResendReads;
   readonly #parts: ConnectedTransportParts;
-  readonly #loader: CommandLoader;
   readonly #pool = new SendRecordPool();
   readonly #records: SendRecordLife;
 
   constructor(parts: ConnectedTransportParts) {
     this.#parts = parts;
     const { ports, portsOfFunction, lanes, keys, reader, clock, timing } = parts;
-    this.#loader = new CommandLoader(keys);
     this.resends = new ResendReads(timing);
     const records = new SendRecordLife(parts, this.timers, this.#pool, this.resends);
     this.#records = records;
@@ -65,6 +64,13 @@ export class ConnectedTransport {
     const completeDone = (qp: QueuePair): void => records.completeDone(qp);
     const returnUnbegun = (qp: QueuePair): void => records.returnUnbegun(qp);
     const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
+    const failOldest: CompleterParts['failOldest'] = (qp, status, fault, psn, syndrome) =>
+      records.failOldest(qp, status, fault, psn, syndrome);
+    const pages = new RequesterPages({
+      ...{ faults: keys.pageFaults, timers: this.timers, now, completeDone, returnUnbegun, failOldest },
+      rewind: (state, psn) => this.resends.rewind(state, psn),
+      resume: (qp) => this.#resume(qp),
+    });
     this.reads = new ResponseReads(timing);
     const awaitTurn = (qp: QueuePair): void => this.requester.awaitTurn(qp, lanes.placeAnswer(qp));
     this.answers = new ResponderAnswers({ ports, keys, reader, reads: this.reads, fail, awaitTurn });
@@ -74,6 +80,7 @@ export class ConnectedTransport {
       lanes: lanes.lanes,
       turns: lanes.turns,
       timers: this.timers,
+      keys,
       now,
       releaseExecution: (record) => records.releaseExecution(record),
       performLocal: (qp, record) => requesterKeys.perform(qp, record),
@@ -81,15 +88,17 @@ export class ConnectedTransport {
       returnUnbegun,
       answers: this.answers,
       resends: this.resends,
+      pages,
     });
     this.completer = new Completer({
       requester: this.requester,
       timers: this.timers,
       now,
       completeDone,
-      failOldest: (qp, status, fault, psn, syndrome) => records.failOldest(qp, status, fault, psn, syndrome),
+      failOldest,
       resume: (qp) => this.#resume(qp),
       returnUnbegun,
+      pages,
     });
     this.responder = new Responder({
       keys,
@@ -110,7 +119,7 @@ export class ConnectedTransport {
     const record = this.#pool.take();
     record.trace = qp.trace;
     record.trace?.launch(record);
-    this.#loader.load(qp, record, buffer);
+    loadCommand(qp, record, buffer);
     state.append(record);
     this.requester.wake(state);
   }
@@ -131,19 +140,24 @@ export class ConnectedTransport {
     return done;
   }
 
-  /**
-   * Takes in data of READs that has arrived, fires expired timers, and sets the alarm for the next
-   * of both.
-   */
+  /** Takes in data of READs that has arrived, and fires expired timers: at the start of a pass. */
   expire(): void {
-    const { clock } = this.#parts;
     if (this.reads.busy || this.resends.busy) this.#landReads();
     const { nextNs } = this.timers;
     if (nextNs === Number.POSITIVE_INFINITY) return;
-    const now = clock.now();
+    const now = this.#parts.clock.now();
     if (nextNs <= now) this.timers.expire(now, (state) => this.completer.expire(state));
+  }
+
+  /**
+   * Takes in data that has arrived, and sets the alarm for the next timer: at the end of a pass.
+   * A timer that has expired meanwhile fires in the next pass, which can send again. Fired here, it
+   * would cost a retry without a packet.
+   */
+  settle(): void {
+    if (this.reads.busy || this.resends.busy) this.#landReads();
     // Asked again each time: a clock keeps only the earliest alarm, and links set alarms too.
-    if (this.timers.nextNs !== Number.POSITIVE_INFINITY) clock.setAlarm(this.timers.nextNs);
+    if (this.timers.nextNs !== Number.POSITIVE_INFINITY) this.#parts.clock.setAlarm(this.timers.nextNs);
   }
 
   #landReads(): void {
@@ -202,6 +216,13 @@ export class ConnectedTransport {
     qp.trace?.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
     const state = responderOf(qp);
     if (state !== undefined) this.responder.abandon(qp, state);
+  }
+
+  /** The SRQ that the last request for an XRC target named is gone, and with it the WQE taken. */
+  closeQueue(qp: QueuePair): void {
+    const state = responderOf(qp);
+    if (state !== undefined) state.wqeTaken = false;
+    qp.leaveQueue();
   }
 
   /** Drops all records and queued answers without completions: RESET or destruction. */

@@ -72,18 +72,25 @@ export class TransportEngine {
       connected: this.connected,
       receiveQueue,
       receiveStage,
+      pageFaults: keys.pageFaults,
       removed: (qp) => parts.removed(qp),
     });
-    const datagrams = new UdRequester(keys, parts.addresses, parts.groups);
+    const datagrams = new UdRequester(keys, parts.addresses, parts.groups, schedule);
     const stage = new PipelineStage(timing, parts.functionCount);
     this.pipeline = new SendPipeline(lanes, ports, datagrams, this.connected, stage);
     this.responder = new UdResponder(keys, receiveQueue, receiveStage);
     this.receiver = new PacketReceiver(parts, this.responder, this.connected, receiveStage);
   }
 
-  /** Takes in data that has arrived and fires expired timers: at the start and end of a pass. */
+  /** Takes in data that has arrived and fires expired timers: at the start of a pass. */
   expire(): void {
     this.connected.expire();
+    if (this.receiver.stage.busy) this.#landPackets();
+  }
+
+  /** Takes in data that has arrived and sets the alarms: at the end of a pass. */
+  settle(): void {
+    this.connected.settle();
     if (this.receiver.stage.busy) this.#landPackets();
   }
 

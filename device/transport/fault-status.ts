@@ -6,10 +6,17 @@
 import { NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 
-/** Status of a send command that was not executed because of `fault`. */
+/**
+ * Status of a send command that was not executed because of `fault`. Operations on keys have a
+ * status of their own, unless the command is malformed (IBTA 11.6.2, memory management operation
+ * error).
+ */
 export function sendStatus(fault: FaultKind, opcode: number): CompletionStatus {
   if (opcode === SendOpcode.BIND_WINDOW) return CompletionStatus.WINDOW_BIND_ERROR;
+  const isOnKeys = opcode === SendOpcode.LOCAL_INVALIDATE || opcode === SendOpcode.FAST_REGISTER;
   switch (fault) {
+    case FaultKind.KEY_STATE:
+      return isOnKeys ? CompletionStatus.WINDOW_BIND_ERROR : CompletionStatus.LOCAL_QP_OPERATION_ERROR;
     case FaultKind.COMMAND_LENGTH:
       return CompletionStatus.LOCAL_LENGTH_ERROR;
     case FaultKind.KEY_INVALID:
@@ -17,7 +24,7 @@ export function sendStatus(fault: FaultKind, opcode: number): CompletionStatus {
     case FaultKind.KEY_BOUNDS:
     case FaultKind.KEY_ACCESS:
     case FaultKind.DMA_READ:
-      return CompletionStatus.LOCAL_PROTECTION_ERROR;
+      return isOnKeys ? CompletionStatus.WINDOW_BIND_ERROR : CompletionStatus.LOCAL_PROTECTION_ERROR;
     default:
       return CompletionStatus.LOCAL_QP_OPERATION_ERROR;
   }

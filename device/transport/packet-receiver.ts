@@ -18,7 +18,6 @@ import { OpcodeFlag, TRANSPORT_MASK, Transport } from '../../protocol/infiniband
 import { newParsedPacket, PacketCheck, type ParsedPacket, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
-import { ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
@@ -180,8 +179,8 @@ export class PacketReceiver {
     const packet = this.#packet;
     const requester = requesterOf(qp);
     const responder = responderOf(qp);
-    const transport = qp.serviceType === ServiceType.UC ? Transport.UC : Transport.RC;
-    if (requester === undefined || responder === undefined || (packet.opcode & TRANSPORT_MASK) !== transport) {
+    const isOfService = (packet.opcode & TRANSPORT_MASK) === qp.transport && (packet.flags & qp.refusedFlags) === 0;
+    if (requester === undefined || responder === undefined || !isOfService) {
       this.unsupportedTransport++;
       return false;
     }

@@ -15,7 +15,7 @@ import {
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { getSgeLength, SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import { RequestKind, requestKind } from './requester-opcodes.ts';
+import { hasPayload, requestKind } from './requester-opcodes.ts';
 
 /** The largest read request of PCI Express. */
 export const READ_REQUEST_BYTES = 4096;
@@ -30,8 +30,7 @@ export function countPayloadReads(connected: boolean, view: DataView): number {
   const opcode = getSendCommandOpcode(view, 0);
   const kind = requestKind(ServiceType.RC, opcode);
   if (opcode === SendOpcode.FAST_REGISTER && connected) return PAGE_LIST_READS;
-  const sends = kind === RequestKind.SEND || kind === RequestKind.WRITE;
-  if (!sends) return 0;
+  if (!hasPayload(kind)) return 0;
   return (connected ? 0 : ADDRESS_HANDLE_READS) + countElements(view);
 }
 

@@ -6,6 +6,7 @@
  */
 import { CompletionStatus, EventType, FaultKind, QpState, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { PageFaults } from '../protection/page-faults.ts';
 import type { QueuePair, QueuePairLife } from '../queues/queue-pair.ts';
 import { FailureCause } from '../queues/queue-pair-failure.ts';
 import type { SendSource } from '../queues/send-source.ts';
@@ -20,6 +21,7 @@ export interface QueuePairUnits {
   readonly connected: ConnectedTransport;
   readonly receiveQueue: ReceiveQueueReader;
   readonly receiveStage: ReceiveStage;
+  readonly pageFaults: PageFaults;
   /** The queue pair has left all these units: it leaves the tables of the front end. */
   removed(qp: QueuePair): void;
 }
@@ -62,7 +64,9 @@ export class QueuePairLifeCycle implements QueuePairLife {
     connected.flushSends(qp);
     connected.flushReceives(qp);
     receiveQueue.flush(qp);
-    if (qp.srq !== undefined) qp.owner.postAsynchronous(EventType.LAST_WQE_REACHED, qp, FaultKind.NONE);
+    this.#units.pageFaults.forget(qp);
+    if (qp.srq !== undefined && qp.domain === undefined)
+      qp.owner.postAsynchronous(EventType.LAST_WQE_REACHED, qp, FaultKind.NONE);
     sends.schedule(qp);
   }
 
@@ -71,7 +75,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
    * goes into error as a whole (IBTA 10.3.1).
    */
   failSends(qp: QueuePair): void {
-    if (qp.serviceType === ServiceType.RC) return this.moveToError(qp);
+    if (qp.connected && qp.serviceType !== ServiceType.UC) return this.moveToError(qp);
     if (qp.state === QpState.ERR) return;
     const { lanes, connected, sends } = this.#units;
     qp.state = QpState.SQE;
@@ -108,6 +112,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
     lanes.reconsider(qp);
     connected.drop(qp);
     this.#units.receiveStage.drop(qp);
+    this.#units.pageFaults.forget(qp);
     sends.forget(qp);
     qp.release();
     this.#units.removed(qp);
@@ -120,6 +125,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
     lanes.reconsider(qp);
     connected.drop(qp);
     this.#units.receiveStage.drop(qp);
+    this.#units.pageFaults.forget(qp);
     qp.resetQueues();
     sends.restart(qp, wasStopped);
   }

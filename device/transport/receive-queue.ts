@@ -41,6 +41,11 @@ export class ReceiveQueueReader {
     return source.read(qp.owner, qp, this.number, list);
   }
 
+  /** Puts the WQE that was taken last back: its datagram was dropped. */
+  giveBack(qp: QueuePair): void {
+    qp.receiveSource.giveBack?.();
+  }
+
   /**
    * Completes every posted WQE as flushed, in order. Those of an SRQ stay for other QPs (IBTA
    * 10.3.1, 10.2.9.4).

@@ -17,6 +17,7 @@ import type { Port } from '../port/port.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { responderOf } from './connected-states.ts';
 import { HeldPacket, HeldRead } from './held-packet.ts';
+import { receiveSourceOf } from './xrc-queue.ts';
 
 /** Packets that are held at most; then the ports take no more. */
 export const HELD_PACKETS_MAX = 256;
@@ -72,14 +73,15 @@ export class ReceiveStage {
     pkeyIndex = qp.attributes.pkeyIndex,
   ): boolean {
     const before = this.#held.get(qp);
-    const needsEntry = !this.#reads.instant && mayNeedEntry(qp, packet, before !== undefined);
+    const source = receiveSourceOf(qp, ring, packet);
+    const needsEntry = source !== undefined && !this.#reads.instant && mayNeedEntry(qp, packet, before !== undefined);
     if (before === undefined && !needsEntry) return false;
     const held = this.#free.pop() ?? new HeldPacket();
     held.take(qp, port, ring, pkeyIndex);
     if (before === undefined) this.#held.set(qp, [held]);
     else before.push(held);
     this.count++;
-    if (needsEntry) this.#read(held, qp.receiveSource.known === 0 ? HeldRead.TAIL : HeldRead.ENTRY);
+    if (needsEntry) this.#read(held, source.known === 0 ? HeldRead.TAIL : HeldRead.ENTRY);
     return true;
   }
 
@@ -120,8 +122,9 @@ export class ReceiveStage {
   #advance(held: HeldPacket): void {
     if (held.read === HeldRead.NONE || !isHere(held)) return;
     const { qp } = held;
-    const { receiveSource: source } = qp;
-    if (held.read === HeldRead.TAIL) {
+    const source = receiveSourceOf(qp, held.ring, held.packet);
+    if (source === undefined) held.read = HeldRead.NONE;
+    else if (held.read === HeldRead.TAIL) {
       if (source.available(qp.owner, qp)) this.#read(held, HeldRead.ENTRY);
       else held.read = HeldRead.NONE;
     } else if (source.known === 0) this.#read(held, HeldRead.TAIL);

@@ -4,7 +4,9 @@
  * 10.6.5, 10.6.3.2, 10.6.7). The requester executes them in order with other messages, without
  * packets.
  */
+
 import { KEY_BYTE_MASK } from '../../protocol/infiniband/memory-keys.ts';
+import { joinDwords } from '../../protocol/layout/dwords.ts';
 import {
   getBindTargetAccess,
   getBindTargetKeyByte,
@@ -17,7 +19,8 @@ import {
   getRegisterTargetPageShift,
 } from '../../protocol/layout/gen/register-target.gen.ts';
 import {
-  getSendCommandSgeAddress,
+  getSendCommandSgeAddressHigh,
+  getSendCommandSgeAddressLow,
   getSendCommandSgeLength,
   getSendCommandSgeLkey,
   SEND_COMMAND_TARGET_OFFSET,
@@ -26,10 +29,13 @@ import { AccessFlag, FaultKind, MrKind, SendOpcode } from '../../protocol/layout
 import { arePagesAligned, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN, readPageList } from '../memory/queue-memory.ts';
 import type { BindRequest, KeyLookup } from '../protection/key-lookup.ts';
 import { ALL_ACCESS, REMOTE_CHANGES } from '../protection/memory-region.ts';
+import { foldHigh } from '../protection/virtual-address.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendRecord } from './send-record.ts';
 
 const LIST_ALIGNMENT = 8;
+/** A registration by work request names its pages. */
+const FAST_ACCESS = ALL_ACCESS & ~AccessFlag.ON_DEMAND;
 
 export class RequesterKeys {
   readonly #keys: KeyLookup;
@@ -68,7 +74,7 @@ export class RequesterKeys {
     bind.access = getBindTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
     bind.keyByte = getBindTargetKeyByte(command, SEND_COMMAND_TARGET_OFFSET);
     bind.regionKey = getSendCommandSgeLkey(command, 0);
-    bind.address = getSendCommandSgeAddress(command, 0);
+    bind.address = addressOf(command);
     bind.lengthBytes = getSendCommandSgeLength(command, 0);
     return this.#keys.bind(qp, bind);
   }
@@ -90,7 +96,7 @@ export class RequesterKeys {
     if (!arePagesAligned(pages, pageShift)) return FaultKind.KEY_BOUNDS;
     region.kind = MrKind.FAST;
     region.access = getRegisterTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
-    region.startAddress = getSendCommandSgeAddress(command, 0);
+    region.startAddress = addressOf(command);
     region.length = getSendCommandSgeLength(command, 0);
     region.pageShift = pageShift;
     region.pages = pages;
@@ -100,19 +106,23 @@ export class RequesterKeys {
   }
 }
 
+function addressOf(command: DataView): number {
+  return joinDwords(getSendCommandSgeAddressLow(command, 0), foldHigh(getSendCommandSgeAddressHigh(command, 0)));
+}
+
 /**
  * Checks the fields of a fast registration as create MR does: rights, pages, and that the range
  * lies within the pages. Returns NONE or the fault.
  */
 function findRegistrationFault(command: DataView, maxPages: number): FaultKind {
   const access = getRegisterTargetAccess(command, SEND_COMMAND_TARGET_OFFSET);
-  if ((access & ~ALL_ACCESS) !== 0) return FaultKind.KEY_ACCESS;
+  if ((access & ~FAST_ACCESS) !== 0) return FaultKind.KEY_ACCESS;
   if ((access & REMOTE_CHANGES) !== 0 && (access & AccessFlag.LOCAL_WRITE) === 0) return FaultKind.KEY_ACCESS;
   const pageShift = getRegisterTargetPageShift(command, SEND_COMMAND_TARGET_OFFSET);
   const pageCount = getRegisterTargetPageCount(command, SEND_COMMAND_TARGET_OFFSET);
   if (pageShift < PAGE_SHIFT_MIN || pageShift > PAGE_SHIFT_MAX) return FaultKind.KEY_BOUNDS;
   if (pageCount === 0 || pageCount > maxPages) return FaultKind.KEY_BOUNDS;
-  const address = getSendCommandSgeAddress(command, 0);
+  const address = addressOf(command);
   const length = getSendCommandSgeLength(command, 0);
   const pageBytes = 2 ** pageShift;
   // Virtual addresses must be exact Numbers.

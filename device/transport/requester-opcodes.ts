@@ -4,8 +4,7 @@
  * kinds of send opcodes (IBTA table 36). Called by requester, completer and command loader.
  */
 import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
-import { Transport } from '../../protocol/infiniband/opcodes.ts';
-import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { FlushSelectivity, PlacementType, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 
 /** Place of a packet in its message: bit 0 for the first packet, bit 1 for the last one. */
 const MIDDLE = 0;
@@ -57,10 +56,22 @@ define(
 define(SendOpcode.RDMA_READ, NONE, NONE, NONE, op.RC_RDMA_READ_REQUEST);
 define(SendOpcode.COMPARE_SWAP, NONE, NONE, NONE, op.RC_COMPARE_SWAP);
 define(SendOpcode.FETCH_ADD, NONE, NONE, NONE, op.RC_FETCH_ADD);
+define(SendOpcode.FLUSH, NONE, NONE, NONE, op.RC_FLUSH);
+define(SendOpcode.ATOMIC_WRITE, NONE, NONE, NONE, op.RC_ATOMIC_WRITE);
 
-/** BTH opcode of a request packet. The service must have the operation. */
-export function requestOpcode(serviceType: number, opcode: number, first: boolean, last: boolean): number {
-  const transport = serviceType === ServiceType.UC ? Transport.UC : Transport.RC;
+/** Bytes that an ATOMIC WRITE writes (IBTA annex A19). */
+export const ATOMIC_WRITE_BYTES = 8;
+
+const ALL_PLACEMENTS = PlacementType.GLOBAL_VISIBILITY | PlacementType.PERSISTENCE;
+
+/** True when a FLUSH names at least one placement, and nothing that is reserved. */
+export function isPlacement(placementType: number, selectivity: number): boolean {
+  const isKnown = placementType !== 0 && (placementType & ~ALL_PLACEMENTS) === 0;
+  return isKnown && selectivity <= FlushSelectivity.MEMORY_REGION;
+}
+
+/** BTH opcode of a request packet of a transport, which must have the operation. */
+export function requestOpcode(transport: number, opcode: number, first: boolean, last: boolean): number {
   return transport | table[opcode * PLACES + (first ? FIRST : 0) + (last ? LAST : 0)];
 }
 
@@ -70,10 +81,13 @@ export const RequestKind = {
   NONE: 0,
   SEND: 1,
   WRITE: 2,
+  // From READ to ATOMIC_WRITE: answered by a response. See `SendRecord.isFetch`.
   READ: 3,
   ATOMIC: 4,
+  FLUSH: 5,
+  ATOMIC_WRITE: 6,
   /** Executed locally, without a packet. */
-  LOCAL: 5,
+  LOCAL: 7,
 } as const;
 export type RequestKind = (typeof RequestKind)[keyof typeof RequestKind];
 
@@ -86,14 +100,21 @@ kinds[SendOpcode.RDMA_WRITE_IMMEDIATE] = RequestKind.WRITE;
 kinds[SendOpcode.RDMA_READ] = RequestKind.READ;
 kinds[SendOpcode.COMPARE_SWAP] = RequestKind.ATOMIC;
 kinds[SendOpcode.FETCH_ADD] = RequestKind.ATOMIC;
+kinds[SendOpcode.FLUSH] = RequestKind.FLUSH;
+kinds[SendOpcode.ATOMIC_WRITE] = RequestKind.ATOMIC_WRITE;
 kinds[SendOpcode.NOP] = RequestKind.LOCAL;
 kinds[SendOpcode.LOCAL_INVALIDATE] = RequestKind.LOCAL;
 kinds[SendOpcode.FAST_REGISTER] = RequestKind.LOCAL;
 kinds[SendOpcode.BIND_WINDOW] = RequestKind.LOCAL;
 
-/** Kind of a send opcode; NONE when the service lacks the operation (IBTA table 36). */
+/**
+ * Kind of a send opcode; NONE when the service lacks the operation (IBTA table 36). Linux knows
+ * FLUSH and ATOMIC WRITE for RC, not for XRC.
+ */
 export function requestKind(serviceType: number, opcode: number): RequestKind {
   const kind = kinds[opcode] as RequestKind;
+  if (kind === RequestKind.FLUSH || kind === RequestKind.ATOMIC_WRITE)
+    return serviceType === ServiceType.RC ? kind : RequestKind.NONE;
   const onlyReliable =
     kind === RequestKind.READ || kind === RequestKind.ATOMIC || opcode === SendOpcode.SEND_INVALIDATE;
   return onlyReliable && serviceType === ServiceType.UC ? RequestKind.NONE : kind;
@@ -105,4 +126,9 @@ export function requestKind(serviceType: number, opcode: number): RequestKind {
  */
 export function needsCredit(opcode: number): boolean {
   return kinds[opcode] === RequestKind.SEND || opcode === SendOpcode.RDMA_WRITE_IMMEDIATE;
+}
+
+/** True when the requester sends payload from local memory. */
+export function hasPayload(kind: RequestKind): boolean {
+  return kind === RequestKind.SEND || kind === RequestKind.WRITE || kind === RequestKind.ATOMIC_WRITE;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Builds the request packets of connected QPs in the port's ring and transmits them (IBTA 9.2 to
- * 9.4): a packet of a SEND or WRITE; the request of a READ, from the first missing response on; the
- * request of an atomic. Called by the requester.
+ * 9.4): a packet of a SEND, WRITE or ATOMIC WRITE; the request of a READ, from the first missing
+ * response on; the request of an atomic or a FLUSH. Called by the requester.
  */
 import { PacketCheck } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
@@ -26,7 +26,10 @@ export class RequesterPackets {
   #ring!: PacketRing;
   #offset = 0;
 
-  /** Sends the next packet of a SEND or WRITE. Returns false when its payload cannot be read. */
+  /**
+   * Sends the next packet of a SEND, WRITE or ATOMIC WRITE. Returns false when its payload cannot
+   * be read.
+   */
   sendPayload(state: RequesterState, record: SendRecord, port: Port): boolean {
     const { qp } = state;
     const mtuBytes = qp.pathMtuBytes;
@@ -35,7 +38,7 @@ export class RequesterPackets {
     const length = Math.min(record.messageLength - done, mtuBytes);
     const last = done + length >= record.messageLength;
     this.#head(state, record, port, record.packetsSent, last || (record.packetsSent + 1) % ACK_INTERVAL === 0);
-    fields.opcode = requestOpcode(qp.serviceType, record.opcode, record.packetsSent === 0, last);
+    fields.opcode = requestOpcode(qp.transport, record.opcode, record.packetsSent === 0, last);
     fields.solicited = last ? record.solicited : 0;
     fields.virtualAddressHigh = record.remoteAddressHigh;
     fields.virtualAddressLow = record.remoteAddressLow;
@@ -76,7 +79,7 @@ export class RequesterPackets {
     const fields = this.#fields;
     const skipped = record.responsesReceived * state.qp.pathMtuBytes;
     this.#head(state, record, port, record.responsesReceived, true);
-    this.#remote(record, skipped);
+    this.#remote(state, record, skipped);
     fields.dmaLength = record.messageLength - skipped;
     this.#emit(port);
     record.packetsSent = 1;
@@ -89,7 +92,7 @@ export class RequesterPackets {
     const fields = this.#fields;
     const swaps = record.opcode === SendOpcode.COMPARE_SWAP;
     this.#head(state, record, port, 0, true);
-    this.#remote(record, 0);
+    this.#remote(state, record, 0);
     fields.swapOrAddHigh = record.swapOrAddHigh;
     fields.swapOrAddLow = record.swapOrAddLow;
     fields.compareHigh = swaps ? record.compareHigh : 0;
@@ -98,10 +101,22 @@ export class RequesterPackets {
     record.packetsSent = 1;
   }
 
-  #remote(record: SendRecord, skippedBytes: number): void {
+  /** Requests a FLUSH. Address and length of one of a whole region do not count. */
+  sendFlush(state: RequesterState, record: SendRecord, port: Port): void {
+    const fields = this.#fields;
+    this.#head(state, record, port, 0, true);
+    this.#remote(state, record, 0);
+    fields.dmaLength = record.messageLength;
+    fields.placementType = record.placementType;
+    fields.selectivity = record.selectivity;
+    this.#emit(port);
+    record.packetsSent = 1;
+  }
+
+  #remote(state: RequesterState, record: SendRecord, skippedBytes: number): void {
     const fields = this.#fields;
     const low = record.remoteAddressLow + skippedBytes;
-    fields.opcode = requestOpcode(ServiceType.RC, record.opcode, true, true);
+    fields.opcode = requestOpcode(state.qp.transport, record.opcode, true, true);
     fields.solicited = 0;
     fields.virtualAddressLow = lowDword(low);
     fields.virtualAddressHigh = record.remoteAddressHigh + highDword(low);
@@ -122,7 +137,8 @@ export class RequesterPackets {
     state.path.apply(fields, port);
     fields.pKey = port.pkeys[qp.attributes.pkeyIndex];
     fields.destQpn = qp.attributes.remoteQpn;
-    fields.ackRequest = ackRequest && qp.serviceType === ServiceType.RC ? 1 : 0;
+    fields.xrcSrqn = record.xrcSrqn;
+    fields.ackRequest = ackRequest && qp.serviceType !== ServiceType.UC ? 1 : 0;
     fields.psn = addPsn(record.firstPsn, packetIndex);
   }
 }

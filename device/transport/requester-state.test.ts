@@ -52,6 +52,46 @@ t.test('a QP takes commands up to its number of records, and none while it waits
   t.notOk(state.acceptsCommands);
 });
 
+t.test('records leave in the order in which they came, also while others come', async (t) => {
+  const { state } = makeState([]);
+  const [a, b, c, d] = [1, 2, 3, 4].map((sequence) => Object.assign(new SendRecord(), { sequence }));
+  for (const record of [a, b]) state.append(record);
+  t.equal(state.shift(), a);
+  state.append(c);
+  t.same([state.oldest, state.newest, state.shift(), state.shift(), state.shift()], [b, c, b, c, undefined]);
+  state.append(d);
+  t.same([state.oldest, state.newest, state.shift()], [d, d, d], 'an empty queue begins anew');
+});
+
+t.test('a retry names the records of which packets are sent again, and how many were sent', async (t) => {
+  const { SEND, READ } = RequestKind;
+  const { state, made } = makeState([
+    [SEND, 3],
+    [READ, 4],
+    [SEND, 2],
+    [SEND, 1],
+  ]);
+  const [first, read, last, unbegun] = made;
+  const named: [SendRecord, number][] = [];
+  const note = (record: SendRecord, sent: number) => named.push([record, sent]);
+  first.packetsSent = 1;
+  state.rewind(0xffffff, note);
+  t.same(named.splice(0), [
+    [read, 4],
+    [last, 2],
+  ]);
+  state.rewind(0xfffffe, note);
+  t.same(named.splice(0), [[first, 1]], 'the others wait to be sent already');
+  first.packetsSent = 3;
+  read.packetsSent = 1;
+  state.rewind(0, note);
+  t.same(named, [
+    [first, 3],
+    [read, 1],
+  ]);
+  t.equal(unbegun.packetsSent, 0);
+});
+
 t.test('what was sent stays outstanding when earlier packets are sent again', async (t) => {
   const { state, steps } = makeState([]);
   for (const psn of [0xfffffe, 0xffffff, 0, 1]) state.noteSent(psn, psn);

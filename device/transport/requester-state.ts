@@ -28,6 +28,8 @@ export const RequesterWait = {
   FAULT: 5,
   /** Too many packets are unacknowledged. */
   WINDOW: 6,
+  /** A page of the payload is not present. */
+  PAGE: 7,
 } as const;
 export type RequesterWait = (typeof RequesterWait)[keyof typeof RequesterWait];
 
@@ -56,6 +58,9 @@ export class RequesterState {
   sendSequence = 1;
   limitSequence = 0;
   creditsUnlimited = true;
+  /** PSN of the packet that last missed a page, and of the last one whose fault was refused. */
+  pagePsn = -1;
+  refusedPsn = -1;
   /** True while the QP waits for a turn to send, and for payload that is read again. */
   ready = false;
   reading = false;

@@ -129,6 +129,15 @@ t.test('the timer of the oldest packet runs on while others are sent (IBTA 9.7.6
   t.same(bench.calls, ['timer', 'sent 0', 'sent 1']);
 });
 
+t.test('while payload is read again the timeout starts anew; otherwise it is one (IBTA 9.7.6.1.3)', async (t) => {
+  const bench = new Bench();
+  t.notOk(bench.requester.defersTimeout(bench.state));
+  t.same(bench.calls, []);
+  bench.state.reading = true;
+  t.ok(bench.requester.defersTimeout(bench.state));
+  t.same(bench.calls, ['timer']);
+});
+
 t.test('a message that must wait begins not, and gives back the commands behind it', async (t) => {
   const waits: [string, RequesterWait, (bench: Bench) => void][] = [
     [
@@ -205,6 +214,7 @@ t.test('a message at its limit begins', async (t) => {
         bench.add(SendOpcode.RDMA_READ, (2 ** 23 - 1) * MTU_BYTES);
       },
     ],
+    ['the longest message, with nothing outstanding', (bench) => bench.add(SendOpcode.RDMA_READ, 2 ** 23 * MTU_BYTES)],
     [
       'the message with the last credit',
       (bench) => {

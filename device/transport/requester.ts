@@ -2,8 +2,7 @@
 /**
  * The requester of connected QPs (IBTA 9.7.2, 9.7.3): numbers messages, segments them into packets
  * of the path MTU and sends these through the port, in turns of owners, lanes and QPs. One function
- * per state returns the next state. The completer handles responses. `ConnectedTransport` calls
- * `serve`.
+ * per state returns the next. The completer handles responses. `ConnectedTransport` calls `serve`.
  */
 import { addPsn, MSN_MASK, PSN_MASK, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { ackTimeoutNs } from '../../protocol/infiniband/syndrome.ts';
@@ -12,9 +11,12 @@ import type { Lane } from '../lane/lane.ts';
 import { type OwnerTurns, PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { PacketTurns } from '../lane/packet-turns.ts';
 import type { Port } from '../port/port.ts';
+import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { findFault } from './command-loader.ts';
 import { needsCredit, RequestKind } from './requester-opcodes.ts';
 import { RequesterPackets } from './requester-packets.ts';
+import type { RequesterPages } from './requester-pages.ts';
 import { RequesterState, RequesterWait } from './requester-state.ts';
 import type { ResendReads } from './resend-reads.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
@@ -41,6 +43,7 @@ export interface RequesterParts {
   readonly lanes: readonly Lane[];
   readonly turns: OwnerTurns;
   readonly timers: RetryTimers;
+  readonly keys: KeyLookup;
   now(): number;
   /** The last packet of the record is with the port. */
   releaseExecution(record: SendRecord): void;
@@ -53,6 +56,7 @@ export interface RequesterParts {
   /** Sends READ responses of QPs that called `awaitTurn`. */
   readonly answers: ResponderAnswers;
   readonly resends: ResendReads;
+  readonly pages: RequesterPages;
 }
 
 /** One per adapter: its fields hold the QP, the record and the port of the current turn. */
@@ -160,12 +164,8 @@ export class Requester {
   #admit(): State {
     const state = this.#state;
     const record = this.#record;
-    if (record.fault !== FaultKind.NONE) return this.#fail(record.fault);
-    // IBTA 11.2.5.2: without initiator depth a QP may not send READs and atomics at all.
-    if (record.isFetch && state.qp.attributes.maxReadsInitiated === 0) {
-      state.qp.owner.faults.report(FaultKind.COMMAND_OPCODE, state.qp, record.sequence);
-      return this.#fail(FaultKind.COMMAND_OPCODE);
-    }
+    const fault = findFault(state.qp, record, this.#parts.keys);
+    if (fault !== FaultKind.NONE) return this.#fail(fault);
     state.wait = this.#findWait(state, record);
     if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
     this.#work++;
@@ -185,7 +185,6 @@ export class Requester {
     )
       return RequesterWait.CREDIT;
     const unacked = (state.nextPsn - state.unackedPsn) & PSN_BITS;
-    if (unacked === 0) return RequesterWait.NONE;
     const count = record.countPsns(state.qp.pathMtuBytes);
     return unacked >= WINDOW_PACKETS || unacked + count > PSNS_OUTSTANDING_MAX
       ? RequesterWait.WINDOW
@@ -219,14 +218,16 @@ export class Requester {
     }
     if (kind === RequestKind.READ) this.#build.sendRead(state, record, this.#port);
     else if (kind === RequestKind.ATOMIC) this.#build.sendAtomic(state, record, this.#port);
-    else if (!this.#build.sendPayload(state, record, this.#port)) return this.#fail(FaultKind.DMA_READ);
+    else if (kind === RequestKind.FLUSH) this.#build.sendFlush(state, record, this.#port);
+    else if (!this.#build.sendPayload(state, record, this.#port))
+      return this.#parts.pages.awaitPayload(state, record) ? State.EXIT : this.#fail(FaultKind.DMA_READ);
     if (record.trace !== undefined) this.#build.tracePacket(state, record, record.trace);
     this.#work++;
     this.#bytes += PACKET_COST_BYTES + this.#build.payloadLengthBytes;
     this.packets++;
     const psn = addPsn(record.firstPsn, isFetch ? record.responsesReceived : record.packetsSent - 1);
     state.noteSent(psn, isFetch ? record.lastPsn : psn);
-    if (state.qp.serviceType === ServiceType.RC) this.#armTimer();
+    if (state.qp.serviceType !== ServiceType.UC) this.#armTimer();
     const whole = isFetch || record.packetsSent > psnDistance(record.firstPsn, record.lastPsn);
     return whole ? this.#finish() : State.SEND;
   }

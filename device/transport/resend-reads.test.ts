@@ -8,7 +8,7 @@ import t from 'tap';
 import { NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { ackTimeoutNs, rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
-import { CompletionStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { PacketPeer } from '../test-support/packet-peer.ts';
 import { MTU_BYTES, RequesterBench } from '../test-support/requester-bench.ts';
 import { requesterOf } from './connected-states.ts';
@@ -157,6 +157,7 @@ t.test('only what was sent is read again, and once more when it is rewound furth
   const bench = new RequesterBench();
   const counted: number[][] = [];
   const list = {
+    check: () => FaultKind.NONE,
     gatherPart: () => true,
     countRequests: (from: number, length: number) => counted.push([from, length]),
   } as unknown as ScatterGatherList;

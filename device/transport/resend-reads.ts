@@ -8,7 +8,7 @@
 import type { DmaTiming } from '../function/dma-timing.ts';
 import { isHere, TimedReads } from '../function/timed-reads.ts';
 import { READ_REQUEST_BYTES } from './payload-reads.ts';
-import { RequestKind } from './requester-opcodes.ts';
+import { hasPayload } from './requester-opcodes.ts';
 import type { RequesterState } from './requester-state.ts';
 import type { SendRecord } from './send-record.ts';
 
@@ -40,8 +40,7 @@ export class ResendReads {
     const { instant } = this.#reads;
     const { pathMtuBytes } = state.qp;
     state.rewind(psn, (record, sent) => {
-      const hasPayload = record.kind === RequestKind.SEND || record.kind === RequestKind.WRITE;
-      if (instant || !hasPayload || record.inline) return;
+      if (instant || !hasPayload(record.kind) || record.inline) return;
       const from = record.packetsSent * pathMtuBytes;
       const to = Math.min(sent * pathMtuBytes, record.messageLength);
       this.#reads.add(record, record.list.countRequests(from, to - from, READ_REQUEST_BYTES));

@@ -57,6 +57,7 @@ class Bench {
     } as unknown as QueuePair;
     const region = { owner: { dma: { at: () => ({}) } }, read: () => this.isReadable };
     const keys = { fault: FaultKind.KEY_BOUNDS, at: () => keys, checkRemote: () => (this.hasKey ? region : undefined) };
+    Object.assign(keys, { pageFaults: { take: () => false, widen: () => {} } });
     const clock = { now: () => this.nowNs, setAlarm: () => {} };
     this.answers = new ResponderAnswers({
       ports: [this.#makePort()],

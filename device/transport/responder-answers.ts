@@ -8,22 +8,20 @@
  * and refusals; `ConnectedTransport` calls `serve`.
  */
 import { ATOMIC_ACK_ETH_SIZE } from '../../protocol/infiniband/gen/atomic-ack-eth.gen.ts';
-import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { AethKind, BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { PacketCheck } from '../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { CREDITS_UNLIMITED, creditField, syndromeOf } from '../../protocol/infiniband/syndrome.ts';
-import { AccessFlag, CompletionStatus, EventType, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import { noteStep, Step } from '../function/timeline.ts';
 import { PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { ReadyQueue } from '../lane/ready-queue.ts';
-import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { FailureCause, UNKNOWN } from '../queues/queue-pair-failure.ts';
-import { refusalStatus } from './fault-status.ts';
+import { AnswerPayloads } from './answer-payloads.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import type { FailResponder } from './responder-request.ts';
 import type { PendingAcknowledge, ResponderResource, ResponderState } from './responder-state.ts';
@@ -50,9 +48,11 @@ export class ResponderAnswers {
   readonly #parts: ResponderAnswersParts;
   readonly #ready = new ReadyQueue<QueuePair>();
   readonly #fields = newPacketFields();
+  readonly #payloads: AnswerPayloads;
 
   constructor(parts: ResponderAnswersParts) {
     this.#parts = parts;
+    this.#payloads = new AnswerPayloads(parts.keys, parts.fail, (qp, state) => this.#wake(qp, state));
   }
 
   /** Takes in the data of READs that has arrived. */
@@ -236,7 +236,7 @@ export class ResponderAnswers {
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(opcode, fields.hasGrh);
-    if (length > 0 && !this.#readPayload(qp, state, resource, done, length, ring, payload)) return false;
+    if (length > 0 && !this.#payloads.read(qp, state, resource, done, length, ring, payload)) return false;
     this.#emit(port);
     this.turnCost += PACKET_COST_BYTES + length;
     resource.trace?.keepAnswer(resource.traceBlock, done, ring, offset, payload, length);
@@ -245,44 +245,10 @@ export class ResponderAnswers {
     return true;
   }
 
-  #readPayload(
-    qp: QueuePair,
-    state: ResponderState,
-    resource: ResponderResource,
-    done: number,
-    length: number,
-    target: PacketRing,
-    at: number,
-  ): boolean {
-    const { keys } = this.#parts;
-    const address = resource.address + done;
-    const region = keys.at(address).checkRemote(qp, resource.rkey, length, AccessFlag.REMOTE_READ);
-    if (region?.read(region.owner.dma.at(address), qp, length, target, at)) return true;
-    if (resource.repeated) {
-      // A late duplicate of a request answered long ago must not fail the connection: software may
-      // have reclaimed the memory since.
-      state.withdraw(resource);
-      return false;
-    }
-    // A NAK replaces the rest of the answer (IBTA 9.7.5.2.4).
-    const psn = addPsn(resource.firstPsn, resource.packetsSent);
-    const code = region === undefined ? NakCode.REMOTE_ACCESS_ERROR : NakCode.REMOTE_OPERATIONAL_ERROR;
-    const fault = region === undefined ? keys.fault : FaultKind.DMA_READ;
-    resource.trace?.endAnswer(resource, refusalStatus(code), fault);
-    state.clearAnswers();
-    state.refused = true;
-    state.acknowledge.set(AethKind.NAK, code, psn, resource.msn);
-    this.#wake(qp, state);
-    const { SUCCESS } = CompletionStatus;
-    qp.failure.note(qp, FailureCause.RECEIVE, SUCCESS, fault, UNKNOWN, psn, syndromeOf(AethKind.NAK, code));
-    this.#parts.fail(qp, region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL, fault, address);
-    return false;
-  }
-
   #head(qp: QueuePair, state: ResponderState, port: Port, opcode: number, psn: number, msn: number): void {
     const fields = this.#fields;
     state.path.apply(fields, port);
-    fields.opcode = opcode;
+    fields.opcode = qp.transport | opcode;
     fields.solicited = 0;
     fields.ackRequest = 0;
     fields.pKey = port.pkeys[qp.attributes.pkeyIndex];

@@ -19,6 +19,7 @@ import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { AtomicUnit } from './atomic-unit.ts';
 import { postReceiveCompletion } from './completions.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
+import { ResponderPages } from './responder-pages.ts';
 import type { ResponderRefusals } from './responder-refusals.ts';
 import { type ResponderRequest, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderResource } from './responder-state.ts';
@@ -33,6 +34,7 @@ export class ResponderExecution {
   readonly #answers: ResponderAnswers;
   readonly #keys: KeyLookup;
   readonly #atomics: AtomicUnit;
+  readonly pages: ResponderPages;
 
   constructor(
     request: ResponderRequest,
@@ -46,6 +48,7 @@ export class ResponderExecution {
     this.#answers = answers;
     this.#keys = keys;
     this.#atomics = atomics;
+    this.pages = new ResponderPages(request, refusals, answers, keys.pageFaults);
   }
 
   /** Places the payload of a SEND or WRITE packet. */
@@ -58,7 +61,7 @@ export class ResponderExecution {
     }
     if (flags & SEND) {
       if (!state.list.scatter(qp, state.messageBytes, ring, payloadOffset, length))
-        return this.#refusals.failReceiveWqe(FaultKind.DMA_WRITE);
+        return this.pages.await() ?? this.#refusals.failReceiveWqe(FaultKind.DMA_WRITE);
     } else if (length > 0) {
       const address = state.writeAddress + state.messageBytes;
       // The key of an ONLY packet was checked for all its bytes.
@@ -67,8 +70,10 @@ export class ResponderExecution {
           ? this.#request.region
           : this.#keys.at(address).checkRemote(qp, state.writeRkey, length, AccessFlag.REMOTE_WRITE);
       if (region === undefined) return this.#refusals.refuseAccess(this.#keys.fault, address);
-      if (!region.write(region.owner.dma.at(address), qp, length, ring, payloadOffset))
-        return this.#refusals.refuseOperation(FaultKind.DMA_WRITE);
+      if (!region.write(region.owner.dma.at(address), qp, length, ring, payloadOffset)) {
+        this.#keys.pageFaults.widen(state.writeAddress, state.writeLength);
+        return this.pages.await() ?? this.#refusals.refuseOperation(FaultKind.DMA_WRITE);
+      }
     }
     qp.trace?.placePacket(this.#request);
     state.messageBytes += length;
@@ -108,11 +113,17 @@ export class ResponderExecution {
    * sent (IBTA 9.7.4.1.5, 9.7.5.1.9).
    */
   read(rkey: number, lengthBytes: number): ResponderStep {
-    const { qp } = this.#request;
+    const { qp, region } = this.#request;
+    const { address } = this.#keys;
+    if (lengthBytes > 0 && region?.isPresent(address, Math.min(lengthBytes, qp.pathMtuBytes)) === false) {
+      this.#keys.pageFaults.widen(address, lengthBytes);
+      return this.pages.await() ?? this.#refusals.refuseOperation(FaultKind.DMA_READ);
+    }
     const resource = this.#takeResource(packetCount(lengthBytes, qp.pathMtuBytes));
     resource.isAtomic = false;
-    resource.address = this.#keys.address;
+    resource.address = address;
     resource.rkey = rkey;
+    resource.pd = qp.pd;
     resource.lengthBytes = lengthBytes;
     return this.#answer(resource);
   }
@@ -123,13 +134,33 @@ export class ResponderExecution {
     const outcome = this.#atomics.perform(qp, ring.view, packet);
     if (outcome === FaultKind.COMMAND_LENGTH) return this.#refusals.refuseRequest(outcome);
     if (outcome === FaultKind.DMA_WRITE || outcome === FaultKind.DMA_READ)
-      return this.#refusals.refuseOperation(outcome);
+      return this.pages.await() ?? this.#refusals.refuseOperation(outcome);
     if (outcome !== FaultKind.NONE) return this.#refusals.refuseAccess(outcome, this.#atomics.address);
     const resource = this.#takeResource(1);
     resource.isAtomic = true;
     resource.originalHigh = this.#atomics.originalHigh;
     resource.originalLow = this.#atomics.originalLow;
     return this.#answer(resource);
+  }
+
+  /** Queues the answer to a FLUSH that was executed. */
+  answerFlush(): ResponderStep {
+    const resource = this.#takeEmptyResource();
+    resource.isFlush = true;
+    return this.#answer(resource);
+  }
+
+  /** Queues the answer to an ATOMIC WRITE that was executed. */
+  answerAtomicWrite(): ResponderStep {
+    return this.#answer(this.#takeEmptyResource());
+  }
+
+  /** A resource for an answer of one packet without data. */
+  #takeEmptyResource(): ResponderResource {
+    const resource = this.#takeResource(1);
+    resource.isAtomic = false;
+    resource.lengthBytes = 0;
+    return resource;
   }
 
   #answer(resource: ResponderResource): ResponderStep {
@@ -151,6 +182,7 @@ export class ResponderExecution {
     state.resourceNext = (state.resourceNext + 1) % state.resources.length;
     state.msn = (state.msn + 1) & MSN_BITS;
     resource.used = true;
+    resource.isFlush = false;
     resource.firstPsn = packet.psn;
     resource.lastPsn = addPsn(packet.psn, count - 1);
     resource.msn = state.msn;

@@ -45,6 +45,12 @@ export class ResponderRefusals {
     return this.#refuse(NakCode.REMOTE_ACCESS_ERROR, EventType.QP_ACCESS_ERROR, fault, address);
   }
 
+  /** The request names an SRQ that it may not use (IBTA annex A14). */
+  refuseQueue(fault: FaultKind, srqn: number): ResponderStep {
+    const event = fault === FaultKind.XRC_DOMAIN ? EventType.XRC_DOMAIN_VIOLATION : EventType.XRC_INVALID_HEADER;
+    return this.#refuse(NakCode.REMOTE_OPERATIONAL_ERROR, event, fault, srqn);
+  }
+
   /** Local memory cannot be accessed. */
   refuseOperation(fault: FaultKind): ResponderStep {
     return this.#refuse(NakCode.REMOTE_OPERATIONAL_ERROR, EventType.QP_FATAL, fault, this.#request.packet.psn);

@@ -3,11 +3,14 @@
  * The request packet that a responder checks and executes, in one reused record, and the states
  * that it goes through (IBTA 9.7.4). Shared by responder, execution and refusals.
  */
+import { getRethVirtualAddressHigh, getRethVirtualAddressLow } from '../../protocol/infiniband/gen/reth.gen.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
+import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { type EventType, type FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
-import type { RegionPort } from '../protection/key-lookup.ts';
+import type { KeyLookup, RegionPort } from '../protection/key-lookup.ts';
+import { foldHigh } from '../protection/virtual-address.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { ResponderState } from './responder-state.ts';
 
@@ -21,11 +24,12 @@ export const ResponderStep = {
   EXECUTE: 5,
   READ: 6,
   ATOMIC: 7,
-  COMPLETE: 8,
-  ACKNOWLEDGE: 9,
-  DUPLICATE: 10,
-  DROP: 11,
-  EXIT: 12,
+  PLACEMENT: 8,
+  COMPLETE: 9,
+  ACKNOWLEDGE: 10,
+  DUPLICATE: 11,
+  DROP: 12,
+  EXIT: 13,
 } as const;
 export type ResponderStep = (typeof ResponderStep)[keyof typeof ResponderStep];
 
@@ -48,5 +52,14 @@ export class ResponderRequest {
   /** True when the requests are acknowledged. */
   get reliable(): boolean {
     return this.qp.serviceType !== ServiceType.UC;
+  }
+
+  /** Sets the key check to the address in the RETH. */
+  takeAddress(keys: KeyLookup): KeyLookup {
+    const { ring, packet } = this;
+    const at = packet.rethOffset;
+    return keys.at(
+      joinDwords(getRethVirtualAddressLow(ring.view, at), foldHigh(getRethVirtualAddressHigh(ring.view, at))),
+    );
   }
 }

@@ -5,6 +5,7 @@
  * refusals and answers work on it; connected-states.ts attaches it.
  */
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import { ReceiveReport } from './completions.ts';
 import type { Path } from './path.ts';
@@ -22,12 +23,16 @@ export class ResponderResource {
   /** True once it holds a served request. */
   used = false;
   isAtomic = false;
+  /** True for a FLUSH: its answer waits for a read that pushes writes into memory. */
+  isFlush = false;
   /** First and last PSN of the answer. */
   firstPsn = 0;
   lastPsn = 0;
   msn = 0;
   address = 0;
   rkey = 0;
+  /** PD of the QP when the request was served. */
+  pd: ProtectionDomain | undefined = undefined;
   lengthBytes = 0;
   originalHigh = 0;
   originalLow = 0;
@@ -102,6 +107,15 @@ export class ResponderState {
   wqeNumber = 0;
   readonly list = new ScatterGatherList();
   readonly report = new ReceiveReport();
+  /**
+   * PSN of the packet that last missed a page, how often it was repeated, and PSN of the last one
+   * whose page fault was refused.
+   */
+  pagePsn = -1;
+  pageRepeats = 0;
+  refusedPsn = -1;
+  /** True while data of the oldest answer waits for a page. */
+  paused = false;
   /** Ring of the last READs and atomics; `resourceNext` is overwritten next. */
   readonly resources: ResponderResource[] = [];
   resourceNext = 0;
@@ -114,6 +128,8 @@ export class ResponderState {
   start(psn: number, maxReads: number): void {
     this.clear();
     this.expectedPsn = psn;
+    this.pagePsn = -1;
+    this.refusedPsn = -1;
     this.msn = 0;
     this.established = false;
     this.resourceNext = 0;
@@ -137,6 +153,7 @@ export class ResponderState {
       resource.trace?.endAnswer(resource, CompletionStatus.FLUSHED, FaultKind.NONE);
     }
     this.queue.length = 0;
+    this.paused = false;
     this.acknowledge.pending = false;
   }
 
@@ -155,6 +172,7 @@ export class ResponderState {
     const place = this.queue.indexOf(resource);
     if (place < 0) return;
     this.queue.splice(place, 1);
+    if (place === 0) this.paused = false;
     resource.active = false;
     resource.trace?.endAnswer(resource, CompletionStatus.FLUSHED, FaultKind.NONE);
     const { after } = resource;
@@ -168,7 +186,7 @@ export class ResponderState {
   hasNext(data: boolean): boolean {
     const { acknowledge, queue } = this;
     if (acknowledge.pending || queue.length === 0) return acknowledge.pending && !data;
-    return queue[0].isAtomic !== data;
+    return queue[0].isAtomic !== data && !(data && this.paused);
   }
 
   /** The acknowledgement that is sent after all queued answers. */

@@ -4,17 +4,12 @@
  * the specification, then has it executed or refused. One function per check returns the next
  * state. `PacketReceiver` calls `receive`; answers are queued in `ResponderAnswers`.
  */
-import {
-  getRethDmaLength,
-  getRethRKey,
-  getRethVirtualAddressHigh,
-  getRethVirtualAddressLow,
-} from '../../protocol/infiniband/gen/reth.gen.ts';
+
+import { getRethDmaLength, getRethRKey } from '../../protocol/infiniband/gen/reth.gen.ts';
 import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
-import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { MESSAGE_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { AccessFlag, CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
@@ -25,12 +20,15 @@ import type { AtomicUnit } from './atomic-unit.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
 import { ResponderExecution } from './responder-execution.ts';
+import { ResponderPlacement } from './responder-placement.ts';
 import { completeReceiveWqe, ResponderRefusals } from './responder-refusals.ts';
-import type { FailResponder } from './responder-request.ts';
-import { ResponderRequest, ResponderStep } from './responder-request.ts';
+import { type FailResponder, ResponderRequest, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderState } from './responder-state.ts';
+import { selectQueue } from './xrc-queue.ts';
 
-const { FIRST, MIDDLE, LAST, ONLY, SEND, WRITE, READ_REQUEST, ATOMIC, IMMEDIATE } = OpcodeFlag;
+const { FIRST, MIDDLE, LAST, ONLY, SEND, WRITE, READ_REQUEST, ATOMIC, IMMEDIATE, FLUSH, ATOMIC_WRITE } = OpcodeFlag;
+/** Requests whose answer takes a responder resource. */
+const FETCHES = READ_REQUEST | ATOMIC | FLUSH | ATOMIC_WRITE;
 
 /** Units that the responder uses, and functions that change the QP's state. */
 export interface ResponderParts {
@@ -53,12 +51,14 @@ export class Responder {
   readonly #request = new ResponderRequest();
   readonly #refusals: ResponderRefusals;
   readonly #execution: ResponderExecution;
+  readonly #placement: ResponderPlacement;
 
   constructor(parts: ResponderParts) {
     this.#parts = parts;
     const { answers, keys, atomics, fail } = parts;
     this.#refusals = new ResponderRefusals(this.#request, answers, fail);
     this.#execution = new ResponderExecution(this.#request, this.#refusals, answers, keys, atomics);
+    this.#placement = new ResponderPlacement(this.#request, this.#refusals, this.#execution, keys);
   }
 
   /** Takes a well-formed request packet of the QP's service. Returns false when it was dropped. */
@@ -93,6 +93,7 @@ export class Responder {
   #take(): ResponderStep {
     let next = this.#request.reliable ? this.#checkPsn() : this.#checkPsnUnreliable();
     if (next === ResponderStep.CHECK_OPCODE_SEQUENCE) next = this.#checkOpcodeSequence();
+    if (next === ResponderStep.CHECK_RESOURCES) next = selectQueue(this.#request, this.#refusals);
     if (next === ResponderStep.CHECK_RESOURCES) next = this.#checkResources();
     if (next === ResponderStep.CHECK_LENGTH) next = this.#checkLength();
     if (next === ResponderStep.CHECK_RKEY) next = this.#checkRkey();
@@ -101,6 +102,7 @@ export class Responder {
     if (next === ResponderStep.ACKNOWLEDGE) return this.#execution.acknowledge();
     if (next === ResponderStep.READ) return this.#checkRead();
     if (next === ResponderStep.ATOMIC) return this.#checkAtomic();
+    if (next === ResponderStep.PLACEMENT) return this.#placement.serve();
     return next === ResponderStep.DUPLICATE ? this.#duplicate() : next;
   }
 
@@ -148,7 +150,7 @@ export class Responder {
   #checkResources(): ResponderStep {
     const { state, packet } = this.#request;
     const { flags } = packet;
-    if (flags & (READ_REQUEST | ATOMIC)) {
+    if (flags & FETCHES) {
       const oldest = state.resources[state.resourceNext];
       const isFree = oldest !== undefined && (!oldest.active || oldest.repeated);
       return isFree ? ResponderStep.CHECK_LENGTH : this.#refusals.refuseRequest(FaultKind.COMMAND_OPCODE);
@@ -201,6 +203,7 @@ export class Responder {
     const { flags, payloadLengthBytes: length } = packet;
     if (flags & ATOMIC) return ResponderStep.ATOMIC;
     if (flags & READ_REQUEST) return ResponderStep.READ;
+    if (flags & (FLUSH | ATOMIC_WRITE)) return ResponderStep.PLACEMENT;
     if (flags & (FIRST | ONLY)) {
       this.#loadWrite();
       if (state.writeLength > MESSAGE_MAX_BYTES) return this.#refuseLength();
@@ -217,7 +220,7 @@ export class Responder {
 
   #loadWrite(): void {
     const { state, ring, packet } = this.#request;
-    state.writeAddress = this.#takeRethAddress().address;
+    state.writeAddress = this.#request.takeAddress(this.#parts.keys).address;
     state.writeRkey = getRethRKey(ring.view, packet.rethOffset);
     state.writeLength = getRethDmaLength(ring.view, packet.rethOffset);
   }
@@ -242,7 +245,7 @@ export class Responder {
     const length = getRethDmaLength(ring.view, packet.rethOffset);
     const rkey = getRethRKey(ring.view, packet.rethOffset);
     if (length > MESSAGE_MAX_BYTES) return this.#refuseLength();
-    this.#takeRethAddress();
+    this.#request.takeAddress(this.#parts.keys);
     const next = this.#checkRemote(AccessFlag.REMOTE_READ, rkey, length, ResponderStep.READ);
     return next === ResponderStep.READ ? this.#execution.read(rkey, length) : next;
   }
@@ -252,16 +255,7 @@ export class Responder {
     return this.#refusals.refuseRequest(FaultKind.KEY_ACCESS);
   }
 
-  /** Sets the key check to the address in the RETH. */
-  #takeRethAddress(): KeyLookup {
-    const { ring, packet } = this.#request;
-    const at = packet.rethOffset;
-    return this.#parts.keys.at(
-      joinDwords(getRethVirtualAddressLow(ring.view, at), getRethVirtualAddressHigh(ring.view, at)),
-    );
-  }
-
-  /** IBTA 9.7.5.1.4: acknowledges again, reads again, or repeats the result of an atomic. */
+  /** IBTA 9.7.5.1.4: acknowledges again, reads again, or repeats the answer to another request. */
   #duplicate(): ResponderStep {
     this.duplicates++;
     const { qp, state, packet } = this.#request;

@@ -12,6 +12,9 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { READ_REQUEST_BYTES } from './payload-reads.ts';
 import type { ResponderResource, ResponderState } from './responder-state.ts';
 
+/** A FLUSH waits for one read, however little it returns. */
+const FLUSH_READ_BYTES = 1;
+
 export class ResponseReads {
   readonly #waiting: QueuePair[] = [];
   readonly #reads: TimedReads<ResponderResource>;
@@ -46,7 +49,7 @@ export class ResponseReads {
   /** Issues the reads of an answer. */
   begin(resource: ResponderResource): void {
     this.#reads.drop(resource);
-    this.#add(resource, resource.lengthBytes);
+    this.#add(resource, resource.isFlush ? FLUSH_READ_BYTES : resource.lengthBytes);
   }
 
   /** Reads `lengthBytes` of an answer again: packets that were sent are sent once more. */

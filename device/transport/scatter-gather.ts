@@ -26,6 +26,7 @@ import {
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { WordBlock } from '../host.ts';
 import type { KeyLookup, RegionPort } from '../protection/key-lookup.ts';
+import { foldHigh } from '../protection/virtual-address.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
 export class ScatterGatherList {
@@ -49,7 +50,7 @@ export class ScatterGatherList {
     for (let index = 0; index < count; index++) {
       const at = base + index * SGE_SIZE;
       // Written in place: from 2^31 on, a result of `getSgeAddress` would be a heap number.
-      this.#addresses[this.#count] = joinDwords(getSgeAddressLow(view, at), getSgeAddressHigh(view, at));
+      this.#addresses[this.#count] = joinDwords(getSgeAddressLow(view, at), foldHigh(getSgeAddressHigh(view, at)));
       this.#close(getSgeLength(view, at), getSgeLkey(view, at) | 0);
     }
   }
@@ -65,7 +66,10 @@ export class ScatterGatherList {
     const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
     if (count > SGE_MAX || (count > 1 && count * SGE_SIZE > room)) return false;
     if (count === 1) {
-      this.#addresses[0] = joinDwords(getSendCommandSgeAddressLow(view, 0), getSendCommandSgeAddressHigh(view, 0));
+      this.#addresses[0] = joinDwords(
+        getSendCommandSgeAddressLow(view, 0),
+        foldHigh(getSendCommandSgeAddressHigh(view, 0)),
+      );
       this.#close(getSendCommandSgeLength(view, 0), getSendCommandSgeLkey(view, 0) | 0);
     } else this.addFrom(view, COMMAND_HEADER_BYTES, count);
     return this.totalBytes === getSendCommandMessageLength(view, 0);
@@ -116,7 +120,9 @@ export class ScatterGatherList {
     if (lengthBytes === 0) return true;
     if (this.#count === 1) {
       const region = this.#find(qp, 0, listOffset, lengthBytes);
-      return region?.read(qp.owner.dma, qp, lengthBytes, target, targetOffset) ?? false;
+      if (region?.read(qp.owner.dma, qp, lengthBytes, target, targetOffset)) return true;
+      this.#widen(0);
+      return false;
     }
     let skip = listOffset;
     let done = 0;
@@ -128,7 +134,10 @@ export class ScatterGatherList {
       }
       const piece = Math.min(length - skip, lengthBytes - done);
       const region = this.#find(qp, index, skip, piece);
-      if (!region?.read(qp.owner.dma, qp, piece, target, targetOffset + done)) return false;
+      if (!region?.read(qp.owner.dma, qp, piece, target, targetOffset + done)) {
+        this.#widen(index);
+        return false;
+      }
       done += piece;
       skip = 0;
     }
@@ -149,11 +158,19 @@ export class ScatterGatherList {
       }
       const piece = Math.min(length - skip, lengthBytes - done);
       const region = this.#find(qp, index, skip, piece);
-      if (!region?.write(qp.owner.dma, qp, piece, source, sourceOffset + done)) return false;
+      if (!region?.write(qp.owner.dma, qp, piece, source, sourceOffset + done)) {
+        this.#widen(index);
+        return false;
+      }
       done += piece;
       skip = 0;
     }
     return true;
+  }
+
+  /** If the access has missed a page: the message will access the rest of the element, too. */
+  #widen(index: number): void {
+    this.#keyCheck.pageFaults.widen(this.#addresses[index], this.#lengths[index]);
   }
 
   /**

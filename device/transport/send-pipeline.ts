@@ -141,6 +141,11 @@ export class SendPipeline {
     const isVoid = buffer.epoch !== qp.epoch;
     if (!isVoid) qp.trace?.beginCommand();
     const fault = isVoid ? FaultKind.NONE : this.#perform(qp, buffer, port);
+    if (fault === FaultKind.DMA_READ && this.#datagrams.awaitPage(qp, buffer)) {
+      this.#giveBack(qp, buffer);
+      if (qp.drainNotify) qp.life.noteDrained(qp);
+      return;
+    }
     // A datagram is complete when its packet is with the port (par. 122). Its completion credit
     // returns behind the CQE.
     this.#lanes.releaseExecution(buffer.hold);

@@ -58,7 +58,7 @@ export class SendRecordLife {
           record.opcode,
           CompletionStatus.SUCCESS,
           FaultKind.NONE,
-          record.isFetch ? record.messageLength : 0,
+          record.responseBytes,
         );
       this.#release(qp, record);
       // The completion may have failed the QP, which flushed all other records.

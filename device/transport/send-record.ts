@@ -14,9 +14,11 @@ import {
 } from '../../protocol/layout/gen/atomic-operands.gen.ts';
 import { COMMAND_HEADER_BYTES, INLINE_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import {
+  getRdmaTargetPlacementType,
   getRdmaTargetRemoteAddressHigh,
   getRdmaTargetRemoteAddressLow,
   getRdmaTargetRkey,
+  getRdmaTargetSelectivity,
 } from '../../protocol/layout/gen/rdma-target.gen.ts';
 import {
   getSendCommandFence,
@@ -27,6 +29,7 @@ import {
   getSendCommandSequence,
   getSendCommandSignaled,
   getSendCommandSolicited,
+  getSendCommandXrcSrqn,
   SEND_COMMAND_TARGET_OFFSET,
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
@@ -52,10 +55,15 @@ export class SendRecord {
   remoteAddressLow = 0;
   rkey = 0;
   immediate = 0;
+  /** SRQ at the destination, of an XRC request. */
+  xrcSrqn = 0;
   swapOrAddHigh = 0;
   swapOrAddLow = 0;
   compareHigh = 0;
   compareLow = 0;
+  /** Of a FLUSH. */
+  placementType = 0;
+  selectivity = 0;
   /** First and last PSN; for a READ, of its responses. */
   firstPsn = 0;
   lastPsn = 0;
@@ -99,6 +107,7 @@ export class SendRecord {
     this.inline = getSendCommandInline(view, 0) === 1;
     this.messageLength = getSendCommandMessageLength(view, 0);
     this.immediate = getSendCommandImmediate(view, 0);
+    this.xrcSrqn = getSendCommandXrcSrqn(view, 0);
     this.remoteAddressHigh = getRdmaTargetRemoteAddressHigh(view, SEND_COMMAND_TARGET_OFFSET);
     this.remoteAddressLow = getRdmaTargetRemoteAddressLow(view, SEND_COMMAND_TARGET_OFFSET);
     this.rkey = getRdmaTargetRkey(view, SEND_COMMAND_TARGET_OFFSET);
@@ -113,14 +122,19 @@ export class SendRecord {
     this.fault = FaultKind.NONE;
   }
 
-  /** True for a READ or atomic, whose PSNs are those of its response. */
+  /** True for a READ, atomic, FLUSH or ATOMIC WRITE, whose PSNs are those of its response. */
   get isFetch(): boolean {
-    return this.kind === RequestKind.READ || this.kind === RequestKind.ATOMIC;
+    return this.kind >= RequestKind.READ && this.kind <= RequestKind.ATOMIC_WRITE;
+  }
+
+  /** Bytes that the responses bring into local memory. */
+  get responseBytes(): number {
+    return this.kind === RequestKind.READ || this.kind === RequestKind.ATOMIC ? this.messageLength : 0;
   }
 
   /** PSNs that the record takes; a READ takes those of its responses. */
   countPsns(mtuBytes: number): number {
-    return this.kind === RequestKind.ATOMIC ? 1 : packetCount(this.messageLength, mtuBytes);
+    return this.isFetch && this.kind !== RequestKind.READ ? 1 : packetCount(this.messageLength, mtuBytes);
   }
 
   /** Keeps the command header, for operations without packets. */
@@ -133,6 +147,11 @@ export class SendRecord {
     this.numbered = true;
     this.firstPsn = psn;
     this.lastPsn = addPsn(psn, count - 1);
+  }
+
+  loadPlacement(view: DataView): void {
+    this.placementType = getRdmaTargetPlacementType(view, SEND_COMMAND_TARGET_OFFSET);
+    this.selectivity = getRdmaTargetSelectivity(view, SEND_COMMAND_TARGET_OFFSET);
   }
 
   loadAtomicOperands(view: DataView): void {

@@ -17,6 +17,7 @@ import {
   getSendCommandInline,
   getSendCommandMessageLength,
   getSendCommandOpcode,
+  getSendCommandSequence,
   getSendCommandSgeCount,
   getSendCommandSolicited,
   SEND_COMMAND_TARGET_OFFSET,
@@ -30,6 +31,7 @@ import type { KeyLookup } from '../protection/key-lookup.ts';
 import { type GroupLookup, hasMemberOf } from '../queues/multicast-groups.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { AddressSource } from './address-source.ts';
+import { DatagramPages } from './datagram-pages.ts';
 import { isManagementAllowed, MAD_BYTES, setManagementFields } from './management-datagrams.ts';
 import { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
@@ -41,11 +43,27 @@ export class UdRequester {
   readonly #fields = newPacketFields();
   readonly #list = new ScatterGatherList();
   readonly #path = new Path();
+  readonly #pages: DatagramPages;
 
-  constructor(keys: KeyLookup, addresses: AddressSource, groups: GroupLookup) {
+  /** `schedule`: the send queue of a QP may be read again. */
+  constructor(
+    keys: KeyLookup,
+    addresses: AddressSource,
+    groups: GroupLookup,
+    schedule: (qp: QueuePair) => void = () => undefined,
+  ) {
     this.#keys = keys;
+    this.#pages = new DatagramPages(keys.pageFaults, schedule);
     this.#addresses = addresses;
     this.#groups = groups;
+  }
+
+  /**
+   * The payload of a command cannot be read. Returns true when it waits for a page: the command
+   * returns to the send queue, which is read again when the page has come.
+   */
+  awaitPage(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean {
+    return this.#pages.await(qp, getSendCommandSequence(buffer.view, 0));
   }
 
   /** Sends the message of a command through `port`, which has room. Returns NONE or the fault. */

@@ -16,6 +16,7 @@ import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { FailureCause } from '../queues/queue-pair-failure.ts';
 import { postReceiveCompletion, ReceiveReport } from './completions.ts';
+import { DatagramPages } from './datagram-pages.ts';
 import { receiveStatus } from './fault-status.ts';
 import { notePkeyViolation, noteQkeyViolation } from './key-violations.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
@@ -26,20 +27,24 @@ import { ScatterGatherList } from './scatter-gather.ts';
 export interface DropCounters {
   wrongService: number;
   noReceiveEntry: number;
+  /** A page of the receive buffer was not present. */
+  pageAbsent: number;
 }
 
 export class UdResponder {
-  readonly drops: DropCounters = { wrongService: 0, noReceiveEntry: 0 };
+  readonly drops: DropCounters = { wrongService: 0, noReceiveEntry: 0, pageAbsent: 0 };
   readonly #keys: KeyLookup;
   readonly #reader: ReceiveQueueReader;
   readonly #stage: ReceiveStage;
   readonly #list = new ScatterGatherList();
   readonly #report = new ReceiveReport();
+  readonly #pages: DatagramPages;
 
   constructor(keys: KeyLookup, reader: ReceiveQueueReader, stage: ReceiveStage) {
     this.#keys = keys;
     this.#reader = reader;
     this.#stage = stage;
+    this.#pages = new DatagramPages(keys.pageFaults);
   }
 
   /** Delivers a well-formed datagram that arrived at `port`. Returns false when it was dropped. */
@@ -79,6 +84,11 @@ export class UdResponder {
       return false;
     }
     const fault = this.#reader.take(qp, this.#list) || this.#place(qp, ring, packet);
+    if (fault === FaultKind.DMA_WRITE && this.#pages.await(qp, this.#reader.number)) {
+      this.#reader.giveBack(qp);
+      this.drops.pageAbsent++;
+      return false;
+    }
     const status = fault === FaultKind.NONE ? CompletionStatus.SUCCESS : receiveStatus(fault);
     qp.trace?.receiveDatagram(packet, ring, this.#reader.number, status, fault);
     if (fault === FaultKind.NONE) this.#complete(qp, port, ring.view, packet, pkeyIndex);

@@ -99,5 +99,6 @@ function describeSharedQueue(srq: SharedReceiveQueue): Row {
     entries: ring.entries,
     next: ring.head,
     unread: ring.known,
+    receiveCq: srq.xrc?.cq.number ?? null,
   };
 }

@@ -173,6 +173,10 @@ class OrderedFunction implements FunctionPort {
     return this.#port.requestTrace(queuePair, attributes);
   }
 
+  plantFault(words: Uint8Array): void {
+    this.#port.plantFault(words);
+  }
+
   reset(kind: ResetKind): void {
     this.#writes.flush();
     this.#port.reset(kind);

@@ -21,6 +21,7 @@ const DONE: FunctionPort = {
   writePio: () => {},
   requestResources: () => ({ status: 0, index: 0, offset: 0, limit: 0 }),
   requestTrace: () => 0,
+  plantFault: () => {},
   reset: () => {},
   setBusMaster: () => {},
   memoryMapped: () => {},

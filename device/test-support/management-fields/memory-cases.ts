@@ -10,10 +10,12 @@ import {
   MrKind,
   MrMask,
   MwKind,
+  PageFlag,
 } from '../../../protocol/layout/gen/values.gen.ts';
 import {
   memoryRegionAttributes,
   memoryWindowAttributes,
+  pageRange,
   protectionDomainAttributes,
 } from '../../../protocol/layout/management.ts';
 import {
@@ -53,9 +55,12 @@ export function objectCommand(opcode: ManagementOpcode, numberOf: (fixture: Fixt
 
 const answered = each(['lkey', 'rkey'], ignored('only in the answer'));
 
+const noDeviceMemory = each(['deviceMemory', 'deviceMemoryOffset'], ignored('only of regions of device memory'));
+
 const accessTrials: Trials = {
   access: [
-    refused(BAD_FIELD, [0x40, 0x80000000, 0xffffffff], { limit: ALL_ACCESS }),
+    refused(BAD_FIELD, [0x80, 0x80000000, 0xffffffff], { limit: ALL_ACCESS }),
+    refused(BAD_FIELD, [AccessFlag.ON_DEMAND | AccessFlag.ZERO_BASED]),
     refused(BAD_FIELD, [AccessFlag.REMOTE_WRITE, AccessFlag.REMOTE_ATOMIC | AccessFlag.REMOTE_READ]),
   ],
 };
@@ -85,11 +90,11 @@ function indirectList({ adapterFixture, memory }: Fixture): number {
 }
 
 /** `given`: fields that make these matter. */
-function translationTrials(fixture: Fixture, given: Record<string, number> = {}): Trials {
+function translationTrials(fixture: Fixture, kindMax: MrKind, given: Record<string, number> = {}): Trials {
   const directory = indirectList(fixture);
   const indirect = { ...given, indirect: 1, pageListAddress: directory };
   return {
-    kind: [refused(BAD_FIELD, [3, 7, 255], { limit: MrKind.FAST, given })],
+    kind: [refused(BAD_FIELD, [7, 255], { limit: kindMax, given })],
     startAddress: [
       taken('any address that leaves room for the length', { values: [IN_PAGE, 2 ** 40 + IN_PAGE], given }),
       refused(BAD_FIELD, [2n ** 53n, 2n ** 64n - 1n], { limit: Number.MAX_SAFE_INTEGER - ROOM, given }),
@@ -116,7 +121,8 @@ function regionToModify(fixture: Fixture): Request {
     payload: { ...pagedRegion(fixture), attributeMask: MrMask.ACCESS },
     headerTrials: objectTrials(objectNumber),
     payloadTrials: {
-      ...translationTrials(fixture, translation),
+      ...translationTrials(fixture, MrKind.FAST, translation),
+      ...noDeviceMemory,
       ...accessTrials,
       ...answered,
       pd: [refused(BAD_OBJECT, [0, NO_OBJECT], { given: { attributeMask: MrMask.PD | MrMask.ACCESS } })],
@@ -151,7 +157,8 @@ export const memoryCases: readonly CommandCase[] = [
     build: (fixture) => ({
       payload: pagedRegion(fixture),
       payloadTrials: {
-        ...translationTrials(fixture),
+        ...translationTrials(fixture, MrKind.DEVICE),
+        ...noDeviceMemory,
         ...accessTrials,
         ...answered,
         pd: [refused(BAD_OBJECT, [0, NO_OBJECT, 0xffffff])],
@@ -161,6 +168,58 @@ export const memoryCases: readonly CommandCase[] = [
     }),
   },
   { opcode: ManagementOpcode.MODIFY_MR, table: memoryRegionAttributes, build: regionToModify },
+  {
+    opcode: ManagementOpcode.CREATE_MR,
+    situation: 'on demand',
+    table: memoryRegionAttributes,
+    build: (fixture) => {
+      const room = 2 ** 40;
+      return {
+        payload: { ...pagedRegion(fixture), access: ON_DEMAND, length: room },
+        payloadTrials: {
+          kind: [refused(BAD_FIELD, [MrKind.PHYSICAL, MrKind.FAST], { limit: MrKind.PAGED })],
+          startAddress: [refused(BAD_FIELD, [2n ** 53n], { limit: Number.MAX_SAFE_INTEGER - room })],
+          length: [refused(BAD_FIELD, [0, 2n ** 63n], { limit: Number.MAX_SAFE_INTEGER })],
+          pageShift: [refused(BAD_FIELD, [0, 11, 32, 255], { limit: 31 })],
+          ...each(['pageListAddress', 'pageCount', 'indirect'], ignored('the region begins without pages')),
+          ...noDeviceMemory,
+        },
+      };
+    },
+  },
+  {
+    opcode: ManagementOpcode.RESOLVE_PAGES,
+    table: pageRange,
+    build: (fixture) => {
+      const objectNumber = createOnDemand(fixture);
+      return {
+        header: { objectNumber },
+        payload: { address: 4 * PAGE_BYTES, length: PAGES * PAGE_BYTES, pageListAddress: presentList(fixture) },
+        headerTrials: objectTrials(objectNumber),
+        payloadTrials: {
+          ...rangeTrials(4096),
+          pageListAddress: [refused(BAD_ADDRESS, [NOWHERE, fixture.pageList + 4, fixture.crookedList])],
+          refuse: [taken('faults are refused, or pages come')],
+        },
+      };
+    },
+  },
+  {
+    opcode: ManagementOpcode.INVALIDATE_PAGES,
+    table: pageRange,
+    build: (fixture) => {
+      const objectNumber = createOnDemand(fixture);
+      return {
+        header: { objectNumber },
+        payload: { address: 4 * PAGE_BYTES, length: PAGES * PAGE_BYTES },
+        headerTrials: objectTrials(objectNumber),
+        payloadTrials: {
+          ...rangeTrials(ON_DEMAND_PAGES),
+          ...each(['pageListAddress', 'refuse'], ignored('only to make pages present')),
+        },
+      };
+    },
+  },
   objectCommand(ManagementOpcode.QUERY_MR, ({ adapterFixture }) => adapterFixture.region.number),
   objectCommand(ManagementOpcode.DESTROY_MR, (fixture) => {
     const { number } = fixture.driver.createDmaRegion(fixture.adapterFixture.pd);
@@ -182,6 +241,38 @@ export const memoryCases: readonly CommandCase[] = [
   objectCommand(ManagementOpcode.QUERY_MW, createWindow),
   objectCommand(ManagementOpcode.DESTROY_MW, createWindow),
 ];
+
+const ON_DEMAND = AccessFlag.LOCAL_WRITE | AccessFlag.ON_DEMAND;
+const ON_DEMAND_PAGES = 1 << 20;
+
+function createOnDemand(fixture: Fixture): number {
+  const { number } = fixture.driver.createMemoryRegion({
+    ...pagedRegion(fixture),
+    access: ON_DEMAND,
+    startAddress: 0,
+    length: ON_DEMAND_PAGES * PAGE_BYTES,
+  });
+  return fixture.watch(ManagementOpcode.QUERY_MR, number);
+}
+
+/** Address of a list of present pages. */
+function presentList({ adapterFixture, memory }: Fixture): number {
+  const list = adapterFixture.driver.allocator.allocate(PAGES * 8);
+  const view = adapterFixture.access.view(list, PAGES * 8);
+  for (let page = 0; page < PAGES; page++)
+    view.setBigUint64(page * 8, BigInt(memory + page * PAGE_BYTES + PageFlag.PRESENT), true);
+  return list;
+}
+
+/** `pagesMax`: pages of one command. The range begins at the fifth page. */
+function rangeTrials(pagesMax: number): Trials {
+  const last = (ON_DEMAND_PAGES - 1) * PAGE_BYTES;
+  const longest = Math.min(pagesMax, ON_DEMAND_PAGES - 4) * PAGE_BYTES;
+  return {
+    address: [refused(BAD_FIELD, [1, PAGE_BYTES / 2, last + PAGE_BYTES, 2n ** 63n], { limit: last })],
+    length: [refused(BAD_FIELD, [0, 1, longest + 1, longest + PAGE_BYTES, 2n ** 63n], { limit: longest })],
+  };
+}
 
 function createWindow(fixture: Fixture): number {
   const { number } = fixture.driver.createMemoryWindow(fixture.adapterFixture.pd, MwKind.TYPE_2);

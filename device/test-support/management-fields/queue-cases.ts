@@ -31,7 +31,7 @@ import { type Fixture, NO_OBJECT, NOWHERE } from './fixture.ts';
 import { objectTrials } from './header-trials.ts';
 import { objectCommand } from './memory-cases.ts';
 
-const { BAD_ADDRESS, BAD_FIELD, BAD_OBJECT, UNSUPPORTED } = ManagementStatus;
+const { BAD_ADDRESS, BAD_FIELD, BAD_OBJECT } = ManagementStatus;
 const COMPLETION_ENTRIES_MAX_LOG2 = 22;
 const EVENT_ENTRIES_MAX_LOG2 = 16;
 const RECEIVE_ENTRIES_MAX_LOG2 = 15;
@@ -72,8 +72,7 @@ function completionQueueToCreate(fixture: Fixture): Request {
       entriesLog2: [refused(BAD_FIELD, [23, 255], { limit: COMPLETION_ENTRIES_MAX_LOG2 })],
       recordAddress: [refused(BAD_ADDRESS, [fixture.record + 4, fixture.record + 1])],
       eventQueue: [refused(BAD_OBJECT, [NO_OBJECT, 0xffffff]), taken('0: no events', { values: [0] })],
-      moderationCount: [refused(UNSUPPORTED, [1, 0xffff])],
-      moderationPeriodUs: [refused(UNSUPPORTED, [1, 0xffff])],
+      ...each(['moderationCount', 'moderationPeriodUs'], taken('any moderation', { values: [0, 1, 0xffff] })),
       summaryIndex: [taken('an index without a byte writes none')],
       attributeMask: [ignored('only to modify')],
       collectContext: [refused(BAD_OBJECT, [5, NO_OBJECT, 0xffffff])],
@@ -83,7 +82,8 @@ function completionQueueToCreate(fixture: Fixture): Request {
 
 function completionQueueToModify(fixture: Fixture): Request {
   const resized = { attributeMask: CqMask.RESIZE | CqMask.EVENT_QUEUE, queueAddress: fixture.memory, entriesLog2: 6 };
-  const offered = CqMask.EVENT_QUEUE | CqMask.RESIZE | CqMask.SUMMARY_INDEX;
+  const offered = CqMask.EVENT_QUEUE | CqMask.MODERATION | CqMask.RESIZE | CqMask.SUMMARY_INDEX;
+  const moderated = { attributeMask: CqMask.MODERATION };
   return {
     header: { objectNumber: fixture.cqn },
     payload: { attributeMask: CqMask.EVENT_QUEUE, eventQueue: fixture.adapterFixture.asynchronous.eqn },
@@ -94,13 +94,13 @@ function completionQueueToModify(fixture: Fixture): Request {
       entriesLog2: [refused(BAD_FIELD, [23, 255], { limit: COMPLETION_ENTRIES_MAX_LOG2, given: resized })],
       recordAddress: [ignored('the record stays where it is', { given: resized })],
       eventQueue: [refused(BAD_OBJECT, [NO_OBJECT, 0xffffff]), taken('0: no events', { values: [0] })],
-      ...each(['moderationCount', 'moderationPeriodUs'], ignored('the mask is refused that names it')),
+      ...each(
+        ['moderationCount', 'moderationPeriodUs'],
+        taken('any moderation', { given: moderated, values: [0, 1, 0xffff] }),
+      ),
       summaryIndex: [taken('an index without a byte writes none', { given: { attributeMask: CqMask.SUMMARY_INDEX } })],
       collectContext: [ignored('stays that of the creation')],
-      attributeMask: [
-        refused(BAD_FIELD, [16, 0x80000001, 0xffffffff], { limit: offered }),
-        refused(UNSUPPORTED, [CqMask.MODERATION, CqMask.MODERATION | CqMask.EVENT_QUEUE], { limit: offered }),
-      ],
+      attributeMask: [refused(BAD_FIELD, [16, 0x80000001, 0xffffffff], { limit: offered })],
     },
   };
 }
@@ -187,22 +187,30 @@ function receiveQueueToCreate(fixture: Fixture): Request {
       recordAddress: [refused(BAD_ADDRESS, [fixture.record + 4, fixture.record + 1])],
       limit: [refused(BAD_FIELD, [17, 0xffffffff], { limit: 16 })],
       attributeMask: [ignored('only to modify')],
+      xrcDomain: [refused(BAD_OBJECT, [1, NO_OBJECT, 0xffffff])],
+      completionQueue: [refused(BAD_FIELD, [1, 0xffffff])],
     },
   };
 }
 
 function receiveQueueToModify(fixture: Fixture): Request {
   const objectNumber = createReceiveQueue(fixture);
-  const stays = ['pd', 'paged', 'entriesLog2', 'strideLog2', 'pageShift', 'queueAddress', 'recordAddress'];
+  const all = SrqMask.LIMIT | SrqMask.RESIZE;
+  const resize = { attributeMask: SrqMask.RESIZE, queueAddress: fixture.memory, entriesLog2: 4 };
   return {
     header: { objectNumber },
     payload: { attributeMask: SrqMask.LIMIT, limit: 16 },
     headerTrials: objectTrials(objectNumber),
     payloadTrials: {
+      ...memoryTrials(fixture, resize, 4),
       ...receiveQueries,
-      ...each(stays, ignored('only the limit can be modified')),
+      ...each(
+        ['pd', 'strideLog2', 'recordAddress', 'xrcDomain', 'completionQueue'],
+        ignored('limit and size can be modified'),
+      ),
+      entriesLog2: [refused(BAD_FIELD, [16, 255], { limit: RECEIVE_ENTRIES_MAX_LOG2, given: resize })],
       limit: [refused(BAD_FIELD, [17, 0xffffffff], { limit: 16 })],
-      attributeMask: [refused(BAD_FIELD, [2, 0x80000001, 0xffffffff], { limit: SrqMask.LIMIT })],
+      attributeMask: [refused(BAD_FIELD, [4, 0x80000001, 0xffffffff], { limit: all })],
     },
   };
 }

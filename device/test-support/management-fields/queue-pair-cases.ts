@@ -67,7 +67,7 @@ function receiveQueueTrials({ memory, pageList, crookedList }: Fixture): Trials 
   };
 }
 
-function toCreate(fixture: Fixture): Request {
+export function toCreate(fixture: Fixture): Request {
   return {
     payload: {
       pd: fixture.adapterFixture.pd,
@@ -87,10 +87,7 @@ function toCreate(fixture: Fixture): Request {
       ...sendQueueTrials(fixture),
       ...receiveQueueTrials(fixture),
       pd: [refused(BAD_OBJECT, [0, NO_OBJECT, 0xffffff])],
-      serviceType: [
-        refused(BAD_FIELD, [2, 255]),
-        refused(UNSUPPORTED, [ServiceType.XRC_INITIATOR, ServiceType.XRC_TARGET]),
-      ],
+      serviceType: [refused(BAD_FIELD, [2, 8, 255])],
       specialPort: [refused(BAD_FIELD, [1, 2, 3])],
       specialPortHigh: [refused(BAD_FIELD, [1])],
       collectContext: [refused(BAD_OBJECT, [5, NO_OBJECT, 0xffffff])],
@@ -99,7 +96,7 @@ function toCreate(fixture: Fixture): Request {
       descriptorAddress: [refused(BAD_ADDRESS, [fixture.descriptor + 8, NOWHERE])],
       ...each(['signalAll', 'checksumOff', 'qosLevel', 'blockMulticastLoopback', 'userQueue'], taken('either')),
       ...each(['checksumKey', 'process'], taken('opaque')),
-      xrcDomain: [taken('no XRC service is offered')],
+      xrcDomain: [refused(BAD_FIELD, [1, NO_OBJECT, 0xffffff])],
       ...queryOnly('token'),
     },
   };

@@ -69,6 +69,7 @@ import type {
   DriverMemoryRegion,
   EventQueueRequest,
   QueuePairRequest,
+  SharedReceiveQueueRequest,
 } from './requests.ts';
 import { DriverResources } from './resources.ts';
 import type { DriverSendContext } from './send-context.ts';
@@ -231,8 +232,8 @@ export class Driver {
     return new this.classes.QueuePair(this.access, this.management, { ...parts, qosLevel, checksumKey, page });
   }
 
-  createSharedReceiveQueue(request: { pd: number; entriesLog2?: number; limit?: number }): DriverSharedReceiveQueue {
-    const buffer = this.#queue(request.entriesLog2 ?? 4, RECEIVE_STRIDE_LOG2);
+  createSharedReceiveQueue(request: SharedReceiveQueueRequest): DriverSharedReceiveQueue {
+    const buffer = this.#queue(request.entriesLog2 ?? 4, RECEIVE_STRIDE_LOG2, request.paged);
     const recordAddress = this.allocator.allocate(SRQ_RECORD_SIZE);
     const payload = srqPayload({
       pd: request.pd,

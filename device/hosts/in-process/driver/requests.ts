@@ -53,6 +53,15 @@ export interface EventQueueRequest {
   readonly attributes?: Partial<EqAttributes>;
 }
 
+/** A shared receive queue. */
+export interface SharedReceiveQueueRequest {
+  readonly pd: number;
+  readonly entriesLog2?: number;
+  /** Fewer WQEs than this cause one event; 0: none. */
+  readonly limit?: number;
+  readonly paged?: boolean;
+}
+
 /** A queue pair. */
 export interface QueuePairRequest {
   readonly pd: number;

@@ -37,6 +37,8 @@ export interface SendRequest {
   readonly opcode?: SendOpcode;
   /** Remote memory of an RDMA or atomic operation. */
   readonly remote?: { readonly address: number; readonly rkey: number };
+  /** Of a FLUSH: where data must be, what is flushed, and the bytes of the range. */
+  readonly flush?: { readonly placementType: number; readonly selectivity?: number; readonly lengthBytes?: number };
   /** Operands of an atomic operation. */
   readonly atomic?: { readonly swapOrAdd: bigint; readonly compare?: bigint };
   readonly fence?: boolean;
@@ -97,9 +99,14 @@ export function buildSendCommand(request: SendRequest, sender: SenderAttributes)
 }
 
 function encodeTarget(view: DataView, request: SendRequest, sender: SenderAttributes): void {
-  const { remote } = request;
+  const { remote, flush } = request;
   if (remote) {
-    encodeRdmaTarget(view, SEND_COMMAND_TARGET_OFFSET, { remoteAddress: remote.address, rkey: remote.rkey });
+    encodeRdmaTarget(view, SEND_COMMAND_TARGET_OFFSET, {
+      remoteAddress: remote.address,
+      rkey: remote.rkey,
+      placementType: flush?.placementType ?? 0,
+      selectivity: flush?.selectivity ?? 0,
+    });
     return;
   }
   encodeUdTarget(view, SEND_COMMAND_TARGET_OFFSET, {
@@ -126,7 +133,7 @@ function header(request: SendRequest, sender: SenderAttributes, lengthBytes: num
     signaled: Number(request.signaled ?? true),
     solicited: Number(request.solicited ?? false),
     inline: Number(inline !== undefined),
-    messageLength: inline ? inline.length : gathered,
+    messageLength: request.flush?.lengthBytes ?? (inline ? inline.length : gathered),
     immediate: request.immediate ?? 0,
     sgeAddress: only?.address ?? 0,
     sgeLength: only?.length ?? 0,

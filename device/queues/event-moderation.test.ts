@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Moderation of completion events: an event waits for completions or for its time, none is lost,
+ * and software that asks again is told of what it has not seen.
+ */
+import t from 'tap';
+import { CqMask, ManagementOpcode, ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
+import { cqPayload } from '../hosts/in-process/driver/payloads.ts';
+import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+
+const NOP = { header: { opcode: SendOpcode.NOP } };
+const PERIOD_US = 50;
+const PERIOD_NS = PERIOD_US * 1000;
+
+/** A CQ with an EQ, moderated, and a QP that completes there. */
+class ModeratedFixture {
+  readonly fixture = new AdapterFixture();
+  readonly cq: DriverCompletionQueue;
+  readonly #qp: DriverQueuePair;
+
+  constructor(count: number, periodUs = PERIOD_US) {
+    this.cq = this.fixture.createCompletionQueue({ entriesLog2: 8, eventQueue: this.fixture.events });
+    this.#qp = this.fixture.createQueuePair({ sendCq: this.cq, sendEntriesLog2: 8 });
+    this.moderate(count, periodUs);
+  }
+
+  moderate(moderationCount: number, moderationPeriodUs: number): void {
+    const payload = cqPayload({ attributeMask: CqMask.MODERATION, moderationCount, moderationPeriodUs });
+    const command = { opcode: ManagementOpcode.MODIFY_CQ, objectNumber: this.cq.cqn, payload };
+    if (this.fixture.driver.management.execute(command).status !== ManagementStatus.OK) throw new Error('refused');
+  }
+
+  /** Completes so many commands without letting time pass; returns the number of new events. */
+  complete(count: number): number {
+    for (let posted = 0; posted < count; posted++) this.#qp.post(NOP);
+    this.fixture.settle();
+    return this.events();
+  }
+
+  /** Lets time pass; returns the number of new events. */
+  wait(ns: number): number {
+    this.fixture.machine.clock.advance(ns);
+    this.fixture.settle();
+    return this.events();
+  }
+
+  events(): number {
+    return this.fixture.events.walk().length;
+  }
+}
+
+t.test('an event waits for so many unseen completions', async (t) => {
+  const moderated = new ModeratedFixture(4);
+  moderated.cq.notify();
+  t.equal(moderated.complete(3), 0);
+  t.equal(moderated.complete(1), 1, 'the fourth ends the wait');
+  t.equal(moderated.wait(PERIOD_NS * 2), 0, 'no timer is left');
+  moderated.cq.drain();
+  moderated.cq.notify();
+  t.equal(moderated.complete(9), 1);
+  moderated.fixture.finish();
+});
+
+t.test('an event waits no longer than its time, counted from the first completion', async (t) => {
+  for (const count of [0, 4]) {
+    const moderated = new ModeratedFixture(count);
+    moderated.cq.notify();
+    t.equal(moderated.wait(PERIOD_NS * 3), 0, 'nothing has completed');
+    t.equal(moderated.complete(1), 0);
+    t.equal(moderated.wait(PERIOD_NS / 2), 0);
+    t.equal(moderated.complete(1), 0);
+    t.equal(moderated.wait(PERIOD_NS / 2), 1);
+    t.equal(moderated.wait(PERIOD_NS * 2), 0, 'once');
+    moderated.fixture.finish();
+  }
+});
+
+t.test('the adapter asks for a pass at the end of the wait', async (t) => {
+  const moderated = new ModeratedFixture(0);
+  moderated.cq.notify();
+  t.equal(moderated.complete(2), 0);
+  moderated.fixture.machine.runUntil(() => moderated.fixture.events.ready, 'the event');
+  t.equal(moderated.events(), 1);
+  moderated.fixture.finish();
+});
+
+t.test('software that arms with unseen completions is told of them; of those that it has seen it is not', async (t) => {
+  const moderated = new ModeratedFixture(4);
+  moderated.cq.notify();
+  t.equal(moderated.complete(4), 1);
+  moderated.cq.poll();
+  moderated.cq.notify();
+  t.equal(moderated.events(), 0, 'three are unseen');
+  t.equal(moderated.wait(PERIOD_NS), 1);
+  moderated.cq.notify();
+  t.equal(moderated.complete(0), 0);
+  moderated.cq.drain();
+  moderated.cq.notify();
+  t.equal(moderated.wait(PERIOD_NS * 2), 0);
+  moderated.fixture.finish();
+});
+
+t.test('without a period no event waits; the end of moderation posts the one that did', async (t) => {
+  const moderated = new ModeratedFixture(4, 0);
+  moderated.cq.notify();
+  t.equal(moderated.complete(1), 1);
+  moderated.cq.drain();
+  moderated.moderate(4, PERIOD_US);
+  moderated.cq.notify();
+  t.equal(moderated.complete(1), 0);
+  moderated.moderate(0, 0);
+  t.equal(moderated.events(), 1);
+  t.equal(moderated.wait(PERIOD_NS * 2), 0);
+  moderated.fixture.finish();
+});
+
+t.test('a CQ that is destroyed or reset while its event waits posts none', async (t) => {
+  const fixtures = [0, 1, 2].map(() => new ModeratedFixture(0));
+  const [first, , last] = fixtures as [ModeratedFixture, ModeratedFixture, ModeratedFixture];
+  for (const moderated of fixtures) {
+    moderated.cq.notify();
+    t.equal(moderated.complete(1), 0);
+  }
+  first.fixture.driver.reset();
+  t.equal(first.wait(PERIOD_NS * 2), 0);
+  t.equal(last.wait(PERIOD_NS * 2), 1);
+});
