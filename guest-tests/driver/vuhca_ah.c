@@ -61,7 +61,8 @@ void vuhca_put_path(struct vuhca_address_handle *path, struct vuhca_pd *pd,
 	vuhca_address_handle_set_port(path, port);
 	vuhca_address_handle_set_port_high(path, port >> 2);
 	vuhca_address_handle_set_service_level(path, service_level);
-	vuhca_address_handle_set_pd(path, pd->pdn);
+	if (pd)
+		vuhca_address_handle_set_pd(path, pd->pdn);
 	vuhca_address_handle_set_dlid(path, dlid);
 	if (!route)
 		return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Completion queues: creation, destruction, query. */
+/* Completion queues: creation, destruction, query, moderation. */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
@@ -192,3 +192,34 @@ int vuhca_query_cq(struct vuhca_cq *cq, struct vuhca_cq_attributes *attributes)
 	return err;
 }
 EXPORT_SYMBOL_GPL(vuhca_query_cq);
+
+/**
+ * vuhca_moderate_cq() - Let the events of a CQ wait for more completions.
+ * @cq: CQ.
+ * @count: Completions not polled that end the wait, 0: only time does.
+ * @period_us: Longest wait, 0: no event waits.
+ *
+ * Context: May sleep.
+ * Return: 0; -ESTALE: a reset has destroyed the CQ; or the error of
+ *	vuhca_admin_execute().
+ */
+int vuhca_moderate_cq(struct vuhca_cq *cq, u16 count, u16 period_us)
+{
+	struct vuhca_cq_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_CQ_MASK_MODERATION),
+		.moderation_count = cpu_to_le16(count),
+		.moderation_period_us = cpu_to_le16(period_us),
+	};
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_MODIFY_CQ,
+		.object = cq->cqn,
+		.payload = &attributes,
+		.payload_bytes = sizeof(attributes),
+	};
+	struct vuhca_answer answer;
+
+	if (!vuhca_is_current(cq->dev, cq->generation))
+		return -ESTALE;
+	return vuhca_admin_execute(cq->dev, &command, &answer);
+}
+EXPORT_SYMBOL_GPL(vuhca_moderate_cq);

@@ -106,6 +106,7 @@ struct vuhca_cq *vuhca_create_cq(struct vuhca_dev *dev,
 				 const struct vuhca_cq_init *init);
 int vuhca_destroy_cq(struct vuhca_cq *cq);
 int vuhca_query_cq(struct vuhca_cq *cq, struct vuhca_cq_attributes *attributes);
+int vuhca_moderate_cq(struct vuhca_cq *cq, u16 count, u16 period_us);
 int vuhca_resize_cq(struct vuhca_cq *cq, unsigned int entries_log2);
 int vuhca_resize_user_cq(struct vuhca_cq *cq, dma_addr_t pages,
 			 unsigned int entries_log2);

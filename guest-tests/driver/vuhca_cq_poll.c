@@ -52,6 +52,19 @@ static void vuhca_discard_cqe(struct vuhca_cq *cq,
 				 &wr_id);
 }
 
+/* Requests for an XRC target come to any SRQ of its domain. */
+static bool vuhca_retire_shared(struct vuhca_cq *cq,
+				const struct vuhca_completion_entry *entry,
+				struct vuhca_wc *wc)
+{
+	u32 srqn = vuhca_completion_entry_get_srqn(entry);
+	struct vuhca_srq *srq = wc->qp->srq;
+
+	if (!srq)
+		srq = xa_load(&cq->dev->srqs, srqn);
+	return srq && vuhca_srq_retire(srq, wc->sequence, &wc->wr_id);
+}
+
 static bool vuhca_read_cqe(struct vuhca_cq *cq,
 			   const struct vuhca_completion_entry *entry,
 			   struct vuhca_wc *wc)
@@ -87,8 +100,8 @@ static bool vuhca_read_cqe(struct vuhca_cq *cq,
 	wc->immediate = le32_to_cpu(entry->immediate);
 	wc->source_qpn = vuhca_completion_entry_get_source_qpn(entry);
 	wc->timestamp = le64_to_cpu(entry->timestamp);
-	if (wc->receive && qp->srq)
-		return vuhca_srq_retire(qp->srq, wc->sequence, &wc->wr_id);
+	if (wc->receive && (qp->srq || qp->xrcd))
+		return vuhca_retire_shared(cq, entry, wc);
 	return vuhca_wq_retire(wc->receive ? &qp->rq : &qp->sq, wc->sequence,
 			       &wc->wr_id);
 }
@@ -164,4 +177,16 @@ void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn)
 	}
 	spin_unlock_irq(&cq->lock);
 	mutex_unlock(&cq->resize_lock);
+}
+
+/*
+ * Discards the completions of a QP in the CQs that it has. Those of an XRC
+ * target are of XRC SRQs: they stay, or free their slots when they are polled.
+ */
+void vuhca_clean_cqs(struct vuhca_qp *qp)
+{
+	if (qp->send_cq)
+		vuhca_clean_cq(qp->send_cq, qp->qpn);
+	if (qp->recv_cq)
+		vuhca_clean_cq(qp->recv_cq, qp->qpn);
 }

@@ -69,6 +69,7 @@ struct vuhca_port_events {
  * @qps: QPs by number.
  * @srqs: SRQs by number.
  * @send_contexts: Send contexts by number.
+ * @on_demand: On-demand regions by local key.
  * @credits: Credit words of the send contexts, by number: lines of eight.
  * @credits_dma: Bus address of @credits.
  * @vcb_lock: Protects @vcb_ida, @vcbs_split and the layout of @vcbs.
@@ -107,6 +108,7 @@ struct vuhca_dev {
 	struct xarray qps;
 	struct xarray srqs;
 	struct xarray send_contexts;
+	struct xarray on_demand;
 	struct vuhca_credit_return *credits;
 	dma_addr_t credits_dma;
 	struct mutex vcb_lock;	/* collect pages */

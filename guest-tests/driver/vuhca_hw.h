@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xfd2aa976u
-#define VUHCA_LAYOUT_HASH_HIGH 0x73d24d36u
+#define VUHCA_LAYOUT_HASH_LOW 0x7a13f6f2u
+#define VUHCA_LAYOUT_HASH_HIGH 0x5f612819u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -53,14 +53,18 @@
 #define VUHCA_SUBSYSTEM_ID 0x7568u
 /* Network controller, InfiniBand. */
 #define VUHCA_CLASS_CODE 0x20700u
-/* BAR of the control and status registers, the MSI-X table and the PBA. */
+/* BAR of the registers, the MSI-X table, the PBA and device memory. */
 #define VUHCA_BAR_REGISTERS 0
 /* BAR of the collect buffers, a page of 4 KiB each. */
 #define VUHCA_BAR_COLLECT 2
 /* BAR of the PIO send memory. */
 #define VUHCA_BAR_PIO 4
-/* Size of the register BAR. */
-#define VUHCA_BAR_REGISTERS_BYTES 0x10000u
+/* Size of the register BAR: registers, and device memory in its upper half. */
+#define VUHCA_BAR_REGISTERS_BYTES 0x100000u
+/* Device memory in the register BAR. */
+#define VUHCA_DEVICE_MEMORY_OFFSET 0x80000u
+/* Room for device memory: the most that a function has. */
+#define VUHCA_DEVICE_MEMORY_MAX_BYTES 0x80000u
 /* Size of the PIO BAR: 16 MiB of send blocks and their start-of-packet alias. */
 #define VUHCA_BAR_PIO_BYTES 0x2000000u
 /* MSI-X table in the register BAR. */
@@ -79,6 +83,8 @@
 #define VUHCA_COMMAND_MAX_BYTES 320
 /* Longest inline payload. */
 #define VUHCA_INLINE_MAX_BYTES 256
+/* Ranges of device memory begin at multiples of it, and their lengths are rounded up to it. */
+#define VUHCA_DEVICE_MEMORY_GRANULE_BYTES 64
 /* Most scatter/gather elements of a work request. */
 #define VUHCA_SGE_MAX 16
 /* log2 of the entries in the longest send queue. */
@@ -188,6 +194,10 @@ enum vuhca_send_opcode {
 	VUHCA_SEND_OPCODE_COMPARE_SWAP = 7,
 	/* Atomic fetch and add. */
 	VUHCA_SEND_OPCODE_FETCH_ADD = 8,
+	/* Make earlier writes to remote memory visible or persistent. */
+	VUHCA_SEND_OPCODE_FLUSH = 9,
+	/* Write 8 bytes of remote memory in one store, behind all earlier operations. */
+	VUHCA_SEND_OPCODE_ATOMIC_WRITE = 10,
 	/* Invalidate a local key. */
 	VUHCA_SEND_OPCODE_LOCAL_INVALIDATE = 16,
 	/* Register memory by work request. */
@@ -233,6 +243,10 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_QUERY_MR = 34,
 	/* Deregister a memory region. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_MR = 35,
+	/* Make pages of an on-demand region present, or refuse the faults on them. */
+	VUHCA_MANAGEMENT_OPCODE_RESOLVE_PAGES = 37,
+	/* Take pages of an on-demand region back; no access uses them after the answer. */
+	VUHCA_MANAGEMENT_OPCODE_INVALIDATE_PAGES = 39,
 	/* Create a completion queue. */
 	VUHCA_MANAGEMENT_OPCODE_CREATE_CQ = 48,
 	/* Change a completion queue. */
@@ -271,6 +285,16 @@ enum vuhca_management_opcode {
 	VUHCA_MANAGEMENT_OPCODE_QUERY_SRQ = 114,
 	/* Destroy a shared receive queue; refused while in use. */
 	VUHCA_MANAGEMENT_OPCODE_DESTROY_SRQ = 115,
+	/* Create an XRC domain. */
+	VUHCA_MANAGEMENT_OPCODE_CREATE_XRC_DOMAIN = 240,
+	/* Destroy an XRC domain; refused while in use. */
+	VUHCA_MANAGEMENT_OPCODE_DESTROY_XRC_DOMAIN = 243,
+	/* Allocate a range of device memory, which is zeroed. */
+	VUHCA_MANAGEMENT_OPCODE_CREATE_DEVICE_MEMORY = 244,
+	/* Query a range of device memory. */
+	VUHCA_MANAGEMENT_OPCODE_QUERY_DEVICE_MEMORY = 246,
+	/* Free a range of device memory; refused while in use. */
+	VUHCA_MANAGEMENT_OPCODE_DESTROY_DEVICE_MEMORY = 247,
 	/* Resource allocation request; the modifier is the number of resource-changes. */
 	VUHCA_MANAGEMENT_OPCODE_REQUEST_RESOURCES = 129,
 	/* Query the share of the function in the object number. */
@@ -394,7 +418,9 @@ enum vuhca_completion_status {
 	VUHCA_COMPLETION_STATUS_GENERAL = 21,
 };
 
-/* Operations that a CQE reports. */
+/*
+ * Operations that a CQE reports; numbers of those of users follow enum ibv_wc_opcode of libibverbs.
+ */
 enum vuhca_completion_opcode {
 	/* A send completed. */
 	VUHCA_COMPLETION_OPCODE_SEND = 0,
@@ -412,8 +438,12 @@ enum vuhca_completion_opcode {
 	VUHCA_COMPLETION_OPCODE_LOCAL_INVALIDATE = 6,
 	/* A fast registration completed. */
 	VUHCA_COMPLETION_OPCODE_FAST_REGISTER = 7,
+	/* A FLUSH completed: all writes before it are where it wants them. */
+	VUHCA_COMPLETION_OPCODE_FLUSH = 8,
+	/* An ATOMIC WRITE completed. */
+	VUHCA_COMPLETION_OPCODE_ATOMIC_WRITE = 9,
 	/* A NOP completed. */
-	VUHCA_COMPLETION_OPCODE_NOP = 8,
+	VUHCA_COMPLETION_OPCODE_NOP = 10,
 	/* A message was received. */
 	VUHCA_COMPLETION_OPCODE_RECEIVE = 128,
 	/* Immediate data of an RDMA WRITE was received. */
@@ -448,6 +478,10 @@ enum vuhca_event_type {
 	VUHCA_EVENT_TYPE_SRQ_LIMIT = 12,
 	/* An SRQ failed. */
 	VUHCA_EVENT_TYPE_SRQ_ERROR = 13,
+	/* A request for a QP named an XRC SRQ of another XRC domain; the QP failed. */
+	VUHCA_EVENT_TYPE_XRC_DOMAIN_VIOLATION = 14,
+	/* A request for a QP named an XRC SRQ that does not exist; the QP failed. */
+	VUHCA_EVENT_TYPE_XRC_INVALID_HEADER = 15,
 	/* A port became active. */
 	VUHCA_EVENT_TYPE_PORT_ACTIVE = 16,
 	/* A port went down. */
@@ -462,6 +496,8 @@ enum vuhca_event_type {
 	VUHCA_EVENT_TYPE_SM_CHANGE = 21,
 	/* The subnet manager requests that clients register again. */
 	VUHCA_EVENT_TYPE_CLIENT_REREGISTER = 22,
+	/* An access met a page of an on-demand region that is not present. */
+	VUHCA_EVENT_TYPE_PAGE_FAULT = 23,
 	/* A send context halted. */
 	VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED = 25,
 	/* The trace of a QP stopped after the first error. */
@@ -573,6 +609,14 @@ enum vuhca_fault_kind {
 	 * context.
 	 */
 	VUHCA_FAULT_KIND_COLLECT_CONTEXT = 42,
+	/* A request named an XRC SRQ of another XRC domain. Fault address: its number. */
+	VUHCA_FAULT_KIND_XRC_DOMAIN = 48,
+	/* A request named an XRC SRQ that does not exist. Fault address: its number. */
+	VUHCA_FAULT_KIND_XRC_QUEUE = 49,
+	/* Software refused a fault on a page of an on-demand region. */
+	VUHCA_FAULT_KIND_PAGE_FAULT = 43,
+	/* Access to device memory that is not allocated. */
+	VUHCA_FAULT_KIND_DEVICE_MEMORY = 44,
 	/* A datagram with a wrong Q_Key arrived for a QP. Fault address: source LID, Q_Key. */
 	VUHCA_FAULT_KIND_QKEY_VIOLATION = 34,
 };
@@ -693,6 +737,8 @@ enum vuhca_mr_kind {
 	VUHCA_MR_KIND_PAGED = 1,
 	/* Registered by work request (FAST_REGISTER); pageCount is the most pages it can take. */
 	VUHCA_MR_KIND_FAST = 2,
+	/* A part of a range of device memory. */
+	VUHCA_MR_KIND_DEVICE = 3,
 };
 
 /* Types of memory window. */
@@ -707,6 +753,8 @@ enum vuhca_mw_kind {
 enum vuhca_srq_mask {
 	/* limit */
 	VUHCA_SRQ_MASK_LIMIT = 1,
+	/* queueAddress, entriesLog2, pageShift, paged */
+	VUHCA_SRQ_MASK_RESIZE = 2,
 };
 
 /*
@@ -727,6 +775,41 @@ enum vuhca_access_flag {
 	 * Virtual addresses start at 0; of `startAddress` only the offset in the first page counts.
 	 */
 	VUHCA_ACCESS_FLAG_ZERO_BASED = 32,
+	/*
+	 * Pages are made present by page fault and taken back: no right, a property of the region.
+	 */
+	VUHCA_ACCESS_FLAG_ON_DEMAND = 64,
+	/* FLUSH for global visibility. */
+	VUHCA_ACCESS_FLAG_FLUSH_GLOBAL = 256,
+	/* FLUSH for persistence: software vouches that the memory is persistent. */
+	VUHCA_ACCESS_FLAG_FLUSH_PERSISTENT = 512,
+};
+
+/*
+ * What a FLUSH guarantees for earlier writes (bits); numbers follow enum ib_placement_type of
+ * Linux.
+ */
+enum vuhca_placement_type {
+	/* Every reader of the memory finds the data. */
+	VUHCA_PLACEMENT_TYPE_GLOBAL_VISIBILITY = 1,
+	/* The data outlives a loss of power. */
+	VUHCA_PLACEMENT_TYPE_PERSISTENCE = 2,
+};
+
+/* What a FLUSH covers; numbers follow enum ib_selectivity_level of Linux. */
+enum vuhca_flush_selectivity {
+	/* The range that address and length name. */
+	VUHCA_FLUSH_SELECTIVITY_RANGE = 0,
+	/* The whole region or window of the R_Key; address and length do not count. */
+	VUHCA_FLUSH_SELECTIVITY_MEMORY_REGION = 1,
+};
+
+/* Lower bits of a page address in the list of RESOLVE_PAGES. */
+enum vuhca_page_flag {
+	/* The page may be read. */
+	VUHCA_PAGE_FLAG_PRESENT = 1,
+	/* The page may also be written. */
+	VUHCA_PAGE_FLAG_WRITABLE = 2,
 };
 
 /* Attributes that modify MR changes (bits). */
@@ -971,6 +1054,16 @@ enum vuhca_capability {
 	VUHCA_CAPABILITY_MEMORY_WINDOWS = 256,
 	/* Memory registration by work request, local and remote invalidation. */
 	VUHCA_CAPABILITY_FAST_REGISTRATION = 512,
+	/* Extended reliable connections. */
+	VUHCA_CAPABILITY_XRC = 0x800u,
+	/* Regions whose pages are made present by page fault. */
+	VUHCA_CAPABILITY_ON_DEMAND_PAGING = 0x1000u,
+	/* FLUSH, for global visibility and for persistence. */
+	VUHCA_CAPABILITY_FLUSH = 0x2000u,
+	/* ATOMIC WRITE. */
+	VUHCA_CAPABILITY_ATOMIC_WRITE = 0x4000u,
+	/* Memory of the adapter for software and memory regions. */
+	VUHCA_CAPABILITY_DEVICE_MEMORY = 0x8000u,
 	/* The ports are of this function alone, which manages them and has their QP0 and QP1. */
 	VUHCA_CAPABILITY_OWN_PORTS = 0x400u,
 };
@@ -1477,7 +1570,7 @@ struct vuhca_send_command {
 	/* fence: The command waits for outstanding RDMA READs and atomics. */
 	/* inline: The payload follows the header. */
 	__le32 dw2;
-	/* message_length: Payload bytes of the message. */
+	/* message_length: Payload bytes of the message; bytes of the range of a FLUSH. */
 	__le32 message_length;
 	/*
 	 * checksum: Inverted one's-complement sum of all dwords, this one as 0, seeded with the
@@ -1741,19 +1834,46 @@ static inline void vuhca_ud_target_set_remote_qpn(struct vuhca_ud_target *e, __u
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_UD_TARGET_REMOTE_QPN_MASK) | ((v << VUHCA_UD_TARGET_REMOTE_QPN_SHIFT) & VUHCA_UD_TARGET_REMOTE_QPN_MASK)));
 }
 
-/* Remote memory of an RDMA or atomic operation. */
+/* Remote memory of an RDMA operation, an atomic, a FLUSH or an ATOMIC WRITE. */
 #define VUHCA_RDMA_TARGET_SIZE 16
 struct vuhca_rdma_target {
 	/* remote_address: Remote virtual address. */
 	__le64 remote_address;
 	/* rkey: R_Key. */
 	__le32 rkey;
-	__u8 reserved_12[4];
+	/* placement_type: Of a FLUSH: where data must be (bits). */
+	/* selectivity: Of a FLUSH: what is flushed. */
+	__le32 dw3;
 };
 _Static_assert(sizeof(struct vuhca_rdma_target) == 16, "vuhca_rdma_target");
 _Static_assert(offsetof(struct vuhca_rdma_target, remote_address) == 0, "vuhca_rdma_target.remote_address");
 _Static_assert(offsetof(struct vuhca_rdma_target, rkey) == 8, "vuhca_rdma_target.rkey");
+_Static_assert(offsetof(struct vuhca_rdma_target, dw3) == 12, "vuhca_rdma_target.dw3");
 
+#define VUHCA_RDMA_TARGET_PLACEMENT_TYPE_SHIFT 0
+#define VUHCA_RDMA_TARGET_PLACEMENT_TYPE_MASK 0xfu
+static inline __u32 vuhca_rdma_target_get_placement_type(const struct vuhca_rdma_target *e)
+{
+	return (vuhca_le32_to_cpu(e->dw3) & VUHCA_RDMA_TARGET_PLACEMENT_TYPE_MASK) >> VUHCA_RDMA_TARGET_PLACEMENT_TYPE_SHIFT;
+}
+static inline void vuhca_rdma_target_set_placement_type(struct vuhca_rdma_target *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw3);
+
+	e->dw3 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_RDMA_TARGET_PLACEMENT_TYPE_MASK) | ((v << VUHCA_RDMA_TARGET_PLACEMENT_TYPE_SHIFT) & VUHCA_RDMA_TARGET_PLACEMENT_TYPE_MASK)));
+}
+#define VUHCA_RDMA_TARGET_SELECTIVITY_SHIFT 4
+#define VUHCA_RDMA_TARGET_SELECTIVITY_MASK 0x30u
+static inline __u32 vuhca_rdma_target_get_selectivity(const struct vuhca_rdma_target *e)
+{
+	return (vuhca_le32_to_cpu(e->dw3) & VUHCA_RDMA_TARGET_SELECTIVITY_MASK) >> VUHCA_RDMA_TARGET_SELECTIVITY_SHIFT;
+}
+static inline void vuhca_rdma_target_set_selectivity(struct vuhca_rdma_target *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw3);
+
+	e->dw3 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_RDMA_TARGET_SELECTIVITY_MASK) | ((v << VUHCA_RDMA_TARGET_SELECTIVITY_SHIFT) & VUHCA_RDMA_TARGET_SELECTIVITY_MASK)));
+}
 
 /* Operands of an atomic operation, right after the header. */
 #define VUHCA_ATOMIC_OPERANDS_SIZE 16
@@ -1797,15 +1917,15 @@ struct vuhca_register_target {
 	__le16 page_count;
 	/* page_shift: log2 of the page size. */
 	__u8 page_shift;
+	__u8 reserved_11[1];
 	/* access: Access rights. */
-	__u8 access;
-	__u8 reserved_12[4];
+	__le32 access;
 };
 _Static_assert(sizeof(struct vuhca_register_target) == 16, "vuhca_register_target");
 _Static_assert(offsetof(struct vuhca_register_target, page_list_address) == 0, "vuhca_register_target.page_list_address");
 _Static_assert(offsetof(struct vuhca_register_target, page_count) == 8, "vuhca_register_target.page_count");
 _Static_assert(offsetof(struct vuhca_register_target, page_shift) == 10, "vuhca_register_target.page_shift");
-_Static_assert(offsetof(struct vuhca_register_target, access) == 11, "vuhca_register_target.access");
+_Static_assert(offsetof(struct vuhca_register_target, access) == 12, "vuhca_register_target.access");
 
 
 /* Scatter/gather element: a range of local memory. */
@@ -2565,7 +2685,15 @@ struct vuhca_event_entry {
 	__le64 timestamp;
 	/* token: Handle that software gave when it created the object. */
 	__le64 token;
-	__u8 reserved_32[28];
+	/* page_address: Page fault only: first virtual address of the access. */
+	__le64 page_address;
+	/* page_length: Page fault only: length from there on that the message will access. */
+	__le32 page_length;
+	/* page_key: Page fault only: key of the memory region. */
+	__le32 page_key;
+	/* page_write: Page fault only: the access writes. */
+	__le32 dw12;
+	__u8 reserved_52[8];
 	/* sequence: Running number of the entry, from 1. */
 	__le32 sequence;
 };
@@ -2577,6 +2705,10 @@ _Static_assert(offsetof(struct vuhca_event_entry, completion_sequence) == 8, "vu
 _Static_assert(offsetof(struct vuhca_event_entry, fault_kind) == 12, "vuhca_event_entry.fault_kind");
 _Static_assert(offsetof(struct vuhca_event_entry, timestamp) == 16, "vuhca_event_entry.timestamp");
 _Static_assert(offsetof(struct vuhca_event_entry, token) == 24, "vuhca_event_entry.token");
+_Static_assert(offsetof(struct vuhca_event_entry, page_address) == 32, "vuhca_event_entry.page_address");
+_Static_assert(offsetof(struct vuhca_event_entry, page_length) == 40, "vuhca_event_entry.page_length");
+_Static_assert(offsetof(struct vuhca_event_entry, page_key) == 44, "vuhca_event_entry.page_key");
+_Static_assert(offsetof(struct vuhca_event_entry, dw12) == 48, "vuhca_event_entry.dw12");
 _Static_assert(offsetof(struct vuhca_event_entry, sequence) == 60, "vuhca_event_entry.sequence");
 
 #define VUHCA_EVENT_ENTRY_OBJECT_NUMBER_SHIFT 0
@@ -2590,6 +2722,18 @@ static inline void vuhca_event_entry_set_object_number(struct vuhca_event_entry 
 	__u32 word = vuhca_le32_to_cpu(e->dw1);
 
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_EVENT_ENTRY_OBJECT_NUMBER_MASK) | ((v << VUHCA_EVENT_ENTRY_OBJECT_NUMBER_SHIFT) & VUHCA_EVENT_ENTRY_OBJECT_NUMBER_MASK)));
+}
+#define VUHCA_EVENT_ENTRY_PAGE_WRITE_SHIFT 0
+#define VUHCA_EVENT_ENTRY_PAGE_WRITE_MASK 0x1u
+static inline __u32 vuhca_event_entry_get_page_write(const struct vuhca_event_entry *e)
+{
+	return (vuhca_le32_to_cpu(e->dw12) & VUHCA_EVENT_ENTRY_PAGE_WRITE_MASK) >> VUHCA_EVENT_ENTRY_PAGE_WRITE_SHIFT;
+}
+static inline void vuhca_event_entry_set_page_write(struct vuhca_event_entry *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw12);
+
+	e->dw12 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_EVENT_ENTRY_PAGE_WRITE_MASK) | ((v << VUHCA_EVENT_ENTRY_PAGE_WRITE_SHIFT) & VUHCA_EVENT_ENTRY_PAGE_WRITE_MASK)));
 }
 
 /* Request for one completion event (arming), written to a register or to a collect page. */
@@ -2897,7 +3041,10 @@ struct vuhca_mr_attributes {
 	 * with 512 entries of the list.
 	 */
 	__le32 dw13;
-	__u8 reserved_56[8];
+	/* device_memory: Kind device only: range of device memory. */
+	__le32 dw14;
+	/* device_memory_offset: Kind device only: offset of the region in the range. */
+	__le32 device_memory_offset;
 };
 _Static_assert(sizeof(struct vuhca_mr_attributes) == 64, "vuhca_mr_attributes");
 _Static_assert(offsetof(struct vuhca_mr_attributes, dw0) == 0, "vuhca_mr_attributes.dw0");
@@ -2912,6 +3059,8 @@ _Static_assert(offsetof(struct vuhca_mr_attributes, lkey) == 40, "vuhca_mr_attri
 _Static_assert(offsetof(struct vuhca_mr_attributes, rkey) == 44, "vuhca_mr_attributes.rkey");
 _Static_assert(offsetof(struct vuhca_mr_attributes, attribute_mask) == 48, "vuhca_mr_attributes.attribute_mask");
 _Static_assert(offsetof(struct vuhca_mr_attributes, dw13) == 52, "vuhca_mr_attributes.dw13");
+_Static_assert(offsetof(struct vuhca_mr_attributes, dw14) == 56, "vuhca_mr_attributes.dw14");
+_Static_assert(offsetof(struct vuhca_mr_attributes, device_memory_offset) == 60, "vuhca_mr_attributes.device_memory_offset");
 
 #define VUHCA_MR_ATTRIBUTES_PD_SHIFT 0
 #define VUHCA_MR_ATTRIBUTES_PD_MASK 0xffffffu
@@ -2949,6 +3098,74 @@ static inline void vuhca_mr_attributes_set_indirect(struct vuhca_mr_attributes *
 
 	e->dw13 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_INDIRECT_MASK) | ((v << VUHCA_MR_ATTRIBUTES_INDIRECT_SHIFT) & VUHCA_MR_ATTRIBUTES_INDIRECT_MASK)));
 }
+#define VUHCA_MR_ATTRIBUTES_DEVICE_MEMORY_SHIFT 0
+#define VUHCA_MR_ATTRIBUTES_DEVICE_MEMORY_MASK 0xffffffu
+static inline __u32 vuhca_mr_attributes_get_device_memory(const struct vuhca_mr_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw14) & VUHCA_MR_ATTRIBUTES_DEVICE_MEMORY_MASK) >> VUHCA_MR_ATTRIBUTES_DEVICE_MEMORY_SHIFT;
+}
+static inline void vuhca_mr_attributes_set_device_memory(struct vuhca_mr_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw14);
+
+	e->dw14 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MR_ATTRIBUTES_DEVICE_MEMORY_MASK) | ((v << VUHCA_MR_ATTRIBUTES_DEVICE_MEMORY_SHIFT) & VUHCA_MR_ATTRIBUTES_DEVICE_MEMORY_MASK)));
+}
+
+/* Payload of the commands on pages of an on-demand memory region. */
+#define VUHCA_PAGE_RANGE_SIZE 32
+struct vuhca_page_range {
+	/* address: Virtual address of the first page. */
+	__le64 address;
+	/* length: Length in bytes, a multiple of the page size. */
+	__le64 length;
+	/*
+	 * page_list_address: Resolve only: guest address of an array of 8-byte page addresses with
+	 * page-flag bits; 0 skips a page.
+	 */
+	__le64 page_list_address;
+	/* refuse: Resolve only: the faults on the pages are refused; there is no list. */
+	__le32 dw6;
+	__u8 reserved_28[4];
+};
+_Static_assert(sizeof(struct vuhca_page_range) == 32, "vuhca_page_range");
+_Static_assert(offsetof(struct vuhca_page_range, address) == 0, "vuhca_page_range.address");
+_Static_assert(offsetof(struct vuhca_page_range, length) == 8, "vuhca_page_range.length");
+_Static_assert(offsetof(struct vuhca_page_range, page_list_address) == 16, "vuhca_page_range.page_list_address");
+_Static_assert(offsetof(struct vuhca_page_range, dw6) == 24, "vuhca_page_range.dw6");
+
+#define VUHCA_PAGE_RANGE_REFUSE_SHIFT 0
+#define VUHCA_PAGE_RANGE_REFUSE_MASK 0x1u
+static inline __u32 vuhca_page_range_get_refuse(const struct vuhca_page_range *e)
+{
+	return (vuhca_le32_to_cpu(e->dw6) & VUHCA_PAGE_RANGE_REFUSE_MASK) >> VUHCA_PAGE_RANGE_REFUSE_SHIFT;
+}
+static inline void vuhca_page_range_set_refuse(struct vuhca_page_range *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw6);
+
+	e->dw6 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_PAGE_RANGE_REFUSE_MASK) | ((v << VUHCA_PAGE_RANGE_REFUSE_SHIFT) & VUHCA_PAGE_RANGE_REFUSE_MASK)));
+}
+
+/* Payload of device memory commands and queries. */
+#define VUHCA_DEVICE_MEMORY_ATTRIBUTES_SIZE 32
+struct vuhca_device_memory_attributes {
+	/* length: Length in bytes. */
+	__le64 length;
+	/* alignment_log2: log2 of a number of which the offset is a multiple. */
+	__u8 alignment_log2;
+	__u8 reserved_9[3];
+	/* offset: Answer only: offset of the range in the device memory of the function. */
+	__le32 offset;
+	/* regions: Query only: memory regions of the range. */
+	__le32 regions;
+	__u8 reserved_20[12];
+};
+_Static_assert(sizeof(struct vuhca_device_memory_attributes) == 32, "vuhca_device_memory_attributes");
+_Static_assert(offsetof(struct vuhca_device_memory_attributes, length) == 0, "vuhca_device_memory_attributes.length");
+_Static_assert(offsetof(struct vuhca_device_memory_attributes, alignment_log2) == 8, "vuhca_device_memory_attributes.alignment_log2");
+_Static_assert(offsetof(struct vuhca_device_memory_attributes, offset) == 12, "vuhca_device_memory_attributes.offset");
+_Static_assert(offsetof(struct vuhca_device_memory_attributes, regions) == 16, "vuhca_device_memory_attributes.regions");
+
 
 /* Payload of completion queue commands and queries. */
 #define VUHCA_CQ_ATTRIBUTES_SIZE 64
@@ -2976,9 +3193,12 @@ struct vuhca_cq_attributes {
 	__le32 dw8;
 	/* attribute_mask: Modify only: attributes to change. */
 	__le32 attribute_mask;
-	/* moderation_count: Completions per event. */
+	/*
+	 * moderation_count: Unseen completions for which an event waits; 0: it waits for its time
+	 * only.
+	 */
 	__le16 moderation_count;
-	/* moderation_period_us: Longest delay of an event in us. */
+	/* moderation_period_us: Longest wait of an event in us; 0: no event waits. */
 	__le16 moderation_period_us;
 	/* summary_index: Index of the secondary summary byte of this CQ in its event queue. */
 	__le16 summary_index;
@@ -3285,7 +3505,7 @@ struct vuhca_qp_creation {
 	__le32 dw13;
 	/* checksum_key: Seed of the command checksum. */
 	__le32 checksum_key;
-	/* xrc_domain: XRC domain, or 0. */
+	/* xrc_domain: XRC domain of an XRC target, or 0. */
 	__le32 dw15;
 	/* token: Query only: handle from the header of the create command. */
 	__le64 token;
@@ -3823,7 +4043,10 @@ struct vuhca_srq_attributes {
 	__u8 reserved_34[2];
 	/* error: Query only: the SRQ is in error. */
 	__le32 dw9;
-	__u8 reserved_40[8];
+	/* xrc_domain: XRC domain of an XRC SRQ, or 0. */
+	__le32 dw10;
+	/* completion_queue: CQ of an XRC SRQ, or 0. */
+	__le32 dw11;
 };
 _Static_assert(sizeof(struct vuhca_srq_attributes) == 48, "vuhca_srq_attributes");
 _Static_assert(offsetof(struct vuhca_srq_attributes, dw0) == 0, "vuhca_srq_attributes.dw0");
@@ -3836,6 +4059,8 @@ _Static_assert(offsetof(struct vuhca_srq_attributes, limit) == 24, "vuhca_srq_at
 _Static_assert(offsetof(struct vuhca_srq_attributes, attribute_mask) == 28, "vuhca_srq_attributes.attribute_mask");
 _Static_assert(offsetof(struct vuhca_srq_attributes, head) == 32, "vuhca_srq_attributes.head");
 _Static_assert(offsetof(struct vuhca_srq_attributes, dw9) == 36, "vuhca_srq_attributes.dw9");
+_Static_assert(offsetof(struct vuhca_srq_attributes, dw10) == 40, "vuhca_srq_attributes.dw10");
+_Static_assert(offsetof(struct vuhca_srq_attributes, dw11) == 44, "vuhca_srq_attributes.dw11");
 
 #define VUHCA_SRQ_ATTRIBUTES_PD_SHIFT 0
 #define VUHCA_SRQ_ATTRIBUTES_PD_MASK 0xffffffu
@@ -3872,6 +4097,30 @@ static inline void vuhca_srq_attributes_set_error(struct vuhca_srq_attributes *e
 	__u32 word = vuhca_le32_to_cpu(e->dw9);
 
 	e->dw9 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SRQ_ATTRIBUTES_ERROR_MASK) | ((v << VUHCA_SRQ_ATTRIBUTES_ERROR_SHIFT) & VUHCA_SRQ_ATTRIBUTES_ERROR_MASK)));
+}
+#define VUHCA_SRQ_ATTRIBUTES_XRC_DOMAIN_SHIFT 0
+#define VUHCA_SRQ_ATTRIBUTES_XRC_DOMAIN_MASK 0xffffffu
+static inline __u32 vuhca_srq_attributes_get_xrc_domain(const struct vuhca_srq_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw10) & VUHCA_SRQ_ATTRIBUTES_XRC_DOMAIN_MASK) >> VUHCA_SRQ_ATTRIBUTES_XRC_DOMAIN_SHIFT;
+}
+static inline void vuhca_srq_attributes_set_xrc_domain(struct vuhca_srq_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw10);
+
+	e->dw10 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SRQ_ATTRIBUTES_XRC_DOMAIN_MASK) | ((v << VUHCA_SRQ_ATTRIBUTES_XRC_DOMAIN_SHIFT) & VUHCA_SRQ_ATTRIBUTES_XRC_DOMAIN_MASK)));
+}
+#define VUHCA_SRQ_ATTRIBUTES_COMPLETION_QUEUE_SHIFT 0
+#define VUHCA_SRQ_ATTRIBUTES_COMPLETION_QUEUE_MASK 0xffffffu
+static inline __u32 vuhca_srq_attributes_get_completion_queue(const struct vuhca_srq_attributes *e)
+{
+	return (vuhca_le32_to_cpu(e->dw11) & VUHCA_SRQ_ATTRIBUTES_COMPLETION_QUEUE_MASK) >> VUHCA_SRQ_ATTRIBUTES_COMPLETION_QUEUE_SHIFT;
+}
+static inline void vuhca_srq_attributes_set_completion_queue(struct vuhca_srq_attributes *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw11);
+
+	e->dw11 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SRQ_ATTRIBUTES_COMPLETION_QUEUE_MASK) | ((v << VUHCA_SRQ_ATTRIBUTES_COMPLETION_QUEUE_SHIFT) & VUHCA_SRQ_ATTRIBUTES_COMPLETION_QUEUE_MASK)));
 }
 
 /* Payload of memory window commands and queries. */
@@ -4018,7 +4267,9 @@ struct vuhca_adapter_attributes {
 	__le32 max_queue_pairs_per_group;
 	/* max_collect_contexts: Most collect contexts of the function. */
 	__le32 max_collect_contexts;
-	__u8 reserved_80[48];
+	/* max_device_memory_bytes: Device memory of the function in bytes; 0: it has none. */
+	__le32 max_device_memory_bytes;
+	__u8 reserved_84[44];
 };
 _Static_assert(sizeof(struct vuhca_adapter_attributes) == 128, "vuhca_adapter_attributes");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, node_guid) == 0, "vuhca_adapter_attributes.node_guid");
@@ -4045,6 +4296,7 @@ _Static_assert(offsetof(struct vuhca_adapter_attributes, port_count) == 67, "vuh
 _Static_assert(offsetof(struct vuhca_adapter_attributes, max_message_bytes) == 68, "vuhca_adapter_attributes.max_message_bytes");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, max_queue_pairs_per_group) == 72, "vuhca_adapter_attributes.max_queue_pairs_per_group");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, max_collect_contexts) == 76, "vuhca_adapter_attributes.max_collect_contexts");
+_Static_assert(offsetof(struct vuhca_adapter_attributes, max_device_memory_bytes) == 80, "vuhca_adapter_attributes.max_device_memory_bytes");
 
 
 /* Answer to query port. */

@@ -102,6 +102,14 @@ int vuhca_eqs_create(struct vuhca_dev *dev);
 void vuhca_eqs_destroy(struct vuhca_dev *dev);
 void vuhca_eqs_quiesce(struct vuhca_dev *dev);
 
+/* vuhca_mr.c */
+struct vuhca_mr *vuhca_create_mr(struct vuhca_pd *pd,
+				 struct vuhca_mr_attributes *attributes);
+
+/* vuhca_pages.c */
+void vuhca_page_event(struct vuhca_dev *dev,
+		      const struct vuhca_event_entry *entry);
+
 /* vuhca_ah.c */
 int vuhca_ahs_alloc(struct vuhca_dev *dev);
 void vuhca_ahs_free(struct vuhca_dev *dev);
@@ -140,6 +148,7 @@ bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id);
 /* vuhca_cq_poll.c */
 bool vuhca_cq_has_entry(struct vuhca_cq *cq);
 void vuhca_clean_cq(struct vuhca_cq *cq, u32 qpn);
+void vuhca_clean_cqs(struct vuhca_qp *qp);
 
 /* vuhca_cq_event.c */
 bool vuhca_cq_has_byte(struct vuhca_dev *dev,

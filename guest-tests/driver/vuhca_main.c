@@ -31,6 +31,7 @@ static const struct vuhca_event_ops vuhca_event_ops = {
 		[VUHCA_EVENT_TYPE_GID_CHANGE] = vuhca_port_event,
 		[VUHCA_EVENT_TYPE_SM_CHANGE] = vuhca_port_event,
 		[VUHCA_EVENT_TYPE_CLIENT_REREGISTER] = vuhca_port_event,
+		[VUHCA_EVENT_TYPE_PAGE_FAULT] = vuhca_page_event,
 		[VUHCA_EVENT_TYPE_RESOURCES_CHANGED] = vuhca_shares_event,
 		[VUHCA_EVENT_TYPE_SEND_CONTEXT_HALTED] = vuhca_pio_halt_event,
 		[VUHCA_EVENT_TYPE_TRACE_STOPPED] = vuhca_qp_event,
@@ -105,6 +106,7 @@ static int vuhca_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	xa_init_flags(&dev->qps, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->srqs, XA_FLAGS_LOCK_IRQ);
 	xa_init_flags(&dev->send_contexts, XA_FLAGS_LOCK_IRQ);
+	xa_init_flags(&dev->on_demand, XA_FLAGS_LOCK_IRQ);
 	vuhca_shares_init(dev);
 	vuhca_port_events_init(dev);
 	vuhca_eqs_recovery_init(dev);
@@ -178,6 +180,7 @@ static void vuhca_remove(struct pci_dev *pdev)
 	xa_destroy(&dev->cqs);
 	xa_destroy(&dev->srqs);
 	xa_destroy(&dev->send_contexts);
+	xa_destroy(&dev->on_demand);
 	xa_destroy(&dev->qps);
 	kfree(dev);
 }

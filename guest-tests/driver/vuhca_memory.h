@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Protection domains, memory regions, memory windows and address handles. */
+/* Protection and XRC domains, device memory, memory regions and windows, address handles. */
 #ifndef VUHCA_MEMORY_H
 #define VUHCA_MEMORY_H
 
@@ -17,6 +17,18 @@ struct vuhca_qp;
 #define VUHCA_DMA_MR_BYTES BIT_ULL(52)
 
 /**
+ * typedef vuhca_page_handler - Handles a page fault of an on-demand region.
+ * @context: Context given at creation of the region.
+ * @address: First virtual address of the access.
+ * @length: Length from there on that the message will access.
+ * @write: The access writes.
+ *
+ * Context: Any context, under the lock of an event queue.
+ */
+typedef void (*vuhca_page_handler)(void *context, u64 address, u32 length,
+				   bool write);
+
+/**
  * struct vuhca_pd - Protection domain.
  * @dev: Function of the PD.
  * @pdn: Number of the PD.
@@ -29,12 +41,26 @@ struct vuhca_pd {
 };
 
 /**
+ * struct vuhca_xrcd - XRC domain.
+ * @dev: Function of the domain.
+ * @number: Number of the domain.
+ * @generation: dev->generation at creation.
+ */
+struct vuhca_xrcd {
+	struct vuhca_dev *dev;
+	u32 number;
+	u32 generation;
+};
+
+/**
  * struct vuhca_mr - Memory region.
  * @dev: Function of the MR.
  * @number: Number of the MR.
  * @generation: dev->generation at creation.
  * @lkey: Key of local accesses.
  * @rkey: Key of remote accesses.
+ * @page_fault: Handler of page faults of an on-demand region.
+ * @context: First argument of @page_fault.
  */
 struct vuhca_mr {
 	struct vuhca_dev *dev;
@@ -42,6 +68,24 @@ struct vuhca_mr {
 	u32 generation;
 	u32 lkey;
 	u32 rkey;
+	vuhca_page_handler page_fault;
+	void *context;
+};
+
+/**
+ * struct vuhca_dm - Device memory.
+ * @dev: Function of the memory.
+ * @number: Number of the memory.
+ * @generation: dev->generation at creation.
+ * @offset: Offset in the device memory of the function.
+ * @length: Length in bytes.
+ */
+struct vuhca_dm {
+	struct vuhca_dev *dev;
+	u32 number;
+	u32 generation;
+	u32 offset;
+	u32 length;
 };
 
 /**
@@ -126,6 +170,9 @@ static inline u32 vuhca_set_key_byte(u32 key, u8 key_byte)
 struct vuhca_pd *vuhca_alloc_pd(struct vuhca_dev *dev);
 int vuhca_dealloc_pd(struct vuhca_pd *pd);
 
+struct vuhca_xrcd *vuhca_alloc_xrcd(struct vuhca_dev *dev);
+int vuhca_dealloc_xrcd(struct vuhca_xrcd *xrcd);
+
 struct vuhca_mr *vuhca_get_dma_mr(struct vuhca_pd *pd, u32 access);
 struct vuhca_mr *vuhca_reg_pages(struct vuhca_pd *pd, u32 access, u64 start,
 				 u64 length, dma_addr_t page_list,
@@ -137,6 +184,25 @@ struct vuhca_mr *vuhca_alloc_fast_mr(struct vuhca_pd *pd, u32 max_pages);
 int vuhca_rereg_mr(struct vuhca_mr *mr,
 		   const struct vuhca_mr_attributes *attributes);
 int vuhca_dereg_mr(struct vuhca_mr *mr);
+
+struct vuhca_dm *vuhca_alloc_dm(struct vuhca_dev *dev, u64 length,
+				u8 alignment_log2);
+void __iomem *vuhca_dm_io(const struct vuhca_dm *dm);
+phys_addr_t vuhca_dm_phys(const struct vuhca_dm *dm);
+struct vuhca_mr *vuhca_reg_dm(struct vuhca_pd *pd, u32 access, u64 start,
+			      const struct vuhca_dm *dm, u32 offset,
+			      u64 length);
+int vuhca_free_dm(struct vuhca_dm *dm);
+
+struct vuhca_mr *vuhca_reg_on_demand(struct vuhca_pd *pd, u32 access, u64 start,
+				     u64 length, u8 page_shift,
+				     vuhca_page_handler page_fault,
+				     void *context);
+void vuhca_stop_faults(struct vuhca_mr *mr);
+int vuhca_resolve_pages(struct vuhca_mr *mr, u64 address, u64 length,
+			dma_addr_t list);
+int vuhca_refuse_pages(struct vuhca_mr *mr, u64 address, u64 length);
+int vuhca_invalidate_pages(struct vuhca_mr *mr, u64 address, u64 length);
 
 struct vuhca_mw *vuhca_alloc_mw(struct vuhca_pd *pd, enum vuhca_mw_kind kind);
 int vuhca_query_mw(struct vuhca_mw *mw, struct vuhca_mw_attributes *attributes);

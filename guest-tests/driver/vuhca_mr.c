@@ -59,8 +59,9 @@ int vuhca_dealloc_pd(struct vuhca_pd *pd)
 }
 EXPORT_SYMBOL_GPL(vuhca_dealloc_pd);
 
-static struct vuhca_mr *vuhca_create_mr(struct vuhca_pd *pd,
-					struct vuhca_mr_attributes *attributes)
+/* Creates the region that @attributes describe, but for their PD. */
+struct vuhca_mr *vuhca_create_mr(struct vuhca_pd *pd,
+				 struct vuhca_mr_attributes *attributes)
 {
 	struct vuhca_command command = {
 		.opcode = VUHCA_MANAGEMENT_OPCODE_CREATE_MR,
@@ -115,6 +116,26 @@ struct vuhca_mr *vuhca_get_dma_mr(struct vuhca_pd *pd, u32 access)
 }
 EXPORT_SYMBOL_GPL(vuhca_get_dma_mr);
 
+static struct vuhca_mr *vuhca_create_paged_mr(struct vuhca_pd *pd, u32 access,
+					      u64 start, u64 length,
+					      dma_addr_t page_list,
+					      u32 page_count, u8 page_shift,
+					      bool indirect)
+{
+	struct vuhca_mr_attributes attributes = {
+		.access = cpu_to_le32(access),
+		.start_address = cpu_to_le64(start),
+		.length = cpu_to_le64(length),
+		.page_list_address = cpu_to_le64(page_list),
+		.page_count = cpu_to_le32(page_count),
+		.page_shift = page_shift,
+	};
+
+	vuhca_mr_attributes_set_kind(&attributes, VUHCA_MR_KIND_PAGED);
+	vuhca_mr_attributes_set_indirect(&attributes, indirect);
+	return vuhca_create_mr(pd, &attributes);
+}
+
 /**
  * vuhca_reg_pages() - Create a memory region of pages as one range of virtual
  *	addresses.
@@ -134,17 +155,8 @@ struct vuhca_mr *vuhca_reg_pages(struct vuhca_pd *pd, u32 access, u64 start,
 				 u64 length, dma_addr_t page_list,
 				 u32 page_count, u8 page_shift)
 {
-	struct vuhca_mr_attributes attributes = {
-		.access = cpu_to_le32(access),
-		.start_address = cpu_to_le64(start),
-		.length = cpu_to_le64(length),
-		.page_list_address = cpu_to_le64(page_list),
-		.page_count = cpu_to_le32(page_count),
-		.page_shift = page_shift,
-	};
-
-	vuhca_mr_attributes_set_kind(&attributes, VUHCA_MR_KIND_PAGED);
-	return vuhca_create_mr(pd, &attributes);
+	return vuhca_create_paged_mr(pd, access, start, length, page_list,
+				     page_count, page_shift, false);
 }
 EXPORT_SYMBOL_GPL(vuhca_reg_pages);
 
@@ -168,18 +180,8 @@ struct vuhca_mr *vuhca_reg_indirect(struct vuhca_pd *pd, u32 access, u64 start,
 				    u64 length, dma_addr_t directory,
 				    u32 page_count, u8 page_shift)
 {
-	struct vuhca_mr_attributes attributes = {
-		.access = cpu_to_le32(access),
-		.start_address = cpu_to_le64(start),
-		.length = cpu_to_le64(length),
-		.page_list_address = cpu_to_le64(directory),
-		.page_count = cpu_to_le32(page_count),
-		.page_shift = page_shift,
-	};
-
-	vuhca_mr_attributes_set_kind(&attributes, VUHCA_MR_KIND_PAGED);
-	vuhca_mr_attributes_set_indirect(&attributes, 1);
-	return vuhca_create_mr(pd, &attributes);
+	return vuhca_create_paged_mr(pd, access, start, length, directory,
+				     page_count, page_shift, true);
 }
 EXPORT_SYMBOL_GPL(vuhca_reg_indirect);
 

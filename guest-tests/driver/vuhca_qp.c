@@ -8,10 +8,15 @@
 static void vuhca_qp_describe(struct vuhca_qp *qp,
 			      struct vuhca_qp_creation *creation)
 {
-	vuhca_qp_creation_set_pd(creation, qp->pd->pdn);
 	vuhca_qp_creation_set_service_type(creation, qp->service_type);
-	vuhca_qp_creation_set_send_cq(creation, qp->send_cq->cqn);
-	vuhca_qp_creation_set_receive_cq(creation, qp->recv_cq->cqn);
+	if (qp->xrcd)
+		vuhca_qp_creation_set_xrc_domain(creation, qp->xrcd->number);
+	if (qp->pd)
+		vuhca_qp_creation_set_pd(creation, qp->pd->pdn);
+	if (qp->send_cq)
+		vuhca_qp_creation_set_send_cq(creation, qp->send_cq->cqn);
+	if (qp->recv_cq)
+		vuhca_qp_creation_set_receive_cq(creation, qp->recv_cq->cqn);
 	if (qp->srq)
 		vuhca_qp_creation_set_srqn(creation, qp->srq->srqn);
 	vuhca_qp_creation_set_signal_all(creation, qp->signal_all);
@@ -66,6 +71,12 @@ static bool vuhca_qp_fits(struct vuhca_dev *dev,
 	       init->qos_level < VUHCA_QOS_LEVELS;
 }
 
+/* An XRC target has no PD. */
+static u32 vuhca_generation_of(const struct vuhca_qp_init *init)
+{
+	return init->xrcd ? init->xrcd->generation : init->pd->generation;
+}
+
 static struct vuhca_qp *vuhca_qp_alloc(struct vuhca_dev *dev,
 				       const struct vuhca_qp_init *init)
 {
@@ -75,10 +86,11 @@ static struct vuhca_qp *vuhca_qp_alloc(struct vuhca_dev *dev,
 		return NULL;
 	qp->dev = dev;
 	qp->pd = init->pd;
+	qp->xrcd = init->xrcd;
 	qp->send_cq = init->send_cq;
 	qp->recv_cq = init->recv_cq;
 	qp->srq = init->srq;
-	qp->generation = init->pd->generation;
+	qp->generation = vuhca_generation_of(init);
 	qp->service_type = init->service_type;
 	qp->qos_level = init->qos_level;
 	qp->special_port = init->special_port;
@@ -113,8 +125,8 @@ void vuhca_qp_event(struct vuhca_dev *dev,
  * @init: Parameters.
  *
  * Context: May sleep.
- * Return: The QP, or ERR_PTR() of -EINVAL (too large), -ESTALE (the PD or the
- *	collect context is older than the last reset), -ENOMEM or the error of
+ * Return: The QP, or ERR_PTR() of -EINVAL (too large), -ESTALE (the PD, the
+ *	XRC domain or the collect context is older than the last reset), -ENOMEM or the error of
  *	vuhca_admin_execute().
  */
 struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
@@ -125,7 +137,7 @@ struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
 
 	if (!vuhca_qp_fits(dev, init))
 		return ERR_PTR(-EINVAL);
-	if (!vuhca_is_current(dev, init->pd->generation) ||
+	if (!vuhca_is_current(dev, vuhca_generation_of(init)) ||
 	    (init->collect &&
 	     !vuhca_is_current(dev, init->collect->generation)))
 		return ERR_PTR(-ESTALE);
@@ -176,8 +188,7 @@ int vuhca_destroy_qp(struct vuhca_qp *qp)
 	/* After a reset the number may belong to another QP. */
 	xa_cmpxchg_irq(&dev->qps, qp->qpn, qp, NULL, 0);
 	/* Cleaning takes the CQ locks, so it also waits for pollers. */
-	vuhca_clean_cq(qp->send_cq, qp->qpn);
-	vuhca_clean_cq(qp->recv_cq, qp->qpn);
+	vuhca_clean_cqs(qp);
 	spin_lock_irq(&dev->eqs[0].lock);
 	spin_unlock_irq(&dev->eqs[0].lock);
 	vuhca_qp_free(qp);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Queue pairs and shared receive queues. */
+/* Queue pairs. */
 #ifndef VUHCA_QP_H
 #define VUHCA_QP_H
 
-#include <linux/spinlock.h>
-
 #include "vuhca_eq.h"
 #include "vuhca_hw.h"
+#include "vuhca_srq.h"
 
 struct vuhca_collect_context;
 struct vuhca_cq;
@@ -16,6 +15,7 @@ struct vuhca_pd;
 struct vuhca_recv_wr;
 struct vuhca_send_wr;
 struct vuhca_user_memory;
+struct vuhca_xrcd;
 
 /**
  * enum vuhca_post_mode - How send requests reach the adapter.
@@ -31,76 +31,11 @@ enum vuhca_post_mode {
 };
 
 /**
- * struct vuhca_wq - Work queue: one direction of a QP, or an SRQ.
- * @lock: Protects the producer side.
- * @slots: WQEs; NULL: a process posts.
- * @wr_ids: wr_id of the request in each slot.
- * @entries_log2: log2 of the number of slots.
- * @stride_log2: log2 of the length of a slot.
- * @head: Number of the oldest request not completed, modulo 2^16.
- * @tail: Number of the next request, modulo 2^16.
- */
-struct vuhca_wq {
-	spinlock_t lock;	/* producer side */
-	u8 *slots;
-	u64 *wr_ids;
-	unsigned int entries_log2;
-	unsigned int stride_log2;
-	u16 head;
-	u16 tail;
-};
-
-/**
- * struct vuhca_srq_init - Parameters of a new SRQ.
- * @entries_log2: log2 of the number of entries.
- * @sge: Most scatter/gather elements of a request.
- * @limit: An event reports that fewer entries are posted, 0: none.
- * @user: Memory of a process that posts, NULL: the driver allocates it.
- * @event: Event handler, or NULL.
- * @context: Argument of @event.
- */
-struct vuhca_srq_init {
-	unsigned int entries_log2;
-	unsigned int sge;
-	u32 limit;
-	const struct vuhca_user_memory *user;
-	vuhca_event_handler event;
-	void *context;
-};
-
-/**
- * struct vuhca_srq - Shared receive queue.
- * @dev: Function of the SRQ.
- * @pd: PD of the SRQ.
- * @srqn: Number of the SRQ.
- * @generation: dev->generation at creation.
- * @rq: The receive queue.
- * @completed: Slots that completed while an older one, rq.head, has not.
- * @record: Memory with the count of entries posted, for the adapter.
- * @dma: Bus address of the slots.
- * @bytes: Length of slots and @record.
- * @event: Event handler, or NULL.
- * @context: Argument of @event.
- */
-struct vuhca_srq {
-	struct vuhca_dev *dev;
-	struct vuhca_pd *pd;
-	u32 srqn;
-	u32 generation;
-	struct vuhca_wq rq;
-	unsigned long *completed;
-	struct vuhca_srq_record *record;
-	dma_addr_t dma;
-	size_t bytes;
-	vuhca_event_handler event;
-	void *context;
-};
-
-/**
  * struct vuhca_qp_init - Parameters of a new QP.
- * @pd: PD of the QP.
+ * @pd: PD of the QP; NULL of an XRC target.
+ * @xrcd: XRC domain of an XRC target, which needs no other object; else NULL.
  * @send_cq: CQ of sends.
- * @recv_cq: CQ of receives.
+ * @recv_cq: CQ of receives; NULL of an XRC initiator.
  * @srq: SRQ in place of a receive queue, or NULL.
  * @send_entries_log2: log2 of the entries of the send queue.
  * @recv_entries_log2: log2 of the entries of the receive queue.
@@ -121,6 +56,7 @@ struct vuhca_srq {
  */
 struct vuhca_qp_init {
 	struct vuhca_pd *pd;
+	struct vuhca_xrcd *xrcd;
 	struct vuhca_cq *send_cq;
 	struct vuhca_cq *recv_cq;
 	struct vuhca_srq *srq;
@@ -144,9 +80,10 @@ struct vuhca_qp_init {
 /**
  * struct vuhca_qp - Queue pair.
  * @dev: Function of the QP.
- * @pd: PD of the QP.
- * @send_cq: CQ of sends.
- * @recv_cq: CQ of receives.
+ * @pd: PD of the QP; NULL of an XRC target.
+ * @xrcd: XRC domain of an XRC target, or NULL.
+ * @send_cq: CQ of sends, NULL: none.
+ * @recv_cq: CQ of receives, NULL: none.
  * @srq: SRQ in place of a receive queue, or NULL.
  * @qpn: Number of the QP.
  * @generation: dev->generation at creation.
@@ -173,6 +110,7 @@ struct vuhca_qp_init {
 struct vuhca_qp {
 	struct vuhca_dev *dev;
 	struct vuhca_pd *pd;
+	struct vuhca_xrcd *xrcd;
 	struct vuhca_cq *send_cq;
 	struct vuhca_cq *recv_cq;
 	struct vuhca_srq *srq;
@@ -236,18 +174,10 @@ struct vuhca_connection {
 	u8 rnr_retry;
 };
 
-struct vuhca_srq *vuhca_create_srq(struct vuhca_pd *pd,
-				   const struct vuhca_srq_init *init);
-int vuhca_destroy_srq(struct vuhca_srq *srq);
-int vuhca_set_srq_limit(struct vuhca_srq *srq, u32 limit);
-int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
-			unsigned int count);
-
 struct vuhca_qp *vuhca_create_qp(struct vuhca_dev *dev,
 				 const struct vuhca_qp_init *init);
 int vuhca_destroy_qp(struct vuhca_qp *qp);
 int vuhca_stop_qp(struct vuhca_qp *qp);
-
 int vuhca_modify_qp(struct vuhca_qp *qp,
 		    const struct vuhca_qp_attributes *attributes);
 int vuhca_query_qp(struct vuhca_qp *qp, struct vuhca_qp_creation *creation,
@@ -257,7 +187,6 @@ int vuhca_qp_to_rtr(struct vuhca_qp *qp);
 int vuhca_qp_to_rts(struct vuhca_qp *qp, u32 psn);
 int vuhca_qp_to_state(struct vuhca_qp *qp, enum vuhca_qp_state state);
 int vuhca_qp_drain(struct vuhca_qp *qp);
-
 int vuhca_qp_connect_init(struct vuhca_qp *qp,
 			  const struct vuhca_connection *connection);
 int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
@@ -266,7 +195,6 @@ int vuhca_qp_connect_rts(struct vuhca_qp *qp,
 			 const struct vuhca_connection *connection);
 int vuhca_qp_connect(struct vuhca_qp *qp,
 		     const struct vuhca_connection *connection);
-
 int vuhca_attach_mcast(struct vuhca_qp *qp, const u8 *mgid, u16 mlid);
 int vuhca_detach_mcast(struct vuhca_qp *qp, const u8 *mgid, u16 mlid);
 

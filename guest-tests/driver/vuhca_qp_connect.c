@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * RC and UC QPs from RESET to RTS. Each transition names exactly the attributes
+ * Connected QPs from RESET to RTS. Each transition names exactly the attributes
  * that its service takes (IBTA 11.2.5.2); the adapter refuses any other.
  */
 #include "vuhca_internal.h"
 
 /**
- * vuhca_qp_connect_init() - Take an RC or UC QP from RESET to INIT; receives
+ * vuhca_qp_connect_init() - Take a connected QP from RESET to INIT; receives
  *	may be posted.
  * @qp: QP.
  * @connection: Peer and path.
@@ -34,7 +34,7 @@ int vuhca_qp_connect_init(struct vuhca_qp *qp,
 EXPORT_SYMBOL_GPL(vuhca_qp_connect_init);
 
 /**
- * vuhca_qp_connect_rtr() - Take an RC or UC QP from INIT to RTR; it receives
+ * vuhca_qp_connect_rtr() - Take a connected QP from INIT to RTR; it receives
  *	from its peer.
  * @qp: QP.
  * @connection: Peer and path.
@@ -51,7 +51,7 @@ int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
 		   VUHCA_QP_MASK_PATH_MTU | VUHCA_QP_MASK_REMOTE_QPN |
 		   VUHCA_QP_MASK_RECEIVE_PSN;
 
-	if (qp->service_type == VUHCA_SERVICE_TYPE_RC)
+	if (qp->service_type == VUHCA_SERVICE_TYPE_RC || qp->xrcd)
 		mask |= VUHCA_QP_MASK_MAX_READS_SERVED |
 			VUHCA_QP_MASK_MIN_RNR_TIMER;
 	attributes.attribute_mask = cpu_to_le32(mask);
@@ -72,7 +72,7 @@ int vuhca_qp_connect_rtr(struct vuhca_qp *qp,
 EXPORT_SYMBOL_GPL(vuhca_qp_connect_rtr);
 
 /**
- * vuhca_qp_connect_rts() - Take an RC or UC QP from RTR to RTS; it may send.
+ * vuhca_qp_connect_rts() - Take a connected QP from RTR to RTS; it may send.
  * @qp: QP.
  * @connection: Peer and path.
  *
@@ -85,7 +85,9 @@ int vuhca_qp_connect_rts(struct vuhca_qp *qp,
 	struct vuhca_qp_attributes attributes = {};
 	u32 mask = VUHCA_QP_MASK_STATE | VUHCA_QP_MASK_SEND_PSN;
 
-	if (qp->service_type == VUHCA_SERVICE_TYPE_RC)
+	if (qp->xrcd)
+		mask |= VUHCA_QP_MASK_TIMEOUT;
+	else if (qp->service_type != VUHCA_SERVICE_TYPE_UC)
 		mask |= VUHCA_QP_MASK_TIMEOUT | VUHCA_QP_MASK_RETRY_COUNT |
 			VUHCA_QP_MASK_RNR_RETRY |
 			VUHCA_QP_MASK_MAX_READS_INITIATED;
@@ -103,7 +105,7 @@ int vuhca_qp_connect_rts(struct vuhca_qp *qp,
 EXPORT_SYMBOL_GPL(vuhca_qp_connect_rts);
 
 /**
- * vuhca_qp_connect() - Take an RC or UC QP from RESET to RTS.
+ * vuhca_qp_connect() - Take a connected QP from RESET to RTS.
  * @qp: QP; stays in the last state it reached when the call fails.
  * @connection: Peer and path.
  *

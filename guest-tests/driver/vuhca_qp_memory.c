@@ -19,7 +19,8 @@ static unsigned int vuhca_send_stride(const struct vuhca_qp_init *init)
 			    init->send_sge > 1 ?
 			    init->send_sge * sizeof(struct vuhca_sge) : 0);
 
-	if (init->service_type == VUHCA_SERVICE_TYPE_RC)
+	if (init->service_type == VUHCA_SERVICE_TYPE_RC ||
+	    init->service_type == VUHCA_SERVICE_TYPE_XRC_INITIATOR)
 		tail = max(tail, sizeof(struct vuhca_atomic_operands));
 	return order_base_2(sizeof(struct vuhca_send_command) + tail);
 }
@@ -102,11 +103,26 @@ static int vuhca_qp_own_memory(struct vuhca_qp *qp,
 	return 0;
 }
 
+/* An XRC target has no queues: record and descriptor stay unused. */
+static int vuhca_qp_target_memory(struct vuhca_qp *qp)
+{
+	int err = vuhca_qp_alloc_memory(qp, 2 * VUHCA_LINE_BYTES);
+
+	if (err)
+		return err;
+	qp->record = qp->memory;
+	qp->descriptor = qp->memory + VUHCA_LINE_BYTES;
+	vuhca_qp_unlink(qp);
+	return 0;
+}
+
 /* Gives a new QP its memory; vuhca_qp_free() follows in any case. */
 int vuhca_qp_memory(struct vuhca_qp *qp, const struct vuhca_qp_init *init)
 {
 	spin_lock_init(&qp->sq.lock);
 	spin_lock_init(&qp->rq.lock);
+	if (init->xrcd)
+		return vuhca_qp_target_memory(qp);
 	return init->user ? vuhca_qp_user_memory(qp, init) :
 			    vuhca_qp_own_memory(qp, init);
 }
@@ -142,6 +158,8 @@ void vuhca_qp_describe_memory(struct vuhca_qp *qp,
 {
 	void *base = qp->memory;
 
+	if (qp->xrcd)
+		return;
 	creation->send_entries_log2 = qp->sq.entries_log2;
 	creation->send_stride_log2 = qp->sq.stride_log2;
 	creation->receive_entries_log2 = qp->rq.entries_log2;

@@ -50,10 +50,8 @@ int vuhca_modify_qp(struct vuhca_qp *qp,
 	err = vuhca_admin_execute(qp->dev, &command, &answer);
 	if (err)
 		return err;
-	if (state == VUHCA_QP_STATE_RESET) {
-		vuhca_clean_cq(qp->send_cq, qp->qpn);
-		vuhca_clean_cq(qp->recv_cq, qp->qpn);
-	}
+	if (state == VUHCA_QP_STATE_RESET)
+		vuhca_clean_cqs(qp);
 	WRITE_ONCE(qp->state, state);
 	return 0;
 }

@@ -82,7 +82,7 @@ static int vuhca_write_stop(struct vuhca_qp *qp)
  * pages changes, is repeated.
  *
  * Context: May sleep.
- * Return: 0; -EINVAL: the QP is in a state without sends; -ENODEV: there is no
+ * Return: 0; -EINVAL: the QP is in a state without sends or an XRC target; -ENODEV: there is no
  *	collect page to write the request to; -EIO: a reset came, or the device is
  *	gone; -ETIMEDOUT: the adapter is disabled and has reads of the queue
  *	outstanding, or it did not stop the queue within VUHCA_BOUND_MS.
@@ -95,7 +95,7 @@ int vuhca_stop_qp(struct vuhca_qp *qp)
 
 	if (!vuhca_is_current(qp->dev, qp->generation))
 		return -EIO;
-	if (READ_ONCE(qp->state) < VUHCA_QP_STATE_RTS)
+	if (qp->xrcd || READ_ONCE(qp->state) < VUHCA_QP_STATE_RTS)
 		return -EINVAL;
 	/* A slice counts once, also with the adapter at a breakpoint. */
 	for (slice = 0; !stopped && slice < VUHCA_STOP_SLICES; slice++) {

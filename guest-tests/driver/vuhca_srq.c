@@ -13,8 +13,6 @@
 
 #include "vuhca_internal.h"
 
-#define VUHCA_SRQ_RECORD_BYTES 64
-
 /* Tells the adapter where the memory is. */
 static void vuhca_srq_describe(struct vuhca_srq *srq,
 			       const struct vuhca_user_memory *user,
@@ -23,15 +21,11 @@ static void vuhca_srq_describe(struct vuhca_srq *srq,
 	attributes->entries_log2 = srq->rq.entries_log2;
 	attributes->stride_log2 = srq->rq.stride_log2;
 	attributes->queue_address = cpu_to_le64(srq->dma);
-	if (!user) {
-		attributes->record_address =
-			cpu_to_le64(srq->dma + srq->bytes -
-				    VUHCA_SRQ_RECORD_BYTES);
+	attributes->record_address = cpu_to_le64(srq->record_dma);
+	if (!user)
 		return;
-	}
 	vuhca_srq_attributes_set_paged(attributes, 1);
 	attributes->page_shift = PAGE_SHIFT;
-	attributes->record_address = cpu_to_le64(user->record_dma);
 }
 
 static int vuhca_srq_command(struct vuhca_srq *srq,
@@ -50,6 +44,12 @@ static int vuhca_srq_command(struct vuhca_srq *srq,
 	vuhca_srq_attributes_set_pd(&attributes, srq->pd->pdn);
 	vuhca_srq_describe(srq, init->user, &attributes);
 	attributes.limit = cpu_to_le32(init->limit);
+	if (srq->xrcd) {
+		vuhca_srq_attributes_set_xrc_domain(&attributes,
+						    srq->xrcd->number);
+		vuhca_srq_attributes_set_completion_queue(&attributes,
+							  srq->cq->cqn);
+	}
 	err = vuhca_admin_execute(srq->dev, &command, &answer);
 	if (!err)
 		srq->srqn = answer.object;
@@ -58,9 +58,14 @@ static int vuhca_srq_command(struct vuhca_srq *srq,
 
 static void vuhca_srq_free(struct vuhca_srq *srq)
 {
+	struct device *device = &srq->dev->pdev->dev;
+
 	if (srq->rq.slots)
-		dma_free_coherent(&srq->dev->pdev->dev, srq->bytes,
-				  srq->rq.slots, srq->dma);
+		dma_free_coherent(device, srq->bytes, srq->rq.slots, srq->dma);
+	/* That of a process is in its memory. */
+	if (srq->bytes && srq->record)
+		dma_free_coherent(device, sizeof(*srq->record), srq->record,
+				  srq->record_dma);
 	bitmap_free(srq->completed);
 	kvfree(srq->rq.wr_ids);
 	kfree(srq);
@@ -72,6 +77,7 @@ static void vuhca_srq_use(struct vuhca_srq *srq,
 {
 	srq->rq.stride_log2 = user->stride_log2[0];
 	srq->record = user->record;
+	srq->record_dma = user->record_dma;
 	srq->dma = user->pages[0];
 }
 
@@ -85,11 +91,14 @@ static struct vuhca_srq *vuhca_srq_alloc(struct vuhca_pd *pd,
 		return NULL;
 	srq->dev = pd->dev;
 	srq->pd = pd;
+	srq->xrcd = init->xrcd;
+	srq->cq = init->cq;
 	srq->generation = pd->generation;
 	srq->event = init->event;
 	srq->context = init->context;
 	rq = &srq->rq;
 	spin_lock_init(&rq->lock);
+	mutex_init(&srq->resize_lock);
 	rq->entries_log2 = init->entries_log2;
 	if (init->user) {
 		vuhca_srq_use(srq, init->user);
@@ -99,15 +108,16 @@ static struct vuhca_srq *vuhca_srq_alloc(struct vuhca_pd *pd,
 	rq->wr_ids = kvcalloc(BIT(rq->entries_log2), sizeof(*rq->wr_ids),
 			      GFP_KERNEL);
 	srq->completed = bitmap_zalloc(BIT(rq->entries_log2), GFP_KERNEL);
-	srq->bytes = ALIGN((size_t)1 << (rq->entries_log2 + rq->stride_log2),
-			   VUHCA_SRQ_RECORD_BYTES) + VUHCA_SRQ_RECORD_BYTES;
+	srq->bytes = (size_t)1 << (rq->entries_log2 + rq->stride_log2);
 	rq->slots = dma_alloc_coherent(&srq->dev->pdev->dev, srq->bytes,
 				       &srq->dma, GFP_KERNEL);
-	if (!rq->wr_ids || !srq->completed || !rq->slots) {
+	srq->record = dma_alloc_coherent(&srq->dev->pdev->dev,
+					 sizeof(*srq->record), &srq->record_dma,
+					 GFP_KERNEL);
+	if (!rq->wr_ids || !srq->completed || !rq->slots || !srq->record) {
 		vuhca_srq_free(srq);
 		return NULL;
 	}
-	srq->record = (void *)rq->slots + srq->bytes - VUHCA_SRQ_RECORD_BYTES;
 	return srq;
 }
 
@@ -183,9 +193,13 @@ int vuhca_destroy_srq(struct vuhca_srq *srq)
 	/* After a reset the number may belong to another SRQ. */
 	xa_cmpxchg_irq(&dev->srqs, srq->srqn, srq, NULL, 0);
 	/*
-	 * The last QP is gone, so there are no pollers; wait for event
-	 * handlers.
+	 * The last QP is gone, so there are no pollers, unless it is an XRC
+	 * SRQ; wait for these, and for event handlers.
 	 */
+	if (srq->cq) {
+		spin_lock_irq(&srq->cq->lock);
+		spin_unlock_irq(&srq->cq->lock);
+	}
 	spin_lock_irq(&dev->eqs[0].lock);
 	spin_unlock_irq(&dev->eqs[0].lock);
 	vuhca_srq_free(srq);
@@ -230,8 +244,8 @@ EXPORT_SYMBOL_GPL(vuhca_set_srq_limit);
  * @count: Number of requests.
  *
  * Context: Any context.
- * Return: Number of requests posted, in order; -ENOMEM when none was; -ESTALE:
- *	a reset has destroyed the SRQ.
+ * Return: Number of requests posted, in order; -ENOMEM when none was; -EBUSY
+ *	during a resize; -ESTALE: a reset has destroyed the SRQ.
  */
 int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
 			unsigned int count)
@@ -243,6 +257,10 @@ int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
 	if (!vuhca_is_current(srq->dev, srq->generation))
 		return -ESTALE;
 	spin_lock_irqsave(&rq->lock, flags);
+	if (srq->resizing) {
+		spin_unlock_irqrestore(&rq->lock, flags);
+		return -EBUSY;
+	}
 	while (posted < count && vuhca_build_recv_wqe(rq, wrs + posted))
 		posted++;
 	/* Write the entries before the tail that announces them. */

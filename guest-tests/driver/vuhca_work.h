@@ -31,6 +31,7 @@ struct vuhca_buffer {
  * @solicited: The receiver gets a solicited event.
  * @fence: The request waits for earlier READs and atomics.
  * @immediate: Immediate data, or the key to invalidate.
+ * @xrc_srqn: SRQ of the peer, of requests of an XRC initiator.
  * @sge: Scatter/gather list. FAST_REGISTER: the range and the new key.
  *	BIND_WINDOW: the range and the key of the memory region.
  * @sge_count: Elements of @sge.
@@ -44,6 +45,10 @@ struct vuhca_buffer {
  * @remote: Remote memory of RDMA and atomic requests.
  * @remote.address: Address in the remote memory region.
  * @remote.rkey: Key of the remote memory region.
+ * @flush: FLUSH; @remote is its range or its region.
+ * @flush.bytes: Bytes of the range.
+ * @flush.placement_type: VUHCA_PLACEMENT_TYPE_*.
+ * @flush.selectivity: VUHCA_FLUSH_SELECTIVITY_*.
  * @atomic: Operands of an atomic request.
  * @atomic.swap_or_add: Value to swap in or to add.
  * @atomic.compare: Value to compare with.
@@ -64,6 +69,7 @@ struct vuhca_send_wr {
 	bool solicited;
 	bool fence;
 	u32 immediate;
+	u32 xrc_srqn;
 	const struct vuhca_buffer *sge;
 	unsigned int sge_count;
 	const void *inline_data;
@@ -79,6 +85,11 @@ struct vuhca_send_wr {
 		u32 rkey;
 	} remote;
 	struct {
+		u32 bytes;
+		u8 placement_type;
+		u8 selectivity;
+	} flush;
+	struct {
 		u64 swap_or_add;
 		u64 compare;
 	} atomic;
@@ -86,7 +97,7 @@ struct vuhca_send_wr {
 		dma_addr_t page_list;
 		u16 page_count;
 		u8 page_shift;
-		u8 access;
+		u32 access;
 	} reg;
 	struct {
 		u32 rkey;

@@ -89,6 +89,8 @@ static void vuhca_put_payload(struct vuhca_send_command *command,
 		vuhca_put_inline(command, wr);
 		return;
 	}
+	if (wr->opcode == VUHCA_SEND_OPCODE_FLUSH)
+		total = wr->flush.bytes;
 	for (i = 0; i < wr->sge_count; i++)
 		total += wr->sge[i].length;
 	command->message_length = cpu_to_le32(total);
@@ -123,6 +125,15 @@ static void vuhca_put_rdma_target(struct vuhca_send_command *command,
 	target->rkey = cpu_to_le32(wr->remote.rkey);
 }
 
+static void vuhca_put_flush(struct vuhca_send_command *command,
+			    const struct vuhca_send_wr *wr)
+{
+	struct vuhca_rdma_target *target = (void *)command->target;
+
+	vuhca_rdma_target_set_placement_type(target, wr->flush.placement_type);
+	vuhca_rdma_target_set_selectivity(target, wr->flush.selectivity);
+}
+
 static void vuhca_put_register_target(struct vuhca_send_command *command,
 				      const struct vuhca_send_wr *wr)
 {
@@ -131,7 +142,7 @@ static void vuhca_put_register_target(struct vuhca_send_command *command,
 	target->page_list_address = cpu_to_le64(wr->reg.page_list);
 	target->page_count = cpu_to_le16(wr->reg.page_count);
 	target->page_shift = wr->reg.page_shift;
-	target->access = wr->reg.access;
+	target->access = cpu_to_le32(wr->reg.access);
 }
 
 static void vuhca_put_bind_target(struct vuhca_send_command *command,
@@ -153,7 +164,12 @@ static void vuhca_put_target(struct vuhca_send_command *command,
 	case VUHCA_SEND_OPCODE_RDMA_READ:
 	case VUHCA_SEND_OPCODE_COMPARE_SWAP:
 	case VUHCA_SEND_OPCODE_FETCH_ADD:
+	case VUHCA_SEND_OPCODE_ATOMIC_WRITE:
 		vuhca_put_rdma_target(command, wr);
+		break;
+	case VUHCA_SEND_OPCODE_FLUSH:
+		vuhca_put_rdma_target(command, wr);
+		vuhca_put_flush(command, wr);
 		break;
 	case VUHCA_SEND_OPCODE_FAST_REGISTER:
 		vuhca_put_register_target(command, wr);
@@ -221,6 +237,7 @@ void *vuhca_build_send_wqe(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
 	vuhca_send_command_set_solicited(command, wr->solicited);
 	vuhca_send_command_set_fence(command, wr->fence);
 	command->immediate = cpu_to_le32(wr->immediate);
+	vuhca_send_command_set_xrc_srqn(command, wr->xrc_srqn);
 	vuhca_put_target(command, wr);
 	vuhca_put_payload(command, wr);
 	vuhca_send_command_set_collect_length(command, *length);

@@ -37,6 +37,10 @@ struct vib_events {
  * @list: Entry in the list of devices.
  * @cq_lock: Protects @cqs.
  * @cqs: All CQs.
+ * @on_demand: On-demand regions by local key.
+ * @page_faults: Count of page faults that the adapter raised.
+ * @page_invalidations: Count of ranges that the kernel took from processes
+ *	while the adapter had pages of them.
  */
 struct vib_dev {
 	struct ib_device ibdev;
@@ -44,11 +48,19 @@ struct vib_dev {
 	struct list_head list;
 	spinlock_t cq_lock;	/* list of CQs */
 	struct list_head cqs;
+	struct xarray on_demand;
+	atomic64_t page_faults;
+	atomic64_t page_invalidations;
 };
 
 struct vib_pd {
 	struct ib_pd ibpd;
 	struct vuhca_pd *hw;
+};
+
+struct vib_xrcd {
+	struct ib_xrcd ibxrcd;
+	struct vuhca_xrcd *hw;
 };
 
 struct vib_ah {
@@ -66,6 +78,7 @@ struct vib_ah {
  * @page_count: Entries in use.
  * @umem: Memory of a process, or NULL.
  * @access: Rights that the process asked for.
+ * @odp: Pages of an on-demand region, or NULL.
  */
 struct vib_mr {
 	struct ib_mr ibmr;
@@ -76,12 +89,14 @@ struct vib_mr {
 	u32 page_count;
 	struct ib_umem *umem;
 	int access;
+	struct vib_odp *odp;
 };
 
 /**
  * struct vib_cq - Completion queue.
  * @ibcq: The queue of the core.
- * @hw: The queue of the adapter.
+ * @hw: The queue of the adapter, NULL once it is destroyed.
+ * @shown: Protects @hw from its end while the core shows the queue.
  * @list: Entry in the list of CQs of the device.
  * @events: Events on their way.
  * @lock: Protects @senders and @receivers.
@@ -93,6 +108,7 @@ struct vib_mr {
 struct vib_cq {
 	struct ib_cq ibcq;
 	struct vuhca_cq *hw;
+	struct mutex shown;	/* end of hw */
 	struct list_head list;
 	struct vib_events events;
 	spinlock_t lock;	/* lists of QPs */
@@ -113,25 +129,26 @@ struct vib_srq {
 /**
  * struct vib_qp - Queue pair.
  * @ibqp: The queue pair of the core.
- * @hw: The queue pair of the adapter.
+ * @hw: The queue pair of the adapter, NULL once it is destroyed.
+ * @shown: Protects @hw from its end while the core shows the queue pair: it
+ *	does so (`rdma resource`) until the destruction has returned.
  * @events: Events on their way.
  * @sender: Entry in the list of the CQ of sends.
  * @receiver: Entry in the list of the CQ of receives.
  * @cap: Capacities as they were given.
  * @port: Port, 0 before INIT.
  * @user: Memory of a process.
- * @path: Path of a connection, as it was set last; the adapter does not tell.
  */
 struct vib_qp {
 	struct ib_qp ibqp;
 	struct vuhca_qp *hw;
+	struct mutex shown;	/* end of hw */
 	struct vib_events events;
 	struct list_head sender;
 	struct list_head receiver;
 	struct ib_qp_cap cap;
 	struct vib_user_queue user;
 	u8 port;
-	struct vuhca_address_handle path;
 };
 
 static inline struct vib_dev *to_vdev(struct ib_device *ibdev)
@@ -142,6 +159,11 @@ static inline struct vib_dev *to_vdev(struct ib_device *ibdev)
 static inline struct vib_pd *to_vpd(struct ib_pd *ibpd)
 {
 	return container_of(ibpd, struct vib_pd, ibpd);
+}
+
+static inline struct vib_xrcd *to_vxrcd(struct ib_xrcd *ibxrcd)
+{
+	return container_of(ibxrcd, struct vib_xrcd, ibxrcd);
 }
 
 static inline struct vib_ah *to_vah(struct ib_ah *ibah)

@@ -48,15 +48,26 @@ int vib_destroy_ah(struct ib_ah *ibah, u32 flags);
 /* vib_pd.c */
 int vib_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int vib_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int vib_alloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
+int vib_dealloc_xrcd(struct ib_xrcd *ibxrcd, struct ib_udata *udata);
 
 /* vib_mr.c */
 u32 vib_access(int flags);
+struct ib_mr *vib_mr_finish(struct vib_mr *mr, struct vuhca_mr *hw);
 struct ib_mr *vib_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *vib_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type,
 			   u32 max_pages);
 int vib_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int count,
 		  unsigned int *offset);
 int vib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+
+/* vib_odp_region.c */
+int vib_reg_odp(struct vib_mr *mr, struct ib_pd *pd, u64 start, u64 length,
+		u64 address, int access, u32 hw_access);
+int vib_dereg_odp(struct vib_mr *mr);
+int vib_advise_mr(struct ib_pd *pd, enum ib_uverbs_advise_mr_advice advice,
+		  u32 flags, struct ib_sge *sges, u32 count,
+		  struct uverbs_attr_bundle *attributes);
 
 /* vib_flush.c */
 int vib_flush_cq(struct vib_cq *cq, int count, struct ib_wc *wc);
@@ -65,6 +76,7 @@ int vib_flush_post(struct vuhca_wq *wq, u64 wr_id);
 void vib_schedule_flush(struct vib_cq *cq);
 void vib_flush_attach(struct vib_qp *qp);
 void vib_flush_detach(struct vib_qp *qp);
+void vib_flush_qp(struct vib_qp *qp);
 void vib_flush_init(struct vib_cq *cq);
 void vib_flush_add(struct vib_cq *cq);
 void vib_flush_remove(struct vib_cq *cq);
@@ -74,6 +86,7 @@ void vib_flush_all(struct vib_dev *dev);
 int vib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *init,
 		  struct ib_udata *udata);
 int vib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int vib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period);
 int vib_resize_cq(struct ib_cq *ibcq, int entries, struct ib_udata *udata);
 int vib_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc);
 int vib_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);

@@ -8,8 +8,11 @@
 #define VIB_COMPAT_H
 
 #include <linux/version.h>
+#include <rdma/ib_umem_odp.h>
 #include <rdma/ib_verbs.h>
 #include <rdma/uverbs_ioctl.h>
+
+#include "vuhca_hw.h"
 
 /* Since Linux 6.11 the creation of a CQ gets all attributes of the call. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 11, 0)
@@ -40,6 +43,72 @@
 #define vib_umem_get ib_umem_get_va
 #else
 #define vib_umem_get ib_umem_get
+#endif
+
+/* Since Linux 6.2 there are FLUSH and ATOMIC WRITE. Before, nobody asks for them. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define IB_DEVICE_FLUSH_GLOBAL 0ULL
+#define IB_DEVICE_FLUSH_PERSISTENT 0ULL
+#define IB_DEVICE_ATOMIC_WRITE 0ULL
+#define IB_ACCESS_FLUSH_GLOBAL (1 << 8)
+#define IB_ACCESS_FLUSH_PERSISTENT (1 << 9)
+#define IB_WR_ATOMIC_WRITE 15
+#define IB_WC_FLUSH 8
+#define IB_WC_ATOMIC_WRITE 9
+#endif
+
+/*
+ * Pages of on-demand memory, with the bits of the adapter. Until Linux 6.15 the
+ * core keeps their bus addresses with such bits, then it maps them when asked.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
+#include <linux/hmm.h>
+#include <linux/hmm-dma.h>
+#include <linux/pci-p2pdma.h>
+
+static inline u64 vib_odp_access(bool write)
+{
+	return write ? HMM_PFN_WRITE : 0;
+}
+
+static inline bool vib_odp_is_mapped(struct ib_umem_odp *umem, size_t index)
+{
+	return umem->map.pfn_list[index] & HMM_PFN_DMA_MAPPED;
+}
+
+static inline u64 vib_odp_page(struct ib_umem_odp *umem, size_t index)
+{
+	struct device *device = umem->umem.ibdev->dma_device;
+	unsigned long pfn = umem->map.pfn_list[index];
+	struct pci_p2pdma_map_state state = {};
+	dma_addr_t address;
+
+	if (!(pfn & HMM_PFN_VALID))
+		return 0;
+	address = hmm_dma_map_pfn(device, &umem->map, index, &state);
+	if (dma_mapping_error(device, address))
+		return 0;
+	return address | VUHCA_PAGE_FLAG_PRESENT |
+	       (pfn & HMM_PFN_WRITE ? VUHCA_PAGE_FLAG_WRITABLE : 0);
+}
+#else
+static_assert((int)VUHCA_PAGE_FLAG_PRESENT == ODP_READ_ALLOWED_BIT);
+static_assert((int)VUHCA_PAGE_FLAG_WRITABLE == ODP_WRITE_ALLOWED_BIT);
+
+static inline u64 vib_odp_access(bool write)
+{
+	return ODP_READ_ALLOWED_BIT | (write ? ODP_WRITE_ALLOWED_BIT : 0);
+}
+
+static inline bool vib_odp_is_mapped(struct ib_umem_odp *umem, size_t index)
+{
+	return umem->dma_list[index];
+}
+
+static inline u64 vib_odp_page(struct ib_umem_odp *umem, size_t index)
+{
+	return umem->dma_list[index];
+}
 #endif
 
 #endif /* VIB_COMPAT_H */

@@ -34,10 +34,12 @@ int vib_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *init,
 	};
 	int err;
 
-	if (init->flags)
+	/* Every entry has a time stamp. */
+	if (init->flags & ~IB_UVERBS_CQ_FLAGS_TIMESTAMP_COMPLETION)
 		return -EOPNOTSUPP;
 	if (init->cqe > VIB_MAX_CQE)
 		return -EINVAL;
+	mutex_init(&cq->shown);
 	vib_cq_events_init(cq);
 	vib_flush_init(cq);
 	if (udata) {
@@ -58,12 +60,21 @@ int vib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct vib_cq *cq = to_vcq(ibcq);
 	int err;
 
-	err = vuhca_destroy_cq(cq->hw);
-	if (err)
-		return err;
-	/* No event of the CQ comes any more. */
+	/* No flush calls the handler of a CQ that goes. */
 	vib_flush_remove(cq);
+	mutex_lock(&cq->shown);
+	err = vuhca_destroy_cq(cq->hw);
+	if (!err)
+		cq->hw = NULL;
+	mutex_unlock(&cq->shown);
+	if (err) {
+		vib_flush_add(cq);
+		return err;
+	}
+	/* No event of the CQ comes any more. */
 	cancel_work_sync(&cq->events.work);
+	/* A process whose device is reset or removed still polls. */
+	vib_tell_dead(&cq->user);
 	vib_release_queue(&cq->user);
 	return 0;
 }
@@ -83,6 +94,12 @@ int vib_resize_cq(struct ib_cq *ibcq, int entries, struct ib_udata *udata)
 	return err;
 }
 
+/* Moderation, for users and for `rdma dev set DEV adaptive-moderation on`. */
+int vib_modify_cq(struct ib_cq *ibcq, u16 count, u16 period)
+{
+	return vuhca_moderate_cq(to_vcq(ibcq)->hw, count, period);
+}
+
 static enum ib_wc_opcode vib_wc_opcode(u8 opcode)
 {
 	switch (opcode) {
@@ -94,6 +111,10 @@ static enum ib_wc_opcode vib_wc_opcode(u8 opcode)
 		return IB_WC_COMP_SWAP;
 	case VUHCA_COMPLETION_OPCODE_FETCH_ADD:
 		return IB_WC_FETCH_ADD;
+	case VUHCA_COMPLETION_OPCODE_FLUSH:
+		return IB_WC_FLUSH;
+	case VUHCA_COMPLETION_OPCODE_ATOMIC_WRITE:
+		return IB_WC_ATOMIC_WRITE;
 	case VUHCA_COMPLETION_OPCODE_BIND_WINDOW:
 		return IB_WC_BIND_MW;
 	case VUHCA_COMPLETION_OPCODE_LOCAL_INVALIDATE:

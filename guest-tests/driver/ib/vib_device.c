@@ -13,7 +13,8 @@
 	 IB_DEVICE_CURR_QP_STATE_MOD | IB_DEVICE_PORT_ACTIVE_EVENT | \
 	 IB_DEVICE_SYS_IMAGE_GUID | IB_DEVICE_RC_RNR_NAK_GEN | \
 	 IB_DEVICE_UD_AV_PORT_ENFORCE | IB_DEVICE_MEM_MGT_EXTENSIONS | \
-	 IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B)
+	 IB_DEVICE_MEM_WINDOW | IB_DEVICE_MEM_WINDOW_TYPE_2B | \
+	 IB_DEVICE_SRQ_RESIZE | IB_DEVICE_XRC)
 
 static void vib_put_limits(const struct vuhca_adapter_attributes *from,
 			   struct ib_device_attr *to)
@@ -42,12 +43,46 @@ static void vib_put_limits(const struct vuhca_adapter_attributes *from,
 	to->max_pkeys = VUHCA_PKEY_TABLE_ENTRIES;
 }
 
+/* Received datagrams that meet a page that is not present are lost. */
+static void vib_put_odp_caps(struct ib_device_attr *to)
+{
+	struct ib_odp_caps *caps = &to->odp_caps;
+
+	to->kernel_cap_flags |= IBK_ON_DEMAND_PAGING;
+	caps->general_caps = IB_ODP_SUPPORT | IB_ODP_SUPPORT_IMPLICIT;
+	caps->per_transport_caps.rc_odp_caps =
+		IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+		IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_READ |
+		IB_ODP_SUPPORT_ATOMIC | IB_ODP_SUPPORT_SRQ_RECV;
+	caps->per_transport_caps.xrc_odp_caps =
+		caps->per_transport_caps.rc_odp_caps & ~IB_ODP_SUPPORT_RECV;
+	caps->per_transport_caps.uc_odp_caps =
+		IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+		IB_ODP_SUPPORT_WRITE | IB_ODP_SUPPORT_SRQ_RECV;
+	caps->per_transport_caps.ud_odp_caps =
+		IB_ODP_SUPPORT_SEND | IB_ODP_SUPPORT_RECV |
+		IB_ODP_SUPPORT_SRQ_RECV;
+}
+
+/* The flags that the adapter decides. */
+static u64 vib_optional_caps(u32 capabilities)
+{
+	u64 flags = 0;
+
+	if (capabilities & VUHCA_CAPABILITY_FLUSH)
+		flags |= IB_DEVICE_FLUSH_GLOBAL | IB_DEVICE_FLUSH_PERSISTENT;
+	if (capabilities & VUHCA_CAPABILITY_ATOMIC_WRITE)
+		flags |= IB_DEVICE_ATOMIC_WRITE;
+	return flags;
+}
+
 int vib_query_device(struct ib_device *ibdev, struct ib_device_attr *attributes,
 		     struct ib_udata *udata)
 {
 	struct vuhca_dev *hw = to_vdev(ibdev)->hw;
 	const struct vuhca_adapter_attributes *from = &hw->attributes;
 	u32 firmware = le32_to_cpu(from->firmware_version);
+	u32 capabilities = le32_to_cpu(from->capabilities);
 
 	if (udata && (udata->inlen || udata->outlen))
 		return -EINVAL;
@@ -58,15 +93,21 @@ int vib_query_device(struct ib_device *ibdev, struct ib_device_attr *attributes,
 	memcpy(&attributes->sys_image_guid, from->system_image_guid,
 	       sizeof(attributes->sys_image_guid));
 	attributes->max_mr_size = VUHCA_DMA_MR_BYTES;
+	attributes->max_dm_size = le32_to_cpu(from->max_device_memory_bytes);
 	attributes->page_size_cap = VIB_PAGE_SIZES;
 	attributes->vendor_id = VIB_VENDOR_ID;
 	attributes->vendor_part_id = hw->pdev->device;
 	attributes->hw_ver = hw->pdev->revision;
-	attributes->device_cap_flags = VIB_CAPABILITIES;
+	attributes->device_cap_flags =
+		VIB_CAPABILITIES | vib_optional_caps(capabilities);
 	attributes->kernel_cap_flags = IBK_BLOCK_MULTICAST_LOOPBACK;
+	if (capabilities & VUHCA_CAPABILITY_ON_DEMAND_PAGING)
+		vib_put_odp_caps(attributes);
 	attributes->atomic_cap = IB_ATOMIC_HCA;
 	attributes->max_ah = hw->ahs.count;
 	attributes->local_ca_ack_delay = VIB_ACK_DELAY;
+	attributes->cq_caps.max_cq_moderation_count = U16_MAX;
+	attributes->cq_caps.max_cq_moderation_period = U16_MAX;
 	attributes->timestamp_mask = U64_MAX;
 	attributes->hca_core_clock = VIB_CLOCK_KHZ;
 	return 0;

@@ -2,9 +2,10 @@
 /*
  * Flushes of a function that has died, by a reset or a removal: the adapter
  * reports no work any more, but users wait until all of it has completed (ULPs
- * drain their queues). What is outstanding then completes here as flushed.
+ * drain their queues). What is outstanding then completes here as flushed. The
+ * provider does the same for processes, when it is told.
  */
-#include "vib.h"
+#include "vib_user.h"
 
 static bool vib_is_empty(struct vuhca_wq *wq)
 {
@@ -93,6 +94,7 @@ static void vib_call_handler(struct work_struct *work)
 	struct vib_cq *cq = container_of(work, struct vib_cq, flush);
 	ib_comp_handler handler = READ_ONCE(cq->ibcq.comp_handler);
 
+	vib_tell_dead(&cq->user);
 	if (handler)
 		handler(&cq->ibcq, cq->ibcq.cq_context);
 }
@@ -120,20 +122,35 @@ static void vib_list_del(struct vib_cq *cq, struct list_head *entry)
 	spin_unlock_irq(&cq->lock);
 }
 
-/* Lets the CQs of a QP find its work. */
+/* Lets the CQs of a QP find its work; XRC QPs do not have both. */
 void vib_flush_attach(struct vib_qp *qp)
 {
-	struct vib_cq *send_cq = to_vcq(qp->ibqp.send_cq);
-	struct vib_cq *recv_cq = to_vcq(qp->ibqp.recv_cq);
+	struct ib_cq *send_cq = qp->ibqp.send_cq;
+	struct ib_cq *recv_cq = qp->ibqp.recv_cq;
 
-	vib_list_add(send_cq, &qp->sender, &send_cq->senders);
-	vib_list_add(recv_cq, &qp->receiver, &recv_cq->receivers);
+	if (send_cq)
+		vib_list_add(to_vcq(send_cq), &qp->sender,
+			     &to_vcq(send_cq)->senders);
+	if (recv_cq)
+		vib_list_add(to_vcq(recv_cq), &qp->receiver,
+			     &to_vcq(recv_cq)->receivers);
 }
 
 void vib_flush_detach(struct vib_qp *qp)
 {
-	vib_list_del(to_vcq(qp->ibqp.send_cq), &qp->sender);
-	vib_list_del(to_vcq(qp->ibqp.recv_cq), &qp->receiver);
+	if (qp->ibqp.send_cq)
+		vib_list_del(to_vcq(qp->ibqp.send_cq), &qp->sender);
+	if (qp->ibqp.recv_cq)
+		vib_list_del(to_vcq(qp->ibqp.recv_cq), &qp->receiver);
+}
+
+/* The function is dead: has the users of both CQs poll them. */
+void vib_flush_qp(struct vib_qp *qp)
+{
+	if (qp->ibqp.send_cq)
+		vib_schedule_flush(to_vcq(qp->ibqp.send_cq));
+	if (qp->ibqp.recv_cq)
+		vib_schedule_flush(to_vcq(qp->ibqp.recv_cq));
 }
 
 /* Lets a loss of the function reach the CQ. */

@@ -6,6 +6,7 @@
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 
+#include "vib_odp.h"
 #include "vib_user.h"
 
 static DEFINE_MUTEX(vib_lock);	/* list of devices */
@@ -44,21 +45,26 @@ static const struct ib_device_ops vib_ops = {
 	.uverbs_abi_ver = VUHCA_ABI_VERSION,
 	.device_group = &vib_sysfs_group,
 
+	.advise_mr = vib_advise_mr,
+	.alloc_dm = vib_alloc_dm,
 	.alloc_hw_device_stats = vib_alloc_device_stats,
 	.alloc_hw_port_stats = vib_alloc_port_stats,
 	.alloc_mr = vib_alloc_mr,
 	.alloc_mw = vib_alloc_mw,
 	.alloc_pd = vib_alloc_pd,
 	.alloc_ucontext = vib_alloc_ucontext,
+	.alloc_xrcd = vib_alloc_xrcd,
 	.attach_mcast = vib_attach_mcast,
 	.create_ah = vib_create_ah,
 	.create_cq = vib_create_cq_op,
 	.create_qp = vib_create_qp,
 	.create_srq = vib_create_srq,
 	.create_user_ah = vib_create_user_ah,
+	.dealloc_dm = vib_dealloc_dm,
 	.dealloc_mw = vib_dealloc_mw,
 	.dealloc_pd = vib_dealloc_pd,
 	.dealloc_ucontext = vib_dealloc_ucontext,
+	.dealloc_xrcd = vib_dealloc_xrcd,
 	.dereg_mr = vib_dereg_mr,
 	.destroy_ah = vib_destroy_ah,
 	.destroy_cq = vib_destroy_cq,
@@ -77,6 +83,7 @@ static const struct ib_device_ops vib_ops = {
 	.map_mr_sg = vib_map_mr_sg,
 	.mmap = vib_mmap,
 	.mmap_free = vib_mmap_free,
+	.modify_cq = vib_modify_cq,
 	.modify_device = vib_modify_device,
 	.modify_port = vib_modify_port,
 	.modify_qp = vib_modify_qp,
@@ -94,6 +101,7 @@ static const struct ib_device_ops vib_ops = {
 	.query_qp = vib_query_qp,
 	.query_srq = vib_query_srq,
 	.query_ucontext = vib_query_ucontext,
+	.reg_dm_mr = vib_reg_dm_mr,
 	.reg_user_mr = vib_reg_user_mr_op,
 	.req_notify_cq = vib_req_notify_cq,
 	.rereg_user_mr = vib_rereg_user_mr,
@@ -111,6 +119,7 @@ static const struct ib_device_ops vib_ops = {
 	INIT_RDMA_OBJ_SIZE(ib_qp, vib_qp, ibqp),
 	INIT_RDMA_OBJ_SIZE(ib_srq, vib_srq, ibsrq),
 	INIT_RDMA_OBJ_SIZE(ib_ucontext, vib_context, ibuc),
+	INIT_RDMA_OBJ_SIZE(ib_xrcd, vib_xrcd, ibxrcd),
 };
 
 static int vib_register(struct vib_dev *dev)
@@ -172,6 +181,7 @@ static void vib_add(struct vuhca_dev *hw)
 	dev->hw = hw;
 	spin_lock_init(&dev->cq_lock);
 	INIT_LIST_HEAD(&dev->cqs);
+	xa_init(&dev->on_demand);
 	err = vib_register(dev);
 	if (err) {
 		dev_err(&hw->pdev->dev, "no InfiniBand device: %d\n", err);
@@ -245,13 +255,21 @@ static struct vuhca_client vib_client = {
 
 static int __init vib_init(void)
 {
-	return vuhca_register_client(&vib_client);
+	int err = vib_odp_start();
+
+	if (err)
+		return err;
+	err = vuhca_register_client(&vib_client);
+	if (err)
+		vib_odp_stop();
+	return err;
 }
 module_init(vib_init);
 
 static void __exit vib_exit(void)
 {
 	vuhca_unregister_client(&vib_client);
+	vib_odp_stop();
 }
 module_exit(vib_exit);
 

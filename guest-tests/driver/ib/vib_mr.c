@@ -14,11 +14,17 @@ static_assert((int)VUHCA_ACCESS_FLAG_REMOTE_READ == IB_ACCESS_REMOTE_READ);
 static_assert((int)VUHCA_ACCESS_FLAG_REMOTE_ATOMIC == IB_ACCESS_REMOTE_ATOMIC);
 static_assert((int)VUHCA_ACCESS_FLAG_WINDOW_BIND == IB_ACCESS_MW_BIND);
 static_assert((int)VUHCA_ACCESS_FLAG_ZERO_BASED == IB_ZERO_BASED);
+static_assert((int)VUHCA_ACCESS_FLAG_ON_DEMAND == IB_ACCESS_ON_DEMAND);
+
+static_assert((int)VUHCA_ACCESS_FLAG_FLUSH_GLOBAL == IB_ACCESS_FLUSH_GLOBAL);
+static_assert((int)VUHCA_ACCESS_FLAG_FLUSH_PERSISTENT ==
+	      IB_ACCESS_FLUSH_PERSISTENT);
 
 #define VIB_ACCESS_FLAGS \
 	(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE | \
 	 IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC | IB_ACCESS_MW_BIND | \
-	 IB_ZERO_BASED)
+	 IB_ZERO_BASED | IB_ACCESS_ON_DEMAND | IB_ACCESS_FLUSH_GLOBAL | \
+	 IB_ACCESS_FLUSH_PERSISTENT)
 
 /* The rights that the adapter knows; the others are hints. */
 u32 vib_access(int flags)
@@ -26,7 +32,8 @@ u32 vib_access(int flags)
 	return flags & VIB_ACCESS_FLAGS;
 }
 
-static struct ib_mr *vib_mr_finish(struct vib_mr *mr, struct vuhca_mr *hw)
+/* Frees @mr when there is no region of the adapter. */
+struct ib_mr *vib_mr_finish(struct vib_mr *mr, struct vuhca_mr *hw)
 {
 	if (IS_ERR(hw)) {
 		kfree(mr);
@@ -110,7 +117,7 @@ int vib_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 	struct vib_mr *mr = to_vmr(ibmr);
 	int err;
 
-	err = vuhca_dereg_mr(mr->hw);
+	err = mr->odp ? vib_dereg_odp(mr) : vuhca_dereg_mr(mr->hw);
 	if (err)
 		return err;
 	vib_free_list(ibmr->device, mr);

@@ -57,11 +57,13 @@ struct vib_record_page {
  * @context: The process's context; NULL: the queue is the kernel's.
  * @umems: The rings; of a QP those of sends and of receives.
  * @record: The page of the record.
+ * @dead: Of a CQ: tells the process that no entry comes any more.
  */
 struct vib_user_queue {
 	struct vib_context *context;
 	struct ib_umem *umems[2];
 	struct vib_record_page *record;
+	u32 *dead;
 };
 
 #endif /* VIB_PROCESS_H */

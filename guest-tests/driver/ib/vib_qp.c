@@ -16,6 +16,10 @@ static int vib_service_type(enum ib_qp_type type)
 		return VUHCA_SERVICE_TYPE_SMI;
 	case IB_QPT_GSI:
 		return VUHCA_SERVICE_TYPE_GSI;
+	case IB_QPT_XRC_INI:
+		return VUHCA_SERVICE_TYPE_XRC_INITIATOR;
+	case IB_QPT_XRC_TGT:
+		return VUHCA_SERVICE_TYPE_XRC_TARGET;
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -47,10 +51,12 @@ static int vib_qp_check(const struct ib_qp_init_attr *init)
 /* Tells the user what it got. */
 static void vib_put_cap(const struct vuhca_qp_init *from, struct ib_qp_cap *cap)
 {
+	bool receives = from->recv_cq && !from->srq;
+
 	cap->max_send_wr = BIT(from->send_entries_log2);
-	cap->max_recv_wr = from->srq ? 0 : BIT(from->recv_entries_log2);
+	cap->max_recv_wr = receives ? BIT(from->recv_entries_log2) : 0;
 	cap->max_send_sge = from->send_sge;
-	cap->max_recv_sge = from->srq ? 0 : from->recv_sge;
+	cap->max_recv_sge = receives ? from->recv_sge : 0;
 	cap->max_inline_data = from->inline_bytes;
 }
 
@@ -61,7 +67,8 @@ static int vib_create_hw_qp(struct vib_qp *qp, struct ib_qp_init_attr *init,
 	struct vuhca_qp_init hw_init = {
 		.pd = to_vpd(qp->ibqp.pd)->hw,
 		.send_cq = to_vcq(init->send_cq)->hw,
-		.recv_cq = to_vcq(init->recv_cq)->hw,
+		.recv_cq = init->recv_cq && init->qp_type != IB_QPT_XRC_INI ?
+			   to_vcq(init->recv_cq)->hw : NULL,
 		.srq = init->srq ? to_vsrq(init->srq)->hw : NULL,
 		.send_entries_log2 = order_base_2(max(cap->max_send_wr, 1U)),
 		.send_sge = max(cap->max_send_sge, 1U),
@@ -91,6 +98,32 @@ static int vib_create_hw_qp(struct vib_qp *qp, struct ib_qp_init_attr *init,
 	return 0;
 }
 
+/* An XRC target belongs to its domain, also when its process has gone. */
+static int vib_create_target(struct vib_qp *qp, struct ib_qp_init_attr *init,
+			     struct ib_udata *udata)
+{
+	struct vuhca_qp_init hw_init = {
+		.xrcd = to_vxrcd(init->xrcd)->hw,
+		.service_type = VUHCA_SERVICE_TYPE_XRC_TARGET,
+		.event = vib_qp_event,
+		.context = qp,
+	};
+	struct vuhca_create_qp_resp answer = {};
+	int err;
+
+	qp->hw = vuhca_create_qp(to_vdev(qp->ibqp.device)->hw, &hw_init);
+	err = PTR_ERR_OR_ZERO(qp->hw);
+	if (err)
+		return err;
+	answer.qpn = qp->hw->qpn;
+	if (udata)
+		err = vib_copy_answer(&answer, sizeof(answer), udata);
+	if (err)
+		vuhca_destroy_qp(qp->hw);
+	memset(&init->cap, 0, sizeof(init->cap));
+	return err;
+}
+
 int vib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		  struct ib_udata *udata)
 {
@@ -102,8 +135,12 @@ int vib_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init,
 		return service_type;
 	if (udata && vib_is_special(init->qp_type))
 		return -EOPNOTSUPP;
+	mutex_init(&qp->shown);
 	vib_qp_events_init(qp);
-	err = vib_create_hw_qp(qp, init, service_type, udata);
+	if (init->qp_type == IB_QPT_XRC_TGT)
+		err = vib_create_target(qp, init, udata);
+	else
+		err = vib_create_hw_qp(qp, init, service_type, udata);
 	if (err)
 		return err;
 	ibqp->qp_num = vib_qp_number(qp, init->qp_type);
@@ -120,7 +157,11 @@ int vib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 	/* No poll finds the QP while it goes. */
 	vib_flush_detach(qp);
+	mutex_lock(&qp->shown);
 	err = vuhca_destroy_qp(qp->hw);
+	if (!err)
+		qp->hw = NULL;
+	mutex_unlock(&qp->shown);
 	if (err) {
 		vib_flush_attach(qp);
 		return err;

@@ -52,7 +52,8 @@ static void vib_put_address(struct vib_qp *qp, const struct ib_qp_attr *from,
 	struct vuhca_address_handle *path = (void *)to->address_vector;
 
 	vib_put_path(path, &from->ah_attr);
-	vuhca_address_handle_set_pd(path, qp->hw->pd->pdn);
+	if (qp->hw->pd)
+		vuhca_address_handle_set_pd(path, qp->hw->pd->pdn);
 }
 
 /* Whether the adapter did not answer because it is dead. */
@@ -79,8 +80,7 @@ static int vib_modify_dead(struct vib_qp *qp, enum ib_qp_state state)
 		vib_forget(&qp->hw->rq);
 	}
 	WRITE_ONCE(qp->hw->state, (u8)state);
-	vib_schedule_flush(to_vcq(qp->ibqp.send_cq));
-	vib_schedule_flush(to_vcq(qp->ibqp.recv_cq));
+	vib_flush_qp(qp);
 	if (qp->ibqp.srq && state == IB_QPS_ERR)
 		vib_qp_event(VUHCA_EVENT_TYPE_LAST_WQE_REACHED,
 			     VUHCA_FAULT_KIND_NONE, qp);
@@ -112,9 +112,20 @@ int vib_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attributes, int mask,
 		return err;
 	if (mask & IB_QP_PORT)
 		qp->port = attributes->port_num;
-	if (mask & IB_QP_AV)
-		memcpy(&qp->path, to.address_vector, sizeof(qp->path));
 	return 0;
+}
+
+static bool vib_is_connected(const struct vib_qp *qp)
+{
+	switch (qp->ibqp.qp_type) {
+	case IB_QPT_RC:
+	case IB_QPT_UC:
+	case IB_QPT_XRC_INI:
+	case IB_QPT_XRC_TGT:
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void vib_get_attributes(struct vib_qp *qp,
@@ -141,20 +152,19 @@ static void vib_get_attributes(struct vib_qp *qp,
 	to->max_rd_atomic = vuhca_qp_attributes_get_max_reads_initiated(from);
 	to->max_dest_rd_atomic =
 		vuhca_qp_attributes_get_max_reads_served(from);
-	if (qp->ibqp.qp_type == IB_QPT_RC || qp->ibqp.qp_type == IB_QPT_UC)
-		vib_get_path(&qp->path, &to->ah_attr);
+	if (vib_is_connected(qp))
+		vib_get_path((const void *)from->address_vector, &to->ah_attr);
 }
 
-int vib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attributes, int mask,
-		 struct ib_qp_init_attr *init)
+static int vib_query_hw(struct vib_qp *qp, struct ib_qp_attr *attributes,
+			struct ib_qp_init_attr *init)
 {
 	struct vuhca_qp_creation creation;
-	struct vib_qp *qp = to_vqp(ibqp);
 	struct vuhca_qp_attributes from;
 	int err;
 
-	memset(attributes, 0, sizeof(*attributes));
-	memset(init, 0, sizeof(*init));
+	if (!qp->hw)
+		return -ENODEV;
 	err = vuhca_query_qp(qp->hw, &creation, &from);
 	if (err && !vib_has_died(qp, err))
 		return err;
@@ -162,6 +172,24 @@ int vib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attributes, int mask,
 		attributes->qp_state = IB_QPS_ERR;
 	else
 		vib_get_attributes(qp, &from, attributes);
+	init->sq_sig_type = qp->hw->signal_all ? IB_SIGNAL_ALL_WR :
+						 IB_SIGNAL_REQ_WR;
+	return 0;
+}
+
+int vib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attributes, int mask,
+		 struct ib_qp_init_attr *init)
+{
+	struct vib_qp *qp = to_vqp(ibqp);
+	int err;
+
+	memset(attributes, 0, sizeof(*attributes));
+	memset(init, 0, sizeof(*init));
+	mutex_lock(&qp->shown);
+	err = vib_query_hw(qp, attributes, init);
+	mutex_unlock(&qp->shown);
+	if (err)
+		return err;
 	attributes->cap = qp->cap;
 	init->event_handler = ibqp->event_handler;
 	init->qp_context = ibqp->qp_context;
@@ -170,7 +198,5 @@ int vib_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attributes, int mask,
 	init->srq = ibqp->srq;
 	init->cap = qp->cap;
 	init->qp_type = ibqp->qp_type;
-	init->sq_sig_type = qp->hw->signal_all ? IB_SIGNAL_ALL_WR :
-						 IB_SIGNAL_REQ_WR;
 	return 0;
 }

@@ -30,9 +30,8 @@ static int vib_put_details(struct sk_buff *message,
 	return 0;
 }
 
-int vib_fill_qp(struct sk_buff *message, struct ib_qp *ibqp)
+static int vib_put_qp(struct sk_buff *message, const struct vuhca_qp *hw)
 {
-	const struct vuhca_qp *hw = to_vqp(ibqp)->hw;
 	const struct vib_detail details[] = {
 		{ "qpn", hw->qpn },
 		{ "qos_level", hw->qos_level },
@@ -47,9 +46,19 @@ int vib_fill_qp(struct sk_buff *message, struct ib_qp *ibqp)
 	return vib_put_details(message, details, ARRAY_SIZE(details));
 }
 
-int vib_fill_cq(struct sk_buff *message, struct ib_cq *ibcq)
+int vib_fill_qp(struct sk_buff *message, struct ib_qp *ibqp)
 {
-	const struct vuhca_cq *hw = to_vcq(ibcq)->hw;
+	struct vib_qp *qp = to_vqp(ibqp);
+	int err;
+
+	mutex_lock(&qp->shown);
+	err = qp->hw ? vib_put_qp(message, qp->hw) : 0;
+	mutex_unlock(&qp->shown);
+	return err;
+}
+
+static int vib_put_cq(struct sk_buff *message, const struct vuhca_cq *hw)
+{
 	const struct vib_detail details[] = {
 		{ "cqn", hw->cqn },
 		{ "eq", hw->eq->index },
@@ -59,6 +68,17 @@ int vib_fill_cq(struct sk_buff *message, struct ib_cq *ibcq)
 	};
 
 	return vib_put_details(message, details, ARRAY_SIZE(details));
+}
+
+int vib_fill_cq(struct sk_buff *message, struct ib_cq *ibcq)
+{
+	struct vib_cq *cq = to_vcq(ibcq);
+	int err;
+
+	mutex_lock(&cq->shown);
+	err = cq->hw ? vib_put_cq(message, cq->hw) : 0;
+	mutex_unlock(&cq->shown);
+	return err;
 }
 
 int vib_fill_mr(struct sk_buff *message, struct ib_mr *ibmr)

@@ -15,8 +15,12 @@ int vib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	};
 	int err;
 
-	if (init->srq_type != IB_SRQT_BASIC)
+	if (init->srq_type == IB_SRQT_XRC) {
+		hw_init.xrcd = to_vxrcd(init->ext.xrc.xrcd)->hw;
+		hw_init.cq = to_vcq(init->ext.cq)->hw;
+	} else if (init->srq_type != IB_SRQT_BASIC) {
 		return -EOPNOTSUPP;
+	}
 	if (init->attr.max_wr > VIB_MAX_QP_WR)
 		return -EINVAL;
 	vib_srq_events_init(srq);
@@ -28,6 +32,8 @@ int vib_create_srq(struct ib_srq *ibsrq, struct ib_srq_init_attr *init,
 	}
 	if (err)
 		return err;
+	if (hw_init.xrcd)
+		ibsrq->ext.xrc.srq_num = srq->hw->srqn;
 	srq->max_sge = hw_init.sge;
 	init->attr.max_wr = BIT(hw_init.entries_log2);
 	init->attr.max_sge = hw_init.sge;
@@ -38,9 +44,17 @@ int vib_modify_srq(struct ib_srq *ibsrq, struct ib_srq_attr *attributes,
 		   enum ib_srq_attr_mask mask, struct ib_udata *udata)
 {
 	struct vuhca_srq *hw = to_vsrq(ibsrq)->hw;
+	int err;
 
-	if (mask & IB_SRQ_MAX_WR)
-		return -EOPNOTSUPP;
+	if (mask & IB_SRQ_MAX_WR) {
+		if (!attributes->max_wr || attributes->max_wr > VIB_MAX_QP_WR)
+			return -EINVAL;
+		err = udata ? vib_resize_user_srq(ibsrq, udata) :
+			      vuhca_resize_srq(hw,
+					       order_base_2(attributes->max_wr));
+		if (err)
+			return err;
+	}
 	if (!(mask & IB_SRQ_LIMIT))
 		return 0;
 	if (attributes->srq_limit > BIT(hw->rq.entries_log2))

@@ -20,6 +20,8 @@ enum vib_device_stat {
 	VIB_EVENTS,
 	VIB_INTERRUPTS,
 	VIB_STRANDED_EVENTS,
+	VIB_PAGE_FAULTS,
+	VIB_PAGE_INVALIDATIONS,
 	VIB_DEVICE_STATS,
 };
 
@@ -38,6 +40,8 @@ static const struct rdma_stat_desc vib_device_descs[] = {
 	[VIB_EVENTS].name = "events",
 	[VIB_INTERRUPTS].name = "interrupts",
 	[VIB_STRANDED_EVENTS].name = "stranded_events",
+	[VIB_PAGE_FAULTS].name = "page_faults",
+	[VIB_PAGE_INVALIDATIONS].name = "page_invalidations",
 };
 static_assert(ARRAY_SIZE(vib_device_descs) == VIB_DEVICE_STATS);
 
@@ -74,8 +78,9 @@ static void vib_get_port_stats(struct vuhca_dev *hw, u64 *value, u32 port)
 			index % 2 * VUHCA_CSR_PORT_TRANSMIT_PACKETS_STRIDE);
 }
 
-static void vib_get_device_stats(struct vuhca_dev *hw, u64 *value)
+static void vib_get_device_stats(struct vib_dev *dev, u64 *value)
 {
+	struct vuhca_dev *hw = dev->hw;
 	unsigned int i;
 
 	memset(value, 0, VIB_DEVICE_STATS * sizeof(*value));
@@ -91,6 +96,9 @@ static void vib_get_device_stats(struct vuhca_dev *hw, u64 *value)
 		value[VIB_INTERRUPTS] += hw->eqs[i].interrupts;
 		value[VIB_STRANDED_EVENTS] += hw->eqs[i].stranded;
 	}
+	value[VIB_PAGE_FAULTS] = atomic64_read(&dev->page_faults);
+	value[VIB_PAGE_INVALIDATIONS] =
+		atomic64_read(&dev->page_invalidations);
 }
 
 int vib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
@@ -104,6 +112,6 @@ int vib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
 	if (port)
 		vib_get_port_stats(hw, stats->value, port);
 	else
-		vib_get_device_stats(hw, stats->value);
+		vib_get_device_stats(to_vdev(ibdev), stats->value);
 	return stats->num_counters;
 }

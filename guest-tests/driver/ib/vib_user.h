@@ -32,16 +32,18 @@ struct vib_mmap_page {
 
 /**
  * struct vib_page_list - Pages of memory as the adapter reads them.
- * @list: Their bus addresses.
+ * @list: Their bus addresses; of an indirect list those of @parts.
  * @dma: Bus address of @list.
  * @count: Pages.
  * @shift: log2 of the page size.
+ * @parts: NULL, or pages with the entries of an indirect list.
  */
 struct vib_page_list {
 	__le64 *list;
 	dma_addr_t dma;
 	size_t count;
 	u8 shift;
+	__le64 **parts;
 };
 
 static inline struct vib_context *to_vcontext(struct ib_ucontext *ibuc)
@@ -65,11 +67,25 @@ struct ib_umem *vib_pin(struct ib_device *ibdev, u64 address, size_t bytes,
 			int access);
 int vib_list_pages(struct ib_device *ibdev, struct ib_umem *umem,
 		   unsigned long page_bytes, struct vib_page_list *pages);
+int vib_list_region(struct ib_device *ibdev, struct ib_umem *umem,
+		    unsigned long page_bytes, struct vib_page_list *pages);
 void vib_free_pages(struct ib_device *ibdev, struct vib_page_list *pages);
 struct vib_record_page *vib_get_record(struct vib_context *context, u64 address);
 void vib_put_record(struct vib_context *context, struct vib_record_page *page);
 int vib_copy_request(void *request, size_t bytes, struct ib_udata *udata);
 int vib_copy_answer(const void *answer, size_t bytes, struct ib_udata *udata);
+
+/* vib_dm.c */
+extern const struct uapi_definition vib_dm_definitions[];
+struct ib_dm *vib_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibuc,
+			   struct ib_dm_alloc_attr *attr,
+			   struct uverbs_attr_bundle *attributes);
+void vib_free_dm(struct rdma_user_mmap_entry *entry);
+int vib_dealloc_dm(struct ib_dm *ibdm, struct uverbs_attr_bundle *attributes);
+struct ib_mr *vib_reg_dm_mr(struct ib_pd *ibpd, struct ib_dm *ibdm,
+			    struct ib_dm_mr_attr *attr,
+			    struct uverbs_attr_bundle *attributes);
+int vib_mmap_dm(struct ib_ucontext *ibuc, struct vm_area_struct *vma);
 
 /* vib_user_context.c */
 extern const struct uapi_definition vib_definitions[];
@@ -96,12 +112,14 @@ int vib_dealloc_mw(struct ib_mw *ibmw);
 
 /* vib_user_queue.c */
 void vib_release_queue(struct vib_user_queue *queue);
+void vib_tell_dead(struct vib_user_queue *queue);
 int vib_create_user_cq(struct vib_cq *cq, struct vuhca_cq_init *init,
 		       struct ib_udata *udata);
 int vib_resize_user_cq(struct ib_cq *ibcq, unsigned int entries,
 		       struct ib_udata *udata);
 int vib_create_user_srq(struct vib_srq *srq, struct vuhca_srq_init *init,
 			struct ib_udata *udata);
+int vib_resize_user_srq(struct ib_srq *ibsrq, struct ib_udata *udata);
 int vib_create_user_qp(struct vib_qp *qp, struct vuhca_qp_init *init,
 		       struct ib_udata *udata);
 

@@ -71,6 +71,7 @@ ADD_UVERBS_ATTRIBUTES_SIMPLE(vib_query_context, UVERBS_OBJECT_DEVICE,
 
 const struct uapi_definition vib_definitions[] = {
 	UAPI_DEF_CHAIN_OBJ_TREE(UVERBS_OBJECT_DEVICE, &vib_query_context),
+	UAPI_DEF_CHAIN(vib_dm_definitions),
 	{},
 };
 
@@ -96,8 +97,8 @@ void vib_disassociate_ucontext(struct ib_ucontext *ibuc)
 {
 }
 
-/* No process has the page any more. */
-void vib_mmap_free(struct rdma_user_mmap_entry *entry)
+/* No process has the collect page any more. */
+static void vib_free_page(struct rdma_user_mmap_entry *entry)
 {
 	struct vib_mmap_page *page =
 		container_of(entry, struct vib_mmap_page, entry);
@@ -107,6 +108,14 @@ void vib_mmap_free(struct rdma_user_mmap_entry *entry)
 		ibdev_warn(context->ibuc.device, "collect page %u is lost\n",
 			   page->vcb->index);
 	kfree(page);
+}
+
+void vib_mmap_free(struct rdma_user_mmap_entry *entry)
+{
+	if (entry->start_pgoff >= VUHCA_MMAP_DEVICE_MEMORY)
+		vib_free_dm(entry);
+	else
+		vib_free_page(entry);
 }
 
 /* QoS level of the page at that offset, or a negative error number. */
@@ -193,6 +202,8 @@ int vib_mmap(struct ib_ucontext *ibuc, struct vm_area_struct *vma)
 	phys_addr_t address;
 	int err;
 
+	if (vma->vm_pgoff >= VUHCA_MMAP_DEVICE_MEMORY)
+		return vib_mmap_dm(ibuc, vma);
 	if (vma->vm_end - vma->vm_start != PAGE_SIZE)
 		return -EINVAL;
 	if (vma->vm_pgoff == VUHCA_MMAP_CLOCK)

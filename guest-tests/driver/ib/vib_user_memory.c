@@ -12,6 +12,7 @@
 #include "vib_user.h"
 
 #define VIB_RECORD_BYTES	64
+#define VIB_ENTRIES_OF_PART	(PAGE_SIZE / sizeof(__le64))
 
 /* Pins memory of the calling process. */
 struct ib_umem *vib_pin(struct ib_device *ibdev, u64 address, size_t bytes,
@@ -45,11 +46,81 @@ int vib_list_pages(struct ib_device *ibdev, struct ib_umem *umem,
 	return 0;
 }
 
+/* Pages of entries, and the list of them. */
+static int vib_alloc_parts(struct device *device, struct vib_page_list *pages)
+{
+	size_t i, count = DIV_ROUND_UP(pages->count, VIB_ENTRIES_OF_PART);
+	dma_addr_t dma;
+
+	pages->parts = kvcalloc(count, sizeof(*pages->parts), GFP_KERNEL);
+	if (!pages->parts)
+		return -ENOMEM;
+	pages->list = dma_alloc_coherent(device, count * sizeof(*pages->list),
+					 &pages->dma, GFP_KERNEL);
+	if (!pages->list)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		pages->parts[i] = dma_alloc_coherent(device, PAGE_SIZE, &dma,
+						     GFP_KERNEL);
+		if (!pages->parts[i])
+			return -ENOMEM;
+		pages->list[i] = cpu_to_le64(dma);
+	}
+	return 0;
+}
+
+/*
+ * As vib_list_pages(); a list longer than a page is an indirect one, because
+ * the kernel has no contiguous memory for long lists.
+ */
+int vib_list_region(struct ib_device *ibdev, struct ib_umem *umem,
+		    unsigned long page_bytes, struct vib_page_list *pages)
+{
+	const struct vuhca_dev *hw = to_vdev(ibdev)->hw;
+	struct ib_block_iter iter;
+	size_t i = 0;
+	int err;
+
+	pages->count = ib_umem_num_dma_blocks(umem, page_bytes);
+	pages->shift = ilog2(page_bytes);
+	if (pages->count > le32_to_cpu(hw->attributes.max_pages_per_region))
+		return -EINVAL;
+	if (pages->count <= VIB_ENTRIES_OF_PART)
+		return vib_list_pages(ibdev, umem, page_bytes, pages);
+	err = vib_alloc_parts(vib_dma_device(ibdev), pages);
+	if (err) {
+		vib_free_pages(ibdev, pages);
+		return err;
+	}
+	rdma_umem_for_each_dma_block(umem, &iter, page_bytes) {
+		pages->parts[i / VIB_ENTRIES_OF_PART][i % VIB_ENTRIES_OF_PART] =
+			cpu_to_le64(rdma_block_iter_dma_address(&iter));
+		i++;
+	}
+	return 0;
+}
+
+static void vib_free_parts(struct device *device, struct vib_page_list *pages)
+{
+	size_t i, count = DIV_ROUND_UP(pages->count, VIB_ENTRIES_OF_PART);
+
+	for (i = 0; pages->list && i < count && pages->parts[i]; i++)
+		dma_free_coherent(device, PAGE_SIZE, pages->parts[i],
+				  le64_to_cpu(pages->list[i]));
+	kvfree(pages->parts);
+	pages->parts = NULL;
+	/* vib_free_pages() frees the list of the parts. */
+	pages->count = count;
+}
+
 void vib_free_pages(struct ib_device *ibdev, struct vib_page_list *pages)
 {
+	struct device *device = vib_dma_device(ibdev);
+
+	if (pages->parts)
+		vib_free_parts(device, pages);
 	if (pages->list)
-		dma_free_coherent(vib_dma_device(ibdev),
-				  pages->count * sizeof(*pages->list),
+		dma_free_coherent(device, pages->count * sizeof(*pages->list),
 				  pages->list, pages->dma);
 	pages->list = NULL;
 }

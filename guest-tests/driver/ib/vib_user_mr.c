@@ -1,11 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Memory regions and memory windows of user processes (IBTA 10.6). */
+#include <linux/ioport.h>
+#include <linux/scatterlist.h>
 #include <linux/slab.h>
 
 #include "vib_user.h"
 
-/* Hints, except those that would need page faults of the adapter. */
+/* Pinned memory is listed in the largest pages anyway. */
 #define VIB_UNSUPPORTED_ACCESS	(IB_ACCESS_ON_DEMAND | IB_ACCESS_HUGETLB)
+
+/*
+ * True when all of the memory is persistent. The adapter writes it by DMA, and
+ * what is in such memory outlives a loss of power.
+ */
+static bool vib_is_persistent(struct ib_umem *umem)
+{
+	struct scatterlist *sg;
+	int i;
+
+	for_each_sgtable_sg(&umem->sgt_append.sgt, sg, i)
+		if (region_intersects(page_to_phys(sg_page(sg)), sg->length,
+				      IORESOURCE_MEM,
+				      IORES_DESC_PERSISTENT_MEMORY) !=
+		    REGION_INTERSECTS)
+			return false;
+	return true;
+}
+
+/* Software vouches by that right that the memory is persistent. */
+static int vib_check_flush(struct ib_umem *umem, int access)
+{
+	if (access & IB_ACCESS_FLUSH_PERSISTENT && !vib_is_persistent(umem))
+		return -EINVAL;
+	return 0;
+}
 
 /*
  * Pins the memory and lists it in the largest pages that it and its address
@@ -26,43 +54,68 @@ static int vib_pin_region(struct ib_device *ibdev, u64 start, u64 length,
 	if (IS_ERR(*umem))
 		return PTR_ERR(*umem);
 	page_bytes = ib_umem_find_best_pgsz(*umem, VIB_PAGE_SIZES, address);
-	err = page_bytes ? vib_list_pages(ibdev, *umem, page_bytes, pages) :
-			   -EINVAL;
+	err = page_bytes ? vib_check_flush(*umem, access) : -EINVAL;
+	if (!err)
+		err = vib_list_region(ibdev, *umem, page_bytes, pages);
 	if (err)
 		ib_umem_release(*umem);
 	return err;
+}
+
+static struct vuhca_mr *vib_reg_pages(struct vuhca_pd *pd, int access,
+				      u64 address, u64 length,
+				      const struct vib_page_list *pages)
+{
+	if (pages->parts)
+		return vuhca_reg_indirect(pd, vib_access(access), address,
+					  length, pages->dma, pages->count,
+					  pages->shift);
+	return vuhca_reg_pages(pd, vib_access(access), address, length,
+			       pages->dma, pages->count, pages->shift);
+}
+
+static int vib_reg_pinned(struct vib_mr *mr, struct ib_pd *ibpd, u64 start,
+			  u64 length, u64 address, int access)
+{
+	struct vib_page_list pages = {};
+	int err;
+
+	err = vib_pin_region(ibpd->device, start, length, address, access,
+			     &mr->umem, &pages);
+	if (err)
+		return err;
+	mr->hw = vib_reg_pages(to_vpd(ibpd)->hw, access, address, length,
+			       &pages);
+	vib_free_pages(ibpd->device, &pages);
+	if (!IS_ERR(mr->hw))
+		return 0;
+	ib_umem_release(mr->umem);
+	return PTR_ERR(mr->hw);
 }
 
 struct ib_mr *vib_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length,
 			      u64 address, int access, struct ib_udata *udata)
 {
 	struct vib_mr *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
-	struct vib_page_list pages = {};
 	int err;
 
 	if (!mr)
 		return ERR_PTR(-ENOMEM);
-	err = vib_pin_region(ibpd->device, start, length, address, access,
-			     &mr->umem, &pages);
-	if (err)
-		goto free_mr;
-	mr->hw = vuhca_reg_pages(to_vpd(ibpd)->hw, vib_access(access), address,
-				 length, pages.dma, pages.count, pages.shift);
-	vib_free_pages(ibpd->device, &pages);
-	if (IS_ERR(mr->hw)) {
-		err = PTR_ERR(mr->hw);
-		goto release;
+	if (access & IB_ACCESS_ON_DEMAND && access & IB_ACCESS_FLUSH_PERSISTENT)
+		err = -EOPNOTSUPP;
+	else if (access & IB_ACCESS_ON_DEMAND)
+		err = vib_reg_odp(mr, ibpd, start, length, address, access,
+				  vib_access(access));
+	else
+		err = vib_reg_pinned(mr, ibpd, start, length, address, access);
+	if (err) {
+		kfree(mr);
+		return ERR_PTR(err);
 	}
 	mr->ibmr.lkey = mr->hw->lkey;
 	mr->ibmr.rkey = mr->hw->rkey;
 	mr->access = access;
 	return &mr->ibmr;
-
-release:
-	ib_umem_release(mr->umem);
-free_mr:
-	kfree(mr);
-	return ERR_PTR(err);
 }
 
 /* The adapter changes all or nothing, and the keys stay. */
@@ -77,8 +130,12 @@ struct ib_mr *vib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 	u32 mask = 0;
 	int err = 0;
 
+	if (mr->odp)
+		return ERR_PTR(-EOPNOTSUPP);
 	if (!(flags & IB_MR_REREG_ACCESS))
 		access = mr->access;
+	if (access & IB_ACCESS_ON_DEMAND)
+		return ERR_PTR(-EOPNOTSUPP);
 	if (flags & IB_MR_REREG_TRANS) {
 		err = vib_pin_region(ibmr->device, start, length, address,
 				     access, &umem, &pages);
@@ -91,6 +148,7 @@ struct ib_mr *vib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		attributes.page_list_address = cpu_to_le64(pages.dma);
 		attributes.page_count = cpu_to_le32(pages.count);
 		attributes.page_shift = pages.shift;
+		vuhca_mr_attributes_set_indirect(&attributes, !!pages.parts);
 	}
 	if (flags & IB_MR_REREG_PD) {
 		mask |= VUHCA_MR_MASK_PD;
@@ -101,6 +159,8 @@ struct ib_mr *vib_rereg_user_mr(struct ib_mr *ibmr, int flags, u64 start,
 		/* Pages that were pinned for reading must not be written. */
 		if (!umem && !mr->umem->writable && ib_access_writable(access))
 			return ERR_PTR(-EOPNOTSUPP);
+		if (!umem && vib_check_flush(mr->umem, access))
+			return ERR_PTR(-EINVAL);
 		mask |= VUHCA_MR_MASK_ACCESS;
 		attributes.access = cpu_to_le32(vib_access(access));
 	}

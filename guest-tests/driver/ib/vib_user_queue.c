@@ -54,6 +54,16 @@ void vib_release_queue(struct vib_user_queue *queue)
 	memset(queue, 0, sizeof(*queue));
 }
 
+/*
+ * Tells the process of a CQ that the adapter writes no entry any more. Entries
+ * that it has written before come first.
+ */
+void vib_tell_dead(struct vib_user_queue *queue)
+{
+	if (queue->dead)
+		smp_store_release(queue->dead, 1);
+}
+
 int vib_create_user_cq(struct vib_cq *cq, struct vuhca_cq_init *init,
 		       struct ib_udata *udata)
 {
@@ -90,6 +100,8 @@ int vib_create_user_cq(struct vib_cq *cq, struct vuhca_cq_init *init,
 	err = vib_copy_answer(&answer, sizeof(answer), udata);
 	if (err)
 		vuhca_destroy_cq(cq->hw);
+	else
+		queue->dead = memory.record + VUHCA_CQ_DEAD_OFFSET;
 release:
 	vib_free_pages(ibdev, &pages);
 	if (err)
@@ -174,6 +186,35 @@ release:
 	return err;
 }
 
+/* The process waits with posting. */
+int vib_resize_user_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
+{
+	struct vib_srq *srq = to_vsrq(ibsrq);
+	struct vib_page_list pages = {};
+	struct vuhca_modify_srq request;
+	struct ib_umem *umem = NULL;
+	int err;
+
+	err = vib_copy_request(&request, sizeof(request), udata);
+	if (err)
+		return err;
+	if (request.entries_log2 > ilog2(VIB_MAX_QP_WR))
+		return -EINVAL;
+	err = vib_take_ring(ibsrq->device, request.buffer,
+			    BIT(request.entries_log2 + srq->hw->rq.stride_log2),
+			    &umem, &pages);
+	if (!err)
+		err = vuhca_resize_user_srq(srq->hw, pages.dma,
+					    request.entries_log2);
+	if (!err)
+		swap(umem, srq->user.umems[0]);
+	vib_free_pages(ibsrq->device, &pages);
+	/* Without an answer the adapter may still use the new ring. */
+	if (umem && err != -ETIMEDOUT)
+		ib_umem_release(umem);
+	return err;
+}
+
 static int vib_check_qp_request(const struct vuhca_create_qp *request)
 {
 	if (request->send_entries_log2 > ilog2(VIB_MAX_QP_WR) ||
@@ -186,7 +227,7 @@ static int vib_check_qp_request(const struct vuhca_create_qp *request)
 	return 0;
 }
 
-/* Pins both rings, without a receive ring for a QP with an SRQ. */
+/* Pins both rings, or the send ring of a QP without a receive ring. */
 static int vib_take_rings(struct vib_qp *qp,
 			  const struct vuhca_create_qp *request, bool receives,
 			  struct vib_page_list *pages)
@@ -224,7 +265,8 @@ int vib_create_user_qp(struct vib_qp *qp, struct vuhca_qp_init *init,
 	if (err)
 		return err;
 	queue->context = vib_context_of(udata);
-	err = vib_take_rings(qp, &request, !init->srq, pages);
+	err = vib_take_rings(qp, &request,
+			     init->recv_cq && !init->srq, pages);
 	if (!err)
 		err = vib_take_record(queue, request.record, &memory);
 	if (err)

@@ -126,6 +126,10 @@ static int vib_put_operation(const struct ib_send_wr *from, struct vib_wr *to)
 	case IB_WR_ATOMIC_FETCH_AND_ADD:
 		vib_put_atomic(from, wr);
 		return 0;
+	/* IB_WR_FLUSH has no fields in the requests of the kernel. */
+	case IB_WR_ATOMIC_WRITE:
+		vib_put_remote(from, wr, VUHCA_SEND_OPCODE_ATOMIC_WRITE);
+		return 0;
 	case IB_WR_LOCAL_INV:
 		wr->opcode = VUHCA_SEND_OPCODE_LOCAL_INVALIDATE;
 		wr->immediate = from->ex.invalidate_rkey;
@@ -146,6 +150,7 @@ static bool vib_has_payload(u8 opcode)
 	case VUHCA_SEND_OPCODE_SEND_INVALIDATE:
 	case VUHCA_SEND_OPCODE_RDMA_WRITE:
 	case VUHCA_SEND_OPCODE_RDMA_WRITE_IMMEDIATE:
+	case VUHCA_SEND_OPCODE_ATOMIC_WRITE:
 		return true;
 	}
 	return false;

@@ -25,6 +25,8 @@
 #define VUHCA_MMAP_CLOCK 2
 #define VUHCA_MMAP_DOMAIN 16
 #define VUHCA_MMAP_END 4096
+/* Device memory has the offsets from here on that VUHCA_METHOD_DM_QUERY tells. */
+#define VUHCA_MMAP_DEVICE_MEMORY VUHCA_MMAP_END
 
 /* Bits of vuhca_alloc_ucontext_resp.flags. */
 /* Lone requests go to a collect page; without the bit, by doorbell. */
@@ -55,6 +57,26 @@ struct vuhca_alloc_ucontext_resp {
 	__u8 reserved[7];
 };
 
+/* Method of the object UVERBS_OBJECT_DM, and its attributes. */
+enum vuhca_dm_methods {
+	VUHCA_METHOD_DM_QUERY = 0x1000,
+};
+
+enum vuhca_dm_query_attributes {
+	VUHCA_ATTR_DM_QUERY_HANDLE = 0x1000,
+	VUHCA_ATTR_DM_QUERY_RESP,
+};
+
+/*
+ * length: Bytes that were asked for; the mapping is of whole pages.
+ * mmap_page: Page offset of mmap().
+ */
+struct vuhca_query_dm_resp {
+	__aligned_u64 length;
+	__u32 mmap_page;
+	__u32 reserved;
+};
+
 struct vuhca_alloc_pd_resp {
 	__u32 pdn;
 	__u32 reserved;
@@ -64,6 +86,14 @@ struct vuhca_create_ah_resp {
 	__u32 index;
 	__u32 reserved;
 };
+
+/*
+ * The adapter uses the first 8 bytes of the record of a CQ. Behind them the
+ * kernel module stores a __u32 that is not 0 when the adapter writes no entry
+ * any more: after a reset, a removal or a loss. The provider then completes
+ * what is outstanding as flushed.
+ */
+#define VUHCA_CQ_DEAD_OFFSET 8
 
 /*
  * buffer: The ring; pages of user memory that stay the queue's.
@@ -100,12 +130,20 @@ struct vuhca_create_srq_resp {
 	__u32 reserved;
 };
 
+/* The slots stay as long as they were. */
+struct vuhca_modify_srq {
+	__aligned_u64 buffer;
+	__u8 entries_log2;
+	__u8 reserved[7];
+};
+
 /* Bits of vuhca_create_qp.flags. */
 /* No multicast datagram comes back to the QP that sent it. */
 #define VUHCA_CREATE_QP_BLOCK_LOOPBACK (1 << 0)
 
 /*
- * receive_buffer is 0 with an SRQ.
+ * receive_buffer is 0 with an SRQ and of an XRC initiator. An XRC target has no
+ * memory: the kernel module ignores all of it.
  */
 struct vuhca_create_qp {
 	__aligned_u64 send_buffer;
