@@ -125,6 +125,10 @@ struct vu_cq {
 	struct vu_pd *parent;
 	/* Between start_poll and end_poll: the entry. */
 	const struct vuhca_completion_entry *current;
+	/* A completion that the adapter does not report any more. */
+	struct vuhca_completion_entry flushed;
+	/* XRC SRQs that complete here. */
+	struct vu_srq *shared;
 	uint32_t cqn;
 	uint32_t consumed;
 	uint8_t entries_log2;
@@ -139,6 +143,9 @@ struct vu_srq {
 	struct vu_memory memory;
 	struct vu_pd *parent;
 	uint32_t srqn;
+	/* Of an XRC SRQ: its CQ, and the next SRQ of that. */
+	struct vu_cq *cq;
+	struct vu_srq *next;
 };
 
 struct vu_qp {
@@ -217,6 +224,11 @@ static inline void vu_lock(struct vu_lock *lock)
 {
 	if (lock->needed)
 		pthread_spin_lock(&lock->lock);
+}
+
+static inline bool vu_try_lock(struct vu_lock *lock)
+{
+	return !lock->needed || !pthread_spin_trylock(&lock->lock);
 }
 
 static inline void vu_unlock(struct vu_lock *lock)

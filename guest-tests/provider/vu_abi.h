@@ -27,6 +27,8 @@ DECLARE_DRV_CMD(vu_cmd_create_srq, IB_USER_VERBS_CMD_CREATE_SRQ,
 		vuhca_create_srq, vuhca_create_srq_resp);
 DECLARE_DRV_CMD(vu_cmd_create_srq_ex, IB_USER_VERBS_CMD_CREATE_XSRQ,
 		vuhca_create_srq, vuhca_create_srq_resp);
+DECLARE_DRV_CMD(vu_cmd_modify_srq, IB_USER_VERBS_CMD_MODIFY_SRQ,
+		vuhca_modify_srq, empty);
 DECLARE_DRV_CMD(vu_cmd_create_qp, IB_USER_VERBS_CMD_CREATE_QP, vuhca_create_qp,
 		vuhca_create_qp_resp);
 DECLARE_DRV_CMD(vu_cmd_create_qp_ex, IB_USER_VERBS_EX_CMD_CREATE_QP,

@@ -9,6 +9,10 @@
 
 #include "vu_internal.h"
 
+/* Bytes of an ATOMIC WRITE. */
+#define VU_ATOMIC_WRITE_BYTES 8
+#define VU_PLACEMENTS (IBV_FLUSH_GLOBAL | IBV_FLUSH_PERSISTENT)
+
 /* The next command, without its target and payload; NULL: the queue is full. */
 struct vuhca_send_command *vu_begin_command(struct vu_qp *qp, uint64_t wr_id,
 					    unsigned int opcode,
@@ -66,6 +70,33 @@ void vu_put_operands(struct vuhca_send_command *command, uint64_t compare,
 					      sizeof(*operands));
 }
 
+/* The value of an ATOMIC WRITE stands behind the header, as it goes to memory. */
+void vu_put_value(struct vuhca_send_command *command, const void *value)
+{
+	memcpy(command + 1, value, VU_ATOMIC_WRITE_BYTES);
+	vuhca_send_command_set_inline(command, 1);
+	command->message_length = htole32(VU_ATOMIC_WRITE_BYTES);
+	vuhca_send_command_set_collect_length(command, sizeof(*command) +
+					      VU_ATOMIC_WRITE_BYTES);
+}
+
+/* Length and address do not count when a whole region is flushed. */
+int vu_put_flush(struct vuhca_send_command *command, size_t length,
+		 uint8_t type, uint8_t level)
+{
+	struct vuhca_rdma_target *target = (void *)command->target;
+
+	if (level == IBV_FLUSH_MR)
+		length = 0;
+	if (length > INT32_MAX + 1ULL || !type || type & ~VU_PLACEMENTS ||
+	    level > IBV_FLUSH_MR)
+		return EINVAL;
+	command->message_length = htole32(length);
+	vuhca_rdma_target_set_placement_type(target, type);
+	vuhca_rdma_target_set_selectivity(target, level);
+	return 0;
+}
+
 /*
  * The range of memory stands where other commands have their only element;
  * zero bytes unbind a window of type 1.
@@ -85,6 +116,10 @@ int vu_put_bind(struct vuhca_send_command *command, struct ibv_mw *mw,
 		access |= VUHCA_ACCESS_FLAG_REMOTE_READ;
 	if (info->mw_access_flags & IBV_ACCESS_REMOTE_ATOMIC)
 		access |= VUHCA_ACCESS_FLAG_REMOTE_ATOMIC;
+	if (info->mw_access_flags & IBV_ACCESS_FLUSH_GLOBAL)
+		access |= VUHCA_ACCESS_FLAG_FLUSH_GLOBAL;
+	if (info->mw_access_flags & IBV_ACCESS_FLUSH_PERSISTENT)
+		access |= VUHCA_ACCESS_FLAG_FLUSH_PERSISTENT;
 	if (info->mw_access_flags & IBV_ACCESS_ZERO_BASED)
 		access |= VUHCA_ACCESS_FLAG_ZERO_BASED;
 	target->rkey = htole32(window->key);

@@ -47,10 +47,22 @@ struct ibv_mr *vu_reg_dmabuf_mr(struct ibv_pd *pd, uint64_t offset,
 int vu_rereg_mr(struct verbs_mr *mr, int flags, struct ibv_pd *pd, void *at,
 		size_t length, int access);
 int vu_dereg_mr(struct verbs_mr *mr);
+int vu_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
+		 uint32_t flags, struct ibv_sge *sges, uint32_t count);
 struct ibv_mr *vu_import_mr(struct ibv_pd *pd, uint32_t handle);
 void vu_unimport_mr(struct ibv_mr *mr);
 struct ibv_mw *vu_alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type);
 int vu_dealloc_mw(struct ibv_mw *mw);
+
+/* vu_dm.c */
+struct ibv_dm *vu_alloc_dm(struct ibv_context *context,
+			   struct ibv_alloc_dm_attr *attr);
+int vu_free_dm(struct ibv_dm *dm);
+struct ibv_dm *vu_import_dm(struct ibv_context *context, uint32_t handle);
+void vu_unimport_dm(struct ibv_dm *dm);
+struct ibv_mr *vu_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm,
+			    uint64_t offset, size_t length,
+			    unsigned int access);
 
 /* vu_query.c */
 int vu_query_device(struct ibv_context *context,
@@ -71,6 +83,14 @@ bool vu_wq_retire(struct vu_wq *wq, uint16_t sequence, uint64_t *wr_id);
 unsigned int vu_recv_stride(uint32_t max_sge);
 int vu_post_entry(struct vu_wq *rq, const struct ibv_recv_wr *wr);
 
+/* vu_xrc.c */
+struct ibv_xrcd *vu_open_xrcd(struct ibv_context *context,
+			      struct ibv_xrcd_init_attr *attr);
+int vu_close_xrcd(struct ibv_xrcd *xrcd);
+void vu_attach_shared(struct vu_cq *cq, struct vu_srq *srq);
+void vu_detach_shared(struct vu_srq *srq);
+struct vu_srq *vu_find_shared(struct vu_cq *cq, uint32_t srqn);
+
 /* vu_srq.c */
 struct ibv_srq *vu_create_srq(struct ibv_pd *pd,
 			      struct ibv_srq_init_attr *attr);
@@ -80,6 +100,21 @@ int vu_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask);
 int vu_query_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr);
 int vu_get_srq_num(struct ibv_srq *srq, uint32_t *number);
 int vu_destroy_srq(struct ibv_srq *srq);
+
+/* vu_srq_post.c */
+#define VU_WORD_BITS 64
+
+/* Bits of slots that have completed. */
+static inline bool vu_test_and_change(uint64_t *bits, unsigned int index, bool value)
+{
+	uint64_t bit = 1ULL << (index % VU_WORD_BITS);
+	uint64_t *word = bits + index / VU_WORD_BITS;
+	bool before = *word & bit;
+
+	*word = value ? *word | bit : *word & ~bit;
+	return before;
+}
+
 int vu_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 		     struct ibv_recv_wr **bad);
 bool vu_srq_retire(struct vu_srq *srq, uint16_t sequence, uint64_t *wr_id);
@@ -88,6 +123,13 @@ bool vu_srq_retire(struct vu_srq *srq, uint16_t sequence, uint64_t *wr_id);
 int vu_table_add(struct vu_context *context, struct vu_qp *qp);
 void vu_table_remove(struct vu_context *context, struct vu_qp *qp);
 struct vu_qp *vu_table_find(struct vu_context *context, uint32_t qpn);
+struct vu_qp *vu_table_next(struct vu_context *context, uint32_t *index);
+
+/* vu_flush.c */
+bool vu_is_dead(const struct vu_cq *cq);
+const struct vuhca_completion_entry *vu_flush_next(struct vu_cq *cq,
+						   struct vu_qp **qp,
+						   uint64_t *wr_id);
 
 /* vu_poll.c */
 const struct vuhca_completion_entry *vu_next_entry(struct vu_cq *cq,
@@ -99,6 +141,7 @@ __be32 vu_immediate(const struct vuhca_completion_entry *entry);
 void vu_publish_consumed(struct vu_cq *cq);
 int vu_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc);
 void vu_clean_cq(struct vu_cq *cq, struct vu_qp *qp);
+void vu_clean_shared(struct vu_srq *srq);
 
 /* vu_poll_ex.c */
 void vu_set_poll_ops(struct vu_cq *cq, uint64_t wc_flags);
@@ -121,6 +164,9 @@ void vu_put_remote(struct vuhca_send_command *command, uint64_t address,
 		   uint32_t rkey);
 void vu_put_datagram(struct vuhca_send_command *command, struct ibv_ah *ah,
 		     uint32_t qpn, uint32_t qkey);
+void vu_put_value(struct vuhca_send_command *command, const void *value);
+int vu_put_flush(struct vuhca_send_command *command, size_t length,
+		 uint8_t type, uint8_t level);
 void vu_put_operands(struct vuhca_send_command *command, uint64_t compare,
 		     uint64_t swap_or_add);
 int vu_put_bind(struct vuhca_send_command *command, struct ibv_mw *mw,
@@ -154,5 +200,7 @@ int vu_destroy_qp(struct ibv_qp *qp);
 struct ibv_qp *vu_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr);
 struct ibv_qp *vu_create_qp_ex(struct ibv_context *context,
 			       struct ibv_qp_init_attr_ex *attr);
+struct ibv_qp *vu_open_qp(struct ibv_context *context,
+			  struct ibv_qp_open_attr *attr);
 
 #endif /* VU_INTERNAL_H */

@@ -61,6 +61,12 @@ int vu_dereg_mr(struct verbs_mr *mr)
 	return err;
 }
 
+int vu_advise_mr(struct ibv_pd *pd, enum ibv_advise_mr_advice advice,
+		 uint32_t flags, struct ibv_sge *sges, uint32_t count)
+{
+	return ibv_cmd_advise_mr(pd, advice, flags, sges, count);
+}
+
 struct ibv_mr *vu_import_mr(struct ibv_pd *pd, uint32_t handle)
 {
 	struct verbs_mr *mr = calloc(1, sizeof(*mr));

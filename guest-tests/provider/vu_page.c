@@ -33,11 +33,6 @@ void vu_unmap_page(struct vu_page *page)
 	page->at = NULL;
 }
 
-static bool vu_try_lock(struct vu_lock *lock)
-{
-	return !lock->needed || !pthread_spin_trylock(&lock->lock);
-}
-
 /*
  * Stores eight bytes, which are in the adapter's byte order, at once. The page
  * is write-combining: the store leaves the processor at the flush.

@@ -34,6 +34,42 @@ static bool vu_retire(struct vu_qp *qp,
 	return vu_wq_retire(&qp->rq, sequence, wr_id);
 }
 
+/* Retires the request of an entry; false when it is not outstanding. */
+static bool vu_take(struct vu_cq *cq, const struct vuhca_completion_entry *entry,
+		    struct vu_qp **qp, uint64_t *wr_id)
+{
+	struct vu_context *context = to_vu_context(cq->base.cq.context);
+	uint32_t qpn = vuhca_completion_entry_get_qpn(entry);
+	struct vu_srq *srq = NULL;
+
+	/* Cleaning has set the number to 0, which is never a QP's. */
+	if (!qpn)
+		return false;
+	*qp = vu_table_find(context, qpn);
+	if (cq->shared && vuhca_completion_entry_get_receive(entry))
+		srq = vu_find_shared(cq, vuhca_completion_entry_get_srqn(entry));
+	if (srq)
+		return vu_srq_retire(srq,
+				     vuhca_completion_entry_get_queue_sequence(entry),
+				     wr_id);
+	return *qp && vu_retire(*qp, entry, wr_id);
+}
+
+/* The next entry of a request that is outstanding, of those in the ring. */
+static const struct vuhca_completion_entry *vu_next_written(struct vu_cq *cq,
+							    struct vu_qp **qp,
+							    uint64_t *wr_id)
+{
+	const struct vuhca_completion_entry *entry;
+
+	while ((entry = vu_entry(cq, cq->consumed))) {
+		cq->consumed++;
+		if (vu_take(cq, entry, qp, wr_id))
+			return entry;
+	}
+	return NULL;
+}
+
 /*
  * Takes the next entry of a request that is outstanding; NULL: there is none.
  * The entry stays until vu_publish_consumed(). The caller holds the lock.
@@ -42,22 +78,18 @@ const struct vuhca_completion_entry *vu_next_entry(struct vu_cq *cq,
 						   struct vu_qp **qp,
 						   uint64_t *wr_id)
 {
-	struct vu_context *context = to_vu_context(cq->base.cq.context);
 	const struct vuhca_completion_entry *entry;
-	uint32_t qpn;
 
-	while ((entry = vu_entry(cq, cq->consumed))) {
-		cq->consumed++;
-		/* Cleaning has set the number to 0, which is never a QP's. */
-		qpn = vuhca_completion_entry_get_qpn(entry);
-		*qp = qpn ? vu_table_find(context, qpn) : NULL;
-		if (!*qp || !vu_retire(*qp, entry, wr_id))
-			continue;
-		if (vuhca_completion_entry_get_status(entry))
-			(*qp)->failed = true;
-		return entry;
+	entry = vu_next_written(cq, qp, wr_id);
+	if (!entry && vu_is_dead(cq)) {
+		/* The last entries may have come just before. */
+		entry = vu_next_written(cq, qp, wr_id);
+		if (!entry)
+			entry = vu_flush_next(cq, qp, wr_id);
 	}
-	return NULL;
+	if (entry && *qp && vuhca_completion_entry_get_status(entry))
+		(*qp)->failed = true;
+	return entry;
 }
 
 /* The adapter's codes of the errors that verbs know are those of verbs. */
@@ -161,6 +193,26 @@ void vu_clean_cq(struct vu_cq *cq, struct vu_qp *qp)
 		if (qp->srq && vuhca_completion_entry_get_receive(entry))
 			vu_retire(qp, entry, &wr_id);
 		vuhca_completion_entry_set_qpn(entry, 0);
+	}
+	vu_unlock(&cq->lock);
+}
+
+/* Discards the entries of an XRC SRQ that was destroyed. */
+void vu_clean_shared(struct vu_srq *srq)
+{
+	struct vuhca_completion_entry *entry;
+	struct vu_cq *cq = srq->cq;
+	uint32_t number;
+
+	vu_lock(&cq->lock);
+	for (number = cq->consumed;
+	     number - cq->consumed < 1U << cq->entries_log2; number++) {
+		entry = vu_entry(cq, number);
+		if (!entry)
+			break;
+		if (vuhca_completion_entry_get_receive(entry) &&
+		    vuhca_completion_entry_get_srqn(entry) == srq->srqn)
+			vuhca_completion_entry_set_qpn(entry, 0);
 	}
 	vu_unlock(&cq->lock);
 }

@@ -7,6 +7,9 @@
 /* The states in which sends may be posted (IBTA 10.3.1); others refuse. */
 bool vu_may_send(const struct vu_qp *qp)
 {
+	/* An XRC target has no send queue. */
+	if (!qp->sq.wr_ids)
+		return false;
 	switch (qp->base.qp.state) {
 	case IBV_QPS_RTS:
 	case IBV_QPS_SQD:
@@ -71,9 +74,11 @@ static int vu_opcode(enum ibv_wr_opcode opcode)
 		[IBV_WR_LOCAL_INV] = VUHCA_SEND_OPCODE_LOCAL_INVALIDATE,
 		[IBV_WR_BIND_MW] = VUHCA_SEND_OPCODE_BIND_WINDOW,
 		[IBV_WR_SEND_WITH_INV] = VUHCA_SEND_OPCODE_SEND_INVALIDATE,
+		[IBV_WR_ATOMIC_WRITE] = VUHCA_SEND_OPCODE_ATOMIC_WRITE,
 	};
 
-	if (opcode >= ARRAY_SIZE(opcodes))
+	/* struct ibv_send_wr has no fields for a FLUSH. */
+	if (opcode >= ARRAY_SIZE(opcodes) || !opcodes[opcode])
 		return -1;
 	return opcodes[opcode];
 }
@@ -102,6 +107,7 @@ static int vu_fill(struct vu_qp *qp, struct vuhca_send_command *command,
 		/* fallthrough */
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_READ:
+	case IBV_WR_ATOMIC_WRITE:
 		vu_put_remote(command, wr->wr.rdma.remote_addr,
 			      wr->wr.rdma.rkey);
 		break;
@@ -128,6 +134,9 @@ static int vu_build(struct vu_qp *qp, const struct ibv_send_wr *wr)
 	command = vu_begin_command(qp, wr->wr_id, opcode, wr->send_flags);
 	if (!command)
 		return ENOMEM;
+	if (qp->base.qp.qp_type == IBV_QPT_XRC_SEND)
+		vuhca_send_command_set_xrc_srqn(command,
+						wr->qp_type.xrc.remote_srqn);
 	err = vu_fill(qp, command, wr);
 	if (err)
 		return err;
@@ -166,7 +175,7 @@ int vu_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	struct vu_qp *qp = to_vu_qp(ibqp);
 	int err = 0;
 
-	if (qp->srq || ibqp->state == IBV_QPS_RESET) {
+	if (!qp->rq.wr_ids || ibqp->state == IBV_QPS_RESET) {
 		*bad = wr;
 		return EINVAL;
 	}

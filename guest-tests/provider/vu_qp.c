@@ -53,7 +53,7 @@ static int vu_qp_queues(struct vu_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	qp->max_inline = cap->max_inline_data;
 	err = vu_wq_init(&qp->sq, cap->max_send_wr, cap->max_send_sge, log2,
 			 stride);
-	if (err || qp->srq)
+	if (err || qp->srq || !qp->recv_cq)
 		return err;
 	log2 = vu_log2(cap->max_recv_wr);
 	if (!cap->max_recv_sge)
@@ -107,7 +107,7 @@ static int vu_qp_command(struct vu_qp *qp, struct ibv_qp_init_attr_ex *attr,
 	int err;
 
 	cmd.send_buffer = (uintptr_t)qp->sq.slots;
-	cmd.receive_buffer = qp->srq ? 0 : (uintptr_t)qp->rq.slots;
+	cmd.receive_buffer = qp->rq.wr_ids ? (uintptr_t)qp->rq.slots : 0;
 	cmd.record = (uintptr_t)qp->record;
 	cmd.send_entries_log2 = qp->sq.entries_log2;
 	cmd.send_stride_log2 = qp->sq.stride_log2;
@@ -158,12 +158,58 @@ static int vu_setup_qp(struct vu_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	return err;
 }
 
+/* An XRC target: it has no queues, and other processes may open it. */
+static struct ibv_qp *vu_create_target(struct vu_context *context,
+				       struct ibv_qp_init_attr_ex *attr)
+{
+	struct vu_qp *qp = calloc(1, sizeof(*qp));
+	struct vu_cmd_create_qp_ex cmd = {};
+	struct vu_cmd_create_qp_ex_resp resp = {};
+	int err = ENOMEM;
+
+	if (qp)
+		err = ibv_cmd_create_qp_ex2(&context->base.context, &qp->base,
+					    attr, &cmd.ibv_cmd, sizeof(cmd),
+					    &resp.ibv_resp, sizeof(resp));
+	if (err) {
+		free(qp);
+		errno = err;
+		return NULL;
+	}
+	qp->context = context;
+	qp->qpn = resp.qpn;
+	return &qp->base.qp;
+}
+
+struct ibv_qp *vu_open_qp(struct ibv_context *context,
+			  struct ibv_qp_open_attr *attr)
+{
+	struct vu_qp *qp = calloc(1, sizeof(*qp));
+	struct ib_uverbs_create_qp_resp resp = {};
+	struct ibv_open_qp cmd = {};
+	int err = ENOMEM;
+
+	if (qp)
+		err = ibv_cmd_open_qp(context, &qp->base, sizeof(qp->base), attr,
+				      &cmd, sizeof(cmd), &resp, sizeof(resp));
+	if (err) {
+		free(qp);
+		errno = err;
+		return NULL;
+	}
+	qp->context = to_vu_context(context);
+	qp->qpn = attr->qp_num;
+	return &qp->base.qp;
+}
+
 struct ibv_qp *vu_create_qp_ex(struct ibv_context *context,
 			       struct ibv_qp_init_attr_ex *attr)
 {
 	struct vu_qp *qp;
 	int err;
 
+	if (attr->qp_type == IBV_QPT_XRC_RECV)
+		return vu_create_target(to_vu_context(context), attr);
 	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_PD) ||
 	    attr->comp_mask & ~VU_QP_MASK ||
 	    (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
@@ -180,7 +226,8 @@ struct ibv_qp *vu_create_qp_ex(struct ibv_context *context,
 	qp->parent = to_vu_pd(attr->pd);
 	vu_hold_parent(qp->parent);
 	qp->send_cq = to_vu_cq(attr->send_cq);
-	qp->recv_cq = to_vu_cq(attr->recv_cq);
+	if (attr->qp_type != IBV_QPT_XRC_SEND)
+		qp->recv_cq = to_vu_cq(attr->recv_cq);
 	qp->srq = attr->srq ? to_vu_srq(attr->srq) : NULL;
 	qp->signal_all = attr->sq_sig_all;
 	qp->post = qp->context->post;

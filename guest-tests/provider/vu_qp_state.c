@@ -18,8 +18,9 @@ void vu_free_qp(struct vu_qp *qp)
 
 static void vu_clean(struct vu_qp *qp)
 {
-	vu_clean_cq(qp->recv_cq, qp);
-	if (qp->send_cq != qp->recv_cq)
+	if (qp->recv_cq)
+		vu_clean_cq(qp->recv_cq, qp);
+	if (qp->send_cq && qp->send_cq != qp->recv_cq)
 		vu_clean_cq(qp->send_cq, qp);
 }
 
@@ -34,7 +35,8 @@ static void vu_rewind(struct vu_qp *qp)
 	qp->rq.head = 0;
 	qp->rq.tail = 0;
 	vu_unlock(&qp->rq.lock);
-	memset(qp->record, 0, sizeof(*qp->record));
+	if (qp->record)
+		memset(qp->record, 0, sizeof(*qp->record));
 	qp->failed = false;
 }
 
@@ -46,7 +48,7 @@ int vu_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	int err;
 
 	/* The adapter reads the record anew: it is zeroed before the command. */
-	if (reset)
+	if (reset && qp->record)
 		memset(qp->record, 0, sizeof(*qp->record));
 	err = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
 	if (!err && reset) {

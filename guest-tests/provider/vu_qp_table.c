@@ -28,9 +28,24 @@ void vu_table_remove(struct vu_context *context, struct vu_qp *qp)
 	struct vu_qp **row = context->qps[index >> VU_TABLE_LOG2];
 
 	pthread_mutex_lock(&context->lock);
-	if (row[index & (VU_TABLE_SIZE - 1)] == qp)
+	if (row && row[index & (VU_TABLE_SIZE - 1)] == qp)
 		row[index & (VU_TABLE_SIZE - 1)] = NULL;
 	pthread_mutex_unlock(&context->lock);
+}
+
+/* The first QP from an index on, and the index behind it. The caller holds the lock. */
+struct vu_qp *vu_table_next(struct vu_context *context, uint32_t *index)
+{
+	struct vu_qp *qp = NULL;
+
+	while (!qp && *index < VU_TABLE_SIZE * VU_TABLE_SIZE) {
+		struct vu_qp **row = context->qps[*index >> VU_TABLE_LOG2];
+
+		if (row)
+			qp = row[*index & (VU_TABLE_SIZE - 1)];
+		*index += row ? 1 : VU_TABLE_SIZE;
+	}
+	return qp;
 }
 
 struct vu_qp *vu_table_find(struct vu_context *context, uint32_t qpn)

@@ -10,37 +10,7 @@
 
 #include "vu_internal.h"
 
-#define VU_WORD_BITS 64
-
-static bool vu_test_and_change(uint64_t *bits, unsigned int index, bool value)
-{
-	uint64_t bit = 1ULL << (index % VU_WORD_BITS);
-	uint64_t *word = bits + index / VU_WORD_BITS;
-	bool before = *word & bit;
-
-	*word = value ? *word | bit : *word & ~bit;
-	return before;
-}
-
-/* Retires a request; false when it is not outstanding. */
-bool vu_srq_retire(struct vu_srq *srq, uint16_t sequence, uint64_t *wr_id)
-{
-	struct vu_wq *rq = &srq->rq;
-	uint16_t head;
-	bool there;
-
-	vu_lock(&rq->lock);
-	head = rq->head;
-	there = (uint16_t)(sequence - head) < (uint16_t)(rq->tail - head) &&
-		!vu_test_and_change(srq->completed, sequence & rq->mask, true);
-	*wr_id = rq->wr_ids[sequence & rq->mask];
-	while (head != rq->tail &&
-	       vu_test_and_change(srq->completed, head & rq->mask, false))
-		head++;
-	rq->head = head;
-	vu_unlock(&rq->lock);
-	return there;
-}
+#define VU_XRC_MASK (IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ)
 
 static void vu_free_srq(struct vu_srq *srq)
 {
@@ -52,20 +22,22 @@ static void vu_free_srq(struct vu_srq *srq)
 	free(srq);
 }
 
-static int vu_srq_memory(struct vu_srq *srq, const struct ibv_srq_attr *attr)
+/* log2 of the slots for so many requests; negative: too many. */
+static int vu_srq_slots(const struct vu_context *context, uint32_t max_wr)
 {
-	struct vu_context *context = to_vu_context(srq->base.srq.context);
-	unsigned int log2 = vu_log2(attr->max_wr);
-	unsigned int sges = attr->max_sge ? attr->max_sge : 1;
-	int err;
+	unsigned int log2 = vu_log2(max_wr);
 
-	if (!attr->max_wr || log2 > context->about.receive_queue_max_log2 ||
-	    sges > context->about.max_sge)
-		return EINVAL;
-	if (log2 < context->about.receive_queue_max_log2)
-		log2++;
-	err = vu_wq_init(&srq->rq, 1U << log2, sges, log2,
-			 vu_recv_stride(sges));
+	if (!max_wr || log2 > context->about.receive_queue_max_log2)
+		return -1;
+	return log2 < context->about.receive_queue_max_log2 ? log2 + 1 : log2;
+}
+
+/* Allocates a ring of 2^log2 slots and what is to know of each slot. */
+static int vu_srq_ring(struct vu_srq *srq, unsigned int log2, uint32_t sges)
+{
+	int err = vu_wq_init(&srq->rq, 1U << log2, sges, log2,
+			     vu_recv_stride(sges));
+
 	if (err)
 		return err;
 	srq->completed = calloc((1U << log2) / VU_WORD_BITS + 1,
@@ -73,9 +45,22 @@ static int vu_srq_memory(struct vu_srq *srq, const struct ibv_srq_attr *attr)
 	if (!srq->completed)
 		return ENOMEM;
 	err = vu_alloc(&srq->memory, vu_wq_bytes(&srq->rq), srq->parent, 0);
+	srq->rq.slots = srq->memory.at;
+	return err;
+}
+
+static int vu_srq_memory(struct vu_srq *srq, const struct ibv_srq_attr *attr)
+{
+	struct vu_context *context = to_vu_context(srq->base.srq.context);
+	unsigned int sges = attr->max_sge ? attr->max_sge : 1;
+	int log2 = vu_srq_slots(context, attr->max_wr);
+	int err;
+
+	if (log2 < 0 || sges > context->about.max_sge)
+		return EINVAL;
+	err = vu_srq_ring(srq, log2, sges);
 	if (err)
 		return err;
-	srq->rq.slots = srq->memory.at;
 	srq->record = vu_alloc_record(context);
 	return srq->record ? 0 : ENOMEM;
 }
@@ -98,7 +83,30 @@ static int vu_srq_command(struct vu_srq *srq, struct ibv_pd *pd,
 	return err;
 }
 
-struct ibv_srq *vu_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+static int vu_xrc_command(struct vu_srq *srq, struct ibv_srq_init_attr_ex *attr)
+{
+	struct vu_cmd_create_srq_ex cmd = {};
+	struct vu_cmd_create_srq_ex_resp resp = {};
+	int err;
+
+	cmd.buffer = (uintptr_t)srq->memory.at;
+	cmd.record = (uintptr_t)srq->record;
+	cmd.entries_log2 = srq->rq.entries_log2;
+	cmd.stride_log2 = srq->rq.stride_log2;
+	err = ibv_cmd_create_srq_ex(attr->pd->context, &srq->base, attr,
+				    &cmd.ibv_cmd, sizeof(cmd), &resp.ibv_resp,
+				    sizeof(resp));
+	if (err)
+		return err;
+	srq->srqn = resp.srqn;
+	vu_attach_shared(to_vu_cq(attr->cq), srq);
+	return 0;
+}
+
+/* @xrc: the attributes of an XRC SRQ, NULL of any other. */
+static struct ibv_srq *vu_new_srq(struct ibv_pd *pd,
+				  struct ibv_srq_init_attr *attr,
+				  struct ibv_srq_init_attr_ex *xrc)
 {
 	struct vu_srq *srq = calloc(1, sizeof(*srq));
 	int err;
@@ -112,7 +120,8 @@ struct ibv_srq *vu_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 	vu_hold_parent(srq->parent);
 	err = vu_srq_memory(srq, &attr->attr);
 	if (!err)
-		err = vu_srq_command(srq, pd, attr);
+		err = xrc ? vu_xrc_command(srq, xrc) :
+			    vu_srq_command(srq, pd, attr);
 	if (err) {
 		vu_free_srq(srq);
 		errno = err;
@@ -123,6 +132,11 @@ struct ibv_srq *vu_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 	return &srq->base.srq;
 }
 
+struct ibv_srq *vu_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
+{
+	return vu_new_srq(pd, attr, NULL);
+}
+
 struct ibv_srq *vu_create_srq_ex(struct ibv_context *context,
 				 struct ibv_srq_init_attr_ex *attr)
 {
@@ -130,27 +144,93 @@ struct ibv_srq *vu_create_srq_ex(struct ibv_context *context,
 		.srq_context = attr->srq_context,
 		.attr = attr->attr,
 	};
+	enum ibv_srq_type type = IBV_SRQT_BASIC;
 	struct ibv_srq *srq;
 
+	if (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE)
+		type = attr->srq_type;
 	if (!(attr->comp_mask & IBV_SRQ_INIT_ATTR_PD) ||
-	    (attr->comp_mask & IBV_SRQ_INIT_ATTR_TYPE &&
-	     attr->srq_type != IBV_SRQT_BASIC)) {
+	    (type != IBV_SRQT_BASIC && type != IBV_SRQT_XRC)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	srq = vu_create_srq(attr->pd, &basic);
+	if (type == IBV_SRQT_XRC &&
+	    (attr->comp_mask & VU_XRC_MASK) != VU_XRC_MASK) {
+		errno = EINVAL;
+		return NULL;
+	}
+	srq = vu_new_srq(attr->pd, &basic, type == IBV_SRQT_XRC ? attr : NULL);
 	if (srq)
 		attr->attr = basic.attr;
 	return srq;
+}
+
+/* Gives requests outstanding to the new ring and the queue its memory. */
+static void vu_srq_move(struct vu_srq *srq, struct vu_srq *next)
+{
+	struct vu_srq former = *srq;
+	uint16_t at;
+
+	for (at = srq->rq.head; at != srq->rq.tail; at++) {
+		next->rq.wr_ids[at & next->rq.mask] =
+			srq->rq.wr_ids[at & srq->rq.mask];
+		if (vu_test_and_change(srq->completed, at & srq->rq.mask, false))
+			vu_test_and_change(next->completed, at & next->rq.mask,
+					   true);
+	}
+	srq->rq.slots = next->rq.slots;
+	srq->rq.wr_ids = next->rq.wr_ids;
+	srq->rq.mask = next->rq.mask;
+	srq->rq.entries_log2 = next->rq.entries_log2;
+	srq->rq.max_wr = next->rq.max_wr;
+	srq->completed = next->completed;
+	srq->memory = next->memory;
+	next->rq.wr_ids = former.rq.wr_ids;
+	next->completed = former.completed;
+	next->memory = former.memory;
+}
+
+/*
+ * The adapter moves the entries that it has not taken to the new ring and goes
+ * on with their numbers there. Posting waits meanwhile.
+ */
+static int vu_resize_srq(struct vu_srq *srq, struct ibv_srq_attr *attr,
+			 int mask)
+{
+	struct vu_context *context = to_vu_context(srq->base.srq.context);
+	int log2 = vu_srq_slots(context, attr->max_wr);
+	struct vu_srq next = { .parent = srq->parent };
+	struct vu_cmd_modify_srq cmd = {};
+	int err;
+
+	if (log2 < 0)
+		return EINVAL;
+	err = vu_srq_ring(&next, log2, srq->rq.max_sge);
+	if (err)
+		goto free;
+	cmd.buffer = (uintptr_t)next.memory.at;
+	cmd.entries_log2 = log2;
+	vu_lock(&srq->rq.lock);
+	/* Slots that completed out of order are in use until their turn. */
+	err = (uint16_t)(srq->rq.tail - srq->rq.head) > next.rq.max_wr ?
+	      EINVAL : ibv_cmd_modify_srq(&srq->base.srq, attr, mask,
+					  &cmd.ibv_cmd, sizeof(cmd));
+	if (!err)
+		vu_srq_move(srq, &next);
+	vu_unlock(&srq->rq.lock);
+free:
+	vu_free(&next.memory);
+	vu_wq_cleanup(&next.rq);
+	free(next.completed);
+	return err;
 }
 
 int vu_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, int mask)
 {
 	struct ibv_modify_srq cmd = {};
 
-	/* The ring of the user's memory stays. */
 	if (mask & IBV_SRQ_MAX_WR)
-		return EOPNOTSUPP;
+		return vu_resize_srq(to_vu_srq(srq), attr, mask);
 	return ibv_cmd_modify_srq(srq, attr, mask, &cmd, sizeof(cmd));
 }
 
@@ -167,33 +247,17 @@ int vu_get_srq_num(struct ibv_srq *srq, uint32_t *number)
 	return 0;
 }
 
-int vu_destroy_srq(struct ibv_srq *srq)
-{
-	int err = ibv_cmd_destroy_srq(srq);
-
-	if (!err)
-		vu_free_srq(to_vu_srq(srq));
-	return err;
-}
-
-int vu_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,
-		     struct ibv_recv_wr **bad)
+int vu_destroy_srq(struct ibv_srq *ibsrq)
 {
 	struct vu_srq *srq = to_vu_srq(ibsrq);
-	int err = 0;
+	int err = ibv_cmd_destroy_srq(ibsrq);
 
-	vu_lock(&srq->rq.lock);
-	for (; wr; wr = wr->next) {
-		err = vu_post_entry(&srq->rq, wr);
-		if (err) {
-			*bad = wr;
-			break;
-		}
+	if (err)
+		return err;
+	if (srq->cq) {
+		vu_detach_shared(srq);
+		vu_clean_shared(srq);
 	}
-	/* The entries come before the tail that announces them. */
-	udma_to_device_barrier();
-	__atomic_store_n(&srq->record->tail, htole16(srq->rq.tail),
-			 __ATOMIC_RELAXED);
-	vu_unlock(&srq->rq.lock);
-	return err;
+	vu_free_srq(srq);
+	return 0;
 }

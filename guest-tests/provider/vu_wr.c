@@ -20,6 +20,10 @@
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |                                   \
 	 IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
+/* FLUSH and ATOMIC WRITE (IBTA annex A19) are operations of RC only. */
+#define VU_PLACEMENT_OPS                                                       \
+	(IBV_QP_EX_WITH_FLUSH | IBV_QP_EX_WITH_ATOMIC_WRITE)
+
 static void vu_end_last(struct vu_qp *qp)
 {
 	if (qp->command && !qp->wr_error)
@@ -161,6 +165,27 @@ static void vu_wr_atomic_fetch_add(struct ibv_qp_ex *ex, uint32_t rkey,
 		vu_put_operands(command, 0, add);
 }
 
+static void vu_wr_atomic_write(struct ibv_qp_ex *ex, uint32_t rkey,
+			       uint64_t address, const void *value)
+{
+	struct vuhca_send_command *command =
+		vu_wr_remote(ex, VUHCA_SEND_OPCODE_ATOMIC_WRITE, rkey, address);
+
+	if (command)
+		vu_put_value(command, value);
+}
+
+static void vu_wr_flush(struct ibv_qp_ex *ex, uint32_t rkey, uint64_t address,
+			size_t length, uint8_t type, uint8_t level)
+{
+	struct vuhca_send_command *command =
+		vu_wr_remote(ex, VUHCA_SEND_OPCODE_FLUSH, rkey, address);
+
+	if (command)
+		to_vu_qp_ex(ex)->wr_error =
+			vu_put_flush(command, length, type, level);
+}
+
 static void vu_wr_bind_mw(struct ibv_qp_ex *ex, struct ibv_mw *mw,
 			  uint32_t rkey, const struct ibv_mw_bind_info *info)
 {
@@ -178,6 +203,14 @@ static void vu_wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah,
 
 	if (qp->command)
 		vu_put_datagram(qp->command, ah, qpn, qkey);
+}
+
+static void vu_wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t srqn)
+{
+	struct vu_qp *qp = to_vu_qp_ex(ex);
+
+	if (qp->command)
+		vuhca_send_command_set_xrc_srqn(qp->command, srqn);
 }
 
 static void vu_wr_set_sge_list(struct ibv_qp_ex *ex, size_t count,
@@ -218,6 +251,8 @@ static uint64_t vu_wr_ops(enum ibv_qp_type type)
 {
 	switch (type) {
 	case IBV_QPT_RC:
+		return VU_RC_OPS | VU_PLACEMENT_OPS;
+	case IBV_QPT_XRC_SEND:
 		return VU_RC_OPS;
 	case IBV_QPT_UC:
 		return VU_UC_OPS;
@@ -244,8 +279,11 @@ int vu_set_wr_ops(struct vu_qp *qp, enum ibv_qp_type type, uint64_t send_ops)
 	ex->wr_rdma_read = vu_wr_rdma_read;
 	ex->wr_atomic_cmp_swp = vu_wr_atomic_cmp_swp;
 	ex->wr_atomic_fetch_add = vu_wr_atomic_fetch_add;
+	ex->wr_atomic_write = vu_wr_atomic_write;
+	ex->wr_flush = vu_wr_flush;
 	ex->wr_bind_mw = vu_wr_bind_mw;
 	ex->wr_set_ud_addr = vu_wr_set_ud_addr;
+	ex->wr_set_xrc_srqn = vu_wr_set_xrc_srqn;
 	ex->wr_set_sge = vu_wr_set_sge;
 	ex->wr_set_sge_list = vu_wr_set_sge_list;
 	ex->wr_set_inline_data = vu_wr_set_inline_data;
