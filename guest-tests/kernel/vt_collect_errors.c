@@ -150,6 +150,23 @@ static void vt_qos(struct vt *t)
 
 #define VT_HELD 32
 
+/* Binds @available PCBs by incomplete commands. Returns how many. */
+static unsigned int vt_hold_pcbs(struct vt *t, struct vuhca_vcb **held,
+				 u32 available)
+{
+	unsigned int count;
+
+	for (count = 0; count < available; count++) {
+		held[count] = vuhca_alloc_vcb(t->dev, 0);
+		if (!VT_CHECK(t, !IS_ERR(held[count]), "VCB %u", count))
+			break;
+		writeq(0, held[count]->page + 8);
+	}
+	vt_drain_stores();
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF), 0);
+	return count;
+}
+
 /*
  * Incomplete commands bind all PCBs: the next command is refused and becomes a
  * doorbell. It stays a doorbell even if a PCB becomes free before its end.
@@ -167,14 +184,7 @@ static void vt_refused(struct vt *t)
 		return vt_skip(t, "%u PCBs are too many to bind", available);
 	if (!vt_collect_begin(t, &c, 0))
 		return;
-	for (count = 0; count < available; count++) {
-		held[count] = vuhca_alloc_vcb(t->dev, 0);
-		if (!VT_CHECK(t, !IS_ERR(held[count]), "VCB %u", count))
-			break;
-		writeq(0, held[count]->page + 8);
-	}
-	vt_drain_stores();
-	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF), 0);
+	count = vt_hold_pcbs(t, held, available);
 	if (vt_collect_post(&c, 100)) {
 		vuhca_vcb_write(c.vcb, c.bytes, c.length);
 		vt_collect_arrives(&c);
@@ -193,6 +203,60 @@ static void vt_refused(struct vt *t)
 	}
 	for (i = 0; i < count; i++)
 		vuhca_free_vcb(t->dev, held[i]);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF), available);
+	vt_collect_finish(&c);
+}
+
+#define VT_WAITING 8
+
+/*
+ * Commands without a PCB wait as doorbells on the bus, or in the FIFO in memory,
+ * where each costs a write and a read.
+ */
+static void vt_wait_in(struct vt_collect_command *c, bool fifo)
+{
+	struct vt *t = c->t;
+	u32 policy = vt_csr(t, VUHCA_CSR_DOORBELL_POLICY_OFF);
+	u32 refusals = vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF);
+	u32 queued = vt_csr(t, VUHCA_CSR_COMMANDS_QUEUED_OFF);
+	u32 drained = vt_csr(t, VUHCA_CSR_DOORBELLS_DRAINED_OFF);
+	unsigned int i;
+
+	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF, fifo ?
+			policy | VUHCA_CSR_DOORBELL_POLICY_HOST_QUEUE_MASK :
+			policy & ~VUHCA_CSR_DOORBELL_POLICY_HOST_QUEUE_MASK);
+	for (i = 0; i < VT_WAITING && vt_collect_post(c, 100); i++) {
+		vuhca_vcb_write(c->vcb, c->bytes, c->length);
+		vt_collect_arrives(c);
+	}
+	refusals = vt_csr(t, VUHCA_CSR_COLLECT_REFUSALS_OFF) - refusals;
+	queued = vt_csr(t, VUHCA_CSR_COMMANDS_QUEUED_OFF) - queued;
+	drained = vt_csr(t, VUHCA_CSR_DOORBELLS_DRAINED_OFF) - drained;
+	VT_EQUAL(t, refusals, VT_WAITING);
+	VT_EQUAL(t, queued, fifo ? VT_WAITING : 0);
+	VT_EQUAL(t, drained, queued);
+	vt_note(t, "%s: %u refused and executed, %u written to memory, %u read back",
+		fifo ? "FIFO in memory" : "doorbells", refusals, queued,
+		drained);
+	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF, policy);
+}
+
+static void vt_host_queue(struct vt *t)
+{
+	u32 available = vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF);
+	struct vuhca_vcb *held[VT_HELD];
+	struct vt_collect_command c;
+	unsigned int count;
+
+	if (available > VT_HELD)
+		return vt_skip(t, "%u PCBs are too many to bind", available);
+	if (!vt_collect_begin(t, &c, 0))
+		return;
+	count = vt_hold_pcbs(t, held, available);
+	vt_wait_in(&c, false);
+	vt_wait_in(&c, true);
+	while (count)
+		vuhca_free_vcb(t->dev, held[--count]);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PCB_AVAILABLE_OFF), available);
 	vt_collect_finish(&c);
 }
@@ -228,6 +292,7 @@ static const struct vt_case vt_cases[] = {
 	{ "out-of-range", vt_out_of_range },
 	{ "qos", vt_qos },
 	{ "refused", vt_refused },
+	{ "host-queue", vt_host_queue },
 	{ "choke", vt_choke },
 };
 VT_SUITE(collect_errors, vt_cases);

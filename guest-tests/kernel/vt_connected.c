@@ -305,5 +305,7 @@ static const struct vt_case vt_cases[] = {
 	{ "lists", vt_connected_lists },
 	{ "rnr", vt_rnr },
 	{ "fence", vt_fence },
+	{ "placement", vt_connected_placement },
+	{ "unflushable", vt_connected_unflushable },
 };
 VT_SUITE(connected, vt_cases);

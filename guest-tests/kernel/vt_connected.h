@@ -11,6 +11,10 @@
 void vt_connected_inline(struct vt *t);
 void vt_connected_lists(struct vt *t);
 
+/* vt_connected_placement.c */
+void vt_connected_placement(struct vt *t);
+void vt_connected_unflushable(struct vt *t);
+
 /* vt_connected_refusal.c: remote operations, and the access that each needs. */
 extern const u8 vt_remote_opcodes[VT_REMOTE_OPCODES];
 extern const u32 vt_remote_rights[VT_REMOTE_OPCODES];

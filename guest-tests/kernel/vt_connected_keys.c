@@ -95,7 +95,7 @@ static void vt_local_of_pair(struct vt_pair *pair, struct vt_areas *areas,
 	/* The region is no longer valid, so it cannot be invalidated again. */
 	vt_post(pair, 1, &wr);
 	vt_completes(t, t->send_cq.cq,
-		     VUHCA_COMPLETION_STATUS_LOCAL_QP_OPERATION_ERROR, &wc);
+		     VUHCA_COMPLETION_STATUS_WINDOW_BIND_ERROR, &wc);
 	VT_EQUAL(t, wc.vendor_error, VUHCA_FAULT_KIND_KEY_STATE);
 	vt_pair_works(pair, areas);
 }
@@ -162,7 +162,7 @@ static void vt_twice_of_pair(struct vt_pair *pair, struct vt_areas *areas,
 	if (!vt_register(pair, areas, mr, 1, VT_OK))
 		return;
 	vt_register(pair, areas, mr, 2,
-		    VUHCA_COMPLETION_STATUS_LOCAL_QP_OPERATION_ERROR);
+		    VUHCA_COMPLETION_STATUS_WINDOW_BIND_ERROR);
 	vt_pair_works(pair, areas);
 	vt_write(pair, areas, vuhca_set_key_byte(mr->lkey, 1), VT_OK);
 }

@@ -193,6 +193,51 @@ static void vt_pending(struct vt *t)
 	vt_drain(t, t->send_cq.cq, 1);
 }
 
+/*
+ * Posts three NOPs to an armed CQ. True when their event waits; a slow machine
+ * may see it come by its time first.
+ */
+static bool vt_event_waits(struct vt *t, unsigned int *events)
+{
+	bool waits;
+
+	vuhca_arm_cq(t->send_cq.cq, false);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 3), 0);
+	VT_WAIT(t, vt_has_entries(t->send_cq.cq, 3));
+	waits = atomic_read(&t->send_cq.completions) == *events;
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, ++*events, VT_TIMEOUT_MS),
+		 "no event of four");
+	vt_drain(t, t->send_cq.cq, 4);
+	return waits;
+}
+
+/* Moderation: an event waits for four completions, or for its time. */
+static void vt_moderated(struct vt *t)
+{
+	struct vuhca_cq_attributes now;
+	unsigned int events = 0, round = 0;
+
+	VT_EQUAL(t, vuhca_moderate_cq(t->send_cq.cq, 4, U16_MAX), 0);
+	VT_EQUAL(t, vuhca_query_cq(t->send_cq.cq, &now), 0);
+	VT_EQUAL(t, le16_to_cpu(now.moderation_count), 4);
+	VT_EQUAL(t, le16_to_cpu(now.moderation_period_us), U16_MAX);
+	while (!vt_event_waits(t, &events) && !t->failed)
+		if (!VT_CHECK(t, ++round < 100, "no event waits"))
+			return;
+	vuhca_arm_cq(t->send_cq.cq, false);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, ++events, VT_TIMEOUT_MS),
+		 "no event of one");
+	vt_drain(t, t->send_cq.cq, 1);
+	VT_EQUAL(t, vuhca_moderate_cq(t->send_cq.cq, 0, 0), 0);
+	vuhca_arm_cq(t->send_cq.cq, false);
+	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+	VT_CHECK(t, vt_wait_event(&t->send_cq, ++events, VT_TIMEOUT_MS),
+		 "no event");
+	vt_drain(t, t->send_cq.cq, 1);
+}
+
 /* Arming a CQ that does not exist is counted and has no other effect. */
 static void vt_bad_notify(struct vt *t)
 {
@@ -216,6 +261,7 @@ static const struct vt_case vt_cases[] = {
 	{ "arm-race", vt_arm_race, true },
 	{ "notify-page", vt_notify_page, true },
 	{ "pending", vt_pending, true },
+	{ "moderated", vt_moderated, true },
 	{ "bad-notify", vt_bad_notify, true },
 };
 VT_SUITE(events, vt_cases);

@@ -46,6 +46,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_stop,
 	&vt_suite_overflow,
 	&vt_suite_overload,
+	&vt_suite_waiting,
 	&vt_suite_pipeline,
 	&vt_suite_once,
 	&vt_suite_share_requests,

@@ -5,6 +5,12 @@
 
 #include "vt_qp_set.h"
 
+/*
+ * Time of a read: all queues have rung before the first one completes, also on
+ * a busy machine.
+ */
+#define VT_READ_MS	500
+
 struct vt_settings {
 	u32 policy;
 	u32 thresholds;
@@ -16,5 +22,6 @@ void vt_shrink(struct vt *t, struct vt_settings *settings);
 void vt_restore(struct vt *t, const struct vt_settings *settings);
 bool vt_burst(struct vt_qp_set *set, unsigned int each);
 void vt_expect_empty(struct vt *t);
+bool vt_may_slow(struct vt *t);
 
 #endif /* VT_OVERFLOW_H */

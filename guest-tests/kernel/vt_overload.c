@@ -7,24 +7,13 @@
  */
 #include "vt_overflow.h"
 
-/*
- * Time of a read: all queues have rung before the first one completes, also on
- * a busy machine.
- */
-#define VT_READ_MS	500
+/* The longest time of a read. */
+#define VT_LONGEST_MS	(VUHCA_CSR_DMA_LATENCY_NS_MASK / NSEC_PER_MSEC)
 #define VT_ATTEMPTS	5
 /* More than the adapter has reads, and fewer than its buffer has entries. */
 #define VT_WIDE_QUEUES	60
 /* Fewer than it has reads. */
 #define VT_NARROW_QUEUES 16
-
-static bool vt_may_slow(struct vt *t)
-{
-	if (!t->dev->function)
-		return true;
-	vt_skip(t, "a virtual function cannot set the time of reads");
-	return false;
-}
 
 static void vt_set_policy(struct vt *t, u32 overflow)
 {
@@ -229,10 +218,11 @@ static void vt_rises(struct vt *t)
 	set = vt_qp_set_create(t, VT_WIDE_QUEUES);
 	VT_REQUIRE(t, set, "no QPs");
 	vt_save(t, &settings);
-	for (; !rose && attempt < VT_ATTEMPTS; attempt++, read_ms *= 2) {
+	for (; !rose && attempt < VT_ATTEMPTS; attempt++) {
 		vt_adapt(t);
 		before = vt_low(t);
 		rose = vt_sticks(set, read_ms);
+		read_ms = min_t(u32, 2 * read_ms, VT_LONGEST_MS);
 	}
 	if (VT_CHECK(t, rose, "not in %u attempts", attempt))
 		vt_note(t, "the low threshold rises from %u to %u", before,

@@ -11,7 +11,8 @@
 #define VT_QUEUES	6
 #define VT_EACH		4
 #define VT_CREDITS	2
-/* Bit of VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS. */
+/* Bits of VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS. */
+#define VT_SHARED_EXECUTION 1
 #define VT_SHARED_COMPLETION 2
 #define VT_LONGEST_NS	VUHCA_CSR_DMA_LATENCY_NS_MASK
 
@@ -26,14 +27,37 @@ static int vt_lane(struct vt *t, u8 resource, u32 amount)
 	return vt_ask(t, resource, VT_NONE, 0, amount);
 }
 
-/* All commands go by lane 0, which has @execution credits and shares none. */
-static void vt_narrow(struct vt *t, u32 execution)
+/* All commands go by lane 0, which has VT_CREDITS of a kind and shares none. */
+static void vt_narrow(struct vt *t, u8 kind, u32 shared)
 {
 	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_MAP, 1), 0);
+	VT_EQUAL(t, vt_lane(t, kind, VT_CREDITS), 0);
+	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS, shared),
+		 0);
+}
+
+/* Nothing is left in the pipeline; lane 0 gets back what it had. */
+static void vt_widen(struct vt *t, const struct vuhca_lane_attributes *lane)
+{
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_EXECUTION_CREDITS_USED_OFF), 0);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COMPLETION_CREDITS_USED_OFF), 0);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PIPELINE_COMMANDS_OFF), 0);
 	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS,
-			    execution), 0);
+			    le32_to_cpu(lane->execution_credits)), 0);
+	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS,
+			    le32_to_cpu(lane->completion_credits)), 0);
 	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS,
-			    VT_SHARED_COMPLETION), 0);
+			    lane->shared_credits), 0);
+	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_MAP, 0), 0);
+}
+
+/* Waits until the credits at @used limit the pipeline; then it is quick again. */
+static void vt_is_limited(struct vt *t, unsigned int used, u32 time)
+{
+	VT_WAIT(t, vt_csr(t, used) == VT_CREDITS &&
+		vt_csr(t, VUHCA_CSR_PIPELINE_COMMANDS_OFF) == VT_CREDITS &&
+		vt_csr(t, VUHCA_CSR_KICK_LIST_LENGTH_OFF) >= VT_CREDITS);
+	vuhca_write_csr(t->dev, VUHCA_CSR_PIPELINE_TIME_OFF, time);
 }
 
 /*
@@ -52,26 +76,47 @@ static void vt_credits(struct vt *t)
 	VT_EQUAL(t, vuhca_query_lane(t->dev, 0, &lane), 0);
 	set = vt_qp_set_create(t, VT_QUEUES);
 	VT_REQUIRE(t, set, "no QPs");
-	vt_narrow(t, VT_CREDITS);
+	vt_narrow(t, VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS,
+		  VT_SHARED_COMPLETION);
 	time = vt_csr(t, VUHCA_CSR_PIPELINE_TIME_OFF);
 	vuhca_write_csr(t->dev, VUHCA_CSR_PIPELINE_TIME_OFF, VT_LONGEST_NS);
 	vt_qp_set_post(set, VT_EACH);
 	vt_qp_set_ring(set);
-	VT_WAIT(t, vt_csr(t, VUHCA_CSR_EXECUTION_CREDITS_USED_OFF) ==
-		VT_CREDITS &&
-		vt_csr(t, VUHCA_CSR_PIPELINE_COMMANDS_OFF) == VT_CREDITS &&
-		vt_csr(t, VUHCA_CSR_KICK_LIST_LENGTH_OFF) > VT_CREDITS);
-	vuhca_write_csr(t->dev, VUHCA_CSR_PIPELINE_TIME_OFF, time);
+	vt_is_limited(t, VUHCA_CSR_EXECUTION_CREDITS_USED_OFF, time);
 	vt_qp_set_completes(set);
-	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_EXECUTION_CREDITS_USED_OFF), 0);
-	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COMPLETION_CREDITS_USED_OFF), 0);
-	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_PIPELINE_COMMANDS_OFF), 0);
-	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_EXECUTION_CREDITS,
-			    le32_to_cpu(lane.execution_credits)), 0);
-	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS,
-			    lane.shared_credits), 0);
-	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_MAP, 0), 0);
+	vt_widen(t, &lane);
 	vt_qp_set_destroy(set);
+}
+
+/* Datagrams hold completion credits too, until their completions are written. */
+static void vt_datagram_credits(struct vt *t)
+{
+	struct vuhca_buffer buffer = vt_buffer(t, 0, 64);
+	struct vuhca_send_wr wr = vt_send_wr(t, 0, 1, &buffer);
+	struct vuhca_wc wc[VT_QUEUES];
+	struct vuhca_resource_share share;
+	struct vuhca_lane_attributes lane;
+	unsigned int i;
+	u32 time;
+
+	if (!vt_is_alone(t, &share) || le32_to_cpu(share.tvls))
+		return vt_skip(t, "other functions, or lanes of its own");
+	VT_EQUAL(t, vuhca_query_lane(t->dev, 0, &lane), 0);
+	vt_narrow(t, VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS,
+		  VT_SHARED_EXECUTION);
+	time = vt_csr(t, VUHCA_CSR_PIPELINE_TIME_OFF);
+	vuhca_write_csr(t->dev, VUHCA_CSR_PIPELINE_TIME_OFF, VT_LONGEST_NS);
+	for (i = 0; i < VT_QUEUES; i++) {
+		VT_EQUAL(t, vt_post_recv(t, t->end[1].qp, 4096, 256, i), 0);
+		VT_EQUAL(t, vuhca_post_send(t->end[0].qp, &wr, 1,
+					    VUHCA_POST_DOORBELL), 1);
+	}
+	vt_is_limited(t, VUHCA_CSR_COMPLETION_CREDITS_USED_OFF, time);
+	VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, VT_QUEUES, VT_TIMEOUT_MS),
+		 VT_QUEUES);
+	VT_EQUAL(t, vt_poll(t->recv_cq.cq, wc, VT_QUEUES, VT_TIMEOUT_MS),
+		 VT_QUEUES);
+	vt_widen(t, &lane);
 }
 
 static u32 vt_status(struct vt *t)
@@ -149,6 +194,7 @@ static void vt_load(struct vt *t)
 
 static const struct vt_case vt_cases[] = {
 	{ "credits", vt_credits },
+	{ "datagram-credits", vt_datagram_credits },
 	{ "load", vt_load },
 };
 VT_SUITE(pipeline, vt_cases);

@@ -201,8 +201,10 @@ void vt_refusal_qp_fields(struct vt *t)
 	VT_BAD_QP(BAD_OBJECT, dw1, 0, vuhca_qp_creation_set_send_cq(&bad, VT_ABSENT));
 	VT_BAD_QP(BAD_OBJECT, dw2, 0,
 		  vuhca_qp_creation_set_receive_cq(&bad, VT_ABSENT));
-	VT_BAD_QP(UNSUPPORTED, dw0, 3,
+	VT_BAD_QP(BAD_FIELD, dw2, 0,
 		  vuhca_qp_creation_set_service_type(&bad, VUHCA_SERVICE_TYPE_XRC_INITIATOR));
+	VT_BAD_QP(BAD_FIELD, dw0, 0,
+		  vuhca_qp_creation_set_service_type(&bad, VUHCA_SERVICE_TYPE_XRC_TARGET));
 	VT_BAD_QP(BAD_FIELD, dw0, 3,
 		  vuhca_qp_creation_set_service_type(&bad, 0x55));
 	VT_BAD_QP(BAD_FIELD, send_entries_log2, 0, bad.send_entries_log2 = 16);

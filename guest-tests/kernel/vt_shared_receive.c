@@ -198,6 +198,42 @@ static void vt_limit(struct vt *t)
 	vt_with_sharing(t, vt_share_limit);
 }
 
+/* Entries that are posted, and those under way, survive resizes. */
+static void vt_share_resize(struct vt_sharing *share)
+{
+	static const u8 sizes[] = { 5, 7, 4, 8 };
+	struct vt *t = share->t;
+	unsigned int i, sent, taken = 0;
+
+	for (i = 0; i < 8 * ARRAY_SIZE(sizes); i++) {
+		while ((u16)(share->srq->rq.tail - share->srq->rq.head) <
+		       VT_ENTRIES)
+			if (!vt_share_post(share))
+				return;
+		VT_EQUAL(t, vuhca_resize_srq(share->srq,
+					     sizes[i % ARRAY_SIZE(sizes)]), 0);
+		for (sent = 0; sent < 1 + i % VT_ENTRIES; sent++)
+			if (!vt_share_send(share, i % VT_PAIRS, taken++))
+				return;
+	}
+	while ((u16)(share->srq->rq.tail - share->srq->rq.head) < VT_ENTRIES)
+		vt_share_post(share);
+	VT_EQUAL(t, vuhca_resize_srq(share->srq, 3), -EINVAL);
+	VT_EQUAL(t, vuhca_resize_srq(share->srq, 40), -EINVAL);
+	VT_EQUAL(t, vuhca_set_srq_limit(share->srq, 10), 0);
+	for (i = 0; i < 8; i++)
+		if (!vt_share_send(share, 0, taken++))
+			return;
+	VT_WAIT(t, atomic_read(&share->events) == 1);
+	VT_EQUAL(t, vuhca_resize_srq(share->srq, 3), 0);
+	vt_share_send(share, 1, taken);
+}
+
+static void vt_resize(struct vt *t)
+{
+	vt_with_sharing(t, vt_share_resize);
+}
+
 /* A QP in ERR leaves the entries to the others. */
 static void vt_share_error(struct vt_sharing *share)
 {
@@ -285,6 +321,7 @@ static const struct vt_case vt_cases[] = {
 	{ "order", vt_order },
 	{ "crowd", vt_crowd },
 	{ "limit", vt_limit },
+	{ "resize", vt_resize },
 	{ "error", vt_error },
 	{ "taken", vt_taken },
 };

@@ -64,7 +64,7 @@ static void vt_rebind_of_window(struct vt_window *w)
 	wr.immediate = w->mw->rkey;
 	vt_post(&w->pair, 1, &wr);
 	vt_completes(t, t->send_cq.cq,
-		     VUHCA_COMPLETION_STATUS_LOCAL_QP_OPERATION_ERROR, &wc);
+		     VUHCA_COMPLETION_STATUS_WINDOW_BIND_ERROR, &wc);
 	vt_pair_works(&w->pair, &w->areas);
 	old = w->mw->rkey;
 	if (!vt_window_bind(w, 0, 0, 0, VT_OK))
