@@ -16,6 +16,9 @@ for device in /sys/bus/pci/devices/*; do cat "$device/modalias"; done | sort -u 
 for device in /sys/class/infiniband/*; do
   [ -e "$device" ] && modprobe -a ib_umad ib_uverbs rdma_ucm ib_ipoib && break
 done
+# Ports of one subnet hear the same requests for addresses: only the interface that has the address
+# answers, or the connection manager would be called at the wrong port.
+echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore
 for interface in /sys/class/net/ib*; do
   [ -e "$interface" ] || continue
   name=${interface##*/}

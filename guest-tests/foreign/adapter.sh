@@ -1,34 +1,45 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The adapters that suites can use, by the name in $ADAPTER. Sets DEVICE, PORT and PEER_PORT (of
-# servers and of clients), GID (the options for a GID index, or nothing), ADDRESS (of the port, for
-# the connection manager) and LINK (InfiniBand or Ethernet). run.sh reads it.
+# The adapters that suites can use, by the names in $ADAPTERS. `use_adapter NAME` sets DEVICE, PORT
+# and PEER_PORT (of servers and of clients), GID and PERFTEST_GID (the options for a
+# GID index, or nothing), LINK (InfiniBand or Ethernet), NETDEV and ADDRESS (of the port, for the
+# connection manager) and FAR (that address of the far one of two guests). Suites find the first
+# adapter, $ADAPTER, in use. run.sh reads it.
 
-PORT=1
-PEER_PORT=1
-GID=
-GID_INDEX=
+ADAPTER=${ADAPTERS%% *}
+
+use_adapter() {
+  PORT=1 PEER_PORT=1 GID= PERFTEST_GID=
+  case $1 in
+    rxe)
+      DEVICE=rxe0 LINK=Ethernet ADDRESS=10.2.0.${NODE:-1} GID="-g 1" PERFTEST_GID="-x 1"
+      [ -n "$SIDE" ] && NETDEV=eth0 || NETDEV=dummy0
+      ;;
+    *)
+      DEVICE=${1}0 LINK=InfiniBand NETDEV=$(first_interface "${1}0")
+      ADDRESS=10.1.${NETDEV#ib}.${NODE:-1}
+      [ -e /sys/class/infiniband/$DEVICE/ports/2 ] && PEER_PORT=2
+      ;;
+  esac
+  FAR=${ADDRESS%.*}.1
+}
+
+# first_interface DEVICE: of IP over InfiniBand, at its first port.
+first_interface() {
+  for interface in /sys/class/infiniband/"$1"/device/net/*; do
+    [ "$(cat "$interface/dev_port")" != 0 ] || echo "${interface##*/}"
+  done
+}
 
 # Soft-RoCE on an interface that leads nowhere, so it delivers to itself, or to the other guest.
 prepare_rxe() {
-  DEVICE=rxe0 LINK=Ethernet ADDRESS=10.2.0.${NODE:-1} NETDEV=dummy0
-  GID="-g 1" GID_INDEX=1
+  use_adapter rxe
   modprobe -a dummy rdma_rxe rdma_ucm ib_uverbs ib_umad
-  if [ -z "$SIDE" ]; then ip link add $NETDEV type dummy 2>/dev/null; else
-    modprobe virtio_net
-    NETDEV=eth0
-  fi
+  if [ -z "$SIDE" ]; then ip link add $NETDEV type dummy 2>/dev/null; else modprobe virtio_net; fi
   ip address add $ADDRESS/24 dev $NETDEV
   ip link set $NETDEV multicast on up
   rdma link add $DEVICE type rxe netdev $NETDEV
-}
-
-# Ports become ACTIVE when the subnet manager has swept.
-prepare_infiniband() {
-  DEVICE=$1 LINK=InfiniBand ADDRESS=10.1.0.${NODE:-1} NETDEV=ib0
-  wait_active
-  [ -e /sys/class/infiniband/$DEVICE/ports/2 ] && PEER_PORT=2
 }
 
 # wait_active: for all ports of $DEVICE.
@@ -47,12 +58,13 @@ all_active() {
   done
 }
 
-prepare_adapter() {
-  case $ADAPTER in
-    rxe) prepare_rxe ;;
-    mthca | vuhca) prepare_infiniband "${ADAPTER}0" ;;
-  esac
-  [ -e "/sys/class/infiniband/$DEVICE" ]
+# Ports become ACTIVE when the subnet manager has swept.
+prepare_adapters() {
+  for adapter in $ADAPTERS; do
+    if [ $adapter = rxe ]; then prepare_rxe; else DEVICE=${adapter}0 && wait_active; fi
+    [ -e /sys/class/infiniband/$DEVICE ] || return 1
+  done
+  use_adapter $ADAPTER
 }
 
 # Whether ibv_devinfo shows the word: a capability of the device.

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Measures the adapter beside soft-RoCE in one guest, in turns, so that both have the same machine:
-# latency and rate of messages of 64 bytes, bandwidth of 64 KiB. A line `# figure NAME ADAPTER
+# Measures adapters beside soft-RoCE in one guest, in turns, so that all have the same machine:
+# latency and rate of messages of 64 bytes, bandwidth of 64 KiB, requests to a disk of 4 KiB by
+# NVMe over RDMA, and messages over 1,000 queue pairs of a process. A line `# figure NAME ADAPTER
 # VALUE` has each value; scripts/foreign/figures.ts reads them. run.sh reads this file.
 
 if [ $ADAPTER = rxe ]; then
@@ -10,41 +11,78 @@ if [ $ADAPTER = rxe ]; then
   return 0
 fi
 
-# turn_to ADAPTER: the programs then use this adapter.
-turn_to() {
-  turn=$1
-  case $turn in
-    rxe) DEVICE=rxe0 PORT=1 PEER_PORT=1 PERFTEST_GID="-x 1" ;;
-    *) DEVICE=$own_device PORT=$own_port PEER_PORT=$own_peer PERFTEST_GID=$own_gid ;;
-  esac
-}
-
 # measure NAME COLUMN PROGRAM OPTION...: the column of the last row of perftest's table.
 measure() {
   figure=$1 column=$2
   shift 2
-  wanted "$figure-$turn-$round" || return 0
+  wanted "$figure-$adapter-$round" || return 0
   common="$* -F -d $DEVICE $PERFTEST_GID"
-  pair "$figure-$turn-$round" "$common -i $PORT" "$common -i $PEER_PORT localhost"
-  awk -v column="$column" -v head="  # figure $figure $turn" '
-    /^ *[0-9]+ +[0-9]+ +[0-9.]+ / { value = $column }
-    END { if (value != "") print head, value }' $WORK/client
+  pair "$figure-$adapter-$round" "$common -i $PORT" "$common -i $PEER_PORT localhost"
+  print_figure "$figure" $adapter "$column"
 }
 
-own_device=$DEVICE own_port=$PORT own_peer=$PEER_PORT own_gid=$PERFTEST_GID
-(prepare_rxe) >$WORK/output 2>&1 || {
-  fail soft-roce $WORK/output
-  return 0
+# measure_pairs: times of a message of a process over one queue pair and over 1,000 in turn, and
+# their ratio, round by round: in short rounds both have the same machine.
+measure_pairs() {
+  wanted "pairs-1000-$adapter" || return 0
+  gid_index=${GID#-g }
+  check "pairs-1000-$adapter" "/foreign/many-pairs $DEVICE ${gid_index:--1} $PORT $PEER_PORT 1000 41 1000"
+  awk -v adapter="$adapter" 'NF == 2 {
+    print "  # figure pairs-one", adapter, $1 / 1000
+    print "  # figure pairs-1000", adapter, $2 / 1000
+    print "  # figure pairs-ratio", adapter, $2 / $1
+  }' $WORK/output
 }
+
+# measure_fio KIND FIELD: requests in a second, which fio prints in this field of its line.
+measure_fio() {
+  wanted "nvme-$1-4096-$adapter-$round" || return 0
+  check "nvme-$1-4096-$adapter-$round" "fio --name=$1 --filename=/dev/$new_disk --ioengine=libaio --direct=1 --rw=rand$1 --bs=4k --iodepth=16 --size=4M --time_based --runtime=5 --minimal"
+  awk -F ';' -v field="$2" -v head="  # figure nvme-$1-4096 $adapter" '/^3;fio/ { print head, $field }' $WORK/output
+}
+
+# Target and initiator are the same guest.
+measure_nvme() {
+  wanted "nvme-read-4096-$adapter-$round" || wanted "nvme-write-4096-$adapter-$round" || return 0
+  . /foreign/disk-library.sh
+  mark_log
+  modprobe nvme_rdma
+  sh -c "$PREPARE_DISK && $BEGIN_NVME_TARGET" >$WORK/output 2>&1 || fail nvme-target $WORK/output
+  list_disks >$WORK/disks-before
+  if run_limited "$CONNECT_NVME" >$WORK/output 2>&1 && wait_for_disk; then
+    measure_fio read 8
+    measure_fio write 49
+    run_limited "nvme disconnect -n $NQN" >/dev/null
+  elif reason=$(kernel_says 'emory registrations') && [ -n "$reason" ]; then
+    skip nvme-4096-$adapter-$round "$reason"
+  else
+    dmesg | tail >>$WORK/output
+    fail nvme-4096-$adapter-$round $WORK/output
+  fi
+  sh -c "$END_NVME_TARGET"
+}
+
+case " $ADAPTERS " in
+  *" rxe "*) ;;
+  *) (prepare_rxe) >$WORK/output 2>&1 || {
+    fail soft-roce $WORK/output
+    return 0
+  } ;;
+esac
 round=0
 while [ $round -lt 3 ]; do
   round=$((round + 1))
-  for adapter in $ADAPTER rxe; do
-    turn_to $adapter
+  for adapter in ${ADAPTERS% rxe} rxe; do
+    use_adapter $adapter
     measure latency-64 5 ib_send_lat -s 64 -n 500
     # Soft-RoCE needs seconds for what a deep queue holds.
     measure bandwidth-65536 4 ib_write_bw -s 65536 -t 16 -Q 4 -D 6 -f 1
     measure rate-64 5 ib_write_bw -s 64 -D 4 -f 1
+    measure_nvme
   done
 done
-turn_to $ADAPTER
+for adapter in ${ADAPTERS% rxe} rxe; do
+  use_adapter $adapter
+  measure_pairs
+done
+use_adapter $ADAPTER

@@ -14,7 +14,7 @@ done
 perf() {
   name=$1
   shift
-  common="$* -F -d $DEVICE -i $PORT ${GID_INDEX:+-x $GID_INDEX}"
+  common="$* -F -d $DEVICE -i $PORT $PERFTEST_GID"
   pair "$name" "$common" "$common $FAR"
 }
 perf rc-write-bw ib_write_bw -n 50
@@ -42,6 +42,26 @@ else
   skip multicast-mckey "its multicast over RoCE needs a router"
 fi
 
+# rds NAME: a test of rds-pair.py. The server says when it is bound.
+rds() {
+  wanted "rds-$1" || return 0
+  $far begin "python3 /foreign/rds-pair.py serve $FAR"
+  $far run "until grep -q serves $WORK/server; do pgrep -f '[r]ds-pair' || exit; sleep 0.05; done" >$WORK/host
+  run_limited "exec python3 /foreign/rds-pair.py $1 $ADDRESS $FAR" >$WORK/client 2>&1
+  rds_status=$?
+  $far kill >$WORK/server
+  if [ $rds_status = 0 ]; then pass "rds-$1"; else fail "rds-$1" $WORK/server $WORK/client; fi
+}
+if has_capability MEM_MGT_EXTENSIONS; then
+  modprobe rds_rdma && $far run "modprobe rds_rdma"
+  for test in messages order write read; do rds $test; done
+  # Its listener would look like that of a server.
+  unload="modprobe -r rds_rdma"
+  check rds-unload "$unload && $far run '$unload'"
+else
+  skip rds "rds_rdma needs registration of memory by requests, which the driver does not have"
+fi
+
 check ping "ping -c 3 -W 60 $FAR" " 0% packet loss"
 if [ $LINK != InfiniBand ]; then
   skip ipoib "RoCE has no IP over InfiniBand"
@@ -49,7 +69,8 @@ if [ $LINK != InfiniBand ]; then
 fi
 ask_host capture >$WORK/host
 check ping-captured "ping -c 3 -W 60 $FAR" " 0% packet loss"
-check_capture ping-in-tshark "ipoib && icmp"
+# What tshark calls ipoib is a capture of the interface, without InfiniBand headers.
+check_capture ping-in-tshark "infiniband && icmp"
 check ping-large "ping -c 3 -s 8000 -W 60 $FAR" " 0% packet loss"
 iperf() {
   name=$1

@@ -5,8 +5,6 @@
 # by events, with several queue pairs, with a shared receive queue, and connected by the connection
 # manager. Figures are not judged here, only that each run ends well. run.sh reads it.
 
-[ -z "$GID_INDEX" ] || PERFTEST_GID="-x $GID_INDEX"
-
 # perf NAME PROGRAM OPTION...
 perf() {
   name=$1

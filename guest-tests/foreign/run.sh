@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Runs suites of foreign software in Debian's user space and reports them as KTAP: a subtest for
-# each suite. /foreign/settings names the adapter and the suites; a suite is a file NAME.sh beside
+# each suite. /foreign/settings names the adapters and the suites; a suite is a file NAME.sh beside
 # this one. scripts/foreign packs them all and reads the report.
 #
 # Functions for suites: `check` runs a command, `pair` a server and its client, `skip` says why a
@@ -45,6 +45,7 @@ run_limited() {
 
 # start_server COMMAND: in the background, as process $server. `timeout` passes a signal on.
 start_server() {
+  listeners_before=$(listeners)
   timeout --kill-after=5 "$LIMIT" sh -c "exec $1" >$WORK/server 2>&1 </dev/null &
   server=$!
 }
@@ -62,10 +63,13 @@ check() {
   fail "$1" $WORK/output
 }
 
-# Whether a server waits for clients: on a TCP port, or by the connection manager.
-stream_listens() {
-  [ -n "$(ss -Hltn)" ] || rdma resource show cm_id 2>/dev/null | grep -q LISTEN
+# Whether a server waits for clients: on a TCP port, or by the connection manager. Targets of the
+# kernel that were there before it do not count.
+listeners() {
+  ss -Hltn | awk '{ print $4 }'
+  rdma resource show cm_id 2>/dev/null | grep LISTEN
 }
+stream_listens() { listeners | grep -qvxF "$listeners_before"; }
 # Suites replace it for servers of other kinds.
 listens() { stream_listens; }
 
@@ -120,9 +124,16 @@ serve() {
   fail "$1" $WORK/server $WORK/client
 }
 
+# print_figure NAME ADAPTER COLUMN: a value of the last row that the client of perftest printed.
+print_figure() {
+  awk -v column="$3" -v head="  # figure $1 $2" '
+    /^ *[0-9]+ +[0-9]+ +[0-9.]+ / { value = $column }
+    END { if (value != "") print head, value }' $WORK/client
+}
+
 echo "KTAP version 1"
 suite_number=0
-prepare_adapter >$WORK/output 2>&1 || {
+prepare_adapters >$WORK/output 2>&1 || {
   sed 's/^/# /' $WORK/output
   echo "Bail out! the adapter is not ready"
   exit 1

@@ -24,3 +24,6 @@ if has_capability XRC; then
 else
   skip xsrq-pingpong "the device has no XRC"
 fi
+
+# Ours, not of libibverbs: which pages of device memory a process can map.
+[ "$ADAPTER" != vuhca ] || check device-memory "python3 -W ignore /foreign/device-memory.py $DEVICE && echo kept" kept

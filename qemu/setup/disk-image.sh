@@ -14,6 +14,8 @@ printf '127.0.0.1 localhost\n127.0.1.1 vuhca-disk\n' >"$root/etc/hosts"
 echo "LABEL=$label / ext4 defaults 0 1" >"$root/etc/fstab"
 : >"$root/etc/machine-id"
 chroot "$root" passwd --quiet --delete root
+# Under emulation on a busy machine a login takes more than its 60 seconds.
+sed -i 's/^LOGIN_TIMEOUT.*/LOGIN_TIMEOUT 0/' "$root/etc/login.defs"
 
 cat >"$root/etc/systemd/network/20-ethernet.network" <<END
 [Match]

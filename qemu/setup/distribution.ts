@@ -4,8 +4,9 @@
  * everything they depend on, and the stock modules of one kernel. It is made without root rights:
  * packages are unpacked, not installed, and the image is an uncompressed EROFS, which a guest
  * mounts read-only below an overlay, so several guests share one file. The larger set has storage,
- * message passing and their libraries as well, for suites between two guests. Called by `vuhca run
- * --distribution`, `vuhca setup distribution` and the runner of foreign suites.
+ * message passing and their libraries as well, for suites between two guests; another one has
+ * valgrind. Called by `vuhca run --distribution`, `vuhca setup distribution`, the runner of foreign
+ * suites and tests of the provider.
  */
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,6 +36,8 @@ const MORE = [
     'e2fsprogs',
     'fio',
     'libfabric-bin',
+    'nfs-common',
+    'nfs-kernel-server',
     'nvme-cli',
     'open-iscsi',
     'openmpi-bin',
@@ -57,14 +60,22 @@ const MODULES = [
   ...['ib_mthca', 'rdma_rxe', 'ib_uverbs', 'ib_umad', 'ib_ipoib', 'rdma_ucm', 'dummy', 'virtio_net', 'af_packet'],
   ...['ib_iser', 'ib_isert', 'ib_srp', 'ib_srpt', 'nvme_rdma', 'nvmet_rdma', 'null_blk', 'brd', 'loop'],
   ...['target_core_file', 'target_core_iblock', 'sd_mod', 'rds_rdma', 'rpcrdma', 'configfs', 'ext4'],
+  ...['nfsd', 'nfsv4'],
   // Soft-RoCE and file systems ask the crypto layer for checksums by name.
   ...['crc32_generic', 'crc32_pclmul', 'crc32c_generic', 'crc32c_intel'],
 ];
 /** Modules that reach the image; the initramfs has them. EROFS computes its checksum by crc32c. */
 export const ROOT_MODULES = ['virtio_blk', 'crc32c_generic', 'erofs', 'overlay'];
 
-/** `larger` has all of `base`. */
-export type DistributionSet = 'base' | 'larger';
+const BASE = [...SHELL, ...TOOLS, ...RDMA];
+const SETS = {
+  base: { names: BASE, except: UNUSED },
+  larger: { names: [...BASE, ...MORE], except: [...UNUSED, ...ACCELERATORS] },
+  valgrind: { names: [...BASE, 'valgrind'], except: UNUSED },
+} as const;
+
+/** All have what `base` has. */
+export type DistributionSet = keyof typeof SETS;
 
 /** The root file system of a guest. */
 export interface Distribution {
@@ -95,9 +106,7 @@ export async function provideDistribution(kernel?: GuestKernel, set: Distributio
 
 /** The folder with the packages unpacked and set up; it is the same for all kernels. */
 function provideUnpacked(set: DistributionSet): Promise<string> {
-  const base = { names: [...SHELL, ...TOOLS, ...RDMA], except: UNUSED };
-  const larger = { names: [...base.names, ...MORE], except: [...UNUSED, ...ACCELERATORS] };
-  const request = { kind: 'closure', suite: 'trixie', ...(set === 'base' ? base : larger) } as const;
+  const request = { kind: 'closure', suite: 'trixie', ...SETS[set] } as const;
   return withRequest('distribution', request, (files) =>
     provide({
       name: 'distribution-packages',

@@ -21,7 +21,7 @@ export interface InfinibandTools {
   readonly launcher: string;
 }
 
-const RECIPE_VERSION = 4;
+const RECIPE_VERSION = 5;
 const CLASSES_SOURCE = fileURLToPath(new URL('umad-classes.c', import.meta.url));
 /** Debian's scripts in Perl and the users of system services are not among the judges. */
 const UNUSED = [
@@ -42,6 +42,16 @@ const LIBRARIES = 'usr/lib/x86_64-linux-gnu';
 const PRELOAD = `${LIBRARIES}/umad2sim/libumad2sim.so`;
 const CLASSES = `${LIBRARIES}/umad2sim/libumad-classes.so`;
 const LAUNCHER = 'on-fabric';
+/**
+ * ibdiagnet gives each answer 100 ms and takes three late ones for a bad link; a busy machine needs
+ * longer.
+ */
+const DIAGNET_LINES = [
+  'set argv0 ibdiagnet',
+  'rename ibis_set_transaction_timeout set_timeout',
+  'proc ibis_set_transaction_timeout args {set_timeout 1000}',
+  'package require ibdiagnet',
+];
 const PROGRAM_FOLDERS = ['usr/sbin', 'usr/bin'];
 const PROGRAMS = ['usr/sbin/opensm', 'usr/sbin/ibnetdiscover', 'usr/bin/ibsim', 'usr/bin/ibdiagnet'];
 
@@ -91,7 +101,7 @@ function launcherText(directory: string): string {
     // Debian's own script looks for its interpreter and its packages in the root of the machine.
     'if [ "$1" = ibdiagnet ]; then',
     '  shift',
-    '  printf \'set argv0 ibdiagnet\\npackage require ibdiagnet\\n\' | LD_PRELOAD="$classes $preload" ibis "$@"',
+    `  printf '${DIAGNET_LINES.join('\\n')}\\n' | LD_PRELOAD="$classes $preload" ibis "$@"`,
     '  exit',
     'fi',
     'LD_PRELOAD="$preload" exec "$@"',

@@ -5,25 +5,33 @@
  * writes them as a table. Called by main.ts and document.ts.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { AdapterName } from './suites.ts';
+import type { AdapterName, JudgedAdapter } from './suites.ts';
 
 /** Ratios to soft-RoCE by adapter and name of a figure; more is better. */
-export type KeptFigures = Partial<Record<AdapterName, Record<string, number>>>;
+export type KeptFigures = Partial<Record<JudgedAdapter, Record<string, number>>>;
 
 interface Kind {
   readonly name: string;
   readonly title: string;
   /** True for a time, of which less is better. */
   readonly isTime: boolean;
-  readonly goal: number;
+  /** None for an adapter that cannot do it. */
+  readonly goals: Readonly<Partial<Record<JudgedAdapter, number>>>;
 }
 
 const FILE = new URL('figures.json', import.meta.url);
 const LINE = /^ *# figure (\S+) (\S+) ([\d.]+)$/;
 const KINDS: readonly Kind[] = [
-  { name: 'latency-64', title: 'latency of `ib_send_lat`, 64 bytes', isTime: true, goal: 2 },
-  { name: 'bandwidth-65536', title: 'bandwidth of `ib_write_bw`, 64 KiB', isTime: false, goal: 10 },
-  { name: 'rate-64', title: 'messages of `ib_write_bw`, 64 bytes', isTime: false, goal: 4 },
+  { name: 'latency-64', title: 'latency of `ib_send_lat`, 64 bytes', isTime: true, goals: { mthca: 2, vuhca: 3 } },
+  {
+    name: 'bandwidth-65536',
+    title: 'bandwidth of `ib_write_bw`, 64 KiB',
+    isTime: false,
+    goals: { mthca: 10, vuhca: 20 },
+  },
+  { name: 'rate-64', title: 'messages of `ib_write_bw`, 64 bytes', isTime: false, goals: { mthca: 4, vuhca: 8 } },
+  { name: 'nvme-read-4096', title: 'reads of 4 KiB by NVMe over RDMA', isTime: false, goals: { vuhca: 5 } },
+  { name: 'nvme-write-4096', title: 'writes of 4 KiB by NVMe over RDMA', isTime: false, goals: { vuhca: 5 } },
 ];
 
 /** Takes the lines of a report; the median of the rounds counts. */
@@ -37,11 +45,16 @@ export class FigureReader {
     this.#values.set(key, [...(this.#values.get(key) ?? []), Number(value)]);
   }
 
+  /** The median of the rounds; undefined when there was none. */
+  median(name: string, adapter: AdapterName): number | undefined {
+    const values = this.#values.get(`${name} ${adapter}`) ?? [];
+    return values.toSorted((a, b) => a - b)[values.length >> 1];
+  }
+
   /** Ratios of `adapter` to soft-RoCE, for the figures that both have. */
   ratios(adapter: AdapterName): Record<string, number> {
     const found = KINDS.flatMap(({ name, isTime }): [string, number][] => {
-      const own = median(this.#values.get(`${name} ${adapter}`));
-      const other = median(this.#values.get(`${name} rxe`));
+      const [own, other] = [this.median(name, adapter), this.median(name, 'rxe')];
       // A run that was too slow for its time shows 0.
       if (!own || !other) return [];
       return [[name, Number((isTime ? other / own : own / other).toPrecision(3))]];
@@ -60,15 +73,10 @@ export function writeFigures(kept: KeptFigures): void {
 
 /** The head and rows of a table, one column for each adapter. */
 export function tabulateFigures(kept: KeptFigures): string[][] {
-  const adapters = Object.keys(kept) as AdapterName[];
-  const rows = KINDS.map(({ name, title, goal }) => [
+  const adapters = Object.keys(kept) as JudgedAdapter[];
+  const rows = KINDS.map(({ name, title, goals }) => [
     title,
-    ...adapters.map((adapter) => `${kept[adapter]?.[name] ?? ''}`),
-    `${goal}`,
+    ...adapters.flatMap((adapter) => [`${kept[adapter]?.[name] ?? ''}`, `${goals[adapter] ?? ''}`]),
   ]);
-  return [['times better than soft-RoCE', ...adapters, 'goal'], ...rows];
-}
-
-function median(values: readonly number[] = []): number | undefined {
-  return values.toSorted((a, b) => a - b)[values.length >> 1];
+  return [['times better than soft-RoCE', ...adapters.flatMap((adapter) => [adapter, 'goal'])], ...rows];
 }

@@ -71,7 +71,7 @@ t.test('a suite that does not end costs only itself', async (t) => {
   };
   const runners = { guest: run, 'guest with two adapters': run, 'two guests': run };
   const suites = ['verbs', 'cm', 'ipoib', 'peers'] as const;
-  const { faults, ended, seconds } = await runAll({ adapter: 'mthca', suites }, runners);
+  const { faults, ended, seconds } = await runAll({ adapters: ['mthca'], suites }, runners);
   t.same(begun, ['verbs,cm,ipoib', 'ipoib', 'peers']);
   t.same(ended, ['verbs', 'ipoib', 'peers']);
   t.same(faults, ['the guest died']);
@@ -79,7 +79,11 @@ t.test('a suite that does not end costs only itself', async (t) => {
 });
 
 t.test('the short form, on mthca', async (t) => {
-  const { results, faults, seconds } = await runForeignSuites({ adapter: 'mthca', suites: SHORT_SUITES, short: true });
+  const { results, faults, seconds } = await runForeignSuites({
+    adapters: ['mthca'],
+    suites: SHORT_SUITES,
+    short: true,
+  });
   for (const { suite, name, verdict, reason, diagnostics } of results) {
     if (verdict === 'skip') t.pass(`${suite}/${name}`, { skip: reason ?? true });
     else t.equal(verdict, 'pass', `${suite}/${name}`, { diagnostics });

@@ -8,6 +8,7 @@ import { writeFileSync } from 'node:fs';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
+import { table } from '../console/table.ts';
 import { describeResults } from './document.ts';
 import { FigureReader, readFigures, tabulateFigures, writeFigures } from './figures.ts';
 import { mergeResults, readResults, writeResults } from './results.ts';
@@ -29,7 +30,7 @@ await runEntry(async () => {
   const script = defineScript('npm run test:foreign --', "Lets Debian's RDMA software judge the adapters.")
     .option('--only <SUITES>', `Only these suites, with commas between: ${SUITES.join(', ')}.`, SUITES.join())
     .option('--adapter <NAMES>', `Only these adapters: ${ADAPTERS.join(', ')}.`, ADAPTERS.join())
-    .option('--tests <EXPRESSION>', 'Only tests whose names match it, as grep -E does; pyverbs runs whole.')
+    .option('--tests <EXPRESSION>', 'Only tests whose names match it, as grep -E does; of pyverbs: names of files.')
     .option('--short', 'A few tests of each suite.')
     .option('--write', 'Keeps the results and writes docs/FOREIGN.md.')
     .option('--log', "Prints the log of the guests' kernels.");
@@ -65,7 +66,7 @@ async function runAdapter(
   process.stdout.write(`== ${adapter}: ${suites.join(', ')}\n`);
   const figures = new FigureReader();
   const { results, faults, seconds } = await runAll({
-    adapter,
+    adapters: [adapter],
     suites,
     short,
     onResult: print,
@@ -78,7 +79,7 @@ async function runAdapter(
     (verdict) => results.filter((one) => one.verdict === verdict).length,
   ) as [number, number, number];
   const ratios = figures.ratios(adapter);
-  if (Object.keys(ratios).length > 0) process.stdout.write(formatTable(tabulateFigures({ [adapter]: ratios })));
+  if (Object.keys(ratios).length > 0) process.stdout.write(table(tabulateFigures({ [adapter]: ratios }), 1));
   process.stdout.write(`${adapter}: ${passed}, ${skipped}, ${failed} passed, skipped, failed; `);
   process.stdout.write(`${faults.length} faults, ${seconds.toFixed(0)} s\n`);
   if (write) keep(adapter, results, ratios);
@@ -98,16 +99,4 @@ function print({ suite, name, verdict, reason, diagnostics }: ForeignResult, sec
   const word = { pass: 'ok     ', skip: 'skipped', fail: 'NOT OK ' }[verdict];
   process.stdout.write(`${seconds.toFixed(1).padStart(7)} ${word} ${suite}/${name} ${reason ?? ''}\n`);
   if (verdict === 'fail') for (const line of diagnostics) process.stdout.write(`            ${line}\n`);
-}
-
-function formatTable(rows: readonly (readonly string[])[]): string {
-  return rows
-    .map(
-      (cells) =>
-        `  ${cells
-          .map((cell) => cell.padEnd(38))
-          .join('')
-          .trimEnd()}\n`,
-    )
-    .join('');
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What two guests are joined by, for each adapter: adapters behind one switch with the built-in
- * subnet manager, or, for soft-RoCE, a virtual network of QEMU. Called by run-peers.ts.
+ * What guests are joined by: adapters behind one switch with the built-in subnet manager, and, for
+ * soft-RoCE, a virtual network of QEMU. Called by run-peers.ts and run-suites.ts.
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
 import { makeRunDirectory } from '../../qemu/run-directory.ts';
-import type { AdapterName } from './suites.ts';
+import { type AdapterName, isJudged, type JudgedAdapter } from './suites.ts';
 
 export type Sides<T> = Readonly<Record<'near' | 'far', T>>;
 
@@ -26,29 +26,65 @@ export interface ServedPeers {
   stop(): Promise<string[]>;
 }
 
-export function servePeers(adapter: AdapterName): Promise<ServedPeers> {
-  return adapter === 'rxe' ? serveNetwork() : serveSwitch(adapter);
+/** The adapters of both guests; the packets are those of the first one. */
+export async function servePeers(adapters: readonly AdapterName[]): Promise<ServedPeers> {
+  const kinds = adapters.filter(isJudged);
+  const network = adapters.includes('rxe') ? serveNetwork() : undefined;
+  const fabric = kinds.length > 0 ? await serveSwitch(kinds, ['near', 'far']) : undefined;
+  const packets = adapters[0] === 'rxe' ? network?.packets : fabric?.packets;
+  return {
+    sockets: { near: fabric?.sockets('near') ?? [], far: fabric?.sockets('far') ?? [] },
+    arguments: network?.arguments ?? { near: [], far: [] },
+    packets: packets as PacketSource,
+    stop: async () => {
+      network?.stop();
+      return (await fabric?.stop()) ?? [];
+    },
+  };
 }
 
-/** Both adapters and the switch in one process. */
-async function serveSwitch(personality: 'vuhca' | 'mthca'): Promise<ServedPeers> {
+/** Adapters behind one switch, in one process. */
+export interface ServedSwitch {
+  /** The sockets of the guest on that side. */
+  sockets(side: string): string[];
+  /** Those of the first adapter. */
+  readonly packets: PacketSource;
+  stop(): Promise<string[]>;
+}
+
+/** An adapter of each kind for each side, both of its ports at the switch. */
+export async function serveSwitch(kinds: readonly JudgedAdapter[], sides: readonly string[]): Promise<ServedSwitch> {
+  const socketOf = (side: string, personality: JudgedAdapter): string => `${side}-${personality}.sock`;
+  const adapters = sides.flatMap((side) =>
+    kinds.map((personality) => ({
+      name: `${side}-${personality}`,
+      sockets: [socketOf(side, personality)],
+      personality,
+    })),
+  );
+  const ports = adapters.flatMap(({ name }) => [`${name}:1`, `${name}:2`]);
   const topology = {
-    adapters: { far: { sockets: ['far.sock'], personality }, near: { sockets: ['near.sock'], personality } },
-    switches: { s: { ports: 4 } },
-    links: ['far:1', 'far:2', 'near:1', 'near:2'].map((port) => ({ ports: [port, 's'] })),
+    adapters: Object.fromEntries(adapters.map(({ name, ...node }) => [name, node])),
+    switches: { s: { ports: ports.length } },
+    links: ports.map((port) => ({ ports: [port, 's'] })),
   };
   const device = await DeviceProcess.start({ topology });
   const { child } = device;
   return {
-    sockets: { near: [child.socketPath('near.sock')], far: [child.socketPath('far.sock')] },
-    arguments: { near: [], far: [] },
-    packets: { controlPath: child.controlPath, adapter: 'near' },
+    sockets: (side) => kinds.map((personality) => child.socketPath(socketOf(side, personality))),
+    packets: { controlPath: child.controlPath, adapter: adapters[0]?.name as string },
     stop: () => device.stop(),
   };
 }
 
+interface ServedNetwork {
+  readonly arguments: Sides<readonly string[]>;
+  readonly packets: PacketSource;
+  stop(): void;
+}
+
 /** A network card in each guest; QEMU of the near guest connects when the far one listens. */
-async function serveNetwork(): Promise<ServedPeers> {
+function serveNetwork(): ServedNetwork {
   const directory = makeRunDirectory();
   const address = `addr.type=unix,addr.path=${join(directory, 'network')}`;
   const card = (node: number, end: string): string[] => [
@@ -58,12 +94,8 @@ async function serveNetwork(): Promise<ServedPeers> {
   const dump = join(directory, 'dump.pcap');
   const filter = ['-object', `filter-dump,id=dump,netdev=peer,file=${dump},maxlen=65536`];
   return {
-    sockets: { near: [], far: [] },
     arguments: { far: card(1, 'server=on'), near: [...card(2, 'server=off,reconnect-ms=200'), ...filter] },
     packets: { dump },
-    stop: async () => {
-      rmSync(directory, { recursive: true, force: true });
-      return [];
-    },
+    stop: () => rmSync(directory, { recursive: true, force: true }),
   };
 }

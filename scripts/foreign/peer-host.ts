@@ -1,24 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the near one of two guests asks of the host: to capture packets while a test runs, and to
- * have tshark read them. `@host TAG capture` begins; `@host TAG read FILTER` ends it, and is
- * answered with the number of packets that tshark takes for FILTER. The answer has the form of
- * those of the far guest (guest-tests/foreign/far.sh). Called by run-peers.ts.
+ * What the near one of two guests asks of the host: to capture packets while a test runs, to have
+ * tshark read them, and how its commands came. `@host TAG capture` begins; `@host TAG read FILTER`
+ * ends it, and is answered with the number of packets that tshark takes for FILTER; `@host TAG
+ * posts` is answered with the number of commands that came by collect pages and of doorbells. The
+ * answer has the form of those of the far guest (guest-tests/foreign/far.sh). Called by
+ * run-peers.ts.
  */
 import { closeSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ControlClient } from '../../device/main/control-client.ts';
 import { makeRunDirectory, onProcessEnd } from '../../qemu/run-directory.ts';
 import { run } from '../../qemu/setup/command.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 import { captureFrom, type RemoteCapture } from '../cli/remote-capture.ts';
+import { readStatus } from '../cli/status-sample.ts';
 import type { PacketSource } from './peer-adapters.ts';
 
-const REQUEST = /^@host (\S+) (capture|read) ?(.*)$/;
+const REQUEST = /^@host (\S+) (capture|read|posts) ?(.*)$/;
 /** There is no tshark: the exit status of a test that is skipped. */
 const SKIPPED = 4;
 const FAILED = 1;
+/** tshark takes the login of SRP for SDP, and then short RDMA WRITEs; nothing here speaks SDP. */
+const OPTIONS = ['--disable-heuristic', 'sdp_infiniband'];
+/** What a failure says of malformed packets, and of how many. */
+const SHOWN = ['frame.number', 'frame.protocols', '_ws.col.Info'];
+const MALFORMED_SHOWN = 5;
 /** The file header of pcap. */
 const HEADER_BYTES = 24;
+
+interface Answer {
+  /** An exit status. */
+  readonly status: number;
+  readonly said: string;
+}
 
 export class PeerHost {
   readonly #source: PacketSource;
@@ -38,13 +53,17 @@ export class PeerHost {
   take(line: string): void {
     const [, tag, verb, filter = ''] = REQUEST.exec(line) ?? [];
     if (tag === undefined) return;
-    const work = verb === 'capture' ? this.#start() : this.#read(filter);
-    work
+    this.#do(verb as string, filter)
       .catch((error: unknown) => ({ status: FAILED, said: String(error) }))
       .then(({ status, said }) => {
         for (const text of said.split('\n')) this.#answer(`${tag} | ${text}`);
         this.#answer(`${tag} = ${status}`);
       });
+  }
+
+  #do(verb: string, filter: string): Promise<Answer> {
+    if (verb === 'posts') return this.#countPosts();
+    return verb === 'capture' ? this.#start() : this.#read(filter);
   }
 
   close(): void {
@@ -56,7 +75,7 @@ export class PeerHost {
     return join(this.#directory, 'packets.pcap');
   }
 
-  async #start(): Promise<{ status: number; said: string }> {
+  async #start(): Promise<Answer> {
     if ('dump' in this.#source) this.#begin = statSync(this.#source.dump).size;
     else {
       const { controlPath, adapter } = this.#source;
@@ -68,17 +87,29 @@ export class PeerHost {
     return { status: 0, said: 'capturing' };
   }
 
-  async #read(filter: string): Promise<{ status: number; said: string }> {
+  async #read(filter: string): Promise<Answer> {
     await this.#end();
     const tshark = findTshark();
     if (tshark === undefined) return { status: SKIPPED, said: 'tshark is not installed' };
-    const count = async (expression: string): Promise<number> => {
-      const words = ['-r', this.#path, '-Y', expression, '-T', 'fields', '-e', 'frame.number'];
-      return (await run(tshark, words)).split('\n').filter((line) => line !== '').length;
+    const find = async (expression: string): Promise<string[]> => {
+      const fields = ['-T', 'fields', ...SHOWN.flatMap((name) => ['-e', name])];
+      const words = [...OPTIONS, '-r', this.#path, '-Y', expression, ...fields];
+      return (await run(tshark, words)).split('\n').filter((line) => line !== '');
     };
-    const [packets, malformed] = [await count(filter), await count('_ws.malformed')];
-    const said = `tshark reads ${packets} packets as ${filter}, and ${malformed} as malformed`;
-    return { status: packets > 0 && malformed === 0 ? 0 : FAILED, said };
+    const [packets, malformed] = [await find(filter), await find('_ws.malformed')];
+    const said = `tshark reads ${packets.length} packets as ${filter}, and ${malformed.length} as malformed`;
+    const isGood = packets.length > 0 && malformed.length === 0;
+    return { status: isGood ? 0 : FAILED, said: [said, ...malformed.slice(0, MALFORMED_SHOWN)].join('\n') };
+  }
+
+  async #countPosts(): Promise<Answer> {
+    if ('dump' in this.#source) return { status: SKIPPED, said: 'soft-RoCE has no adapter' };
+    const { controlPath, adapter } = this.#source;
+    const client = await ControlClient.connect(controlPath);
+    const { adapters } = await readStatus(client).finally(() => client.close());
+    const unit = adapters.find(({ name }) => name === adapter)?.functions[0];
+    if (unit === undefined) return { status: SKIPPED, said: 'a stock driver has no collect pages' };
+    return { status: 0, said: `${unit.commands.collected} ${unit.doorbells.explicit}` };
   }
 
   async #end(): Promise<void> {

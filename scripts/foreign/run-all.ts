@@ -6,7 +6,7 @@
  */
 import { runPeerSuites } from './run-peers.ts';
 import { type ForeignOptions, type ForeignRun, runForeignSuites } from './run-suites.ts';
-import { type Place, placeOf } from './suites.ts';
+import { type Place, placeOf, type SuiteName } from './suites.ts';
 
 const RUNNERS: Readonly<Record<Place, (options: ForeignOptions) => Promise<ForeignRun>>> = {
   guest: (options) => runForeignSuites(options),
@@ -15,7 +15,10 @@ const RUNNERS: Readonly<Record<Place, (options: ForeignOptions) => Promise<Forei
 };
 
 /** Throws SetupError when an adapter or a guest cannot be started. */
-export async function runAll(options: ForeignOptions, runners = RUNNERS): Promise<ForeignRun> {
+export async function runAll(
+  options: Omit<ForeignOptions, 'suites'> & { readonly suites: readonly SuiteName[] },
+  runners = RUNNERS,
+): Promise<ForeignRun> {
   const runs: ForeignRun[] = [];
   for (const place of Object.keys(runners) as Place[]) {
     let suites = options.suites.filter((suite) => placeOf(suite) === place);

@@ -32,13 +32,13 @@ type Take = (result: ForeignResult | undefined) => void;
 
 /** Throws SetupError when adapters or guests cannot be started. */
 export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun> {
-  const { adapter, onResult = () => {} } = options;
+  const { adapters, onResult = () => {} } = options;
   const images = {
     near: await packSuites({ ...options, set: 'larger', side: 'near' }),
-    far: await packSuites({ adapter, set: 'larger', suites: ['far'], side: 'far' }),
+    far: await packSuites({ adapters, set: 'larger', suites: ['far'], side: 'far' }),
   };
   const results: ForeignResult[] = [];
-  const served = await servePeers(adapter);
+  const served = await servePeers(adapters);
   const peers = new Peers(served, options, images, (result) => {
     if (result === undefined) return;
     results.push(result);
@@ -63,6 +63,10 @@ class Peers {
 
   constructor(served: ServedPeers, options: ForeignOptions, images: Record<Side, SuiteImage>, take: Take) {
     this.host = new PeerHost(served.packets, (line) => this.#started.near.tell(line));
+    const onReport = (line: string): void => {
+      this.host.take(line);
+      options.onReport?.(line);
+    };
     const session = (side: Side, onResult?: (result: TestResult) => void): GuestSession =>
       new GuestSession({
         silenceSeconds: SILENCE_SECONDS,
@@ -74,7 +78,7 @@ class Peers {
           append: `${WITHOUT_POISON} NODE=${NODES[side]}`,
           extraArguments: served.arguments[side],
         },
-        ...(onResult === undefined ? {} : { onResult, onReport: (line: string) => this.host.take(line) }),
+        ...(onResult === undefined ? {} : { onResult, onReport }),
         onKernelLine: (line) => options.onKernelLine?.(`${side}: ${line}`),
       });
     this.near = session('near', (result) => take(readResult(result)));

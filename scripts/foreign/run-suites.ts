@@ -7,9 +7,9 @@
 import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
 import { GuestSession } from '../../guest-tests/harness/guest-session.ts';
 import { deviceArguments } from './adapter-parts.ts';
-import { servePeers } from './peer-adapters.ts';
+import { serveSwitch } from './peer-adapters.ts';
 import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS, WITHOUT_POISON } from './suite-guest.ts';
-import type { AdapterName, ForeignResult, SuiteName } from './suites.ts';
+import { type AdapterName, type ForeignResult, isJudged } from './suites.ts';
 
 export interface ForeignRun {
   readonly results: readonly ForeignResult[];
@@ -21,8 +21,10 @@ export interface ForeignRun {
 }
 
 export interface ForeignOptions {
-  readonly adapter: AdapterName;
-  readonly suites: readonly SuiteName[];
+  /** The one that the suites use, and further ones to compare it with. */
+  readonly adapters: readonly AdapterName[];
+  /** Names of scripts in guest-tests/foreign. */
+  readonly suites: readonly string[];
   /** An expression for the names of the tests to run; all when absent. */
   readonly tests?: string;
   /** True gives the guest two adapters behind a switch. */
@@ -42,8 +44,10 @@ const CPUS = 2;
 
 /** Throws SetupError when adapter or guest cannot be started. */
 export async function runForeignSuites(options: ForeignOptions): Promise<ForeignRun> {
-  const { adapter, hasTwoAdapters = false, onResult = () => {} } = options;
-  const { initramfs, disk } = await packSuites(options);
+  const { onResult = () => {} } = options;
+  // fio and nvme-cli are in the larger set.
+  const set = options.suites.includes('figures') ? 'larger' : 'base';
+  const { initramfs, disk } = await packSuites({ ...options, set });
   const results: ForeignResult[] = [];
   const session = new GuestSession({
     silenceSeconds: SILENCE_SECONDS,
@@ -57,7 +61,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
       onResult(taken, session.seconds);
     },
   });
-  const served = await (hasTwoAdapters && adapter !== 'rxe' ? serveTwo(adapter) : serveOne(adapter));
+  const served = await serveGuest(options);
   try {
     await session.run(initramfs, served.sockets);
   } finally {
@@ -71,13 +75,15 @@ interface Served {
   stop(): Promise<string[]>;
 }
 
+async function serveGuest({ adapters, hasTwoAdapters = false }: ForeignOptions): Promise<Served> {
+  const kinds = adapters.filter(isJudged);
+  if (adapters.length === 1 && !(hasTwoAdapters && kinds.length > 0)) return serveOne(adapters[0] as AdapterName);
+  const sides = hasTwoAdapters ? ['first', 'second'] : ['first'];
+  const { sockets, stop } = await serveSwitch(kinds, sides);
+  return { sockets: sides.flatMap((side) => sockets(side)), stop };
+}
+
 async function serveOne(adapter: AdapterName): Promise<Served> {
   const device = await DeviceProcess.start({ arguments: deviceArguments(adapter) });
   return { sockets: device.child.sockets, stop: () => device.stop() };
-}
-
-/** Two adapters that are joined as those of two guests. */
-async function serveTwo(adapter: AdapterName): Promise<Served> {
-  const { sockets, stop } = await servePeers(adapter);
-  return { sockets: [...sockets.near, ...sockets.far], stop };
 }

@@ -9,12 +9,14 @@ import type { GuestFault, GuestSession, TestResult } from '../../guest-tests/har
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../../qemu/guest-options.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
-import { provideAdapterFiles, provideAdapterModules } from './adapter-parts.ts';
+import { provideVerbsPrograms } from '../../qemu/setup/verbs-programs.ts';
+import { provideAdapterModules } from './adapter-parts.ts';
 import type { AdapterName, ForeignResult } from './suites.ts';
 
 /** What a guest runs. */
 export interface SuiteJob {
-  readonly adapter: AdapterName;
+  /** The one that the suites use, and further ones of the guest. */
+  readonly adapters: readonly AdapterName[];
   /** Names of scripts in guest-tests/foreign. */
   readonly suites: readonly string[];
   readonly short?: boolean;
@@ -43,24 +45,31 @@ export interface SuiteImage {
 }
 
 export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
-  const { adapter, suites, short = false, tests = '', side = '', set = 'base' } = suiteJob;
-  const settings = { ADAPTER: adapter, SUITES: suites.join(' '), SHORT: short ? '1' : '', SIDE: side, TESTS: tests };
+  const { adapters, suites, short = false, tests = '', side = '', set = 'base' } = suiteJob;
+  const settings = {
+    ADAPTERS: adapters.join(' '),
+    SUITES: suites.join(' '),
+    SHORT: short ? '1' : '',
+    SIDE: side,
+    TESTS: tests,
+  };
   const lines = Object.entries(settings).map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`);
-  const scripts = readdirSync(FOLDER).filter((name) => name.endsWith('.sh'));
+  const scripts = readdirSync(FOLDER);
+  const programs = suites.includes('figures') ? Object.entries(await provideVerbsPrograms()) : [];
   const parts = await provideDistributionParts(undefined, {
     set,
     caseText: CASE,
-    hasVerbs: adapter === 'vuhca',
+    hasVerbs: adapters.includes('vuhca'),
     files: [
       { path: '/foreign/settings', content: lines.join('') },
-      ...(await provideAdapterFiles(adapter)),
       ...scripts.map((name) => ({ path: `/foreign/${name}`, content: readFileSync(new URL(name, FOLDER)) })),
+      ...programs.map(([name, from]) => ({ path: `/foreign/${name}`, content: { from }, mode: 0o755 })),
     ],
   });
   const job: GuestJob = {
     modules: [
       ...parts.modules.map((module): JobModule => ({ kind: 'stock', ...module })),
-      ...(await provideAdapterModules(adapter)),
+      ...(await provideAdapterModules(adapters)),
     ],
     files: parts.files,
     script: { name: 'run.sh', text: ENTER_WITH_CASE },

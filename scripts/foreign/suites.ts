@@ -18,6 +18,8 @@ export const SHORT_SUITES = ['verbs', 'diags', 'ipoib'] as const;
 
 export const ADAPTERS = ['mthca', 'rxe', 'vuhca'] as const;
 export type AdapterName = (typeof ADAPTERS)[number];
+/** Soft-RoCE is there to compare with: its failures are not ours. */
+export type JudgedAdapter = Exclude<AdapterName, 'rxe'>;
 
 /** What the columns of docs/FOREIGN.md are called. */
 export const ADAPTER_TITLES: Readonly<Record<AdapterName, string>> = {
@@ -48,7 +50,7 @@ export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   figures: 'Runs that measure, beside soft-RoCE',
   adapters: 'One guest with two adapters behind a switch',
   peers: 'Two guests: verbs, connection manager, multicast, IP over InfiniBand',
-  storage: 'Two guests: NVMe over RDMA, SRP, iSER',
+  storage: 'Two guests: NVMe over RDMA, SRP, iSER, NFS',
   libraries: 'Two guests: UCX, libfabric, Open MPI',
 };
 
@@ -60,7 +62,6 @@ export function placeOf(suite: SuiteName): Place {
   return PEER_SUITES.some((name) => name === suite) ? 'two guests' : 'guest';
 }
 
-/** Soft-RoCE is there to compare with: its failures are not ours. */
-export function isJudged(adapter: AdapterName): boolean {
+export function isJudged(adapter: AdapterName): adapter is JudgedAdapter {
   return adapter !== 'rxe';
 }
