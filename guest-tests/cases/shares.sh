@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The files about shares in debugfs: the table, requests, and the messages of refused requests, on a
-# physical function that is alone. Sourced by kernel.sh; uses report() and works() of rebind.sh.
+# The files of debugfs: the table of shares, requests and the messages of refused ones, and how the
+# status says that requests are posted, on a physical function that is alone. Sourced by kernel.sh;
+# uses report() and works() of rebind.sh.
 
 # Prints a number of the table: function 0, column $1.
 share() {
@@ -25,6 +26,22 @@ refused() {
   cat "$device/resources" | cmp -s - /tmp/before
 }
 
+# Expects that the status says how a lone request is posted under collect=$1, and why.
+posted() {
+  echo "$1" >/sys/module/vuhca/parameters/collect || return 1
+  line=$(grep "^posting: " "$device/status")
+  copy=$(echo "$line" | sed 's/.*64 bytes took \([0-9]*\) ns.*/\1/')
+  doorbell=$(echo "$line" | sed 's/.*a doorbell \([0-9]*\) ns$/\1/')
+  [ "$copy" -gt 0 ] && [ "$doorbell" -gt 0 ] || return 1
+  way=doorbell
+  case $1 in
+  always) way="collect buffer" ;;
+  auto) [ "$copy" -le "$doorbell" ] && way="collect buffer" ;;
+  esac
+  reason="a copy of 64 bytes took $copy ns, a doorbell $doorbell ns"
+  [ "$line" = "posting: a lone request goes by $way (collect=$1); $reason" ]
+}
+
 run_share_files() {
   device=$(echo /sys/kernel/debug/vuhca/*)
   result_number=0
@@ -34,7 +51,7 @@ run_share_files() {
   high=$(share 8)
   echo "  KTAP version 1"
   echo "  # Subtest: share_files"
-  echo "  1..11"
+  echo "  1..13"
   [ "$vcbs" -gt 0 ] && [ "$pcbs" -gt 0 ]
   report $? "shown"
   accepted "level 1 pcbs 1; level 0 pcbs 2" && [ "$(share 7)/$(share 8)" = 2/1 ]
@@ -73,7 +90,13 @@ run_share_files() {
   report $? "doorbells"
   accepted "adapter freeze 1" && grep -q "adapter control 0x8 " "$device/resources" && accepted "adapter freeze 0"
   report $? "freeze"
+  accepted "adapter lend 1 return 1" && grep -q "adapter control 0x6 " "$device/resources" && works &&
+    accepted "adapter lend 0 return 0" && grep -q "adapter control 0x0 " "$device/resources"
+  report $? "lend-and-return"
   accepted "adapter disable 1" && grep -q "disabled 1" "$device/resources" &&
     accepted "adapter disable 0" && works
   report $? "adapter"
+  posted always && works && posted never && works && posted auto && works &&
+    ! echo sometimes 2>/dev/null >/sys/module/vuhca/parameters/collect && posted auto
+  report $? "posting"
 }

@@ -8,92 +8,44 @@
 
 . /etc/vuhca/stress
 
-IB=/sys/class/infiniband/mthca0
-number=0
+DEVICE=mthca0
+. /etc/vuhca/stress-library.sh
 
-report() {
-  number=$((number + 1))
-  if [ "$1" = 0 ]; then echo "ok $number $2"; else echo "not ok $number $2"; fi
-}
-
-# until_true COMMAND...: with a wide bound, because the machine may be busy.
-seconds() { cut -d . -f 1 /proc/uptime; }
-until_true() {
-  deadline=$(($(seconds) + 300))
-  until "$@"; do
-    [ "$(seconds)" -lt $deadline ] || { echo "# in vain: $*"; return 1; }
-    sleep 0.05
-  done
-}
-
-all_active() {
-  for port in 1 2; do grep -q ACTIVE "$IB/ports/$port/state" 2>/dev/null || return 1; done
-}
 is_down() { grep -q DOWN "$IB/ports/$1/state"; }
 
-# Objects of the device. Groups follow those of IPoIB, which change with time.
-objects() { adapter objects | sed 's/ groups=.*//'; }
-resources() { rdma resource show | sed 's/^[0-9]*: //'; }
-same_objects() { [ "$(objects)" = "$before" ]; }
-
-# As before all parts, at last: the kernel frees some resources late.
-nothing_left() {
-  until_true same_objects && [ "$(resources)" = "$held" ] && return 0
-  echo "# objects: $before; now $(objects)"
-  echo "# resources: $held; now $(resources)"
-  return 1
-}
-
 # IPoIB between the ports, the second one in a name space of its own.
+has_ipoib() { ip link show ib0 && { ip link show ib1 || ip -n far link show ib1; }; } >/dev/null 2>&1
 start_ipoib() {
-  until_true [ -e /sys/class/net/ib0 ] && until_true [ -e /sys/class/net/ib1 ] || return 1
+  until_true has_ipoib || return 1
   ip netns add far 2>/dev/null
-  ip link set ib1 netns far
+  ip link set ib1 netns far 2>/dev/null
   ip address add 10.1.0.1/24 dev ib0 2>/dev/null
   ip link set ib0 up
-  ip -n far address add 10.1.0.2/24 dev ib1
+  ip -n far address add 10.1.0.2/24 dev ib1 2>/dev/null
   ip -n far link set ib1 up
 }
 ping_once() { ping -q -c 1 -W 2 10.1.0.2 >/dev/null 2>&1; }
 
+# The driver gives its first command by event 100 ms, and gives up then: a busy host may miss that.
+last_miss() { dmesg | grep 'NOP command failed to generate interrupt' | tail -n 1; }
+has_missed() { [ "$(last_miss)" != "$missed" ]; }
 reload_driver() {
   rmmod ib_ipoib ib_mthca || return 1
   [ ! -e $IB ] || return 1
   case $(adapter objects) in qps=0\ *\ icmPages=0) ;; *) adapter objects; return 1 ;; esac
-  modprobe -a ib_mthca ib_ipoib && [ -e $IB ]
+  missed=$(last_miss)
+  modprobe -a ib_mthca ib_ipoib && [ -e $IB ] && return 0
+  has_missed && echo "# missed 100 ms" && reload_driver
 }
+# The driver is removed when the subnet manager has done its work: ib_core answers datagrams by
+# agents that it frees, which is a race of its own (docs/PERSONALITIES.md).
 reloads() {
   round=0
   while [ $round -lt "$RELOADS" ]; do
-    reload_driver || return 1
-    round=$((round + 1))
+    until_true all_active && reload_driver || return 1
+    next_round
   done
   until_true all_active && start_ipoib && until_true ping_once
-}
-
-# Two programs with traffic between the ports; one of them is killed, and then the other one.
-listens() { [ -n "$(ss -Hltn)" ]; }
-sent() { cat $IB/ports/1/counters/port_xmit_packets; }
-flows() { [ "$(sent)" -gt $((sent_before + 100)) ] || ! kill -0 $client; }
-kill_pair() {
-  case $(($1 % 3)) in 0) program=ib_write_bw ;; 1) program=ib_send_bw ;; 2) program=ib_read_bw ;; esac
-  sent_before=$(sent)
-  $program -d mthca0 -i 1 -D 1000 >/tmp/server 2>&1 &
-  server=$!
-  until_true listens || return 1
-  $program -d mthca0 -i 2 -D 1000 localhost >/tmp/client 2>&1 &
-  client=$!
-  until_true flows && kill -0 $client || { sed 's/^/# /' /tmp/client /tmp/server; return 1; }
-  if [ $(($1 % 2)) = 0 ]; then kill -9 $client $server; else kill -9 $server $client; fi
-  wait $client $server 2>/dev/null
-  return 0
-}
-kills() {
-  round=0
-  while [ $round -lt "$KILLS" ]; do
-    kill_pair $round || return 1
-    round=$((round + 1))
-  done
 }
 
 flap() {
@@ -108,16 +60,17 @@ flaps() {
   round=0
   while [ $round -lt "$FLAPS" ]; do
     flap $round $((round % 2 + 1)) && until_true all_active && until_true ping_once || return 1
-    round=$((round + 1))
+    next_round
   done
 }
 
 # The driver polls the error buffer every 5 s, and starts the device anew.
-count_starts() { dmesg | grep -c 'ib_mthca: Initializing'; }
-has_restarted() { [ "$(count_starts)" -gt "$starts" ] && [ -e $IB/ports/2 ]; }
+last_start() { dmesg | grep 'ib_mthca: Initializing' | tail -n 1; }
+has_started() { [ "$(last_start)" != "$started" ] && [ -e $IB/ports/2 ]; }
+has_restarted() { has_started || has_missed; }
 failures() {
   for cause in $CAUSES; do
-    starts=$(count_starts)
+    started=$(last_start) missed=$(last_miss)
     ping -q -i 0.05 10.1.0.2 >/dev/null 2>&1 &
     traffic=$!
     adapter inject fatal cause="$cause" >/dev/null || return 1
@@ -125,6 +78,7 @@ failures() {
     restarted=$?
     kill $traffic
     wait $traffic 2>/dev/null
+    if has_missed; then until_true [ ! -e $IB ] && reload_driver || return 1; fi
     [ $restarted = 0 ] && until_true all_active && start_ipoib && until_true ping_once || return 1
   done
 }
@@ -134,20 +88,8 @@ echo "1..9"
 until_true all_active && start_ipoib && until_true ping_once
 report $? ports-active
 echo "# ports active after $(cut -d ' ' -f 1 /proc/uptime) s"
-before=$(objects) held=$(resources)
-reloads
-report $? removed-and-loaded-again
-nothing_left
-report $? nothing-left-by-reloads
-kills
-report $? processes-killed-in-traffic
-nothing_left
-report $? nothing-left-by-processes
-flaps
-report $? links-flap-under-ipoib
-nothing_left
-report $? nothing-left-by-flaps
-failures
-report $? fatal-errors-under-ipoib
-nothing_left
-report $? nothing-left-by-failures
+note_objects
+phase reloads removed-and-loaded-again reloads
+phase kills processes-killed-in-traffic processes
+phase flaps links-flap-under-ipoib flaps
+phase failures fatal-errors-under-ipoib failures

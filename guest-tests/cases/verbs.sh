@@ -47,8 +47,15 @@ arrange() {
   eventually "ping -c 1 -W 5 10.1.0.2"
 }
 
+# Shows all queues again and again: they may go while they are shown.
+show_queues() {
+  while rdma -dd resource show qp >/dev/null && rdma -dd resource show cq >/dev/null; do :; done
+}
+
 # Traffic until the interfaces go.
 load() {
+  show_queues 2>/dev/null &
+  watcher=$!
   ip netns exec far iperf3 -s >/dev/null 2>&1 &
   server=$!
   eventually '[ -n "$(ip netns exec far ss -Hltn)" ]'
@@ -60,8 +67,17 @@ load() {
 sent() { cat /sys/class/net/ib0/statistics/tx_packets; }
 
 unload() {
-  kill $client $server 2>/dev/null
-  wait $client $server 2>/dev/null
+  kill $client $server $watcher 2>/dev/null
+  wait $client $server $watcher 2>/dev/null
+}
+
+# Goes back to datagrams, until no connected QP is left. Otherwise an orderly removal fails by
+# chance: IPoIB of the kernel destroys its CQs without waiting for the work that destroys its
+# connected QPs, and that work waits up to 5 s for sends to a far end that has gone.
+disconnect() {
+  echo datagram >/sys/class/net/ib0/mode
+  ip netns exec far sh -c "echo datagram >/sys/class/net/ib1/mode"
+  eventually "! rdma resource show qp | grep -q 'type RC'"
 }
 
 # What Debian's tools show, and three ways to lose the device and get it back.
@@ -86,6 +102,11 @@ life() {
   report $? connected-after-unbind
 
   load
+  unload
+  disconnect
+  report $? connected-under-load
+
+  load
   echo 1 >/sys/bus/pci/devices/$FUNCTION/reset
   report $? reset-under-load
   unload
@@ -96,7 +117,7 @@ life() {
   rmmod vuhca_ib && [ ! -e $DEVICE ]
   report $? remove-under-load
   unload
-  insmod /root/vuhca_ib.ko && arrange connected
+  insmod /root/vuhca_ib.ko && arrange connected && disconnect
   report $? connected-after-removal
 }
 

@@ -9,6 +9,8 @@ import type { TestResult } from './guest-session.ts';
 
 /** Lines of kernel log shown with a failure. */
 const LOG_TAIL = 40;
+/** Lines in front of a complaint. */
+const LOG_BEFORE = 10;
 
 /** A subtest for each suite, within it one for each case, and an assertion for the run itself. */
 export function report(t: Test, run: GuestRun): void {
@@ -26,7 +28,13 @@ export function report(t: Test, run: GuestRun): void {
     });
   }
   const faults = run.faults.map(({ text }) => text);
-  t.same(faults, [], 'the run itself', { log: faults.length > 0 ? run.kernelLog().slice(-LOG_TAIL) : [] });
+  t.same(faults, [], 'the run itself', { log: faults.length > 0 ? selectLog(run.kernelLog(), faults) : [] });
+}
+
+/** What the kernel said from its first complaint on, or at last. */
+function selectLog(log: readonly string[], faults: readonly string[]): readonly string[] {
+  const at = log.findIndex((line) => faults.some((text) => text.endsWith(line)));
+  return at < 0 ? log.slice(-LOG_TAIL) : log.slice(Math.max(0, at - LOG_BEFORE), at + LOG_TAIL);
 }
 
 function reportCase(t: Test, run: GuestRun, suite: string, result: TestResult): void {

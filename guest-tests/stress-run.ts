@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A script of guest-tests/cases that puts stress on an adapter from Debian's user space, with
+ * stress-library.sh beside it and the program `adapter`, by which it asks for objects and faults.
+ * Called by mthca-stress.long.ts, process-stress.long.ts,
+ * provider-valgrind.long.ts and soak.long.ts.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import { ControlClient } from '../device/main/control-client.ts';
+import { answerGuest } from '../device/main/guest-requests.ts';
+import { ENTER_WITH_CASE, provideDistributionParts } from '../qemu/distribution-guest.ts';
+import type { DistributionSet } from '../qemu/setup/distribution.ts';
+import { type KernelModule, provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
+import { type BuiltKernelModule, buildKernelModules } from '../qemu/setup/kernel-modules.ts';
+import type { JobModule } from './harness/guest-image.ts';
+import { runGuest } from './harness/guest-run.ts';
+import { requestProgram } from './harness/host-requests.ts';
+import { report } from './harness/report.ts';
+
+export interface StressRun {
+  /** The script, and files that it needs, of guest-tests/cases. */
+  readonly script: string;
+  readonly files?: readonly string[];
+  /** What the script reads from /etc/vuhca/stress. */
+  readonly settings: Readonly<Record<string, string | number>>;
+  /** Options of the adapter. */
+  readonly device: readonly string[];
+  /** Whether the guest has our drivers, and programs may use the verbs of our adapter. */
+  readonly hasVerbs?: boolean;
+  /** Memory that the kernel allocates is cleared, not poisoned. */
+  readonly cleared?: boolean;
+  /** The packages of the guest; `base` when absent. */
+  readonly set?: DistributionSet;
+  /** Results that the script prints; those of a start and four parts when absent. */
+  readonly checks?: number;
+  /** Gets each line of the script, and the process of the adapter. */
+  readonly onLine?: (line: string, adapter: number) => void;
+}
+
+const MEMORY_MIB = 1024;
+const SILENCE_SECONDS = 1200;
+/** The start, four parts, and what each has left. */
+const CHECKS = 9;
+
+/** Runs it and reports its results. */
+export async function runStress(t: Test, stress: StressRun): Promise<void> {
+  const { script, files = [], settings, device, hasVerbs = false, cleared = false } = stress;
+  const lines = Object.entries(settings).map(([name, value]) => `${name}="${value}"\n`);
+  const parts = await provideDistributionParts(undefined, {
+    hasVerbs,
+    set: stress.set ?? 'base',
+    caseText: readCase(script),
+    files: [
+      requestProgram('/usr/bin/adapter'),
+      { path: '/etc/vuhca/stress', content: lines.join(''), mode: 0o644 },
+      ...['stress-library.sh', ...files].map((name) => {
+        return { path: `/etc/vuhca/${name}`, content: readCase(name), mode: 0o644 };
+      }),
+    ],
+  });
+  const modules = hasVerbs ? await provideVerbsModules() : [];
+  const job = {
+    modules: [...parts.modules.map(asStock), ...modules],
+    files: parts.files,
+    script: { name: script, text: ENTER_WITH_CASE },
+  };
+  let client: ControlClient | undefined;
+  let adapter: number | undefined;
+  const run = await runGuest(job, {
+    guest: { memoryMiB: MEMORY_MIB, disk: parts.disk },
+    device: { arguments: device },
+    cleared,
+    silenceSeconds: SILENCE_SECONDS,
+    onReport: (line) => {
+      t.comment(line);
+      if (adapter !== undefined) stress.onLine?.(line, adapter);
+    },
+    onDevice: async ({ child }) => {
+      adapter = child.pid;
+      client = await ControlClient.connect(child.controlPath);
+    },
+    answer: (words) => answerGuest(client as ControlClient)(words),
+  });
+  client?.close();
+  report(t, run);
+  t.equal(run.results.filter(({ step }) => step === undefined).length, stress.checks ?? CHECKS, 'all checks did run');
+  t.comment(`${run.seconds.toFixed(1)} s`);
+}
+
+/** Our driver, and the InfiniBand device on top of it. */
+async function provideVerbsModules(): Promise<JobModule[]> {
+  const folders = ['driver', 'driver/ib'].map((name) => fileURLToPath(new URL(name, import.meta.url)));
+  const [driver, verbs] = (await buildKernelModules(folders)) as [BuiltKernelModule, BuiltKernelModule];
+  const stock = await provideStockModules(await provideGuestKernel(), ['ib_uverbs']);
+  return [...stock.map(asStock), { kind: 'driver', ...driver }, { kind: 'module', ...verbs }];
+}
+
+function asStock(module: KernelModule): JobModule {
+  return { kind: 'stock', ...module };
+}
+
+function readCase(name: string): string {
+  return readFileSync(new URL(`cases/${name}`, import.meta.url), 'utf8');
+}
