@@ -7,7 +7,8 @@ import { checkOutput, defineDemo, parseOptions } from './options.ts';
 t.test('given options are taken, the others have their defaults', async (t) => {
   t.match(parseOptions([]), { inProcess: false, seconds: 4, output: /build\/demo\/qos\.svg$/ });
   t.match(parseOptions(['--seconds=7', '--output', '/tmp/x.svg']), { seconds: 7, output: '/tmp/x.svg' });
-  t.match(parseOptions(['--in-process']), { inProcess: true });
+  t.match(parseOptions(['--in-process']), { inProcess: true, processes: false });
+  t.match(parseOptions(['--processes', '--seconds=2']), { inProcess: false, processes: true, seconds: 2 });
   t.match(defineDemo().helpInformation(), /--in-process .*--seconds/s);
 });
 
@@ -19,6 +20,7 @@ t.test('a mistake is named', async (t) => {
   t.throws(() => parseOptions(['--secnds=3']), { message: /unknown option '--secnds=3'.*--help/ });
   t.throws(() => parseOptions(['plot.svg']), { message: /too many arguments.*--help/ });
   t.throws(() => parseOptions(['--output']), { message: /--output.*--help/ });
+  t.throws(() => parseOptions(['--in-process', '--processes']), { message: /leave --in-process out/ });
   t.throws(() => parseOptions(['--in-process', '--seconds=3']), { message: /leave --seconds out/ });
 });
 

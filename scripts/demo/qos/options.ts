@@ -9,6 +9,8 @@ import { defineScript, readOptions, wholeNumber } from '../../../qemu/setup/scri
 export interface DemoOptions {
   /** Modelled guests and simulated time. */
   readonly inProcess: boolean;
+  /** Two processes of one guest. */
+  readonly processes: boolean;
   /** The length of each phase. */
   readonly seconds: number;
   /** Absolute path of the plot. */
@@ -22,23 +24,30 @@ const DEFAULT_OUTPUT = 'build/demo/qos.svg';
 
 /** The script with its options. */
 export function defineDemo(): Command {
-  return defineScript('npm run demo:qos --', 'Three guests share one adapter: what each has while others flood.')
+  return defineScript(
+    'npm run demo:qos --',
+    'Three guests, or two processes, share one adapter: what each has while others flood.',
+  )
     .option(
       '--seconds <N>',
       `How long each phase is measured, 1 to ${LONGEST_SECONDS}; ${DEFAULT_SECONDS} by default.`,
       wholeNumber(1, LONGEST_SECONDS),
     )
     .option('--output <FILE>', 'Where the plot goes, an SVG.', DEFAULT_OUTPUT)
-    .option('--in-process', 'Modelled hosts over simulated time, without guests; takes no --seconds.');
+    .option('--in-process', 'Modelled hosts over simulated time, without guests; takes no --seconds.')
+    .option('--processes', 'Two processes of one guest that post at QoS levels of their own.');
 }
 
 /** Reads the words of a command line. Throws UsageError. */
 export function parseOptions(words: readonly string[]): DemoOptions {
-  const { inProcess, seconds, output } = readOptions<Partial<DemoOptions>>(defineDemo(), words);
+  const { inProcess, processes, seconds, output } = readOptions<Partial<DemoOptions>>(defineDemo(), words);
   if (inProcess === true && seconds !== undefined)
     throw new UsageError('--in-process runs over simulated time; leave --seconds out.');
+  if (inProcess === true && processes === true)
+    throw new UsageError('--processes needs a guest; leave --in-process out.');
   return {
     inProcess: inProcess ?? false,
+    processes: processes ?? false,
     seconds: seconds ?? DEFAULT_SECONDS,
     output: resolve(output ?? DEFAULT_OUTPUT),
   };

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `npm run verbs`: RDMA programs of Debian on our verbs, the stock driver and soft-RoCE, side by
+ * side. Two guests have an adapter of each kind, behind one switch with the built-in subnet
+ * manager; each program runs on all of them in turns. With `--bench` one guest has them, and ratios
+ * to soft-RoCE are shown beside their goals, and what a message costs over 1,000 queue pairs; with
+ * `--habits` what software for RoCE does otherwise than InfiniBand wants. Ends with 1 when a test
+ * fails on one of ours.
+ */
+import { runEntry, SetupError } from '../../../qemu/setup/errors.ts';
+import { defineScript, readOptions } from '../../../qemu/setup/script-options.ts';
+import { BASE_PACKAGES, installMissingPackages } from '../../../qemu/setup/system-packages.ts';
+import { FigureReader } from '../../foreign/figures.ts';
+import { runPeerSuites } from '../../foreign/run-peers.ts';
+import { type ForeignOptions, type ForeignRun, runForeignSuites } from '../../foreign/run-suites.ts';
+import type { AdapterName, ForeignResult } from '../../foreign/suites.ts';
+import { HabitReader } from './habits.ts';
+import { formatComparison, formatPairs, formatRatios, isOurs } from './report.ts';
+
+interface Options {
+  readonly bench?: boolean;
+  readonly habits?: boolean;
+  readonly short?: boolean;
+  readonly log?: boolean;
+}
+
+const ADAPTERS: readonly AdapterName[] = ['vuhca', 'mthca', 'rxe'];
+/** Lines of the report that say how far it is. */
+const PROGRESS = /^# (comparing|trying) /;
+const started = performance.now();
+
+await runEntry(async () => {
+  const script = defineScript(
+    'npm run verbs --',
+    'Runs RDMA programs on our verbs, ib_mthca and soft-RoCE, side by side.',
+  )
+    .option('--bench', 'Ratios to soft-RoCE in one guest, beside their goals.')
+    .option('--habits', 'What software for RoCE does otherwise than InfiniBand wants.')
+    .option('--short', 'One round.')
+    .option('--log', "Prints the log of the guests' kernels.");
+  const { bench = false, habits = false, short = false, log = false } = readOptions<Options>(script);
+  if (bench && habits) throw new SetupError('say --bench or --habits, not both');
+  await installMissingPackages(BASE_PACKAGES);
+  const scene = bench ? compareWithGoals() : habits ? tryHabits() : comparePrograms();
+  say(`starting ${scene.guests} with ${ADAPTERS.join(', ')}`);
+  const run = await scene.run({
+    adapters: ADAPTERS,
+    suites: [scene.suite],
+    short,
+    onResult: sayResult,
+    onReport: (line) => {
+      scene.push(line);
+      if (PROGRESS.test(line)) say(line.slice('# '.length));
+    },
+    ...(log ? { onKernelLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
+  });
+  for (const fault of run.faults) process.stdout.write(`fault: ${fault}\n`);
+  process.stdout.write(`\n${scene.format()}`);
+  const failed = run.results.filter((result) => result.verdict === 'fail' && isOurs(result)).length + run.faults.length;
+  process.stdout.write(`\n${run.results.length} tests ran, ${failed} failed on our adapters\n`);
+  process.exitCode = failed > 0 || run.results.length === 0 ? 1 : 0;
+});
+
+/** What guests run, and what is made of the lines of their report. */
+interface Scene {
+  readonly guests: 'a guest' | 'two guests';
+  /** Name of a script in guest-tests/foreign. */
+  readonly suite: string;
+  run(options: ForeignOptions): Promise<ForeignRun>;
+  push(line: string): void;
+  format(): string;
+}
+
+function comparePrograms(): Scene {
+  const figures = new FigureReader();
+  const format = (): string => formatComparison(figures, ADAPTERS);
+  return { guests: 'two guests', suite: 'comparison', run: runPeerSuites, push: (line) => figures.push(line), format };
+}
+
+function compareWithGoals(): Scene {
+  const figures = new FigureReader();
+  const format = (): string => `${formatRatios(figures)}\n${formatPairs(figures, ADAPTERS)}`;
+  return { guests: 'a guest', suite: 'figures', run: runForeignSuites, push: (line) => figures.push(line), format };
+}
+
+function tryHabits(): Scene {
+  const habits = new HabitReader();
+  const format = (): string => habits.format(ADAPTERS);
+  return { guests: 'a guest', suite: 'habits', run: runForeignSuites, push: (line) => habits.push(line), format };
+}
+
+function sayResult({ name, verdict, diagnostics }: ForeignResult): void {
+  say(`${verdict === 'fail' ? 'NOT OK' : 'ok'} ${name}`);
+  if (verdict === 'fail') for (const line of diagnostics) process.stdout.write(`          ${line}\n`);
+}
+
+function say(text: string): void {
+  process.stdout.write(`${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s  ${text}\n`);
+}

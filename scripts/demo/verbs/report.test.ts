@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What `npm run verbs` says of the lines of its guest. */
+import t from 'tap';
+import { FigureReader } from '../../foreign/figures.ts';
+import { formatComparison, formatPairs, formatRatios, isOurs } from './report.ts';
+
+function read(lines: readonly string[]): FigureReader {
+  const figures = new FigureReader();
+  for (const line of lines) figures.push(`  # figure ${line}`);
+  return figures;
+}
+
+t.test('a program has a row with the median of each adapter', async (t) => {
+  const figures = read(['ping vuhca 3', 'ping vuhca 1', 'ping vuhca 2.5', 'ping rxe 7']);
+  const lines = formatComparison(figures, ['vuhca', 'rxe']).split('\n');
+  t.match(lines[0], /^medians +vuhca +soft-RoCE$/);
+  t.match(lines[1], /^ping by IP, round trip, ms +2\.5 +7$/);
+  t.match(lines[2], /^ibv_rc_pingpong, 64 bytes, us +- +-$/, 'a value that is missing is none');
+  t.notOk(lines.some((line) => line.includes('VUHCA_POST')));
+});
+
+t.test('how requests were posted from user space is said with its numbers', async (t) => {
+  const text = formatComparison(read(['collected vuhca 300', 'doorbells vuhca 2']), ['vuhca']);
+  t.match(text, '300 requests came by collect pages, 2 doorbells rang.');
+});
+
+t.test('ratios stand beside the goals of each adapter', async (t) => {
+  const lines = formatRatios(read(['latency-64 vuhca 10', 'latency-64 rxe 40', 'latency-64 mthca 20'])).split('\n');
+  t.match(lines[0], /^times better than soft-RoCE +vuhca +goal +mthca +goal$/);
+  t.match(lines[1], /^latency of `ib_send_lat`, 64 bytes +4 +3 +2 +2$/);
+});
+
+t.test('1,000 queue pairs have the medians of their rounds beside the goal', async (t) => {
+  const ratios = [1.1, 1.25, 9].map((ratio) => `pairs-ratio vuhca ${ratio}`);
+  const lines = formatPairs(read(['pairs-one vuhca 20.004', ...ratios]), ['vuhca', 'rxe']).split('\n');
+  t.match(lines[0], /^queue pairs of a process +vuhca +soft-RoCE +goal$/);
+  t.match(lines[1], /^a message over one, us +20\.0 +-/);
+  t.match(lines[3], /^times as long, median of rounds +1\.25 +- +at most 1\.2$/);
+});
+
+t.test('what fails on soft-RoCE is not ours', async (t) => {
+  const verdictOf = (name: string) => isOurs({ suite: 'comparison', name, verdict: 'fail', diagnostics: [] });
+  t.notOk(verdictOf('latency-64-rxe-1'));
+  t.ok(verdictOf('latency-64-mthca-1'));
+  t.ok(verdictOf('ping-vuhca-2'));
+  t.ok(verdictOf('far guest'));
+});

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What `npm run verbs` says at its end: the medians of each program on each adapter, how its
+ * requests were posted, and the ratios to soft-RoCE beside their goals. Pure. Called by main.ts.
+ */
+import { table } from '../../console/table.ts';
+import { type FigureReader, tabulateFigures } from '../../foreign/figures.ts';
+import { ADAPTER_TITLES, type AdapterName, type ForeignResult, isJudged } from '../../foreign/suites.ts';
+
+/** Names of figures in guest-tests/foreign/comparison.sh. */
+const ROWS: readonly (readonly [name: string, title: string])[] = [
+  ['ping', 'ping by IP, round trip, ms'],
+  ['pingpong', 'ibv_rc_pingpong, 64 bytes, us'],
+  ['latency-64', 'ib_send_lat, 64 bytes, us'],
+  ['bandwidth-65536', 'ib_write_bw, 64 KiB, MiB/s'],
+];
+
+/** A table of the medians, and a sentence on posting from user space. */
+export function formatComparison(figures: FigureReader, adapters: readonly AdapterName[]): string {
+  const rows = ROWS.map(([name, title]) => [
+    title,
+    ...adapters.map((adapter) => `${figures.median(name, adapter) ?? '-'}`),
+  ]);
+  return `${table([['medians', ...adapters.map((adapter) => ADAPTER_TITLES[adapter])], ...rows], 1)}${describePosting(figures)}`;
+}
+
+function describePosting(figures: FigureReader): string {
+  const collected = figures.median('collected', 'vuhca');
+  if (collected === undefined) return '';
+  const doorbells = figures.median('doorbells', 'vuhca');
+  return `\nib_send_lat with VUHCA_POST=collect: ${collected} requests came by collect pages, ${doorbells} doorbells rang.\n`;
+}
+
+/** Ratios to soft-RoCE in one guest; more is better. */
+export function formatRatios(figures: FigureReader): string {
+  return table(tabulateFigures({ vuhca: figures.ratios('vuhca'), mthca: figures.ratios('mthca') }), 1);
+}
+
+/** Names of figures in guest-tests/foreign/figures.sh. */
+const PAIR_ROWS: readonly (readonly [name: string, title: string, goal: string])[] = [
+  ['pairs-one', 'a message over one, us', ''],
+  ['pairs-1000', 'a message over 1,000 in turn, us', ''],
+  ['pairs-ratio', 'times as long, median of rounds', 'at most 1.2'],
+];
+
+/** What a message costs a process with 1,000 connected queue pairs. */
+export function formatPairs(figures: FigureReader, adapters: readonly AdapterName[]): string {
+  const rows = PAIR_ROWS.map(([name, title, goal]) => [
+    title,
+    ...adapters.map((adapter) => figures.median(name, adapter)?.toPrecision(3) ?? '-'),
+    goal,
+  ]);
+  return table([['queue pairs of a process', ...adapters.map((name) => ADAPTER_TITLES[name]), 'goal'], ...rows], 1);
+}
+
+/** False for soft-RoCE, whose failures are not ours. Tests have the name of their adapter. */
+export function isOurs({ name }: ForeignResult): boolean {
+  const adapter = name.split('-').find((word): word is AdapterName => word in ADAPTER_TITLES);
+  return adapter === undefined || isJudged(adapter);
+}
