@@ -24,9 +24,14 @@ export const callTopics: readonly CallTopic[] = [
     calls: 'alloc_pd get_dma_mr reg_pages reg_indirect rereg_mr alloc_fast_mr dereg_mr dealloc_pd',
   },
   {
+    title: 'On-demand regions',
+    text: 'The pages of such a region are made present when the adapter misses them, and taken back at any time.',
+    calls: 'reg_on_demand resolve_pages refuse_pages invalidate_pages stop_faults',
+  },
+  {
     title: 'Completion queues',
     text: 'Completions are polled. An armed CQ calls its handler at the next completion; arm it, then poll once more.',
-    calls: 'create_cq arm_cq poll_cq query_cq resize_cq resize_user_cq destroy_cq',
+    calls: 'create_cq arm_cq poll_cq query_cq moderate_cq resize_cq resize_user_cq destroy_cq',
   },
   {
     title: 'Collect buffers',
@@ -41,7 +46,17 @@ export const callTopics: readonly CallTopic[] = [
   {
     title: 'Shared receive queues',
     text: 'Several queue pairs can take their receive WQEs from one queue.',
-    calls: 'create_srq post_srq_recv set_srq_limit destroy_srq',
+    calls: 'create_srq post_srq_recv set_srq_limit resize_srq resize_user_srq destroy_srq',
+  },
+  {
+    title: 'Device memory',
+    text: 'Memory of the adapter, which the driver reads and writes by MMIO and which memory regions show to queue pairs.',
+    calls: 'alloc_dm dm_io dm_phys reg_dm free_dm',
+  },
+  {
+    title: 'XRC domains',
+    text: 'XRC targets of a domain give their messages to the shared receive queue that each request names (IBTA annex A14).',
+    calls: 'alloc_xrcd dealloc_xrcd',
   },
   {
     title: 'Queue pairs',

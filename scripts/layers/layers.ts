@@ -47,7 +47,7 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'device/function',
-    holds: 'underlying function: bus mastering, vectors, local time, faults, counters, timeline',
+    holds: 'underlying function: bus mastering, device memory, vectors, local time, faults, counters, timeline',
     uses: of('layout host.ts'),
   },
   {
@@ -173,7 +173,7 @@ export const layers: readonly Layer[] = [
     path: 'device/test-support',
     holds: 'fixtures, invariants and models that tests share',
     uses: of(
-      'layout infiniband host.ts random.ts port pio agents subnet-manager function fabric switch trace queues collect doorbells scheduler lane transport shares adapter hosts',
+      'layout infiniband host.ts random.ts port pio agents subnet-manager function fabric switch trace protection queues collect doorbells scheduler lane transport shares adapter hosts',
     ),
   },
   {

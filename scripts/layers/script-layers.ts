@@ -60,13 +60,17 @@ export const scriptLayers: readonly Layer[] = [
     forTests: true,
   },
   {
+    path: 'scripts/foreign',
+    holds: 'foreign suites',
+    uses: of('main qemu/setup qemu guest-tests/harness scripts/console scripts/cli'),
+  },
+  {
     path: 'scripts/demo',
-    holds: 'demonstrations: deadlock, interrupts, quality of service',
+    holds: 'demonstrations: deadlock, interrupts, quality of service, verbs',
     uses: of(
-      'layout test-support simulations main qemu/setup qemu guest-tests/harness guest-tests/shares scripts/setup scripts/bench scripts/cli scripts/console scripts/plot',
+      'layout test-support simulations main qemu/setup qemu guest-tests/harness guest-tests/shares scripts/setup scripts/bench scripts/cli scripts/console scripts/plot scripts/foreign',
     ),
   },
-  { path: 'scripts/foreign', holds: 'foreign suites', uses: of('qemu/setup qemu guest-tests/harness scripts/cli') },
   { path: 'scripts/start', holds: '`npm start`', uses: of('main qemu/setup scripts/setup scripts/cli') },
   { path: 'scripts/test-runner', holds: '`npm test`', uses: of('qemu/setup scripts/setup') },
 ];

@@ -38,6 +38,7 @@ const DOORBELLS = 'doorbells/hazards-doorbells: ';
 const TIMERS = 'events/event-timers: ';
 const PIO = 'pio/send-contexts: ';
 const TRACE = 'trace/trace: ';
+const PIPELINE = 'transport/send-pipeline: ';
 
 const qualityOfService: Readonly<Record<string, Evidence>> = {
   '5-7': both(test('shares/shares: a page beyond the share is dropped and counted'), guest('shares outside')),
@@ -55,9 +56,15 @@ const qualityOfService: Readonly<Record<string, Evidence>> = {
   '35-38': test(`${COLLECT}any size, order and repetition of stores`),
   '39': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
   '40': test('lane/hazards-lanes: hazard 18: a completion credit whose ACK was lost'),
-  '41': test(`${LANES}a full port stops only the lanes that need it`),
-  '42': test('lane/hazards-lanes: hazard 17: no execution credit leaks'),
-  '43': test('lane/hazards-lanes: hazard 18: repeated ACKs after a retry release the credit once'),
+  '41': test(`${LANES}a full port stops only the lanes that need it`, `${PIPELINE}lanes share contexts in turns`),
+  '42': both(
+    test('lane/hazards-lanes: hazard 17: no execution credit leaks', `${PIPELINE}NOPs of every service hold`),
+    guest('pipeline credits'),
+  ),
+  '43': both(
+    test('lane/hazards-lanes: hazard 18: repeated ACKs after a retry release the credit once'),
+    guest('pipeline datagram-credits'),
+  ),
   '44': test(`${LANES}a lane takes private credits first`),
   '45-46': test(`${LANES}a full kick list refuses commands`),
   '47': test(`${LANES}launches follow the weights of lanes exactly`, `${LANES}a lane that needs two shared credits`),
@@ -161,15 +168,21 @@ const doorbells: Readonly<Record<string, Evidence>> = {
   '68': guest('shares shortage-level-0'),
   '69': guest('datagram doorbell-bulk'),
   '70': test('scheduler/exactly-once: queue pairs take turns'),
-  '71': test(`${OVERFLOW}waiting send queues are a linked list of descriptors`),
+  '71': both(test(`${OVERFLOW}waiting send queues are a linked list of descriptors`), guest('waiting links')),
   '72': test(`${DOORBELLS}hazard 16: a QP linked by two sources is in the list once`),
   '73': test(`${OVERFLOW}waiting send queues are a linked list of descriptors`),
-  '74': both(test(`${DOORBELLS}hazard 14: without overflow`), guest('overload deadlock')),
+  '74': both(
+    test(`${DOORBELLS}hazard 14: without overflow`, 'doorbells/bus-latency: the same load with and without'),
+    guest('overload deadlock', 'pipeline load'),
+  ),
   '75': test(`${DOORBELLS}hazard 14: reads at their limit with no dedicated buffer free`),
-  '76': test(`${DOORBELLS}hazard 11: a tail that is visible before its WQE`),
+  '76': both(test(`${DOORBELLS}hazard 11: a tail that is visible before its WQE`), guest('waiting links')),
   '77': test(`${LANES}launches follow the weights of lanes exactly`),
   '78-80': test('conformance/connected-lists: SGE lists are gathered and scattered'),
-  '81': test('events/events: hazard 31: entry, then event, then interrupt'),
+  '81': test(
+    `${PIPELINE}a completion waits for all reads of its command`,
+    'events/events: hazard 31: entry, then event, then interrupt',
+  ),
   '82': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
   '83': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
   '84': test(`${DOORBELLS}hazard 14: reads at their limit with no dedicated buffer free`),
@@ -192,7 +205,7 @@ const doorbells: Readonly<Record<string, Evidence>> = {
       `${OVERFLOW}thresholds: spilling begins below the low threshold`,
       `${POLICIES}adaptive: reads that hold all dedicated buffers raise the low threshold`,
     ),
-    guest('overload threshold-falls'),
+    guest('overload threshold-falls', 'overload threshold-rises'),
   ),
   '93-95': test('main/timeline: spill and drain: each doorbell written to the overflow buffer'),
   '96-97': both(test(`${DOORBELLS}hazard 14: with overflow the same seed drains`), guest('overload spill')),

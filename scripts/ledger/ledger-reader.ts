@@ -23,7 +23,7 @@ export interface TestOutcome {
   readonly passed: boolean;
 }
 
-const COMMENT = new RegExp(`^# ${LEDGER_MARK} ([\\d.]+) \\| (.*)\n$`);
+const COMMENT = new RegExp(`^# ${LEDGER_MARK} (A?[\\d.]+) \\| (.*)\n$`);
 
 export class LedgerReader {
   readonly entries: LedgerEntry[] = [];
@@ -87,12 +87,18 @@ export function formatLedger(entries: readonly LedgerEntry[]): string {
 }
 
 function compareEntries(left: LedgerEntry, right: LedgerEntry): number {
-  const [a, b] = [left.section.split('.').map(Number), right.section.split('.').map(Number)];
+  const [a, b] = [left.section, right.section].map(numbersOf) as [number[], number[]];
   for (let index = 0; index < Math.max(a.length, b.length); index++) {
     const difference = (a[index] ?? -1) - (b[index] ?? -1);
     if (difference !== 0) return difference;
   }
   return order(left.path, right.path) || order(left.statement, right.statement);
+}
+
+/** Annexes come behind the chapters. */
+function numbersOf(section: string): number[] {
+  const numbers = section.replace('A', '').split('.').map(Number);
+  return section.startsWith('A') ? [Number.MAX_SAFE_INTEGER, ...numbers] : numbers;
 }
 
 function order(left: string, right: string): number {
