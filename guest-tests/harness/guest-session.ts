@@ -83,6 +83,8 @@ export class GuestSession {
   readonly #startMs = performance.now();
   #silence: SilenceWatch | undefined;
   #whenBooted = (): void => {};
+  /** The last line that a module or script reported. */
+  #said = '';
   #step: { kind: StepKind; name: string; output: string[] } | undefined;
   #ended = false;
 
@@ -106,7 +108,8 @@ export class GuestSession {
     });
     started(guest);
     const endIt = (seconds: number): void => {
-      this.#fault('silence', `the guest was silent for ${seconds} s${this.#during()} and was ended`);
+      const after = this.#said === '' ? '' : ` (it said last: ${this.#said})`;
+      this.#fault('silence', `the guest was silent for ${seconds} s${this.#during()} and was ended${after}`);
       void guest.kill();
     };
     this.#silence = new SilenceWatch({ endMs: Math.max(silenceSeconds, BOOT_SECONDS) * 1000, onEnd: endIt });
@@ -180,6 +183,7 @@ export class GuestSession {
     else if (line.startsWith('@vuhca ')) {
       if (/^@vuhca (module|stock) /.test(line)) this.#fault('guest', line);
     } else {
+      this.#said = line.trim();
       this.#step?.output.push(line);
       this.#fromScript.push(line);
     }
