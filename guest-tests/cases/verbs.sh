@@ -12,6 +12,7 @@
 FUNCTION=0000:01:00.0
 DEVICE=/sys/class/infiniband/vuhca0
 BOUND_SECONDS=600
+SAY_SECONDS=30
 number=0
 
 report() {
@@ -19,15 +20,21 @@ report() {
   if [ "$1" = 0 ]; then echo "  ok $number $2"; else echo "  not ok $number $2"; fi
 }
 
-# eventually COMMAND: repeats it until it succeeds, at most the bound.
+# eventually COMMAND: repeats it until it succeeds, at most the bound, and says what it waits for.
 eventually() {
-  tries=$((BOUND_SECONDS * 5))
+  end=$(($(now) + BOUND_SECONDS))
+  say=$(($(now) + SAY_SECONDS))
   until eval "$1" >/tmp/said 2>&1; do
-    tries=$((tries - 1))
-    [ $tries -gt 0 ] || { sed 's/^/  # /' /tmp/said; return 1; }
+    if [ $(now) -ge $say ]; then
+      say=$((say + SAY_SECONDS))
+      echo "  # waits for: $1"
+      sed 's/^/  # /' /tmp/said
+    fi
+    [ $(now) -lt $end ] || return 1
     sleep 0.2
   done
 }
+now() { cut -d. -f1 /proc/uptime; }
 
 all_active() {
   for port in $DEVICE/ports/*/state; do grep -q ACTIVE "$port" || return 1; done
@@ -56,18 +63,24 @@ show_queues() {
 load() {
   show_queues 2>/dev/null &
   watcher=$!
-  ip netns exec far iperf3 -s >/dev/null 2>&1 &
+  ip netns exec far iperf3 -s >/tmp/server 2>&1 &
   server=$!
   eventually '[ -n "$(ip netns exec far ss -Hltn)" ]'
-  iperf3 -c 10.1.0.2 -t 0 >/dev/null 2>&1 &
+  keep_sending >/tmp/client 2>&1 &
   client=$!
   before=$(sent)
   eventually '[ $(sent) -gt $((before + 200)) ]'
 }
+# A client whose connection fails on a busy machine begins again.
+keep_sending() {
+  while :; do iperf3 -c 10.1.0.2 -t 0; done
+}
 sent() { cat /sys/class/net/ib0/statistics/tx_packets; }
 
 unload() {
-  kill $client $server $watcher 2>/dev/null
+  # At TERM iperf3 waits for its threads, which may stand in a send to a far end that has gone.
+  kill -9 $client $server $watcher 2>/dev/null
+  pkill -9 iperf3
   wait $client $server $watcher 2>/dev/null
 }
 
