@@ -10,6 +10,7 @@
 import { availableParallelism } from 'node:os';
 import type { VfioUserContext } from './context.ts';
 import { findUvLoop, LoopTurn, LoopWatch, type UvLoop } from './event-loop.ts';
+import { SpinTime } from './spin-time.ts';
 import { type Entry, WatchList } from './watch-list.ts';
 
 /** Work of the caller that runs after the sockets are drained. */
@@ -21,7 +22,10 @@ export interface PassHook {
 }
 
 export interface PumpOptions {
-  /** Time after the last activity during which the pump polls: 50 by default, 0 on a single CPU. */
+  /**
+   * Time after the last activity during which the pump polls: 50 by default, 0 on a single CPU.
+   * It does not poll while others want its CPU (spin-time.ts).
+   */
   readonly spinUs?: number;
   /** Time after the last activity during which the pump waits synchronously: 10,000 by default. */
   readonly hotUs?: number;
@@ -37,7 +41,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Pump {
   readonly counters = { passes: 0, waits: 0, sleeps: 0 };
-  readonly #spinNs: number;
+  readonly #spin: SpinTime;
   readonly #hotNs: number;
   readonly #turnNs: number;
   readonly #list: WatchList;
@@ -54,7 +58,8 @@ export class Pump {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: PumpOptions = {}) {
-    this.#spinNs = (options.spinUs ?? (availableParallelism() > 1 ? 50 : 0)) * NS_PER_US;
+    const cpus = availableParallelism();
+    this.#spin = new SpinTime((options.spinUs ?? (cpus > 1 ? 50 : 0)) * NS_PER_US, cpus);
     this.#hotNs = (options.hotUs ?? 10_000) * NS_PER_US;
     this.#turnNs = (options.turnUs ?? 1000) * NS_PER_US;
     const attachTimeoutNs = (options.attachTimeoutMs ?? 3000) * NS_PER_MS;
@@ -117,6 +122,7 @@ export class Pump {
     for (const context of this.#list.contexts) context.destroy();
     this.#watch.close();
     this.#nextTurn.close();
+    this.#spin.close();
     this.#list.close();
   }
 
@@ -132,6 +138,7 @@ export class Pump {
     if (this.#inTurn || this.#state !== 'hot') return;
     this.#inTurn = true;
     const next = this.#work();
+    this.#spin.update(this.nowNs());
     this.#inTurn = false;
     if (this.#state !== 'hot') return;
     if (next === 'sleep') this.#sleep();
@@ -154,7 +161,7 @@ export class Pump {
       const mayWait = this.#ready.length === 0 && !this.#hookHasMore && !this.#wakeRequested;
       if (mayWait && idleNs >= this.#hotNs && alarmNs - nowNs > this.#turnNs) return 'sleep';
       let waitNs = 0;
-      if (mayWait && idleNs >= this.#spinNs) {
+      if (mayWait && idleNs >= this.#spin.ns) {
         waitNs = Math.max(0, Math.min(this.#maxWaitNs(), alarmNs - nowNs));
         if (waitNs === 0 && alarmNs > nowNs) return 'yield';
       }

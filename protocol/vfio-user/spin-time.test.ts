@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/** When the pump polls, with a counted crowd of threads in simulated time. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { openRunnableCounter, SpinTime } from './spin-time.ts';
+
+const SPIN_NS = 50_000;
+const MS = 1e6;
+
+/** A machine with two CPUs and as many runnable threads as a test says. */
+function machine(): { runnable: number; asked: number; spin: SpinTime } {
+  const state = { runnable: 1, asked: 0 };
+  const count = (): number => {
+    state.asked++;
+    return state.runnable;
+  };
+  return Object.assign(state, { spin: new SpinTime(SPIN_NS, 2, { count, close: () => {} }) });
+}
+
+t.test('the pump polls while each thread has a CPU of its own', async (t) => {
+  const host = machine();
+  for (const runnable of [1, 2]) {
+    host.runnable = runnable;
+    host.spin.update(runnable * MS);
+    t.equal(host.spin.ns, SPIN_NS, `${runnable} of 2`);
+  }
+  host.runnable = 3;
+  host.spin.update(3 * MS);
+  t.equal(host.spin.ns, 0, 'a third thread waits for a CPU');
+});
+
+t.test('a crowd is looked for often while the pump polls, and seldom while it does not', async (t) => {
+  const host = machine();
+  for (let turn = 0; turn < 10; turn++) host.spin.update(turn * MS);
+  t.equal(host.asked, 10, 'once in a millisecond');
+  host.runnable = 3;
+  host.spin.update(10 * MS);
+  host.runnable = 2;
+  for (let turn = 11; turn < 30; turn++) {
+    host.spin.update(turn * MS);
+    t.equal(host.spin.ns, 0, `${turn - 10} ms later`);
+  }
+  t.equal(host.asked, 11, 'not asked again for 20 ms');
+  host.spin.update(30 * MS);
+  t.equal(host.spin.ns, SPIN_NS, 'polls again');
+});
+
+t.test('a pump that shall not poll asks for nothing', async (t) => {
+  let asked = 0;
+  const spin = new SpinTime(0, 2, { count: () => ++asked, close: () => {} });
+  spin.update(1);
+  t.equal(spin.ns, 0);
+  t.equal(asked, 0);
+});
+
+t.test('runnable threads as the kernel tells them', async (t) => {
+  const path = join(t.testdir(), 'loadavg');
+  writeFileSync(path, '12.34 5.60 0.78 107/4912 88123\n');
+  const counter = openRunnableCounter(path);
+  t.equal(counter.count(), 107);
+  writeFileSync(path, '0.00 0.00 0.00 3/99 7\n');
+  t.equal(counter.count(), 3, 'read anew each time');
+  counter.close();
+  const here = openRunnableCounter();
+  t.ok(here.count() >= 1, 'this thread runs');
+  here.close();
+  const nowhere = openRunnableCounter(join(t.testdir(), 'absent'));
+  t.equal(nowhere.count(), 0, 'no such file: none is known to wait');
+  nowhere.close();
+});

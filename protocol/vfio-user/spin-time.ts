@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * How long the pump polls before it waits. Beside an idle CPU polling is the quicker answer: the
+ * wake-up of an idle CPU takes longer than most pauses of a guest. Where the processors of a guest
+ * poll too and need all CPUs, a pump that polls keeps them from theirs, while one that waits gets a
+ * CPU at once when it is woken. So the pump polls only while every thread that wants a CPU has one.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+
+/** The kernel is asked again after so long: while the pump polls, and while it does not. */
+const CALM_NS = 1e6;
+const CROWDED_NS = 20e6;
+
+/** Threads of the machine that run or want to. */
+export interface RunnableCounter {
+  count(): number;
+  close(): void;
+}
+
+export class SpinTime {
+  readonly #spinNs: number;
+  readonly #cpus: number;
+  readonly #runnable: RunnableCounter;
+  #nextNs = 0;
+  /** Nanoseconds to poll after the last activity. */
+  ns: number;
+
+  constructor(spinNs: number, cpus: number, runnable: RunnableCounter = openRunnableCounter()) {
+    this.#spinNs = spinNs;
+    this.#cpus = cpus;
+    this.#runnable = runnable;
+    this.ns = spinNs;
+  }
+
+  /** Called by the thread that polls, so that it counts itself, between its turns. */
+  update(nowNs: number): void {
+    if (this.#spinNs === 0 || nowNs < this.#nextNs) return;
+    const isCrowded = this.#runnable.count() > this.#cpus;
+    this.ns = isCrowded ? 0 : this.#spinNs;
+    this.#nextNs = nowNs + (isCrowded ? CROWDED_NS : CALM_NS);
+  }
+
+  close(): void {
+    this.#runnable.close();
+  }
+}
+
+const SLASH = 0x2f;
+const ZERO = 0x30;
+const LINE_BYTES = 64;
+
+/** Reads /proc/loadavg (proc_loadavg(5)); counts 0 where there is none. */
+export function openRunnableCounter(path = '/proc/loadavg'): RunnableCounter {
+  const line = new Uint8Array(LINE_BYTES);
+  let fd: number | undefined;
+  try {
+    fd = openSync(path, 'r');
+  } catch {
+    return { count: () => 0, close: () => {} };
+  }
+  const file = fd;
+  return {
+    count: () => {
+      readSync(file, line, 0, LINE_BYTES, 0);
+      return readNumberBefore(line, line.indexOf(SLASH));
+    },
+    close: () => closeSync(file),
+  };
+}
+
+/** The decimal number that ends before `end`. */
+function readNumberBefore(text: Uint8Array, end: number): number {
+  let number = 0;
+  for (let at = end - 1, weight = 1; at >= 0; at--, weight *= 10) {
+    const digit = text[at] - ZERO;
+    if (digit < 0 || digit > 9) break;
+    number += digit * weight;
+  }
+  return number;
+}
