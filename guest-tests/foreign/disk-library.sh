@@ -9,11 +9,15 @@ DISK=/dev/ram0
 NQN=nqn.2026-11.vuhca:disk
 # Commands for the guest that has the target.
 PREPARE_DISK="modprobe -a brd configfs && { mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config; } && [ -b $DISK ]"
-BEGIN_NVME_TARGET="modprobe nvmet_rdma && cd /sys/kernel/config/nvmet && mkdir subsystems/$NQN subsystems/$NQN/namespaces/1 ports/1 &&
+EXPORT_DISK="cd /sys/kernel/config/nvmet && mkdir subsystems/$NQN subsystems/$NQN/namespaces/1 ports/1 &&
   echo 1 >subsystems/$NQN/attr_allow_any_host && echo $DISK >subsystems/$NQN/namespaces/1/device_path &&
-  echo 1 >subsystems/$NQN/namespaces/1/enable && cd ports/1 && echo rdma >addr_trtype && echo ipv4 >addr_adrfam &&
+  echo 1 >subsystems/$NQN/namespaces/1/enable && cd ports/1"
+BEGIN_NVME_TARGET="modprobe nvmet_rdma && $EXPORT_DISK && echo rdma >addr_trtype && echo ipv4 >addr_adrfam &&
   echo $FAR >addr_traddr && echo 4420 >addr_trsvcid && ln -s ../../subsystems/$NQN subsystems/"
+# The same disk in the same guest, without a fabric.
+BEGIN_NVME_LOOP="modprobe nvme_loop && $EXPORT_DISK && echo loop >addr_trtype && ln -s ../../subsystems/$NQN subsystems/"
 END_NVME_TARGET="cd /sys/kernel/config/nvmet && rm ports/1/subsystems/$NQN && rmdir ports/1 subsystems/$NQN/namespaces/1 subsystems/$NQN"
+CONNECT_NVME_LOOP="nvme connect -t loop -n $NQN --nr-io-queues=1"
 CONNECT_NVME="nvme connect -t rdma -a $FAR -s 4420 -n $NQN --nr-io-queues=1"
 
 # kernel_says PATTERN: the last line of the kernel's log since `mark_log` with the pattern.

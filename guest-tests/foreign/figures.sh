@@ -62,6 +62,23 @@ measure_nvme() {
   sh -c "$END_NVME_TARGET"
 }
 
+# What the guest itself allows: target and initiator without a fabric between them.
+measure_loop() {
+  adapter=loop
+  wanted "nvme-read-4096-$adapter-$round" || wanted "nvme-write-4096-$adapter-$round" || return 0
+  . /foreign/disk-library.sh
+  list_disks >$WORK/disks-before
+  if run_limited "$PREPARE_DISK && $BEGIN_NVME_LOOP && $CONNECT_NVME_LOOP" >$WORK/output 2>&1 && wait_for_disk; then
+    measure_fio read 8
+    measure_fio write 49
+    run_limited "nvme disconnect -n $NQN" >/dev/null
+  else
+    dmesg | tail >>$WORK/output
+    fail nvme-4096-$adapter-$round $WORK/output
+  fi
+  sh -c "$END_NVME_TARGET"
+}
+
 case " $ADAPTERS " in
   *" rxe "*) ;;
   *) (prepare_rxe) >$WORK/output 2>&1 || {
@@ -74,12 +91,13 @@ while [ $round -lt 3 ]; do
   round=$((round + 1))
   for adapter in ${ADAPTERS% rxe} rxe; do
     use_adapter $adapter
-    measure latency-64 5 ib_send_lat -s 64 -n 500
+    measure latency-64 5 ib_send_lat -s 64 -n 5000
     # Soft-RoCE needs seconds for what a deep queue holds.
     measure bandwidth-65536 4 ib_write_bw -s 65536 -t 16 -Q 4 -D 6 -f 1
     measure rate-64 5 ib_write_bw -s 64 -D 4 -f 1
     measure_nvme
   done
+  measure_loop
 done
 for adapter in ${ADAPTERS% rxe} rxe; do
   use_adapter $adapter

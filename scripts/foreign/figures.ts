@@ -7,8 +7,11 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { AdapterName, JudgedAdapter } from './suites.ts';
 
-/** Ratios to soft-RoCE by adapter and name of a figure; more is better. */
-export type KeptFigures = Partial<Record<JudgedAdapter, Record<string, number>>>;
+/** What is measured beside soft-RoCE: an adapter, or a disk in the same guest without a fabric. */
+export type Measured = JudgedAdapter | 'loop';
+
+/** Ratios to soft-RoCE by name of a figure; more is better. */
+export type KeptFigures = Partial<Record<Measured, Record<string, number>>>;
 
 interface Kind {
   readonly name: string;
@@ -46,13 +49,13 @@ export class FigureReader {
   }
 
   /** The median of the rounds; undefined when there was none. */
-  median(name: string, adapter: AdapterName): number | undefined {
+  median(name: string, adapter: AdapterName | Measured): number | undefined {
     const values = this.#values.get(`${name} ${adapter}`) ?? [];
     return values.toSorted((a, b) => a - b)[values.length >> 1];
   }
 
   /** Ratios of `adapter` to soft-RoCE, for the figures that both have. */
-  ratios(adapter: AdapterName): Record<string, number> {
+  ratios(adapter: AdapterName | Measured): Record<string, number> {
     const found = KINDS.flatMap(({ name, isTime }): [string, number][] => {
       const [own, other] = [this.median(name, adapter), this.median(name, 'rxe')];
       // A run that was too slow for its time shows 0.
@@ -71,12 +74,18 @@ export function writeFigures(kept: KeptFigures): void {
   writeFileSync(FILE, `${JSON.stringify(kept, null, 2)}\n`);
 }
 
-/** The head and rows of a table, one column for each adapter. */
-export function tabulateFigures(kept: KeptFigures): string[][] {
+/**
+ * The head and rows of a table, with two columns for each adapter. The last column says what no
+ * fabric could exceed in that guest.
+ */
+export function tabulateFigures({ loop, ...kept }: KeptFigures): string[][] {
   const adapters = Object.keys(kept) as JudgedAdapter[];
+  const bound = (name: string): string[] => (loop === undefined ? [] : [`${loop[name] ?? ''}`]);
   const rows = KINDS.map(({ name, title, goals }) => [
     title,
     ...adapters.flatMap((adapter) => [`${kept[adapter]?.[name] ?? ''}`, `${goals[adapter] ?? ''}`]),
+    ...bound(name),
   ]);
-  return [['times better than soft-RoCE', ...adapters.flatMap((adapter) => [adapter, 'goal'])], ...rows];
+  const head = ['times better than soft-RoCE', ...adapters.flatMap((adapter) => [adapter, 'goal'])];
+  return [loop === undefined ? head : [...head, 'without a fabric'], ...rows];
 }

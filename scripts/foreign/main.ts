@@ -10,7 +10,7 @@ import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
 import { table } from '../console/table.ts';
 import { describeResults } from './document.ts';
-import { FigureReader, readFigures, tabulateFigures, writeFigures } from './figures.ts';
+import { FigureReader, type KeptFigures, readFigures, tabulateFigures, writeFigures } from './figures.ts';
 import { mergeResults, readResults, writeResults } from './results.ts';
 import { runAll } from './run-all.ts';
 import { ADAPTERS, type AdapterName, type ForeignResult, isJudged, SUITES } from './suites.ts';
@@ -78,20 +78,25 @@ async function runAdapter(
   const [passed, skipped, failed] = (['pass', 'skip', 'fail'] as const).map(
     (verdict) => results.filter((one) => one.verdict === verdict).length,
   ) as [number, number, number];
-  const ratios = figures.ratios(adapter);
-  if (Object.keys(ratios).length > 0) process.stdout.write(table(tabulateFigures({ [adapter]: ratios }), 1));
+  const measured = measure(figures, adapter);
+  if (Object.keys(measured).length > 0) process.stdout.write(table(tabulateFigures(measured), 1));
   process.stdout.write(`${adapter}: ${passed}, ${skipped}, ${failed} passed, skipped, failed; `);
   process.stdout.write(`${faults.length} faults, ${seconds.toFixed(0)} s\n`);
-  if (write) keep(adapter, results, ratios);
+  if (write) keep(adapter, results, measured);
   return { passed, failed: isJudged(adapter) ? failed + faults.length : 0 };
 }
 
-function keep(adapter: AdapterName, results: readonly ForeignResult[], ratios: Record<string, number>): void {
+/** What was measured of the adapter, and without a fabric. */
+function measure(figures: FigureReader, adapter: AdapterName): KeptFigures {
+  const ratios = ([adapter, 'loop'] as const).map((name) => [name, figures.ratios(name)] as const);
+  return Object.fromEntries(ratios.filter(([, measured]) => Object.keys(measured).length > 0));
+}
+
+function keep(adapter: AdapterName, results: readonly ForeignResult[], measured: KeptFigures): void {
   const kept = mergeResults(readResults(), adapter, results);
-  const isMeasured = Object.keys(ratios).length > 0;
-  const figures = { ...readFigures(), ...(isMeasured ? { [adapter]: ratios } : {}) };
+  const figures = { ...readFigures(), ...measured };
   writeResults(kept);
-  if (isMeasured) writeFigures(figures);
+  if (Object.keys(measured).length > 0) writeFigures(figures);
   writeFileSync(DOCUMENT, describeResults(kept, figures));
 }
 

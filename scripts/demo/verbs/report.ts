@@ -33,7 +33,8 @@ function describePosting(figures: FigureReader): string {
 
 /** Ratios to soft-RoCE in one guest; more is better. */
 export function formatRatios(figures: FigureReader): string {
-  return table(tabulateFigures({ vuhca: figures.ratios('vuhca'), mthca: figures.ratios('mthca') }), 1);
+  const measured = { vuhca: figures.ratios('vuhca'), mthca: figures.ratios('mthca'), loop: figures.ratios('loop') };
+  return table(tabulateFigures(measured), 1);
 }
 
 /** Names of figures in guest-tests/foreign/figures.sh. */
