@@ -25,5 +25,8 @@ else
   skip xsrq-pingpong "the device has no XRC"
 fi
 
-# Ours, not of libibverbs: which pages of device memory a process can map.
-[ "$ADAPTER" != vuhca ] || check device-memory "python3 -W ignore /foreign/device-memory.py $DEVICE && echo kept" kept
+# Ours, not of libibverbs: which pages of device memory a process can map, and moderated events.
+if [ "$ADAPTER" = vuhca ]; then
+  check device-memory "python3 -W ignore /foreign/device-memory.py $DEVICE && echo kept" kept
+  check moderated-events "/foreign/moderated $DEVICE $PORT $PEER_PORT"
+fi

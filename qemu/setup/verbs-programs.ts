@@ -13,7 +13,7 @@ import { provideProviderHeaders } from './provider-headers.ts';
 const RECIPE_VERSION = 1;
 const SOURCES = fileURLToPath(new URL('../../guest-tests/programs', import.meta.url));
 /** Each program is a file of its name, with what all of them share. */
-const PROGRAMS = ['many-pairs', 'flood'] as const;
+const PROGRAMS = ['many-pairs', 'flood', 'moderated'] as const;
 const SHARED = 'pair.c';
 const FLAGS = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-Wmissing-prototypes'];
 

@@ -55,7 +55,7 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`);
   const scripts = readdirSync(FOLDER);
-  const programs = suites.includes('figures') ? Object.entries(await provideVerbsPrograms()) : [];
+  const programs = suites.some(usesPrograms) ? Object.entries(await provideVerbsPrograms()) : [];
   const parts = await provideDistributionParts(undefined, {
     set,
     caseText: CASE,
@@ -75,6 +75,11 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
     script: { name: 'run.sh', text: ENTER_WITH_CASE },
   };
   return { initramfs: await packJob(job), disk: parts.disk };
+}
+
+/** Programs of guest-tests/programs. */
+function usesPrograms(suite: string): boolean {
+  return suite === 'figures' || suite === 'verbs';
 }
 
 /** A test of a suite; undefined for other lines of the report. */
