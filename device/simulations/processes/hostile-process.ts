@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A hostile user process of one function: it has pages of a collect context, and queue pairs,
- * completion queues and memory of its own, and writes what it likes to all of them. It knows the
- * numbers and keys of everybody else. Its kernel starts failed queue pairs again, and now and then
- * the process dies and another one begins. Used by `ProcessIsolation` (docs/HAZARDS.md, user
- * processes).
+ * A hostile user process of one function: it has pages of a collect context and of device memory,
+ * and queue pairs, completion queues and memory of its own, and writes what it likes to all of
+ * them. It knows the numbers and keys of everybody else. Its kernel starts failed queue pairs
+ * again, and now and then the process dies and another one begins. Used by `ProcessIsolation`
+ * (docs/HAZARDS.md, user processes).
  */
 import {
   CANCEL_OFFSET,
   CANCEL_VALUE_HIGH,
   DATA_BYTES,
+  DEVICE_MEMORY_OFFSET,
   DOORBELL_OFFSET,
   KICK_OFFSET,
   NOTIFY_OFFSET,
@@ -17,16 +18,27 @@ import {
   STOP_OFFSET,
 } from '../../../protocol/layout/gen/constants.gen.ts';
 import { DOORBELL_QPN_SHIFT } from '../../../protocol/layout/gen/doorbell.gen.ts';
-import { ManagementOpcode, QpState, SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import {
+  AccessFlag,
+  ManagementOpcode,
+  QpState,
+  SendOpcode,
+  ServiceType,
+} from '../../../protocol/layout/gen/values.gen.ts';
 import { DriverCollectContext, takeBackPage } from '../../hosts/in-process/driver/collect-context.ts';
+import { createDeviceMemory, type DriverDeviceMemory } from '../../hosts/in-process/driver/device-memory.ts';
 import type { DriverEventQueue } from '../../hosts/in-process/driver/event-queue.ts';
 import type { DriverQueuePair } from '../../hosts/in-process/driver/queue-pair.ts';
+import type { DriverMemoryRegion } from '../../hosts/in-process/driver/requests.ts';
 import { buildSendCommand } from '../../hosts/in-process/driver/send-request.ts';
 import type { Random } from '../../random.ts';
 import type { Tenant } from '../qos/tenant.ts';
 
 const STORE_SIZES = [1, 2, 4, 8, 8, 8] as const;
 const CONTROLS = [NOTIFY_OFFSET, KICK_OFFSET, STOP_OFFSET, DOORBELL_OFFSET, DOORBELL_OFFSET, CANCEL_OFFSET] as const;
+/** Those of all regions of device memory here: every request may reach it whose key is known. */
+export const DEVICE_RIGHTS =
+  AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.ZERO_BASED;
 const SEND_OPCODES = Object.values(SendOpcode);
 const MEMORY_BYTES = 4096;
 const QUEUE_LOG2 = 2;
@@ -55,6 +67,9 @@ export class HostileProcess {
   readonly #handle: number;
   #context!: DriverCollectContext;
   #queuePairs: DriverQueuePair[] = [];
+  /** Its page of device memory, and a region with it. */
+  #deviceMemory!: DriverDeviceMemory;
+  #deviceRegion!: DriverMemoryRegion;
 
   constructor(
     tenant: Tenant,
@@ -86,7 +101,8 @@ export class HostileProcess {
   act(): void {
     this.acts++;
     const draw = this.#random.below(100);
-    if (draw < 30) this.#store();
+    if (draw < 25) this.#store();
+    else if (draw < 30) this.#storeDevice();
     else if (draw < 60) this.#control();
     else if (draw < 75) this.#forge();
     else if (draw < 90) this.#post();
@@ -111,6 +127,8 @@ export class HostileProcess {
       qp.destroy();
       management.perform({ opcode: ManagementOpcode.DESTROY_CQ, objectNumber: qp.parts.sendCq.cqn });
     }
+    management.perform({ opcode: ManagementOpcode.DESTROY_MR, objectNumber: this.#deviceRegion.number });
+    if (this.#deviceMemory.free() !== 0) throw new Error('The device memory of a dead process is in use.');
     for (const page of this.#pages) takeBackPage(management, page);
     if (this.#context.destroy().status !== 0) throw new Error('The context of a dead process is in use.');
     this.#queuePairs = [];
@@ -127,6 +145,8 @@ export class HostileProcess {
     this.#context = new DriverCollectContext(driver.management);
     const collectContext = this.#context.number;
     for (const page of this.#pages) this.#context.give(page);
+    this.#deviceMemory = createDeviceMemory(driver, PAGE_BYTES, Math.log2(PAGE_BYTES));
+    this.#deviceRegion = this.#deviceMemory.register(this.#pd, DEVICE_RIGHTS);
     for (const serviceType of [ServiceType.UD, ServiceType.RC, ServiceType.UC]) {
       const sendCq = driver.createCompletionQueue({ entriesLog2: 3, collectContext, eventQueue: this.#events });
       const qp = driver.createQueuePair({
@@ -188,6 +208,15 @@ export class HostileProcess {
     this.#tenant.access.writeCollect(random.pick(this.#pages) + offset, size, this.#value(), this.#value());
   }
 
+  /** A load and a store of anything anywhere in its page of device memory, the only one it maps. */
+  #storeDevice(): void {
+    const random = this.#random;
+    const size = random.pick(STORE_SIZES);
+    const place = DEVICE_MEMORY_OFFSET + this.#deviceMemory.offset + random.below(PAGE_BYTES / size) * size;
+    this.#tenant.access.readRegister(place, size);
+    this.#tenant.access.writeRegister(place, size, this.#value(), this.#value());
+  }
+
   /** A control word: doorbell, stop, request for an event, kick or cancel, of anybody's queue. */
   #control(): void {
     const random = this.#random;
@@ -226,17 +255,21 @@ export class HostileProcess {
   #post(): void {
     const random = this.#random;
     const qp = random.pick(this.#queuePairs);
+    const foreignKey = (): number => random.pick(this.#foreign.keys);
     qp.parts.sendCq.drain();
     const sge = {
       address: this.#memory + random.below(2 * MEMORY_BYTES),
       length: random.below(512),
-      lkey: random.oneIn(2) ? this.#lkey : random.pick(this.#foreign.keys),
+      lkey: random.pick([this.#lkey, this.#deviceRegion.lkey, foreignKey(), foreignKey()]),
     };
     qp.post(
       {
         opcode: random.pick(SEND_OPCODES),
         sges: [sge],
-        remote: { address: this.#address(), rkey: random.pick(this.#foreign.keys) },
+        remote: {
+          address: random.oneIn(4) ? random.below(2 * PAGE_BYTES) : this.#address(),
+          rkey: random.oneIn(8) ? this.#deviceRegion.rkey : foreignKey(),
+        },
         addressHandle: random.oneIn(2) ? this.#handle : random.below(70),
         remoteQpn: random.pick(this.#foreign.queuePairs),
         qkey: this.#value(),

@@ -2,7 +2,8 @@
 /**
  * Isolation of user processes (docs/HAZARDS.md, user processes): kernels and processes of two
  * functions send messages in rounds and request events, while a hostile process of each function
- * acts, or does nothing. Memory, queues and completions of all others must be equal in both runs,
+ * acts, or does nothing. Memory, also that of the device, queues and completions of all others must
+ * be equal in both runs,
  * and the event queues that they share with the hostile processes must never fail. Called by the
  * test and by `npm run isolation -- --processes`.
  */
@@ -19,12 +20,13 @@ import {
 } from '../../../protocol/layout/gen/values.gen.ts';
 import { DriverCollectContext } from '../../hosts/in-process/driver/collect-context.ts';
 import { DriverCompletionQueue } from '../../hosts/in-process/driver/completion-queue.ts';
+import { createDeviceMemory, type DriverDeviceMemory } from '../../hosts/in-process/driver/device-memory.ts';
 import type { DriverEventQueue } from '../../hosts/in-process/driver/event-queue.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Random } from '../../random.ts';
 import { Flow } from '../qos/flow.ts';
 import { Tenant } from '../qos/tenant.ts';
-import { type ForeignNumbers, HostileProcess } from './hostile-process.ts';
+import { DEVICE_RIGHTS, type ForeignNumbers, HostileProcess } from './hostile-process.ts';
 
 const MEMORY_BYTES = 1 << 24;
 const FUNCTIONS = 2;
@@ -52,6 +54,10 @@ export class ProcessIsolation {
   readonly #tenants: readonly Tenant[];
   readonly #events: readonly DriverEventQueue[];
   readonly #victims: Victim[] = [];
+  /** A page of device memory of each function, which nobody changes. */
+  readonly #deviceMemories: readonly DriverDeviceMemory[];
+  /** Keys of the regions of all functions. */
+  readonly #keys: readonly number[];
   readonly #random: Random;
   #rounds = 0;
   #acts = 0;
@@ -77,6 +83,12 @@ export class ProcessIsolation {
         this.#addProcess(tenant, place === 0 ? tenant : other, serviceType, KERNEL_PAGES + place);
       }
     }
+    this.#deviceMemories = this.#tenants.map(({ driver }) => createDeviceMemory(driver, PAGE_BYTES));
+    this.#keys = this.#tenants.flatMap(({ driver, region }, index) => {
+      const memory = this.#deviceMemories[index] as DriverDeviceMemory;
+      memory.store(this.#random.bytes(PAGE_BYTES));
+      return [region.lkey, memory.register(driver.createProtectionDomain(), DEVICE_RIGHTS).rkey];
+    });
     const foreign = this.#numbers();
     this.hostile = this.#tenants.map((tenant, index) => {
       const pages = [KERNEL_PAGES + 5, KERNEL_PAGES + 6].map((page) => page * PAGE_BYTES);
@@ -141,6 +153,8 @@ export class ProcessIsolation {
   /** Memory, queue pairs and completion queues of the victims, by name. */
   #observe(): Map<string, number | string> {
     const seen = new Map<string, number | string>();
+    for (const [index, memory] of this.#deviceMemories.entries())
+      seen.set(`device memory of function ${index}`, crc32(memory.load()));
     for (const [place, { flow }] of this.#victims.entries()) {
       const { address, lengthBytes } = flow.received;
       seen.set(`received memory of flow ${place}`, crc32(flow.to.bytes(address, lengthBytes)));
@@ -221,7 +235,7 @@ export class ProcessIsolation {
     return {
       queuePairs: ends.map(({ qpn }) => qpn),
       completionQueues: ends.flatMap(({ parts }) => [parts.sendCq.cqn, parts.receiveCq.cqn]),
-      keys: this.#tenants.map(({ region }) => region.lkey),
+      keys: this.#keys,
     };
   }
 }
