@@ -75,6 +75,14 @@ perf rc-send-lat-inline ib_send_lat $few -s 64 -I 64
 perf rc-write-bw-mtu-256 ib_write_bw $few -m 256
 perf rc-write-bw-service-level-3 ib_write_bw $few -S 3
 perf rc-write-bw-one-second ib_write_bw -D 1
+# Memory that is not pinned: the adapter asks for each page when a message comes to it.
+if has_capability ODP_SUPPORT; then
+  for verb in send write read atomic; do
+    perf rc-$verb-bw-on-demand ib_${verb}_bw $few --odp
+  done
+else
+  skip rc-bw-on-demand "the device has no on-demand paging"
+fi
 if [ $PEER_PORT = $PORT ]; then
   skip rc-write-bw-both-ports "the adapter has one port"
 else
