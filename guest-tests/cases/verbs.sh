@@ -73,7 +73,10 @@ load() {
 }
 # A client whose connection fails on a busy machine begins again.
 keep_sending() {
-  while :; do iperf3 -c 10.1.0.2 -t 0; done
+  while :; do
+    iperf3 -c 10.1.0.2 -t 0
+    sleep 0.2
+  done
 }
 sent() { cat /sys/class/net/ib0/statistics/tx_packets; }
 
