@@ -154,6 +154,8 @@ export class RequesterState {
     this.sendSequence = 1;
     this.limitSequence = 0;
     this.creditsUnlimited = true;
+    this.pagePsn = -1;
+    this.refusedPsn = -1;
     this.refillRetries();
   }
 
