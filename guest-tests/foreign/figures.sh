@@ -41,37 +41,26 @@ measure_fio() {
   awk -F ';' -v field="$2" -v head="  # figure nvme-$1-4096 $adapter" '/^3;fio/ { print head, $field }' $WORK/output
 }
 
-# Target and initiator are the same guest.
+# Target and initiator are the same guest; with `loop` there is no fabric between them, which shows
+# what the guest itself allows.
 measure_nvme() {
   wanted "nvme-read-4096-$adapter-$round" || wanted "nvme-write-4096-$adapter-$round" || return 0
   . /foreign/disk-library.sh
+  if [ $adapter = loop ]; then
+    begin=$BEGIN_NVME_LOOP connect=$CONNECT_NVME_LOOP
+  else
+    begin=$BEGIN_NVME_TARGET connect=$CONNECT_NVME
+    modprobe nvme_rdma
+  fi
   mark_log
-  modprobe nvme_rdma
-  sh -c "$PREPARE_DISK && $BEGIN_NVME_TARGET" >$WORK/output 2>&1 || fail nvme-target $WORK/output
+  sh -c "$PREPARE_DISK && $begin" >$WORK/output 2>&1 || fail nvme-target $WORK/output
   list_disks >$WORK/disks-before
-  if run_limited "$CONNECT_NVME" >$WORK/output 2>&1 && wait_for_disk; then
+  if run_limited "$connect" >$WORK/output 2>&1 && wait_for_disk; then
     measure_fio read 8
     measure_fio write 49
     run_limited "nvme disconnect -n $NQN" >/dev/null
   elif reason=$(kernel_says 'emory registrations') && [ -n "$reason" ]; then
     skip nvme-4096-$adapter-$round "$reason"
-  else
-    dmesg | tail >>$WORK/output
-    fail nvme-4096-$adapter-$round $WORK/output
-  fi
-  sh -c "$END_NVME_TARGET"
-}
-
-# What the guest itself allows: target and initiator without a fabric between them.
-measure_loop() {
-  adapter=loop
-  wanted "nvme-read-4096-$adapter-$round" || wanted "nvme-write-4096-$adapter-$round" || return 0
-  . /foreign/disk-library.sh
-  list_disks >$WORK/disks-before
-  if run_limited "$PREPARE_DISK && $BEGIN_NVME_LOOP && $CONNECT_NVME_LOOP" >$WORK/output 2>&1 && wait_for_disk; then
-    measure_fio read 8
-    measure_fio write 49
-    run_limited "nvme disconnect -n $NQN" >/dev/null
   else
     dmesg | tail >>$WORK/output
     fail nvme-4096-$adapter-$round $WORK/output
@@ -97,7 +86,8 @@ while [ $round -lt 3 ]; do
     measure rate-64 5 ib_write_bw -s 64 -D 4 -f 1
     measure_nvme
   done
-  measure_loop
+  adapter=loop
+  measure_nvme
 done
 for adapter in ${ADAPTERS% rxe} rxe; do
   use_adapter $adapter
