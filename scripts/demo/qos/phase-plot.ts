@@ -9,10 +9,10 @@ import { guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.t
 import type { PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { type Sample, sum, summarise } from '../../../guest-tests/shares/samples.ts';
 import { type Panel, renderPlot } from '../../plot/render.ts';
+import { drawPhaseRow } from './phase-row.ts';
 import { describeShares, type GuestShare } from './share-finding.ts';
 
 const COLUMN_WIDTH = 150;
-const HEIGHT = 150;
 const NS_PER_S = 1e9;
 /** A share is measured over this time: single batches would hide it. */
 const SHARE_WINDOW_NS = 0.5e9;
@@ -115,49 +115,30 @@ function drawRow({ title, format, kinds, read }: Quantity, phases: readonly Phas
       });
     }),
   );
-  const isFirst = index === 0;
-  const isLast = index === QUANTITIES.length - 1;
-  return {
-    data: { values: rows },
-    facet: {
-      column: {
-        field: 'phase',
+  return drawPhaseRow({
+    values: rows,
+    phases,
+    width: COLUMN_WIDTH,
+    isFirst: index === 0,
+    isLast: index === QUANTITIES.length - 1,
+    title,
+    format,
+    lines: {
+      color: { field: 'guest', type: 'nominal', scale: { domain: NAMES }, legend: { title: null } },
+      strokeDash: {
+        field: 'kind',
         type: 'nominal',
-        sort: phases.map(({ name }) => name),
-        title: null,
-        header: isFirst ? {} : null,
+        scale: {
+          domain: [...kinds],
+          range: [
+            [1, 0],
+            [5, 4],
+          ],
+        },
+        legend: { title: null, symbolSize: 700 },
       },
     },
-    spacing: 14,
-    spec: {
-      width: COLUMN_WIDTH,
-      height: HEIGHT,
-      mark: 'line',
-      encoding: {
-        x: {
-          field: 'seconds',
-          type: 'quantitative',
-          title: isLast ? 'seconds' : null,
-          axis: { grid: false, tickCount: 4, format: '.0f', ...(isLast ? {} : { labels: false }) },
-          scale: { nice: false },
-        },
-        y: { field: 'value', type: 'quantitative', title, axis: { domain: false, tickCount: 4, format } },
-        color: { field: 'guest', type: 'nominal', scale: { domain: NAMES }, legend: { title: null } },
-        strokeDash: {
-          field: 'kind',
-          type: 'nominal',
-          scale: {
-            domain: [...kinds],
-            range: [
-              [1, 0],
-              [5, 4],
-            ],
-          },
-          legend: { title: null, symbolSize: 700 },
-        },
-      },
-    },
-  } as unknown as Panel;
+  });
 }
 
 /** A level line over a phase. */

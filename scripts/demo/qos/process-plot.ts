@@ -5,6 +5,7 @@
  * by processes.ts.
  */
 import { type Panel, renderPlot } from '../../plot/render.ts';
+import { drawPhaseRow } from './phase-row.ts';
 import {
   countContested,
   judgeProcesses,
@@ -16,7 +17,6 @@ import {
 } from './process-samples.ts';
 
 const COLUMN_WIDTH = 170;
-const HEIGHT = 150;
 const NS_PER_S = 1e9;
 const BYTES_PER_MIB = 2 ** 20;
 /** A rate is measured over this time: single batches would hide it. */
@@ -72,41 +72,17 @@ function drawRow(
   read: (phase: MeasuredPhase) => readonly Row[],
   isFirst: boolean,
 ): Panel {
-  return {
-    data: { values: phases.flatMap(read) },
-    facet: {
-      column: {
-        field: 'phase',
-        type: 'nominal',
-        sort: phases.map(({ name }) => name),
-        title: null,
-        header: isFirst ? {} : null,
-      },
-    },
-    spacing: 14,
-    spec: {
-      width: COLUMN_WIDTH,
-      height: HEIGHT,
-      mark: 'line',
-      encoding: {
-        x: {
-          field: 'seconds',
-          type: 'quantitative',
-          title: isFirst ? null : 'seconds',
-          axis: { grid: false, tickCount: 4, format: '.0f', ...(isFirst ? { labels: false } : {}) },
-          scale: { nice: false },
-        },
-        y: {
-          field: 'value',
-          type: 'quantitative',
-          title,
-          scale: { zero: true },
-          axis: { domain: false, tickCount: 4, format: ',.0f' },
-        },
-        color: { field: 'line', type: 'nominal', scale: { domain: [...lines] }, legend: { title: null } },
-      },
-    },
-  } as unknown as Panel;
+  return drawPhaseRow({
+    values: phases.flatMap(read),
+    phases,
+    width: COLUMN_WIDTH,
+    isFirst,
+    isLast: !isFirst,
+    title,
+    format: ',.0f',
+    scale: { zero: true },
+    lines: { color: { field: 'line', type: 'nominal', scale: { domain: [...lines] }, legend: { title: null } } },
+  });
 }
 
 /** No points where a process had nothing under way. */
