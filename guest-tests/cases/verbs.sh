@@ -93,8 +93,9 @@ unload() {
 disconnect() {
   echo datagram >/sys/class/net/ib0/mode
   ip netns exec far sh -c "echo datagram >/sys/class/net/ib1/mode"
-  eventually "! rdma resource show qp | grep -q 'type RC'"
+  eventually "$NO_CONNECTION"
 }
+NO_CONNECTION="! rdma resource show qp | grep -q 'type RC'"
 
 # What Debian's tools show, and three ways to lose the device and get it back.
 life() {
@@ -144,7 +145,9 @@ loss() {
   eventually "dmesg | grep -q 'the device is gone'"
   report $? loss-is-noticed
   unload
-  rmmod vuhca_ib && rmmod vuhca
+  # A far end that is gone takes no connection down; stopped interfaces destroy theirs.
+  ip link set ib0 down && ip -n far link set ib1 down
+  eventually "$NO_CONNECTION" && rmmod vuhca_ib && rmmod vuhca
   report $? remove-after-loss
 }
 
