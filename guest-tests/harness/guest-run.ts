@@ -16,6 +16,8 @@ export interface GuestRunOptions extends GuestSessionOptions {
   readonly functionNumber?: number;
   /** Called with the adapter process before the guest starts. */
   readonly onDevice?: (device: DeviceProcess) => void | Promise<void>;
+  /** Called when the guest has ended; the adapter process ends after it. */
+  readonly onGuestEnd?: () => Promise<void>;
   /** Answers what the guest asks of its host; the job packs `requestProgram`. */
   readonly answer?: RequestAnswerer;
 }
@@ -43,6 +45,7 @@ export async function runGuest(job: GuestJob, options: GuestRunOptions = {}): Pr
     await session.run(initramfs, sockets, (running) => {
       if (answer !== undefined) answerRequests(running, answer);
     });
+    await options.onGuestEnd?.();
   } finally {
     session.adapterFaults(await device.stop());
   }

@@ -84,9 +84,10 @@ async function runJob(
         print(`${prefix}${resultLine(result)}\n`);
       },
       onFault: (fault) => states.read(fault),
+      onGuestEnd: () => states.end(),
     });
     control?.close();
-    const report = { name: planned.name, run, adapter: await states.end() };
+    const report = { name: planned.name, run, adapter: states.known };
     const kept = recording?.keepIf(statusOf(report) !== TestStatus.PASSED, resolve(given.record ?? ''));
     const whole = kept === undefined ? report : { ...report, recording: kept };
     print(describeJob(whole));
@@ -102,7 +103,7 @@ async function runJob(
 
 /** Reads the adapter's state when something fails, and keeps it with that. */
 class StateReader {
-  readonly #states = new Map<TestResult | GuestFault, readonly string[]>();
+  readonly known = new Map<TestResult | GuestFault, readonly string[]>();
   readonly #pending: Promise<void>[] = [];
   #adapter: AdapterState | undefined;
 
@@ -113,13 +114,14 @@ class StateReader {
   read(about: TestResult | GuestFault): void {
     const adapter = this.#adapter;
     if (adapter === undefined || this.#pending.length >= STATES_MAX) return;
-    this.#pending.push(adapter.describe().then((lines) => void this.#states.set(about, lines)));
+    this.#pending.push(adapter.describe().then((lines) => void this.known.set(about, lines)));
   }
 
-  async end(): Promise<ReadonlyMap<TestResult | GuestFault, readonly string[]>> {
+  /** Waits for what is being read, and reads no more. */
+  async end(): Promise<void> {
     await Promise.all(this.#pending);
     this.#adapter?.close();
-    return this.#states;
+    this.#adapter = undefined;
   }
 }
 
