@@ -39,8 +39,7 @@ export interface DeviceExit {
   readonly left: readonly string[];
 }
 
-const MAIN = fileURLToPath(new URL('../scripts/cli/main.ts', import.meta.url));
-const TSX = import.meta.resolve('tsx');
+const LAUNCH = fileURLToPath(new URL('../scripts/cli/launch.mjs', import.meta.url));
 /** Both bounds are wide, for a busy machine. */
 const START_BOUND_MS = 120_000;
 /** Ending takes far less, except at a breakpoint, where it would take for ever. */
@@ -66,7 +65,7 @@ export class DeviceChild {
   static async start(options: DeviceChildOptions = {}): Promise<DeviceChild> {
     const directory = makeRunDirectory();
     const forget = [onProcessEnd(() => rmSync(directory, { recursive: true, force: true }))];
-    const command = ['--pdeathsig', 'SIGTERM', '--', process.execPath, '--import', TSX, MAIN, 'device'];
+    const command = ['--pdeathsig', 'SIGTERM', '--', process.execPath, LAUNCH, 'device'];
     const child = spawn('setpriv', [...command, ...chooseServed(directory, options), ...(options.arguments ?? [])], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Ctrl-C at the terminal must reach only the parent, which ends the guest first.

@@ -146,7 +146,7 @@ t.test('bad input of every kind gets one line and status 2', async (t) => {
     t.match(await runCli(words), { status: 2, stdout: '', stderr: /^vuhca( \w+)?: .+\n$/ }, words.join(' '));
 });
 
-/** Files that Node loads for a command, relative to the repository. */
+/** Sources and files of packages that Node loads for a command, relative to the repository. */
 async function listLoaded(t: Test, words: readonly string[]): Promise<string[]> {
   const directory = makeDirectory(t);
   await runCli(words, { NODE_V8_COVERAGE: directory, XDG_RUNTIME_DIR: directory });
@@ -156,12 +156,19 @@ async function listLoaded(t: Test, words: readonly string[]): Promise<string[]> 
     const { result } = JSON.parse(readFileSync(join(directory, name), 'utf8')) as { result: { url: string }[] };
     return result.map(({ url }) => url);
   });
-  return urls.filter((url) => url.startsWith(root)).map((url) => url.slice(root.length));
+  const paths = urls.filter((url) => url.startsWith(root)).map((url) => url.slice(root.length));
+  return paths.flatMap((path) => (path.startsWith('build/program/') ? listSources(path) : [path]));
+}
+
+/** The sources of a compiled script, which it names in comments. */
+function listSources(path: string): string[] {
+  const text = readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+  return [...text.matchAll(/^\/\/ (\S+\.ts)$/gm)].map(([, source]) => source as string);
 }
 
 /** The packages that an adapter needs: those for its log and for vfio-user. */
 const { dependencies, version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-const others = ['commander', 'junit-report-builder', 'tsx'];
+const others = ['commander', 'esbuild', 'junit-report-builder', 'tsx'];
 const adapterPackages = Object.keys(dependencies).filter((name) => !others.includes(name));
 
 function packagesOf(paths: readonly string[]): string[] {
