@@ -89,7 +89,7 @@ export async function provideDistribution(kernel?: GuestKernel, set: Distributio
   const packages = await provideUnpacked(set);
   const directory = await provide({
     name: 'distribution',
-    key: [RECIPE_VERSION, packages, chosen.directory, MODULES],
+    key: [RECIPE_VERSION, packages, chosen.identity, MODULES],
     outputs: [IMAGE],
     label: 'making the root file system of the guest',
     build: async (target) => {
@@ -131,7 +131,7 @@ async function installModules(root: string, kernel: GuestKernel): Promise<void> 
     copyFileSync(path, join(folder, `${name}.ko`));
   }
   for (const list of ['modules.builtin', 'modules.builtin.modinfo', 'modules.order']) {
-    copyFileSync(join(kernel.directory, 'usr/lib/modules', kernel.release, list), join(folder, '..', list));
+    copyFileSync(join(kernel.listsDirectory, list), join(folder, '..', list));
   }
   await run(...programOf(root, 'usr/bin/kmod', ['--basedir', root, kernel.release], 'depmod'));
 }

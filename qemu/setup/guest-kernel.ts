@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The kernel of guests: a stock image of Debian for amd64, unpacked, with its modules; that of
- * Debian 13 when none is named. Modules are compressed with xz; those that are requested are
- * unpacked beside them once. Called by set-up, kernel-choice.ts and the builders of initramfs
+ * The kernel of guests: a stock image of Debian for amd64, unpacked, with its modules, or one that
+ * the user has built; Debian 13's when none is named. Debian's modules are compressed with xz; those
+ * that are requested are unpacked beside them once. Called by set-up, kernel-choice.ts and the builders of initramfs
  * images; kernel-toolchain.ts compiles modules for the same release.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,10 +11,11 @@ import { type ArchiveFile, askApt, readDependencies } from './apt.ts';
 import { provide } from './cache.ts';
 import { run } from './command.ts';
 import { SetupError } from './errors.ts';
+import { findImage, isBuildFolder, listModules, readKernelBuild } from './kernel-build.ts';
 import { DEFAULT_KERNEL, findKernel } from './kernel-list.ts';
 import { dropFiles, fetchFiles, unpackPackages, withPackages } from './packages.ts';
 
-/** An unpacked kernel. */
+/** An unpacked kernel, or one that was built here. */
 export interface GuestKernel {
   /** As `uname -r` prints it in the guest. */
   readonly release: string;
@@ -22,6 +23,10 @@ export interface GuestKernel {
   readonly imagePath: string;
   readonly configPath: string;
   readonly directory: string;
+  /** The folder of `modules.order` and `modules.builtin`. */
+  readonly listsDirectory: string;
+  /** Equal for kernels with equal modules. */
+  readonly identity: string;
 }
 
 /** A module as a plain .ko file. */
@@ -66,8 +71,15 @@ export function withKernelFiles<T>(use: (files: KernelFiles) => Promise<T>, want
   });
 }
 
-/** The stock kernel called `wanted`, unpacked. Throws SetupError when Debian has none. */
-export function provideGuestKernel(wanted = DEFAULT_KERNEL): Promise<GuestKernel> {
+/**
+ * The stock kernel called `wanted`, unpacked, or that of a build folder. Throws SetupError when
+ * Debian has none, UsageError for a folder without a kernel.
+ */
+export async function provideGuestKernel(wanted = DEFAULT_KERNEL): Promise<GuestKernel> {
+  if (isBuildFolder(wanted)) {
+    const build = readKernelBuild(wanted);
+    return { ...build, ...findImage(build), listsDirectory: build.directory };
+  }
   return withKernelFiles(async ({ release, image }) => {
     const directory = await provide({
       name: 'guest-kernel',
@@ -81,7 +93,14 @@ export function provideGuestKernel(wanted = DEFAULT_KERNEL): Promise<GuestKernel
         dropFiles(image);
       },
     });
-    return { release, imagePath: join(directory, IMAGE), configPath: join(directory, CONFIG), directory };
+    return {
+      release,
+      imagePath: join(directory, IMAGE),
+      configPath: join(directory, CONFIG),
+      directory,
+      listsDirectory: join(directory, 'usr/lib/modules', release),
+      identity: directory,
+    };
   }, wanted);
 }
 
@@ -91,7 +110,7 @@ export function provideGuestKernel(wanted = DEFAULT_KERNEL): Promise<GuestKernel
  * does not have.
  */
 export async function provideStockModules(kernel: GuestKernel, names: readonly string[]): Promise<KernelModule[]> {
-  const index = JSON.parse(readFileSync(join(kernel.directory, INDEX), 'utf8')) as ModuleIndex;
+  const index = readIndex(kernel);
   const loaded = new Map<string, KernelModule>();
   const visit = async (name: string): Promise<void> => {
     const key = canonicalName(name);
@@ -119,6 +138,17 @@ interface ModuleIndex {
   /** Path of the packed file, below the kernel's folder, by canonical name. */
   readonly modules: Readonly<Record<string, string>>;
   readonly builtin: readonly string[];
+}
+
+/** Debian's kernels have an index in the cache. */
+function readIndex(kernel: GuestKernel): ModuleIndex {
+  const path = join(kernel.directory, INDEX);
+  if (existsSync(path)) return JSON.parse(readFileSync(path, 'utf8')) as ModuleIndex;
+  const { modules, builtin } = listModules(kernel);
+  return {
+    modules: Object.fromEntries(modules.map((module) => [canonicalName(basename(module)), module])),
+    builtin: builtin.map(canonicalName),
+  };
 }
 
 /** Gives image and configuration the same names for all releases. */

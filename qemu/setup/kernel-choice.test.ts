@@ -50,6 +50,29 @@ t.test('a bzImage with the build folder of its kernel', async (t) => {
   await t.rejects(kernel.provideModules(['ib_core']), { message: /give the file of ib_core as a module \(\.ko\)/ });
 });
 
+t.test('the folder in which a kernel was built', async (t) => {
+  const folder = join(files(t), 'build');
+  await t.rejects(resolveGuestKernel(folder), { name: 'UsageError', message: /build has no bzImage; build it with/ });
+  mkdirSync(join(folder, 'arch/x86/boot'), { recursive: true });
+  mkdirSync(join(folder, 'drivers'));
+  writeFileSync(join(folder, 'arch/x86/boot/bzImage'), image());
+  writeFileSync(join(folder, 'modules.order'), 'drivers/ib_core.o\ndrivers/ib-verbs.o\n');
+  writeFileSync(
+    join(folder, 'modules.builtin'),
+    'kernel/drivers/virtio/virtio_pci.ko\nkernel/drivers/virtio_console.ko\n',
+  );
+  writeFileSync(join(folder, 'drivers/ib_core.ko'), '\0depends=\0');
+  writeFileSync(join(folder, 'drivers/ib-verbs.ko'), '\0depends=ib_core,virtio_pci\0');
+  const kernel = await resolveGuestKernel(folder);
+  t.match(kernel, { release: RELEASE, imagePath: join(folder, 'arch/x86/boot/bzImage'), bootModules: [] });
+  t.equal((await kernel.provideToolchain()).kernelDirectory, folder);
+  t.same(await kernel.provideModules(['ib_verbs']), [
+    { name: 'ib_core', path: join(folder, 'drivers/ib_core.ko') },
+    { name: 'ib_verbs', path: join(folder, 'drivers/ib-verbs.ko') },
+  ]);
+  await t.rejects(kernel.provideModules(['ib_none']), { message: /has no module ib_none/ });
+});
+
 t.test('a bzImage alone compiles nothing', async (t) => {
   const kernel = await resolveGuestKernel(join(files(t), 'bzImage'));
   await t.rejects(kernel.provideToolchain(), {
@@ -70,7 +93,7 @@ t.test('wrong files are told in one sentence', async (t) => {
     join(directory, 'bzImage'),
     join(directory, 'build'),
   );
-  await reject(/kernel 6\.1 has Debian's headers/, '6.1', join(directory, 'build'));
+  await reject(/kernel 6\.1 has headers/, '6.1', join(directory, 'build'));
 });
 
 t.test('a module for another kernel is refused before the guest starts', async (t) => {

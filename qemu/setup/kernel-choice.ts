@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The kernel that a user names for a guest: one of Debian's (kernel-list.ts has the forms of names)
- * or a bzImage of the user's own, with what compiles modules for it and the modules that came with
- * it. Called by the commands that take `--kernel` and `--headers`, and by set-up.
+ * The kernel that a user names for a guest: one of Debian's (kernel-list.ts has the forms of names),
+ * or one of the user's own as a build folder or a bzImage, with what compiles modules for it and the
+ * modules that came with it. Called by the commands that take `--kernel` and `--headers`, and by set-up.
  */
-import { existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { existsSync, openSync, readSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { UsageError } from './errors.ts';
 import { type GuestKernel, type KernelModule, provideGuestKernel, provideStockModules } from './guest-kernel.ts';
+import { isBuildFolder, readKernelBuild } from './kernel-build.ts';
 import { DEFAULT_KERNEL } from './kernel-list.ts';
-import { type KernelToolchain, provideKernelToolchain } from './kernel-toolchain.ts';
+import { type KernelToolchain, provideKernelToolchain, toolchainOf } from './kernel-toolchain.ts';
 import { readModuleInfo } from './module-info.ts';
 
 /** A kernel for a guest. */
@@ -23,7 +24,7 @@ export interface KernelChoice {
    * file, which must have virtio built in.
    */
   readonly bootModules: readonly KernelModule[];
-  /** Debian's kernel; absent for a file of the user. */
+  /** Debian's kernel, or that of a build folder; absent for a file of the user. */
   readonly stock?: GuestKernel;
   /** What compiles modules for it. Throws UsageError for a file without headers. */
   provideToolchain(): Promise<KernelToolchain>;
@@ -38,13 +39,14 @@ export interface KernelChoice {
 const BOOT_MODULES = ['virtio_pci', 'virtio_console'];
 
 /**
- * Resolves the kernel called `wanted`: a name or version of Debian's, or the path of a bzImage, to
- * which `headers`, the build folder of that kernel, may belong. Throws UsageError.
+ * Resolves the kernel called `wanted`: a name or version of Debian's, the folder in which a kernel
+ * was built, or the path of a bzImage, to which `headers`, its build folder, may belong. Throws
+ * UsageError.
  */
 export async function resolveGuestKernel(wanted = DEFAULT_KERNEL, headers?: string): Promise<KernelChoice> {
   if (isPath(wanted)) return chooseFile(wanted, headers);
   if (headers !== undefined) {
-    throw new UsageError(`kernel ${wanted} has Debian's headers; give other headers with the bzImage of their kernel.`);
+    throw new UsageError(`kernel ${wanted} has headers; give other headers with the bzImage of their kernel.`);
   }
   const stock = await provideGuestKernel(wanted);
   return {
@@ -80,6 +82,7 @@ const READ_BYTES = 0x10000;
 
 /** A name never contains a slash, and is no file here. */
 function isPath(wanted: string): boolean {
+  if (isBuildFolder(wanted)) return false;
   return wanted.includes('/') || statSync(wanted, { throwIfNoEntry: false })?.isFile() === true;
 }
 
@@ -88,7 +91,7 @@ function chooseFile(wanted: string, headers: string | undefined): KernelChoice {
   if (!existsSync(imagePath)) throw new UsageError(`there is no kernel ${wanted}; correct the path.`);
   const release = readImageRelease(imagePath);
   if (release === undefined) throw new UsageError(`${wanted} is no bzImage; name arch/x86/boot/bzImage of a kernel.`);
-  const toolchain = headers === undefined ? undefined : readBuildFolder(resolve(headers), release);
+  const toolchain = headers === undefined ? undefined : readToolchain(headers, release);
   return {
     release,
     imagePath,
@@ -104,19 +107,13 @@ function chooseFile(wanted: string, headers: string | undefined): KernelChoice {
   };
 }
 
-/** The toolchain of a user's own kernel: its build folder and the machine's compiler. */
-function readBuildFolder(kernelDirectory: string, release: string): KernelToolchain {
-  const symbols = join(kernelDirectory, 'Module.symvers');
-  const header = join(kernelDirectory, 'include/generated/utsrelease.h');
-  for (const path of [join(kernelDirectory, 'Makefile'), header, symbols]) {
-    if (existsSync(path)) continue;
-    const advice = 'name the folder in which that kernel and its modules were built';
-    throw new UsageError(`${kernelDirectory} has no ${basename(path)}; ${advice}.`);
+/** What compiles modules for the kernel `release` that was built in `headers`. */
+function readToolchain(headers: string, release: string): KernelToolchain {
+  const build = readKernelBuild(headers);
+  if (build.release !== release) {
+    throw new UsageError(
+      `the headers in ${build.directory} are those of Linux ${build.release}, the kernel is ${release}.`,
+    );
   }
-  const built = /UTS_RELEASE "([^"]*)"/.exec(readFileSync(header, 'utf8'))?.[1];
-  if (built !== release) {
-    throw new UsageError(`the headers in ${kernelDirectory} are those of Linux ${built}, the kernel is ${release}.`);
-  }
-  const { mtimeMs, size } = statSync(symbols);
-  return { release, kernelDirectory, identity: `${kernelDirectory} ${mtimeMs} ${size}` };
+  return toolchainOf(build);
 }

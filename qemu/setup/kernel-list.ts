@@ -18,8 +18,8 @@ export interface KernelRelease {
   readonly distribution: Distribution;
 }
 
-/** The kernel of guests when none is named. */
-export const DEFAULT_KERNEL = 'trixie';
+/** The kernel of guests when none is named: any test runs on that of VUHCA_KERNEL. */
+export const DEFAULT_KERNEL = process.env.VUHCA_KERNEL || 'trixie';
 
 /** Sorted by age of the distribution in which a version is looked for first. */
 const DISTRIBUTIONS: readonly Distribution[] = ['trixie', 'bookworm'];

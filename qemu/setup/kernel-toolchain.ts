@@ -10,6 +10,7 @@ import { askApt, readDependencies } from './apt.ts';
 import { provide } from './cache.ts';
 import { SetupError } from './errors.ts';
 import { type KernelFiles, withKernelFiles } from './guest-kernel.ts';
+import { isBuildFolder, type KernelBuild, readKernelBuild } from './kernel-build.ts';
 import { DEFAULT_KERNEL, findKernel } from './kernel-list.ts';
 import { dropFiles, fetchFiles, withPackages } from './packages.ts';
 import { makePrefix } from './prefix.ts';
@@ -34,8 +35,9 @@ const SOURCES = 'usr/src';
 // Libraries of the compiler's run-time checkers: kernel code is never linked with them.
 const EXCEPT = ['libasan8', 'liblsan0', 'libtsan2', 'libubsan1', 'libhwasan0', 'libitm1', 'libquadmath0', 'libgomp1'];
 
-/** The toolchain for the stock kernel called `wanted`. */
-export function provideKernelToolchain(wanted = DEFAULT_KERNEL): Promise<KernelToolchain> {
+/** The toolchain for the stock kernel called `wanted`, or for the one of a build folder. */
+export async function provideKernelToolchain(wanted = DEFAULT_KERNEL): Promise<KernelToolchain> {
+  if (isBuildFolder(wanted)) return toolchainOf(readKernelBuild(wanted));
   return withKernelFiles((kernel) => {
     const question = [RECIPE_VERSION, kernel.release, EXCEPT];
     return withPackages('kernel-toolchain', question, resolverFor(kernel), (compiler) => {
@@ -43,6 +45,11 @@ export function provideKernelToolchain(wanted = DEFAULT_KERNEL): Promise<KernelT
       return provideFrom(kernel.release, files);
     });
   }, wanted);
+}
+
+/** The toolchain of a user's own kernel: its build folder and the machine's compiler. */
+export function toolchainOf({ release, directory, identity }: KernelBuild): KernelToolchain {
+  return { release, kernelDirectory: directory, identity };
 }
 
 async function provideFrom(

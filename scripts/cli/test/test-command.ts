@@ -91,7 +91,10 @@ function addJobOptions(command: CliCommand): void {
 function addGuestOptions(command: CliCommand): void {
   command
     .optionsGroup('Guest and adapter:')
-    .option('--kernel <VERSION>', 'A kernel of Debian: trixie (default), bookworm, backports, 6.1; or a bzImage')
+    .option(
+      '--kernel <VERSION>',
+      'A kernel of Debian: trixie (default), bookworm, backports, 6.1; a build folder or bzImage',
+    )
     .option('--headers <FOLDER>', 'The build folder of the bzImage, to compile modules for it')
     .addOption(wholeNumber('--functions <N>', 'Functions of the adapter', 1, FUNCTION_MAX).default(1))
     .addOption(wholeNumber('--adapters <N>', 'Adapters in the guest, linked in a ring', 1, ADAPTERS_MAX).default(1))
