@@ -81,27 +81,53 @@ void vuhca_client_remove_device(struct vuhca_dev *dev)
 	mutex_unlock(&vuhca_lists);
 }
 
-/* Calls every client before @dev, if it is in service, is reset. */
-void vuhca_client_reset_prepare(struct vuhca_dev *dev)
+/*
+ * Keeps clients and functions as they are, for a reset; false when one is just
+ * coming or going, which may wait for the caller.
+ */
+bool vuhca_clients_try_lock(void)
+{
+	return mutex_trylock(&vuhca_lists);
+}
+
+void vuhca_clients_unlock(void)
+{
+	mutex_unlock(&vuhca_lists);
+}
+
+/* Calls every client before @dev is reset. The caller holds the lists. */
+void vuhca_clients_prepare(struct vuhca_dev *dev)
 {
 	struct vuhca_client *client;
 
-	mutex_lock(&vuhca_lists);
 	list_for_each_entry(client, &vuhca_clients, list)
 		if (client->reset_prepare)
 			client->reset_prepare(dev);
+}
+
+/* Calls every client when @dev is in service again. The caller holds the lists. */
+void vuhca_clients_resume(struct vuhca_dev *dev)
+{
+	struct vuhca_client *client;
+
+	list_for_each_entry(client, &vuhca_clients, list)
+		if (client->reset_done)
+			client->reset_done(dev);
+}
+
+/* Calls every client before @dev, if it is in service, is reset. */
+void vuhca_client_reset_prepare(struct vuhca_dev *dev)
+{
+	mutex_lock(&vuhca_lists);
+	vuhca_clients_prepare(dev);
 	mutex_unlock(&vuhca_lists);
 }
 
 /* Calls every client when @dev is in service again. */
 void vuhca_client_reset_done(struct vuhca_dev *dev)
 {
-	struct vuhca_client *client;
-
 	mutex_lock(&vuhca_lists);
-	list_for_each_entry(client, &vuhca_clients, list)
-		if (client->reset_done)
-			client->reset_done(dev);
+	vuhca_clients_resume(dev);
 	mutex_unlock(&vuhca_lists);
 }
 

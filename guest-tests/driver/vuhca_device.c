@@ -100,7 +100,7 @@ void vuhca_stop(struct vuhca_dev *dev)
 	vuhca_orphan_objects(dev);
 }
 
-int vuhca_resume(struct vuhca_dev *dev)
+static int vuhca_restart(struct vuhca_dev *dev)
 {
 	int err;
 
@@ -111,10 +111,15 @@ int vuhca_resume(struct vuhca_dev *dev)
 		dev_err(&dev->pdev->dev, "did not come back from a reset: %d\n",
 			err);
 		WRITE_ONCE(dev->state, VUHCA_DEV_GONE);
-		return err;
 	}
-	vuhca_client_reset_done(dev);
-	return 0;
+	return err;
+}
+
+/* Brings the function back into service after a reset, for its clients, too. */
+void vuhca_resume(struct vuhca_dev *dev)
+{
+	if (!vuhca_restart(dev))
+		vuhca_client_reset_done(dev);
 }
 
 /**
@@ -123,21 +128,32 @@ int vuhca_resume(struct vuhca_dev *dev)
  * @dev: Function of the adapter.
  *
  * All objects of the function are destroyed; their memory stays until they are
- * destroyed by their owners.
+ * destroyed by their owners. A removal may wait for the caller, for instance in
+ * a client's remove(); the reset therefore waits for none.
  *
  * Context: May sleep. Takes the device lock.
- * Return: 0, or -ENODEV or the error of bring-up.
+ * Return: 0, -EBUSY while a client or the function is added or removed, or
+ * -ENODEV or the error of bring-up.
  */
 int vuhca_reset(struct vuhca_dev *dev)
 {
-	int err, started;
+	int err = -EBUSY, started;
 
-	device_lock(&dev->pdev->dev);
-	vuhca_client_reset_prepare(dev);
+	if (!device_trylock(&dev->pdev->dev))
+		return -EBUSY;
+	if (!vuhca_clients_try_lock())
+		goto unlock;
+	vuhca_clients_prepare(dev);
 	vuhca_stop(dev);
 	err = vuhca_soft_reset(dev);
-	started = vuhca_resume(dev);
+	started = vuhca_restart(dev);
+	if (!started)
+		vuhca_clients_resume(dev);
+	if (!err)
+		err = started;
+	vuhca_clients_unlock();
+unlock:
 	device_unlock(&dev->pdev->dev);
-	return err ? err : started;
+	return err;
 }
 EXPORT_SYMBOL_GPL(vuhca_reset);

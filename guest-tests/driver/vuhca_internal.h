@@ -35,6 +35,10 @@ int vuhca_find_dedicated(struct vuhca_dev *dev);
 /* vuhca_client.c */
 void vuhca_client_add_device(struct vuhca_dev *dev);
 void vuhca_client_remove_device(struct vuhca_dev *dev);
+bool vuhca_clients_try_lock(void);
+void vuhca_clients_unlock(void);
+void vuhca_clients_prepare(struct vuhca_dev *dev);
+void vuhca_clients_resume(struct vuhca_dev *dev);
 void vuhca_client_reset_prepare(struct vuhca_dev *dev);
 void vuhca_client_reset_done(struct vuhca_dev *dev);
 void vuhca_port_events_init(struct vuhca_dev *dev);
@@ -213,7 +217,7 @@ void vuhca_debugfs_remove(struct vuhca_dev *dev);
 /* vuhca_device.c */
 int vuhca_start(struct vuhca_dev *dev);
 void vuhca_stop(struct vuhca_dev *dev);
-int vuhca_resume(struct vuhca_dev *dev);
+void vuhca_resume(struct vuhca_dev *dev);
 void vuhca_device_error_event(struct vuhca_dev *dev,
 			      const struct vuhca_event_entry *entry);
 

@@ -65,22 +65,44 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_flood,
 };
 
-static DEFINE_MUTEX(vt_running);	/* also protects vt_dev */
+static DEFINE_SPINLOCK(vt_lock);	/* protects the next two */
 static struct vuhca_dev *vt_dev;
+static bool vt_busy;			/* a suite runs on vt_dev */
+static DECLARE_WAIT_QUEUE_HEAD(vt_idle);
 static atomic_t vt_open_count = ATOMIC_INIT(0);
 static struct dentry *vt_root;
 static char vt_only[64];
 
+/* The device, which stays until vt_release_device(), or NULL. */
+static struct vuhca_dev *vt_hold_device(void)
+{
+	struct vuhca_dev *dev;
+
+	spin_lock(&vt_lock);
+	dev = vt_dev;
+	vt_busy = dev;
+	spin_unlock(&vt_lock);
+	return dev;
+}
+
+static void vt_release_device(void)
+{
+	spin_lock(&vt_lock);
+	vt_busy = false;
+	spin_unlock(&vt_lock);
+	wake_up(&vt_idle);
+}
+
 static int vt_thread(void *data)
 {
+	struct vuhca_dev *dev = vt_hold_device();
 	struct vt_run *run = data;
 
-	mutex_lock(&vt_running);
-	if (vt_dev)
-		vt_run_suite(run, run->suite, vt_dev, vt_only);
+	if (dev)
+		vt_run_suite(run, run->suite, dev, vt_only);
 	else
 		vt_emit(run, "Bail out! no device\n", 20);
-	mutex_unlock(&vt_running);
+	vt_release_device();
 	WRITE_ONCE(run->done, true);
 	wake_up_interruptible(&run->wait);
 	/* The opener stops the thread; until then its task must exist. */
@@ -156,22 +178,28 @@ static const struct file_operations vt_suite_fops = {
 
 static void vt_add(struct vuhca_dev *dev)
 {
-	mutex_lock(&vt_running);
+	spin_lock(&vt_lock);
 	if (!vt_dev)
 		vt_dev = dev;
-	mutex_unlock(&vt_running);
+	spin_unlock(&vt_lock);
 }
 
+/*
+ * Waits for a running suite, which destroys its objects before the device
+ * goes. The driver holds its list of clients meanwhile: a suite that registers
+ * one would wait for ever, and therefore runs while nobody unbinds.
+ */
 static void vt_remove(struct vuhca_dev *dev)
 {
-	/*
-	 * Waits for a running suite, which destroys its objects before the
-	 * device goes.
-	 */
-	mutex_lock(&vt_running);
-	if (vt_dev == dev)
+	bool is_ours;
+
+	spin_lock(&vt_lock);
+	is_ours = vt_dev == dev;
+	if (is_ours)
 		vt_dev = NULL;
-	mutex_unlock(&vt_running);
+	spin_unlock(&vt_lock);
+	if (is_ours)
+		wait_event(vt_idle, !READ_ONCE(vt_busy));
 }
 
 static struct vuhca_client vt_client = {
