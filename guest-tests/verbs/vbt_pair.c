@@ -74,6 +74,25 @@ static int vbt_to_rts(struct vbt_end *end, enum ib_qp_type type)
 	return ib_modify_qp(end->qp, &to, mask);
 }
 
+static bool vbt_buffer_create(struct vbt *t, struct vbt_end *end)
+{
+	u8 *bytes = kzalloc(VBT_BYTES, GFP_KERNEL);
+	int err;
+
+	if (!VBT_CHECK(t, bytes, "no memory"))
+		return false;
+	end->dma = ib_dma_map_single(t->dev, bytes, VBT_BYTES,
+				     DMA_BIDIRECTIONAL);
+	err = ib_dma_mapping_error(t->dev, end->dma);
+	if (!VBT_CHECK(t, !err, "%d", err)) {
+		kfree(bytes);
+		return false;
+	}
+	/* What is set is unmapped and freed. */
+	end->bytes = bytes;
+	return true;
+}
+
 static bool vbt_end_create(struct vbt *t, int i, enum ib_qp_type type,
 			   struct ib_srq *srq)
 {
@@ -96,9 +115,8 @@ static bool vbt_end_create(struct vbt *t, int i, enum ib_qp_type type,
 	end->port = min_t(u32, i + 1, t->dev->phys_port_cnt);
 	VBT_OK(t, ib_query_port(t->dev, end->port, &port));
 	end->lid = port.lid;
-	end->bytes = kzalloc(VBT_BYTES, GFP_KERNEL);
-	end->dma = ib_dma_map_single(t->dev, end->bytes, VBT_BYTES,
-				     DMA_BIDIRECTIONAL);
+	if (!vbt_buffer_create(t, end))
+		return false;
 	end->cq = ib_alloc_cq(t->dev, NULL, 2 * VBT_ENTRIES, i, IB_POLL_DIRECT);
 	if (!VBT_CHECK(t, !IS_ERR(end->cq), "%pe", end->cq))
 		return false;
