@@ -28,7 +28,8 @@ const KERNEL_PATTERNS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['list corruption', /list_(add|del) corruption/],
   ['oops', /\bOops: |general protection fault|unable to handle (kernel|page fault)|Unable to handle kernel/],
   ['slub', /(Poison|Redzone|Right Redzone|Left Redzone|Object padding) overwritten|Object already free/],
-  ['dma api', /DMA-API: /],
+  // At boot the kernel says that it checks.
+  ['dma api', /DMA-API: (?!preallocated|debugging enabled)/],
   ['page fault', /Bad page (state|map)|page allocation failure/],
   ['panic', /Kernel panic - not syncing/],
   ['nobody cared', /irq \d+: nobody cared/],

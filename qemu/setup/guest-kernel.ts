@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The kernel of guests: a stock image of Debian for amd64, unpacked, with its modules, or one that
- * the user has built; Debian 13's when none is named. Debian's modules are compressed with xz; those
- * that are requested are unpacked beside them once. Called by set-up, kernel-choice.ts and the builders of initramfs
- * images; kernel-toolchain.ts compiles modules for the same release.
+ * the user has built; Debian 13's when none is named. Debian's modules are compressed with xz;
+ * those that are requested are unpacked beside them once. Called by set-up, kernel-choice.ts and
+ * the builders of initramfs images; kernel-toolchain.ts compiles modules for the same release.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The folder in which somebody has built a kernel: its image, its modules, and what compiles modules
- * for it. Called by guest-kernel.ts, kernel-toolchain.ts and kernel-choice.ts.
+ * The folder in which somebody has built a kernel: its image, its modules, and what compiles
+ * modules for it. Called by guest-kernel.ts, kernel-toolchain.ts and kernel-choice.ts.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';

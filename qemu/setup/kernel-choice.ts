@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The kernel that a user names for a guest: one of Debian's (kernel-list.ts has the forms of names),
- * or one of the user's own as a build folder or a bzImage, with what compiles modules for it and the
- * modules that came with it. Called by the commands that take `--kernel` and `--headers`, and by set-up.
+ * The kernel that a user names for a guest: one of Debian's (kernel-list.ts has the forms of
+ * names), or one of the user's own as a build folder or a bzImage, with what compiles modules for
+ * it and the modules that came with it. Called by the commands that take `--kernel` and
+ * `--headers`, and by set-up.
  */
 import { existsSync, openSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
