@@ -67,6 +67,9 @@ const MODULES = [
 /** Modules that reach the image; the initramfs has them. EROFS computes its checksum by crc32c. */
 export const ROOT_MODULES = ['virtio_blk', 'crc32c_generic', 'erofs', 'overlay'];
 
+/** What a guest may load: all of it must be in a kernel that is built for guests. */
+export const GUEST_MODULES: readonly string[] = [...ROOT_MODULES, ...MODULES];
+
 const BASE = [...SHELL, ...TOOLS, ...RDMA];
 const SETS = {
   base: { names: BASE, except: UNUSED },

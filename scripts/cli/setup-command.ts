@@ -37,6 +37,7 @@ export function defineSetup(command: CliCommand): void {
       "starts Debian's opensm and diagnostics on a fabric; see docs/FABRIC.md",
     )
     .addExample('vuhca setup disk-image', 'as root: a disk with Debian and its boot loader, for `vuhca run --disk`')
+    .addExample('vuhca setup debug-kernel', 'a kernel with lockdep, KASAN and checks of DMA, for --kernel')
     .addExample('vuhca setup kernel --kernel 6.1', "Debian 12's kernel")
     .addExample('vuhca setup symbols', "Debian's debug symbols of the kernel, for gdb (1 GB); see docs/DEBUGGING.md")
     .addExample('vuhca setup modules ./my-driver', "compiles a module for the guest's kernel");

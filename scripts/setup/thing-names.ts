@@ -16,6 +16,7 @@ export const THINGS = [
   'infiniband-tools',
   'distribution',
   'disk-image',
+  'debug-kernel',
   'symbols',
 ] as const;
 export type ThingName = (typeof THINGS)[number];

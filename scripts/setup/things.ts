@@ -4,6 +4,7 @@
  * has a path. Called by `vuhca setup`.
  */
 import { provideBusybox } from '../../qemu/setup/busybox.ts';
+import { provideDebugKernel } from '../../qemu/setup/debug-kernel.ts';
 import { provideDiskImage } from '../../qemu/setup/disk-image.ts';
 import { provideDistribution } from '../../qemu/setup/distribution.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
@@ -47,6 +48,7 @@ const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>>
     return [(await provideDistribution(stock)).imagePath];
   },
   'disk-image': async () => [await provideDiskImage()],
+  'debug-kernel': async () => [await provideDebugKernel()],
   symbols: async ({ kernel, headers }) => {
     const { stock } = await resolveGuestKernel(kernel, headers);
     if (stock === undefined) throw new SetupError('Debian has symbols of its own kernels only; name one of them.');
