@@ -26,6 +26,8 @@ const COMPLAINTS: readonly (readonly [kind: string, line: string])[] = [
   ['oops', '[    3.1] Oops: general protection fault, probably for non-canonical address 0xdead: 0000 [#1]'],
   ['panic', '[    3.1] Kernel panic - not syncing: Attempted to kill init!'],
   ['page fault', '[    3.1] insmod: page allocation failure: order:10, mode:0xcc0(GFP_KERNEL)'],
+  ['dma api', '[   20.1] DMA-API: vuhca 0000:01:00.0: device driver failed to check map error'],
+  ['lockdep', '[   37.1] WARNING: possible circular locking dependency detected'],
   ['nobody cared', '[    3.1] irq 11: nobody cared (try booting with the "irqpoll" option)'],
 ];
 
@@ -36,6 +38,8 @@ const ORDINARY = [
   '[    0.300000] kfence: initialized - using 2097152 bytes for 255 objects',
   '[    0.000000] rcu: Preemptible hierarchical RCU implementation.',
   '[    0.7] clocksource: Switched to clocksource tsc',
+  '[    1.8] DMA-API: preallocated 65536 debug entries',
+  '[    1.8] DMA-API: debugging enabled by kernel config',
   '[    0.7] DEBUGGING is off',
   '[    0.7] pci 0000:00:1f.0: quirk: [io 0x0600-0x067f] claimed by ICH6 ACPI/GPIO/TCO',
 ];
