@@ -2,7 +2,8 @@
 /**
  * The InfiniBand device of the driver (guest-tests/driver/ib) in a guest with Debian's user space:
  * Debian's tools show it, IPoIB works on it, so do kernel verbs (guest-tests/verbs), and its users
- * leave it under traffic when it is unbound, reset, removed or lost. cases/verbs.sh has the checks.
+ * leave it under traffic when it is unbound, reset, removed or lost, also a program that polls.
+ * cases/verbs.sh has the checks.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +19,7 @@ import { report } from './harness/report.ts';
 
 const SCRIPT = 'verbs.sh';
 /** Results of each part: those of the script, and of the module with tests of kernel verbs. */
-const CHECKS = { life: 12 + 13, loss: 2 } as const;
+const CHECKS = { life: 12 + 13, loss: 2, program: 2 } as const;
 const MEMORY_MIB = 1024;
 /** The script prints this to have the adapter process killed. */
 const KILL_REQUEST = '# host: kill the device';
@@ -40,7 +41,9 @@ async function makeJob(
   ];
   const parts = await provideDistributionParts(undefined, {
     caseText: readFileSync(pathOf(`cases/${SCRIPT}`), 'utf8'),
+    hasVerbs: true,
     files: [
+      { path: '/root/dead-device.py', content: readFileSync(pathOf('cases/dead-device.py'), 'utf8') },
       { path: '/etc/verbs', content: `PART=${part}\n`, mode: 0o644 },
       ...[verbs, tests].map(({ name, path }) => ({ path: `/root/${name}.ko`, content: { from: path } })),
     ],
@@ -84,11 +87,15 @@ t.test('the InfiniBand device among its users', async (t) => {
   reportPart(t, await runPart('life'), 'life');
 });
 
-t.test('an adapter that dies under the users of the InfiniBand device', async (t) => {
-  const run = await runPastAborts(t, ATTEMPTS, () => runPart('loss'));
-  if (hasQemuAborted(run)) t.pass('the driver was not judged', { skip: `QEMU aborted by itself ${ATTEMPTS} times` });
-  else reportPart(t, run, 'loss');
-});
+for (const [part, name] of [
+  ['loss', 'an adapter that dies under the users of the InfiniBand device'],
+  ['program', 'an adapter that dies under a program that polls'],
+] as const)
+  t.test(name, async (t) => {
+    const run = await runPastAborts(t, ATTEMPTS, () => runPart(part));
+    if (hasQemuAborted(run)) t.pass('the driver was not judged', { skip: `QEMU aborted by itself ${ATTEMPTS} times` });
+    else reportPart(t, run, part);
+  });
 
 function pathOf(relative: string): string {
   return fileURLToPath(new URL(relative, import.meta.url));

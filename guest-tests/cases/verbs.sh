@@ -5,7 +5,8 @@
 # IPoIB between its ports, each in a network namespace. Under traffic the driver is unbound, the
 # function reset and the module removed (PART=life), or the adapter killed (PART=loss): each time
 # the users of the device must leave it without a complaint of the kernel, and work again where
-# they can. verbs.test.ts packs it, with PART in /etc/verbs.
+# they can; a program that polls gets its requests back (PART=program). verbs.test.ts packs it, with
+# PART in /etc/verbs.
 
 . /etc/verbs
 
@@ -138,12 +139,38 @@ life() {
   report $? connected-after-removal
 }
 
-loss() {
-  arrange connected
-  load
+# A program with requests that nobody answers, which polls; `flushed` when all of them were.
+start_program() {
+  python3 /root/dead-device.py vuhca0 >/tmp/program 2>&1 &
+  program=$!
+  eventually "grep -q ready /tmp/program || has_ended $program"
+}
+has_ended() { ! kill -0 $1 2>/dev/null; }
+was_flushed() {
+  eventually "has_ended $program" && grep -q flushed /tmp/program && return 0
+  sed 's/^/  # /' /tmp/program
+  kill -9 $program
+  return 1
+}
+
+lose() {
   echo "# host: kill the device"
   eventually "dmesg | grep -q 'the device is gone'"
   report $? loss-is-noticed
+}
+
+# The adapter dies while a program polls and nothing else uses the device.
+program() {
+  eventually all_active && start_program
+  lose
+  was_flushed
+  report $? requests-are-flushed
+}
+
+loss() {
+  arrange connected
+  load
+  lose
   unload
   # A far end that is gone takes no connection down; stopped interfaces destroy theirs.
   ip link set ib0 down && ip -n far link set ib1 down
