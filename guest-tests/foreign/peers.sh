@@ -89,3 +89,24 @@ connect connected 65520
 check ping-connected "ping -c 3 -s 30000 -W 60 $FAR" " 0% packet loss"
 iperf iperf3-connected
 connect datagram 2044
+
+# A manager in this guest in place of the built-in one: the far guest is told, and connections are
+# made under it and afterwards. LIDs are as sysfs shows them.
+port=/sys/class/infiniband/$DEVICE/ports/$PORT
+far_manager="$far run 'cat $port/sm_lid'"
+pingpong="ibv_rc_pingpong -d $DEVICE -i $PORT $GID -n 100"
+own=$(cat $port/lid)
+before=$(sh -c "$far_manager")
+if [ "$before" = "$own" ] || [ "$((before))" = 0 ]; then
+  skip opensm-manages-both "the fabric has no manager of its own"
+  return 0
+fi
+guid=$(ibstat $DEVICE $PORT | sed -n 's/.*Port GUID: //p')
+opensm -g "$guid" -f $WORK/opensm.log >$WORK/opensm 2>&1 </dev/null 5<&- &
+manager=$!
+check opensm-manages-both "until [ \"\$($far_manager)\" = $own ]; do kill -0 $manager || { cat $WORK/opensm; exit 1; }; sleep 0.2; done"
+pair rc-pingpong-under-opensm "$pingpong -c" "$pingpong -c $FAR"
+kill $manager
+wait $manager 2>/dev/null
+check built-in-manager-manages-both "until [ \"\$($far_manager)\" = $before ]; do sleep 0.2; done"
+pair rc-pingpong-after-opensm "$pingpong -c" "$pingpong -c $FAR"
