@@ -170,11 +170,12 @@ static void vuhca_poll_work(struct work_struct *work)
 		vuhca_modify_eq(eq, VUHCA_EQ_CONTROL_INTERRUPT, 0);
 	}
 	spin_lock_irqsave(&eq->lock, flags);
-	eq->poller.active = false;
 	vuhca_poller_release_all(eq);
 	/* Events between the last poll and the command raised no interrupt. */
 	if (eq->eqn)
 		vuhca_eq_serve(eq);
+	/* Who waits for that without the lock expects interrupts for all events. */
+	WRITE_ONCE(eq->poller.active, false);
 	spin_unlock_irqrestore(&eq->lock, flags);
 }
 
