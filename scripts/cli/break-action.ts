@@ -32,7 +32,7 @@ export async function performBreak(command: CliCommand): Promise<number> {
     }
     terminal?.close();
   } finally {
-    session.close();
+    await session.close();
   }
   return 0;
 }

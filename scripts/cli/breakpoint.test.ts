@@ -100,8 +100,8 @@ class Debugger {
     return { originalSource, value: result.value };
   }
 
-  detach(): void {
-    this.#inspector.close();
+  async detach(): Promise<void> {
+    await this.#inspector.close();
   }
 
   async #find({ source, line }: { source: string; line: string }) {
@@ -144,7 +144,7 @@ t.test('breakpoints are held in the adapter of a live guest', async (t) => {
   t.equal(managing.value, true);
   await reports.news();
   t.pass('traffic and tests go on after a management command that took very long');
-  adapter.detach();
+  await adapter.detach();
 
   await session.guest.port(PORT).write('end\n');
   const end = await session.whenEnded;

@@ -123,7 +123,7 @@ t.test('a debugger stops at the step it wants', async (t) => {
   t.match(await inspector.call('Debugger.evaluateOnCallFrame', evaluate), { result: { value: 12 } });
   await inspector.call('Debugger.resume');
   // Node keeps a process that has ended until its debugger leaves.
-  inspector.close();
+  await inspector.close();
   t.equal(await replay.whenExited, 0);
   t.match(replay.stdout, /identical/);
 });

@@ -249,7 +249,7 @@ t.test('a signal ends both though the adapter stands at a breakpoint', async (t)
   t.notOk(isRunning(Number(adapter)) || isRunning(Number(qemu)), 'no process is left');
   t.same(runFolders(run.child.pid), []);
   t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
-  inspector.close();
+  await inspector.close();
 });
 
 t.test('an adapter that dies ends the guest, with a sentence', async (t) => {

@@ -114,9 +114,9 @@ export class TerminalDebugger {
   }
 
   /** Ends the session: its breakpoints go, and the process runs on. */
-  close(): void {
+  async close(): Promise<void> {
     this.#ended = undefined;
-    this.#inspector.close();
+    await this.#inspector.close();
   }
 
   #name(frame: Frame): string {

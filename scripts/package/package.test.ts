@@ -154,7 +154,7 @@ async function findSourceMaps(said: string): Promise<Map<string, string>> {
     if (method === 'Debugger.scriptParsed') maps.set(params.url.replace(/^file:\/\//, ''), params.sourceMapURL);
   });
   await inspector.call('Debugger.enable');
-  inspector.close();
+  await inspector.close();
   return maps;
 }
 
