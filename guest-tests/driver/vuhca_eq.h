@@ -59,6 +59,18 @@ struct vuhca_seen {
 };
 
 /**
+ * enum vuhca_poll_attempt - What a window of polls tries.
+ * @VUHCA_POLL_NO_ATTEMPT: Nothing new.
+ * @VUHCA_POLL_LONGER: A longer period than before.
+ * @VUHCA_POLL_SHORTER: A shorter period, to see whether it brings completions.
+ */
+enum vuhca_poll_attempt {
+	VUHCA_POLL_NO_ATTEMPT,
+	VUHCA_POLL_LONGER,
+	VUHCA_POLL_SHORTER,
+};
+
+/**
  * struct vuhca_poller - Polling of an EQ in place of its interrupts.
  * @summary: The summary bytes.
  * @dma: Bus address of @summary.
@@ -72,7 +84,13 @@ struct vuhca_seen {
  * @polling: @timer polls, and the adapter interrupts only when it is late.
  * @polls_since_read: Polls that found @summary clear since the entries were read.
  * @period_us: Time between polls.
+ * @period_max_us: The longest period that is not known to cost completions.
+ * @attempt: Whether the window tries another period.
+ * @before_us: The period of the window before, 0: interrupts.
+ * @rate_before: Completions per second in the window before.
+ * @retry: When what was found to cost completions is tried again, in jiffies.
  * @quiet: Windows in a row with little to do.
+ * @window_begin_ns: Begin of the window, in ns of ktime_get().
  * @window_end: End of the window in which interrupts or polls are counted, in
  *	jiffies.
  * @window_count: Interrupts or polls in the window.
@@ -99,7 +117,13 @@ struct vuhca_poller {
 	bool polling;
 	unsigned int polls_since_read;
 	unsigned int period_us;
+	unsigned int period_max_us;
+	enum vuhca_poll_attempt attempt;
+	unsigned int before_us;
+	u64 rate_before;
+	unsigned long retry;
 	unsigned int quiet;
+	u64 window_begin_ns;
 	unsigned long window_end;
 	unsigned int window_count;
 	u64 window_completions;

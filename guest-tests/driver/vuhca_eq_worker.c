@@ -5,22 +5,23 @@
  * interrupts when polls are late. A worker sends the commands at begin and end.
  */
 #include <linux/dma-mapping.h>
+#include <linux/math64.h>
 
 #include "vuhca_internal.h"
 
 /*
- * With more completions than that in a window, and not all of them in a burst,
- * polling costs less. Interrupts alone do not tell: in a slow guest each one
- * finds many completions, so there are few.
+ * With more completions per second than that in a window, and not all of them
+ * in a burst, polling costs less. Interrupts alone do not tell: in a slow guest
+ * each one finds many completions, so there are few.
  */
-#define VUHCA_POLL_WINDOW_MS	20
-#define VUHCA_POLL_ABOVE	20
+#define VUHCA_POLL_WINDOW_MS	50
+#define VUHCA_POLL_ABOVE	1000
 #define VUHCA_POLL_INTERRUPTS	2
 /*
  * With fewer completions than that in each of some windows of polling,
  * interrupts cost less.
  */
-#define VUHCA_POLL_BELOW	2
+#define VUHCA_POLL_BELOW	5
 #define VUHCA_POLL_QUIET	3
 /*
  * A poll costs as much as an interrupt, so polls are rare and each should find
@@ -31,30 +32,54 @@
 #define VUHCA_POLL_PERIOD_LEAST_US	100
 #define VUHCA_POLL_PERIOD_MIN_US	1000
 #define VUHCA_POLL_PERIOD_MAX_US	8000
+/*
+ * Users that wait for completions before they post more are slowed down by polls
+ * that come late. So a longer period is tried for a window, the first one
+ * against interrupts: where it costs a fifth of the completions, the shorter
+ * one stays. After some time a still shorter one is tried: where it brings a
+ * quarter more, users wait, and interrupts serve them better than any polls.
+ */
+#define VUHCA_POLL_RETRY_MS	1000
 /* The adapter interrupts when polls are later than that. */
 #define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
 
 static void vuhca_poll_open_window(struct vuhca_poller *poller)
 {
+	poller->window_begin_ns = ktime_get_ns();
 	poller->window_end = jiffies + msecs_to_jiffies(VUHCA_POLL_WINDOW_MS);
 	poller->window_count = 0;
 	poller->window_completions = poller->completions;
 	poller->window_crowded = poller->crowded;
 }
 
+/* Completions per second in the window that ends now. */
+static u64 vuhca_poll_rate(const struct vuhca_poller *poller)
+{
+	u64 completions = poller->completions - poller->window_completions;
+
+	return div64_u64(completions * NSEC_PER_SEC,
+			 ktime_get_ns() - poller->window_begin_ns + 1);
+}
+
 /* Counts an interrupt; many completions in a window start the worker. */
 void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 {
 	struct vuhca_poller *poller = &eq->poller;
+	bool starts;
 
 	lockdep_assert_held(&eq->lock);
 	/* Events of queue 0 are rare, and modify commands wait for them. */
 	if (!eq->index || poller->active || !vuhca_is_adaptive())
 		return;
-	if (time_after(jiffies, poller->window_end))
-		vuhca_poll_open_window(poller);
-	if (++poller->window_count < VUHCA_POLL_INTERRUPTS ||
-	    poller->completions - poller->window_completions < VUHCA_POLL_ABOVE)
+	poller->window_count++;
+	if (!time_after(jiffies, poller->window_end))
+		return;
+	poller->rate_before = vuhca_poll_rate(poller);
+	starts = poller->window_count >= VUHCA_POLL_INTERRUPTS &&
+		 poller->rate_before >= VUHCA_POLL_ABOVE &&
+		 time_after_eq(jiffies, poller->retry);
+	vuhca_poll_open_window(poller);
+	if (!starts)
 		return;
 	poller->active = true;
 	/*
@@ -86,21 +111,70 @@ static ktime_t vuhca_poll_time(const struct vuhca_poller *poller)
 	return ns_to_ktime((u64)poller->period_us * NSEC_PER_USEC);
 }
 
+/*
+ * Judges the period that was tried in the window that ends. Returns false when
+ * interrupts bring more completions.
+ */
+static bool vuhca_poll_judge(struct vuhca_poller *poller, u64 rate)
+{
+	unsigned long retry = jiffies + msecs_to_jiffies(VUHCA_POLL_RETRY_MS);
+	bool goes_on = true;
+
+	if (poller->attempt == VUHCA_POLL_LONGER &&
+	    5 * rate < 4 * poller->rate_before) {
+		poller->retry = retry;
+		poller->period_us = poller->before_us;
+		poller->period_max_us = poller->before_us;
+		goes_on = poller->before_us;
+	} else if (poller->attempt == VUHCA_POLL_SHORTER) {
+		poller->retry = retry;
+		poller->period_us = poller->before_us;
+		poller->period_max_us = VUHCA_POLL_PERIOD_MAX_US;
+		goes_on = 4 * rate < 5 * poller->rate_before;
+	}
+	poller->attempt = VUHCA_POLL_NO_ATTEMPT;
+	return goes_on;
+}
+
+/* Chooses the period of the next window, after one with that many @completions. */
+static void vuhca_poll_choose(struct vuhca_poller *poller, u64 completions)
+{
+	u64 crowded = poller->crowded - poller->window_crowded;
+	unsigned int period_us;
+
+	poller->before_us = poller->period_us;
+	if (poller->period_max_us < VUHCA_POLL_PERIOD_MAX_US &&
+	    time_after_eq(jiffies, poller->retry)) {
+		poller->attempt = VUHCA_POLL_SHORTER;
+		poller->period_us /= 2;
+		return;
+	}
+	period_us = vuhca_poll_period(poller->period_us, completions, crowded,
+				      poller->window_count);
+	period_us = min(period_us, poller->period_max_us);
+	if (period_us > poller->period_us)
+		poller->attempt = VUHCA_POLL_LONGER;
+	poller->period_us = period_us;
+}
+
 /* Ends a window of polls. Returns false when polling ends. */
 static bool vuhca_poll_window(struct vuhca_eq *eq)
 {
 	struct vuhca_poller *poller = &eq->poller;
 	u64 completions = poller->completions - poller->window_completions;
-	u64 crowded = poller->crowded - poller->window_crowded;
+	u64 rate = vuhca_poll_rate(poller);
+	bool goes_on;
 
-	poller->period_us = vuhca_poll_period(poller->period_us, completions,
-					      crowded, poller->window_count);
 	if (completions >= VUHCA_POLL_BELOW)
 		poller->quiet = 0;
 	else
 		poller->quiet++;
+	goes_on = vuhca_poll_judge(poller, rate);
+	vuhca_poll_choose(poller, completions);
+	poller->rate_before = rate;
 	vuhca_poll_open_window(poller);
-	return poller->quiet < VUHCA_POLL_QUIET && vuhca_is_adaptive();
+	return goes_on && poller->quiet < VUHCA_POLL_QUIET &&
+	       vuhca_is_adaptive();
 }
 
 /*
@@ -135,6 +209,9 @@ static void vuhca_poll_while_busy(struct vuhca_eq *eq)
 
 	spin_lock_irq(&eq->lock);
 	poller->period_us = VUHCA_POLL_PERIOD_MIN_US;
+	poller->period_max_us = VUHCA_POLL_PERIOD_MAX_US;
+	poller->before_us = 0;
+	poller->attempt = VUHCA_POLL_LONGER;
 	poller->quiet = 0;
 	vuhca_poll_open_window(poller);
 	spin_unlock_irq(&eq->lock);
@@ -186,6 +263,8 @@ int vuhca_poller_alloc(struct vuhca_eq *eq)
 	INIT_WORK(&poller->work, vuhca_poll_work);
 	INIT_LIST_HEAD(&poller->kept);
 	init_completion(&poller->ended);
+	poller->retry = jiffies;
+	vuhca_poll_open_window(poller);
 	hrtimer_setup(&poller->timer, vuhca_poll_timer, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_REL);
 	poller->summary = dma_alloc_coherent(&eq->dev->pdev->dev,

@@ -133,27 +133,50 @@ static void vt_echo(struct vuhca_cq *cq, void *context)
 	wake_up(&watch->wait);
 }
 
-/* Events to see while the queue is polled, and the most events in all. */
+/* A sender that does not wait posts so many requests, then sleeps. */
+#define VT_PACED	16
+/* Requests that fit the queue. */
+#define VT_POSTED_MAX	64
+/* Batches to see while the queue is polled, and the most batches in all. */
 #define VT_POLLED	500
-#define VT_ECHOES_MAX	50000
+#define VT_BATCHES_MAX	50000
+
+/* Posts a batch, as far as it fits, after @posted requests. */
+static int vt_post_paced(struct vt *t, int posted)
+{
+	int under_way = posted - atomic_read(&t->send_cq.completions);
+	int count = min(VT_PACED, VT_POSTED_MAX - under_way);
+
+	if (count)
+		VT_EQUAL(t, vt_post_nops(t->end[0].qp, count), 0);
+	usleep_range(500, 600);
+	return count;
+}
 
 /*
- * Does an echo. Returns the interrupts that came with it if the queue was
- * polled all the time, else -1.
+ * Posts a batch. Returns the interrupts that came with it if the queue was polled
+ * all the time, else -1.
  */
-static s64 vt_polled_echo(struct vt *t, int number)
+static s64 vt_polled_batch(struct vt *t, int *posted)
 {
 	struct vuhca_eq *eq = t->send_cq.cq->eq;
 	u64 switches = READ_ONCE(eq->poller.switches);
 	u64 interrupts = READ_ONCE(eq->interrupts);
 	bool polled = READ_ONCE(eq->poller.polling);
 
-	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
-	VT_CHECK(t, vt_wait_event(&t->send_cq, number, VT_TIMEOUT_MS),
-		 "completion %d", number);
+	*posted += vt_post_paced(t, *posted);
 	interrupts = READ_ONCE(eq->interrupts) - interrupts;
 	return polled && READ_ONCE(eq->poller.polling) &&
 	       READ_ONCE(eq->poller.switches) == switches ? interrupts : -1;
+}
+
+static bool vt_echo_begin(struct vt *t)
+{
+	vt_echo_cpu = -1;
+	vt_echo_strays = 0;
+	t->send_cq.cq->completion = vt_echo;
+	vuhca_arm_cq(t->send_cq.cq, false);
+	return vuhca_set_adaptive(true);
 }
 
 /*
@@ -164,30 +187,29 @@ static void vt_adaptive(struct vt *t)
 {
 	struct vuhca_eq *eq = t->send_cq.cq->eq;
 	struct vt_timers w = { .t = t, .eq = eq };
-	bool adaptive = vuhca_set_adaptive(true);
+	bool adaptive = vt_echo_begin(t);
 	u64 switches = READ_ONCE(eq->poller.switches);
 	u32 late = vt_timers_unresponsive(&w);
-	unsigned int polled = 0;
+	unsigned int batches, polled = 0;
 	s64 with, interrupts = 0;
-	int i = 0;
+	int posted = 0;
 
-	vt_echo_cpu = -1;
-	vt_echo_strays = 0;
-	t->send_cq.cq->completion = vt_echo;
-	vuhca_arm_cq(t->send_cq.cq, false);
-	while (polled < VT_POLLED && i < VT_ECHOES_MAX && !t->failed) {
-		with = vt_polled_echo(t, ++i);
+	for (batches = 0; polled < VT_POLLED && batches < VT_BATCHES_MAX &&
+	     !t->failed; batches++) {
+		with = vt_polled_batch(t, &posted);
 		if (with < 0)
 			continue;
 		polled++;
 		interrupts += with;
 	}
+	VT_CHECK(t, vt_wait_event(&t->send_cq, posted, VT_TIMEOUT_MS),
+		 "%d completions", posted);
 	switches = READ_ONCE(eq->poller.switches) - switches;
 	late = vt_timers_unresponsive(&w) - late;
-	vt_note(t, "%u of %d events while polling, %lld interrupts; late %u times, polling began %llu times",
-		polled, i, interrupts, late, switches);
+	vt_note(t, "%u of %u batches while polling, %lld interrupts; late %u times, polling began %llu times",
+		polled, batches, interrupts, late, switches);
 	VT_EQUAL(t, polled, VT_POLLED);
-	/* The last interrupt before polling may be counted with an echo. */
+	/* The last interrupt before polling may be counted with a batch. */
 	VT_CHECK(t, interrupts <= late + switches,
 		 "%lld interrupts while polling, %u of them late", interrupts,
 		 late);
@@ -197,8 +219,35 @@ static void vt_adaptive(struct vt *t)
 	VT_WAIT(t, !READ_ONCE(eq->poller.active));
 	interrupts = READ_ONCE(eq->interrupts);
 	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
-	VT_CHECK(t, vt_wait_event(&t->send_cq, i + 1, VT_TIMEOUT_MS), "quiet");
+	VT_CHECK(t, vt_wait_event(&t->send_cq, posted + 1, VT_TIMEOUT_MS),
+		 "quiet");
 	VT_EQUAL(t, READ_ONCE(eq->interrupts), interrupts + 1);
+	vuhca_set_adaptive(adaptive);
+}
+
+#define VT_ECHOES_MAX	50000
+
+/*
+ * Polls are tried for a sender that waits for each completion, too, and given up
+ * for some time, because interrupts serve it sooner.
+ */
+static void vt_waiting_sender(struct vt *t)
+{
+	struct vuhca_poller *poller = &t->send_cq.cq->eq->poller;
+	bool adaptive = vt_echo_begin(t);
+	u64 switches = READ_ONCE(poller->switches);
+	unsigned long retry = READ_ONCE(poller->retry);
+	int i = 0;
+
+	while (READ_ONCE(poller->retry) == retry && i < VT_ECHOES_MAX &&
+	       !t->failed) {
+		VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);
+		VT_CHECK(t, vt_wait_event(&t->send_cq, ++i, VT_TIMEOUT_MS),
+			 "completion %d", i);
+	}
+	vt_note(t, "given up after %d completions", i);
+	VT_CHECK(t, READ_ONCE(poller->retry) != retry, "it is polled all the time");
+	VT_CHECK(t, READ_ONCE(poller->switches) != switches, "it was not polled");
 	vuhca_set_adaptive(adaptive);
 }
 
@@ -207,5 +256,6 @@ static const struct vt_case vt_cases[] = {
 	{ "summary", vt_summary },
 	{ "shared-byte", vt_shared_byte },
 	{ "adaptive", vt_adaptive, true },
+	{ "waiting-sender", vt_waiting_sender, true },
 };
 VT_SUITE(polling, vt_cases);
