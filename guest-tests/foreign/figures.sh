@@ -21,16 +21,17 @@ measure() {
   print_figure "$figure" $adapter "$column"
 }
 
-# measure_pairs: times of a message of a process over one queue pair and over 1,000 in turn, and
-# their ratio, round by round: in short rounds both have the same machine.
+# measure_pairs NAME ROUNDS MESSAGES ONE ALL: times of a message of a process over one queue pair
+# with ONE messages outstanding, and over 1,000 in turn with ALL, and their ratio, round by round:
+# in short rounds both have the same machine.
 measure_pairs() {
-  wanted "pairs-1000-$adapter" || return 0
+  wanted "$1-$adapter" || return 0
   gid_index=${GID#-g }
-  check "pairs-1000-$adapter" "/foreign/many-pairs $DEVICE ${gid_index:--1} $PORT $PEER_PORT 1000 41 1000"
-  awk -v adapter="$adapter" 'NF == 2 {
-    print "  # figure pairs-one", adapter, $1 / 1000
-    print "  # figure pairs-1000", adapter, $2 / 1000
-    print "  # figure pairs-ratio", adapter, $2 / $1
+  check "$1-$adapter" "/foreign/many-pairs $DEVICE ${gid_index:--1} $PORT $PEER_PORT 1000 $2 $3 $4 $5"
+  awk -v head="  # figure $1" -v adapter="$adapter" 'NF == 2 {
+    print head "-one", adapter, $1 / 1000
+    print head "-1000", adapter, $2 / 1000
+    print head "-ratio", adapter, $2 / $1
   }' $WORK/output
 }
 
@@ -91,6 +92,8 @@ while [ $round -lt 3 ]; do
 done
 for adapter in ${ADAPTERS% rxe} rxe; do
   use_adapter $adapter
-  measure_pairs
+  measure_pairs pairs 41 1000 64 64
+  # Each queue pair is as busy as the one.
+  measure_pairs busy-pairs 7 32000 16 16000
 done
 use_adapter $ADAPTER
