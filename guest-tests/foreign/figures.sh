@@ -25,9 +25,9 @@ measure() {
 # with ONE messages outstanding, and over 1,000 in turn with ALL, and their ratio, round by round:
 # in short rounds both have the same machine.
 measure_pairs() {
-  wanted "$1-$adapter" || return 0
+  wanted "$1-1000-$adapter" || return 0
   gid_index=${GID#-g }
-  check "$1-$adapter" "/foreign/many-pairs $DEVICE ${gid_index:--1} $PORT $PEER_PORT 1000 $2 $3 $4 $5"
+  check "$1-1000-$adapter" "/foreign/many-pairs $DEVICE ${gid_index:--1} $PORT $PEER_PORT 1000 $2 $3 $4 $5"
   awk -v head="  # figure $1" -v adapter="$adapter" 'NF == 2 {
     print head "-one", adapter, $1 / 1000
     print head "-1000", adapter, $2 / 1000
