@@ -146,7 +146,8 @@ static void vuhca_poll_choose(struct vuhca_poller *poller, u64 completions)
 	if (poller->period_max_us < VUHCA_POLL_PERIOD_MAX_US &&
 	    time_after_eq(jiffies, poller->retry)) {
 		poller->attempt = VUHCA_POLL_SHORTER;
-		poller->period_us /= 2;
+		poller->period_us = max(poller->period_us / 2,
+					VUHCA_POLL_PERIOD_LEAST_US);
 		return;
 	}
 	period_us = vuhca_poll_period(poller->period_us, completions, crowded,
