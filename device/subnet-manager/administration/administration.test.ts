@@ -214,6 +214,17 @@ t.test('paths between two ports, and from a port to itself', async (t) => {
   t.equal(none?.status, MadStatus.NO_RECORDS);
 });
 
+t.test('a count of 0 ends no Get: the answer of another manager may be the next query', async (t) => {
+  const { clients, fabric, gid } = bench();
+  const request = { attribute: A.PATH_RECORD, record: 'path-record', components: ['sgid', 'dgid', 'pathCount'] };
+  const data = pathQuery(gid(0), gid(2), (view) => setPathRecordPathCount(view, 0, 0));
+  const answer = clients[0].ask({ ...request, method: MadMethod.GET, data });
+  t.equal(answer?.status, MadStatus.SUCCESS);
+  t.equal(getPathRecordDlid(viewOf(answer?.records[0] ?? data), 0), fabric.adapters[2].port.lid);
+  const table = clients[0].ask({ ...request, method: MadMethod.GET_TABLE, data });
+  t.same(table?.records, []);
+});
+
 t.test('paths are chosen by MTU and partition', async (t) => {
   ledger(t, '15.2.5.16', 'Selectors compare the MTU of a path: greater, less, exactly, the largest.');
   const { clients, gid } = bench();

@@ -51,7 +51,7 @@ export function multiPathRecords(subnet: Subnet, options: PathOptions, data: Uin
       query.set(data.subarray(SHARED_START, SHARED_START + SHARED_BYTES), PATH_SHARED_START);
       query.set(gidAt(source), PATH_RECORD_SGID_OFFSET);
       query.set(gidAt(sources + target), PATH_RECORD_DGID_OFFSET);
-      records.push(...pathRecords(subnet, options, query, pathMask));
+      records.push(...pathRecords(subnet, options, query, pathMask, Infinity));
     }
   }
   return { status: MadStatus.SUCCESS, records: records.slice(0, limit) };

@@ -82,25 +82,34 @@ function hasGuid(port: SubnetPort, guid: Guid): boolean {
   return false;
 }
 
-/** Records of all paths that a query asks for. */
+/**
+ * Most paths between two ports that a query asks for (15.2.5.16): a Get has one, whatever it says.
+ * IP over InfiniBand asks again with the record of its last answer, and opensm's have a count of 0.
+ */
+export function pathLimit(query: Uint8Array, mask: ComponentMask, isTable: boolean): number {
+  if (!isTable) return 1;
+  return asksFor(RECORD, mask, 'pathCount') ? getPathRecordPathCount(viewOf(query), 0) : Infinity;
+}
+
+/** Records of the paths that a query asks for, at most `limit` between two ports. */
 export function pathRecords(
   subnet: Subnet,
   options: PathOptions,
   query: Uint8Array,
   mask: ComponentMask,
+  limit: number,
 ): Uint8Array[] {
   const { subnetPrefix: prefix, lanes } = options;
   const view = viewOf(query);
   const sources = ends(subnet, prefix, view, mask, 'sgid', PATH_RECORD_SGID_OFFSET, getPathRecordSlid(view, 0));
   const targets = ends(subnet, prefix, view, mask, 'dgid', PATH_RECORD_DGID_OFFSET, getPathRecordDlid(view, 0));
-  const count = asksFor(RECORD, mask, 'pathCount') ? getPathRecordPathCount(view, 0) : Infinity;
   const level = asksFor(RECORD, mask, 'serviceLevel') ? getPathRecordServiceLevel(view, 0) : 0;
   if (level !== 0 && !isLevelUsed(lanes, level)) return [];
   const keys = new Map<SubnetPort, number[]>();
   const records: Uint8Array[] = [];
   for (const source of sources) {
     for (const target of targets) {
-      const pairs = lidPairs(source, target, view, mask).slice(0, count);
+      const pairs = lidPairs(source, target, view, mask).slice(0, limit);
       for (const lids of pairs) {
         const found = pathBetween(subnet, prefix, source, target, lids, view, mask, keys);
         if (found !== undefined) records.push(found);

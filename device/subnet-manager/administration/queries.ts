@@ -25,7 +25,7 @@ import type { Subnet } from '../subnet.ts';
 import { asksFor, matches } from './components.ts';
 import { type MulticastGroups, memberRecord } from './groups.ts';
 import { meetsSelectors } from './multicast-requests.ts';
-import { pathRecords } from './paths.ts';
+import { pathLimit, pathRecords } from './paths.ts';
 import type { Reply, Request } from './request.ts';
 import type { Services } from './services.ts';
 import type { Subscriptions } from './subscriptions.ts';
@@ -100,12 +100,12 @@ export function answerQuery(sources: Sources, request: Request, nowNs: number): 
 
 function find(sources: Sources, request: Request, nowNs: number): Uint8Array[] | undefined {
   const { subnet, options, services } = sources;
-  const { attribute, mask, data, isTrusted } = request;
+  const { attribute, method, mask, data, isTrusted } = request;
   switch (attribute) {
     case A.PORT_INFO_RECORD:
       return findPorts(subnet, request);
     case A.PATH_RECORD:
-      return pathRecords(subnet, options, data, mask);
+      return pathRecords(subnet, options, data, mask, pathLimit(data, mask, method === MadMethod.GET_TABLE));
     case A.MC_MEMBER_RECORD:
       return findMembers(sources.groups, request);
     case A.SERVICE_RECORD:
