@@ -102,11 +102,16 @@ if [ "$before" = "$own" ] || [ "$((before))" = 0 ]; then
   return 0
 fi
 guid=$(ibstat $DEVICE $PORT | sed -n 's/.*Port GUID: //p')
-opensm -g "$guid" -f $WORK/opensm.log >$WORK/opensm 2>&1 </dev/null 5<&- &
+printf 'Default=0x7fff, ipoib : ALL=full;\nSecond=0x0001 : ALL=full;\n' >$WORK/partitions
+opensm -P $WORK/partitions -g "$guid" -f $WORK/opensm.log >$WORK/opensm 2>&1 </dev/null 5<&- &
 manager=$!
 check opensm-manages-both "until [ \"\$($far_manager)\" = $own ]; do kill -0 $manager || { cat $WORK/opensm; exit 1; }; sleep 0.2; done"
+# The second partition comes and goes in the tables of both.
+has_key="grep -qx 0x8001 $port/pkeys/*"
+check opensm-partition-in-both "until $has_key && $far run '$has_key'; do sleep 0.2; done"
 pair rc-pingpong-under-opensm "$pingpong -c" "$pingpong -c $FAR"
 kill $manager
 wait $manager 2>/dev/null
 check built-in-manager-manages-both "until [ \"\$($far_manager)\" = $before ]; do sleep 0.2; done"
+check opensm-partition-gone "while $has_key || $far run '$has_key'; do sleep 0.2; done"
 pair rc-pingpong-after-opensm "$pingpong -c" "$pingpong -c $FAR"

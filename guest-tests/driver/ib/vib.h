@@ -20,6 +20,9 @@
 #define VIB_MAX_QP_WR		16384
 #define VIB_MAX_FAST_PAGES	512
 
+#define VIB_PKEY_BLOCKS	(VUHCA_PKEY_TABLE_ENTRIES / VUHCA_PKEY_BLOCK_ENTRIES)
+#define VIB_GID_BLOCKS	(VUHCA_GID_TABLE_ENTRIES / VUHCA_GID_BLOCK_ENTRIES)
+
 /**
  * struct vib_events - Asynchronous events of an object on their way to its user.
  * @work: Reports them.
@@ -31,12 +34,29 @@ struct vib_events {
 };
 
 /**
+ * struct vib_port_tables - P_Key and GID tables of a port, as they were last read.
+ * @lock: Protects all but @changes.
+ * @changes: Counts the events of the port; the tables may differ after each.
+ * @read_at: @changes before they were read, 0 until then.
+ * @pkeys: P_Key table.
+ * @gids: GID table.
+ */
+struct vib_port_tables {
+	struct mutex lock;	/* the tables */
+	atomic_t changes;
+	int read_at;
+	struct vuhca_pkey_block pkeys[VIB_PKEY_BLOCKS];
+	struct vuhca_gid_block gids[VIB_GID_BLOCKS];
+};
+
+/**
  * struct vib_dev - An InfiniBand device: a function of the adapter.
  * @ibdev: The device of the core.
  * @hw: The function.
  * @list: Entry in the list of devices.
  * @cq_lock: Protects @cqs.
  * @cqs: All CQs.
+ * @port_tables: P_Key and GID tables by port number - 1.
  * @on_demand: On-demand regions by local key.
  * @page_faults: Count of page faults that the adapter raised.
  * @page_invalidations: Count of ranges that the kernel took from processes
@@ -48,6 +68,7 @@ struct vib_dev {
 	struct list_head list;
 	spinlock_t cq_lock;	/* list of CQs */
 	struct list_head cqs;
+	struct vib_port_tables port_tables[VUHCA_PORT_MAX];
 	struct xarray on_demand;
 	atomic64_t page_faults;
 	atomic64_t page_invalidations;

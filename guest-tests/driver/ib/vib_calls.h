@@ -6,6 +6,13 @@
 #ifndef VIB_CALLS_H
 #define VIB_CALLS_H
 
+/* vib_port_tables.c */
+void vib_port_tables_init(struct vib_dev *dev);
+void vib_port_tables_changed(struct vib_dev *dev, u32 port);
+int vib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
+int vib_query_gid(struct ib_device *ibdev, u32 port, int index,
+		  union ib_gid *gid);
+
 /* vib_event.c */
 void vib_qp_event(enum vuhca_event_type type, u8 fault, void *context);
 void vib_cq_event(enum vuhca_event_type type, u8 fault, void *context);
@@ -26,9 +33,6 @@ int vib_process_mad(struct ib_device *ibdev, int flags, u32 port,
 /* vib_port.c */
 int vib_query_port(struct ib_device *ibdev, u32 port,
 		   struct ib_port_attr *attributes);
-int vib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey);
-int vib_query_gid(struct ib_device *ibdev, u32 port, int index,
-		  union ib_gid *gid);
 int vib_modify_port(struct ib_device *ibdev, u32 port, int mask,
 		    struct ib_port_modify *changes);
 int vib_get_port_immutable(struct ib_device *ibdev, u32 port,

@@ -162,6 +162,8 @@ void vib_port_event(struct vib_dev *dev, u8 type, u32 port)
 
 	if (type >= VUHCA_EVENT_TYPES || !vib_port_types[type])
 		return;
+	/* Users read the tables when they hear of the event. */
+	vib_port_tables_changed(dev, port);
 	event.event = vib_port_types[type] - VIB_TYPE(0);
 	ib_dispatch_event(&event);
 }

@@ -181,6 +181,7 @@ static void vib_add(struct vuhca_dev *hw)
 	dev->hw = hw;
 	spin_lock_init(&dev->cq_lock);
 	INIT_LIST_HEAD(&dev->cqs);
+	vib_port_tables_init(dev);
 	xa_init(&dev->on_demand);
 	err = vib_register(dev);
 	if (err) {

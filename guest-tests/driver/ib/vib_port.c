@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Ports: attributes, P_Key and GID tables, capability bits (IBTA 11.2.1). */
+/* Ports: attributes, capability bits (IBTA 11.2.1). */
 #include "vib.h"
-
-#define VIB_PKEYS_PER_BLOCK	32
 
 /* The code of PortInfo for a number of data virtual lanes (IBTA 14.2.5.6). */
 static u8 vib_lanes_code(unsigned int lanes)
@@ -41,42 +39,6 @@ int vib_query_port(struct ib_device *ibdev, u32 port,
 	attributes->subnet_timeout =
 		vuhca_port_attributes_get_subnet_timeout(&from);
 	attributes->max_msg_sz = VUHCA_MESSAGE_MAX_BYTES;
-	return 0;
-}
-
-int vib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
-{
-	struct ib_smp smp;
-	int err;
-
-	if (index >= VUHCA_PKEY_TABLE_ENTRIES)
-		return -EINVAL;
-	err = vib_smp_get(to_vdev(ibdev), port, IB_SMP_ATTR_PKEY_TABLE,
-			  index / VIB_PKEYS_PER_BLOCK, &smp);
-	if (err)
-		return err;
-	*pkey = get_unaligned_be16(smp.data +
-				   index % VIB_PKEYS_PER_BLOCK * sizeof(u16));
-	return 0;
-}
-
-int vib_query_gid(struct ib_device *ibdev, u32 port, int index,
-		  union ib_gid *gid)
-{
-	struct vuhca_command command = {
-		.opcode = VUHCA_MANAGEMENT_OPCODE_QUERY_GID,
-		.object = index,
-		.modifier = port,
-	};
-	const struct vuhca_gid_attributes *found;
-	struct vuhca_answer answer;
-	int err;
-
-	err = vuhca_admin_execute(to_vdev(ibdev)->hw, &command, &answer);
-	if (err)
-		return err;
-	found = (const void *)answer.payload;
-	memcpy(gid->raw, found->gid, sizeof(gid->raw));
 	return 0;
 }
 
