@@ -112,6 +112,7 @@ struct vt_qp_options {
 	bool connected;		/* of service_type, else UD */
 	u8 service_type;
 	struct vuhca_srq *srq;
+	struct vuhca_xrcd *xrcd;	/* of an XRC target, or NULL */
 	struct vuhca_collect_context *collect;
 };
 
@@ -248,6 +249,7 @@ extern const struct vt_suite vt_suite_connected_errors;
 extern const struct vt_suite vt_suite_connected_breaks;
 extern const struct vt_suite vt_suite_connected_keys;
 extern const struct vt_suite vt_suite_shared_receive;
+extern const struct vt_suite vt_suite_xrc;
 extern const struct vt_suite vt_suite_windows;
 extern const struct vt_suite vt_suite_drain;
 extern const struct vt_suite vt_suite_global;

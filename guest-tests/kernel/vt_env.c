@@ -100,6 +100,18 @@ int vt_ready(struct vuhca_qp *qp, u8 port)
 				  !reads, 20, VT_TIMEOUT_MS * USEC_PER_MSEC);
 }
 
+/* Halves of XRC connections lack what they do not use. */
+static void vt_drop_unused(struct vuhca_qp_init *init)
+{
+	if (init->service_type == VUHCA_SERVICE_TYPE_XRC_INITIATOR ||
+	    init->xrcd)
+		init->recv_cq = NULL;
+	if (init->xrcd) {
+		init->send_cq = NULL;
+		init->pd = NULL;
+	}
+}
+
 /* Creates a QP in RTS, or in RESET when options->port is 0. */
 struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
 			      const struct vt_qp_options *options)
@@ -109,6 +121,7 @@ struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
 		.send_cq = options->send_cq ?: t->send_cq.cq,
 		.recv_cq = options->recv_cq ?: t->recv_cq.cq,
 		.srq = options->srq,
+		.xrcd = options->xrcd,
 		.collect = options->collect,
 		.send_entries_log2 = options->entries_log2 ?: VT_QP_LOG2,
 		.recv_entries_log2 = options->entries_log2 ?: VT_QP_LOG2,
@@ -128,6 +141,7 @@ struct vuhca_qp *vt_create_qp(struct vt *t, struct vt_end *end,
 
 	if (end)
 		memset(end, 0, sizeof(*end));
+	vt_drop_unused(&init);
 	qp = vuhca_create_qp(t->dev, &init);
 	if (!VT_CHECK(t, !IS_ERR(qp), "%pe", qp))
 		return NULL;

@@ -38,6 +38,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_connected_breaks,
 	&vt_suite_connected_keys,
 	&vt_suite_shared_receive,
+	&vt_suite_xrc,
 	&vt_suite_windows,
 	&vt_suite_drain,
 	&vt_suite_global,

@@ -113,6 +113,22 @@ bool vt_pair_reconnect(struct vt_pair *pair)
 	return vt_pair_connect(pair);
 }
 
+static struct vt_qp_options vt_end_options(const struct vt_pair_options *from,
+					   unsigned int end)
+{
+	struct vt_qp_options to = {
+		.connected = true,
+		.service_type = from->service,
+		.srq = end ? from->srq : NULL,
+		.xrcd = end ? from->xrcd : NULL,
+	};
+
+	if (from->xrcd)
+		to.service_type = end ? VUHCA_SERVICE_TYPE_XRC_TARGET :
+					VUHCA_SERVICE_TYPE_XRC_INITIATOR;
+	return to;
+}
+
 /*
  * Takes both ends to RTS, unless connecting is refused. The caller calls
  * vt_pair_destroy() in any case.
@@ -120,7 +136,7 @@ bool vt_pair_reconnect(struct vt_pair *pair)
 bool vt_pair_create(struct vt *t, struct vt_pair *pair,
 		    const struct vt_pair_options *options)
 {
-	struct vt_qp_options qp_options = { .connected = true };
+	struct vt_qp_options qp_options;
 	unsigned int i;
 
 	memset(pair, 0, sizeof(*pair));
@@ -134,9 +150,8 @@ bool vt_pair_create(struct vt *t, struct vt_pair *pair,
 	pair->options.rnr_retry = options->rnr_retry ?: 7;
 	if (!options->no_remote)
 		pair->options.access = options->access ?: VT_ALL_REMOTE;
-	qp_options.service_type = options->service;
 	for (i = 0; i < 2; i++) {
-		qp_options.srq = i ? options->srq : NULL;
+		qp_options = vt_end_options(options, i);
 		if (!vt_create_qp(t, &pair->end[i], &qp_options))
 			return false;
 	}

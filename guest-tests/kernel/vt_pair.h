@@ -39,6 +39,7 @@ struct vt_pair_options {
 	u32 nowhere;		/* QPN of the peer: the other end */
 	bool no_remote;		/* access 0 */
 	struct vuhca_srq *srq;	/* of end 1, or NULL */
+	struct vuhca_xrcd *xrcd;	/* an XRC initiator and a target, or NULL */
 	int refusal;		/* expected error of connecting end 0 */
 	/* GRH of the packets of each end; NULL: none. */
 	const struct vuhca_global_route *routes[2];
