@@ -38,7 +38,7 @@ fi
 
 all_suites="identity management dedicated refusal datagram collect collect_errors parallel events interrupt
   overrun isolation ports faults flush connected connected_bulk connected_errors connected_breaks
-  connected_keys shared_receive xrc windows drain global shares stop overflow overload waiting once
+  connected_keys shared_receive xrc windows device_memory drain global shares stop overflow overload waiting once
   pipeline share_requests share_allocation lane_table share_files timers polling resize pio pio_halts mad
   trace reset rebind"
 set -- ${SUITES:-$all_suites}

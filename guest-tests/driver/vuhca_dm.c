@@ -14,7 +14,7 @@
  * The memory is zeroed.
  *
  * Context: May sleep.
- * Return: The memory, or ERR_PTR() of -ENOMEM, -ENOSPC (no free range is long
+ * Return: The memory, or ERR_PTR() of -ENOMEM (also: no free range is long
  *	enough) or the error of vuhca_admin_execute().
  */
 struct vuhca_dm *vuhca_alloc_dm(struct vuhca_dev *dev, u64 length,

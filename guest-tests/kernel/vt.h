@@ -251,6 +251,7 @@ extern const struct vt_suite vt_suite_connected_keys;
 extern const struct vt_suite vt_suite_shared_receive;
 extern const struct vt_suite vt_suite_xrc;
 extern const struct vt_suite vt_suite_windows;
+extern const struct vt_suite vt_suite_device_memory;
 extern const struct vt_suite vt_suite_drain;
 extern const struct vt_suite vt_suite_global;
 extern const struct vt_suite vt_suite_mad;

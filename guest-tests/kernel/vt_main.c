@@ -40,6 +40,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_shared_receive,
 	&vt_suite_xrc,
 	&vt_suite_windows,
+	&vt_suite_device_memory,
 	&vt_suite_drain,
 	&vt_suite_global,
 	&vt_suite_mad,
