@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run generate`: writes everything derived from the layout tables (TypeScript accessors, the C
- * header, the register reference) and from the driver's comments (the reference of its API).
+ * header, the register reference), from the driver's comments (the reference of its API), and from
+ * the names of the test files (the table of tiers).
  * `npm run check:generated` (`--check`) writes nothing and fails with the names of stale files.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -9,6 +10,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { fillTiers, TIERS_PATH } from '../test-runner/tier-table.ts';
 import { API_PATH, ApiError, emitDriverApi, readDriverSources } from './driver-api.ts';
 import { FAULTS_PATH, writeFaultSection } from './fault-section.ts';
 import { readFreshRegisters } from './fresh-registers.ts';
@@ -96,6 +98,7 @@ async function generateAll(): Promise<Map<string, string>> {
   outputs.set(API_PATH, emitDriverApi(readDriverSources(ROOT)));
   const tables = sets.flatMap(({ valueTables }) => valueTables);
   outputs.set(FAULTS_PATH, writeFaultSection(readFileSync(join(ROOT, FAULTS_PATH), 'utf8'), tables));
+  outputs.set(TIERS_PATH, fillTiers(readFileSync(join(ROOT, TIERS_PATH), 'utf8')));
   return outputs;
 }
 

@@ -220,7 +220,7 @@ export const layers: readonly Layer[] = [
   {
     path: 'guest-tests',
     holds: 'driver and kernel tests (C), and the tests that run them in guests',
-    uses: of('main qemu/setup qemu guest-tests/harness guest-tests/shares'),
+    uses: of('device/personality/mthca main qemu/setup qemu guest-tests/harness guest-tests/shares'),
   },
   ...scriptLayers,
 ];

@@ -9,11 +9,6 @@ export const scriptLayers: readonly Layer[] = [
   { path: 'scripts/plot', holds: 'plots as SVG by Vega-Lite: one look for all', uses: of('') },
   { path: 'scripts/plot/testing', holds: 'reads plots for tests', uses: of(''), forTests: true },
   {
-    path: 'scripts/generate',
-    holds: 'writes generated code and documents from the tables',
-    uses: of('layout hosts qemu/setup'),
-  },
-  {
     path: 'scripts/check-style',
     holds: 'the rules of docs/CONTRIBUTING.md that a machine can check',
     uses: of('protocol/vfio-user'),
@@ -25,9 +20,19 @@ export const scriptLayers: readonly Layer[] = [
     uses: of('qemu/setup'),
   },
   {
+    path: 'scripts/test-runner',
+    holds: '`npm test`',
+    uses: of('qemu/setup scripts/setup scripts/console scripts/layers scripts/mutate'),
+  },
+  {
+    path: 'scripts/generate',
+    holds: 'writes generated code and documents from the tables',
+    uses: of('layout hosts qemu/setup scripts/test-runner'),
+  },
+  {
     path: 'scripts/ledger',
     holds: 'collects what tests say of the specification',
-    uses: of('test-support qemu/setup'),
+    uses: of('test-support qemu/setup scripts/test-runner'),
   },
   {
     path: 'scripts/simulations',
@@ -72,5 +77,4 @@ export const scriptLayers: readonly Layer[] = [
     ),
   },
   { path: 'scripts/start', holds: '`npm start`', uses: of('main qemu/setup scripts/setup scripts/cli') },
-  { path: 'scripts/test-runner', holds: '`npm test`', uses: of('qemu/setup scripts/setup') },
 ];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The lines of the areas' sources that differ from a commit, as `git diff` knows them. Called by
- * main.ts.
+ * main.ts; `npm test -- --changed` takes the commit and git from here.
  */
 import { spawnSync } from 'node:child_process';
 import { SetupError } from '../../qemu/setup/errors.ts';
@@ -33,7 +33,7 @@ export function readHunks(diff: string): string[] {
 }
 
 /** Where the branch left main; on main itself, the commit before. */
-function findBase(): string {
+export function findBase(): string {
   const head = git('rev-parse', 'HEAD').trim();
   for (const main of ['origin/main', 'main']) {
     const { status, stdout } = spawnSync('git', ['merge-base', 'HEAD', main], { encoding: 'utf8' });
@@ -42,7 +42,8 @@ function findBase(): string {
   return 'HEAD~1';
 }
 
-function git(...words: string[]): string {
+/** What git prints. Throws SetupError when it fails. */
+export function git(...words: string[]): string {
   const { status, stdout, stderr } = spawnSync('git', words, { encoding: 'utf8', maxBuffer: 1 << 28 });
   if (status !== 0) throw new SetupError(`git ${words[0]} failed: ${stderr.trim()}; run this in a clone.`);
   return stdout;

@@ -1,89 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm test`: sets everything up, runs every test with tap, and ends with "N passed, N failed".
- * Arguments go to tap, so `npm test -- FILE.test.ts` runs one file. `npm run test:long` runs the
- * files `*.long.ts` instead: further seeds and kernels, long waits. Pure tests of a folder run in
- * one process, by a module that is written to build/tests. The whole TAP output is kept in
- * build/test.tap.
+ * `npm test` and `npm run test:all`: sets everything up, runs the tests with tap, and ends with
+ * the line "N passed, N failed". Files may be named: `npm test -- FILE.test.ts`. The whole TAP
+ * output is kept in build/test.tap, that of `npm run test:long` in build/test-long.tap.
  */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createWriteStream, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
-import { runEntry } from '../../qemu/setup/errors.ts';
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { runEntry, UsageError } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { setUp } from '../setup/set-up.ts';
+import { chooseChanged } from './changed-tests.ts';
+import { findTests, ROOT, writeModules } from './choose-tests.ts';
+import { describeCosts, describeTotal, ReferenceRuns } from './cost-report.ts';
+import { longestFirst, mergeTimes, readKnownTimes, writeKnownTimes } from './known-times.ts';
+import { ProcessorTimes, readChildrenSeconds } from './processor-times.ts';
+import { Progress } from './progress.ts';
+import { JOBS, runProcesses } from './run-processes.ts';
 import { TapSummary } from './tap-summary.ts';
-import { moduleOf, planProcesses } from './test-processes.ts';
+import { planProcesses, type TestProcess } from './test-processes.ts';
 
-const FOLDERS = ['device', 'protocol', 'qemu', 'guest-tests', 'scripts'];
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Modules of processes that run several files. */
-const SHARED = join(ROOT, 'build', 'tests');
+interface Options {
+  readonly long?: boolean;
+  readonly all?: boolean;
+  readonly changed?: boolean;
+  readonly base?: string;
+  readonly times?: boolean;
+  readonly keep?: boolean;
+}
+
+const SLOWEST = 5;
 
 await runEntry(async () => {
+  const script = defineScript('npm test --', 'Runs the tests.')
+    .argument('[FILE...]', 'Only these files of tests.')
+    .option('--long', 'Runs the long tests only, those that `npm test` leaves out.')
+    .option('--all', 'Runs all tests: `npm run test:all`.')
+    .option('--changed', 'Of these, runs what files that differ from a commit can affect.')
+    .option('--base <commit>', 'The commit for --changed; without it, what is not committed, and the last commit.')
+    .option('--times', 'Says what each file costs: processor time by kind of program, and guests.')
+    .option('--keep', 'Keeps the times for estimates to come, in scripts/test-runner/times.json.');
+  const options = readOptions<Options>(script);
+  const begun = performance.now();
+  const files = chooseFiles(script.args, options);
+  if (files.length === 0) return void process.stdout.write('no test is affected\n0 passed, 0 failed\n');
   const { qemu, accelerator } = await setUp('test');
   process.stdout.write(`# QEMU ${qemu.version}, ${accelerator.toUpperCase()}\n`);
-  const summary = new TapSummary((line) => process.stdout.write(`${line}\n`));
-  rmSync(SHARED, { recursive: true, force: true });
-  const status = await runTap(chooseFiles(process.argv.slice(2)), summary);
-  const { passed, failed, skipped } = summary.counts;
-  // tap can fail without a failed point, for instance when a test file has no test at all.
-  const unexplained = status !== 0 && failed === 0 ? 1 : 0;
-  if (unexplained > 0) process.stdout.write(`tap ended with status ${status} though no test point failed\n`);
-  if (passed + failed === 0) process.stdout.write('no test was run\n');
-  process.stdout.write(
-    `${passed} passed, ${failed + unexplained} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
-  );
-  if (status !== 0 || failed > 0 || passed === 0) process.exitCode = 1;
+  if (!(await runTests(planProcesses(files), options, begun))) process.exitCode = 1;
 });
 
-/** The words for tap; `--long` stands for the files of the long tests, no word for all others. */
-function chooseFiles(words: readonly string[]): readonly string[] {
-  if (words.length === 0) return planProcesses(findFiles('.test.ts')).map(({ name, files }) => fileFor(name, files));
-  if (!words.includes('--long')) return words;
-  return [...findFiles('.long.ts').sort(), ...words.filter((word) => word !== '--long')];
+/** The files of the tiers, or those that are named, or what a change affects of either. */
+function chooseFiles(words: readonly string[], options: Options): readonly string[] {
+  const { long = false, all = false, changed = false, base } = options;
+  if (base !== undefined && !changed) throw new UsageError('--base needs --changed');
+  if (words.length > 0) return words;
+  const files = [...(long && !all ? [] : findTests('quick')), ...(long || all ? findTests('long') : [])];
+  return changed ? chooseChanged(files, base) : files;
 }
 
-/** Paths of the files whose names end with `ending`, from the root. */
-function findFiles(ending: string): string[] {
-  return FOLDERS.flatMap((folder) =>
-    (readdirSync(join(ROOT, folder), { recursive: true }) as string[])
-      .filter((path) => path.endsWith(ending))
-      .map((path) => join(folder, path)),
-  );
-}
-
-/** The file that tap runs for a process: its only one, or a module that imports all its files. */
-function fileFor(name: string, files: readonly string[]): string {
-  if (files.length === 1 && files[0] === name) return name;
-  const path = join(SHARED, `${name}.test.ts`);
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, moduleOf({ name, files }, relative(dirname(path), ROOT)));
-  return relative(ROOT, path);
-}
-
-/** Runs tap to its end, feeding `summary`; returns its exit status, 1 for a signal. */
-async function runTap(args: readonly string[], summary: TapSummary): Promise<number> {
+/** Runs the processes and prints everything; whether all is well. */
+async function runTests(plan: readonly TestProcess[], options: Options, begun: number): Promise<boolean> {
+  const known = readKnownTimes();
+  const processes = writeModules(longestFirst(plan, known));
+  const expected = plan.map(({ name }) => ({ name, seconds: known[name] }));
+  const { stdout } = process;
+  const screen = { write: (text: string) => stdout.write(text), columns: stdout.isTTY ? stdout.columns : undefined };
+  const progress = new Progress(expected, JOBS, screen);
+  const summary = new TapSummary((line) => progress.print(line));
+  const costs = options.times ? new ProcessorTimes() : undefined;
+  const reference = options.times ? new ReferenceRuns() : undefined;
+  const watch = costs?.watch();
+  const wall = new Map<string, number>();
+  const nameOf = (file: string): string => processes.get(file)?.name ?? file;
+  const log = join('build', options.long && !options.all ? 'test-long.tap' : 'test.tap');
   mkdirSync(join(ROOT, 'build'), { recursive: true });
-  const log = createWriteStream(join(ROOT, 'build', 'test.tap'));
-  const tap = join(ROOT, 'node_modules', '.bin', 'tap');
-  const child = spawn(process.execPath, [tap, '--reporter=tap', '--no-color', ...args], {
-    cwd: ROOT,
-    stdio: ['ignore', 'pipe', 'inherit'],
+  await runProcesses([...processes.keys()], join(ROOT, log), {
+    begin: ({ file, pid, parser }) => {
+      costs?.begin(pid, nameOf(file));
+      summary.begin(file, parser);
+      progress.begin(nameOf(file));
+    },
+    end: (ended) => {
+      summary.end(ended);
+      const note = ended.skipped === undefined ? '' : ` # SKIP ${ended.skipped}`;
+      wall.set(nameOf(ended.file), progress.end(nameOf(ended.file), ended.ok, note));
+    },
+    say: (line) => progress.print(line),
   });
-  const stop = (signal: NodeJS.Signals): void => {
-    child.kill(signal);
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
-  const closed = once(child, 'close') as Promise<[number | null]>;
-  for await (const line of createInterface({ input: child.stdout })) {
-    log.write(`${line}\n`);
-    summary.push(line);
-  }
-  summary.finish();
-  const [status] = await closed;
-  await new Promise((resolve) => log.end(resolve));
-  return status ?? 1;
+  progress.finish();
+  watch?.stop();
+  await reference?.stop();
+  if (costs !== undefined) stdout.write(`\n${describeCosts(costs.costs(), wall)}`);
+  if (options.keep) writeKnownTimes(mergeTimes(known, wall, [...allNames(), ...wall.keys()]));
+  process.stdout.write(`\nall output: ${log}\n`);
+  return conclude(summary, wall, (performance.now() - begun) / 1000, reference?.seconds ?? []);
+}
+
+/** Names of all processes that there may be. */
+function allNames(): string[] {
+  return planProcesses([...findTests('quick'), ...findTests('long')]).map(({ name }) => name);
+}
+
+/** Prints the end of a run; whether all is well. */
+function conclude(
+  { counts, skips }: TapSummary,
+  wall: ReadonlyMap<string, number>,
+  seconds: number,
+  reference: readonly number[],
+): boolean {
+  const { passed, failed, skipped } = counts;
+  const say = (line: string): void => void process.stdout.write(`${line}\n`);
+  for (const { reason, file, count } of skips) say(`skipped ${count}: ${reason} (${file})`);
+  const slowest = [...wall].sort(([, a], [, b]) => b - a).slice(0, SLOWEST);
+  say(`slowest: ${slowest.map(([name, time]) => `${name} ${time.toFixed(0)} s`).join(', ')}`);
+  const processor = readChildrenSeconds() - reference.reduce((sum, one) => sum + one, 0);
+  say(describeTotal(processor, seconds, reference));
+  if (passed + failed === 0) say('no test was run');
+  say(`${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`);
+  return failed === 0 && passed > 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Counts the innermost test points of a TAP stream
- * (https://testanything.org/tap-version-14-specification.html) and prints a summary of it: one line
- * for each test file, and failures in full. Called by main.ts with each line that tap prints.
+ * Counts the innermost test points of test files
+ * (https://testanything.org/tap-version-14-specification.html), prints failures in full as they
+ * come, and collects what was skipped and why. Called by main.ts with the parser of each file.
  */
 import { Parser, type Result } from 'tap-parser';
 
@@ -13,32 +13,55 @@ export interface TapCounts {
   skipped: number;
 }
 
-/** Reads a stream of TAP lines and prints the summary through `print`. */
+/** Test points that did not run for one reason. */
+export interface Skip {
+  readonly reason: string;
+  /** The file of the first of them. */
+  readonly file: string;
+  count: number;
+}
+
+/** How a file ended. */
+export interface FileEnd {
+  readonly file: string;
+  readonly ok: boolean;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  /** Why the whole file was skipped. */
+  readonly skipped?: string | undefined;
+}
+
+/** Follows the files of a run and prints failures through `print`. */
 export class TapSummary {
   readonly counts: TapCounts = { passed: 0, failed: 0, skipped: 0 };
-  readonly #parser = new Parser();
   readonly #print: (line: string) => void;
+  readonly #skips = new Map<string, Skip>();
+  /** Files with a failed test point. */
+  readonly #blamed = new Set<string>();
 
   constructor(print: (line: string) => void) {
     this.#print = print;
-    this.#follow(this.#parser, []);
-    this.#parser.on('bailout', (reason: string) => this.#fail([], `Bail out! ${reason}`));
   }
 
-  /** Takes the next line. */
-  push(line: string): void {
-    this.#parser.write(`${line}\n`);
+  /** What was skipped, by reason. */
+  get skips(): readonly Skip[] {
+    return [...this.#skips.values()];
   }
 
-  /** Ends the stream: a last test point without a line behind it is counted, too. */
-  finish(): void {
-    this.#parser.end();
+  /** Follows the output of `file`. */
+  begin(file: string, parser: Parser): void {
+    this.#follow(parser, [file]);
+    parser.on('bailout', (reason: string) => this.#fail([file], `Bail out! ${reason}`));
   }
 
-  /**
-   * Reads the test points of a subtest, whose names from the outermost on are `path`, and of its
-   * subtests.
-   */
+  /** Counts a file that failed without a failed test point, or was skipped as a whole. */
+  end({ file, ok, exitCode, signal, skipped }: FileEnd): void {
+    if (skipped !== undefined) this.#skip(file, skipped);
+    else if (!ok && !this.#blamed.has(file))
+      this.#fail([file], `not ok - the file ended with ${signal ?? `status ${exitCode}`}`);
+  }
+
+  /** Reads the test points of a subtest, `path` being the names from the file on. */
   #follow(parser: Parser, path: readonly string[]): void {
     let child: Parser | undefined;
     parser.on('child', (next: Parser) => {
@@ -46,23 +69,26 @@ export class TapSummary {
       this.#follow(next, [...path, next.name]);
     });
     parser.on('assert', (result: Result) => {
-      // A file may fail without a failed point: it ended early, or with an exit status.
+      // A subtest may fail without a failed point: it ended early.
       const hasFailedInside = result.closingTestPoint && (child?.fail ?? 0) > 0;
-      if (path.length === 0) this.#print(describe(result));
-      if (result.skip !== false || result.todo !== false) this.counts.skipped++;
+      const directive = result.skip || result.todo;
+      if (directive) this.#skip(path[0] as string, directive === true ? 'no reason given' : directive);
       else if (!result.ok && !hasFailedInside) this.#fail(path, Parser.stringify([['assert', result]]));
       else if (!result.closingTestPoint) this.counts.passed++;
     });
   }
 
+  #skip(file: string, reason: string): void {
+    this.counts.skipped++;
+    const skip = this.#skips.get(reason);
+    if (skip === undefined) this.#skips.set(reason, { reason, file, count: 1 });
+    else skip.count++;
+  }
+
   #fail(path: readonly string[], text: string): void {
     this.counts.failed++;
-    this.#print(`    in ${path.join(' > ') || 'the run'}:`);
+    this.#blamed.add(path[0] as string);
+    this.#print(`    in ${path.join(' > ')}:`);
     for (const line of text.trimEnd().split('\n')) this.#print(line);
   }
-}
-
-function describe({ ok, id, name, skip, todo, time }: Result): string {
-  const directive = skip !== false ? ` # SKIP ${skip}` : todo !== false ? ` # TODO ${todo}` : '';
-  return `${ok ? 'ok' : 'not ok'} ${id} - ${name}${directive}${time === null ? '' : ` # time=${time}ms`}`;
 }

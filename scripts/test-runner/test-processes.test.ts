@@ -8,28 +8,33 @@ const FILES = [
   'device/lane/b.test.ts',
   'device/lane/a.test.ts',
   'device/lane/deep/c.test.ts',
-  'device/main/live.test.ts',
+  'device/lane/a.long.ts',
+  'device/main/control.test.ts',
+  'device/main/timeline.test.ts',
   'protocol/infiniband/packet.test.ts',
   'protocol/vfio-user/dma.test.ts',
   'scripts/cli/run-command.test.ts',
+  'scripts/plot/plot.test.ts',
   'guest-tests/guest.test.ts',
 ];
 
-t.test('pure tests of a folder share a process, in the order of their names', async (t) => {
+t.test('short tests of a folder share a process, in the order of their names', async (t) => {
   const lane = planProcesses(FILES).find(({ name }) => name === 'device/lane');
   t.strictSame(lane?.files, ['device/lane/a.test.ts', 'device/lane/b.test.ts', 'device/lane/deep/c.test.ts']);
 });
 
-t.test('a file that starts processes, or is alone, has its own', async (t) => {
+t.test('a file that starts guests, is long, or has no neighbour, has its own', async (t) => {
   const names = planProcesses(FILES).map(({ name }) => name);
   t.strictSame(names, [
+    'device/lane/a.long.ts',
     'device/lane',
-    'device/main/live.test.ts',
+    'device/main',
     'device/random.test.ts',
     'guest-tests/guest.test.ts',
     'protocol/infiniband/packet.test.ts',
     'protocol/vfio-user/dma.test.ts',
     'scripts/cli/run-command.test.ts',
+    'scripts/plot/plot.test.ts',
   ]);
 });
 
@@ -44,5 +49,9 @@ t.test('each file runs once', async (t) => {
 
 t.test('the module of a process imports its files in turn', async (t) => {
   const text = moduleOf({ name: 'device/lane', files: ['device/lane/a.test.ts', 'device/lane/b.test.ts'] }, '../..');
-  t.equal(text, "await import('../../device/lane/a.test.ts');\nawait import('../../device/lane/b.test.ts');\n");
+  t.same(
+    text.split('\n').filter((line) => line.startsWith('await')),
+    ["await import('../../device/lane/a.test.ts');", "await import('../../device/lane/b.test.ts');"],
+  );
+  t.match(text, /^t\.comment\('file: device\/lane\/b\.test\.ts'\);\nawait/m, 'and says which comes');
 });

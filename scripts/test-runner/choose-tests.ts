@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The test files of the tree by tier, and the files that tap runs for the processes of a plan.
+ * `npm test` runs the quick tier, files `*.test.ts`; `npm run test:all` also the files `*.long.ts`:
+ * further seeds, kernels and programs. Called by main.ts and by the table of tiers.
+ */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { moduleOf, type TestProcess } from './test-processes.ts';
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** Folders of the sources. */
+export const FOLDERS = ['device', 'protocol', 'qemu', 'guest-tests', 'scripts'];
+/** Modules of processes that run several files. */
+const SHARED = join(ROOT, 'build', 'tests');
+
+/** The endings of the names of test files. */
+export const TIERS = { quick: '.test.ts', long: '.long.ts' } as const;
+export type Tier = keyof typeof TIERS;
+
+/** Paths of the files of a tier, from the root, sorted. */
+export function findTests(tier: Tier): string[] {
+  return FOLDERS.flatMap((folder) =>
+    (readdirSync(join(ROOT, folder), { recursive: true }) as string[])
+      .filter((path) => path.endsWith(TIERS[tier]))
+      .map((path) => join(folder, path)),
+  ).sort();
+}
+
+/** The file to run for each process: its only one, or a module that imports all its files. */
+export function writeModules(processes: readonly TestProcess[]): Map<string, TestProcess> {
+  rmSync(SHARED, { recursive: true, force: true });
+  return new Map(processes.map((one) => [fileFor(one), one]));
+}
+
+function fileFor(one: TestProcess): string {
+  const { name, files } = one;
+  if (files.length === 1) return files[0] as string;
+  const path = join(SHARED, `${name}.test.ts`);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, moduleOf(one, relative(dirname(path), ROOT)));
+  return relative(ROOT, path);
+}
