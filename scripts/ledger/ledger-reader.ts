@@ -5,6 +5,7 @@
  */
 import { Parser, type Result } from 'tap-parser';
 import { LEDGER_MARK } from '../../device/test-support/ledger.ts';
+import { FILE_MARK } from '../test-runner/test-processes.ts';
 
 /** One statement and the test that shows it. */
 export interface LedgerEntry {
@@ -23,18 +24,31 @@ export interface TestOutcome {
   readonly passed: boolean;
 }
 
+/** What a process says before the tests of each of several files. */
+const FILE = new RegExp(`^# ${FILE_MARK} (.*)\n$`);
+/** What tests gave. */
+export interface RunResults {
+  readonly entries: readonly LedgerEntry[];
+  readonly outcomes: readonly TestOutcome[];
+}
+
 const COMMENT = new RegExp(`^# ${LEDGER_MARK} (A?[\\d.]+) \\| (.*)\n$`);
 
 export class LedgerReader {
   readonly entries: LedgerEntry[] = [];
   readonly outcomes: TestOutcome[] = [];
-  readonly #path: string;
-  readonly #parser = new Parser();
+  #path: string;
+  readonly #parser: Parser;
   /** The statements of the test that is running. */
   #open: { section: string; statement: string }[] = [];
 
-  constructor(path: string) {
+  /** Reads the output of the test file `path`: what push() takes, or what reaches `parser`. */
+  constructor(path: string, parser: Parser = new Parser()) {
     this.#path = path;
+    this.#parser = parser;
+    parser.on('comment', (line: string) => {
+      this.#path = FILE.exec(line)?.[1] ?? this.#path;
+    });
     this.#parser.on('child', (test: Parser) => this.#followComments(test));
     this.#parser.on('assert', (result: Result) => this.#close(result));
   }
@@ -63,6 +77,22 @@ export class LedgerReader {
     for (const open of this.#open) this.entries.push({ ...open, path: this.#path, test: name, passed });
     this.#open = [];
   }
+}
+
+/**
+ * What the files `paths` gave in the output of a run of tests, `build/test.tap` for instance. A
+ * process may have run several files; it says which one comes.
+ */
+export function readRun(text: string, paths: readonly string[]): RunResults {
+  const readers: LedgerReader[] = [];
+  const parser = new Parser();
+  parser.on('child', (file: Parser) => readers.push(new LedgerReader(file.name, file)));
+  parser.end(text);
+  const isWanted = ({ path }: { readonly path: string }): boolean => paths.includes(path);
+  return {
+    entries: readers.flatMap(({ entries }) => entries.filter(isWanted)),
+    outcomes: readers.flatMap(({ outcomes }) => outcomes.filter(isWanted)),
+  };
 }
 
 /** The document: a table per chapter section, in the order of the specification. */

@@ -4,7 +4,7 @@
  * (`ledger(t, section, statement)`), and every test that document-rows.ts names; writes
  * docs/COMPLIANCE.md and the last section of docs/DOCUMENTS.md: which test shows what. `--check`
  * (`npm run check:ledger`) writes nothing and fails when a document differs: a test is missing, was
- * not run, or failed.
+ * not run, or failed. `--run` takes the results from the output of runs that there have been.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,12 @@ import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { readDocumentSources, readNamedTests } from './document-sources.ts';
 import { DOCUMENTS_PATH, writeDocumentLedger } from './documents.ts';
-import { formatLedger, LedgerReader } from './ledger-reader.ts';
+import { formatLedger, LedgerReader, type RunResults, readRun } from './ledger-reader.ts';
+
+interface Options {
+  readonly check?: boolean;
+  readonly run?: readonly string[];
+}
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TESTS = 'device';
@@ -27,7 +32,7 @@ const DOCUMENT = 'docs/COMPLIANCE.md';
 function findTests(): string[] {
   return readdirSync(join(ROOT, TESTS), { recursive: true, encoding: 'utf8' })
     .map((path) => `${TESTS}/${path.replaceAll('\\', '/')}`)
-    .filter((path) => path.endsWith('.test.ts') && readFileSync(join(ROOT, path), 'utf8').includes('ledger(t, '))
+    .filter((path) => /\.(test|long)\.ts$/.test(path) && readFileSync(join(ROOT, path), 'utf8').includes('ledger(t, '))
     .sort();
 }
 
@@ -52,10 +57,16 @@ async function readTests(paths: readonly string[]): Promise<LedgerReader[]> {
   return [...byPath.values()];
 }
 
+/** What `paths` gave in the kept output of runs of tests. */
+function readRuns(runs: readonly string[], paths: readonly string[]): RunResults[] {
+  return runs.map((run) => readRun(readFileSync(run, 'utf8'), paths));
+}
+
 /** Writes both documents, or compares them; returns the exit status. */
-async function writeLedgers(check: boolean): Promise<number> {
+async function writeLedgers({ check = false, run }: Options): Promise<number> {
   const named = readNamedTests().filter((path) => existsSync(join(ROOT, path)));
-  const readers = await readTests([...new Set([...findTests(), ...named])].sort());
+  const paths = [...new Set([...findTests(), ...named])].sort();
+  const readers: readonly RunResults[] = run === undefined ? await readTests(paths) : readRuns(run, paths);
   const entries = readers.flatMap((reader) => reader.entries);
   const outcomes = readers.flatMap((reader) => reader.outcomes);
   const failed = entries.filter(({ passed }) => !passed);
@@ -79,6 +90,8 @@ async function writeLedgers(check: boolean): Promise<number> {
 
 await runEntry(async () => {
   const script = defineScript('npm run ledger --', `Writes ${DOCUMENT} and ${DOCUMENTS_PATH}: which test shows what.`);
-  const checked = script.option('--check', 'Writes nothing and fails when a statement is not shown.');
-  process.exitCode = await writeLedgers(readOptions<{ check?: boolean }>(checked).check ?? false);
+  const checked = script
+    .option('--check', 'Writes nothing and fails when a statement is not shown.')
+    .option('--run <files...>', 'Reads the output of these runs of tests, and runs none: build/test.tap.');
+  process.exitCode = await writeLedgers(readOptions<Options>(checked));
 });
