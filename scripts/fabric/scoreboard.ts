@@ -1,60 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Counts checks and prints each as it ends, as CI expects of a test program. The first line of a
- * failed check says what is wrong; files name what the judges printed. Scenarios use it.
+ * Counts checks and tells of each as it ends. The first line of a failed check says what is wrong;
+ * files name what the judges printed. Scenarios use it.
  */
+
+/** A check that has ended. */
+export interface CheckResult {
+  readonly name: string;
+  readonly seconds: number;
+  /** What a good one says. */
+  readonly detail?: string | undefined;
+  /** What is wrong; undefined for a good one. */
+  readonly wrong?: string;
+}
 
 export class Scoreboard {
   passed = 0;
   failed = 0;
-  readonly #write: (text: string) => void;
+  readonly #tell: (result: CheckResult) => void;
 
-  constructor(write: (text: string) => void = (text) => void process.stdout.write(text)) {
-    this.#write = write;
-  }
-
-  /** A headline; checks of it follow. */
-  begin(title: string): void {
-    this.#write(`== ${title}\n`);
+  constructor(tell: (result: CheckResult) => void = print) {
+    this.#tell = tell;
   }
 
   /** Performs a scenario; an error of its own counts as a failure, and the next one goes on. */
   async run(work: () => Promise<void>): Promise<void> {
+    const start = performance.now();
     try {
       await work();
     } catch (error) {
-      this.failed++;
-      this.#write(`NOT OK  the scenario itself\n${describe(error).replace(/^/gm, '        ')}\n`);
+      this.#fail('the scenario itself', start, error);
     }
   }
 
   /**
-   * Performs a check and prints its result and time. A check fails by an error; what it returns is
-   * printed behind its name.
+   * Performs a check and tells its result and time. A check fails by an error; what it returns is
+   * told with its name.
    */
   async check(name: string, work: () => Promise<string | undefined> | string | undefined): Promise<boolean> {
     const start = performance.now();
-    const seconds = (): string => `${((performance.now() - start) / 1000).toFixed(2)} s`;
     try {
       const detail = await work();
       this.passed++;
-      this.#write(`ok      ${name}${detail === undefined ? '' : `: ${detail}`} (${seconds()})\n`);
+      this.#tell({ name, seconds: secondsSince(start), detail });
       return true;
     } catch (error) {
-      this.failed++;
-      this.#write(`NOT OK  ${name} (${seconds()})\n${describe(error).replace(/^/gm, '        ')}\n`);
+      this.#fail(name, start, error);
       return false;
     }
   }
+
+  #fail(name: string, start: number, error: unknown): void {
+    this.failed++;
+    const wrong = error instanceof CheckError ? error.message : String((error as Error).stack ?? error);
+    this.#tell({ name, seconds: secondsSince(start), wrong });
+  }
+}
+
+function secondsSince(start: number): number {
+  return (performance.now() - start) / 1000;
+}
+
+function print({ name, seconds, detail, wrong }: CheckResult): void {
+  const verdict = wrong === undefined ? 'ok     ' : 'NOT OK ';
+  const more = wrong === undefined ? '' : `${wrong.replace(/^/gm, '        ')}\n`;
+  process.stdout.write(
+    `${verdict} ${name}${detail === undefined ? '' : `: ${detail}`} (${seconds.toFixed(2)} s)\n${more}`,
+  );
 }
 
 /** What a check found wrong: one sentence, and further lines. */
 export class CheckError extends Error {
   override name = 'CheckError';
-}
-
-function describe(error: unknown): string {
-  return error instanceof CheckError ? error.message : String((error as Error).stack ?? error);
 }
 
 /** Throws CheckError unless `condition` holds. */

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * The short form of `npm run test:foreign`, in one guest: Debian's RDMA software on its own driver.
- * And the document that the results become.
- */
+/** What becomes of the results of foreign suites, and of a suite that does not end. */
 import t from 'tap';
 import { describeResults } from './document.ts';
 import { FigureReader } from './figures.ts';
 import { mergeResults } from './results.ts';
 import { runAll } from './run-all.ts';
-import { type ForeignOptions, type ForeignRun, runForeignSuites } from './run-suites.ts';
-import { type ForeignResult, SHORT_SUITES } from './suites.ts';
-
-// A guest that falls silent is ended; no other bound holds on a busy machine.
-t.setTimeout(0);
+import type { ForeignOptions, ForeignRun } from './run-suites.ts';
+import type { ForeignResult } from './suites.ts';
 
 t.test('results become a document, and a run replaces its own suites only', async (t) => {
   const result = (suite: string, name: string, verdict: ForeignResult['verdict'], reason?: string): ForeignResult => {
@@ -76,19 +70,4 @@ t.test('a suite that does not end costs only itself', async (t) => {
   t.same(ended, ['verbs', 'ipoib', 'peers']);
   t.same(faults, ['the guest died']);
   t.equal(seconds, 3);
-});
-
-t.test('the short form, on mthca', async (t) => {
-  const { results, faults, seconds } = await runForeignSuites({
-    adapters: ['mthca'],
-    suites: SHORT_SUITES,
-    short: true,
-  });
-  for (const { suite, name, verdict, reason, diagnostics } of results) {
-    if (verdict === 'skip') t.pass(`${suite}/${name}`, { skip: reason ?? true });
-    else t.equal(verdict, 'pass', `${suite}/${name}`, { diagnostics });
-  }
-  t.same(faults, [], 'the run itself');
-  t.same([...new Set(results.map(({ suite }) => suite))], [...SHORT_SUITES], 'all suites have results');
-  t.comment(`${seconds.toFixed(1)} s`);
 });

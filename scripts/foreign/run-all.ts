@@ -2,7 +2,7 @@
 /**
  * All suites of an adapter to their end, one kind of place after the other. A guest that ends too
  * early or falls silent costs the suite that ran, and another guest runs those behind it. Called by
- * main.ts.
+ * main.ts and report.ts.
  */
 import { runPeerSuites } from './run-peers.ts';
 import { type ForeignOptions, type ForeignRun, runForeignSuites } from './run-suites.ts';

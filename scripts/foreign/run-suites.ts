@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Runs suites of foreign software (guest-tests/foreign) in a guest with Debian's user space, on one
- * adapter. Called by `npm run test:foreign` and by its short form in `npm test`; run-peers.ts runs
+ * adapter. Called by run-all.ts; run-peers.ts runs
  * those between two guests.
  */
 import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';

@@ -13,9 +13,6 @@ export const PEER_SUITES = ['peers', 'storage', 'libraries'] as const;
 export const SUITES = [...LONE_SUITES, ...DOUBLE_SUITES, ...PEER_SUITES] as const;
 export type SuiteName = (typeof SUITES)[number];
 
-/** Those of the short form in `npm test`. */
-export const SHORT_SUITES = ['verbs', 'diags', 'ipoib'] as const;
-
 export const ADAPTERS = ['mthca', 'rxe', 'vuhca'] as const;
 export type AdapterName = (typeof ADAPTERS)[number];
 /** Soft-RoCE is there to compare with: its failures are not ours. */
