@@ -24,6 +24,7 @@ import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import type { Random } from '../random.ts';
 import { AdapterFixture, type Buffer as Memory, type Pair } from '../test-support/adapter-fixture.ts';
 import { findLeak } from '../test-support/invariants.ts';
+import { seedsOf } from '../test-support/seeds.ts';
 
 const GRH = 40;
 
@@ -97,7 +98,7 @@ function checkAfterReset(t: Test, fixture: AdapterFixture, kind: 'device' | 'fun
   fixture.finish();
 }
 
-for (const seed of [101, 102]) {
+for (const seed of seedsOf(1, 2).map((number) => 100 + number)) {
   t.test(`50 000 random accesses beside a working pair (seed ${seed})`, async (t) => {
     const fixture = new AdapterFixture({ seed, memoryBytes: 8 * 1024 * 1024 });
     const random = fixture.random.fork();

@@ -24,6 +24,7 @@ import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';
 import { findBadBinding } from '../test-support/invariants.ts';
 import { findLaneFault } from '../test-support/lane-invariants.ts';
+import { seedsOf } from '../test-support/seeds.ts';
 import { change, encodeChanges } from '../test-support/share-model.ts';
 
 const FUNCTIONS = 3;
@@ -252,7 +253,7 @@ t.test('only the physical function has a table, and marks entries of a table tha
 });
 
 t.test('random tables under load: lanes keep one owner each, and every command completes', async (t) => {
-  for (const seed of [1, 2, 3]) {
+  for (const seed of seedsOf(1, 3)) {
     const { device, guests, machine, mark, store } = start({ seed });
     const { random } = machine;
     const owner = new Array<number>(LANES).fill(-1);

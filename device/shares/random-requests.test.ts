@@ -8,6 +8,7 @@ import t from 'tap';
 import type { ResourceChange } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { ResourceKind as Kind } from '../../protocol/layout/gen/values.gen.ts';
 import { Random } from '../random.ts';
+import { seedsOf } from '../test-support/seeds.ts';
 import { change, digest, findDisagreement, guest, LIMITS, makeModel, makePlan } from '../test-support/share-model.ts';
 import { adapterSettingKinds, functionSettingKinds, type Settings } from './setting-changes.ts';
 import { HOST, type Requester } from './share-changes.ts';
@@ -22,7 +23,7 @@ const SETTINGS = [...adapterSettingKinds, ...functionSettingKinds];
 type Model = ReturnType<typeof makeModel>;
 
 t.test('whatever is asked for, by whom ever', async (t) => {
-  for (let seed = 1; seed <= 4; seed++) {
+  for (const seed of seedsOf(1, 4)) {
     const random = new Random(seed);
     const model = makeModel(
       makePlan(

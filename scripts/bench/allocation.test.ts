@@ -1,40 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * No message of 64 bytes allocates, wherever guest memory lies. The first case compiles as a live
- * process does. The second inlines only the smallest functions, so that every number of 2^31 or
- * more that another call takes or returns is counted; in a live process that depends on what V8
- * inlines.
+ * No message of 64 bytes allocates, wherever guest memory lies, compiled as a live process is.
+ * allocation.long.ts inlines less.
  */
-import { execFile } from 'node:child_process';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import t, { type Test } from 'tap';
-import { ALLOCATION_BOUND } from './allocation-count.ts';
-import type { NamedCount } from './allocation-worker.ts';
-
-const WORKER = join(import.meta.dirname, 'allocation-worker.ts');
-/**
- * Optimisation in the thread that runs the code: when it is done depends on no other process. The
- * young generation is as large as for in-process.ts: with the default size, objects are soon old,
- * and a store that allocates as long as its object is young was not counted.
- */
-const FLAGS = ['--single-threaded', '--min-semi-space-size=128', '--max-semi-space-size=128', '--import=tsx'];
-/** The smallest object. */
-const OBJECT_BYTES = 16;
+import t from 'tap';
+import { checkAllocation } from './check-allocation.ts';
 
 // A few seconds of processor time; the machine may be busy.
 t.setTimeout(0);
 
-async function checkWorker(t: Test, args: readonly string[]): Promise<void> {
-  const { stdout } = await promisify(execFile)(process.execPath, [...FLAGS, WORKER, ...args]);
-  const counts = JSON.parse(stdout) as NamedCount[];
-  const control = counts.pop();
-  t.equal(counts.length, 9);
-  for (const { name, settled, bytesPerMessage, rounds } of counts)
-    t.ok(settled, `${name}: ${bytesPerMessage.toFixed(2)} bytes after ${rounds} rounds, bound ${ALLOCATION_BOUND}`);
-  t.notOk(control?.settled, 'an object for each message is found');
-  t.ok((control?.bytesPerMessage ?? 0) >= OBJECT_BYTES, `as ${control?.bytesPerMessage} bytes`);
-}
-
-t.test('compiled as in a live process', (t) => checkWorker(t, []));
-t.test('nothing inlined but the smallest functions', (t) => checkWorker(t, ['0']));
+t.test('compiled as in a live process', (t) => checkAllocation(t, []));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The cases of two ends in process: on two ports of an adapter, on two functions, on two adapters
- * with a cable, on two adapters with a faulty link.
+ * with a cable. faulty-link.test.ts has two adapters on a faulty link.
  */
 import t from 'tap';
 import { Cable } from '../../fabric/cable.ts';
@@ -9,10 +9,7 @@ import { InProcessAccess } from '../../hosts/in-process/access.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import type { Place } from './ends.ts';
 import { runTwoEndsCase, twoEndsCases } from './suite.ts';
-import { onFaultyLink, placeOf, twoAdapters } from './two-adapters.ts';
-
-const SEEDS = 12;
-const FAULTS = { drop: 0.03, duplicate: 0.03, reorder: 0.03, corrupt: 0.02, delay: 0.03 };
+import { placeOf, twoAdapters } from './two-adapters.ts';
 
 // One machine for all cases of a kind: no case may leave state to the next.
 const machine = new InProcessMachine();
@@ -31,14 +28,4 @@ for (const [name, [requester, responder]] of pairs) {
       t.pass('both ways');
     });
   }
-}
-
-for (const twoEnds of twoEndsCases.filter(({ losslessOnly }) => !losslessOnly)) {
-  t.test(`two adapters on a faulty link: ${twoEnds.name}`, async (t) => {
-    for (let seed = 1; seed <= SEEDS; seed++) {
-      const [requester, responder] = onFaultyLink({ faults: FAULTS, delayNs: 700 }, seed);
-      runTwoEndsCase(twoEnds, requester, responder, seed);
-    }
-    t.pass(`${SEEDS} seeds`);
-  });
 }
