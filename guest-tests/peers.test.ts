@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Two guests on two adapters, each with the stock kernel and this project's driver, send each other
- * RC, UC and UD traffic: over links inside one process, one of which has faults, and over sockets
- * between two processes, one of which is cut while it carries messages.
+ * RC, UC and UD traffic over sockets between two processes, one of which is cut while
+ * it carries messages. peers-in-process.long.ts has links inside one process.
  */
 import t from 'tap';
 import { reportPeers } from './peer-report.ts';
@@ -10,14 +10,6 @@ import { runPeers } from './peer-run.ts';
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
 t.setTimeout(0);
-
-t.test('two adapters in one process', async (t) => {
-  const run = await runPeers('links');
-  reportPeers(t, run);
-  t.match(run.good, [{ ends: ['a:1', 'b:1'], kind: 'cable', up: true, lost: 0 }]);
-  t.match(run.bad, [{ ends: ['a:2', 'b:2'], kind: 'faulty', up: true }]);
-  t.ok(run.bad[0].lost > 0, 'the bad link lost packets');
-});
 
 t.test('two adapters in two processes', async (t) => {
   const run = await runPeers('sockets');

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Our verbs under processes that behave badly: 100 killed in the middle of traffic, a minute of
- * commands of chance, resets and removals under their feet, with nothing left in adapter or kernel
- * afterwards and no complaint of the kernel. `PROCESS_STRESS` has fewer rounds: kills, seconds
- * of commands, resets, for instance 5,10,1; `SEED` is that of the commands.
+ * Our verbs under processes that behave badly: killed in the middle of traffic, random commands,
+ * resets and removals under their feet, with nothing left in adapter or kernel afterwards and no
+ * complaint of the kernel. `PROCESS_STRESS` has more rounds: kills, seconds of commands, resets,
+ * for instance 100,60,10; `SEED` is that of the commands.
  */
 import t from 'tap';
 import { runStress } from './stress-run.ts';
 
-const [kills = 100, fuzzSeconds = 60, resets = 10] = (process.env.PROCESS_STRESS ?? '')
+const [kills = 5, fuzzSeconds = 10, resets = 1] = (process.env.PROCESS_STRESS ?? '')
   .split(',')
   .filter(Boolean)
   .map(Number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Runs of suites on memory that lags or combines stores, drawn by a seed: one seed each in
- * guest.test.ts, more in seeds.long.ts.
+ * guest-variants.long.ts, more in seeds.long.ts.
  */
 import type { CaseOptions } from './harness/kernel-cases.ts';
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The runs of guest.test.ts at full size, and those that are drawn by a seed with further seeds.
+ * The suites of guest.test.ts at full size, and the runs of guest-variants.long.ts that are drawn
+ * by a seed with further seeds.
  */
 import t from 'tap';
 import { runGuestCases } from './harness/kernel-cases.ts';

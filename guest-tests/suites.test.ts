@@ -9,9 +9,9 @@ import t from 'tap';
 
 /** Suites that kernel.sh leaves out, and the file that names them. */
 const elsewhere: Readonly<Record<string, string>> = {
-  converge: 'guest.test.ts',
-  lend: 'guest.test.ts',
-  port_count: 'guest.test.ts',
+  converge: 'guest-variants.long.ts',
+  lend: 'guest-variants.long.ts',
+  port_count: 'guest-variants.long.ts',
   peer: 'cases/peer.sh',
   flood: 'cases/tenant.sh',
 };

@@ -3,8 +3,8 @@
  * Three guests on the functions of one adapter, the physical one and two virtual ones, at once.
  * Each function in turn is tested while the others flood. The physical function moves shares under
  * traffic, and stops the adapter for a virtual one, whose doorbells then spill. A guest is killed
- * while it floods, and another takes its socket. A short form of `npm run demo:qos` comes last.
- * Called by tenants.test.ts and tenants.long.ts.
+ * while it floods, and another takes its socket. A short form of `npm run demo:qos` comes next; at
+ * the end another guest dies, and its share returns. Called by tenants.long.ts.
  */
 import { ControlClient } from '../device/main/control-client.ts';
 import { DeviceProcess } from './harness/device-process.ts';
@@ -25,8 +25,8 @@ export interface TenantRun {
   readonly killed: GuestRun;
   /** The worked example of shares. */
   readonly shares: Measurement;
-  /** The share of a guest that died, with `returns`. */
-  readonly returned: ReturnedShare | undefined;
+  /** The share of a guest that died. */
+  readonly returned: ReturnedShare;
 }
 
 const FUNCTIONS = 3;
@@ -54,16 +54,8 @@ const SHARES_SECONDS = 2;
  */
 const ASKS_TO_DISABLE = /# host: adapter disable ([01])$/;
 
-/** How thorough the run is. */
-export interface TenantOptions {
-  /** Tests all first guests while the others flood; otherwise the one that is not tested later. */
-  readonly everyGuest?: boolean;
-  /** Shows at the end that the share of a guest returns when it dies. */
-  readonly returns?: boolean;
-}
-
 /** Runs the guests to their end. Throws SetupError only when adapter or guest cannot be started. */
-export async function runTenants(options: CaseOptions & GuestSessionOptions & TenantOptions = {}): Promise<TenantRun> {
+export async function runTenants(options: CaseOptions & GuestSessionOptions = {}): Promise<TenantRun> {
   const image = await packJob(
     await makeCaseJob({ ...options, script: 'tenant.sh', modules: ['driver', 'kernel', 'tenant'] }),
   );
@@ -79,11 +71,10 @@ export async function runTenants(options: CaseOptions & GuestSessionOptions & Te
   const tenants = sockets.map((_, number) => start(number));
   let killed: Tenant;
   let shares: Measurement;
-  let returned: ReturnedShare | undefined;
+  let returned: ReturnedShare;
   try {
     await Promise.all(tenants.map((tenant) => tenant.ready));
-    const first = options.everyGuest === true ? tenants : [tenants[1]];
-    for (const tenant of first) await runWhileFlooded(tenant, tenants);
+    for (const tenant of tenants) await runWhileFlooded(tenant, tenants);
     await moveShares(tenants);
     await tenants[1].do(`helped ${HELPED_SUITES}`);
     killed = await replaceLast(tenants, () => start(FUNCTIONS - 1));
@@ -91,7 +82,7 @@ export async function runTenants(options: CaseOptions & GuestSessionOptions & Te
     const client = await ControlClient.connect(device.child.controlPath);
     try {
       shares = await measureShares(tenants, client, SHARES_SECONDS);
-      if (options.returns) returned = await returnShare(tenants, client, () => start(FUNCTIONS - 1));
+      returned = await returnShare(tenants, client, () => start(FUNCTIONS - 1));
     } finally {
       client.close();
     }

@@ -2,7 +2,7 @@
 /**
  * Breakpoints in the adapter of a live guest. While the adapter stands at one, the guest stands
  * still or waits; afterwards it goes on unharmed. The adapter stands under traffic for
- * VUHCA_BREAKPOINT_SECONDS (10), and inside a management command for longer than a driver is
+ * VUHCA_BREAKPOINT_SECONDS (2), and inside a management command for longer than a driver is
  * patient.
  */
 import { SourceMap } from 'node:module';
@@ -11,7 +11,7 @@ import { buildCaseImage, provideModules } from './guest-image.ts';
 import { InspectorClient, type InspectorEvent } from './inspector-client.ts';
 import { Session } from './session.ts';
 
-const TRAFFIC_SECONDS = Number(process.env.VUHCA_BREAKPOINT_SECONDS ?? 10);
+const TRAFFIC_SECONDS = Number(process.env.VUHCA_BREAKPOINT_SECONDS ?? 2);
 const MANAGEMENT_SECONDS = Math.min(TRAFFIC_SECONDS, 15);
 const PORT = 'vuhca.breakpoint';
 

@@ -109,7 +109,7 @@ t.test('what docs/TRANSPORT.md says to run is there', async (t) => {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object };
   const text = readFileSync(join(root, 'docs/TRANSPORT.md'), 'utf8');
   const named = [...text.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name as string);
-  const files = [...text.matchAll(/[\w-]+(?:\/[\w-]+)+\.test\.ts/g)].map(([file]) => file);
+  const files = [...text.matchAll(/[\w-]+(?:\/[\w-]+)+\.(?:test|long)\.ts/g)].map(([file]) => file);
   t.ok(named.length > 4 && files.length > 5);
   for (const name of named) t.ok(name in scripts, `npm run ${name}`);
   for (const file of files) t.ok(existsSync(join(root, file)), file);

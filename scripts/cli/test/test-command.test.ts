@@ -1,44 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca test` as its users call it (writing-drivers.long.ts has what passes): modules that warn,
- * hang, panic, do not load, do not bind, do not compile, or print broken KTAP each get their exit
- * status, one clear sentence and the log; wrong arguments are found before anything starts.
+ * `vuhca test` as its users call it: drivers and scripts that pass, a module that warns, one that
+ * does not compile, and wrong arguments, which are found before anything starts.
+ * test-command.long.ts has further failures, writing-drivers.long.ts what the document promises.
  */
-import { existsSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { buildKernelModules } from '../../../qemu/setup/kernel-modules.ts';
-import { CliProcess, type CliResult, runCli } from '../testing/run-cli.ts';
+import { type Case, check, EXAMPLE, FIXTURES } from '../testing/check-test-case.ts';
+import { runCli } from '../testing/run-cli.ts';
 import { TestStatus } from './test-command.ts';
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const FIXTURES = fileURLToPath(new URL('testing/modules', import.meta.url));
-const EXAMPLE = join(ROOT, 'guest-tests/example');
 /** Only the bound of the machine that runs the tests ends a slow one. */
 t.setTimeout(0);
-
-/** The packet of gdb's remote protocol that lets the guest run. */
-const CONTINUE = '$c#63';
-const POLL_MS = 50;
-
-/** A job, its exit status, and what its output says. */
-interface Case {
-  readonly words: readonly string[];
-  readonly status: TestStatus;
-  readonly says: readonly RegExp[];
-  /** Looks at what else it left. */
-  readonly after?: (t: Test) => void;
-}
-
-async function check(t: Test, { words, status, says, after }: Case): Promise<CliResult> {
-  const result = await runCli(['test', ...words]);
-  t.equal(result.status, status, result.stderr + result.stdout);
-  for (const pattern of says) t.match(result.stdout + result.stderr, pattern);
-  after?.(t);
-  return result;
-}
 
 t.test('wrong arguments', async (t) => {
   const folder = t.testdir({ empty: {}, 'x.txt': '', scripted: { 'test.sh': '' } });
@@ -71,15 +45,12 @@ t.test('wrong arguments', async (t) => {
 });
 
 t.test('modules', { jobs: 2 }, async (t) => {
-  const built = await buildKernelModules([FIXTURES]);
-  const fixture = (name: string): string => built.find((module) => module.name === name)?.path ?? '';
+  const warning = (await buildKernelModules([FIXTURES])).find(({ name }) => name === 'bad_warn')?.path;
   const folder = t.testdir({
     wrong: { Kbuild: 'obj-m := wrong.o\n', 'wrong.c': 'int f(void)\n{\n\treturn missing;\n}\n' },
     scripted: { 'test.sh': 'echo fine\n' },
-    'fails.sh': 'echo "the words of the script"\nexit 3\n',
     'quiet.sh': 'echo 1 >/proc/sys/kernel/printk\ninsmod /warn.ko\necho "KTAP version 1"\necho "1..0"\n',
   });
-  const record = join(folder, 'failed.rec');
   const cases: Readonly<Record<string, Case>> = {
     'two folders at once, as TAP': {
       words: [EXAMPLE, join(folder, 'scripted'), '--jobs', '2', '--tap'],
@@ -92,44 +63,13 @@ t.test('modules', { jobs: 2 }, async (t) => {
       ],
     },
     'a module that warns while the console shows nothing': {
-      words: ['--script', join(folder, 'quiet.sh'), '--files', `${fixture('bad_warn')}:/warn.ko`],
+      words: ['--script', join(folder, 'quiet.sh'), '--files', `${warning}:/warn.ko`],
       status: TestStatus.KERNEL_COMPLAINED,
       says: [
         /ok +passes/,
         /FAILED +the guest's kernel complained \(warning\): .*bad_warn_init/,
         /kernel log around it/,
       ],
-    },
-    'a module that hangs': {
-      words: ['--module', fixture('bad_hang'), '--timeout', '20'],
-      status: TestStatus.SILENT,
-      says: [/FAILED +the guest was silent for \d+ s in step load bad_hang and was ended/, /adapter at that time/],
-    },
-    'a module that panics': {
-      words: ['--module', fixture('bad_panic')],
-      status: TestStatus.KERNEL_COMPLAINED,
-      says: [/complained \(panic\): .*bad_panic was loaded/, /ended before its case did in step load bad_panic/],
-    },
-    'a module that does not load': {
-      words: ['--module', fixture('bad_load')],
-      status: TestStatus.NOT_LOADED,
-      says: [/FAILED +load bad_load/, /Invalid argument/],
-    },
-    'a driver that does not bind': {
-      words: ['--driver', fixture('bad_bind'), '--record', record],
-      status: TestStatus.NOT_LOADED,
-      after: (t) => t.ok(existsSync(record)),
-      says: [/FAILED +bind bad_bind\n +it bound none of: 0000:01:00\.0/, /`vuhca replay .*failed\.rec` runs it again/],
-    },
-    'broken KTAP, with a prefix': {
-      words: ['--module', fixture('bad_results')],
-      status: TestStatus.FAILED,
-      says: [/FAILED +ring\/overflows\n +overflows: EXPECTATION FAILED at ring_test\.c:12/, /ring: 3 planned, 2 seen/],
-    },
-    'a script that fails': {
-      words: ['--script', join(folder, 'fails.sh')],
-      status: TestStatus.FAILED,
-      says: [/FAILED +script fails\.sh\n +it ended with status 3\n +the words of the script/],
     },
     'a kernel that Debian does not have': {
       words: [EXAMPLE, '--kernel', '4.19'],
@@ -148,33 +88,3 @@ t.test('modules', { jobs: 2 }, async (t) => {
     });
   }
 });
-
-t.test('--debug waits for gdb', async (t) => {
-  const test = new CliProcess(['test', EXAMPLE, '--debug']);
-  t.teardown(() => test.child.kill('SIGKILL'));
-  await test.until(/the guest waits for gdb/);
-  await test.until(/the adapter is process \d+: chrome:\/\/inspect, or port 9229/);
-  t.match(await fetchJson('http://127.0.0.1:9229/json/list'), [{ type: 'node' }], 'a debugger finds the adapter');
-  t.equal(test.stdout, '', 'nothing has run');
-  const gdb = await connectTo(1234);
-  gdb.write(CONTINUE);
-  t.equal(await test.whenExited, TestStatus.PASSED, test.stdout + test.stderr);
-  gdb.destroy();
-});
-
-async function fetchJson(url: string): Promise<unknown> {
-  return (await fetch(url)).json();
-}
-
-/** QEMU listens soon after it has started. */
-async function connectTo(port: number): Promise<Socket> {
-  for (;;) {
-    const socket = connect(port, '127.0.0.1');
-    const isOpen = await new Promise<boolean>((resolve) => {
-      socket.once('connect', () => resolve(true));
-      socket.once('error', () => resolve(false));
-    });
-    if (isOpen) return socket;
-    await new Promise((done) => setTimeout(done, POLL_MS));
-  }
-}

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Modules compiled here load in the stock kernel, one of them with a symbol that another exports; a
- * compiler warning is an error that quotes it. Stock modules come with their dependencies, in
- * loading order.
+ * compiler warning is an error that quotes it.
  */
 import { existsSync } from 'node:fs';
 import t from 'tap';
 import { buildInitramfs } from './initramfs.ts';
 import { launchGuest } from './launch.ts';
-import { provideGuestKernel, provideStockModules, readModuleDependencies } from './setup/guest-kernel.ts';
+import { readModuleDependencies } from './setup/guest-kernel.ts';
 import { buildKernelModules } from './setup/kernel-modules.ts';
 
 /** Compilation and guests on a busy machine included. */
@@ -80,19 +79,4 @@ t.test('a module that does not load is reported and the case does not run', { ti
   guest.port().onLine((line) => report.push(line));
   await guest.whenExited;
   t.match(report, [/@vuhca init/, /@vuhca module vuhca_taker failed: .+/, '@vuhca exit 125']);
-});
-
-t.test('stock modules', { timeout: BOUND_MS }, async (t) => {
-  const kernel = await provideGuestKernel();
-  const names = (await provideStockModules(kernel, ['rdma_rxe', 'ib-uverbs', 'virtio_pci'])).map(({ name }) => name);
-  for (const [before, after] of [
-    ['ib_core', 'ib_uverbs'],
-    ['ib_uverbs', 'rdma_rxe'],
-    ['udp_tunnel', 'rdma_rxe'],
-  ]) {
-    t.ok(names.indexOf(before as string) >= 0, `${before} is there`);
-    t.ok(names.indexOf(before as string) < names.indexOf(after as string), `${before} before ${after}`);
-  }
-  t.notOk(names.includes('virtio_pci'), 'built in');
-  await t.rejects(provideStockModules(kernel, ['no_such']), { name: 'SetupError', message: /has no module no_such/ });
 });

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The in-kernel tests of guest.test.ts on other adapters: the fewest resources, combined stores,
+ * several functions, other numbers of ports, memory that is late, and an adapter that dies.
+ */
+import t from 'tap';
+import { runGuestCases } from './harness/kernel-cases.ts';
+import { runPastAborts } from './harness/qemu-abort.ts';
+import { report } from './harness/report.ts';
+import { combinedRun, orderedRun } from './seeded-runs.ts';
+
+/** The fewest buffers and credits possible: commands are refused, wait and fall back everywhere. */
+const SCARCE = [
+  ...['--pcbs', '4', '--pcb-guaranteed', '2,1', '--scheduler-buffers', '1'],
+  ...['--execution-credits', '1', '--completion-credits', '1', '--port-queue', '2'],
+];
+
+/** Runs in which QEMU may abort by itself, and the one that counts. */
+const ATTEMPTS = 11;
+
+// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+t.setTimeout(0);
+
+t.test('commands and their copies, with the fewest resources', async (t) => {
+  const collected = ['datagram', 'collect', 'collect_errors', 'shares', 'parallel', 'stop', 'overflow', 'overload'];
+  const suites = [...collected, 'waiting', 'once', 'flush', 'connected_bulk', 'connected_breaks'];
+  const run = await runGuestCases({ suites, count: 300, seed: 2, deviceArguments: SCARCE });
+  report(t, run);
+  const scarce = [
+    'collect_errors/refused',
+    'collect_errors/host-queue',
+    'shares/shortage-level-0',
+    'shares/shortage-level-1',
+  ];
+  for (const name of [...scarce, 'overload/threshold-rises', 'waiting/links']) {
+    const result = run.results.find(({ path }) => path.join('/') === name);
+    t.ok(result !== undefined && result.skipped === undefined, `${name} did run`);
+  }
+  t.comment(`${run.results.length} results in ${run.seconds.toFixed(1)} s`);
+});
+
+t.test('suites that post commands, with combined stores', async (t) => {
+  report(t, await runGuestCases(combinedRun(3)));
+});
+
+t.test('beside an idle function: shares that shrink and shares that are lent', async (t) => {
+  const run = await runGuestCases({ suites: ['converge', 'lend'], deviceArguments: ['--functions', '2'] });
+  report(t, run);
+  for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
+});
+
+t.test('several dedicated buffers for management commands', async (t) => {
+  const deviceArguments = ['--management-buffers', '3'];
+  const run = await runGuestCases({ suites: ['dedicated', 'management', 'refusal'], deviceArguments });
+  report(t, run);
+  for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
+});
+
+t.test('an adapter with one port, and one with four', async (t) => {
+  // A lone port has no cable: a switch makes it active.
+  for (const deviceArguments of [
+    ['--ports', '1', '--fabric', 'switch'],
+    ['--ports', '4'],
+  ])
+    report(t, await runGuestCases({ suites: ['port_count'], deviceArguments }));
+});
+
+t.test('suites that poll and get events, on memory that lags and is disordered', async (t) => {
+  report(t, await runGuestCases(orderedRun(1)));
+});
+
+t.test('an adapter that dies under the driver', async (t) => {
+  report(t, await runPastAborts(t, ATTEMPTS, () => runGuestCases({ script: 'gone.sh' })));
+});

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Users of the InfiniBand device of verbs.test.ts leave it when its adapter is lost, also a program
+ * that polls.
+ */
+import t from 'tap';
+import { hasQemuAborted, runPastAborts } from './harness/qemu-abort.ts';
+import { reportPart, runPart } from './verbs-run.ts';
+
+/** Under load QEMU aborts by itself nearly each time its server vanishes. */
+const ATTEMPTS = 3;
+
+// A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
+t.setTimeout(0);
+
+for (const [part, name] of [
+  ['loss', 'an adapter that dies under the users of the InfiniBand device'],
+  ['program', 'an adapter that dies under a program that polls'],
+] as const)
+  t.test(name, async (t) => {
+    const run = await runPastAborts(t, ATTEMPTS, () => runPart(part));
+    if (hasQemuAborted(run)) t.pass('the driver was not judged', { skip: `QEMU aborted by itself ${ATTEMPTS} times` });
+    else reportPart(t, run, part);
+  });

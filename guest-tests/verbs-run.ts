@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A guest with Debian's user space in which a part of cases/verbs.sh runs on the InfiniBand device
+ * of the driver. Called by verbs.test.ts and verbs-loss.long.ts.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import { ENTER_WITH_CASE, provideDistributionParts } from '../qemu/distribution-guest.ts';
+import { provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
+import { type BuiltKernelModule, buildKernelModules } from '../qemu/setup/kernel-modules.ts';
+import type { DeviceProcess } from './harness/device-process.ts';
+import type { GuestJob, JobModule } from './harness/guest-image.ts';
+import { type GuestRun, runGuest } from './harness/guest-run.ts';
+import { report } from './harness/report.ts';
+
+const SCRIPT = 'verbs.sh';
+/** Results of each part: those of the script, and of the module with tests of kernel verbs. */
+const CHECKS = { life: 12 + 13, loss: 2, program: 2 } as const;
+export type VerbsPart = keyof typeof CHECKS;
+
+const MEMORY_MIB = 1024;
+/** The script prints this to have the adapter process killed. */
+const KILL_REQUEST = '# host: kill the device';
+/** Modules of the kernel that the device needs. */
+const CORE = ['ib_uverbs'];
+
+async function makeJob(
+  part: VerbsPart,
+): Promise<GuestJob & { readonly disk: { readonly path: string; readonly readOnly?: boolean } }> {
+  const [driver, verbs, tests] = (await buildKernelModules(['driver', 'driver/ib', 'verbs'].map(pathOf))) as [
+    BuiltKernelModule,
+    BuiltKernelModule,
+    BuiltKernelModule,
+  ];
+  const parts = await provideDistributionParts(undefined, {
+    caseText: readFileSync(pathOf(`cases/${SCRIPT}`), 'utf8'),
+    hasVerbs: true,
+    files: [
+      { path: '/root/dead-device.py', content: readFileSync(pathOf('cases/dead-device.py'), 'utf8') },
+      { path: '/etc/verbs', content: `PART=${part}\n`, mode: 0o644 },
+      ...[verbs, tests].map(({ name, path }) => ({ path: `/root/${name}.ko`, content: { from: path } })),
+    ],
+  });
+  const stock = [...parts.modules, ...(await provideStockModules(await provideGuestKernel(), CORE))];
+  return {
+    modules: [
+      ...stock.map((module): JobModule => ({ kind: 'stock', ...module })),
+      { kind: 'driver', ...driver },
+      { kind: 'module', ...verbs },
+    ],
+    files: parts.files,
+    script: { name: SCRIPT, text: ENTER_WITH_CASE },
+    disk: parts.disk as { path: string; readOnly?: boolean },
+  };
+}
+
+/** Runs a part in a guest of its own. */
+export async function runPart(part: VerbsPart): Promise<GuestRun> {
+  const { disk, ...job } = await makeJob(part);
+  let device: DeviceProcess | undefined;
+  return runGuest(job, {
+    guest: { disk, memoryMiB: MEMORY_MIB },
+    device: { arguments: ['--fabric=switch'] },
+    onDevice: (started) => {
+      device = started;
+    },
+    onReport: (line) => {
+      if (line === KILL_REQUEST) void device?.kill();
+    },
+  });
+}
+
+/** Adds what a part has shown to `t`, and that all of it did run. */
+export function reportPart(t: Test, run: GuestRun, part: VerbsPart): void {
+  report(t, run);
+  const checks = run.results.filter(({ step, parent }) => step === undefined && !parent);
+  t.equal(checks.length, CHECKS[part], 'all checks did run');
+  t.comment(`${run.seconds.toFixed(1)} s`);
+}
+
+function pathOf(relative: string): string {
+  return fileURLToPath(new URL(relative, import.meta.url));
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `vuhca test` with modules that hang, panic, do not load, do not bind, or print broken KTAP: each
+ * gets its exit status, one clear sentence and the log. And with a debugger.
+ */
+import { existsSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import t from 'tap';
+import { buildKernelModules } from '../../../qemu/setup/kernel-modules.ts';
+import { type Case, check, EXAMPLE, FIXTURES } from '../testing/check-test-case.ts';
+import { CliProcess } from '../testing/run-cli.ts';
+import { TestStatus } from './test-command.ts';
+
+/** Only the bound of the machine that runs the tests ends a slow one. */
+t.setTimeout(0);
+
+/** The packet of gdb's remote protocol that lets the guest run. */
+const CONTINUE = '$c#63';
+const POLL_MS = 50;
+
+t.test('modules', { jobs: 2 }, async (t) => {
+  const built = await buildKernelModules([FIXTURES]);
+  const fixture = (name: string): string => built.find((module) => module.name === name)?.path ?? '';
+  const folder = t.testdir({ 'fails.sh': 'echo "the words of the script"\nexit 3\n' });
+  const record = join(folder, 'failed.rec');
+  const cases: Readonly<Record<string, Case>> = {
+    'a module that hangs': {
+      words: ['--module', fixture('bad_hang'), '--timeout', '20'],
+      status: TestStatus.SILENT,
+      says: [/FAILED +the guest was silent for \d+ s in step load bad_hang and was ended/, /adapter at that time/],
+    },
+    'a module that panics': {
+      words: ['--module', fixture('bad_panic')],
+      status: TestStatus.KERNEL_COMPLAINED,
+      says: [/complained \(panic\): .*bad_panic was loaded/, /ended before its case did in step load bad_panic/],
+    },
+    'a module that does not load': {
+      words: ['--module', fixture('bad_load')],
+      status: TestStatus.NOT_LOADED,
+      says: [/FAILED +load bad_load/, /Invalid argument/],
+    },
+    'a driver that does not bind': {
+      words: ['--driver', fixture('bad_bind'), '--record', record],
+      status: TestStatus.NOT_LOADED,
+      after: (t) => t.ok(existsSync(record)),
+      says: [/FAILED +bind bad_bind\n +it bound none of: 0000:01:00\.0/, /`vuhca replay .*failed\.rec` runs it again/],
+    },
+    'broken KTAP, with a prefix': {
+      words: ['--module', fixture('bad_results')],
+      status: TestStatus.FAILED,
+      says: [/FAILED +ring\/overflows\n +overflows: EXPECTATION FAILED at ring_test\.c:12/, /ring: 3 planned, 2 seen/],
+    },
+    'a script that fails': {
+      words: ['--script', join(folder, 'fails.sh')],
+      status: TestStatus.FAILED,
+      says: [/FAILED +script fails\.sh\n +it ended with status 3\n +the words of the script/],
+    },
+  };
+  for (const [name, one] of Object.entries(cases)) {
+    t.test(name, async (t) => {
+      await check(t, one);
+    });
+  }
+});
+
+t.test('--debug waits for gdb', async (t) => {
+  const test = new CliProcess(['test', EXAMPLE, '--debug']);
+  t.teardown(() => test.child.kill('SIGKILL'));
+  await test.until(/the guest waits for gdb/);
+  await test.until(/the adapter is process \d+: chrome:\/\/inspect, or port 9229/);
+  t.match(await fetchJson('http://127.0.0.1:9229/json/list'), [{ type: 'node' }], 'a debugger finds the adapter');
+  t.equal(test.stdout, '', 'nothing has run');
+  const gdb = await connectTo(1234);
+  gdb.write(CONTINUE);
+  t.equal(await test.whenExited, TestStatus.PASSED, test.stdout + test.stderr);
+  gdb.destroy();
+});
+
+async function fetchJson(url: string): Promise<unknown> {
+  return (await fetch(url)).json();
+}
+
+/** QEMU listens soon after it has started. */
+async function connectTo(port: number): Promise<Socket> {
+  for (;;) {
+    const socket = connect(port, '127.0.0.1');
+    const isOpen = await new Promise<boolean>((resolve) => {
+      socket.once('connect', () => resolve(true));
+      socket.once('error', () => resolve(false));
+    });
+    if (isOpen) return socket;
+    await new Promise((done) => setTimeout(done, POLL_MS));
+  }
+}
