@@ -56,6 +56,14 @@ const OUTPUT = 'initramfs.cpio';
 /** QEMU reads an image when it starts. */
 const IN_USE_MS = 600_000;
 
+/** The images of this process whose first process is init.sh. */
+const withOurInit = new Set<string>();
+
+/** Whether the first process of the guest with this image is init.sh. */
+export function hasOurInit(initramfs: string): boolean {
+  return withOurInit.has(initramfs);
+}
+
 /** The path of an initramfs with the given content. */
 export async function buildInitramfs(options: InitramfsOptions = {}): Promise<string> {
   const archive = writeCpio(listEntries(options, await provideBusybox()));
@@ -67,7 +75,9 @@ export async function buildInitramfs(options: InitramfsOptions = {}): Promise<st
     inUseMs: IN_USE_MS,
     build: async (target) => writeFileSync(join(target, OUTPUT), archive),
   });
-  return join(directory, OUTPUT);
+  const path = join(directory, OUTPUT);
+  if (options.init === undefined) withOurInit.add(path);
+  return path;
 }
 
 /** The entries of the archive in order; exported for tests. */

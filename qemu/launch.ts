@@ -7,8 +7,9 @@
 import { chooseAccelerator } from './accelerator.ts';
 import { Guest } from './guest.ts';
 import type { GuestOptions, GuestPlan } from './guest-options.ts';
-import { buildInitramfs } from './initramfs.ts';
+import { buildInitramfs, hasOurInit } from './initramfs.ts';
 import { type GuestKernel, provideGuestKernel } from './setup/guest-kernel.ts';
+import { provideKernelElf } from './setup/kernel-elf.ts';
 import { provideQemu, type Qemu } from './setup/qemu.ts';
 
 /** The tools of every guest; provided once per process. */
@@ -32,11 +33,11 @@ export function provideGuestTools(): Promise<GuestTools> {
 export async function launchGuest(options: GuestOptions = {}): Promise<Guest> {
   const { qemu, kernel } = await provideGuestTools();
   const plain = await buildInitramfs();
-  const plan: GuestPlan = {
-    ...options,
-    kernel: options.kernel ?? kernel.imagePath,
-    initramfs: options.initramfs ?? plain,
-    accelerator: options.accelerator ?? (await chooseAccelerator(qemu, kernel.imagePath, plain)),
-  };
-  return Guest.start(qemu, plan);
+  const imagePath = options.kernel ?? kernel.imagePath;
+  const initramfs = options.initramfs ?? plain;
+  const accelerator = options.accelerator ?? (await chooseAccelerator(qemu, kernel.imagePath, plain));
+  // Only guests of ours are known to bear it.
+  const isOurs = accelerator === 'tcg' && hasOurInit(initramfs);
+  const plan = { ...options, kernel: isOurs ? await provideKernelElf(imagePath) : imagePath, initramfs, accelerator };
+  return Guest.start(qemu, plan satisfies GuestPlan);
 }

@@ -38,6 +38,7 @@ export const BASE_PACKAGES: readonly SystemPackage[] = [
   // The kernel's checks of comments (W=1) are Perl scripts that need more than perl-base.
   { name: 'perl', evidence: 'pod2usage' },
   { name: 'xz-utils', evidence: 'xz' },
+  { name: 'zstd', evidence: 'zstd' },
   { name: 'debian-archive-keyring', evidence: '/usr/share/keyrings/debian-archive-keyring.gpg' },
 ];
 
