@@ -91,6 +91,16 @@ export interface GuestPlan extends GuestOptions {
   readonly kernel: string;
   readonly initramfs: string;
   readonly accelerator: Accelerator;
+  /** Under TCG, for a guest whose first process is our init.sh; the HPET is the clock otherwise. */
+  readonly tsc?: TscClock;
+}
+
+/** What a guest must know to use the time stamp counter under TCG. */
+export interface TscClock {
+  /** The frequency of the host's counter. */
+  readonly khz: number;
+  /** Timer interrupts per second of the guest's kernel. */
+  readonly tickHz: number;
 }
 
 /** The sockets that QEMU connects to: QMP and one for each port. */
@@ -120,13 +130,31 @@ const APPEND = [
 /** With KVM the time stamp counter is that of the processor. */
 const KVM_CLOCK = 'tsc=reliable';
 /**
- * Under TCG a booting kernel measures the frequency of the time stamp counter. On a busy machine it
+ * A booting kernel measures the frequency of the time stamp counter. Under TCG on a busy machine it
  * measures one that is far too low, and then the guest's clock runs many times too fast. The
  * frequency of the HPET is known. A counter that is unstable from the start also spares the kernel
- * a patch of its own code while the other processors run it: TCG may execute the breakpoint of that
- * patch when it is gone, which is an oops.
+ * a patch of its own code while other processors run it: see ONE_PROCESSOR.
  */
-const TCG_CLOCK = 'tsc=unstable clocksource=hpet';
+const HPET_CLOCK = 'tsc=unstable clocksource=hpet';
+/**
+ * Boots with one processor; init.sh brings up the others. With a stable counter Linux patches its
+ * own code late in the boot (sched_clock_init_late), and puts a breakpoint (int3) on the
+ * instruction for a moment. QEMU 11.1 (accel/tcg/cputlb.c, notdirty_write) drops the translations
+ * of a page before the store that changes it. A processor that translates the page in between keeps
+ * a translation with the breakpoint, and executes it when the kernel no longer knows it: an oops.
+ * `noreplace-smp` spares the kernel two patches of all its locks.
+ */
+const ONE_PROCESSOR = 'maxcpus=1 noreplace-smp';
+
+/**
+ * Under TCG the time stamp counter is that of the host, and much cheaper than the HPET, each
+ * reading of which takes QEMU's lock. The kernel trusts a frequency that it is given, and corrects
+ * it by at most a hundredth (tsc_refine_calibration_work). The ticks of delay loops (lpj) would be
+ * measured for each further processor.
+ */
+function tscClock({ khz, tickHz }: TscClock): string {
+  return `${ONE_PROCESSOR} tsc=reliable tsc_early_khz=${khz} lpj=${Math.round((khz * 1000) / tickHz)}`;
+}
 
 /** The arguments that start QEMU for `plan`. */
 export function buildArguments(plan: GuestPlan, sockets: GuestSockets): string[] {
@@ -149,12 +177,16 @@ export function buildArguments(plan: GuestPlan, sockets: GuestSockets): string[]
 
 function kernelArguments(plan: GuestPlan): string[] {
   if (plan.bootFromDisk === true) return [];
-  const clock = plan.accelerator === 'tcg' ? TCG_CLOCK : KVM_CLOCK;
-  const append = [APPEND, clock, plan.patient === true ? PATIENCE : '', plan.append ?? '']
+  const append = [APPEND, clockOptions(plan), plan.patient === true ? PATIENCE : '', plan.append ?? '']
     .filter((words) => words !== '')
     .join(' ');
   const initramfs = plan.initramfs === '' ? [] : ['-initrd', plan.initramfs];
   return ['-kernel', plan.kernel, ...initramfs, '-append', append];
+}
+
+function clockOptions({ accelerator, tsc }: GuestPlan): string {
+  if (accelerator === 'kvm') return KVM_CLOCK;
+  return tsc === undefined ? HPET_CLOCK : tscClock(tsc);
 }
 
 function processorArguments(plan: GuestPlan): string[] {

@@ -12,6 +12,10 @@ export PATH=/bin HOME=/ TERM=dumb
 
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
+# The kernel may have booted with one processor (guest-options.ts).
+for processor in /sys/devices/system/cpu/cpu[1-9]*/online; do
+  [ -e "$processor" ] && echo 1 >"$processor"
+done
 mount -t devtmpfs dev /dev
 mkdir -p /dev/virtio-ports /dev/shm /dev/pts
 mount -t tmpfs tmpfs /dev/shm
