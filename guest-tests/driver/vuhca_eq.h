@@ -103,6 +103,8 @@ enum vuhca_poll_attempt {
  * @crowd: A CQ had many completions for its size.
  * @crowded: Count of polls that found such a CQ.
  * @switches: Count of changes from interrupts to polling.
+ * @interrupts: Count of interrupts while the queue was polled: of late polls, and
+ *	of events before polling began.
  */
 struct vuhca_poller {
 	struct vuhca_summary *summary;
@@ -135,6 +137,7 @@ struct vuhca_poller {
 	bool crowd;
 	u64 crowded;
 	u64 switches;
+	u64 interrupts;
 };
 
 /**

@@ -69,13 +69,15 @@ void vuhca_poller_count_interrupt(struct vuhca_eq *eq)
 
 	lockdep_assert_held(&eq->lock);
 	/* Events of queue 0 are rare, and modify commands wait for them. */
-	if (!eq->index || poller->active || !vuhca_is_adaptive())
+	if (!eq->index || poller->active)
 		return;
 	poller->window_count++;
 	if (!time_after(jiffies, poller->window_end))
 		return;
 	poller->rate_before = vuhca_poll_rate(poller);
-	starts = poller->window_count >= VUHCA_POLL_INTERRUPTS &&
+	/* A window in which polling was forbidden says nothing about later ones. */
+	starts = vuhca_is_adaptive() &&
+		 poller->window_count >= VUHCA_POLL_INTERRUPTS &&
 		 poller->rate_before >= VUHCA_POLL_ABOVE &&
 		 time_after_eq(jiffies, poller->retry);
 	vuhca_poll_open_window(poller);

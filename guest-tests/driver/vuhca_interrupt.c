@@ -37,6 +37,8 @@ irqreturn_t vuhca_eq_interrupt(int irq, void *data)
 
 	spin_lock_irqsave(&eq->lock, flags);
 	eq->interrupts++;
+	if (READ_ONCE(eq->poller.polling))
+		eq->poller.interrupts++;
 	if (!eq->eqn || !vuhca_eq_serve(eq))
 		eq->empty_interrupts++;
 	else

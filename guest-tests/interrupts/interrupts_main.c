@@ -10,7 +10,7 @@
 #include <linux/module.h>
 #include <linux/wait.h>
 
-#include "interrupts_queues.h"
+#include "interrupts_count.h"
 
 #define LOAD_WINDOW	128
 #define LOAD_BURST	8
@@ -36,18 +36,6 @@ static const struct {
 	{ .adaptive = true },
 	{ .adaptive = true, .parts = VUHCA_POLL_TIMERS },
 	{ .adaptive = true, .parts = VUHCA_POLL_TIMERS | VUHCA_POLL_BYTES },
-};
-
-struct load_result {
-	unsigned int way;
-	u32 rate;
-	u64 elapsed_ns;
-	u64 completions;
-	u64 interrupts;
-	u64 events;
-	u64 polls;
-	u64 notifies;
-	u64 waited_ns;
 };
 
 static DEFINE_MUTEX(load_lock);	/* protects the variables below and the queues */
@@ -82,7 +70,7 @@ static void load_completed(struct vuhca_cq *cq, void *context)
 			queue->waited_ns += now - min(now, wc[i].wr_id);
 		WRITE_ONCE(queue->completed, queue->completed + found);
 	}
-	vuhca_arm_cq(cq, false);
+	load_ask(queue);
 	if (load_open(queue) <= LOAD_WINDOW - LOAD_ROOM)
 		wake_up(&load_wait);
 }
@@ -132,7 +120,7 @@ static void load_run(u32 rate, u32 ms)
 	for (;;) {
 		u64 elapsed = ktime_get_ns() - begin;
 
-		if (elapsed >= (u64)ms * NSEC_PER_MSEC)
+		if (total && elapsed >= (u64)ms * NSEC_PER_MSEC)
 			return;
 		due = rate ? div_u64(elapsed * rate, NSEC_PER_SEC) : U64_MAX;
 		for (idle = 0; total < due && idle < LOAD_QUEUES; next++) {
@@ -152,24 +140,6 @@ static void load_run(u32 rate, u32 ms)
 	}
 }
 
-/* Adds the present counters, multiplied by @sign, to the result. */
-static void load_count(struct load_result *result, int sign)
-{
-	const struct vuhca_eq *eq = &load_dev->eqs[load_dev->eq_count - 1];
-	unsigned int i;
-
-	result->interrupts += sign * READ_ONCE(eq->interrupts);
-	result->events += sign * READ_ONCE(eq->events);
-	result->polls += sign * READ_ONCE(eq->poller.polls);
-	for (i = 0; i < LOAD_QUEUES; i++) {
-		result->completions += sign *
-				       (u64)READ_ONCE(load_queues[i].completed);
-		result->waited_ns += sign * READ_ONCE(load_queues[i].waited_ns);
-		result->notifies += sign *
-				    READ_ONCE(load_queues[i].cq->notifies);
-	}
-}
-
 static void load_set_way(unsigned int way)
 {
 	u32 control = vuhca_read_csr(load_dev, VUHCA_CSR_ADAPTER_CONTROL_OFF);
@@ -180,13 +150,16 @@ static void load_set_way(unsigned int way)
 	if (load_ways[way].separate)
 		control |= VUHCA_CSR_ADAPTER_CONTROL_SEPARATE_INTERRUPTS_MASK;
 	vuhca_write_csr(load_dev, VUHCA_CSR_ADAPTER_CONTROL_OFF, control);
+	/* The way before may have left the queue polled. */
+	while (!load_ways[way].adaptive && READ_ONCE(load_eq()->poller.active))
+		usleep_range(1000, 2000);
 }
 
 /* The queues are those of the measurement: a CQ keeps its summary byte. */
 static int load_measure(unsigned int way, u32 rate, u32 ms)
 {
 	struct load_result result = { .way = way, .rate = rate };
-	u64 begin;
+	u64 begin, before;
 	int err;
 
 	load_set_way(way);
@@ -195,14 +168,18 @@ static int load_measure(unsigned int way, u32 rate, u32 ms)
 		return err;
 	/* Runs until the driver has settled on interrupts or polling. */
 	load_run(rate, 200);
+	err = load_begin(&result);
 	begin = ktime_get_ns();
-	load_count(&result, -1);
+	before = load_completions();
 	load_run(rate, ms);
-	load_count(&result, 1);
+	/* A busy host may have run nothing but this. */
+	while (load_completions() == before)
+		usleep_range(100, 200);
+	err = err ?: load_end(&result);
 	result.elapsed_ns = ktime_get_ns() - begin;
 	load_result = result;
 	load_destroy_queues();
-	return 0;
+	return err;
 }
 
 static ssize_t load_write(struct file *file, const char __user *buffer,
@@ -226,17 +203,11 @@ static ssize_t load_write(struct file *file, const char __user *buffer,
 static ssize_t load_read(struct file *file, char __user *buffer, size_t length,
 			 loff_t *offset)
 {
-	const struct load_result *result = &load_result;
-	char text[400];
+	char text[600];
 	int used;
 
 	mutex_lock(&load_lock);
-	used = scnprintf(text, sizeof(text),
-			 "{\"way\":%u,\"rate\":%u,\"elapsedNs\":%llu,\"completions\":%llu,\"interrupts\":%llu,\"events\":%llu,\"polls\":%llu,\"notifies\":%llu,\"waitedNs\":%llu}\n",
-			 result->way, result->rate, result->elapsed_ns,
-			 result->completions, result->interrupts, result->events,
-			 result->polls, result->notifies,
-			 result->waited_ns);
+	used = load_print(&load_result, text, sizeof(text));
 	mutex_unlock(&load_lock);
 	return simple_read_from_buffer(buffer, length, offset, text, used);
 }

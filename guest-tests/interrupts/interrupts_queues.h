@@ -20,6 +20,9 @@ struct load_queue {
 	u32 posted;
 	u32 completed;
 	u64 waited_ns;
+	/* Stores by which the handler asked for events; those while it was polled. */
+	u64 asked;
+	u64 asked_polled;
 };
 
 extern struct vuhca_dev *load_dev;

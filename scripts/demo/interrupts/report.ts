@@ -34,8 +34,18 @@ export interface GuestCount {
   readonly interrupts: number;
   readonly events: number;
   readonly polls: number;
+  /** Changes from interrupts to polling. */
+  readonly switches: number;
+  /** Interrupts that came while the queue was polled. */
+  readonly polledInterrupts: number;
+  /** Interrupts that the adapter raised because a poll was late. */
+  readonly late: number;
   /** Stores that asked the adapter for the next event of a CQ. */
   readonly notifies: number;
+  /** Those of completion handlers; the others are of CQs that polls begin or cease to look at. */
+  readonly asked: number;
+  /** Those of handlers that ran while the queue was polled. */
+  readonly askedPolled: number;
   /** Sum of the times from posting to handling. */
   readonly waitedNs: number;
 }

@@ -1,62 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The measurement of `npm run demo:interrupts` in a guest, with loads that show the claim of
- * IPCOM000126453D. Only counts are judged: times depend on the machine.
+ * IPCOM000126453D. A busy host decides how often the driver polls, so rates are not judged: what is
+ * judged are relations of counters that hold at any speed.
  */
 import t, { type Test } from 'tap';
-import { FULL, type GuestCount, type InterruptFigure, type InterruptSample, PLAIN, summarize, WAYS } from './report.ts';
+import { type GuestCount, type InterruptSample, summarize, WAYS } from './report.ts';
 import { measureInterrupts } from './run.ts';
 
 const IDLE = 10;
 const BUSY = 8000;
 const SATURATED = 0;
-/** The most interrupts per million completions at saturation. */
-const PER_MILLION_MAX = 50_000;
-/**
- * The completions per second with which the driver begins to poll: 20 in 20 ms. With more
- * interrupts than that, polling must at least halve them.
- */
-const TOLERATED_PER_SECOND = 1000;
+/** As in guest-tests/interrupts/interrupts_queues.h. */
+const QUEUES = 8;
+/** A CQ that polls look at is armed after so many polls in vain (vuhca_eq_kept.c). */
+const POLLS_IN_VAIN = 8;
+/** Interrupts on their way, in QEMU and in the guest, when something begins. */
+const UNDER_WAY = 2;
 
 // A guest that falls silent is ended; no other bound holds on a busy machine.
 t.setTimeout(0);
 
-t.test('an interrupt for each event when idle, fewer under load, far fewer when saturated', async (t) => {
+t.test('interrupts alone when idle; under load polls, and interrupts of late ones only', async (t) => {
   const begun: string[] = [];
   const options = { loads: [IDLE, BUSY, SATURATED], measuredMs: 700, rounds: 3 };
   const samples = await measureInterrupts({ ...options, onBegin: (text) => void begun.push(text) });
   t.equal(begun.length, samples.length);
-  const figures = summarize(samples);
   t.same(
-    figures.map(({ rate, way }) => [rate, way]),
+    summarize(samples).map(({ rate, way }) => [rate, way]),
     options.loads.flatMap((rate) => WAYS.map((way) => [rate, way])),
   );
-  for (const sample of samples) {
-    t.ok(sample.completions > 0 && sample.busyProcessors > 0, 'completions and processor time were counted');
-    const polls = sample.way !== 'each' && sample.way !== 'merged';
-    if (!polls) t.equal(sample.polls, 0, `${sample.way}: nothing is polled`);
-    if (sample.rate === IDLE) checkIdle(t, sample);
-    if (sample.rate !== SATURATED || sample.way !== FULL) continue;
-    t.ok(sample.interrupts * 1e6 < PER_MILLION_MAX * sample.completions, describe(sample));
-    // Busy CQs are not asked for events.
-    t.ok(sample.notifies * 1e6 < PER_MILLION_MAX * sample.completions, describe(sample));
+  for (const [index, sample] of samples.entries()) {
+    t.ok(sample.completions > 0, 'completions were counted');
+    // The guest may have ended when its last line is read.
+    if (index + 1 < samples.length) t.ok(sample.busyProcessors > 0, 'processor time was counted');
+    if (isInterrupted(sample)) checkInterrupts(t, sample);
+    else checkPolls(t, sample);
   }
-  const busy = figures.filter(({ rate }) => rate === BUSY);
-  const [each, polled] = [PLAIN, FULL].map((wanted) => busy.find(({ way }) => way === wanted) as InterruptFigure);
-  const perSecond = (figure: InterruptFigure) => (figure.interruptsPerMillion * figure.completionsPerSecond) / 1e6;
+  const polled = samples.filter((sample) => !isInterrupted(sample));
   t.ok(
-    perSecond(polled) <= Math.max(perSecond(each) / 2, TOLERATED_PER_SECOND),
-    `${perSecond(polled).toFixed(0)} interrupts per second instead of ${perSecond(each).toFixed(0)}`,
+    polled.some(({ polls }) => polls > 0),
+    'queues are polled under load',
   );
 });
 
-function checkIdle(t: Test, sample: InterruptSample): void {
-  t.equal(sample.polls, 0, 'an idle queue is not polled');
-  // One interrupt may be counted at either end, and on a busy machine several events arrive at
-  // once.
-  t.ok(sample.interrupts <= sample.completions + 2 && 2 * sample.interrupts >= sample.completions, describe(sample));
+/** No queue is polled: when that is forbidden, or when there are few completions. */
+function isInterrupted({ way, rate }: InterruptSample): boolean {
+  return way === 'each' || way === 'merged' || rate === IDLE;
 }
 
-function describe({ completions, interrupts, events, polls, notifies }: GuestCount): string {
-  return `${completions} completions, ${events} events, ${notifies} notifies, ${interrupts} interrupts, ${polls} polls`;
+function checkInterrupts(t: Test, sample: InterruptSample): void {
+  const { completions, interrupts, notifies, asked } = sample;
+  t.equal(sample.polls, 0, `${sample.way} at ${sample.rate}: nothing is polled`);
+  t.equal(asked, notifies, 'each handler asks for the next event');
+  t.ok(interrupts > 0 && interrupts <= completions + UNDER_WAY, describe(sample));
+}
+
+/** While the queue is polled, nothing interrupts and no busy CQ is asked for an event. */
+function checkPolls(t: Test, sample: InterruptSample): void {
+  const { polls, switches, late, polledInterrupts, askedPolled, notifies, asked } = sample;
+  t.ok(polledInterrupts <= late + UNDER_WAY * (switches + 1), describe(sample));
+  // The handler that runs when polling begins.
+  t.ok(askedPolled <= switches + 1, describe(sample));
+  // One store when polls begin to look at a CQ, one when they cease to.
+  const turns = polls / POLLS_IN_VAIN + switches + 2;
+  t.ok(notifies - asked <= 2 * QUEUES * turns, describe(sample));
+}
+
+function describe(sample: GuestCount): string {
+  const { completions, events, interrupts, polledInterrupts, late, polls, switches } = sample;
+  return [
+    `${completions} completions, ${events} events, ${interrupts} interrupts`,
+    `${polls} polls begun ${switches} times, with ${polledInterrupts} interrupts, ${late} of them late`,
+    `${sample.notifies} notifies, ${sample.asked} by handlers, ${sample.askedPolled} of them polled`,
+  ].join('; ');
 }
