@@ -23,6 +23,7 @@ export interface DistributionParts {
 /** Below it lie the files that the guest copies into the new root. */
 const INSIDE = '/for-distribution';
 const PREPARE = 'prepare-distribution.sh';
+const BIND_AGAIN = 'bind-again.sh';
 const CASE = '/etc/vuhca/distribution-case';
 
 /** A script in the initramfs that runs the case in Debian's user space and has its status. */
@@ -47,7 +48,7 @@ export async function provideDistributionParts(
   const chosen = kernel ?? (await provideGuestKernel());
   const { imagePath } = await provideDistribution(chosen, set);
   const inside = [
-    { path: `/etc/vuhca/${PREPARE}`, content: readScript(PREPARE) },
+    ...[PREPARE, BIND_AGAIN].map((name) => ({ path: `/etc/vuhca/${name}`, content: readScript(name) })),
     { path: CASE, content: caseText },
     ...(hasVerbs ? await provideVerbsFiles() : []),
     ...files,

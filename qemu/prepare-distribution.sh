@@ -13,6 +13,7 @@ ip link set lo up
 cd /root || exit
 
 for device in /sys/bus/pci/devices/*; do cat "$device/modalias"; done | sort -u | xargs modprobe -abq
+sh /etc/vuhca/bind-again.sh
 for device in /sys/class/infiniband/*; do
   [ -e "$device" ] && modprobe -a ib_umad ib_uverbs rdma_ucm ib_ipoib && break
 done

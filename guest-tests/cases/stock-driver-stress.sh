@@ -26,16 +26,15 @@ start_ipoib() {
 }
 ping_once() { ping -q -c 1 -W 2 10.1.0.2 >/dev/null 2>&1; }
 
-# The driver gives its first command by event 100 ms, and gives up then: a busy host may miss that.
+# The driver gives its first command by event 100 ms, and gives up then: a busy host may miss that
+# (bind-again.sh). A restart that missed it leaves the driver bound, without a device.
 last_miss() { dmesg | grep 'NOP command failed to generate interrupt' | tail -n 1; }
 has_missed() { [ "$(last_miss)" != "$missed" ]; }
 reload_driver() {
   rmmod ib_ipoib ib_mthca || return 1
   [ ! -e $IB ] || return 1
   case $(adapter objects) in qps=0\ *\ icmPages=0) ;; *) adapter objects; return 1 ;; esac
-  missed=$(last_miss)
-  modprobe -a ib_mthca ib_ipoib && [ -e $IB ] && return 0
-  has_missed && echo "# missed 100 ms" && reload_driver
+  modprobe -a ib_mthca ib_ipoib && sh /etc/vuhca/bind-again.sh && [ -e $IB ]
 }
 # The driver is removed when the subnet manager has done its work: ib_core answers datagrams by
 # agents that it frees, which is a race of its own (docs/PERSONALITIES.md).

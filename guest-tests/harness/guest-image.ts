@@ -38,6 +38,7 @@ export interface GuestJob {
 }
 
 const STEPS = fileURLToPath(new URL('steps.sh', import.meta.url));
+const BIND_AGAIN = fileURLToPath(new URL('../../qemu/bind-again.sh', import.meta.url));
 const STEPS_CASE = '#!/bin/sh\nexec sh /steps.sh\n';
 
 /** The path of the initramfs. `caseScript` takes the place of steps.sh. */
@@ -56,6 +57,7 @@ export function packJob(job: GuestJob, caseScript = STEPS_CASE): Promise<string>
     modules: [...modules, ...packed].map(({ name, path }) => ({ name, path, load: false })),
     files: [
       { path: '/steps.sh', content: { from: STEPS } },
+      { path: '/bind-again.sh', content: { from: BIND_AGAIN } },
       { path: '/etc/vuhca/modules', content: lines.map((line) => `${line}\n`).join(''), mode: 0o644 },
       ...scriptFiles,
       ...files,

@@ -12,6 +12,9 @@ const LOG_TAIL = 40;
 /** Lines in front of a complaint. */
 const LOG_BEFORE = 10;
 
+/** What qemu/bind-again.sh says: the driver was bound again, because the machine is busy. */
+const BOUND_AGAIN = /vuhca: (ib_mthca .* bound again)/;
+
 /** A subtest for each suite, within it one for each case, and an assertion for the run itself. */
 export function report(t: Test, run: GuestRun): void {
   const suites = new Map<string, TestResult[]>();
@@ -26,6 +29,10 @@ export function report(t: Test, run: GuestRun): void {
       for (const result of cases) reportCase(t, run, suite, result);
       t.end();
     });
+  }
+  for (const line of run.kernelLog()) {
+    const [, word] = BOUND_AGAIN.exec(line) ?? [];
+    if (word !== undefined) t.comment(word);
   }
   const faults = run.faults.map(({ text }) => text);
   t.same(faults, [], 'the run itself', { log: faults.length > 0 ? selectLog(run.kernelLog(), faults) : [] });

@@ -54,6 +54,7 @@ load() {
     status=0
   fi
   [ $status = 0 ] || return 1
+  [ "$2" != ib_mthca ] || sh /bind-again.sh
   [ "$1" = stock ] || loaded="$2 $loaded"
   [ "$1" != driver ] || bind "$2"
 }

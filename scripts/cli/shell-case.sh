@@ -18,6 +18,7 @@ while read -r kind name parameters; do
   # shellcheck disable=SC2086
   insmod "/modules/$name.ko" $parameters && loaded="is loaded" || loaded="did not load"
   [ "$kind" = stock ] || echo "Module $name $loaded."
+  [ "$name" != ib_mthca ] || sh /bind-again.sh
   [ "$kind" = driver ] || continue
   bound=
   for device in /sys/bus/pci/devices/*; do
