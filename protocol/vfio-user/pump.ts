@@ -38,6 +38,8 @@ export interface PumpOptions {
 const NS_PER_US = 1000;
 const NS_PER_MS = 1e6;
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** QEMU sends its version at once, but a busy machine may stop it for seconds. */
+const ATTACH_TIMEOUT_MS = 30_000;
 
 export class Pump {
   readonly counters = { passes: 0, waits: 0, sleeps: 0 };
@@ -62,7 +64,7 @@ export class Pump {
     this.#spin = new SpinTime((options.spinUs ?? (cpus > 1 ? 50 : 0)) * NS_PER_US, cpus);
     this.#hotNs = (options.hotUs ?? 10_000) * NS_PER_US;
     this.#turnNs = (options.turnUs ?? 1000) * NS_PER_US;
-    const attachTimeoutNs = (options.attachTimeoutMs ?? 3000) * NS_PER_MS;
+    const attachTimeoutNs = (options.attachTimeoutMs ?? ATTACH_TIMEOUT_MS) * NS_PER_MS;
     this.#list = new WatchList(attachTimeoutNs, this.#loop, () => this.nowNs());
     this.#watch = new LoopWatch(this.#list.coldFd, () => this.#wakeUp());
     this.#watch.stop();
