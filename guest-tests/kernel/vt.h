@@ -21,7 +21,7 @@
  * Bound of a wait. It ends only what would never end: on a busy machine a step
  * may take seconds. Shorter than the silence after which the host ends a guest.
  */
-#define VT_TIMEOUT_MS		60000
+#define VT_TIMEOUT_MS		240000
 /*
  * How long a case waits before it takes an event as absent. Nothing that must
  * come is awaited with it.

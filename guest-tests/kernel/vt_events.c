@@ -223,7 +223,7 @@ static void vt_moderated(struct vt *t)
 	VT_EQUAL(t, le16_to_cpu(now.moderation_count), 4);
 	VT_EQUAL(t, le16_to_cpu(now.moderation_period_us), U16_MAX);
 	while (!vt_event_waits(t, &events) && !t->failed)
-		if (!VT_CHECK(t, ++round < 100, "no event waits"))
+		if (!VT_CHECK(t, ++round < 1000, "no event waits"))
 			return;
 	vuhca_arm_cq(t->send_cq.cq, false);
 	VT_EQUAL(t, vt_post_nops(t->end[0].qp, 1), 0);

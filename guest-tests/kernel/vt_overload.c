@@ -9,7 +9,8 @@
 
 /* The longest time of a read. */
 #define VT_LONGEST_MS	(VUHCA_CSR_DMA_LATENCY_NS_MASK / NSEC_PER_MSEC)
-#define VT_ATTEMPTS	5
+/* Each attempt reads twice as slowly as the one before, up to the longest time. */
+#define VT_ATTEMPTS	10
 /* More than the adapter has reads, and fewer than its buffer has entries. */
 #define VT_WIDE_QUEUES	60
 /* Fewer than it has reads. */
@@ -21,17 +22,26 @@ static void vt_set_policy(struct vt *t, u32 overflow)
 			vt_policy(overflow, VUHCA_LINK_CHECK_READ));
 }
 
+/* Time of a read in that attempt: a busy machine needs long to ring. */
+static u32 vt_read_ms(unsigned int attempt)
+{
+	return min_t(u64, (u64)VT_READ_MS << attempt, VT_LONGEST_MS);
+}
+
 /* Rings for all queues while reads take long; later ones take no time. */
-static void vt_ring_slowly(struct vt_qp_set *set)
+static void vt_ring_slowly(struct vt_qp_set *set, u32 read_ms)
 {
 	struct vt *t = set->t;
 	struct vuhca_dev *dev = t->dev;
+	u32 launches = vt_csr(t, VUHCA_CSR_LANE_LAUNCHES_OFF);
 
 	vt_qp_set_post(set, 1);
 	vuhca_write_csr(dev, VUHCA_CSR_DMA_LATENCY_OFF,
-			VT_READ_MS * NSEC_PER_MSEC);
+			read_ms * NSEC_PER_MSEC);
 	vt_qp_set_ring(set);
-	VT_WAIT(t, vt_csr(t, VUHCA_CSR_BUS_READS_OFF) > 0);
+	/* On a very busy machine reads may have completed by then. */
+	VT_WAIT(t, vt_csr(t, VUHCA_CSR_BUS_READS_OFF) > 0 ||
+		   vt_csr(t, VUHCA_CSR_LANE_LAUNCHES_OFF) != launches);
 	vuhca_write_csr(dev, VUHCA_CSR_DMA_LATENCY_OFF, 0);
 }
 
@@ -42,13 +52,13 @@ static bool vt_is_stalled(struct vt *t)
 }
 
 /* Returns whether the load ended in a deadlock, which stays. */
-static bool vt_deadlocks(struct vt_qp_set *set)
+static bool vt_deadlocks(struct vt_qp_set *set, u32 read_ms)
 {
 	struct vt *t = set->t;
 
-	vt_ring_slowly(set);
+	vt_ring_slowly(set, read_ms);
 	/* By then the completions have arrived, behind the doorbells. */
-	msleep(VT_READ_MS + VT_QUIET_MS);
+	msleep(read_ms + VT_QUIET_MS);
 	return vt_is_stalled(t);
 }
 
@@ -72,7 +82,7 @@ static void vt_deadlock(struct vt *t)
 	launches = vt_csr(t, VUHCA_CSR_LANE_LAUNCHES_OFF);
 	for (attempt = 0; !stalled && attempt < VT_ATTEMPTS; attempt++) {
 		vt_set_policy(t, VUHCA_OVERFLOW_POLICY_OFF);
-		stalled = vt_deadlocks(set);
+		stalled = vt_deadlocks(set, vt_read_ms(attempt));
 		reads = vt_csr(t, VUHCA_CSR_BUS_READS_OFF);
 		if (stalled) {
 			VT_EQUAL(t, vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_USED_OFF),
@@ -115,7 +125,7 @@ static void vt_spill(struct vt *t)
 		drained = vt_csr(t, VUHCA_CSR_DOORBELLS_DRAINED_OFF);
 		spilled = vt_csr(t, VUHCA_CSR_DOORBELLS_SPILLED_OFF);
 		for (attempt = 0; attempt < VT_ATTEMPTS; attempt++) {
-			vt_ring_slowly(set);
+			vt_ring_slowly(set, vt_read_ms(attempt));
 			if (!vt_qp_set_completes(set) ||
 			    vt_csr(t, VUHCA_CSR_DOORBELLS_SPILLED_OFF) != spilled)
 				break;
@@ -203,7 +213,7 @@ static bool vt_sticks(struct vt_qp_set *set, u32 read_ms)
 static void vt_rises(struct vt *t)
 {
 	struct vuhca_resource_share share;
-	u32 before, read_ms = VT_READ_MS;
+	u32 before;
 	struct vt_settings settings;
 	unsigned int attempt = 0;
 	struct vt_qp_set *set;
@@ -221,8 +231,7 @@ static void vt_rises(struct vt *t)
 	for (; !rose && attempt < VT_ATTEMPTS; attempt++) {
 		vt_adapt(t);
 		before = vt_low(t);
-		rose = vt_sticks(set, read_ms);
-		read_ms = min_t(u32, 2 * read_ms, VT_LONGEST_MS);
+		rose = vt_sticks(set, vt_read_ms(attempt));
 	}
 	if (VT_CHECK(t, rose, "not in %u attempts", attempt))
 		vt_note(t, "the low threshold rises from %u to %u", before,

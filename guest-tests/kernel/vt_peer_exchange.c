@@ -14,7 +14,7 @@
  * Longer than the other guest takes to boot, or to fail in some waits; shorter
  * than the silence after which the host ends a guest.
  */
-#define VT_PEER_TIMEOUT_MS	(4 * VT_TIMEOUT_MS)
+#define VT_PEER_TIMEOUT_MS	VT_TIMEOUT_MS
 #define VT_LINE_BYTES		192
 
 static unsigned int side;

@@ -15,7 +15,7 @@
 #define VBT_BYTES	16384
 #define VBT_ENTRIES	16
 /* Bound of a wait that a working device ends; a busy machine needs most of it. */
-#define VBT_WAIT_MS	60000
+#define VBT_WAIT_MS	240000
 
 struct vbt_end {
 	struct ib_qp *qp;
