@@ -16,7 +16,7 @@ import type { CliCommand } from '../cli-command.ts';
 import { AdapterState } from './adapter-state.ts';
 import { makeStockJob } from './stock-guest.ts';
 import { deviceOf, guestOf } from './test-adapter.ts';
-import { type TestArguments, TestStatus } from './test-command.ts';
+import { type DebugPorts, type TestArguments, TestStatus } from './test-command.ts';
 import { toJunit, toTap } from './test-files.ts';
 import { makeJob, type PlannedJob, planJobs } from './test-job.ts';
 import { provideTestKernel } from './test-kernel.ts';
@@ -73,11 +73,11 @@ async function runJob(
       guest: { ...guestOf(given, kernel), ...disk },
       cleared: isStock,
       ...(isStock ? { answer: async (words) => answerGuest(control as ControlClient)(words) } : {}),
-      silenceSeconds: given.debug === true ? Number.POSITIVE_INFINITY : given.timeout,
+      silenceSeconds: given.debug === undefined ? given.timeout : Number.POSITIVE_INFINITY,
       onDevice: async ({ child }) => {
         states.attach(await AdapterState.connect(child.controlPath));
         if (isStock) control = await ControlClient.connect(child.controlPath);
-        if (given.debug === true) sayHowToDebug(child.pid);
+        if (given.debug !== undefined) sayHowToDebug(child.pid, given.debug);
       },
       onResult: (result) => {
         if (!result.ok) states.read(result);
@@ -151,10 +151,10 @@ function temporaryRecording(): TemporaryRecording {
   };
 }
 
-function sayHowToDebug(devicePid: number): void {
+function sayHowToDebug(devicePid: number, { gdb, inspector }: DebugPorts): void {
   const lines = [
-    'the guest waits for gdb: `gdb -ex "target remote :1234"`, then `continue`',
-    `the adapter is process ${devicePid}: chrome://inspect, or port 9229; see docs/DEBUGGING.md`,
+    `the guest waits for gdb: \`gdb -ex "target remote :${gdb}"\`, then \`continue\``,
+    `the adapter is process ${devicePid}: chrome://inspect, or port ${inspector}; see docs/DEBUGGING.md`,
   ];
   for (const line of lines) process.stderr.write(`vuhca test: ${line}\n`);
 }

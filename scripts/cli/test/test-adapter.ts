@@ -20,7 +20,7 @@ export function deviceOf(given: TestArguments, recordPath: string | undefined): 
     throw new UsageError(`--functions and --adapters cannot be given with --personality ${personality}`);
   if (adapters > 1 && recordPath !== undefined)
     throw new UsageError('option --record cannot be given with --adapters: a recording holds one adapter');
-  const words = [...(debug === true ? ['--inspect=127.0.0.1:9229'] : []), '--log-level=warn'];
+  const words = [...(debug === undefined ? [] : [`--inspect=127.0.0.1:${debug.inspector}`]), '--log-level=warn'];
   const recorded = recordPath === undefined ? [] : [`--record=${recordPath}`];
   if (personality !== 'vuhca')
     return { arguments: [`--personality=${personality}`, '--fabric=switch', ...recorded, ...words] };
@@ -36,7 +36,7 @@ export function guestOf(given: TestArguments, kernel: TestKernel): GuestOptions 
     memoryMiB: memory,
     cpus,
     ...(append === undefined ? {} : { append }),
-    ...(debug === true ? { gdb: 'tcp::1234', paused: true, patient: true } : {}),
+    ...(debug === undefined ? {} : { gdb: `tcp::${debug.gdb}`, paused: true, patient: true }),
   };
 }
 

@@ -3,8 +3,9 @@
  * `vuhca test` with modules that hang, panic, do not load, do not bind, or print broken KTAP: each
  * gets its exit status, one clear sentence and the log. And with a debugger.
  */
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { buildKernelModules } from '../../../qemu/setup/kernel-modules.ts';
@@ -26,7 +27,7 @@ t.test('modules', { jobs: 2 }, async (t) => {
   const record = join(folder, 'failed.rec');
   const cases: Readonly<Record<string, Case>> = {
     'a module that hangs': {
-      words: ['--module', fixture('bad_hang'), '--timeout', '20'],
+      words: ['--module', fixture('bad_hang'), '--timeout', '40'],
       status: TestStatus.SILENT,
       says: [/FAILED +the guest was silent for \d+ s in step load bad_hang and was ended/, /adapter at that time/],
     },
@@ -65,17 +66,32 @@ t.test('modules', { jobs: 2 }, async (t) => {
 });
 
 t.test('--debug waits for gdb', async (t) => {
-  const test = new CliProcess(['test', EXAMPLE, '--debug']);
+  // The default ports may be those of a user's own debugger, or of another run of the tests.
+  const [port = 0, inspector = 0] = await findPorts(2);
+  const test = new CliProcess(['test', EXAMPLE, `--debug=${port},${inspector}`]);
   t.teardown(() => test.child.kill('SIGKILL'));
   await test.until(/the guest waits for gdb/);
-  await test.until(/the adapter is process \d+: chrome:\/\/inspect, or port 9229/);
-  t.match(await fetchJson('http://127.0.0.1:9229/json/list'), [{ type: 'node' }], 'a debugger finds the adapter');
+  await test.until(new RegExp(`the adapter is process \\d+: chrome://inspect, or port ${inspector};`));
+  t.match(
+    await fetchJson(`http://127.0.0.1:${inspector}/json/list`),
+    [{ type: 'node' }],
+    'a debugger finds the adapter',
+  );
   t.equal(test.stdout, '', 'nothing has run');
-  const gdb = await connectTo(1234);
+  const gdb = await connectTo(port);
   gdb.write(CONTINUE);
   t.equal(await test.whenExited, TestStatus.PASSED, test.stdout + test.stderr);
   gdb.destroy();
 });
+
+/** TCP ports that nobody uses now. */
+async function findPorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
+  await Promise.all(servers.map((server) => once(server, 'listening')));
+  const ports = servers.map((server) => (server.address() as AddressInfo).port);
+  await Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  return ports;
+}
 
 async function fetchJson(url: string): Promise<unknown> {
   return (await fetch(url)).json();

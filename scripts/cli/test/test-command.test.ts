@@ -31,6 +31,7 @@ t.test('wrong arguments', async (t) => {
     [[EXAMPLE, '--files', '/etc/passwd'], /option --files is \/etc\/passwd; it must be HOST:GUEST/],
     [[EXAMPLE, '--files', 'none:/x'], /option --files names none, which does not exist/],
     [[EXAMPLE, '--timeout', '0'], /option --timeout is 0; it must be a whole number from 1 to/],
+    [[EXAMPLE, '--debug=1234'], /option --debug is 1234; it must be two ports, for instance 1234,9229/],
     [[EXAMPLE, '--adapters', '2', '--record', 'x.rec'], /--record cannot be given with --adapters/],
     [
       [EXAMPLE, '--personality', 'mthca', '--adapters', '2'],

@@ -7,6 +7,13 @@ import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from '../cli-command.ts';
 import { several, wholeNumber } from '../option-values.ts';
 import { type Personality, personalityOption } from '../personality.ts';
+import { UsageError } from '../usage-error.ts';
+
+/** TCP ports of this machine for the debuggers. */
+export interface DebugPorts {
+  readonly gdb: number;
+  readonly inspector: number;
+}
 
 /** The values of the options. */
 export interface TestArguments {
@@ -27,7 +34,7 @@ export interface TestArguments {
   readonly tap?: boolean;
   readonly junit?: string;
   readonly record?: string;
-  readonly debug?: boolean;
+  readonly debug?: DebugPorts;
 }
 
 /** What the exit status says; the most serious of all jobs counts. */
@@ -48,6 +55,7 @@ const JOBS_MAX = 64;
 const SECONDS_MAX = 86_400;
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 255;
+const PORT_MAX = 65535;
 /** A test that prints nothing may take so long on a busy machine. */
 const DEFAULT_TIMEOUT_SECONDS = 300;
 
@@ -118,5 +126,17 @@ function addResultOptions(command: CliCommand): void {
     .option('--tap', 'Prints the results as TAP')
     .option('--junit <FILE>', 'Writes the results as JUnit XML, too')
     .option('--record <FILE>', 'Keeps a recording of a run that fails, for `vuhca replay`')
-    .option('--debug', 'Waits for gdb at tcp::1234, and opens the inspector of the adapter; no timeout');
+    .addOption(
+      command
+        .createOption('--debug [GDB,INSPECTOR]', 'Waits for gdb, and opens the inspector of the adapter; no timeout')
+        .preset('1234,9229')
+        .argParser(readDebugPorts),
+    );
+}
+
+function readDebugPorts(text: string): DebugPorts {
+  const [, gdb, inspector] = /^(\d{1,5}),(\d{1,5})$/.exec(text) ?? [];
+  const ports = { gdb: Number(gdb), inspector: Number(inspector) };
+  if (Object.values(ports).every((port) => port > 0 && port <= PORT_MAX)) return ports;
+  throw new UsageError(`option --debug is ${text}; it must be two ports, for instance 1234,9229`);
 }
