@@ -28,6 +28,8 @@ const BYTES = 5000;
 const RESULTS = 6;
 /** 2048 bytes: the largest of the personality. */
 const MTU_CODE = 4;
+/** 4 s: a guest on a busy machine must not use up the retries. */
+const PATIENT_TIMEOUT = 20;
 const MEMORY_MIB = 1024;
 const ACCESS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ;
 
@@ -79,7 +81,7 @@ class OwnEnd {
   async #connect(remoteQpn: number): Promise<string> {
     const { adapters, mthca } = await this.#status();
     const [lid, dlid] = [adapters, mthca].map(([{ ports }]) => ports[0].lid);
-    this.#qp.connect({ reliable: true, port: 1, dlid, remoteQpn, pathMtu: MTU_CODE });
+    this.#qp.connect({ reliable: true, port: 1, dlid, remoteQpn, pathMtu: MTU_CODE, timeout: PATIENT_TIMEOUT });
     return [lid, this.#qp.qpn, this.#keys.rkey, this.#memory.address].join(' ');
   }
 }

@@ -57,7 +57,7 @@ attributes.path_mtu = e.IBV_MTU_2048
 attributes.max_rd_atomic = 1
 attributes.max_dest_rd_atomic = 1
 attributes.min_rnr_timer = 12
-attributes.timeout = 14
+attributes.timeout = 20
 attributes.retry_cnt = 7
 attributes.rnr_retry = 7
 attributes.ah_attr = AHAttr(dlid=lid, port_num=1)

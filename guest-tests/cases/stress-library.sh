@@ -18,7 +18,7 @@ report() {
 note_time() { IFS=. read -r seconds _ </proc/uptime; }
 until_true() {
   note_time
-  deadline=$((seconds + ${BOUND_SECONDS:-300}))
+  deadline=$((seconds + ${BOUND_SECONDS:-900}))
   until "$@"; do
     note_time
     [ "$seconds" -lt $deadline ] || { echo "# in vain: $*"; return 1; }

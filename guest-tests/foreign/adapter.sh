@@ -42,9 +42,9 @@ prepare_rxe() {
   rdma link add $DEVICE type rxe netdev $NETDEV
 }
 
-# wait_active: for all ports of $DEVICE.
+# wait_active: for all ports of $DEVICE. The bound only ends what would never end.
 wait_active() {
-  tries=600
+  tries=4000
   until all_active || [ $tries = 0 ]; do
     sleep 0.1
     tries=$((tries - 1))

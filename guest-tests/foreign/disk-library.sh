@@ -31,7 +31,7 @@ kernel_says() {
 list_disks() { ls /sys/block | grep -E '^(sd[a-z]+|nvme[0-9]+n[0-9]+)$' | sort; }
 wait_for_disk() {
   polls=0
-  while [ $polls -lt 300 ]; do
+  while [ $polls -lt 3000 ]; do
     list_disks >$WORK/disks
     new_disk=$(comm -13 $WORK/disks-before $WORK/disks | head -n 1)
     [ -n "$new_disk" ] && [ -b /dev/$new_disk ] && return 0

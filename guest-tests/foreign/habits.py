@@ -23,8 +23,8 @@ BYTES = 64
 GRH_BYTES = 40
 QKEY = 0x11111111
 IPV4_MAPPED = '0000:0000:0000:0000:0000:ffff:'
-# The code of a timeout of half a second: answers of a busy machine come within it.
-TIMEOUT = 17
+# The code of a timeout of two seconds: answers of a busy machine come within it.
+TIMEOUT = 19
 RETRIES = 2
 
 

@@ -11,7 +11,7 @@ far="sh /foreign/ask-far.sh"
 
 # wait_far: the far guest answers when its adapter is ready.
 wait_far() {
-  LIMIT=600 run_limited "$far run true"
+  LIMIT=1200 run_limited "$far run true"
 }
 
 # run_client SERVER CLIENT: the server runs in the far guest.

@@ -36,7 +36,7 @@ excuse() {
 }
 
 # A file has up to 26 tests.
-ordinary_limit=$LIMIT LIMIT=500
+ordinary_limit=$LIMIT LIMIT=1200
 if [ -n "$SHORT" ]; then files="test_pd test_cq test_qp"; else
   files=$(cd $FOLDER/tests && ls test_*.py | grep -v -e cuda -e mlx5 -e efa | sed 's/\.py$//')
 fi

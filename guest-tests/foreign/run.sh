@@ -13,7 +13,7 @@
 . /foreign/adapter.sh
 
 # A command that takes longer is stuck: a wide bound, because a machine may be busy.
-LIMIT=${LIMIT:-400}
+LIMIT=${LIMIT:-1200}
 WORK=/tmp/foreign
 mkdir -p $WORK
 

@@ -31,7 +31,8 @@ bound() {
   done
 }
 
-# A driver may probe after insmod has returned.
+# A driver may probe after insmod has returned. Tries count, not seconds: on a busy machine each
+# takes longer.
 bind() {
   tries=50
   while [ $tries -gt 0 ]; do

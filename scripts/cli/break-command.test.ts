@@ -23,7 +23,7 @@ function findLine(text: string): number {
 }
 
 // Nothing here waits for time to pass; a machine that is busy with other tests may need long.
-t.setTimeout(600_000);
+t.setTimeout(0);
 
 t.test('a breakpoint by file and line is hit', async (t) => {
   const directory = makeDirectory(t);

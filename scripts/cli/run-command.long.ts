@@ -63,7 +63,12 @@ t.test('lost packets, by an option and by a topology', async (t) => {
   const [script, topology] = ['case.sh', 'topology.json'].map((name) => join(directory, name));
   writeFileSync(
     script,
-    'insmod /modules/vuhca_traffic.ko && sleep 1 && cat /sys/kernel/debug/vuhca-traffic/counters\n',
+    [
+      'counters=/sys/kernel/debug/vuhca-traffic/counters',
+      'insmod /modules/vuhca_traffic.ko || exit 2',
+      'until grep -q "^port 1 collected [1-9]" $counters; do usleep 100000; done',
+      'cat $counters\n',
+    ].join('\n'),
   );
   const links = [{ ports: ['a:1', 'a:2'], faults: { drop: 1 } }];
   writeFileSync(topology, JSON.stringify({ adapters: { a: { sockets: ['a.sock'] } }, links }));

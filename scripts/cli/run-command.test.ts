@@ -22,7 +22,7 @@ t.jobs = 2;
 
 const CASE = `#!/bin/sh
 insmod /modules/vuhca_traffic.ko
-sleep 1
+until [ "$(grep -c 'delivered [1-9]' /sys/kernel/debug/vuhca-traffic/counters)" = 2 ]; do usleep 100000; done
 cat /sys/kernel/debug/vuhca-traffic/counters
 rmmod vuhca_traffic
 exit 7

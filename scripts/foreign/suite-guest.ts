@@ -36,7 +36,7 @@ const CASE = '#!/bin/sh\nexec sh /foreign/run.sh\n';
  */
 export const WITHOUT_POISON = 'slub_debug=FZU';
 /** run.sh ends a program that is stuck before. */
-export const SILENCE_SECONDS = 600;
+export const SILENCE_SECONDS = 1800;
 
 export interface SuiteImage {
   readonly initramfs: string;
