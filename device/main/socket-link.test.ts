@@ -15,7 +15,7 @@ const folder = mkdtempSync(join(tmpdir(), 'vuhca-link-'));
 t.teardown(() => rmSync(folder, { recursive: true }));
 const startNs = performance.now() * 1e6;
 /** Ends only what would never end. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 600_000;
 
 /** One side: a port, its link, and a loop that runs it as the pump would. */
 class Side {

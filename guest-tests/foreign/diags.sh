@@ -44,7 +44,7 @@ check saquery-class "saquery $on CPI" "ClassPortInfo"
 # ibdiagnet gives each answer 100 ms and takes three late ones for a bad link; a busy machine needs
 # longer.
 sed 's/^package require.*/rename ibis_set_transaction_timeout set_timeout\
-proc ibis_set_transaction_timeout args {set_timeout 1000}\
+proc ibis_set_transaction_timeout args {set_timeout 5000}\
 &/' /usr/bin/ibdiagnet >$WORK/ibdiagnet
 check ibdiagnet "sh -f $WORK/ibdiagnet -i 1 -p $PORT -o $WORK" "Done"
 check osmtest-inventory "cd $WORK && osmtest -f c -g \$(ibstat $DEVICE $PORT | sed -n 's/.*Port GUID: //p')" "PASS"

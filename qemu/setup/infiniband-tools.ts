@@ -21,7 +21,7 @@ export interface InfinibandTools {
   readonly launcher: string;
 }
 
-const RECIPE_VERSION = 5;
+const RECIPE_VERSION = 6;
 const CLASSES_SOURCE = fileURLToPath(new URL('umad-classes.c', import.meta.url));
 /** Debian's scripts in Perl and the users of system services are not among the judges. */
 const UNUSED = [
@@ -49,7 +49,7 @@ const LAUNCHER = 'on-fabric';
 const DIAGNET_LINES = [
   'set argv0 ibdiagnet',
   'rename ibis_set_transaction_timeout set_timeout',
-  'proc ibis_set_transaction_timeout args {set_timeout 1000}',
+  'proc ibis_set_transaction_timeout args {set_timeout 5000}',
   'package require ibdiagnet',
 ];
 const PROGRAM_FOLDERS = ['usr/sbin', 'usr/bin'];

@@ -43,7 +43,7 @@ export interface BenchOptions {
 }
 
 /** Ends only what would never end. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 600_000;
 const POLL_MS = 10;
 
 /** Performs `work` on a fabric of this process, and ends it. */

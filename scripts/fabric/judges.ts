@@ -11,7 +11,7 @@ import { Opensm } from './opensm.ts';
 import { CheckError } from './scoreboard.ts';
 
 /** Ends a program that would never end. */
-const BOUND_MS = 120_000;
+const BOUND_MS = 600_000;
 
 export interface JudgeOptions {
   /** The host of the door that the program runs on. */

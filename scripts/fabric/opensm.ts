@@ -11,7 +11,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CheckError } from './scoreboard.ts';
 
 /** Ends only what would never end. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 600_000;
 const POLL_MS = 10;
 /** `-d 2` has each line of the log written at once. */
 const ARGUMENTS = ['-f', 'opensm.log', '-d', '2'];

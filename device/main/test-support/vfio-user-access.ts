@@ -15,7 +15,7 @@ const MEMORY_PAGES = 4096;
 const PCI_COMMAND = 4;
 const MEMORY_AND_BUS_MASTER = 6;
 /** Ends only what would never end: a wait takes less than a second on an idle machine. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 600_000;
 const POLL_MS = 1;
 /** Consecutive polls without a packet after which a device counts as idle. */
 const QUIET_POLLS = 20;

@@ -18,7 +18,7 @@ export const PROBE_PROGRAM = fileURLToPath(new URL('probe-device.ts', import.met
 export const EDU_PROGRAM = fileURLToPath(new URL('../examples/edu.ts', import.meta.url));
 
 /** Ends only what would never end. */
-const PATIENCE_MS = 120_000;
+const PATIENCE_MS = 600_000;
 
 export interface DeviceProcessOptions {
   readonly program?: string;
