@@ -156,6 +156,13 @@ function tscClock({ khz, tickHz }: TscClock): string {
   return `${ONE_PROCESSOR} tsc=reliable tsc_early_khz=${khz} lpj=${Math.round((khz * 1000) / tickHz)}`;
 }
 
+/**
+ * An emulated processor of a busy machine gets a small part of the time that the guest's clock
+ * shows: the kernel reports soft lockups after 80 s (20 s otherwise), RCU stalls after 100 s (21 s),
+ * and hung tasks after 240 s (120 s), before a guest that is silent is ended.
+ */
+const TCG_WATCHDOGS = 'watchdog_thresh=40 rcupdate.rcu_cpu_stall_timeout=100 sysctl.kernel.hung_task_timeout_secs=240';
+
 /** The arguments that start QEMU for `plan`. */
 export function buildArguments(plan: GuestPlan, sockets: GuestSockets): string[] {
   const memoryMiB = plan.memoryMiB ?? DEFAULT_MEMORY_MIB;
@@ -177,7 +184,8 @@ export function buildArguments(plan: GuestPlan, sockets: GuestSockets): string[]
 
 function kernelArguments(plan: GuestPlan): string[] {
   if (plan.bootFromDisk === true) return [];
-  const append = [APPEND, clockOptions(plan), plan.patient === true ? PATIENCE : '', plan.append ?? '']
+  const watchdogs = plan.accelerator === 'tcg' ? TCG_WATCHDOGS : '';
+  const append = [APPEND, clockOptions(plan), watchdogs, plan.patient === true ? PATIENCE : '', plan.append ?? '']
     .filter((words) => words !== '')
     .join(' ');
   const initramfs = plan.initramfs === '' ? [] : ['-initrd', plan.initramfs];
