@@ -158,7 +158,7 @@ function tscClock({ khz, tickHz }: TscClock): string {
 
 /**
  * An emulated processor of a busy machine gets a small part of the time that the guest's clock
- * shows: the kernel reports soft lockups after 80 s (20 s otherwise), RCU stalls after 100 s (21 s),
+ * shows: the kernel reports soft lockups after 80 s (20 s otherwise), RCU stalls after 100 s (21 s)
  * and hung tasks after 240 s (120 s), before a guest that is silent is ended.
  */
 const TCG_WATCHDOGS = 'watchdog_thresh=40 rcupdate.rcu_cpu_stall_timeout=100 sysctl.kernel.hung_task_timeout_secs=240';
