@@ -17,7 +17,7 @@ export const scriptLayers: readonly Layer[] = [
   {
     path: 'scripts/mutate',
     holds: '`npm run mutate`: which changes of the sources no test notices',
-    uses: of('qemu/setup'),
+    uses: of('random.ts qemu/setup'),
   },
   {
     path: 'scripts/test-runner',

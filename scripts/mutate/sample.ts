@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `npm run mutate:sample`: does `npm test` alone notice what breaks? Changes one line of each of
+ * twenty areas in turn, drawn by a seed, in a copy of the repository, and runs tests of the quick
+ * tier until one fails: first those that stand near the line, then those that it can affect.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Random } from '../../device/random.ts';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { git } from './changed-lines.ts';
+import { drawChange, type PlantedChange } from './planted-changes.ts';
+
+interface Options {
+  readonly seed: number;
+  readonly only: string;
+  readonly list?: boolean;
+}
+
+/** An area: where changes are drawn, and tests of the quick tier that stand near it. */
+interface SampleArea {
+  readonly sources: string;
+  /** Beginnings of paths; the area itself when absent. */
+  readonly near?: readonly string[];
+}
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const KERNEL = ['guest-tests/guest.test.ts'];
+const AREAS: readonly SampleArea[] = [
+  ...['agents', 'collect', 'doorbells', 'events', 'fabric', 'lane', 'management', 'personality', 'pio'],
+  ...['protection', 'queues', 'shares', 'subnet-manager', 'trace', 'transport'],
+]
+  .map((folder): SampleArea => ({ sources: `device/${folder}` }))
+  .concat([
+    { sources: 'protocol/infiniband' },
+    { sources: 'protocol/vfio-user' },
+    { sources: 'guest-tests/driver/ib', near: ['guest-tests/verbs.test.ts'] },
+    { sources: 'guest-tests/driver', near: KERNEL },
+    { sources: 'scripts/cli' },
+  ]);
+
+await runEntry(async () => {
+  const script = defineScript('npm run mutate:sample --', 'Plants a change in each area: does `npm test` notice it?')
+    .option('--seed <N>', 'Draws the changes.', wholeNumber(), 1)
+    .option('--only <TEXT>', 'Only areas whose path contains this.', '')
+    .option('--list', 'Only prints the changes.');
+  const { seed, only, list } = readOptions<Options>(script);
+  const random = new Random(seed);
+  const changes = AREAS.map(({ sources, near = [`${sources}/`] }) => ({ near, change: draw(random.fork(), sources) }));
+  const chosen = changes.filter(({ change }) => change.file.includes(only));
+  const copy = list ? undefined : makeCopy();
+  let noticed = 0;
+  for (const [index, { near, change }] of chosen.entries()) {
+    process.stdout.write(
+      `${index + 1}  ${change.file}:${change.line}: ${change.before.trim()}  =>  ${change.after.trim()}\n`,
+    );
+    if (copy === undefined) continue;
+    const by = findNotice(copy, change, near);
+    if (by !== undefined) noticed++;
+    process.stdout.write(`   ${by === undefined ? 'NOT NOTICED' : `noticed by ${by}`}\n`);
+  }
+  if (copy !== undefined) {
+    rmSync(copy, { recursive: true });
+    git('worktree', 'prune');
+    process.stdout.write(`${noticed} of ${chosen.length} changes noticed, seed ${seed}\n`);
+  }
+});
+
+/** A change of a source file right in `folder` or below it. */
+function draw(random: Random, folder: string): PlantedChange {
+  const files = (readdirSync(join(ROOT, folder), { recursive: true }) as string[])
+    .filter(
+      (path) => /\.(ts|c)$/.test(path) && !/\.(test|long|gen)\.ts$|test-support|testing\/|examples\/|gen\//.test(path),
+    )
+    .filter((path) => folder !== 'guest-tests/driver' || !path.includes('/'))
+    .map((path) => join(folder, path))
+    .sort();
+  for (;;) {
+    const file = random.pick(files);
+    const change = drawChange(random, file, readFileSync(join(ROOT, file), 'utf8'));
+    if (change !== undefined) return change;
+  }
+}
+
+/** A copy of the last commit, with the installed packages. */
+function makeCopy(): string {
+  const copy = join(mkdtempSync(join(tmpdir(), 'vuhca-sample-')), 'copy');
+  git('worktree', 'add', '--detach', copy);
+  for (const name of ['node_modules', '.tap']) symlinkSync(join(ROOT, name), join(copy, name));
+  return copy;
+}
+
+/** The tests that fail with the change; undefined if none does. */
+function findNotice(
+  copy: string,
+  { file, text, original }: PlantedChange,
+  near: readonly string[],
+): string | undefined {
+  writeFileSync(join(copy, file), text);
+  try {
+    const nearFiles = near.flatMap((path) => (path.endsWith('.ts') ? [path] : listTests(copy, path)));
+    if (nearFiles.length > 0 && !passes(copy, nearFiles)) return near.join(', ');
+    return passes(copy, ['--changed', '--base', 'HEAD']) ? undefined : 'others of the quick tier';
+  } finally {
+    writeFileSync(join(copy, file), original);
+  }
+}
+
+function listTests(copy: string, folder: string): string[] {
+  return (readdirSync(join(copy, folder), { recursive: true }) as string[])
+    .filter((path) => path.endsWith('.test.ts'))
+    .map((path) => join(folder, path));
+}
+
+/** Whether `npm test` with these words passes in the copy. */
+function passes(copy: string, words: readonly string[]): boolean {
+  const runner = join(copy, 'scripts/test-runner/main.ts');
+  if (!existsSync(runner)) throw new Error(`${dirname(runner)} is missing`);
+  const { status } = spawnSync(process.execPath, ['--import=tsx', runner, ...words], { cwd: copy, stdio: 'ignore' });
+  return status === 0;
+}
