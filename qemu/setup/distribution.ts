@@ -5,17 +5,18 @@
  * packages are unpacked, not installed, and the image is an uncompressed EROFS, which a guest
  * mounts read-only below an overlay, so several guests share one file. The larger set has storage,
  * message passing and their libraries as well, for suites between two guests; another one has
- * valgrind. Called by `vuhca run --distribution`, `vuhca setup distribution`, the runner of foreign
- * suites and tests of the provider.
+ * valgrind, and one what a machine needs to run `vuhca` itself. Called by `vuhca run
+ * --distribution`, `vuhca setup distribution`, the runner of foreign suites and tests.
  */
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { provide } from './cache.ts';
 import { run } from './command.ts';
 import { compilePython, configureRoot, programOf } from './distribution-root.ts';
 import { type GuestKernel, provideGuestKernel, provideStockModules } from './guest-kernel.ts';
 import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
 import { withProgress } from './progress.ts';
+import { BASE_PACKAGES } from './system-packages.ts';
 
 const RECIPE_VERSION = 1;
 const IMAGE = 'root.erofs';
@@ -75,6 +76,7 @@ const SETS = {
   base: { names: BASE, except: UNUSED },
   larger: { names: [...BASE, ...MORE], except: [...UNUSED, ...ACCELERATORS] },
   valgrind: { names: [...BASE, 'valgrind'], except: UNUSED },
+  host: { names: [...BASE, ...BASE_PACKAGES.map(({ name }) => name), 'nodejs'], except: [] },
 } as const;
 
 /** All have what `base` has. */
@@ -107,6 +109,27 @@ export async function provideDistribution(kernel?: GuestKernel, set: Distributio
   return { imagePath: join(directory, IMAGE) };
 }
 
+/**
+ * Packs folders of this machine, at the paths that they have here and without what matches
+ * `patterns` (as those of tar), into an EROFS image.
+ */
+export async function packFolders(
+  image: string,
+  folders: readonly string[],
+  patterns: readonly string[],
+): Promise<void> {
+  const packages = await provideUnpacked('base');
+  const options = ['--tar=f', '--all-root', '--quiet'];
+  const [program, args] = programOf(packages, 'usr/bin/mkfs.erofs', [...options, image]);
+  // Programs know files by times with fractions of a second, which only the format posix keeps.
+  // Status 1: a file changed meanwhile, as those of a working copy may.
+  const pack = '{ tar --create --format=posix --directory=/ --files-from=- || [ $? = 1 ]; } | "$@"';
+  const lines = [...patterns.map((pattern) => `--exclude=${pattern}`), ...folders.map((path) => relative('/', path))];
+  await withProgress('packing folders for a guest', () =>
+    run('bash', ['-o', 'pipefail', '-c', pack, 'bash', program, ...args], { input: `${lines.join('\n')}\n` }),
+  );
+}
+
 /** The folder with the packages unpacked and set up; it is the same for all kernels. */
 function provideUnpacked(set: DistributionSet): Promise<string> {
   const request = { kind: 'closure', suite: 'trixie', ...SETS[set] } as const;
@@ -115,6 +138,7 @@ function provideUnpacked(set: DistributionSet): Promise<string> {
       name: 'distribution-packages',
       key: [RECIPE_VERSION, files.map((file) => file.sha256)],
       outputs: ['etc/passwd', 'usr/bin/mkfs.erofs'],
+      keep: Object.keys(SETS).length,
       label: `unpacking Debian's user space`,
       build: async (target) => {
         await unpackPackages(await fetchFiles(files), target);
