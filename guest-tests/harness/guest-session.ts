@@ -59,10 +59,14 @@ const LOG_LINES = 50_000;
 /** Kernel options that find wrong memory accesses, as far as a stock kernel can. */
 const APPEND = 'kfence.sample_interval=10 hung_task_panic=0 log_buf_len=1M';
 /**
+ * The caches in which drivers allocate. To check all caches doubles the processor time of a boot.
+ */
+const CACHES = 'kmalloc-*,dma-kmalloc-*,skbuff*';
+/**
  * Checks of the kernel's allocator. Poison (P) fills memory that Debian's kernel clears by default;
  * ib_mthca never sets the restrack field of a user's memory region, and needs zeros there.
  */
-const SLAB_CHECKS = { poisoned: 'slub_debug=FZPU', cleared: 'slub_debug=FZU' } as const;
+const SLAB_CHECKS = { poisoned: `slub_debug=FZPU,${CACHES}`, cleared: `slub_debug=FZU,${CACHES}` } as const;
 const STEP = /^@vuhca step (\w+) (.*)$/;
 const DONE = /^@vuhca done (\d+) ?(.*)$/;
 const STAMP = /^\[ *\d+\.\d+\] /;

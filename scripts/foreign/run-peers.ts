@@ -9,15 +9,7 @@ import type { Guest } from '../../qemu/guest.ts';
 import { type ServedPeers, servePeers } from './peer-adapters.ts';
 import { PeerHost } from './peer-host.ts';
 import type { ForeignOptions, ForeignRun } from './run-suites.ts';
-import {
-  endedSuites,
-  faultsOf,
-  packSuites,
-  readResult,
-  SILENCE_SECONDS,
-  type SuiteImage,
-  WITHOUT_POISON,
-} from './suite-guest.ts';
+import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS, type SuiteImage } from './suite-guest.ts';
 import type { ForeignResult } from './suites.ts';
 
 const PEER_PORT = 'vuhca.peer';
@@ -70,12 +62,14 @@ class Peers {
     const session = (side: Side, onResult?: (result: TestResult) => void): GuestSession =>
       new GuestSession({
         silenceSeconds: SILENCE_SECONDS,
+        // As ib_mthca needs it.
+        cleared: true,
         guest: {
           disk: images[side].disk,
           ports: [PEER_PORT],
           memoryMiB: MEMORY_MIB,
           cpus: CPUS,
-          append: `${WITHOUT_POISON} NODE=${NODES[side]}`,
+          append: `NODE=${NODES[side]}`,
           extraArguments: served.arguments[side],
         },
         ...(onResult === undefined ? {} : { onResult, onReport }),

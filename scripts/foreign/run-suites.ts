@@ -8,7 +8,7 @@ import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
 import { GuestSession } from '../../guest-tests/harness/guest-session.ts';
 import { deviceArguments } from './adapter-parts.ts';
 import { serveSwitch } from './peer-adapters.ts';
-import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS, WITHOUT_POISON } from './suite-guest.ts';
+import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS } from './suite-guest.ts';
 import { type AdapterName, type ForeignResult, isJudged } from './suites.ts';
 
 export interface ForeignRun {
@@ -51,7 +51,9 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
   const results: ForeignResult[] = [];
   const session = new GuestSession({
     silenceSeconds: SILENCE_SECONDS,
-    guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS, append: WITHOUT_POISON },
+    // As ib_mthca needs it.
+    cleared: true,
+    guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS },
     ...(options.onKernelLine === undefined ? {} : { onKernelLine: options.onKernelLine }),
     ...(options.onReport === undefined ? {} : { onReport: options.onReport }),
     onResult: (result) => {

@@ -30,11 +30,6 @@ export interface SuiteJob {
 
 const FOLDER = new URL('../../guest-tests/foreign/', import.meta.url);
 const CASE = '#!/bin/sh\nexec sh /foreign/run.sh\n';
-/**
- * Memory that is allocated is cleared, as Debian's kernel does by default; SLUB's poison turns that
- * off. ib_mthca never sets the restrack field of a user's memory region, and so needs zeros there.
- */
-export const WITHOUT_POISON = 'slub_debug=FZU';
 /** run.sh ends a program that is stuck before. */
 export const SILENCE_SECONDS = 1800;
 
