@@ -18,8 +18,8 @@ const FILES = [
   'guest-tests/guest.test.ts',
 ];
 
-t.test('short tests of a folder share a process, in the order of their names', async (t) => {
-  const lane = planProcesses(FILES).find(({ name }) => name === 'device/lane');
+t.test('short tests share a process, in the order of their names', async (t) => {
+  const lane = planProcesses(FILES).find(({ name }) => name === 'device/commands');
   t.strictSame(lane?.files, ['device/lane/a.test.ts', 'device/lane/b.test.ts', 'device/lane/deep/c.test.ts']);
 });
 
@@ -27,7 +27,7 @@ t.test('a file that starts guests, is long, or has no neighbour, has its own', a
   const names = planProcesses(FILES).map(({ name }) => name);
   t.strictSame(names, [
     'device/lane/a.long.ts',
-    'device/lane',
+    'device/commands',
     'device/main',
     'device/random.test.ts',
     'guest-tests/guest.test.ts',

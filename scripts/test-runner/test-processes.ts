@@ -6,26 +6,39 @@
 
 /** What one process runs. */
 export interface TestProcess {
-  /** The folder of the files, or the one file. */
+  /** What the files have in common, or the one file. */
   readonly name: string;
   /** Paths of the files, in the order in which they run. */
   readonly files: readonly string[];
 }
 
 /**
- * Folders whose tests share processes. Of `each` every folder inside has a process of its own; the
- * files of another entry share one, where each file finds loaded what the ones before it needed.
+ * Processes and the folders whose tests they run, the first match of a file counts. Each file finds
+ * loaded and compiled what the ones before it needed, so processes are few, and none is much longer
+ * than others.
  */
-const SHARED: readonly { readonly folder: string; readonly each?: boolean }[] = [
-  { folder: 'device/main' },
-  { folder: 'device', each: true },
-  { folder: 'protocol/infiniband' },
-  { folder: 'protocol/vfio-user' },
-  { folder: 'qemu' },
-  { folder: 'guest-tests' },
-  { folder: 'scripts/cli' },
-  { folder: 'scripts/generate' },
-  { folder: 'scripts' },
+const SHARED: readonly { readonly name: string; readonly folders: readonly string[] }[] = [
+  { name: 'device/main', folders: ['device/main'] },
+  { name: 'device/simulations', folders: ['device/simulations'] },
+  { name: 'device/conformance', folders: ['device/conformance'] },
+  {
+    name: 'device/commands',
+    folders: ['collect', 'doorbells', 'lane', 'pio', 'scheduler', 'shares'].map((folder) => `device/${folder}`),
+  },
+  {
+    name: 'device/queues',
+    folders: ['queues', 'events', 'transport', 'protection', 'trace', 'hosts'].map((folder) => `device/${folder}`),
+  },
+  {
+    name: 'device/subnet',
+    folders: ['subnet-manager', 'switch', 'fabric', 'agents', 'port', 'topology'].map((folder) => `device/${folder}`),
+  },
+  { name: 'device', folders: ['device'] },
+  { name: 'protocol/infiniband', folders: ['protocol/infiniband'] },
+  { name: 'protocol/vfio-user', folders: ['protocol/vfio-user'] },
+  { name: 'qemu', folders: ['qemu', 'guest-tests'] },
+  { name: 'scripts/cli', folders: ['scripts/cli'] },
+  { name: 'scripts', folders: ['scripts'] },
 ];
 /**
  * Files with a process of their own all the same: those that start guests or compile for long, and
@@ -34,7 +47,7 @@ const SHARED: readonly { readonly folder: string; readonly each?: boolean }[] = 
 const ALONE: readonly RegExp[] = [
   /^device\/main\/two-processes\./,
   /^qemu\/(accelerator|guest)\./,
-  /^qemu\/setup\/(cache|module-build|packages|qemu)\./,
+  /^qemu\/setup\/(cache|packages|qemu)\./,
   /^guest-tests\/(guest|module-layers|mthca|peers|provider|verbs)\./,
   /^scripts\/cli\/(break-command|breakpoint|readme|run-command|two-subnets)\./,
   /^scripts\/cli\/test\/test-command\./,
@@ -46,7 +59,7 @@ const ALONE: readonly RegExp[] = [
 export function planProcesses(files: readonly string[]): readonly TestProcess[] {
   const byName = new Map<string, string[]>();
   for (const file of [...files].sort()) {
-    const name = sharedFolder(file) ?? file;
+    const name = sharedName(file) ?? file;
     const shared = byName.get(name);
     if (shared === undefined) byName.set(name, [file]);
     else shared.push(file);
@@ -63,11 +76,8 @@ export function moduleOf({ files }: TestProcess, up: string): string {
   return `import t from 'tap';\n\n${imports.join('')}`;
 }
 
-/** The folder whose tests share a process with those of `file`; undefined if it has its own. */
-function sharedFolder(file: string): string | undefined {
+/** The name of the process that `file` shares with others; undefined if it has its own. */
+function sharedName(file: string): string | undefined {
   if (file.endsWith('.long.ts') || ALONE.some((pattern) => pattern.test(file))) return undefined;
-  const shared = SHARED.find(({ folder }) => file.startsWith(`${folder}/`));
-  if (shared?.each !== true) return shared?.folder;
-  const [first] = file.slice(shared.folder.length + 1).split('/');
-  return first?.endsWith('.ts') ? shared.folder : `${shared.folder}/${first}`;
+  return SHARED.find(({ folders }) => folders.some((folder) => file.startsWith(`${folder}/`)))?.name;
 }

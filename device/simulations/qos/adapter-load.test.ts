@@ -4,14 +4,18 @@
  * steps; a seed that failed stays here.
  */
 import t from 'tap';
+import { partOf } from '../../test-support/seeds.ts';
 import { AdapterLoad } from './adapter-load.ts';
 
 const STEPS = 1500;
+/** With it each doorbell policy has an effect. */
+const POLICY_SEED = 3;
+const SEEDS = partOf([POLICY_SEED, 1, 2, 7, 10, 11, 43], 2);
 
 /** How often doorbell policies had an effect, over all seeds. */
 const uses = { hostQueue: 0, spillBuffered: 0, spillCommands: 0 };
 
-for (const seed of [1, 2, 3, 7, 10, 11, 43])
+for (const seed of SEEDS)
   t.test(`seed ${seed}`, async (t) => {
     const load = new AdapterLoad(seed);
     load.run(STEPS);
@@ -21,6 +25,7 @@ for (const seed of [1, 2, 3, 7, 10, 11, 43])
     t.ok(messages > STEPS / 2 && refusals > 10 && granted > 5 && halfWritten > 10, JSON.stringify(load.summary));
   });
 
-t.test('each doorbell policy had an effect', async (t) => {
-  for (const [policy, count] of Object.entries(uses)) t.ok(count > 0, `${policy}: ${count}`);
-});
+if (SEEDS.includes(POLICY_SEED))
+  t.test('each doorbell policy had an effect', async (t) => {
+    for (const [policy, count] of Object.entries(uses)) t.ok(count > 0, `${policy}: ${count}`);
+  });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Measurement of the adapter's time that flooding tenants get, each on its own virtual function
- * (docs/ARCHITECTURE.md, Shares of time). Used by `fairness.test.ts` and `shares.test.ts`.
+ * (docs/ARCHITECTURE.md, Shares of time). Used by `fairness.long.ts` and `shares.test.ts`.
  */
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Flood, type FloodRequest, measureShares, type Posting } from './flood.ts';
