@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca test` with modules that hang, panic, do not load, do not bind, or print broken KTAP: each
- * gets its exit status, one clear sentence and the log. And with a debugger.
+ * `vuhca test` with modules that warn, hang, panic, do not load, do not bind, or print broken KTAP:
+ * each gets its exit status, one clear sentence and the log. And with a debugger.
  */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -23,9 +23,26 @@ const POLL_MS = 50;
 t.test('modules', { jobs: 2 }, async (t) => {
   const built = await buildKernelModules([FIXTURES]);
   const fixture = (name: string): string => built.find((module) => module.name === name)?.path ?? '';
-  const folder = t.testdir({ 'fails.sh': 'echo "the words of the script"\nexit 3\n' });
+  const folder = t.testdir({
+    'fails.sh': 'echo "the words of the script"\nexit 3\n',
+    'quiet.sh': 'echo 1 >/proc/sys/kernel/printk\ninsmod /warn.ko\necho "KTAP version 1"\necho "1..0"\n',
+  });
   const record = join(folder, 'failed.rec');
   const cases: Readonly<Record<string, Case>> = {
+    'a module that warns while the console shows nothing': {
+      words: ['--script', join(folder, 'quiet.sh'), '--files', `${fixture('bad_warn')}:/warn.ko`],
+      status: TestStatus.KERNEL_COMPLAINED,
+      says: [
+        /ok +passes/,
+        /FAILED +the guest's kernel complained \(warning\): .*bad_warn_init/,
+        /kernel log around it/,
+      ],
+    },
+    'a kernel that Debian does not have': {
+      words: [EXAMPLE, '--kernel', '4.19'],
+      status: TestStatus.USAGE,
+      says: [/^vuhca test: .*4\.19.*6\.1/m],
+    },
     'a module that hangs': {
       words: ['--module', fixture('bad_hang'), '--timeout', '40'],
       status: TestStatus.SILENT,
