@@ -4,8 +4,9 @@
  * `npm test` runs the quick tier, files `*.test.ts`; `npm run test:all` also the files `*.long.ts`:
  * further seeds, kernels and programs. Called by main.ts and by the table of tiers.
  */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { moduleOf, type TestProcess } from './test-processes.ts';
 
@@ -28,17 +29,21 @@ export function findTests(tier: Tier): string[] {
   ).sort();
 }
 
-/** The file to run for each process: its only one, or a module that imports all its files. */
+/**
+ * The file to run for each process: its only one, or a module that imports all its files, named by
+ * its content because two runs may be at work in one clone.
+ */
 export function writeModules(processes: readonly TestProcess[]): Map<string, TestProcess> {
-  rmSync(SHARED, { recursive: true, force: true });
   return new Map(processes.map((one) => [fileFor(one), one]));
 }
 
 function fileFor(one: TestProcess): string {
   const { name, files } = one;
   if (files.length === 1) return files[0] as string;
-  const path = join(SHARED, `${name}.test.ts`);
-  mkdirSync(dirname(path), { recursive: true });
-  writeFileSync(path, moduleOf(one, relative(dirname(path), ROOT)));
+  const folder = join(SHARED, dirname(name));
+  const text = moduleOf(one, relative(folder, ROOT));
+  const path = join(folder, `${basename(name)}-${createHash('sha256').update(text).digest('hex').slice(0, 8)}.test.ts`);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path, text);
   return relative(ROOT, path);
 }
