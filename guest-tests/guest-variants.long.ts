@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import { runGuestCases } from './harness/kernel-cases.ts';
-import { hasQemuAborted, runPastAborts } from './harness/qemu-abort.ts';
+import { hasQemuAborted, runPastOthersFaults } from './harness/others-faults.ts';
 import { report } from './harness/report.ts';
 import { combinedRun, orderedRun } from './seeded-runs.ts';
 
@@ -70,7 +70,7 @@ t.test('suites that poll and get events, on memory that lags and is disordered',
 });
 
 t.test('an adapter that dies under the driver', async (t) => {
-  const run = await runPastAborts(t, ATTEMPTS, () => runGuestCases({ script: 'gone.sh' }));
+  const run = await runPastOthersFaults(t, ATTEMPTS, () => runGuestCases({ script: 'gone.sh' }));
   if (hasQemuAborted(run)) t.pass('the driver was not judged', { skip: `QEMU aborted by itself ${ATTEMPTS} times` });
   else report(t, run);
 });

@@ -9,6 +9,7 @@ import { defaultMthcaOptions } from '../device/personality/mthca/options.ts';
 import { provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
 import type { GuestJob } from './harness/guest-image.ts';
 import { runGuest } from './harness/guest-run.ts';
+import { runPastOthersFaults } from './harness/others-faults.ts';
 import { report } from './harness/report.ts';
 
 const DRIVER = 'ib_mthca';
@@ -16,6 +17,8 @@ const SCRIPT = 'mthca.sh';
 const MEMORY_MIB = 768;
 /** Results that the script prints. */
 const CHECKS = 10;
+/** Runs that others' faults may spoil. */
+const ATTEMPTS = 4;
 /** Default prefix of a subnet. */
 const PREFIX = 'fe80:0000:0000:0000';
 
@@ -52,10 +55,13 @@ export interface MthcaForm {
 
 /** Runs the checks on a device with `deviceArguments`, and adds the results to `t`. */
 export async function checkMthca(t: Test, form: MthcaForm, deviceArguments: readonly string[] = []): Promise<void> {
-  const run = await runGuest(await makeJob(form.type, form.firmware), {
-    guest: { memoryMiB: MEMORY_MIB },
-    device: { arguments: ['--personality', form.personality, ...deviceArguments] },
-  });
+  const job = await makeJob(form.type, form.firmware);
+  const run = await runPastOthersFaults(t, ATTEMPTS, () =>
+    runGuest(job, {
+      guest: { memoryMiB: MEMORY_MIB },
+      device: { arguments: ['--personality', form.personality, ...deviceArguments] },
+    }),
+  );
   report(t, run);
   t.equal(run.results.filter(({ step }) => step === undefined).length, CHECKS, 'all checks did run');
   t.comment(`${run.seconds.toFixed(1)} s`);

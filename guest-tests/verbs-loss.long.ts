@@ -4,7 +4,7 @@
  * that polls.
  */
 import t from 'tap';
-import { hasQemuAborted, runPastAborts } from './harness/qemu-abort.ts';
+import { hasQemuAborted, runPastOthersFaults } from './harness/others-faults.ts';
 import { reportPart, runPart } from './verbs-run.ts';
 
 /** Under load QEMU aborts by itself nearly each time its server vanishes. */
@@ -18,7 +18,7 @@ for (const [part, name] of [
   ['program', 'an adapter that dies under a program that polls'],
 ] as const)
   t.test(name, async (t) => {
-    const run = await runPastAborts(t, ATTEMPTS, () => runPart(part));
+    const run = await runPastOthersFaults(t, ATTEMPTS, () => runPart(part));
     if (hasQemuAborted(run)) t.pass('the driver was not judged', { skip: `QEMU aborted by itself ${ATTEMPTS} times` });
     else reportPart(t, run, part);
   });
