@@ -61,7 +61,9 @@ export const scriptLayers: readonly Layer[] = [
   {
     path: 'scripts/cli/testing',
     holds: 'runs the command line for tests',
-    uses: of('layout random.ts fabric adapter hosts test-support conformance main scripts/cli'),
+    uses: of(
+      'layout random.ts fabric adapter hosts test-support conformance main device/main/test-support scripts/cli',
+    ),
     forTests: true,
   },
   {
