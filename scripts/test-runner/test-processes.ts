@@ -41,17 +41,18 @@ const SHARED: readonly { readonly name: string; readonly folders: readonly strin
   { name: 'scripts', folders: ['scripts'] },
 ];
 /**
- * Files with a process of their own all the same: those that start guests or compile for long, and
- * those that change the environment of their process or what runs before each test.
+ * Files with a process of their own all the same: those that start guests or compile for long, those
+ * that change the environment of their process or what runs before each test, and those that count
+ * allocations, which depend on what the process has compiled before.
  */
 const ALONE: readonly RegExp[] = [
+  /\/allocation\./,
   /^device\/main\/two-processes\./,
   /^qemu\/(accelerator|guest)\./,
   /^qemu\/setup\/(cache|packages|qemu)\./,
   /^guest-tests\/(guest|module-layers|mthca|peers|provider|verbs)\./,
   /^scripts\/cli\/(break-command|breakpoint|readme|run-command|two-subnets)\./,
   /^scripts\/cli\/test\/test-command\./,
-  /^scripts\/bench\/allocation\./,
   /^scripts\/(package\/package|start\/start|bootstrap)\./,
 ];
 
