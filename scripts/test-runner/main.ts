@@ -2,7 +2,8 @@
 /**
  * `npm test` and `npm run test:all`: sets everything up, runs the tests with tap, and ends with
  * the line "N passed, N failed". Files may be named: `npm test -- FILE.test.ts`. The whole TAP
- * output is kept in build/test.tap, that of `npm run test:long` in build/test-long.tap.
+ * output is kept in build/test.tap, that of `npm run test:long` in build/test-long.tap, and that
+ * of some files in build/test-some.tap.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -45,7 +46,8 @@ await runEntry(async () => {
   if (files.length === 0) return void process.stdout.write('no test is affected\n0 passed, 0 failed\n');
   const { qemu, accelerator } = await setUp('test');
   process.stdout.write(`# QEMU ${qemu.version}, ${accelerator.toUpperCase()}\n`);
-  if (!(await runTests(planProcesses(files), options, begun))) process.exitCode = 1;
+  const isWhole = script.args.length === 0 && options.changed !== true;
+  if (!(await runTests(planProcesses(files), options, isWhole, begun))) process.exitCode = 1;
 });
 
 /** The files of the tiers, or those that are named, or what a change affects of either. */
@@ -58,7 +60,12 @@ function chooseFiles(words: readonly string[], options: Options): readonly strin
 }
 
 /** Runs the processes and prints everything; whether all is well. */
-async function runTests(plan: readonly TestProcess[], options: Options, begun: number): Promise<boolean> {
+async function runTests(
+  plan: readonly TestProcess[],
+  options: Options,
+  isWhole: boolean,
+  begun: number,
+): Promise<boolean> {
   const known = readKnownTimes();
   const processes = writeModules(longestFirst(plan, known));
   const expected = plan.map(({ name }) => ({ name, seconds: known[name] }));
@@ -71,7 +78,7 @@ async function runTests(plan: readonly TestProcess[], options: Options, begun: n
   const watch = costs?.watch();
   const wall = new Map<string, number>();
   const nameOf = (file: string): string => processes.get(file)?.name ?? file;
-  const log = join('build', options.long && !options.all ? 'test-long.tap' : 'test.tap');
+  const log = join('build', logName(options, isWhole));
   mkdirSync(join(ROOT, 'build'), { recursive: true });
   await runProcesses([...processes.keys()], join(ROOT, log), {
     begin: ({ file, pid, parser }) => {
@@ -93,6 +100,12 @@ async function runTests(plan: readonly TestProcess[], options: Options, begun: n
   if (options.keep) writeKnownTimes(mergeTimes(known, wall, [...allNames(), ...wall.keys()]));
   process.stdout.write(`\nall output: ${log}\n`);
   return conclude(summary, wall, (performance.now() - begun) / 1000, reference?.seconds ?? []);
+}
+
+/** The file of a whole tier is read by the check of the ledgers, so other runs leave it alone. */
+function logName({ long = false, all = false }: Options, isWhole: boolean): string {
+  if (!isWhole) return 'test-some.tap';
+  return long && !all ? 'test-long.tap' : 'test.tap';
 }
 
 /** Names of all processes that there may be. */

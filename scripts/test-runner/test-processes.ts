@@ -41,9 +41,9 @@ const SHARED: readonly { readonly name: string; readonly folders: readonly strin
   { name: 'scripts', folders: ['scripts'] },
 ];
 /**
- * Files with a process of their own all the same: those that start guests or compile for long, those
- * that change the environment of their process or what runs before each test, and those that count
- * allocations, which depend on what the process has compiled before.
+ * Files with a process of their own all the same: those that start guests or compile for long,
+ * those that change the environment of their process or what runs before each test, and those that
+ * count allocations, which depend on what the process has compiled before.
  */
 const ALONE: readonly RegExp[] = [
   /\/allocation\./,
