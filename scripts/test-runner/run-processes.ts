@@ -48,6 +48,9 @@ const PLAIN = [`NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`, process.execPat
 /** Guests wait for timers and for each other, so one more than there are processors. */
 export const JOBS = availableParallelism() + 1;
 
+// tap counts the time from here on, and set-up comes before the first file.
+t.setTimeout(0);
+
 /** Runs `files` in that order and resolves when all have ended; `logPath` receives their TAP. */
 export async function runProcesses(files: readonly string[], logPath: string, hooks: RunHooks): Promise<void> {
   const children = new Set<ChildProcess>();
@@ -56,7 +59,6 @@ export async function runProcesses(files: readonly string[], logPath: string, ho
       for (const child of children) child.kill(signal);
       // The second one ends this process as any other.
     });
-  t.setTimeout(0);
   t.jobs = Math.min(JOBS, files.length);
   const log = createWriteStream(logPath);
   t.pipe(log);
