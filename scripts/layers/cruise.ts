@@ -74,16 +74,6 @@ export function cruiseLayers(layers: readonly Layer[], root: string, folders: re
 }
 
 /**
- * For each TypeScript file below `folders`, tests included, the files that it imports, all as paths
- * from `root`. Throws when a file cannot be parsed.
- */
-export function cruiseImports(root: string, folders: readonly string[]): Map<string, readonly string[]> {
-  const options = { parser: 'swc' as const, tsPreCompilationDeps: true, doNotFollow: { path: 'node_modules' } };
-  const { modules } = runCruiser({ options }, root, folders);
-  return new Map(modules.map(({ source, dependencies }) => [source, dependencies.map(({ resolved }) => resolved)]));
-}
-
-/**
  * Runs the cruiser in a process of its own: its parser does not load behind a TypeScript loader.
  */
 function runCruiser(configuration: IConfiguration, root: string, folders: readonly string[]): ICruiseResult {

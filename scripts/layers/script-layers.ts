@@ -22,7 +22,7 @@ export const scriptLayers: readonly Layer[] = [
   {
     path: 'scripts/test-runner',
     holds: '`npm test`',
-    uses: of('qemu/setup scripts/setup scripts/console scripts/layers scripts/mutate'),
+    uses: of('qemu/setup scripts/setup scripts/console scripts/mutate'),
   },
   {
     path: 'scripts/generate',

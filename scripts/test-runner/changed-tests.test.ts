@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A change reaches the tests that import a file, or that read it through another. */
 import t from 'tap';
-import { affectedTests } from './changed-tests.ts';
+import { affectedTests, readImports } from './changed-tests.ts';
+import { findTests } from './choose-tests.ts';
 
 const IMPORTS = new Map([
   ['device/a.test.ts', ['device/a.ts']],
@@ -13,6 +14,7 @@ const IMPORTS = new Map([
 ]);
 const TEXTS = new Map([
   ['guest-tests/cases.ts', "build(['driver', 'kernel']); read('kernel.sh'); // read('other.sh')"],
+  ['device/b.ts', "const driver = 'of the adapter';"],
   ['scripts/readme.test.ts', "/** Not of init.sh. */\nread('README.md');\n// and not other.sh\n"],
 ]);
 const TESTS = [...IMPORTS.keys()].filter((path) => path.endsWith('.test.ts'));
@@ -36,4 +38,10 @@ t.test('what is read by its name, or as part of a folder of the guest', async (t
 
 t.test('the list of packages concerns all', async (t) => {
   t.same(affected('package-lock.json'), TESTS);
+});
+
+t.test('the imports of all tests of this tree can be read', async (t) => {
+  const imports = await readImports([...findTests('quick'), ...findTests('long')]);
+  t.ok(imports.get('scripts/test-runner/changed-tests.test.ts')?.includes('scripts/test-runner/choose-tests.ts'));
+  t.ok(imports.get('scripts/cli/breakpoint.long.ts')?.includes('scripts/cli/breakpoint.test.ts'), 'also by import()');
 });

@@ -42,7 +42,7 @@ await runEntry(async () => {
     .option('--keep', 'Keeps the times for estimates to come, in scripts/test-runner/times.json.');
   const options = readOptions<Options>(script);
   const begun = performance.now();
-  const files = chooseFiles(script.args, options);
+  const files = await chooseFiles(script.args, options);
   if (files.length === 0) return void process.stdout.write('no test is affected\n0 passed, 0 failed\n');
   const { qemu, accelerator } = await setUp('test');
   process.stdout.write(`# QEMU ${qemu.version}, ${accelerator.toUpperCase()}\n`);
@@ -51,7 +51,7 @@ await runEntry(async () => {
 });
 
 /** The files of the tiers, or those that are named, or what a change affects of either. */
-function chooseFiles(words: readonly string[], options: Options): readonly string[] {
+async function chooseFiles(words: readonly string[], options: Options): Promise<readonly string[]> {
   const { long = false, all = false, changed = false, base } = options;
   if (base !== undefined && !changed) throw new UsageError('--base needs --changed');
   if (words.length > 0) return words;
