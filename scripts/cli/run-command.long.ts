@@ -10,6 +10,7 @@ import { InspectorClient } from './inspector-client.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { isRunning, runFolders } from './testing/left-behind.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
+import { startWaitingGuest } from './testing/waiting-guest.ts';
 
 // A guest that hangs is ended by `vuhca run`; only the machine's own bound ends a slow one.
 t.setTimeout(0);
@@ -108,13 +109,7 @@ t.test('several functions in one guest', async (t) => {
 });
 
 t.test('a signal ends both though the adapter stands at a breakpoint', async (t) => {
-  const directory = makeDirectory(t);
-  const script = join(directory, 'case.sh');
-  writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
-  const run = new CliProcess(['run', '--case', script, '--inspect=127.0.0.1:0'], { XDG_RUNTIME_DIR: directory });
-  t.teardown(() => run.child.kill('SIGKILL'));
-  const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
-  await run.until(/^here$/m);
+  const { run, adapter, qemu, directory } = await startWaitingGuest(t, '--inspect=127.0.0.1:0');
   const inspector = await InspectorClient.connect((await run.until(/ws:\S+/))[0]);
   const paused = inspector.waitFor('Debugger.paused');
   await inspector.call('Debugger.enable');
@@ -122,23 +117,17 @@ t.test('a signal ends both though the adapter stands at a breakpoint', async (t)
   await paused;
   run.child.kill('SIGTERM');
   t.equal(await run.whenExited, 128 + 15);
-  t.notOk(isRunning(Number(adapter)) || isRunning(Number(qemu)), 'no process is left');
+  t.notOk(isRunning(adapter) || isRunning(qemu), 'no process is left');
   t.same(runFolders(run.child.pid), []);
   t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
   await inspector.close();
 });
 
 t.test('an adapter that dies ends the guest, with a sentence', async (t) => {
-  const directory = makeDirectory(t);
-  const script = join(directory, 'case.sh');
-  writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
-  const run = new CliProcess(['run', '--case', script], { XDG_RUNTIME_DIR: directory });
-  t.teardown(() => run.child.kill('SIGKILL'));
-  const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
-  await run.until(/^here$/m);
-  process.kill(Number(adapter), 'SIGKILL');
+  const { run, adapter, qemu } = await startWaitingGuest(t);
+  process.kill(adapter, 'SIGKILL');
   t.equal(await run.whenExited, 1);
   t.match(run.stderr, /^vuhca run: the adapter process ended \(SIGKILL\), so the guest was ended$/m);
-  t.notOk(isRunning(Number(qemu)), 'no process is left');
+  t.notOk(isRunning(qemu), 'no process is left');
   t.same(runFolders(run.child.pid), []);
 });

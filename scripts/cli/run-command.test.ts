@@ -12,6 +12,7 @@ import { findTshark } from '../../qemu/setup/tshark.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { isRunning, runFolders } from './testing/left-behind.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
+import { startWaitingGuest } from './testing/waiting-guest.ts';
 
 const LOG_LINES_MAX = 20;
 
@@ -108,24 +109,18 @@ t.test('a guest from start to end', async (t) => {
 });
 
 t.test('a signal ends both', async (t) => {
-  const directory = makeDirectory(t);
-  const script = join(directory, 'case.sh');
-  writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
-  const run = new CliProcess(['run', '--case', script], { XDG_RUNTIME_DIR: directory });
-  t.teardown(() => run.child.kill('SIGKILL'));
-  const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
-  await run.until(/^here$/m);
+  const { run, adapter, qemu, directory } = await startWaitingGuest(t);
   const status = await runCli(['status'], { XDG_RUNTIME_DIR: directory });
   t.match(status, { status: 0, stdout: /^guest {8}attached/m }, 'found by itself');
   const json = await runCli(['status', '--json'], { XDG_RUNTIME_DIR: directory });
-  t.match(JSON.parse(json.stdout), { pid: Number(adapter), rates: { packets: 0 } });
+  t.match(JSON.parse(json.stdout), { pid: adapter, rates: { packets: 0 } });
   const capture = await runCli(['capture', '--output', join(directory, 'x'), '--seconds', '1'], {
     XDG_RUNTIME_DIR: directory,
   });
   t.match(capture, { status: 0, stderr: /^capturing to \S+x\n0 packets, 24 bytes in/ });
   run.child.kill('SIGTERM');
   t.equal(await run.whenExited, 128 + 15);
-  t.notOk(isRunning(Number(adapter)) || isRunning(Number(qemu)), 'no process is left');
+  t.notOk(isRunning(adapter) || isRunning(qemu), 'no process is left');
   t.same(runFolders(run.child.pid), []);
   t.same(readdirSync(join(directory, 'vuhca')), []);
 });
