@@ -8,7 +8,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Random } from '../../device/random.ts';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
@@ -30,7 +30,6 @@ interface SampleArea {
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const KERNEL = ['guest-tests/guest.test.ts'];
 const AREAS: readonly SampleArea[] = [
   ...['agents', 'collect', 'doorbells', 'events', 'fabric', 'lane', 'management', 'personality', 'pio'],
   ...['protection', 'queues', 'shares', 'subnet-manager', 'trace', 'transport'],
@@ -40,7 +39,7 @@ const AREAS: readonly SampleArea[] = [
     { sources: 'protocol/infiniband' },
     { sources: 'protocol/vfio-user' },
     { sources: 'guest-tests/driver/ib', near: ['guest-tests/verbs.test.ts'] },
-    { sources: 'guest-tests/driver', near: KERNEL },
+    { sources: 'guest-tests/driver', near: ['guest-tests/guest.test.ts'] },
     { sources: 'scripts/cli' },
   ]);
 
@@ -65,7 +64,7 @@ await runEntry(async () => {
     process.stdout.write(`   ${by === undefined ? 'NOT NOTICED' : `noticed by ${by}`}\n`);
   }
   if (copy !== undefined) {
-    rmSync(copy, { recursive: true });
+    rmSync(dirname(copy), { recursive: true });
     git('worktree', 'prune');
     process.stdout.write(`${noticed} of ${chosen.length} changes noticed, seed ${seed}\n`);
   }

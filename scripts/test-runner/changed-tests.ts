@@ -5,11 +5,11 @@
  * script, a document or a source of a guest is found by its name, or by the name of its folder in
  * guest-tests. Called by main.ts.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { build } from 'esbuild';
 import { findBase, git } from '../mutate/changed-lines.ts';
-import { FOLDERS, ROOT } from './choose-tests.ts';
+import { listFiles, ROOT } from './choose-tests.ts';
 
 /** Files that everything depends on. */
 const EVERYTHING = /^(package(-lock)?\.json|tsconfig\.json|scripts\/bootstrap\.mjs)$/;
@@ -23,9 +23,7 @@ export async function chooseChanged(tests: readonly string[], base = findBase())
     ...git('diff', '--name-only', base).split('\n'),
     ...git('ls-files', '--others', '--exclude-standard').split('\n'),
   ].filter((path) => path !== '');
-  const files = FOLDERS.flatMap((folder) =>
-    (readdirSync(join(ROOT, folder), { recursive: true }) as string[]).map((path) => join(folder, path)),
-  ).filter((path) => path.endsWith('.ts'));
+  const files = listFiles('.ts');
   const texts = new Map(files.map((path) => [path, readFileSync(join(ROOT, path), 'utf8')]));
   return affectedTests(tests, changed, await readImports(files), texts);
 }

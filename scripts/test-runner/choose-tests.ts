@@ -11,8 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { moduleOf, type TestProcess } from './test-processes.ts';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-/** Folders of the sources. */
-export const FOLDERS = ['device', 'protocol', 'qemu', 'guest-tests', 'scripts'];
+const FOLDERS = ['device', 'protocol', 'qemu', 'guest-tests', 'scripts'];
 /** Modules of processes that run several files. */
 const SHARED = join(ROOT, 'build', 'tests');
 
@@ -22,9 +21,14 @@ export type Tier = keyof typeof TIERS;
 
 /** Paths of the files of a tier, from the root, sorted. */
 export function findTests(tier: Tier): string[] {
+  return listFiles(TIERS[tier]);
+}
+
+/** Paths of the sources whose names end with `ending`, from the root, sorted. */
+export function listFiles(ending: string): string[] {
   return FOLDERS.flatMap((folder) =>
     (readdirSync(join(ROOT, folder), { recursive: true }) as string[])
-      .filter((path) => path.endsWith(TIERS[tier]))
+      .filter((path) => path.endsWith(ending))
       .map((path) => join(folder, path)),
   ).sort();
 }

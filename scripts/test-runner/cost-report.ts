@@ -8,7 +8,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { table } from '../console/table.ts';
-import { type FileCost, KINDS } from './processor-times.ts';
+import { type FileCost, KINDS, noSeconds } from './processor-times.ts';
 import { minutes } from './progress.ts';
 
 const REFERENCE = fileURLToPath(new URL('reference-run.ts', import.meta.url));
@@ -37,7 +37,7 @@ export class ReferenceRuns {
 
 /** A line for each file, the dearest first, and one for all. */
 export function describeCosts(costs: ReadonlyMap<string, FileCost>, wall: ReadonlyMap<string, number>): string {
-  const sums = { test: 0, adapter: 0, QEMU: 0, compiler: 0, other: 0 };
+  const sums = noSeconds();
   let guests = 0;
   const rows = [...costs]
     .map(([file, cost]) => ({ file, cost, total: KINDS.reduce((sum, kind) => sum + cost.seconds[kind], 0) }))

@@ -37,7 +37,10 @@ await runEntry(async () => {
     .option('--long', 'Runs the long tests only, those that `npm test` leaves out.')
     .option('--all', 'Runs all tests: `npm run test:all`.')
     .option('--changed', 'Of these, runs what files that differ from a commit can affect.')
-    .option('--base <commit>', 'The commit for --changed; without it, what is not committed, and the last commit.')
+    .option(
+      '--base <commit>',
+      'The commit for --changed; without it, where the branch left main, or else the one before.',
+    )
     .option('--times', 'Says what each file costs: processor time by kind of program, and guests.')
     .option('--keep', 'Keeps the times for estimates to come, in scripts/test-runner/times.json.');
   const options = readOptions<Options>(script);

@@ -42,6 +42,11 @@ const TICKS_PER_SECOND = 100;
 const LOOK_MS = 250;
 const COMPILER = /^(cc1|as|ld|ld\.bfd|gcc|x86_64-linux-gn|make|modpost|genksyms|objtool|resolve_btfids|pahole)/;
 
+/** A sum to begin with. */
+export function noSeconds(): Record<Kind, number> {
+  return { test: 0, adapter: 0, QEMU: 0, compiler: 0, other: 0 };
+}
+
 /** Collects the cost of test files whose processes it is told. */
 export class ProcessorTimes {
   readonly #files = new Map<number, string>();
@@ -72,7 +77,7 @@ export class ProcessorTimes {
   costs(): Map<string, FileCost> {
     const costs = new Map<string, FileCost>();
     for (const { file, kind, seconds } of this.#known.values()) {
-      const cost = costs.get(file) ?? { seconds: { test: 0, adapter: 0, QEMU: 0, compiler: 0, other: 0 }, guests: 0 };
+      const cost = costs.get(file) ?? { seconds: noSeconds(), guests: 0 };
       cost.seconds[kind] += seconds;
       // A QEMU that is asked for its version is gone at once.
       if (kind === 'QEMU' && seconds >= 0.5) cost.guests++;
@@ -125,7 +130,7 @@ function readProcess(pid: number): ProcessSample | undefined {
 /** Reads a line of /proc/PID/stat (proc_pid_stat(5)). */
 export function parseStat(pid: number, line: string, command: () => string): ProcessSample {
   const end = line.lastIndexOf(')');
-  const fields = line.slice(end + 2).split(' ');
+  const fields = fieldsOf(line);
   const [parent, user, system, start] = [1, 11, 12, 19].map((index) => Number(fields[index])) as [
     number,
     number,
@@ -134,6 +139,11 @@ export function parseStat(pid: number, line: string, command: () => string): Pro
   ];
   const name = line.slice(line.indexOf('(') + 1, end);
   return { pid, parent, start, name, seconds: (user + system) / TICKS_PER_SECOND, command };
+}
+
+/** The fields behind the name, which may have anything in it. */
+function fieldsOf(line: string): string[] {
+  return line.slice(line.lastIndexOf(')') + 2).split(' ');
 }
 
 function readCommand(pid: number): string {
@@ -150,6 +160,6 @@ function readCommand(pid: number): string {
  */
 export function readChildrenSeconds(): number {
   const line = readFileSync('/proc/self/stat', 'utf8');
-  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  const fields = fieldsOf(line);
   return (Number(fields[13]) + Number(fields[14])) / TICKS_PER_SECOND;
 }

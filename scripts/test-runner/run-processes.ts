@@ -24,7 +24,6 @@ export interface Running {
 export interface Ended {
   readonly file: string;
   readonly ok: boolean;
-  readonly ms: number;
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   /** Why it was not run, by its own words. */
@@ -54,10 +53,10 @@ t.setTimeout(0);
 /** Runs `files` in that order and resolves when all have ended; `logPath` receives their TAP. */
 export async function runProcesses(files: readonly string[], logPath: string, hooks: RunHooks): Promise<void> {
   const children = new Set<ChildProcess>();
+  // A second signal ends this process as any other.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     process.once(signal, () => {
       for (const child of children) child.kill(signal);
-      // The second one ends this process as any other.
     });
   t.jobs = Math.min(JOBS, files.length);
   const log = createWriteStream(logPath);
@@ -95,5 +94,5 @@ function describeEnd(ended: Base): Ended {
     skip?: boolean | string;
   };
   const skipped = typeof skip === 'string' ? skip : skip ? 'no reason given' : undefined;
-  return { file: ended.name, ok: ended.results?.ok ?? false, ms: ended.time, exitCode, signal, skipped };
+  return { file: ended.name, ok: ended.results?.ok ?? false, exitCode, signal, skipped };
 }
