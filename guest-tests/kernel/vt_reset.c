@@ -75,13 +75,20 @@ static unsigned int vt_completed(struct vt *t)
 	return i;
 }
 
-static u64 vt_interrupts(struct vt *t)
+/*
+ * The adapter's count: an interrupt that it raised before the reset can reach
+ * the handler after the reset.
+ */
+static u32 vt_interrupts(struct vt *t)
 {
-	u64 interrupts = 0;
+	struct vuhca_eq_attributes eq = {};
+	u32 interrupts = 0;
 	unsigned int i;
 
-	for (i = 1; i < t->dev->eq_count; i++)
-		interrupts += READ_ONCE(t->dev->eqs[i].interrupts);
+	for (i = 1; i < t->dev->eq_count; i++) {
+		VT_EQUAL(t, vuhca_query_eq(&t->dev->eqs[i], &eq), 0);
+		interrupts += le32_to_cpu(eq.interrupts);
+	}
 	return interrupts;
 }
 
@@ -148,7 +155,7 @@ static void vt_one_reset(struct vt *t, int (*reset)(struct vuhca_dev *dev),
 	u32 resets = vt_reset_count(t);
 	u32 generation = t->dev->generation;
 	struct vuhca_qp *flood;
-	u64 interrupts;
+	u32 interrupts;
 	int err;
 
 	vuhca_write_csr64(t->dev, VUHCA_CSR_SCRATCH_OFF, 0x1234);
