@@ -2,10 +2,11 @@
 /**
  * The first step in a fresh clone, in plain JavaScript because nothing is installed yet: checks
  * Node's version, installs packages of package-lock.json, then runs a TypeScript file with tsx.
- * `node scripts/bootstrap.mjs [--tools|--tests] [FILE [ARGUMENT...]]`: without an option it
- * installs what the adapter needs at run time, with --tools also the packages for development, and
- * --tests also builds tap, without its TypeScript plugin (see .taprc). Called by the npm scripts
- * that also set the machine up, and by scripts/vuhca in a clone. No archive contains it.
+ * `node scripts/bootstrap.mjs [--tools|--tests] [NODE-OPTION...] [FILE [ARGUMENT...]]`: without an
+ * option it installs what the adapter needs at run time, with --tools also the packages for
+ * development, and --tests also builds tap, without its TypeScript plugin (see .taprc).
+ * `--prepare`, which `npm ci` calls, only builds tap. Called by the npm scripts, and by
+ * scripts/vuhca in a clone. No archive contains it.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -22,11 +23,21 @@ const NEEDS = ['--tools', '--tests'];
 
 const words = process.argv.slice(2);
 const need = NEEDS.includes(words[0]) ? words.shift() : undefined;
-const [file, ...args] = words;
+const isPrepare = words[0] === '--prepare';
+const fileAt = words.findIndex((word) => !word.startsWith('--'));
+const nodeOptions = fileAt < 0 ? [] : words.slice(0, fileAt);
+const [file, ...args] = fileAt < 0 ? [] : words.slice(fileAt);
 
 checkNode();
-if (!isReady()) installUnderLock();
-if (file !== undefined) runTypeScript(file, args);
+if (isPrepare) {
+  if (existsSync(join(ROOT, 'node_modules', 'tap')) && !isTapBuilt()) buildTap();
+} else {
+  if (!isReady()) {
+    if (args.includes('--help')) describeFile();
+    installUnderLock();
+  }
+  if (file !== undefined) runTypeScript();
+}
 
 function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
@@ -110,7 +121,10 @@ function install() {
       '--loglevel=error',
     ]);
   }
-  if (need !== '--tests' || isTapBuilt()) return;
+  if (need === '--tests' && !isTapBuilt()) buildTap();
+}
+
+function buildTap() {
   step('building tap without its TypeScript plugin', process.execPath, [join(ROOT, 'node_modules/.bin/tap'), 'build']);
   writeFileSync(tapMark(), tapKey());
 }
@@ -129,8 +143,20 @@ function step(label, command, args) {
   process.stderr.write(`set-up: ${label}: done in ${((performance.now() - start) / 1000).toFixed(1)} s\n`);
 }
 
-function runTypeScript(path, rest) {
-  const child = spawn(process.execPath, ['--import', 'tsx', join(ROOT, path), ...rest], {
+/**
+ * Help before anything is installed: what the file says about itself. The packages that know the
+ * options are not there yet.
+ */
+function describeFile() {
+  const about = /\/\*\*\n([\s\S]*?)\n \*\//.exec(readFileSync(join(ROOT, file), 'utf8'))?.[1] ?? '';
+  process.stdout.write(
+    `${about.replaceAll(/^ \* ?/gm, '')}\n\nThe list of options needs packages: run npm ci first.\n`,
+  );
+  process.exit(0);
+}
+
+function runTypeScript() {
+  const child = spawn(process.execPath, [...nodeOptions, '--import', 'tsx', join(ROOT, file), ...args], {
     cwd: ROOT,
     stdio: 'inherit',
     // Reports of time count the installation of packages, too.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * What bootstrap.mjs installs in a clone, with an npm that only notes how it is called: no tools
- * for `npm start`, all for `npm test`, and nothing twice.
+ * for `npm start`, all for `npm test`, and nothing twice; and that every npm script calls it.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,6 +20,7 @@ const wanted = Object.entries(packages).filter(([, entry]) => !entry.dev || proc
 fs.rmSync('node_modules', { recursive: true, force: true });
 fs.mkdirSync('node_modules/.bin', { recursive: true });
 fs.writeFileSync('node_modules/.package-lock.json', JSON.stringify({ packages: Object.fromEntries(wanted) }));
+fs.mkdirSync('node_modules/tap', { recursive: true });
 fs.writeFileSync('node_modules/.bin/tap', "require('node:fs').mkdirSync('.tap/plugins', { recursive: true })");
 `;
 
@@ -50,16 +51,28 @@ class Clone {
   }
 
   /** Runs bootstrap.mjs; returns the calls of npm, and what was printed. */
-  bootstrap(...words: readonly string[]): { calls: string[]; said: string } {
+  bootstrap(...words: readonly string[]): { calls: string[]; said: string; printed: string } {
     const log = join(this.#folder, 'npm.log');
     rmSync(log, { force: true });
     const path = [join(this.#folder, 'programs'), dirname(process.execPath), process.env.PATH].join(delimiter);
-    const { status, stderr } = spawnSync(process.execPath, [join(this.#folder, 'scripts/bootstrap.mjs'), ...words], {
-      encoding: 'utf8',
-      env: { ...process.env, PATH: path, XDG_CACHE_HOME: this.#folder },
-    });
+    const { status, stderr, stdout } = spawnSync(
+      process.execPath,
+      [join(this.#folder, 'scripts/bootstrap.mjs'), ...words],
+      {
+        encoding: 'utf8',
+        env: { ...process.env, PATH: path, XDG_CACHE_HOME: this.#folder },
+      },
+    );
     if (status !== 0) throw new Error(stderr);
-    return { calls: existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [], said: stderr };
+    return {
+      calls: existsSync(log) ? readFileSync(log, 'utf8').trim().split('\n') : [],
+      said: stderr,
+      printed: stdout,
+    };
+  }
+
+  script(name: string, text: string): void {
+    writeFileSync(join(this.#folder, name), text);
   }
 
   hasBuiltTap(): boolean {
@@ -73,7 +86,7 @@ t.test('npm start installs no tools, and builds no test runner', async (t) => {
   t.same(calls, ['ci --omit=dev']);
   t.match(said, /^set-up: installing npm packages: done in \d+\.\d s$/m, 'with its time');
   t.notOk(clone.hasBuiltTap());
-  t.same(clone.bootstrap(), { calls: [], said: '' }, 'once');
+  t.same(clone.bootstrap(), { calls: [], said: '', printed: '' }, 'once');
 });
 
 t.test('npm test installs everything, once', async (t) => {
@@ -82,7 +95,8 @@ t.test('npm test installs everything, once', async (t) => {
   t.same(calls, ['ci --include=dev']);
   t.ok(clone.hasBuiltTap());
   t.match(said, /^set-up: building tap .*: done in \d+\.\d s$/m);
-  for (const words of [['--tests'], ['--tools'], []]) t.same(clone.bootstrap(...words), { calls: [], said: '' });
+  for (const words of [['--tests'], ['--tools'], []])
+    t.same(clone.bootstrap(...words), { calls: [], said: '', printed: '' });
 });
 
 t.test('npm test after npm start installs what was left out', async (t) => {
@@ -102,4 +116,35 @@ t.test('a new lock file is followed, and tools stay', async (t) => {
   clone.bootstrap('--tests');
   clone.lock('1.0.2');
   t.same(clone.bootstrap().calls, ['ci --include=dev']);
+});
+
+t.test('npm ci builds tap, so that the first npx tap works', async (t) => {
+  const clone = new Clone(t);
+  t.same(clone.bootstrap('--prepare'), { calls: [], said: '', printed: '' }, 'not where npm left tap out');
+  clone.bootstrap('--tools');
+  t.notOk(clone.hasBuiltTap());
+  t.same(clone.bootstrap('--prepare').calls, []);
+  t.ok(clone.hasBuiltTap());
+});
+
+t.test('help comes before any package, from the words of the file', async (t) => {
+  const clone = new Clone(t);
+  clone.script('demo.ts', '/**\n * Shows a thing,\n * in two lines.\n */\nconst left = "out";\n');
+  const { calls, printed } = clone.bootstrap('--tools', 'demo.ts', '--help');
+  t.same(calls, []);
+  t.match(printed, /^Shows a thing,\nin two lines\.\n/);
+  t.match(printed, /npm ci/);
+  t.notMatch(printed, /left/);
+});
+
+t.test('every npm script sets up what it needs', async (t) => {
+  const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  for (const [name, command] of Object.entries<string>(scripts)) {
+    const file = /^scripts\/\S+/.exec(command)?.[0];
+    // A shell script that sets up by itself is run as it is.
+    if (file !== undefined)
+      t.match(readFileSync(new URL(`../${file}`, import.meta.url), 'utf8'), /bootstrap\.mjs/, name);
+    else t.match(command, /^node scripts\/bootstrap\.mjs /, name);
+    if (/\b(tap|tsc|biome|tsx)\b/.test(command)) t.match(command, /--(tools|tests) &&/, name);
+  }
 });

@@ -6,6 +6,8 @@
  */
 import type { AdapterOptions } from '../../device/adapter/options.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { HeapWatch } from './heap-watch.ts';
 import { median } from './statistics.ts';
 import { TransportTraffic } from './transport-traffic.ts';
@@ -61,11 +63,14 @@ function compare(what: string, variants: readonly (readonly [number, Partial<Ada
   process.stdout.write(`     allocated ${(heap.allocatedBytes / counted).toFixed(3)} bytes per command\n`);
 }
 
-compare(
-  'functions',
-  [1, 2, 8, 32].map((functionCount) => [functionCount, { functionCount }]),
-);
-compare(
-  'lanes',
-  [1, 8, 32, 128].map((laneCount) => [laneCount, { laneCount }]),
-);
+await runEntry(async () => {
+  readOptions(defineScript('npm run bench:qos --', 'Measures the cost of a command by functions and by lanes.'));
+  compare(
+    'functions',
+    [1, 2, 8, 32].map((functionCount) => [functionCount, { functionCount }]),
+  );
+  compare(
+    'lanes',
+    [1, 8, 32, 128].map((laneCount) => [laneCount, { laneCount }]),
+  );
+});

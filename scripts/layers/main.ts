@@ -6,6 +6,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { cruiseLayers } from './cruise.ts';
 import { layers } from './layers.ts';
 import { checkTable, checkUnused, fillIn, renderParts, renderPicture } from './table.ts';
@@ -14,12 +16,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DOCUMENT = 'docs/ARCHITECTURE.md';
 const FOLDERS = ['protocol', 'device', 'qemu', 'guest-tests', 'scripts'];
 
-function main(args: readonly string[]): number {
-  const check = args.includes('--check');
-  if (args.some((arg) => arg !== '--check')) {
-    process.stderr.write('Usage: npm run layers, or npm run check:layers\n');
-    return 2;
-  }
+await runEntry(async () => {
+  const script = defineScript('npm run layers --', 'Writes the layers of imports into docs/ARCHITECTURE.md.').option(
+    '--check',
+    'Only says what is wrong, as npm run check:layers does.',
+  );
+  const { check = false } = readOptions<{ check?: boolean }>(script);
   const { violations, used } = cruiseLayers(layers, ROOT, FOLDERS);
   const found = [
     ...checkTable(layers),
@@ -32,7 +34,5 @@ function main(args: readonly string[]): number {
   if (check && wanted !== document) found.push(`${DOCUMENT} does not show the layers as they are; run: npm run layers`);
   if (!check && wanted !== document) writeFileSync(path, wanted);
   for (const sentence of found) process.stderr.write(`${sentence}\n`);
-  return found.length === 0 ? 0 : 1;
-}
-
-process.exitCode = main(process.argv.slice(2));
+  if (found.length > 0) process.exitCode = 1;
+});

@@ -12,10 +12,12 @@ import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Option } from 'commander';
 import { Adapter } from '../../device/adapter/adapter.ts';
 import { RecordingClock, RecordingHost } from '../../device/hosts/recording.ts';
 import { Replay } from '../../device/hosts/replay.ts';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 import { type Family, families } from './digests/families.ts';
 import { Digest, interpose } from './digests/seam.ts';
 
@@ -88,27 +90,29 @@ function findTests(): string[] {
   return tests.map((file) => join(ROOT, 'device', file));
 }
 
-async function main(args: string[]): Promise<void> {
-  const { values } = parseArgs({
-    args,
-    options: {
-      seeds: { type: 'string', default: '150' },
-      only: { type: 'string', default: '' },
-      tests: { type: 'boolean', default: false },
-      recording: { type: 'string', multiple: true, default: [] },
-      'test-file': { type: 'string' },
-    },
-  });
-  const testFile = values['test-file'];
+interface Options {
+  readonly seeds: number;
+  readonly only: string;
+  readonly tests?: boolean;
+  readonly recording: readonly string[];
+  readonly testFile?: string;
+}
+
+await runEntry(async () => {
+  const script = defineScript('npm run digests --', 'Prints a digest of what each run does at the host seam.')
+    .option('--seeds <N>', 'Seeds of the largest families.', wholeNumber(1), 150)
+    .option('--only <PREFIX>', 'Subjects that begin so.', '')
+    .option('--tests', 'Each test file that runs in process, too.')
+    .option('--recording <FILE...>', 'Recordings, too.', [])
+    .addOption(new Option('--test-file <FILE>').hideHelp());
+  const { seeds, only, tests = false, recording, testFile } = readOptions<Options>(script);
   interpose(() => current);
   if (testFile !== undefined) {
     process.on('exit', () => void writeSync(DIGEST_FD, current.end()));
     await import(pathToFileURL(testFile).href);
     return;
   }
-  const wanted = (subject: string): boolean => subject.startsWith(values.only);
-  const seeds = Number(values.seeds);
-  if (!(seeds > 0)) throw new Error('--seeds takes a number above 0.');
+  const wanted = (subject: string): boolean => subject.startsWith(only);
   process.exitCode = NO_SUBJECT;
   const say = (subject: string, digest: string): void => {
     process.stdout.write(`${subject} ${digest}\n`);
@@ -118,9 +122,7 @@ async function main(args: string[]): Promise<void> {
   for (const family of families)
     for (let seed = 1; seed <= Math.ceil(seeds * family.share); seed++)
       if (wanted(`${family.name}/${seed}`)) say(`${family.name}/${seed}`, digestSeed(family, seed));
-  for (const path of values.recording) say(`recording/${basename(path)}`, digestRecording(path));
-  for (const file of values.tests ? findTests() : [])
+  for (const path of recording) say(`recording/${basename(path)}`, digestRecording(path));
+  for (const file of tests ? findTests() : [])
     if (wanted(`test/${basename(file)}`)) say(`test/${basename(file)}`, await digestTest(file));
-}
-
-await main(process.argv.slice(2));
+});

@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { buildCaseImage, provideModules } from '../cli/guest-image.ts';
 import { Session, type SessionEnd } from '../cli/session.ts';
 import { readStatus, sampleStatus } from '../cli/status-sample.ts';
@@ -30,6 +31,7 @@ Explore further:
 `;
 
 await runEntry(async () => {
+  readOptions(defineScript('npm start --', 'Shows the adapter and a guest at work, in about a minute.'));
   const report = new FirstLightReport((line) => process.stdout.write(`${line}\n`));
   const { qemu, accelerator } = await setUp('start');
   report.say('set-up', 'QEMU, guest kernel, libvfio-user and compiler are here');

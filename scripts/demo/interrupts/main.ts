@@ -9,6 +9,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runEntry } from '../../../qemu/setup/errors.ts';
+import { defineScript, readOptions } from '../../../qemu/setup/script-options.ts';
 import { setUp } from '../../setup/set-up.ts';
 import { drawFigures } from './plot.ts';
 import {
@@ -36,6 +37,9 @@ const PLOT = fileURLToPath(new URL('../../../build/demo/interrupts.svg', import.
 const started = performance.now();
 
 await runEntry(async () => {
+  readOptions(
+    defineScript('npm run demo:interrupts --', 'Measures what timers and summary bytes of event queues save.'),
+  );
   await setUp('start');
   say('starting an adapter and a guest');
   const samples = await measureInterrupts({ loads: LOADS, measuredMs: MEASURED_MS, rounds: ROUNDS, onBegin: say });
