@@ -69,7 +69,6 @@ const CACHES = 'kmalloc-*,dma-kmalloc-*,skbuff*';
 const SLAB_CHECKS = { poisoned: `slub_debug=FZPU,${CACHES}`, cleared: `slub_debug=FZU,${CACHES}` } as const;
 const STEP = /^@vuhca step (\w+) (.*)$/;
 const DONE = /^@vuhca done (\d+) ?(.*)$/;
-const STAMP = /^\[ *\d+\.\d+\] /;
 /** A script that ends with this has skipped its test (kernel documentation, kselftest). */
 const SKIPPED = 4;
 
@@ -230,7 +229,7 @@ export class GuestSession {
     this.#logLines++;
     if (this.log.length > LOG_LINES) this.log.shift();
     this.#options.onKernelLine?.(line);
-    this.#fromLog.push(line.replace(STAMP, ''));
+    this.#fromLog.push(line);
   }
 
   #takeConsole(line: string): void {

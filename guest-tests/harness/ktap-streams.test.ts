@@ -63,3 +63,38 @@ t.test('a plan begins a document in the output of a script only', async (t) => {
   t.match(read(['hello', '1..1', 'ok 1 a'], true), { results: ['a'], faults: [] });
   t.match(read(['hello', '1..1', 'ok 1 a']), { results: [], count: 0 });
 });
+
+t.test('TAP 12: results begin a document in the output of a script', async (t) => {
+  t.match(read(['hello', 'ok 1 - a', 'not ok 2 - b', '1..2'], true), { results: ['a', 'not b'], faults: [], count: 1 });
+  t.match(read(['not ok'], true), { results: ['not test 1'], faults: ['no plan'] });
+  for (const line of ['ok', 'ok, then', 'okay 1', 'ok the device is up', 'not okay'])
+    t.match(read([line], true), { results: [], faults: [], count: 0 }, line);
+  t.match(read(['ok 1 - a'], false), { count: 0 }, 'not in the log');
+});
+
+t.test('documents without version one after the other', async (t) => {
+  const [first, last] = [
+    ['1..1', 'ok 1 - a'],
+    ['ok 1 - b', '1..1'],
+  ];
+  for (const lines of [
+    [...first, ...first],
+    [...first, ...last],
+    [...last, ...first],
+    [...last, ...last],
+    ['1..0 # SKIP x', ...last],
+  ])
+    t.match(read(lines, true), { faults: [], count: 2 }, lines.join(', '));
+});
+
+t.test("the kernel's time stamps are no part of a line", async (t) => {
+  const stamps = ['[    1.234567] ', '<6>[   12.345678] ', '[   12.345678][  T123] ', '[12345.345678][ C1] '];
+  const lines = ['TAP version 13', '1..2', 'ok 1 - a', 'not ok 2 - b'];
+  t.match(
+    read(
+      lines.map((line, index) => `${stamps[index]}${line}`),
+      true,
+    ),
+    { results: ['a', 'not b'], faults: [] },
+  );
+});

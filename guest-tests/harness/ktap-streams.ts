@@ -2,13 +2,19 @@
 /**
  * Finds KTAP among other lines: in the kernel's log, where a module prints it with a prefix of its
  * own, and in the output of a script, where several documents may follow each other. A document
- * begins with a version line; in a script's output a plan also begins one (older kselftests).
- * Called by guest-session.ts.
+ * begins with a version line; in a script's output a plan or a numbered result also begins one
+ * (older kselftests, TAP 12). The kernel's time stamps are left out. Called by guest-session.ts.
  */
 import { KtapParser, type KtapResult } from './ktap.ts';
 
-const VERSION = /^(.*?)(K?TAP version \d+)\s*$/;
-const PLAN = /^1\.\.\d+\b/;
+const VERSION = /^(.*?)(K?TAP version \d+)$/;
+const PLAN = /^1\.\.\d+(?= +#|$)/;
+/** Results that no other output looks like: numbered, named behind a dash, or failed. */
+const RESULT = /^(?:(?:not )?ok(?: \d+| -)|not ok)(?= |$)/;
+/** A first result of a document without version. */
+const FIRST = /^(?:not )?ok 1(?= |$)/;
+/** What the kernel puts before each line: level, time, thread or processor. */
+const STAMP = /^(?:<\d+>)?\[ *\d+\.\d{6}\](?:\[ *[CT]\d+\])? /;
 
 interface Stream {
   readonly prefix: string;
@@ -30,13 +36,22 @@ export class KtapStreams {
     this.#plansBegin = plansBegin;
   }
 
-  /** Takes the next line, without its time stamp. */
-  push(line: string): void {
+  /** Takes the next line. */
+  push(whole: string): void {
+    const line = whole.replace(STAMP, '').trimEnd();
     const version = VERSION.exec(line);
     if (version !== null) return this.#version(version[1] as string, version[2] as string, line);
     const stream = this.#find(line);
-    if (stream !== undefined) stream.parser.push(line.slice(stream.prefix.length));
-    else if (this.#plansBegin && PLAN.test(line)) this.#begin('').parser.push(line);
+    if (stream !== undefined && !this.#isNext(stream, line)) stream.parser.push(line.slice(stream.prefix.length));
+    else if (this.#plansBegin && (PLAN.test(line) || RESULT.test(line))) this.#begin('').parser.push(line);
+  }
+
+  /** Ends a complete document without prefix when the line begins another one. */
+  #isNext(stream: Stream, line: string): boolean {
+    if (!this.#plansBegin || stream.prefix !== '' || !stream.parser.isComplete) return false;
+    if (!PLAN.test(line) && !FIRST.test(line)) return false;
+    this.#end(stream);
+    return true;
   }
 
   /** Ends all documents. */

@@ -105,6 +105,65 @@ t.test('faults of the stream', (t) => {
   t.end();
 });
 
+t.test('only a directive excuses a failure', (t) => {
+  const excused = ['a # SKIP', 'a # XFAIL known', '# TODO', 'a\\\\ # skip x', 'a # SKIPPED: x'];
+  const failed = ['queue#skip', 'a \\# TODO x', 'a # TIMEOUT 45 s', 'a # exit=1', 'a #12 # SKIP', 'skip', ''];
+  for (const description of [...excused, ...failed]) {
+    const { results } = parseKtap(`KTAP version 1\n1..1\nnot ok 1 ${description}\n`);
+    t.equal(results[0]?.ok, excused.includes(description), description);
+  }
+  t.same(
+    parseKtap('1..2\nok 1 - a \\# b\\\\c\nok 2\n').results.map(({ path }) => path[0]),
+    ['a # b\\c', 'test 2'],
+  );
+  t.end();
+});
+
+t.test('a suite that fails though its tests pass is a failure of its own', (t) => {
+  const read = (inner: string, outer: string) =>
+    parseKtap(
+      `KTAP version 1\n1..1\n  KTAP version 1\n  # Subtest: s\n  1..1\n  ${inner} 1 a\n${outer} 1 s\n`,
+    ).results.filter(({ parent, ok }) => !parent && !ok);
+  t.equal(read('ok', 'ok').length, 0);
+  t.same(
+    read('not ok', 'not ok').map(({ path }) => path.join('/')),
+    ['s/a'],
+  );
+  t.same(
+    read('ok', 'not ok').map(({ path }) => path.join('/')),
+    ['s'],
+  );
+  t.end();
+});
+
+t.test('a plan that skips everything', (t) => {
+  const whole = parseKtap('TAP version 13\n1..0 # SKIP no such device\n');
+  t.same(whole.faults, []);
+  t.match(whole.results, [{ path: ['every test'], ok: true, skipped: 'no such device' }]);
+  const inner = parseKtap('TAP version 14\n1..1\n# Subtest: s\n    1..0 # skip later\nok 1 - s\n');
+  t.same(inner.faults, []);
+  t.match(inner.results, [{ path: ['s'], ok: true, skipped: 'later', parent: false }]);
+  t.equal(parseKtap('1..0\n').results.length, 0);
+  t.end();
+});
+
+t.test('a YAML block belongs to the result before it', (t) => {
+  const { results, faults } = parseKtap(
+    'TAP version 14\n1..2\n# before\nnot ok 1 - a\n  ---\n  found: 3\n  log: |\n    not ok 2 - b\n  ...\nok 2 - b\n  ---\n  open: 1\n',
+  );
+  t.same(faults, []);
+  t.same(
+    results.map(({ path, diagnostics }) => [path[0], ...diagnostics]),
+    [
+      ['a', 'before', 'found: 3', 'log: |', '  not ok 2 - b'],
+      ['b', 'open: 1'],
+    ],
+  );
+  t.match(parseKtap('1..2\nok 1\n  ---\n  x: 1\nok 2\n'), { faults: [], results: [{}, {}] }, 'a block without end');
+  t.match(parseKtap('1..1\n---\nok 1\n'), { faults: [], results: [{ diagnostics: [] }] }, 'not behind a result');
+  t.end();
+});
+
 t.test('lines that are not TAP are ignored', (t) => {
   const { results, faults } = parseKtap('@vuhca init 3.2\nKTAP version 1\n1..1\nsome noise\nok 1 a\n@vuhca exit 0\n');
   t.same(faults, []);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reads KTAP, the kernel's dialect of TAP (Documentation/dev-tools/ktap.rst), and TAP 13 and 14, a
- * line at a time: subtests nested by indentation, SKIP, TODO and XFAIL directives, diagnostics.
- * Each result line becomes one result with its path. A plan that is not kept is a fault, so a guest
- * that stops in the middle cannot pass. Called by guest-session.ts.
+ * Reads KTAP, the kernel's dialect of TAP (Documentation/dev-tools/ktap.rst), and TAP 12 to 14, a
+ * line at a time: subtests nested by indentation, SKIP, TODO and XFAIL directives, diagnostics and
+ * YAML blocks. Each result line becomes one result with its path, and only a directive excuses a
+ * `not ok`. A plan that is not kept is a fault, so a guest that stops in the middle cannot pass.
+ * Called by ktap-streams.ts.
  */
 
 /** One result line. */
@@ -13,11 +14,14 @@ export interface KtapResult {
   readonly ok: boolean;
   /** The reason why it was skipped or expected to fail; absent when it ran. */
   readonly skipped?: string;
-  /** The diagnostic lines since the previous result at its depth. */
+  /**
+   * The diagnostic lines since the previous result at its depth, and the lines of a YAML block
+   * behind the result, which come after it is reported.
+   */
   readonly diagnostics: readonly string[];
   /** From a diagnostic `duration_ms N`. */
   readonly durationMs?: number;
-  /** It had subtests, which are results of their own. */
+  /** It sums up subtests, which are results of their own; not where it alone failed. */
   readonly parent: boolean;
 }
 
@@ -33,14 +37,27 @@ interface Level {
   readonly inner: KtapResult[];
   /** TAP 14 names a subtest before it begins, at its parent's depth. */
   announced: string;
+  /** Why its plan skips everything. */
+  skipped?: string;
 }
 
-const RESULT = /^(ok|not ok)\b *(\d+)? *-? *(.*)$/;
-const PLAN = /^1\.\.(\d+)(?: *# *SKIP *(.*))?$/i;
-const DIRECTIVE = /^(.*?) *# *(SKIP|TODO|XFAIL)\S* *(.*)$/i;
+/** Diagnostics of the last result, to which a YAML block adds lines. */
+interface YamlTarget {
+  readonly indent: number;
+  readonly diagnostics: string[];
+}
+
+const RESULT = /^(not )?ok(?: +(\d+)(?= |$))?(?: +-(?= |$))?(?: +(.*))?$/;
+const PLAN = /^1\.\.(\d+)(?: +#(.*))?$/;
+/** What may follow the `#` of a result or plan. */
+const DIRECTIVE = /^ *(SKIP|TODO|XFAIL)\S* *(.*)$/i;
+/** Backslashes and hashes that are part of a name. */
+const ESCAPED = /\\([\\#])/g;
 const VERSION = /^(KTAP|TAP) version \d+$/;
 const SUBTEST = /^# Subtest: *(.*)$/;
 const DURATION = /^duration_ms (\d+)$/;
+/** The name of a document that skips everything. */
+const ALL = 'every test';
 
 /** Collects the results of one stream of KTAP. */
 export class KtapParser {
@@ -49,6 +66,10 @@ export class KtapParser {
   readonly faults: string[] = [];
   readonly #onResult: (result: KtapResult) => void;
   #levels: Level[] = [newLevel(0)];
+  /** Where a YAML block may begin: directly behind a result. */
+  #behind: YamlTarget | undefined;
+  /** The block that is being read. */
+  #yaml: YamlTarget | undefined;
 
   /**
    * `onResult` is called with each result at its line, with the path that subtest lines have given
@@ -63,18 +84,25 @@ export class KtapParser {
     const text = line.trim();
     if (text === '') return;
     const indent = line.length - line.trimStart().length;
+    if (this.#isYaml(line, text, indent)) return;
     if (VERSION.test(text)) return this.#openVersion(indent);
     const subtest = SUBTEST.exec(text);
     if (subtest !== null) return this.#openSubtest(indent, subtest[1] ?? '');
     const plan = PLAN.exec(text);
-    if (plan !== null) return this.#plan(indent, Number(plan[1]));
-    if (/^Bail out!/.test(text)) {
+    if (plan !== null) return this.#plan(indent, Number(plan[1]), plan[2] ?? '');
+    if (/^Bail out!/i.test(text)) {
       this.faults.push(text);
       return;
     }
     if (text.startsWith('#')) return this.#diagnostic(indent, text.slice(1).trim());
     const result = RESULT.exec(text);
-    if (result !== null) this.#result(indent, result[1] === 'ok', Number(result[2]), result[3] ?? '');
+    if (result !== null) this.#result(indent, result[1] === undefined, Number(result[2]), result[3] ?? '');
+  }
+
+  /** Whether the document could end here: its plan is kept, and no subtest is open. */
+  get isComplete(): boolean {
+    const [root] = this.#levels;
+    return this.#levels.length === 1 && root?.planned !== undefined && root.seen >= root.planned;
   }
 
   /** Ends the stream: subtests without a result line and plans not kept become faults. */
@@ -119,10 +147,35 @@ export class KtapParser {
     else level.announced = name;
   }
 
-  #plan(indent: number, planned: number): void {
+  #plan(indent: number, planned: number, comment: string): void {
     const level = this.#open(indent);
     if (level.planned !== undefined) this.faults.push(`${pathOf(this.#levels)}: a second plan`);
     level.planned = planned;
+    const directive = planned === 0 ? DIRECTIVE.exec(comment) : null;
+    if (directive === null) return;
+    level.skipped = directive[2] || 'SKIP';
+    // A result line sums up a subtest, but nothing sums up the whole document.
+    if (this.#levels.length > 1) return;
+    const name = level.announced || ALL;
+    const result = { path: [name], ok: true, skipped: level.skipped, diagnostics: level.diagnostics, parent: false };
+    level.inner.push(result);
+    this.#onResult(result);
+  }
+
+  /** Takes the lines of a YAML block: from `---` behind a result to `...`, deeper than it. */
+  #isYaml(line: string, text: string, indent: number): boolean {
+    const behind = this.#behind;
+    this.#behind = undefined;
+    if (this.#yaml !== undefined) {
+      const { indent: from, diagnostics } = this.#yaml;
+      const isOver = indent < from;
+      if (isOver || (text === '...' && indent === from)) this.#yaml = undefined;
+      else diagnostics.push(line.slice(from).trimEnd());
+      return !isOver;
+    }
+    if (behind === undefined || text !== '---' || indent <= behind.indent) return false;
+    this.#yaml = { indent, diagnostics: behind.diagnostics };
+    return true;
   }
 
   #diagnostic(indent: number, text: string): void {
@@ -140,7 +193,8 @@ export class KtapParser {
     level.seen++;
     if (!Number.isNaN(number) && number !== level.seen)
       this.faults.push(`${pathOf(this.#levels)}: result ${number} where ${level.seen} was due`);
-    const result = makeResult(ok, description, level.diagnostics, closed !== undefined);
+    const result = makeResult(ok, description || `test ${level.seen}`, level.diagnostics, closed);
+    this.#behind = { indent, diagnostics: level.diagnostics };
     level.diagnostics = [];
     const name = result.path[0] as string;
     for (const inner of closed?.inner ?? []) level.inner.push(under(name, inner));
@@ -168,17 +222,38 @@ function newLevel(indent: number, name = ''): Level {
   return { indent, name, planned: undefined, seen: 0, diagnostics: [], inner: [], announced: '' };
 }
 
-function makeResult(ok: boolean, description: string, diagnostics: readonly string[], parent: boolean): KtapResult {
-  const directive = DIRECTIVE.exec(description);
+function makeResult(ok: boolean, description: string, diagnostics: string[], closed: Level | undefined): KtapResult {
+  const { name, excuse = closed?.skipped } = readDescription(description);
   const duration = diagnostics.map((line) => DURATION.exec(line)?.[1]).find((found) => found !== undefined);
+  const inner = closed?.inner ?? [];
   return {
-    path: [(directive === null ? description : (directive[1] as string)).trim()],
-    ok: ok || directive !== null,
-    ...(directive === null ? {} : { skipped: (directive[3] || directive[2]) as string }),
+    path: [name],
+    ok: ok || excuse !== undefined,
+    ...(excuse === undefined ? {} : { skipped: excuse }),
     diagnostics,
     ...(duration === undefined ? {} : { durationMs: Number(duration) }),
-    parent,
+    parent: inner.length > 0 && (ok || inner.some((result) => !result.ok)),
   };
+}
+
+/**
+ * The name of a result, and what excuses it. A directive begins at the first `#` that neither a
+ * backslash nor a letter precedes, as in TAP 14; a later one is part of the name.
+ */
+function readDescription(description: string): { name: string; excuse?: string } {
+  for (let at = 0; at < description.length; at++) {
+    const character = description[at];
+    if (character === '\\') at++;
+    if (character !== '#' || (at > 0 && !/\s/.test(description[at - 1] as string))) continue;
+    const directive = DIRECTIVE.exec(description.slice(at + 1));
+    if (directive === null) break;
+    return { name: unescaped(description.slice(0, at)), excuse: unescaped(directive[2] || (directive[1] as string)) };
+  }
+  return { name: unescaped(description) };
+}
+
+function unescaped(text: string): string {
+  return text.trim().replaceAll(ESCAPED, '$1');
 }
 
 function under(name: string, result: KtapResult): KtapResult {
