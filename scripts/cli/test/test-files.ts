@@ -4,7 +4,8 @@
  * text out.
  */
 import reporter, { type Builder } from 'junit-report-builder';
-import { type Failure, findFailures, type JobReport, leaves } from './test-report.ts';
+import type { TestResult } from '../../../guest-tests/harness/guest-session.ts';
+import { type Failure, findFailures, type JobReport, leaves, nameOf } from './test-report.ts';
 
 /** A line for each result, and one for each fault, with its details as diagnostics. */
 export function toTap(reports: readonly JobReport[]): string {
@@ -12,15 +13,11 @@ export function toTap(reports: readonly JobReport[]): string {
   let number = 0;
   for (const report of reports) {
     const prefix = reports.length > 1 ? `${report.name}: ` : '';
-    for (const { path, skipped } of leaves(report).filter(({ ok }) => ok)) {
-      const directive = skipped === undefined ? '' : ` # SKIP ${skipped}`;
-      lines.push(`ok ${++number} - ${escapeTap(prefix + path.join('/'))}${directive}`);
+    for (const { name, result, failure } of entriesOf(report)) {
+      const directive = result?.skipped === undefined ? '' : ` # SKIP ${result.skipped}`;
+      lines.push(`${failure === undefined ? 'ok' : 'not ok'} ${++number} - ${escapeTap(prefix + name)}${directive}`);
+      if (failure !== undefined) lines.push(...describe(failure).map((line) => `# ${line}`));
     }
-    for (const failure of findFailures(report))
-      lines.push(
-        `not ok ${++number} - ${escapeTap(prefix + failure.title)}`,
-        ...describe(failure).map((line) => `# ${line}`),
-      );
   }
   return `${['TAP version 14', ...lines, `1..${number}`].join('\n')}\n`;
 }
@@ -33,27 +30,38 @@ export function toJunit(reports: readonly JobReport[]): string {
   const builder = (reporter as unknown as Builder).newBuilder();
   for (const report of reports) {
     const suite = builder.testSuite().name(report.name).time(report.run.seconds);
-    for (const { path, skipped } of leaves(report).filter(({ ok }) => ok)) {
+    for (const { name, result, failure } of entriesOf(report)) {
+      const path = result?.path ?? [name];
+      const className = [report.name, ...path.slice(0, -1)].join('.');
       const test = suite
         .testCase()
-        .className(classOf(report, path))
-        .name(path.at(-1) ?? '');
-      if (skipped !== undefined) test.skipped().standardOutput(skipped);
-    }
-    for (const failure of findFailures(report)) {
-      const path = failure.title.split('/');
-      const test = suite
-        .testCase()
-        .className(classOf(report, path))
-        .name(path.at(-1) ?? '');
-      test.failure(printable(describe(failure).join('\n') || failure.title));
+        .className(printable(className))
+        .name(printable(path.at(-1) as string));
+      if (result?.skipped !== undefined) test.skipped().standardOutput(printable(result.skipped));
+      if (failure !== undefined) test.failure(printable(describe(failure).join('\n') || failure.title));
     }
   }
   return builder.build();
 }
 
-function classOf({ name }: JobReport, path: readonly string[]): string {
-  return [name, ...path.slice(0, -1)].join('.');
+/** A test or a fault. What it is called does not depend on how it ended. */
+interface Entry {
+  readonly name: string;
+  readonly result?: TestResult;
+  readonly failure?: Failure | undefined;
+}
+
+/** The results in their order, then the faults. */
+function entriesOf(report: JobReport): Entry[] {
+  const failures = findFailures(report);
+  return [
+    ...leaves(report).map((result) => ({
+      name: nameOf(result),
+      result,
+      failure: failures.find((failure) => failure.result === result),
+    })),
+    ...failures.filter(({ result }) => result === undefined).map((failure) => ({ name: failure.title, failure })),
+  ];
 }
 
 function describe({ details, kernelLog, adapter }: Failure): string[] {

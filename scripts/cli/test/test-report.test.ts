@@ -100,3 +100,27 @@ t.test('JUnit XML', async (t) => {
   t.match(xml, /<testcase classname="mydriver\.s" name="a"/);
   t.match(xml, /a\?b &lt;&amp;/);
 });
+
+t.test('a test has the same name whether it passes, fails or is skipped', async (t) => {
+  const paths = [
+    ['a/b'],
+    ['s', 'x/y.sh'],
+    ['net: x/y.sh', 'a.b'],
+    ['with # and \\'],
+    ['s', 'a\u0001b'],
+    ['script t/run.sh'],
+  ];
+  for (const path of paths) {
+    const ends: readonly Partial<TestResult>[] = [{}, { ok: false }, { skipped: 'later' }];
+    const jobs = ends.map((end) => job([result('x', true, { ...end, path })]));
+    const cases = jobs.map((one) => /<testcase [^>]*?(?=\/?>)/.exec(toJunit([one]))?.[0]);
+    t.same(cases, [cases[0], cases[0], cases[0]], path.join('/'));
+    const names = jobs.map((one) => /^(?:not )?ok 1 - (.*?)(?: # SKIP later)?$/m.exec(toTap([one]))?.[1]);
+    t.same(names, [names[0], names[0], names[0]], path.join('/'));
+  }
+});
+
+t.test('results keep their order in TAP', async (t) => {
+  const text = toTap([job([result('a', false), result('b'), result('c', false)], [fault('kernel', 'WARNING')])]);
+  t.same(text.match(/ - .*/g), [' - a', ' - b', ' - c', ' - WARNING']);
+});

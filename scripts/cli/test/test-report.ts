@@ -10,6 +10,8 @@ import { TestStatus } from './test-command.ts';
 /** A failed result, or a fault, with what was seen around it. */
 export interface Failure {
   readonly title: string;
+  /** The result that failed; absent for a fault. */
+  readonly result?: TestResult;
   readonly details: readonly string[];
   readonly kernelLog: readonly string[];
   /** The adapter's faults and last steps at that time. */
@@ -37,6 +39,11 @@ const LOG_BEFORE = 12;
 const LOG_AFTER = 12;
 const FAULTS_SHOWN = 5;
 
+/** The name of a result where one line must hold it. */
+export function nameOf({ path }: TestResult): string {
+  return path.join('/');
+}
+
 /** Results without those that only sum up their subtests. */
 export function leaves({ run }: JobReport): TestResult[] {
   return run.results.filter(({ parent }) => !parent);
@@ -52,7 +59,7 @@ export function countResults(report: JobReport): JobCounts {
 /** The failures in the order of their time. */
 export function findFailures(report: JobReport): Failure[] {
   const { run, adapter } = report;
-  const around = (entry: TestResult | GuestFault): Omit<Failure, 'title' | 'details'> => ({
+  const around = (entry: TestResult | GuestFault): Pick<Failure, 'kernelLog' | 'adapter'> => ({
     kernelLog: withoutBoot(run.logBetween(entry.logLines - LOG_BEFORE, entry.logLines + LOG_AFTER)),
     adapter: adapter.get(entry) ?? [],
   });
@@ -60,7 +67,7 @@ export function findFailures(report: JobReport): Failure[] {
   const kernel = run.faults.filter(({ kind }) => kind === 'kernel');
   const others = run.faults.filter(({ kind }) => kind !== 'kernel');
   return [
-    ...failed.map((result) => ({ title: result.path.join('/'), details: result.diagnostics, ...around(result) })),
+    ...failed.map((result) => ({ title: nameOf(result), result, details: result.diagnostics, ...around(result) })),
     ...kernel.slice(0, 1).map((fault) => ({
       title: fault.text,
       details: kernel.slice(1, FAULTS_SHOWN).map(({ text }) => text),
