@@ -3,7 +3,7 @@
  * Lines as Debian's kernels print them: complaints are recognised, ordinary boot lines are not.
  */
 import t from 'tap';
-import { findComplaint, KernelLogWatch } from './kernel-log.ts';
+import { cutReport, findComplaint, KernelLogWatch } from './kernel-log.ts';
 
 const COMPLAINTS: readonly (readonly [kind: string, line: string])[] = [
   [
@@ -56,6 +56,39 @@ t.test('a watch keeps the first and counts all', async (t) => {
   const watch = new KernelLogWatch(2);
   for (const [, line] of COMPLAINTS) watch.push(line);
   for (const line of ORDINARY) watch.push(line);
-  t.equal(watch.count, COMPLAINTS.length);
+  t.equal(watch.count, COMPLAINTS.length - 2, 'a call trace and an oops continue the report before');
   t.equal(watch.complaints.length, 2);
+});
+
+const WARNING = [
+  '[   12.1] ------------[ cut here ]------------',
+  '[   12.1] WARNING: CPU: 1 PID: 231 at drivers/net/foo.c:33 foo+0x1/0x2 [foo]',
+  '[   12.1] RIP: 0010:foo+0x1/0x2 [foo]',
+  '[   12.1] Call Trace:',
+  '[   12.1]  <TASK>',
+  '[   12.1]  bar+0x1/0x2',
+  '[   12.1] ---[ end trace 0000000000000000 ]---',
+];
+
+t.test('a report counts once, from the log and the console', async (t) => {
+  const count = (lines: readonly string[]): number => {
+    const watch = new KernelLogWatch();
+    for (const line of lines) watch.push(line);
+    return watch.count;
+  };
+  const later = WARNING.map((line) => line.replace('12.1', '13.5'));
+  const twice = (lines: readonly string[]): string[] => lines.flatMap((line) => [line, line]);
+  t.equal(count(WARNING), 1);
+  t.equal(count(twice(WARNING)), 1);
+  t.equal(count([...WARNING, ...WARNING]), 1);
+  t.equal(count([...WARNING, ...later]), 2);
+  t.equal(count(['[ 1.1] BUG: kernel NULL pointer dereference', '[ 1.1] Oops: 0002 [#1]', '[ 1.1] Call Trace:']), 1);
+  t.equal(count([...WARNING, '[   14.0] Call Trace:']), 2, 'a trace of nothing before it');
+  t.equal(count(['[ 1.1] BUG: scheduling while atomic: a', '[ 1.2] BUG: scheduling while atomic: b']), 2);
+});
+
+t.test('a report to its last line', async (t) => {
+  const lines = ['before', ...WARNING, 'after', 'later'];
+  t.same(cutReport(lines, 2, 1), lines.slice(0, 8));
+  t.same(cutReport(['before', 'x', 'y', 'z'], 1, 2), ['before', 'x', 'y'], 'without a last line');
 });

@@ -42,9 +42,25 @@ export function findComplaint(line: string): KernelComplaint | undefined {
   return found === undefined ? undefined : { kind: found[0], line };
 }
 
+/** Kinds of lines that only continue the report that another line began. */
+const CONTINUATIONS = ['call trace', 'oops'];
+/** The last line of a report, where it has one. */
+const REPORT_END = /---\[ end (trace|Kernel panic)/;
+/** A report without a last line is over after so many: both copies of a long call trace. */
+const REPORT_LINES = 200;
+
 /**
- * Collects the complaints of one guest, up to a limit; later ones are only counted. A line that
- * comes both from the console and from the kernel's log counts once.
+ * The lines of the report that begins at `start`, to its last line; `fewest` lines when it has no
+ * last line.
+ */
+export function cutReport(lines: readonly string[], start: number, fewest: number): readonly string[] {
+  const end = lines.findIndex((line, index) => index >= start && index < start + REPORT_LINES && REPORT_END.test(line));
+  return lines.slice(0, Math.max(end + 1, start + fewest));
+}
+
+/**
+ * Collects the complaints of one guest, up to a limit; later ones are only counted. The lines of
+ * one report count once, as does a line that comes both from the console and from the kernel's log.
  */
 export class KernelLogWatch {
   readonly complaints: KernelComplaint[] = [];
@@ -52,6 +68,8 @@ export class KernelLogWatch {
   count = 0;
   readonly #limit: number;
   readonly #seen = new Set<string>();
+  /** Lines for which a report may still continue. */
+  #reportLines = 0;
 
   constructor(limit = 100) {
     this.#limit = limit;
@@ -60,8 +78,15 @@ export class KernelLogWatch {
   /** Takes the next line of console or log. Returns the complaint in it, if it is new. */
   push(line: string): KernelComplaint | undefined {
     const complaint = findComplaint(line.trimEnd());
+    if (this.#reportLines > 0) {
+      const isEnd = REPORT_END.test(line) && !this.#seen.has(line);
+      if (isEnd) this.#seen.add(line);
+      this.#reportLines = isEnd ? 0 : this.#reportLines - 1;
+    }
     if (complaint === undefined || this.#seen.has(complaint.line)) return undefined;
     this.#seen.add(complaint.line);
+    if (this.#reportLines > 0 && CONTINUATIONS.includes(complaint.kind)) return undefined;
+    this.#reportLines = REPORT_LINES;
     this.count++;
     if (this.complaints.length < this.#limit) this.complaints.push(complaint);
     return complaint;

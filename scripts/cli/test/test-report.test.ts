@@ -81,6 +81,28 @@ t.test('a failure shows the log and the adapter around it', async (t) => {
   t.match(resultLine(result('s/b', true, { skipped: 'later' })), / 2\.5 s {2}skipped {3}b {2}later$/);
 });
 
+t.test('the same excerpt is shown once', async (t) => {
+  const adapter = ['function 0: faults none'];
+  const [first, second] = [result('s/a', false), result('s/b', false)];
+  const state = new Map<TestResult | GuestFault, readonly string[]>([
+    [first, adapter],
+    [second, adapter],
+  ]);
+  const text = describeJob(job([first, second], [fault('kernel', 'WARNING: x')], state));
+  for (const line of [...LOG.slice(18, 52), 'faults none']) t.equal(text.split(line).length, 2, line);
+  t.match(text, /s\/b\n +kernel log around it: as above\n +adapter at that time: as above\n/);
+});
+
+t.test('a complaint is shown with all of its call trace', async (t) => {
+  const trace = Array.from({ length: 40 }, (_, index) => `[    2.0]  call_${index}+0x1/0x2`);
+  const log = [...LOG.slice(0, 40), 'WARNING: x', ...trace, '---[ end trace 0 ]---', ...LOG.slice(40)];
+  const report = job([], [fault('kernel', 'WARNING: x')]);
+  const run = { ...report.run, logBetween: (from: number, to: number) => log.slice(from, to) };
+  const text = describeJob({ ...report, run });
+  for (const line of trace) t.match(text, line);
+  t.notMatch(text, LOG[41]);
+});
+
 const MIXED = job(
   [result('s/a'), result('s/b # 1', false, { diagnostics: ['a\u0007b <&>'] }), result('s/c', true, { skipped: 'why' })],
   [fault('silence', 'the guest was silent')],

@@ -19,16 +19,24 @@ export function resultLine({ path, ok, skipped, diagnostics, seconds, parent, st
 
 /** All failures of a job, and its sum. */
 export function describeJob(report: JobReport): string {
+  const shown = new Set<string>();
   const failures = findFailures(report).flatMap(({ title, details, kernelLog, adapter }) => [
     '',
     `FAILED    ${title}`,
     ...details.map((line) => `${INDENT}${line}`),
-    ...(kernelLog.length === 0 ? [] : [`${INDENT}kernel log around it:`]),
-    ...kernelLog.map((line) => `${INDENT}  ${line}`),
-    ...(adapter.length === 0 ? [] : [`${INDENT}adapter at that time:`]),
-    ...adapter.map((line) => `${INDENT}  ${line}`),
+    ...describeBlock('kernel log around it', kernelLog, shown),
+    ...describeBlock('adapter at that time', adapter, shown),
   ]);
   return [...failures, '', sumLine(report), ''].join('\n');
+}
+
+/** The lines that were not shown before: failures that follow each other share an excerpt. */
+function describeBlock(title: string, lines: readonly string[], shown: Set<string>): string[] {
+  if (lines.length === 0) return [];
+  const news = lines.filter((line) => !shown.has(line));
+  for (const line of news) shown.add(line);
+  if (news.length === 0) return [`${INDENT}${title}: as above`];
+  return [`${INDENT}${title}:`, ...news.map((line) => `${INDENT}  ${line}`)];
 }
 
 function sumLine(report: JobReport): string {
