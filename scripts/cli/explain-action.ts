@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Performs `vuhca explain`: the meaning of a completion's error by its numbers, or the stories of
+ * Performs `vuhca explain`: the meaning of an error by its number or name, or the stories of
  * failed queue pairs of a running adapter.
  */
 import { ControlClient } from '../../device/main/control-client.ts';
 import { ControlError, findOnlyControlPath } from '../../device/main/control-path.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { ExplainArguments } from './explain-command.ts';
-import { explainCompletion, explainQueuePair, type NamedQueuePair } from './explain-text.ts';
+import { explainQueuePair, explainWords, type NamedQueuePair } from './explain-text.ts';
 import { readQueuePairs } from './queue-pair-sample.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -16,7 +16,7 @@ export async function performExplain(command: CliCommand): Promise<number> {
   const given = command.opts<ExplainArguments>();
   if (status !== undefined && Object.keys(given).length > 0)
     throw new UsageError(`say a status or a queue pair, not both: ${status} needs no running adapter`);
-  const text = status === undefined ? await explainRunning(given) : explainCompletion(status, vendorError);
+  const text = status === undefined ? await explainRunning(given) : explainWords(status, vendorError);
   process.stdout.write(text);
   return 0;
 }

@@ -16,8 +16,11 @@ export interface ExplainArguments {
 
 export function defineExplain(command: CliCommand): void {
   command
-    .argument('[STATUS]', 'Status of a completion: number, or name with or without IBV_WC_')
-    .argument('[VENDOR_ERR]', 'Its vendor_err, by number or name')
+    .argument(
+      '[STATUS]',
+      'Status of a completion: number, or name with or without IBV_WC_; name of a fault or management status',
+    )
+    .argument('[VENDOR_ERR]', 'Its vendor_err, by number or name; behind `fault` or `management`, a number of these')
     .addOption(controlOption())
     .addOption(wholeNumber('--qp <N>', 'One queue pair (default: all that have failed)', 0, QPN_MAX))
     .addOption(wholeNumber('--process <PID>', 'Queue pairs of this process of the guest', 1, PROCESS_MAX))
@@ -28,5 +31,6 @@ export function defineExplain(command: CliCommand): void {
     )
     .addExample('vuhca explain 10 18', 'perftest: "Failed status 10: wr_id 0 syndrom 0x12"')
     .addExample('vuhca explain IBV_WC_RETRY_EXC_ERR', 'a status by its name in libibverbs')
+    .addExample('vuhca explain fault 2', 'a fault of a register, in the log or `vuhca status`')
     .addExample('vuhca explain --qp 18', 'why a QP of the running adapter failed');
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The words of `vuhca explain`: what the status and the vendor error of a completion mean, and the
- * story of a failed queue pair: its request, the packet that said so, what its peer met, and what
- * to check. Pure. Called by explain-action.ts.
+ * The words of `vuhca explain`: what the status and the vendor error of a completion, a fault and
+ * the status of a management command mean, and the story of a failed queue pair: its request, the
+ * packet that said so, what its peer met, and what to check. Pure. Called by explain-action.ts.
  */
 import type { QueuePairReport } from '../../device/main/queue-pair-report.ts';
 import { completionHints } from '../../protocol/layout/completion-hints.ts';
-import { completionStatus, faultKind } from '../../protocol/layout/values.ts';
+import { completionStatus, faultKind, managementStatus } from '../../protocol/layout/values.ts';
 import { paragraph, seconds } from './screen-text.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -74,6 +74,47 @@ const STATUS_RULES: Readonly<Record<string, StatusRule>> = {
   GENERAL: { verbs: 'GENERAL_ERR', rule: 'IBTA 11.6.2' },
 };
 
+/** Words that say which list a number is of. */
+const LISTS = {
+  completion: { title: 'status of a completion', values: completionStatus.values, explain: explainCompletion },
+  fault: { title: 'fault', values: faultKind.values, explain: explainFaultKind },
+  management: { title: 'status of a management command', values: managementStatus.values, explain: explainManagement },
+} as const;
+
+/**
+ * The meaning of a number or name: of a completion, with its vendor error if that is given, of a
+ * fault or of a management command. A number alone is a completion's; `fault 2` and `management 5`
+ * are of the other lists, and names of all lists stand alone. Throws UsageError.
+ */
+export function explainWords(first: string, second?: string): string {
+  const list = Object.entries(LISTS).find(([word]) => word === first.toLowerCase())?.[1];
+  if (list !== undefined) {
+    if (second === undefined)
+      throw new UsageError(`${first} needs a number or a name: ${first} ${list.values[1]?.name}`);
+    return list.explain(second);
+  }
+  if (second !== undefined) return explainCompletion(first, second);
+  const known = Object.values(LISTS).find(({ values }) => search(values, first) !== undefined);
+  if (Number.isNaN(Number(first))) return (known ?? LISTS.completion).explain(first);
+  const others = [LISTS.fault, LISTS.management].flatMap(({ title, values }) => {
+    const found = search(values, first);
+    return found === undefined ? [] : [`${title} ${found.name}`];
+  });
+  const elsewhere = others.length === 0 ? [] : [paragraph('or', others.join('; '))];
+  const isCompletion = search(completionStatus.values, first) !== undefined;
+  return `${isCompletion || known === undefined ? explainCompletion(first) : ''}${joined(elsewhere)}`;
+}
+
+function explainFaultKind(text: string): string {
+  const fault = find(faultKind.values, text, 'a fault');
+  return joined([`fault ${fault.name} (${fault.value}): ${fault.doc}`, ...explainFault(fault)]);
+}
+
+function explainManagement(text: string): string {
+  const status = find(managementStatus.values, text, 'a status of a management command');
+  return joined([`management status ${status.name} (${status.value}): ${status.doc}`]);
+}
+
 /** The status of a completion, and its vendor error if it is given; both by number or name. */
 export function explainCompletion(statusText: string, vendorText?: string): string {
   const status = find(completionStatus.values, statusText, 'a status of a completion');
@@ -106,12 +147,17 @@ function explainFault({ name }: Value): string[] {
 
 /** A value by number, name, or the name of libibverbs. Throws UsageError when there is none. */
 function find(values: readonly Value[], text: string, what: string): Value {
-  const bare = text.toUpperCase().replace(/^IBV_WC_/, '');
-  const found = values.find(
-    ({ name, value }) => name === bare || STATUS_RULES[name]?.verbs === bare || value === Number(text),
-  );
+  const found = search(values, text);
   if (found === undefined) throw new UsageError(`${text} is not ${what}; docs/DEBUGGING.md lists them`);
   return found;
+}
+
+function search(values: readonly Value[], text: string): Value | undefined {
+  const bare = text.toUpperCase().replace(/^IBV_WC_/, '');
+  const isVerbs = (name: string): boolean => values === completionStatus.values && STATUS_RULES[name]?.verbs === bare;
+  return values.find(
+    ({ name, value }) => name === bare || isVerbs(name) || (text.trim() !== '' && value === Number(text)),
+  );
 }
 
 /** The story of a failed queue pair; `all` has those in which its peer may be. */

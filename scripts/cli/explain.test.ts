@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `vuhca explain`: from the error that a program sees to its cause, word for word. */
 import t from 'tap';
-import { completionStatus } from '../../protocol/layout/values.ts';
-import { explainCompletion, explainQueuePair } from './explain-text.ts';
+import { completionStatus, faultKind, managementStatus } from '../../protocol/layout/values.ts';
+import { explainCompletion, explainQueuePair, explainWords } from './explain-text.ts';
 import { makeHistory } from './testing/failed-queue-pairs.ts';
 import { runCli } from './testing/run-cli.ts';
 
@@ -30,6 +30,31 @@ t.test('every status that the adapter posts names its rule', async (t) => {
   const never = ['LOCAL_EEC_STATE_ERROR', 'ABORTED'];
   for (const { name } of completionStatus.values.filter((one) => !never.includes(one.name)))
     t.match(explainCompletion(name), /\nrule +IBTA \d/, name);
+});
+
+t.test('faults and management statuses, by name and number', async (t) => {
+  for (const { name, value } of faultKind.values) {
+    t.match(explainWords('fault', String(value)), `fault ${name} (${value}): `);
+    if (name !== 'COMMAND_SEQUENCE') t.match(explainWords(name.toLowerCase()), `${name} (${value})`);
+  }
+  for (const { name, value } of managementStatus.values) {
+    t.match(explainWords('management', String(value)), `management status ${name} (${value}): `);
+    t.match(explainWords('management', name), `management status ${name} (${value}): `);
+  }
+  t.match(explainWords('BAD_FIELD'), /^management status BAD_FIELD \(5\): /);
+  t.match(explainWords('REGISTER_READ_ONLY'), /^fault REGISTER_READ_ONLY \(2\): /);
+});
+
+t.test('a number alone is that of a completion, and names the others', async (t) => {
+  t.equal(
+    explainWords('10'),
+    `${ACCESS_ERROR}or           fault COMMAND_QOS; status of a management command NOT_PERMITTED\n`,
+  );
+  t.match(explainWords('41'), /^or +fault LANE_TABLE_ENTRY\n$/, 'no status of a completion');
+  t.match(explainWords('completion', '10'), ACCESS_ERROR);
+  t.throws(() => explainWords('fault'), /fault needs a number or a name/);
+  t.throws(() => explainWords('999'), /999 is not a status of a completion/);
+  t.throws(() => explainWords('fault', 'x'), /x is not a fault/);
 });
 
 t.test('both ends of a failed connection', async (t) => {

@@ -5,6 +5,7 @@
  */
 import type { FunctionReport } from '../../device/main/status-report.ts';
 import { DWORD_RANGE } from '../../protocol/layout/dwords.ts';
+import { csrRegisters } from '../../protocol/layout/gen/registers.gen.ts';
 import { hex, seconds } from './screen-text.ts';
 
 type FirstFault = NonNullable<FunctionReport['faults']['first']>;
@@ -13,7 +14,10 @@ type FirstFault = NonNullable<FunctionReport['faults']['first']>;
 const SINGLE = ['PAGE_LIST', 'OVERFLOW_BUFFER'];
 /** Kinds whose address is a guest address, and an offset in a BAR. */
 const AT_ADDRESS = /^(DMA_|BUS_MASTER|KEY_|RECEIVE_ENTRY|DOORBELL_BEYOND|DESCRIPTOR|OVERFLOW_|MANAGEMENT_)/;
-const AT_OFFSET = /^(REGISTER_|COLLECT_|PIO_|NOT_PERMITTED)/;
+const AT_OFFSET = /^(COLLECT_|PIO_)/;
+/** Kinds whose address is the offset of a register. */
+const AT_REGISTER = /^(REGISTER_|NOT_PERMITTED)/;
+const BYTE_BITS = 8;
 
 /** `QKEY_VIOLATION: QP 3, LID 1, Q_Key 0x4d, at 0.000001 s`, in parts. */
 export function describeFirstFault(fault: FirstFault): string[] {
@@ -37,6 +41,17 @@ function describeWhere({ kind, address }: FirstFault): string[] {
     const key = kind === 'QKEY_VIOLATION' ? 'Q_Key' : 'P_Key';
     return [`from LID ${Math.floor(address / DWORD_RANGE)}`, `${key} ${hex(address % DWORD_RANGE)}`];
   }
+  if (AT_REGISTER.test(kind)) return [nameRegister(address)];
   if (AT_ADDRESS.test(kind)) return [`address ${hex(address)}`];
   return AT_OFFSET.test(kind) ? [`offset ${hex(address)}`] : [`detail ${address}`];
+}
+
+/** `register DEVICE_STATUS (0x84)`; the offset alone where no register is. */
+export function nameRegister(offset: number): string {
+  const found = csrRegisters.find(
+    (register) => offset >= register.offset && offset < register.offset + (register.count * register.bits) / BYTE_BITS,
+  );
+  if (found === undefined) return `offset ${hex(offset)}`;
+  const index = Math.floor((offset - found.offset) / (found.bits / BYTE_BITS));
+  return `register ${found.name}${found.count > 1 ? `[${index}]` : ''} (${hex(offset)})`;
 }

@@ -10,6 +10,7 @@ import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
 import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
 import { reportAdapter, type StatusReport } from '../../device/main/status-report.ts';
 import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { describeFirstFault } from './fault-text.ts';
 import { computeRates } from './status-sample.ts';
@@ -170,6 +171,9 @@ t.test('the first fault names its object', async (t) => {
   t.equal(say({ objectKind: 'NONE', object: 0 }), 'DMA_WRITE');
   const where = (kind: string, address: number) => describeFirstFault({ ...first, kind, address })[1];
   t.equal(where('REGISTER_RESERVED', 0x7ff8), 'offset 0x7ff8');
+  t.equal(where('REGISTER_READ_ONLY', 0x84), 'register DEVICE_STATUS (0x84)');
+  t.equal(where('REGISTER_WIDTH', CSR.PORT_LID + 5), `register PORT_LID[1] (0x${(CSR.PORT_LID + 5).toString(16)})`);
+  t.equal(where('COLLECT_RESERVED', 0x84), 'offset 0x84');
   t.equal(where('COMMAND_LENGTH', 12), 'detail 12');
   t.equal(where('PKEY_VIOLATION', 3 * 2 ** 32 + 0x8001), 'from LID 3');
 });
