@@ -71,7 +71,7 @@ function nameOriginals(line: string, tree: string, origins: readonly Origin[]): 
 }
 
 /** A path as the user would type it: relative when it lies below the working folder. */
-function shorten(path: string): string {
+export function shorten(path: string): string {
   const short = relative(process.cwd(), path);
   if (short.startsWith('..') || isAbsolute(short)) return path;
   if (!path.endsWith('/')) return short || '.';

@@ -10,6 +10,7 @@ import { constants, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFil
 import { basename, join } from 'node:path';
 import { provide } from './cache.ts';
 import { run } from './command.ts';
+import { shorten } from './compiler-messages.ts';
 import { SetupError } from './errors.ts';
 import type { KernelModule } from './guest-kernel.ts';
 import { type KernelToolchain, provideKernelToolchain } from './kernel-toolchain.ts';
@@ -94,7 +95,7 @@ function provideArtifact(build: ModuleBuild): Promise<string> {
     name: 'kernel-modules',
     key: [RECIPE_VERSION, toolchain.identity, strict, sources.name, digestFiles(sources.files), interfaces],
     outputs: [LIST, SYMBOLS, OBJECT_SYMBOLS],
-    label: `compiling ${sources.name} for Linux ${toolchain.release}`,
+    label: `compiling ${shorten(sources.directory)} for Linux ${toolchain.release}`,
     keep: KEPT,
     inUseMs: IN_USE_MS,
     build: (target) => buildModule(build, (objects) => publish(objects, toolchain, target)),

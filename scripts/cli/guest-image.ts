@@ -11,8 +11,17 @@ import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 
 const SHELL_CASE = new URL('shell-case.sh', import.meta.url);
 const GUEST_TESTS = new URL('../../guest-tests/', import.meta.url);
-/** Folders of our driver and of the modules that use it. */
-export const OUR_MODULES = ['driver', 'kernel', 'traffic'].map((name) => fileURLToPath(new URL(name, GUEST_TESTS)));
+/** The module of our kernel tests. */
+const TESTS = 'vuhca_test';
+
+/**
+ * Folders of our driver and of the modules that a guest of `vuhca run` may load by hand: traffic,
+ * and the kernel tests, which take minutes to compile, where the case names them.
+ */
+export function foldersForGuest(caseText: string): string[] {
+  const names = ['driver', 'traffic', ...(caseText.includes(TESTS) ? ['kernel'] : [])];
+  return names.map((name) => fileURLToPath(new URL(name, GUEST_TESTS)));
+}
 
 /** Folders of guest-tests that make a module each; the driver comes first. */
 export type ModuleSource = 'driver' | 'kernel' | 'traffic' | 'interrupts';

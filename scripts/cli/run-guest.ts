@@ -11,7 +11,7 @@ import { type DistributionParts, ENTER_WITH_CASE, provideDistributionParts } fro
 import type { GuestDisk, GuestOptions } from '../../qemu/guest-options.ts';
 import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
 import { readAdapterOptions, readFabric, readLinks } from './adapter-options.ts';
-import { buildShellImage, OUR_MODULES } from './guest-image.ts';
+import { buildShellImage, foldersForGuest } from './guest-image.ts';
 import type { RunArguments } from './run-command.ts';
 import { findMemoryObjection } from './shared-memory.ts';
 import { readFileOption } from './test/test-job.ts';
@@ -107,11 +107,12 @@ async function chooseInitramfs(
   const files = distribution?.files ?? (given.files ?? []).map(readFileOption);
   const loaded = new Set(modules.map(({ name }) => name));
   // Those that use our driver can be loaded by hand.
-  const others = await kernel.build(loaded.has(OUR_DRIVER) ? OUR_MODULES : []);
+  const caseText = given.case === undefined ? '' : readFileSync(given.case, 'utf8');
+  const others = await kernel.build(loaded.has(OUR_DRIVER) ? foldersForGuest(caseText) : []);
   const packed = others.filter(({ name }) => !loaded.has(name));
   if (given.case === undefined)
     return buildShellImage({ bootModules, modules, packed, files }, given.gdb !== undefined);
-  const text = distribution === undefined ? readFileSync(given.case, 'utf8') : ENTER_WITH_CASE;
+  const text = distribution === undefined ? caseText : ENTER_WITH_CASE;
   return packJob({ bootModules, modules, packed, files, script: { name: basename(given.case), text } });
 }
 

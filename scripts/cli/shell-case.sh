@@ -38,8 +38,6 @@ if [ -d /sys/kernel/debug/vuhca ]; then
   echo 'Traffic flows after     insmod /modules/vuhca_traffic.ko'
   echo 'The driver counts in    /sys/kernel/debug/vuhca/*/counters'
   echo '  and says in           /sys/kernel/debug/vuhca/*/status how it posts'
-  echo 'Test suites run after   insmod /modules/vuhca_test.ko'
-  echo '              as        cat /sys/kernel/debug/vuhca-test/suites/NAME'
 fi
 echo 'On the host, `vuhca status` and `vuhca capture` look into the adapter. Leave with `exit`, or Ctrl-A x.'
 echo

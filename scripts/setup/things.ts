@@ -3,6 +3,7 @@
  * The things that set-up provides, by name: each is made or fetched when the cache lacks it, and
  * has a path. Called by `vuhca setup`.
  */
+import { fileURLToPath } from 'node:url';
 import { provideBusybox } from '../../qemu/setup/busybox.ts';
 import { provideDebugKernel } from '../../qemu/setup/debug-kernel.ts';
 import { provideDiskImage } from '../../qemu/setup/disk-image.ts';
@@ -32,10 +33,16 @@ export interface ThingOptions {
   readonly refresh?: boolean;
 }
 
+/** The modules in the guest of `vuhca run`. */
+const GUEST_MODULES = ['driver', 'traffic'].map((name) =>
+  fileURLToPath(new URL(`../../guest-tests/${name}`, import.meta.url)),
+);
+
 const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>> = {
   all: async () => {
     const { library, qemu, kernel, toolchain } = await setUp('start');
-    return [library.path, qemu.path, kernel.imagePath, toolchain.kernelDirectory];
+    const modules = await buildKernelModules(GUEST_MODULES, { toolchain });
+    return [library.path, qemu.path, kernel.imagePath, toolchain.kernelDirectory, ...modules.map(({ path }) => path)];
   },
   library: async () => [(await provideLibrary()).path],
   include: async () => [(await provideLibrary()).includeDirectory ?? ''],

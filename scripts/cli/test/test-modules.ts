@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The modules of a test: compiles folders, finds what they need (our driver, modules of the
- * kernel), and puts all in an order in which the guest can load them. Called by test-job.ts and
- * `vuhca run`.
+ * The modules of a test: compiles their folders and what they need (our driver, modules of the
+ * kernel), nothing else, and puts all in an order in which the guest can load them. Called by
+ * test-job.ts and `vuhca run`.
  */
 import { existsSync, statSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { JobModule } from '../../../guest-tests/harness/guest-image.ts';
 import { DEVICE_ID_PF, DEVICE_ID_VF, VENDOR_ID } from '../../../protocol/layout/gen/constants.gen.ts';
+import { ModuleBuildError } from '../../../qemu/setup/compiler-messages.ts';
 import type { KernelModule } from '../../../qemu/setup/guest-kernel.ts';
 import { readModuleInfo } from '../../../qemu/setup/module-info.ts';
+import { headersOf, readSources } from '../../../qemu/setup/module-sources.ts';
 import { UsageError } from '../usage-error.ts';
 
 /** A module, or a folder of modules, to load. */
@@ -27,6 +29,9 @@ export interface ModuleTarget {
 export const OUR_DRIVER = 'vuhca';
 /** The module that makes our driver a device of the kernel's RDMA core. */
 export const VERBS_FOLDER = fileURLToPath(new URL('../../../guest-tests/driver/ib', import.meta.url));
+/** What the linker of modules says of a symbol that nothing exports. */
+const UNDEFINED = /modpost: .* undefined!/;
+const INCLUDE = /^\s*#\s*include\s*["<]([^">\n]+)[">]/gm;
 const DRIVER_FOLDER = fileURLToPath(new URL('../../../guest-tests/driver', import.meta.url));
 
 /** The kernel of a test, and modules for it. */
@@ -66,16 +71,50 @@ export function hasModules(folder: string): boolean {
 }
 
 /**
- * The modules of `targets` and those they need, in the order of loading. Throws ModuleBuildError
- * when one does not compile.
+ * The modules of `targets` and those they need, in the order of loading. Our driver is compiled
+ * only when a module uses it. Throws ModuleBuildError when one does not compile.
  */
 export async function provideTargets(targets: readonly ModuleTarget[], kernel: TestKernel): Promise<JobModule[]> {
-  const isOurs = ({ path }: ModuleTarget): boolean => path === OUR_DRIVER || resolve(path) === DRIVER_FOLDER;
+  if (targets.some(needsOurDriver)) return provideWith([DRIVER_FOLDER], targets, kernel);
+  try {
+    return await provideWith([], targets, kernel);
+  } catch (error) {
+    // A module may use our symbols without our headers.
+    if (error instanceof ModuleBuildError && UNDEFINED.test(error.messages))
+      return provideWith([DRIVER_FOLDER], targets, kernel);
+    throw error;
+  }
+}
+
+function isOurs({ path }: ModuleTarget): boolean {
+  return path === OUR_DRIVER || resolve(path) === DRIVER_FOLDER;
+}
+
+/** Whether it is our driver, includes one of its headers, or is a file that depends on it. */
+function needsOurDriver(target: ModuleTarget): boolean {
+  if (isOurs(target)) return true;
+  if (!isFolder(target.path)) return readModuleInfo(target.path).depends.includes(OUR_DRIVER);
+  const [ours, theirs] = [readSources(DRIVER_FOLDER), readSources(target.path)].map(headersOf);
+  const names = new Set(ours?.map(({ path }) => basename(path)));
+  for (const { path } of theirs ?? []) names.delete(basename(path));
+  return readSources(target.path).files.some(({ content }) =>
+    Array.from(content.toString('latin1').matchAll(INCLUDE), ([, path]) => basename(path as string)).some((name) =>
+      names.has(name),
+    ),
+  );
+}
+
+/** The same, with `folders` compiled before those of the targets. */
+async function provideWith(
+  before: readonly string[],
+  targets: readonly ModuleTarget[],
+  kernel: TestKernel,
+): Promise<JobModule[]> {
   const isBuilt = ({ path }: ModuleTarget): boolean => path === OUR_DRIVER || isFolder(path);
   const available = new Map<string, Found>();
   const wanted: Found[] = [];
-  // Each folder may use the symbols and headers of our driver and of the folders before it.
-  const folders = targets.some(isBuilt) ? [DRIVER_FOLDER] : [];
+  // Each folder may use the symbols and headers of the folders before it.
+  const folders = [...before];
   const ours = await kernel.build(folders);
   for (const module of ours) available.set(module.name, { ...module, kind: 'driver' });
   let count = ours.length;
