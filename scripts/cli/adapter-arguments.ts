@@ -3,7 +3,7 @@
  * The options of an adapter on the command line, which `vuhca device` and `vuhca run` share.
  * adapter-options.ts turns their values into the options of the adapter.
  */
-import { Option } from 'commander';
+import { type Command, Option } from 'commander';
 import {
   defaultAdapterOptions,
   MANAGEMENT_BUFFERS_DEFAULT,
@@ -23,7 +23,7 @@ import {
   PAGE_BYTES,
   PORT_MAX,
 } from '../../protocol/layout/gen/constants.gen.ts';
-import type { CliCommand } from './cli-command.ts';
+import { type CliCommand, givenOptions } from './cli-command.ts';
 import { numberPair, wholeNumber, wordOf } from './option-values.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -76,14 +76,14 @@ const ANY = Number.MAX_SAFE_INTEGER;
 const SEED_MAX = 0xffffffff;
 
 /** Adds the options to a command, as a group of their own. */
-export function addAdapterOptions(command: CliCommand): void {
+export function addAdapterOptions(command: Command): void {
   command.optionsGroup(GROUP);
   for (const option of [...makeNumberOptions(), ...makeOtherOptions()]) command.addOption(option);
 }
 
 /** Those of the options that were given on the command line. */
-export function givenAdapterOptions(command: CliCommand): Option[] {
-  return command.givenOptions().filter(({ helpGroupHeading }) => helpGroupHeading === GROUP);
+export function givenAdapterOptions(command: Command): Option[] {
+  return givenOptions(command).filter(({ helpGroupHeading }) => helpGroupHeading === GROUP);
 }
 
 export function isGiven(command: CliCommand, long: string): boolean {
@@ -91,7 +91,7 @@ export function isGiven(command: CliCommand, long: string): boolean {
 }
 
 /** The words that give another command the same options with the same values. */
-export function repeatAdapterArguments(command: CliCommand): string[] {
+export function repeatAdapterArguments(command: Command): string[] {
   return givenAdapterOptions(command).flatMap((option) => {
     const value: unknown = command.getOptionValue(option.attributeName());
     const texts = option.attributeName() === 'link' ? (value as readonly string[]) : [String(value)];

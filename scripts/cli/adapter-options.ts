@@ -5,6 +5,7 @@
  * before anything starts.
  */
 
+import type { Option } from 'commander';
 import {
   type AdapterOptions,
   defaultAdapterOptions,
@@ -91,6 +92,16 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
   const error = findOptionError(options);
   if (error !== undefined) throw new UsageError(nameAsTyped(error));
   return options;
+}
+
+/** Those members of `options` that the given options of the command line set. */
+export function pickGiven(options: AdapterOptions, given: readonly Option[]): Partial<AdapterOptions> {
+  const names = given.map(({ long }) => long?.slice('--'.length));
+  const properties = typedNames.filter(([, option]) => names.includes(option)).map(([property]) => property);
+  if (names.includes('pcbs')) properties.push('pcbGuaranteed');
+  if (names.includes('egress-seed')) properties.push('sendEgressSeed');
+  if (names.includes('fault')) properties.push('portLink');
+  return Object.fromEntries(properties.map((property) => [property, options[property]]));
 }
 
 /** The ordering model. */

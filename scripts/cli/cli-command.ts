@@ -53,9 +53,8 @@ export class CliCommand extends Command {
     return this.addHelpText('after', `\n${lines.join('\n')}`);
   }
 
-  /** The options given on the command line, without those that have their defaults. */
   givenOptions(): Option[] {
-    return this.options.filter((option) => this.getOptionValueSource(option.attributeName()) === 'cli');
+    return givenOptions(this);
   }
 
   override parseOptions(words: string[]): ParseOptionsResult {
@@ -91,6 +90,11 @@ export class CliCommand extends Command {
     if (this.examples.length === 0) return '';
     return `\nExamples:\n${this.examples.map(({ line, purpose }) => `  # ${purpose}\n  ${line}`).join('\n')}`;
   }
+}
+
+/** The options given on the command line, without those that have their defaults. */
+export function givenOptions(command: Command): Option[] {
+  return command.options.filter((option) => command.getOptionValueSource(option.attributeName()) === 'cli');
 }
 
 /**

@@ -7,7 +7,8 @@
 import { readFileSync } from 'node:fs';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { defineScript } from '../../qemu/setup/script-options.ts';
+import { readWithAdapter } from '../cli/adapter-script.ts';
 import { buildCaseImage, provideModules } from '../cli/guest-image.ts';
 import { Session, type SessionEnd } from '../cli/session.ts';
 import { readStatus, sampleStatus } from '../cli/status-sample.ts';
@@ -31,12 +32,13 @@ Explore further:
 `;
 
 await runEntry(async () => {
-  readOptions(defineScript('npm start --', 'Shows the adapter and a guest at work, in about a minute.'));
+  const purpose = 'Shows the adapter and a guest at work, in about a minute.';
+  const { words } = readWithAdapter(defineScript('npm start --', purpose));
   const report = new FirstLightReport((line) => process.stdout.write(`${line}\n`));
   const { qemu, accelerator } = await setUp('start');
   report.say('set-up', 'QEMU, guest kernel, libvfio-user and compiler are here');
   const session = await Session.start({
-    device: { arguments: ['--log-level=warn', '--fabric=switch'] },
+    device: { arguments: ['--log-level=warn', '--fabric=switch', ...words] },
     guest: prepareGuest(),
   });
   report.say('adapter', `process ${session.device.pid} serves ${session.device.socketPath()}`);

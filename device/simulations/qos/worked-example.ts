@@ -8,9 +8,10 @@
 import { RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { ManagementStatus, ResourceKind } from '../../../protocol/layout/gen/values.gen.ts';
+import type { AdapterOptions } from '../../adapter/options.ts';
 import type { ResourceChangeRequest } from '../../hosts/in-process/driver/resources.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
-import { Flood, type Posting } from './flood.ts';
+import { Flood } from './flood.ts';
 import { Tenant } from './tenant.ts';
 
 /**
@@ -46,6 +47,7 @@ export interface PhaseShare {
   readonly completionPeak: number;
 }
 
+const SEED = 1;
 const QUEUE_PAIRS = 6;
 const DEPTH_LOG2 = 5;
 const MESSAGE_BYTES = 16_384;
@@ -61,17 +63,19 @@ export class WorkedExample {
   /** By function: the weight of each of its lanes. */
   #weights: readonly number[] = GUESTS.map(() => 1);
 
-  constructor(seed = 1, size = MESSAGE_BYTES, posting: Posting = 'mixed') {
+  /** `adapter`: options in place of those of the example. */
+  constructor(adapter: Partial<AdapterOptions> = {}) {
     this.#machine = new InProcessMachine({
-      seed,
+      seed: SEED,
       functionCount: GUESTS.length,
       memoryBytes: 1 << 23,
-      adapter: ADAPTER,
+      adapter: { ...ADAPTER, ...adapter },
     });
     this.tenants = GUESTS.map((_, index) => new Tenant(this.#machine, index));
     this.#giveShares();
     this.#floods = this.tenants.map(
-      (tenant) => new Flood(tenant, { queuePairs: QUEUE_PAIRS, size, posting, depthLog2: DEPTH_LOG2 }),
+      (tenant) =>
+        new Flood(tenant, { queuePairs: QUEUE_PAIRS, size: MESSAGE_BYTES, posting: 'mixed', depthLog2: DEPTH_LOG2 }),
     );
   }
 

@@ -9,7 +9,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runEntry } from '../../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../../qemu/setup/script-options.ts';
+import { defineScript } from '../../../qemu/setup/script-options.ts';
+import { readWithAdapter } from '../../cli/adapter-script.ts';
 import { setUp } from '../../setup/set-up.ts';
 import { drawFigures } from './plot.ts';
 import {
@@ -37,12 +38,17 @@ const PLOT = fileURLToPath(new URL('../../../build/demo/interrupts.svg', import.
 const started = performance.now();
 
 await runEntry(async () => {
-  readOptions(
-    defineScript('npm run demo:interrupts --', 'Measures what timers and summary bytes of event queues save.'),
-  );
+  const purpose = 'Measures what timers and summary bytes of event queues save.';
+  const { words } = readWithAdapter(defineScript('npm run demo:interrupts --', purpose));
   await setUp('start');
   say('starting an adapter and a guest');
-  const samples = await measureInterrupts({ loads: LOADS, measuredMs: MEASURED_MS, rounds: ROUNDS, onBegin: say });
+  const samples = await measureInterrupts({
+    loads: LOADS,
+    measuredMs: MEASURED_MS,
+    rounds: ROUNDS,
+    adapter: words,
+    onBegin: say,
+  });
   const figures = summarize(samples);
   mkdirSync(dirname(PLOT), { recursive: true });
   writeFileSync(PLOT, await drawFigures(figures));

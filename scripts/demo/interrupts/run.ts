@@ -18,6 +18,8 @@ export interface InterruptRunOptions {
   readonly measuredMs: number;
   /** How often all loads run, all ways in turn. */
   readonly rounds: number;
+  /** Options of the adapter, as words for `vuhca device`. */
+  readonly adapter?: readonly string[];
   /** Called with a description of the next measurement. */
   readonly onBegin?: (text: string) => void;
 }
@@ -29,7 +31,10 @@ const NS_PER_MS = 1e6;
  * are missing.
  */
 export async function measureInterrupts(options: InterruptRunOptions): Promise<InterruptSample[]> {
-  const session = await Session.start({ device: { arguments: ['--log-level=warn'] }, guest: prepareGuest(options) });
+  const session = await Session.start({
+    device: { arguments: ['--log-level=warn', ...(options.adapter ?? [])] },
+    guest: prepareGuest(options),
+  });
   const time = VcpuTime.of(session.guest);
   // A guest that has ended is reported below.
   time.catch(() => {});

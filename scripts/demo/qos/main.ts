@@ -12,9 +12,9 @@ import { runProcesses } from './processes.ts';
 import { runThreeGuests } from './three-guests.ts';
 
 await runEntry(async () => {
-  const { inProcess, processes, seconds, output } = parseOptions(process.argv.slice(2));
-  checkOutput(output);
-  if (inProcess) return runInProcess(output);
-  const run = processes ? runProcesses : runThreeGuests;
-  if (!(await run(seconds, output))) process.exitCode = 1;
+  const options = parseOptions(process.argv.slice(2));
+  checkOutput(options.output);
+  if (options.inProcess) return runInProcess(options);
+  const run = options.processes ? runProcesses : runThreeGuests;
+  if (!(await run(options))) process.exitCode = 1;
 });

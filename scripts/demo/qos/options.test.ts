@@ -12,6 +12,16 @@ t.test('given options are taken, the others have their defaults', async (t) => {
   t.match(defineDemo().helpInformation(), /--in-process .*--seconds/s);
 });
 
+t.test('options of the adapter are taken, too', async (t) => {
+  t.match(parseOptions([]), { words: [], members: {} });
+  const { words, members } = parseOptions(['--in-process', '--pcbs', '64', '--dma-latency=700']);
+  t.same(words, ['--pcbs=64', '--dma-latency=700']);
+  t.match(members, { pcbCount: 64, dmaLatencyNs: 700 });
+  t.same(Object.keys(members).sort(), ['dmaLatencyNs', 'pcbCount', 'pcbGuaranteed']);
+  t.throws(() => parseOptions(['--pcbs=0']), { message: /--pcbs .*--help/ });
+  t.match(defineDemo().helpInformation(), /--seconds/);
+});
+
 t.test('a mistake is named', async (t) => {
   for (const value of ['0', '51', '1.5', 'x', ''])
     t.throws(() => parseOptions([`--seconds=${value}`]), {

@@ -4,9 +4,10 @@ import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { SetupError, UsageError } from '../../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../../qemu/setup/script-options.ts';
+import { defineScript, wholeNumber } from '../../../qemu/setup/script-options.ts';
+import { type AdapterWords, readWithAdapter } from '../../cli/adapter-script.ts';
 
-export interface DemoOptions {
+export interface DemoOptions extends AdapterWords {
   /** Modelled guests and simulated time. */
   readonly inProcess: boolean;
   /** Two processes of one guest. */
@@ -40,7 +41,8 @@ export function defineDemo(): Command {
 
 /** Reads the words of a command line. Throws UsageError. */
 export function parseOptions(words: readonly string[]): DemoOptions {
-  const { inProcess, processes, seconds, output } = readOptions<Partial<DemoOptions>>(defineDemo(), words);
+  const given = readWithAdapter<Partial<DemoOptions>>(defineDemo(), words);
+  const { inProcess, processes, seconds, output } = given;
   if (inProcess === true && seconds !== undefined)
     throw new UsageError('--in-process runs over simulated time; leave --seconds out.');
   if (inProcess === true && processes === true)
@@ -50,6 +52,8 @@ export function parseOptions(words: readonly string[]): DemoOptions {
     processes: processes ?? false,
     seconds: seconds ?? DEFAULT_SECONDS,
     output: resolve(output ?? DEFAULT_OUTPUT),
+    words: given.words,
+    members: given.members,
   };
 }
 

@@ -17,6 +17,7 @@ import { SetupError } from '../../../qemu/setup/errors.ts';
 import { provideVerbsPrograms } from '../../../qemu/setup/verbs-programs.ts';
 import { provideAdapterModules } from '../../foreign/adapter-parts.ts';
 import { setUp } from '../../setup/set-up.ts';
+import type { DemoOptions } from './options.ts';
 import { drawProcesses } from './process-plot.ts';
 import { formatProcesses } from './process-report.ts';
 import {
@@ -55,7 +56,7 @@ type Say = (text: string) => void;
  * Runs it, prints table and verdict, and writes the plot. False unless all claims were shown to
  * hold.
  */
-export async function runProcesses(seconds: number, output: string): Promise<boolean> {
+export async function runProcesses({ seconds, output, words }: DemoOptions): Promise<boolean> {
   const startMs = performance.now();
   const say: Say = (text) => {
     process.stdout.write(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${text}\n`);
@@ -65,7 +66,7 @@ export async function runProcesses(seconds: number, output: string): Promise<boo
   const measurement = new Measurement(seconds, say);
   const run = await runGuest(job, {
     guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS },
-    device: { arguments: ['--fabric=switch'] },
+    device: { arguments: ['--fabric=switch', ...words] },
     silenceSeconds: SILENCE_SECONDS,
     onDevice: async ({ child }) => {
       measurement.client = await ControlClient.connect(child.controlPath);

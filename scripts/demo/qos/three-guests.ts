@@ -16,7 +16,9 @@ import { measureShares } from '../../../guest-tests/shares/measure.ts';
 import { judgeReturn, type ReturnedShare, returnShare } from '../../../guest-tests/shares/return.ts';
 import type { Measurement } from '../../../guest-tests/shares/samples.ts';
 import { SetupError } from '../../../qemu/setup/errors.ts';
+import type { AdapterWords } from '../../cli/adapter-script.ts';
 import { setUp } from '../../setup/set-up.ts';
+import type { DemoOptions } from './options.ts';
 import { drawPhases } from './phase-plot.ts';
 import { formatFindings, formatPhases } from './table.ts';
 
@@ -24,14 +26,14 @@ import { formatFindings, formatPhases } from './table.ts';
  * Runs it, prints table and verdict, and writes the plot. False unless all guarantees were shown to
  * hold.
  */
-export async function runThreeGuests(seconds: number, output: string): Promise<boolean> {
+export async function runThreeGuests({ seconds, output, members }: DemoOptions): Promise<boolean> {
   const startMs = performance.now();
   const say = (text: string): void => {
     process.stdout.write(`${((performance.now() - startMs) / 1000).toFixed(1).padStart(6)} s  ${text}\n`);
   };
   await setUp('start');
   const image = await packJob(await makeCaseJob({ script: 'tenant.sh', modules: ['driver', 'tenant'] }));
-  const { measurement, returned } = await measure(image, seconds, say);
+  const { measurement, returned } = await measure(image, members, seconds, say);
   const findings = [...judge(measurement), judgeReturn(returned)];
   writeFileSync(output, await drawPhases(measurement.phases));
   process.stdout.write(`\n${formatPhases(measurement.phases)}\n${formatFindings(findings)}Plot: ${output}\n`);
@@ -44,9 +46,14 @@ interface Results {
 }
 
 /** Starts adapter and guests, measures, and ends them, also when it throws. */
-async function measure(image: string, seconds: number, say: (text: string) => void): Promise<Results> {
+async function measure(
+  image: string,
+  members: AdapterWords['members'],
+  seconds: number,
+  say: (text: string) => void,
+): Promise<Results> {
   const sockets = GUESTS.map(({ name }) => `${name}.sock`);
-  const device = await DeviceProcess.start({ topology: { adapters: { hca: { sockets } } } });
+  const device = await DeviceProcess.start({ topology: { adapters: { hca: { ...members, sockets } } } });
   const start = (name: string): Tenant => new Tenant(image, device.child.socketPath(name));
   const tenants = sockets.map(start);
   const faults: string[] = [];
