@@ -24,7 +24,7 @@ import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { InProcessHost } from '../hosts/in-process/host.ts';
 import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';
 import type { Random } from '../random.ts';
-import { findBadBinding, findBrokenInvariant, findLeak, findUnexplained } from './invariants.ts';
+import { findBadBinding, findBadRequester, findBrokenInvariant, findLeak, findUnexplained } from './invariants.ts';
 import { findLaneFault } from './lane-invariants.ts';
 
 /** Vectors of the two event queues of every fixture. */
@@ -178,6 +178,7 @@ export class AdapterFixture {
       findBrokenInvariant(this.access, this.steady) ??
       findBadBinding(core) ??
       findLaneFault(core) ??
+      findBadRequester(core) ??
       findUnexplained(core);
     if (broken !== undefined) throw new Error(`${broken}; ${this.machine.describe()}`);
   }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Invariants of an adapter after every step, whatever software does: PCBs, credits, doorbells and
- * bus reads, read from registers alone so that they apply to every host; and the bindings of VCBs
- * and PCBs (US 8,484,392 par. 53-56). Called by fixtures, simulations and hosts' suites.
+ * bus reads, read from registers alone so that they apply to every host; and, inside the adapter,
+ * the bindings of VCBs and PCBs (US 8,484,392 par. 53-56) and the PSNs of requesters (IBTA 9.7.1).
+ * Called by fixtures, simulations and hosts' suites.
  */
 import { CSR, getCsrOverflowControlEntriesLog2 } from '../../protocol/layout/gen/registers.gen.ts';
 import { QpState } from '../../protocol/layout/gen/values.gen.ts';
@@ -10,6 +11,7 @@ import type { Adapter } from '../adapter/adapter.ts';
 import { PcbState } from '../collect/physical-collect-buffer.ts';
 import type { HardwareAccess } from '../hosts/in-process/driver/hardware-access.ts';
 import { FailureCause } from '../queues/queue-pair-failure.ts';
+import { requesterOf } from '../transport/connected-states.ts';
 
 const LEVELS = 2;
 const DWORD_BYTES = 4;
@@ -152,6 +154,16 @@ export function findBadBinding(adapter: Adapter): string | undefined {
   }
   for (const [vcb] of collecting) return `VCB ${vcb} collects without a PCB`;
   return collectBuffers.findError() ?? schedulerBuffers.findError();
+}
+
+/** Describes a requester of which a rule of `RequesterState` does not hold; undefined if all do. */
+export function findBadRequester({ tables }: Adapter): string | undefined {
+  let found: string | undefined;
+  tables.queuePairs.forEach((qp) => {
+    const error = requesterOf(qp)?.findError();
+    if (error !== undefined) found = `QP ${qp.number}: ${error}`;
+  });
+  return found;
 }
 
 /** A QP in an error state says why it is there. */

@@ -199,11 +199,19 @@ export class PacketPeer {
   take(): SeenPacket[] {
     const queues = this.adapter.ports[0].transmitQueues;
     const seen: SeenPacket[] = [];
-    for (this.settle(); queues.count > 0; this.settle()) {
-      for (let ring = queues.next(undefined); ring !== undefined; ring = queues.next(undefined)) {
-        seen.push(this.#read(ring));
-        ring.shift();
-      }
+    for (this.settle(); queues.count > 0; this.settle()) seen.push(...this.takeWaiting(queues.count));
+    return seen;
+  }
+
+  /** Takes at most `count` packets that wait at the port. The device does not run. */
+  takeWaiting(count: number): SeenPacket[] {
+    const queues = this.adapter.ports[0].transmitQueues;
+    const seen: SeenPacket[] = [];
+    while (seen.length < count) {
+      const ring = queues.next(undefined);
+      if (ring === undefined) break;
+      seen.push(this.#read(ring));
+      ring.shift();
     }
     return seen;
   }

@@ -195,6 +195,7 @@ export class Completer {
         return false;
       }
       if (psnDistance(record.lastPsn, psn) >= 0) record.done = true;
+      else record.skipTo(addPsn(psn, 1));
     }
     return this.#progress(state, addPsn(psn, 1));
   }
@@ -205,8 +206,7 @@ export class Completer {
    */
   #progress(state: RequesterState, psn: number): boolean {
     const { qp } = state;
-    state.unackedPsn = psn;
-    state.retriedPsn = -1;
+    state.acknowledge(psn);
     state.refillRetries();
     if (state.outstanding) {
       this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(qp.attributes.timeout);

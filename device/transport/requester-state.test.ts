@@ -131,6 +131,89 @@ t.test('a retry begins with the packet that is missing and sends everything behi
   t.equal(state.cursor, unbegun, 'nothing before it is outstanding');
 });
 
+t.test('an ACK moves the cursor over packets that were to be sent again', async (t) => {
+  const { SEND, READ } = RequestKind;
+  const { state, made } = makeState([
+    [SEND, 3],
+    [READ, 4],
+    [SEND, 2],
+    [SEND, 1],
+  ]);
+  const [first, read, last] = made;
+  state.readsOutstanding = 1;
+  state.noteSent(0xfffffe, 6);
+  t.same([state.cursorPsn, state.findError()], [7, undefined], 'all of it is sent');
+  state.rewind(0xfffffe);
+  t.same([state.cursorPsn, state.findError()], [0xfffffe, undefined]);
+  first.packetsSent = 1;
+  first.skipTo(0);
+  state.acknowledge(0);
+  t.same([state.cursorPsn, state.findError()], [0, undefined], 'PSN 0xffffff is not sent again');
+  first.packetsSent = 3;
+  first.skipTo(0);
+  t.equal(first.packetsSent, 3, 'an earlier ACK has no packet sent again');
+  first.done = true;
+  state.acknowledge(1);
+  t.same([state.cursorPsn, state.findError()], [1, undefined], 'the request of the READ is next');
+  read.responsesReceived = 3;
+  state.acknowledge(4);
+  t.same([state.cursorPsn, state.findError()], [4, undefined], 'it is asked for its rest');
+  read.done = true;
+  state.readsOutstanding = 0;
+  last.skipTo(6);
+  state.acknowledge(6);
+  t.same([state.cursorPsn, state.findError()], [6, undefined]);
+});
+
+t.test('each rule of a requester that does not hold is described', async (t) => {
+  const { SEND, READ } = RequestKind;
+  type Made = ReturnType<typeof makeState>;
+  const rewindAnd = <T extends object>(state: RequesterState, psn: number, target: T, change: Partial<T>): void => {
+    state.rewind(psn);
+    Object.assign(target, change);
+  };
+  const breaks: readonly [RegExp, (made: Made) => void][] = [
+    [/16777215 are before the cursor/, ({ state }) => rewindAnd(state, 0xfffffe, state, { unackedPsn: 0xffffff })],
+    [/3 sent and 9 numbered/, ({ state }) => Object.assign(state, { sentPsn: 1 })],
+    [/10 sent and 9 numbered/, ({ state }) => Object.assign(state, { sentPsn: 8 })],
+    [/8388609 numbered/, ({ state }) => Object.assign(state, { nextPsn: 0x7fffff, sentPsn: 0x7fffff })],
+    [/begins with PSN 2 in place of 1/, ({ made }) => Object.assign(made[1], { firstPsn: 2 })],
+    [/record 0, PSNs 16777214 to 0, is not done/, ({ state }) => Object.assign(state, { unackedPsn: 1 })],
+    [/record 0, PSNs 16777214 to 0, is done/, ({ made }) => Object.assign(made[0], { done: true })],
+    [/1 packets of record 2 are before the cursor/, ({ made }) => Object.assign(made[2], { packetsSent: 1 })],
+    [/2 packets of record 2 are sent, behind/, ({ state, made }) => rewindAnd(state, 1, made[2], { packetsSent: 2 })],
+    [/end before PSN 5, not 7/, ({ made }) => Object.assign(made[2], { lastPsn: 4, packetsSent: 0 })],
+    [/4 records in place of 3/, ({ state }) => Object.assign(state, { recordCount: 3 })],
+    [/1 READs in place of 2/, ({ state }) => Object.assign(state, { readsOutstanding: 2 })],
+  ];
+  for (const [error, breakIt] of breaks) {
+    const made = makeState([
+      [SEND, 3],
+      [READ, 4],
+      [SEND, 2],
+      [SEND, 1],
+    ]);
+    for (const [sequence, record] of made.made.entries()) record.sequence = sequence;
+    made.state.noteSent(0xfffffe, 6);
+    made.state.readsOutstanding = 1;
+    t.equal(made.state.findError(), undefined);
+    breakIt(made);
+    t.match(made.state.findError(), error);
+  }
+});
+
+t.test('marks of a PSN are gone before it comes again', async (t) => {
+  const { state } = makeState([]);
+  state.nextPsn = 4;
+  state.noteSent(0xfffffe, 2);
+  Object.assign(state, { retriedPsn: 1, refusedPsn: 3 });
+  state.acknowledge(3);
+  t.match(state, { retriedPsn: -1, refusedPsn: 3 }, 'the packet that was refused is to be sent yet');
+  state.noteSent(3, 3);
+  state.acknowledge(4);
+  t.match(state, { retriedPsn: -1, refusedPsn: -1 });
+});
+
 t.test('a connection starts without retries used, credits or outstanding PSNs', async (t) => {
   const { state } = makeState([]);
   Object.assign(state, { retriedPsn: 5, readsOutstanding: 2, wait: RequesterWait.RNR, creditsUnlimited: false });

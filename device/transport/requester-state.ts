@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Requester state of a connected QP (IBTA 9.7.1 to 9.7.3): its path, its records from oldest to
- * newest, and the PSNs sent and acknowledged. Requester, completer and `SendRecordLife` work on it;
- * connected-states.ts attaches it.
+ * newest, and the PSNs sent and acknowledged. `RequesterState` states what holds of them between
+ * two steps. Requester, completer and `SendRecordLife` work on it; connected-states.ts attaches it.
  */
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
+import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { noteStep, Step } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Path } from './path.ts';
@@ -12,6 +13,9 @@ import type { SendRecord } from './send-record.ts';
 
 /** Maximum of records per QP; further commands stay in the send queue. */
 export const RECORDS_PER_QUEUE_PAIR = 64;
+
+/** Maximum of outstanding PSNs: half of all (IBTA 9.7.1). */
+export const PSNS_OUTSTANDING_MAX = 1 << 23;
 
 /** Reasons why a requester with records sends nothing. */
 export const RequesterWait = {
@@ -33,6 +37,17 @@ export const RequesterWait = {
 } as const;
 export type RequesterWait = (typeof RequesterWait)[keyof typeof RequesterWait];
 
+/**
+ * Between two steps `unackedPsn <= cursorPsn <= sentPsn <= nextPsn`, and at most half of all PSNs
+ * lie between the ends. Records have consecutive PSNs up to `nextPsn`. A record with PSNs is done
+ * exactly if they are acknowledged, or if it failed here. What is before the cursor is sent, and
+ * behind the cursor nothing waits but what is to be sent, or sent again. `findError` checks this.
+ *
+ * An ACK, or a response, counts only with a PSN from `unackedPsn` to before `sentPsn`. It moves
+ * `unackedPsn` behind that PSN, or to the first response that is missing. Records up to there are
+ * done. The cursor moves with it when the ACK has overtaken packets that are sent again; only a
+ * retry moves the cursor back, and never before `unackedPsn`. Nothing but a packet moves `sentPsn`.
+ */
 export class RequesterState {
   readonly qp: QueuePair;
   readonly path = new Path();
@@ -87,6 +102,26 @@ export class RequesterState {
     const after = addPsn(lastPsn, 1);
     if (this.#ahead(after) > this.#ahead(this.sentPsn)) this.sentPsn = after;
     else noteStep(this.qp, Step.RESEND, psn);
+  }
+
+  /**
+   * Everything before `psn` is acknowledged. PSNs come again after a wrap, so marks of packets that
+   * are acknowledged are removed.
+   */
+  acknowledge(psn: number): void {
+    this.unackedPsn = psn;
+    this.retriedPsn = -1;
+    if (this.refusedPsn >= 0 && this.#ahead(this.refusedPsn) > this.#ahead(this.nextPsn)) this.refusedPsn = -1;
+  }
+
+  /**
+   * PSN of the packet that is sent next. A READ is requested from the first missing response on.
+   */
+  get cursorPsn(): number {
+    let record = this.cursor;
+    while (record?.done && record.fault === FaultKind.NONE) record = record.next;
+    if (record === undefined || !record.numbered) return this.nextPsn;
+    return addPsn(record.firstPsn, record.isFetch ? record.responsesReceived : record.packetsSent);
   }
 
   /** True when `psn` was sent and is not acknowledged. */
@@ -157,6 +192,40 @@ export class RequesterState {
     this.pagePsn = -1;
     this.refusedPsn = -1;
     this.refillRetries();
+  }
+
+  /** Describes what of the rules above does not hold; undefined if all do. */
+  findError(): string | undefined {
+    const { unackedPsn, cursorPsn, sentPsn, nextPsn } = this;
+    const [cursor, sent, next] = [this.#ahead(cursorPsn), this.#ahead(sentPsn), this.#ahead(nextPsn)];
+    if (cursor > sent || sent > next || next > PSNS_OUTSTANDING_MAX)
+      return `of PSNs from ${unackedPsn} on, ${cursor} are before the cursor, ${sent} sent and ${next} numbered`;
+    return this.#findRecordError();
+  }
+
+  #findRecordError(): string | undefined {
+    let [reads, count, isBehind] = [0, 0, false];
+    let psn = this.oldest?.numbered ? this.oldest.firstPsn : this.nextPsn;
+    for (let record = this.oldest; record !== undefined; record = record.next, count++) {
+      const { sequence, numbered, firstPsn, lastPsn, done, fault, isFetch, packetsSent } = record;
+      isBehind ||= record === this.cursor;
+      if (!numbered) continue;
+      if (firstPsn !== psn) return `record ${sequence} begins with PSN ${firstPsn} in place of ${psn}`;
+      psn = addPsn(lastPsn, 1);
+      if (isFetch && !done) reads++;
+      const psns = addPsn(psn, -firstPsn);
+      const acked = psnDistance(firstPsn, this.unackedPsn);
+      if (psns > 0 && fault === FaultKind.NONE && done !== acked >= psns)
+        return `record ${sequence}, PSNs ${firstPsn} to ${lastPsn}, is ${done ? '' : 'not '}done`;
+      const left = isFetch ? 1 - packetsSent : psns - packetsSent;
+      if (!isBehind && !done && left > 0)
+        return `${left} packets of record ${sequence} are before the cursor, not sent`;
+      if (isBehind && record !== this.cursor && !done && packetsSent > Math.max(0, acked))
+        return `${packetsSent} packets of record ${sequence} are sent, behind the cursor`;
+    }
+    if (psn !== this.nextPsn) return `the records end before PSN ${psn}, not ${this.nextPsn}`;
+    if (count !== this.recordCount) return `${count} records in place of ${this.recordCount}`;
+    return reads === this.readsOutstanding ? undefined : `${reads} READs in place of ${this.readsOutstanding}`;
   }
 
   /**

@@ -17,7 +17,7 @@ import { findFault } from './command-loader.ts';
 import { needsCredit, RequestKind } from './requester-opcodes.ts';
 import { RequesterPackets } from './requester-packets.ts';
 import type { RequesterPages } from './requester-pages.ts';
-import { RequesterState, RequesterWait } from './requester-state.ts';
+import { PSNS_OUTSTANDING_MAX, RequesterState, RequesterWait } from './requester-state.ts';
 import type { ResendReads } from './resend-reads.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
 import type { RetryTimers } from './retry-timers.ts';
@@ -31,8 +31,6 @@ type State = (typeof State)[keyof typeof State];
 const QUANTUM = 16;
 /** No message begins while so many packets of the QP are unacknowledged. */
 const WINDOW_PACKETS = 1 << 16;
-/** Maximum of outstanding PSNs: half of all (IBTA 9.7.1). */
-const PSNS_OUTSTANDING_MAX = 1 << 23;
 /** A copy: imports are looked up at each use. */
 const [PSN_BITS, MSN_BITS] = [PSN_MASK, MSN_MASK];
 

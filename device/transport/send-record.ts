@@ -5,7 +5,7 @@
  * is held exactly as long as its completion credit.
  */
 import { packetCount } from '../../protocol/infiniband/mtu.ts';
-import { addPsn } from '../../protocol/infiniband/psn.ts';
+import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import {
   getAtomicOperandsCompareHigh,
   getAtomicOperandsCompareLow,
@@ -147,6 +147,11 @@ export class SendRecord {
     this.numbered = true;
     this.firstPsn = psn;
     this.lastPsn = addPsn(psn, count - 1);
+  }
+
+  /** The packets before `psn` have arrived: those that are to be sent again are not sent. */
+  skipTo(psn: number): void {
+    this.packetsSent = Math.max(this.packetsSent, psnDistance(this.firstPsn, psn));
   }
 
   loadPlacement(view: DataView): void {
