@@ -250,8 +250,9 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
   }
 
   get wireIsGood(): boolean {
-    const { drop, corrupt, duplicate, reorder, flaps } = this.#wire;
-    return drop + corrupt + duplicate + reorder === 0 && flaps.length === 0;
+    const { drop, corrupt, duplicate, reorder, bitsPerSecond, flaps } = this.#wire;
+    // Packets that a slow wire holds longer than the timeout cost retries.
+    return drop + corrupt + duplicate + reorder + bitsPerSecond === 0 && flaps.length === 0;
   }
 
   /**

@@ -17,7 +17,7 @@ export interface Wire {
   readonly nextNs: number;
   /** Moves the packets that are due; false if there were none. */
   carry(nowNs: number): boolean;
-  /** From now on no packet is lost or damaged. */
+  /** From now on no packet is lost, damaged or late. A slow wire stays slow. */
   heal(): void;
 }
 
@@ -29,6 +29,7 @@ interface Flight {
 
 const ARRIVALS = 64;
 const BITS = 8;
+const NS_PER_SECOND = 1e9;
 /** Offset of the PSN in a packet without GRH: LRH of 8 bytes, then 9 bytes of the BTH. */
 const PSN_OFFSET = 17;
 
@@ -44,6 +45,8 @@ class FaultyWire implements Wire {
   readonly #flights: Flight[] = [];
   #order = 0;
   #lastNs = 0;
+  /** Time at which the last bit of the newest packet is sent. */
+  #freeNs = 0;
   #healed = false;
 
   constructor(from: Port, to: Port, arrived: PacketRing, plan: WirePlan, random: Random, trace: Trace) {
@@ -56,7 +59,8 @@ class FaultyWire implements Wire {
   }
 
   get nextNs(): number {
-    return this.#flights[0]?.arriveNs ?? Number.POSITIVE_INFINITY;
+    const arriveNs = this.#flights[0]?.arriveNs ?? Number.POSITIVE_INFINITY;
+    return this.#from.transmitQueues.count === 0 ? arriveNs : Math.min(arriveNs, this.#freeNs);
   }
 
   heal(): void {
@@ -66,14 +70,16 @@ class FaultyWire implements Wire {
   carry(nowNs: number): boolean {
     let moved = false;
     const queues = this.#from.transmitQueues;
-    for (let sent = queues.next(undefined); sent !== undefined; sent = queues.next(undefined)) {
+    while (this.#freeNs <= nowNs) {
+      const sent = queues.next(undefined);
+      if (sent === undefined) break;
       const { readOffset: at, readLength: length } = sent;
       this.#depart(nowNs, sent.bytes.slice(at, at + length));
       sent.shift();
       moved = true;
     }
     const target = this.#arrived;
-    while (this.nextNs <= nowNs && !target.full) {
+    while ((this.#flights[0]?.arriveNs ?? Number.POSITIVE_INFINITY) <= nowNs && !target.full) {
       const { bytes } = this.#flights.shift() as Flight;
       target.bytes.set(bytes, target.writeOffset);
       target.push(bytes.length);
@@ -83,7 +89,9 @@ class FaultyWire implements Wire {
   }
 
   #depart(nowNs: number, bytes: Uint8Array): void {
-    const { drop, duplicate, reorder, corrupt, delayNs, jitterNs, flaps } = this.#plan;
+    const { drop, duplicate, reorder, corrupt, delayNs, jitterNs, bitsPerSecond, flaps } = this.#plan;
+    if (bitsPerSecond > 0) this.#freeNs = nowNs + Math.ceil((bytes.length * BITS * NS_PER_SECOND) / bitsPerSecond);
+    const landNs = Math.max(nowNs, this.#freeNs) + delayNs;
     // The number of draws is the same for each packet, whatever its fate.
     const [drops, doubles, overtakes, damages] = [drop, duplicate, reorder, corrupt].map((chance) =>
       this.#happens(chance),
@@ -93,11 +101,11 @@ class FaultyWire implements Wire {
     const fate = isDown ? 'lost' : drops ? 'dropped' : damages ? 'damaged' : doubles ? 'doubled' : 'sent';
     this.#trace.add(nowNs, `${this.#name} ${fate}`, bytes.length, (bytes[8] as number) | 0, psnOf(bytes));
     if (isDown || drops) return;
-    const arriveNs = nowNs + delayNs + (overtakes ? lateNs : 0);
+    const arriveNs = landNs + (overtakes ? lateNs : 0);
     if (doubles) this.#add(arriveNs + lateNs, bytes.slice());
     if (damages) this.#damage(bytes);
     // In order behind the previous packet, unless this one is reordered.
-    this.#lastNs = Math.max(this.#lastNs, nowNs + delayNs);
+    this.#lastNs = Math.max(this.#lastNs, landNs);
     this.#add(overtakes ? arriveNs : this.#lastNs, bytes);
   }
 

@@ -5,6 +5,7 @@
  */
 import type { Random } from '../../random.ts';
 import { AdapterFixture } from '../../test-support/adapter-fixture.ts';
+import { findBadRequester } from '../../test-support/invariants.ts';
 import { FaultyCable, type Wire } from './faulty-wire.ts';
 import type { Plan, WirePlan } from './plan.ts';
 import { ProductLink } from './product-link.ts';
@@ -145,7 +146,12 @@ export function newAdapter(index: 0 | 1, seed: number, dmaLatencyNs: number): Ad
       ...(dmaLatencyNs === 0 ? {} : { dmaLatencyNs, dmaContexts: DMA_CONTEXTS }),
     },
   });
-  fixture.machine.onStep = () => {};
+  const { device } = fixture.machine;
+  // The other invariants cost more: `Network.work` checks them now and then.
+  fixture.machine.onStep = () => {
+    const broken = findBadRequester(device);
+    if (broken !== undefined) throw new Error(broken);
+  };
   return fixture;
 }
 

@@ -5,7 +5,7 @@
  */
 import { PSN_MASK } from '../../../protocol/infiniband/psn.ts';
 import { MwKind, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
-import type { Random } from '../../random.ts';
+import { Random } from '../../random.ts';
 
 /** Probabilities per packet (0 to 1) and delays of the wire between the two ends. */
 export interface WirePlan {
@@ -17,6 +17,8 @@ export interface WirePlan {
   readonly corrupt: number;
   readonly delayNs: number;
   readonly jitterNs: number;
+  /** Rate; 0: sending takes no time. Over a slow wire ACKs overtake packets that are sent again. */
+  readonly bitsPerSecond: number;
   /** Start and end of each time the link is down, ns. */
   readonly flaps: readonly (readonly [number, number])[];
 }
@@ -89,6 +91,7 @@ const MISHAPS: readonly Mishap[] = [
   'function reset',
 ];
 const PERCENT = 100;
+const SLOW_SEED = 0x18000000;
 
 /**
  * Draws the plan of a seed. `random` is the generator of the whole run; `placement`: with FLUSH and
@@ -102,7 +105,23 @@ export function drawPlan(seed: number, random: Random, placement = false): Plan 
   const shared = { sharedCq: random.oneIn(3), sharedReceives: random.oneIn(3) };
   const mishaps = random.oneIn(2) ? [] : drawMishaps(random, actions, connections.length);
   const wire = drawWire(random, actions * meanGapNs);
-  return { seed, twoAdapters, ...shared, connections, wire, actions, meanGapNs, mishaps };
+  return slowDown({ seed, twoAdapters, ...shared, connections, wire, actions, meanGapNs, mishaps });
+}
+
+/**
+ * One of three wires is so slow that timeouts come while packets wait for it. The draws are from a
+ * generator of their own, so that seeds that found a defect keep their plans.
+ */
+function slowDown(plan: Plan): Plan {
+  const random = new Random(plan.seed + SLOW_SEED);
+  if (!random.oneIn(3)) return plan;
+  const wire = { ...plan.wire, bitsPerSecond: random.pick([3e8, 1e9, 2.5e9]) };
+  const connections = plan.connections.map((connection) => ({
+    ...connection,
+    timeout: random.between(3, 7),
+    largest: random.pick([3000, 12_000]),
+  }));
+  return { ...plan, wire, connections };
 }
 
 /** Half of the mishaps are followed by a reconnection. */
@@ -151,6 +170,7 @@ function drawWire(random: Random, lengthNs: number): WirePlan {
     reorder: clean ? 0 : perCent(20),
     corrupt: clean ? 0 : perCent(4),
     delayNs: random.pick([0, 200, 5_000, 20_000]),
+    bitsPerSecond: 0,
     jitterNs: clean ? 0 : random.pick([1, 2_000, 20_000, 300_000]),
     flaps,
   };

@@ -59,9 +59,9 @@ export class ProductLink implements Wire {
 
   /** Replaces the link unless it is good already: packets in flight are lost a last time. */
   heal(): void {
-    const { drop, duplicate, reorder, corrupt, flaps } = this.#plan;
+    const { drop, duplicate, reorder, corrupt, delayNs, bitsPerSecond, flaps } = this.#plan;
     if (drop + duplicate + reorder + corrupt + flaps.length === 0) return;
-    this.#link = new FaultyLink(this.#a, this.#b, { ...ROOM, delayNs: this.#plan.delayNs }, this.#random);
+    this.#link = new FaultyLink(this.#a, this.#b, { ...ROOM, delayNs, bitsPerSecond }, this.#random);
   }
 }
 
@@ -72,12 +72,13 @@ function optionsOf({
   corrupt,
   delayNs,
   jitterNs,
+  bitsPerSecond,
   flaps,
 }: WirePlan): Partial<FaultyLinkOptions> {
   const late = Math.max(1, jitterNs);
   const inOrder = [...flaps].sort(([left], [right]) => left - right);
   return {
-    bitsPerSecond: delayNs === 0 ? FAST_BITS_PER_SECOND : 0,
+    bitsPerSecond: bitsPerSecond === 0 && delayNs === 0 ? FAST_BITS_PER_SECOND : bitsPerSecond,
     delayNs,
     faults: { drop, duplicate, reorder, corrupt, delay: reorder },
     ...ROOM,
