@@ -72,8 +72,8 @@ export class AnswerPayloads {
   #waits(qp: QueuePair, state: ResponderState, resource: ResponderResource, psn: number): boolean {
     const { pageFaults } = this.#keys;
     pageFaults.widen(resource.address, resource.lengthBytes);
-    if (!pageFaults.take() || state.refusedPsn === psn) return false;
-    state.pagePsn = psn;
+    if (!pageFaults.take() || state.refusedCount === state.countOf(psn)) return false;
+    state.pageCount = state.countOf(psn);
     state.paused = true;
     pageFaults.wait(qp, this.#waiter);
     return true;
@@ -84,7 +84,7 @@ export class AnswerPayloads {
     refuse: (holder) => {
       const qp = holder as QueuePair;
       const state = responderOf(qp) as ResponderState;
-      state.refusedPsn = state.pagePsn;
+      state.refusedCount = state.pageCount;
       this.#resume(qp);
     },
   };

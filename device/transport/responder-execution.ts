@@ -103,7 +103,7 @@ export class ResponderExecution {
   /** Advances the expected PSN and acknowledges when the requester asks for it. */
   acknowledge(): ResponderStep {
     const { qp, state, packet, reliable } = this.#request;
-    state.expectedPsn = addPsn(packet.psn, 1);
+    state.expect(addPsn(packet.psn, 1));
     if (reliable && packet.ackRequest) this.#answers.acknowledge(qp, state, packet.psn);
     return ResponderStep.EXIT;
   }
@@ -166,7 +166,7 @@ export class ResponderExecution {
   #answer(resource: ResponderResource): ResponderStep {
     const { qp, state } = this.#request;
     qp.trace?.beginAnswer(this.#request, resource);
-    state.expectedPsn = addPsn(resource.lastPsn, 1);
+    state.expect(addPsn(resource.lastPsn, 1));
     this.#answers.enqueue(qp, state, resource);
     return ResponderStep.EXIT;
   }
@@ -183,7 +183,9 @@ export class ResponderExecution {
     state.msn = (state.msn + 1) & MSN_BITS;
     resource.used = true;
     resource.isFlush = false;
+    resource.opcode = packet.opcode;
     resource.firstPsn = packet.psn;
+    resource.firstCount = state.countOf(packet.psn);
     resource.lastPsn = addPsn(packet.psn, count - 1);
     resource.msn = state.msn;
     resource.packetsSent = 0;

@@ -41,12 +41,13 @@ export class ResponderPages {
    */
   await(): ResponderStep | undefined {
     const { qp, state, packet, reliable } = this.#request;
-    if (!this.#faults.take() || state.refusedPsn === packet.psn) return undefined;
+    if (!this.#faults.take() || state.refusedCount === state.countOf(packet.psn)) return undefined;
     if (packet.flags & (SEND | WRITE) && packet.flags & (FIRST | ONLY)) state.message = MessageKind.NONE;
     this.#faults.wait(qp, requests);
+    const count = state.countOf(packet.psn);
+    state.pageRepeats = state.pageCount === count ? state.pageRepeats + 1 : 0;
+    state.pageCount = count;
     if (!reliable) return this.#refusals.skip();
-    state.pageRepeats = state.pagePsn === packet.psn ? state.pageRepeats + 1 : 0;
-    state.pagePsn = packet.psn;
     const code = timerCode(qp.attributes.minRnrTimer, state.pageRepeats);
     this.#answers.queueSyndrome(qp, state, AethKind.RNR_NAK, code, state.expectedPsn);
     // Later packets are dropped silently until this one is repeated (IBTA 9.7.5.2.8).
@@ -60,7 +61,7 @@ const requests: PageWaiter = {
   resume: () => undefined,
   refuse: (holder) => {
     const state = stateOf(holder);
-    state.refusedPsn = state.pagePsn;
+    state.refusedCount = state.pageCount;
   },
 };
 

@@ -30,7 +30,7 @@ export class ResponderRefusals {
   /** Unreliable QPs: drops the packet and the rest of its message. */
   skip(): ResponderStep {
     const { state, packet } = this.#request;
-    state.expectedPsn = addPsn(packet.psn, 1);
+    state.expect(addPsn(packet.psn, 1));
     state.message = MessageKind.NONE;
     return ResponderStep.DROP;
   }

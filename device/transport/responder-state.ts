@@ -4,12 +4,15 @@
  * the READs and atomics that can be repeated, and the queued answers. Responder, execution,
  * refusals and answers work on it; connected-states.ts attaches it.
  */
+import { PSN_MASK, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import { ReceiveReport } from './completions.ts';
 import type { Path } from './path.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
+
+const PSN_COUNT = PSN_MASK + 1;
 
 /** Kinds of the message in progress. */
 export const MessageKind = { NONE: 0, SEND: 1, WRITE: 2 } as const;
@@ -25,9 +28,12 @@ export class ResponderResource {
   isAtomic = false;
   /** True for a FLUSH: its answer waits for a read that pushes writes into memory. */
   isFlush = false;
-  /** First and last PSN of the answer. */
+  /** BTH opcode of the request. */
+  opcode = 0;
+  /** First and last PSN of the answer; of the first one also `ResponderState.countOf`. */
   firstPsn = 0;
   lastPsn = 0;
+  firstCount = 0;
   msn = 0;
   address = 0;
   rkey = 0;
@@ -77,6 +83,8 @@ export class PendingAcknowledge {
 export class ResponderState {
   readonly path: Path;
   expectedPsn = 0;
+  /** Times that the expected PSN has wrapped. */
+  wraps = 0;
   msn = 0;
   /** True once a packet arrived since RTR. */
   established = false;
@@ -108,12 +116,12 @@ export class ResponderState {
   readonly list = new ScatterGatherList();
   readonly report = new ReceiveReport();
   /**
-   * PSN of the packet that last missed a page, how often it was repeated, and PSN of the last one
-   * whose page fault was refused.
+   * The packet that last missed a page, how often it was repeated, and the last one whose page
+   * fault was refused: `countOf` their PSNs.
    */
-  pagePsn = -1;
+  pageCount = -1;
   pageRepeats = 0;
-  refusedPsn = -1;
+  refusedCount = -1;
   /** True while data of the oldest answer waits for a page. */
   paused = false;
   /** Ring of the last READs and atomics; `resourceNext` is overwritten next. */
@@ -128,13 +136,41 @@ export class ResponderState {
   start(psn: number, maxReads: number): void {
     this.clear();
     this.expectedPsn = psn;
-    this.pagePsn = -1;
-    this.refusedPsn = -1;
+    this.wraps = 0;
+    this.pageCount = -1;
+    this.refusedCount = -1;
     this.msn = 0;
     this.established = false;
     this.resourceNext = 0;
     this.resources.length = 0;
     this.resize(maxReads);
+  }
+
+  /** The next packet is to have `psn`. */
+  expect(psn: number): void {
+    if (psn < this.expectedPsn) this.wraps++;
+    this.expectedPsn = psn;
+  }
+
+  /**
+   * Number of `psn`, which is the expected PSN or one of the 2^23 before it, since the connection
+   * began: PSNs come again after 2^24, these numbers do not.
+   */
+  countOf(psn: number): number {
+    return this.wraps * PSN_COUNT + this.expectedPsn + psnDistance(this.expectedPsn, psn);
+  }
+
+  /** The newest answer that has `psn`, to a request with that opcode; undefined if none is kept. */
+  findAnswer(psn: number, opcode: number): ResponderResource | undefined {
+    const { resources, resourceNext } = this;
+    for (let age = 1; age <= resources.length; age++) {
+      const resource = resources[(resourceNext + resources.length - age) % resources.length];
+      const { used, firstPsn, lastPsn, firstCount } = resource;
+      const offset = this.countOf(psn) - firstCount;
+      const isIn = offset >= 0 && offset <= psnDistance(firstPsn, lastPsn);
+      if (used && isIn && resource.opcode === opcode) return resource;
+    }
+    return undefined;
   }
 
   /** Drops the message in progress and all queued answers. */

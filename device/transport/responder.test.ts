@@ -124,41 +124,6 @@ t.test('what is not expected: a later PSN is NAKed once, an earlier one is a dup
   t.match(responder, { sequenceErrors: 3, duplicates: 1, dropped: 1 });
 });
 
-t.test('duplicates: an acknowledgement up to the next READ, READs and atomics again (IBTA 9.7.5.1.4)', async (t) => {
-  const bench = new Bench();
-  bench.receive(op.RC_SEND_ONLY);
-  bench.receive(op.RC_RDMA_READ_REQUEST, { length: 3 * MTU_BYTES });
-  bench.receive(op.RC_SEND_ONLY);
-  bench.receive(op.RC_FETCH_ADD);
-  bench.receive(op.RC_SEND_ONLY);
-  bench.take();
-  for (const [opcode, psn, call] of [
-    [op.RC_SEND_ONLY, 0, ['ack', 0]],
-    [op.RC_SEND_ONLY, 4, ['ack', 4]],
-    [op.RC_SEND_ONLY, 6, ['ack', 6]],
-    [op.RC_RDMA_READ_REQUEST, 1, ['repeat', 1, 0]],
-    [op.RC_RDMA_READ_REQUEST, 3, ['repeat', 1, 2]],
-    [op.RC_FETCH_ADD, 5, ['repeat', 5, 0]],
-  ] as const) {
-    t.ok(bench.receive(opcode, { psn }), `PSN ${psn}`);
-    t.same(bench.take(), [call], `PSN ${psn}`);
-  }
-  for (const [opcode, psn] of [
-    [op.RC_RDMA_READ_REQUEST, 0],
-    [op.RC_RDMA_READ_REQUEST, 4],
-    [op.RC_RDMA_READ_REQUEST, 5],
-    [op.RC_FETCH_ADD, 1],
-  ] as const)
-    t.notOk(bench.receive(opcode, { psn }), 'no such request is kept');
-  t.same(bench.take(), []);
-  const newest = new Bench();
-  newest.receive(op.RC_SEND_ONLY);
-  newest.receive(op.RC_RDMA_READ_REQUEST, { length: 1 });
-  newest.take();
-  newest.receive(op.RC_SEND_ONLY, { psn: 0 });
-  t.same(newest.take(), [['ack', 0]], 'not the READ, whose answer may be lost');
-});
-
 t.test('unreliable: after a gap the next message begins anew, the rest of one is dropped (IBTA 9.8.2)', async (t) => {
   const bench = new Bench(ServiceType.UC);
   const { responder, state } = bench;

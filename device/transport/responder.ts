@@ -129,7 +129,7 @@ export class Responder {
     this.sequenceErrors++;
     state.message = MessageKind.NONE;
     if ((packet.flags & (FIRST | ONLY)) === 0) return this.#refusals.skip();
-    state.expectedPsn = packet.psn;
+    state.expect(packet.psn);
     return ResponderStep.CHECK_OPCODE_SEQUENCE;
   }
 
@@ -259,30 +259,26 @@ export class Responder {
   #duplicate(): ResponderStep {
     this.duplicates++;
     const { qp, state, packet } = this.#request;
-    const { flags, psn } = packet;
+    const { flags, psn, opcode } = packet;
     const { answers } = this.#parts;
     if (flags & (SEND | WRITE)) {
       answers.acknowledge(qp, state, this.#newestAcknowledged(psn));
       return ResponderStep.EXIT;
     }
-    for (const resource of state.resources) {
-      const offset = psnDistance(resource.firstPsn, psn);
-      if (!resource.used || offset < 0 || psnDistance(psn, resource.lastPsn) < 0) continue;
-      if (((flags & ATOMIC) !== 0) !== resource.isAtomic) continue;
-      answers.repeat(qp, state, resource, offset);
-      return ResponderStep.EXIT;
-    }
-    return ResponderStep.DROP;
+    const resource = state.findAnswer(psn, opcode);
+    if (resource === undefined) return ResponderStep.DROP;
+    answers.repeat(qp, state, resource, psnDistance(resource.firstPsn, psn));
+    return ResponderStep.EXIT;
   }
 
   /** PSN to acknowledge to a duplicate: before the next READ or atomic; its answer may be lost. */
   #newestAcknowledged(psn: number): number {
     const { state } = this.#request;
-    let newest = addPsn(state.expectedPsn, -1);
-    for (const { used, firstPsn } of state.resources) {
-      if (used && psnDistance(psn, firstPsn) > 0 && psnDistance(firstPsn, newest) >= 0) newest = addPsn(firstPsn, -1);
+    let next = state.countOf(state.expectedPsn);
+    for (const { used, firstCount } of state.resources) {
+      if (used && firstCount > state.countOf(psn) && firstCount < next) next = firstCount;
     }
-    return newest;
+    return addPsn(next, -1);
   }
 
   #refuseLength(): ResponderStep {
