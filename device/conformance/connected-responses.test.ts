@@ -4,7 +4,7 @@
  * wrong (IBTA 9.7.5.1, 9.7.6).
  */
 import t from 'tap';
-import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import {
   CompletionOpcode,
   CompletionStatus,
@@ -125,6 +125,7 @@ for (const [name, opcode, length] of [
   ['FIRST that is too short', FIRST, MTU - 4],
   ['FIRST that is too long', FIRST, MTU + 4],
   ['LAST where more is due', LAST, MTU],
+  ['MIDDLE where FIRST is due', MIDDLE, MTU],
   ['an atomic acknowledgement', RC_ATOMIC_ACKNOWLEDGE, 0],
 ] as const) {
   t.test(`a READ answered by ${name} fails`, async (t) => {
@@ -137,6 +138,40 @@ for (const [name, opcode, length] of [
     peer.fixture.finish();
   });
 }
+
+t.test('a second FIRST in the answer to a READ fails it, unless the rest was asked for', async (t) => {
+  ledger(t, '9.9.2', 'A READ answered by FIRST in the middle, which was not asked for, ends with a bad response error');
+  const { peer, local } = reading(3);
+  peer.respond(FIRST, 0, {}, full(1)).respond(FIRST, 1, {}, full(2));
+  t.same(statuses(peer), [BAD_RESPONSE_ERROR]);
+  t.equal(local.bytes[MTU], 0);
+  const { peer: again } = reading(3);
+  again.respond(FIRST, 0, {}, full(1)).wait(TIMEOUT_NS);
+  t.match(again.takeOne(), { name: 'RDMA_READ_REQUEST', psn: 101 });
+  again.respond(FIRST, 1, {}, full(2)).respond(LAST, 2, {}, full(3));
+  t.same(statuses(again), [SUCCESS]);
+  const { peer: late } = reading(3);
+  late.respond(FIRST, 0, {}, full(1)).wait(TIMEOUT_NS);
+  late.respond(MIDDLE, 1, {}, full(2)).respond(LAST, 2, {}, full(3));
+  t.same(statuses(late), [SUCCESS], 'the first answer was only late');
+});
+
+for (const [what, opcode, request] of [
+  ['a READ', ONLY, { opcode: SendOpcode.RDMA_READ }],
+  ['an atomic', RC_ATOMIC_ACKNOWLEDGE, { opcode: SendOpcode.FETCH_ADD, atomic: { swapOrAdd: 1n } }],
+] as const)
+  t.test(`a response to ${what} with the syndrome of a NAK fails it`, async (t) => {
+    for (const syndromeKind of [AethKind.RNR_NAK, 2, AethKind.NAK]) {
+      const peer = new PacketPeer();
+      const local = peer.fixture.createBuffer(8);
+      peer.qp.post({ ...request, remote, sges: [peer.fixture.sge(local)] });
+      peer.take();
+      const payload = opcode === ONLY ? new Uint8Array(8).fill(5) : undefined;
+      peer.respond(opcode, 0, { syndromeKind, originalLow: 5 }, payload);
+      t.same(statuses(peer), [BAD_RESPONSE_ERROR], `kind ${syndromeKind}`);
+      t.ok(local.bytes.every((byte) => byte === 0));
+    }
+  });
 
 t.test('an atomic answered by a read response fails', async (t) => {
   ledger(t, '9.9.2', 'An atomic answered by a read response ends with a bad response error');

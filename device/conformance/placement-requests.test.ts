@@ -4,7 +4,7 @@
  * says which rules come from practice): packets, responses, resending, depth, fence, bad requests.
  */
 import t from 'tap';
-import { BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import {
   AccessFlag,
   CompletionOpcode,
@@ -117,6 +117,13 @@ t.test('a response with payload, or that of an atomic, is bad', async (t) => {
       peer.take();
       peer.respond(opcode, 0, {}, payload);
       t.equal(peer.qp.parts.sendCq.take().status, BAD_RESPONSE_ERROR);
+    }
+    for (const syndromeKind of [AethKind.RNR_NAK, AethKind.NAK]) {
+      const peer = new PacketPeer();
+      peer.qp.post(request);
+      peer.take();
+      peer.respond(op.RC_RDMA_READ_RESPONSE_ONLY, 0, { syndromeKind });
+      t.equal(peer.qp.parts.sendCq.take().status, BAD_RESPONSE_ERROR, 'a NAK is a packet of its own');
     }
   }
 });

@@ -122,8 +122,8 @@ export class CompleterBench {
   }
 
   /** A READ response or an atomic result; MIDDLE carries no AETH. */
-  respond(opcode: BthOpcode, psn: number, lengthBytes = MTU_BYTES): boolean {
-    setAethSyndromeKind(this.ring.view, 0, AethKind.ACK);
+  respond(opcode: BthOpcode, psn: number, lengthBytes = MTU_BYTES, syndrome: number = AethKind.ACK): boolean {
+    setAethSyndromeKind(this.ring.view, 0, syndrome);
     setAethSyndromeValue(this.ring.view, 0, 3);
     return this.#receive(opcode, psn, opcode === BthOpcode.RC_RDMA_READ_RESPONSE_MIDDLE ? -1 : 0, lengthBytes);
   }

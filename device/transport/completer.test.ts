@@ -8,6 +8,7 @@ import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/valu
 import { ackTimeoutNs, CREDITS_UNLIMITED, rnrTimerNs } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { ATOMIC_OFFSET, CompleterBench, MTU_BYTES, TIMEOUT } from '../test-support/completer-bench.ts';
+import { ledger } from '../test-support/ledger.ts';
 import { RequestKind } from './requester-opcodes.ts';
 import { RequesterWait } from './requester-state.ts';
 
@@ -197,6 +198,7 @@ t.test('a response that does not match its request fails it (IBTA 9.7.6.2.3)', a
   const wrong: [string, RequestKind, BthOpcode, number][] = [
     ['a short first packet', READ, FIRST, MTU_BYTES - 4],
     ['a first packet that is the last', READ, ONLY, MTU_BYTES],
+    ['a packet from the middle in the place of the first', READ, MIDDLE, MTU_BYTES],
     ['an atomic result for a READ', READ, RC_ATOMIC_ACKNOWLEDGE, 0],
     ['READ data for an atomic', ATOMIC, ONLY, 8],
   ];
@@ -214,6 +216,55 @@ t.test('a response that does not match its request fails it (IBTA 9.7.6.2.3)', a
     bench.isWritable = false;
     t.ok(bench.respond(opcode, 0));
     t.same(bench.failures, [[CompletionStatus.LOCAL_PROTECTION_ERROR, FaultKind.DMA_WRITE, 0]], 'unwritable memory');
+  }
+});
+
+t.test('the answer to a READ begins where a request has asked for it, and nowhere else', async (t) => {
+  ledger(t, '9.7.6', 'FIRST or ONLY begins the answer to a READ, and what is asked for again, and nothing else');
+  for (const [received, requestedFrom, psns, opcode, isOk] of [
+    [0, 0, 3, FIRST, true],
+    [0, 0, 3, MIDDLE, false],
+    [1, 0, 3, MIDDLE, true],
+    [1, 0, 3, FIRST, false],
+    [1, 1, 3, FIRST, true],
+    [1, 1, 3, MIDDLE, true],
+    [2, 1, 3, LAST, true],
+    [2, 1, 3, ONLY, false],
+    [2, 2, 3, ONLY, true],
+    [2, 2, 3, LAST, true],
+    [2, 2, 3, FIRST, false],
+    [2, 2, 3, MIDDLE, false],
+    [1, 1, 3, LAST, false],
+    [1, 1, 3, ONLY, false],
+    [0, 0, 1, ONLY, true],
+    [0, 0, 1, LAST, false],
+  ] as const) {
+    const name = `${psns} responses, ${received} received, asked for from ${requestedFrom} on: ${opcode}`;
+    const bench = new CompleterBench([[READ, psns]]);
+    Object.assign(bench.records[0], { responsesReceived: received, requestedFrom });
+    bench.state.acknowledge(received);
+    bench.respond(opcode, received, received === psns - 1 ? MTU_BYTES - 6 : MTU_BYTES);
+    t.equal(bench.failures.length === 0, isOk, name);
+    t.equal(bench.scattered.length === 1, isOk, name);
+  }
+});
+
+t.test('a response with the syndrome of a NAK answers nothing, and grants no credit', async (t) => {
+  ledger(t, '9.7.6', 'A response whose syndrome is not that of an ACK ends its request with a bad response error');
+  const { RC_RDMA_READ_RESPONSE_LAST } = BthOpcode;
+  for (const syndrome of [AethKind.RNR_NAK, 2, AethKind.NAK]) {
+    for (const [kind, opcode, received, lengthBytes] of [
+      [READ, FIRST, 0, MTU_BYTES],
+      [READ, RC_RDMA_READ_RESPONSE_LAST, 1, MTU_BYTES - 6],
+      [ATOMIC, RC_ATOMIC_ACKNOWLEDGE, 0, 0],
+    ] as const) {
+      const bench = new CompleterBench([[kind, kind === READ ? 2 : 1]]);
+      bench.records[0].responsesReceived = received;
+      bench.state.acknowledge(received);
+      t.ok(bench.respond(opcode, received, lengthBytes, syndrome));
+      t.same(bench.failures, [[CompletionStatus.BAD_RESPONSE_ERROR, FaultKind.COMMAND_LENGTH, received]]);
+      t.same([bench.scattered, bench.state.creditsUnlimited], [[], true]);
+    }
   }
 });
 

@@ -29,6 +29,7 @@ import type { Requester } from './requester.ts';
 import { RequestKind } from './requester-opcodes.ts';
 import type { RequesterPages } from './requester-pages.ts';
 import { type RequesterState, RequesterWait } from './requester-state.ts';
+import { isResponseTo } from './response-checks.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';
 
@@ -128,10 +129,13 @@ export class Completer {
     if (psnDistance(addPsn(record.firstPsn, record.responsesReceived), packet.psn) < 0) return false;
     // An earlier response was lost: this one is useless, and the lost one is asked for.
     if (!this.#acknowledgeBefore(state, packet.psn)) return true;
+    if (!isResponseTo(record, state.qp.pathMtuBytes, ring.view, packet)) {
+      this.#failData(state, BAD_RESPONSE, packet.psn);
+      return true;
+    }
     if (packet.aethOffset >= 0) this.#takeCredits(state, ring.view, packet.aethOffset);
-    const fault = this.#takeData(state, record, ring, packet);
-    if (fault !== FaultKind.NONE) {
-      if (!this.#parts.pages.awaitResponse(state, packet.psn)) this.#failData(state, fault, packet.psn);
+    if (!this.#placeData(state.qp, record, ring, packet)) {
+      if (!this.#parts.pages.awaitResponse(state, packet.psn)) this.#failData(state, FaultKind.DMA_WRITE, packet.psn);
       return true;
     }
     record.responsesReceived++;
@@ -143,24 +147,19 @@ export class Completer {
     return true;
   }
 
-  #takeData(state: RequesterState, record: SendRecord, ring: PacketRing, packet: Readonly<ParsedPacket>): FaultKind {
-    const { qp } = state;
-    const isAtomic = record.kind === RequestKind.ATOMIC;
-    if (isAtomic !== ((packet.flags & OpcodeFlag.ATOMIC_ACKNOWLEDGE) !== 0)) return BAD_RESPONSE;
-    if (isAtomic) {
+  /** Returns false when local memory cannot take the data. */
+  #placeData(qp: QueuePair, record: SendRecord, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
+    if (record.kind === RequestKind.ATOMIC) {
       // Big-endian on the wire, in the host's byte order in memory.
       this.#originalView.setUint32(0, getAtomicAckEthOriginalLow(ring.view, packet.atomicAckEthOffset), true);
       this.#originalView.setUint32(4, getAtomicAckEthOriginalHigh(ring.view, packet.atomicAckEthOffset), true);
       record.trace?.keepAnswer(record.traceBlock, 0, ring, packet.lrhOffset, packet.atomicAckEthOffset, ATOMIC_BYTES);
-      return record.list.scatter(qp, 0, this.#originalBytes, 0, ATOMIC_BYTES) ? FaultKind.NONE : FaultKind.DMA_WRITE;
+      return record.list.scatter(qp, 0, this.#originalBytes, 0, ATOMIC_BYTES);
     }
     const done = record.responsesReceived * qp.pathMtuBytes;
-    const isLast = packet.psn === record.lastPsn;
-    const length = isLast ? record.responseBytes - done : qp.pathMtuBytes;
-    const endsHere = (packet.flags & (OpcodeFlag.LAST | OpcodeFlag.ONLY)) !== 0;
-    if (packet.payloadLengthBytes !== length || endsHere !== isLast) return BAD_RESPONSE;
-    record.trace?.keepAnswer(record.traceBlock, done, ring, packet.lrhOffset, packet.payloadOffset, length);
-    return record.list.scatter(qp, done, ring, packet.payloadOffset, length) ? FaultKind.NONE : FaultKind.DMA_WRITE;
+    const { payloadOffset, payloadLengthBytes: length } = packet;
+    record.trace?.keepAnswer(record.traceBlock, done, ring, packet.lrhOffset, payloadOffset, length);
+    return record.list.scatter(qp, done, ring, payloadOffset, length);
   }
 
   /** IBTA 9.7.6.2.3: a malformed response, or one that local memory cannot take. */

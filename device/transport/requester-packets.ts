@@ -83,6 +83,7 @@ export class RequesterPackets {
     fields.dmaLength = record.messageLength - skipped;
     this.#emit(port);
     record.packetsSent = 1;
+    record.requestedFrom = record.responsesReceived;
   }
 
   /**

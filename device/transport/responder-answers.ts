@@ -108,9 +108,7 @@ export class ResponderAnswers {
     this.#parts.reads.begin(resource);
     const { queue } = state;
     let place = queue.length;
-    while (place > 0 && psnDistance(resource.firstPsn, queue[place - 1].firstPsn) > 0) place--;
-    // The interrupted answer restarts afterwards.
-    if (place === 0 && queue.length > 0) queue[0].restart = true;
+    while (place > 0 && resource.firstCount < queue[place - 1].firstCount) place--;
     queue.splice(place, 0, resource);
     this.#wake(qp, state);
   }

@@ -72,6 +72,8 @@ export class SendRecord {
   /** Packets sent (for a READ: 1 when the request is sent), and READ responses received. */
   packetsSent = 0;
   responsesReceived = 0;
+  /** Responses received when the newest request of a READ was sent: its answer begins there. */
+  requestedFrom = 0;
   /** True when no packet of it is outstanding. It completes when it is the oldest. */
   done = false;
   /** Reads of payload that is sent again: see `PendingReads`. A record in the pool has none. */
