@@ -5,6 +5,7 @@
  * of stamp and local time at its borders.
  */
 import t from 'tap';
+import { decodeEventEntry, newEventEntry } from '../../protocol/layout/gen/event-entry.gen.ts';
 import { EqControl, EventType, FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import type { EventRecord } from '../function/event-record.ts';
 import type { LocalTime } from '../function/local-time.ts';
@@ -33,13 +34,15 @@ class Recorded {
   readonly bytes: number[] = [];
   readonly reports: number[] = [];
   readonly failures: FaultKind[] = [];
+  /** Entries stored. */
+  readonly entries: Uint8Array[] = [];
   /** Steps of the timeline, with their arguments. */
   readonly notes: number[][] = [];
   readonly time = { low: 100, high: 0, sample: () => {} };
   memoryIsThere = true;
   readonly queue: EventQueue;
 
-  constructor(controls: EqControl) {
+  constructor(controls: EqControl, log2 = 1) {
     const owner = {
       number: 0,
       localTime: this.time,
@@ -49,8 +52,12 @@ class Recorded {
       faults: { report: (fault: number) => this.reports.push(fault) },
       eventQueueFailed: (_: EventQueue, fault: FaultKind) => this.failures.push(fault),
     };
-    const memory = { at: () => ({ publish: () => this.memoryIsThere }) };
-    this.queue = new EventQueue(4, owner as unknown as UnderlyingFunction, memory as unknown as QueueMemory, 1);
+    const publish = (_: unknown, entry: Uint8Array): boolean => {
+      this.entries.push(entry.slice());
+      return this.memoryIsThere;
+    };
+    const memory = { at: () => ({ publish }) };
+    this.queue = new EventQueue(4, owner as unknown as UnderlyingFunction, memory as unknown as QueueMemory, log2);
     Object.assign(this.queue, {
       controls,
       vector: 9,
@@ -67,6 +74,31 @@ function takeNotes({ notes }: Recorded): number[][] {
 }
 
 const at = (high: number, low: number) => ({ high, low }) as LocalTime;
+
+t.test('an event behind a page fault has none of its fields, whether that was posted or not', async (t) => {
+  const page = { address: 0x1f_ffff_ffff_ffff, lengthBytes: ONES, key: ONES, isWrite: true };
+  const plain = new Recorded(EqControl.NOTHING, 4);
+  plain.queue.post(EVENT);
+  plain.queue.post(EVENT);
+  plain.queue.postCompletion(EVENT, 9);
+  for (const isThere of [true, false]) {
+    const recorded = new Recorded(EqControl.NOTHING, 4);
+    recorded.memoryIsThere = isThere;
+    t.equal(recorded.queue.postPageFault(EVENT, page), isThere);
+    t.match(decodeEventEntry(new DataView((recorded.entries[0] as Uint8Array).buffer), 0, newEventEntry()), {
+      pageAddress: page.address,
+      pageLength: ONES,
+      pageKey: ONES,
+      pageWrite: 1,
+    });
+    recorded.memoryIsThere = true;
+    recorded.queue.revive();
+    if (!isThere) recorded.queue.post(EVENT);
+    recorded.queue.post(EVENT);
+    recorded.queue.postCompletion(EVENT, 9);
+    t.same(recorded.entries.slice(-2), plain.entries.slice(-2), isThere ? 'posted' : 'not posted');
+  }
+});
 
 t.test('a new queue is at rest', async (t) => {
   const { queue } = new Recorded(EqControl.INTERRUPT);
