@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Packets with fields that requester and responder do not check, each for a reason that
+ * docs/TRANSPORT.md gives ("Checks that are not made"): what such a packet does instead.
+ */
+import t from 'tap';
+import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import type { PacketFields } from '../../protocol/infiniband/packet-fields.ts';
+import { CompletionStatus, QpState, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { ledger } from '../test-support/ledger.ts';
+import { PacketPeer } from '../test-support/packet-peer.ts';
+
+const MTU = 256;
+const remote = { address: 0x10_0000_0000, rkey: 0x77 };
+const { SUCCESS, REMOTE_OPERATION_ERROR } = CompletionStatus;
+const statuses = (peer: PacketPeer): number[] => peer.qp.parts.sendCq.drain().map(({ status }) => status);
+
+/** A READ of three packets; the peer has taken its request. */
+function reading(): PacketPeer {
+  const peer = new PacketPeer();
+  const local = peer.fixture.createBuffer(3 * MTU);
+  peer.qp.post({ opcode: SendOpcode.RDMA_READ, remote, sges: [peer.fixture.sge(local)] });
+  peer.take();
+  return peer;
+}
+
+t.test('a duplicate READ or atomic reaches what its request reached, whatever it names', async (t) => {
+  ledger(
+    t,
+    '9.7.5.1',
+    'The answer to a duplicate READ or atomic is that of its request, whatever address, key or length it names',
+  );
+  const peer = new PacketPeer();
+  const [one, two] = [
+    peer.remoteBuffer(new Uint8Array(2 * MTU).fill(1)),
+    peer.remoteBuffer(new Uint8Array(2 * MTU).fill(2)),
+  ];
+  peer.request(BthOpcode.RC_RDMA_READ_REQUEST, peer.target(one));
+  peer.request(BthOpcode.RC_FETCH_ADD, { ...peer.target(one, 8), psn: 502, swapOrAddLow: 1 });
+  peer.take();
+  for (const fields of [peer.target(two), { rKey: 0xbad }, { ...peer.target(one), dmaLength: 0x7fff_ffff }]) {
+    const answers = peer.request(BthOpcode.RC_RDMA_READ_REQUEST, { ...fields, psn: 500 }).take();
+    t.same(
+      answers.map(({ psn }) => psn),
+      [500, 501],
+    );
+    t.ok(answers[1]?.payload.every((byte) => byte === 1));
+    const [result] = peer.request(BthOpcode.RC_FETCH_ADD, { ...fields, psn: 502, swapOrAddLow: 9 }).take();
+    t.match(result, { name: 'ATOMIC_ACKNOWLEDGE', psn: 502, originalLow: 0x01010101 });
+  }
+  t.equal(one.bytes[0], 2, 'executed once');
+  t.ok(two.bytes.every((byte) => byte === 2));
+  t.equal(peer.qp.query().state, QpState.RTS);
+});
+
+t.test('an ACK between the responses of a READ is an implied NAK', async (t) => {
+  ledger(t, '9.7.5.1.3', 'An ACK with the PSN of a response that is missing is an implied NAK, also within a READ');
+  for (const received of [0, 1]) {
+    const peer = reading();
+    if (received > 0) peer.respond(BthOpcode.RC_RDMA_READ_RESPONSE_FIRST, 0, {}, new Uint8Array(MTU));
+    peer.acknowledge(1);
+    t.same(peer.takeRequests(), [`RDMA_READ_REQUEST ${received}`]);
+    t.same(statuses(peer), []);
+  }
+});
+
+t.test('an RNR NAK has any request wait', async (t) => {
+  ledger(t, '9.7.5.2.8', 'An RNR NAK has any request wait, also one that needs no receive entry');
+  for (const opcode of [SendOpcode.RDMA_READ, SendOpcode.RDMA_WRITE, SendOpcode.FETCH_ADD]) {
+    const peer = new PacketPeer();
+    const sges = [peer.fixture.sge(peer.fixture.createBuffer(8))];
+    peer.qp.post({ opcode, remote, sges, ...(opcode === SendOpcode.FETCH_ADD ? { atomic: { swapOrAdd: 1n } } : {}) });
+    const [request] = peer.takeRequests();
+    peer.receiverNotReady(0, 1);
+    t.same(peer.takeRequests(), []);
+    t.same(peer.wait(20_000).takeRequests(), [request]);
+  }
+});
+
+t.test('reserved codes of an AETH', async (t) => {
+  ledger(t, '9.7.6', 'A NAK with a reserved code ends its request with a remote operational error');
+  ledger(t, '9.7.6', 'An acknowledgement with a reserved syndrome is dropped');
+  for (let code = NakCode.INVALID_RD_REQUEST; code < 32; code++) {
+    const peer = reading();
+    peer.nak(0, code);
+    t.same(statuses(peer), [REMOTE_OPERATION_ERROR], `code ${code}`);
+  }
+  const peer = reading();
+  peer.respond(BthOpcode.RC_ACKNOWLEDGE, 0, { syndromeKind: 2 });
+  t.same([statuses(peer), peer.takeRequests()], [[], []]);
+});
+
+t.test('bits of the BTH that carry no request', async (t) => {
+  ledger(t, '9.2', 'AckReq and the solicited event bit of a response mean nothing');
+  const peer = new PacketPeer();
+  peer.qp.post({ inline: Uint8Array.of(1) });
+  peer.take();
+  peer.acknowledge(0, { ackRequest: 1, solicited: 1 });
+  t.same([statuses(peer), peer.takeAnswers()], [[SUCCESS], []]);
+});
+
+t.test('an MSN moves credits only', async (t) => {
+  ledger(t, '9.7.7.1', 'The MSN of an acknowledgement moves credits only: the PSN says what is acknowledged');
+  for (const msn of [0, 1, 77, 0xffffff]) {
+    const peer = new PacketPeer();
+    for (let index = 0; index < 3; index++) peer.qp.post({ inline: Uint8Array.of(index) });
+    peer.take();
+    peer.acknowledge(1, { msn });
+    t.same(statuses(peer), [SUCCESS, SUCCESS], `MSN ${msn}`);
+  }
+});
+
+t.test('a UC packet that comes twice', async (t) => {
+  ledger(
+    t,
+    '9.8.2',
+    'A UC message of one packet that comes twice is delivered twice; a longer one only if all of it does',
+  );
+  const peer = new PacketPeer({ serviceType: ServiceType.UC });
+  for (let index = 0; index < 4; index++) peer.fixture.postReceive(peer.qp, 2 * MTU);
+  const send = (opcode: BthOpcode, psn: number, fields: Partial<PacketFields> = {}): void =>
+    void peer.request(opcode, { psn, ...fields }, new Uint8Array(opcode === BthOpcode.UC_SEND_FIRST ? MTU : 4));
+  for (const psn of [500, 500]) send(BthOpcode.UC_SEND_ONLY, psn);
+  send(BthOpcode.UC_SEND_FIRST, 501);
+  send(BthOpcode.UC_SEND_LAST, 502);
+  send(BthOpcode.UC_SEND_LAST, 502);
+  t.same(
+    peer.qp.parts.receiveCq.drain().map(({ byteLength }) => byteLength),
+    [4, 4, MTU + 4],
+  );
+  t.same(peer.take(), []);
+});
+
+t.test('the service level of a request is not that of the connection', async (t) => {
+  ledger(t, '9.6.1', 'The service level of a packet is not compared with that of the connection');
+  const peer = new PacketPeer();
+  peer.fixture.postReceive(peer.qp, 8);
+  peer.request(BthOpcode.RC_SEND_ONLY, { serviceLevel: 5 });
+  t.match(peer.takeOne(), { syndromeKind: AethKind.ACK, serviceLevel: 0 });
+  t.match(peer.qp.parts.receiveCq.take(), { status: SUCCESS, serviceLevel: 5 });
+});
