@@ -107,7 +107,7 @@ static int vuhca_eq_create(struct vuhca_eq *eq)
 
 	memset(eq->entries, 0, sizeof(*eq->entries) << eq->entries_log2);
 	eq->consumed = 0;
-	eq->suspect = 0;
+	eq->suspected = false;
 	attributes.queue_address = cpu_to_le64(eq->entries_dma);
 	vuhca_eq_attributes_set_entries_log2(&attributes, eq->entries_log2);
 	vuhca_eq_attributes_set_asynchronous(&attributes, eq->index == 0);

@@ -151,7 +151,8 @@ struct vuhca_poller {
  * @entries_dma: Bus address of @entries.
  * @consumed: Running count of entries consumed.
  * @seen: CQs of processes whose EQ pending bits are to be cleared.
- * @suspect: State of progress when the deadman last found an event, else 0.
+ * @suspected: The deadman has found an event at its last tick.
+ * @suspect: State of progress then.
  * @irq: Linux interrupt number.
  * @name: Name of the interrupt.
  * @poller: Summary bytes and polling.
@@ -171,6 +172,7 @@ struct vuhca_eq {
 	dma_addr_t entries_dma;
 	u32 consumed;
 	struct list_head seen;
+	bool suspected;
 	u32 suspect;
 	int irq;
 	char name[32];

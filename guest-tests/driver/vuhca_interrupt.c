@@ -66,22 +66,22 @@ static void vuhca_eq_check(struct vuhca_eq *eq)
 {
 	unsigned long flags;
 	u32 progress;
+	bool found;
 
 	spin_lock_irqsave(&eq->lock, flags);
-	progress = eq->consumed + (u32)eq->poller.marked + 1;
-	if (!eq->eqn || !vuhca_eq_has_event(eq)) {
-		eq->suspect = 0;
-	} else if (eq->suspect == progress) {
+	progress = eq->consumed + (u32)eq->poller.marked;
+	found = eq->eqn && vuhca_eq_has_event(eq);
+	if (found && eq->suspected && eq->suspect == progress) {
 		/*
 		 * The event was there at two ticks: its interrupt will not
 		 * come.
 		 */
 		eq->stranded++;
 		vuhca_eq_serve(eq);
-		eq->suspect = 0;
-	} else {
-		eq->suspect = progress;
+		found = false;
 	}
+	eq->suspected = found;
+	eq->suspect = progress;
 	spin_unlock_irqrestore(&eq->lock, flags);
 }
 

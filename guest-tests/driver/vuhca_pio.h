@@ -47,7 +47,7 @@ struct vuhca_send_context_init {
 /**
  * struct vuhca_pio_buffer - Blocks of a packet that is being written.
  * @context: Send context.
- * @first: Absolute count of the first block.
+ * @first: Index of the first block.
  * @count: Blocks.
  */
 struct vuhca_pio_buffer {
@@ -90,8 +90,10 @@ struct vuhca_pio_pending {
  * @lock: Protects the members from @running to @tail.
  * @running: Blocks may be allocated.
  * @interrupts: The credit interrupt is enabled.
- * @sent: Absolute count of blocks allocated.
- * @freed: Absolute count of blocks freed.
+ * @sent: Count of blocks allocated. It wraps, as does @freed: only
+ *	differences of the two mean something.
+ * @freed: Count of blocks freed.
+ * @next: Index of the block that is allocated next.
  * @writers: Packets between allocation and vuhca_pio_done().
  * @waiters: Waiters for blocks.
  * @pending: Ring of packets, @blocks + 1 entries.
@@ -115,6 +117,7 @@ struct vuhca_send_context {
 	bool interrupts;
 	u32 sent;
 	u32 freed;
+	u32 next;
 	unsigned int writers;
 	struct list_head waiters;
 	struct vuhca_pio_pending *pending;

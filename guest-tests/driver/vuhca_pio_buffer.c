@@ -3,7 +3,8 @@
  * Blocks of a send context: allocation, writing and return. Software counts
  * blocks sent and blocks freed. The adapter returns the lowest 11 bits of the
  * blocks freed, which are unambiguous because a context has at most 1024
- * blocks.
+ * blocks. The number of blocks need not be a power of two, so the index of a
+ * block is kept and does not come from a count, which wraps.
  */
 #include "vuhca_internal.h"
 
@@ -115,6 +116,13 @@ void vuhca_pio_flush(struct vuhca_send_context *sc)
 	vuhca_pio_release_all(sc, true);
 }
 
+/* Index of the block that is @ahead blocks behind the one with index @block. */
+static u32 vuhca_pio_index(const struct vuhca_send_context *sc, u32 block,
+			   size_t ahead)
+{
+	return (block + ahead) % sc->blocks;
+}
+
 /**
  * vuhca_pio_alloc() - Allocate the blocks of a packet.
  * @sc: Send context.
@@ -152,7 +160,8 @@ int vuhca_pio_alloc(struct vuhca_send_context *sc, size_t packet_bytes,
 		 */
 		err = -EAGAIN;
 	} else {
-		*blocks = (struct vuhca_pio_buffer) { sc, sc->sent, count };
+		*blocks = (struct vuhca_pio_buffer) { sc, sc->next, count };
+		sc->next = vuhca_pio_index(sc, sc->next, count);
 		sc->sent += count;
 		sc->pending[sc->head] = (struct vuhca_pio_pending) {
 			sc->sent, release, context
@@ -179,8 +188,9 @@ void vuhca_pio_write(const struct vuhca_pio_buffer *blocks, size_t offset,
 		     u64 value)
 {
 	struct vuhca_send_context *sc = blocks->context;
-	size_t at = (size_t)((blocks->first + offset / VUHCA_SEND_BLOCK_BYTES) %
-			     sc->blocks) * VUHCA_SEND_BLOCK_BYTES +
+	u32 block = vuhca_pio_index(sc, blocks->first,
+				    offset / VUHCA_SEND_BLOCK_BYTES);
+	size_t at = (size_t)block * VUHCA_SEND_BLOCK_BYTES +
 		    offset % VUHCA_SEND_BLOCK_BYTES;
 
 	at += (size_t)sc->number * VUHCA_SEND_CONTEXT_WINDOW_BYTES;

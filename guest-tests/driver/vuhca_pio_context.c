@@ -42,6 +42,7 @@ static bool vuhca_pio_enable(struct vuhca_send_context *sc)
 	spin_lock_irq(&sc->lock);
 	sc->sent = 0;
 	sc->freed = 0;
+	sc->next = 0;
 	sc->interrupts = false;
 	sc->running = enabled;
 	spin_unlock_irq(&sc->lock);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The driver's blocks of send contexts (vuhca_pio_buffer.c), compiled for the host by gcc, over the
+ * wraps of their counts at 2^32 and at the 11 bits that the adapter returns.
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+
+const SOURCE = fileURLToPath(new URL('wraps/pio-wraps.c', import.meta.url));
+const FLAGS = ['-std=gnu11', '-O1', '-Wall', '-Wextra', '-Werror', '-Wno-sign-compare', '-fsanitize=undefined'];
+/** Headers of the kernel that vuhca_pio.h includes: kernel.h has what is needed of them. */
+const HEADERS = ['list', 'spinlock', 'wait', 'workqueue'];
+const WRAP = 2 ** 32;
+
+t.test('blocks are in order, and freed in order, over every wrap', async (t) => {
+  const folder = t.testdir();
+  mkdirSync(join(folder, 'linux'));
+  for (const name of HEADERS) writeFileSync(join(folder, 'linux', `${name}.h`), '');
+  const program = join(folder, 'pio-wraps');
+  execFileSync('gcc', [...FLAGS, `-I${folder}`, '-o', program, SOURCE]);
+  let seed = 0;
+  for (const blocks of [1, 2, 3, 8, 33, 64, 1000, 1023, 1024])
+    for (const count of [0, 2 ** 11 - 3, 2 ** 31 - 5, WRAP - 1, WRAP - 5, WRAP - 2000]) {
+      const { status, stdout } = spawnSync(program, [blocks, count, ++seed].map(String), { encoding: 'utf8' });
+      t.equal(status, 0, `${blocks} blocks from count ${count} on, seed ${seed}: ${stdout.trim()}`);
+    }
+});
