@@ -44,10 +44,10 @@ export class ResponderPages {
     if (!this.#faults.take() || state.refusedCount === state.countOf(packet.psn)) return undefined;
     if (packet.flags & (SEND | WRITE) && packet.flags & (FIRST | ONLY)) state.message = MessageKind.NONE;
     this.#faults.wait(qp, requests);
+    if (!reliable) return this.#refusals.skip();
     const count = state.countOf(packet.psn);
     state.pageRepeats = state.pageCount === count ? state.pageRepeats + 1 : 0;
     state.pageCount = count;
-    if (!reliable) return this.#refusals.skip();
     const code = timerCode(qp.attributes.minRnrTimer, state.pageRepeats);
     this.#answers.queueSyndrome(qp, state, AethKind.RNR_NAK, code, state.expectedPsn);
     // Later packets are dropped silently until this one is repeated (IBTA 9.7.5.2.8).
