@@ -4,7 +4,8 @@
  * random requests across a bad link, some of them wrong; QPs are drained, failed, reset and
  * connected again at any time, and CQs are resized. Requests complete in their order, reliable
  * messages arrive in theirs and once, unreliable ones whole or not at all, atomics count exactly,
- * and after a failure everything that was posted is flushed. Called by tests and `npm run chaos`.
+ * and after a failure everything that was posted is flushed. After each step requesters obey their
+ * rules. Called by tests and `npm run chaos`.
  */
 import { CommandOpcode, CompletionSyndrome, EventKind, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { TakenCompletion } from '../../personality/mthca/test-support/completion-queue.ts';
@@ -12,6 +13,7 @@ import { DataBench } from '../../personality/mthca/test-support/data-bench.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../personality/mthca/test-support/mthca-driver.ts';
 import { DriverSharedQueue } from '../../personality/mthca/test-support/shared-queue.ts';
 import { Random } from '../../random.ts';
+import { requesterOf } from '../../transport/connected-states.ts';
 import { ChaosEnd, SharedEntries } from './chaos-end.ts';
 
 const FAILED_SEND = 0xff;
@@ -54,6 +56,7 @@ export class MthcaChaos {
       seed % 2 === 0 ? { kind: 'cable' as const } : { kind: 'faulty' as const, seed, delayNs: 1000, faults };
     this.bench = new DataBench({}, new MthcaDriver(makeMthcaMachine({ portLink }, { seed })));
     const { bench } = this;
+    bench.driver.machine.onStep = () => this.#checkRequesters();
     this.#shared = new SharedEntries(bench, new DriverSharedQueue(bench.driver, bench.takeRecords(UAR)));
     const connect = (service: number, shared?: SharedEntries): Connection =>
       new Connection(new ChaosEnd(bench, service, 1), new ChaosEnd(bench, service, 2, shared));
@@ -82,6 +85,13 @@ export class MthcaChaos {
     }
     for (const connection of this.#connections) this.#restart(connection);
     this.#checkLimit();
+  }
+
+  #checkRequesters(): void {
+    for (const { data } of this.bench.driver.device.hca.queuePairs.values()) {
+      const error = data && requesterOf(data.qp)?.findError();
+      if (error !== undefined) throw new Error(`QP ${data?.qp.number}: ${error}`);
+    }
   }
 
   #start({ ends: [first, second], starts }: Connection): void {
