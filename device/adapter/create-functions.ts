@@ -6,6 +6,7 @@
 import { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import type { ChannelAdapter } from '../management/managed-adapter.ts';
+import { capacities } from '../queues/object-tables.ts';
 import { PcieFunction, type SharedAdapterParts } from './pcie-function.ts';
 
 /** `channels`: one for all functions, or one for each. */
@@ -15,9 +16,11 @@ export function createFunctions(
   channels: readonly ChannelAdapter[],
   adapter: SharedAdapterParts,
 ): readonly PcieFunction[] {
+  const translationQuota = Math.floor(capacities.translationEntries / hosts.length);
   const noteVector = (): void => adapter.pending.noteVector();
   return hosts.map((host, number) => {
-    const underlying = new UnderlyingFunction(number, clock, host, noteVector, adapter.options.deviceMemoryBytes);
+    const { deviceMemoryBytes } = adapter.options;
+    const underlying = new UnderlyingFunction(number, clock, host, noteVector, deviceMemoryBytes, translationQuota);
     return new PcieFunction(underlying, channels[number % channels.length], adapter);
   });
 }

@@ -25,6 +25,7 @@ import type { DmaTiming } from '../function/dma-timing.ts';
 import { NO_OBJECT } from '../function/fault-log.ts';
 import { PHYSICAL_FUNCTION, type UnderlyingFunction } from '../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../host.ts';
+import { CommandProgress } from '../management/command-progress.ts';
 import type { ChannelAdapter, ManagedAdapter, ManagedFunction } from '../management/managed-adapter.ts';
 import { clearSoftwareCapabilities } from '../management/port-commands.ts';
 import { modifyTraceForHost } from '../management/trace-commands.ts';
@@ -74,10 +75,12 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   readonly eventDoorbells: EventDoorbells;
   readonly doorbells: DoorbellUnit;
   readonly pendingManagement: DedicatedCollectBuffer[] = [];
+  readonly progress: CommandProgress;
 
   /** `channel`: the channel adapter that the function is, or shares. */
   constructor(underlying: UnderlyingFunction, channel: ChannelAdapter, shared: SharedAdapterParts) {
     this.underlying = underlying;
+    this.progress = new CommandProgress(underlying);
     this.nodeGuid = channel.nodeGuid;
     this.ports = channel.ports;
     this.management = channel.management;
@@ -176,6 +179,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     if (kind !== 'software') this.setBusMaster(false);
     underlying.quiesce();
     this.pendingManagement.length = 0;
+    this.progress.end();
     this.#dropObjects();
     this.combining?.reset();
     this.collect.reset();

@@ -20,16 +20,16 @@ export class PendingWork {
     this.#vectorsWait = true;
   }
 
-  /** Serves waiting management commands, the oldest of each function; returns how many. */
+  /** Serves the oldest management command of each function; returns what that cost in commands. */
   manage(functions: readonly ManagedFunction[], management: ManagementProcessor): number {
     if (!this.#managementWaits) return 0;
     this.#managementWaits = false;
-    let served = 0;
+    let cost = 0;
     for (const managed of functions) {
-      if (management.serve(managed)) served++;
+      cost += management.serve(managed);
       if (managed.pendingManagement.length > 0) this.#managementWaits = true;
     }
-    return served;
+    return cost;
   }
 
   /** Sends vectors: once per pass, after all memory writes. Masked vectors stay pending. */

@@ -15,10 +15,11 @@ import {
 import { FaultKind, ManagementOpcode, ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { ResetKind } from '../host.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
-import { pdPayload } from '../hosts/in-process/driver/payloads.ts';
+import { mrPayload, pdPayload } from '../hosts/in-process/driver/payloads.ts';
 import { InProcessMachine } from '../hosts/in-process/machine.ts';
 import { AdapterFixture, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
 import { findLeak } from '../test-support/invariants.ts';
+import { SamePages } from '../test-support/page-lists.ts';
 import { countObjects } from '../test-support/state-digest.ts';
 
 const KINDS: readonly ResetKind[] = ['device', 'function', 'lost', 'software'];
@@ -52,6 +53,13 @@ const phases: Record<string, (fixture: AdapterFixture) => void> = {
   'a management command whole and not executed': (fixture) => {
     const { management } = fixture.driver;
     management.write(management.build({ opcode: ManagementOpcode.CREATE_PD, payload: pdPayload({}) }));
+  },
+  'a long page list half read': (fixture) => {
+    const { driver, pd } = fixture;
+    const region = new SamePages(driver).region(pd, 2 ** 20);
+    const { management } = driver;
+    management.write(management.build({ opcode: ManagementOpcode.CREATE_MR, payload: mrPayload(region) }));
+    for (let step = 0; step < 3; step++) fixture.machine.step();
   },
   'commands kicked and not launched': (fixture) => {
     const { sender, receiver, to } = fixture.createPair();

@@ -85,6 +85,10 @@ export class EventQueue implements FaultSubject {
     return FaultObject.EQ;
   }
 
+  get translationEntries(): number {
+    return this.memory.translationEntries;
+  }
+
   /**
    * Posts an event that belongs to no CQ. There is no EQ pending bit, so each such event sets the
    * primary summary byte and interrupts as the controls say, whatever the stamp. Returns false when

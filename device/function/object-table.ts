@@ -24,6 +24,7 @@ export class ObjectTable<T extends TableObject> {
   /** Number of objects of each function. */
   readonly #owned: Int32Array;
   readonly #firstIndex: number;
+  readonly #onRemove: (object: T) => void;
   #nextFresh: number;
   #count = 0;
 
@@ -32,9 +33,10 @@ export class ObjectTable<T extends TableObject> {
 
   /**
    * `firstIndex` is the lowest slot index: reserved numbers below it (0; QP0 and QP1) are never
-   * given.
+   * given. `onRemove`: gives back what the object held.
    */
-  constructor(capacity: number, firstIndex: number, functionCount: number) {
+  constructor(capacity: number, firstIndex: number, functionCount: number, onRemove: (object: T) => void = () => {}) {
+    this.#onRemove = onRemove;
     this.#capacity = capacity;
     this.quota = Math.floor(capacity / functionCount);
     this.#owned = new Int32Array(functionCount);
@@ -88,6 +90,7 @@ export class ObjectTable<T extends TableObject> {
     this.#free.push(index);
     this.#owned[object.owner.number]--;
     this.#count--;
+    this.#onRemove(object);
   }
 
   /** Calls `visit` for each object in slot order. `visit` may remove objects. */

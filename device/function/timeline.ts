@@ -6,6 +6,7 @@
  * is one test of `undefined`. The ring holds numbers only, has a fixed size, and overwrites its
  * oldest step. Its clock is the host's own, so a recording does not notice it.
  */
+import { NotifyState } from '../../protocol/layout/gen/values.gen.ts';
 
 /** Kinds of steps. `stepFields` names the numbers of each. */
 export const Step = {
@@ -125,6 +126,14 @@ export const NoEvent = {
   MODERATED: 6,
 } as const;
 export type NoEvent = (typeof NoEvent)[keyof typeof NoEvent];
+
+/** Why a CQE causes no event in a state of its CQ that it does not satisfy. */
+export const quietStates: Readonly<Record<NotifyState, NoEvent>> = {
+  [NotifyState.UNARMED]: NoEvent.UNARMED,
+  [NotifyState.TRIGGERED]: NoEvent.TRIGGERED,
+  [NotifyState.ARMED_SOLICITED]: NoEvent.SOLICITED_ONLY,
+  [NotifyState.ARMED_ALL]: NoEvent.UNARMED,
+};
 
 /** Why an EQE requested no interrupt (IPCOM000126453D par. 3-4). */
 export const NoInterrupt = {

@@ -15,6 +15,7 @@ import { FunctionCounters } from './function-counters.ts';
 import { LocalTime } from './local-time.ts';
 import { MsixVectors } from './msix.ts';
 import type { Timeline } from './timeline.ts';
+import { TranslationEntries } from './translation-entries.ts';
 
 /** Number of the physical function; all others are virtual functions. */
 export const PHYSICAL_FUNCTION = 0;
@@ -25,6 +26,7 @@ export class UnderlyingFunction {
   readonly faults: FaultLog;
   readonly dma: Dma;
   readonly deviceMemory: DeviceMemory;
+  readonly translations: TranslationEntries;
   readonly msix: MsixVectors;
   readonly counters = new FunctionCounters();
   /**
@@ -49,19 +51,24 @@ export class UnderlyingFunction {
   readonly #event = new EventRecord();
   readonly #page = new PageFaultRecord();
 
-  /** `onVector` is called when a vector waits to be sent. */
+  /**
+   * `onVector` is called when a vector waits to be sent. `translationQuota`: most translation
+   * entries of the function.
+   */
   constructor(
     number: number,
     clock: AdapterClock,
     host: HostPort,
     onVector: () => void,
     deviceMemoryBytes = DEVICE_MEMORY_DEFAULT_BYTES,
+    translationQuota = 0,
   ) {
     this.number = number;
     this.localTime = new LocalTime(clock);
     this.faults = new FaultLog(this.localTime);
     this.dma = new Dma(host, this.faults);
     this.deviceMemory = new DeviceMemory(deviceMemoryBytes, this.faults);
+    this.translations = new TranslationEntries(translationQuota);
     this.msix = new MsixVectors(host, this, onVector);
   }
 

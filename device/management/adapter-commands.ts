@@ -72,7 +72,8 @@ export function queryAdapter(context: CommandContext): ManagementStatus {
   record.maxEventQueues = tables.eventQueues.quota;
   record.maxMemoryRegions = tables.memoryRegions.quota;
   record.maxProtectionDomains = tables.protectionDomains.quota;
-  record.maxPagesPerRegion = capacities.pagesPerRegion;
+  record.maxTranslationEntries = context.issuer.translations.quota;
+  record.maxPagesPerRegion = Math.min(capacities.pagesPerRegion, record.maxTranslationEntries);
   record.sendQueueMaxLog2 = SEND_QUEUE_MAX_LOG2;
   record.receiveQueueMaxLog2 = RECEIVE_QUEUE_MAX_LOG2;
   record.completionQueueMaxLog2 = COMPLETION_QUEUE_MAX_LOG2;

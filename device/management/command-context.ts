@@ -16,7 +16,15 @@ import { MANAGEMENT_RESPONSE_SIZE } from '../../protocol/layout/gen/management-r
 import { FaultObject, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import type { PageListRequest } from '../memory/page-list.ts';
+import type { CommandProgress } from './command-progress.ts';
 import type { ManagedAdapter, ManagedFunction } from './managed-adapter.ts';
+
+/**
+ * What a handler returns while it has steps left: it has changed nothing, and is called again in
+ * the next turn of the service processor. Software never sees it.
+ */
+export const UNFINISHED = -1 as number as ManagementStatus;
 
 /** Executes one command. Every status but OK means that it changed nothing. */
 export type CommandHandler = (context: CommandContext) => ManagementStatus;
@@ -48,6 +56,11 @@ export class CommandContext implements FaultSubject {
     return this.adapter.functions[this.issuer.number];
   }
 
+  /** What the command has done in earlier turns. */
+  get progress(): CommandProgress {
+    return this.managed.progress;
+  }
+
   /** The command, as a fault names it. */
   get number(): number {
     return this.header.sequence;
@@ -76,6 +89,36 @@ export class CommandContext implements FaultSubject {
     this.badOffset = this.payload + payloadOffset;
     this.limit = limit;
     return status;
+  }
+
+  /**
+   * Takes translation entries for the object of the command, or refuses the payload field that
+   * determines their number.
+   */
+  takeTranslations(count: number, countOffset: number): ManagementStatus {
+    if (this.progress.take(count)) return ManagementStatus.OK;
+    return this.badPayload(ManagementStatus.NO_TRANSLATIONS, countOffset, this.issuer.translations.free);
+  }
+
+  /**
+   * The addresses in the page list that the field at `listOffset` names, for which it takes
+   * translation entries; `countOffset`: the field that determines their number. Returns UNFINISHED
+   * while the list is being read, or the status of a refusal.
+   */
+  fetchPages(
+    listOffset: number,
+    countOffset: number,
+    request: PageListRequest,
+  ): Float64Array<ArrayBuffer> | ManagementStatus {
+    let list = this.progress.findList(listOffset);
+    if (list === undefined) {
+      const status = this.takeTranslations(request.count, countOffset);
+      if (status !== ManagementStatus.OK) return status;
+      list = this.progress.beginList(listOffset, request);
+    }
+    const result = list.step(this.issuer.dma);
+    if (result === 'failed') return this.badPayload(ManagementStatus.BAD_ADDRESS, listOffset);
+    return result === 'done' ? list.pages : UNFINISHED;
   }
 
   /** Refuses an object number that does not exist or belongs to another function. */

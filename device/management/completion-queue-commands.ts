@@ -20,9 +20,10 @@ import {
 } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { CqMask, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { EventQueue } from '../events/event-queue.ts';
+import { EntryMove } from '../memory/move-entries.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { CompletionQueue } from '../queues/completion-queue.ts';
-import type { CommandContext } from './command-context.ts';
+import { type CommandContext, UNFINISHED } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
 const RECORD_ALIGNMENT = 8;
@@ -131,6 +132,7 @@ function fetchRing(context: CommandContext): QueueMemory | ManagementStatus {
     pageShift: request.pageShift,
     pageShiftOffset: CQ_ATTRIBUTES_PAGE_SHIFT_OFFSET,
     sizeBytes: 2 ** request.entriesLog2 * COMPLETION_ENTRY_SIZE,
+    sizeOffset: CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET,
     entryBytes: COMPLETION_ENTRY_SIZE,
   });
 }
@@ -139,13 +141,15 @@ function resize(context: CommandContext, queue: CompletionQueue): ManagementStat
   const memory = fetchRing(context);
   if (typeof memory === 'number') return memory;
   if (queue.error) return ManagementStatus.BAD_STATE;
+  const entries = 2 ** request.entriesLog2;
   const unread = queue.countUnread();
   // CQEs not yet polled must have room (IBTA 11.2.5.3). Here the limit is the least number of
   // entries.
-  if (unread > 2 ** request.entriesLog2) return context.badField(CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, unread);
-  if (!queue.resize(memory, request.entriesLog2))
-    return context.badPayload(ManagementStatus.BAD_ADDRESS, CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET);
-  return ManagementStatus.OK;
+  if (unread > entries) return context.badField(CQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, unread);
+  const move = context.progress.findMove(() => new EntryMove(queue, { memory, entries }, COMPLETION_ENTRY_SIZE));
+  const moved = queue.resize(move, memory, entries);
+  if (moved === 'failed') return context.badPayload(ManagementStatus.BAD_ADDRESS, CQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET);
+  return moved === 'more' ? UNFINISHED : ManagementStatus.OK;
 }
 
 /** Sets the moderation of the request. Without a period no event waits. */

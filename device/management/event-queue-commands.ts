@@ -54,6 +54,7 @@ export function createEventQueue(context: CommandContext): ManagementStatus {
     pageShift: request.pageShift,
     pageShiftOffset: EQ_ATTRIBUTES_PAGE_SHIFT_OFFSET,
     sizeBytes: 2 ** request.entriesLog2 * EVENT_ENTRY_SIZE,
+    sizeOffset: EQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET,
     entryBytes: EVENT_ENTRY_SIZE,
   });
   if (typeof memory === 'number') return memory;

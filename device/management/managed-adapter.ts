@@ -18,6 +18,7 @@ import type { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
 import type { ShareManager } from '../shares/share-manager.ts';
 import type { Traces } from '../trace/traces.ts';
 import type { ConnectedTransport } from '../transport/connected-transport.ts';
+import type { CommandProgress } from './command-progress.ts';
 
 /** The channel adapter that a function is part of, as the subnet sees it (docs/FABRIC.md). */
 export interface ChannelAdapter {
@@ -43,6 +44,8 @@ export interface ManagedFunction extends ChannelAdapter {
    * in which they were complete.
    */
   readonly pendingManagement: DedicatedCollectBuffer[];
+  /** Of the first of these commands. */
+  readonly progress: CommandProgress;
 }
 
 export interface ManagedAdapter {

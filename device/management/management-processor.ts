@@ -26,12 +26,14 @@ import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/ge
 import { hasCommandChecksum } from '../collect/checksum.ts';
 import { EventRecord } from '../function/event-record.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
-import { CommandContext } from './command-context.ts';
+import { CommandContext, UNFINISHED } from './command-context.ts';
 import { commandTable } from './command-table.ts';
 import type { ManagedAdapter, ManagedFunction } from './managed-adapter.ts';
 
 const SEQUENCE_BYTES = MANAGEMENT_RESPONSE_SEQUENCE_BYTES;
 const RESPONSE_ALIGNMENT = 8;
+/** A step of a long command takes about as long as so many short ones. */
+const STEP_COST = 8;
 
 /** Executes the commands of all functions, one at a time. */
 export class ManagementProcessor {
@@ -44,22 +46,29 @@ export class ManagementProcessor {
     this.#context = new CommandContext(adapter, adapter.functions[PHYSICAL_FUNCTION].underlying);
   }
 
-  /** Executes the oldest waiting command of the function. Returns false when there is none. */
-  serve(managed: ManagedFunction): boolean {
-    const buffer = managed.pendingManagement.shift();
-    if (buffer === undefined) return false;
-    const { underlying: issuer } = managed;
+  /**
+   * Executes the oldest waiting command of the function, or one step of it. Returns what that cost
+   * in commands; 0: there is none.
+   */
+  serve(managed: ManagedFunction): number {
+    const buffer = managed.pendingManagement[0];
+    if (buffer === undefined) return 0;
+    const { underlying: issuer, progress } = managed;
     const context = this.#context;
     context.begin(issuer, buffer.view);
     decodeManagementCommand(buffer.view, 0, context.header);
     context.objectNumber = context.header.objectNumber;
     const status = this.#execute(context, buffer.collectLength);
+    if (status === UNFINISHED) return STEP_COST;
+    if (status === ManagementStatus.OK) progress.handOver();
+    progress.end();
+    managed.pendingManagement.shift();
     issuer.counters.managementCommands++;
     if (status !== ManagementStatus.OK) issuer.counters.managementRefused++;
     // The command is done: software may write the next one before it sees the response.
     buffer.release();
     this.#respond(context, status);
-    return true;
+    return 1;
   }
 
   #execute(context: CommandContext, length: number): ManagementStatus {

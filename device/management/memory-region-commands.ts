@@ -21,11 +21,12 @@ import {
   newMrAttributes,
 } from '../../protocol/layout/gen/mr-attributes.gen.ts';
 import { AccessFlag, ManagementStatus, MrKind, MrMask } from '../../protocol/layout/gen/values.gen.ts';
-import { fetchPageList, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/queue-memory.ts';
+import { PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../memory/page-list.ts';
 import type { DeviceMemoryRange } from '../protection/device-memory-range.ts';
 import { DeviceMemoryRegion } from '../protection/device-memory-region.ts';
 import { ALL_ACCESS, MemoryRegion, REMOTE_CHANGES } from '../protection/memory-region.ts';
 import { OnDemandRegion } from '../protection/on-demand-region.ts';
+import { reservedEntries } from '../protection/page-directory.ts';
 import type { ProtectionDomain } from '../protection/protection-domain.ts';
 import { capacities } from '../queues/object-tables.ts';
 import type { CommandContext } from './command-context.ts';
@@ -80,6 +81,7 @@ export function modifyMemoryRegion(context: CommandContext): ManagementStatus {
     if (request.kind > MrKind.FAST) return context.badField(MR_ATTRIBUTES_KIND_OFFSET, MrKind.FAST);
     const status = checkTranslation(context);
     if (status !== ManagementStatus.OK) return status;
+    context.issuer.translations.give(region.translationEntries);
     applyTranslation(region);
   }
   if (mask & MrMask.ACCESS) region.access = request.access;
@@ -117,7 +119,7 @@ function addRegion(context: CommandContext, pd: ProtectionDomain): MemoryRegion 
   const { memoryRegions, keys } = context.adapter.tables;
   const range = findRange(context);
   return memoryRegions.add(context.issuer, (number) => {
-    if (request.access & AccessFlag.ON_DEMAND) return new OnDemandRegion(number, pd, keys.pageFaults);
+    if (request.access & AccessFlag.ON_DEMAND) return new OnDemandRegion(number, pd, keys.pageFaults, reserve());
     return range === undefined
       ? new MemoryRegion(number, pd)
       : new DeviceMemoryRegion(number, pd, range, request.deviceMemoryOffset);
@@ -162,8 +164,9 @@ function checkTranslation(context: CommandContext): ManagementStatus {
   if (request.access & AccessFlag.ON_DEMAND) return checkOnDemand(context);
   if (request.kind === MrKind.PHYSICAL) return ManagementStatus.OK;
   if (request.kind === MrKind.FAST) {
-    if (request.pageCount >= 1 && request.pageCount <= FAST_PAGES_MAX) return ManagementStatus.OK;
-    return context.badField(MR_ATTRIBUTES_PAGE_COUNT_OFFSET, FAST_PAGES_MAX);
+    if (request.pageCount < 1 || request.pageCount > FAST_PAGES_MAX)
+      return context.badField(MR_ATTRIBUTES_PAGE_COUNT_OFFSET, FAST_PAGES_MAX);
+    return context.takeTranslations(request.pageCount, MR_ATTRIBUTES_PAGE_COUNT_OFFSET);
   }
   if (request.kind === MrKind.DEVICE) return checkDeviceMemory(context);
   if (request.kind !== MrKind.PAGED) return context.badField(MR_ATTRIBUTES_KIND_OFFSET, MrKind.DEVICE);
@@ -176,17 +179,15 @@ function checkTranslation(context: CommandContext): ManagementStatus {
   if (request.length === 0 || request.length > room) return context.badField(MR_ATTRIBUTES_LENGTH_OFFSET, room);
   const status = checkStart(context);
   if (status !== ManagementStatus.OK) return status;
-  const aligned = request.pageListAddress % LIST_ALIGNMENT === 0;
-  const pages =
-    aligned &&
-    fetchPageList(
-      context.issuer.dma,
-      request.pageListAddress,
-      request.pageCount,
-      request.pageShift,
-      request.indirect === 1,
-    );
-  if (!pages) return context.badPayload(ManagementStatus.BAD_ADDRESS, MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET);
+  if (request.pageListAddress % LIST_ALIGNMENT !== 0)
+    return context.badPayload(ManagementStatus.BAD_ADDRESS, MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET);
+  const pages = context.fetchPages(MR_ATTRIBUTES_PAGE_LIST_ADDRESS_OFFSET, MR_ATTRIBUTES_PAGE_COUNT_OFFSET, {
+    address: request.pageListAddress,
+    count: request.pageCount,
+    pageShift: request.pageShift,
+    indirect: request.indirect === 1,
+  });
+  if (typeof pages === 'number') return pages;
   requestedPages = pages;
   return ManagementStatus.OK;
 }
@@ -198,7 +199,14 @@ function checkOnDemand(context: CommandContext): ManagementStatus {
     return context.badField(MR_ATTRIBUTES_PAGE_SHIFT_OFFSET, PAGE_SHIFT_MAX);
   if (request.length === 0 || request.length > ADDRESS_LIMIT)
     return context.badField(MR_ATTRIBUTES_LENGTH_OFFSET, ADDRESS_LIMIT);
-  return checkStart(context);
+  return checkStart(context) || context.takeTranslations(reserve(), MR_ATTRIBUTES_LENGTH_OFFSET);
+}
+
+/** Translation entries that the requested on-demand region has in any case. */
+function reserve(): number {
+  const pageBytes = 2 ** request.pageShift;
+  const lastAddress = request.startAddress + request.length - 1;
+  return reservedEntries(Math.floor(request.startAddress / pageBytes), Math.floor(lastAddress / pageBytes));
 }
 
 /** The region lies in a range of the function. It may be empty: pyverbs registers no bytes. */

@@ -15,7 +15,7 @@ import {
 } from '../../protocol/layout/gen/page-range.gen.ts';
 import { ManagementStatus, PageFlag } from '../../protocol/layout/gen/values.gen.ts';
 import { Step } from '../function/timeline.ts';
-import { readPageList } from '../memory/queue-memory.ts';
+import { readPageList } from '../memory/page-list.ts';
 import { OnDemandRegion } from '../protection/on-demand-region.ts';
 import type { CommandContext } from './command-context.ts';
 

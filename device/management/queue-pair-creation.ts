@@ -60,6 +60,7 @@ export function createQueuePair(context: CommandContext): ManagementStatus {
   if (typeof parts === 'number') return parts;
   const qp = adapter.tables.queuePairs.add(issuer, (number) => new QueuePair(number, issuer, creation, parts));
   if (qp === undefined) return ManagementStatus.NO_RESOURCES;
+  context.progress.handOver();
   adapter.connected.attach(qp);
   context.label(qp);
   if (!qp.isXrcTarget && !adapter.scheduler.unitOf(qp).descriptors.publish(qp)) {
@@ -165,6 +166,7 @@ function fetchSendSlots(context: CommandContext, creation: QpCreation): SendSlot
     pageShift: creation.sendPageShift,
     pageShiftOffset: QP_CREATION_SEND_PAGE_SHIFT_OFFSET,
     sizeBytes: 2 ** (creation.sendEntriesLog2 + creation.sendStrideLog2),
+    sizeOffset: QP_CREATION_SEND_ENTRIES_LOG2_OFFSET,
     entryBytes: 2 ** SEND_STRIDE_MIN_LOG2,
   });
   if (typeof memory === 'number') return memory;
@@ -180,6 +182,7 @@ function fetchReceiveQueue(context: CommandContext, creation: QpCreation): Recei
     pageShift: creation.receivePageShift,
     pageShiftOffset: QP_CREATION_RECEIVE_PAGE_SHIFT_OFFSET,
     sizeBytes: 2 ** (creation.receiveEntriesLog2 + creation.receiveStrideLog2),
+    sizeOffset: QP_CREATION_RECEIVE_ENTRIES_LOG2_OFFSET,
     entryBytes: 2 ** RECEIVE_STRIDE_MIN_LOG2,
   });
   if (typeof memory === 'number') return memory;

@@ -25,7 +25,7 @@ import type { QueueMemory } from '../memory/queue-memory.ts';
 import { ReceiveRing } from '../queues/receive-ring.ts';
 import { SharedReceiveQueue } from '../queues/shared-receive-queue.ts';
 import type { XrcBinding } from '../queues/xrc-domain.ts';
-import type { CommandContext } from './command-context.ts';
+import { type CommandContext, UNFINISHED } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
 const STRIDE_MIN_LOG2 = 5;
@@ -144,6 +144,7 @@ function fetchRing(context: CommandContext, strideLog2: number): QueueMemory | M
     pageShift: request.pageShift,
     pageShiftOffset: SRQ_ATTRIBUTES_PAGE_SHIFT_OFFSET,
     sizeBytes: 2 ** (request.entriesLog2 + strideLog2),
+    sizeOffset: SRQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET,
     entryBytes: 2 ** STRIDE_MIN_LOG2,
   });
 }
@@ -157,10 +158,12 @@ function resize(context: CommandContext, queue: SharedReceiveQueue, limit: numbe
   // WQEs not yet taken must have room (IBTA 11.2.3.3). Here the limit is the least number of
   // entries.
   const least = Math.max(ring.known, limit);
-  if (least > 2 ** request.entriesLog2) return context.badField(SRQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, least);
-  if (!ring.resize(queue.owner, queue, memory, request.entriesLog2))
-    return context.badPayload(ManagementStatus.BAD_ADDRESS, SRQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET);
-  return ManagementStatus.OK;
+  const entries = 2 ** request.entriesLog2;
+  if (least > entries) return context.badField(SRQ_ATTRIBUTES_ENTRIES_LOG2_OFFSET, least);
+  const move = context.progress.findMove(() => ring.moveTo(memory, entries));
+  const moved = ring.resize(queue.owner, queue, move, memory, entries);
+  if (moved === 'failed') return context.badPayload(ManagementStatus.BAD_ADDRESS, SRQ_ATTRIBUTES_QUEUE_ADDRESS_OFFSET);
+  return moved === 'more' ? UNFINISHED : ManagementStatus.OK;
 }
 
 function badLength(context: CommandContext): ManagementStatus {

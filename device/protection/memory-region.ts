@@ -49,6 +49,11 @@ export class MemoryRegion implements RegionPort {
     return makeKey(this.number, this.keyByte);
   }
 
+  /** Entries of the translation table that it takes. */
+  get translationEntries(): number {
+    return Math.max(this.pages.length, this.maxPages);
+  }
+
   isPresent(_address: number, _lengthBytes: number): boolean {
     return true;
   }

@@ -19,12 +19,18 @@ const FLAGS = PageFlag.PRESENT | PageFlag.WRITABLE;
 
 export class OnDemandRegion extends MemoryRegion implements FaultingRegion {
   readonly faults = new Map<number, PageFault>();
-  readonly directory = new PageDirectory();
+  readonly directory: PageDirectory;
   readonly #pageFaults: PageFaults;
 
-  constructor(number: number, pd: ProtectionDomain, pageFaults: PageFaults) {
+  /** `reserved`: translation entries that were taken for it. */
+  constructor(number: number, pd: ProtectionDomain, pageFaults: PageFaults, reserved: number) {
     super(number, pd);
+    this.directory = new PageDirectory(pd.owner.translations, reserved);
     this.#pageFaults = pageFaults;
+  }
+
+  override get translationEntries(): number {
+    return this.directory.entries;
   }
 
   pageOf(address: number): number {

@@ -10,6 +10,7 @@ import {
   ManagementOpcode,
   ManagementStatus,
 } from '../../protocol/layout/gen/values.gen.ts';
+import { TranslationEntries } from '../function/translation-entries.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { type Connected, connect } from '../test-support/connected-fixture.ts';
 import { DemandPager, PAGE, serveUntil } from '../test-support/demand-pager.ts';
@@ -136,7 +137,7 @@ t.test('pages of an ordinary region, of another function or outside the region a
 });
 
 t.test('a directory keeps the newest tables', async (t) => {
-  const directory = new PageDirectory();
+  const directory = new PageDirectory(new TranslationEntries(2 ** 24), 0);
   const far = 2 ** 35;
   for (let table = 0; table < 2049; table++) directory.set(far + table * 512, 4096 * (table + 1) + 1);
   t.equal(directory.size, 2048);

@@ -25,9 +25,10 @@ import { EventType, FaultKind, FaultObject, NotifyState } from '../../protocol/l
 import type { EventQueue } from '../events/event-queue.ts';
 import { EventRecord } from '../function/event-record.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
-import { NoEvent, Step } from '../function/timeline.ts';
+import { NoEvent, quietStates, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
-import { moveEntries } from '../memory/move-entries.ts';
+import type { EntryMove } from '../memory/move-entries.ts';
+import type { StepResult } from '../memory/page-list.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { ContextOrKernel } from './collect-context.ts';
 import type { CompletionPort } from './completion-port.ts';
@@ -37,14 +38,6 @@ const SEQUENCE_BYTES = COMPLETION_ENTRY_SEQUENCE_BYTES;
 
 /** Last producer count before it wraps. */
 const LAST_COUNT = 2 ** 32 - 1;
-
-/** Why a CQE causes no event in a state that it does not satisfy. */
-const quietStates: Readonly<Record<NotifyState, NoEvent>> = {
-  [NotifyState.UNARMED]: NoEvent.UNARMED,
-  [NotifyState.TRIGGERED]: NoEvent.TRIGGERED,
-  [NotifyState.ARMED_SOLICITED]: NoEvent.SOLICITED_ONLY,
-  [NotifyState.ARMED_ALL]: NoEvent.UNARMED,
-};
 
 /**
  * Work space shared by all queues. A CQE is posted as soon as it is filled, and separate buffers
@@ -105,6 +98,10 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
 
   get faultObject(): FaultObject {
     return FaultObject.CQ;
+  }
+
+  get translationEntries(): number {
+    return this.memory.translationEntries;
   }
 
   /**
@@ -175,7 +172,7 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     if (this.#isDue()) this.#fireEvent();
   }
 
-  /** Reads the consumer count and returns the number of unread CQEs. */
+  /** Reads the consumer count; returns how many CQEs are unread. */
   countUnread(): number {
     this.#refreshConsumed();
     return this.#unread();
@@ -183,24 +180,24 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
 
   /**
    * Moves to a ring of another size that holds the unread CQEs; running numbers go on
-   * (IBTA 11.2.5.3). Software does not poll during the move. Returns false, with nothing changed,
-   * when a ring cannot be read or written.
+   * (IBTA 11.2.5.3). `move` copies some in each call, those that are posted meanwhile too; software
+   * does not poll. Fails, with nothing changed, when a ring cannot be read or written.
    */
-  resize(memory: QueueMemory, entriesLog2: number): boolean {
-    const entries = 2 ** entriesLog2;
-    const content = { strideBytes: COMPLETION_ENTRY_SIZE, first: this.consumed, count: this.#unread() };
-    if (!moveEntries(this.owner.dma, this, this, { memory, entries }, content)) return false;
+  resize(move: EntryMove, memory: QueueMemory, entries: number): StepResult {
+    const moved = move.step(this.owner.dma, this, this.consumed, this.#unread());
+    if (moved !== 'done') return moved;
     // The sequence number of the last CQE before the count wraps is 0, as in a slot that was never
     // filled. In the new ring an empty slot must not look like that CQE.
     if ((LAST_COUNT - this.producerCount) >>> 0 < entries - this.#unread()) {
       entry.fill(0);
       setCompletionEntrySequence(entryView, 0, LAST_COUNT);
       const dma = memory.at(this.owner.dma, (LAST_COUNT % entries) * COMPLETION_ENTRY_SIZE);
-      if (!dma.write(this, entry, 0, COMPLETION_ENTRY_SIZE)) return false;
+      if (!dma.write(this, entry, 0, COMPLETION_ENTRY_SIZE)) return 'failed';
     }
+    this.owner.translations.give(this.translationEntries);
     this.memory = memory;
     this.entries = entries;
-    return true;
+    return 'done';
   }
 
   /** Takes the queue off its event queue, which no longer counts its pending bit. */

@@ -42,6 +42,8 @@ export const capacities = {
   queuePairs: 65533,
   /** One for each page of the collect BARs. */
   collectContexts: VCB_MAX,
+  /** Pages of memory regions and queues (`TranslationEntries`): 128 MiB of the adapter's memory. */
+  translationEntries: 1 << 24,
   /** Pages of one memory region. */
   pagesPerRegion: 1 << 20,
   /** Attachments of queue pairs to multicast groups. */
@@ -51,6 +53,16 @@ export const capacities = {
   /** Outstanding RDMA READs and atomics of a QP, in each direction. */
   readsPerQueuePair: 16,
 } as const;
+
+/** An object that holds translation entries of its function. */
+export interface TranslationHolder {
+  readonly owner: UnderlyingFunction;
+  readonly translationEntries: number;
+}
+
+function freeTranslations({ owner, translationEntries }: TranslationHolder): void {
+  owner.translations.give(translationEntries);
+}
 
 export class ObjectTables {
   readonly protectionDomains: ObjectTable<ProtectionDomain>;
@@ -71,17 +83,32 @@ export class ObjectTables {
 
   constructor(functionCount: number) {
     this.protectionDomains = new ObjectTable(capacities.protectionDomains, 1, functionCount);
-    this.memoryRegions = new ObjectTable(capacities.memoryRegions, 1, functionCount);
-    this.completionQueues = new ObjectTable(capacities.completionQueues, 1, functionCount);
-    this.eventQueues = new ObjectTable(capacities.eventQueues, 1, functionCount);
-    this.queuePairs = new ObjectTable(capacities.queuePairs, FIRST_QUEUE_PAIR, functionCount);
+    this.memoryRegions = new ObjectTable<MemoryRegion>(capacities.memoryRegions, 1, functionCount, freeTranslations);
+    this.completionQueues = new ObjectTable<CompletionQueue>(
+      capacities.completionQueues,
+      1,
+      functionCount,
+      freeTranslations,
+    );
+    this.eventQueues = new ObjectTable<EventQueue>(capacities.eventQueues, 1, functionCount, freeTranslations);
+    this.queuePairs = new ObjectTable<QueuePair>(
+      capacities.queuePairs,
+      FIRST_QUEUE_PAIR,
+      functionCount,
+      freeTranslations,
+    );
     this.multicastGroups = new MulticastGroups(
       Math.floor(capacities.multicastAttachments / functionCount),
       capacities.queuePairsPerGroup,
       functionCount,
     );
     this.memoryWindows = new ObjectTable(capacities.memoryWindows, FIRST_WINDOW, functionCount);
-    this.sharedReceiveQueues = new ObjectTable(capacities.sharedReceiveQueues, 1, functionCount);
+    this.sharedReceiveQueues = new ObjectTable<SharedReceiveQueue>(
+      capacities.sharedReceiveQueues,
+      1,
+      functionCount,
+      freeTranslations,
+    );
     this.collectContexts = new ObjectTable(capacities.collectContexts, 1, functionCount);
     this.xrcDomains = new ObjectTable(capacities.xrcDomains, 1, functionCount);
     this.deviceMemory = new ObjectTable(capacities.deviceMemory, 1, functionCount);

@@ -170,6 +170,12 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.receiveCq.references++;
   }
 
+  /** Entries of the translation table that its own work queues take. */
+  get translationEntries(): number {
+    const { sendSlots, receiveSource } = this.#parts;
+    return (sendSlots?.translationEntries ?? 0) + (receiveSource.translationEntries ?? 0);
+  }
+
   get faultObject(): FaultObject {
     return FaultObject.QP;
   }

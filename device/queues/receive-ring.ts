@@ -24,7 +24,8 @@ import type { Dma } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
-import { moveEntries } from '../memory/move-entries.ts';
+import { EntryMove } from '../memory/move-entries.ts';
+import type { StepResult } from '../memory/page-list.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { ReceiveList, ReceiveSource } from './receive-source.ts';
 
@@ -128,17 +129,32 @@ export class ReceiveRing implements ReceiveSource {
 
   /**
    * Moves to a ring of another size that holds the WQEs not yet taken; running numbers go on
-   * (IBTA 11.2.3.3). Software posts none meanwhile, and its tail has been read by `refresh`.
-   * Returns false, with nothing changed, when a ring cannot be read or written.
+   * (IBTA 11.2.3.3). `move` copies them, some in each call. Software posts none meanwhile, and its
+   * tail has been read by `refresh`. Fails, with nothing changed, when a ring cannot be read or
+   * written.
    */
-  resize(owner: UnderlyingFunction, subject: FaultSubject, memory: QueueMemory, entriesLog2: number): boolean {
-    const entries = 2 ** entriesLog2;
-    const content = { strideBytes: this.strideBytes, first: this.head, count: this.known };
-    const from = { memory: this.#memory, entries: this.entries };
-    if (!moveEntries(owner.dma, subject, from, { memory, entries }, content)) return false;
+  resize(
+    owner: UnderlyingFunction,
+    subject: FaultSubject,
+    move: EntryMove,
+    memory: QueueMemory,
+    entries: number,
+  ): StepResult {
+    const moved = move.step(owner.dma, subject, this.head, this.known);
+    if (moved !== 'done') return moved;
+    owner.translations.give(this.translationEntries);
     this.#memory = memory;
     this.entries = entries;
-    return true;
+    return 'done';
+  }
+
+  /** A move of the WQEs to another ring, for `resize`. */
+  moveTo(memory: QueueMemory, entries: number): EntryMove {
+    return new EntryMove({ memory: this.#memory, entries: this.entries }, { memory, entries }, this.strideBytes);
+  }
+
+  get translationEntries(): number {
+    return this.#memory.translationEntries;
   }
 
   reset(): void {

@@ -40,6 +40,8 @@ export interface ReceiveSource {
    * Puts the WQE that was taken last back. A front end without on-demand regions has no use for it.
    */
   giveBack?(): void;
+  /** Entries of the translation table that it takes; left out: none. */
+  readonly translationEntries?: number;
   /** Empties the queue of a QP that is reset. Not called for a shared queue. */
   reset(): void;
 }

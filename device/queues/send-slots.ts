@@ -23,6 +23,11 @@ export class SendSlots {
     this.recordAddress = recordAddress;
   }
 
+  /** Entries of the translation table that it takes. */
+  get translationEntries(): number {
+    return this.#memory.translationEntries;
+  }
+
   /** Sets the address of `dma` to that of the slot of a command. */
   at(dma: Dma, sequence: number): Dma {
     return this.#memory.at(dma, (sequence & (this.entries - 1)) * this.strideBytes);

@@ -41,6 +41,10 @@ export class SharedReceiveQueue implements XrcReceiveSource, FaultSubject {
     return FaultObject.SRQ;
   }
 
+  get translationEntries(): number {
+    return this.ring.translationEntries;
+  }
+
   /**
    * Posts the limit event once when it is due (IBTA 10.2.9.2). Called after a WQE was taken or the
    * limit was set.

@@ -24,7 +24,14 @@ import type { SendRequest } from '../hosts/in-process/driver/send-request.ts';
 import type { InProcessHost } from '../hosts/in-process/host.ts';
 import { InProcessMachine, type MachineOptions } from '../hosts/in-process/machine.ts';
 import type { Random } from '../random.ts';
-import { findBadBinding, findBadRequester, findBrokenInvariant, findLeak, findUnexplained } from './invariants.ts';
+import {
+  findBadBinding,
+  findBadRequester,
+  findBrokenInvariant,
+  findLeak,
+  findLostTranslations,
+  findUnexplained,
+} from './invariants.ts';
 import { findLaneFault } from './lane-invariants.ts';
 
 /** Vectors of the two event queues of every fixture. */
@@ -189,7 +196,8 @@ export class AdapterFixture {
    */
   finish(halfWritten = 0): void {
     this.settle();
-    const leak = findLeak(this.access, halfWritten) ?? findUnexplained(this.machine.device);
+    const { device } = this.machine;
+    const leak = findLeak(this.access, halfWritten) ?? findUnexplained(device) ?? findLostTranslations(device);
     if (leak !== undefined) throw new Error(`${leak}; ${this.machine.describe()}`);
     const overrun = this.driver.allocator.findOverrun();
     if (overrun !== undefined) {

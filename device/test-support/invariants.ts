@@ -10,6 +10,7 @@ import { QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../adapter/adapter.ts';
 import { PcbState } from '../collect/physical-collect-buffer.ts';
 import type { HardwareAccess } from '../hosts/in-process/driver/hardware-access.ts';
+import type { TranslationHolder } from '../queues/object-tables.ts';
 import { FailureCause } from '../queues/queue-pair-failure.ts';
 import { requesterOf } from '../transport/connected-states.ts';
 
@@ -164,6 +165,29 @@ export function findBadRequester({ tables }: Adapter): string | undefined {
     if (error !== undefined) found = `QP ${qp.number}: ${error}`;
   });
   return found;
+}
+
+/**
+ * Translation entries of each function are those of its objects; undefined, or what is wrong. No
+ * management command may be in execution.
+ */
+export function findLostTranslations({ tables, functions }: Adapter): string | undefined {
+  const held = functions.map(() => 0);
+  const note = ({ owner, translationEntries }: TranslationHolder): void => {
+    held[owner.number] += translationEntries;
+  };
+  tables.memoryRegions.forEach(note);
+  tables.queuePairs.forEach(note);
+  tables.completionQueues.forEach(note);
+  tables.eventQueues.forEach(note);
+  tables.sharedReceiveQueues.forEach(note);
+  for (const [index, { underlying }] of functions.entries()) {
+    const { used, quota } = underlying.translations;
+    if (used !== held[index])
+      return `function ${index} counts ${used} translation entries, objects hold ${held[index]}`;
+    if (used > quota) return `function ${index} has ${used} of ${quota} translation entries`;
+  }
+  return undefined;
 }
 
 /** A QP in an error state says why it is there. */

@@ -21,6 +21,7 @@ static const int vuhca_status_errno[] = {
 	[VUHCA_MANAGEMENT_STATUS_DISABLED]	= -EIO,
 	[VUHCA_MANAGEMENT_STATUS_SHARE_EXCEEDED] = -EDQUOT,
 	[VUHCA_MANAGEMENT_STATUS_CONVERGING]	= -EAGAIN,
+	[VUHCA_MANAGEMENT_STATUS_NO_TRANSLATIONS] = -ENOMEM,
 };
 
 static int vuhca_admin_result(struct vuhca_dev *dev,

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x7a13f6f2u
-#define VUHCA_LAYOUT_HASH_HIGH 0x5f612819u
+#define VUHCA_LAYOUT_HASH_LOW 0x25c0180cu
+#define VUHCA_LAYOUT_HASH_HIGH 0x4f658263u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -370,6 +370,8 @@ enum vuhca_management_status {
 	VUHCA_MANAGEMENT_STATUS_SHARE_EXCEEDED = 13,
 	/* Another function still uses VCBs that it gave back; try again. */
 	VUHCA_MANAGEMENT_STATUS_CONVERGING = 14,
+	/* The function has too few free translation entries; the limit says how many. */
+	VUHCA_MANAGEMENT_STATUS_NO_TRANSLATIONS = 15,
 };
 
 /* What became of a management datagram (bits); none: the agents left it to software. */
@@ -4269,7 +4271,9 @@ struct vuhca_adapter_attributes {
 	__le32 max_collect_contexts;
 	/* max_device_memory_bytes: Device memory of the function in bytes; 0: it has none. */
 	__le32 max_device_memory_bytes;
-	__u8 reserved_84[44];
+	/* max_translation_entries: Most pages of all memory regions and queues of the function. */
+	__le32 max_translation_entries;
+	__u8 reserved_88[40];
 };
 _Static_assert(sizeof(struct vuhca_adapter_attributes) == 128, "vuhca_adapter_attributes");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, node_guid) == 0, "vuhca_adapter_attributes.node_guid");
@@ -4297,6 +4301,7 @@ _Static_assert(offsetof(struct vuhca_adapter_attributes, max_message_bytes) == 6
 _Static_assert(offsetof(struct vuhca_adapter_attributes, max_queue_pairs_per_group) == 72, "vuhca_adapter_attributes.max_queue_pairs_per_group");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, max_collect_contexts) == 76, "vuhca_adapter_attributes.max_collect_contexts");
 _Static_assert(offsetof(struct vuhca_adapter_attributes, max_device_memory_bytes) == 80, "vuhca_adapter_attributes.max_device_memory_bytes");
+_Static_assert(offsetof(struct vuhca_adapter_attributes, max_translation_entries) == 84, "vuhca_adapter_attributes.max_translation_entries");
 
 
 /* Answer to query port. */

@@ -443,7 +443,8 @@ export const adapterAttributes: StructTable = {
     { name: 'maxQueuePairsPerGroup', bits: 32, doc: 'Most QPs of the function in a multicast group.' },
     { name: 'maxCollectContexts', bits: 32, doc: 'Most collect contexts of the function.' },
     { name: 'maxDeviceMemoryBytes', bits: 32, doc: 'Device memory of the function in bytes; 0: it has none.' },
-    { bytes: 44 },
+    { name: 'maxTranslationEntries', bits: 32, doc: 'Most pages of all memory regions and queues of the function.' },
+    { bytes: 40 },
   ],
 };
 

@@ -124,6 +124,7 @@ export const managementStatus: ValueTable = {
     ['DISABLED', 12, 'The device is not enabled.'],
     ['SHARE_EXCEEDED', 13, 'The QoS levels of the function would have more than the function owns.'],
     ['CONVERGING', 14, 'Another function still uses VCBs that it gave back; try again.'],
+    ['NO_TRANSLATIONS', 15, 'The function has too few free translation entries; the limit says how many.'],
   ]),
 };
 

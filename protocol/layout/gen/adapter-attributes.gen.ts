@@ -298,6 +298,16 @@ export function setAdapterAttributesMaxDeviceMemoryBytes(view: DataView, base: n
   view.setUint32(base + 80, value, true);
 }
 
+export const ADAPTER_ATTRIBUTES_MAX_TRANSLATION_ENTRIES_OFFSET = 84;
+export const ADAPTER_ATTRIBUTES_MAX_TRANSLATION_ENTRIES_BYTES = 4;
+/** Most pages of all memory regions and queues of the function. */
+export function getAdapterAttributesMaxTranslationEntries(view: DataView, base: number): number {
+  return view.getUint32(base + 84, true);
+}
+export function setAdapterAttributesMaxTranslationEntries(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 84, value, true);
+}
+
 /** Answer to query adapter. */
 export interface AdapterAttributes {
   /** major << 16 | minor. */
@@ -346,6 +356,8 @@ export interface AdapterAttributes {
   maxCollectContexts: number;
   /** Device memory of the function in bytes; 0: it has none. */
   maxDeviceMemoryBytes: number;
+  /** Most pages of all memory regions and queues of the function. */
+  maxTranslationEntries: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -374,6 +386,7 @@ export function newAdapterAttributes(): AdapterAttributes {
     maxQueuePairsPerGroup: 0,
     maxCollectContexts: 0,
     maxDeviceMemoryBytes: 0,
+    maxTranslationEntries: 0,
   };
 }
 
@@ -404,6 +417,7 @@ export function decodeAdapterAttributes(view: DataView, base: number, into: Adap
   into.maxQueuePairsPerGroup = getAdapterAttributesMaxQueuePairsPerGroup(view, base);
   into.maxCollectContexts = getAdapterAttributesMaxCollectContexts(view, base);
   into.maxDeviceMemoryBytes = getAdapterAttributesMaxDeviceMemoryBytes(view, base);
+  into.maxTranslationEntries = getAdapterAttributesMaxTranslationEntries(view, base);
   return into;
 }
 
@@ -426,7 +440,7 @@ export function encodeAdapterAttributes(view: DataView, base: number, from: Read
   view.setUint32(base + 72, from.maxQueuePairsPerGroup, true);
   view.setUint32(base + 76, from.maxCollectContexts, true);
   view.setUint32(base + 80, from.maxDeviceMemoryBytes, true);
-  view.setUint32(base + 84, 0, true);
+  view.setUint32(base + 84, from.maxTranslationEntries, true);
   view.setUint32(base + 88, 0, true);
   view.setUint32(base + 92, 0, true);
   view.setUint32(base + 96, 0, true);

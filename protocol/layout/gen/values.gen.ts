@@ -480,6 +480,8 @@ export const ManagementStatus = {
   SHARE_EXCEEDED: 13,
   /** Another function still uses VCBs that it gave back; try again. */
   CONVERGING: 14,
+  /** The function has too few free translation entries; the limit says how many. */
+  NO_TRANSLATIONS: 15,
 } as const;
 export type ManagementStatus = (typeof ManagementStatus)[keyof typeof ManagementStatus];
 
@@ -500,6 +502,7 @@ export const managementStatusNames: readonly string[] = [
   'DISABLED',
   'SHARE_EXCEEDED',
   'CONVERGING',
+  'NO_TRANSLATIONS',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
