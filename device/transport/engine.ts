@@ -51,12 +51,13 @@ export class TransportEngine {
   /** What `QueuePairParts.life` of each queue pair is. */
   readonly life: QueuePairLifeCycle;
   readonly #lanes: TransmitVirtualLanes;
+  readonly #receiveQueue = new ReceiveQueueReader();
   readonly #clock: AdapterClock;
   #connectionsFirst = false;
 
   constructor(parts: TransportParts) {
     const { clock, ports, portsOfFunction, lanes, timing, keys, sends } = parts;
-    const receiveQueue = new ReceiveQueueReader();
+    const receiveQueue = this.#receiveQueue;
     const schedule = (qp: QueuePair): void => sends.schedule(qp);
     const receiveStage = new ReceiveStage(timing);
     this.#lanes = lanes;
@@ -101,16 +102,18 @@ export class TransportEngine {
   }
 
   /**
-   * Launches commands and sends packets of connections, about `limit` in all; returns the units of
-   * work done. The two change places from pass to pass: otherwise the second could always find the
-   * port full. `halted`: only commands that were launched before go on.
+   * Launches commands and sends packets of connections, about `limit` in all, and flushes WQEs;
+   * returns the units of work done. The first two change places from pass to pass: otherwise the
+   * second could always find the port full. `halted`: only commands that were launched before go on.
    */
   transmit(limit: number, halted = false): number {
     this.#lanes.turns.beginPass();
     this.#connectionsFirst = !this.#connectionsFirst;
     let done = this.#connectionsFirst ? this.connected.run(Math.min(limit, TRANSMIT_TURN)) : 0;
     done += this.#launch(limit - done, halted);
-    return done + (done < limit ? this.connected.run(limit - done) : 0);
+    if (done < limit) done += this.connected.run(limit - done);
+    // Of a limit of its own: a flush that does not end must leave room for sends.
+    return done + this.#receiveQueue.flushMore(limit);
   }
 
   #launch(limit: number, halted: boolean): number {

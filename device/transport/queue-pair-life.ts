@@ -112,6 +112,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
     lanes.reconsider(qp);
     connected.drop(qp);
     this.#units.receiveStage.drop(qp);
+    this.#units.receiveQueue.forget(qp);
     this.#units.pageFaults.forget(qp);
     sends.forget(qp);
     qp.release();
@@ -125,6 +126,7 @@ export class QueuePairLifeCycle implements QueuePairLife {
     lanes.reconsider(qp);
     connected.drop(qp);
     this.#units.receiveStage.drop(qp);
+    this.#units.receiveQueue.forget(qp);
     this.#units.pageFaults.forget(qp);
     qp.resetQueues();
     sends.restart(qp, wasStopped);

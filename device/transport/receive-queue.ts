@@ -8,10 +8,15 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import type { ScatterGatherList } from './scatter-gather.ts';
 
+/** WQEs that are flushed in one turn. */
+const FLUSH_TURN = 64;
+
 export class ReceiveQueueReader {
   /** Number of the WQE taken last. */
   number = 0;
   readonly #flushed = new ReceiveReport();
+  /** Queue pairs with WQEs to flush, in the order of their turns. */
+  readonly #flushing = new Set<QueuePair>();
 
   constructor() {
     this.#flushed.status = CompletionStatus.FLUSHED;
@@ -47,11 +52,43 @@ export class ReceiveQueueReader {
   }
 
   /**
-   * Completes every posted WQE as flushed, in order. Those of an SRQ stay for other QPs (IBTA
-   * 10.3.1, 10.2.9.4).
+   * Completes every posted WQE as flushed, in order, some of them now and the others by `flushMore`.
+   * Those of an SRQ stay for other QPs (IBTA 10.3.1, 10.2.9.4).
    */
   flush(qp: QueuePair): void {
-    if (qp.srq !== undefined) return;
-    while (this.available(qp)) postReceiveCompletion(qp, qp.receiveSource.take(), this.#flushed);
+    if (qp.srq !== undefined || this.#flushing.has(qp)) return;
+    this.#flushing.add(qp);
+    this.#flushSome(qp, FLUSH_TURN);
+  }
+
+  /**
+   * Goes on with the queue pair whose turn it is, at most `limit` WQEs. Returns how many it has
+   * completed. Software may post as fast as they are flushed, so a queue pair has short turns.
+   */
+  flushMore(limit: number): number {
+    for (const qp of this.#flushing) {
+      const done = this.#flushSome(qp, Math.min(limit, FLUSH_TURN));
+      if (done === 0) continue;
+      if (this.#flushing.delete(qp)) this.#flushing.add(qp);
+      return done;
+    }
+    return 0;
+  }
+
+  /** The queue pair has left ERR, or is gone. */
+  forget(qp: QueuePair): void {
+    this.#flushing.delete(qp);
+  }
+
+  /** A queue pair that has none left leaves the turns. */
+  #flushSome(qp: QueuePair, limit: number): number {
+    for (let done = 0; done < limit; done++) {
+      if (!this.available(qp)) {
+        this.#flushing.delete(qp);
+        return done;
+      }
+      postReceiveCompletion(qp, qp.receiveSource.take(), this.#flushed);
+    }
+    return limit;
   }
 }
