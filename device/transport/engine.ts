@@ -104,7 +104,8 @@ export class TransportEngine {
   /**
    * Launches commands and sends packets of connections, about `limit` in all, and flushes WQEs;
    * returns the units of work done. The first two change places from pass to pass: otherwise the
-   * second could always find the port full. `halted`: only commands that were launched before go on.
+   * second could always find the port full. `halted`: only commands that were launched before go
+   * on.
    */
   transmit(limit: number, halted = false): number {
     this.#lanes.turns.beginPass();

@@ -52,7 +52,7 @@ export class ReceiveQueueReader {
   }
 
   /**
-   * Completes every posted WQE as flushed, in order, some of them now and the others by `flushMore`.
+   * Completes every posted WQE as flushed, in order: some of them now, the others by `flushMore`.
    * Those of an SRQ stay for other QPs (IBTA 10.3.1, 10.2.9.4).
    */
   flush(qp: QueuePair): void {

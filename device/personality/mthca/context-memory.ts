@@ -56,9 +56,10 @@ export class ContextMemory {
 
   /** Maps pages inside the size, in place of guest pages that were there. */
   map(address: number, guestAddress: number, pages: number): void {
-    const first = address / ICM_PAGE_BYTES;
     this.noteChange();
-    for (let page = 0; page < pages; page++) this.#setPage(first + page, guestAddress + page * ICM_PAGE_BYTES);
+    const first = address / ICM_PAGE_BYTES;
+    for (let done = 0; done < pages; )
+      done += this.#mapChunk(first + done, guestAddress + done * ICM_PAGE_BYTES, pages - done);
   }
 
   /**
@@ -66,10 +67,10 @@ export class ContextMemory {
    * pages may lie behind the end.
    */
   unmap(address: number, pages: number): void {
-    const first = address / ICM_PAGE_BYTES;
     this.noteChange();
+    const first = address / ICM_PAGE_BYTES;
     const end = Math.min(first + pages, Math.ceil(this.#sizeBytes / ICM_PAGE_BYTES));
-    for (let page = first; page < end; page++) this.#setPage(page, NOT_MAPPED);
+    for (let page = first; page < end; ) page += this.#unmapChunk(page, end - page);
   }
 
   /** The guest address of an address, or NOT_MAPPED. Contiguous to the end of the page only. */
@@ -104,18 +105,36 @@ export class ContextMemory {
     return chunk === undefined ? NOT_MAPPED : chunk[page % CHUNK_PAGES];
   }
 
-  #setPage(page: number, guestAddress: number): void {
-    const number = Math.floor(page / CHUNK_PAGES);
+  /** Maps those of `pages` from `first` on that are in one chunk; returns how many. */
+  #mapChunk(first: number, guestAddress: number, pages: number): number {
+    const number = Math.floor(first / CHUNK_PAGES);
     let chunk = this.#chunks.get(number);
     if (chunk === undefined) {
-      if (guestAddress === NOT_MAPPED) return;
       chunk = new Float64Array(CHUNK_PAGES).fill(NOT_MAPPED);
       this.#chunks.set(number, chunk);
     }
-    const index = page % CHUNK_PAGES;
-    const was = chunk[index] !== NOT_MAPPED ? 1 : 0;
-    const is = guestAddress !== NOT_MAPPED ? 1 : 0;
-    this.#mappedPages += is - was;
-    chunk[index] = guestAddress;
+    const from = first % CHUNK_PAGES;
+    const end = Math.min(from + pages, CHUNK_PAGES);
+    this.#mappedPages += end - from - countMapped(chunk, from, end);
+    for (let index = from; index < end; index++) chunk[index] = guestAddress + (index - from) * ICM_PAGE_BYTES;
+    return end - from;
   }
+
+  /** Removes those of `pages` from `first` on that are in one chunk; returns how many. */
+  #unmapChunk(first: number, pages: number): number {
+    const number = Math.floor(first / CHUNK_PAGES);
+    const chunk = this.#chunks.get(number);
+    const from = first % CHUNK_PAGES;
+    const end = Math.min(from + pages, CHUNK_PAGES);
+    if (chunk !== undefined) this.#mappedPages -= countMapped(chunk, from, end);
+    if (end - from === CHUNK_PAGES) this.#chunks.delete(number);
+    else chunk?.fill(NOT_MAPPED, from, end);
+    return end - from;
+  }
+}
+
+function countMapped(chunk: Float64Array, from: number, end: number): number {
+  let count = 0;
+  for (let index = from; index < end; index++) if (chunk[index] !== NOT_MAPPED) count++;
+  return count;
 }

@@ -176,7 +176,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
       case 0:
         return this.processor.serve() ? 1 : 0;
       case 1:
-        return this.raw.run();
+        return this.raw.run(limit);
       case 2:
         return this.sends.serve(limit);
       case 3:

@@ -253,3 +253,17 @@ t.test('requests of random content: errors of this QP, and nothing else', (t) =>
   }
   t.end();
 });
+
+t.test('the queues of a QP in ERR are flushed a bounded number of requests in a pass', async (t) => {
+  const driver = begin();
+  const pair = new DriverQueuePair(driver, QP1, 1);
+  for (let count = 0; count < 3; count++) pair.postReceive();
+  const { raw, hca } = driver.device;
+  const qp = hca.queuePairs.get(QP1);
+  if (qp === undefined) throw new Error('there is no QP1');
+  raw.move(qp, QpContextState.ERR);
+  t.same(
+    [0, 1, 2].map(() => raw.run(2)),
+    [2, 1, 0],
+  );
+});

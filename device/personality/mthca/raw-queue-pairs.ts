@@ -80,8 +80,7 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   /** One in ERR is flushed, and one in RTS sends what waits. */
   move(qp: QueuePair, next: QpContextState): void {
     qp.state = next;
-    if (next === ERR) this.#flushReceives(qp);
-    if (qp.doorbells.length > 0) this.#waiting.add(qp);
+    if (next === ERR || qp.doorbells.length > 0) this.#waiting.add(qp);
   }
 
   drop(qp: QueuePair): void {
@@ -105,13 +104,18 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   }
 
   /**
-   * Sends what waits; a QP whose port has no room waits for the next pass. Returns how many QPs
-   * have nothing left.
+   * Sends what waits, and flushes the queues of QPs in ERR, at most `limit` requests. A QP whose
+   * port has no room waits for the next pass. Returns how many requests were executed.
    */
-  run(): number {
-    const before = this.#waiting.size;
-    for (const qp of this.#waiting) if (this.#sendAll(qp)) this.#waiting.delete(qp);
-    return before - this.#waiting.size;
+  run(limit: number): number {
+    let left = limit;
+    for (const qp of this.#waiting) {
+      while (left > 0 && this.#serveNext(qp)) left--;
+      if (left === 0) break;
+      const isBlocked = this.#exists(qp) && qp.state === RTS && qp.doorbells.length > 0;
+      if (!isBlocked) this.#waiting.delete(qp);
+    }
+    return limit - left;
   }
 
   /**
@@ -131,11 +135,15 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
     return true;
   }
 
-  /** Returns false while the port has no room. */
-  #sendAll(qp: QueuePair): boolean {
-    if (this.#hca.queuePairs.get(qp.number) !== qp) return true;
-    while (qp.doorbells.length > 0 && (qp.state === RTS || qp.state === ERR)) if (!this.#sendNext(qp)) return false;
-    return true;
+  /** Executes the next request of the QP. Returns false when there is none, or no room for it. */
+  #serveNext(qp: QueuePair): boolean {
+    if (!this.#exists(qp)) return false;
+    if (qp.state === ERR && this.#flushReceive(qp)) return true;
+    return qp.doorbells.length > 0 && (qp.state === RTS || qp.state === ERR) && this.#sendNext(qp);
+  }
+
+  #exists(qp: QueuePair): boolean {
+    return this.#hca.queuePairs.get(qp.number) === qp;
   }
 
   /** Executes the oldest send. Returns false when the port has no room for it. */
@@ -231,14 +239,15 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
     this.move(qp, ERR);
   }
 
-  #flushReceives(qp: QueuePair): void {
+  /** Completes the oldest receive as flushed; false when there is none. */
+  #flushReceive(qp: QueuePair): boolean {
     const queues = this.#queues;
-    const { receiveCqn, logReceiveEntries } = queues.load(qp);
-    for (let left = 2 ** logReceiveEntries; left > 0 && queues.hasReceive(qp, qp.received); left--) {
-      const request = queues.receiveOffset(qp.received);
-      qp.received = (qp.received + 1) & COUNTER_MASK;
-      this.#postError(receiveCqn, qp, request, CompletionSyndrome.FLUSHED, ErrorOpcode.RECEIVE);
-    }
+    const { receiveCqn } = queues.load(qp);
+    if (!queues.hasReceive(qp, qp.received)) return false;
+    const request = queues.receiveOffset(qp.received);
+    qp.received = (qp.received + 1) & COUNTER_MASK;
+    this.#postError(receiveCqn, qp, request, CompletionSyndrome.FLUSHED, ErrorOpcode.RECEIVE);
+    return true;
   }
 
   #postError(cqn: number, qp: QueuePair, request: number, syndrome: CompletionSyndrome, opcode: ErrorOpcode): void {
