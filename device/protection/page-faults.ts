@@ -14,6 +14,8 @@ import type { ProtectionDomain } from './protection-domain.ts';
 
 /** Faults of a protection domain that software has not answered; further ones wait for these. */
 export const FAULTS_PER_DOMAIN = 32;
+/** Faults of a function that software has not answered: domains share them. */
+export const FAULTS_PER_FUNCTION = 1024;
 
 /** Faults of a protection domain. */
 interface DomainFaults {
@@ -31,6 +33,10 @@ export class PageFaults {
   #lengthBytes = 0;
   #isWrite = false;
   readonly #domains = new Map<ProtectionDomain, DomainFaults>();
+  /** Numbers of unanswered faults. */
+  readonly #outstanding = new Map<UnderlyingFunction, number>();
+  /** Domains without unanswered faults that wait because their function has too many. */
+  readonly #starved = new Set<ProtectionDomain>();
   readonly #waiting: PageFault[] = [];
   /** The waits of each queue pair, by their waiter. */
   readonly #waits = new Map<KeyHolder, PageWait[]>();
@@ -68,7 +74,7 @@ export class PageFaults {
     const { counters } = region.owner;
     let fault = region.faults.get(page);
     if (fault !== undefined) counters.pageFaultsShared++;
-    else if (this.#domainOf(region.pd).outstanding < FAULTS_PER_DOMAIN) fault = this.#raise(holder, page);
+    else if (this.#mayRaise(region.pd)) fault = this.#raise(holder, page);
     else {
       counters.pageFaultsDeferred++;
       this.#domainOf(region.pd).deferred.add(wait);
@@ -104,6 +110,8 @@ export class PageFaults {
   /** Forgets all faults of a function at its reset. */
   drop(owner: UnderlyingFunction): void {
     for (const pd of this.#domains.keys()) if (pd.owner === owner) this.#domains.delete(pd);
+    for (const pd of this.#starved) if (pd.owner === owner) this.#starved.delete(pd);
+    this.#outstanding.delete(owner);
     for (const holder of this.#waits.keys()) if (holder.owner === owner) this.#waits.delete(holder);
     const kept = this.#waiting.filter(({ region }) => region.owner !== owner);
     this.#waiting.splice(0, this.#waiting.length, ...kept);
@@ -121,8 +129,7 @@ export class PageFaults {
 
   /** Faults of the function that software has not answered, and queue pairs that wait. */
   count(owner: UnderlyingFunction): { outstanding: number; waiting: number } {
-    let outstanding = 0;
-    for (const [pd, domain] of this.#domains) if (pd.owner === owner) outstanding += domain.outstanding;
+    const outstanding = this.#outstandingOf(owner);
     let waiting = 0;
     for (const holder of this.#waits.keys()) if (holder.owner === owner) waiting++;
     return { outstanding, waiting };
@@ -135,6 +142,18 @@ export class PageFaults {
       this.#domains.set(pd, domain);
     }
     return domain;
+  }
+
+  #outstandingOf(owner: UnderlyingFunction): number {
+    return this.#outstanding.get(owner) ?? 0;
+  }
+
+  /** False: the wait is deferred until an answer makes room. */
+  #mayRaise(pd: ProtectionDomain): boolean {
+    const { outstanding } = this.#domainOf(pd);
+    if (this.#outstandingOf(pd.owner) < FAULTS_PER_FUNCTION) return outstanding < FAULTS_PER_DOMAIN;
+    if (outstanding === 0) this.#starved.add(pd);
+    return false;
   }
 
   #raise(holder: KeyHolder, page: number): PageFault {
@@ -152,6 +171,7 @@ export class PageFaults {
     };
     region.faults.set(page, fault);
     this.#domainOf(pd).outstanding++;
+    this.#outstanding.set(owner, this.#outstandingOf(owner) + 1);
     owner.counters.pageFaults++;
     noteFault(fault);
     if (!post(fault)) {
@@ -169,8 +189,23 @@ export class PageFaults {
     const domain = this.#domains.get(fault.pd);
     if (domain === undefined) return;
     domain.outstanding--;
+    this.#outstanding.set(fault.pd.owner, this.#outstandingOf(fault.pd.owner) - 1);
     this.#releaseDeferred(domain);
-    if (domain.outstanding === 0) this.#domains.delete(fault.pd);
+    if (domain.outstanding === 0 && domain.deferred.size === 0) this.#domains.delete(fault.pd);
+    this.#feedStarved(fault.pd.owner);
+  }
+
+  /** One domain may raise its faults; all of them once no answer of the function is outstanding. */
+  #feedStarved(owner: UnderlyingFunction): void {
+    for (const pd of [...this.#starved]) {
+      if (pd.owner !== owner) continue;
+      this.#starved.delete(pd);
+      const domain = this.#domains.get(pd);
+      if (domain === undefined) continue;
+      for (const wait of [...domain.deferred]) this.#release(wait, false);
+      if (domain.outstanding === 0 && domain.deferred.size === 0) this.#domains.delete(pd);
+      if (this.#outstandingOf(owner) > 0) return;
+    }
   }
 
   /**
