@@ -48,7 +48,9 @@ import type { KnownManager } from './table-records.ts';
 const SA_CLASS_VERSION = 2;
 const RESPONSE_BIT = 0x80;
 /** Requests that may wait for jobs; further ones are told that the agent is busy. */
-const JOBS_MAX = 64;
+export const JOBS_MAX = 64;
+/** Answers that may wait for the routing of multicast groups. */
+export const ANSWERS_MAX = 1024;
 
 const A = AdministrationAttribute;
 
@@ -221,6 +223,8 @@ export class Administration {
   }
 
   #changeGroup(request: Request, requester: SubnetPort, isJoin: boolean): Reply | undefined {
+    // Routing may wait for a switch that does not answer.
+    if (this.#waiting.length >= ANSWERS_MAX) return refusal(MadStatus.BUSY);
     const { query, mask } = { query: request.data, mask: request.mask };
     const context = { subnet: this.subnet, prefix: this.options.subnetPrefix, groups: this.multicast };
     const outcome = (isJoin ? joinGroup : leaveGroup)({ ...context, query, mask, requester });
