@@ -9,12 +9,14 @@ import { ReplyError, type VfioUserClient } from './client/client.ts';
 import { makePipe, SharedMemory } from './client/unix-socket.ts';
 import { COMMAND, pack } from './client/wire.ts';
 import { DeviceProcess, makeCounterReader, runDma } from './test-support/device-process.ts';
-import { DMA_OP } from './test-support/probe-layout.ts';
+import { DMA_OP, PROBE } from './test-support/probe-layout.ts';
 
 const KIB = 1024;
 const GIB = 2 ** 30;
 const EEXIST = 17;
 const EINVAL = 22;
+const ENOSPC = 28;
+const TIB = 2 ** 40;
 
 const device = await DeviceProcess.start();
 t.teardown(() => device[Symbol.asyncDispose]());
@@ -120,6 +122,45 @@ t.test('many regions', async (t) => {
   }
   t.ok(runDma(client, DMA_OP.fill, 500 * 0x10000, 0x1000, 77).ok);
   t.same(memory.read(499 * 0x1000, 2), Uint8Array.of(77, 77));
+});
+
+t.test('a client maps at most 2 TiB, which a guest of 1 TiB does not reach', async (t) => {
+  const { client, counted } = attach(t);
+  const memory = new SharedMemory(2 * TIB);
+  client.mapDma({ address: 0, sizeBytes: TIB, fd: memory.fd });
+  t.ok(runDma(client, DMA_OP.fill, TIB - 16, 16, 7).ok, 'the end of a guest of 1 TiB');
+  client.mapDma({ address: 4 * TIB, sizeBytes: TIB - 4096, fd: memory.fd });
+  const beyond = { address: 8 * TIB, sizeBytes: 8192, fd: memory.fd };
+  t.throws(() => client.mapDma(beyond), new ReplyError(COMMAND.dmaMap, ENOSPC) as unknown as typeof ReplyError);
+  client.mapDma({ ...beyond, sizeBytes: 4096 });
+  client.mapDma({ address: 16 * TIB, sizeBytes: TIB });
+  t.same(counted('regions'), [4], 'regions without a descriptor take no address space');
+  await device.waitFor('the log says why', () => device.logged('DMA region of 8192 bytes refused'));
+  client.unmapDma(4 * TIB, TIB - 4096);
+  client.mapDma({ ...beyond, address: 12 * TIB });
+});
+
+t.test('all clients of a process together leave it most of its address space', async (t) => {
+  await using crowd = await DeviceProcess.start({ sockets: 18 });
+  const memory = new SharedMemory(2 * TIB);
+  const clients = crowd.sockets.map((_, index) => crowd.connect(index));
+  t.teardown(() => {
+    for (const client of clients) client.close();
+  });
+  const refused = clients.filter((client) => {
+    try {
+      client.mapDma({ address: 0, sizeBytes: 2 * TIB, fd: memory.fd });
+      return false;
+    } catch (error) {
+      t.match(error, { errno: ENOSPC });
+      return true;
+    }
+  });
+  t.equal(refused.length, 2, '16 of 2 TiB');
+  for (const client of clients) t.equal(client.read32(0, 0), PROBE.identityValue, 'all are served');
+  const [first] = clients as [VfioUserClient];
+  first.unmapDma(0, 2 * TIB);
+  (refused[0] as VfioUserClient).mapDma({ address: 0, sizeBytes: 2 * TIB, fd: memory.fd });
 });
 
 t.test('refused maps leave no descriptor and no region', async (t) => {
