@@ -16,6 +16,7 @@ import { Interrupts } from './interrupts.ts';
 import type { Libvfio, Pointer } from './library.ts';
 import { RateLimitedLog } from './log.ts';
 import { errno, lastErrno } from './native.ts';
+import { takeTurn } from './request-turn.ts';
 
 export type ContextState = 'listening' | 'negotiating' | 'attached' | 'quiescing' | 'destroyed';
 
@@ -27,12 +28,7 @@ export interface ContextOwner {
   remove(context: VfioUserContext): void;
 }
 
-/**
- * Calls of vfu_run_ctx per `serve`. The next request often arrives right after a reply, and another
- * call costs less than a wait for the descriptor. One call handles up to 64 requests
- * (0009-*.patch).
- */
-const CALLS_PER_SERVE = 16;
+const NOW_MS = (): number => performance.now();
 
 export class VfioUserContext {
   readonly socketPath: string;
@@ -54,6 +50,7 @@ export class VfioUserContext {
   #state: ContextState = 'listening';
   #serving = false;
   #destroyLater = false;
+  readonly #handle = (): number => this.#library.vfu_run_ctx(this.#ctx);
 
   /**
    * Binds the socket. Clients can connect from now on; a pump that has the context serves them.
@@ -190,13 +187,9 @@ export class VfioUserContext {
   }
 
   #run(): boolean {
-    for (let calls = 0; calls < CALLS_PER_SERVE; calls++) {
-      const result = this.#library.vfu_run_ctx(this.#ctx);
-      if (result === 0) return false;
-      if (result < 0) return this.#runFailed(lastErrno());
-      this.counters.requests += result;
-    }
-    return true;
+    const { result, requests } = takeTurn(this.#handle, NOW_MS);
+    this.counters.requests += requests;
+    return result < 0 ? this.#runFailed(lastErrno()) : result > 0;
   }
 
   #runFailed(error: number): boolean {

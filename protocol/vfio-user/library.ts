@@ -10,7 +10,7 @@ import koffi, { type LibraryHandle } from 'koffi';
 import { VfioUserError } from './errors.ts';
 
 /** Level of `patches/` that this binding needs; `vfu_patch_level` returns that of a library. */
-export const PATCH_LEVEL = 2;
+export const PATCH_LEVEL = 3;
 
 /** A pointer into the library, as a Number. */
 export type Pointer = number;
