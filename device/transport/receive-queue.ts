@@ -9,7 +9,7 @@ import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import type { ScatterGatherList } from './scatter-gather.ts';
 
 /** WQEs that are flushed in one turn. */
-const FLUSH_TURN = 64;
+export const FLUSH_TURN = 64;
 
 export class ReceiveQueueReader {
   /** Number of the WQE taken last. */
@@ -66,6 +66,7 @@ export class ReceiveQueueReader {
    * completed. Software may post as fast as they are flushed, so a queue pair has short turns.
    */
   flushMore(limit: number): number {
+    if (this.#flushing.size === 0) return 0;
     for (const qp of this.#flushing) {
       const done = this.#flushSome(qp, Math.min(limit, FLUSH_TURN));
       if (done === 0) continue;

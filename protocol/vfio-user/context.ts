@@ -16,7 +16,7 @@ import { Interrupts } from './interrupts.ts';
 import type { Libvfio, Pointer } from './library.ts';
 import { RateLimitedLog } from './log.ts';
 import { errno, lastErrno } from './native.ts';
-import { takeTurn } from './request-turn.ts';
+import { RequestTurn } from './request-turn.ts';
 
 export type ContextState = 'listening' | 'negotiating' | 'attached' | 'quiescing' | 'destroyed';
 
@@ -27,8 +27,6 @@ export interface ContextOwner {
   /** The context is being destroyed: stop watching its descriptor. */
   remove(context: VfioUserContext): void;
 }
-
-const NOW_MS = (): number => performance.now();
 
 export class VfioUserContext {
   readonly socketPath: string;
@@ -50,7 +48,10 @@ export class VfioUserContext {
   #state: ContextState = 'listening';
   #serving = false;
   #destroyLater = false;
-  readonly #handle = (): number => this.#library.vfu_run_ctx(this.#ctx);
+  readonly #turn = new RequestTurn(
+    () => this.#library.vfu_run_ctx(this.#ctx),
+    () => performance.now(),
+  );
 
   /**
    * Binds the socket. Clients can connect from now on; a pump that has the context serves them.
@@ -187,8 +188,8 @@ export class VfioUserContext {
   }
 
   #run(): boolean {
-    const { result, requests } = takeTurn(this.#handle, NOW_MS);
-    this.counters.requests += requests;
+    const result = this.#turn.take();
+    this.counters.requests += this.#turn.requests;
     return result < 0 ? this.#runFailed(lastErrno()) : result > 0;
   }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The turn of a client ends when nothing is left, after some calls, after some time, or by an error. */
+/**
+ * The turn of a client ends when nothing is left, after some calls, after some time, or by an
+ * error.
+ */
 import t from 'tap';
-import { takeTurn } from './request-turn.ts';
+import { RequestTurn } from './request-turn.ts';
 
 /** A client whose calls handle so many requests each and take so long. */
 function turnOf(results: readonly number[], costMs: number): { result: number; requests: number; calls: number } {
@@ -11,7 +14,9 @@ function turnOf(results: readonly number[], costMs: number): { result: number; r
     nowMs += costMs;
     return results[Math.min(calls++, results.length - 1)] as number;
   };
-  return { ...takeTurn(handle, () => nowMs), calls };
+  const turn = new RequestTurn(handle, () => nowMs);
+  const result = turn.take();
+  return { result, requests: turn.requests, calls };
 }
 
 t.test('a client without further requests', async (t) => {

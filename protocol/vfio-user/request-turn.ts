@@ -14,23 +14,30 @@ const CALLS_PER_TURN = 16;
 /** A turn ends with the call after which it has lasted so long. */
 const TURN_MS = 0.5;
 
-/** What a turn has come to: the last result of `handle`, 0 if no request is left, and all handled. */
-export interface RequestTurn {
-  readonly result: number;
-  readonly requests: number;
-}
+export class RequestTurn {
+  /** Requests of the last turn. */
+  requests = 0;
+  readonly #handle: () => number;
+  readonly #nowMs: () => number;
 
-/**
- * Calls `handle`, which returns the number of requests that it has handled, or a negative number
- * when it has failed. `nowMs`: any monotonic clock.
- */
-export function takeTurn(handle: () => number, nowMs: () => number): RequestTurn {
-  const endMs = nowMs() + TURN_MS;
-  let requests = 0;
-  for (let calls = 1; ; calls++) {
-    const result = handle();
-    if (result <= 0) return { result, requests };
-    requests += result;
-    if (calls === CALLS_PER_TURN || nowMs() >= endMs) return { result, requests };
+  /**
+   * `handle` returns the number of requests that it has handled, or a negative number when it has
+   * failed. `nowMs`: any monotonic clock.
+   */
+  constructor(handle: () => number, nowMs: () => number) {
+    this.#handle = handle;
+    this.#nowMs = nowMs;
+  }
+
+  /** Takes a turn. Returns the last result of `handle`; 0: no request is left. */
+  take(): number {
+    const endMs = this.#nowMs() + TURN_MS;
+    this.requests = 0;
+    for (let calls = 1; ; calls++) {
+      const result = this.#handle();
+      if (result <= 0) return result;
+      this.requests += result;
+      if (calls === CALLS_PER_TURN || this.#nowMs() >= endMs) return result;
+    }
   }
 }
