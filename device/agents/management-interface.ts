@@ -28,7 +28,7 @@ import { endPortOf, isSwitch, type ManagedNode } from './managed-node.ts';
 import { Traps } from './traps.ts';
 
 /** Datagrams that wait for the next run of the node. */
-const QUEUE_MAX = 64;
+export const WAITING_DATAGRAMS_MAX = 64;
 
 interface WaitingDatagram {
   readonly portNumber: number;
@@ -84,7 +84,8 @@ export class ManagementInterface implements DatagramTaker {
       return false;
     }
     if (!address.isVl15 && !this.#passesKeys(portNumber, address)) return false;
-    if (this.#waiting.length < QUEUE_MAX) return this.#waiting.push({ portNumber, address, mad, hasArrived: true }) > 0;
+    if (this.#waiting.length < WAITING_DATAGRAMS_MAX)
+      return this.#waiting.push({ portNumber, address, mad, hasArrived: true }) > 0;
     const counters = this.node.ports[portNumber - 1]?.counters;
     if (counters === undefined) this.noRoom++;
     else if (address.isVl15) counters.vl15Dropped++;
@@ -182,7 +183,7 @@ export class ManagementInterface implements DatagramTaker {
   }
 
   #queue(portNumber: number, address: MadAddress, mad: Uint8Array, hasArrived: boolean): boolean {
-    if (this.#waiting.length >= QUEUE_MAX) return false;
+    if (this.#waiting.length >= WAITING_DATAGRAMS_MAX) return false;
     this.#waiting.push({ portNumber, address, mad, hasArrived });
     this.node.ports[Math.max(0, portNumber - 1)]?.onWork?.();
     return true;

@@ -36,7 +36,7 @@ const LIST_ALIGNMENT = 8;
 /** Virtual addresses are exact Numbers. */
 const ADDRESS_LIMIT = Number.MAX_SAFE_INTEGER;
 /** Pages of a region registered by work request (max_fast_reg_page_list_len). */
-const FAST_PAGES_MAX = 512;
+export const FAST_PAGES_MAX = 512;
 const NO_PAGES = new Float64Array(0);
 
 const request: MrAttributes = newMrAttributes();

@@ -21,7 +21,7 @@ import type { CommandContext } from './command-context.ts';
 
 const LIST_ALIGNMENT = 8;
 /** Pages of one RESOLVE_PAGES: the list is read within one step. */
-const PAGES_MAX = 4096;
+export const RESOLVED_PAGES_MAX = 4096;
 const FLAGS = PageFlag.PRESENT | PageFlag.WRITABLE;
 
 const request: PageRange = newPageRange();
@@ -31,7 +31,7 @@ export function resolvePages(context: CommandContext): ManagementStatus {
   const region = find(context);
   if (region === undefined) return context.badObject();
   decodePageRange(context.command, context.payload, request);
-  const status = checkRange(context, region, PAGES_MAX);
+  const status = checkRange(context, region, RESOLVED_PAGES_MAX);
   if (status !== ManagementStatus.OK) return status;
   const first = region.pageOf(request.address);
   const count = region.pageOf(request.length);

@@ -26,7 +26,7 @@ type TracingAdapter = Pick<ManagedAdapter, 'tables' | 'traces'>;
 
 const BUFFER_ALIGNMENT = 8;
 /** Most bytes that one command writes, so that no guest occupies the service processor for long. */
-const READ_MAX_BYTES = 1 << 20;
+export const TRACE_READ_MAX_BYTES = 1 << 20;
 
 const attributes: TraceAttributes = newTraceAttributes();
 
@@ -73,7 +73,7 @@ export function readTrace(context: CommandContext): ManagementStatus {
   const { bufferAddress, bufferLength, position } = decodeTraceAttributes(context.command, context.payload, attributes);
   if (bufferAddress % BUFFER_ALIGNMENT !== 0)
     return context.badPayload(ManagementStatus.BAD_ADDRESS, TRACE_ATTRIBUTES_BUFFER_ADDRESS_OFFSET);
-  const room = Math.min(bufferLength, READ_MAX_BYTES);
+  const room = Math.min(bufferLength, TRACE_READ_MAX_BYTES);
   let written = 0;
   let refused = false;
   let wanted = 0;

@@ -11,7 +11,7 @@ import type { StepResult } from './page-list.ts';
 import type { QueueMemory } from './queue-memory.ts';
 
 /** Pages of entries that a step copies. */
-const STEP_PAGES = 16;
+export const STEP_PAGES = 16;
 
 /** Slots of a power of two, of which entry `n` takes that of `n` modulo `entries`. */
 export interface EntryRing {

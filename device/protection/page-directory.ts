@@ -10,7 +10,7 @@ import type { TranslationEntries } from '../function/translation-entries.ts';
 
 const TABLE_ENTRIES = 512;
 /** As many pages as a region with a list of pages may have: 4 GiB in pages of 4 KiB. */
-const TABLES_MAX = 2048;
+export const TABLES_MAX = 2048;
 /**
  * Tables for which every region has translation entries: an access of one packet finds its pages in
  * two, and must find them together.

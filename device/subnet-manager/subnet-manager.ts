@@ -31,7 +31,7 @@ import { SmpClient } from './smp-client.ts';
 import { Sweeper } from './sweeper.ts';
 
 /** Datagrams that wait for the next run. */
-const INBOX_MAX = 512;
+export const INBOX_MAX = 512;
 const RESPONSE_BIT = 0x80;
 const TRANSACTION_HIGH = 0x736d0000;
 /** Another manager that looks for a master is itself looked for, at most this often. */

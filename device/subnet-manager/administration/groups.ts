@@ -81,7 +81,7 @@ export interface MulticastGroup extends GroupProperties {
 }
 
 /** Groups that one port may create: the tables of the switches have room for 1024 in all. */
-const GROUPS_OF_PORT = 256;
+export const GROUPS_OF_PORT = 256;
 
 export class MulticastGroups {
   /** Groups that were refused: the tables of the switches are full, or the port has enough. */

@@ -19,9 +19,9 @@ import { answerAddress, type MadAddress } from '../../agents/mad-packet.ts';
 import { controlPacket, SEGMENT_BYTES, SEGMENT_HEADER_BYTES, type SendMad, transferKey, WINDOW } from './rmpp.ts';
 
 /** Transfers in all, and of one port: a flood of one leaves room for the others. */
-const TRANSFERS_MAX = 64;
+export const RECEPTIONS_MAX = 64;
 const TRANSFERS_OF_PORT = 4;
-const SEGMENTS_MAX = 64;
+export const SEGMENTS_MAX = 64;
 const LIFE_NS = 4_000_000_000;
 
 interface Reception {
@@ -99,7 +99,7 @@ export class RmppReceiver {
   }
 
   #hasRoom(slid: number): boolean {
-    if (this.#receptions.size >= TRANSFERS_MAX) return false;
+    if (this.#receptions.size >= RECEPTIONS_MAX) return false;
     return [...this.#receptions.values()].filter((each) => each.slid === slid).length < TRANSFERS_OF_PORT;
   }
 

@@ -29,7 +29,7 @@ const REPETITIONS = 5;
 /** A packet for which the port has no room is offered again after this time. */
 const PAUSE_NS = 20_000;
 /** Transfers in all, and to one port: one that acknowledges nothing leaves room for the others. */
-const TRANSFERS_MAX = 256;
+export const TRANSFERS_MAX = 256;
 const TRANSFERS_OF_PORT = 16;
 
 interface Transfer {

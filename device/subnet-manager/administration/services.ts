@@ -23,7 +23,7 @@ const SECOND_NS = 1_000_000_000;
 const IDENTITY_BYTES = 26;
 const KEY_BYTES = 16;
 /** Services in all, and of one GID. */
-const SERVICES_MAX = 4096;
+export const SERVICES_MAX = 4096;
 const SERVICES_OF_GID = 512;
 
 interface Service {

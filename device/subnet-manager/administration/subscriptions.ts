@@ -49,10 +49,10 @@ const NO_GID: Gid = '0'.repeat(32);
 const TIMEOUT_NS = 500_000_000;
 const ATTEMPTS = 3;
 /** Subscriptions in all, and of one port. */
-const SUBSCRIPTIONS_MAX = 1024;
-const SUBSCRIPTIONS_OF_PORT = 64;
+export const SUBSCRIPTIONS_MAX = 1024;
+export const SUBSCRIPTIONS_OF_PORT = 64;
 /** Reports that may be without response; further ones are dropped. */
-const REPORTS_MAX = 256;
+export const REPORTS_MAX = 256;
 const TRANSACTION_HIGH = 0x5a000000;
 
 interface Subscription {
