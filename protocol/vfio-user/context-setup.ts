@@ -18,15 +18,15 @@ import {
   SYSLOG,
   TRANSPORT_SOCKET,
 } from './constants.ts';
-import type { BarOptions, DeviceOptions } from './device.ts';
+import type { BarOptions, DeviceCallbacks, DeviceOptions } from './device.ts';
 import type { DmaRegionInfo } from './dma-region.ts';
 import { errnoText, VfioUserError } from './errors.ts';
 import type { GuestMemory } from './guest-memory.ts';
 import type { Libvfio, Pointer } from './library.ts';
 import type { RateLimitedLog } from './log.ts';
-import { allocateNative, errno, lastErrno, memcpy, type NativeBlock } from './native.ts';
+import { allocateNative, errno, lastErrno, memcpy, memset, type NativeBlock } from './native.ts';
 import { CAPABILITY, CONFIG_BYTES, MSIX } from './pci-layout.ts';
-import { makeRegionAccess, type RegionAccess } from './region.ts';
+import { type DeviceState, makeRegionAccess, ONES, type RegionAccess } from './region.ts';
 import { claimSocketPath, isDirectoryShared } from './socket-path.ts';
 
 /** Parts of a context that the callbacks of the library use. */
@@ -37,6 +37,9 @@ export interface ContextParts {
   readonly memory: GuestMemory;
   readonly callbacks: CallbackSet;
   readonly log: RateLimitedLog;
+  readonly state: Readonly<DeviceState>;
+  /** The callbacks of the device; none once it is gone. */
+  device(): Partial<DeviceCallbacks>;
   reset(type: number): void;
   failed(where: string, error: unknown): void;
 }
@@ -95,7 +98,7 @@ class Setup {
       return 0;
     });
     this.#check('vfu_setup_device_reset_cb', library.vfu_setup_device_reset_cb(this.#ctx, reset));
-    if (options.callbacks.quiesce !== undefined) this.#quiesce(options.callbacks.quiesce);
+    if (options.callbacks.quiesce !== undefined) this.#quiesce();
     const vectors = this.#interrupts();
     this.#check('vfu_realize_ctx', library.vfu_realize_ctx(this.#ctx));
     return vectors;
@@ -113,7 +116,7 @@ class Setup {
       throw new VfioUserError(`BAR${index} of ${sizeBytes} bytes is larger than 2 GiB: it must be 64-bit (wide: true)`);
     }
     this.#parts.config.defineBar(index, sizeBytes, { wide, prefetchable: bar.prefetchable ?? false });
-    const access = makeRegionAccess(handler, (error) => this.#parts.failed(`BAR${index}`, error));
+    const access = makeRegionAccess(handler, this.#parts.state, (error) => this.#parts.failed(`BAR${index}`, error));
     const flags = REGION_FLAG.read | REGION_FLAG.write | REGION_FLAG.memory;
     this.#region(index, sizeBytes, access, flags, bar.mappable);
   }
@@ -143,10 +146,12 @@ class Setup {
 
   #makeConfigAccess(): RegionAccess {
     const { address, bytes } = this.#scratch;
-    const { config, failed } = this.#parts;
+    const { config, state, failed } = this.#parts;
     return (_ctx, buf, count, offset, isWrite) => {
       try {
-        if (isWrite) {
+        if (state.gone) {
+          if (!isWrite) memset(buf, ONES, count);
+        } else if (isWrite) {
           memcpy(address, buf, count);
           config.write(offset, bytes, count);
         } else {
@@ -161,7 +166,7 @@ class Setup {
   }
 
   #interrupts(): number {
-    const { library, options, callbacks } = this.#parts;
+    const { library, options, callbacks, device } = this.#parts;
     const capability = options.capabilities.find((one) => !one.extended && one.id === CAPABILITY.msix);
     const vectors = capability === undefined ? 0 : msixVectors(capability.bytes);
     // QEMU stops the machine on an error interrupt, and no message reports the end of an INTx.
@@ -170,7 +175,7 @@ class Setup {
     }
     this.#check('vfu_setup_device_nr_irqs', library.vfu_setup_device_nr_irqs(this.#ctx, IRQ.msix, vectors));
     const state = callbacks.add('irqState', 'vectors', undefined, (_ctx, first, count, mask) =>
-      options.callbacks.vectors?.(first, count, !mask),
+      device().vectors?.(first, count, !mask),
     );
     this.#check('vfu_setup_irq_state_callback', library.vfu_setup_irq_state_callback(this.#ctx, IRQ.msix, state));
     return vectors;
@@ -184,7 +189,7 @@ class Setup {
   }
 
   #registered(info: number): void {
-    const { memory, log, options } = this.#parts;
+    const { memory, log, device } = this.#parts;
     const region = this.#readDmaInfo(info);
     if (region.address + region.sizeBytes > Number.MAX_SAFE_INTEGER) {
       log.write(SYSLOG.warning, 'DMA region above 2^53 is not accessible', { ...region });
@@ -196,13 +201,13 @@ class Setup {
       log.write(level, 'DMA region without a file descriptor is not accessible', { ...region });
     }
     memory.register(region);
-    options.callbacks.dmaRegister?.(region);
+    device().dmaRegister?.(region);
   }
 
   #unregistered(info: number): void {
-    const { memory, options } = this.#parts;
+    const { memory, device } = this.#parts;
     const region = this.#readDmaInfo(info);
-    if (memory.unregister(region.address, region.sizeBytes)) options.callbacks.dmaUnregister?.(region);
+    if (memory.unregister(region.address, region.sizeBytes)) device().dmaUnregister?.(region);
   }
 
   /**
@@ -220,10 +225,10 @@ class Setup {
     };
   }
 
-  #quiesce(quiesce: () => boolean): void {
-    const { library, callbacks, options, config } = this.#parts;
+  #quiesce(): void {
+    const { library, callbacks, options, config, device } = this.#parts;
     const callback = callbacks.add('quiesce', 'quiesce', 0, () => {
-      if (quiesce()) return 0;
+      if (device().quiesce?.() ?? true) return 0;
       setErrno(errno.EBUSY);
       return -1;
     });

@@ -3,19 +3,23 @@
  * One libvfio-user context: one socket, one PCI function, one client at a time. It is built from
  * `DeviceOptions` and served by a `Pump`. States: listening, negotiating (a client has connected),
  * attached, then listening again; quiescing while the device finishes its work; destroyed. All
- * calls and callbacks run on the thread that created it.
+ * calls and callbacks run on the thread that created it. A client gets an answer to everything that
+ * it sent before the context is destroyed: QEMU waits for answers with its lock held, and would not
+ * notice that the socket has closed.
  */
 import { CallbackSet } from './callbacks.ts';
 import { ConfigSpace } from './config-space.ts';
 import { RESET_KIND, resetKindOf, SYSLOG } from './constants.ts';
 import { setUpContext } from './context-setup.ts';
-import type { DeviceOptions } from './device.ts';
+import type { DeviceCallbacks, DeviceOptions } from './device.ts';
 import { errnoText } from './errors.ts';
+import { throwUncaught } from './event-loop.ts';
 import { GuestMemory } from './guest-memory.ts';
 import { Interrupts } from './interrupts.ts';
 import type { Libvfio, Pointer } from './library.ts';
 import { RateLimitedLog } from './log.ts';
-import { errno, lastErrno } from './native.ts';
+import { errno, lastErrno, stopReceiving } from './native.ts';
+import type { DeviceState } from './region.ts';
 import { RequestTurn } from './request-turn.ts';
 
 export type ContextState = 'listening' | 'negotiating' | 'attached' | 'quiescing' | 'destroyed';
@@ -27,6 +31,8 @@ export interface ContextOwner {
   /** The context is being destroyed: stop watching its descriptor. */
   remove(context: VfioUserContext): void;
 }
+
+const NO_DEVICE: Partial<DeviceCallbacks> = {};
 
 export class VfioUserContext {
   readonly socketPath: string;
@@ -43,6 +49,7 @@ export class VfioUserContext {
   readonly #options: DeviceOptions;
   readonly #log: RateLimitedLog;
   readonly #callbacks: CallbackSet;
+  readonly #device: DeviceState = { gone: false };
   #ctx: Pointer = 0;
   #listenFd = -1;
   #state: ContextState = 'listening';
@@ -65,9 +72,9 @@ export class VfioUserContext {
     this.#callbacks = new CallbackSet((where, error) => this.#failed(where, error));
     this.config = new ConfigSpace(options.ids);
     this.config.observer = {
-      busMaster: (enabled) => options.callbacks.busMaster?.(enabled),
-      msix: (enabled, allMasked) => options.callbacks.msix?.(enabled, allMasked),
-      written: (offset, length) => options.callbacks.configWritten?.(offset, length),
+      busMaster: (enabled) => this.#calls().busMaster?.(enabled),
+      msix: (enabled, allMasked) => this.#calls().msix?.(enabled, allMasked),
+      written: (offset, length) => this.#calls().configWritten?.(offset, length),
       functionLevelReset: () => this.#reset(RESET_KIND.functionLevel),
     };
     const { ctx, vectors } = setUpContext({
@@ -77,6 +84,8 @@ export class VfioUserContext {
       memory: this.memory,
       callbacks: this.#callbacks,
       log: this.#log,
+      state: this.#device,
+      device: () => this.#calls(),
       reset: (type) => this.#reset(type),
       failed: (where, error) => this.#failed(where, error),
     });
@@ -105,10 +114,17 @@ export class VfioUserContext {
   serve(): boolean {
     if (this.#state === 'destroyed' || this.#state === 'quiescing') return false;
     this.#serving = true;
-    const more = this.#state === 'attached' ? this.#run() : this.#attach();
-    this.#serving = false;
-    if (this.#destroyLater) this.destroy();
-    return more;
+    try {
+      return this.#state === 'attached' ? this.#run() : this.#attach();
+    } finally {
+      this.#serving = false;
+      if (this.#destroyLater) this.destroy();
+    }
+  }
+
+  /** The device has failed: no call reaches it any more, and reads of the client return ones. */
+  loseDevice(): void {
+    this.#device.gone = true;
   }
 
   /** Reports that the device is quiet, after `callbacks.quiesce` returned false. */
@@ -136,7 +152,8 @@ export class VfioUserContext {
   }
 
   /**
-   * Frees the context and removes the socket file, after `reset('lost-connection')`. Idempotent.
+   * Frees the context and removes the socket file, after answers to all that the client has sent
+   * and `reset('lost-connection')`. Idempotent.
    */
   destroy(): void {
     if (this.#state === 'destroyed') return;
@@ -145,8 +162,20 @@ export class VfioUserContext {
       return;
     }
     this.owner?.remove(this);
-    this.interrupts.close();
-    this.#free();
+    try {
+      if (this.#state === 'attached') this.#answerRest();
+    } finally {
+      this.interrupts.close();
+      this.#free();
+    }
+  }
+
+  /** Serves what the client has sent. It ends, because the client can send nothing more. */
+  #answerRest(): void {
+    stopReceiving(this.pollFd);
+    this.#serving = true;
+    while (this.#state === 'attached' && this.#library.vfu_run_ctx(this.#ctx) > 0);
+    this.#serving = false;
   }
 
   #free(): void {
@@ -158,7 +187,7 @@ export class VfioUserContext {
       this.#library.vfu_destroy_ctx(this.#ctx);
     }
     this.#ctx = 0;
-    if (attached) this.#guard('detached', () => this.#options.callbacks.detached?.());
+    if (attached) this.#guard('detached', () => this.#calls().detached?.());
     this.#callbacks.unregisterAll();
   }
 
@@ -168,7 +197,7 @@ export class VfioUserContext {
       this.acceptFailed = false;
       this.counters.attaches++;
       this.#log.write(SYSLOG.info, 'client attached');
-      this.#guard('attached', () => this.#options.callbacks.attached?.());
+      this.#guard('attached', () => this.#calls().attached?.());
       return true;
     }
     const error = lastErrno();
@@ -210,12 +239,16 @@ export class VfioUserContext {
   #lost(): void {
     this.counters.lostConnections++;
     this.#log.write(SYSLOG.info, 'client disconnected');
-    this.#guard('detached', () => this.#options.callbacks.detached?.());
+    this.#guard('detached', () => this.#calls().detached?.());
   }
 
   #reset(type: number): void {
     this.config.reset();
-    this.#options.callbacks.reset(resetKindOf(type));
+    this.#calls().reset?.(resetKindOf(type));
+  }
+
+  #calls(): Partial<DeviceCallbacks> {
+    return this.#device.gone ? NO_DEVICE : this.#options.callbacks;
   }
 
   #guard(where: string, callback: () => void): void {
@@ -228,8 +261,13 @@ export class VfioUserContext {
 
   #failed(where: string, error: unknown): void {
     this.counters.exceptions++;
-    this.#log.write(SYSLOG.error, `the device threw in ${where}: the library received a default result`, {
-      err: error,
-    });
+    const { failed } = this.#options.callbacks;
+    if (failed !== undefined) return failed(where, error);
+    const line = `the device threw in ${where}: the library received a default result`;
+    try {
+      this.#log.write(SYSLOG.error, line, { err: error });
+    } catch (failure) {
+      throwUncaught(failure);
+    }
   }
 }

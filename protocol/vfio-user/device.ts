@@ -62,6 +62,12 @@ export interface DeviceCallbacks {
   /** A client has attached, or has disconnected (after `reset('lost-connection')`). */
   attached?(): void;
   detached?(): void;
+  /**
+   * A callback or a handler threw; the client has got a default answer, all ones for a read. When
+   * absent the error is logged, and the device goes on. A device that cannot passes it to
+   * `Pump.fail`.
+   */
+  failed?(where: string, error: unknown): void;
 }
 
 export interface DeviceOptions {

@@ -35,6 +35,16 @@ export function findUvLoop(): UvLoop | undefined {
   }
 }
 
+/**
+ * Throws `error` outside of the running callback, as an uncaught exception: koffi drops what its
+ * callbacks throw, and the process would go on without a word.
+ */
+export function throwUncaught(error: unknown): void {
+  setImmediate(() => {
+    throw error;
+  });
+}
+
 export class LoopWatch {
   readonly #handle: node.PollHandle;
   readonly #onReadable: () => void;
@@ -64,7 +74,12 @@ export class LoopWatch {
   }
 
   readonly #called = (): void => {
-    if (this.#watching) this.#onReadable();
+    if (!this.#watching) return;
+    try {
+      this.#onReadable();
+    } catch (error) {
+      throwUncaught(error);
+    }
   };
 }
 

@@ -23,6 +23,17 @@ export const memset: (target: number, byte: number, lengthBytes: number) => void
 
 export const closeFd: (fd: number) => number = libc.func('int close(int fd)');
 
+const SHUT_RD = 0;
+const shutdown = libc.func('int shutdown(int fd, int how)');
+
+/**
+ * Ends what the peer of a UNIX socket can send: its writes fail with EPIPE. What it has sent can
+ * still be received, and is followed by the end of the stream.
+ */
+export function stopReceiving(fd: number): void {
+  shutdown(fd, SHUT_RD);
+}
+
 /** errno of the last native call; must be read in the next statement. */
 export function lastErrno(): number {
   return koffi.errno();

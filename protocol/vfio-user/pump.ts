@@ -5,17 +5,18 @@
  * `hotUs` after the last activity: it spins for `spinUs`, then waits in a synchronous epoll, which
  * also ends when libuv has work or a timer is due. Cold: libuv waits, and an idle pump uses no CPU.
  * The pump avoids waits of about 1 ms, because arming the CPU's timer costs more than the wait (6
- * us in a virtual machine). README.md has the measurements.
+ * us in a virtual machine). README.md has the measurements. Whatever throws in a pass ends the
+ * pump: `fail`.
  */
 import { availableParallelism } from 'node:os';
 import type { VfioUserContext } from './context.ts';
-import { findUvLoop, LoopTurn, LoopWatch, type UvLoop } from './event-loop.ts';
+import { findUvLoop, LoopTurn, LoopWatch, throwUncaught, type UvLoop } from './event-loop.ts';
 import { SpinTime } from './spin-time.ts';
 import { type Entry, WatchList } from './watch-list.ts';
 
 /** Work of the caller that runs after the sockets are drained. */
 export interface PassHook {
-  /** Does a bounded amount of work; true if more is ready. Must not throw. */
+  /** Does a bounded amount of work; true if more is ready. If it throws, the pump fails. */
   pass(): boolean;
   /** Latest time of the next call, on the clock of `Pump.nowNs`; Infinity if none is needed. */
   nextAlarmNs(): number;
@@ -33,6 +34,11 @@ export interface PumpOptions {
   readonly turnUs?: number;
   /** Longest time from connection to version message of a client: 3000 by default. */
   readonly attachTimeoutMs?: number;
+  /**
+   * Called once, after the pump has failed and is destroyed. When absent the error is thrown again,
+   * outside of the pump: it then ends the process as an uncaught exception.
+   */
+  readonly onFailure?: (where: string, error: unknown) => void;
 }
 
 const NS_PER_US = 1000;
@@ -51,6 +57,7 @@ export class Pump {
   readonly #hooks: PassHook[] = [];
   readonly #loop: UvLoop | undefined = findUvLoop();
   readonly #watch: LoopWatch;
+  readonly #onFailure: (where: string, error: unknown) => void;
   readonly #nextTurn = new LoopTurn(() => this.#turn());
   #state: 'stopped' | 'hot' | 'cold' | 'destroyed' = 'stopped';
   #lastBusyNs = 0;
@@ -58,6 +65,7 @@ export class Pump {
   #hookHasMore = false;
   #wakeRequested = false;
   #timer: NodeJS.Timeout | undefined;
+  #failure: { readonly where: string; readonly error: unknown } | undefined;
 
   constructor(options: PumpOptions = {}) {
     const cpus = availableParallelism();
@@ -65,6 +73,7 @@ export class Pump {
     this.#hotNs = (options.hotUs ?? 10_000) * NS_PER_US;
     this.#turnNs = (options.turnUs ?? 1000) * NS_PER_US;
     const attachTimeoutNs = (options.attachTimeoutMs ?? ATTACH_TIMEOUT_MS) * NS_PER_MS;
+    this.#onFailure = options.onFailure ?? ((_where, error) => throwUncaught(error));
     this.#list = new WatchList(attachTimeoutNs, this.#loop, () => this.nowNs());
     this.#watch = new LoopWatch(this.#list.coldFd, () => this.#wakeUp());
     this.#watch.stop();
@@ -116,16 +125,44 @@ export class Pump {
     this.#nextTurn.queue();
   }
 
-  /** Stops, destroys all contexts and removes their socket files. Idempotent. */
+  /**
+   * Stops, destroys all contexts and removes their socket files, also when one of them throws.
+   * Idempotent.
+   */
   destroy(): void {
     if (this.#state === 'destroyed') return;
     this.stop();
     this.#state = 'destroyed';
-    for (const context of this.#list.contexts) context.destroy();
-    this.#watch.close();
-    this.#nextTurn.close();
-    this.#spin.close();
-    this.#list.close();
+    try {
+      destroyAll(this.#list.contexts);
+    } finally {
+      this.#watch.close();
+      this.#nextTurn.close();
+      this.#spin.close();
+      this.#list.close();
+    }
+  }
+
+  /**
+   * Ends serving because something threw, and what it worked on may be half done: no device is
+   * called any more, clients get ones for what they still read, then the pump is destroyed, and
+   * `onFailure` is told. `where` names what threw. Only the first failure counts.
+   */
+  fail(where: string, error: unknown): void {
+    if (this.#failure !== undefined) return;
+    this.#failure = { where, error };
+    for (const context of this.#list.contexts) context.loseDevice();
+    if (this.#inTurn) this.stop();
+    else this.#end();
+  }
+
+  #end(): void {
+    const { where, error } = this.#failure ?? {};
+    try {
+      this.destroy();
+    } finally {
+      this.#onFailure(where as string, error);
+    }
   }
 
   #wakeUp(): void {
@@ -139,9 +176,15 @@ export class Pump {
   #turn(): void {
     if (this.#inTurn || this.#state !== 'hot') return;
     this.#inTurn = true;
-    const next = this.#work();
-    this.#spin.update(this.nowNs());
+    let next: 'yield' | 'sleep' = 'yield';
+    try {
+      next = this.#work();
+      this.#spin.update(this.nowNs());
+    } catch (error) {
+      this.fail('a pass', error);
+    }
     this.#inTurn = false;
+    if (this.#failure !== undefined) this.#end();
     if (this.#state !== 'hot') return;
     if (next === 'sleep') this.#sleep();
     else this.#nextTurn.queue();
@@ -189,7 +232,7 @@ export class Pump {
     this.#ready.length -= count;
     this.#hookHasMore = false;
     for (const hook of this.#hooks) {
-      if (hook.pass()) this.#hookHasMore = true;
+      if (this.#failure === undefined && hook.pass()) this.#hookHasMore = true;
     }
     return count > 0 || this.#hookHasMore;
   }
@@ -242,5 +285,14 @@ export class Pump {
   #remove(entry: Entry): void {
     this.#list.remove(entry);
     entry.context.owner = undefined;
+  }
+}
+
+/** Destroys each of them, whichever throws. */
+function destroyAll([first, ...others]: readonly VfioUserContext[]): void {
+  try {
+    first?.destroy();
+  } finally {
+    if (others.length > 0) destroyAll(others);
   }
 }

@@ -27,6 +27,7 @@ t.test('accesses that a handler receives', async (t) => {
   const block = allocateNative(64);
   const seen: string[] = [];
   const errors: unknown[] = [];
+  const device = { gone: false };
   const access = makeRegionAccess(
     {
       read: (offset, size, data) => {
@@ -37,6 +38,7 @@ t.test('accesses that a handler receives', async (t) => {
       },
       write: (offset, size, data) => seen.push(`w${offset}/${size}:${data.getUint8(0)}`),
     },
+    device,
     (error) => errors.push(error),
   );
   t.equal(access(0, block.address, 8, 16, false), 8);
@@ -48,6 +50,12 @@ t.test('accesses that a handler receives', async (t) => {
   t.equal(block.view.getUint32(0, true), 0xffffffff);
   t.same(seen, ['r16/8:0,0', 'r4/2:0,0', 'w5/1:7', 'w6/2:7', 'r32/4:0,0']);
   t.equal(errors.length, 1);
+  device.gone = true;
+  block.bytes.fill(7);
+  t.equal(access(0, block.address, 11, 3, false), 11);
+  t.same([...block.bytes.subarray(0, 12)], [...Array(11).fill(0xff), 7], 'ones when the device is gone');
+  access(0, block.address, 4, 0, true);
+  t.equal(seen.length, 5, 'the handler is not called');
 });
 
 t.test('over the socket', async (t) => {

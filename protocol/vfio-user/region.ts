@@ -3,9 +3,12 @@
  * Splits region accesses of the library into aligned accesses of 1, 2, 4 or 8 bytes. All bytes pass
  * through one native block, which every handler sees as the same DataView, so an access allocates
  * nothing. An access inside a region always succeeds, because some clients hang on an error reply:
- * if a handler throws, a read returns all ones, as a failed PCIe read does.
+ * if a handler throws, or its device is gone, a read returns all ones, as a failed PCIe read does.
  */
 import { allocateNative, memcpy, memset, type NativeBlock } from './native.ts';
+
+/** What each byte of a read returns when no device answers. */
+export const ONES = 0xff;
 
 /** Handler of one region. `sizeBytes` is 1, 2, 4 or 8, and offsets are naturally aligned. */
 export interface RegionHandler {
@@ -20,12 +23,22 @@ export interface RegionHandler {
 /** Callback of the library; returns the number of bytes done, which is always `count`. */
 export type RegionAccess = (ctx: number, buf: number, count: number, offset: number, isWrite: boolean) => number;
 
+/** Whether the device behind a context is still called. */
+export interface DeviceState {
+  /** No call reaches the device any more, for it has failed. */
+  gone: boolean;
+}
+
 let sharedBounce: NativeBlock | undefined;
 
 /**
  * Returns the callback of one region. `onError` receives exceptions of the handler; must not throw.
  */
-export function makeRegionAccess(handler: RegionHandler, onError: (error: unknown) => void): RegionAccess {
+export function makeRegionAccess(
+  handler: RegionHandler,
+  device: Readonly<DeviceState>,
+  onError: (error: unknown) => void,
+): RegionAccess {
   sharedBounce ??= allocateNative(8);
   const { address: bounce, view } = sharedBounce;
 
@@ -43,9 +56,10 @@ export function makeRegionAccess(handler: RegionHandler, onError: (error: unknow
 
   function guardedPiece(buf: number, size: number, offset: number, isWrite: boolean): void {
     try {
-      accessPiece(buf, size, offset, isWrite);
+      if (!device.gone) accessPiece(buf, size, offset, isWrite);
+      else if (!isWrite) memset(buf, ONES, size);
     } catch (error) {
-      if (!isWrite) memset(buf, 0xff, size);
+      if (!isWrite) memset(buf, ONES, size);
       onError(error);
     }
   }
