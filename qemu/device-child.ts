@@ -37,6 +37,8 @@ export interface DeviceExit {
   readonly signal: NodeJS.Signals | null;
   /** Sockets that it should have removed and did not. */
   readonly left: readonly string[];
+  /** The last line of its log. */
+  readonly lastLine: string | undefined;
 }
 
 const LAUNCH = fileURLToPath(new URL('../scripts/cli/launch.mjs', import.meta.url));
@@ -74,7 +76,7 @@ export class DeviceChild {
     forget.push(onProcessEnd(() => child.kill('SIGTERM')));
     const tail: string[] = [];
     followLog(child, options.onLogLine, tail);
-    const exited = watch(child, directory, () => {
+    const exited = watch(child, directory, tail, () => {
       rmSync(directory, { recursive: true, force: true });
       for (const done of forget) done();
     });
@@ -142,12 +144,17 @@ function chooseServed(directory: string, { topology, topologyFile }: DeviceChild
   return ['--topology', path];
 }
 
-async function watch(child: ChildProcess, directory: string, cleanUp: () => void): Promise<DeviceExit> {
+async function watch(
+  child: ChildProcess,
+  directory: string,
+  tail: readonly string[],
+  cleanUp: () => void,
+): Promise<DeviceExit> {
   const [status, signal] = (await once(child, 'close').catch(() => [null, null])) as [number | null, NodeJS.Signals];
   // Another clean-up may have removed the folder.
   const left = existsSync(directory) ? readdirSync(directory).filter((name) => /\.sock(\.\d+)?$/.test(name)) : [];
   cleanUp();
-  return { status, signal, left };
+  return { status, signal, left, lastLine: tail.at(-1) };
 }
 
 /** The paths that the process prints when it is ready. */

@@ -3,7 +3,14 @@
  * The composition root of a live process: builds from options the adapters of a topology, their
  * vfio-user hosts, their links and the pump that runs them. Called by scripts/cli.
  */
-import { type Libvfio, type LogTarget, loadLibrary, type PassHook, Pump } from '../../protocol/vfio-user/index.ts';
+import {
+  type Libvfio,
+  type LogTarget,
+  loadLibrary,
+  type PassHook,
+  Pump,
+  throwUncaught,
+} from '../../protocol/vfio-user/index.ts';
 import { Adapter } from '../adapter/adapter.ts';
 import type { Fabric } from '../fabric/fabric.ts';
 import type { AdapterClock, AdapterPort, FunctionPort } from '../host.ts';
@@ -40,11 +47,18 @@ export interface AdapterProcessOptions {
   readonly topology: Topology;
   /** Path of the recording of the run; none when absent. */
   readonly recordPath?: string;
+  /** The recording ends before it would become longer. */
+  readonly recordLimitBytes?: number;
   /** Delay and order in which guests see the writes of an adapter. */
   readonly ordering?: OrderingOptions;
   /** UDP port of the host door; none when absent. */
   readonly doorPort?: number;
   readonly log: LogTarget;
+  /**
+   * Called once, when something has thrown and everything is closed: guests read ones, and no
+   * socket is left. When absent the error is thrown again as an uncaught exception.
+   */
+  readonly onFailure?: (where: string, error: unknown) => void;
 }
 
 /** An adapter of a live process, and the hosts of its functions. */
@@ -93,6 +107,7 @@ export class AdapterProcess {
   readonly #plan: FabricPlan;
   readonly #built: BuiltFabric;
   readonly #opened: VfioUserHost[] = [];
+  readonly #onFailure: (where: string, error: unknown) => void;
 
   /**
    * Opens the sockets; clients are served from `start`. Throws VfioUserError, RecordingError or
@@ -103,41 +118,42 @@ export class AdapterProcess {
     const error =
       findTopologyError(topology) ?? (recordPath === undefined ? undefined : findRecordingObjection(topology));
     if (error !== undefined) throw new RangeError(error);
+    this.#onFailure = options.onFailure ?? ((_where, error) => throwUncaught(error));
     raiseInliningBudget();
     const library = loadLibrary(options.libraryPath);
-    this.pump = new Pump();
+    this.pump = new Pump({ onFailure: (where, error) => this.#failed(where, error) });
     this.clock = new WallClock(() => this.pump.nowNs());
-    const hosts = this.#openHosts(library, options);
-    this.recording = this.#openRecording(recordPath);
-    const plan = fabricOf(topology);
-    const recorder = this.recording && new Recorder(recordedPlan(plan), hosts.flat().length, this.recording.sink);
-    this.#recorder = recorder;
-    const ordering = new OrderingModel(options.ordering ?? strictOrdering);
-    const seams = hosts.flat().map((host, index) => {
-      const ordered = ordering.wrapHost(host);
-      return recorder?.wrapHost(ordered, index) ?? ordered;
-    });
-    this.#plan = plan;
-    const clock = recorder?.wrapClock(this.clock) ?? this.clock;
-    this.#built = buildFabric(plan, clock, seams);
-    const { fabric, adapters: cores, switches } = this.#built;
-    this.switches = topology.switches.map(({ name }, index) => ({ name, core: switches[index] }));
-    const port = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
-    let first = 0;
-    this.served = topology.adapters.map(({ name }, index) => {
-      const functions = port.functions.slice(first, first + hosts[index].length);
-      first += functions.length;
-      return { name, core: cores[index], hosts: hosts[index], functions };
-    });
-    this.adapters = this.served.filter(isOwn);
-    this.mthca = this.served.filter(isMthca);
-    this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
-    for (const [index, host] of hosts.flat().entries()) {
-      host.connect(port.functions[index]);
-      this.pump.add(host.context);
+    try {
+      const hosts = this.#openHosts(library, options);
+      // The sockets are open: no recording is begun for a process that cannot serve.
+      this.recording = openRecording(options);
+      const plan = fabricOf(topology);
+      const recorder = this.recording && new Recorder(recordedPlan(plan), hosts.flat().length, this.recording.sink);
+      this.#recorder = recorder;
+      const ordering = new OrderingModel(options.ordering ?? strictOrdering);
+      const seams = hosts.flat().map((host, index) => {
+        const ordered = ordering.wrapHost(host);
+        return recorder?.wrapHost(ordered, index) ?? ordered;
+      });
+      this.#plan = plan;
+      const clock = recorder?.wrapClock(this.clock) ?? this.clock;
+      this.#built = buildFabric(plan, clock, seams);
+      const { fabric, adapters: cores, switches } = this.#built;
+      this.switches = topology.switches.map(({ name }, index) => ({ name, core: switches[index] }));
+      const port = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
+      this.served = joinServed(topology, cores, hosts, port.functions);
+      this.adapters = this.served.filter(isOwn);
+      this.mthca = this.served.filter(isMthca);
+      this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
+      this.#connectHosts(hosts.flat(), port.functions);
+      this.pump.onPass(makePassHook(port, this.clock, recorder));
+      this.door = this.#openDoor(fabric, clock, options);
+    } catch (error) {
+      // No socket is left by a process that cannot serve.
+      for (const host of this.#opened) host.context.destroy();
+      this.pump.destroy();
+      throw error;
     }
-    this.pump.onPass(makePassHook(port, this.clock, recorder));
-    this.door = this.#openDoor(fabric, clock, options);
   }
 
   /** The built-in subnet managers. */
@@ -187,51 +203,75 @@ export class AdapterProcess {
     return new SocketLink(port, plan);
   }
 
-  /** Opens the hosts of each adapter. A failure closes those opened before. */
+  /** Opens the hosts of each adapter. */
   #openHosts(library: Libvfio, { topology, log }: AdapterProcessOptions): VfioUserHost[][] {
     const open = (plan: AdapterPlan, socketPath: string, functionNumber: number): VfioUserHost => {
       const identity = identityOf(plan, functionNumber);
-      const host = new VfioUserHost({ library, socketPath, identity, log });
+      const failed = (where: string, error: unknown): void => this.fail(where, error);
+      const host = new VfioUserHost({ library, socketPath, identity, log, failed });
       this.#opened.push(host);
       return host;
     };
-    try {
-      return topology.adapters.map((plan) => plan.sockets.map((path, number) => open(plan, path, number)));
-    } catch (error) {
-      this.#abandon();
-      throw error;
+    return topology.adapters.map((plan) => plan.sockets.map((path, number) => open(plan, path, number)));
+  }
+
+  #connectHosts(hosts: readonly VfioUserHost[], functions: readonly FunctionPort[]): void {
+    for (const [index, host] of hosts.entries()) {
+      host.connect(functions[index]);
+      this.pump.add(host.context);
     }
   }
 
   /**
-   * The sockets are open already: neither a recording is begun for a process that cannot serve, nor
-   * a socket left by a process that cannot record.
+   * Ends everything because something threw: guests get ones for what they still read, and no
+   * socket is left. `where` names the place. Only the first failure counts.
    */
-  #openRecording(path: string | undefined): RecordingFile | undefined {
-    try {
-      return path === undefined ? undefined : new RecordingFile(path);
-    } catch (error) {
-      this.#abandon();
-      throw error;
-    }
+  fail(where: string, error: unknown): void {
+    this.pump.fail(where, error);
   }
 
-  /** Releases everything when the construction fails. */
-  #abandon(): void {
-    for (const host of this.#opened) host.context.destroy();
-    this.pump.destroy();
+  #failed(where: string, error: unknown): void {
+    try {
+      this.close();
+    } finally {
+      this.#onFailure(where, error);
+    }
   }
 
   /**
    * Closes sockets and descriptors and writes the last bytes of the recording. May be called twice.
    */
   close(): void {
-    for (const link of this.socketLinks) link.close();
-    this.door?.close();
-    this.pump.destroy();
-    this.#recorder?.flush();
-    this.recording?.close();
+    try {
+      this.pump.destroy();
+    } finally {
+      for (const link of this.socketLinks) link.close();
+      this.door?.close();
+      this.#recorder?.flush();
+      this.recording?.close();
+    }
   }
+}
+
+function openRecording({ recordPath, recordLimitBytes, log }: AdapterProcessOptions): RecordingFile | undefined {
+  if (recordPath === undefined) return undefined;
+  const onEnd = (sentence: string): void => log.warn({}, sentence);
+  return new RecordingFile({ path: recordPath, limitBytes: recordLimitBytes, onEnd });
+}
+
+/** Puts together what belongs to each adapter. */
+function joinServed(
+  { adapters }: Topology,
+  cores: readonly AnyAdapter[],
+  hosts: readonly (readonly VfioUserHost[])[],
+  functions: readonly FunctionPort[],
+): ServedNode[] {
+  let first = 0;
+  return adapters.map(({ name }, index) => {
+    const own = functions.slice(first, first + hosts[index].length);
+    first += own.length;
+    return { name, core: cores[index], hosts: hosts[index], functions: own };
+  });
 }
 
 /** One sentence why a process of this topology cannot be recorded, or undefined. */

@@ -3,10 +3,10 @@
  * A capture of a live adapter: observes its ports and writes their packets into a file that
  * Wireshark reads (`protocol/infiniband/erf.ts`). Packets are copied into one of two buffers; a
  * full buffer is written in the background, so the adapter never waits for a disk. When the disk is
- * too slow, packets are left out of the capture and counted.
+ * too slow, packets are left out of the capture and counted. An error and the limit of size end it;
+ * the file then holds whole packets.
  */
 
-import { closeSync, openSync, write } from 'node:fs';
 import {
   CaptureDirection,
   erfInterface,
@@ -14,8 +14,12 @@ import {
   writeErfFileHeader,
   writeErfRecord,
 } from '../../protocol/infiniband/erf.ts';
+import { findWholeRecords, PCAP_FILE_HEADER_SIZE } from '../../protocol/infiniband/pcap.ts';
 import { viewOf } from '../../protocol/layout/view.ts';
+import { Refusal } from '../adapter/refusal.ts';
 import type { LinkEnd, PacketObserver } from '../port/link.ts';
+import { BackgroundFile } from './background-file.ts';
+import { FILE_LIMIT_BYTES } from './file-limits.ts';
 
 /** File and selection of a capture. */
 export interface CaptureOptions {
@@ -26,6 +30,8 @@ export interface CaptureOptions {
   readonly direction?: 'sent' | 'received';
   /** The capture ends after this number of packets. */
   readonly count?: number;
+  /** The capture ends before its file would become longer; `FILE_LIMIT_BYTES` when absent. */
+  readonly limitBytes?: number;
 }
 
 /** State of a capture, running or ended. */
@@ -34,11 +40,15 @@ export interface CaptureProgress {
   readonly active: boolean;
   /** All packets are written and the file is closed. */
   readonly closed: boolean;
+  /** Packets in the file, or on their way to it. */
   readonly packets: number;
   /** Packets left out because the file could not be written fast enough. */
   readonly lost: number;
   readonly bytes: number;
-  readonly error: string | undefined;
+  /** Why it ended before it was asked to, with what the file has; one sentence. */
+  readonly early: string | undefined;
+  /** The file took no more. */
+  readonly failed: boolean;
 }
 
 const BUFFER_BYTES = 1 << 20;
@@ -50,36 +60,56 @@ export class CaptureFile {
   readonly #options: CaptureOptions;
   readonly #ports: readonly LinkEnd[];
   readonly #nowNs: () => number;
-  readonly #fd: number;
+  readonly #file: BackgroundFile;
+  readonly #limitBytes: number;
+  readonly #onEarlyEnd: (sentence: string) => void;
   readonly #views = new Map<Uint8Array, DataView>();
   readonly #timer: NodeJS.Timeout;
   #filling = newBuffer();
   #spare: Buffer | undefined = newBuffer();
   #used = 0;
+  /** Packets in the filling buffer, and in buffers that the file has whole. */
+  #fillingPackets = 0;
+  #keptPackets = 0;
+  /** Bytes of all packets that were taken. */
+  #taken = 0;
+  /** Packets in the buffer that is being written. */
+  #writtenPackets = 0;
   #active = true;
   #closed = false;
-  #packets = 0;
   #lost = 0;
   #bytes = 0;
-  #error: string | undefined;
+  /** Why it ended early. */
+  #why: string | undefined;
+  /** The file takes nothing more. */
+  #failed = false;
   #ended: () => void = () => {};
   /** Resolves when the capture has ended and the file is closed. */
   readonly whenEnded: Promise<void>;
 
   /**
-   * Begins at once. `nowNs`: wall-clock time, ns since 1970. Throws an Error with one sentence when
+   * Begins at once. `nowNs`: wall-clock time, ns since 1970. `onEarlyEnd` is called once, with one
+   * sentence, when it ends before it is asked to and before its packet count. Throws a Refusal when
    * the file cannot be opened or another capture runs.
    */
-  constructor(options: CaptureOptions, ports: readonly LinkEnd[], nowNs: () => number) {
-    if (ports.some((port) => port.observer !== undefined)) throw new Error('a capture is running already');
+  constructor(
+    options: CaptureOptions,
+    ports: readonly LinkEnd[],
+    nowNs: () => number,
+    onEarlyEnd: (sentence: string) => void = () => {},
+  ) {
+    if (ports.some((port) => port.observer !== undefined)) throw new Refusal('a capture is running already');
     this.#options = options;
     this.#ports = ports.filter((port) => options.port === undefined || port.number === options.port);
     this.#nowNs = nowNs;
     this.whenEnded = new Promise((resolve) => {
       this.#ended = resolve;
     });
-    this.#fd = openFile(options.path);
+    this.#limitBytes = options.limitBytes ?? FILE_LIMIT_BYTES;
+    this.#onEarlyEnd = onEarlyEnd;
+    this.#file = openFile(options.path);
     this.#used = writeErfFileHeader(this.#viewOf(this.#filling), 0);
+    this.#taken = this.#used;
     for (const port of this.#ports) port.observer = this.#observe;
     this.#timer = setInterval(() => this.#flush(), FLUSH_MS);
     this.#timer.unref();
@@ -94,7 +124,8 @@ export class CaptureFile {
       packets: this.#packets,
       lost: this.#lost,
       bytes: this.#bytes,
-      error: this.#error,
+      failed: this.#failed,
+      early: this.#why && `the capture ${path} ${this.#why}: ${this.#packets} packets are kept`,
     };
   }
 
@@ -104,14 +135,20 @@ export class CaptureFile {
     this.#active = false;
     clearInterval(this.#timer);
     for (const port of this.#ports) port.observer = undefined;
+    this.#file.hurry();
     this.#flush();
     return this.whenEnded;
+  }
+
+  get #packets(): number {
+    return this.#keptPackets + (this.#failed ? 0 : this.#fillingPackets + this.#writtenPackets);
   }
 
   readonly #observe: PacketObserver = (port, outgoing, bytes, offset, lengthBytes) => {
     const { direction, count } = this.#options;
     if (direction !== undefined && (direction === 'sent') !== outgoing) return;
     const recordBytes = erfRecordBytes(lengthBytes);
+    if (this.#taken + recordBytes > this.#limitBytes) return this.#endEarly('has reached its limit of size');
     if (this.#used + recordBytes > BUFFER_BYTES) this.#flush();
     if (this.#used + recordBytes > BUFFER_BYTES) {
       this.#lost++;
@@ -120,7 +157,8 @@ export class CaptureFile {
     const tap = erfInterface(port.number, outgoing ? CaptureDirection.SENT : CaptureDirection.RECEIVED);
     const target = this.#viewOf(this.#filling);
     this.#used += writeErfRecord(target, this.#used, this.#nowNs(), tap, 0, this.#viewOf(bytes), offset, lengthBytes);
-    this.#packets++;
+    this.#taken += recordBytes;
+    this.#fillingPackets++;
     if (this.#packets === count) void this.stop();
   };
 
@@ -128,33 +166,44 @@ export class CaptureFile {
   #flush(): void {
     const full = this.#filling;
     if (this.#spare === undefined) return;
-    if (this.#used === 0 || this.#error !== undefined) return this.#finishIfStopped();
+    if (this.#used === 0 || this.#failed) return this.#finishIfStopped();
     const lengthBytes = this.#used;
     this.#filling = this.#spare;
+    this.#writtenPackets = this.#fillingPackets;
     this.#spare = undefined;
     this.#used = 0;
-    this.#write(full, 0, lengthBytes);
+    this.#fillingPackets = 0;
+    this.#file.write(full, 0, lengthBytes, (end, code) => this.#written(full, end, code));
   }
 
-  #write(buffer: Buffer, start: number, end: number): void {
-    write(this.#fd, buffer, start, end - start, null, (error, written) => {
-      if (error === null) {
-        this.#bytes += written;
-        if (start + written < end) return this.#write(buffer, start + written, end);
-      } else {
-        this.#error = `the capture ${this.#options.path} cannot be written (${error.code})`;
-      }
-      this.#spare = buffer;
-      if (this.#error !== undefined && this.#active) void this.stop();
-      else if (!this.#active) this.#flush();
-    });
+  #written(buffer: Buffer, end: number, code: string | undefined): void {
+    const start = this.#bytes === 0 ? PCAP_FILE_HEADER_SIZE : 0;
+    const whole = findWholeRecords(this.#viewOf(buffer), start, end);
+    // A part of a packet is of no use without the rest.
+    if (end >= start) this.#bytes += whole.end;
+    this.#keptPackets += whole.count;
+    this.#writtenPackets = 0;
+    this.#spare = buffer;
+    if (code !== undefined) {
+      this.#failed = true;
+      this.#endEarly(`cannot be written any more (${code})`);
+    }
+    if (!this.#active) this.#flush();
+  }
+
+  /** Ends it, and says why when it is closed. */
+  #endEarly(why: string): void {
+    this.#why = why;
+    void this.stop();
   }
 
   #finishIfStopped(): void {
     if (this.#active) return;
-    closeSync(this.#fd);
+    this.#file.close(this.#bytes);
     this.#spare = undefined;
     this.#closed = true;
+    const { early } = this.progress;
+    if (early !== undefined) this.#onEarlyEnd(early);
     this.#ended();
   }
 
@@ -178,10 +227,10 @@ function newBuffer(): Buffer {
   return Buffer.alloc(BUFFER_BYTES);
 }
 
-function openFile(path: string): number {
+function openFile(path: string): BackgroundFile {
   try {
-    return openSync(path, 'w');
+    return new BackgroundFile(path);
   } catch (error) {
-    throw new Error(`the capture ${path} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+    throw new Refusal(`the capture ${path} cannot be written (${(error as NodeJS.ErrnoException).code})`);
   }
 }

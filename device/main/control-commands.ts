@@ -4,8 +4,10 @@
  * and queues, resource requests, traces and captures. One capture runs at a time, as long as its
  * connection lives. `ControlServer` calls them.
  */
+
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { showContents } from '../adapter/contents/contents.ts';
+import { Refusal } from '../adapter/refusal.ts';
 import { showMthcaContents } from '../personality/mthca/contents.ts';
 import type { LinkEnd } from '../port/link.ts';
 import {
@@ -48,11 +50,14 @@ export class ControlCommands {
   ]);
   readonly #process: AdapterProcess;
   readonly #pid: number;
+  readonly #warn: (sentence: string) => void;
   #capture: CaptureFile | undefined = undefined;
 
-  constructor(process: AdapterProcess, pid: number) {
+  /** `warn` takes what is to be logged, for instance that a capture has ended early. */
+  constructor(process: AdapterProcess, pid: number, warn: (sentence: string) => void) {
     this.#process = process;
     this.#pid = pid;
+    this.#warn = warn;
     const trace = new TraceControl({
       served: process.served,
       nowNs: () => process.clock.now(),
@@ -83,7 +88,7 @@ export class ControlCommands {
 
   /** QPs in the order of their numbers, `first` and those after it. */
   #listQueuePairs({ parameters: { first = 0, adapter } }: ControlRequest): unknown {
-    if (!Number.isSafeInteger(first)) throw new Error('first must be a whole number');
+    if (!Number.isSafeInteger(first)) throw new Refusal('first must be a whole number');
     return listQueuePairs(this.#findServed(adapter).core, first as number);
   }
 
@@ -101,13 +106,13 @@ export class ControlCommands {
    */
   #setResources({ parameters: { words, adapter: name } }: ControlRequest): unknown {
     if (!Array.isArray(words) || !words.every((word) => typeof word === 'string'))
-      throw new Error('words must be a list of strings');
+      throw new Refusal('words must be a list of strings');
     const adapter = this.#findAdapter(name);
     const changes = readResourceWords(words, adapter.core.lanes.count);
     const answer = adapter.functions[0].requestResources(encodeRequest(changes));
     // A recording has the request, like every call on a function. Guests see it in the next pass.
     this.#process.pump.wake();
-    if (answer.status !== ManagementStatus.OK) throw new Error(describeRefusal(changes, answer));
+    if (answer.status !== ManagementStatus.OK) throw new Refusal(describeRefusal(changes, answer));
     return reportResources(adapter.core);
   }
 
@@ -117,8 +122,8 @@ export class ControlCommands {
     const wallTime = makeWallTime(() => clock.now());
     const ports = this.#findPorts(parameters.adapter);
     if (options.port !== undefined && options.port > ports.length)
-      throw new Error(`port is ${options.port}; the last one is ${ports.length}`);
-    const capture = new CaptureFile(options, ports, wallTime);
+      throw new Refusal(`port is ${options.port}; the last one is ${ports.length}`);
+    const capture = new CaptureFile(options, ports, wallTime, this.#warn);
     this.#capture = capture;
     client.onClose(() => void capture.stop());
     return capture.progress;
@@ -136,16 +141,17 @@ export class ControlCommands {
   #findAdapter(name: unknown): ServedAdapter {
     const served = this.#findServed(name);
     if (isOwn(served)) return served;
-    throw new Error(`adapter ${served.name} has the personality mthca, which does not have this`);
+    throw new Refusal(`adapter ${served.name} has the personality mthca, which does not have this`);
   }
 
   /** The adapter of that name; the only one when none is named. */
   #findServed(name: unknown): ServedNode {
     const { served } = this.#process;
+    if (name !== undefined && typeof name !== 'string') throw new Refusal('adapter must be a string');
     const found = name === undefined && served.length === 1 ? served[0] : served.find((one) => one.name === name);
     if (found !== undefined) return found;
     const known = served.map((one) => one.name).join(', ');
-    throw new Error(`${name === undefined ? 'name an adapter' : `there is no adapter ${name}`}; there are ${known}`);
+    throw new Refusal(`${name === undefined ? 'name an adapter' : `there is no adapter ${name}`}; there are ${known}`);
   }
 
   #stopCapture(): unknown {
@@ -157,22 +163,25 @@ export class ControlCommands {
 /** For what only the personality mthca has. */
 function findMthca(served: ServedNode): ServedMthca {
   if (isMthca(served)) return served;
-  throw new Error(`adapter ${served.name} is not of the personality mthca, which alone has this`);
+  throw new Refusal(`adapter ${served.name} is not of the personality mthca, which alone has this`);
 }
 
 function readCaptureOptions(parameters: Readonly<Record<string, unknown>>): CaptureOptions {
-  const { path, port, direction, count } = parameters;
-  if (typeof path !== 'string' || !path.startsWith('/')) throw new Error('path must be an absolute path');
+  const { path, port, direction, count, limitBytes } = parameters;
+  if (typeof path !== 'string' || !path.startsWith('/')) throw new Refusal('path must be an absolute path');
   if (port !== undefined && !(Number.isSafeInteger(port) && (port as number) > 0))
-    throw new Error('port must be a whole number above 0');
+    throw new Refusal('port must be a whole number above 0');
   if (direction !== undefined && direction !== 'sent' && direction !== 'received')
-    throw new Error('direction must be sent or received');
+    throw new Refusal('direction must be sent or received');
   if (count !== undefined && !(Number.isSafeInteger(count) && (count as number) > 0))
-    throw new Error('count must be a whole number above 0');
+    throw new Refusal('count must be a whole number above 0');
+  if (limitBytes !== undefined && !(Number.isSafeInteger(limitBytes) && (limitBytes as number) > 0))
+    throw new Refusal('limitBytes must be a whole number above 0');
   return {
     path,
     ...(port === undefined ? {} : { port: port as number }),
     ...(direction === undefined ? {} : { direction }),
     ...(count === undefined ? {} : { count: count as number }),
+    ...(limitBytes === undefined ? {} : { limitBytes: limitBytes as number }),
   };
 }

@@ -8,6 +8,7 @@ import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { Refusal } from '../adapter/refusal.ts';
 import { ControlClient } from './control-client.ts';
 import { defaultControlPath, findControlPaths, findOnlyControlPath } from './control-path.ts';
 import { type ControlCommand, ControlServer } from './control-server.ts';
@@ -19,8 +20,14 @@ function makeDirectory(t: Test): string {
   return directory;
 }
 
+const DEAF = { failed: () => {}, threw: () => {} };
+
 /** A server with a few commands, closed at the end of the test. */
-function serve(t: Test, more: [string, ControlCommand][] = []): ControlServer {
+function serve(
+  t: Test,
+  more: [string, ControlCommand][] = [],
+  threw: [where: string, message: string][] = [],
+): ControlServer {
   const path = join(makeDirectory(t), 'control');
   const commands = new Map<string, ControlCommand>([
     ['echo', ({ parameters }) => parameters],
@@ -28,12 +35,15 @@ function serve(t: Test, more: [string, ControlCommand][] = []): ControlServer {
     [
       'refuse',
       () => {
-        throw new Error('not today');
+        throw new Refusal('not today');
       },
     ],
     ...more,
   ]);
-  const server = new ControlServer(path, commands, (error) => t.fail(error.message));
+  const server = new ControlServer(path, commands, {
+    failed: (error) => t.fail(error.message),
+    threw: (where, error) => threw.push([where, (error as Error).message]),
+  });
   t.teardown(() => server.close());
   return server;
 }
@@ -141,7 +151,7 @@ t.test('one request per turn of the event loop', async (t) => {
 
 t.test('a path is taken over from the dead and left to the living', async (t) => {
   const server = serve(t);
-  const make = (path: string) => () => new ControlServer(path, new Map(), () => {});
+  const make = (path: string) => () => new ControlServer(path, new Map(), DEAF);
   t.throws(make(server.path), { message: /is in use by a running server: stop it or choose another path/ });
   const directory = makeDirectory(t);
   writeFileSync(join(directory, 'plain'), 'a file');
@@ -161,11 +171,11 @@ t.test('running adapters are found by themselves', async (t) => {
   const path = defaultControlPath(environment);
   t.equal(statSync(join(path, '..')).mode & 0o777, 0o700);
   const dead = await leaveStaleSocket(join(path, '../1.control'));
-  const first = new ControlServer(path, new Map(), () => {});
+  const first = new ControlServer(path, new Map(), DEAF);
   t.teardown(() => first.close());
   t.equal(await findOnlyControlPath(environment), path);
   t.notOk(existsSync(dead), 'what the dead left is removed');
-  const second = new ControlServer(join(path, '../2.control'), new Map(), () => {});
+  const second = new ControlServer(join(path, '../2.control'), new Map(), DEAF);
   t.teardown(() => second.close());
   t.equal((await findControlPaths(environment)).length, 2);
   await t.rejects(findOnlyControlPath(environment), { message: /^2 adapters are running; name one by --control/ });

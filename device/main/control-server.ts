@@ -7,6 +7,7 @@
 import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { claimSocketPath } from '../../protocol/vfio-user/index.ts';
+import { Refusal } from '../adapter/refusal.ts';
 import {
   CONTROL_VERSION,
   type ControlAnswer,
@@ -16,7 +17,8 @@ import {
 } from './control-protocol.ts';
 
 /**
- * Executes a command and returns the result. Throws an Error whose message is the error to answer.
+ * Executes a command and returns the result. Throws a Refusal, whose message is the error to
+ * answer; whatever else it throws is a fault of the adapter.
  */
 export type ControlCommand = (request: ControlRequest, client: ControlClientHandle) => unknown;
 
@@ -24,6 +26,14 @@ export type ControlCommand = (request: ControlRequest, client: ControlClientHand
 export interface ControlClientHandle {
   /** Calls `cleanup` when the connection ends. */
   onClose(cleanup: () => void): void;
+}
+
+/** What happens to a server beside its requests. */
+export interface ControlServerEvents {
+  /** The socket has an error; the server goes on if it can. */
+  failed(error: Error): void;
+  /** A command threw what is no Refusal. */
+  threw(where: string, error: unknown): void;
 }
 
 const CLIENTS_MAX = 16;
@@ -37,17 +47,18 @@ export class ControlServer {
   readonly #server: Server;
   readonly #clients = new Set<ControlClient>();
   readonly #commands: ReadonlyMap<string, ControlCommand>;
+  readonly #events: ControlServerEvents;
 
   /**
-   * Listens at `path`; throws VfioUserError with one sentence when it is not available. `failed` is
-   * called with a later error.
+   * Listens at `path`; throws VfioUserError with one sentence when it is not available.
    */
-  constructor(path: string, commands: ReadonlyMap<string, ControlCommand>, failed: (error: Error) => void) {
+  constructor(path: string, commands: ReadonlyMap<string, ControlCommand>, events: ControlServerEvents) {
     claimSocketPath(path);
     this.path = path;
     this.#commands = commands;
+    this.#events = events;
     this.#server = createServer((socket) => this.#accept(socket));
-    this.#server.on('error', failed);
+    this.#server.on('error', (error) => events.failed(error));
     // `listen` creates the file, so no other user can connect even for a moment.
     const umask = process.umask(PRIVATE_UMASK);
     this.#server.listen(path);
@@ -89,7 +100,9 @@ export class ControlServer {
     try {
       return { version: CONTROL_VERSION, id: request.id, result: command(request, client) ?? null };
     } catch (error) {
-      return this.#refuse(request.id, (error as Error).message);
+      // The client shall have its answer before the adapter ends.
+      if (!(error instanceof Refusal)) setImmediate(() => this.#events.threw(`the command ${request.command}`, error));
+      return this.#refuse(request.id, error instanceof Error ? error.message : String(error));
     }
   }
 

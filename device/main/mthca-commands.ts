@@ -3,6 +3,7 @@
  * Commands of the control socket that only adapters of the personality mthca have: `inject` plants
  * a fault, and `fail` puts one into a fatal error. `ControlCommands` serves them.
  */
+import { Refusal } from '../adapter/refusal.ts';
 import type { FunctionPort } from '../host.ts';
 import { Firmware, type Hca } from '../personality/mthca/hca.ts';
 import { encodeFault, readFault } from '../personality/mthca/injected-faults.ts';
@@ -33,6 +34,7 @@ export function makeMthcaCommands(
     [
       'fail',
       ({ parameters: { cause = 'internal', adapter } }) => {
+        if (typeof cause !== 'string') throw new Refusal('cause must be a string');
         inject(adapter, ['fatal', `cause=${cause}`, `firmware=${Firmware.REFUSES}`]);
         return { cause };
       },
@@ -41,7 +43,7 @@ export function makeMthcaCommands(
       'inject',
       ({ parameters: { words, adapter } }) => {
         if (!Array.isArray(words) || !words.every((word) => typeof word === 'string'))
-          throw new Error('words must be a list of strings');
+          throw new Refusal('words must be a list of strings');
         return { text: inject(adapter, words) };
       },
     ],

@@ -4,6 +4,7 @@
  * pcbs=20 policy=off level 1 vcbs=15 lane 3 shared=none adapter lend=on`. All words together are
  * one request, made as a whole or not at all. Also describes a refusal in one sentence.
  */
+
 import { RESOURCE_CHANGES_MAX, RESOURCE_NO_LEVEL, TVL_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   encodeResourceChange,
@@ -12,6 +13,7 @@ import {
   type ResourceChange,
 } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { ManagementStatus, managementStatusName, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
+import { Refusal } from '../adapter/refusal.ts';
 import type { ResourceAnswer } from '../host.ts';
 
 /** A change, and the words that it was read from. */
@@ -85,8 +87,7 @@ const adapterNames = {
 const dedicatedNames = { lanes: ResourceKind.DEDICATED_TVL_MAP } as const;
 
 /**
- * Reads the words of one request for an adapter with `laneCount` lanes. Throws an Error with one
- * sentence.
+ * Reads the words of one request for an adapter with `laneCount` lanes. Throws a Refusal.
  */
 export function readResourceWords(words: readonly string[], laneCount = TVL_MAX): WordedChange[] {
   const changes: WordedChange[] = [];
@@ -95,7 +96,7 @@ export function readResourceWords(words: readonly string[], laneCount = TVL_MAX)
     const word = words[at];
     if (word.includes('=')) {
       if (scope === undefined)
-        throw new Error(`${word}: of what? say function N, lane N, dedicated or adapter before it`);
+        throw new Refusal(`${word}: of what? say function N, lane N, dedicated or adapter before it`);
       changes.push(...readSetting(scope, word, laneCount));
     } else if (word === 'dedicated') scope = makeScope(word, 0, dedicatedNames);
     else if (word === 'adapter') scope = makeScope(word, 0, adapterNames);
@@ -104,13 +105,13 @@ export function readResourceWords(words: readonly string[], laneCount = TVL_MAX)
     else if (word === 'lane') scope = makeScope('lane', readNumber(word, words[++at], TARGET_MAX), laneNames);
     else if (word === 'level') scope = narrow(scope, readNumber(word, words[++at], LEVEL_MAX));
     else
-      throw new Error(
+      throw new Refusal(
         `${word} is not understood; say function N [level N], lane N, dedicated or adapter, then name=value`,
       );
   }
-  if (changes.length === 0) throw new Error('nothing to set; say for example function 1 pcbs=20');
+  if (changes.length === 0) throw new Refusal('nothing to set; say for example function 1 pcbs=20');
   if (changes.length > RESOURCE_CHANGES_MAX)
-    throw new Error(`${changes.length} changes are more than a request can hold (${RESOURCE_CHANGES_MAX})`);
+    throw new Refusal(`${changes.length} changes are more than a request can hold (${RESOURCE_CHANGES_MAX})`);
   return changes;
 }
 
@@ -165,7 +166,7 @@ function makeScope(what: string, target: number, names: Scope['names']): Scope {
 
 function narrow(scope: Scope | undefined, qosLevel: number): Scope {
   if (scope === undefined || (scope.names !== functionNames && scope.names !== levelNames))
-    throw new Error(`level ${qosLevel}: of what? say function N before it`);
+    throw new Refusal(`level ${qosLevel}: of what? say function N before it`);
   const words = `${scope.words.replace(/ level .*/, '')} level ${qosLevel}`;
   return { words, target: scope.target, qosLevel, names: levelNames };
 }
@@ -174,7 +175,7 @@ function readSetting(scope: Scope, word: string, laneCount: number): WordedChang
   const [name, value] = [word.slice(0, word.indexOf('=')), word.slice(word.indexOf('=') + 1)];
   const words = `${scope.words} ${word}`;
   if (!Object.hasOwn(scope.names, name))
-    throw new Error(`${words}: there is no ${name} to set; there are ${Object.keys(scope.names).join(', ')}`);
+    throw new Refusal(`${words}: there is no ${name} to set; there are ${Object.keys(scope.names).join(', ')}`);
   const { target, qosLevel } = scope;
   const change = { ...newResourceChange(), resource: scope.names[name], target, qosLevel, words };
   if (name === 'lanes') {
@@ -189,14 +190,14 @@ function readSetting(scope: Scope, word: string, laneCount: number): WordedChang
     return [{ ...change, amount: readNumber(`${scope.words} ${name}`, value, AMOUNT_MAX) }];
   const known = valueWords[name];
   const amount = known.indexOf(value);
-  if (amount < 0) throw new Error(`${words}: it must be ${known.join(', ')}`);
+  if (amount < 0) throw new Refusal(`${words}: it must be ${known.join(', ')}`);
   return [{ ...change, amount }];
 }
 
 function readNumber(what: string, text: string | undefined, max: number): number {
   const value = text !== undefined && /^(\d+|0x[0-9a-f]+)$/i.test(text) ? Number(text) : Number.NaN;
   if (value <= max) return value;
-  throw new Error(`${what} is ${text ?? 'missing'}; it must be a whole number from 0 to ${max}`);
+  throw new Refusal(`${what} is ${text ?? 'missing'}; it must be a whole number from 0 to ${max}`);
 }
 
 /** `0-9,12`, or `none`. */
@@ -205,7 +206,7 @@ function readLanes(words: string, text: string, laneCount: number): number[] {
   return text.split(',').flatMap((part) => {
     const [first, last = first] = part.split('-').map((end) => (/^\d+$/.test(end) ? Number(end) : Number.NaN));
     if (!(first <= last && last < laneCount) || part.split('-').length > 2)
-      throw new Error(`${words}: lanes are numbers from 0 to ${laneCount - 1}, as in 0-9,12, or none`);
+      throw new Refusal(`${words}: lanes are numbers from 0 to ${laneCount - 1}, as in 0-9,12, or none`);
     return Array.from({ length: last - first + 1 }, (_, index) => first + index);
   });
 }

@@ -4,6 +4,7 @@
  * function, QPs to come, and the timeline. Command blocks are sent unchanged, in base64. Nothing
  * here reaches a guest or a recording; `TraceObserver` keeps the traces.
  */
+
 import {
   TRACE_BLOCKS_MAX_LOG2,
   TRACE_SNAP_LENGTH,
@@ -11,6 +12,7 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { DOORBELL_QPN_MASK, DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { serviceTypeNames } from '../../protocol/layout/gen/values.gen.ts';
+import { Refusal } from '../adapter/refusal.ts';
 import type { TimelineStep } from '../function/timeline.ts';
 import { TraceRing } from '../trace/trace-ring.ts';
 import type { ServedNode } from './adapter-process.ts';
@@ -126,7 +128,7 @@ export class TraceControl {
     const { rule, process } = parameters;
     if (process !== undefined) found.observer.observeProcess(readInteger(parameters, 'process', PROCESS_MAX), settings);
     else if (rule === undefined) found.observer.observe(this.#findQueuePair(found.adapter, parameters), settings);
-    else found.observer.addRule(readRule(rule as Parameters), settings);
+    else found.observer.addRule(readRule(rule), settings);
     return this.#status(found);
   }
 
@@ -151,7 +153,7 @@ export class TraceControl {
     const qp = id > 0 ? undefined : readInteger(parameters, 'qp', QPN_MAX);
     const one = observer.traces.findLast((trace) => (qp === undefined ? trace.id === id : trace.qp === qp));
     if (one === undefined)
-      throw new Error(
+      throw new Refusal(
         qp === undefined ? `there is no trace ${id}` : `QP ${qp} is not traced; begin with \`vuhca trace on\``,
       );
     const parts: Buffer[] = [];
@@ -182,7 +184,7 @@ export class TraceControl {
 
   #readPart(parameters: Parameters, client: ControlClientHandle): SnapshotPart {
     const snapshot = this.#snapshots.get(client);
-    if (snapshot === undefined) throw new Error('there is no snapshot; `trace-snapshot` takes one');
+    if (snapshot === undefined) throw new Refusal('there is no snapshot; `trace-snapshot` takes one');
     return snapshot.getPart(readInteger(parameters, 'part', 2 ** 32));
   }
 
@@ -213,7 +215,7 @@ export class TraceControl {
   #findQueuePair({ core }: ServedNode, parameters: Parameters) {
     const number = readInteger(parameters, 'qp', QPN_MAX);
     const qp = core.tables.queuePairs.get(number);
-    if (qp === undefined) throw new Error(`there is no QP ${number}`);
+    if (qp === undefined) throw new Refusal(`there is no QP ${number}`);
     return qp;
   }
 }
@@ -228,7 +230,7 @@ function readSettings(parameters: Parameters): ObserverSettings {
   const bytes = readInteger(parameters, 'bytes', BYTES_MAX);
   const block = TraceRing.sizeBytes(0, snapLength);
   if (bytes < block)
-    throw new Error(`${bytes} bytes are less than one command block, ${block} bytes; use a smaller snap length`);
+    throw new Refusal(`${bytes} bytes are less than one command block, ${block} bytes; use a smaller snap length`);
   return { ...settings, blocksLog2: Math.min(Math.floor(Math.log2(bytes / block)), TRACE_BLOCKS_MAX_LOG2) };
 }
 
@@ -236,10 +238,12 @@ function readKeepNs(parameters: Parameters): number | undefined {
   return parameters.keepNs === undefined ? undefined : readInteger(parameters, 'keepNs', KEEP_MAX_NS);
 }
 
-function readRule(rule: Parameters): TraceRule {
+function readRule(given: unknown): TraceRule {
+  if (typeof given !== 'object' || given === null) throw new Refusal('rule must be an object');
+  const rule = given as Parameters;
   const { service } = rule;
   if (service !== undefined && !serviceTypeNames.includes(service as string))
-    throw new Error(`service must be one of ${serviceTypeNames.filter(Boolean).join(', ')}`);
+    throw new Refusal(`service must be one of ${serviceTypeNames.filter(Boolean).join(', ')}`);
   return {
     ...(service !== undefined && { service: service as string }),
     ...(rule.functionNumber !== undefined && { functionNumber: readInteger(rule, 'functionNumber', FUNCTION_MAX) }),
@@ -253,5 +257,5 @@ function readRule(rule: Parameters): TraceRule {
 function readInteger(parameters: Parameters, name: string, high: number, ifMissing?: number): number {
   const value = parameters[name] ?? ifMissing;
   if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= high) return value;
-  throw new Error(`${name} must be a whole number from 0 to ${high}`);
+  throw new Refusal(`${name} must be a whole number from 0 to ${high}`);
 }

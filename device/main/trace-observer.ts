@@ -5,7 +5,9 @@
  * notices them, and a replay can have them, too. A trace outlives its QP. Used by `TraceControl`
  * and `vuhca replay`.
  */
+
 import { serviceTypeName } from '../../protocol/layout/gen/values.gen.ts';
+import { Refusal } from '../adapter/refusal.ts';
 import type { TimelineStep } from '../function/timeline.ts';
 import { TimelineRing } from '../function/timeline-ring.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -80,7 +82,7 @@ export class TraceObserver {
     return [...this.#traces, ...guests];
   }
 
-  /** Begins a trace of the QP. Throws an Error with one sentence when it cannot. */
+  /** Begins a trace of the QP. Throws a Refusal when it cannot. */
   observe(qp: QueuePair, settings: ObserverSettings): void {
     const bytes = TraceRing.sizeBytes(settings.blocksLog2, settings.snapLength);
     this.#makeRoom(bytes);
@@ -89,7 +91,7 @@ export class TraceObserver {
     const trace = this.#core.traces.observe(qp, { ...settings, byGuest: false }, { now: this.#nowNs }, () =>
       this.#end(id),
     );
-    if (trace === undefined) throw new Error(`QP ${qp.number} is traced by its guest; that trace can be read`);
+    if (trace === undefined) throw new Refusal(`QP ${qp.number} is traced by its guest; that trace can be read`);
     if (this.paused) trace.pause();
     this.#traces.push({
       id,
@@ -263,7 +265,7 @@ export class TraceObserver {
     while (used + bytes > OBSERVED_BYTES_MAX) {
       const oldest = this.#traces.find(({ ended }) => ended);
       if (oldest === undefined)
-        throw new Error(
+        throw new Refusal(
           `a trace of ${bytes} bytes is more than is left of ${OBSERVED_BYTES_MAX}; use --blocks or --snap`,
         );
       this.#traces = this.#traces.filter((one) => one !== oldest);

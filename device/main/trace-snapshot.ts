@@ -4,6 +4,7 @@
  * QPs and timelines at one moment, kept for one client and sent in parts, because an answer has a
  * bounded length. `TraceControl` answers; `vuhca trace` and `vuhca test` read.
  */
+import { Refusal } from '../adapter/refusal.ts';
 import type { TimelineStep } from '../function/timeline.ts';
 import type { AdapterTrace } from '../trace/adapter-trace.ts';
 import { decodeMessages, type TracedMessage } from '../trace/traced-message.ts';
@@ -54,7 +55,7 @@ export class TraceSnapshot {
 
   getPart(number: number): SnapshotPart {
     const part = this.#parts[number];
-    if (part === undefined) throw new Error(`part must be a whole number below ${this.#parts.length}`);
+    if (part === undefined) throw new Refusal(`part must be a whole number below ${this.#parts.length}`);
     return part();
   }
 

@@ -40,6 +40,8 @@ export interface VfioUserHostOptions {
   /** What the guest sees in PCI configuration space. */
   readonly identity: PciIdentity;
   readonly log: LogTarget;
+  /** The function threw in an access, which was answered with ones; `where` names the place. */
+  readonly failed: (where: string, error: unknown) => void;
 }
 
 /** The host of one function. */
@@ -90,6 +92,7 @@ export class VfioUserHost implements OrderableHost {
         dmaUnregister: (region) => this.#port.memoryUnmapped(region.address, region.sizeBytes),
         attached: () => this.#setAttached(true),
         detached: () => this.#setAttached(false),
+        failed: (where, error) => options.failed(`${where} of ${options.socketPath}`, error),
       },
     });
   }

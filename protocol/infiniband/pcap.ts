@@ -5,7 +5,12 @@
  * read reference captures.
  */
 import { encodePcapFileHeader, newPcapFileHeader, PCAP_FILE_HEADER_SIZE } from './gen/pcap-file-header.gen.ts';
-import { encodePcapRecordHeader, newPcapRecordHeader, PCAP_RECORD_HEADER_SIZE } from './gen/pcap-record-header.gen.ts';
+import {
+  encodePcapRecordHeader,
+  getPcapRecordHeaderCapturedLength,
+  newPcapRecordHeader,
+  PCAP_RECORD_HEADER_SIZE,
+} from './gen/pcap-record-header.gen.ts';
 import { PcapMagic } from './gen/values.gen.ts';
 
 export { PCAP_FILE_HEADER_SIZE } from './gen/pcap-file-header.gen.ts';
@@ -40,6 +45,16 @@ export function writePcapRecordHeader(view: DataView, offset: number, timeNs: nu
   recordHeader.originalLength = lengthBytes;
   encodePcapRecordHeader(view, offset, recordHeader);
   return PCAP_RECORD_HEADER_SIZE;
+}
+
+/** Number and end of the whole records between `start` and `end` of a file that we write. */
+export function findWholeRecords(view: DataView, start: number, end: number): { count: number; end: number } {
+  let count = 0;
+  for (let at = start; ; count++) {
+    const next = at + PCAP_RECORD_HEADER_SIZE;
+    if (next > end || next + getPcapRecordHeaderCapturedLength(view, at) > end) return { count, end: at };
+    at = next + getPcapRecordHeaderCapturedLength(view, at);
+  }
 }
 
 /** Position and time of a record in the bytes of a file. */

@@ -8,12 +8,12 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { VfioUserClient } from './client/client.ts';
-import { ClientError } from './client/unix-socket.ts';
-import { COMMAND, encodeSetIrqs, encodeVersion, IRQ_FLAG, pack } from './client/wire.ts';
+import type { VfioUserClient } from './client/client.ts';
+import { COMMAND, encodeSetIrqs, IRQ_FLAG, pack } from './client/wire.ts';
 import { loadLibrary, msix, Pump, pciExpress, powerManagement, VfioUserContext } from './index.ts';
 import type { LogTarget } from './log.ts';
 import { libraryPath } from './test-support/library.ts';
+import { PostingClient, until } from './test-support/posting-client.ts';
 
 const library = loadLibrary(libraryPath());
 const IDENTITY = 0x6865_6c6f;
@@ -38,7 +38,7 @@ class Setting {
   inPass: () => void = () => {};
   /** Done in each read. */
   onRead: () => void = () => {};
-  readonly #clients: VfioUserClient[] = [];
+  readonly #clients: PostingClient[] = [];
 
   constructor(t: Test, hotUs: number) {
     this.pump = new Pump({
@@ -62,31 +62,18 @@ class Setting {
     this.pump.start();
     t.teardown(() => {
       this.pump.destroy();
-      for (const client of [...this.#clients]) this.leave(client);
+      for (const client of this.#clients) client.close();
       rmSync(this.directory, { recursive: true, force: true });
     });
   }
 
-  /** A client that never waits for the thread that it shares with the pump. */
-  async connect(index: number): Promise<VfioUserClient> {
-    const client = new VfioUserClient(this.paths[index]);
+  /** A client of a function; attached, unless a failure comes before. */
+  async connect(index: number): Promise<PostingClient> {
+    const context = this.contexts[index];
+    const client = new PostingClient(context);
     this.#clients.push(client);
-    client.post(COMMAND.version, encodeVersion(), [], 0);
-    await this.until(() => this.contexts[index].state === 'attached' || this.failures.length > 0);
-    if (this.failures.length === 0) client.receiveReply();
+    await client.attach(context, () => this.failures.length > 0);
     return client;
-  }
-
-  /** Closes the descriptor of a client, once. */
-  leave(client: VfioUserClient): void {
-    const index = this.#clients.indexOf(client);
-    if (index < 0) return;
-    this.#clients.splice(index, 1);
-    client.close();
-  }
-
-  async until(condition: () => boolean): Promise<void> {
-    while (!condition()) await new Promise((done) => setTimeout(done, 1));
   }
 
   reach(place: string): void {
@@ -145,30 +132,11 @@ class Setting {
   }
 }
 
-/** Sends reads of a register and waits for none. */
-function postReads(client: VfioUserClient): void {
-  for (let i = 0; i < READS; i++) client.post(COMMAND.regionRead, pack('qww', 0, 0, 4), [], 0);
-}
-
-/** All replies up to the end of the connection: the last dword of each reply to a read. */
-function takeReplies(client: VfioUserClient): number[] {
-  const values: number[] = [];
-  for (;;) {
-    try {
-      const { header, body } = client.receiveReply();
-      if (header.command === COMMAND.regionRead)
-        values.push(new DataView(body.buffer, body.byteOffset).getUint32(16, true));
-    } catch (error) {
-      if (error instanceof ClientError) return values;
-    }
-  }
-}
-
 /** Config space of a client that may not wait; found before the fault is planted. */
 async function findCapability(setting: Setting, client: VfioUserClient, id: number): Promise<number> {
   const requests = setting.contexts[0].counters.requests;
   client.post(COMMAND.regionRead, pack('qww', 0, CONFIG_REGION, 256), [], 0);
-  await setting.until(() => setting.contexts[0].counters.requests > requests);
+  await until(() => setting.contexts[0].counters.requests > requests);
   const config = client.receiveReply().body.subarray(16);
   let at = config[0x34];
   while (config[at] !== id) at = config[at + 1];
@@ -228,15 +196,17 @@ for (const [name, hotUs] of [
       const [client, other] = [await setting.connect(0), await setting.connect(1)];
       setting.plant = place;
       // In the pass no client is served any more, so its requests are under way when it throws.
-      setting.inPass = () => setting.plant === 'pass' && [client, other].forEach(postReads);
-      await trigger(client, setting);
-      if (place !== 'pass') for (const one of [client, other]) postReads(one);
-      await setting.until(() => setting.failures.length > 0);
+      setting.inPass = () => {
+        if (place === 'pass') for (const one of [client, other]) one.postReads(READS);
+      };
+      await trigger(client.client, setting);
+      if (place !== 'pass') for (const one of [client, other]) one.postReads(READS);
+      await until(() => setting.failures.length > 0);
       t.equal(setting.failures.length, 1);
       t.equal(setting.failures[0][1], `planted in ${place}`);
       t.same(setting.paths.filter(existsSync), [], 'the sockets are removed');
-      const mine = takeReplies(client);
-      const others = takeReplies(other);
+      const mine = client.takeReads();
+      const others = other.takeReads();
       t.equal(mine.length, READS + (place === 'read' ? 1 : 0), 'each read is answered');
       t.equal(others.length, READS, 'that of the other function too');
       if (place === 'alarm') t.ok([...mine, ...others].every((value) => value === ONES || value === IDENTITY));
@@ -261,12 +231,12 @@ t.test('the arrival and the departure of a client throw', async (t) => {
     const client = await setting.connect(0);
     if (leaves) {
       setting.plant = place;
-      setting.leave(client);
+      client.close();
     }
-    await setting.until(() => setting.failures.length > 0);
+    await until(() => setting.failures.length > 0);
     t.match(setting.failures, [[/./, `planted in ${place}`]]);
     t.same(setting.paths.filter(existsSync), [], 'the sockets are removed');
-    t.throws(() => postReads(other), /EPIPE/, 'a request that nobody will answer is refused');
+    t.throws(() => other.postReads(1), /EPIPE/, 'a request that nobody will answer is refused');
   }
 });
 
@@ -274,13 +244,13 @@ t.test('a device that is destroyed answers what its client has sent', async (t) 
   const setting = new Setting(t, 1e6);
   const client = await setting.connect(0);
   setting.inPass = () => {
-    postReads(client);
-    setting.onRead = () => t.throws(() => postReads(client), /EPIPE/, 'it can send nothing more');
+    client.postReads(READS);
+    setting.onRead = () => t.throws(() => client.postReads(READS), /EPIPE/, 'it can send nothing more');
     setting.pump.destroy();
   };
   setting.pump.wake();
-  await setting.until(() => !existsSync(setting.paths[0]));
-  t.same(takeReplies(client), Array(READS).fill(IDENTITY));
+  await until(() => !existsSync(setting.paths[0]));
+  t.same(client.takeReads(), Array(READS).fill(IDENTITY));
   t.equal(setting.reached.filter((place) => place === 'detached').length, 1);
   t.ok(setting.reached.includes('reset lost-connection'));
   t.same(setting.failures, []);

@@ -17,6 +17,7 @@ export { type ContextState, VfioUserContext } from './context.ts';
 export type { BarOptions, DeviceCallbacks, DeviceOptions, MappableArea } from './device.ts';
 export type { DmaRegionInfo } from './dma-region.ts';
 export { VfioUserError } from './errors.ts';
+export { throwUncaught } from './event-loop.ts';
 export { GuestMemory } from './guest-memory.ts';
 export type { Interrupts } from './interrupts.ts';
 export { type Libvfio, loadLibrary, PATCH_LEVEL } from './library.ts';

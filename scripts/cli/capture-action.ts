@@ -5,27 +5,39 @@
  * ends.
  */
 import { resolve } from 'node:path';
+import type { CaptureProgress } from '../../device/main/capture-file.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CaptureArguments } from './capture-command.ts';
 import type { CliCommand } from './cli-command.ts';
+import { BYTES_PER_MIB } from './limit-options.ts';
 import { startCapture } from './remote-capture.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 export async function performCapture(command: CliCommand): Promise<number> {
-  const { output, control, seconds, ...choice } = command.opts<CaptureArguments>();
+  const { output, control, seconds, limit, ...choice } = command.opts<CaptureArguments>();
   const path = resolve(output);
   const ended = new Promise<void>((done) => {
     for (const signal of SIGNALS) process.once(signal, () => done());
     if (seconds !== undefined) setTimeout(done, seconds * 1000).unref();
   });
   const client = await ControlClient.connect(control ?? (await findOnlyControlPath()));
-  const capture = await startCapture(client, { path, ...choice });
-  process.stderr.write(`capturing to ${path}\n`);
-  await Promise.race([ended, capture.whenEnded]);
-  const { packets, lost, bytes } = await capture.stop();
-  client.close();
+  try {
+    const capture = await startCapture(client, { path, limitBytes: limit * BYTES_PER_MIB, ...choice });
+    process.stderr.write(`capturing to ${path}\n`);
+    await Promise.race([ended, capture.whenEnded]);
+    return conclude(await capture.stop());
+  } finally {
+    client.close();
+  }
+}
+
+/** Says what the file has; throws SetupError when it took no more. */
+function conclude({ path, packets, lost, bytes, early, failed }: CaptureProgress): number {
+  if (early !== undefined && failed) throw new SetupError(early);
+  if (early !== undefined) process.stderr.write(`${early}\n`);
   const loss = lost > 0 ? `, ${lost} packets lost because the file could not keep up` : '';
   process.stderr.write(`${packets} packets, ${bytes} bytes in ${path}${loss}\n`);
   return 0;

@@ -5,6 +5,7 @@
  */
 import type { CliCommand } from './cli-command.ts';
 import { controlOption } from './control-option.ts';
+import { LIMIT_MAX_MIB, limitOption } from './limit-options.ts';
 import { wholeNumber, wordOf } from './option-values.ts';
 
 /** The values of the options. */
@@ -13,6 +14,8 @@ export interface CaptureArguments {
   readonly control?: string;
   readonly count?: number;
   readonly seconds?: number;
+  /** In MiB. */
+  readonly limit: number;
   readonly adapter?: string;
   readonly port?: number;
   readonly direction?: 'sent' | 'received';
@@ -28,6 +31,7 @@ export function defineCapture(command: CliCommand): void {
     .optionsGroup('End:')
     .addOption(wholeNumber('--count <N>', 'Ends after N packets', 1, Number.MAX_SAFE_INTEGER))
     .addOption(wholeNumber('--seconds <S>', 'Ends after S seconds', 1, YEAR_SECONDS))
+    .addOption(limitOption('--limit <MIB>', 'Ends before the file becomes longer', LIMIT_MAX_MIB))
     .optionsGroup('Choice of packets:')
     .option('--adapter <NAME>', 'The adapter or the switch, where one process has several')
     .addOption(wholeNumber('--port <N>', 'Only this port; all ports when absent', 1, PORT_MAX))

@@ -3,13 +3,15 @@
  * Captures of an adapter's ports: the file holds the packets that passed, and Wireshark's dissector
  * agrees.
  */
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { CaptureFile, type CaptureOptions } from '../../device/main/capture-file.ts';
 import { AdapterFixture, type Pair } from '../../device/test-support/adapter-fixture.ts';
-import { readPcap } from '../../protocol/infiniband/pcap.ts';
+import { PCAP_FILE_HEADER_SIZE, readPcap } from '../../protocol/infiniband/pcap.ts';
+import { viewOf } from '../../protocol/layout/view.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 import { makeDirectory } from './testing/directory.ts';
 
@@ -21,7 +23,7 @@ interface CaptureFixture {
   readonly fixture: AdapterFixture;
   readonly pair: Pair;
   readonly path: string;
-  capture(options?: Partial<CaptureOptions>): CaptureFile;
+  capture(options?: Partial<CaptureOptions>, onEarlyEnd?: (sentence: string) => void): CaptureFile;
 }
 
 function prepare(t: Test): CaptureFixture {
@@ -32,8 +34,8 @@ function prepare(t: Test): CaptureFixture {
   });
   const path = join(makeDirectory(t), 'ports.pcap');
   const { ports } = fixture.machine.device;
-  const capture = (options: Partial<CaptureOptions> = {}) =>
-    new CaptureFile({ path, ...options }, ports, () => START_NS + fixture.machine.clock.now());
+  const capture = (options: Partial<CaptureOptions> = {}, onEarlyEnd?: (sentence: string) => void) =>
+    new CaptureFile({ path, ...options }, ports, () => START_NS + fixture.machine.clock.now(), onEarlyEnd);
   return { fixture, pair, path, capture };
 }
 
@@ -68,7 +70,7 @@ t.test('tshark reads what passed', { skip: tshark === undefined && 'tshark is no
   send(setting, 5);
   await capture.stop();
   send(setting, 2);
-  t.match(capture.progress, { packets: 10, lost: 0, active: false, closed: true, error: undefined });
+  t.match(capture.progress, { packets: 10, lost: 0, active: false, closed: true, early: undefined });
   t.equal(capture.progress.bytes, readFileSync(setting.path).length);
   const fields = ['lrh.dlid', 'bth.opcode', 'bth.psn', 'bth.destqp', 'deth.q_key', 'deth.srcqp'];
   const table = dissect(setting.path, [
@@ -129,12 +131,96 @@ t.test('packets the file cannot take in time are counted, the rest is whole', as
   t.equal(readPcap(new DataView(bytes.buffer, bytes.byteOffset, bytes.length)).records.length, packets);
 });
 
+/** The packets of a file, all of them whole. */
+function countWhole(bytes: Uint8Array): number {
+  const { records } = readPcap(viewOf(bytes));
+  const last = records.at(-1);
+  const end = last === undefined ? PCAP_FILE_HEADER_SIZE : last.offset + last.lengthBytes;
+  return end === bytes.length ? records.length : Number.NaN;
+}
+
 t.test('a disk that is full ends the capture with a sentence', async (t) => {
   const setting = prepare(t);
-  const capture = setting.capture({ path: '/dev/full' });
+  const sentences: string[] = [];
+  const capture = setting.capture({ path: '/dev/full' }, (sentence) => sentences.push(sentence));
   send(setting, 1);
   await capture.stop();
-  t.match(capture.progress, { active: false, closed: true, error: 'the capture /dev/full cannot be written (ENOSPC)' });
+  const early = 'the capture /dev/full cannot be written any more (ENOSPC): 0 packets are kept';
+  t.match(capture.progress, { active: false, closed: true, failed: true, packets: 0, bytes: 0, early });
+  t.same(sentences, [early]);
   const { ports } = setting.fixture.machine.device;
   t.ok(ports.every((port) => port.observer === undefined));
 });
+
+t.test('a disk that fills up keeps whole packets', async (t) => {
+  const program = fileURLToPath(new URL('testing/capture-until-full.ts', import.meta.url));
+  const path = join(makeDirectory(t), 'x.pcap');
+  for (const limitBytes of [10, 24, 100, 300_000, 1_500_000]) {
+    const words = [`--fsize=${limitBytes}`, process.execPath, '--import', 'tsx', program, path];
+    const progress = JSON.parse(execFileSync('prlimit', words, { encoding: 'utf8' }));
+    const { packets, bytes, early, failed, sentences } = progress;
+    const file = readFileSync(path);
+    t.equal(file.length, bytes, `${limitBytes} bytes`);
+    t.ok(bytes <= limitBytes && (limitBytes < 300_000 || bytes > limitBytes - 5000));
+    t.equal(bytes === 0 ? 0 : countWhole(file), packets);
+    t.match(early, `cannot be written any more (EFBIG): ${packets} packets are kept`);
+    t.same(sentences, [early]);
+    t.ok(failed);
+  }
+});
+
+t.test('a capture ends at its limit of size', async (t) => {
+  for (const limitBytes of [24, 1000, 50_000]) {
+    const setting = prepare(t);
+    const sentences: string[] = [];
+    const capture = setting.capture({ limitBytes }, (sentence) => sentences.push(sentence));
+    send(setting, 40, 1024);
+    await capture.whenEnded;
+    const { packets, failed, bytes } = capture.progress;
+    t.notOk(failed);
+    t.match(sentences, [/has reached its limit of size: \d+ packets are kept$/]);
+    t.equal(countWhole(readFileSync(setting.path)), packets);
+    t.ok(bytes <= limitBytes && bytes > limitBytes - 1200);
+    t.ok(setting.fixture.machine.device.ports.every((port) => port.observer === undefined));
+  }
+});
+
+t.test('a FIFO never stops the adapter', async (t) => {
+  const setting = prepare(t);
+  execFileSync('mkfifo', [setting.path]);
+  const early = setting.capture();
+  send(setting, 5);
+  await early.stop();
+  t.match(early.progress, { failed: true, early: /cannot be written any more \(ENXIO\): 0 packets are kept/ });
+
+  const capture = setting.capture();
+  send(setting, 5);
+  const reader = openSync(setting.path, constants.O_RDONLY | constants.O_NONBLOCK);
+  t.teardown(() => closeSync(reader));
+  send(setting, 150, 4096);
+  const ended = capture.stop();
+  const parts: Buffer[] = [];
+  for (let read = -1; !capture.progress.closed || read > 0; ) {
+    const part = Buffer.alloc(65536);
+    read = readSome(reader, part);
+    parts.push(part.subarray(0, Math.max(0, read)));
+    await new Promise((done) => setTimeout(done, 1));
+  }
+  await ended;
+  t.match(capture.progress, { failed: false, early: undefined, packets: 310 });
+  t.equal(countWhole(Buffer.concat(parts)), 310, 'a slow reader gets all');
+
+  const unread = setting.capture();
+  send(setting, 300, 4096);
+  await unread.stop();
+  t.match(unread.progress, { failed: true, early: /\(EAGAIN\)/ }, 'one that reads nothing is not waited for');
+});
+
+/** Bytes that can be read at once; 0 when nobody writes any more, -1 when there are none. */
+function readSome(fd: number, into: Buffer): number {
+  try {
+    return readSync(fd, into);
+  } catch {
+    return -1;
+  }
+}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Performs `vuhca device`: the adapter process. Each function serves one guest at a time on its
- * socket until a signal ends the process, which then removes its sockets. `vuhca run` starts it as
- * a child; users of their own QEMU call it.
+ * socket until a signal ends the process, or something throws. Either way it removes its sockets.
+ * `vuhca run` starts it as a child; users of their own QEMU call it.
  */
 import { AdapterProcess, findRecordingObjection } from '../../device/main/adapter-process.ts';
 import { ControlCommands } from '../../device/main/control-commands.ts';
@@ -14,20 +14,25 @@ import { givenAdapterOptions, isGiven } from './adapter-arguments.ts';
 import { readFabric, readLinks, readOrdering } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';
 import { type DeviceArguments, READY } from './device-command.ts';
+import { Ends } from './device-ends.ts';
 import { openInspector } from './inspector.ts';
+import { BYTES_PER_MIB } from './limit-options.ts';
 import { makeLog } from './log.ts';
 import { readLoneNode } from './personality.ts';
 import { readTopologyFile } from './topology-file.ts';
 import { UsageError } from './usage-error.ts';
 
 const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+/** Time for the last packets of a capture when the adapter has failed. */
+const CAPTURE_BOUND_MS = 2000;
 
 export async function performDevice(command: CliCommand): Promise<number> {
   const given = command.opts<DeviceArguments>();
   const plan = readTopology(command, given);
   const log = makeLog(given.logLevel);
   openInspector(given.inspect);
-  const ended = whenAsked();
+  const asked = whenAsked();
+  const ends = new Ends(log);
   const library = await provideLibrary();
   const controlPath = given.control ?? defaultControlPath();
   const links = plan.links.map((link) =>
@@ -39,25 +44,37 @@ export async function performDevice(command: CliCommand): Promise<number> {
     ordering: readOrdering(given),
     log,
     ...(given.ibsim === undefined ? {} : { doorPort: given.ibsim }),
-    ...(given.record === undefined ? {} : { recordPath: given.record }),
+    ...(given.record === undefined
+      ? {}
+      : { recordPath: given.record, recordLimitBytes: given.recordLimit * BYTES_PER_MIB }),
+    onFailure: (where, error) => ends.failed({ where, error }),
   });
-  try {
+  ends.process = process_;
+  const commands = new ControlCommands(process_, process.pid, (line) => log.warn({}, line));
+  const open = async (): Promise<void> => {
     await process_.start();
-    const commands = new ControlCommands(process_, process.pid);
-    const control = new ControlServer(controlPath, commands.table, (error) =>
-      log.error({ err: error, control: controlPath }, 'the control socket failed'),
-    );
+    ends.control = new ControlServer(controlPath, commands.table, {
+      failed: (error) => log.error({ err: error, control: controlPath }, 'the control socket failed'),
+      threw: (where, error) => process_.fail(where, error),
+    });
     const sockets = plan.adapters.flatMap((adapter) => adapter.sockets);
     process.stdout.write(`${READY} ${sockets.join(' ')} control ${controlPath}\n`);
-    const signal = await ended;
-    log.info({}, `ending: ${signal}`);
-    control.close();
+    log.info({}, `ending: ${await asked}`);
     await commands.close();
+  };
+  try {
+    await Promise.race([open(), ends.whenFailed.then(() => closeInTime(commands))]);
   } finally {
-    process_.close();
+    ends.close();
   }
   // An attached debugger would keep the process.
-  process.exit(0);
+  process.exit(ends.status);
+}
+
+/** A capture writes what it has, unless it is what has failed. */
+async function closeInTime(commands: ControlCommands): Promise<void> {
+  const bound = new Promise((done) => setTimeout(done, CAPTURE_BOUND_MS));
+  await Promise.race([commands.close().catch(() => {}), bound]);
 }
 
 /** The adapters, sockets and links to serve. Throws UsageError. */

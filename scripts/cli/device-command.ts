@@ -8,6 +8,7 @@ import { type AdapterArguments, addAdapterOptions } from './adapter-arguments.ts
 import type { CliCommand } from './cli-command.ts';
 import { doorOption } from './door-option.ts';
 import { inspectOption } from './inspector.ts';
+import { recordLimitOption } from './limit-options.ts';
 import { type LogLevel, logLevelOption } from './log-levels.ts';
 import { type Personality, personalityOption } from './personality.ts';
 
@@ -21,6 +22,8 @@ export interface DeviceArguments extends AdapterArguments {
   readonly topology?: string;
   readonly ibsim?: number;
   readonly record?: string;
+  /** In MiB. */
+  readonly recordLimit: number;
   readonly personality: Personality;
   readonly logLevel: LogLevel;
   readonly inspect?: string;
@@ -39,6 +42,7 @@ export function defineDevice(command: CliCommand): void {
     .addOption(personalityOption())
     .optionsGroup('Recording and debugging:')
     .option('--record <FILE>', 'Records the whole session, for `vuhca replay`')
+    .addOption(recordLimitOption())
     .addOption(logLevelOption('info'))
     .addOption(inspectOption('--inspect', 'Lets a debugger attach; see docs/DEBUGGING.md'));
   addAdapterOptions(command);
@@ -47,7 +51,8 @@ export function defineDevice(command: CliCommand): void {
     '  qemu-system-x86_64 -machine q35,memory-backend=ram \\',
     '    -object memory-backend-memfd,id=ram,size=1G,share=on \\',
     `    -device '{"driver":"vfio-user-pci","socket":{"type":"unix","path":"SOCKET"}}' ...`,
-    'SIGTERM or SIGINT ends it.',
+    'SIGTERM or SIGINT ends it. Exit status: 0 when asked to end; 1 it could not start; 2 wrong arguments;',
+    '70 something in it failed: the log says what, its sockets are removed, and its guests read ones.',
   );
   command
     .addExample('vuhca device --socket /tmp/vuhca.sock', 'one adapter, for one guest')

@@ -6,7 +6,6 @@
  */
 import type { CaptureOptions, CaptureProgress } from '../../device/main/capture-file.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
-import { SetupError } from '../../qemu/setup/errors.ts';
 
 /** The packets to capture, and the adapter. */
 export type CaptureRequest = CaptureOptions & { readonly adapter?: string };
@@ -17,7 +16,7 @@ const POLL_MS = 100;
 export interface RemoteCapture {
   /** Resolves when it ended by itself: its number of packets is reached, or its process ended. */
   readonly whenEnded: Promise<void>;
-  /** Ends it and returns once the file is whole. Throws SetupError when it could not be written. */
+  /** Ends it and returns once the file is closed; `early` of the progress says what is missing. */
   stop(): Promise<CaptureProgress>;
 }
 
@@ -33,9 +32,7 @@ export async function startCapture(client: ControlClient, options: CaptureReques
   await client.request('capture-start', { ...options });
   let stopped = false;
   const readProgress = async (): Promise<CaptureProgress> => {
-    const progress = (await client.request('capture-progress')) as CaptureProgress;
-    if (progress.error !== undefined) throw new SetupError(progress.error);
-    return progress;
+    return (await client.request('capture-progress')) as CaptureProgress;
   };
   const whenEnded = (async () => {
     while (!stopped) {
@@ -43,7 +40,7 @@ export async function startCapture(client: ControlClient, options: CaptureReques
       if (stopped || !(await readProgress()).active) return;
     }
   })();
-  // `stop` reports the errors of the capture.
+  // `stop` rejects as well when the process has ended.
   whenEnded.catch(() => {});
   const stop = async (): Promise<CaptureProgress> => {
     stopped = true;

@@ -12,6 +12,7 @@ import { setUp } from '../setup/set-up.ts';
 import { isGiven, repeatAdapterArguments } from './adapter-arguments.ts';
 import { readFabric } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';
+import { BYTES_PER_MIB } from './limit-options.ts';
 import { readLoneNode } from './personality.ts';
 import type { RunArguments } from './run-command.ts';
 import { checkRun, prepareGuest } from './run-guest.ts';
@@ -42,7 +43,9 @@ export async function performRun(command: CliCommand): Promise<number> {
     ...(given.timeout === undefined ? {} : { silenceSeconds: given.timeout }),
     onSilence: say,
     guest: prepareGuest(given, command.rest),
-    ...(given.capture === undefined ? {} : { capturePath: resolve(given.capture) }),
+    ...(given.capture === undefined
+      ? {}
+      : { capture: { path: resolve(given.capture), limitBytes: given.captureLimit * BYTES_PER_MIB } }),
   });
   let signal: NodeJS.Signals | undefined;
   for (const name of SIGNALS) {
@@ -65,7 +68,7 @@ function deviceArguments(command: CliCommand, given: RunArguments): string[] {
   return [
     ...(isGiven(command, '--personality') ? [`--personality=${personality}`] : []),
     ...(fabric === undefined && topology === undefined ? [`--fabric=${readFabric(given, 'switch')}`] : []),
-    ...(record === undefined ? [] : [`--record=${resolve(record)}`]),
+    ...(record === undefined ? [] : [`--record=${resolve(record)}`, `--record-limit=${given.recordLimit}`]),
     ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
     ...(control === undefined ? [] : [`--control=${resolve(control)}`]),
     ...(ibsim === undefined ? [] : [`--ibsim=${ibsim}`]),
@@ -111,14 +114,14 @@ class CaseReport {
 /** Says how it ended; returns the exit status. The guest has no report when it has a shell. */
 function conclude(end: SessionEnd, report: CaseReport | undefined, signal: NodeJS.Signals | undefined): number {
   const { guest, deviceFailure, capture, complaints, silence } = end;
-  if (capture !== undefined) say(`captured ${capture.packets} packets in ${capture.path}`);
+  if (capture !== undefined) say(capture.early ?? `captured ${capture.packets} packets in ${capture.path}`);
   if (signal !== undefined) {
     say(`ended by ${signal}`);
     return SIGNAL_STATUS + constants.signals[signal];
   }
   if (deviceFailure !== undefined)
     throw new SetupError(
-      `the adapter process ended (${deviceFailure.signal ?? deviceFailure.status}), so the guest was ended`,
+      `the adapter process ended (${deviceFailure.signal ?? deviceFailure.status}), so the guest was ended; it said: ${deviceFailure.lastLine ?? 'nothing'}`,
     );
   if (silence !== undefined) {
     say(`the guest was silent for ${silence} s and was ended`);

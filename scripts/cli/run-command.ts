@@ -7,6 +7,7 @@ import { type AdapterArguments, addAdapterOptions } from './adapter-arguments.ts
 import type { CliCommand } from './cli-command.ts';
 import { doorOption } from './door-option.ts';
 import { inspectOption } from './inspector.ts';
+import { LIMIT_MAX_MIB, limitOption, recordLimitOption } from './limit-options.ts';
 import { type LogLevel, logLevelOption } from './log-levels.ts';
 import { several, wholeNumber } from './option-values.ts';
 import { type Personality, personalityOption } from './personality.ts';
@@ -37,7 +38,11 @@ export interface RunArguments extends AdapterArguments {
   readonly inspect?: string;
   readonly logLevel: LogLevel;
   readonly record?: string;
+  /** In MiB. */
+  readonly recordLimit: number;
   readonly capture?: string;
+  /** In MiB. */
+  readonly captureLimit: number;
 }
 
 const MEMORY_MAX_MIB = 1 << 20;
@@ -113,7 +118,9 @@ function addDebuggingOptions(command: CliCommand): void {
   command
     .optionsGroup('Recording and debugging:')
     .option('--record <FILE>', 'Records the session, for `vuhca replay`')
+    .addOption(recordLimitOption())
     .option('--capture <FILE>', 'Captures the packets of both ports, for Wireshark')
+    .addOption(limitOption('--capture-limit <MIB>', 'Ends the capture before it becomes longer', LIMIT_MAX_MIB))
     .addOption(logLevelOption('warn'))
     .addOption(inspectOption('--inspect', 'Lets a debugger attach to the adapter process; see docs/DEBUGGING.md'))
     .addOption(command.createOption('--gdb [SERVER]', "Starts QEMU's gdb server").preset('tcp::1234'))

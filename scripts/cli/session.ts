@@ -5,7 +5,7 @@
  * start` and tests.
  */
 import { join } from 'node:path';
-import type { CaptureProgress } from '../../device/main/capture-file.ts';
+import type { CaptureOptions, CaptureProgress } from '../../device/main/capture-file.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qemu/device-child.ts';
 import type { Guest, GuestExit } from '../../qemu/guest.ts';
@@ -19,8 +19,8 @@ export interface SessionOptions {
   readonly device?: DeviceChildOptions;
   /** The guest, without its devices; may be prepared while the adapter starts. */
   readonly guest: GuestOptions | Promise<GuestOptions>;
-  /** Captures the whole session into this file; an absolute path. */
-  readonly capturePath?: string;
+  /** Captures the whole session into a file with an absolute path. */
+  readonly capture?: CaptureOptions;
   /** Called when the guest has been silent for long; a line on standard error when absent. */
   readonly onSilence?: (text: string) => void;
   /** A silence that ends the guest, in seconds. */
@@ -42,7 +42,7 @@ export interface SessionEnd {
 export class Session {
   readonly device: DeviceChild;
   readonly guest: Guest;
-  /** Resolves when both have ended; rejects then with SetupError when the capture failed. */
+  /** Resolves when both have ended. */
   readonly whenEnded: Promise<SessionEnd>;
 
   /** Starts both. Throws SetupError when either does not start; nothing is left then. */
@@ -52,7 +52,7 @@ export class Session {
     prepared.catch(() => {});
     const device = await DeviceChild.start(options.device);
     try {
-      const capture = options.capturePath === undefined ? undefined : await beginCapture(device, options.capturePath);
+      const capture = options.capture && (await beginCapture(device, options.capture));
       const consoleLog = join(device.directory, 'console.log');
       const life = new SignsOfLife();
       const guest = await launchGuest({
@@ -117,9 +117,9 @@ interface SessionCapture {
   end(): Promise<CaptureProgress>;
 }
 
-async function beginCapture(device: DeviceChild, path: string): Promise<SessionCapture> {
+async function beginCapture(device: DeviceChild, options: CaptureOptions): Promise<SessionCapture> {
   const client = await ControlClient.connect(device.controlPath);
-  const capture: RemoteCapture = await startCapture(client, { path });
+  const capture: RemoteCapture = await startCapture(client, options);
   const end = async (): Promise<CaptureProgress> => {
     try {
       return await capture.stop();

@@ -3,6 +3,7 @@
  * The views of `vuhca show` by name, as the control socket answers them: some rows at a time, so
  * that an answer stays below what the socket keeps for a client. `ControlCommands` calls it.
  */
+import { Refusal } from '../refusal.ts';
 import { showPcbs, showVcbs } from './buffers.ts';
 import { showCommands, showLanes } from './commands.ts';
 import { showContexts, showEvents } from './events.ts';
@@ -53,10 +54,10 @@ export function showContents(shown: ShownAdapter, request: ContentsRequest): Con
 /** The view that is asked for; the other members of the request are checked, too. */
 export function readView({ view, first, function: functionNumber, qp, process }: ContentsRequest): ViewName {
   const name = VIEW_NAMES.find((one) => one === view);
-  if (name === undefined) throw new Error(`view must be ${VIEW_NAMES.join(', ')}`);
+  if (name === undefined) throw new Refusal(`view must be ${VIEW_NAMES.join(', ')}`);
   for (const [field, value] of Object.entries({ first, function: functionNumber, qp, process }))
     if (value !== undefined && !(Number.isSafeInteger(value) && (value as number) >= 0))
-      throw new Error(`${field} must be a whole number`);
+      throw new Refusal(`${field} must be a whole number`);
   return name;
 }
 

@@ -4,6 +4,7 @@
  * queues, and event queues (docs/PERSONALITIES.md). It has no VCBs, doorbell units, overflow
  * buffers and send contexts. The control socket answers with it; it only reads.
  */
+
 import { serviceTypeName } from '../../../protocol/layout/gen/values.gen.ts';
 import { getQpContextReceiveCqn, getQpContextSendCqn } from '../../../protocol/mthca/gen/qp-context.gen.ts';
 import {
@@ -16,6 +17,7 @@ import { type CommandHolder, showHeldCommands, showLanes } from '../../adapter/c
 import { type Contents, type ContentsRequest, readView, selectRows } from '../../adapter/contents/contents.ts';
 import type { Row } from '../../adapter/contents/rows.ts';
 import type { ViewName } from '../../adapter/contents/view-names.ts';
+import { Refusal } from '../../adapter/refusal.ts';
 import type { CompletionQueue } from './completion-queue.ts';
 import type { EventQueue } from './event-queue.ts';
 import type { MthcaAdapter } from './mthca-adapter.ts';
@@ -36,7 +38,7 @@ export function showMthcaContents(core: MthcaAdapter, request: ContentsRequest):
   const name = readView(request);
   const view = views[name];
   if (view === undefined)
-    throw new Error(`the personality mthca has nothing to show as ${name}; it has ${Object.keys(views).join(', ')}`);
+    throw new Refusal(`the personality mthca has nothing to show as ${name}; it has ${Object.keys(views).join(', ')}`);
   // No command names the process that owns a queue pair.
   return selectRows(view(core), request, () => undefined);
 }

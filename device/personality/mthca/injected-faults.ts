@@ -5,7 +5,9 @@
  * do guests of `vuhca test`. The control commands check them (device/main/mthca-commands.ts); as
  * bytes they cross the seam, and MthcaFunction plants them.
  */
+
 import { FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
+import { Refusal } from '../../adapter/refusal.ts';
 import { Firmware, type Hca } from './hca.ts';
 import { ANY } from './planted-faults.ts';
 
@@ -57,12 +59,12 @@ const faults: ReadonlyMap<string, FaultKind> = new Map<string, FaultKind>([
 export function readFault(device: FaultyDevice, words: readonly string[]): InjectedFault {
   const [name = '', ...rest] = words;
   const fault = faults.get(name);
-  if (fault === undefined) throw new Error(`no fault ${name}; there are ${[...faults.keys()].join(', ')}`);
+  if (fault === undefined) throw new Refusal(`no fault ${name}; there are ${[...faults.keys()].join(', ')}`);
   const values = new Map<string, string>();
   for (const word of rest) {
     const [, key, value] = /^([a-z]+)=(\S+)$/.exec(word) ?? [];
     if (key === undefined || !fault.keys.includes(key))
-      throw new Error(`${name} does not know ${word}; give ${fault.keys.map((one) => `${one}=`).join(', ')}`);
+      throw new Refusal(`${name} does not know ${word}; give ${fault.keys.map((one) => `${one}=`).join(', ')}`);
     values.set(key, value);
   }
   return fault.read(device, values);
@@ -80,7 +82,7 @@ export function decodeFault(bytes: Uint8Array): string[] {
 function failDevice(device: FaultyDevice, values: Values): InjectedFault {
   const cause = values.get('cause') ?? 'internal';
   const kind = fatalCauses.get(cause);
-  if (kind === undefined) throw new Error(`no cause ${cause}; there are ${[...fatalCauses.keys()].join(', ')}`);
+  if (kind === undefined) throw new Refusal(`no cause ${cause}; there are ${[...fatalCauses.keys()].join(', ')}`);
   const firmware = findFirmware(values.get('firmware') ?? Firmware.WORKS);
   return { text: `the device has failed (${cause})`, plant: () => device.fail(kind, firmware) };
 }
@@ -88,7 +90,7 @@ function failDevice(device: FaultyDevice, values: Values): InjectedFault {
 /** What is left of the firmware. Throws for anything else. */
 function findFirmware(word: string): Firmware {
   const firmware = firmwares.find((one) => one === word);
-  if (firmware === undefined) throw new Error(`no firmware ${word}; there are ${firmwares.join(', ')}`);
+  if (firmware === undefined) throw new Refusal(`no firmware ${word}; there are ${firmwares.join(', ')}`);
   return firmware;
 }
 
@@ -114,7 +116,7 @@ function loseCommands({ planted }: FaultyDevice, values: Values): InjectedFault 
 function moveLink({ ports }: FaultyDevice, values: Values, steps: readonly boolean[], what: string): InjectedFault {
   const number = readNumber(values, 'port', ports.length) ?? 1;
   const port = ports[number - 1];
-  if (port === undefined) throw new Error(`port is ${number}; it must be 1 to ${ports.length}`);
+  if (port === undefined) throw new Refusal(`port is ${number}; it must be 1 to ${ports.length}`);
   return {
     text: `the link of port ${number} ${what}`,
     plant: () => {
@@ -128,6 +130,6 @@ function readNumber(values: Values, key: string, max: number): number | undefine
   const text = values.get(key);
   if (text === undefined) return undefined;
   const number = /^(0x[0-9a-f]+|[0-9]+)$/i.test(text) ? Number(text) : Number.NaN;
-  if (!(number <= max)) throw new Error(`${key} is ${text}; it must be a number up to ${max}`);
+  if (!(number <= max)) throw new Refusal(`${key} is ${text}; it must be a number up to ${max}`);
   return number;
 }

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `vuhca device` when something in the process throws that no test of a unit can reach: a timer, a
+ * promise, an event of a socket, the clock of the pump. A module that Node loads first plants the
+ * fault, so the command has nothing for it. And `vuhca device` on disks that are full.
+ */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { ControlClient } from '../../device/main/control-client.ts';
+import { VfioUserClient } from '../../protocol/vfio-user/client/client.ts';
+import { makeDirectory } from './testing/directory.ts';
+import { CliProcess, runCli } from './testing/run-cli.ts';
+
+const READY = /^listening on (\S+) control (\S+)$/m;
+
+/** Statements that run when the adapter is ready; `fail` throws. */
+const plants = {
+  timer: 'setTimeout(fail, 1)',
+  immediate: 'setImmediate(fail)',
+  tick: 'process.nextTick(fail)',
+  promise: 'Promise.resolve().then(fail)',
+  rejection: "Promise.reject(new Error('planted'))",
+  'something else than an error': "setTimeout(() => { throw 'planted' }, 1)",
+  'clock of the pump': 'performance.now = fail',
+  'clock of the log': 'Date.now = fail; setTimeout(fail, 1)',
+  'encoding of an answer':
+    "const real = JSON.stringify; JSON.stringify = (value, ...more) => 'id' in value ? fail() : real(value, ...more)",
+  'a new connection': "require('node:net').Server.prototype.emit = fail",
+  'a signal': "process.prependListener('SIGUSR2', fail); process.kill(process.pid, 'SIGUSR2')",
+};
+
+/** An adapter process that fails once it is ready. */
+async function start(t: Test, statements: string) {
+  const directory = makeDirectory(t);
+  const module = join(directory, 'plant.cjs');
+  writeFileSync(
+    module,
+    `const fail = () => { throw new TypeError('planted') };
+     const { write } = process.stdout;
+     process.stdout.write = (text, ...rest) => {
+       const result = write.call(process.stdout, text, ...rest);
+       if (text.startsWith('listening on')) { ${statements} }
+       return result;
+     };`,
+  );
+  const socketPath = join(directory, 'vuhca.sock');
+  const device = new CliProcess(['device', '--socket', socketPath], {
+    XDG_RUNTIME_DIR: directory,
+    NODE_OPTIONS: `--require ${module}`,
+  });
+  t.teardown(() => device.child.kill('SIGKILL'));
+  return { device, directory, socketPath };
+}
+
+for (const [name, statements] of Object.entries(plants))
+  t.test(`what throws: ${name}`, async (t) => {
+    const { device, directory, socketPath } = await start(t, statements);
+    const [, , controlPath] = await device.until(READY);
+    // Some faults wait for a client.
+    const client = await ControlClient.connect(controlPath).catch(() => undefined);
+    await client?.request('status').catch(() => {});
+    client?.close();
+    t.equal(await device.whenExited, 70);
+    t.notOk(existsSync(socketPath));
+    t.same(readdirSync(join(directory, 'vuhca')), [], 'no control socket is left');
+    const lines = device.stderr.split('\n').filter((line) => line.includes('planted'));
+    t.equal(lines.length, 1, device.stderr);
+    t.match(lines[0], /the adapter has failed in [a-z ]+: .*planted.*; it ends, and its guests read ones$/);
+  });
+
+t.test('full disks end a recording, not the adapter', async (t) => {
+  const directory = makeDirectory(t);
+  const socketPath = join(directory, 'vuhca.sock');
+  const environment = { XDG_RUNTIME_DIR: directory };
+  const device = new CliProcess(['device', '--socket', socketPath, '--record', '/dev/full'], environment);
+  t.teardown(() => device.child.kill('SIGKILL'));
+  await device.until(READY);
+  const client = VfioUserClient.connect(socketPath);
+  for (let i = 0; i < 1000; i++) client.read32(0, 0);
+  client.close();
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
+  t.equal(device.stderr.match(/the recording \/dev\/full cannot be written any more \(ENOSPC\)/g)?.length, 1);
+});
+
+t.test('a disk that fills up keeps whole chunks of a recording, which replay', async (t) => {
+  const directory = makeDirectory(t);
+  const socketPath = join(directory, 'vuhca.sock');
+  const recordPath = join(directory, 'x.rec');
+  const environment = { XDG_RUNTIME_DIR: directory };
+  const device = new CliProcess(['device', '--socket', socketPath, '--record', recordPath], environment);
+  t.teardown(() => device.child.kill('SIGKILL'));
+  await device.until(READY);
+  execFileSync('prlimit', ['--pid', String(device.child.pid), '--fsize=300000']);
+  const client = VfioUserClient.connect(socketPath);
+  await readUntil(client, () => device.stderr.includes('ends here'));
+  t.ok(client.read32(0, 0) !== 0xffffffff, 'the adapter goes on');
+  client.close();
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
+  t.equal(device.stderr.match(/x\.rec cannot be written any more \(EFBIG\) and ends here/g)?.length, 1);
+  const { size } = statSync(recordPath);
+  t.ok(size > 0 && size < 300_000);
+  t.match(device.stderr, `its ${size} bytes are kept`);
+  t.match(await runCli(['replay', recordPath]), { status: 0, stdout: /identical/ });
+});
+
+/** Reads a register until the adapter has said something. */
+async function readUntil(client: VfioUserClient, condition: () => boolean): Promise<void> {
+  while (!condition()) {
+    for (let i = 0; i < 1000; i++) client.read32(0, 0);
+    await new Promise((done) => setImmediate(done));
+  }
+}
+
+t.test('a recording ends at its limit, and what it has replays', async (t) => {
+  const directory = makeDirectory(t);
+  const socketPath = join(directory, 'vuhca.sock');
+  const recordPath = join(directory, 'x.rec');
+  const device = new CliProcess(['device', '--socket', socketPath, '--record', recordPath, '--record-limit', '1'], {
+    XDG_RUNTIME_DIR: directory,
+  });
+  t.teardown(() => device.child.kill('SIGKILL'));
+  await device.until(READY);
+  const client = VfioUserClient.connect(socketPath);
+  await readUntil(client, () => device.stderr.includes('ends here'));
+  t.ok(client.read32(0, 0) !== 0xffffffff, 'the adapter goes on');
+  client.close();
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
+  t.equal(device.stderr.match(/x\.rec has reached its limit of 1048576 bytes and ends here/g)?.length, 1);
+  t.ok(statSync(recordPath).size <= 2 ** 20 && statSync(recordPath).size > 2 ** 19);
+  t.match(await runCli(['replay', recordPath]), { status: 0, stdout: /identical/ });
+});
+
+t.test('a FIFO is no file for a recording', async (t) => {
+  const directory = makeDirectory(t);
+  const path = join(directory, 'fifo');
+  execFileSync('mkfifo', [path]);
+  const words = ['device', '--socket', join(directory, 'vuhca.sock'), '--record', path];
+  t.match(await runCli(words, { XDG_RUNTIME_DIR: directory }), { status: 1, stderr: /is a FIFO/ });
+  t.notOk(existsSync(join(directory, 'vuhca.sock')));
+});
