@@ -4,6 +4,7 @@
  * and scripts print as KTAP, and its faults: errors in its kernel log, a guest that stops or falls
  * silent, a plan that is not kept. Called by guest-run.ts, peer-run.ts and tenant-guest.ts.
  */
+import { describeGuestExit } from '../../qemu/describe-exit.ts';
 import type { Guest } from '../../qemu/guest.ts';
 import type { GuestOptions } from '../../qemu/guest-options.ts';
 import { KernelLogWatch } from '../../qemu/kernel-log.ts';
@@ -123,11 +124,7 @@ export class GuestSession {
     guest.port().onLine((line) => this.#report(line));
     const exit = await guest.whenExited;
     this.#silence.stop();
-    this.#finish(
-      exit.status === 0
-        ? undefined
-        : `QEMU ended with ${exit.signal ?? `status ${exit.status}`}; it said: ${exit.errors || 'nothing'}`,
-    );
+    this.#finish(exit.status === 0 ? undefined : describeGuestExit(exit));
   }
 
   /** Seconds since the guest was started. */

@@ -7,6 +7,7 @@
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { KtapStreams } from '../../guest-tests/harness/ktap-streams.ts';
+import { describeDeviceExit, describeGuestExit } from '../../qemu/describe-exit.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import { setUp } from '../setup/set-up.ts';
 import { isGiven, repeatAdapterArguments } from './adapter-arguments.ts';
@@ -119,16 +120,12 @@ function conclude(end: SessionEnd, report: CaseReport | undefined, signal: NodeJ
     say(`ended by ${signal}`);
     return SIGNAL_STATUS + constants.signals[signal];
   }
-  if (deviceFailure !== undefined)
-    throw new SetupError(
-      `the adapter process ended (${deviceFailure.signal ?? deviceFailure.status}), so the guest was ended; it said: ${deviceFailure.lastLine ?? 'nothing'}`,
-    );
+  if (deviceFailure !== undefined) throw new SetupError(describeDeviceExit(deviceFailure));
   if (silence !== undefined) {
     say(`the guest was silent for ${silence} s and was ended`);
     return TIMEOUT_STATUS;
   }
-  if (guest.status !== 0)
-    throw new SetupError(`QEMU ended with ${guest.status ?? guest.signal}; it said: ${guest.errors || 'nothing'}`);
+  if (guest.status !== 0) throw new SetupError(describeGuestExit(guest));
   if (complaints.length > 0)
     throw new SetupError(`the guest's kernel complained ${complaints.length} times, first: ${complaints[0].line}`);
   return report === undefined ? 0 : judgeCase(report);

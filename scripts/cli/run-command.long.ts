@@ -109,7 +109,7 @@ t.test('several functions in one guest', async (t) => {
 });
 
 t.test('a signal ends both though the adapter stands at a breakpoint', async (t) => {
-  const { run, adapter, qemu, directory } = await startWaitingGuest(t, '--inspect=127.0.0.1:0');
+  const { run, adapter, qemu, directory } = await startWaitingGuest(t, {}, '--inspect=127.0.0.1:0');
   const inspector = await InspectorClient.connect((await run.until(/ws:\S+/))[0]);
   const paused = inspector.waitFor('Debugger.paused');
   await inspector.call('Debugger.enable');
@@ -121,6 +121,36 @@ t.test('a signal ends both though the adapter stands at a breakpoint', async (t)
   t.same(runFolders(run.child.pid), []);
   t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
   await inspector.close();
+});
+
+/** Makes the clock of the pump throw in `vuhca device` when it gets SIGUSR2. */
+const PLANT = `const { write } = process.stdout;
+process.stdout.write = (text, ...rest) => {
+  if (text.startsWith('listening on'))
+    process.on('SIGUSR2', () => { performance.now = () => { throw new TypeError('planted'); }; });
+  return write.call(process.stdout, text, ...rest);
+};`;
+
+t.test('an adapter that fails ends the guest, with its reason', async (t) => {
+  const module = join(makeDirectory(t), 'plant.cjs');
+  writeFileSync(module, PLANT);
+  const { run, adapter, qemu, directory } = await startWaitingGuest(t, { NODE_OPTIONS: `--require ${module}` });
+  process.kill(adapter, 'SIGUSR2');
+  t.equal(await run.whenExited, 1);
+  t.match(
+    run.stderr,
+    /^vuhca run: the adapter process ended with status 70, so .*; it said last: .* failed in [a-z ]+: TypeError: planted/m,
+  );
+  t.notOk(isRunning(adapter) || isRunning(qemu), 'no process is left');
+  t.same(runFolders(run.child.pid), []);
+  t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
+});
+
+t.test('a QEMU that is killed is not explained by what it said at its start', async (t) => {
+  const { run, qemu } = await startWaitingGuest(t);
+  process.kill(qemu, 'SIGKILL');
+  t.equal(await run.whenExited, 1);
+  t.match(run.stderr, /^vuhca run: QEMU was ended by SIGKILL, which another process sent$/m);
 });
 
 t.test('an adapter that dies ends the guest, with a sentence', async (t) => {

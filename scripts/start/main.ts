@@ -6,6 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { ControlClient } from '../../device/main/control-client.ts';
+import { describeDeviceExit, describeGuestExit } from '../../qemu/describe-exit.ts';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
 import { defineScript } from '../../qemu/setup/script-options.ts';
 import { readWithAdapter } from '../cli/adapter-script.ts';
@@ -81,9 +82,9 @@ async function takeScreen({ device, guest }: Session): Promise<string> {
 }
 
 function conclude(report: FirstLightReport, end: SessionEnd): void {
-  if (end.deviceFailure !== undefined) throw new SetupError('the adapter process ended early; please report this.');
-  if (end.guest.status !== 0)
-    throw new SetupError(`QEMU ended with status ${end.guest.status}; it said: ${end.guest.errors || 'nothing'}`);
+  if (end.deviceFailure !== undefined)
+    throw new SetupError(`${describeDeviceExit(end.deviceFailure)}; please report this.`);
+  if (end.guest.status !== 0) throw new SetupError(describeGuestExit(end.guest));
   if (end.complaints.length > 0) throw new SetupError(`the guest's kernel complained: ${end.complaints[0].line}`);
   const failure = report.findFailure();
   if (failure !== undefined) throw new SetupError(failure);

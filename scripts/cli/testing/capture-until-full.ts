@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Captures datagrams into a file until the disk is full: `capture-until-full.ts PATH`, under a
- * limit of the size of files. Prints the progress of the capture. A process of its own, because tap ends
- * at the signal of that limit, which Node ignores. Called by capture.test.ts.
+ * limit of the size of files. Prints the progress of the capture. A process of its own, because tap
+ * ends at the signal of that limit, which Node ignores. Called by capture.test.ts.
  */
 import { CaptureFile } from '../../../device/main/capture-file.ts';
 import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';

@@ -16,11 +16,15 @@ export interface WaitingGuest {
 }
 
 /** Starts it, and resolves when its case has begun. */
-export async function startWaitingGuest(t: Test, ...options: readonly string[]): Promise<WaitingGuest> {
+export async function startWaitingGuest(
+  t: Test,
+  environment: Readonly<Record<string, string>> = {},
+  ...options: readonly string[]
+): Promise<WaitingGuest> {
   const directory = makeDirectory(t);
   const script = join(directory, 'case.sh');
   writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
-  const run = new CliProcess(['run', '--case', script, ...options], { XDG_RUNTIME_DIR: directory });
+  const run = new CliProcess(['run', '--case', script, ...options], { ...environment, XDG_RUNTIME_DIR: directory });
   t.teardown(() => run.child.kill('SIGKILL'));
   const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
   await run.until(/^here$/m);

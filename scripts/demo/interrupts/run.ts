@@ -4,7 +4,9 @@
  * their completions in each way in turn, and counts them; the host adds the processor time of the
  * guest's processors. Called by main.ts and, with few loads, by its test.
  */
+
 import { readFileSync } from 'node:fs';
+import { describeDeviceExit } from '../../../qemu/describe-exit.ts';
 import { SetupError } from '../../../qemu/setup/errors.ts';
 import { VcpuTime } from '../../../qemu/vcpu-time.ts';
 import { buildCaseImage, provideModules } from '../../cli/guest-image.ts';
@@ -41,7 +43,8 @@ export async function measureInterrupts(options: InterruptRunOptions): Promise<I
   const collector = new SampleCollector(await time.catch(() => undefined), options);
   session.guest.port().onLine((line) => collector.push(line));
   const end = await session.whenEnded;
-  if (end.deviceFailure !== undefined) throw new SetupError('the adapter process ended early; please report this.');
+  if (end.deviceFailure !== undefined)
+    throw new SetupError(`${describeDeviceExit(end.deviceFailure)}; please report this.`);
   if (end.complaints.length > 0) throw new SetupError(`the guest's kernel complained: ${end.complaints[0].line}`);
   const { samples, fault } = collector;
   if (fault !== undefined || samples.length < WAYS.length * options.loads.length * options.rounds)
