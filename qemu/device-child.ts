@@ -95,7 +95,10 @@ export class DeviceChild {
     this.directory = directory;
     this.sockets = sockets;
     this.controlPath = controlPath;
-    this.whenExited = exited;
+    this.whenExited = exited.then((exit) => {
+      if (exit.signal !== null) rmSync(controlPath, { force: true });
+      return exit;
+    });
   }
 
   get pid(): number {
@@ -110,9 +113,7 @@ export class DeviceChild {
   /** Ends the process at once, as a crash would. */
   async kill(): Promise<DeviceExit> {
     this.#child.kill('SIGKILL');
-    const exit = await this.whenExited;
-    rmSync(this.controlPath, { force: true });
-    return exit;
+    return this.whenExited;
   }
 
   /** Asks the process to end, and kills it when it does not. Safe to call again. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The client of the control socket, for commands of scripts/cli that query a live adapter. */
 import { createConnection, type Socket } from 'node:net';
-import { ControlError } from './control-path.ts';
-import { CONTROL_VERSION, type ControlAnswer } from './control-protocol.ts';
+import { ControlError, removeDeadSocket } from './control-path.ts';
+import { CONNECTION_ID, CONTROL_VERSION, type ControlAnswer } from './control-protocol.ts';
 
 /** A busy machine answers within a second or two; one that stands at a breakpoint never does. */
 const ANSWER_BOUND_MS = 30_000;
@@ -20,6 +20,9 @@ export class ControlClient {
   readonly #path: string;
   readonly #socket: Socket;
   readonly #pending = new Map<number, Pending>();
+  /** Why the adapter has refused this connection. */
+  #refusal: string | undefined;
+  #ended: ControlError | undefined;
   #input = '';
   #nextId = 1;
 
@@ -29,8 +32,7 @@ export class ControlClient {
     return new Promise((resolve, reject) => {
       socket.once('connect', () => resolve(new ControlClient(path, socket)));
       socket.once('error', ({ code }: NodeJS.ErrnoException) => {
-        const why = code === 'ENOENT' || code === 'ECONNREFUSED' ? 'no adapter listens there' : code;
-        reject(new ControlError(`control socket ${path}: ${why}; start one with \`vuhca device --control ${path}\``));
+        reject(new ControlError(`control socket ${path}: ${explain(path, code)}`));
       });
     });
   }
@@ -42,7 +44,9 @@ export class ControlClient {
     socket.on('data', (text: string) => this.#receive(text));
     this.whenClosed = new Promise((resolve) => {
       socket.once('close', () => {
-        this.#fail(new ControlError(`the adapter at ${path} has ended`));
+        const why = this.#refusal === undefined ? 'has ended' : `refuses: ${this.#refusal}`;
+        this.#ended = new ControlError(`the adapter at ${path} ${why}`);
+        this.#fail(this.#ended);
         resolve();
       });
     });
@@ -57,6 +61,7 @@ export class ControlClient {
   request(command: string, parameters: Readonly<Record<string, unknown>> = {}): Promise<unknown> {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) return reject(this.#ended);
       const timer = setTimeout(() => {
         this.#pending.delete(id);
         reject(
@@ -84,6 +89,7 @@ export class ControlClient {
   }
 
   #settle(answer: ControlAnswer): void {
+    if (answer.id === CONNECTION_ID && 'error' in answer) this.#refusal = answer.error;
     const pending = this.#pending.get(answer.id);
     if (pending === undefined) return;
     this.#pending.delete(answer.id);
@@ -99,4 +105,13 @@ export class ControlClient {
     }
     this.#pending.clear();
   }
+}
+
+/** Why nobody answers at `path`. A socket that a killed adapter has left is removed. */
+function explain(path: string, code: string | undefined): string {
+  const advice = `start one with \`vuhca device --control ${path}\``;
+  if (code === 'ENOENT') return `no adapter listens there; ${advice}`;
+  if (code !== 'ECONNREFUSED') return `${code}`;
+  const removed = removeDeadSocket(path) ? ', and what a killed one left is removed' : '';
+  return `no adapter listens there any more${removed}; ${advice}`;
 }

@@ -39,16 +39,29 @@ export function defaultControlPath(environment: NodeJS.ProcessEnv = process.env)
   return join(provideControlDirectory(environment), `${process.pid}${SUFFIX}`);
 }
 
-/** Paths of the control sockets on which a process listens. */
+/**
+ * Paths of the control sockets on which a process listens. Those that killed adapters have left are
+ * removed.
+ */
 export async function findControlPaths(environment: NodeJS.ProcessEnv = process.env): Promise<string[]> {
   const directory = nameDirectory(environment);
   const found: string[] = [];
   for (const name of listDirectory(directory)) {
     const path = join(directory, name);
-    if (await isLive(path)) found.push(path);
-    else rmSync(path, { force: true });
+    const code = await tryConnection(path);
+    // EAGAIN: its queue of connections is full, so a process listens.
+    if (code === undefined || code === 'EAGAIN') found.push(path);
+    else if (code === 'ECONNREFUSED') removeDeadSocket(path);
   }
   return found;
+}
+
+/** Removes a socket on which nobody listens. False when the path is no socket of this user. */
+export function removeDeadSocket(path: string): boolean {
+  const status = lstatSync(path, { throwIfNoEntry: false });
+  if (!status?.isSocket() || status.uid !== process.getuid?.()) return false;
+  rmSync(path, { force: true });
+  return true;
 }
 
 /**
@@ -78,16 +91,16 @@ function listDirectory(directory: string): string[] {
   }
 }
 
-function isLive(path: string): Promise<boolean> {
+/** Connects and leaves again; the error code, or undefined when a process has accepted. */
+function tryConnection(path: string): Promise<string | undefined> {
   return new Promise((resolve) => {
     const socket = createConnection(path);
-    const settle = (live: boolean): void => {
+    const settle = (code?: string): void => {
       socket.destroy();
-      resolve(live);
+      resolve(code);
     };
-    socket.once('connect', () => settle(true));
-    // EAGAIN: its queue of connections is full, so a process listens.
-    socket.once('error', (error) => settle(codeOf(error) === 'EAGAIN'));
+    socket.once('connect', () => settle());
+    socket.once('error', (error) => settle(codeOf(error)));
   });
 }
 

@@ -6,6 +6,11 @@
  */
 
 export const CONTROL_VERSION = 1;
+/**
+ * The id of an answer to no request: the server refuses the connection and ends it. Clients begin
+ * at 1.
+ */
+export const CONNECTION_ID = 0;
 /** Longest request in bytes; the server drops the client of a longer one. */
 export const REQUEST_MAX_BYTES = 65536;
 

@@ -179,10 +179,54 @@ t.test('running adapters are found by themselves', async (t) => {
   t.teardown(() => second.close());
   t.equal((await findControlPaths(environment)).length, 2);
   await t.rejects(findOnlyControlPath(environment), { message: /^2 adapters are running; name one by --control/ });
+  const plain = join(path, '../3.control');
+  writeFileSync(plain, '');
+  await findControlPaths(environment);
+  t.ok(existsSync(plain), 'what is no socket stays');
   t.throws(() => defaultControlPath({ XDG_RUNTIME_DIR: '/proc/self' }), { message: /cannot be made.*--control/ });
   const occupied = makeDirectory(t);
   writeFileSync(join(occupied, 'vuhca'), '');
   t.throws(() => defaultControlPath({ XDG_RUNTIME_DIR: occupied }), { message: /no folder of yours.*--control/ });
+});
+
+t.test('a client says that nobody listens, and removes what a killed adapter left', async (t) => {
+  const stale = await leaveStaleSocket(join(makeDirectory(t), 'stale'));
+  await t.rejects(ControlClient.connect(stale), {
+    message: /no adapter listens there any more, and what .* is removed/,
+  });
+  t.notOk(existsSync(stale));
+  await t.rejects(ControlClient.connect(stale), { message: /no adapter listens there; start one with/ });
+});
+
+t.test('a client too many is told so', async (t) => {
+  const server = serve(t);
+  const clients = await Promise.all(Array.from({ length: 16 }, () => ControlClient.connect(server.path)));
+  await until(() => server.clientCount === 16);
+  const message = /refuses: it has 16 clients, as many as it takes; end one of them/;
+  const late = await ControlClient.connect(server.path);
+  await t.rejects(late.request('echo'), { message });
+  await late.whenClosed;
+  await t.rejects(late.request('echo'), { message }, 'at once, too');
+  clients[0].close();
+  await until(() => server.clientCount === 15);
+  const next = await ControlClient.connect(server.path);
+  t.same(await next.request('echo', { a: 1 }), { a: 1 });
+  for (const client of [next, ...clients]) client.close();
+});
+
+t.test('a command that fails is answered, and is told as a fault', async (t) => {
+  const threw: [string, string][] = [];
+  const broken = (): never => {
+    throw new TypeError('planted');
+  };
+  const server = serve(t, [['broken', broken]], threw);
+  const client = await ControlClient.connect(server.path);
+  await t.rejects(client.request('refuse'), { message: /not today/ });
+  t.same(threw, []);
+  await t.rejects(client.request('broken'), { message: /planted/ });
+  await until(() => threw.length > 0);
+  t.same(threw, [['the command broken', 'planted']]);
+  client.close();
 });
 
 /** A socket file on which no process listens any more. */

@@ -9,6 +9,7 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { claimSocketPath } from '../../protocol/vfio-user/index.ts';
 import { Refusal } from '../adapter/refusal.ts';
 import {
+  CONNECTION_ID,
   CONTROL_VERSION,
   type ControlAnswer,
   type ControlRequest,
@@ -65,6 +66,10 @@ export class ControlServer {
     process.umask(umask);
   }
 
+  get clientCount(): number {
+    return this.#clients.size;
+  }
+
   /** Ends all connections and removes the socket. May be called twice. */
   close(): void {
     this.#server.close();
@@ -75,7 +80,10 @@ export class ControlServer {
   #accept(socket: Socket): void {
     if (this.#clients.size >= CLIENTS_MAX) {
       this.counters.dropped++;
-      socket.destroy();
+      const error = `it has ${CLIENTS_MAX} clients, as many as it takes; end one of them`;
+      const answer: ControlAnswer = { version: CONTROL_VERSION, id: CONNECTION_ID, error };
+      socket.on('error', () => {});
+      socket.end(`${JSON.stringify(answer)}\n`, () => socket.destroy());
       return;
     }
     const client = new ControlClient(
@@ -91,7 +99,7 @@ export class ControlServer {
 
   #answer(request: ControlRequest | string, client: ControlClientHandle): ControlAnswer {
     this.counters.requests++;
-    if (typeof request === 'string') return this.#refuse(0, request);
+    if (typeof request === 'string') return this.#refuse(CONNECTION_ID, request);
     const command = this.#commands.get(request.command);
     if (command === undefined) {
       const known = [...this.#commands.keys()].join(', ');

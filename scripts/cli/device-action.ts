@@ -6,7 +6,7 @@
  */
 import { AdapterProcess, findRecordingObjection } from '../../device/main/adapter-process.ts';
 import { ControlCommands } from '../../device/main/control-commands.ts';
-import { defaultControlPath } from '../../device/main/control-path.ts';
+import { defaultControlPath, findControlPaths } from '../../device/main/control-path.ts';
 import { ControlServer } from '../../device/main/control-server.ts';
 import { loneNode, type Topology } from '../../device/main/topology.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
@@ -34,7 +34,7 @@ export async function performDevice(command: CliCommand): Promise<number> {
   const asked = whenAsked();
   const ends = new Ends(log);
   const library = await provideLibrary();
-  const controlPath = given.control ?? defaultControlPath();
+  const controlPath = given.control ?? (await chooseControlPath());
   const links = plan.links.map((link) =>
     'port' in link ? { ...link, log: (line: string) => log.warn({}, line) } : link,
   );
@@ -69,6 +69,13 @@ export async function performDevice(command: CliCommand): Promise<number> {
   }
   // An attached debugger would keep the process.
   process.exit(ends.status);
+}
+
+/** The path in the folder where others find it, which is free of what killed adapters have left. */
+async function chooseControlPath(): Promise<string> {
+  const path = defaultControlPath();
+  await findControlPaths();
+  return path;
 }
 
 /** A capture writes what it has, unless it is what has failed. */

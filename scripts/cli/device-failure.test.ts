@@ -143,3 +143,27 @@ t.test('a FIFO is no file for a recording', async (t) => {
   t.match(await runCli(words, { XDG_RUNTIME_DIR: directory }), { status: 1, stderr: /is a FIFO/ });
   t.notOk(existsSync(join(directory, 'vuhca.sock')));
 });
+
+t.test('what a killed adapter left is removed by the next one, and by a command that is sent there', async (t) => {
+  const directory = makeDirectory(t);
+  const environment = { XDG_RUNTIME_DIR: directory };
+  const begin = async (name: string): Promise<[CliProcess, string]> => {
+    const device = new CliProcess(['device', '--socket', join(directory, name)], environment);
+    t.teardown(() => device.child.kill('SIGKILL'));
+    const [, , controlPath] = await device.until(READY);
+    return [device, controlPath];
+  };
+  const kill = async (device: CliProcess): Promise<void> => {
+    device.child.kill('SIGKILL');
+    await device.whenExited;
+  };
+  const [first, firstControl] = await begin('first');
+  await kill(first);
+  t.ok(existsSync(firstControl));
+  const [second, secondControl] = await begin('second');
+  t.notOk(existsSync(firstControl));
+  await kill(second);
+  const status = await runCli(['status', '--control', secondControl], environment);
+  t.match(status, { status: 1, stderr: /no adapter listens there any more, and what a killed one left is removed/ });
+  t.notOk(existsSync(secondControl));
+});

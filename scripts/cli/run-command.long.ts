@@ -154,10 +154,11 @@ t.test('a QEMU that is killed is not explained by what it said at its start', as
 });
 
 t.test('an adapter that dies ends the guest, with a sentence', async (t) => {
-  const { run, adapter, qemu } = await startWaitingGuest(t);
+  const { run, adapter, qemu, directory } = await startWaitingGuest(t);
   process.kill(adapter, 'SIGKILL');
   t.equal(await run.whenExited, 1);
   t.match(run.stderr, /^vuhca run: the adapter process ended \(SIGKILL\), so the guest was ended$/m);
   t.notOk(isRunning(qemu), 'no process is left');
   t.same(runFolders(run.child.pid), []);
+  t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
 });

@@ -78,5 +78,5 @@ export const scriptLayers: readonly Layer[] = [
       'layout test-support simulations main qemu/setup qemu guest-tests/harness guest-tests/shares scripts/setup scripts/bench scripts/cli scripts/console scripts/plot scripts/foreign',
     ),
   },
-  { path: 'scripts/start', holds: '`npm start`', uses: of('main qemu/setup scripts/setup scripts/cli') },
+  { path: 'scripts/start', holds: '`npm start`', uses: of('main qemu/setup qemu scripts/setup scripts/cli') },
 ];
