@@ -4,6 +4,7 @@
  */
 
 import { copyBytes } from './copy-bytes.ts';
+import { RecordingDamage } from './recording-format.ts';
 
 const SEVEN_BITS = 0x80;
 /** From this length on a native comparison is cheaper than a loop. */
@@ -42,14 +43,16 @@ export class RecordReader {
   }
 
   varint(): number {
+    const start = this.#at;
     let value = 0;
     let scale = 1;
-    for (;;) {
+    do {
       const byte = this.byte();
       value += (byte & (SEVEN_BITS - 1)) * scale;
-      if (byte < SEVEN_BITS) return value;
+      if (byte < SEVEN_BITS && value <= Number.MAX_SAFE_INTEGER) return value;
       scale *= SEVEN_BITS;
-    }
+    } while (scale <= Number.MAX_SAFE_INTEGER);
+    throw new RecordingDamage(`The recording is damaged: the number at byte ${start} of its records is too large.`);
   }
 
   dword(): number {

@@ -74,6 +74,11 @@ export function recordKindName(kind: number): string {
   return kindNames.get(kind) ?? `unknown (${kind})`;
 }
 
+/** The recording cannot be replayed, or not further: one sentence. */
+export class RecordingDamage extends Error {
+  override name = 'RecordingDamage';
+}
+
 /** The header of a recording. */
 export interface RecordingHeader {
   readonly version: number;
@@ -119,30 +124,44 @@ export function encodeHeader(plan: RecordedPlan, functionCount: number): Uint8Ar
 /** Parses a header; throws if it is no recording, or one of another version or layout. */
 export function decodeHeader(bytes: Uint8Array): RecordingHeader {
   const magic = new TextDecoder('latin1').decode(bytes.subarray(0, MAGIC.length));
-  if (magic !== MAGIC) throw new Error('This is not a recording: it does not start with VUHCAREC.');
-  if (bytes.length < HEADER_BYTES) throw new Error(`The recording ends in its header, at byte ${bytes.length}.`);
+  if (magic !== MAGIC) throw new RecordingDamage('This is not a recording: it does not start with VUHCAREC.');
+  if (bytes.length < HEADER_BYTES)
+    throw new RecordingDamage(`The recording ends in its header, at byte ${bytes.length}.`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const version = view.getUint32(8, true);
   if (version !== RECORDING_VERSION && version !== FABRIC_RECORDING_VERSION) {
-    throw new Error(
+    throw new RecordingDamage(
       `The recording has version ${version}; this program reads versions ${RECORDING_VERSION} and ${FABRIC_RECORDING_VERSION}.`,
     );
   }
   const jsonBytes = view.getUint32(24, true);
   const lengthBytes = HEADER_BYTES + jsonBytes;
-  if (bytes.length < lengthBytes) throw new Error(`The recording ends in its header, at byte ${bytes.length}.`);
+  if (bytes.length < lengthBytes)
+    throw new RecordingDamage(`The recording ends in its header, at byte ${bytes.length}.`);
   const header = bytes.subarray(0, lengthBytes);
   if (headerCrc(header) !== view.getUint32(CRC_OFFSET, true))
-    throw new Error('The header of the recording is damaged.');
+    throw new RecordingDamage('The header of the recording is damaged.');
   if (view.getUint32(12, true) !== LAYOUT_HASH_LOW || view.getUint32(16, true) !== LAYOUT_HASH_HIGH) {
-    throw new Error('The recording was made with other layout tables; replay it with the version that made it.');
+    throw new RecordingDamage(
+      'The recording was made with other layout tables; replay it with the version that made it.',
+    );
   }
   const functionCount = view.getUint32(20, true);
   if (functionCount < 1 || functionCount > FUNCTIONS_MAX) {
-    throw new Error(`The recording names ${functionCount} functions; it must be 1 to ${FUNCTIONS_MAX}.`);
+    throw new RecordingDamage(`The recording names ${functionCount} functions; it must be 1 to ${FUNCTIONS_MAX}.`);
   }
-  const plan = JSON.parse(new TextDecoder().decode(header.subarray(HEADER_BYTES))) as RecordedPlan;
-  return { version, functionCount, plan, lengthBytes };
+  return { version, functionCount, plan: parsePlan(header.subarray(HEADER_BYTES)), lengthBytes };
+}
+
+/** The plan as the file has it; whether it can be built shows when it is. */
+function parsePlan(json: Uint8Array): RecordedPlan {
+  try {
+    const plan = JSON.parse(new TextDecoder().decode(json)) as unknown;
+    if (typeof plan === 'object' && plan !== null) return plan as RecordedPlan;
+  } catch {
+    // No JSON, as below.
+  }
+  throw new RecordingDamage('The header of the recording holds no plan.');
 }
 
 /** The records as one byte array; `truncated`: the end is missing. Throws if a chunk is damaged. */
@@ -153,14 +172,14 @@ export function joinChunks(bytes: Uint8Array, start: number): { records: Uint8Ar
   for (let at = start; at < bytes.length; ) {
     if (bytes.length - at < CHUNK_HEADER_BYTES) return { records: records.subarray(0, total), truncated: true };
     if (view.getUint32(at, true) !== CHUNK_MAGIC)
-      throw new Error(`The recording is damaged: no chunk starts at byte ${at}.`);
+      throw new RecordingDamage(`The recording is damaged: no chunk starts at byte ${at}.`);
     const lengthBytes = view.getUint32(at + 4, true);
     const payload = bytes.subarray(at + CHUNK_HEADER_BYTES, at + CHUNK_HEADER_BYTES + lengthBytes);
     records.set(payload, total);
     total += payload.length;
     if (payload.length < lengthBytes) return { records: records.subarray(0, total), truncated: true };
     if (crc32(payload) !== view.getUint32(at + 8, true)) {
-      throw new Error(`The recording is damaged: the chunk at byte ${at} has a wrong CRC.`);
+      throw new RecordingDamage(`The recording is damaged: the chunk at byte ${at} has a wrong CRC.`);
     }
     at += CHUNK_HEADER_BYTES + lengthBytes;
   }

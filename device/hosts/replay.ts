@@ -8,12 +8,14 @@
 import type { AdapterFactory } from '../adapter/adapter.ts';
 import type { AdapterPort, FunctionPort } from '../host.ts';
 import { buildFabric } from '../topology/build-fabric.ts';
+import { findFabricError } from '../topology/fabric-errors.ts';
 import { EndOfRecording, RecordReader } from './record-reader.ts';
 import { resetKinds } from './recording.ts';
 import {
   decodeHeader,
   isFabricPlan,
   joinChunks,
+  RecordingDamage,
   type RecordingHeader,
   RecordKind,
   recordKindName,
@@ -82,9 +84,22 @@ export class Replay {
     this.#reader = new RecordReader(records);
     this.#outputs = new ReplayedOutputs(this.#reader, this.header.functionCount);
     this.#outputs.during = 'the construction of the adapter';
+    this.adapter = this.#build(build);
+  }
+
+  /** Builds what the header describes. Its CRC may be right, and its content still wrong. */
+  #build(build: AdapterFactory): AdapterPort {
     const { clock, hosts } = this.#outputs;
     const { plan } = this.header;
-    this.adapter = isFabricPlan(plan) ? buildFabric(plan, clock, hosts).fabric : build(plan, clock, hosts);
+    try {
+      if (!isFabricPlan(plan)) return build(plan, clock, hosts);
+      const ends = plan.links.map((local) => ({ ports: local.ports, local }));
+      const error = findFabricError(plan, ends);
+      if (error !== undefined) throw new RangeError(error);
+      return buildFabric(plan, clock, hosts).fabric;
+    } catch (error) {
+      throw new RecordingDamage(`The recording is of no adapter that can be built: ${(error as Error).message}.`);
+    }
   }
 
   /** Replays up to the end or to the first difference. */
@@ -101,8 +116,9 @@ export class Replay {
     try {
       this.#call(start, outputs.openRecord());
     } catch (error) {
-      if (!(error instanceof EndOfRecording)) throw error;
-      outputs.end();
+      if (error instanceof RecordingDamage) throw error;
+      if (error instanceof EndOfRecording) outputs.end();
+      else outputs.threw(error);
     }
     if (outputs.ended) this.#truncated = true;
     return !outputs.stopped;
@@ -125,7 +141,7 @@ export class Replay {
     const step = { index: this.#steps, position, timeNs, name: recordKindName(kind), functionIndex };
     this.#outputs.during = `step ${step.index}: ${step.name}`;
     const port = this.adapter.functions[functionIndex];
-    if (port === undefined) throw new Error(`The recording is damaged: there is no function ${functionIndex}.`);
+    if (port === undefined) this.#damaged(step, `there is no function ${functionIndex}`);
     this.#dispatch(kind, port, step);
     if (!this.#outputs.stopped) this.#steps++;
   }
@@ -137,14 +153,17 @@ export class Replay {
       this.onStep(step);
       this.#outputs.checkRunResult(this.adapter.run(field));
     } else if (kind === RecordKind.READ_REGISTER) {
-      const sizeBytes = reader.varint();
+      const sizeBytes = this.#readSize(step);
       this.onStep(step);
       const low = port.readRegister(field, sizeBytes);
       this.#outputs.checkReadResult(field, low, port.readHigh);
     } else if (kind === RecordKind.RESET) {
+      const reset = resetKinds[field];
+      if (reset === undefined) this.#damaged(step, `there is no reset ${field}`);
       this.onStep(step);
-      port.reset(resetKinds[field] ?? 'device');
+      port.reset(reset);
     } else if (kind === RecordKind.BUS_MASTER) {
+      if (field > 1) this.#damaged(step, `it is ${field}; it must be 0 or 1`);
       this.onStep(step);
       port.setBusMaster(field === 1);
     } else if (kind === RecordKind.REQUEST_RESOURCES) {
@@ -167,13 +186,28 @@ export class Replay {
   }
 
   #readBytes(lengthBytes: number): Uint8Array {
+    // The recording may be shorter than that, and memory as well.
+    const start = this.#reader.skip(lengthBytes);
     const bytes = new Uint8Array(lengthBytes);
-    this.#reader.copyTo(this.#reader.skip(lengthBytes), lengthBytes, bytes, 0);
+    this.#reader.copyTo(start, lengthBytes, bytes, 0);
     return bytes;
   }
 
-  #write(kind: number, port: FunctionPort, offset: number, step: ReplayStep): void {
+  /** Size of an access. */
+  #readSize(step: ReplayStep): number {
     const sizeBytes = this.#reader.varint();
+    if (![1, 2, 4, 8].includes(sizeBytes)) this.#damaged(step, `its size is ${sizeBytes}; it must be 1, 2, 4 or 8`);
+    return sizeBytes;
+  }
+
+  #damaged({ index, name, position }: ReplayStep, what: string): never {
+    throw new RecordingDamage(
+      `The recording is damaged: step ${index}, ${name}, at byte ${position} of its records: ${what}.`,
+    );
+  }
+
+  #write(kind: number, port: FunctionPort, offset: number, step: ReplayStep): void {
+    const sizeBytes = this.#readSize(step);
     const low = this.#reader.dword();
     const high = sizeBytes === 8 ? this.#reader.dword() : 0;
     this.onStep(step);
@@ -186,7 +220,6 @@ export class Replay {
     const lengthBytes = this.#reader.varint();
     this.onStep(step);
     if (kind === RecordKind.MEMORY_MAPPED) port.memoryMapped(address, lengthBytes);
-    else if (kind === RecordKind.MEMORY_UNMAPPED) port.memoryUnmapped(address, lengthBytes);
-    else throw new Error(`The recording is damaged: record of unknown kind ${kind} at ${step.position}.`);
+    else port.memoryUnmapped(address, lengthBytes);
   }
 }

@@ -65,6 +65,14 @@ export class ReplayedOutputs {
     this.divergence = { position, record: records, timeNs, during, expected, actual };
   }
 
+  /** The adapter threw. A session that failed so ends there, in its recording as well. */
+  threw(error: unknown): void {
+    const { name, message, stack = '' } = error instanceof Error ? error : new Error(String(error));
+    const place = /^\s*(at .*)$/m.exec(stack)?.[1] ?? '';
+    const recorded = this.#reader.atEnd ? 'nothing: the recording ends there' : 'no exception';
+    this.diverge(this.#position, recorded, `${name}: ${message} ${place}`.replaceAll(/\s+/g, ' ').trim());
+  }
+
   checkRunResult(more: boolean): void {
     if (this.stopped) return;
     if (!this.#expect(RecordKind.RUN_RESULT, 'the end of run')) return;

@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { Adapter } from '../../device/adapter/adapter.ts';
 import { Fabric } from '../../device/fabric/fabric.ts';
-import { isFabricPlan } from '../../device/hosts/recording-format.ts';
+import { isFabricPlan, RecordingDamage } from '../../device/hosts/recording-format.ts';
 import { Replay, type ReplayResult, type ReplayStep } from '../../device/hosts/replay.ts';
 import { TraceObserver } from '../../device/main/trace-observer.ts';
 import { MthcaAdapter } from '../../device/personality/mthca/mthca-adapter.ts';
@@ -34,7 +34,9 @@ export async function performReplay(command: CliCommand): Promise<number> {
   const traces = given.messages || given.show || given.export !== undefined ? observeAll(replay) : undefined;
   openInspector(inspectBrk, true);
   replay.onStep = makeStepHook(breakAt, trace);
-  while (replay.result.steps < until && replay.step());
+  sayDamage(path, () => {
+    while (replay.result.steps < until && replay.step());
+  });
   const { result } = replay;
   if (traces !== undefined) presentTraces(traces, given);
   const output = traces === undefined ? process.stdout : process.stderr;
@@ -86,10 +88,16 @@ function openRecording(path: string): Replay {
   } catch (error) {
     throw new SetupError(`the recording ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
+  return sayDamage(path, () => new Replay(bytes, (options, clock, hosts) => new Adapter(options, clock, hosts)));
+}
+
+/** Damage of the recording becomes a sentence of the command. */
+function sayDamage<Result>(path: string, replay: () => Result): Result {
   try {
-    return new Replay(bytes, (options, clock, hosts) => new Adapter(options, clock, hosts));
+    return replay();
   } catch (error) {
-    throw new SetupError(`${path}: ${(error as Error).message}`);
+    if (error instanceof RecordingDamage) throw new SetupError(`${path}: ${error.message}`);
+    throw error;
   }
 }
 
