@@ -128,6 +128,37 @@ function encode(value: number): number[] {
   return value < 128 ? [value] : [(value % 128) | 128, ...encode(Math.floor(value / 128))];
 }
 
+t.test('an adapter that throws is a difference', async (t) => {
+  const recording = join(session.header, session.records);
+  const failing = (from: number) => (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => {
+    const adapter = new Adapter(options, clock, hosts);
+    const { run } = adapter;
+    let runs = 0;
+    adapter.run = (budget) => {
+      if (++runs > from) throw new TypeError('planted\nhere');
+      return run.call(adapter, budget);
+    };
+    return adapter;
+  };
+  const { divergence } = new Replay(recording, failing(3)).run();
+  t.match(divergence, { expected: 'no exception', actual: /^TypeError: planted here at .*damaged-recording/ });
+  const start = Uint8Array.of(RecordKind.RUN, 1);
+  const ending = join(session.header, session.records, start);
+  const runs = countRuns(recording);
+  const last = new Replay(ending, failing(runs)).run();
+  t.match(last.divergence, { expected: 'nothing: the recording ends there', actual: /planted/ });
+});
+
+function countRuns(recording: Uint8Array): number {
+  const replay = new Replay(recording, build);
+  let runs = 0;
+  replay.onStep = ({ name }) => {
+    if (name === 'run') runs++;
+  };
+  replay.run();
+  return runs;
+}
+
 t.test('headers with other fields', async (t) => {
   const lone = { ...defaultAdapterOptions, ...SMALL };
   const adapter = { name: 'a', options: lone };

@@ -11,7 +11,7 @@ const STDERR = 2;
 const HIDDEN = new Set(['level', 'time', 'msg', 'err']);
 
 /** A log at `level`; `write` takes each line with its end. */
-export function makeLog(level: LogLevel, write: (line: string) => void = writeToStderr): Logger {
+export function makeLog(level: LogLevel, write: (line: string) => void = makeLineWriter(STDERR)): Logger {
   return pino({ level, base: null }, { write: (json: string) => write(formatLine(JSON.parse(json))) });
 }
 
@@ -28,13 +28,21 @@ function formatLine(record: Record<string, unknown>): string {
 }
 
 /**
- * Writes synchronously, so that nothing is lost at the end of the process. A closed or full pipe
- * loses lines and does not end the process.
+ * Takes lines for a descriptor and writes synchronously, so that nothing is lost at the end of the
+ * process. A closed or full pipe and a full disk lose lines and do not end the process; the first
+ * line that is written again says how many.
  */
-function writeToStderr(line: string): void {
-  try {
-    writeSync(STDERR, line);
-  } catch {
-    // The reader has gone.
-  }
+export function makeLineWriter(fd: number): (line: string) => void {
+  let lost = 0;
+  let why = '';
+  return (line) => {
+    try {
+      if (lost > 0) writeSync(fd, `${lost} lines of this log are lost (${why})\n`);
+      lost = 0;
+      writeSync(fd, line);
+    } catch (error) {
+      lost++;
+      why = (error as NodeJS.ErrnoException).code ?? String(error);
+    }
+  };
 }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Performs `vuhca topology`: reads a topology file and prints it, or writes a picture of it. */
-import { writeFileSync } from 'node:fs';
-import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { TopologyArguments } from './topology-command.ts';
 import { readTopologyFile } from './topology-file.ts';
 import { drawTopology } from './topology-picture.ts';
 import { describeTopology } from './topology-text.ts';
+import { nothing, writeOutput } from './write-output.ts';
 
 export async function performTopology(command: CliCommand): Promise<number> {
   const [path] = command.processedArgs as [string];
@@ -16,10 +15,6 @@ export async function performTopology(command: CliCommand): Promise<number> {
     process.stdout.write(describeTopology(topology));
     return 0;
   }
-  try {
-    writeFileSync(picture, drawTopology(topology));
-  } catch (error) {
-    throw new SetupError(`the picture ${picture} cannot be written (${(error as NodeJS.ErrnoException).code})`);
-  }
+  writeOutput(`the picture ${picture}`, picture, drawTopology(topology), nothing);
   return 0;
 }

@@ -3,7 +3,6 @@
  * Performs `vuhca trace`: selective trace of a running adapter's QPs, and its timeline
  * (IPCOM000010133D): on and off, pause, read, export, and the story of a message.
  */
-import { writeFileSync } from 'node:fs';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import { toChromeTrace } from '../../device/main/perfetto-export.ts';
@@ -11,12 +10,14 @@ import type { TraceStatus } from '../../device/main/trace-control.ts';
 import { toErf, toJsonLines } from '../../device/main/trace-export.ts';
 import { readTraces } from '../../device/main/trace-snapshot.ts';
 import { type AdapterTrace, distinguishAdapters, type MessageEnd } from '../../device/trace/adapter-trace.ts';
+import { findWholeRecords, PCAP_FILE_HEADER_SIZE } from '../../protocol/infiniband/pcap.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { TraceAction, TraceArguments, TraceFormat } from './trace-command.ts';
 import { followTraces } from './trace-follow.ts';
 import { describeStory, renderMessage, renderTraceStatus } from './trace-screen.ts';
 import { UsageError } from './usage-error.ts';
+import { nothing, type UsablePart, wholeLines, writeOutput } from './write-output.ts';
 
 const NS_PER_SECOND = 1e9;
 
@@ -114,7 +115,7 @@ export function present(
   else if (action === 'show') {
     const end = choose(chosen, all, message);
     process.stdout.write(json ? `${JSON.stringify(describeStory(end, all))}\n` : renderMessage(end, all));
-  } else write(file, exported(format, chosen));
+  } else writeOutput(file, file, exported(format, chosen), usablePart(format));
 }
 
 function exported(format: TraceFormat | undefined, traces: readonly AdapterTrace[]): string | Uint8Array {
@@ -143,10 +144,12 @@ function newestOf(ends: readonly MessageEnd[]): MessageEnd | undefined {
   );
 }
 
-function write(file: string, content: string | Uint8Array): void {
-  try {
-    writeFileSync(file, content);
-  } catch (error) {
-    throw new SetupError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code})`);
-  }
+/** The part of a file of that format that can be read. */
+function usablePart(format: TraceFormat | undefined): UsablePart {
+  if (format === 'erf') return (bytes, end) => (end < PCAP_FILE_HEADER_SIZE ? 0 : findErfEnd(bytes, end));
+  return format === 'json' ? wholeLines : nothing;
+}
+
+function findErfEnd(bytes: Uint8Array, end: number): number {
+  return findWholeRecords(new DataView(bytes.buffer, bytes.byteOffset), PCAP_FILE_HEADER_SIZE, end).end;
 }

@@ -3,7 +3,7 @@
  * Performs `vuhca test`: compiles modules, runs each job in a guest with an adapter of its own, and
  * tells the results as they arrive.
  */
-import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ControlClient } from '../../../device/main/control-client.ts';
@@ -13,6 +13,7 @@ import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-
 import { onProcessEnd } from '../../../qemu/run-directory.ts';
 import { setUp } from '../../setup/set-up.ts';
 import type { CliCommand } from '../cli-command.ts';
+import { nothing, writeOutput } from '../write-output.ts';
 import { AdapterState } from './adapter-state.ts';
 import { makeStockJob } from './stock-guest.ts';
 import { deviceOf, guestOf } from './test-adapter.ts';
@@ -44,7 +45,7 @@ export async function performTest(command: CliCommand): Promise<number> {
   };
   await Promise.all(Array.from({ length: Math.min(given.jobs, jobs.length) }, work));
   if (given.tap === true) process.stdout.write(toTap(reports));
-  if (given.junit !== undefined) writeFileSync(given.junit, toJunit(reports));
+  if (given.junit !== undefined) writeOutput(`the report ${given.junit}`, given.junit, toJunit(reports), nothing);
   const statuses = reports.map(statusOf);
   return worstStatus(notCompiled ? [...statuses, TestStatus.NOT_COMPILED] : statuses);
 }
