@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The in-kernel tests by hand: `npx tsx guest-tests/run-guest-cases.ts [OPTION...] [SUITE...]`.
+ * The in-kernel tests by hand:
+ * `node --import=#typescript guest-tests/run-guest-cases.ts [OPTION...] [SUITE...]`.
  * Prints each result as it arrives, then the faults, and ends with 1 on any failure.
  */
 import { runEntry } from '../qemu/setup/errors.ts';
@@ -21,7 +22,10 @@ interface Options {
 const started = performance.now();
 
 await runEntry(async () => {
-  const script = defineScript('npx tsx guest-tests/run-guest-cases.ts', 'Runs in-kernel tests in a guest.')
+  const script = defineScript(
+    'node --import=#typescript guest-tests/run-guest-cases.ts',
+    'Runs in-kernel tests in a guest.',
+  )
     .argument('[SUITE...]', 'Suites to run; all without any.')
     .option('--count <N>', 'Datagrams of the bulk tests.', wholeNumber(1))
     .option('--seed <N>', 'Seed of everything random in the guest.', wholeNumber())

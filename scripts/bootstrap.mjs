@@ -10,10 +10,10 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { cacheFolder, findStrangersPart, makeFolder } from '../system/private-folder.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const OLDEST_NODE = [20, 15];
@@ -98,8 +98,15 @@ function isTapBuilt() {
  */
 function installUnderLock() {
   if (process.env[LOCKED] === ROOT) return install();
-  const locks = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'vuhca', 'locks');
-  mkdirSync(locks, { recursive: true });
+  const locks = join(cacheFolder(), 'locks');
+  const remedy = 'set XDG_CACHE_HOME to a folder of yours';
+  const part = findStrangersPart(locks);
+  if (part !== undefined) fail(`the cache ${locks}: ${part} belongs to another user; ${remedy}.`);
+  try {
+    makeFolder(locks);
+  } catch (error) {
+    fail(`the cache ${locks} cannot be made (${error.code}); ${remedy}.`);
+  }
   const lock = join(locks, `npm-${createHash('sha256').update(ROOT).digest('hex').slice(0, 16)}.lock`);
   const command = ['--exclusive', lock, process.execPath, fileURLToPath(import.meta.url)];
   if (need !== undefined) command.push(need);
@@ -156,7 +163,7 @@ function describeFile() {
 }
 
 function runTypeScript() {
-  const child = spawn(process.execPath, [...nodeOptions, '--import', 'tsx', join(ROOT, file), ...args], {
+  const child = spawn(process.execPath, [...nodeOptions, '--import=#typescript', join(ROOT, file), ...args], {
     cwd: ROOT,
     stdio: 'inherit',
     // Reports of time count the installation of packages, too.

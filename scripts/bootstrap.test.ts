@@ -4,7 +4,7 @@
  * for `npm start`, all for `npm test`, and nothing twice; and that every npm script calls it.
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
@@ -33,6 +33,7 @@ class Clone {
   constructor(t: Test) {
     this.#folder = makeDirectory(t);
     for (const folder of ['scripts', 'programs']) mkdirSync(join(this.#folder, folder));
+    cpSync(join(BOOTSTRAP, '../../system'), join(this.#folder, 'system'), { recursive: true });
     copyFileSync(BOOTSTRAP, join(this.#folder, 'scripts/bootstrap.mjs'));
     writeFileSync(join(this.#folder, 'programs/npm'), NPM, { mode: 0o755 });
     writeFileSync(join(this.#folder, '.taprc'), 'plugin: []\n');

@@ -51,7 +51,7 @@ t.test('the socket path', async (t) => {
 
 /** Runs the probe device to its end; `untilServing` sends SIGTERM as soon as it serves. */
 async function run(args: string[], options: { untilServing?: boolean } = {}) {
-  const child = spawn(process.execPath, ['--import', 'tsx', PROBE_PROGRAM, ...args], {
+  const child = spawn(process.execPath, ['--import=#typescript', PROBE_PROGRAM, ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...process.env, LIBVFIO_USER: libraryPath() },
   });
@@ -69,5 +69,5 @@ function claimAsNobody(path: string): string {
   const module = new URL('socket-path.ts', import.meta.url).href;
   const script = `import('${module}').then((it) => it.claimSocketPath('${path}')).catch((e) => console.log(e.message))`;
   const options = { uid: 65534, encoding: 'utf8', env: { PATH: process.env.PATH }, cwd: process.cwd() } as const;
-  return spawnSync(process.execPath, ['--import', 'tsx', '-e', script], options).stdout;
+  return spawnSync(process.execPath, ['--import=#typescript', '-e', script], options).stdout;
 }

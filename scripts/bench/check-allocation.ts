@@ -16,7 +16,7 @@ const WORKER = join(import.meta.dirname, 'allocation-worker.ts');
  * young generation is as large as for in-process.ts: with the default size, objects are soon old,
  * and a store that allocates as long as its object is young was not counted.
  */
-const FLAGS = ['--single-threaded', '--min-semi-space-size=128', '--max-semi-space-size=128', '--import=tsx'];
+const FLAGS = ['--single-threaded', '--min-semi-space-size=128', '--max-semi-space-size=128', '--import=#typescript'];
 /** The smallest object. */
 const OBJECT_BYTES = 16;
 

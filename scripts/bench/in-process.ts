@@ -23,7 +23,7 @@ export const HIGH_MEMORY = 0x12_3456_0000;
  * allocation.test.ts counts with a bound of 1 under fixed conditions.
  */
 const BOUND_BYTES = 2;
-const FLAGS = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128', '--import', 'tsx'];
+const FLAGS = ['--expose-gc', '--min-semi-space-size=128', '--max-semi-space-size=128', '--import=#typescript'];
 
 /** The line that the worker prints. */
 export interface CoreSample {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npx tsx scripts/bench/lanes.ts [--commands N]`: the cost of lanes per command (admission,
- * arbitration, both credits taken and given back) for 1 to 128 lanes that always have work.
- * Processor time, the best of several runs, as a ratio to one lane.
+ * `node --import=#typescript scripts/bench/lanes.ts [--commands N]`: the cost of lanes per command
+ * (admission, arbitration, both credits taken and given back) for 1 to 128 lanes that always have
+ * work. Processor time, the best of several runs, as a ratio to one lane.
  */
 import { PhysicalCollectBuffer } from '../../device/collect/physical-collect-buffer.ts';
 import { LaneLoad } from '../../device/test-support/lane-load.ts';
@@ -31,7 +31,10 @@ function measure(laneCount: number, queuePairs: number, commands: number): numbe
 }
 
 await runEntry(async () => {
-  const script = defineScript('npx tsx scripts/bench/lanes.ts', 'Measures the cost of lanes per command.');
+  const script = defineScript(
+    'node --import=#typescript scripts/bench/lanes.ts',
+    'Measures the cost of lanes per command.',
+  );
   const withOptions = script.option('--commands <N>', 'Commands of each run.', wholeNumber(1), 1_000_000);
   const { commands } = readOptions<{ commands: number }>(withOptions);
   const best = (laneCount: number): number =>

@@ -72,7 +72,7 @@ class Worker {
   constructor(variant: Variant, traffic: Traffic, processor: number) {
     this.#child = fork(WORKER, [JSON.stringify(variant), JSON.stringify(traffic)], {
       execPath: 'taskset',
-      execArgv: ['--cpu-list', `${processor}`, process.execPath, '--import=tsx'],
+      execArgv: ['--cpu-list', `${processor}`, process.execPath, '--import=#typescript'],
     });
     this.#child.on('message', (ns: number) => this.#answer(ns));
     this.#child.on('exit', () => this.#fail(new Error('a process of the comparison ended')));

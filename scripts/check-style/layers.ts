@@ -20,6 +20,7 @@ import {
 /** Folders from the bottom up; a file may import from its own layer and from those below. */
 const LAYERS = [
   { name: 'protocol', height: 0, holds: (path: string) => path.startsWith('protocol/') },
+  { name: 'system', height: 1.5, holds: (path: string) => path.startsWith('system/') },
   { name: 'device/main', height: 2, holds: (path: string) => path.startsWith('device/main/') },
   { name: 'device units', height: 1, holds: (path: string) => path.startsWith('device/') },
   {
@@ -43,6 +44,9 @@ const IMPURE = [
 ];
 
 const FFI_FOLDER = 'protocol/vfio-user/';
+
+const TYPESCRIPT = 'system/typescript.mjs';
+const RUNS_TSX = /--import[ =]tsx\b|\bnpx tsx\b|"tsx [a-z]|['"]--import['"], ['"]tsx['"]|\bimport\(?\s*['"]tsx\b/;
 
 /** Imports that point up, or that reach the vfio-user binding from below `device/main`. */
 export function checkImports(file: SourceFile): Finding[] {
@@ -70,6 +74,14 @@ export function checkFfi(file: SourceFile): Finding[] {
   if (!/\.(ts|mts|mjs|js)$/.test(file.path) || file.path.startsWith(FFI_FOLDER) || isChecker(file)) return [];
   return findInLines(file, codeLines(file), (line) =>
     line.includes(FFI_PACKAGE) ? `${FFI_PACKAGE} is named outside ${FFI_FOLDER}` : undefined,
+  );
+}
+
+/** Every other way to start tsx has it use a folder that any user could have made. */
+export function checkTsx(file: SourceFile): Finding[] {
+  if (file.path === TYPESCRIPT || file.path.endsWith('.md') || isChecker(file)) return [];
+  return findInLines(file, file.text.split('\n'), (line) =>
+    RUNS_TSX.test(line) ? `tsx is started by ${TYPESCRIPT} only: node --import=#typescript FILE` : undefined,
   );
 }
 

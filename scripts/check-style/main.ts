@@ -8,7 +8,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { checkFfi, checkImports, checkPurity } from './layers.ts';
+import { checkFfi, checkImports, checkPurity, checkTsx } from './layers.ts';
 import { registryHosts } from './registry-hosts.ts';
 import type { Finding, SourceFile } from './source-file.ts';
 import {
@@ -25,7 +25,7 @@ import {
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
-const EVERYWHERE = [checkLicence, checkImports, checkFfi, checkPurity, checkLength, checkPostponed];
+const EVERYWHERE = [checkLicence, checkImports, checkFfi, checkTsx, checkPurity, checkLength, checkPostponed];
 const WHERE_TIDY = [checkCommentWidth, checkHeader, checkCitations];
 
 /** Every rule on one file; those of comments only in `tidyFolders`. */

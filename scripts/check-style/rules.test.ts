@@ -40,6 +40,8 @@ t.test('imports point down', async (test) => {
   test.match(imports('device/a.ts', '../protocol/vfio-user/b.ts'), [/only device\/main and above may import/]);
   test.match(imports('protocol/layout/a.ts', '../vfio-user/b.ts'), [/only device\/main and above may import/]);
   test.same(imports('device/main/a.ts', '../../protocol/vfio-user/b.ts'), []);
+  test.same(imports('device/main/a.ts', '../../system/b.mjs'), []);
+  test.match(imports('device/queues/a.ts', '../../system/b.mjs'), [/device units must not import system/]);
   test.match(imports('device/a.ts', './b'), [/does not name the file with its extension/]);
   test.match(imports('device/a.ts', '../docs/b.ts'), [/leaves the layers/]);
   test.match(imports('device/a.ts', 'node:fs'), [/a device unit imports node:fs/]);
@@ -55,6 +57,21 @@ t.test('one folder for the FFI', async (test) => {
   test.same(findings('protocol/vfio-user/a.ts', line), []);
   test.match(findings('scripts/a.ts', line), [/is named outside/]);
   test.same(findings('package.json', `"${FFI_PACKAGE}": "1"`, ''), []);
+});
+
+t.test('one file starts tsx', async (test) => {
+  const message = [/tsx is started by system\/typescript\.mjs only/];
+  test.same(findings('system/typescript.mjs', "await import('tsx');\n"), []);
+  test.same(findings('scripts/a.ts', "spawn('node', ['--import=#typescript', path]); // tsx translates it\n"), []);
+  for (const line of [
+    "await import('tsx');",
+    "import 'tsx';",
+    "spawn('node', ['--import', 'tsx', path]);",
+    "const FLAGS = '--import=tsx';",
+    '"chaos": "tsx scripts/simulations/chaos.ts",',
+    'npx tsx qemu/a.ts',
+  ])
+    test.match(findings('scripts/a.ts', `${line}\n`), message, line);
 });
 
 t.test('device units are pure', async (test) => {

@@ -6,6 +6,7 @@
  * debugger the sources run by tsx, one script for each, so that breakpoints and recipes are about
  * the sources. Called by scripts/vuhca and by those who start an adapter process.
  */
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -24,7 +25,7 @@ const TOOLS = ['scripts/cli/compile.mjs', 'package-lock.json'];
 const KEPT_MS = 24 * 3600 * 1000;
 
 const program = wantsDebugger() ? undefined : existsSync(BOOTSTRAP) ? await provideProgram() : PACKED;
-if (program === undefined) await import('tsx');
+if (program === undefined) await import('../../system/typescript.mjs');
 // Stacks of errors name the sources.
 else process.setSourceMapsEnabled(true);
 await import(pathToFileURL(program ?? SOURCE).href);
@@ -43,7 +44,7 @@ async function provideProgram() {
   const current = readCurrent();
   if (current !== undefined) return join(BUILD, current.folder, 'main.js');
   const began = Date.now();
-  const folder = `${began}-${process.pid}`;
+  const folder = `${began}-${randomUUID()}`;
   try {
     mkdirSync(join(BUILD, folder), { recursive: true });
   } catch {
@@ -73,7 +74,7 @@ function stateOf(path, began = Number.POSITIVE_INFINITY) {
 }
 
 function publish(current) {
-  const temporary = `${CURRENT}.${process.pid}`;
+  const temporary = `${CURRENT}.${randomUUID()}`;
   writeFileSync(temporary, JSON.stringify(current));
   renameSync(temporary, CURRENT);
   for (const name of readdirSync(BUILD)) {

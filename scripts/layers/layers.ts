@@ -8,6 +8,7 @@ import { of } from './names.ts';
 import { scriptLayers } from './script-layers.ts';
 
 export const layers: readonly Layer[] = [
+  { path: 'system', holds: 'folders that are private to the user; starts tsx; text of others', uses: of('') },
   {
     path: 'protocol/layout',
     holds: 'registers, commands and queue entries as tables; `gen/` is generated from them',
@@ -198,7 +199,7 @@ export const layers: readonly Layer[] = [
     path: 'device/main',
     holds: 'the third host: vfio-user; the live process around it',
     uses: of(
-      'layout infiniband protocol/vfio-user host.ts port function fabric agents trace events queues collect doorbells lane shares transport adapter subnet-manager switch topology protocol/mthca device/personality/mthca hosts',
+      'system layout infiniband protocol/vfio-user host.ts port function fabric agents trace events queues collect doorbells lane shares transport adapter subnet-manager switch topology protocol/mthca device/personality/mthca hosts',
     ),
   },
   {
@@ -210,7 +211,11 @@ export const layers: readonly Layer[] = [
     forTests: true,
   },
   { path: 'qemu/setup', holds: 'makes QEMU, guest kernel, libvfio-user, toolchain; their cache', uses: of('') },
-  { path: 'qemu', holds: 'launching guests and adapter processes, initramfs images, QMP', uses: of('qemu/setup') },
+  {
+    path: 'qemu',
+    holds: 'launching guests and adapter processes, initramfs images, QMP',
+    uses: of('system qemu/setup'),
+  },
   { path: 'guest-tests/harness', holds: 'runs guests with tests; reads KTAP', uses: of('qemu/setup qemu') },
   {
     path: 'guest-tests/shares',

@@ -10,7 +10,7 @@ export function of(names: string): string[] {
     .split(' ')
     .filter(Boolean)
     .map((name) => {
-      if (name.includes('/') || name === 'qemu') return name;
+      if (name.includes('/') || name === 'qemu' || name === 'system') return name;
       return name === 'layout' || name === 'infiniband' ? `protocol/${name}` : `device/${name}`;
     });
 }

@@ -39,7 +39,10 @@ function findTests(): string[] {
 /** Runs one test file and reads its TAP output. */
 async function readTest(path: string): Promise<LedgerReader> {
   const reader = new LedgerReader(path);
-  const child = spawn(process.execPath, ['--import=tsx', path], { cwd: ROOT, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--import=#typescript', path], {
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const closed = once(child, 'close');
   for await (const line of createInterface({ input: child.stdout })) reader.push(line);
   reader.finish();

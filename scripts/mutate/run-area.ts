@@ -37,7 +37,7 @@ export interface RunOptions {
 /** The results of all mutants of the area. */
 export async function runArea(area: Area, options: RunOptions): Promise<readonly MutantOutcome[]> {
   // The worker's root test of tap has no end; Stryker bounds the tests.
-  Object.assign(process.env, { TAP_TIMEOUT: '0', NODE_OPTIONS: '--import=tsx' });
+  Object.assign(process.env, { TAP_TIMEOUT: '0', NODE_OPTIONS: '--import=#typescript' });
   const { deadline, only } = options;
   const budget = only === undefined ? BUDGET : BUDGET_OF_SURVIVOR;
   const runner: RunnerOptions = { tests: testsOf(area), deadline, budget, ...(only && { only }) };

@@ -22,7 +22,7 @@ const WORKER = fileURLToPath(new URL('./chaos-worker.ts', import.meta.url));
  * Every processor has a worker; garbage collection in further threads would only take time from
  * them.
  */
-const WORKER_OPTIONS = ['--import=tsx', '--single-threaded-gc'];
+const WORKER_OPTIONS = ['--import=#typescript', '--single-threaded-gc'];
 /** Seeds of one batch. */
 const BATCH = 100;
 const FAILURES_SHOWN = 20;

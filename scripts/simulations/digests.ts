@@ -66,7 +66,7 @@ function digestRecording(path: string): string {
  */
 async function digestTest(file: string): Promise<string> {
   const script = fileURLToPath(import.meta.url);
-  const child = spawn(process.execPath, ['--expose-gc', '--import=tsx', script, '--test-file', file], {
+  const child = spawn(process.execPath, ['--expose-gc', '--import=#typescript', script, '--test-file', file], {
     cwd: ROOT,
     // On a busy machine a long file would fail of its time alone.
     env: { ...process.env, TAP_TIMEOUT: '1200' },

@@ -39,7 +39,7 @@ async function runMatrix(rows: readonly MatrixRow[], from: number): Promise<numb
     }),
   );
   const worker = async (): Promise<void> => {
-    const child = fork(WORKER, { execArgv: ['--import=tsx'] });
+    const child = fork(WORKER, { execArgv: ['--import=#typescript'] });
     for (let batch = batches.shift(); batch !== undefined; batch = batches.shift()) {
       const { row, failures } = await ask(child, batch);
       for (const { seed, error } of failures) addResult(rows[row], seed, error);

@@ -29,7 +29,9 @@ export class ReferenceRuns {
   }
 
   async #run(): Promise<void> {
-    const child = spawn(process.execPath, ['--import=tsx', REFERENCE], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(process.execPath, ['--import=#typescript', REFERENCE], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     const seconds = Number.parseFloat(await text(child.stdout));
     if (Number.isFinite(seconds)) this.seconds.push(seconds);
   }

@@ -2,8 +2,8 @@
 /**
  * Runs test files in processes of their own, several at once, with tap's runner as a library: its
  * command line sorts the files by name and loads two modules into every process, which costs each
- * of them a second. Files run as a person would run one: `node --import=tsx FILE`. Called by
- * main.ts.
+ * of them a second. Files run as a person would run one:
+ * `node --import=#typescript FILE`. Called by main.ts.
  */
 import type { ChildProcess } from 'node:child_process';
 import { createWriteStream } from 'node:fs';
@@ -43,7 +43,7 @@ export interface RunHooks {
  */
 const PATIENCE_SECONDS = 5400;
 /** tap adds a module of its own to every Node process by NODE_OPTIONS; these words undo that. */
-const PLAIN = [`NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`, process.execPath, '--import=tsx'];
+const PLAIN = [`NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`, process.execPath, '--import=#typescript'];
 /** Guests wait for timers and for each other, so one more than there are processors. */
 export const JOBS = availableParallelism() + 1;
 

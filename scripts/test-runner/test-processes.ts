@@ -39,6 +39,7 @@ const SHARED: readonly { readonly name: string; readonly folders: readonly strin
   { name: 'qemu', folders: ['qemu', 'guest-tests'] },
   { name: 'scripts/cli', folders: ['scripts/cli'] },
   { name: 'scripts', folders: ['scripts'] },
+  { name: 'system', folders: ['system'] },
 ];
 /**
  * Files with a process of their own all the same: those that start guests or compile for long,
@@ -48,7 +49,7 @@ const SHARED: readonly { readonly name: string; readonly folders: readonly strin
 const ALONE: readonly RegExp[] = [
   /\/allocation\./,
   /^device\/main\/two-processes\./,
-  /^qemu\/(accelerator|guest)\./,
+  /^qemu\/(accelerator|guest|run-directory)\./,
   /^qemu\/setup\/(cache|packages|qemu)\./,
   /^guest-tests\/(guest|module-layers|mthca|peers|provider|verbs)\./,
   /^scripts\/cli\/(break-command|breakpoint|readme|run-command|two-subnets)\./,

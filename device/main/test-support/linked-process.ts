@@ -25,7 +25,7 @@ export class LinkedProcess {
 
   private constructor(program: string, args: readonly string[]) {
     const path = fileURLToPath(new URL(program, import.meta.url));
-    const command = ['--pdeathsig', 'SIGKILL', '--', process.execPath, '--import', 'tsx', path, ...args];
+    const command = ['--pdeathsig', 'SIGKILL', '--', process.execPath, '--import=#typescript', path, ...args];
     this.#child = spawn('setpriv', command, { stdio: ['pipe', 'pipe', 'inherit'] });
     this.#exited = once(this.#child, 'exit');
   }

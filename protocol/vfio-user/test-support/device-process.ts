@@ -46,7 +46,7 @@ export class DeviceProcess {
     this.directory = mkdtempSync(join(tmpdir(), 'vfu-'));
     this.sockets = Array.from({ length: options.sockets ?? 1 }, (_, i) => join(this.directory, `${i}.sock`));
     const paths = this.sockets.flatMap((path) => ['--socket', path]);
-    const args = ['--import', 'tsx', options.program ?? PROBE_PROGRAM, ...paths, ...(options.args ?? [])];
+    const args = ['--import=#typescript', options.program ?? PROBE_PROGRAM, ...paths, ...(options.args ?? [])];
     const env = { ...process.env, LIBVFIO_USER: libraryPath(), ...options.env };
     this.#child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], env });
     createInterface({ input: this.#child.stderr as NodeJS.ReadableStream }).on('line', (line) => this.logs.push(line));
