@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Paths of control sockets: `$XDG_RUNTIME_DIR/vuhca` or `/tmp/vuhca-UID`, private to the user, with
- * one `PID.control` for each adapter process. A command without a path finds the running ones here
- * and removes files of dead processes.
+ * one `PID-NUMBER.control` for each adapter process. A command without a path finds the running
+ * ones here and removes sockets of dead processes. Other users can guess the folder and be there
+ * first, so servers and commands use nothing in it that does not belong to this user.
  */
-import { chmodSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { createConnection } from 'node:net';
+import { randomBytes } from 'node:crypto';
+import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { askListener } from '../../system/listening.ts';
+import { findStrangersPart, objectToFolder, providePrivateFolder } from '../../system/private-folder.mjs';
 
 const SUFFIX = '.control';
 
@@ -21,47 +24,35 @@ export class ControlError extends Error {
  */
 export function provideControlDirectory(environment: NodeJS.ProcessEnv = process.env): string {
   const directory = nameDirectory(environment);
-  try {
-    mkdirSync(directory, { mode: 0o700 });
-  } catch (error) {
-    if (codeOf(error) !== 'EEXIST')
-      throw new ControlError(`${directory} cannot be made (${codeOf(error)}): name a control socket by --control PATH`);
-  }
-  const status = lstatSync(directory);
-  if (!status.isDirectory() || status.uid !== process.getuid?.())
-    throw new ControlError(`${directory} is no folder of yours: name a control socket by --control PATH`);
-  if ((status.mode & 0o077) !== 0) chmodSync(directory, 0o700);
+  refuse(providePrivateFolder(directory));
   return directory;
 }
 
-/** The path for the control socket of this process. */
+/**
+ * The path for the control socket of this process. A number is drawn, because another process may
+ * have the same id: in another PID namespace with the same folder.
+ */
 export function defaultControlPath(environment: NodeJS.ProcessEnv = process.env): string {
-  return join(provideControlDirectory(environment), `${process.pid}${SUFFIX}`);
+  const number = randomBytes(4).toString('hex');
+  return join(provideControlDirectory(environment), `${process.pid}-${number}${SUFFIX}`);
 }
 
 /**
- * Paths of the control sockets on which a process listens. Those that killed adapters have left are
- * removed.
+ * Paths of the control sockets on which a process of this user listens. Those that killed adapters
+ * have left are removed. Throws ControlError when the folder is not private to this user.
  */
 export async function findControlPaths(environment: NodeJS.ProcessEnv = process.env): Promise<string[]> {
   const directory = nameDirectory(environment);
+  refuse(objectToFolder(directory));
   const found: string[] = [];
   for (const name of listDirectory(directory)) {
     const path = join(directory, name);
-    const code = await tryConnection(path);
-    // EAGAIN: its queue of connections is full, so a process listens.
-    if (code === undefined || code === 'EAGAIN') found.push(path);
-    else if (code === 'ECONNREFUSED') removeDeadSocket(path);
+    if (!isOurSocket(path)) continue;
+    const listener = await askListener(path);
+    if (listener === 'living') found.push(path);
+    if (listener === 'dead') removeDeadSocket(path);
   }
   return found;
-}
-
-/** Removes a socket on which nobody listens. False when the path is no socket of this user. */
-export function removeDeadSocket(path: string): boolean {
-  const status = lstatSync(path, { throwIfNoEntry: false });
-  if (!status?.isSocket() || status.uid !== process.getuid?.()) return false;
-  rmSync(path, { force: true });
-  return true;
 }
 
 /**
@@ -77,10 +68,36 @@ export async function findOnlyControlPath(environment: NodeJS.ProcessEnv = proce
   throw new ControlError(`${paths.length} adapters are running; name one by --control PATH: ${paths.join(' ')}`);
 }
 
+/** Removes a socket on which nobody listens. False when the path is no socket of this user. */
+export function removeDeadSocket(path: string): boolean {
+  if (!isOurSocket(path)) return false;
+  rmSync(path, { force: true });
+  return true;
+}
+
+function isOurSocket(path: string): boolean {
+  const status = lstatSync(path, { throwIfNoEntry: false });
+  return status?.isSocket() === true && status.uid === process.geteuid?.();
+}
+
+/** Throws the sentence about a folder that speaks against it. */
+function refuse(objection: string | undefined): void {
+  if (objection !== undefined) throw new ControlError(`${objection}: name a control socket by --control PATH`);
+}
+
+let warned = false;
+
 function nameDirectory(environment: NodeJS.ProcessEnv): string {
+  const other = `/tmp/vuhca-${process.geteuid?.()}`;
   const runtime = environment.XDG_RUNTIME_DIR;
-  if (runtime && statSync(runtime, { throwIfNoEntry: false })?.isDirectory()) return join(runtime, 'vuhca');
-  return `/tmp/vuhca-${process.getuid?.()}`;
+  const status = runtime ? statSync(runtime, { throwIfNoEntry: false }) : undefined;
+  if (!runtime || !status?.isDirectory()) return other;
+  if (status.uid === process.geteuid?.() && findStrangersPart(runtime) === undefined) return join(runtime, 'vuhca');
+  // As the XDG base directory specification asks: su keeps the variable of the other user.
+  if (!warned)
+    process.stderr.write(`vuhca: XDG_RUNTIME_DIR is ${runtime}, which belongs to another user; ${other} is used\n`);
+  warned = true;
+  return other;
 }
 
 function listDirectory(directory: string): string[] {
@@ -89,21 +106,4 @@ function listDirectory(directory: string): string[] {
   } catch {
     return [];
   }
-}
-
-/** Connects and leaves again; the error code, or undefined when a process has accepted. */
-function tryConnection(path: string): Promise<string | undefined> {
-  return new Promise((resolve) => {
-    const socket = createConnection(path);
-    const settle = (code?: string): void => {
-      socket.destroy();
-      resolve(code);
-    };
-    socket.once('connect', () => settle());
-    socket.once('error', (error) => settle(codeOf(error)));
-  });
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? String(error);
 }

@@ -3,7 +3,20 @@
  * The control socket: only its user can connect, answers keep the order, misbehaving clients are
  * dropped, and others are not disturbed.
  */
-import { existsSync, linkSync, mkdtempSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createConnection, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -227,6 +240,36 @@ t.test('a command that fails is answered, and is told as a fault', async (t) => 
   await until(() => threw.length > 0);
   t.same(threw, [['the command broken', 'planted']]);
   client.close();
+});
+
+t.test('a command uses and removes nothing in a folder that is not private', async (t) => {
+  const runtime = makeDirectory(t);
+  const environment = { XDG_RUNTIME_DIR: runtime };
+  const elsewhere = join(runtime, 'elsewhere');
+  mkdirSync(elsewhere, { mode: 0o700 });
+  const dead = await leaveStaleSocket(join(elsewhere, '1.control'));
+  const folder = join(runtime, 'vuhca');
+  symlinkSync(elsewhere, folder);
+  await t.rejects(findControlPaths(environment), { message: /vuhca is no folder of yours: name .* by --control PATH/ });
+  t.throws(() => defaultControlPath(environment), { message: /vuhca is no folder of yours/ });
+  t.ok(existsSync(dead), 'nothing behind a link is removed');
+
+  unlinkSync(folder);
+  renameSync(elsewhere, folder);
+  chmodSync(folder, 0o777);
+  await t.rejects(findControlPaths(environment), { message: /vuhca is open to other users/ });
+  chmodSync(folder, 0o700);
+  writeFileSync(join(folder, 'kept.control'), 'no socket');
+  symlinkSync(runtime, join(folder, 'link.control'));
+  t.same(await findControlPaths(environment), []);
+  t.notOk(existsSync(join(folder, '1.control')), 'the socket of a dead process is removed');
+  for (const name of ['kept.control', 'link.control']) t.ok(lstatSync(join(folder, name)), `${name} stays`);
+});
+
+t.test('processes of one id in two PID namespaces have a control socket each', (t) => {
+  const environment = { XDG_RUNTIME_DIR: makeDirectory(t) };
+  t.not(defaultControlPath(environment), defaultControlPath(environment));
+  t.end();
 });
 
 /** A socket file on which no process listens any more. */
