@@ -6,13 +6,12 @@
  * traffic. The host carries the words of the guests to each other. Called by peers.test.ts and
  * switches.long.ts.
  */
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ControlClient } from '../device/main/control-client.ts';
 import type { LinkReport } from '../device/main/link-report.ts';
 import type { StatusReport } from '../device/main/status-report.ts';
 import type { Guest } from '../qemu/guest.ts';
-import { makeRunDirectory, onProcessEnd } from '../qemu/run-directory.ts';
+import { makeRunDirectory, removeRunDirectory } from '../qemu/run-directory.ts';
 import { DeviceProcess } from './harness/device-process.ts';
 import { packJob } from './harness/guest-image.ts';
 import { type GuestRun, makeRun } from './harness/guest-run.ts';
@@ -61,7 +60,6 @@ export async function runPeers(path: PeerPath, options: CaseOptions & GuestSessi
   const pack = async (side: number) => packJob(await makeCaseJob({ ...options, script: 'peer.sh', side }));
   const images = [await pack(0), await pack(1)];
   const directory = makeRunDirectory();
-  const forget = onProcessEnd(() => rmSync(directory, { recursive: true, force: true }));
   const served = path === 'sockets' ? await serveApart(directory) : await serveTogether(topologies[path]);
   const sessions = makeSessions(served, options);
   let links: LinkReport[] = [];
@@ -71,8 +69,7 @@ export async function runPeers(path: PeerPath, options: CaseOptions & GuestSessi
   } finally {
     served.relay?.close();
     for (const device of served.devices) sessions[0].session.adapterFaults(await device.stop());
-    rmSync(directory, { recursive: true, force: true });
-    forget();
+    removeRunDirectory(directory);
   }
   const isGood = ({ ends }: LinkReport): boolean => ends[0].endsWith(`:${GOOD_PORT}`);
   return {

@@ -10,8 +10,8 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { makeRunDirectory, onProcessEnd } from './run-directory.ts';
-import { SetupError } from './setup/errors.ts';
+import { makeRunDirectory, onProcessEnd, removeRunDirectory } from './run-directory.ts';
+import { StartError } from './setup/errors.ts';
 
 export interface DeviceChildOptions {
   /** Further options of `vuhca device`. */
@@ -61,24 +61,23 @@ export class DeviceChild {
   readonly #child: ChildProcess;
 
   /**
-   * Starts the process and waits until guests may attach. Throws SetupError with its last log
+   * Starts the process and waits until guests may attach. Throws StartError with its last log
    * lines.
    */
   static async start(options: DeviceChildOptions = {}): Promise<DeviceChild> {
     const directory = makeRunDirectory();
-    const forget = [onProcessEnd(() => rmSync(directory, { recursive: true, force: true }))];
     const command = ['--pdeathsig', 'SIGTERM', '--', process.execPath, LAUNCH, 'device'];
     const child = spawn('setpriv', [...command, ...chooseServed(directory, options), ...(options.arguments ?? [])], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Ctrl-C at the terminal must reach only the parent, which ends the guest first.
       detached: true,
     });
-    forget.push(onProcessEnd(() => child.kill('SIGTERM')));
+    const forget = onProcessEnd(() => child.kill('SIGTERM'));
     const tail: string[] = [];
     followLog(child, options.onLogLine, tail);
     const exited = watch(child, directory, tail, () => {
-      rmSync(directory, { recursive: true, force: true });
-      for (const done of forget) done();
+      removeRunDirectory(directory);
+      forget();
     });
     const { sockets, controlPath } = await waitUntilReady(child, exited, tail);
     return new DeviceChild(child, directory, sockets, controlPath, exited);
@@ -177,5 +176,5 @@ async function waitUntilReady(
   clearTimeout(timer);
   if ('controlPath' in result) return result;
   const words = tail.map((line) => line.replace(/^vuhca device: /, '')).join('\n');
-  throw new SetupError(`the adapter process ended at once: ${words || (result.signal ?? result.status)}`);
+  throw new StartError(`the adapter process ended at once: ${words || (result.signal ?? result.status)}`);
 }

@@ -169,7 +169,14 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGKILL'] as const) {
       console.log(guest.pid);
       await guest.whenExited;`;
     // tap adds a signal listener to every Node process through NODE_OPTIONS; env removes it again.
-    const node = ['--unset=NODE_OPTIONS', process.execPath, '--import', 'tsx', '--input-type=module', '--eval', script];
+    const node = [
+      '--unset=NODE_OPTIONS',
+      process.execPath,
+      '--import=#typescript',
+      '--input-type=module',
+      '--eval',
+      script,
+    ];
     const parent = spawn('env', node, { stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string];
     const qemu = Number(line);

@@ -7,15 +7,14 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Accelerator, buildArguments, type GuestPlan } from './guest-options.ts';
 import { GuestPort } from './guest-port.ts';
 import { KernelRecords } from './kernel-records.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { QmpClient } from './qmp.ts';
-import { makeRunDirectory, onProcessEnd } from './run-directory.ts';
-import { SetupError } from './setup/errors.ts';
+import { makeRunDirectory, onProcessEnd, removeRunDirectory } from './run-directory.ts';
+import { StartError } from './setup/errors.ts';
 import type { Qemu } from './setup/qemu.ts';
 
 /** How a guest ended. */
@@ -48,14 +47,13 @@ export class Guest {
   readonly #ports: ReadonlyMap<string, GuestPort>;
 
   /**
-   * Starts QEMU and waits until its machine and devices exist. Throws SetupError when it ends
+   * Starts QEMU and waits until its machine and devices exist. Throws StartError when it ends
    * instead.
    */
   static async start(qemu: Qemu, plan: GuestPlan): Promise<Guest> {
     const directory = makeRunDirectory();
-    const forget = onProcessEnd(() => rmSync(directory, { recursive: true, force: true }));
     const names = [REPORT_PORT, LOG_PORT, ...(plan.ports ?? [])];
-    const control = await GuestPort.listen(checkLength(join(directory, 'qmp')));
+    const control = await GuestPort.listen(join(directory, 'qmp'));
     const ports = new Map<string, GuestPort>();
     for (const [i, name] of names.entries()) ports.set(name, await GuestPort.listen(join(directory, `port${i}`)));
     followKernelLog(ports.get(LOG_PORT) as GuestPort, plan);
@@ -64,8 +62,8 @@ export class Guest {
     const forgetChild = onProcessEnd(() => child.kill('SIGKILL'));
     const exited = watchProcess(child, plan).then((exit) => {
       for (const port of [control, ...ports.values()]) port.close();
-      rmSync(directory, { recursive: true, force: true });
-      for (const done of [forget, forgetChild]) done();
+      removeRunDirectory(directory);
+      forgetChild();
       return exit;
     });
     const qmp = await negotiate(control, child, exited);
@@ -179,7 +177,7 @@ async function negotiate(control: GuestPort, child: ChildProcess, exited: Promis
   const { errors, status, signal } = await exited;
   const what =
     result === undefined ? `did not start within ${START_BOUND_MS / 1000} s` : `ended at once (${status ?? signal})`;
-  throw new SetupError(`QEMU ${what}; correct the cause and start again. QEMU said: ${errors || 'nothing'}`);
+  throw new StartError(`QEMU ${what}; correct the cause and start again. QEMU said: ${errors || 'nothing'}`);
 }
 
 async function within<T, U>(boundMs: number, work: Promise<T>, otherwise: U): Promise<T | U> {
@@ -192,10 +190,4 @@ async function within<T, U>(boundMs: number, work: Promise<T>, otherwise: U): Pr
   } finally {
     clearTimeout(timer);
   }
-}
-
-/** The path of a UNIX socket has at most 107 bytes. */
-function checkLength(path: string): string {
-  if (Buffer.byteLength(path) <= 107) return path;
-  throw new SetupError(`the socket path ${path} is longer than 107 bytes; set TMPDIR to a shorter folder.`);
 }

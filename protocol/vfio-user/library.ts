@@ -107,10 +107,15 @@ function open(path: string): LibraryHandle {
   try {
     return koffi.load(path);
   } catch (error) {
-    throw new VfioUserError(`${path} cannot be loaded: ${(error as Error).message}. ${REBUILD}`);
+    const { message } = error as Error;
+    // So says the loader where the kernel does not map files for execution.
+    const advice = message.includes('failed to map segment') ? ELSEWHERE : REBUILD;
+    throw new VfioUserError(`${path} cannot be loaded: ${message}. ${advice}`);
   }
 }
 
+const ELSEWHERE =
+  'Its file system may be mounted noexec: set XDG_CACHE_HOME, or LIBVFIO_USER, to a place on another one.';
 const REBUILD = 'Unset LIBVFIO_USER, or build the library with `vuhca setup library`.';
 
 function checkElf(path: string): void {

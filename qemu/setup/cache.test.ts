@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import t from 'tap';
 import { cacheRoot, provide, type Recipe } from './cache.ts';
 import { withLock } from './lock.ts';
@@ -50,6 +50,44 @@ t.test('a half-built artifact of a dead run is removed', async (t) => {
   await provide(recipe);
   t.notOk(existsSync(leftover));
   t.ok(existsSync(join(directory, 'out')));
+});
+
+t.test('a half-built artifact stays while its lock is held, and goes when it is free', async (t) => {
+  const other = join(cacheRoot(), 'artifacts', `thing-${'0'.repeat(16)}`);
+  // A number that no process here has: a builder in another PID namespace may have any.
+  const leftovers = ['.tmp', '.tmp-999999', `.tmp-${process.pid}`].map((ending) => `${other}${ending}`);
+  for (const leftover of leftovers) mkdirSync(leftover, { recursive: true });
+  await withLock(join(cacheRoot(), 'locks', `${basename(other)}.lock`), async () => {
+    await provide(countingRecipe('thing', 1).recipe);
+    for (const leftover of leftovers) t.ok(existsSync(leftover), `${leftover}: its builder lives`);
+  });
+  await provide(countingRecipe('thing', 2).recipe);
+  for (const leftover of leftovers) t.notOk(existsSync(leftover), `${leftover}: its builder is dead`);
+});
+
+t.test('an old artifact stays while its lock is held', async (t) => {
+  const old = await provide(countingRecipe('thing', 1).recipe);
+  const lock = join(cacheRoot(), 'locks', `${basename(old)}.lock`);
+  const pruning = { ...countingRecipe('thing', 2).recipe, keep: 1 };
+  utimesSync(old, new Date(0), new Date(0));
+  await withLock(lock, () => provide(pruning));
+  t.ok(existsSync(old));
+  utimesSync(old, new Date(0), new Date(0));
+  await provide({ ...countingRecipe('thing', 3).recipe, keep: 1 });
+  t.notOk(existsSync(old));
+  t.ok(existsSync(lock), 'a process that waits for the file and one that opens it anew exclude each other');
+});
+
+t.test('a cache that cannot be had is a sentence with a remedy', (t) => {
+  const folder = t.testdir({ file: '' });
+  for (const place of ['/dev/null', '/proc/none', join(folder, 'file')]) {
+    process.env.XDG_CACHE_HOME = place;
+    t.throws(() => cacheRoot(), {
+      name: 'SetupError',
+      message: /cannot be written to \(E[A-Z]+\); set XDG_CACHE_HOME/,
+    });
+  }
+  t.end();
 });
 
 t.test('an artifact that lost an output is built again', async (t) => {
@@ -101,7 +139,7 @@ t.test('the lock of a killed process is taken over', async (t) => {
   const module = new URL('./lock.ts', import.meta.url).href;
   const script = `import { withLock } from ${JSON.stringify(module)};
     await withLock(${JSON.stringify(lock)}, () => { console.log('held'); return new Promise((r) => setTimeout(r, 60000)); });`;
-  const holder = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', script], {
+  const holder = spawn(process.execPath, ['--import=#typescript', '--input-type=module', '--eval', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   await once(holder.stdout, 'data');

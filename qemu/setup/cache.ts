@@ -2,15 +2,26 @@
 /**
  * The artifact cache: `${XDG_CACHE_HOME:-~/.cache}/vuhca`. An artifact is a folder, named after its
  * recipe and a hash of its inputs. It is built in a temporary folder beside its place and renamed
- * when whole, so a folder with the right name is complete. Half-built folders of dead runs are
- * removed by the next run; a folder that lost a declared output is built again. Called by the
- * recipe of each artifact (library.ts, qemu.ts, guest-kernel.ts, ...).
+ * when whole, so a folder with the right name is complete. Half-built folders whose lock nobody
+ * holds are removed by the next run; a folder that lost a declared output is built again. Called by
+ * the recipe of each artifact (library.ts, qemu.ts, guest-kernel.ts, ...).
  */
-import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
-import { withLock } from './lock.ts';
+import { cacheFolder, findStrangersPart, makeFolder } from '../../system/private-folder.mjs';
+import { SetupError } from './errors.ts';
+import { withLock, withLockIfFree } from './lock.ts';
 import { withProgress } from './progress.ts';
 
 /** The inputs of an artifact and how it is built. */
@@ -39,10 +50,39 @@ export interface Recipe {
 /** Another process may still use an artifact that it was given recently. */
 const IN_USE_MS = 3_600_000;
 
-/** The cache's root folder. */
+/** Ends the name of a folder that is being built; older versions added a process number. */
+const HALF_BUILT = /\.tmp(?:-[0-9]+)?$/;
+
+const REMEDY = 'set XDG_CACHE_HOME to a folder of yours.';
+/** Root folders that were found to be good. */
+const goodRoots = new Set<string>();
+
+/**
+ * The cache's root folder. Throws SetupError when it cannot be had, or when another user could have
+ * put something into it: programs in it are executed.
+ */
 export function cacheRoot(): string {
-  const base = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
-  return join(base, 'vuhca');
+  const root = cacheFolder();
+  if (!goodRoots.has(root)) makeRoot(root);
+  goodRoots.add(root);
+  return root;
+}
+
+/** A name that no other process uses, for a file that is moved to `path` when it is whole. */
+export function temporaryBeside(path: string): string {
+  return `${path}.tmp-${randomUUID()}`;
+}
+
+function makeRoot(root: string): void {
+  const part = findStrangersPart(root);
+  if (part !== undefined) throw new SetupError(`the cache ${root}: ${part} belongs to another user; ${REMEDY}`);
+  try {
+    makeFolder(root);
+    accessSync(root, constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new SetupError(`the cache ${root} cannot be written to (${code}); ${REMEDY}`);
+  }
 }
 
 /** The folder of the recipe's artifact, built first when it is absent or lacks an output. */
@@ -52,9 +92,10 @@ export async function provide(recipe: Recipe): Promise<string> {
   if (isWhole(directory, recipe)) return directory;
   await withLock(lockOf(directory), async () => {
     if (isWhole(directory, recipe)) return;
-    removeLeftovers(root, recipe.name, directory);
+    await removeLeftovers(root, recipe.name, directory);
     rmSync(directory, { recursive: true, force: true });
-    const temporary = `${directory}.tmp-${process.pid}`;
+    // The lock makes the name unique.
+    const temporary = `${directory}.tmp`;
     mkdirSync(temporary, { recursive: true });
     try {
       await withProgress(recipe.label ?? `making ${recipe.name}`, () => recipe.build(temporary, directory));
@@ -64,7 +105,7 @@ export async function provide(recipe: Recipe): Promise<string> {
     } finally {
       rmSync(temporary, { recursive: true, force: true });
     }
-    prune(root, recipe);
+    await prune(root, recipe);
   });
   if (!isWhole(directory, recipe))
     throw new Error(`${recipe.name}: the recipe did not make ${recipe.outputs.join(', ')}`);
@@ -93,19 +134,21 @@ function lockOf(directory: string): string {
 }
 
 /** Removes half-built folders of dead runs. The caller holds the lock of `directory`. */
-function removeLeftovers(root: string, name: string, directory: string): void {
-  for (const entry of listArtifacts(root, name)) {
-    const builder = /\.tmp-([0-9]+)$/.exec(entry)?.[1];
-    if (builder === undefined) continue;
-    if (!entry.startsWith(`${basename(directory)}.`) && existsSync(`/proc/${builder}`)) continue;
-    // Children of a dead run may still write there for a moment.
-    rmSync(join(root, entry), { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+async function removeLeftovers(root: string, name: string, directory: string): Promise<void> {
+  for (const entry of listArtifacts(root, name).filter((entry) => HALF_BUILT.test(entry))) {
+    const artifact = join(root, entry.replace(HALF_BUILT, ''));
+    const remove = async (): Promise<void> =>
+      // Children of a dead run may still write there for a moment.
+      rmSync(join(root, entry), { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    if (artifact === directory) await remove();
+    else await withLockIfFree(lockOf(artifact), remove);
   }
 }
 
-function prune(root: string, recipe: Recipe): void {
+/** Lock files stay: a run that waits for a removed one would not exclude a run with a new one. */
+async function prune(root: string, recipe: Recipe): Promise<void> {
   const entries = listArtifacts(root, recipe.name)
-    .filter((entry) => !entry.includes('.tmp-'))
+    .filter((entry) => !HALF_BUILT.test(entry))
     // Another process may prune at the same time, so an entry may have gone.
     .map((entry) => ({
       path: join(root, entry),
@@ -114,13 +157,12 @@ function prune(root: string, recipe: Recipe): void {
     .sort((a, b) => b.usedMs - a.usedMs);
   for (const { path, usedMs } of entries.slice(recipe.keep ?? 3)) {
     if (Date.now() - usedMs < (recipe.inUseMs ?? IN_USE_MS)) continue;
-    rmSync(path, { recursive: true, force: true });
-    rmSync(lockOf(path), { force: true });
+    await withLockIfFree(lockOf(path), async () => rmSync(path, { recursive: true, force: true }));
   }
 }
 
 function listArtifacts(root: string, name: string): string[] {
   if (!existsSync(root)) return [];
-  const pattern = new RegExp(`^${name}-[0-9a-f]{16}(\\.tmp-[0-9]+)?$`);
+  const pattern = new RegExp(`^${name}-[0-9a-f]{16}(${HALF_BUILT.source.slice(0, -1)})?$`);
   return readdirSync(root).filter((entry) => pattern.test(entry));
 }

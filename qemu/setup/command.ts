@@ -31,6 +31,9 @@ export interface CommandResult {
 
 const TAIL_LINES = 15;
 
+const FULL_DISK = /No space left on device|Disk quota exceeded|\bENOSPC\b|\bEDQUOT\b/;
+const WHEN_FULL = 'The disk is full: free some space, or set XDG_CACHE_HOME to a folder that has some.';
+
 /**
  * The kernel kills the command with this process: an orphan would hold locks and write into later
  * builds.
@@ -73,11 +76,17 @@ export async function run(file: string, args: readonly string[], options: Comman
   throw new SetupError(describeFailure(file, args, result, options.onFailure));
 }
 
+/** What to do about a program that said `output` and failed: `hint`, unless the disk is full. */
+export function chooseRemedy(output: string, hint?: string): string | undefined {
+  return FULL_DISK.test(output) ? WHEN_FULL : hint;
+}
+
 function describeFailure(file: string, args: readonly string[], result: CommandResult, hint?: string): string {
   const status = result.status === null ? 'was killed (time-out or signal)' : `ended with status ${result.status}`;
   const lines = `${result.stdout}\n${result.stderr}`.split('\n').filter((line) => line.trim() !== '');
+  const remedy = chooseRemedy(`${result.stdout}\n${result.stderr}`, hint);
   const tail = lines.slice(-TAIL_LINES).map((line) => `    ${line}`);
   const command = [file, ...args].join(' ');
   const shown = command.length > 300 ? `${command.slice(0, 300)} ...` : command;
-  return [`\`${shown}\` ${status}.${hint === undefined ? '' : ` ${hint}`}`, ...tail].join('\n');
+  return [`\`${shown}\` ${status}.${remedy === undefined ? '' : ` ${remedy}`}`, ...tail].join('\n');
 }

@@ -14,6 +14,9 @@ export class SetupError extends Error {
   override readonly name: string = 'SetupError';
 }
 
+/** An adapter process or a QEMU that does not start. */
+export class StartError extends SetupError {}
+
 /**
  * A command line that cannot be carried out; `message` names the mistake and how to list the
  * options.

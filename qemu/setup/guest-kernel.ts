@@ -8,7 +8,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { type ArchiveFile, askApt, readDependencies } from './apt.ts';
-import { provide } from './cache.ts';
+import { provide, temporaryBeside } from './cache.ts';
 import { run } from './command.ts';
 import { SetupError } from './errors.ts';
 import { findImage, isBuildFolder, listModules, readKernelBuild } from './kernel-build.ts';
@@ -187,7 +187,7 @@ async function unpackModule(directory: string, packed: string, name: string): Pr
   const plain = join(directory, 'plain', `${name}.ko`);
   if (existsSync(plain)) return plain;
   mkdirSync(join(directory, 'plain'), { recursive: true });
-  const temporary = `${plain}.tmp-${process.pid}`;
+  const temporary = temporaryBeside(plain);
   try {
     await run('sh', ['-c', 'exec xz --decompress --stdout "$1" > "$2"', 'sh', join(directory, packed), temporary]);
     renameSync(temporary, plain);

@@ -14,10 +14,21 @@ import { announce } from './progress.ts';
 
 const TELL_AFTER_MS = 1_000;
 
+/** flock's exit status when another process holds the lock; no other failure has it. */
+const BUSY = 75;
+
 /** Waits for the lock file at `path`, then awaits `work` while holding it. */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
-  mkdirSync(dirname(path), { recursive: true });
-  const holder = await acquire(path);
+  return hold(path, (await acquire(path, [])) as ChildProcess, work);
+}
+
+/** Awaits `work` while holding the lock file at `path`; does nothing when it is held already. */
+export async function withLockIfFree(path: string, work: () => Promise<void>): Promise<void> {
+  const holder = await acquire(path, ['--nonblock', '--conflict-exit-code', String(BUSY)]);
+  if (holder !== undefined) await hold(path, holder, work);
+}
+
+async function hold<T>(path: string, holder: ChildProcess, work: () => Promise<T>): Promise<T> {
   try {
     writeFileSync(path, `${process.pid}\n`);
     return await work();
@@ -26,11 +37,13 @@ export async function withLock<T>(path: string, work: () => Promise<T>): Promise
   }
 }
 
-function acquire(path: string): Promise<ChildProcess> {
+/** The holder of the lock; undefined when `options` have flock give up. */
+function acquire(path: string, options: readonly string[]): Promise<ChildProcess | undefined> {
+  mkdirSync(dirname(path), { recursive: true });
   return new Promise((resolve, reject) => {
     // With --no-fork the lock would end with exec; flock keeps it until its child, cat, sees the
     // end of input.
-    const child = spawn('flock', ['--exclusive', path, 'sh', '-c', 'echo held; exec cat >/dev/null'], {
+    const child = spawn('flock', ['--exclusive', ...options, path, 'sh', '-c', 'echo held; exec cat >/dev/null'], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     const waiting = setTimeout(() => announce(`waiting for ${path}, held by process ${holderOf(path)}`), TELL_AFTER_MS);
@@ -40,6 +53,7 @@ function acquire(path: string): Promise<ChildProcess> {
     );
     child.once('exit', (status) => {
       clearTimeout(waiting);
+      if (status === BUSY) return resolve(undefined);
       reject(
         new SetupError(`cannot lock ${path} (flock ended with status ${status}); check that the folder is writable.`),
       );

@@ -12,7 +12,7 @@ import { cacheRoot, hashOf } from './cache.ts';
 import { tryRun } from './command.ts';
 import { ModuleBuildError, readMessages } from './compiler-messages.ts';
 import type { KernelToolchain } from './kernel-toolchain.ts';
-import { withLock } from './lock.ts';
+import { withLock, withLockIfFree } from './lock.ts';
 import { headersOf, type ModuleSources, syncFiles } from './module-sources.ts';
 
 /** A module whose headers and exported symbols the built one may use. */
@@ -66,7 +66,7 @@ export async function buildModule<T>(build: ModuleBuild, use: (objects: ModuleOb
     const order = readFileSync(join(directory, 'modules.order'), 'utf8').split('\n').filter(Boolean);
     return use({ directory, modules: order.map((path) => resolve(directory, path.replace(/\.o$/, '.ko'))) });
   });
-  prune();
+  await prune();
   return result;
 }
 
@@ -128,13 +128,13 @@ function touch(folder: string): void {
 }
 
 /** Removes build folders that were not used for long. */
-function prune(): void {
+/** Lock files stay: another run may wait for one. */
+async function prune(): Promise<void> {
   const folders = readdirSync(buildsRoot()).map((name) => join(buildsRoot(), name));
   const used = (folder: string): number => statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const sorted = folders.map((folder) => ({ folder, usedMs: used(folder) })).sort((a, b) => b.usedMs - a.usedMs);
   for (const { folder, usedMs } of sorted.slice(KEPT)) {
     if (Date.now() - usedMs < IN_USE_MS) continue;
-    rmSync(folder, { recursive: true, force: true });
-    rmSync(lockOf(folder), { force: true });
+    await withLockIfFree(lockOf(folder), async () => rmSync(folder, { recursive: true, force: true }));
   }
 }

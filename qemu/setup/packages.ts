@@ -21,8 +21,8 @@ import {
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ArchiveFile, askApt, downloadWithApt, type PackageRequest } from './apt.ts';
-import { cacheRoot, hashOf } from './cache.ts';
-import { run } from './command.ts';
+import { cacheRoot, hashOf, temporaryBeside } from './cache.ts';
+import { chooseRemedy, run } from './command.ts';
 import { SetupError } from './errors.ts';
 import { withProgress } from './progress.ts';
 
@@ -144,7 +144,7 @@ async function resolve(memory: string, resolver: Resolver, refresh: boolean): Pr
   const files = await resolver(refresh);
   refreshed.add(memory);
   mkdirSync(join(cacheRoot(), 'resolved'), { recursive: true });
-  const temporary = `${memory}.tmp-${process.pid}`;
+  const temporary = temporaryBeside(memory);
   writeFileSync(temporary, JSON.stringify(files, null, 1));
   renameSync(temporary, memory);
   return files;
@@ -175,7 +175,7 @@ async function findMissing(items: readonly DownloadItem[]): Promise<DownloadItem
 
 /** Downloads beside the targets and moves whole files there, so that no run sees a partial file. */
 async function downloadSafely(items: readonly DownloadItem[], download: Download): Promise<string> {
-  const partial = items.map(({ file, target }) => ({ file, target: `${target}.part-${process.pid}` }));
+  const partial = items.map(({ file, target }) => ({ file, target: temporaryBeside(target) }));
   try {
     const said = await download(partial);
     for (const [i, item] of items.entries()) {
@@ -190,8 +190,8 @@ async function downloadSafely(items: readonly DownloadItem[], download: Download
 
 function describeMissing(missing: readonly DownloadItem[], said: string): SetupError {
   const names = missing.map((item) => item.file.file).join(', ');
-  const advice = 'check the network, or set VUHCA_DEBIAN_MIRROR to another Debian mirror';
-  const message = `cannot download ${names} after ${TRIES} tries; ${advice}. apt said: ${said.slice(-1000)}`;
+  const remedy = chooseRemedy(said, 'Check the network, or set VUHCA_DEBIAN_MIRROR to another Debian mirror.');
+  const message = `cannot download ${names} after ${TRIES} tries. ${remedy} apt said: ${said.slice(-1000)}`;
   return /\b404\b/.test(said) ? new VersionGone(message) : new SetupError(message);
 }
 

@@ -5,13 +5,13 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { defaultAdapterOptions } from '../../device/adapter/options.ts';
 import { getCollectBarBytes } from '../../device/collect/geometry.ts';
-import { makeRunDirectory, onProcessEnd } from '../../qemu/run-directory.ts';
+import { makeRunDirectory, onProcessEnd, removeRunDirectory } from '../../qemu/run-directory.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { VfioUserLibrary } from '../../qemu/setup/library.ts';
 import { provideTwin } from './c-programs.ts';
@@ -46,7 +46,7 @@ export async function startDevices(options: DeviceOptions): Promise<DevicePair> 
   const adapterSocket = join(directory, 'adapter');
   const twinSocket = join(directory, 'twin');
   const profile = profileDirectory === undefined ? [] : ['--cpu-prof', '--cpu-prof-dir', profileDirectory];
-  const adapterCommand = [process.execPath, ...profile, '--import', 'tsx', DEVICE, library.path, adapterSocket];
+  const adapterCommand = [process.execPath, ...profile, '--import=#typescript', DEVICE, library.path, adapterSocket];
   const collectBytes = getCollectBarBytes(defaultAdapterOptions.vcbCount);
   const children = [
     start([...prefix, ...adapterCommand]),
@@ -54,7 +54,7 @@ export async function startDevices(options: DeviceOptions): Promise<DevicePair> 
   ] as const;
   const clean = (): void => {
     for (const child of children) child.kill('SIGKILL');
-    rmSync(directory, { recursive: true, force: true });
+    removeRunDirectory(directory);
   };
   const forget = onProcessEnd(clean);
   const stop = async (): Promise<void> => {

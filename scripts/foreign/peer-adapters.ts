@@ -3,10 +3,9 @@
  * What guests are joined by: adapters behind one switch with the built-in subnet manager, and, for
  * soft-RoCE, a virtual network of QEMU. Called by run-peers.ts and run-suites.ts.
  */
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
-import { makeRunDirectory } from '../../qemu/run-directory.ts';
+import { makeRunDirectory, removeRunDirectory } from '../../qemu/run-directory.ts';
 import { type AdapterName, isJudged, type JudgedAdapter } from './suites.ts';
 
 export type Sides<T> = Readonly<Record<'near' | 'far', T>>;
@@ -96,6 +95,6 @@ function serveNetwork(): ServedNetwork {
   return {
     arguments: { far: card(1, 'server=on'), near: [...card(2, 'server=off,reconnect-ms=200'), ...filter] },
     packets: { dump },
-    stop: () => rmSync(directory, { recursive: true, force: true }),
+    stop: () => removeRunDirectory(directory),
   };
 }

@@ -7,10 +7,10 @@
  * answer has the form of those of the far guest (guest-tests/foreign/far.sh). Called by
  * run-peers.ts.
  */
-import { closeSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ControlClient } from '../../device/main/control-client.ts';
-import { makeRunDirectory, onProcessEnd } from '../../qemu/run-directory.ts';
+import { makeRunDirectory, onProcessEnd, removeRunDirectory } from '../../qemu/run-directory.ts';
 import { run } from '../../qemu/setup/command.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 import { captureFrom, type RemoteCapture } from '../cli/remote-capture.ts';
@@ -134,6 +134,6 @@ export class PeerHost {
   }
 
   #remove(): void {
-    rmSync(this.#directory, { recursive: true, force: true });
+    removeRunDirectory(this.#directory);
   }
 }

@@ -11,6 +11,8 @@ import { answerGuest } from '../../../device/main/guest-requests.ts';
 import { runGuest } from '../../../guest-tests/harness/guest-run.ts';
 import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-session.ts';
 import { onProcessEnd } from '../../../qemu/run-directory.ts';
+import { ModuleBuildError } from '../../../qemu/setup/compiler-messages.ts';
+import { StartError } from '../../../qemu/setup/errors.ts';
 import { setUp } from '../../setup/set-up.ts';
 import type { CliCommand } from '../cli-command.ts';
 import { nothing, writeOutput } from '../write-output.ts';
@@ -34,29 +36,28 @@ export async function performTest(command: CliCommand): Promise<number> {
   await setUp('start');
   const kernel = await provideTestKernel(given.kernel, given.headers);
   const reports: JobReport[] = [];
-  let notCompiled = false;
+  const statuses: TestStatus[] = [];
   const waiting = [...jobs];
   const work = async (): Promise<void> => {
     for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
       const report = await runJob(job, kernel, given, jobs.length > 1);
-      if (report === undefined) notCompiled = true;
-      else reports.push(report);
+      if (typeof report === 'object') reports.push(report);
+      statuses.push(typeof report === 'object' ? statusOf(report) : report);
     }
   };
   await Promise.all(Array.from({ length: Math.min(given.jobs, jobs.length) }, work));
   if (given.tap === true) process.stdout.write(toTap(reports));
   if (given.junit !== undefined) writeOutput(`the report ${given.junit}`, given.junit, toJunit(reports), nothing);
-  const statuses = reports.map(statusOf);
-  return worstStatus(notCompiled ? [...statuses, TestStatus.NOT_COMPILED] : statuses);
+  return worstStatus(statuses);
 }
 
-/** Runs one job and prints its results. Undefined when its modules do not compile. */
+/** Runs one job and prints its results. The status alone when no guest ran. */
 async function runJob(
   planned: PlannedJob,
   kernel: TestKernel,
   given: TestArguments,
   isOneOfMany: boolean,
-): Promise<JobReport | undefined> {
+): Promise<JobReport | TestStatus> {
   const print = (text: string): void => {
     if (given.tap !== true) process.stdout.write(text);
   };
@@ -94,9 +95,9 @@ async function runJob(
     print(describeJob(whole));
     return whole;
   } catch (error) {
-    if (!(error instanceof Error && error.name === 'ModuleBuildError')) throw error;
+    if (!(error instanceof ModuleBuildError || error instanceof StartError)) throw error;
     process.stderr.write(`vuhca test: ${error.message}\n`);
-    return undefined;
+    return error instanceof StartError ? TestStatus.ADAPTER_FAILED : TestStatus.NOT_COMPILED;
   } finally {
     recording?.remove();
   }
