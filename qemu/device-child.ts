@@ -10,6 +10,7 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { printable } from '../system/printable.mjs';
 import { makeRunDirectory, onProcessEnd, removeRunDirectory } from './run-directory.ts';
 import { StartError } from './setup/errors.ts';
 
@@ -127,7 +128,8 @@ export class DeviceChild {
 
 function followLog(child: ChildProcess, onLine: ((line: string) => void) | undefined, tail: string[]): void {
   if (child.stderr === null) return;
-  createInterface({ input: child.stderr }).on('line', (line) => {
+  createInterface({ input: child.stderr }).on('line', (raw) => {
+    const line = printable(raw);
     tail.push(line);
     if (tail.length > TAIL_LINES) tail.shift();
     if (onLine === undefined) process.stderr.write(`${line}\n`);

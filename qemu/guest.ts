@@ -8,6 +8,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import { printableLines } from '../system/printable.mjs';
 import { type Accelerator, buildArguments, type GuestPlan } from './guest-options.ts';
 import { GuestPort } from './guest-port.ts';
 import { KernelRecords } from './kernel-records.ts';
@@ -159,7 +160,7 @@ async function watchProcess(child: ChildProcess, plan: GuestPlan): Promise<Guest
   });
   const [status, signal] = (await once(child, 'close').catch(() => [null, null])) as [number | null, NodeJS.Signals];
   splitter.flush();
-  return { status, signal, errors: errors.trim() };
+  return { status, signal, errors: printableLines(errors.trim()) };
 }
 
 async function negotiate(control: GuestPort, child: ChildProcess, exited: Promise<GuestExit>): Promise<QmpClient> {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Records of /dev/kmsg become the lines of dmesg. */
 import t from 'tap';
+import { findHarmful, hostileTexts } from '../system/testing/hostile-text.ts';
 import { KernelRecords, LOG_END } from './kernel-records.ts';
 
 function read(...records: readonly string[]): { lines: string[]; ends: number } {
@@ -30,4 +31,13 @@ t.test('a reader that starts again repeats no record, and lost ones are said', a
 
 t.test('the last record ends the log and is no line', async (t) => {
   t.same(read('6,0,0,-;a', `6,1,0,-;${LOG_END}`), { lines: ['[    0.000000] a'], ends: 1 });
+});
+
+t.test('bytes that the kernel escapes are text again, and do nothing to a terminal', (t) => {
+  const spell = (text: string): string =>
+    [...Buffer.from(text)].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('');
+  t.same(read(`6,0,0,-;${spell('zwölf')}, \\x1b[31mred`).lines, ['[    0.000000] zwölf, red']);
+  for (const [title, text] of Object.entries(hostileTexts))
+    t.equal(findHarmful(read(`6,0,0,-;${spell(text)}`).lines.join('')), undefined, title);
+  t.end();
 });

@@ -6,11 +6,13 @@
  * Called by guest.ts.
  */
 
+import { printable } from '../system/printable.mjs';
+
 /** The guest writes this record last, and waits for a line on its port. */
 export const LOG_END = '@vuhca log ends';
 
 const RECORD = /^(\d+),(\d+),(\d+),[^;]*;(.*)$/;
-const ESCAPED = /\\x([0-9a-f]{2})/g;
+const ESCAPED = /(?:\\x[0-9a-f]{2})+/g;
 
 export class KernelRecords {
   readonly #onLine: (line: string) => void;
@@ -36,7 +38,7 @@ export class KernelRecords {
     const stamp = `[${seconds.toFixed(6).padStart(12)}]`;
     if (lost > 0) this.#onLine(`${stamp} vuhca: ${lost} records of the kernel log were lost`);
     if (text === LOG_END) return this.#onEnd();
-    const plain = text.replace(ESCAPED, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16)));
-    for (const part of plain.split('\n')) this.#onLine(`${stamp} ${part}`);
+    const plain = text.replace(ESCAPED, (bytes) => Buffer.from(bytes.replaceAll('\\x', ''), 'hex').toString());
+    for (const part of plain.split('\n')) this.#onLine(`${stamp} ${printable(part)}`);
   }
 }

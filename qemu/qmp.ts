@@ -5,6 +5,7 @@
  * listeners. Called by guest.ts; tests use it to reset, unplug and query.
  */
 import type { Socket } from 'node:net';
+import { parsePrintable } from '../system/printable.mjs';
 import { LineSplitter } from './line-splitter.ts';
 
 /** An asynchronous message of QEMU, such as SHUTDOWN or DEVICE_DELETED. */
@@ -41,7 +42,10 @@ export class QmpClient {
     this.#greeted = new Promise((resolve) => {
       this.#greet = resolve;
     });
-    const splitter = new LineSplitter((line) => this.#receive(line));
+    const splitter = new LineSplitter(
+      (line) => this.#receive(line),
+      (line) => line,
+    );
     socket.on('data', (chunk: Buffer) => splitter.push(chunk));
     socket.on('error', () => {});
     socket.on('close', () => this.#fail(new Error('QEMU closed the QMP connection')));
@@ -93,8 +97,8 @@ export class QmpClient {
   }
 
   #receive(line: string): void {
-    if (line === '') return;
-    const message = JSON.parse(line) as Message;
+    if (line.trim() === '') return;
+    const message = parsePrintable(line) as Message;
     if (message.QMP !== undefined) this.#greet();
     else if (message.event === undefined) this.#answer(message);
     else for (const listener of this.#listeners) listener(message as QmpEvent);

@@ -13,6 +13,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { printableLines } from '../system/printable.mjs';
 import { cacheFolder, findStrangersPart, makeFolder } from '../system/private-folder.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -142,7 +143,7 @@ function step(label, command, args) {
   // The output is shown after a failure only; npm asks no questions without a terminal.
   const child = spawnSync(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8' });
   if (child.status !== 0) {
-    process.stderr.write(`${child.stdout ?? ''}${child.stderr ?? ''}`);
+    process.stderr.write(printableLines(`${child.stdout ?? ''}${child.stderr ?? ''}`));
     fail(
       `\`${[command, ...args].join(' ')}\` failed (${child.error?.message ?? child.status}); correct the cause and run again.`,
     );

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The client of the control socket, for commands of scripts/cli that query a live adapter. */
 import { createConnection, type Socket } from 'node:net';
+import { parsePrintable } from '../../system/printable.mjs';
 import { ControlError, removeDeadSocket } from './control-path.ts';
 import { CONNECTION_ID, CONTROL_VERSION, type ControlAnswer } from './control-protocol.ts';
 
 /** A busy machine answers within a second or two; one that stands at a breakpoint never does. */
 const ANSWER_BOUND_MS = 30_000;
+/** Characters of an answer; those with packets or traces are the longest, with some millions. */
+const ANSWER_MAX = 1 << 28;
 
 interface Pending {
   resolve(result: unknown): void;
@@ -23,7 +26,9 @@ export class ControlClient {
   /** Why the adapter has refused this connection. */
   #refusal: string | undefined;
   #ended: ControlError | undefined;
-  #input = '';
+  /** Pieces of the answer that has no end yet. */
+  #input: string[] = [];
+  #inputLength = 0;
   #nextId = 1;
 
   /** Connects. Throws ControlError when no process listens. */
@@ -80,12 +85,25 @@ export class ControlClient {
   }
 
   #receive(text: string): void {
-    this.#input += text;
-    for (let end = this.#input.indexOf('\n'); end >= 0; end = this.#input.indexOf('\n')) {
-      const answer = JSON.parse(this.#input.slice(0, end)) as ControlAnswer;
-      this.#input = this.#input.slice(end + 1);
+    let start = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+      const line = [...this.#input, text.slice(start, end)].join('');
+      start = end + 1;
+      this.#input = [];
+      this.#inputLength = 0;
+      const answer = readAnswer(line);
+      if (answer === undefined) return this.#refuse();
       this.#settle(answer);
     }
+    this.#input.push(text.slice(start));
+    this.#inputLength += text.length - start;
+    if (this.#inputLength > ANSWER_MAX) this.#refuse();
+  }
+
+  /** Ends the connection to a process that is no adapter. */
+  #refuse(): void {
+    this.#fail(new ControlError(`what listens at ${this.#path} is no adapter: it answers with something else`));
+    this.close();
   }
 
   #settle(answer: ControlAnswer): void {
@@ -114,4 +132,14 @@ function explain(path: string, code: string | undefined): string {
   if (code !== 'ECONNREFUSED') return `${code}`;
   const removed = removeDeadSocket(path) ? ', and what a killed one left is removed' : '';
   return `no adapter listens there any more${removed}; ${advice}`;
+}
+
+/** Whatever listens at a path may send anything, which must not reach a terminal as it is. */
+function readAnswer(line: string): ControlAnswer | undefined {
+  try {
+    const answer = parsePrintable(line);
+    return typeof answer === 'object' && answer !== null && 'id' in answer ? (answer as ControlAnswer) : undefined;
+  } catch {
+    return undefined;
+  }
 }

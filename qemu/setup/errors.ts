@@ -5,6 +5,7 @@
  * is a defect of vuhca and keeps its stack. Called by everything in qemu/ and by the entry files of
  * scripts/.
  */
+import { printableLines } from '../../system/printable.mjs';
 
 /**
  * A failure that the user can act on; `message` is one or two sentences that end with the next
@@ -40,6 +41,6 @@ export async function runEntry(main: () => Promise<void>): Promise<void> {
 
 /** The text to show for `error`: the sentence of a SetupError, the stack of anything else. */
 export function describeError(error: unknown): string {
-  if (error instanceof SetupError) return `vuhca: ${error.message}`;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (error instanceof SetupError) return printableLines(`vuhca: ${error.message}`);
+  return printableLines(error instanceof Error ? (error.stack ?? error.message) : String(error));
 }

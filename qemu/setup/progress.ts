@@ -4,6 +4,7 @@
  * silent; a longer one prints its label, the elapsed time every ten seconds, and its total. Lines
  * go to standard error, so that the output of a command that prints a path stays clean.
  */
+import { printable } from '../../system/printable.mjs';
 
 const SILENT_MS = 2_000;
 const REPEAT_MS = 10_000;
@@ -38,7 +39,7 @@ export function announce(text: string): void {
 }
 
 function write(text: string): void {
-  process.stderr.write(`set-up: ${text}\n`);
+  process.stderr.write(`set-up: ${printable(text)}\n`);
 }
 
 function elapsedSeconds(start: number): string {

@@ -4,6 +4,7 @@
  * stop. When it ends, however it ends, the adapter runs on without the breakpoint.
  */
 import { createInterface } from 'node:readline';
+import { printableLines } from '../../system/printable.mjs';
 import type { BreakArguments, SourceLine } from './break-command.ts';
 import type { CliCommand } from './cli-command.ts';
 import { steps, TerminalDebugger } from './terminal-debugger.ts';
@@ -26,7 +27,7 @@ export async function performBreak(command: CliCommand): Promise<number> {
       await stop;
       stop = session.waitForStop();
       if (lines === undefined) {
-        process.stdout.write(`${await session.evaluate(given.print as string)}\n`);
+        process.stdout.write(printableLines(`${await session.evaluate(given.print as string)}\n`));
         await session.goOn('c');
       } else if (!(await serveStop(session, lines))) break;
     }
@@ -39,7 +40,7 @@ export async function performBreak(command: CliCommand): Promise<number> {
 
 /** Serves the terminal until the process goes on; false at the end of the session. */
 async function serveStop(session: TerminalDebugger, lines: AsyncIterator<string>): Promise<boolean> {
-  process.stdout.write(`${session.describeStop()}\n`);
+  process.stdout.write(printableLines(`${session.describeStop()}\n`));
   for (;;) {
     process.stdout.write(PROMPT);
     const { value, done } = await lines.next();
@@ -50,7 +51,9 @@ async function serveStop(session: TerminalDebugger, lines: AsyncIterator<string>
       return true;
     }
     if (line !== '')
-      process.stdout.write(`${line === 'bt' ? session.describeStack() : await session.evaluate(line)}\n`);
+      process.stdout.write(
+        printableLines(`${line === 'bt' ? session.describeStack() : await session.evaluate(line)}\n`),
+      );
   }
 }
 

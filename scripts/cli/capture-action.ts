@@ -9,6 +9,7 @@ import type { CaptureProgress } from '../../device/main/capture-file.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
+import { printable } from '../../system/printable.mjs';
 import type { CaptureArguments } from './capture-command.ts';
 import type { CliCommand } from './cli-command.ts';
 import { BYTES_PER_MIB } from './limit-options.ts';
@@ -26,7 +27,7 @@ export async function performCapture(command: CliCommand): Promise<number> {
   const client = await ControlClient.connect(control ?? (await findOnlyControlPath()));
   try {
     const capture = await startCapture(client, { path, limitBytes: limit * BYTES_PER_MIB, ...choice });
-    process.stderr.write(`capturing to ${path}\n`);
+    process.stderr.write(`capturing to ${printable(path)}\n`);
     await Promise.race([ended, capture.whenEnded]);
     return conclude(await capture.stop());
   } finally {
@@ -39,6 +40,6 @@ function conclude({ path, packets, lost, bytes, early, failed }: CaptureProgress
   if (early !== undefined && failed) throw new SetupError(early);
   if (early !== undefined) process.stderr.write(`${early}\n`);
   const loss = lost > 0 ? `, ${lost} packets lost because the file could not keep up` : '';
-  process.stderr.write(`${packets} packets, ${bytes} bytes in ${path}${loss}\n`);
+  process.stderr.write(`${packets} packets, ${bytes} bytes in ${printable(path)}${loss}\n`);
   return 0;
 }

@@ -5,6 +5,7 @@
  */
 import { writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
+import { printable, printableLines } from '../../system/printable.mjs';
 import type { LogLevel } from './log-levels.ts';
 
 const STDERR = 2;
@@ -21,10 +22,11 @@ function formatLine(record: Record<string, unknown>): string {
   const level = pino.levels.labels[record.level as number].padEnd(5);
   const fields = Object.entries(record)
     .filter(([name]) => !HIDDEN.has(name))
-    .map(([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+    .map(([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+    .join('');
   const error = record.err as { stack?: string; message?: string } | undefined;
-  const stack = error === undefined ? '' : `\n  ${error.stack ?? error.message}`;
-  return `${time}.${ms} ${level} ${record.msg ?? ''}${fields.join('')}${stack}\n`;
+  const stack = error === undefined ? '' : `\n  ${printableLines(error.stack ?? String(error.message))}`;
+  return `${time}.${ms} ${level} ${printable(`${record.msg ?? ''}${fields}`)}${stack}\n`;
 }
 
 /**

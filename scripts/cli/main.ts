@@ -4,6 +4,7 @@
  * for an error. Exit status: that of the command; 1 when it failed, 2 when it was called wrongly.
  */
 import { CommanderError } from 'commander';
+import { printable, printableLines } from '../../system/printable.mjs';
 import { makeProgram } from './program.ts';
 
 /**
@@ -47,10 +48,10 @@ function complain(command: string, error: unknown): number {
   // Set-up has a class of its own, which most commands do not load.
   if (error instanceof Error && error.name === 'UsageError') {
     const hint = `\`${command} --help\` lists the ${command === 'vuhca' ? 'commands' : 'options'}`;
-    process.stderr.write(`${command}: ${error.message.replaceAll('\n', ' ')} (${hint})\n`);
+    process.stderr.write(`${command}: ${printable(error.message.replaceAll('\n', ' '))} (${hint})\n`);
     return 2;
   }
   const { message, name, stack = message } = error instanceof Error ? error : new Error(String(error));
-  process.stderr.write(`${command}: ${sentences.has(name) ? message : stack}\n`);
+  process.stderr.write(`${command}: ${printableLines(sentences.has(name) ? message : stack)}\n`);
   return 1;
 }

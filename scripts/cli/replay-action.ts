@@ -12,6 +12,7 @@ import { TraceObserver } from '../../device/main/trace-observer.ts';
 import { MthcaAdapter } from '../../device/personality/mthca/mthca-adapter.ts';
 import type { AnyAdapter } from '../../device/topology/node-kinds.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
+import { printable, printableLines } from '../../system/printable.mjs';
 import type { CliCommand } from './cli-command.ts';
 import { openInspector } from './inspector.ts';
 import type { ReplayArguments } from './replay-command.ts';
@@ -40,7 +41,7 @@ export async function performReplay(command: CliCommand): Promise<number> {
   const { result } = replay;
   if (traces !== undefined) presentTraces(traces, given);
   const output = traces === undefined ? process.stdout : process.stderr;
-  output.write(describeResult(path, result, until));
+  output.write(printableLines(describeResult(path, result, until)));
   return result.divergence === undefined ? 0 : DIVERGED;
 }
 
@@ -60,7 +61,7 @@ function observeAll(replay: Replay): Traced[] {
   const { adapter } = replay;
   const { plan } = replay.header;
   if (!(adapter instanceof Fabric)) return [{ name: 'adapter', observer: observe(replay, adapter as Adapter) }];
-  const names = isFabricPlan(plan) ? plan.adapters.map(({ name }) => name) : [];
+  const names = isFabricPlan(plan) ? plan.adapters.map(({ name }) => printable(name)) : [];
   const adapters = adapter.nodes.filter((node) => node instanceof Adapter || node instanceof MthcaAdapter);
   return adapters.map((one, index) => ({ name: names[index] ?? `${index}`, observer: observe(replay, one) }));
 }
@@ -104,7 +105,7 @@ function sayDamage<Result>(path: string, replay: () => Result): Result {
 /** Returns the function that is called before each step. */
 function makeStepHook(breakAt: number, trace: boolean): (step: ReplayStep) => void {
   return (step) => {
-    if (trace && step.index >= breakAt) process.stdout.write(`${describeStep(step)}\n`);
+    if (trace && step.index >= breakAt) process.stdout.write(`${printable(describeStep(step))}\n`);
     if (step.index === breakAt) breakHere(step);
   };
 }

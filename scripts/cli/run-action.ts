@@ -9,6 +9,7 @@ import { resolve } from 'node:path';
 import { KtapStreams } from '../../guest-tests/harness/ktap-streams.ts';
 import { describeDeviceExit, describeGuestExit } from '../../qemu/describe-exit.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
+import { printable } from '../../system/printable.mjs';
 import { setUp } from '../setup/set-up.ts';
 import { isGiven, repeatAdapterArguments } from './adapter-arguments.ts';
 import { readFabric } from './adapter-options.ts';
@@ -100,7 +101,7 @@ class CaseReport {
 
   #take(line: string): void {
     const step = /^@vuhca step (.*)$/.exec(line)?.[1];
-    const [, status, text] = /^@vuhca done (\d+) ?(.*)$/.exec(line) ?? [];
+    const [, status, text] = /^@vuhca done (\d+)(?!\d) ?(.*)$/.exec(line) ?? [];
     if (step !== undefined) this.#step = step;
     else if (status !== undefined) {
       if (this.#step.startsWith('script ')) this.status = Number(status);
@@ -143,5 +144,5 @@ function judgeCase(report: CaseReport): number {
 }
 
 function say(text: string): void {
-  process.stderr.write(`vuhca: ${text}\n`);
+  process.stderr.write(`vuhca: ${printable(text)}\n`);
 }

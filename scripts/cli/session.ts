@@ -12,6 +12,7 @@ import type { Guest, GuestExit } from '../../qemu/guest.ts';
 import type { GuestOptions } from '../../qemu/guest-options.ts';
 import type { KernelComplaint } from '../../qemu/kernel-log.ts';
 import { launchGuest } from '../../qemu/launch.ts';
+import { printable } from '../../system/printable.mjs';
 import { type RemoteCapture, startCapture } from './remote-capture.ts';
 import { SignsOfLife } from './signs-of-life.ts';
 
@@ -83,7 +84,7 @@ export class Session {
       guest,
       controlPath: device.controlPath,
       interactive,
-      say: options.onSilence ?? ((text) => void process.stderr.write(`vuhca: ${text}\n`)),
+      say: options.onSilence ?? ((text) => void process.stderr.write(`vuhca: ${printable(text)}\n`)),
       silenceSeconds: options.silenceSeconds,
     });
     this.whenEnded = this.#follow(capture, life);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Performs `vuhca topology`: reads a topology file and prints it, or writes a picture of it. */
+import { printableLines } from '../../system/printable.mjs';
 import type { CliCommand } from './cli-command.ts';
 import type { TopologyArguments } from './topology-command.ts';
 import { readTopologyFile } from './topology-file.ts';
@@ -12,7 +13,7 @@ export async function performTopology(command: CliCommand): Promise<number> {
   const { picture } = command.opts<TopologyArguments>();
   const topology = readTopologyFile(path);
   if (picture === undefined) {
-    process.stdout.write(describeTopology(topology));
+    process.stdout.write(printableLines(describeTopology(topology)));
     return 0;
   }
   writeOutput(`the picture ${picture}`, picture, drawTopology(topology), nothing);

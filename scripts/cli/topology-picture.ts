@@ -6,6 +6,7 @@
  */
 import type { LinkPlan, Topology } from '../../device/main/topology.ts';
 import { splitPort } from '../../device/topology/fabric-plan.ts';
+import { printable } from '../../system/printable.mjs';
 import { ARC_MAX, BOX_HEIGHT, type Layout, layOut, type Place } from './topology-layout.ts';
 import { describeProperties, describeRate, endsOf } from './topology-text.ts';
 
@@ -135,5 +136,9 @@ function round(value: number): number {
 }
 
 function escapeXml(words: string): string {
-  return words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+  return printable(words)
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
 }

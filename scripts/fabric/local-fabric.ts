@@ -15,6 +15,7 @@ import { guidBytes } from '../../device/port/port.ts';
 import { installManager } from '../../device/subnet-manager/install.ts';
 import type { SubnetManager } from '../../device/subnet-manager/subnet-manager.ts';
 import { defaultSwitchOptions, Switch } from '../../device/switch/switch.ts';
+import { printable } from '../../system/printable.mjs';
 
 /** Switches, trunks between their ports, and the ports that get an adapter: `NAME:NUMBER`. */
 export interface FabricShape {
@@ -64,7 +65,7 @@ export class LocalFabric {
     const managers = this.manager === undefined ? [] : [this.manager];
     const { fabric, nodes } = this;
     const wake = (): void => this.#wake();
-    const log = (line: string): void => void process.stderr.write(`${line}\n`);
+    const log = (line: string): void => void process.stderr.write(`${printable(line)}\n`);
     this.door = new HostDoor({ fabric, clock, nodes, managers, port: doorPort, wake, log });
     this.#wake();
   }

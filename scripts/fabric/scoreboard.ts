@@ -3,6 +3,7 @@
  * Counts checks and tells of each as it ends. The first line of a failed check says what is wrong;
  * files name what the judges printed. Scenarios use it.
  */
+import { printableLines } from '../../system/printable.mjs';
 
 /** A check that has ended. */
 export interface CheckResult {
@@ -65,7 +66,7 @@ function print({ name, seconds, detail, wrong }: CheckResult): void {
   const verdict = wrong === undefined ? 'ok     ' : 'NOT OK ';
   const more = wrong === undefined ? '' : `${wrong.replace(/^/gm, '        ')}\n`;
   process.stdout.write(
-    `${verdict} ${name}${detail === undefined ? '' : `: ${detail}`} (${seconds.toFixed(2)} s)\n${more}`,
+    printableLines(`${verdict} ${name}${detail === undefined ? '' : `: ${detail}`} (${seconds.toFixed(2)} s)\n${more}`),
   );
 }
 

@@ -4,6 +4,7 @@
  * line below that says how many are done, what runs now and how long the rest will take. Called by
  * main.ts.
  */
+import { printable } from '../../system/printable.mjs';
 
 /** What is known of one process of tests before it runs. */
 export interface Expected {
@@ -68,7 +69,7 @@ export class Progress {
   /** Prints a line above the one that says how far the run is. */
   print(line: string): void {
     const clear = this.#timer === undefined ? '' : CLEAR_LINE;
-    this.#screen.write(`${clear}${line}\n`);
+    this.#screen.write(`${clear}${printable(line)}\n`);
     if (this.#timer !== undefined) this.#draw();
   }
 

@@ -13,6 +13,7 @@ import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-
 import { onProcessEnd } from '../../../qemu/run-directory.ts';
 import { ModuleBuildError } from '../../../qemu/setup/compiler-messages.ts';
 import { StartError } from '../../../qemu/setup/errors.ts';
+import { printableLines } from '../../../system/printable.mjs';
 import { setUp } from '../../setup/set-up.ts';
 import type { CliCommand } from '../cli-command.ts';
 import { nothing, writeOutput } from '../write-output.ts';
@@ -59,7 +60,7 @@ async function runJob(
   isOneOfMany: boolean,
 ): Promise<JobReport | TestStatus> {
   const print = (text: string): void => {
-    if (given.tap !== true) process.stdout.write(text);
+    if (given.tap !== true) process.stdout.write(printableLines(text));
   };
   const prefix = isOneOfMany && given.jobs > 1 ? `${planned.name}: ` : '';
   const recording = given.record === undefined ? undefined : temporaryRecording();
@@ -96,7 +97,7 @@ async function runJob(
     return whole;
   } catch (error) {
     if (!(error instanceof ModuleBuildError || error instanceof StartError)) throw error;
-    process.stderr.write(`vuhca test: ${error.message}\n`);
+    process.stderr.write(`vuhca test: ${printableLines(error.message)}\n`);
     return error instanceof StartError ? TestStatus.ADAPTER_FAILED : TestStatus.NOT_COMPILED;
   } finally {
     recording?.remove();

@@ -3,8 +3,10 @@
  * The results of `vuhca test` for other programs: TAP (version 14) and JUnit XML. Pure: reports in,
  * text out.
  */
+
 import reporter, { type Builder } from 'junit-report-builder';
 import type { TestResult } from '../../../guest-tests/harness/guest-session.ts';
+import { printable } from '../../../system/printable.mjs';
 import { type Failure, findFailures, type JobReport, leaves, nameOf } from './test-report.ts';
 
 /** A line for each result, and one for each fault, with its details as diagnostics. */
@@ -14,7 +16,7 @@ export function toTap(reports: readonly JobReport[]): string {
   for (const report of reports) {
     const prefix = reports.length > 1 ? `${report.name}: ` : '';
     for (const { name, result, failure } of entriesOf(report)) {
-      const directive = result?.skipped === undefined ? '' : ` # SKIP ${result.skipped}`;
+      const directive = result?.skipped === undefined ? '' : ` # SKIP ${printable(result.skipped)}`;
       lines.push(`${failure === undefined ? 'ok' : 'not ok'} ${++number} - ${escapeTap(prefix + name)}${directive}`);
       if (failure !== undefined) lines.push(...describe(failure).map((line) => `# ${line}`));
     }
@@ -29,7 +31,7 @@ export function toTap(reports: readonly JobReport[]): string {
 export function toJunit(reports: readonly JobReport[]): string {
   const builder = (reporter as unknown as Builder).newBuilder();
   for (const report of reports) {
-    const suite = builder.testSuite().name(report.name).time(report.run.seconds);
+    const suite = builder.testSuite().name(printable(report.name)).time(report.run.seconds);
     for (const { name, result, failure } of entriesOf(report)) {
       const path = result?.path ?? [name];
       const className = [report.name, ...path.slice(0, -1)].join('.');
@@ -38,7 +40,7 @@ export function toJunit(reports: readonly JobReport[]): string {
         .className(printable(className))
         .name(printable(path.at(-1) as string));
       if (result?.skipped !== undefined) test.skipped().standardOutput(printable(result.skipped));
-      if (failure !== undefined) test.failure(printable(describe(failure).join('\n') || failure.title));
+      if (failure !== undefined) test.failure(describe(failure).join('\n') || printable(failure.title));
     }
   }
   return builder.build();
@@ -64,19 +66,16 @@ function entriesOf(report: JobReport): Entry[] {
   ];
 }
 
+/** Lines without characters that XML lacks or that a terminal obeys. */
 function describe({ details, kernelLog, adapter }: Failure): string[] {
-  return [
+  const texts = [
     ...details,
     ...(kernelLog.length === 0 ? [] : ['kernel log around it:', ...kernelLog]),
     ...(adapter.length === 0 ? [] : ['adapter at that time:', ...adapter]),
   ];
-}
-
-/** XML has no control characters. */
-function printable(text: string): string {
-  return text.replaceAll(/[^\t\n\u0020-\ud7ff\ue000-\ufffd]/g, '?');
+  return texts.flatMap((text) => text.split('\n')).map(printable);
 }
 
 function escapeTap(text: string): string {
-  return text.replaceAll(/[\\#]/g, (character) => `\\${character}`);
+  return printable(text).replaceAll(/[\\#]/g, (character) => `\\${character}`);
 }

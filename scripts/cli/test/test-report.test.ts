@@ -120,7 +120,7 @@ t.test('JUnit XML', async (t) => {
   const xml = toJunit([MIXED]);
   t.match(xml, /<testsuite name="mydriver" .*tests="4" failures="2" .*skipped="1"/);
   t.match(xml, /<testcase classname="mydriver\.s" name="a"/);
-  t.match(xml, /a\?b &lt;&amp;/);
+  t.match(xml, /a\\x07b &lt;&amp;/);
 });
 
 t.test('a test has the same name whether it passes, fails or is skipped', async (t) => {
