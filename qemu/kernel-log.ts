@@ -14,16 +14,20 @@ export interface KernelComplaint {
   readonly line: string;
 }
 
+/**
+ * A guest chooses the lines, so a pattern with `.*` begins at its first beginning in a line only:
+ * searched from each of them, it would take the square of the length.
+ */
 const KERNEL_PATTERNS: readonly (readonly [kind: string, pattern: RegExp])[] = [
   ['kfence', /BUG: KFENCE:/],
-  ['soft lockup', /BUG: soft lockup|watchdog: .*(soft|hard) (LOCKUP|lockup)/],
-  ['workqueue stall', /BUG: workqueue lockup|workqueue: .* hogged CPU/],
+  ['soft lockup', /BUG: soft lockup|^(?:(?!watchdog: ).)*watchdog: .*(soft|hard) (LOCKUP|lockup)/m],
+  ['workqueue stall', /BUG: workqueue lockup|^(?:(?!workqueue: ).)*workqueue: .* hogged CPU/m],
   ['bug', /\bBUG\b[: ]|kernel BUG at /],
   // The second form is that of Debian's backports.
-  ['warning', /\bWARNING: CPU: \d+ PID: \d+|\bWARNING: \S+:\d+ at \S+|\bWARNING: .* at \S+:\d+/],
+  ['warning', /\bWARNING: CPU: \d+ PID: \d+|\bWARNING: \S+:\d+ at \S+|^(?:(?!\bWARNING: ).)*\bWARNING: .* at \S+:\d/m],
   ['lockdep', /WARNING: (possible|suspicious|inconsistent|bad)/],
-  ['hung task', /INFO: task .+ blocked for more than \d+ seconds/],
-  ['rcu stall', /rcu.*(self-detected stall|detected stalls|detected expedited stalls)/],
+  ['hung task', /^(?:(?!INFO: task ).)*INFO: task .+ blocked for more than \d+ seconds/m],
+  ['rcu stall', /^(?:(?!rcu).)*rcu.*(self-detected stall|detected stalls|detected expedited stalls)/m],
   ['refcount', /refcount_t: /],
   ['list corruption', /list_(add|del) corruption/],
   ['oops', /\bOops: |general protection fault|unable to handle (kernel|page fault)|Unable to handle kernel/],

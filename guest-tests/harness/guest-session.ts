@@ -69,7 +69,7 @@ const CACHES = 'kmalloc-*,dma-kmalloc-*,skbuff*';
  */
 const SLAB_CHECKS = { poisoned: `slub_debug=FZPU,${CACHES}`, cleared: `slub_debug=FZU,${CACHES}` } as const;
 const STEP = /^@vuhca step (\w+) (.*)$/;
-const DONE = /^@vuhca done (\d+) ?(.*)$/;
+const DONE = /^@vuhca done (\d+)(?!\d) ?(.*)$/;
 /** A script that ends with this has skipped its test (kernel documentation, kselftest). */
 const SKIPPED = 4;
 

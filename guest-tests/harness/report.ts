@@ -13,7 +13,7 @@ const LOG_TAIL = 40;
 const LOG_BEFORE = 10;
 
 /** What qemu/bind-again.sh says: the driver was bound again, because the machine is busy. */
-const BOUND_AGAIN = /vuhca: (ib_mthca .* bound again)/;
+const BOUND_AGAIN = /^(?:(?!vuhca: ib_mthca ).)*vuhca: (ib_mthca .* bound again)/m;
 
 /** A subtest for each suite, within it one for each case, and an assertion for the run itself. */
 export function report(t: Test, run: GuestRun): void {

@@ -37,7 +37,7 @@ export function readSources(directory: string): ModuleSources {
   if (!existsSync(root)) throw new SetupError(`there is no folder ${directory}; correct the path of the module.`);
   const files = listSources(root).map((path) => ({ path, content: readFileSync(join(root, path)) }));
   const makefile = files.find(({ path }) => path === 'Kbuild') ?? files.find(({ path }) => path === 'Makefile');
-  if (makefile === undefined || !/^\s*obj-(m|y|\$)/m.test(makefile.content.toString())) {
+  if (makefile === undefined || !/^[ \t]*obj-(m|y|\$)/m.test(makefile.content.toString())) {
     const example = `obj-m := ${basename(root)}.o`;
     throw new SetupError(`${directory} names no module; write a file Kbuild there, for instance: ${example}`);
   }
