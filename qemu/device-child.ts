@@ -10,7 +10,7 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { printable } from '../system/printable.mjs';
+import { printable } from '../protocol/system/printable.mjs';
 import { makeRunDirectory, onProcessEnd, removeRunDirectory } from './run-directory.ts';
 import { StartError } from './setup/errors.ts';
 

@@ -8,7 +8,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { printableLines } from '../system/printable.mjs';
+import { printableLines } from '../protocol/system/printable.mjs';
 import { type Accelerator, buildArguments, type GuestPlan } from './guest-options.ts';
 import { GuestPort } from './guest-port.ts';
 import { KernelRecords } from './kernel-records.ts';

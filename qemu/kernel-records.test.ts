@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Records of /dev/kmsg become the lines of dmesg. */
 import t from 'tap';
-import { findHarmful, hostileTexts } from '../system/testing/hostile-text.ts';
+import { findHarmful, hostileTexts } from '../protocol/system/testing/hostile-text.ts';
 import { KernelRecords, LOG_END } from './kernel-records.ts';
 
 function read(...records: readonly string[]): { lines: string[]; ends: number } {

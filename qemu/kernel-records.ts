@@ -6,7 +6,7 @@
  * Called by guest.ts.
  */
 
-import { printable } from '../system/printable.mjs';
+import { printable } from '../protocol/system/printable.mjs';
 
 /** The guest writes this record last, and waits for a line on its port. */
 export const LOG_END = '@vuhca log ends';

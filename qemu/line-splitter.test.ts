@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Every line arrives whole, wherever the stream is cut. */
 import t from 'tap';
-import { findHarmful, hostileTexts } from '../system/testing/hostile-text.ts';
+import { findHarmful, hostileTexts } from '../protocol/system/testing/hostile-text.ts';
 import { LineSplitter } from './line-splitter.ts';
 
 const TEXT = '\x1bc\x1b[?7l\x1b[2J\x1b[0mSeaBIOS\r\n\nzwölf\nlast';

@@ -5,7 +5,7 @@
  * line longer than the limit is delivered in pieces, so a guest cannot fill the memory of the host.
  * Called for the console of a guest, its virtio-serial ports and QMP.
  */
-import { printable } from '../system/printable.mjs';
+import { printable } from '../protocol/system/printable.mjs';
 
 /** Receives each whole line without its end. */
 export type LineListener = (line: string) => void;

@@ -5,7 +5,7 @@
  * listeners. Called by guest.ts; tests use it to reset, unplug and query.
  */
 import type { Socket } from 'node:net';
-import { parsePrintable } from '../system/printable.mjs';
+import { parsePrintable } from '../protocol/system/printable.mjs';
 import { LineSplitter } from './line-splitter.ts';
 
 /** An asynchronous message of QEMU, such as SHUTDOWN or DEVICE_DELETED. */

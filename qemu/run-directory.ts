@@ -9,7 +9,7 @@ import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { askListener } from '../system/listening.ts';
+import { askListener } from '../protocol/system/listening.ts';
 import { StartError } from './setup/errors.ts';
 
 const PREFIX = 'vuhca-guest-';

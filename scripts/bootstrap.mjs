@@ -13,8 +13,8 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { printableLines } from '../system/printable.mjs';
-import { cacheFolder, findStrangersPart, makeFolder } from '../system/private-folder.mjs';
+import { printableLines } from '../protocol/system/printable.mjs';
+import { cacheFolder, findStrangersPart, makeFolder } from '../protocol/system/private-folder.mjs';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const OLDEST_NODE = [20, 15];

@@ -33,7 +33,7 @@ class Clone {
   constructor(t: Test) {
     this.#folder = makeDirectory(t);
     for (const folder of ['scripts', 'programs']) mkdirSync(join(this.#folder, folder));
-    cpSync(join(BOOTSTRAP, '../../system'), join(this.#folder, 'system'), { recursive: true });
+    cpSync(join(BOOTSTRAP, '../../protocol/system'), join(this.#folder, 'protocol/system'), { recursive: true });
     copyFileSync(BOOTSTRAP, join(this.#folder, 'scripts/bootstrap.mjs'));
     writeFileSync(join(this.#folder, 'programs/npm'), NPM, { mode: 0o755 });
     writeFileSync(join(this.#folder, '.taprc'), 'plugin: []\n');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The client of the control socket, for commands of scripts/cli that query a live adapter. */
 import { createConnection, type Socket } from 'node:net';
-import { parsePrintable } from '../../system/printable.mjs';
+import { parsePrintable } from '../../protocol/system/printable.mjs';
 import { ControlError, removeDeadSocket } from './control-path.ts';
 import { CONNECTION_ID, CONTROL_VERSION, type ControlAnswer } from './control-protocol.ts';
 

@@ -8,8 +8,8 @@
 import { randomBytes } from 'node:crypto';
 import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { askListener } from '../../system/listening.ts';
-import { findStrangersPart, objectToFolder, providePrivateFolder } from '../../system/private-folder.mjs';
+import { askListener } from '../../protocol/system/listening.ts';
+import { findStrangersPart, objectToFolder, providePrivateFolder } from '../../protocol/system/private-folder.mjs';
 
 const SUFFIX = '.control';
 

@@ -8,10 +8,10 @@
  */
 import { Script } from 'node:vm';
 import t from 'tap';
+import { printable } from '../../protocol/system/printable.mjs';
 import { findComplaint } from '../../qemu/kernel-log.ts';
 import { KernelRecords } from '../../qemu/kernel-records.ts';
 import { LineSplitter } from '../../qemu/line-splitter.ts';
-import { printable } from '../../system/printable.mjs';
 import { KtapParser } from './ktap.ts';
 import { KtapStreams } from './ktap-streams.ts';
 

@@ -54,7 +54,7 @@ interface YamlTarget {
 const RESULT = /^(not )?ok(?: +(\d+)(?= |$))?(?: +-(?= |$))?(?: +(.*))?$/s;
 const PLAN = /^1\.\.(\d+)(?: +#(.*))?$/s;
 /** What may follow the `#` of a result or plan. */
-const DIRECTIVE = /^ *(SKIP|TODO|XFAIL)\S* *(.*)$/i;
+const DIRECTIVE = /^ *(SKIP|TODO|XFAIL)\S* */i;
 /** Backslashes and hashes that are part of a name. */
 const ESCAPED = /\\([\\#])/g;
 const VERSION = /^(KTAP|TAP) version \d+$/;
@@ -155,9 +155,9 @@ export class KtapParser {
     const level = this.#open(indent);
     if (level.planned !== undefined) this.faults.push(`${pathOf(this.#levels)}: a second plan`);
     level.planned = planned;
-    const directive = planned === 0 ? DIRECTIVE.exec(comment) : null;
-    if (directive === null) return;
-    level.skipped = directive[2] || 'SKIP';
+    const excuse = planned === 0 ? readDirective(comment) : undefined;
+    if (excuse === undefined) return;
+    level.skipped = excuse;
     // A result line sums up a subtest, but nothing sums up the whole document.
     if (this.#levels.length > 1) return;
     const name = level.announced || ALL;
@@ -249,11 +249,17 @@ function readDescription(description: string): { name: string; excuse?: string }
     const character = description[at];
     if (character === '\\') at++;
     if (character !== '#' || (at > 0 && !/\s/.test(description[at - 1] as string))) continue;
-    const directive = DIRECTIVE.exec(description.slice(at + 1));
-    if (directive === null) break;
-    return { name: unescaped(description.slice(0, at)), excuse: unescaped(directive[2] || (directive[1] as string)) };
+    const excuse = readDirective(description.slice(at + 1));
+    if (excuse === undefined) break;
+    return { name: unescaped(description.slice(0, at)), excuse };
   }
   return { name: unescaped(description) };
+}
+
+/** The reason in a directive, or its word; undefined when the text is none. */
+function readDirective(text: string): string | undefined {
+  const found = DIRECTIVE.exec(text);
+  return found === null ? undefined : unescaped(text.slice(found[0].length)) || found[1];
 }
 
 function unescaped(text: string): string {

@@ -19,7 +19,7 @@ import {
   utimesSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
-import { cacheFolder, findStrangersPart, makeFolder } from '../../system/private-folder.mjs';
+import { cacheFolder, findStrangersPart, makeFolder } from '../../protocol/system/private-folder.mjs';
 import { SetupError } from './errors.ts';
 import { withLock, withLockIfFree } from './lock.ts';
 import { withProgress } from './progress.ts';

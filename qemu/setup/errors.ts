@@ -5,7 +5,7 @@
  * is a defect of vuhca and keeps its stack. Called by everything in qemu/ and by the entry files of
  * scripts/.
  */
-import { printableLines } from '../../system/printable.mjs';
+import { printableLines } from '../../protocol/system/printable.mjs';
 
 /**
  * A failure that the user can act on; `message` is one or two sentences that end with the next

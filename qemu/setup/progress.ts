@@ -4,7 +4,7 @@
  * silent; a longer one prints its label, the elapsed time every ten seconds, and its total. Lines
  * go to standard error, so that the output of a command that prints a path stays clean.
  */
-import { printable } from '../../system/printable.mjs';
+import { printable } from '../../protocol/system/printable.mjs';
 
 const SILENT_MS = 2_000;
 const REPEAT_MS = 10_000;

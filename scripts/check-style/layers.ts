@@ -19,8 +19,8 @@ import {
 
 /** Folders from the bottom up; a file may import from its own layer and from those below. */
 const LAYERS = [
+  { name: 'protocol/system', height: 1.5, holds: (path: string) => path.startsWith('protocol/system/') },
   { name: 'protocol', height: 0, holds: (path: string) => path.startsWith('protocol/') },
-  { name: 'system', height: 1.5, holds: (path: string) => path.startsWith('system/') },
   { name: 'device/main', height: 2, holds: (path: string) => path.startsWith('device/main/') },
   { name: 'device units', height: 1, holds: (path: string) => path.startsWith('device/') },
   {
@@ -45,7 +45,7 @@ const IMPURE = [
 
 const FFI_FOLDER = 'protocol/vfio-user/';
 
-const TYPESCRIPT = 'system/typescript.mjs';
+const TYPESCRIPT = 'protocol/system/typescript.mjs';
 const RUNS_TSX = /--import[ =]tsx\b|\bnpx tsx\b|"tsx [a-z]|['"]--import['"], ['"]tsx['"]|\bimport\(?\s*['"]tsx\b/;
 
 /** Imports that point up, or that reach the vfio-user binding from below `device/main`. */

@@ -40,8 +40,10 @@ t.test('imports point down', async (test) => {
   test.match(imports('device/a.ts', '../protocol/vfio-user/b.ts'), [/only device\/main and above may import/]);
   test.match(imports('protocol/layout/a.ts', '../vfio-user/b.ts'), [/only device\/main and above may import/]);
   test.same(imports('device/main/a.ts', '../../protocol/vfio-user/b.ts'), []);
-  test.same(imports('device/main/a.ts', '../../system/b.mjs'), []);
-  test.match(imports('device/queues/a.ts', '../../system/b.mjs'), [/device units must not import system/]);
+  test.same(imports('device/main/a.ts', '../../protocol/system/b.mjs'), []);
+  test.match(imports('device/queues/a.ts', '../../protocol/system/b.mjs'), [
+    /device units must not import protocol\/system/,
+  ]);
   test.match(imports('device/a.ts', './b'), [/does not name the file with its extension/]);
   test.match(imports('device/a.ts', '../docs/b.ts'), [/leaves the layers/]);
   test.match(imports('device/a.ts', 'node:fs'), [/a device unit imports node:fs/]);
@@ -60,8 +62,8 @@ t.test('one folder for the FFI', async (test) => {
 });
 
 t.test('one file starts tsx', async (test) => {
-  const message = [/tsx is started by system\/typescript\.mjs only/];
-  test.same(findings('system/typescript.mjs', "await import('tsx');\n"), []);
+  const message = [/tsx is started by protocol\/system\/typescript\.mjs only/];
+  test.same(findings('protocol/system/typescript.mjs', "await import('tsx');\n"), []);
   test.same(findings('scripts/a.ts', "spawn('node', ['--import=#typescript', path]); // tsx translates it\n"), []);
   for (const line of [
     "await import('tsx');",

@@ -4,7 +4,7 @@
  * stop. When it ends, however it ends, the adapter runs on without the breakpoint.
  */
 import { createInterface } from 'node:readline';
-import { printableLines } from '../../system/printable.mjs';
+import { printableLines } from '../../protocol/system/printable.mjs';
 import type { BreakArguments, SourceLine } from './break-command.ts';
 import type { CliCommand } from './cli-command.ts';
 import { steps, TerminalDebugger } from './terminal-debugger.ts';

@@ -9,7 +9,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ControlClient } from '../../device/main/control-client.ts';
-import { findHarmful, HOSTILE_LINE, hostileTexts } from '../../system/testing/hostile-text.ts';
+import { findHarmful, HOSTILE_LINE, hostileTexts } from '../../protocol/system/testing/hostile-text.ts';
 import { makeLog } from './log.ts';
 import { toJunit, toTap } from './test/test-files.ts';
 import type { JobReport } from './test/test-report.ts';

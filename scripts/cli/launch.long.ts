@@ -12,16 +12,7 @@ import { makeDirectory } from './testing/directory.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What the program is compiled of, and what tells a clone from a package. */
-const COPIED = [
-  'system',
-  'device',
-  'protocol',
-  'qemu',
-  'guest-tests/harness',
-  'scripts',
-  'package.json',
-  'package-lock.json',
-];
+const COPIED = ['device', 'protocol', 'qemu', 'guest-tests/harness', 'scripts', 'package.json', 'package-lock.json'];
 /** A sentence of the help, and the source that has it. */
 const [SENTENCE, SOURCE] = ['An InfiniBand host channel adapter in user space', 'scripts/cli/program.ts'];
 

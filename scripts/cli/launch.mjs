@@ -25,7 +25,7 @@ const TOOLS = ['scripts/cli/compile.mjs', 'package-lock.json'];
 const KEPT_MS = 24 * 3600 * 1000;
 
 const program = wantsDebugger() ? undefined : existsSync(BOOTSTRAP) ? await provideProgram() : PACKED;
-if (program === undefined) await import('../../system/typescript.mjs');
+if (program === undefined) await import('../../protocol/system/typescript.mjs');
 // Stacks of errors name the sources.
 else process.setSourceMapsEnabled(true);
 await import(pathToFileURL(program ?? SOURCE).href);

@@ -5,7 +5,7 @@
  */
 import { writeSync } from 'node:fs';
 import { type Logger, pino } from 'pino';
-import { printable, printableLines } from '../../system/printable.mjs';
+import { printable, printableLines } from '../../protocol/system/printable.mjs';
 import type { LogLevel } from './log-levels.ts';
 
 const STDERR = 2;

@@ -4,7 +4,7 @@
  * for an error. Exit status: that of the command; 1 when it failed, 2 when it was called wrongly.
  */
 import { CommanderError } from 'commander';
-import { printable, printableLines } from '../../system/printable.mjs';
+import { printable, printableLines } from '../../protocol/system/printable.mjs';
 import { makeProgram } from './program.ts';
 
 /**

@@ -11,8 +11,8 @@ import { Replay, type ReplayResult, type ReplayStep } from '../../device/hosts/r
 import { TraceObserver } from '../../device/main/trace-observer.ts';
 import { MthcaAdapter } from '../../device/personality/mthca/mthca-adapter.ts';
 import type { AnyAdapter } from '../../device/topology/node-kinds.ts';
+import { printable, printableLines } from '../../protocol/system/printable.mjs';
 import { SetupError } from '../../qemu/setup/errors.ts';
-import { printable, printableLines } from '../../system/printable.mjs';
 import type { CliCommand } from './cli-command.ts';
 import { openInspector } from './inspector.ts';
 import type { ReplayArguments } from './replay-command.ts';

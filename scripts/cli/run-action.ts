@@ -7,9 +7,9 @@
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { KtapStreams } from '../../guest-tests/harness/ktap-streams.ts';
+import { printable } from '../../protocol/system/printable.mjs';
 import { describeDeviceExit, describeGuestExit } from '../../qemu/describe-exit.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
-import { printable } from '../../system/printable.mjs';
 import { setUp } from '../setup/set-up.ts';
 import { isGiven, repeatAdapterArguments } from './adapter-arguments.ts';
 import { readFabric } from './adapter-options.ts';

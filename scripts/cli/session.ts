@@ -7,12 +7,12 @@
 import { join } from 'node:path';
 import type { CaptureOptions, CaptureProgress } from '../../device/main/capture-file.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
+import { printable } from '../../protocol/system/printable.mjs';
 import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qemu/device-child.ts';
 import type { Guest, GuestExit } from '../../qemu/guest.ts';
 import type { GuestOptions } from '../../qemu/guest-options.ts';
 import type { KernelComplaint } from '../../qemu/kernel-log.ts';
 import { launchGuest } from '../../qemu/launch.ts';
-import { printable } from '../../system/printable.mjs';
 import { type RemoteCapture, startCapture } from './remote-capture.ts';
 import { SignsOfLife } from './signs-of-life.ts';
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Performs `vuhca topology`: reads a topology file and prints it, or writes a picture of it. */
-import { printableLines } from '../../system/printable.mjs';
+import { printableLines } from '../../protocol/system/printable.mjs';
 import type { CliCommand } from './cli-command.ts';
 import type { TopologyArguments } from './topology-command.ts';
 import { readTopologyFile } from './topology-file.ts';

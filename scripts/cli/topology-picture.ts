@@ -6,7 +6,7 @@
  */
 import type { LinkPlan, Topology } from '../../device/main/topology.ts';
 import { splitPort } from '../../device/topology/fabric-plan.ts';
-import { printable } from '../../system/printable.mjs';
+import { printable } from '../../protocol/system/printable.mjs';
 import { ARC_MAX, BOX_HEIGHT, type Layout, layOut, type Place } from './topology-layout.ts';
 import { describeProperties, describeRate, endsOf } from './topology-text.ts';
 

@@ -15,7 +15,7 @@ import { guidBytes } from '../../device/port/port.ts';
 import { installManager } from '../../device/subnet-manager/install.ts';
 import type { SubnetManager } from '../../device/subnet-manager/subnet-manager.ts';
 import { defaultSwitchOptions, Switch } from '../../device/switch/switch.ts';
-import { printable } from '../../system/printable.mjs';
+import { printable } from '../../protocol/system/printable.mjs';
 
 /** Switches, trunks between their ports, and the ports that get an adapter: `NAME:NUMBER`. */
 export interface FabricShape {

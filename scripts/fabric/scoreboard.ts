@@ -3,7 +3,7 @@
  * Counts checks and tells of each as it ends. The first line of a failed check says what is wrong;
  * files name what the judges printed. Scenarios use it.
  */
-import { printableLines } from '../../system/printable.mjs';
+import { printableLines } from '../../protocol/system/printable.mjs';
 
 /** A check that has ended. */
 export interface CheckResult {

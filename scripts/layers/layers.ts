@@ -8,7 +8,7 @@ import { of } from './names.ts';
 import { scriptLayers } from './script-layers.ts';
 
 export const layers: readonly Layer[] = [
-  { path: 'system', holds: 'folders that are private to the user; starts tsx; text of others', uses: of('') },
+  { path: 'protocol/system', holds: 'folders that are private to the user; starts tsx; text of others', uses: of('') },
   {
     path: 'protocol/layout',
     holds: 'registers, commands and queue entries as tables; `gen/` is generated from them',

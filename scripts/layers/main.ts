@@ -14,7 +14,7 @@ import { checkTable, checkUnused, fillIn, renderParts, renderPicture } from './t
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DOCUMENT = 'docs/ARCHITECTURE.md';
-const FOLDERS = ['system', 'protocol', 'device', 'qemu', 'guest-tests', 'scripts'];
+const FOLDERS = ['protocol', 'device', 'qemu', 'guest-tests', 'scripts'];
 
 await runEntry(async () => {
   const script = defineScript('npm run layers --', 'Writes the layers of imports into docs/ARCHITECTURE.md.').option(

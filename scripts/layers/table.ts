@@ -7,7 +7,6 @@ import type { Layer } from './layer.ts';
 
 /** Parts of the repository, with a title each. */
 const parts = [
-  { folder: 'system', title: 'system/' },
   { folder: 'protocol', title: 'protocol/' },
   { folder: 'device', title: 'device/' },
   { folder: 'qemu', title: 'qemu/' },

@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { moduleOf, type TestProcess } from './test-processes.ts';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const FOLDERS = ['system', 'device', 'protocol', 'qemu', 'guest-tests', 'scripts'];
+const FOLDERS = ['device', 'protocol', 'qemu', 'guest-tests', 'scripts'];
 /** Modules of processes that run several files. */
 const SHARED = join(ROOT, 'build', 'tests');
 

@@ -4,7 +4,7 @@
  * line below that says how many are done, what runs now and how long the rest will take. Called by
  * main.ts.
  */
-import { printable } from '../../system/printable.mjs';
+import { printable } from '../../protocol/system/printable.mjs';
 
 /** What is known of one process of tests before it runs. */
 export interface Expected {

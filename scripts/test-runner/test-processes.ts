@@ -39,7 +39,7 @@ const SHARED: readonly { readonly name: string; readonly folders: readonly strin
   { name: 'qemu', folders: ['qemu', 'guest-tests'] },
   { name: 'scripts/cli', folders: ['scripts/cli'] },
   { name: 'scripts', folders: ['scripts'] },
-  { name: 'system', folders: ['system'] },
+  { name: 'protocol/system', folders: ['protocol/system'] },
 ];
 /**
  * Files with a process of their own all the same: those that start guests or compile for long,

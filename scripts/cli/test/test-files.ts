@@ -6,7 +6,7 @@
 
 import reporter, { type Builder } from 'junit-report-builder';
 import type { TestResult } from '../../../guest-tests/harness/guest-session.ts';
-import { printable } from '../../../system/printable.mjs';
+import { printable } from '../../../protocol/system/printable.mjs';
 import { type Failure, findFailures, type JobReport, leaves, nameOf } from './test-report.ts';
 
 /** A line for each result, and one for each fault, with its details as diagnostics. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** No text of others reaches a terminal or a report with characters that do something there. */
 import t from 'tap';
-import { Random } from '../device/random.ts';
+import { Random } from '../../device/random.ts';
 import { parsePrintable, printable, printableLines } from './printable.mjs';
 import { findHarmful, HOSTILE_LINE, hostileTexts } from './testing/hostile-text.ts';
 

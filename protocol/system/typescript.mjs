@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Lets this process import TypeScript, by tsx: `node --import ./system/typescript.mjs FILE.ts`.
+ * Lets this process import TypeScript, by tsx: `node --import=#typescript FILE.ts`.
  * tsx keeps what it has translated in a folder below TMPDIR with a name that every user can guess,
  * takes the folder from whoever made it first, and executes what is in it. So it is given a folder
  * of this user's cache instead, or none. Used by the npm scripts, by tests and by launch.mjs.
