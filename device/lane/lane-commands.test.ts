@@ -46,6 +46,20 @@ t.test('a reset drops the commands of its function; others keep their order', as
   t.equal(lanes.lanes[0].length, 0);
 });
 
+t.test('queue pairs of a function that was reset get lanes from the first one on', async (t) => {
+  const load = new LaneLoad({ laneCount: 64, functionCount: 2 });
+  const place = (owner: number): number => {
+    const qp = load.addQueuePair(owner);
+    load.post(qp);
+    return qp.lane;
+  };
+  const [first, second, third] = [place(0), place(0), place(0)];
+  const [other] = [place(1), place(1)];
+  load.lanes.drop(load.owners[0]);
+  t.same([place(0), place(0), place(0)], [first, second, third]);
+  t.not(place(1), other, 'the turns of the other one go on');
+});
+
 t.test('queue pairs that found a list full are woken when it is longer, or when a command leaves', async (t) => {
   const load = new LaneLoad({ laneCount: 1, listSize: 2 });
   const { lanes } = load;

@@ -64,6 +64,11 @@ export class LaneMap {
     return this.#effective[functionNumber * QOS_LEVELS + qosLevel];
   }
 
+  /** The next queue pairs of the function get lanes as after power-on. */
+  restart(functionNumber: number): void {
+    for (let level = 0; level < QOS_LEVELS; level++) this.getLanes(functionNumber, level).restart();
+  }
+
   /** Lanes that commands of the level in dedicated buffers use. */
   getDedicatedLanes(functionNumber: number, qosLevel: number): LaneSet {
     return this.#hasDedicated ? this.dedicated : this.getLanes(functionNumber, qosLevel);

@@ -126,4 +126,9 @@ export class LaneSet {
     this.#last = this.after(this.#last);
     return this.#last;
   }
+
+  /** The first member has the next turn. */
+  restart(): void {
+    this.#last = -1;
+  }
 }

@@ -197,6 +197,7 @@ export class TransmitVirtualLanes {
 
   /** Drops the commands of a function at its reset. The order of other commands stays. */
   drop(owner: UnderlyingFunction): void {
+    this.map.restart(owner.number);
     for (const lane of this.lanes)
       for (let left = lane.length; left > 0; left--) {
         const buffer = this.#remove(lane);
