@@ -27,7 +27,7 @@ import { PHYSICAL_FUNCTION, type UnderlyingFunction } from '../function/underlyi
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../host.ts';
 import { CommandProgress } from '../management/command-progress.ts';
 import type { ChannelAdapter, ManagedAdapter, ManagedFunction } from '../management/managed-adapter.ts';
-import { clearSoftwareCapabilities } from '../management/port-commands.ts';
+import { forgetSoftware } from '../management/port-commands.ts';
 import { modifyTraceForHost } from '../management/trace-commands.ts';
 import type { Port } from '../port/port.ts';
 import type { ContextOrKernel } from '../queues/collect-context.ts';
@@ -63,6 +63,7 @@ export interface SharedAdapterParts extends ManagedAdapter, SharedRegisterParts 
 export class PcieFunction implements FunctionPort, ManagedFunction, RegisterParts {
   readonly underlying: UnderlyingFunction;
   readonly nodeGuid: Uint8Array;
+  readonly description: string;
   readonly ports: readonly Port[];
   readonly management: ManagementInterface;
   readonly managesPorts: boolean;
@@ -82,6 +83,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     this.underlying = underlying;
     this.progress = new CommandProgress(underlying);
     this.nodeGuid = channel.nodeGuid;
+    this.description = channel.description;
     this.ports = channel.ports;
     this.management = channel.management;
     this.hasOwnPorts = channel.ports[0].owner === underlying.number;
@@ -197,7 +199,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     }
     if (this.managesPorts) {
       this.#clearGids();
-      clearSoftwareCapabilities(this);
+      forgetSoftware(this);
     }
     underlying.reset(kind);
   }

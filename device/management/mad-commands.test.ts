@@ -28,6 +28,7 @@ import { getMadRequestResult, type MadRequest } from '../../protocol/layout/gen/
 import { MANAGEMENT_COMMAND_OPCODE_OFFSET } from '../../protocol/layout/gen/management-command.gen.ts';
 import { decodePortAttributes, newPortAttributes } from '../../protocol/layout/gen/port-attributes.gen.ts';
 import { EventType, MadResult, ManagementOpcode, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { nodeDescription } from '../agents/managed-node.ts';
 import { InProcessAccess } from '../hosts/in-process/access.ts';
 import { Driver } from '../hosts/in-process/driver/driver.ts';
 import { madPayload, portChangesPayload } from '../hosts/in-process/driver/payloads.ts';
@@ -169,6 +170,10 @@ t.test('the node description is what software has set', async (t) => {
   fixture.driver.management.perform({ opcode: ManagementOpcode.MODIFY_ADAPTER, payload });
   const { answer } = execute(fixture, requestMad(MadClass.SUBNET, GET, SubnetAttribute.NODE_DESCRIPTION));
   t.same(answer.slice(ATTRIBUTE_OFFSET, ATTRIBUTE_OFFSET + 64), payload);
+  fixture.driver.reset();
+  fixture.bringUp();
+  const { answer: later } = execute(fixture, requestMad(MadClass.SUBNET, GET, SubnetAttribute.NODE_DESCRIPTION));
+  t.same(later.slice(ATTRIBUTE_OFFSET, ATTRIBUTE_OFFSET + 64), nodeDescription('vuhca'), 'until the reset');
   fixture.finish();
 });
 

@@ -23,6 +23,8 @@ import type { CommandProgress } from './command-progress.ts';
 /** The channel adapter that a function is part of, as the subnet sees it (docs/FABRIC.md). */
 export interface ChannelAdapter {
   readonly nodeGuid: Uint8Array;
+  /** The description of the node at power-on. */
+  readonly description: string;
   /** Ports by number; port 1 is the first. */
   readonly ports: readonly Port[];
   readonly management: ManagementInterface;

@@ -5,6 +5,7 @@
  * A subnet manager hears of them by trap 144. They are for functions that manage their ports: the
  * physical function, and all functions with the embedded switch.
  */
+
 import { PortCapability } from '../../protocol/infiniband/mad/gen/values.gen.ts';
 import {
   ADAPTER_CHANGES_NODE_DESCRIPTION_BYTES,
@@ -17,6 +18,7 @@ import {
   PORT_CHANGES_CAPABILITIES_SET_OFFSET,
 } from '../../protocol/layout/gen/port-changes.gen.ts';
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { nodeDescription } from '../agents/managed-node.ts';
 import type { Port } from '../port/port.ts';
 import { findPort } from './adapter-commands.ts';
 import type { CommandContext } from './command-context.ts';
@@ -56,20 +58,27 @@ export function modifyPort(context: CommandContext): ManagementStatus {
 export function modifyAdapter(context: CommandContext): ManagementStatus {
   const { managed, command, payload } = context;
   if (!managed.managesPorts) return ManagementStatus.NOT_PERMITTED;
-  const { description } = managed.management.node;
-  for (let at = 0; at < ADAPTER_CHANGES_NODE_DESCRIPTION_BYTES; at++)
-    description[at] = command.getUint8(payload + ADAPTER_CHANGES_NODE_DESCRIPTION_OFFSET + at);
-  for (const port of managed.ports) managed.management.traps.raiseLocalChange(port.number, true);
+  const { buffer, byteOffset } = command;
+  const at = byteOffset + payload + ADAPTER_CHANGES_NODE_DESCRIPTION_OFFSET;
+  describe(managed, new Uint8Array(buffer, at, ADAPTER_CHANGES_NODE_DESCRIPTION_BYTES));
   return ManagementStatus.OK;
 }
 
-/** The software that managed the ports is gone: they no longer offer what it did. */
-export function clearSoftwareCapabilities(channel: ChannelAdapter): void {
+/** The software that managed the ports is gone, with what it offered and its description. */
+export function forgetSoftware(channel: ChannelAdapter): void {
   for (const port of channel.ports) setCapabilities(channel, port, port.subnet.capabilityMask & ~SOFTWARE_CAPABILITIES);
+  describe(channel, nodeDescription(channel.description));
 }
 
 function setCapabilities({ management }: ChannelAdapter, port: Port, mask: number): void {
   const previous = port.subnet.capabilityMask;
   port.subnet.capabilityMask = mask >>> 0;
   if (port.subnet.capabilityMask !== previous) management.traps.raiseLocalChange(port.number);
+}
+
+function describe({ management, ports }: ChannelAdapter, text: Uint8Array): void {
+  const { description } = management.node;
+  if (text.every((byte, at) => byte === description[at])) return;
+  description.set(text);
+  for (const port of ports) management.traps.raiseLocalChange(port.number, true);
 }
