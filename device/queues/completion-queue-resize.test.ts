@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
-import { ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { ManagementOpcode, ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
 import { startCompletionsAt } from '../test-support/running-counts.ts';
@@ -136,4 +136,32 @@ t.test('running numbers wrap at 32 bits before, between and after resizes', asyn
       );
       fixture.finish();
     }
+});
+
+t.test('a resize shortly before the wrap leaves every unread CQE as it was, and no other', async (t) => {
+  const fixture = new AdapterFixture();
+  for (const unread of [0, 1, 5, 10, 15, 16])
+    for (let left = 0; left <= 18; left++) {
+      const sendCq = fixture.createCompletionQueue({ entriesLog2: 5, eventQueue: fixture.driver.createEventQueue() });
+      const qp = fixture.createQueuePair({ sendCq, sendEntriesLog2: 6, receiveEntriesLog2: 1 });
+      startCompletionsAt(fixture, sendCq, 2 ** 32 - 1 - left - unread);
+      const what = `${unread} unread, ${left} before the wrap`;
+      for (let count = 0; count < unread; count++) qp.post(NOP);
+      fixture.settle();
+      t.equal(fixture.driver.resizeCompletionQueue(sendCq, 4).status, ManagementStatus.OK, what);
+      const taken = sendCq.drain();
+      for (let count = 0; count < 20; count++) {
+        qp.post(NOP);
+        fixture.settle();
+        taken.push(...sendCq.drain());
+      }
+      t.same(
+        taken.map(({ queueSequence }) => queueSequence),
+        Array.from({ length: unread + 20 }, (_, number) => number),
+        what,
+      );
+      qp.destroy();
+      fixture.driver.management.perform({ opcode: ManagementOpcode.DESTROY_CQ, objectNumber: sendCq.cqn });
+    }
+  fixture.finish();
 });

@@ -16,11 +16,12 @@ const PERIOD_NS = PERIOD_US * 1000;
 
 /** A CQ with an EQ, moderated, and a QP that completes there. */
 class ModeratedFixture {
-  readonly fixture = new AdapterFixture();
+  readonly fixture: AdapterFixture;
   readonly cq: DriverCompletionQueue;
   readonly #qp: DriverQueuePair;
 
-  constructor(count: number, periodUs = PERIOD_US) {
+  constructor(count: number, periodUs = PERIOD_US, fixture = new AdapterFixture()) {
+    this.fixture = fixture;
     this.cq = this.fixture.createCompletionQueue({ entriesLog2: 8, eventQueue: this.fixture.events });
     this.#qp = this.fixture.createQueuePair({ sendCq: this.cq, sendEntriesLog2: 8 });
     this.moderate(count, periodUs);
@@ -126,4 +127,63 @@ t.test('a CQ that is destroyed or reset while its event waits posts none', async
   first.fixture.driver.reset();
   t.equal(first.wait(PERIOD_NS * 2), 0);
   t.equal(last.wait(PERIOD_NS * 2), 1);
+});
+
+/** Moderated CQs of one adapter, each armed and with an unseen completion, whose events wait. */
+function holdEvents(count: number, moderationCount: number): ModeratedFixture[] {
+  const fixture = new AdapterFixture();
+  const all = Array.from({ length: count }, () => new ModeratedFixture(moderationCount, PERIOD_US, fixture));
+  for (const moderated of all) {
+    moderated.cq.notify();
+    t.equal(moderated.complete(1), 0);
+  }
+  return all;
+}
+
+t.test('queues whose events wait leave in any order, and others keep their place', async (t) => {
+  for (const order of [
+    [0, 2, 1, 3],
+    [0, 3, 1, 2],
+    [1, 3, 0, 2],
+    [3, 0, 2, 1],
+  ]) {
+    const all = holdEvents(4, 2);
+    for (const index of order.slice(0, 3))
+      t.equal(all[index].complete(1), 1, `order ${order}: the count ends the wait of ${index}`);
+    t.equal(all[0].wait(PERIOD_NS), 1, `order ${order}: time ends the last one`);
+    t.equal(all[0].wait(PERIOD_NS), 0);
+    all[0].fixture.finish();
+  }
+});
+
+t.test('waits that begin after others have left end in their time', async (t) => {
+  const all = holdEvents(3, 2);
+  t.equal(all[0].complete(1), 1);
+  t.equal(all[2].complete(1), 1);
+  all[2].cq.drain();
+  all[2].cq.notify();
+  t.equal(all[2].complete(1), 0);
+  const payload = cqPayload({ attributeMask: CqMask.MODERATION });
+  const command = { opcode: ManagementOpcode.MODIFY_CQ, objectNumber: all[1].cq.cqn, payload };
+  all[1].fixture.driver.management.perform(command);
+  t.equal(all[1].events(), 1, 'the end of moderation');
+  t.equal(all[2].wait(PERIOD_NS), 1);
+  all[2].fixture.finish();
+});
+
+t.test('no event waits while an earlier one is pending; its wait begins when that is cleared', async (t) => {
+  const moderated = new ModeratedFixture(0);
+  const { cq, fixture } = moderated;
+  cq.notify();
+  moderated.complete(1);
+  t.equal(moderated.wait(PERIOD_NS), 1);
+  cq.drain();
+  cq.notify({ clearPending: false });
+  t.equal(moderated.complete(1), 0);
+  t.equal(fixture.machine.clock.alarmNs, Number.POSITIVE_INFINITY, 'the adapter needs no pass');
+  t.equal(moderated.wait(PERIOD_NS / 2), 0);
+  cq.notify({ clearOnly: true });
+  t.equal(moderated.wait(PERIOD_NS / 2), 0);
+  t.equal(moderated.wait(PERIOD_NS / 2), 1);
+  fixture.finish();
 });
