@@ -201,6 +201,23 @@ t.test('a doorbell on the bus ends with its QP', async (t) => {
   );
 });
 
+t.test('a doorbell on the bus whose QP is gone is not spilled', async (t) => {
+  const bench = new Bench();
+  const { unit } = bench;
+  bench.setOverflow();
+  unit.thresholds.set(1, ENTRIES);
+  bench.ring(3, 4);
+  unit.advance(1);
+  bench.ring(0, 3);
+  for (const qp of bench.qps.slice(1, 3)) Object.assign(qp, { destroyed: true });
+  unit.spilling = true;
+  // The link check of the entry in the buffer is issued, and three doorbells are taken.
+  unit.advance(4);
+  t.same([unit.spilling, unit.inbound.posted, unit.overflow.written], [true, 0, 1]);
+  bench.runAll();
+  t.same([bench.scheduled, bench.owner.counters.sweeps], [[3, 0], 0], 'nor missed');
+});
+
 t.test('a link check links the queue, unless it is linked, begins at once, or cannot send (par. 71-72)', async (t) => {
   for (const [state, linkChecks, scheduled] of [
     [{}, 1, [0]],
@@ -388,4 +405,21 @@ t.test('a reset drops everything that waits', async (t) => {
   t.equal(unit.lists[0].head, undefined);
   for (const qp of bench.qps.slice(9, 11)) t.same([qp.scheduled, qp.nextScheduled], [false, undefined]);
   t.equal(bench.runAll(), 0);
+});
+
+t.test('entries promised to reads that a reset drops are free again', async (t) => {
+  const bench = new Bench(8, 12, 100);
+  const { unit } = bench;
+  unit.thresholds.set(1, 2);
+  for (let round = 0; round < 3; round++) {
+    bench.setOverflow();
+    bench.spill(0, 5);
+    bench.runAll();
+    t.equal(unit.inbound.reads, 3, `round ${round}: all but the last entry are promised`);
+    unit.reset();
+    bench.ring(5, 8);
+    bench.runAll();
+    t.same([unit.spilling, unit.overflow.written, unit.buffer.used], [false, 0, 3], `round ${round}: none is spilled`);
+    unit.reset();
+  }
 });
