@@ -124,7 +124,8 @@ export class KickArbitrator {
     const lanes = this.#eligible;
     const words = this.#words;
     this.#completion.narrow(this.work, words, claimed ? 1 : 0, lanes);
-    this.#execution.narrow(lanes, words, claimed && this.#completion.has(this.#claimant) ? 1 : 0, lanes);
+    // A claimant that has the completion credit is served as soon as an execution credit is free.
+    this.#execution.narrow(lanes, words, 0, lanes);
     if (this.#someBlocked)
       for (let index = 0; index < this.#ports.length; index++)
         if (this.#ports[index].congested) lanes.subtract(this.#blocked[index].words);
