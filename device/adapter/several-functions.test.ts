@@ -217,8 +217,13 @@ t.test('the physical function disables the adapter: commands wait, and go on whe
     for (let count = 0; count < 8; count++) qp.post(NOP, count % 2 === 0 ? 'collect' : 'slot');
     qp.ring();
   }
+  const marks = machine.hosts.map(({ log }) => log.count);
   machine.runUntilIdle();
   t.notOk(physical.sendCq.ready || virtual.sendCq.ready, 'nothing is executed');
+  for (const [index, { read }] of [physical, virtual].entries()) {
+    t.same(machine.hosts[index].log.since(marks[index]), [], 'and nothing read');
+    t.same([read(CSR.COMMANDS_FETCHED), read(CSR.BUS_READS)], [0, 0]);
+  }
   virtual.driver.createProtectionDomain();
   set(physical, 0);
   machine.runUntilIdle();
