@@ -310,3 +310,27 @@ t.test('a queue whose commands came by collect buffers for long reads from its n
   bench.serve();
   t.same(bench.sequences(qp), range(0x9000, 0x9003));
 });
+
+t.test('the QoS levels share a lone dedicated buffer, however many queues one of them has', async (t) => {
+  for (const [many, few] of [
+    [0, 1],
+    [1, 0],
+  ]) {
+    const bench = new Bench({ buffers: 1, quantum: 1 });
+    for (const [index, qp] of bench.qps.entries()) Object.assign(qp, { qosLevel: index < 2 ? many : few });
+    for (const qp of bench.qps) {
+      bench.post(qp, 8);
+      bench.scheduler.schedule(qp);
+    }
+    bench.serve();
+    const levels = bench.admitted.slice(0, 16).map(([number]) => bench.qps[number].qosLevel);
+    t.same(
+      levels,
+      Array.from({ length: 16 }, (_, turn) => (turn % 2 === 0 ? many : few)),
+    );
+    t.same(
+      bench.qps.map((qp) => bench.sequences(qp).length),
+      [8, 8, 8],
+    );
+  }
+});
