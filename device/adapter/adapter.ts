@@ -35,6 +35,7 @@ import { LaneTable } from '../shares/lane-table.ts';
 import { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { ShareManager } from '../shares/share-manager.ts';
 import type { Switch } from '../switch/switch.ts';
+import { makeLossObserver } from '../trace/loss-notes.ts';
 import { Traces } from '../trace/traces.ts';
 import { AddressHandles } from '../transport/address-handles.ts';
 import type { ConnectedTransport } from '../transport/connected-transport.ts';
@@ -229,6 +230,8 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   /** Gives the units a timeline for their steps; `undefined` ends it. */
   attachTimeline(timeline: Timeline | undefined): void {
     this.lanes.timeline = timeline;
+    const observer = makeLossObserver(timeline);
+    for (const port of [...this.ports, ...this.uplinks]) port.lossObserver = observer;
     for (const { underlying } of this.functions) underlying.timeline = timeline;
   }
 

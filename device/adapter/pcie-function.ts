@@ -23,6 +23,7 @@ import { WriteCombining } from '../collect/write-combining.ts';
 import { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
 import type { DmaTiming } from '../function/dma-timing.ts';
 import { NO_OBJECT } from '../function/fault-log.ts';
+import { Step } from '../function/timeline.ts';
 import { PHYSICAL_FUNCTION, type UnderlyingFunction } from '../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../host.ts';
 import { CommandProgress } from '../management/command-progress.ts';
@@ -178,6 +179,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
    */
   reset(kind: ResetKind): void {
     const { underlying, shared } = this;
+    underlying.timeline?.note(Step.FUNCTION_RESET, underlying.number, Number(kind !== 'software'));
     if (kind !== 'software') this.setBusMaster(false);
     underlying.quiesce();
     this.pendingManagement.length = 0;

@@ -20,7 +20,8 @@ import {
   setSendCommandCollectLength,
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
-import { NO_VCB, Step, type Timeline } from '../function/timeline.ts';
+import { Step, type Timeline } from '../function/timeline.ts';
+import { NO_VCB } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { CollectContext } from '../queues/collect-context.ts';
 import { CollectUnit } from './collect-unit.ts';

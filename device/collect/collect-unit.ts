@@ -19,7 +19,8 @@ import {
 import { getSendCommandQpn, getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { FaultLog } from '../function/fault-log.ts';
-import { NO_VCB, Step } from '../function/timeline.ts';
+import { Step } from '../function/timeline.ts';
+import { NO_VCB } from '../function/timeline-values.ts';
 import type { ContextOrKernel } from '../queues/collect-context.ts';
 import type { Collecting, CollectParts, CollectSink } from './collect-parts.ts';
 import { DedicatedCollectBuffer } from './dedicated-collect-buffer.ts';

@@ -11,7 +11,8 @@ import {
   setCsrOverflowControlEntriesLog2,
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
-import { DoorbellSource, Step } from '../function/timeline.ts';
+import { Step } from '../function/timeline.ts';
+import { DoorbellSource } from '../function/timeline-values.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { CommandPoster, NOP } from '../test-support/command-poster.ts';
 import { DoorbellFlood, type FloodOptions } from '../test-support/doorbell-flood.ts';

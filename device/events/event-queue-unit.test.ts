@@ -9,7 +9,8 @@ import { decodeEventEntry, newEventEntry } from '../../protocol/layout/gen/event
 import { EqControl, EventType, FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import type { EventRecord } from '../function/event-record.ts';
 import type { LocalTime } from '../function/local-time.ts';
-import { NoInterrupt, Step } from '../function/timeline.ts';
+import { Step } from '../function/timeline.ts';
+import { EventCause, NoInterrupt } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { EventQueue } from './event-queue.ts';
@@ -26,6 +27,7 @@ const EVENT: EventRecord = {
   fault: FaultKind.NONE,
   tokenLow: 1,
   tokenHigh: 2,
+  cause: EventCause.COMPLETION,
 };
 
 /** A queue of two entries, and what it does to its function. */

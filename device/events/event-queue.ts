@@ -31,7 +31,8 @@ import { EqControl, FaultKind, FaultObject } from '../../protocol/layout/gen/val
 import type { Dma } from '../function/dma.ts';
 import type { EventRecord, PageFaultRecord } from '../function/event-record.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
-import { NoInterrupt, Step } from '../function/timeline.ts';
+import { Step } from '../function/timeline.ts';
+import { NoInterrupt } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { InterruptTimer } from './interrupt-timer.ts';
@@ -185,6 +186,7 @@ export class EventQueue implements FaultSubject {
       event.objectNumber,
       event.completionSequence,
       this.producerCount,
+      event.cause,
     );
     return true;
   }

@@ -16,6 +16,7 @@ export class FlightQueue {
    * still overtake it.
    */
   readonly bytes: readonly Uint8Array[];
+  readonly views: readonly DataView[];
   readonly lengths: Uint16Array;
   readonly virtualLanes: Uint8Array;
   readonly landNs: Float64Array;
@@ -31,6 +32,7 @@ export class FlightQueue {
   constructor(capacity: number) {
     this.capacity = capacity;
     this.bytes = Array.from({ length: capacity }, () => new Uint8Array(PACKET_SLOT_BYTES));
+    this.views = this.bytes.map(({ buffer }) => new DataView(buffer));
     this.lengths = new Uint16Array(capacity);
     this.virtualLanes = new Uint8Array(capacity);
     this.landNs = new Float64Array(capacity);

@@ -8,6 +8,7 @@
  */
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import type { LinkEnd } from '../port/link.ts';
+import { PacketLoss } from '../port/packet-loss.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
 import { MANAGEMENT_VL, type VirtualLaneCredits } from '../port/transmit-queues.ts';
 import { FaultBit, type FaultSource, type RandomSource } from './fault-source.ts';
@@ -99,8 +100,11 @@ export class LinkDirection implements VirtualLaneCredits {
 
   /** Drops all packets in flight: the link goes down. */
   clear(): void {
-    while (this.flight.count > 0) {
-      this.#leave(this.flight.take());
+    const { flight } = this;
+    while (flight.count > 0) {
+      const slot = flight.take();
+      this.#observe(flight.views[slot], 0, flight.lengths[slot], PacketLoss.LINK_DOWN);
+      this.#leave(slot);
       this.counters.lostByFlap++;
     }
     this.#waiting = false;
@@ -134,9 +138,18 @@ export class LinkDirection implements VirtualLaneCredits {
     const wireNs = bitsPerSecond === 0 ? 0 : Math.ceil((length * BITS_PER_BYTE * NS_PER_SECOND) / bitsPerSecond);
     this.#busyUntilNs = startNs + wireNs;
     const faults = this.#faults.decide(counters.sent++, startNs, length);
-    if (length - VCRC_SIZE > mtuBytes + OVERHEAD_BYTES) counters.tooLong++;
-    else if (faults & FaultBit.DROP) counters.dropped++;
-    else this.#launch(ring, faults);
+    if (length - VCRC_SIZE > mtuBytes + OVERHEAD_BYTES) {
+      counters.tooLong++;
+      this.#observe(ring.view, ring.readOffset, length, PacketLoss.TOO_LONG);
+    } else if (faults & FaultBit.DROP) {
+      counters.dropped++;
+      this.#observe(ring.view, ring.readOffset, length, PacketLoss.DROPPED);
+    } else this.#launch(ring, faults);
+  }
+
+  /** The sender notes the loss; for a sender that does not, as a switch, the receiver. */
+  #observe(view: DataView, offset: number, lengthBytes: number, loss: PacketLoss): void {
+    (this.from.lossObserver ?? this.to.lossObserver)?.(view, offset, lengthBytes, loss);
   }
 
   #launch(ring: PacketRing, faults: number): void {
@@ -146,6 +159,7 @@ export class LinkDirection implements VirtualLaneCredits {
     if (faults & FaultBit.CORRUPT) {
       this.flight.bytes[slot][this.#faults.byte] ^= this.#faults.flip;
       counters.corrupted++;
+      this.#observe(ring.view, ring.readOffset, ring.readLength, PacketLoss.DAMAGED);
     }
     if (!isDuplicate) return;
     const vl = ring.virtualLane;

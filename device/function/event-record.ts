@@ -5,6 +5,7 @@
  * allocates nothing.
  */
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { EventCause } from './timeline-values.ts';
 
 /** The fields of one event. An unused field is 0. */
 export class EventRecord {
@@ -15,6 +16,8 @@ export class EventRecord {
   fault: FaultKind = FaultKind.NONE;
   tokenLow = 0;
   tokenHigh = 0;
+  /** What posts a completion event, for the timeline; no part of the EQE. */
+  cause: EventCause = EventCause.COMPLETION;
 }
 
 /** What the event of a page fault has besides. */

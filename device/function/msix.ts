@@ -8,6 +8,7 @@
 import { VECTOR_COUNT } from '../../protocol/layout/gen/constants.gen.ts';
 import type { HostPort } from '../host.ts';
 import { Step, type TimelineOwner } from './timeline.ts';
+import { InterruptWait } from './timeline-values.ts';
 
 export class MsixVectors {
   /** Pending bit array in the form that the guest reads. */
@@ -18,6 +19,8 @@ export class MsixVectors {
   readonly #owner: TimelineOwner;
   readonly #onRequest: () => void;
   #busMaster = false;
+  /** Pending vectors whose wait the timeline has. */
+  readonly #noted = new Uint32Array(VECTOR_COUNT / 32);
   /** Each request is a message of its own, sent at once; for comparisons. */
   separate = false;
 
@@ -31,6 +34,7 @@ export class MsixVectors {
   /** Requests the message of a vector. Repeated requests before it is sent count as one. */
   request(vector: number): void {
     this.pending[vector >>> 5] |= 1 << (vector & 31);
+    this.#noted[vector >>> 5] &= ~(1 << (vector & 31));
     if (this.separate && this.#busMaster) this.#send(vector >>> 5, vector & 31);
     this.#onRequest();
   }
@@ -43,8 +47,19 @@ export class MsixVectors {
       if (this.#busMaster)
         for (let bit = 0; bit < 32; bit++) if ((this.pending[word] >>> bit) & 1) this.#send(word, bit);
       left |= this.pending[word];
+      if (this.#owner.timeline !== undefined) this.#noteWaits(word);
     }
     return left !== 0;
+  }
+
+  /** Notes once for each request that it cannot be sent yet. */
+  #noteWaits(word: number): void {
+    const { timeline, number } = this.#owner;
+    const reason = this.#busMaster ? InterruptWait.MASKED : InterruptWait.NO_BUS_MASTER;
+    const waits = this.pending[word] & ~this.#noted[word];
+    for (let bit = 0; bit < 32; bit++)
+      if ((waits >>> bit) & 1) timeline?.note(Step.INTERRUPT_WAIT, number, word * 32 + bit, reason);
+    this.#noted[word] = this.pending[word];
   }
 
   /** A message is a memory write of the function: it waits while bus mastering is off. */

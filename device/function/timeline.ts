@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Timeline of an adapter: a ring of the steps of its units other than packets, with their times.
+ * Timeline of an adapter: a ring of the steps of its units, with their times. Packets are among
+ * them only as far as they belong to a traced message, or are lost, dropped or refused.
  * Steps are, for example, the bind of a collect buffer, a kick, a spilled doorbell, a launch, an
  * interrupt. The host switches it on (`vuhca trace on --timeline`); otherwise every hook of a unit
  * is one test of `undefined`. The ring holds numbers only, has a fixed size, and overwrites its
  * oldest step. Its clock is the host's own, so a recording does not notice it.
  */
-import { NotifyState } from '../../protocol/layout/gen/values.gen.ts';
 
-/** Kinds of steps. `stepFields` names the numbers of each. */
+/** Kinds of steps. timeline-names.ts names the numbers of each; timeline-values.ts has values. */
 export const Step = {
   /** A VCB was bound to a PCB. */
   BIND: 0,
@@ -56,7 +56,7 @@ export const Step = {
   RETRY: 24,
   /** A packet was sent again. */
   RESEND: 25,
-  /** The queues of a QP were emptied: its sequence numbers begin again. */
+  /** The queues of a QP were emptied, or it is gone: its sequence numbers begin again. */
   QP_RESET: 26,
   /** What a launched command asks for; `flags` are bits of `CommandFlag`. */
   COMMAND: 27,
@@ -90,61 +90,38 @@ export const Step = {
   PAGES_INVALIDATED: 41,
   /** A queue pair that waits for a page goes on: it may be present, or its fault was refused. */
   PAGE_ANSWERED: 42,
+  /** A queue pair waits for a page; `part` is a `PagePart`, `number` a PSN or sequence number. */
+  PAGE_WAIT: 43,
+  /** A packet of a traced message; `block` is its command block, `move` a `PacketMove`. */
+  PACKET: 44,
+  /** The message of a command block has ended. */
+  MESSAGE_END: 45,
+  /** A message may not begin yet; `reason` is a `CommandWait`. */
+  COMMAND_WAIT: 46,
+  /** Commands from this one on return to the send queue. */
+  COMMANDS_RETURNED: 47,
+  /** A command waits in a lane that lacks a credit; `credit` is a `LaneCredit`. */
+  CREDIT_WAIT: 48,
+  /** A request finds no receive WQE. */
+  NO_RECEIVE_ENTRY: 49,
+  /** A responder refuses a packet. */
+  PACKET_REFUSED: 50,
+  /** A receiver drops a packet; `cause` is a `PacketDrop`. */
+  PACKET_DROPPED: 51,
+  /**
+   * A port or link loses or damages a packet; `cause` is a `PacketLoss` of the port. It belongs to
+   * no function.
+   */
+  PACKET_LOST: 52,
+  /** A requested interrupt cannot be sent yet; `reason` is an `InterruptWait`. */
+  INTERRUPT_WAIT: 53,
+  /** A new CQ or EQ has this number: its counts begin again. */
+  CQ_BEGIN: 54,
+  EQ_BEGIN: 55,
+  /** The function returns to the state of power-on: what was requested is forgotten. */
+  FUNCTION_RESET: 56,
 } as const;
 export type Step = (typeof Step)[keyof typeof Step];
-
-/** VCB of a command that found no PCB. */
-export const NO_VCB = 0xffffffff;
-
-/** Flags of a command, as bits. */
-export const CommandFlag = { SIGNALED: 1, SOLICITED: 2, FENCE: 4, INLINE: 8 } as const;
-
-/** Where a doorbell comes from. */
-export const DoorbellSource = {
-  SOFTWARE: 0,
-  /** A command that found no PCB. */
-  NO_PCB: 1,
-  /** A copy that is early, damaged or spilled, or whose kick list is full. */
-  COPY: 2,
-} as const;
-export type DoorbellSource = (typeof DoorbellSource)[keyof typeof DoorbellSource];
-
-/** Why a CQE caused no event. */
-export const NoEvent = {
-  /** Software has never asked for one. */
-  UNARMED: 0,
-  /** Software has not asked again since the last one. */
-  TRIGGERED: 1,
-  /** Software asked for the event of a solicited or failed message only. */
-  SOLICITED_ONLY: 2,
-  /** The EQ pending bit of the CQ is set. */
-  PENDING: 3,
-  NO_QUEUE: 4,
-  /** The EQ is full or in error. */
-  QUEUE_FAILED: 5,
-  /** It waits for more completions, or for its time. */
-  MODERATED: 6,
-} as const;
-export type NoEvent = (typeof NoEvent)[keyof typeof NoEvent];
-
-/** Why a CQE causes no event in a state of its CQ that it does not satisfy. */
-export const quietStates: Readonly<Record<NotifyState, NoEvent>> = {
-  [NotifyState.UNARMED]: NoEvent.UNARMED,
-  [NotifyState.TRIGGERED]: NoEvent.TRIGGERED,
-  [NotifyState.ARMED_SOLICITED]: NoEvent.SOLICITED_ONLY,
-  [NotifyState.ARMED_ALL]: NoEvent.UNARMED,
-};
-
-/** Why an EQE requested no interrupt (IPCOM000126453D par. 3-4). */
-export const NoInterrupt = {
-  /** The EQ held completion events, and its next interrupt time stamp has not passed. */
-  BEFORE_STAMP: 0,
-  /** The event controls ask for none. */
-  CONTROLS: 1,
-  /** The next interrupt delay has its largest value: software polls. */
-  POLL_ONLY: 2,
-} as const;
-export type NoInterrupt = (typeof NoInterrupt)[keyof typeof NoInterrupt];
 
 /** One step, as `TimelineRing.read` (timeline-ring.ts) returns it. */
 export interface TimelineStep {
@@ -158,71 +135,6 @@ export interface TimelineStep {
   readonly c: number;
   readonly d: number;
   readonly e: number;
-}
-
-/**
- * Names of `object` and `a` to `e` of each step. `count`: CQEs of the CQ, this one included, which
- * identifies a CQE; `number`: EQEs of the EQ, likewise.
- */
-const stepFields: Readonly<Record<Step, readonly string[]>> = {
-  [Step.BIND]: ['vcb', 'pcb'],
-  [Step.REFUSE]: ['page'],
-  [Step.KICK]: ['qp', 'sequence', 'vcb'],
-  [Step.DOORBELL]: ['qp', 'sequence', 'source'],
-  [Step.SPILL]: ['qp', 'sequence'],
-  [Step.DRAIN]: ['qp', 'sequence'],
-  [Step.FETCH]: ['qp', 'sequence'],
-  [Step.LAUNCH]: ['qp', 'sequence', 'lane'],
-  [Step.RELEASE_EXECUTION]: ['lane'],
-  [Step.RELEASE_COMPLETION]: ['lane'],
-  [Step.SEND_COMPLETION]: ['qp', 'sequence', 'cq', 'count'],
-  [Step.RECEIVE_COMPLETION]: ['qp', 'entry', 'cq', 'count'],
-  [Step.EQE]: ['eq', 'event', 'object', 'count', 'number'],
-  [Step.INTERRUPT]: ['vector'],
-  [Step.CREDIT_RETURN]: ['context', 'freed'],
-  [Step.ARM]: ['cq', 'consumed', 'solicited'],
-  [Step.NO_EVENT]: ['cq', 'count', 'reason'],
-  [Step.SUMMARY]: ['eq', 'byte'],
-  [Step.INTERRUPT_REQUEST]: ['vector', 'eq', 'number', 'late'],
-  [Step.NO_INTERRUPT]: ['eq', 'number', 'reason'],
-  [Step.ANSWER_SENT]: ['qp', 'psn', 'syndrome'],
-  [Step.ANSWER]: ['qp', 'psn', 'syndrome'],
-  [Step.RNR_WAIT]: ['qp', 'psn', 'waitNs'],
-  [Step.TIMEOUT]: ['qp', 'psn'],
-  [Step.RETRY]: ['qp', 'psn', 'retriesLeft'],
-  [Step.RESEND]: ['qp', 'psn'],
-  [Step.QP_RESET]: ['qp'],
-  [Step.COMMAND]: ['qp', 'sequence', 'opcode', 'flags', 'rkey'],
-  [Step.SGE]: ['qp', 'sequence', 'lkey', 'length', 'addressLow', 'addressHigh'],
-  [Step.LIST_ENTER]: ['qp', 'level'],
-  [Step.LIST_LEAVE]: ['qp', 'level'],
-  [Step.SPILL_BEGIN]: ['free'],
-  [Step.SPILL_END]: ['free'],
-  [Step.SWEEP]: ['sweep'],
-  [Step.CANCEL]: ['qp', 'sequence', 'vcb'],
-  [Step.SHARE]: ['resource', 'amount', 'level'],
-  [Step.LANE]: ['lane', 'resource', 'amount'],
-  [Step.PAGE_FAULT]: ['qp', 'mr', 'addressLow', 'addressHigh', 'write'],
-  [Step.PAGES_RESOLVED]: ['mr', 'addressLow', 'addressHigh', 'pages', 'refused'],
-  [Step.PAGE_ANSWERED]: ['qp', 'mr', 'refused'],
-  [Step.PAGES_INVALIDATED]: ['mr', 'addressLow', 'addressHigh', 'pages'],
-  [Step.ENTRY]: ['qp', 'entry'],
-  [Step.ENTRY_SGE]: ['qp', 'entry', 'lkey', 'length', 'addressLow', 'addressHigh'],
-};
-
-const names = new Map<number, string>(
-  Object.entries(Step).map(([name, step]) => [step, name.toLowerCase().replaceAll('_', ' ')]),
-);
-
-/** The name of a step in words, e.g. `send completion`. */
-export function stepName(step: number): string {
-  return names.get(step) ?? `step ${step}`;
-}
-
-/** The numbers of a step by name, e.g. `{ qp: 2, sequence: 0, lane: 5 }`. */
-export function nameStepNumbers({ step, object, a, b, c, d, e }: TimelineStep): Record<string, number> {
-  const values = [object, a, b, c, d, e];
-  return Object.fromEntries(stepFields[step].map((name, place) => [name, values[place] as number]));
 }
 
 /** Receives the steps of the units. */
@@ -249,9 +161,12 @@ export interface TimelineOwner {
 export function noteStep(
   object: { readonly owner: TimelineOwner; readonly number: number },
   step: Step,
-  a: number,
+  a = 0,
   b = 0,
+  c = 0,
+  d = 0,
+  e = 0,
 ): void {
   const { owner } = object;
-  owner.timeline?.note(step, owner.number, object.number, a, b);
+  owner.timeline?.note(step, owner.number, object.number, a, b, c, d, e);
 }

@@ -26,7 +26,8 @@ import {
   getSgeLkey,
   SGE_SIZE,
 } from '../../protocol/layout/gen/sge.gen.ts';
-import { CommandFlag, Step, type Timeline } from '../function/timeline.ts';
+import { Step, type Timeline } from '../function/timeline.ts';
+import { CommandFlag } from '../function/timeline-values.ts';
 
 /** `view`: the whole command. */
 export function noteCommand(timeline: Timeline, functionNumber: number, qpn: number, view: DataView): void {

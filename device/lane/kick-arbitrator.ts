@@ -5,7 +5,10 @@
  * (owner-turns.ts), then by weighted round robin. It works on sets of lanes, so a lane without
  * credit or with a full port costs nothing. Called by `TransmitVirtualLanes`.
  */
+
 import { FUNCTION_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import type { Timeline } from '../function/timeline.ts';
+import { LaneCredit } from '../function/timeline-values.ts';
 import type { CreditAccounts } from './credit-accounts.ts';
 import type { Lane } from './lane.ts';
 import { LaneSet, wordsOf } from './lane-set.ts';
@@ -130,6 +133,15 @@ export class KickArbitrator {
       for (let index = 0; index < this.#ports.length; index++)
         if (this.#ports[index].congested) lanes.subtract(this.#blocked[index].words);
     return lanes;
+  }
+
+  /** No lane can launch: notes once for each command that its lane lacks a credit. */
+  noteWaits(timeline: Timeline): undefined {
+    for (const lane of this.#lanes) {
+      const { number } = lane;
+      if (!this.work.has(number) || this.#has(number)) continue;
+      lane.noteWaits(timeline, this.#completion.has(number) ? LaneCredit.EXECUTION : LaneCredit.COMPLETION);
+    }
   }
 
   /** True when only credits are missing for a launch. */

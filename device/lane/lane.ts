@@ -7,10 +7,13 @@
  * `TransmitVirtualLanes`.
  */
 import { FUNCTION_MAX, QOS_LEVELS } from '../../protocol/layout/gen/constants.gen.ts';
+import { getSendCommandSequence } from '../../protocol/layout/gen/send-command.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { Step, type Timeline } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { ReadyQueue } from './ready-queue.ts';
 
+const { CREDIT_WAIT } = Step;
 const CLASSES = FUNCTION_MAX * QOS_LEVELS;
 
 /** Settings of a lane. An omitted setting stays as it is. */
@@ -38,6 +41,8 @@ export class Lane {
   waiting = 0;
   readonly #waiters = new Array<ReadyQueue<QueuePair> | undefined>(CLASSES).fill(undefined);
   #tail: PhysicalCollectBuffer | undefined = undefined;
+  /** The last command whose wait for a credit the timeline has. */
+  #noted: PhysicalCollectBuffer | undefined = undefined;
 
   constructor(number: number, listSize: number) {
     this.number = number;
@@ -79,11 +84,22 @@ export class Lane {
     this.length++;
   }
 
+  /** The lane lacks a credit: notes that for each command that has come since the last note. */
+  noteWaits(timeline: Timeline, credit: number): void {
+    let buffer = this.#noted === undefined ? this.head : this.#noted.nextKicked;
+    for (; buffer !== undefined; buffer = buffer.nextKicked) {
+      const { owner, number } = buffer.queuePair as QueuePair;
+      timeline.note(CREDIT_WAIT, owner.number, number, getSendCommandSequence(buffer.view, 0), this.number, credit);
+      this.#noted = buffer;
+    }
+  }
+
   /** Removes and returns the first command, which must exist. */
   shift(): PhysicalCollectBuffer {
     const buffer = this.head as PhysicalCollectBuffer;
     this.lengths[buffer.laneClass]--;
     this.head = buffer.nextKicked;
+    if (this.#noted === buffer) this.#noted = undefined;
     if (this.head === undefined) this.#tail = undefined;
     buffer.nextKicked = undefined;
     this.length--;

@@ -19,7 +19,8 @@ import {
   setSendCommandSgeLkey,
 } from '../../protocol/layout/gen/send-command.gen.ts';
 import { encodeSge, newSge, SGE_SIZE } from '../../protocol/layout/gen/sge.gen.ts';
-import { CommandFlag, Step, type Timeline } from '../function/timeline.ts';
+import { Step, type Timeline } from '../function/timeline.ts';
+import { CommandFlag } from '../function/timeline-values.ts';
 import { noteCommand } from './command-steps.ts';
 import { Lane } from './lane.ts';
 import { LaneSet } from './lane-set.ts';

@@ -132,7 +132,7 @@ export class TransmitVirtualLanes {
   /** The command to be launched next; both credits are available. Undefined when there is none. */
   peek(): PhysicalCollectBuffer | undefined {
     const number = this.#arbitrator.select();
-    if (number < 0) return undefined;
+    if (number < 0) return this.timeline === undefined ? undefined : this.#arbitrator.noteWaits(this.timeline);
     this.#chosen = this.lanes[number];
     return this.#chosen.head;
   }

@@ -7,9 +7,11 @@
 import t from 'tap';
 import { WorkOpcode } from '../../protocol/mthca/gen/values.gen.ts';
 import { Step } from '../function/timeline.ts';
+import { EventCause } from '../function/timeline-values.ts';
 import { BYTES, MixedFabric, mixedPlan } from '../personality/mthca/test-support/mixed-fabric.ts';
 import { findOtherSide } from '../trace/adapter-trace.ts';
-import { findCommandSteps, findEntrySteps, findSignals } from '../trace/message-steps.ts';
+import { findSignals } from '../trace/message-signals.ts';
+import { findCommandSteps, findEntrySteps } from '../trace/message-steps.ts';
 import { listQueuePairs } from './queue-pair-report.ts';
 import { TraceObserver } from './trace-observer.ts';
 
@@ -46,7 +48,7 @@ t.test('a message of a stock driver to ours, from its doorbell to its interrupt'
   const way = findCommandSteps(end).map(({ step }) => step);
   t.same(way, [Step.DOORBELL, Step.FETCH, Step.LAUNCH, Step.COMMAND, Step.SGE]);
   const { posted, event, request, interrupt } = findSignals(end);
-  t.match({ posted, event }, { posted: { b: m.qp.cq.number, c: 1 }, event: { cause: 'completion' } });
+  t.match({ posted, event }, { posted: { b: m.qp.cq.number, c: 1 }, event: { cause: EventCause.COMPLETION } });
   t.ok(request, 'the event asks for an interrupt');
   t.ok(interrupt, 'the interrupt was sent');
   t.match(fixture.replay(), { divergence: undefined, truncated: false });
@@ -74,7 +76,7 @@ t.test('why there was no event', (t) => {
   const received = peer.messages.findLast(({ block }) => block.receive === 1);
   if (received === undefined) throw new Error('n has no message');
   const end = { adapter: peer, message: received };
-  t.match(findSignals(end), { event: { cause: 'completion' } });
+  t.match(findSignals(end), { event: { cause: EventCause.COMPLETION } });
   t.match(findEntrySteps(end), [
     { step: Step.ENTRY, object: n.qp.number, a: 1 },
     { step: Step.ENTRY_SGE, a: 1, b: n.memory.key, c: BYTES },

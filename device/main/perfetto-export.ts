@@ -5,7 +5,8 @@
  * message's first packet at its sender to that at its receiver. Times are those of the first
  * adapter; `otherData.startTime` and the arguments have the time of the host.
  */
-import { nameStepNumbers, stepName, type TimelineStep } from '../function/timeline.ts';
+import type { TimelineStep } from '../function/timeline.ts';
+import { nameStepNumbers, stepName } from '../function/timeline-names.ts';
 import { type AdapterTrace, clockOffsetNs, findOtherSide, type MessageEnd } from '../trace/adapter-trace.ts';
 import { describeMessage, formatWallTime, identify, restorePacket } from './trace-export.ts';
 

@@ -7,15 +7,10 @@ import t, { type Test } from 'tap';
 import { CANCEL_OFFSET, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import {
-  CommandFlag,
-  DoorbellSource,
-  NoEvent,
-  nameStepNumbers,
-  stepName,
-  type TimelineStep,
-} from '../function/timeline.ts';
+import type { TimelineStep } from '../function/timeline.ts';
+import { nameStepNumbers, stepName } from '../function/timeline-names.ts';
 import { TimelineRing } from '../function/timeline-ring.ts';
+import { CommandFlag, DoorbellSource, NoEvent } from '../function/timeline-values.ts';
 import { AdapterFixture, COMPLETION_VECTOR } from '../test-support/adapter-fixture.ts';
 import { NOP } from '../test-support/command-poster.ts';
 import { connect } from '../test-support/connected-fixture.ts';
@@ -127,6 +122,7 @@ t.test(
           object: a.parts.sendCq.cqn,
           count: 4,
           number: 1,
+          cause: 0,
         },
         {
           step: 'interrupt request',

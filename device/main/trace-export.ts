@@ -20,7 +20,7 @@ import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import type { TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
 import { completionStatusName, sendOpcodeName } from '../../protocol/layout/gen/values.gen.ts';
-import { nameStepNumbers, stepName } from '../function/timeline.ts';
+import { nameStepNumbers, stepName } from '../function/timeline-names.ts';
 import { type AdapterTrace, findOtherSide, type MessageEnd } from '../trace/adapter-trace.ts';
 import type { TracedMessage, TracedPacket } from '../trace/traced-message.ts';
 

@@ -20,6 +20,8 @@ import {
 } from '../../protocol/layout/gen/cq-attributes.gen.ts';
 import { CqMask, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { EventQueue } from '../events/event-queue.ts';
+import { noteStep, Step } from '../function/timeline.ts';
+import { EventCause } from '../function/timeline-values.ts';
 import { EntryMove } from '../memory/move-entries.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { CompletionQueue } from '../queues/completion-queue.ts';
@@ -58,6 +60,7 @@ export function createCompletionQueue(context: CommandContext): ManagementStatus
   if (collectContext !== undefined) collectContext.queues++;
   attach(queue, eventQueue);
   moderate(context, queue);
+  noteStep(queue, Step.CQ_BEGIN);
   context.objectNumber = queue.number;
   return ManagementStatus.OK;
 }
@@ -82,7 +85,7 @@ export function modifyCompletionQueue(context: CommandContext): ManagementStatus
     queue.detach();
     attach(queue, eventQueue);
     // An event that waited by moderation goes to the new queue.
-    if (queue.moderation !== undefined) queue.postHeld();
+    if (queue.moderation !== undefined) queue.postHeld(EventCause.CHANGE);
   }
   if (mask & CqMask.MODERATION) moderate(context, queue);
   return ManagementStatus.OK;
@@ -159,7 +162,7 @@ function moderate(context: CommandContext, queue: CompletionQueue): void {
   queue.moderation = moderationPeriodUs > 0 ? context.adapter.moderation : undefined;
   queue.moderationCount = moderationCount;
   queue.moderationNs = moderationPeriodUs * NS_PER_US;
-  queue.offerDue();
+  queue.offerDue(EventCause.CHANGE);
 }
 
 function find(context: CommandContext): CompletionQueue | undefined {

@@ -25,6 +25,7 @@ import {
 import { EVENT_ENTRY_SIZE } from '../../protocol/layout/gen/event-entry.gen.ts';
 import { EqControl, EqMask, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { EventQueue } from '../events/event-queue.ts';
+import { noteStep, Step } from '../function/timeline.ts';
 import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
@@ -69,6 +70,7 @@ export function createEventQueue(context: CommandContext): ManagementStatus {
   setSummary(queue);
   context.label(queue);
   setAsynchronous(queue, request.asynchronous === 1);
+  noteStep(queue, Step.EQ_BEGIN);
   context.objectNumber = queue.number;
   return ManagementStatus.OK;
 }

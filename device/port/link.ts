@@ -12,6 +12,7 @@ import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { getVcrc, setVcrc, VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { LinkSettings } from './link-settings.ts';
+import type { LossObserver } from './packet-loss.ts';
 import type { PacketRing } from './packet-ring.ts';
 import { PortCounters } from './port-counters.ts';
 import { TransmitQueues, type VirtualLaneCredits } from './transmit-queues.ts';
@@ -97,6 +98,7 @@ export class LinkEnd {
   readonly counters = new PortCounters();
   link: Link | undefined = undefined;
   observer: PacketObserver | undefined = undefined;
+  lossObserver: LossObserver | undefined = undefined;
   /** Called when the state has changed from `previous`, while the node runs. */
   onStateChange: ((end: LinkEnd, previous: PortState) => void) | undefined = undefined;
   /** Called when errors of the link have reached a threshold of the settings. */
@@ -160,7 +162,7 @@ export class LinkEnd {
    */
   setLinkUp(up: boolean): void {
     if (!up) {
-      this.transmitDiscards += this.transmitQueues.discard();
+      this.transmitDiscards += this.transmitQueues.discard(this.lossObserver);
       if (this.physicalState === PortPhysicalState.LINK_UP) {
         this.physicalState = this.settings.linkDownDefaultState;
         this.counters.linkDowned++;

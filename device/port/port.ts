@@ -12,6 +12,7 @@ import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { type EndPort, type PortChange, SubnetSettings } from './end-port.ts';
 import type { KeyViolation } from './key-violation.ts';
 import { LinkEnd } from './link.ts';
+import { PacketLoss } from './packet-loss.ts';
 import { PacketRing } from './packet-ring.ts';
 
 const GUID_BYTES = 8;
@@ -126,13 +127,18 @@ export class Port extends LinkEnd implements EndPort {
 
   /** As the end of any link does; a packet that may not leave is discarded. */
   override transmit(ring: PacketRing, lengthBytes: number): void {
-    if (ring === this.#nowhere) this.transmitDiscards++;
+    if (ring === this.#nowhere) this.#discard(ring, lengthBytes);
     else this.push(ring, lengthBytes, ring !== this.loopback && this.link?.trusted === false);
   }
 
   override transmitDamaged(ring: PacketRing, lengthBytes: number, badVcrc: boolean): void {
-    if (ring === this.#nowhere) this.transmitDiscards++;
+    if (ring === this.#nowhere) this.#discard(ring, lengthBytes);
     else super.transmitDamaged(ring, lengthBytes, badVcrc);
+  }
+
+  #discard({ view, writeOffset }: PacketRing, lengthBytes: number): void {
+    this.transmitDiscards++;
+    this.lossObserver?.(view, writeOffset, lengthBytes, PacketLoss.PORT);
   }
 }
 

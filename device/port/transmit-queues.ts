@@ -5,6 +5,7 @@
  * management packets, goes first and has no flow control (IBTA 7.6.3). These VLs of a link are not
  * the transmit virtual lanes (TVLs) of `device/lane`. Links take the packets.
  */
+import { type LossObserver, PacketLoss } from './packet-loss.ts';
 import { PacketRing, packetBlocks } from './packet-ring.ts';
 import { VlArbiter } from './vl-arbiter.ts';
 
@@ -123,10 +124,10 @@ export class TransmitQueues {
     return undefined;
   }
 
-  /** Discards all waiting packets and returns their number. */
-  discard(): number {
-    let discarded = discardAll(this.management);
-    for (const ring of this.rings) discarded += discardAll(ring);
+  /** Discards all waiting packets, because the link is down, and returns their number. */
+  discard(observer: LossObserver | undefined): number {
+    let discarded = discardAll(this.management, observer);
+    for (const ring of this.rings) discarded += discardAll(ring, observer);
     return discarded;
   }
 
@@ -150,9 +151,12 @@ export class TransmitQueues {
   }
 }
 
-function discardAll(ring: PacketRing): number {
+function discardAll(ring: PacketRing, observer: LossObserver | undefined): number {
   const { count, leftBytes } = ring;
-  while (ring.count > 0) ring.shift();
+  while (ring.count > 0) {
+    observer?.(ring.view, ring.readOffset, ring.readLength, PacketLoss.LINK_DOWN);
+    ring.shift();
+  }
   ring.leftPackets -= count;
   ring.leftBytes = leftBytes;
   return count;

@@ -4,6 +4,7 @@
  * are deferred, and each of them ends when software answers, in whatever order.
  */
 import t from 'tap';
+import { PagePart } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { Random } from '../random.ts';
 import { seedsOf } from '../test-support/seeds.ts';
@@ -35,6 +36,7 @@ t.test('faults stay within the bounds, and every wait ends', async (t) => {
     let waiting = 0;
     const begin = (holder: KeyHolder, region: FaultingRegion, page: number, misses: number): void => {
       const waiter: PageWaiter = {
+        part: PagePart.REQUEST,
         resume: () => {
           waiting--;
           // The page may be absent still, or again.
@@ -45,7 +47,7 @@ t.test('faults stay within the bounds, and every wait ends', async (t) => {
       waiting++;
       faults.miss(region, page * PAGE, 1, false);
       faults.take();
-      faults.wait(holder, waiter);
+      faults.wait(holder, waiter, 0);
     };
     regions.forEach((region, index) => {
       for (let page = 0; page < 40; page++) {

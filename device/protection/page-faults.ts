@@ -6,7 +6,7 @@
  * protection domain has few events outstanding, so a process that faults a lot delays only itself.
  */
 import { highDword, lowDword } from '../../protocol/layout/dwords.ts';
-import { Step } from '../function/timeline.ts';
+import { noteStep, Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { FaultingRegion, PageFault, PageWait, PageWaiter } from './page-wait.ts';
@@ -62,12 +62,13 @@ export class PageFaults {
     return missed;
   }
 
-  /** `holder` waits for the page that was missed last. */
-  wait(holder: KeyHolder, waiter: PageWaiter): void {
+  /** `holder` waits for the page that was missed last. `number`: as `PagePart` says. */
+  wait(holder: KeyHolder, waiter: PageWaiter, number: number): void {
     this.#remove(holder, waiter);
     const region = this.#region;
     const page = region.pageOf(this.#address);
-    const wait: PageWait = { holder, waiter, region, pd: region.pd, fault: undefined };
+    const wait: PageWait = { holder, waiter, region, pd: region.pd, number, fault: undefined };
+    this.#noteWait(wait);
     const others = this.#waits.get(holder);
     if (others === undefined) this.#waits.set(holder, [wait]);
     else others.push(wait);
@@ -220,15 +221,19 @@ export class PageFaults {
   }
 
   #release(wait: PageWait, isRefused: boolean): void {
-    const { holder, waiter } = wait;
+    const { holder, waiter, region } = wait;
     const waits = this.#waits.get(holder);
     // The queue pair may wait for another page by now.
     if (waits === undefined || !waits.includes(wait)) return;
     this.#remove(holder, waiter);
-    const { owner, number } = holder;
-    owner.timeline?.note(Step.PAGE_ANSWERED, owner.number, number, wait.region.number, Number(isRefused));
+    noteStep(holder, Step.PAGE_ANSWERED, region.number, Number(isRefused), waiter.part, wait.number);
     if (isRefused) waiter.refuse(holder);
     else waiter.resume(holder);
+  }
+
+  #noteWait({ holder, waiter, region, number }: PageWait): void {
+    const address = this.#address;
+    noteStep(holder, Step.PAGE_WAIT, waiter.part, number, region.number, lowDword(address), highDword(address));
   }
 
   #remove(holder: KeyHolder, waiter: PageWaiter): void {

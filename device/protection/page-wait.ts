@@ -3,12 +3,15 @@
  * Queue pairs that wait for pages of on-demand regions (docs/PROGRAMMING.md, On-demand paging), and
  * the faults that they wait for. `PageFaults` keeps them.
  */
+import type { PagePart } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 /** The unit that made an access; it is called at most once for each wait. */
 export interface PageWaiter {
+  /** Which access it is, for the timeline. */
+  readonly part: PagePart;
   /** The page may be present now: the queue pair accesses it again. */
   resume(holder: KeyHolder): void;
   /** Software refused the fault: the access fails. */
@@ -48,5 +51,7 @@ export interface PageWait {
   readonly region: FaultingRegion;
   /** Domain of the region when the wait began. */
   readonly pd: ProtectionDomain;
+  /** PSN, command or receive WQE of the access. */
+  readonly number: number;
   fault: PageFault | undefined;
 }

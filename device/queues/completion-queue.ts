@@ -25,7 +25,8 @@ import { EventType, FaultKind, FaultObject, NotifyState } from '../../protocol/l
 import type { EventQueue } from '../events/event-queue.ts';
 import { EventRecord } from '../function/event-record.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
-import { NoEvent, quietStates, Step } from '../function/timeline.ts';
+import { Step } from '../function/timeline.ts';
+import { EventCause, NoEvent, quietStates } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { EntryMove } from '../memory/move-entries.ts';
 import type { StepResult } from '../memory/page-list.ts';
@@ -134,7 +135,7 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     if (solicited) this.#solicitedCount = this.producerCount;
     if (this.owner.timeline !== undefined) this.#notePosted();
     if (this.notifyState === NotifyState.ARMED_ALL || (solicited && this.notifyState === NotifyState.ARMED_SOLICITED))
-      this.#offerEvent();
+      this.#offerEvent(EventCause.COMPLETION);
     else if (this.owner.timeline !== undefined) this.#noteNoEvent(quietStates[this.notifyState]);
     return true;
   }
@@ -151,7 +152,7 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     if (!solicitedOnly) this.notifyState = NotifyState.ARMED_ALL;
     else if (this.notifyState !== NotifyState.ARMED_ALL) this.notifyState = NotifyState.ARMED_SOLICITED;
     this.#requested = consumed;
-    this.offerDue();
+    this.offerDue(EventCause.ARMING);
   }
 
   /**
@@ -160,16 +161,16 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
    */
   clearPending(): void {
     this.#clearPending();
-    this.offerDue();
+    this.offerDue(EventCause.CLEARING);
   }
 
-  /** Posts the event, or lets it wait, if one is due. */
-  offerDue(): void {
-    if (this.#isDue()) this.#offerEvent();
+  /** Posts the event, or lets it wait, if one is due. `cause`: why it is due now. */
+  offerDue(cause: EventCause): void {
+    if (this.#isDue()) this.#offerEvent(cause);
   }
 
-  postHeld(): void {
-    if (this.#isDue()) this.#fireEvent();
+  postHeld(cause: EventCause): void {
+    if (this.#isDue()) this.#fireEvent(cause);
   }
 
   /** Reads the consumer count; returns how many CQEs are unread. */
@@ -216,14 +217,14 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
   }
 
   /** Posts the completion event, unless moderation lets it wait. */
-  #offerEvent(): void {
+  #offerEvent(cause: EventCause): void {
     const unseen = (this.producerCount - this.#requested) >>> 0;
-    if (this.moderation === undefined || this.eqPending || !this.moderation.holds(this, unseen)) this.#fireEvent();
+    if (this.moderation === undefined || this.eqPending || !this.moderation.holds(this, unseen)) this.#fireEvent(cause);
     else if (this.owner.timeline !== undefined) this.#noteNoEvent(NoEvent.MODERATED);
   }
 
   /** Posts the completion event and sets EQ pending, if that bit is clear. */
-  #fireEvent(): void {
+  #fireEvent(cause: EventCause): void {
     if (this.eqPending || this.eventQueue === undefined) {
       if (this.owner.timeline !== undefined) this.#noteNoEvent(this.eqPending ? NoEvent.PENDING : NoEvent.NO_QUEUE);
       return;
@@ -233,10 +234,8 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     event.completionSequence = this.producerCount;
     event.tokenLow = this.tokenLow;
     event.tokenHigh = this.tokenHigh;
-    if (!this.eventQueue.postCompletion(event, this.summaryIndex)) {
-      if (this.owner.timeline !== undefined) this.#noteNoEvent(NoEvent.QUEUE_FAILED);
-      return;
-    }
+    event.cause = cause;
+    if (!this.eventQueue.postCompletion(event, this.summaryIndex)) return this.#noteNoEvent(NoEvent.QUEUE_FAILED);
     this.notifyState = NotifyState.TRIGGERED;
     this.eqPending = true;
   }

@@ -5,6 +5,8 @@
  * (IPCOM000126453D par. 3-4) limits the interrupts of many. A moderated CQ asks it before it posts
  * an event; the adapter runs it in each pass.
  */
+import { EventCause } from '../function/timeline-values.ts';
+
 const OFF = Number.POSITIVE_INFINITY;
 
 /** Time of the adapter (`AdapterClock`). */
@@ -23,7 +25,7 @@ export interface ModeratedQueue {
   /** Its place among the queues whose events wait. */
   heldAt: number;
   /** Posts the event that has waited, if it is still due. */
-  postHeld(): void;
+  postHeld(cause: EventCause): void;
 }
 
 export class EventModeration {
@@ -79,7 +81,7 @@ export class EventModeration {
         continue;
       }
       this.release(queue);
-      queue.postHeld();
+      queue.postHeld(EventCause.TIME);
     }
     this.#nextNs = nextNs;
   }

@@ -251,6 +251,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
    */
   rewind(sequence: number): void {
     this.epoch++;
+    this.owner.timeline?.note(Step.COMMANDS_RETURNED, this.owner.number, this.number, sequence);
     this.nextSequence = sequence;
     this.fetchSequence = sequence;
   }
@@ -276,6 +277,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
   /** Returns the references that the constructor took. */
   release(): void {
     this.epoch++;
+    this.trace?.reset();
+    this.owner.timeline?.note(Step.QP_RESET, this.owner.number, this.number);
     this.trace?.release();
     this.destroyed = true;
     this.leaveQueue();

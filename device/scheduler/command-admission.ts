@@ -17,7 +17,8 @@ import { FaultKind, FaultObject, QpState } from '../../protocol/layout/gen/value
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
 import type { ObjectTable } from '../function/object-table.ts';
-import { DoorbellSource, Step } from '../function/timeline.ts';
+import { Step } from '../function/timeline.ts';
+import { DoorbellSource } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { ContextOrKernel } from '../queues/collect-context.ts';

@@ -5,15 +5,12 @@
  */
 import { encodeTraceBlock, newTraceBlock, TRACE_BLOCK_SIZE } from '../../protocol/layout/gen/trace-block.gen.ts';
 import { Field, type TraceRing } from './trace-ring.ts';
+import type { TracedQueuePair } from './traced.ts';
 
 const BYTE_MAX = 255;
 
-/** Fields that all blocks of a QP share. */
-export interface TraceSubject {
-  readonly qpn: number;
-  readonly serviceType: number;
-  readonly port: number;
-}
+/** What all blocks of a QP share. */
+export type TraceSubject = Pick<TracedQueuePair, 'number' | 'serviceType' | 'attributes'>;
 
 export class BlockEncoder {
   /** The block encoded last, at offset 0. The array grows to the largest block. */
@@ -36,13 +33,13 @@ export class BlockEncoder {
     return lengthBytes;
   }
 
-  #take(ring: TraceRing, index: number, of: TraceSubject): void {
+  #take(ring: TraceRing, index: number, { number, serviceType, attributes }: TraceSubject): void {
     const block = this.#block;
     const at = ring.slotOf(index);
     const get = (field: number): number => ring.words[at + field];
-    block.qpn = of.qpn;
-    block.serviceType = of.serviceType;
-    block.port = of.port;
+    block.qpn = number;
+    block.serviceType = serviceType;
+    block.port = attributes.port;
     block.index = index;
     block.receive = get(Field.RECEIVE);
     block.complete = get(Field.COMPLETE);
@@ -58,6 +55,9 @@ export class BlockEncoder {
     block.lastPsn = get(Field.LAST_PSN);
     block.retries = Math.min(get(Field.RETRIES), BYTE_MAX);
     block.packets = Math.min(get(Field.PACKETS), BYTE_MAX);
+    block.retriesTotal = get(Field.RETRIES);
+    block.packetsTotal = get(Field.PACKETS);
+    block.answers = get(Field.ANSWERS);
     block.remoteQpn = get(Field.REMOTE_QPN);
     block.remoteLid = get(Field.REMOTE_LID);
     block.messageLength = get(Field.LENGTH) >>> 0;

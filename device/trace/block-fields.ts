@@ -14,23 +14,31 @@ import { messageOpcodes } from './message-opcodes.ts';
 import { Field } from './trace-ring.ts';
 import type { TracedCommand } from './traced.ts';
 
+/** MSN of a command that has sent no packet. */
+export const NO_MESSAGE = -1;
+
 // Local constants, because imports are looked up at each use.
 const { OPCODE, RECEIVE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, REMOTE_LID, LENGTH, MSN } = Field;
 
-/** A command of a connected QP, without its PSNs and MSN. */
+/** A command of a connected QP. Without a packet its PSNs and its MSN are 0. */
 export function describeRecord(
   words: Int32Array,
   at: number,
   record: TracedCommand,
   remoteQpn: number,
   remoteLid: number,
+  msn: number,
 ): void {
+  const isSent = msn !== NO_MESSAGE;
   words[at + OPCODE] = record.opcode;
   words[at + RECEIVE] = 0;
   words[at + SEQUENCE] = record.sequence;
   words[at + REMOTE_QPN] = remoteQpn;
   words[at + REMOTE_LID] = remoteLid;
   words[at + LENGTH] = record.messageLength;
+  words[at + FIRST_PSN] = isSent ? record.firstPsn : 0;
+  words[at + LAST_PSN] = isSent ? record.lastPsn : 0;
+  words[at + MSN] = isSent ? msn : 0;
 }
 
 /** A command that ends within its launch; PSN and destination are 0 when no packet was sent. */

@@ -4,11 +4,12 @@
  * each case has steps of the message beside those of others that come near it.
  */
 import t from 'tap';
-import { AethKind } from '../../protocol/infiniband/gen/values.gen.ts';
+import { AethKind, BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { syndromeOf } from '../../protocol/infiniband/syndrome.ts';
 import { newTraceBlock, type TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
-import { CompletionStatus, EventType, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
-import { NO_VCB, Step, type TimelineStep } from '../function/timeline.ts';
+import { CompletionStatus, EventType, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { Step, type TimelineStep } from '../function/timeline.ts';
+import { EventCause, NO_VCB, PagePart } from '../function/timeline-values.ts';
 import {
   type AdapterTrace,
   clockOffsetNs,
@@ -16,14 +17,11 @@ import {
   findOtherSide,
   type MessageEnd,
 } from './adapter-trace.ts';
-import {
-  findCommandSteps,
-  findEntrySteps,
-  findFunctionSteps,
-  findSignals,
-  findTransportSteps,
-  hasCompletion,
-} from './message-steps.ts';
+import { joinLids } from './loss-notes.ts';
+import { findBlockSteps } from './message-life.ts';
+import { findSignals, hasCompletion } from './message-signals.ts';
+import { findCommandSteps, findEntrySteps, findFunctionSteps } from './message-steps.ts';
+import { findPeerSteps, findWireSteps } from './message-wire.ts';
 
 const QP = 5;
 const OTHER_QP = 6;
@@ -36,14 +34,14 @@ const OTHER_EQ = 31;
 const ACK = syndromeOf(AethKind.ACK, 0);
 const NAK = syndromeOf(AethKind.NAK, 0);
 
-/** Step, object and `a` to `d`. */
+/** Step, object and `a` to `e`. */
 type Noted = readonly [Step, number, ...number[]];
 
 /** A message of QP 5 of function 1, whose timeline has these steps, 10 ns apart. */
 function makeEnd(block: Partial<TraceBlock>, noted: readonly Noted[], functions: readonly number[] = []): MessageEnd {
-  const steps = noted.map(([step, object, a = 0, b = 0, c = 0, d = 0], index): TimelineStep => {
+  const steps = noted.map(([step, object, a = 0, b = 0, c = 0, d = 0, e = 0], index): TimelineStep => {
     const functionNumber = functions[index] ?? 1;
-    return { index, timeNs: index * STEP_NS, step, functionNumber, object, a, b, c, d, e: 0 };
+    return { index, timeNs: index * STEP_NS, step, functionNumber, object, a, b, c, d, e };
   });
   const adapter: AdapterTrace = {
     name: 'a',
@@ -143,7 +141,7 @@ t.test('what ended an earlier command of the same number hides its steps', async
   }
 });
 
-t.test('answers, waits and resends of a sent message', async (t) => {
+t.test('answers and waits of a sent message', async (t) => {
   const block = { firstPsn: 10, lastPsn: 12, beginTime: 10, endTime: 100 };
   const steps: Noted[] = [
     [Step.RESEND, QP, 10],
@@ -159,19 +157,19 @@ t.test('answers, waits and resends of a sent message', async (t) => {
     [Step.ANSWER, QP, 15, ACK],
     [Step.ANSWER, QP, 12, ACK],
   ];
-  t.same(indexes(findTransportSteps(makeEnd(block, steps), 10)), [3, 4, 5, 6, 7, 10]);
-  t.same(indexes(findTransportSteps(makeEnd(block, steps), 30)), [3, 4, 5, 6, 7, 10], 'from the time on');
-  t.same(indexes(findTransportSteps(makeEnd(block, steps), 31)), [4, 5, 6, 7, 10]);
-  t.same(indexes(findTransportSteps(makeEnd({ ...block, endTime: 99 }, steps), 10)), [3, 4, 5, 6, 7]);
-  t.same(indexes(findTransportSteps(makeEnd({ ...block, endTime: 0, complete: 0 }, steps), 10)), [3, 4, 5, 6, 7, 10]);
-  t.same(findTransportSteps(makeEnd({ ...block, packets: 0 }, steps), 0), [], 'nothing was sent');
+  t.same(indexes(findWireSteps(makeEnd(block, steps), 10)), [3, 4, 5, 6, 10]);
+  t.same(indexes(findWireSteps(makeEnd(block, steps), 30)), [3, 4, 5, 6, 10], 'from the time on');
+  t.same(indexes(findWireSteps(makeEnd(block, steps), 31)), [4, 5, 6, 10]);
+  t.same(indexes(findWireSteps(makeEnd({ ...block, endTime: 99 }, steps), 10)), [3, 4, 5, 6]);
+  t.same(indexes(findWireSteps(makeEnd({ ...block, endTime: 0, complete: 0 }, steps), 10)), [3, 4, 5, 6, 10]);
+  t.same(findWireSteps(makeEnd({ ...block, packets: 0 }, steps), 0), [], 'nothing was sent');
   const acknowledged = makeEnd(block, [
     [Step.ANSWER, QP, 10, ACK],
     [Step.ANSWER, QP, 11, NAK],
     [Step.ANSWER, QP, 12, ACK],
     [Step.ANSWER, QP, 12, ACK],
   ]);
-  t.same(indexes(findTransportSteps(acknowledged, 0)), [0, 1, 2], 'the ACK of its first packet is not the last');
+  t.same(indexes(findWireSteps(acknowledged, 0)), [0, 1, 2], 'the ACK of its first packet is not the last');
 });
 
 t.test('answers to a received message, up to the first ACK behind its end', async (t) => {
@@ -184,8 +182,101 @@ t.test('answers to a received message, up to the first ACK behind its end', asyn
     [Step.ANSWER_SENT, QP, 13, ACK],
     [Step.ANSWER_SENT, QP, 12, ACK],
   ];
-  t.same(indexes(findTransportSteps(makeEnd(block, steps), 0)), [1, 4]);
-  t.same(indexes(findTransportSteps(makeEnd({ ...block, endTime: 41 }, steps), 0)), [1, 5]);
+  t.same(indexes(findWireSteps(makeEnd(block, steps), 0)), [1, 4]);
+  t.same(indexes(findWireSteps(makeEnd({ ...block, endTime: 41 }, steps), 0)), [1, 5]);
+});
+
+t.test('a message has no step of another life of its QP', async (t) => {
+  const block = { firstPsn: 10, lastPsn: 12, beginTime: 30, endTime: 0, complete: 0 };
+  const steps: Noted[] = [
+    [Step.TIMEOUT, QP, 10],
+    [Step.QP_RESET, QP],
+    [Step.TIMEOUT, QP, 10],
+    [Step.PACKET, QP, 0, 10],
+    [Step.TIMEOUT, QP, 10],
+    [Step.QP_RESET, OTHER_QP],
+    [Step.TIMEOUT, QP, 11],
+    [Step.QP_RESET, QP],
+    [Step.PACKET, QP, 0, 10],
+    [Step.TIMEOUT, QP, 10],
+  ];
+  t.same(indexes(findWireSteps(makeEnd(block, steps), 0)), [2, 4, 6]);
+  t.same(indexes(findBlockSteps(makeEnd(block, steps))), [3]);
+  const reset = [...steps.slice(0, 7), [Step.FUNCTION_RESET, 0] as const, ...steps.slice(8)];
+  t.same(indexes(findWireSteps(makeEnd(block, reset), 0)), [2, 4, 6]);
+});
+
+t.test('pages, drops and losses of the packets of a message', async (t) => {
+  const { PAYLOAD, RESPONSE, REQUEST, ANSWER } = PagePart;
+  const [REQUEST_CODE, RESPONSE_CODE] = [BthOpcode.RC_SEND_ONLY, BthOpcode.RC_ACKNOWLEDGE];
+  const steps: Noted[] = [
+    [Step.PAGE_WAIT, QP, PAYLOAD, 10],
+    [Step.PAGE_FAULT, QP],
+    [Step.PAGE_WAIT, QP, RESPONSE, 13],
+    [Step.PAGE_FAULT, QP],
+    [Step.PAGE_WAIT, QP, REQUEST, 11],
+    [Step.PAGE_ANSWERED, QP, 3, 0, RESPONSE, 12],
+    [Step.PAGE_ANSWERED, QP, 3, 0, ANSWER, 12],
+    [Step.PACKET_DROPPED, QP, 10, 0, 4, 0, RESPONSE_CODE],
+    [Step.PACKET_DROPPED, QP, 10, 0, 4, 0, REQUEST_CODE],
+    [Step.PACKET_DROPPED, QP, 10, 0, 5, 0, RESPONSE_CODE],
+    [Step.PACKET_DROPPED, OTHER_QP, 10, 0, 4, 0, RESPONSE_CODE],
+    [Step.PACKET_LOST, 8, 11, 0, joinLids(2, 4), 0, REQUEST_CODE],
+    [Step.PACKET_LOST, 8, 11, 0, joinLids(2, 4), 0, RESPONSE_CODE],
+    [Step.PACKET_LOST, 8, 13, 0, joinLids(2, 4), 0, REQUEST_CODE],
+    [Step.PACKET_LOST, 9, 11, 0, joinLids(2, 4), 0, REQUEST_CODE],
+    [Step.PACKET_LOST, 8, 11, 0, joinLids(3, 4), 0, REQUEST_CODE],
+    [Step.PACKET_LOST, 8, 11, 0, joinLids(2, 5), 0, REQUEST_CODE],
+  ];
+  const block = { firstPsn: 10, lastPsn: 12, beginTime: 0, endTime: 1000, remoteQpn: 8, remoteLid: 4, port: 1 };
+  const find = (fields: Partial<TraceBlock>, from = steps): number[] => {
+    const { adapter, message } = makeEnd({ ...block, ...fields }, from);
+    return indexes(findWireSteps({ adapter: { ...adapter, ports: [{ number: 1, lid: 2, lmc: 0 }] }, message }, 0));
+  };
+  t.same(find({}), [0, 1, 5, 7, 11]);
+  t.same(find({ receive: 1 }), [4, 6, 8, 12]);
+  t.same(find({ endTime: 60 }), [0, 1, 5, 11], 'responses behind the end answer nothing more');
+  const datagrams: Noted[] = [
+    [Step.PACKET_LOST, 8, 11, 0, joinLids(2, 4), QP, BthOpcode.UD_SEND_ONLY],
+    [Step.PACKET_LOST, 8, 11, 0, joinLids(2, 4), OTHER_QP, BthOpcode.UD_SEND_ONLY],
+  ];
+  t.same(find({ serviceType: ServiceType.UD }, datagrams), [0], 'of its sender');
+});
+
+t.test('what the receiver noted of a message that it has no block of', async (t) => {
+  const code = BthOpcode.RC_SEND_ONLY;
+  const steps: Noted[] = [
+    [Step.NO_RECEIVE_ENTRY, 8, 11],
+    [Step.NO_RECEIVE_ENTRY, 8, 10],
+    [Step.ANSWER_SENT, 8, 10, NAK],
+    [Step.ANSWER_SENT, 8, 13, NAK],
+    [Step.ANSWER_SENT, 9, 10, NAK],
+    [Step.PACKET_REFUSED, 8, 12],
+    [Step.PAGE_WAIT, 8, PagePart.REQUEST, 11],
+    [Step.PAGE_WAIT, 8, PagePart.PAYLOAD, 11],
+    [Step.PACKET_DROPPED, 8, 10, 0, 2, 0, code],
+    [Step.PACKET_DROPPED, 8, 10, 0, 3, 0, code],
+    [Step.PACKET_DROPPED, 8, 10, 0, 2, 0, BthOpcode.RC_ACKNOWLEDGE],
+    [Step.ANSWER_SENT, 8, 10, NAK],
+    [Step.QP_RESET, 8],
+    [Step.ANSWER_SENT, 8, 10, NAK],
+  ];
+  const find = (fields: Partial<TraceBlock>, from = steps): number[] => {
+    const block = { firstPsn: 10, lastPsn: 12, beginTime: 10, endTime: 1000, remoteQpn: 8, remoteLid: 4, port: 1 };
+    const { adapter, message } = makeEnd({ ...block, ...fields }, from);
+    const own = { ...adapter, ports: [{ number: 1, lid: 2, lmc: 0 }] };
+    return indexes(findPeerSteps({ adapter: own, message }, adapter, 0));
+  };
+  t.same(find({}), [1, 2, 5, 6, 8, 11]);
+  t.same(find({ endTime: 100 }), [1, 2, 5, 6, 8]);
+  t.same(find({ packets: 0 }), []);
+  t.same(find({ receive: 1 }), []);
+  const datagram: Noted[] = [
+    [Step.PACKET_DROPPED, 8, 10, 0, 2, OTHER_QP, BthOpcode.UD_SEND_ONLY],
+    [Step.PACKET_DROPPED, 8, 10, 0, 2, QP, BthOpcode.UD_SEND_ONLY],
+    [Step.PACKET_DROPPED, 8, 10, 0, 2, QP, BthOpcode.UD_SEND_ONLY],
+  ];
+  t.same(find({ serviceType: ServiceType.UD, beginTime: 0, endTime: 0 }, datagram), [1], 'PSNs come again');
 });
 
 t.test('what happened to the function while the command waited: spilling, sweeps, its share', async (t) => {
@@ -309,6 +400,7 @@ t.test('the completion is the first one of the number behind the launch, in the 
     summaries: [],
     noInterrupt: undefined,
     request: undefined,
+    wait: undefined,
     interrupt: undefined,
   });
 });
@@ -317,7 +409,8 @@ t.test('the event of a completion: at once, by arming, or with a later one', asy
   const COUNT = 7;
   const launch: Noted = [Step.LAUNCH, QP, SEQUENCE];
   const posted: Noted = [Step.SEND_COMPLETION, QP, SEQUENCE, CQ, COUNT];
-  const event: Noted = [Step.EQE, EQ, EventType.COMPLETION, CQ];
+  const event: Noted = [Step.EQE, EQ, EventType.COMPLETION, CQ, COUNT];
+  const by = (cause: number, count = COUNT): Noted => [Step.EQE, EQ, EventType.COMPLETION, CQ, count, 0, cause];
   const others: Noted[] = [
     [Step.EQE, EQ, EventType.COMPLETION, OTHER_CQ],
     [Step.EQE, EQ, EventType.QP_FATAL, CQ],
@@ -328,14 +421,18 @@ t.test('the event of a completion: at once, by arming, or with a later one', asy
   ];
   const find = (...steps: readonly Noted[]) => {
     const { event, noEvent, taken } = findSignals(makeEnd({}, [event0, launch, posted, ...steps]));
-    return [event?.step.index, event?.cause, noEvent?.index, taken?.index];
+    return [event?.step.index, event && (event.later ? 'later' : event.cause), noEvent?.index, taken?.index];
   };
   const event0 = event;
-  t.same(find(...others, event), [9, 'completion', undefined, undefined]);
+  const { COMPLETION, ARMING, TIME } = EventCause;
+  t.same(find(...others, event), [9, COMPLETION, undefined, undefined]);
   const noEvent: Noted = [Step.NO_EVENT, CQ, COUNT, 1];
-  t.same(find(noEvent, noEvent, [Step.ARM, CQ, COUNT - 1], event), [6, 'arming', 3, undefined]);
+  t.same(find(noEvent, noEvent, [Step.ARM, CQ, COUNT - 1], by(ARMING)), [6, ARMING, 3, undefined]);
   for (const step of [Step.SEND_COMPLETION, Step.RECEIVE_COMPLETION])
-    t.same(find([step, OTHER_QP, 3, CQ], event), [4, 'later completion', undefined, undefined]);
+    t.same(find([step, OTHER_QP, 3, CQ], by(COMPLETION, COUNT + 1)), [4, 'later', undefined, undefined]);
+  t.same(find(noEvent, by(TIME, COUNT + 1)), [4, TIME, 3, undefined], 'a later count alone says nothing');
+  t.same(find(noEvent, [Step.CQ_BEGIN, CQ], event), [undefined, undefined, 3, undefined], 'of another CQ');
+  t.same(find([Step.FUNCTION_RESET, 0], event), [undefined, undefined, undefined, undefined], 'of another life');
   t.same(find(noEvent, [Step.ARM, CQ, COUNT], event), [undefined, undefined, 3, 4], 'software has taken it');
   t.same(find([Step.ARM, CQ, COUNT + 1], event), [undefined, undefined, undefined, 3]);
   t.same(find([Step.ARM, CQ, COUNT], event), [undefined, undefined, undefined, 3], 'an arming is no missing event');
@@ -375,6 +472,17 @@ t.test('the interrupt of an event: summary bytes, request, vector', async (t) =>
   const request: Noted = [Step.INTERRUPT_REQUEST, VECTOR, EQ, NUMBER];
   const other: Noted = [Step.SUMMARY, VECTOR, EQ, NUMBER];
   t.equal(findSignals(makeEnd({}, [...steps.slice(1, 4), other, request])).request?.index, 4);
+  const wait: Noted = [Step.INTERRUPT_WAIT, VECTOR];
+  const sent: Noted = [Step.INTERRUPT, VECTOR];
+  const behind = (...more: Noted[]) => {
+    const { wait, interrupt } = findSignals(makeEnd({}, [...steps.slice(1, 4), request, ...more]));
+    return [wait?.index, interrupt?.index];
+  };
+  t.same(behind([Step.INTERRUPT_WAIT, 9], wait, sent), [5, 6]);
+  t.same(behind(sent, wait), [undefined, 4], 'the wait is for a later request');
+  t.same(behind([Step.FUNCTION_RESET, 0], wait, sent), [undefined, undefined], 'the request is forgotten');
+  const another = findSignals(makeEnd({}, [...steps.slice(1, 4), [Step.EQ_BEGIN, EQ], request]));
+  t.equal(another.request, undefined, 'a request of another EQ');
 });
 
 t.test('the other side is the nearest in time of those that match, on one clock', async (t) => {

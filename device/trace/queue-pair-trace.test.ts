@@ -19,6 +19,7 @@ import { Traces } from './traces.ts';
 const { SUCCESS, FLUSHED, REMOTE_ACCESS_ERROR } = CompletionStatus;
 const HEADERS_BYTES = 20;
 const MTU_BYTES = 256;
+const RESPONSE = { opcode: BthOpcode.RC_RDMA_READ_RESPONSE_FIRST, psn: 80 };
 const REQUESTER = { path: { dlid: 9 }, sendSequence: 5 };
 
 /** A QP with a trace, on a clock that the test sets. */
@@ -38,7 +39,7 @@ class Bench {
       serviceType,
       attributes: { port: 1, remoteQpn: 8 },
       pathMtuBytes: MTU_BYTES,
-      owner: { number: 0, postAsynchronous: (_type, _subject, fault) => this.events.push(fault) },
+      owner: { number: 0, timeline: undefined, postAsynchronous: (_type, _subject, fault) => this.events.push(fault) },
       trace: undefined,
     };
     this.#traces.enable(this.qp, { blocksLog2: 3, snapLength: 1024, stopOnError: false, byGuest: true, ...settings });
@@ -70,7 +71,8 @@ class Bench {
   /** Sends packet `number` of the record, full ones before the third. */
   send(record: TracedCommand, number: number): void {
     const payload = number < 2 ? MTU_BYTES : 88;
-    this.trace.sendPacket(REQUESTER, record, number, this.ring, 0, HEADERS_BYTES, payload);
+    const name = { opcode: BthOpcode.RC_SEND_MIDDLE, psn: record.firstPsn + number };
+    this.trace.sendPacket(REQUESTER, record, number, name, this.ring, 0, HEADERS_BYTES, payload);
   }
 
   end(record: TracedCommand, status: CompletionStatus = SUCCESS, fault: FaultKind = FaultKind.NONE): void {
@@ -189,7 +191,7 @@ t.test('hazard 40: hooks of a message whose block was overwritten change no othe
   const wanted = bench.read();
   bench.send(old, 0);
   bench.send(old, 1);
-  bench.trace.keepAnswer(old.traceBlock, MTU_BYTES, bench.ring, 0, HEADERS_BYTES, 10);
+  bench.trace.keepAnswer(old.traceBlock, MTU_BYTES, RESPONSE, bench.ring, 0, HEADERS_BYTES, 10);
   bench.end(old);
   t.same(bench.read(), wanted);
   bench.place(BthOpcode.RC_SEND_FIRST, 50, 0);
@@ -301,7 +303,7 @@ t.test('an answer is a block of its own: a READ with its length, an atomic with 
     bench.nowNs = 0;
     bench.trace.beginAnswer({ state, packet: bench.packet(wire, 80, 0), ring: bench.ring }, resource);
     bench.nowNs = 30;
-    bench.trace.keepAnswer(resource.traceBlock, 0, bench.ring, 0, HEADERS_BYTES, 8);
+    bench.trace.keepAnswer(resource.traceBlock, 0, RESPONSE, bench.ring, 0, HEADERS_BYTES, 8);
     bench.trace.endAnswer(resource, SUCCESS, FaultKind.NONE);
     t.match(bench.blocks.at(-1), {
       opcode,

@@ -9,10 +9,12 @@ import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { MSN_MASK } from '../../protocol/infiniband/psn.ts';
+import { getSendCommandOpcode } from '../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, EventType, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { PacketMove } from '../function/timeline-values.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
-import type { TraceSubject } from './block-encoder.ts';
-import { describeCommand, describeReceived, describeRecord } from './block-fields.ts';
+import { describeCommand, describeReceived, describeRecord, NO_MESSAGE } from './block-fields.ts';
+import { noteAnswer, noteDatagram, noteEnd, notePacket, type PacketName } from './message-notes.ts';
 import { messageOpcodes } from './message-opcodes.ts';
 import { Field, type PacketBytes, TraceRing } from './trace-ring.ts';
 import type { TraceClock, TraceSettings } from './trace-settings.ts';
@@ -28,8 +30,10 @@ const ATOMIC_BYTES = 8;
 const MSN_BITS = MSN_MASK;
 const { FIRST, ONLY, ATOMIC_WRITE } = OpcodeFlag;
 const { SUCCESS, FLUSHED } = CompletionStatus;
+
 const { UC } = ServiceType;
-const { OPCODE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, LENGTH, MSN, PACKETS, RETRIES } = Field;
+const { OPCODE, RECEIVE, SEQUENCE, LAST_PSN, REMOTE_QPN, LENGTH, PACKETS, RETRIES, ANSWERS } = Field;
+const { SENT, SENT_AGAIN, RECEIVED } = PacketMove;
 
 /** An answer while it is sent for the first time. */
 type AnswerInTrace = TracedAnswer & { trace: QueuePairTrace | undefined };
@@ -39,7 +43,7 @@ export class QueuePairTrace {
   readonly ring: TraceRing;
   stopped = false;
   #failed = false;
-  readonly #qp: TracedQueuePair;
+  readonly qp: TracedQueuePair;
   readonly #clock: TraceClock;
   readonly #onRelease: () => void;
   /**
@@ -53,15 +57,9 @@ export class QueuePairTrace {
   constructor(qp: TracedQueuePair, settings: TraceSettings, clock: TraceClock, onRelease: () => void) {
     this.settings = settings;
     this.ring = new TraceRing(settings.blocksLog2, settings.snapLength, clock);
-    this.#qp = qp;
+    this.qp = qp;
     this.#clock = clock;
     this.#onRelease = onRelease;
-  }
-
-  /** Fields that all blocks share. */
-  get subject(): TraceSubject {
-    const { number, serviceType, attributes } = this.#qp;
-    return { qpn: number, serviceType, port: attributes.port };
   }
 
   /** Ends tracing. Blocks of messages in flight are written to this object only. */
@@ -97,6 +95,7 @@ export class QueuePairTrace {
     state: TracedRequester,
     record: TracedCommand,
     packet: number,
+    name: PacketName,
     from: PacketBytes,
     offset: number,
     headers: number,
@@ -109,35 +108,21 @@ export class QueuePairTrace {
         record.traceBlock = UNTRACED;
         return;
       }
+      notePacket(this.qp, ring.head, name, payload, SENT);
       const begun = ring.openWithPacket(record.launchedNs, this.#clock.now(), 1, from, offset, headers, payload);
-      return this.#describe(state, record, begun, record.firstPsn, record.lastPsn, state.sendSequence - 2);
+      return this.#describe(state, record, begun, (state.sendSequence - 2) & MSN_BITS);
     }
     if (!ring.has(index)) return;
     const { words } = ring;
     const at = ring.slotOf(index);
-    if (packet < words[at + PACKETS]) {
+    const isAgain = packet < words[at + PACKETS];
+    notePacket(this.qp, index, name, payload, isAgain ? SENT_AGAIN : SENT);
+    if (isAgain) {
       words[at + RETRIES]++;
       return;
     }
     words[at + PACKETS] = packet + 1;
-    ring.keep(at, packet * this.#qp.pathMtuBytes, from, offset, headers, payload);
-  }
-
-  #describe(
-    state: TracedRequester,
-    record: TracedCommand,
-    index: number,
-    firstPsn: number,
-    lastPsn: number,
-    msn: number,
-  ): void {
-    const { words } = this.ring;
-    const at = this.ring.slotOf(index);
-    describeRecord(words, at, record, this.#qp.attributes.remoteQpn, state.path.dlid);
-    words[at + FIRST_PSN] = firstPsn;
-    words[at + LAST_PSN] = lastPsn;
-    words[at + MSN] = msn & MSN_BITS;
-    record.traceBlock = index;
+    ring.keep(at, packet * this.qp.pathMtuBytes, from, offset, headers, payload);
   }
 
   /**
@@ -145,9 +130,8 @@ export class QueuePairTrace {
    */
   endRecord(state: TracedRequester, record: TracedCommand, status: CompletionStatus, fault: FaultKind): void {
     if (record.traceBlock === NO_BLOCK && !this.stopped)
-      this.#describe(state, record, this.ring.open(record.launchedNs), 0, 0, 0);
-    if (this.#qp.serviceType !== UC) this.#end(record.traceBlock, status, fault);
-    else this.#endWithPacket(record.traceBlock, status, fault);
+      this.#describe(state, record, this.ring.open(record.launchedNs), NO_MESSAGE);
+    this.#end(record.traceBlock, status, fault, this.qp.serviceType === UC);
   }
 
   /**
@@ -170,21 +154,28 @@ export class QueuePairTrace {
     payload: number,
   ): void {
     if (this.stopped) return;
+    noteDatagram(this.qp, this.ring.head, getSendCommandOpcode(command, 0), psn, payload);
     const nowNs = this.#clock.now();
     const index = this.ring.openWithPacket(this.#launchedNs, nowNs, 1, from, offset, headers, payload);
-    this.#describeCommand(command, index, psn, qpn, lid);
+    describeCommand(this.ring.words, this.ring.slotOf(index), command, psn, qpn, lid);
+    this.#command = index;
   }
 
   /** The command ended, with or without a packet. */
   endCommand(command: DataView, status: CompletionStatus, fault: FaultKind): void {
-    if (this.#command === NO_BLOCK && !this.stopped)
-      this.#describeCommand(command, this.ring.open(this.#launchedNs), 0, 0, 0);
-    this.#endWithPacket(this.#command, status, fault);
+    const { ring } = this;
+    if (this.#command === NO_BLOCK && !this.stopped) {
+      this.#command = ring.open(this.#launchedNs);
+      describeCommand(ring.words, ring.slotOf(this.#command), command, 0, 0, 0);
+    }
+    this.#end(this.#command, status, fault, true);
   }
 
-  #describeCommand(command: DataView, index: number, psn: number, qpn: number, lid: number): void {
-    describeCommand(this.ring.words, this.ring.slotOf(index), command, psn, qpn, lid);
-    this.#command = index;
+  /** `msn` is NO_MESSAGE for a command without packets, whose PSNs and MSN are 0. */
+  #describe(state: TracedRequester, record: TracedCommand, index: number, msn: number): void {
+    const { ring } = this;
+    describeRecord(ring.words, ring.slotOf(index), record, this.qp.attributes.remoteQpn, state.path.dlid, msn);
+    record.traceBlock = index;
   }
 
   /** A datagram was delivered to receive WQE `number`, or could not be. */
@@ -192,7 +183,7 @@ export class QueuePairTrace {
     const index = this.#beginReceive(packet, from, number, 0, 1);
     if (index === NO_BLOCK) return;
     this.ring.words[this.ring.slotOf(index) + REMOTE_QPN] = getDethSrcQpn(from.view, packet.dethOffset);
-    this.#endWithPacket(index, status as CompletionStatus, fault as FaultKind);
+    this.#end(index, status as CompletionStatus, fault as FaultKind, true);
   }
 
   /** A packet of a SEND or WRITE was placed; `state` does not count its bytes yet. */
@@ -210,7 +201,7 @@ export class QueuePairTrace {
     const index = this.#message;
     if (index === NO_BLOCK) return;
     this.#message = NO_BLOCK;
-    this.#endWithPacket(index, status, fault);
+    this.#end(index, status, fault, true);
   }
 
   /** A request is refused: the message that it continues fails, or the one that it begins. */
@@ -237,9 +228,24 @@ export class QueuePairTrace {
    * A packet of an answer arrived or was sent: headers at `offset` of `from`, and at `startsAt`
    * `bytes` of the answer, from its byte `done` on. `index`: block of the command or of the answer.
    */
-  keepAnswer(index: number, done: number, from: PacketBytes, offset: number, startsAt: number, bytes: number): void {
+  keepAnswer(
+    index: number,
+    done: number,
+    name: PacketName,
+    from: PacketBytes,
+    offset: number,
+    startsAt: number,
+    bytes: number,
+  ): void {
     const { ring } = this;
-    if (ring.has(index)) ring.keep(ring.slotOf(index), done, from, offset, startsAt - offset, bytes);
+    if (!ring.has(index)) return;
+    const { words } = ring;
+    const at = ring.slotOf(index);
+    const number = done / this.qp.pathMtuBytes;
+    const isNew = number >= words[at + ANSWERS];
+    noteAnswer(this.qp, index, name, bytes, words[at + RECEIVE] === 0, isNew);
+    if (isNew) words[at + ANSWERS] = number + 1;
+    ring.keep(at, done, from, offset, startsAt - offset, bytes);
   }
 
   endAnswer(resource: AnswerInTrace, status: CompletionStatus, fault: FaultKind): void {
@@ -253,8 +259,9 @@ export class QueuePairTrace {
     const { ring } = this;
     const { lrhOffset, payloadOffset, payloadLengthBytes: length } = packet;
     const nowNs = this.#clock.now();
+    if (packets > 0) notePacket(this.qp, ring.head, packet, length, RECEIVED);
     const index = ring.openWithPacket(nowNs, nowNs, packets, from, lrhOffset, payloadOffset - lrhOffset, length);
-    describeReceived(ring.words, ring.slotOf(index), packet, number, msn, this.#qp.attributes.remoteQpn);
+    describeReceived(ring.words, ring.slotOf(index), packet, number, msn, this.qp.attributes.remoteQpn);
     return index;
   }
 
@@ -267,6 +274,7 @@ export class QueuePairTrace {
     const at = ring.slotOf(index);
     const { lrhOffset, payloadOffset, payloadLengthBytes } = packet;
     const done = state.messageBytes;
+    notePacket(this.qp, index, packet, payloadLengthBytes, RECEIVED);
     words[at + OPCODE] = messageOpcodes[packet.opcode];
     words[at + SEQUENCE] = state.wqeNumber;
     words[at + LAST_PSN] = packet.psn;
@@ -275,22 +283,18 @@ export class QueuePairTrace {
     ring.keep(at, done, from, lrhOffset, payloadOffset - lrhOffset, payloadLengthBytes);
   }
 
-  /** The message ends with its last packet. */
-  #endWithPacket(index: number, status: CompletionStatus, fault: FaultKind): void {
-    if (this.ring.has(index)) this.ring.endWithPacket(index, status, fault);
-    this.#stopOn(status, fault);
-  }
-
-  #end(index: number, status: CompletionStatus, fault: FaultKind): void {
-    if (this.ring.has(index)) this.ring.end(index, status, fault);
-    this.#stopOn(status, fault);
-  }
-
-  #stopOn(status: CompletionStatus, fault: FaultKind): void {
+  /** `withPacket`: the message ended with its last packet, not now. */
+  #end(index: number, status: CompletionStatus, fault: FaultKind, withPacket = false): void {
+    const { ring } = this;
+    if (ring.has(index)) {
+      if (withPacket) ring.endWithPacket(index, status, fault);
+      else ring.end(index, status, fault);
+      noteEnd(this.qp, index, status);
+    }
     if (status === SUCCESS || status === FLUSHED) return;
     if (!this.settings.stopOnError || this.stopped) return;
     this.stopped = true;
     this.#failed = true;
-    if (this.settings.byGuest) this.#qp.owner.postAsynchronous(EventType.TRACE_STOPPED, this.#qp, fault);
+    if (this.settings.byGuest) this.qp.owner.postAsynchronous(EventType.TRACE_STOPPED, this.qp, fault);
   }
 }

@@ -17,7 +17,7 @@ import { Field, TraceRing } from './trace-ring.ts';
 import { decodeMessages } from './traced-message.ts';
 
 const PAGE = 4096;
-const subject = { qpn: 1, serviceType: 0, port: 1 };
+const subject = { number: 1, serviceType: 0, attributes: { port: 1, remoteQpn: 0 } };
 
 /** Sends messages and lets them end. Throws unless each arrives. */
 function send(fixture: AdapterFixture, { a, b }: Connected, count: number): void {

@@ -169,10 +169,7 @@ t.test(
       t.ok(off.packets > 500 && off.statuses.size > 2 && off.statuses.has(CompletionStatus.FLUSHED), `seed ${seed}`);
       t.equal(off.traced + off.steps, 0);
       t.ok(on.traced > 200 && on.lost === 0 && on.steps > 1000, `seed ${seed}: ${on.traced} blocks, ${on.steps} steps`);
-      t.ok(
-        wrapping.lost > 200 && wrapping.steps === on.steps && wrapping.traced === on.traced,
-        `seed ${seed}: wrapped`,
-      );
+      t.ok(wrapping.lost > 200 && wrapping.steps > 1000 && wrapping.traced === on.traced, `seed ${seed}: wrapped`);
     }
   },
 );

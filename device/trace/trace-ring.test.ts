@@ -170,7 +170,7 @@ const clock = { now: () => 0, setAlarm: () => {} };
 
 function makeQueuePair(): TracedQueuePair & { trace: QueuePairTrace | undefined } {
   const attributes = { port: 1, remoteQpn: 2 };
-  const owner = { number: 0, postAsynchronous: () => {} };
+  const owner = { timeline: undefined, number: 0, postAsynchronous: () => {} };
   const qp = {
     number: 1,
     tokenLow: 0,

@@ -35,9 +35,11 @@ export const Field = {
   KEPT: 15,
   PACKETS_KEPT: 16,
   PACKET_BYTES: 17,
+  /** Packets of the answer that were seen. */
+  ANSWERS: 22,
 } as const;
 // Local constants, because imports and exports are looked up at each use.
-const { COMPLETE, STATUS, FAULT, RETRIES, PACKETS, KEPT, PACKETS_KEPT, PACKET_BYTES } = Field;
+const { COMPLETE, STATUS, FAULT, RETRIES, PACKETS, KEPT, PACKETS_KEPT, PACKET_BYTES, ANSWERS } = Field;
 
 /**
  * Double-word offsets within a slot: the part that `open` clears, the times of begin and end. From
@@ -46,7 +48,7 @@ const { COMPLETE, STATUS, FAULT, RETRIES, PACKETS, KEPT, PACKETS_KEPT, PACKET_BY
 const CLEARED = COMPLETE / 2;
 const BEGIN = 9;
 const END = 10;
-const PACKETS_AT = 88;
+const PACKETS_AT = 96;
 const RECORD_BYTES = TRACE_PACKET_SIZE;
 /**
  * Upper bounds of the headers of a first packet, and of another one: LRH, GRH, BTH, AETH or ImmDt
@@ -138,6 +140,7 @@ export class TraceRing {
     const time = this.slotOf(index) >>> 1;
     const doubleWords = this.#doubleWords;
     for (let cleared = CLEARED; cleared < BEGIN; cleared++) doubleWords[time + cleared] = 0n;
+    this.words[time * 2 + ANSWERS] = 0;
     this.#times[time + BEGIN] = beginNs;
     return index;
   }
@@ -164,6 +167,7 @@ export class TraceRing {
     words[at + STATUS] = 0;
     words[at + FAULT] = 0;
     words[at + RETRIES] = 0;
+    words[at + ANSWERS] = 0;
     words[at + PACKETS] = packets;
     words[at + KEPT] = length;
     words[at + PACKETS_KEPT] = 1;

@@ -43,6 +43,9 @@ export function decodeMessages(bytes: Uint8Array, count: number): TracedMessage[
   const messages: TracedMessage[] = [];
   for (let at = 0; messages.length < count; ) {
     const block = decodeTraceBlock(view, at, newTraceBlock());
+    // Blocks of earlier versions have the saturating counts only.
+    block.packetsTotal = Math.max(block.packetsTotal, block.packets);
+    block.retriesTotal = Math.max(block.retriesTotal, block.retries);
     const packets = decodePackets(view, at + TRACE_BLOCK_SIZE, block);
     messages.push({ block, packets, payload: joinPayload(packets, block.snapLength) });
     at += TRACE_BLOCK_SIZE + block.keptBytes;

@@ -6,6 +6,7 @@
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import type { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { EventSubject } from '../function/event-record.ts';
+import type { Timeline } from '../function/timeline.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 
 /** A queue pair. */
@@ -15,6 +16,7 @@ export interface TracedQueuePair extends EventSubject {
   readonly pathMtuBytes: number;
   readonly owner: {
     readonly number: number;
+    readonly timeline: Timeline | undefined;
     postAsynchronous(type: EventType, subject: EventSubject, fault: FaultKind): void;
   };
 }

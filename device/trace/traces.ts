@@ -89,13 +89,13 @@ export class Traces {
    * passes `next` to `noteRead` once it has the blocks.
    */
   read(trace: QueuePairTrace, position: number, sink: BlockSink): TraceReading {
-    const { ring, subject } = trace;
+    const { ring, qp } = trace;
     let index = Math.min(Math.max(position, ring.tail), ring.head);
     let next = index;
     let count = 0;
     let allEnded = true;
     for (; index < ring.head; index++, count++) {
-      const lengthBytes = this.#encoder.encode(ring, index, subject);
+      const lengthBytes = this.#encoder.encode(ring, index, qp);
       if (!sink(this.#encoder.bytes, lengthBytes)) break;
       allEnded &&= ring.isComplete(index);
       if (allEnded) next = index + 1;

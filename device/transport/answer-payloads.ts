@@ -8,6 +8,7 @@ import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { addPsn } from '../../protocol/infiniband/psn.ts';
 import { syndromeOf } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { PagePart } from '../function/timeline-values.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { PageWaiter } from '../protection/page-wait.ts';
@@ -75,11 +76,12 @@ export class AnswerPayloads {
     if (!pageFaults.take() || state.refusedCount === state.countOf(psn)) return false;
     state.pageCount = state.countOf(psn);
     state.paused = true;
-    pageFaults.wait(qp, this.#waiter);
+    pageFaults.wait(qp, this.#waiter, psn);
     return true;
   }
 
   readonly #waiter: PageWaiter = {
+    part: PagePart.ANSWER,
     resume: (holder) => this.#resume(holder as QueuePair),
     refuse: (holder) => {
       const qp = holder as QueuePair;

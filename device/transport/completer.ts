@@ -153,12 +153,20 @@ export class Completer {
       // Big-endian on the wire, in the host's byte order in memory.
       this.#originalView.setUint32(0, getAtomicAckEthOriginalLow(ring.view, packet.atomicAckEthOffset), true);
       this.#originalView.setUint32(4, getAtomicAckEthOriginalHigh(ring.view, packet.atomicAckEthOffset), true);
-      record.trace?.keepAnswer(record.traceBlock, 0, ring, packet.lrhOffset, packet.atomicAckEthOffset, ATOMIC_BYTES);
+      record.trace?.keepAnswer(
+        record.traceBlock,
+        0,
+        packet,
+        ring,
+        packet.lrhOffset,
+        packet.atomicAckEthOffset,
+        ATOMIC_BYTES,
+      );
       return record.list.scatter(qp, 0, this.#originalBytes, 0, ATOMIC_BYTES);
     }
     const done = record.responsesReceived * qp.pathMtuBytes;
     const { payloadOffset, payloadLengthBytes: length } = packet;
-    record.trace?.keepAnswer(record.traceBlock, done, ring, packet.lrhOffset, payloadOffset, length);
+    record.trace?.keepAnswer(record.traceBlock, done, packet, ring, packet.lrhOffset, payloadOffset, length);
     return record.list.scatter(qp, done, ring, payloadOffset, length);
   }
 

@@ -4,6 +4,7 @@
  * command returns to the send queue until the page has come; a received datagram is dropped, and
  * its receive WQE stays for the next one. Both datagram units have one of these.
  */
+import type { PagePart } from '../function/timeline-values.ts';
 import type { KeyHolder } from '../protection/key-holder.ts';
 import type { PageFaults } from '../protection/page-faults.ts';
 import type { PageWaiter } from '../protection/page-wait.ts';
@@ -17,9 +18,10 @@ export class DatagramPages {
   readonly #waiter: PageWaiter;
 
   /** `resume`: a page that the QP waits for may be present. */
-  constructor(faults: PageFaults, resume: (qp: QueuePair) => void = () => undefined) {
+  constructor(faults: PageFaults, part: PagePart, resume: (qp: QueuePair) => void = () => undefined) {
     this.#faults = faults;
     this.#waiter = {
+      part,
       resume: (holder) => resume(holder as QueuePair),
       refuse: (holder) => {
         this.#refused.set(holder, this.#missed.get(holder) ?? 0);
@@ -33,7 +35,7 @@ export class DatagramPages {
     if (!this.#faults.take() || this.#refused.get(qp) === number) return false;
     this.#refused.delete(qp);
     this.#missed.set(qp, number);
-    this.#faults.wait(qp, this.#waiter);
+    this.#faults.wait(qp, this.#waiter, number);
     return true;
   }
 }

@@ -11,6 +11,7 @@ import {
   PERMISSIVE_LID,
   SUBNET_MANAGEMENT_QPN,
 } from '../../protocol/infiniband/addresses.ts';
+import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { GRH_DGID_OFFSET } from '../../protocol/infiniband/gen/grh.gen.ts';
 import { BthOpcode, PacketError, packetErrorNames } from '../../protocol/infiniband/gen/values.gen.ts';
 import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
@@ -18,6 +19,7 @@ import { OpcodeFlag, TRANSPORT_MASK, Transport } from '../../protocol/infiniband
 import { newParsedPacket, PacketCheck, type ParsedPacket, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { resealVcrc } from '../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
+import { PacketDrop } from '../function/timeline-values.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
@@ -30,6 +32,7 @@ import { notePkeyViolation } from './key-violations.ts';
 import { MAD_BYTES } from './management-datagrams.ts';
 import { ManagementReceiver } from './management-receiver.ts';
 import { MulticastReceiver } from './multicast-receiver.ts';
+import { noteDrop } from './packet-drops.ts';
 import type { ReceiveStage } from './receive-stage.ts';
 import type { UdResponder } from './ud-responder.ts';
 
@@ -169,7 +172,7 @@ export class PacketReceiver {
     const packet = this.#packet;
     if (packet.grhOffset >= 0 && !port.ownsGid(ring.bytes, packet.grhOffset + GRH_DGID_OFFSET)) {
       this.wrongGid++;
-      return false;
+      return noteDrop(qp, packet, PacketDrop.GID, getDethSrcQpn(ring.view, packet.dethOffset));
     }
     return this.#datagrams.receive(qp, port, ring, packet);
   }
@@ -182,21 +185,22 @@ export class PacketReceiver {
     const isOfService = (packet.opcode & TRANSPORT_MASK) === qp.transport && (packet.flags & qp.refusedFlags) === 0;
     if (requester === undefined || responder === undefined || !isOfService) {
       this.unsupportedTransport++;
-      return false;
+      return noteDrop(qp, packet, PacketDrop.SERVICE);
     }
     if (qp.attributes.port !== port.number || packet.slid !== requester.path.dlid) {
       this.wrongLid++;
-      return false;
+      return noteDrop(qp, packet, PacketDrop.LID);
     }
     if (!requester.path.accepts(ring.view, packet.grhOffset, port)) {
       this.wrongGid++;
-      return false;
+      return noteDrop(qp, packet, PacketDrop.GID);
     }
     if (!pKeysMatch(packet.pKey, port.pkeys[qp.attributes.pkeyIndex])) {
       notePkeyViolation(port, qp, ring.view, packet);
-      return false;
+      return noteDrop(qp, packet, PacketDrop.PKEY);
     }
-    if (packet.flags & OpcodeFlag.RESPONSE) return this.#connected.completer.receive(requester, ring, packet);
+    if (packet.flags & OpcodeFlag.RESPONSE)
+      return this.#connected.completer.receive(requester, ring, packet) || noteDrop(qp, packet, PacketDrop.RESPONSE);
     if (!this.stage.isPassed && qp.receives && this.stage.holds(qp, port, ring, packet)) return true;
     return this.#connected.responder.receive(qp, responder, port, ring, packet);
   }

@@ -61,9 +61,9 @@ export class RequesterPackets {
 
   /** Passes the packet built last to the trace of its message. */
   tracePacket(state: RequesterState, record: SendRecord, trace: QueuePairTrace): void {
-    const { opcode, hasGrh, payloadLengthBytes } = this.#fields;
+    const { opcode, hasGrh, payloadLengthBytes: payload } = this.#fields;
     const headers = payloadStart(opcode, hasGrh);
-    trace.sendPacket(state, record, record.packetsSent - 1, this.#ring, this.#offset, headers, payloadLengthBytes);
+    trace.sendPacket(state, record, record.packetsSent - 1, this.#fields, this.#ring, this.#offset, headers, payload);
   }
 
   /** Payload of the packet built last. */

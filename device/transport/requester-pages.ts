@@ -7,6 +7,7 @@
  */
 import { addPsn } from '../../protocol/infiniband/psn.ts';
 import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { PagePart } from '../function/timeline-values.ts';
 import type { KeyHolder } from '../protection/key-holder.ts';
 import type { PageFaults } from '../protection/page-faults.ts';
 import type { PageWaiter } from '../protection/page-wait.ts';
@@ -61,11 +62,12 @@ export class RequesterPages {
 
   #wait(state: RequesterState, psn: number, waiter: PageWaiter): void {
     state.pagePsn = psn;
-    this.#parts.faults.wait(state.qp, waiter);
+    this.#parts.faults.wait(state.qp, waiter, psn);
     this.#parts.returnUnbegun(state.qp);
   }
 
   readonly #payloads: PageWaiter = {
+    part: PagePart.PAYLOAD,
     resume: (holder) => this.#sendAgain(holder),
     refuse: (holder) => {
       const state = stateOf(holder);
@@ -75,6 +77,7 @@ export class RequesterPages {
   };
 
   readonly #responses: PageWaiter = {
+    part: PagePart.RESPONSE,
     resume: (holder) => {
       const state = stateOf(holder);
       if (state.wait !== RequesterWait.RNR) return;

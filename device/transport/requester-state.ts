@@ -7,6 +7,7 @@
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import { noteStep, Step } from '../function/timeline.ts';
+import { CommandWait } from '../function/timeline-values.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { Path } from './path.ts';
 import type { SendRecord } from './send-record.ts';
@@ -23,15 +24,15 @@ export const RequesterWait = {
   /** Until the timer of an RNR NAK expires (IBTA 9.7.5.2.8). */
   RNR: 1,
   /** A fenced command waits for READs and atomics (IBTA 10.8.3.3). */
-  FENCE: 2,
+  FENCE: CommandWait.FENCE,
   /** READs and atomics are outstanding up to the initiator depth. */
-  READS: 3,
+  READS: CommandWait.READS,
   /** The responder has granted no end-to-end credit (IBTA 9.7.7.2). */
-  CREDIT: 4,
+  CREDIT: CommandWait.CREDIT,
   /** A malformed command waits until it is the oldest and can be reported. */
   FAULT: 5,
   /** Too many packets are unacknowledged. */
-  WINDOW: 6,
+  WINDOW: CommandWait.WINDOW,
   /** A page of the payload is not present. */
   PAGE: 7,
 } as const;
@@ -127,6 +128,12 @@ export class RequesterState {
   /** True when `psn` was sent and is not acknowledged. */
   isUnacked(psn: number): boolean {
     return this.#ahead(psn) < this.#ahead(this.sentPsn);
+  }
+
+  /** The command with this sequence number may not begin yet, unless `wait` is NONE. */
+  beginWait(sequence: number, wait: RequesterWait): void {
+    this.wait = wait;
+    if (wait !== RequesterWait.NONE) noteStep(this.qp, Step.COMMAND_WAIT, sequence, wait);
   }
 
   append(record: SendRecord): void {

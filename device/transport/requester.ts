@@ -164,7 +164,7 @@ export class Requester {
     const record = this.#record;
     const fault = findFault(state.qp, record, this.#parts.keys);
     if (fault !== FaultKind.NONE) return this.#fail(fault);
-    state.wait = this.#findWait(state, record);
+    state.beginWait(record.sequence, this.#findWait(state, record));
     if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
     this.#work++;
     this.#parts.returnUnbegun(state.qp);

@@ -212,7 +212,7 @@ export class ResponderAnswers {
     this.#emit(port);
     if (resource.trace !== undefined) {
       const original = offset + payloadStart(fields.opcode, fields.hasGrh) - ATOMIC_ACK_ETH_SIZE;
-      resource.trace.keepAnswer(resource.traceBlock, 0, ring, offset, original, ATOMIC_ACK_ETH_SIZE);
+      resource.trace.keepAnswer(resource.traceBlock, 0, fields, ring, offset, original, ATOMIC_ACK_ETH_SIZE);
     }
     resource.packetsSent = 1;
     return true;
@@ -237,7 +237,7 @@ export class ResponderAnswers {
     if (length > 0 && !this.#payloads.read(qp, state, resource, done, length, ring, payload)) return false;
     this.#emit(port);
     this.turnCost += PACKET_COST_BYTES + length;
-    resource.trace?.keepAnswer(resource.traceBlock, done, ring, offset, payload, length);
+    resource.trace?.keepAnswer(resource.traceBlock, done, fields, ring, offset, payload, length);
     resource.restart = false;
     resource.packetsSent++;
     return true;

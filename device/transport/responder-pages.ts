@@ -7,6 +7,7 @@
  */
 import { AethKind } from '../../protocol/infiniband/gen/values.gen.ts';
 import { OpcodeFlag } from '../../protocol/infiniband/opcodes.ts';
+import { PacketDrop, PagePart } from '../function/timeline-values.ts';
 import type { KeyHolder } from '../protection/key-holder.ts';
 import type { PageFaults } from '../protection/page-faults.ts';
 import type { PageWaiter } from '../protection/page-wait.ts';
@@ -43,8 +44,8 @@ export class ResponderPages {
     const { qp, state, packet, reliable } = this.#request;
     if (!this.#faults.take() || state.refusedCount === state.countOf(packet.psn)) return undefined;
     if (packet.flags & (SEND | WRITE) && packet.flags & (FIRST | ONLY)) state.message = MessageKind.NONE;
-    this.#faults.wait(qp, requests);
-    if (!reliable) return this.#refusals.skip();
+    this.#faults.wait(qp, requests, packet.psn);
+    if (!reliable) return this.#refusals.skip(PacketDrop.PAGE_ABSENT);
     const count = state.countOf(packet.psn);
     state.pageRepeats = state.pageCount === count ? state.pageRepeats + 1 : 0;
     state.pageCount = count;
@@ -58,6 +59,7 @@ export class ResponderPages {
 
 /** The peer repeats the request, so nothing is to be done when the page has come. */
 const requests: PageWaiter = {
+  part: PagePart.REQUEST,
   resume: () => undefined,
   refuse: (holder) => {
     const state = stateOf(holder);

@@ -8,10 +8,13 @@ import { AethKind, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { addPsn } from '../../protocol/infiniband/psn.ts';
 import { syndromeOf } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
+import { noteStep, Step } from '../function/timeline.ts';
+import { PacketDrop } from '../function/timeline-values.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { FailureCause, UNKNOWN } from '../queues/queue-pair-failure.ts';
 import { postReceiveCompletion } from './completions.ts';
 import { receiveStatus, refusalStatus } from './fault-status.ts';
+import { noteDrop } from './packet-drops.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
 import { type FailResponder, type ResponderRequest, ResponderStep } from './responder-request.ts';
 import { MessageKind, type ResponderState } from './responder-state.ts';
@@ -28,10 +31,17 @@ export class ResponderRefusals {
   }
 
   /** Unreliable QPs: drops the packet and the rest of its message. */
-  skip(): ResponderStep {
+  skip(cause: PacketDrop): ResponderStep {
     const { state, packet } = this.#request;
     state.expect(addPsn(packet.psn, 1));
     state.message = MessageKind.NONE;
+    return this.drop(cause);
+  }
+
+  /** Drops the packet and nothing else. */
+  drop(cause: PacketDrop): ResponderStep {
+    const { qp, packet } = this.#request;
+    noteDrop(qp, packet, cause);
     return ResponderStep.DROP;
   }
 
@@ -67,7 +77,7 @@ export class ResponderRefusals {
     if (reliable) this.#nak(code);
     const status = receiveStatus(fault);
     this.#note(status, fault, code);
-    qp.trace?.refuse(this.#request, status, fault);
+    this.#trace(status, fault);
     completeReceiveWqe(qp, state, status, fault);
     this.#fail(qp, undefined, fault, state.wqeNumber);
     return ResponderStep.EXIT;
@@ -85,14 +95,20 @@ export class ResponderRefusals {
   /** NAK and error state (class C); unreliable QPs drop the message silently (class D). */
   #refuse(code: number, event: EventType, fault: FaultKind, detail: number): ResponderStep {
     const { reliable, qp, state } = this.#request;
-    qp.trace?.refuse(this.#request, refusalStatus(code), fault);
-    if (!reliable) return this.skip();
+    this.#trace(refusalStatus(code), fault);
+    if (!reliable) return this.skip(PacketDrop.REFUSED);
     this.#nak(code);
     const status = CompletionStatus.REMOTE_INVALID_REQUEST_ERROR;
     this.#note(state.wqeTaken ? status : CompletionStatus.SUCCESS, fault, code);
     completeReceiveWqe(qp, state, status, fault);
     this.#fail(qp, event, fault, detail);
     return ResponderStep.EXIT;
+  }
+
+  #trace(status: CompletionStatus, fault: FaultKind): void {
+    const { qp, packet } = this.#request;
+    noteStep(qp, Step.PACKET_REFUSED, packet.psn, fault, packet.opcode);
+    qp.trace?.refuse(this.#request, status, fault);
   }
 
   /** Notes why the QP fails. The status is that of the receive WQE, if the message took one. */

@@ -12,11 +12,14 @@ import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { addPsn, psnDistance } from '../../protocol/infiniband/psn.ts';
 import { MESSAGE_MAX_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { AccessFlag, CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
+import { noteStep, Step } from '../function/timeline.ts';
+import { PacketDrop } from '../function/timeline-values.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { AtomicUnit } from './atomic-unit.ts';
+import { noteDrop } from './packet-drops.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
 import { ResponderExecution } from './responder-execution.ts';
@@ -63,7 +66,7 @@ export class Responder {
 
   /** Takes a well-formed request packet of the QP's service. Returns false when it was dropped. */
   receive(qp: QueuePair, state: ResponderState, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
-    if (!qp.receives) return false;
+    if (!qp.receives) return noteDrop(qp, packet, PacketDrop.SERVICE);
     const request = this.#request;
     request.qp = qp;
     request.state = state;
@@ -116,7 +119,7 @@ export class Responder {
     }
     if (ahead < 0) return ResponderStep.DUPLICATE;
     this.sequenceErrors++;
-    if (state.nakSent) return ResponderStep.DROP;
+    if (state.nakSent) return this.#refusals.drop(PacketDrop.SEQUENCE);
     state.nakSent = true;
     this.#parts.answers.queueSyndrome(qp, state, AethKind.NAK, NakCode.PSN_SEQUENCE_ERROR, state.expectedPsn);
     return ResponderStep.EXIT;
@@ -128,7 +131,7 @@ export class Responder {
     if (packet.psn === state.expectedPsn) return ResponderStep.CHECK_OPCODE_SEQUENCE;
     this.sequenceErrors++;
     state.message = MessageKind.NONE;
-    if ((packet.flags & (FIRST | ONLY)) === 0) return this.#refusals.skip();
+    if ((packet.flags & (FIRST | ONLY)) === 0) return this.#refusals.skip(PacketDrop.PART);
     state.expect(packet.psn);
     return ResponderStep.CHECK_OPCODE_SEQUENCE;
   }
@@ -143,7 +146,7 @@ export class Responder {
     if (reliable) return this.#refusals.refuseRequest(FaultKind.COMMAND_OPCODE);
     // An unreliable sender gave up: the rest of an unknown message is dropped (IBTA 9.8.2.2.2).
     state.message = MessageKind.NONE;
-    return continues ? this.#refusals.skip() : ResponderStep.CHECK_RESOURCES;
+    return continues ? this.#refusals.skip(PacketDrop.PART) : ResponderStep.CHECK_RESOURCES;
   }
 
   /** IBTA 9.7.4.1.3: the request needs a receive WQE or a responder resource. */
@@ -166,7 +169,8 @@ export class Responder {
     const { reader, keys, answers } = this.#parts;
     if (!reader.available(qp)) {
       this.receiverNotReady++;
-      if (!reliable) return this.#refusals.skip();
+      if (!reliable) return this.#refusals.skip(PacketDrop.NO_RECEIVE_ENTRY);
+      noteStep(qp, Step.NO_RECEIVE_ENTRY, state.expectedPsn);
       answers.queueSyndrome(qp, state, AethKind.RNR_NAK, qp.attributes.minRnrTimer, state.expectedPsn);
       // Later packets are dropped silently until this one is repeated (IBTA 9.7.5.2.8).
       state.nakSent = true;
@@ -266,7 +270,7 @@ export class Responder {
       return ResponderStep.EXIT;
     }
     const resource = state.findAnswer(psn, opcode);
-    if (resource === undefined) return ResponderStep.DROP;
+    if (resource === undefined) return this.#refusals.drop(PacketDrop.DUPLICATE);
     answers.repeat(qp, state, resource, psnDistance(resource.firstPsn, psn));
     return ResponderStep.EXIT;
   }

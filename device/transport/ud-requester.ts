@@ -25,6 +25,7 @@ import {
 import { getUdTargetQkey, getUdTargetRemoteQpn } from '../../protocol/layout/gen/ud-target.gen.ts';
 import { FaultKind, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { PagePart } from '../function/timeline-values.ts';
 import type { Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
@@ -53,7 +54,7 @@ export class UdRequester {
     schedule: (qp: QueuePair) => void = () => undefined,
   ) {
     this.#keys = keys;
-    this.#pages = new DatagramPages(keys.pageFaults, schedule);
+    this.#pages = new DatagramPages(keys.pageFaults, PagePart.DATAGRAM, schedule);
     this.#addresses = addresses;
     this.#groups = groups;
   }

@@ -10,6 +10,7 @@ import { pKeysMatch } from '../../protocol/infiniband/keys.ts';
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
 import { GRH_AREA_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { AccessFlag, CompletionStatus, FaultKind, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { PacketDrop, PagePart } from '../function/timeline-values.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import type { KeyLookup } from '../protection/key-lookup.ts';
@@ -19,6 +20,7 @@ import { postReceiveCompletion, ReceiveReport } from './completions.ts';
 import { DatagramPages } from './datagram-pages.ts';
 import { receiveStatus } from './fault-status.ts';
 import { notePkeyViolation, noteQkeyViolation } from './key-violations.ts';
+import { noteDrop } from './packet-drops.ts';
 import type { ReceiveQueueReader } from './receive-queue.ts';
 import type { ReceiveStage } from './receive-stage.ts';
 import { ScatterGatherList } from './scatter-gather.ts';
@@ -44,16 +46,16 @@ export class UdResponder {
     this.#keys = keys;
     this.#reader = reader;
     this.#stage = stage;
-    this.#pages = new DatagramPages(keys.pageFaults);
+    this.#pages = new DatagramPages(keys.pageFaults, PagePart.ARRIVAL);
   }
 
   /** Delivers a well-formed datagram that arrived at `port`. Returns false when it was dropped. */
   receive(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
     if (qp.serviceType !== ServiceType.UD || !qp.receives || qp.attributes.port !== port.number) {
       this.drops.wrongService++;
-      return false;
+      return this.#drop(qp, ring, packet, PacketDrop.SERVICE);
     }
-    if (!this.#keysMatch(qp, port, ring.view, packet)) return false;
+    if (!this.#keysMatch(qp, port, ring, packet)) return false;
     return this.#take(qp, port, ring, packet, qp.attributes.pkeyIndex);
   }
 
@@ -67,7 +69,7 @@ export class UdResponder {
   ): boolean {
     if (qp.receives) return this.#take(qp, port, ring, packet, pkeyIndex);
     this.drops.wrongService++;
-    return false;
+    return this.#drop(qp, ring, packet, PacketDrop.SERVICE);
   }
 
   /** A datagram whose receive WQE is read in time waits for it. */
@@ -78,16 +80,16 @@ export class UdResponder {
 
   /** Delivers a datagram of a QP into its next receive WQE. Returns false when it was dropped. */
   deliver(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>, pkeyIndex: number): boolean {
-    if (!qp.receives) return false;
+    if (!qp.receives) return this.#drop(qp, ring, packet, PacketDrop.SERVICE);
     if (!this.#reader.available(qp)) {
       this.drops.noReceiveEntry++;
-      return false;
+      return this.#drop(qp, ring, packet, PacketDrop.NO_RECEIVE_ENTRY);
     }
     const fault = this.#reader.take(qp, this.#list) || this.#place(qp, ring, packet);
     if (fault === FaultKind.DMA_WRITE && this.#pages.await(qp, this.#reader.number)) {
       this.#reader.giveBack(qp);
       this.drops.pageAbsent++;
-      return false;
+      return this.#drop(qp, ring, packet, PacketDrop.PAGE_ABSENT);
     }
     const status = fault === FaultKind.NONE ? CompletionStatus.SUCCESS : receiveStatus(fault);
     qp.trace?.receiveDatagram(packet, ring, this.#reader.number, status, fault);
@@ -96,17 +98,22 @@ export class UdResponder {
     return true;
   }
 
-  #keysMatch(qp: QueuePair, port: Port, view: DataView, packet: Readonly<ParsedPacket>): boolean {
+  #keysMatch(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
+    const { view } = ring;
     if (!pKeysMatch(packet.pKey, port.pkeys[qp.attributes.pkeyIndex])) {
       notePkeyViolation(port, qp, view, packet);
-      return false;
+      return this.#drop(qp, ring, packet, PacketDrop.PKEY);
     }
     const qKey = getDethQKey(view, packet.dethOffset);
     if (qKey !== qp.attributes.qkey) {
       noteQkeyViolation(port, qp, view, packet, qKey);
-      return false;
+      return this.#drop(qp, ring, packet, PacketDrop.QKEY);
     }
     return true;
+  }
+
+  #drop(qp: QueuePair, { view }: PacketRing, packet: Readonly<ParsedPacket>, cause: PacketDrop): false {
+    return noteDrop(qp, packet, cause, getDethSrcQpn(view, packet.dethOffset));
   }
 
   #place(qp: QueuePair, ring: PacketRing, packet: Readonly<ParsedPacket>): FaultKind {

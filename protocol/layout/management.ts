@@ -781,9 +781,9 @@ export const traceBlock: StructTable = {
     { name: 'firstPsn', bits: 24, doc: 'PSN of the first packet; 0 without packets.' },
     { name: 'port', bits: 8, doc: 'Port of the message.' },
     { name: 'lastPsn', bits: 24, doc: 'PSN of the last packet; 0 without packets.' },
-    { name: 'retries', bits: 8, doc: 'Retransmissions; saturating.' },
+    { name: 'retries', bits: 8, doc: 'Retransmissions; saturating. `retriesTotal` is exact.' },
     { name: 'remoteQpn', bits: 24, doc: 'QP of the remote end.' },
-    { name: 'packets', bits: 8, doc: 'Packets of the message; saturating.' },
+    { name: 'packets', bits: 8, doc: 'Packets of the message; saturating. `packetsTotal` is exact.' },
     { name: 'remoteLid', bits: 16, doc: 'LID of the remote end.' },
     { bits: 16 },
     { name: 'messageLength', bits: 32, doc: 'Payload bytes of the message.' },
@@ -795,7 +795,10 @@ export const traceBlock: StructTable = {
     },
     { bits: 8 },
     { name: 'keptBytes', bits: 32, doc: 'Bytes of the packets that follow.' },
-    { bytes: 28 },
+    { name: 'packetsTotal', bits: 32, doc: 'Packets of the message: of a READ or an atomic, those of its request.' },
+    { name: 'retriesTotal', bits: 32, doc: 'Retransmissions.' },
+    { name: 'answers', bits: 32, doc: 'Packets of the answer to a READ, atomic, FLUSH or ATOMIC WRITE, each counted once.' },
+    { bytes: 16 },
   ],
 };
 

@@ -4,7 +4,7 @@
  * doorbell to its completion, on both sides. Pure: traces of adapters in, text out.
  */
 import type { TraceStatus } from '../../device/main/trace-control.ts';
-import { describeMessage, formatWallTime, restorePacket } from '../../device/main/trace-export.ts';
+import { describeMessage, formatWallTime } from '../../device/main/trace-export.ts';
 import type { TraceRule } from '../../device/main/trace-observer.ts';
 import {
   type AdapterTrace,
@@ -13,26 +13,23 @@ import {
   type MessageEnd,
   type OtherSide,
 } from '../../device/trace/adapter-trace.ts';
-import {
-  findCommandSteps,
-  findEntrySteps,
-  findFunctionSteps,
-  findTransportSteps,
-} from '../../device/trace/message-steps.ts';
-import type { TracedMessage } from '../../device/trace/traced-message.ts';
+import { findPeerSteps } from '../../device/trace/message-wire.ts';
 import type { TraceBlock } from '../../protocol/layout/gen/trace-block.gen.ts';
-import {
-  CompletionStatus,
-  completionStatusName,
-  SendOpcode,
-  ServiceType,
-} from '../../protocol/layout/gen/values.gen.ts';
-import { describeSignals, describeStep, microseconds, type TimedText } from './trace-words.ts';
+import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { compareTexts, endTimeNs, isCovered, tellEnd } from './trace-lines.ts';
+import { microseconds } from './trace-wire-words.ts';
+import { describeStep, say, type TimedText } from './trace-words.ts';
 
+/** Opcodes with a request and an answer. */
+const ANSWERED: readonly number[] = [
+  SendOpcode.RDMA_READ,
+  SendOpcode.COMPARE_SWAP,
+  SendOpcode.FETCH_ADD,
+  SendOpcode.FLUSH,
+  SendOpcode.ATOMIC_WRITE,
+];
 const PREVIEW_BYTES = 32;
 const WHO_WIDTH = 'QP 16777215 receives'.length;
-/** Packets of one side at most. */
-const PACKETS_SHOWN = 8;
 
 export function renderTraceStatus({ traces, rules, paused, timeline }: TraceStatus): string {
   const lines = traces.map(
@@ -94,12 +91,17 @@ function tellStory(end: MessageEnd, all: readonly AdapterTrace[]): Story {
   const ends = [end, ...(other.end === undefined ? [] : [other.end])];
   const offsetOf = ({ adapter }: MessageEnd): number => clockOffsetNs(adapter, end.adapter);
   const beginNs = Math.min(...ends.map((one) => one.message.block.beginTime + offsetOf(one)));
-  const lines = ends.flatMap((one) => tell(one, beginNs, offsetOf(one), nameEnd(one, all)));
-  const ordered = lines.sort((a, b) => a.timeNs - b.timeNs);
+  const lines = [
+    ...ends.flatMap((one) => tell(one, beginNs, offsetOf(one), nameEnd(one, all))),
+    ...tellPeer(end, other, all),
+  ];
+  // Steps of two adapters with equal times stay in the order of the ends.
+  const isOne = new Set(ends.map(({ adapter }) => adapter)).size === 1;
+  const ordered = lines.sort(isOne ? compareTexts : (one, next) => one.timeNs - next.timeNs);
   const startNs = ordered[0]?.timeNs ?? 0;
   return {
     ends,
-    lines: ordered.map((line) => ({ ...line, timeNs: line.timeNs - startNs })),
+    lines: ordered.map(({ timeNs, who, text }) => ({ timeNs: timeNs - startNs, who, text })),
     remarks: describeRest(end, other, startNs),
     startNs,
   };
@@ -112,31 +114,25 @@ interface Line extends TimedText {
 
 /** The lines of one end; `sinceNs`: when the first of both ends begins, on the common clock. */
 function tell(end: MessageEnd, sinceNs: number, offsetNs: number, name: string): Line[] {
-  const { message } = end;
-  const { block } = message;
-  const who = `${name} ${block.receive ? 'receives' : 'sends'}`;
-  const texts = [
-    ...commandTexts(end),
-    ...[...findFunctionSteps(end), ...findEntrySteps(end)].map((step) => ({
-      timeNs: step.timeNs,
-      text: describeStep(step),
-    })),
-    ...packetTexts(message),
-    ...findTransportSteps(end, sinceNs - offsetNs).map((step) => ({ timeNs: step.timeNs, text: describeStep(step) })),
-    ...(block.complete === 1 ? [{ timeNs: block.endTime, text: describeEnd(block) }] : []),
-    ...describeSignals(end, isCovered(end)),
-  ];
-  return texts.map(({ timeNs, text }) => ({ timeNs: timeNs + offsetNs, text, who }));
+  const who = `${name} ${end.message.block.receive ? 'receives' : 'sends'}`;
+  return tellEnd(end, sinceNs - offsetNs).map((line) => ({ ...line, timeNs: line.timeNs + offsetNs, who }));
+}
+
+/** What the other adapter noted, when it has no block of the message. */
+function tellPeer(end: MessageEnd, { missing, adapter }: OtherSide, all: readonly AdapterTrace[]): Line[] {
+  if (adapter === undefined || (missing !== 'block' && missing !== 'trace')) return [];
+  const offsetNs = clockOffsetNs(end.adapter, adapter);
+  const who = `${all.length > 1 ? `${adapter.name} ` : ''}QP ${end.message.block.remoteQpn} receives`;
+  return findPeerSteps(end, adapter, offsetNs).map((step) => ({
+    ...say(step, describeStep(step)),
+    timeNs: step.timeNs - offsetNs,
+    who,
+  }));
 }
 
 /** A QP, with its adapter when there are several. */
 function nameEnd({ adapter, message }: MessageEnd, all: readonly AdapterTrace[]): string {
   return `${all.length > 1 ? `${adapter.name} ` : ''}QP ${message.block.qpn}`;
-}
-
-/** The timeline has all steps since the message began. */
-function isCovered({ adapter, message }: MessageEnd): boolean {
-  return adapter.stepsSinceNs !== undefined && adapter.stepsSinceNs <= message.block.beginTime;
 }
 
 function headline(end: MessageEnd, all: readonly AdapterTrace[]): string {
@@ -145,9 +141,9 @@ function headline(end: MessageEnd, all: readonly AdapterTrace[]): string {
   const { opcode, status } = describeMessage(message);
   const preview = Buffer.from(payload.subarray(0, PREVIEW_BYTES)).toString('hex');
   const more = block.messageLength > PREVIEW_BYTES ? '...' : '';
-  const again = block.retries === 0 ? '' : `, ${count(block.retries, 'packet')} sent again`;
+  const again = block.retriesTotal === 0 ? '' : `, ${count(block.retriesTotal, 'packet')} sent again`;
   return [
-    `${block.receive ? 'received' : 'sent'} by ${nameEnd(end, all)}: ${opcode} number ${block.messageSequence}, ${block.messageLength} bytes in ${count(block.packets, 'packet')}, ${status}`,
+    `${block.receive ? 'received' : 'sent'} by ${nameEnd(end, all)}: ${opcode} number ${block.messageSequence}, ${describePackets(block)}, ${status}`,
     ...(block.receive === 0 && block.packets === 0
       ? []
       : [
@@ -157,45 +153,19 @@ function headline(end: MessageEnd, all: readonly AdapterTrace[]): string {
   ].join('\n');
 }
 
-/** The way of the command to its launch. */
-function commandTexts(end: MessageEnd): TimedText[] {
-  const { block } = end.message;
-  if (block.receive === 1) return [];
-  const steps = findCommandSteps(end).map((step) => ({ timeNs: step.timeNs, text: describeStep(step) }));
-  return steps.length > 0 ? steps : [{ timeNs: block.beginTime, text: `command ${block.sequence} launched` }];
-}
-
-/** The packets that were kept, at most the first PACKETS_SHOWN. */
-function packetTexts({ block, packets }: TracedMessage): TimedText[] {
-  return packets.slice(0, PACKETS_SHOWN).map((packet, place) => {
-    const { name, psn: number, isAnswer, payloadBytes } = restorePacket(packet);
-    const verb = (block.receive === 1) === isAnswer ? 'sent' : 'received';
-    const shown = Math.min(packets.length, PACKETS_SHOWN);
-    const left = Math.max(packets.length, block.packets) - shown;
-    const more = place === shown - 1 && left > 0 ? `; ${count(left, 'more packet')}` : '';
-    const text = `packet ${verb}: ${name}, PSN ${number}, ${payloadBytes} bytes${more}`;
-    return { timeNs: packet.timeNs, text };
-  });
-}
-
-function describeEnd({ receive, opcode, serviceType, status, packets }: Readonly<TraceBlock>): string {
-  if (status !== CompletionStatus.SUCCESS) return `it ends: ${completionStatusName(status)}`;
-  const fetches =
-    opcode === SendOpcode.RDMA_READ || opcode === SendOpcode.COMPARE_SWAP || opcode === SendOpcode.FETCH_ADD;
-  if (opcode === SendOpcode.FLUSH)
-    return receive ? 'all writes before it are in memory, and the answer is sent' : 'command complete: it is answered';
-  if (receive) return fetches ? 'all of the answer is sent' : 'message complete: all of it is in memory';
-  if (fetches) return 'command complete: all of the answer is in memory';
-  if (opcode === SendOpcode.ATOMIC_WRITE) return 'command complete: it is answered';
-  if (packets === 0) return 'command complete: it sends nothing';
-  return serviceType === ServiceType.RC ? 'command complete: acknowledged' : 'command complete: all of it is sent';
+/** Bytes and packets; those of an answer beside its request. */
+function describePackets({ receive, opcode, messageLength, packetsTotal, answers }: Readonly<TraceBlock>): string {
+  if (receive === 1 && packetsTotal === 0) return 'refused with its first packet';
+  if (!ANSWERED.includes(opcode) || packetsTotal === 0)
+    return `${messageLength} bytes in ${count(packetsTotal, 'packet')}`;
+  return `${messageLength} bytes, request in ${count(packetsTotal, 'packet')}, answer in ${count(answers, 'packet')}`;
 }
 
 /** The duration, and the traces that would add to the story. */
 function describeRest(end: MessageEnd, other: OtherSide, startNs: number): readonly string[] {
   const { adapter, message } = end;
   const { block } = message;
-  const took = microseconds(block.endTime - startNs);
+  const took = microseconds(endTimeNs(end) - startNs);
   const missing = describeMissing(other, block);
   return [
     ...(block.complete === 1
@@ -231,7 +201,8 @@ function describeMissing(
       return `the other side is not traced: \`vuhca trace on ${optionsOf(adapter)} --qp ${qp}\` adds it to later messages`;
     default: {
       const lost = adapter?.queuePairs.find((one) => one.qp === qp)?.overwritten ?? 0;
-      return `the other side is traced, but has no message with PSN ${psn}: ${lost > 0 ? `${lost} blocks were overwritten, or ` : ''}it began before the trace, or its packets were lost`;
+      const some = lost === 0 ? '' : `; ${lost} of its blocks were overwritten`;
+      return `the other side is traced, but has no message with PSN ${psn}${some}`;
     }
   }
 }

@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The words of `vuhca trace show` for the steps of a message: its way to the launch, answers and
- * repetitions on the wire, and how software learns of its end. trace-screen.ts orders the lines.
+ * The words of `vuhca trace show` for the steps of a message: its way to the launch, and how
+ * software learns of its end. trace-wire-words.ts has those of packets, trace-lines.ts orders them.
  */
+import { Step, type TimelineStep } from '../../device/function/timeline.ts';
+import { stepName } from '../../device/function/timeline-names.ts';
 import {
   CommandFlag,
   DoorbellSource,
+  EventCause,
+  InterruptWait,
   NO_VCB,
   NoEvent,
   NoInterrupt,
-  Step,
-  stepName,
-  type TimelineStep,
-} from '../../device/function/timeline.ts';
+} from '../../device/function/timeline-values.ts';
 import type { MessageEnd } from '../../device/trace/adapter-trace.ts';
-import { findSignals, hasCompletion, type Signals } from '../../device/trace/message-steps.ts';
-import { AethKind, nakCodeName } from '../../protocol/infiniband/gen/values.gen.ts';
-import { rnrTimerNs, splitSyndrome } from '../../protocol/infiniband/syndrome.ts';
+import {
+  type EventOfCompletion,
+  findSignals,
+  hasCompletion,
+  type Signals,
+} from '../../device/trace/message-signals.ts';
+import { findCommandSteps } from '../../device/trace/message-steps.ts';
 import { RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
 import { CompletionStatus, ResourceKind, SendOpcode, sendOpcodeName } from '../../protocol/layout/gen/values.gen.ts';
 
-const NS_PER_US = 1000;
+import { describeWireStep, hex } from './trace-wire-words.ts';
+
 /** Opcodes that name remote memory. */
 const REMOTE: readonly number[] = [
   SendOpcode.RDMA_WRITE,
@@ -32,15 +38,16 @@ const REMOTE: readonly number[] = [
   SendOpcode.ATOMIC_WRITE,
 ];
 
-/** A text with its time. */
+/** A text with its time, and the place of its step in the timeline, which orders equal times. */
 export interface TimedText {
   readonly timeNs: number;
+  readonly index?: number;
   readonly text: string;
 }
 
 /** A step of a command before its launch, of the wire, or a launch. */
 export function describeStep(one: TimelineStep): string {
-  const { step, object, a, b, c, d } = one;
+  const { step, object, a, b } = one;
   switch (step) {
     case Step.COMMAND:
       return describeCommand(one);
@@ -79,28 +86,8 @@ export function describeStep(one: TimelineStep): string {
       return `command ${a} read from the send queue in guest memory (fetch)`;
     case Step.LAUNCH:
       return `command ${a} launched from lane ${b}`;
-    case Step.ANSWER_SENT:
-      return `${describeAnswer(a, b)} sent`;
-    case Step.ANSWER:
-      return `${describeAnswer(a, b)} received`;
-    case Step.RNR_WAIT:
-      return `waits ${microseconds(b)} us for a receive WQE of the peer (RNR)`;
-    case Step.TIMEOUT:
-      return `local ACK timeout: no answer to PSN ${a}`;
-    case Step.RETRY:
-      return `sends again from PSN ${a} on; ${b === 1 ? '1 retry is' : `${b} retries are`} left`;
-    case Step.PAGE_FAULT:
-      return `misses the page of ${hex(c * 2 ** 32 + b)} to ${d === 1 ? 'write' : 'read'} it: page fault of region ${a}`;
-    case Step.PAGE_ANSWERED:
-      return b === 1 ? `the page fault of region ${a} is refused` : `goes on: the awaited page of region ${a} has come`;
-    case Step.PAGES_RESOLVED:
-      return `region ${object}: ${d === 1 ? 'faults refused' : `${c} pages present`} from ${hex(b * 2 ** 32 + a)} on`;
-    case Step.PAGES_INVALIDATED:
-      return `region ${object}: ${c} pages taken back from ${hex(b * 2 ** 32 + a)} on`;
-    case Step.RESEND:
-      return `packet sent again: PSN ${a}`;
     default:
-      return stepName(step);
+      return describeWireStep(one) ?? stepName(step);
   }
 }
 
@@ -158,18 +145,6 @@ function describeCancel({ a: sequence, b: vcb }: TimelineStep): string {
   return `software cancels its copy of command ${sequence}, ${where}`;
 }
 
-function hex(value: number): string {
-  return `0x${value.toString(16)}`;
-}
-
-/** An acknowledgement with its syndrome (IBTA 9.7.5.2.1). */
-function describeAnswer(psn: number, syndrome: number): string {
-  const { kind, value } = splitSyndrome(syndrome);
-  if (kind === AethKind.ACK) return `ACK up to PSN ${psn}`;
-  if (kind === AethKind.RNR_NAK) return `RNR NAK of PSN ${psn} (wait ${microseconds(rnrTimerNs(value))} us)`;
-  return `NAK of PSN ${psn} (${nakCodeName(value)})`;
-}
-
 /** How software learns of the end of the message; or why it does not. */
 export function describeSignals(end: MessageEnd, isCovered: boolean): TimedText[] {
   const signals = findSignals(end);
@@ -182,21 +157,30 @@ export function describeSignals(end: MessageEnd, isCovered: boolean): TimedText[
     ...(taken && noEvent?.b !== NoEvent.NO_QUEUE
       ? [say(taken, `software arms CQ ${cq}; it has taken the completion by now`)]
       : []),
-    ...(event ? [say(event.step, `event of CQ ${cq} written to EQ ${event.step.object}${causes[event.cause]}`)] : []),
+    ...(event ? [say(event.step, `event of CQ ${cq} written to EQ ${event.step.object}${describeCause(event)}`)] : []),
     ...describeInterrupt(signals),
   ];
 }
 
-const causes = {
-  completion: '',
-  arming: ', when software armed the CQ',
-  'later completion': ', with a later completion',
-} as const;
+const causes: Readonly<Record<EventCause, string>> = {
+  [EventCause.COMPLETION]: '',
+  [EventCause.ARMING]: ', when software armed the CQ',
+  [EventCause.CLEARING]: ', when software cleared EQ pending of the CQ',
+  [EventCause.TIME]: ', when its moderation time had passed',
+  [EventCause.CHANGE]: ', when software changed the CQ',
+  [EventCause.TAKING]: ', when software had taken the earlier event of the CQ',
+};
+
+function describeCause({ cause, later }: EventOfCompletion): string {
+  return later ? ', with a later completion' : causes[cause];
+}
 
 /** Only a complete timeline shows that there is no CQE. */
 function describeSilence(end: MessageEnd, isCovered: boolean): TimedText[] {
   const { receive, status, endTime } = end.message.block;
   if (!isCovered || !hasCompletion(end) || receive === 1 || status !== CompletionStatus.SUCCESS) return [];
+  const command = findCommandSteps(end).find(({ step }) => step === Step.COMMAND);
+  if (command === undefined || command.c & CommandFlag.SIGNALED) return [];
   return [{ timeNs: endTime, text: 'no completion: the command asked for none (unsignaled)' }];
 }
 
@@ -219,7 +203,12 @@ function describeNoEvent({ object: cq, b: reason }: TimelineStep): string {
   }
 }
 
-function describeInterrupt({ event, summaries, noInterrupt, request, interrupt }: Signals): TimedText[] {
+const interruptWaits: Readonly<Record<number, string>> = {
+  [InterruptWait.MASKED]: 'it is masked, or MSI-X is disabled',
+  [InterruptWait.NO_BUS_MASTER]: 'bus mastering is off',
+};
+
+function describeInterrupt({ summaries, noInterrupt, request, wait, interrupt }: Signals): TimedText[] {
   const bytes = summaries.map((step) =>
     say(
       step,
@@ -233,11 +222,12 @@ function describeInterrupt({ event, summaries, noInterrupt, request, interrupt }
   const { object: vector, a: eq, c: late } = request;
   const why =
     late === 1 ? [say(request, `EQ ${eq} held events, and its time stamp has passed: the driver is late`)] : [];
-  const sent =
-    interrupt !== undefined
-      ? say(interrupt, `interrupt: MSI-X vector ${vector}`)
-      : say(event?.step ?? request, `vector ${vector} is pending: masked, MSI-X disabled or no bus mastering`);
-  return [...bytes, ...why, sent];
+  return [
+    ...bytes,
+    ...why,
+    ...(wait ? [say(wait, `vector ${vector} is pending: ${interruptWaits[wait.a]}`)] : []),
+    ...(interrupt ? [say(interrupt, `interrupt: MSI-X vector ${vector}`)] : []),
+  ];
 }
 
 function describeNoInterrupt({ object: eq, b: reason }: TimelineStep): string {
@@ -246,10 +236,6 @@ function describeNoInterrupt({ object: eq, b: reason }: TimelineStep): string {
   return `no interrupt: the event controls of EQ ${eq} ask for none`;
 }
 
-function say({ timeNs }: TimelineStep, text: string): TimedText {
-  return { timeNs, text };
-}
-
-export function microseconds(ns: number): string {
-  return (ns / NS_PER_US).toFixed(3);
+export function say({ timeNs, index }: TimelineStep, text: string): TimedText {
+  return { timeNs, index, text };
 }

@@ -22,7 +22,8 @@ import {
   NotificationState,
 } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { FaultSubject } from '../../function/fault-log.ts';
-import { NoEvent, Step } from '../../function/timeline.ts';
+import { Step } from '../../function/timeline.ts';
+import { EventCause, NoEvent } from '../../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { DoorbellRecords } from './doorbell-records.ts';
 import type { CompletionSource, EventQueue } from './event-queue.ts';
@@ -84,6 +85,8 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
     this.#parts = parts;
     this.#entries = 2 ** context.logEntries;
     this.#mask = this.#entries - 1;
+    const { underlying } = parts;
+    underlying.timeline?.note(Step.CQ_BEGIN, underlying.number, number);
   }
 
   /** Writes the context as a query shows it. */
@@ -120,7 +123,7 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
     if (underlying.timeline !== undefined && work !== undefined) this.#notePosted(work);
     const { notification } = context;
     if (notification === NotificationState.ARMED || (solicited && notification === NotificationState.ARMED_SOLICITED))
-      this.#fire();
+      this.#fire(EventCause.COMPLETION);
     else if (underlying.timeline !== undefined) this.#noteNoEvent();
     return true;
   }
@@ -141,7 +144,7 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
     else if (context.notification !== NotificationState.ARMED) context.notification = NotificationState.ARMED_SOLICITED;
     const isAny = context.notification === NotificationState.ARMED;
     const latest = isAny ? context.producerIndex : this.#solicitedIndex;
-    if (((latest - consumerIndex) | 0) > 0) this.#fire();
+    if (((latest - consumerIndex) | 0) > 0) this.#fire(EventCause.ARMING);
   }
 
   /** True when the entries that software has not taken fit another size. */
@@ -176,10 +179,10 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
     context.consumerIndex = index;
   }
 
-  #fire(): void {
+  #fire(cause: EventCause): void {
     this.context.notification = NotificationState.FIRED;
     this.#servedSequence = this.#armSequence;
-    this.#parts.eventQueue.postCompletion(this);
+    this.#parts.eventQueue.postCompletion(this, cause);
   }
 
   /** The step of an entry that was posted. */

@@ -15,6 +15,7 @@ import {
 import { ContextOwner, ContextStatus, EventKind, NotificationState } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { FaultSubject } from '../../function/fault-log.ts';
 import { Step } from '../../function/timeline.ts';
+import { EventCause } from '../../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
 
@@ -44,6 +45,8 @@ export class EventQueue implements FaultSubject {
   readonly #completion = new Uint8Array(OBJECT_EVENT_SIZE);
   /** Queues that want another event while software has not taken their last one. */
   readonly #deferred = new Set<CompletionSource>();
+  /** What posts the completion event in hand, for the timeline. */
+  #cause: EventCause = EventCause.COMPLETION;
 
   /** Takes over the context, which is checked. */
   constructor(number: number, context: Readonly<EqContext>, owner: UnderlyingFunction, regions: MemoryRegions) {
@@ -54,6 +57,7 @@ export class EventQueue implements FaultSubject {
     this.vector = context.interrupt - MSIX_INTERRUPT;
     this.entries = 2 ** context.logEntries;
     setObjectEventKind(new DataView(this.#completion.buffer), 0, EventKind.COMPLETION);
+    owner.timeline?.note(Step.EQ_BEGIN, owner.number, number);
   }
 
   /** Entries posted so far, modulo 2^32. */
@@ -104,12 +108,13 @@ export class EventQueue implements FaultSubject {
    * Posts the completion event of a queue. While its last event may be in the ring it waits: else a
    * process that arms again and again could overrun the queue for all others.
    */
-  postCompletion(source: CompletionSource): void {
+  postCompletion(source: CompletionSource, cause: EventCause): void {
     if (this.#holds(source.eventIndex)) {
       this.#deferred.add(source);
       return;
     }
     source.eventIndex = this.#context.producerIndex;
+    this.#cause = cause;
     setObjectEventNumber(new DataView(this.#completion.buffer), 0, source.number);
     this.post(this.#completion, source);
   }
@@ -127,7 +132,7 @@ export class EventQueue implements FaultSubject {
     for (const source of [...this.#deferred]) {
       if (this.#holds(source.eventIndex)) continue;
       this.#deferred.delete(source);
-      this.postCompletion(source);
+      this.postCompletion(source, EventCause.TAKING);
     }
   }
 
@@ -152,7 +157,8 @@ export class EventQueue implements FaultSubject {
   /** The step of a completion event that was posted. */
   #notePosted({ number, count }: CompletionSource): void {
     const { number: own, timeline } = this.#owner;
-    timeline?.note(Step.EQE, own, this.number, EventType.COMPLETION, number, count, this.#context.producerIndex);
+    const { producerIndex } = this.#context;
+    timeline?.note(Step.EQE, own, this.number, EventType.COMPLETION, number, count, producerIndex, this.#cause);
   }
 
   /** The queue takes no more events. `fault`: NONE when it has been reported already. */

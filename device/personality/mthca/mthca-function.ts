@@ -16,6 +16,7 @@ import {
   RESET_OFFSET,
 } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { NO_OBJECT } from '../../function/fault-log.ts';
+import { Step } from '../../function/timeline.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
 import type { CommandProcessor } from './command-processor.ts';
@@ -99,6 +100,8 @@ export class MthcaFunction implements FunctionPort {
 
   /** Returns to power-on. The reset register leaves the PCI configuration alone. */
   reset(kind: ResetKind): void {
+    const { number, timeline } = this.#underlying;
+    timeline?.note(Step.FUNCTION_RESET, number, Number(kind !== 'software'));
     if (kind !== 'software') this.setBusMaster(false);
     this.#underlying.quiesce();
     this.#processor.reset();

@@ -239,7 +239,7 @@ export const TRACE_BLOCK_RETRIES_OFFSET = 43;
 export const TRACE_BLOCK_RETRIES_BYTES = 1;
 export const TRACE_BLOCK_RETRIES_SHIFT = 24;
 export const TRACE_BLOCK_RETRIES_MASK = 0xff000000;
-/** Retransmissions; saturating. */
+/** Retransmissions; saturating. `retriesTotal` is exact. */
 export function getTraceBlockRetries(view: DataView, base: number): number {
   return view.getUint8(base + 43);
 }
@@ -263,7 +263,7 @@ export const TRACE_BLOCK_PACKETS_OFFSET = 47;
 export const TRACE_BLOCK_PACKETS_BYTES = 1;
 export const TRACE_BLOCK_PACKETS_SHIFT = 24;
 export const TRACE_BLOCK_PACKETS_MASK = 0xff000000;
-/** Packets of the message; saturating. */
+/** Packets of the message; saturating. `packetsTotal` is exact. */
 export function getTraceBlockPackets(view: DataView, base: number): number {
   return view.getUint8(base + 47);
 }
@@ -325,6 +325,36 @@ export function setTraceBlockKeptBytes(view: DataView, base: number, value: numb
   view.setUint32(base + 64, value, true);
 }
 
+export const TRACE_BLOCK_PACKETS_TOTAL_OFFSET = 68;
+export const TRACE_BLOCK_PACKETS_TOTAL_BYTES = 4;
+/** Packets of the message: of a READ or an atomic, those of its request. */
+export function getTraceBlockPacketsTotal(view: DataView, base: number): number {
+  return view.getUint32(base + 68, true);
+}
+export function setTraceBlockPacketsTotal(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 68, value, true);
+}
+
+export const TRACE_BLOCK_RETRIES_TOTAL_OFFSET = 72;
+export const TRACE_BLOCK_RETRIES_TOTAL_BYTES = 4;
+/** Retransmissions. */
+export function getTraceBlockRetriesTotal(view: DataView, base: number): number {
+  return view.getUint32(base + 72, true);
+}
+export function setTraceBlockRetriesTotal(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 72, value, true);
+}
+
+export const TRACE_BLOCK_ANSWERS_OFFSET = 76;
+export const TRACE_BLOCK_ANSWERS_BYTES = 4;
+/** Packets of the answer to a READ, atomic, FLUSH or ATOMIC WRITE, each counted once. */
+export function getTraceBlockAnswers(view: DataView, base: number): number {
+  return view.getUint32(base + 76, true);
+}
+export function setTraceBlockAnswers(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 76, value, true);
+}
+
 /**
  * Command block: one message that a QP sent or received. Its kept packets follow as trace-packets.
  */
@@ -361,11 +391,11 @@ export interface TraceBlock {
   port: number;
   /** PSN of the last packet; 0 without packets. */
   lastPsn: number;
-  /** Retransmissions; saturating. */
+  /** Retransmissions; saturating. `retriesTotal` is exact. */
   retries: number;
   /** QP of the remote end. */
   remoteQpn: number;
-  /** Packets of the message; saturating. */
+  /** Packets of the message; saturating. `packetsTotal` is exact. */
   packets: number;
   /** LID of the remote end. */
   remoteLid: number;
@@ -377,6 +407,12 @@ export interface TraceBlock {
   messageSequence: number;
   /** Bytes of the packets that follow. */
   keptBytes: number;
+  /** Packets of the message: of a READ or an atomic, those of its request. */
+  packetsTotal: number;
+  /** Retransmissions. */
+  retriesTotal: number;
+  /** Packets of the answer to a READ, atomic, FLUSH or ATOMIC WRITE, each counted once. */
+  answers: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -406,6 +442,9 @@ export function newTraceBlock(): TraceBlock {
     snapLength: 0,
     messageSequence: 0,
     keptBytes: 0,
+    packetsTotal: 0,
+    retriesTotal: 0,
+    answers: 0,
   };
 }
 
@@ -441,6 +480,9 @@ export function decodeTraceBlock(view: DataView, base: number, into: TraceBlock)
   into.snapLength = getTraceBlockSnapLength(view, base);
   into.messageSequence = getTraceBlockMessageSequence(view, base);
   into.keptBytes = getTraceBlockKeptBytes(view, base);
+  into.packetsTotal = getTraceBlockPacketsTotal(view, base);
+  into.retriesTotal = getTraceBlockRetriesTotal(view, base);
+  into.answers = getTraceBlockAnswers(view, base);
   return into;
 }
 
@@ -463,9 +505,9 @@ export function encodeTraceBlock(view: DataView, base: number, from: Readonly<Tr
   view.setUint32(base + 56, from.snapLength, true);
   view.setUint32(base + 60, (from.messageSequence & 0xffffff), true);
   view.setUint32(base + 64, from.keptBytes, true);
-  view.setUint32(base + 68, 0, true);
-  view.setUint32(base + 72, 0, true);
-  view.setUint32(base + 76, 0, true);
+  view.setUint32(base + 68, from.packetsTotal, true);
+  view.setUint32(base + 72, from.retriesTotal, true);
+  view.setUint32(base + 76, from.answers, true);
   view.setUint32(base + 80, 0, true);
   view.setUint32(base + 84, 0, true);
   view.setUint32(base + 88, 0, true);

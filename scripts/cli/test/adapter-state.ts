@@ -4,7 +4,8 @@
  * of its units, and messages that failed on QPs that are traced. Called by test-action.ts over the
  * control socket.
  */
-import { nameStepNumbers, stepName, type TimelineStep } from '../../../device/function/timeline.ts';
+import type { TimelineStep } from '../../../device/function/timeline.ts';
+import { nameStepNumbers, stepName } from '../../../device/function/timeline-names.ts';
 import { ControlClient } from '../../../device/main/control-client.ts';
 import type { StatusReport } from '../../../device/main/status-report.ts';
 import type { TraceStatus } from '../../../device/main/trace-control.ts';

@@ -16,25 +16,25 @@ received by QP 3: SEND number 0, 8 bytes in 1 packet, SUCCESS
        0.060 us  QP 2 sends           the function ends spilling: 4 entries of its buffer are free
        0.120 us  QP 2 sends           send queue enters the scheduler list of level 0
        0.190 us  QP 2 sends           a doorbell of the function was lost: all its send queues are searched (sweep)
-       0.980 us  QP 2 sends           send queue leaves the scheduler list of level 0
-       0.990 us  QP 2 sends           command 0 read from the send queue in guest memory (fetch)
-       1.000 us  QP 2 sends           command 0 launched from lane 8
-       1.010 us  QP 2 sends             SEND, signaled, solicited, fence
-       1.020 us  QP 2 sends             SGE: 8 bytes at 0x12345fd580, L_Key 0x100
-       1.040 us  QP 2 sends           packet sent: RC_SEND_ONLY, PSN 0, 8 bytes
-       1.060 us  QP 3 receives        receive WQE 0 taken
-       1.070 us  QP 3 receives          SGE: 1024 bytes at 0x12345fd140, L_Key 0x100
-       1.080 us  QP 3 receives        packet received: RC_SEND_ONLY, PSN 0, 8 bytes
-       1.080 us  QP 3 receives        message complete: all of it is in memory
-       1.090 us  QP 3 receives        completion written to CQ 4
-       1.100 us  QP 3 receives        event of CQ 4 written to EQ 1
-       1.130 us  QP 3 receives        ACK up to PSN 0 sent
-       1.140 us  QP 2 sends           ACK up to PSN 0 received
-       1.150 us  QP 2 sends           command complete: acknowledged
-       1.160 us  QP 2 sends           completion written to CQ 1
-       1.170 us  QP 2 sends           no event: CQ 1 is not armed
-       1.600 us  QP 3 receives        interrupt: MSI-X vector 5
-1.150 us from the first of these to the end on QP 2
+       1.060 us  QP 2 sends           send queue leaves the scheduler list of level 0
+       1.070 us  QP 2 sends           command 0 read from the send queue in guest memory (fetch)
+       1.080 us  QP 2 sends           command 0 launched from lane 8
+       1.090 us  QP 2 sends             SEND, signaled, solicited, fence
+       1.100 us  QP 2 sends             SGE: 8 bytes at 0x12345fd580, L_Key 0x100
+       1.120 us  QP 2 sends           packet sent: RC_SEND_ONLY, PSN 0, 8 bytes
+       1.150 us  QP 3 receives        receive WQE 0 taken
+       1.160 us  QP 3 receives          SGE: 1024 bytes at 0x12345fd140, L_Key 0x100
+       1.180 us  QP 3 receives        packet received: RC_SEND_ONLY, PSN 0, 8 bytes
+       1.190 us  QP 3 receives        message complete: all of it is in memory
+       1.200 us  QP 3 receives        completion written to CQ 4
+       1.210 us  QP 3 receives        event of CQ 4 written to EQ 1
+       1.240 us  QP 3 receives        ACK up to PSN 0 sent
+       1.250 us  QP 2 sends           ACK up to PSN 0 received
+       1.270 us  QP 2 sends           command complete: acknowledged
+       1.280 us  QP 2 sends           completion written to CQ 1
+       1.290 us  QP 2 sends           no event: CQ 1 is not armed
+       1.760 us  QP 3 receives        interrupt: MSI-X vector 5
+1.270 us from the first of these to the end on QP 2
 `,
   'copies that become doorbells': `sent by QP 2: SEND number 0, 8 bytes in 1 packet, SUCCESS
   to QP 3 at LID 2, port 1, PSN 0 to 0
@@ -48,18 +48,18 @@ received by QP 3: SEND number 0, 8 bytes in 1 packet, SUCCESS
        0.040 us  QP 2 sends             SEND, signaled
        0.050 us  QP 2 sends             SGE: 8 bytes at 0x12345a7580, L_Key 0x100
        0.070 us  QP 2 sends           packet sent: RC_SEND_ONLY, PSN 0, 8 bytes
-       0.090 us  QP 3 receives        receive WQE 0 taken
-       0.100 us  QP 3 receives          SGE: 1024 bytes at 0x12345a7140, L_Key 0x100
-       0.110 us  QP 3 receives        packet received: RC_SEND_ONLY, PSN 0, 8 bytes
-       0.110 us  QP 3 receives        message complete: all of it is in memory
-       0.120 us  QP 3 receives        completion written to CQ 4
-       0.130 us  QP 3 receives        no event: CQ 4 is not armed
-       0.140 us  QP 3 receives        ACK up to PSN 0 sent
-       0.150 us  QP 2 sends           ACK up to PSN 0 received
-       0.160 us  QP 2 sends           command complete: acknowledged
-       0.170 us  QP 2 sends           completion written to CQ 1
-       0.180 us  QP 2 sends           no event: CQ 1 is not armed
-0.160 us from the first of these to the end on QP 2
+       0.100 us  QP 3 receives        receive WQE 0 taken
+       0.110 us  QP 3 receives          SGE: 1024 bytes at 0x12345a7140, L_Key 0x100
+       0.130 us  QP 3 receives        packet received: RC_SEND_ONLY, PSN 0, 8 bytes
+       0.140 us  QP 3 receives        message complete: all of it is in memory
+       0.150 us  QP 3 receives        completion written to CQ 4
+       0.160 us  QP 3 receives        no event: CQ 4 is not armed
+       0.170 us  QP 3 receives        ACK up to PSN 0 sent
+       0.180 us  QP 2 sends           ACK up to PSN 0 received
+       0.200 us  QP 2 sends           command complete: acknowledged
+       0.210 us  QP 2 sends           completion written to CQ 1
+       0.220 us  QP 2 sends           no event: CQ 1 is not armed
+0.200 us from the first of these to the end on QP 2
 
 sent by QP 2: SEND number 1, 8 bytes in 1 packet, SUCCESS
   to QP 3 at LID 2, port 1, PSN 1 to 1
@@ -75,18 +75,18 @@ received by QP 3: SEND number 1, 8 bytes in 1 packet, SUCCESS
        0.050 us  QP 2 sends             SEND, signaled
        0.060 us  QP 2 sends             SGE: 8 bytes at 0x12345a7a40, L_Key 0x100
        0.080 us  QP 2 sends           packet sent: RC_SEND_ONLY, PSN 1, 8 bytes
-       0.100 us  QP 3 receives        receive WQE 1 taken
-       0.110 us  QP 3 receives          SGE: 1024 bytes at 0x12345a7600, L_Key 0x100
-       0.120 us  QP 3 receives        packet received: RC_SEND_ONLY, PSN 1, 8 bytes
-       0.120 us  QP 3 receives        message complete: all of it is in memory
-       0.130 us  QP 3 receives        completion written to CQ 4
-       0.140 us  QP 3 receives        no event: CQ 4 is not armed
-       0.150 us  QP 3 receives        ACK up to PSN 1 sent
-       0.160 us  QP 2 sends           ACK up to PSN 1 received
-       0.170 us  QP 2 sends           command complete: acknowledged
-       0.180 us  QP 2 sends           completion written to CQ 1
-       0.190 us  QP 2 sends           no event: CQ 1 is not armed
-0.170 us from the first of these to the end on QP 2
+       0.110 us  QP 3 receives        receive WQE 1 taken
+       0.120 us  QP 3 receives          SGE: 1024 bytes at 0x12345a7600, L_Key 0x100
+       0.140 us  QP 3 receives        packet received: RC_SEND_ONLY, PSN 1, 8 bytes
+       0.150 us  QP 3 receives        message complete: all of it is in memory
+       0.160 us  QP 3 receives        completion written to CQ 4
+       0.170 us  QP 3 receives        no event: CQ 4 is not armed
+       0.180 us  QP 3 receives        ACK up to PSN 1 sent
+       0.190 us  QP 2 sends           ACK up to PSN 1 received
+       0.210 us  QP 2 sends           command complete: acknowledged
+       0.220 us  QP 2 sends           completion written to CQ 1
+       0.230 us  QP 2 sends           no event: CQ 1 is not armed
+0.210 us from the first of these to the end on QP 2
 
 sent by QP 2: SEND number 2, 8 bytes in 1 packet, SUCCESS
   to QP 3 at LID 2, port 1, PSN 2 to 2
@@ -101,17 +101,17 @@ received by QP 3: SEND number 2, 8 bytes in 1 packet, SUCCESS
        0.050 us  QP 2 sends             SEND, signaled
        0.060 us  QP 2 sends             SGE: 8 bytes at 0x12345a7f00, L_Key 0x100
        0.080 us  QP 2 sends           packet sent: RC_SEND_ONLY, PSN 2, 8 bytes
-       0.100 us  QP 3 receives        receive WQE 2 taken
-       0.110 us  QP 3 receives          SGE: 1024 bytes at 0x12345a7ac0, L_Key 0x100
-       0.120 us  QP 3 receives        packet received: RC_SEND_ONLY, PSN 2, 8 bytes
-       0.120 us  QP 3 receives        message complete: all of it is in memory
-       0.130 us  QP 3 receives        completion written to CQ 4
-       0.140 us  QP 3 receives        no event: CQ 4 is not armed
-       0.150 us  QP 3 receives        ACK up to PSN 2 sent
-       0.160 us  QP 2 sends           ACK up to PSN 2 received
-       0.170 us  QP 2 sends           command complete: acknowledged
-       0.180 us  QP 2 sends           completion written to CQ 1
-       0.190 us  QP 2 sends           no event: CQ 1 is not armed
-0.170 us from the first of these to the end on QP 2
+       0.110 us  QP 3 receives        receive WQE 2 taken
+       0.120 us  QP 3 receives          SGE: 1024 bytes at 0x12345a7ac0, L_Key 0x100
+       0.140 us  QP 3 receives        packet received: RC_SEND_ONLY, PSN 2, 8 bytes
+       0.150 us  QP 3 receives        message complete: all of it is in memory
+       0.160 us  QP 3 receives        completion written to CQ 4
+       0.170 us  QP 3 receives        no event: CQ 4 is not armed
+       0.180 us  QP 3 receives        ACK up to PSN 2 sent
+       0.190 us  QP 2 sends           ACK up to PSN 2 received
+       0.210 us  QP 2 sends           command complete: acknowledged
+       0.220 us  QP 2 sends           completion written to CQ 1
+       0.230 us  QP 2 sends           no event: CQ 1 is not armed
+0.210 us from the first of these to the end on QP 2
 `,
 };
