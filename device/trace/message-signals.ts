@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The steps of a timeline behind the end of a traced message: a completion by CQ and count, an event
- * by the count and the arming of its CQ, an interrupt by EQ, EQE and vector (IPCOM000126453D par.
- * 2-4). `vuhca trace` tells stories from them.
+ * The steps of a timeline behind the end of a traced message: a completion by CQ and count, an
+ * event by the count and the arming of its CQ, an interrupt by EQ, EQE and vector
+ * (IPCOM000126453D par. 2-4). `vuhca trace` tells stories from them.
  */
 import { CompletionStatus, EventType, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { Step, type TimelineStep } from '../function/timeline.ts';

@@ -25,7 +25,7 @@ const responderSteps: ReadonlySet<Step> = new Set<Step>([Step.ANSWER_SENT, Step.
 const requesterParts: readonly number[] = [PagePart.PAYLOAD, PagePart.RESPONSE];
 const responderParts: readonly number[] = [PagePart.REQUEST, PagePart.ANSWER];
 
-/** The steps of one end. `sinceNs`: when the first of both ends begins, on the clock of this one. */
+/** The steps of one end. `sinceNs`: when the first of both ends begins, on its clock. */
 export function findWireSteps(end: MessageEnd, sinceNs: number): readonly TimelineStep[] {
   const { block } = end.message;
   if (block.receive === 0 && block.packets === 0) return [];
@@ -67,7 +67,7 @@ export function findPeerSteps(
   return isReliable(serviceType) ? own : own.slice(0, 1);
 }
 
-/** Up to the answer that acknowledges the last packet: an ACK of it, or any answer to a later one. */
+/** Up to the answer that acknowledges the last packet: an ACK of it, or any to a later one. */
 function findAnswers(steps: readonly TimelineStep[], block: Block): TimelineStep[] {
   const { qpn, lastPsn, complete, endTime } = block;
   const own = steps.filter(
@@ -83,7 +83,7 @@ function findAnswers(steps: readonly TimelineStep[], block: Block): TimelineStep
   return own.filter((one) => one === last || (psnDistance(one.a, lastPsn) >= 0 && !(last && one.index > last.index)));
 }
 
-/** Up to the first ACK behind the message that covers it. A failed message has a refusal behind it. */
+/** Up to the first ACK behind the message that covers it. A refusal follows a failed message. */
 function findAnswersSent(steps: readonly TimelineStep[], block: Block): TimelineStep[] {
   const { qpn, firstPsn, lastPsn, status, endTime } = block;
   const end = status === CompletionStatus.SUCCESS ? lastPsn : addPsn(lastPsn, 1);
@@ -109,7 +109,7 @@ function isPageStep({ step, object, a, b, c, d }: TimelineStep, block: Block): b
   return parts.includes(part) && isWithin(number, block);
 }
 
-/** The QP drops a packet of the other end. What comes behind the completion answers nothing more. */
+/** The QP drops a packet of the other end. Behind the completion nothing is answered any more. */
 function isDropped({ step, timeNs, object, a, c, d, e }: TimelineStep, block: Block): boolean {
   return (
     step === Step.PACKET_DROPPED &&

@@ -62,7 +62,7 @@ export const scriptLayers: readonly Layer[] = [
     path: 'scripts/cli/testing',
     holds: 'runs the command line for tests',
     uses: of(
-      'layout random.ts fabric adapter hosts test-support conformance main device/main/test-support scripts/cli',
+      'layout infiniband random.ts fabric trace adapter hosts test-support conformance main device/main/test-support scripts/cli',
     ),
     forTests: true,
   },
