@@ -70,6 +70,22 @@ const elements: readonly RegExp[] = [
   /share of the function changes/,
   /share of level 1 of the function changes/,
   /lane \d+ changes/,
+  /packet lost: RC_SEND_ONLY, PSN \d+, the link drops it/,
+  /packet dropped: UD_SEND_ONLY, PSN \d+, wrong Q_Key/,
+  /packet refused: RC_SEND_MIDDLE, PSN \d+, RECEIVE_TOO_SHORT/,
+  /no receive WQE for PSN \d+/,
+  /waits in lane \d+, which lacks a completion credit/,
+  /waits: the peer has granted no end-to-end credit/,
+  /waits: as many READs and atomics are not answered as the QP may have/,
+  /commands from \d+ on return to the send queue/,
+  /request with PSN \d+ waits for the page of 0x/,
+  /response with PSN \d+ waits for the page of 0x/,
+  /page fault of region \d+/,
+  /waits no longer: software has answered for the page/,
+  /when its moderation time had passed/,
+  /when software cleared EQ pending/,
+  /request in 1 packet, answer in 3 packets/,
+  /64 packets sent: PSN 192 to 255, within/,
 ];
 
 t.test('each thing that a story can tell stands in one of these', async (t) => {

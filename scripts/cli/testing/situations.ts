@@ -20,6 +20,7 @@ import { eventSituations } from './event-situations.ts';
 import { CONNECTION, Play } from './play.ts';
 import { playCancel, playImplicit, playLanes, playShares, playSweep } from './share-situations.ts';
 import { StoryStage } from './story-stage.ts';
+import { waitSituations } from './wait-situations.ts';
 
 const ALL_ONES = 0xffffffff;
 
@@ -229,4 +230,5 @@ export const situations: Readonly<Record<string, () => string>> = {
   'a lost doorbell, a sweep, lists': playSweep,
   'copies that become doorbells': playImplicit,
   ...eventSituations,
+  ...waitSituations,
 };

@@ -5,10 +5,14 @@
  */
 import { doorbellStories } from './doorbell-stories.ts';
 import { eventStories } from './event-stories.ts';
+import { outcomeStories } from './outcome-stories.ts';
+import { waitStories } from './wait-stories.ts';
 import { wireStories } from './wire-stories.ts';
 
 export const stories: Readonly<Record<string, string>> = {
   ...wireStories,
+  ...waitStories,
+  ...outcomeStories,
   ...eventStories,
   ...doorbellStories,
   'three event queues, three vectors': `sent by QP 4: SEND number 0, 8 bytes in 1 packet, SUCCESS
