@@ -88,10 +88,15 @@ export class StoryRun {
       this.#advance(10_000);
       serveFaults([this.#pager]);
     }
+    this.#becomeQuiet();
     if (this.#random.below(2) === 0) this.#connections[0]?.a.toReset();
-    // What is under way is neither lost nor received.
-    for (let waits = 0; !this.#isQuiet && waits < QUIET_WAITS; waits++) this.#advance(100);
+    this.#becomeQuiet();
     return this.#judgeAll();
+  }
+
+  /** What is under way is neither lost nor received, and a story ends at a reset. */
+  #becomeQuiet(): void {
+    for (let waits = 0; !this.#isQuiet && waits < QUIET_WAITS; waits++) this.#advance(100);
   }
 
   /** Nothing waits for the wire, or is on it. */
