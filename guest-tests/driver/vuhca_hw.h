@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x25c0180cu
-#define VUHCA_LAYOUT_HASH_HIGH 0x4f658263u
+#define VUHCA_LAYOUT_HASH_LOW 0x4676cc66u
+#define VUHCA_LAYOUT_HASH_HIGH 0x26960222u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -5062,10 +5062,10 @@ struct vuhca_trace_block {
 	/* port: Port of the message. */
 	__le32 dw9;
 	/* last_psn: PSN of the last packet; 0 without packets. */
-	/* retries: Retransmissions; saturating. */
+	/* retries: Retransmissions; saturating. `retriesTotal` is exact. */
 	__le32 dw10;
 	/* remote_qpn: QP of the remote end. */
-	/* packets: Packets of the message; saturating. */
+	/* packets: Packets of the message; saturating. `packetsTotal` is exact. */
 	__le32 dw11;
 	/* remote_lid: LID of the remote end. */
 	__le16 remote_lid;
@@ -5081,7 +5081,16 @@ struct vuhca_trace_block {
 	__le32 dw15;
 	/* kept_bytes: Bytes of the packets that follow. */
 	__le32 kept_bytes;
-	__u8 reserved_68[28];
+	/* packets_total: Packets of the message: of a READ or an atomic, those of its request. */
+	__le32 packets_total;
+	/* retries_total: Retransmissions. */
+	__le32 retries_total;
+	/*
+	 * answers: Packets of the answer to a READ, atomic, FLUSH or ATOMIC WRITE, each counted
+	 * once.
+	 */
+	__le32 answers;
+	__u8 reserved_80[16];
 };
 _Static_assert(sizeof(struct vuhca_trace_block) == 96, "vuhca_trace_block");
 _Static_assert(offsetof(struct vuhca_trace_block, dw0) == 0, "vuhca_trace_block.dw0");
@@ -5102,6 +5111,9 @@ _Static_assert(offsetof(struct vuhca_trace_block, message_length) == 52, "vuhca_
 _Static_assert(offsetof(struct vuhca_trace_block, snap_length) == 56, "vuhca_trace_block.snap_length");
 _Static_assert(offsetof(struct vuhca_trace_block, dw15) == 60, "vuhca_trace_block.dw15");
 _Static_assert(offsetof(struct vuhca_trace_block, kept_bytes) == 64, "vuhca_trace_block.kept_bytes");
+_Static_assert(offsetof(struct vuhca_trace_block, packets_total) == 68, "vuhca_trace_block.packets_total");
+_Static_assert(offsetof(struct vuhca_trace_block, retries_total) == 72, "vuhca_trace_block.retries_total");
+_Static_assert(offsetof(struct vuhca_trace_block, answers) == 76, "vuhca_trace_block.answers");
 
 #define VUHCA_TRACE_BLOCK_QPN_SHIFT 0
 #define VUHCA_TRACE_BLOCK_QPN_MASK 0xffffffu

@@ -137,5 +137,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0x25c0180c;
-export const LAYOUT_HASH_HIGH = 0x4f658263;
+export const LAYOUT_HASH_LOW = 0x4676cc66;
+export const LAYOUT_HASH_HIGH = 0x26960222;
