@@ -203,7 +203,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   run(budget: number): boolean {
     let left = budget;
     this.engine.expire();
-    if (this.tables.keys.pageFaults.unposted > 0) this.tables.keys.pageFaults.postWaiting();
     this.shareAdjuster.run();
     if (this.dmaTiming.busReads > 0) this.scheduler.land(this.clock.now());
     if (this.laneTable.busy) this.laneTable.land();
@@ -218,6 +217,8 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.engine.settle();
     this.links.settle();
     this.#awaitReads();
+    // After management, which may name another queue for them.
+    if (this.tables.keys.pageFaults.unposted > 0) this.tables.keys.pageFaults.postWaiting();
     this.moderation.run();
     this.pending.flushVectors(this.functions);
     return (

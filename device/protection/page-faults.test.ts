@@ -110,6 +110,21 @@ t.test('faults leave half of the event queue to other events, and are told later
   fixture.finish();
 });
 
+t.test('faults without an event queue for them are told once there is one', async (t) => {
+  const fixture = new AdapterFixture();
+  const { management } = fixture.driver;
+  management.perform({ opcode: ManagementOpcode.DESTROY_EQ, objectNumber: fixture.asynchronous.eqn });
+  const pager = new DemandPager(fixture);
+  const [pair] = sendMany(fixture, pager, 1, () => 0);
+  fixture.settle();
+  t.equal(fixture.machine.device.tables.keys.pageFaults.unposted, 1);
+  fixture.asynchronous = fixture.driver.createEventQueue({ asynchronous: true });
+  t.equal(pager.take().length, 1, 'without a further pass');
+  pager.resolve(0);
+  t.equal(pair.a.parts.sendCq.take().status, CompletionStatus.SUCCESS);
+  fixture.finish();
+});
+
 t.test('a reset forgets faults and waits', async (t) => {
   const fixture = new AdapterFixture();
   const pager = new DemandPager(fixture);
