@@ -16,7 +16,7 @@ import type { DriverCompletionQueue } from '../hosts/in-process/driver/completio
 import { EventPoller } from '../hosts/in-process/driver/event-poller.ts';
 import { eqPayload } from '../hosts/in-process/driver/payloads.ts';
 import { PageAccess } from '../hosts/in-process/guest-memory-model.ts';
-import { EventQueueFixture, NOP, POLL_ONLY } from '../test-support/event-queue-fixture.ts';
+import { delayOf, EventQueueFixture, NOP, POLL_ONLY, VECTOR } from '../test-support/event-queue-fixture.ts';
 
 t.test(
   'the first event sets both bytes and the stamp and interrupts; one before the stamp sets its secondary byte only',
@@ -72,6 +72,107 @@ t.test('hazard 30: delay 0 interrupts on every event, the largest on none', asyn
   t.equal(always.interrupts, 4);
   t.equal(never.interrupts, 0);
   t.same(never.summary, [1, 1, 1, 1, 1]);
+});
+
+t.test('only events set the stamp: a new delay counts from the next event that does', async (t) => {
+  for (const [from, to] of [
+    [3_600e9, 1_000],
+    [1_000, 3_600e9],
+  ]) {
+    const fixture = new EventQueueFixture({ delayNs: from });
+    const { clock } = fixture.adapterFixture.machine;
+    fixture.complete(0);
+    const { nextInterruptTimeLow, nextInterruptTimeHigh } = fixture.query();
+    fixture.modify({ attributeMask: EqMask.DELAY, ...delayOf(to) });
+    t.match(fixture.query(), { nextInterruptTimeLow, nextInterruptTimeHigh, ...delayOf(to) });
+    clock.advance(from);
+    fixture.complete(1);
+    t.equal(fixture.interrupts, 1, `${from} to ${to}: at the old stamp`);
+    clock.advance(1);
+    fixture.complete(2);
+    t.equal(fixture.interrupts, 2, `${from} to ${to}: after the old stamp`);
+    clock.advance(to);
+    fixture.complete(3);
+    t.equal(fixture.interrupts, 2, `${from} to ${to}: at the new stamp`);
+    fixture.clearPending(0);
+    clock.advance(1);
+    fixture.complete(0);
+    t.equal(fixture.interrupts, 3, `${from} to ${to}: after the new stamp`);
+    fixture.finish();
+  }
+});
+
+t.test('a new delay applies at once when no event is pending, and so do 0 and all ones', async (t) => {
+  const empty = new EventQueueFixture({ delayNs: 3_600e9 });
+  empty.complete(0);
+  empty.clearPending(0);
+  empty.modify({ attributeMask: EqMask.DELAY, ...delayOf(1_000) });
+  empty.complete(0);
+  t.equal(empty.interrupts, 2, 'a first event');
+  empty.adapterFixture.machine.clock.advance(1_001);
+  empty.complete(1);
+  t.equal(empty.interrupts, 3, 'by the new delay');
+  empty.finish();
+  for (const [delay, interrupts] of [
+    [delayOf(0), 2],
+    [POLL_ONLY, 1],
+  ] as const) {
+    const fixture = new EventQueueFixture({ delayNs: 10_000 });
+    fixture.complete(0);
+    fixture.modify({ attributeMask: EqMask.DELAY, ...delay });
+    fixture.adapterFixture.machine.clock.advance(interrupts === 1 ? 1e12 : 0);
+    fixture.complete(1);
+    t.equal(fixture.interrupts, interrupts);
+    fixture.finish();
+  }
+});
+
+t.test('controls, vector and summary bytes that change leave the stamp', async (t) => {
+  for (const change of [
+    { attributeMask: EqMask.CONTROLS, controls: EqControl.NOTHING },
+    { attributeMask: EqMask.VECTOR, vector: VECTOR },
+    { attributeMask: EqMask.SUMMARY },
+  ]) {
+    const fixture = new EventQueueFixture({ delayNs: 10_000 });
+    fixture.complete(0);
+    const { nextInterruptTimeLow } = fixture.query();
+    fixture.adapterFixture.machine.clock.advance(5_000);
+    fixture.modify(change);
+    t.equal(fixture.query().nextInterruptTimeLow, nextInterruptTimeLow);
+    fixture.complete(1);
+    t.equal(fixture.interrupts, 1);
+    fixture.adapterFixture.machine.clock.advance(5_001);
+    fixture.complete(2);
+    t.equal(fixture.interrupts, 2);
+    fixture.finish();
+  }
+});
+
+t.test('local time that is set leaves the stamp: set back it lengthens the delay, set ahead it ends it', async (t) => {
+  for (const [setNs, leftNs] of [
+    [20_000, 0],
+    [10_001, 0],
+    [10_000, 1],
+    [0, 10_001],
+    [-5_000, 15_001],
+  ]) {
+    const fixture = new EventQueueFixture({ delayNs: 10_000 });
+    const { clock } = fixture.adapterFixture.machine;
+    fixture.setTimeFromWrap(0);
+    fixture.complete(0);
+    const { nextInterruptTimeLow } = fixture.query();
+    fixture.setTimeFromWrap(setNs);
+    t.equal(fixture.query().nextInterruptTimeLow, nextInterruptTimeLow);
+    if (leftNs > 0) {
+      clock.advance(leftNs - 1);
+      fixture.complete(1);
+      t.equal(fixture.interrupts, 1, `set to ${setNs} ns: not late`);
+      clock.advance(1);
+    }
+    fixture.complete(2);
+    t.equal(fixture.interrupts, 2, `set to ${setNs} ns: late`);
+    fixture.finish();
+  }
 });
 
 t.test('hazard 30: stamp and local time compare across the wrap of either', async (t) => {

@@ -9,6 +9,7 @@ import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { type EqControl, ManagementOpcode, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import type { DriverEventQueue } from '../hosts/in-process/driver/event-queue.ts';
+import { eqPayload } from '../hosts/in-process/driver/payloads.ts';
 import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
 import { AdapterFixture, type AdapterFixtureOptions } from './adapter-fixture.ts';
 
@@ -75,6 +76,15 @@ export class EventQueueFixture {
     sendCq.drain();
     sendCq.notify({ clearPending: true });
     this.adapterFixture.settle();
+  }
+
+  /** Changes the attributes that the mask among them names. */
+  modify(attributes: Parameters<typeof eqPayload>[0]): void {
+    this.adapterFixture.driver.management.perform({
+      opcode: ManagementOpcode.MODIFY_EQ,
+      objectNumber: this.events.eqn,
+      payload: eqPayload(attributes),
+    });
   }
 
   query() {
