@@ -25,6 +25,7 @@ import { EventCause } from '../function/timeline-values.ts';
 import { EntryMove } from '../memory/move-entries.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { CompletionQueue } from '../queues/completion-queue.ts';
+import { CompletionTimes } from '../queues/completion-times.ts';
 import { type CommandContext, UNFINISHED } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
 
@@ -84,10 +85,10 @@ export function modifyCompletionQueue(context: CommandContext): ManagementStatus
   if (mask & CqMask.EVENT_QUEUE) {
     queue.detach();
     attach(queue, eventQueue);
-    // An event that waited by moderation goes to the new queue.
-    if (queue.moderation !== undefined) queue.postHeld(EventCause.CHANGE);
   }
   if (mask & CqMask.MODERATION) moderate(context, queue);
+  // An event that found no queue, or waited, goes to the new queue.
+  if (mask & (CqMask.EVENT_QUEUE | CqMask.MODERATION)) queue.offerDue(EventCause.CHANGE);
   return ManagementStatus.OK;
 }
 
@@ -158,11 +159,12 @@ function resize(context: CommandContext, queue: CompletionQueue): ManagementStat
 /** Sets the moderation of the request. Without a period no event waits. */
 function moderate(context: CommandContext, queue: CompletionQueue): void {
   const { moderationCount, moderationPeriodUs } = request;
+  const isModerated = moderationPeriodUs > 0;
   queue.moderation?.release(queue);
-  queue.moderation = moderationPeriodUs > 0 ? context.adapter.moderation : undefined;
+  queue.moderation = isModerated ? context.adapter.moderation : undefined;
+  queue.completionTimes = isModerated ? (queue.completionTimes ?? new CompletionTimes()) : undefined;
   queue.moderationCount = moderationCount;
   queue.moderationNs = moderationPeriodUs * NS_PER_US;
-  queue.offerDue(EventCause.CHANGE);
 }
 
 function find(context: CommandContext): CompletionQueue | undefined {

@@ -33,6 +33,7 @@ import type { StepResult } from '../memory/page-list.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { ContextOrKernel } from './collect-context.ts';
 import type { CompletionPort } from './completion-port.ts';
+import type { CompletionTimes } from './completion-times.ts';
 import type { EventModeration, ModeratedQueue } from './event-moderation.ts';
 
 const SEQUENCE_BYTES = COMPLETION_ENTRY_SEQUENCE_BYTES;
@@ -78,6 +79,7 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
   references = 0;
   /** Where events wait; undefined: each one is posted at once. */
   moderation: EventModeration | undefined = undefined;
+  completionTimes: CompletionTimes | undefined = undefined;
   moderationCount = 0;
   moderationNs = 0;
   heldUntilNs = Number.POSITIVE_INFINITY;
@@ -131,6 +133,7 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     setCompletionEntrySequence(entryView, 0, (this.producerCount + ENTRY_SEQUENCE_FIRST) >>> 0);
     const dma = this.memory.at(this.owner.dma, (this.producerCount % this.entries) * COMPLETION_ENTRY_SIZE);
     if (!dma.publish(this, entry, COMPLETION_ENTRY_SIZE, SEQUENCE_BYTES)) return this.#fail(FaultKind.DMA_WRITE);
+    this.moderation?.noteCompletion(this);
     this.producerCount = (this.producerCount + 1) >>> 0;
     if (solicited) this.#solicitedCount = this.producerCount;
     if (this.owner.timeline !== undefined) this.#notePosted();

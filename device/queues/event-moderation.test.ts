@@ -4,6 +4,7 @@
  * and software that asks again is told of what it has not seen.
  */
 import t from 'tap';
+import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { CqMask, ManagementOpcode, ManagementStatus, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { DriverCompletionQueue } from '../hosts/in-process/driver/completion-queue.ts';
 import { cqPayload } from '../hosts/in-process/driver/payloads.ts';
@@ -78,6 +79,98 @@ t.test('an event waits no longer than its time, counted from the first completio
   }
 });
 
+t.test('the period counts from the first unseen completion, however software asks for the event', async (t) => {
+  for (const [how, ask] of [
+    ['arming', ({ cq }: ModeratedFixture) => cq.notify()],
+    ['clearing', ({ cq }: ModeratedFixture) => cq.notify({ clearOnly: true })],
+  ] as const)
+    for (const age of [0, 1, PERIOD_NS / 2, PERIOD_NS - 1, PERIOD_NS, PERIOD_NS * 100]) {
+      const moderated = new ModeratedFixture(0);
+      if (how === 'clearing') {
+        moderated.cq.notify();
+        moderated.complete(1);
+        t.equal(moderated.wait(PERIOD_NS), 1);
+        moderated.cq.drain();
+        moderated.cq.notify({ clearPending: false });
+      }
+      t.equal(moderated.complete(1), 0);
+      t.equal(moderated.wait(age), 0);
+      ask(moderated);
+      const left = PERIOD_NS - age;
+      if (left > 0) t.equal(moderated.wait(left - 1), 0, `${how}, ${age} ns old: not before its time`);
+      t.equal(moderated.wait(left > 0 ? 1 : 0), 1, `${how}, ${age} ns old`);
+      moderated.fixture.finish();
+    }
+});
+
+t.test('the first completion that software has not seen counts, not the first of all', async (t) => {
+  const moderated = new ModeratedFixture(0);
+  for (let index = 0; index < 4; index++) {
+    t.equal(moderated.complete(1), 0);
+    t.equal(moderated.wait(PERIOD_NS / 8), 0);
+  }
+  moderated.cq.poll();
+  moderated.cq.poll();
+  moderated.cq.notify();
+  t.equal(moderated.wait((PERIOD_NS * 6) / 8 - 1), 0);
+  t.equal(moderated.wait(1), 1, 'the third one was posted after two eighths of a period');
+  moderated.fixture.finish();
+});
+
+t.test('the first unseen one counts for a request for solicited completions, too', async (t) => {
+  const fixture = new AdapterFixture();
+  const receiveCq = fixture.createCompletionQueue({ entriesLog2: 6, eventQueue: fixture.events });
+  const { sender, receiver, to } = fixture.createPair({ receiver: { receiveCq } });
+  fixture.driver.management.perform({
+    opcode: ManagementOpcode.MODIFY_CQ,
+    objectNumber: receiveCq.cqn,
+    payload: cqPayload({ attributeMask: CqMask.MODERATION, moderationPeriodUs: PERIOD_US }),
+  });
+  receiveCq.notify({ solicitedOnly: true });
+  for (const [solicited, events] of [
+    [false, 0],
+    [true, 0],
+  ] as const) {
+    fixture.postReceive(receiver, 64);
+    sender.post(to({ solicited, inline: Uint8Array.of(1) }));
+    fixture.settle();
+    t.equal(fixture.events.walk().length, events);
+    fixture.machine.clock.advance(PERIOD_NS / 2);
+  }
+  fixture.settle();
+  t.equal(fixture.events.walk().length, 1);
+  fixture.finish();
+});
+
+t.test('a new period applies to the event that waits', async (t) => {
+  for (const [periodUs, left] of [
+    [2 * PERIOD_US, (PERIOD_NS * 3) / 2],
+    [PERIOD_US, PERIOD_NS / 2],
+    [PERIOD_US / 2, 0],
+  ] as const) {
+    const moderated = new ModeratedFixture(0);
+    moderated.cq.notify();
+    moderated.complete(1);
+    t.equal(moderated.wait(PERIOD_NS / 2), 0);
+    moderated.moderate(0, periodUs);
+    if (left > 0) t.equal(moderated.wait(left - 1), 0, `${periodUs} us`);
+    t.equal(moderated.wait(left > 0 ? 1 : 0), 1, `${periodUs} us`);
+    moderated.fixture.finish();
+  }
+});
+
+t.test('software that sets local time does not change a wait', async (t) => {
+  const moderated = new ModeratedFixture(0);
+  moderated.cq.notify();
+  moderated.complete(1);
+  for (const high of [0x7fffffff, 0]) {
+    moderated.fixture.access.writeRegister(CSR.LOCAL_TIME, 8, 0, high);
+    t.equal(moderated.wait(PERIOD_NS / 2 - 1), 0);
+  }
+  t.equal(moderated.wait(2), 1);
+  moderated.fixture.finish();
+});
+
 t.test('the adapter asks for a pass at the end of the wait', async (t) => {
   const moderated = new ModeratedFixture(0);
   moderated.cq.notify();
@@ -96,7 +189,7 @@ t.test('software that arms with unseen completions is told of them; of those tha
   t.equal(moderated.events(), 0, 'three are unseen');
   t.equal(moderated.wait(PERIOD_NS), 1);
   moderated.cq.notify();
-  t.equal(moderated.complete(0), 0);
+  t.equal(moderated.events(), 1, 'they have waited for a period');
   moderated.cq.drain();
   moderated.cq.notify();
   t.equal(moderated.wait(PERIOD_NS * 2), 0);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Moderation of completion events: the event of an armed CQ waits until so many completions are
- * unseen, or so long. It limits the events of one CQ, as the interrupt timer of an event queue
- * (IPCOM000126453D par. 3-4) limits the interrupts of many. A moderated CQ asks it before it posts
- * an event; the adapter runs it in each pass.
+ * unseen, or until the first of them is so old. It limits the events of one CQ, as the interrupt
+ * timer of an event queue (IPCOM000126453D par. 3-4) limits the interrupts of many. A moderated CQ
+ * asks it before it posts an event; the adapter runs it in each pass.
  */
 import { EventCause } from '../function/timeline-values.ts';
+import type { CompletionTimes } from './completion-times.ts';
 
 const OFF = Number.POSITIVE_INFINITY;
 
@@ -20,6 +21,8 @@ export interface ModeratedQueue {
   /** Unseen completions that end the wait; 0: only time does. */
   moderationCount: number;
   moderationNs: number;
+  readonly producerCount: number;
+  readonly completionTimes: CompletionTimes | undefined;
   /** The adapter's time at which the wait ends; Infinity: no event waits. */
   heldUntilNs: number;
   /** Its place among the queues whose events wait. */
@@ -38,18 +41,31 @@ export class EventModeration {
     this.#clock = clock;
   }
 
+  /** The queue posts its next completion. */
+  noteCompletion(queue: ModeratedQueue): void {
+    queue.completionTimes?.note(queue.producerCount, this.#clock.now(), queue.moderationNs);
+  }
+
   /** True when the event of a queue with so many unseen completions waits. */
   holds(queue: ModeratedQueue, unseen: number): boolean {
     if (queue.moderationCount !== 0 && unseen >= queue.moderationCount) {
       this.release(queue);
       return false;
     }
-    if (queue.heldUntilNs === OFF) {
-      queue.heldUntilNs = this.#clock.now() + queue.moderationNs;
-      queue.heldAt = this.#held.length;
-      this.#held.push(queue);
-      this.#nextNs = Math.min(this.#nextNs, queue.heldUntilNs);
-    }
+    return queue.heldUntilNs !== OFF || this.#hold(queue, unseen);
+  }
+
+  /** Lets the event wait unless the first unseen completion has waited for the whole period. */
+  #hold(queue: ModeratedQueue, unseen: number): boolean {
+    const times = queue.completionTimes;
+    const mark = times?.find((queue.producerCount - unseen) >>> 0) ?? -1;
+    if (times === undefined || mark < 0) return false;
+    const untilNs = times.ns[mark] + queue.moderationNs;
+    if (untilNs <= this.#clock.now()) return false;
+    queue.heldUntilNs = untilNs;
+    queue.heldAt = this.#held.length;
+    this.#held.push(queue);
+    this.#nextNs = Math.min(this.#nextNs, untilNs);
     return true;
   }
 
