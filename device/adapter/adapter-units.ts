@@ -3,7 +3,12 @@
  * The units of an adapter as the share manager sees them (US 8,484,392 par. 68, 71, 73, 75:
  * registers that a request changes), and the plan of power-on.
  */
-import { PAGE_BYTES, QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../protocol/layout/gen/constants.gen.ts';
+import {
+  PAGE_BYTES,
+  QOS_LEVELS,
+  RESOURCE_NO_LEVEL,
+  SEND_CONTEXT_MAX,
+} from '../../protocol/layout/gen/constants.gen.ts';
 import { EventType, FaultKind, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { CollectUnit } from '../collect/collect-unit.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
@@ -12,6 +17,7 @@ import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { LaneMask } from '../lane/lane-set.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { SendContexts } from '../pio/send-contexts.ts';
 import type { DoorbellSettings, Settings } from '../shares/setting-changes.ts';
 import { type LaneShare, SHARED_COMPLETION, SHARED_EXECUTION, SharePlan } from '../shares/share-plan.ts';
 import type { ShareUnits } from '../shares/share-units.ts';
@@ -24,6 +30,7 @@ export interface SharingUnits {
   readonly collectBuffers: PcbAllocator;
   readonly schedulerBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
+  readonly sendContexts: SendContexts;
   readonly functions: readonly SharingFunction[];
   /** ADAPTER_CONTROL. */
   control: number;
@@ -83,6 +90,12 @@ export class AdapterUnits implements ShareUnits {
   setSchedulerBuffers(functionNumber: number, count: number): void {
     this.#adapter.schedulerBuffers.setShare(functionNumber, count, 0, 0);
     this.#note(functionNumber, ResourceKind.SCHEDULER_BUFFERS, count);
+  }
+
+  setSendShare(functionNumber: number, contexts: number, blocks: number): void {
+    this.#adapter.sendContexts.memory.setShare(functionNumber, contexts, blocks);
+    this.#note(functionNumber, ResourceKind.SEND_CONTEXTS, contexts);
+    this.#note(functionNumber, ResourceKind.SEND_BLOCKS, blocks);
   }
 
   setOwnedLanes(functionNumber: number, mask: LaneMask): void {
@@ -197,22 +210,24 @@ export class AdapterUnits implements ShareUnits {
   }
 }
 
-/** Gives each function its PCBs and dedicated buffers of power-on. */
+/** Gives each function its PCBs, dedicated buffers and send memory of power-on. */
 export function giveDefaultShares({
   options,
   collectBuffers,
   schedulerBuffers,
-}: Pick<SharingUnits, 'options' | 'collectBuffers' | 'schedulerBuffers'>): void {
+  sendContexts,
+}: Pick<SharingUnits, 'options' | 'collectBuffers' | 'schedulerBuffers' | 'sendContexts'>): void {
   const share = getDefaultShare(options);
   for (let number = 0; number < options.functionCount; number++) {
     collectBuffers.setShare(number, share.pcbs, ...share.pcbsGuaranteed);
     schedulerBuffers.setShare(number, share.schedulerBuffers, 0, 0);
+    sendContexts.memory.setShare(number, share.sendContexts, share.sendBlocks);
   }
 }
 
 /** The plan of power-on, read from the units. */
 export function readPlan(adapter: SharingUnits): SharePlan {
-  const { options, vcbSpace, collectBuffers, schedulerBuffers, lanes } = adapter;
+  const { options, vcbSpace, collectBuffers, schedulerBuffers, lanes, sendContexts } = adapter;
   const { map, execution, completion } = lanes;
   const limits = {
     vcbs: vcbSpace.size,
@@ -222,6 +237,8 @@ export function readPlan(adapter: SharingUnits): SharePlan {
     executionCredits: options.executionCredits,
     completionCredits: options.completionCredits,
     listSize: options.pcbCount + options.schedulerBufferCount,
+    sendContexts: SEND_CONTEXT_MAX,
+    sendBlocks: sendContexts.memory.blockCount,
   };
   const functions = adapter.functions.map((_, functionNumber) => ({
     vcbBase: vcbSpace.getBase(functionNumber),
@@ -230,6 +247,8 @@ export function readPlan(adapter: SharingUnits): SharePlan {
     pcbs: collectBuffers.getTotal(functionNumber),
     levelPcbs: [0, 1].map((level) => collectBuffers.getGuaranteed(functionNumber, level)),
     schedulerBuffers: schedulerBuffers.getTotal(functionNumber),
+    sendContexts: sendContexts.memory.contexts[functionNumber],
+    sendBlocks: sendContexts.memory.blocks[functionNumber],
   }));
   const shares = lanes.lanes.map(({ listSize, weight }, number) => {
     const owner = map.getOwner(number);

@@ -47,7 +47,7 @@ import type { UdResponder } from '../transport/ud-responder.ts';
 import { createChannels } from './adapter-management.ts';
 import { AdapterUnits, giveDefaultShares, readPlan } from './adapter-units.ts';
 import { createFunctions } from './create-functions.ts';
-import { type AdapterOptions, requireOptions } from './options.ts';
+import { type AdapterOptions, requireOptions, SEND_BLOCKS_DEFAULT } from './options.ts';
 import type { PcieFunction } from './pcie-function.ts';
 import { PendingWork } from './pending-work.ts';
 import { reportPortEvents } from './port-events.ts';
@@ -121,7 +121,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.vcbSpace = new VcbSpace(functionCount, options.vcbCount);
     this.collectBuffers = new PcbAllocator(options.pcbCount, functionCount);
     this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, functionCount);
-    giveDefaultShares(this);
     this.lanes = new TransmitVirtualLanes({
       ...options,
       listSize: options.pcbCount + options.schedulerBufferCount,
@@ -162,10 +161,12 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       ports: this.ports,
       queuePairs: this.tables.queuePairs,
       functionCount,
+      blockCount: options.sendBlockCount ?? SEND_BLOCKS_DEFAULT,
       turns: this.lanes.turns,
       packetCostBytes: PACKET_COST_BYTES,
       egressSeed: options.sendEgressSeed,
     });
+    giveDefaultShares(this);
     this.functions = createFunctions(hosts, clock, channels, this);
     reportPortEvents(this.ports, this.functions);
     this.#management = new ManagementProcessor(this);

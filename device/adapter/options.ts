@@ -10,6 +10,8 @@ import {
   PAGE_BYTES,
   PCB_MAX,
   PORT_MAX,
+  SEND_CONTEXT_MAX,
+  SEND_MEMORY_BLOCKS_MAX,
   TVL_MAX,
   VCB_MAX,
 } from '../../protocol/layout/gen/constants.gen.ts';
@@ -57,6 +59,8 @@ export interface AdapterOptions {
    * Device memory of each function in bytes, a multiple of 4096 up to 512 KiB; undefined: 256 KiB.
    */
   readonly deviceMemoryBytes?: number;
+  /** Blocks of 64 bytes in the PIO send memory, 2 to 163840; undefined: 16384. */
+  readonly sendBlockCount?: number;
   /** Transmit virtual lanes of the adapter, 1 to 128. */
   readonly laneCount: number;
   /** Entries of the send queue scheduler buffer of a function, 8 to 4096. */
@@ -118,6 +122,8 @@ const EMBEDDED_PORTS_MAX = 3;
 export const PORTS_DEFAULT = 2;
 /** Dedicated collect buffers of management commands unless an option says otherwise. */
 export const MANAGEMENT_BUFFERS_DEFAULT = 1;
+/** Blocks of the PIO send memory unless an option says otherwise: 1 MiB. */
+export const SEND_BLOCKS_DEFAULT = 16384;
 
 export const defaultAdapterOptions: AdapterOptions = {
   functionCount: 1,
@@ -143,16 +149,22 @@ export interface DefaultShare {
   readonly pcbs: number;
   readonly pcbsGuaranteed: readonly [number, number];
   readonly schedulerBuffers: number;
+  readonly sendContexts: number;
+  readonly sendBlocks: number;
 }
 
 /**
  * A lone function has all buffers. Several functions divide the private part of each pool equally,
- * and share the rest.
+ * and share the rest; they divide all of the send memory, which is not shared.
  */
 export function getDefaultShare(options: AdapterOptions): DefaultShare {
   const { functionCount, pcbCount, pcbGuaranteed, schedulerBufferCount, privatePercent } = options;
+  const send = {
+    sendContexts: Math.floor(SEND_CONTEXT_MAX / functionCount),
+    sendBlocks: Math.floor((options.sendBlockCount ?? SEND_BLOCKS_DEFAULT) / functionCount),
+  };
   if (functionCount === 1)
-    return { pcbs: pcbCount, pcbsGuaranteed: pcbGuaranteed, schedulerBuffers: schedulerBufferCount };
+    return { pcbs: pcbCount, pcbsGuaranteed: pcbGuaranteed, schedulerBuffers: schedulerBufferCount, ...send };
   const pcbs = Math.floor(takePrivate(pcbCount, privatePercent) / functionCount);
   const [level0, level1] = pcbGuaranteed;
   return {
@@ -161,6 +173,7 @@ export function getDefaultShare(options: AdapterOptions): DefaultShare {
     // Without a dedicated buffer of its own, a function's send queues could wait for other
     // functions.
     schedulerBuffers: Math.max(1, Math.floor(takePrivate(schedulerBufferCount, privatePercent) / functionCount)),
+    ...send,
   };
 }
 
@@ -197,6 +210,7 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     ['schedulerBufferCount', 1, 256],
     ['managementBufferCount', 1, DEDICATED_MAX],
     ['deviceMemoryBytes', 0, DEVICE_MEMORY_MAX_BYTES],
+    ['sendBlockCount', 2, SEND_MEMORY_BLOCKS_MAX],
     ['laneCount', 1, TVL_MAX],
     ['doorbellEntries', 8, 4096],
     ['busReads', 1, 256],

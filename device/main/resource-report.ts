@@ -22,6 +22,8 @@ export function reportResources(adapter: Adapter) {
       vcbs: plan.vcbsUnallocated,
       pcbs: plan.pcbsUnallocated,
       schedulerBuffers: plan.schedulerBuffersUnallocated,
+      sendContexts: plan.sendContextsUnallocated,
+      sendBlocks: plan.sendBlocksUnallocated,
       lanes: plan.lanesShared,
       executionCredits: plan.executionUnallocated,
       completionCredits: plan.completionUnallocated,
@@ -30,6 +32,8 @@ export function reportResources(adapter: Adapter) {
       vcbs: limits.vcbs,
       pcbs: limits.pcbs,
       schedulerBuffers: limits.schedulerBuffers,
+      sendContexts: limits.sendContexts,
+      sendBlocks: limits.sendBlocks,
       lanes: plan.lanes.length,
       executionCredits: limits.executionCredits,
       completionCredits: limits.completionCredits,
@@ -69,7 +73,8 @@ function reportAddresses(plan: SharePlan) {
 function reportShare(adapter: Adapter, number: number) {
   const { shareManager, collectBuffers, lanes } = adapter;
   const { plan } = shareManager;
-  const { vcbBase, vcbs, pcbs, levelPcbs, schedulerBuffers } = plan.functions[number];
+  const { vcbBase, vcbs, pcbs, levelPcbs, schedulerBuffers, sendContexts, sendBlocks } = plan.functions[number];
+  const { memory } = adapter.sendContexts;
   return {
     number,
     vcbBase,
@@ -79,6 +84,10 @@ function reportShare(adapter: Adapter, number: number) {
     pcbsInUse: levels.reduce((sum, level) => sum + collectBuffers.getInUse(number, level), 0),
     schedulerBuffers,
     schedulerBuffersInUse: adapter.schedulerBuffers.getInUse(number, 0),
+    sendContexts,
+    sendContextsInUse: memory.contextsUsed[number],
+    sendBlocks,
+    sendBlocksInUse: memory.blocksUsed[number],
     doorbells: reportDoorbells(adapter, number),
     lanes: plan.lanesOf(number),
     lent: shareManager.isLent(number),

@@ -61,6 +61,8 @@ const functionNames = {
   ...levelNames,
   base: ResourceKind.VCB_BASE,
   buffers: ResourceKind.SCHEDULER_BUFFERS,
+  contexts: ResourceKind.SEND_CONTEXTS,
+  'send-blocks': ResourceKind.SEND_BLOCKS,
   'lane-table': ResourceKind.TVL_TABLE_ENTRY,
   policy: ResourceKind.DOORBELL_POLICY,
   'link-check': ResourceKind.DOORBELL_LINK_CHECK,

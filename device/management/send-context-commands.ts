@@ -21,6 +21,7 @@ import {
 import { ManagementStatus, SendContextMask, SendContextState } from '../../protocol/layout/gen/values.gen.ts';
 import type { SendContext } from '../pio/send-context.ts';
 import type { CommandContext } from './command-context.ts';
+import { blameObject } from './share-commands.ts';
 
 const ALL_MASK = Object.values(SendContextMask).reduce((all, bit) => all | bit, 0);
 /** Attributes that only a disabled context may change. */
@@ -39,8 +40,9 @@ export function createSendContext(context: CommandContext): ManagementStatus {
     return context.badField(SEND_CONTEXT_ATTRIBUTES_BLOCKS_OFFSET, SEND_CONTEXT_BLOCKS_MAX);
   const status = check(context, ALL_MASK, blocks);
   if (status !== ManagementStatus.OK) return status;
+  const refusal = checkRoom(context, blocks);
+  if (refusal !== ManagementStatus.OK) return refusal;
   const created = context.adapter.sendContexts.add(context.issuer, blocks);
-  if (created === undefined) return ManagementStatus.NO_RESOURCES;
   context.label(created);
   apply(created, ALL_MASK);
   context.objectNumber = created.number;
@@ -107,6 +109,17 @@ export function destroySendContext(context: CommandContext): ManagementStatus {
 
 function find(context: CommandContext): SendContext | undefined {
   return context.adapter.sendContexts.get(context.issuer, context.header.objectNumber);
+}
+
+/** The share of the function has a context and its blocks left, and no other function uses them. */
+function checkRoom(context: CommandContext, blocks: number): ManagementStatus {
+  const { memory } = context.adapter.sendContexts;
+  const { number } = context.issuer;
+  if (memory.contextsLeft(number) === 0) return blameObject(context, ManagementStatus.SHARE_USED_UP, 0);
+  const left = memory.blocksLeft(number);
+  if (blocks > left)
+    return context.badPayload(ManagementStatus.SHARE_USED_UP, SEND_CONTEXT_ATTRIBUTES_BLOCKS_OFFSET, left);
+  return memory.hasRoom(blocks) ? ManagementStatus.OK : ManagementStatus.CONVERGING;
 }
 
 /** Checks what the mask names. */

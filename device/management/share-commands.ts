@@ -60,6 +60,10 @@ export function queryResources(context: CommandContext): ManagementStatus {
     pcbsInUseLevel1: adapter.collectBuffers.getInUse(number, 1),
     schedulerBuffers: share.schedulerBuffers,
     tvls: plan.lanesOf(number).length,
+    sendContexts: share.sendContexts,
+    sendContextsInUse: adapter.sendContexts.memory.contextsUsed[number],
+    sendBlocks: share.sendBlocks,
+    sendBlocksInUse: adapter.sendContexts.memory.blocksUsed[number],
     ...(physical ? describeUnallocated(plan) : {}),
   });
   encodeResourceShare(view, 0, record);
@@ -78,6 +82,8 @@ function describeUnallocated(plan: SharePlan) {
     tvlsShared: plan.lanesShared.length,
     executionCreditsShared: plan.executionUnallocated,
     completionCreditsShared: plan.completionUnallocated,
+    sendContextsUnallocated: plan.sendContextsUnallocated,
+    sendBlocksUnallocated: plan.sendBlocksUnallocated,
   };
 }
 

@@ -8,7 +8,7 @@ import { GRH_SIZE } from '../../protocol/infiniband/gen/grh.gen.ts';
 import { setLrhVirtualLane } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { BthOpcode, PacketError } from '../../protocol/infiniband/gen/values.gen.ts';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../protocol/infiniband/packet.ts';
-import { SEND_CONTEXT_MAX } from '../../protocol/layout/gen/constants.gen.ts';
+import { SEND_CONTEXT_MAX, SEND_CONTEXT_WINDOW_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind, PortState, SendContextState, SendHaltCause } from '../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import { EgressBench as Bench, FOREIGN_QPN, PACKET_COST, type Sent } from '../test-support/egress-bench.ts';
@@ -212,26 +212,31 @@ t.test('where packets go: to the link, back to the port, or nowhere', async (t) 
   }
 });
 
-t.test('contexts have the lowest free number; their owner alone finds them and writes to them', async (t) => {
-  const bench = new Bench();
-  const [first, second] = [bench.add(), bench.add(1)];
-  const { contexts, owners } = bench;
-  t.same([first.number, second.number], [0, 1]);
-  t.equal(contexts.get(owners[0], 0), first);
-  t.equal(contexts.get(owners[1], 0), undefined);
-  contexts.write(owners[1], 0, 8, 0, 0);
-  t.same(bench.faults, [[1, FaultKind.PIO_UNSUPPORTED]]);
-  contexts.remove(first);
-  const again = bench.add();
-  t.same([again.number, again.serial === first.serial], [0, false]);
-  const seen: number[] = [];
-  contexts.forEach(({ number }) => {
-    seen.push(number);
-  });
-  t.same(seen, [0, 1]);
-  for (let count = 2; count < SEND_CONTEXT_MAX; count++) bench.add();
-  t.equal(contexts.add(owners[0], 1), undefined, 'all are in use');
-});
+t.test(
+  'contexts have the lowest free number of their function, which alone finds them and writes to them',
+  async (t) => {
+    const bench = new Bench();
+    const [first, second, foreign] = [bench.add(), bench.add(), bench.add(1)];
+    const { contexts, owners } = bench;
+    t.same([first.number, second.number, foreign.number], [0, 1, 0]);
+    t.same([contexts.get(owners[0], 0), contexts.get(owners[1], 0)], [first, foreign]);
+    t.same([contexts.get(owners[1], 1), contexts.get(owners[0], SEND_CONTEXT_MAX)], [undefined, undefined]);
+    contexts.write(owners[1], SEND_CONTEXT_WINDOW_BYTES, 8, 0, 0);
+    t.same(bench.faults, [[1, FaultKind.PIO_UNSUPPORTED]]);
+    contexts.remove(first);
+    const again = bench.add();
+    t.same([again.number, again.serial === first.serial], [0, false]);
+    const seen: number[][] = [];
+    contexts.forEach(({ owner, number }) => {
+      seen.push([owner.number, number]);
+    });
+    t.same(seen, [
+      [0, 0],
+      [0, 1],
+      [1, 0],
+    ]);
+  },
+);
 
 t.test('packets of a removed context are forgotten, except those in the port, which change no other one', async (t) => {
   const bench = new Bench();
@@ -241,7 +246,7 @@ t.test('packets of a removed context are forgotten, except those in the port, wh
   bench.contexts.run(1);
   bench.contexts.dropFunction(bench.owners[0]);
   t.equal(bench.contexts.get(bench.owners[0], 0), undefined);
-  t.ok(bench.contexts.get(bench.owners[1], 1));
+  t.ok(bench.contexts.get(bench.owners[1], 0));
   const again = bench.add();
   t.equal(bench.contexts.run(9), 1);
   t.same(bench.psns(), [0, 0]);

@@ -411,7 +411,7 @@ t.test('fields out of range, contexts beyond the last, and contexts of other fun
       opcode: ManagementOpcode.CREATE_SEND_CONTEXT,
       payload: sendContextPayload({ ...valid, ...change }),
     }).status;
-  const { BAD_FIELD, BAD_ADDRESS, BAD_OBJECT, BAD_STATE, IN_USE, NO_RESOURCES, OK } = ManagementStatus;
+  const { BAD_FIELD, BAD_ADDRESS, BAD_OBJECT, BAD_STATE, IN_USE, SHARE_USED_UP, OK } = ManagementStatus;
   for (const change of [
     { blocks: 1 },
     { blocks: 1025 },
@@ -436,7 +436,7 @@ t.test('fields out of range, contexts beyond the last, and contexts of other fun
   t.equal(management.execute({ opcode: ManagementOpcode.DESTROY_SEND_CONTEXT, objectNumber }).status, IN_USE);
   t.equal(management.execute({ opcode: ManagementOpcode.QUERY_SEND_CONTEXT, objectNumber: 159 }).status, BAD_OBJECT);
   for (let count = 1; count < SEND_CONTEXT_MAX; count++) t.equal(create({}), OK);
-  t.equal(create({}), NO_RESOURCES);
+  t.equal(create({}), SHARE_USED_UP);
   fixture.adapterFixture.access.writePio(160 * SEND_CONTEXT_WINDOW_BYTES, 8, 0, 0);
   t.equal(fixture.adapterFixture.faults(FaultKind.PIO_UNSUPPORTED), 1);
   fixture.finish();

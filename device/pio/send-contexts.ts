@@ -24,6 +24,7 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { Random } from '../random.ts';
 import { Egress, PacketEgress } from './packet-egress.ts';
 import { SendContext } from './send-context.ts';
+import { SendMemory } from './send-memory.ts';
 
 /** Shares of the adapter's time (docs/ARCHITECTURE.md, Shares of time), by function. */
 export interface FunctionTurns {
@@ -37,6 +38,8 @@ export interface SendContextParts {
   readonly ports: readonly Port[];
   readonly queuePairs: ObjectTable<QueuePair>;
   readonly functionCount: number;
+  /** Blocks of the PIO send memory. */
+  readonly blockCount: number;
   readonly turns: FunctionTurns;
   /** Cost of a packet beside its bytes. */
   readonly packetCostBytes: number;
@@ -46,7 +49,9 @@ export interface SendContextParts {
 
 /** The send contexts of all functions. */
 export class SendContexts {
-  readonly #contexts: (SendContext | undefined)[] = new Array(SEND_CONTEXT_MAX).fill(undefined);
+  readonly memory: SendMemory;
+  /** By function and number: each function numbers its contexts from 0. */
+  readonly #contexts: (SendContext | undefined)[];
   readonly #turns: FunctionTurns;
   readonly #packetCostBytes: number;
   readonly #egress: PacketEgress;
@@ -66,6 +71,8 @@ export class SendContexts {
 
   constructor(parts: SendContextParts) {
     const { ports, queuePairs, functionCount, egressSeed } = parts;
+    this.memory = new SendMemory(functionCount, parts.blockCount);
+    this.#contexts = new Array(functionCount * SEND_CONTEXT_MAX).fill(undefined);
     this.#turns = parts.turns;
     this.#packetCostBytes = parts.packetCostBytes;
     this.#egress = new PacketEgress(ports, queuePairs);
@@ -88,29 +95,30 @@ export class SendContexts {
     return this.#ready > 0;
   }
 
-  /** Returns the context of that number if `owner` owns it. */
+  /** Returns the context of that number of the function. */
   get(owner: UnderlyingFunction, number: number): SendContext | undefined {
-    const context = this.#contexts[number];
-    return context?.owner === owner ? context : undefined;
+    return number < SEND_CONTEXT_MAX ? this.#contexts[placeOf(owner.number, number)] : undefined;
   }
 
   /**
-   * Adds a context of `blocks` blocks under the lowest free number. Returns undefined when none is
-   * free.
+   * Adds a context of `blocks` blocks under the lowest free number of its function. The caller has
+   * looked for room in `memory`.
    */
-  add(owner: UnderlyingFunction, blocks: number): SendContext | undefined {
-    const number = this.#contexts.indexOf(undefined);
-    if (number < 0) return undefined;
+  add(owner: UnderlyingFunction, blocks: number): SendContext {
+    let number = 0;
+    while (this.get(owner, number) !== undefined) number++;
     this.#serial = (this.#serial + 1) | 0;
     const context = new SendContext(number, this.#serial, owner, blocks);
-    this.#contexts[number] = context;
+    this.#contexts[placeOf(owner.number, number)] = context;
+    this.memory.take(owner.number, blocks);
     return context;
   }
 
   /** Removes a context and its waiting packets. Those in a port still leave. */
   remove(context: SendContext): void {
     this.#count(context, -context.readyCount);
-    this.#contexts[context.number] = undefined;
+    this.#contexts[placeOf(context.owner.number, context.number)] = undefined;
+    this.memory.giveBack(context.owner.number, context.blocks.count);
   }
 
   /** Removes all contexts of a function. */
@@ -118,7 +126,7 @@ export class SendContexts {
     for (const context of this.#contexts) if (context?.owner === owner) this.remove(context);
   }
 
-  /** Calls `visit` for each context in the order of their numbers. */
+  /** Calls `visit` for each context, by function and number. */
   forEach(visit: (context: SendContext) => void): void {
     for (const context of this.#contexts) if (context !== undefined) visit(context);
   }
@@ -174,9 +182,8 @@ export class SendContexts {
     let number = this.#lastContext[functionNumber];
     for (let tried = 0; tried < SEND_CONTEXT_MAX; tried++) {
       number = (number + 1) % SEND_CONTEXT_MAX;
-      const context = this.#contexts[number];
-      if (context?.owner.number !== functionNumber || context.readyCount === 0 || !this.#serveContext(context))
-        continue;
+      const context = this.#contexts[placeOf(functionNumber, number)];
+      if (context === undefined || context.readyCount === 0 || !this.#serveContext(context)) continue;
       this.#lastContext[functionNumber] = number;
       return true;
     }
@@ -212,7 +219,7 @@ export class SendContexts {
     if (result === Egress.AT_PORT) {
       context.packetsSent++;
       this.#turns.chargeFunction(context.owner.number, this.#packetCostBytes + this.#egress.lengthBytes);
-      const tag = 1 + block + context.number * SEND_CONTEXT_BLOCKS_MAX;
+      const tag = 1 + block + placeOf(context.owner.number, context.number) * SEND_CONTEXT_BLOCKS_MAX;
       return (this.#egress.ring as PacketRing).tagLast(tag, context.serial);
     }
     context.packetsDropped++;
@@ -230,4 +237,9 @@ export class SendContexts {
     this.#ready += difference;
     this.#readyOf[context.owner.number] += difference;
   }
+}
+
+/** Place of a context among those of all functions. */
+function placeOf(functionNumber: number, number: number): number {
+  return functionNumber * SEND_CONTEXT_MAX + number;
 }

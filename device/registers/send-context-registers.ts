@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Control and status registers of send contexts (US 2015/0378953 abstract; docs/DOCUMENTS.md
- * decision 9). A function reaches its own contexts only.
+ * decision 9), and of the send memory.
  */
-import { SEND_CONTEXT_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   CSR,
   getCsrSendContextControlCreditInterrupt,
@@ -27,8 +26,9 @@ const DWORD_BYTES = 4;
 
 export function attachSendContextRegisters(parts: RegisterParts): void {
   const { registers } = parts;
-  const find = (index: number): SendContext | undefined =>
-    index < SEND_CONTEXT_MAX ? parts.shared.sendContexts.get(parts.underlying, index) : undefined;
+  const { memory } = parts.shared.sendContexts;
+  const { number } = parts.underlying;
+  const find = (index: number): SendContext | undefined => parts.shared.sendContexts.get(parts.underlying, index);
   registers.attach(CSR.SEND_CONTEXT_CONTROL, {
     read: (index) => describeControl(find(index)),
     write: (index, low) => {
@@ -44,6 +44,11 @@ export function attachSendContextRegisters(parts: RegisterParts): void {
     },
   });
   registers.attach(CSR.SEND_CONTEXT_STATUS, { read: (index) => describeStatus(find(index)) });
+  registers.attach(CSR.SEND_MEMORY_BLOCKS, { read: () => memory.blockCount });
+  registers.attach(CSR.SEND_BLOCKS, { read: () => memory.blocks[number] });
+  registers.attach(CSR.SEND_BLOCKS_IN_USE, { read: () => memory.blocksUsed[number] });
+  registers.attach(CSR.SEND_CONTEXTS, { read: () => memory.contexts[number] });
+  registers.attach(CSR.SEND_CONTEXTS_IN_USE, { read: () => memory.contextsUsed[number] });
 }
 
 /**

@@ -67,7 +67,7 @@ function disturb(random: Random, { manager }: Model): void {
 
 /** Mostly valid requests. */
 function anyChange(random: Random, requester: Requester): ResourceChange {
-  const kind = random.pick([1, 2, 3, 4, 5, 16, 16, 17, 18, 18, 19, 19, 20, 21, 22, ...SETTINGS]);
+  const kind = random.pick([1, 2, 3, 4, 5, 16, 16, 17, 18, 18, 19, 19, 20, 21, 22, 23, 24, ...SETTINGS]);
   const own = !requester.host && random.below(4) > 0;
   const single = kind === Kind.DEDICATED_TVL_MAP || adapterSettingKinds.includes(kind);
   const target = kind <= Kind.TVL_WEIGHT ? random.below(LANES + 1) : single ? 0 : random.below(FUNCTIONS);
@@ -135,6 +135,10 @@ function isAcceptable({ manager, units }: Model, requester: Requester, asked: Re
       last <= LIMITS.vcbs &&
       others.every(({ vcbBase, vcbs }) => last <= vcbBase || vcbBase + vcbs <= amount || vcbs === 0)
     );
+  }
+  if (resource === Kind.SEND_CONTEXTS || resource === Kind.SEND_BLOCKS) {
+    const name = resource === Kind.SEND_CONTEXTS ? 'sendContexts' : 'sendBlocks';
+    return amount + others.reduce((sum, share) => sum + share[name], 0) <= LIMITS[name];
   }
   if (resource === Kind.SCHEDULER_BUFFERS) {
     const left = LIMITS.schedulerBuffers - others.reduce((sum, share) => sum + share.schedulerBuffers, 0) - amount;

@@ -56,6 +56,8 @@ const functionKinds: readonly number[] = [
   ...sharedKinds,
   ResourceKind.VCB_BASE,
   ResourceKind.SCHEDULER_BUFFERS,
+  ResourceKind.SEND_CONTEXTS,
+  ResourceKind.SEND_BLOCKS,
   ResourceKind.TVL_TABLE_ENTRY,
 ];
 const mapKinds: readonly number[] = [ResourceKind.TVL_MAP, ResourceKind.DEDICATED_TVL_MAP];
@@ -149,6 +151,10 @@ function makeChange(plan: SharePlan, reserved: VcbReservations, change: Resource
       return changeSchedulerBuffers(plan, change);
     case ResourceKind.DEDICATED_TVL_MAP:
       return changeDedicatedMap(plan, change);
+    case ResourceKind.SEND_CONTEXTS:
+      return changeSendShare(plan, change, 'sendContexts', plan.sendContextsUnallocated);
+    case ResourceKind.SEND_BLOCKS:
+      return changeSendShare(plan, change, 'sendBlocks', plan.sendBlocksUnallocated);
     default:
       return laneKinds.includes(change.resource) ? changeLane(plan, change) : undefined;
   }
@@ -221,5 +227,19 @@ function changeSchedulerBuffers(plan: SharePlan, { target, amount }: ResourceCha
   const limit = share.schedulerBuffers + Math.max(0, plan.schedulerBuffersUnallocated - (needy ? 1 : 0));
   if (amount > limit) return badAmount(ManagementStatus.NO_RESOURCES, limit);
   share.schedulerBuffers = amount;
+  return undefined;
+}
+
+/** A share may become less than its use: the function then gets no context before it frees some. */
+function changeSendShare(
+  plan: SharePlan,
+  { target, amount }: ResourceChange,
+  kind: 'sendContexts' | 'sendBlocks',
+  unallocated: number,
+): Refusal | undefined {
+  const share = plan.functions[target];
+  const limit = share[kind] + unallocated;
+  if (amount > limit) return badAmount(ManagementStatus.NO_RESOURCES, limit);
+  share[kind] = amount;
   return undefined;
 }

@@ -6,7 +6,15 @@
  */
 import t from 'tap';
 import { ResourceKind as Kind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
-import { change, findDisagreement, guest, ModelUnits, makeModel, makePlan } from '../test-support/share-model.ts';
+import {
+  change,
+  findDisagreement,
+  guest,
+  LIMITS,
+  ModelUnits,
+  makeModel,
+  makePlan,
+} from '../test-support/share-model.ts';
 import { HOST } from './share-changes.ts';
 import { maskOf, ShareManager } from './share-manager.ts';
 import { NO_OWNER, SHARED_CREDITS_ALL, type SharePlan } from './share-plan.ts';
@@ -83,6 +91,24 @@ t.test('scheduler buffers: decreases first', async (t) => {
   t.same(take(), [
     ['setSchedulerBuffers', 0, 2],
     ['setSchedulerBuffers', 1, 9],
+    ['shareChanged', 1],
+  ]);
+});
+
+t.test('send memory: contexts and blocks of a function together', async (t) => {
+  const { manager, take } = record(twoShares());
+  manager.request(guest(0), [change(Kind.SEND_CONTEXTS, 1, 3), change(Kind.SEND_BLOCKS, 1, 30)]);
+  t.same(take(), [
+    ['setSendShare', 1, 3, 30],
+    ['shareChanged', 1],
+  ]);
+  t.match(manager.request(HOST, [change(Kind.SEND_BLOCKS, 0, 19)]), { limit: LIMITS.sendBlocks - 30 });
+  t.match(manager.request(HOST, [change(Kind.SEND_CONTEXTS, 0, 18)]), { limit: LIMITS.sendContexts - 3 });
+  t.match(manager.request(guest(1), [change(Kind.SEND_BLOCKS, 1, 1)]), { status: ManagementStatus.NOT_PERMITTED });
+  t.same(take(), [], 'a refusal changes nothing');
+  manager.request(HOST, [change(Kind.SEND_BLOCKS, 1, 31)]);
+  t.same(take(), [
+    ['setSendShare', 1, 3, 31],
     ['shareChanged', 1],
   ]);
 });

@@ -19,6 +19,8 @@ const regained = [
   [ResourceKind.VCBS, 'vcbs'],
   [ResourceKind.PCBS, 'pcbs'],
   [ResourceKind.SCHEDULER_BUFFERS, 'schedulerBuffers'],
+  [ResourceKind.SEND_CONTEXTS, 'sendContexts'],
+  [ResourceKind.SEND_BLOCKS, 'sendBlocks'],
 ] as const;
 
 /** Holds and changes the division of one adapter's resources. */
@@ -94,7 +96,8 @@ export class ShareManager {
   /** Makes the whole share of the function unallocated. */
   returnShare(functionNumber: number): void {
     const plan = this.plan.copy();
-    Object.assign(plan.functions[functionNumber], { vcbs: 0, pcbs: 0, levelPcbs: [0, 0], schedulerBuffers: 0 });
+    const share = plan.functions[functionNumber];
+    Object.assign(share, { vcbs: 0, pcbs: 0, levelPcbs: [0, 0], schedulerBuffers: 0, sendContexts: 0, sendBlocks: 0 });
     for (const number of plan.lanesOf(functionNumber))
       Object.assign(plan.lanes[number], { owner: NO_OWNER, levels: 0 });
     this.#adopt(plan);
@@ -162,6 +165,8 @@ export class ShareManager {
       if (share.schedulerBuffers !== old.schedulerBuffers && share.schedulerBuffers > old.schedulerBuffers === growing)
         units.setSchedulerBuffers(number, share.schedulerBuffers);
       if (!growing) return;
+      if (share.sendContexts !== old.sendContexts || share.sendBlocks !== old.sendBlocks)
+        units.setSendShare(number, share.sendContexts, share.sendBlocks);
       if (share.vcbBase !== old.vcbBase || share.vcbs !== old.vcbs) units.placeVcbs(number, share.vcbBase, share.vcbs);
       if (share.vcbDivider !== units.getVcbDivider(number)) units.setVcbDivider(number, share.vcbDivider);
     });

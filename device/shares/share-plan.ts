@@ -26,6 +26,9 @@ export interface ShareLimits {
   readonly completionCredits: number;
   /** Capacity of the longest virtual kick list, in commands. */
   readonly listSize: number;
+  readonly sendContexts: number;
+  /** Blocks of the PIO send memory. */
+  readonly sendBlocks: number;
 }
 
 /** The share of a function. */
@@ -42,6 +45,9 @@ export interface FunctionShare {
   /** PCBs guaranteed to each QoS level; the rest of `pcbs` is shared by the levels. */
   readonly levelPcbs: number[];
   schedulerBuffers: number;
+  /** Send contexts and send blocks: the most that the function may have, in use or not. */
+  sendContexts: number;
+  sendBlocks: number;
 }
 
 /** Allocation and size of one transmit virtual lane. */
@@ -91,6 +97,14 @@ export class SharePlan {
 
   get schedulerBuffersUnallocated(): number {
     return this.limits.schedulerBuffers - sum(this.functions, (share) => share.schedulerBuffers);
+  }
+
+  get sendContextsUnallocated(): number {
+    return this.limits.sendContexts - sum(this.functions, (share) => share.sendContexts);
+  }
+
+  get sendBlocksUnallocated(): number {
+    return this.limits.sendBlocks - sum(this.functions, (share) => share.sendBlocks);
   }
 
   get executionUnallocated(): number {

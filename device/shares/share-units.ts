@@ -17,6 +17,7 @@ export interface ShareUnits extends VcbReservations {
   setVcbDivider(functionNumber: number, vcb: number): void;
   setPcbs(functionNumber: number, total: number, level0: number, level1: number): void;
   setSchedulerBuffers(functionNumber: number, count: number): void;
+  setSendShare(functionNumber: number, contexts: number, blocks: number): void;
   setOwnedLanes(functionNumber: number, mask: LaneMask): void;
   setLevelLanes(functionNumber: number, qosLevel: number, mask: LaneMask): void;
   setDedicatedLanes(mask: LaneMask): void;

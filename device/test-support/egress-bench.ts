@@ -9,6 +9,7 @@ import type { PacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import {
   SEND_BLOCK_BYTES,
   SEND_CONTEXT_WINDOW_BYTES,
+  SEND_MEMORY_BLOCKS_MAX,
   SEND_START_OF_PACKET_OFFSET,
 } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -83,6 +84,7 @@ export class EgressBench {
       ports: [this.port],
       queuePairs: { get: (number: number) => owned.get(number) } as unknown as ObjectTable<QueuePair>,
       functionCount: 2,
+      blockCount: SEND_MEMORY_BLOCKS_MAX,
       turns: {
         chooseFunction: (waiting, last) => {
           if (this.mustWait) return -1;
@@ -98,7 +100,7 @@ export class EgressBench {
   }
 
   add(owner = 0, blocks = BLOCKS): SendContext {
-    const context = this.contexts.add(this.owners[owner], blocks) as SendContext;
+    const context = this.contexts.add(this.owners[owner], blocks);
     Object.assign(context, { virtualLanes: 0b11 | (1 << 15), threshold: 0 });
     context.enable();
     return context;

@@ -27,6 +27,8 @@ export const LIMITS: ShareLimits = {
   executionCredits: 64,
   completionCredits: 256,
   listSize: 112,
+  sendContexts: 20,
+  sendBlocks: 48,
 };
 
 /** Entries of the scheduler buffer of each modelled function. */
@@ -105,6 +107,10 @@ export class ModelUnits implements ShareUnits {
     this.functions[functionNumber].schedulerBuffers = schedulerBuffers;
   }
 
+  setSendShare(functionNumber: number, sendContexts: number, sendBlocks: number): void {
+    Object.assign(this.functions[functionNumber], { sendContexts, sendBlocks });
+  }
+
   setOwnedLanes(functionNumber: number, mask: LaneMask): void {
     this.owned[functionNumber] = Array.from(mask);
     for (let word = 0; word < LANE_WORDS; word++)
@@ -163,7 +169,8 @@ export function makePlan(
 ): SharePlan {
   let vcbBase = 0;
   const functions = shares.map((share): FunctionShare => {
-    const made = { vcbBase, vcbs: 0, vcbDivider: 64, pcbs: 0, levelPcbs: [0, 0], schedulerBuffers: 0, ...share };
+    const none = { vcbs: 0, pcbs: 0, levelPcbs: [0, 0], schedulerBuffers: 0, sendContexts: 0, sendBlocks: 0 };
+    const made = { ...none, vcbBase, vcbDivider: 64, ...share };
     vcbBase += made.vcbs;
     return made;
   });
@@ -243,6 +250,8 @@ export function findDisagreement({ manager, units }: ReturnType<typeof makeModel
     plan.executionUnallocated,
     plan.completionUnallocated,
     plan.vcbsUnallocated,
+    plan.sendContextsUnallocated,
+    plan.sendBlocksUnallocated,
   ])
     if (left < 0) return 'more is given than there is';
   for (const [number, lane] of plan.lanes.entries()) {

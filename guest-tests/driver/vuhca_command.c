@@ -22,6 +22,7 @@ static const int vuhca_status_errno[] = {
 	[VUHCA_MANAGEMENT_STATUS_SHARE_EXCEEDED] = -EDQUOT,
 	[VUHCA_MANAGEMENT_STATUS_CONVERGING]	= -EAGAIN,
 	[VUHCA_MANAGEMENT_STATUS_NO_TRANSLATIONS] = -ENOMEM,
+	[VUHCA_MANAGEMENT_STATUS_SHARE_USED_UP]	= -ENOSPC,
 };
 
 static int vuhca_admin_result(struct vuhca_dev *dev,

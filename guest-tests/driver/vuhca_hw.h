@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x4676cc66u
-#define VUHCA_LAYOUT_HASH_HIGH 0x26960222u
+#define VUHCA_LAYOUT_HASH_LOW 0x222c6024u
+#define VUHCA_LAYOUT_HASH_HIGH 0x31896461u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -121,6 +121,8 @@
 #define VUHCA_SEND_CONTEXT_MAX 160
 /* Send block; one credit stands for one block. */
 #define VUHCA_SEND_BLOCK_BYTES 64
+/* Most blocks of the PIO send memory of an adapter: 160 contexts of 1024 blocks. */
+#define VUHCA_SEND_MEMORY_BLOCKS_MAX 0x28000u
 /* Most send blocks of a context: half the range of the credit counters. */
 #define VUHCA_SEND_CONTEXT_BLOCKS_MAX 0x400u
 /* Window of a context in the PIO BAR. */
@@ -368,10 +370,12 @@ enum vuhca_management_status {
 	VUHCA_MANAGEMENT_STATUS_DISABLED = 12,
 	/* The QoS levels of the function would have more than the function owns. */
 	VUHCA_MANAGEMENT_STATUS_SHARE_EXCEEDED = 13,
-	/* Another function still uses VCBs that it gave back; try again. */
+	/* Another function still uses VCBs or send memory that it gave back; try again. */
 	VUHCA_MANAGEMENT_STATUS_CONVERGING = 14,
 	/* The function has too few free translation entries; the limit says how many. */
 	VUHCA_MANAGEMENT_STATUS_NO_TRANSLATIONS = 15,
+	/* The function uses its share of send contexts or send blocks; limit says what is left. */
+	VUHCA_MANAGEMENT_STATUS_SHARE_USED_UP = 16,
 };
 
 /* What became of a management datagram (bits); none: the agents left it to software. */
@@ -919,6 +923,10 @@ enum vuhca_resource_kind {
 	VUHCA_RESOURCE_KIND_SCHEDULER_BUFFERS = 21,
 	/* Lanes of commands in dedicated buffers, as TVL_MAP; no lane: the lanes of their QP. */
 	VUHCA_RESOURCE_KIND_DEDICATED_TVL_MAP = 22,
+	/* Most send contexts of the function. */
+	VUHCA_RESOURCE_KIND_SEND_CONTEXTS = 23,
+	/* Blocks of the PIO send memory that belong to the function. */
+	VUHCA_RESOURCE_KIND_SEND_BLOCKS = 24,
 	/* ADAPTER_CONTROL.disable, 0 or 1. */
 	VUHCA_RESOURCE_KIND_ADAPTER_DISABLE = 32,
 	/* ADAPTER_CONTROL.returnShares, 0 or 1. */
@@ -1525,8 +1533,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_TVL_LAUNCHES_COUNT 128
 #define VUHCA_CSR_TVL_LAUNCHES_STRIDE 4
 /*
- * Controls of a send context. Those of another function read as 0; writing them is a fault. (32
- * bits, rw)
+ * Controls of a send context of the function. One that there is not reads as 0; writing it is a
+ * fault. (32 bits, rw)
  */
 #define VUHCA_CSR_SEND_CONTEXT_CONTROL_OFF 0x3000
 #define VUHCA_CSR_SEND_CONTEXT_CONTROL_COUNT 160
@@ -1553,6 +1561,16 @@ enum vuhca_capability {
 #define VUHCA_CSR_SEND_CONTEXT_STATUS_HALT_CAUSE_MASK 0x1e000000u
 #define VUHCA_CSR_SEND_CONTEXT_STATUS_OCCUPIED_SHIFT 29
 #define VUHCA_CSR_SEND_CONTEXT_STATUS_OCCUPIED_MASK 0x20000000u
+/* Blocks of 64 bytes in the PIO send memory of the adapter. (32 bits, ro) */
+#define VUHCA_CSR_SEND_MEMORY_BLOCKS_OFF 0x3600
+/* Those of them that belong to the function. (32 bits, ro) */
+#define VUHCA_CSR_SEND_BLOCKS_OFF 0x3604
+/* Those that its send contexts have. (32 bits, ro) */
+#define VUHCA_CSR_SEND_BLOCKS_IN_USE_OFF 0x3608
+/* Most send contexts of the function. (32 bits, ro) */
+#define VUHCA_CSR_SEND_CONTEXTS_OFF 0x360c
+/* Send contexts that it has. (32 bits, ro) */
+#define VUHCA_CSR_SEND_CONTEXTS_IN_USE_OFF 0x3610
 /* LOCAL_TIME, alone in its page of 4 KiB. (64 bits, ro) */
 #define VUHCA_CSR_USER_TIME_OFF 0x7000
 
@@ -4746,7 +4764,18 @@ struct vuhca_resource_share {
 	__u8 tvl_map_level0[16];
 	__u8 tvl_map_level1[16];
 	__u8 tvl_map_dedicated[16];
-	__u8 reserved_136[24];
+	/* send_contexts: Most send contexts of the function. */
+	__le32 send_contexts;
+	/* send_contexts_in_use: Send contexts that it has. */
+	__le32 send_contexts_in_use;
+	/* send_contexts_unallocated: Send contexts that no function may have. */
+	__le32 send_contexts_unallocated;
+	/* send_blocks: Blocks of the PIO send memory that belong to the function. */
+	__le32 send_blocks;
+	/* send_blocks_in_use: Those of them that its send contexts have. */
+	__le32 send_blocks_in_use;
+	/* send_blocks_unallocated: Blocks of the PIO send memory that belong to no function. */
+	__le32 send_blocks_unallocated;
 };
 _Static_assert(sizeof(struct vuhca_resource_share) == 160, "vuhca_resource_share");
 _Static_assert(offsetof(struct vuhca_resource_share, function) == 0, "vuhca_resource_share.function");
@@ -4771,6 +4800,12 @@ _Static_assert(offsetof(struct vuhca_resource_share, tvl_map) == 72, "vuhca_reso
 _Static_assert(offsetof(struct vuhca_resource_share, tvl_map_level0) == 88, "vuhca_resource_share.tvl_map_level0");
 _Static_assert(offsetof(struct vuhca_resource_share, tvl_map_level1) == 104, "vuhca_resource_share.tvl_map_level1");
 _Static_assert(offsetof(struct vuhca_resource_share, tvl_map_dedicated) == 120, "vuhca_resource_share.tvl_map_dedicated");
+_Static_assert(offsetof(struct vuhca_resource_share, send_contexts) == 136, "vuhca_resource_share.send_contexts");
+_Static_assert(offsetof(struct vuhca_resource_share, send_contexts_in_use) == 140, "vuhca_resource_share.send_contexts_in_use");
+_Static_assert(offsetof(struct vuhca_resource_share, send_contexts_unallocated) == 144, "vuhca_resource_share.send_contexts_unallocated");
+_Static_assert(offsetof(struct vuhca_resource_share, send_blocks) == 148, "vuhca_resource_share.send_blocks");
+_Static_assert(offsetof(struct vuhca_resource_share, send_blocks_in_use) == 152, "vuhca_resource_share.send_blocks_in_use");
+_Static_assert(offsetof(struct vuhca_resource_share, send_blocks_unallocated) == 156, "vuhca_resource_share.send_blocks_unallocated");
 
 
 /* Answer to QUERY_LANE. */
@@ -4823,8 +4858,8 @@ _Static_assert(offsetof(struct vuhca_lane_attributes, launches) == 36, "vuhca_la
 
 
 /*
- * Payload of send context commands and queries. Context n has the window at n x 64 KiB of the PIO
- * BAR.
+ * Payload of send context commands and queries. Context n of a function has the window at n x 64
+ * KiB of its PIO BAR.
  */
 #define VUHCA_SEND_CONTEXT_ATTRIBUTES_SIZE 96
 struct vuhca_send_context_attributes {

@@ -199,6 +199,7 @@ void vuhca_pio_stop(struct vuhca_dev *dev);
 
 /* vuhca_shares.c */
 void vuhca_shares_init(struct vuhca_dev *dev);
+void vuhca_shares_report_send(struct vuhca_dev *dev, unsigned int blocks);
 void vuhca_shares_event(struct vuhca_dev *dev,
 			const struct vuhca_event_entry *entry);
 

@@ -144,6 +144,8 @@ static int vuhca_pio_create(struct vuhca_send_context *sc,
 	vuhca_send_context_attributes_set_check_pkey(&attributes, !!init->pkey);
 	vuhca_send_context_attributes_set_pkey(&attributes, init->pkey);
 	err = vuhca_admin_execute(sc->dev, &command, &answer);
+	if (err == -ENOSPC)
+		vuhca_shares_report_send(sc->dev, init->blocks);
 	if (err)
 		return err;
 	sc->number = answer.object;
@@ -170,7 +172,8 @@ static void vuhca_pio_free(struct vuhca_send_context *sc)
  * @init: Parameters.
  *
  * Context: May sleep.
- * Return: The send context, or ERR_PTR() of -ENOMEM or of the error of
+ * Return: The send context, or ERR_PTR() of -ENOMEM; -ENOSPC: the function has
+ *	used up its share of the PIO send memory; or the error of
  *	vuhca_admin_execute().
  */
 struct vuhca_send_context *

@@ -36,7 +36,8 @@ static void vuhca_show_share(struct seq_file *file,
 		&share->vcbs_in_use, &share->pcbs, &share->pcbs_level0,
 		&share->pcbs_level1, &share->pcbs_in_use_level0,
 		&share->pcbs_in_use_level1, &share->scheduler_buffers,
-		&share->tvls,
+		&share->send_contexts, &share->send_contexts_in_use,
+		&share->send_blocks, &share->send_blocks_in_use, &share->tvls,
 	};
 	unsigned int i;
 
@@ -77,7 +78,7 @@ static int vuhca_resources_show(struct seq_file *file, void *unused)
 	unsigned int number = dev->function;
 	int err;
 
-	seq_puts(file, "function    base    vcbs  level1  in-use    pcbs  level0  level1 in-use0 in-use1 buffers    tvls lanes lanes0 lanes1\n");
+	seq_puts(file, "function    base    vcbs  level1  in-use    pcbs  level0  level1 in-use0 in-use1 buffers sctxts  in-use sblocks  in-use    tvls lanes lanes0 lanes1\n");
 	do {
 		err = vuhca_query_resources(dev, number, &share);
 		if (err)
@@ -92,9 +93,11 @@ static int vuhca_resources_show(struct seq_file *file, void *unused)
 	if (dev->function)
 		return 0;
 	seq_printf(file,
-		   "unallocated: vcbs %u pcbs %u tvls %u execution %u completion %u\n",
+		   "unallocated: vcbs %u pcbs %u contexts %u send-blocks %u tvls %u execution %u completion %u\n",
 		   le32_to_cpu(share.vcbs_unallocated),
 		   le32_to_cpu(share.pcbs_shared),
+		   le32_to_cpu(share.send_contexts_unallocated),
+		   le32_to_cpu(share.send_blocks_unallocated),
 		   le32_to_cpu(share.tvls_shared),
 		   le32_to_cpu(share.execution_credits_shared),
 		   le32_to_cpu(share.completion_credits_shared));

@@ -174,6 +174,38 @@ static void vt_shared_lines(struct vt *t)
 		vt_shared_lines_once(t);
 }
 
+/* A context takes blocks of the function's share; one beyond it is refused. */
+static void vt_pio_share(struct vt *t)
+{
+	u32 used = vt_csr(t, VUHCA_CSR_SEND_BLOCKS_IN_USE_OFF);
+	u32 left = vt_csr(t, VUHCA_CSR_SEND_BLOCKS_OFF) - used;
+	u32 contexts = vt_csr(t, VUHCA_CSR_SEND_CONTEXTS_IN_USE_OFF);
+	struct vuhca_send_context_init init = {
+		.port = 1,
+		.blocks = min_t(u32, left, VUHCA_SEND_CONTEXT_BLOCKS_MAX),
+		.virtual_lanes = BIT(0),
+	};
+	struct vuhca_send_context *all[VUHCA_SEND_CONTEXT_MAX];
+	unsigned int count, most;
+
+	most = vt_csr(t, VUHCA_CSR_SEND_CONTEXTS_OFF) - contexts;
+	VT_CHECK(t, left <= vt_csr(t, VUHCA_CSR_SEND_MEMORY_BLOCKS_OFF) && left >= 2 &&
+		 most >= 1 && most <= ARRAY_SIZE(all), "%u blocks, %u contexts", left, most);
+	for (count = 0; count < ARRAY_SIZE(all); count++) {
+		all[count] = vuhca_create_send_context(t->dev, &init);
+		if (IS_ERR(all[count])) {
+			VT_EQUAL(t, PTR_ERR(all[count]), -ENOSPC);
+			break;
+		}
+	}
+	VT_EQUAL(t, count, min(most, left / init.blocks));
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_SEND_BLOCKS_IN_USE_OFF), used + count * init.blocks);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_SEND_CONTEXTS_IN_USE_OFF), contexts + count);
+	while (count--)
+		VT_EQUAL(t, vuhca_destroy_send_context(all[count]), 0);
+	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_SEND_BLOCKS_IN_USE_OFF), used);
+}
+
 static u64 vt_received(struct vt *t, unsigned int port)
 {
 	return vuhca_read_csr64(t->dev, VUHCA_CSR_PORT_RECEIVE_PACKETS_OFF +
@@ -223,5 +255,6 @@ static const struct vt_case vt_cases[] = {
 	{ "hazard-24-waiters", vt_pio_waiters },
 	{ "counter-wrap", vt_pio_counter_wrap },
 	{ "subnet-management", vt_smps },
+	{ "share", vt_pio_share },
 };
 VT_SUITE(pio, vt_cases);

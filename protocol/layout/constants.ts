@@ -130,6 +130,12 @@ export const limitConstants: ConstantTable = {
       source: 'US 2015/0378953 abstract',
     },
     {
+      name: 'SEND_MEMORY_BLOCKS_MAX',
+      value: 163840,
+      doc: 'Most blocks of the PIO send memory of an adapter: 160 contexts of 1024 blocks.',
+      source: 'US 2015/0378953 claim 1; docs/DOCUMENTS.md decision 12',
+    },
+    {
       name: 'SEND_CONTEXT_BLOCKS_MAX',
       value: 1024,
       doc: 'Most send blocks of a context: half the range of the credit counters.',

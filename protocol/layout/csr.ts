@@ -654,7 +654,7 @@ export const csr: RegisterBlock = {
       access: 'rw',
       reset: 0,
       count: 160,
-      doc: 'Controls of a send context. Those of another function read as 0; writing them is a fault.',
+      doc: 'Controls of a send context of the function. One that there is not reads as 0; writing it is a fault.',
       source: 'US 2015/0378953 abstract; docs/DOCUMENTS.md decision 9',
       fields: [
         {
@@ -684,6 +684,19 @@ export const csr: RegisterBlock = {
         { bits: 2 },
       ],
     },
+
+    { at: 0x3600, section: 'send memory' },
+    {
+      name: 'SEND_MEMORY_BLOCKS',
+      bits: 32,
+      access: 'ro',
+      doc: 'Blocks of 64 bytes in the PIO send memory of the adapter.',
+      source: 'US 2015/0378953 claim 1',
+    },
+    { name: 'SEND_BLOCKS', bits: 32, access: 'ro', doc: 'Those of them that belong to the function.' },
+    { name: 'SEND_BLOCKS_IN_USE', bits: 32, access: 'ro', doc: 'Those that its send contexts have.' },
+    { name: 'SEND_CONTEXTS', bits: 32, access: 'ro', doc: 'Most send contexts of the function.' },
+    { name: 'SEND_CONTEXTS_IN_USE', bits: 32, access: 'ro', doc: 'Send contexts that it has.' },
 
     // A page of its own, which a process can map.
     { at: 0x7000, section: 'clock of processes' },

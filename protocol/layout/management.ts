@@ -618,7 +618,7 @@ export const laneTableEntry: StructTable = {
 export const resourceShare: StructTable = {
   name: 'resource-share',
   doc: 'Answer to QUERY_RESOURCES: the share of one function, and the resources that all share.',
-  source: 'US 8,484,392 par. 50-60',
+  source: 'US 8,484,392 par. 50-60; US 2015/0378953 claim 1',
   endian: 'little',
   sizeBytes: 160,
   fields: [
@@ -650,7 +650,12 @@ export const resourceShare: StructTable = {
     { name: 'tvlMapLevel0', bytes: 16, doc: 'Lanes that QoS level 0 may use.' },
     { name: 'tvlMapLevel1', bytes: 16, doc: 'Lanes that QoS level 1 may use.' },
     { name: 'tvlMapDedicated', bytes: 16, doc: 'Lanes of the dedicated collect buffers.' },
-    { bytes: 24 },
+    { name: 'sendContexts', bits: 32, doc: 'Most send contexts of the function.' },
+    { name: 'sendContextsInUse', bits: 32, doc: 'Send contexts that it has.' },
+    { name: 'sendContextsUnallocated', bits: 32, doc: 'Send contexts that no function may have.' },
+    { name: 'sendBlocks', bits: 32, doc: 'Blocks of the PIO send memory that belong to the function.' },
+    { name: 'sendBlocksInUse', bits: 32, doc: 'Those of them that its send contexts have.' },
+    { name: 'sendBlocksUnallocated', bits: 32, doc: 'Blocks of the PIO send memory that belong to no function.' },
   ],
 };
 
@@ -684,7 +689,7 @@ export const laneAttributes: StructTable = {
 
 export const sendContextAttributes: StructTable = {
   name: 'send-context-attributes',
-  doc: 'Payload of send context commands and queries. Context n has the window at n x 64 KiB of the PIO BAR.',
+  doc: 'Payload of send context commands and queries. Context n of a function has the window at n x 64 KiB of its PIO BAR.',
   source: 'US 2015/0378953 abstract; docs/DOCUMENTS.md decisions 9 and 12',
   endian: 'little',
   sizeBytes: 96,

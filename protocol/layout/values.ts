@@ -123,8 +123,9 @@ export const managementStatus: ValueTable = {
     ['UNSUPPORTED', 11, 'Valid, but this adapter does not support it.'],
     ['DISABLED', 12, 'The device is not enabled.'],
     ['SHARE_EXCEEDED', 13, 'The QoS levels of the function would have more than the function owns.'],
-    ['CONVERGING', 14, 'Another function still uses VCBs that it gave back; try again.'],
+    ['CONVERGING', 14, 'Another function still uses VCBs or send memory that it gave back; try again.'],
     ['NO_TRANSLATIONS', 15, 'The function has too few free translation entries; the limit says how many.'],
+    ['SHARE_USED_UP', 16, 'The function uses its share of send contexts or send blocks; limit says what is left.'],
   ]),
 };
 
@@ -529,6 +530,8 @@ export const resourceKind: ValueTable = {
     ['TVL_MAP', 20, 'Lanes by number: 32 bits of the map, from lane 32 x `word`.'],
     ['SCHEDULER_BUFFERS', 21, 'Dedicated collect buffers of the send queue scheduler guaranteed to the function.'],
     ['DEDICATED_TVL_MAP', 22, 'Lanes of commands in dedicated buffers, as TVL_MAP; no lane: the lanes of their QP.'],
+    ['SEND_CONTEXTS', 23, 'Most send contexts of the function.'],
+    ['SEND_BLOCKS', 24, 'Blocks of the PIO send memory that belong to the function.'],
     ['ADAPTER_DISABLE', 32, 'ADAPTER_CONTROL.disable, 0 or 1.'],
     ['ADAPTER_RETURN_SHARES', 33, 'ADAPTER_CONTROL.returnShares, 0 or 1.'],
     ['ADAPTER_LEND_IDLE', 34, 'ADAPTER_CONTROL.lendIdle, 0 or 1.'],

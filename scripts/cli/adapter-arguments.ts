@@ -10,6 +10,7 @@ import {
   PORTS_DEFAULT,
   type PortModelName,
   portModels,
+  SEND_BLOCKS_DEFAULT,
 } from '../../device/adapter/options.ts';
 import { linkFaults, type PortLinkOptions } from '../../device/fabric/link-options.ts';
 import { DEVICE_MEMORY_DEFAULT_BYTES } from '../../device/function/device-memory.ts';
@@ -37,6 +38,7 @@ export interface AdapterArguments {
   readonly schedulerBuffers: number;
   readonly managementBuffers: number;
   readonly deviceMemory: number;
+  readonly sendBlocks: number;
   readonly lanes: number;
   readonly doorbellEntries: number;
   readonly busReads: number;
@@ -129,6 +131,7 @@ function makeNumberOptions(): Option[] {
       '--device-memory <BYTES>',
       `Device memory of each function: a multiple of ${PAGE_BYTES} up to ${DEVICE_MEMORY_MAX_BYTES}`,
     ).default(DEVICE_MEMORY_DEFAULT_BYTES),
+    number('--send-blocks <N>', 'Blocks of 64 bytes in the PIO send memory').default(SEND_BLOCKS_DEFAULT),
     number('--lanes <N>', 'Transmit virtual lanes').default(defaults.laneCount),
     number('--doorbell-entries <N>', 'Entries of the send queue scheduler buffer of a function').default(
       defaults.doorbellEntries,

@@ -12,6 +12,7 @@ import {
   findOptionError,
   MANAGEMENT_BUFFERS_DEFAULT,
   PORTS_DEFAULT,
+  SEND_BLOCKS_DEFAULT,
 } from '../../device/adapter/options.ts';
 import { DEVICE_MEMORY_DEFAULT_BYTES } from '../../device/function/device-memory.ts';
 import { type OrderingOptions, parseOrdering, strictOrdering } from '../../device/hosts/ordering/ordering-options.ts';
@@ -34,6 +35,7 @@ const typedNames: readonly (readonly [property: keyof AdapterOptions, option: st
   ['schedulerBufferCount', 'scheduler-buffers'],
   ['managementBufferCount', 'management-buffers'],
   ['deviceMemoryBytes', 'device-memory'],
+  ['sendBlockCount', 'send-blocks'],
   ['doorbellEntries', 'doorbell-entries'],
   ['busReads', 'bus-reads'],
   ['executionCredits', 'execution-credits'],
@@ -71,6 +73,7 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
       ? {}
       : { managementBufferCount: given.managementBuffers }),
     ...(given.deviceMemory === DEVICE_MEMORY_DEFAULT_BYTES ? {} : { deviceMemoryBytes: given.deviceMemory }),
+    ...(given.sendBlocks === SEND_BLOCKS_DEFAULT ? {} : { sendBlockCount: given.sendBlocks }),
     doorbellEntries: given.doorbellEntries,
     busReads: given.busReads,
     executionCredits: given.executionCredits,

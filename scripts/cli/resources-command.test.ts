@@ -23,7 +23,7 @@ t.test('the tables of an adapter whose division is known', async (t) => {
   const words = [
     ...[
       'function 0 vcbs=30 pcbs=25 tvls=9',
-      'function 1 vcbs=25 pcbs=20 tvls=10',
+      'function 1 vcbs=25 pcbs=20 tvls=10 contexts=8 send-blocks=512',
       'function 2 vcbs=15 pcbs=12 tvls=20',
     ],
     ...[
@@ -60,6 +60,13 @@ lanes   of          execution  used  completion  used  shared  weight  list
 39-61   all                 0     0           2     0  both         1   320
 62-63   dedicated           0     0           2     0  both         1   320
 shared                     60               114
+
+send memory  contexts  in use  blocks  in use
+function 0         53       0    5461       0
+function 1          8       0     512       0
+function 2         53       0    5461       0
+unallocated        46            4950
+total             160           16384
 
 doorbells   policy        link check    spill below  until   of  adaptive  host queue  also spilled
 function 0  newest        read                   16     64  128  no        no          none
@@ -108,6 +115,7 @@ const accepted: readonly (readonly [words: string, shown: object])[] = [
   ['function 1 base=500', { functions: { 1: { vcbBase: 500 } } }],
   ['function 1 pcbs=20', { functions: { 1: { pcbs: 20 } } }],
   ['function 1 buffers=3', { functions: { 1: { schedulerBuffers: 3 } } }],
+  ['function 1 contexts=5 send-blocks=70', { functions: { 1: { sendContexts: 5, sendBlocks: 70 } } }],
   ['function 1 tvls=10', { functions: { 1: { lanes: { length: 10 } } } }],
   ['function 1 lanes=62-63,100', { functions: { 1: { lanes: [62, 63, 100] } } }],
   ['function 1 level 1 vcbs=15', { functions: { 1: { levels: [{ vcbs: 10 }, { vcbs: 15 }] } } }],

@@ -27,6 +27,8 @@ export function defineResources(command: CliCommand): void {
       'so shares that are given back come first.',
       '  function 1 vcbs=25 pcbs=20 tvls=10 base=64 buffers=4 lanes=0-9,12',
       '                                the share of a function; lanes by number instead of tvls',
+      '  function 1 contexts=8 send-blocks=512',
+      '                                its part of the PIO send memory, and in how many contexts',
       '  function 1 level 1 vcbs=15 pcbs=8 tvls=4',
       '                                the part of it that a QoS level has',
       '  lane 3 execution=4 completion=16 weight=2 list=32 shared=none',

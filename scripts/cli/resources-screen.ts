@@ -46,8 +46,14 @@ export function renderResources(report: ResourceReport): string {
     ['doorbells', 'policy', 'link check', 'spill below', 'until', 'of', 'adaptive', 'host queue', 'also spilled'],
     ...report.functions.map(describeDoorbells),
   ];
+  const sends = [
+    ['send memory', 'contexts', 'in use', 'blocks', 'in use'],
+    ...report.functions.map(describeSendShare),
+    ['unallocated', unallocated.sendContexts, '', unallocated.sendBlocks, ''],
+    ['total', total.sendContexts, '', total.sendBlocks, ''],
+  ];
   const addresses = [['VCB addresses', 'of', 'level'], ...report.vcbAddresses.map(describeAddresses)];
-  return `${[functions, lanes, doorbells, addresses].map((rows) => table(rows)).join('\n')}${notes}`;
+  return `${[functions, lanes, sends, doorbells, addresses].map((rows) => table(rows)).join('\n')}${notes}`;
 }
 
 function describeFunction(share: FunctionShare): (string | number)[][] {
@@ -66,6 +72,11 @@ function describeFunction(share: FunctionShare): (string | number)[][] {
       '',
     ]),
   ];
+}
+
+function describeSendShare(share: FunctionShare): (string | number)[] {
+  const { number, sendContexts, sendContextsInUse, sendBlocks, sendBlocksInUse } = share;
+  return [`function ${number}`, sendContexts, sendContextsInUse, sendBlocks, sendBlocksInUse];
 }
 
 function describeDoorbells({ number, doorbells }: FunctionShare): (string | number)[] {

@@ -116,6 +116,8 @@ function describeShare({ object: resource, a: amount, b: qosLevel }: TimelineSte
     [ResourceKind.PCBS]: 'PCBs',
     [ResourceKind.SCHEDULER_BUFFERS]: 'scheduler buffers',
     [ResourceKind.TVLS]: 'lanes',
+    [ResourceKind.SEND_CONTEXTS]: 'send contexts',
+    [ResourceKind.SEND_BLOCKS]: 'send blocks',
   };
   const whose = qosLevel === RESOURCE_NO_LEVEL ? 'the function' : `level ${qosLevel} of the function`;
   return `share of ${whose} changes: ${amount} ${names[resource]}`;

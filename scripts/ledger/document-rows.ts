@@ -231,7 +231,10 @@ const trace: Readonly<Record<string, Evidence>> = {
 };
 
 const sendContexts: Readonly<Record<string, Evidence>> = {
-  'abstract; claim 1 (partitioning)': guest('pio allocator', 'pio_halts partition'),
+  'abstract; claim 1 (partitioning)': both(
+    test('pio/send-memory: a function that takes all that it can leaves the others their shares'),
+    guest('pio allocator', 'pio share', 'pio_halts partition'),
+  ),
   'abstract; claim 1 (implementing)': both(test(`${PIO}hazard 21: stores of many packets`), guest('pio counter-wrap')),
   'claim 1 (receiving)': both(test(`${PIO}hazard 21: stores of many packets`), guest('pio out-of-order-fill')),
   'claim 1 (egressing)': test('pio/send-context-limits: hazard 22: packets leave in order of completion'),

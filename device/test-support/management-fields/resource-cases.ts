@@ -68,7 +68,7 @@ function resourcesToRequest(fixture: Fixture): Request {
       modifier: [refused(BAD_FIELD, [0, 33, 0xffffffff], { limit: 32 })],
     },
     payloadTrials: {
-      resource: [refused(BAD_FIELD, [0, 6, 15, 23, 31, 36, 47, 57, 255], { limit: ResourceKind.TVL_TABLE_ENTRY })],
+      resource: [refused(BAD_FIELD, [0, 6, 15, 25, 31, 36, 47, 57, 255], { limit: ResourceKind.TVL_TABLE_ENTRY })],
       qosLevel: [
         refused(BAD_FIELD, [2, 14], { limit: 1, given: ownLevel }),
         refused(BAD_FIELD, [0, 1], { limit: NO_LEVEL, given: { ...lane, target: 0 } }),

@@ -80,6 +80,8 @@ export const RESOURCE_NO_LEVEL = 15;
 export const SEND_CONTEXT_MAX = 160;
 /** Send block; one credit stands for one block. */
 export const SEND_BLOCK_BYTES = 64;
+/** Most blocks of the PIO send memory of an adapter: 160 contexts of 1024 blocks. */
+export const SEND_MEMORY_BLOCKS_MAX = 0x28000;
 /** Most send blocks of a context: half the range of the credit counters. */
 export const SEND_CONTEXT_BLOCKS_MAX = 0x400;
 /** Window of a context in the PIO BAR. */
@@ -137,5 +139,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0x4676cc66;
-export const LAYOUT_HASH_HIGH = 0x26960222;
+export const LAYOUT_HASH_LOW = 0x222c6024;
+export const LAYOUT_HASH_HIGH = 0x31896461;

@@ -298,10 +298,23 @@ export const CSR = {
   TVL_KICK_LIST: 0x2800,
   /** Commands launched from the lane. */
   TVL_LAUNCHES: 0x2a00,
-  /** Controls of a send context. Those of another function read as 0; writing them is a fault. */
+  /**
+   * Controls of a send context of the function. One that there is not reads as 0; writing it is a
+   * fault.
+   */
   SEND_CONTEXT_CONTROL: 0x3000,
   /** State of a send context. */
   SEND_CONTEXT_STATUS: 0x3280,
+  /** Blocks of 64 bytes in the PIO send memory of the adapter. */
+  SEND_MEMORY_BLOCKS: 0x3600,
+  /** Those of them that belong to the function. */
+  SEND_BLOCKS: 0x3604,
+  /** Those that its send contexts have. */
+  SEND_BLOCKS_IN_USE: 0x3608,
+  /** Most send contexts of the function. */
+  SEND_CONTEXTS: 0x360c,
+  /** Send contexts that it has. */
+  SEND_CONTEXTS_IN_USE: 0x3610,
   /** LOCAL_TIME, alone in its page of 4 KiB. */
   USER_TIME: 0x7000,
 } as const;
@@ -1142,6 +1155,16 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'SEND_CONTEXT_CONTROL', section: "send contexts", offset: 0x3000, bits: 32, access: 'rw', count: 160,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xf, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'SEND_CONTEXT_STATUS', section: "send contexts", offset: 0x3280, bits: 32, access: 'ro', count: 160,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SEND_MEMORY_BLOCKS', section: "send memory", offset: 0x3600, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SEND_BLOCKS', section: "send memory", offset: 0x3604, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SEND_BLOCKS_IN_USE', section: "send memory", offset: 0x3608, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SEND_CONTEXTS', section: "send memory", offset: 0x360c, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SEND_CONTEXTS_IN_USE', section: "send memory", offset: 0x3610, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'USER_TIME', section: "clock of processes", offset: 0x7000, bits: 64, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },

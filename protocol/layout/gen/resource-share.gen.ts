@@ -3,7 +3,7 @@
 
 /**
  * Answer to QUERY_RESOURCES: the share of one function, and the resources that all share. Source:
- * US 8,484,392 par. 50-60.
+ * US 8,484,392 par. 50-60; US 2015/0378953 claim 1.
  */
 export const RESOURCE_SHARE_SIZE = 160;
 
@@ -351,6 +351,66 @@ export function copyResourceShareTvlMapDedicatedFrom(view: DataView, base: numbe
   view.setUint8(base + 135, from[fromOffset + 15]);
 }
 
+export const RESOURCE_SHARE_SEND_CONTEXTS_OFFSET = 136;
+export const RESOURCE_SHARE_SEND_CONTEXTS_BYTES = 4;
+/** Most send contexts of the function. */
+export function getResourceShareSendContexts(view: DataView, base: number): number {
+  return view.getUint32(base + 136, true);
+}
+export function setResourceShareSendContexts(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 136, value, true);
+}
+
+export const RESOURCE_SHARE_SEND_CONTEXTS_IN_USE_OFFSET = 140;
+export const RESOURCE_SHARE_SEND_CONTEXTS_IN_USE_BYTES = 4;
+/** Send contexts that it has. */
+export function getResourceShareSendContextsInUse(view: DataView, base: number): number {
+  return view.getUint32(base + 140, true);
+}
+export function setResourceShareSendContextsInUse(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 140, value, true);
+}
+
+export const RESOURCE_SHARE_SEND_CONTEXTS_UNALLOCATED_OFFSET = 144;
+export const RESOURCE_SHARE_SEND_CONTEXTS_UNALLOCATED_BYTES = 4;
+/** Send contexts that no function may have. */
+export function getResourceShareSendContextsUnallocated(view: DataView, base: number): number {
+  return view.getUint32(base + 144, true);
+}
+export function setResourceShareSendContextsUnallocated(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 144, value, true);
+}
+
+export const RESOURCE_SHARE_SEND_BLOCKS_OFFSET = 148;
+export const RESOURCE_SHARE_SEND_BLOCKS_BYTES = 4;
+/** Blocks of the PIO send memory that belong to the function. */
+export function getResourceShareSendBlocks(view: DataView, base: number): number {
+  return view.getUint32(base + 148, true);
+}
+export function setResourceShareSendBlocks(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 148, value, true);
+}
+
+export const RESOURCE_SHARE_SEND_BLOCKS_IN_USE_OFFSET = 152;
+export const RESOURCE_SHARE_SEND_BLOCKS_IN_USE_BYTES = 4;
+/** Those of them that its send contexts have. */
+export function getResourceShareSendBlocksInUse(view: DataView, base: number): number {
+  return view.getUint32(base + 152, true);
+}
+export function setResourceShareSendBlocksInUse(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 152, value, true);
+}
+
+export const RESOURCE_SHARE_SEND_BLOCKS_UNALLOCATED_OFFSET = 156;
+export const RESOURCE_SHARE_SEND_BLOCKS_UNALLOCATED_BYTES = 4;
+/** Blocks of the PIO send memory that belong to no function. */
+export function getResourceShareSendBlocksUnallocated(view: DataView, base: number): number {
+  return view.getUint32(base + 156, true);
+}
+export function setResourceShareSendBlocksUnallocated(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 156, value, true);
+}
+
 /** Answer to QUERY_RESOURCES: the share of one function, and the resources that all share. */
 export interface ResourceShare {
   /** Number of the function. */
@@ -389,6 +449,18 @@ export interface ResourceShare {
   executionCreditsShared: number;
   /** Unallocated completion credits, which are shared. */
   completionCreditsShared: number;
+  /** Most send contexts of the function. */
+  sendContexts: number;
+  /** Send contexts that it has. */
+  sendContextsInUse: number;
+  /** Send contexts that no function may have. */
+  sendContextsUnallocated: number;
+  /** Blocks of the PIO send memory that belong to the function. */
+  sendBlocks: number;
+  /** Those of them that its send contexts have. */
+  sendBlocksInUse: number;
+  /** Blocks of the PIO send memory that belong to no function. */
+  sendBlocksUnallocated: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -412,6 +484,12 @@ export function newResourceShare(): ResourceShare {
     tvlsShared: 0,
     executionCreditsShared: 0,
     completionCreditsShared: 0,
+    sendContexts: 0,
+    sendContextsInUse: 0,
+    sendContextsUnallocated: 0,
+    sendBlocks: 0,
+    sendBlocksInUse: 0,
+    sendBlocksUnallocated: 0,
   };
 }
 
@@ -436,6 +514,12 @@ export function decodeResourceShare(view: DataView, base: number, into: Resource
   into.tvlsShared = getResourceShareTvlsShared(view, base);
   into.executionCreditsShared = getResourceShareExecutionCreditsShared(view, base);
   into.completionCreditsShared = getResourceShareCompletionCreditsShared(view, base);
+  into.sendContexts = getResourceShareSendContexts(view, base);
+  into.sendContextsInUse = getResourceShareSendContextsInUse(view, base);
+  into.sendContextsUnallocated = getResourceShareSendContextsUnallocated(view, base);
+  into.sendBlocks = getResourceShareSendBlocks(view, base);
+  into.sendBlocksInUse = getResourceShareSendBlocksInUse(view, base);
+  into.sendBlocksUnallocated = getResourceShareSendBlocksUnallocated(view, base);
   return into;
 }
 
@@ -459,10 +543,10 @@ export function encodeResourceShare(view: DataView, base: number, from: Readonly
   view.setUint32(base + 60, from.executionCreditsShared, true);
   view.setUint32(base + 64, from.completionCreditsShared, true);
   view.setUint32(base + 68, 0, true);
-  view.setUint32(base + 136, 0, true);
-  view.setUint32(base + 140, 0, true);
-  view.setUint32(base + 144, 0, true);
-  view.setUint32(base + 148, 0, true);
-  view.setUint32(base + 152, 0, true);
-  view.setUint32(base + 156, 0, true);
+  view.setUint32(base + 136, from.sendContexts, true);
+  view.setUint32(base + 140, from.sendContextsInUse, true);
+  view.setUint32(base + 144, from.sendContextsUnallocated, true);
+  view.setUint32(base + 148, from.sendBlocks, true);
+  view.setUint32(base + 152, from.sendBlocksInUse, true);
+  view.setUint32(base + 156, from.sendBlocksUnallocated, true);
 }

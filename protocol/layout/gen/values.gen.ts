@@ -478,10 +478,12 @@ export const ManagementStatus = {
   DISABLED: 12,
   /** The QoS levels of the function would have more than the function owns. */
   SHARE_EXCEEDED: 13,
-  /** Another function still uses VCBs that it gave back; try again. */
+  /** Another function still uses VCBs or send memory that it gave back; try again. */
   CONVERGING: 14,
   /** The function has too few free translation entries; the limit says how many. */
   NO_TRANSLATIONS: 15,
+  /** The function uses its share of send contexts or send blocks; limit says what is left. */
+  SHARE_USED_UP: 16,
 } as const;
 export type ManagementStatus = (typeof ManagementStatus)[keyof typeof ManagementStatus];
 
@@ -503,6 +505,7 @@ export const managementStatusNames: readonly string[] = [
   'SHARE_EXCEEDED',
   'CONVERGING',
   'NO_TRANSLATIONS',
+  'SHARE_USED_UP',
 ];
 
 /** The name of a value, or the number in hexadecimal when it has none. */
@@ -2140,6 +2143,10 @@ export const ResourceKind = {
   SCHEDULER_BUFFERS: 21,
   /** Lanes of commands in dedicated buffers, as TVL_MAP; no lane: the lanes of their QP. */
   DEDICATED_TVL_MAP: 22,
+  /** Most send contexts of the function. */
+  SEND_CONTEXTS: 23,
+  /** Blocks of the PIO send memory that belong to the function. */
+  SEND_BLOCKS: 24,
   /** ADAPTER_CONTROL.disable, 0 or 1. */
   ADAPTER_DISABLE: 32,
   /** ADAPTER_CONTROL.returnShares, 0 or 1. */
@@ -2197,8 +2204,8 @@ export const resourceKindNames: readonly string[] = [
   'TVL_MAP',
   'SCHEDULER_BUFFERS',
   'DEDICATED_TVL_MAP',
-  '',
-  '',
+  'SEND_CONTEXTS',
+  'SEND_BLOCKS',
   '',
   '',
   '',
