@@ -6,6 +6,11 @@
 import t from 'tap';
 import { CANCEL_OFFSET, CANCEL_VALUE_HIGH, KICK_OFFSET, PAGE_BYTES } from '../../protocol/layout/gen/constants.gen.ts';
 import {
+  setManagementCommandManagement,
+  setManagementCommandOpcode,
+  setManagementCommandResponseAddress,
+} from '../../protocol/layout/gen/management-command.gen.ts';
+import {
   getManagementResponseObjectNumber,
   MANAGEMENT_RESPONSE_SIZE,
 } from '../../protocol/layout/gen/management-response.gen.ts';
@@ -16,8 +21,10 @@ import {
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, ManagementOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { writeCollected } from '../hosts/in-process/driver/collect-writer.ts';
+import { seal } from '../hosts/in-process/driver/management-channel.ts';
 import { pdPayload } from '../hosts/in-process/driver/payloads.ts';
 import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+import { countObjects } from '../test-support/state-digest.ts';
 
 function readState(fixture: AdapterFixture): string {
   const state = fixture.read(CSR.DEDICATED_STATE);
@@ -81,6 +88,57 @@ t.test('an explicit kick completes a management command: words that were not wri
   kick();
   t.equal(fixture.read(CSR.MANAGEMENT_COMMANDS), commands + 1);
   t.equal(fixture.read(CSR.MANAGEMENT_REFUSED), 0);
+  fixture.finish();
+});
+
+/** The bytes of a send command that is a right management command but for the bit `management`. */
+function disguise(bytes: Uint8Array, opcode: number, responseAddress: number): Uint8Array {
+  const command = bytes.slice();
+  const view = new DataView(command.buffer);
+  setManagementCommandOpcode(view, 0, opcode);
+  setManagementCommandResponseAddress(view, 0, responseAddress);
+  seal(command);
+  return command;
+}
+
+t.test('no send command in the dedicated page is executed or answered, whatever its checksum says', async (t) => {
+  const fixture = new AdapterFixture({ bringUp: { levelOnePages: 8 } });
+  const victim = fixture.createBuffer(new Uint8Array(512).fill(0x77));
+  const address = Math.ceil(victim.address / 8) * 8;
+  const levels = [0, 1].map((qosLevel) => fixture.createPair({ sender: { qosLevel } }));
+  // `signaled`, and a number of SGEs, are where a management command has its event queue.
+  const commands = levels.flatMap(({ sender, to }) => [
+    sender.fill(to({ inline: Uint8Array.of(1), signaled: true })).slice(),
+    sender.fill(to({ sges: [fixture.sge(victim)], signaled: false })).slice(),
+  ]);
+  const refused = fixture.read(CSR.MANAGEMENT_REFUSED);
+  const before = countObjects(fixture);
+  let written = 0;
+  for (const command of commands)
+    for (let opcode = 0; opcode < 256; opcode++) {
+      fixture.driver.management.write(disguise(command, opcode, address));
+      fixture.settle();
+      written++;
+    }
+  t.equal(fixture.read(CSR.MANAGEMENT_REFUSED), refused + written);
+  t.equal(fixture.faults(FaultKind.MANAGEMENT_RESPONSE), written);
+  t.ok(victim.bytes.every((byte) => byte === 0x77));
+  t.same(countObjects(fixture), before);
+  t.same([fixture.events.walk(), fixture.asynchronous.walk()], [[], []], 'nor does it post an event');
+  fixture.finish();
+});
+
+t.test('the bit alone decides: the same bytes with it are a command', async (t) => {
+  const fixture = new AdapterFixture();
+  const { sender, to } = fixture.createPair();
+  const response = fixture.createBuffer(MANAGEMENT_RESPONSE_SIZE + 8);
+  const address = Math.ceil(response.address / 8) * 8;
+  const bytes = disguise(sender.fill(to({ inline: new Uint8Array(0) })), ManagementOpcode.QUERY_ADAPTER, address);
+  setManagementCommandManagement(new DataView(bytes.buffer), 0, 1);
+  seal(bytes);
+  fixture.driver.management.write(bytes);
+  fixture.settle();
+  t.ok(response.bytes.some((byte) => byte !== 0));
   fixture.finish();
 });
 

@@ -73,7 +73,8 @@ export class ManagementProcessor {
 
   #execute(context: CommandContext, length: number): ManagementStatus {
     const { header, command } = context;
-    if (!hasCommandChecksum(command, length, MANAGEMENT_COMMAND_CHECKSUM_OFFSET, 0, 0))
+    // A send command may have a checksum that is right here: that of a QP with key 0, or any.
+    if (header.management === 0 || !hasCommandChecksum(command, length, MANAGEMENT_COMMAND_CHECKSUM_OFFSET, 0, 0))
       return ManagementStatus.BAD_CHECKSUM;
     if (!context.issuer.enabled) return ManagementStatus.DISABLED;
     if (header.responseAddress % RESPONSE_ALIGNMENT !== 0) {
@@ -104,18 +105,18 @@ export class ManagementProcessor {
     setManagementResponseBadOffset(view, 0, context.badOffset);
     setManagementResponseLimit(view, 0, context.limit);
     setManagementResponseSequence(view, 0, (RESPONSE_VALID + header.sequence) >>> 0);
-    // A torn address must not direct a write anywhere; an unaligned one cannot hold the sequence
-    // word.
-    const addressBelievable =
-      status !== ManagementStatus.BAD_CHECKSUM && header.responseAddress % RESPONSE_ALIGNMENT === 0;
+    // A torn command, or a send command, must not direct a write or an event anywhere; an unaligned
+    // address cannot hold the sequence word.
+    const isCommand = status !== ManagementStatus.BAD_CHECKSUM;
     if (
-      !addressBelievable ||
+      !isCommand ||
+      header.responseAddress % RESPONSE_ALIGNMENT !== 0 ||
       !issuer.dma
         .at(header.responseAddress)
         .publish(context, context.response, MANAGEMENT_RESPONSE_SIZE, SEQUENCE_BYTES)
     )
       issuer.faults.report(FaultKind.MANAGEMENT_RESPONSE, context, header.responseAddress);
-    if (header.notify) this.#notify(context);
+    if (isCommand && header.notify) this.#notify(context);
   }
 
   #notify(context: CommandContext): void {

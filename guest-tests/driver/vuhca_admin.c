@@ -107,6 +107,7 @@ size_t vuhca_admin_prepare(struct vuhca_dev *dev,
 	vuhca_management_command_set_object_number(header, command->object);
 	vuhca_management_command_set_sequence(header, admin->sequence);
 	vuhca_management_command_set_collect_length(header, length);
+	vuhca_management_command_set_management(header, 1);
 	vuhca_management_command_set_notify(header, !!admin->event_queue);
 	vuhca_management_command_set_event_queue(header, admin->event_queue);
 	header->modifier = cpu_to_le32(command->modifier);

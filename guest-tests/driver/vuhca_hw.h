@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x222c6024u
-#define VUHCA_LAYOUT_HASH_HIGH 0x31896461u
+#define VUHCA_LAYOUT_HASH_LOW 0x9193e99au
+#define VUHCA_LAYOUT_HASH_HIGH 0xf1f3d6d0u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -2868,6 +2868,7 @@ struct vuhca_management_command {
 	/* sequence: Repeated in the response. */
 	/* collect_length: Length of the whole command in bytes: 64 to 320, a multiple of 8. */
 	/* notify: The answer also posts an EQE (management complete) to eventQueue. */
+	/* management: 1. The bit is reserved in a send command, which is not executed here. */
 	__le32 dw1;
 	/* event_queue: EQ for the notification. */
 	__le32 dw2;
@@ -2949,6 +2950,18 @@ static inline void vuhca_management_command_set_notify(struct vuhca_management_c
 	__u32 word = vuhca_le32_to_cpu(e->dw1);
 
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MANAGEMENT_COMMAND_NOTIFY_MASK) | ((v << VUHCA_MANAGEMENT_COMMAND_NOTIFY_SHIFT) & VUHCA_MANAGEMENT_COMMAND_NOTIFY_MASK)));
+}
+#define VUHCA_MANAGEMENT_COMMAND_MANAGEMENT_SHIFT 31
+#define VUHCA_MANAGEMENT_COMMAND_MANAGEMENT_MASK 0x80000000u
+static inline __u32 vuhca_management_command_get_management(const struct vuhca_management_command *e)
+{
+	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_MANAGEMENT_COMMAND_MANAGEMENT_MASK) >> VUHCA_MANAGEMENT_COMMAND_MANAGEMENT_SHIFT;
+}
+static inline void vuhca_management_command_set_management(struct vuhca_management_command *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw1);
+
+	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_MANAGEMENT_COMMAND_MANAGEMENT_MASK) | ((v << VUHCA_MANAGEMENT_COMMAND_MANAGEMENT_SHIFT) & VUHCA_MANAGEMENT_COMMAND_MANAGEMENT_MASK)));
 }
 #define VUHCA_MANAGEMENT_COMMAND_EVENT_QUEUE_SHIFT 0
 #define VUHCA_MANAGEMENT_COMMAND_EVENT_QUEUE_MASK 0xffffffu

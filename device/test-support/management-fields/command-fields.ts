@@ -55,7 +55,13 @@ export function buildCommand(command: CommandCase, request: Request, changes: re
   const { table, copies = 1, opcode } = command;
   const changed = (part: Part) => changes.filter(({ field }) => field.part === part);
   const header = new Uint8Array(COMMAND_HEADER_BYTES);
-  set(header, fields, 'header', { opcode, sequence: SEQUENCE, collectLength: lengthOf(command), ...request.header });
+  set(header, fields, 'header', {
+    opcode,
+    management: 1,
+    sequence: SEQUENCE,
+    collectLength: lengthOf(command),
+    ...request.header,
+  });
   for (const { field, value } of changed('header')) setField(header, field, value);
   const length = lengthWanted(changes) ?? lengthOf(command);
   const bytes = new Uint8Array(COMMAND_MAX_BYTES);

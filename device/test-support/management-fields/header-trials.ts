@@ -26,6 +26,7 @@ export function headerTrials(fixture: Fixture, opcode: number, lengthBytes: numb
       unanswered(FaultKind.COLLECT_BAD_LENGTH, [0, 56, lengthBytes + 4, 328, 511]),
     ],
     notify: [taken(noQueue)],
+    management: [unanswered(FaultKind.MANAGEMENT_RESPONSE, [0])],
     eventQueue: [ignored('without notify'), taken(noQueue, { given: { notify: 1 } })],
     modifier: [ignored('selects nothing further')],
     responseAddress: [

@@ -67,6 +67,18 @@ export function setManagementCommandNotify(view: DataView, base: number, value: 
   view.setUint8(base + 7, (view.getUint8(base + 7) & 0xfd) | ((value & 0x1) << 1));
 }
 
+export const MANAGEMENT_COMMAND_MANAGEMENT_OFFSET = 7;
+export const MANAGEMENT_COMMAND_MANAGEMENT_BYTES = 1;
+export const MANAGEMENT_COMMAND_MANAGEMENT_SHIFT = 31;
+export const MANAGEMENT_COMMAND_MANAGEMENT_MASK = 0x80000000;
+/** 1. The bit is reserved in a send command, which is not executed here. */
+export function getManagementCommandManagement(view: DataView, base: number): number {
+  return view.getUint8(base + 7) >>> 7;
+}
+export function setManagementCommandManagement(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 7, (view.getUint8(base + 7) & 0x7f) | ((value & 0x1) << 7));
+}
+
 export const MANAGEMENT_COMMAND_EVENT_QUEUE_OFFSET = 8;
 export const MANAGEMENT_COMMAND_EVENT_QUEUE_BYTES = 3;
 export const MANAGEMENT_COMMAND_EVENT_QUEUE_SHIFT = 0;
@@ -163,6 +175,8 @@ export interface ManagementCommand {
   collectLength: number;
   /** The answer also posts an EQE (management complete) to eventQueue. */
   notify: number;
+  /** 1. The bit is reserved in a send command, which is not executed here. */
+  management: number;
   /** EQ for the notification. */
   eventQueue: number;
   /** Further operand: port of a query, number of resource changes. */
@@ -183,6 +197,7 @@ export function newManagementCommand(): ManagementCommand {
     sequence: 0,
     collectLength: 0,
     notify: 0,
+    management: 0,
     eventQueue: 0,
     modifier: 0,
     responseAddress: 0,
@@ -200,6 +215,7 @@ export function decodeManagementCommand(view: DataView, base: number, into: Mana
   into.sequence = word4 & 0xffff;
   into.collectLength = (word4 >>> 16) & 0x1ff;
   into.notify = (word4 >>> 25) & 0x1;
+  into.management = word4 >>> 31;
   into.eventQueue = getManagementCommandEventQueue(view, base);
   into.modifier = getManagementCommandModifier(view, base);
   into.responseAddress = view.getUint32(base + 20, true) * 4294967296 + view.getUint32(base + 16, true);
@@ -211,7 +227,7 @@ export function decodeManagementCommand(view: DataView, base: number, into: Mana
 /** Writes whole words: every field of `from`, zeros into reserved bits; no byte arrays. */
 export function encodeManagementCommand(view: DataView, base: number, from: Readonly<ManagementCommand>): void {
   view.setUint32(base, (from.opcode & 0xff) | ((from.objectNumber & 0xffffff) << 8), true);
-  view.setUint32(base + 4, (from.sequence & 0xffff) | ((from.collectLength & 0x1ff) << 16) | ((from.notify & 0x1) << 25), true);
+  view.setUint32(base + 4, (from.sequence & 0xffff) | ((from.collectLength & 0x1ff) << 16) | ((from.notify & 0x1) << 25) | ((from.management & 0x1) << 31), true);
   view.setUint32(base + 8, (from.eventQueue & 0xffffff), true);
   view.setUint32(base + 12, from.modifier, true);
   view.setUint32(base + 20, from.responseAddress / 4294967296, true);

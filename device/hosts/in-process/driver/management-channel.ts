@@ -103,6 +103,7 @@ export class ManagementChannel {
       sequence: this.#sequence,
       collectLength: bytes.length,
       notify: request.notify ?? 0,
+      management: 1,
       eventQueue: request.eventQueue ?? 0,
       modifier: request.modifier ?? 0,
       token: request.token ?? 0,
