@@ -111,8 +111,6 @@ export function changeLaneMap(plan: SharePlan, change: ResourceChange): Refusal 
   const removed = owned.filter((number) => !wanted(number));
   if (added.some((number) => !free.includes(number)))
     return badAmount(ManagementStatus.NO_RESOURCES, bitsOf([...owned, ...free]));
-  const left = plan.lanesShared.length - added.length + removed.length;
-  if (left < lanesKept(plan, target)) return badAmount(ManagementStatus.NO_RESOURCES, bitsOf(owned));
   moveLanes(plan, target, added, removed);
   return undefined;
 }
@@ -124,10 +122,23 @@ export function changeDedicatedMap(plan: SharePlan, change: ResourceChange): Ref
   const free = word.filter((number) => plan.lanes[number].owner === NO_OWNER);
   if (word.some((number) => isWanted(change, number) && !free.includes(number)))
     return badAmount(ManagementStatus.NO_RESOURCES, bitsOf(free));
-  const had = free.filter((number) => plan.lanes[number].dedicated);
   for (const number of free) plan.lanes[number].dedicated = isWanted(change, number);
-  if (plan.lanesShared.length < lanesKept(plan, NO_OWNER)) return badAmount(ManagementStatus.NO_RESOURCES, bitsOf(had));
   return undefined;
+}
+
+/**
+ * A map that leaves no shared lane to a function without lanes of its own. One word of a map may
+ * take what another one gives back, so the state after all changes counts. `before`: the plan
+ * before the request, whose lanes of the word would have been accepted.
+ */
+export function findUnsharedLanes(plan: SharePlan, before: SharePlan, change: ResourceChange): Refusal | undefined {
+  const isDedicated = change.resource === ResourceKind.DEDICATED_TVL_MAP;
+  if (!isDedicated && (change.resource !== ResourceKind.TVL_MAP || change.qosLevel !== RESOURCE_NO_LEVEL))
+    return undefined;
+  if (plan.lanesShared.length >= lanesKept(plan, NO_OWNER)) return undefined;
+  const had = before.findLanes(({ owner, dedicated }) => (isDedicated ? dedicated : owner === change.target));
+  const ofWord = had.filter((number) => Math.floor(number / LANES_PER_WORD) === change.word);
+  return badAmount(ManagementStatus.NO_RESOURCES, bitsOf(ofWord));
 }
 
 /**

@@ -18,6 +18,7 @@ import { FaultKind, FaultObject, ResourceKind } from '../../protocol/layout/gen/
 import type { DmaTiming } from '../function/dma-timing.ts';
 import { isHere, type PendingReads, TimedReads } from '../function/timed-reads.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import { LANE_WORDS } from '../lane/lane-set.ts';
 import { LANES_PER_WORD } from './lane-changes.ts';
 import { HOST } from './share-changes.ts';
 import type { ShareManager } from './share-manager.ts';
@@ -136,11 +137,13 @@ export class LaneTable {
   #decode(target: number): ResourceChange[] {
     const view = new DataView(this.#entry.buffer);
     const words = Math.ceil(this.#parts.manager.plan.lanes.length / LANES_PER_WORD);
-    return maps.flatMap(([offset, qosLevel]) =>
-      Array.from({ length: words }, (_, word) => {
+    const changes = maps.flatMap(([offset, qosLevel]) =>
+      Array.from({ length: LANE_WORDS }, (_, word) => {
         const amount = view.getUint32(offset + word * Uint32Array.BYTES_PER_ELEMENT, true);
         return { ...newResourceChange(), resource: ResourceKind.TVL_MAP, qosLevel, word, target, amount };
       }),
     );
+    // Words beyond the lanes of the adapter name none; one that does is refused.
+    return changes.filter(({ word, amount }) => word < words || amount !== 0);
   }
 }

@@ -18,7 +18,14 @@ import {
 } from '../../protocol/layout/gen/resource-change.gen.ts';
 import { ManagementStatus, ResourceKind } from '../../protocol/layout/gen/values.gen.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
-import { changeDedicatedMap, changeLane, changeLaneCount, changeLaneMap, findStarvedLane } from './lane-changes.ts';
+import {
+  changeDedicatedMap,
+  changeLane,
+  changeLaneCount,
+  changeLaneMap,
+  findStarvedLane,
+  findUnsharedLanes,
+} from './lane-changes.ts';
 import {
   adapterSettingKinds,
   changeSetting,
@@ -88,18 +95,20 @@ export function makeChanges(
   requester: Requester,
   changes: readonly ResourceChange[],
 ): RequestRefusal | undefined {
+  const before = plan.copy();
   for (const [index, change] of changes.entries()) {
     const refusal =
       findFault(plan, requester, change) ?? makeChange(plan, reserved, change) ?? changeSetting(settings, change);
     if (refusal !== undefined) return { ...refusal, index };
   }
   // Credits may be changed before or after the permission to share: the final state of the lane
-  // counts, and its last change is blamed. The same holds for thresholds.
+  // counts, and its last change is blamed. The same holds for the words of a lane map and for
+  // thresholds.
   for (let index = changes.length - 1; index >= 0; index--) {
     const change = changes[index];
     const refusal = laneKinds.includes(change.resource)
       ? findStarvedLane(plan, change)
-      : findBadThreshold(settings, change);
+      : (findUnsharedLanes(plan, before, change) ?? findBadThreshold(settings, change));
     if (refusal !== undefined) return { ...refusal, index };
   }
   return undefined;

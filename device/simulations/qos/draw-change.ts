@@ -13,8 +13,6 @@ const FUNCTION_KINDS = [
   ResourceKind.PCBS,
   ResourceKind.SCHEDULER_BUFFERS,
   ResourceKind.TVLS,
-  ResourceKind.SEND_CONTEXTS,
-  ResourceKind.SEND_BLOCKS,
 ] as const;
 const MAP_KINDS = [ResourceKind.TVL_MAP, ResourceKind.DEDICATED_TVL_MAP] as const;
 /**
