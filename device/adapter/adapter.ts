@@ -34,6 +34,7 @@ import { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
 import { LaneTable } from '../shares/lane-table.ts';
 import { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { ShareManager } from '../shares/share-manager.ts';
+import type { SharePlan } from '../shares/share-plan.ts';
 import type { Switch } from '../switch/switch.ts';
 import { makeLossObserver } from '../trace/loss-notes.ts';
 import { Traces } from '../trace/traces.ts';
@@ -194,6 +195,10 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.sendContexts.setFrozen(getCsrAdapterControlFreezeSends(value) === 1);
     for (const { underlying } of this.functions)
       underlying.msix.separate = getCsrAdapterControlSeparateInterrupts(value) === 1;
+  }
+
+  get unallocatedCredits(): SharePlan {
+    return this.shareManager.plan;
   }
 
   /** The physical function has disabled the adapter: commands wait; launched commands finish. */

@@ -172,7 +172,7 @@ t.test('34 functions with all the VCBs and PCBs there can be: the last ones of e
     for (const { access } of all) access.writeCollect((page % 481) * PAGE_BYTES + 8, 8, 0, 0);
   t.equal(collectBuffers.freeCount, 0);
   t.same(
-    all.map(({ read }) => read(CSR.PCB_AVAILABLE)),
+    all.map((_, number) => collectBuffers.getAvailable(number, 0)),
     all.map(() => 0),
   );
   for (const { qp } of all) qp.collect(qp.post(NOP, 'slot'), {}, 480 * PAGE_BYTES);

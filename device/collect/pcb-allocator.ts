@@ -119,6 +119,16 @@ export class PcbAllocator {
     return Math.min(this.#freeCount, own + Math.max(0, this.#freeCount - this.#promised - asked));
   }
 
+  /**
+   * PCBs that the level could bind if the other functions used none of those that all share: what
+   * they do does not show.
+   */
+  getAvailableAlone(functionNumber: number, qosLevel: number): number {
+    const base = functionNumber * ACCOUNTS;
+    const shared = Math.max(0, this.#deviceShared - this.#used[base + DEVICE_SHARED]);
+    return this.#unused(base + qosLevel) + this.#unused(base + FUNCTION_SHARED) + shared;
+  }
+
   canBind(functionNumber: number, qosLevel: number): boolean {
     return this.getAvailable(functionNumber, qosLevel) > 0;
   }

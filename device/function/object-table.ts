@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Objects of one class by their 24-bit number (IBTA 10.2). A number is a slot index and a
- * generation, so the number of a destroyed object does not soon mean another one. Freed slots are
- * reused oldest first. Every function has the same quota of slots, so none can exhaust the slots of
- * another. `queues/object-tables.ts` makes one table for each kind of object.
+ * Objects of one class by their 24-bit number (IBTA 10.2). A number is an index and a generation,
+ * so the number of a destroyed object does not soon mean another one. Freed indices are reused
+ * oldest first. Every function has the same quota of indices, in a range of its own: none can
+ * exhaust those of another, and the numbers that it gets do not tell what others have.
+ * `queues/object-tables.ts` makes one table for each kind of object.
  */
 
 const INDEX_BITS = 16;
@@ -17,15 +18,18 @@ interface TableObject {
 }
 
 export class ObjectTable<T extends TableObject> {
+  /** Without gaps, for iteration; an index gets its slot when it is first used. */
   readonly #slots: (T | undefined)[] = [];
+  /** By index, from the first one on; the slot is -1 before the first use. */
+  readonly #slotOf: Int32Array;
   readonly #generations: Uint8Array;
-  readonly #free: number[] = [];
-  readonly #capacity: number;
+  /** By function: freed indices, oldest first, and indices that were used at least once. */
+  readonly #free: number[][];
+  readonly #used: Int32Array;
   /** Number of objects of each function. */
   readonly #owned: Int32Array;
   readonly #firstIndex: number;
   readonly #onRemove: (object: T) => void;
-  #nextFresh: number;
   #count = 0;
 
   /** Most objects that one function may have. */
@@ -37,12 +41,13 @@ export class ObjectTable<T extends TableObject> {
    */
   constructor(capacity: number, firstIndex: number, functionCount: number, onRemove: (object: T) => void = () => {}) {
     this.#onRemove = onRemove;
-    this.#capacity = capacity;
     this.quota = Math.floor(capacity / functionCount);
     this.#owned = new Int32Array(functionCount);
+    this.#used = new Int32Array(functionCount);
+    this.#free = Array.from({ length: functionCount }, () => []);
     this.#firstIndex = firstIndex;
-    this.#nextFresh = firstIndex;
-    this.#generations = new Uint8Array(firstIndex + capacity);
+    this.#slotOf = new Int32Array(capacity).fill(-1);
+    this.#generations = new Uint8Array(capacity);
   }
 
   get size(): number {
@@ -55,19 +60,18 @@ export class ObjectTable<T extends TableObject> {
    */
   add(owner: { readonly number: number }, build: (number: number) => T): T | undefined {
     if (this.#owned[owner.number] >= this.quota) return undefined;
-    const index = this.#takeSlot();
-    if (index === undefined) return undefined;
+    const place = this.#takePlace(owner.number);
     this.#owned[owner.number]++;
-    const object = build((this.#generations[index] << INDEX_BITS) | index);
-    this.#slots[index - this.#firstIndex] = object;
+    const object = build((this.#generations[place] << INDEX_BITS) | (this.#firstIndex + place));
+    this.#slots[this.#slotOf[place]] = object;
     this.#count++;
     return object;
   }
 
   /** The object with exactly this number, generation included. */
   get(number: number): T | undefined {
-    const place = (number & INDEX_MASK) - this.#firstIndex;
-    const object = place < 0 ? undefined : this.#slots[place];
+    const slot = this.#slotOf[(number & INDEX_MASK) - this.#firstIndex];
+    const object = slot === undefined ? undefined : this.#slots[slot];
     return object !== undefined && object.number === number ? object : undefined;
   }
 
@@ -83,11 +87,11 @@ export class ObjectTable<T extends TableObject> {
 
   /** Removes an object; does nothing when the table does not hold it. */
   remove(object: T): void {
-    const index = object.number & INDEX_MASK;
+    const place = (object.number & INDEX_MASK) - this.#firstIndex;
     if (this.get(object.number) !== object) return;
-    this.#slots[index - this.#firstIndex] = undefined;
-    this.#generations[index] = (this.#generations[index] + 1) & GENERATION_MASK;
-    this.#free.push(index);
+    this.#slots[this.#slotOf[place]] = undefined;
+    this.#generations[place] = (this.#generations[place] + 1) & GENERATION_MASK;
+    this.#free[object.owner.number].push(place);
     this.#owned[object.owner.number]--;
     this.#count--;
     this.#onRemove(object);
@@ -98,12 +102,12 @@ export class ObjectTable<T extends TableObject> {
     for (const object of this.#slots) if (object !== undefined) visit(object);
   }
 
-  #takeSlot(): number | undefined {
-    if (this.#nextFresh < this.#firstIndex + this.#capacity) {
-      // Fresh slots first: the slot of a destroyed object rests as long as possible.
-      this.#slots.push(undefined);
-      return this.#nextFresh++;
-    }
-    return this.#free.shift();
+  /** A place in the range of a function, which has not reached its quota. */
+  #takePlace(functionNumber: number): number {
+    // Fresh indices first: that of a destroyed object rests as long as possible.
+    if (this.#used[functionNumber] === this.quota) return this.#free[functionNumber].shift() as number;
+    const place = functionNumber * this.quota + this.#used[functionNumber]++;
+    this.#slotOf[place] = this.#slots.push(undefined) - 1;
+    return place;
   }
 }

@@ -14,8 +14,10 @@ import {
 } from '../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { DedicatedCollectBuffer } from '../collect/dedicated-collect-buffer.ts';
+import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import { PcbState } from '../collect/physical-collect-buffer.ts';
 import { NO_OBJECT } from '../function/fault-log.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import type { RegisterParts } from './register-parts.ts';
 
 const VCBS_PER_WORD = 32;
@@ -89,7 +91,7 @@ function attachDedicated(parts: RegisterParts): void {
   registers.attach(CSR.SCHEDULER_BUFFERS, { read: () => schedulerBuffers.getTotal(number) });
   registers.attach(CSR.SCHEDULER_BUFFERS_SHARED, { read: () => schedulerBuffers.deviceShared });
   registers.attach(CSR.SCHEDULER_BUFFERS_IN_USE, { read: () => schedulerBuffers.getInUse(number, 0) });
-  registers.attach(CSR.SCHEDULER_BUFFERS_AVAILABLE, { read: () => schedulerBuffers.getAvailable(number, 0) });
+  registers.attach(CSR.SCHEDULER_BUFFERS_AVAILABLE, { read: () => getAvailable(schedulerBuffers, number, 0) });
 }
 
 /** DEDICATED_STATE of a buffer, 0 for one that the function does not have. */
@@ -105,9 +107,16 @@ function attachBufferRegisters({ registers, underlying, shared }: RegisterParts)
   registers.attach(CSR.PCB_COUNT, { read: () => collectBuffers.getTotal(number) });
   registers.attach(CSR.PCB_ALLOCATED, { read: (level) => collectBuffers.getGuaranteed(number, level) });
   registers.attach(CSR.PCB_IN_USE, { read: (level) => collectBuffers.getInUse(number, level) });
-  registers.attach(CSR.PCB_AVAILABLE, { read: (level) => collectBuffers.getAvailable(number, level) });
+  registers.attach(CSR.PCB_AVAILABLE, { read: (level) => getAvailable(collectBuffers, number, level) });
   registers.attach(CSR.PCB_SHARED_FUNCTION, { read: () => collectBuffers.getShared(number) });
   registers.attach(CSR.PCB_SHARED_DEVICE, { read: () => collectBuffers.deviceShared });
   registers.attach(CSR.PCB_IN_USE_FUNCTION, { read: () => collectBuffers.getInUseFunctionShared(number) });
   registers.attach(CSR.PCB_IN_USE_DEVICE, { read: () => collectBuffers.getInUseDevice(number) });
+}
+
+/** A virtual function does not see what the others use of the shared buffers. */
+function getAvailable(buffers: PcbAllocator, functionNumber: number, qosLevel: number): number {
+  return functionNumber === PHYSICAL_FUNCTION
+    ? buffers.getAvailable(functionNumber, qosLevel)
+    : buffers.getAvailableAlone(functionNumber, qosLevel);
 }

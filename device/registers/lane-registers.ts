@@ -38,15 +38,23 @@ function attachSums({ registers, underlying, shared }: RegisterParts): void {
   const { number } = underlying;
   const { lanes } = shared;
   const { execution, completion, map } = lanes;
+  const isPhysical = number === PHYSICAL_FUNCTION;
+  // A virtual function does not see what idle functions lend.
   const sources: [number, (index: number) => number][] = [
     [CSR.LANE_LAUNCHES, () => lanes.functionLaunches[number]],
     [CSR.EXECUTION_CREDITS, () => sumPrivate(lanes, number, execution)],
     [CSR.EXECUTION_CREDITS_USED, () => execution.functionUsed[number]],
     [CSR.COMPLETION_CREDITS, () => sumPrivate(lanes, number, completion)],
     [CSR.COMPLETION_CREDITS_USED, () => completion.functionUsed[number]],
-    [CSR.EXECUTION_CREDITS_SHARED, () => execution.shared],
+    [
+      CSR.EXECUTION_CREDITS_SHARED,
+      () => (isPhysical ? execution.shared : shared.unallocatedCredits.executionUnallocated),
+    ],
     [CSR.EXECUTION_CREDITS_SHARED_USED, () => execution.functionSharedUsed[number]],
-    [CSR.COMPLETION_CREDITS_SHARED, () => completion.shared],
+    [
+      CSR.COMPLETION_CREDITS_SHARED,
+      () => (isPhysical ? completion.shared : shared.unallocatedCredits.completionUnallocated),
+    ],
     [CSR.COMPLETION_CREDITS_SHARED_USED, () => completion.functionSharedUsed[number]],
     [CSR.TVL_COUNT, () => lanes.count],
     [CSR.TVL_ALLOCATED, () => map.getOwned(number).size],

@@ -30,7 +30,8 @@ export function attachReadRegisters(parts: RegisterParts): void {
       dmaTiming.contexts = Math.max(1, value);
     },
   });
-  registers.attach(CSR.DMA_CONTEXTS_USED, { read: () => dmaTiming.pool.used });
+  const isPhysical = underlying.number === PHYSICAL_FUNCTION;
+  registers.attach(CSR.DMA_CONTEXTS_USED, { read: () => (isPhysical ? dmaTiming.pool.used : 0) });
   registers.attach(CSR.PIPELINE_COMMANDS, { read: () => pipeline.stage.functionCounts[underlying.number] });
   registers.attach(CSR.COLLECT_HELD, { read: () => doorbells.held.count });
   registers.attach(CSR.LEVEL_MISMATCHES, { read: () => underlying.counters.levelMismatches });

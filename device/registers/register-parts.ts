@@ -30,6 +30,12 @@ export interface LaneTableState {
   reset(): void;
 }
 
+/** Credits that the division gives to no lane. */
+interface UnallocatedCredits {
+  readonly executionUnallocated: number;
+  readonly completionUnallocated: number;
+}
+
 /** Of the adapter as a whole. */
 export interface SharedRegisterParts {
   /** ADAPTER_CONTROL. */
@@ -41,6 +47,7 @@ export interface SharedRegisterParts {
   readonly schedulerBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
   readonly laneTable: LaneTableState;
+  readonly unallocatedCredits: UnallocatedCredits;
   readonly sendContexts: SendContexts;
   readonly dmaTiming: DmaTiming;
   readonly pipeline: PipelineCounts;

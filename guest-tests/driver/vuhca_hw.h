@@ -1191,7 +1191,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_PCB_IN_USE_OFF 0x0218
 #define VUHCA_CSR_PCB_IN_USE_COUNT 2
 #define VUHCA_CSR_PCB_IN_USE_STRIDE 4
-/* Physical collect buffers that each QoS level could bind now. (32 bits, ro) */
+/*
+ * Physical collect buffers that each QoS level could bind now; for a virtual function, if the
+ * others used no shared one. (32 bits, ro)
+ */
 #define VUHCA_CSR_PCB_AVAILABLE_OFF 0x0220
 #define VUHCA_CSR_PCB_AVAILABLE_COUNT 2
 #define VUHCA_CSR_PCB_AVAILABLE_STRIDE 4
@@ -1247,8 +1250,8 @@ enum vuhca_capability {
 /* Dedicated collect buffers of the scheduler that hold commands of the function. (32 bits, ro) */
 #define VUHCA_CSR_SCHEDULER_BUFFERS_IN_USE_OFF 0x02a0
 /*
- * Dedicated collect buffers of the scheduler that could now be bound for the function. (32 bits,
- * ro)
+ * Dedicated collect buffers of the scheduler that could now be bound for the function; for a
+ * virtual one, if the others used no shared one. (32 bits, ro)
  */
 #define VUHCA_CSR_SCHEDULER_BUFFERS_AVAILABLE_OFF 0x02a4
 /* Commands of the function that were launched. (32 bits, ro) */
@@ -1307,7 +1310,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_PIPELINE_TIME_OFF 0x0388
 #define VUHCA_CSR_PIPELINE_TIME_NS_SHIFT 0
 #define VUHCA_CSR_PIPELINE_TIME_NS_MASK 0x3fffffffu
-/* Reads outstanding that occupy a DMA context. (32 bits, ro) */
+/*
+ * Reads outstanding of all functions that occupy a DMA context. A virtual function reads 0. (32
+ * bits, ro)
+ */
 #define VUHCA_CSR_DMA_CONTEXTS_USED_OFF 0x038c
 /*
  * Launched commands of the function that wait for their reads or for the time of the pipeline. (32

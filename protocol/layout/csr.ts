@@ -229,7 +229,7 @@ export const csr: RegisterBlock = {
       bits: 32,
       access: 'ro',
       count: 2,
-      doc: 'Physical collect buffers that each QoS level could bind now.',
+      doc: 'Physical collect buffers that each QoS level could bind now; for a virtual function, if the others used no shared one.',
       source: 'US 8,484,392 par. 55',
     },
     {
@@ -331,7 +331,7 @@ export const csr: RegisterBlock = {
       name: 'SCHEDULER_BUFFERS_AVAILABLE',
       bits: 32,
       access: 'ro',
-      doc: 'Dedicated collect buffers of the scheduler that could now be bound for the function.',
+      doc: 'Dedicated collect buffers of the scheduler that could now be bound for the function; for a virtual one, if the others used no shared one.',
       source: 'US 8,484,392 par. 89; US 9,069,485 par. 75',
     },
 
@@ -388,7 +388,7 @@ export const csr: RegisterBlock = {
       name: 'DMA_CONTEXTS_USED',
       bits: 32,
       access: 'ro',
-      doc: 'Reads outstanding that occupy a DMA context.',
+      doc: 'Reads outstanding of all functions that occupy a DMA context. A virtual function reads 0.',
     },
     {
       name: 'PIPELINE_COMMANDS',

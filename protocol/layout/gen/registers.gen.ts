@@ -89,7 +89,10 @@ export const CSR = {
   PCB_ALLOCATED: 0x0210,
   /** Physical collect buffers that each QoS level has bound. */
   PCB_IN_USE: 0x0218,
-  /** Physical collect buffers that each QoS level could bind now. */
+  /**
+   * Physical collect buffers that each QoS level could bind now; for a virtual function, if the
+   * others used no shared one.
+   */
   PCB_AVAILABLE: 0x0220,
   /** PCBs that the QoS levels of the function share. */
   PCB_SHARED_FUNCTION: 0x0228,
@@ -137,7 +140,10 @@ export const CSR = {
   SCHEDULER_BUFFERS_SHARED: 0x029c,
   /** Dedicated collect buffers of the scheduler that hold commands of the function. */
   SCHEDULER_BUFFERS_IN_USE: 0x02a0,
-  /** Dedicated collect buffers of the scheduler that could now be bound for the function. */
+  /**
+   * Dedicated collect buffers of the scheduler that could now be bound for the function; for a
+   * virtual one, if the others used no shared one.
+   */
   SCHEDULER_BUFFERS_AVAILABLE: 0x02a4,
   /** Commands of the function that were launched. */
   LANE_LAUNCHES: 0x0300,
@@ -184,7 +190,7 @@ export const CSR = {
   DMA_CONTEXTS: 0x0384,
   /** Time of a command in the send pipeline at least. Only the physical function can write it. */
   PIPELINE_TIME: 0x0388,
-  /** Reads outstanding that occupy a DMA context. */
+  /** Reads outstanding of all functions that occupy a DMA context. A virtual function reads 0. */
   DMA_CONTEXTS_USED: 0x038c,
   /**
    * Launched commands of the function that wait for their reads or for the time of the pipeline.
