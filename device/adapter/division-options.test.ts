@@ -85,11 +85,11 @@ t.test('the commands of a turn; after it the descriptor has the read pointer', a
     const qp = fixture.createQueuePair({ sendEntriesLog2: 5 });
     const descriptor = fixture.access.view(qp.parts.descriptorAddress, 32);
     for (let count = 0; count < 20; count++) qp.post(NOP, 'slot');
-    const linked = fixture.read(CSR.QUEUES_LINKED);
+    const before = fixture.read(CSR.QUEUE_TURNS);
     qp.ring();
     fixture.settle();
     t.equal(fixture.read(CSR.COMMANDS_FETCHED), 20);
-    t.equal(fixture.read(CSR.QUEUES_LINKED) - linked, turns, `quantum ${fetchQuantum}`);
+    t.equal(fixture.read(CSR.QUEUE_TURNS) - before, turns, `quantum ${fetchQuantum}`);
     t.equal(getSendQueueDescriptorNextSequence(descriptor, 0), 20);
   }
 });

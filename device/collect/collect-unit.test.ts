@@ -24,6 +24,7 @@ import { Step, type Timeline } from '../function/timeline.ts';
 import { NO_VCB } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import { CollectContext } from '../queues/collect-context.ts';
+import { Random } from '../random.ts';
 import { CollectUnit } from './collect-unit.ts';
 import { PcbAllocator } from './pcb-allocator.ts';
 import type { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
@@ -67,6 +68,13 @@ class Bench {
     setSendCommandCollectLength(view, 0, lengthField);
     for (let at = 0; at < lengthBytes; at += 8)
       this.unit.write(page * PAGE_BYTES + at, 8, view.getInt32(at, true), view.getInt32(at + 4, true));
+  }
+
+  /** Stores one word of 8 bytes of such a command. */
+  storeWord(page: number, word: number): void {
+    const view = new DataView(new ArrayBuffer(8));
+    if (word === 0) setSendCommandCollectLength(view, 0, COMMAND_HEADER_BYTES);
+    this.unit.write(page * PAGE_BYTES + 8 * word, 8, view.getInt32(0, true), view.getInt32(4, true));
   }
 
   control(page: number, offset: number, low = 0, high = 0): void {
@@ -145,6 +153,7 @@ t.test('a VCB number that another command holds refuses a command, and takes no 
     ['implicit'],
   );
   t.equal(moved.space.getReserved(0), 0, 'a refused command holds no number');
+  t.same([moved.unit.refusals, ...moved.unit.levelRefusals], [1, 0, 0], 'no lack of PCBs refused it');
   const full = new Bench(1);
   full.store(0, 1, COMMAND_HEADER_BYTES, 8);
   full.store(1, 1, COMMAND_HEADER_BYTES, 8);
@@ -226,15 +235,52 @@ t.test('stores beyond the VCBs or across a boundary are reported; a command unde
 t.test('choke refuses new commands only; a reset drops what is being collected', async (t) => {
   const bench = new Bench();
   bench.store(0, 1, COMMAND_HEADER_BYTES, 8);
-  bench.unit.choke = true;
+  bench.unit.choke.active = true;
   bench.store(1);
   for (let at = 8; at < COMMAND_HEADER_BYTES; at += 8) bench.unit.write(at, 8, 1, 1);
-  t.same([bench.kicked.length, bench.unit.choked], [1, COMMAND_HEADER_BYTES / 8]);
-  bench.unit.choke = false;
+  t.same([bench.kicked.length, bench.unit.choke.commands], [1, 1]);
+  bench.unit.choke.active = false;
   bench.store(2, 1, COMMAND_HEADER_BYTES, 8);
   bench.unit.reset();
-  t.same([bench.unit.inUseCount, bench.pool.freeCount, bench.unit.kicks, bench.unit.choked], [0, PCBS - 1, 0, 0]);
+  t.same(
+    [bench.unit.inUseCount, bench.pool.freeCount, bench.unit.kicks, bench.unit.choke.commands],
+    [0, PCBS - 1, 0, 0],
+  );
   t.equal(bench.unit.getCollecting(2), undefined);
+});
+
+t.test('choke counts each command once, whatever its stores are and however it ends', async (t) => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const random = new Random(seed);
+    const bench = new Bench();
+    const { choke } = bench.unit;
+    choke.active = true;
+    let commands = 0;
+    for (let round = 0; round < 30; round++) {
+      const page = random.below(VCBS);
+      const words = Array.from({ length: COMMAND_HEADER_BYTES / 8 }, (_, index) => index);
+      random.shuffle(words);
+      const isWhole = random.oneIn(2);
+      commands++;
+      for (const word of isWhole ? words : words.slice(0, random.between(1, words.length - 1)))
+        for (let times = random.below(3); times >= 0; times--) {
+          // The last word ends the command: a repetition of it would begin another one.
+          if (times > 0 && word === words.at(-1)) continue;
+          bench.storeWord(page, word);
+        }
+      if (!isWhole) bench.control(page, random.pick([KICK_OFFSET, CANCEL_OFFSET]), 0, -1);
+      t.equal(choke.commands, commands, `seed ${seed}, round ${round}`);
+    }
+    bench.storeWord(0, 1);
+    choke.active = false;
+    t.same([bench.unit.inUseCount, bench.calls, bench.unit.cancels], [0, [], 0], `seed ${seed}`);
+    bench.store(0);
+    t.equal(bench.kicked.length, 1, `seed ${seed}: nothing of the choked command is left`);
+    bench.unit.reset();
+    choke.active = true;
+    bench.store(0);
+    t.equal(choke.commands, 1, `seed ${seed}: after a reset`);
+  }
 });
 
 t.test('a timeline shows what was cancelled: queue pair, sequence, VCB (par. 90)', async (t) => {

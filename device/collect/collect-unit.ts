@@ -22,6 +22,7 @@ import type { FaultLog } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import { NO_VCB } from '../function/timeline-values.ts';
 import type { ContextOrKernel } from '../queues/collect-context.ts';
+import { CollectChoke } from './collect-choke.ts';
 import type { Collecting, CollectParts, CollectSink } from './collect-parts.ts';
 import { DedicatedCollectBuffer } from './dedicated-collect-buffer.ts';
 import { getDedicatedOffset, isCancel } from './geometry.ts';
@@ -31,13 +32,12 @@ import { RefusedCommand } from './refused-command.ts';
 import type { VcbSpace } from './vcb-space.ts';
 
 export class CollectUnit {
-  /**
-   * Commands kicked, cancelled, and refused by `choke`; while `choke` is set no new command begins.
-   */
+  /** Commands kicked, cancelled, and refused for any reason. */
   kicks = 0;
   cancels = 0;
-  choked = 0;
-  choke = false;
+  refusals = 0;
+  /** Commands that found `choke` set. */
+  readonly choke = new CollectChoke();
   /** Commands of each QoS level that found no PCB. */
   readonly levelRefusals = new Uint32Array(QOS_LEVELS);
   /** Number of VCBs in which a command is being collected. */
@@ -86,11 +86,6 @@ export class CollectUnit {
     return this.#collecting.length;
   }
 
-  /** Commands of all QoS levels that found no PCB. */
-  get refusals(): number {
-    return this.levelRefusals.reduce((sum, count) => sum + count, 0);
-  }
-
   /** Number of VCBs of QoS level 1; the others have level 0. */
   get levelOneCount(): number {
     return Math.min(this.vcbCount, Math.max(0, this.vcbCount - Math.ceil(this.qosDivider / PAGE_BYTES)));
@@ -125,6 +120,7 @@ export class CollectUnit {
   assign(page: number, context: ContextOrKernel): void {
     const former = this.#contexts[page];
     if (former === context) return;
+    this.choke.forget(page);
     this.#free(page);
     this.#contexts[page] = context;
     if (former !== undefined) former.pages--;
@@ -147,20 +143,17 @@ export class CollectUnit {
     this.#contexts.fill(undefined);
     for (const buffer of this.dedicated) buffer.reset();
     this.qosDivider = this.dedicatedOffset;
-    this.choke = false;
+    this.choke.reset();
     this.kicks = 0;
+    this.refusals = 0;
     this.levelRefusals.fill(0);
     this.cancels = 0;
-    this.choked = 0;
   }
 
   #writeData(page: number, inPage: number, sizeBytes: number, low: number, high: number): void {
     let buffer = this.#collecting[page];
     if (buffer === undefined) {
-      if (this.choke) {
-        this.choked++;
-        return;
-      }
+      if (this.choke.active) return this.choke.drop(page, inPage, sizeBytes, low, high);
       buffer = this.#open(page);
     }
     buffer.store(inPage, sizeBytes, low, high);
@@ -170,27 +163,29 @@ export class CollectUnit {
   /** Starts a command in a free VCB, with a PCB or in send-queue mode. */
   #open(page: number): PhysicalCollectBuffer | RefusedCommand {
     const qosLevel = page * PAGE_BYTES >= this.qosDivider ? 1 : 0;
-    const buffer = this.#bind(page, qosLevel) ?? this.#refuse(page, qosLevel);
+    const buffer = this.#bind(page, qosLevel) ?? this.#refuse(page);
     this.#collecting[page] = buffer;
     this.inUseCount++;
     return buffer;
   }
 
-  /** Binds a PCB for the page; undefined when neither its VCB number nor a PCB is free. */
+  /** Binds a PCB for the page; undefined when its VCB number or every PCB is taken. */
   #bind(page: number, qosLevel: number): PhysicalCollectBuffer | undefined {
     const vcb = this.#space.take(this.#functionNumber, page);
     if (vcb < 0) return undefined;
     const buffer = this.#allocator.bind(this.#functionNumber, qosLevel, vcb);
-    if (buffer === undefined) this.#space.free(this.#functionNumber, vcb);
-    else this.#owner.timeline?.note(Step.BIND, this.#functionNumber, vcb, buffer.index);
+    if (buffer === undefined) {
+      this.levelRefusals[qosLevel]++;
+      this.#space.free(this.#functionNumber, vcb);
+    } else this.#owner.timeline?.note(Step.BIND, this.#functionNumber, vcb, buffer.index);
     return buffer;
   }
 
   /**
    * Send-queue mode follows the command to its kick as well: the VCB is free again exactly then.
    */
-  #refuse(page: number, qosLevel: number): RefusedCommand {
-    this.levelRefusals[qosLevel]++;
+  #refuse(page: number): RefusedCommand {
+    this.refusals++;
     this.#owner.timeline?.note(Step.REFUSE, this.#functionNumber, page);
     const command = this.#spare.pop() ?? new RefusedCommand();
     command.open();
@@ -248,7 +243,7 @@ export class CollectUnit {
    */
   #kickExplicitly(page: number): void {
     const buffer = this.#collecting[page];
-    if (buffer === undefined) return;
+    if (buffer === undefined) return this.choke.forget(page);
     if (!buffer.identified) {
       this.kicks++;
       return this.#free(page);
@@ -260,7 +255,7 @@ export class CollectUnit {
   #cancel(page: number, offset: number, high: number): void {
     if (!isCancel(high)) return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
     const buffer = this.#collecting[page];
-    if (buffer === undefined) return;
+    if (buffer === undefined) return this.choke.forget(page);
     this.cancels++;
     this.#noteCancel(buffer);
     this.#free(page);

@@ -275,7 +275,10 @@ export class DoorbellUnit {
     if (!this.descriptors.check(qp, this.linkCheck)) return qp.life.fail(qp, FaultKind.DMA_READ);
     if (qp.scheduled) this.owner.counters.linkChecksFailed++;
     else if (!this.#scheduler.beginAtOnce(this, qp)) this.#scheduler.schedule(qp);
-    else if (this.linkCheck === LinkCheck.COMPARE_SWAP) this.descriptors.writeLink(qp);
+    else if (this.linkCheck === LinkCheck.COMPARE_SWAP) {
+      this.owner.counters.queuesLinked++;
+      this.descriptors.writeLink(qp);
+    }
   }
 
   /** Reads back the next spilled doorbell once resources have returned (par. 93). */

@@ -155,7 +155,8 @@ t.test('hazard 11: a tail that is visible before its WQE is detected, and the WQ
 });
 
 t.test('hazard 12: a collect copy does not overtake commands queued while its QP is in a scheduler list', async (t) => {
-  const fixture = new AdapterFixture({ budget: 1 });
+  // Beside another function each queue is linked.
+  const fixture = new AdapterFixture({ functionCount: 2, budget: 1 });
   const qp = fixture.createQueuePair();
   for (let count = 0; count < 6; count++) qp.post(NOP, 'slot');
   qp.ring(0);

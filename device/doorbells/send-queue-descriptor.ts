@@ -17,6 +17,8 @@ import {
   setSendQueueDescriptorNextQpn,
   setSendQueueDescriptorNextSequence,
   setSendQueueDescriptorNextState,
+  setSendQueueDescriptorQpn,
+  setSendQueueDescriptorTail,
 } from '../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { FaultKind, LinkCheck } from '../../protocol/layout/gen/values.gen.ts';
 import type { Dma } from '../function/dma.ts';
@@ -31,8 +33,8 @@ const NO_QPN = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_MASK;
 /** Size of the link: nextQpn and nextState. */
 const LINK_BYTES = SEND_QUEUE_DESCRIPTOR_NEXT_QPN_BYTES + SEND_QUEUE_DESCRIPTOR_NEXT_STATE_BYTES;
 
-/** Size of read pointer and `destroyed`, which follow the link. */
-const POSITION_BYTES = 4;
+/** Size of read pointer, `destroyed`, QPN and write pointer, which follow the link. */
+const POSITION_BYTES = 12;
 
 export class SendQueueDescriptors {
   readonly #dma: Dma;
@@ -55,8 +57,7 @@ export class SendQueueDescriptors {
   /** Writes the whole descriptor. Returns false when its memory cannot be written. */
   publish(qp: QueuePair): boolean {
     this.#linkOf(qp);
-    setSendQueueDescriptorNextSequence(this.#view, 0, qp.nextSequence);
-    setSendQueueDescriptorDestroyed(this.#view, 0, qp.stopped ? 1 : 0);
+    this.#setPosition(qp, qp.stopped ? 1 : 0);
     return this.#dma.at(qp.descriptorAddress).write(qp, this.#bytes, 0, SEND_QUEUE_DESCRIPTOR_SIZE);
   }
 
@@ -70,10 +71,9 @@ export class SendQueueDescriptors {
     this.publish(qp);
   }
 
-  /** Writes the read pointer only: the scheduler has read commands (par. 76). */
+  /** Writes what follows the link: the scheduler has read commands (par. 76). */
   writePosition(qp: QueuePair): void {
-    setSendQueueDescriptorNextSequence(this.#view, 0, qp.nextSequence);
-    setSendQueueDescriptorDestroyed(this.#view, 0, 0);
+    this.#setPosition(qp, 0);
     this.#dma.at(qp.descriptorAddress + LINK_BYTES).write(qp, this.#bytes, LINK_BYTES, POSITION_BYTES);
   }
 
@@ -96,6 +96,13 @@ export class SendQueueDescriptors {
     this.#faults.report(FaultKind.DESCRIPTOR_LINK, qp, qp.descriptorAddress);
     this.writeLink(qp);
     return true;
+  }
+
+  #setPosition(qp: QueuePair, destroyed: number): void {
+    setSendQueueDescriptorNextSequence(this.#view, 0, qp.nextSequence);
+    setSendQueueDescriptorDestroyed(this.#view, 0, destroyed);
+    setSendQueueDescriptorQpn(this.#view, 0, qp.number);
+    setSendQueueDescriptorTail(this.#view, 0, qp.sendSlots?.tail ?? 0);
   }
 
   #read(qp: QueuePair): number | undefined {

@@ -16,6 +16,7 @@ export class FunctionCounters {
   commandsQueued = 0;
   sweeps = 0;
   deadlocksDetected = 0;
+  queueTurns = 0;
   queuesLinked = 0;
   linkChecks = 0;
   linkChecksFailed = 0;

@@ -174,6 +174,7 @@ function reportDoorbells({ underlying, doorbells }: PcieFunction) {
     sweeping: doorbells.sweeping,
     stalled: doorbells.stalled,
     deadlocksDetected: counters.deadlocksDetected,
+    queueTurns: counters.queueTurns,
     queuesLinked: counters.queuesLinked,
     listed: doorbells.lists.map(countListed),
     linkChecks: counters.linkChecks,
@@ -191,7 +192,7 @@ function countListed({ head }: SendQueueList): number {
 function reportCollect({ collect, underlying, shared }: PcieFunction) {
   const { number } = underlying;
   const { collectBuffers, vcbSpace } = shared;
-  const { vcbCount, inUseCount, kicks, refusals, cancels, choked } = collect;
+  const { vcbCount, inUseCount, kicks, refusals, cancels, choke } = collect;
   return {
     vcbBase: vcbSpace.getBase(number),
     vcbs: vcbCount,
@@ -206,7 +207,7 @@ function reportCollect({ collect, underlying, shared }: PcieFunction) {
     kicks,
     refusals,
     cancels,
-    choked,
+    choked: choke.commands,
   };
 }
 

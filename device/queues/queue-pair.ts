@@ -238,6 +238,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.inFlight = 0;
     this.nextSequence = 0;
     this.fetchSequence = 0;
+    if (this.sendSlots !== undefined) this.sendSlots.tail = 0;
     this.leaveQueue();
     if (this.srq === undefined) this.receiveSource.reset();
     this.stopped = false;

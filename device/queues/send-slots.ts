@@ -14,6 +14,8 @@ export class SendSlots {
   readonly strideBytes: number;
   /** Guest address of the queue-pair-record. */
   readonly recordAddress: number;
+  /** Software's tail, as the scheduler last read it from the record. */
+  tail = 0;
   readonly #memory: QueueMemory;
 
   constructor(memory: QueueMemory, entriesLog2: number, strideLog2: number, recordAddress: number) {

@@ -40,9 +40,9 @@ export function attachCollectRegisters(parts: RegisterParts): void {
   registers.attach(CSR.VCB_LEVEL_BASE, { read: () => wide(vcbSpace.getLevelAddress(number, collect.qosDivider)) });
   registers.attach(CSR.VCB_END, { read: () => wide(vcbSpace.getEndAddress(number)) });
   registers.attach(CSR.COLLECT_CONTROL, {
-    read: () => (collect.choke ? 1 : 0),
+    read: () => Number(collect.choke.active),
     write: (_index, low) => {
-      collect.choke = getCsrCollectControlChoke(low) === 1;
+      collect.choke.active = getCsrCollectControlChoke(low) === 1;
     },
   });
   registers.attach(CSR.VCB_IN_USE, {
@@ -60,7 +60,7 @@ export function attachCollectRegisters(parts: RegisterParts): void {
     [CSR.COLLECT_KICKS, () => collect.kicks],
     [CSR.COLLECT_REFUSALS, () => collect.refusals],
     [CSR.COLLECT_CANCELS, () => collect.cancels],
-    [CSR.COLLECT_CHOKED, () => collect.choked],
+    [CSR.COLLECT_CHOKED, () => collect.choke.commands],
   ];
   for (const [offset, read] of counters) registers.attach(offset, { read });
 }

@@ -45,11 +45,6 @@ export function resetDoorbellRegisters(parts: RegisterParts): void {
   const low = Math.ceil(entries / LOW_PART);
   const high = Math.ceil(entries / HIGH_PART);
   registers.setStored(CSR.DOORBELL_POLICY, setCsrDoorbellPolicyOverflow(0, OverflowPolicy.NEWEST), 0);
-  registers.setStored(
-    CSR.DOORBELL_THRESHOLDS,
-    setCsrDoorbellThresholdsHigh(setCsrDoorbellThresholdsLow(0, low), high),
-    0,
-  );
   applyPolicy(parts, registers.getStored(CSR.DOORBELL_POLICY));
   doorbells.thresholds.set(low, high);
 }
@@ -79,12 +74,14 @@ function attachOverflow(parts: RegisterParts): void {
 
 function attachPolicy(parts: RegisterParts): void {
   const { registers, doorbells } = parts;
-  registers.attach(CSR.DOORBELL_POLICY, { write: (_index, low) => applyPolicy(parts, low) });
+  registers.attach(CSR.DOORBELL_POLICY, {
+    read: () => setCsrDoorbellPolicyOverflow(registers.getStored(CSR.DOORBELL_POLICY), doorbells.policy),
+    write: (_index, low) => applyPolicy(parts, low),
+  });
   registers.attach(CSR.DOORBELL_THRESHOLDS, {
-    // The adaptive threshold moves without a write.
     read: () => {
-      const stored = registers.getStored(CSR.DOORBELL_THRESHOLDS);
-      return doorbells.adaptive ? setCsrDoorbellThresholdsLow(stored, doorbells.thresholds.low) : stored;
+      const { low, high } = doorbells.thresholds;
+      return setCsrDoorbellThresholdsHigh(setCsrDoorbellThresholdsLow(0, low), high);
     },
     write: (_index, low) => {
       doorbells.thresholds.set(getCsrDoorbellThresholdsLow(low), getCsrDoorbellThresholdsHigh(low));
@@ -121,6 +118,7 @@ function attachState(parts: RegisterParts): void {
     [CSR.DOORBELLS_STALE, () => counters.doorbellsStale],
     [CSR.SWEEPS, () => counters.sweeps],
     [CSR.DEADLOCKS_DETECTED, () => counters.deadlocksDetected],
+    [CSR.QUEUE_TURNS, () => counters.queueTurns],
     [CSR.QUEUES_LINKED, () => counters.queuesLinked],
     [CSR.LINK_CHECKS, () => counters.linkChecks],
     [CSR.LINK_CHECKS_FAILED, () => counters.linkChecksFailed],

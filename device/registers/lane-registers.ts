@@ -25,6 +25,7 @@ import {
 import { FaultKind, FaultObject } from '../../protocol/layout/gen/values.gen.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
 import type { CreditAccounts } from '../lane/credit-accounts.ts';
+import { classOf } from '../lane/lane.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { RegisterParts } from './register-parts.ts';
 
@@ -98,9 +99,11 @@ function attachLanes({ registers, underlying, shared }: RegisterParts): void {
       completion.laneSharedUsed[lane],
     ),
   );
-  attach(CSR.TVL_KICK_LIST, (lane) =>
-    setCsrTvlKickListMaximum(setCsrTvlKickListLength(0, lanes.lanes[lane].length), lanes.lanes[lane].listSize),
-  );
+  const buffers = shared.collectBuffers.buffers.length + shared.schedulerBuffers.buffers.length;
+  attach(CSR.TVL_KICK_LIST, (lane) => {
+    const maximum = Math.min(countUsers(lanes, lane) * lanes.lanes[lane].listSize, buffers);
+    return setCsrTvlKickListMaximum(setCsrTvlKickListLength(0, lanes.lanes[lane].length), maximum);
+  });
   attach(CSR.TVL_LAUNCHES, (lane) => lanes.lanes[lane].launches);
 }
 
@@ -115,6 +118,17 @@ function describeOwner({ lanes, map, execution, completion }: TransmitVirtualLan
   value = setCsrTvlOwnerWeight(value, lanes[lane].weight);
   value = setCsrTvlOwnerSharedExecution(value, execution.sharers.has(lane) ? 1 : 0);
   return setCsrTvlOwnerSharedCompletion(value, completion.sharers.has(lane) ? 1 : 0);
+}
+
+/** Functions and QoS levels whose commands may enter the kick list of the lane, or are in it. */
+function countUsers({ lanes, map, functionWaiting }: TransmitVirtualLanes, lane: number): number {
+  let count = 0;
+  for (let number = 0; number < functionWaiting.length; number++)
+    for (let level = 0; level < QOS_LEVELS; level++) {
+      const isMapped = map.getLanes(number, level).has(lane) || map.getDedicatedLanes(number, level).has(lane);
+      if (isMapped || lanes[lane].lengths[classOf(number, level)] > 0) count++;
+    }
+  return count;
 }
 
 /** Private credits of all lanes that the function's commands take. */

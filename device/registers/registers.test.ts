@@ -24,7 +24,15 @@ import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 
 const SIZES = [1, 2, 4, 8];
 /** Registers whose plain write does more than store, or whose value moves by itself. */
-const LIVELY = new Set(['DEVICE_CONTROL', 'LOCAL_TIME', 'DEDICATED_LOCK', 'SEND_CONTEXT_CONTROL', 'OVERFLOW_CONTROL']);
+const LIVELY = new Set([
+  'DEVICE_CONTROL',
+  'LOCAL_TIME',
+  'DEDICATED_LOCK',
+  'SEND_CONTEXT_CONTROL',
+  'OVERFLOW_CONTROL',
+  'DOORBELL_POLICY',
+  'DOORBELL_THRESHOLDS',
+]);
 
 function powerOn(): InProcessAccess {
   return new InProcessAccess(new InProcessMachine());

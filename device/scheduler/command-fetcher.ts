@@ -42,7 +42,6 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   readonly #buffers: PcbAllocator;
   readonly #lanes: TransmitVirtualLanes;
   readonly #scheduler: DoorbellScheduler<DoorbellUnit>;
-  readonly #shared: boolean;
   readonly #quantum: number;
   readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
   readonly #recordView = new DataView(this.#record.buffer);
@@ -60,7 +59,6 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     this.#buffers = buffers;
     this.#lanes = lanes;
     this.#scheduler = scheduler;
-    this.#shared = shared;
     this.#quantum = quantum;
   }
 
@@ -77,6 +75,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     if (!unit.inbound.takesReads || !this.#lanes.hasRoom(qp)) return false;
     const buffer = this.#bind(qp);
     if (buffer === undefined) return false;
+    qp.owner.counters.queueTurns++;
     unit.inbound.read(Inbound.RECORD, qp, 0, buffer);
     return true;
   }
@@ -144,7 +143,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
       buffer = left > 0 && taken < this.#quantum && inbound.takesReads ? this.#bind(qp) : undefined;
     }
     qp.fetchSequence = sequence;
-    if (left > 0 && (this.#shared || !this.#scheduler.beginAtOnce(unit, qp))) this.#scheduler.schedule(qp);
+    if (left > 0 && !this.#scheduler.beginAtOnce(unit, qp)) this.#scheduler.schedule(qp);
   }
 
   /**
@@ -152,13 +151,18 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
    * an impossible tail.
    */
   #readPosted(qp: QueuePair): number {
-    const { entries, recordAddress } = slotsOf(qp);
+    const slots = slotsOf(qp);
+    const { entries, recordAddress } = slots;
     if (!qp.owner.dma.at(recordAddress).read(qp, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
       qp.life.fail(qp, FaultKind.DMA_READ);
       return 0;
     }
-    const posted = (getQueuePairRecordSendTail(this.#recordView, 0) - qp.nextSequence) & SEQUENCE_BITS;
-    if (posted <= entries) return posted;
+    const tail = getQueuePairRecordSendTail(this.#recordView, 0);
+    const posted = (tail - qp.nextSequence) & SEQUENCE_BITS;
+    if (posted <= entries) {
+      slots.tail = tail;
+      return posted;
+    }
     // A tail behind the commands that came by collect buffer is old and harmless. Any other tail
     // beyond the queue is wrong.
     if (posted < LARGEST_QUEUE) qp.owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, qp, recordAddress);

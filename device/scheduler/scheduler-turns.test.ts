@@ -21,7 +21,7 @@ function makeScheduler(functions: number) {
   const turns: number[][] = [];
   const work = new Array<number>(functions).fill(0);
   const units = Array.from({ length: functions }, (_, number) => {
-    const owner = { number, counters: { queuesLinked: 0 } };
+    const owner = { number, counters: { queuesLinked: 0, queueTurns: 0 } };
     const lists = Array.from({ length: QOS_LEVELS }, (_, level) => ({
       active: false,
       owner,
@@ -185,7 +185,7 @@ t.test('a copy that overtakes its read costs no further turn', async (t) => {
   bench.serveWhile(() => qp.fetching < 2);
   qp.nextSequence = 2;
   bench.serve();
-  t.match(bench.owner.counters, { queuesLinked: 1, doorbellsIdle: 0 });
+  t.match(bench.owner.counters, { queueTurns: 1, doorbellsIdle: 0 });
 });
 
 t.test('a queue that may not send any more is not scheduled for commands that it has lost', async (t) => {
@@ -196,7 +196,7 @@ t.test('a queue that may not send any more is not scheduled for commands that it
   bench.serveWhile(() => qp.fetching < 2);
   Object.assign(qp, { sendsAreTaken: false });
   bench.serve();
-  t.same([bench.admitted, bench.owner.counters.queuesLinked], [[], 1]);
+  t.same([bench.admitted, bench.owner.counters.queueTurns], [[], 1]);
 });
 
 t.test('the descriptor is written once for commands that were read together', async (t) => {

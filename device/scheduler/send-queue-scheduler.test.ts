@@ -27,7 +27,7 @@ t.test('one doorbell has all posted commands read, in order; the descriptor show
   t.same(bench.sequences(qp), range(0, 20));
   t.equal(getSendQueueDescriptorNextSequence(bench.view, qp.descriptorAddress), 20);
   const { counters } = bench.owner;
-  t.same([counters.commandsFetched, counters.doorbellsIdle, counters.queuesLinked], [20, 0, 2], 'in two turns');
+  t.same([counters.commandsFetched, counters.doorbellsIdle, counters.queueTurns], [20, 0, 2], 'in two turns');
   t.same([bench.pool.freeCount, qp.fetching, qp.busReads], [64, 0, 0]);
   bench.ring(qp);
   bench.serve();
@@ -49,7 +49,7 @@ t.test('a turn reads as many commands as the quantum; a shared adapter has short
       bench.ring(qp);
       bench.serve();
       t.same(bench.sequences(qp), range(0, posted));
-      t.equal(bench.owner.counters.queuesLinked, posted > quantum ? 2 : 1, `${posted} commands`);
+      t.equal(bench.owner.counters.queueTurns, posted > quantum ? 2 : 1, `${posted} commands`);
     }
   }
 });
@@ -107,7 +107,7 @@ t.test('a reset while commands are read makes them void', async (t) => {
   bench.serveWhile(() => qp.fetching < 3);
   Object.assign(qp, { epoch: 1 });
   bench.serve();
-  t.same([bench.admitted, bench.pool.freeCount, bench.owner.counters.queuesLinked], [[], 64, 1]);
+  t.same([bench.admitted, bench.pool.freeCount, bench.owner.counters.queueTurns], [[], 64, 1]);
 });
 
 t.test('without room in its kick list a queue waits in its list, and loses nothing', async (t) => {

@@ -22,6 +22,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 
 export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit>, SendSource {
   readonly fetcher: CommandFetcher;
+  readonly #shared: boolean;
   /** Doorbell units by function number. */
   readonly #unitsByFunction: DoorbellUnit[] = [];
   readonly #units = new TurnRing<DoorbellUnit>(FUNCTION_MAX);
@@ -34,6 +35,7 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit>, Send
    * undefined: that of the fetcher.
    */
   constructor(buffers: PcbAllocator, lanes: TransmitVirtualLanes, shared: boolean, quantum?: number) {
+    this.#shared = shared;
     this.fetcher = new CommandFetcher(buffers, lanes, this, shared, quantum);
   }
 
@@ -73,14 +75,12 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit>, Send
 
   /**
    * While all lists are empty, a QP has its turn at once, which saves the writes of its link.
-   * Returns false when the QP must wait in its list.
+   * Returns false when the QP must wait in its list, as it always does beside other functions: its
+   * descriptor must not show whether they have queues that wait.
    */
   beginAtOnce(unit: DoorbellUnit, qp: QueuePair): boolean {
-    if (qp.scheduled || this.#lists.length > 0 || !takesCommands(qp) || !this.fetcher.begin(unit, qp)) return false;
-    // Counted in both cases: a function's counters must not show whether other functions have
-    // queues that wait.
-    qp.owner.counters.queuesLinked++;
-    return true;
+    if (this.#shared || qp.scheduled || this.#lists.length > 0 || !takesCommands(qp)) return false;
+    return this.fetcher.begin(unit, qp);
   }
 
   /** Removes the QP from its list, if it is linked. */

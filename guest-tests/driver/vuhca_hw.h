@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x9193e99au
-#define VUHCA_LAYOUT_HASH_HIGH 0xf1f3d6d0u
+#define VUHCA_LAYOUT_HASH_LOW 0xe2f8a894u
+#define VUHCA_LAYOUT_HASH_HIGH 0x65e84152u
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -901,7 +901,9 @@ enum vuhca_resource_kind {
 	VUHCA_RESOURCE_KIND_TVL_COMPLETION_CREDITS = 2,
 	/* Shared credits that lane `target` may take: bit 0 execution, bit 1 completion. */
 	VUHCA_RESOURCE_KIND_TVL_SHARED_CREDITS = 3,
-	/* Most commands in the virtual kick list of lane `target`. */
+	/*
+	 * Most commands of each function and QoS level in the virtual kick list of lane `target`.
+	 */
 	VUHCA_RESOURCE_KIND_TVL_LIST_SIZE = 4,
 	/* Commands per turn of lane `target`. */
 	VUHCA_RESOURCE_KIND_TVL_WEIGHT = 5,
@@ -1208,11 +1210,14 @@ enum vuhca_capability {
 #define VUHCA_CSR_COLLECT_CONTROL_CHOKE_MASK 0x1u
 /* Commands collected completely. (32 bits, ro) */
 #define VUHCA_CSR_COLLECT_KICKS_OFF 0x0234
-/* Commands that found no free PCB and went to send queue mode. (32 bits, ro) */
+/*
+ * Commands that went to send queue mode: no PCB was free, or another page held the number of the
+ * VCB from before a move. (32 bits, ro)
+ */
 #define VUHCA_CSR_COLLECT_REFUSALS_OFF 0x0238
 /* Incomplete commands that software cancelled. (32 bits, ro) */
 #define VUHCA_CSR_COLLECT_CANCELS_OFF 0x023c
-/* Writes dropped because of choke. (32 bits, ro) */
+/* Commands dropped because of choke. (32 bits, ro) */
 #define VUHCA_CSR_COLLECT_CHOKED_OFF 0x0240
 /* PCBs allocated to the function, for all its QoS levels: numPCB of the patent. (32 bits, ro) */
 #define VUHCA_CSR_PCB_COUNT_OFF 0x0244
@@ -1233,7 +1238,9 @@ enum vuhca_capability {
 #define VUHCA_CSR_VCB_END_OFF 0x0260
 /* Explicit doorbells. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_EXPLICIT_OFF 0x0280
-/* Doorbells made from commands without a PCB, or not executable from their PCB. (32 bits, ro) */
+/*
+ * Doorbells made from commands in send queue mode, or not executable from their PCB. (32 bits, ro)
+ */
 #define VUHCA_CSR_DOORBELLS_IMPLICIT_OFF 0x0284
 /* Doorbells that found no command to execute. (32 bits, ro) */
 #define VUHCA_CSR_DOORBELLS_IDLE_OFF 0x0288
@@ -1438,7 +1445,10 @@ enum vuhca_capability {
 #define VUHCA_CSR_DOORBELL_POLICY_SPILL_COMMANDS_MASK 0x20u
 #define VUHCA_CSR_DOORBELL_POLICY_HOST_QUEUE_SHIFT 6
 #define VUHCA_CSR_DOORBELL_POLICY_HOST_QUEUE_MASK 0x40u
-/* Thresholds on the free entries of the scheduler buffer. (32 bits, rw) */
+/*
+ * Thresholds on the free entries of the scheduler buffer, as they are in effect: 1 <= low < high <=
+ * DOORBELL_BUFFER_ENTRIES. (32 bits, rw)
+ */
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_OFF 0x081c
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_SHIFT 0
 #define VUHCA_CSR_DOORBELL_THRESHOLDS_LOW_MASK 0xffffu
@@ -1469,16 +1479,18 @@ enum vuhca_capability {
 /* Potential deadlocks detected. (32 bits, ro) */
 #define VUHCA_CSR_DEADLOCKS_DETECTED_OFF 0x0848
 /*
- * Send queues that entered a scheduler list, or were served at once because it was empty. (32 bits,
- * ro)
+ * Send queues that were linked by their descriptor. With one function a queue that finds all lists
+ * empty has its turn at once, and no link. (32 bits, ro)
  */
 #define VUHCA_CSR_QUEUES_LINKED_OFF 0x084c
 /* Reads or compare-and-swaps that checked whether a queue is linked. (32 bits, ro) */
 #define VUHCA_CSR_LINK_CHECKS_OFF 0x0850
 /* Link checks that found the queue linked. (32 bits, ro) */
 #define VUHCA_CSR_LINK_CHECKS_FAILED_OFF 0x0854
-/* Commands that found no PCB and were queued in the overflow buffer. (32 bits, ro) */
+/* Commands in send queue mode that were queued in the overflow buffer. (32 bits, ro) */
 #define VUHCA_CSR_COMMANDS_QUEUED_OFF 0x0858
+/* Turns of send queues: reads of a queue-pair-record for its tail. (32 bits, ro) */
+#define VUHCA_CSR_QUEUE_TURNS_OFF 0x085c
 /* One bit for each VCB, 1 while it collects a command. (32 bits, ro) */
 #define VUHCA_CSR_VCB_IN_USE_OFF 0x1000
 #define VUHCA_CSR_VCB_IN_USE_COUNT 512
@@ -2331,7 +2343,8 @@ _Static_assert(offsetof(struct vuhca_queue_pair_record, receive_tail) == 8, "vuh
 
 
 /*
- * Send queue descriptor: link of the scheduler list and read position. Only the device writes it.
+ * Send queue descriptor: link of the scheduler list, read and write pointer. Only the device writes
+ * it.
  */
 #define VUHCA_SEND_QUEUE_DESCRIPTOR_SIZE 32
 struct vuhca_send_queue_descriptor {
@@ -2344,11 +2357,20 @@ struct vuhca_send_queue_descriptor {
 	 */
 	/* destroyed: A stop doorbell has taken the QP off the scheduler. */
 	__le32 dw1;
-	__u8 reserved_8[24];
+	/* qpn: Queue pair of the send queue. */
+	__le32 dw2;
+	/*
+	 * tail: Write pointer: sequence number behind the last posted command, when the scheduler
+	 * last had read commands.
+	 */
+	__le16 tail;
+	__u8 reserved_14[18];
 };
 _Static_assert(sizeof(struct vuhca_send_queue_descriptor) == 32, "vuhca_send_queue_descriptor");
 _Static_assert(offsetof(struct vuhca_send_queue_descriptor, dw0) == 0, "vuhca_send_queue_descriptor.dw0");
 _Static_assert(offsetof(struct vuhca_send_queue_descriptor, dw1) == 4, "vuhca_send_queue_descriptor.dw1");
+_Static_assert(offsetof(struct vuhca_send_queue_descriptor, dw2) == 8, "vuhca_send_queue_descriptor.dw2");
+_Static_assert(offsetof(struct vuhca_send_queue_descriptor, tail) == 12, "vuhca_send_queue_descriptor.tail");
 
 #define VUHCA_SEND_QUEUE_DESCRIPTOR_NEXT_QPN_SHIFT 0
 #define VUHCA_SEND_QUEUE_DESCRIPTOR_NEXT_QPN_MASK 0xffffffu
@@ -2397,6 +2419,18 @@ static inline void vuhca_send_queue_descriptor_set_destroyed(struct vuhca_send_q
 	__u32 word = vuhca_le32_to_cpu(e->dw1);
 
 	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_QUEUE_DESCRIPTOR_DESTROYED_MASK) | ((v << VUHCA_SEND_QUEUE_DESCRIPTOR_DESTROYED_SHIFT) & VUHCA_SEND_QUEUE_DESCRIPTOR_DESTROYED_MASK)));
+}
+#define VUHCA_SEND_QUEUE_DESCRIPTOR_QPN_SHIFT 0
+#define VUHCA_SEND_QUEUE_DESCRIPTOR_QPN_MASK 0xffffffu
+static inline __u32 vuhca_send_queue_descriptor_get_qpn(const struct vuhca_send_queue_descriptor *e)
+{
+	return (vuhca_le32_to_cpu(e->dw2) & VUHCA_SEND_QUEUE_DESCRIPTOR_QPN_MASK) >> VUHCA_SEND_QUEUE_DESCRIPTOR_QPN_SHIFT;
+}
+static inline void vuhca_send_queue_descriptor_set_qpn(struct vuhca_send_queue_descriptor *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw2);
+
+	e->dw2 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_SEND_QUEUE_DESCRIPTOR_QPN_MASK) | ((v << VUHCA_SEND_QUEUE_DESCRIPTOR_QPN_SHIFT) & VUHCA_SEND_QUEUE_DESCRIPTOR_QPN_MASK)));
 }
 
 /* Consumer position of a CQ. Only software writes it. */

@@ -252,12 +252,15 @@ export const csr: RegisterBlock = {
       access: 'rw',
       reset: 0,
       doc: 'Controls of the collect unit.',
-      fields: [{ name: 'choke', bits: 1, doc: 'Writes that would begin a new command are dropped.' }, { bits: 31 }],
+      fields: [{ name: 'choke', bits: 1, doc: 'New commands are dropped, with all their writes.' }, { bits: 31 }],
     },
     counter('COLLECT_KICKS', 'Commands collected completely.'),
-    counter('COLLECT_REFUSALS', 'Commands that found no free PCB and went to send queue mode.'),
+    counter(
+      'COLLECT_REFUSALS',
+      'Commands that went to send queue mode: no PCB was free, or another page held the number of the VCB from before a move.',
+    ),
     counter('COLLECT_CANCELS', 'Incomplete commands that software cancelled.'),
-    counter('COLLECT_CHOKED', 'Writes dropped because of choke.'),
+    counter('COLLECT_CHOKED', 'Commands dropped because of choke.'),
     {
       name: 'PCB_COUNT',
       bits: 32,
@@ -301,7 +304,7 @@ export const csr: RegisterBlock = {
 
     { at: 0x0280, section: 'send queue scheduler' },
     counter('DOORBELLS_EXPLICIT', 'Explicit doorbells.'),
-    counter('DOORBELLS_IMPLICIT', 'Doorbells made from commands without a PCB, or not executable from their PCB.'),
+    counter('DOORBELLS_IMPLICIT', 'Doorbells made from commands in send queue mode, or not executable from their PCB.'),
     counter('DOORBELLS_IDLE', 'Doorbells that found no command to execute.'),
     counter('COMMANDS_FETCHED', 'Commands read from send queues.'),
     counter('COMMANDS_COLLECTED', 'Commands executed from collect buffers.'),
@@ -501,7 +504,12 @@ export const csr: RegisterBlock = {
       doc: 'How doorbells are processed when resources run short.',
       source: 'US 9,069,485 par. 72, 90, 92',
       fields: [
-        { name: 'overflow', bits: 2, values: 'overflow-policy', doc: 'Which doorbells are spilled.' },
+        {
+          name: 'overflow',
+          bits: 2,
+          values: 'overflow-policy',
+          doc: 'Which doorbells are spilled. An unknown value means NEWEST.',
+        },
         {
           name: 'linkCheck',
           bits: 1,
@@ -522,7 +530,7 @@ export const csr: RegisterBlock = {
         {
           name: 'hostQueue',
           bits: 1,
-          doc: 'Commands that found no PCB are queued in the overflow buffer (US 8,484,392 par. 101).',
+          doc: 'Commands in send queue mode are queued in the overflow buffer (US 8,484,392 par. 101).',
         },
         { bits: 25 },
       ],
@@ -531,7 +539,7 @@ export const csr: RegisterBlock = {
       name: 'DOORBELL_THRESHOLDS',
       bits: 32,
       access: 'rw',
-      doc: 'Thresholds on the free entries of the scheduler buffer.',
+      doc: 'Thresholds on the free entries of the scheduler buffer, as they are in effect: 1 <= low < high <= DOORBELL_BUFFER_ENTRIES.',
       source: 'US 9,069,485 par. 67, 92',
       fields: [
         { name: 'low', bits: 16, doc: 'With fewer free entries, doorbells are spilled.' },
@@ -564,10 +572,14 @@ export const csr: RegisterBlock = {
     counter('DOORBELLS_STALE', 'Doorbells for commands that had already been executed.'),
     counter('SWEEPS', 'Sweeps of all send queues of the function.'),
     counter('DEADLOCKS_DETECTED', 'Potential deadlocks detected.'),
-    counter('QUEUES_LINKED', 'Send queues that entered a scheduler list, or were served at once because it was empty.'),
+    counter(
+      'QUEUES_LINKED',
+      'Send queues that were linked by their descriptor. With one function a queue that finds all lists empty has its turn at once, and no link.',
+    ),
     counter('LINK_CHECKS', 'Reads or compare-and-swaps that checked whether a queue is linked.'),
     counter('LINK_CHECKS_FAILED', 'Link checks that found the queue linked.'),
-    counter('COMMANDS_QUEUED', 'Commands that found no PCB and were queued in the overflow buffer.'),
+    counter('COMMANDS_QUEUED', 'Commands in send queue mode that were queued in the overflow buffer.'),
+    counter('QUEUE_TURNS', 'Turns of send queues: reads of a queue-pair-record for its tail.'),
 
     { at: 0x1000, section: 'VCBs in use' },
     {
@@ -642,7 +654,11 @@ export const csr: RegisterBlock = {
       source: 'US 8,484,392 par. 45',
       fields: [
         { name: 'length', bits: 16, doc: 'Commands in the list.' },
-        { name: 'maximum', bits: 16, doc: 'Most commands in the list.' },
+        {
+          name: 'maximum',
+          bits: 16,
+          doc: 'Most commands in the list: TVL_LIST_SIZE for each function and QoS level that uses the lane, at most one for each buffer.',
+        },
       ],
     },
     { name: 'TVL_LAUNCHES', bits: 32, access: 'ro', count: 128, doc: 'Commands launched from the lane.' },

@@ -24,7 +24,7 @@ export const queuePairRecord: StructTable = {
 
 export const sendQueueDescriptor: StructTable = {
   name: 'send-queue-descriptor',
-  doc: 'Send queue descriptor: link of the scheduler list and read position. Only the device writes it.',
+  doc: 'Send queue descriptor: link of the scheduler list, read and write pointer. Only the device writes it.',
   source: 'US 9,069,485 par. 27, 71',
   endian: 'little',
   sizeBytes: 32,
@@ -45,7 +45,16 @@ export const sendQueueDescriptor: StructTable = {
       source: 'docs/DOCUMENTS.md decision 3',
     },
     { bits: 15 },
-    { bytes: 24 },
+    { name: 'qpn', bits: 24, doc: 'Queue pair of the send queue.', source: 'US 9,069,485 par. 27' },
+    { bits: 8 },
+    {
+      name: 'tail',
+      bits: 16,
+      doc: 'Write pointer: sequence number behind the last posted command, when the scheduler last had read commands.',
+      source: 'US 9,069,485 par. 27',
+    },
+    { bits: 16 },
+    { bytes: 16 },
   ],
 };
 

@@ -521,7 +521,7 @@ export const resourceKind: ValueTable = {
     ['TVL_EXECUTION_CREDITS', 1, 'Private execution credits of lane `target`.'],
     ['TVL_COMPLETION_CREDITS', 2, 'Private completion credits of lane `target`.'],
     ['TVL_SHARED_CREDITS', 3, 'Shared credits that lane `target` may take: bit 0 execution, bit 1 completion.'],
-    ['TVL_LIST_SIZE', 4, 'Most commands in the virtual kick list of lane `target`.'],
+    ['TVL_LIST_SIZE', 4, 'Most commands of each function and QoS level in the virtual kick list of lane `target`.'],
     ['TVL_WEIGHT', 5, 'Commands per turn of lane `target`.'],
     ['VCBS', 16, 'Number of VCBs: of the function (its BAR may move), or of the level (its sub-BAR moves).'],
     ['VCB_BASE', 17, 'First VCB of the function in the VCB space; moves the BAR.'],

@@ -102,11 +102,14 @@ export const CSR = {
   COLLECT_CONTROL: 0x0230,
   /** Commands collected completely. */
   COLLECT_KICKS: 0x0234,
-  /** Commands that found no free PCB and went to send queue mode. */
+  /**
+   * Commands that went to send queue mode: no PCB was free, or another page held the number of the
+   * VCB from before a move.
+   */
   COLLECT_REFUSALS: 0x0238,
   /** Incomplete commands that software cancelled. */
   COLLECT_CANCELS: 0x023c,
-  /** Writes dropped because of choke. */
+  /** Commands dropped because of choke. */
   COLLECT_CHOKED: 0x0240,
   /** PCBs allocated to the function, for all its QoS levels: numPCB of the patent. */
   PCB_COUNT: 0x0244,
@@ -124,7 +127,7 @@ export const CSR = {
   VCB_END: 0x0260,
   /** Explicit doorbells. */
   DOORBELLS_EXPLICIT: 0x0280,
-  /** Doorbells made from commands without a PCB, or not executable from their PCB. */
+  /** Doorbells made from commands in send queue mode, or not executable from their PCB. */
   DOORBELLS_IMPLICIT: 0x0284,
   /** Doorbells that found no command to execute. */
   DOORBELLS_IDLE: 0x0288,
@@ -256,7 +259,10 @@ export const CSR = {
   OVERFLOW_READ: 0x0814,
   /** How doorbells are processed when resources run short. */
   DOORBELL_POLICY: 0x0818,
-  /** Thresholds on the free entries of the scheduler buffer. */
+  /**
+   * Thresholds on the free entries of the scheduler buffer, as they are in effect: 1 <= low < high
+   * <= DOORBELL_BUFFER_ENTRIES.
+   */
   DOORBELL_THRESHOLDS: 0x081c,
   /** Entries of the scheduler buffer of the function. */
   DOORBELL_BUFFER_ENTRIES: 0x0820,
@@ -280,14 +286,19 @@ export const CSR = {
   SWEEPS: 0x0844,
   /** Potential deadlocks detected. */
   DEADLOCKS_DETECTED: 0x0848,
-  /** Send queues that entered a scheduler list, or were served at once because it was empty. */
+  /**
+   * Send queues that were linked by their descriptor. With one function a queue that finds all
+   * lists empty has its turn at once, and no link.
+   */
   QUEUES_LINKED: 0x084c,
   /** Reads or compare-and-swaps that checked whether a queue is linked. */
   LINK_CHECKS: 0x0850,
   /** Link checks that found the queue linked. */
   LINK_CHECKS_FAILED: 0x0854,
-  /** Commands that found no PCB and were queued in the overflow buffer. */
+  /** Commands in send queue mode that were queued in the overflow buffer. */
   COMMANDS_QUEUED: 0x0858,
+  /** Turns of send queues: reads of a queue-pair-record for its tail. */
+  QUEUE_TURNS: 0x085c,
   /** One bit for each VCB, 1 while it collects a command. */
   VCB_IN_USE: 0x1000,
   /**
@@ -516,7 +527,7 @@ export function setCsrDedicatedStateExecuting(value: number, field: number): num
 }
 
 export const CSR_COLLECT_CONTROL_CHOKE_MASK = 0x00000001;
-/** Writes that would begin a new command are dropped. */
+/** New commands are dropped, with all their writes. */
 export function getCsrCollectControlChoke(value: number): number {
   return value & 0x1;
 }
@@ -606,7 +617,7 @@ export function setCsrOverflowStatusStalled(value: number, field: number): numbe
 }
 
 export const CSR_DOORBELL_POLICY_OVERFLOW_MASK = 0x00000003;
-/** Which doorbells are spilled. */
+/** Which doorbells are spilled. An unknown value means NEWEST. */
 export function getCsrDoorbellPolicyOverflow(value: number): number {
   return value & 0x3;
 }
@@ -658,7 +669,7 @@ export function setCsrDoorbellPolicySpillCommands(value: number, field: number):
 }
 
 export const CSR_DOORBELL_POLICY_HOST_QUEUE_MASK = 0x00000040;
-/** Commands that found no PCB are queued in the overflow buffer (US 8,484,392 par. 101). */
+/** Commands in send queue mode are queued in the overflow buffer (US 8,484,392 par. 101). */
 export function getCsrDoorbellPolicyHostQueue(value: number): number {
   return (value >>> 6) & 0x1;
 }
@@ -818,7 +829,10 @@ export function setCsrTvlKickListLength(value: number, field: number): number {
 }
 
 export const CSR_TVL_KICK_LIST_MAXIMUM_MASK = 0xffff0000;
-/** Most commands in the list. */
+/**
+ * Most commands in the list: TVL_LIST_SIZE for each function and QoS level that uses the lane, at
+ * most one for each buffer.
+ */
 export function getCsrTvlKickListMaximum(value: number): number {
   return value >>> 16;
 }
@@ -1143,6 +1157,8 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'LINK_CHECKS_FAILED', section: "doorbell overflow", offset: 0x0854, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'COMMANDS_QUEUED', section: "doorbell overflow", offset: 0x0858, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'QUEUE_TURNS', section: "doorbell overflow", offset: 0x085c, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'VCB_IN_USE', section: "VCBs in use", offset: 0x1000, bits: 32, access: 'ro', count: 512,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },

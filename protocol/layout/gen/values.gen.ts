@@ -2125,7 +2125,7 @@ export const ResourceKind = {
   TVL_COMPLETION_CREDITS: 2,
   /** Shared credits that lane `target` may take: bit 0 execution, bit 1 completion. */
   TVL_SHARED_CREDITS: 3,
-  /** Most commands in the virtual kick list of lane `target`. */
+  /** Most commands of each function and QoS level in the virtual kick list of lane `target`. */
   TVL_LIST_SIZE: 4,
   /** Commands per turn of lane `target`. */
   TVL_WEIGHT: 5,
