@@ -85,11 +85,12 @@ export class DoorbellUnit {
   }
 
   /**
-   * Takes a doorbell for a QP of the function. Its sequence number only shows whether it is stale:
-   * the send queue in guest memory says which commands are posted.
+   * Takes a doorbell for a QP of the function. The send queue in guest memory says which commands
+   * are posted; the sequence number shows whether it is stale, and ends an exact turn.
    */
   ring(qp: QueuePair, sequence: number): void {
     const { counters } = this.owner;
+    qp.sendSlots?.name(sequence + 1, qp.nextSequence);
     if (((sequence - qp.nextSequence) & SEQUENCE_BITS) >= HALF_SEQUENCE) counters.doorbellsStale++;
     if (qp.stopped) counters.doorbellsIdle++;
     // A doorbell that already waits covers all commands posted until it is served.
@@ -159,7 +160,7 @@ export class DoorbellUnit {
     this.inbound.clear();
     this.buffer.clear();
     for (const list of this.lists) list.clear();
-    this.overflow.reset();
+    this.spilled.reset();
     this.#sweep.reset();
     this.#reserved = 0;
     this.spilling = false;
@@ -241,12 +242,13 @@ export class DoorbellUnit {
   }
 
   /**
-   * Spills a command that arrives by collect buffer after the detection (par. 86-88). Returns false
-   * when commands are taken as they come. A doorbell that waits covers the command.
+   * Spills a command that arrives by collect buffer after the detection (par. 86-88), unless a
+   * doorbell that waits covers it. Returns false when commands are taken as they come.
    */
   prune(qp: QueuePair, sequence: number): boolean {
     if (!this.spilling || !this.spillCommands) return false;
-    if (!qp.doorbellWaiting && !this.spilled.take(qp, sequence, this)) this.lose();
+    if (qp.doorbellWaiting) qp.sendSlots?.name(sequence + 1, qp.nextSequence);
+    else if (!this.spilled.take(qp, sequence, this)) this.lose();
     return true;
   }
 
@@ -275,15 +277,12 @@ export class DoorbellUnit {
     if (!this.descriptors.check(qp, this.linkCheck)) return qp.life.fail(qp, FaultKind.DMA_READ);
     if (qp.scheduled) this.owner.counters.linkChecksFailed++;
     else if (!this.#scheduler.beginAtOnce(this, qp)) this.#scheduler.schedule(qp);
-    else if (this.linkCheck === LinkCheck.COMPARE_SWAP) {
-      this.owner.counters.queuesLinked++;
-      this.descriptors.writeLink(qp);
-    }
+    else if (this.linkCheck === LinkCheck.COMPARE_SWAP) this.descriptors.unlinkAtOnce(qp);
   }
 
   /** Reads back the next spilled doorbell once resources have returned (par. 93). */
   #issueDrain(): boolean {
-    const isDue = this.overflow.pending > this.#reserved && !this.spilling && this.#free >= this.thresholds.high;
+    const isDue = this.spilled.isDue(this.#reserved) && !this.spilling && this.#free >= this.thresholds.high;
     if (!isDue || !this.inbound.takesReads) return false;
     this.#reserved++;
     this.inbound.read(Inbound.OVERFLOW_ENTRY, undefined, 0, undefined);

@@ -83,6 +83,12 @@ export class SendQueueDescriptors {
     this.#dma.at(qp.descriptorAddress).write(qp, this.#bytes, 0, LINK_BYTES);
   }
 
+  /** The compare-and-swap has linked a queue whose turn begins at once. */
+  unlinkAtOnce(qp: QueuePair): void {
+    qp.owner.counters.queuesLinked++;
+    this.writeLink(qp);
+  }
+
   /**
    * Reads or swaps the link and compares it with the adapter's own. A difference is reported as a
    * fault and corrected. Returns false when memory cannot be accessed. A compare-and-swap leaves an

@@ -54,6 +54,7 @@ export class SendQueueSweep {
       if (qp !== undefined && qp.owner === this.#owner && qp.sendsAreTaken) {
         if (!qp.scheduled && !qp.doorbellWaiting && !qp.stopped) {
           if (!unit.insert(qp)) return false;
+          if (qp.sendSlots !== undefined) qp.sendSlots.namesAll = true;
           this.#slot++;
           return true;
         }

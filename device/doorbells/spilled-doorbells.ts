@@ -4,12 +4,18 @@
  * `DoorbellUnit` calls it: the unit detects potential deadlocks, decides when doorbells are spilled
  * and read back, and starts a sweep when one is lost.
  */
+
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, FaultObject, OverflowPolicy } from '../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { DoorbellBuffer } from './doorbell-buffer.ts';
 import type { OverflowBuffer } from './overflow-buffer.ts';
+
+/** Sequence numbers of commands. A copy: imports are looked up at each use. */
+const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
+const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 
 /** Which doorbells are spilled: fields of DOORBELL_POLICY. */
 interface SpillRules {
@@ -20,10 +26,15 @@ interface SpillRules {
 export class SpilledDoorbells {
   /** Commands that found no PCB are queued here (US 8,484,392 par. 101), not on the bus. */
   hostQueue = false;
+  /** A doorbell stands for the commands up to its sequence number (par. 10). */
+  exact = false;
   readonly #owner: UnderlyingFunction;
   readonly #queuePairs: ObjectTable<QueuePair>;
   readonly #buffer: DoorbellBuffer;
   readonly #overflow: OverflowBuffer;
+  /** The QP and the command that the entry read back last has named. */
+  #served: QueuePair | undefined = undefined;
+  #servedSequence = 0;
 
   constructor(
     owner: UnderlyingFunction,
@@ -35,6 +46,37 @@ export class SpilledDoorbells {
     this.#queuePairs = queuePairs;
     this.#buffer = buffer;
     this.#overflow = overflow;
+  }
+
+  /** True when a turn of a send queue ends with the last command that a doorbell has named. */
+  get takesNamed(): boolean {
+    return this.exact || this.hostQueue;
+  }
+
+  /**
+   * True when the next entry may be read while `reading` are being read. The FIFO is served one
+   * entry after the other (US 8,484,392 par. 103-107).
+   */
+  isDue(reading: number): boolean {
+    if (this.hostQueue && (reading > 0 || this.#isServing)) return false;
+    return this.#overflow.pending > reading;
+  }
+
+  /** True until the command named by the entry read back last is on its lane, or cannot be. */
+  get #isServing(): boolean {
+    const qp = this.#served;
+    if (qp === undefined) return false;
+    const isAhead = ((this.#servedSequence - qp.nextSequence) & SEQUENCE_BITS) < HALF_SEQUENCE;
+    const isOnItsWay = qp.doorbellWaiting || qp.scheduled || qp.busReads > 0 || qp.waitsForRoom;
+    if (isAhead && isOnItsWay && !qp.destroyed && !qp.stopped) return true;
+    this.#served = undefined;
+    return false;
+  }
+
+  /** Function reset: all entries are given up. */
+  reset(): void {
+    this.#served = undefined;
+    this.#overflow.reset();
   }
 
   /**
@@ -134,7 +176,11 @@ export class SpilledDoorbells {
       return true;
     }
     if (!overflow.settle(qp)) return false;
-    if (qp.doorbellWaiting || qp.stopped) return true;
+    if (qp.stopped) return true;
+    qp.sendSlots?.name(overflow.sequence + 1, qp.nextSequence);
+    this.#served = qp;
+    this.#servedSequence = overflow.sequence;
+    if (qp.doorbellWaiting) return true;
     qp.doorbellWaiting = true;
     this.#buffer.push(qp, overflow.sequence);
     return true;

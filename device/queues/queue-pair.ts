@@ -238,7 +238,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.inFlight = 0;
     this.nextSequence = 0;
     this.fetchSequence = 0;
-    if (this.sendSlots !== undefined) this.sendSlots.tail = 0;
+    this.sendSlots?.reset();
     this.leaveQueue();
     if (this.srq === undefined) this.receiveSource.reset();
     this.stopped = false;
@@ -253,6 +253,8 @@ export class QueuePair implements KeyHolder, FaultSubject {
   rewind(sequence: number): void {
     this.epoch++;
     this.owner.timeline?.note(Step.COMMANDS_RETURNED, this.owner.number, this.number, sequence);
+    // They were admitted, whether or not a doorbell named them.
+    this.sendSlots?.name(this.nextSequence, sequence);
     this.nextSequence = sequence;
     this.fetchSequence = sequence;
   }

@@ -7,6 +7,7 @@
 import {
   CSR,
   getCsrDoorbellPolicyAdaptive,
+  getCsrDoorbellPolicyExact,
   getCsrDoorbellPolicyHostQueue,
   getCsrDoorbellPolicyLinkCheck,
   getCsrDoorbellPolicyOverflow,
@@ -98,6 +99,7 @@ function applyPolicy({ doorbells }: RegisterParts, value: number): void {
   doorbells.adaptive = getCsrDoorbellPolicyAdaptive(value) === 1;
   doorbells.spillBuffered = getCsrDoorbellPolicySpillBuffered(value) === 1;
   doorbells.spillCommands = getCsrDoorbellPolicySpillCommands(value) === 1;
+  doorbells.spilled.exact = getCsrDoorbellPolicyExact(value) === 1;
   doorbells.spilled.hostQueue = getCsrDoorbellPolicyHostQueue(value) === 1;
   doorbells.wake();
 }

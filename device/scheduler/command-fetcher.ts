@@ -90,7 +90,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
       return unit.descriptors.settleStop(qp);
     }
     if (qp.state === QpState.ERR) qp.life.flushReceives(qp);
-    const posted = this.#readPosted(qp);
+    const posted = this.#readPosted(qp, unit.spilled.takesNamed);
     if (posted === 0) qp.owner.counters.doorbellsIdle++;
     this.#readCommands(unit, qp, posted, first);
   }
@@ -147,10 +147,10 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   }
 
   /**
-   * Commands posted and not admitted yet; 0, with a fault, when the record cannot be read or holds
-   * an impossible tail.
+   * Commands posted and not admitted yet; `named`: up to the last one that a doorbell has named. 0,
+   * with a fault, when the record cannot be read or holds an impossible tail.
    */
-  #readPosted(qp: QueuePair): number {
+  #readPosted(qp: QueuePair, named: boolean): number {
     const slots = slotsOf(qp);
     const { entries, recordAddress } = slots;
     if (!qp.owner.dma.at(recordAddress).read(qp, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
@@ -161,7 +161,8 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
     const posted = (tail - qp.nextSequence) & SEQUENCE_BITS;
     if (posted <= entries) {
       slots.tail = tail;
-      return posted;
+      const count = slots.takeNamed(posted, qp.nextSequence);
+      return named ? count : posted;
     }
     // A tail behind the commands that came by collect buffer is old and harmless. Any other tail
     // beyond the queue is wrong.

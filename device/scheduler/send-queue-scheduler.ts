@@ -86,6 +86,7 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit>, Send
   /** Removes the QP from its list, if it is linked. */
   unschedule(qp: QueuePair): void {
     if (qp.scheduled) this.#listOf(qp).remove(qp);
+    this.wake(this.unitOf(qp));
   }
 
   /** The descriptor of a stopped QP still says `destroyed`. */
@@ -94,7 +95,9 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit>, Send
   }
 
   forget(qp: QueuePair): void {
-    this.unitOf(qp).overflow.orphan(qp);
+    const unit = this.unitOf(qp);
+    unit.overflow.orphan(qp);
+    this.wake(unit);
   }
 
   /** Does up to `limit` units of work and returns their number. */

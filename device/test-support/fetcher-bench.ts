@@ -17,6 +17,7 @@ import { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { SendSlots } from '../queues/send-slots.ts';
 import { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
 
 export const MEMORY_BYTES = 1 << 17;
@@ -112,9 +113,15 @@ export class FetcherBench {
       fail: (_qp: QueuePair, fault: FaultKind) => this.failed.push(fault),
       flushReceives: () => this.flushed++,
     };
-    const at = (dma: Dma, sequence: number) => dma.at(base + (sequence % QUEUE_ENTRIES) * STRIDE_BYTES);
-    const sizes = { entries: QUEUE_ENTRIES, strideBytes: STRIDE_BYTES };
-    const queue = { sendSlots: { ...sizes, recordAddress: descriptorAddress + 64, at }, descriptorAddress };
+    const at = (dma: Dma, offset: number) => dma.at(base + offset);
+    const [entriesLog2, strideLog2] = [QUEUE_ENTRIES, STRIDE_BYTES].map(Math.log2);
+    const sendSlots = new SendSlots(
+      { at } as ConstructorParameters<typeof SendSlots>[0],
+      entriesLog2,
+      strideLog2,
+      descriptorAddress + 64,
+    );
+    const queue = { sendSlots, descriptorAddress };
     const counts = {
       nextSequence: 0,
       fetching: 0,

@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0xe2f8a894u
-#define VUHCA_LAYOUT_HASH_HIGH 0x65e84152u
+#define VUHCA_LAYOUT_HASH_LOW 0x167e0b2eu
+#define VUHCA_LAYOUT_HASH_HIGH 0x72f03beeu
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -1445,6 +1445,8 @@ enum vuhca_capability {
 #define VUHCA_CSR_DOORBELL_POLICY_SPILL_COMMANDS_MASK 0x20u
 #define VUHCA_CSR_DOORBELL_POLICY_HOST_QUEUE_SHIFT 6
 #define VUHCA_CSR_DOORBELL_POLICY_HOST_QUEUE_MASK 0x40u
+#define VUHCA_CSR_DOORBELL_POLICY_EXACT_SHIFT 7
+#define VUHCA_CSR_DOORBELL_POLICY_EXACT_MASK 0x80u
 /*
  * Thresholds on the free entries of the scheduler buffer, as they are in effect: 1 <= low < high <=
  * DOORBELL_BUFFER_ENTRIES. (32 bits, rw)

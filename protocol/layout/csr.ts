@@ -530,9 +530,15 @@ export const csr: RegisterBlock = {
         {
           name: 'hostQueue',
           bits: 1,
-          doc: 'Commands in send queue mode are queued in the overflow buffer (US 8,484,392 par. 101).',
+          doc: 'Commands in send queue mode are queued in the overflow buffer, and read one by one in their order (US 8,484,392 par. 101-107).',
         },
-        { bits: 25 },
+        {
+          name: 'exact',
+          bits: 1,
+          doc: 'A doorbell stands for the commands up to its sequence number, as it does with `hostQueue`. Otherwise it stands for all that the tail shows.',
+          source: 'US 8,484,392 par. 105; US 9,069,485 par. 10, 95',
+        },
+        { bits: 24 },
       ],
     },
     {

@@ -139,5 +139,5 @@ export const CANCEL_OFFSET = 0xff8;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0xe2f8a894;
-export const LAYOUT_HASH_HIGH = 0x65e84152;
+export const LAYOUT_HASH_LOW = 0x167e0b2e;
+export const LAYOUT_HASH_HIGH = 0x72f03bee;

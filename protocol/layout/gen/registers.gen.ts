@@ -669,13 +669,29 @@ export function setCsrDoorbellPolicySpillCommands(value: number, field: number):
 }
 
 export const CSR_DOORBELL_POLICY_HOST_QUEUE_MASK = 0x00000040;
-/** Commands in send queue mode are queued in the overflow buffer (US 8,484,392 par. 101). */
+/**
+ * Commands in send queue mode are queued in the overflow buffer, and read one by one in their order
+ * (US 8,484,392 par. 101-107).
+ */
 export function getCsrDoorbellPolicyHostQueue(value: number): number {
   return (value >>> 6) & 0x1;
 }
 /** `value` with the field replaced. */
 export function setCsrDoorbellPolicyHostQueue(value: number, field: number): number {
   return ((value & 0xffffffbf) | ((field & 0x1) << 6)) >>> 0;
+}
+
+export const CSR_DOORBELL_POLICY_EXACT_MASK = 0x00000080;
+/**
+ * A doorbell stands for the commands up to its sequence number, as it does with `hostQueue`.
+ * Otherwise it stands for all that the tail shows.
+ */
+export function getCsrDoorbellPolicyExact(value: number): number {
+  return (value >>> 7) & 0x1;
+}
+/** `value` with the field replaced. */
+export function setCsrDoorbellPolicyExact(value: number, field: number): number {
+  return ((value & 0xffffff7f) | ((field & 0x1) << 7)) >>> 0;
 }
 
 export const CSR_DOORBELL_THRESHOLDS_LOW_MASK = 0x0000ffff;
@@ -1125,7 +1141,7 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'OVERFLOW_READ', section: "doorbell overflow", offset: 0x0814, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELL_POLICY', section: "doorbell overflow", offset: 0x0818, bits: 32, access: 'rw', count: 1,
-    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x7f, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0xff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELL_THRESHOLDS', section: "doorbell overflow", offset: 0x081c, bits: 32, access: 'rw', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0xffffffff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'DOORBELL_BUFFER_ENTRIES', section: "doorbell overflow", offset: 0x0820, bits: 32, access: 'ro', count: 1,
