@@ -20,6 +20,7 @@ import {
   FaultKind,
   ManagementOpcode,
   ManagementStatus,
+  ResourceKind,
   SendOpcode,
   ServiceType,
 } from '../../protocol/layout/gen/values.gen.ts';
@@ -104,6 +105,36 @@ t.test('as many functions as there can be: each has its share, its memory and wo
     );
     t.equal(findLeak(access), undefined);
   }
+});
+
+t.test('guests have a driver and memory of their own, and see no more than their part of the adapter', async (t) => {
+  const machine = new InProcessMachine({ functionCount: 4, memoryBytes: 1 << 20 });
+  const all = Array.from({ length: 4 }, (_, index) => bringUp(machine, index));
+  const [control, ...guests] = all;
+  // Drivers that do the same get the same addresses and see the same registers; what they send and
+  // receive lies in memory of their own.
+  const [first] = guests;
+  for (const { qp, read } of guests) {
+    t.same([qp.parts.descriptorAddress, qp.parts.page], [first.qp.parts.descriptorAddress, first.qp.parts.page]);
+    for (const offset of [CSR.VCB_COUNT, CSR.PCB_COUNT, CSR.TVL_ALLOCATED, CSR.VECTOR_COUNT])
+      t.equal(read(offset), first.read(offset));
+  }
+  const loads = guests.map((guest) => connectToItself(guest));
+  loads.forEach(({ post }, index) => {
+    post(4 + index, machine.random);
+  });
+  machine.runUntilIdle();
+  for (const load of loads) t.equal(load.findDifference(), -1, 'each message is whole');
+  t.equal(new Set(loads.map(({ posted }) => posted())).size, guests.length, 'each guest sent another number');
+  // The control machine changes shares (par. 19); a guest neither sees nor changes those of others.
+  const request = (guest: (typeof all)[number], target: number) =>
+    guest.driver.resources.request([{ resource: ResourceKind.PCBS, target, amount: 1 }]).status;
+  const counts = () => guests.map(({ read }) => read(CSR.PCB_COUNT));
+  const [before] = counts();
+  t.equal(request(first, 2), ManagementStatus.NOT_PERMITTED);
+  t.same(counts(), [before, before, before]);
+  t.equal(request(control, 2), ManagementStatus.OK);
+  t.same(counts(), [before, 1, before]);
 });
 
 t.test('an adapter has as many hosts as functions, and options within range', async (t) => {

@@ -142,6 +142,52 @@ static void vt_spill(struct vt *t)
 	vt_qp_set_destroy(set);
 }
 
+/*
+ * With the switches that are off at power-on, doorbells of the scheduler buffer
+ * are spilled as well, and commands that come by collect buffer meanwhile
+ * (US 9,069,485 par. 86-88, 90).
+ */
+static void vt_spill_more(struct vt *t)
+{
+	u32 entries = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_ENTRIES_OFF);
+	u32 used, before, commands = 0;
+	struct vt_settings settings;
+	struct vt_qp_set *set;
+	unsigned int attempt;
+
+	if (!vt_may_slow(t))
+		return;
+	if (entries + 32 > VT_QP_SET_MAX)
+		return vt_skip(t, "the buffer has %u entries", entries);
+	set = vt_qp_set_create(t, entries + 32);
+	VT_REQUIRE(t, set, "no QPs");
+	vt_save(t, &settings);
+	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF,
+			vt_policy(VUHCA_OVERFLOW_POLICY_NEWEST,
+				  VUHCA_LINK_CHECK_READ) |
+			VUHCA_CSR_DOORBELL_POLICY_SPILL_BUFFERED_MASK |
+			VUHCA_CSR_DOORBELL_POLICY_SPILL_COMMANDS_MASK);
+	for (attempt = 0; !commands && attempt < VT_ATTEMPTS; attempt++) {
+		vt_ring_slowly(set, vt_read_ms(attempt));
+		if (vt_csr(t, VUHCA_CSR_OVERFLOW_STATUS_OFF) &
+		    VUHCA_CSR_OVERFLOW_STATUS_SPILLING_MASK) {
+			used = vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_USED_OFF);
+			VT_CHECK(t, used <= entries / 2,
+				 "%u of %u doorbells stay in the buffer", used,
+				 entries);
+		}
+		before = vt_csr(t, VUHCA_CSR_DOORBELLS_IMPLICIT_OFF);
+		vt_roundtrip(t, 0, 1, 100, VUHCA_POST_COLLECT);
+		commands = vt_csr(t, VUHCA_CSR_DOORBELLS_IMPLICIT_OFF) - before;
+		if (!vt_qp_set_completes(set))
+			break;
+	}
+	VT_EQUAL(t, commands, 1);
+	vt_expect_empty(t);
+	vt_restore(t, &settings);
+	vt_qp_set_destroy(set);
+}
+
 static u32 vt_low(struct vt *t)
 {
 	return (vt_csr(t, VUHCA_CSR_DOORBELL_THRESHOLDS_OFF) &
@@ -244,6 +290,7 @@ static void vt_rises(struct vt *t)
 static const struct vt_case vt_cases[] = {
 	{ "deadlock", vt_deadlock },
 	{ "spill", vt_spill },
+	{ "spill-more", vt_spill_more },
 	{ "threshold-falls", vt_falls },
 	{ "threshold-rises", vt_rises },
 };

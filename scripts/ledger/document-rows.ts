@@ -40,21 +40,37 @@ const PIO = 'pio/send-contexts: ';
 const TRACE = 'trace/trace: ';
 const PIPELINE = 'transport/send-pipeline: ';
 
+const HOST_QUEUE = 'doorbells/host-queue: ';
+const LEVELS = 'collect/level-pages: ';
+const SHARED_CREDITS = 'lane/hazards-lanes: hazard 17: a lane that holds all shared credits';
+const MACHINES = 'adapter/several-functions: guests have a driver and memory of their own';
+/** The physical function controls the adapter, a virtual one only its part. */
+const FUNCTIONS = test(
+  'adapter/several-functions: the physical function disables the adapter',
+  MACHINES,
+  'lane/adapter-lanes: registers show a function its own lanes',
+  'simulations/qos/isolation: hostile software of one function and none leave the others the same',
+);
+
 const qualityOfService: Readonly<Record<string, Evidence>> = {
   '5-7': both(test('shares/shares: a page beyond the share is dropped and counted'), guest('shares outside')),
   '11': test('collect/pcb-allocator: a level binds its own PCBs, then those of its function, then those of all'),
-  '12-18': guest('identity pci'),
+  '12-18': both(test(MACHINES), guest('identity pci')),
   '19': both(test('shares/shares: figure 11: the control machine gives'), guest('share_requests give')),
   '20-21': otherwise('QEMU is hypervisor and processors: nothing of them is in the adapter'),
   '22-23': both(test('queues/queue-pair-states: RESET empties both queues'), guest('once wrap')),
   '24-26': otherwise('QEMU has root complex and IOMMU; the adapter accesses memory through its host'),
   '27-28': both(test('adapter/port-count: 4 ports'), guest('port_count each')),
-  '29': test('adapter/several-functions: as many functions as there can be'),
-  '30-32': test('adapter/several-functions: as many functions as there can be'),
+  '29': test('adapter/several-functions: as many functions as there can be', SHARED_CREDITS),
+  '30-32': FUNCTIONS,
   '33': both(test(`${SHARED}refusals name the field`), guest('management pd')),
   '34': both(test('scheduler/exactly-once: queue pairs take turns'), guest('stop again')),
   '35-38': test(`${COLLECT}any size, order and repetition of stores`),
-  '39': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
+  '39': test(
+    'main/timeline: bind, kick, launch, releases, completion, event and interrupt',
+    `${PIPELINE}a completion waits for all reads of its command`,
+    `${PIPELINE}lanes share contexts in turns and overtake each other`,
+  ),
   '40': test('lane/hazards-lanes: hazard 18: a completion credit whose ACK was lost'),
   '41': test(`${LANES}a full port stops only the lanes that need it`, `${PIPELINE}lanes share contexts in turns`),
   '42': both(
@@ -113,7 +129,10 @@ const qualityOfService: Readonly<Record<string, Evidence>> = {
   ),
   '90': test('management/management: commands may be written in any order and size'),
   '91': test('lane/adapter-lanes: fetched commands use the lanes of dedicated buffers'),
-  '92-94': guest('parallel own-buffers'),
+  '92-94': both(
+    test(`${LEVELS}a process gets a VCB of its QoS level`),
+    guest('parallel own-buffers', 'shares divider'),
+  ),
   '95': guest('collect words'),
   '96': test('collect/pcb-allocator: a level binds its own PCBs', `${COLLECT}one QoS level cannot take`),
   '97': test(`${COLLECT}nothing happens before the last missing piece`),
@@ -123,9 +142,13 @@ const qualityOfService: Readonly<Record<string, Evidence>> = {
     `${COLLECT}send-queue mode ends by cancel`,
     'doorbells/host-queue: refused commands wait in host memory, oldest first',
   ),
-  '102-107': test(
-    'scheduler/exactly-once: one doorbell covers all commands up to the tail',
-    'doorbells/host-queue: refused commands wait in host memory, oldest first',
+  '102-107': both(
+    test(
+      `${HOST_QUEUE}commands of several queue pairs execute in the order of the FIFO`,
+      `${HOST_QUEUE}the FIFO goes on behind commands that are gone`,
+      `${HOST_QUEUE}an exact doorbell stands for the commands up to its own`,
+    ),
+    guest('collect_errors host-queue'),
   ),
   '108-111': both(test('collect/hazards-collect: hazard 2: the word with the length'), guest('collect length-last')),
   '112-113': test('collect/hazards-collect: hazard 5: words arrive twice'),
@@ -149,19 +172,30 @@ const doorbells: Readonly<Record<string, Evidence>> = {
   '22-23': guest('datagram sizes'),
   '24': guest('once wrap'),
   '25-26': test('scheduler/exactly-once: queue pairs take turns'),
-  '27': test(`${OVERFLOW}waiting send queues are a linked list of descriptors`),
+  '27': test('registers/effective-values: the descriptor has queue pair, read pointer and write pointer'),
   '28-29': both(test(`${OVERFLOW}each function spills only its own doorbells`), guest('overflow refused-rings')),
   '30-38': otherwise('guests and QEMU: nothing of them is in the adapter'),
   '39': guest('identity pci'),
-  '40-42': test('adapter/several-functions: as many functions as there can be'),
-  '43-46': test('adapter/several-functions: as many functions as there can be'),
-  '47': test('conformance/connected-turns: QPs that wake without work'),
+  '40-42': FUNCTIONS,
+  '43-46': test(
+    'main/timeline: bind, kick, launch, releases, completion, event and interrupt',
+    'main/timeline: refuse: no PCB is free for the page; the command comes by doorbell and is fetched',
+    'conformance/connected-lists: SGE lists are gathered and scattered',
+  ),
+  '47': test(`${PIPELINE}lanes share contexts in turns and overtake each other`),
   '48': test('lane/hazards-lanes: hazard 18: a completion credit whose ACK was lost'),
   '49-52': test(`${LANES}launches follow the weights of lanes exactly`),
   '53-58': test('collect/pcb-allocator: a level binds its own PCBs'),
   '59': test(`${COLLECT}without a PCB a command is refused`),
   '60-61': guest('shares accounts'),
-  '63': guest('parallel own-buffers'),
+  '62': test(
+    'collect/collect-contexts: a page of a context posts to its own queue pairs, and the kernel to all',
+    'collect/collect-contexts: hazard 43: a page of a context neither posts to, rings nor stops',
+  ),
+  '63': both(
+    test(`${LEVELS}without a free VCB a process rings a doorbell`),
+    guest('parallel own-buffers', 'parallel one-buffer'),
+  ),
   '64-65': test(`${COLLECT}any size, order and repetition of stores`),
   '66': test(`${COLLECT}send-queue mode keeps the first 8 bytes`),
   '67': test(`${OVERFLOW}thresholds: spilling begins below the low threshold`),
@@ -179,12 +213,18 @@ const doorbells: Readonly<Record<string, Evidence>> = {
   '76': both(test(`${DOORBELLS}hazard 11: a tail that is visible before its WQE`), guest('waiting links')),
   '77': test(`${LANES}launches follow the weights of lanes exactly`),
   '78-80': test('conformance/connected-lists: SGE lists are gathered and scattered'),
-  '81': test(
-    `${PIPELINE}a completion waits for all reads of its command`,
-    'events/events: hazard 31: entry, then event, then interrupt',
+  '81': both(
+    test(
+      `${PIPELINE}a completion waits for all reads of its command`,
+      'events/events: hazard 31: entry, then event, then interrupt',
+    ),
+    otherwise('a completion does not wait for reads of other commands: decision 27'),
   ),
   '82': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
-  '83': test('main/timeline: bind, kick, launch, releases, completion, event and interrupt'),
+  '83': both(
+    test('transport/buffer-release: the PCB of a command is free behind its completion'),
+    otherwise('that of a reliable connection is free when its last packet is with the port: decision 28'),
+  ),
   '84': test(`${DOORBELLS}hazard 14: reads at their limit with no dedicated buffer free`),
   '85': test('doorbells/overflow-thresholds: adaptive: an episode without reads at their limit'),
   '86-88': both(
