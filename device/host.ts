@@ -99,6 +99,11 @@ export interface FunctionPort {
   readRegister(offset: number, sizeBytes: number): number;
   /** High dword of the last 8-byte `readRegister`. */
   readonly readHigh: number;
+  /**
+   * False while a posted write blocks the bus, as the model `pcie` has it: the host makes no
+   * further access of the function, of whatever kind, before it is true again.
+   */
+  readonly takesAccess: boolean;
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void;
   /**
    * Writes BAR2. Dwords may be signed, as in `writePio`: V8 may allocate an unsigned one as a heap

@@ -26,6 +26,9 @@ import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
  * switches (docs/FABRIC.md).
  */
 export type PortModelName = 'shared' | 'vswitch';
+/** What a posted write that cannot be taken does to the accesses behind it (options.bus). */
+export type BusModelName = 'open' | 'pcie';
+export const busModels: readonly BusModelName[] = ['open', 'pcie'];
 export const portModels: readonly PortModelName[] = ['shared', 'vswitch'];
 
 export interface AdapterOptions {
@@ -107,6 +110,11 @@ export interface AdapterOptions {
   readonly idleIntervalNs?: number;
   /** Posted doorbells that the bus holds for each entry of a scheduler buffer; 4 by default. */
   readonly busDepth?: number;
+  /**
+   * `open`, the default: registers work while the bus is blocked, and doorbells beyond its capacity
+   * are lost. `pcie`: a posted write that cannot be taken blocks every access behind it.
+   */
+  readonly bus?: BusModelName;
   /** Commands read from one send queue per turn; by default 16, and 8 with several functions. */
   readonly fetchQuantum?: number;
   /**
@@ -248,6 +256,8 @@ export function findOptionError(options: AdapterOptions): string | undefined {
     return `option nodeGuid is ${options.nodeGuid}; it must be 16 hex digits`;
   if (options.portModel !== undefined && !portModels.includes(options.portModel))
     return `option portModel is ${options.portModel}; it must be ${portModels.join(' or ')}`;
+  if (options.bus !== undefined && !busModels.includes(options.bus))
+    return `option bus is ${options.bus}; it must be ${busModels.join(' or ')}`;
   if (options.portModel === 'vswitch' && getPortLids(options).length > EMBEDDED_PORTS_MAX)
     return `option portCount is ${options.portCount}; with portModel vswitch it must be 1 to ${EMBEDDED_PORTS_MAX}`;
   if (![...options.portLids, ...getPortLids(options)].every((lid) => Number.isInteger(lid) && lid > 0 && lid < 0xc000))

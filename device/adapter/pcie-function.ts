@@ -6,13 +6,8 @@
  * `FunctionPort`.
  */
 
-import {
-  DEVICE_MEMORY_OFFSET,
-  DOORBELL_OFFSET,
-  MSIX_PBA_OFFSET,
-  PAGE_BYTES,
-} from '../../protocol/layout/gen/constants.gen.ts';
-import { CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
+import { DEVICE_MEMORY_OFFSET, MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
+import { CSR, CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { ManagementInterface } from '../agents/management-interface.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
@@ -47,6 +42,7 @@ import type { QueuePairLifeCycle } from '../transport/queue-pair-life.ts';
 import type { SendPipeline } from '../transport/send-pipeline.ts';
 import { type AdapterOptions, getCollectPages, MANAGEMENT_BUFFERS_DEFAULT } from './options.ts';
 import type { PendingWork } from './pending-work.ts';
+import { HELD_DOORBELL, PostedBus } from './posted-bus.ts';
 
 const GRANTED: ResourceAnswer = { status: ManagementStatus.OK, index: 0, offset: 0, limit: 0 };
 
@@ -74,6 +70,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   readonly collect: CollectUnit;
   /** In front of the collect unit, if the options ask for it. */
   readonly combining: WriteCombining | undefined;
+  readonly bus: PostedBus;
   readonly eventDoorbells: EventDoorbells;
   readonly doorbells: DoorbellUnit;
   readonly pendingManagement: DedicatedCollectBuffer[] = [];
@@ -103,10 +100,16 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       busReads,
       ...(busDepth === undefined ? {} : { busDepth }),
       timing: shared.dmaTiming,
-      deliver: (offset, sizeBytes, low, high) => this.collect.write(offset, sizeBytes, low, high),
+      deliver: (offset, sizeBytes, low, high) => {
+        if (offset === HELD_DOORBELL) this.ringExplicit(low, high);
+        else this.collect.write(offset, sizeBytes, low, high);
+      },
     });
     scheduler.addUnit(this.doorbells);
     this.collect = this.#createCollectUnit();
+    this.bus = new PostedBus(this.doorbells, options.bus === 'pcie', (offset, sizeBytes, low, high) =>
+      this.collect.write(offset, sizeBytes, low, high),
+    );
     this.combining = this.#createCombining();
     attachFunctionRegisters(this);
   }
@@ -118,6 +121,10 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
 
   get readHigh(): number {
     return this.registers.high;
+  }
+
+  get takesAccess(): boolean {
+    return this.bus.takesAccess;
   }
 
   readRegister(offset: number, sizeBytes: number): number {
@@ -135,14 +142,16 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
 
   /** The MSI-X table belongs to the host: writes there never come, and are dropped if they do. */
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
-    if (offset < CSR_SIZE) this.registers.write(offset, sizeBytes, low >>> 0, high >>> 0);
+    if (offset === CSR.SEND_DOORBELL && sizeBytes === 8 && !this.takesAccess)
+      this.bus.hold(HELD_DOORBELL, 8, low, high);
+    else if (offset < CSR_SIZE) this.registers.write(offset, sizeBytes, low >>> 0, high >>> 0);
     else if (offset >= DEVICE_MEMORY_OFFSET)
       this.underlying.deviceMemory.store(offset - DEVICE_MEMORY_OFFSET, sizeBytes, low | 0, high | 0);
     else this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
   }
 
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
-    if (this.combining === undefined) this.#carry(offset, sizeBytes, low | 0, high | 0);
+    if (this.combining === undefined) this.bus.write(offset, sizeBytes, low | 0, high | 0);
     else this.combining.write(offset, sizeBytes, low | 0, high | 0);
   }
 
@@ -286,19 +295,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     const { collect, underlying } = this;
     const barBytes = getCollectBarBytes(collect.pageCount);
     return new WriteCombining(writeCombining, underlying.number, barBytes, (offset, sizeBytes, low, high) =>
-      this.#carry(offset, sizeBytes, low, high),
+      this.bus.write(offset, sizeBytes, low, high),
     );
-  }
-
-  /**
-   * Carries a posted write to the collect unit, or behind those that the stalled bus holds. An
-   * explicit doorbell has its own place on the bus.
-   */
-  #carry(offset: number, sizeBytes: number, low: number, high: number): void {
-    const { doorbells, collect } = this;
-    const { held, inbound } = doorbells;
-    if ((held.count === 0 && !doorbells.stalled) || offset % PAGE_BYTES === DOORBELL_OFFSET)
-      collect.write(offset, sizeBytes, low, high);
-    else if (!held.hold(inbound.arrived, offset, sizeBytes, low, high)) doorbells.lose();
   }
 }

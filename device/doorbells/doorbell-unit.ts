@@ -173,7 +173,7 @@ export class DoorbellUnit {
 
   #step(): boolean {
     if (this.spilling) this.#endSpilling();
-    if (this.held.count > 0 && this.held.deliver(this.inbound.taken)) return true;
+    if (this.held.count > 0 && this.inbound.takesPosted && this.held.deliver(this.inbound.taken)) return true;
     if (this.#issueCheck() || this.#takeInbound() || this.#issueDrain()) return true;
     return this.#sweep.running && !this.spilling && this.#free > this.thresholds.low && this.#sweep.advance(this);
   }

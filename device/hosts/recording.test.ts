@@ -16,6 +16,7 @@ const MEMORY_BYTES = 64 * 1024;
 /** A function whose calls to the host depend only on the calls to it. */
 class FakeFunction implements FunctionPort {
   readHigh = 0;
+  readonly takesAccess = true;
   sum = 0;
   readonly #host: HostPort;
   readonly #clock: AdapterClock;

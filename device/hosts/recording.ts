@@ -184,6 +184,10 @@ export class RecordingFunctionPort implements FunctionPort {
     return this.#port.readHigh;
   }
 
+  get takesAccess(): boolean {
+    return this.#port.takesAccess;
+  }
+
   readRegister(offset: number, sizeBytes: number): number {
     this.#open(RecordKind.READ_REGISTER, offset);
     this.#writer.varint(sizeBytes);

@@ -27,6 +27,12 @@ const UNSHARED_MEMORY =
   'guest memory is not shared, so every DMA will fail: start QEMU with ' +
   '-object memory-backend-memfd,id=ram,size=SIZE,share=on -machine memory-backend=ram';
 
+/** Longest time for which a blocked bus holds accesses up. */
+const BLOCKED_MAX_MS = 2000;
+const BLOCKED_BUS =
+  `a posted write has blocked the bus for ${BLOCKED_MAX_MS} ms, so the accesses behind it pass it from now on, as ` +
+  'with --bus open, until it is taken';
+
 const resetKinds: Readonly<Record<VfioResetKind, ResetKind>> = {
   device: 'device',
   'lost-connection': 'lost',
@@ -55,6 +61,9 @@ export class VfioUserHost implements OrderableHost {
   onAttachedChange: ((attached: boolean) => void) | undefined = undefined;
   #function: FunctionPort | undefined = undefined;
   #memoryWarned = false;
+  /** When the bus was found blocked, and whether the log says that it stayed so. */
+  #blockedSinceMs: number | undefined = undefined;
+  #blockWarned = false;
 
   /**
    * Opens the socket; `connect` must follow before the pump runs. Throws VfioUserError when the
@@ -88,6 +97,7 @@ export class VfioUserHost implements OrderableHost {
           if (enabled) this.#checkMemory(options.log);
           this.#port.setBusMaster(enabled);
         },
+        takesRequest: () => this.#takesRequest(options.log),
         dmaRegister: (region) => this.#port.memoryMapped(region.address, region.sizeBytes),
         dmaUnregister: (region) => this.#port.memoryUnmapped(region.address, region.sizeBytes),
         attached: () => this.#setAttached(true),
@@ -183,6 +193,24 @@ export class VfioUserHost implements OrderableHost {
         this.#port.writeRegister(offset, sizeBytes, lowOf(data, sizeBytes), highOf(data, sizeBytes));
       },
     };
+  }
+
+  /**
+   * False while the bus of the function is blocked: its requests wait in the socket, and other
+   * functions go on. A bus that is blocked for long lets them through, before QEMU gives the device
+   * up, which waits 5 s for an answer by default.
+   */
+  #takesRequest(log: LogTarget): boolean {
+    if (this.#function?.takesAccess !== false) {
+      this.#blockedSinceMs = undefined;
+      return true;
+    }
+    const nowMs = performance.now();
+    this.#blockedSinceMs ??= nowMs;
+    if (nowMs - this.#blockedSinceMs < BLOCKED_MAX_MS) return false;
+    if (!this.#blockWarned) log.warn({ socket: this.context.socketPath }, BLOCKED_BUS);
+    this.#blockWarned = true;
+    return true;
   }
 
   /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The PIO send memory: blocks that are partitioned among functions, and by each of them into send
- * contexts (US 2015/0378953 claim 1; docs/DOCUMENTS.md decision 26). A function takes blocks and
+ * contexts (US 2015/0378953 claim 1; docs/DOCUMENTS.md decision 32). A function takes blocks and
  * contexts of its share only, so no function can use up those of another. The share manager sets
  * the shares, `SendContexts` takes and gives back.
  */

@@ -56,7 +56,7 @@ export class VfioUserContext {
   #serving = false;
   #destroyLater = false;
   readonly #turn = new RequestTurn(
-    () => this.#library.vfu_run_ctx(this.#ctx),
+    () => (this.#takesRequest() ? this.#library.vfu_run_ctx(this.#ctx) : 0),
     () => performance.now(),
   );
 
@@ -219,7 +219,13 @@ export class VfioUserContext {
   #run(): boolean {
     const result = this.#turn.take();
     this.counters.requests += this.#turn.requests;
-    return result < 0 ? this.#runFailed(lastErrno()) : result > 0;
+    if (result < 0) return this.#runFailed(lastErrno());
+    return result > 0 || !this.#takesRequest();
+  }
+
+  /** Whether the device lets the next request in; others wait in the socket. */
+  #takesRequest(): boolean {
+    return this.#calls().takesRequest?.() !== false;
   }
 
   #runFailed(error: number): boolean {

@@ -51,6 +51,11 @@ export interface DeviceCallbacks {
   dmaRegister?(region: DmaRegionInfo): void;
   /** `context.memory` has lost a region; it is unmapped after the callback. */
   dmaUnregister?(region: DmaRegionInfo): void;
+  /**
+   * Asked before each request of the client; false leaves it in the socket, and those behind it.
+   * The context is then asked again and again, so let it be true after a while.
+   */
+  takesRequest?(): boolean;
   /** The guest wrote to configuration space. */
   configWritten?(offset: number, lengthBytes: number): void;
   /**

@@ -5,6 +5,8 @@
  */
 import { type Command, Option } from 'commander';
 import {
+  type BusModelName,
+  busModels,
   defaultAdapterOptions,
   MANAGEMENT_BUFFERS_DEFAULT,
   PORTS_DEFAULT,
@@ -44,6 +46,7 @@ export interface AdapterArguments {
   readonly busReads: number;
   readonly privatePercent?: number;
   readonly idleNs?: number;
+  readonly bus: BusModelName;
   readonly busDepth?: number;
   readonly fetchQuantum?: number;
   readonly executionCredits: number;
@@ -146,6 +149,11 @@ function makeNumberOptions(): Option[] {
       'Which ports functions see: all share those of the adapter, or each has its own behind embedded switches; docs/FABRIC.md',
       portModels,
     ).default('shared'),
+    wordOf(
+      '--bus <MODEL>',
+      'open: registers work while a posted write waits; pcie: it blocks every access behind it, and none is dropped',
+      busModels,
+    ).default('open'),
     ...makeDivisionOptions(),
     ...makeTimeOptions(),
     number(

@@ -13,7 +13,7 @@ import { type Personality, personalities, portCountOf } from './personality.ts';
 import { UsageError } from './usage-error.ts';
 
 const { portLink: _, ...vuhcaDefaults } = defaultAdapterOptions;
-const vuhcaMembers = { ...vuhcaDefaults, portModel: '', portCount: PORTS_DEFAULT };
+const vuhcaMembers = { ...vuhcaDefaults, portModel: '', bus: '', portCount: PORTS_DEFAULT };
 const { nodeGuid, portLids, portQueuePackets } = defaultMthcaOptions;
 const mthcaMembers = { nodeGuid, portLids, portQueuePackets };
 const GUIDS_OF_ADAPTER = 0x10n;

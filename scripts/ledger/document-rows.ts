@@ -198,7 +198,10 @@ const doorbells: Readonly<Record<string, Evidence>> = {
   ),
   '64-65': test(`${COLLECT}any size, order and repetition of stores`),
   '66': test(`${COLLECT}send-queue mode keeps the first 8 bytes`),
-  '67': test(`${OVERFLOW}thresholds: spilling begins below the low threshold`),
+  '67': test(
+    `${OVERFLOW}thresholds: spilling begins below the low threshold`,
+    'doorbells/bus-model: a full bus holds the next access up and drops no doorbell',
+  ),
   '68': guest('shares shortage-level-0'),
   '69': guest('datagram doorbell-bulk'),
   '70': test('scheduler/exactly-once: queue pairs take turns'),
@@ -206,7 +209,11 @@ const doorbells: Readonly<Record<string, Evidence>> = {
   '72': test(`${DOORBELLS}hazard 16: a QP linked by two sources is in the list once`),
   '73': test(`${OVERFLOW}waiting send queues are a linked list of descriptors`),
   '74': both(
-    test(`${DOORBELLS}hazard 14: without overflow`, 'doorbells/bus-latency: the same load with and without'),
+    test(
+      `${DOORBELLS}hazard 14: without overflow`,
+      'doorbells/bus-latency: the same load with and without',
+      'doorbells/bus-model: a register read behind a blocked doorbell waits until the doorbell is taken',
+    ),
     guest('overload deadlock', 'pipeline load'),
   ),
   '75': test(`${DOORBELLS}hazard 14: reads at their limit with no dedicated buffer free`),

@@ -10,6 +10,8 @@ export class InProcessAccess implements HardwareAccess {
   readonly machine: InProcessMachine;
   readonly port: FunctionPort;
   readonly host: InProcessHost;
+  /** The bus is waited for: observers of the machine's steps still read. */
+  #waits = false;
 
   constructor(machine: InProcessMachine, functionIndex = 0) {
     this.machine = machine;
@@ -30,18 +32,22 @@ export class InProcessAccess implements HardwareAccess {
   }
 
   readRegister(offset: number, sizeBytes: number): number {
+    this.#waitForBus();
     return this.port.readRegister(offset, sizeBytes);
   }
 
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.#waitForBus();
     this.port.writeRegister(offset, sizeBytes, low, high);
   }
 
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.#waitForBus();
     this.port.writeCollect(offset, sizeBytes, low, high);
   }
 
   writePio(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.#waitForBus();
     this.port.writePio(offset, sizeBytes, low, high);
   }
 
@@ -55,5 +61,16 @@ export class InProcessAccess implements HardwareAccess {
 
   settle(): void {
     this.machine.runUntilIdle();
+  }
+
+  /** A processor whose posted write blocks the bus waits; the adapter and other functions go on. */
+  #waitForBus(): void {
+    if (this.port.takesAccess || this.#waits) return;
+    this.#waits = true;
+    try {
+      this.machine.runUntil(() => this.port.takesAccess, 'room on the bus');
+    } finally {
+      this.#waits = false;
+    }
   }
 }

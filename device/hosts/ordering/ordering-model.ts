@@ -147,6 +147,10 @@ class OrderedFunction implements FunctionPort {
     return this.#port.readHigh;
   }
 
+  get takesAccess(): boolean {
+    return this.#port.takesAccess;
+  }
+
   readRegister(offset: number, sizeBytes: number): number {
     const low = this.#port.readRegister(offset, sizeBytes);
     this.#writes.flush();

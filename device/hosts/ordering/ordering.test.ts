@@ -16,6 +16,7 @@ const ENTRY = 64;
 const DONE: FunctionPort = {
   readRegister: () => 7,
   readHigh: 0,
+  takesAccess: true,
   writeRegister: () => {},
   writeCollect: () => {},
   writePio: () => {},

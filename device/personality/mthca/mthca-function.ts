@@ -41,6 +41,8 @@ function swapBytes(value: number): number {
 
 export class MthcaFunction implements FunctionPort {
   readHigh = 0;
+  /** Its doorbells are always taken. */
+  readonly takesAccess = true;
   readonly userAccess: UserAccess;
   readonly #underlying: UnderlyingFunction;
   readonly #hca: Hca;
