@@ -5,7 +5,6 @@
  * accesses of the host to the units, and undoes everything on reset. Hosts call it through
  * `FunctionPort`.
  */
-
 import { DEVICE_MEMORY_OFFSET, MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR, CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
 import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';

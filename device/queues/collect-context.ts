@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Collect context: what the collect pages of one user process may act on (docs/DOCUMENTS.md
- * decision 26; US 8,484,392 par. 95-98). A page without a context is the kernel's and acts on all
- * objects of its function; a page with one acts only on queue pairs and completion queues that were
- * created with it. Management creates contexts and gives pages to them.
+ * Collect context: what the collect pages of one user process may act on (US 8,484,392
+ * par. 95-98). A page without a context is the kernel's and acts on all objects of its function; a
+ * page with one acts only on queue pairs and completion queues that were created with it.
+ * Management creates contexts and gives pages to them.
  */
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 

@@ -4,7 +4,6 @@
  * par. 24-26). Behaviour is in the units: admission and scheduler for the send queue, `transport/`
  * for packets and the receive queue.
  */
-
 import { Transport } from '../../protocol/infiniband/opcodes.ts';
 import { newQpAttributes, type QpAttributes } from '../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../protocol/layout/gen/qp-creation.gen.ts';

@@ -24,13 +24,11 @@ import { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.ge
 import { noteStep, Step } from '../function/timeline.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import type { CompleterParts } from './completer-parts.ts';
 import { refusalStatus } from './fault-status.ts';
-import type { Requester } from './requester.ts';
 import { RequestKind } from './requester-opcodes.ts';
-import type { RequesterPages } from './requester-pages.ts';
 import { type RequesterState, RequesterWait } from './requester-state.ts';
 import { isResponseTo } from './response-checks.ts';
-import type { RetryTimers } from './retry-timers.ts';
 import type { SendRecord } from './send-record.ts';
 
 const RNR_RETRY_INFINITE = 7;
@@ -39,22 +37,6 @@ const ATOMIC_BYTES = 8;
 const MSN_BITS = MSN_MASK;
 /** Fault of a response whose opcode or length does not match the request. */
 const BAD_RESPONSE = FaultKind.COMMAND_LENGTH;
-
-/** Units that the completer uses, and functions that end or resume records. */
-export interface CompleterParts {
-  readonly requester: Requester;
-  readonly timers: RetryTimers;
-  now(): number;
-  /** The oldest records may be done. */
-  completeDone(qp: QueuePair): void;
-  /** The oldest record ends with an error; all records behind it are flushed. */
-  failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind, psn?: number, syndrome?: number): void;
-  /** A wait is over: the send queue may be read again. */
-  resume(qp: QueuePair): void;
-  /** Returns records that have not begun to the send queue. */
-  returnUnbegun(qp: QueuePair): void;
-  readonly pages: RequesterPages;
-}
 
 /** One per adapter: its counters are totals of all QPs. */
 export class Completer {

@@ -803,7 +803,11 @@ export const traceBlock: StructTable = {
     { name: 'keptBytes', bits: 32, doc: 'Bytes of the packets that follow.' },
     { name: 'packetsTotal', bits: 32, doc: 'Packets of the message: of a READ or an atomic, those of its request.' },
     { name: 'retriesTotal', bits: 32, doc: 'Retransmissions.' },
-    { name: 'answers', bits: 32, doc: 'Packets of the answer to a READ, atomic, FLUSH or ATOMIC WRITE, each counted once.' },
+    {
+      name: 'answers',
+      bits: 32,
+      doc: 'Packets of the answer to a READ, atomic, FLUSH or ATOMIC WRITE, each counted once.',
+    },
     { bytes: 16 },
   ],
 };
