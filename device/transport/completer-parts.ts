@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The units beside the completer (completer.ts), as it sees them. connected-transport.ts makes them.
+ * The units beside the completer (completer.ts), as it sees them. connected-transport.ts makes
+ * them.
  */
 import type { CompletionStatus, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
