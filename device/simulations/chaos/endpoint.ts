@@ -116,7 +116,11 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
     const remoteQpn = other.qp.qpn;
     this.qp.connect({ reliable: this.isReliable, port, dlid, remoteQpn, pathMtu, sendPsn, receivePsn, ...more });
     if (!this.isReliable) return;
-    this.sender.post({ ...newOperation('REGISTER'), request: this.fastKey.request });
+    const { fastKey } = this;
+    const check = (): undefined => {
+      fastKey.isRegistered = true;
+    };
+    this.sender.post({ ...newOperation('REGISTER'), request: fastKey.request, check });
     this.sender.post(this.window.bind());
   }
 

@@ -25,6 +25,8 @@ export class FastKey {
   readonly address: number;
   /** Work request that registers the key. */
   readonly request: SendRequest;
+  /** The registration has completed; before that the other end may not use the key. */
+  isRegistered = false;
   /** The other end has posted the invalidation. */
   isInvalidated = false;
 

@@ -11,7 +11,7 @@ import type { Plan, WirePlan } from './plan.ts';
 import { ProductLink } from './product-link.ts';
 import type { Trace } from './trace.ts';
 
-const MEMORY_BYTES = 1 << 21;
+const MEMORY_BYTES = 1 << 22;
 /**
  * Guest memory of the two adapters, reused by every run: allocating and freeing megabytes costs
  * more than a run.

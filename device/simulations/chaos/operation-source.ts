@@ -93,7 +93,7 @@ export class OperationSource {
       window.isBound = false;
       return { ...this.#drawInvalidation(window.memory.rkey), check: () => window.release() };
     }
-    if (fastKey.isInvalidated || !this.#random.oneIn(6)) return this.#drawSwap();
+    if (fastKey.isInvalidated || !this.#random.oneIn(6) || !fastKey.isRegistered) return this.#drawSwap();
     fastKey.isInvalidated = true;
     return this.#drawInvalidation(fastKey.key);
   }
