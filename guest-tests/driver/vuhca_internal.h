@@ -188,6 +188,7 @@ void vuhca_pio_credit_interrupt(struct vuhca_dev *dev);
 void vuhca_pio_deadman(struct vuhca_dev *dev);
 
 /* vuhca_pio_credits.c */
+void vuhca_pio_report_share(struct vuhca_dev *dev, unsigned int blocks);
 int vuhca_pio_credits_alloc(struct vuhca_dev *dev);
 void vuhca_pio_credits_free(struct vuhca_dev *dev);
 int vuhca_pio_set_credit_line(struct vuhca_send_context *sc);
@@ -199,7 +200,6 @@ void vuhca_pio_stop(struct vuhca_dev *dev);
 
 /* vuhca_shares.c */
 void vuhca_shares_init(struct vuhca_dev *dev);
-void vuhca_shares_report_send(struct vuhca_dev *dev, unsigned int blocks);
 void vuhca_shares_event(struct vuhca_dev *dev,
 			const struct vuhca_event_entry *entry);
 

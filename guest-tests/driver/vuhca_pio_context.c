@@ -145,7 +145,7 @@ static int vuhca_pio_create(struct vuhca_send_context *sc,
 	vuhca_send_context_attributes_set_pkey(&attributes, init->pkey);
 	err = vuhca_admin_execute(sc->dev, &command, &answer);
 	if (err == -ENOSPC)
-		vuhca_shares_report_send(sc->dev, init->blocks);
+		vuhca_pio_report_share(sc->dev, init->blocks);
 	if (err)
 		return err;
 	sc->number = answer.object;

@@ -49,3 +49,14 @@ int vuhca_pio_set_credit_line(struct vuhca_send_context *sc)
 	/* Created with the first line, which the first eight numbers use. */
 	return line ? vuhca_admin_execute(sc->dev, &command, &answer) : 0;
 }
+
+/* The function has used up its share of the PIO send memory. */
+void vuhca_pio_report_share(struct vuhca_dev *dev, unsigned int blocks)
+{
+	dev_info(&dev->pdev->dev,
+		 "no send context of %u blocks: %u of %u contexts and %u of %u blocks are in use\n",
+		 blocks, vuhca_read_csr(dev, VUHCA_CSR_SEND_CONTEXTS_IN_USE_OFF),
+		 vuhca_read_csr(dev, VUHCA_CSR_SEND_CONTEXTS_OFF),
+		 vuhca_read_csr(dev, VUHCA_CSR_SEND_BLOCKS_IN_USE_OFF),
+		 vuhca_read_csr(dev, VUHCA_CSR_SEND_BLOCKS_OFF));
+}

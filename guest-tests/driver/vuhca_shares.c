@@ -132,14 +132,3 @@ int vuhca_query_lane(struct vuhca_dev *dev, u32 lane,
 			   attributes, sizeof(*attributes));
 }
 EXPORT_SYMBOL_GPL(vuhca_query_lane);
-
-/* The function has used up its share of the PIO send memory. */
-void vuhca_shares_report_send(struct vuhca_dev *dev, unsigned int blocks)
-{
-	dev_info(&dev->pdev->dev,
-		 "no send context of %u blocks: %u of %u contexts and %u of %u blocks are in use\n",
-		 blocks, vuhca_read_csr(dev, VUHCA_CSR_SEND_CONTEXTS_IN_USE_OFF),
-		 vuhca_read_csr(dev, VUHCA_CSR_SEND_CONTEXTS_OFF),
-		 vuhca_read_csr(dev, VUHCA_CSR_SEND_BLOCKS_IN_USE_OFF),
-		 vuhca_read_csr(dev, VUHCA_CSR_SEND_BLOCKS_OFF));
-}
