@@ -17,9 +17,9 @@ import {
 import { findWholeRecords, PCAP_FILE_HEADER_SIZE } from '../../protocol/infiniband/pcap.ts';
 import { viewOf } from '../../protocol/layout/view.ts';
 import { Refusal } from '../adapter/refusal.ts';
+import { FILE_LIMIT_BYTES } from '../hosts/file-limits.ts';
 import type { LinkEnd, PacketObserver } from '../port/link.ts';
 import { BackgroundFile } from './background-file.ts';
-import { FILE_LIMIT_BYTES } from './file-limits.ts';
 
 /** File and selection of a capture. */
 export interface CaptureOptions {

@@ -5,7 +5,7 @@
  * session; the file then holds whole chunks, which replay.
  */
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
-import { FILE_LIMIT_BYTES } from './file-limits.ts';
+import { FILE_LIMIT_BYTES } from '../hosts/file-limits.ts';
 
 /** A recording that cannot be written. */
 export class RecordingError extends Error {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Options with the largest size of a file that an adapter process writes while it serves. */
 import type { Option } from 'commander';
-import { FILE_LIMIT_BYTES, RECORDING_LIMIT_MAX_BYTES } from '../../device/main/file-limits.ts';
+import { FILE_LIMIT_BYTES, RECORDING_LIMIT_MAX_BYTES } from '../../device/hosts/file-limits.ts';
 import { wholeNumber } from './option-values.ts';
 
 export const BYTES_PER_MIB = 2 ** 20;
