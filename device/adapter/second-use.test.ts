@@ -53,7 +53,7 @@ const setups: Readonly<Record<string, SecondUseOptions>> = {
 function resetPair(pair: SecondUsePair, kind: ResetKind, { functionNumber = 0 }: SecondUseOptions): void {
   const machines = [pair.used, pair.fresh].map(({ machine }) => machine);
   for (const machine of machines) machine.reset(functionNumber, kind);
-  align(pair);
+  align(pair, { functionNumber });
   for (const machine of machines) machine.resume(functionNumber);
 }
 
@@ -77,7 +77,7 @@ t.test('a function whose objects were used and destroyed is as a fresh one', asy
   for (const seed of seedsOf(1, 20)) {
     const pair = makePair(seed, options, { onlyObjects: true });
     for (const fixture of [pair.used, pair.fresh]) destroyObjects(fixture);
-    align(pair);
+    align(pair, options);
     checkState(t, pair, new Set([...toleratedFields, ...functionCounters]));
     t.equal(findDifference(pair, options, AFTER_DESTRUCTION), undefined);
   }

@@ -64,7 +64,8 @@ t.test('each of 16 tenants has its share', async (t) => {
         depthLog2: 5,
       }),
     );
-    const shares = measureFairness(requests, { passes: 2000 });
+    // A tenant's head start is a fixed number of messages, which counts less in a longer run.
+    const shares = measureFairness(requests, { passes: 4000 });
     for (const share of shares) t.ok(Math.abs(share - 1) < GUARANTEE, `${size} bytes: ${describe(shares)}`);
   }
 });

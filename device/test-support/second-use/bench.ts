@@ -61,8 +61,8 @@ export function makePair(seed: number, options: SecondUseOptions, life: FirstLif
   return { used, fresh, story };
 }
 
-/** Makes time and the next object numbers the same, and guest memory empty. */
-export function align({ used, fresh }: SecondUsePair): void {
+/** Makes time and the next object numbers of the function the same, and guest memory empty. */
+export function align({ used, fresh }: SecondUsePair, { functionNumber = 0 }: SecondUseOptions): void {
   for (const fixture of [used, fresh]) rest(fixture);
   const [late, early] = [used, fresh].sort((a, b) => b.machine.clock.now() - a.machine.clock.now());
   early.machine.clock.advance(late.machine.clock.now() - early.machine.clock.now());
@@ -70,7 +70,7 @@ export function align({ used, fresh }: SecondUsePair): void {
   const [tables, others] = [used, fresh].map(({ machine }) => tablesOf(machine.device.tables));
   tables.forEach((table, index) => {
     const slots = Math.max(table.slotCount, others[index].slotCount);
-    for (const one of [table, others[index]]) while (one.slotCount < slots) takeNumber(one);
+    for (const one of [table, others[index]]) while (one.slotCount < slots) takeNumber(one, functionNumber);
   });
   for (const { host } of [used, fresh]) host.memory.bytes.fill(0);
 }
@@ -120,15 +120,17 @@ function rest({ machine }: AdapterFixture): void {
   machine.runUntilIdle();
 }
 
-type AnyTable = ObjectTable<{ number: number; owner: { number: number } }>;
+type AnyTable = ObjectTable<{ number: number; owner: { number: number; translations: { give(): void } } }>;
 
 function tablesOf(tables: object): AnyTable[] {
   return Object.values(tables).filter((table): table is AnyTable => table instanceof ObjectTable);
 }
 
-/** The next number is given, and its slot rests. */
-function takeNumber(table: AnyTable): void {
-  const object = table.add({ number: 0 }, (number) => ({ number, owner: { number: 0 } }));
+/** The next number of the function is given, and its slot rests. */
+function takeNumber(table: AnyTable, functionNumber: number): void {
+  // It holds no translation entries.
+  const owner = { number: functionNumber, translations: { give: () => {} } };
+  const object = table.add(owner, (number) => ({ number, owner }));
   if (object !== undefined) table.remove(object);
 }
 

@@ -25,7 +25,7 @@ const workSpace = namesIn(`
 
 /** Places of rings and pools: what is free is taken in another order, or lies elsewhere. */
 const places = namesIn(`
-  ArrivalRing.#times ArrivalRing.first DoorbellBuffer.#head DoorbellBuffer.#sequences
+  ArrivalRing.#times ArrivalRing.first CollectChoke.#spare DoorbellBuffer.#head DoorbellBuffer.#sequences
   DoorbellBuffer.#serial DoorbellBuffer.#serials Flight InboundQueue.#head InboundQueue.#kinds
   InboundQueue.#sequences InboundQueue.taken LaneMap.generation ObjectTable OverflowBuffer.#lap
   PacketRing PcbAllocator.#free ReadyQueue.#head ReceiveStage.#free RetryTimers
