@@ -76,6 +76,7 @@ export class SpilledDoorbells {
   /** Function reset: all entries are given up. */
   reset(): void {
     this.#served = undefined;
+    this.#servedSequence = 0;
     this.#overflow.reset();
   }
 

@@ -149,6 +149,12 @@ export class PageFaults {
     return this.#outstanding.get(owner) ?? 0;
   }
 
+  #countOutstanding(owner: UnderlyingFunction, change: number): void {
+    const count = this.#outstandingOf(owner) + change;
+    if (count === 0) this.#outstanding.delete(owner);
+    else this.#outstanding.set(owner, count);
+  }
+
   /** False: the wait is deferred until an answer makes room. */
   #mayRaise(pd: ProtectionDomain): boolean {
     const { outstanding } = this.#domainOf(pd);
@@ -172,7 +178,7 @@ export class PageFaults {
     };
     region.faults.set(page, fault);
     this.#domainOf(pd).outstanding++;
-    this.#outstanding.set(owner, this.#outstandingOf(owner) + 1);
+    this.#countOutstanding(owner, 1);
     owner.counters.pageFaults++;
     noteFault(fault);
     if (!post(fault)) {
@@ -190,7 +196,7 @@ export class PageFaults {
     const domain = this.#domains.get(fault.pd);
     if (domain === undefined) return;
     domain.outstanding--;
-    this.#outstanding.set(fault.pd.owner, this.#outstandingOf(fault.pd.owner) - 1);
+    this.#countOutstanding(fault.pd.owner, -1);
     this.#releaseDeferred(domain);
     if (domain.outstanding === 0 && domain.deferred.size === 0) this.#domains.delete(fault.pd);
     this.#feedStarved(fault.pd.owner);
