@@ -54,11 +54,11 @@ export class MsixVectors {
 
   /** Notes once for each request that it cannot be sent yet. */
   #noteWaits(word: number): void {
-    const { timeline, number } = this.#owner;
+    const owner = this.#owner;
     const reason = this.#busMaster ? InterruptWait.MASKED : InterruptWait.NO_BUS_MASTER;
     const waits = this.pending[word] & ~this.#noted[word];
     for (let bit = 0; bit < 32; bit++)
-      if ((waits >>> bit) & 1) timeline?.note(Step.INTERRUPT_WAIT, number, word * 32 + bit, reason);
+      if ((waits >>> bit) & 1) owner.timeline?.note(Step.INTERRUPT_WAIT, owner.number, word * 32 + bit, reason);
     this.#noted[word] = this.pending[word];
   }
 
@@ -69,6 +69,7 @@ export class MsixVectors {
 
   reset(): void {
     this.pending.fill(0);
+    this.#noted.fill(0);
   }
 
   #send(word: number, bit: number): void {

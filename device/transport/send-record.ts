@@ -116,6 +116,7 @@ export class SendRecord {
     this.numbered = false;
     this.packetsSent = 0;
     this.responsesReceived = 0;
+    this.requestedFrom = 0;
     this.done = false;
     this.buffer = buffer;
     const { hold } = this;
