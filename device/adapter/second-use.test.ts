@@ -21,9 +21,9 @@ import { findStateDifferences } from '../test-support/second-use/state-differenc
 import { functionCounters, toleratedFields } from '../test-support/second-use/tolerated-fields.ts';
 import { seedsOf } from '../test-support/seeds.ts';
 
+// The process ends it: a teardown of tap's root would end the tests of other files in the process.
 const inspector = new Session();
 inspector.connect();
-t.teardown(() => inspector.disconnect());
 
 const KINDS: readonly ResetKind[] = ['device', 'function', 'lost', 'software'];
 /** Counters that a reset does not change (docs/PROGRAMMING.md, reset). */

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Tests of how the tests are spread over processes. */
+import { execFile } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import t from 'tap';
 import { moduleOf, planProcesses } from './test-processes.ts';
 
@@ -54,4 +58,17 @@ t.test('the module of a process imports its files in turn', async (t) => {
     ["await import('../../device/lane/a.test.ts');", "await import('../../device/lane/b.test.ts');"],
   );
   t.match(text, /^t\.comment\('file: device\/lane\/b\.test\.ts'\);\nawait/m, 'and says which comes');
+});
+
+t.test('a teardown of one file ends no tests of those behind it', async (t) => {
+  const folder = t.testdir({
+    'a.mjs':
+      "import t from 'tap';\nt.teardown(() => {});\nt.test('first', async () => {});\nawait new Promise(setImmediate);\n",
+    'b.mjs':
+      "import t from 'tap';\nawait new Promise((done) => setTimeout(done, 20));\nt.test('second', async () => {});\n",
+  });
+  writeFileSync(join(folder, 'all.mjs'), moduleOf({ name: 'all', files: ['a.mjs', 'b.mjs'] }, '.'));
+  const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'all.mjs')]);
+  t.match(stdout, /^ok 1 - first/m);
+  t.match(stdout, /^ok 2 - second/m);
 });

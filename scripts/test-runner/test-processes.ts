@@ -72,10 +72,16 @@ export function planProcesses(files: readonly string[]): readonly TestProcess[] 
 /** Start of the comment before the tests of a file. */
 export const FILE_MARK = 'file:';
 
+/**
+ * Once it has a teardown, tap's root ends at its first idle moment, and tests of the files behind it
+ * are dropped without a failure. `after` is the same without that; the module ends the root.
+ */
+const HOLD = 't.teardown = t.after;';
+
 /** A module that runs the files of a process; `up` leads from it to the root of the repository. */
 export function moduleOf({ files }: TestProcess, up: string): string {
   const imports = files.map((file) => `t.comment('${FILE_MARK} ${file}');\nawait import('${up}/${file}');\n`);
-  return `import t from 'tap';\n\n${imports.join('')}`;
+  return `import t from 'tap';\n\n${HOLD}\n${imports.join('')}t.end();\n`;
 }
 
 /** The name of the process that `file` shares with others; undefined if it has its own. */
