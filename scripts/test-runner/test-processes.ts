@@ -73,8 +73,8 @@ export function planProcesses(files: readonly string[]): readonly TestProcess[] 
 export const FILE_MARK = 'file:';
 
 /**
- * Once it has a teardown, tap's root ends at its first idle moment, and tests of the files behind it
- * are dropped without a failure. `after` is the same without that; the module ends the root.
+ * Once it has a teardown, tap's root ends at its first idle moment, and tests of the files behind
+ * it are dropped without a failure. `after` is the same without that; the module ends the root.
  */
 const HOLD = 't.teardown = t.after;';
 
