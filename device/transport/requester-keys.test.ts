@@ -55,7 +55,9 @@ function register(fields: Partial<typeof good>) {
 
 function perform(opcode: SendOpcode, headerView: DataView, region: object | undefined) {
   const reported: FaultKind[] = [];
-  const dma = { at: () => dma, read: () => true };
+  // The page list is all zeros.
+  const read = (_subject: unknown, bytes: number, into: Uint8Array, at: number) => into.fill(0, at, at + bytes);
+  const dma = { at: () => dma, read };
   const faults = { report: (fault: FaultKind) => reported.push(fault) };
   const keys = { fault: FaultKind.KEY_STATE, findRegistrable: () => region, invalidate: () => region !== undefined };
   const qp = { owner: { dma, faults }, creation: { userQueue: 0 } } as unknown as QueuePair;

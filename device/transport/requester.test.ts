@@ -341,6 +341,7 @@ t.test('a traced message shows each packet that it sends', async (t) => {
       _state: unknown,
       _record: unknown,
       packet: number,
+      _fields: unknown,
       _from: unknown,
       offset: number,
       headers: number,
