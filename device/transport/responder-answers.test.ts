@@ -379,15 +379,8 @@ t.test('a traced answer shows its packets: READ data, or the result of an atomic
   const kept: number[][] = [];
   const ended: number[] = [];
   const trace = {
-    keepAnswer: (
-      _block: number,
-      done: number,
-      _packet: unknown,
-      _from: unknown,
-      offset: number,
-      startsAt: number,
-      bytes: number,
-    ) => kept.push([done, startsAt - offset, bytes]),
+    keepAnswer: (...[, done, , , offset, startsAt, bytes]: readonly number[]) =>
+      kept.push([done, startsAt - offset, bytes]),
     endAnswer: (resource: ResponderResource, status: CompletionStatus) => {
       resource.trace = undefined;
       ended.push(status);

@@ -32,7 +32,7 @@ const DOCUMENT = 'docs/COMPLIANCE.md';
 function findTests(): string[] {
   return readdirSync(join(ROOT, TESTS), { recursive: true, encoding: 'utf8' })
     .map((path) => `${TESTS}/${path.replaceAll('\\', '/')}`)
-    .filter((path) => /\.(test|long)\.ts$/.test(path) && readFileSync(join(ROOT, path), 'utf8').includes('ledger(t, '))
+    .filter((path) => /\.(test|long)\.ts$/.test(path) && /\bledger\(\s*t,/.test(readFileSync(join(ROOT, path), 'utf8')))
     .sort();
 }
 
