@@ -4,7 +4,7 @@
  * fault of the adapter, and ends its process. The control socket tells the two apart.
  */
 
-/** A refusal: its message is one sentence for the one who asked. Nothing was changed. */
+/** A refusal: its message is one sentence for the requester. Nothing was changed. */
 export class Refusal extends Error {
   override name = 'Refusal';
 }

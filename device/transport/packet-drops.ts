@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Notes packets that a receiver drops for a queue pair it knows (IBTA 9.6): with who sent them, as
+ * Notes packets that a receiver drops for a queue pair it knows (IBTA 9.6): with their sender, as
  * far as the packet says, so that `vuhca trace` tells it in the story of the sender's message.
  */
 import type { ParsedPacket } from '../../protocol/infiniband/packet.ts';
