@@ -213,6 +213,26 @@ t.test('several dedicated buffers: a lock, a state and a page for each', async (
   t.same(states(), [0, 0, 0, 0], 'a reset frees all');
 });
 
+t.test('the lock is an agreement of software: commands of writers who ignore it mix or execute', async (t) => {
+  const fixture = new AdapterFixture({ seed: 33 });
+  const { management } = fixture.driver;
+  const counts = () => [fixture.read(CSR.MANAGEMENT_COMMANDS), fixture.read(CSR.MANAGEMENT_REFUSED)];
+  const write = (bytes: Uint8Array): void => writeCollected(fixture.access, management.pageOffset, bytes);
+  const before = countObjects(fixture).protectionDomains as number;
+  const [commands, refused] = counts();
+  const create = { opcode: ManagementOpcode.CREATE_PD, payload: pdPayload({}) };
+  write(management.build(create));
+  fixture.settle();
+  t.same(counts(), [commands + 1, refused], 'a whole command is executed without the lock');
+  const [one, other] = [management.build(create), management.build(create)];
+  write(one.subarray(0, 32));
+  writeCollected(fixture.access, management.pageOffset + 32, other.subarray(32));
+  fixture.settle();
+  t.same(counts(), [commands + 2, refused + 1], 'halves of two commands fail their checksum');
+  t.equal(countObjects(fixture).protectionDomains, before + 1);
+  fixture.finish();
+});
+
 t.test('waiting management commands execute in the order in which they were complete', async (t) => {
   const fixture = new AdapterFixture({ adapter: { managementBufferCount: 4 } });
   const { access, driver } = fixture;
