@@ -15,6 +15,8 @@ import {
 import type { ManagementInterface } from '../agents/management-interface.ts';
 import { PcbAllocator } from '../collect/pcb-allocator.ts';
 import { VcbSpace } from '../collect/vcb-space.ts';
+import { findJoint, type Joint } from '../fabric/joint.ts';
+import { makeLinkChange } from '../fabric/link-changes.ts';
 import { DmaTiming } from '../function/dma-timing.ts';
 import type { Timeline } from '../function/timeline.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
@@ -73,6 +75,8 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly ports: readonly Port[];
   /** Ends of the links that leave the adapter. */
   readonly uplinks: readonly LinkEnd[];
+  /** Links between two of these. */
+  readonly joints: readonly Joint[];
   /** Embedded switches. */
   readonly inner: readonly Switch[];
   /** Which VCB numbers each function has. */
@@ -116,7 +120,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.dmaTiming = new DmaTiming(clock, options);
     const model = createPortModel(options, clock);
     this.nodeGuid = model.channels[0].nodeGuid;
-    ({ ports: this.ports, uplinks: this.uplinks, switches: this.inner } = model);
+    ({ ports: this.ports, uplinks: this.uplinks, joints: this.joints, switches: this.inner } = model);
     this.tables = new ObjectTables(functionCount);
     this.moderation = new EventModeration(clock);
     this.vcbSpace = new VcbSpace(functionCount, options.vcbCount);
@@ -232,6 +236,10 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       this.links.unsettled ||
       (this.options.writeCombining !== undefined && this.functions.some(({ isCombining }) => isCombining))
     );
+  }
+
+  changeLink(words: Uint8Array): void {
+    makeLinkChange(words, (port) => findJoint(this.joints, this.uplinks[Number(port.split(':').at(-1)) - 1]));
   }
 
   /** Gives the units a timeline for their steps; `undefined` ends it. */

@@ -5,14 +5,9 @@
  * Called by `Adapter.run`.
  */
 import type { ManagementInterface } from '../agents/management-interface.ts';
-import { Cable } from '../fabric/cable.ts';
-import { FaultyLink } from '../fabric/faulty-link.ts';
-import type { PortLinkOptions } from '../fabric/link-options.ts';
 import { NodeLinks } from '../fabric/node-links.ts';
 import type { AdapterClock } from '../host.ts';
-import type { LinkEnd } from '../port/link.ts';
 import type { Port } from '../port/port.ts';
-import { Random } from '../random.ts';
 import type { Switch } from '../switch/switch.ts';
 import type { PacketReceiver } from '../transport/packet-receiver.ts';
 
@@ -85,10 +80,4 @@ export class PortLinks extends NodeLinks {
     }
     return received;
   }
-}
-
-/** Joins two ports as the options say; they stay apart when the options name no link. */
-export function joinPorts(first: LinkEnd, second: LinkEnd, options: PortLinkOptions): void {
-  if (options.kind === 'cable') new Cable(first, second);
-  else if (options.kind === 'faulty') new FaultyLink(first, second, options, new Random(options.seed));
 }

@@ -7,6 +7,7 @@
  */
 import { DEVICE_ID_PF, DEVICE_ID_VF } from '../../protocol/layout/gen/constants.gen.ts';
 import { Cable } from '../fabric/cable.ts';
+import { type Joint, joinPorts } from '../fabric/joint.ts';
 import type { PortLinkOptions } from '../fabric/link-options.ts';
 import type { AdapterClock } from '../host.ts';
 import type { LinkEnd } from '../port/link.ts';
@@ -14,7 +15,6 @@ import { Port, parseGuid, portGuid } from '../port/port.ts';
 import { defaultSwitchOptions, Switch } from '../switch/switch.ts';
 import { embeddedSwitchGuid, functionGuid } from './embedded-guids.ts';
 import { type AdapterOptions, getPortLids } from './options.ts';
-import { joinPorts } from './port-links.ts';
 
 /** Port of an embedded switch that leads out of the adapter. */
 export const UPLINK = 1;
@@ -38,15 +38,20 @@ export interface PortModel {
   readonly switches: readonly Switch[];
   /** Ends of the links that leave the adapter, by port number. */
   readonly uplinks: readonly LinkEnd[];
+  /** Links between two of the uplinks. */
+  readonly joints: readonly Joint[];
 }
 
 /** Makes the ports, and joins the external ones as the options say: 1 with 2, 3 with 4. */
 export function createPortModel(options: AdapterOptions, clock: AdapterClock): PortModel {
   const model = options.portModel === 'vswitch' ? makeEmbedded(options, clock) : makeShared(options);
   const { uplinks } = model;
-  for (let first = 0; first + 1 < uplinks.length; first += 2)
-    joinPorts(uplinks[first], uplinks[first + 1], withSeed(options.portLink, first));
-  return model;
+  const joints: Joint[] = [];
+  for (let first = 0; first + 1 < uplinks.length; first += 2) {
+    const joint = joinPorts(uplinks[first], uplinks[first + 1], withSeed(options.portLink, first));
+    if (joint !== undefined) joints.push(joint);
+  }
+  return { ...model, joints };
 }
 
 /** The same kind of link, whose faults are drawn apart. */
@@ -54,14 +59,14 @@ function withSeed(link: PortLinkOptions, distance: number): PortLinkOptions {
   return link.kind === 'faulty' ? { ...link, seed: link.seed + distance } : link;
 }
 
-function makeShared(options: AdapterOptions): PortModel {
+function makeShared(options: AdapterOptions): Omit<PortModel, 'joints'> {
   const nodeGuid = parseGuid(options.nodeGuid);
   const ports = makePorts(nodeGuid, options);
   const channel = { nodeGuid, systemImageGuid: nodeGuid, deviceId: DEVICE_ID_PF, description: 'vuhca', ports };
   return { channels: [channel], ports, switches: [], uplinks: ports };
 }
 
-function makeEmbedded(options: AdapterOptions, clock: AdapterClock): PortModel {
+function makeEmbedded(options: AdapterOptions, clock: AdapterClock): Omit<PortModel, 'joints'> {
   const systemImageGuid = parseGuid(options.nodeGuid);
   const channels = Array.from({ length: options.functionCount }, (_, number): ChannelIdentity => {
     const nodeGuid = functionGuid(options.nodeGuid, number);

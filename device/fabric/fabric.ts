@@ -6,6 +6,8 @@
  */
 import type { AdapterPort, FunctionPort } from '../host.ts';
 import type { LinkEnd } from '../port/link.ts';
+import type { Joint } from './joint.ts';
+import { makeLinkChange } from './link-changes.ts';
 
 /** An adapter as the fabric sees it. */
 export interface FabricNode extends AdapterPort {
@@ -22,7 +24,11 @@ export class Fabric implements AdapterPort {
   /** 1 for each place whose node has work to do. */
   #awake = new Uint8Array(0);
 
-  constructor(nodes: readonly FabricNode[]) {
+  readonly #findJoint: (port: string) => Joint | undefined;
+
+  /** `find`: the joint at a port of that name; without it no link can be changed. */
+  constructor(nodes: readonly FabricNode[], find: (port: string) => Joint | undefined = () => undefined) {
+    this.#findJoint = find;
     for (const node of nodes) this.add(node);
     this.functions = nodes.flatMap((node) => node.functions);
   }
@@ -51,6 +57,10 @@ export class Fabric implements AdapterPort {
     this.#places[place] = undefined;
     this.#awake[place] = 0;
     for (const port of portsOf(node)) port.onWork = undefined;
+  }
+
+  changeLink(words: Uint8Array): void {
+    makeLinkChange(words, this.#findJoint);
   }
 
   /**

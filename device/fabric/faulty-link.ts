@@ -48,6 +48,16 @@ export class FaultyLink implements Link {
     this.#setUp(true);
   }
 
+  /**
+   * Takes other properties and faults, and draws from `random`. State, flaps, receive buffers and
+   * packets on the way stay. The options are within their ranges.
+   */
+  reconfigure(options: Partial<FaultyLinkOptions>, random: RandomSource): void {
+    const all: FaultyLinkOptions = { ...defaultFaultyLinkOptions, ...options };
+    for (const [index, direction] of this.directions.entries())
+      direction.reconfigure(all, new FaultSource(all, index === 0 ? 0 : 1, random), random);
+  }
+
   get up(): boolean {
     return this.#schedule.up;
   }
@@ -86,6 +96,7 @@ export class FaultyLink implements Link {
   }
 
   detach(port: LinkEnd): void {
+    for (const direction of this.directions) direction.unplug();
     const other = port === this.#first ? this.#second : this.#first;
     // The leaving port may have its next link already.
     if (other.link === this) other.plug(undefined);

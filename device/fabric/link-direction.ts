@@ -37,6 +37,8 @@ export interface DirectionCounters {
   tooLong: number;
   /** Packets in flight when the link went down. */
   lostByFlap: number;
+  /** Packets that had landed, and that nobody had taken when the link was pulled out. */
+  lostByUnplug: number;
 }
 
 /** One direction, from the port `from` to the port `to`. */
@@ -52,6 +54,7 @@ export class LinkDirection implements VirtualLaneCredits {
     delayed: 0,
     tooLong: 0,
     lostByFlap: 0,
+    lostByUnplug: 0,
   };
   readonly from: LinkEnd;
   readonly to: LinkEnd;
@@ -60,9 +63,9 @@ export class LinkDirection implements VirtualLaneCredits {
   /** Blocks and packets in flight, by VL. */
   readonly flightBlocks = new Uint32Array(VIRTUAL_LANES);
   readonly flightPackets = new Uint32Array(VIRTUAL_LANES);
-  readonly #options: FaultyLinkOptions;
-  readonly #faults: FaultSource;
-  readonly #random: RandomSource;
+  #options: FaultyLinkOptions;
+  #faults: FaultSource;
+  #random: RandomSource;
   /** Time at which the sender has sent its last bit; packets wait for it. */
   #busyUntilNs = 0;
   #waiting = false;
@@ -76,6 +79,13 @@ export class LinkDirection implements VirtualLaneCredits {
     this.#random = random;
     this.buffer = new ReceiveBuffer(from.transmitQueues.rings.length, options.bufferBlocks, options.bufferPackets);
     this.flight = new FlightQueue(options.flightPackets);
+  }
+
+  /** Packets that are sent from now on have these properties and faults. */
+  reconfigure(options: FaultyLinkOptions, faults: FaultSource, random: RandomSource): void {
+    this.#options = options;
+    this.#faults = faults;
+    this.#random = random;
   }
 
   allows(virtualLane: number, blocks: number): boolean {
@@ -110,6 +120,16 @@ export class LinkDirection implements VirtualLaneCredits {
     this.#waiting = false;
     this.#busyUntilNs = 0;
     this.#lastLandNs = 0;
+  }
+
+  /** Drops the packets that have landed as well: the link is pulled out of the receiving port. */
+  unplug(): void {
+    this.clear();
+    for (let ring = this.buffer.next(); ring !== undefined; ring = this.buffer.next()) {
+      this.#observe(ring.view, ring.readOffset, ring.readLength, PacketLoss.LINK_DOWN);
+      ring.shift();
+      this.counters.lostByUnplug++;
+    }
   }
 
   #depart(nowNs: number, limit: number): number {

@@ -183,6 +183,12 @@ t.test('headers with other fields', async (t) => {
   t.ok(refused > 200, `${refused} refused`);
   for (const json of ['', '{', 'null', '1', '"x"'])
     t.equal(replay(join(withJson(json))), 'The header of the recording holds no plan.', json);
+  const word = Buffer.from('a:9 up');
+  const change = Buffer.concat([Buffer.of(RecordKind.CHANGE_LINK, word.length), word]);
+  t.match(
+    replay(join(construction.header, construction.records, change)),
+    /^The recording is damaged: step \d+, change link, .*: no link of this process is at port a:9\.$/,
+  );
   t.match(replay(join(encodeHeader(defaultAdapterOptions, 2))), /option functionCount is 1, but there are 2 hosts/);
 });
 

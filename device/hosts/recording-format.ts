@@ -60,8 +60,9 @@ export const RecordKind = {
   NOW_EXACT: 21, // f64 ns: the first one, and values that no varint can encode
   SET_ALARM: 22, // f64 ns
   COMPARE_SWAP: 23, // function, address, u32 expected, u32 desired, ok, u32 found when ok
-  // A call into the adapter that came later.
+  // Calls into the adapter that came later.
   PLANT_FAULT: 24, // function, length, bytes
+  CHANGE_LINK: 25, // length, bytes
 } as const;
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
 

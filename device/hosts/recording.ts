@@ -166,6 +166,13 @@ export class RecordingAdapterPort implements AdapterPort {
     this.#writer.byte(more ? 1 : 0);
     return more;
   }
+
+  changeLink(words: Uint8Array): void {
+    this.#writer.open(RecordKind.CHANGE_LINK);
+    this.#writer.varint(words.byteLength);
+    this.#writer.bytes(words, 0, words.byteLength);
+    this.#adapter.changeLink?.(words);
+  }
 }
 
 /** Records the calls to a function. */

@@ -7,6 +7,7 @@ import t from 'tap';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
 import { Adapter } from '../adapter/adapter.ts';
 import type { AdapterOptions } from '../adapter/options.ts';
+import { encodeLinkChange } from '../fabric/link-changes.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import { AdapterFixture, type Pair } from '../test-support/adapter-fixture.ts';
 import { Recorder } from './recording.ts';
@@ -104,6 +105,26 @@ t.test('random sessions replay to equal calls, from the construction to the last
     const live = replay.adapter.functions[0]?.readRegister(CSR.LANE_LAUNCHES, 4) ?? 0;
     t.ok(live > 100, `seed ${seed}: the replayed adapter did the work, ${live} launches`);
   }
+});
+
+t.test('changes of the link of an adapter are repeated', async (t) => {
+  const memory = new MemorySink();
+  const fixture = recordedFixture(207, memory);
+  const { adapter } = fixture.machine;
+  const change = (...words: string[]): void => adapter.changeLink?.(encodeLinkChange('adapter:2', words));
+  change('set', 'drop=0.5', 'seed=3');
+  const pairs = [fixture.createPair()];
+  work(fixture, pairs, 30);
+  change('down');
+  work(fixture, pairs, 10);
+  change('up');
+  work(fixture, pairs, 30);
+  fixture.settle();
+  fixture.machine.recorder?.flush();
+  const replay = new Replay(memory.bytes, build);
+  t.match(replay.run(), { divergence: undefined, truncated: false });
+  const [port] = (replay.adapter as Adapter).uplinks;
+  t.equal(port.counters.linkDowned, 2, 'by the exchange of the cable, and by the cut');
 });
 
 t.test('one different byte from the host makes the adapter differ, and the report names it', async (t) => {

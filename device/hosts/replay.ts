@@ -60,6 +60,7 @@ const calls: ReadonlySet<number> = new Set([
   RecordKind.REQUEST_RESOURCES,
   RecordKind.REQUEST_TRACE,
   RecordKind.PLANT_FAULT,
+  RecordKind.CHANGE_LINK,
 ]);
 
 /** One replay of one recording. */
@@ -131,12 +132,12 @@ export class Replay {
   }
 
   #call(position: number, kind: number): void {
-    const isRun = kind === RecordKind.RUN;
+    const isOfFunction = kind !== RecordKind.RUN && kind !== RecordKind.CHANGE_LINK;
     if (!calls.has(kind)) {
       this.#outputs.diverge(position, recordKindName(kind), 'nothing: the adapter returned without that');
       return;
     }
-    const functionIndex = isRun ? 0 : this.#reader.varint();
+    const functionIndex = isOfFunction ? this.#reader.varint() : 0;
     const { timeNs } = this.#outputs;
     const step = { index: this.#steps, position, timeNs, name: recordKindName(kind), functionIndex };
     this.#outputs.during = `step ${step.index}: ${step.name}`;
@@ -152,6 +153,10 @@ export class Replay {
     if (kind === RecordKind.RUN) {
       this.onStep(step);
       this.#outputs.checkRunResult(this.adapter.run(field));
+    } else if (kind === RecordKind.CHANGE_LINK) {
+      const words = this.#readBytes(field);
+      this.onStep(step);
+      this.#changeLink(words, step);
     } else if (kind === RecordKind.READ_REGISTER) {
       const sizeBytes = this.#readSize(step);
       this.onStep(step);
@@ -182,6 +187,15 @@ export class Replay {
       this.#write(kind, port, field, step);
     } else {
       this.#remap(kind, port, field, step);
+    }
+  }
+
+  #changeLink(words: Uint8Array, step: ReplayStep): void {
+    try {
+      this.adapter.changeLink?.(words);
+    } catch (error) {
+      if (error instanceof RangeError) this.#damaged(step, error.message);
+      throw error;
     }
   }
 

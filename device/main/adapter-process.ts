@@ -3,16 +3,10 @@
  * The composition root of a live process: builds from options the adapters of a topology, their
  * vfio-user hosts, their links and the pump that runs them. Called by scripts/cli.
  */
-import {
-  type Libvfio,
-  type LogTarget,
-  loadLibrary,
-  type PassHook,
-  Pump,
-  throwUncaught,
-} from '../../protocol/vfio-user/index.ts';
+import { type Libvfio, type LogTarget, loadLibrary, Pump, throwUncaught } from '../../protocol/vfio-user/index.ts';
 import { Adapter } from '../adapter/adapter.ts';
 import type { Fabric } from '../fabric/fabric.ts';
+import type { Joint } from '../fabric/joint.ts';
 import type { AdapterClock, AdapterPort, FunctionPort } from '../host.ts';
 import { OrderingModel } from '../hosts/ordering/ordering-model.ts';
 import { type OrderingOptions, strictOrdering } from '../hosts/ordering/ordering-options.ts';
@@ -29,17 +23,20 @@ import { listChannels, listEmbedded } from './adapter-nodes.ts';
 import type { NamedNode } from './host-directory.ts';
 import { HostDoor } from './host-door.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
+import { makePassHook } from './pass-hook.ts';
 import { identityOf } from './pci-identity.ts';
 import { RecordingFile } from './recording-file.ts';
 import { SocketLink } from './socket-link.ts';
-import { type AdapterPlan, fabricOf, findTopologyError, type SocketLinkPlan, type Topology } from './topology.ts';
+import {
+  type AdapterPlan,
+  fabricOf,
+  findRecordingObjection,
+  findTopologyError,
+  type SocketLinkPlan,
+  type Topology,
+} from './topology.ts';
 import { VfioUserHost } from './vfio-user-host.ts';
 import { WallClock } from './wall-clock.ts';
-
-/** Units of work in one pass: few enough that the next register access never waits long. */
-const PASS_BUDGET = 256;
-/** Period of recorded events that a killed process may lose while busy. */
-const FLUSH_INTERVAL_NS = 50_000_000;
 
 export interface AdapterProcessOptions {
   /** Path of libvfio-user. */
@@ -100,7 +97,9 @@ export class AdapterProcess {
   readonly pump: Pump;
   readonly clock: WallClock;
   readonly recording: RecordingFile | undefined;
-  readonly socketLinks: readonly SocketLink[];
+  readonly socketLinks: readonly SocketLink<SocketLinkPlan>[];
+  /** The fabric as hosts call it. */
+  readonly seam: AdapterPort;
   /** The door for tools on this machine. */
   readonly door: HostDoor | undefined;
   readonly #recorder: Recorder | undefined;
@@ -140,13 +139,13 @@ export class AdapterProcess {
       this.#built = buildFabric(plan, clock, seams);
       const { fabric, adapters: cores, switches } = this.#built;
       this.switches = topology.switches.map(({ name }, index) => ({ name, core: switches[index] }));
-      const port = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
-      this.served = joinServed(topology, cores, hosts, port.functions);
+      this.seam = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
+      this.served = joinServed(topology, cores, hosts, this.seam.functions);
       this.adapters = this.served.filter(isOwn);
       this.mthca = this.served.filter(isMthca);
       this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
-      this.#connectHosts(hosts.flat(), port.functions);
-      this.pump.onPass(makePassHook(port, this.clock, recorder));
+      this.#connectHosts(hosts.flat(), this.seam.functions);
+      this.pump.onPass(makePassHook(this.seam, this.clock, recorder));
       this.door = this.#openDoor(fabric, clock, options);
     } catch (error) {
       // No socket is left by a process that cannot serve.
@@ -187,6 +186,11 @@ export class AdapterProcess {
     return findPort(this.#plan, this.#built, name);
   }
 
+  /** The links between ports of this process. */
+  get joints(): readonly Joint[] {
+    return this.#built.joints;
+  }
+
   #openDoor(fabric: Fabric, clock: AdapterClock, { doorPort: port, log }: AdapterProcessOptions): HostDoor | undefined {
     if (port === undefined) return undefined;
     const { nodes, managers } = this;
@@ -196,7 +200,7 @@ export class AdapterProcess {
     return door;
   }
 
-  #plug(plan: SocketLinkPlan): SocketLink {
+  #plug(plan: SocketLinkPlan): SocketLink<SocketLinkPlan> {
     const port = this.findPort(plan.port);
     // Its bytes come from the event loop, not from the run of another adapter.
     port.onWork = () => this.pump.wake();
@@ -272,27 +276,4 @@ function joinServed(
     first += own.length;
     return { name, core: cores[index], hosts: hosts[index], functions: own };
   });
-}
-
-/** One sentence why a process of this topology cannot be recorded, or undefined. */
-export function findRecordingObjection({ links }: Topology): string | undefined {
-  // What comes from another process does not cross the seam.
-  if (links.every((link) => 'ports' in link)) return undefined;
-  return 'a run with a link to another process cannot be recorded; leave out the link or the recording';
-}
-
-function makePassHook(port: AdapterPort, clock: WallClock, recorder: Recorder | undefined): PassHook {
-  let flushedNs = 0;
-  return {
-    pass: () => {
-      clock.takeDueAlarm();
-      const more = port.run(PASS_BUDGET);
-      if (recorder !== undefined && clock.now() - flushedNs > FLUSH_INTERVAL_NS) {
-        flushedNs = clock.now();
-        recorder.flush();
-      }
-      return more;
-    },
-    nextAlarmNs: () => clock.nextAlarmNs,
-  };
 }

@@ -22,6 +22,7 @@ import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.t
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { type FabricReport, reportFabric } from './fabric-report.ts';
+import { makeLinkCommand } from './link-commands.ts';
 import { reportManagers } from './manager-report.ts';
 import { makeMthcaCommands } from './mthca-commands.ts';
 import { countObjects } from './mthca-objects.ts';
@@ -68,7 +69,7 @@ export class ControlCommands {
       (name) => findMthca(this.#findServed(name)),
       () => process.pump.wake(),
     );
-    this.table = new Map([...this.table, ...trace.table, ...personality]);
+    this.table = new Map([...this.table, ...trace.table, ...personality, ['link', makeLinkCommand(process)]]);
   }
 
   /** Ends a running capture and closes its file. */

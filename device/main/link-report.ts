@@ -6,6 +6,7 @@
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { Cable } from '../fabric/cable.ts';
 import { FaultyLink } from '../fabric/faulty-link.ts';
+import { findJoint, Joint } from '../fabric/joint.ts';
 import { StreamLink } from '../fabric/stream-link.ts';
 import type { Link, LinkEnd } from '../port/link.ts';
 import type { AdapterProcess } from './adapter-process.ts';
@@ -18,7 +19,8 @@ export interface LinkReport {
    * `connect PATH`.
    */
   readonly ends: readonly string[];
-  readonly kind: 'cable' | 'faulty' | 'socket';
+  /** `cut`: pulled out by `vuhca link`. */
+  readonly kind: 'cable' | 'faulty' | 'socket' | 'cut';
   readonly up: boolean;
   /** Packets sent by the first end, and received by it. */
   readonly sent: number;
@@ -29,21 +31,16 @@ export interface LinkReport {
 
 /** All links of a process, in the order of their first ports. */
 export function reportLinks(process: AdapterProcess): LinkReport[] {
-  const ends = new Map<Link, { readonly names: string[]; readonly ports: LinkEnd[] }>();
-  const { served, switches } = process;
-  const nodes = [
-    ...served.map(({ name, core }) => ({ name, ports: core.uplinks })),
-    ...switches.map(({ name, core }) => ({ name, ports: core.ports })),
-  ];
-  for (const { name, ports } of nodes) {
-    for (const port of ports) {
-      if (port.link === undefined) continue;
-      const known = ends.get(port.link) ?? { names: [], ports: [] };
-      ends.set(port.link, { names: [...known.names, `${name}:${port.number}`], ports: [...known.ports, port] });
-    }
+  const ends = new Map<Link | Joint, { readonly names: string[]; readonly ports: LinkEnd[] }>();
+  for (const { name, port } of listUplinks(process)) {
+    const link = port.link ?? findJoint(process.joints, port);
+    if (link === undefined) continue;
+    const known = ends.get(link) ?? { names: [], ports: [] };
+    ends.set(link, { names: [...known.names, name], ports: [...known.ports, port] });
   }
   return [...ends].map(([link, { names, ports }]) => {
     const discards = ports.reduce((sum, port) => sum + port.transmitDiscards, 0);
+    if (link instanceof Joint) return { ends: names, kind: 'cut', up: false, sent: 0, received: 0, lost: discards };
     const other = process.socketLinks.find((socketLink) => socketLink.link === link)?.options;
     const { lost, ...rest } = count(link, ports[0]);
     return {
@@ -52,6 +49,15 @@ export function reportLinks(process: AdapterProcess): LinkReport[] {
       lost: lost + discards,
     };
   });
+}
+
+/** The ports at which links leave adapters and switches, by name. */
+export function listUplinks({ served, switches }: AdapterProcess): readonly { name: string; port: LinkEnd }[] {
+  const nodes = [
+    ...served.map(({ name, core }) => ({ name, ports: core.uplinks })),
+    ...switches.map(({ name, core }) => ({ name, ports: core.ports })),
+  ];
+  return nodes.flatMap(({ name, ports }) => ports.map((port) => ({ name: `${name}:${port.number}`, port })));
 }
 
 function count(link: Link, port: LinkEnd): Omit<LinkReport, 'ends'> {

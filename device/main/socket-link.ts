@@ -34,9 +34,9 @@ export class LinkError extends Error {
 }
 
 /** One end of a link; the socket may be replaced any number of times. */
-export class SocketLink {
+export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
   readonly link: StreamLink;
-  readonly options: SocketLinkOptions;
+  readonly options: Options;
   /** Connections refused because there was one already; attempts to connect that failed. */
   refused = 0;
   failedAttempts = 0;
@@ -46,10 +46,11 @@ export class SocketLink {
   #timer: NodeJS.Timeout | undefined = undefined;
   #retryMs: number;
   #closed = false;
+  #held = false;
   #loggedMs = Number.NEGATIVE_INFINITY;
 
   /** Plugs the link into `port`, which stays down until a peer is connected. */
-  constructor(port: LinkEnd, options: SocketLinkOptions) {
+  constructor(port: LinkEnd, options: Options) {
     this.options = options;
     this.#retryMs = options.retryMs ?? RETRY_MS;
     this.#name = `link of port ${port.number} at ${nameEndpoint(options.endpoint)}`;
@@ -81,6 +82,22 @@ export class SocketLink {
     return typeof address === 'object' && address !== null ? address.port : 0;
   }
 
+  /** The cable is out: the connection ends, and none begins until the link is released. */
+  get isHeld(): boolean {
+    return this.#held;
+  }
+
+  /** Pulls the cable out, or plugs it in again. */
+  hold(held: boolean): void {
+    if (held === this.#held) return;
+    this.#held = held;
+    clearTimeout(this.#timer);
+    if (held) {
+      this.link.close();
+      this.#socket?.destroy();
+    } else if (this.options.role === 'connect' && this.#socket === undefined) this.#connect();
+  }
+
   /** Closes socket, file and timer. May be called twice. */
   close(): void {
     this.#closed = true;
@@ -104,6 +121,11 @@ export class SocketLink {
   }
 
   #accept(socket: Socket): void {
+    if (this.#held) {
+      socket.on('error', () => {});
+      socket.destroy();
+      return;
+    }
     if (this.#socket !== undefined || this.#closed) {
       this.refused++;
       this.#log(`${this.#name}: a second peer was refused; a link has two ends`);
@@ -116,7 +138,7 @@ export class SocketLink {
   }
 
   #connect(): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#held) return;
     const socket = connect(this.options.endpoint);
     this.#watch(socket);
     socket.once('connect', () => this.#attach(socket));
@@ -155,7 +177,7 @@ export class SocketLink {
   }
 
   #retry(): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#held) return;
     this.#timer = setTimeout(() => this.#connect(), this.#retryMs);
     this.#timer.unref();
     this.#retryMs = Math.min(this.#retryMs * 2, this.options.retryMaxMs ?? RETRY_MAX_MS);

@@ -127,3 +127,10 @@ function findSocketError(adapters: readonly AdapterPlan[]): string | undefined {
   }
   return undefined;
 }
+
+/** One sentence why a process of this topology cannot be recorded, or undefined. */
+export function findRecordingObjection({ links }: Topology): string | undefined {
+  // What comes from another process does not cross the seam.
+  if (links.every((link) => 'ports' in link)) return undefined;
+  return 'a run with a link to another process cannot be recorded; leave out the link or the recording';
+}

@@ -4,8 +4,8 @@
  * deterministic, so a live process and a replay of its recording build the same. Called by
  * `AdapterProcess` and by `Replay`.
  */
-import { joinPorts } from '../adapter/port-links.ts';
 import { Fabric, type FabricNode } from '../fabric/fabric.ts';
+import { findJoint, type Joint, joinPorts } from '../fabric/joint.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import type { LinkEnd } from '../port/link.ts';
 import { parseGuid } from '../port/port.ts';
@@ -28,6 +28,8 @@ export interface BuiltFabric {
   readonly fabric: Fabric;
   readonly adapters: readonly AnyAdapter[];
   readonly switches: readonly Switch[];
+  /** The links between ports of the process. */
+  readonly joints: readonly Joint[];
   /** The built-in subnet managers, if the fabric has any. */
   readonly managers: readonly SubnetManager[];
 }
@@ -35,26 +37,35 @@ export interface BuiltFabric {
 /** `hosts` are those of all functions, in the order of the adapters. */
 export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readonly HostPort[]): BuiltFabric {
   let first = 0;
+  const joints: Joint[] = [];
+  const keep = (joint: Joint | undefined) => {
+    if (joint !== undefined) joints.push(joint);
+  };
   const adapters = plan.adapters.map((node) => {
     const own = hosts.slice(first, first + functionCountOf(node));
     first += own.length;
     const { portLink } = node.options;
     const isLone = isAlone({ links: plan.links }, node.name);
-    if (isLone && plan.subnet === 'fixed') return makeAdapter(node, portLink, clock, own);
+    if (isLone && plan.subnet === 'fixed') {
+      const lone = makeAdapter(node, portLink, clock, own);
+      joints.push(...lone.joints);
+      return lone;
+    }
     // A port with a link leaves its neighbour alone.
     const adapter = makeAdapter(node, { kind: 'none' }, clock, own);
     if (plan.subnet !== 'fixed') awaitManager(adapter);
     const [one, other] = adapter.uplinks;
-    if (isLone && other !== undefined) joinPorts(one, other, portLink);
+    if (isLone && other !== undefined) keep(joinPorts(one, other, portLink));
     return adapter;
   });
   const switches = plan.switches.map((node) => makeSwitch(node, clock));
   const built = { adapters, switches };
-  for (const link of plan.links) join(plan, built, link);
+  for (const link of plan.links) keep(join(plan, built, link));
   const nodes: FabricNode[] = [...adapters, ...switches];
   const places = plan.subnet === 'managed' ? managerPlaces(plan) : [];
   const managers = places.map((place) => startManager(plan, built, place, clock, nodes));
-  return { ...built, managers, fabric: new Fabric(nodes) };
+  const find = (port: string): Joint | undefined => findJoint(joints, lookUpPort(plan, built, port));
+  return { ...built, joints, managers, fabric: new Fabric(nodes, find) };
 }
 
 /** Starts a subnet manager; a switch runs its own, and one at an adapter runs as a node. */
@@ -83,12 +94,20 @@ export function findPort(
   built: Pick<BuiltFabric, 'adapters' | 'switches'>,
   port: string,
 ): LinkEnd {
+  const end = lookUpPort(plan, built, port);
+  if (end === undefined) throw new RangeError(`there is no port ${port}`);
+  return end;
+}
+
+function lookUpPort(
+  plan: Pick<FabricPlan, 'adapters' | 'switches'>,
+  built: Pick<BuiltFabric, 'adapters' | 'switches'>,
+  port: string,
+): LinkEnd | undefined {
   const [name, number] = splitPort(port);
   const adapter = built.adapters[plan.adapters.findIndex((node) => node.name === name)];
   const relay = built.switches[plan.switches.findIndex((one) => one.name === name)];
-  const end = (adapter?.uplinks ?? relay?.ports)?.[Number(number) - 1];
-  if (end === undefined) throw new RangeError(`there is no port ${port}`);
-  return end;
+  return (adapter?.uplinks ?? relay?.ports)?.[Number(number) - 1];
 }
 
 function makeSwitch({ name, ports, nodeGuid, virtualLanes, queuePackets }: SwitchNode, clock: AdapterClock): Switch {
@@ -97,10 +116,14 @@ function makeSwitch({ name, ports, nodeGuid, virtualLanes, queuePackets }: Switc
   return new Switch(options, clock);
 }
 
-function join(plan: FabricPlan, built: Pick<BuiltFabric, 'adapters' | 'switches'>, link: LocalLinkPlan): void {
+function join(
+  plan: FabricPlan,
+  built: Pick<BuiltFabric, 'adapters' | 'switches'>,
+  link: LocalLinkPlan,
+): Joint | undefined {
   const ends = link.ports.map((port) => findPort(plan, built, port));
   for (const end of ends) setRate(end, link);
-  joinPorts(ends[0], ends[1], link.link);
+  return joinPorts(ends[0], ends[1], link.link);
 }
 
 /** A subnet manager gives the ports of an adapter their LIDs and makes them active. */

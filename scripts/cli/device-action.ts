@@ -4,11 +4,11 @@
  * socket until a signal ends the process, or something throws. Either way it removes its sockets.
  * `vuhca run` starts it as a child; users of their own QEMU call it.
  */
-import { AdapterProcess, findRecordingObjection } from '../../device/main/adapter-process.ts';
+import { AdapterProcess } from '../../device/main/adapter-process.ts';
 import { ControlCommands } from '../../device/main/control-commands.ts';
 import { defaultControlPath, findControlPaths } from '../../device/main/control-path.ts';
 import { ControlServer } from '../../device/main/control-server.ts';
-import { loneNode, type Topology } from '../../device/main/topology.ts';
+import { findRecordingObjection, loneNode, type Topology } from '../../device/main/topology.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
 import { givenAdapterOptions, isGiven } from './adapter-arguments.ts';
 import { readFabric, readLinks, readOrdering } from './adapter-options.ts';

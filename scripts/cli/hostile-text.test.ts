@@ -30,6 +30,7 @@ const CLIENTS = [
   ['trace', 'show', '--qp', '2'],
   ['explain'],
   ['inject', 'x'],
+  ['link', 'down', 'x'],
 ];
 /** Commands that name a file in a message. A file name has no NUL. */
 const PATHS = [

@@ -102,6 +102,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./inject-action.ts')).performInject,
   },
   {
+    name: 'link',
+    summary: 'lists, cuts, plugs in and changes links of a running process',
+    define: async () => (await import('./link-command.ts')).defineLink,
+    perform: async () => (await import('./link-action.ts')).performLink,
+  },
+  {
     name: 'replay',
     summary: 'runs a recorded session again and checks that it is identical',
     define: async () => (await import('./replay-command.ts')).defineReplay,

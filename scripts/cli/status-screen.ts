@@ -221,10 +221,10 @@ function describeSwitch(relay: StatusReport['switches'][number]): string {
   ]);
 }
 
-function describeLink({ ends, kind, up, sent, received, lost }: StatusReport['links'][number]): string {
+export function describeLink({ ends, kind, up, sent, received, lost }: StatusReport['links'][number]): string {
   return line('link', [
     `${shorten(ends.join(' - '), 30)}`,
-    up ? `${kind} up` : `${BAD}${kind} down`,
+    up ? `${kind} up` : `${BAD}${kind}${kind === 'cut' ? '' : ' down'}`,
     `${sent} there`,
     `${received} back`,
     bad(lost, 'lost'),

@@ -10,14 +10,16 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ControlClient } from '../../device/main/control-client.ts';
 import type { FabricReport } from '../../device/main/fabric-report.ts';
+import type { StatusReport } from '../../device/main/status-report.ts';
 import { DeviceChild } from '../../qemu/device-child.ts';
+import { runCli } from './testing/run-cli.ts';
 
 /** A process with an adapter and a switch; the second port of the switch has the link. */
 async function start(
   t: Test,
   guidDigit: string,
   link: object,
-): Promise<{ report(): Promise<FabricReport>; child: DeviceChild }> {
+): Promise<{ report(): Promise<FabricReport>; client: ControlClient; child: DeviceChild }> {
   const topology = {
     adapters: { a: { sockets: ['a.sock'], nodeGuid: `005655484341${guidDigit}000` } },
     switches: { s: { ports: 4, nodeGuid: `005655485357${guidDigit}000` } },
@@ -29,7 +31,7 @@ async function start(
     client.close();
     await child.stop();
   });
-  return { child, report: async () => (await client.request('fabric')) as FabricReport };
+  return { child, client, report: async () => (await client.request('fabric')) as FabricReport };
 }
 
 /** Waits for a state of both processes; the bound of the test ends what never comes. */
@@ -72,6 +74,33 @@ t.test('two managers elect one, and LIDs that clash change', async (t) => {
   t.same(lidsOf(reports[0]), lidsOf(alone), 'its LIDs stay');
   const masters = reports.flatMap(({ nodes }) => nodes.flatMap(({ ports }) => ports.map((port) => port.managerLid)));
   t.equal(new Set(masters.filter((lid) => lid !== undefined && lid > 0)).size, 1, 'all ports know one master');
+  const link = (port: string, ...words: string[]) => second.client.request('link', { port, words });
+  t.same(await link('s:2', 'down'), { text: 'the link of s:2 is down' });
+  await until(both, (all) => all.every((report) => stateOf(report) === 'MASTER'));
+  t.same(await link('s:2', 'up'), { text: 'the link of s:2 is plugged in' });
+  await until(both, (all) => all.map(stateOf).join() === 'MASTER,STANDBY' && all.every(isActive));
+  await t.rejects(link('s:2', 'set', 'drop=1'), /leads to another process; it takes down and up/);
+  t.same(await link('a:1', 'down'), { text: 'the link of a:1 is down' }, 'a link of the process itself');
+  const links = async () => ((await second.client.request('status')) as StatusReport).links;
+  t.match(await links(), [
+    { ends: ['a:1', 's:1'], kind: 'cut', up: false },
+    { kind: 'socket', up: true },
+  ]);
+  t.same(await link('s:1', 'up'), { text: 'the link of s:1 is plugged in' });
+  await until(both, (all) => all.every(isActive));
+  await t.rejects(link('a:2', 'up'), /no link is at port a:2; there are a:1, s:1, s:2/);
+  await t.rejects(link('a:1', 'flap'), /a link takes down, up, or set with properties, not flap/);
+  t.match(await runCli(['link', 'set', 'a:1', 'delayNs=5000,drop=0', '--control', second.child.controlPath]), {
+    status: 0,
+    stdout: 'the link of a:1 has delayNs=5000, drop=0; it trains\n',
+  });
+  const listed = await runCli(['link', '--control', second.child.controlPath]);
+  t.match(listed.stdout, /^link +a:1 - s:1, faulty up, .*\nlink .*, socket up, /);
+  for (const words of [['sideways'], ['down']])
+    t.match(await runCli(['link', ...words, '--control', second.child.controlPath]), {
+      status: 2,
+      stderr: /link|VERB/,
+    });
   await first.child.kill();
   await until([second], ([report]) => stateOf(report) === 'MASTER');
   t.pass('the other one is master when the first process has died');

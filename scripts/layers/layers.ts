@@ -53,8 +53,8 @@ export const layers: readonly Layer[] = [
   },
   {
     path: 'device/fabric',
-    holds: 'links between ports: cable, faulty link, socket link',
-    uses: of('infiniband host.ts port'),
+    holds: 'links between ports: cable, faulty link, socket link, and their change at run time',
+    uses: of('infiniband host.ts random.ts port'),
   },
   {
     path: 'device/agents',
@@ -143,7 +143,7 @@ export const layers: readonly Layer[] = [
     path: 'device/adapter',
     holds: 'the adapter put together: PCIe functions, passes, reset',
     uses: of(
-      'layout infiniband host.ts random.ts port agents function fabric trace events queues collect pio doorbells lane scheduler transport shares registers management switch',
+      'layout infiniband host.ts port agents function fabric trace events queues collect pio doorbells lane scheduler transport shares registers management switch',
     ),
   },
   {

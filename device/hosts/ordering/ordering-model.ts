@@ -131,6 +131,10 @@ class OrderedAdapter implements AdapterPort {
     }
     return more;
   }
+
+  changeLink(words: Uint8Array): void {
+    this.#adapter.changeLink?.(words);
+  }
 }
 
 /** Calls that end a function's access to memory first push its earlier writes. */

@@ -7,6 +7,7 @@
 import t from 'tap';
 import { CompletionStatus, PlacementType, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
+import { encodeLinkChange } from '../../fabric/link-changes.ts';
 import type { AdapterClock, HostPort } from '../../host.ts';
 import { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { type BuiltFabric, buildFabric } from '../../topology/build-fabric.ts';
@@ -95,6 +96,27 @@ t.test('a replay repeats the faults that a host has planted', async (t) => {
   plant('fatal', 'cause=parity');
   machine.runUntilIdle();
   t.ok(m.bench.driver.device.hca.hasFailed);
+  t.match(fixture.replay(), { divergence: undefined, truncated: false });
+});
+
+t.test('a replay repeats what a host has done to links', async (t) => {
+  const fixture = new MixedFabric(mixedPlan({ kind: 'cable' }));
+  const { machine, m, n, built } = fixture;
+  fixture.connectStock();
+  const [port] = built.adapters[0].ports;
+  const change = (name: string, ...words: string[]): void =>
+    machine.adapter.changeLink?.(encodeLinkChange(name, words));
+  change('s:1', 'down');
+  t.equal(port.active, false, 'either end names the link');
+  machine.runUntilIdle();
+  change('m:1', 'up');
+  machine.runUntil(() => port.active, 'an active port, by the subnet manager');
+  change('m:1', 'set', 'drop=0.3', 'seed=9', 'delayNs=2000');
+  machine.runUntil(() => port.active, 'an active port after the cable was exchanged');
+  n.qp.postReceive(n.memory);
+  m.qp.post({ opcode: SEND, pieces: [m.memory] });
+  fixture.expectOne(n, 'a receive over a link that loses packets');
+  fixture.expectOne(m, 'the SEND');
   t.match(fixture.replay(), { divergence: undefined, truncated: false });
 });
 

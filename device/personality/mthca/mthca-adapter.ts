@@ -14,11 +14,12 @@ import {
 } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { raisePortTraps } from '../../adapter/adapter-management.ts';
 import { defaultAdapterOptions } from '../../adapter/options.ts';
-import { joinPorts, PortLinks } from '../../adapter/port-links.ts';
+import { PortLinks } from '../../adapter/port-links.ts';
 import { type ManagedNode, nodeDescription } from '../../agents/managed-node.ts';
 import { ManagementInterface } from '../../agents/management-interface.ts';
 import { PcbAllocator } from '../../collect/pcb-allocator.ts';
 import type { FabricNode } from '../../fabric/fabric.ts';
+import { type Joint, joinPorts } from '../../fabric/joint.ts';
 import { DmaTiming } from '../../function/dma-timing.ts';
 import type { Timeline } from '../../function/timeline.ts';
 import { UnderlyingFunction } from '../../function/underlying-function.ts';
@@ -64,6 +65,8 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
   readonly endPorts: readonly MthcaPort[];
   /** Ends of the links that leave the device. */
   readonly uplinks: readonly MthcaPort[];
+  /** The link between the two ports, if there is one. */
+  readonly joints: readonly Joint[];
   /** Embedded switches: none. */
   readonly inner: readonly Switch[] = [];
   readonly underlying: UnderlyingFunction;
@@ -144,7 +147,8 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
       port.onCapabilities = () => this.management.traps.raiseLocalChange(port.number);
       port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
     }
-    if (portCount > 1) joinPorts(this.ports[0], this.ports[1], options.portLink);
+    const joint = portCount > 1 ? joinPorts(this.ports[0], this.ports[1], options.portLink) : undefined;
+    this.joints = joint === undefined ? [] : [joint];
   }
 
   /** Lets each unit work in turn, and sends interrupts at the end. */
