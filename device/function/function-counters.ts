@@ -24,6 +24,9 @@ export class FunctionCounters {
   commandsCollected = 0;
   commandsStale = 0;
   levelMismatches = 0;
+  /** Entries of CQs and of EQs that no longer exist. */
+  retiredCompletions = 0;
+  retiredEvents = 0;
   /** Page faults raised; accesses that joined one, or waited for room to raise one. */
   pageFaults = 0;
   pageFaultsShared = 0;

@@ -29,8 +29,9 @@ export function reportMthca(core: MthcaAdapter) {
     sharedReceiveQueues: hca.sharedReceiveQueues.count,
     completionQueues: reportQueues(
       [...hca.completionQueues.values()].map(({ count, context }) => ({ count, ...context })),
+      hca.retired.completions,
     ),
-    eventQueues: reportQueues([...hca.eventQueues.values()]),
+    eventQueues: reportQueues([...hca.eventQueues.values()], hca.retired.events),
     eventsLost: hca.events.lost,
     /** Packets of QP0 and QP1 that were dropped. */
     raw: { malformed: raw.malformed, noReceive: raw.noReceive },
@@ -53,11 +54,11 @@ function countStates({ hca }: MthcaAdapter): Record<string, number> {
   return counts;
 }
 
-/** Number of queues, of entries posted to them, and of queues in error. */
-function reportQueues(queues: readonly { readonly count: number; readonly status: number }[]) {
+/** Number of queues, of entries posted since the process started, and of queues in error. */
+function reportQueues(queues: readonly { readonly count: number; readonly status: number }[], retired: number) {
   return {
     count: queues.length,
-    posted: queues.reduce((sum, { count }) => sum + count, 0),
+    posted: queues.reduce((sum, { count }) => sum + count, retired),
     errors: queues.filter(({ status }) => status !== ContextStatus.OK).length,
   };
 }

@@ -122,8 +122,8 @@ function reportFunction(port: PcieFunction) {
     protectionDomains: countOwned(owner, tables.protectionDomains),
     memoryRegions: countOwned(owner, tables.memoryRegions),
     queuePairs: reportQueuePairs(owner, tables),
-    completionQueues: reportQueues(owner, tables.completionQueues),
-    eventQueues: reportQueues(owner, tables.eventQueues),
+    completionQueues: reportQueues(owner, tables.completionQueues, owner.counters.retiredCompletions),
+    eventQueues: reportQueues(owner, tables.eventQueues, owner.counters.retiredEvents),
     ...reportTraffic(owner),
     onDemandPaging: reportPaging(owner, tables),
     faults: reportFaults(owner),
@@ -222,9 +222,13 @@ function reportQueuePairs(owner: UnderlyingFunction, { queuePairs }: ObjectTable
   return counts;
 }
 
-/** Number of queues, of entries posted to them, and of queues in error. */
-function reportQueues(owner: UnderlyingFunction, table: ObjectTable<CompletionQueue> | ObjectTable<EventQueue>) {
-  const report = { count: 0, posted: 0, errors: 0 };
+/** Number of queues, of entries posted since the reset, and of queues in error. */
+function reportQueues(
+  owner: UnderlyingFunction,
+  table: ObjectTable<CompletionQueue> | ObjectTable<EventQueue>,
+  retired: number,
+) {
+  const report = { count: 0, posted: retired, errors: 0 };
   table.forEach((queue: CompletionQueue | EventQueue) => {
     if (queue.owner !== owner) return;
     report.count++;

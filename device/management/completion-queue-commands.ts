@@ -122,6 +122,7 @@ export function destroyCompletionQueue(context: CommandContext): ManagementStatu
   queue.detach();
   if (queue.collectContext !== undefined) queue.collectContext.queues--;
   context.adapter.tables.completionQueues.remove(queue);
+  queue.owner.counters.retiredCompletions += queue.producerCount;
   return ManagementStatus.OK;
 }
 

@@ -132,6 +132,7 @@ export function destroyEventQueue(context: CommandContext): ManagementStatus {
   if (queue.references > 0) return ManagementStatus.IN_USE;
   setAsynchronous(queue, false);
   context.adapter.tables.eventQueues.remove(queue);
+  queue.owner.counters.retiredEvents += queue.producerCount;
   return ManagementStatus.OK;
 }
 

@@ -22,12 +22,21 @@ export interface FunctionActivity {
   readonly spilled: number;
   readonly drained: number;
   readonly sweeps: number;
+  /** Bytes of guest memory. */
+  readonly read: number;
+  readonly written: number;
 }
 
 const UNITS = ['', 'k', 'M', 'G', 'T'];
 
 /** The activity of a function since its reset. */
-export function activityOf({ collect, lanes, doorbells }: FunctionReport): FunctionActivity {
+export function activityOf({
+  collect,
+  lanes,
+  doorbells,
+  dmaBytesRead,
+  dmaBytesWritten,
+}: FunctionReport): FunctionActivity {
   const { explicit, implicit, overflow, sweeps } = doorbells;
   return {
     commands: lanes.launches,
@@ -37,6 +46,8 @@ export function activityOf({ collect, lanes, doorbells }: FunctionReport): Funct
     spilled: overflow.spilled,
     drained: overflow.drained,
     sweeps,
+    read: dmaBytesRead,
+    written: dmaBytesWritten,
   };
 }
 
@@ -61,19 +72,20 @@ export function describeFunctions(
   const [idle, shown] = [numbers.filter(isIdle), numbers.filter((one) => !isIdle(one))];
   const rows = shown.map((one) => describeRow(functions[one], sockets[one].attached, activity[one]));
   return [
-    ...(rows.length === 0 ? [] : [...layOut(rows, columns), ...(isRate ? [RATE_LEGEND] : [])]),
+    ...(rows.length === 0 ? [] : [...layOut(rows, columns, isRate), ...(isRate ? [RATE_LEGEND] : [])]),
     ...(idle.length === 0 ? [] : [`no guest has attached function ${formatNumbers(idle)} yet`]),
   ].join('\n');
 }
 
 const HEADER = [
   ...['fn', 'guest', 'VCBs', 'PCBs', 'refused', 'lanes', 'wait', 'exec', 'compl'],
-  ...['expl', 'impl', 'listed', 'ovfl', 'spill', 'drain', 'sweep', 'cmds'],
+  ...['expl', 'impl', 'listed', 'ovfl', 'spill', 'drain', 'sweep', 'cmds', 'read', 'write'],
 ];
 /** Function and guest are aligned to the left, numbers to the right. */
 const LEFT_COLUMNS = 2;
-/** Where the second of two tables begins. */
-const DOORBELL_COLUMN = HEADER.indexOf('expl');
+/** A screen has no room for all. */
+const NOT_AS_RATE: readonly string[] = ['lanes', 'sweep'];
+const ONLY_AS_RATE: readonly string[] = ['read', 'write'];
 const HELD_LEGEND = [
   'a+b: QoS level 0 + 1; exec, compl: credits held, own + shared; /n: of n given',
   'refused: found no PCB; wait: in kick lists',
@@ -82,19 +94,23 @@ const DOORBELL_LEGEND = [
   'expl, impl: doorbells by origin; listed: SQs in scheduler lists',
   'ovfl: in the overflow buffer; spill, drain: to and from it',
 ];
-const RATE_LEGEND = 'refused, expl, impl, spill, drain, sweep and cmds are per second';
+const RATE_LEGEND =
+  'refused, expl, impl, spill, drain, cmds, and read and write, in bytes of guest memory, are per second';
 
 /** One table if the terminal is wide enough, otherwise two; the function is in front in both. */
-function layOut(rows: readonly (readonly string[])[], columns: number): string[] {
-  const whole = [HEADER, ...rows];
+function layOut(rows: readonly (readonly string[])[], columns: number, isRate: boolean): string[] {
+  const omitted = isRate ? NOT_AS_RATE : ONLY_AS_RATE;
+  const whole = [HEADER, ...rows].map((row) => row.filter((_, column) => !omitted.includes(HEADER[column])));
+  /** Where the second of two tables begins. */
+  const doorbellColumn = whole[0].indexOf('expl');
   const show = (part: readonly (readonly string[])[]): string[] => table(part, LEFT_COLUMNS).trimEnd().split('\n');
   const wide = [...show(whole), HELD_LEGEND.join('; '), DOORBELL_LEGEND.join('; ')];
   if (wide.every((line) => line.length <= columns)) return wide;
-  const held = whole.map((row) => row.slice(0, DOORBELL_COLUMN));
+  const held = whole.map((row) => row.slice(0, doorbellColumn));
   const doorbells = whole.map(([number, guest, ...row]) => [
     number,
     guest,
-    ...row.slice(DOORBELL_COLUMN - LEFT_COLUMNS),
+    ...row.slice(doorbellColumn - LEFT_COLUMNS),
   ]);
   return [...show(held), ...HELD_LEGEND, ...show(doorbells), ...DOORBELL_LEGEND];
 }
@@ -119,6 +135,8 @@ function describeRow(unit: FunctionReport, attached: boolean, activity: Function
     short(activity.drained),
     short(activity.sweeps),
     short(activity.commands),
+    short(activity.read),
+    short(activity.written),
   ];
 }
 
@@ -156,5 +174,7 @@ export function computeActivity(before: FunctionReport, after: FunctionReport, s
     spilled: rate(first.spilled, last.spilled),
     drained: rate(first.drained, last.drained),
     sweeps: rate(first.sweeps, last.sweeps),
+    read: rate(first.read, last.read),
+    written: rate(first.written, last.written),
   };
 }

@@ -23,15 +23,20 @@ export interface MthcaActivity {
   readonly completions: number;
   readonly commands: number;
   readonly interrupts: number;
+  /** Bytes of guest memory. */
+  readonly read: number;
+  readonly written: number;
 }
 
 /** What an adapter has done since its process started. */
-export function mthcaActivityOf({ lanes, completionQueues, commands, vectorsSent }: MthcaReport): MthcaActivity {
+export function mthcaActivityOf(device: MthcaReport): MthcaActivity {
   return {
-    sends: lanes.launches,
-    completions: completionQueues.posted,
-    commands: commands.executed,
-    interrupts: vectorsSent,
+    sends: device.lanes.launches,
+    completions: device.completionQueues.posted,
+    commands: device.commands.executed,
+    interrupts: device.vectorsSent,
+    read: device.dmaBytesRead,
+    written: device.dmaBytesWritten,
   };
 }
 
@@ -41,12 +46,14 @@ export function describeMthca(device: MthcaReport, activity: MthcaActivity, isRa
   return [...shown, ...device.ports.map(describePort), describeDrops(device.drops)];
 }
 
-function describeActivity({ sends, completions, commands, interrupts }: MthcaActivity): string {
+function describeActivity({ sends, completions, commands, interrupts, read, written }: MthcaActivity): string {
   return line('activity', [
     `${sends.toFixed(0)} requests/s`,
     `${completions.toFixed(0)} completions/s`,
     `${interrupts.toFixed(0)} interrupts/s`,
     `${commands.toFixed(0)} commands/s`,
+    `${bytes(read)}/s read`,
+    `${bytes(written)}/s written`,
   ]);
 }
 

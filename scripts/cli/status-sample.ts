@@ -105,6 +105,8 @@ function mthcaRates(before: StatusReport, after: StatusReport, seconds: number):
       completions: rate('completions'),
       commands: rate('commands'),
       interrupts: rate('interrupts'),
+      read: rate('read'),
+      written: rate('written'),
     };
   });
 }

@@ -11,7 +11,7 @@ import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
 import { reportAdapter, type StatusReport } from '../../device/main/status-report.ts';
 import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
-import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
+import { ManagementOpcode, SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { describeFirstFault } from './fault-text.ts';
 import { computeRates } from './status-sample.ts';
 import { renderStatus } from './status-screen.ts';
@@ -308,7 +308,11 @@ t.test('rates per second, also of a function that was reset', async (t) => {
   new Driver(new InProcessAccess(machine, 1)).reset();
   const after = processOf(describeServed(makeMachine(3, 3)), 3e9);
   const [unit] = after.adapters[0].functions;
-  const grown = { ...unit, lanes: { ...unit.lanes, launches: unit.lanes.launches + 9000 } };
+  const grown = {
+    ...unit,
+    lanes: { ...unit.lanes, launches: unit.lanes.launches + 9000 },
+    dmaBytesWritten: unit.dmaBytesWritten + 6e6,
+  };
   const later = {
     ...after,
     adapters: [{ ...after.adapters[0], functions: [grown, ...after.adapters[0].functions.slice(1)] }],
@@ -319,9 +323,26 @@ t.test('rates per second, also of a function that was reset', async (t) => {
   const reset = processOf(describeServed(machine), 3e9);
   t.ok(computeRates(later, reset).functions[0].every(({ commands, explicit }) => commands >= 0 && explicit >= 0));
   const text = renderStatus(later, rates, { perSecond: true });
-  t.match(text, /^0 +enabled .* 4500$/m);
+  t.match(text, /^0 +enabled .* 4500 +0 +3000k$/m, 'commands, and bytes read and written');
+  t.match(text, /^refused, .* in bytes of guest memory, are per second$/m);
   checkSize(t, text, 24);
   t.notMatch(renderStatus(later, rates, { perSecond: true, number: 1 }), /^0 +enabled/m);
+});
+
+t.test('entries of queues that were destroyed still count', async (t) => {
+  const fixture = new AdapterFixture({ seed: 1 });
+  const { sender, receiver, to } = fixture.createPair();
+  sender.post(to({ inline: new Uint8Array(8), signaled: true }));
+  sender.parts.sendCq.take();
+  const posted = () => reportOf(fixture).adapters[0].functions[0].completionQueues.posted;
+  const before = posted();
+  t.ok(before > 0);
+  for (const qp of [sender, receiver]) qp.destroy();
+  const { cqn } = sender.parts.sendCq;
+  fixture.driver.management.perform({ opcode: ManagementOpcode.DESTROY_CQ, objectNumber: cqn });
+  t.equal(posted(), before);
+  fixture.machine.reset(0, 'function');
+  t.equal(posted(), 0, 'until the reset of the function');
 });
 
 /** Every count many times what it is; credits as many as there may be of a few hundred. */

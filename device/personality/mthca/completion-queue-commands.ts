@@ -52,7 +52,7 @@ export function takeCompletionQueue(context: CommandContext): CommandStatus {
   const status = queryCompletionQueue(context);
   if (queue === undefined || status !== CommandStatus.OK) return status;
   hca.eventQueues.get(queue.context.completionEqn)?.forget(queue);
-  hca.completionQueues.delete(cqn);
+  hca.removeCompletionQueue(queue);
   return status;
 }
 

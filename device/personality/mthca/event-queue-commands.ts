@@ -59,6 +59,7 @@ export function takeEventQueue(context: CommandContext): CommandStatus {
     if (cq.completionEqn === eqn) return CommandStatus.RESOURCE_BUSY;
   const status = queryEventQueue(context);
   if (status !== CommandStatus.OK) return status;
+  hca.retired.events += hca.eventQueues.get(eqn)?.count ?? 0;
   hca.eventQueues.delete(eqn);
   hca.events.unmapQueue(eqn);
   return CommandStatus.OK;

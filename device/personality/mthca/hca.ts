@@ -63,6 +63,8 @@ export class Hca {
   auxiliaryPages = 0;
   readonly icm = new ContextMemory();
   readonly regions: MemoryRegions;
+  /** Entries of CQs and of EQs that no longer exist, for reports. */
+  readonly retired = { completions: 0, events: 0 };
   readonly eventQueues: ContextTable<EventQueue>;
   readonly completionQueues: ContextTable<CompletionQueue>;
   readonly sharedReceiveQueues: ContextTable<SharedReceiveQueue>;
@@ -106,6 +108,12 @@ export class Hca {
     return this.ports[number - 1];
   }
 
+  /** Destroys a CQ; what was posted to it still counts. */
+  removeCompletionQueue(queue: CompletionQueue): void {
+    this.retired.completions += queue.count;
+    this.completionQueues.delete(queue.number);
+  }
+
   /** The CQ with exactly this number. */
   findCompletionQueue(cqn: number): CompletionQueue | undefined {
     const queue = this.completionQueues.get(cqn);
@@ -119,6 +127,7 @@ export class Hca {
   /** The HCA stops: all objects are gone, the ports are down, and context memory stays. */
   close(): void {
     this.#dropQueues();
+    for (const { count } of this.eventQueues.values()) this.retired.events += count;
     for (const table of [this.regions.table, this.eventQueues]) table.clear();
     this.events.reset();
     if (this.state === HcaState.RUNNING) this.state = HcaState.FIRMWARE;
@@ -159,6 +168,7 @@ export class Hca {
   #dropQueues(): void {
     for (const qp of this.queuePairs.values()) this.unitOf(qp)?.discard(qp);
     for (const port of this.ports) port.disable();
+    for (const { count } of this.completionQueues.values()) this.retired.completions += count;
     for (const table of [this.completionQueues, this.sharedReceiveQueues, this.queuePairs]) table.clear();
     this.groups.place(0, 0);
     this.records.place(0, 0, 0);
