@@ -63,3 +63,10 @@ t.test('the ten questions', { jobs: 2 }, async (t) => {
     });
   }
 });
+
+t.test('a message without our driver', async (t) => {
+  t.match(text, '\n    scripts/vuhca test --driver guest-tests/example-send\n');
+  const { status, stdout, stderr } = await runCli(['test', '--driver', join(ROOT, 'guest-tests/example-send')]);
+  t.equal(status, 0, stdout + stderr);
+  t.match(stdout, /ok +send\n/, 'the message arrived');
+});
