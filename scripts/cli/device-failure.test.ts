@@ -1,74 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca device` when something in the process throws that no test of a unit can reach: a timer, a
- * promise, an event of a socket, the clock of the pump. A module that Node loads first plants the
- * fault, so the command has nothing for it. And `vuhca device` on disks that are full.
+ * `vuhca device` when something in the process throws, three faults here and all of them in
+ * device-failure.long.ts; and `vuhca device` on disks that are full.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import t, { type Test } from 'tap';
-import { ControlClient } from '../../device/main/control-client.ts';
+import t from 'tap';
 import { VfioUserClient } from '../../protocol/vfio-user/client/client.ts';
 import { makeDirectory } from './testing/directory.ts';
+import { checkPlanted, READY } from './testing/planted-failures.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
-const READY = /^listening on (\S+) control (\S+)$/m;
-
-/** Statements that run when the adapter is ready; `fail` throws. */
-const plants = {
-  timer: 'setTimeout(fail, 1)',
-  immediate: 'setImmediate(fail)',
-  tick: 'process.nextTick(fail)',
-  promise: 'Promise.resolve().then(fail)',
-  rejection: "Promise.reject(new Error('planted'))",
-  'something else than an error': "setTimeout(() => { throw 'planted' }, 1)",
-  'clock of the pump': 'performance.now = fail',
-  'clock of the log': 'Date.now = fail; setTimeout(fail, 1)',
-  'encoding of an answer':
-    "const real = JSON.stringify; JSON.stringify = (value, ...more) => 'id' in value ? fail() : real(value, ...more)",
-  'a new connection': "require('node:net').Server.prototype.emit = fail",
-  'a signal': "process.prependListener('SIGUSR2', fail); process.kill(process.pid, 'SIGUSR2')",
-};
-
-/** An adapter process that fails once it is ready. */
-async function start(t: Test, statements: string) {
-  const directory = makeDirectory(t);
-  const module = join(directory, 'plant.cjs');
-  writeFileSync(
-    module,
-    `const fail = () => { throw new TypeError('planted') };
-     const { write } = process.stdout;
-     process.stdout.write = (text, ...rest) => {
-       const result = write.call(process.stdout, text, ...rest);
-       if (text.startsWith('listening on')) { ${statements} }
-       return result;
-     };`,
-  );
-  const socketPath = join(directory, 'vuhca.sock');
-  const device = new CliProcess(['device', '--socket', socketPath], {
-    XDG_RUNTIME_DIR: directory,
-    NODE_OPTIONS: `--require ${module}`,
-  });
-  t.teardown(() => device.child.kill('SIGKILL'));
-  return { device, directory, socketPath };
-}
-
-for (const [name, statements] of Object.entries(plants))
-  t.test(`what throws: ${name}`, async (t) => {
-    const { device, directory, socketPath } = await start(t, statements);
-    const [, , controlPath] = await device.until(READY);
-    // Some faults wait for a client.
-    const client = await ControlClient.connect(controlPath).catch(() => undefined);
-    await client?.request('status').catch(() => {});
-    client?.close();
-    t.equal(await device.whenExited, 70);
-    t.notOk(existsSync(socketPath));
-    t.same(readdirSync(join(directory, 'vuhca')), [], 'no control socket is left');
-    const lines = device.stderr.split('\n').filter((line) => line.includes('planted'));
-    t.equal(lines.length, 1, device.stderr);
-    t.match(lines[0], /the adapter has failed in [a-z ]+: .*planted.*; it ends, and its guests read ones$/);
-  });
+for (const name of ['timer', 'rejection', 'clock of the pump'])
+  t.test(`what throws: ${name}`, (t) => checkPlanted(t, name));
 
 t.test('full disks end a recording, not the adapter', async (t) => {
   const directory = makeDirectory(t);
