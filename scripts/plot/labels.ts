@@ -3,7 +3,7 @@
  * Text inside a plot: labels over a halo in the colour of the page, which are legible across lines,
  * and titles of panels. Called by the plots.
  */
-import { COLOURS } from './colours.ts';
+import { COLOURS } from '../picture/colours.ts';
 import type { Panel } from './render.ts';
 
 /** The place and the text of labels; members as in a layer of Vega-Lite. */

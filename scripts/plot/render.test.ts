@@ -4,7 +4,7 @@
  * mistake.
  */
 import t from 'tap';
-import { COLOURS, darkStyle } from './colours.ts';
+import { COLOURS, darkStyle } from '../picture/colours.ts';
 import { type Plot, renderPlot } from './render.ts';
 import { readMarks, readTexts, readTitle } from './testing/read-marks.ts';
 

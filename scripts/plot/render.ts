@@ -8,7 +8,8 @@
 import type { TopLevelSpec } from 'vega-lite';
 import type { Field } from 'vega-lite/types_unstable/channeldef.js';
 import type { LayerSpec, UnitSpec } from 'vega-lite/types_unstable/spec/index.js';
-import { darkStyle } from './colours.ts';
+import { darkStyle } from '../picture/colours.ts';
+import { escapeXml, measureText, wrapText } from '../picture/text.ts';
 import { THEME } from './theme.ts';
 
 /** One panel of a plot, or a layer of one. */
@@ -24,22 +25,17 @@ export interface Plot {
   readonly spec: TopLevelSpec;
 }
 
-/** Mean widths of characters, in parts of the font's size: wide enough that no text is cut off. */
-const CHARACTER_WIDTH = 0.54;
-const BOLD_CHARACTER_WIDTH = 0.64;
-const TITLE_COLUMNS = 68;
-const SUBTITLE_COLUMNS = 116;
-/** How much longer than the mean a line may be, so that the last one is not short. */
-const WRAP_SLACK = 4;
+const TITLE = { width: 600, fontSize: 17, fontWeight: 600 };
+const SUBTITLE = { width: 720, fontSize: 12.5 };
 
 /** The text of the SVG file. */
 export async function renderPlot({ title, subtitle, spec }: Plot): Promise<string> {
   const [vega, { compile }] = await Promise.all([import('vega'), import('vega-lite')]);
   const heading = {
-    text: wrap(title, TITLE_COLUMNS),
-    subtitle: subtitle.flatMap((line) => wrap(line, SUBTITLE_COLUMNS)),
+    text: wrapText(title, TITLE.width, TITLE.fontSize, TITLE.fontWeight),
+    subtitle: subtitle.flatMap((line) => wrapText(line, SUBTITLE.width, SUBTITLE.fontSize)),
   };
-  (vega as unknown as { textMetrics: TextMetrics }).textMetrics.width = measureText;
+  (vega as unknown as { textMetrics: TextMetrics }).textMetrics.width = measureItem;
   vega.resetSVGDefIds();
   const { spec: compiled } = compile({ ...spec, title: heading, config: THEME } as TopLevelSpec, { logger: STRICT });
   const view = new vega.View(vega.parse(compiled), { renderer: 'none', logLevel: vega.Error });
@@ -69,27 +65,10 @@ interface TextMetrics {
 }
 
 /** Replaces Vega's estimate without a canvas, which is far too wide and spreads legends out. */
-const measureText: TextMetrics['width'] = ({ fontSize = 11, fontWeight = 400 }, text) =>
-  (fontWeight < 600 ? CHARACTER_WIDTH : BOLD_CHARACTER_WIDTH) * fontSize * String(text ?? '').length;
-
-/** Lines of about equal length and at most `columns` characters, broken between words. */
-function wrap(text: string, columns: number): string[] {
-  const count = Math.ceil(text.length / columns);
-  const target = count === 1 ? columns : Math.min(columns, Math.ceil(text.length / count) + WRAP_SLACK);
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + 1 + word.length <= target) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines;
-}
+const measureItem: TextMetrics['width'] = ({ fontSize = 11, fontWeight = 400 }, text) =>
+  measureText(String(text ?? ''), fontSize, fontWeight);
 
 function finish(svg: string, title: string): string {
   const head = `<title>${escapeXml(title)}</title><style>${darkStyle()}</style>`;
   return `${svg.replace(/<svg [^>]*>/, (tag) => `${tag}${head}`)}\n`;
-}
-
-function escapeXml(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -4,9 +4,8 @@
  * render.ts.
  */
 import type { Config } from 'vega-lite';
-import { COLOURS, SERIES } from './colours.ts';
+import { COLOURS, FONT, SERIES } from '../picture/colours.ts';
 
-const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "Liberation Sans", Arial, sans-serif';
 const PADDING = 20;
 
 export const THEME: Config = {
@@ -52,6 +51,8 @@ export const THEME: Config = {
     labelColor: COLOURS.text,
     labelFontSize: 12,
     labelLimit: 0,
+    columns: 3,
+    rowPadding: 6,
     symbolStrokeWidth: 2,
     symbolSize: 120,
     symbolBaseStrokeColor: COLOURS.muted,
@@ -62,7 +63,7 @@ export const THEME: Config = {
     titleFontWeight: 400,
     titleOrient: 'left',
   },
-  range: { category: [...SERIES] },
+  range: { category: SERIES.map(({ colour }) => colour), symbol: SERIES.map(({ shape }) => shape) },
   line: { strokeWidth: 2, strokeCap: 'round', strokeJoin: 'round' },
   point: { size: 45, filled: true, opacity: 1 },
   rule: { strokeWidth: 1.5 },

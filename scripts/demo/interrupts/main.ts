@@ -39,7 +39,9 @@ const started = performance.now();
 
 await runEntry(async () => {
   const purpose = 'Measures what timers and summary bytes of event queues save.';
-  const { words } = readWithAdapter(defineScript('npm run demo:interrupts --', purpose));
+  const { words, data } = readWithAdapter<{ readonly data?: string }>(
+    defineScript('npm run demo:interrupts --', purpose).option('--data <FILE>', 'Writes all samples, as JSON.'),
+  );
   await setUp('start');
   say('starting an adapter and a guest');
   const samples = await measureInterrupts({
@@ -49,9 +51,10 @@ await runEntry(async () => {
     adapter: words,
     onBegin: say,
   });
+  if (data !== undefined) writeFileSync(data, `${JSON.stringify(samples)}\n`);
   const figures = summarize(samples);
   mkdirSync(dirname(PLOT), { recursive: true });
-  writeFileSync(PLOT, await drawFigures(figures));
+  writeFileSync(PLOT, await drawFigures(samples));
   process.stdout.write(
     [
       `\n${formatFigures(figures)}`,

@@ -123,26 +123,61 @@ export function formatFigures(figures: readonly InterruptFigure[]): string {
   return table([header, ...rows], [1, 7]);
 }
 
+/** One way next to another one at a load: ratios. */
+export interface Comparison {
+  readonly interrupts: number;
+  /** Processor time of a completion; the least and the most of the rounds. */
+  readonly busy: number;
+  readonly leastBusy: number;
+  readonly mostBusy: number;
+  readonly throughput: number;
+}
+
 /**
- * The effect of each part at each load, against the first way that was measured: interrupts, and
- * processor time as the ratio of runs of one round.
+ * Interrupts are compared by their medians, throughput and processor time by the median of the
+ * ratios of one round: its runs follow each other, so that a machine whose speed changes compares
+ * fairly. Processor time is that of a completion, so that it can be compared at saturation, where
+ * the ways complete different numbers. Undefined when one of the ways was not measured. The tables
+ * and the plot have their ratios from here.
  */
+export function compareWays(
+  samples: readonly InterruptSample[],
+  rate: number,
+  way: Way,
+  base: Way,
+): Comparison | undefined {
+  const [own, others] = [way, base].map((wanted) => samples.filter((one) => one.rate === rate && one.way === wanted));
+  if (own.length === 0 || others.length === 0) return undefined;
+  const ratiosOf = (value: (sample: InterruptSample) => number): number[] =>
+    own.map((sample, round) => value(sample) / value(others[round]));
+  const busy = ratiosOf(({ busyProcessors, completions, elapsedNs }) => (busyProcessors * elapsedNs) / completions);
+  return {
+    interrupts: median(own.map(interruptsPerMillion)) / median(others.map(interruptsPerMillion)),
+    busy: median(busy),
+    leastBusy: Math.min(...busy),
+    mostBusy: Math.max(...busy),
+    throughput: median(ratiosOf(({ completions, elapsedNs }) => completions / elapsedNs)),
+  };
+}
+
+/** A ratio as the tables and the plot write it. */
+export function times(ratio: number): string {
+  return `x ${ratio.toPrecision(2)}`;
+}
+
+/** The effect of each part at each load, against the first way that was measured. */
 export function formatComparison(samples: readonly InterruptSample[]): string {
   const rates = [...new Set(samples.map(({ rate }) => rate))];
   const [first, ...others] = WAYS.filter((way) => samples.some((sample) => sample.way === way));
   const header = ['load/s', '', 'interrupts', 'CPU', ''];
-  const rows = rates.flatMap((rate) => {
-    const of = (way: Way): InterruptSample[] => samples.filter((sample) => sample.rate === rate && sample.way === way);
-    const base = of(first);
-    return others.map((way) => {
-      const own = of(way);
-      const ratios = own.map(({ busyProcessors }, round) => busyProcessors / base[round].busyProcessors);
-      const interrupts = median(own.map(interruptsPerMillion)) / median(base.map(interruptsPerMillion));
-      const range = `(${Math.min(...ratios).toFixed(2)}-${Math.max(...ratios).toFixed(2)})`;
-      const numbers = [`x ${interrupts.toPrecision(2)}`, `x ${median(ratios).toFixed(2)}`, range];
-      return [nameLoad(rate), wayNames[way], ...numbers];
-    });
-  });
+  const rows = rates.flatMap((rate) =>
+    others.flatMap((way) => {
+      const ratios = compareWays(samples, rate, way, first);
+      if (ratios === undefined) return [];
+      const range = `(${ratios.leastBusy.toPrecision(2)}-${ratios.mostBusy.toPrecision(2)})`;
+      return [[nameLoad(rate), wayNames[way], times(ratios.interrupts), times(ratios.busy), range]];
+    }),
+  );
   return `Against ${wayNames[first]}:\n${table([header, ...rows], [1, 4])}`;
 }
 
@@ -161,27 +196,17 @@ export interface Target {
   readonly met: boolean;
 }
 
-/**
- * Polling next to interrupts at the loads where it must pay. Throughput and processor time are
- * medians of the ratios of one round, whose runs follow each other, so that a machine whose speed
- * changes judges fairly. Processor time is that of a completion, so that it can be compared at
- * saturation, where both ways complete different numbers.
- */
+/** Polling next to interrupts at the loads where it must pay. */
 export function judgeTargets(samples: readonly InterruptSample[]): Target[] {
   const rates = [...new Set(samples.map(({ rate }) => rate))].filter((rate) => rate === 0 || rate >= JUDGED_FROM);
   return rates.flatMap((rate) => {
-    const [polled, each] = [FULL, PLAIN].map((way) => samples.filter((one) => one.rate === rate && one.way === way));
-    if (polled.length === 0 || each.length === 0) return [];
-    const ratioOf = (value: (sample: InterruptSample) => number): number =>
-      median(polled.map((sample, round) => value(sample) / value(each[round])));
+    const ratios = compareWays(samples, rate, FULL, PLAIN);
+    if (ratios === undefined) return [];
     const at = rate === 0 ? 'saturated' : `at ${rate}/s`;
-    const throughput = ratioOf(({ completions, elapsedNs }) => completions / elapsedNs);
-    const busy = ratioOf(({ busyProcessors, completions, elapsedNs }) => (busyProcessors * elapsedNs) / completions);
-    const interrupts = median(polled.map(interruptsPerMillion)) / median(each.map(interruptsPerMillion));
     return [
-      ...(rate === 0 ? [least(`throughput, ${at}`, throughput, LEAST_THROUGHPUT)] : []),
-      most(`processor time, ${at}`, busy, MOST_PROCESSOR_TIME),
-      most(`interrupts, ${at}`, interrupts, MOST_INTERRUPTS),
+      ...(rate === 0 ? [least(`throughput, ${at}`, ratios.throughput, LEAST_THROUGHPUT)] : []),
+      most(`processor time, ${at}`, ratios.busy, MOST_PROCESSOR_TIME),
+      most(`interrupts, ${at}`, ratios.interrupts, MOST_INTERRUPTS),
     ];
   });
 }
@@ -196,12 +221,7 @@ function most(what: string, ratio: number, bound: number): Target {
 
 /** The targets as a table. */
 export function formatTargets(targets: readonly Target[]): string {
-  const rows = targets.map(({ what, ratio, wanted, met }) => [
-    what,
-    `x ${ratio.toPrecision(2)}`,
-    wanted,
-    met ? 'met' : 'MISSED',
-  ]);
+  const rows = targets.map(({ what, ratio, wanted, met }) => [what, times(ratio), wanted, met ? 'met' : 'MISSED']);
   return `Targets, ${wayNames[FULL]} against ${wayNames[PLAIN]}:\n${table([['', 'is', 'wanted', ''], ...rows], [0, 2, 3])}`;
 }
 

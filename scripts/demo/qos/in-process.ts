@@ -14,12 +14,13 @@ const PAYMENT = `Service follows lanes: weather paid for more PCBs than ocean, a
 each lane has a weight (control 25, weather 30, ocean 9), so that service follows PCBs, 25 : 20 : 12.`;
 
 /** Runs all phases, prints the shares of the guests, and writes the plot. */
-export async function runInProcess({ output, members }: DemoOptions): Promise<void> {
+export async function runInProcess({ output, data, members }: DemoOptions): Promise<void> {
   const example = build(members);
   const rows: Row[] = PHASES.map(({ name, active }) => ({ name, shares: example.run(active) }));
   example.weightByPayment();
   rows.push({ name: 'weights as paid', shares: example.run(GUESTS.map(() => true)) });
   const names = GUESTS.map(({ name }) => name);
+  if (data !== undefined) writeFileSync(data, `${JSON.stringify(rows)}\n`);
   writeFileSync(output, await drawShares(rows));
   process.stdout.write(`${formatTable(GUESTS, rows)}\n${drawBars(names, rows)}\n${PAYMENT}\nPlot: ${output}\n`);
 }

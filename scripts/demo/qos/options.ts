@@ -16,6 +16,8 @@ export interface DemoOptions extends AdapterWords {
   readonly seconds: number;
   /** Absolute path of the plot. */
   readonly output: string;
+  /** Where the figures of the plot go, as JSON. */
+  readonly data?: string | undefined;
 }
 
 /** A guest that is silent for a minute is taken to hang, and guests are silent during a phase. */
@@ -35,6 +37,7 @@ export function defineDemo(): Command {
       wholeNumber(1, LONGEST_SECONDS),
     )
     .option('--output <FILE>', 'Where the plot goes, an SVG.', DEFAULT_OUTPUT)
+    .option('--data <FILE>', 'Writes the shares, as JSON; with --in-process.')
     .option('--in-process', 'Modelled hosts over simulated time, without guests; takes no --seconds.')
     .option('--processes', 'Two processes of one guest that post at QoS levels of their own.');
 }
@@ -42,12 +45,14 @@ export function defineDemo(): Command {
 /** Reads the words of a command line. Throws UsageError. */
 export function parseOptions(words: readonly string[]): DemoOptions {
   const given = readWithAdapter<Partial<DemoOptions>>(defineDemo(), words);
-  const { inProcess, processes, seconds, output } = given;
+  const { inProcess, processes, seconds, output, data } = given;
   if (inProcess === true && seconds !== undefined)
     throw new UsageError('--in-process runs over simulated time; leave --seconds out.');
   if (inProcess === true && processes === true)
     throw new UsageError('--processes needs a guest; leave --in-process out.');
+  if (inProcess !== true && data !== undefined) throw new UsageError('--data has the shares of --in-process; add it.');
   return {
+    data,
     inProcess: inProcess ?? false,
     processes: processes ?? false,
     seconds: seconds ?? DEFAULT_SECONDS,

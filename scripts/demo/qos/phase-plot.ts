@@ -9,6 +9,7 @@ import { guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.t
 import type { PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { type Sample, sum, summarise } from '../../../guest-tests/shares/samples.ts';
 import { type Panel, renderPlot } from '../../plot/render.ts';
+import { tellApart } from '../../plot/series.ts';
 import { drawPhaseRow } from './phase-row.ts';
 import { describeShares, type GuestShare } from './share-finding.ts';
 
@@ -17,6 +18,8 @@ const NS_PER_S = 1e9;
 /** A share is measured over this time: single batches would hide it. */
 const SHARE_WINDOW_NS = 0.5e9;
 const NAMES = GUESTS.map(({ name }) => name);
+/** Points on a line that show its guest by a shape. */
+const MARKS = 6;
 const MEASURED = 'measured';
 const GUARANTEED = 'guaranteed';
 const FLOODING = 'level 0, which floods';
@@ -29,6 +32,8 @@ interface Row {
   readonly kind: string;
   readonly seconds: number;
   readonly value: number;
+  /** Whether a point with the shape of the guest stands here. */
+  readonly marked: boolean;
 }
 
 /** A quantity over time. */
@@ -110,11 +115,13 @@ function drawRow({ title, format, kinds, read }: Quantity, phases: readonly Phas
     NAMES.flatMap((guest, number): Row[] => {
       if (!phase.active[number]) return [];
       const startNs = phase.samples[0].timeNs;
-      return read(phase, number).map(({ timeNs, kind, value }) => {
-        return { phase: phase.name, guest, kind, seconds: (timeNs - startNs) / NS_PER_S, value };
+      return read(phase, number).map(({ timeNs, kind, value }, at, { length }) => {
+        const marked = kind !== GUARANTEED && at % Math.ceil(length / MARKS) === 0;
+        return { phase: phase.name, guest, kind, seconds: (timeNs - startNs) / NS_PER_S, value, marked };
       });
     }),
   );
+  const { color, shape } = tellApart('guest', NAMES, 'points');
   return drawPhaseRow({
     values: rows,
     phases,
@@ -123,8 +130,9 @@ function drawRow({ title, format, kinds, read }: Quantity, phases: readonly Phas
     isLast: index === QUANTITIES.length - 1,
     title,
     format,
+    shape,
     lines: {
-      color: { field: 'guest', type: 'nominal', scale: { domain: NAMES }, legend: { title: null } },
+      color,
       strokeDash: {
         field: 'kind',
         type: 'nominal',

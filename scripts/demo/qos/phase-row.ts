@@ -20,12 +20,15 @@ export interface PhaseRow {
   /** Format of the values, and their scale unless it is the default. */
   readonly format: string;
   readonly scale?: object;
-  /** Encodings (Vega-Lite) that tell the lines from each other. */
-  readonly lines: object;
+  /** Channels (Vega-Lite) that tell the lines from each other. */
+  readonly lines: { readonly color: object; readonly strokeDash: object };
+  /** The shape (Vega-Lite) of the points that are `marked`; none without it. */
+  readonly shape?: object;
 }
 
 export function drawPhaseRow(row: PhaseRow): Panel {
-  const { values, phases, width, isFirst, isLast, title, format, scale, lines } = row;
+  const { values, phases, width, isFirst, isLast, title, format, scale, lines, shape } = row;
+  const { color, strokeDash } = lines;
   return {
     data: { values },
     facet: {
@@ -41,7 +44,12 @@ export function drawPhaseRow(row: PhaseRow): Panel {
     spec: {
       width,
       height: HEIGHT,
-      mark: 'line',
+      layer: [
+        { mark: 'line', encoding: { strokeDash } },
+        ...(shape === undefined
+          ? []
+          : [{ transform: [{ filter: { field: 'marked', equal: true } }], mark: 'point', encoding: { shape } }]),
+      ],
       encoding: {
         x: {
           field: 'seconds',
@@ -57,7 +65,7 @@ export function drawPhaseRow(row: PhaseRow): Panel {
           ...(scale === undefined ? {} : { scale }),
           axis: { domain: false, tickCount: 4, format },
         },
-        ...lines,
+        color,
       },
     },
   } as unknown as Panel;

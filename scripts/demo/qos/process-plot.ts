@@ -5,6 +5,7 @@
  * by processes.ts.
  */
 import { type Panel, renderPlot } from '../../plot/render.ts';
+import { tellApart } from '../../plot/series.ts';
 import { drawPhaseRow } from './phase-row.ts';
 import {
   countContested,
@@ -44,7 +45,7 @@ export function drawProcesses(phases: readonly MeasuredPhase[], messageBytes: nu
         drawRow('MiB per second', TENANTS, phases, (phase) => readRates(phase, messageBytes), true),
         drawRow('PCBs in use', LEVEL_NAMES, phases, readBuffers, false),
       ],
-      resolve: { scale: { color: 'independent' } },
+      resolve: { scale: { color: 'independent', strokeDash: 'independent' } },
       spacing: 24,
     },
   });
@@ -72,6 +73,7 @@ function drawRow(
   read: (phase: MeasuredPhase) => readonly Row[],
   isFirst: boolean,
 ): Panel {
+  const { color, strokeDash } = tellApart('line', lines, 'lines');
   return drawPhaseRow({
     values: phases.flatMap(read),
     phases,
@@ -81,7 +83,7 @@ function drawRow(
     title,
     format: ',.0f',
     scale: { zero: true },
-    lines: { color: { field: 'line', type: 'nominal', scale: { domain: [...lines] }, legend: { title: null } } },
+    lines: { color, strokeDash },
   });
 }
 

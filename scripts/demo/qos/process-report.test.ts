@@ -6,6 +6,7 @@
 import t from 'tap';
 import type { QueuePairList } from '../../../device/main/queue-pair-report.ts';
 import type { StatusReport } from '../../../device/main/status-report.ts';
+import { findCollisions } from '../../picture/testing/read-svg.ts';
 import { readTexts, readTitle } from '../../plot/testing/read-marks.ts';
 import { describeFinding, drawProcesses } from './process-plot.ts';
 import { formatProcesses } from './process-report.ts';
@@ -100,6 +101,7 @@ t.test('the table has a line for each process, and the title of the plot says th
   t.match(lines[3], /^ib_write_bw at level 1 +ib_write_bw +1 +300 +300 +75\.0 % +75\.0 % +30\.0 /);
   t.match(lines[4], /^ +flood +0 +100 +100 +25\.0 % /);
   const svg = await drawProcesses(run, BYTES);
+  t.same(findCollisions(svg), []);
   const title = 'A process at level 1 has 75 % of the adapter beside one at level 0, and 50 % beside its equal';
   t.equal(readTitle(svg), title);
   t.ok(

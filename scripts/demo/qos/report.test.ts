@@ -9,6 +9,7 @@ import { explainService, judge } from '../../../guest-tests/shares/judge.ts';
 import { PHASES } from '../../../guest-tests/shares/measure.ts';
 import type { Measurement, PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { type FunctionSample, type LevelSample, type Sample, summarise } from '../../../guest-tests/shares/samples.ts';
+import { findCollisions } from '../../picture/testing/read-svg.ts';
 import { readMarks, readTexts, readTitle } from '../../plot/testing/read-marks.ts';
 import { drawPhases } from './phase-plot.ts';
 import { formatFindings, formatPhases } from './table.ts';
@@ -176,6 +177,7 @@ t.test('the plot says how many commands were refused at each level', async (t) =
 t.test('the plot has a row for each quantity, a line for each guest, and no NaN', async (t) => {
   const svg = await drawPhases(makeRun().phases);
   t.match(svg, /^<svg .*<\/svg>\n$/s);
+  t.same(findCollisions(svg), []);
   t.notMatch(svg, /NaN|Infinity|undefined/);
   const lines = readMarks(svg).filter(({ kind }) => kind === 'line mark');
   // 11 active guests in 6 phases: share, PCBs, and their guarantees; refusals at two levels.

@@ -28,7 +28,7 @@ export function describeShares(shares: readonly GuestShare[]): string {
   const most = Math.max(...judged.map((share) => Math.abs(gap(share))));
   const companies = judged.map(({ phase }) => judged.filter((other) => other.phase === phase).length);
   const words = [...new Set(companies)].sort().map((count) => COUNTS[count] ?? `${count}`);
-  return `Guaranteed shares hold within ${points(most)} points while ${words.join(' or ')} guests flood`;
+  return `Guaranteed shares hold within ${bound(most)} points while ${words.join(' or ')} guests flood`;
 }
 
 function gap({ share, guaranteed }: GuestShare): number {
@@ -37,6 +37,11 @@ function gap({ share, guaranteed }: GuestShare): number {
 
 function points(part: number): string {
   return (100 * part).toFixed(1);
+}
+
+/** Shares that hold within a bound are not further off: it is rounded up, rounding errors aside. */
+function bound(part: number): string {
+  return (Math.ceil(1000 * part - 1e-6) / 10).toFixed(1);
 }
 
 function capital(name: string): string {

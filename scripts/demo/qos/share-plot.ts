@@ -5,11 +5,11 @@
  * Called by in-process.ts.
  */
 import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
-import { COLOURS } from '../../plot/colours.ts';
+import { COLOURS } from '../../picture/colours.ts';
 import { drawLabels, titlePanel } from '../../plot/labels.ts';
 import { type Panel, renderPlot } from '../../plot/render.ts';
 import { describeShares, type GuestShare } from './share-finding.ts';
-import type { Row } from './share-table.ts';
+import { percent, type Row } from './share-table.ts';
 
 const WIDTH = 560;
 const BAR_STEP = 26;
@@ -37,7 +37,11 @@ function drawPhase(row: Row, isLast: boolean): Panel {
   const x = { field: 'share', type: 'quantitative', scale: { domain: [0, 1] }, axis };
   return {
     title: titlePanel(row.name),
-    data: { values: readShares(row).filter(({ guaranteed }) => guaranteed > 0) },
+    data: {
+      values: readShares(row)
+        .filter(({ guaranteed }) => guaranteed > 0)
+        .map(addLabel),
+    },
     width: WIDTH,
     height: { step: BAR_STEP },
     encoding: {
@@ -60,10 +64,15 @@ function drawPhase(row: Row, isLast: boolean): Panel {
       },
       ...drawLabels({
         mark: { dx: LABEL_DISTANCE, align: 'left' },
-        encoding: { x: { field: 'share', type: 'quantitative' }, text: { field: 'share', format: '.1%' } },
+        encoding: { x: { field: 'labelAt', type: 'quantitative' }, text: { field: 'label', type: 'nominal' } },
       }),
     ],
   } as Panel;
+}
+
+/** The label stands behind the bar and behind the mark, whichever is longer. */
+function addLabel(share: GuestShare): object {
+  return { ...share, label: percent(share.share), labelAt: Math.max(share.share, share.guaranteed) };
 }
 
 function readShares({ name, shares }: Row): GuestShare[] {

@@ -24,7 +24,8 @@ const HAD = [
   'completion credits at most',
 ];
 
-const percent = (part: number): string => `${(100 * part).toFixed(1)} %`;
+/** A part as the table and the plot write it. */
+export const percent = (part: number): string => `${(100 * part).toFixed(1)} %`;
 
 /** The resources of each guest, and its messages in each phase. */
 export function formatTable(guests: typeof GUESTS, rows: readonly Row[]): string {

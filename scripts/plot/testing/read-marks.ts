@@ -31,5 +31,5 @@ export function readTitle(svg: string): string | undefined {
 
 /** All text elements of a plot. */
 export function readTexts(svg: string): string[] {
-  return [...svg.matchAll(/<(?:text|tspan)[^>]*>([^<]+)</g)].map(([, text]) => text);
+  return [...svg.matchAll(/<(?:text|tspan)[^>]*>([^<]+)</g)].map(([, text]) => text.replaceAll('\u00a0', ' '));
 }
