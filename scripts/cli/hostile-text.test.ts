@@ -118,7 +118,7 @@ t.test('a topology', async (t) => {
     JSON.stringify({ adapters: { a: { sockets: [join(directory, 'a')] } }, links: [{ port: 'a:1', listen: socket }] }),
   );
   checkHarmless(t, await runCli(['topology', path]), 'text');
-  t.equal(findHarmful(drawTopology(readTopologyFile(path))), undefined, 'picture');
+  t.equal(findHarmful(await drawTopology(readTopologyFile(path))), undefined, 'picture');
   writeFileSync(path, JSON.stringify({ [HOSTILE_LINE]: 1, adapters: { [HOSTILE_LINE]: {} } }));
   checkHarmless(t, await runCli(['topology', path]), 'a mistake');
 });

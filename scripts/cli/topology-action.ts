@@ -16,6 +16,6 @@ export async function performTopology(command: CliCommand): Promise<number> {
     process.stdout.write(printableLines(describeTopology(topology)));
     return 0;
   }
-  writeOutput(`the picture ${picture}`, picture, drawTopology(topology), nothing);
+  writeOutput(`the picture ${picture}`, picture, await drawTopology(topology), nothing);
   return 0;
 }

@@ -3,11 +3,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { defaultFaultyLinkOptions } from '../../device/fabric/link-options.ts';
+import { layOutGraph } from '../picture/graph-layout.ts';
+import { findGraphFaults } from '../picture/testing/graph-faults.ts';
+import { placeTexts } from '../picture/testing/read-svg.ts';
+import { linkWords } from './link-words.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { runCli } from './testing/run-cli.ts';
 import { readTopologyFile } from './topology-file.ts';
-import { BOX_HEIGHT, layOut } from './topology-layout.ts';
-import { drawTopology } from './topology-picture.ts';
+import { drawTopology, graphOf } from './topology-picture.ts';
 import { describeTopology } from './topology-text.ts';
 
 const MIXED = {
@@ -64,43 +68,56 @@ t.test('the text shows embedded switches', async (t) => {
   t.match(text, /The subnet is managed by the built-in subnet manager at a\/s1\.$/m);
 });
 
-t.test('the picture has a box for each node, and a curve with a tooltip for each link', async (t) => {
-  const svg = drawTopology(readTopologyFile(write(t, MIXED)));
+t.test('the picture has a box for each node, a line with its words for each link, and a legend', async (t) => {
+  const svg = await drawTopology(readTopologyFile(write(t, MIXED)));
   const titles = [...svg.matchAll(/<title>(.*?)<\/title>/g)].map((match) => match[1]);
-  t.same(titles, [
+  t.match(titles[0], /^3 switches, 3 adapters, 7 links\. The subnet is managed by /);
+  t.same(titles.slice(1).sort(), [
     'a:1 - s:1: 4x QDR, 40 Gb/s; cable',
+    'a:2 - b:2: 4x QDR, 40 Gb/s; cable',
     'b:1 - r:1: 1x DDR, 5 Gb/s; cable',
+    'c:1 - listen /tmp/&lt;x&gt;: socket',
+    'r:4 - q:1: 4x QDR, 1 Gb/s; seed 1, faults {drop:0.5}',
     's:2 - r:2: 4x QDR, 40 Gb/s; cable',
     's:3 - r:3: 4x QDR, 40 Gb/s; cable',
-    'r:4 - q:1: 4x QDR, 1 Gb/s; seed 1, faults {drop:0.5}',
-    'a:2 - b:2: 4x QDR, 40 Gb/s; cable',
-    'c:1 - listen /tmp/&lt;x&gt;: socket',
   ]);
-  t.equal([...svg.matchAll(/<rect class="switch"/g)].length, 3);
-  t.equal([...svg.matchAll(/<rect class="adapter"/g)].length, 3);
-  t.equal([...svg.matchAll(/class="link faulty"/g)].length, 1);
-  t.match(svg, /2 x 40 Gb\/s/, 'links of the same two nodes have one word');
-  const curves = [...svg.matchAll(/ d="(.*?)"/g)].map((match) => match[1]);
-  t.equal(new Set(curves).size, curves.length, 'no two links coincide');
+  for (const [kind, count] of Object.entries({ switch: 3, adapter: 3, outside: 1 }))
+    t.equal([...svg.matchAll(new RegExp(`<g class="node ${kind}"`, 'g'))].length, count, kind);
+  for (const [kind, count] of Object.entries({ cable: 5, impaired: 1, socket: 1 }))
+    t.equal([...svg.matchAll(new RegExp(`<g class="link ${kind}"`, 'g'))].length, count, kind);
+  const texts = placeTexts(svg).map(({ text }) => text);
+  t.equal(texts.filter((text) => text === '4x QDR, 40 Gb/s').length, 4, 'every cable has its rate');
+  for (const text of ['4x QDR, 1 Gb/s', 'drop 50 %', '1x DDR, 5 Gb/s', 'listen /tmp/<x>', 'another process'])
+    t.ok(texts.includes(text), text);
 });
 
-t.test('boxes lie in the picture and apart from each other', async (t) => {
+t.test('LIDs stand beside ports where the file decides them', async (t) => {
+  const two = { adapters: { a: { sockets: ['a'] }, b: { sockets: ['b'], portLids: [7, 8] } } };
+  const links = [{ ports: ['a:1', 'b:1'] }, { ports: ['a:2', 'b:2'], delayNs: 5000 }];
+  const textsOf = async (content: object): Promise<string[]> =>
+    placeTexts(await drawTopology(readTopologyFile(write(t, content)))).map(({ text }) => text);
+  const texts = await textsOf({ ...two, links });
+  for (const text of ['1: LID 1', '2: LID 2', '1: LID 7', '2: LID 8', 'takes 5 us']) t.ok(texts.includes(text), text);
+  t.notMatch((await textsOf(MIXED)).join('\n'), /: LID /, 'a manager gives them');
+});
+
+t.test('every option of a link that the file sets stands on the link', async (t) => {
+  const flaps = [{ atNs: 1, lengthNs: 2 }];
+  const schedule = [{ fault: 'drop' as const, direction: 0 as const, packet: 1 }];
+  const all = { ...defaultFaultyLinkOptions, faults: { drop: 0.001, delay: 1 }, delayNs: 1500, flaps, schedule };
+  t.equal(linkWords({ ...all, flapEveryNs: 2e9, flapLengthNs: 3e6 }).length, Object.keys(all).length, 'the rate apart');
+  t.same(linkWords({ ...all, flaps: [], schedule: [] }).slice(0, 3), ['drop 0.1 %', 'delay 100 %', 'takes 1.5 us']);
+  t.same(linkWords({}), []);
+});
+
+t.test('generated topologies are legible: nothing lies on anything else', async (t) => {
   for (const generate of [
     { star: { adapters: 5 } },
-    { ring: { switches: 5, adaptersPerSwitch: 3 } },
-    { 'fat-tree': { leaves: 8, spines: 4, adaptersPerLeaf: 8 } },
+    { ring: { switches: 5, adaptersPerSwitch: 2, trunks: 2 } },
+    { 'fat-tree': { leaves: 3, spines: 2, adaptersPerLeaf: 2, trunks: 2 } },
   ]) {
-    const { places, width, height } = layOut(readTopologyFile(write(t, { generate })));
-    const boxes = [...places.values()];
-    for (const [index, one] of boxes.entries()) {
-      const isInside = one.x - one.width / 2 >= 0 && one.x + one.width / 2 <= width;
-      if (!isInside || one.y < BOX_HEIGHT || one.y > height - BOX_HEIGHT) t.fail(`${one.name} is outside`);
-      for (const other of boxes.slice(index + 1)) {
-        const isApart =
-          Math.abs(one.x - other.x) >= (one.width + other.width) / 2 || Math.abs(one.y - other.y) >= BOX_HEIGHT;
-        if (!isApart) t.fail(`${one.name} and ${other.name} overlap`);
-      }
-    }
+    const graph = graphOf(readTopologyFile(write(t, { generate })));
+    t.same(findGraphFaults(await layOutGraph(graph)), [], JSON.stringify(generate));
   }
 });
 

@@ -36,13 +36,21 @@ export function describeTopology(topology: Topology): string {
       return [first, second, describeRate(link), describeProperties(link)];
     }),
   ];
-  const control = {
-    managed: `managed by ${describeManagers(topology)}`,
-    external: 'managed by a subnet manager from outside',
-    fixed: 'without a subnet manager: LIDs are fixed, and ports are active at once',
-  }[topology.subnet];
   const parts = [table(nodes, [0, 1, 3]), ...(links.length === 0 ? [] : [table(joined, [0, 1, 2, 3])])];
-  return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n\nThe subnet is ${control}.\n`;
+  return `${parts.map((part) => part.trimEnd()).join('\n\n')}\n\nThe subnet is ${describeControl(topology)}.\n`;
+}
+
+/** `1 switch`, `2 switches`. */
+export function countOf(count: number, one: string, several: string): string {
+  return `${count} ${count === 1 ? one : several}`;
+}
+
+/** What gives LIDs: the end of a sentence about the subnet. */
+export function describeControl(topology: Topology): string {
+  if (topology.subnet === 'managed') return `managed by ${describeManagers(topology)}`;
+  return topology.subnet === 'external'
+    ? 'managed by a subnet manager from outside'
+    : 'without a subnet manager: LIDs are fixed, and ports are active at once';
 }
 
 function kindOf(node: AdapterNode): string {
@@ -69,8 +77,13 @@ export function describeRate(link: LinkPlan): string {
   if (!('ports' in link)) return '';
   const { width = WIDTH, speed = SPEED } = link;
   const bits = link.link.kind === 'faulty' ? link.link.bitsPerSecond : undefined;
-  const gigabits = bits ? bits / BITS_PER_GIGABIT : LANES[width] * GIGABITS_OF_LANE[speed];
+  const gigabits = bits ? bits / BITS_PER_GIGABIT : gigabitsOf(width, speed);
   return `${width} ${speed}, ${Number(gigabits.toPrecision(4))} Gb/s`;
+}
+
+/** The signalling rate of a width and a speed, in Gbit/s. */
+export function gigabitsOf(width: string, speed: string): number {
+  return (LANES[width] ?? 0) * (GIGABITS_OF_LANE[speed] ?? 0);
 }
 
 /** What a link does besides carrying packets: faults, delay. */

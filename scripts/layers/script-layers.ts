@@ -6,7 +6,13 @@ import { of } from './names.ts';
 export const scriptLayers: readonly Layer[] = [
   { path: 'scripts/setup', holds: 'everything that a run needs, in one call or by name', uses: of('qemu/setup qemu') },
   { path: 'scripts/console', holds: 'tables as text', uses: of('') },
-  { path: 'scripts/plot', holds: 'plots as SVG by Vega-Lite: one look for all', uses: of('') },
+  {
+    path: 'scripts/picture',
+    holds: 'one look for all pictures: colours, text; graphs of nodes and links, laid out by elkjs',
+    uses: of(''),
+  },
+  { path: 'scripts/picture/testing', holds: 'reads pictures for tests', uses: of('scripts/picture'), forTests: true },
+  { path: 'scripts/plot', holds: 'plots as SVG by Vega-Lite', uses: of('scripts/picture') },
   { path: 'scripts/plot/testing', holds: 'reads plots for tests', uses: of(''), forTests: true },
   {
     path: 'scripts/check-style',
@@ -50,7 +56,7 @@ export const scriptLayers: readonly Layer[] = [
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
     uses: of(
-      'layout infiniband port function fabric trace adapter subnet-manager topology device/personality/mthca hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console',
+      'layout infiniband port function fabric trace adapter subnet-manager topology device/personality/mthca hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console scripts/picture',
     ),
   },
   {
@@ -75,8 +81,13 @@ export const scriptLayers: readonly Layer[] = [
     path: 'scripts/demo',
     holds: 'demonstrations: deadlock, interrupts, quality of service, verbs',
     uses: of(
-      'layout test-support simulations main qemu/setup qemu guest-tests/harness guest-tests/shares scripts/setup scripts/bench scripts/cli scripts/console scripts/plot scripts/foreign',
+      'layout test-support simulations main qemu/setup qemu guest-tests/harness guest-tests/shares scripts/setup scripts/bench scripts/cli scripts/console scripts/picture scripts/plot scripts/foreign',
     ),
+  },
+  {
+    path: 'scripts/pictures',
+    holds: '`npm run pictures`: the pictures of docs/pictures',
+    uses: of('main qemu/setup scripts/cli scripts/demo'),
   },
   { path: 'scripts/start', holds: '`npm start`', uses: of('main qemu/setup qemu scripts/setup scripts/cli') },
 ];
