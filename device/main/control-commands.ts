@@ -78,8 +78,8 @@ export class ControlCommands {
   }
 
   #reportFabric(): FabricReport {
-    const { nodes, managers } = this.#process;
-    return { ...reportFabric(nodes), managers: reportManagers(managers) };
+    const { clock, nodes, managers } = this.#process;
+    return { timeNs: clock.now(), ...reportFabric(nodes), managers: reportManagers(managers) };
   }
 
   #countObjects(name: unknown): Readonly<Record<string, number>> {

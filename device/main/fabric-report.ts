@@ -37,8 +37,11 @@ export interface FabricLinkReport {
   readonly speed: string;
   /** `NAME:PORT` of the other end; `elsewhere` for a port of another process; absent: unplugged. */
   readonly peer?: string;
+  /** Packets. */
   readonly sent: number;
   readonly received: number;
+  readonly sentBytes: number;
+  readonly receivedBytes: number;
   /** Counters of errors that are not 0. */
   readonly errors: Readonly<Record<string, number>>;
 }
@@ -52,6 +55,8 @@ export interface FabricNodeReport {
 }
 
 export interface FabricReport {
+  /** Time of the process. */
+  readonly timeNs?: number;
   readonly nodes: readonly FabricNodeReport[];
   /** The subnet managers of this process. */
   readonly managers?: readonly ManagerReport[];
@@ -120,6 +125,8 @@ function reportLink(end: LinkEnd, peer: string | undefined): FabricLinkReport {
     ...(peer === undefined ? {} : { peer }),
     sent: end.transmitPackets,
     received: end.receivePackets,
+    sentBytes: end.transmitQueues.transmittedBytes,
+    receivedBytes: end.counters.receivedBytes,
     errors: Object.fromEntries(counters),
   };
 }

@@ -4,7 +4,10 @@ import t from 'tap';
 import type { FabricLinkReport, FabricNodeReport, FabricReport } from '../../device/main/fabric-report.ts';
 import { renderFabric } from './fabric-screen.ts';
 
-const LINK = { state: 'ACTIVE', physicalState: 'LINK_UP', width: '4x', speed: 'QDR', sent: 7, received: 5, errors: {} };
+const LINK = {
+  ...{ state: 'ACTIVE', physicalState: 'LINK_UP', width: '4x', speed: 'QDR' },
+  ...{ sent: 7, received: 5, sentBytes: 700, receivedBytes: 500, errors: {} },
+};
 
 function adapter(name: string, lid: number, managerLid: number, link?: Partial<FabricLinkReport>): FabricNodeReport {
   const port = { number: 1, guid: '1', lid, managerLid, isManager: lid === managerLid, link: { ...LINK, ...link } };

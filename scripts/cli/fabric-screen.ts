@@ -18,7 +18,6 @@ const LEFT = [0, 3, 4, 5, 6, 9];
 
 /** The report as lines of text. */
 export function renderFabric({ nodes, managers = [] }: FabricReport): string {
-  const ends = nodes.flatMap(({ ports }) => ports.filter((port) => port.lid !== undefined && !isUnplugged(port)));
   const links = nodes.flatMap(({ ports }) => ports.flatMap(({ link }) => (link?.peer === undefined ? [] : [link])));
   const down = links.filter(({ state }) => state === 'DOWN').length;
   const counts = [
@@ -27,12 +26,18 @@ export function renderFabric({ nodes, managers = [] }: FabricReport): string {
     `${links.length - down} of ${links.length} plugged ports up`,
   ];
   const built = managers.map((manager) => line('built-in', describeBuiltIn(nodes, manager)));
-  const head = [line('manager', describeManager(nodes, ends)), ...built, line('subnet', counts)];
+  const head = [line('manager', describeManager(nodes)), ...built, line('subnet', counts)];
   return `${head.join('\n')}\n\n${table([HEADINGS, ...nodes.flatMap(describeNode)], LEFT)}`;
 }
 
+/** Ports with an address of their own and a link: a subnet manager tells them of itself. */
+function endsOf(nodes: readonly FabricNodeReport[]): FabricPortReport[] {
+  return nodes.flatMap(({ ports }) => ports.filter((port) => port.lid !== undefined && !isUnplugged(port)));
+}
+
 /** Who is master, by what the ports were told; and who else could be. */
-function describeManager(nodes: readonly FabricNodeReport[], ends: readonly FabricPortReport[]): string[] {
+export function describeManager(nodes: readonly FabricNodeReport[]): string[] {
+  const ends = endsOf(nodes);
   const lids = [...new Set(ends.map(({ managerLid }) => managerLid ?? 0))].filter((lid) => lid > 0);
   const standby = nodes.flatMap(({ name, ports }) =>
     ports.flatMap(({ number, isManager, lid = 0 }) => (isManager && !lids.includes(lid) ? [nameOf(name, number)] : [])),
@@ -103,6 +108,6 @@ function describeLink({ state, physicalState, width, speed, peer = '', sent, rec
 }
 
 /** `vl15Dropped` as `vl15 dropped`. */
-function words(name: string): string {
+export function words(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
