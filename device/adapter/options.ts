@@ -79,6 +79,8 @@ export interface AdapterOptions {
   readonly completionCredits: number;
   /** EUI-64 of the node as 16 hex digits; port GUIDs follow it. */
   readonly nodeGuid: string;
+  /** Text of NodeDescription, cut to 64 bytes; `vuhca` when absent. */
+  readonly nodeDescription?: string;
   /** Which ports functions see; `shared` when absent. */
   readonly portModel?: PortModelName;
   /** Ports, 1 to 4; undefined: 2. */

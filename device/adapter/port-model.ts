@@ -62,7 +62,13 @@ function withSeed(link: PortLinkOptions, distance: number): PortLinkOptions {
 function makeShared(options: AdapterOptions): Omit<PortModel, 'joints'> {
   const nodeGuid = parseGuid(options.nodeGuid);
   const ports = makePorts(nodeGuid, options);
-  const channel = { nodeGuid, systemImageGuid: nodeGuid, deviceId: DEVICE_ID_PF, description: 'vuhca', ports };
+  const channel = {
+    nodeGuid,
+    systemImageGuid: nodeGuid,
+    deviceId: DEVICE_ID_PF,
+    description: describe(options),
+    ports,
+  };
   return { channels: [channel], ports, switches: [], uplinks: ports };
 }
 
@@ -75,7 +81,7 @@ function makeEmbedded(options: AdapterOptions, clock: AdapterClock): Omit<PortMo
       nodeGuid,
       systemImageGuid,
       deviceId: isPhysical ? DEVICE_ID_PF : DEVICE_ID_VF,
-      description: isPhysical ? 'vuhca' : `vuhca function ${number}`,
+      description: describe(options, isPhysical ? '' : `/${number}`),
       ports: makeOwnPorts(nodeGuid, options, number),
     };
   });
@@ -109,13 +115,14 @@ function makeOwnPorts(nodeGuid: Uint8Array, options: AdapterOptions, functionNum
   return ports;
 }
 
-function makeSwitch(
-  { nodeGuid, functionCount, virtualLanes }: AdapterOptions,
-  clock: AdapterClock,
-  number: number,
-  systemImageGuid: Uint8Array,
-): Switch {
-  const description = `vuhca embedded switch ${number}`;
+/** The text of a node; `part` names it as topologies do: `/1`, `/s1`. */
+function describe({ nodeDescription = 'vuhca' }: AdapterOptions, part = ''): string {
+  return `${nodeDescription}${part}`;
+}
+
+function makeSwitch(options: AdapterOptions, clock: AdapterClock, number: number, systemImageGuid: Uint8Array): Switch {
+  const { nodeGuid, functionCount, virtualLanes } = options;
+  const description = describe(options, `/s${number}`);
   const guid = embeddedSwitchGuid(nodeGuid, number);
   const own = { ports: functionCount + 1, nodeGuid: guid, description, virtualLanes, systemImageGuid };
   return new Switch({ ...defaultSwitchOptions, ...own }, clock);

@@ -13,9 +13,9 @@ import { type Personality, personalities, portCountOf } from './personality.ts';
 import { UsageError } from './usage-error.ts';
 
 const { portLink: _, ...vuhcaDefaults } = defaultAdapterOptions;
-const vuhcaMembers = { ...vuhcaDefaults, portModel: '', bus: '', portCount: PORTS_DEFAULT };
+const vuhcaMembers = { ...vuhcaDefaults, nodeDescription: '', portModel: '', bus: '', portCount: PORTS_DEFAULT };
 const { nodeGuid, portLids, portQueuePackets } = defaultMthcaOptions;
-const mthcaMembers = { nodeGuid, portLids, portQueuePackets };
+const mthcaMembers = { nodeGuid, nodeDescription: '', portLids, portQueuePackets };
 const GUIDS_OF_ADAPTER = 0x10n;
 /** Adapters with embedded switches take more GUIDs, behind those of other adapters. */
 const GUIDS_OF_EMBEDDING = 0x100n;
@@ -35,7 +35,11 @@ export function readAdapter(name: string, value: unknown, place: AdapterPlace, f
   const { sockets = [], personality: _kind, ...given } = readObject(value, `adapter ${name}`, like);
   const paths = sockets as readonly string[];
   const served = { name, sockets: paths.map((path) => resolve(folder, path)) };
-  const implied = { portLids: [place.lid, place.lid + 1] as const, nodeGuid: guidOf(place.index, given) };
+  const implied = {
+    portLids: [place.lid, place.lid + 1] as const,
+    nodeGuid: guidOf(place.index, given),
+    nodeDescription: name,
+  };
   if (personality === 'vuhca') {
     const functionCount = Math.max(1, paths.length);
     return { ...served, options: { ...defaultAdapterOptions, functionCount, ...implied, ...given } };

@@ -20,6 +20,15 @@ function write(t: Test, content: unknown): string {
   return path;
 }
 
+t.test('adapters of all kinds say their names, unless the file says another', async (t) => {
+  const m = { sockets: ['m'], personality: 'mthca' };
+  const { adapters } = readTopologyFile(
+    write(t, { adapters: { ...TWO, m, n: { ...m, sockets: ['n'], nodeDescription: 'rack 7' } } }),
+  );
+  const names = adapters.map(({ options }) => options.nodeDescription);
+  t.same(names, ['a', 'b', 'm', 'rack 7']);
+});
+
 t.test('what is given is read, the rest follows', async (t) => {
   const path = write(t, {
     adapters: { ...TWO, c: { sockets: ['c0', '/c1'], portLids: [9, 10], nodeGuid: '1234567812345678', vcbCount: 8 } },

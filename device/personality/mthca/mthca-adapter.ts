@@ -94,7 +94,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     this.nodeGuid = parseGuid(options.nodeGuid);
     this.systemImageGuid = this.nodeGuid;
     this.deviceId = portCount === 1 ? PCI_DEVICE_ID_ONE_PORT : PCI_DEVICE_ID_TWO_PORTS;
-    this.description = nodeDescription('vuhca mthca');
+    this.description = nodeDescription(options.nodeDescription ?? 'vuhca mthca');
     this.ports = Array.from(
       { length: portCount },
       (_, index) => new MthcaPort(index + 1, portGuid(this.nodeGuid, index + 1), portLids[index], portQueuePackets),

@@ -10,6 +10,8 @@ export interface MthcaOptions {
   readonly portCount: 1 | 2;
   /** EUI-64 of the node as 16 hex digits; port GUIDs follow it. */
   readonly nodeGuid: string;
+  /** Text of NodeDescription, cut to 64 bytes; `vuhca mthca` when absent. */
+  readonly nodeDescription?: string;
   /** Base LIDs of the ports before a subnet manager gives others. */
   readonly portLids: readonly [number, number];
   /** Packets a port holds until the link takes them. */
