@@ -17,6 +17,7 @@ t.test('an adapter and a switch, as their ports are', async (t) => {
   relay.endPorts[0].subnet.capabilityMask |= PortCapability.IS_SM;
   relay.ports[1].counters.symbolErrors = 4;
   relay.ports[1].counters.receivedPackets = 9;
+  relay.ports[1].counters.receivedBytes = 900;
   const nodes = [
     { name: 'a', management: adapter.management },
     { name: 's', management: relay.management },
@@ -30,6 +31,7 @@ t.test('an adapter and a switch, as their ports are', async (t) => {
   t.equal(second.ports[0].link, undefined);
   t.equal(second.ports[2].lid, undefined, 'an external port of a switch has no LID');
   t.same(second.ports[2].link?.errors, { symbolErrors: 4 }, 'packets are no errors');
+  t.match(second.ports[2].link, { sentBytes: 0, receivedBytes: 900 });
   t.equal(second.ports[2].link?.peer, 'a:1');
   adapter.ports[0].link = { ...cable, detach: () => {} } as unknown as Cable;
   t.equal(reportFabric(nodes).nodes[1].ports[2].link?.peer, 'elsewhere', 'the other end is not of this process');

@@ -64,6 +64,9 @@ t.test('nodes with LIDs, managers and free ports; links with state, load and err
     { ends: ['s:4', 'elsewhere s:4'], kind: 'socket', lines: ['1x SDR'], there: '2 Gb/s, 80 %' },
   ]);
   t.ok(Math.abs((links[0].used ?? 0) - 0.1) < 1e-9);
+  const [slow] = fabricGraph(REPORTS[0], reportOf(7e9, 1e6)).links;
+  t.equal(slow.there, '4 Mb/s, 0.01 %');
+  t.equal(fabricGraph(REPORTS[0], reportOf(7e9, 100)).links[0].there, '0.4 kb/s, 0.000001 %');
   t.equal(links[0].description, 'a:1 - s:1: 4x QDR; !4 symbol errors at s:1; 4 Gb/s, 10 %');
 });
 

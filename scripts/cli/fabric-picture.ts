@@ -19,8 +19,11 @@ import { countOf, gigabitsOf } from './topology-text.ts';
 const BITS = 8;
 const NS_PER_SECOND = 1e9;
 const PER_CENT = 100;
-/** Below this part of a link's rate it counts as idle. */
-const IDLE = 0.0005;
+const RATE_UNITS = [
+  ['Gb/s', 1],
+  ['Mb/s', 1e-3],
+  ['kb/s', 1e-6],
+] as const;
 /** What `peer` says of a port of another process. */
 const ELSEWHERE = 'elsewhere';
 
@@ -142,7 +145,7 @@ function describeLink(end: Plugged, other: Plugged | undefined, seconds: number)
     ends: [end.id, peer],
     kind: isDown ? 'down' : other === undefined ? 'socket' : 'cable',
     ...{ lines, there, back },
-    ...(used < IDLE ? {} : { used }),
+    ...(used > 0 ? { used } : {}),
     description: `${end.id} - ${end.link.peer}: ${[...lines, there, back].filter((one) => one !== undefined).join('; ')}`,
   };
 }
@@ -154,8 +157,13 @@ function loadOf({ link, sentBefore }: Plugged, seconds: number): number {
 
 /** `1.2 Gb/s, 3 %`; undefined for an idle direction. */
 function describeLoad(gigabits: number, rate: number): string | undefined {
-  if (rate === 0 || gigabits / rate < IDLE) return undefined;
-  return `${Number(gigabits.toPrecision(2))} Gb/s, ${Number(((PER_CENT * gigabits) / rate).toPrecision(2))} %`;
+  if (rate === 0 || gigabits <= 0) return undefined;
+  const [unit, size] = RATE_UNITS.find(([, least]) => gigabits >= least) ?? ['kb/s', 1e-6];
+  return `${short(gigabits / size)} ${unit}, ${short((PER_CENT * gigabits) / rate)} %`;
+}
+
+function short(value: number): string {
+  return `${Number(value.toPrecision(2))}`;
 }
 
 /** Errors that a port has counted; a link that is down says why. */
