@@ -23,6 +23,8 @@ t.test('options of the adapter are taken, too', async (t) => {
 });
 
 t.test('a mistake is named', async (t) => {
+  t.throws(() => parseOptions(['--data=x']), { message: '--data has the shares of --in-process; add it.' });
+  t.equal(parseOptions(['--data=x', '--in-process']).data, 'x');
   for (const value of ['0', '51', '1.5', 'x', ''])
     t.throws(() => parseOptions([`--seconds=${value}`]), {
       message: `option '--seconds <N>' argument '${value}' is invalid. It must be a whole number from 1 to 50; \`npm run demo:qos -- --help\` lists the options.`,
