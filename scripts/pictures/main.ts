@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `npm run pictures`: draws all pictures of docs/pictures. Plots are of measurements that are kept;
+ * the demonstrations write new ones with `--data`.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { runEntry } from '../../qemu/setup/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { PICTURES_PATH, pictures } from './pictures.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+await runEntry(async () => {
+  readOptions(defineScript('npm run pictures --', `Draws all pictures of ${PICTURES_PATH}.`));
+  mkdirSync(join(ROOT, PICTURES_PATH), { recursive: true });
+  for (const [name, draw] of Object.entries(pictures)) {
+    const path = join(PICTURES_PATH, `${name}.svg`);
+    writeFileSync(join(ROOT, path), await draw());
+    process.stdout.write(`${path}\n`);
+  }
+});
