@@ -208,7 +208,8 @@ t.test('the archive has what the commands need, and no more', (t) => {
   const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { dependencies: object };
   const foreign = sources.flatMap((file) =>
     [...readFileSync(join(ROOT, file), 'utf8').matchAll(IMPORTED_PACKAGE)]
-      .map(([, name, called]) => name ?? called)
+      // A file of a package has the package's name before it.
+      .map(([, name, called]) => (name ?? called).replace(/^((?:@[^/]+\/)?[^/]+).*$/, '$1'))
       .filter((name) => !(name in dependencies))
       .map((name) => `${file} imports ${name}`),
   );
