@@ -35,6 +35,7 @@ import { makeLimits } from '../personality/mthca/limits.ts';
 import { TABLES_MAX } from '../protection/page-directory.ts';
 import { FAULTS_PER_DOMAIN, FAULTS_PER_FUNCTION } from '../protection/page-faults.ts';
 import { capacities, ObjectTables } from '../queues/object-tables.ts';
+import { FAILURES_KEPT } from '../queues/queue-pair-failure.ts';
 import { ANSWERS_MAX, JOBS_MAX } from '../subnet-manager/administration/administration.ts';
 import { GROUPS_OF_PORT } from '../subnet-manager/administration/groups.ts';
 import { RECEPTIONS_MAX, SEGMENTS_MAX } from '../subnet-manager/administration/rmpp-receiver.ts';
@@ -94,6 +95,7 @@ const bounds: Readonly<Record<string, number>> = {
   'page faults of a domain': FAULTS_PER_DOMAIN,
   'page faults of a function': FAULTS_PER_FUNCTION,
   'writes behind a stalled bus': HELD_WRITES_MAX,
+  'failed queue pairs that are kept': FAILURES_KEPT,
   'packets that wait for a WQE': HELD_PACKETS_MAX,
   'datagrams at a node': WAITING_DATAGRAMS_MAX,
   'datagrams at the subnet manager': INBOX_MAX,

@@ -22,6 +22,7 @@ import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.t
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { type FabricReport, reportFabric } from './fabric-report.ts';
+import { FailedQueuePairs } from './failed-queue-pairs.ts';
 import { makeLinkCommand } from './link-commands.ts';
 import { reportManagers } from './manager-report.ts';
 import { makeMthcaCommands } from './mthca-commands.ts';
@@ -41,6 +42,7 @@ export class ControlCommands {
     ['status', () => reportProcess(this.#process, this.#pid)],
     ['fabric', () => this.#reportFabric()],
     ['queue-pairs', (request) => this.#listQueuePairs(request)],
+    ['failed-queue-pairs', ({ parameters }) => this.#failures.get(this.#findServed(parameters.adapter))?.list()],
     ['show', ({ parameters }) => this.#show(parameters)],
     ['objects', ({ parameters }) => this.#countObjects(parameters.adapter)],
     ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],
@@ -52,6 +54,7 @@ export class ControlCommands {
   readonly #process: AdapterProcess;
   readonly #pid: number;
   readonly #warn: (sentence: string) => void;
+  readonly #failures: ReadonlyMap<ServedNode, FailedQueuePairs>;
   #capture: CaptureFile | undefined = undefined;
 
   /** `warn` takes what is to be logged, for instance that a capture has ended early. */
@@ -59,9 +62,11 @@ export class ControlCommands {
     this.#process = process;
     this.#pid = pid;
     this.#warn = warn;
+    const nowNs = (): number => process.clock.now();
+    this.#failures = new Map(process.served.map((served) => [served, new FailedQueuePairs(served.core, nowNs)]));
     const trace = new TraceControl({
       served: process.served,
-      nowNs: () => process.clock.now(),
+      nowNs,
       wallTimeNs: Date.now() * NS_PER_MS - process.clock.now(),
       findAdapter: (name) => this.#findServed(name),
     });

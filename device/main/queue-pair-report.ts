@@ -5,7 +5,7 @@
  * keep anyway; nothing here runs without a request.
  */
 import { AethKind, aethKindName, nakCodeName } from '../../protocol/infiniband/gen/values.gen.ts';
-import { rnrTimerNs, splitSyndrome } from '../../protocol/infiniband/syndrome.ts';
+import { ackTimeoutNs, rnrTimerNs, splitSyndrome } from '../../protocol/infiniband/syndrome.ts';
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import {
   completionStatusName,
@@ -78,6 +78,7 @@ export function reportQueuePair(qp: QueuePair) {
     srq: qp.srq?.number,
     traced: qp.trace !== undefined,
     peer: reportPeer(qp),
+    patience: reportPatience(qp),
     send: reportSends(qp),
     receive: reportReceives(qp),
     failure: reportFailure(qp.failure),
@@ -90,6 +91,13 @@ export function reportPeer(qp: QueuePair) {
   return path === undefined || qp.attributes.remoteQpn === 0
     ? undefined
     : { qpn: qp.attributes.remoteQpn, lid: path.dlid };
+}
+
+/** How long a requester waits for its peer, and how often it asks again (IBTA 9.7.6.1.3). */
+function reportPatience(qp: QueuePair) {
+  if (requesterOf(qp) === undefined) return undefined;
+  const { timeout, retryCount, rnrRetry } = qp.attributes;
+  return { ackTimeoutNs: timeout === 0 ? undefined : ackTimeoutNs(timeout), retryCount, rnrRetry };
 }
 
 /** Progress of the send queue. `nextWqe`: number of the next command to be admitted. */

@@ -3,7 +3,8 @@
  * Why a QP left its working states (IBTA 10.3.1, 10.10.2.3): the first failure since the QP was
  * last brought to INIT, or back from SQE to RTS. Transport and queue-pair life note it before they
  * change the state; `vuhca status --qp` shows it. Later failures do not replace the first one,
- * because they usually follow from it. A record belongs to its QP, so noting allocates nothing.
+ * because they usually follow from it. A record belongs to its QP, so noting allocates nothing; who
+ * wants to keep it beyond that is told by the life cycle.
  */
 import { CompletionStatus, FaultKind, QpState } from '../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -26,7 +27,11 @@ export type FailureCause = (typeof FailureCause)[keyof typeof FailureCause];
 interface FailingQueuePair {
   readonly state: QpState;
   readonly owner: UnderlyingFunction;
+  readonly life: { noteFailure(qp: FailingQueuePair): void };
 }
+
+/** Failed queue pairs that the host keeps of an adapter. */
+export const FAILURES_KEPT = 64;
 
 /** Value of a number that a failure does not have. */
 export const UNKNOWN = -1;
@@ -68,6 +73,7 @@ export class QueuePairFailure {
     this.syndrome = syndrome;
     this.timeLow = localTime.low;
     this.timeHigh = localTime.high;
+    qp.life.noteFailure(qp);
   }
 
   /** The QP works again. */

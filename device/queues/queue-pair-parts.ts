@@ -44,6 +44,8 @@ export interface RequesterPart {
  * state of the QP.
  */
 export interface QueuePairLifeOf<Q> {
+  /** The QP has noted why it fails, and has not left its state yet. */
+  noteFailure(qp: Q): void;
   /** Carries out a state change that software requested and management checked. */
   changeState(qp: Q, next: QpState, notifyWhenDrained: boolean): void;
   /** Moves the QP to ERR and flushes all outstanding work. The caller has noted the failure. */

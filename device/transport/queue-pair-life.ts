@@ -27,10 +27,16 @@ export interface QueuePairUnits {
 }
 
 export class QueuePairLifeCycle implements QueuePairLife {
+  /** Told of each QP that is about to fail; it must not change anything. */
+  onFailure: ((qp: QueuePair) => void) | undefined = undefined;
   readonly #units: QueuePairUnits;
 
   constructor(units: QueuePairUnits) {
     this.#units = units;
+  }
+
+  noteFailure(qp: QueuePair): void {
+    this.onFailure?.(qp);
   }
 
   changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void {

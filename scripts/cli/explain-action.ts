@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Performs `vuhca explain`: the meaning of an error by its number or name, or the stories of
- * failed queue pairs of a running adapter.
+ * Performs `vuhca explain`: the meaning of an error by its number or name, or the stories of queue
+ * pairs of a running adapter that have failed, those that are gone included.
  */
 import { ControlClient } from '../../device/main/control-client.ts';
 import { ControlError, findOnlyControlPath } from '../../device/main/control-path.ts';
+import type { FailedQueuePair } from '../../device/main/failed-queue-pairs.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { ExplainArguments } from './explain-command.ts';
-import { explainQueuePair, explainWords, type NamedQueuePair } from './explain-text.ts';
+import { explainQueuePair, isKept, isSameFailure, type NamedQueuePair } from './explain-queue-pair.ts';
+import { explainWords } from './explain-text.ts';
 import { readQueuePairs } from './queue-pair-sample.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -21,17 +23,47 @@ export async function performExplain(command: CliCommand): Promise<number> {
   return 0;
 }
 
-async function explainRunning({ control, qp: number, process: pid }: ExplainArguments): Promise<string> {
-  const client = await ControlClient.connect(control ?? (await findOnlyControlPath()));
-  const adapters = await readQueuePairs(client, {}).finally(() => client.close());
-  const all = adapters.flatMap(({ name, queuePairs }) =>
-    queuePairs.map((qp): NamedQueuePair => ({ adapter: name, qp })),
-  );
+async function explainRunning(given: ExplainArguments): Promise<string> {
+  const client = await ControlClient.connect(given.control ?? (await findOnlyControlPath()));
+  const all = await readWithFailures(client).finally(() => client.close());
+  const shown = chooseFailures(all, given);
+  if (given.json) return `${JSON.stringify({ queuePairs: shown.map(({ adapter, qp }) => ({ adapter, ...qp })) })}\n`;
+  if (shown.length > 0) return shown.map((one) => explainQueuePair(one, all)).join('\n');
+  return given.process === undefined
+    ? 'no QP has failed since the adapter began\n'
+    : `no QP of process ${given.process} is among those that failed last\n`;
+}
+
+/** Failures that are kept, newest first, then the queue pairs that there are. */
+export async function readWithFailures(client: ControlClient): Promise<NamedQueuePair[]> {
+  const adapters = await readQueuePairs(client, {});
+  const kept: NamedQueuePair<FailedQueuePair>[] = [];
+  for (const { name: adapter } of adapters) {
+    const failed = (await client.request('failed-queue-pairs', { adapter })) as FailedQueuePair[];
+    kept.push(...failed.map((qp) => ({ adapter, qp })));
+  }
+  kept.sort((one, other) => one.qp.agoNs - other.qp.agoNs);
+  const present = adapters.flatMap(({ name: adapter, queuePairs }) => queuePairs.map((qp) => ({ adapter, qp })));
+  return [...kept, ...present];
+}
+
+/**
+ * The failures that are asked for, newest first: those that are kept, and of queue pairs that
+ * failed before these. A number may also be that of a queue pair that has not failed. Throws a
+ * ControlError when there is none with this number.
+ */
+export function chooseFailures(
+  all: readonly NamedQueuePair[],
+  { qp: number, process: pid, last }: Pick<ExplainArguments, 'qp' | 'process' | 'last'>,
+): readonly NamedQueuePair[] {
   const asked = all.filter(
     ({ qp }) => (number === undefined || qp.number === number) && (pid === undefined || qp.process === pid),
   );
-  if (number !== undefined && asked.length === 0) throw new ControlError(`there is no QP ${number}`);
-  const shown = number === undefined ? asked.filter(({ qp }) => qp.failure !== undefined) : asked;
-  if (shown.length === 0) return 'no QP has failed; those that were destroyed or went to INIT again are not kept\n';
-  return shown.map((one) => explainQueuePair(one, all)).join('\n');
+  if (number !== undefined && asked.length === 0)
+    throw new ControlError(`there is no QP ${number}, and none of those that failed last had this number`);
+  const kept = asked.filter(({ qp }) => isKept(qp));
+  const others = asked.filter((one) => !isKept(one.qp) && !kept.some((other) => isSameFailure(one, other)));
+  const fine = number === undefined ? [] : others.filter(({ qp }) => qp.failure === undefined);
+  const failed = [...kept, ...others.filter(({ qp }) => qp.failure !== undefined)];
+  return [...fine, ...failed.slice(0, last)];
 }

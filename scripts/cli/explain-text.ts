@@ -1,23 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The words of `vuhca explain`: what the status and the vendor error of a completion, a fault and
- * the status of a management command mean, and the story of a failed queue pair: its request, the
- * packet that said so, what its peer met, and what to check. Pure. Called by explain-action.ts.
+ * The words of `vuhca explain` for numbers and names: what the status and the vendor error of a
+ * completion, a fault and the status of a management command mean. Pure. Called by
+ * explain-action.ts; explain-queue-pair.ts tells of failed queue pairs.
  */
-import type { QueuePairReport } from '../../device/main/queue-pair-report.ts';
 import { completionHints } from '../../protocol/layout/completion-hints.ts';
 import { completionStatus, faultKind, managementStatus } from '../../protocol/layout/values.ts';
-import { paragraph, seconds } from './screen-text.ts';
+import { paragraph } from './screen-text.ts';
 import { UsageError } from './usage-error.ts';
 
-type Failure = NonNullable<QueuePairReport['failure']>;
-type Value = (typeof faultKind.values)[number];
-
-/** A queue pair of a process with the name of its adapter. */
-export interface NamedQueuePair {
-  readonly adapter: string;
-  readonly qp: QueuePairReport;
-}
+export type Value = (typeof faultKind.values)[number];
 
 interface StatusRule {
   /** As libibverbs names it, without `IBV_WC_`. */
@@ -128,7 +120,8 @@ export function explainCompletion(statusText: string, vendorText?: string): stri
   ]);
 }
 
-function explainStatus(name: string): string[] {
+/** What rules a status, and what to check. */
+export function explainStatus(name: string): string[] {
   const known = STATUS_RULES[name];
   if (known === undefined) return [];
   const { verbs, rule, check } = known;
@@ -139,7 +132,8 @@ function explainStatus(name: string): string[] {
   ];
 }
 
-function explainFault({ name }: Value): string[] {
+/** What to check when an adapter detected this fault. */
+export function explainFault({ name }: Value): string[] {
   const hint = completionHints[name];
   if (hint === undefined) return [];
   return [paragraph('check', hint.replaceAll('`', ''))];
@@ -160,68 +154,7 @@ function search(values: readonly Value[], text: string): Value | undefined {
   );
 }
 
-/** The story of a failed queue pair; `all` has those in which its peer may be. */
-export function explainQueuePair({ adapter, qp }: NamedQueuePair, all: readonly NamedQueuePair[]): string {
-  const { number, service, failure } = qp;
-  if (failure === undefined) return joined([`QP ${number} of ${adapter} has not failed since it went to INIT`]);
-  const where = [`function ${qp.function}`, ...(qp.process === undefined ? [] : [`process ${qp.process}`])];
-  const head = `QP ${number} of ${adapter} (${[service, ...where].join(', ')}): ${describeEnd(failure)}`;
-  const peer = findPeer(qp, all);
-  return joined([
-    head,
-    ...explainStatus(failure.status === 'SUCCESS' ? '' : failure.status),
-    ...describeFault('fault', failure),
-    ...describePacket(failure),
-    ...(peer === undefined ? [] : describePeer(peer)),
-    paragraph('story', describeTrace(qp)),
-  ]);
-}
-
-function describeEnd({ cause, state, status, wqe, timeNs }: Failure): string {
-  const when = `in ${state} at ${seconds(timeNs)} s`;
-  if (cause === 'software') return `software moved it to ERR ${when}`;
-  if (cause === 'adapter') return `the adapter stopped it ${when}`;
-  if (cause === 'receive') return `it refused a request of its peer ${when}`;
-  return `send WQE ${wqe} ended with ${status} ${when}`;
-}
-
-function describeFault(title: string, { fault }: Failure): string[] {
-  const value = faultKind.values.find(({ name }) => name === fault);
-  if (value === undefined || value.value === 0) return [];
-  return [paragraph(title, `${fault} (${value.value}): ${value.doc}`), ...explainFault(value)];
-}
-
-function describePacket({ cause, psn, syndrome }: Failure): string[] {
-  if (psn === undefined) return [];
-  const what = syndrome === undefined ? '' : `${cause === 'send' ? 'received' : 'sent'} ${syndrome} for `;
-  return [paragraph('packet', `${what}PSN ${psn}; in Wireshark: infiniband.bth.psn == ${psn}`)];
-}
-
-/** The other end, if it is in this process: the numbers of both and the PSN fit. */
-function findPeer(qp: QueuePairReport, all: readonly NamedQueuePair[]): NamedQueuePair | undefined {
-  return all.find(
-    ({ qp: other }) =>
-      other.number === qp.peer?.qpn &&
-      other.peer?.qpn === qp.number &&
-      other.failure !== undefined &&
-      other.failure.psn === qp.failure?.psn,
-  );
-}
-
-function describePeer({ adapter, qp }: NamedQueuePair): string[] {
-  const failure = qp.failure as Failure;
-  return [
-    paragraph('peer', `QP ${qp.number} of ${adapter}: ${describeEnd(failure)}`),
-    ...describeFault('its fault', failure),
-  ];
-}
-
-function describeTrace({ number, traced, process }: QueuePairReport): string {
-  if (traced) return `vuhca trace show --qp ${number}`;
-  const again = process === undefined ? `--qp ${number}` : `--qp ${number}, or --new --process PID,`;
-  return `not traced; vuhca trace on ${again} keeps the next one`;
-}
-
-function joined(lines: readonly string[]): string {
+/** Lines as a text. */
+export function joined(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`;
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `vuhca explain`: from the error that a program sees to its cause, word for word. */
 import t from 'tap';
+import type { FailedQueuePair } from '../../device/main/failed-queue-pairs.ts';
+import type { QueuePairReport } from '../../device/main/queue-pair-report.ts';
 import { completionStatus, faultKind, managementStatus } from '../../protocol/layout/values.ts';
-import { explainCompletion, explainQueuePair, explainWords } from './explain-text.ts';
+import { chooseFailures } from './explain-action.ts';
+import { explainQueuePair, isKept, type NamedQueuePair } from './explain-queue-pair.ts';
+import { explainCompletion, explainWords } from './explain-text.ts';
 import { makeHistory } from './testing/failed-queue-pairs.ts';
 import { runCli } from './testing/run-cli.ts';
 
@@ -87,9 +91,59 @@ story        not traced; vuhca trace on --qp 2 keeps the next one
 t.test('a QP that is traced leads to its story, and a process to those to come', async (t) => {
   const [qp] = makeHistory();
   const story = (one: object): string => explainQueuePair({ adapter: 'x', qp: { ...qp, ...one } }, []);
-  t.match(story({ traced: true }), 'vuhca trace show --qp 2');
+  t.match(story({ traced: true }), 'vuhca trace show --qp 2 --failed');
   t.match(story({ process: 77 }), '(RC, function 0, process 77)');
   t.match(story({ process: 77 }), '--new --process PID');
+});
+
+/** The newest of the known history as it was kept when it failed. */
+function keep(qp: QueuePairReport, agoNs: number, stateToday?: string): FailedQueuePair {
+  const { failure } = qp;
+  if (failure === undefined) throw new Error(`QP ${qp.number} has not failed`);
+  return { ...qp, failure, state: failure.state, agoNs, ...(stateToday && { stateToday }) };
+}
+
+t.test('a QP that is gone, as it was when it failed', async (t) => {
+  const [requester, responder] = makeHistory() as [QueuePairReport, QueuePairReport];
+  const send = { ...requester.send, inFlight: 1, unackedPsn: 103, nextPsn: 106 };
+  const patience = { ackTimeoutNs: 67_108_864, retryCount: 7, rnrRetry: 6 };
+  const gone = { adapter: 'x', qp: keep({ ...requester, send, patience, process: 77 }, 12e9) };
+  const peer = { adapter: 'x', qp: keep(responder, 12e9, 'RESET') };
+  const later = { adapter: 'x', qp: keep({ ...responder, failure: { ...peer.qp.failure, timeNs: 5e9 } }, 3e9) };
+  const text = explainQueuePair(gone, [gone, later, peer]);
+  t.match(text, /^QP 2 of x \(RC, function 0, process 77\): send WQE 1 ended with REMOTE_ACCESS_ERROR in RTS at /);
+  t.match(text, '\nsince then   12 s; it is destroyed\n');
+  t.match(
+    text,
+    `sends        to QP 3 at LID 2, 1 in flight, acknowledged before PSN 103, next
+             PSN 106, ACK timeout 67.108864 ms, retry_cnt 7, rnr_retry 6
+peer         QP 3 of x: it refused a request of its peer in RTS at 0.000000 s
+`,
+    'the failure of the peer at the same time, not a later one',
+  );
+  t.match(text, /story +not traced; vuhca trace on --new --service RC --timeline keeps\s+those to come/);
+  t.match(explainQueuePair(peer, []), '\nsince then   12 s; it is in RESET\n');
+  t.match(explainQueuePair({ ...gone, qp: { ...gone.qp, traced: true } }, []), 'vuhca trace show --qp 2 --failed');
+  const waits = { adapter: 'y', qp: { ...responder, failure: undefined, state: 'RTR' } };
+  t.match(explainQueuePair(gone, [waits]), /peer +QP 3 of y: in RTR, has not failed, expects PSN 103/);
+});
+
+t.test('which failures are told: newest first, each once, of a number or a process', async (t) => {
+  const [requester, responder, waiting] = makeHistory() as [QueuePairReport, QueuePairReport, QueuePairReport];
+  const name = (qp: QueuePairReport): NamedQueuePair => ({ adapter: 'x', qp });
+  const kept = [1, 2, 3].map((number) => name(keep({ ...requester, number, process: number }, number)));
+  const again = responder.failure && { ...responder.failure, timeNs: 9 };
+  const live = { ...responder, number: 3, process: 3, failure: again };
+  const present = [name({ ...requester, number: 2 }), name(live), name(waiting), name({ ...responder, number: 9 })];
+  const all = [...kept, ...present];
+  const choose = (given: Parameters<typeof chooseFailures>[1]) =>
+    chooseFailures(all, given).map(({ qp }) => (isKept(qp) ? `kept ${qp.number}` : `${qp.state} ${qp.number}`));
+  t.same(choose({}), ['kept 1', 'kept 2', 'kept 3', 'ERR 3', 'ERR 9'], 'QP 3 has failed again, QP 9 long ago');
+  t.same(choose({ last: 2 }), ['kept 1', 'kept 2']);
+  t.same(choose({ qp: 2 }), ['kept 2'], 'it shows the same failure');
+  t.same(choose({ process: 1 }), ['kept 1']);
+  t.same(choose({ qp: waiting.number }), [`RTS ${waiting.number}`], 'a number of a QP that has not failed');
+  t.throws(() => choose({ qp: 77 }), /there is no QP 77, and none of those that failed last had this number/);
 });
 
 t.test('what is not understood is refused', async (t) => {

@@ -6,6 +6,8 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { VIEW_NAMES } from '../../device/adapter/contents/view-names.ts';
+import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
+import { VfioUserAccess } from '../../device/main/test-support/vfio-user-access.ts';
 import { renderQueuePair, renderQueuePairs } from './queue-pair-screen.ts';
 import { renderRows } from './show-screen.ts';
 import { makeDirectory } from './testing/directory.ts';
@@ -116,7 +118,8 @@ CQ         10  no                7
 t.test('a running adapter', async (t) => {
   const directory = makeDirectory(t);
   const environment = { XDG_RUNTIME_DIR: directory };
-  const device = new CliProcess(['device', '--socket', join(directory, 's.sock')], environment);
+  const socket = join(directory, 's.sock');
+  const device = new CliProcess(['device', '--socket', socket], environment);
   t.teardown(() => device.child.kill('SIGKILL'));
   await device.until(/^listening on/m);
   const status = (...words: string[]) => runCli(['status', ...words], environment);
@@ -127,7 +130,17 @@ t.test('a running adapter', async (t) => {
   t.match(await status('--qp', 'x'), { status: 2, stderr: /option --qp is x; it must be a whole number/ });
   const explain = (...words: string[]) => runCli(['explain', ...words], environment);
   t.match(await explain(), { status: 0, stdout: /^no QP has failed/ });
-  t.match(await explain('--qp', '7'), { status: 1, stderr: /there is no QP 7\n/ });
+  t.match(await explain('--qp', '7'), { status: 1, stderr: /there is no QP 7, and none of those that failed last/ });
+  t.match(await explain('--json'), { status: 0, stdout: '{"queuePairs":[]}\n' });
+  const access = new VfioUserAccess(socket);
+  const driver = new Driver(access).bringUp();
+  const sendCq = driver.createCompletionQueue();
+  const qp = driver.createQueuePair({ pd: driver.createProtectionDomain(), sendCq }).start({ port: 1 });
+  qp.toError();
+  qp.destroy();
+  t.match(await explain('--last', '1'), { stdout: new RegExp(`^QP ${qp.qpn} of a .*: software moved it to ERR`) });
+  t.match(await explain('--qp', `${qp.qpn}`), { stdout: /since then +\d+ s; it is destroyed\n/ });
+  access.close();
   const show = (...words: string[]) => runCli(['show', ...words], environment);
   for (const view of VIEW_NAMES) t.match(await show(view), { status: 0, stdout: 'none\n' }, view);
   t.match(await show('queues', '--json'), { status: 0, stdout: '{"view":"queues","rows":[]}\n' });

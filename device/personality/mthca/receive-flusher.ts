@@ -50,6 +50,10 @@ export class ReceiveFlusher implements QueuePairLife {
     this.#clock.setAlarm(nextNs);
   }
 
+  noteFailure(qp: QueuePair): void {
+    this.#life.noteFailure(qp);
+  }
+
   changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void {
     this.#life.changeState(qp, next, notifyWhenDrained);
     this.watch(qp);
