@@ -6,8 +6,9 @@
  */
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
+import type { KtapResult } from '../../guest-tests/harness/ktap.ts';
 import { KtapStreams } from '../../guest-tests/harness/ktap-streams.ts';
-import { printable } from '../../protocol/system/printable.mjs';
+import { printable, printableLines } from '../../protocol/system/printable.mjs';
 import { describeDeviceExit, describeGuestExit } from '../../qemu/describe-exit.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import { setUp } from '../setup/set-up.ts';
@@ -20,6 +21,9 @@ import type { RunArguments } from './run-command.ts';
 import { checkRun, prepareGuest } from './run-guest.ts';
 import { Session, type SessionEnd } from './session.ts';
 import { saveTerminal } from './terminal.ts';
+import { AdapterState } from './test/adapter-state.ts';
+import { StateReader } from './test/state-reader.ts';
+import { describeStates } from './test/test-screen.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 /** A shell's exit status for a signal is the signal's number and this. */
@@ -37,6 +41,9 @@ export async function performRun(command: CliCommand): Promise<number> {
   const restoreTerminal = interactive ? saveTerminal() : () => {};
   await setUp('start');
   say('starting the adapter and preparing the guest');
+  const states = new StateReader<string>();
+  let report: CaseReport | undefined;
+  let signal: NodeJS.Signals | undefined;
   const session = await Session.start({
     device: {
       arguments: deviceArguments(command, given),
@@ -45,11 +52,18 @@ export async function performRun(command: CliCommand): Promise<number> {
     ...(given.timeout === undefined ? {} : { silenceSeconds: given.timeout }),
     onSilence: say,
     guest: prepareGuest(given, command.rest),
+    onDevice: async ({ controlPath }) => {
+      if (!interactive) states.attach(await AdapterState.connect(controlPath, { hasTimeline: false }));
+    },
+    onGuestEnd: async ({ complaints }) => {
+      const isGood = report?.isGood === true && complaints.length === 0;
+      if (!isGood && signal === undefined && states.known.size === 0) states.read('the guest has ended');
+      await states.end();
+    },
     ...(given.capture === undefined
       ? {}
       : { capture: { path: resolve(given.capture), limitBytes: given.captureLimit * BYTES_PER_MIB } }),
   });
-  let signal: NodeJS.Signals | undefined;
   for (const name of SIGNALS) {
     process.once(name, () => {
       signal = name;
@@ -58,9 +72,10 @@ export async function performRun(command: CliCommand): Promise<number> {
   }
   say(`the adapter is process ${session.device.pid}, QEMU is process ${session.guest.pid}`);
   if (interactive) say('the console of the guest follows; Ctrl-A x ends the guest');
-  const report = interactive ? undefined : new CaseReport(session);
+  if (!interactive) report = new CaseReport(session, (what) => states.read(what));
   const end = await session.whenEnded;
   restoreTerminal();
+  process.stderr.write(printableLines(describeStates(states.known)));
   return conclude(end, report, signal);
 }
 
@@ -79,18 +94,25 @@ function deviceArguments(command: CliCommand, given: RunArguments): string[] {
   ];
 }
 
-/** Prints the output of the case, and judges its KTAP. */
+/** Prints the output of the case, and judges its KTAP. `onFailure` is called at each failure. */
 class CaseReport {
   /** The exit status of the case, once it has ended. */
   status: number | undefined;
   /** Why the case did not run. */
   obstacle: string | undefined;
   readonly #failed: string[] = [];
-  readonly #streams = new KtapStreams(({ path, ok }) => ok || this.#failed.push(path.join('/')), { plansBegin: true });
+  readonly #streams = new KtapStreams((result) => this.#judge(result), { plansBegin: true });
+  readonly #onFailure: (what: string) => void;
   #step = '';
 
-  constructor(session: Session) {
+  constructor(session: Session, onFailure: (what: string) => void) {
+    this.#onFailure = onFailure;
     session.guest.port().onLine((line) => this.#take(line));
+  }
+
+  /** True when the case has ended, and nothing failed. */
+  get isGood(): boolean {
+    return this.status === 0 && this.findFailures().length === 0;
   }
 
   /** What is wrong with the KTAP of the case; empty when nothing is. */
@@ -99,11 +121,19 @@ class CaseReport {
     return [...this.#failed, ...this.#streams.faults];
   }
 
+  #judge({ path, ok }: Pick<KtapResult, 'path' | 'ok'>): void {
+    if (ok) return;
+    const name = path.join('/');
+    this.#failed.push(name);
+    this.#onFailure(name);
+  }
+
   #take(line: string): void {
     const step = /^@vuhca step (.*)$/.exec(line)?.[1];
     const [, status, text] = /^@vuhca done (\d+)(?!\d) ?(.*)$/.exec(line) ?? [];
     if (step !== undefined) this.#step = step;
     else if (status !== undefined) {
+      if (status !== '0') this.#onFailure(`${this.#step} ended with ${status}`);
       if (this.#step.startsWith('script ')) this.status = Number(status);
       else if (status !== '0' && !this.#step.startsWith('unload ')) this.obstacle ??= `${this.#step}: ${text}`;
     } else if (!line.startsWith('@vuhca')) {

@@ -25,6 +25,8 @@ const CASE = `#!/bin/sh
 insmod /modules/vuhca_traffic.ko
 until [ "$(grep -c 'delivered [1-9]' /sys/kernel/debug/vuhca-traffic/counters)" = 2 ]; do usleep 100000; done
 cat /sys/kernel/debug/vuhca-traffic/counters
+echo 1..1
+echo not ok 1 planted
 rmmod vuhca_traffic
 exit 7
 `;
@@ -90,7 +92,12 @@ t.test('a guest from start to end', async (t) => {
   t.teardown(() => run.child.kill('SIGKILL'));
   const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
   t.equal(await run.whenExited, 7, run.stderr);
-  t.match(run.stdout, /^port 1 collected \d+ .* errors 0\nport 2 collected \d+ .* errors 0\n$/);
+  t.match(
+    run.stdout,
+    /^port 1 collected \d+ .* errors 0\nport 2 collected \d+ .* errors 0\n1\.\.1\nnot ok 1 planted\n$/,
+  );
+  t.match(run.stderr, /\nFAILED {4}planted\n {10}adapter at that time:\n {12}function 0: faults none\n/);
+  t.match(run.stderr, /\nFAILED {4}script case\.sh ended with 7\n {10}adapter at that time: as above\n/);
   const log = run.stderr.split('\n').filter((line) => /^\d\d:\d\d:\d\d/.test(line));
   t.ok(log.length > 0 && log.length <= LOG_LINES_MAX, `${log.length} lines of log for a whole boot`);
   t.notOk(isRunning(Number(adapter)) || isRunning(Number(qemu)), 'no process is left');

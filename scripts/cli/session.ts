@@ -22,6 +22,10 @@ export interface SessionOptions {
   readonly guest: GuestOptions | Promise<GuestOptions>;
   /** Captures the whole session into a file with an absolute path. */
   readonly capture?: CaptureOptions;
+  /** Called with the adapter process before the guest starts. */
+  readonly onDevice?: (device: DeviceChild) => Promise<void>;
+  /** Called when the guest has ended; the adapter process ends after it. */
+  readonly onGuestEnd?: (seen: Pick<SessionEnd, 'silence' | 'complaints'>) => Promise<void>;
   /** Called when the guest has been silent for long; a line on standard error when absent. */
   readonly onSilence?: (text: string) => void;
   /** A silence that ends the guest, in seconds. */
@@ -53,6 +57,7 @@ export class Session {
     prepared.catch(() => {});
     const device = await DeviceChild.start(options.device);
     try {
+      await options.onDevice?.(device);
       const capture = options.capture && (await beginCapture(device, options.capture));
       const consoleLog = join(device.directory, 'console.log');
       const life = new SignsOfLife();
@@ -87,7 +92,7 @@ export class Session {
       say: options.onSilence ?? ((text) => void process.stderr.write(`vuhca: ${printable(text)}\n`)),
       silenceSeconds: options.silenceSeconds,
     });
-    this.whenEnded = this.#follow(capture, life);
+    this.whenEnded = this.#follow(capture, life, options.onGuestEnd);
   }
 
   /** Ends both. Safe to call again. */
@@ -96,7 +101,11 @@ export class Session {
     return this.whenEnded;
   }
 
-  async #follow(capture: SessionCapture | undefined, life: SignsOfLife): Promise<SessionEnd> {
+  async #follow(
+    capture: SessionCapture | undefined,
+    life: SignsOfLife,
+    onGuestEnd: SessionOptions['onGuestEnd'],
+  ): Promise<SessionEnd> {
     const first = await Promise.race([
       this.guest.whenExited.then(() => undefined),
       this.device.whenExited.then((exit) => exit),
@@ -107,6 +116,7 @@ export class Session {
     try {
       const captured = first === undefined ? await capture?.end() : undefined;
       const { silence, complaints } = life;
+      await onGuestEnd?.({ silence, complaints });
       return { guest, deviceFailure: first, capture: captured, silence, complaints };
     } finally {
       await this.device.stop();

@@ -369,7 +369,7 @@ t.test('a guest: QPs to come, a pause, traces that outlive their QPs, --follow, 
   t.equal(describing.story[0].timeNs, 0);
   t.match(describing.remarks[0], /us from the first of these to the end/);
   t.match((await trace('resume')).stdout, /the timeline has \d+ steps\n$/);
-  const state = await AdapterState.connect(findControlSocket(join(directory, 'vuhca')));
+  const state = await AdapterState.connect(findControlSocket(join(directory, 'vuhca')), { hasTimeline: true });
   runPortableCase(portableCases.find(({ name }) => name.startsWith('a failed send')) ?? datagrams, access);
   const lines = await state.describe();
   t.match(
@@ -377,7 +377,8 @@ t.test('a guest: QPs to come, a pause, traces that outlive their QPs, --follow, 
     /sent by QP \d+: SEND number 0, \d+ bytes in 0 packets, LOCAL_/,
     'the story of the failure',
   );
-  t.notMatch((await state.describe()).join('\n'), /sent by/, 'once');
+  t.match(lines.join('\n'), /\nQP \d+ of a .*: send WQE 0 ended with LOCAL_/, 'the queue pair that failed');
+  t.notMatch((await state.describe()).join('\n'), /sent by|ended with/, 'once');
   state.close();
   access.close();
   device.child.kill('SIGTERM');

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * What the adapter says of itself when a test fails: the faults of each function, the last steps
- * of its units, and messages that failed on QPs that are traced. Called by test-action.ts over the
- * control socket.
+ * of its units, queue pairs that failed, and messages that failed on QPs that are traced. Called by
+ * `vuhca test` and `vuhca run --case` over the control socket.
  */
 import type { TimelineStep } from '../../../device/function/timeline.ts';
 import { nameStepNumbers, stepName } from '../../../device/function/timeline-names.ts';
@@ -11,12 +11,15 @@ import type { StatusReport } from '../../../device/main/status-report.ts';
 import type { TraceStatus } from '../../../device/main/trace-control.ts';
 import { readSteps, readTraces } from '../../../device/main/trace-snapshot.ts';
 import { CompletionStatus } from '../../../protocol/layout/gen/values.gen.ts';
+import { readWithFailures } from '../explain-action.ts';
+import { explainQueuePair, isKept } from '../explain-queue-pair.ts';
 import { describeFaults } from '../status-lines.ts';
 import { namesOf } from '../status-sample.ts';
 import { renderMessage } from '../trace-screen.ts';
 
 const STEPS_SHOWN = 8;
 const STORIES_SHOWN = 2;
+const FAILURES_SHOWN = 2;
 const NS_PER_US = 1000;
 
 /** Reads the state of the adapters of one process. Nothing here changes what a guest sees. */
@@ -26,14 +29,14 @@ export class AdapterState {
   /** The next step of each timeline that was not read before. */
   readonly #positions = new Map<string, number>();
   readonly #lastSteps = new Map<string, TimelineStep[]>();
-  /** Messages whose stories were told. */
+  /** Messages and failures that were told. */
   readonly #told = new Set<string>();
 
-  /** Connects, and switches the timelines on. */
-  static async connect(controlPath: string): Promise<AdapterState> {
+  /** Connects, and switches the timelines on when `describe` is to tell the last steps. */
+  static async connect(controlPath: string, { hasTimeline }: { hasTimeline: boolean }): Promise<AdapterState> {
     const client = await ControlClient.connect(controlPath);
     const names = namesOf((await client.request('status')) as StatusReport);
-    for (const adapter of names) await client.request('timeline-on', { adapter });
+    if (hasTimeline) for (const adapter of names) await client.request('timeline-on', { adapter });
     return new AdapterState(client, names);
   }
 
@@ -55,7 +58,7 @@ export class AdapterState {
         return describeFaults(faults).map((line) => `${who}: ${line.replaceAll(/ +/g, ' ')}`);
       });
       const steps = await Promise.all(this.#names.map((name) => this.#describeSteps(name)));
-      return [...faults, ...steps.flat(), ...(await this.#describeMessages())];
+      return [...faults, ...steps.flat(), ...(await this.#describeFailures()), ...(await this.#describeMessages())];
     } catch {
       // The process ends with its guest.
       return [];
@@ -78,6 +81,21 @@ export class AdapterState {
     });
   }
 
+  /** The newest queue pairs that failed, unless software moved them to ERR. */
+  async #describeFailures(): Promise<string[]> {
+    const all = await readWithFailures(this.#client);
+    const failed = all.filter(({ qp }) => isKept(qp) && qp.failure.cause !== 'software');
+    const news = failed.filter(({ adapter, qp }) => this.#isNew(`${adapter} ${qp.number} at ${qp.failure?.timeNs}`));
+    return news.slice(0, FAILURES_SHOWN).flatMap((one) => explainQueuePair(one, all).trimEnd().split('\n'));
+  }
+
+  /** True when it was not told before. */
+  #isNew(key: string): boolean {
+    if (this.#told.has(key)) return false;
+    this.#told.add(key);
+    return true;
+  }
+
   /** The stories of the newest messages that failed or have not ended, of QPs that are traced. */
   async #describeMessages(): Promise<string[]> {
     const adapters = await Promise.all(
@@ -89,10 +107,7 @@ export class AdapterState {
     const notable = ends.filter(({ adapter, message: { block } }) => {
       const { qpn, index, beginTime, complete, status } = block;
       const isBad = complete === 0 || (status !== CompletionStatus.SUCCESS && status !== CompletionStatus.FLUSHED);
-      const key = `${adapter.name} ${qpn} ${index} ${beginTime}`;
-      const isNew = !this.#told.has(key);
-      if (isBad) this.#told.add(key);
-      return isBad && isNew;
+      return isBad && this.#isNew(`${adapter.name} ${qpn} ${index} ${beginTime}`);
     });
     const newest = notable.sort((one, other) => other.message.block.beginTime - one.message.block.beginTime);
     return newest.slice(0, STORIES_SHOWN).flatMap((end) => renderMessage(end, all).trimEnd().split('\n'));

@@ -18,6 +18,7 @@ import { setUp } from '../../setup/set-up.ts';
 import type { CliCommand } from '../cli-command.ts';
 import { nothing, writeOutput } from '../write-output.ts';
 import { AdapterState } from './adapter-state.ts';
+import { StateReader } from './state-reader.ts';
 import { makeStockJob } from './stock-guest.ts';
 import { deviceOf, guestOf } from './test-adapter.ts';
 import { type DebugPorts, type TestArguments, TestStatus } from './test-command.ts';
@@ -27,9 +28,6 @@ import { provideTestKernel } from './test-kernel.ts';
 import type { TestKernel } from './test-modules.ts';
 import { type JobReport, statusOf, worstStatus } from './test-report.ts';
 import { describeJob, resultLine } from './test-screen.ts';
-
-/** States of the adapter that are read in one job; reading costs the guest time. */
-const STATES_MAX = 10;
 
 export async function performTest(command: CliCommand): Promise<number> {
   const given = command.opts<TestArguments>();
@@ -69,7 +67,7 @@ async function runJob(
     const { job, ...disk } = isStock
       ? await makeStockJob(planned, kernel, given)
       : { job: await makeJob(planned, kernel) };
-    const states = new StateReader();
+    const states = new StateReader<TestResult | GuestFault>();
     let control: ControlClient | undefined;
     const run = await runGuest(job, {
       device: deviceOf(given, recording?.path),
@@ -78,7 +76,7 @@ async function runJob(
       ...(isStock ? { answer: async (words) => answerGuest(control as ControlClient)(words) } : {}),
       silenceSeconds: given.debug === undefined ? given.timeout : Number.POSITIVE_INFINITY,
       onDevice: async ({ child }) => {
-        states.attach(await AdapterState.connect(child.controlPath));
+        states.attach(await AdapterState.connect(child.controlPath, { hasTimeline: true }));
         if (isStock) control = await ControlClient.connect(child.controlPath);
         if (given.debug !== undefined) sayHowToDebug(child.pid, given.debug);
       },
@@ -101,30 +99,6 @@ async function runJob(
     return error instanceof StartError ? TestStatus.ADAPTER_FAILED : TestStatus.NOT_COMPILED;
   } finally {
     recording?.remove();
-  }
-}
-
-/** Reads the adapter's state when something fails, and keeps it with that. */
-class StateReader {
-  readonly known = new Map<TestResult | GuestFault, readonly string[]>();
-  readonly #pending: Promise<void>[] = [];
-  #adapter: AdapterState | undefined;
-
-  attach(adapter: AdapterState): void {
-    this.#adapter = adapter;
-  }
-
-  read(about: TestResult | GuestFault): void {
-    const adapter = this.#adapter;
-    if (adapter === undefined || this.#pending.length >= STATES_MAX) return;
-    this.#pending.push(adapter.describe().then((lines) => void this.known.set(about, lines)));
-  }
-
-  /** Waits for what is being read, and reads no more. */
-  async end(): Promise<void> {
-    await Promise.all(this.#pending);
-    this.#adapter?.close();
-    this.#adapter = undefined;
   }
 }
 

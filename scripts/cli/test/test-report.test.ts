@@ -9,7 +9,7 @@ import type { FaultKind, GuestFault, StepKind, TestResult } from '../../../guest
 import { TestStatus } from './test-command.ts';
 import { toJunit, toTap } from './test-files.ts';
 import { countResults, findFailures, type JobReport, statusOf, worstStatus } from './test-report.ts';
-import { describeJob, resultLine } from './test-screen.ts';
+import { describeJob, describeStates, resultLine } from './test-screen.ts';
 
 const LOG = Array.from({ length: 60 }, (_, number) => `[    1.${String(number).padStart(6, '0')}] line ${number}`);
 
@@ -145,4 +145,28 @@ t.test('a test has the same name whether it passes, fails or is skipped', async 
 t.test('results keep their order in TAP', async (t) => {
   const text = toTap([job([result('a', false), result('b'), result('c', false)], [fault('kernel', 'WARNING')])]);
   t.same(text.match(/ - .*/g), [' - a', ' - b', ' - c', ' - WARNING']);
+});
+
+t.test('what the adapter said at each failure of a case, once', async (t) => {
+  const states = new Map([
+    ['one', ['function 0: faults none', 'QP 2 of a: send WQE 0 ended with FLUSHED']],
+    ['two', ['function 0: faults none']],
+    ['silent', []],
+  ]);
+  t.equal(
+    describeStates(states),
+    `
+FAILED    one
+          adapter at that time:
+            function 0: faults none
+            QP 2 of a: send WQE 0 ended with FLUSHED
+
+FAILED    two
+          adapter at that time: as above
+
+FAILED    silent
+
+`,
+  );
+  t.equal(describeStates(new Map()), '');
 });

@@ -8,6 +8,7 @@ import type { TestResult } from '../../../guest-tests/harness/guest-session.ts';
 import { countResults, findFailures, type JobReport, statusOf } from './test-report.ts';
 
 const INDENT = '          ';
+const ADAPTER_TITLE = 'adapter at that time';
 
 /** The line of one result. */
 export function resultLine({ path, ok, skipped, diagnostics, seconds, parent, step }: TestResult): string {
@@ -21,13 +22,26 @@ export function resultLine({ path, ok, skipped, diagnostics, seconds, parent, st
 export function describeJob(report: JobReport): string {
   const shown = new Set<string>();
   const failures = findFailures(report).flatMap(({ title, details, kernelLog, adapter }) => [
-    '',
-    `FAILED    ${title}`,
+    ...failureHead(title),
     ...details.map((line) => `${INDENT}${line}`),
     ...describeBlock('kernel log around it', kernelLog, shown),
-    ...describeBlock('adapter at that time', adapter, shown),
+    ...describeBlock(ADAPTER_TITLE, adapter, shown),
   ]);
   return [...failures, '', sumLine(report), ''].join('\n');
+}
+
+/** What the adapter said of itself at each failure, by its title, for `vuhca run --case`. */
+export function describeStates(states: ReadonlyMap<string, readonly string[]>): string {
+  const shown = new Set<string>();
+  const lines = [...states].flatMap(([title, adapter]) => [
+    ...failureHead(title),
+    ...describeBlock(ADAPTER_TITLE, adapter, shown),
+  ]);
+  return lines.length === 0 ? '' : `${lines.join('\n')}\n\n`;
+}
+
+function failureHead(title: string): string[] {
+  return ['', `FAILED    ${title}`];
 }
 
 /** The lines that were not shown before: failures that follow each other share an excerpt. */

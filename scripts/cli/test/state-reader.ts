@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Reads the adapter's state while a guest runs, whenever something fails, and keeps it with that.
+ * Called by `vuhca test` and `vuhca run --case`.
+ */
+import type { AdapterState } from './adapter-state.ts';
+
+/** States that are read of one guest; reading costs the guest time. */
+const STATES_MAX = 10;
+
+/** `About` is what failed. */
+export class StateReader<About> {
+  readonly known = new Map<About, readonly string[]>();
+  readonly #pending: Promise<void>[] = [];
+  #adapter: AdapterState | undefined;
+
+  attach(adapter: AdapterState): void {
+    this.#adapter = adapter;
+  }
+
+  read(about: About): void {
+    const adapter = this.#adapter;
+    if (adapter === undefined || this.#pending.length >= STATES_MAX) return;
+    this.#pending.push(adapter.describe().then((lines) => void this.known.set(about, lines)));
+  }
+
+  /** Waits for what is being read, and reads no more. */
+  async end(): Promise<void> {
+    await Promise.all(this.#pending);
+    this.#adapter?.close();
+    this.#adapter = undefined;
+  }
+}
