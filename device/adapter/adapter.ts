@@ -38,6 +38,7 @@ import { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { ShareManager } from '../shares/share-manager.ts';
 import type { SharePlan } from '../shares/share-plan.ts';
 import type { Switch } from '../switch/switch.ts';
+import { observeSwitches } from '../switch/switch-losses.ts';
 import { makeLossObserver } from '../trace/loss-notes.ts';
 import { Traces } from '../trace/traces.ts';
 import { AddressHandles } from '../transport/address-handles.ts';
@@ -133,6 +134,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     });
     this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes, functionCount > 1, options.fetchQuantum);
     shareUplinks(this.inner, this.lanes.turns.groups);
+    observeSwitches(this.inner, [this]);
     this.admission = new CommandAdmission(this.tables.queuePairs, this.lanes);
     this.engine = new TransportEngine({
       clock,
@@ -246,7 +248,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   attachTimeline(timeline: Timeline | undefined): void {
     this.lanes.timeline = timeline;
     const observer = makeLossObserver(timeline);
-    for (const port of [...this.ports, ...this.uplinks]) port.lossObserver = observer;
+    for (const port of this.ports) port.lossObserver = observer;
     for (const { underlying } of this.functions) underlying.timeline = timeline;
   }
 

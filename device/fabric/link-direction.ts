@@ -167,7 +167,7 @@ export class LinkDirection implements VirtualLaneCredits {
     } else this.#launch(ring, faults);
   }
 
-  /** The sender notes the loss; for a sender that does not, as a switch, the receiver. */
+  /** The sender notes the loss; for a sender that does not, the receiver. */
   #observe(view: DataView, offset: number, lengthBytes: number, loss: PacketLoss): void {
     (this.from.lossObserver ?? this.to.lossObserver)?.(view, offset, lengthBytes, loss);
   }

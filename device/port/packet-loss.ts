@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Packets that never arrive as they were sent: lost at a port, or lost or damaged by its link
- * (docs/TOPOLOGY.md). Ports and links report each one to the observer of the port, by which
- * `vuhca trace` tells them.
+ * Packets that never arrive as they were sent: lost at a port or in a switch, or lost or damaged by
+ * a link (docs/TOPOLOGY.md). Ports, links and switches report each one to the observer of the port,
+ * by which `vuhca trace` tells them.
  */
 
 /** How a port or link loses a packet, or damages it, which makes its receiver drop it. */
@@ -14,6 +14,8 @@ export const PacketLoss = {
   LINK_DOWN: 3,
   /** The port is not active, has no lane for it, or no room. */
   PORT: 4,
+  /** A switch drops it; the cause is added (`DropCause` of device/switch). */
+  SWITCH: 16,
 } as const;
 export type PacketLoss = (typeof PacketLoss)[keyof typeof PacketLoss];
 

@@ -139,7 +139,7 @@ export class InputGate implements VirtualLaneCredits {
     const exit = atExit ? this.#relay.findExit(ring) : undefined;
     const port = exit ?? this.port;
     this.onDrop?.(port, cause, ring);
-    port.drop(cause);
+    port.dropFrom(ring, cause);
   }
 
   /**
@@ -186,7 +186,7 @@ export class InputGate implements VirtualLaneCredits {
     if (decision < 0) {
       const port = relay.findPort(number) ?? this.port;
       this.onDrop?.(port, ~decision as DropCause, ring);
-      port.drop(~decision as DropCause);
+      port.dropFrom(ring, ~decision as DropCause);
       return true;
     }
     const queue = relay.getQueue(decision);

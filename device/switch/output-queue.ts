@@ -17,6 +17,8 @@ export class OutputQueue {
   readonly ring: PacketRing;
   /** Weighted turns of the inputs; undefined: they go in the order of their requests. */
   turns: InputTurns | undefined = undefined;
+  /** Told of each packet that is dropped because it waited too long, before it goes. */
+  onDrop: ((ring: PacketRing) => void) | undefined = undefined;
   /** Inputs, each a number below `inputs`, that were refused and wait: a circular list. */
   readonly #waiting: Uint16Array;
   readonly #isWaiting: Uint8Array;
@@ -114,6 +116,7 @@ export class OutputQueue {
         limits.nextNs = Math.min(limits.nextNs, dueNs);
         break;
       }
+      this.onDrop?.(ring);
       const lengthBytes = ring.readLength;
       ring.shift();
       // It did not leave by the link.

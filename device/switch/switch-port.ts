@@ -10,6 +10,7 @@ import { VCRC_SIZE } from '../../protocol/infiniband/vcrc.ts';
 import { PortState } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock } from '../host.ts';
 import { LinkEnd } from '../port/link.ts';
+import { PacketLoss } from '../port/packet-loss.ts';
 import { copyPacket, type PacketRing } from '../port/packet-ring.ts';
 import { countDrop, DropCause, dropCauseNames } from './drop-causes.ts';
 import type { InputTurns } from './input-turns.ts';
@@ -41,6 +42,7 @@ export class SwitchPort extends LinkEnd {
     super(number, guid, queuePackets, dataLanes);
     this.queues = this.transmitQueues.rings.map((ring) => new OutputQueue(ring, inputs));
     this.partitions = new PartitionFilter(pkeys);
+    for (const queue of this.queues) queue.onDrop = (ring) => this.noteLoss(ring, DropCause.HEAD_OF_QUEUE);
   }
 
   /** Lets the inputs of the switch share the port by weighted turns, on all of its VLs. */
@@ -52,6 +54,18 @@ export class SwitchPort extends LinkEnd {
   drop(cause: DropCause, packets = 1): void {
     this.drops[cause] += packets;
     countDrop(this, cause, packets);
+  }
+
+  /** Drops the oldest packet of a ring, which the caller shifts. */
+  dropFrom(ring: PacketRing, cause: DropCause): void {
+    this.noteLoss(ring, cause);
+    this.drop(cause);
+  }
+
+  /** Tells the observer of a packet that is dropped. The link has told of a damaged one. */
+  noteLoss({ view, readOffset, readLength }: PacketRing, cause: DropCause): void {
+    if (cause !== DropCause.DAMAGED)
+      this.lossObserver?.(view, readOffset, readLength, (PacketLoss.SWITCH + cause) as PacketLoss);
   }
 
   /**
@@ -77,8 +91,8 @@ export class SwitchPort extends LinkEnd {
   /** Copies a management packet to VL15, which drops what has no room. */
   relayManagement(source: PacketRing, sealed: boolean): void {
     const { management } = this.transmitQueues;
-    if (this.state === PortState.DOWN) this.drop(DropCause.OUTPUT_INACTIVE);
-    else if (management.full) this.drop(DropCause.NO_MANAGEMENT_ROOM);
+    if (this.state === PortState.DOWN) this.dropFrom(source, DropCause.OUTPUT_INACTIVE);
+    else if (management.full) this.dropFrom(source, DropCause.NO_MANAGEMENT_ROOM);
     else this.relay(source, management, sealed);
   }
 

@@ -227,8 +227,8 @@ export class Switch implements FabricNode, ManagedNode {
     const number = dlid === PERMISSIVE_LID ? 0 : this.switchTables.getPort(dlid);
     if (number === 0 || this.#isOwnLid(dlid)) return this.#manage(input, ring);
     const output = this.#relay.findPort(number);
-    if (output === undefined) return input.drop(DropCause.NO_ROUTE);
-    if (output === input) return input.drop(DropCause.LOOP);
+    if (output === undefined) return input.dropFrom(ring, DropCause.NO_ROUTE);
+    if (output === input) return input.dropFrom(ring, DropCause.LOOP);
     output.relayManagement(ring, sealed);
   }
 

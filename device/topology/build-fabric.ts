@@ -12,6 +12,7 @@ import { parseGuid } from '../port/port.ts';
 import { installManager } from '../subnet-manager/install.ts';
 import type { SubnetManager } from '../subnet-manager/subnet-manager.ts';
 import { Switch } from '../switch/switch.ts';
+import { observeSwitches } from '../switch/switch-losses.ts';
 import {
   type FabricPlan,
   type LocalLinkPlan,
@@ -60,6 +61,7 @@ export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readon
   });
   const switches = plan.switches.map((node) => makeSwitch(node, clock));
   const built = { adapters, switches };
+  observeSwitches([...switches, ...adapters.flatMap(({ inner }) => inner)], adapters);
   for (const link of plan.links) keep(join(plan, built, link));
   const nodes: FabricNode[] = [...adapters, ...switches];
   const places = plan.subnet === 'managed' ? managerPlaces(plan) : [];

@@ -6,6 +6,7 @@
 import { Step, type TimelineStep } from '../../device/function/timeline.ts';
 import { CommandWait, LaneCredit, PacketDrop, PacketMove, PagePart } from '../../device/function/timeline-values.ts';
 import { PacketLoss } from '../../device/port/packet-loss.ts';
+import { DropCause } from '../../device/switch/drop-causes.ts';
 import { AethKind, bthOpcodeName, nakCodeName } from '../../protocol/infiniband/gen/values.gen.ts';
 import { rnrTimerNs, splitSyndrome } from '../../protocol/infiniband/syndrome.ts';
 import { faultKindName } from '../../protocol/layout/gen/values.gen.ts';
@@ -33,8 +34,7 @@ const wireWords: Partial<Record<Step, Describe>> = {
     `packet refused: ${bthOpcodeName(opcode)}, PSN ${psn}, ${faultKindName(fault)}`,
   [Step.PACKET_DROPPED]: ({ a: psn, b: cause, e: opcode }) =>
     `packet dropped: ${bthOpcodeName(opcode)}, PSN ${psn}, ${drops[cause as PacketDrop]}`,
-  [Step.PACKET_LOST]: ({ a: psn, b: loss, e: opcode }) =>
-    `packet lost: ${bthOpcodeName(opcode)}, PSN ${psn}, ${losses[loss as PacketLoss]}`,
+  [Step.PACKET_LOST]: (step) => `packet lost: ${bthOpcodeName(step.e)}, PSN ${step.a}, ${describeLoss(step)}`,
   [Step.PAGE_FAULT]: ({ a: region, b: low, c: high, d: write }) =>
     `page fault of region ${region}: ${hex(high * HIGH_DWORD + low)} is to be ${write === 1 ? 'written' : 'read'}`,
   [Step.PAGE_WAIT]: ({ a: part, b: number, c: region, d: low, e: high }) =>
@@ -71,7 +71,7 @@ const drops: Readonly<Record<PacketDrop, string>> = {
   [PacketDrop.REFUSED]: 'it is refused',
 };
 
-const losses: Readonly<Record<PacketLoss, string>> = {
+const losses: Readonly<Partial<Record<PacketLoss, string>>> = {
   [PacketLoss.DROPPED]: 'the link drops it',
   [PacketLoss.TOO_LONG]: 'it is longer than the link carries',
   [PacketLoss.DAMAGED]: 'the link damages it',
@@ -91,6 +91,30 @@ const parts: Readonly<Record<PagePart, (number: number) => string>> = {
 /** The words for a step of the wire; undefined for other steps. */
 export function describeWireStep(step: TimelineStep): string | undefined {
   return wireWords[step.step]?.(step);
+}
+
+/** Why a switch drops a packet. */
+const switchDrops: Readonly<Record<DropCause, string>> = {
+  [DropCause.INPUT_INACTIVE]: 'its port of arrival is not active',
+  [DropCause.DAMAGED]: 'it is damaged, or longer than the MTU of the port',
+  [DropCause.INPUT_PARTITION]: 'its P_Key is not one of the port of arrival',
+  [DropCause.INPUT_RAW]: 'the port of arrival filters raw packets',
+  [DropCause.NO_ROUTE]: 'it has no route to the LID',
+  [DropCause.LOOP]: 'its route leads back to the port of arrival',
+  [DropCause.NO_LANE]: 'its service level has no lane at the port of exit',
+  [DropCause.NO_MEMBER]: 'the multicast group has no other port',
+  [DropCause.OUTPUT_INACTIVE]: 'its port of exit is not active',
+  [DropCause.LIFE_TIME]: 'it waited longer than the life time of the switch',
+  [DropCause.TOO_LONG]: 'it is longer than the MTU of the port of exit',
+  [DropCause.OUTPUT_PARTITION]: 'its P_Key is not one of the port of exit',
+  [DropCause.OUTPUT_RAW]: 'the port of exit filters raw packets',
+  [DropCause.HEAD_OF_QUEUE]: 'it waited too long at the port of exit',
+  [DropCause.NO_MANAGEMENT_ROOM]: 'there is no room for management packets',
+};
+
+/** How a packet was lost: the words of a `PACKET_LOST` step. */
+export function describeLoss({ b: loss }: TimelineStep): string {
+  return losses[loss as PacketLoss] ?? `a switch drops it: ${switchDrops[(loss - PacketLoss.SWITCH) as DropCause]}`;
 }
 
 /** An acknowledgement with its syndrome (IBTA 9.7.5.2.1). */
