@@ -133,6 +133,7 @@ export interface RestoredPacket {
   readonly wireLength: number;
   /** The packet goes from the receiver of the message to its sender. */
   readonly isAnswer: boolean;
+  readonly opcode: number;
   readonly name: string;
   readonly psn: number;
   /** Payload on the wire, also when the snap length cut it. */
@@ -150,7 +151,8 @@ export function restorePacket({ headers, payload }: TracedPacket): RestoredPacke
   const error = parsePacket(view, 0, wireLength, packet, PacketCheck.NONE);
   const { psn, payloadOffset, payloadLengthBytes, icrcOffset, vcrcOffset, grhOffset } = packet;
   const isAnswer = (packet.flags & ANSWER) !== 0;
-  const about = { wireLength, isAnswer, name: bthOpcodeName(packet.opcode), psn, payloadBytes: payloadLengthBytes };
+  const { opcode } = packet;
+  const about = { wireLength, isAnswer, opcode, name: bthOpcodeName(opcode), psn, payloadBytes: payloadLengthBytes };
   const kept = headers.length + payload.length;
   if (error !== PacketError.NONE || kept < payloadOffset + payloadLengthBytes)
     return { ...about, bytes: bytes.slice(0, kept) };

@@ -11,12 +11,13 @@ import { Replay, type ReplayResult, type ReplayStep } from '../../device/hosts/r
 import { TraceObserver } from '../../device/main/trace-observer.ts';
 import { MthcaAdapter } from '../../device/personality/mthca/mthca-adapter.ts';
 import type { AnyAdapter } from '../../device/topology/node-kinds.ts';
+import type { AdapterTrace } from '../../device/trace/adapter-trace.ts';
 import { printable, printableLines } from '../../protocol/system/printable.mjs';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CliCommand } from './cli-command.ts';
 import { openInspector } from './inspector.ts';
 import type { ReplayArguments } from './replay-command.ts';
-import { present } from './trace-action.ts';
+import { present } from './trace-present.ts';
 import { UsageError } from './usage-error.ts';
 
 const NS_PER_SECOND = 1e9;
@@ -49,6 +50,20 @@ function checkTrace({ messages, show, export: file, format }: ReplayArguments): 
   if (file !== undefined && format === undefined) throw new UsageError('option --format is missing');
   if (file === undefined && format !== undefined) throw new UsageError('option --format belongs to --export');
   if (messages && show) throw new UsageError('give --messages or --show, not both');
+}
+
+/**
+ * The traces of all that a recording has, and the status of its replay. Says on standard error when
+ * the adapter did something else. Throws SetupError.
+ */
+export function traceRecording(path: string): { readonly traces: AdapterTrace[]; readonly status: number } {
+  const replay = openRecording(path);
+  const observed = observeAll(replay);
+  const result = sayDamage(path, () => replay.run());
+  const traces = observed.map(({ name, observer }) => observer.read(name, 0));
+  if (result.divergence === undefined) return { traces, status: 0 };
+  process.stderr.write(printableLines(describeResult(path, result, Number.POSITIVE_INFINITY)));
+  return { traces, status: DIVERGED };
 }
 
 /** An adapter of the recording, and the observer of its traces. */

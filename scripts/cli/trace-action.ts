@@ -5,19 +5,15 @@
  */
 import { ControlClient } from '../../device/main/control-client.ts';
 import { findOnlyControlPath } from '../../device/main/control-path.ts';
-import { toChromeTrace } from '../../device/main/perfetto-export.ts';
 import type { TraceStatus } from '../../device/main/trace-control.ts';
-import { toErf, toJsonLines } from '../../device/main/trace-export.ts';
 import { readTraces } from '../../device/main/trace-snapshot.ts';
-import { type AdapterTrace, distinguishAdapters, type MessageEnd } from '../../device/trace/adapter-trace.ts';
-import { findWholeRecords, PCAP_FILE_HEADER_SIZE } from '../../protocol/infiniband/pcap.ts';
-import { SetupError } from '../../qemu/setup/errors.ts';
+import { type AdapterTrace, distinguishAdapters } from '../../device/trace/adapter-trace.ts';
 import type { CliCommand } from './cli-command.ts';
-import type { TraceAction, TraceArguments, TraceFormat } from './trace-command.ts';
+import type { TraceAction, TraceArguments } from './trace-command.ts';
 import { followTraces } from './trace-follow.ts';
-import { describeStory, renderMessage, renderTraceStatus } from './trace-screen.ts';
+import { present } from './trace-present.ts';
+import { renderTraceStatus } from './trace-screen.ts';
 import { UsageError } from './usage-error.ts';
-import { nothing, type UsablePart, wholeLines, writeOutput } from './write-output.ts';
 
 const NS_PER_SECOND = 1e9;
 
@@ -25,6 +21,12 @@ export async function performTrace(command: CliCommand): Promise<number> {
   const [action, file] = command.processedArgs as [TraceAction, string | undefined];
   const given = command.opts<TraceArguments>();
   checkTrace(action, file, given);
+  if (action === 'show' && file !== undefined) {
+    const { traceRecording } = await import('./replay-action.ts');
+    const { traces, status } = traceRecording(file);
+    present('show', traces, given);
+    return status;
+  }
   const client = await ControlClient.connect(given.control ?? (await findOnlyControlPath()));
   try {
     if (action === 'read' && given.follow) await followTraces(client, given, (text) => process.stdout.write(text));
@@ -42,14 +44,16 @@ export async function performTrace(command: CliCommand): Promise<number> {
 }
 
 /** Throws UsageError for arguments that do not fit the action. */
-function checkTrace(action: TraceAction, file: string | undefined, given: TraceArguments): void {
+export function checkTrace(action: TraceAction, file: string | undefined, given: TraceArguments): void {
   const { format, qp, timeline, follow, blocks, bytes, json } = given;
-  if (file !== undefined && action !== 'export') throw new UsageError(`${file} is one argument too many`);
+  if (file !== undefined && action !== 'export' && action !== 'show')
+    throw new UsageError(`${file} is one argument too many`);
   if (action === 'export' && file === undefined) throw new UsageError('FILE is missing');
   if (action === 'export' && format === undefined) throw new UsageError('option --format is missing');
   if (follow && action !== 'read') throw new UsageError('option --follow belongs to read');
   if (follow && (given.with !== undefined || given.last !== undefined))
     throw new UsageError('--follow goes without --with and --last');
+  checkShow(action, file, given);
   if (json && action === 'export') throw new UsageError('option --json does not belong to export: say --format json');
   if (blocks !== undefined && bytes !== undefined) throw new UsageError('give --blocks or --bytes, not both');
   const rule = [given.service, given.function, given.peerLid, given.peerQp];
@@ -59,6 +63,19 @@ function checkTrace(action: TraceAction, file: string | undefined, given: TraceA
   const isNamed = [qp, timeline, given.process, given.new].some((value) => value !== undefined);
   if ((action === 'on' || action === 'off') && !isNamed)
     throw new UsageError('say which QP with --qp, or --process, or --new, or --timeline');
+}
+
+/** The same for the options of show. */
+function checkShow(action: TraceAction, file: string | undefined, given: TraceArguments): void {
+  const { messages, retried, failed, slowest, ladder, json } = given;
+  const isOwn = [messages, retried, failed, slowest, ladder].some((value) => value !== undefined);
+  if (isOwn && action !== 'show')
+    throw new UsageError('--messages, --retried, --failed, --slowest and --ladder belong to show');
+  if (messages && ladder !== undefined) throw new UsageError('give --messages or --ladder, not both');
+  if (json && ladder !== undefined) throw new UsageError('give --json or --ladder, not both');
+  const isOfAdapter = [given.control, given.with, given.last].some((value) => value !== undefined);
+  if (action === 'show' && file !== undefined && isOfAdapter)
+    throw new UsageError('--control, --with and --last are for running adapters, not for a recording');
 }
 
 async function change(
@@ -93,63 +110,4 @@ async function readAll(client: ControlClient, given: TraceArguments): Promise<Ad
     }
   }
   return distinguishAdapters(all);
-}
-
-/** Prints or writes what was read. */
-export function present(
-  action: 'read' | 'show' | 'export',
-  all: readonly AdapterTrace[],
-  given: Pick<TraceArguments, 'qp' | 'adapter' | 'message' | 'format' | 'json'>,
-  file = '',
-): void {
-  const { qp, adapter: name, message, format, json } = given;
-  const chosen = all.map((adapter) => ({
-    ...adapter,
-    messages: adapter.messages.filter(
-      ({ block }) =>
-        (qp === undefined || qp.includes(block.qpn)) &&
-        (name === undefined || name === (adapter.ownName ?? adapter.name)),
-    ),
-  }));
-  if (action === 'read') process.stdout.write(toJsonLines(chosen.map((adapter) => ({ ...adapter, steps: [] }))));
-  else if (action === 'show') {
-    const end = choose(chosen, all, message);
-    process.stdout.write(json ? `${JSON.stringify(describeStory(end, all))}\n` : renderMessage(end, all));
-  } else writeOutput(file, file, exported(format, chosen), usablePart(format));
-}
-
-function exported(format: TraceFormat | undefined, traces: readonly AdapterTrace[]): string | Uint8Array {
-  if (format === 'erf') return toErf(traces);
-  return format === 'json' ? toJsonLines(traces) : `${JSON.stringify(toChromeTrace(traces))}\n`;
-}
-
-/** The block of that number, or the newest that was sent, of the chosen messages. */
-function choose(chosen: readonly AdapterTrace[], all: readonly AdapterTrace[], index: number | undefined): MessageEnd {
-  const ends = chosen.flatMap(({ messages }, place) =>
-    messages.map((message) => ({ adapter: all[place] as AdapterTrace, message })),
-  );
-  const fitting = ends.filter(({ message: { block } }) =>
-    index === undefined ? block.receive === 0 : block.index === index,
-  );
-  const newest = newestOf(fitting) ?? (index === undefined ? newestOf(ends) : undefined);
-  if (newest !== undefined) return newest;
-  throw new SetupError(index === undefined ? 'no message is traced' : `no command block ${index} is there any more`);
-}
-
-function newestOf(ends: readonly MessageEnd[]): MessageEnd | undefined {
-  const begin = ({ adapter, message }: MessageEnd): number => message.block.beginTime + adapter.wallTimeNs;
-  return ends.reduce<MessageEnd | undefined>(
-    (newest, one) => (newest === undefined || begin(one) >= begin(newest) ? one : newest),
-    undefined,
-  );
-}
-
-/** The part of a file of that format that can be read. */
-function usablePart(format: TraceFormat | undefined): UsablePart {
-  if (format === 'erf') return (bytes, end) => (end < PCAP_FILE_HEADER_SIZE ? 0 : findErfEnd(bytes, end));
-  return format === 'json' ? wholeLines : nothing;
-}
-
-function findErfEnd(bytes: Uint8Array, end: number): number {
-  return findWholeRecords(new DataView(bytes.buffer, bytes.byteOffset), PCAP_FILE_HEADER_SIZE, end).end;
 }

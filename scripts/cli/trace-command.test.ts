@@ -4,7 +4,7 @@
  * Perfetto accept; and the command against a running adapter.
  */
 import { spawnSync } from 'node:child_process';
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { portableCases, runPortableCase } from '../../device/conformance/portable-suite.ts';
@@ -386,6 +386,14 @@ t.test('a guest: QPs to come, a pause, traces that outlive their QPs, --follow, 
   t.equal(await follower.whenExited, 0, 'it ends with the adapter');
   const replayed = await runCli(['replay', '--show', '--qp', '2', recording], environment);
   t.match(replayed, { status: 0, stderr: /identical/, stdout: /^sent by QP 2: SEND number \d+, .*SUCCESS\n/ });
+  const show = (...words: string[]) => runCli(['trace', 'show', recording, ...words], environment);
+  const list = JSON.parse((await show('--messages', '--failed', '--json')).stdout);
+  t.match(list, { messages: [{ side: 'send', status: /^LOCAL_/, tries: 1 }] });
+  t.match(await show('--failed'), { status: 0, stdout: /^sent by QP \d+: SEND number 0, .* LOCAL_/ });
+  t.match(await show('--retried'), { status: 1, stderr: /no message with packets that were sent again is traced/ });
+  const picture = join(directory, 'x.svg');
+  t.match(await show('--slowest', '1', '--ladder', picture), { status: 0, stdout: '' });
+  t.match(readFileSync(picture, 'utf8'), /^<svg .*<\/svg>\n$/s);
   const sent = (await runCli(['replay', '--messages', recording], environment)).stdout.match(/"side":"send"/g);
   t.ok((sent?.length ?? 0) >= 2 * (before.match(/"side":"send"/g)?.length ?? 0), 'also those in the pause');
 });

@@ -27,6 +27,11 @@ export interface TraceArguments {
   readonly snap?: number;
   readonly stopOnError?: boolean;
   readonly message?: number;
+  readonly retried?: boolean;
+  readonly failed?: boolean;
+  readonly slowest?: number;
+  readonly messages?: boolean;
+  readonly ladder?: string;
   readonly last?: number;
   readonly follow?: boolean;
   readonly format?: TraceFormat;
@@ -53,7 +58,7 @@ const KEPT_SECONDS_MAX = 1e6;
 export function defineTrace(command: CliCommand): void {
   command
     .addArgument(actionArgument(ACTIONS))
-    .argument('[FILE]', 'export: the file to write')
+    .argument('[FILE]', 'export: the file to write; show: a recording, instead of a running adapter')
     .addOption(controlOption())
     .option('--adapter <NAME>', 'The adapter, where one process serves several')
     .option('--json', 'Prints states and stories as JSON; read prints JSON anyway')
@@ -84,18 +89,28 @@ export function defineTrace(command: CliCommand): void {
     .addOption(wholeNumber('--last <SECONDS>', 'Only what ended in the last seconds', 1, SECONDS_MAX))
     .option('--follow', 'read: prints messages and steps as they come, until Ctrl-C')
     .addOption(wholeNumber('--message <N>', 'show: number of the command block (default: the newest)', 0, INDEX_MAX))
+    .option('--messages', 'show: a list of the messages, one line each')
+    .option('--retried', 'show: only messages with packets that were sent again')
+    .option('--failed', 'show: only messages that failed')
+    .addOption(wholeNumber('--slowest <N>', 'show: only the N that took longest, slowest first', 1, INDEX_MAX))
+    .option('--ladder <SVG>', 'show: draws the message as a sequence diagram instead of telling it')
     .addOption(wordOf('--format <FORMAT>', 'export: the format of FILE', FORMATS))
     .addNotes(
       'Trace both QPs of a connection, and the timeline, to see a message from its doorbell to its completion',
       'on both sides. A trace stays when its QP is destroyed. pause keeps all as it is; resume goes on. read prints',
       'JSON lines. export: perfetto for ui.perfetto.dev, erf for Wireshark (the packets within the snap length).',
-      'Neither guests nor recordings notice a trace; `vuhca replay --show` traces a recording.',
+      'Neither guests nor recordings notice a trace; `show` with a recording traces that.',
+      '--retried, --failed and --slowest combine, with --qp and --last as well, and tell the stories of all that',
+      'fit. Exit status: 1 when no message fits, or there is no adapter; 3 when a recording replays differently.',
     )
     .addExample('vuhca trace on --qp 2 --qp 3 --timeline', 'both ends of a connection, and the timeline')
     .addExample('vuhca trace on --new --service RC --timeline', 'connections to come, from their first message on')
     .addExample('vuhca trace on --process 711 --timeline', 'all queue pairs of a process of the guest')
     .addExample('vuhca trace show --qp 2', 'the newest message of a QP, step by step')
     .addExample('vuhca trace show --qp 2 --json', 'the same for programs')
+    .addExample('vuhca trace show --messages --retried', 'a list of those that were sent again')
+    .addExample('vuhca trace show --slowest 1 --ladder x.svg', 'a picture of the slowest')
+    .addExample('vuhca trace show x.rec --failed', 'what failed in a recorded session')
     .addExample('vuhca trace export --format perfetto x.json', 'all messages, for Perfetto')
     .addExample('vuhca trace off --qp 2 --qp 3 --timeline', 'the end of it');
 }
