@@ -12,7 +12,7 @@ import { Random } from '../../device/random.ts';
 import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { connect, SendOpcode } from '../../device/test-support/connected-fixture.ts';
 import { findBlockSteps } from '../../device/trace/message-life.ts';
-import { type Ladder, makeLadder } from './ladder.ts';
+import { type Ladder, makeLadder, pairPackets } from './ladder.ts';
 import { drawLadder } from './ladder-picture.ts';
 import { chooseMessages } from './message-choice.ts';
 import { drawExample, playExample } from './testing/example-ladder.ts';
@@ -77,6 +77,50 @@ t.test('answers of a READ come from the other side; long runs are one arrow', as
   checkPicture(t, picture);
   t.match(picture, />7 packets, PSN 1 to 7</);
   t.equal(picture.match(/class="packet/g)?.length, 4, 'the request, the first answer, the run, the last one');
+});
+
+t.test('a receiver that is not ready, until it is', async (t) => {
+  const play = new Play();
+  play.stage.begin();
+  play.send();
+  play.fixture.settle();
+  play.receive();
+  play.finish();
+  const ladder = ladderOf(play);
+  t.match(
+    ladder.waits.map(({ side, text, from, to }) => `${side} ${text} ${to.timeNs - from.timeNs}`),
+    ['0 RNR wait 10000'],
+  );
+  t.match(drawLadder(ladder), />RNR wait, 10\.000 us</);
+});
+
+t.test('what became of a packet belongs to the last one with its PSN', async (t) => {
+  const all = playExample().stage.observers.map((observer) => {
+    const trace = observer.read('a', 0);
+    const isEnd = ({ step }: { step: Step }): boolean =>
+      step === Step.PACKET_LOST || step === Step.PACKET_DROPPED || step === Step.NO_RECEIVE_ENTRY;
+    return { ...trace, steps: trace.steps.filter((step) => !isEnd(step)) };
+  });
+  const [end] = chooseMessages(all, {});
+  if (end === undefined) throw new Error('no message is traced');
+  const ends = makeLadder(end, all)
+    .packets.filter(({ from }) => from === 0)
+    .map((packet) => packet.end);
+  t.same(ends, ['unknown', 'unknown', 'unknown', 'arrives', 'arrives', 'arrives']);
+  const step = { functionNumber: 0, object: 2, a: 0, b: 0, c: 0, d: 0, e: 0 };
+  const response = { ...step, step: Step.PACKET, b: 5, c: 15 };
+  const answers = [
+    { ...response, index: 1, timeNs: 10 },
+    { ...step, step: Step.ANSWER_SENT, a: 5, index: 2, timeNs: 20 },
+  ];
+  const arrival = { ...response, e: PacketMove.RECEIVED, index: 3, timeNs: 30 };
+  t.match(pairPackets([[arrival], answers], 1), [{ end: 'arrives' }, { end: 'unknown', name: 'ACK' }]);
+  const twice = pairPackets([[arrival, { ...arrival, index: 4, timeNs: 40 }], answers], 1);
+  t.match(
+    twice.filter(({ end: fate }) => fate === 'arrives').map(({ ended }) => ended?.timeNs),
+    [30, 40],
+    'a duplicate is a second arrow',
+  );
 });
 
 t.test('one end only, and no timeline', async (t) => {

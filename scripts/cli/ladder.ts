@@ -114,7 +114,7 @@ type Ended = { readonly at: LadderPoint; readonly key: string } & Pick<LadderPac
  * The packets that one side sends. What became of a packet belongs to the last one with its PSN
  * that was sent before; a second arrival is that of a duplicate.
  */
-function pairPackets(steps: readonly (readonly TimelineStep[])[], from: Side): LadderPacket[] {
+export function pairPackets(steps: readonly (readonly TimelineStep[])[], from: Side): LadderPacket[] {
   const [own = [], other = []] = from === 0 ? steps : steps.toReversed();
   const sent = own.flatMap((step) => readSent(step) ?? []);
   const ended = [...own.flatMap((step) => readLost(step) ?? []), ...other.flatMap((step) => readArrival(step) ?? [])];

@@ -61,6 +61,21 @@ t.test('filters, alone and together', async (t) => {
   ]);
 });
 
+t.test('a message that was only flushed has not failed by itself', async (t) => {
+  const one = new Play();
+  const { fixture, connected, stage } = one;
+  stage.begin();
+  const sges = [fixture.sge(fixture.createBuffer(8))];
+  const bad = { header: { opcode: SendOpcode.RDMA_WRITE }, sges, remote: { address: 0, rkey: 0x7700 } };
+  for (let count = 0; count < 3; count++) connected.a.post(bad);
+  fixture.settle();
+  const all = stage.observers.map((observer) => observer.read('a', 0));
+  const statuses = describeRows(chooseMessages(all, {})).map(({ status }) => status);
+  t.same(statuses, ['REMOTE_ACCESS_ERROR', 'FLUSHED', 'FLUSHED']);
+  t.match(describeRows(chooseMessages(all, { failed: true })), [{ status: 'REMOTE_ACCESS_ERROR' }]);
+  t.equal(chooseMessages(all, { failed: true }).length, 1);
+});
+
 t.test('the list, as a text and as data', async (t) => {
   const { all } = play();
   const ends = chooseMessages(all, {});
