@@ -39,7 +39,7 @@ import { ShareManager } from '../shares/share-manager.ts';
 import type { SharePlan } from '../shares/share-plan.ts';
 import type { Switch } from '../switch/switch.ts';
 import { observeSwitches } from '../switch/switch-losses.ts';
-import { makeLossObserver } from '../trace/loss-notes.ts';
+import { observeLosses } from '../trace/loss-notes.ts';
 import { Traces } from '../trace/traces.ts';
 import { AddressHandles } from '../transport/address-handles.ts';
 import type { ConnectedTransport } from '../transport/connected-transport.ts';
@@ -247,8 +247,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   /** Gives the units a timeline for their steps; `undefined` ends it. */
   attachTimeline(timeline: Timeline | undefined): void {
     this.lanes.timeline = timeline;
-    const observer = makeLossObserver(timeline);
-    for (const port of this.ports) port.lossObserver = observer;
+    observeLosses(this.ports, timeline);
     for (const { underlying } of this.functions) underlying.timeline = timeline;
   }
 

@@ -173,9 +173,12 @@ t.test('a broken connection takes the port down, loses packets in flight, and co
   const arrivals = new Arrivals(pair.ports[1]);
   send(pair.ports[0], 0);
   pair.links[0].carry(0, 10);
+  const told: number[] = [];
+  for (const port of pair.ports) port.downObserver = () => void told.push(port.number);
   pair.disconnect();
   pair.run();
   for (const port of pair.ports) t.equal(port.state, PortState.DOWN);
+  t.same(told.sort(), pair.ports.map(({ number }) => number).sort(), 'each port says so, once');
   send(pair.ports[0], 1);
   t.equal(pair.ports[0].transmitDiscards, 1);
   pair.connect();

@@ -63,6 +63,7 @@ const stepFields: Readonly<Record<Step, readonly string[]>> = {
   [Step.CQ_BEGIN]: ['cq'],
   [Step.EQ_BEGIN]: ['eq'],
   [Step.FUNCTION_RESET]: ['kind'],
+  [Step.LINK_DOWN]: ['port'],
   [Step.PAGES_INVALIDATED]: ['mr', 'addressLow', 'addressHigh', 'pages'],
   [Step.ENTRY]: ['qp', 'entry'],
   [Step.ENTRY_SGE]: ['qp', 'entry', 'lkey', 'length', 'addressLow', 'addressHigh'],

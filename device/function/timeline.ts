@@ -120,6 +120,11 @@ export const Step = {
   EQ_BEGIN: 55,
   /** The function returns to the state of power-on: what was requested is forgotten. */
   FUNCTION_RESET: 56,
+  /**
+   * The link of a port goes down, and what is under way on it is lost: over a socket link nobody
+   * can say which packets. It belongs to no function.
+   */
+  LINK_DOWN: 57,
 } as const;
 export type Step = (typeof Step)[keyof typeof Step];
 

@@ -99,6 +99,8 @@ export class LinkEnd {
   link: Link | undefined = undefined;
   observer: PacketObserver | undefined = undefined;
   lossObserver: LossObserver | undefined = undefined;
+  /** Called when the link goes down, before what waits is lost; it must not change anything. */
+  downObserver: (() => void) | undefined = undefined;
   /** Called when the state has changed from `previous`, while the node runs. */
   onStateChange: ((end: LinkEnd, previous: PortState) => void) | undefined = undefined;
   /** Called when errors of the link have reached a threshold of the settings. */
@@ -162,6 +164,7 @@ export class LinkEnd {
    */
   setLinkUp(up: boolean): void {
     if (!up) {
+      if (this.physicalState === PortPhysicalState.LINK_UP) this.downObserver?.();
       this.transmitDiscards += this.transmitQueues.discard(this.lossObserver);
       if (this.physicalState === PortPhysicalState.LINK_UP) {
         this.physicalState = this.settings.linkDownDefaultState;

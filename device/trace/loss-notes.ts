@@ -8,13 +8,23 @@ import { getDethSrcQpn } from '../../protocol/infiniband/gen/deth.gen.ts';
 import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../protocol/infiniband/packet.ts';
 import { Step, type Timeline } from '../function/timeline.ts';
 import { NO_FUNCTION } from '../function/timeline-values.ts';
+import type { LinkEnd } from '../port/link.ts';
 import type { LossObserver } from '../port/packet-loss.ts';
 
 const LID_BITS = 16;
 const LID_MAX = 0xffff;
 
+/** Lets `timeline` note what the ports of an adapter and their links lose; undefined ends it. */
+export function observeLosses(ports: readonly LinkEnd[], timeline: Timeline | undefined): void {
+  const observer = makeLossObserver(timeline);
+  for (const port of ports) {
+    port.lossObserver = observer;
+    port.downObserver = timeline && (() => timeline.note(Step.LINK_DOWN, NO_FUNCTION, port.number));
+  }
+}
+
 /** An observer that notes lost packets in `timeline`; undefined without one. */
-export function makeLossObserver(timeline: Timeline | undefined): LossObserver | undefined {
+function makeLossObserver(timeline: Timeline | undefined): LossObserver | undefined {
   if (timeline === undefined) return undefined;
   const packet = newParsedPacket();
   return (view, offset, lengthBytes, loss) => {

@@ -83,6 +83,23 @@ t.test('a message has no step of another life of its QP', async (t) => {
   t.same(indexes(findWireSteps(makeEnd(block, reset), 0)), [2, 4, 6]);
 });
 
+t.test('the link of its port goes down while a message is under way', async (t) => {
+  const block = { port: 1, firstPsn: 10, lastPsn: 12, beginTime: 0, endTime: 39 };
+  const steps: Noted[] = [
+    [Step.LINK_DOWN, 1],
+    [Step.LINK_DOWN, 2],
+    [Step.LINK_DOWN, 1],
+    [Step.PACKET_LOST, 1, 10],
+    [Step.LINK_DOWN, 1],
+  ];
+  const down = (fields: Partial<TraceBlock>, sinceNs: number): number[] =>
+    indexes(findWireSteps(makeEnd({ ...block, ...fields }, steps), sinceNs));
+  t.same(down({}, 0), [0, 2], 'not behind its end, not at another port');
+  t.same(down({}, 15), [2], 'from its begin on');
+  t.same(down({ port: 2, receive: 1 }, 0), [1], 'at the receiver');
+  t.same(down({ complete: 0 }, 0), [0, 2, 4], 'it has not ended');
+});
+
 t.test('pages, drops and losses of the packets of a message', async (t) => {
   const { PAYLOAD, RESPONSE, REQUEST, ANSWER } = PagePart;
   const [REQUEST_CODE, RESPONSE_CODE] = [BthOpcode.RC_SEND_ONLY, BthOpcode.RC_ACKNOWLEDGE];

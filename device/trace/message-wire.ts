@@ -31,7 +31,9 @@ export function findWireSteps(end: MessageEnd, sinceNs: number): readonly Timeli
   if (block.receive === 0 && block.packets === 0) return [];
   const steps = stepsOfLife(end).filter(({ timeNs }) => timeNs >= sinceNs);
   const answers = block.receive === 0 ? findAnswers(steps, block) : findAnswersSent(steps, block);
-  const others = steps.filter((step) => isPageStep(step, block) || isDropped(step, block) || isLost(step, end));
+  const others = steps.filter(
+    (step) => isPageStep(step, block) || isDropped(step, block) || isLost(step, end) || isDown(step, block),
+  );
   // A fault that the wait has raised follows it.
   const faults = steps.filter(
     ({ step, index }) =>
@@ -132,6 +134,11 @@ function isLost({ step, object, a, c, d, e }: TimelineStep, { adapter, message: 
     isResponse(e) === (block.receive === 1) &&
     (!isDatagram(block.serviceType) || d === block.qpn)
   );
+}
+
+/** The link of the port goes down while the message is under way. */
+function isDown({ step, object, timeNs }: TimelineStep, { port, complete, endTime }: Block): boolean {
+  return step === Step.LINK_DOWN && object === port && !(complete === 1 && timeNs > endTime);
 }
 
 function isResponse(opcode: number): boolean {

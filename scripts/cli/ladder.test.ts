@@ -8,16 +8,20 @@ import { readFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { Step } from '../../device/function/timeline.ts';
 import { PacketMove } from '../../device/function/timeline-values.ts';
+import { PacketLoss } from '../../device/port/packet-loss.ts';
 import { Random } from '../../device/random.ts';
+import { DropCause } from '../../device/switch/drop-causes.ts';
 import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
 import { connect, SendOpcode } from '../../device/test-support/connected-fixture.ts';
 import { findBlockSteps } from '../../device/trace/message-life.ts';
+import { BthOpcode } from '../../protocol/infiniband/gen/values.gen.ts';
 import { type Ladder, makeLadder, pairPackets } from './ladder.ts';
 import { drawLadder } from './ladder-picture.ts';
 import { chooseMessages } from './message-choice.ts';
 import { drawExample, playExample } from './testing/example-ladder.ts';
 import { CONNECTION, Play } from './testing/play.ts';
 import { StoryStage } from './testing/story-stage.ts';
+import { describeWireStep } from './trace-wire-words.ts';
 
 function ladderOf(play: Play): Ladder {
   const all = play.stage.observers.map((observer, place) => observer.read(`adapter${place}`, 0));
@@ -121,6 +125,16 @@ t.test('what became of a packet belongs to the last one with its PSN', async (t)
     [30, 40],
     'a duplicate is a second arrow',
   );
+});
+
+t.test('each cause for which a switch drops a packet has words, and so has a link that goes down', async (t) => {
+  const step = { index: 0, timeNs: 0, functionNumber: 0, object: 2, a: 7, b: 0, c: 0, d: 0, e: BthOpcode.RC_SEND_ONLY };
+  const words = Object.values(DropCause).map((cause) =>
+    describeWireStep({ ...step, step: Step.PACKET_LOST, b: PacketLoss.SWITCH + cause }),
+  );
+  for (const one of words) t.match(one, /^packet lost: RC_SEND_ONLY, PSN 7, a switch drops it: (?!undefined)./);
+  t.equal(new Set(words).size, words.length);
+  t.match(describeWireStep({ ...step, step: Step.LINK_DOWN }), /^the link of port 2 goes down/);
 });
 
 t.test('one end only, and no timeline', async (t) => {

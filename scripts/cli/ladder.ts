@@ -207,6 +207,7 @@ function findNotes(steps: readonly TimelineStep[], side: Side): LadderNote[] {
   return steps.flatMap((step) => {
     const { timeNs, index, b: left } = step;
     const at = { timeNs, index };
+    if (step.step === Step.LINK_DOWN) return [{ side, at, text: 'the link goes down' }];
     if (step.step === Step.RETRY) return [{ side, at, text: `sends again; retries left: ${left}` }];
     return step.step === Step.MESSAGE_END ? [{ side, at, text: `ends: ${completionStatusName(step.b)}` }] : [];
   });

@@ -35,6 +35,7 @@ const wireWords: Partial<Record<Step, Describe>> = {
   [Step.PACKET_DROPPED]: ({ a: psn, b: cause, e: opcode }) =>
     `packet dropped: ${bthOpcodeName(opcode)}, PSN ${psn}, ${drops[cause as PacketDrop]}`,
   [Step.PACKET_LOST]: (step) => `packet lost: ${bthOpcodeName(step.e)}, PSN ${step.a}, ${describeLoss(step)}`,
+  [Step.LINK_DOWN]: ({ object: port }) => `the link of port ${port} goes down: what is under way on it is lost`,
   [Step.PAGE_FAULT]: ({ a: region, b: low, c: high, d: write }) =>
     `page fault of region ${region}: ${hex(high * HIGH_DWORD + low)} is to be ${write === 1 ? 'written' : 'read'}`,
   [Step.PAGE_WAIT]: ({ a: part, b: number, c: region, d: low, e: high }) =>

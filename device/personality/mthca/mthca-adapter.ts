@@ -29,7 +29,7 @@ import type { LinkEnd } from '../../port/link.ts';
 import { parseGuid, portGuid } from '../../port/port.ts';
 import { SpecialQueuePairs } from '../../queues/special-queue-pairs.ts';
 import type { Switch } from '../../switch/switch.ts';
-import { makeLossObserver } from '../../trace/loss-notes.ts';
+import { observeLosses } from '../../trace/loss-notes.ts';
 import { Traces } from '../../trace/traces.ts';
 import { TransportEngine } from '../../transport/engine.ts';
 import { AddressVectors } from './address-vectors.ts';
@@ -172,8 +172,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
   /** Gives the units a timeline for their steps; `undefined` ends it. */
   attachTimeline(timeline: Timeline | undefined): void {
     this.lanes.timeline = timeline;
-    const observer = makeLossObserver(timeline);
-    for (const port of this.ports) port.lossObserver = observer;
+    observeLosses(this.ports, timeline);
     this.underlying.timeline = timeline;
   }
 
