@@ -4,10 +4,11 @@
  * each packet, a cross where one was lost, a bar for each wait. Colours follow the reader's scheme;
  * shapes and words say the same without them. `vuhca trace show --ladder` writes it.
  */
+
+import { escapeXml } from '../picture/text.ts';
 import type { Ladder, LadderPacket, LadderPoint, LadderWait, Side } from './ladder.ts';
 import { LADDER_STYLE } from './ladder-style.ts';
 import { microseconds } from './trace-wire-words.ts';
-import { escapeXml } from './xml-text.ts';
 
 const WIDTH = 980;
 /** The lines of both ends, and the link in the middle. */
