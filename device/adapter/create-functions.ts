@@ -19,8 +19,9 @@ export function createFunctions(
   const translationQuota = Math.floor(capacities.translationEntries / hosts.length);
   const noteVector = (): void => adapter.pending.noteVector();
   return hosts.map((host, number) => {
-    const { deviceMemoryBytes } = adapter.options;
+    const { deviceMemoryBytes, orderCheck } = adapter.options;
     const underlying = new UnderlyingFunction(number, clock, host, noteVector, deviceMemoryBytes, translationQuota);
+    if (orderCheck === true) underlying.checkOrder();
     return new PcieFunction(underlying, channels[number % channels.length], adapter);
   });
 }

@@ -124,6 +124,8 @@ export interface AdapterOptions {
    * made.
    */
   readonly writeCombining?: WriteCombiningOptions;
+  /** Finds stores that software makes after the access that announces them; costs time. */
+  readonly orderCheck?: boolean;
 }
 
 /** Ports of a function behind embedded switches at most: its GUIDs have no more room. */

@@ -7,7 +7,7 @@
  */
 import { DEVICE_MEMORY_OFFSET, MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR, CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
-import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { ManagementInterface } from '../agents/management-interface.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
 import type { DedicatedCollectBuffer } from '../collect/dedicated-collect-buffer.ts';
@@ -20,9 +20,10 @@ import { NO_OBJECT } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import { PHYSICAL_FUNCTION, type UnderlyingFunction } from '../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../host.ts';
+import { announceResponse } from '../management/announced-response.ts';
 import { CommandProgress } from '../management/command-progress.ts';
 import type { ChannelAdapter, ManagedAdapter, ManagedFunction } from '../management/managed-adapter.ts';
-import { forgetSoftware } from '../management/port-commands.ts';
+import { clearGids, forgetSoftware } from '../management/port-commands.ts';
 import { modifyTraceForHost } from '../management/trace-commands.ts';
 import type { Port } from '../port/port.ts';
 import type { ContextOrKernel } from '../queues/collect-context.ts';
@@ -127,6 +128,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   }
 
   readRegister(offset: number, sizeBytes: number): number {
+    this.underlying.announced?.lookAgain();
     if (offset < CSR_SIZE) return this.registers.read(offset, sizeBytes);
     if (offset >= DEVICE_MEMORY_OFFSET) return this.#loadDeviceMemory(offset - DEVICE_MEMORY_OFFSET, sizeBytes);
     this.registers.high = 0;
@@ -141,6 +143,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
 
   /** The MSI-X table belongs to the host: writes there never come, and are dropped if they do. */
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.underlying.announced?.lookAgain();
     if (offset === CSR.SEND_DOORBELL && sizeBytes === 8 && !this.takesAccess)
       this.bus.hold(HELD_DOORBELL, 8, low, high);
     else if (offset < CSR_SIZE) this.registers.write(offset, sizeBytes, low >>> 0, high >>> 0);
@@ -150,11 +153,13 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   }
 
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.underlying.announced?.lookAgain();
     if (this.combining === undefined) this.bus.write(offset, sizeBytes, low | 0, high | 0);
     else this.combining.write(offset, sizeBytes, low | 0, high | 0);
   }
 
   writePio(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.underlying.announced?.lookAgain();
     this.shared.sendContexts.write(this.underlying, offset, sizeBytes, low | 0, high | 0);
   }
 
@@ -208,7 +213,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       shared.lanes.map.validateAll();
     }
     if (this.managesPorts) {
-      this.#clearGids();
+      clearGids(this, shared.functions);
       forgetSoftware(this);
     }
     underlying.reset(kind);
@@ -253,14 +258,6 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     shared.tables.drop(underlying);
   }
 
-  /** Removes the GIDs that software added to the ports; all their functions get an event. */
-  #clearGids(): void {
-    for (const port of this.ports)
-      if (port.clearGids())
-        for (const { underlying } of this.shared.functions)
-          if (port.serves(underlying.number)) underlying.postPortEvent(EventType.GID_CHANGE, port.number);
-  }
-
   #createCollectUnit(): CollectUnit {
     const { underlying, doorbells, shared } = this;
     const { admission, pending } = shared;
@@ -274,6 +271,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
       stop: (low: number, context: ContextOrKernel) => admission.stop(doorbells, low, context),
       notify: (low: number, high: number, context: ContextOrKernel) => this.eventDoorbells.notify(low, high, context),
       kickManagement: (buffer: DedicatedCollectBuffer) => {
+        announceResponse(underlying, buffer.view);
         this.pendingManagement.push(buffer);
         pending.noteManagement();
       },

@@ -24,6 +24,7 @@ import {
 } from '../../protocol/layout/gen/constants.gen.ts';
 import { WAITING_DATAGRAMS_MAX } from '../agents/management-interface.ts';
 import { HELD_WRITES_MAX } from '../doorbells/held-writes.ts';
+import { COPIES_MAX, REPORTS_MAX as REPORTS_MAX_OF_FUNCTION } from '../function/announced-memory.ts';
 import { DEVICE_MEMORY_DEFAULT_BYTES } from '../function/device-memory.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import { FAST_PAGES_MAX } from '../management/memory-region-commands.ts';
@@ -96,6 +97,8 @@ const bounds: Readonly<Record<string, number>> = {
   'page faults of a function': FAULTS_PER_FUNCTION,
   'writes behind a stalled bus': HELD_WRITES_MAX,
   'failed queue pairs that are kept': FAILURES_KEPT,
+  'copies of the order check': COPIES_MAX,
+  'late stores that are kept': REPORTS_MAX_OF_FUNCTION,
   'packets that wait for a WQE': HELD_PACKETS_MAX,
   'datagrams at a node': WAITING_DATAGRAMS_MAX,
   'datagrams at the subnet manager': INBOX_MAX,

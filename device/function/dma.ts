@@ -67,6 +67,14 @@ export class Dma {
     return true;
   }
 
+  /**
+   * As `read`, for a look that is no transfer of the device: it counts nothing, and what cannot be
+   * read is no fault.
+   */
+  peek(lengthBytes: number, target: Uint8Array): boolean {
+    return this.#busMaster && this.#isExact(lengthBytes) && this.#host.readMemory(this.#at, lengthBytes, target, 0);
+  }
+
   /** Copies into guest memory; arguments and result as for `read`. */
   write(subject: FaultSubject, source: Uint8Array, sourceOffset: number, lengthBytes: number): boolean {
     if (!this.#busMaster) return this.#refuse(FaultKind.BUS_MASTER_OFF, subject);

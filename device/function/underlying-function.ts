@@ -7,6 +7,7 @@
  */
 import { EventType, FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock, HostPort, ResetKind } from '../host.ts';
+import { AnnouncedMemory } from './announced-memory.ts';
 import { DEVICE_MEMORY_DEFAULT_BYTES, DeviceMemory } from './device-memory.ts';
 import { Dma } from './dma.ts';
 import { type AsynchronousEventQueue, EventRecord, type EventSubject, PageFaultRecord } from './event-record.ts';
@@ -33,6 +34,8 @@ export class UnderlyingFunction {
    * Place of its port 1 among the ports of the adapter; 0 while all functions share the ports.
    */
   portBase = 0;
+  /** What software has announced, while the option `orderCheck` looks at it. */
+  announced: AnnouncedMemory | undefined = undefined;
   /** DEVICE_CONTROL.enable: the function executes commands. */
   enabled = false;
   /** The queue that receives asynchronous events, if software named one. */
@@ -70,6 +73,11 @@ export class UnderlyingFunction {
     this.deviceMemory = new DeviceMemory(deviceMemoryBytes, this.faults);
     this.translations = new TranslationEntries(translationQuota);
     this.msix = new MsixVectors(host, this, onVector);
+  }
+
+  /** From now on stores are found that software makes after the access that announces them. */
+  checkOrder(): void {
+    this.announced = new AnnouncedMemory(this.dma, this.localTime);
   }
 
   setBusMaster(on: boolean): void {
@@ -143,6 +151,7 @@ export class UnderlyingFunction {
   quiesce(): void {
     this.enabled = false;
     this.asynchronousQueue = undefined;
+    this.announced?.reset();
   }
 
   /** Last part of a reset. It clears also the counts that the resets of the units have caused. */

@@ -23,6 +23,7 @@ import { listChannels, listEmbedded } from './adapter-nodes.ts';
 import type { NamedNode } from './host-directory.ts';
 import { HostDoor } from './host-door.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
+import { warnOfLateStores } from './late-stores.ts';
 import { makePassHook } from './pass-hook.ts';
 import { identityOf } from './pci-identity.ts';
 import { RecordingFile } from './recording-file.ts';
@@ -138,6 +139,7 @@ export class AdapterProcess {
       const clock = recorder?.wrapClock(this.clock) ?? this.clock;
       this.#built = buildFabric(plan, clock, seams);
       const { fabric, adapters: cores, switches } = this.#built;
+      warnOfLateStores(cores, (sentence) => options.log.warn({}, sentence));
       this.switches = topology.switches.map(({ name }, index) => ({ name, core: switches[index] }));
       this.seam = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
       this.served = joinServed(topology, cores, hosts, this.seam.functions);

@@ -68,13 +68,17 @@ export function reportDrops({ receiver, responder }: Droppers) {
   };
 }
 
-/** Faults that occurred by kind, and the first one since its record was cleared. */
-export function reportFaults({ faults }: UnderlyingFunction) {
+/**
+ * Faults that occurred by kind, and the first one since its record was cleared; what the option
+ * `orderCheck` has found, if it is on.
+ */
+export function reportFaults({ faults, announced }: UnderlyingFunction) {
+  const late = announced && { count: announced.count, reports: announced.reports };
   const counts: Record<string, number> = {};
   faults.counts.forEach((count, kind) => {
     if (count > 0) counts[faultKindName(kind)] = count;
   });
-  if (faults.firstKind === FaultKind.NONE) return { counts, first: undefined };
+  if (faults.firstKind === FaultKind.NONE) return { counts, first: undefined, late };
   const first = {
     kind: faultKindName(faults.firstKind),
     objectKind: faultObjectName(faults.firstObjectKind),
@@ -82,7 +86,7 @@ export function reportFaults({ faults }: UnderlyingFunction) {
     address: joinDwords(faults.firstAddressLow, faults.firstAddressHigh),
     timeNs: joinDwords(faults.firstTimeLow, faults.firstTimeHigh),
   };
-  return { counts, first };
+  return { counts, first, late };
 }
 
 function countBits(word: number): number {

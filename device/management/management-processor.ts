@@ -26,6 +26,7 @@ import { EventType, FaultKind, ManagementStatus } from '../../protocol/layout/ge
 import { hasCommandChecksum } from '../collect/checksum.ts';
 import { EventRecord } from '../function/event-record.ts';
 import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
+import { compareResponse } from './announced-response.ts';
 import { CommandContext, UNFINISHED } from './command-context.ts';
 import { commandTable } from './command-table.ts';
 import type { ManagedAdapter, ManagedFunction } from './managed-adapter.ts';
@@ -108,6 +109,7 @@ export class ManagementProcessor {
     // A torn command, or a send command, must not direct a write or an event anywhere; an unaligned
     // address cannot hold the sequence word.
     const isCommand = status !== ManagementStatus.BAD_CHECKSUM;
+    if (isCommand && issuer.announced !== undefined) compareResponse(issuer, header.responseAddress);
     if (
       !isCommand ||
       header.responseAddress % RESPONSE_ALIGNMENT !== 0 ||

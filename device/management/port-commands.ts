@@ -17,12 +17,12 @@ import {
   PORT_CHANGES_CAPABILITIES_CLEAR_OFFSET,
   PORT_CHANGES_CAPABILITIES_SET_OFFSET,
 } from '../../protocol/layout/gen/port-changes.gen.ts';
-import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { EventType, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import { nodeDescription } from '../agents/managed-node.ts';
 import type { Port } from '../port/port.ts';
 import { findPort } from './adapter-commands.ts';
 import type { CommandContext } from './command-context.ts';
-import type { ChannelAdapter } from './managed-adapter.ts';
+import type { ChannelAdapter, ManagedFunction } from './managed-adapter.ts';
 
 /** The bits of the capability mask that stand for software of the host. */
 export const SOFTWARE_CAPABILITIES =
@@ -68,6 +68,14 @@ export function modifyAdapter(context: CommandContext): ManagementStatus {
 export function forgetSoftware(channel: ChannelAdapter): void {
   for (const port of channel.ports) setCapabilities(channel, port, port.subnet.capabilityMask & ~SOFTWARE_CAPABILITIES);
   describe(channel, nodeDescription(channel.description));
+}
+
+/** Removes the GIDs that software added to the ports; all their functions get an event. */
+export function clearGids({ ports }: ChannelAdapter, functions: readonly ManagedFunction[]): void {
+  for (const port of ports)
+    if (port.clearGids())
+      for (const { underlying } of functions)
+        if (port.serves(underlying.number)) underlying.postPortEvent(EventType.GID_CHANGE, port.number);
 }
 
 function setCapabilities({ management }: ChannelAdapter, port: Port, mask: number): void {

@@ -221,19 +221,12 @@ export class QueuePair implements KeyHolder, FaultSubject {
 
   /** True in the states in which packets are received. */
   get receives(): boolean {
-    return (
-      this.state === QpState.RTR ||
-      this.state === QpState.RTS ||
-      this.state === QpState.SQD ||
-      this.state === QpState.SQE
-    );
+    return this.state === QpState.RTR || this.isRequesting || this.state === QpState.SQE;
   }
 
   /** Empties both queues. Commands in flight become void. */
   resetQueues(): void {
-    this.epoch++;
-    this.trace?.reset();
-    this.owner.timeline?.note(Step.QP_RESET, this.owner.number, this.number);
+    this.#voidCommands();
     this.inFlight = 0;
     this.nextSequence = 0;
     this.fetchSequence = 0;
@@ -278,9 +271,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
 
   /** Returns the references that the constructor took. */
   release(): void {
-    this.epoch++;
-    this.trace?.reset();
-    this.owner.timeline?.note(Step.QP_RESET, this.owner.number, this.number);
+    this.#voidCommands();
     this.trace?.release();
     this.destroyed = true;
     this.leaveQueue();
@@ -290,6 +281,13 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.receiveCq.references--;
     if (this.srq !== undefined) this.srq.references--;
     if (this.collectContext !== undefined) this.collectContext.queues--;
+  }
+
+  #voidCommands(): void {
+    this.epoch++;
+    this.trace?.reset();
+    this.owner.announced?.forget(this);
+    this.owner.timeline?.note(Step.QP_RESET, this.owner.number, this.number);
   }
 }
 

@@ -23,6 +23,7 @@ import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { ContextOrKernel } from '../queues/collect-context.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { announceCommands, compareCopy } from './announced-commands.ts';
 import { checkCommand } from './command-check.ts';
 
 /** Sequence numbers of commands. A copy: imports are looked up at each use. */
@@ -63,11 +64,14 @@ export class CommandAdmission {
       owner.faults.report(fault, qp, buffer.vcb);
       return this.#drop(unit, qp, buffer);
     }
+    const { announced } = owner;
+    if (announced !== undefined) announceCommands(announced, qp, sequence);
     if (unit.prune(qp, sequence)) {
       owner.counters.doorbellsImplicit++;
       return buffer.release();
     }
     if (!this.#lanes.hasRoomForCollected(qp, buffer.qosLevel)) return this.#drop(unit, qp, buffer);
+    if (announced !== undefined) compareCopy(announced, qp, buffer);
     owner.counters.commandsCollected++;
     this.#lanes.admit(qp, buffer);
   }
@@ -88,6 +92,7 @@ export class CommandAdmission {
     if (qp === undefined) return;
     const sequence = high & SEQUENCE_BITS;
     owner.timeline?.note(Step.DOORBELL, owner.number, qp.number, sequence, DoorbellSource.NO_PCB);
+    if (owner.announced !== undefined) announceCommands(owner.announced, qp, sequence);
     if (!unit.spilled.takesRefused(qp)) unit.ring(qp, sequence);
     else if (unit.spilled.queue(qp, sequence)) unit.wake();
     else unit.lose();
@@ -128,7 +133,9 @@ export class CommandAdmission {
   }
 
   #ring(unit: DoorbellUnit, qp: QueuePair, sequence: number, source: DoorbellSource): void {
-    qp.owner.timeline?.note(Step.DOORBELL, qp.owner.number, qp.number, sequence, source);
+    const { timeline, announced, number } = qp.owner;
+    timeline?.note(Step.DOORBELL, number, qp.number, sequence, source);
+    if (announced !== undefined) announceCommands(announced, qp, sequence);
     unit.ring(qp, sequence);
   }
 }

@@ -25,6 +25,7 @@ import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendSlots } from '../queues/send-slots.ts';
+import { compareFetched } from './announced-commands.ts';
 import { checkCommand } from './command-check.ts';
 
 /**
@@ -153,6 +154,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   #readPosted(qp: QueuePair, named: boolean): number {
     const slots = slotsOf(qp);
     const { entries, recordAddress } = slots;
+    qp.owner.announced?.lookAgain();
     if (!qp.owner.dma.at(recordAddress).read(qp, QUEUE_PAIR_RECORD_SIZE, this.#record, 0)) {
       qp.life.fail(qp, FaultKind.DMA_READ);
       return 0;
@@ -177,6 +179,8 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   #fetch(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
     const sequence = qp.nextSequence;
     buffer.fault = this.#read(qp, buffer, sequence);
+    const { announced } = qp.owner;
+    if (announced !== undefined) compareFetched(announced, qp, buffer);
     if (buffer.fault !== FaultKind.NONE) {
       if (qp.state === QpState.RTS && buffer.fault !== FaultKind.DMA_READ)
         qp.owner.faults.report(buffer.fault, qp, slotsOf(qp).at(qp.owner.dma, sequence).address);

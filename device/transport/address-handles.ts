@@ -8,7 +8,7 @@ import {
   getAddressHandlePd,
   getAddressHandleValid,
 } from '../../protocol/layout/gen/address-handle.gen.ts';
-import { SEND_COMMAND_TARGET_OFFSET } from '../../protocol/layout/gen/send-command.gen.ts';
+import { getSendCommandSequence, SEND_COMMAND_TARGET_OFFSET } from '../../protocol/layout/gen/send-command.gen.ts';
 import { getUdTargetAddressHandle } from '../../protocol/layout/gen/ud-target.gen.ts';
 import { FaultKind } from '../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
@@ -28,6 +28,7 @@ export class AddressHandles implements AddressSource {
     if (index >= addressHandleCount) return FaultKind.ADDRESS_HANDLE;
     dma.at(addressHandleTable + index * ADDRESS_HANDLE_SIZE);
     if (!dma.read(qp, ADDRESS_HANDLE_SIZE, this.#handle, 0)) return FaultKind.DMA_READ;
+    qp.owner.announced?.take('address handle', qp, getSendCommandSequence(view, 0), this.#handle, ADDRESS_HANDLE_SIZE);
     const usable =
       getAddressHandleValid(this.#view, 0) === 1 &&
       getAddressHandlePd(this.#view, 0) === qp.pd.number &&

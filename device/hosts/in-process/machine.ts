@@ -9,6 +9,8 @@ import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { faultKindName, faultObjectName } from '../../../protocol/layout/gen/values.gen.ts';
 import { Adapter, type AdapterFactory } from '../../adapter/adapter.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../../adapter/options.ts';
+import type { LateStore } from '../../function/announced-memory.ts';
+import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../../host.ts';
 import { Random } from '../../random.ts';
 import { OrderingModel } from '../ordering/ordering-model.ts';
@@ -56,6 +58,8 @@ export class InProcessMachine {
   readonly adapter: AdapterPort;
   /** The adapter itself. */
   readonly core: AdapterPort;
+  /** The test plants stores that come after the access that announces them. */
+  expectsLateStores = false;
   /** Called after each step. */
   onStep: () => void = () => {};
   readonly #budget: number;
@@ -118,8 +122,18 @@ export class InProcessMachine {
       if (host.violations.length > 0)
         throw new Error(`The adapter misbehaved: ${host.violations[0]}; ${this.describe()}`);
     }
+    const [late] = this.lateStores;
+    if (late !== undefined && !this.expectsLateStores)
+      throw new Error(`Software stored late: ${JSON.stringify(late)}; ${this.describe()}`);
     this.onStep();
     return more;
+  }
+
+  /** What the option `orderCheck` has found. */
+  get lateStores(): LateStore[] {
+    const functions: readonly object[] = this.core instanceof Adapter ? this.core.functions : [this.core];
+    const underlying = functions.flatMap((one) => ('underlying' in one ? [one.underlying as UnderlyingFunction] : []));
+    return underlying.flatMap(({ announced }) => announced?.reports ?? []);
   }
 
   /** Steps until the adapter is idle; alarms stay set. */

@@ -4,7 +4,11 @@
  * read and write mailboxes through it; one object is used again for every command.
  */
 import { FaultObject } from '../../../protocol/layout/gen/values.gen.ts';
-import { type CommandRegister, newCommandRegister } from '../../../protocol/mthca/gen/command-register.gen.ts';
+import {
+  type CommandRegister,
+  decodeCommandRegister,
+  newCommandRegister,
+} from '../../../protocol/mthca/gen/command-register.gen.ts';
 import { MAILBOX_ALIGNMENT, MAILBOX_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CommandStatus } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { FaultSubject } from '../../function/fault-log.ts';
@@ -53,12 +57,23 @@ export class CommandContext implements FaultSubject {
     this.resultLow = 0;
   }
 
+  /** Software has written the command whose register is `register`: keeps its input mailbox. */
+  announce(register: DataView): void {
+    const { announced, dma } = this.hca.underlying;
+    if (announced === undefined) return;
+    const { inParameter } = decodeCommandRegister(register, 0, this.register);
+    dma.at(inParameter);
+    if (announced.look(MAILBOX_BYTES) !== undefined) announced.note('mailbox', this, inParameter, MAILBOX_BYTES);
+  }
+
   /** Reads `lengthBytes` of the input mailbox into `input`. */
   readInput(lengthBytes: number): CommandStatus {
     const { inParameter } = this.register;
     if (inParameter % MAILBOX_ALIGNMENT !== 0) return CommandStatus.BAD_PARAM;
     const { dma } = this.hca.underlying;
-    return dma.at(inParameter).read(this, lengthBytes, this.input, 0) ? CommandStatus.OK : CommandStatus.INTERNAL_ERROR;
+    if (!dma.at(inParameter).read(this, lengthBytes, this.input, 0)) return CommandStatus.INTERNAL_ERROR;
+    this.hca.underlying.announced?.take('mailbox', this, inParameter, this.input, lengthBytes);
+    return CommandStatus.OK;
   }
 
   /** Writes `lengthBytes` of `output` to the output mailbox. */

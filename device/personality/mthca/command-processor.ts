@@ -58,6 +58,7 @@ export class CommandProcessor {
     }
     this.#register.setUint32(offset, value, true);
     if (offset !== COMMAND_REGISTER_STATUS_OFFSET) setCommandRegisterGo(this.#register, 0, 0);
+    else if (this.busy) this.#context.announce(this.#register);
   }
 
   /** Executes the waiting command. Returns false when there is none. */

@@ -104,6 +104,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     this.underlying = new UnderlyingFunction(0, clock, host, () => {
       this.#vectorsWait = true;
     });
+    if (options.orderCheck === true) this.underlying.checkOrder();
     this.management = new ManagementInterface(this, clock);
     this.hca = new Hca(this.underlying, this.ports, this.management.agents);
     this.processor = new CommandProcessor(this.hca);

@@ -18,6 +18,8 @@ export interface MthcaOptions {
   readonly portQueuePackets: number;
   /** The link between the two ports until another link is plugged in. */
   readonly portLink: PortLinkOptions;
+  /** Finds stores that software makes after the access that announces them; costs time. */
+  readonly orderCheck?: boolean;
 }
 
 export const defaultMthcaOptions: MthcaOptions = {

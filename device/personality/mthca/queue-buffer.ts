@@ -40,6 +40,19 @@ export class QueueBuffer {
     return this.#start + offset;
   }
 
+  /**
+   * Sets the address of `dma` to that of a request, for a look. Returns how many of `lengthBytes`
+   * lie in one page; 0 when the request cannot be read.
+   */
+  locate(subject: FaultSubject, offset: number, lengthBytes: number): number {
+    const { owner } = this.#regions;
+    const address = this.#start + offset;
+    const fault = this.#regions.check(this.key, this.#pd, RegionAccess.LOCAL_READ, address, lengthBytes);
+    return fault === FaultKind.NONE
+      ? (this.#regions.find(this.key) as Region).locate(owner.dma.at(address), subject, lengthBytes)
+      : 0;
+  }
+
   /** Reads a request. Returns NONE, or the fault of `subject`, which has been reported. */
   read(subject: FaultSubject, offset: number, lengthBytes: number, target: RequestBlock): FaultKind {
     const address = this.#start + offset;

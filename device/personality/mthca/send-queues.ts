@@ -57,6 +57,7 @@ export class SendQueues implements SendSource {
   ring(queue: SendQueue, doorbell: Readonly<SendDoorbell>): boolean {
     if (!queue.ring(doorbell)) return false;
     if (queue.qp.owner.timeline !== undefined) noteDoorbell(queue.qp, doorbell);
+    announceRequests(queue, doorbell);
     this.#makeReady(queue);
     return true;
   }
@@ -114,6 +115,18 @@ export class SendQueues implements SendSource {
 /** True when the queue may be read now. A QP that takes no requests is scheduled when it does. */
 function takesRequests(qp: QueuePair): boolean {
   return !qp.destroyed && qp.sendsAreTaken && (qp.state !== QpState.RTS || qp.acceptsCommands);
+}
+
+/** Keeps the requests that a doorbell names, while the option `orderCheck` is on. */
+function announceRequests({ qp, place }: SendQueue, { head, count }: Readonly<SendDoorbell>): void {
+  const { announced } = qp.owner;
+  if (announced === undefined) return;
+  for (let index = 0; index < count; index++) {
+    const number = (head + index) & COUNTER_MASK;
+    const lengthBytes = place.buffer.locate(qp, place.offsetOf(number), place.strideBytes);
+    if (lengthBytes > 0 && announced.look(lengthBytes) !== undefined)
+      announced.note('work request', qp, number, lengthBytes);
+  }
 }
 
 /** The doorbell is a step of each request that it names. */

@@ -87,6 +87,8 @@ const UNKNOWN = 0xff;
 /** Length of an inline segment, in front of its data. */
 const INLINE_HEAD_BYTES = 4;
 const COLLECT_UNIT = 8;
+/** The head of a request, which software writes when it posts the next one. */
+const LINK_BYTES = 8;
 
 const sendOpcodes = new Uint8Array(32).fill(UNKNOWN);
 for (const [work, send] of [
@@ -131,6 +133,7 @@ export class SendRequests {
     if (sizeBytes < NEXT_SEGMENT_SIZE || sizeBytes > strideBytes) return FaultKind.COMMAND_SGE;
     const fault = memory.read(queue.qp, queue.place.offsetOf(number), sizeBytes, request);
     if (fault !== FaultKind.NONE) return fault;
+    queue.qp.owner.announced?.take('work request', queue.qp, number, request.bytes, sizeBytes, LINK_BYTES);
     queue.noteNext(number, request.view);
     const opcode = sendOpcodes[queue.opcodeOf(number)];
     if (opcode === UNKNOWN) return FaultKind.COMMAND_OPCODE;
