@@ -68,7 +68,7 @@ export async function runPeers(path: PeerPath, options: CaseOptions & GuestSessi
     links = await readLinks(served.devices);
   } finally {
     served.relay?.close();
-    for (const device of served.devices) sessions[0].session.adapterFaults(await device.stop());
+    for (const device of served.devices) sessions[0].session.addFaults('adapter', await device.stop());
     removeRunDirectory(directory);
   }
   const isGood = ({ ends }: LinkReport): boolean => ends[0].endsWith(`:${GOOD_PORT}`);
@@ -138,7 +138,7 @@ function makeSessions({ devices, relay }: Served, options: CaseOptions & GuestSe
     const onReport = (line: string): void => {
       if (line.startsWith(PEER_LINE)) void tell(started[1 - side].guest, line.slice(PEER_LINE.length));
       else if (line === CUT_REQUEST && relay !== undefined)
-        cutUntilLost(relay, devices).catch((error) => session.adapterFaults([`the link was not cut: ${error}`]));
+        cutUntilLost(relay, devices).catch((error) => session.addFaults('adapter', [`the link was not cut: ${error}`]));
     };
     const session = new GuestSession({ ...options, onReport, guest: { ports: [PEER_PORT], cpus: 1 } });
     return { session, start: (image, path) => session.run(image, [path], (guest) => started[side].set(guest)) };

@@ -89,7 +89,7 @@ export async function runTenants(options: CaseOptions & GuestSessionOptions = {}
     await Promise.all(tenants.map((tenant) => tenant.end()));
   } finally {
     await Promise.all(tenants.map((tenant) => tenant.kill()));
-    tenants[0].session.adapterFaults(await device.stop());
+    tenants[0].session.addFaults('adapter', await device.stop());
   }
   return { guests: tenants.map((tenant) => tenant.report()), killed: killed.report(), shares, returned };
 }

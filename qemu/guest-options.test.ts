@@ -54,6 +54,15 @@ t.test('devices', async (t) => {
   ]);
 });
 
+t.test('every device has stores that wait, where the guest asks for it', async (t) => {
+  for (const waitsForStores of [true, false]) {
+    const args = build({ waitsForStores, devices: [{ socketPath: '/run/a' }, { socketPath: '/run/b' }] });
+    const devices = valuesOf(args, '-device').filter((device) => device.startsWith('{'));
+    t.equal(devices.length, 2);
+    for (const device of devices) t.equal(device.includes('"x-no-posted-writes":true'), waitsForStores, device);
+  }
+});
+
 t.test('kernel, processor, gdb and further arguments', async (t) => {
   const args = build({
     append: 'vuhca.debug=1',

@@ -61,6 +61,11 @@ export interface GuestOptions {
    */
   readonly patient?: boolean;
   readonly devices?: readonly VfioUserDevice[];
+  /**
+   * True has a processor wait until the adapter has taken a store to a BAR. The adapter then sees
+   * memory as it was at the store; otherwise the processor goes on meanwhile.
+   */
+  readonly waitsForStores?: boolean;
   /** False makes guest memory private, which breaks DMA silently; for the test that shows it. */
   readonly sharedMemory?: boolean;
   /** Names of virtio-serial ports beside `vuhca.report`. */
@@ -175,7 +180,7 @@ export function buildArguments(plan: GuestPlan, sockets: GuestSockets): string[]
     ...['-qmp', `unix:${escapeComma(sockets.qmp)},server=off`],
     ...portArguments(sockets),
     ...diskArguments(plan.disk),
-    ...(plan.devices ?? []).flatMap(deviceArguments),
+    ...(plan.devices ?? []).flatMap((device, index) => deviceArguments(device, index, plan.waitsForStores ?? false)),
     ...(plan.gdb === undefined ? [] : ['-gdb', gdbServer(plan.gdb)]),
     ...(plan.paused === true ? ['-S'] : []),
     ...(plan.extraArguments ?? []),
@@ -230,7 +235,7 @@ function diskArguments(disk: GuestDisk | undefined): string[] {
   return ['-drive', readOnly ? `${drive},readonly=on` : drive, '-device', 'virtio-blk-pci,drive=disk'];
 }
 
-function deviceArguments(device: VfioUserDevice, index: number): string[] {
+function deviceArguments(device: VfioUserDevice, index: number, waitsForStores: boolean): string[] {
   const port = `rp${index}`;
   const behindPort = device.rootPort ?? true;
   const properties = {
@@ -238,6 +243,7 @@ function deviceArguments(device: VfioUserDevice, index: number): string[] {
     id: device.id ?? `hca${index}`,
     ...(behindPort ? { bus: port } : {}),
     'x-msg-timeout': device.messageTimeoutMs ?? DAY_MS,
+    ...(waitsForStores ? { 'x-no-posted-writes': true } : {}),
     socket: { type: 'unix', path: device.socketPath },
     ...device.properties,
   };

@@ -16,8 +16,11 @@ export interface GuestRunOptions extends GuestSessionOptions {
   readonly functionNumber?: number;
   /** Called with the adapter process before the guest starts. */
   readonly onDevice?: (device: DeviceProcess) => void | Promise<void>;
-  /** Called when the guest has ended; the adapter process ends after it. */
-  readonly onGuestEnd?: () => Promise<void>;
+  /**
+   * Called when the guest has ended; the adapter process ends after it. Returns sentences about
+   * stores that came after the access that announced them.
+   */
+  readonly onGuestEnd?: () => Promise<readonly string[]>;
   /** Answers what the guest asks of its host; the job packs `requestProgram`. */
   readonly answer?: RequestAnswerer;
 }
@@ -45,9 +48,9 @@ export async function runGuest(job: GuestJob, options: GuestRunOptions = {}): Pr
     await session.run(initramfs, sockets, (running) => {
       if (answer !== undefined) answerRequests(running, answer);
     });
-    await options.onGuestEnd?.();
+    session.addFaults('order', (await options.onGuestEnd?.()) ?? []);
   } finally {
-    session.adapterFaults(await device.stop());
+    session.addFaults('adapter', await device.stop());
   }
   return makeRun(session);
 }

@@ -26,8 +26,8 @@ export interface TestResult extends KtapResult {
   readonly logLines: number;
 }
 
-/** The part of a run that a fault comes from. */
-export type FaultKind = 'kernel' | 'silence' | 'guest' | 'results' | 'adapter';
+/** The part of a run that a fault comes from; `order`: stores that came too late. */
+export type FaultKind = 'kernel' | 'silence' | 'guest' | 'results' | 'adapter' | 'order';
 
 export interface GuestFault {
   readonly kind: FaultKind;
@@ -147,9 +147,9 @@ export class GuestSession {
     return this.log.slice(Math.max(0, from - dropped), Math.max(0, to - dropped));
   }
 
-  /** Adds the faults of the adapter process. */
-  adapterFaults(texts: readonly string[]): void {
-    for (const text of texts) this.#fault('adapter', text);
+  /** Adds what others than the guest have found. */
+  addFaults(kind: FaultKind, texts: readonly string[]): void {
+    for (const text of texts) this.#fault(kind, text);
   }
 
   #during(): string {

@@ -61,6 +61,7 @@ export interface AdapterArguments {
   readonly nodeGuid: string;
   readonly ordering: string;
   readonly writeCombining?: number;
+  readonly orderCheck?: boolean;
   readonly egressSeed?: number;
   /** `PORT=ROLE:PATH` of each link. */
   readonly link?: readonly string[];
@@ -86,6 +87,11 @@ export function addAdapterOptions(command: Command): void {
   for (const option of [...makeNumberOptions(), ...makeOtherOptions()]) command.addOption(option);
 }
 
+/** One of the options, for a command that takes a few of them. */
+export function adapterOption(long: string): Option {
+  return [...makeNumberOptions(), ...makeOtherOptions()].find((option) => option.long === long) as Option;
+}
+
 /** Those of the options that were given on the command line. */
 export function givenAdapterOptions(command: Command): Option[] {
   return givenOptions(command).filter(({ helpGroupHeading }) => helpGroupHeading === GROUP);
@@ -99,6 +105,7 @@ export function isGiven(command: CliCommand, long: string): boolean {
 export function repeatAdapterArguments(command: Command): string[] {
   return givenAdapterOptions(command).flatMap((option) => {
     const value: unknown = command.getOptionValue(option.attributeName());
+    if (option.isBoolean() || option.negate) return [`${option.long}`];
     const texts = option.attributeName() === 'link' ? (value as readonly string[]) : [String(value)];
     return texts.map((text) => `${option.long}=${text}`);
   });
@@ -205,6 +212,10 @@ function makeOtherOptions(): Option[] {
       .choices(['strict', 'pcie', 'adversarial:SEED'])
       .default('strict', 'strict')
       .argParser(checkOrdering),
+    new Option(
+      '--order-check',
+      'Finds stores that software makes after the doorbell that announces them, and warns; docs/ORDERING.md',
+    ),
     new Option(
       '--link <LINK>',
       `Links a port to one of another process: ${LINK_SYNTAX}; LIDs and node GUIDs of the two must differ. May be given for each port`,

@@ -53,6 +53,7 @@ const typedNames: readonly (readonly [property: keyof AdapterOptions, option: st
   ['dmaLatencyNs', 'dma-latency'],
   ['dmaContexts', 'dma-contexts'],
   ['pipelineNs', 'pipeline-time'],
+  ['orderCheck', 'order-check'],
 ];
 
 /** The adapter's options. Throws UsageError. */
@@ -92,6 +93,7 @@ export function readAdapterOptions(given: AdapterArguments): AdapterOptions {
     ...(given.dmaLatency === 0 ? {} : { dmaLatencyNs: given.dmaLatency }),
     ...(given.dmaContexts === undefined ? {} : { dmaContexts: given.dmaContexts }),
     ...(given.pipelineTime === 0 ? {} : { pipelineNs: given.pipelineTime }),
+    ...(given.orderCheck === true ? { orderCheck: true } : {}),
     ...(given.fault === undefined ? {} : { portLink: readFaults(given.fault) }),
   };
   const error = findOptionError(options);

@@ -10,6 +10,7 @@ import { repeatAdapterArguments } from './adapter-arguments.ts';
 import { readAdapterOptions, readOrdering } from './adapter-options.ts';
 import { CliCommand } from './cli-command.ts';
 import { numberPair, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
+import { readLoneNode } from './personality.ts';
 import { readCommand } from './testing/read-command.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -86,6 +87,23 @@ t.test('each mistake has its sentence', async (t) => {
     t.throws(() => read(...words), { name: 'UsageError', message }, words.join(' '));
   await t.rejects(readCommand('status', '--', 'x'), { name: 'UsageError', message: 'nothing may follow --' });
   await t.rejects(readCommand('capture'), { name: 'UsageError', message: /^option --output is missing$/ });
+});
+
+t.test('an option that negates takes no value, wherever it stands', async (t) => {
+  const snapshot = (...words: string[]): unknown =>
+    makeCommand().option('--no-snapshot').parse(words, { from: 'user' }).opts().snapshot;
+  t.equal(snapshot('x'), true);
+  t.equal(snapshot('x', '--no-snapshot'), false);
+  t.equal(snapshot('--no-snapshot', 'x'), false);
+  t.throws(() => snapshot('--no-snapshot=1', 'x'), { message: 'option --no-snapshot takes no value' });
+});
+
+t.test('the order check is passed on, to adapters of both kinds', async (t) => {
+  const command = await readCommand('run', '--order-check', '--ordering', 'pcie');
+  t.same(repeatAdapterArguments(command).sort(), ['--order-check', '--ordering=pcie']);
+  t.equal(readAdapterOptions(command.opts<AdapterArguments>()).orderCheck, true);
+  const foreign = await readCommand('run', '--order-check', '--personality', 'mthca');
+  t.match(readLoneNode(foreign, foreign.opts()), { personality: 'mthca', options: { orderCheck: true } });
 });
 
 t.test("an adapter's options", async (t) => {

@@ -108,7 +108,7 @@ function settleWord(options: readonly Option[], word: string, next: string | und
   const option = options.find(({ long }) => long === name);
   // commander compares the name with known ones, so it must not see the value.
   if (option === undefined) return name;
-  if (option.isBoolean()) {
+  if (option.isBoolean() || option.negate) {
     if (given !== undefined) throw new UsageError(`option ${name} takes no value`);
     return word;
   }

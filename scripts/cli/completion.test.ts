@@ -40,7 +40,7 @@ t.test('bash completes commands', async (t) => {
 t.test('bash completes options', async (t) => {
   t.same(complete('run', '--cap'), ['--capture', '--capture-limit']);
   t.same(complete('status', '-'), ['--control', '--json', '--function', '--watch', '--qp', '--help']);
-  t.same(complete('device', '--socket', 'x', '--ord'), ['--ordering']);
+  t.same(complete('device', '--socket', 'x', '--orde'), ['--ordering', '--order-check']);
   t.same(complete('status', 'x'), []);
 });
 

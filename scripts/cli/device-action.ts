@@ -93,7 +93,9 @@ function readTopology(command: CliCommand, given: DeviceArguments): Topology {
     if (socket === undefined) throw new UsageError('option --socket is missing; give it, or --topology');
     return loneNode(socket, readLoneNode(command, given), readLinks(given), readFabric(given, 'cable'));
   }
-  const own = isGiven(command, '--personality') ? '--personality' : givenAdapterOptions(command)[0]?.long;
+  // The ordering model stands outside the adapters.
+  const ofAdapter = givenAdapterOptions(command).filter(({ long }) => long !== '--ordering');
+  const own = isGiven(command, '--personality') ? '--personality' : ofAdapter[0]?.long;
   const other = socket === undefined ? own : '--socket';
   if (other !== undefined) throw new UsageError(`option ${other} cannot be given with --topology: the file says it`);
   const topology = readTopologyFile(file);

@@ -22,7 +22,16 @@ export type Personality = (typeof personalities)[number];
 type Given = AdapterArguments & { readonly personality: Personality };
 
 /** Options of an adapter that an mthca device has too. */
-const SHARED = ['--lids', '--node-guid', '--port-queue', '--fault', '--link', '--fabric', '--ordering'];
+const SHARED = [
+  '--lids',
+  '--node-guid',
+  '--port-queue',
+  '--fault',
+  '--link',
+  '--fabric',
+  '--ordering',
+  '--order-check',
+];
 
 export function personalityOption(): Option {
   return new Option(
@@ -57,6 +66,7 @@ function readMthcaOptions(command: CliCommand, given: Given, portCount: 1 | 2): 
     nodeGuid: isGiven(command, '--node-guid') ? given.nodeGuid : defaultMthcaOptions.nodeGuid,
     portLids: given.lids,
     portQueuePackets: given.portQueue,
+    ...(given.orderCheck === true ? { orderCheck: true } : {}),
     portLink: fault === undefined ? defaultMthcaOptions.portLink : readFaults(fault),
   };
   const error = findMthcaOptionError(options);

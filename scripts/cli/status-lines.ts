@@ -38,11 +38,13 @@ export function describeResets({ device, function: guest, lost, software }: Func
 }
 
 /** The faults of a function, and the first one. */
-export function describeFaults({ counts, first }: FunctionReport['faults']): string[] {
+export function describeFaults({ counts, first, late }: FunctionReport['faults']): string[] {
   const kinds = Object.entries(counts).sort(([, a], [, b]) => b - a);
-  const lines = [line('faults', kinds.length === 0 ? ['none'] : kinds.map(([kind, count]) => bad(count, kind)))];
-  if (first === undefined) return lines;
-  return [...lines, line('first fault', describeFirstFault(first))];
+  return [
+    line('faults', kinds.length === 0 ? ['none'] : kinds.map(([kind, count]) => bad(count, kind))),
+    ...(first === undefined ? [] : [line('first fault', describeFirstFault(first))]),
+    ...(late === undefined ? [] : [line('late stores', [late.count === 0 ? 'none' : bad(late.count, 'stores')])]),
+  ];
 }
 
 export function describePort(port: AdapterReport['ports'][number]): string {

@@ -13,9 +13,11 @@ import { type Personality, personalities, portCountOf } from './personality.ts';
 import { UsageError } from './usage-error.ts';
 
 const { portLink: _, ...vuhcaDefaults } = defaultAdapterOptions;
-const vuhcaMembers = { ...vuhcaDefaults, nodeDescription: '', portModel: '', bus: '', portCount: PORTS_DEFAULT };
+/** Members that have no default. */
+const LATER = { writeCombining: { seed: 0 }, dmaLatencyNs: 0, orderCheck: false, nodeDescription: '' };
+const vuhcaMembers = { ...vuhcaDefaults, portModel: '', bus: '', portCount: PORTS_DEFAULT, ...LATER };
 const { nodeGuid, portLids, portQueuePackets } = defaultMthcaOptions;
-const mthcaMembers = { nodeGuid, nodeDescription: '', portLids, portQueuePackets };
+const mthcaMembers = { nodeGuid, nodeDescription: '', portLids, portQueuePackets, orderCheck: false };
 const GUIDS_OF_ADAPTER = 0x10n;
 /** Adapters with embedded switches take more GUIDs, behind those of other adapters. */
 const GUIDS_OF_EMBEDDING = 0x100n;

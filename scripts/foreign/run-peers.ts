@@ -40,7 +40,7 @@ export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun
     await peers.run(served, images);
   } finally {
     peers.host.close();
-    peers.near.adapterFaults(await served.stop());
+    peers.near.addFaults('adapter', await served.stop());
   }
   const faults = [...faultsOf(peers.near), ...faultsOf(peers.far).map((fault) => `far guest: ${fault}`)];
   return { results, faults, ended: endedSuites(peers.near), seconds: peers.near.seconds };

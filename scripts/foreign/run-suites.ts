@@ -67,7 +67,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
   try {
     await session.run(initramfs, served.sockets);
   } finally {
-    session.adapterFaults(await served.stop());
+    session.addFaults('adapter', await served.stop());
   }
   return { results, faults: faultsOf(session), ended: endedSuites(session), seconds: session.seconds };
 }

@@ -7,6 +7,7 @@
 import type { TimelineStep } from '../../../device/function/timeline.ts';
 import { nameStepNumbers, stepName } from '../../../device/function/timeline-names.ts';
 import { ControlClient } from '../../../device/main/control-client.ts';
+import { describeLateStore } from '../../../device/main/late-stores.ts';
 import type { StatusReport } from '../../../device/main/status-report.ts';
 import type { TraceStatus } from '../../../device/main/trace-control.ts';
 import { readSteps, readTraces } from '../../../device/main/trace-snapshot.ts';
@@ -20,6 +21,7 @@ import { renderMessage } from '../trace-screen.ts';
 const STEPS_SHOWN = 8;
 const STORIES_SHOWN = 2;
 const FAILURES_SHOWN = 2;
+const LATE_STORES_SHOWN = 3;
 const NS_PER_US = 1000;
 
 /** Reads the state of the adapters of one process. Nothing here changes what a guest sees. */
@@ -61,6 +63,26 @@ export class AdapterState {
       return [...faults, ...steps.flat(), ...(await this.#describeFailures()), ...(await this.#describeMessages())];
     } catch {
       // The process ends with its guest.
+      return [];
+    }
+  }
+
+  /**
+   * Sentences about stores that software made after the access that announced them. Empty without
+   * the option `--order-check`, and when the process does not answer any more.
+   */
+  async describeLateStores(): Promise<string[]> {
+    try {
+      const { adapters, mthca } = (await this.#client.request('status')) as StatusReport;
+      const late = [...adapters.flatMap(({ functions }) => functions), ...mthca].flatMap(
+        ({ faults }) => faults.late ?? [],
+      );
+      const count = late.reduce((sum, one) => sum + one.count, 0);
+      const shown = late.flatMap(({ reports }) => reports).slice(0, LATE_STORES_SHOWN);
+      const further =
+        count > shown.length ? [`${count - shown.length} further stores came after their announcement`] : [];
+      return [...shown.map(describeLateStore), ...further];
+    } catch {
       return [];
     }
   }

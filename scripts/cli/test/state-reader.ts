@@ -24,10 +24,12 @@ export class StateReader<About> {
     this.#pending.push(adapter.describe().then((lines) => void this.known.set(about, lines)));
   }
 
-  /** Waits for what is being read, and reads no more. */
-  async end(): Promise<void> {
+  /** Waits for what is being read, and reads no more. Returns what the order check has found. */
+  async end(): Promise<readonly string[]> {
     await Promise.all(this.#pending);
+    const lateStores = (await this.#adapter?.describeLateStores()) ?? [];
     this.#adapter?.close();
     this.#adapter = undefined;
+    return lateStores;
   }
 }

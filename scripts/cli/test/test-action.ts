@@ -28,23 +28,29 @@ import { provideTestKernel } from './test-kernel.ts';
 import type { TestKernel } from './test-modules.ts';
 import { type JobReport, statusOf, worstStatus } from './test-report.ts';
 import { describeJob, resultLine } from './test-screen.ts';
+import { repeatCommand, type SeededRun, seedRuns } from './test-seeds.ts';
 
 export async function performTest(command: CliCommand): Promise<number> {
   const given = command.opts<TestArguments>();
   const jobs = planJobs(command.processedArgs[0] as string[], given);
+  const runs = seedRuns(given);
+  // Mistakes are found before anything starts.
+  for (const run of runs) deviceOf(run.given, given.record);
   await setUp('start');
   const kernel = await provideTestKernel(given.kernel, given.headers);
   const reports: JobReport[] = [];
   const statuses: TestStatus[] = [];
-  const waiting = [...jobs];
+  const waiting = jobs.flatMap((job) => runs.map((run) => ({ job, run })));
+  const isOneOfMany = waiting.length > 1;
   const work = async (): Promise<void> => {
-    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-      const report = await runJob(job, kernel, given, jobs.length > 1);
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { job, run } = next;
+      const report = await runJob(job, kernel, run, isOneOfMany);
       if (typeof report === 'object') reports.push(report);
       statuses.push(typeof report === 'object' ? statusOf(report) : report);
     }
   };
-  await Promise.all(Array.from({ length: Math.min(given.jobs, jobs.length) }, work));
+  await Promise.all(Array.from({ length: Math.min(given.jobs, waiting.length) }, work));
   if (given.tap === true) process.stdout.write(toTap(reports));
   if (given.junit !== undefined) writeOutput(`the report ${given.junit}`, given.junit, toJunit(reports), nothing);
   return worstStatus(statuses);
@@ -54,13 +60,15 @@ export async function performTest(command: CliCommand): Promise<number> {
 async function runJob(
   planned: PlannedJob,
   kernel: TestKernel,
-  given: TestArguments,
+  { given, words }: SeededRun,
   isOneOfMany: boolean,
 ): Promise<JobReport | TestStatus> {
   const print = (text: string): void => {
     if (given.tap !== true) process.stdout.write(printableLines(text));
   };
-  const prefix = isOneOfMany && given.jobs > 1 ? `${planned.name}: ` : '';
+  const name = [planned.name, ...words].join(' ');
+  const prefix = isOneOfMany && given.jobs > 1 ? `${name}: ` : '';
+  if (words.length > 0) print(`${name}\n`);
   const recording = given.record === undefined ? undefined : temporaryRecording();
   try {
     const isStock = given.personality !== 'vuhca';
@@ -88,7 +96,8 @@ async function runJob(
       onGuestEnd: () => states.end(),
     });
     control?.close();
-    const report = { name: planned.name, run, adapter: states.known };
+    const again = words.length === 0 ? {} : { again: repeatCommand(typedWords(), planned.others, words) };
+    const report = { name, run, adapter: states.known, ...again };
     const kept = recording?.keepIf(statusOf(report) !== TestStatus.PASSED, resolve(given.record ?? ''));
     const whole = kept === undefined ? report : { ...report, recording: kept };
     print(describeJob(whole));
@@ -100,6 +109,11 @@ async function runJob(
   } finally {
     recording?.remove();
   }
+}
+
+/** The words behind `vuhca test`. */
+function typedWords(): readonly string[] {
+  return process.argv.slice(process.argv.indexOf('test') + 1);
 }
 
 interface TemporaryRecording {

@@ -5,6 +5,7 @@
  */
 import type { DeviceStart } from '../../../guest-tests/harness/device-process.ts';
 import type { GuestOptions } from '../../../qemu/guest-options.ts';
+import { readFaults } from '../adapter-arguments.ts';
 import { UsageError } from '../usage-error.ts';
 import type { TestArguments } from './test-command.ts';
 import type { TestKernel } from './test-modules.ts';
@@ -18,14 +19,37 @@ export function deviceOf(given: TestArguments, recordPath: string | undefined): 
   const { functions, adapters, debug, personality } = given;
   if (personality !== 'vuhca' && (functions > 1 || adapters > 1))
     throw new UsageError(`--functions and --adapters cannot be given with --personality ${personality}`);
+  const { writeCombining, dmaLatency } = given;
+  const foreign = writeCombining !== undefined ? '--write-combining' : dmaLatency > 0 ? '--dma-latency' : undefined;
+  if (personality !== 'vuhca' && foreign !== undefined)
+    throw new UsageError(`option ${foreign} cannot be given with --personality ${personality}`);
   if (adapters > 1 && recordPath !== undefined)
     throw new UsageError('option --record cannot be given with --adapters: a recording holds one adapter');
   const words = [...(debug === undefined ? [] : [`--inspect=127.0.0.1:${debug.inspector}`]), '--log-level=warn'];
+  const disturbed = [
+    ...(given.ordering === 'strict' ? [] : [`--ordering=${given.ordering}`]),
+    ...(given.fault === undefined || adapters > 1 ? [] : [`--fault=${given.fault}`]),
+  ];
+  const own = [
+    ...disturbed,
+    ...(given.writeCombining === undefined ? [] : [`--write-combining=${given.writeCombining}`]),
+    ...(given.dmaLatency === 0 ? [] : [`--dma-latency=${given.dmaLatency}`]),
+  ];
+  const checked = given.orderCheck ? ['--order-check'] : [];
   const recorded = recordPath === undefined ? [] : [`--record=${recordPath}`];
   if (personality !== 'vuhca')
-    return { arguments: [`--personality=${personality}`, '--fabric=switch', ...recorded, ...words] };
-  if (adapters === 1) return { arguments: [`--functions=${functions}`, ...recorded, ...words] };
-  return { topology: ringOf(adapters, functions), arguments: words };
+    return {
+      arguments: [
+        `--personality=${personality}`,
+        ...(given.fault === undefined ? ['--fabric=switch'] : []),
+        ...own,
+        ...checked,
+        ...recorded,
+        ...words,
+      ],
+    };
+  if (adapters === 1) return { arguments: [`--functions=${functions}`, ...own, ...checked, ...recorded, ...words] };
+  return { topology: ringOf(given), arguments: [...disturbed, ...words] };
 }
 
 export function guestOf(given: TestArguments, kernel: TestKernel): GuestOptions {
@@ -35,18 +59,29 @@ export function guestOf(given: TestArguments, kernel: TestKernel): GuestOptions 
     kernel: kernel.imagePath,
     memoryMiB: memory,
     cpus,
+    ...(given.orderCheck ? { waitsForStores: true } : {}),
     ...(append === undefined ? {} : { append }),
     ...(debug === undefined ? {} : { gdb: `tcp::${debug.gdb}`, paused: true, patient: true }),
   };
 }
 
-/** Port 2 of each adapter is linked to port 1 of the next one. */
-export function ringOf(adapters: number, functions: number): object {
+/** Adapters with the options that are given. Port 2 of each is linked to port 1 of the next one. */
+export function ringOf(given: TestArguments): object {
+  const { adapters, functions, writeCombining, dmaLatency, orderCheck, fault } = given;
+  const options = {
+    ...(writeCombining === undefined ? {} : { writeCombining: { seed: writeCombining } }),
+    ...(dmaLatency === 0 ? {} : { dmaLatencyNs: dmaLatency }),
+    ...(orderCheck ? { orderCheck } : {}),
+  };
+  const { kind: _, ...link } = fault === undefined ? { kind: 'cable' } : readFaults(fault);
   const names = Array.from({ length: adapters }, (_, number) => `hca${number}`);
   return {
     adapters: Object.fromEntries(
-      names.map((name) => [name, { sockets: Array.from({ length: functions }, (_, number) => `${name}.${number}`) }]),
+      names.map((name) => [
+        name,
+        { sockets: Array.from({ length: functions }, (_, number) => `${name}.${number}`), ...options },
+      ]),
     ),
-    links: names.map((name, number) => ({ ports: [`${name}:2`, `${names[(number + 1) % adapters]}:1`] })),
+    links: names.map((name, number) => ({ ports: [`${name}:2`, `${names[(number + 1) % adapters]}:1`], ...link })),
   };
 }

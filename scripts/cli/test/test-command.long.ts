@@ -7,12 +7,15 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { buildKernelModules } from '../../../qemu/setup/kernel-modules.ts';
 import { type Case, check, EXAMPLE, FIXTURES } from '../testing/check-test-case.ts';
 import { CliProcess } from '../testing/run-cli.ts';
 import { TestStatus } from './test-command.ts';
 
+/** Rings the doorbells of 20 requests too early. */
+const EARLY = fileURLToPath(new URL('testing/early', import.meta.url));
 /** Only the bound of the machine that runs the tests ends a slow one. */
 t.setTimeout(0);
 
@@ -68,6 +71,23 @@ t.test('modules', { jobs: 2 }, async (t) => {
       words: ['--module', fixture('bad_results')],
       status: TestStatus.FAILED,
       says: [/FAILED +ring\/overflows\n +overflows: EXPECTATION FAILED at ring_test\.c:12/, /ring: 3 planned, 2 seen/],
+    },
+    'a driver that rings before it posts': {
+      words: ['--module', EARLY],
+      status: TestStatus.FAILED,
+      says: [
+        /ok +all-messages-arrive/,
+        /FAILED +the tail of queue pair \d+ behind command 0 at 0x[0-9a-f]+ was stored after the access that announced it/,
+        /FAILED +17 further stores came after their announcement/,
+      ],
+    },
+    'the same, with disturbed memory': {
+      words: ['--module', EARLY, '--seeds', '1'],
+      status: TestStatus.FAILED,
+      says: [
+        /FAILED +17 further stores came after their announcement/,
+        /^again: vuhca test --module \S+ --ordering=adversarial:1 --write-combining=1$/m,
+      ],
     },
     'a script that fails': {
       words: ['--script', join(folder, 'fails.sh')],

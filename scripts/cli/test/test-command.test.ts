@@ -14,7 +14,7 @@ import { TestStatus } from './test-command.ts';
 t.setTimeout(0);
 
 t.test('wrong arguments', async (t) => {
-  const folder = t.testdir({ empty: {}, 'x.txt': '', scripted: { 'test.sh': '' } });
+  const folder = t.testdir({ empty: {}, 'x.txt': ':', scripted: { 'test.sh': ':' }, 'bash.sh': '#!/bin/bash\n' });
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [[], /nothing to test: name a FOLDER, --driver, --module or --script/],
     [['--script', 'none.sh'], /option --script names none\.sh, which does not exist/],
@@ -29,6 +29,13 @@ t.test('wrong arguments', async (t) => {
     ],
     [[EXAMPLE, '--files', '/etc/passwd'], /option --files is \/etc\/passwd; it must be HOST:GUEST/],
     [[EXAMPLE, '--files', 'none:/x'], /option --files names none, which does not exist/],
+    [[EXAMPLE, '--ordering', 'late'], /option --ordering is late; it must be strict, pcie or adversarial:SEED/],
+    [[EXAMPLE, '--fault', 'drop=2'], /option --fault is drop=2; drop=2 must be one of .*drop/],
+    [[EXAMPLE, '--seeds', '0'], /option --seeds is 0; it must be a whole number from 1 to/],
+    [
+      [EXAMPLE, '--personality', 'mthca', '--write-combining', '3'],
+      /option --write-combining cannot be given with --personality mthca/,
+    ],
     [[EXAMPLE, '--timeout', '0'], /option --timeout is 0; it must be a whole number from 1 to/],
     [[EXAMPLE, '--debug=1234'], /option --debug is 1234; it must be two ports, for instance 1234,9229/],
     [[EXAMPLE, '--adapters', '2', '--record', 'x.rec'], /--record cannot be given with --adapters/],

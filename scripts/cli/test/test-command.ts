@@ -4,6 +4,7 @@
  * program.ts loads them when the command is called; test-action.ts performs it.
  */
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
+import { adapterOption } from '../adapter-arguments.ts';
 import type { CliCommand } from '../cli-command.ts';
 import { several, wholeNumber } from '../option-values.ts';
 import { type Personality, personalityOption } from '../personality.ts';
@@ -27,6 +28,12 @@ export interface TestArguments {
   readonly adapters: number;
   readonly memory?: number;
   readonly personality: Personality;
+  readonly ordering: string;
+  readonly writeCombining?: number;
+  readonly dmaLatency: number;
+  readonly fault?: string;
+  readonly seeds?: number;
+  readonly orderCheck: boolean;
   readonly cpus: number;
   readonly append?: string;
   readonly timeout: number;
@@ -52,6 +59,7 @@ export type TestStatus = (typeof TestStatus)[keyof typeof TestStatus];
 
 const ADAPTERS_MAX = 8;
 const JOBS_MAX = 64;
+const SEEDS_MAX = 10_000;
 const SECONDS_MAX = 86_400;
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 255;
@@ -63,6 +71,7 @@ export function defineTest(command: CliCommand): void {
   command.argument('[FOLDER...]', 'Modules with a Kbuild file, a test.sh, or both; each folder has a guest of its own');
   addJobOptions(command);
   addGuestOptions(command);
+  addDisturbances(command);
   addResultOptions(command);
   command.addNotes(
     'In the guest: drivers are loaded and must bind the adapter, modules are loaded, the script runs,',
@@ -70,10 +79,17 @@ export function defineTest(command: CliCommand): void {
     'In a FOLDER, a module that names the PCI id of the adapter is a driver. A module that needs',
     'symbols of the driver `vuhca` has it loaded first.',
     '',
+    'A test also fails when the driver stores a command, its tail, its address handle or a mailbox after',
+    'the doorbell or the copy that announces it (docs/ORDERING.md). For that, each store to a BAR waits',
+    'for the adapter; --no-order-check spares the time.',
+    'With --seeds, run n of a job adds n to each seed that is given, from n = 0 on; when none is given,',
+    'it has --ordering=adversarial:S and --write-combining=S with S = 1, 2 and so on.',
+    '',
     "With a --personality the script runs in Debian's user space, with the stock driver. There it may",
     'call `adapter inject FAULT...`, which is `vuhca inject`, and `adapter objects`.',
     '',
-    'Exit status: 0 all passed; 1 a test failed, or its output is broken KTAP; 2 wrong arguments;',
+    'Exit status: 0 all passed; 1 a test failed, its output is broken KTAP, or a store came too late;',
+    '2 wrong arguments;',
     '3 a module did not compile; 4 a module did not load, or a driver bound nothing; 5 the kernel',
     'complained (WARN, BUG, oops, panic, leak) at whatever log level; 6 the guest was silent for',
     '--timeout, or ended early; 7 adapter or QEMU failed; 128 and more: a signal.',
@@ -84,6 +100,7 @@ export function defineTest(command: CliCommand): void {
     .addExample('vuhca test --module mytest --kernel bookworm', 'a module that uses our driver, on another kernel')
     .addExample('vuhca test --driver my.ko --files tool:/bin/tool --script test.sh --junit out.xml', 'for CI')
     .addExample('vuhca test --personality mthca --script test.sh', "a scenario with Debian's own driver and programs")
+    .addExample('vuhca test guest-tests/example --seeds 20', 'late, disordered memory: 20 runs, 20 seeds')
     .addExample('vuhca test guest-tests/example --debug', 'waits for gdb and the inspector');
 }
 
@@ -118,6 +135,15 @@ function addGuestOptions(command: CliCommand): void {
       ),
     )
     .addOption(wholeNumber('--jobs <N>', 'Guests that run at the same time', 1, JOBS_MAX).default(1));
+}
+
+function addDisturbances(command: CliCommand): void {
+  command.optionsGroup('What the driver has to bear:');
+  for (const long of ['--ordering', '--write-combining', '--dma-latency', '--fault'])
+    command.addOption(adapterOption(long));
+  command
+    .addOption(wholeNumber('--seeds <N>', 'Runs each job so many times, each time with other seeds', 1, SEEDS_MAX))
+    .option('--no-order-check', 'Does not look for stores that come after the doorbell that announces them');
 }
 
 function addResultOptions(command: CliCommand): void {

@@ -17,6 +17,8 @@ export interface PlannedJob {
   readonly targets: readonly ModuleTarget[];
   readonly script: string | undefined;
   readonly files: readonly GuestFile[];
+  /** The folders of other jobs. */
+  readonly others: readonly string[];
 }
 
 const SCRIPT = 'test.sh';
@@ -34,9 +36,12 @@ export function planJobs(folders: readonly string[], given: TestArguments): Plan
       .flat()
       .map((path) => basename(path))
       .join('+');
-    return [{ name, targets, script: given.script, files }];
+    return [{ name, targets, script: given.script, files, others: [] }];
   }
-  return folders.map((folder) => planFolder(folder, targets, given.script, files));
+  return folders.map((folder) => ({
+    ...planFolder(folder, targets, given.script, files),
+    others: folders.filter((one) => one !== folder),
+  }));
 }
 
 /** The job with its modules. Throws ModuleBuildError when one does not compile. */
@@ -54,7 +59,7 @@ function planFolder(
   targets: readonly ModuleTarget[],
   script: string | undefined,
   files: readonly GuestFile[],
-): PlannedJob {
+): Omit<PlannedJob, 'others'> {
   if (!existsSync(folder)) throw new UsageError(`FOLDER ${folder} does not exist`);
   const own = join(folder, SCRIPT);
   const hasScript = existsSync(own);

@@ -46,6 +46,7 @@ t.test('the exit status', async (t) => {
     ['skipped', job([...good, result('b', true, { skipped: 'no reason' })]), TestStatus.PASSED],
     ['one failed', job([...good, result('b', false)]), TestStatus.FAILED],
     ['a script failed', job([...good, step('script', 'test.sh', false)]), TestStatus.FAILED],
+    ['a store that came too late', job(good, [fault('order', 'late')]), TestStatus.FAILED],
     ['broken KTAP', job(good, [fault('results', 'no plan')]), TestStatus.FAILED],
     ['not loaded', job([step('load', 'my', false)]), TestStatus.NOT_LOADED],
     ['not bound', job([step('load', 'my'), step('bind', 'my', false)]), TestStatus.NOT_LOADED],
@@ -79,6 +80,15 @@ t.test('a failure shows the log and the adapter around it', async (t) => {
   t.match(text, /FAILED {4}WARNING: CPU: 0 PID: 1 at x\.c:1\n +Call Trace:\n/, 'complaints are one failure');
   t.match(text, /\nFAILED: mydriver: 0 passed, 1 failed, 2 faults, 7\.0 s\n$/);
   t.match(resultLine(result('s/b', true, { skipped: 'later' })), / 2\.5 s {2}skipped {3}b {2}later$/);
+});
+
+t.test('a run that failed says how to repeat it, one that passed does not', async (t) => {
+  const again = 'vuhca test my --ordering=adversarial:3';
+  t.match(
+    describeJob({ ...job([result('a', false)]), again }),
+    /^FAILED: .*\nagain: vuhca test my --ordering=adversarial:3$/m,
+  );
+  t.notMatch(describeJob({ ...job([result('a')]), again }), /again/);
 });
 
 t.test('the same excerpt is shown once', async (t) => {

@@ -28,6 +28,8 @@ export interface JobReport {
   readonly adapter: ReadonlyMap<TestResult | GuestFault, readonly string[]>;
   /** The recording that was kept. */
   readonly recording?: string;
+  /** The command that runs it again with the same seeds. */
+  readonly again?: string;
 }
 
 export interface JobCounts {
@@ -105,7 +107,7 @@ export function statusOf(report: JobReport): TestStatus {
   if (has('guest')) return TestStatus.SILENT;
   const failed = leaves(report).filter(({ ok }) => !ok);
   if (failed.some(({ step }) => step === 'load' || step === 'bind')) return TestStatus.NOT_LOADED;
-  return failed.length > 0 || has('results') ? TestStatus.FAILED : TestStatus.PASSED;
+  return failed.length > 0 || has('results', 'order') ? TestStatus.FAILED : TestStatus.PASSED;
 }
 
 /** The most serious status of several jobs. */

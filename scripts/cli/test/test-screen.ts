@@ -63,6 +63,7 @@ function sumLine(report: JobReport): string {
     ...(faults.length > 0 ? [`${faults.length} ${faults.length === 1 ? 'fault' : 'faults'}`] : []),
   ];
   const kept = report.recording === undefined ? '' : `; \`vuhca replay ${report.recording}\` runs it again`;
+  const again = statusOf(report) === 0 || report.again === undefined ? '' : `\nagain: ${report.again}`;
   const verdict = statusOf(report) === 0 ? 'passed' : 'FAILED';
-  return `${verdict}: ${report.name}: ${parts.join(', ')}, ${report.run.seconds.toFixed(1)} s${kept}`;
+  return `${verdict}: ${report.name}: ${parts.join(', ')}, ${report.run.seconds.toFixed(1)} s${kept}${again}`;
 }
