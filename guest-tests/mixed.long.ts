@@ -88,10 +88,11 @@ class OwnEnd {
 
 t.test('a stock driver and our adapter have a reliable connection', async (t) => {
   const parts = await provideDistributionParts(undefined, {
-    caseText: `#!/bin/sh\nexec python3 -W ignore /${PROGRAM}\n`,
+    caseText: `#!/bin/sh\nexec python3 -W ignore /bin/${PROGRAM}\n`,
     files: [
       requestProgram('/usr/bin/adapter'),
-      { path: `/${PROGRAM}`, content: readFileSync(new URL(`cases/${PROGRAM}`, import.meta.url)) },
+      // /bin is a link in Debian's file system.
+      { path: `/bin/${PROGRAM}`, content: readFileSync(new URL(`cases/${PROGRAM}`, import.meta.url)) },
     ],
   });
   const modules = parts.modules.map((module): JobModule => ({ kind: 'stock', ...module }));

@@ -32,8 +32,8 @@ export const ENTER_WITH_CASE = `#!/bin/sh\nexec sh /enter-distribution.sh ${CASE
 /** What the user brings into the new root. */
 export interface DistributionContent {
   readonly files?: readonly GuestFile[];
-  /** A script with an interpreter line, for ENTER_WITH_CASE. */
-  readonly caseText?: string;
+  /** A script or program, for ENTER_WITH_CASE. */
+  readonly caseText?: string | Buffer;
   /** The packages of the root; `base` when absent. */
   readonly set?: DistributionSet;
   /** Whether programs may use the verbs of our adapter. */

@@ -34,7 +34,7 @@ export interface GuestJob {
   readonly packed?: readonly Omit<JobModule, 'kind'>[];
   readonly files?: readonly GuestFile[];
   /** Its output may be KTAP; its exit status counts in any case. */
-  readonly script?: { readonly name: string; readonly text: string };
+  readonly script?: { readonly name: string; readonly text: string | Buffer };
 }
 
 const STEPS = fileURLToPath(new URL('steps.sh', import.meta.url));

@@ -67,9 +67,9 @@ export function defineRun(command: CliCommand): void {
     '',
     'Exit status: that of the case; 1 when guest or adapter failed, the guest kernel complained (WARN,',
     'BUG, oops, at whatever log level), or the KTAP of the case has failures though it ended with 0;',
-    '2 wrong arguments; 124 the guest was silent for --timeout; 125 a module did not load, or the',
-    'driver bound nothing; 128 and more: a signal. QEMU=PROGRAM chooses a QEMU, VUHCA_ACCEL=kvm|tcg',
-    'how it runs.',
+    '2 wrong arguments; 124 the guest was silent for --timeout; 125 a module did not load, the driver',
+    "bound nothing, or a file of --files has no place in Debian's file system; 128 and more: a signal.",
+    'QEMU=PROGRAM chooses a QEMU, VUHCA_ACCEL=kvm|tcg how it runs.',
   );
   command
     .addExample('vuhca run', 'a shell in a guest with the adapter and its driver')

@@ -3,8 +3,8 @@
  * Turns the arguments of `vuhca run` into a guest, and finds mistakes in them before anything
  * starts. Called by run-action.ts.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { basename, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { AdapterNode } from '../../device/topology/fabric-plan.ts';
 import { type JobModule, packJob } from '../../guest-tests/harness/guest-image.ts';
 import { type DistributionParts, ENTER_WITH_CASE, provideDistributionParts } from '../../qemu/distribution-guest.ts';
@@ -14,6 +14,7 @@ import { readAdapterOptions, readFabric, readLinks } from './adapter-options.ts'
 import { buildShellImage, foldersForGuest } from './guest-image.ts';
 import type { RunArguments } from './run-command.ts';
 import { findMemoryObjection } from './shared-memory.ts';
+import { type GuestScript, readScript } from './test/script-file.ts';
 import { readFileOption } from './test/test-job.ts';
 import { provideTestKernel } from './test/test-kernel.ts';
 import {
@@ -57,7 +58,7 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
       if (given[own] !== undefined && given[name] !== undefined)
         throw new UsageError(`--${own} is for our own guest, so --${name} cannot be given with it`);
   for (const target of targetsOf(given)) checkTarget(target);
-  for (const text of given.files ?? []) readFileOption(text);
+  readCase(given);
   kindsOf(given);
   if (given.topology !== undefined && given.personality !== 'vuhca')
     throw new UsageError('option --personality cannot be given with --topology: the file says it');
@@ -86,6 +87,7 @@ export async function prepareGuest(given: RunArguments, qemuArguments?: readonly
     paused: given.paused,
     consoleLog: given.consoleLog === undefined ? undefined : resolve(given.consoleLog),
     interactive: given.case === undefined,
+    waitsForStores: checksOrder(given) || undefined,
     extraArguments: qemuArguments,
   };
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
@@ -107,13 +109,14 @@ async function chooseInitramfs(
   const files = distribution?.files ?? (given.files ?? []).map(readFileOption);
   const loaded = new Set(modules.map(({ name }) => name));
   // Those that use our driver can be loaded by hand.
-  const caseText = given.case === undefined ? '' : readFileSync(given.case, 'utf8');
+  const script = readCase(given);
+  const caseText = script?.text.toString('latin1') ?? '';
   const others = await kernel.build(loaded.has(OUR_DRIVER) ? foldersForGuest(caseText) : []);
   const packed = others.filter(({ name }) => !loaded.has(name));
-  if (given.case === undefined)
-    return buildShellImage({ bootModules, modules, packed, files }, given.gdb !== undefined);
-  const text = distribution === undefined ? caseText : ENTER_WITH_CASE;
-  return packJob({ bootModules, modules, packed, files, script: { name: basename(given.case), text } });
+  if (script === undefined) return buildShellImage({ bootModules, modules, packed, files }, given.gdb !== undefined);
+  const { name, text } = script;
+  const entry = { name, text: distribution === undefined ? text : ENTER_WITH_CASE };
+  return packJob({ bootModules, modules, packed, files, script: entry });
 }
 
 /** Debian's user space for the kernel, with the files and the case of the user in its root. */
@@ -124,14 +127,27 @@ async function provideParts(given: RunArguments): Promise<DistributionParts> {
     throw new UsageError(`option --distribution needs the modules that belong to the kernel; ${advice}.`);
   }
   const files = (given.files ?? []).map(readFileOption);
-  const caseText = given.case === undefined ? '' : readFileSync(given.case, 'utf8');
+  const caseText = readCase(given)?.text ?? '';
   return provideDistributionParts(stock, { files, caseText, hasVerbs: given.personality === 'vuhca' });
+}
+
+/** The script of the user. Throws UsageError when the guest cannot run it. */
+function readCase(given: RunArguments): GuestScript | undefined {
+  const files = (given.files ?? []).map(readFileOption);
+  if (given.case === undefined) return undefined;
+  return readScript('--case', given.case, given.distribution === true ? 'distribution' : { files });
 }
 
 /** The kinds of the adapters that the guest has; undefined: our own. Throws UsageError. */
 function kindsOf({ topology, personality }: RunArguments): Set<AdapterNode['personality']> {
   if (topology === undefined) return new Set([personality === 'vuhca' ? undefined : 'mthca']);
   return new Set(readTopologyFile(topology).adapters.map((node) => node.personality));
+}
+
+/** An adapter of the guest has the option `--order-check`, or its member in a topology file. */
+function checksOrder({ orderCheck = false, topology }: RunArguments): boolean {
+  if (topology === undefined) return orderCheck;
+  return readTopologyFile(topology).adapters.some(({ options }) => options.orderCheck === true);
 }
 
 /** The driver of a personality; Debian's user space loads it by itself. */

@@ -4,7 +4,6 @@
  * which the script of a job runs. It may ask the host for faults of the device and counts of its
  * objects. Called by test-action.ts.
  */
-import { basename } from 'node:path';
 import type { GuestJob, JobModule } from '../../../guest-tests/harness/guest-image.ts';
 import { requestProgram } from '../../../guest-tests/harness/host-requests.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
@@ -34,7 +33,7 @@ export async function makeStockJob(planned: PlannedJob, kernel: TestKernel, give
     caseText: job.script?.text ?? '',
   });
   const first = parts.modules.map((module): JobModule => ({ kind: 'stock', ...module }));
-  const entered = script === undefined ? {} : { script: { name: basename(script), text: ENTER_WITH_CASE } };
+  const entered = script === undefined ? {} : { script: { name: script.name, text: ENTER_WITH_CASE } };
   return {
     job: { ...job, modules: [...first, ...(job.modules ?? [])], files: parts.files, ...entered },
     disk: parts.disk,

@@ -28,6 +28,8 @@ t.test('wrong arguments', async (t) => {
       /--script cannot be given: .*scripted has test\.sh/,
     ],
     [[EXAMPLE, '--files', '/etc/passwd'], /option --files is \/etc\/passwd; it must be HOST:GUEST/],
+    [[EXAMPLE, '--files', '/etc/passwd:/bin/'], /--files is .*the path in the guest must be that of a file/],
+    [['--script', join(folder, 'bash.sh')], /--script names .*bash\.sh, whose interpreter \/bin\/bash/],
     [[EXAMPLE, '--files', 'none:/x'], /option --files names none, which does not exist/],
     [[EXAMPLE, '--ordering', 'late'], /option --ordering is late; it must be strict, pcie or adversarial:SEED/],
     [[EXAMPLE, '--fault', 'drop=2'], /option --fault is drop=2; drop=2 must be one of .*drop/],

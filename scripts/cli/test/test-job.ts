@@ -3,11 +3,12 @@
  * The jobs of `vuhca test`, one for each folder, from the values of its command line; mistakes are
  * found before anything starts. Called by test-action.ts.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { GuestJob } from '../../../guest-tests/harness/guest-image.ts';
 import type { GuestFile } from '../../../qemu/initramfs.ts';
 import { UsageError } from '../usage-error.ts';
+import { type GuestScript, readScript, type ScriptPlace } from './script-file.ts';
 import type { TestArguments } from './test-command.ts';
 import { checkTarget, hasModules, type ModuleTarget, provideTargets, type TestKernel } from './test-modules.ts';
 
@@ -15,7 +16,7 @@ import { checkTarget, hasModules, type ModuleTarget, provideTargets, type TestKe
 export interface PlannedJob {
   readonly name: string;
   readonly targets: readonly ModuleTarget[];
-  readonly script: string | undefined;
+  readonly script: GuestScript | undefined;
   readonly files: readonly GuestFile[];
   /** The folders of other jobs. */
   readonly others: readonly string[];
@@ -27,8 +28,9 @@ const SCRIPT = 'test.sh';
 export function planJobs(folders: readonly string[], given: TestArguments): PlannedJob[] {
   const targets = [...optionTargets(given, 'driver'), ...optionTargets(given, 'module')];
   for (const target of targets) checkTarget(target);
-  if (given.script !== undefined) checkFile('--script', given.script);
   const files = (given.files ?? []).map(readFileOption);
+  const place: ScriptPlace = given.personality === 'vuhca' ? { files } : 'distribution';
+  const script = given.script === undefined ? undefined : readScript('--script', given.script, place);
   if (folders.length === 0) {
     if (targets.length === 0 && given.script === undefined)
       throw new UsageError('nothing to test: name a FOLDER, --driver, --module or --script');
@@ -36,10 +38,10 @@ export function planJobs(folders: readonly string[], given: TestArguments): Plan
       .flat()
       .map((path) => basename(path))
       .join('+');
-    return [{ name, targets, script: given.script, files, others: [] }];
+    return [{ name, targets, script, files, others: [] }];
   }
   return folders.map((folder) => ({
-    ...planFolder(folder, targets, given.script, files),
+    ...planFolder(folder, targets, script, files, place),
     others: folders.filter((one) => one !== folder),
   }));
 }
@@ -50,15 +52,16 @@ export async function makeJob({ targets, script, files }: PlannedJob, kernel: Te
     bootModules: kernel.bootModules,
     modules: await provideTargets(targets, kernel),
     files,
-    ...(script === undefined ? {} : { script: { name: basename(script), text: readFileSync(script, 'utf8') } }),
+    ...(script === undefined ? {} : { script }),
   };
 }
 
 function planFolder(
   folder: string,
   targets: readonly ModuleTarget[],
-  script: string | undefined,
+  script: GuestScript | undefined,
   files: readonly GuestFile[],
+  place: ScriptPlace,
 ): Omit<PlannedJob, 'others'> {
   if (!existsSync(folder)) throw new UsageError(`FOLDER ${folder} does not exist`);
   const own = join(folder, SCRIPT);
@@ -69,7 +72,7 @@ function planFolder(
   return {
     name: folder.replace(/\/+$/, ''),
     targets: [...targets, ...(hasModules(folder) ? [{ option: 'FOLDER', path: folder }] : [])],
-    script: hasScript ? own : script,
+    script: hasScript ? readScript('FOLDER', own, place) : script,
     files,
   };
 }
@@ -83,8 +86,10 @@ export function readFileOption(text: string): GuestFile {
   const [, host, guest] = /^(.+):(\/.+)$/.exec(text) ?? [];
   if (host === undefined || guest === undefined)
     throw new UsageError(`option --files is ${text}; it must be HOST:GUEST, with an absolute path in the guest`);
+  if (guest.endsWith('/') || guest.split('/').includes('..'))
+    throw new UsageError(`option --files is ${text}; the path in the guest must be that of a file, without ..`);
   checkFile('--files', host);
-  return { path: guest, content: { from: resolve(host) }, mode: statSync(host).mode & 0o777 };
+  return { path: guest.replaceAll(/\/+/g, '/'), content: { from: resolve(host) }, mode: statSync(host).mode & 0o777 };
 }
 
 function checkFile(option: string, path: string): void {
