@@ -6,6 +6,7 @@
  */
 import t from 'tap';
 import { ADDRESS_HANDLE_HOP_LIMIT_OFFSET, ADDRESS_HANDLE_SIZE } from '../../protocol/layout/gen/address-handle.gen.ts';
+import { DOORBELL_SIZE } from '../../protocol/layout/gen/doorbell.gen.ts';
 import { QUEUE_PAIR_RECORD_SIZE, setQueuePairRecordSendTail } from '../../protocol/layout/gen/queue-pair-record.gen.ts';
 import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import type { LateStore } from '../function/announced-memory.ts';
@@ -53,7 +54,7 @@ function plant(adapter: AdapterFixtureOptions['adapter'], way: Way, delay: (type
   const pair = fixture.createPair();
   for (let count = 0; count < 4; count++) fixture.postReceive(pair.receiver, 256);
   // Takes the only buffer, so that further commands find none.
-  if (way === 'refused') fixture.access.writeCollect(pair.receiver.parts.page, 8, pair.receiver.qpn << 8, 0);
+  if (way === 'refused') pair.receiver.collect(pair.receiver.fill({}).subarray(0, DOORBELL_SIZE));
   fixture.machine.expectsLateStores = true;
   const pass = (): void => (delay === 'at once' ? undefined : finishWork(fixture));
   return { fixture, pair, qp: pair.sender, way, pass };
@@ -155,6 +156,32 @@ t.test('found: an address handle that is stored after the doorbell of its comman
       way,
     );
   }
+});
+
+t.test('a reset forgets what was announced', async (t) => {
+  const fixture = new AdapterFixture({ memoryBytes: MEMORY_BYTES, adapter: { orderCheck: true } });
+  const qp = fixture.createQueuePair();
+  const post = (wrId: number): unknown => qp.post({ header: { opcode: SendOpcode.NOP, immediate: wrId } }, 'slot');
+  for (const round of [1, 2, 3]) {
+    for (let count = 0; count < 4; count++) post(round);
+    // The adapter has read none of them when the queue pair is reset.
+    qp.ring();
+    qp.toReset();
+    qp.start();
+  }
+  for (let count = 0; count < 4; count++) post(9);
+  qp.ring();
+  fixture.settle();
+  t.equal(qp.parts.sendCq.drain().length, 4);
+  t.same(fixture.machine.lateStores, []);
+});
+
+t.test('a tail beyond the queue announces no command', async (t) => {
+  const { fixture, qp, ...planted } = plant({}, 'doorbell', 'at once');
+  const device = fixture.machine.device.tables.queuePairs.get(qp.qpn) as QueuePair;
+  setTail({ fixture, qp, ...planted }, 1000);
+  qp.ring(0);
+  t.equal(device.owner.announced?.has('command', device, 0), false);
 });
 
 t.test('the report names queue, slot and bytes', async (t) => {
