@@ -32,7 +32,8 @@ export class PostedBus {
 
   /**
    * Carries a write to the collect BAR. An explicit doorbell has its own place on the open bus. A
-   * host that has received several accesses at once makes them although the bus is blocked.
+   * host makes writes although the bus is blocked when one message has several, or when it has
+   * waited too long.
    */
   write(offset: number, sizeBytes: number, low: number, high: number): void {
     const { held, stalled } = this.#doorbells;

@@ -20,6 +20,7 @@ export function reportHost(host: VfioUserHost) {
     attached: host.attached,
     ...host.context.counters,
     ...host.counters,
+    blockedTooLong: host.blockedTooLong,
     sharedMemoryBytes: host.context.memory.regions
       .filter((region) => region.hostAddress !== 0)
       .reduce((sum, region) => sum + region.sizeBytes, 0),

@@ -18,6 +18,7 @@ import {
 } from '../../protocol/vfio-user/index.ts';
 import type { BusAddress, FunctionPort, ResetKind } from '../host.ts';
 import type { OrderableHost } from '../hosts/ordering/ordering-model.ts';
+import { BLOCKED_MAX_MS, BusPatience } from './bus-patience.ts';
 import type { PciIdentity } from './pci-identity.ts';
 
 const DWORD_BYTES = 4;
@@ -27,8 +28,6 @@ const UNSHARED_MEMORY =
   'guest memory is not shared, so every DMA will fail: start QEMU with ' +
   '-object memory-backend-memfd,id=ram,size=SIZE,share=on -machine memory-backend=ram';
 
-/** Longest time for which a blocked bus holds accesses up. */
-const BLOCKED_MAX_MS = 2000;
 const BLOCKED_BUS =
   `a posted write has blocked the bus for ${BLOCKED_MAX_MS} ms, so the accesses behind it pass it from now on, as ` +
   'with --bus open, until it is taken';
@@ -61,19 +60,21 @@ export class VfioUserHost implements OrderableHost {
   onAttachedChange: ((attached: boolean) => void) | undefined = undefined;
   #function: FunctionPort | undefined = undefined;
   #memoryWarned = false;
-  /** When the bus was found blocked, and whether the log says that it stayed so. */
-  #blockedSinceMs: number | undefined = undefined;
-  #blockWarned = false;
+  readonly #patience: BusPatience;
 
   /**
    * Opens the socket; `connect` must follow before the pump runs. Throws VfioUserError when the
    * socket is not available.
    */
   constructor(options: VfioUserHostOptions) {
-    const { identity } = options;
+    const { identity, log } = options;
+    this.#patience = new BusPatience(
+      () => log.warn({ socket: this.context.socketPath }, BLOCKED_BUS),
+      () => performance.now(),
+    );
     this.context = new VfioUserContext(options.library, {
       socketPath: options.socketPath,
-      log: options.log,
+      log,
       ids: identity.ids,
       bars: [
         { index: REGISTER_BAR, sizeBytes: identity.registerBarBytes, wide: true, handler: this.#registerBar() },
@@ -94,10 +95,11 @@ export class VfioUserHost implements OrderableHost {
         // The library also resets a context that it destroys before `connect`.
         reset: (kind) => this.#function?.reset(resetKinds[kind]),
         busMaster: (enabled) => {
-          if (enabled) this.#checkMemory(options.log);
+          if (enabled) this.#checkMemory(log);
           this.#port.setBusMaster(enabled);
         },
-        takesRequest: () => this.#takesRequest(options.log),
+        // While the bus is blocked, requests wait in the socket, and other functions go on.
+        takesRequest: () => this.#patience.takes(this.#function?.takesAccess !== false),
         dmaRegister: (region) => this.#port.memoryMapped(region.address, region.sizeBytes),
         dmaUnregister: (region) => this.#port.memoryUnmapped(region.address, region.sizeBytes),
         attached: () => this.#setAttached(true),
@@ -105,6 +107,11 @@ export class VfioUserHost implements OrderableHost {
         failed: (where, error) => options.failed(`${where} of ${options.socketPath}`, error),
       },
     });
+  }
+
+  /** Times that accesses began to pass a bus that stayed blocked. */
+  get blockedTooLong(): number {
+    return this.#patience.passed;
   }
 
   /** Sets the function that the host serves: the adapter is built after its hosts. */
@@ -193,24 +200,6 @@ export class VfioUserHost implements OrderableHost {
         this.#port.writeRegister(offset, sizeBytes, lowOf(data, sizeBytes), highOf(data, sizeBytes));
       },
     };
-  }
-
-  /**
-   * False while the bus of the function is blocked: its requests wait in the socket, and other
-   * functions go on. A bus that is blocked for long lets them through, before QEMU gives the device
-   * up, which waits 5 s for an answer by default.
-   */
-  #takesRequest(log: LogTarget): boolean {
-    if (this.#function?.takesAccess !== false) {
-      this.#blockedSinceMs = undefined;
-      return true;
-    }
-    const nowMs = performance.now();
-    this.#blockedSinceMs ??= nowMs;
-    if (nowMs - this.#blockedSinceMs < BLOCKED_MAX_MS) return false;
-    if (!this.#blockWarned) log.warn({ socket: this.context.socketPath }, BLOCKED_BUS);
-    this.#blockWarned = true;
-    return true;
   }
 
   /**

@@ -116,9 +116,19 @@ class Setup {
       throw new VfioUserError(`BAR${index} of ${sizeBytes} bytes is larger than 2 GiB: it must be 64-bit (wide: true)`);
     }
     this.#parts.config.defineBar(index, sizeBytes, { wide, prefetchable: bar.prefetchable ?? false });
-    const access = makeRegionAccess(handler, this.#parts.state, (error) => this.#parts.failed(`BAR${index}`, error));
+    const failed = (error: unknown): void => this.#parts.failed(`BAR${index}`, error);
+    const access = makeRegionAccess(handler, this.#parts.state, failed, this.#written());
     const flags = REGION_FLAG.read | REGION_FLAG.write | REGION_FLAG.memory;
     this.#region(index, sizeBytes, access, flags, bar.mappable);
+  }
+
+  /** After a write the device may take no request, not even one that was received with it. */
+  #written(): (() => void) | undefined {
+    const { library, options, device } = this.#parts;
+    if (options.callbacks.takesRequest === undefined) return undefined;
+    return () => {
+      if (device().takesRequest?.() === false) library.vfu_end_run(this.#ctx);
+    };
   }
 
   #region(

@@ -55,8 +55,10 @@ export class VfioUserContext {
   #state: ContextState = 'listening';
   #serving = false;
   #destroyLater = false;
+  /** The device did not let the next request in when it was asked last. */
+  #held = false;
   readonly #turn = new RequestTurn(
-    () => (this.#takesRequest() ? this.#library.vfu_run_ctx(this.#ctx) : 0),
+    () => this.#runOnce(),
     () => performance.now(),
   );
 
@@ -220,12 +222,13 @@ export class VfioUserContext {
     const result = this.#turn.take();
     this.counters.requests += this.#turn.requests;
     if (result < 0) return this.#runFailed(lastErrno());
-    return result > 0 || !this.#takesRequest();
+    return result > 0 || this.#held;
   }
 
-  /** Whether the device lets the next request in; others wait in the socket. */
-  #takesRequest(): boolean {
-    return this.#calls().takesRequest?.() !== false;
+  /** Handles what one receive gives, if the device lets a request in. */
+  #runOnce(): number {
+    this.#held = this.#calls().takesRequest?.() === false;
+    return this.#held ? 0 : this.#library.vfu_run_ctx(this.#ctx);
   }
 
   #runFailed(error: number): boolean {

@@ -52,8 +52,9 @@ export interface DeviceCallbacks {
   /** `context.memory` has lost a region; it is unmapped after the callback. */
   dmaUnregister?(region: DmaRegionInfo): void;
   /**
-   * Asked before each request of the client; false leaves it in the socket, and those behind it.
-   * The context is then asked again and again, so let it be true after a while.
+   * Asked before requests of the client are handled, and after each write to a BAR; false leaves
+   * all further ones waiting. The context is then asked again and again, so let it be true after a
+   * while.
    */
   takesRequest?(): boolean;
   /** The guest wrote to configuration space. */

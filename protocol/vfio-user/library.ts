@@ -10,7 +10,7 @@ import koffi, { type LibraryHandle } from 'koffi';
 import { VfioUserError } from './errors.ts';
 
 /** Level of `patches/` that this binding needs; `vfu_patch_level` returns that of a library. */
-export const PATCH_LEVEL = 3;
+export const PATCH_LEVEL = 4;
 
 /** A pointer into the library, as a Number. */
 export type Pointer = number;
@@ -26,6 +26,7 @@ export interface Libvfio {
   vfu_attach_ctx(ctx: Pointer): number;
   vfu_detach_ctx(ctx: Pointer): number;
   vfu_run_ctx(ctx: Pointer): number;
+  vfu_end_run(ctx: Pointer): void;
   vfu_get_poll_fd(ctx: Pointer): number;
   vfu_get_poll_events(ctx: Pointer): number;
   vfu_setup_log(ctx: Pointer, log: Callback | null, level: number): number;
@@ -67,6 +68,7 @@ const SIGNATURES: Record<Exclude<keyof Libvfio, 'path'>, [result: string, args: 
   vfu_attach_ctx: ['int', ['uint64_t']],
   vfu_detach_ctx: ['int', ['uint64_t']],
   vfu_run_ctx: ['int', ['uint64_t']],
+  vfu_end_run: ['void', ['uint64_t']],
   vfu_get_poll_fd: ['int', ['uint64_t']],
   vfu_get_poll_events: ['int', ['uint64_t']],
   vfu_setup_log: ['int', ['uint64_t', 'void *', 'int']],

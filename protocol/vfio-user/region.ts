@@ -32,12 +32,14 @@ export interface DeviceState {
 let sharedBounce: NativeBlock | undefined;
 
 /**
- * Returns the callback of one region. `onError` receives exceptions of the handler; must not throw.
+ * Returns the callback of one region. `onError` receives exceptions of the handler and of
+ * `written`, which is called after each write; it must not throw.
  */
 export function makeRegionAccess(
   handler: RegionHandler,
   device: Readonly<DeviceState>,
   onError: (error: unknown) => void,
+  written?: () => void,
 ): RegionAccess {
   sharedBounce ??= allocateNative(8);
   const { address: bounce, view } = sharedBounce;
@@ -46,6 +48,7 @@ export function makeRegionAccess(
     if (isWrite) {
       memcpy(bounce, buf, size);
       handler.write(offset, size, view);
+      written?.();
     } else {
       view.setUint32(0, 0, true);
       view.setUint32(4, 0, true);

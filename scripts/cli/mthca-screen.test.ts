@@ -24,6 +24,7 @@ const SOCKET = {
   registerWrites: 20,
   collectWrites: 30,
   pioWrites: 0,
+  blockedTooLong: 0,
 };
 
 function reportOf(bench: DataBench, names: readonly string[], uptimeNs: number): StatusReport {

@@ -13,7 +13,7 @@ export function describeGuest(socket: StatusReport['adapters'][number]['sockets'
     : socket.attaches > 0
       ? 'gone'
       : 'not attached yet';
-  const { registerReads, registerWrites, collectWrites, pioWrites } = socket;
+  const { registerReads, registerWrites, collectWrites, pioWrites, blockedTooLong } = socket;
   return [
     line('guest', [state, shorten(socket.path, 30)]),
     line('accesses', [
@@ -21,6 +21,7 @@ export function describeGuest(socket: StatusReport['adapters'][number]['sockets'
       `${registerWrites} writes`,
       `${collectWrites} collect writes`,
       `${pioWrites} PIO`,
+      ...(blockedTooLong > 0 ? [bad(blockedTooLong, 'times past a blocked bus')] : []),
     ]),
   ];
 }

@@ -35,6 +35,7 @@ function describeServed(machine: InProcessMachine, ofSocket: Partial<SocketRepor
     registerWrites: 20,
     collectWrites: 30,
     pioWrites: 0,
+    blockedTooLong: 0,
     sharedMemoryBytes: 512 * 2 ** 20,
     ...ofSocket,
   };
@@ -149,6 +150,13 @@ t.test('commands in the pipeline, and writes on a stalled bus', async (t) => {
   t.match(renderStatus(busy, RATES), '6 packets wait for receive entries');
   t.match(renderStatus(busy, RATES), '0 idle, !9 collect writes held');
   t.match(renderStatus(busy, RATES), /4 by a VCB\s+of\s+another\s+level|4 by a VCB of another level/);
+});
+
+t.test('accesses that passed a bus that stayed blocked', async (t) => {
+  const show = (blockedTooLong: number): string =>
+    renderStatus(reportOf(new AdapterFixture(), {}, { blockedTooLong }), RATES);
+  t.match(show(3), '!3 times past a blocked bus');
+  t.notMatch(show(0), 'blocked bus');
 });
 
 t.test('on a terminal, good states are green, and what needs a look is red', async (t) => {
