@@ -5,6 +5,7 @@
  */
 import t from 'tap';
 import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import type { PacketFields } from '../../protocol/infiniband/packet-fields.ts';
 import { addPsn, PSN_MASK } from '../../protocol/infiniband/psn.ts';
 import { highDword, lowDword } from '../../protocol/layout/dwords.ts';
 import { QpState } from '../../protocol/layout/gen/values.gen.ts';
@@ -23,18 +24,20 @@ const STRIDE = 0x400000;
 class PagedPeer extends PacketPeer {
   readonly pager = new DemandPager(this.fixture, { pages: PAGES });
 
+  /** A READ of bytes from `offset` of the pager on, which takes `packets` PSNs. */
+  read(offset: number, lengthBytes: number, packets = 1): void {
+    this.request(BthOpcode.RC_RDMA_READ_REQUEST, this.#targetAt(offset, lengthBytes));
+    this.psn = addPsn(this.psn, packets - 1);
+  }
+
+  /** A WRITE of one packet to a page, whose answer may be behind another one. */
+  send(page: number, fields: Partial<PacketFields> = {}): void {
+    this.request(BthOpcode.RC_RDMA_WRITE_ONLY, { ...this.#targetAt(page * PAGE, BYTES.length), ...fields }, BYTES);
+  }
+
   /** A WRITE of one packet to a page, with the next PSN or `psn`. Returns the answer. */
   write(page: number, psn?: number): string {
-    const { pager } = this;
-    const address = pager.at(page * PAGE);
-    const target = { virtualAddressHigh: highDword(address), virtualAddressLow: lowDword(address) };
-    const fields = {
-      ...target,
-      rKey: pager.region.rkey,
-      dmaLength: BYTES.length,
-      ...(psn === undefined ? {} : { psn }),
-    };
-    this.request(BthOpcode.RC_RDMA_WRITE_ONLY, fields, BYTES);
+    this.send(page, psn === undefined ? {} : { psn });
     const { syndromeKind, syndromeValue, psn: answered } = this.takeOne();
     if (syndromeKind === AethKind.ACK) return `ACK ${answered}`;
     return `${syndromeKind === AethKind.NAK ? 'NAK' : 'RNR'} ${syndromeValue} ${answered}`;
@@ -51,6 +54,12 @@ class PagedPeer extends PacketPeer {
   get responder(): ResponderState {
     const qp = this.adapter.tables.queuePairs.get(this.qp.qpn);
     return responderOf(qp as NonNullable<typeof qp>) as ResponderState;
+  }
+
+  #targetAt(offset: number, dmaLength: number): Partial<PacketFields> {
+    const address = this.pager.at(offset);
+    const target = { virtualAddressHigh: highDword(address), virtualAddressLow: lowDword(address) };
+    return { ...target, rKey: this.pager.region.rkey, dmaLength };
   }
 }
 
@@ -89,4 +98,36 @@ t.test('a refused page fails the request that missed it, and none 2^24 PSNs late
   peer.pager.refuse(1);
   t.equal(peer.write(1, 500), `NAK ${NakCode.REMOTE_OPERATIONAL_ERROR} 500`);
   t.equal(peer.qp.query().state, QpState.ERR);
+});
+
+t.test('READ data and a request wait for pages at once: that whose page is refused fails', async (t) => {
+  const fatal = NakCode.REMOTE_OPERATIONAL_ERROR;
+  const [first, last] = ['RDMA_READ_RESPONSE_FIRST', 'RDMA_READ_RESPONSE_LAST'];
+  /** The data of packet 501 waits for page 1, and the request behind the READ for page 3. */
+  const start = (lengthBytes: number, packets: number): PagedPeer => {
+    const peer = new PagedPeer({ minRnrTimer: MIN_TIMER });
+    peer.pager.resolve(0);
+    peer.read(PAGE - 256, lengthBytes, packets);
+    peer.send(3);
+    t.same(peer.takeAnswers(), [`${first} 500`], 'the RNR NAK is behind the data');
+    return peer;
+  };
+  const data = start(512, 2);
+  data.pager.refuse(1);
+  t.same(data.takeAnswers(), [`NAK ${fatal} 501`]);
+
+  const request = start(512, 2);
+  request.pager.refuse(3);
+  request.pager.resolve(1);
+  t.same(request.takeAnswers(), [`${last} 501`, 'RNR 502']);
+  t.equal(request.write(3, 502), `NAK ${fatal} 502`);
+
+  // Data of a later packet has begun to wait behind the request.
+  const later = start(256 + PAGE + 256, 18);
+  later.pager.resolve(1);
+  t.equal(later.takeAnswers().at(-1), 'RDMA_READ_RESPONSE_MIDDLE 516');
+  later.pager.refuse(3);
+  later.pager.resolve(2);
+  t.same(later.takeAnswers(), [`${last} 517`, 'RNR 518']);
+  t.equal(later.write(3, 518), `NAK ${fatal} 518`);
 });

@@ -233,7 +233,7 @@ export class PageFaults {
     if (waits === undefined || !waits.includes(wait)) return;
     this.#remove(holder, waiter);
     noteStep(holder, Step.PAGE_ANSWERED, region.number, Number(isRefused), waiter.part, wait.number);
-    if (isRefused) waiter.refuse(holder);
+    if (isRefused) waiter.refuse(holder, wait.number);
     else waiter.resume(holder);
   }
 

@@ -14,8 +14,8 @@ export interface PageWaiter {
   readonly part: PagePart;
   /** The page may be present now: the queue pair accesses it again. */
   resume(holder: KeyHolder): void;
-  /** Software refused the fault: the access fails. */
-  refuse(holder: KeyHolder): void;
+  /** Software refused the fault: the access with this number, as `PageWait` has it, fails. */
+  refuse(holder: KeyHolder, number: number): void;
 }
 
 /** An on-demand region as its faults see it. */

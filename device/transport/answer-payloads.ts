@@ -73,8 +73,9 @@ export class AnswerPayloads {
   #waits(qp: QueuePair, state: ResponderState, resource: ResponderResource, psn: number): boolean {
     const { pageFaults } = this.#keys;
     pageFaults.widen(resource.address, resource.lengthBytes);
-    if (!pageFaults.take() || state.refusedCount === state.countOf(psn)) return false;
-    state.pageCount = state.countOf(psn);
+    const { answerPages } = state;
+    if (!pageFaults.take() || answerPages.refused === state.countOf(psn)) return false;
+    answerPages.missed = state.countOf(psn);
     state.paused = true;
     pageFaults.wait(qp, this.#waiter, psn);
     return true;
@@ -85,8 +86,8 @@ export class AnswerPayloads {
     resume: (holder) => this.#resume(holder as QueuePair),
     refuse: (holder) => {
       const qp = holder as QueuePair;
-      const state = responderOf(qp) as ResponderState;
-      state.refusedCount = state.pageCount;
+      const { answerPages } = responderOf(qp) as ResponderState;
+      answerPages.refused = answerPages.missed;
       this.#resume(qp);
     },
   };

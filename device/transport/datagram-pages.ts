@@ -10,11 +10,16 @@ import type { PageFaults } from '../protection/page-faults.ts';
 import type { PageWaiter } from '../protection/page-wait.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 
+/** A request whose page fault was refused: numbers begin anew when the QP does. */
+interface Refusal {
+  readonly number: number;
+  readonly epoch: number;
+}
+
 export class DatagramPages {
   readonly #faults: PageFaults;
-  /** The request of each QP that last missed a page, and the last one whose fault was refused. */
-  readonly #missed = new WeakMap<KeyHolder, number>();
-  readonly #refused = new WeakMap<KeyHolder, number>();
+  /** The last request of each QP whose fault was refused. */
+  readonly #refused = new WeakMap<KeyHolder, Refusal>();
   readonly #waiter: PageWaiter;
 
   /** `resume`: a page that the QP waits for may be present. */
@@ -23,18 +28,20 @@ export class DatagramPages {
     this.#waiter = {
       part,
       resume: (holder) => resume(holder as QueuePair),
-      refuse: (holder) => {
-        this.#refused.set(holder, this.#missed.get(holder) ?? 0);
-        resume(holder as QueuePair);
+      refuse: (holder, number) => {
+        const qp = holder as QueuePair;
+        this.#refused.set(qp, { number, epoch: qp.epoch });
+        resume(qp);
       },
     };
   }
 
   /** Returns true when the request with this number has missed a page, which is awaited now. */
   await(qp: QueuePair, number: number): boolean {
-    if (!this.#faults.take() || this.#refused.get(qp) === number) return false;
+    if (!this.#faults.take()) return false;
+    const refused = this.#refused.get(qp);
     this.#refused.delete(qp);
-    this.#missed.set(qp, number);
+    if (refused?.number === number && refused.epoch === qp.epoch) return false;
     this.#faults.wait(qp, this.#waiter, number);
     return true;
   }

@@ -273,6 +273,60 @@ t.test('a datagram whose fault is refused completes in error', async (t) => {
   fixture.finish();
 });
 
+t.test('a refusal is for one access: the next one with its number waits for its page', async (t) => {
+  const fixture = new AdapterFixture();
+  const [local, remote] = [new DemandPager(fixture), new DemandPager(fixture)];
+  const { sender, receiver, to } = fixture.createPair();
+  for (const life of ['first', 'second', 'third']) {
+    sender.post(to({ sges: [{ address: local.at(0), length: 1, lkey: local.region.lkey }] }));
+    fixture.settle();
+    t.equal(local.take().length, 1, `${life}: it waits`);
+    local.refuse(0);
+    t.equal(sender.parts.sendCq.take().status, LOCAL_PROTECTION_ERROR);
+    sender.toReset();
+    sender.start({ port: 1, qkey: sender.qkey });
+  }
+  for (const life of ['first', 'second', 'third']) {
+    receiver.postReceive([{ address: remote.at(0), length: 64, lkey: remote.region.lkey }]);
+    for (const faults of [1, 0]) {
+      sender.post(to({ inline: Uint8Array.of(1) }));
+      fixture.settle();
+      t.equal(remote.take().length, faults, `${life}: the entry waits until its fault is refused`);
+      if (faults > 0) remote.refuse(0);
+    }
+    t.equal(receiver.parts.receiveCq.take().status, LOCAL_PROTECTION_ERROR);
+    receiver.toReset();
+    receiver.start({ port: 2, qkey: receiver.qkey });
+    sender.parts.sendCq.drain();
+  }
+});
+
+t.test('payload and a response wait for pages at once: that whose page is refused fails', async (t) => {
+  for (const refused of ['payload', 'response']) {
+    const bench = makeBench();
+    const { a, b, local, remote, fixture } = bench;
+    for (let page = 0; page < 4; page++) remote.resolve(page);
+    a.post(rdma(bench, SendOpcode.RDMA_READ, 8));
+    const sges = [{ address: local.at(PAGE), length: 8, lkey: local.region.lkey }];
+    a.post({ ...rdma(bench, SendOpcode.RDMA_WRITE), sges });
+    fixture.settle();
+    t.equal(local.take().length, 2, 'both wait');
+    if (refused === 'payload') {
+      local.refuse(1);
+      local.resolve(0);
+      t.equal(a.parts.sendCq.take().status, SUCCESS, 'the READ');
+    } else {
+      local.resolve(1);
+      local.refuse(0);
+    }
+    t.equal(a.parts.sendCq.take().status, LOCAL_PROTECTION_ERROR, refused);
+    t.equal(local.take().length, 0, 'no fault is told again');
+    a.parts.sendCq.drain();
+    b.toError();
+    fixture.finish();
+  }
+});
+
 t.test('a region that is destroyed while its pages are awaited ends the wait by its key', async (t) => {
   const bench = makeBench();
   const { a, b, local, fixture } = bench;

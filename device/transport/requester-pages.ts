@@ -61,7 +61,6 @@ export class RequesterPages {
   }
 
   #wait(state: RequesterState, psn: number, waiter: PageWaiter): void {
-    state.pagePsn = psn;
     this.#parts.faults.wait(state.qp, waiter, psn);
     this.#parts.returnUnbegun(state.qp);
   }
@@ -69,9 +68,8 @@ export class RequesterPages {
   readonly #payloads: PageWaiter = {
     part: PagePart.PAYLOAD,
     resume: (holder) => this.#sendAgain(holder),
-    refuse: (holder) => {
-      const state = stateOf(holder);
-      state.refusedPsn = state.pagePsn;
+    refuse: (holder, psn) => {
+      stateOf(holder).refusedPsn = psn;
       this.#sendAgain(holder);
     },
   };
@@ -86,12 +84,12 @@ export class RequesterPages {
       this.#parts.rewind(state, state.unackedPsn);
       this.#parts.resume(state.qp);
     },
-    refuse: (holder) => {
+    refuse: (holder, psn) => {
       const state = stateOf(holder);
-      if (state.wait !== RequesterWait.RNR || state.unackedPsn !== state.pagePsn) return;
+      if (state.wait !== RequesterWait.RNR || state.unackedPsn !== psn) return;
       this.#parts.completeDone(state.qp);
       const status = CompletionStatus.LOCAL_PROTECTION_ERROR;
-      this.#parts.failOldest(state.qp, status, FaultKind.PAGE_FAULT, state.pagePsn);
+      this.#parts.failOldest(state.qp, status, FaultKind.PAGE_FAULT, psn);
     },
   };
 

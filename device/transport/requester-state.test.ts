@@ -218,9 +218,9 @@ t.test('a connection starts without retries used, credits or outstanding PSNs', 
   const { state } = makeState([]);
   Object.assign(state, { retriedPsn: 5, readsOutstanding: 2, wait: RequesterWait.RNR, creditsUnlimited: false });
   Object.assign(state, { retriesLeft: 0, rnrRetriesLeft: 0, sendSequence: 9, limitSequence: 7 });
-  Object.assign(state, { pagePsn: 77, refusedPsn: 77 });
+  Object.assign(state, { refusedPsn: 77 });
   state.start(77);
-  t.match(state, { retriedPsn: -1, pagePsn: -1, refusedPsn: -1 }, 'no PSN of the last connection');
+  t.match(state, { retriedPsn: -1, refusedPsn: -1 }, 'no PSN of the last connection');
   t.match(state, { nextPsn: 77, unackedPsn: 77, sentPsn: 77, readsOutstanding: 0, wait: RequesterWait.NONE });
   t.match(state, { retriesLeft: 3, rnrRetriesLeft: 4, sendSequence: 1, limitSequence: 0, creditsUnlimited: true });
   t.notOk(state.outstanding || state.isUnacked(77));

@@ -74,8 +74,7 @@ export class RequesterState {
   sendSequence = 1;
   limitSequence = 0;
   creditsUnlimited = true;
-  /** PSN of the packet that last missed a page, and of the last one whose fault was refused. */
-  pagePsn = -1;
+  /** PSN of the last packet whose payload missed a page, and whose page fault was refused. */
   refusedPsn = -1;
   /** True while the QP waits for a turn to send, and for payload that is read again. */
   ready = false;
@@ -196,7 +195,6 @@ export class RequesterState {
     this.sendSequence = 1;
     this.limitSequence = 0;
     this.creditsUnlimited = true;
-    this.pagePsn = -1;
     this.refusedPsn = -1;
     this.refillRetries();
   }

@@ -42,13 +42,14 @@ export class ResponderPages {
    */
   await(): ResponderStep | undefined {
     const { qp, state, packet, reliable } = this.#request;
-    if (!this.#faults.take() || state.refusedCount === state.countOf(packet.psn)) return undefined;
+    const marks = state.requestPages;
+    if (!this.#faults.take() || marks.refused === state.countOf(packet.psn)) return undefined;
     if (packet.flags & (SEND | WRITE) && packet.flags & (FIRST | ONLY)) state.message = MessageKind.NONE;
     this.#faults.wait(qp, requests, packet.psn);
     if (!reliable) return this.#refusals.skip(PacketDrop.PAGE_ABSENT);
     const count = state.countOf(packet.psn);
-    state.pageRepeats = state.pageCount === count ? state.pageRepeats + 1 : 0;
-    state.pageCount = count;
+    state.pageRepeats = marks.missed === count ? state.pageRepeats + 1 : 0;
+    marks.missed = count;
     const code = timerCode(qp.attributes.minRnrTimer, state.pageRepeats);
     this.#answers.queueSyndrome(qp, state, AethKind.RNR_NAK, code, state.expectedPsn);
     // Later packets are dropped silently until this one is repeated (IBTA 9.7.5.2.8).
@@ -62,8 +63,8 @@ const requests: PageWaiter = {
   part: PagePart.REQUEST,
   resume: () => undefined,
   refuse: (holder) => {
-    const state = stateOf(holder);
-    state.refusedCount = state.pageCount;
+    const { requestPages } = stateOf(holder);
+    requestPages.refused = requestPages.missed;
   },
 };
 

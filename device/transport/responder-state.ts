@@ -79,6 +79,18 @@ export class PendingAcknowledge {
   }
 }
 
+/** Packets of one kind of access, as `countOf` their PSNs; -1: none. */
+export class PageMarks {
+  /** The one that last missed a page, and the last one whose page fault was refused. */
+  missed = -1;
+  refused = -1;
+
+  clear(): void {
+    this.missed = -1;
+    this.refused = -1;
+  }
+}
+
 /** Fields are in order of use: those of every packet come first. */
 export class ResponderState {
   readonly path: Path;
@@ -115,13 +127,11 @@ export class ResponderState {
   wqeNumber = 0;
   readonly list = new ScatterGatherList();
   readonly report = new ReceiveReport();
-  /**
-   * The packet that last missed a page, how often it was repeated, and the last one whose page
-   * fault was refused: `countOf` their PSNs.
-   */
-  pageCount = -1;
+  /** Requests and READ data that missed pages: both may wait at once. */
+  readonly requestPages = new PageMarks();
+  readonly answerPages = new PageMarks();
+  /** How often the request was repeated that last missed a page. */
   pageRepeats = 0;
-  refusedCount = -1;
   /** True while data of the oldest answer waits for a page. */
   paused = false;
   /** Ring of the last READs and atomics; `resourceNext` is overwritten next. */
@@ -137,8 +147,8 @@ export class ResponderState {
     this.clear();
     this.expectedPsn = psn;
     this.wraps = 0;
-    this.pageCount = -1;
-    this.refusedCount = -1;
+    this.requestPages.clear();
+    this.answerPages.clear();
     this.msn = 0;
     this.established = false;
     this.resourceNext = 0;
