@@ -8,6 +8,7 @@
  * rules. Called by tests and `npm run chaos`.
  */
 import { CommandOpcode, CompletionSyndrome, EventKind, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import type { TakenCompletion } from '../../personality/mthca/test-support/completion-queue.ts';
 import { DataBench } from '../../personality/mthca/test-support/data-bench.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../personality/mthca/test-support/mthca-driver.ts';
@@ -49,12 +50,10 @@ export class MthcaChaos {
   /** QPs that take no more entries from the SRQ. */
   readonly #lastReached = new Set<number>();
 
-  constructor(seed: number) {
+  /** `driver`: of a device at power-on, in the place of one whose link depends on the seed. */
+  constructor(seed: number, driver = new MthcaDriver(makeChaosMachine(seed))) {
     this.#random = new Random(seed);
-    const faults = { drop: 0.02, duplicate: 0.02, reorder: 0.02, corrupt: 0.01, delay: 0.02 };
-    const portLink =
-      seed % 2 === 0 ? { kind: 'cable' as const } : { kind: 'faulty' as const, seed, delayNs: 1000, faults };
-    this.bench = new DataBench({}, new MthcaDriver(makeMthcaMachine({ portLink }, { seed })));
+    this.bench = new DataBench({}, driver);
     const { bench } = this;
     bench.driver.machine.onStep = () => this.#checkRequesters();
     this.#shared = new SharedEntries(bench, new DriverSharedQueue(bench.driver, bench.takeRecords(UAR)));
@@ -79,12 +78,17 @@ export class MthcaChaos {
   }
 
   run(acts: number): void {
+    this.act(acts);
+    for (const connection of this.#connections) this.#restart(connection);
+    this.#checkLimit();
+  }
+
+  /** Acts of all connections, of which some are left undone. */
+  act(acts: number): void {
     for (let act = 0; act < acts; act++) {
       this.#act(this.#random.pick(this.#connections));
       if (this.#random.oneIn(20)) this.#takeEvents();
     }
-    for (const connection of this.#connections) this.#restart(connection);
-    this.#checkLimit();
   }
 
   #checkRequesters(): void {
@@ -244,6 +248,13 @@ export class MthcaChaos {
     if (left < this.#limit)
       throw new Error(`the SRQ has ${left} entries and has not told that its limit is ${this.#limit}`);
   }
+}
+
+function makeChaosMachine(seed: number): InProcessMachine {
+  const faults = { drop: 0.02, duplicate: 0.02, reorder: 0.02, corrupt: 0.01, delay: 0.02 };
+  const portLink =
+    seed % 2 === 0 ? { kind: 'cable' as const } : { kind: 'faulty' as const, seed, delayNs: 1000, faults };
+  return makeMthcaMachine({ portLink }, { seed });
 }
 
 /** Runs one seed. Returns what is wrong. */

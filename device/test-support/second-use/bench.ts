@@ -12,6 +12,7 @@ import { connectedUses } from './connected-uses.ts';
 import { controlUses, disturbingUses } from './control-uses.ts';
 import { datagramUses } from './datagram-uses.ts';
 import { type RegisterRules, watchSession } from './session.ts';
+import { disturbingShareUses, shareUses } from './share-uses.ts';
 import { run, type Use } from './use.ts';
 
 const MEMORY_BYTES = 8 * 1024 * 1024;
@@ -94,7 +95,7 @@ export function findDifference(
 
 /** All that disturb, in any order; one behind which software gets no answer is the last. */
 function drawDisturbance(random: Random, functionNumber: number): Use[] {
-  const uses = random.shuffle(usesOf(disturbingUses, functionNumber));
+  const uses = random.shuffle(usesOf([...disturbingUses, ...disturbingShareUses], functionNumber));
   const [last] = uses.filter(({ silences = false }) => silences);
   return [...uses.filter(({ silences = false }) => !silences), last];
 }
@@ -135,4 +136,4 @@ function takeNumber(table: AnyTable, functionNumber: number): void {
 }
 
 /** Uses that leave the function in order, in the order of the script. */
-const steadyUses: readonly Use[] = [...datagramUses, ...connectedUses, ...controlUses];
+const steadyUses: readonly Use[] = [...datagramUses, ...connectedUses, ...controlUses, ...shareUses];

@@ -10,6 +10,9 @@ import { crc32 } from 'node:zlib';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../../protocol/infiniband/packet.ts';
 import { CSR, csrRegisters } from '../../../protocol/layout/gen/registers.gen.ts';
 import { AccessKind } from '../../hosts/in-process/access-log.ts';
+import type { InProcessHost } from '../../hosts/in-process/host.ts';
+import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
+import type { Port } from '../../port/port.ts';
 import { Random } from '../../random.ts';
 import type { AdapterFixture } from '../adapter-fixture.ts';
 import { run, type Use } from './use.ts';
@@ -37,7 +40,7 @@ export function watchSession(
 ): string[] {
   const seen: string[] = [];
   const effects: string[] = [];
-  const stop = watch(fixture, effects);
+  const stop = watchEffects(fixture.machine, fixture.host, fixture.machine.device.ports, effects);
   const before = readRegisters(fixture);
   const random = new Random(seed);
   for (const use of uses) {
@@ -57,11 +60,17 @@ export function watchSession(
 }
 
 /** Appends stores, interrupts and packets to `seen` until the returned function is called. */
-function watch({ machine, host }: AdapterFixture, seen: string[]): () => void {
-  const { device, clock } = machine;
+export function watchEffects(
+  machine: InProcessMachine,
+  host: InProcessHost,
+  ports: readonly Port[],
+  seen: string[],
+): () => void {
+  const { clock, onStep } = machine;
   const startNs = clock.now();
   let mark = host.log.count;
   machine.onStep = () => {
+    onStep();
     for (const { kind, address, lengthBytes } of host.log.since(mark)) {
       const content = STORES.has(kind) ? digest(host.memory.view(address, lengthBytes)) : '';
       seen.push(`${clock.now() - startNs} ns: access ${kind} at ${address}, ${lengthBytes} bytes ${content}`);
@@ -69,7 +78,7 @@ function watch({ machine, host }: AdapterFixture, seen: string[]): () => void {
     mark = host.log.count;
   };
   const parsed = newParsedPacket();
-  for (const port of device.ports)
+  for (const port of ports)
     port.observer = (_end, outgoing, bytes, offset, length) => {
       const fault = parsePacket(new DataView(bytes.buffer), offset, length, parsed, PacketCheck.NONE);
       const { opcode, dlid, slid, destQpn, psn, pKey } = parsed;
@@ -77,8 +86,8 @@ function watch({ machine, host }: AdapterFixture, seen: string[]): () => void {
       seen.push(`port ${port.number} ${outgoing ? 'sends' : 'receives'} ${packet}`);
     };
   return () => {
-    machine.onStep = () => {};
-    for (const port of device.ports) port.observer = undefined;
+    machine.onStep = onStep;
+    for (const port of ports) port.observer = undefined;
   };
 }
 
