@@ -6,6 +6,7 @@
  * QMP.
  */
 import { createServer, type Server, type Socket } from 'node:net';
+import { listenPrivately } from '../protocol/system/private-listen.ts';
 import { type LineListener, LineSplitter } from './line-splitter.ts';
 
 /** Listens on a UNIX socket for the one connection that QEMU makes. */
@@ -22,7 +23,7 @@ export class GuestPort {
     const server = createServer();
     return new Promise((resolve, reject) => {
       server.once('error', reject);
-      server.listen(path, () => resolve(new GuestPort(path, server)));
+      listenPrivately(server, { path }, () => resolve(new GuestPort(path, server)));
     });
   }
 

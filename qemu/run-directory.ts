@@ -10,6 +10,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { askListener } from '../protocol/system/listening.ts';
+import { listenPrivately } from '../protocol/system/private-listen.ts';
 import { StartError } from './setup/errors.ts';
 
 const PREFIX = 'vuhca-guest-';
@@ -84,7 +85,10 @@ function listen(path: string): Server {
   const length = Buffer.byteLength(path);
   const server = createServer((socket) => socket.destroy());
   server.on('error', () => {});
-  if (length <= PATH_MAX_BYTES) server.listen(path).unref();
+  if (length <= PATH_MAX_BYTES) {
+    listenPrivately(server, { path });
+    server.unref();
+  }
   if (server.listening) return server;
   const why = length > PATH_MAX_BYTES ? `is longer than ${PATH_MAX_BYTES} bytes` : 'cannot be made';
   throw new StartError(

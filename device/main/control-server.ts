@@ -6,6 +6,7 @@
  */
 import { rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { listenPrivately } from '../../protocol/system/private-listen.ts';
 import { claimSocketPath } from '../../protocol/vfio-user/index.ts';
 import { Refusal } from '../adapter/refusal.ts';
 import {
@@ -39,7 +40,6 @@ export interface ControlServerEvents {
 
 const CLIENTS_MAX = 16;
 const UNREAD_MAX_BYTES = 1 << 20;
-const PRIVATE_UMASK = 0o177;
 
 /** Listens on one path and answers the requests of its clients. */
 export class ControlServer {
@@ -60,10 +60,7 @@ export class ControlServer {
     this.#events = events;
     this.#server = createServer((socket) => this.#accept(socket));
     this.#server.on('error', (error) => events.failed(error));
-    // `listen` creates the file, so no other user can connect even for a moment.
-    const umask = process.umask(PRIVATE_UMASK);
-    this.#server.listen(path);
-    process.umask(umask);
+    listenPrivately(this.#server, { path });
   }
 
   get clientCount(): number {

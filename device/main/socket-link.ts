@@ -6,6 +6,7 @@
  */
 import { unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { listenPrivately } from '../../protocol/system/private-listen.ts';
 import { StreamLink } from '../fabric/stream-link.ts';
 import type { StreamLinkOptions } from '../fabric/stream-link-options.ts';
 import type { LinkEnd } from '../port/link.ts';
@@ -111,7 +112,7 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
     const server = createServer((socket) => this.#accept(socket));
     return new Promise((resolve, reject) => {
       server.once('error', reject);
-      server.listen(this.options.endpoint, () => {
+      listenPrivately(server, this.options.endpoint, () => {
         server.off('error', reject);
         server.on('error', (error) => this.#log(`${this.#name}: ${error.message}`));
         this.#server = server;

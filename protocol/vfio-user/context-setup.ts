@@ -4,7 +4,6 @@
  * quiesce callbacks. The constructor of `VfioUserContext` calls it once. A device has MSI-X only,
  * no error interrupt, and no DMA by messages: README.md says why.
  */
-import { chmodSync } from 'node:fs';
 import { type CallbackSet, setErrno } from './callbacks.ts';
 import type { ConfigSpace } from './config-space.ts';
 import {
@@ -63,13 +62,24 @@ export function setUpContext(parts: ContextParts): { ctx: Pointer; vectors: numb
 
 function create({ library, options }: ContextParts): Pointer {
   const { socketPath, socketMode, log } = options;
-  const ctx = library.vfu_create_ctx(TRANSPORT_SOCKET, socketPath, ATTACH_NONBLOCKING, 0, DEVICE_TYPE_PCI);
+  const ctx = withMode(socketMode ?? 0o600, () =>
+    library.vfu_create_ctx(TRANSPORT_SOCKET, socketPath, ATTACH_NONBLOCKING, 0, DEVICE_TYPE_PCI),
+  );
   if (ctx === 0) throw new VfioUserError(`socket ${socketPath} cannot be made: ${errnoText(lastErrno())}`);
-  chmodSync(socketPath, socketMode ?? 0o600);
   if (isDirectoryShared(socketPath)) {
     log.debug({ socket: socketPath }, 'other users can enter the directory of the socket; mode 0700 keeps them out');
   }
   return ctx;
+}
+
+/** New files have this mode from their first moment on. */
+function withMode<Result>(mode: number, create: () => Result): Result {
+  const umask = process.umask(0o777 & ~mode);
+  try {
+    return create();
+  } finally {
+    process.umask(umask);
+  }
 }
 
 class Setup {
