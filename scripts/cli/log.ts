@@ -3,7 +3,8 @@
  * The log of the device process: pino's levels and serializers, printed as short lines on standard
  * error: `17:22:34.061 info  client attached socket=/run/x`.
  */
-import { writeSync } from 'node:fs';
+import { constants, fstatSync, openSync, writeSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { type Logger, pino } from 'pino';
 import { printable, printableLines } from '../../protocol/system/printable.mjs';
 import type { LogLevel } from './log-levels.ts';
@@ -31,20 +32,48 @@ function formatLine(record: Record<string, unknown>): string {
 
 /**
  * Takes lines for a descriptor and writes synchronously, so that nothing is lost at the end of the
- * process. A closed or full pipe and a full disk lose lines and do not end the process; the first
- * line that is written again says how many.
+ * process, and never waits for a reader. A closed or full pipe and a full disk lose lines and do
+ * not end the process; the first line that is written again says how many.
  */
 export function makeLineWriter(fd: number): (line: string) => void {
+  const target = openUnblocked(fd);
+  /** What a pipe has not taken of a line. */
+  let rest: Uint8Array = new Uint8Array(0);
   let lost = 0;
   let why = '';
+  const put = (bytes: Uint8Array): void => {
+    rest = bytes.subarray(writeSync(target, bytes));
+  };
+  const write = (line: string): void => {
+    if (rest.length > 0) put(rest);
+    if (rest.length > 0) throw Object.assign(new Error('a part was taken'), { code: 'EAGAIN' });
+    put(Buffer.from(line));
+  };
   return (line) => {
     try {
-      if (lost > 0) writeSync(fd, `${lost} lines of this log are lost (${why})\n`);
+      if (lost > 0) write(`${lost} lines of this log are lost (${why})\n`);
       lost = 0;
-      writeSync(fd, line);
+      write(line);
     } catch (error) {
       lost++;
       why = (error as NodeJS.ErrnoException).code ?? String(error);
     }
   };
+}
+
+/**
+ * A descriptor for the same file whose writes do not wait: of a pipe or terminal it is opened anew,
+ * because others may share the mode of `fd`. A socket cannot be, and Node sets the mode of one that
+ * it takes.
+ */
+function openUnblocked(fd: number): number {
+  const status = fstatSync(fd);
+  if (status.isSocket()) new Socket({ fd, readable: false, writable: true }).unref();
+  if (!status.isFIFO() && !status.isCharacterDevice()) return fd;
+  try {
+    return openSync(`/proc/self/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
+  } catch {
+    // A pipe without a reader: writes fail at once.
+    return fd;
+  }
 }

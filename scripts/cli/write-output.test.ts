@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Files of commands, and the log, on disks that are full. */
 import { execFileSync } from 'node:child_process';
-import { closeSync, constants, existsSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, constants, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { makeLineWriter } from './log.ts';
@@ -47,4 +47,28 @@ t.test('a log that loses lines says so once it is written again', async (t) => {
   closeSync(reader);
   for (let i = 0; i < 3; i++) write(line);
   t.pass('nobody reads any more');
+});
+
+t.test('a log waits for no reader of its pipe, and a line that was cut goes on', async (t) => {
+  const path = join(makeDirectory(t), 'fifo');
+  execFileSync('mkfifo', [path]);
+  // Its writes wait; a reader that does not read is one of the two ends that it opens.
+  const both = openSync(path, constants.O_RDWR);
+  t.teardown(() => closeSync(both));
+  const write = makeLineWriter(both);
+  const long = `${'y'.repeat(100_000)}\n`;
+  write(long);
+  for (let i = 0; i < 20; i++) write('x\n');
+  let text = '';
+  const read = (): void => {
+    const bytes = Buffer.alloc(1 << 16);
+    text += bytes.toString('utf8', 0, readSync(both, bytes));
+  };
+  read();
+  write('again\n');
+  read();
+  write('and again\n');
+  read();
+  t.ok(text.startsWith(long), 'the whole line');
+  t.equal(text.slice(long.length), '20 lines of this log are lost (EAGAIN)\nagain\nand again\n');
 });
