@@ -11,7 +11,7 @@ import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { NOP } from '../test-support/command-poster.ts';
 import { connect, ServiceType } from '../test-support/connected-fixture.ts';
 import { TracedSession } from '../test-support/traced-session.ts';
-import { TraceObserver } from './trace-observer.ts';
+import { RULES_MAX, TraceObserver } from './trace-observer.ts';
 
 t.test('a replay that the host observes is identical, whatever the guest asks of traces', async (t) => {
   for (const seed of [66, 67]) {
@@ -132,6 +132,17 @@ t.test('a trace that is bounded by time drops what ended earlier, and does not a
   observer.resume();
   t.same(kept(), [0, 2]);
   t.same(observer.read('hca', 0).steps, []);
+});
+
+t.test('an adapter has a bounded number of rules', async (t) => {
+  const { machine } = new AdapterFixture();
+  const observer = new TraceObserver(machine.device, () => machine.clock.now());
+  const settings = { blocksLog2: 2, snapLength: 64, stopOnError: false };
+  for (let count = 0; count < RULES_MAX; count++) observer.addRule({ peerQp: count }, settings);
+  t.throws(() => observer.addRule({}, settings), { message: /there are 256 rules/ });
+  t.throws(() => observer.observeProcess(7, settings), { message: /there are 256 rules/ });
+  observer.clearRules();
+  observer.addRule({}, settings);
 });
 
 t.test('rules choose QPs to come by service, function, peer and process', async (t) => {

@@ -22,6 +22,8 @@ import { reportPeer } from './queue-pair-report.ts';
 
 /** Memory of all traces of an adapter that its host began, in bytes. */
 export const OBSERVED_BYTES_MAX = 512 * 1024 * 1024;
+/** Rules of an adapter: each QP that gets ready is compared with all of them. */
+export const RULES_MAX = 256;
 const TIMELINE_LOG2 = 16;
 
 /** QPs to come. A field that is left out fits every QP. */
@@ -110,8 +112,10 @@ export class TraceObserver {
     this.#traces = this.#traces.filter((one) => one.qp !== qpn);
   }
 
-  /** Traces QPs that fit the rule from RTR on. */
+  /** Traces QPs that fit the rule from RTR on. Throws a Refusal when there are too many rules. */
   addRule(rule: TraceRule, settings: ObserverSettings): void {
+    if (this.#rules.length >= RULES_MAX)
+      throw new Refusal(`there are ${RULES_MAX} rules of traces, as many as an adapter has; end them by trace off`);
     this.#rules.push({ rule, settings });
     this.#core.traces.onReady = (qp) => this.#meet(qp as QueuePair);
   }
