@@ -14,6 +14,8 @@ import { newParsedPacket, PacketCheck, parsePacket } from '../../../protocol/inf
 import { syndromeOf } from '../../../protocol/infiniband/syndrome.ts';
 import { decodeCompletionEntry, newCompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { getSendCommandSequence } from '../../../protocol/layout/gen/send-command.gen.ts';
+import { watchCommands, watchEventQueues } from './command-log.ts';
+import { wrap } from './wrap-method.ts';
 
 const MTU_BYTES = 256;
 
@@ -26,7 +28,6 @@ export interface Fact {
 }
 
 type Numbers = Readonly<Record<string, number | string | boolean | undefined>>;
-type Method = (...parameters: never[]) => unknown;
 
 export class ModelLog {
   readonly facts: Fact[] = [];
@@ -44,6 +45,7 @@ export class ModelLog {
     this.#watchLanes();
     this.#watchPages();
     this.#watchInterrupts();
+    watchCommands(fixture, (kind, numbers) => this.note(kind, numbers));
   }
 
   /** Facts of this time, in their order. */
@@ -81,6 +83,7 @@ export class ModelLog {
       });
     });
     for (const queue of queues) this.#watchCompletions(queue);
+    watchEventQueues(this.#fixture, (kind, numbers) => this.note(kind, numbers));
   }
 
   #watchWait(qp: number, state: { wait: number }): void {
@@ -266,17 +269,4 @@ interface Buffer {
   readonly queuePair: { readonly number: number };
   readonly hold: { readonly lane: number };
   readonly nextKicked: Buffer | undefined;
-}
-
-/** Replaces a method of one object by `around`, which makes the call. */
-function wrap<Name extends string>(
-  object: { readonly [name in Name]: Method },
-  name: Name,
-  around: (call: () => unknown, ...parameters: number[]) => unknown,
-): void {
-  const method = object[name] as (...parameters: unknown[]) => unknown;
-  Object.defineProperty(object, name, {
-    value: (...parameters: unknown[]) =>
-      around(() => method.apply(object, parameters), ...(parameters as never as number[])),
-  });
 }

@@ -5,8 +5,9 @@
  */
 import { OpcodeFlag, opcodeFlags } from '../../../protocol/infiniband/opcodes.ts';
 import type { TraceBlock } from '../../../protocol/layout/gen/trace-block.gen.ts';
+import type { Found } from './judged-line.ts';
 import type { Fact, ModelLog } from './model-log.ts';
-import { type Found, isResponse } from './story-judge.ts';
+import { isResponse } from './story-judge.ts';
 
 /** The first line that tells a packet before one that came earlier, among those of one end. */
 export function findWrongOrder(lines: readonly { readonly text: string; readonly facts: Found }[]): string | undefined {

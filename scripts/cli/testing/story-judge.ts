@@ -8,19 +8,9 @@ import { AethKind, bthOpcodeName, nakCodeName } from '../../../protocol/infiniba
 import { OpcodeFlag, opcodeFlags } from '../../../protocol/infiniband/opcodes.ts';
 import { rnrTimerNs, splitSyndrome } from '../../../protocol/infiniband/syndrome.ts';
 import { NotifyState } from '../../../protocol/layout/gen/values.gen.ts';
+import { commandRules } from './command-judge.ts';
+import { type Found, type JudgedLine, one, type Rule } from './judged-line.ts';
 import type { Fact, ModelLog } from './model-log.ts';
-
-/** A line of one end: adapter time, and the block of the end, if there is one. */
-export interface JudgedLine {
-  readonly timeNs: number;
-  readonly text: string;
-  readonly receives: boolean;
-  readonly qp: number;
-  readonly peer: number;
-}
-
-export type Found = readonly Fact[];
-type Rule = (line: JudgedLine, log: ModelLog, ...matched: string[]) => Found | boolean;
 
 const WAITS: Readonly<Record<string, number>> = {
   'its fence is for READs and atomics that are not answered': 2,
@@ -105,13 +95,8 @@ const rules: readonly (readonly [RegExp, Rule])[] = [
   [/^command complete: acknowledged$/, judgeAcknowledged],
   [/^it ends: \w+$/, () => true],
   [/^(?:message complete|command complete|all of the answer is sent|all writes before)/, () => true],
-  // The way to the launch is that of the scripted stories; the launch itself is judged above.
-  [
-    /^first store to VCB|^command \d+ (?:is whole|read from)|^the copy of command |^doorbell |^send queue (?:enters|leaves)/,
-    () => true,
-  ],
-  [/^ *(?:SGE: |[A-Z_]+(?:, |$))|^receive WQE \d+ taken$|^no completion: /, () => true],
-  [/summary byte|^no interrupt: |^EQ \d+ held events/, () => true],
+  ...commandRules,
+  [/^ *SGE: |^receive WQE \d+ taken$|^no completion: /, () => true],
 ];
 
 /** What the judge says of a line: why it is not true, or the facts that show it. */
@@ -132,12 +117,6 @@ export function judgeLine(line: JudgedLine, log: ModelLog): Verdict {
     return { untruth, facts };
   }
   return { untruth: `"${text}" is no sentence that the judge knows`, facts: [] };
-}
-
-function one({ timeNs }: JudgedLine, log: ModelLog, kind: string, numbers: Readonly<Record<string, unknown>>): Found {
-  return log
-    .at(timeNs)
-    .filter((fact) => fact.kind === kind && Object.entries(numbers).every(([name, value]) => fact[name] === value));
 }
 
 function names({ opcode, psn }: Fact, name: string, number: string): boolean {

@@ -8,19 +8,21 @@
 import type { Adapter } from '../../../device/adapter/adapter.ts';
 import { cqPayload } from '../../../device/hosts/in-process/driver/payloads.ts';
 import type { DriverQueuePair } from '../../../device/hosts/in-process/driver/queue-pair.ts';
+import type { DriverMemoryRegion } from '../../../device/hosts/in-process/driver/requests.ts';
 import { TraceObserver } from '../../../device/main/trace-observer.ts';
 import { Random } from '../../../device/random.ts';
 import { AdapterFixture, type Pair } from '../../../device/test-support/adapter-fixture.ts';
 import {
   type Connected,
   connect,
+  FULL_ACCESS,
   rdma,
   SendOpcode,
   ServiceType,
 } from '../../../device/test-support/connected-fixture.ts';
 import { DemandPager, PAGE, serveFaults } from '../../../device/test-support/demand-pager.ts';
 import type { AdapterTrace, MessageEnd } from '../../../device/trace/adapter-trace.ts';
-import { CqMask, ManagementOpcode } from '../../../protocol/layout/gen/values.gen.ts';
+import { AccessFlag, CqMask, ManagementOpcode, PlacementType } from '../../../protocol/layout/gen/values.gen.ts';
 import { describeStory } from '../trace-screen.ts';
 import { ModelLog } from './model-log.ts';
 import { countLostRequests, findWrongCounts, findWrongOrder } from './story-counts.ts';
@@ -45,6 +47,8 @@ export class StoryRun {
   readonly #connections: readonly Connected[];
   readonly #datagrams: Pair;
   readonly #pager: DemandPager;
+  /** All of memory, with the right to flush. */
+  readonly #flushed: DriverMemoryRegion;
   readonly #log: ModelLog;
   readonly #observer: TraceObserver;
   readonly #posted = new Map<DriverQueuePair, number>();
@@ -63,7 +67,12 @@ export class StoryRun {
     const completionCredits = random.below(2) === 0 ? 4 : 64;
     this.#fixture = new AdapterFixture({ seed, adapter: { portLink, completionCredits, laneCount: 2 } });
     const { machine } = this.#fixture;
-    const common = { pathMtu: 1, retryCount: 7, rnrRetry: 7, minRnrTimer: 1, sendPsn: 100, receivePsn: 5000 };
+    const { driver } = this.#fixture;
+    const attributes = { controls: random.below(3), nextInterruptDelayNsLow: random.below(3) * 20_000 };
+    this.#fixture.events = driver.createEventQueue({ vector: VECTOR, summaryCount: 2, attributes });
+    const access = FULL_ACCESS | AccessFlag.FLUSH_GLOBAL;
+    this.#flushed = driver.createDmaRegion(this.#fixture.pd, access);
+    const common = { access, pathMtu: 1, retryCount: 7, rnrRetry: 7, minRnrTimer: 1, sendPsn: 100, receivePsn: 5000 };
     this.#connections = [ServiceType.RC, ServiceType.UC].map((serviceType) =>
       connect(this.#fixture, { serviceType, ...common, timeout: 3 + random.below(4), maxReads: 1 + random.below(3) }),
     );
@@ -127,6 +136,7 @@ export class StoryRun {
       () => this.#send(connection),
       () => this.#remote(connection),
       () => this.#remote(connection),
+      () => this.#atomic(),
       () => this.#sendDatagram(),
       () => this.#receive(qp),
       () => this.#receive(qp),
@@ -157,6 +167,23 @@ export class StoryRun {
     const fence = this.#random.below(8) === 0;
     const isLocal = isReliable && this.#random.below(4) === 0;
     this.#post(a, { ...request, ...(isLocal && onDemandLocal), ...(this.#random.below(3) === 0 && onDemand), fence });
+  }
+
+  /** An operation that only reliable connections have: its answer takes a responder resource. */
+  #atomic(): void {
+    const fixture = this.#fixture;
+    const [{ a }] = this.#connections as [Connected];
+    const opcode = this.#random.pick([
+      SendOpcode.FETCH_ADD,
+      SendOpcode.COMPARE_SWAP,
+      SendOpcode.ATOMIC_WRITE,
+      SendOpcode.FLUSH,
+    ]);
+    const request = rdma(fixture, opcode, fixture.createBuffer(8), fixture.createBuffer(8), this.#flushed);
+    const flush = { placementType: PlacementType.GLOBAL_VISIBILITY, lengthBytes: 8 };
+    if (opcode === SendOpcode.FLUSH) this.#post(a, { ...request, sges: [], flush });
+    else if (opcode === SendOpcode.ATOMIC_WRITE) this.#post(a, request);
+    else this.#post(a, { ...request, atomic: { swapOrAdd: 3n, compare: 0n } });
   }
 
   /** An address in the memory whose pages come on demand. */
