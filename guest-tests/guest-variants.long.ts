@@ -49,9 +49,10 @@ t.test('beside an idle function: shares that shrink and shares that are lent', a
   for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
 });
 
-t.test('several dedicated buffers for management commands', async (t) => {
-  const deviceArguments = ['--management-buffers', '3'];
-  const run = await runGuestCases({ suites: ['dedicated', 'management', 'refusal'], deviceArguments });
+t.test('several dedicated buffers for management commands, on a bus as PCI Express has it', async (t) => {
+  const bus = ['--bus', 'pcie', '--bus-depth', '1', '--doorbell-entries', '64'];
+  const deviceArguments = ['--management-buffers', '3', ...bus];
+  const run = await runGuestCases({ suites: ['dedicated', 'management', 'refusal', 'blocked_bus'], deviceArguments });
   report(t, run);
   for (const { path, skipped } of run.results) t.equal(skipped, undefined, `${path.join('/')} did run`);
 });

@@ -259,6 +259,7 @@ extern const struct vt_suite vt_suite_shares;
 extern const struct vt_suite vt_suite_stop;
 extern const struct vt_suite vt_suite_overflow;
 extern const struct vt_suite vt_suite_overload;
+extern const struct vt_suite vt_suite_blocked_bus;
 extern const struct vt_suite vt_suite_waiting;
 extern const struct vt_suite vt_suite_pipeline;
 extern const struct vt_suite vt_suite_once;

@@ -261,6 +261,54 @@ static void vt_host_queue(struct vt *t)
 	vt_collect_finish(&c);
 }
 
+#define VT_NAMED 3
+
+/*
+ * A doorbell stands for all commands that are posted or, if it is exact, for
+ * those up to its own (US 8,484,392 par. 105; US 9,069,485 par. 10, 95).
+ */
+static void vt_ring_first(struct vt *t, struct vt_collect_command *c, bool exact)
+{
+	struct vuhca_qp *qp = t->end[0].qp;
+	u32 policy = vt_csr(t, VUHCA_CSR_DOORBELL_POLICY_OFF);
+	struct vuhca_wc wc[VT_NAMED];
+	unsigned int i;
+	u16 first = 0;
+
+	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF, exact ?
+			policy | VUHCA_CSR_DOORBELL_POLICY_EXACT_MASK :
+			policy & ~VUHCA_CSR_DOORBELL_POLICY_EXACT_MASK);
+	for (i = 0; i < VT_NAMED && vt_collect_post(c, 10); i++)
+		first = i ? first : c->sequence;
+	vuhca_ring_doorbell(qp, first);
+	if (exact) {
+		VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, 1, VT_TIMEOUT_MS), 1);
+		VT_EQUAL(t, wc[0].sequence, first);
+		VT_EQUAL(t, vt_poll(t->recv_cq.cq, wc, 1, VT_TIMEOUT_MS), 1);
+		vt_collect_nothing_arrives(c);
+		vuhca_ring_doorbell(qp, c->sequence);
+	}
+	for (i = exact; i < VT_NAMED; i++) {
+		VT_EQUAL(t, vt_poll(t->send_cq.cq, wc, 1, VT_TIMEOUT_MS), 1);
+		VT_EQUAL(t, wc[0].sequence, (u16)(first + i));
+	}
+	VT_EQUAL(t, vt_poll(t->recv_cq.cq, wc, VT_NAMED - exact, VT_TIMEOUT_MS),
+		 VT_NAMED - exact);
+	vuhca_write_csr(t->dev, VUHCA_CSR_DOORBELL_POLICY_OFF, policy);
+}
+
+static void vt_exact(struct vt *t)
+{
+	struct vt_collect_command c;
+
+	if (!vt_collect_begin(t, &c, 0))
+		return;
+	vt_ring_first(t, &c, false);
+	vt_ring_first(t, &c, true);
+	vt_collect_nothing_arrives(&c);
+	vt_collect_finish(&c);
+}
+
 /* While choked, copies are dropped and counted, and doorbells still work. */
 static void vt_choke(struct vt *t)
 {
@@ -293,6 +341,7 @@ static const struct vt_case vt_cases[] = {
 	{ "qos", vt_qos },
 	{ "refused", vt_refused },
 	{ "host-queue", vt_host_queue },
+	{ "exact", vt_exact },
 	{ "choke", vt_choke },
 };
 VT_SUITE(collect_errors, vt_cases);

@@ -48,6 +48,7 @@ static const struct vt_suite *const vt_suites[] = {
 	&vt_suite_stop,
 	&vt_suite_overflow,
 	&vt_suite_overload,
+	&vt_suite_blocked_bus,
 	&vt_suite_waiting,
 	&vt_suite_pipeline,
 	&vt_suite_once,
