@@ -4,16 +4,32 @@
  * docs/TRANSPORT.md gives ("Checks that are not made"): what such a packet does instead.
  */
 import t from 'tap';
+import { BTH_SIZE } from '../../protocol/infiniband/gen/bth.gen.ts';
 import { AethKind, BthOpcode, NakCode } from '../../protocol/infiniband/gen/values.gen.ts';
+import { sealPacket } from '../../protocol/infiniband/packet-builder.ts';
 import type { PacketFields } from '../../protocol/infiniband/packet-fields.ts';
+import { CREDITS_UNLIMITED } from '../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, QpState, SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
+import { AdapterFixture } from '../test-support/adapter-fixture.ts';
 import { ledger } from '../test-support/ledger.ts';
-import { PacketPeer } from '../test-support/packet-peer.ts';
+import { type Damage, PacketPeer } from '../test-support/packet-peer.ts';
 
+const LRH_BYTES = 8;
+const GRH_BYTES = 40;
+const CRC_BYTES = 6;
 const MTU = 256;
 const remote = { address: 0x10_0000_0000, rkey: 0x77 };
 const { SUCCESS, REMOTE_OPERATION_ERROR } = CompletionStatus;
 const statuses = (peer: PacketPeer): number[] => peer.qp.parts.sendCq.drain().map(({ status }) => status);
+
+/** Changes a header of a local packet and recomputes both CRCs. */
+function header(change: (packet: DataView, bth: number) => void): Damage {
+  return (packet) => {
+    change(packet, LRH_BYTES);
+    sealPacket(packet, 0, 0, packet.byteLength - CRC_BYTES);
+    return packet.byteLength;
+  };
+}
 
 /** A READ of three packets; the peer has taken its request. */
 function reading(): PacketPeer {
@@ -90,6 +106,49 @@ t.test('reserved codes of an AETH', async (t) => {
   t.same([statuses(peer), peer.takeRequests()], [[], []]);
 });
 
+t.test('the top bit of a syndrome', async (t) => {
+  ledger(t, '9.7.6', 'The top bit of a syndrome, which is reserved, is ignored');
+  const topBit = header((packet, bth) => packet.setUint8(bth + BTH_SIZE, packet.getUint8(bth + BTH_SIZE) | 0x80));
+  for (const [syndromeKind, syndromeValue, status] of [
+    [AethKind.ACK, CREDITS_UNLIMITED, SUCCESS],
+    [AethKind.NAK, NakCode.REMOTE_OPERATIONAL_ERROR, REMOTE_OPERATION_ERROR],
+  ] as const) {
+    const peer = new PacketPeer();
+    peer.qp.post({ inline: Uint8Array.of(1) });
+    peer.take();
+    peer.put(BthOpcode.RC_ACKNOWLEDGE, { psn: peer.firstPsn, syndromeKind, syndromeValue }, undefined, topBit);
+    peer.settle();
+    t.same(statuses(peer), [status]);
+  }
+});
+
+t.test('congestion, migration and reserved bits of the BTH', async (t) => {
+  ledger(
+    t,
+    '9.2',
+    'FECN, BECN, the migration bit and reserved bits of a packet change nothing, and no answer has them',
+  );
+  const reserved = header((packet, bth) => {
+    packet.setUint8(bth + 4, packet.getUint8(bth + 4) | 0x3f);
+    packet.setUint8(bth + 8, packet.getUint8(bth + 8) | 0x7f);
+  });
+  for (const bits of [{ fecn: 1 }, { becn: 1 }, { fecn: 1, becn: 1 }, { migration: 0 }]) {
+    const peer = new PacketPeer();
+    peer.fixture.postReceive(peer.qp, 8);
+    peer.put(BthOpcode.RC_SEND_ONLY, { ...bits, ackRequest: 1 }, Uint8Array.of(1, 2, 3, 4), reserved);
+    const answer = peer.settle().takeOne();
+    t.match(answer, { syndromeKind: AethKind.ACK, psn: 500, fecn: 0, becn: 0, migration: 1 });
+    t.same([answer.bytes[LRH_BYTES + 4], answer.bytes[LRH_BYTES + 8]], [0, 0], 'reserved bits');
+    t.equal(peer.qp.parts.receiveCq.take().status, SUCCESS);
+    peer.qp.post({ inline: Uint8Array.of(1) });
+    peer.take();
+    const acknowledge = { psn: peer.firstPsn, syndromeKind: AethKind.ACK, syndromeValue: CREDITS_UNLIMITED };
+    peer.put(BthOpcode.RC_ACKNOWLEDGE, { ...acknowledge, ...bits }, undefined, reserved);
+    peer.settle();
+    t.same(statuses(peer), [SUCCESS]);
+  }
+});
+
 t.test('bits of the BTH that carry no request', async (t) => {
   ledger(t, '9.2', 'AckReq and the solicited event bit of a response mean nothing');
   const peer = new PacketPeer();
@@ -138,4 +197,37 @@ t.test('the service level of a request is not that of the connection', async (t)
   peer.request(BthOpcode.RC_SEND_ONLY, { serviceLevel: 5 });
   t.match(peer.takeOne(), { syndromeKind: AethKind.ACK, serviceLevel: 0 });
   t.match(peer.qp.parts.receiveCq.take(), { status: SUCCESS, serviceLevel: 5 });
+});
+
+t.test('how a packet was routed is not compared with the route of the connection', async (t) => {
+  ledger(
+    t,
+    '9.6.1',
+    'Hop limit, traffic class and flow label of a packet are not compared with those of the connection',
+  );
+  const globalRoute = Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8);
+  for (const route of [{ hopLimit: 0 }, { hopLimit: 255 }, { trafficClass: 0xff }, { flowLabel: 0xfffff }]) {
+    const peer = new PacketPeer({ globalRoute });
+    const dgid = peer.adapter.ports[0].gids.slice(0, 16);
+    peer.fixture.postReceive(peer.qp, 8);
+    peer.request(BthOpcode.RC_SEND_ONLY, { hasGrh: 1, sgid: globalRoute, dgid, ...route });
+    t.match(peer.takeOne(), { syndromeKind: AethKind.ACK, hasGrh: 1, trafficClass: 0, flowLabel: 0 });
+    t.equal(peer.qp.parts.receiveCq.take().status, SUCCESS);
+  }
+});
+
+t.test('a datagram that comes twice', async (t) => {
+  ledger(t, '9.8.2', 'A datagram that comes twice is delivered twice');
+  const fixture = new AdapterFixture({
+    adapter: { portLink: { kind: 'faulty', seed: 1, delayNs: 0, faults: { duplicate: 1 } } },
+  });
+  const { sender, receiver, to } = fixture.createPair();
+  for (let count = 0; count < 4; count++) fixture.postReceive(receiver, 64);
+  sender.post(to({ inline: Uint8Array.of(1, 2, 3) }));
+  fixture.settle();
+  while (fixture.machine.clock.jumpToAlarm()) fixture.settle();
+  t.match(receiver.parts.receiveCq.drain(), [
+    { status: SUCCESS, byteLength: GRH_BYTES + 3, queueSequence: 0 },
+    { status: SUCCESS, byteLength: GRH_BYTES + 3, queueSequence: 1 },
+  ]);
 });
