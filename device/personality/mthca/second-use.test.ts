@@ -34,7 +34,8 @@ const REST_NS = 1e6;
 const workSpace = [
   ...['AddressVectors', 'DataPath.#context', 'DoorbellRecords.#record', 'DoorbellRecords.#view', 'Events.#entry'],
   ...['Events.#view', 'MemoryRegions.address', 'MemoryRegions.contiguousBytes', 'RegionKeys.address'],
-  ...['RequestBlock', 'SendRequests.#bytes', 'SendRequests.#count', 'UserAccess.#sends', 'UserAccess.#view'],
+  ...['RequestBlock', 'SendRequests.#bytes', 'SendRequests.#count', 'UserAccess.#doorbell', 'UserAccess.#sends'],
+  ...['UserAccess.#view'],
 ];
 /** INIT_HCA places the tables; nothing is found in them before. */
 const places = ['ContextTable.#base', 'ContextMemory.version'];

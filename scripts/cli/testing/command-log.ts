@@ -3,9 +3,6 @@
  * What collect buffers, doorbells, the scheduler and event queues of an adapter do, as their own
  * calls show it: the part of model-log.ts between software and the transport. Tests only.
  */
-import type { PhysicalCollectBuffer } from '../../../device/collect/physical-collect-buffer.ts';
-import type { BusAddress } from '../../../device/host.ts';
-import type { QueuePair } from '../../../device/queues/queue-pair.ts';
 import type { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
 import {
   getSendCommandOpcode,
@@ -15,6 +12,18 @@ import {
 import { sendOpcodeName } from '../../../protocol/layout/gen/values.gen.ts';
 import { wrap } from './wrap-method.ts';
 
+/** What is used of a collect buffer, of a queue pair and of a bus address. */
+interface Buffer {
+  readonly view: DataView;
+  readonly vcb: number;
+  readonly index: number;
+}
+interface Numbered {
+  readonly number: number;
+}
+interface Address {
+  readonly value: number;
+}
 type Note = (kind: string, numbers: Readonly<Record<string, number | string | boolean>>) => void;
 
 /** Watches the way of commands to their launch. */
@@ -29,12 +38,12 @@ export function watchCommands({ machine }: AdapterFixture, note: Note): void {
     return result;
   };
   wrap(collectBuffers, 'bind', (call, _functionNumber, _qosLevel, vcb) => {
-    const buffer = call() as PhysicalCollectBuffer | undefined;
+    const buffer = call() as Buffer | undefined;
     if (buffer !== undefined) note('bind', { vcb, pcb: buffer.index });
     return buffer;
   });
   wrap(admission, 'kick', (call, _unit, kicked) => {
-    const { view, vcb } = kicked as never as PhysicalCollectBuffer;
+    const { view, vcb } = kicked as never as Buffer;
     note('kick', { qp: getSendCommandQpn(view, 0), sequence: getSendCommandSequence(view, 0), vcb });
     return during('copy', call);
   });
@@ -42,7 +51,7 @@ export function watchCommands({ machine }: AdapterFixture, note: Note): void {
   wrap(admission, 'ringRefused', (call) => during('no PCB', call));
   for (const { doorbells } of functions) {
     wrap(doorbells, 'ring', (call, rung, sequence) => {
-      note('doorbell', { qp: (rung as never as QueuePair).number, sequence, source });
+      note('doorbell', { qp: (rung as never as Numbered).number, sequence, source });
       return call();
     });
     for (const [level, list] of doorbells.lists.entries())
@@ -51,14 +60,14 @@ export function watchCommands({ machine }: AdapterFixture, note: Note): void {
         ['remove', 'leave'],
       ] as const)
         wrap(list, name, (call, queued) => {
-          note(kind, { qp: (queued as never as QueuePair).number, level });
+          note(kind, { qp: (queued as never as Numbered).number, level });
           return call();
         });
   }
   wrap(lanes, 'admit', (call, admitted, taken) => {
-    const { view } = taken as never as PhysicalCollectBuffer;
+    const { view } = taken as never as Buffer;
     const command = sendOpcodeName(getSendCommandOpcode(view, 0));
-    const numbers = { qp: (admitted as never as QueuePair).number, sequence: getSendCommandSequence(view, 0), command };
+    const numbers = { qp: (admitted as never as Numbered).number, sequence: getSendCommandSequence(view, 0), command };
     note(source === 'copy' ? 'admit' : 'fetch', numbers);
     return call();
   });
@@ -70,7 +79,7 @@ export function watchEventQueues({ machine, host }: AdapterFixture, note: Note):
   wrap(host, 'writeMemory', (call, at, _source, _offset, lengthBytes) => {
     const isWritten = call();
     if (lengthBytes !== 1) return isWritten;
-    const { value: address } = at as never as BusAddress;
+    const { value: address } = at as never as Address;
     eventQueues.forEach(({ number: eq, primarySummaryAddress, secondarySummaryAddress, secondarySummaryCount }) => {
       const index = address - secondarySummaryAddress;
       if (address === primarySummaryAddress) note('summary', { eq, byte: 'primary' });
