@@ -301,6 +301,35 @@ t.test('a refusal is for one access: the next one with its number waits for its 
   }
 });
 
+t.test('a refusal that nothing came upon does not outlive a reset', async (t) => {
+  const fixture = new AdapterFixture();
+  const remote = new DemandPager(fixture);
+  const { sender, receiver, to } = fixture.createPair();
+  const send = (): void => {
+    sender.post(to({ inline: Uint8Array.of(1) }));
+    fixture.settle();
+  };
+  const receive = (): void => receiver.postReceive([{ address: remote.at(0), length: 64, lkey: remote.region.lkey }]);
+  receive();
+  send();
+  t.equal(remote.take().length, 1);
+  remote.refuse(0);
+  remote.resolve(0);
+  send();
+  t.equal(receiver.parts.receiveCq.take().status, SUCCESS, 'the page could come after all');
+  receiver.toReset();
+  receiver.start({ port: 2, qkey: receiver.qkey });
+  remote.evict(0);
+  receive();
+  send();
+  t.equal(remote.take().length, 1, 'the first entry waits again');
+  remote.resolve(0);
+  send();
+  t.equal(receiver.parts.receiveCq.take().status, SUCCESS);
+  sender.parts.sendCq.drain();
+  fixture.finish();
+});
+
 t.test('payload and a response wait for pages at once: that whose page is refused fails', async (t) => {
   for (const refused of ['payload', 'response']) {
     const bench = makeBench();
