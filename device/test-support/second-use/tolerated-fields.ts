@@ -10,7 +10,7 @@ const workSpace = namesIn(`
   AddressHandles.#handle AddressHandles.#view AddressRegister AtomicUnit BlockEncoder
   CommandContext CommandFetcher.#record CommandFetcher.#recordView Completer.#original
   Completer.#originalBytes Completer.#originalView DeviceMemory.high EventDoorbells.#view
-  EventRecord KeyCheck.address KeyCheck.fault LocalTime.high LocalTime.low
+  EventRecord KeyCheck.address KeyCheck.fault LaneTable.#entry LocalTime.high LocalTime.low
   ManagementReceiver.#parsed OverflowBuffer.#entry OverflowBuffer.#expected
   OverflowBuffer.#expectedView OverflowBuffer.#view OverflowBuffer.qpn OverflowBuffer.sequence
   OverflowThresholds.#readsWereAtLimit PacketReceiver.#packet PageFaultRecord PageFaults.#address
@@ -30,6 +30,11 @@ const places = namesIn(`
   InboundQueue.#sequences InboundQueue.taken LaneMap.generation ObjectTable OverflowBuffer.#lap
   PacketRing PcbAllocator.#free ReadyQueue.#head ReceiveStage.#free RetryTimers
   SendContexts.#serial SendRecordPool.#free TimedReads.#rounds TurnRing.#head
+`);
+
+/** Computed by the first change of lanes, and looked at only while lanes have several owners. */
+const lanesByOwner = namesIn(`
+  LaneOwners.lanes LaneOwners.weights
 `);
 
 /** Physical collect buffers while they are free: `open` and the allocator set what counts. */
@@ -78,6 +83,7 @@ const allocated = namesIn(`
 export const toleratedFields: ReadonlySet<string> = new Set([
   ...workSpace,
   ...places,
+  ...lanesByOwner,
   ...freeBuffers,
   ...turns,
   ...counters,
