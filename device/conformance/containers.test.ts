@@ -18,10 +18,13 @@ const bounded: Readonly<Record<string, string>> = {
   'answers that wait for routing': 'device/subnet-manager/administration/administration:#waiting',
   'attachments to multicast groups': 'device/queues/multicast-groups:#groupsOf',
   'context memory': 'device/personality/mthca/context-memory:#chunks',
+  'copies of the order check': 'device/function/announced-memory:#copies',
   'datagrams at a node': 'device/agents/management-interface:#waiting',
   'datagrams at the subnet manager': 'device/subnet-manager/subnet-manager:#inbox',
   'DMA regions of a client': 'protocol/vfio-user/guest-memory:#regions',
   'jobs of subnet administration': 'device/subnet-manager/administration/administration:#jobs',
+  'failed queue pairs that are kept': 'device/main/failed-queue-pairs:#kept',
+  'late stores that are kept': 'device/function/announced-memory:reports',
   'management commands of a function': 'device/adapter/pcie-function:pendingManagement',
   'mthca multicast groups': 'device/personality/mthca/multicast-table:#groups',
   'multicast groups that a port created': 'device/subnet-manager/administration/groups:#groups',
@@ -77,6 +80,7 @@ const bounded: Readonly<Record<string, string>> = {
     device/main/host-directory:#passing device/main/host-directory:#virtual device/main/ibsim-server:clients
     device/main/ibsim-server:#connecting device/main/ibsim-server:#opening device/main/ibsim-server:#waiting
     device/main/mad-exchange:#clients`,
+  'DOUBTS_MAX of device/function/announced-memory.ts': 'device/function/announced-memory:#doubts',
   'TRANSACTIONS_MAX of device/main/mad-exchange.ts': 'device/main/mad-exchange:#transactions',
   'CAPACITY of device/hosts/ordering/posted-writes.ts': 'device/hosts/ordering/posted-writes:#waiting',
   'OBSERVED_BYTES_MAX of device/main/trace-observer.ts': 'device/main/trace-observer:#traces',
