@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The management command that creates queue pairs (IBTA 11.2.5.1): checks sizes, service and
- * objects. An XRC initiator has no receive queue; an XRC target has an XRC domain and neither work
- * queues nor CQs nor PD (annex A14).
+ * objects. A QP with an SRQ has no receive queue, nor has an XRC initiator. An XRC target has an
+ * XRC domain and neither work queues nor CQs nor PD (annex A14).
  */
 import { RECEIVE_QUEUE_MAX_LOG2, SEND_QUEUE_MAX_LOG2 } from '../../protocol/layout/gen/constants.gen.ts';
 import {
@@ -73,7 +73,8 @@ export function createQueuePair(context: CommandContext): ManagementStatus {
 }
 
 function checkSizes(context: CommandContext, creation: QpCreation): ManagementStatus {
-  const { serviceType, recordAddress, descriptorAddress } = creation;
+  // An XRC target has neither queues nor a record nor a descriptor.
+  if (creation.serviceType === ServiceType.XRC_TARGET) return ManagementStatus.OK;
   const send: Range[] = [
     [creation.sendEntriesLog2, 0, SEND_QUEUE_MAX_LOG2, QP_CREATION_SEND_ENTRIES_LOG2_OFFSET],
     [creation.sendStrideLog2, SEND_STRIDE_MIN_LOG2, STRIDE_MAX_LOG2, QP_CREATION_SEND_STRIDE_LOG2_OFFSET],
@@ -82,15 +83,18 @@ function checkSizes(context: CommandContext, creation: QpCreation): ManagementSt
     [creation.receiveEntriesLog2, 0, RECEIVE_QUEUE_MAX_LOG2, QP_CREATION_RECEIVE_ENTRIES_LOG2_OFFSET],
     [creation.receiveStrideLog2, RECEIVE_STRIDE_MIN_LOG2, STRIDE_MAX_LOG2, QP_CREATION_RECEIVE_STRIDE_LOG2_OFFSET],
   ];
-  const isXrc = serviceType === ServiceType.XRC_INITIATOR || serviceType === ServiceType.XRC_TARGET;
-  const ranges = [...(serviceType === ServiceType.XRC_TARGET ? [] : send), ...(isXrc ? [] : receive)];
-  for (const [value, low, high, offset] of ranges)
+  for (const [value, low, high, offset] of hasReceiveQueue(creation) ? [...send, ...receive] : send)
     if (value < low || value > high) return context.badField(offset, high);
-  if (recordAddress % RECORD_ALIGNMENT !== 0)
+  if (creation.recordAddress % RECORD_ALIGNMENT !== 0)
     return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_RECORD_ADDRESS_OFFSET);
-  if (descriptorAddress % DESCRIPTOR_ALIGNMENT !== 0)
+  if (creation.descriptorAddress % DESCRIPTOR_ALIGNMENT !== 0)
     return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
   return ManagementStatus.OK;
+}
+
+/** Without one, as with an SRQ, the fields of the receive queue do not count. */
+function hasReceiveQueue({ serviceType, srqn }: QpCreation): boolean {
+  return serviceType !== ServiceType.XRC_INITIATOR && srqn === 0;
 }
 
 /** An XRC target names its XRC domain and no other object. */
@@ -174,7 +178,7 @@ function fetchSendSlots(context: CommandContext, creation: QpCreation): SendSlot
 }
 
 function fetchReceiveQueue(context: CommandContext, creation: QpCreation): ReceiveSource | ManagementStatus {
-  if (creation.serviceType === ServiceType.XRC_INITIATOR) return absentReceiveQueue;
+  if (!hasReceiveQueue(creation)) return absentReceiveQueue;
   const memory = fetchQueueMemory(context, {
     address: creation.receiveQueueAddress,
     addressOffset: QP_CREATION_RECEIVE_QUEUE_ADDRESS_OFFSET,

@@ -39,13 +39,14 @@ export class Path {
    * names a source GID that the port does not have.
    */
   load(view: DataView, base: number, port: Port): boolean {
+    const globalRoute = getAddressHandleGlobalRoute(view, base);
     const sourceGidIndex = getAddressHandleSourceGidIndex(view, base);
     const number = joinPort(getAddressHandlePort(view, base), getAddressHandlePortHigh(view, base));
-    if (number !== port.number || sourceGidIndex >= GID_TABLE_ENTRIES) return false;
-    if (getAddressHandleGlobalRoute(view, base) !== 0 && !port.hasGid(sourceGidIndex)) return false;
+    if (number !== port.number) return false;
+    if (globalRoute !== 0 && (sourceGidIndex >= GID_TABLE_ENTRIES || !port.hasGid(sourceGidIndex))) return false;
     this.dlid = getAddressHandleDlid(view, base);
     this.serviceLevel = getAddressHandleServiceLevel(view, base);
-    this.globalRoute = getAddressHandleGlobalRoute(view, base);
+    this.globalRoute = globalRoute;
     this.#sourcePathBits = getAddressHandleSourcePathBits(view, base);
     this.#sourceGidIndex = sourceGidIndex;
     this.#flowLabel = getAddressHandleFlowLabel(view, base);

@@ -24,7 +24,7 @@ import {
   QpService,
 } from '../../../protocol/mthca/gen/values.gen.ts';
 import { MthcaDriver, makeMthcaMachine } from './test-support/mthca-driver.ts';
-import { PD } from './test-support/profile.ts';
+import { PD, regionBytes } from './test-support/profile.ts';
 
 const {
   OK,
@@ -243,7 +243,8 @@ t.test('a transition with values that are not valid changes nothing', (t) => {
     [BAD_PARAM, qpBox(0, { mtu: 0 })],
     [BAD_PARAM, qpBox(0, { mtu: 5 })],
     [EXCEED_LIMIT, qpBox(READS_IN, { logReadsIn: 5 })],
-    [EXCEED_LIMIT, qpBox(READS_OUT, { logReadsOut: 7 })],
+    [EXCEED_LIMIT, qpBox(READS_OUT, { logReadsOut: 7, sendsReads: 1 })],
+    [EXCEED_LIMIT, qpBox(READS_OUT, { logReadsOut: 5, sendsAtomics: 1 })],
     [BAD_PARAM, qpBox(PORT, {}, { port: 3 })],
     [BAD_PARAM, qpBox(PATH, {}, { hasRoute: 1, gidIndex: 200 })],
   ] as const) {
@@ -251,6 +252,34 @@ t.test('a transition with values that are not valid changes nothing', (t) => {
     t.same(query(), before);
   }
   driver.expect(CommandOpcode.INIT2RTR_QP, { input: qpBox(PATH, {}, { hasRoute: 1, gidIndex: 0 }), modifier: QPN });
+  t.end();
+});
+
+t.test('fields that the object does not use are not checked', (t) => {
+  const { driver, key } = begin();
+  const { PRIMARY_PATH: PATH, READS_IN, READS_OUT } = QpParameterFlag;
+  const reset = (): void => void driver.expect(CommandOpcode.ANY2RST_QP, { modifier: QPN, opcodeModifier: 3 });
+  driver.expect(CommandOpcode.SW2HW_SRQ, { input: srqBox(key), modifier: SRQN });
+  for (const service of [QpService.RC, QpService.UC, QpService.UD]) {
+    const receives = { hasSrq: 1, srqn: SRQN, logReceiveEntries: 31, receiveStride: 7, receiveRecord: 0x3ffffff };
+    status(t, driver, CommandOpcode.RST2INIT_QP, OK, qpBox(0, { service, ...receives }), QPN);
+    reset();
+    status(t, driver, CommandOpcode.RST2INIT_QP, OK, qpBox(0, { service, hasSrq: 0, srqn: 0xffffff }), QPN);
+    reset();
+  }
+  const toReceive = (service: QpService, input: Uint8Array): void => {
+    driver.expect(CommandOpcode.RST2INIT_QP, { input: qpBox(0, { service }), modifier: QPN });
+    status(t, driver, CommandOpcode.INIT2RTR_QP, OK, input, QPN);
+    reset();
+  };
+  toReceive(QpService.RC, qpBox(READS_OUT, { logReadsOut: 7 }));
+  toReceive(QpService.RC, qpBox(PATH, {}, { hasRoute: 0, gidIndex: 255, hopLimit: 0 }));
+  toReceive(QpService.RC, qpBox(0, { logReadsIn: 7, logReadsOut: 7, sendsReads: 1 }, { port: 3 }));
+  const reads = { logReadsIn: 7, logReadsOut: 7, sendsReads: 1, sendsAtomics: 1 };
+  toReceive(QpService.UC, qpBox(READS_IN | READS_OUT, reads));
+  toReceive(QpService.UD, qpBox(READS_IN | READS_OUT | PATH, { mtu: 0, ...reads }, { hasRoute: 1, gidIndex: 255 }));
+  const region = { key: 200, physical: 1, logPageSize: 31, translation: 4, length: 2 ** 60 };
+  status(t, driver, CommandOpcode.SW2HW_MPT, OK, regionBytes(region), 200);
   t.end();
 });
 

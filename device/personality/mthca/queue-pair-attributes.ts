@@ -31,6 +31,7 @@ import {
   getQpContextSendPsn,
   getQpContextSendsAtomics,
   getQpContextSendsReads,
+  getQpContextService,
   getQpContextTakesAtomics,
   getQpContextTakesReads,
   getQpContextTakesWrites,
@@ -56,7 +57,7 @@ import {
   getQpPathServiceLevel,
   getQpPathTrafficClass,
 } from '../../../protocol/mthca/gen/qp-path.gen.ts';
-import { CommandStatus, QpContextState } from '../../../protocol/mthca/gen/values.gen.ts';
+import { CommandStatus, QpContextState, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { requesterOf, responderOf } from '../../transport/connected-states.ts';
 import { Path } from '../../transport/path.ts';
@@ -88,20 +89,27 @@ export function vectorOf(context: DataView): DataView {
 }
 
 /** Why a QP may not enter `next` with this context; OK if it may. */
-export function checkAttributes(
-  context: DataView,
-  next: QpContextState,
-  isConnected: boolean,
-  ports: readonly MthcaPort[],
-): CommandStatus {
+export function checkAttributes(context: DataView, next: QpContextState, ports: readonly MthcaPort[]): CommandStatus {
+  const service = getQpContextService(context, 0);
   const port = ports[getQpPathPort(context, PATH) - 1];
   if (port === undefined) return CommandStatus.BAD_PARAM;
-  if (!isConnected || next === QpContextState.INIT) return CommandStatus.OK;
+  if (service === QpService.UD || next === QpContextState.INIT) return CommandStatus.OK;
   const mtu = getQpContextMtu(context, 0);
   if (mtu < 1 || mtu > MTU_CODE) return CommandStatus.BAD_PARAM;
-  const reads = Math.max(getQpContextLogReadsIn(context, 0), getQpContextLogReadsOut(context, 0));
-  if (reads > LOG_READS_MAX) return CommandStatus.EXCEED_LIMIT;
+  if (service === QpService.RC && exceedsReads(context)) return CommandStatus.EXCEED_LIMIT;
   return scratch.load(vectorOf(context), 0, port) ? CommandStatus.OK : CommandStatus.BAD_PARAM;
+}
+
+/** The depth of the initiator does not count while the QP sends no READs and no atomics. */
+function exceedsReads(context: DataView): boolean {
+  return (
+    getQpContextLogReadsIn(context, 0) > LOG_READS_MAX ||
+    (sendsReads(context) && getQpContextLogReadsOut(context, 0) > LOG_READS_MAX)
+  );
+}
+
+function sendsReads(context: DataView): boolean {
+  return (getQpContextSendsReads(context, 0) | getQpContextSendsAtomics(context, 0)) === 1;
 }
 
 /** Sets the attributes of a QP from its context. */
@@ -117,8 +125,7 @@ export function applyAttributes(qp: QueuePair, context: DataView): void {
   attributes.retryCount = getQpContextRetryCount(context, 0);
   attributes.rnrRetry = getQpPathRnrRetry(context, PATH);
   attributes.minRnrTimer = getQpContextRnrTimer(context, 0);
-  const sends = getQpContextSendsReads(context, 0) | getQpContextSendsAtomics(context, 0);
-  attributes.maxReadsInitiated = sends === 1 ? 2 ** getQpContextLogReadsOut(context, 0) : 0;
+  attributes.maxReadsInitiated = sendsReads(context) ? 2 ** getQpContextLogReadsOut(context, 0) : 0;
   attributes.maxReadsServed = 2 ** getQpContextLogReadsIn(context, 0);
   attributes.pathMtu = getQpContextMtu(context, 0);
   qp.pathMtuBytes = mtuBytes(attributes.pathMtu);

@@ -68,7 +68,7 @@ export function initializeQueuePair(context: CommandContext): CommandStatus {
   if (!isUsable(hca, inputView, CONTEXT_AT)) return CommandStatus.BAD_PARAM;
   const qp = new QueuePair(qpn, input, CONTEXT_AT);
   qp.state = INIT;
-  const wrong = qp.isRaw ? CommandStatus.OK : checkAttributes(qp.view, INIT, false, hca.ports);
+  const wrong = qp.isRaw ? CommandStatus.OK : checkAttributes(qp.view, INIT, hca.ports);
   if (wrong !== CommandStatus.OK) return wrong;
   qp.countUse(hca, 1);
   hca.queuePairs.set(qpn, qp);
@@ -87,8 +87,7 @@ export function moveQueuePair(context: CommandContext): CommandStatus {
   if (read !== CommandStatus.OK) return read;
   merged.set(qp.context);
   mergeContext(mergedView, inputView, CONTEXT_AT, inputView.getUint32(0), transition.always);
-  const isConnected = getQpContextService(mergedView, 0) !== QpService.UD;
-  const wrong = qp.isRaw ? CommandStatus.OK : checkAttributes(mergedView, transition.to, isConnected, hca.ports);
+  const wrong = qp.isRaw ? CommandStatus.OK : checkAttributes(mergedView, transition.to, hca.ports);
   if (wrong !== CommandStatus.OK) return wrong;
   qp.context.set(merged);
   hca.unitOf(qp)?.move(qp, transition.to, (context.modifier & DRAIN_EVENT) !== 0);
@@ -142,7 +141,6 @@ function isUsable(hca: Hca, view: DataView, at: number): boolean {
   return (
     services.includes(getQpContextService(view, at)) &&
     getQpContextLogSendEntries(view, at) <= limits.logQpEntries &&
-    getQpContextLogReceiveEntries(view, at) <= limits.logQpEntries &&
     getQpContextUar(view, at) < records.regions &&
     hca.findCompletionQueue(getQpContextSendCqn(view, at)) !== undefined &&
     hca.findCompletionQueue(getQpContextReceiveCqn(view, at)) !== undefined &&
@@ -150,10 +148,13 @@ function isUsable(hca: Hca, view: DataView, at: number): boolean {
   );
 }
 
-/** Receives come from an SRQ, or from a queue with a doorbell record. */
-function hasReceives({ sharedReceiveQueues, records }: Hca, view: DataView, at: number): boolean {
+/** Receives come from an SRQ, or from a queue with a record; fields of the other do not count. */
+function hasReceives({ sharedReceiveQueues, records, limits }: Hca, view: DataView, at: number): boolean {
   if (getQpContextHasSrq(view, at) === 0)
-    return records.has(getQpContextUar(view, at), getQpContextReceiveRecord(view, at));
+    return (
+      getQpContextLogReceiveEntries(view, at) <= limits.logQpEntries &&
+      records.has(getQpContextUar(view, at), getQpContextReceiveRecord(view, at))
+    );
   return getQpContextService(view, at) !== QpService.MLX && has(sharedReceiveQueues, getQpContextSrqn(view, at));
 }
 

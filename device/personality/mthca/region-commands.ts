@@ -31,8 +31,7 @@ export function giveRegion(context: CommandContext): CommandStatus {
   const entry = decodeMptEntry(context.inputView, 0, newMptEntry());
   const pageBytes = ICM_PAGE_BYTES * 2 ** entry.logPageSize;
   // The device has no memory windows.
-  if (entry.region === 0 || entry.logPageSize > LOG_PAGE_MAX) return CommandStatus.BAD_PARAM;
-  if (table.indexOf(entry.key) !== index) return CommandStatus.BAD_PARAM;
+  if (entry.region === 0 || table.indexOf(entry.key) !== index) return CommandStatus.BAD_PARAM;
   if (entry.physical === 0 && !isTranslatable(context, entry, pageBytes)) return CommandStatus.BAD_PARAM;
   table.set(index, new Region(hca.underlying, hca.icm, { ...entry, softwareOwner: 0 }, rightsOf(entry)));
   return CommandStatus.OK;
@@ -103,6 +102,7 @@ function writeRegion(context: CommandContext, { entry }: Region): CommandStatus 
 
 /** Addresses must be exact, and translation entries must lie in context memory. */
 function isTranslatable({ hca }: CommandContext, entry: Readonly<MptEntry>, pageBytes: number): boolean {
+  if (entry.logPageSize > LOG_PAGE_MAX) return false;
   return entry.start + entry.length <= Number.MAX_SAFE_INTEGER && hca.regions.fits(entry, pageBytes);
 }
 

@@ -6,7 +6,7 @@ import { createXrcDomain } from '../../hosts/in-process/driver/xrc.ts';
 import { type CommandCase, each, type Request, refused, taken } from './command-case.ts';
 import { type Fixture, NO_OBJECT } from './fixture.ts';
 import { objectCommand } from './memory-cases.ts';
-import { toCreate } from './queue-pair-cases.ts';
+import { noReceiveQueue, toCreate } from './queue-pair-cases.ts';
 
 const { BAD_FIELD, BAD_OBJECT } = ManagementStatus;
 
@@ -33,6 +33,7 @@ function initiatorToCreate(fixture: Fixture): Request {
   return {
     payload: { ...payload, serviceType: ServiceType.XRC_INITIATOR, receiveCq: 0 },
     payloadTrials: {
+      ...noReceiveQueue('it does not receive'),
       receiveCq: [refused(BAD_FIELD, [fixture.cqn, NO_OBJECT])],
       srqn: [refused(BAD_FIELD, [1, NO_OBJECT])],
       xrcDomain: [refused(BAD_FIELD, [1, NO_OBJECT])],
@@ -51,8 +52,12 @@ function targetToCreate(fixture: Fixture): Request {
       ...each(['sendCq', 'receiveCq'], refused(BAD_FIELD, [fixture.cqn])),
       ...each(['srqn', 'collectContext'], refused(BAD_FIELD, [1, NO_OBJECT])),
       specialPort: [refused(BAD_FIELD, [1])],
-      sendPaged: [taken('it has no send queue')],
-      receivePaged: [taken('it has no receive queue')],
+      ...noReceiveQueue('it has no receive queue'),
+      ...each(
+        ['sendQueueAddress', 'sendPaged', 'sendPageShift', 'sendEntriesLog2', 'sendStrideLog2'],
+        taken('it has no send queue'),
+      ),
+      ...each(['recordAddress', 'descriptorAddress'], taken('it has no queue')),
     },
   };
 }
