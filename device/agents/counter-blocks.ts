@@ -60,8 +60,11 @@ interface Selection {
 
 const receiveErrors = ({ counters }: LinkEnd): number =>
   counters.physicalErrors + counters.malformedPackets + counters.bufferOverruns;
-const transmitDiscards = ({ counters, transmitDiscards: inactive }: LinkEnd): number =>
-  inactive + counters.mtuDiscards + counters.lifeTimeDiscards + counters.headOfQueueDiscards;
+const transmitDiscards = (end: LinkEnd): number => end.transmitDiscards;
+/** Discards of no other cause that has a counter. */
+const inactiveDiscards = ({ counters, transmitDiscards: all }: LinkEnd): number =>
+  all - counters.mtuDiscards - counters.lifeTimeDiscards - counters.headOfQueueDiscards;
+const sentMulticast = ({ transmitQueues }: LinkEnd): number => transmitQueues.transmittedMulticast;
 const sentPackets = ({ transmitQueues }: LinkEnd): number => transmitQueues.transmittedPackets;
 const sentWords = ({ transmitQueues }: LinkEnd): number =>
   (transmitQueues.transmittedBytes - VCRC_BYTES * transmitQueues.transmittedPackets) / WORD_BYTES;
@@ -116,9 +119,9 @@ export const portCountersExtended: CounterBlock<PortCountersExtended> = {
     ['receiveData', 1, BITS_53, receivedWords],
     ['transmitPackets', 2, BITS_53, sentPackets],
     ['receivePackets', 3, BITS_53, receivedPackets],
-    ['unicastTransmitPackets', 4, BITS_53, (end) => sentPackets(end) - end.counters.transmittedMulticast],
+    ['unicastTransmitPackets', 4, BITS_53, (end) => sentPackets(end) - sentMulticast(end)],
     ['unicastReceivePackets', 5, BITS_53, ({ counters }) => counters.receivedPackets - counters.receivedMulticast],
-    ['multicastTransmitPackets', 6, BITS_53, ({ counters }) => counters.transmittedMulticast],
+    ['multicastTransmitPackets', 6, BITS_53, sentMulticast],
     ['multicastReceivePackets', 7, BITS_53, ({ counters }) => counters.receivedMulticast],
   ],
 };
@@ -142,7 +145,7 @@ export const transmitDiscardDetails: CounterBlock<PortTransmitDiscardDetails> = 
   decode: decodePortTransmitDiscardDetails,
   encode: encodePortTransmitDiscardDetails,
   rows: [
-    ['inactiveDiscards', 0, BITS_16, ({ transmitDiscards: inactive }) => inactive],
+    ['inactiveDiscards', 0, BITS_16, inactiveDiscards],
     ['neighborMtuDiscards', 1, BITS_16, ({ counters }) => counters.mtuDiscards],
     ['lifeTimeDiscards', 2, BITS_16, ({ counters }) => counters.lifeTimeDiscards],
     ['headOfQueueDiscards', 3, BITS_16, ({ counters }) => counters.headOfQueueDiscards],

@@ -128,7 +128,7 @@ t.test('counters of a port by cause', async (t) => {
     lifeTimeDiscards: 15,
     headOfQueueDiscards: 16,
   });
-  bench.far.ports[1].transmitDiscards = 17;
+  bench.far.ports[1].transmitDiscards = 14 + 15 + 16 + 17;
   t.match(read(bench), {
     portSelect: 2,
     symbolErrors: 1,

@@ -82,6 +82,7 @@ export class VirtualAdapter implements ManagedNode {
     const offset = ring.readOffset;
     const length = ring.readLength;
     const isUnchanged = isTrusted && !ring.readSuspect;
+    port.noteArrival(ring);
     if (port.observer !== undefined) {
       if (isUnchanged) resealVcrc(ring.view, offset, offset + length - VCRC_SIZE);
       port.observer(port, false, ring.bytes, offset, length);
@@ -97,7 +98,11 @@ export class VirtualAdapter implements ManagedNode {
     const { port } = this;
     const packet = this.#packet;
     const checks = isUnchanged ? PacketCheck.NONE : PacketCheck.ALL;
-    if (parsePacket(ring.view, ring.readOffset, ring.readLength, packet, checks) !== PacketError.NONE) return false;
+    const error = parsePacket(ring.view, ring.readOffset, ring.readLength, packet, checks);
+    if (error !== PacketError.NONE) {
+      port.noteBadPacket(error === PacketError.BAD_VCRC || error === PacketError.BAD_ICRC);
+      return false;
+    }
     const isOwn = isLidOfPort(packet.dlid, port.lid, port.lmc);
     if (packet.virtualLane === MANAGEMENT_VL) return isOwn || packet.dlid === PERMISSIVE_LID;
     return port.active && isOwn && port.pkeys.some((pkey) => pKeysMatch(packet.pKey, pkey));

@@ -75,7 +75,7 @@ const SPEEDS: Readonly<Record<number, string>> = {
   [LinkSpeed.QDR]: 'QDR',
 };
 /** Counters that count packets, not errors. */
-const NO_ERRORS: readonly string[] = ['receivedPackets', 'receivedBytes', 'receivedMulticast', 'transmittedMulticast'];
+const NO_ERRORS: readonly string[] = ['receivedPackets', 'receivedBytes', 'receivedMulticast'];
 
 export function reportFabric(nodes: readonly NamedNode[]): FabricReport {
   const ends = nodes.flatMap(({ name, management }) =>

@@ -200,6 +200,11 @@ export class LinkEnd {
     if (this.state === PortState.ARMED) this.setState(PortState.ACTIVE);
   }
 
+  /** Counts the oldest packet of a ring, which has come over the link. */
+  noteArrival(ring: PacketRing): void {
+    this.counters.noteArrival(ring.readLength, ring.isMulticast);
+  }
+
   /** Counts a packet that a receiver has dropped: its CRC is wrong, or it is malformed. */
   noteBadPacket(isDamaged: boolean): void {
     const { counters, settings } = this;

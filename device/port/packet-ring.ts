@@ -4,6 +4,8 @@
  * the receiver parses them in place, so a packet is never copied on the way. Ports have one for
  * each virtual lane (`transmit-queues.ts`), and links for packets that have arrived.
  */
+import { isMulticastLid } from '../../protocol/infiniband/addresses.ts';
+import { getLrhDlid } from '../../protocol/infiniband/gen/lrh.gen.ts';
 import { LARGEST_MTU_BYTES } from '../../protocol/infiniband/mtu.ts';
 
 /** Bytes of a slot: largest MTU, all headers and CRCs, rounded up. */
@@ -54,6 +56,8 @@ export class PacketRing {
   /** Packets that have left the ring, and their bytes. */
   leftPackets = 0;
   leftBytes = 0;
+  /** Those of them that had the LID of a multicast group. */
+  leftMulticast = 0;
   readonly #lengths: Uint16Array;
   /** 1 when the packet may be damaged although nothing on its way can change it. */
   readonly #suspect: Uint8Array;
@@ -160,6 +164,20 @@ export class PacketRing {
     return made;
   }
 
+  /** True when the oldest packet goes to a multicast group; only while not empty. */
+  get isMulticast(): boolean {
+    return isMulticastLid(getLrhDlid(this.view, this.readOffset));
+  }
+
+  /** The oldest packet does not leave: it is lost, or discarded. */
+  discard(): void {
+    const { leftPackets, leftBytes, leftMulticast } = this;
+    this.shift();
+    this.leftPackets = leftPackets;
+    this.leftBytes = leftBytes;
+    this.leftMulticast = leftMulticast;
+  }
+
   /** Drops the oldest packet. */
   shift(): void {
     const slot = this.#head;
@@ -167,6 +185,7 @@ export class PacketRing {
     this.blocks -= packetBlocks(length);
     this.leftPackets++;
     this.leftBytes += length;
+    if (this.isMulticast) this.leftMulticast++;
     this.#head = this.#after(slot);
     this.#count--;
     if (this.#count === 0) {

@@ -34,7 +34,6 @@ export class PortCounters {
   receivedPackets = 0;
   receivedBytes = 0;
   receivedMulticast = 0;
-  transmittedMulticast = 0;
 
   /** Packets received when the last one with a wrong CRC came, and how many came in a row. */
   #damagedAt = 0;
@@ -62,8 +61,9 @@ export class PortCounters {
   }
 
   /** Counts a packet from the link: its length, LRH to VCRC, in bytes. */
-  noteArrival(lengthBytes: number): void {
+  noteArrival(lengthBytes: number, isMulticast = false): void {
     this.receivedPackets++;
     this.receivedBytes += lengthBytes;
+    if (isMulticast) this.receivedMulticast++;
   }
 }

@@ -74,6 +74,10 @@ export class TransmitQueues {
     return this.rings.reduce((sum, ring) => sum + ring.leftBytes, this.management.leftBytes);
   }
 
+  get transmittedMulticast(): number {
+    return this.rings.reduce((sum, ring) => sum + ring.leftMulticast, 0);
+  }
+
   /** VL of a service level. For VL15 the packets of that level are discarded. */
   getVirtualLane(serviceLevel: number): number {
     return this.#slToVl[serviceLevel];
@@ -152,12 +156,10 @@ export class TransmitQueues {
 }
 
 function discardAll(ring: PacketRing, observer: LossObserver | undefined): number {
-  const { count, leftBytes } = ring;
+  const { count } = ring;
   while (ring.count > 0) {
     observer?.(ring.view, ring.readOffset, ring.readLength, PacketLoss.LINK_DOWN);
-    ring.shift();
+    ring.discard();
   }
-  ring.leftPackets -= count;
-  ring.leftBytes = leftBytes;
   return count;
 }

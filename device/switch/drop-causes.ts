@@ -12,34 +12,36 @@ import type { LinkEnd } from '../port/link.ts';
 export const DropCause = {
   /** The port of arrival is not ACTIVE. */
   INPUT_INACTIVE: 0,
-  /** The VCRC, the length or the link version is wrong, or the packet is longer than the MTU. */
+  /** The VCRC is wrong. */
   DAMAGED: 1,
+  /** The length or the link version is wrong, or the packet is longer than the MTU. */
+  MALFORMED: 2,
   /** The P_Key is not in the table of the port of arrival, which enforces partitions. */
-  INPUT_PARTITION: 2,
+  INPUT_PARTITION: 3,
   /** A raw packet arrived at a port that filters them. */
-  INPUT_RAW: 3,
+  INPUT_RAW: 4,
   /** The forwarding table names no port for the DLID. */
-  NO_ROUTE: 4,
+  NO_ROUTE: 5,
   /** The forwarding table names the port of arrival. */
-  LOOP: 5,
+  LOOP: 6,
   /** The service level maps to VL15, or to a VL that the port of exit lacks. */
-  NO_LANE: 6,
+  NO_LANE: 7,
   /** The multicast group has no port besides the port of arrival. */
-  NO_MEMBER: 7,
+  NO_MEMBER: 8,
   /** The port of exit is not ACTIVE. */
-  OUTPUT_INACTIVE: 8,
+  OUTPUT_INACTIVE: 9,
   /** The packet waited at its input for longer than the life time of the switch. */
-  LIFE_TIME: 9,
+  LIFE_TIME: 10,
   /** The packet is longer than the MTU of the port of exit. */
-  TOO_LONG: 10,
+  TOO_LONG: 11,
   /** The P_Key is not in the table of the port of exit, which enforces partitions. */
-  OUTPUT_PARTITION: 11,
+  OUTPUT_PARTITION: 12,
   /** A raw packet would leave by a port that filters them. */
-  OUTPUT_RAW: 12,
+  OUTPUT_RAW: 13,
   /** The packet waited at the head of its output queue for longer than the limit of the port. */
-  HEAD_OF_QUEUE: 13,
+  HEAD_OF_QUEUE: 14,
   /** A management packet found no room on VL15. */
-  NO_MANAGEMENT_ROOM: 14,
+  NO_MANAGEMENT_ROOM: 15,
 } as const;
 export type DropCause = (typeof DropCause)[keyof typeof DropCause];
 
@@ -55,7 +57,8 @@ export function countDrop(port: LinkEnd, cause: DropCause, packets: number): voi
   const { counters } = port;
   switch (cause) {
     case DropCause.DAMAGED:
-      for (let packet = 0; packet < packets; packet++) port.noteBadPacket(true);
+    case DropCause.MALFORMED:
+      for (let packet = 0; packet < packets; packet++) port.noteBadPacket(cause === DropCause.DAMAGED);
       break;
     case DropCause.NO_ROUTE:
       counters.relayErrors += packets;

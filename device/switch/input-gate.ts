@@ -75,8 +75,7 @@ export class InputGate implements VirtualLaneCredits {
     this.hasTurn = false;
     if (decision < 0) this.#drop(ring, ~decision as DropCause);
     else if (decision === LOCAL) this.onLocal(this.port, ring);
-    else if (decision === MULTICAST) this.port.counters.receivedMulticast++;
-    else this.#send(decision, ring);
+    else if (decision !== MULTICAST) this.#send(decision, ring);
     this.#forget(virtualLane);
   }
 
@@ -106,7 +105,8 @@ export class InputGate implements VirtualLaneCredits {
     if ((this.#expired >>> virtualLane) & 1) return ~DropCause.LIFE_TIME;
     if (this.#spreads[virtualLane] === 1) return MULTICAST;
     if (this.#whole[virtualLane] === 0) {
-      if (this.#isSealed(ring) && this.#relay.isDamaged(ring)) return ~DropCause.DAMAGED;
+      const damage = this.#isSealed(ring) ? this.#relay.findDamage(ring) : -1;
+      if (damage >= 0) return ~damage;
       this.#whole[virtualLane] = 1;
     }
     return this.#relay.decide(this.port, ring);
@@ -194,7 +194,6 @@ export class InputGate implements VirtualLaneCredits {
     if (!queue.admits(input)) return false;
     queue.release(input);
     this.#send(decision, ring);
-    relay.getPort(decision).counters.transmittedMulticast++;
     return true;
   }
 

@@ -38,6 +38,8 @@ export class OutputQueue {
   readonly #stallEndNs = Float64Array.of(Number.NaN);
   /** The VL is stalled: packets for it are dropped (IBTA 18.2.5.4). */
   isStalled = false;
+  /** Packets that the last `age` dropped because they were too long in the switch. */
+  expired = 0;
 
   constructor(ring: PacketRing, inputs: number) {
     this.ring = ring;
@@ -99,7 +101,7 @@ export class OutputQueue {
   /**
    * Ends a pass in which the queue stalled: drops the head when it was the head for too long, and
    * packets that waited too long in all. Notes when the next one is due. Returns the number
-   * dropped.
+   * dropped; `expired` says how many of them were too long in the switch.
    */
   age(limits: WaitLimits): number {
     const { ring } = this;
@@ -107,6 +109,7 @@ export class OutputQueue {
     this.#stamp(limits);
     if (Number.isNaN(headNs[0])) headNs[0] = limits.nowNs;
     let dropped = 0;
+    this.expired = 0;
     while (ring.count > 0) {
       if (this.#droppedInRow >= limits.stallCount) this.#beginStall(limits);
       const seenNs = this.#seenNs[ring.readOffset / PACKET_SLOT_BYTES];
@@ -117,13 +120,10 @@ export class OutputQueue {
         break;
       }
       this.onDrop?.(ring);
-      const lengthBytes = ring.readLength;
-      ring.shift();
-      // It did not leave by the link.
-      ring.leftPackets--;
-      ring.leftBytes -= lengthBytes;
+      ring.discard();
       dropped++;
       if (limits.nowNs >= headDueNs) this.#droppedInRow++;
+      else this.expired++;
       headNs[0] = limits.nowNs;
     }
     if (this.#droppedInRow >= limits.stallCount) this.#beginStall(limits);

@@ -95,19 +95,20 @@ export class Relay {
     return this.tables.getHighPorts(dlid, input) & this.#highMask & ~own;
   }
 
-  /** True when a packet that crossed a link that may damage it is not whole (IBTA 7.3). */
-  isDamaged(ring: PacketRing): boolean {
-    const { view, readOffset, readLength } = ring;
-    if (getLrhLinkVersion(view, readOffset) !== 0) return true;
-    if (getLrhPacketLength(view, readOffset) * BYTES_PER_DWORD + VCRC_SIZE !== readLength) return true;
+  /** Why the oldest packet of a ring is not whole (IBTA 7.8.2): the cause of its drop, or -1. */
+  findDamage({ view, readOffset, readLength }: PacketRing): number {
     const vcrcOffset = readOffset + readLength - VCRC_SIZE;
-    return computeVcrc(view, readOffset, vcrcOffset) !== getVcrc(view, vcrcOffset);
+    if (computeVcrc(view, readOffset, vcrcOffset) !== getVcrc(view, vcrcOffset)) return DropCause.DAMAGED;
+    const isWhole =
+      getLrhLinkVersion(view, readOffset) === 0 &&
+      getLrhPacketLength(view, readOffset) * BYTES_PER_DWORD + VCRC_SIZE === readLength;
+    return isWhole ? -1 : DropCause.MALFORMED;
   }
 
   /** Decides on the oldest packet of a data VL, which is not damaged. */
   decide(input: SwitchPort, ring: PacketRing): number {
     if (input.state !== PortState.ACTIVE) return ~DropCause.INPUT_INACTIVE;
-    if (isTooLong(input, ring.readLength)) return ~DropCause.DAMAGED;
+    if (isTooLong(input, ring.readLength)) return ~DropCause.MALFORMED;
     if (input.settings.isRawInboundFiltered && isRaw(ring)) return ~DropCause.INPUT_RAW;
     if (input.settings.isInboundEnforced && !isOfPartition(input, ring)) return ~DropCause.INPUT_PARTITION;
     const dlid = getLrhDlid(ring.view, ring.readOffset);

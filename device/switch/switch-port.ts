@@ -123,7 +123,8 @@ export class SwitchPort extends LinkEnd {
       if (queue.stalled) {
         limits.nowNs = clock.now();
         const dropped = queue.age(limits);
-        if (dropped > 0) this.drop(DropCause.HEAD_OF_QUEUE, dropped);
+        if (dropped > queue.expired) this.drop(DropCause.HEAD_OF_QUEUE, dropped - queue.expired);
+        if (queue.expired > 0) this.drop(DropCause.LIFE_TIME, queue.expired);
       } else if (queue.rest()) waits = true;
       if (queue.isStalled) this.#hasStall = true;
     }

@@ -73,7 +73,7 @@ t.test('every drop has its cause', async (t) => {
     [DropCause.INPUT_INACTIVE, 1, ({ switches: [one] }) => one.ports[0].setState(PortState.INITIALIZE)],
     [DropCause.OUTPUT_INACTIVE, 2, ({ switches: [one] }) => one.ports[1].setState(PortState.INITIALIZE)],
     [DropCause.TOO_LONG, 2, ({ switches: [one] }) => (one.ports[1].activeMtuCode = 1)],
-    [DropCause.DAMAGED, 1, ({ switches: [one] }) => (one.ports[0].activeMtuCode = 1)],
+    [DropCause.MALFORMED, 1, ({ switches: [one] }) => (one.ports[0].activeMtuCode = 1)],
     [DropCause.INPUT_PARTITION, 1, (fabric) => enforce(fabric, 1, true)],
     [DropCause.OUTPUT_PARTITION, 2, (fabric) => enforce(fabric, 2, false)],
   ];

@@ -208,7 +208,7 @@ export class Switch implements FabricNode, ManagedNode {
     const ring = port.link?.arrival(port, gate);
     if (ring === undefined) return false;
     port.receivePackets++;
-    port.counters.noteArrival(ring.readLength);
+    port.noteArrival(ring);
     if (port.observer !== undefined) port.observe(ring);
     if (ring.virtualLane === MANAGEMENT_VL) this.#takeManagement(port, ring);
     else gate.take(ring);
@@ -222,7 +222,8 @@ export class Switch implements FabricNode, ManagedNode {
    */
   #takeManagement(input: SwitchPort, ring: PacketRing): void {
     const sealed = ring.readSuspect || input.link?.trusted === false;
-    if (sealed && this.#relay.isDamaged(ring)) return input.drop(DropCause.DAMAGED);
+    const damage = sealed ? this.#relay.findDamage(ring) : -1;
+    if (damage >= 0) return input.drop(damage as DropCause);
     const dlid = getLrhDlid(ring.view, ring.readOffset);
     const number = dlid === PERMISSIVE_LID ? 0 : this.switchTables.getPort(dlid);
     if (number === 0 || this.#isOwnLid(dlid)) return this.#manage(input, ring);

@@ -95,7 +95,7 @@ export class PacketReceiver {
     if (ring.count === 0 || this.stage.full) return false;
     const unchanged = trusted && !ring.readSuspect;
     if (port.observer !== undefined) observe(port, ring, unchanged);
-    if (ring !== port.loopback) port.counters.noteArrival(ring.readLength);
+    if (ring !== port.loopback) port.noteArrival(ring);
     if (this.#deliver(port, ring, unchanged)) port.receivePackets++;
     else port.receiveDrops++;
     ring.shift();
