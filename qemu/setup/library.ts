@@ -5,12 +5,13 @@
  * the headers and the patched sources, for the C programs of the benchmark. Called by set-up; the
  * binding in protocol/vfio-user loads the path that this returns.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
 import { run } from './command.ts';
 import { SetupError } from './errors.ts';
+import { listFiles } from './files.ts';
 import { dropFiles, fetchFiles, withRequest } from './packages.ts';
 
 /** The paths of the library, its headers and its sources. */
@@ -61,8 +62,8 @@ export async function provideLibrary(environment: NodeJS.ProcessEnv = process.en
 /** Name and text of each patch, in the order they are applied. */
 function readPatches(): { name: string; text: string }[] {
   if (!existsSync(PATCHES)) return [];
-  const names = readdirSync(PATCHES).filter((name) => name.endsWith('.patch'));
-  return names.sort().map((name) => ({ name, text: readFileSync(join(PATCHES, name), 'utf8') }));
+  const names = listFiles(PATCHES, /\.patch$/);
+  return names.map((name) => ({ name, text: readFileSync(join(PATCHES, name), 'utf8') }));
 }
 
 async function buildLibrary(archive: string, target: string, finalTarget: string): Promise<void> {

@@ -3,11 +3,12 @@
  * The programs of guest-tests/programs, compiled against Debian 13's C library and libibverbs
  * (provider-headers.ts) for a guest with Debian's user space. Called by those who pack such guests.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
 import { run } from './command.ts';
+import { listFiles } from './files.ts';
 import { provideProviderHeaders } from './provider-headers.ts';
 
 const RECIPE_VERSION = 1;
@@ -25,7 +26,7 @@ export type VerbsProgram = (typeof PROGRAMS)[number];
  */
 export async function provideVerbsPrograms(): Promise<Readonly<Record<VerbsProgram, string>>> {
   const { sysroot, libibverbs } = await provideProviderHeaders();
-  const texts = readdirSync(SOURCES).map((name) => readFileSync(join(SOURCES, name), 'utf8'));
+  const texts = listFiles(SOURCES).map((name) => readFileSync(join(SOURCES, name), 'utf8'));
   const directory = await provide({
     name: 'verbs-programs',
     key: [RECIPE_VERSION, sysroot, FLAGS, texts],

@@ -4,11 +4,12 @@
  * libibverbs loads, compiled by one command against provider-headers.ts. Called by those who pack
  * a guest with Debian's user space (distribution-guest.ts).
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
 import { run } from './command.ts';
+import { listFiles } from './files.ts';
 import { type ProviderHeaders, provideProviderHeaders } from './provider-headers.ts';
 
 /** The plug-in, and where libibverbs looks for it and for its name. */
@@ -37,7 +38,7 @@ const FLAGS = ['-std=gnu11', '-O2', '-g', '-shared', '-fPIC', '-fvisibility=hidd
 /** Compiled when the cache lacks it. Throws CommandError with the messages of the compiler. */
 export async function provideVerbsProvider(): Promise<VerbsProvider> {
   const headers = await provideProviderHeaders();
-  const names = readdirSync(SOURCES).filter((name) => /\.[ch]$/.test(name));
+  const names = listFiles(SOURCES, /\.[ch]$/);
   const files = [...names.map((name) => join(SOURCES, name)), ...SHARED];
   const directory = await provide({
     name: 'verbs-provider',
@@ -59,10 +60,10 @@ async function compile(headers: ProviderHeaders, target: string): Promise<void> 
   mkdirSync(join(made, 'kernel-abi'), { recursive: true });
   await run('python3', [headers.abiScript, join(DRIVER, 'ib', ABI), join(made, 'kernel-abi', ABI)]);
   const folders = [made, headers.include, DRIVER, join(DRIVER, 'ib'), SOURCES].map((folder) => `-I${folder}`);
-  const sources = readdirSync(SOURCES).filter((name) => name.endsWith('.c'));
+  const sources = listFiles(SOURCES, /\.c$/);
   await run('gcc', [
     ...[`--sysroot=${headers.sysroot}`, ...FLAGS, ...WARNINGS, ...folders, '-o', join(target, LIBRARY)],
-    ...[...sources.sort().map((name) => join(SOURCES, name)), headers.libibverbs, '-lpthread'],
+    ...[...sources.map((name) => join(SOURCES, name)), headers.libibverbs, '-lpthread'],
   ]);
   const symbols = await run('nm', ['--dynamic', '--undefined-only', join(target, LIBRARY)]);
   writeFileSync(join(target, 'symbols.txt'), symbols);

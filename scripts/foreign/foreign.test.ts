@@ -6,6 +6,7 @@ import { FigureReader } from './figures.ts';
 import { mergeResults } from './results.ts';
 import { runAll } from './run-all.ts';
 import type { ForeignOptions, ForeignRun } from './run-suites.ts';
+import { suiteFiles } from './suite-guest.ts';
 import type { ForeignResult } from './suites.ts';
 
 t.test('results become a document, and a run replaces its own suites only', async (t) => {
@@ -54,6 +55,14 @@ t.test('figures are ratios of medians to those of soft-RoCE, and more is better'
   t.same(reader.ratios('mthca'), { 'latency-64': 3 }, 'without a value to compare with there is none');
   const lines = describeResults({}, { mthca: reader.ratios('mthca') }).split('\n');
   t.ok(lines.includes('| latency of `ib_send_lat`, 64 bytes | 3 | 2 |'));
+});
+
+t.test('a folder among the scripts of suites is no script', async (t) => {
+  const folder = t.testdir({ 'run.sh': '#!/bin/sh\n', 'habits.py': '', __pycache__: { 'habits.pyc': '' } });
+  t.same(
+    suiteFiles(folder).map(({ path }) => path),
+    ['/foreign/habits.py', '/foreign/run.sh'],
+  );
 });
 
 t.test('a suite that does not end costs only itself', async (t) => {

@@ -3,12 +3,15 @@
  * A guest that runs suites of foreign software: its image with the scripts of guest-tests/foreign,
  * and what its report says. Called by run-suites.ts and run-peers.ts.
  */
-import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type GuestJob, type JobModule, packJob } from '../../guest-tests/harness/guest-image.ts';
 import type { GuestFault, GuestSession, TestResult } from '../../guest-tests/harness/guest-session.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../../qemu/guest-options.ts';
+import type { GuestFile } from '../../qemu/initramfs.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
+import { listFiles } from '../../qemu/setup/files.ts';
 import { provideVerbsPrograms } from '../../qemu/setup/verbs-programs.ts';
 import { provideAdapterModules } from './adapter-parts.ts';
 import type { AdapterName, ForeignResult } from './suites.ts';
@@ -28,7 +31,7 @@ export interface SuiteJob {
   readonly set?: DistributionSet;
 }
 
-const FOLDER = new URL('../../guest-tests/foreign/', import.meta.url);
+const FOLDER = fileURLToPath(new URL('../../guest-tests/foreign', import.meta.url));
 const CASE = '#!/bin/sh\nexec sh /foreign/run.sh\n';
 /** run.sh ends a program that is stuck before. */
 export const SILENCE_SECONDS = 1800;
@@ -49,7 +52,6 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
     TESTS: tests,
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`);
-  const scripts = readdirSync(FOLDER);
   const programs = suites.some(usesPrograms) ? Object.entries(await provideVerbsPrograms()) : [];
   const parts = await provideDistributionParts(undefined, {
     set,
@@ -57,7 +59,7 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
     hasVerbs: adapters.includes('vuhca'),
     files: [
       { path: '/foreign/settings', content: lines.join('') },
-      ...scripts.map((name) => ({ path: `/foreign/${name}`, content: readFileSync(new URL(name, FOLDER)) })),
+      ...suiteFiles(FOLDER),
       ...programs.map(([name, from]) => ({ path: `/foreign/${name}`, content: { from }, mode: 0o755 })),
     ],
   });
@@ -70,6 +72,11 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
     script: { name: 'run.sh', text: ENTER_WITH_CASE },
   };
   return { initramfs: await packJob(job), disk: parts.disk };
+}
+
+/** The scripts of a folder, as the guest gets them. */
+export function suiteFiles(folder: string): GuestFile[] {
+  return listFiles(folder).map((name) => ({ path: `/foreign/${name}`, content: { from: join(folder, name) } }));
 }
 
 /** Programs of guest-tests/programs. */
