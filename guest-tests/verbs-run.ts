@@ -16,12 +16,14 @@ import { report } from './harness/report.ts';
 
 const SCRIPT = 'verbs.sh';
 /** Results of each part: those of the script, and of the module with tests of kernel verbs. */
-const CHECKS = { life: 12 + 13, loss: 2, program: 2 } as const;
+const CHECKS = { life: 15 + 14, loss: 2, program: 2 } as const;
 export type VerbsPart = keyof typeof CHECKS;
 
 const MEMORY_MIB = 1024;
 /** The script prints this to have the adapter process killed. */
 const KILL_REQUEST = '# host: kill the device';
+/** Programs that foreign suites have as well. */
+const PROGRAMS = ['ignored-attributes.py', 'limits.py', 'counters.py'];
 /** Modules of the kernel that the device needs. */
 const CORE = ['ib_uverbs'];
 
@@ -37,7 +39,8 @@ async function makeJob(
     caseText: readFileSync(pathOf(`cases/${SCRIPT}`), 'utf8'),
     hasVerbs: true,
     files: [
-      { path: '/root/dead-device.py', content: readFileSync(pathOf('cases/dead-device.py'), 'utf8') },
+      { path: '/root/dead-device.py', content: { from: pathOf('cases/dead-device.py') } },
+      ...PROGRAMS.map((name) => ({ path: `/root/${name}`, content: { from: pathOf(`foreign/${name}`) } })),
       { path: '/etc/verbs', content: `PART=${part}\n`, mode: 0o644 },
       ...[verbs, tests].map(({ name, path }) => ({ path: `/root/${name}.ko`, content: { from: path } })),
     ],

@@ -55,6 +55,14 @@ arrange() {
   eventually "ping -c 1 -W 5 10.1.0.2"
 }
 
+# A program of guest-tests/foreign, which says what is wrong.
+check_program() {
+  python3 /root/$1 vuhca0 >/tmp/said 2>&1
+  ended=$?
+  [ $ended = 0 ] || sed 's/^/  # /' /tmp/said
+  report $ended "${1%.py}"
+}
+
 # Shows all queues again and again: they may go while they are shown.
 show_queues() {
   while rdma -dd resource show qp >/dev/null && rdma -dd resource show cq >/dev/null; do :; done
@@ -106,6 +114,9 @@ life() {
   report $? ibstat
   insmod /root/vuhca_verbs_test.ko && rmmod vuhca_verbs_test
   report $? kernel-verbs
+  check_program ignored-attributes.py
+  check_program limits.py
+  check_program counters.py
   arrange datagram
   report $? datagram
   load

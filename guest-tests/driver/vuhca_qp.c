@@ -62,10 +62,14 @@ static int vuhca_qp_command(struct vuhca_qp *qp,
 static bool vuhca_qp_fits(struct vuhca_dev *dev,
 			  const struct vuhca_qp_init *init)
 {
+	if (init->xrcd)
+		return true;
+	if (vuhca_has_receive_queue(init) &&
+	    (init->recv_entries_log2 > dev->attributes.receive_queue_max_log2 ||
+	     init->recv_sge > dev->attributes.max_sge))
+		return false;
 	return init->send_entries_log2 <= dev->attributes.send_queue_max_log2 &&
-	       init->recv_entries_log2 <= dev->attributes.receive_queue_max_log2 &&
 	       init->send_sge <= dev->attributes.max_sge &&
-	       init->recv_sge <= dev->attributes.max_sge &&
 	       init->inline_bytes <= VUHCA_INLINE_MAX_BYTES &&
 	       init->special_port <= dev->port_count &&
 	       init->qos_level < VUHCA_QOS_LEVELS;

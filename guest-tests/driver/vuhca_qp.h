@@ -33,14 +33,17 @@ enum vuhca_post_mode {
 /**
  * struct vuhca_qp_init - Parameters of a new QP.
  * @pd: PD of the QP; NULL of an XRC target.
- * @xrcd: XRC domain of an XRC target, which needs no other object; else NULL.
+ * @xrcd: XRC domain of an XRC target, which needs no other object and ignores
+ *	everything about queues; else NULL.
  * @send_cq: CQ of sends.
  * @recv_cq: CQ of receives; NULL of an XRC initiator.
  * @srq: SRQ in place of a receive queue, or NULL.
  * @send_entries_log2: log2 of the entries of the send queue.
- * @recv_entries_log2: log2 of the entries of the receive queue.
+ * @recv_entries_log2: log2 of the entries of the receive queue; ignored with an
+ *	SRQ or without a CQ of receives.
  * @send_sge: Most scatter/gather elements of a send request.
- * @recv_sge: Most scatter/gather elements of a receive request.
+ * @recv_sge: Most scatter/gather elements of a receive request; ignored like
+ *	@recv_entries_log2.
  * @inline_bytes: Longest inline payload.
  * @service_type: VUHCA_SERVICE_TYPE_*.
  * @qos_level: QoS level, 0 or 1.
@@ -77,6 +80,12 @@ struct vuhca_qp_init {
 	void *context;
 };
 
+/* Whether the QP has a receive queue of its own. */
+static inline bool vuhca_has_receive_queue(const struct vuhca_qp_init *init)
+{
+	return init->recv_cq && !init->srq;
+}
+
 /**
  * struct vuhca_qp - Queue pair.
  * @dev: Function of the QP.
@@ -97,7 +106,7 @@ struct vuhca_qp_init {
  * @block_loopback: No multicast datagram comes back to the QP that sent it.
  * @collect: Collect context, or NULL.
  * @sq: Send queue.
- * @rq: Receive queue; unused with an SRQ.
+ * @rq: Receive queue; without slots with an SRQ and of an XRC initiator.
  * @record: Memory with the counts of entries posted, for the adapter.
  * @descriptor: Memory in which the adapter links waiting send queues.
  * @memory: Both queues, @record and @descriptor; of a QP whose queues and

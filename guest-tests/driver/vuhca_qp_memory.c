@@ -65,10 +65,10 @@ static int vuhca_qp_user_memory(struct vuhca_qp *qp,
 
 	qp->sq.entries_log2 = init->send_entries_log2;
 	qp->sq.stride_log2 = user->stride_log2[0];
-	qp->rq.entries_log2 = init->recv_entries_log2;
-	/* With an SRQ there is no receive queue, but the field is checked. */
-	qp->rq.stride_log2 = user->pages[1] ? user->stride_log2[1] :
-					      vuhca_recv_stride(1);
+	if (vuhca_has_receive_queue(init)) {
+		qp->rq.entries_log2 = init->recv_entries_log2;
+		qp->rq.stride_log2 = user->stride_log2[1];
+	}
 	qp->record = user->record;
 	err = vuhca_qp_alloc_memory(qp, VUHCA_LINE_BYTES);
 	if (err)
@@ -79,24 +79,28 @@ static int vuhca_qp_user_memory(struct vuhca_qp *qp,
 }
 
 /*
- * Allocates both queues, the software record and the descriptor as one piece.
+ * Allocates the queues, the software record and the descriptor as one piece.
  */
 static int vuhca_qp_own_memory(struct vuhca_qp *qp,
 			       const struct vuhca_qp_init *init)
 {
-	size_t send, recv;
+	bool receives = vuhca_has_receive_queue(init);
+	size_t send, recv = 0;
 
 	if (vuhca_wq_init(&qp->sq, init->send_entries_log2,
 			  vuhca_send_stride(init)) ||
-	    vuhca_wq_init(&qp->rq, init->recv_entries_log2,
-			  vuhca_recv_stride(init->recv_sge)))
+	    (receives &&
+	     vuhca_wq_init(&qp->rq, init->recv_entries_log2,
+			   vuhca_recv_stride(init->recv_sge))))
 		return -ENOMEM;
 	send = vuhca_wq_bytes(&qp->sq);
-	recv = vuhca_wq_bytes(&qp->rq);
+	if (receives)
+		recv = vuhca_wq_bytes(&qp->rq);
 	if (vuhca_qp_alloc_memory(qp, send + recv + 2 * VUHCA_LINE_BYTES))
 		return -ENOMEM;
 	qp->sq.slots = qp->memory;
-	qp->rq.slots = qp->memory + send;
+	if (receives)
+		qp->rq.slots = qp->memory + send;
 	qp->record = qp->memory + send + recv;
 	qp->descriptor = qp->memory + send + recv + VUHCA_LINE_BYTES;
 	vuhca_qp_unlink(qp);
@@ -171,8 +175,9 @@ void vuhca_qp_describe_memory(struct vuhca_qp *qp,
 		return;
 	}
 	creation->send_queue_address = cpu_to_le64(qp->dma);
-	creation->receive_queue_address =
-		cpu_to_le64(qp->dma + ((void *)qp->rq.slots - base));
+	if (qp->rq.slots)
+		creation->receive_queue_address =
+			cpu_to_le64(qp->dma + ((void *)qp->rq.slots - base));
 	creation->record_address =
 		cpu_to_le64(qp->dma + ((void *)qp->record - base));
 }

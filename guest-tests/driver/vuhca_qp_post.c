@@ -135,7 +135,7 @@ EXPORT_SYMBOL_GPL(vuhca_post_send);
  *
  * Context: Any context.
  * Return: Number of requests posted, in order; -ENOMEM when none was; -EINVAL:
- *	the QP has an SRQ, or is in RESET; -ESTALE: a reset has destroyed the QP.
+ *	the QP has no receive queue, or is in RESET; -ESTALE: a reset has destroyed the QP.
  */
 int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 		    unsigned int count)
@@ -145,7 +145,7 @@ int vuhca_post_recv(struct vuhca_qp *qp, const struct vuhca_recv_wr *wrs,
 
 	if (!vuhca_is_current(qp->dev, qp->generation))
 		return -ESTALE;
-	if (qp->srq || READ_ONCE(qp->state) == VUHCA_QP_STATE_RESET)
+	if (!qp->rq.slots || READ_ONCE(qp->state) == VUHCA_QP_STATE_RESET)
 		return -EINVAL;
 	spin_lock_irqsave(&qp->rq.lock, flags);
 	while (posted < count && vuhca_build_recv_wqe(&qp->rq, wrs + posted))

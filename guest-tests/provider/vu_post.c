@@ -29,7 +29,9 @@ static int vu_put_payload(struct vu_qp *qp, struct vuhca_send_command *command,
 
 	if (wr->num_sge < 0)
 		return EINVAL;
-	if (!(wr->send_flags & IBV_SEND_INLINE))
+	/* The flag is for sends and writes only (ibv_post_send(3)). */
+	if (!(wr->send_flags & IBV_SEND_INLINE) ||
+	    wr->opcode == IBV_WR_RDMA_READ)
 		return vu_put_sges(qp, command, wr->sg_list, wr->num_sge);
 	if (wr->num_sge > VUHCA_SGE_MAX)
 		return EINVAL;

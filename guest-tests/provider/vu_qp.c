@@ -2,6 +2,7 @@
 /* Queue pairs: their memory and creation. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "vu_internal.h"
 
@@ -22,6 +23,18 @@ static unsigned int vu_send_stride(const struct ibv_qp_init_attr_ex *attr)
 	if (tail < sizeof(struct vuhca_atomic_operands))
 		tail = sizeof(struct vuhca_atomic_operands);
 	return vu_log2(sizeof(struct vuhca_send_command) + tail);
+}
+
+/*
+ * Drops the capacities that the verb ignores: those of receives with an SRQ
+ * (ibv_create_qp(3)) and of an XRC sender, which libibverbs clears as well.
+ */
+static void vu_drop_ignored(const struct vu_qp *qp, struct ibv_qp_cap *cap)
+{
+	if (!qp->srq && qp->recv_cq)
+		return;
+	cap->max_recv_wr = 0;
+	cap->max_recv_sge = 0;
 }
 
 static bool vu_qp_fits(const struct vuhca_alloc_ucontext_resp *about,
@@ -139,6 +152,7 @@ static int vu_setup_qp(struct vu_qp *qp, struct ibv_qp_init_attr_ex *attr)
 		flags = attr->create_flags;
 	if (flags & VU_QP_CREATE_LEVEL_1)
 		qp->qos_level = 1;
+	vu_drop_ignored(qp, &attr->cap);
 	if (!vu_qp_fits(&qp->context->about, attr))
 		return EINVAL;
 	err = vu_qp_memory(qp, attr);
@@ -152,6 +166,9 @@ static int vu_setup_qp(struct vu_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	basic = *attr;
 	basic.comp_mask = IBV_QP_INIT_ATTR_PD;
 	basic.create_flags = 0;
+	/* The kernel refuses an SRQ that is given to an XRC sender. */
+	if (!qp->srq)
+		basic.srq = NULL;
 	err = vu_qp_command(qp, &basic, flags);
 	if (!err && attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
 		qp->base.comp_mask |= VERBS_QP_EX;
@@ -165,17 +182,24 @@ static struct ibv_qp *vu_create_target(struct vu_context *context,
 	struct vu_qp *qp = calloc(1, sizeof(*qp));
 	struct vu_cmd_create_qp_ex cmd = {};
 	struct vu_cmd_create_qp_ex_resp resp = {};
+	struct ibv_qp_init_attr_ex basic = *attr;
 	int err = ENOMEM;
 
+	/* Of queues and what belongs to them nothing counts. */
+	basic.send_cq = NULL;
+	basic.recv_cq = NULL;
+	basic.srq = NULL;
+	memset(&basic.cap, 0, sizeof(basic.cap));
 	if (qp)
 		err = ibv_cmd_create_qp_ex2(&context->base.context, &qp->base,
-					    attr, &cmd.ibv_cmd, sizeof(cmd),
+					    &basic, &cmd.ibv_cmd, sizeof(cmd),
 					    &resp.ibv_resp, sizeof(resp));
 	if (err) {
 		free(qp);
 		errno = err;
 		return NULL;
 	}
+	attr->cap = basic.cap;
 	qp->context = context;
 	qp->qpn = resp.qpn;
 	return &qp->base.qp;
@@ -226,9 +250,10 @@ struct ibv_qp *vu_create_qp_ex(struct ibv_context *context,
 	qp->parent = to_vu_pd(attr->pd);
 	vu_hold_parent(qp->parent);
 	qp->send_cq = to_vu_cq(attr->send_cq);
-	if (attr->qp_type != IBV_QPT_XRC_SEND)
+	if (attr->qp_type != IBV_QPT_XRC_SEND) {
 		qp->recv_cq = to_vu_cq(attr->recv_cq);
-	qp->srq = attr->srq ? to_vu_srq(attr->srq) : NULL;
+		qp->srq = attr->srq ? to_vu_srq(attr->srq) : NULL;
+	}
 	qp->signal_all = attr->sq_sig_all;
 	qp->post = qp->context->post;
 	qp->qos_level = qp->context->qos_level;

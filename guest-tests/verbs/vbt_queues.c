@@ -117,10 +117,60 @@ static void vbt_flush(struct vbt *t)
 	vbt_completes(t, 0, IB_WC_WR_FLUSH_ERR, IB_WC_RECV, &wc);
 }
 
+/* Destroys a new QP, whose capacities of receives are 0 where it has none. */
+static void vbt_take_ignoring(struct vbt *t, struct ib_qp_init_attr *init)
+{
+	struct ib_qp *qp = ib_create_qp(t->pd, init);
+
+	if (!VBT_CHECK(t, !IS_ERR(qp), "type %d: %pe", init->qp_type, qp))
+		return;
+	VBT_CHECK(t, !init->cap.max_recv_wr && !init->cap.max_recv_sge,
+		  "%u, %u", init->cap.max_recv_wr, init->cap.max_recv_sge);
+	VBT_OK(t, ib_destroy_qp(qp));
+}
+
+/* Attributes that a verb ignores may have any value (IBTA 11.2.5.1). */
+static void vbt_ignored(struct vbt *t)
+{
+	static const enum ib_qp_type types[] = {
+		IB_QPT_RC, IB_QPT_UC, IB_QPT_UD, IB_QPT_XRC_INI,
+	};
+	struct ib_srq_init_attr shared = {
+		.attr = { .max_wr = 1, .max_sge = 1, .srq_limit = U32_MAX },
+		.srq_type = IB_SRQT_BASIC,
+	};
+	struct ib_srq *srq = ib_create_srq(t->pd, &shared);
+	struct ib_srq_attr found = {};
+	unsigned int i;
+
+	if (!VBT_CHECK(t, !IS_ERR(srq), "%pe", srq))
+		return;
+	VBT_OK(t, ib_query_srq(srq, &found));
+	VBT_CHECK(t, !found.srq_limit, "%u", found.srq_limit);
+	for (i = 0; i < ARRAY_SIZE(types); i++) {
+		struct ib_qp_init_attr init = {
+			.send_cq = t->end[0].cq,
+			.recv_cq = t->end[0].cq,
+			.srq = types[i] == IB_QPT_XRC_INI ? NULL : srq,
+			.cap = {
+				.max_send_wr = 1,
+				.max_send_sge = 1,
+				.max_recv_wr = INT_MAX,
+				.max_recv_sge = 1000,
+			},
+			.qp_type = types[i],
+		};
+
+		vbt_take_ignoring(t, &init);
+	}
+	ib_destroy_srq(srq);
+}
+
 const struct vbt_case vbt_queue_cases[] = {
 	{ "shared", IB_QPT_RC, vbt_shared },
 	{ "drain", IB_QPT_RC, vbt_drain },
 	{ "query", IB_QPT_RC, vbt_query },
 	{ "flush", IB_QPT_RC, vbt_flush },
+	{ "ignored", IB_QPT_RC, vbt_ignored },
 };
 const unsigned int vbt_queue_count = ARRAY_SIZE(vbt_queue_cases);

@@ -94,6 +94,8 @@ static int vib_post_recv_one(struct vib_qp *qp, const struct ib_recv_wr *wr)
 	struct vuhca_recv_wr request;
 	int posted;
 
+	if (!qp->hw->rq.slots)
+		return -EINVAL;
 	if (vib_is_dead(qp->hw->dev, qp->hw->generation)) {
 		vib_schedule_flush(to_vcq(qp->ibqp.recv_cq));
 		return vib_flush_post(&qp->hw->rq, wr->wr_id);

@@ -38,12 +38,27 @@ static u32 vib_qp_number(const struct vib_qp *qp, enum ib_qp_type type)
 	return qp->hw->qpn;
 }
 
+/*
+ * Capacities of queues that the QP does not have are ignored: that of receives
+ * with an SRQ (IBTA 11.2.5.1) and of an XRC initiator, both of an XRC target.
+ */
+static bool vib_has_sends(const struct ib_qp_init_attr *init)
+{
+	return init->qp_type != IB_QPT_XRC_TGT;
+}
+
+static bool vib_has_receives(const struct ib_qp_init_attr *init)
+{
+	return vib_has_sends(init) && init->qp_type != IB_QPT_XRC_INI &&
+	       !init->srq;
+}
+
 static int vib_qp_check(const struct ib_qp_init_attr *init)
 {
 	if (init->create_flags & ~IB_QP_CREATE_BLOCK_MULTICAST_LOOPBACK)
 		return -EOPNOTSUPP;
-	if (init->cap.max_send_wr > VIB_MAX_QP_WR ||
-	    init->cap.max_recv_wr > VIB_MAX_QP_WR)
+	if ((vib_has_sends(init) && init->cap.max_send_wr > VIB_MAX_QP_WR) ||
+	    (vib_has_receives(init) && init->cap.max_recv_wr > VIB_MAX_QP_WR))
 		return -EINVAL;
 	return vib_service_type(init->qp_type);
 }
@@ -64,12 +79,13 @@ static int vib_create_hw_qp(struct vib_qp *qp, struct ib_qp_init_attr *init,
 			    u8 service_type, struct ib_udata *udata)
 {
 	struct ib_qp_cap *cap = &init->cap;
+	bool receives = init->qp_type != IB_QPT_XRC_INI;
 	struct vuhca_qp_init hw_init = {
 		.pd = to_vpd(qp->ibqp.pd)->hw,
 		.send_cq = to_vcq(init->send_cq)->hw,
-		.recv_cq = init->recv_cq && init->qp_type != IB_QPT_XRC_INI ?
+		.recv_cq = receives && init->recv_cq ?
 			   to_vcq(init->recv_cq)->hw : NULL,
-		.srq = init->srq ? to_vsrq(init->srq)->hw : NULL,
+		.srq = receives && init->srq ? to_vsrq(init->srq)->hw : NULL,
 		.send_entries_log2 = order_base_2(max(cap->max_send_wr, 1U)),
 		.send_sge = max(cap->max_send_sge, 1U),
 		.recv_sge = max(cap->max_recv_sge, 1U),
@@ -85,7 +101,7 @@ static int vib_create_hw_qp(struct vib_qp *qp, struct ib_qp_init_attr *init,
 	};
 	struct vuhca_qp *hw;
 
-	if (!init->srq)
+	if (vib_has_receives(init))
 		hw_init.recv_entries_log2 = order_base_2(max(cap->max_recv_wr,
 							     1U));
 	if (udata)

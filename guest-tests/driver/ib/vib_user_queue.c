@@ -142,6 +142,12 @@ int vib_resize_user_cq(struct ib_cq *ibcq, unsigned int entries,
 	return err;
 }
 
+static bool vib_ring_fits(u8 entries_log2, u8 stride_log2)
+{
+	return entries_log2 <= ilog2(VIB_MAX_QP_WR) &&
+	       stride_log2 <= VIB_MAX_STRIDE_LOG2;
+}
+
 int vib_create_user_srq(struct vib_srq *srq, struct vuhca_srq_init *init,
 			struct ib_udata *udata)
 {
@@ -156,8 +162,7 @@ int vib_create_user_srq(struct vib_srq *srq, struct vuhca_srq_init *init,
 	err = vib_copy_request(&request, sizeof(request), udata);
 	if (err)
 		return err;
-	if (request.entries_log2 > ilog2(VIB_MAX_QP_WR) ||
-	    request.stride_log2 > VIB_MAX_STRIDE_LOG2)
+	if (!vib_ring_fits(request.entries_log2, request.stride_log2))
 		return -EINVAL;
 	queue->context = vib_context_of(udata);
 	err = vib_take_ring(ibdev, request.buffer,
@@ -215,16 +220,14 @@ int vib_resize_user_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 	return err;
 }
 
-static int vib_check_qp_request(const struct vuhca_create_qp *request)
+static bool vib_qp_fits(const struct vuhca_create_qp *request, bool receives)
 {
-	if (request->send_entries_log2 > ilog2(VIB_MAX_QP_WR) ||
-	    request->receive_entries_log2 > ilog2(VIB_MAX_QP_WR) ||
-	    request->send_stride_log2 > VIB_MAX_STRIDE_LOG2 ||
-	    request->receive_stride_log2 > VIB_MAX_STRIDE_LOG2 ||
-	    request->qos_level >= VUHCA_QOS_LEVELS ||
-	    request->flags & ~VUHCA_CREATE_QP_BLOCK_LOOPBACK)
-		return -EINVAL;
-	return 0;
+	return vib_ring_fits(request->send_entries_log2,
+			     request->send_stride_log2) &&
+	       (!receives || vib_ring_fits(request->receive_entries_log2,
+					   request->receive_stride_log2)) &&
+	       request->qos_level < VUHCA_QOS_LEVELS &&
+	       !(request->flags & ~VUHCA_CREATE_QP_BLOCK_LOOPBACK);
 }
 
 /* Pins both rings, or the send ring of a QP without a receive ring. */
@@ -233,19 +236,18 @@ static int vib_take_rings(struct vib_qp *qp,
 			  struct vib_page_list *pages)
 {
 	struct ib_device *ibdev = qp->ibqp.device;
-	struct vib_user_queue *queue = &qp->user;
 	int err;
 
 	err = vib_take_ring(ibdev, request->send_buffer,
 			    BIT(request->send_entries_log2 +
 				request->send_stride_log2),
-			    &queue->umems[0], &pages[0]);
-	if (err || !receives)
-		return err;
-	return vib_take_ring(ibdev, request->receive_buffer,
-			     BIT(request->receive_entries_log2 +
-				 request->receive_stride_log2),
-			     &queue->umems[1], &pages[1]);
+			    &qp->user.umems[0], &pages[0]);
+	if (!err && receives)
+		err = vib_take_ring(ibdev, request->receive_buffer,
+				    BIT(request->receive_entries_log2 +
+					request->receive_stride_log2),
+				    &qp->user.umems[1], &pages[1]);
+	return err;
 }
 
 int vib_create_user_qp(struct vib_qp *qp, struct vuhca_qp_init *init,
@@ -257,16 +259,14 @@ int vib_create_user_qp(struct vib_qp *qp, struct vuhca_qp_init *init,
 	struct vuhca_user_memory memory = {};
 	struct vib_page_list pages[2] = {};
 	struct vuhca_create_qp request;
+	bool receives = vuhca_has_receive_queue(init);
 	int err;
 
 	err = vib_copy_request(&request, sizeof(request), udata);
-	if (!err)
-		err = vib_check_qp_request(&request);
-	if (err)
-		return err;
+	if (err || !vib_qp_fits(&request, receives))
+		return err ?: -EINVAL;
 	queue->context = vib_context_of(udata);
-	err = vib_take_rings(qp, &request,
-			     init->recv_cq && !init->srq, pages);
+	err = vib_take_rings(qp, &request, receives, pages);
 	if (!err)
 		err = vib_take_record(queue, request.record, &memory);
 	if (err)

@@ -133,6 +133,7 @@ static int vib_put_operation(const struct ib_send_wr *from, struct vib_wr *to)
 	case IB_WR_LOCAL_INV:
 		wr->opcode = VUHCA_SEND_OPCODE_LOCAL_INVALIDATE;
 		wr->immediate = from->ex.invalidate_rkey;
+		wr->sge_count = 0;
 		return 0;
 	case IB_WR_REG_MR:
 		vib_put_registration(from, to);
