@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Counters of ports (IBTA 16.1.3.5, 16.1.4): each one that performance management tells of the ports
- * of a switch and of adapters is moved by the traffic that must move it, and no other one moves.
+ * Counters of ports (IBTA 16.1.3.5, 16.1.4): each one that performance management tells of the
+ * ports of a switch and of adapters is moved by the traffic that must move it, and no other one.
  */
 import t, { type Test } from 'tap';
 import { PortPhysicalState } from '../../protocol/infiniband/mad/gen/values.gen.ts';
