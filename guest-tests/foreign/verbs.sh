@@ -25,12 +25,11 @@ else
   skip xsrq-pingpong "the device has no XRC"
 fi
 
-# Ours, after the manual pages of libibverbs.
-check ignored-attributes "python3 -W ignore /foreign/ignored-attributes.py $DEVICE"
-[ -n "$SHORT" ] || check limits-as-told "python3 -W ignore /foreign/limits.py $DEVICE"
-
-# Ours, not of libibverbs: which pages of device memory a process can map, and moderated events.
+# Ours, not of libibverbs: attributes that its manual pages call ignored, limits, counters, which
+# pages of device memory a process can map, and moderated events.
 if [ "$ADAPTER" = vuhca ]; then
+  check ignored-attributes "python3 -W ignore /foreign/ignored-attributes.py $DEVICE"
+  [ -n "$SHORT" ] || check limits-as-told "python3 -W ignore /foreign/limits.py $DEVICE"
   check device-memory "python3 -W ignore /foreign/device-memory.py $DEVICE && echo kept" kept
   check counters "python3 -W ignore /foreign/counters.py $DEVICE"
   check moderated-events "/foreign/moderated $DEVICE $PORT $PEER_PORT"
