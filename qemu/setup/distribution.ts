@@ -4,9 +4,10 @@
  * everything they depend on, and the stock modules of one kernel. It is made without root rights:
  * packages are unpacked, not installed, and the image is an uncompressed EROFS, which a guest
  * mounts read-only below an overlay, so several guests share one file. The larger set has storage,
- * message passing and their libraries as well, for suites between two guests; another one has
- * valgrind, and one what a machine needs to run `vuhca` itself. Called by `vuhca run
- * --distribution`, `vuhca setup distribution`, the runner of foreign suites and tests.
+ * message passing and their libraries as well, for suites between two guests, and another one adds
+ * programs that measure and watch; one has valgrind, and one what a machine needs to run `vuhca`
+ * itself. Called by `vuhca run --distribution`, `vuhca setup distribution`, the runner of foreign
+ * suites and tests.
  */
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -48,6 +49,8 @@ const MORE = [
   ],
   ...['ucx-utils'],
 ];
+/** What people measure and watch an InfiniBand port with. */
+const PROGRAMS = ['ibacm', 'iperf', 'prometheus-node-exporter'];
 /** Never run in the guest: it has no service manager and no packages to install. */
 const UNUSED = [
   ...['adduser', 'debconf', 'dpkg', 'init-system-helpers', 'libdb5.3t64', 'libgdbm-compat4t64', 'libgdbm6t64'],
@@ -75,6 +78,7 @@ const BASE = [...SHELL, ...TOOLS, ...RDMA];
 const SETS = {
   base: { names: BASE, except: UNUSED },
   larger: { names: [...BASE, ...MORE], except: [...UNUSED, ...ACCELERATORS] },
+  programs: { names: [...BASE, ...MORE, ...PROGRAMS], except: [...UNUSED, ...ACCELERATORS] },
   valgrind: { names: [...BASE, 'valgrind'], except: UNUSED },
   host: { names: [...BASE, ...BASE_PACKAGES.map(({ name }) => name), 'nodejs'], except: [] },
 } as const;

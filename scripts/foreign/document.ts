@@ -32,8 +32,8 @@ itself, whatever the device does. Failures of soft-RoCE do not fail the run.
 
 The suites of two guests have an adapter in each, behind one switch with the built-in subnet manager,
 or, for soft-RoCE, a virtual network between them. The near guest judges; the far one runs servers
-and targets. Their root has a larger set of packages (88 MB, in place of 65). tshark reads what the
-host captures meanwhile. \`ib_mthca\` has no fast registration, which the initiators of NVMe and iSER
+and targets. Their root has a larger set of packages (88 MB, in place of 65; 93 with those
+of the suite of qperf). tshark reads what the host captures meanwhile. \`ib_mthca\` has no fast registration, which the initiators of NVMe and iSER
 and the client of NFS need; soft-RoCE shows that their tests work.
 `;
 

@@ -6,6 +6,7 @@
  */
 import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
 import { GuestSession } from '../../guest-tests/harness/guest-session.ts';
+import type { DistributionSet } from '../../qemu/setup/distribution.ts';
 import { deviceArguments } from './adapter-parts.ts';
 import { serveSwitch } from './peer-adapters.ts';
 import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS } from './suite-guest.ts';
@@ -45,9 +46,7 @@ const CPUS = 2;
 /** Throws SetupError when adapter or guest cannot be started. */
 export async function runForeignSuites(options: ForeignOptions): Promise<ForeignRun> {
   const { onResult = () => {} } = options;
-  // fio and nvme-cli are in the larger set.
-  const set = options.suites.includes('figures') ? 'larger' : 'base';
-  const { initramfs, disk } = await packSuites({ ...options, set });
+  const { initramfs, disk } = await packSuites({ ...options, set: setOf(options.suites) });
   const results: ForeignResult[] = [];
   const session = new GuestSession({
     silenceSeconds: SILENCE_SECONDS,
@@ -70,6 +69,12 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
     session.addFaults('adapter', await served.stop());
   }
   return { results, faults: faultsOf(session), ended: endedSuites(session), seconds: session.seconds };
+}
+
+/** The packages that suites of one guest need: fio and nvme-cli are in the larger set. */
+function setOf(suites: readonly string[]): DistributionSet {
+  if (suites.includes('programs')) return 'programs';
+  return suites.includes('figures') ? 'larger' : 'base';
 }
 
 interface Served {

@@ -5,7 +5,7 @@
  */
 
 /** Those of one guest, in the order in which they run. */
-const LONE_SUITES = ['verbs', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib', 'figures'] as const;
+const LONE_SUITES = ['verbs', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib', 'programs', 'figures'] as const;
 /** Those of one guest with two adapters. */
 const DOUBLE_SUITES = ['adapters'] as const;
 /** Those between two guests. */
@@ -44,6 +44,7 @@ export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   diags: 'infiniband-diags, ibdiagnet, osmtest, opensm',
   cm: 'Programs of librdmacm',
   ipoib: 'IP over InfiniBand',
+  programs: 'qperf, rdma_xclient, sockets over RDMA, ibacm, node_exporter',
   figures: 'Runs that measure, beside soft-RoCE',
   adapters: 'One guest with two adapters behind a switch',
   peers: 'Two guests: verbs, connection manager, multicast, IP over InfiniBand',
