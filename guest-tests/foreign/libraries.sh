@@ -36,17 +36,22 @@ fi
 
 # A CQ of ofi_rxm has room for the requests of this many processes. The 256 of its default are too
 # many for mthca: fi_pingpong goes on without the CQ, and ends with EINVAL and a fault.
-# fabric NAME OPTION...: pairs end by themselves.
+# fabric NAME OPTION...: pairs end by themselves. $variables: more of the environment.
+variables=
 fabric() {
   name=$1
   shift
-  use="env FI_UNIVERSE_SIZE=2 fi_pingpong $* -I 50"
+  use="env FI_UNIVERSE_SIZE=2 $variables fi_pingpong $* -I 50"
   pair "$name" "$use -s $FAR" "$use -s $ADDRESS $FAR"
 }
 fabric libfabric-messages "-p verbs -e msg"
 [ -n "$SHORT" ] || fabric libfabric-messages-checked "-p verbs -e msg -S 65536 -c"
 fabric libfabric-datagrams-reliable "-p 'verbs;ofi_rxm' -e rdm"
 [ -n "$SHORT" ] || fabric libfabric-datagrams-checked "-p 'verbs;ofi_rxm' -e rdm -c -S 65536"
+
+variables="FI_OFI_RXM_USE_SRX=1"
+[ -n "$SHORT" ] || fabric libfabric-shared-receives "-p 'verbs;ofi_rxm' -e rdm -c -S 4096"
+variables=
 
 # mpirun starts its daemon by an agent in the place of ssh, and the daemon looks for the agent, too.
 # mpirun knows its own node by name only.
