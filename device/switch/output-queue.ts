@@ -18,7 +18,7 @@ export class OutputQueue {
   /** Weighted turns of the inputs; undefined: they go in the order of their requests. */
   turns: InputTurns | undefined = undefined;
   /** Told of each packet that is dropped because it waited too long, before it goes. */
-  onDrop: ((ring: PacketRing) => void) | undefined = undefined;
+  onDrop: ((ring: PacketRing, isExpired: boolean) => void) | undefined = undefined;
   /** Inputs, each a number below `inputs`, that were refused and wait: a circular list. */
   readonly #waiting: Uint16Array;
   readonly #isWaiting: Uint8Array;
@@ -119,7 +119,7 @@ export class OutputQueue {
         limits.nextNs = Math.min(limits.nextNs, dueNs);
         break;
       }
-      this.onDrop?.(ring);
+      this.onDrop?.(ring, limits.nowNs < headDueNs);
       ring.discard();
       dropped++;
       if (limits.nowNs >= headDueNs) this.#droppedInRow++;

@@ -42,7 +42,9 @@ export class SwitchPort extends LinkEnd {
     super(number, guid, queuePackets, dataLanes);
     this.queues = this.transmitQueues.rings.map((ring) => new OutputQueue(ring, inputs));
     this.partitions = new PartitionFilter(pkeys);
-    for (const queue of this.queues) queue.onDrop = (ring) => this.noteLoss(ring, DropCause.HEAD_OF_QUEUE);
+    for (const queue of this.queues)
+      queue.onDrop = (ring, isExpired) =>
+        this.noteLoss(ring, isExpired ? DropCause.LIFE_TIME : DropCause.HEAD_OF_QUEUE);
   }
 
   /** Lets the inputs of the switch share the port by weighted turns, on all of its VLs. */

@@ -97,7 +97,8 @@ export function describeWireStep(step: TimelineStep): string | undefined {
 /** Why a switch drops a packet. */
 const switchDrops: Readonly<Record<DropCause, string>> = {
   [DropCause.INPUT_INACTIVE]: 'its port of arrival is not active',
-  [DropCause.DAMAGED]: 'it is damaged, or longer than the MTU of the port',
+  [DropCause.DAMAGED]: 'it is damaged',
+  [DropCause.MALFORMED]: 'its length is wrong, or longer than the MTU of the port of arrival',
   [DropCause.INPUT_PARTITION]: 'its P_Key is not one of the port of arrival',
   [DropCause.INPUT_RAW]: 'the port of arrival filters raw packets',
   [DropCause.NO_ROUTE]: 'it has no route to the LID',
