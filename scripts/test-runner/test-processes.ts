@@ -51,7 +51,7 @@ const ALONE: readonly RegExp[] = [
   /^device\/main\/two-processes\./,
   /^qemu\/(accelerator|guest|run-directory)\./,
   /^qemu\/setup\/(cache|packages|qemu)\./,
-  /^guest-tests\/(guest|module-layers|mthca|peers|provider|verbs)\./,
+  /^guest-tests\/(guest|mthca|peers|provider|verbs)\./,
   /^scripts\/cli\/(break-command|breakpoint|readme|run-command|two-subnets)\./,
   /^scripts\/cli\/test\/test-command\./,
   /^scripts\/(package\/package|start\/start|bootstrap)\./,
