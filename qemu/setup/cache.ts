@@ -22,7 +22,7 @@ import { basename, join } from 'node:path';
 import { cacheFolder, findStrangersPart, makeFolder } from '../../protocol/system/private-folder.mjs';
 import { SetupError } from './errors.ts';
 import { withLock, withLockIfFree } from './lock.ts';
-import { withProgress } from './progress.ts';
+import { type StepDetails, withProgress } from './progress.ts';
 
 /** The inputs of an artifact and how it is built. */
 export interface Recipe {
@@ -36,6 +36,8 @@ export interface Recipe {
   readonly outputs: readonly string[];
   /** What a long build calls itself, as a present participle; `making NAME` when absent. */
   readonly label?: string;
+  /** What else a long build tells; asked when it begins. */
+  explain?(): StepDetails;
   /** Fills `directory`; `finalDirectory` is its later place, for paths written into files. */
   build(directory: string, finalDirectory: string): Promise<void>;
   /**
@@ -90,7 +92,8 @@ export async function provide(recipe: Recipe): Promise<string> {
   const root = join(cacheRoot(), 'artifacts');
   const directory = join(root, `${recipe.name}-${hashOf(recipe.key)}`);
   if (isWhole(directory, recipe)) return directory;
-  await withLock(lockOf(directory), async () => {
+  const label = recipe.label ?? `making ${recipe.name}`;
+  const build = async (): Promise<void> => {
     if (isWhole(directory, recipe)) return;
     await removeLeftovers(root, recipe.name, directory);
     rmSync(directory, { recursive: true, force: true });
@@ -98,7 +101,7 @@ export async function provide(recipe: Recipe): Promise<string> {
     const temporary = `${directory}.tmp`;
     mkdirSync(temporary, { recursive: true });
     try {
-      await withProgress(recipe.label ?? `making ${recipe.name}`, () => recipe.build(temporary, directory));
+      await withProgress(label, () => recipe.build(temporary, directory), recipe.explain?.());
       renameSync(temporary, directory);
       // An unpacked archive may have given the folder an old time.
       touch(directory);
@@ -106,7 +109,8 @@ export async function provide(recipe: Recipe): Promise<string> {
       rmSync(temporary, { recursive: true, force: true });
     }
     await prune(root, recipe);
-  });
+  };
+  await withLock(lockOf(directory), build, label);
   if (!isWhole(directory, recipe))
     throw new Error(`${recipe.name}: the recipe did not make ${recipe.outputs.join(', ')}`);
   return directory;

@@ -16,6 +16,8 @@ export interface CommandOptions {
   readonly onFailure?: string;
   /** Kills the command after this long; no bound when absent. */
   readonly timeoutMs?: number;
+  /** Gets what the command prints on standard output, as it comes. */
+  readonly onOutput?: (text: string) => void;
   /** Sent to the command's standard input, which is empty otherwise. */
   readonly input?: string;
   /** True lets the command finish when this process is killed, as an installation must. */
@@ -56,7 +58,10 @@ export function tryRun(file: string, args: readonly string[], options: CommandOp
     });
     const stdout: Buffer[] = [];
     const stderr: Buffer[] = [];
-    child.stdout.on('data', (chunk: Buffer) => stdout.push(chunk));
+    child.stdout.on('data', (chunk: Buffer) => {
+      stdout.push(chunk);
+      options.onOutput?.(chunk.toString());
+    });
     child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
     child.stdin.on('error', () => {});
     child.stdin.end(options.input ?? '');

@@ -3,8 +3,8 @@
  * A lock that two set-up runs cannot both hold and a dead process cannot keep. The kernel holds it:
  * a `flock` child owns the lock on the file while its standard input stays open, which ends with
  * the process that started it, however that process dies. So there is no stale lock to recognise
- * and no race in taking one over. The text of the file names the holder, for the message of a
- * waiting run. Called by cache.ts and apt.ts.
+ * and no race in taking one over. The text of the file names the holder and its work, for the
+ * message of a waiting run. Called by cache.ts, module-build.ts and apt.ts.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -17,9 +17,12 @@ const TELL_AFTER_MS = 1_000;
 /** flock's exit status when another process holds the lock; no other failure has it. */
 const BUSY = 75;
 
-/** Waits for the lock file at `path`, then awaits `work` while holding it. */
-export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
-  return hold(path, (await acquire(path, [])) as ChildProcess, work);
+/**
+ * Waits for the lock file at `path`, then awaits `work` while holding it. A run that waits for it
+ * tells `label`, a present participle phrase.
+ */
+export async function withLock<T>(path: string, work: () => Promise<T>, label = ''): Promise<T> {
+  return hold(path, (await acquire(path, [])) as ChildProcess, work, label);
 }
 
 /** Awaits `work` while holding the lock file at `path`; does nothing when it is held already. */
@@ -28,9 +31,9 @@ export async function withLockIfFree(path: string, work: () => Promise<void>): P
   if (holder !== undefined) await hold(path, holder, work);
 }
 
-async function hold<T>(path: string, holder: ChildProcess, work: () => Promise<T>): Promise<T> {
+async function hold<T>(path: string, holder: ChildProcess, work: () => Promise<T>, label = ''): Promise<T> {
   try {
-    writeFileSync(path, `${process.pid}\n`);
+    writeFileSync(path, `${process.pid}${label === '' ? '' : `, which is ${label}`}\n`);
     return await work();
   } finally {
     await release(holder);
@@ -46,7 +49,7 @@ function acquire(path: string, options: readonly string[]): Promise<ChildProcess
     const child = spawn('flock', ['--exclusive', ...options, path, 'sh', '-c', 'echo held; exec cat >/dev/null'], {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
-    const waiting = setTimeout(() => announce(`waiting for ${path}, held by process ${holderOf(path)}`), TELL_AFTER_MS);
+    const waiting = setTimeout(() => announce(`waiting for process ${holderOf(path)} (lock ${path})`), TELL_AFTER_MS);
     waiting.unref();
     child.once('error', (error) =>
       reject(new SetupError(`cannot lock ${path}: ${error.message}; install util-linux.`)),
