@@ -324,7 +324,7 @@ static void vt_multicast(struct vt *t)
 }
 
 /* Joins a group at subnet administration, and attaches to it by its LID. */
-static void vt_group(struct vt *t, const struct vuhca_port_attributes *port)
+static void vt_join_group(struct vt *t, const struct vuhca_port_attributes *port)
 {
 	static const u8 mgid[16] = {
 		0xff, 0x12, 0xa0, 0x1c, [8] = 0x5a, [15] = 0x01
@@ -368,7 +368,7 @@ static void vt_administration(struct vt *t)
 	}
 	vt_special_destroy(t, &end);
 	vuhca_destroy_ah(ah);
-	vt_group(t, &port);
+	vt_join_group(t, &port);
 }
 
 static const struct vt_case vt_cases[] = {

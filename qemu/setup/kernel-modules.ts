@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Compiles kernel modules for the guest's kernel. Each folder is built by itself and may use the
- * exported symbols and the headers of the folders before it. The result is cached by the content of
- * the sources, so an unchanged module costs a hash, and a module whose sources changed is compiled
- * where it was compiled before (module-build.ts). Called by set-up and by the builders of initramfs
- * images.
+ * Compiles kernel modules for the guest's kernel. A folder may use the exported symbols and the
+ * headers of the folders before it, and waits only for those whose symbols it uses. The result is
+ * cached by the content of all that goes in, so an unchanged module costs a hash, and a module
+ * whose sources changed is compiled where it was compiled before (module-build.ts). Called by
+ * set-up and by the builders of initramfs images.
  */
-import { constants, copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { constants, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
 import { run } from './command.ts';
-import { shorten } from './compiler-messages.ts';
 import { SetupError } from './errors.ts';
 import type { KernelModule } from './guest-kernel.ts';
 import { type KernelToolchain, provideKernelToolchain } from './kernel-toolchain.ts';
-import { buildModule, type ModuleBuild, type ModuleInterface, type ModuleObjects } from './module-build.ts';
-import { digestFiles, headersOf, readSources } from './module-sources.ts';
+import { buildModule, explainBuild, type ModuleBuild, type ModuleObjects, nameStep } from './module-build.ts';
+import { ModuleBuilder } from './module-builder.ts';
+import { digestFiles, readSources } from './module-sources.ts';
 
 /** A compiled module; `path` has no debug information, so that an initramfs stays small. */
 export interface BuiltKernelModule extends KernelModule {
@@ -29,18 +30,25 @@ export interface BuildOptions {
   readonly toolchain?: KernelToolchain;
   /**
    * Whether warnings of the compiler count as errors, as for the modules of this project; otherwise
-   * the compiler is asked for those of the kernel's own build and they are accepted. True for every
-   * folder when absent.
+   * the compiler is asked for those of the kernel's own build and they are accepted. True for the
+   * folders of this project when absent.
    */
   strict?(directory: string): boolean;
+  /** False compiles each file by itself, also in the modules of this project. */
+  readonly joined?: boolean;
+  /** Folders that the modules may use; each is compiled only when a module uses its symbols. */
+  readonly mayUse?: readonly string[];
 }
 
-const RECIPE_VERSION = 3;
+const RECIPE_VERSION = 4;
 const LIST = 'modules.json';
 const SYMBOLS = 'Module.symvers';
-const OBJECT_SYMBOLS = 'objects.txt';
-/** Versions of modules that stay in the cache: those of all modules, newest use first. */
-const KEPT = 16;
+/** Folders with modules of this project. */
+const OUR_FOLDERS = ['guest-tests/', 'scripts/'].map((name) =>
+  fileURLToPath(new URL(`../../${name}`, import.meta.url)),
+);
+/** Versions of modules that stay in the cache, newest use first: all modules for three kernels. */
+const KEPT = 48;
 /** A version is packed into an image within seconds; only gdb needs its debug file for longer. */
 const IN_USE_MS = 600_000;
 
@@ -53,52 +61,71 @@ export async function buildKernelModules(
   directories: readonly string[],
   options: BuildOptions = {},
 ): Promise<BuiltKernelModule[]> {
-  const built = await buildAll(directories, options);
-  return built.flatMap(({ artifact }) => listModules(artifact));
+  return (await buildModuleFolders(directories, options)).flat();
 }
 
-/**
- * Compiles the same and returns for each of `directories` what `nm -A --extern-only` prints of its
- * object files, one for each source file; for checks of the calls between files.
- */
-export async function readObjectSymbols(directories: readonly string[], options: BuildOptions = {}): Promise<string[]> {
-  const built = await buildAll(directories, options);
-  return built.map(({ artifact }) => readFileSync(join(artifact, OBJECT_SYMBOLS), 'utf8'));
+/** The same; returns the modules of each of `directories`. */
+export async function buildModuleFolders(
+  directories: readonly string[],
+  options: BuildOptions = {},
+): Promise<BuiltKernelModule[][]> {
+  return (await buildAll(directories, options)).map(listModules);
 }
 
-interface Built {
-  readonly build: ModuleBuild;
-  readonly artifact: string;
-}
-
-/** One build for each folder; each may use the modules of those before it. */
-async function buildAll(directories: readonly string[], options: BuildOptions): Promise<Built[]> {
-  const all = directories.map(readSources);
-  const twice = all.find(({ name }, i) => all.findIndex((other) => other.name === name) !== i);
+/** Compiles at the same time what does not wait for another module, and waits for all of it. */
+async function buildAll(directories: readonly string[], options: BuildOptions): Promise<string[]> {
+  const wanted = directories.map(readSources);
+  const twice = wanted.find(({ name }, i) => wanted.findIndex((other) => other.name === name) !== i);
   if (twice !== undefined) throw new SetupError(`two folders of modules are called ${twice.name}; rename one.`);
+  const lent = (options.mayUse ?? []).filter((folder) => !directories.includes(folder)).map(readSources);
   const toolchain = options.toolchain ?? (await provideKernelToolchain());
-  const uses: ModuleInterface[] = [];
-  const built: Built[] = [];
-  for (const sources of all) {
-    const build = { sources, uses: [...uses], toolchain, strict: options.strict?.(sources.directory) ?? true };
-    const artifact = await provideArtifact(build);
-    uses.push({ sources, symbolsPath: join(artifact, SYMBOLS) });
-    built.push({ build, artifact });
-  }
-  return built;
+  const builder = new ModuleBuilder([...lent, ...wanted], async (sources, uses) => {
+    const strict = options.strict?.(sources.directory) ?? isOurs(sources.directory);
+    const interfaces = uses.map(({ artifact, ...used }) =>
+      artifact === undefined ? used : { ...used, symbolsPath: join(artifact, SYMBOLS) },
+    );
+    return provideArtifact({
+      sources,
+      uses: interfaces,
+      toolchain,
+      strict,
+      joined: strict && options.joined !== false,
+    });
+  });
+  // A compiler that is killed in the middle would cost the next run a whole compile.
+  const results = await Promise.allSettled(wanted.map((sources) => builder.provide(sources)));
+  return results.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
+  });
+}
+
+/** Whether the folder is one of this project. */
+function isOurs(directory: string): boolean {
+  return OUR_FOLDERS.some((folder) => directory.startsWith(folder));
 }
 
 function provideArtifact(build: ModuleBuild): Promise<string> {
-  const { sources, uses, toolchain, strict } = build;
-  const interfaces = uses.map((used) => [digestFiles(headersOf(used.sources)), readFileSync(used.symbolsPath, 'utf8')]);
+  const { sources, uses, toolchain, strict, joined } = build;
+  const interfaces = uses.map((used) => [
+    used.sources.name,
+    digestFiles(used.headers),
+    used.symbolsPath === undefined ? '' : readFileSync(used.symbolsPath, 'utf8'),
+  ]);
+  let compiled = 0;
+  const counted: ModuleBuild = { ...build, onCompiled: () => compiled++ };
   return provide({
     name: 'kernel-modules',
-    key: [RECIPE_VERSION, toolchain.identity, strict, sources.name, digestFiles(sources.files), interfaces],
-    outputs: [LIST, SYMBOLS, OBJECT_SYMBOLS],
-    label: `compiling ${shorten(sources.directory)} for Linux ${toolchain.release}`,
+    key: [RECIPE_VERSION, toolchain.identity, strict, joined, sources.name, digestFiles(sources.files), interfaces],
+    outputs: [LIST, SYMBOLS],
+    label: nameStep(build),
+    explain: () => ({
+      ...explainBuild(build),
+      getState: () => `${compiled} ${compiled === 1 ? 'file' : 'files'} compiled`,
+    }),
     keep: KEPT,
     inUseMs: IN_USE_MS,
-    build: (target) => buildModule(build, (objects) => publish(objects, toolchain, target)),
+    build: (target) => buildModule(counted, (objects) => publish(objects, toolchain, target)),
   });
 }
 
@@ -113,20 +140,16 @@ function listModules(artifact: string): BuiltKernelModule[] {
 
 /** Copies the modules and their symbols out of the build folder. */
 async function publish(objects: ModuleObjects, toolchain: KernelToolchain, target: string): Promise<void> {
-  const program = (name: string): string =>
-    toolchain.programs === undefined ? name : join(toolchain.programs, `x86_64-linux-gnu-${name}`);
+  const strip = toolchain.programs === undefined ? 'strip' : join(toolchain.programs, 'x86_64-linux-gnu-strip');
   mkdirSync(join(target, 'debug'));
   const names: string[] = [];
   for (const path of objects.modules) {
     const name = basename(path).replace(/\.ko$/, '').replaceAll('-', '_');
     const debug = join(target, 'debug', `${name}.ko`);
     copyFileSync(path, debug, constants.COPYFILE_FICLONE);
-    await run(program('strip'), ['--strip-debug', '-o', join(target, `${name}.ko`), debug]);
+    await run(strip, ['--strip-debug', '-o', join(target, `${name}.ko`), debug]);
     names.push(name);
   }
   copyFileSync(join(objects.directory, SYMBOLS), join(target, SYMBOLS));
-  const files = (readdirSync(objects.directory, { recursive: true }) as string[]).filter((path) => /\.o$/.test(path));
-  const symbols = await run(program('nm'), ['-A', '--extern-only', ...files.sort()], { cwd: objects.directory });
-  writeFileSync(join(target, OBJECT_SYMBOLS), symbols);
   writeFileSync(join(target, LIST), JSON.stringify(names));
 }

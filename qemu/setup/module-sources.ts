@@ -26,6 +26,7 @@ export interface ModuleSources {
 }
 
 const SOURCE_FILE = /^(Kbuild|Makefile|Kconfig)|\.(c|h|S|inc|def|lds|mk)$|_shipped$/;
+const MAKEFILE = /^(Kbuild|Makefile)|\.mk$/;
 const GENERATED = /\.mod\.c$/;
 
 /**
@@ -47,6 +48,11 @@ export function readSources(directory: string): ModuleSources {
 /** Those of a module's files that another module may include. */
 export function headersOf({ files }: ModuleSources): SourceFile[] {
   return files.filter(({ path }) => path.endsWith('.h'));
+}
+
+/** Whether the file at `path` tells the kernel's build what to compile. */
+export function isMakefile(path: string): boolean {
+  return MAKEFILE.test(basename(path));
 }
 
 /** Data that are equal for equal files, for the key of a recipe. */

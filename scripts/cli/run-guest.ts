@@ -112,7 +112,7 @@ async function chooseInitramfs(
   const script = readCase(given);
   const caseText = script?.text.toString('latin1') ?? '';
   const others = await kernel.build(loaded.has(OUR_DRIVER) ? foldersForGuest(caseText) : []);
-  const packed = others.filter(({ name }) => !loaded.has(name));
+  const packed = others.flat().filter(({ name }) => !loaded.has(name));
   if (script === undefined) return buildShellImage({ bootModules, modules, packed, files }, given.gdb !== undefined);
   const { name, text } = script;
   const entry = { name, text: distribution === undefined ? text : ENTER_WITH_CASE };

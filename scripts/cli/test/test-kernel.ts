@@ -3,12 +3,9 @@
  * The kernel of a test, by the values of `--kernel` and `--headers`. Called by test-action.ts and
  * `vuhca run`.
  */
-import { fileURLToPath } from 'node:url';
 import { checkModuleRelease, resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
-import { buildKernelModules } from '../../../qemu/setup/kernel-modules.ts';
-import type { TestKernel } from './test-modules.ts';
-
-const OUR_FOLDERS = fileURLToPath(new URL('../../../guest-tests/', import.meta.url));
+import { buildModuleFolders } from '../../../qemu/setup/kernel-modules.ts';
+import { DRIVER_FOLDER, type TestKernel } from './test-modules.ts';
 
 /** Throws SetupError when there is no such kernel. */
 export async function provideTestKernel(wanted: string | undefined, headers?: string): Promise<TestKernel> {
@@ -20,13 +17,8 @@ export async function provideTestKernel(wanted: string | undefined, headers?: st
     build: async (folders) =>
       folders.length === 0
         ? []
-        : buildKernelModules(folders, { toolchain: await kernel.provideToolchain(), strict: isOurs }),
+        : buildModuleFolders(folders, { toolchain: await kernel.provideToolchain(), mayUse: [DRIVER_FOLDER] }),
     stock: (name) => kernel.provideModules([name]),
     checkFile: (path) => checkModuleRelease(path, kernel),
   };
-}
-
-/** Warnings are errors in our modules; users may have theirs. */
-function isOurs(folder: string): boolean {
-  return folder.startsWith(OUR_FOLDERS);
 }
