@@ -9,9 +9,12 @@
 import { createHash, randomUUID } from 'node:crypto';
 import {
   accessSync,
+  closeSync,
   constants,
   existsSync,
+  fstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -56,6 +59,8 @@ const IN_USE_MS = 3_600_000;
 const HALF_BUILT = /\.tmp(?:-[0-9]+)?$/;
 
 const REMEDY = 'set XDG_CACHE_HOME to a folder of yours.';
+/** Folders of artifacts that this process uses, and their descriptors, which nobody closes. */
+const open = new Map<string, number>();
 /** Root folders that were found to be good. */
 const goodRoots = new Set<string>();
 
@@ -122,9 +127,21 @@ export function hashOf(key: unknown): string {
 }
 
 function isWhole(directory: string, recipe: Recipe): boolean {
-  if (!recipe.outputs.every((output) => existsSync(join(directory, output)))) return false;
+  const hasAll = (): boolean => recipe.outputs.every((output) => existsSync(join(directory, output)));
+  if (!hasAll()) return false;
   touch(directory);
-  return true;
+  keepOpen(directory);
+  // It may have been removed before it was open.
+  return hasAll();
+}
+
+/** Shows a removal that this process uses the folder, until it ends (cache-users.ts). */
+function keepOpen(directory: string): void {
+  const held = open.get(directory);
+  if (held !== undefined && fstatSync(held).nlink > 0) return;
+  // The folder that was open has been removed and made anew.
+  if (held !== undefined) closeSync(held);
+  open.set(directory, openSync(directory, 'r'));
 }
 
 /** Notes a use of the folder, for prune(). */

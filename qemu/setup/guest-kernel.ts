@@ -13,7 +13,7 @@ import { run } from './command.ts';
 import { SetupError } from './errors.ts';
 import { findImage, isBuildFolder, listModules, readKernelBuild } from './kernel-build.ts';
 import { DEFAULT_KERNEL, findKernel } from './kernel-list.ts';
-import { dropFiles, fetchFiles, unpackPackages, withPackages } from './packages.ts';
+import { dropFiles, fetchFiles, recallPackages, unpackPackages, withPackages } from './packages.ts';
 
 /** An unpacked kernel, or one that was built here. */
 export interface GuestKernel {
@@ -63,12 +63,25 @@ export function withKernelFiles<T>(use: (files: KernelFiles) => Promise<T>, want
     const common = (await readDependencies(headers, false, distribution)).filter((name) => /-common$/.test(name));
     return askApt({ kind: 'packages', names: [image, ...parts, headers, ...common] }, false, distribution);
   };
-  return withPackages('guest-kernel', ['release', wanted], ask, (files) => {
+  return withPackages(...questionOf(wanted), ask, (files) => {
     const isHeader = ({ file }: ArchiveFile): boolean => file.startsWith('linux-headers-');
     const image = files.filter((file) => !isHeader(file));
-    const release = files.map(({ file }) => /^linux-image-([^_]+)_/.exec(file)?.[1]).find(Boolean) as string;
-    return use({ release, image, headers: files.filter(isHeader) });
+    return use({ release: releaseIn(files) as string, image, headers: files.filter(isHeader) });
   });
+}
+
+/** The release of the kernel called `wanted` as apt told it last; undefined when it never did. */
+export function recallRelease(wanted: string): string | undefined {
+  return releaseIn(recallPackages(...questionOf(wanted)) ?? []);
+}
+
+/** What the answer about a kernel is remembered by. */
+function questionOf(wanted: string): [name: string, question: unknown] {
+  return ['guest-kernel', ['release', wanted]];
+}
+
+function releaseIn(files: readonly ArchiveFile[]): string | undefined {
+  return files.map(({ file }) => /^linux-image-([^_]+)_/.exec(file)?.[1]).find(Boolean);
 }
 
 /**
@@ -83,6 +96,7 @@ export async function provideGuestKernel(wanted = DEFAULT_KERNEL): Promise<Guest
   return withKernelFiles(async ({ release, image }) => {
     const directory = await provide({
       name: 'guest-kernel',
+      label: `unpacking the kernel ${release}`,
       key: [RECIPE_VERSION, image.map((file) => file.sha256)],
       outputs: [IMAGE, CONFIG, INDEX],
       keep: KEPT,

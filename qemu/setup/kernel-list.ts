@@ -21,6 +21,9 @@ export interface KernelRelease {
 /** The kernel of guests when none is named: any test runs on that of VUHCA_KERNEL. */
 export const DEFAULT_KERNEL = process.env.VUHCA_KERNEL || 'trixie';
 
+/** Names of the kernels that the driver is for, one of each distribution. */
+export const DEBIAN_KERNELS = ['trixie', 'bookworm', 'backports'] as const;
+
 /** Sorted by age of the distribution in which a version is looked for first. */
 const DISTRIBUTIONS: readonly Distribution[] = ['trixie', 'bookworm'];
 const PACKAGES = '^linux-(image|headers)-[0-9].*-amd64$';

@@ -59,6 +59,7 @@ async function provideFrom(
   const kernelPath = join(SOURCES, `linux-headers-${release}`);
   const directory = await provide({
     name: 'kernel-toolchain',
+    label: `unpacking compiler and headers of the kernel ${release}`,
     key: [RECIPE_VERSION, files.map((file) => file.sha256)],
     keep: KEPT,
     outputs: [join(kernelPath, 'Makefile'), join(kernelPath, 'Module.symvers'), 'usr/bin/x86_64-linux-gnu-ld'],

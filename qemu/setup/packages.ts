@@ -67,7 +67,7 @@ export async function withPackages<T>(
   resolver: Resolver,
   use: (files: readonly ArchiveFile[]) => Promise<T>,
 ): Promise<T> {
-  const memory = join(cacheRoot(), 'resolved', `${name}-${hashOf(question)}.json`);
+  const memory = memoryOf(name, question);
   const wanted = refreshAll && !refreshed.has(memory);
   try {
     return await use(await resolve(memory, resolver, wanted));
@@ -75,6 +75,11 @@ export async function withPackages<T>(
     if (!(error instanceof VersionGone)) throw error;
     return await use(await resolve(memory, resolver, true));
   }
+}
+
+/** The files that apt named last for a request; undefined when nothing is remembered. */
+export function recallPackages(name: string, question: unknown): readonly ArchiveFile[] | undefined {
+  return recall(memoryOf(name, question));
 }
 
 /** Like `withPackages` for a plain request to apt. */
@@ -131,6 +136,10 @@ export async function unpackPackages(paths: readonly string[], directory: string
       rmSync(outside, { recursive: true });
     }
   });
+}
+
+function memoryOf(name: string, question: unknown): string {
+  return join(cacheRoot(), 'resolved', `${name}-${hashOf(question)}.json`);
 }
 
 /** The archive no longer has a file that apt named earlier. */

@@ -20,3 +20,6 @@ export const THINGS = [
   'symbols',
 ] as const;
 export type ThingName = (typeof THINGS)[number];
+
+/** What lies in the cache beside things: `--sizes` shows it, `--remove` removes it. */
+export const REMAINS = ['images', 'programs', 'packages', 'sources'] as const;

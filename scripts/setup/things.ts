@@ -11,6 +11,7 @@ import { provideDistribution } from '../../qemu/setup/distribution.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import { provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
+import { DEBIAN_KERNELS } from '../../qemu/setup/kernel-list.ts';
 import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 import { provideKernelSymbols } from '../../qemu/setup/kernel-symbols.ts';
 import type { KernelToolchain } from '../../qemu/setup/kernel-toolchain.ts';
@@ -23,8 +24,10 @@ import type { ThingName } from './thing-names.ts';
 
 /** What further decides on a thing. */
 export interface ThingOptions {
-  /** The kernel for kernel, toolchain and modules; the default one when absent. */
+  /** The kernel for all, kernel, toolchain and modules; the default one when absent. */
   readonly kernel?: string;
+  /** Whether all and modules are for each of Debian's kernels. */
+  readonly kernels?: boolean;
   /** The build folder of a kernel given as a bzImage. */
   readonly headers?: string;
   /** The sources of modules. */
@@ -37,12 +40,13 @@ export interface ThingOptions {
 const GUEST_MODULES = ['driver', 'traffic'].map((name) =>
   fileURLToPath(new URL(`../../guest-tests/${name}`, import.meta.url)),
 );
+const [DRIVER] = GUEST_MODULES as [string];
 
 const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>> = {
-  all: async () => {
+  all: async (options) => {
     const { library, qemu, kernel, toolchain } = await setUp('start');
-    const modules = await buildKernelModules(GUEST_MODULES, { toolchain });
-    return [library.path, qemu.path, kernel.imagePath, toolchain.kernelDirectory, ...modules.map(({ path }) => path)];
+    const modules = await provideModules({ ...options, folders: GUEST_MODULES });
+    return [library.path, qemu.path, kernel.imagePath, toolchain.kernelDirectory, ...modules];
   },
   library: async () => [(await provideLibrary()).path],
   include: async () => [(await provideLibrary()).includeDirectory ?? ''],
@@ -63,10 +67,7 @@ const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>>
     return [vmlinux, modules];
   },
   toolchain: async (options) => [(await provideToolchain(options)).kernelDirectory],
-  modules: async (options) => {
-    const toolchain = await provideToolchain(options);
-    return (await buildKernelModules(options.folders, { toolchain })).map(({ path }) => path);
-  },
+  modules: provideModules,
 };
 
 /** The paths of the thing. Throws SetupError. */
@@ -74,6 +75,18 @@ export async function provideThing(name: ThingName, options: ThingOptions): Prom
   if (options.refresh === true) refreshPackages();
   await installMissingPackages(BASE_PACKAGES);
   return providers[name](options);
+}
+
+/** Modules for the kernels; they may use our driver, as those of a test. */
+async function provideModules(options: ThingOptions): Promise<string[]> {
+  const paths: string[] = [];
+  for (const kernel of options.kernels === true ? DEBIAN_KERNELS : [options.kernel]) {
+    const choice = await resolveGuestKernel(kernel, options.headers);
+    const toolchain = await choice.provideToolchain();
+    const modules = await buildKernelModules(options.folders, { toolchain, mayUse: [DRIVER] });
+    paths.push(...modules.map(({ path }) => path));
+  }
+  return paths;
 }
 
 async function provideToolchain({ kernel, headers }: ThingOptions): Promise<KernelToolchain> {

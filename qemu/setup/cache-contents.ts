@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What lies in the cache: every artifact, build folder and download with its kind, its size and the
+ * time of its last use. Only names that set-up gives are listed; whatever else lies there is not
+ * ours. Links are not followed. Called by `vuhca setup --sizes` and `--remove`.
+ */
+import { type Dirent, existsSync, lstatSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { cacheFolder } from '../../protocol/system/private-folder.mjs';
+import { readRecord } from './module-record.ts';
+
+/** The kind of an artifact, by the name of its recipe; the name itself where it is not listed. */
+const KIND_OF_RECIPE: Readonly<Record<string, string>> = {
+  'libvfio-user': 'library',
+  'guest-kernel': 'kernel',
+  'kernel-elf': 'kernel',
+  'kernel-toolchain': 'toolchain',
+  'kernel-modules': 'modules',
+  'kernel-symbols': 'symbols',
+  'distribution-packages': 'distribution',
+  initramfs: 'images',
+  'bench-probe': 'programs',
+  'bench-twin': 'programs',
+  'provider-headers': 'programs',
+  'tsc-rate': 'programs',
+  'verbs-programs': 'programs',
+  'verbs-provider': 'programs',
+};
+const ARTIFACT = /^([a-z][a-z0-9-]*)-([0-9a-f]{16})(?:\.tmp(?:-[0-9]+)?)?$/;
+const BUILD = /^module-([0-9a-f]{16})(?:\.tmp)?$/;
+const DOWNLOAD = /^[0-9a-f]{16}(?:\.tmp)?$/;
+const ANSWER = /^[a-z][a-z0-9-]*-[0-9a-f]{16}\.json(?:\.tmp(?:-[0-9a-f-]+)?)?$/;
+/** Where packages of Debian have the release of a kernel in a path. */
+const RELEASE_FOLDERS = ['usr/lib/modules', 'usr/src'];
+const RELEASE = /^(?:linux-headers-)?([0-9][^/]*-amd64)$/;
+const BLOCK_BYTES = 512;
+
+/** A part of the cache that is removed as one. */
+export interface CacheEntry {
+  readonly kind: string;
+  readonly path: string;
+  /** What it takes of the disk. */
+  readonly bytes: number;
+  /** When it was used last, as Date.now() tells. */
+  readonly usedMs: number;
+  /** Lock files, below the cache's folder of locks, that nobody may hold when it is removed. */
+  readonly locks: readonly string[];
+  /** The kernel that it belongs to, where it belongs to one. */
+  readonly release?: string;
+}
+
+/** All that set-up has put into the cache. */
+export function listCache(root = cacheFolder()): CacheEntry[] {
+  const seen = new Set<string>();
+  const entry = (kind: string, path: string, locks: readonly string[], release?: string): CacheEntry => {
+    const { mtimeMs } = lstatSync(path);
+    return { kind, path, bytes: measure(path, seen), usedMs: mtimeMs, locks, ...(release && { release }) };
+  };
+  const artifacts = list(root, 'artifacts', ARTIFACT).map(([path, recipe = '', hash]) =>
+    entry(KIND_OF_RECIPE[recipe] ?? recipe, path, [`${recipe}-${hash}.lock`], releaseOf(path)),
+  );
+  const builds = list(root, 'builds', BUILD).map(([path, hash]) =>
+    entry('modules', path, [`build-${hash}.lock`, `compilers-${hash}.lock`], readRecord(path)?.release),
+  );
+  // A recipe that is being made reads its downloads.
+  const making = list(root, 'artifacts', ARTIFACT).flatMap(([path, recipe, hash]) =>
+    /\.tmp/.test(path) ? [`${recipe}-${hash}.lock`] : [],
+  );
+  const packages = [
+    ...list(root, 'downloads', DOWNLOAD).map(([path]) => entry('packages', path, making)),
+    ...list(root, 'resolved', ANSWER).map(([path]) => entry('packages', path, [])),
+    ...list(root, '', /^(apt(?:-bookworm)?)(?:\.tmp)?$/).map(([path, name]) =>
+      entry('packages', path, [`${name}.lock`]),
+    ),
+  ];
+  const sources = list(root, '', /^tsx(?:\.tmp)?$/).map(([path]) => entry('sources', path, []));
+  return [...artifacts, ...builds, ...packages, ...sources];
+}
+
+/** Paths in a folder of the cache whose names match, with the parts of the match. */
+function list(root: string, folder: string, pattern: RegExp): [path: string, ...parts: string[]][] {
+  const directory = join(root, folder);
+  // A link may lead out of the cache.
+  if (folder !== '' && lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory).flatMap((name): [string, ...string[]][] => {
+    const [whole, ...parts] = pattern.exec(name) ?? [];
+    return whole === undefined ? [] : [[join(directory, name), ...parts]];
+  });
+}
+
+/** The release of the kernel that an artifact is of or for. */
+function releaseOf(path: string): string | undefined {
+  for (const folder of RELEASE_FOLDERS) {
+    const directory = join(path, folder);
+    if (!existsSync(directory)) continue;
+    for (const name of readdirSync(directory)) {
+      const release = RELEASE.exec(name)?.[1];
+      if (release !== undefined) return release;
+    }
+  }
+  return undefined;
+}
+
+/** Bytes on disk; what several names share counts once. */
+function measure(path: string, seen: Set<string>): number {
+  const status = lstatSync(path, { throwIfNoEntry: false });
+  // Another process may have removed it.
+  if (status === undefined) return 0;
+  const own = `${status.dev} ${status.ino}`;
+  if (status.nlink > 1 && !status.isDirectory() && seen.has(own)) return 0;
+  seen.add(own);
+  const bytes = status.blocks * BLOCK_BYTES;
+  if (!status.isDirectory()) return bytes;
+  return readFolder(path).reduce((sum, { name }) => sum + measure(join(path, name), seen), bytes);
+}
+
+function readFolder(path: string): Dirent[] {
+  try {
+    return readdirSync(path, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
