@@ -16,14 +16,14 @@ t.test('a program, a folder, an open or mapped file, a word of a command', async
     (folder, path) => symlinkSync(path, join(folder, 'cwd')),
     (folder, path) => symlinkSync(`${path}/sub`, join(folder, 'root')),
     (folder, path) => symlinkSync(path, join(folder, 'fd/7')),
-    (folder, path) => symlinkSync(`${path}/x (deleted)`, join(folder, 'fd/7')),
     (folder, path) =>
       writeFileSync(join(folder, 'maps'), `7f00-7f01 r-xp 00 00:01 1\n7f02-7f03 r--p 00 00:01 2  ${path}/a.so\n`),
     (folder, path) => writeFileSync(join(folder, 'cmdline'), `qemu\0-kernel\0${path}/vmlinuz\0`),
     (folder, path) => writeFileSync(join(folder, 'cmdline'), `qemu\0-drive\0file=${path}/a,if=none\0`),
     (folder, path) => writeFileSync(join(folder, 'cmdline'), `ls\0${path}\0`),
   ];
-  t.equal(lookForUsers(ROOT, proc)(QEMU), undefined, 'this process does not count');
+  symlinkSync(`${QEMU}/x (deleted)`, join(proc, '12/fd/7'));
+  t.equal(lookForUsers(ROOT, proc)(QEMU), undefined, 'neither this process nor a file that is gone');
   for (const [i, use] of ways.entries()) {
     const folder = join(proc, String(100 + i));
     const path = `${QEMU}${i}`;

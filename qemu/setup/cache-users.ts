@@ -8,6 +8,9 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
+/** What the kernel adds to the name of a file that has been removed. */
+const DELETED = ' (deleted)';
+
 /** Finds the number of a process that uses something at or below a path. */
 export type FindUser = (path: string) => number | undefined;
 
@@ -20,7 +23,8 @@ export function lookForUsers(root: string, proc = '/proc'): FindUser {
   for (const name of readdirSync(proc)) {
     const id = Number(name);
     if (!/^\d+$/.test(name) || id === process.pid) continue;
-    for (const text of listTexts(join(proc, name))) if (text.includes(root)) used.push({ id, text });
+    for (const text of listTexts(join(proc, name)))
+      if (text.includes(root) && !text.endsWith(DELETED)) used.push({ id, text });
   }
   return (path) => used.find(({ text }) => hasPath(text, path))?.id;
 }

@@ -62,8 +62,8 @@ const IN_USE_MS = 3_600_000;
 const UNFINISHED = 'unfinished';
 /** Folders of a build folder: a copy of each module's folder; headers of others. */
 const [SOURCE, HEADERS] = ['source', 'headers'];
-/** What the kernel's make says of a C file of a module; the description of a module is one, too. */
-const COMPILED = /^ {2}CC \[M\] (?!.*\.mod\.o$)/gm;
+/** What the make of the kernel says of a C file of a module, but not of those that it adds. */
+const COMPILED = /^ {2}CC \[M\] (?!.*\.(?:mod|module-common)\.o$)/gm;
 /** Variables of a make that calls this process; they would change what the kernel's make does. */
 const FOREIGN = ['MAKEFLAGS', 'MAKELEVEL', 'KBUILD_OUTPUT', 'KCFLAGS', 'ARCH', 'CROSS_COMPILE', 'CC'];
 /** The kernel's make unsets LC_ALL; messages in another language could not be put in order. */
