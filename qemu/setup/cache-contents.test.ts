@@ -3,7 +3,7 @@
 import { linkSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import t from 'tap';
-import { type CacheEntry, listCache } from './cache-contents.ts';
+import { type CacheEntry, listCache, readEntry } from './cache-contents.ts';
 
 const H = '0123456789abcdef';
 
@@ -75,6 +75,12 @@ t.test('what is not ours is not listed', async (t) => {
   makeCache(join(outside, 'other'), `module-${H}/a`, `${H}/a`);
   symlinkSync(join(outside, 'other'), join(root, 'downloads'));
   t.same(listCache(root), []);
+});
+
+t.test('what another process removes meanwhile is left out', async (t) => {
+  const path = join(t.testdir({ here: {} }), 'here');
+  t.match(readEntry({ kind: 'qemu', path, locks: [] }), [{ kind: 'qemu', path }]);
+  t.same(readEntry({ kind: 'qemu', path: `${path}/gone`, locks: [] }), []);
 });
 
 t.test('sizes are those on the disk; links count as themselves, files with two names once', async (t) => {

@@ -4,7 +4,7 @@
  * time of its last use. Only names that set-up gives are listed; whatever else lies there is not
  * ours. Links are not followed. Called by `vuhca setup --sizes` and `--remove`.
  */
-import { type Dirent, existsSync, lstatSync, readdirSync } from 'node:fs';
+import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder } from '../../protocol/system/private-folder.mjs';
 import { readRecord } from './module-record.ts';
@@ -33,6 +33,8 @@ const ANSWER = /^[a-z][a-z0-9-]*-[0-9a-f]{16}\.json(?:\.tmp(?:-[0-9a-f-]+)?)?$/;
 /** Where packages of Debian have the release of a kernel in a path. */
 const RELEASE_FOLDERS = ['usr/lib/modules', 'usr/src'];
 const RELEASE = /^(?:linux-headers-)?([0-9][^/]*-amd64)$/;
+const INDEX = /^(apt(?:-bookworm)?)(?:\.tmp)?$/;
+const TRANSLATED = /^tsx(?:\.tmp)?$/;
 const BLOCK_BYTES = 512;
 
 /** A part of the cache that is removed as one. */
@@ -49,32 +51,35 @@ export interface CacheEntry {
   readonly release?: string;
 }
 
-/** All that set-up has put into the cache. */
+/** All that set-up has put into the cache; other processes may change it meanwhile. */
 export function listCache(root = cacheFolder()): CacheEntry[] {
   const seen = new Set<string>();
-  const entry = (kind: string, path: string, locks: readonly string[], release?: string): CacheEntry => {
-    const { mtimeMs } = lstatSync(path);
-    return { kind, path, bytes: measure(path, seen), usedMs: mtimeMs, locks, ...(release && { release }) };
-  };
-  const artifacts = list(root, 'artifacts', ARTIFACT).map(([path, recipe = '', hash]) =>
-    entry(KIND_OF_RECIPE[recipe] ?? recipe, path, [`${recipe}-${hash}.lock`], releaseOf(path)),
-  );
-  const builds = list(root, 'builds', BUILD).map(([path, hash]) =>
-    entry('modules', path, [`build-${hash}.lock`, `compilers-${hash}.lock`], readRecord(path)?.release),
-  );
+  const read = (kind: string, path: string, locks: readonly string[], release?: string): CacheEntry[] =>
+    readEntry({ kind, path, locks, ...(release && { release }) }, seen);
+  const artifacts = list(root, 'artifacts', ARTIFACT);
   // A recipe that is being made reads its downloads.
-  const making = list(root, 'artifacts', ARTIFACT).flatMap(([path, recipe, hash]) =>
-    /\.tmp/.test(path) ? [`${recipe}-${hash}.lock`] : [],
-  );
-  const packages = [
-    ...list(root, 'downloads', DOWNLOAD).map(([path]) => entry('packages', path, making)),
-    ...list(root, 'resolved', ANSWER).map(([path]) => entry('packages', path, [])),
-    ...list(root, '', /^(apt(?:-bookworm)?)(?:\.tmp)?$/).map(([path, name]) =>
-      entry('packages', path, [`${name}.lock`]),
+  const making = artifacts.flatMap(([path, recipe, hash]) => (/\.tmp/.test(path) ? [`${recipe}-${hash}.lock`] : []));
+  return [
+    ...artifacts.flatMap(([path, recipe = '', hash]) =>
+      read(KIND_OF_RECIPE[recipe] ?? recipe, path, [`${recipe}-${hash}.lock`], releaseOf(path)),
     ),
+    ...list(root, 'builds', BUILD).flatMap(([path, hash]) =>
+      read('modules', path, [`build-${hash}.lock`, `compilers-${hash}.lock`], readRecord(path)?.release),
+    ),
+    ...list(root, 'downloads', DOWNLOAD).flatMap(([path]) => read('packages', path, making)),
+    ...list(root, 'resolved', ANSWER).flatMap(([path]) => read('packages', path, [])),
+    ...list(root, '', INDEX).flatMap(([path, name]) => read('packages', path, [`${name}.lock`])),
+    ...list(root, '', TRANSLATED).flatMap(([path]) => read('sources', path, [])),
   ];
-  const sources = list(root, '', /^tsx(?:\.tmp)?$/).map(([path]) => entry('sources', path, []));
-  return [...artifacts, ...builds, ...packages, ...sources];
+}
+
+/**
+ * The entry with its size and last use; nothing when another process has removed it. `seen` has the
+ * files that were counted already.
+ */
+export function readEntry(entry: Omit<CacheEntry, 'bytes' | 'usedMs'>, seen = new Set<string>()): CacheEntry[] {
+  const status = lstatSync(entry.path, { throwIfNoEntry: false });
+  return status === undefined ? [] : [{ ...entry, bytes: measure(entry.path, seen), usedMs: status.mtimeMs }];
 }
 
 /** Paths in a folder of the cache whose names match, with the parts of the match. */
@@ -82,8 +87,7 @@ function list(root: string, folder: string, pattern: RegExp): [path: string, ...
   const directory = join(root, folder);
   // A link may lead out of the cache.
   if (folder !== '' && lstatSync(directory, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
-  if (!existsSync(directory)) return [];
-  return readdirSync(directory).flatMap((name): [string, ...string[]][] => {
+  return namesIn(directory).flatMap((name): [string, ...string[]][] => {
     const [whole, ...parts] = pattern.exec(name) ?? [];
     return whole === undefined ? [] : [[join(directory, name), ...parts]];
   });
@@ -92,9 +96,7 @@ function list(root: string, folder: string, pattern: RegExp): [path: string, ...
 /** The release of the kernel that an artifact is of or for. */
 function releaseOf(path: string): string | undefined {
   for (const folder of RELEASE_FOLDERS) {
-    const directory = join(path, folder);
-    if (!existsSync(directory)) continue;
-    for (const name of readdirSync(directory)) {
+    for (const name of namesIn(join(path, folder))) {
       const release = RELEASE.exec(name)?.[1];
       if (release !== undefined) return release;
     }
@@ -112,12 +114,13 @@ function measure(path: string, seen: Set<string>): number {
   seen.add(own);
   const bytes = status.blocks * BLOCK_BYTES;
   if (!status.isDirectory()) return bytes;
-  return readFolder(path).reduce((sum, { name }) => sum + measure(join(path, name), seen), bytes);
+  return namesIn(path).reduce((sum, name) => sum + measure(join(path, name), seen), bytes);
 }
 
-function readFolder(path: string): Dirent[] {
+/** The names in a folder; none when it cannot be read, or has gone. */
+function namesIn(path: string): string[] {
   try {
-    return readdirSync(path, { withFileTypes: true });
+    return readdirSync(path);
   } catch {
     return [];
   }

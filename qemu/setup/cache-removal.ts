@@ -76,8 +76,14 @@ function moveAside(path: string): boolean {
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return false;
   if (path === asideOf(path)) return true;
   rmSync(asideOf(path), { recursive: true, force: true });
-  renameSync(path, asideOf(path));
-  return true;
+  try {
+    renameSync(path, asideOf(path));
+    return true;
+  } catch (error) {
+    // What has no lock may go at any time.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
 }
 
 /** Removes what was moved aside, or puts it back for a process that has begun to use it. */
