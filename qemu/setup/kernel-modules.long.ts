@@ -3,9 +3,12 @@
  * Which modules are compiled, when, and what is said about it, with a make that compiles nothing.
  * module-build.long.ts has the kernel's make.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as turn } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { cacheRoot } from './cache.ts';
 import { buildKernelModules, buildModuleFolders } from './kernel-modules.ts';
@@ -251,6 +254,27 @@ t.test('what a killed compile left is made anew, when its compilers have ended',
   t.notOk(existsSync(join(folder, 'source/alone/stale.o')));
   t.notOk(existsSync(join(folder, 'unfinished')));
   t.same(readdirSync(artifacts), [artifact]);
+});
+
+t.test('a process that is killed in the middle leaves nothing half done', async (t) => {
+  const { folder, toolchain, at } = prepare(t);
+  writeFileSync(at('alone/make.inc'), `mkfifo ${folder}/fifo; echo begun; read -r line <${folder}/fifo\n`);
+  const build = `import { buildKernelModules } from '${new URL('kernel-modules.ts', import.meta.url)}';
+    await buildKernelModules(['${at('alone')}'], { toolchain: ${JSON.stringify(toolchain)} });`;
+  const words = ['--import=#typescript', '--input-type=module', '-e', build];
+  const child = spawn(process.execPath, words, {
+    stdio: 'inherit',
+    cwd: fileURLToPath(new URL('../..', import.meta.url)),
+  });
+  // Its make opens the FIFO when it has begun.
+  while (!existsSync(join(folder, 'fifo'))) await turn(10);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  rmSync(at('alone/make.inc'));
+  t.ok(existsSync(join(buildFolder('alone'), 'unfinished')));
+  t.equal((await buildKernelModules([at('alone')], { toolchain })).length, 1);
+  t.notOk(existsSync(join(buildFolder('alone'), 'unfinished')));
+  t.notOk(readdirSync(join(cacheRoot(), 'artifacts')).some((name) => name.includes('.tmp')));
 });
 
 t.test('compilers hold a lock as long as they run', async (t) => {

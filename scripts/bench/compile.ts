@@ -14,6 +14,7 @@ import { DEBIAN_KERNELS } from '../../qemu/setup/kernel-list.ts';
 import { type BuildOptions, buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 import { provideKernelToolchain } from '../../qemu/setup/kernel-toolchain.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
 import { table } from '../console/table.ts';
 
 const GUEST_TESTS = fileURLToPath(new URL('../../guest-tests/', import.meta.url));
@@ -39,6 +40,7 @@ await runEntry(async () => {
     .option('--kernel <VERSION>', "The kernel; each of Debian's three by default")
     .option('--separate', 'Compiles each file by itself, for comparison');
   const { kernel, separate } = readOptions<Arguments>(script);
+  await installMissingPackages(BASE_PACKAGES);
   const rows: (string | number)[][] = [['kernel', 'module', 'clock s', 'processor s']];
   for (const wanted of kernel === undefined ? DEBIAN_KERNELS : [kernel]) {
     const toolchain = await provideKernelToolchain(wanted);
