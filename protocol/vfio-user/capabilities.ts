@@ -12,6 +12,7 @@ import {
   MSIX,
   MSIX_CONTROL,
   POWER,
+  POWER_CONTROL,
 } from './pci-layout.ts';
 
 /**
@@ -63,11 +64,14 @@ class Builder implements Capability {
   }
 }
 
-/** Power management 1.2 with states D0 and D3hot, without PME and soft reset. */
-export function powerManagement(): Capability {
+/**
+ * Power management 1.2 with states D0 and D3hot, without PME. A function with `softReset` is reset
+ * when it returns from D3hot; it keeps its state otherwise.
+ */
+export function powerManagement(options: { softReset?: boolean } = {}): Capability {
   return new Builder(CAPABILITY.powerManagement, false, POWER.lengthBytes)
     .set16(POWER.capabilities, 0x0003)
-    .set16(POWER.control, 0x0008, 0x0003);
+    .set16(POWER.control, options.softReset ? 0 : POWER_CONTROL.noSoftReset, POWER_CONTROL.state);
 }
 
 /**

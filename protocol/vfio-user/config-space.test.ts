@@ -13,9 +13,11 @@ import {
 import { CONFIG_REGION } from './client/client.ts';
 import { ConfigSpace } from './config-space.ts';
 import { DeviceProcess, readCounter } from './test-support/device-process.ts';
+import { PROBE } from './test-support/probe-layout.ts';
 
 const IDS = { vendor: 0x1234, device: 0x5678, subsystemVendor: 0x9abc, subsystem: 0xdef0, classCode: 0x020700 };
 const COMMAND = 4;
+const POWER_CONTROL_OFFSET = 4;
 
 function bytes(...values: number[]): Uint8Array {
   return Uint8Array.from(values);
@@ -77,6 +79,46 @@ t.test('only writable bits change; writing 1 clears status bits', async (t) => {
   t.equal(config.get16(COMMAND), 0);
 });
 
+t.test('power states', async (t) => {
+  for (const softReset of [false, true]) {
+    const config = new ConfigSpace(IDS);
+    const control = config.add(powerManagement({ softReset })) + POWER_CONTROL_OFFSET;
+    config.add(pciExpress({ functionLevelReset: true }));
+    const seen: string[] = [];
+    config.observer = {
+      power: (inD0) => seen.push(inD0 ? 'D0' : 'D3hot'),
+      busMaster: (on) => seen.push(`master ${on}`),
+      functionLevelReset: () => {
+        seen.push('reset');
+        config.reset();
+      },
+    };
+    config.write(COMMAND, bytes(0x06), 1);
+    for (const lacking of [1, 2]) config.write(control, bytes(lacking, 0), 2);
+    t.same(seen.splice(0), ['master true'], 'D1 and D2 are dropped');
+    t.ok(config.inD0);
+
+    config.write(control, bytes(3), 1);
+    t.same(seen.splice(0), ['D3hot', 'master false']);
+    t.same([config.inD0, config.busMasterEnabled, config.get8(COMMAND)], [false, false, 0x06], 'the bit stays set');
+    for (const value of [1, 2, 3]) config.write(control - POWER_CONTROL_OFFSET, bytes(0, 0, 0, 0, value, 0, 0, 0), 8);
+    config.write(COMMAND, bytes(0), 1);
+    config.write(COMMAND, bytes(0x06), 1);
+    t.same([seen.splice(0), config.inD0], [[], false], 'it stays in D3hot, and sends nothing');
+
+    config.write(control, bytes(0), 1);
+    t.same(seen.splice(0), softReset ? ['reset', 'D0'] : ['D0', 'master true'], `soft reset: ${softReset}`);
+    t.same([config.inD0, config.get8(COMMAND)], [true, softReset ? 0 : 0x06]);
+    config.write(control, bytes(0), 1);
+    t.same(seen, [], 'D0 to D0 is no wake-up');
+
+    config.write(control, bytes(3), 1);
+    config.reset();
+    t.same([config.inD0, config.get8(control) & 3], [true, 0], 'a reset ends in D0');
+    t.ok(seen.includes('D0'));
+  }
+});
+
 t.test('over the socket', async (t) => {
   await using device = await DeviceProcess.start();
   const client = device.connect();
@@ -103,11 +145,21 @@ t.test('over the socket', async (t) => {
   client.write16(CONFIG_REGION, msixAt + 2, 0x8000);
   t.equal(readCounter(client, 'msixOn'), 1);
   t.equal(client.read16(CONFIG_REGION, msixAt + 2), 0x800f);
+
+  const power = client.findCapability(0x01) + POWER_CONTROL_OFFSET;
+  client.write32(0, PROBE.ram, 0x1234);
+  client.write16(CONFIG_REGION, power, 3);
+  t.equal(readCounter(client, 'busMasterOff'), 0xffffffff, 'D3hot: BARs answer with ones');
+  client.write32(0, PROBE.ram, 0x5678);
+  client.write16(CONFIG_REGION, power, 0);
+  t.equal(client.read32(0, PROBE.ram), 0x1234, 'D0: the state is kept, stores meanwhile were dropped');
+  t.same([readCounter(client, 'busMasterOff'), readCounter(client, 'busMasterOn')], [1, 2]);
+  client.write16(CONFIG_REGION, power, 3);
   client.resetFunction();
   t.equal(client.read16(CONFIG_REGION, COMMAND), 0);
   t.equal(client.read16(CONFIG_REGION, msixAt + 2), 0x000f);
   t.same(
     ['function-level', 'busMasterOff', 'msixOff', 'exceptions'].map((name) => readCounter(client, name as 'device')),
-    [1, 1, 1, 0],
+    [1, 2, 1, 0],
   );
 });

@@ -21,6 +21,9 @@ import {
   HEADER,
   MSIX,
   MSIX_CONTROL,
+  POWER,
+  POWER_CONTROL,
+  POWER_STATE,
   STANDARD_BYTES,
   STATUS_CAPABILITIES,
   STATUS_CLEARABLE,
@@ -38,10 +41,13 @@ export interface PciIds {
 
 /** Callbacks after a write of the guest or a reset; each is called only on a change. */
 export interface ConfigObserver {
+  /** The function has entered D0, or D3hot. */
+  power?(inD0: boolean): void;
   busMaster?(enabled: boolean): void;
   msix?(enabled: boolean, allMasked: boolean): void;
   /**
-   * The guest requests a function level reset: the device resets, then calls `ConfigSpace.reset`.
+   * The guest requests a function level reset, or returns a function with soft reset from D3hot to
+   * D0: the device resets, then calls `ConfigSpace.reset`.
    */
   functionLevelReset?(): void;
   /** Any write of the guest, after it took effect. */
@@ -60,6 +66,7 @@ export class ConfigSpace {
   #nextExtended = FIRST_EXTENDED_CAPABILITY;
   #lastLink: number = HEADER.capabilities;
   #lastExtended = 0;
+  #inD0 = true;
   #busMaster = false;
   #msixControl = 0;
 
@@ -88,8 +95,17 @@ export class ConfigSpace {
     return this.#view.getUint32(offset, true);
   }
 
+  /**
+   * False in D3hot: the function answers accesses of configuration space only, and sends nothing
+   * (PCI Express Base Specification 5.3.1.4.1).
+   */
+  get inD0(): boolean {
+    return this.#powerState === POWER_STATE.d0;
+  }
+
+  /** The function may send: the bus master bit is set, and the function is in D0. */
   get busMasterEnabled(): boolean {
-    return (this.get16(HEADER.command) & COMMAND.busMaster) !== 0;
+    return this.inD0 && (this.get16(HEADER.command) & COMMAND.busMaster) !== 0;
   }
 
   get msixEnabled(): boolean {
@@ -162,20 +178,40 @@ export class ConfigSpace {
   /** A write of the guest: changes the writable bits and notifies the observer. */
   write(offset: number, source: Uint8Array, lengthBytes: number): void {
     const startsReset = this.#startsFunctionLevelReset(offset, source, lengthBytes);
+    const power = this.#powerState;
     for (let i = 0; i < lengthBytes; i++) {
       const at = offset + i;
       const kept = this.#bytes[at] & ~this.#writable[at] & ~(source[i] & this.#clearable[at]);
       this.#bytes[at] = kept | (source[i] & this.#writable[at]);
     }
-    this.#tellChanges();
+    const wakesByReset = this.#changePower(power);
+    if (!wakesByReset) this.#tellChanges();
     this.#observer.written?.(offset, lengthBytes);
-    if (startsReset) this.#observer.functionLevelReset?.();
+    if (startsReset || wakesByReset) this.#observer.functionLevelReset?.();
   }
 
   /** Restores the reset value of every register. */
   reset(): void {
     this.#bytes.set(this.#initial);
     this.#tellChanges();
+  }
+
+  get #powerState(): number {
+    const power = this.find(CAPABILITY.powerManagement);
+    return power === 0 ? POWER_STATE.d0 : this.get16(power + POWER.control) & POWER_CONTROL.state;
+  }
+
+  /**
+   * A write may have changed the power state. Drops a state that the function lacks (PCI Express
+   * Base Specification 7.5.2.2). True if the function resets because it has left D3hot.
+   */
+  #changePower(before: number): boolean {
+    const control = this.find(CAPABILITY.powerManagement) + POWER.control;
+    const state = this.#powerState;
+    if (state !== POWER_STATE.d0 && state !== POWER_STATE.d3hot)
+      this.#bytes[control] = (this.#bytes[control] & ~POWER_CONTROL.state) | before;
+    if (before !== POWER_STATE.d3hot || state !== POWER_STATE.d0) return false;
+    return (this.get16(control) & POWER_CONTROL.noSoftReset) === 0;
   }
 
   #define8(offset: number, value: number, writable: number, clearable: number): void {
@@ -211,6 +247,11 @@ export class ConfigSpace {
   }
 
   #tellChanges(): void {
+    const { inD0 } = this;
+    if (inD0 !== this.#inD0) {
+      this.#inD0 = inD0;
+      this.#observer.power?.(inD0);
+    }
     const busMaster = this.busMasterEnabled;
     if (busMaster !== this.#busMaster) {
       this.#busMaster = busMaster;

@@ -49,7 +49,7 @@ export class VfioUserContext {
   readonly #options: DeviceOptions;
   readonly #log: RateLimitedLog;
   readonly #callbacks: CallbackSet;
-  readonly #device: DeviceState = { gone: false };
+  readonly #device: DeviceState = { gone: false, asleep: false };
   #ctx: Pointer = 0;
   #listenFd = -1;
   #state: ContextState = 'listening';
@@ -74,6 +74,9 @@ export class VfioUserContext {
     this.#callbacks = new CallbackSet((where, error) => this.#failed(where, error));
     this.config = new ConfigSpace(options.ids);
     this.config.observer = {
+      power: (inD0) => {
+        this.#device.asleep = !inD0;
+      },
       busMaster: (enabled) => this.#calls().busMaster?.(enabled),
       msix: (enabled, allMasked) => this.#calls().msix?.(enabled, allMasked),
       written: (offset, length) => this.#calls().configWritten?.(offset, length),

@@ -40,7 +40,8 @@ export interface DeviceCallbacks {
    */
   reset(kind: ResetKind): void;
   /**
-   * The bus master bit changed. While it is clear, a device does no DMA and raises no interrupt.
+   * The device may send now, or no longer: the bus master bit or the power state changed. While it
+   * may not, it does no DMA and raises no interrupt.
    */
   busMaster?(enabled: boolean): void;
   /** MSI-X was enabled, disabled, or masked as a whole. */

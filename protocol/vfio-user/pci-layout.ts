@@ -67,3 +67,6 @@ export const MSIX_CONTROL = { enable: 0x8000, maskAll: 0x4000 } as const;
 
 /** Offsets in the power management capability. */
 export const POWER = { capabilities: 0x02, control: 0x04, lengthBytes: 0x08 } as const;
+export const POWER_CONTROL = { state: 0x0003, noSoftReset: 0x0008 } as const;
+/** Values of the power state. D1 and D2 are optional, and devices here lack them. */
+export const POWER_STATE = { d0: 0, d3hot: 3 } as const;

@@ -27,7 +27,7 @@ t.test('accesses that a handler receives', async (t) => {
   const block = allocateNative(64);
   const seen: string[] = [];
   const errors: unknown[] = [];
-  const device = { gone: false };
+  const device = { gone: false, asleep: false };
   const access = makeRegionAccess(
     {
       read: (offset, size, data) => {
@@ -50,11 +50,14 @@ t.test('accesses that a handler receives', async (t) => {
   t.equal(block.view.getUint32(0, true), 0xffffffff);
   t.same(seen, ['r16/8:0,0', 'r4/2:0,0', 'w5/1:7', 'w6/2:7', 'r32/4:0,0']);
   t.equal(errors.length, 1);
-  device.gone = true;
-  block.bytes.fill(7);
-  t.equal(access(0, block.address, 11, 3, false), 11);
-  t.same([...block.bytes.subarray(0, 12)], [...Array(11).fill(0xff), 7], 'ones when the device is gone');
-  access(0, block.address, 4, 0, true);
+  for (const silent of ['asleep', 'gone'] as const) {
+    device[silent] = true;
+    block.bytes.fill(7);
+    t.equal(access(0, block.address, 11, 3, false), 11);
+    t.same([...block.bytes.subarray(0, 12)], [...Array(11).fill(0xff), 7], `ones when the device is ${silent}`);
+    access(0, block.address, 4, 0, true);
+    device[silent] = false;
+  }
   t.equal(seen.length, 5, 'the handler is not called');
 });
 

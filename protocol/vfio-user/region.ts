@@ -3,7 +3,8 @@
  * Splits region accesses of the library into aligned accesses of 1, 2, 4 or 8 bytes. All bytes pass
  * through one native block, which every handler sees as the same DataView, so an access allocates
  * nothing. An access inside a region always succeeds, because some clients hang on an error reply:
- * if a handler throws, or its device is gone, a read returns all ones, as a failed PCIe read does.
+ * if a handler throws, or its device is gone or in D3hot, a read returns all ones, as a failed PCIe
+ * read does.
  */
 import { allocateNative, memcpy, memset, type NativeBlock } from './native.ts';
 
@@ -23,10 +24,12 @@ export interface RegionHandler {
 /** Callback of the library; returns the number of bytes done, which is always `count`. */
 export type RegionAccess = (ctx: number, buf: number, count: number, offset: number, isWrite: boolean) => number;
 
-/** Whether the device behind a context is still called. */
+/** Whether the device behind a context is called. */
 export interface DeviceState {
   /** No call reaches the device any more, for it has failed. */
   gone: boolean;
+  /** No access of a BAR reaches the device, for it is in D3hot. */
+  asleep: boolean;
 }
 
 let sharedBounce: NativeBlock | undefined;
@@ -59,7 +62,7 @@ export function makeRegionAccess(
 
   function guardedPiece(buf: number, size: number, offset: number, isWrite: boolean): void {
     try {
-      if (!device.gone) accessPiece(buf, size, offset, isWrite);
+      if (!device.gone && !device.asleep) accessPiece(buf, size, offset, isWrite);
       else if (!isWrite) memset(buf, ONES, size);
     } catch (error) {
       if (!isWrite) memset(buf, ONES, size);
