@@ -18,6 +18,7 @@ export function reportHost(host: VfioUserHost) {
   return {
     path: host.context.socketPath,
     attached: host.attached,
+    inD0: host.context.config.inD0,
     ...host.context.counters,
     ...host.counters,
     blockedTooLong: host.blockedTooLong,

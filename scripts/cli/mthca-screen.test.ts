@@ -14,6 +14,7 @@ import { renderStatus } from './status-screen.ts';
 const SOCKET = {
   path: '/tmp/m.sock',
   attached: true,
+  inD0: true,
   sharedMemoryBytes: 2 ** 30,
   requests: 1000,
   attaches: 1,

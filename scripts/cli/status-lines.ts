@@ -9,7 +9,7 @@ import { BAD, bad, bytes, line, shorten } from './screen-text.ts';
 
 export function describeGuest(socket: StatusReport['adapters'][number]['sockets'][number]): string[] {
   const state = socket.attached
-    ? `attached, ${bytes(socket.sharedMemoryBytes)} within reach`
+    ? `${socket.inD0 ? 'attached' : 'attached, D3hot'}, ${bytes(socket.sharedMemoryBytes)} within reach`
     : socket.attaches > 0
       ? 'gone'
       : 'not attached yet';

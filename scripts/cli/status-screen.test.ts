@@ -26,6 +26,7 @@ function describeServed(machine: InProcessMachine, ofSocket: Partial<SocketRepor
   const socket = {
     path: '/run/user/1000/vuhca/a-long-name-of-a-socket.sock',
     attached: true,
+    inD0: true,
     requests: 900,
     attaches: 1,
     refusedClients: 0,
@@ -198,6 +199,7 @@ t.test('an adapter without guests', async (t) => {
   t.match(text, /QPs: none, /m);
   t.match(text, /^recording {4}1\.5 KiB in \/tmp\/x$/m);
   t.match(renderStatus(reportOf(fixture, {}, { ...idle, attaches: 2 }), RATES), /^guest {8}gone, /m);
+  t.match(renderStatus(reportOf(fixture, {}, { inD0: false }), RATES), /^guest {8}attached, D3hot, 512/m);
 });
 
 t.test('two adapters, and a link to another process', async (t) => {
