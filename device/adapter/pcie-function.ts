@@ -7,7 +7,7 @@
  */
 import { DEVICE_MEMORY_OFFSET, MSIX_PBA_OFFSET } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR, CSR_SIZE } from '../../protocol/layout/gen/registers.gen.ts';
-import { FaultKind, ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
 import type { ManagementInterface } from '../agents/management-interface.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
 import type { DedicatedCollectBuffer } from '../collect/dedicated-collect-buffer.ts';
@@ -16,7 +16,6 @@ import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.t
 import { WriteCombining } from '../collect/write-combining.ts';
 import { DoorbellUnit } from '../doorbells/doorbell-unit.ts';
 import type { DmaTiming } from '../function/dma-timing.ts';
-import { NO_OBJECT } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import { PHYSICAL_FUNCTION, type UnderlyingFunction } from '../function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../host.ts';
@@ -149,7 +148,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     else if (offset < CSR_SIZE) this.registers.write(offset, sizeBytes, low >>> 0, high >>> 0);
     else if (offset >= DEVICE_MEMORY_OFFSET)
       this.underlying.deviceMemory.store(offset - DEVICE_MEMORY_OFFSET, sizeBytes, low | 0, high | 0);
-    else this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+    else this.registers.refuse(offset, sizeBytes, low, high);
   }
 
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {

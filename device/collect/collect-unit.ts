@@ -98,17 +98,9 @@ export class CollectUnit {
 
   /** Takes a write of 1, 2, 4 or 8 bytes anywhere in the BAR, as two signed dwords. */
   write(offset: number, sizeBytes: number, low: number, high: number): void {
-    const page = Math.floor(offset / PAGE_BYTES);
-    const inPage = offset % PAGE_BYTES;
-    if (offset % sizeBytes !== 0) return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
-    if (offset >= this.dedicatedOffset) return this.#writeDedicated(page, inPage, offset, sizeBytes, low, high);
-    // The share bounds the data areas alone: a process whose page is no longer in it still rings
-    // doorbells.
-    if (inPage >= DATA_BYTES) return this.#writeControl(page, inPage, offset, sizeBytes, low, high);
-    // A command that began before the share shrank may still be finished.
-    if (page >= this.vcbCount && this.#collecting[page] === undefined)
-      return this.#faults.reportPage(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
-    this.#writeData(page, inPage, sizeBytes, low, high);
+    this.#faults.duringWrite(sizeBytes, low, high);
+    this.#write(offset, sizeBytes, low, high);
+    this.#faults.endAccess();
   }
 
   /** The context of a page. */
@@ -148,6 +140,20 @@ export class CollectUnit {
     this.refusals = 0;
     this.levelRefusals.fill(0);
     this.cancels = 0;
+  }
+
+  #write(offset: number, sizeBytes: number, low: number, high: number): void {
+    const page = Math.floor(offset / PAGE_BYTES);
+    const inPage = offset % PAGE_BYTES;
+    if (offset % sizeBytes !== 0) return this.#faults.reportPage(FaultKind.COLLECT_RESERVED, page, offset);
+    if (offset >= this.dedicatedOffset) return this.#writeDedicated(page, inPage, offset, sizeBytes, low, high);
+    // The share bounds the data areas alone: a process whose page is no longer in it still rings
+    // doorbells.
+    if (inPage >= DATA_BYTES) return this.#writeControl(page, inPage, offset, sizeBytes, low, high);
+    // A command that began before the share shrank may still be finished.
+    if (page >= this.vcbCount && this.#collecting[page] === undefined)
+      return this.#faults.reportPage(FaultKind.COLLECT_OUT_OF_RANGE, page, offset);
+    this.#writeData(page, inPage, sizeBytes, low, high);
   }
 
   #writeData(page: number, inPage: number, sizeBytes: number, low: number, high: number): void {

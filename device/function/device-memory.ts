@@ -71,7 +71,10 @@ export class DeviceMemory {
    */
   load(offset: number, sizeBytes: number): number {
     this.high = 0;
-    if (!this.#allows(offset, sizeBytes)) return 0;
+    if (!this.#allows(offset, sizeBytes)) {
+      this.#faults.duringRead(sizeBytes).report(FaultKind.DEVICE_MEMORY, NO_OBJECT, offset);
+      return 0;
+    }
     if (sizeBytes === 1) return this.#bytes[offset];
     if (sizeBytes === 2) return this.#view.getUint16(offset, true);
     if (sizeBytes === 2 * DWORD_BYTES) this.high = this.#view.getInt32(offset + DWORD_BYTES, true);
@@ -80,7 +83,8 @@ export class DeviceMemory {
 
   /** A write by software, of 1, 2, 4 or 8 bytes; dropped after a fault. */
   store(offset: number, sizeBytes: number, low: number, high: number): void {
-    if (!this.#allows(offset, sizeBytes)) return;
+    if (!this.#allows(offset, sizeBytes))
+      return this.#faults.duringWrite(sizeBytes, low, high).report(FaultKind.DEVICE_MEMORY, NO_OBJECT, offset);
     if (sizeBytes === 1) this.#view.setUint8(offset, low);
     else if (sizeBytes === 2) this.#view.setUint16(offset, low, true);
     else this.#view.setInt32(offset, low, true);
@@ -116,9 +120,7 @@ export class DeviceMemory {
 
   #allows(offset: number, sizeBytes: number): boolean {
     const last = Math.floor((offset + sizeBytes - 1) / GRANULE);
-    if (this.#taken[Math.floor(offset / GRANULE)] === 1 && this.#taken[last] === 1) return true;
-    this.#faults.report(FaultKind.DEVICE_MEMORY, NO_OBJECT, offset);
-    return false;
+    return this.#taken[Math.floor(offset / GRANULE)] === 1 && this.#taken[last] === 1;
   }
 }
 

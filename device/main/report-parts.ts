@@ -5,6 +5,7 @@
  */
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { FaultKind, faultKindName, faultObjectName, portStateName } from '../../protocol/layout/gen/values.gen.ts';
+import type { SoftwareAccess } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { Port } from '../port/port.ts';
 import type { TransportEngine } from '../transport/engine.ts';
@@ -86,9 +87,17 @@ export function reportFaults({ faults, announced }: UnderlyingFunction) {
     objectKind: faultObjectName(faults.firstObjectKind),
     object: faults.firstObject,
     address: joinDwords(faults.firstAddressLow, faults.firstAddressHigh),
+    access: reportAccess(faults.firstAccess),
     timeNs: joinDwords(faults.firstTimeLow, faults.firstTimeHigh),
   };
   return { counts, first, late };
+}
+
+/** The access that caused a fault. The value of a write is text, because it may have 64 bits. */
+function reportAccess({ sizeBytes, isWrite, low, high }: SoftwareAccess) {
+  if (sizeBytes === 0) return undefined;
+  const value = (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
+  return { sizeBytes, ...(isWrite ? { written: `0x${value.toString(16)}` } : {}) };
 }
 
 function countBits(word: number): number {

@@ -133,13 +133,9 @@ export class SendContexts {
 
   /** Takes a write to a function's PIO BAR. */
   write(owner: UnderlyingFunction, offset: number, sizeBytes: number, low: number, high: number): void {
-    const start = offset >= SEND_START_OF_PACKET_OFFSET;
-    const inWindow = start ? offset - SEND_START_OF_PACKET_OFFSET : offset;
-    const context = this.get(owner, Math.floor(inWindow / SEND_CONTEXT_WINDOW_BYTES));
-    if (context === undefined) return owner.faults.report(FaultKind.PIO_UNSUPPORTED, NO_OBJECT, offset);
-    const before = context.readyCount;
-    context.write(inWindow % SEND_CONTEXT_WINDOW_BYTES, sizeBytes, low, high, start);
-    this.#count(context, context.readyCount - before);
+    owner.faults.duringWrite(sizeBytes, low, high);
+    this.#write(owner, offset, sizeBytes, low, high);
+    owner.faults.endAccess();
   }
 
   /**
@@ -175,6 +171,16 @@ export class SendContexts {
     }
     this.owed ||= sent === limit && this.#ready > 0;
     return sent;
+  }
+
+  #write(owner: UnderlyingFunction, offset: number, sizeBytes: number, low: number, high: number): void {
+    const start = offset >= SEND_START_OF_PACKET_OFFSET;
+    const inWindow = start ? offset - SEND_START_OF_PACKET_OFFSET : offset;
+    const context = this.get(owner, Math.floor(inWindow / SEND_CONTEXT_WINDOW_BYTES));
+    if (context === undefined) return owner.faults.report(FaultKind.PIO_UNSUPPORTED, NO_OBJECT, offset);
+    const before = context.readyCount;
+    context.write(inWindow % SEND_CONTEXT_WINDOW_BYTES, sizeBytes, low, high, start);
+    this.#count(context, context.readyCount - before);
   }
 
   /** Serves one packet of the function. Returns false when none of its packets finds room. */

@@ -81,11 +81,17 @@ export class RegisterFile {
   read(offset: number, sizeBytes: number): number {
     this.high = 0;
     if (sizeBytes === 8 && offset % 8 === 0) return this.#readEight(offset);
-    if (sizeBytes === DWORD_BYTES && offset % DWORD_BYTES === 0) return this.#readDword(offset);
+    if (sizeBytes === DWORD_BYTES && offset % DWORD_BYTES === 0) return this.#readDword(offset, sizeBytes);
     return this.#readPart(offset, sizeBytes);
   }
 
   write(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.#faults.duringWrite(sizeBytes, low, high);
+    this.#write(offset, sizeBytes, low, high);
+    this.#faults.endAccess();
+  }
+
+  #write(offset: number, sizeBytes: number, low: number, high: number): void {
     if (offset % sizeBytes !== 0 || sizeBytes < DWORD_BYTES) return this.#refuse(FaultKind.REGISTER_WIDTH, offset);
     const position = this.#owner[offset / DWORD_BYTES];
     if (sizeBytes === DWORD_BYTES) return this.#writeDword(position, offset, low);
@@ -94,23 +100,28 @@ export class RegisterFile {
     this.#writeDword(this.#owner[offset / DWORD_BYTES + 1], offset + DWORD_BYTES, high);
   }
 
+  /** Counts a write to a place of the BAR that has no register. */
+  refuse(offset: number, sizeBytes: number, low: number, high: number): void {
+    this.#faults.duringWrite(sizeBytes, low, high).report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+  }
+
   #readEight(offset: number): number {
     const position = this.#owner[offset / DWORD_BYTES];
     if (position !== NONE && csrRegisters[position].bits === 64) return this.#readWhole(position, offset);
-    const low = this.#readDword(offset);
-    const high = this.#readDword(offset + DWORD_BYTES);
+    const low = this.#readDword(offset, 8);
+    const high = this.#readDword(offset + DWORD_BYTES, 8);
     this.high = high;
     return low;
   }
 
   /**
    * A 4-byte read of the low half of an 8-byte register latches its high half, so that two reads
-   * return one value.
+   * return one value. `sizeBytes`: size of the whole access.
    */
-  #readDword(offset: number): number {
+  #readDword(offset: number, sizeBytes: number): number {
     const position = this.#owner[offset / DWORD_BYTES];
     if (position === NONE) {
-      this.#refuse(FaultKind.REGISTER_RESERVED, offset);
+      this.#faults.duringRead(sizeBytes).report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
       return 0;
     }
     const register = csrRegisters[position];
@@ -151,10 +162,10 @@ export class RegisterFile {
     const position = this.#owner[aligned / DWORD_BYTES];
     const crosses = (offset % DWORD_BYTES) + sizeBytes > DWORD_BYTES;
     if (crosses || (position !== NONE && csrRegisters[position].access === 'rc')) {
-      this.#refuse(FaultKind.REGISTER_WIDTH, offset);
+      this.#faults.duringRead(sizeBytes).report(FaultKind.REGISTER_WIDTH, NO_OBJECT, offset);
       return 0;
     }
-    const shifted = this.#readDword(aligned) >>> ((offset % DWORD_BYTES) * 8);
+    const shifted = this.#readDword(aligned, sizeBytes) >>> ((offset % DWORD_BYTES) * 8);
     return sizeBytes === 1 ? shifted & 0xff : shifted & 0xffff;
   }
 

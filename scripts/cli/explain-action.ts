@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Performs `vuhca explain`: the meaning of an error by its number or name, or the stories of queue
- * pairs of a running adapter that have failed, those that are gone included.
+ * pairs of a running adapter that have failed, those that are gone included, and the first fault of
+ * each of its functions.
  */
 import { ControlClient } from '../../device/main/control-client.ts';
 import { ControlError, findOnlyControlPath } from '../../device/main/control-path.ts';
 import type { FailedQueuePair } from '../../device/main/failed-queue-pairs.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { ExplainArguments } from './explain-command.ts';
+import { explainFirstFaults } from './explain-faults.ts';
 import { explainQueuePair, isKept, isSameFailure, type NamedQueuePair } from './explain-queue-pair.ts';
 import { explainWords } from './explain-text.ts';
 import { readQueuePairs } from './queue-pair-sample.ts';
@@ -18,8 +20,8 @@ export async function performExplain(command: CliCommand): Promise<number> {
   const given = command.opts<ExplainArguments>();
   if (status !== undefined && Object.keys(given).length > 0)
     throw new UsageError(`say a status or a queue pair, not both: ${status} needs no running adapter`);
-  const text = status === undefined ? await explainRunning(given) : explainWords(status, vendorError);
-  process.stdout.write(text);
+  if (status !== undefined) process.stdout.write(explainWords(status, vendorError));
+  else process.stdout.write(`${await explainRunning(given)}${await explainFirstFaults(given)}`);
   return 0;
 }
 

@@ -34,7 +34,9 @@ export function defineExplain(command: CliCommand): void {
       'With a status, says what it means, which clause of the InfiniBand specification rules it, and what',
       'to check. Without, tells of the last 64 queue pairs of a running adapter that failed, newest first,',
       'destroyed ones too: the request that failed, the packet that said so, what the peer met, and how to',
-      'see the whole story. Ends with 0 also when none has failed, and with 1 when there is no such QP.',
+      'see the whole story. Then tells of the first fault of each function: the access or the object that',
+      'caused it, and what to check. Ends with 0 also when none has failed, and with 1 when there is no',
+      'such QP.',
     )
     .addExample('vuhca explain 10 18', 'perftest: "Failed status 10: wr_id 0 syndrom 0x12"')
     .addExample('vuhca explain IBV_WC_RETRY_EXC_ERR', 'a status by its name in libibverbs')

@@ -65,7 +65,12 @@ function describeToday({ agoNs, stateToday }: FailedQueuePair): string {
   return `${duration(agoNs)}; ${stateToday === undefined ? 'it is destroyed' : `it is in ${stateToday}`}`;
 }
 
-function describeFault(title: string, { fault }: Failure): string[] {
+/** What a fault means and what to check, below a line that tells of one. */
+export function explainFaultName(name: string): string {
+  return joined(describeFault('fault', { fault: name }));
+}
+
+function describeFault(title: string, { fault }: Pick<Failure, 'fault'>): string[] {
   const value = faultKind.values.find(({ name }) => name === fault);
   if (value === undefined || value.value === 0) return [];
   return [paragraph(title, `${fault} (${value.value}): ${value.doc}`), ...explainFault(value)];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The first fault of a function in words: its object by kind and number, and its address as what it
- * is for this kind of fault. Called by the status screen.
+ * The first fault of a function in words: its object by kind and number, its address as what it is
+ * for this kind of fault, and the access that caused it. Called by the status screen and `vuhca
+ * explain`.
  */
 import type { FunctionReport } from '../../device/main/status-report.ts';
 import { DWORD_RANGE } from '../../protocol/layout/dwords.ts';
@@ -25,6 +26,7 @@ export function describeFirstFault(fault: FirstFault): string[] {
   return [
     [kind, nameObject(fault)].filter((part) => part !== '').join(': '),
     ...describeWhere(fault),
+    ...describeAccess(fault),
     `at ${seconds(timeNs)} s`,
   ];
 }
@@ -44,6 +46,13 @@ function describeWhere({ kind, address }: FirstFault): string[] {
   if (AT_REGISTER.test(kind)) return [nameRegister(address)];
   if (AT_ADDRESS.test(kind)) return [`address ${hex(address)}`];
   return AT_OFFSET.test(kind) ? [`offset ${hex(address)}`] : [`detail ${address}`];
+}
+
+/** `write of 0x1, 4 bytes`, `read of 2 bytes`; nothing for a fault that no access has caused. */
+function describeAccess({ access }: FirstFault): string[] {
+  if (access === undefined) return [];
+  const size = `${access.sizeBytes} ${access.sizeBytes === 1 ? 'byte' : 'bytes'}`;
+  return access.written === undefined ? [`read of ${size}`] : [`write of ${access.written}`, size];
 }
 
 /** `register DEVICE_STATUS (0x84)`; the offset alone where no register is. */

@@ -172,7 +172,7 @@ t.test('on a terminal, good states are green, and what needs a look is red', asy
 });
 
 t.test('the first fault names its object', async (t) => {
-  const first = { kind: 'DMA_WRITE', objectKind: 'CQ', object: 7, address: 4096, timeNs: 1.5e9 };
+  const first = { kind: 'DMA_WRITE', objectKind: 'CQ', object: 7, address: 4096, access: undefined, timeNs: 1.5e9 };
   t.equal(describeFirstFault(first).join(', '), 'DMA_WRITE: CQ 7, address 0x1000, at 1.500000 s');
   const say = (change: Partial<typeof first>) => describeFirstFault({ ...first, ...change })[0];
   t.equal(say({ objectKind: 'SEND_CONTEXT', object: 2 }), 'DMA_WRITE: send context 2');
@@ -185,6 +185,12 @@ t.test('the first fault names its object', async (t) => {
   t.equal(where('COLLECT_RESERVED', 0x84), 'offset 0x84');
   t.equal(where('COMMAND_LENGTH', 12), 'detail 12');
   t.equal(where('PKEY_VIOLATION', 3 * 2 ** 32 + 0x8001), 'from LID 3');
+  const by = (access: { sizeBytes: number; written?: string }) =>
+    describeFirstFault({ ...first, kind: 'REGISTER_READ_ONLY', address: 0x84, access })
+      .slice(1, -1)
+      .join(', ');
+  t.equal(by({ sizeBytes: 4, written: '0x1' }), 'register DEVICE_STATUS (0x84), write of 0x1, 4 bytes');
+  t.equal(by({ sizeBytes: 1 }), 'register DEVICE_STATUS (0x84), read of 1 byte');
 });
 
 t.test('an adapter without guests', async (t) => {

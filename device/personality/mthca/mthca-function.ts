@@ -58,22 +58,26 @@ export class MthcaFunction implements FunctionPort {
   }
 
   readRegister(offset: number, sizeBytes: number): number {
-    this.readHigh = sizeBytes > DWORD_BYTES ? this.#readDword(offset + DWORD_BYTES) : 0;
-    return this.#readDword(offset);
+    this.readHigh = sizeBytes > DWORD_BYTES ? this.#readDword(offset + DWORD_BYTES, sizeBytes) : 0;
+    return this.#readDword(offset, sizeBytes);
   }
 
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
+    const faults = this.#underlying.faults.duringWrite(sizeBytes, low, high);
     if (sizeBytes < DWORD_BYTES || offset % DWORD_BYTES !== 0) {
-      this.#underlying.faults.report(FaultKind.REGISTER_WIDTH, NO_OBJECT, offset);
+      faults.report(FaultKind.REGISTER_WIDTH, NO_OBJECT, offset);
       return;
     }
     this.#writeDword(offset, low >>> 0);
     if (sizeBytes > DWORD_BYTES) this.#writeDword(offset + DWORD_BYTES, high >>> 0);
+    faults.endAccess();
   }
 
   /** The second BAR has the user access regions. */
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
+    const faults = this.#underlying.faults.duringWrite(sizeBytes, low, high);
     this.userAccess.write(offset, sizeBytes, low, high);
+    faults.endAccess();
   }
 
   /** There is no third BAR. */
@@ -112,7 +116,7 @@ export class MthcaFunction implements FunctionPort {
     this.#underlying.reset(kind);
   }
 
-  #readDword(offset: number): number {
+  #readDword(offset: number, sizeBytes: number): number {
     if (offset % DWORD_BYTES !== 0) return 0;
     const inHcr = offset - HCR_OFFSET;
     if (inHcr >= 0 && inHcr < COMMAND_REGISTER_SIZE) return this.#processor.read(inHcr);
@@ -121,7 +125,7 @@ export class MthcaFunction implements FunctionPort {
     const { pending } = this.#underlying.msix;
     const word = (offset - MSIX_PBA_OFFSET) / DWORD_BYTES;
     if (word >= 0 && word < pending.length) return pending[word];
-    this.#underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+    this.#underlying.faults.duringRead(sizeBytes).report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
     return 0;
   }
 

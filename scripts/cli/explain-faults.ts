@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The first fault of each function of a running adapter, as `vuhca explain` tells it behind the
+ * stories of queue pairs: object, register or address, the access that caused it, and what to
+ * check. Called by explain-action.ts.
+ */
+import { ControlClient } from '../../device/main/control-client.ts';
+import { findOnlyControlPath } from '../../device/main/control-path.ts';
+import type { StatusReport } from '../../device/main/status-report.ts';
+import type { ExplainArguments } from './explain-command.ts';
+import { explainFaultName } from './explain-queue-pair.ts';
+import { describeFirstFault } from './fault-text.ts';
+import { paragraph } from './screen-text.ts';
+
+/** Empty for a question about queue pairs, and when no function has met a fault. */
+export async function explainFirstFaults({ control, ...narrower }: ExplainArguments): Promise<string> {
+  if (Object.keys(narrower).length > 0) return '';
+  const client = await ControlClient.connect(control ?? (await findOnlyControlPath()));
+  const report = (await client.request('status').finally(() => client.close())) as StatusReport;
+  return describeFirstFaults(report);
+}
+
+export function describeFirstFaults({ adapters, mthca }: Pick<StatusReport, 'adapters' | 'mthca'>): string {
+  const units = [
+    ...adapters.flatMap(({ name, functions }) => functions.map(({ number, faults }) => ({ name, number, faults }))),
+    ...mthca.map(({ name, faults }) => ({ name, number: 0, faults })),
+  ];
+  return units
+    .flatMap(({ name, number, faults: { first } }) => {
+      if (first === undefined) return [];
+      const words = [`function ${number} of ${name}`, describeFirstFault(first).join(', ')].join(': ');
+      return [`\n${paragraph('first fault', words)}\n`, explainFaultName(first.kind)];
+    })
+    .join('');
+}
