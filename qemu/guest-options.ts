@@ -81,6 +81,8 @@ export interface GuestOptions {
   readonly onKernelLine?: (line: string) => void;
   /** True connects the serial console to this terminal; `onConsoleLine` is not called then. */
   readonly interactive?: boolean;
+  /** True lets the system of the guest sleep in memory (S3), which is off in QEMU's q35. */
+  readonly sleeps?: boolean;
   /** Where QEMU's gdb server listens: `unix:/path` or `tcp::1234`. */
   readonly gdb?: string;
   /** True waits for gdb or QMP's `cont` before the first instruction. */
@@ -180,6 +182,7 @@ export function buildArguments(plan: GuestPlan, sockets: GuestSockets): string[]
     ...['-qmp', `unix:${escapeComma(sockets.qmp)},server=off`],
     ...portArguments(sockets),
     ...diskArguments(plan.disk),
+    ...(plan.sleeps === true ? ['-global', 'ICH9-LPC.disable_s3=0'] : []),
     ...(plan.devices ?? []).flatMap((device, index) => deviceArguments(device, index, plan.waitsForStores ?? false)),
     ...(plan.gdb === undefined ? [] : ['-gdb', gdbServer(plan.gdb)]),
     ...(plan.paused === true ? ['-S'] : []),

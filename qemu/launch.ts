@@ -38,13 +38,17 @@ export async function launchGuest(options: GuestOptions = {}): Promise<Guest> {
   const initramfs = options.initramfs ?? plain;
   const accelerator = options.accelerator ?? (await chooseAccelerator(qemu, kernel.imagePath, plain));
   // What only guests of ours are known to bear.
-  const faster = accelerator === 'tcg' && hasOurInit(initramfs) ? await speedUp(imagePath) : {};
+  const isOurs = accelerator === 'tcg' && hasOurInit(initramfs);
+  const faster = isOurs ? await speedUp(imagePath, options.sleeps ?? false) : {};
   return Guest.start(qemu, { ...options, kernel: imagePath, initramfs, accelerator, ...faster } satisfies GuestPlan);
 }
 
-/** The kernel unpacked, and the clock that costs little. */
-async function speedUp(imagePath: string): Promise<{ kernel: string; tsc?: TscClock }> {
+/**
+ * The kernel unpacked, and the clock that costs little. A system that sleeps in memory needs the
+ * image: at the wake-up QEMU loads the file again, an unpacked one over the kernel that slept.
+ */
+async function speedUp(imagePath: string, sleeps: boolean): Promise<{ kernel: string; tsc?: TscClock }> {
   const [khz, tickHz] = [await readTscKhz(), readTickHz(imagePath)];
   const clock = khz === undefined || tickHz === undefined ? {} : { tsc: { khz, tickHz } };
-  return { kernel: await provideKernelElf(imagePath), ...clock };
+  return { kernel: sleeps ? imagePath : await provideKernelElf(imagePath), ...clock };
 }
