@@ -100,7 +100,23 @@ void vuhca_stop(struct vuhca_dev *dev)
 	vuhca_orphan_objects(dev);
 }
 
-static int vuhca_restart(struct vuhca_dev *dev)
+/*
+ * Stops the function for a removal or a sleep. Ends with a reset: after it the
+ * adapter writes to no memory.
+ */
+void vuhca_quiesce(struct vuhca_dev *dev)
+{
+	vuhca_stop(dev);
+	if (READ_ONCE(dev->state) != VUHCA_DEV_GONE)
+		vuhca_soft_reset(dev);
+	pci_clear_master(dev->pdev);
+}
+
+/*
+ * Brings a function that was reset back into service. It is gone when that
+ * fails.
+ */
+int vuhca_restart(struct vuhca_dev *dev)
 {
 	int err;
 

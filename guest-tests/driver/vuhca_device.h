@@ -56,6 +56,7 @@ struct vuhca_port_events {
  * @dedicated: Collect buffers of management commands, in @collect.
  * @pio: Windows of send contexts (BAR 4), write-combining.
  * @state: State of the function.
+ * @asleep: The clients have heard of a sleep, and not yet of its end.
  * @generation: Counts resets; objects of an older generation no longer exist.
  * @attributes: Limits of the adapter.
  * @port_count: Ports.
@@ -95,6 +96,7 @@ struct vuhca_dev {
 	u8 __iomem *dedicated;
 	u8 __iomem *pio;
 	enum vuhca_dev_state state;
+	bool asleep;
 	u32 generation;
 	struct vuhca_adapter_attributes attributes;
 	unsigned int port_count;
@@ -132,9 +134,10 @@ struct vuhca_dev {
  * @list: Entry in the list of clients.
  * @add: A function is in service. May sleep.
  * @remove: A function is about to be removed. May sleep.
- * @reset_prepare: A function is about to be reset, which destroys its objects,
- *	or NULL. May sleep.
- * @reset_done: A function is in service again after a reset, or NULL. May sleep.
+ * @reset_prepare: A function is about to be reset, or to sleep with the system;
+ *	both destroy its objects. Or NULL. May sleep.
+ * @reset_done: A function is in service again after a reset or a sleep, or NULL.
+ *	Processes may still be frozen. May sleep.
  * @lost: A function no longer answers, or NULL. Its objects never complete
  *	work again; @remove may follow much later. May sleep; must not register or
  *	unregister clients, or reset the function.

@@ -218,8 +218,13 @@ void vuhca_debugfs_remove(struct vuhca_dev *dev);
 /* vuhca_device.c */
 int vuhca_start(struct vuhca_dev *dev);
 void vuhca_stop(struct vuhca_dev *dev);
+void vuhca_quiesce(struct vuhca_dev *dev);
+int vuhca_restart(struct vuhca_dev *dev);
 void vuhca_resume(struct vuhca_dev *dev);
 void vuhca_device_error_event(struct vuhca_dev *dev,
 			      const struct vuhca_event_entry *entry);
+
+/* vuhca_power.c */
+extern const struct dev_pm_ops vuhca_pm_ops;
 
 #endif /* VUHCA_INTERNAL_H */

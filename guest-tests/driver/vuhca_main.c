@@ -159,22 +159,13 @@ free_dev:
 	return err;
 }
 
-/* Ends with a reset: after it the adapter writes to no memory. */
-static void vuhca_quiesce_device(struct vuhca_dev *dev)
-{
-	vuhca_stop(dev);
-	if (READ_ONCE(dev->state) != VUHCA_DEV_GONE)
-		vuhca_soft_reset(dev);
-	pci_clear_master(dev->pdev);
-}
-
 static void vuhca_remove(struct pci_dev *pdev)
 {
 	struct vuhca_dev *dev = pci_get_drvdata(pdev);
 
 	vuhca_client_remove_device(dev);
 	vuhca_debugfs_remove(dev);
-	vuhca_quiesce_device(dev);
+	vuhca_quiesce(dev);
 	cancel_work_sync(&dev->lost);
 	vuhca_free(dev);
 	vuhca_pci_unmap(dev);
@@ -189,7 +180,7 @@ static void vuhca_remove(struct pci_dev *pdev)
 
 static void vuhca_shutdown(struct pci_dev *pdev)
 {
-	vuhca_quiesce_device(pci_get_drvdata(pdev));
+	vuhca_quiesce(pci_get_drvdata(pdev));
 }
 
 static void vuhca_reset_prepare(struct pci_dev *pdev)
@@ -255,6 +246,7 @@ static struct pci_driver vuhca_driver = {
 	.remove = vuhca_remove,
 	.shutdown = vuhca_shutdown,
 	.err_handler = &vuhca_err_handler,
+	.driver.pm = &vuhca_pm_ops,
 };
 
 static int __init vuhca_init(void)

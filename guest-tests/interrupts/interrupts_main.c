@@ -249,6 +249,8 @@ static void load_remove(struct vuhca_dev *dev)
 static struct vuhca_client load_client = {
 	.add = load_add,
 	.remove = load_remove,
+	.reset_prepare = load_remove,
+	.reset_done = load_add,
 };
 
 static int __init load_init(void)

@@ -173,6 +173,8 @@ static void tenant_remove(struct vuhca_dev *dev)
 static struct vuhca_client tenant_client = {
 	.add = tenant_add,
 	.remove = tenant_remove,
+	.reset_prepare = tenant_remove,
+	.reset_done = tenant_add,
 };
 
 static int __init tenant_init(void)

@@ -152,6 +152,8 @@ static void traffic_remove(struct vuhca_dev *dev)
 static struct vuhca_client traffic_client = {
 	.add = traffic_add,
 	.remove = traffic_remove,
+	.reset_prepare = traffic_remove,
+	.reset_done = traffic_add,
 };
 
 static int counters_show(struct seq_file *file, void *unused)
