@@ -113,7 +113,7 @@ class Bench {
 }
 
 for (const [name, node] of Object.entries(nodes))
-  t.test(`${name}: D3hot, and back to D0`, async (t) => {
+  t.test(`hazard 55: D3hot of ${name}, and back to D0`, async (t) => {
     const bench = await Bench.start(t, node);
     const { underlying, host } = bench;
     await bench.write(CONFIG_REGION, PCI_COMMAND, MEMORY_AND_BUS_MASTER);

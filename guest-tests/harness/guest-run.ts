@@ -4,6 +4,7 @@
  * both report. Called by `vuhca test` and, for the in-kernel tests of this project, by
  * kernel-cases.ts. Each fault is an entry in `faults`.
  */
+import type { Guest } from '../../qemu/guest.ts';
 import { DeviceProcess, type DeviceStart } from './device-process.ts';
 import { type GuestJob, packJob } from './guest-image.ts';
 import { type GuestFault, GuestSession, type GuestSessionOptions, type TestResult } from './guest-session.ts';
@@ -16,6 +17,8 @@ export interface GuestRunOptions extends GuestSessionOptions {
   readonly functionNumber?: number;
   /** Called with the adapter process before the guest starts. */
   readonly onDevice?: (device: DeviceProcess) => void | Promise<void>;
+  /** Called with the guest when it has started. */
+  readonly onGuest?: (guest: Guest) => void;
   /**
    * Called when the guest has ended; the adapter process ends after it. Returns sentences about
    * stores that came after the access that announced them.
@@ -46,6 +49,7 @@ export async function runGuest(job: GuestJob, options: GuestRunOptions = {}): Pr
     await options.onDevice?.(device);
     const sockets = device.child.sockets.filter((_, number) => only === undefined || number === only);
     await session.run(initramfs, sockets, (running) => {
+      options.onGuest?.(running);
       if (answer !== undefined) answerRequests(running, answer);
     });
     session.addFaults('order', (await options.onGuestEnd?.()) ?? []);
