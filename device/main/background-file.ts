@@ -3,7 +3,7 @@
  * A file that is written in the background: neither a slow disk nor the reader of a FIFO stops the
  * process. `CaptureFile` writes into one.
  */
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, write } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, statSync, write } from 'node:fs';
 
 /** Time between two tries to write into a FIFO that is full or has no reader. */
 const RETRY_MS = 100;
@@ -58,10 +58,12 @@ export class BackgroundFile {
 
   /** Opening a FIFO without a reader fails instead of waiting for one. */
   #open(): number {
+    const status = statSync(this.#path, { throwIfNoEntry: false });
+    if (status?.isBlockDevice()) throw new Error('it is a disk; name a file');
     try {
       return openSync(this.#path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, 0o666);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENXIO') return -1;
+      if ((error as NodeJS.ErrnoException).code === 'ENXIO' && status?.isFIFO()) return -1;
       throw error;
     }
   }

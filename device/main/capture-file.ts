@@ -16,6 +16,7 @@ import {
 } from '../../protocol/infiniband/erf.ts';
 import { findWholeRecords, PCAP_FILE_HEADER_SIZE } from '../../protocol/infiniband/pcap.ts';
 import { viewOf } from '../../protocol/layout/view.ts';
+import { errnoWords } from '../../protocol/system/errno-words.mjs';
 import { Refusal } from '../adapter/refusal.ts';
 import { FILE_LIMIT_BYTES } from '../hosts/file-limits.ts';
 import type { LinkEnd, PacketObserver } from '../port/link.ts';
@@ -125,7 +126,7 @@ export class CaptureFile {
       lost: this.#lost,
       bytes: this.#bytes,
       failed: this.#failed,
-      early: this.#why && `the capture ${path} ${this.#why}: ${this.#packets} packets are kept`,
+      early: this.#why && `the capture ${path} ends with ${this.#packets} packets: it ${this.#why}`,
     };
   }
 
@@ -186,7 +187,7 @@ export class CaptureFile {
     this.#spare = buffer;
     if (code !== undefined) {
       this.#failed = true;
-      this.#endEarly(`cannot be written any more (${code})`);
+      this.#endEarly(`cannot be written any more ${errnoWords(code)}`);
     }
     if (!this.#active) this.#flush();
   }
@@ -231,6 +232,6 @@ function openFile(path: string): BackgroundFile {
   try {
     return new BackgroundFile(path);
   } catch (error) {
-    throw new Refusal(`the capture ${path} cannot be written (${(error as NodeJS.ErrnoException).code})`);
+    throw new Refusal(`the capture ${path} cannot be written ${errnoWords(error)}`);
   }
 }

@@ -6,6 +6,7 @@
  */
 
 import { ManagementStatus } from '../../protocol/layout/gen/values.gen.ts';
+import { isSameFile } from '../../protocol/system/same-file.ts';
 import { showContents } from '../adapter/contents/contents.ts';
 import { Refusal } from '../adapter/refusal.ts';
 import { showMthcaContents } from '../personality/mthca/contents.ts';
@@ -129,6 +130,9 @@ export class ControlCommands {
     const ports = this.#findPorts(parameters.adapter);
     if (options.port !== undefined && options.port > ports.length)
       throw new Refusal(`port is ${options.port}; the last one is ${ports.length}`);
+    const recording = this.#process.recording?.path;
+    if (recording !== undefined && isSameFile(recording, options.path))
+      throw new Refusal(`${options.path} has the recording of this adapter; name another file`);
     const capture = new CaptureFile(options, ports, wallTime, this.#warn);
     this.#capture = capture;
     client.onClose(() => void capture.stop());

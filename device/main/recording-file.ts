@@ -5,6 +5,7 @@
  * session; the file then holds whole chunks, which replay.
  */
 import { closeSync, fstatSync, ftruncateSync, openSync, statSync, writeSync } from 'node:fs';
+import { errnoWords } from '../../protocol/system/errno-words.mjs';
 import { FILE_LIMIT_BYTES } from '../hosts/file-limits.ts';
 
 /** A recording that cannot be written. */
@@ -35,13 +36,15 @@ export class RecordingFile {
     this.path = path;
     this.#limitBytes = limitBytes;
     this.#onEnd = onEnd;
+    const status = statSync(path, { throwIfNoEntry: false });
     // To open a FIFO waits for its reader, and to write waits until the reader has read.
-    if (statSync(path, { throwIfNoEntry: false })?.isFIFO())
+    if (status?.isFIFO())
       throw new RecordingError(`${path} is a FIFO, whose reader could stop the adapter: record to a file`);
+    if (status?.isBlockDevice()) throw new RecordingError(`${path} is a disk: record to a file`);
     try {
       this.#fd = openSync(path, 'w');
     } catch (error) {
-      throw new RecordingError(`the recording ${path} cannot be written (${codeOf(error)})`);
+      throw new RecordingError(`the recording ${path} cannot be written ${errnoWords(error)}`);
     }
   }
 
@@ -54,7 +57,7 @@ export class RecordingFile {
       for (let done = 0; done < chunk.length; ) done += writeSync(this.#fd, chunk, done);
       this.bytesWritten += chunk.length;
     } catch (error) {
-      this.#end(`cannot be written any more (${codeOf(error)})`);
+      this.#end(`cannot be written any more ${errnoWords(error)}`);
     }
   };
 
@@ -70,11 +73,7 @@ export class RecordingFile {
       this.close();
     } finally {
       this.#fd = -1;
-      this.#onEnd(`the recording ${this.path} ${why} and ends here: its ${this.bytesWritten} bytes are kept`);
+      this.#onEnd(`the recording ${this.path} ends with its first ${this.bytesWritten} bytes: it ${why}`);
     }
   }
-}
-
-function codeOf(error: unknown): string {
-  return (error as NodeJS.ErrnoException).code ?? String(error);
 }

@@ -5,6 +5,7 @@
  * is a defect of vuhca and keeps its stack. Called by everything in qemu/ and by the entry files of
  * scripts/.
  */
+import { describeSystemError } from '../../protocol/system/errno-words.mjs';
 import { printableLines } from '../../protocol/system/printable.mjs';
 
 /**
@@ -39,8 +40,9 @@ export async function runEntry(main: () => Promise<void>): Promise<void> {
   }
 }
 
-/** The text to show for `error`: the sentence of a SetupError, the stack of anything else. */
+/** The text to show for `error`: a sentence if it is for users or of the system, else the stack. */
 export function describeError(error: unknown): string {
-  if (error instanceof SetupError) return printableLines(`vuhca: ${error.message}`);
+  const sentence = error instanceof SetupError ? error.message : describeSystemError(error);
+  if (sentence !== undefined) return printableLines(`vuhca: ${sentence}`);
   return printableLines(error instanceof Error ? (error.stack ?? error.message) : String(error));
 }

@@ -112,7 +112,7 @@ t.test('a capture costs nothing when it is off, and only one runs', async (t) =>
   await capture.stop();
   t.ok(ports.every((port) => port.observer === undefined));
   t.throws(() => setting.capture({ path: '/nowhere/x' }), {
-    message: 'the capture /nowhere/x cannot be written (ENOENT)',
+    message: /^the capture \/nowhere\/x cannot be written \(ENOENT\): it does not exist, or its folder/,
   });
   t.ok(ports.every((port) => port.observer === undefined));
 });
@@ -145,7 +145,9 @@ t.test('a disk that is full ends the capture with a sentence', async (t) => {
   const capture = setting.capture({ path: '/dev/full' }, (sentence) => sentences.push(sentence));
   send(setting, 1);
   await capture.stop();
-  const early = 'the capture /dev/full cannot be written any more (ENOSPC): 0 packets are kept';
+  const early =
+    'the capture /dev/full ends with 0 packets: it cannot be written any more (ENOSPC): ' +
+    'the disk is full; free some space, or choose another one';
   t.match(capture.progress, { active: false, closed: true, failed: true, packets: 0, bytes: 0, early });
   t.same(sentences, [early]);
   const { ports } = setting.fixture.machine.device;
@@ -163,7 +165,7 @@ t.test('a disk that fills up keeps whole packets', async (t) => {
     t.equal(file.length, bytes, `${limitBytes} bytes`);
     t.ok(bytes <= limitBytes && (limitBytes < 300_000 || bytes > limitBytes - 5000));
     t.equal(bytes === 0 ? 0 : countWhole(file), packets);
-    t.match(early, `cannot be written any more (EFBIG): ${packets} packets are kept`);
+    t.match(early, `ends with ${packets} packets: it cannot be written any more (EFBIG): no file may become so long`);
     t.same(sentences, [early]);
     t.ok(failed);
   }
@@ -178,7 +180,7 @@ t.test('a capture ends at its limit of size', async (t) => {
     await capture.whenEnded;
     const { packets, failed, bytes } = capture.progress;
     t.notOk(failed);
-    t.match(sentences, [/has reached its limit of size: \d+ packets are kept$/]);
+    t.match(sentences, [/ends with \d+ packets: it has reached its limit of size$/]);
     t.equal(countWhole(readFileSync(setting.path)), packets);
     t.ok(bytes <= limitBytes && bytes > limitBytes - 1200);
     t.ok(setting.fixture.machine.device.ports.every((port) => port.observer === undefined));
@@ -191,7 +193,7 @@ t.test('a FIFO never stops the adapter', async (t) => {
   const early = setting.capture();
   send(setting, 5);
   await early.stop();
-  t.match(early.progress, { failed: true, early: /cannot be written any more \(ENXIO\): 0 packets are kept/ });
+  t.match(early.progress, { failed: true, early: /ends with 0 packets: it cannot be written any more \(ENXIO\): / });
 
   const capture = setting.capture();
   send(setting, 5);

@@ -8,7 +8,11 @@ import { of } from './names.ts';
 import { scriptLayers } from './script-layers.ts';
 
 export const layers: readonly Layer[] = [
-  { path: 'protocol/system', holds: 'folders that are private to the user; starts tsx; text of others', uses: of('') },
+  {
+    path: 'protocol/system',
+    holds: 'folders that are private to the user; starts tsx; text of others; errors of the system',
+    uses: of(''),
+  },
   {
     path: 'protocol/layout',
     holds: 'registers, commands and queue entries as tables; `gen/` is generated from them',

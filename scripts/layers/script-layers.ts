@@ -56,7 +56,7 @@ export const scriptLayers: readonly Layer[] = [
     path: 'scripts/cli',
     holds: 'the command line `vuhca`',
     uses: of(
-      'layout infiniband port function fabric trace adapter subnet-manager topology device/personality/mthca hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console scripts/picture switch',
+      'layout infiniband port function fabric trace adapter subnet-manager topology device/personality/mthca hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console scripts/picture switch protocol/system',
     ),
   },
   {
