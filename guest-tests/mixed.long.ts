@@ -46,7 +46,7 @@ class OwnEnd {
 
   static async start({ child }: DeviceProcess): Promise<OwnEnd> {
     const control = await ControlClient.connect(child.controlPath);
-    const status = async () => (await control.request('status')) as StatusReport;
+    const status = async () => await control.request('status');
     return new OwnEnd(new VfioUserAccess(child.socketPath('v.sock')), status);
   }
 

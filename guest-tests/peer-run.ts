@@ -9,7 +9,6 @@
 import { join } from 'node:path';
 import { ControlClient } from '../device/main/control-client.ts';
 import type { LinkReport } from '../device/main/link-report.ts';
-import type { StatusReport } from '../device/main/status-report.ts';
 import type { Guest } from '../qemu/guest.ts';
 import { makeRunDirectory, removeRunDirectory } from '../qemu/run-directory.ts';
 import { DeviceProcess } from './harness/device-process.ts';
@@ -182,7 +181,7 @@ async function readLinks(devices: readonly DeviceProcess[]): Promise<LinkReport[
   const links: LinkReport[] = [];
   for (const { child } of devices) {
     const client = await ControlClient.connect(child.controlPath);
-    links.push(...((await client.request('status')) as StatusReport).links);
+    links.push(...(await client.request('status')).links);
     client.close();
   }
   return links;

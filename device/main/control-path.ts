@@ -68,9 +68,12 @@ export async function findOnlyControlPath(environment: NodeJS.ProcessEnv = proce
   throw new ControlError(`${paths.length} adapters are running; name one by --control PATH: ${paths.join(' ')}`);
 }
 
-/** Removes a socket on which nobody listens. False when the path is no socket of this user. */
+/**
+ * Removes a socket on which nobody listens. False when the path is no control socket of this user:
+ * a path that a user names may be the socket of another program, which does not listen yet.
+ */
 export function removeDeadSocket(path: string): boolean {
-  if (!isOurSocket(path)) return false;
+  if (!path.endsWith(SUFFIX) || !isOurSocket(path)) return false;
   rmSync(path, { force: true });
   return true;
 }

@@ -203,12 +203,16 @@ t.test('running adapters are found by themselves', async (t) => {
 });
 
 t.test('a client says that nobody listens, and removes what a killed adapter left', async (t) => {
-  const stale = await leaveStaleSocket(join(makeDirectory(t), 'stale'));
+  const directory = makeDirectory(t);
+  const stale = await leaveStaleSocket(join(directory, '1.control'));
   await t.rejects(ControlClient.connect(stale), {
     message: /no adapter listens there any more, and what .* is removed/,
   });
   t.notOk(existsSync(stale));
   await t.rejects(ControlClient.connect(stale), { message: /no adapter listens there; start one with/ });
+  const other = await leaveStaleSocket(join(directory, 'of-another-program'));
+  await t.rejects(ControlClient.connect(other), { message: /no adapter listens there any more; start one/ });
+  t.ok(existsSync(other), 'it may belong to another program');
 });
 
 t.test('a client too many is told so', async (t) => {

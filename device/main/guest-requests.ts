@@ -8,9 +8,9 @@ import type { ControlClient } from './control-client.ts';
 /** A function that answers the words of a request; it rejects with what is wrong with them. */
 export function answerGuest(client: ControlClient): (words: readonly string[]) => Promise<string> {
   return async ([command = '', ...words]) => {
-    if (command === 'inject') return ((await client.request('inject', { words })) as { text: string }).text;
+    if (command === 'inject') return (await client.request('inject', { words })).text;
     if (command !== 'objects') throw new Error(`no request ${command}; there are inject, objects`);
-    const counts = (await client.request('objects')) as Readonly<Record<string, number>>;
+    const counts = await client.request('objects');
     return Object.entries(counts)
       .map(([name, count]) => `${name}=${count}`)
       .join(' ');

@@ -5,6 +5,7 @@
  */
 import { joinDwords } from '../../protocol/layout/dwords.ts';
 import { FaultKind, faultKindName, faultObjectName, portStateName } from '../../protocol/layout/gen/values.gen.ts';
+import type { LateStore } from '../function/announced-memory.ts';
 import type { SoftwareAccess } from '../function/fault-log.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { Port } from '../port/port.ts';
@@ -71,11 +72,33 @@ export function reportDrops({ receiver, responder }: Droppers) {
   };
 }
 
+interface FaultReport {
+  readonly counts: Readonly<Record<string, number>>;
+  readonly first:
+    | {
+        readonly kind: string;
+        readonly objectKind: string;
+        readonly object: number;
+        readonly address: number;
+        /** The access that caused it, if one did. */
+        readonly access: AccessReport | undefined;
+        readonly timeNs: number;
+      }
+    | undefined;
+  readonly late: { readonly count: number; readonly reports: readonly LateStore[] } | undefined;
+}
+
+/** The value of a write is text, because it may have 64 bits. */
+interface AccessReport {
+  readonly sizeBytes: number;
+  readonly written?: string;
+}
+
 /**
  * Faults that occurred by kind, and the first one since its record was cleared; what the option
  * `orderCheck` has found, if it is on.
  */
-export function reportFaults({ faults, announced }: UnderlyingFunction) {
+export function reportFaults({ faults, announced }: UnderlyingFunction): FaultReport {
   const late = announced && { count: announced.count, reports: announced.reports };
   const counts: Record<string, number> = {};
   faults.counts.forEach((count, kind) => {
@@ -93,8 +116,7 @@ export function reportFaults({ faults, announced }: UnderlyingFunction) {
   return { counts, first, late };
 }
 
-/** The access that caused a fault. The value of a write is text, because it may have 64 bits. */
-function reportAccess({ sizeBytes, isWrite, low, high }: SoftwareAccess) {
+function reportAccess({ sizeBytes, isWrite, low, high }: SoftwareAccess): AccessReport | undefined {
   if (sizeBytes === 0) return undefined;
   const value = (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
   return { sizeBytes, ...(isWrite ? { written: `0x${value.toString(16)}` } : {}) };

@@ -2,13 +2,11 @@
 /**
  * A snapshot of all traces of a process, over the control socket (docs/DEBUGGING.md): all adapters,
  * QPs and timelines at one moment, kept for one client and sent in parts, because an answer has a
- * bounded length. `TraceControl` answers; `vuhca trace` and `vuhca test` read.
+ * bounded length. `TraceControl` answers, `trace-reader.ts` reads.
  */
 import { Refusal } from '../adapter/refusal.ts';
 import type { TimelineStep } from '../function/timeline.ts';
 import type { AdapterTrace } from '../trace/adapter-trace.ts';
-import { decodeMessages, type TracedMessage } from '../trace/traced-message.ts';
-import type { ControlClient } from './control-client.ts';
 import type { TraceObserver } from './trace-observer.ts';
 
 /** Bounds of one part. A command block may be larger. */
@@ -85,39 +83,5 @@ export class TraceSnapshot {
       const part = steps.slice(first, first + PART_STEPS);
       this.#parts.push(() => ({ adapter, count: part.length, steps: part }));
     }
-  }
-}
-
-/** Reads all traces of a process at one moment; only what is at most `lastNs` old. */
-export async function readTraces(client: ControlClient, lastNs = Number.POSITIVE_INFINITY): Promise<AdapterTrace[]> {
-  const { parts, adapters, nowNs } = (await client.request('trace-snapshot')) as SnapshotHead;
-  const traces = adapters.map((one) => ({ ...one, messages: [] as TracedMessage[], steps: [] as TimelineStep[] }));
-  for (let number = 0; number < parts; number++) {
-    const part = (await client.request('trace-part', { part: number })) as SnapshotPart;
-    const trace = traces[part.adapter];
-    if (part.blocks !== undefined)
-      trace.messages.push(...decodeMessages(Buffer.from(part.blocks, 'base64'), part.count));
-    trace.steps.push(...(part.steps ?? []));
-  }
-  if (lastNs === Number.POSITIVE_INFINITY) return traces;
-  return traces.map((trace) => ({
-    ...trace,
-    messages: trace.messages.filter(({ block }) => block.complete === 0 || block.endTime >= nowNs - lastNs),
-    steps: trace.steps.filter(({ timeNs }) => timeNs >= nowNs - lastNs),
-    stepsSinceNs: trace.stepsSinceNs && Math.max(trace.stepsSinceNs, nowNs - lastNs),
-  }));
-}
-
-/** Reads the steps of a timeline from `position` on. */
-export async function readSteps(
-  client: ControlClient,
-  adapter: string | undefined,
-  position = 0,
-): Promise<TimelineStep[]> {
-  const steps: TimelineStep[] = [];
-  for (let next = position; ; next = (steps.at(-1)?.index ?? 0) + 1) {
-    const read = (await client.request('timeline-read', { adapter, position: next })) as TimelineStep[];
-    if (read.length === 0) return steps;
-    steps.push(...read);
   }
 }

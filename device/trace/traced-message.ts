@@ -3,6 +3,7 @@
  * Decodes command blocks and their packets (IPCOM000010133D par. 4). Called by `vuhca trace` and
  * tests.
  */
+import { TRACE_SNAP_LENGTH_MAX } from '../../protocol/layout/gen/constants.gen.ts';
 import {
   decodeTraceBlock,
   newTraceBlock,
@@ -37,7 +38,7 @@ export interface TracedMessage {
   readonly payload: Uint8Array;
 }
 
-/** Decodes `count` adjacent blocks. */
+/** Decodes `count` adjacent blocks. Throws RangeError when the bytes are none. */
 export function decodeMessages(bytes: Uint8Array, count: number): TracedMessage[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const messages: TracedMessage[] = [];
@@ -67,6 +68,7 @@ function decodePackets(view: DataView, start: number, { packetsKept, beginTime }
 }
 
 function joinPayload(packets: readonly TracedPacket[], lengthBytes: number): Uint8Array {
+  if (lengthBytes > TRACE_SNAP_LENGTH_MAX) throw new RangeError(`a trace keeps no ${lengthBytes} bytes of a message`);
   const whole = new Uint8Array(lengthBytes);
   let at = 0;
   for (const { payload } of packets) {

@@ -6,7 +6,6 @@
  */
 
 import type { ControlClient } from '../../device/main/control-client.ts';
-import type { StatusReport } from '../../device/main/status-report.ts';
 import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { Tenant } from '../harness/tenant-guest.ts';
@@ -126,7 +125,7 @@ async function readCounts(tenant: Tenant): Promise<{ completed: number; failed: 
 }
 
 async function sample(client: ControlClient): Promise<Sample> {
-  return takeSample((await client.request('status')) as StatusReport);
+  return takeSample(await client.request('status'));
 }
 
 function pause(ms: number): Promise<void> {

@@ -6,7 +6,6 @@
  * `npm run demo:qos` and by the long test of three guests.
  */
 import type { ControlClient } from '../../device/main/control-client.ts';
-import type { ResourceReport } from '../../device/main/resource-report.ts';
 import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { Tenant } from '../harness/tenant-guest.ts';
@@ -102,7 +101,7 @@ async function waitForShare(client: ControlClient, number: number, is: (share: S
 }
 
 async function readShare(client: ControlClient, number: number): Promise<Share> {
-  const { functions, unallocated } = (await client.request('resources')) as ResourceReport;
+  const { functions, unallocated } = await client.request('resources');
   const { vcbs, pcbs, lanes } = functions[number];
   const free = { vcbs: unallocated.vcbs, pcbs: unallocated.pcbs, lanes: unallocated.lanes.length };
   return { vcbs, pcbs, lanes: lanes.length, free };

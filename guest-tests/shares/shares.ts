@@ -6,7 +6,6 @@
  */
 
 import type { ControlClient } from '../../device/main/control-client.ts';
-import type { ResourceReport } from '../../device/main/resource-report.ts';
 import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { Tenant } from '../harness/tenant-guest.ts';
@@ -57,7 +56,7 @@ async function changeLanes(
   client: ControlClient,
   describe: (functionNumber: number) => string,
 ): Promise<void> {
-  const { functions } = (await client.request('resources')) as ResourceReport;
+  const { functions } = await client.request('resources');
   const changes = functions.flatMap(({ number, lanes }) => lanes.map((lane) => `lane ${lane} ${describe(number)}`));
   for (let at = 0; at < changes.length; at += CHANGES_PER_REQUEST)
     await tell(control, `ask ${changes.slice(at, at + CHANGES_PER_REQUEST).join('; ')}`);

@@ -4,8 +4,8 @@
  * pairs of a running adapter that have failed, those that are gone included, and the first fault of
  * each of its functions.
  */
-import { ControlClient } from '../../device/main/control-client.ts';
-import { ControlError, findOnlyControlPath } from '../../device/main/control-path.ts';
+import type { ControlClient } from '../../device/main/control-client.ts';
+import { ControlError } from '../../device/main/control-path.ts';
 import type { FailedQueuePair } from '../../device/main/failed-queue-pairs.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { ExplainArguments } from './explain-command.ts';
@@ -14,6 +14,7 @@ import { explainQueuePair, isKept, isSameFailure, type NamedQueuePair } from './
 import { explainWords } from './explain-text.ts';
 import { readQueuePairs } from './queue-pair-sample.ts';
 import { UsageError } from './usage-error.ts';
+import { withAdapter } from './with-adapter.ts';
 
 export async function performExplain(command: CliCommand): Promise<number> {
   const [status, vendorError] = command.processedArgs as [string | undefined, string | undefined];
@@ -26,8 +27,7 @@ export async function performExplain(command: CliCommand): Promise<number> {
 }
 
 async function explainRunning(given: ExplainArguments): Promise<string> {
-  const client = await ControlClient.connect(given.control ?? (await findOnlyControlPath()));
-  const all = await readWithFailures(client).finally(() => client.close());
+  const all = await withAdapter(given.control, readWithFailures);
   const shown = chooseFailures(all, given);
   if (given.json) return `${JSON.stringify({ queuePairs: shown.map(({ adapter, qp }) => ({ adapter, ...qp })) })}\n`;
   if (shown.length > 0) return shown.map((one) => explainQueuePair(one, all)).join('\n');
@@ -41,7 +41,7 @@ export async function readWithFailures(client: ControlClient): Promise<NamedQueu
   const adapters = await readQueuePairs(client, {});
   const kept: NamedQueuePair<FailedQueuePair>[] = [];
   for (const { name: adapter } of adapters) {
-    const failed = (await client.request('failed-queue-pairs', { adapter })) as FailedQueuePair[];
+    const failed = await client.request('failed-queue-pairs', { adapter });
     kept.push(...failed.map((qp) => ({ adapter, qp })));
   }
   kept.sort((one, other) => one.qp.agoNs - other.qp.agoNs);

@@ -85,7 +85,10 @@ t.test('answers of a false adapter', async (t) => {
   const hostile = { [HOSTILE_LINE]: [{ deep: HOSTILE_LINE }] };
   const result = JSON.stringify({ version: 1, id: 0, result: hostile }).replace('"id":0', '"id":ID');
   const client = await ControlClient.connect(await serve(t, result));
-  t.equal(findHarmful(JSON.stringify(await client.request('status'))), undefined);
+  t.equal(findHarmful(JSON.stringify(await client.request('any'))), undefined);
+  const misfit = await client.request('objects').catch((error: Error) => error.message);
+  t.match(misfit, /does not understand/);
+  t.equal(findHarmful(`${misfit}`), undefined);
   client.close();
   for (const answer of [HOSTILE_LINE.replaceAll('\n', ''), '{"id":', 'null', '3', '[]']) {
     const other = await ControlClient.connect(await serve(t, answer));

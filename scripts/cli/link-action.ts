@@ -3,14 +3,13 @@
  * Performs `vuhca link`: has a running process change a link and prints what it says, or lists its
  * links.
  */
-import { ControlClient } from '../../device/main/control-client.ts';
-import { findOnlyControlPath } from '../../device/main/control-path.ts';
-import type { StatusReport } from '../../device/main/status-report.ts';
+import type { ControlClient } from '../../device/main/control-client.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { LinkArguments } from './link-command.ts';
 import { colour } from './screen-text.ts';
 import { describeLink } from './status-screen.ts';
 import { UsageError } from './usage-error.ts';
+import { withAdapter } from './with-adapter.ts';
 
 const VERBS: readonly string[] = ['down', 'up', 'set'];
 
@@ -20,26 +19,22 @@ export async function performLink(command: CliCommand): Promise<number> {
   if (verb !== undefined && !VERBS.includes(verb))
     throw new UsageError(`argument VERB is ${verb}; it must be ${VERBS.slice(0, -1).join(', ')} or ${VERBS.at(-1)}`);
   if (verb !== undefined && port === undefined) throw new UsageError(`link ${verb} needs a port: NODE:PORT`);
-  const client = await ControlClient.connect(control ?? (await findOnlyControlPath()));
-  try {
-    process.stdout.write(
-      verb === undefined
-        ? await listLinks(client, json)
-        : await changeLink(client, port, [verb, ...properties.flatMap((word) => word.split(','))]),
-    );
-  } finally {
-    client.close();
-  }
+  const text = await withAdapter(control, (client) =>
+    verb === undefined
+      ? listLinks(client, json)
+      : changeLink(client, port, [verb, ...properties.flatMap((word) => word.split(','))]),
+  );
+  process.stdout.write(text);
   return 0;
 }
 
 async function changeLink(client: ControlClient, port: string | undefined, words: readonly string[]): Promise<string> {
-  const { text } = (await client.request('link', { port, words })) as { text: string };
+  const { text } = await client.request('link', { port, words });
   return `${text}\n`;
 }
 
 async function listLinks(client: ControlClient, json: boolean): Promise<string> {
-  const { links } = (await client.request('status')) as StatusReport;
+  const { links } = await client.request('status');
   if (json) return `${JSON.stringify(links)}\n`;
   if (links.length === 0) return 'no port has a link\n';
   const text = `${links.map(describeLink).join('\n')}\n`;

@@ -150,7 +150,7 @@ async function readStatus(environment: NodeJS.ProcessEnv): Promise<StatusReport[
   const reports: StatusReport[] = [];
   for (const path of await findControlPaths(environment)) {
     const client = await ControlClient.connect(path);
-    reports.push((await client.request('status')) as StatusReport);
+    reports.push(await client.request('status'));
     client.close();
   }
   return reports;

@@ -6,7 +6,6 @@
  * session.ts.
  */
 import { ControlClient } from '../../device/main/control-client.ts';
-import type { StatusReport } from '../../device/main/status-report.ts';
 import type { Guest } from '../../qemu/guest.ts';
 import { type KernelComplaint, KernelLogWatch } from '../../qemu/kernel-log.ts';
 import { SilenceWatch } from '../../qemu/silence.ts';
@@ -83,7 +82,7 @@ export class SignsOfLife {
 async function describeTouch(controlPath: string): Promise<string> {
   try {
     const client = await ControlClient.connect(controlPath);
-    const { adapters, mthca } = (await client.request('status')) as StatusReport;
+    const { adapters, mthca } = await client.request('status');
     client.close();
     const sockets = [...adapters, ...mthca].flatMap(({ sockets }) => sockets);
     const accesses = sockets.reduce((sum, one) => sum + one.registerReads + one.registerWrites, 0);

@@ -3,18 +3,16 @@
  * A series of reports of a running adapter, with the rates per second between them. Called by
  * `vuhca status`, `vuhca top` and `npm start`.
  */
-import { ControlClient } from '../../device/main/control-client.ts';
-import { findOnlyControlPath } from '../../device/main/control-path.ts';
+import type { ControlClient } from '../../device/main/control-client.ts';
 import type { StatusReport } from '../../device/main/status-report.ts';
 import { computeActivity } from './function-table.ts';
 import { type MthcaActivity, mthcaActivityOf } from './mthca-screen.ts';
 import type { ScreenArguments } from './status-command.ts';
 import { type ActivityRates, renderStatus, type StatusView } from './status-screen.ts';
 import { UsageError } from './usage-error.ts';
+import { CLEAR_SCREEN, withAdapter } from './with-adapter.ts';
 
 const NS_PER_SECOND = 1e9;
-/** Clears the terminal. */
-export const CLEAR_SCREEN = '\x1b[H\x1b[J';
 
 export interface StatusSample {
   readonly report: StatusReport;
@@ -28,8 +26,7 @@ export async function showSamples(
   count: number | undefined,
   view: StatusView,
 ): Promise<void> {
-  const client = await ControlClient.connect(control ?? (await findOnlyControlPath()));
-  try {
+  await withAdapter(control, async (client) => {
     let before = await readStatus(client);
     checkNumber(before, view.number);
     for (let shown = 0; shown !== count; shown++) {
@@ -37,9 +34,7 @@ export async function showSamples(
       before = sample.report;
       process.stdout.write(renderSample(sample, json, count === undefined, view));
     }
-  } finally {
-    client.close();
-  }
+  });
 }
 
 function renderSample({ report, rates }: StatusSample, asJson: boolean, isLive: boolean, view: StatusView): string {
@@ -55,8 +50,8 @@ function checkNumber({ adapters, mthca }: StatusReport, number: number | undefin
 }
 
 /** A report now. */
-export async function readStatus(client: ControlClient): Promise<StatusReport> {
-  return (await client.request('status')) as StatusReport;
+export function readStatus(client: ControlClient): Promise<StatusReport> {
+  return client.request('status');
 }
 
 /** A report after `afterMs`, with the rates per second since `before`. */

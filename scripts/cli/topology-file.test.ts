@@ -7,7 +7,6 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ControlClient } from '../../device/main/control-client.ts';
-import type { StatusReport } from '../../device/main/status-report.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 import { readTopologyFile } from './topology-file.ts';
@@ -257,7 +256,9 @@ t.test('each mistake has its sentence', async (t) => {
   ];
   for (const [content, message] of mistakes)
     t.throws(() => readTopologyFile(write(t, content)), { name: 'UsageError', message }, JSON.stringify(content));
-  t.throws(() => readTopologyFile('/none/x'), { message: /^topology \/none\/x: it cannot be read \(ENOENT\)$/ });
+  t.throws(() => readTopologyFile('/none/x'), {
+    message: /^topology \/none\/x: it cannot be read \(ENOENT\): it does not exist/,
+  });
 });
 
 t.test('a process serves its adapters and links, and leaves nothing', async (t) => {
@@ -271,7 +272,7 @@ t.test('a process serves its adapters and links, and leaves nothing', async (t) 
   const [, sockets, controlPath] = await device.until(/^listening on (.*) control (\S+)$/m);
   t.equal(sockets, ['a.sock', 'a1.sock', 'b.sock'].map((name) => join(folder, name)).join(' '));
   const client = await ControlClient.connect(controlPath);
-  const read = async () => (await client.request('status')) as StatusReport;
+  const read = async () => await client.request('status');
   let status = await read();
   while (!status.links.every(({ up }) => up)) status = await read();
   t.match(status.links, [
@@ -304,7 +305,7 @@ t.test('a process with switches manages its subnet, and its recording replays', 
   t.teardown(() => device.child.kill('SIGKILL'));
   const [, , controlPath] = await device.until(/^listening on (.*) control (\S+)$/m);
   const client = await ControlClient.connect(controlPath);
-  const read = async () => (await client.request('status')) as StatusReport;
+  const read = async () => await client.request('status');
   let status = await read();
   while (!status.adapters.every(({ ports: [port] }) => port.state === 'ACTIVE')) status = await read();
   const lids = status.adapters.flatMap(({ ports }) => ports.map(({ lid }) => lid));

@@ -97,7 +97,7 @@ t.test('a process with adapters of both kinds, and its recording', async (t) => 
   }
   const client = await ControlClient.connect(controlPath);
   const active = async () => {
-    const { links } = (await client.request('status')) as { links: { ends: string[]; up: boolean }[] };
+    const { links } = await client.request('status');
     return links.filter(({ up }) => up).map(({ ends }) => ends.join(' '));
   };
   // The driver of the personality switches its ports on; no guest has one here.

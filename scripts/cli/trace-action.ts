@@ -3,10 +3,8 @@
  * Performs `vuhca trace`: selective trace of a running adapter's QPs, and its timeline
  * (IPCOM000010133D): on and off, pause, read, export, and the story of a message.
  */
-import { ControlClient } from '../../device/main/control-client.ts';
-import { findOnlyControlPath } from '../../device/main/control-path.ts';
-import type { TraceStatus } from '../../device/main/trace-control.ts';
-import { readTraces } from '../../device/main/trace-snapshot.ts';
+import type { ControlClient } from '../../device/main/control-client.ts';
+import { readTraces } from '../../device/main/trace-reader.ts';
 import { type AdapterTrace, distinguishAdapters } from '../../device/trace/adapter-trace.ts';
 import type { CliCommand } from './cli-command.ts';
 import type { TraceAction, TraceArguments } from './trace-command.ts';
@@ -14,6 +12,7 @@ import { followTraces } from './trace-follow.ts';
 import { present } from './trace-present.ts';
 import { renderTraceStatus } from './trace-screen.ts';
 import { UsageError } from './usage-error.ts';
+import { showScreens, withAdapter } from './with-adapter.ts';
 
 const NS_PER_SECOND = 1e9;
 
@@ -27,19 +26,15 @@ export async function performTrace(command: CliCommand): Promise<number> {
     present('show', traces, given);
     return status;
   }
-  const client = await ControlClient.connect(given.control ?? (await findOnlyControlPath()));
-  try {
+  await withAdapter(given.control, async (client) => {
     if (action === 'read' && given.follow) await followTraces(client, given, (text) => process.stdout.write(text));
     else if (action === 'read' || action === 'show' || action === 'export')
       present(action, await readAll(client, given), given, file);
     else {
       await change(client, action, given);
-      const status = (await client.request('trace-status', { adapter: given.adapter })) as TraceStatus;
-      process.stdout.write(given.json ? `${JSON.stringify(status)}\n` : renderTraceStatus(status));
+      await showScreens(given, () => client.request('trace-status', { adapter: given.adapter }), renderTraceStatus);
     }
-  } finally {
-    client.close();
-  }
+  });
   return 0;
 }
 
@@ -102,12 +97,8 @@ async function readAll(client: ControlClient, given: TraceArguments): Promise<Ad
   const lastNs = given.last === undefined ? undefined : given.last * NS_PER_SECOND;
   const all = await readTraces(client, lastNs);
   for (const path of given.with ?? []) {
-    const linked = await ControlClient.connect(path);
-    try {
-      all.push(...(await readTraces(linked, lastNs)).map((adapter) => ({ ...adapter, control: path })));
-    } finally {
-      linked.close();
-    }
+    const linked = await withAdapter(path, (other) => readTraces(other, lastNs));
+    all.push(...linked.map((adapter) => ({ ...adapter, control: path })));
   }
   return distinguishAdapters(all);
 }

@@ -6,15 +6,14 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { TimelineStep } from '../../device/function/timeline.ts';
 import type { ControlClient } from '../../device/main/control-client.ts';
-import type { TracePart, TraceStatus } from '../../device/main/trace-control.ts';
 import { toJsonLines } from '../../device/main/trace-export.ts';
-import { readSteps } from '../../device/main/trace-snapshot.ts';
-import { decodeMessages, type TracedMessage } from '../../device/trace/traced-message.ts';
+import { decodeBlocks, readSteps } from '../../device/main/trace-reader.ts';
+import type { TracedMessage } from '../../device/trace/traced-message.ts';
 import type { TraceArguments } from './trace-command.ts';
 
 const LOOK_MS = 200;
 
-/** Ends when the process closes the connection. */
+/** Ends when the process closes the connection, unless that refuses to begin. */
 export async function followTraces(
   client: ControlClient,
   { adapter, qp }: TraceArguments,
@@ -25,13 +24,14 @@ export async function followTraces(
     ended = true;
   });
   const follower = new TraceFollower(client, adapter, qp);
+  print(await follower.next());
   while (!ended) {
+    await Promise.race([client.whenClosed, wait(LOOK_MS)]);
     const text = await follower.next().catch((error: unknown) => {
       if (ended) return '';
       throw error;
     });
     if (text !== '') print(text);
-    await Promise.race([client.whenClosed, wait(LOOK_MS)]);
   }
 }
 
@@ -52,14 +52,13 @@ class TraceFollower {
 
   /** The lines since the last call. */
   async next(): Promise<string> {
-    const { traces, timeline, wallTimeNs } = (await this.#client.request('trace-status', {
-      adapter: this.#adapter,
-    })) as TraceStatus;
+    const adapter = this.#adapter;
+    const { traces, timeline, wallTimeNs } = await this.#client.request('trace-status', { adapter });
     const messages: TracedMessage[] = [];
     for (const { id, qp, head } of traces)
       if (this.#qps === undefined || this.#qps.includes(qp)) messages.push(...(await this.#read(id, qp, head)));
     const steps = timeline === undefined ? [] : await this.#readSteps(timeline.head);
-    const name = this.#adapter ?? '';
+    const name = adapter ?? '';
     const rest = { ports: [], queuePairs: [], stepsSinceNs: undefined };
     return toJsonLines([{ name, wallTimeNs, messages, steps, ...rest }]);
   }
@@ -71,15 +70,12 @@ class TraceFollower {
     let position = this.#positions.get(key) ?? 0;
     if (position > head) position = 0;
     while (position < head) {
-      const { count, next, blocks } = (await this.#client.request('trace-read', {
-        adapter: this.#adapter,
-        trace: id,
-        qp,
-        position,
-      })) as TracePart;
-      messages.push(...decodeMessages(Buffer.from(blocks, 'base64'), count).filter(({ block }) => block.index < next));
-      if (next === position) break;
-      position = next;
+      const request = { adapter: this.#adapter, trace: id, qp, position };
+      const part = await this.#client.request('trace-read', request);
+      const read = decodeBlocks(this.#client, 'trace-read', part);
+      messages.push(...read.filter(({ block }) => block.index < part.next));
+      if (part.next <= position) break;
+      position = part.next;
     }
     this.#positions.set(key, position);
     return messages;

@@ -10,7 +10,6 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { ControlClient } from '../../device/main/control-client.ts';
 import type { FabricReport } from '../../device/main/fabric-report.ts';
-import type { StatusReport } from '../../device/main/status-report.ts';
 import { DeviceChild } from '../../qemu/device-child.ts';
 import { runCli } from './testing/run-cli.ts';
 
@@ -31,7 +30,7 @@ async function start(
     client.close();
     await child.stop();
   });
-  return { child, client, report: async () => (await client.request('fabric')) as FabricReport };
+  return { child, client, report: async () => await client.request('fabric') };
 }
 
 /** Waits for a state of both processes; the bound of the test ends what never comes. */
@@ -81,7 +80,7 @@ t.test('two managers elect one, and LIDs that clash change', async (t) => {
   await until(both, (all) => all.map(stateOf).join() === 'MASTER,STANDBY' && all.every(isActive));
   await t.rejects(link('s:2', 'set', 'drop=1'), /leads to another process; it takes down and up/);
   t.same(await link('a:1', 'down'), { text: 'the link of a:1 is down' }, 'a link of the process itself');
-  const links = async () => ((await second.client.request('status')) as StatusReport).links;
+  const links = async () => (await second.client.request('status')).links;
   t.match(await links(), [
     { ends: ['a:1', 's:1'], kind: 'cut', up: false },
     { kind: 'socket', up: true },

@@ -74,7 +74,7 @@ export async function withDevice(
   const device = await DeviceChild.start({ topology, arguments: ['--ibsim', `${port}`], onLogLine });
   const client = await ControlClient.connect(device.controlPath);
   try {
-    const report = async (): Promise<FabricReport> => (await client.request('fabric')) as FabricReport;
+    const report = async (): Promise<FabricReport> => await client.request('fabric');
     await work({ ...makeBench(options, port, report), client });
   } finally {
     client.close();

@@ -8,9 +8,7 @@ import type { TimelineStep } from '../../../device/function/timeline.ts';
 import { nameStepNumbers, stepName } from '../../../device/function/timeline-names.ts';
 import { ControlClient } from '../../../device/main/control-client.ts';
 import { describeLateStore } from '../../../device/main/late-stores.ts';
-import type { StatusReport } from '../../../device/main/status-report.ts';
-import type { TraceStatus } from '../../../device/main/trace-control.ts';
-import { readSteps, readTraces } from '../../../device/main/trace-snapshot.ts';
+import { readSteps, readTraces } from '../../../device/main/trace-reader.ts';
 import { CompletionStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { readWithFailures } from '../explain-action.ts';
 import { explainQueuePair, isKept } from '../explain-queue-pair.ts';
@@ -37,7 +35,7 @@ export class AdapterState {
   /** Connects, and switches the timelines on when `describe` is to tell the last steps. */
   static async connect(controlPath: string, { hasTimeline }: { hasTimeline: boolean }): Promise<AdapterState> {
     const client = await ControlClient.connect(controlPath);
-    const names = namesOf((await client.request('status')) as StatusReport);
+    const names = namesOf(await client.request('status'));
     if (hasTimeline) for (const adapter of names) await client.request('timeline-on', { adapter });
     return new AdapterState(client, names);
   }
@@ -50,7 +48,7 @@ export class AdapterState {
   /** Lines of text; empty when the process does not answer any more. */
   async describe(): Promise<string[]> {
     try {
-      const { adapters, mthca } = (await this.#client.request('status')) as StatusReport;
+      const { adapters, mthca } = await this.#client.request('status');
       const units = [
         ...adapters.flatMap(({ name, functions }) => functions.map(({ number, faults }) => ({ name, number, faults }))),
         ...mthca.map(({ name, faults }) => ({ name, number: 0, faults })),
@@ -73,7 +71,7 @@ export class AdapterState {
    */
   async describeLateStores(): Promise<string[]> {
     try {
-      const { adapters, mthca } = (await this.#client.request('status')) as StatusReport;
+      const { adapters, mthca } = await this.#client.request('status');
       const late = [...adapters.flatMap(({ functions }) => functions), ...mthca].flatMap(
         ({ faults }) => faults.late ?? [],
       );
@@ -120,9 +118,7 @@ export class AdapterState {
 
   /** The stories of the newest messages that failed or have not ended, of QPs that are traced. */
   async #describeMessages(): Promise<string[]> {
-    const adapters = await Promise.all(
-      this.#names.map((adapter) => this.#client.request('trace-status', { adapter }) as Promise<TraceStatus>),
-    );
+    const adapters = await Promise.all(this.#names.map((adapter) => this.#client.request('trace-status', { adapter })));
     if (adapters.every(({ traces }) => traces.length === 0)) return [];
     const all = await readTraces(this.#client);
     const ends = all.flatMap((adapter) => adapter.messages.map((message) => ({ adapter, message })));

@@ -5,8 +5,6 @@
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { ControlClient } from '../../../device/main/control-client.ts';
-import type { QueuePairList } from '../../../device/main/queue-pair-report.ts';
-import type { TraceStatus } from '../../../device/main/trace-control.ts';
 
 const LOOK_MS = 20;
 
@@ -22,10 +20,10 @@ export async function traceWhileItRuns(controlPath: string): Promise<number> {
   });
   const heads = new Map<number, number>();
   while (!ended) {
-    const status = (await client.request('trace-status').catch(() => undefined)) as TraceStatus | undefined;
+    const status = await client.request('trace-status').catch(() => undefined);
     for (const { qp, head } of status?.traces ?? []) heads.set(qp, Math.max(head, heads.get(qp) ?? 0));
     const traced = new Set(status?.traces.map(({ qp }) => qp));
-    const list = (await client.request('queue-pairs').catch(() => undefined)) as QueuePairList | undefined;
+    const list = await client.request('queue-pairs').catch(() => undefined);
     // One that was destroyed meanwhile is refused.
     for (const { number: qp } of list?.queuePairs ?? [])
       if (!traced.has(qp)) await client.request('trace-on', { qp }).catch(() => undefined);

@@ -43,7 +43,7 @@ export async function start(t: Test, functions: number, ...more: readonly string
   const [, sockets, controlPath] = await device.until(READY);
   const control = await ControlClient.connect(controlPath);
   t.teardown(() => control.close());
-  const status = async (): Promise<StatusReport> => (await control.request('status')) as StatusReport;
+  const status = async (): Promise<StatusReport> => await control.request('status');
   const stop = async (): Promise<void> => {
     await until(status, isWhole);
     device.child.kill('SIGTERM');

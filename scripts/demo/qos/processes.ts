@@ -6,8 +6,6 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { ControlClient } from '../../../device/main/control-client.ts';
-import type { QueuePairList } from '../../../device/main/queue-pair-report.ts';
-import type { StatusReport } from '../../../device/main/status-report.ts';
 import type { GuestJob, JobModule } from '../../../guest-tests/harness/guest-image.ts';
 import { runGuest } from '../../../guest-tests/harness/guest-run.ts';
 import { requestProgram } from '../../../guest-tests/harness/host-requests.ts';
@@ -117,8 +115,8 @@ class Measurement {
 
   async #sample(client: ControlClient, processes: readonly number[]): Promise<ProcessSample[]> {
     const take = async (): Promise<ProcessSample> => {
-      const queuePairs = (await client.request('queue-pairs')) as QueuePairList;
-      return takeProcessSample((await client.request('status')) as StatusReport, queuePairs, processes);
+      const queuePairs = await client.request('queue-pairs');
+      return takeProcessSample(await client.request('status'), queuePairs, processes);
     };
     const startMs = performance.now();
     let first = await take();
