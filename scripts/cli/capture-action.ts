@@ -6,33 +6,37 @@
  */
 import { resolve } from 'node:path';
 import type { CaptureProgress } from '../../device/main/capture-file.ts';
-import { ControlClient } from '../../device/main/control-client.ts';
-import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import { printable } from '../../protocol/system/printable.mjs';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CaptureArguments } from './capture-command.ts';
 import type { CliCommand } from './cli-command.ts';
 import { BYTES_PER_MIB } from './limit-options.ts';
 import { startCapture } from './remote-capture.ts';
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+import { takeSignals } from './signals.ts';
+import { withAdapter } from './with-adapter.ts';
 
 export async function performCapture(command: CliCommand): Promise<number> {
   const { output, control, seconds, limit, ...choice } = command.opts<CaptureArguments>();
   const path = resolve(output);
-  const ended = new Promise<void>((done) => {
-    for (const signal of SIGNALS) process.once(signal, () => done());
-    if (seconds !== undefined) setTimeout(done, seconds * 1000).unref();
-  });
-  const client = await ControlClient.connect(control ?? (await findOnlyControlPath()));
-  try {
+  return withAdapter(control, async (client) => {
     const capture = await startCapture(client, { path, limitBytes: limit * BYTES_PER_MIB, ...choice });
-    process.stderr.write(`capturing to ${printable(path)}\n`);
-    await Promise.race([ended, capture.whenEnded]);
-    return conclude(await capture.stop());
-  } finally {
-    client.close();
-  }
+    // Before, a signal ends this process as any other, and its connection with it.
+    const { whenAsked, forget } = takeSignals();
+    try {
+      process.stderr.write(`capturing to ${printable(path)}\n`);
+      await Promise.race([whenAsked, capture.whenEnded, ...(seconds === undefined ? [] : [passed(seconds)])]);
+      return conclude(await capture.stop());
+    } finally {
+      forget();
+    }
+  });
+}
+
+/** Does not keep the process from ending. */
+function passed(seconds: number): Promise<void> {
+  return new Promise((done) => {
+    setTimeout(done, seconds * 1000).unref();
+  });
 }
 
 /** Says what the file has; throws SetupError when it took no more. */

@@ -51,8 +51,6 @@ export function defineDevice(command: CliCommand): void {
     '  qemu-system-x86_64 -machine q35,memory-backend=ram \\',
     '    -object memory-backend-memfd,id=ram,size=1G,share=on \\',
     `    -device '{"driver":"vfio-user-pci","socket":{"type":"unix","path":"SOCKET"}}' ...`,
-    'SIGTERM or SIGINT ends it. Exit status: 0 when asked to end; 1 it could not start; 2 wrong arguments;',
-    '70 something in it failed: the log says what, its sockets are removed, and its guests read ones.',
   );
   command
     .addExample('vuhca device --socket /tmp/vuhca.sock', 'one adapter, for one guest')

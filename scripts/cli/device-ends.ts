@@ -7,9 +7,7 @@
 import type { Logger } from 'pino';
 import type { AdapterProcess } from '../../device/main/adapter-process.ts';
 import type { ControlServer } from '../../device/main/control-server.ts';
-
-/** The exit status of an adapter that has failed: EX_SOFTWARE of sysexits.h. */
-const FAILED_STATUS = 70;
+import { ADAPTER_FAILED_STATUS } from './exit-statuses.ts';
 
 /** What threw, and where. */
 export interface Failure {
@@ -43,7 +41,7 @@ export class Ends {
 
   /** The adapter has failed, and guests are served no more. */
   failed(failure: Failure): void {
-    this.status = FAILED_STATUS;
+    this.status = ADAPTER_FAILED_STATUS;
     logFailure(this.#log, failure);
     this.control?.close();
     this.#resolve();

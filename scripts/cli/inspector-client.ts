@@ -18,14 +18,23 @@ export interface InspectorEvent {
 interface Pending {
   resolve(result: unknown): void;
   reject(error: Error): void;
+  readonly timer: NodeJS.Timeout;
 }
+
+/** A debugger's port that is none, or cannot be used: one sentence. */
+export class DebuggerError extends Error {
+  override readonly name = 'ControlError';
+}
+
+/** A process that stands at a breakpoint answers, too. Tests lower it. */
+export const inspectorBounds = { answerMs: 30_000 };
 
 const FINAL_TEXT = 0x81;
 const OPCODE_MASK = 0x0f;
 const CLOSE = 0x8;
 const MASKED = 0x80;
 
-const CLOSED = 'the inspector closed the connection';
+const CLOSED = 'the adapter has closed the connection of the debugger';
 
 export class InspectorClient {
   readonly #socket: Socket;
@@ -45,8 +54,13 @@ export class InspectorClient {
     return new Promise((resolve, reject) => {
       const upgrade = request(url.replace(/^ws:/, 'http:'), { headers });
       upgrade.once('upgrade', (_response, socket, head) => resolve(new InspectorClient(socket as Socket, head)));
-      upgrade.once('response', ({ statusCode }) => reject(new Error(`the inspector answered ${statusCode}`)));
-      upgrade.once('error', reject);
+      const refuse = (why: string): void => {
+        upgrade.destroy();
+        reject(new DebuggerError(`there is no debugger at ${url}: ${why}`));
+      };
+      upgrade.once('response', ({ statusCode }) => refuse(`it answers ${statusCode}`));
+      upgrade.once('error', ({ message }) => refuse(message));
+      upgrade.setTimeout(inspectorBounds.answerMs, () => refuse('it does not answer'));
       upgrade.end();
     });
   }
@@ -60,8 +74,12 @@ export class InspectorClient {
     });
     socket.on('error', () => {});
     socket.once('close', () => {
-      for (const { reject } of this.#pending.values()) reject(new Error(CLOSED));
+      for (const { reject, timer } of this.#pending.values()) {
+        clearTimeout(timer);
+        reject(new DebuggerError(CLOSED));
+      }
     });
+    socket.setTimeout(0);
     this.#readFrames();
   }
 
@@ -70,8 +88,10 @@ export class InspectorClient {
   call(method: string, params: object = {}): Promise<any> {
     const id = this.#nextId++;
     return new Promise((resolve, reject) => {
-      if (this.#socket.destroyed) throw new Error(CLOSED);
-      this.#pending.set(id, { resolve, reject });
+      if (this.#socket.destroyed) throw new DebuggerError(CLOSED);
+      const late = `the debugger does not answer ${method} within ${inspectorBounds.answerMs / 1000} s`;
+      const timer = setTimeout(() => reject(new DebuggerError(late)), inspectorBounds.answerMs);
+      this.#pending.set(id, { resolve, reject, timer });
       this.#send(JSON.stringify({ id, method, params }));
     });
   }
@@ -123,20 +143,34 @@ export class InspectorClient {
       const opcode = this.#input[0] & OPCODE_MASK;
       const text = this.#input.toString('utf8', at, at + length);
       this.#input = this.#input.subarray(at + length);
-      if (opcode === CLOSE) return void this.#socket.destroy();
-      this.#receive(JSON.parse(text));
+      const message = opcode === CLOSE ? undefined : readMessage(text);
+      if (message === undefined) return void this.#socket.destroy();
+      this.#receive(message);
     }
   }
 
-  #receive(message: { id?: number; result?: unknown; error?: { message: string } } & InspectorEvent): void {
+  #receive(message: InspectorMessage): void {
     if (message.id === undefined) {
       for (const listener of this.#listeners) listener(message);
       return;
     }
     const pending = this.#pending.get(message.id);
     this.#pending.delete(message.id);
+    clearTimeout(pending?.timer);
     if (message.error === undefined) pending?.resolve(message.result);
-    else pending?.reject(new Error(message.error.message));
+    else pending?.reject(new DebuggerError(`the debugger refuses: ${message.error.message}`));
+  }
+}
+
+type InspectorMessage = { id?: number; result?: unknown; error?: { message: string } } & InspectorEvent;
+
+/** Undefined for what no inspector sends. */
+function readMessage(text: string): InspectorMessage | undefined {
+  try {
+    const message = JSON.parse(text);
+    return typeof message === 'object' && message !== null ? message : undefined;
+  } catch {
+    return undefined;
   }
 }
 

@@ -1,38 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * The command line `vuhca`: has commander read the words, performs the command, and prints one line
- * for an error. Exit status: that of the command; 1 when it failed, 2 when it was called wrongly.
- */
-import { CommanderError } from 'commander';
-import { printable, printableLines } from '../../protocol/system/printable.mjs';
-import { makeProgram } from './program.ts';
+/** The command line `vuhca`: performs the words it is given, and ends with their exit status. */
+import { ExitStatus } from './exit-statuses.ts';
+import { performWords } from './perform-words.ts';
 
-/**
- * Errors whose message is for users, by name: their classes are in modules that most commands do
- * not load.
- */
-const sentences = new Set(['SetupError', 'VfioUserError', 'ControlError', 'RecordingError', 'LinkError']);
+const SIGPIPE = 13;
 
 process.stdout.on('error', endWithoutReader);
-process.exitCode = await main(process.argv.slice(2));
-
-async function main(words: readonly string[]): Promise<number> {
-  let status = 0;
-  const program = makeProgram(async (command, load) => {
-    const perform = await load();
-    status = await perform(command);
-  });
-  try {
-    await program.parseAsync(words, { from: 'user' });
-    return status;
-  } catch (error) {
-    // The help was printed; without a command it is an error.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-    // `help` is about the command behind it.
-    const name = words[0] === 'help' ? words[1] : words[0];
-    return complain(program.commands.some((command) => command.name() === name) ? `vuhca ${name}` : 'vuhca', error);
-  }
-}
+process.exitCode = await performWords(process.argv.slice(2), (text) => void process.stderr.write(text));
 
 /**
  * Ends the process as the signal SIGPIPE, which Node.js ignores, ends other programs: in
@@ -40,18 +14,5 @@ async function main(words: readonly string[]): Promise<number> {
  */
 function endWithoutReader(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EPIPE') throw error;
-  process.exit(128 + 13);
-}
-
-/** Prints one line for the error of a command; returns the exit status. */
-function complain(command: string, error: unknown): number {
-  // Set-up has a class of its own, which most commands do not load.
-  if (error instanceof Error && error.name === 'UsageError') {
-    const hint = `\`${command} --help\` lists the ${command === 'vuhca' ? 'commands' : 'options'}`;
-    process.stderr.write(`${command}: ${printable(error.message.replaceAll('\n', ' '))} (${hint})\n`);
-    return 2;
-  }
-  const { message, name, stack = message } = error instanceof Error ? error : new Error(String(error));
-  process.stderr.write(`${command}: ${printableLines(sentences.has(name) ? message : stack)}\n`);
-  return 1;
+  process.exit(ExitStatus.SIGNAL + SIGPIPE);
 }

@@ -6,6 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { CliCommand } from './cli-command.ts';
+import { describeStatuses } from './exit-statuses.ts';
 
 const PACKAGE = new URL('../../package.json', import.meta.url);
 
@@ -192,6 +193,7 @@ async function defineCommand(command: CliCommand): Promise<void> {
   const define = await entry.define();
   command.description(`${entry.summary[0].toUpperCase()}${entry.summary.slice(1)}.`);
   define(command);
+  command.addNotes(...describeStatuses(entry.name));
   // commander saves defaults when parsing begins, before the hook.
   command.saveStateBeforeParse();
 }

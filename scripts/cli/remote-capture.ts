@@ -6,11 +6,16 @@
  */
 import type { CaptureOptions, CaptureProgress } from '../../device/main/capture-file.ts';
 import { ControlClient } from '../../device/main/control-client.ts';
+import { ControlError } from '../../device/main/control-path.ts';
 
 /** The packets to capture, and the adapter. */
 export type CaptureRequest = CaptureOptions & { readonly adapter?: string };
 
 const POLL_MS = 100;
+/** An adapter that is asked to end a capture has answered in this time. */
+const STOP_ANSWER_MS = 5000;
+/** Looks at a file that nothing is written to, though it is not closed. */
+const LOOKS_MAX = 100;
 
 /** A capture in another process. */
 export interface RemoteCapture {
@@ -31,9 +36,7 @@ export async function captureFrom(controlPath: string, options: CaptureRequest):
 export async function startCapture(client: ControlClient, options: CaptureRequest): Promise<RemoteCapture> {
   await client.request('capture-start', { ...options });
   let stopped = false;
-  const readProgress = async (): Promise<CaptureProgress> => {
-    return (await client.request('capture-progress')) as CaptureProgress;
-  };
+  const readProgress = (): Promise<CaptureProgress> => client.request('capture-progress');
   const whenEnded = (async () => {
     while (!stopped) {
       await new Promise((done) => setTimeout(done, POLL_MS));
@@ -44,12 +47,17 @@ export async function startCapture(client: ControlClient, options: CaptureReques
   whenEnded.catch(() => {});
   const stop = async (): Promise<CaptureProgress> => {
     stopped = true;
-    await client.request('capture-stop');
-    for (;;) {
-      const progress = await readProgress();
-      if (progress.closed) return progress;
+    client.answerMs = STOP_ANSWER_MS;
+    let progress = await client.request('capture-stop');
+    for (let looks = 0; !progress.closed; looks++) {
+      if (looks === LOOKS_MAX)
+        throw new ControlError(`the adapter does not close ${options.path}: packets at its end may be missing`);
       await new Promise((done) => setTimeout(done, POLL_MS));
+      const next = await readProgress();
+      if (next.bytes !== progress.bytes) looks = 0;
+      progress = next;
     }
+    return progress;
   };
   return { whenEnded, stop };
 }

@@ -48,9 +48,6 @@ export function defineReplay(command: CliCommand): void {
     .addNotes(
       'A step is one call into the adapter: a register access, a collect write, a reset, a run of its units.',
       '`vuhca device --record FILE` and `vuhca run --record FILE` make recordings.',
-      '',
-      'Exit status: 0 identical; 3 the adapter behaved differently (prints the first difference);',
-      '1 no usable recording.',
     )
     .addExample('vuhca replay x.rec', 'the whole session, checked')
     .addExample('vuhca replay --trace --until 40 x.rec', 'the first 40 steps, printed')

@@ -15,23 +15,17 @@ import { setUp } from '../setup/set-up.ts';
 import { isGiven, repeatAdapterArguments } from './adapter-arguments.ts';
 import { readFabric } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';
+import { ExitStatus, RunStatus } from './exit-statuses.ts';
 import { BYTES_PER_MIB } from './limit-options.ts';
 import { readLoneNode } from './personality.ts';
 import type { RunArguments } from './run-command.ts';
 import { checkRun, prepareGuest } from './run-guest.ts';
 import { Session, type SessionEnd } from './session.ts';
+import { takeSignals } from './signals.ts';
 import { saveTerminal } from './terminal.ts';
 import { AdapterState } from './test/adapter-state.ts';
 import { StateReader } from './test/state-reader.ts';
 import { describeStates } from './test/test-screen.ts';
-
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-/** A shell's exit status for a signal is the signal's number and this. */
-const SIGNAL_STATUS = 128;
-/** As that of timeout(1). */
-const TIMEOUT_STATUS = 124;
-/** A module did not load, or the driver bound nothing. */
-const OBSTACLE_STATUS = 125;
 
 export async function performRun(command: CliCommand): Promise<number> {
   const given = command.opts<RunArguments>();
@@ -64,12 +58,10 @@ export async function performRun(command: CliCommand): Promise<number> {
       ? {}
       : { capture: { path: resolve(given.capture), limitBytes: given.captureLimit * BYTES_PER_MIB } }),
   });
-  for (const name of SIGNALS) {
-    process.once(name, () => {
-      signal = name;
-      session.stop().catch(() => {});
-    });
-  }
+  void takeSignals().whenAsked.then((name) => {
+    signal = name;
+    session.stop().catch(() => {});
+  });
   say(`the adapter is process ${session.device.pid}, QEMU is process ${session.guest.pid}`);
   if (interactive) say('the console of the guest follows; Ctrl-A x ends the guest');
   if (!interactive) report = new CaseReport(session, (what) => states.read(what));
@@ -149,12 +141,12 @@ function conclude(end: SessionEnd, report: CaseReport | undefined, signal: NodeJ
   if (capture !== undefined) say(capture.early ?? `captured ${capture.packets} packets in ${capture.path}`);
   if (signal !== undefined) {
     say(`ended by ${signal}`);
-    return SIGNAL_STATUS + constants.signals[signal];
+    return ExitStatus.SIGNAL + constants.signals[signal];
   }
   if (deviceFailure !== undefined) throw new SetupError(describeDeviceExit(deviceFailure));
   if (silence !== undefined) {
     say(`the guest was silent for ${silence} s and was ended`);
-    return TIMEOUT_STATUS;
+    return RunStatus.SILENT;
   }
   if (guest.status !== 0) throw new SetupError(describeGuestExit(guest));
   if (complaints.length > 0)
@@ -165,7 +157,7 @@ function conclude(end: SessionEnd, report: CaseReport | undefined, signal: NodeJ
 function judgeCase(report: CaseReport): number {
   if (report.obstacle !== undefined) {
     say(`the case could not run: ${report.obstacle}`);
-    return OBSTACLE_STATUS;
+    return RunStatus.OBSTACLE;
   }
   if (report.status === undefined) throw new SetupError('the guest ended before the case did');
   const failures = report.findFailures();

@@ -65,10 +65,6 @@ export function defineRun(command: CliCommand): void {
     'and so does Ctrl-A x. All words behind `--` go to QEMU as they are. With --topology, all adapters',
     'of the file are in the guest.',
     '',
-    'Exit status: that of the case; 1 when guest or adapter failed, the guest kernel complained (WARN,',
-    'BUG, oops, at whatever log level), or the KTAP of the case has failures though it ended with 0;',
-    '2 wrong arguments; 124 the guest was silent for --timeout; 125 a module did not load, the driver',
-    "bound nothing, or a file of --files has no place in Debian's file system; 128 and more: a signal.",
     'QEMU=PROGRAM chooses a QEMU, VUHCA_ACCEL=kvm|tcg how it runs.',
   );
   command

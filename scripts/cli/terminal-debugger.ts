@@ -7,12 +7,8 @@ import { readFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import type { SourceLine } from './break-command.ts';
-import { InspectorClient } from './inspector-client.ts';
+import { DebuggerError, InspectorClient, inspectorBounds } from './inspector-client.ts';
 import { SourcePlaces } from './source-places.ts';
-
-export class DebuggerError extends Error {
-  override readonly name = 'ControlError';
-}
 
 interface Script {
   readonly scriptId: string;
@@ -31,6 +27,8 @@ export const steps = { c: 'resume', n: 'stepOver', s: 'stepInto', o: 'stepOut' }
 
 const CONTEXT_LINES = 3;
 const STACK_FRAMES = 20;
+/** Characters of the list of an inspector, which has one entry. */
+const LIST_MAX = 1 << 20;
 
 export class TerminalDebugger {
   readonly #inspector: InspectorClient;
@@ -167,15 +165,20 @@ function findSocket(place: string): Promise<string> {
   const hint = 'begin with `vuhca run --inspect` or `vuhca device --inspect`';
   return new Promise((resolve, reject) => {
     const refuse = (why: string): void => reject(new DebuggerError(`no debugger's port at ${place}: ${why}; ${hint}`));
-    get(`http://${place}/json/list`, (answer) => {
+    const asked = get(`http://${place}/json/list`, (answer) => {
       let text = '';
       answer.setEncoding('utf8').on('data', (part: string) => {
         text += part;
+        if (text.length > LIST_MAX) asked.destroy(new Error('it answers without end'));
       });
-      answer.on('end', () => {
-        const [target] = JSON.parse(text) as { webSocketDebuggerUrl: string }[];
-        resolve(target.webSocketDebuggerUrl);
+      answer.once('error', ({ message }) => refuse(message));
+      answer.once('end', () => {
+        const found = /"webSocketDebuggerUrl": *"(ws:[^"]+)"/.exec(text)?.[1];
+        if (found === undefined) refuse('what answers there is no debugger');
+        else resolve(found);
       });
-    }).once('error', ({ code, message }: NodeJS.ErrnoException) => refuse(code ?? message));
+    });
+    asked.setTimeout(inspectorBounds.answerMs, () => asked.destroy(new Error('it does not answer')));
+    asked.once('error', ({ code, message }: NodeJS.ErrnoException) => refuse(code ?? message));
   });
 }

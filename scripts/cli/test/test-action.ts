@@ -3,6 +3,7 @@
  * Performs `vuhca test`: compiles modules, runs each job in a guest with an adapter of its own, and
  * tells the results as they arrive.
  */
+
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -16,12 +17,13 @@ import { ModuleBuildError } from '../../../qemu/setup/compiler-messages.ts';
 import { StartError } from '../../../qemu/setup/errors.ts';
 import { setUp } from '../../setup/set-up.ts';
 import type { CliCommand } from '../cli-command.ts';
+import { TestStatus } from '../exit-statuses.ts';
 import { nothing, writeOutput } from '../write-output.ts';
 import { AdapterState } from './adapter-state.ts';
 import { StateReader } from './state-reader.ts';
 import { makeStockJob } from './stock-guest.ts';
 import { deviceOf, guestOf } from './test-adapter.ts';
-import { type DebugPorts, type TestArguments, TestStatus } from './test-command.ts';
+import type { DebugPorts, TestArguments } from './test-command.ts';
 import { toJunit, toTap } from './test-files.ts';
 import { makeJob, type PlannedJob, planJobs } from './test-job.ts';
 import { provideTestKernel } from './test-kernel.ts';

@@ -3,6 +3,7 @@
  * `vuhca test` with modules that warn, hang, panic, do not load, do not bind, or print broken KTAP:
  * each gets its exit status, one clear sentence and the log. And with a debugger.
  */
+
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
@@ -10,9 +11,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { buildKernelModules } from '../../../qemu/setup/kernel-modules.ts';
+import { TestStatus } from '../exit-statuses.ts';
 import { type Case, check, EXAMPLE, FIXTURES } from '../testing/check-test-case.ts';
 import { CliProcess } from '../testing/run-cli.ts';
-import { TestStatus } from './test-command.ts';
 
 /** Rings the doorbells of 20 requests too early. */
 const EARLY = fileURLToPath(new URL('testing/early', import.meta.url));

@@ -4,11 +4,12 @@
  * and wrong arguments, which are found before anything starts.
  * test-command.long.ts has further failures, writing-drivers.long.ts what the document promises.
  */
+
 import { join } from 'node:path';
 import t from 'tap';
+import { TestStatus } from '../exit-statuses.ts';
 import { type Case, check, EXAMPLE } from '../testing/check-test-case.ts';
 import { runCli } from '../testing/run-cli.ts';
-import { TestStatus } from './test-command.ts';
 
 /** Only the bound of the machine that runs the tests ends a slow one. */
 t.setTimeout(0);

@@ -44,19 +44,6 @@ export interface TestArguments {
   readonly debug?: DebugPorts;
 }
 
-/** What the exit status says; the most serious of all jobs counts. */
-export const TestStatus = {
-  PASSED: 0,
-  FAILED: 1,
-  USAGE: 2,
-  NOT_COMPILED: 3,
-  NOT_LOADED: 4,
-  KERNEL_COMPLAINED: 5,
-  SILENT: 6,
-  ADAPTER_FAILED: 7,
-} as const;
-export type TestStatus = (typeof TestStatus)[keyof typeof TestStatus];
-
 const ADAPTERS_MAX = 8;
 const JOBS_MAX = 64;
 const SEEDS_MAX = 10_000;
@@ -87,12 +74,6 @@ export function defineTest(command: CliCommand): void {
     '',
     "With a --personality the script runs in Debian's user space, with the stock driver. There it may",
     'call `adapter inject FAULT...`, which is `vuhca inject`, and `adapter objects`.',
-    '',
-    'Exit status: 0 all passed; 1 a test failed, its output is broken KTAP, or a store came too late;',
-    '2 wrong arguments;',
-    '3 a module did not compile; 4 a module did not load, or a driver bound nothing; 5 the kernel',
-    'complained (WARN, BUG, oops, panic, leak) at whatever log level; 6 the guest was silent for',
-    '--timeout, or ended early; 7 adapter or QEMU failed; 128 and more: a signal.',
   );
   command
     .addExample('vuhca test guest-tests/example', 'a driver and its test, see docs/WRITING-DRIVERS.md')

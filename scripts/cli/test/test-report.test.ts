@@ -3,10 +3,11 @@
  * What `vuhca test` makes of results and faults: exit status, screen, TAP and JUnit. Other readers
  * (tap-parser, tap) take what is written.
  */
+
 import t from 'tap';
 import { type FinalResults, Parser } from 'tap-parser';
 import type { FaultKind, GuestFault, StepKind, TestResult } from '../../../guest-tests/harness/guest-session.ts';
-import { TestStatus } from './test-command.ts';
+import { TestStatus } from '../exit-statuses.ts';
 import { toJunit, toTap } from './test-files.ts';
 import { countResults, findFailures, type JobReport, statusOf, worstStatus } from './test-report.ts';
 import { describeJob, describeStates, resultLine } from './test-screen.ts';

@@ -3,10 +3,11 @@
  * What `vuhca test` knows of a job that has ended, and the exit status that follows. Pure. Called
  * by test-action.ts and the writers of results.
  */
+
 import type { GuestRun } from '../../../guest-tests/harness/guest-run.ts';
 import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-session.ts';
 import { cutReport } from '../../../qemu/kernel-log.ts';
-import { TestStatus } from './test-command.ts';
+import { TestStatus } from '../exit-statuses.ts';
 
 /** A failed result, or a fault, with what was seen around it. */
 export interface Failure {
