@@ -18,11 +18,12 @@ import { Ends } from './device-ends.ts';
 import { openInspector } from './inspector.ts';
 import { BYTES_PER_MIB } from './limit-options.ts';
 import { makeLog } from './log.ts';
+import { checkOutput } from './named-files.ts';
 import { readLoneNode } from './personality.ts';
+import { takeSignals } from './signals.ts';
 import { readTopologyFile } from './topology-file.ts';
 import { UsageError } from './usage-error.ts';
 
-const SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /** Time for the last packets of a capture when the adapter has failed. */
 const CAPTURE_BOUND_MS = 2000;
 
@@ -31,9 +32,10 @@ export async function performDevice(command: CliCommand): Promise<number> {
   const plan = readTopology(command, given);
   const log = makeLog(given.logLevel);
   openInspector(given.inspect);
-  const asked = whenAsked();
-  const ends = new Ends(log);
   const library = await provideLibrary();
+  // Before, nothing is open, and a signal ends the process at once.
+  const { whenAsked } = takeSignals();
+  const ends = new Ends(log);
   const controlPath = given.control ?? (await chooseControlPath());
   const links = plan.links.map((link) =>
     'port' in link ? { ...link, log: (line: string) => log.warn({}, line) } : link,
@@ -59,7 +61,7 @@ export async function performDevice(command: CliCommand): Promise<number> {
     });
     const sockets = plan.adapters.flatMap((adapter) => adapter.sockets);
     process.stdout.write(`${READY} ${sockets.join(' ')} control ${controlPath}\n`);
-    log.info({}, `ending: ${await asked}`);
+    log.info({}, `ending: ${await whenAsked}`);
     await commands.close();
   };
   try {
@@ -99,14 +101,8 @@ function readTopology(command: CliCommand, given: DeviceArguments): Topology {
   const other = socket === undefined ? own : '--socket';
   if (other !== undefined) throw new UsageError(`option ${other} cannot be given with --topology: the file says it`);
   const topology = readTopologyFile(file);
+  if (record !== undefined) checkOutput('option --record', record, [file]);
   const objection = record === undefined ? undefined : findRecordingObjection(topology);
   if (objection !== undefined) throw new UsageError(`option --record: ${objection}`);
   return topology;
-}
-
-/** Resolves with the signal that asks the process to end. */
-function whenAsked(): Promise<string> {
-  return new Promise((resolve) => {
-    for (const signal of SIGNALS) process.once(signal, () => resolve(signal));
-  });
 }

@@ -3,7 +3,6 @@
  * Performs `vuhca replay`: runs a recorded session again, without guest and QEMU, and checks that
  * the adapter behaves identically. A debugger can stop at any step; the recorded guest waits.
  */
-import { readFileSync } from 'node:fs';
 import { Adapter } from '../../device/adapter/adapter.ts';
 import { Fabric } from '../../device/fabric/fabric.ts';
 import { isFabricPlan, RecordingDamage } from '../../device/hosts/recording-format.ts';
@@ -15,7 +14,9 @@ import type { AdapterTrace } from '../../device/trace/adapter-trace.ts';
 import { printable, printableLines } from '../../protocol/system/printable.mjs';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { CliCommand } from './cli-command.ts';
+import { DIVERGED_STATUS } from './exit-statuses.ts';
 import { openInspector } from './inspector.ts';
+import { checkOutput, readNamedFile } from './named-files.ts';
 import type { ReplayArguments } from './replay-command.ts';
 import { present } from './trace-present.ts';
 import { UsageError } from './usage-error.ts';
@@ -24,14 +25,13 @@ const NS_PER_SECOND = 1e9;
 /** 1024 messages of a QP, with the first bytes of each; 2^18 steps. */
 const TRACE = { blocksLog2: 10, snapLength: 64, stopOnError: false };
 const TIMELINE_LOG2 = 18;
-/** The exit status of a replay that differs. */
-const DIVERGED = 3;
 
 export async function performReplay(command: CliCommand): Promise<number> {
   const [path] = command.processedArgs as [string];
   const { until = Number.POSITIVE_INFINITY, trace = false, inspectBrk, ...given } = command.opts<ReplayArguments>();
   const breakAt = given.breakAt ?? (inspectBrk === undefined ? -1 : 0);
   checkTrace(given);
+  if (given.export !== undefined) checkOutput('option --export', given.export, [path], { fifo: true });
   const replay = openRecording(path);
   const traces = given.messages || given.show || given.export !== undefined ? observeAll(replay) : undefined;
   openInspector(inspectBrk, true);
@@ -43,7 +43,7 @@ export async function performReplay(command: CliCommand): Promise<number> {
   if (traces !== undefined) presentTraces(traces, given);
   const output = traces === undefined ? process.stdout : process.stderr;
   output.write(printableLines(describeResult(path, result, until)));
-  return result.divergence === undefined ? 0 : DIVERGED;
+  return result.divergence === undefined ? 0 : DIVERGED_STATUS;
 }
 
 function checkTrace({ messages, show, export: file, format }: ReplayArguments): void {
@@ -63,7 +63,7 @@ export function traceRecording(path: string): { readonly traces: AdapterTrace[];
   const traces = observed.map(({ name, observer }) => observer.read(name, 0));
   if (result.divergence === undefined) return { traces, status: 0 };
   process.stderr.write(printableLines(describeResult(path, result, Number.POSITIVE_INFINITY)));
-  return { traces, status: DIVERGED };
+  return { traces, status: DIVERGED_STATUS };
 }
 
 /** An adapter of the recording, and the observer of its traces. */
@@ -98,12 +98,7 @@ function presentTraces(traces: readonly Traced[], given: ReplayArguments): void 
 }
 
 function openRecording(path: string): Replay {
-  let bytes: Uint8Array;
-  try {
-    bytes = readFileSync(path);
-  } catch (error) {
-    throw new SetupError(`the recording ${path} cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
+  const bytes = readNamedFile(`the recording ${path}`, path);
   return sayDamage(path, () => new Replay(bytes, (options, clock, hosts) => new Adapter(options, clock, hosts)));
 }
 

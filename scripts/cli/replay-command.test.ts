@@ -99,7 +99,7 @@ t.test('files that are no recordings', async (t) => {
   const other = join(directory, 'other');
   t.match(await runCli(['replay', other]), {
     status: 1,
-    stderr: /^vuhca replay: .*other cannot be read \(ENOENT\)\n$/,
+    stderr: /^vuhca replay: .*other cannot be read \(ENOENT\): it does not exist, .*\n$/,
   });
   writeFileSync(other, 'Dear diary');
   t.match(await runCli(['replay', other]), { status: 1, stderr: /This is not a recording/ });

@@ -13,6 +13,7 @@ import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
 import { readAdapterOptions, readFabric, readLinks } from './adapter-options.ts';
 import { buildShellImage, foldersForGuest } from './guest-image.ts';
 import type { RunArguments } from './run-command.ts';
+import { checkRunPaths } from './run-paths.ts';
 import { findMemoryObjection } from './shared-memory.ts';
 import { type GuestScript, readScript } from './test/script-file.ts';
 import { readFileOption } from './test/test-job.ts';
@@ -28,7 +29,6 @@ import {
 import { readTopologyFile } from './topology-file.ts';
 import { UsageError } from './usage-error.ts';
 
-const FILES = ['initramfs', 'disk', 'case', 'topology'] as const;
 /** What only our own guest can do. */
 const OURS = ['case', 'driver', 'module', 'files', 'distribution'] as const;
 /** The driver that binds the personality mthca. */
@@ -48,11 +48,7 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
     );
   readLinks(given);
   readFabric(given, 'switch');
-  for (const name of FILES) {
-    const path = given[name];
-    if (path !== undefined && !existsSync(path))
-      throw new UsageError(`option --${name} names ${path}, which does not exist`);
-  }
+  checkRunPaths(given);
   for (const own of OURS)
     for (const name of ['initramfs', 'disk'] as const)
       if (given[own] !== undefined && given[name] !== undefined)

@@ -2,6 +2,7 @@
 /** Performs `vuhca topology`: reads a topology file and prints it, or writes a picture of it. */
 import { printableLines } from '../../protocol/system/printable.mjs';
 import type { CliCommand } from './cli-command.ts';
+import { checkOutput } from './named-files.ts';
 import type { TopologyArguments } from './topology-command.ts';
 import { readTopologyFile } from './topology-file.ts';
 import { drawTopology } from './topology-picture.ts';
@@ -12,6 +13,7 @@ export async function performTopology(command: CliCommand): Promise<number> {
   const [path] = command.processedArgs as [string];
   const { picture } = command.opts<TopologyArguments>();
   const topology = readTopologyFile(path);
+  if (picture !== undefined) checkOutput('option --picture', picture, [path], { fifo: true });
   if (picture === undefined) {
     process.stdout.write(printableLines(describeTopology(topology)));
     return 0;

@@ -130,6 +130,6 @@ t.test('the command prints, draws, and says what is wrong', async (t) => {
   t.match(await runCli(['topology', write(t, {})], {}), { status: 2, stderr: /: adapters is missing/ });
   t.match(await runCli(['topology', path, '--picture', '/none/x'], {}), {
     status: 1,
-    stderr: /the picture \/none\/x cannot be written \(ENOENT\)/,
+    stderr: /option --picture names \/none\/x, which cannot be written \(ENOENT\): /,
   });
 });

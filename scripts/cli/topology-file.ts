@@ -4,7 +4,6 @@
  * mistake gets a sentence. device/main/topology.ts checks how the values fit together. Called by
  * `vuhca device` and `vuhca topology`.
  */
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import {
   type AdapterPlan,
@@ -15,7 +14,9 @@ import {
 } from '../../device/main/topology.ts';
 import { defaultSwitchNode, type SubnetControl, type SwitchNode } from '../../device/topology/fabric-plan.ts';
 import { portLidsOf, virtualLanesOf } from '../../device/topology/node-kinds.ts';
+import { SetupError } from '../../qemu/setup/errors.ts';
 import { type JsonObject, readObject } from './json-shape.ts';
+import { readNamedFile } from './named-files.ts';
 import { readAdapter } from './topology-adapter.ts';
 import { type Generated, readGenerator } from './topology-generator.ts';
 import { assignPorts, readLink } from './topology-links.ts';
@@ -39,7 +40,8 @@ export function readTopologyFile(path: string): Topology {
     if (error !== undefined) throw new UsageError(error);
     return topology;
   } catch (error) {
-    if (error instanceof UsageError) throw new UsageError(`topology ${path}: ${error.message}`);
+    if (error instanceof UsageError || error instanceof SetupError)
+      throw new UsageError(`topology ${path}: ${error.message}`);
     throw error;
   }
 }
@@ -104,12 +106,7 @@ function readSwitch(name: string, value: unknown, index: number, virtualLanes: n
 }
 
 function parseFile(path: string): unknown {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new UsageError(`it cannot be read (${(error as NodeJS.ErrnoException).code})`);
-  }
+  const text = readNamedFile('it', path).toString('utf8');
   try {
     return JSON.parse(text);
   } catch (error) {

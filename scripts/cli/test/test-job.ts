@@ -7,6 +7,7 @@ import { existsSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import type { GuestJob } from '../../../guest-tests/harness/guest-image.ts';
 import type { GuestFile } from '../../../qemu/initramfs.ts';
+import { checkInput, checkOutput } from '../named-files.ts';
 import { UsageError } from '../usage-error.ts';
 import { type GuestScript, readScript, type ScriptPlace } from './script-file.ts';
 import type { TestArguments } from './test-command.ts';
@@ -22,13 +23,19 @@ export interface PlannedJob {
   readonly others: readonly string[];
 }
 
+/** A file for the guest that is copied from the host. */
+type HostFile = GuestFile & { readonly content: { readonly from: string } };
+
 const SCRIPT = 'test.sh';
 
 /** Throws UsageError. */
 export function planJobs(folders: readonly string[], given: TestArguments): PlannedJob[] {
   const targets = [...optionTargets(given, 'driver'), ...optionTargets(given, 'module')];
   for (const target of targets) checkTarget(target);
+  if (given.script !== undefined) checkInput('option --script', given.script);
   const files = (given.files ?? []).map(readFileOption);
+  const scripts = [given.script ?? [], folders.map((folder) => join(folder, SCRIPT))].flat();
+  checkResults(given, [...targets.map(({ path }) => path), ...scripts, ...files.map(({ content }) => content.from)]);
   const place: ScriptPlace = given.personality === 'vuhca' ? { files } : 'distribution';
   const script = given.script === undefined ? undefined : readScript('--script', given.script, place);
   if (folders.length === 0) {
@@ -82,18 +89,19 @@ function optionTargets(given: TestArguments, kind: 'driver' | 'module'): ModuleT
 }
 
 /** `HOST:GUEST`, with an absolute path in the guest. */
-export function readFileOption(text: string): GuestFile {
+export function readFileOption(text: string): HostFile {
   const [, host, guest] = /^(.+):(\/.+)$/.exec(text) ?? [];
   if (host === undefined || guest === undefined)
     throw new UsageError(`option --files is ${text}; it must be HOST:GUEST, with an absolute path in the guest`);
   if (guest.endsWith('/') || guest.split('/').includes('..'))
     throw new UsageError(`option --files is ${text}; the path in the guest must be that of a file, without ..`);
-  checkFile('--files', host);
+  checkInput('option --files', host);
   return { path: guest.replaceAll(/\/+/g, '/'), content: { from: resolve(host) }, mode: statSync(host).mode & 0o777 };
 }
 
-function checkFile(option: string, path: string): void {
-  const status = statSync(path, { throwIfNoEntry: false });
-  if (status === undefined) throw new UsageError(`option ${option} names ${path}, which does not exist`);
-  if (!status.isFile()) throw new UsageError(`option ${option} names ${path}, which is no file`);
+/** Throws UsageError when a result cannot be written, or would be written over what is tested. */
+function checkResults({ junit, record }: TestArguments, inputs: readonly string[]): void {
+  if (junit !== undefined) checkOutput('option --junit', junit, inputs, { fifo: true });
+  if (record !== undefined)
+    checkOutput('option --record', record, [...inputs, ...(junit === undefined ? [] : [junit])]);
 }

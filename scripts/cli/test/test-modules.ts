@@ -11,6 +11,7 @@ import type { JobModule } from '../../../guest-tests/harness/guest-image.ts';
 import { DEVICE_ID_PF, DEVICE_ID_VF, VENDOR_ID } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { KernelModule } from '../../../qemu/setup/guest-kernel.ts';
 import { readModuleInfo } from '../../../qemu/setup/module-info.ts';
+import { checkInput } from '../named-files.ts';
 import { UsageError } from '../usage-error.ts';
 
 /** A module, or a folder of modules, to load. */
@@ -54,7 +55,7 @@ type Given = Omit<JobModule, 'kind'>;
 /** Throws UsageError for a target that is neither a folder with modules nor a .ko file. */
 export function checkTarget({ option, path }: ModuleTarget): void {
   if (path === OUR_DRIVER && option === '--driver') return;
-  if (!existsSync(path)) throw new UsageError(`${option} names ${path}, which does not exist`);
+  checkInput(option, path, { folder: true });
   if (isFolder(path)) {
     if (!hasModules(path)) throw new UsageError(`${option} names ${path}, which has neither Kbuild nor Makefile`);
   } else if (!path.endsWith('.ko')) {

@@ -39,8 +39,8 @@ t.test('a mistake is named', async (t) => {
 t.test('a plot that cannot be written is found before anything runs', async (t) => {
   const folder = t.testdir({ file: 'x', sub: {} });
   checkOutput(join(folder, 'new', 'plot.svg'));
-  t.throws(() => checkOutput(join(folder, 'sub')), { message: /is a folder; name a file/ });
+  t.throws(() => checkOutput(join(folder, 'sub')), { message: /takes no plot: it is a folder; name a file/ });
   t.throws(() => checkOutput(join(folder, 'file', 'plot.svg')), {
-    message: /cannot be written .* choose another --output/,
+    message: /cannot be written to \S+ \((?:EEXIST|ENOTDIR)\): [a-z]/,
   });
 });

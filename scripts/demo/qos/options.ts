@@ -3,9 +3,11 @@
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
+import { errnoWords } from '../../../protocol/system/errno-words.mjs';
 import { SetupError, UsageError } from '../../../qemu/setup/errors.ts';
 import { defineScript, wholeNumber } from '../../../qemu/setup/script-options.ts';
 import { type AdapterWords, readWithAdapter } from '../../cli/adapter-script.ts';
+import { objectToKind } from '../../cli/named-files.ts';
 
 export interface DemoOptions extends AdapterWords {
   /** Modelled guests and simulated time. */
@@ -68,10 +70,9 @@ export function checkOutput(path: string): void {
     mkdirSync(dirname(path), { recursive: true });
     accessSync(dirname(path), constants.W_OK);
   } catch (error) {
-    throw new SetupError(
-      `the plot cannot be written to ${path} (${(error as Error).message}); choose another --output.`,
-    );
+    throw new SetupError(`the plot cannot be written to ${path} ${errnoWords(error)}.`);
   }
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
-    throw new SetupError(`--output=${path} is a folder; name a file.`);
+  const status = statSync(path, { throwIfNoEntry: false });
+  const objection = status && objectToKind(status, { characterDevice: true });
+  if (objection !== undefined) throw new SetupError(`--output=${path} takes no plot: ${objection}.`);
 }
