@@ -8,7 +8,7 @@
 import { lstatSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { askListener } from '../protocol/system/listening.ts';
 import { listenPrivately } from '../protocol/system/private-listen.ts';
 import { StartError } from './setup/errors.ts';
@@ -73,7 +73,7 @@ export function onProcessEnd(cleanup: () => void): () => void {
 
 function makeFolder(): string {
   try {
-    return mkdtempSync(join(tmpdir(), `${PREFIX}${process.pid}-`));
+    return mkdtempSync(resolve(tmpdir(), `${PREFIX}${process.pid}-`));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw new StartError(`${tmpdir()} takes no folder for sockets (${code}); set TMPDIR to a folder that does.`);

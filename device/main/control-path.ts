@@ -6,8 +6,8 @@
  * first, so servers and commands use nothing in it that does not belong to this user.
  */
 import { randomBytes } from 'node:crypto';
-import { lstatSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { lstatSync, readdirSync, rmSync, type Stats, statSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
 import { askListener } from '../../protocol/system/listening.ts';
 import { findStrangersPart, objectToFolder, providePrivateFolder } from '../../protocol/system/private-folder.mjs';
 
@@ -88,13 +88,22 @@ function refuse(objection: string | undefined): void {
   if (objection !== undefined) throw new ControlError(`${objection}: name a control socket by --control PATH`);
 }
 
+/** Undefined for what is absent, and for what this user must not see. */
+function lookUp(path: string): Stats | undefined {
+  try {
+    return statSync(path);
+  } catch {
+    return undefined;
+  }
+}
+
 let warned = false;
 
 function nameDirectory(environment: NodeJS.ProcessEnv): string {
   const other = `/tmp/vuhca-${process.geteuid?.()}`;
-  const runtime = environment.XDG_RUNTIME_DIR;
-  const status = runtime ? statSync(runtime, { throwIfNoEntry: false }) : undefined;
-  if (!runtime || !status?.isDirectory()) return other;
+  const { XDG_RUNTIME_DIR: runtime = '' } = environment;
+  const status = isAbsolute(runtime) ? lookUp(runtime) : undefined;
+  if (!status?.isDirectory()) return other;
   if (status.uid === process.geteuid?.() && findStrangersPart(runtime) === undefined) return join(runtime, 'vuhca');
   // As the XDG base directory specification asks: su keeps the variable of the other user.
   if (!warned)

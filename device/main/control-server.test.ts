@@ -23,7 +23,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Refusal } from '../adapter/refusal.ts';
 import { ControlClient } from './control-client.ts';
-import { defaultControlPath, findControlPaths, findOnlyControlPath } from './control-path.ts';
+import { defaultControlPath, findControlPaths, findOnlyControlPath, provideControlDirectory } from './control-path.ts';
 import { type ControlCommand, ControlServer } from './control-server.ts';
 
 /** A folder with a short name: the path of a socket has at most 107 bytes. */
@@ -244,6 +244,20 @@ t.test('a command that fails is answered, and is told as a fault', async (t) => 
   await until(() => threw.length > 0);
   t.same(threw, [['the command broken', 'planted']]);
   client.close();
+});
+
+t.test('the folder of control sockets, whatever the environment says', async (t) => {
+  const directory = makeDirectory(t);
+  const plain = join(directory, 'file');
+  writeFileSync(plain, '');
+  symlinkSync('circle', join(directory, 'circle'));
+  const other = `/tmp/vuhca-${process.geteuid?.()}`;
+  const useless = ['', '.', 'relative', '/none/x', plain, join(plain, 'x'), join(directory, 'circle'), 'x'.repeat(300)];
+  for (const runtime of [undefined, ...useless, `/${'x'.repeat(300)}`]) {
+    const environment = runtime === undefined ? {} : { XDG_RUNTIME_DIR: runtime };
+    t.equal(provideControlDirectory(environment), other, `${runtime}`);
+  }
+  t.equal(provideControlDirectory({ XDG_RUNTIME_DIR: directory }), join(directory, 'vuhca'));
 });
 
 t.test('a command uses and removes nothing in a folder that is not private', async (t) => {

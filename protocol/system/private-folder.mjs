@@ -6,8 +6,8 @@
  * translate TypeScript: bootstrap.mjs, typescript.mjs, the cache of set-up, control sockets.
  */
 import { chmodSync, lstatSync, mkdirSync, readlinkSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { userInfo } from 'node:os';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
 
 const WRITABLE_BY_ALL = 0o002;
 const OPEN_TO_OTHERS = 0o077;
@@ -17,11 +17,26 @@ const ROOT_USER = 0;
 
 /**
  * The folder of everything that set-up makes and that later runs execute: where the XDG base
- * directory specification puts it.
+ * directory specification puts it, which has relative paths ignored. It never depends on the
+ * folder in which a command is called.
+ * @param {NodeJS.ProcessEnv} [environment]
  * @returns {string}
  */
-export function cacheFolder() {
-  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'vuhca');
+export function cacheFolder({ XDG_CACHE_HOME: cache = '', HOME: home = '' } = process.env) {
+  if (isAbsolute(cache)) return join(cache, 'vuhca');
+  return join(isAbsolute(home) ? home : homeOfUser(), '.cache', 'vuhca');
+}
+
+/**
+ * @returns {string} as Debian says it for users without a home, when this one has none
+ */
+function homeOfUser() {
+  try {
+    const { homedir } = userInfo();
+    return isAbsolute(homedir) ? homedir : '/nonexistent';
+  } catch {
+    return '/nonexistent';
+  }
 }
 
 /** The user of this process, whose folders are looked at unless a test names another one. */

@@ -5,6 +5,7 @@
  * trusts, gives its files away first.
  */
 import { chmodSync, lchownSync, lstatSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { cacheFolder, findStrangersPart, objectToFolder, providePrivateFolder } from './private-folder.mjs';
@@ -93,15 +94,16 @@ t.test('a private folder is made, closed, or refused', (t) => {
   t.end();
 });
 
-t.test('the cache is where the XDG base directory specification puts it', (t) => {
-  const before = process.env.XDG_CACHE_HOME;
-  t.teardown(() => {
-    if (before === undefined) delete process.env.XDG_CACHE_HOME;
-    else process.env.XDG_CACHE_HOME = before;
-  });
-  process.env.XDG_CACHE_HOME = '/somewhere';
-  t.equal(cacheFolder(), '/somewhere/vuhca');
-  process.env.XDG_CACHE_HOME = '';
-  t.match(cacheFolder(), /\/\.cache\/vuhca$/);
-  t.end();
+t.test('the cache is where the XDG base directory specification puts it', async (t) => {
+  const own = userInfo().homedir;
+  const cases: [environment: NodeJS.ProcessEnv, folder: string][] = [
+    [{ XDG_CACHE_HOME: '/somewhere', HOME: '/home/x' }, '/somewhere/vuhca'],
+    [{ XDG_CACHE_HOME: '', HOME: '/home/x' }, '/home/x/.cache/vuhca'],
+    [{ XDG_CACHE_HOME: 'relative', HOME: '/home/x' }, '/home/x/.cache/vuhca'],
+    [{ XDG_CACHE_HOME: './.', HOME: 'relative' }, `${own}/.cache/vuhca`],
+    [{ HOME: '' }, `${own}/.cache/vuhca`],
+    [{}, `${own}/.cache/vuhca`],
+  ];
+  for (const [environment, folder] of cases) t.equal(cacheFolder(environment), folder, JSON.stringify(environment));
+  t.match(cacheFolder(), /^\/.*\/vuhca$/, 'with the environment of this process');
 });

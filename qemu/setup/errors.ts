@@ -7,6 +7,7 @@
  */
 import { describeSystemError } from '../../protocol/system/errno-words.mjs';
 import { printableLines } from '../../protocol/system/printable.mjs';
+import { watchStandardStreams } from '../../protocol/system/standard-streams.mjs';
 
 /**
  * A failure that the user can act on; `message` is one or two sentences that end with the next
@@ -32,6 +33,7 @@ export class UsageError extends SetupError {
  * exit status: 2 for a UsageError, else 1.
  */
 export async function runEntry(main: () => Promise<void>): Promise<void> {
+  watchStandardStreams();
   try {
     await main();
   } catch (error) {

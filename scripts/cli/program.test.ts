@@ -12,6 +12,7 @@ import { defineCommands, makeProgram } from './program.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { readCommand } from './testing/read-command.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
+import { runWords } from './testing/run-words.ts';
 
 const program = makeProgram(async () => {});
 const commands = await defineCommands(program);
@@ -60,15 +61,15 @@ t.test('every example of the help can be read', async (t) => {
 
 t.test('help prints the examples, and comes in three ways', async (t) => {
   const [help, long, short] = [
-    await runCli(['help', 'replay']),
-    await runCli(['replay', '--help']),
-    await runCli(['replay', '--until=x', '-h']),
+    await runWords(['help', 'replay']),
+    await runWords(['replay', '--help']),
+    await runWords(['replay', '--until=x', '-h']),
   ];
   t.match(help, { status: 0, stderr: '', stdout: /^ {2}vuhca replay --trace --until 40 x\.rec$/m });
   t.same([long, short], [help, help]);
-  t.same(await runCli(['help']), await runCli(['--help']));
-  t.same(await runCli(['--version']), { status: 0, stdout: `${version}\n`, stderr: '' });
-  t.match(await runCli(['help', 'dance']), { status: 2, stdout: '' });
+  t.same(await runWords(['help']), await runWords(['--help']));
+  t.same(await runWords(['--version']), { status: 0, stdout: `${version}\n`, stderr: '' });
+  t.match(await runWords(['help', 'dance']), { status: 2, stdout: '' });
 });
 
 t.test('a mistyped command or option is recognised', async (t) => {
@@ -81,7 +82,7 @@ t.test('a mistyped command or option is recognised', async (t) => {
     [['device', '--sokcet', 'x'], /unknown option --sokcet \(Did you mean --socket\?\)/],
   ];
   for (const [words, stderr] of mistakes) {
-    const result = await runCli(words);
+    const result = await runWords(words);
     t.match(result, { status: 2, stdout: '', stderr }, words.join(' '));
     t.equal(result.stderr.split('\n').length, 2, 'one line');
   }
@@ -151,7 +152,7 @@ t.test('bad input of every kind gets one line and status 2', async (t) => {
     await t.rejects(parsed, { name: 'UsageError', message: /^(?!error).+$/ }, words.join(' '));
   }
   for (const words of [['status', 'x'], ['trace', 'status', 'x'], ['dance', '--help'], ['-x']])
-    t.match(await runCli(words), { status: 2, stdout: '', stderr: /^vuhca( \w+)?: .+\n$/ }, words.join(' '));
+    t.match(await runWords(words), { status: 2, stdout: '', stderr: /^vuhca( \w+)?: .+\n$/ }, words.join(' '));
 });
 
 /** Sources and files of packages that Node loads for a command, relative to the repository. */

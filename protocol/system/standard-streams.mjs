@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What a program does when nobody takes what it prints. Node.js ignores SIGPIPE and throws instead:
+ * a reader that has what it wants, as in `vuhca status | head -3`, would get a stack for it. Plain
+ * JavaScript, as all that set-up needs. Called by the entry files, first of all.
+ */
+import { errnoWords } from './errno-words.mjs';
+
+const SIGNAL_STATUS = 128;
+const SIGPIPE = 13;
+
+/** From now on the process ends as programs do: quietly without a reader, else with a sentence. */
+export function watchStandardStreams() {
+  process.stdout.on('error', (error) => {
+    if (Object(error).code === 'EPIPE') process.exit(SIGNAL_STATUS + SIGPIPE);
+    process.stderr.write(`vuhca: standard output cannot be written ${errnoWords(error)}\n`);
+    process.exit(1);
+  });
+  // There is no other place to complain.
+  process.stderr.on('error', () => {});
+}
