@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The blocks of the documents, fenced or indented, and the one place where each is shown to be
+ * right: a test that runs it, or the reason why none can. documents.test.ts checks both.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+
+/** A block of a document. */
+export interface Block {
+  readonly document: string;
+  /** Language of a fenced block; `text` for an indented one. */
+  readonly language: string;
+  readonly lines: readonly string[];
+}
+
+/** Paths of all documents, relative to the repository. */
+export const documents = [
+  'README.md',
+  ...readdirSync(join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+
+/** All blocks of a document, without those that are pictures. */
+export function readBlocks(document: string): Block[] {
+  const blocks: Block[] = [];
+  let fence: string | undefined;
+  let lines: string[] = [];
+  const close = (language: string): void => {
+    if (lines.length > 0 && language !== 'mermaid') blocks.push({ document, language, lines });
+    lines = [];
+  };
+  let before = '';
+  for (const line of readFileSync(join(ROOT, document), 'utf8').split('\n')) {
+    const [, mark] = /^```(\w*)$/.exec(line) ?? [];
+    if (mark !== undefined) {
+      close(fence ?? 'text');
+      fence = fence === undefined ? mark : undefined;
+    } else if (fence !== undefined) lines.push(line);
+    else if (line.startsWith('    ') && (lines.length > 0 || before === '')) lines.push(line.slice(4));
+    else close('text');
+    before = line;
+  }
+  close('text');
+  return blocks;
+}
+
+/** What shows a block to be right. */
+export interface Shown {
+  readonly document: string;
+  /** The block's first line begins so. */
+  readonly begins: string;
+  /** The file that runs it, relative to the repository. */
+  readonly by?: string;
+  /** Why nothing runs it. */
+  readonly reason?: string;
+}
+
+const cli = (name: string): string => `scripts/cli/${name}`;
+const FABRIC = 'scripts/fabric/document.long.ts';
+const HERE = cli('documents.test.ts');
+const OUTPUT = 'what a command prints, cut short: numbers differ from run to run';
+
+const rows: Readonly<Record<string, readonly (readonly [begins: string, by: string | { readonly reason: string }])[]>> =
+  {
+    'README.md': [
+      ['  guest (QEMU, unmodified)', { reason: 'a picture' }],
+      ['npm start ', 'scripts/start/start.test.ts'],
+      ['  0.5 s  set-up', 'scripts/start/start.test.ts'],
+      ['npm install ', 'scripts/package/package.test.ts'],
+      ['scripts/vuhca status ', cli('readme.test.ts')],
+      ['scripts/vuhca run --record', cli('readme.test.ts')],
+      ['npm run debug', cli('breakpoint.test.ts')],
+      ['scripts/vuhca test guest-tests/example', cli('test/test-command.test.ts')],
+      ['   4.1 s  ok      load skeleton', cli('test/test-command.test.ts')],
+      ['scripts/vuhca run --kernel', cli('readme.test.ts')],
+      ['scripts/vuhca run --personality', cli('readme.test.ts')],
+      ['scripts/vuhca run --link', cli('readme.test.ts')],
+      ['scripts/vuhca device --socket PATH', cli('functions.test.ts')],
+      ['scripts/vuhca device --topology', cli('readme.test.ts')],
+    ],
+    'docs/CONTRIBUTING.md': [
+      ['trace: clear PSN', { reason: 'the message of a commit' }],
+      ['Records are reused', { reason: 'the message of a commit' }],
+    ],
+    'docs/DEBUGGING.md': [
+      ['scripts/vuhca trace on', cli('trace-command.test.ts')],
+      ['scripts/vuhca break', cli('break-command.test.ts')],
+      ['Tell gdb:', { reason: OUTPUT }],
+      ["gdb -ex 'set architecture i386:x86-64' -ex 'add-symbol-file ...'", { reason: 'ends only by a hand at gdb' }],
+      ['#!/bin/sh', cli('stock-debugging.long.ts')],
+      ['scripts/vuhca test --personality mthca', cli('stock-debugging.long.ts')],
+      ['scripts/vuhca setup symbols', cli('stock-debugging.long.ts')],
+      ["gdb -ex 'set architecture i386:x86-64' -ex 'file VMLINUX'", cli('stock-debugging.long.ts')],
+      ['scripts/vuhca run --record', cli('replay-command.test.ts')],
+      ['{"version":1', HERE],
+      ['vuhca explain', cli('explain.test.ts')],
+    ],
+    'docs/FABRIC.md': [
+      ['scripts/vuhca device --socket /tmp/vuhca.sock --ibsim', FABRIC],
+      ['tools=', FABRIC],
+      ['SIM_HOST=a:1', FABRIC],
+      ['export SIM_HOST', FABRIC],
+      ['scripts/vuhca fabric', FABRIC],
+      ['echo ', FABRIC],
+      ['scripts/vuhca capture', FABRIC],
+      ['scripts/vuhca device --socket /tmp/vuhca.sock --fabric', FABRIC],
+      ['scripts/vuhca device --socket /tmp/vuhca.sock --functions', FABRIC],
+    ],
+    'docs/FOREIGN.md': [
+      [
+        'npm run test:foreign',
+        { reason: 'takes hours; scripts/foreign/vuhca.long.ts and mthca.long.ts run parts of it' },
+      ],
+    ],
+    'docs/HAZARDS.md': [['grep ', HERE]],
+    'docs/ORDERING.md': [['node --import', 'guest-tests/guest-variants.long.ts']],
+    'docs/PERSONALITIES.md': [
+      ['scripts/vuhca device', cli('device-command.test.ts')],
+      ['scripts/vuhca run --personality mthca --distribution', cli('readme.test.ts')],
+      ['scripts/vuhca run --personality mthca --disk', cli('disk-image.long.ts')],
+      ['printf ', HERE],
+    ],
+    'docs/PROGRAMMING.md': [["echo 'function 1 vcbs 25", 'guest-tests/cases/shares.sh']],
+    'docs/TOPOLOGY.md': [
+      ['scripts/vuhca device --socket a.sock', cli('readme.test.ts')],
+      ['{', HERE],
+    ],
+    'docs/TRANSPORT.md': [
+      ['N of N statements', { reason: OUTPUT }],
+      ['10000 seeds in', { reason: OUTPUT }],
+      ['9750000 packets', { reason: OUTPUT }],
+      ['ok 1 - two adapters', { reason: OUTPUT }],
+      ['scenario ', { reason: OUTPUT }],
+    ],
+    'docs/VERBS.md': [['vuhca run --distribution', 'guest-tests/provider-valgrind.long.ts']],
+    'docs/WRITING-DRIVERS.md': [
+      ['obj-m := ', cli('test/writing-drivers.long.ts')],
+      ['#include', cli('test/writing-drivers.long.ts')],
+      ['dmesg ', cli('test/writing-drivers.long.ts')],
+      ['scripts/vuhca test', cli('test/writing-drivers.long.ts')],
+    ],
+  };
+
+/** Documents whose blocks a program writes: `npm run check:generated` compares them. */
+export const generated = ['docs/DRIVER-API.md'];
+
+export const shownBlocks: readonly Shown[] = Object.entries(rows).flatMap(([document, all]) =>
+  all.map(([begins, by]) => ({ document, begins, ...(typeof by === 'string' ? { by } : by) })),
+);
