@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Links over real sockets of both kinds: restarts of either side, second and hostile peers. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -150,6 +159,20 @@ t.test('a peer that talks rubbish is thrown out, counted and logged; the next on
   await until(isActive(listener, connector), 'a link', listener, connector);
   listener.socketLink.close();
   connector.socketLink.close();
+});
+
+t.test('what is no socket is left alone', async (t) => {
+  const file = join(folder, 'file');
+  writeFileSync(file, 'kept');
+  symlinkSync(file, join(folder, 'link-to-file'));
+  mkdirSync(join(folder, 'sub'));
+  for (const name of ['file', 'link-to-file', 'sub', 'none/x', 'file/x']) {
+    const side = new Side(1, 'listen', { path: join(folder, name) });
+    await t.rejects(side.socketLink.start(), { message: /cannot listen \(E\w+\): [a-z]/ }, name);
+    side.socketLink.close();
+  }
+  t.equal(readFileSync(file, 'utf8'), 'kept');
+  t.ok(lstatSync(join(folder, 'link-to-file')).isSymbolicLink());
 });
 
 t.test('a socket file left behind is taken over, one in use is not', async (t) => {

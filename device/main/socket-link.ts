@@ -4,8 +4,10 @@
  * retries for ever, at growing intervals. Either side may restart; the link recovers. It works on
  * Node's event loop beside the pump: the port's `onWork` must wake the pump.
  */
-import { unlinkSync } from 'node:fs';
+import { lstatSync, unlinkSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { errnoWords } from '../../protocol/system/errno-words.mjs';
+import { askListener } from '../../protocol/system/listening.ts';
 import { listenPrivately } from '../../protocol/system/private-listen.ts';
 import { StreamLink } from '../fabric/stream-link.ts';
 import type { StreamLinkOptions } from '../fabric/stream-link-options.ts';
@@ -67,11 +69,8 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
       await this.#listen();
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
-      if (code !== 'EADDRINUSE' || !('path' in endpoint) || (await isAnswered(endpoint.path)))
-        throw new LinkError(
-          `the ${this.#name} cannot listen (${code ?? String(error)}): choose another path or stop who uses it`,
-        );
-      // A killed process left the file behind.
+      const isLeft = code === 'EADDRINUSE' && 'path' in endpoint && (await isDeadSocket(endpoint.path));
+      if (!isLeft) throw new LinkError(`the ${this.#name} cannot listen ${errnoWords(error)}`);
       unlinkSync(endpoint.path);
       await this.#listen();
     }
@@ -197,14 +196,8 @@ export function nameEndpoint(endpoint: LinkEndpoint): string {
   return 'path' in endpoint ? endpoint.path : `${endpoint.host}:${endpoint.port}`;
 }
 
-/** True when a process listens on this UNIX socket. */
-function isAnswered(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    socket.once('connect', () => {
-      socket.destroy();
-      resolve(true);
-    });
-    socket.once('error', () => resolve(false));
-  });
+/** True for a socket that a killed process has left; anything else at the path is not ours. */
+async function isDeadSocket(path: string): Promise<boolean> {
+  const isSocket = lstatSync(path, { throwIfNoEntry: false })?.isSocket() === true;
+  return isSocket && (await askListener(path)) === 'dead';
 }
