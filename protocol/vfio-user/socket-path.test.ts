@@ -6,10 +6,27 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import koffi from 'koffi';
 import t from 'tap';
+import { claimSocketPath } from './socket-path.ts';
 import { DeviceProcess, PROBE_PROGRAM } from './test-support/device-process.ts';
 import { libraryPath } from './test-support/library.ts';
 import { PROBE } from './test-support/probe-layout.ts';
+
+t.test('a socket of datagrams is left to its program', async (t) => {
+  const path = join(mkdtempSync(join(tmpdir(), 'vfu-')), 'log');
+  const libc = koffi.load(null);
+  const fd = libc.func('int socket(int domain, int type, int protocol)')(1, 2, 0) as number;
+  const address = Buffer.alloc(110);
+  address.writeUInt16LE(1);
+  address.write(path, 2);
+  t.equal(libc.func('int bind(int fd, const uint8_t *address, uint32_t length)')(fd, address, 110), 0);
+  t.throws(() => claimSocketPath(path), { message: /in use by a running server/ });
+  t.ok(existsSync(path));
+  libc.func('int close(int fd)')(fd);
+  claimSocketPath(path);
+  t.notOk(existsSync(path), 'its program has ended');
+});
 
 t.test('the socket path', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'vfu-'));

@@ -38,7 +38,7 @@ export function claimSocketPath(path: string): void {
   if (!status.isSocket()) {
     throw new VfioUserError(`${path} exists and is no socket: remove it or choose another path`);
   }
-  if (isServed(path)) {
+  if (!isDead(path)) {
     throw new VfioUserError(`${path} is in use by a running server: stop it or choose another path`);
   }
   unlinkSync(path);
@@ -64,8 +64,11 @@ function checkDirectory(path: string): void {
   }
 }
 
-/** True if a server listens at `path`: it accepts or queues a connection. */
-function isServed(path: string): boolean {
+/**
+ * True if nobody has the socket at `path` any more. One that takes no connections, such as a
+ * socket of datagrams, or that this user must not ask, may be in use.
+ */
+function isDead(path: string): boolean {
   const fd = socket(AF_UNIX, SOCK_STREAM_NONBLOCK_CLOEXEC, 0) as number;
   if (fd < 0) throw new VfioUserError(`socket() failed: ${errnoText(lastErrno())}`);
   const address = new Uint8Array(SOCKADDR_BYTES);
@@ -74,5 +77,5 @@ function isServed(path: string): boolean {
   const result = connect(fd, address, SOCKADDR_BYTES) as number;
   const error = result === 0 ? 0 : lastErrno();
   closeFd(fd);
-  return error === 0 || error === errno.EAGAIN || error === errno.EINPROGRESS;
+  return error === errno.ECONNREFUSED;
 }
