@@ -15,7 +15,7 @@ import { toJunit, toTap } from './test/test-files.ts';
 import type { JobReport } from './test/test-report.ts';
 import { describeJob, resultLine } from './test/test-screen.ts';
 import { makeDirectory } from './testing/directory.ts';
-import { runCli } from './testing/run-cli.ts';
+import { runWords } from './testing/run-words.ts';
 import { readTopologyFile } from './topology-file.ts';
 import { drawTopology } from './topology-picture.ts';
 
@@ -42,7 +42,7 @@ const PATHS = [
 ];
 const NAME = HOSTILE_LINE.replaceAll(/[\0/]/g, '').slice(0, 60);
 
-// Each command is a process.
+// No bound holds on a busy machine.
 t.setTimeout(0);
 
 /** A server that answers every line with `answer`, in which ID is the number of the request. */
@@ -74,7 +74,7 @@ t.test('errors of a false adapter', async (t) => {
   await Promise.all(
     CLIENTS.map(async (words) => {
       const command = words.map((word) => (word === 'CAPTURE' ? capture : word));
-      const result = await runCli([...command, '--control', control]);
+      const result = await runWords([...command, '--control', control]);
       checkHarmless(t, result, words.join(' '));
       if (words[0] !== 'inject') t.match(result.stderr, 'the adapter refuses: a', words.join(' '));
     }),
@@ -104,7 +104,7 @@ t.test('names of files', async (t) => {
   await Promise.all(
     PATHS.flatMap((words) =>
       [file, `${file}-absent`].map(async (path) => {
-        const result = await runCli(words.map((word) => (word === 'FILE' ? path : word)));
+        const result = await runWords(words.map((word) => (word === 'FILE' ? path : word)));
         checkHarmless(t, result, words.join(' '));
         t.match(result.stderr, /^vuhca[ :]/, words.join(' '));
       }),
@@ -120,10 +120,10 @@ t.test('a topology', async (t) => {
     path,
     JSON.stringify({ adapters: { a: { sockets: [join(directory, 'a')] } }, links: [{ port: 'a:1', listen: socket }] }),
   );
-  checkHarmless(t, await runCli(['topology', path]), 'text');
+  checkHarmless(t, await runWords(['topology', path]), 'text');
   t.equal(findHarmful(await drawTopology(readTopologyFile(path))), undefined, 'picture');
   writeFileSync(path, JSON.stringify({ [HOSTILE_LINE]: 1, adapters: { [HOSTILE_LINE]: {} } }));
-  checkHarmless(t, await runCli(['topology', path]), 'a mistake');
+  checkHarmless(t, await runWords(['topology', path]), 'a mistake');
 });
 
 t.test('a log', (t) => {
