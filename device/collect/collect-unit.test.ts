@@ -43,7 +43,11 @@ class Bench {
 
   constructor(pcbs = PCBS, timeline?: Timeline) {
     this.pool = new PcbAllocator(pcbs, 1);
-    const faults = { reportPage: (kind: FaultKind, page: number) => this.calls.push([`fault ${kind}`, page]) };
+    const faults = {
+      reportPage: (kind: FaultKind, page: number) => this.calls.push([`fault ${kind}`, page]),
+      duringWrite: () => faults,
+      endAccess: () => {},
+    };
     this.unit = new CollectUnit({
       owner: { number: 0, faults, timeline } as unknown as UnderlyingFunction,
       pageCount: VCBS,

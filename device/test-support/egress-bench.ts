@@ -71,7 +71,11 @@ export class EgressBench {
     };
     const dma = { at: () => dma, publish };
     this.owners = [0, 1].map((number) => {
-      const faults = { report: (kind: FaultKind) => this.faults.push([number, kind]) };
+      const faults = {
+        report: (kind: FaultKind) => this.faults.push([number, kind]),
+        duringWrite: () => faults,
+        endAccess: () => {},
+      };
       const owner = { number, portBase: 0, dma, faults, msix: { request: () => {} }, postAsynchronous: () => {} };
       return owner as unknown as UnderlyingFunction;
     });

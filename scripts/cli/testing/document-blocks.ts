@@ -128,6 +128,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
     'docs/PROGRAMMING.md': [["echo 'function 1 vcbs 25", 'guest-tests/cases/shares.sh']],
     'docs/TOPOLOGY.md': [
       ['scripts/vuhca device --socket a.sock', cli('readme.test.ts')],
+      ['scripts/vuhca link', cli('two-subnets.test.ts')],
       ['{', HERE],
     ],
     'docs/TRANSPORT.md': [
@@ -143,6 +144,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
       ['#include', cli('test/writing-drivers.long.ts')],
       ['dmesg ', cli('test/writing-drivers.long.ts')],
       ['scripts/vuhca test', cli('test/writing-drivers.long.ts')],
+      ['again: vuhca test', { reason: OUTPUT }],
     ],
   };
 

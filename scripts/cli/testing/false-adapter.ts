@@ -58,11 +58,12 @@ export function makeTruth(): Truth {
   const fixture = new AdapterFixture({ seed: 1 });
   const { device, clock } = fixture.machine;
   const { a, region } = connect(fixture, { sendPsn: 100, receivePsn: 500, pathMtu: 1 });
-  const host = { context: { socketPath: '/a.sock', counters, memory: { regions: [] } }, counters: accesses };
+  const context = { socketPath: '/a.sock', counters, memory: { regions: [] }, config: { inD0: true } };
+  const host = { context, counters: accesses, blockedTooLong: 0 };
   const hosts = [{ ...host, attached: true, readMemory: () => false }];
   const served = [{ name: 'a', core: device, hosts, functions: [] }];
   const named = {
-    ...{ served, adapters: served, mthca: [], switches: [], managers: [], socketLinks: [] },
+    ...{ served, adapters: served, mthca: [], switches: [], managers: [], socketLinks: [], joints: [] },
     ...{ nodes: listChannels('a', device), clock: { now: () => clock.now() }, pump: { wake: () => {} } },
   };
   const { table } = new ControlCommands(named as unknown as AdapterProcess, 42, () => {});
@@ -99,6 +100,7 @@ const unchanging: Readonly<Record<string, string>> = {
 /** Answers of an adapter that does nothing for them. A capture ends at the first look at it. */
 const canned: Readonly<Record<string, unknown>> = {
   inject: { text: 'planted' },
+  link: { text: 'changed' },
   'capture-start': { ...progress, active: true },
   'capture-progress': { ...progress, closed: true },
   'capture-stop': progress,
