@@ -28,11 +28,17 @@ export class AddressHandles implements AddressSource {
     if (index >= addressHandleCount) return FaultKind.ADDRESS_HANDLE;
     dma.at(addressHandleTable + index * ADDRESS_HANDLE_SIZE);
     if (!dma.read(qp, ADDRESS_HANDLE_SIZE, this.#handle, 0)) return FaultKind.DMA_READ;
-    qp.owner.announced?.take('address handle', qp, getSendCommandSequence(view, 0), this.#handle, ADDRESS_HANDLE_SIZE);
+    if (qp.owner.announced !== undefined) this.#compare(qp, view);
     const usable =
       getAddressHandleValid(this.#view, 0) === 1 &&
       getAddressHandlePd(this.#view, 0) === qp.pd.number &&
       path.load(this.#view, 0, port);
     return usable ? FaultKind.NONE : FaultKind.ADDRESS_HANDLE;
+  }
+
+  /** Looks whether software has stored the handle after it announced the command. */
+  #compare(qp: QueuePair, view: DataView): void {
+    const sequence = getSendCommandSequence(view, 0);
+    qp.owner.announced?.take('address handle', qp, sequence, this.#handle, ADDRESS_HANDLE_SIZE);
   }
 }

@@ -9,7 +9,7 @@ import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { faultKindName, faultObjectName } from '../../../protocol/layout/gen/values.gen.ts';
 import { Adapter, type AdapterFactory } from '../../adapter/adapter.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../../adapter/options.ts';
-import type { LateStore } from '../../function/announced-memory.ts';
+import type { AnnouncedMemory, LateStore } from '../../function/announced-memory.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind } from '../../host.ts';
 import { Random } from '../../random.ts';
@@ -62,6 +62,8 @@ export class InProcessMachine {
   expectsLateStores = false;
   /** Called after each step. */
   onStep: () => void = () => {};
+  /** Of the functions that have the option. */
+  readonly #orderChecks: readonly AnnouncedMemory[];
   readonly #budget: number;
   #steps = 0;
 
@@ -89,6 +91,7 @@ export class InProcessMachine {
     });
     const clock: AdapterClock = recorder?.wrapClock(this.clock) ?? this.clock;
     this.core = build(adapterOptions, clock, hosts);
+    this.#orderChecks = findOrderChecks(this.core);
     this.adapter = ordering.wrapAdapter(recorder?.wrapAdapter(this.core) ?? this.core);
     this.hosts.forEach((host, index) => {
       this.functionAt(index).memoryMapped(host.memory.base, host.memory.lengthBytes);
@@ -122,18 +125,17 @@ export class InProcessMachine {
       if (host.violations.length > 0)
         throw new Error(`The adapter misbehaved: ${host.violations[0]}; ${this.describe()}`);
     }
-    const [late] = this.lateStores;
-    if (late !== undefined && !this.expectsLateStores)
-      throw new Error(`Software stored late: ${JSON.stringify(late)}; ${this.describe()}`);
+    for (const { reports } of this.#orderChecks) {
+      if (reports.length > 0 && !this.expectsLateStores)
+        throw new Error(`Software stored late: ${JSON.stringify(reports[0])}; ${this.describe()}`);
+    }
     this.onStep();
     return more;
   }
 
   /** What the option `orderCheck` has found. */
   get lateStores(): LateStore[] {
-    const functions: readonly object[] = this.core instanceof Adapter ? this.core.functions : [this.core];
-    const underlying = functions.flatMap((one) => ('underlying' in one ? [one.underlying as UnderlyingFunction] : []));
-    return underlying.flatMap(({ announced }) => announced?.reports ?? []);
+    return this.#orderChecks.flatMap(({ reports }) => reports);
   }
 
   /** Steps until the adapter is idle; alarms stay set. */
@@ -179,6 +181,12 @@ export class InProcessMachine {
     });
     return parts.join(', ');
   }
+}
+
+function findOrderChecks(core: AdapterPort): readonly AnnouncedMemory[] {
+  const functions: readonly object[] = core instanceof Adapter ? core.functions : [core];
+  const underlying = functions.flatMap((one) => ('underlying' in one ? [one.underlying as UnderlyingFunction] : []));
+  return underlying.flatMap(({ announced }) => announced ?? []);
 }
 
 function buildAdapter(options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]): AdapterPort {
