@@ -32,6 +32,8 @@ export interface SoftwareAccess {
   high: number;
 }
 
+const NO_ACCESS: SoftwareAccess = { sizeBytes: 0, isWrite: false, low: 0, high: 0 };
+
 export class FaultLog {
   readonly counts = new Uint32Array(CSR_FAULT_COUNT_COUNT);
   firstKind: FaultKind = FaultKind.NONE;
@@ -42,9 +44,9 @@ export class FaultLog {
   firstTimeLow = 0;
   firstTimeHigh = 0;
   /** The access that caused the first fault. */
-  readonly firstAccess: SoftwareAccess = { sizeBytes: 0, isWrite: false, low: 0, high: 0 };
+  readonly firstAccess: SoftwareAccess = { ...NO_ACCESS };
   /** The access that a unit performs now. */
-  readonly #access: SoftwareAccess = { sizeBytes: 0, isWrite: false, low: 0, high: 0 };
+  readonly #access: SoftwareAccess = { ...NO_ACCESS };
   readonly #time: LocalTime;
 
   constructor(time: LocalTime) {
@@ -116,11 +118,12 @@ export class FaultLog {
     this.firstAddressHigh = 0;
     this.firstTimeLow = 0;
     this.firstTimeHigh = 0;
-    this.firstAccess.sizeBytes = 0;
+    Object.assign(this.firstAccess, NO_ACCESS);
   }
 
   reset(): void {
     this.counts.fill(0);
+    Object.assign(this.#access, NO_ACCESS);
     this.clearFirst();
   }
 }

@@ -53,10 +53,11 @@ t.setTimeout(0);
 const truth = makeTruth();
 const bounds = { ...controlBounds };
 const inspectorMs = inspectorBounds.answerMs;
-t.teardown(() => {
+/** Other files of this process have the usual bounds. */
+function restoreBounds(): void {
   Object.assign(controlBounds, bounds);
   inspectorBounds.answerMs = inspectorMs;
-});
+}
 
 const write =
   (text: string): Behaviour =>
@@ -157,6 +158,7 @@ function findFault(ended: EndedCall, good: number, sentence: RegExp): string | u
 }
 
 t.test('the table has every command that talks to an adapter', async (t) => {
+  t.teardown(restoreBounds);
   const commands = await defineCommands(makeProgram(async () => {}));
   const talking = commands.filter(({ options }) => options.some(({ long }) => long === '--control'));
   const names = talking.map((command) => command.name()).filter((name) => name !== 'run' && name !== 'device');
@@ -172,6 +174,7 @@ async function checkBehaviour(t: Test, name: string, good: number): Promise<void
 }
 
 t.test('an adapter that misbehaves', async (t) => {
+  t.teardown(restoreBounds);
   controlBounds.answerCharacters = 1 << 18;
   await Promise.all(Object.keys(behaviours).map((name) => checkBehaviour(t, name, 0)));
   const later = ['refuses', 'ends', 'dies', 'no JSON', 'null as result', 'an endless line'];
@@ -180,6 +183,7 @@ t.test('an adapter that misbehaves', async (t) => {
 });
 
 t.test('an adapter that does not answer', async (t) => {
+  t.teardown(restoreBounds);
   // It is never met before an answer that comes: those are read within milliseconds.
   controlBounds.answerMs = 100;
   await Promise.all(Object.keys(slowBehaviours).map((name) => checkBehaviour(t, name, 0)));
@@ -187,6 +191,7 @@ t.test('an adapter that does not answer', async (t) => {
 });
 
 t.test('answers as they should be', async (t) => {
+  t.teardown(restoreBounds);
   const ended = await performAll(t, (socket) => void socket.end(), 100);
   for (const { call, status, stderr } of ended) t.equal(status, ExitStatus.DONE, `${call}: ${stderr}`);
 });
@@ -206,6 +211,7 @@ function damage(random: Random, value: unknown): unknown {
 }
 
 t.test('answers with one wrong member', async (t) => {
+  t.teardown(restoreBounds);
   const seeds = partOf(
     Array.from({ length: 60 }, (_, seed) => seed),
     6,
@@ -226,6 +232,7 @@ t.test('answers with one wrong member', async (t) => {
 });
 
 t.test('parts without end', async (t) => {
+  t.teardown(restoreBounds);
   controlBounds.parts = 20;
   const row = { qp: 1 };
   const answers: [call: string, command: string, result: (parameters: { first?: number }) => unknown][] = [
@@ -257,6 +264,7 @@ t.test('parts without end', async (t) => {
 const step = { index: 0, timeNs: 0, step: 0, functionNumber: 0, object: 0, a: 0, b: 0, c: 0, d: 0, e: 0 };
 
 t.test('a control socket that is none', async (t) => {
+  t.teardown(restoreBounds);
   const directory = makeDirectory(t);
   const path = (name: string): string => join(directory, name);
   mkdirSync(path('folder'));
@@ -294,6 +302,7 @@ t.test('a control socket that is none', async (t) => {
 });
 
 t.test('`vuhca break` at a port that is no debugger', async (t) => {
+  t.teardown(restoreBounds);
   inspectorBounds.answerMs = 200;
   const answers: [text: string, sentence: RegExp][] = [
     ['HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nfoo', /what answers there is no debugger; begin with/],

@@ -174,7 +174,7 @@ t.test('the command itself', async (t) => {
   t.match(await runCli(['--help']), {
     status: 0,
     stdout:
-      / run .*\n +test .*\n +device .*\n +topology .*\n +status .*\n +top .*\n +show .*\n +fabric .*\n +resources .*\n +capture .*\n +trace .*\n +explain .*\n +inject .*\n +replay /,
+      / run .*\n +test .*\n +device .*\n +topology .*\n +status .*\n +top .*\n +show .*\n +fabric .*\n +resources .*\n +capture .*\n +trace .*\n +explain .*\n +inject .*\n +link .*\n +replay /,
   });
   t.match(await runCli(['dance']), { status: 2, stderr: /unknown command dance; the commands are run, test, device/ });
   for (const name of [

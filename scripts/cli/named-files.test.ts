@@ -79,9 +79,12 @@ t.test('reading', async (t) => {
   const program = 'printf one; exec 2>&-; read go; head -c 200000 /dev/zero; printf two';
   const writer = spawn('sh', ['-c', `{ ${program}; } > "$0"`, path('fifo')], { stdio: ['pipe', 'ignore', 'pipe'] });
   await new Promise((resolve) => writer.stderr.resume().once('close', resolve));
+  // Without any reader the writer would be ended before the file is opened to be read.
+  const reader = openSync(path('fifo'), constants.O_RDONLY | constants.O_NONBLOCK);
   closeSync(own);
   writer.stdin.write('go\n');
   const text = `${readNamedFile('it', path('fifo'))}`;
+  closeSync(reader);
   t.equal(text.length, 200_006, 'a pipe is read until its writer has closed it');
   t.match(text, /^one.*two$/s);
 });

@@ -7,6 +7,8 @@ import t from 'tap';
 import { findCollisions } from '../picture/testing/read-svg.ts';
 import { PICTURES_PATH, pictures } from './pictures.ts';
 
+/** Made by a command that docs/DEBUGGING.md names; scripts/cli/ladder.test.ts compares it. */
+const BY_COMMAND = ['ladder.svg'];
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 t.test('each picture is what `npm run pictures` draws, and none of its texts lies on another', async (t) => {
@@ -19,7 +21,7 @@ t.test('each picture is what `npm run pictures` draws, and none of its texts lie
 });
 
 t.test('no other file is there, and a page shows each', async (t) => {
-  const names = Object.keys(pictures).map((name) => `${name}.svg`);
+  const names = [...Object.keys(pictures).map((name) => `${name}.svg`), ...BY_COMMAND];
   t.same(readdirSync(join(ROOT, PICTURES_PATH)).sort(), names.sort());
   const pages = readdirSync(join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
   const text = pages.map((page) => readFileSync(join(ROOT, 'docs', page), 'utf8')).join('\n');
