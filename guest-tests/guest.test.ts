@@ -8,7 +8,7 @@ import { runGuestCases } from './harness/kernel-cases.ts';
 import { report } from './harness/report.ts';
 
 /** Datagrams of the bulk tests; seeds.long.ts has those of the acceptance criteria. */
-const COUNT = 500;
+const COUNT = 200;
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
 t.setTimeout(0);

@@ -9,6 +9,7 @@ import t from 'tap';
 
 /** Suites that kernel.sh leaves out, and the file that names them. */
 const elsewhere: Readonly<Record<string, string>> = {
+  blocked_bus: 'guest-variants.long.ts',
   converge: 'guest-variants.long.ts',
   lend: 'guest-variants.long.ts',
   port_count: 'guest-variants.long.ts',
