@@ -41,7 +41,7 @@ const workSpace = [
 const places = ['ContextTable.#base', 'ContextMemory.version'];
 /** Counters that a reset does not change. */
 const counters = [
-  ...['CommandProcessor.executed', 'MthcaPort.receiveDrops', 'MthcaPort.receivePackets'],
+  ...['CommandProcessor.executed', 'Hca.retired', 'MthcaPort.receiveDrops', 'MthcaPort.receivePackets'],
   ...['MthcaPort.transmitPackets', 'PlantedFaults.lostCommands', 'PlantedFaults.lostCompletions'],
 ];
 /** Whose turn is next. */
