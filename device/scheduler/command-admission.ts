@@ -133,9 +133,9 @@ export class CommandAdmission {
   }
 
   #ring(unit: DoorbellUnit, qp: QueuePair, sequence: number, source: DoorbellSource): void {
-    const { timeline, announced, number } = qp.owner;
-    timeline?.note(Step.DOORBELL, number, qp.number, sequence, source);
-    if (announced !== undefined) announceCommands(announced, qp, sequence);
+    const { owner } = qp;
+    owner.timeline?.note(Step.DOORBELL, owner.number, qp.number, sequence, source);
+    if (owner.announced !== undefined) announceCommands(owner.announced, qp, sequence);
     unit.ring(qp, sequence);
   }
 }
