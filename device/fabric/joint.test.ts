@@ -52,10 +52,10 @@ t.test('a link is cut and plugged in again', async (t) => {
     t.same([first.link, joint.link, first.transmitDiscards], [undefined, undefined, 1], 'a waiting packet is lost');
     t.same([...new Set(woken)].sort(), [1, 2], 'both nodes run');
     joint.cut();
-    joint.mend();
+    joint.plugIn();
     t.same(states(), [ACTIVE, ACTIVE]);
     t.same(exchange(5, 6), [5, 6]);
-    joint.mend();
+    joint.plugIn();
     t.same(
       joint.ends.map(({ counters }) => counters.linkDowned),
       [1, 1],
@@ -97,7 +97,7 @@ t.test('a link that is cut gets properties for later', async (t) => {
   joint.cut();
   joint.change({ faults: { drop: 1 } });
   t.same(states(), [DOWN, DOWN]);
-  joint.mend();
+  joint.plugIn();
   t.same(exchange(1, 3), []);
 });
 
@@ -150,7 +150,7 @@ t.test('whatever changes and when: every packet arrives, or its loss is observed
     for (let step = 0; step < 300; step++) {
       const draw = random.below(10);
       if (draw === 0) joint.cut();
-      else if (draw === 1) joint.mend();
+      else if (draw === 1) joint.plugIn();
       else if (draw === 2 && random.oneIn(3))
         joint.change({
           delayNs: random.below(500),
@@ -164,7 +164,7 @@ t.test('whatever changes and when: every packet arrives, or its loss is observed
         first.link?.carry(nowNs, 10);
       }
     }
-    joint.mend();
+    joint.plugIn();
     drain(first, [arrivals], nowNs);
     const ends = [...arrivals.ids, ...losses].sort((one, other) => one - other);
     if (ends.join() !== counting(0, sent - 1).join()) return t.fail(`seed ${seed}: ${sent} sent, ends ${ends.join()}`);

@@ -59,7 +59,7 @@ export class Joint {
   }
 
   /** Plugs the link in again; it trains at once. */
-  mend(): void {
+  plugIn(): void {
     if (this.#link !== undefined) return;
     this.#link = this.#makeLink();
     this.#wake();

@@ -36,7 +36,7 @@ export function readLinkChange(port: string, joint: Joint, words: readonly strin
   const already = isCut === (verb === 'down') ? 'already ' : '';
   return {
     text: `the link of ${port} is ${already}${verb === 'down' ? 'down' : 'plugged in'}`,
-    make: () => (verb === 'down' ? joint.cut() : joint.mend()),
+    make: () => (verb === 'down' ? joint.cut() : joint.plugIn()),
   };
 }
 

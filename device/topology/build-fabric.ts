@@ -38,31 +38,25 @@ export interface BuiltFabric {
 /** `hosts` are those of all functions, in the order of the adapters. */
 export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readonly HostPort[]): BuiltFabric {
   let first = 0;
-  const joints: Joint[] = [];
-  const keep = (joint: Joint | undefined) => {
-    if (joint !== undefined) joints.push(joint);
-  };
+  const joined: (Joint | undefined)[] = [];
   const adapters = plan.adapters.map((node) => {
     const own = hosts.slice(first, first + functionCountOf(node));
     first += own.length;
     const { portLink } = node.options;
     const isLone = isAlone({ links: plan.links }, node.name);
-    if (isLone && plan.subnet === 'fixed') {
-      const lone = makeAdapter(node, portLink, clock, own);
-      joints.push(...lone.joints);
-      return lone;
-    }
+    if (isLone && plan.subnet === 'fixed') return makeAdapter(node, portLink, clock, own);
     // A port with a link leaves its neighbour alone.
     const adapter = makeAdapter(node, { kind: 'none' }, clock, own);
     if (plan.subnet !== 'fixed') awaitManager(adapter);
     const [one, other] = adapter.uplinks;
-    if (isLone && other !== undefined) keep(joinPorts(one, other, portLink));
+    if (isLone && other !== undefined) joined.push(joinPorts(one, other, portLink));
     return adapter;
   });
   const switches = plan.switches.map((node) => makeSwitch(node, clock));
   const built = { adapters, switches };
   observeSwitches([...switches, ...adapters.flatMap(({ inner }) => inner)], adapters);
-  for (const link of plan.links) keep(join(plan, built, link));
+  for (const link of plan.links) joined.push(join(plan, built, link));
+  const joints = [...adapters.flatMap((adapter) => adapter.joints), ...joined].filter((joint) => joint !== undefined);
   const nodes: FabricNode[] = [...adapters, ...switches];
   const places = plan.subnet === 'managed' ? managerPlaces(plan) : [];
   const managers = places.map((place) => startManager(plan, built, place, clock, nodes));
