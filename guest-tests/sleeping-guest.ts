@@ -6,7 +6,6 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlClient } from '../device/main/control-client.ts';
-import type { StatusReport } from '../device/main/status-report.ts';
 import type { Guest } from '../qemu/guest.ts';
 import type { GuestRunOptions } from './harness/guest-run.ts';
 
@@ -73,6 +72,6 @@ async function wakeFromIdle({ qmp, whenExited }: Guest, client: ControlClient): 
 }
 
 async function isInD0(client: ControlClient): Promise<boolean> {
-  const { adapters, mthca } = (await client.request('status')) as StatusReport;
+  const { adapters, mthca } = await client.request('status');
   return [...adapters, ...mthca].some(({ sockets }) => sockets.some(({ inD0 }) => inD0));
 }

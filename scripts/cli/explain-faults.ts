@@ -4,20 +4,17 @@
  * stories of queue pairs: object, register or address, the access that caused it, and what to
  * check. Called by explain-action.ts.
  */
-import { ControlClient } from '../../device/main/control-client.ts';
-import { findOnlyControlPath } from '../../device/main/control-path.ts';
 import type { StatusReport } from '../../device/main/status-report.ts';
 import type { ExplainArguments } from './explain-command.ts';
 import { explainFaultName } from './explain-queue-pair.ts';
 import { describeFirstFault } from './fault-text.ts';
 import { paragraph } from './screen-text.ts';
+import { withAdapter } from './with-adapter.ts';
 
 /** Empty for a question about queue pairs, and when no function has met a fault. */
 export async function explainFirstFaults({ control, ...narrower }: ExplainArguments): Promise<string> {
   if (Object.keys(narrower).length > 0) return '';
-  const client = await ControlClient.connect(control ?? (await findOnlyControlPath()));
-  const report = (await client.request('status').finally(() => client.close())) as StatusReport;
-  return describeFirstFaults(report);
+  return describeFirstFaults(await withAdapter(control, (client) => client.request('status')));
 }
 
 export function describeFirstFaults({ adapters, mthca }: Pick<StatusReport, 'adapters' | 'mthca'>): string {
