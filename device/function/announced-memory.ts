@@ -12,8 +12,7 @@ import type { FaultSubject } from './fault-log.ts';
 import type { LocalTime } from './local-time.ts';
 
 /** What was announced. */
-export const announcedKinds = ['tail', 'command', 'address handle', 'response', 'mailbox', 'work request'] as const;
-export type AnnouncedKind = (typeof announcedKinds)[number];
+export type AnnouncedKind = 'tail' | 'command' | 'address handle' | 'response' | 'mailbox' | 'work request';
 
 /** Software stored something after the access that announced it. Plain data. */
 export interface LateStore {

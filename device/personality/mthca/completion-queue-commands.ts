@@ -52,7 +52,8 @@ export function takeCompletionQueue(context: CommandContext): CommandStatus {
   const status = queryCompletionQueue(context);
   if (queue === undefined || status !== CommandStatus.OK) return status;
   hca.eventQueues.get(queue.context.completionEqn)?.forget(queue);
-  hca.removeCompletionQueue(queue);
+  hca.retired.completions += queue.count;
+  hca.completionQueues.delete(cqn);
   return status;
 }
 

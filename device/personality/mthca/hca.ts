@@ -108,12 +108,6 @@ export class Hca {
     return this.ports[number - 1];
   }
 
-  /** Destroys a CQ; what was posted to it still counts. */
-  removeCompletionQueue(queue: CompletionQueue): void {
-    this.retired.completions += queue.count;
-    this.completionQueues.delete(queue.number);
-  }
-
   /** The CQ with exactly this number. */
   findCompletionQueue(cqn: number): CompletionQueue | undefined {
     const queue = this.completionQueues.get(cqn);
