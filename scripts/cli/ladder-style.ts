@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The look of the sequence diagrams of `vuhca trace show --ladder`, in a light and a dark scheme.
- * Colours are those that readers of all kinds tell apart; dashes and crosses say the same.
+ * Colours and font are those of all pictures (scripts/picture); dashes and crosses say the same.
+ * They stand in the rules themselves, so viewers without variables of CSS read them as well.
  */
-
-/** Colours of a scheme. Viewers without variables of CSS read them as well. */
-interface Scheme {
-  readonly ground: string;
-  readonly ink: string;
-  readonly pale: string;
-  readonly packet: string;
-  readonly bad: string;
-  readonly wait: string;
-}
-
-const LIGHT: Scheme = {
-  ...{ ground: '#ffffff', ink: '#1a1a1a', pale: '#5c5c5c' },
-  ...{ packet: '#00518c', bad: '#a83e00', wait: '#cfc2da' },
-};
-const DARK: Scheme = {
-  ...{ ground: '#16181d', ink: '#f0f0f0', pale: '#a8adb5' },
-  ...{ packet: '#7cc4f5', bad: '#ffa366', wait: '#665579' },
-};
+import { FONT, ROLES } from '../picture/colours.ts';
 
 const SHAPES = `
-  text { font: 13px sans-serif; }
+  text { font: 13px ${FONT}; }
   .time, .legend { font-size: 12px; }
   .title { font-size: 16px; font-weight: bold; }
   .end { font-weight: bold; text-anchor: middle; }
@@ -41,16 +24,17 @@ const SHAPES = `
   .cross { stroke-width: 3; }
 `;
 
-function colours({ ground, ink, pale, packet, bad, wait }: Scheme): string {
+function colours(page: 'light' | 'dark'): string {
+  const { background, text, muted, first, second, guest } = ROLES;
   return [
-    `.ground { fill: ${ground}; } text { fill: ${ink}; } .time, .legend { fill: ${pale}; } .bad { fill: ${bad}; }`,
-    `.word { stroke: ${ground}; } .line { stroke: ${ink}; } .link, .tick { stroke: ${pale}; }`,
-    `.packet { stroke: ${packet}; } .head { fill: ${packet}; } .lost, .dropped, .cross { stroke: ${bad}; }`,
-    `.wait { fill: ${wait}; stroke: ${ink}; }`,
+    `.ground { fill: ${background[page]}; } text { fill: ${text[page]}; } .time, .legend { fill: ${muted[page]}; }`,
+    `.bad { fill: ${second[page]}; } .word { stroke: ${background[page]}; } .line { stroke: ${text[page]}; }`,
+    `.link, .tick { stroke: ${muted[page]}; } .packet { stroke: ${first[page]}; } .head { fill: ${first[page]}; }`,
+    `.lost, .dropped, .cross { stroke: ${second[page]}; } .wait { fill: ${guest[page]}; stroke: ${text[page]}; }`,
   ].join('\n  ');
 }
 
 /** The style sheet of a picture. */
-export const LADDER_STYLE = `${SHAPES}  ${colours(LIGHT)}
-  @media (prefers-color-scheme: dark) { ${colours(DARK)} }
+export const LADDER_STYLE = `${SHAPES}  ${colours('light')}
+  @media (prefers-color-scheme: dark) { ${colours('dark')} }
 `;
