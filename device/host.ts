@@ -146,7 +146,7 @@ export interface AdapterPort {
   run(budget: number): boolean;
   /**
    * Cuts, plugs in or changes a link between two of its ports on behalf of the host
-   * (device/fabric/link-changes.ts has the words). Throws RangeError for what does not fit.
+   * (device/fabric/link/link-changes.ts has the words). Throws RangeError for what does not fit.
    */
   changeLink?(words: Uint8Array): void;
 }

@@ -5,11 +5,11 @@
  */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { Driver } from '../device/hosts/in-process/driver/driver.ts';
-import type { DriverQueuePair } from '../device/hosts/in-process/driver/queue-pair.ts';
-import { ControlClient } from '../device/main/control-client.ts';
-import type { StatusReport } from '../device/main/status-report.ts';
-import { VfioUserAccess } from '../device/main/test-support/vfio-user-access.ts';
+import { ControlClient } from '../device/process/control/control-client.ts';
+import type { StatusReport } from '../device/process/reports/status-report.ts';
+import { Driver } from '../device/rig/driver/driver.ts';
+import type { DriverQueuePair } from '../device/rig/driver/queue-pair.ts';
+import { VfioUserAccess } from '../device/rig/live/vfio-user-access.ts';
 import { AccessFlag, SendOpcode, ServiceType } from '../protocol/layout/gen/values.gen.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../qemu/distribution-guest.ts';
 import type { DeviceProcess } from './harness/device-process.ts';

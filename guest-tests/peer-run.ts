@@ -7,8 +7,8 @@
  * switches.long.ts.
  */
 import { join } from 'node:path';
-import { ControlClient } from '../device/main/control-client.ts';
-import type { LinkReport } from '../device/main/link-report.ts';
+import { ControlClient } from '../device/process/control/control-client.ts';
+import type { LinkReport } from '../device/process/reports/link-report.ts';
 import type { Guest } from '../qemu/guest.ts';
 import { makeRunDirectory, removeRunDirectory } from '../qemu/run-directory.ts';
 import { DeviceProcess } from './harness/device-process.ts';

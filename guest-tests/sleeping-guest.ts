@@ -5,7 +5,7 @@
  * decides. Called by suspend.long.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { ControlClient } from '../device/main/control-client.ts';
+import { ControlClient } from '../device/process/control/control-client.ts';
 import type { Guest } from '../qemu/guest.ts';
 import type { GuestRunOptions } from './harness/guest-run.ts';
 

@@ -8,8 +8,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
-import { ControlClient } from '../device/main/control-client.ts';
-import { answerGuest } from '../device/main/guest-requests.ts';
+import { ControlClient } from '../device/process/control/control-client.ts';
+import { answerGuest } from '../device/process/control/guest-requests.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../qemu/guest-options.ts';
 import type { DistributionSet } from '../qemu/setup/distribution.ts';

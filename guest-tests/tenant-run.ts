@@ -6,7 +6,7 @@
  * while it floods, and another takes its socket. A short form of `npm run demo:qos` comes next; at
  * the end another guest dies, and its share returns. Called by tenants.long.ts.
  */
-import { ControlClient } from '../device/main/control-client.ts';
+import { ControlClient } from '../device/process/control/control-client.ts';
 import { DeviceProcess } from './harness/device-process.ts';
 import { packJob } from './harness/guest-image.ts';
 import type { GuestRun } from './harness/guest-run.ts';

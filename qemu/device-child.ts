@@ -42,7 +42,8 @@ export interface DeviceExit {
   readonly lastLine: string | undefined;
 }
 
-const LAUNCH = fileURLToPath(new URL('../scripts/cli/launch.mjs', import.meta.url));
+/** The program of this package, as package.json names it. */
+const LAUNCH = fileURLToPath(import.meta.resolve('#vuhca'));
 /** Both bounds are wide, for a busy machine. */
 const START_BOUND_MS = 600_000;
 /** Ending takes far less, except at a breakpoint, where it would take for ever. */

@@ -5,14 +5,14 @@
  */
 import { crc32 } from 'node:zlib';
 import t from 'tap';
-import { Adapter } from '../adapter/adapter.ts';
-import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
+import { Adapter } from '../hca/adapter/adapter.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../hca/adapter/options.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import { defaultMthcaOptions } from '../personality/mthca/options.ts';
 import { Random } from '../random.ts';
-import { AdapterFixture } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture } from '../rig/fixtures/adapter-fixture.ts';
+import { InProcessMachine } from '../rig/machine/machine.ts';
 import { defaultSwitchNode } from '../topology/fabric-plan.ts';
-import { InProcessMachine } from './in-process/machine.ts';
 import { Recorder } from './recording.ts';
 import {
   CHUNK_HEADER_BYTES,

@@ -17,7 +17,7 @@
  */
 import { crc32 } from 'node:zlib';
 import { LAYOUT_HASH_HIGH, LAYOUT_HASH_LOW } from '../../protocol/layout/gen/constants.gen.ts';
-import type { AdapterOptions } from '../adapter/options.ts';
+import type { AdapterOptions } from '../hca/adapter/options.ts';
 import type { FabricPlan } from '../topology/fabric-plan.ts';
 
 /** Versions of the format: for one adapter, and for a fabric. */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Recorder and replay with a small deterministic adapter: equal replays, differences, damage. */
 import t from 'tap';
-import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../hca/adapter/options.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../host.ts';
 import { Random } from '../random.ts';
-import { GuestMemoryModel } from './in-process/guest-memory-model.ts';
-import { InProcessHost } from './in-process/host.ts';
-import { SimulatedClock } from './in-process/simulated-clock.ts';
+import { GuestMemoryModel } from '../rig/machine/guest-memory-model.ts';
+import { InProcessHost } from '../rig/machine/host.ts';
+import { SimulatedClock } from '../rig/machine/simulated-clock.ts';
 import { Recorder } from './recording.ts';
 import { decodeHeader } from './recording-format.ts';
 import { Replay } from './replay.ts';

@@ -5,11 +5,11 @@
  */
 import t from 'tap';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
-import { Adapter } from '../adapter/adapter.ts';
-import type { AdapterOptions } from '../adapter/options.ts';
-import { encodeLinkChange } from '../fabric/link-changes.ts';
+import { encodeLinkChange } from '../fabric/link/link-changes.ts';
+import { Adapter } from '../hca/adapter/adapter.ts';
+import type { AdapterOptions } from '../hca/adapter/options.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
-import { AdapterFixture, type Pair } from '../test-support/adapter-fixture.ts';
+import { AdapterFixture, type Pair } from '../rig/fixtures/adapter-fixture.ts';
 import { Recorder } from './recording.ts';
 import { decodeHeader } from './recording-format.ts';
 import { Replay } from './replay.ts';

@@ -5,7 +5,7 @@
  * byte for byte. The first difference is reported with position, time and both values. It needs no
  * guest, QEMU or FFI, so a session can be debugged. Used by `vuhca replay`, tests and digests.
  */
-import type { AdapterFactory } from '../adapter/adapter.ts';
+import type { AdapterFactory } from '../hca/adapter/adapter.ts';
 import type { AdapterPort, FunctionPort } from '../host.ts';
 import { buildFabric } from '../topology/build-fabric.ts';
 import { findFabricError } from '../topology/fabric-errors.ts';

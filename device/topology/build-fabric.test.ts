@@ -5,14 +5,14 @@
  */
 import t, { type Test } from 'tap';
 import { AccessFlag, PortState } from '../../protocol/layout/gen/values.gen.ts';
-import { defaultAdapterOptions } from '../adapter/options.ts';
+import { defaultAdapterOptions } from '../hca/adapter/options.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
-import { InProcessAccess } from '../hosts/in-process/access.ts';
-import { Driver } from '../hosts/in-process/driver/driver.ts';
-import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { InProcessMachine } from '../hosts/in-process/machine.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { Replay } from '../hosts/replay.ts';
+import { Driver } from '../rig/driver/driver.ts';
+import type { DriverQueuePair } from '../rig/driver/queue-pair.ts';
+import { InProcessAccess } from '../rig/machine/access.ts';
+import { InProcessMachine } from '../rig/machine/machine.ts';
 import { type BuiltFabric, buildFabric } from './build-fabric.ts';
 import { findFabricError } from './fabric-errors.ts';
 import { defaultSwitchNode, type FabricPlan, type LocalLinkPlan } from './fabric-plan.ts';

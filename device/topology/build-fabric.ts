@@ -4,15 +4,15 @@
  * deterministic, so a live process and a replay of its recording build the same. Called by
  * `AdapterProcess` and by `Replay`.
  */
-import { Fabric, type FabricNode } from '../fabric/fabric.ts';
-import { findJoint, type Joint, joinPorts } from '../fabric/joint.ts';
+import { Fabric, type FabricNode } from '../fabric/link/fabric.ts';
+import { findJoint, type Joint, joinPorts } from '../fabric/link/joint.ts';
+import type { LinkEnd } from '../fabric/port/link.ts';
+import { parseGuid } from '../fabric/port/port.ts';
+import { installManager } from '../fabric/subnet-manager/manager/install.ts';
+import type { SubnetManager } from '../fabric/subnet-manager/manager/subnet-manager.ts';
+import { Switch } from '../fabric/switch/switch.ts';
+import { observeSwitches } from '../fabric/switch/switch-losses.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
-import type { LinkEnd } from '../port/link.ts';
-import { parseGuid } from '../port/port.ts';
-import { installManager } from '../subnet-manager/install.ts';
-import type { SubnetManager } from '../subnet-manager/subnet-manager.ts';
-import { Switch } from '../switch/switch.ts';
-import { observeSwitches } from '../switch/switch-losses.ts';
 import {
   type FabricPlan,
   type LocalLinkPlan,

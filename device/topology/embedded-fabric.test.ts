@@ -6,16 +6,16 @@
  */
 import t from 'tap';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import type { Adapter } from '../adapter/adapter.ts';
-import { type AdapterOptions, defaultAdapterOptions } from '../adapter/options.ts';
+import type { Adapter } from '../hca/adapter/adapter.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../hca/adapter/options.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
-import { InProcessAccess } from '../hosts/in-process/access.ts';
-import { Driver } from '../hosts/in-process/driver/driver.ts';
-import type { DriverQueuePair } from '../hosts/in-process/driver/queue-pair.ts';
-import { InProcessMachine } from '../hosts/in-process/machine.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { Replay } from '../hosts/replay.ts';
-import { FULL_ACCESS } from '../test-support/connected-fixture.ts';
+import { Driver } from '../rig/driver/driver.ts';
+import type { DriverQueuePair } from '../rig/driver/queue-pair.ts';
+import { FULL_ACCESS } from '../rig/fixtures/connected-fixture.ts';
+import { InProcessAccess } from '../rig/machine/access.ts';
+import { InProcessMachine } from '../rig/machine/machine.ts';
 import { type BuiltFabric, buildFabric } from './build-fabric.ts';
 import { findFabricError } from './fabric-errors.ts';
 import { type AdapterNode, defaultSwitchNode, type FabricPlan } from './fabric-plan.ts';

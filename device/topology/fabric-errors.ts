@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Checks of the plan of a fabric (docs/TOPOLOGY.md): names, GUIDs, LIDs, ports and links must go
- * together. Each mistake has one sentence. device/main/topology.ts calls it, with the ends of links
- * to other processes.
+ * together. Each mistake has one sentence. device/process/host/topology.ts calls it, with the ends
+ * of links to other processes.
  */
-import { countFunctionGuids, embeddedSwitchGuid } from '../adapter/embedded-guids.ts';
-import { findLinkOptionError } from '../fabric/link-options.ts';
-import { parseGuid } from '../port/port.ts';
-import { DATA_VL_COUNTS } from '../port/transmit-queues.ts';
-import { defaultSubnetManagerOptions, findSubnetManagerError } from '../subnet-manager/options.ts';
-import { SWITCH_PORTS_MAX, SWITCH_PORTS_MIN } from '../switch/switch.ts';
+
+import { findLinkOptionError } from '../fabric/link/link-options.ts';
+import { parseGuid } from '../fabric/port/port.ts';
+import { DATA_VL_COUNTS } from '../fabric/port/transmit-queues.ts';
+import { defaultSubnetManagerOptions, findSubnetManagerError } from '../fabric/subnet-manager/options.ts';
+import { SWITCH_PORTS_MAX, SWITCH_PORTS_MIN } from '../fabric/switch/switch.ts';
+import { countFunctionGuids, embeddedSwitchGuid } from '../hca/adapter/embedded-guids.ts';
 import {
   type AdapterNode,
   type FabricPlan,

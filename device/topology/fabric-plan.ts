@@ -4,10 +4,11 @@
  * (docs/TOPOLOGY.md). It is plain data, so recordings hold it. A port is written `NAME:NUMBER`.
  * `build-fabric.ts` builds it, `fabric-errors.ts` checks it.
  */
-import type { AdapterOptions } from '../adapter/options.ts';
-import type { PortLinkOptions } from '../fabric/link-options.ts';
+
+import type { PortLinkOptions } from '../fabric/link/link-options.ts';
+import type { SubnetManagerOptions } from '../fabric/subnet-manager/options.ts';
+import type { AdapterOptions } from '../hca/adapter/options.ts';
 import type { MthcaOptions } from '../personality/mthca/options.ts';
-import type { SubnetManagerOptions } from '../subnet-manager/options.ts';
 
 /** An adapter with the front end of this project. */
 export interface VuhcaNode {

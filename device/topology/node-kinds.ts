@@ -3,9 +3,10 @@
  * What the plan of a fabric asks of an adapter of any kind: its functions, ports and lanes, the
  * mistakes in its options, and the adapter itself. `buildFabric` and the checks of plans call it.
  */
-import { Adapter } from '../adapter/adapter.ts';
-import { findOptionError, getPortLids } from '../adapter/options.ts';
-import type { PortLinkOptions } from '../fabric/link-options.ts';
+
+import type { PortLinkOptions } from '../fabric/link/link-options.ts';
+import { Adapter } from '../hca/adapter/adapter.ts';
+import { findOptionError, getPortLids } from '../hca/adapter/options.ts';
 import type { AdapterClock, HostPort } from '../host.ts';
 import { MthcaAdapter } from '../personality/mthca/mthca-adapter.ts';
 import { findMthcaOptionError } from '../personality/mthca/options.ts';

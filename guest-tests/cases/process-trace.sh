@@ -3,7 +3,7 @@
 #
 # Two processes that the host traces: ibv_rc_pingpong at both ports, stopped before it opens the
 # device. The host is told the processes, and then the number that the client prints of its queue
-# pair. scripts/cli/trace-process.long.ts packs it.
+# pair. scripts/cli/trace/trace-process.long.ts packs it.
 
 DEVICE=vuhca0
 . /etc/vuhca/stress-library.sh

@@ -3,7 +3,7 @@
  * Judges whether the guarantees of the worked example (US8484392, figure 11) held in a measurement.
  * Pure; called by `npm run demo:qos` and by the test of three guests.
  */
-import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
+import { GUESTS } from '../../device/rig/qos/worked-example.ts';
 import { type FunctionResult, type Measurement, type PhaseResult, sum } from './samples.ts';
 
 /** A claim, and whether the measurement shows it. */

@@ -5,8 +5,8 @@
  * Called by `npm run demo:qos` and by the test of three guests.
  */
 
-import type { ControlClient } from '../../device/main/control-client.ts';
-import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
+import type { ControlClient } from '../../device/process/control/control-client.ts';
+import { GUESTS } from '../../device/rig/qos/worked-example.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { Tenant } from '../harness/tenant-guest.ts';
 import { isShown } from './judge.ts';

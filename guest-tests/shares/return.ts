@@ -5,8 +5,8 @@
  * give it the share of the document again (US8484392, figure 11; docs/PROGRAMMING.md). Called by
  * `npm run demo:qos` and by the long test of three guests.
  */
-import type { ControlClient } from '../../device/main/control-client.ts';
-import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
+import type { ControlClient } from '../../device/process/control/control-client.ts';
+import { GUESTS } from '../../device/rig/qos/worked-example.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { Tenant } from '../harness/tenant-guest.ts';
 import type { Finding } from './judge.ts';

@@ -3,7 +3,7 @@
  * Samples of an adapter's status for the measurement of shares, and their sums over a phase. Pure;
  * called by measure.ts and by the plot.
  */
-import type { StatusReport } from '../../device/main/status-report.ts';
+import type { StatusReport } from '../../device/process/reports/status-report.ts';
 
 const NS_PER_S = 1e9;
 /**

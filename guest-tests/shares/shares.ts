@@ -5,8 +5,8 @@
  * between its QoS levels. Called by measure.ts.
  */
 
-import type { ControlClient } from '../../device/main/control-client.ts';
-import { GUESTS } from '../../device/simulations/qos/worked-example.ts';
+import type { ControlClient } from '../../device/process/control/control-client.ts';
+import { GUESTS } from '../../device/rig/qos/worked-example.ts';
 import { SetupError } from '../../qemu/setup/errors.ts';
 import type { Tenant } from '../harness/tenant-guest.ts';
 

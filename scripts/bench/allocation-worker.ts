@@ -6,7 +6,7 @@
  * a live process. Guest memory lies below 2 GiB first, then above 4 GiB. The last entry allocates
  * an object for each message: it shows that the count works. Called by allocation.test.ts.
  */
-import { raiseInliningBudget } from '../../device/main/inlining-budget.ts';
+import { raiseInliningBudget } from '../../device/process/host/inlining-budget.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { GuestMemory, PROTECTION } from '../../protocol/vfio-user/index.ts';
 import { allocateNative } from '../../protocol/vfio-user/native.ts';
@@ -85,7 +85,7 @@ function createGuestMemory(): GuestMemory {
   return created;
 }
 
-/** The accesses of the host of a live process (device/main/vfio-user-host.ts). */
+/** The accesses of the host of a live process (device/process/host/vfio-user-host.ts). */
 function accessMemory(guest: GuestMemory, message: number): void {
   const address = MEMORY_BASES[message & 1] + (message >> 1) * RECORD_BYTES;
   const whole =

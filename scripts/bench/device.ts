@@ -5,8 +5,8 @@
  * processes.ts.
  */
 import pino from 'pino';
-import { AdapterProcess } from '../../device/main/adapter-process.ts';
-import { loneAdapter } from '../../device/main/topology.ts';
+import { AdapterProcess } from '../../device/process/host/adapter-process.ts';
+import { loneAdapter } from '../../device/process/host/topology.ts';
 
 const [libraryPath, socketPath] = process.argv.slice(2);
 if (libraryPath === undefined || socketPath === undefined) throw new Error('usage: device.ts LIBRARY SOCKET');

@@ -3,12 +3,12 @@
  * An adapter on a host that costs almost nothing: flat memory, no log, no checks. Called by
  * benchmarks of the adapter itself.
  */
-import { Adapter } from '../../device/adapter/adapter.ts';
-import { type AdapterOptions, defaultAdapterOptions } from '../../device/adapter/options.ts';
+import { Adapter } from '../../device/hca/adapter/adapter.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../../device/hca/adapter/options.ts';
 import type { AdapterPort, BusAddress, HostPort } from '../../device/host.ts';
-import type { HardwareAccess } from '../../device/hosts/in-process/driver/hardware-access.ts';
-import { SimulatedClock } from '../../device/hosts/in-process/simulated-clock.ts';
-import { raiseInliningBudget } from '../../device/main/inlining-budget.ts';
+import { raiseInliningBudget } from '../../device/process/host/inlining-budget.ts';
+import type { HardwareAccess } from '../../device/rig/driver/hardware-access.ts';
+import { SimulatedClock } from '../../device/rig/machine/simulated-clock.ts';
 import { joinBySwitches } from './switch-row.ts';
 
 const RUN_BUDGET = 1024;

@@ -6,7 +6,7 @@
  * enough), so that its growth over a piece is the allocation. The median of the pieces counts:
  * messages allocate in each of them, a late compilation in one or two.
  */
-import { raiseInliningBudget } from '../../device/main/inlining-budget.ts';
+import { raiseInliningBudget } from '../../device/process/host/inlining-budget.ts';
 import { BATCH, MessageLoop, type PostBy } from './message-loop.ts';
 import { median } from './statistics.ts';
 

@@ -4,8 +4,8 @@
  * (admission, arbitration, both credits taken and given back) for 1 to 128 lanes that always have
  * work. Processor time, the best of several runs, as a ratio to one lane.
  */
-import { PhysicalCollectBuffer } from '../../device/collect/physical-collect-buffer.ts';
-import { LaneLoad } from '../../device/test-support/lane-load.ts';
+import { PhysicalCollectBuffer } from '../../device/hca/collect/physical-collect-buffer.ts';
+import { LaneLoad } from '../../device/rig/fixtures/lane-load.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 

@@ -5,11 +5,11 @@
  * posting copies them. Called by in-process-worker.ts.
  */
 
-import { commandChecksum } from '../../device/hosts/in-process/driver/checksum.ts';
-import type { DriverCompletionQueue } from '../../device/hosts/in-process/driver/completion-queue.ts';
-import type { QueueBuffer } from '../../device/hosts/in-process/driver/queue-buffer.ts';
-import type { DriverQueuePair } from '../../device/hosts/in-process/driver/queue-pair.ts';
-import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
+import { commandChecksum } from '../../device/rig/driver/checksum.ts';
+import type { DriverCompletionQueue } from '../../device/rig/driver/completion-queue.ts';
+import type { QueueBuffer } from '../../device/rig/driver/queue-buffer.ts';
+import type { DriverQueuePair } from '../../device/rig/driver/queue-pair.ts';
+import { AdapterFixture } from '../../device/rig/fixtures/adapter-fixture.ts';
 import { getCompletionEntrySequence } from '../../protocol/layout/gen/completion-entry.gen.ts';
 import {
   COMPLETION_QUEUE_RECORD_SIZE,

@@ -4,7 +4,7 @@
  * 1 to 128 lanes. All adapters take turns, so that other load of the machine affects all alike.
  * Processor time; the median of the ratios to the first counts.
  */
-import type { AdapterOptions } from '../../device/adapter/options.ts';
+import type { AdapterOptions } from '../../device/hca/adapter/options.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';

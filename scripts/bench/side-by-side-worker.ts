@@ -6,7 +6,7 @@
  */
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { raiseInliningBudget } from '../../device/main/inlining-budget.ts';
+import { raiseInliningBudget } from '../../device/process/host/inlining-budget.ts';
 import type { Variant } from './side-by-side.ts';
 import type { Traffic } from './transport-traffic.ts';
 

@@ -3,13 +3,14 @@
  * Switches in a row between the two ports of an adapter, with fixed LIDs and routes. `FlatMachine`
  * calls it for benchmarks of hops.
  */
-import type { Adapter } from '../../device/adapter/adapter.ts';
-import { Cable } from '../../device/fabric/cable.ts';
-import { Fabric } from '../../device/fabric/fabric.ts';
+
+import { Cable } from '../../device/fabric/link/cable.ts';
+import { Fabric } from '../../device/fabric/link/fabric.ts';
+import type { LinkEnd } from '../../device/fabric/port/link.ts';
+import { parseGuid } from '../../device/fabric/port/port.ts';
+import { defaultSwitchOptions, Switch } from '../../device/fabric/switch/switch.ts';
+import type { Adapter } from '../../device/hca/adapter/adapter.ts';
 import type { AdapterClock } from '../../device/host.ts';
-import type { LinkEnd } from '../../device/port/link.ts';
-import { parseGuid } from '../../device/port/port.ts';
-import { defaultSwitchOptions, Switch } from '../../device/switch/switch.ts';
 
 const GUIDS_OF_SWITCH = 64;
 

@@ -6,10 +6,10 @@
  * transport.ts and qos.ts.
  */
 
-import type { AdapterOptions } from '../../device/adapter/options.ts';
-import { Driver } from '../../device/hosts/in-process/driver/driver.ts';
-import type { DriverQueuePair } from '../../device/hosts/in-process/driver/queue-pair.ts';
-import type { SendRequest } from '../../device/hosts/in-process/driver/send-request.ts';
+import type { AdapterOptions } from '../../device/hca/adapter/options.ts';
+import { Driver } from '../../device/rig/driver/driver.ts';
+import type { DriverQueuePair } from '../../device/rig/driver/queue-pair.ts';
+import type { SendRequest } from '../../device/rig/driver/send-request.ts';
 import { setCompletionQueueRecordConsumed } from '../../protocol/layout/gen/completion-queue-record.gen.ts';
 import { TRACE_SNAP_LENGTH } from '../../protocol/layout/gen/constants.gen.ts';
 import { DOORBELL_QPN_SHIFT } from '../../protocol/layout/gen/doorbell.gen.ts';

@@ -21,7 +21,11 @@ import {
 const LAYERS = [
   { name: 'protocol/system', height: 1.5, holds: (path: string) => path.startsWith('protocol/system/') },
   { name: 'protocol', height: 0, holds: (path: string) => path.startsWith('protocol/') },
-  { name: 'device/main', height: 2, holds: (path: string) => path.startsWith('device/main/') },
+  {
+    name: 'device/process',
+    height: 2,
+    holds: (path: string) => /^device\/(process|rig\/live)\//.test(path),
+  },
   { name: 'device units', height: 1, holds: (path: string) => path.startsWith('device/') },
   {
     name: 'scripts, qemu, guest-tests',
@@ -48,7 +52,9 @@ const FFI_FOLDER = 'protocol/vfio-user/';
 const TYPESCRIPT = 'protocol/system/typescript.mjs';
 const RUNS_TSX = /--import[ =]tsx\b|\bnpx tsx\b|"tsx [a-z]|['"]--import['"], ['"]tsx['"]|\bimport\(?\s*['"]tsx\b/;
 
-/** Imports that point up, or that reach the vfio-user binding from below `device/main`. */
+/**
+ * Imports that point up, or that reach the vfio-user binding from below `device/process`.
+ */
 export function checkImports(file: SourceFile): Finding[] {
   const own = layerOf(file.path);
   if (!isTypeScript(file) || own === undefined) return [];
@@ -63,7 +69,7 @@ export function checkImports(file: SourceFile): Finding[] {
     if (other === undefined) return `import of ${path} leaves the layers of the repository`;
     if (other.height > own.height) return `imports point down only: ${own.name} must not import ${path}`;
     if (own.height < 2 && path.startsWith(FFI_FOLDER) && !file.path.startsWith(FFI_FOLDER)) {
-      return `only device/main and above may import ${FFI_FOLDER}: ${path}`;
+      return `only device/process and above may import ${FFI_FOLDER}: ${path}`;
     }
     return undefined;
   });

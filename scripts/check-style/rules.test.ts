@@ -31,17 +31,19 @@ t.test('licence lines', async (test) => {
 
 t.test('imports point down', async (test) => {
   const imports = (path: string, target: string) => findings(path, `import { x } from '${target}';\n`);
-  test.same(imports('device/queues/a.ts', '../../protocol/layout/b.ts'), []);
-  test.same(imports('device/main/a.ts', '../queues/b.ts'), []);
+  test.same(imports('device/hca/queues/a.ts', '../../../protocol/layout/b.ts'), []);
+  test.same(imports('device/process/a.ts', '../hca/b.ts'), []);
   test.same(imports('qemu/a.ts', '../scripts/b.ts'), []);
-  test.match(imports('device/queues/a.ts', '../main/b.ts'), [/device units must not import device\/main\/b\.ts/]);
+  test.match(imports('device/hca/queues/a.ts', '../../process/b.ts'), [
+    /device units must not import device\/process\/b\.ts/,
+  ]);
   test.match(imports('protocol/layout/a.ts', '../../device/b.ts'), [/protocol must not import device\/b\.ts/]);
-  test.match(imports('device/main/a.ts', '../../scripts/b.ts'), [/device\/main must not import scripts\/b\.ts/]);
-  test.match(imports('device/a.ts', '../protocol/vfio-user/b.ts'), [/only device\/main and above may import/]);
-  test.match(imports('protocol/layout/a.ts', '../vfio-user/b.ts'), [/only device\/main and above may import/]);
-  test.same(imports('device/main/a.ts', '../../protocol/vfio-user/b.ts'), []);
-  test.same(imports('device/main/a.ts', '../../protocol/system/b.mjs'), []);
-  test.match(imports('device/queues/a.ts', '../../protocol/system/b.mjs'), [
+  test.match(imports('device/process/a.ts', '../../scripts/b.ts'), [/device\/process must not import scripts\/b\.ts/]);
+  test.match(imports('device/a.ts', '../protocol/vfio-user/b.ts'), [/only device\/process and above may import/]);
+  test.match(imports('protocol/layout/a.ts', '../vfio-user/b.ts'), [/only device\/process and above may import/]);
+  test.same(imports('device/process/a.ts', '../../protocol/vfio-user/b.ts'), []);
+  test.same(imports('device/process/a.ts', '../../protocol/system/b.mjs'), []);
+  test.match(imports('device/hca/queues/a.ts', '../../../protocol/system/b.mjs'), [
     /device units must not import protocol\/system/,
   ]);
   test.match(imports('device/a.ts', './b'), [/does not name the file with its extension/]);
@@ -90,7 +92,7 @@ t.test('device units are pure', async (test) => {
   ];
   for (const line of broken) {
     test.match(findings('device/a.ts', `${line}\n`), [/^device\/a\.ts:2: a device unit/], line);
-    test.same(findings('device/main/a.ts', `${line}\n`), [], line);
+    test.same(findings('device/process/a.ts', `${line}\n`), [], line);
     test.same(findings('device/a.test.ts', `${line}\n`), [], line);
   }
   test.same(findings('device/a.ts', '// unlike Date.now(), which\n/* Math.random() */\n'), [], 'comments may say it');

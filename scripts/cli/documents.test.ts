@@ -7,12 +7,12 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { readRequest } from '../../device/main/control-protocol.ts';
+import { readRequest } from '../../device/process/control/control-protocol.ts';
 import { defineCommands, makeProgram } from './program.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { type Block, documents, generated, ROOT, readBlocks, shownBlocks } from './testing/document-blocks.ts';
 import { readCommand } from './testing/read-command.ts';
-import { readTopologyFile } from './topology-file.ts';
+import { readTopologyFile } from './topology/topology-file.ts';
 
 // No bound holds on a busy machine.
 t.setTimeout(0);

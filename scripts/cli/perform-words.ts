@@ -6,8 +6,8 @@
 import { CommanderError } from 'commander';
 import { describeSystemError } from '../../protocol/system/errno-words.mjs';
 import { printable, printableLines } from '../../protocol/system/printable.mjs';
-import { ExitStatus } from './exit-statuses.ts';
 import { makeProgram } from './program.ts';
+import { ExitStatus } from './session/exit-statuses.ts';
 
 /**
  * Errors whose message is for users, by name: their classes are in modules that most commands do

@@ -6,8 +6,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { AdapterArguments } from './adapter-arguments.ts';
-import { readAdapterOptions, readLinks } from './adapter-options.ts';
+import type { AdapterArguments } from './options/adapter-arguments.ts';
+import { readAdapterOptions, readLinks } from './options/adapter-options.ts';
 import { defineCommands, makeProgram } from './program.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { readCommand } from './testing/read-command.ts';
@@ -196,12 +196,12 @@ t.test('help loads neither the adapter nor its packages', async (t) => {
     const loaded = await listLoaded(t, [command.name(), '--help']);
     t.same(packagesOf(loaded), [], command.name());
     t.same(
-      loaded.filter((path) => /^(device\/main|protocol\/vfio-user|qemu)\//.test(path)),
+      loaded.filter((path) => /^(device\/process|protocol\/vfio-user|qemu)\//.test(path)),
       [],
     );
   }
   const device = await listLoaded(t, ['device', '--socket', '/none/x']);
-  t.ok(device.includes('device/main/adapter-process.ts'), 'a device process loads all of them');
+  t.ok(device.includes('device/process/host/adapter-process.ts'), 'a device process loads all of them');
   t.same(packagesOf(device), adapterPackages);
 });
 

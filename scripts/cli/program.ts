@@ -5,8 +5,8 @@
  * Called by main.ts and tests.
  */
 import { readFileSync } from 'node:fs';
-import { CliCommand } from './cli-command.ts';
-import { describeStatuses } from './exit-statuses.ts';
+import { CliCommand } from './options/cli-command.ts';
+import { describeStatuses } from './session/exit-statuses.ts';
 
 const PACKAGE = new URL('../../package.json', import.meta.url);
 
@@ -27,8 +27,8 @@ const entries: readonly Entry[] = [
   {
     name: 'run',
     summary: 'runs a guest with an adapter: yours, or one with our driver',
-    define: async () => (await import('./run-command.ts')).defineRun,
-    perform: async () => (await import('./run-action.ts')).performRun,
+    define: async () => (await import('./run/run-command.ts')).defineRun,
+    perform: async () => (await import('./run/run-action.ts')).performRun,
   },
   {
     name: 'test',
@@ -39,99 +39,99 @@ const entries: readonly Entry[] = [
   {
     name: 'device',
     summary: 'runs an adapter that a QEMU guest can attach',
-    define: async () => (await import('./device-command.ts')).defineDevice,
-    perform: async () => (await import('./device-action.ts')).performDevice,
+    define: async () => (await import('./commands/device-command.ts')).defineDevice,
+    perform: async () => (await import('./commands/device-action.ts')).performDevice,
   },
   {
     name: 'topology',
     summary: 'shows a topology file as text or as a picture',
-    define: async () => (await import('./topology-command.ts')).defineTopology,
-    perform: async () => (await import('./topology-action.ts')).performTopology,
+    define: async () => (await import('./commands/topology-command.ts')).defineTopology,
+    perform: async () => (await import('./commands/topology-action.ts')).performTopology,
   },
   {
     name: 'status',
     summary: 'shows what a running adapter is doing',
-    define: async () => (await import('./status-command.ts')).defineStatus,
-    perform: async () => (await import('./status-action.ts')).performStatus,
+    define: async () => (await import('./commands/status-command.ts')).defineStatus,
+    perform: async () => (await import('./commands/status-action.ts')).performStatus,
   },
   {
     name: 'top',
     summary: 'shows what each function of an adapter does per second',
-    define: async () => (await import('./status-command.ts')).defineTop,
-    perform: async () => (await import('./status-action.ts')).performTop,
+    define: async () => (await import('./commands/status-command.ts')).defineTop,
+    perform: async () => (await import('./commands/status-action.ts')).performTop,
   },
   {
     name: 'show',
     summary: 'lists what the buffers, lists and queues of an adapter hold',
-    define: async () => (await import('./show-command.ts')).defineShow,
-    perform: async () => (await import('./show-action.ts')).performShow,
+    define: async () => (await import('./commands/show-command.ts')).defineShow,
+    perform: async () => (await import('./commands/show-action.ts')).performShow,
   },
   {
     name: 'fabric',
     summary: 'shows the subnet: nodes, LIDs, links, states, errors, manager',
-    define: async () => (await import('./fabric-command.ts')).defineFabric,
-    perform: async () => (await import('./fabric-action.ts')).performFabric,
+    define: async () => (await import('./commands/fabric-command.ts')).defineFabric,
+    perform: async () => (await import('./commands/fabric-action.ts')).performFabric,
   },
   {
     name: 'resources',
     summary: 'shows or changes how the resources of an adapter are divided',
-    define: async () => (await import('./resources-command.ts')).defineResources,
-    perform: async () => (await import('./resources-action.ts')).performResources,
+    define: async () => (await import('./commands/resources-command.ts')).defineResources,
+    perform: async () => (await import('./commands/resources-action.ts')).performResources,
   },
   {
     name: 'capture',
     summary: 'writes the packets of an adapter to a file for Wireshark',
-    define: async () => (await import('./capture-command.ts')).defineCapture,
-    perform: async () => (await import('./capture-action.ts')).performCapture,
+    define: async () => (await import('./commands/capture-command.ts')).defineCapture,
+    perform: async () => (await import('./commands/capture-action.ts')).performCapture,
   },
   {
     name: 'trace',
     summary: 'traces messages of queue pairs and the steps of the adapter',
-    define: async () => (await import('./trace-command.ts')).defineTrace,
-    perform: async () => (await import('./trace-action.ts')).performTrace,
+    define: async () => (await import('./trace/trace-command.ts')).defineTrace,
+    perform: async () => (await import('./commands/trace-action.ts')).performTrace,
   },
   {
     name: 'explain',
     summary: 'explains errors of completions and failed queue pairs',
-    define: async () => (await import('./explain-command.ts')).defineExplain,
-    perform: async () => (await import('./explain-action.ts')).performExplain,
+    define: async () => (await import('./commands/explain-command.ts')).defineExplain,
+    perform: async () => (await import('./commands/explain-action.ts')).performExplain,
   },
   {
     name: 'inject',
     summary: 'plants faults in a device with a stock driver',
-    define: async () => (await import('./inject-command.ts')).defineInject,
-    perform: async () => (await import('./inject-action.ts')).performInject,
+    define: async () => (await import('./commands/inject-command.ts')).defineInject,
+    perform: async () => (await import('./commands/inject-action.ts')).performInject,
   },
   {
     name: 'link',
     summary: 'lists, cuts, plugs in and changes links of a running process',
-    define: async () => (await import('./link-command.ts')).defineLink,
-    perform: async () => (await import('./link-action.ts')).performLink,
+    define: async () => (await import('./commands/link-command.ts')).defineLink,
+    perform: async () => (await import('./commands/link-action.ts')).performLink,
   },
   {
     name: 'replay',
     summary: 'runs a recorded session again and checks that it is identical',
-    define: async () => (await import('./replay-command.ts')).defineReplay,
-    perform: async () => (await import('./replay-action.ts')).performReplay,
+    define: async () => (await import('./commands/replay-command.ts')).defineReplay,
+    perform: async () => (await import('./commands/replay-action.ts')).performReplay,
   },
   {
     name: 'setup',
     summary: 'prepares libvfio-user, QEMU and a guest ahead of time',
-    define: async () => (await import('./setup-command.ts')).defineSetup,
-    perform: async () => (await import('./setup-action.ts')).performSetup,
+    define: async () => (await import('./commands/setup-command.ts')).defineSetup,
+    perform: async () => (await import('./commands/setup-action.ts')).performSetup,
   },
   {
     name: 'break',
     summary: 'stops a running adapter at a line of its source',
-    define: async () => (await import('./break-command.ts')).defineBreak,
-    perform: async () => (await import('./break-action.ts')).performBreak,
+    define: async () => (await import('./debugger/break-command.ts')).defineBreak,
+    perform: async () => (await import('./debugger/break-action.ts')).performBreak,
   },
   {
     name: 'completion',
     summary: 'prints a completion script for bash or zsh',
-    define: async () => (await import('./completion-command.ts')).defineCompletion,
+    define: async () => (await import('./commands/completion-command.ts')).defineCompletion,
     perform: async () => {
-      const { performCompletion } = await import('./completion-action.ts');
+      const { performCompletion } = await import('./commands/completion-action.ts');
       return async (command) => performCompletion(command, await defineCommands(command.parent as CliCommand));
     },
   },

@@ -9,9 +9,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { ControlClient } from '../../device/main/control-client.ts';
-import { findControlPaths } from '../../device/main/control-path.ts';
-import type { StatusReport } from '../../device/main/status-report.ts';
+import { ControlClient } from '../../device/process/control/control-client.ts';
+import { findControlPaths } from '../../device/process/control/control-path.ts';
+import type { StatusReport } from '../../device/process/reports/status-report.ts';
 import { buildInitramfs } from '../../qemu/initramfs.ts';
 import { provideGuestKernel } from '../../qemu/setup/guest-kernel.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
@@ -28,23 +28,23 @@ const runners: readonly (readonly [string, string])[] = [
   ['npm install', 'scripts/package/package.test.ts'],
   ['npx vuhca setup', 'scripts/package/package.test.ts'],
   ['npx vuhca run', 'scripts/package/package.test.ts'],
-  ['npm run debug', 'scripts/cli/breakpoint.test.ts'],
-  ['scripts/vuhca status', 'scripts/cli/run-command.test.ts'],
+  ['npm run debug', 'scripts/cli/debugger/breakpoint.test.ts'],
+  ['scripts/vuhca status', 'scripts/cli/run/run-command.test.ts'],
   ['scripts/vuhca test', 'scripts/cli/test/test-command.test.ts'],
-  ['scripts/vuhca show', 'scripts/cli/queue-pair-status.test.ts'],
-  ['scripts/vuhca top', 'scripts/cli/functions.test.ts'],
-  ['scripts/vuhca device --socket', 'scripts/cli/functions.test.ts'],
-  ['scripts/vuhca resources', 'scripts/cli/resources-command.test.ts'],
-  ['scripts/vuhca trace', 'scripts/cli/trace-command.test.ts'],
-  ['scripts/vuhca capture', 'scripts/cli/run-command.test.ts'],
-  ['scripts/vuhca run --record', 'scripts/cli/run-command.test.ts'],
+  ['scripts/vuhca show', 'scripts/cli/screens/queue-pair-status.test.ts'],
+  ['scripts/vuhca top', 'scripts/cli/screens/functions.test.ts'],
+  ['scripts/vuhca device --socket', 'scripts/cli/screens/functions.test.ts'],
+  ['scripts/vuhca resources', 'scripts/cli/commands/resources-command.test.ts'],
+  ['scripts/vuhca trace', 'scripts/cli/trace/trace-command.test.ts'],
+  ['scripts/vuhca capture', 'scripts/cli/run/run-command.test.ts'],
+  ['scripts/vuhca run --record', 'scripts/cli/run/run-command.test.ts'],
   ['scripts/vuhca run --kernel', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca run --disk', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca run --personality', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca run --link', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca device --topology', 'scripts/cli/readme.test.ts'],
-  ['scripts/vuhca topology', 'scripts/cli/topology-command.test.ts'],
-  ['scripts/vuhca replay', 'scripts/cli/replay-command.test.ts'],
+  ['scripts/vuhca topology', 'scripts/cli/commands/topology-command.test.ts'],
+  ['scripts/vuhca replay', 'scripts/cli/commands/replay-command.test.ts'],
 ];
 
 const directory = mkdtempSync(join(tmpdir(), 'vuhca-readme-'));

@@ -3,7 +3,7 @@
  * Debian's diagnostics on a subnet that is up, each compared with the process's own view of it.
  * They must end without an error and see every node, link and LID. Scenarios call it.
  */
-import type { FabricNodeReport, FabricReport } from '../../device/main/fabric-report.ts';
+import type { FabricNodeReport, FabricReport } from '../../device/process/reports/fabric-report.ts';
 import type { Bench } from './bench.ts';
 import { expectDiscovery, readDiscovery } from './discovery-text.ts';
 import { expect, expectSame } from './scoreboard.ts';

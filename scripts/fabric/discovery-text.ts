@@ -3,7 +3,7 @@
  * Reads what `ibnetdiscover` prints, and says the same of a fabric report, as sorted texts that can
  * be compared. Pure.
  */
-import type { FabricReport } from '../../device/main/fabric-report.ts';
+import type { FabricReport } from '../../device/process/reports/fabric-report.ts';
 
 export interface Discovery {
   /** `switch GUID ports "description"`. */

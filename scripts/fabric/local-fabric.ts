@@ -3,18 +3,18 @@
  * A fabric inside this process, run by the event loop: switches of a generated topology, a virtual
  * adapter at each place for one, and the host door. It has no functions and needs no library.
  */
-import { VirtualAdapter } from '../../device/agents/virtual-adapter.ts';
-import { Cable } from '../../device/fabric/cable.ts';
-import { Fabric } from '../../device/fabric/fabric.ts';
-import { type FabricReport, reportFabric } from '../../device/main/fabric-report.ts';
-import type { NamedNode } from '../../device/main/host-directory.ts';
-import { HostDoor } from '../../device/main/host-door.ts';
-import { WallClock } from '../../device/main/wall-clock.ts';
-import type { LinkEnd } from '../../device/port/link.ts';
-import { guidBytes } from '../../device/port/port.ts';
-import { installManager } from '../../device/subnet-manager/install.ts';
-import type { SubnetManager } from '../../device/subnet-manager/subnet-manager.ts';
-import { defaultSwitchOptions, Switch } from '../../device/switch/switch.ts';
+import { VirtualAdapter } from '../../device/fabric/agents/virtual-adapter.ts';
+import { Cable } from '../../device/fabric/link/cable.ts';
+import { Fabric } from '../../device/fabric/link/fabric.ts';
+import type { LinkEnd } from '../../device/fabric/port/link.ts';
+import { guidBytes } from '../../device/fabric/port/port.ts';
+import { installManager } from '../../device/fabric/subnet-manager/manager/install.ts';
+import type { SubnetManager } from '../../device/fabric/subnet-manager/manager/subnet-manager.ts';
+import { defaultSwitchOptions, Switch } from '../../device/fabric/switch/switch.ts';
+import { WallClock } from '../../device/process/host/wall-clock.ts';
+import type { NamedNode } from '../../device/process/ibsim/host-directory.ts';
+import { HostDoor } from '../../device/process/ibsim/host-door.ts';
+import { type FabricReport, reportFabric } from '../../device/process/reports/fabric-report.ts';
 import { printable } from '../../protocol/system/printable.mjs';
 
 /** Switches, trunks between their ports, and the ports that get an adapter: `NAME:NUMBER`. */

@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { tryRun } from '../../qemu/setup/command.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
-import { startCapture } from '../cli/remote-capture.ts';
+import { startCapture } from '../cli/session/remote-capture.ts';
 import type { Bench, DeviceBench } from './bench.ts';
 import { runDiagnostics, runDiscovery } from './diagnostics.ts';
 import { runRecords } from './records.ts';

@@ -6,7 +6,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FabricReport } from '../../device/main/fabric-report.ts';
+import type { FabricReport } from '../../device/process/reports/fabric-report.ts';
 import type { LocalBench } from './bench.ts';
 import { waitForBuiltIn } from './built-in-scenarios.ts';
 import type { Opensm } from './opensm.ts';

@@ -9,12 +9,12 @@
  */
 import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ControlClient } from '../../device/main/control-client.ts';
+import { ControlClient } from '../../device/process/control/control-client.ts';
 import { makeRunDirectory, onProcessEnd, removeRunDirectory } from '../../qemu/run-directory.ts';
 import { run } from '../../qemu/setup/command.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
-import { captureFrom, type RemoteCapture } from '../cli/remote-capture.ts';
-import { readStatus } from '../cli/status-sample.ts';
+import { readStatus } from '../cli/commands/status-sample.ts';
+import { captureFrom, type RemoteCapture } from '../cli/session/remote-capture.ts';
 import type { PacketSource } from './peer-adapters.ts';
 
 const REQUEST = /^@host (\S+) (capture|read|posts) ?(.*)$/;

@@ -34,12 +34,14 @@ t.test('every fault kind is explained once', async (t) => {
 });
 
 t.test('faults that a CQE can have say what to check', async (t) => {
-  const transport = readdirSync(join(ROOT, 'device/transport')).filter((name) => !name.endsWith('.test.ts'));
+  const transport = readdirSync(join(ROOT, 'device/hca/transport'), { recursive: true, encoding: 'utf8' }).filter(
+    (name) => /(?<!\.test|\.long)\.ts$/.test(name),
+  );
   const files = [
-    ...transport.map((name) => `device/transport/${name}`),
-    'device/scheduler/command-check.ts',
-    'device/scheduler/command-fetcher.ts',
-    'device/protection/key-check.ts',
+    ...transport.map((name) => `device/hca/transport/${name}`),
+    'device/hca/scheduler/command-check.ts',
+    'device/hca/scheduler/command-fetcher.ts',
+    'device/hca/protection/key-check.ts',
   ];
   const code = files.map((name) => readFileSync(join(ROOT, name), 'utf8')).join('\n');
   const named = new Set([...code.matchAll(/FaultKind\.([A-Z_]+)/g)].map(([, name]) => name));

@@ -19,7 +19,7 @@ interface Descriptor {
 
 /** Values by register name: `0x40`, or several where the registers of an array differ. */
 export async function readFreshRegisters(): Promise<Map<string, string>> {
-  const { InProcessMachine } = await import('../../device/hosts/in-process/machine.ts');
+  const { InProcessMachine } = await import('../../device/rig/machine/machine.ts');
   const { csrRegisters } = await import('../../protocol/layout/gen/registers.gen.ts');
   const port = new InProcessMachine({ memoryBytes: 1 << 20 }).functionAt(0);
   // The machine turns it on, as software does.

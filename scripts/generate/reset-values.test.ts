@@ -8,9 +8,9 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import type { FunctionPort, ResetKind } from '../../device/host.ts';
-import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
-import { encodeRequest, readResourceWords } from '../../device/main/resource-words.ts';
-import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
+import { encodeRequest, readResourceWords } from '../../device/process/reports/resource-syntax.ts';
+import { AdapterFixture } from '../../device/rig/fixtures/adapter-fixture.ts';
+import { InProcessMachine } from '../../device/rig/machine/machine.ts';
 import { IDENTITY_MAGIC } from '../../protocol/layout/gen/constants.gen.ts';
 import { CSR, csrRegisters } from '../../protocol/layout/gen/registers.gen.ts';
 

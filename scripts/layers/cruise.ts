@@ -4,9 +4,9 @@
  * which layer uses which. Tests, long ones too, are left out: they may use whatever they test with.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { IConfiguration, ICruiseResult, IForbiddenRuleType, IModule } from 'dependency-cruiser';
 import type { Layer } from './layer.ts';
@@ -15,6 +15,8 @@ const CRUISER = fileURLToPath(
   new URL('../../node_modules/dependency-cruiser/bin/dependency-cruise.mjs', import.meta.url),
 );
 const CIRCLE = 'circle';
+/** A source file named by its place beside the file that names it. */
+const PROGRAM_BY_PATH = /new URL\(\s*['"]([^'"]+\.(?:ts|mjs))['"],\s*import\.meta\.url\)/g;
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
 
 /** One import that the table does not allow, or one circle. */
@@ -70,7 +72,24 @@ export function cruiseLayers(layers: readonly Layer[], root: string, folders: re
       to: source,
       message: 'the file lies in no layer; add its folder to scripts/layers/layers.ts',
     }));
-  return { violations: [...violations, ...outside], used: collectUses(modules, layers) };
+  const byPath = modules.flatMap(({ source }) => findPaths(source, root, layers));
+  return { violations: [...violations, ...outside, ...byPath], used: collectUses(modules, layers) };
+}
+
+/**
+ * Programs that a file starts by their path, in layers that it may not import from. The cruiser
+ * does not see them.
+ */
+function findPaths(source: string, root: string, layers: readonly Layer[]): Violation[] {
+  const layer = layerOf(source, layers);
+  if (layer === undefined || !existsSync(join(root, source))) return [];
+  const paths = [...readFileSync(join(root, source), 'utf8').matchAll(PROGRAM_BY_PATH)];
+  return paths.flatMap(([, relative]) => {
+    const to = normalize(join(dirname(source), relative));
+    const other = layerOf(to, layers);
+    if (other === undefined || other === layer || layer.uses.includes(other.path)) return [];
+    return [{ from: source, to, message: `${layer.path} must not reach ${to} by its path` }];
+  });
 }
 
 /**

@@ -10,7 +10,8 @@ import t, { type Test } from 'tap';
 import { cruiseLayers } from './cruise.ts';
 import type { Layer } from './layer.ts';
 import { layers } from './layers.ts';
-import { checkTable, checkUnused, fillIn, renderPicture, renderTable } from './table.ts';
+import { resolveNames, shortName } from './names.ts';
+import { checkTable, checkUnused, checkWings, fillIn, renderPicture, renderTable, renderWings } from './table.ts';
 
 const small: readonly Layer[] = [
   { path: 'house/ground', holds: 'the ground floor', uses: [] },
@@ -84,6 +85,15 @@ t.test('a circle of files in one layer is found, although only types go round', 
   test.match(messages[0], /files import each other in a circle: house\/first\/[ab]\.ts -> house\/first\/[ab]\.ts/);
 });
 
+t.test('a program of a higher floor that is started by its path is found', async (test) => {
+  const { messages } = check(test, {
+    ...sound,
+    'house/ground/bell.ts': "export const bell = new URL('../roof/roof.ts', import.meta.url);\n",
+    'house/roof/ladder.ts': "export const ladder = new URL('../first/room.ts', import.meta.url);\n",
+  });
+  test.same(messages, ['house/ground/bell.ts: house/ground must not reach house/roof/roof.ts by its path']);
+});
+
 t.test('a file in no layer, and a use that is not made, are found', async (test) => {
   const { 'house/roof/roof.ts': _roof, ...roofless } = sound;
   const { messages, used } = check(test, {
@@ -109,7 +119,7 @@ t.test('rows that point up, or use what is for tests, are found', async (test) =
 });
 
 t.test('the document gets a table and a picture without implied arrows', async (test) => {
-  test.match(renderTable(small), /\| `house\/roof` \| the roof \| `house\/ground`, `house\/first` \|/);
+  test.match(renderTable(small, small), /\| `house\/roof` \| the roof \| `ground`, `first` \|/);
   const picture = renderPicture(small, 'house');
   test.match(picture, /house_roof --> house_first/);
   test.notMatch(picture, /house_roof --> house_ground\b/);
@@ -118,4 +128,39 @@ t.test('the document gets a table and a picture without implied arrows', async (
     'x\n<!-- a: begin -->\n\nnew\n\n<!-- a: end -->\ny\n',
   );
   test.throws(() => fillIn('x', { a: 'new' }), /no section "a"/);
+});
+
+t.test('wings have an order, and a picture of their own', async (test) => {
+  const rows = [
+    { path: 'house/ground/hall', holds: '', uses: [] },
+    { path: 'house/first/room', holds: '', uses: ['house/ground/hall'] },
+    { path: 'house/roof', holds: '', uses: ['house/ground/hall', 'house/first/room'] },
+  ];
+  test.same(checkWings(rows, 'house'), []);
+  test.same(checkWings([...rows, { path: 'house/ground/door', holds: '', uses: [] }], 'house'), [
+    'the rows of house/ground do not stand together',
+  ]);
+  const picture = renderWings(rows, 'house', []);
+  test.match(picture, /house_first --> house_ground/);
+  test.notMatch(picture, /house_roof --> house_ground/, 'it follows from others');
+});
+
+t.test('a short name means one path, or is refused', async (test) => {
+  const rows = [
+    { path: 'a/trace', holds: '', uses: '' },
+    { path: 'b/trace', holds: '', uses: 'a/trace' },
+    { path: 'b/port', holds: '', uses: 'b/trace' },
+    { path: 'c', holds: '', uses: 'port' },
+  ];
+  test.same(
+    resolveNames(rows).map(({ uses }) => uses),
+    [[], ['a/trace'], ['b/trace'], ['b/port']],
+  );
+  test.throws(() => resolveNames([...rows, { path: 'd', holds: '', uses: 'trace' }]), /a\/trace or b\/trace/);
+  test.throws(() => resolveNames([{ path: 'd', holds: '', uses: 'none' }]), /means no layer/);
+  const paths = rows.map(({ path }) => path);
+  test.same(
+    paths.map((path) => shortName(path, paths)),
+    ['a/trace', 'b/trace', 'port', 'c'],
+  );
 });

@@ -10,7 +10,7 @@ import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { cruiseLayers } from './cruise.ts';
 import { layers } from './layers.ts';
-import { checkTable, checkUnused, fillIn, renderParts, renderPicture } from './table.ts';
+import { checkTable, checkUnused, checkWings, fillIn, renderParts, renderPicture, renderWings } from './table.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DOCUMENT = 'docs/ARCHITECTURE.md';
@@ -25,12 +25,17 @@ await runEntry(async () => {
   const { violations, used } = cruiseLayers(layers, ROOT, FOLDERS);
   const found = [
     ...checkTable(layers),
+    ...checkWings(layers, 'device'),
     ...checkUnused(layers, used),
     ...violations.map(({ from, message }) => `${from}: ${message}`),
   ];
   const path = join(ROOT, DOCUMENT);
   const document = readFileSync(path, 'utf8');
-  const wanted = fillIn(document, { 'layers of device': renderPicture(layers, 'device'), layers: renderParts(layers) });
+  const wanted = fillIn(document, {
+    'wings of device': renderWings(layers, 'device', ['protocol']),
+    'layers of the adapter': renderPicture(layers, 'device/hca'),
+    layers: renderParts(layers),
+  });
   if (check && wanted !== document) found.push(`${DOCUMENT} does not show the layers as they are; run: npm run layers`);
   if (!check && wanted !== document) writeFileSync(path, wanted);
   for (const sentence of found) process.stderr.write(`${sentence}\n`);

@@ -1,93 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The layers of `scripts/`: each may import what its row names. Part of the table of layers.ts. */
-import type { Layer } from './layer.ts';
-import { of } from './names.ts';
+/** The layers of `qemu/`, `guest-tests/` and `scripts/`. Part of the table of layers.ts. */
+import type { Row } from './layer.ts';
 
-export const scriptLayers: readonly Layer[] = [
-  { path: 'scripts/setup', holds: 'everything that a run needs, in one call or by name', uses: of('qemu/setup qemu') },
-  { path: 'scripts/console', holds: 'tables as text', uses: of('') },
+export const scriptLayers: readonly Row[] = [
+  { path: 'qemu/setup', holds: 'makes QEMU, guest kernel, libvfio-user, toolchain; their cache', uses: '' },
+  { path: 'qemu', holds: 'launching guests and adapter processes, initramfs images, QMP', uses: 'system qemu/setup' },
+  { path: 'guest-tests/harness', holds: 'runs guests with tests; reads KTAP', uses: 'qemu/setup qemu' },
+  {
+    path: 'guest-tests/shares',
+    holds: "measures the Oracle document's worked example with three guests",
+    uses: 'reports control qos qemu/setup harness',
+  },
+  {
+    path: 'guest-tests',
+    holds: 'driver and kernel tests (C), and the tests that run them in guests',
+    uses: 'personality/mthca reports control qemu/setup qemu harness guest-tests/shares',
+  },
+  { path: 'scripts/setup', holds: 'everything that a run needs, in one call or by name', uses: 'qemu/setup qemu' },
+  { path: 'scripts/console', holds: 'tables as text', uses: '' },
   {
     path: 'scripts/picture',
     holds: 'one look for all pictures: colours, text; graphs of nodes and links, laid out by elkjs',
-    uses: of(''),
+    uses: '',
   },
-  { path: 'scripts/picture/testing', holds: 'reads pictures for tests', uses: of('scripts/picture'), forTests: true },
-  { path: 'scripts/plot', holds: 'plots as SVG by Vega-Lite', uses: of('scripts/picture') },
-  { path: 'scripts/plot/testing', holds: 'reads plots for tests', uses: of(''), forTests: true },
+  { path: 'scripts/picture/testing', holds: 'reads pictures for tests', uses: 'picture', forTests: true },
+  { path: 'scripts/plot', holds: 'plots as SVG by Vega-Lite', uses: 'picture' },
+  { path: 'scripts/plot/testing', holds: 'reads plots for tests', uses: '', forTests: true },
   {
     path: 'scripts/check-style',
     holds: 'the rules of docs/CONTRIBUTING.md that a machine can check',
-    uses: of('protocol/vfio-user'),
+    uses: 'vfio-user',
   },
-  { path: 'scripts/layers', holds: 'this table, and the check of it', uses: of('qemu/setup') },
+  { path: 'scripts/layers', holds: 'this table, and the check of it', uses: 'qemu/setup' },
   {
     path: 'scripts/mutate',
     holds: '`npm run mutate`: which changes of the sources no test notices',
-    uses: of('random.ts qemu/setup'),
+    uses: 'random.ts qemu/setup',
   },
-  {
-    path: 'scripts/test-runner',
-    holds: '`npm test`',
-    uses: of('qemu/setup scripts/setup scripts/console scripts/mutate'),
-  },
+  { path: 'scripts/test-runner', holds: '`npm test`', uses: 'qemu/setup scripts/setup console mutate' },
   {
     path: 'scripts/generate',
     holds: 'writes generated code and documents from the tables',
-    uses: of('layout hosts qemu/setup scripts/test-runner'),
+    uses: 'layout machine qemu/setup test-runner',
   },
   {
     path: 'scripts/ledger',
     holds: 'collects what tests say of the specification',
-    uses: of('test-support qemu/setup scripts/test-runner'),
+    uses: 'fixtures qemu/setup test-runner',
   },
   {
     path: 'scripts/simulations',
     holds: 'runs simulations over many seeds: chaos, sanitize, invariants, isolation, digests',
-    uses: of('layout host.ts random.ts function fabric trace adapter hosts test-support simulations qemu/setup'),
+    uses: 'layout host.ts random.ts link function hca/trace adapter hosts ordering rig/driver machine fixtures chaos qos sanitize fuzz processes rig/mthca qemu/setup',
   },
   {
     path: 'scripts/bench',
     holds: 'benchmarks',
-    uses: of(
-      'layout infiniband protocol/vfio-user host.ts port fabric collect adapter switch hosts test-support main qemu/setup qemu scripts/setup scripts/console',
-    ),
+    uses: 'layout infiniband vfio-user host.ts port link switch collect adapter host rig/driver machine fixtures qemu/setup qemu scripts/setup console',
+  },
+  {
+    path: 'scripts/cli/options',
+    holds: 'options and arguments of all commands, adapter options, files that a user names',
+    uses: 'system layout link function adapter personality/mthca device/topology hosts ordering host qemu/setup',
+  },
+  {
+    path: 'scripts/cli/session',
+    holds: 'a run of a command: way to an adapter, signals, terminal, exit statuses',
+    uses: 'host control qemu/setup qemu harness options',
+  },
+  {
+    path: 'scripts/cli/topology',
+    holds: 'topology files and generated topologies; their text and picture',
+    uses: 'link subnet-manager adapter personality/mthca device/topology host qemu/setup console picture options',
+  },
+  {
+    path: 'scripts/cli/screens',
+    holds: 'readable screens of reports',
+    uses: 'layout adapter reports console picture options cli/topology',
+  },
+  {
+    path: 'scripts/cli/trace',
+    holds: 'stories and ladders of messages from a trace',
+    uses: 'layout infiniband port switch function hca/trace process/trace control qemu/setup console picture options screens',
+  },
+  { path: 'scripts/cli/completion', holds: 'completion for bash and zsh', uses: 'options' },
+  { path: 'scripts/cli/debugger', holds: '`vuhca break`: breakpoints in the device process', uses: 'options' },
+  {
+    path: 'scripts/cli/commands',
+    holds: 'one pair of files for each command: its words and its action',
+    uses: 'layout link hca/trace adapter personality/mthca device/topology hosts host reports process/trace control qemu/setup scripts/setup console options session cli/topology screens cli/trace completion',
+  },
+  {
+    path: 'scripts/cli/test',
+    holds: '`vuhca test`',
+    uses: 'layout function host control qemu/setup qemu harness scripts/setup options session screens cli/trace cli/commands',
+  },
+  {
+    path: 'scripts/cli/run',
+    holds: '`vuhca run`',
+    uses: 'device/topology qemu/setup qemu harness scripts/setup options session cli/topology test',
   },
   {
     path: 'scripts/cli',
-    holds: 'the command line `vuhca`',
-    uses: of(
-      'layout infiniband port function fabric trace adapter subnet-manager topology device/personality/mthca hosts main qemu/setup qemu guest-tests/harness scripts/setup scripts/console scripts/picture switch protocol/system',
-    ),
+    holds: 'the command line `vuhca`: program, entry, compiled copy',
+    uses: 'options session cli/trace debugger cli/commands test run',
   },
   {
     path: 'scripts/fabric',
     holds: "`npm run test:fabric`: Debian's opensm and diagnostics judge the fabric",
-    uses: of('port fabric agents subnet-manager switch main qemu/setup qemu scripts/cli'),
+    uses: 'port link agents switch manager ibsim host reports control qemu/setup qemu session',
   },
   {
     path: 'scripts/cli/testing',
     holds: 'runs the command line for tests',
-    uses: of(
-      'layout infiniband random.ts fabric trace adapter hosts test-support conformance main device/main/test-support scripts/cli',
-    ),
+    uses: 'layout infiniband random.ts link hca/trace adapter host reports process/trace control rig/driver machine fixtures conformance live options session cli/trace cli',
     forTests: true,
   },
   {
     path: 'scripts/foreign',
     holds: 'foreign suites',
-    uses: of('main qemu/setup qemu guest-tests/harness scripts/console scripts/cli'),
+    uses: 'control qemu/setup qemu harness console session cli/commands test',
   },
   {
     path: 'scripts/demo',
     holds: 'demonstrations: deadlock, interrupts, quality of service, verbs',
-    uses: of(
-      'layout test-support simulations main qemu/setup qemu guest-tests/harness guest-tests/shares scripts/setup scripts/bench scripts/cli scripts/console scripts/picture scripts/plot scripts/foreign',
-    ),
+    uses: 'layout reports control fixtures qos qemu/setup qemu harness guest-tests/shares scripts/setup console picture plot bench options session foreign',
   },
   {
     path: 'scripts/pictures',
     holds: '`npm run pictures`: the pictures of docs/pictures',
-    uses: of('main qemu/setup scripts/cli scripts/demo'),
+    uses: 'reports qemu/setup cli/topology screens demo',
   },
-  { path: 'scripts/start', holds: '`npm start`', uses: of('main qemu/setup qemu scripts/setup scripts/cli') },
+  {
+    path: 'scripts/start',
+    holds: '`npm start`',
+    uses: 'control qemu/setup qemu scripts/setup options session screens cli/commands',
+  },
 ];

@@ -4,6 +4,7 @@
  * and a picture.
  */
 import type { Layer } from './layer.ts';
+import { shortName } from './names.ts';
 
 /** Parts of the repository, with a title each. */
 const parts = [
@@ -33,6 +34,18 @@ export function checkTable(layers: readonly Layer[]): string[] {
   });
 }
 
+/**
+ * Sentences about wings (folders that hold several layers) whose rows do not stand together: only
+ * then do wings have an order, too.
+ */
+export function checkWings(layers: readonly Layer[], folder: string): string[] {
+  const wings = layers.map(({ path }) => wingOf(path, folder)).filter((wing) => wing !== undefined);
+  const runs = wings.filter((wing, index) => wing !== wings[index - 1]);
+  return runs
+    .filter((wing, index) => runs.indexOf(wing) !== index)
+    .map((wing) => `the rows of ${wing} do not stand together`);
+}
+
 /** Sentences about uses that the table allows and no file makes: the table must say what is so. */
 export function checkUnused(layers: readonly Layer[], used: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   return layers.flatMap(({ path, uses }) =>
@@ -43,25 +56,54 @@ export function checkUnused(layers: readonly Layer[], used: ReadonlyMap<string, 
 }
 
 /** The rows as a Markdown table: folder, what it holds, what it may use. */
-export function renderTable(layers: readonly Layer[]): string {
-  const rows = layers.map(
-    ({ path, holds, uses }) =>
-      `| \`${path}\` | ${holds} | ${uses.length === 0 ? 'nothing' : uses.map(shorten).join(', ')} |`,
-  );
-  return ['| folder | what it holds | may use |', '|---|---|---|', ...rows].join('\n');
+export function renderTable(rows: readonly Layer[], layers: readonly Layer[]): string {
+  const paths = layers.map(({ path }) => path);
+  const lines = rows.map(({ path, holds, uses }) => {
+    const names = uses.map((other) => `\`${shortName(other, paths)}\``).join(', ');
+    return `| \`${path}\` | ${holds} | ${names || 'nothing'} |`;
+  });
+  return ['| folder | what it holds | may use |', '|---|---|---|', ...lines].join('\n');
 }
 
 /**
- * A Mermaid flow chart of the layers: an arrow from each layer to those that it uses, without the
- * arrows that follow from others (transitive reduction), so that the order can be seen.
+ * A flow chart of the wings of `folder` and of the folders below it: an arrow means that some layer
+ * of the one uses some layer of the other.
  */
+export function renderWings(layers: readonly Layer[], folder: string, below: readonly string[]): string {
+  const wingsOf = (path: string): string | undefined =>
+    wingOf(path, folder) ?? below.find((other) => path.startsWith(`${other}/`));
+  const wings = new Map<string, Set<string>>();
+  for (const { path, uses } of layers) {
+    const wing = wingsOf(path);
+    if (wing === undefined) continue;
+    const used = wings.get(wing) ?? new Set();
+    wings.set(wing, used);
+    for (const other of uses) {
+      const target = wingsOf(other);
+      if (target !== undefined && target !== wing) used.add(target);
+    }
+  }
+  return renderChart(wings);
+}
+
+/** A flow chart of the layers of one wing, those for tests left out. */
 export function renderPicture(layers: readonly Layer[], folder: string): string {
   const inside = layers.filter(({ path, forTests }) => path.startsWith(`${folder}/`) && !forTests);
   const names = new Set(inside.map(({ path }) => path));
-  const uses = new Map(inside.map(({ path, uses }) => [path, uses.filter((other) => names.has(other))]));
-  const nodes = inside.map(({ path }) => `  ${idOf(path)}["${shorten(path).replaceAll('`', '')}"]`);
-  const arrows = inside.flatMap(({ path }) =>
-    (uses.get(path) ?? [])
+  return renderChart(
+    new Map(inside.map(({ path, uses }) => [path, new Set(uses.filter((other) => names.has(other)))])),
+  );
+}
+
+/**
+ * A Mermaid flow chart, the highest on top: an arrow from each node to those that it uses, without
+ * the arrows that follow from others (transitive reduction), so that the order can be seen.
+ */
+function renderChart(uses: ReadonlyMap<string, ReadonlySet<string>>): string {
+  const paths = [...uses.keys()];
+  const nodes = paths.map((path) => `  ${idOf(path)}["${shortName(path, paths)}"]`);
+  const arrows = paths.flatMap((path) =>
+    [...(uses.get(path) ?? [])]
       .filter((target) => !isImplied(path, target, uses))
       .map((target) => `  ${idOf(path)} --> ${idOf(target)}`),
   );
@@ -73,7 +115,7 @@ export function renderParts(layers: readonly Layer[]): string {
   return parts
     .map(({ folder, title }) => {
       const rows = layers.filter(({ path }) => path === folder || path.startsWith(`${folder}/`));
-      return `### ${title}\n\n${renderTable(rows)}`;
+      return `### ${title}\n\n${renderTable(rows, layers)}`;
     })
     .join('\n\n');
 }
@@ -90,14 +132,17 @@ export function fillIn(document: string, sections: Readonly<Record<string, strin
   }, document);
 }
 
-/** `target` is reached over another layer that `from` uses. */
-function isImplied(from: string, target: string, uses: ReadonlyMap<string, readonly string[]>): boolean {
-  const reaches = (start: string): boolean => (uses.get(start) ?? []).some((next) => next === target || reaches(next));
-  return (uses.get(from) ?? []).some((other) => other !== target && reaches(other));
+/** `target` is reached over another node that `from` uses. */
+function isImplied(from: string, target: string, uses: ReadonlyMap<string, ReadonlySet<string>>): boolean {
+  const reaches = (start: string): boolean =>
+    [...(uses.get(start) ?? [])].some((next) => next === target || reaches(next));
+  return [...(uses.get(from) ?? [])].some((other) => other !== target && reaches(other));
 }
 
-function shorten(path: string): string {
-  return `\`${path.replace(/^device\//, '')}\``;
+/** The folder or file directly in `folder` that holds `path`. */
+function wingOf(path: string, folder: string): string | undefined {
+  if (!path.startsWith(`${folder}/`)) return undefined;
+  return path.split('/').slice(0, 2).join('/');
 }
 
 function idOf(path: string): string {

@@ -4,7 +4,7 @@
  * level, and writes all as a document. Called by main.ts.
  */
 import { Parser, type Result } from 'tap-parser';
-import { LEDGER_MARK } from '../../device/test-support/ledger.ts';
+import { LEDGER_MARK } from '../../device/rig/fixtures/ledger.ts';
 import { FILE_MARK } from '../test-runner/test-processes.ts';
 
 /** One statement and the test that shows it. */

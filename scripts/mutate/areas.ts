@@ -21,28 +21,28 @@ export interface Area {
 }
 
 function folders(name: string, names: readonly string[], more: readonly string[] = []): Area {
-  const paths = names.map((folder) => `device/${folder}/`);
+  const paths = names.map((folder) => `device/hca/${folder}/`);
   return { name, sources: paths, tests: [...paths, ...more] };
 }
 
-function transport(name: string): Area {
-  const tests = ['device/transport/', 'device/conformance/connected', 'device/protection/'];
-  return { name, sources: [`device/transport/${name}`], tests };
+function transport(side: string, name: string): Area {
+  const tests = ['device/hca/transport/', 'device/rig/conformance/connected', 'device/hca/protection/'];
+  return { name, sources: [`device/hca/transport/${side}/${name}`], tests };
 }
 
 export const areas: readonly Area[] = [
-  folders('collect', ['collect'], ['device/scheduler/']),
-  folders('doorbells', ['doorbells', 'scheduler']),
+  folders('collect', ['collect'], ['device/hca/scheduler/']),
+  folders('scheduler', ['scheduler']),
   folders('lane', ['lane']),
   folders('events', ['events']),
   folders('pio', ['pio']),
   folders('shares', ['shares']),
   folders('protection', ['protection']),
   // The steps of a message are tested by the stories that they tell.
-  folders('trace', ['trace'], ['scripts/cli/trace-stories']),
-  transport('requester'),
-  transport('responder'),
-  transport('completer'),
+  folders('trace', ['trace'], ['scripts/cli/trace/trace-stories']),
+  transport('requester', 'requester'),
+  transport('responder', 'responder'),
+  transport('requester', 'completer'),
 ];
 
 /** The source files of `area`, without tests, as paths from the root of the repository. */
@@ -58,7 +58,7 @@ export function testsOf(area: Area): string[] {
 /** TypeScript files whose paths begin with `beginning`; their folder is part of it. */
 function listFiles(beginning: string): string[] {
   const folder = beginning.endsWith('/') ? beginning.slice(0, -1) : dirname(beginning);
-  return readdirSync(join(ROOT, folder))
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .map((name) => `${folder}/${name}`)
     .filter((path) => path.startsWith(beginning) && path.endsWith('.ts'))
     .sort();

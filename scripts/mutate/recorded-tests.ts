@@ -25,7 +25,7 @@ const SEED = /seed (\d+)$/;
 const MOST_SEEDS = 3;
 
 /** A mutant that keeps the adapter busy for ever fails its test soon. */
-const MACHINE = 'device/hosts/in-process/machine.ts';
+const MACHINE = 'device/rig/machine/machine.ts';
 const STEPS_UNTIL_IDLE = 4000;
 
 /** Milliseconds; Stryker ends a test much earlier. */

@@ -31,8 +31,9 @@ interface SampleArea {
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const AREAS: readonly SampleArea[] = [
-  ...['agents', 'collect', 'doorbells', 'events', 'fabric', 'lane', 'management', 'personality', 'pio'],
-  ...['protection', 'queues', 'shares', 'subnet-manager', 'trace', 'transport'],
+  ...['fabric/agents', 'hca/collect', 'hca/scheduler', 'hca/events', 'fabric/link', 'hca/lane', 'hca/management'],
+  ...['personality', 'hca/pio', 'hca/protection', 'hca/queues', 'hca/shares', 'fabric/subnet-manager', 'hca/trace'],
+  'hca/transport',
 ]
   .map((folder): SampleArea => ({ sources: `device/${folder}` }))
   .concat([

@@ -10,7 +10,7 @@ import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { InspectorClient } from '../cli/inspector-client.ts';
+import { InspectorClient } from '../cli/debugger/inspector-client.ts';
 import { makeDirectory } from '../cli/testing/directory.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -252,7 +252,7 @@ t.test('it works from an empty folder and writes nothing there', async (t) => {
   const status = await serve(device, /^listening on /, async (said) => {
     t.match(identify('a.sock'), VUHCA);
     const maps = await findSourceMaps(said.join('\n'));
-    t.match(maps.get(join(installed, 'device/adapter/adapter.ts')), /^data:/, 'a debugger can stop in the sources');
+    t.match(maps.get(join(installed, 'device/hca/adapter/adapter.ts')), /^data:/, 'a debugger can stop in the sources');
   });
   t.equal(status, 0);
   const replay = run('npx', 'vuhca', 'replay', 'a.rec');

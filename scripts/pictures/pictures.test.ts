@@ -7,7 +7,7 @@ import t from 'tap';
 import { findCollisions } from '../picture/testing/read-svg.ts';
 import { PICTURES_PATH, pictures } from './pictures.ts';
 
-/** Made by a command that docs/DEBUGGING.md names; scripts/cli/ladder.test.ts compares it. */
+/** Made by a command that docs/DEBUGGING.md names; scripts/cli/trace/ladder.test.ts compares it. */
 const BY_COMMAND = ['ladder.svg'];
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 

@@ -6,10 +6,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { FabricReport } from '../../device/main/fabric-report.ts';
-import { drawFabric } from '../cli/fabric-picture.ts';
-import { readTopologyFile } from '../cli/topology-file.ts';
-import { drawTopology } from '../cli/topology-picture.ts';
+import type { FabricReport } from '../../device/process/reports/fabric-report.ts';
+import { drawFabric } from '../cli/screens/fabric-picture.ts';
+import { readTopologyFile } from '../cli/topology/topology-file.ts';
+import { drawTopology } from '../cli/topology/topology-picture.ts';
 import { drawFigures } from '../demo/interrupts/plot.ts';
 import type { InterruptSample } from '../demo/interrupts/report.ts';
 import { drawShares } from '../demo/qos/share-plot.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A process of chaos.ts: runs batches of seeds and reports those that failed. */
-import { type ChaosOptions, runChaos } from '../../device/simulations/chaos/run.ts';
-import { runMthcaChaos } from '../../device/simulations/mthca/chaos.ts';
+import { type ChaosOptions, runChaos } from '../../device/rig/chaos/run.ts';
+import { runMthcaChaos } from '../../device/rig/mthca/chaos.ts';
 
 export interface ChaosBatch {
   readonly first: number;

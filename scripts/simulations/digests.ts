@@ -13,7 +13,7 @@ import { readdirSync, readFileSync, writeSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Option } from 'commander';
-import { Adapter } from '../../device/adapter/adapter.ts';
+import { Adapter } from '../../device/hca/adapter/adapter.ts';
 import { RecordingClock, RecordingHost } from '../../device/hosts/recording.ts';
 import { Replay } from '../../device/hosts/replay.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
@@ -84,7 +84,8 @@ async function digestTest(file: string): Promise<string> {
 function findTests(): string[] {
   const files = readdirSync(join(ROOT, 'device'), { recursive: true, encoding: 'utf8' });
   const tests = files.filter(
-    (file) => file.endsWith('.test.ts') && !file.startsWith('main/') && !UNFIT_TESTS.includes(basename(file)),
+    (file) =>
+      file.endsWith('.test.ts') && !/^(process|rig\/live)\//.test(file) && !UNFIT_TESTS.includes(basename(file)),
   );
   tests.sort((a, b) => (basename(a) < basename(b) ? -1 : 1));
   return tests.map((file) => join(ROOT, 'device', file));

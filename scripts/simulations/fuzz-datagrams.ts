@@ -4,7 +4,7 @@
  * in a managed subnet, which must stay active, with its addresses and routes. Ends with 1 when it
  * does not.
  */
-import { DatagramFuzz } from '../../device/simulations/datagram-fuzz/datagram-fuzz.ts';
+import { DatagramFuzz } from '../../device/rig/fuzz/datagram-fuzz.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 

@@ -3,7 +3,7 @@
  * `npm run fuzz:packets -- [--packets N] [--seed S]`: malformed packets of every kind arrive at a
  * port with active queue pairs, which must not be affected. Ends with 1 when one is.
  */
-import { PacketFuzz } from '../../device/simulations/packet-fuzz/packet-fuzz.ts';
+import { PacketFuzz } from '../../device/rig/fuzz/packet-fuzz.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 

@@ -8,7 +8,7 @@ import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
-import { AdapterLoad } from '../../device/simulations/qos/adapter-load.ts';
+import { AdapterLoad } from '../../device/rig/qos/adapter-load.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 

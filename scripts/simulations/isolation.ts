@@ -6,10 +6,10 @@
  * see must be equal in both; ends with 1 when it is not.
  */
 import { Option } from 'commander';
-import { portModels } from '../../device/adapter/options.ts';
-import { MthcaIsolation } from '../../device/simulations/mthca/isolation.ts';
-import { ProcessIsolation } from '../../device/simulations/processes/isolation.ts';
-import { Isolation } from '../../device/simulations/qos/isolation.ts';
+import { portModels } from '../../device/hca/adapter/options.ts';
+import { MthcaIsolation } from '../../device/rig/mthca/isolation.ts';
+import { ProcessIsolation } from '../../device/rig/processes/isolation.ts';
+import { Isolation } from '../../device/rig/qos/isolation.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 

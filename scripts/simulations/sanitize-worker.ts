@@ -3,8 +3,8 @@
  * A process of sanitize.ts: runs batches of seeds of one row of the matrix and reports those that
  * failed.
  */
-import { findBug } from '../../device/simulations/sanitize/matrix.ts';
-import { runSanitize } from '../../device/simulations/sanitize/run.ts';
+import { findBug } from '../../device/rig/sanitize/matrix.ts';
+import { runSanitize } from '../../device/rig/sanitize/run.ts';
 
 export interface SanitizeBatch {
   readonly row: number;

@@ -18,9 +18,9 @@ import {
   MATRIX_HEAD,
   type MatrixRow,
   newMatrix,
-} from '../../device/simulations/sanitize/matrix.ts';
-import { plantedBugs } from '../../device/simulations/sanitize/planted-bugs.ts';
-import { runSanitize } from '../../device/simulations/sanitize/run.ts';
+} from '../../device/rig/sanitize/matrix.ts';
+import { plantedBugs } from '../../device/rig/sanitize/planted-bugs.ts';
+import { runSanitize } from '../../device/rig/sanitize/run.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 import type { SanitizeBatch, SanitizeReport } from './sanitize-worker.ts';

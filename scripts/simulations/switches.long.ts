@@ -4,7 +4,7 @@
  * without a counted cause. `npm run switches` runs any number of packets.
  */
 import t from 'tap';
-import { faultyLine, loadSwitches } from '../../device/test-support/switch-load.ts';
+import { faultyLine, loadSwitches } from '../../device/rig/fixtures/switch-load.ts';
 
 const PACKETS = 200_000;
 

@@ -4,7 +4,7 @@
  * faults, in pieces with a seed each, until N packets were sent. Ends with 1 when a packet is lost
  * without a counted cause.
  */
-import { faultyLine, loadSwitches } from '../../device/test-support/switch-load.ts';
+import { faultyLine, loadSwitches } from '../../device/rig/fixtures/switch-load.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 

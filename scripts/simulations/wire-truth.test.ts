@@ -10,13 +10,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { Adapter } from '../../device/adapter/adapter.ts';
-import { runTwoEndsCase, twoEndsCases } from '../../device/conformance/two-ends/suite.ts';
-import { InProcessAccess } from '../../device/hosts/in-process/access.ts';
-import type { SendRequest } from '../../device/hosts/in-process/driver/send-request.ts';
-import { InProcessMachine } from '../../device/hosts/in-process/machine.ts';
-import { AdapterFixture } from '../../device/test-support/adapter-fixture.ts';
-import { type Connected, connect, FULL_ACCESS, rdma } from '../../device/test-support/connected-fixture.ts';
+import type { Adapter } from '../../device/hca/adapter/adapter.ts';
+import { runTwoEndsCase, twoEndsCases } from '../../device/rig/conformance/two-ends/suite.ts';
+import type { SendRequest } from '../../device/rig/driver/send-request.ts';
+import { AdapterFixture } from '../../device/rig/fixtures/adapter-fixture.ts';
+import { type Connected, connect, FULL_ACCESS, rdma } from '../../device/rig/fixtures/connected-fixture.ts';
+import { InProcessAccess } from '../../device/rig/machine/access.ts';
+import { InProcessMachine } from '../../device/rig/machine/machine.ts';
 import {
   CaptureDirection,
   erfInterface,

@@ -5,15 +5,15 @@
  * ports for some seconds, and shows the result.
  */
 import { readFileSync } from 'node:fs';
-import { ControlClient } from '../../device/main/control-client.ts';
+import { ControlClient } from '../../device/process/control/control-client.ts';
 import { describeDeviceExit, describeGuestExit } from '../../qemu/describe-exit.ts';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
 import { defineScript } from '../../qemu/setup/script-options.ts';
-import { readWithAdapter } from '../cli/adapter-script.ts';
-import { buildCaseImage, provideModules } from '../cli/guest-image.ts';
-import { Session, type SessionEnd } from '../cli/session.ts';
-import { readStatus, sampleStatus } from '../cli/status-sample.ts';
-import { renderStatus } from '../cli/status-screen.ts';
+import { readStatus, sampleStatus } from '../cli/commands/status-sample.ts';
+import { readWithAdapter } from '../cli/options/adapter-script.ts';
+import { renderStatus } from '../cli/screens/status-screen.ts';
+import { buildCaseImage, provideModules } from '../cli/session/guest-image.ts';
+import { Session, type SessionEnd } from '../cli/session/session.ts';
 import { setUp } from '../setup/set-up.ts';
 import { FirstLightReport } from './report.ts';
 

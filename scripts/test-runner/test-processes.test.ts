@@ -9,35 +9,39 @@ import { moduleOf, planProcesses } from './test-processes.ts';
 
 const FILES = [
   'device/random.test.ts',
-  'device/lane/b.test.ts',
-  'device/lane/a.test.ts',
-  'device/lane/deep/c.test.ts',
-  'device/lane/a.long.ts',
-  'device/main/control.test.ts',
-  'device/main/timeline.test.ts',
+  'device/hca/lane/b.test.ts',
+  'device/hca/lane/a.test.ts',
+  'device/hca/lane/deep/c.test.ts',
+  'device/hca/lane/a.long.ts',
+  'device/process/control/control.test.ts',
+  'device/process/host/timeline.test.ts',
   'protocol/infiniband/packet.test.ts',
   'protocol/vfio-user/dma.test.ts',
-  'scripts/cli/run-command.test.ts',
+  'scripts/cli/run/run-command.test.ts',
   'scripts/plot/plot.test.ts',
   'guest-tests/guest.test.ts',
 ];
 
 t.test('short tests share a process, in the order of their names', async (t) => {
   const lane = planProcesses(FILES).find(({ name }) => name === 'device/commands');
-  t.strictSame(lane?.files, ['device/lane/a.test.ts', 'device/lane/b.test.ts', 'device/lane/deep/c.test.ts']);
+  t.strictSame(lane?.files, [
+    'device/hca/lane/a.test.ts',
+    'device/hca/lane/b.test.ts',
+    'device/hca/lane/deep/c.test.ts',
+  ]);
 });
 
 t.test('a file that starts guests, is long, or has no neighbour, has its own', async (t) => {
   const names = planProcesses(FILES).map(({ name }) => name);
   t.strictSame(names, [
-    'device/lane/a.long.ts',
+    'device/hca/lane/a.long.ts',
     'device/commands',
-    'device/main',
+    'device/process',
     'device/random.test.ts',
     'guest-tests/guest.test.ts',
     'protocol/infiniband/packet.test.ts',
     'protocol/vfio-user/dma.test.ts',
-    'scripts/cli/run-command.test.ts',
+    'scripts/cli/run/run-command.test.ts',
     'scripts/plot/plot.test.ts',
   ]);
 });
@@ -52,12 +56,15 @@ t.test('each file runs once', async (t) => {
 });
 
 t.test('the module of a process imports its files in turn', async (t) => {
-  const text = moduleOf({ name: 'device/lane', files: ['device/lane/a.test.ts', 'device/lane/b.test.ts'] }, '../..');
+  const text = moduleOf(
+    { name: 'device/hca/lane', files: ['device/hca/lane/a.test.ts', 'device/hca/lane/b.test.ts'] },
+    '../..',
+  );
   t.same(
     text.split('\n').filter((line) => line.startsWith('await')),
-    ["await import('../../device/lane/a.test.ts');", "await import('../../device/lane/b.test.ts');"],
+    ["await import('../../device/hca/lane/a.test.ts');", "await import('../../device/hca/lane/b.test.ts');"],
   );
-  t.match(text, /^t\.comment\('file: device\/lane\/b\.test\.ts'\);\nawait/m, 'and says which comes');
+  t.match(text, /^t\.comment\('file: device\/hca\/lane\/b\.test\.ts'\);\nawait/m, 'and says which comes');
 });
 
 t.test('a teardown of one file ends no tests of those behind it', async (t) => {

@@ -18,20 +18,22 @@ export interface TestProcess {
  * than others.
  */
 const SHARED: readonly { readonly name: string; readonly folders: readonly string[] }[] = [
-  { name: 'device/main', folders: ['device/main'] },
-  { name: 'device/simulations', folders: ['device/simulations'] },
-  { name: 'device/conformance', folders: ['device/conformance'] },
+  { name: 'device/process', folders: ['device/process'] },
+  { name: 'device/rig/conformance', folders: ['device/rig/conformance'] },
+  { name: 'device/rig', folders: ['device/rig'] },
   {
     name: 'device/commands',
-    folders: ['collect', 'doorbells', 'lane', 'pio', 'scheduler', 'shares'].map((folder) => `device/${folder}`),
+    folders: ['collect', 'lane', 'pio', 'scheduler', 'shares'].map((folder) => `device/hca/${folder}`),
   },
   {
     name: 'device/queues',
-    folders: ['queues', 'events', 'transport', 'protection', 'trace', 'hosts'].map((folder) => `device/${folder}`),
+    folders: ['hca/queues', 'hca/events', 'hca/transport', 'hca/protection', 'hca/trace', 'hosts'].map(
+      (folder) => `device/${folder}`,
+    ),
   },
   {
-    name: 'device/subnet',
-    folders: ['subnet-manager', 'switch', 'fabric', 'agents', 'port', 'topology'].map((folder) => `device/${folder}`),
+    name: 'device/fabric',
+    folders: ['device/fabric', 'device/topology'],
   },
   { name: 'device', folders: ['device'] },
   { name: 'protocol/infiniband', folders: ['protocol/infiniband'] },
@@ -48,11 +50,11 @@ const SHARED: readonly { readonly name: string; readonly folders: readonly strin
  */
 const ALONE: readonly RegExp[] = [
   /\/allocation\./,
-  /^device\/main\/two-processes\./,
+  /^device\/process\/host\/two-processes\./,
   /^qemu\/(accelerator|guest|run-directory)\./,
   /^qemu\/setup\/(cache|packages|qemu)\./,
   /^guest-tests\/(guest|mthca|peers|provider|verbs)\./,
-  /^scripts\/cli\/(break-command|breakpoint|readme|run-command|two-subnets)\./,
+  /^scripts\/cli\/(debugger\/break-command|debugger\/breakpoint|readme|run\/run-command|topology\/two-subnets)\./,
   /^scripts\/cli\/test\/test-command\./,
   /^scripts\/(package\/package|start\/start|bootstrap)\./,
 ];

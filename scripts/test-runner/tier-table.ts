@@ -28,7 +28,8 @@ export function fillTiers(document: string, filesOf: (tier: Tier) => readonly st
   return `${document.slice(0, begin + BEGIN.length)}\n\n${table.map((line) => line.trimEnd()).join('\n')}\n\n${document.slice(end)}`;
 }
 
-/** The folder of a file, at most two levels deep. */
+/** The folder of a file, at most two levels deep, and three in `device/`, which has wings. */
 function areaOf(file: string): string {
-  return file.split('/').slice(0, -1).slice(0, 2).join('/');
+  const depth = file.startsWith('device/') ? 3 : 2;
+  return file.split('/').slice(0, -1).slice(0, depth).join('/');
 }

@@ -20,14 +20,14 @@ import {
   ManagementStatus,
   SendOpcode,
 } from '../../../protocol/layout/gen/values.gen.ts';
-import type { CompletionQueue } from '../../queues/completion-queue.ts';
-import { AdapterFixture, COMPLETION_VECTOR } from '../../test-support/adapter-fixture.ts';
-import type { DriverCompletionQueue } from '../in-process/driver/completion-queue.ts';
-import { EventPoller } from '../in-process/driver/event-poller.ts';
-import { OutstandingWork } from '../in-process/driver/outstanding-work.ts';
-import { cqPayload } from '../in-process/driver/payloads.ts';
-import type { DriverQueuePair } from '../in-process/driver/queue-pair.ts';
-import { PageAccess } from '../in-process/guest-memory-model.ts';
+import type { CompletionQueue } from '../../hca/queues/completion-queue.ts';
+import type { DriverCompletionQueue } from '../../rig/driver/completion-queue.ts';
+import { EventPoller } from '../../rig/driver/event-poller.ts';
+import { OutstandingWork } from '../../rig/driver/outstanding-work.ts';
+import { cqPayload } from '../../rig/driver/payloads.ts';
+import type { DriverQueuePair } from '../../rig/driver/queue-pair.ts';
+import { AdapterFixture, COMPLETION_VECTOR } from '../../rig/fixtures/adapter-fixture.ts';
+import { PageAccess } from '../../rig/machine/guest-memory-model.ts';
 import type { OrderingDefect } from './ordering-options.ts';
 
 const NOP = { header: { opcode: SendOpcode.NOP } };

@@ -7,8 +7,8 @@ import t from 'tap';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { AdapterPort, FunctionPort, HostPort } from '../../host.ts';
 import { Random } from '../../random.ts';
-import { GuestMemoryModel, PageAccess } from '../in-process/guest-memory-model.ts';
-import { InProcessHost } from '../in-process/host.ts';
+import { GuestMemoryModel, PageAccess } from '../../rig/machine/guest-memory-model.ts';
+import { InProcessHost } from '../../rig/machine/host.ts';
 import { OrderingModel } from './ordering-model.ts';
 import { type OrderingOptions, parseOrdering } from './ordering-options.ts';
 

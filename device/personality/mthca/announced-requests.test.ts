@@ -8,7 +8,7 @@ import t from 'tap';
 import { COMMAND_REGISTER_STATUS_OFFSET } from '../../../protocol/mthca/gen/command-register.gen.ts';
 import { HCR_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
-import { DataBench } from './test-support/data-bench.ts';
+import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
 
 const OPTIONS = { orderCheck: true };
 const { RDMA_WRITE } = WorkOpcode;

@@ -13,16 +13,16 @@ import {
   notificationStateName,
   qpContextStateName,
 } from '../../../protocol/mthca/gen/values.gen.ts';
-import { type CommandHolder, showHeldCommands, showLanes } from '../../adapter/contents/commands.ts';
-import { type Contents, type ContentsRequest, readView, selectRows } from '../../adapter/contents/contents.ts';
-import type { Row } from '../../adapter/contents/rows.ts';
-import type { ViewName } from '../../adapter/contents/view-names.ts';
-import { Refusal } from '../../adapter/refusal.ts';
-import type { CompletionQueue } from './completion-queue.ts';
-import type { EventQueue } from './event-queue.ts';
+import { type CommandHolder, showHeldCommands, showLanes } from '../../hca/adapter/contents/commands.ts';
+import { type Contents, type ContentsRequest, readView, selectRows } from '../../hca/adapter/contents/contents.ts';
+import type { Row } from '../../hca/adapter/contents/rows.ts';
+import type { ViewName } from '../../hca/adapter/contents/view-names.ts';
+import { Refusal } from '../../hca/adapter/refusal.ts';
 import type { MthcaAdapter } from './mthca-adapter.ts';
-import type { QueuePair } from './queue-pair.ts';
-import type { SharedReceiveQueue } from './shared-receive-queue.ts';
+import type { CompletionQueue } from './queues/completion-queue.ts';
+import type { EventQueue } from './queues/event-queue.ts';
+import type { QueuePair } from './queues/queue-pair.ts';
+import type { SharedReceiveQueue } from './queues/shared-receive-queue.ts';
 
 type View = (core: MthcaAdapter) => Row[];
 

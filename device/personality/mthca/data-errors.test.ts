@@ -17,10 +17,10 @@ import {
   QpService,
   WorkOpcode,
 } from '../../../protocol/mthca/gen/values.gen.ts';
-import { Firmware } from './hca.ts';
-import { type BenchQueuePair, DataBench } from './test-support/data-bench.ts';
-import type { Piece, SendWork } from './test-support/data-queue-pair.ts';
-import { MthcaDriver } from './test-support/mthca-driver.ts';
+import { type BenchQueuePair, DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import type { Piece, SendWork } from '../../rig/mthca/driver/data-queue-pair.ts';
+import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
+import { Firmware } from './hca/hca.ts';
 
 const { SEND, RDMA_WRITE, RDMA_READ, FETCH_AND_ADD } = WorkOpcode;
 const { LOCAL_LENGTH, LOCAL_QP_OPERATION, LOCAL_PROTECTION, FLUSHED } = CompletionSyndrome;

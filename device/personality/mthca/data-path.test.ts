@@ -5,9 +5,9 @@
  */
 import t from 'tap';
 import { CommandOpcode, EventKind, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
-import { DataBench } from './test-support/data-bench.ts';
-import { LOG_ENTRIES, type Piece } from './test-support/data-queue-pair.ts';
-import { DriverSharedQueue } from './test-support/shared-queue.ts';
+import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { LOG_ENTRIES, type Piece } from '../../rig/mthca/driver/data-queue-pair.ts';
+import { DriverSharedQueue } from '../../rig/mthca/driver/shared-queue.ts';
 
 const { SEND, SEND_IMMEDIATE, RDMA_WRITE, RDMA_WRITE_IMMEDIATE, RDMA_READ } = WorkOpcode;
 const { COMPARE_AND_SWAP, FETCH_AND_ADD } = WorkOpcode;

@@ -14,10 +14,10 @@ import {
   FatalKind,
   WorkOpcode,
 } from '../../../protocol/mthca/gen/values.gen.ts';
-import { Firmware } from './hca.ts';
-import { DataBench } from './test-support/data-bench.ts';
-import { MthcaDriver } from './test-support/mthca-driver.ts';
-import { portSetup } from './test-support/profile.ts';
+import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
+import { portSetup } from '../../rig/mthca/driver/profile.ts';
+import { Firmware } from './hca/hca.ts';
 
 const { SEND } = WorkOpcode;
 const { FLUSHED } = CompletionSyndrome;

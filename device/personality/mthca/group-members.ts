@@ -16,8 +16,8 @@ import {
   getGroupMemberQpn,
   getGroupMemberValid,
 } from '../../../protocol/mthca/gen/group-member.gen.ts';
-import type { QueuePair } from '../../queues/queue-pair.ts';
-import type { GroupEntry, MulticastTable } from './multicast-table.ts';
+import type { QueuePair } from '../../hca/queues/queue-pair.ts';
+import type { GroupEntry, MulticastTable } from './hca/multicast-table.ts';
 
 /** Entries of a chain that are followed: software may have chained them in a circle. */
 const CHAIN_MAX = 256;

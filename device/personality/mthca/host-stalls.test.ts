@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import { CompletionSyndrome, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
-import { DataBench } from './test-support/data-bench.ts';
+import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
 
 const RETRIES = 7;
 /** Timeouts of the connections are 4.2 ms. */

@@ -2,14 +2,15 @@
 /**
  * Faults that a host plants in an mthca device, to see how its driver copes (docs/DEBUGGING.md). A
  * request is a list of words, the name of a fault and KEY=VALUE: `vuhca inject` sends them, and so
- * do guests of `vuhca test`. The control commands check them (device/main/mthca-commands.ts); as
- * bytes they cross the seam, and MthcaFunction plants them.
+ * do guests of `vuhca test`. The control commands check them
+ * (device/process/control/mthca-commands.ts); as bytes they cross the seam, and MthcaFunction
+ * plants them.
  */
 
 import { FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
-import { Refusal } from '../../adapter/refusal.ts';
-import { Firmware, type Hca } from './hca.ts';
-import { ANY } from './planted-faults.ts';
+import { Refusal } from '../../hca/adapter/refusal.ts';
+import { Firmware, type Hca } from './hca/hca.ts';
+import { ANY } from './queues/planted-faults.ts';
 
 /** The part of a device that faults concern. */
 export type FaultyDevice = Pick<Hca, 'fail' | 'planted' | 'ports'>;

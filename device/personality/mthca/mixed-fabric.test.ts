@@ -7,17 +7,17 @@
 import t from 'tap';
 import { CompletionStatus, PlacementType, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
-import { encodeLinkChange } from '../../fabric/link-changes.ts';
+import { encodeLinkChange } from '../../fabric/link/link-changes.ts';
 import type { AdapterClock, HostPort } from '../../host.ts';
-import { InProcessMachine } from '../../hosts/in-process/machine.ts';
+import { InProcessMachine } from '../../rig/machine/machine.ts';
+import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { BYTES, MixedFabric, mixedPlan, mthcaNode } from '../../rig/mthca/driver/mixed-fabric.ts';
+import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
 import { type BuiltFabric, buildFabric } from '../../topology/build-fabric.ts';
 import { findFabricError } from '../../topology/fabric-errors.ts';
 import type { FabricPlan } from '../../topology/fabric-plan.ts';
 import { managerPlaces } from '../../topology/manager-places.ts';
 import { encodeFault } from './injected-faults.ts';
-import { DataBench } from './test-support/data-bench.ts';
-import { BYTES, MixedFabric, mixedPlan, mthcaNode } from './test-support/mixed-fabric.ts';
-import { MthcaDriver } from './test-support/mthca-driver.ts';
 
 const { SEND, RDMA_WRITE, RDMA_READ } = WorkOpcode;
 const faulty = { kind: 'faulty', seed: 5, delayNs: 1000, faults: { drop: 0.05, corrupt: 0.05 } } as const;

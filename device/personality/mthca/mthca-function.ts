@@ -15,12 +15,12 @@ import {
   MSIX_PBA_OFFSET,
   RESET_OFFSET,
 } from '../../../protocol/mthca/gen/constants.gen.ts';
-import { NO_OBJECT } from '../../function/fault-log.ts';
-import { Step } from '../../function/timeline.ts';
-import type { UnderlyingFunction } from '../../function/underlying-function.ts';
+import { NO_OBJECT } from '../../hca/function/fault-log.ts';
+import { Step } from '../../hca/function/timeline.ts';
+import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
-import type { CommandProcessor } from './command-processor.ts';
-import type { Hca } from './hca.ts';
+import type { CommandProcessor } from './commands/command-processor.ts';
+import type { Hca } from './hca/hca.ts';
 import { decodeFault, readFault } from './injected-faults.ts';
 import type { UserAccess } from './user-access.ts';
 

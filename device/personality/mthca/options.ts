@@ -3,7 +3,7 @@
  * Options of an mthca device, fixed when it is built (docs/PERSONALITIES.md). They are plain data,
  * as those of `Adapter` are.
  */
-import { findLinkOptionError, type PortLinkOptions } from '../../fabric/link-options.ts';
+import { findLinkOptionError, type PortLinkOptions } from '../../fabric/link/link-options.ts';
 
 export interface MthcaOptions {
   /** 1: MT25204; 2: MT25208 without attached memory. */

@@ -7,11 +7,11 @@
 import t, { type Test } from 'tap';
 import { MadMethod } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { CommandOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
-import { generalAddress, type MadAddress, newMadAddress } from '../../agents/mad-packet.ts';
+import { generalAddress, type MadAddress, newMadAddress } from '../../fabric/agents/mad-packet.ts';
 import { Random } from '../../random.ts';
-import { MthcaDriver, makeMthcaMachine } from './test-support/mthca-driver.ts';
-import { portSetup } from './test-support/profile.ts';
-import { DriverQueuePair } from './test-support/raw-queue-pair.ts';
+import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
+import { portSetup } from '../../rig/mthca/driver/profile.ts';
+import { DriverQueuePair } from '../../rig/mthca/driver/raw-queue-pair.ts';
 
 const SEEDS = 4;
 const STEPS = 200;

@@ -15,11 +15,11 @@ import {
   EventKind,
   QpContextState,
 } from '../../../protocol/mthca/gen/values.gen.ts';
-import { generalAddress, type MadAddress, newMadAddress } from '../../agents/mad-packet.ts';
+import { generalAddress, type MadAddress, newMadAddress } from '../../fabric/agents/mad-packet.ts';
 import { Random } from '../../random.ts';
-import { MthcaDriver, makeMthcaMachine } from './test-support/mthca-driver.ts';
-import { portSetup } from './test-support/profile.ts';
-import { DriverQueuePair } from './test-support/raw-queue-pair.ts';
+import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
+import { portSetup } from '../../rig/mthca/driver/profile.ts';
+import { DriverQueuePair } from '../../rig/mthca/driver/raw-queue-pair.ts';
 
 const GET = 1;
 const NODE_INFO = 0x11;

@@ -21,12 +21,12 @@ import { getQpPathPort } from '../../../protocol/mthca/gen/qp-path.gen.ts';
 import { decodeRawSegment, newRawSegment } from '../../../protocol/mthca/gen/raw-segment.gen.ts';
 import type { SendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CompletionSyndrome, ErrorOpcode, QpContextState, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
-import { type MadAddress, newMadAddress, readMadPacket } from '../../agents/mad-packet.ts';
-import type { DatagramTaker, ManagementInterface } from '../../agents/management-interface.ts';
-import { RawEgress, RawPacket } from '../../port/raw-packet.ts';
-import { MANAGEMENT_VL } from '../../port/transmit-queues.ts';
-import type { Hca, QueuePairUnit } from './hca.ts';
-import type { QueuePair } from './queue-pair.ts';
+import { type MadAddress, newMadAddress, readMadPacket } from '../../fabric/agents/mad-packet.ts';
+import type { DatagramTaker, ManagementInterface } from '../../fabric/agents/management-interface.ts';
+import { RawEgress, RawPacket } from '../../fabric/port/raw-packet.ts';
+import { MANAGEMENT_VL } from '../../fabric/port/transmit-queues.ts';
+import type { Hca, QueuePairUnit } from './hca/hca.ts';
+import type { QueuePair } from './queues/queue-pair.ts';
 import { WorkQueues } from './work-queues.ts';
 
 const UNIT_BYTES = 16;

@@ -6,8 +6,8 @@
  * of the transport, to learn which QPs have failed.
  */
 import { type FaultKind, QpState } from '../../../protocol/layout/gen/values.gen.ts';
+import type { QueuePair, QueuePairLife } from '../../hca/queues/queue-pair.ts';
 import type { AdapterClock } from '../../host.ts';
-import type { QueuePair, QueuePairLife } from '../../queues/queue-pair.ts';
 
 /** First and longest time between two looks. */
 const FIRST_NS = 100_000;

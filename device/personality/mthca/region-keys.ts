@@ -5,13 +5,13 @@
  * fast registration here, so requests for them are refused.
  */
 import { AccessFlag, FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
-import type { UnderlyingFunction } from '../../function/underlying-function.ts';
-import type { KeyHolder } from '../../protection/key-holder.ts';
-import type { KeyLookup } from '../../protection/key-lookup.ts';
-import { PageFaults } from '../../protection/page-faults.ts';
-import type { ProtectionDomain } from '../../protection/protection-domain.ts';
-import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
-import type { Region } from './region.ts';
+import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
+import type { KeyHolder } from '../../hca/protection/key-holder.ts';
+import type { KeyLookup } from '../../hca/protection/key-lookup.ts';
+import { PageFaults } from '../../hca/protection/page-faults.ts';
+import type { ProtectionDomain } from '../../hca/protection/protection-domain.ts';
+import { type MemoryRegions, RegionAccess } from './memory/memory-regions.ts';
+import type { Region } from './memory/region.ts';
 
 /** Rights by the lower bits of an access: several flags may be set. */
 const rightsOf = new Uint8Array(

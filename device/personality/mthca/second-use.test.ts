@@ -2,24 +2,24 @@
 /**
  * An mthca device that was used and then reset works as one that was not: stores, interrupts,
  * packets and times of a second use are those of a fresh device, and so is the state of all units.
- * second-use.test.ts of device/adapter does the same to an adapter of our own.
+ * second-use.test.ts of device/hca/adapter does the same to an adapter of our own.
  */
 import { Session } from 'node:inspector';
 import t from 'tap';
 import { CommandOpcode, FatalKind, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { ResetKind } from '../../host.ts';
-import type { InProcessMachine } from '../../hosts/in-process/machine.ts';
 import { Random } from '../../random.ts';
-import { MthcaChaos } from '../../simulations/mthca/chaos.ts';
-import { watchEffects } from '../../test-support/second-use/session.ts';
-import { findStateDifferences } from '../../test-support/second-use/state-difference.ts';
-import { toleratedFields } from '../../test-support/second-use/tolerated-fields.ts';
-import { seedsOf } from '../../test-support/seeds.ts';
-import { Firmware } from './hca.ts';
+import { watchEffects } from '../../rig/fixtures/second-use/session.ts';
+import { findStateDifferences } from '../../rig/fixtures/second-use/state-difference.ts';
+import { toleratedFields } from '../../rig/fixtures/second-use/tolerated-fields.ts';
+import { seedsOf } from '../../rig/fixtures/seeds.ts';
+import type { InProcessMachine } from '../../rig/machine/machine.ts';
+import { MthcaChaos } from '../../rig/mthca/chaos.ts';
+import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
+import { Firmware } from './hca/hca.ts';
 import { encodeFault } from './injected-faults.ts';
 import type { MthcaAdapter } from './mthca-adapter.ts';
-import { DataBench } from './test-support/data-bench.ts';
-import { MthcaDriver, makeMthcaMachine } from './test-support/mthca-driver.ts';
 
 // The process ends it: a teardown of tap's root would end the tests of other files in the process.
 const inspector = new Session();

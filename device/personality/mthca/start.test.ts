@@ -15,9 +15,9 @@ import {
   FatalKind,
   PortEvent,
 } from '../../../protocol/mthca/gen/values.gen.ts';
-import { Firmware } from './hca.ts';
-import { MthcaDriver, makeMthcaMachine } from './test-support/mthca-driver.ts';
-import { portSetup } from './test-support/profile.ts';
+import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
+import { portSetup } from '../../rig/mthca/driver/profile.ts';
+import { Firmware } from './hca/hca.ts';
 
 function datagram(managementClass: number, method: number, attribute: number, modifier = 0): Uint8Array {
   const mad = new Uint8Array(256);

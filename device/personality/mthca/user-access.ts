@@ -10,7 +10,7 @@ import { CQ_DOORBELL_SIZE, decodeCqDoorbell, newCqDoorbell } from '../../../prot
 import { decodeSendDoorbell, newSendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CqDoorbellCommand } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { DataPath } from './data-path.ts';
-import type { Hca } from './hca.ts';
+import type { Hca } from './hca/hca.ts';
 import type { RawQueuePairs } from './raw-queue-pairs.ts';
 
 export class UserAccess {

@@ -8,9 +8,9 @@ import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import { DATA_SEGMENT_SIZE, decodeDataSegment, newDataSegment } from '../../../protocol/mthca/gen/data-segment.gen.ts';
 import { NEXT_SEGMENT_SIZE } from '../../../protocol/mthca/gen/next-segment.gen.ts';
 import { decodeQpContext, newQpContext, type QpContext } from '../../../protocol/mthca/gen/qp-context.gen.ts';
-import type { Hca } from './hca.ts';
-import { RegionAccess } from './memory-regions.ts';
-import type { QueuePair } from './queue-pair.ts';
+import type { Hca } from './hca/hca.ts';
+import { RegionAccess } from './memory/memory-regions.ts';
+import type { QueuePair } from './queues/queue-pair.ts';
 
 /** Bytes of the longest request: strides are 16 bytes * 2^7 at most. */
 export const REQUEST_MAX_BYTES = 2048;

@@ -4,17 +4,17 @@
  * of its units, queue pairs that failed, and messages that failed on QPs that are traced. Called by
  * `vuhca test` and `vuhca run --case` over the control socket.
  */
-import type { TimelineStep } from '../../../device/function/timeline.ts';
-import { nameStepNumbers, stepName } from '../../../device/function/timeline-names.ts';
-import { ControlClient } from '../../../device/main/control-client.ts';
-import { describeLateStore } from '../../../device/main/late-stores.ts';
-import { readSteps, readTraces } from '../../../device/main/trace-reader.ts';
+import type { TimelineStep } from '../../../device/hca/function/timeline.ts';
+import { nameStepNumbers, stepName } from '../../../device/hca/function/timeline-names.ts';
+import { ControlClient } from '../../../device/process/control/control-client.ts';
+import { readSteps, readTraces } from '../../../device/process/control/trace-reader.ts';
+import { describeLateStore } from '../../../device/process/host/late-stores.ts';
 import { CompletionStatus } from '../../../protocol/layout/gen/values.gen.ts';
-import { readWithFailures } from '../explain-action.ts';
-import { explainQueuePair, isKept } from '../explain-queue-pair.ts';
-import { describeFaults } from '../status-lines.ts';
-import { namesOf } from '../status-sample.ts';
-import { renderMessage } from '../trace-screen.ts';
+import { readWithFailures } from '../commands/explain-action.ts';
+import { explainQueuePair, isKept } from '../commands/explain-queue-pair.ts';
+import { namesOf } from '../commands/status-sample.ts';
+import { describeFaults } from '../screens/status-lines.ts';
+import { renderMessage } from '../trace/trace-screen.ts';
 
 const STEPS_SHOWN = 8;
 const STORIES_SHOWN = 2;

@@ -8,7 +8,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { printable } from '../../../protocol/system/printable.mjs';
 import type { GuestFile } from '../../../qemu/initramfs.ts';
-import { UsageError } from '../usage-error.ts';
+import { UsageError } from '../options/usage-error.ts';
 
 /** Where the script runs: in our guest of busybox, with the user's files, or in Debian's root. */
 export type ScriptPlace = { readonly files: readonly GuestFile[] } | 'distribution';

@@ -9,7 +9,7 @@ import { requestProgram } from '../../../guest-tests/harness/host-requests.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../../../qemu/guest-options.ts';
 import { resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
-import { UsageError } from '../usage-error.ts';
+import { UsageError } from '../options/usage-error.ts';
 import type { TestArguments } from './test-command.ts';
 import { makeJob, type PlannedJob } from './test-job.ts';
 import type { TestKernel } from './test-modules.ts';

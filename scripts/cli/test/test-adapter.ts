@@ -5,8 +5,8 @@
  */
 import type { DeviceStart } from '../../../guest-tests/harness/device-process.ts';
 import type { GuestOptions } from '../../../qemu/guest-options.ts';
-import { readFaults } from '../adapter-arguments.ts';
-import { UsageError } from '../usage-error.ts';
+import { readFaults } from '../options/adapter-arguments.ts';
+import { UsageError } from '../options/usage-error.ts';
 import type { TestArguments } from './test-command.ts';
 import type { TestKernel } from './test-modules.ts';
 

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { buildKernelModules } from '../../../qemu/setup/kernel-modules.ts';
-import { TestStatus } from '../exit-statuses.ts';
+import { TestStatus } from '../session/exit-statuses.ts';
 import { type Case, check, EXAMPLE, FIXTURES } from '../testing/check-test-case.ts';
 import { CliProcess } from '../testing/run-cli.ts';
 

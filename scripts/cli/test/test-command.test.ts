@@ -7,7 +7,7 @@
 
 import { join } from 'node:path';
 import t from 'tap';
-import { TestStatus } from '../exit-statuses.ts';
+import { TestStatus } from '../session/exit-statuses.ts';
 import { type Case, check, EXAMPLE } from '../testing/check-test-case.ts';
 import { runCli } from '../testing/run-cli.ts';
 

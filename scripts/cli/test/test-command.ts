@@ -4,11 +4,11 @@
  * program.ts loads them when the command is called; test-action.ts performs it.
  */
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
-import { adapterOption } from '../adapter-arguments.ts';
-import type { CliCommand } from '../cli-command.ts';
-import { several, wholeNumber } from '../option-values.ts';
-import { type Personality, personalityOption } from '../personality.ts';
-import { UsageError } from '../usage-error.ts';
+import { adapterOption } from '../options/adapter-arguments.ts';
+import type { CliCommand } from '../options/cli-command.ts';
+import { several, wholeNumber } from '../options/option-values.ts';
+import { type Personality, personalityOption } from '../options/personality.ts';
+import { UsageError } from '../options/usage-error.ts';
 
 /** TCP ports of this machine for the debuggers. */
 export interface DebugPorts {

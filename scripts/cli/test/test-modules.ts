@@ -11,8 +11,8 @@ import type { JobModule } from '../../../guest-tests/harness/guest-image.ts';
 import { DEVICE_ID_PF, DEVICE_ID_VF, VENDOR_ID } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { KernelModule } from '../../../qemu/setup/guest-kernel.ts';
 import { readModuleInfo } from '../../../qemu/setup/module-info.ts';
-import { checkInput } from '../named-files.ts';
-import { UsageError } from '../usage-error.ts';
+import { checkInput } from '../options/named-files.ts';
+import { UsageError } from '../options/usage-error.ts';
 
 /** A module, or a folder of modules, to load. */
 export interface ModuleTarget {

@@ -7,7 +7,7 @@
 import t from 'tap';
 import { type FinalResults, Parser } from 'tap-parser';
 import type { FaultKind, GuestFault, StepKind, TestResult } from '../../../guest-tests/harness/guest-session.ts';
-import { TestStatus } from '../exit-statuses.ts';
+import { TestStatus } from '../session/exit-statuses.ts';
 import { toJunit, toTap } from './test-files.ts';
 import { countResults, findFailures, type JobReport, statusOf, worstStatus } from './test-report.ts';
 import { describeJob, describeStates, resultLine } from './test-screen.ts';

@@ -7,7 +7,7 @@
 import type { GuestRun } from '../../../guest-tests/harness/guest-run.ts';
 import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-session.ts';
 import { cutReport } from '../../../qemu/kernel-log.ts';
-import { TestStatus } from '../exit-statuses.ts';
+import { TestStatus } from '../session/exit-statuses.ts';
 
 /** A failed result, or a fault, with what was seen around it. */
 export interface Failure {

@@ -3,8 +3,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { CliCommand } from '../cli-command.ts';
-import { readTopologyFile } from '../topology-file.ts';
+import { CliCommand } from '../options/cli-command.ts';
+import { readTopologyFile } from '../topology/topology-file.ts';
 import { deviceOf } from './test-adapter.ts';
 import { defineTest, type TestArguments } from './test-command.ts';
 import { repeatCommand, seedRuns } from './test-seeds.ts';

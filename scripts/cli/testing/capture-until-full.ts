@@ -4,8 +4,8 @@
  * limit of the size of files. Prints the progress of the capture. A process of its own, because tap
  * ends at the signal of that limit, which Node ignores. Called by capture.test.ts.
  */
-import { CaptureFile } from '../../../device/main/capture-file.ts';
-import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
+import { CaptureFile } from '../../../device/process/control/capture-file.ts';
+import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
 
 const [path] = process.argv.slice(2);
 if (path === undefined) throw new Error('usage: capture-until-full.ts PATH');

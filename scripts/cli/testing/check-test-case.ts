@@ -5,7 +5,7 @@
  */
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
-import type { TestStatus } from '../exit-statuses.ts';
+import type { TestStatus } from '../session/exit-statuses.ts';
 import { type CliResult, runCli } from './run-cli.ts';
 
 /** A complete small driver with a test. */

@@ -3,7 +3,7 @@
  * What collect buffers, doorbells, the scheduler and event queues of an adapter do, as their own
  * calls show it: the part of model-log.ts between software and the transport. Tests only.
  */
-import type { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
+import type { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
 import {
   getSendCommandOpcode,
   getSendCommandQpn,

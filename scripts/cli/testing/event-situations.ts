@@ -4,8 +4,8 @@
  * the next interrupt time stamp and the controls of an EQ decided (IPCOM000126453D par. 3-4).
  * situations.ts names them among the others.
  */
-import type { DriverCompletionQueue } from '../../../device/hosts/in-process/driver/completion-queue.ts';
-import { NOP } from '../../../device/test-support/command-poster.ts';
+import type { DriverCompletionQueue } from '../../../device/rig/driver/completion-queue.ts';
+import { NOP } from '../../../device/rig/fixtures/command-poster.ts';
 import { EqControl } from '../../../protocol/layout/gen/values.gen.ts';
 import { Play } from './play.ts';
 

@@ -3,9 +3,9 @@
  * The sequence diagram that docs/DEBUGGING.md shows: a message of three packets, of which one is
  * lost; the answer is lost as well, so the requester waits for its timeout and sends all again.
  */
-import { makeLadder } from '../ladder.ts';
-import { drawLadder } from '../ladder-picture.ts';
-import { chooseMessages } from '../message-choice.ts';
+import { makeLadder } from '../trace/ladder.ts';
+import { drawLadder } from '../trace/ladder-picture.ts';
+import { chooseMessages } from '../trace/message-choice.ts';
 import { Play } from './play.ts';
 
 /** The session in which the message is sent. */

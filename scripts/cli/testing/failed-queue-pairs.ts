@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Queue pairs that failed, for tests of the screens that tell why. */
-import { listQueuePairs, type QueuePairReport } from '../../../device/main/queue-pair-report.ts';
-import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
-import { connect } from '../../../device/test-support/connected-fixture.ts';
+import { listQueuePairs, type QueuePairReport } from '../../../device/process/reports/queue-pair-report.ts';
+import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
+import { connect } from '../../../device/rig/fixtures/connected-fixture.ts';
 import { SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 
 /**

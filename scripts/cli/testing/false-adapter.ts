@@ -5,12 +5,12 @@
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import type { Test } from 'tap';
-import { listChannels } from '../../../device/main/adapter-nodes.ts';
-import type { AdapterProcess } from '../../../device/main/adapter-process.ts';
-import { ControlCommands } from '../../../device/main/control-commands.ts';
-import type { ControlRequest } from '../../../device/main/control-protocol.ts';
-import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
-import { connect } from '../../../device/test-support/connected-fixture.ts';
+import { ControlCommands } from '../../../device/process/control/control-commands.ts';
+import type { ControlRequest } from '../../../device/process/control/control-protocol.ts';
+import { listChannels } from '../../../device/process/host/adapter-nodes.ts';
+import type { AdapterProcess } from '../../../device/process/host/adapter-process.ts';
+import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
+import { connect } from '../../../device/rig/fixtures/connected-fixture.ts';
 import { SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 
 /** The result of a request, as an adapter has it. */

@@ -4,7 +4,7 @@
  * destroys them. Called by traced-recording.test.ts.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { ControlClient } from '../../../device/main/control-client.ts';
+import { ControlClient } from '../../../device/process/control/control-client.ts';
 
 const LOOK_MS = 20;
 

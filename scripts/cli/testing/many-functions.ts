@@ -6,9 +6,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { ControlClient } from '../../../device/main/control-client.ts';
-import type { StatusReport } from '../../../device/main/status-report.ts';
-import type { Tenant } from '../../../device/main/test-support/tenant.ts';
+import { ControlClient } from '../../../device/process/control/control-client.ts';
+import type { StatusReport } from '../../../device/process/reports/status-report.ts';
+import type { Tenant } from '../../../device/rig/live/tenant.ts';
 import { makeDirectory } from './directory.ts';
 import { CliProcess } from './run-cli.ts';
 

@@ -5,8 +5,8 @@
  * traces nor timeline, so it can judge what `vuhca trace show` tells of them. Tests only.
  */
 
-import type { DriverCompletionQueue } from '../../../device/hosts/in-process/driver/completion-queue.ts';
-import type { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
+import type { DriverCompletionQueue } from '../../../device/rig/driver/completion-queue.ts';
+import type { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
 import { getAethSyndromeKind, getAethSyndromeValue } from '../../../protocol/infiniband/gen/aeth.gen.ts';
 import { getRethDmaLength } from '../../../protocol/infiniband/gen/reth.gen.ts';
 import { OpcodeFlag } from '../../../protocol/infiniband/opcodes.ts';

@@ -7,7 +7,7 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import { ControlClient } from '../../../device/main/control-client.ts';
+import { ControlClient } from '../../../device/process/control/control-client.ts';
 import { makeDirectory } from './directory.ts';
 import { CliProcess } from './run-cli.ts';
 

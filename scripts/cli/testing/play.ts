@@ -3,11 +3,12 @@
  * The stage of a scripted situation for `vuhca trace show`: two connected QPs on one adapter, of
  * which one sends to the other. situations.ts and share-situations.ts play on it.
  */
-import type { AdapterOptions } from '../../../device/adapter/options.ts';
-import type { ScheduledFault } from '../../../device/fabric/link-options.ts';
-import type { BringUpRequest } from '../../../device/hosts/in-process/driver/requests.ts';
-import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
-import { type Connected, connect } from '../../../device/test-support/connected-fixture.ts';
+
+import type { ScheduledFault } from '../../../device/fabric/link/link-options.ts';
+import type { AdapterOptions } from '../../../device/hca/adapter/options.ts';
+import type { BringUpRequest } from '../../../device/rig/driver/requests.ts';
+import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
+import { type Connected, connect } from '../../../device/rig/fixtures/connected-fixture.ts';
 import { StoryStage } from './story-stage.ts';
 
 /** ACK timeout of 8 us, path MTU of 256 bytes, RNR timer of 10 us. */

@@ -3,7 +3,7 @@
  * Reads a call of `vuhca` as main.ts does, and performs nothing. Called by tests of arguments and
  * of the examples in the help.
  */
-import type { CliCommand } from '../cli-command.ts';
+import type { CliCommand } from '../options/cli-command.ts';
 import { makeProgram } from '../program.ts';
 
 /** The command, with its options and arguments. Rejects with UsageError for mistakes. */

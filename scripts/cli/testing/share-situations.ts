@@ -4,9 +4,9 @@
  * and lanes that change, spilled doorbells, cancelled commands. situations.ts names them.
  */
 
-import type { DriverQueuePair } from '../../../device/hosts/in-process/driver/queue-pair.ts';
-import { encodeRequest, readResourceWords } from '../../../device/main/resource-words.ts';
-import { NOP } from '../../../device/test-support/command-poster.ts';
+import { encodeRequest, readResourceWords } from '../../../device/process/reports/resource-syntax.ts';
+import type { DriverQueuePair } from '../../../device/rig/driver/queue-pair.ts';
+import { NOP } from '../../../device/rig/fixtures/command-poster.ts';
 import { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { Play } from './play.ts';
 

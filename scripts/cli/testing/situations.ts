@@ -5,17 +5,17 @@
  * trace-stories.test.ts, which compares their stories word for word.
  */
 
-import { bringUp } from '../../../device/conformance/two-ends/suite.ts';
-import { twoAdapters } from '../../../device/conformance/two-ends/two-adapters.ts';
-import { FaultyLink } from '../../../device/fabric/faulty-link.ts';
-import type { LinkFault, ScheduledFault } from '../../../device/fabric/link-options.ts';
-import type { InProcessAccess } from '../../../device/hosts/in-process/access.ts';
-import type { DriverEventQueue } from '../../../device/hosts/in-process/driver/event-queue.ts';
-import type { DriverQueuePair } from '../../../device/hosts/in-process/driver/queue-pair.ts';
+import { FaultyLink } from '../../../device/fabric/link/faulty-link.ts';
+import type { LinkFault, ScheduledFault } from '../../../device/fabric/link/link-options.ts';
 import { Random } from '../../../device/random.ts';
-import type { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
-import { NOP } from '../../../device/test-support/command-poster.ts';
-import { rdma, SendOpcode, ServiceType } from '../../../device/test-support/connected-fixture.ts';
+import { bringUp } from '../../../device/rig/conformance/two-ends/suite.ts';
+import { twoAdapters } from '../../../device/rig/conformance/two-ends/two-adapters.ts';
+import type { DriverEventQueue } from '../../../device/rig/driver/event-queue.ts';
+import type { DriverQueuePair } from '../../../device/rig/driver/queue-pair.ts';
+import type { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
+import { NOP } from '../../../device/rig/fixtures/command-poster.ts';
+import { rdma, SendOpcode, ServiceType } from '../../../device/rig/fixtures/connected-fixture.ts';
+import type { InProcessAccess } from '../../../device/rig/machine/access.ts';
 import { eventSituations } from './event-situations.ts';
 import { CONNECTION, Play } from './play.ts';
 import { playCancel, playImplicit, playLanes, playShares, playSweep } from './share-situations.ts';

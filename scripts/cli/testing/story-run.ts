@@ -5,13 +5,14 @@
  * Tests only.
  */
 
-import type { Adapter } from '../../../device/adapter/adapter.ts';
-import { cqPayload } from '../../../device/hosts/in-process/driver/payloads.ts';
-import type { DriverQueuePair } from '../../../device/hosts/in-process/driver/queue-pair.ts';
-import type { DriverMemoryRegion } from '../../../device/hosts/in-process/driver/requests.ts';
-import { TraceObserver } from '../../../device/main/trace-observer.ts';
+import type { Adapter } from '../../../device/hca/adapter/adapter.ts';
+import type { AdapterTrace, MessageEnd } from '../../../device/hca/trace/adapter-trace.ts';
+import { TraceObserver } from '../../../device/process/trace/trace-observer.ts';
 import { Random } from '../../../device/random.ts';
-import { AdapterFixture, type Pair } from '../../../device/test-support/adapter-fixture.ts';
+import { cqPayload } from '../../../device/rig/driver/payloads.ts';
+import type { DriverQueuePair } from '../../../device/rig/driver/queue-pair.ts';
+import type { DriverMemoryRegion } from '../../../device/rig/driver/requests.ts';
+import { AdapterFixture, type Pair } from '../../../device/rig/fixtures/adapter-fixture.ts';
 import {
   type Connected,
   connect,
@@ -19,11 +20,10 @@ import {
   rdma,
   SendOpcode,
   ServiceType,
-} from '../../../device/test-support/connected-fixture.ts';
-import { DemandPager, PAGE, serveFaults } from '../../../device/test-support/demand-pager.ts';
-import type { AdapterTrace, MessageEnd } from '../../../device/trace/adapter-trace.ts';
+} from '../../../device/rig/fixtures/connected-fixture.ts';
+import { DemandPager, PAGE, serveFaults } from '../../../device/rig/fixtures/demand-pager.ts';
 import { AccessFlag, CqMask, ManagementOpcode, PlacementType } from '../../../protocol/layout/gen/values.gen.ts';
-import { describeStory } from '../trace-screen.ts';
+import { describeStory } from '../trace/trace-screen.ts';
 import { ModelLog } from './model-log.ts';
 import { countLostRequests, findWrongCounts, findWrongOrder } from './story-counts.ts';
 import { judgeLine } from './story-judge.ts';

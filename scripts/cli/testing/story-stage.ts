@@ -3,11 +3,12 @@
  * A machine whose adapters are observed, for stories of `vuhca trace show`: every QP is traced, and
  * time passes with every look at the clock. Used by trace-stories.test.ts.
  */
-import type { Adapter } from '../../../device/adapter/adapter.ts';
-import { Fabric } from '../../../device/fabric/fabric.ts';
-import type { InProcessMachine } from '../../../device/hosts/in-process/machine.ts';
-import { TraceObserver } from '../../../device/main/trace-observer.ts';
-import { renderMessage } from '../trace-screen.ts';
+
+import { Fabric } from '../../../device/fabric/link/fabric.ts';
+import type { Adapter } from '../../../device/hca/adapter/adapter.ts';
+import { TraceObserver } from '../../../device/process/trace/trace-observer.ts';
+import type { InProcessMachine } from '../../../device/rig/machine/machine.ts';
+import { renderMessage } from '../trace/trace-screen.ts';
 
 const TICK_NS = 10;
 const SETTINGS = { blocksLog2: 4, snapLength: 8, stopOnError: false };

@@ -4,12 +4,12 @@
  * nothing: pages, credits, READs, moderation, resets, wrong keys. situations.ts names them among
  * the others.
  */
-import { cqPayload } from '../../../device/hosts/in-process/driver/payloads.ts';
-import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
-import { NOP } from '../../../device/test-support/command-poster.ts';
-import { connect, rdma, SendOpcode } from '../../../device/test-support/connected-fixture.ts';
-import { DemandPager, serveUntil } from '../../../device/test-support/demand-pager.ts';
-import { XrcFixture } from '../../../device/test-support/xrc-fixture.ts';
+import { cqPayload } from '../../../device/rig/driver/payloads.ts';
+import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
+import { NOP } from '../../../device/rig/fixtures/command-poster.ts';
+import { connect, rdma, SendOpcode } from '../../../device/rig/fixtures/connected-fixture.ts';
+import { DemandPager, serveUntil } from '../../../device/rig/fixtures/demand-pager.ts';
+import { XrcFixture } from '../../../device/rig/fixtures/xrc-fixture.ts';
 import { CqMask, ManagementOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { CONNECTION, Play } from './play.ts';
 import { StoryStage } from './story-stage.ts';

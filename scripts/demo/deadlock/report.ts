@@ -3,7 +3,7 @@
  * The deadlock of US9069485 and its cure, as `npm run demo:deadlock` shows them: one seeded load of
  * doorbells without overflow, and with each overflow policy. Called by main.ts.
  */
-import { BUFFER_ENTRIES, DoorbellFlood } from '../../../device/test-support/doorbell-flood.ts';
+import { BUFFER_ENTRIES, DoorbellFlood } from '../../../device/rig/fixtures/doorbell-flood.ts';
 import { CSR, getCsrOverflowStatusStalled } from '../../../protocol/layout/gen/registers.gen.ts';
 import { OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
 import { table } from '../../console/table.ts';

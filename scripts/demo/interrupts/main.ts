@@ -10,7 +10,7 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runEntry } from '../../../qemu/setup/errors.ts';
 import { defineScript } from '../../../qemu/setup/script-options.ts';
-import { readWithAdapter } from '../../cli/adapter-script.ts';
+import { readWithAdapter } from '../../cli/options/adapter-script.ts';
 import { setUp } from '../../setup/set-up.ts';
 import { drawFigures } from './plot.ts';
 import {

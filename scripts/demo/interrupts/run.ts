@@ -9,8 +9,8 @@ import { readFileSync } from 'node:fs';
 import { describeDeviceExit } from '../../../qemu/describe-exit.ts';
 import { SetupError } from '../../../qemu/setup/errors.ts';
 import { VcpuTime } from '../../../qemu/vcpu-time.ts';
-import { buildCaseImage, provideModules } from '../../cli/guest-image.ts';
-import { Session } from '../../cli/session.ts';
+import { buildCaseImage, provideModules } from '../../cli/session/guest-image.ts';
+import { Session } from '../../cli/session/session.ts';
 import { type GuestCount, type InterruptSample, WAYS, wayNames } from './report.ts';
 
 export interface InterruptRunOptions {

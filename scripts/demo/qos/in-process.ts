@@ -4,7 +4,7 @@
  * terminal, and a plot. Called by main.ts.
  */
 import { writeFileSync } from 'node:fs';
-import { GUESTS, PHASES, WorkedExample } from '../../../device/simulations/qos/worked-example.ts';
+import { GUESTS, PHASES, WorkedExample } from '../../../device/rig/qos/worked-example.ts';
 import { SetupError } from '../../../qemu/setup/errors.ts';
 import type { DemoOptions } from './options.ts';
 import { drawShares } from './share-plot.ts';

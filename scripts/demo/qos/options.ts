@@ -6,8 +6,8 @@ import type { Command } from 'commander';
 import { errnoWords } from '../../../protocol/system/errno-words.mjs';
 import { SetupError, UsageError } from '../../../qemu/setup/errors.ts';
 import { defineScript, wholeNumber } from '../../../qemu/setup/script-options.ts';
-import { type AdapterWords, readWithAdapter } from '../../cli/adapter-script.ts';
-import { objectToKind } from '../../cli/named-files.ts';
+import { type AdapterWords, readWithAdapter } from '../../cli/options/adapter-script.ts';
+import { objectToKind } from '../../cli/options/named-files.ts';
 
 export interface DemoOptions extends AdapterWords {
   /** Modelled guests and simulated time. */

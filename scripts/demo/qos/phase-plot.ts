@@ -4,7 +4,7 @@
  * 11) over time, with a column for each phase. Rows: its part of the service, its PCBs, its
  * refusals. The title says whether the guaranteed shares hold. Called by three-guests.ts.
  */
-import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
+import { GUESTS } from '../../../device/rig/qos/worked-example.ts';
 import { guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.ts';
 import type { PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { type Sample, sum, summarise } from '../../../guest-tests/shares/samples.ts';

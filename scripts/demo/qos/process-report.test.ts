@@ -4,8 +4,8 @@
  * of runs in which shares follow levels and of runs in which each claim is broken or not shown.
  */
 import t from 'tap';
-import type { QueuePairList } from '../../../device/main/queue-pair-report.ts';
-import type { StatusReport } from '../../../device/main/status-report.ts';
+import type { QueuePairList } from '../../../device/process/reports/queue-pair-report.ts';
+import type { StatusReport } from '../../../device/process/reports/status-report.ts';
 import { findCollisions } from '../../picture/testing/read-svg.ts';
 import { readTexts, readTitle } from '../../plot/testing/read-marks.ts';
 import { describeFinding, drawProcesses } from './process-plot.ts';

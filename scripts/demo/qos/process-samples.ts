@@ -4,8 +4,8 @@
  * phases, what the adapter counts of them, and whether each has the share that the weights of its
  * lanes say. Pure; called by processes.ts, process-plot.ts and process-report.ts.
  */
-import type { QueuePairList } from '../../../device/main/queue-pair-report.ts';
-import type { StatusReport } from '../../../device/main/status-report.ts';
+import type { QueuePairList } from '../../../device/process/reports/queue-pair-report.ts';
+import type { StatusReport } from '../../../device/process/reports/status-report.ts';
 import type { Finding } from '../../../guest-tests/shares/judge.ts';
 
 const NS_PER_S = 1e9;

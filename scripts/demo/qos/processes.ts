@@ -5,7 +5,7 @@
  * process-tenants.sh), counted by the adapter. Called by main.ts.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { ControlClient } from '../../../device/main/control-client.ts';
+import { ControlClient } from '../../../device/process/control/control-client.ts';
 import type { GuestJob, JobModule } from '../../../guest-tests/harness/guest-image.ts';
 import { runGuest } from '../../../guest-tests/harness/guest-run.ts';
 import { requestProgram } from '../../../guest-tests/harness/host-requests.ts';

@@ -4,7 +4,7 @@
  * which guarantees hold and of runs in which each of them is broken.
  */
 import t from 'tap';
-import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
+import { GUESTS } from '../../../device/rig/qos/worked-example.ts';
 import { explainService, judge } from '../../../guest-tests/shares/judge.ts';
 import { PHASES } from '../../../guest-tests/shares/measure.ts';
 import type { Measurement, PhaseResult } from '../../../guest-tests/shares/samples.ts';

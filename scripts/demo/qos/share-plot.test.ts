@@ -4,7 +4,7 @@
  * the shares.
  */
 import t from 'tap';
-import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
+import { GUESTS } from '../../../device/rig/qos/worked-example.ts';
 import { findCollisions, placeTexts } from '../../picture/testing/read-svg.ts';
 import { readMarks, readTitle } from '../../plot/testing/read-marks.ts';
 import { drawShares } from './share-plot.ts';

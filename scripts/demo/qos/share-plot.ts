@@ -4,7 +4,7 @@
  * of the worked example (US8484392, figure 11), with a mark at the part that its lanes guarantee.
  * Called by in-process.ts.
  */
-import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
+import { GUESTS } from '../../../device/rig/qos/worked-example.ts';
 import { COLOURS } from '../../picture/colours.ts';
 import { drawLabels, titlePanel } from '../../plot/labels.ts';
 import { type Panel, renderPlot } from '../../plot/render.ts';

@@ -3,7 +3,7 @@
  * The worked example over simulated time as text: a table, and bars with a mark where the guarantee
  * is. Pure; called by in-process.ts.
  */
-import type { GUESTS, PhaseShare } from '../../../device/simulations/qos/worked-example.ts';
+import type { GUESTS, PhaseShare } from '../../../device/rig/qos/worked-example.ts';
 import { table } from '../../console/table.ts';
 
 export interface Row {

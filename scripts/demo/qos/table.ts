@@ -4,7 +4,7 @@
  * sentence about the guest whose buffers promise more than its lanes. Pure;
  * called by three-guests.ts.
  */
-import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
+import { GUESTS } from '../../../device/rig/qos/worked-example.ts';
 import { explainService, type Finding, guaranteedShare, isShareMet } from '../../../guest-tests/shares/judge.ts';
 import type { LevelResult, PhaseResult } from '../../../guest-tests/shares/samples.ts';
 import { table } from '../../console/table.ts';

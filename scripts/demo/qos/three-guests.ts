@@ -4,9 +4,9 @@
  * process. Called by main.ts.
  */
 import { writeFileSync } from 'node:fs';
-import { ControlClient } from '../../../device/main/control-client.ts';
-import { ControlError } from '../../../device/main/control-path.ts';
-import { GUESTS } from '../../../device/simulations/qos/worked-example.ts';
+import { ControlClient } from '../../../device/process/control/control-client.ts';
+import { ControlError } from '../../../device/process/control/control-path.ts';
+import { GUESTS } from '../../../device/rig/qos/worked-example.ts';
 import { DeviceProcess } from '../../../guest-tests/harness/device-process.ts';
 import { packJob } from '../../../guest-tests/harness/guest-image.ts';
 import { makeCaseJob } from '../../../guest-tests/harness/kernel-cases.ts';
@@ -16,7 +16,7 @@ import { measureShares } from '../../../guest-tests/shares/measure.ts';
 import { judgeReturn, type ReturnedShare, returnShare } from '../../../guest-tests/shares/return.ts';
 import type { Measurement } from '../../../guest-tests/shares/samples.ts';
 import { SetupError } from '../../../qemu/setup/errors.ts';
-import type { AdapterWords } from '../../cli/adapter-script.ts';
+import type { AdapterWords } from '../../cli/options/adapter-script.ts';
 import { setUp } from '../../setup/set-up.ts';
 import type { DemoOptions } from './options.ts';
 import { drawPhases } from './phase-plot.ts';

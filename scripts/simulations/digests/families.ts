@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The seeded runs that `scripts/simulations/digests.ts` makes digests of: the simulations of
- * `device/simulations`, each a few seeds.
+ * `device/rig`, each a few seeds.
  */
 
 import { Random } from '../../../device/random.ts';
-import { runChaos } from '../../../device/simulations/chaos/run.ts';
-import { PacketFuzz } from '../../../device/simulations/packet-fuzz/packet-fuzz.ts';
-import { AdapterLoad } from '../../../device/simulations/qos/adapter-load.ts';
-import { Isolation } from '../../../device/simulations/qos/isolation.ts';
-import { plantedBugs } from '../../../device/simulations/sanitize/planted-bugs.ts';
-import { runSanitize } from '../../../device/simulations/sanitize/run.ts';
-import { DoorbellFlood } from '../../../device/test-support/doorbell-flood.ts';
+import { runChaos } from '../../../device/rig/chaos/run.ts';
+import { DoorbellFlood } from '../../../device/rig/fixtures/doorbell-flood.ts';
+import { PacketFuzz } from '../../../device/rig/fuzz/packet-fuzz.ts';
+import { AdapterLoad } from '../../../device/rig/qos/adapter-load.ts';
+import { Isolation } from '../../../device/rig/qos/isolation.ts';
+import { plantedBugs } from '../../../device/rig/sanitize/planted-bugs.ts';
+import { runSanitize } from '../../../device/rig/sanitize/run.ts';
 import { LinkCheck, OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
 import { manage } from './management.ts';
 

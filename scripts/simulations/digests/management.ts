@@ -5,16 +5,16 @@
  * destructions. Most are refused, each for a reason of its own.
  */
 
+import type { Random } from '../../../device/random.ts';
 import {
   ManagementChannel,
   type ManagementRequest,
   type ManagementResult,
-} from '../../../device/hosts/in-process/driver/management-channel.ts';
-import { tracePayload } from '../../../device/hosts/in-process/driver/payloads.ts';
-import type { Random } from '../../../device/random.ts';
-import { AdapterFixture } from '../../../device/test-support/adapter-fixture.ts';
-import { connect } from '../../../device/test-support/connected-fixture.ts';
-import { bindWindow } from '../../../device/test-support/window-fixture.ts';
+} from '../../../device/rig/driver/management-channel.ts';
+import { tracePayload } from '../../../device/rig/driver/payloads.ts';
+import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
+import { connect } from '../../../device/rig/fixtures/connected-fixture.ts';
+import { bindWindow } from '../../../device/rig/fixtures/window-fixture.ts';
 import {
   AccessFlag,
   ManagementOpcode,

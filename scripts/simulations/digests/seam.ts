@@ -5,15 +5,15 @@
  * hash. `scripts/simulations/digests.ts` calls this.
  */
 import { createHash } from 'node:crypto';
-import { Adapter } from '../../../device/adapter/adapter.ts';
-import { Fabric } from '../../../device/fabric/fabric.ts';
-import { TimelineRing } from '../../../device/function/timeline-ring.ts';
+import { Fabric } from '../../../device/fabric/link/fabric.ts';
+import { Adapter } from '../../../device/hca/adapter/adapter.ts';
+import { TimelineRing } from '../../../device/hca/function/timeline-ring.ts';
+import type { QueuePairTrace } from '../../../device/hca/trace/queue-pair-trace.ts';
 import type { AdapterPort, BusAddress, HostPort } from '../../../device/host.ts';
-import { SimulatedClock } from '../../../device/hosts/in-process/simulated-clock.ts';
 import { type OrderableHost, OrderingModel } from '../../../device/hosts/ordering/ordering-model.ts';
 import { RecordWriter } from '../../../device/hosts/record-writer.ts';
 import { RecordingAdapterPort, RecordingHost } from '../../../device/hosts/recording.ts';
-import type { QueuePairTrace } from '../../../device/trace/queue-pair-trace.ts';
+import { SimulatedClock } from '../../../device/rig/machine/simulated-clock.ts';
 import { csrRegisters } from '../../../protocol/layout/gen/registers.gen.ts';
 
 const DIGEST_CHARACTERS = 32;

@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-/** Further seeds of second-use.test.ts. */
-import { takeFurtherSeeds } from '../test-support/seeds.ts';
-
-takeFurtherSeeds();
-await import('./second-use.test.ts');

@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-/** Further seeds of management-fuzz.test.ts. */
-import { takeFurtherSeeds } from '../test-support/seeds.ts';
-
-takeFurtherSeeds();
-await import('./management-fuzz.test.ts');

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Writes the frames of a socket link (protocol/infiniband/link-headers.ts), gathered so that a pass
+ * of the adapter costs one write, and reads the small ones. `stream-link.ts` uses it.
+ */
+import {
+  decodeFlowControlPacket,
+  encodeFlowControlPacket,
+  FLOW_CONTROL_PACKET_SIZE,
+  type FlowControlPacket,
+  newFlowControlPacket,
+} from '../../../protocol/infiniband/gen/flow-control-packet.gen.ts';
+import { encodeLinkFrame, LINK_FRAME_SIZE, newLinkFrame } from '../../../protocol/infiniband/gen/link-frame.gen.ts';
+import {
+  copyLinkHelloPortGuidFrom,
+  decodeLinkHello,
+  encodeLinkHello,
+  LINK_HELLO_SIZE,
+  type LinkHello,
+  newLinkHello,
+} from '../../../protocol/infiniband/gen/link-hello.gen.ts';
+import { FlowControlOperand, LinkFrameType } from '../../../protocol/infiniband/gen/values.gen.ts';
+import { mtuBytes } from '../../../protocol/infiniband/mtu.ts';
+import { computeVcrc, getVcrc, setVcrc, VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
+import type { LinkEnd } from '../port/link.ts';
+import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
+
+/** Cause for which this side ended a connection. */
+export type StreamFault =
+  | 'oversized frame'
+  | 'malformed frame'
+  | 'unexpected frame'
+  | 'other version'
+  | 'other number of lanes'
+  | 'credit overrun'
+  | 'silent peer';
+
+export const LINK_MAGIC = 0x56554c4b;
+export const LINK_VERSION = 1;
+/** Number of bytes gathered before a write. */
+const BATCH_BYTES = 1 << 16;
+
+const frame = newLinkFrame();
+const hello = newLinkHello();
+const flowControl = newFlowControlPacket();
+
+/** Gathers frames in one buffer. */
+export class FrameWriter {
+  readonly #bytes = new Uint8Array(BATCH_BYTES + LINK_FRAME_SIZE + PACKET_SLOT_BYTES);
+  readonly #view = new DataView(this.#bytes.buffer);
+  #length = 0;
+
+  get empty(): boolean {
+    return this.#length === 0;
+  }
+
+  /** True when the gathered bytes must be taken before more is written. */
+  get full(): boolean {
+    return this.#length >= BATCH_BYTES;
+  }
+
+  /** Returns the gathered bytes, valid until the next frame is written. */
+  take(): Uint8Array {
+    const bytes = this.#bytes.subarray(0, this.#length);
+    this.#length = 0;
+    return bytes;
+  }
+
+  /** Writes the greeting as the first frame. Unsent bytes of an earlier connection are dropped. */
+  hello(port: LinkEnd): void {
+    this.#length = 0;
+    const at = this.#open(LinkFrameType.HELLO, 0, LINK_HELLO_SIZE);
+    hello.magic = LINK_MAGIC;
+    hello.version = LINK_VERSION;
+    hello.mtuCode = port.maxMtuCode;
+    hello.virtualLanes = port.transmitQueues.rings.length;
+    hello.portNumber = port.number;
+    encodeLinkHello(this.#view, at, hello);
+    copyLinkHelloPortGuidFrom(this.#view, at, port.guid, 0);
+  }
+
+  /** Writes the oldest packet of a ring. */
+  packet(ring: PacketRing): void {
+    const at = this.#open(LinkFrameType.PACKET, ring.virtualLane, ring.readLength);
+    this.#bytes.set(ring.readSlot, at);
+  }
+
+  /** Writes a flow control packet; `first`: the initial one of a connection. */
+  flowControl(first: boolean, virtualLane: number, totalBlocksSent: number, creditLimit: number): void {
+    const at = this.#open(LinkFrameType.FLOW_CONTROL, virtualLane, FLOW_CONTROL_PACKET_SIZE);
+    flowControl.operand = first ? FlowControlOperand.INITIALIZE : FlowControlOperand.NORMAL;
+    flowControl.totalBlocksSent = totalBlocksSent;
+    flowControl.virtualLane = virtualLane;
+    flowControl.creditLimit = creditLimit;
+    encodeFlowControlPacket(this.#view, at, flowControl);
+    const crcOffset = at + FLOW_CONTROL_PACKET_SIZE - VCRC_SIZE;
+    setVcrc(this.#view, crcOffset, computeVcrc(this.#view, at, crcOffset));
+  }
+
+  keepalive(): void {
+    this.#open(LinkFrameType.KEEPALIVE, 0, 0);
+  }
+
+  /** Writes the head of a frame and returns the offset of its body. */
+  #open(type: number, virtualLane: number, lengthBytes: number): number {
+    frame.type = type;
+    frame.virtualLane = virtualLane;
+    frame.lengthBytes = lengthBytes;
+    encodeLinkFrame(this.#view, this.#length, frame);
+    const at = this.#length + LINK_FRAME_SIZE;
+    this.#length = at + lengthBytes;
+    return at;
+  }
+}
+
+/**
+ * Returns the greeting of a peer, or the cause for which no link with it is possible. The record is
+ * reused.
+ */
+export function readHello(view: DataView, lengthBytes: number): Readonly<LinkHello> | StreamFault {
+  if (lengthBytes !== LINK_HELLO_SIZE) return 'malformed frame';
+  decodeLinkHello(view, 0, hello);
+  if (hello.magic !== LINK_MAGIC || mtuBytes(hello.mtuCode) === 0) return 'malformed frame';
+  return hello.version === LINK_VERSION ? hello : 'other version';
+}
+
+/**
+ * Returns a flow control packet, or undefined when it is malformed or damaged. The record is
+ * reused.
+ */
+export function readFlowControl(view: DataView, lengthBytes: number): Readonly<FlowControlPacket> | undefined {
+  if (lengthBytes !== FLOW_CONTROL_PACKET_SIZE) return undefined;
+  const crcOffset = FLOW_CONTROL_PACKET_SIZE - VCRC_SIZE;
+  if (computeVcrc(view, 0, crcOffset) !== getVcrc(view, crcOffset)) return undefined;
+  decodeFlowControlPacket(view, 0, flowControl);
+  return flowControl.operand <= FlowControlOperand.INITIALIZE ? flowControl : undefined;
+}

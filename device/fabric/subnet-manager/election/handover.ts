@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Other subnet managers of the subnet and the election among them (InfiniBand specification,
+ * 14.4.1): the higher priority wins, and among equals the lower GUID. `SubnetManager` asks after
+ * each sweep what to do.
+ */
+import {
+  getSmInfoPriority,
+  getSmInfoSmState,
+  SM_INFO_GUID_OFFSET,
+} from '../../../../protocol/infiniband/mad/gen/sm-info.gen.ts';
+import {
+  MadStatus,
+  PortCapability,
+  SmState,
+  SubnetAttribute,
+} from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { type Guid, readGuid } from '../guid.ts';
+import { get, type SmpJob } from '../smp-client.ts';
+import type { Subnet, SubnetPort } from '../subnet.ts';
+
+/** Attribute modifiers of Set(SMInfo). */
+export const SmControl = { HANDOVER: 1, ACKNOWLEDGE: 2, DISABLE: 3, STANDBY: 4, DISCOVER: 5 } as const;
+
+/** Priority and GUID of a subnet manager. */
+export interface Rank {
+  readonly priority: number;
+  readonly guid: Guid;
+}
+
+/** Another subnet manager. */
+export interface Peer extends Rank {
+  readonly port: SubnetPort;
+  readonly state: number;
+  /** The SMInfo as it was answered. */
+  readonly info: Uint8Array;
+}
+
+/** True if `one` is to be master rather than `other`. */
+export function isBetter(one: Rank, other: Rank): boolean {
+  return one.priority === other.priority ? one.guid < other.guid : one.priority > other.priority;
+}
+
+/** Asks all ports with a subnet manager, besides the own one. */
+export function* readPeers(subnet: Subnet): SmpJob<Peer[]> {
+  const ports = subnet.endPorts.filter((port) => port.has(PortCapability.IS_SM) && port !== subnet.ownPort);
+  const answers = yield ports.map(({ path }) => get(path, SubnetAttribute.SM_INFO));
+  return answers.flatMap(({ status, view, data }, index): Peer[] => {
+    if (status !== MadStatus.SUCCESS) return [];
+    const rank = { priority: getSmInfoPriority(view, 0), guid: readGuid(view, SM_INFO_GUID_OFFSET) };
+    return [{ ...rank, port: ports[index], state: getSmInfoSmState(view, 0), info: data }];
+  });
+}
+
+/**
+ * What a manager does after a sweep. `yield`: it stands by and watches `peer`. `hand-over`: it
+ * gives the subnet to `peer`. `wait`: `peer` is to give its part of the subnet to it.
+ */
+export type Verdict =
+  | { readonly kind: 'master' }
+  | { readonly kind: 'yield' | 'hand-over' | 'wait'; readonly peer: Peer };
+
+export function judge(own: Rank, isMaster: boolean, peers: readonly Peer[]): Verdict {
+  const alive = peers.filter(({ state }) => state !== SmState.NOT_ACTIVE);
+  const masters = alive.filter(({ state }) => state === SmState.MASTER);
+  const best = alive.filter((peer) => isBetter(peer, own)).reduce<Peer | undefined>(better, undefined);
+  const master = masters.reduce<Peer | undefined>(better, undefined);
+  if (!isMaster) {
+    const peer = master ?? best;
+    return peer === undefined ? { kind: 'master' } : { kind: 'yield', peer };
+  }
+  if (best !== undefined) return { kind: 'hand-over', peer: best };
+  return master === undefined ? { kind: 'master' } : { kind: 'wait', peer: master };
+}
+
+function better(best: Peer | undefined, peer: Peer): Peer {
+  return best === undefined || isBetter(peer, best) ? peer : best;
+}

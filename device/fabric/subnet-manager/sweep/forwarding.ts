@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Writes the tables of the switches: SwitchInfo, linear and multicast forwarding tables, block by
+ * block where they differ (InfiniBand specification, 14.2.5.4, 14.2.5.10, 14.2.5.12). Called by the
+ * sweep, and for multicast after every change of a group.
+ */
+
+import { MULTICAST_LID_BASE } from '../../../../protocol/infiniband/addresses.ts';
+import {
+  setSwitchInfoLifeTime,
+  setSwitchInfoLinearTop,
+  setSwitchInfoPortStateChange,
+} from '../../../../protocol/infiniband/mad/gen/switch-info.gen.ts';
+import { MadStatus, SubnetAttribute } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { viewOf } from '../../../../protocol/layout/view.ts';
+import { sameBytes } from '../guid.ts';
+import type { GroupMember, SpanningTree } from '../routing/multicast-routing.ts';
+import { type LinearTable, NO_PORT } from '../routing/routing-graph.ts';
+import { get, type SmpJob, type SmpRequest, set } from '../smp-client.ts';
+import type { SubnetNode } from '../subnet.ts';
+import { count, type SweepCounters } from './port-settings.ts';
+
+const BLOCK_BYTES = 64;
+const MULTICAST_LIDS_PER_BLOCK = 32;
+const PORTS_PER_POSITION = 16;
+/** The upper bits of the modifier of a multicast block choose 16 ports. */
+export const POSITION_SHIFT = 28;
+/** Time of a packet in a switch, as opensm has it: 4.096 us * 2^18, about 1 s. */
+const SWITCH_LIFE_TIME = 18;
+
+/** A multicast LID and the places of its members. */
+export interface RoutedGroup {
+  readonly mlid: number;
+  readonly members: readonly GroupMember[];
+}
+
+interface Write {
+  readonly node: SubnetNode;
+  readonly modifier: number;
+  readonly block: Uint8Array;
+}
+
+/** Linear tables, then SwitchInfo: the top is raised when the entries below it are right. */
+export function* writeLinearTables(
+  switches: readonly SubnetNode[],
+  tables: readonly LinearTable[],
+  counters: SweepCounters,
+): SmpJob {
+  yield* readLinearTables(switches, tables);
+  const writes: Write[] = [];
+  for (const [index, node] of switches.entries()) {
+    const table = tables[index];
+    for (let start = 0; start < table.length; start += BLOCK_BYTES) {
+      const block = new Uint8Array(BLOCK_BYTES).fill(NO_PORT);
+      block.set(table.subarray(start, start + BLOCK_BYTES));
+      const before = node.linear.get(start / BLOCK_BYTES);
+      if (before === undefined || !sameBytes(before, block))
+        writes.push({ node, modifier: start / BLOCK_BYTES, block });
+    }
+  }
+  yield* writeBlocks(writes, SubnetAttribute.LINEAR_FORWARDING_TABLE, (node) => node.linear, counters);
+  yield* writeSwitchInfo(switches, tables, counters);
+}
+
+/** Reads the blocks that are to be written and that are not known. */
+function* readLinearTables(switches: readonly SubnetNode[], tables: readonly LinearTable[]): SmpJob {
+  const requests: SmpRequest[] = [];
+  const places: [SubnetNode, number][] = [];
+  for (const [index, node] of switches.entries()) {
+    for (let block = 0; block * BLOCK_BYTES < tables[index].length; block++) {
+      if (node.linear.has(block)) continue;
+      requests.push(get(node.ports[0].path, SubnetAttribute.LINEAR_FORWARDING_TABLE, block));
+      places.push([node, block]);
+    }
+  }
+  const answers = yield requests;
+  for (const [index, { status, data }] of answers.entries()) {
+    const [node, block] = places[index];
+    if (status === MadStatus.SUCCESS) node.linear.set(block, data);
+  }
+}
+
+function* writeSwitchInfo(
+  switches: readonly SubnetNode[],
+  tables: readonly LinearTable[],
+  counters: SweepCounters,
+): SmpJob {
+  const requests: SmpRequest[] = [];
+  const written: SubnetNode[] = [];
+  for (const [index, node] of switches.entries()) {
+    const after = node.switchInfo.slice();
+    const view = viewOf(after);
+    // Writing 1 clears the flag: changes until this sweep are known now.
+    setSwitchInfoLinearTop(view, 0, tables[index].length - 1);
+    setSwitchInfoLifeTime(view, 0, SWITCH_LIFE_TIME);
+    if (sameBytes(after, node.switchInfo) && !hasStateChange(node)) continue;
+    requests.push(set(node.ports[0].path, SubnetAttribute.SWITCH_INFO, 0, after));
+    written.push(node);
+  }
+  const answers = yield requests;
+  for (const [index, { status, data }] of answers.entries()) {
+    if (count(status, counters)) written[index].switchInfo = data.slice(0, written[index].switchInfo.length);
+  }
+}
+
+function hasStateChange({ switchInfo }: SubnetNode): boolean {
+  const cleared = switchInfo.slice();
+  setSwitchInfoPortStateChange(viewOf(cleared), 0, 0);
+  return !sameBytes(cleared, switchInfo);
+}
+
+/** Multicast tables of all switches. Empty blocks that no manager has written are left. */
+export function* writeMulticastTables(
+  switches: readonly SubnetNode[],
+  tree: SpanningTree,
+  groups: readonly RoutedGroup[],
+  counters: SweepCounters,
+): SmpJob {
+  const wanted = switches.map(() => new Map<number, Uint8Array>());
+  for (const { mlid, members } of groups) {
+    const index = mlid - MULTICAST_LID_BASE;
+    for (const [at, ports] of tree.portsOf(members)) {
+      for (const port of ports) addPort(wanted[at], index, port);
+    }
+  }
+  const writes: Write[] = [];
+  for (const [at, node] of switches.entries()) {
+    const modifiers = new Set([...wanted[at].keys(), ...node.multicast.keys()]);
+    for (const modifier of modifiers) {
+      const block = wanted[at].get(modifier) ?? new Uint8Array(BLOCK_BYTES);
+      const before = node.multicast.get(modifier);
+      if (before === undefined || !sameBytes(before, block)) writes.push({ node, modifier, block });
+    }
+  }
+  yield* writeBlocks(writes, SubnetAttribute.MULTICAST_FORWARDING_TABLE, (node) => node.multicast, counters);
+}
+
+function addPort(blocks: Map<number, Uint8Array>, index: number, port: number): void {
+  const position = Math.floor(port / PORTS_PER_POSITION);
+  const modifier = ((position << POSITION_SHIFT) >>> 0) + Math.floor(index / MULTICAST_LIDS_PER_BLOCK);
+  const block = blocks.get(modifier) ?? new Uint8Array(BLOCK_BYTES);
+  blocks.set(modifier, block);
+  const view = viewOf(block);
+  const offset = 2 * (index % MULTICAST_LIDS_PER_BLOCK);
+  view.setUint16(offset, view.getUint16(offset) | (1 << (port % PORTS_PER_POSITION)));
+}
+
+function* writeBlocks(
+  writes: readonly Write[],
+  attributeId: number,
+  tableOf: (node: SubnetNode) => Map<number, Uint8Array>,
+  counters: SweepCounters,
+): SmpJob {
+  const answers = yield writes.map(({ node, modifier, block }) =>
+    set(node.ports[0].path, attributeId, modifier, block),
+  );
+  for (const [index, { status }] of answers.entries()) {
+    const { node, modifier, block } = writes[index];
+    if (count(status, counters)) tableOf(node).set(modifier, block);
+  }
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Which port has which partition keys (InfiniBand specification, 10.9 and 14.2.5.7). The keys of a
+ * port fill its table from the front, the default partition first. The sweep writes the tables, and
+ * subnet administration asks what two ports share.
+ */
+import type { Guid } from '../guid.ts';
+import { DEFAULT_PARTITION, defaultPartition, type Partition } from '../options.ts';
+
+/** The bit of a key that tells full from limited members. */
+export const FULL_MEMBER = 0x8000;
+
+/**
+ * Keys of a port. Without an own list the default partition has all ports as limited members. The
+ * manager's node is a full member of it, so that every port may talk to subnet administration.
+ */
+export function keysOf(guid: Guid, partitions: readonly Partition[], isManager = false): number[] {
+  const hasDefault = partitions.some(({ pKey }) => pKey === DEFAULT_PARTITION);
+  const all = hasDefault ? partitions : [{ ...defaultPartition, members: 'all-limited' as const }, ...partitions];
+  const ordered = [...all].sort((one, other) => rank(one) - rank(other));
+  return ordered.flatMap(({ pKey, members }) => {
+    if (members === 'all' || (isManager && pKey === DEFAULT_PARTITION)) return [pKey | FULL_MEMBER];
+    if (members === 'all-limited') return [pKey];
+    const member = members.find((each) => each.guid === guid);
+    if (member === undefined) return [];
+    return [member.membership === 'full' ? pKey | FULL_MEMBER : pKey];
+  });
+}
+
+/** The default partition comes first. */
+function rank({ pKey }: Partition): number {
+  return pKey === DEFAULT_PARTITION ? 0 : 1;
+}
+
+/** True if members with these keys may talk to each other. */
+export function mayTalk(one: number, other: number): boolean {
+  return (one & DEFAULT_PARTITION) === (other & DEFAULT_PARTITION) && ((one | other) & FULL_MEMBER) !== 0;
+}
+
+/** Keys of `one` with which it may talk to a port with the keys `other`. */
+export function sharedKeys(one: readonly number[], other: readonly number[]): number[] {
+  return one.filter((key) => other.some((theirs) => mayTalk(key, theirs)));
+}

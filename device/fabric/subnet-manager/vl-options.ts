@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Which service level takes which VL, and how VLs share a link (InfiniBand specification, 7.6.6,
+ * 7.6.9, 14.2.5.8, 14.2.5.9): the options, and the tables of a port with some lanes. Without
+ * options, service levels are spread over the lanes and lanes have equal turns. `vl-tables.ts`
+ * writes the tables.
+ */
+import { SL_TO_VL_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/sl-to-vl-table.gen.ts';
+import { VL_ARBITRATION_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/vl-arbitration-table.gen.ts';
+
+/** A turn of VL arbitration: a VL, and units of 64 bytes. */
+export type LaneTurn = readonly [virtualLane: number, weight: number];
+
+export interface LaneOptions {
+  /** VL of each service level; 15 drops its packets. Empty: level n takes VL n modulo the lanes. */
+  readonly serviceLevels: readonly number[];
+  /** Tables of VL arbitration. Both empty: all lanes take turns of 4096 bytes. */
+  readonly arbitrationHigh: readonly LaneTurn[];
+  readonly arbitrationLow: readonly LaneTurn[];
+  /**
+   * Units of 4096 bytes after which the table of low priority has a turn; 255: no such limit.
+   */
+  readonly highLimit: number;
+}
+
+export const defaultLaneOptions: LaneOptions = {
+  serviceLevels: [],
+  arbitrationHigh: [],
+  arbitrationLow: [],
+  highLimit: 0,
+};
+
+const LEVELS = 16;
+/** A service level that is mapped to the VL of management is not used. */
+const DROPPED = 15;
+const TURNS_MAX = 64;
+const BYTE_MAX = 255;
+/** 4096 bytes. */
+const EQUAL_WEIGHT = 64;
+const TURN_BYTES = 2;
+/** Numbers of data VLs by their codes in PortInfo (14.2.5.6). */
+const LANES_OF_CODE: readonly number[] = [1, 1, 2, 4, 8, 15];
+
+/** Data VLs of a code of PortInfo. */
+export function lanesOfCode(code: number): number {
+  return LANES_OF_CODE[code] ?? 1;
+}
+
+/** True when ports with this number of lanes have tables: with one, there is nothing to choose. */
+export function hasTables(options: LaneOptions, lanes: number): boolean {
+  const { serviceLevels, arbitrationHigh, arbitrationLow } = options;
+  return lanes > 1 || [serviceLevels, arbitrationHigh, arbitrationLow].some(({ length }) => length > 0);
+}
+
+/** True when packets of a service level are carried. */
+export function isLevelUsed({ serviceLevels }: LaneOptions, level: number): boolean {
+  return serviceLevels[level] !== DROPPED;
+}
+
+/** The SL to VL table of an exit with this number of lanes; lanes beyond wrap around. */
+export function laneMap({ serviceLevels }: LaneOptions, lanes: number): Uint8Array {
+  const bytes = new Uint8Array(SL_TO_VL_TABLE_SIZE);
+  for (let level = 0; level < LEVELS; level++) {
+    const wanted = serviceLevels.length === 0 ? level % lanes : serviceLevels[level];
+    const virtualLane = wanted === DROPPED && serviceLevels.length > 0 ? DROPPED : wanted % lanes;
+    bytes[level >>> 1] |= (level & 1) === 0 ? virtualLane << 4 : virtualLane;
+  }
+  return bytes;
+}
+
+/** Turns of the tables of low and of high priority. */
+export function arbitrationTurns(options: LaneOptions, lanes: number): { low: LaneTurn[]; high: LaneTurn[] } {
+  const low = options.arbitrationLow.filter(([virtualLane]) => virtualLane < lanes);
+  const high = options.arbitrationHigh.filter(([virtualLane]) => virtualLane < lanes);
+  const isEqual = low.length === 0 && high.length === 0;
+  const equal = Array.from({ length: lanes }, (_, virtualLane): LaneTurn => [virtualLane, EQUAL_WEIGHT]);
+  return { low: isEqual ? equal : low, high };
+}
+
+/** A block of 32 turns; those that are not given have weight 0. */
+export function turnBlock(turns: readonly LaneTurn[], block: number): Uint8Array {
+  const bytes = new Uint8Array(VL_ARBITRATION_TABLE_SIZE);
+  const count = VL_ARBITRATION_TABLE_SIZE / TURN_BYTES;
+  for (const [index, turn] of turns.slice(block * count, (block + 1) * count).entries())
+    bytes.set(turn, index * TURN_BYTES);
+  return bytes;
+}
+
+/** One sentence about the first error, or undefined. */
+export function findLaneError({ serviceLevels, highLimit, ...tables }: LaneOptions): string | undefined {
+  if (serviceLevels.length !== 0 && serviceLevels.length !== LEVELS)
+    return `serviceLevels has ${serviceLevels.length} VLs; it must have ${LEVELS}, or none`;
+  for (const [level, virtualLane] of serviceLevels.entries())
+    if (!isWhole(virtualLane, DROPPED)) return `VL ${virtualLane} of service level ${level} must be 0 to ${DROPPED}`;
+  for (const name of ['arbitrationHigh', 'arbitrationLow'] as const) {
+    const turns = tables[name];
+    if (turns.length > TURNS_MAX) return `${name} has ${turns.length} turns; it must have at most ${TURNS_MAX}`;
+    for (const turn of turns)
+      if (!Array.isArray(turn) || turn.length !== 2 || !isWhole(turn[0], DROPPED - 1) || !isWhole(turn[1], BYTE_MAX))
+        return `${name}: turn ${JSON.stringify(turn)} must be [VL, weight], of 0 to ${DROPPED - 1} and 0 to ${BYTE_MAX}`;
+  }
+  return isWhole(highLimit, BYTE_MAX) ? undefined : `highLimit ${highLimit} must be 0 to ${BYTE_MAX}`;
+}
+
+function isWhole(value: unknown, largest: number): boolean {
+  return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= largest;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The adapter as managed nodes (IBTA chapters 13, 14 and 16): their agents answer with no driver
+ * loaded, and what they leave to software goes to QP0 and QP1 of the port. An adapter has one such
+ * node, or one for each function; `PortLinks` runs them.
+ */
+
+import { NodeType, TrapNumber } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
+import type { MadPort } from '../../fabric/agents/mad-port.ts';
+import { type ManagedNode, nodeDescription } from '../../fabric/agents/managed-node.ts';
+import { ManagementInterface } from '../../fabric/agents/management-interface.ts';
+import type { Port } from '../../fabric/port/port.ts';
+import type { AdapterClock } from '../../host.ts';
+import type { ChannelAdapter } from '../management/managed-adapter.ts';
+import type { SpecialQueuePairs } from '../queues/special-queue-pairs.ts';
+import type { ManagementReceiver } from '../transport/engine/management-receiver.ts';
+import type { ChannelIdentity, PortModel } from './port-model.ts';
+
+/** OUI of the GUIDs. */
+const VENDOR_ID = 0x005655;
+
+/** What the nodes are made of. */
+export interface ManagementParts {
+  readonly clock: AdapterClock;
+  readonly receiver: ManagementReceiver;
+  readonly special: SpecialQueuePairs;
+}
+
+/**
+ * Makes the management interface of each channel adapter, with doors to QP0 and QP1 of each port.
+ */
+export function createChannels({ channels, ports }: PortModel, parts: ManagementParts): readonly ChannelAdapter[] {
+  const { receiver, special } = parts;
+  const doors: MadPort[] = [];
+  const made = channels.map((channel) => ({ ...channel, management: createNode(channel, parts, doors) }));
+  special.onChange = (portIndex) => {
+    const port = ports[portIndex];
+    doors[portIndex].onMad = special.has(portIndex)
+      ? (address, mad) => receiver.deliver(port, address, mad)
+      : undefined;
+  };
+  return made;
+}
+
+/** Makes the node of a channel adapter; its doors get their places by port. */
+function createNode(
+  { nodeGuid, systemImageGuid, description, deviceId, ports }: ChannelIdentity,
+  { clock, receiver }: ManagementParts,
+  doors: MadPort[],
+): ManagementInterface {
+  const node: ManagedNode = {
+    nodeType: NodeType.CHANNEL_ADAPTER,
+    nodeGuid,
+    systemImageGuid,
+    description: nodeDescription(description),
+    vendorId: VENDOR_ID,
+    deviceId,
+    revision: 0,
+    ports,
+    endPorts: ports,
+  };
+  const management = new ManagementInterface(node, clock);
+  for (const port of ports) {
+    doors[port.index] = management.openPort(port.number);
+    receiver.interfaces[port.index] = management;
+  }
+  raisePortTraps(ports, management);
+  return management;
+}
+
+/** What ports find wrong in packets becomes traps of the node (IBTA 14.3.8, 14.3.9). */
+export function raisePortTraps(ports: readonly Port[], { traps }: ManagementInterface): void {
+  for (const port of ports) {
+    port.onKeyViolation = (_port, isQueueKey, violation) =>
+      traps.raiseKeyViolation(isQueueKey ? TrapNumber.BAD_Q_KEY : TrapNumber.BAD_P_KEY, port.number, violation);
+    port.onLinkError = (_, trap) => traps.raisePortError(trap, port.number);
+  }
+}

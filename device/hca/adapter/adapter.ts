@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The adapter: its functions, and the units that all functions share (US 8,484,392 par. 29-33).
+ * Hosts bring register and collect accesses to the functions, which only mark work. `run` gives
+ * each unit its turn under a budget, and sends the interrupts of the pass at the end of the pass.
+ * See docs/ARCHITECTURE.md, The seam.
+ */
+import {
+  getCsrAdapterControlDisable,
+  getCsrAdapterControlFreezeSends,
+  getCsrAdapterControlLendIdle,
+  getCsrAdapterControlReturnShares,
+  getCsrAdapterControlSeparateInterrupts,
+} from '../../../protocol/layout/gen/registers.gen.ts';
+import type { ManagementInterface } from '../../fabric/agents/management-interface.ts';
+import { findJoint, type Joint } from '../../fabric/link/joint.ts';
+import { makeLinkChange } from '../../fabric/link/link-changes.ts';
+import type { LinkEnd } from '../../fabric/port/link.ts';
+import type { Port } from '../../fabric/port/port.ts';
+import type { Switch } from '../../fabric/switch/switch.ts';
+import { observeSwitches } from '../../fabric/switch/switch-losses.ts';
+import type { AdapterClock, AdapterPort, HostPort } from '../../host.ts';
+import { PcbAllocator } from '../collect/pcb-allocator.ts';
+import { VcbSpace } from '../collect/vcb-space.ts';
+import { DmaTiming } from '../function/dma-timing.ts';
+import type { Timeline } from '../function/timeline.ts';
+import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
+import { CONTENDED_TURN, PACKET_COST_BYTES } from '../lane/owner-turns.ts';
+import { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
+import type { ManagedAdapter } from '../management/managed-adapter.ts';
+import { ManagementProcessor } from '../management/management-processor.ts';
+import { SendContexts } from '../pio/send-contexts.ts';
+import { EventModeration } from '../queues/event-moderation.ts';
+import { ObjectTables } from '../queues/object-tables.ts';
+import type { SharedRegisterParts } from '../registers/register-parts.ts';
+import { CommandAdmission } from '../scheduler/command-admission.ts';
+import { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
+import { LaneTable } from '../shares/lane-table.ts';
+import { ShareAdjuster } from '../shares/share-adjuster.ts';
+import { ShareManager } from '../shares/share-manager.ts';
+import type { SharePlan } from '../shares/share-plan.ts';
+import { observeLosses } from '../trace/loss-notes.ts';
+import { Traces } from '../trace/traces.ts';
+import { AddressHandles } from '../transport/datagrams/address-handles.ts';
+import type { UdResponder } from '../transport/datagrams/ud-responder.ts';
+import type { ConnectedTransport } from '../transport/engine/connected-transport.ts';
+import { TransportEngine } from '../transport/engine/engine.ts';
+import type { PacketReceiver } from '../transport/engine/packet-receiver.ts';
+import type { QueuePairLifeCycle } from '../transport/engine/queue-pair-life.ts';
+import type { SendPipeline } from '../transport/engine/send-pipeline.ts';
+import { createChannels } from './adapter-management.ts';
+import { AdapterUnits, giveDefaultShares, readPlan } from './adapter-units.ts';
+import { createFunctions } from './create-functions.ts';
+import { type AdapterOptions, requireOptions, SEND_BLOCKS_DEFAULT } from './options.ts';
+import type { PcieFunction } from './pcie-function.ts';
+import { PendingWork } from './pending-work.ts';
+import { reportPortEvents } from './port-events.ts';
+import { PortLinks } from './port-links.ts';
+import { createPortModel } from './port-model.ts';
+import { shareUplinks } from './uplink-weights.ts';
+
+/** Stages of a pass. */
+const STAGES = 6;
+
+/** Builds an adapter with one function per host. Tests may build a faulty one. */
+export type AdapterFactory = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => AdapterPort;
+
+export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts {
+  readonly options: AdapterOptions;
+  readonly clock: AdapterClock;
+  readonly functions: readonly PcieFunction[];
+  readonly tables: ObjectTables;
+  readonly moderation: EventModeration;
+  readonly nodeGuid: Uint8Array;
+  /** Ports of all functions. */
+  readonly ports: readonly Port[];
+  /** Ends of the links that leave the adapter. */
+  readonly uplinks: readonly LinkEnd[];
+  /** Links between two of these. */
+  readonly joints: readonly Joint[];
+  /** Embedded switches. */
+  readonly inner: readonly Switch[];
+  /** Which VCB numbers each function has. */
+  readonly vcbSpace: VcbSpace;
+  /** PCBs for commands that arrive through VCBs. */
+  readonly collectBuffers: PcbAllocator;
+  /** Dedicated PCBs of the send queue scheduler. */
+  readonly schedulerBuffers: PcbAllocator;
+  readonly lanes: TransmitVirtualLanes;
+  readonly pending = new PendingWork();
+  /** How long reads of guest memory take. */
+  readonly dmaTiming: DmaTiming;
+  readonly scheduler: SendQueueScheduler;
+  readonly admission: CommandAdmission;
+  readonly engine: TransportEngine;
+  readonly connected: ConnectedTransport;
+  readonly pipeline: SendPipeline;
+  readonly receiver: PacketReceiver;
+  readonly responder: UdResponder;
+  /** Of the physical function. */
+  readonly management: ManagementInterface;
+  readonly links: PortLinks;
+  readonly sendContexts: SendContexts;
+  readonly shareManager: ShareManager;
+  readonly shareAdjuster: ShareAdjuster;
+  readonly laneTable: LaneTable;
+  readonly queuePairLife: QueuePairLifeCycle;
+  readonly traces: Traces;
+  #control = 0;
+  readonly #management: ManagementProcessor;
+  #contextsFirst = false;
+  /** The stage that has the next turn in `run`. */
+  #stage = 0;
+
+  /** `hosts`: one per function. Throws RangeError as `requireOptions` does. */
+  constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
+    requireOptions(options, hosts.length);
+    const { functionCount } = options;
+    this.options = options;
+    this.clock = clock;
+    this.dmaTiming = new DmaTiming(clock, options);
+    const model = createPortModel(options, clock);
+    this.nodeGuid = model.channels[0].nodeGuid;
+    ({ ports: this.ports, uplinks: this.uplinks, joints: this.joints, switches: this.inner } = model);
+    this.tables = new ObjectTables(functionCount);
+    this.moderation = new EventModeration(clock);
+    this.vcbSpace = new VcbSpace(functionCount, options.vcbCount);
+    this.collectBuffers = new PcbAllocator(options.pcbCount, functionCount);
+    this.schedulerBuffers = new PcbAllocator(options.schedulerBufferCount, functionCount);
+    this.lanes = new TransmitVirtualLanes({
+      ...options,
+      listSize: options.pcbCount + options.schedulerBufferCount,
+      ports: this.ports,
+    });
+    this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes, functionCount > 1, options.fetchQuantum);
+    shareUplinks(this.inner, this.lanes.turns.groups);
+    observeSwitches(this.inner, [this]);
+    this.admission = new CommandAdmission(this.tables.queuePairs, this.lanes);
+    this.engine = new TransportEngine({
+      clock,
+      ports: this.ports,
+      portsOfFunction: this.uplinks.length,
+      lanes: this.lanes,
+      timing: this.dmaTiming,
+      functionCount,
+      keys: this.tables.keys,
+      addresses: new AddressHandles(),
+      sends: this.scheduler,
+      queuePairs: this.tables.queuePairs,
+      groups: this.tables.multicastGroups,
+      special: this.tables.specialQueuePairs,
+      removed: (qp) => this.tables.removeQueuePair(qp),
+    });
+    const { connected, pipeline, responder, receiver, life } = this.engine;
+    this.connected = connected;
+    this.pipeline = pipeline;
+    this.responder = responder;
+    this.receiver = receiver;
+    this.queuePairLife = life;
+    const channels = createChannels(model, {
+      clock,
+      receiver: this.receiver.management,
+      special: this.tables.specialQueuePairs,
+    });
+    this.management = channels[0].management;
+    this.links = new PortLinks(model, this.receiver, channels, clock);
+    this.sendContexts = new SendContexts({
+      ports: this.ports,
+      queuePairs: this.tables.queuePairs,
+      functionCount,
+      blockCount: options.sendBlockCount ?? SEND_BLOCKS_DEFAULT,
+      turns: this.lanes.turns,
+      packetCostBytes: PACKET_COST_BYTES,
+      egressSeed: options.sendEgressSeed,
+    });
+    giveDefaultShares(this);
+    this.functions = createFunctions(hosts, clock, channels, this);
+    reportPortEvents(this.ports, this.functions);
+    this.#management = new ManagementProcessor(this);
+    this.shareManager = new ShareManager(new AdapterUnits(this), readPlan(this));
+    this.laneTable = new LaneTable({
+      physical: this.functions[PHYSICAL_FUNCTION].underlying,
+      manager: this.shareManager,
+      timing: this.dmaTiming,
+      noteRead: (functionNumber) => this.lanes.map.noteRead(functionNumber),
+    });
+    this.lanes.map.onInvalid = (functionNumber) => this.laneTable.apply(functionNumber);
+    this.traces = new Traces(clock, functionCount);
+    this.shareAdjuster = new ShareAdjuster(this.shareManager, clock, options.idleIntervalNs);
+  }
+
+  /** ADAPTER_CONTROL, as the physical function last wrote it. */
+  get control(): number {
+    return this.#control;
+  }
+
+  set control(value: number) {
+    this.#control = value;
+    this.shareAdjuster.returnShares = getCsrAdapterControlReturnShares(value) === 1;
+    this.shareAdjuster.lendIdle = getCsrAdapterControlLendIdle(value) === 1;
+    this.sendContexts.setFrozen(getCsrAdapterControlFreezeSends(value) === 1);
+    for (const { underlying } of this.functions)
+      underlying.msix.separate = getCsrAdapterControlSeparateInterrupts(value) === 1;
+  }
+
+  get unallocatedCredits(): SharePlan {
+    return this.shareManager.plan;
+  }
+
+  /** The physical function has disabled the adapter: commands wait; launched commands finish. */
+  get disabled(): boolean {
+    return getCsrAdapterControlDisable(this.control) === 1;
+  }
+
+  run(budget: number): boolean {
+    let left = budget;
+    this.engine.expire();
+    this.shareAdjuster.run();
+    if (this.dmaTiming.busReads > 0) this.scheduler.land(this.clock.now());
+    if (this.laneTable.busy) this.laneTable.land();
+    if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
+    let idle = 0;
+    while (idle < STAGES && left > 0) {
+      const done = this.#serveStage(left);
+      this.#stage = (this.#stage + 1) % STAGES;
+      left -= done;
+      idle = done > 0 ? 0 : idle + 1;
+    }
+    this.engine.settle();
+    this.links.settle();
+    this.#awaitReads();
+    // After management, which may name another queue for them.
+    if (this.tables.keys.pageFaults.unposted > 0) this.tables.keys.pageFaults.postWaiting();
+    this.moderation.run();
+    this.pending.flushVectors(this.functions);
+    return (
+      left <= 0 ||
+      this.links.unsettled ||
+      (this.options.writeCombining !== undefined && this.functions.some(({ isCombining }) => isCombining))
+    );
+  }
+
+  changeLink(words: Uint8Array): void {
+    makeLinkChange(words, (port) => findJoint(this.joints, this.uplinks[Number(port.split(':').at(-1)) - 1]));
+  }
+
+  /** Gives the units a timeline for their steps; `undefined` ends it. */
+  attachTimeline(timeline: Timeline | undefined): void {
+    this.lanes.timeline = timeline;
+    observeLosses(this.ports, timeline);
+    for (const { underlying } of this.functions) underlying.timeline = timeline;
+  }
+
+  /**
+   * Serves one stage of a pass. The next `run` goes on with the stage at which the budget ended, so
+   * shares do not depend on the budget.
+   */
+  #serveStage(limit: number): number {
+    switch (this.#stage) {
+      case 0:
+        return this.pending.manage(this.functions, this.#management);
+      case 1:
+        return this.disabled ? 0 : this.scheduler.serve(limit);
+      case 2:
+        return this.#serveSenders(limit);
+      case 3:
+        return this.disabled ? 0 : this.sendContexts.run(limit);
+      case 4:
+        return this.links.carry(limit);
+      default:
+        return this.links.receive(limit);
+    }
+  }
+
+  /**
+   * Send contexts that did not get their share go before the lanes, in every other pass: otherwise
+   * they could always find the port full.
+   */
+  #serveSenders(limit: number): number {
+    this.#contextsFirst = this.sendContexts.owed && !this.#contextsFirst && !this.disabled;
+    const done = this.#contextsFirst ? this.sendContexts.run(limit) : 0;
+    const left = limit - done;
+    const turn = this.#isContended ? Math.min(left, CONTENDED_TURN) : left;
+    return done + this.engine.transmit(turn, this.disabled);
+  }
+
+  /** True when more than one function wants to send. */
+  get #isContended(): boolean {
+    return this.lanes.contended || (this.functions.length > 1 && this.sendContexts.ready);
+  }
+
+  /** Asks for a pass when the next read completes. */
+  #awaitReads(): void {
+    const { stage } = this.pipeline;
+    if (!stage.busy && !this.laneTable.busy && this.dmaTiming.busReads === 0) return;
+    const nextNs = Math.min(stage.nextNs, this.scheduler.nextNs, this.laneTable.nextNs);
+    if (nextNs !== Number.POSITIVE_INFINITY) this.clock.setAlarm(nextNs);
+  }
+}

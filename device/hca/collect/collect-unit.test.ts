@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The collect unit alone, with a pool and a VCB space (US 8,484,392 par. 87-90, 95-101, 108-114):
+ * what each store does, which VCBs have level 1, and what a refused command leaves.
+ */
+import t from 'tap';
+import {
+  CANCEL_OFFSET,
+  COMMAND_HEADER_BYTES,
+  DATA_BYTES,
+  DOORBELL_OFFSET,
+  KICK_OFFSET,
+  NOTIFY_OFFSET,
+  PAGE_BYTES,
+  STOP_OFFSET,
+} from '../../../protocol/layout/gen/constants.gen.ts';
+import {
+  getSendCommandQpn,
+  getSendCommandSequence,
+  setSendCommandCollectLength,
+} from '../../../protocol/layout/gen/send-command.gen.ts';
+import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
+import { Random } from '../../random.ts';
+import { Step, type Timeline } from '../function/timeline.ts';
+import { NO_VCB } from '../function/timeline-values.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
+import { CollectContext } from '../queues/collect-context.ts';
+import { CollectUnit } from './collect-unit.ts';
+import { PcbAllocator } from './pcb-allocator.ts';
+import type { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
+import { VcbSpace } from './vcb-space.ts';
+
+const VCBS = 4;
+const PCBS = 2;
+
+class Bench {
+  readonly space = new VcbSpace(1, VCBS, 16);
+  readonly pool: PcbAllocator;
+  readonly unit: CollectUnit;
+  /** What the sink received, and the faults, in order. */
+  readonly calls: unknown[][] = [];
+  readonly kicked: PhysicalCollectBuffer[] = [];
+
+  constructor(pcbs = PCBS, timeline?: Timeline) {
+    this.pool = new PcbAllocator(pcbs, 1);
+    const faults = {
+      reportPage: (kind: FaultKind, page: number) => this.calls.push([`fault ${kind}`, page]),
+      duringWrite: () => faults,
+      endAccess: () => {},
+    };
+    this.unit = new CollectUnit({
+      owner: { number: 0, faults, timeline } as unknown as UnderlyingFunction,
+      pageCount: VCBS,
+      dedicatedCount: 1,
+      space: this.space,
+      allocator: this.pool,
+      sink: {
+        kickSend: (buffer) => this.kicked.push(buffer),
+        ringImplicit: (low, high) => this.calls.push(['implicit', low, high]),
+        ringExplicit: (low, high) => this.calls.push(['explicit', low, high]),
+        stop: (low) => this.calls.push(['stop', low]),
+        notify: (low, high) => this.calls.push(['notify', low, high]),
+        kickManagement: () => this.calls.push(['management']),
+      },
+    });
+  }
+
+  /** Stores a command of a header with this length field; its other bytes are `fill`. */
+  store(page: number, fill = 1, lengthField = COMMAND_HEADER_BYTES, lengthBytes = COMMAND_HEADER_BYTES): void {
+    const view = new DataView(new ArrayBuffer(COMMAND_HEADER_BYTES));
+    new Uint8Array(view.buffer).fill(fill);
+    setSendCommandCollectLength(view, 0, lengthField);
+    for (let at = 0; at < lengthBytes; at += 8)
+      this.unit.write(page * PAGE_BYTES + at, 8, view.getInt32(at, true), view.getInt32(at + 4, true));
+  }
+
+  /** Stores one word of 8 bytes of such a command. */
+  storeWord(page: number, word: number): void {
+    const view = new DataView(new ArrayBuffer(8));
+    if (word === 0) setSendCommandCollectLength(view, 0, COMMAND_HEADER_BYTES);
+    this.unit.write(page * PAGE_BYTES + 8 * word, 8, view.getInt32(0, true), view.getInt32(4, true));
+  }
+
+  control(page: number, offset: number, low = 0, high = 0): void {
+    this.unit.write(page * PAGE_BYTES + offset, 8, low, high);
+  }
+}
+
+t.test('a whole command is kicked in its PCB, and its VCB is free again', async (t) => {
+  const bench = new Bench();
+  bench.store(1, 7);
+  t.equal(bench.kicked.length, 1);
+  t.match(bench.kicked[0], { vcb: 1, qosLevel: 0, functionNumber: 0 });
+  t.equal(bench.kicked[0].bytes[COMMAND_HEADER_BYTES - 1], 7);
+  t.same([bench.unit.kicks, bench.unit.inUseCount, bench.pool.freeCount], [1, 0, PCBS - 1]);
+  t.notOk(bench.unit.isInUse(1));
+  bench.store(1, 8);
+  t.equal(bench.kicked.length, 2);
+});
+
+t.test('the VCBs from the sub-BAR on have level 1 (par. 58, 108)', async (t) => {
+  for (const [count, levels] of [
+    [0, [0, 0, 0, 0]],
+    [1, [0, 0, 0, 1]],
+    [3, [0, 1, 1, 1]],
+    [4, [1, 1, 1, 1]],
+  ] as const) {
+    const bench = new Bench(VCBS);
+    bench.unit.levelOneCount = count;
+    t.equal(bench.unit.levelOneCount, count);
+    for (let page = 0; page < VCBS; page++) bench.store(page);
+    t.same(
+      bench.kicked.map(({ qosLevel }) => qosLevel),
+      levels,
+    );
+    bench.unit.reset();
+    t.equal(bench.unit.levelOneCount, 0, 'a reset moves it to the end');
+  }
+});
+
+t.test('without a PCB the identification is kept, and rings in place of the command (par. 99)', async (t) => {
+  const bench = new Bench(1);
+  bench.unit.levelOneCount = 1;
+  bench.store(0, 1, COMMAND_HEADER_BYTES, 8);
+  bench.store(1, 2);
+  bench.store(3, 3);
+  t.equal(bench.kicked.length, 0);
+  const head = new DataView(new ArrayBuffer(8));
+  const calls = [2, 3].map((fill) => {
+    new Uint8Array(head.buffer).fill(fill);
+    setSendCommandCollectLength(head, 0, COMMAND_HEADER_BYTES);
+    return ['implicit', head.getInt32(0, true), head.getInt32(4, true)];
+  });
+  t.same(bench.calls, calls);
+  t.same([[...bench.unit.levelRefusals], bench.unit.refusals, bench.unit.kicks], [[1, 1], 2, 2]);
+  t.equal(bench.unit.inUseCount, 1, 'the first one still collects');
+  bench.unit.write(COMMAND_HEADER_BYTES - 8, 8, 0, 0);
+  for (let at = 8; at < COMMAND_HEADER_BYTES - 8; at += 8) bench.unit.write(at, 8, 0, 0);
+  t.equal(bench.kicked.length, 1);
+});
+
+t.test('a VCB number that another command holds refuses a command, and takes no PCB', async (t) => {
+  const bench = new Bench();
+  bench.store(0, 1, COMMAND_HEADER_BYTES, 8);
+  bench.space.place(0, 8, VCBS);
+  bench.space.place(0, 0, VCBS);
+  bench.store(0, 1);
+  t.equal(bench.kicked.length, 1);
+  const moved = new Bench();
+  moved.store(1, 1, COMMAND_HEADER_BYTES, 8);
+  t.equal(moved.space.take(0, 1), -1, 'the number of a command under way');
+  moved.space.place(0, 1, VCBS);
+  moved.store(0, 2);
+  t.same([moved.kicked.length, moved.pool.freeCount], [0, PCBS - 1], 'page 0 has the number of page 1 now');
+  t.same(
+    moved.calls.map(([name]) => name),
+    ['implicit'],
+  );
+  t.equal(moved.space.getReserved(0), 0, 'a refused command holds no number');
+  t.same([moved.unit.refusals, ...moved.unit.levelRefusals], [1, 0, 0], 'no lack of PCBs refused it');
+  const full = new Bench(1);
+  full.store(0, 1, COMMAND_HEADER_BYTES, 8);
+  full.store(1, 1, COMMAND_HEADER_BYTES, 8);
+  t.equal(full.pool.freeCount, 0);
+  full.control(0, CANCEL_OFFSET, 0, -1);
+  t.equal(full.pool.freeCount, 1);
+  full.control(1, CANCEL_OFFSET, 0, -1);
+  full.store(1);
+  t.equal(full.kicked.length, 1, 'the number of the refused command is free');
+});
+
+t.test('an impossible length frees the VCB and its PCB, and is reported', async (t) => {
+  for (const lengthField of [COMMAND_HEADER_BYTES - 8, COMMAND_HEADER_BYTES + 4, 1000]) {
+    const bench = new Bench(1);
+    bench.store(2, 1, lengthField, 8);
+    t.same(bench.calls, [[`fault ${FaultKind.COLLECT_BAD_LENGTH}`, 2]]);
+    t.same([bench.unit.isInUse(2), bench.pool.freeCount, bench.unit.kicks], [false, 1, 0]);
+  }
+});
+
+t.test('the length of an earlier command in the PCB is not that of the next one', async (t) => {
+  const bench = new Bench(1);
+  bench.store(0, 9);
+  bench.kicked[0].release();
+  for (let at = 8; at < COMMAND_HEADER_BYTES; at += 8) bench.unit.write(at, 8, 1, 1);
+  t.equal(bench.kicked.length, 1, 'its first 8 bytes are missing');
+  const [buffer] = bench.pool.buffers;
+  t.equal(buffer.collectLength, 0);
+  bench.control(0, KICK_OFFSET);
+  t.same([bench.kicked.length, bench.unit.kicks, bench.pool.freeCount], [1, 2, 1], 'it names no queue pair');
+});
+
+t.test('control words: doorbell, stop, notification, kick, cancel', async (t) => {
+  const bench = new Bench();
+  bench.control(0, DOORBELL_OFFSET, 1, 2);
+  bench.control(0, STOP_OFFSET, 3, 4);
+  bench.control(0, NOTIFY_OFFSET, 5, 6);
+  bench.control(0, KICK_OFFSET);
+  bench.control(0, CANCEL_OFFSET, 0, -1);
+  t.same(bench.calls, [
+    ['explicit', 1, 2],
+    ['stop', 3],
+    ['notify', 5, 6],
+  ]);
+  t.same([bench.unit.kicks, bench.unit.cancels], [0, 0], 'nothing was there to kick or cancel');
+  bench.store(0, 4, COMMAND_HEADER_BYTES, 16);
+  bench.control(0, KICK_OFFSET);
+  t.equal(bench.kicked.length, 1);
+  t.same([...bench.kicked[0].bytes.subarray(14, 18)], [4, 4, 0, 0], 'what did not arrive is 0');
+  bench.store(1, 4, COMMAND_HEADER_BYTES, 16);
+  bench.control(1, CANCEL_OFFSET, 0, -1);
+  t.same([bench.unit.cancels, bench.unit.isInUse(1), bench.pool.freeCount], [1, false, PCBS - 1]);
+  bench.calls.length = 0;
+  bench.control(1, CANCEL_OFFSET, 0, 0);
+  bench.unit.write(DOORBELL_OFFSET, 4, 1, 0);
+  bench.control(3, DATA_BYTES);
+  t.same(
+    bench.calls,
+    [1, 0, 3].map((page) => [`fault ${FaultKind.COLLECT_RESERVED}`, page]),
+  );
+});
+
+t.test('stores beyond the VCBs or across a boundary are reported; a command under way may end', async (t) => {
+  const bench = new Bench();
+  bench.store(3, 1, COMMAND_HEADER_BYTES, 8);
+  bench.space.place(0, 0, 3);
+  for (let at = 8; at < COMMAND_HEADER_BYTES; at += 8) bench.unit.write(3 * PAGE_BYTES + at, 8, 1, 1);
+  t.equal(bench.kicked.length, 1, 'it began before the share shrank');
+  bench.store(3, 1, COMMAND_HEADER_BYTES, 8);
+  bench.unit.write(4, 8, 0, 0);
+  bench.unit.write(bench.unit.dedicatedOffset + 16 * PAGE_BYTES, 8, 0, 0);
+  const { COLLECT_OUT_OF_RANGE, COLLECT_RESERVED } = FaultKind;
+  t.same(
+    bench.calls.map(([name]) => name),
+    [COLLECT_OUT_OF_RANGE, COLLECT_RESERVED, COLLECT_OUT_OF_RANGE].map((kind) => `fault ${kind}`),
+  );
+});
+
+t.test('choke refuses new commands only; a reset drops what is being collected', async (t) => {
+  const bench = new Bench();
+  bench.store(0, 1, COMMAND_HEADER_BYTES, 8);
+  bench.unit.choke.active = true;
+  bench.store(1);
+  for (let at = 8; at < COMMAND_HEADER_BYTES; at += 8) bench.unit.write(at, 8, 1, 1);
+  t.same([bench.kicked.length, bench.unit.choke.commands], [1, 1]);
+  bench.unit.choke.active = false;
+  bench.store(2, 1, COMMAND_HEADER_BYTES, 8);
+  bench.unit.reset();
+  t.same(
+    [bench.unit.inUseCount, bench.pool.freeCount, bench.unit.kicks, bench.unit.choke.commands],
+    [0, PCBS - 1, 0, 0],
+  );
+  t.equal(bench.unit.getCollecting(2), undefined);
+});
+
+t.test('choke counts each command once, whatever its stores are and however it ends', async (t) => {
+  for (let seed = 1; seed <= 20; seed++) {
+    const random = new Random(seed);
+    const bench = new Bench();
+    const { choke } = bench.unit;
+    choke.active = true;
+    let commands = 0;
+    for (let round = 0; round < 30; round++) {
+      const page = random.below(VCBS);
+      const words = Array.from({ length: COMMAND_HEADER_BYTES / 8 }, (_, index) => index);
+      random.shuffle(words);
+      const isWhole = random.oneIn(2);
+      commands++;
+      for (const word of isWhole ? words : words.slice(0, random.between(1, words.length - 1)))
+        for (let times = random.below(3); times >= 0; times--) {
+          // The last word ends the command: a repetition of it would begin another one.
+          if (times > 0 && word === words.at(-1)) continue;
+          bench.storeWord(page, word);
+        }
+      if (!isWhole) bench.control(page, random.pick([KICK_OFFSET, CANCEL_OFFSET]), 0, -1);
+      t.equal(choke.commands, commands, `seed ${seed}, round ${round}`);
+    }
+    bench.storeWord(0, 1);
+    choke.active = false;
+    t.same([bench.unit.inUseCount, bench.calls, bench.unit.cancels], [0, [], 0], `seed ${seed}`);
+    bench.store(0);
+    t.equal(bench.kicked.length, 1, `seed ${seed}: nothing of the choked command is left`);
+    bench.unit.reset();
+    choke.active = true;
+    bench.store(0);
+    t.equal(choke.commands, 1, `seed ${seed}: after a reset`);
+  }
+});
+
+t.test('a timeline shows what was cancelled: queue pair, sequence, VCB (par. 90)', async (t) => {
+  const cancelled: unknown[][] = [];
+  const note: Timeline['note'] = (step, _function, ...numbers) => {
+    if (step === Step.CANCEL) cancelled.push(numbers);
+  };
+  const bench = new Bench(2, { note });
+  const head = new DataView(new ArrayBuffer(8));
+  new Uint8Array(head.buffer).fill(7);
+  setSendCommandCollectLength(head, 0, COMMAND_HEADER_BYTES);
+  const names = [getSendCommandQpn(head, 0), getSendCommandSequence(head, 0)];
+  for (const page of [0, 1, 2]) bench.store(page, 7, COMMAND_HEADER_BYTES, 8);
+  bench.unit.write(3 * PAGE_BYTES, 4, -1, 0);
+  for (const page of [0, 1, 2, 3]) bench.control(page, CANCEL_OFFSET, 0, -1);
+  t.same(
+    cancelled,
+    [
+      [...names, 0],
+      [...names, 1],
+      [...names, NO_VCB],
+      [0, 0, NO_VCB],
+    ],
+    'the third one found no PCB, and the last one has not said what it is',
+  );
+});
+
+t.test('a page that its context gets again keeps the command that it collects', async (t) => {
+  const bench = new Bench();
+  const [one, other] = [1, 2].map((number) => new CollectContext(number, {} as UnderlyingFunction));
+  bench.unit.assign(1, one);
+  bench.store(1, 1, COMMAND_HEADER_BYTES, 8);
+  bench.unit.assign(1, one);
+  t.same([bench.unit.isInUse(1), one.pages, bench.unit.getContext(1)], [true, 1, one]);
+  bench.unit.assign(1, other);
+  t.same([bench.unit.isInUse(1), one.pages, other.pages, bench.unit.getContext(1)], [false, 0, 1, other]);
+  bench.store(2, 1, COMMAND_HEADER_BYTES, 8);
+  bench.unit.assign(2, undefined);
+  t.ok(bench.unit.isInUse(2), 'as does a page of the kernel');
+});

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Scoreboard of one command that is being collected: one bit for each of its bytes (US 8,484,392
+ * par. 112-113). A PCB has one beside the bytes themselves. A refused command has one too, because
+ * its VCB is free again exactly at its kick (par. 101).
+ */
+import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
+import { DOORBELL_SIZE } from '../../../protocol/layout/gen/doorbell.gen.ts';
+import {
+  SEND_COMMAND_COLLECT_LENGTH_BYTES,
+  SEND_COMMAND_COLLECT_LENGTH_OFFSET,
+} from '../../../protocol/layout/gen/send-command.gen.ts';
+
+const MASK_WORDS = COMMAND_MAX_BYTES / 32;
+/** Scoreboard bits of the bytes that hold the collect length. */
+const LENGTH_BYTES_MASK = (2 ** SEND_COMMAND_COLLECT_LENGTH_BYTES - 1) << SEND_COMMAND_COLLECT_LENGTH_OFFSET;
+/** Scoreboard bits of the bytes that a doorbell has. */
+const DOORBELL_BYTES_MASK = 2 ** DOORBELL_SIZE - 1;
+const ALL_BYTES = 0xffffffff | 0;
+
+export class CommandScoreboard {
+  /** One bit for each byte of the command that has arrived; `storeBytes` sets them. */
+  readonly arrived = new Int32Array(MASK_WORDS);
+
+  clear(): void {
+    const { arrived } = this;
+    // A call of `fill` costs more than these few words.
+    for (let word = 0; word < MASK_WORDS; word++) arrived[word] = 0;
+  }
+
+  /** True when the collect length has arrived. */
+  get lengthKnown(): boolean {
+    return (this.arrived[0] & LENGTH_BYTES_MASK) === LENGTH_BYTES_MASK;
+  }
+
+  /** True when the first 8 bytes have arrived: enough for a doorbell. */
+  get identified(): boolean {
+    return (this.arrived[0] & DOORBELL_BYTES_MASK) === DOORBELL_BYTES_MASK;
+  }
+
+  has(offset: number): boolean {
+    return ((this.arrived[offset >>> 5] >>> (offset & 31)) & 1) === 1;
+  }
+
+  /**
+   * True when every byte up to `length` has arrived: scoreboard or mask of the bytes beyond the
+   * length is all ones.
+   */
+  isWhole(length: number): boolean {
+    for (let word = 0; word < MASK_WORDS; word++) {
+      const needed = length - word * 32;
+      if (needed <= 0) return true;
+      const beyond = needed >= 32 ? 0 : -1 << needed;
+      if ((this.arrived[word] | beyond) !== ALL_BYTES) return false;
+    }
+    return true;
+  }
+}
+
+/** True when a command can have this collect length. */
+export function isCommandLength(length: number): boolean {
+  return length >= COMMAND_HEADER_BYTES && length <= COMMAND_MAX_BYTES && length % 8 === 0;
+}

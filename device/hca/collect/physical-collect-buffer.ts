@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Physical collect buffer (PCB): storage of one command in the adapter, with the scoreboard that
+ * decides when the command is complete (US 8,484,392 par. 48, 112-113). A PCB is free, collecting
+ * (bound to one VCB), kicked (in a virtual kick list) or launched. Collect units, scheduler and
+ * lanes pass it on.
+ */
+import { COMMAND_MAX_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
+import {
+  getSendCommandCollectLength,
+  SEND_COMMAND_COLLECT_LENGTH_OFFSET,
+} from '../../../protocol/layout/gen/send-command.gen.ts';
+import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
+import { storeBytes } from '../memory/byte-scoreboard.ts';
+import type { QueuePair } from '../queues/queue-pair.ts';
+import { CommandScoreboard, isCommandLength } from './command-scoreboard.ts';
+import { CreditHold } from './credit-hold.ts';
+import { PipelineStay } from './pipeline-stay.ts';
+
+export const PcbState = { FREE: 0, COLLECTING: 1, KICKED: 2, LAUNCHED: 3 } as const;
+export type PcbState = (typeof PcbState)[keyof typeof PcbState];
+
+/** Offset of the dword that holds the collect length. */
+const LENGTH_DWORD_OFFSET = SEND_COMMAND_COLLECT_LENGTH_OFFSET - (SEND_COMMAND_COLLECT_LENGTH_OFFSET % 4);
+
+/** The pool to which a PCB returns. */
+export interface BufferHome {
+  release(buffer: PhysicalCollectBuffer): void;
+}
+
+export class PhysicalCollectBuffer {
+  /** Number in its pool. */
+  readonly index: number;
+  readonly bytes = new Uint8Array(COMMAND_MAX_BYTES);
+  readonly words = new Int32Array(this.bytes.buffer);
+  readonly view = new DataView(this.bytes.buffer);
+  state: PcbState = PcbState.FREE;
+  /** Function and QoS level of the bind, and the account that pays; the allocator sets them. */
+  functionNumber = 0;
+  qosLevel = 0;
+  account = 0;
+  /** Number of the VCB through which the command was collected, or -1. */
+  vcb = -1;
+  /** The allocator it returns to; the management buffer has none. */
+  readonly #home: BufferHome | undefined;
+  /** Cause for which the command must not be executed: found at the fetch, reported in its turn. */
+  fault: FaultKind = FaultKind.NONE;
+  /**
+   * QP of a kicked command, and the QP's epoch at the kick: a later reset makes the command void.
+   */
+  queuePair: QueuePair | undefined = undefined;
+  epoch = 0;
+  /** Function and QoS level by which a kicked command counts in its list (`classOf`). */
+  laneClass = 0;
+  /** Credits of a launched command; its record takes them over. */
+  hold = new CreditHold();
+  /** Its reads, while it is in the send pipeline. */
+  readonly stay = new PipelineStay();
+  /** The next PCB in its virtual kick list, or behind it on its lane in the send pipeline. */
+  nextKicked: PhysicalCollectBuffer | undefined = undefined;
+  readonly #scoreboard = new CommandScoreboard();
+
+  constructor(index: number, home?: BufferHome) {
+    this.index = index;
+    this.#home = home;
+  }
+
+  /**
+   * Starts a new command. `isFetched`: the whole command will be read from the send queue, so the
+   * scoreboard is not used.
+   */
+  open(isFetched = false): void {
+    this.state = PcbState.COLLECTING;
+    this.fault = FaultKind.NONE;
+    if (isFetched) return;
+    this.#scoreboard.clear();
+    this.forgetLength();
+  }
+
+  /**
+   * Clears the length of the previous command, so it is not taken for the length of the next one.
+   */
+  forgetLength(): void {
+    this.view.setUint32(LENGTH_DWORD_OFFSET, 0);
+  }
+
+  /** Returns the PCB to its allocator, if it has one. Repetition does no harm. */
+  release(): void {
+    this.#home?.release(this);
+  }
+
+  /**
+   * Stores data at `offset` of the command. A repeated store is harmless: the last value of a byte
+   * counts.
+   */
+  store(offset: number, sizeBytes: number, low: number, high: number): void {
+    storeBytes(this.view, this.#scoreboard.arrived, offset, sizeBytes, low, high);
+  }
+
+  /** True when the collect length has arrived. */
+  get lengthKnown(): boolean {
+    return this.#scoreboard.lengthKnown;
+  }
+
+  /** Length of the whole command in bytes, once known. */
+  get collectLength(): number {
+    return getSendCommandCollectLength(this.view, 0);
+  }
+
+  /** True when the length is possible for a command. */
+  get lengthValid(): boolean {
+    return isCommandLength(this.collectLength);
+  }
+
+  /** True when every byte up to the collect length has arrived. */
+  get whole(): boolean {
+    return this.#scoreboard.isWhole(this.collectLength);
+  }
+
+  /** True when the first 8 bytes have arrived: enough for a doorbell. */
+  get identified(): boolean {
+    return this.#scoreboard.identified;
+  }
+
+  /**
+   * Sets the bytes up to the collect length that have not arrived to 0: they are those of an
+   * earlier command, perhaps of another function.
+   */
+  clearMissing(): void {
+    for (let at = 0; at < this.collectLength; at++) if (!this.#scoreboard.has(at)) this.bytes[at] = 0;
+  }
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The local time register: a free-running 64-bit count of ns, which software may set and which has
+ * no relation to the time of day (IPCOM000126453D par. 1). Event queues compare it with their
+ * interrupt stamps. It is kept as two dwords, so it wraps like hardware and needs no BigInt.
+ */
+import { DWORD_RANGE } from '../../../protocol/layout/dwords.ts';
+import type { AdapterClock } from '../../host.ts';
+
+/** A copy: imports are looked up at each use. */
+const RANGE = DWORD_RANGE;
+
+export class LocalTime {
+  /** Low and high dword of the last sample. */
+  low = 0;
+  high = 0;
+  readonly #clock: AdapterClock;
+  #offsetLow = 0;
+  #offsetHigh = 0;
+
+  constructor(clock: AdapterClock) {
+    this.#clock = clock;
+  }
+
+  /** Samples the time into `low` and `high`. */
+  sample(): void {
+    const now = this.#clock.now();
+    const sum = (now % RANGE) + this.#offsetLow;
+    this.low = sum % RANGE;
+    this.high = (Math.floor(now / RANGE) + this.#offsetHigh + (sum >= RANGE ? 1 : 0)) % RANGE;
+  }
+
+  /** Sets the register to `high:low` as of now. */
+  set(low: number, high: number): void {
+    const now = this.#clock.now();
+    const difference = low - (now % RANGE);
+    this.#offsetLow = difference < 0 ? difference + RANGE : difference;
+    const borrowed = high - Math.floor(now / RANGE) - (difference < 0 ? 1 : 0);
+    this.#offsetHigh = ((borrowed % RANGE) + RANGE) % RANGE;
+  }
+
+  /** Returns to the adapter's own time. */
+  reset(): void {
+    this.#offsetLow = 0;
+    this.#offsetHigh = 0;
+  }
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The send queue of a queue pair in guest memory, as the adapter's own front end has it: slots of
+ * commands, and the record with software's tail (US 9,069,485 par. 24-26). A personality has none:
+ * its send source reads requests of another format. Management creates it with the queue pair, and
+ * the command fetcher reads it.
+ */
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
+import type { Dma } from '../function/dma.ts';
+import type { QueueMemory } from '../memory/queue-memory.ts';
+
+/** Sequence numbers of commands. A copy: imports are looked up at each use. */
+const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
+const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
+
+export class SendSlots {
+  /** Number of slots, a power of two, and bytes of a slot. */
+  readonly entries: number;
+  readonly strideBytes: number;
+  /** Guest address of the queue-pair-record. */
+  readonly recordAddress: number;
+  /** Software's tail, as the scheduler last read it from the record. */
+  tail = 0;
+  /** A doorbell was lost, so the next turn is for all posted commands. */
+  namesAll = false;
+  /** Sequence number behind the last command that a doorbell has named. */
+  #named = 0;
+  readonly #memory: QueueMemory;
+
+  constructor(memory: QueueMemory, entriesLog2: number, strideLog2: number, recordAddress: number) {
+    this.#memory = memory;
+    this.entries = 1 << entriesLog2;
+    this.strideBytes = 1 << strideLog2;
+    this.recordAddress = recordAddress;
+  }
+
+  /** Entries of the translation table that it takes. */
+  get translationEntries(): number {
+    return this.#memory.translationEntries;
+  }
+
+  /** A doorbell names the commands before `tail`; `next` is the one that the queue expects. */
+  name(tail: number, next: number): void {
+    const ahead = (tail - next) & SEQUENCE_BITS;
+    if (ahead < HALF_SEQUENCE && ahead > this.#countNamed(next)) this.#named = tail & SEQUENCE_BITS;
+  }
+
+  /** How many of `posted` commands from `next` on doorbells have named. */
+  takeNamed(posted: number, next: number): number {
+    if (this.namesAll) this.name(next + posted, next);
+    this.namesAll = false;
+    return Math.min(posted, this.#countNamed(next));
+  }
+
+  reset(): void {
+    this.tail = 0;
+    this.namesAll = false;
+    this.#named = 0;
+  }
+
+  /** Commands that came by collect buffer may have gone beyond all that doorbells named. */
+  #countNamed(next: number): number {
+    const ahead = (this.#named - next) & SEQUENCE_BITS;
+    return ahead < HALF_SEQUENCE ? ahead : 0;
+  }
+
+  /** Sets the address of `dma` to that of the slot of a command. */
+  at(dma: Dma, sequence: number): Dma {
+    return this.#memory.at(dma, (sequence & (this.entries - 1)) * this.strideBytes);
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Datagrams that meet a page that is not present (docs/PROGRAMMING.md, On-demand paging). A send
+ * command returns to the send queue until the page has come; a received datagram is dropped, and
+ * its receive WQE stays for the next one. Both datagram units have one of these.
+ */
+import type { PagePart } from '../../function/timeline-values.ts';
+import type { KeyHolder } from '../../protection/key-holder.ts';
+import type { PageFaults } from '../../protection/page-faults.ts';
+import type { PageWaiter } from '../../protection/page-wait.ts';
+import type { QueuePair } from '../../queues/queue-pair.ts';
+
+/** A request whose page fault was refused: numbers begin anew when the QP does. */
+interface Refusal {
+  readonly number: number;
+  readonly epoch: number;
+}
+
+export class DatagramPages {
+  readonly #faults: PageFaults;
+  /** The last request of each QP whose fault was refused. */
+  readonly #refused = new WeakMap<KeyHolder, Refusal>();
+  readonly #waiter: PageWaiter;
+
+  /** `resume`: a page that the QP waits for may be present. */
+  constructor(faults: PageFaults, part: PagePart, resume: (qp: QueuePair) => void = () => undefined) {
+    this.#faults = faults;
+    this.#waiter = {
+      part,
+      resume: (holder) => resume(holder as QueuePair),
+      refuse: (holder, number) => {
+        const qp = holder as QueuePair;
+        this.#refused.set(qp, { number, epoch: qp.epoch });
+        resume(qp);
+      },
+    };
+  }
+
+  /** Returns true when the request with this number has missed a page, which is awaited now. */
+  await(qp: QueuePair, number: number): boolean {
+    if (!this.#faults.take()) return false;
+    const refused = this.#refused.get(qp);
+    this.#refused.delete(qp);
+    if (refused?.number === number && refused.epoch === qp.epoch) return false;
+    this.#faults.wait(qp, this.#waiter, number);
+    return true;
+  }
+}

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The requester of connected QPs (IBTA 9.7.2, 9.7.3): numbers messages, segments them into packets
+ * of the path MTU and sends these through the port, in turns of owners, lanes and QPs. One function
+ * per state returns the next. The completer handles responses. `ConnectedTransport` calls `serve`.
+ */
+import { addPsn, MSN_MASK, PSN_MASK, psnDistance } from '../../../../protocol/infiniband/psn.ts';
+import { ackTimeoutNs } from '../../../../protocol/infiniband/syndrome.ts';
+import { FaultKind, QpState, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
+import type { Port } from '../../../fabric/port/port.ts';
+import type { Lane } from '../../lane/lane.ts';
+import { type OwnerTurns, PACKET_COST_BYTES } from '../../lane/owner-turns.ts';
+import { PacketTurns } from '../../lane/packet-turns.ts';
+import type { KeyLookup } from '../../protection/key-lookup.ts';
+import type { QueuePair } from '../../queues/queue-pair.ts';
+import { needsCredit, RequestKind } from '../requester-opcodes.ts';
+import type { ResponderAnswers } from '../responder/responder-answers.ts';
+import { PSNS_OUTSTANDING_MAX, RequesterState, RequesterWait } from '../state/requester-state.ts';
+import type { SendRecord } from '../state/send-record.ts';
+import { findFault } from './command-loader.ts';
+import { RequesterPackets } from './requester-packets.ts';
+import type { RequesterPages } from './requester-pages.ts';
+import type { ResendReads } from './resend-reads.ts';
+import type { RetryTimers } from './retry-timers.ts';
+
+/** States of one turn over the records of a QP. */
+const State = { SELECT: 0, ADMIT: 1, NUMBER: 2, SEND: 3, LOCAL: 4, EXIT: 5 } as const;
+type State = (typeof State)[keyof typeof State];
+
+/** Maximum of packets per QP and turn. */
+const QUANTUM = 16;
+/** No message begins while so many packets of the QP are unacknowledged. */
+const WINDOW_PACKETS = 1 << 16;
+/** A copy: imports are looked up at each use. */
+const [PSN_BITS, MSN_BITS] = [PSN_MASK, MSN_MASK];
+
+/** Units that the requester uses, and functions that end records. */
+export interface RequesterParts {
+  readonly ports: readonly Port[];
+  readonly portsOfFunction: number;
+  readonly lanes: readonly Lane[];
+  readonly turns: OwnerTurns;
+  readonly timers: RetryTimers;
+  readonly keys: KeyLookup;
+  now(): number;
+  /** The last packet of the record is with the port. */
+  releaseExecution(record: SendRecord): void;
+  /** Executes an operation without packets. Returns NONE or the fault. */
+  performLocal(qp: QueuePair, record: SendRecord): FaultKind;
+  /** The oldest records may be done. */
+  completeDone(qp: QueuePair): void;
+  /** The QP must wait: returns records that have not begun to the send queue. */
+  returnUnbegun(qp: QueuePair): void;
+  /** Sends READ responses of QPs that called `awaitTurn`. */
+  readonly answers: ResponderAnswers;
+  readonly resends: ResendReads;
+  readonly pages: RequesterPages;
+}
+
+/** One per adapter: its fields hold the QP, the record and the port of the current turn. */
+export class Requester {
+  packets = 0;
+  readonly #parts: RequesterParts;
+  readonly #turns: PacketTurns<RequesterState | QueuePair>;
+  readonly #build = new RequesterPackets();
+  #state!: RequesterState;
+  #record!: SendRecord;
+  #port!: Port;
+  #work = 0;
+  /** Bytes charged in this turn, and the allowance of its lane. */
+  #bytes = 0;
+  #allowance = 0;
+
+  constructor(parts: RequesterParts) {
+    this.#parts = parts;
+    this.#turns = new PacketTurns(parts.ports, parts.lanes, parts.turns, parts.portsOfFunction);
+  }
+
+  /** QPs that wait for a turn at ports with room. */
+  get waiting(): number {
+    return this.#turns.waiting;
+  }
+
+  /** The QP may have packets to send. No effect when it waits for a turn already. */
+  wake(state: RequesterState): void {
+    if (state.ready) return;
+    state.ready = true;
+    const { qp } = state;
+    this.#turns.push(qp.portIndex, Math.max(qp.lane, 0), state);
+  }
+
+  /** Sends again from the packet with `psn` on. The caller wakes the QP. */
+  rewind(state: RequesterState, psn: number): void {
+    this.#parts.resends.rewind(state, psn);
+  }
+
+  /** While payload is read again, the packets are not sent yet: their timeout starts anew. */
+  defersTimeout(state: RequesterState): boolean {
+    if (state.reading) this.#setTimer(state);
+    return state.reading;
+  }
+
+  /** The QP has READ responses to send; they take turns on `lane`. */
+  awaitTurn(qp: QueuePair, lane: number): void {
+    this.#turns.push(qp.portIndex, lane, qp);
+  }
+
+  /**
+   * Gives the next QP its turn. Returns the units of work done; 0 when it could do nothing or no QP
+   * waits.
+   */
+  serve(): number {
+    const state = this.#turns.shift();
+    if (state === undefined) return 0;
+    if (!(state instanceof RequesterState)) return this.#answer(state);
+    state.ready = false;
+    const { qp } = state;
+    if (qp.destroyed || (qp.state !== QpState.RTS && qp.state !== QpState.SQD)) return 0;
+    this.#state = state;
+    this.#port = this.#parts.ports[qp.portIndex];
+    this.#work = 0;
+    this.#bytes = 0;
+    this.#allowance = this.#turns.allowance;
+    this.#run();
+    this.#turns.charge(this.#bytes);
+    return this.#work;
+  }
+
+  #answer(qp: QueuePair): number {
+    const { answers } = this.#parts;
+    const packets = answers.serveData(qp, this.#turns.allowance);
+    this.#turns.charge(answers.turnCost);
+    return packets;
+  }
+
+  #run(): void {
+    let next: State = State.SELECT;
+    while (next !== State.EXIT) {
+      if (next === State.SELECT) next = this.#select();
+      if (next === State.ADMIT) next = this.#admit();
+      if (next === State.NUMBER) next = this.#number();
+      if (next === State.SEND) next = this.#send();
+      if (next === State.LOCAL) next = this.#local();
+    }
+  }
+
+  /**
+   * Selects the record to send from. Done records (READs answered before a rewind) are skipped; a
+   * failed record stops everything behind it.
+   */
+  #select(): State {
+    const state = this.#state;
+    if (state.wait === RequesterWait.RNR) return State.EXIT;
+    while (state.cursor?.done && state.cursor.fault === FaultKind.NONE) state.cursor = state.cursor.next;
+    if (state.cursor === undefined) return State.EXIT;
+    this.#record = state.cursor;
+    if (this.#record.done) return this.#stayFailed();
+    return this.#record.numbered ? State.SEND : State.ADMIT;
+  }
+
+  /** Decides whether a message may begin now. */
+  #admit(): State {
+    const state = this.#state;
+    const record = this.#record;
+    const fault = findFault(state.qp, record, this.#parts.keys);
+    if (fault !== FaultKind.NONE) return this.#fail(fault);
+    state.beginWait(record.sequence, this.#findWait(state, record));
+    if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
+    this.#work++;
+    this.#parts.returnUnbegun(state.qp);
+    return State.EXIT;
+  }
+
+  #findWait(state: RequesterState, record: SendRecord): RequesterWait {
+    if (record.fence && state.readsOutstanding > 0) return RequesterWait.FENCE;
+    if (record.isFetch && state.readsOutstanding >= state.qp.attributes.maxReadsInitiated) return RequesterWait.READS;
+    // Without credit one message may begin when nothing is outstanding: a probe (IBTA 9.7.7.2.5).
+    if (
+      needsCredit(record.opcode) &&
+      !state.creditsUnlimited &&
+      state.outstanding &&
+      psnDistance(state.limitSequence, state.sendSequence) > 0
+    )
+      return RequesterWait.CREDIT;
+    const unacked = (state.nextPsn - state.unackedPsn) & PSN_BITS;
+    const count = record.countPsns(state.qp.pathMtuBytes);
+    return unacked >= WINDOW_PACKETS || unacked + count > PSNS_OUTSTANDING_MAX
+      ? RequesterWait.WINDOW
+      : RequesterWait.NONE;
+  }
+
+  /** Assigns PSNs to the message. A READ takes the PSNs of its responses (IBTA 9.7.2). */
+  #number(): State {
+    const state = this.#state;
+    const record = this.#record;
+    const count = record.countPsns(state.qp.pathMtuBytes);
+    record.number(state.nextPsn, count);
+    state.nextPsn = addPsn(state.nextPsn, count);
+    state.sendSequence = (state.sendSequence + 1) & MSN_BITS;
+    if (record.isFetch) state.readsOutstanding++;
+    return State.SEND;
+  }
+
+  /** Sends one packet. An inactive port drops it, as a link would. */
+  #send(): State {
+    if (this.#work >= QUANTUM || this.#bytes >= this.#allowance || this.#port.congested) {
+      this.wake(this.#state);
+      return State.EXIT;
+    }
+    const state = this.#state;
+    const record = this.#record;
+    const { kind, isFetch } = record;
+    if (!this.#parts.resends.isHere(record)) {
+      this.#parts.resends.await(state);
+      return State.EXIT;
+    }
+    if (kind === RequestKind.READ) this.#build.sendRead(state, record, this.#port);
+    else if (kind === RequestKind.ATOMIC) this.#build.sendAtomic(state, record, this.#port);
+    else if (kind === RequestKind.FLUSH) this.#build.sendFlush(state, record, this.#port);
+    else if (!this.#build.sendPayload(state, record, this.#port))
+      return this.#parts.pages.awaitPayload(state, record) ? State.EXIT : this.#fail(FaultKind.DMA_READ);
+    if (record.trace !== undefined) this.#build.tracePacket(state, record, record.trace);
+    this.#work++;
+    this.#bytes += PACKET_COST_BYTES + this.#build.payloadLengthBytes;
+    this.packets++;
+    const psn = addPsn(record.firstPsn, isFetch ? record.responsesReceived : record.packetsSent - 1);
+    state.noteSent(psn, isFetch ? record.lastPsn : psn);
+    if (state.qp.serviceType !== ServiceType.UC) this.#armTimer();
+    const whole = isFetch || record.packetsSent > psnDistance(record.firstPsn, record.lastPsn);
+    return whole ? this.#finish() : State.SEND;
+  }
+
+  /** The message is sent. An unreliable one is done now (IBTA 9.8.2). */
+  #finish(): State {
+    const state = this.#state;
+    const record = this.#record;
+    state.cursor = record.next;
+    this.#parts.releaseExecution(record);
+    if (state.qp.serviceType === ServiceType.UC) {
+      record.done = true;
+      state.unackedPsn = state.nextPsn;
+      this.#parts.completeDone(state.qp);
+    }
+    return State.SELECT;
+  }
+
+  /**
+   * Executes a local operation. It takes no PSN but counts as begun: its place among the records is
+   * fixed.
+   */
+  #local(): State {
+    const state = this.#state;
+    const record = this.#record;
+    const fault = this.#parts.performLocal(state.qp, record);
+    if (fault !== FaultKind.NONE) return this.#fail(fault);
+    this.#work++;
+    record.number(state.nextPsn, 0);
+    record.done = true;
+    state.cursor = record.next;
+    this.#parts.completeDone(state.qp);
+    return state.qp.state === QpState.RTS ? State.SELECT : State.EXIT;
+  }
+
+  /**
+   * The record cannot be sent, or not completely. It is reported when it is the oldest. The cursor
+   * stays on it, so nothing behind it is sent, while records before it may be sent again; records
+   * behind it return to the send queue and delay no other QP.
+   */
+  #fail(fault: FaultKind): State {
+    const state = this.#state;
+    const record = this.#record;
+    if (!record.numbered) record.number(state.nextPsn, 0);
+    record.fault = fault;
+    record.done = true;
+    state.wait = RequesterWait.FAULT;
+    this.#work++;
+    this.#parts.completeDone(state.qp);
+    if (state.wait === RequesterWait.FAULT) this.#parts.returnUnbegun(state.qp);
+    return State.EXIT;
+  }
+
+  /** The cursor is back at a failed record after earlier records were sent again. */
+  #stayFailed(): State {
+    this.#state.wait = RequesterWait.FAULT;
+    this.#parts.returnUnbegun(this.#state.qp);
+    return State.EXIT;
+  }
+
+  #armTimer(): void {
+    if (this.#parts.timers.isOff(this.#state)) this.#setTimer(this.#state);
+  }
+
+  #setTimer(state: RequesterState): void {
+    this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout);
+    this.#parts.timers.set(state);
+  }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Ends the records of connected QPs: completed, failed, flushed, dropped, or returned to the send
+ * queue (US 8,484,392 par. 121-124; IBTA 9.7, 10.3.1). Each way returns the PCB and both credits of
+ * the command once. `ConnectedTransport` begins records; it, the requester and the completer call
+ * the functions of this file.
+ */
+import { SEND_COMMAND_SEQUENCE_MASK } from '../../../../protocol/layout/gen/send-command.gen.ts';
+import { CompletionStatus, FaultKind, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
+import type { TransmitVirtualLanes } from '../../lane/transmit-virtual-lanes.ts';
+import type { QueuePair } from '../../queues/queue-pair.ts';
+import { FailureCause, UNKNOWN } from '../../queues/queue-pair-failure.ts';
+import { postSendCompletion } from '../completions.ts';
+import { sendStatus } from '../fault-status.ts';
+import { requesterOf } from '../state/connected-states.ts';
+import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from '../state/requester-state.ts';
+import type { SendRecord, SendRecordPool } from '../state/send-record.ts';
+import type { ResendReads } from './resend-reads.ts';
+import type { RetryTimers } from './retry-timers.ts';
+
+/** Sequence numbers of commands. A copy: imports are looked up at each use. */
+const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
+
+/** Units that take back credits and commands. */
+export interface SendRecordLifeParts {
+  readonly lanes: TransmitVirtualLanes;
+  /** The send queue may be read again. */
+  schedule(qp: QueuePair): void;
+}
+
+export class SendRecordLife {
+  readonly #parts: SendRecordLifeParts;
+  readonly #timers: RetryTimers;
+  readonly #pool: SendRecordPool;
+  readonly #resends: ResendReads;
+
+  constructor(parts: SendRecordLifeParts, timers: RetryTimers, pool: SendRecordPool, resends: ResendReads) {
+    this.#parts = parts;
+    this.#timers = timers;
+    this.#pool = pool;
+    this.#resends = resends;
+  }
+
+  /** Completes done records, oldest first, up to the first that is not done. */
+  completeDone(qp: QueuePair): void {
+    const state = qp.requester as RequesterState;
+    const before = state.recordCount;
+    while (state.oldest?.done) {
+      const record = state.oldest;
+      if (record.fault !== FaultKind.NONE)
+        return this.failOldest(qp, sendStatus(record.fault, record.opcode), record.fault);
+      state.shift();
+      record.trace?.endRecord(state, record, CompletionStatus.SUCCESS, FaultKind.NONE);
+      if (record.signaled || qp.signalAll)
+        postSendCompletion(
+          qp,
+          record.sequence,
+          record.opcode,
+          CompletionStatus.SUCCESS,
+          FaultKind.NONE,
+          record.responseBytes,
+        );
+      this.#release(qp, record);
+      // The completion may have failed the QP, which flushed all other records.
+      if (qp.state === QpState.ERR) return;
+    }
+    if (before >= RECORDS_PER_QUEUE_PAIR && state.recordCount < before) this.#parts.schedule(qp);
+    if (state.recordCount === 0 && qp.drainNotify) qp.life.noteDrained(qp);
+  }
+
+  /**
+   * Completes the oldest record with an error and fails the QP's sends. `psn` and `syndrome` are
+   * those of the packet that says so, for the record of the failure.
+   */
+  failOldest(
+    qp: QueuePair,
+    status: CompletionStatus,
+    fault: FaultKind,
+    psn: number = UNKNOWN,
+    syndrome: number = UNKNOWN,
+  ): void {
+    const state = qp.requester as RequesterState;
+    const record = state.shift();
+    qp.failure.note(qp, FailureCause.SEND, status, fault, record?.sequence, psn, syndrome);
+    if (record !== undefined) {
+      record.trace?.endRecord(state, record, status, fault);
+      postSendCompletion(qp, record.sequence, record.opcode, status, fault);
+      this.#release(qp, record);
+    }
+    qp.life.failSends(qp);
+  }
+
+  /**
+   * Returns records that have not begun: their credits are released, and their commands are read
+   * from the send queue again later. So a waiting QP holds no credit for them.
+   */
+  returnUnbegun(qp: QueuePair): void {
+    const state = qp.requester as RequesterState;
+    let last: SendRecord | undefined;
+    let record = state.oldest;
+    while (record?.numbered) {
+      // Begun records must not delay other QPs while this one waits.
+      this.releaseExecution(record);
+      last = record;
+      record = record.next;
+    }
+    if (record === undefined) {
+      // Commands that wait in the kick list return as well.
+      if (qp.inFlight > state.recordCount)
+        qp.rewind((qp.nextSequence - (qp.inFlight - state.recordCount)) & SEQUENCE_BITS);
+      qp.inFlight = state.recordCount;
+      return;
+    }
+    qp.rewind(record.sequence);
+    if (last === undefined) state.oldest = undefined;
+    else last.next = undefined;
+    state.newest = last;
+    if (state.cursor !== undefined && !state.cursor.numbered) state.cursor = undefined;
+    while (record !== undefined) {
+      const { next }: SendRecord = record;
+      state.recordCount--;
+      this.#release(qp, record);
+      record = next;
+    }
+    qp.inFlight = state.recordCount;
+    if (qp.drainNotify) qp.life.noteDrained(qp);
+  }
+
+  /** Ends all records, with flushed completions when `report`, otherwise without any. */
+  dispose(qp: QueuePair, report: boolean): void {
+    const state = requesterOf(qp);
+    if (state === undefined) return;
+    this.#timers.turnOff(state);
+    for (let record = state.shift(); record !== undefined; record = state.shift()) {
+      record.trace?.endRecord(state, record, CompletionStatus.FLUSHED, FaultKind.NONE);
+      if (report) postSendCompletion(qp, record.sequence, record.opcode, CompletionStatus.FLUSHED, FaultKind.NONE);
+      this.#release(qp, record);
+    }
+    state.start(state.nextPsn);
+  }
+
+  /** Returns PCB and execution credit, once. Called when the last packet is with the port. */
+  releaseExecution(record: SendRecord): void {
+    const { buffer } = record;
+    if (buffer === undefined) return;
+    record.buffer = undefined;
+    this.#parts.lanes.releaseExecution(record.hold);
+    buffer.release();
+  }
+
+  #release(qp: QueuePair, record: SendRecord): void {
+    this.releaseExecution(record);
+    this.#parts.lanes.releaseCompletion(record.hold);
+    if (qp.inFlight > 0) qp.inFlight--;
+    record.trace = undefined;
+    this.#resends.drop(record);
+    this.#pool.give(record);
+  }
+}

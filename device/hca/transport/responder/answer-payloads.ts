@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Payload of READ responses (IBTA 9.7.5.1.9): read from guest memory when its packet is sent. Its
+ * key is checked for each packet, because it may be invalid by then. Data whose page is not present
+ * waits in its answer; other failures end the connection. `ResponderAnswers` calls it.
+ */
+import { AethKind, NakCode } from '../../../../protocol/infiniband/gen/values.gen.ts';
+import { addPsn } from '../../../../protocol/infiniband/psn.ts';
+import { syndromeOf } from '../../../../protocol/infiniband/syndrome.ts';
+import { CompletionStatus, EventType, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
+import type { PacketRing } from '../../../fabric/port/packet-ring.ts';
+import { PagePart } from '../../function/timeline-values.ts';
+import type { KeyLookup } from '../../protection/key-lookup.ts';
+import type { PageWaiter } from '../../protection/page-wait.ts';
+import type { QueuePair } from '../../queues/queue-pair.ts';
+import { FailureCause, UNKNOWN } from '../../queues/queue-pair-failure.ts';
+import { refusalStatus } from '../fault-status.ts';
+import { responderOf } from '../state/connected-states.ts';
+import type { ResponderResource, ResponderState } from '../state/responder-state.ts';
+import { checkAnswer } from './answer-keys.ts';
+import type { FailResponder } from './responder-request.ts';
+
+type Wake = (qp: QueuePair, state: ResponderState) => void;
+
+export class AnswerPayloads {
+  readonly #keys: KeyLookup;
+  readonly #fail: FailResponder;
+  readonly #wake: Wake;
+
+  constructor(keys: KeyLookup, fail: FailResponder, wake: Wake) {
+    this.#keys = keys;
+    this.#fail = fail;
+    this.#wake = wake;
+  }
+
+  /** Returns false when the packet is not to be sent: the answer waits, or has ended. */
+  read(
+    qp: QueuePair,
+    state: ResponderState,
+    resource: ResponderResource,
+    done: number,
+    length: number,
+    target: PacketRing,
+    at: number,
+  ): boolean {
+    const keys = this.#keys;
+    const address = resource.address + done;
+    const region = checkAnswer(keys.at(address), qp, resource, length);
+    if (region?.read(region.owner.dma.at(address), qp, length, target, at)) return true;
+    const psn = addPsn(resource.firstPsn, resource.packetsSent);
+    if (this.#waits(qp, state, resource, psn)) return false;
+    if (resource.repeated) {
+      // A late duplicate of a request answered long ago must not fail the connection: software may
+      // have reclaimed the memory since.
+      state.withdraw(resource);
+      return false;
+    }
+    // A NAK replaces the rest of the answer (IBTA 9.7.5.2.4).
+    const code = region === undefined ? NakCode.REMOTE_ACCESS_ERROR : NakCode.REMOTE_OPERATIONAL_ERROR;
+    const fault = region === undefined ? keys.fault : FaultKind.DMA_READ;
+    resource.trace?.endAnswer(resource, refusalStatus(code), fault);
+    state.clearAnswers();
+    state.refused = true;
+    state.acknowledge.set(AethKind.NAK, code, psn, resource.msn);
+    this.#wake(qp, state);
+    const { SUCCESS } = CompletionStatus;
+    qp.failure.note(qp, FailureCause.RECEIVE, SUCCESS, fault, UNKNOWN, psn, syndromeOf(AethKind.NAK, code));
+    this.#fail(qp, region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL, fault, address);
+    return false;
+  }
+
+  /** Returns true when the data waits for a page: the QP sends no READ data meanwhile. */
+  #waits(qp: QueuePair, state: ResponderState, resource: ResponderResource, psn: number): boolean {
+    const { pageFaults } = this.#keys;
+    pageFaults.widen(resource.address, resource.lengthBytes);
+    const { answerPages } = state;
+    if (!pageFaults.take() || answerPages.refused === state.countOf(psn)) return false;
+    answerPages.missed = state.countOf(psn);
+    state.paused = true;
+    pageFaults.wait(qp, this.#waiter, psn);
+    return true;
+  }
+
+  readonly #waiter: PageWaiter = {
+    part: PagePart.ANSWER,
+    resume: (holder) => this.#resume(holder as QueuePair),
+    refuse: (holder) => {
+      const qp = holder as QueuePair;
+      const { answerPages } = responderOf(qp) as ResponderState;
+      answerPages.refused = answerPages.missed;
+      this.#resume(qp);
+    },
+  };
+
+  #resume(qp: QueuePair): void {
+    const state = responderOf(qp) as ResponderState;
+    state.paused = false;
+    this.#wake(qp, state);
+  }
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Sends what responders answer: acknowledgements, NAKs, READ responses and atomic results, in the
+ * order of the requests and as the port has room (IBTA 9.7.5.1.2, 9.7.7.2). Waiting
+ * acknowledgements coalesce; they are sent at once and cost no account, because peers wait for
+ * them. READ data is charged to the function that is read from: it waits for turns with what
+ * requesters send (docs/ARCHITECTURE.md, Shares of time). Called by the responder and its execution
+ * and refusals; `ConnectedTransport` calls `serve`.
+ */
+import { ATOMIC_ACK_ETH_SIZE } from '../../../../protocol/infiniband/gen/atomic-ack-eth.gen.ts';
+import { AethKind, BthOpcode } from '../../../../protocol/infiniband/gen/values.gen.ts';
+import { PacketCheck } from '../../../../protocol/infiniband/packet.ts';
+import { buildPacket, payloadStart } from '../../../../protocol/infiniband/packet-builder.ts';
+import { newPacketFields } from '../../../../protocol/infiniband/packet-fields.ts';
+import { addPsn, psnDistance } from '../../../../protocol/infiniband/psn.ts';
+import { CREDITS_UNLIMITED, creditField, syndromeOf } from '../../../../protocol/infiniband/syndrome.ts';
+import { CompletionStatus, FaultKind, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
+import type { Port } from '../../../fabric/port/port.ts';
+import { noteStep, Step } from '../../function/timeline.ts';
+import { PACKET_COST_BYTES } from '../../lane/owner-turns.ts';
+import { ReadyQueue } from '../../lane/ready-queue.ts';
+import type { KeyLookup } from '../../protection/key-lookup.ts';
+import type { QueuePair } from '../../queues/queue-pair.ts';
+import type { ReceiveQueueReader } from '../receive-queue.ts';
+import type { PendingAcknowledge, ResponderResource, ResponderState } from '../state/responder-state.ts';
+import { AnswerPayloads } from './answer-payloads.ts';
+import type { FailResponder } from './responder-request.ts';
+import { type ResponseReads, readResponseOpcode } from './response-reads.ts';
+
+/** Maximum of response packets per QP and turn. */
+const QUANTUM = 16;
+
+/** Units that the answers use, and functions that fail a QP or queue it. */
+export interface ResponderAnswersParts {
+  readonly ports: readonly Port[];
+  readonly keys: KeyLookup;
+  readonly reader: ReceiveQueueReader;
+  readonly reads: ResponseReads;
+  readonly fail: FailResponder;
+  /** The QP has READ data: `serveData` is called in a turn of its lane. */
+  awaitTurn(qp: QueuePair): void;
+}
+
+export class ResponderAnswers {
+  packets = 0;
+  /** Cost of the last turn of data, in bytes. */
+  turnCost = 0;
+  readonly #parts: ResponderAnswersParts;
+  readonly #ready = new ReadyQueue<QueuePair>();
+  readonly #fields = newPacketFields();
+  readonly #payloads: AnswerPayloads;
+
+  constructor(parts: ResponderAnswersParts) {
+    this.#parts = parts;
+    this.#payloads = new AnswerPayloads(parts.keys, parts.fail, (qp, state) => this.#wake(qp, state));
+  }
+
+  /** Takes in the data of READs that has arrived. */
+  land(): void {
+    const { reads } = this.#parts;
+    reads.land((qp) => this.#wake(qp, qp.responder as ResponderState));
+  }
+
+  /** QPs with acknowledgements that wait for a turn. */
+  get waiting(): number {
+    return this.#ready.length;
+  }
+
+  /** Acknowledges up to `psn`, unless a waiting NAK for a later PSN implies that. */
+  acknowledge(qp: QueuePair, state: ResponderState, psn: number): void {
+    const last = state.lastAcknowledge;
+    if (last.pending && last.kind !== AethKind.ACK && psnDistance(last.psn, psn) < 0) return;
+    last.set(AethKind.ACK, 0, psn, state.msn);
+    this.#wake(qp, state);
+  }
+
+  /** Queues an answer with a syndrome behind all queued answers. */
+  queueSyndrome(qp: QueuePair, state: ResponderState, kind: number, value: number, psn: number): void {
+    state.lastAcknowledge.set(kind, value, psn, state.msn);
+    this.#wake(qp, state);
+  }
+
+  /** Queues the answer to a READ or an atomic. */
+  enqueue(qp: QueuePair, state: ResponderState, resource: ResponderResource): void {
+    resource.active = true;
+    resource.repeated = false;
+    resource.restart = false;
+    this.#parts.reads.begin(resource);
+    state.queue.push(resource);
+    this.#wake(qp, state);
+  }
+
+  /** A duplicate asks for an answer again, from packet `offset` on. Answers stay in PSN order. */
+  repeat(qp: QueuePair, state: ResponderState, resource: ResponderResource, offset: number): void {
+    if (resource.active) {
+      // Only backwards: packets not sent yet will be sent anyway.
+      if (resource.packetsSent > offset) {
+        this.#parts.reads.repeat(resource, (resource.packetsSent - offset) * qp.pathMtuBytes);
+        resource.packetsSent = offset;
+        resource.restart = true;
+      }
+      return;
+    }
+    resource.active = true;
+    resource.repeated = true;
+    resource.packetsSent = offset;
+    resource.restart = true;
+    this.#parts.reads.begin(resource);
+    const { queue } = state;
+    let place = queue.length;
+    while (place > 0 && resource.firstCount < queue[place - 1].firstCount) place--;
+    queue.splice(place, 0, resource);
+    this.#wake(qp, state);
+  }
+
+  /**
+   * Gives the next QP with acknowledgements its turn. Returns the packets sent; 0 when it could
+   * send none or no QP waits.
+   */
+  serve(): number {
+    const qp = this.#ready.shift();
+    if (qp === undefined) return 0;
+    (qp.responder as ResponderState).ready = false;
+    return this.#send(qp, false, Number.POSITIVE_INFINITY);
+  }
+
+  /** Sends data of a QP in its turn, about `allowance` bytes. Returns the packets sent. */
+  serveData(qp: QueuePair, allowance: number): number {
+    (qp.responder as ResponderState).inTurn = false;
+    return this.#send(qp, true, allowance);
+  }
+
+  /** Sends answers up to the first that is not of the wanted kind: data, or not data. */
+  #send(qp: QueuePair, data: boolean, allowance: number): number {
+    const state = qp.responder as ResponderState;
+    this.turnCost = 0;
+    if (qp.destroyed || !(qp.receives || (state.refused && qp.state === QpState.ERR))) {
+      state.clearAnswers();
+      return 0;
+    }
+    const port = this.#parts.ports[qp.portIndex];
+    let packets = 0;
+    while (packets < QUANTUM && this.turnCost < allowance && !port.congested && this.#parts.reads.isNext(state, data)) {
+      this.#sendNext(qp, state, port);
+      packets++;
+    }
+    this.#wake(qp, state);
+    return packets;
+  }
+
+  /** Credit field of an AETH (IBTA 9.7.7.2). */
+  #creditsOf(qp: QueuePair): number {
+    const credits = this.#parts.reader.credits(qp);
+    return credits < 0 ? CREDITS_UNLIMITED : creditField(credits);
+  }
+
+  #wake(qp: QueuePair, state: ResponderState): void {
+    if (!state.ready && state.hasNext(false)) {
+      state.ready = true;
+      this.#ready.push(qp);
+    } else if (!state.inTurn && state.hasNext(true)) {
+      if (!this.#parts.reads.isNext(state, true)) return this.#parts.reads.await(qp, state);
+      state.inTurn = true;
+      this.#parts.awaitTurn(qp);
+    }
+  }
+
+  /** Sends one packet; the caller has checked `isNext`. */
+  #sendNext(qp: QueuePair, state: ResponderState, port: Port): void {
+    if (state.acknowledge.pending) return this.#sendAcknowledge(qp, state, port, state.acknowledge);
+    const resource = state.queue[0];
+    const sent = resource.isAtomic
+      ? this.#sendAtomic(qp, state, port, resource)
+      : this.#sendRead(qp, state, port, resource);
+    // Otherwise memory was unreadable: a NAK has replaced all answers.
+    if (sent && resource.packetsSent > psnDistance(resource.firstPsn, resource.lastPsn)) this.#finish(state, resource);
+  }
+
+  /** The answer is sent; an acknowledgement that waited for it is next. */
+  #finish(state: ResponderState, resource: ResponderResource): void {
+    state.queue.shift();
+    resource.active = false;
+    resource.trace?.endAnswer(resource, CompletionStatus.SUCCESS, FaultKind.NONE);
+    const { after } = resource;
+    if (!after.pending) return;
+    after.pending = false;
+    state.acknowledge.set(after.kind, after.value, after.psn, after.msn);
+  }
+
+  #sendAcknowledge(qp: QueuePair, state: ResponderState, port: Port, what: PendingAcknowledge): void {
+    const fields = this.#fields;
+    what.pending = false;
+    this.#head(qp, state, port, BthOpcode.RC_ACKNOWLEDGE, what.psn, what.msn);
+    fields.syndromeKind = what.kind;
+    // Read once for all messages that it acknowledges: WQEs are posted in guest memory.
+    fields.syndromeValue = what.kind === AethKind.ACK ? this.#creditsOf(qp) : what.value;
+    fields.payloadLengthBytes = 0;
+    this.#emit(port);
+    noteStep(qp, Step.ANSWER_SENT, what.psn, syndromeOf(fields.syndromeKind, fields.syndromeValue));
+  }
+
+  #sendAtomic(qp: QueuePair, state: ResponderState, port: Port, resource: ResponderResource): boolean {
+    const fields = this.#fields;
+    this.#head(qp, state, port, BthOpcode.RC_ATOMIC_ACKNOWLEDGE, resource.firstPsn, resource.msn);
+    fields.syndromeKind = AethKind.ACK;
+    fields.syndromeValue = this.#creditsOf(qp);
+    fields.originalHigh = resource.originalHigh;
+    fields.originalLow = resource.originalLow;
+    fields.payloadLengthBytes = 0;
+    const ring = port.ringFor(fields.dlid, fields.serviceLevel);
+    const offset = ring.writeOffset;
+    this.#emit(port);
+    if (resource.trace !== undefined) {
+      const original = offset + payloadStart(fields.opcode, fields.hasGrh) - ATOMIC_ACK_ETH_SIZE;
+      resource.trace.keepAnswer(resource.traceBlock, 0, fields, ring, offset, original, ATOMIC_ACK_ETH_SIZE);
+    }
+    resource.packetsSent = 1;
+    return true;
+  }
+
+  /** Sends one packet of a READ response. Its key is checked again: it may be invalid by now. */
+  #sendRead(qp: QueuePair, state: ResponderState, port: Port, resource: ResponderResource): boolean {
+    const fields = this.#fields;
+    const { pathMtuBytes: mtuBytes } = qp;
+    const done = resource.packetsSent * mtuBytes;
+    const length = Math.min(resource.lengthBytes - done, mtuBytes);
+    const last = done + length >= resource.lengthBytes;
+    // A repeated answer that starts in the middle begins with FIRST or ONLY (IBTA 9.7.5.1.9).
+    const opcode = readResponseOpcode(resource.packetsSent === 0 || resource.restart, last);
+    this.#head(qp, state, port, opcode, addPsn(resource.firstPsn, resource.packetsSent), resource.msn);
+    fields.syndromeKind = AethKind.ACK;
+    fields.syndromeValue = this.#creditsOf(qp);
+    fields.payloadLengthBytes = length;
+    const ring = port.ringFor(fields.dlid, fields.serviceLevel);
+    const offset = ring.writeOffset;
+    const payload = offset + payloadStart(opcode, fields.hasGrh);
+    if (length > 0 && !this.#payloads.read(qp, state, resource, done, length, ring, payload)) return false;
+    this.#emit(port);
+    this.turnCost += PACKET_COST_BYTES + length;
+    resource.trace?.keepAnswer(resource.traceBlock, done, fields, ring, offset, payload, length);
+    resource.restart = false;
+    resource.packetsSent++;
+    return true;
+  }
+
+  #head(qp: QueuePair, state: ResponderState, port: Port, opcode: number, psn: number, msn: number): void {
+    const fields = this.#fields;
+    state.path.apply(fields, port);
+    fields.opcode = qp.transport | opcode;
+    fields.solicited = 0;
+    fields.ackRequest = 0;
+    fields.pKey = port.pkeys[qp.attributes.pkeyIndex];
+    fields.destQpn = qp.attributes.remoteQpn;
+    fields.psn = psn;
+    fields.msn = msn;
+  }
+
+  #emit(port: Port): void {
+    const ring = port.ringFor(this.#fields.dlid, this.#fields.serviceLevel);
+    port.transmit(ring, buildPacket(ring.view, ring.writeOffset, this.#fields, PacketCheck.ICRC));
+    this.packets++;
+  }
+}

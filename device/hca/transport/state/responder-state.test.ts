@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What a responder keeps of a connection, alone (IBTA 9.7.5.1). */
+import t from 'tap';
+import type { Path } from '../path.ts';
+import { ResponderResource, ResponderState } from './responder-state.ts';
+
+t.test('the answer behind a withdrawn one does not wait for its page', async (t) => {
+  const state = new ResponderState({} as Path);
+  const [first, second, third] = [0, 1, 2].map(() => Object.assign(new ResponderResource(), { active: true }));
+  state.queue.push(first, second, third);
+  state.paused = true;
+  state.withdraw(second);
+  t.notOk(state.hasNext(true), 'the oldest one still waits');
+  state.withdraw(first);
+  t.ok(state.hasNext(true));
+  t.same([first.active, second.active, third.active], [false, false, true]);
+});

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Faults that a host plants in an mthca device, to see how a driver copes (docs/DEBUGGING.md): the
+ * next completions are never written, the next commands never complete. The command processor and
+ * the completion queues ask it; a reset of the device ends all faults.
+ */
+import { getCompletionQpn } from '../../../../protocol/mthca/gen/completion.gen.ts';
+
+/** Stands for every QP, and for every opcode. */
+export const ANY = -1;
+
+export class PlantedFaults {
+  /** Completions and commands that are still to be lost. */
+  completions = 0;
+  commands = 0;
+  /** Completions and commands that were lost since power-on. */
+  lostCompletions = 0;
+  lostCommands = 0;
+  #qpn = ANY;
+  #opcode = ANY;
+
+  loseCompletions(count: number, qpn = ANY): void {
+    this.completions = count;
+    this.#qpn = qpn;
+  }
+
+  loseCommands(count: number, opcode = ANY): void {
+    this.commands = count;
+    this.#opcode = opcode;
+  }
+
+  reset(): void {
+    this.completions = 0;
+    this.commands = 0;
+  }
+
+  /** True when this entry of a CQ is to be lost; `completions` is not 0. */
+  takesCompletion(entry: Uint8Array): boolean {
+    const view = new DataView(entry.buffer, entry.byteOffset);
+    if (this.#qpn !== ANY && getCompletionQpn(view, 0) !== this.#qpn) return false;
+    this.completions--;
+    this.lostCompletions++;
+    return true;
+  }
+
+  /** True when this command is to be lost. */
+  takesCommand(opcode: number): boolean {
+    if (this.commands === 0 || (this.#opcode !== ANY && this.#opcode !== opcode)) return false;
+    this.commands--;
+    this.lostCommands++;
+    return true;
+  }
+}

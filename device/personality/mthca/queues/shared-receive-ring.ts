@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The entries of an SRQ (IBTA 10.2.9): each names the one that software posts behind it, because
+ * entries become free in any order. A counter in a doorbell record says how many are posted.
+ * Completions name an entry by its index.
+ */
+import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
+import { getNextSegmentNextRequest } from '../../../../protocol/mthca/gen/next-segment.gen.ts';
+import type { FaultSubject } from '../../../hca/function/fault-log.ts';
+import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import type { ReceiveList, ReceiveSource } from '../../../hca/queues/receive-source.ts';
+import type { DoorbellRecords } from '../memory/doorbell-records.ts';
+import { RequestBlock } from '../memory/queue-buffer.ts';
+import { COUNTER_MASK, type ReceivePlace } from './receive-queue.ts';
+import { loadReceive, noteReceive } from './receive-segments.ts';
+
+/** Unit of the offset of the next entry. */
+const NEXT_UNIT_BYTES = 64;
+
+const request = new RequestBlock();
+
+export class SharedReceiveRing implements ReceiveSource {
+  /** Index of the next entry to take. */
+  head = 0;
+  /** Entries that were taken, and that software has posted, modulo 2^16. */
+  taken = 0;
+  #posted = 0;
+  /** An entry could not be read, so the next one is not known. */
+  failed = false;
+  readonly #place: ReceivePlace;
+  readonly #records: DoorbellRecords;
+  readonly #onFail: () => void;
+
+  constructor(place: ReceivePlace, records: DoorbellRecords, onFail: () => void) {
+    this.#place = place;
+    this.#records = records;
+    this.#onFail = onFail;
+  }
+
+  get known(): number {
+    return this.failed ? 0 : (this.#posted - this.taken) & COUNTER_MASK;
+  }
+
+  available(_owner: UnderlyingFunction, subject: FaultSubject): boolean {
+    if (this.known === 0) this.refresh(subject);
+    return this.known > 0;
+  }
+
+  credits(): number {
+    return this.known;
+  }
+
+  take(): number {
+    this.taken = (this.taken + 1) & COUNTER_MASK;
+    return this.head;
+  }
+
+  /** Also finds the next entry: software has named it before it posted this one. */
+  read(owner: UnderlyingFunction, subject: FaultSubject, number: number, list: ReceiveList): FaultKind {
+    const { buffer, entries, strideBytes } = this.#place;
+    const offset = this.offsetOf(number);
+    const fault = buffer.read(subject, offset, strideBytes, request);
+    if (fault !== FaultKind.NONE) {
+      this.failed = true;
+      this.#onFail();
+      return fault;
+    }
+    const next = getNextSegmentNextRequest(request.view, 0) * NEXT_UNIT_BYTES;
+    this.head = Math.floor(next / strideBytes) % entries;
+    const wrong = loadReceive(request.view, strideBytes, list);
+    if (wrong !== FaultKind.NONE) owner.faults.report(wrong, subject, buffer.addressOf(offset));
+    else if (owner.timeline !== undefined) noteReceive(owner, subject.number, number);
+    return wrong;
+  }
+
+  reset(): void {}
+
+  offsetOf(number: number): number {
+    return number * this.#place.strideBytes;
+  }
+
+  /** Reads software's counter. One that is further than there are entries is ignored. */
+  refresh(subject: FaultSubject): void {
+    const { uar, record, entries } = this.#place;
+    const counter = this.#records.read(uar, record, subject);
+    if (counter === undefined) return;
+    if (((counter - this.taken) & COUNTER_MASK) <= entries) this.#posted = counter & COUNTER_MASK;
+  }
+}

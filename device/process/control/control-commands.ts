@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The commands of the control socket of a live adapter: status, queue pairs, contents of buffers
+ * and queues, resource requests, traces and captures. One capture runs at a time, as long as its
+ * connection lives. `ControlServer` calls them.
+ */
+
+import { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
+import { isSameFile } from '../../../protocol/system/same-file.ts';
+import type { LinkEnd } from '../../fabric/port/link.ts';
+import { showContents } from '../../hca/adapter/contents/contents.ts';
+import { Refusal } from '../../hca/adapter/refusal.ts';
+import { showMthcaContents } from '../../personality/mthca/contents.ts';
+import {
+  type AdapterProcess,
+  isMthca,
+  isOwn,
+  type ServedAdapter,
+  type ServedMthca,
+  type ServedNode,
+} from '../host/adapter-process.ts';
+import { type FabricReport, reportFabric } from '../reports/fabric-report.ts';
+import { FailedQueuePairs } from '../reports/failed-queue-pairs.ts';
+import { reportManagers } from '../reports/manager-report.ts';
+import { countObjects } from '../reports/mthca-objects.ts';
+import { listQueuePairs } from '../reports/queue-pair-report.ts';
+import { reportResources } from '../reports/resource-report.ts';
+import { describeRefusal, encodeRequest, readResourceWords } from '../reports/resource-syntax.ts';
+import { reportProcess } from '../reports/status-report.ts';
+import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
+import type { ControlRequest } from './control-protocol.ts';
+import type { ControlClientHandle, ControlCommand } from './control-server.ts';
+import { makeLinkCommand } from './link-commands.ts';
+import { makeMthcaCommands } from './mthca-commands.ts';
+import { TraceControl } from './trace-control.ts';
+
+const NS_PER_MS = 1e6;
+
+/** The commands of one process. */
+export class ControlCommands {
+  /** The commands by name, for `ControlServer`. */
+  readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
+    ['status', () => reportProcess(this.#process, this.#pid)],
+    ['fabric', () => this.#reportFabric()],
+    ['queue-pairs', (request) => this.#listQueuePairs(request)],
+    ['failed-queue-pairs', ({ parameters }) => this.#failures.get(this.#findServed(parameters.adapter))?.list()],
+    ['show', ({ parameters }) => this.#show(parameters)],
+    ['objects', ({ parameters }) => this.#countObjects(parameters.adapter)],
+    ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],
+    ['set-resources', (request) => this.#setResources(request)],
+    ['capture-start', (request, client) => this.#startCapture(request, client)],
+    ['capture-progress', () => this.#capture?.progress ?? null],
+    ['capture-stop', () => this.#stopCapture()],
+  ]);
+  readonly #process: AdapterProcess;
+  readonly #pid: number;
+  readonly #warn: (sentence: string) => void;
+  readonly #failures: ReadonlyMap<ServedNode, FailedQueuePairs>;
+  #capture: CaptureFile | undefined = undefined;
+
+  /** `warn` takes what is to be logged, for instance that a capture has ended early. */
+  constructor(process: AdapterProcess, pid: number, warn: (sentence: string) => void) {
+    this.#process = process;
+    this.#pid = pid;
+    this.#warn = warn;
+    const nowNs = (): number => process.clock.now();
+    this.#failures = new Map(process.served.map((served) => [served, new FailedQueuePairs(served.core, nowNs)]));
+    const trace = new TraceControl({
+      served: process.served,
+      nowNs,
+      wallTimeNs: Date.now() * NS_PER_MS - process.clock.now(),
+      findAdapter: (name) => this.#findServed(name),
+    });
+    const personality = makeMthcaCommands(
+      (name) => findMthca(this.#findServed(name)),
+      () => process.pump.wake(),
+    );
+    this.table = new Map([...this.table, ...trace.table, ...personality, ['link', makeLinkCommand(process)]]);
+  }
+
+  /** Ends a running capture and closes its file. */
+  async close(): Promise<void> {
+    await this.#capture?.stop();
+  }
+
+  #reportFabric(): FabricReport {
+    const { clock, nodes, managers } = this.#process;
+    return { timeNs: clock.now(), ...reportFabric(nodes), managers: reportManagers(managers) };
+  }
+
+  #countObjects(name: unknown): Readonly<Record<string, number>> {
+    const served = this.#findServed(name);
+    return isMthca(served) ? countObjects(served.core.hca) : this.#findAdapter(name).core.tables.counts;
+  }
+
+  /** QPs in the order of their numbers, `first` and those after it. */
+  #listQueuePairs({ parameters: { first = 0, adapter } }: ControlRequest): unknown {
+    if (!Number.isSafeInteger(first)) throw new Refusal('first must be a whole number');
+    return listQueuePairs(this.#findServed(adapter).core, first as number);
+  }
+
+  /** Rows of a view of `vuhca show`, with guest memory as the hosts have it. */
+  #show(parameters: ControlRequest['parameters']): unknown {
+    const served = this.#findServed(parameters.adapter);
+    if (isMthca(served)) return showMthcaContents(served.core, parameters);
+    const { core: adapter, hosts } = this.#findAdapter(parameters.adapter);
+    return showContents({ adapter, hosts }, parameters);
+  }
+
+  /**
+   * Makes one resource request, as a whole or not at all, with the rights of the virtual machine
+   * manager.
+   */
+  #setResources({ parameters: { words, adapter: name } }: ControlRequest): unknown {
+    if (!Array.isArray(words) || !words.every((word) => typeof word === 'string'))
+      throw new Refusal('words must be a list of strings');
+    const adapter = this.#findAdapter(name);
+    const changes = readResourceWords(words, adapter.core.lanes.count);
+    const answer = adapter.functions[0].requestResources(encodeRequest(changes));
+    // A recording has the request, like every call on a function. Guests see it in the next pass.
+    this.#process.pump.wake();
+    if (answer.status !== ManagementStatus.OK) throw new Refusal(describeRefusal(changes, answer));
+    return reportResources(adapter.core);
+  }
+
+  #startCapture({ parameters }: ControlRequest, client: ControlClientHandle): unknown {
+    const options = readCaptureOptions(parameters);
+    const { clock } = this.#process;
+    const wallTime = makeWallTime(() => clock.now());
+    const ports = this.#findPorts(parameters.adapter);
+    if (options.port !== undefined && options.port > ports.length)
+      throw new Refusal(`port is ${options.port}; the last one is ${ports.length}`);
+    const recording = this.#process.recording?.path;
+    if (recording !== undefined && isSameFile(recording, options.path))
+      throw new Refusal(`${options.path} has the recording of this adapter; name another file`);
+    const capture = new CaptureFile(options, ports, wallTime, this.#warn);
+    this.#capture = capture;
+    client.onClose(() => void capture.stop());
+    return capture.progress;
+  }
+
+  /** The ports of a node of that name: an adapter, a switch, or one of a client of the door. */
+  #findPorts(name: unknown): readonly LinkEnd[] {
+    const { nodes } = this.#process;
+    const found = nodes.find((one) => one.name === name);
+    if (found !== undefined) return found.management.node.ports;
+    return this.#findServed(name).core.ports;
+  }
+
+  /** As `#findServed`, for what only adapters with our own front end have. */
+  #findAdapter(name: unknown): ServedAdapter {
+    const served = this.#findServed(name);
+    if (isOwn(served)) return served;
+    throw new Refusal(`adapter ${served.name} has the personality mthca, which does not have this`);
+  }
+
+  /** The adapter of that name; the only one when none is named. */
+  #findServed(name: unknown): ServedNode {
+    const { served } = this.#process;
+    if (name !== undefined && typeof name !== 'string') throw new Refusal('adapter must be a string');
+    const found = name === undefined && served.length === 1 ? served[0] : served.find((one) => one.name === name);
+    if (found !== undefined) return found;
+    const known = served.map((one) => one.name).join(', ');
+    throw new Refusal(`${name === undefined ? 'name an adapter' : `there is no adapter ${name}`}; there are ${known}`);
+  }
+
+  #stopCapture(): unknown {
+    void this.#capture?.stop();
+    return this.#capture?.progress ?? null;
+  }
+}
+
+/** For what only the personality mthca has. */
+function findMthca(served: ServedNode): ServedMthca {
+  if (isMthca(served)) return served;
+  throw new Refusal(`adapter ${served.name} is not of the personality mthca, which alone has this`);
+}
+
+function readCaptureOptions(parameters: Readonly<Record<string, unknown>>): CaptureOptions {
+  const { path, port, direction, count, limitBytes } = parameters;
+  if (typeof path !== 'string' || !path.startsWith('/')) throw new Refusal('path must be an absolute path');
+  if (port !== undefined && !(Number.isSafeInteger(port) && (port as number) > 0))
+    throw new Refusal('port must be a whole number above 0');
+  if (direction !== undefined && direction !== 'sent' && direction !== 'received')
+    throw new Refusal('direction must be sent or received');
+  if (count !== undefined && !(Number.isSafeInteger(count) && (count as number) > 0))
+    throw new Refusal('count must be a whole number above 0');
+  if (limitBytes !== undefined && !(Number.isSafeInteger(limitBytes) && (limitBytes as number) > 0))
+    throw new Refusal('limitBytes must be a whole number above 0');
+  return {
+    path,
+    ...(port === undefined ? {} : { port: port as number }),
+    ...(direction === undefined ? {} : { direction }),
+    ...(count === undefined ? {} : { count: count as number }),
+    ...(limitBytes === undefined ? {} : { limitBytes: limitBytes as number }),
+  };
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The command `link` of the control socket: cuts a link of the process, plugs it in again, or gives
+ * it properties and faults (docs/TOPOLOGY.md, "Links at run time"). `ControlCommands` serves it.
+ */
+
+import { findJoint } from '../../fabric/link/joint.ts';
+import { encodeLinkChange, readLinkChange } from '../../fabric/link/link-changes.ts';
+import { Refusal } from '../../hca/adapter/refusal.ts';
+import type { AdapterProcess } from '../host/adapter-process.ts';
+import { listUplinks } from '../reports/link-report.ts';
+import type { ControlCommand } from './control-server.ts';
+
+/** A change crosses the seam, so a recording has it; links to other processes are not recorded. */
+export function makeLinkCommand(process: AdapterProcess): ControlCommand {
+  return ({ parameters: { port, words } }) => {
+    if (typeof port !== 'string') throw new Refusal('port must be a string');
+    if (!Array.isArray(words) || !words.every((word) => typeof word === 'string'))
+      throw new Refusal('words must be a list of strings');
+    const name = nameInFull(process, port);
+    const text = changeSocketLink(process, name, words) ?? changeJoint(process, name, words);
+    process.pump.wake();
+    return { text };
+  };
+}
+
+/** `NAME:PORT`; the name may be left out when the process has one adapter and no switch. */
+function nameInFull({ served, switches }: AdapterProcess, port: string): string {
+  const isNumber = /^\d+$/.test(port);
+  return isNumber && served.length === 1 && switches.length === 0 ? `${served[0].name}:${port}` : port;
+}
+
+function changeJoint(process: AdapterProcess, port: string, words: readonly string[]): string {
+  const joined = listUplinks(process).filter((one) => findJoint(process.joints, one.port) !== undefined);
+  const joint = findJoint(process.joints, joined.find(({ name }) => name === port)?.port);
+  if (joint === undefined) {
+    const known = [...joined.map(({ name }) => name), ...process.socketLinks.map(({ options }) => options.port)];
+    throw new Refusal(`no link is at port ${port}; there are ${known.join(', ') || 'none'}`);
+  }
+  const { text } = refusing(() => readLinkChange(port, joint, words));
+  process.seam.changeLink?.(encodeLinkChange(port, words));
+  return text;
+}
+
+/** The sentence, or undefined when the port has no link to another process. */
+function changeSocketLink(process: AdapterProcess, port: string, words: readonly string[]): string | undefined {
+  const link = process.socketLinks.find(({ options }) => options.port === port);
+  if (link === undefined) return undefined;
+  const [verb = ''] = words;
+  if (words.length !== 1 || (verb !== 'up' && verb !== 'down'))
+    throw new Refusal(`the link of ${port} leads to another process; it takes down and up`);
+  link.hold(verb === 'down');
+  return `the link of ${port} is ${verb === 'down' ? 'down' : 'plugged in'}`;
+}
+
+function refusing<Result>(read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof RangeError ? new Refusal(error.message) : error;
+  }
+}

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The control commands of an mthca device: `fail` and the error buffer, faults that are injected,
+ * and counts of objects.
+ */
+import t from 'tap';
+import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
+import { ERROR_BUFFER_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';
+import { CommandOpcode, CommandStatus, FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
+import { Firmware } from '../../personality/mthca/hca/hca.ts';
+import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
+import { portSetup } from '../../rig/mthca/driver/profile.ts';
+import { countObjects } from '../reports/mthca-objects.ts';
+import type { ControlClientHandle } from './control-server.ts';
+import { type MthcaTarget, makeMthcaCommands } from './mthca-commands.ts';
+
+const client = {} as ControlClientHandle;
+
+function targetOf({ device, port }: MthcaDriver): MthcaTarget {
+  return { core: device, functions: [port] };
+}
+
+t.test('a device fails by command, and recovers by reset', (t) => {
+  const driver = new MthcaDriver(makeMthcaMachine());
+  driver.start();
+  const fail = makeMthcaCommands(
+    () => targetOf(driver),
+    () => {},
+  ).get('fail');
+  const request = (parameters: object) => ({ version: 1, id: 1, command: 'fail', parameters: { ...parameters } });
+  t.throws(() => fail?.(request({ cause: 'moon' }), client), /no cause moon; there are internal, bus, memory, parity/);
+  t.equal(driver.readRegister(ERROR_BUFFER_OFFSET), 0, 'nothing has happened');
+  t.same(fail?.(request({ cause: 'bus' }), client), { cause: 'bus' });
+  t.equal(driver.readRegister(ERROR_BUFFER_OFFSET) >>> 24, FatalKind.BUS);
+  t.equal(driver.command(CommandOpcode.NOP).status, CommandStatus.INTERNAL_ERROR);
+  driver.reset();
+  const next = new MthcaDriver(driver.machine);
+  next.start();
+  t.same(fail?.(request({}), client), { cause: 'internal' });
+  t.not(next.readRegister(ERROR_BUFFER_OFFSET), 0, 'an internal error is seen, too');
+  t.end();
+});
+
+/** Commands of a device with ACTIVE ports; `woken` counts how often it was told to work. */
+function makeInjection(): { bench: DataBench; inject(words: unknown): unknown; woken(): number } {
+  const bench = new DataBench();
+  let woken = 0;
+  const commands = makeMthcaCommands(
+    () => targetOf(bench.driver),
+    () => woken++,
+  );
+  const request = (words: unknown) => ({ version: 1, id: 1, command: 'inject', parameters: { words } });
+  return { bench, inject: (words) => commands.get('inject')?.(request(words), client), woken: () => woken };
+}
+
+t.test('faults are injected by words', (t) => {
+  const { bench, inject, woken } = makeInjection();
+  const { ports, hca } = bench.driver.device;
+  t.same(inject(['lost-completions', 'count=3', 'qp=0x14']), { text: 'the next completions are lost: 3 of QP 20' });
+  t.equal(hca.planted.completions, 3);
+  t.same(inject(['lost-commands']), { text: 'the next commands are lost: 1' });
+  t.equal(hca.planted.commands, 1);
+  t.same(inject(['lost-commands', 'count=0']), { text: 'the next commands are lost: 0' }, 'and are not any more');
+  inject(['link-down', 'port=2']);
+  bench.run();
+  t.same([...ports.map(({ state }) => state)], [PortState.DOWN, PortState.DOWN], 'both ends of the link');
+  inject(['link-up', 'port=2']);
+  bench.run();
+  t.same([...ports.map(({ state }) => state)], [PortState.ACTIVE, PortState.ACTIVE]);
+  inject(['link-down']);
+  bench.driver.expect(CommandOpcode.CLOSE_IB, { modifier: 1 });
+  inject(['link-up']);
+  bench.run();
+  t.equal(ports[0].state, PortState.DOWN, 'the driver has not enabled the port');
+  inject(['link-down']);
+  bench.driver.expect(CommandOpcode.INIT_IB, { modifier: 1, input: portSetup() });
+  bench.run();
+  t.equal(ports[0].state, PortState.DOWN, 'the link is held down');
+  inject(['link-up']);
+  bench.run();
+  t.ok(ports[0].active);
+  bench.takeEvents();
+  t.same(inject(['link-flap']), { text: 'the link of port 1 goes down and trains' });
+  bench.run();
+  t.equal(bench.takeEvents().length, 4, 'both ports went down and came up');
+  t.ok(ports[0].active);
+  t.same(inject(['fatal', 'cause=memory']), { text: 'the device has failed (memory)' });
+  t.equal(bench.driver.readRegister(ERROR_BUFFER_OFFSET) >>> 24, FatalKind.MEMORY);
+  t.equal(hca.firmware, Firmware.WORKS);
+  inject(['fatal', 'firmware=silent']);
+  t.equal(hca.firmware, Firmware.SILENT);
+  t.equal(woken(), 12);
+  t.end();
+});
+
+t.test('words that name no fault', (t) => {
+  const { inject, woken } = makeInjection();
+  for (const [words, says] of [
+    [['moon'], /no fault moon; there are fatal, lost-completions, lost-commands, link-down, link-up, link-flap/],
+    [[], /no fault ;/],
+    ['link-up', /words must be a list of strings/],
+    [['fatal', 'cause=moon'], /no cause moon; there are internal/],
+    [['fatal', 'firmware=moon'], /no firmware moon; there are works, refuses, silent/],
+    [['fatal', 'port=1'], /fatal does not know port=1; give cause=, firmware=/],
+    [['lost-completions', 'count'], /lost-completions does not know count; give count=, qp=/],
+    [['lost-completions', 'count=many'], /count is many; it must be a number up to/],
+    [['lost-completions', 'qp=0x1000000'], /qp is 0x1000000; it must be a number up to 16777215/],
+    [['link-flap', 'port=3'], /port is 3; it must be a number up to 2/],
+    [['link-flap', 'port=0'], /port is 0; it must be 1 to 2/],
+  ] as const)
+    t.throws(() => inject(words), says);
+  t.equal(woken(), 0);
+  t.end();
+});
+
+t.test('objects are counted', (t) => {
+  const bench = new DataBench();
+  const count = () => countObjects(bench.driver.device.hca);
+  const before = count();
+  const [a, b] = bench.connect();
+  t.same(count(), { ...before, qps: before.qps + 2, cqs: before.cqs + 2, mrs: before.mrs + 4 });
+  for (const qp of [a, b]) qp.destroy();
+  t.match(count(), { qps: before.qps });
+  t.end();
+});

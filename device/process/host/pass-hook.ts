@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What a pass of the pump does in a live process: alarms, a run of the fabric, and a flush of the
+ * recording now and then. Used by `AdapterProcess`.
+ */
+import type { PassHook } from '../../../protocol/vfio-user/index.ts';
+import type { AdapterPort } from '../../host.ts';
+import type { Recorder } from '../../hosts/recording.ts';
+import type { WallClock } from './wall-clock.ts';
+
+/** Units of work in one pass: few enough that the next register access never waits long. */
+const PASS_BUDGET = 256;
+/** Period of recorded events that a killed process may lose while busy. */
+const FLUSH_INTERVAL_NS = 50_000_000;
+
+/** Called before each wait of the pump; `port` is the fabric as hosts call it. */
+export function makePassHook(port: AdapterPort, clock: WallClock, recorder: Recorder | undefined): PassHook {
+  let flushedNs = 0;
+  return {
+    pass: () => {
+      clock.takeDueAlarm();
+      const more = port.run(PASS_BUDGET);
+      if (recorder !== undefined && clock.now() - flushedNs > FLUSH_INTERVAL_NS) {
+        flushedNs = clock.now();
+        recorder.flush();
+      }
+      return more;
+    },
+    nextAlarmNs: () => clock.nextAlarmNs,
+  };
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Links over real sockets of both kinds: restarts of either side, second and hostile peers. */
+import { spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t from 'tap';
+import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
+import type { Port } from '../../fabric/port/port.ts';
+import { Arrivals, newPort, send } from '../../rig/fixtures/port-pair.ts';
+import { type LinkEndpoint, SocketLink, type SocketLinkOptions } from './socket-link.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'vuhca-link-'));
+t.teardown(() => rmSync(folder, { recursive: true }));
+const startNs = performance.now() * 1e6;
+/** Ends only what would never end. */
+const PATIENCE_MS = 600_000;
+
+/** One side: a port, its link, and a loop that runs it as the pump would. */
+class Side {
+  readonly port: Port;
+  readonly arrivals: Arrivals;
+  readonly socketLink: SocketLink;
+  readonly lines: string[] = [];
+
+  constructor(
+    number: number,
+    role: 'listen' | 'connect',
+    endpoint: LinkEndpoint,
+    more: Partial<SocketLinkOptions> = {},
+  ) {
+    this.port = newPort(number);
+    this.arrivals = new Arrivals(this.port);
+    const log = (line: string) => this.lines.push(line);
+    this.socketLink = new SocketLink(this.port, { role, endpoint, retryMs: 5, retryMaxMs: 40, log, ...more });
+  }
+
+  run(): void {
+    this.socketLink.link.carry(performance.now() * 1e6 - startNs, 100);
+    this.arrivals.take();
+  }
+}
+
+/** Runs the sides until the condition holds. */
+async function until(condition: () => boolean, what: string, ...sides: Side[]): Promise<void> {
+  for (const start = performance.now(); ; ) {
+    for (const side of sides) side.run();
+    if (condition()) return;
+    if (performance.now() - start > PATIENCE_MS) throw new Error(`no sign of ${what}`);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+const isActive =
+  (...sides: Side[]) =>
+  () =>
+    sides.every(({ port }) => port.state === PortState.ACTIVE);
+const counting = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+async function exchange(from: Side, to: Side, count: number): Promise<void> {
+  let sent = 0;
+  const first = to.arrivals.ids.length;
+  const move = (): boolean => {
+    while (sent < count && send(from.port, sent, 4096)) sent++;
+    return to.arrivals.ids.length - first === count;
+  };
+  await until(move, `${count} packets`, from, to);
+}
+
+t.test('packets pass over a UNIX socket and over TCP, more than fit any buffer', async (t) => {
+  for (const kind of ['unix', 'tcp']) {
+    const endpoint = kind === 'unix' ? { path: join(folder, 'a.sock') } : { host: '127.0.0.1', port: 0 };
+    const listener = new Side(1, 'listen', endpoint);
+    await listener.socketLink.start();
+    const there = kind === 'unix' ? endpoint : { host: '127.0.0.1', port: listener.socketLink.boundPort };
+    const connector = new Side(2, 'connect', there);
+    await connector.socketLink.start();
+    await until(isActive(listener, connector), 'a link', listener, connector);
+    await exchange(listener, connector, 2000);
+    await exchange(connector, listener, 2000);
+    t.same(connector.arrivals.ids, counting(2000), kind);
+    t.same(listener.arrivals.ids, counting(2000), kind);
+    t.same([...listener.arrivals.errors, ...connector.arrivals.errors], [], kind);
+    listener.socketLink.close();
+    connector.socketLink.close();
+  }
+  t.notOk(existsSync(join(folder, 'a.sock')));
+});
+
+t.test('the link comes back when either side restarts', async (t) => {
+  const endpoint = { path: join(folder, 'b.sock') };
+  let connector = new Side(2, 'connect', endpoint);
+  await connector.socketLink.start();
+  await until(() => connector.socketLink.failedAttempts > 2, 'failed attempts', connector);
+  let listener = new Side(1, 'listen', endpoint);
+  await listener.socketLink.start();
+  await until(isActive(listener, connector), 'a link although the listener was late', listener, connector);
+  await exchange(connector, listener, 100);
+
+  listener.socketLink.close();
+  await until(() => connector.port.state === PortState.DOWN, 'the port going down', connector);
+  send(connector.port, 0);
+  t.ok(connector.port.transmitDiscards > 0, 'packets are lost meanwhile');
+  listener = new Side(1, 'listen', endpoint);
+  await listener.socketLink.start();
+  await until(isActive(listener, connector), 'a link after the listener restarted', listener, connector);
+  await exchange(connector, listener, 100);
+
+  connector.socketLink.close();
+  await until(() => listener.port.state === PortState.DOWN, 'the port going down', listener);
+  connector = new Side(2, 'connect', endpoint);
+  await connector.socketLink.start();
+  await until(isActive(listener, connector), 'a link after the connector restarted', listener, connector);
+  await exchange(listener, connector, 100);
+  t.equal(listener.socketLink.link.connections, 2);
+  listener.socketLink.close();
+  connector.socketLink.close();
+});
+
+t.test('a second peer is refused and does not disturb the first', async (t) => {
+  const endpoint = { path: join(folder, 'c.sock') };
+  const listener = new Side(1, 'listen', endpoint);
+  const connector = new Side(2, 'connect', endpoint);
+  await listener.socketLink.start();
+  await connector.socketLink.start();
+  await until(isActive(listener, connector), 'a link', listener, connector);
+  const stranger = connect(endpoint.path);
+  stranger.on('error', () => {});
+  await until(() => stranger.destroyed || stranger.closed, 'the refusal', listener, connector);
+  t.equal(listener.socketLink.refused, 1);
+  t.match(listener.lines, [/a second peer was refused/]);
+  await exchange(connector, listener, 50);
+  listener.socketLink.close();
+  connector.socketLink.close();
+});
+
+t.test('a peer that talks rubbish is thrown out, counted and logged; the next one is served', async (t) => {
+  const endpoint = { path: join(folder, 'd.sock') };
+  const listener = new Side(1, 'listen', endpoint);
+  await listener.socketLink.start();
+  const stranger = connect(endpoint.path);
+  stranger.on('error', () => {});
+  stranger.write(Buffer.alloc(100_000, 0xff));
+  await until(() => stranger.closed, 'the end', listener);
+  t.equal(listener.socketLink.link.faults.get('oversized frame'), 1);
+  t.match(listener.lines, [/link of port 1 at .*d\.sock: connection ended: oversized frame/]);
+  const connector = new Side(2, 'connect', endpoint);
+  await connector.socketLink.start();
+  await until(isActive(listener, connector), 'a link', listener, connector);
+  listener.socketLink.close();
+  connector.socketLink.close();
+});
+
+t.test('what is no socket is left alone', async (t) => {
+  const file = join(folder, 'file');
+  writeFileSync(file, 'kept');
+  symlinkSync(file, join(folder, 'link-to-file'));
+  mkdirSync(join(folder, 'sub'));
+  for (const name of ['file', 'link-to-file', 'sub', 'none/x', 'file/x']) {
+    const side = new Side(1, 'listen', { path: join(folder, name) });
+    await t.rejects(side.socketLink.start(), { message: /cannot listen \(E\w+\): [a-z]/ }, name);
+    side.socketLink.close();
+  }
+  t.equal(readFileSync(file, 'utf8'), 'kept');
+  t.ok(lstatSync(join(folder, 'link-to-file')).isSymbolicLink());
+});
+
+t.test('a socket file left behind is taken over, one in use is not', async (t) => {
+  const endpoint = { path: join(folder, 'e.sock') };
+  const listener = new Side(1, 'listen', endpoint);
+  await listener.socketLink.start();
+  const other = new Side(2, 'listen', endpoint);
+  await t.rejects(other.socketLink.start(), {
+    message: /^the link of port 2 at .*e\.sock cannot listen \(EADDRINUSE\)/,
+  });
+  other.socketLink.close();
+  listener.socketLink.close();
+  // A process that is killed leaves its socket file.
+  const script = `require('net').createServer().listen(process.argv[1], () => process.kill(process.pid, 'SIGKILL'))`;
+  spawnSync(process.execPath, ['-e', script, endpoint.path]);
+  t.ok(existsSync(endpoint.path));
+  const heir = new Side(1, 'listen', endpoint);
+  await heir.socketLink.start();
+  const connector = new Side(2, 'connect', endpoint);
+  await connector.socketLink.start();
+  await until(isActive(heir, connector), 'a link', heir, connector);
+  heir.socketLink.close();
+  connector.socketLink.close();
+});

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The topology of one process: a fabric of adapters and switches, the sockets of the adapters'
+ * functions, and links to ports of other processes (docs/TOPOLOGY.md). Ports without a link stay
+ * as the options of their adapter join them; a port whose neighbour is taken by a link is left
+ * unplugged. scripts/cli reads it from the command line and from files; `AdapterProcess` builds it.
+ */
+
+import type { PortLinkOptions } from '../../fabric/link/link-options.ts';
+import { type AdapterOptions, defaultAdapterOptions } from '../../hca/adapter/options.ts';
+import { findFabricError } from '../../topology/fabric-errors.ts';
+import {
+  type AdapterNode,
+  defaultSwitchNode,
+  type FabricPlan,
+  type LocalLinkPlan,
+  type SubnetControl,
+} from '../../topology/fabric-plan.ts';
+import { LONE_NAME, type LoneFabric } from '../../topology/lone-fabric.ts';
+import { functionCountOf, isEmbedding, portLidsOf, virtualLanesOf } from '../../topology/node-kinds.ts';
+import type { SocketLinkOptions } from './socket-link.ts';
+
+export type AdapterPlan = AdapterNode & {
+  /** A vfio-user socket for each function. */
+  readonly sockets: readonly string[];
+};
+
+/** This process's end of a link to another one. */
+export interface SocketLinkPlan extends SocketLinkOptions {
+  readonly port: string;
+}
+
+export type LinkPlan = LocalLinkPlan | SocketLinkPlan;
+
+export interface Topology extends Omit<FabricPlan, 'adapters' | 'links'> {
+  readonly adapters: readonly AdapterPlan[];
+  readonly links: readonly LinkPlan[];
+}
+
+/** The switch of a lone adapter has ports for hosts of the door, too. */
+export const LONE_SWITCH = { name: 's', ports: 8 };
+
+/** A topology of one adapter with our own front end, as `loneNode` makes it. */
+export function loneAdapter(
+  socketPath: string,
+  options: AdapterOptions = defaultAdapterOptions,
+  links: readonly LinkPlan[] = [],
+  fabric: LoneFabric = 'cable',
+): Topology {
+  return loneNode(socketPath, { name: LONE_NAME, options }, links, fabric);
+}
+
+/**
+ * A topology of one adapter of any kind. The socket of each further function has the path of the
+ * first one, a dot and the function number.
+ */
+export function loneNode(
+  socketPath: string,
+  node: AdapterNode,
+  links: readonly LinkPlan[],
+  fabric: LoneFabric,
+): Topology {
+  const sockets = Array.from({ length: functionCountOf(node) }, (_, number) =>
+    number === 0 ? socketPath : `${socketPath}.${number}`,
+  );
+  const subnet = controlWithoutSwitch([node]);
+  if (fabric === 'cable') return { adapters: [{ ...node, sockets }], switches: [], links, subnet };
+  const adapters = [{ ...linkedBy(node, { kind: 'none' }), sockets }];
+  if (fabric === 'none') return { adapters, switches: [], links, subnet };
+  const home = { ...defaultSwitchNode, ...LONE_SWITCH, virtualLanes: virtualLanesOf(node) };
+  const cables = portLidsOf(node).map((_, index): LocalLinkPlan => {
+    const port = index + 1;
+    return { ports: [`${node.name}:${port}`, `${LONE_SWITCH.name}:${port}`], link: { kind: 'cable' } };
+  });
+  return { adapters, switches: [home], links: [...cables, ...links], subnet: 'managed' };
+}
+
+/** The node with another link between its ports. */
+function linkedBy(node: AdapterNode, portLink: PortLinkOptions): AdapterNode {
+  return node.personality === 'mthca'
+    ? { ...node, options: { ...node.options, portLink } }
+    : { ...node, options: { ...node.options, portLink } };
+}
+
+/**
+ * What gives LIDs in a fabric without switches besides embedded ones, unless the user says it: the
+ * subnet manager at the first of these, or nothing.
+ */
+export function controlWithoutSwitch(adapters: readonly AdapterNode[]): SubnetControl {
+  return adapters.some(isEmbedding) ? 'managed' : 'fixed';
+}
+
+/** Names of the ports of this process that a link joins. */
+export function portsOf(link: LinkPlan): readonly string[] {
+  return 'ports' in link ? link.ports : [link.port];
+}
+
+/** The part of a topology that a recording holds and a replay rebuilds. */
+export function fabricOf(topology: Topology): FabricPlan {
+  return {
+    ...topology,
+    adapters: topology.adapters.map(({ sockets: _, ...node }) => node),
+    links: topology.links.filter((link) => 'ports' in link),
+    sockets: topology.links.flatMap((link) => ('port' in link ? [link.port] : [])),
+  };
+}
+
+/** Returns one sentence about the first error, or undefined. */
+export function findTopologyError(topology: Topology): string | undefined {
+  const { adapters, links } = topology;
+  if (adapters.length === 0) return 'there is no adapter; name at least one';
+  const ends = links.map((link) => ({ ports: portsOf(link), local: 'ports' in link ? link : undefined }));
+  return findSocketError(adapters) ?? findFabricError(topology, ends);
+}
+
+function findSocketError(adapters: readonly AdapterPlan[]): string | undefined {
+  const paths = new Set<string>();
+  for (const adapter of adapters) {
+    const { name, sockets } = adapter;
+    const functions = functionCountOf(adapter);
+    if (sockets.length === 0) return `adapter ${name} has no socket; it needs one for each function`;
+    for (const path of sockets) {
+      if (paths.has(path)) return `adapter ${name}: socket ${path} is named twice; sockets must differ`;
+      paths.add(path);
+    }
+    if (sockets.length !== functions)
+      return `adapter ${name} has ${sockets.length} sockets for ${functions} functions; it needs one for each`;
+  }
+  return undefined;
+}
+
+/** One sentence why a process of this topology cannot be recorded, or undefined. */
+export function findRecordingObjection({ links }: Topology): string | undefined {
+  // What comes from another process does not cross the seam.
+  if (links.every((link) => 'ports' in link)) return undefined;
+  return 'a run with a link to another process cannot be recorded; leave out the link or the recording';
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * State of the links of a live process, without those to embedded switches: both ends, whether the
+ * link is up, and counts of packets. Part of the status report.
+ */
+import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
+import { Cable } from '../../fabric/link/cable.ts';
+import { FaultyLink } from '../../fabric/link/faulty-link.ts';
+import { findJoint, Joint } from '../../fabric/link/joint.ts';
+import { StreamLink } from '../../fabric/link/stream-link.ts';
+import type { Link, LinkEnd } from '../../fabric/port/link.ts';
+import type { AdapterProcess } from '../host/adapter-process.ts';
+import { nameEndpoint } from '../host/socket-link.ts';
+
+/** State of one link. */
+export interface LinkReport {
+  /**
+   * `NAME:PORT` of each end in this process, and for an end elsewhere its address: `listen PATH` or
+   * `connect PATH`.
+   */
+  readonly ends: readonly string[];
+  /** `cut`: pulled out by `vuhca link`. */
+  readonly kind: 'cable' | 'faulty' | 'socket' | 'cut';
+  readonly up: boolean;
+  /** Packets sent by the first end, and received by it. */
+  readonly sent: number;
+  readonly received: number;
+  /** Packets known to be lost: by the link's faults, or sent by a port while it was down. */
+  readonly lost: number;
+}
+
+/** All links of a process, in the order of their first ports. */
+export function reportLinks(process: AdapterProcess): LinkReport[] {
+  const ends = new Map<Link | Joint, { readonly names: string[]; readonly ports: LinkEnd[] }>();
+  for (const { name, port } of listUplinks(process)) {
+    const link = port.link ?? findJoint(process.joints, port);
+    if (link === undefined) continue;
+    const known = ends.get(link) ?? { names: [], ports: [] };
+    ends.set(link, { names: [...known.names, name], ports: [...known.ports, port] });
+  }
+  return [...ends].map(([link, { names, ports }]) => {
+    const discards = ports.reduce((sum, port) => sum + port.transmitDiscards, 0);
+    if (link instanceof Joint) return { ends: names, kind: 'cut', up: false, sent: 0, received: 0, lost: discards };
+    const other = process.socketLinks.find((socketLink) => socketLink.link === link)?.options;
+    const { lost, ...rest } = count(link, ports[0]);
+    return {
+      ends: other === undefined ? names : [...names, `${other.role} ${nameEndpoint(other.endpoint)}`],
+      ...rest,
+      lost: lost + discards,
+    };
+  });
+}
+
+/** The ports at which links leave adapters and switches, by name. */
+export function listUplinks({ served, switches }: AdapterProcess): readonly { name: string; port: LinkEnd }[] {
+  const nodes = [
+    ...served.map(({ name, core }) => ({ name, ports: core.uplinks })),
+    ...switches.map(({ name, core }) => ({ name, ports: core.ports })),
+  ];
+  return nodes.flatMap(({ name, ports }) => ports.map((port) => ({ name: `${name}:${port.number}`, port })));
+}
+
+function count(link: Link, port: LinkEnd): Omit<LinkReport, 'ends'> {
+  if (link instanceof Cable) {
+    const [sent, received] = link.packets;
+    return { kind: 'cable', up: port.state !== PortState.DOWN, sent, received, lost: 0 };
+  }
+  if (link instanceof StreamLink)
+    return { kind: 'socket', up: link.up, sent: link.packetsSent, received: link.packetsReceived, lost: 0 };
+  if (!(link instanceof FaultyLink)) throw new Error('a link of a kind the status does not know');
+  const [there, back] = link.directions.map(({ counters }) => counters);
+  return {
+    kind: 'faulty',
+    up: link.up,
+    sent: there.sent,
+    received: back.sent,
+    lost: [there, back].reduce((sum, { dropped, tooLong, lostByFlap }) => sum + dropped + tooLong + lostByFlap, 0),
+  };
+}

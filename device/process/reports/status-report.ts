@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The status of a live adapter: a snapshot of its counters as plain data, for `vuhca status` and
+ * readers of its JSON. It reads only counts that the units keep anyway; nothing here runs without a
+ * request.
+ */
+import { QOS_LEVELS } from '../../../protocol/layout/gen/constants.gen.ts';
+import { qpStateName } from '../../../protocol/layout/gen/values.gen.ts';
+import { dropCauseNames } from '../../fabric/switch/drop-causes.ts';
+import type { Switch } from '../../fabric/switch/switch.ts';
+import type { Adapter } from '../../hca/adapter/adapter.ts';
+import type { PcieFunction } from '../../hca/adapter/pcie-function.ts';
+import type { EventQueue } from '../../hca/events/event-queue.ts';
+import type { ObjectTable } from '../../hca/function/object-table.ts';
+import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
+import type { CompletionQueue } from '../../hca/queues/completion-queue.ts';
+import type { ObjectTables } from '../../hca/queues/object-tables.ts';
+import type { SendQueueList } from '../../hca/scheduler/send-queue-list.ts';
+import type { AdapterProcess } from '../host/adapter-process.ts';
+import { reportDrops, reportFaults, reportHost, reportPort, reportTraffic } from './common-report.ts';
+import { reportFunctionLanes, reportLanes } from './lane-report.ts';
+import { reportLinks } from './link-report.ts';
+import { reportMthca } from './mthca-report.ts';
+
+export type StatusReport = ReturnType<typeof reportProcess>;
+export type AdapterReport = ReturnType<typeof reportAdapter>;
+export type FunctionReport = ReturnType<typeof reportFunction>;
+
+/** A live process: its adapters and how they are linked. */
+export function reportProcess(process: AdapterProcess, pid: number) {
+  return {
+    pid,
+    uptimeNs: process.clock.now(),
+    recording: process.recording && { path: process.recording.path, bytes: process.recording.bytesWritten },
+    adapters: process.adapters.map((adapter) => ({
+      name: adapter.name,
+      sockets: adapter.hosts.map(reportHost),
+      ...reportAdapter(adapter.core),
+    })),
+    mthca: process.mthca.map(({ name, hosts, core }) => ({
+      name,
+      sockets: hosts.map(reportHost),
+      ...reportMthca(core),
+    })),
+    switches: process.switches.map(({ name, core }) => ({ name, ...reportSwitch(core) })),
+    links: reportLinks(process),
+  };
+}
+
+/** A switch: its address, ports, and packets dropped, by cause. */
+export function reportSwitch({ ports, endPorts }: Switch) {
+  const plugged = ports.filter(({ link }) => link !== undefined);
+  const drops = dropCauseNames.map((cause, index): [string, number] => [
+    cause,
+    ports.reduce((sum, port) => sum + port.drops[index], 0),
+  ]);
+  return {
+    lid: endPorts[0].lid,
+    ports: ports.length,
+    plugged: plugged.length,
+    active: plugged.filter(({ active }) => active).length,
+    received: ports.reduce((sum, { receivePackets }) => sum + receivePackets, 0),
+    sent: ports.reduce((sum, { transmitPackets }) => sum + transmitPackets, 0),
+    drops: Object.fromEntries(drops.filter(([, count]) => count > 0)) as Record<string, number>,
+  };
+}
+
+/** The adapter and its functions. */
+export function reportAdapter(adapter: Adapter) {
+  const { collectBuffers, schedulerBuffers } = adapter;
+  return {
+    collectBuffers: {
+      total: collectBuffers.buffers.length,
+      free: collectBuffers.freeCount,
+      shared: collectBuffers.deviceShared,
+      sharedInUse: collectBuffers.deviceUsed,
+    },
+    schedulerBuffers: { total: schedulerBuffers.buffers.length, free: schedulerBuffers.freeCount },
+    lanes: reportLanes(adapter.lanes),
+    pipeline: reportPipeline(adapter),
+    ports: adapter.ports.map(reportPort),
+    drops: reportDrops(adapter.engine),
+    functions: adapter.functions.map(reportFunction),
+  };
+}
+
+/** The time of reads, and the commands of all functions that wait for theirs. */
+function reportPipeline({ dmaTiming, pipeline, receiver }: Adapter) {
+  const { latencyNs, pipelineNs, contexts, pool } = dmaTiming;
+  const { count, reads } = pipeline.stage;
+  return {
+    latencyNs,
+    pipelineNs,
+    contexts,
+    contextsUsed: pool.used,
+    commands: count,
+    reads,
+    packets: receiver.stage.count,
+  };
+}
+
+function reportFunction(port: PcieFunction) {
+  const { underlying: owner, shared } = port;
+  const { tables } = shared;
+  return {
+    number: owner.number,
+    enabled: owner.enabled,
+    busMaster: owner.dma.busMaster,
+    resets: { ...owner.resets },
+    collect: reportCollect(port),
+    managementCommands: owner.counters.managementCommands,
+    managementRefused: owner.counters.managementRefused,
+    doorbells: reportDoorbells(port),
+    lanes: reportFunctionLanes(shared.lanes, owner.number),
+    inPipeline: shared.pipeline.stage.functionCounts[owner.number],
+    commands: {
+      collected: owner.counters.commandsCollected,
+      fetched: owner.counters.commandsFetched,
+      stale: owner.counters.commandsStale,
+      levelMismatches: owner.counters.levelMismatches,
+    },
+    protectionDomains: countOwned(owner, tables.protectionDomains),
+    memoryRegions: countOwned(owner, tables.memoryRegions),
+    queuePairs: reportQueuePairs(owner, tables),
+    completionQueues: reportQueues(owner, tables.completionQueues, owner.counters.retiredCompletions),
+    eventQueues: reportQueues(owner, tables.eventQueues, owner.counters.retiredEvents),
+    ...reportTraffic(owner),
+    onDemandPaging: reportPaging(owner, tables),
+    faults: reportFaults(owner),
+  };
+}
+
+/** Page faults of on-demand regions, and the pages that software gave and took back. */
+function reportPaging(owner: UnderlyingFunction, { keys }: ObjectTables) {
+  const { pageFaults, pageFaultsShared, pageFaultsDeferred, pageFaultsRefused } = owner.counters;
+  return {
+    ...keys.pageFaults.count(owner),
+    faults: pageFaults,
+    shared: pageFaultsShared,
+    deferred: pageFaultsDeferred,
+    refused: pageFaultsRefused,
+    pagesResolved: owner.counters.pagesResolved,
+    pagesInvalidated: owner.counters.pagesInvalidated,
+  };
+}
+
+/** Doorbells by origin, and the fate of those that found no room. */
+function reportDoorbells({ underlying, doorbells }: PcieFunction) {
+  const { counters } = underlying;
+  const { buffer, inbound, overflow } = doorbells;
+  return {
+    explicit: counters.doorbellsExplicit,
+    implicit: counters.doorbellsImplicit,
+    idle: counters.doorbellsIdle,
+    stale: counters.doorbellsStale,
+    buffer: { entries: buffer.entries, used: buffer.used },
+    bus: {
+      posted: inbound.posted,
+      reads: inbound.reads,
+      readsLimit: inbound.readsLimit,
+      flying: inbound.flying,
+      held: doorbells.held.count,
+    },
+    overflow: {
+      enabled: overflow.enabled,
+      depth: overflow.pending,
+      spilled: counters.doorbellsSpilled,
+      queued: counters.commandsQueued,
+      drained: counters.doorbellsDrained,
+      lost: counters.doorbellsLost,
+      spilling: doorbells.spilling,
+    },
+    sweeps: counters.sweeps,
+    sweeping: doorbells.sweeping,
+    stalled: doorbells.stalled,
+    deadlocksDetected: counters.deadlocksDetected,
+    queueTurns: counters.queueTurns,
+    queuesLinked: counters.queuesLinked,
+    listed: doorbells.lists.map(countListed),
+    linkChecks: counters.linkChecks,
+    linkChecksFailed: counters.linkChecksFailed,
+  };
+}
+
+/** Number of send queues in a scheduler list. */
+function countListed({ head }: SendQueueList): number {
+  let count = 0;
+  for (let qp = head; qp !== undefined; qp = qp.nextScheduled) count++;
+  return count;
+}
+
+function reportCollect({ collect, underlying, shared }: PcieFunction) {
+  const { number } = underlying;
+  const { collectBuffers, vcbSpace } = shared;
+  const { vcbCount, inUseCount, kicks, refusals, cancels, choke } = collect;
+  return {
+    vcbBase: vcbSpace.getBase(number),
+    vcbs: vcbCount,
+    vcbsInUse: inUseCount,
+    pcbs: collectBuffers.getTotal(number),
+    levels: Array.from({ length: QOS_LEVELS }, (_, level) => ({
+      guaranteed: collectBuffers.getGuaranteed(number, level),
+      inUse: collectBuffers.getInUse(number, level),
+      available: collectBuffers.getAvailable(number, level),
+      refusals: collect.levelRefusals[level],
+    })),
+    kicks,
+    refusals,
+    cancels,
+    choked: choke.commands,
+  };
+}
+
+/** Number of queue pairs in each state that occurs. */
+function reportQueuePairs(owner: UnderlyingFunction, { queuePairs }: ObjectTables): Record<string, number> {
+  const counts: Record<string, number> = {};
+  queuePairs.forEach((qp) => {
+    if (qp.owner !== owner) return;
+    const name = qpStateName(qp.state);
+    counts[name] = (counts[name] ?? 0) + 1;
+  });
+  return counts;
+}
+
+/** Number of queues, of entries posted since the reset, and of queues in error. */
+function reportQueues(
+  owner: UnderlyingFunction,
+  table: ObjectTable<CompletionQueue> | ObjectTable<EventQueue>,
+  retired: number,
+) {
+  const report = { count: 0, posted: retired, errors: 0 };
+  table.forEach((queue: CompletionQueue | EventQueue) => {
+    if (queue.owner !== owner) return;
+    report.count++;
+    report.posted += queue.producerCount;
+    if (queue.error) report.errors++;
+  });
+  return report;
+}
+
+function countOwned(
+  owner: UnderlyingFunction,
+  table: { forEach(visit: (object: { readonly owner: UnderlyingFunction }) => void): void },
+): number {
+  let count = 0;
+  table.forEach((object) => {
+    if (object.owner === owner) count++;
+  });
+  return count;
+}

@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-/** Further seeds of adapter-load.test.ts. */
-import { takeFurtherSeeds } from '../../test-support/seeds.ts';
-
-takeFurtherSeeds();
-await import('./adapter-load.test.ts');

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `vuhca device` as a user calls it: it starts, answers, leaves nothing behind, and reports each
+ * mistake in one sentence.
+ */
+import { once } from 'node:events';
+import { chmodSync, existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { ControlClient } from '../../../device/process/control/control-client.ts';
+import { CONFIG_REGION, VfioUserClient } from '../../../protocol/vfio-user/client/client.ts';
+import { makeDirectory } from '../testing/directory.ts';
+import { CliProcess, runCli } from '../testing/run-cli.ts';
+
+/** The command register of config space, and its bits. */
+const PCI_COMMAND = 4;
+const MEMORY_AND_BUS_MASTER = 6;
+const READY = /^listening on (\S+) control (\S+)$/m;
+
+t.setTimeout(0);
+
+/** A running adapter with its files in `directory`. */
+async function start(t: Test, directory: string, args: readonly string[] = []) {
+  const socketPath = join(directory, 'vuhca.sock');
+  const device = new CliProcess(['device', '--socket', socketPath, ...args], { XDG_RUNTIME_DIR: directory });
+  t.teardown(() => device.child.kill('SIGKILL'));
+  const [, , controlPath] = await device.until(READY);
+  return { device, socketPath, controlPath };
+}
+
+t.test('it serves until it is asked to end, and leaves nothing', async (t) => {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    const directory = makeDirectory(t);
+    const { device, socketPath, controlPath } = await start(t, directory);
+    t.equal(statSync(socketPath).mode & 0o777, 0o600);
+    const client = await ControlClient.connect(controlPath);
+    t.match(await client.request('status'), {
+      pid: device.child.pid,
+      adapters: [{ name: 'a', functions: [{ number: 0 }] }],
+    });
+    // The control client stays connected, and does not delay the end.
+    device.child.kill(signal);
+    t.equal(await device.whenExited, 0, signal);
+    t.same(readdirSync(directory), ['vuhca'], 'no socket is left');
+    t.same(readdirSync(join(directory, 'vuhca')), []);
+    client.close();
+  }
+});
+
+t.test('it ends while a client hangs in the middle of a message', async (t) => {
+  const { device, socketPath } = await start(t, makeDirectory(t));
+  const client = createConnection(socketPath);
+  client.on('error', () => {});
+  await once(client, 'connect');
+  client.write(Buffer.from([1, 0, 1]));
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
+  t.notOk(existsSync(socketPath));
+  client.destroy();
+});
+
+t.test('a client of another protocol, or one that vanishes, does not end it', async (t) => {
+  const { device, socketPath, controlPath } = await start(t, makeDirectory(t));
+  const strange = createConnection(socketPath);
+  strange.on('error', () => {});
+  await once(strange, 'connect');
+  // A VERSION message of major 9: id 1, command 1, 20 bytes in all.
+  const message = Buffer.alloc(20);
+  message.writeUInt16LE(1, 0);
+  message.writeUInt16LE(1, 2);
+  message.writeUInt32LE(20, 4);
+  message.writeUInt16LE(9, 16);
+  strange.resume();
+  strange.write(message);
+  await once(strange, 'close');
+  const vanishing = createConnection(socketPath);
+  vanishing.on('error', () => {});
+  await once(vanishing, 'connect');
+  vanishing.write(message.subarray(0, 7));
+  vanishing.destroy();
+  await device.until(/client refused/);
+  const client = await ControlClient.connect(controlPath);
+  t.match(await client.request('status'), { adapters: [{ sockets: [{ attached: false }] }] });
+  client.close();
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
+});
+
+t.test('guest memory that is not shared is called by its name, once', async (t) => {
+  const { device, socketPath } = await start(t, makeDirectory(t));
+  const client = new VfioUserClient(socketPath);
+  t.teardown(() => client.close());
+  client.negotiate();
+  client.mapDma({ address: 0, sizeBytes: 2 ** 20 });
+  const setBusMaster = (on: boolean): void =>
+    client.writeRegion(CONFIG_REGION, PCI_COMMAND, Uint8Array.of(on ? MEMORY_AND_BUS_MASTER : 0, 0));
+  for (const on of [true, false, true]) setBusMaster(on);
+  await device.until(/warn {2}guest memory is not shared, so every DMA will fail: start QEMU with .*share=on/);
+  device.child.kill('SIGTERM');
+  await device.whenExited;
+  t.equal(device.stderr.match(/guest memory is not shared/g)?.length, 1);
+});
+
+t.test('sockets: the living are left alone, the dead replaced', async (t) => {
+  const directory = makeDirectory(t);
+  const { device, socketPath, controlPath } = await start(t, directory);
+  const second = await runCli(['device', '--socket', socketPath], { XDG_RUNTIME_DIR: directory });
+  t.equal(second.status, 1);
+  t.match(
+    second.stderr,
+    /^vuhca device: \S+vuhca\.sock is in use by a running server: stop it or choose another path\n$/,
+  );
+  const other = ['device', '--socket', join(directory, 'other'), '--control', controlPath];
+  t.match(await runCli(other), { status: 1, stderr: /\.control is in use by a running server/ });
+  t.notOk(existsSync(join(directory, 'other')), 'nothing is left of the one that could not start');
+  device.child.kill('SIGKILL');
+  await device.whenExited;
+  t.ok(existsSync(socketPath), 'a killed process leaves its sockets');
+  const third = await start(t, directory);
+  third.device.child.kill('SIGTERM');
+  t.equal(await third.device.whenExited, 0, 'the next one takes the path over');
+});
+
+t.test('mistakes get a sentence and a status', async (t) => {
+  const directory = makeDirectory(t);
+  const plain = join(directory, 'plain');
+  writeFileSync(plain, '');
+  const socket = ['--socket', join(directory, 'x')];
+  const mistakes: [status: number, words: string[], stderr: RegExp][] = [
+    [2, [], /^vuhca device: option --socket is missing/],
+    [2, ['--sokcet', 'x'], /^vuhca device: unknown option --sokcet/],
+    [2, [...socket, '--log-level', 'loud'], /option --log-level is loud; it must be trace, debug,/],
+    [2, [...socket, '--ordering', 'late'], /option --ordering is late; it must be strict, pcie or adversarial:SEED/],
+    [2, [...socket, '--ordering=adversarial:4294967296'], /adversarial:4294967296; .* with a seed below 2\^32/],
+    [2, [...socket, '--ordering'], /option --ordering needs a value/],
+    [2, [...socket, '--inspect=nowhere:x'], /option --inspect is nowhere:x; it must be PORT or HOST:PORT/],
+    [1, ['--socket', plain], /plain exists and is no socket: remove it or choose another path/],
+    [1, ['--socket', join(directory, 'none', 'x')], /none for socket \S+ does not exist: make it with/],
+    [1, ['--socket', '/proc/x'], /^vuhca device: socket \/proc\/x cannot be made: /m],
+    [1, ['--socket', join(directory, 'x'.repeat(110))], /has \d+ bytes, at most 107 fit: use a shorter directory/],
+    [
+      1,
+      [...socket, '--record', join(directory, 'none', 'x')],
+      /^vuhca device: the recording .* cannot be written \(ENOENT\)/m,
+    ],
+  ];
+  for (const [status, words, stderr] of mistakes) {
+    const result = await runCli(['device', ...words], { XDG_RUNTIME_DIR: directory });
+    t.match(result, { status, stderr, stdout: '' }, words.join(' '));
+    t.notMatch(result.stderr, /\n +at /, 'no stack');
+  }
+  const library = await runCli(['device', ...socket], { LIBVFIO_USER: plain });
+  t.match(library, { status: 1, stderr: /plain is not a shared library \(it is no ELF file\).*Unset LIBVFIO_USER/ });
+  const missing = await runCli(['device', ...socket], { LIBVFIO_USER: join(directory, 'none') });
+  t.match(missing, { status: 1, stderr: /LIBVFIO_USER names \S+none, which does not exist/ });
+  t.same(readdirSync(directory).sort(), ['plain', 'vuhca']);
+});
+
+t.test(
+  'a directory that is not writable',
+  { skip: process.getuid?.() === 0 && 'root may write everywhere' },
+  async (t) => {
+    const directory = makeDirectory(t);
+    chmodSync(directory, 0o500);
+    const result = await runCli(['device', '--socket', join(directory, 'x')]);
+    chmodSync(directory, 0o700);
+    t.match(result, { status: 1, stderr: /is not writable: choose one you own/ });
+  },
+);
+
+t.test('the command itself', async (t) => {
+  t.match(await runCli([]), { status: 2, stderr: /Usage: vuhca COMMAND/ });
+  t.match(await runCli(['--help']), {
+    status: 0,
+    stdout:
+      / run .*\n +test .*\n +device .*\n +topology .*\n +status .*\n +top .*\n +show .*\n +fabric .*\n +resources .*\n +capture .*\n +trace .*\n +explain .*\n +inject .*\n +link .*\n +replay /,
+  });
+  t.match(await runCli(['dance']), { status: 2, stderr: /unknown command dance; the commands are run, test, device/ });
+  for (const name of [
+    'run',
+    'device',
+    'status',
+    'top',
+    'show',
+    'resources',
+    'capture',
+    'trace',
+    'replay',
+    'completion',
+  ])
+    t.match(await runCli([name, '--help']), { status: 0, stdout: new RegExp(`^Usage: vuhca ${name} `) });
+});
+
+t.test('a personality: the identity that a guest sees, and options that it does not take', async (t) => {
+  for (const [personality, identity] of [
+    ['vuhca', 0x10f51af4],
+    ['mthca', 0x628215b3],
+    ['mthca-one-port', 0x627415b3],
+  ] as const) {
+    const { device, socketPath } = await start(t, makeDirectory(t), ['--personality', personality]);
+    const client = new VfioUserClient(socketPath);
+    client.negotiate();
+    t.equal(client.read32(CONFIG_REGION, 0), identity, personality);
+    client.close();
+    device.child.kill('SIGTERM');
+    t.equal(await device.whenExited, 0);
+  }
+  const { controlPath } = await start(t, makeDirectory(t), ['--personality', 'mthca', '--fabric', 'switch']);
+  const control = await ControlClient.connect(controlPath);
+  t.match(await control.request('fabric'), {
+    nodes: [
+      { name: 'a', ports: [{ link: { peer: 's:1' } }, { link: { peer: 's:2' } }] },
+      { name: 's', ports: [{ isManager: true }] },
+    ],
+  });
+  t.match(await control.request('status'), {
+    adapters: [],
+    mthca: [{ name: 'a', state: 'reset' }],
+    links: [{ kind: 'cable' }, { kind: 'cable' }],
+  });
+  await t.rejects(control.request('resources'), /adapter a has the personality mthca, which does not have this/);
+  control.close();
+  const mthca = ['device', '--socket', '/nowhere/x', '--personality', 'mthca'];
+  for (const [words, stderr] of [
+    [['--vcbs', '4'], /option --vcbs cannot be given with --personality mthca/],
+    [['--lids', '0,2'], /option --lids is 0,2; a unicast LID is 1 to 49151/],
+    [['--node-guid', 'xyz'], /option --node-guid is xyz; it must be 16 hex digits/],
+    [['--port-queue', '0'], /option --port-queue is 0; it must be 2 to 1024/],
+    [['--fault', 'drop=0.1', '--personality', 'mthca-one-port'], /--fault is about the link between two ports/],
+    [['--topology', 'x.json'], /option --socket cannot be given with --topology/],
+    [
+      ['--link', '2=listen:/nowhere/y', '--personality', 'mthca-one-port'],
+      /--link names port 2; --personality mthca-one-port/,
+    ],
+  ] as const)
+    t.match(await runCli([...mthca, ...words]), { status: 2, stderr, stdout: '' }, words.join(' '));
+});

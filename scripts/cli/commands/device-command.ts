@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The options and the help of `vuhca device`, the adapter process. program.ts loads them when the
+ * command is called; device-action.ts performs it; device-child.ts starts it as a child and waits
+ * for its READY line.
+ */
+import { type AdapterArguments, addAdapterOptions } from '../options/adapter-arguments.ts';
+import type { CliCommand } from '../options/cli-command.ts';
+import { doorOption } from '../options/door-option.ts';
+import { inspectOption } from '../options/inspector.ts';
+import { recordLimitOption } from '../options/limit-options.ts';
+import { type LogLevel, logLevelOption } from '../options/log-levels.ts';
+import { type Personality, personalityOption } from '../options/personality.ts';
+
+/** The beginning of the line on standard output that says guests may attach; the paths follow. */
+export const READY = 'listening on';
+
+/** The values of the options. */
+export interface DeviceArguments extends AdapterArguments {
+  readonly socket?: string;
+  readonly control?: string;
+  readonly topology?: string;
+  readonly ibsim?: number;
+  readonly record?: string;
+  /** In MiB. */
+  readonly recordLimit: number;
+  readonly personality: Personality;
+  readonly logLevel: LogLevel;
+  readonly inspect?: string;
+}
+
+export function defineDevice(command: CliCommand): void {
+  command
+    .optionsGroup('Sockets:')
+    .option('--socket <PATH>', 'The vfio-user socket QEMU connects to; virtual functions have PATH.1 and so on')
+    .option('--control <PATH>', 'The control socket (default: one that `vuhca status` and others find)')
+    .option(
+      '--topology <FILE>',
+      'Several adapters with their sockets and links, instead of one at --socket; see docs/TOPOLOGY.md',
+    )
+    .addOption(doorOption())
+    .addOption(personalityOption())
+    .optionsGroup('Recording and debugging:')
+    .option('--record <FILE>', 'Records the whole session, for `vuhca replay`')
+    .addOption(recordLimitOption())
+    .addOption(logLevelOption('info'))
+    .addOption(inspectOption('--inspect', 'Lets a debugger attach; see docs/DEBUGGING.md'));
+  addAdapterOptions(command);
+  command.addNotes(
+    'Prints `listening on SOCKET` when a guest may attach:',
+    '  qemu-system-x86_64 -machine q35,memory-backend=ram \\',
+    '    -object memory-backend-memfd,id=ram,size=1G,share=on \\',
+    `    -device '{"driver":"vfio-user-pci","socket":{"type":"unix","path":"SOCKET"}}' ...`,
+  );
+  command
+    .addExample('vuhca device --socket /tmp/vuhca.sock', 'one adapter, for one guest')
+    .addExample('vuhca device --socket /tmp/vuhca.sock --functions 34', 'an adapter for 34 guests')
+    .addExample('vuhca device --socket /tmp/vuhca.sock --record x.rec --log-level debug', 'for a bug report')
+    .addExample('vuhca device --socket /tmp/vuhca.sock --personality mthca', 'for a guest with its stock driver')
+    .addExample('vuhca device --topology two.json', 'the adapters and links of a file')
+    .addExample('vuhca device --topology two.json --ibsim 7171', "and a door for Debian's opensm and diagnostics");
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Performs `vuhca replay`: runs a recorded session again, without guest and QEMU, and checks that
+ * the adapter behaves identically. A debugger can stop at any step; the recorded guest waits.
+ */
+
+import { Fabric } from '../../../device/fabric/link/fabric.ts';
+import { Adapter } from '../../../device/hca/adapter/adapter.ts';
+import type { AdapterTrace } from '../../../device/hca/trace/adapter-trace.ts';
+import { isFabricPlan, RecordingDamage } from '../../../device/hosts/recording-format.ts';
+import { Replay, type ReplayResult, type ReplayStep } from '../../../device/hosts/replay.ts';
+import { MthcaAdapter } from '../../../device/personality/mthca/mthca-adapter.ts';
+import { TraceObserver } from '../../../device/process/trace/trace-observer.ts';
+import type { AnyAdapter } from '../../../device/topology/node-kinds.ts';
+import { printable, printableLines } from '../../../protocol/system/printable.mjs';
+import { SetupError } from '../../../qemu/setup/errors.ts';
+import type { CliCommand } from '../options/cli-command.ts';
+import { openInspector } from '../options/inspector.ts';
+import { checkOutput, readNamedFile } from '../options/named-files.ts';
+import { UsageError } from '../options/usage-error.ts';
+import { DIVERGED_STATUS } from '../session/exit-statuses.ts';
+import { present } from '../trace/trace-present.ts';
+import type { ReplayArguments } from './replay-command.ts';
+
+const NS_PER_SECOND = 1e9;
+/** 1024 messages of a QP, with the first bytes of each; 2^18 steps. */
+const TRACE = { blocksLog2: 10, snapLength: 64, stopOnError: false };
+const TIMELINE_LOG2 = 18;
+
+export async function performReplay(command: CliCommand): Promise<number> {
+  const [path] = command.processedArgs as [string];
+  const { until = Number.POSITIVE_INFINITY, trace = false, inspectBrk, ...given } = command.opts<ReplayArguments>();
+  const breakAt = given.breakAt ?? (inspectBrk === undefined ? -1 : 0);
+  checkTrace(given);
+  if (given.export !== undefined) checkOutput('option --export', given.export, [path], { fifo: true });
+  const replay = openRecording(path);
+  const traces = given.messages || given.show || given.export !== undefined ? observeAll(replay) : undefined;
+  openInspector(inspectBrk, true);
+  replay.onStep = makeStepHook(breakAt, trace);
+  sayDamage(path, () => {
+    while (replay.result.steps < until && replay.step());
+  });
+  const { result } = replay;
+  if (traces !== undefined) presentTraces(traces, given);
+  const output = traces === undefined ? process.stdout : process.stderr;
+  output.write(printableLines(describeResult(path, result, until)));
+  return result.divergence === undefined ? 0 : DIVERGED_STATUS;
+}
+
+function checkTrace({ messages, show, export: file, format }: ReplayArguments): void {
+  if (file !== undefined && format === undefined) throw new UsageError('option --format is missing');
+  if (file === undefined && format !== undefined) throw new UsageError('option --format belongs to --export');
+  if (messages && show) throw new UsageError('give --messages or --show, not both');
+}
+
+/**
+ * The traces of all that a recording has, and the status of its replay. Says on standard error when
+ * the adapter did something else. Throws SetupError.
+ */
+export function traceRecording(path: string): { readonly traces: AdapterTrace[]; readonly status: number } {
+  const replay = openRecording(path);
+  const observed = observeAll(replay);
+  const result = sayDamage(path, () => replay.run());
+  const traces = observed.map(({ name, observer }) => observer.read(name, 0));
+  if (result.divergence === undefined) return { traces, status: 0 };
+  process.stderr.write(printableLines(describeResult(path, result, Number.POSITIVE_INFINITY)));
+  return { traces, status: DIVERGED_STATUS };
+}
+
+/** An adapter of the recording, and the observer of its traces. */
+interface Traced {
+  readonly name: string;
+  readonly observer: TraceObserver;
+}
+
+function observeAll(replay: Replay): Traced[] {
+  const { adapter } = replay;
+  const { plan } = replay.header;
+  if (!(adapter instanceof Fabric)) return [{ name: 'adapter', observer: observe(replay, adapter as Adapter) }];
+  const names = isFabricPlan(plan) ? plan.adapters.map(({ name }) => printable(name)) : [];
+  const adapters = adapter.nodes.filter((node) => node instanceof Adapter || node instanceof MthcaAdapter);
+  return adapters.map((one, index) => ({ name: names[index] ?? `${index}`, observer: observe(replay, one) }));
+}
+
+/** Traces every QP from RTR on. The observer takes the time of the last record: it reads none. */
+function observe(replay: Replay, adapter: AnyAdapter): TraceObserver {
+  const observer = new TraceObserver(adapter, () => replay.result.timeNs);
+  observer.addRule({}, TRACE);
+  observer.startTimeline(TIMELINE_LOG2);
+  return observer;
+}
+
+function presentTraces(traces: readonly Traced[], given: ReplayArguments): void {
+  const { messages, show, export: file } = given;
+  const all = traces.map(({ name, observer }) => observer.read(name, 0));
+  if (messages) present('read', all, given);
+  if (show) present('show', all, given);
+  if (file !== undefined) present('export', all, given, file);
+}
+
+function openRecording(path: string): Replay {
+  const bytes = readNamedFile(`the recording ${path}`, path);
+  return sayDamage(path, () => new Replay(bytes, (options, clock, hosts) => new Adapter(options, clock, hosts)));
+}
+
+/** Damage of the recording becomes a sentence of the command. */
+function sayDamage<Result>(path: string, replay: () => Result): Result {
+  try {
+    return replay();
+  } catch (error) {
+    if (error instanceof RecordingDamage) throw new SetupError(`${path}: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Returns the function that is called before each step. */
+function makeStepHook(breakAt: number, trace: boolean): (step: ReplayStep) => void {
+  return (step) => {
+    if (trace && step.index >= breakAt) process.stdout.write(`${printable(describeStep(step))}\n`);
+    if (step.index === breakAt) breakHere(step);
+  };
+}
+
+/** The debugger stops here. Step out twice, then into the adapter's work of this step. */
+function breakHere(step: ReplayStep): ReplayStep {
+  // biome-ignore lint/suspicious/noDebugger: the option asks for it.
+  debugger;
+  return step;
+}
+
+function describeStep({ index, timeNs, name, functionIndex }: ReplayStep): string {
+  return `${String(index).padStart(8)} ${seconds(timeNs).padStart(14)} s  function ${functionIndex}  ${name}`;
+}
+
+function describeResult(path: string, result: ReplayResult, until: number): string {
+  const { steps, records, timeNs, truncated, divergence } = result;
+  const done = `${steps} steps, ${records} records, ${seconds(timeNs)} s of adapter time`;
+  if (divergence !== undefined) {
+    const { position, record, during, expected, actual } = divergence;
+    return [
+      `${path}: the adapter did something else after ${done}`,
+      `  where     ${during}, record ${record} at byte ${position}, ${seconds(divergence.timeNs)} s`,
+      `  recorded  ${expected}`,
+      `  now       ${actual}`,
+      `  \`vuhca replay --inspect-brk --break-at=${steps} ${path}\` stops a debugger there`,
+      '',
+    ].join('\n');
+  }
+  if (steps >= until) return `${path}: identical so far: ${done}\n`;
+  const end = truncated ? ' (the end of the recording is missing)' : '';
+  return `${path}: identical: ${done}${end}\n`;
+}
+
+function seconds(ns: number): string {
+  return (ns / NS_PER_SECOND).toFixed(6);
+}

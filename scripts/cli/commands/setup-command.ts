@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The arguments and the help of `vuhca setup`, which prepares what other commands need and removes
+ * it. program.ts loads them when the command is called; setup-action.ts performs it.
+ */
+import { Argument } from 'commander';
+import { REMAINS, THINGS, type ThingName } from '../../setup/thing-names.ts';
+import type { CliCommand } from '../options/cli-command.ts';
+import { wholeNumber } from '../options/option-values.ts';
+import { UsageError } from '../options/usage-error.ts';
+
+/** A thing, or what else lies in the cache. */
+export type CacheKind = ThingName | (typeof REMAINS)[number];
+
+/** The values of the options. */
+export interface SetupArguments {
+  readonly kernel?: string;
+  readonly kernels?: boolean;
+  readonly headers?: string;
+  readonly refresh?: boolean;
+  readonly sizes?: boolean;
+  readonly remove?: boolean;
+  /** Days. */
+  readonly unused?: number;
+}
+
+const DAYS_MAX = 36_500;
+const KINDS: readonly CacheKind[] = [...THINGS, ...REMAINS];
+
+export function defineSetup(command: CliCommand): void {
+  command
+    .addArgument(new Argument('[THING]', 'What to provide').choices(KINDS).default('all').argParser(readThing))
+    .argument('[FOLDER...]', 'With modules: the folders of kernel modules')
+    .option(
+      '--kernel <VERSION>',
+      'For all, kernel, toolchain, modules: trixie (default), bookworm, backports, 6.1; or a bzImage',
+    )
+    .option('--kernels', "With all and modules: for each of Debian's three kernels")
+    .option('--headers <FOLDER>', 'The build folder of a kernel that is a bzImage')
+    .option('--refresh', 'Looks for newer Debian packages')
+    .option('--sizes', 'Shows what lies in the cache, by kind, and how large it is')
+    .option('--remove', 'Removes THING from the cache; everything by default')
+    .addOption(wholeNumber('--unused <DAYS>', 'With --sizes, --remove: what was not used for so long', 1, DAYS_MAX))
+    .addNotes(
+      'Every command sets up what it needs; this one does it ahead of time, and prints a path a line.',
+      'Results are in ~/.cache/vuhca ($XDG_CACHE_HOME/vuhca); nothing is written anywhere else. Debian packages that',
+      'the machine lacks are installed with sudo; without it the command to type is printed.',
+      '',
+      'With --sizes and --remove, THING may also be:',
+      '  images    file systems of guests, packed for a run',
+      '  programs  small programs of tests and benchmarks',
+      "  packages  Debian's package index, answers of apt, downloads",
+      '  sources   sources that tsx has translated',
+      'What a running command uses stays. So do lock files, and whatever set-up has not made.',
+    )
+    .addExample('vuhca setup', 'everything that `vuhca run` needs')
+    .addExample('vuhca setup --kernels', "the same, and the driver for each of Debian's three kernels")
+    .addExample('vuhca setup library', 'libvfio-user, for devices of your own (LIBVFIO_USER)')
+    .addExample(
+      'vuhca setup infiniband-tools',
+      "starts Debian's opensm and diagnostics on a fabric; see docs/FABRIC.md",
+    )
+    .addExample('vuhca setup disk-image', 'as root: a disk with Debian and its boot loader, for `vuhca run --disk`')
+    .addExample('vuhca setup debug-kernel', 'a kernel with lockdep, KASAN and checks of DMA, for --kernel')
+    .addExample('vuhca setup kernel --kernel 6.1', "Debian 12's kernel")
+    .addExample('vuhca setup symbols', "Debian's debug symbols of the kernel, for gdb (1 GB); see docs/DEBUGGING.md")
+    .addExample('vuhca setup modules ./my-driver', "compiles a module for the guest's kernel")
+    .addExample('vuhca setup --sizes', 'what lies in the cache')
+    .addExample('vuhca setup --remove', 'removes all of it')
+    .addExample('vuhca setup --remove --unused 30', 'removes what no command has used for 30 days')
+    .addExample('vuhca setup modules --remove --kernel 6.1', "removes the modules for Debian 12's kernel");
+}
+
+function readThing(text: string): CacheKind {
+  const thing = KINDS.find((one) => one === text);
+  if (thing === undefined) throw new UsageError(`set-up does not provide ${text}; it provides ${THINGS.join(', ')}`);
+  return thing;
+}

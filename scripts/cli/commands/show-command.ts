@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The options and the help of `vuhca show`, which lists what the buffers, lists and queues of a
+ * running adapter hold. program.ts loads them when the command is called; show-action.ts performs
+ * it.
+ */
+import { VIEW_NAMES } from '../../../device/hca/adapter/contents/view-names.ts';
+import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
+import type { CliCommand } from '../options/cli-command.ts';
+import { controlOption } from '../options/control-option.ts';
+import { actionArgument, PROCESS_MAX, QPN_MAX, wholeNumber } from '../options/option-values.ts';
+
+/** The values of the options. */
+export interface ShowArguments {
+  readonly control?: string;
+  readonly adapter?: string;
+  readonly function?: number;
+  readonly qp?: number;
+  readonly process?: number;
+  readonly json?: boolean;
+  readonly watch?: number;
+}
+
+const DAY_SECONDS = 86_400;
+
+export function defineShow(command: CliCommand): void {
+  command
+    .addArgument(actionArgument(VIEW_NAMES, '<VIEW>'))
+    .addOption(controlOption())
+    .option('--adapter <NAME>', 'The adapter, where one process serves several')
+    .addOption(wholeNumber('--function <N>', 'Only what belongs to this function', 0, FUNCTION_MAX - 1))
+    .addOption(wholeNumber('--qp <N>', 'Only what belongs to this queue pair', 0, QPN_MAX))
+    .addOption(
+      wholeNumber('--process <PID>', "Only what belongs to queue pairs of this guest's process", 1, PROCESS_MAX),
+    )
+    .option('--json', 'Prints the rows as JSON')
+    .addOption(wholeNumber('--watch [SECONDS]', 'Repeats the list until Ctrl-C', 1, DAY_SECONDS).preset('1'))
+    .addNotes(
+      '  vcbs      VCBs that collect a command, and their PCBs',
+      '  pcbs      PCBs that are not free, and their commands',
+      '  lists     doorbells and send queues in the order of their service: lists, scheduler buffer, bus',
+      '  lanes     commands in each kick list, in the order of their launch',
+      '  overflow  doorbells in the overflow buffers, as guest memory has them',
+      '  commands  commands in completion lists, pipeline and kick lists, with their credits',
+      '  queues    QPs, CQs and SRQs: state and next entry',
+      '  events    event queues: counters, delay, next interrupt time stamp, summary bytes',
+      '  contexts  send contexts: state and credits',
+    )
+    .addExample('vuhca show queues', 'every QP, CQ and SRQ')
+    .addExample('vuhca show commands --qp 2 --watch', 'the commands of one queue pair, every second')
+    .addExample('vuhca show lanes --json', 'all kick lists, for programs');
+}

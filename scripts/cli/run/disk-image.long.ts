@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A whole disk with Debian and its own boot loader (qemu/setup/disk-image.ts) boots by `vuhca run
+ * --disk` and finds the adapter by itself: GRUB, initramfs, systemd, udev, the stock driver, and an
+ * interface for IP over InfiniBand. The disk is not changed. Only root can make it. It runs if
+ * VUHCA_LARGE is set.
+ */
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import t, { type Test } from 'tap';
+import { provideDiskImage } from '../../../qemu/setup/disk-image.ts';
+import { CliProcess } from '../testing/run-cli.ts';
+
+// A disk boots at the pace of the machine.
+t.setTimeout(0);
+
+// rdma-core's udev rules name the device by its slot, so the programs take the only one there is.
+const READY = 'until [ $(ibstat | grep -c "State: Active") = 2 ]; do sleep 1; done';
+const PING_PONG = 'ibv_rc_pingpong -n 20';
+
+t.test('a disk image boots, finds the adapter, and stays as it was', async (t) => {
+  if (process.getuid?.() !== 0 || process.env.VUHCA_LARGE === undefined) {
+    t.pass('a disk image', { skip: 'only root can make it, and it takes minutes: set VUHCA_LARGE' });
+    return;
+  }
+  const image = await provideDiskImage();
+  const before = await digest(image);
+  const run = new CliProcess(['run', '--personality=mthca', `--disk=${image}`], {}, 'pipe');
+  t.teardown(() => run.child.kill());
+  await run.until(/ login: /);
+  run.type('root');
+  await run.until(/root@vuhca-disk:/);
+  const console = new Console(t, run);
+  await console.expect(READY, /./);
+  await console.expect('ibv_devinfo', /PORT_ACTIVE[\s\S]*PORT_ACTIVE/);
+  await console.expect('ls /sys/class/infiniband', /ibp\d+s0/);
+  await console.expect('networkctl list --no-pager', /infiniband/);
+  await console.expect('findmnt -no SOURCE,FSTYPE /', /\/dev\/vda1 +ext4/);
+  await console.expect(`${PING_PONG} & until ${PING_PONG} -i 2 localhost; do sleep 1; done`, /20 iters/);
+  await console.expect('touch /changed && sync', /./);
+  run.type('poweroff');
+  t.equal(await run.whenExited, 0, 'the guest powers off');
+  t.equal(await digest(image), before, 'the image is as it was');
+});
+
+/** A shell on the serial console. */
+class Console {
+  readonly #t: Test;
+  readonly #run: CliProcess;
+  #commands = 0;
+
+  constructor(t: Test, run: CliProcess) {
+    this.#t = t;
+    this.#run = run;
+  }
+
+  /** The command ends with 0 and prints the pattern. */
+  async expect(command: string, pattern: RegExp): Promise<void> {
+    const number = ++this.#commands;
+    const from = this.#run.stdout.length;
+    this.#run.type(`${command}; echo "<$?>${number}"`);
+    const [, status] = await this.#run.until(new RegExp(`<(\\d+)>${number}`));
+    const output = this.#run.stdout.slice(from);
+    this.#t.equal(status, '0', command, { output });
+    this.#t.match(output, pattern);
+  }
+}
+
+async function digest(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The screens of `vuhca status` and `vuhca top` for an adapter of the personality mthca, alone and
+ * in a process with others.
+ */
+import t from 'tap';
+import { reportMthca } from '../../../device/process/reports/mthca-report.ts';
+import type { StatusReport } from '../../../device/process/reports/status-report.ts';
+import { DataBench } from '../../../device/rig/mthca/driver/data-fixture.ts';
+import { WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
+import { computeRates } from '../commands/status-sample.ts';
+import { renderStatus } from './status-screen.ts';
+
+const SOCKET = {
+  path: '/tmp/m.sock',
+  attached: true,
+  inD0: true,
+  sharedMemoryBytes: 2 ** 30,
+  requests: 1000,
+  attaches: 1,
+  refusedClients: 0,
+  lostConnections: 0,
+  exceptions: 0,
+  registerReads: 10,
+  registerWrites: 20,
+  collectWrites: 30,
+  pioWrites: 0,
+  blockedTooLong: 0,
+};
+
+function reportOf(bench: DataBench, names: readonly string[], uptimeNs: number): StatusReport {
+  const device = reportMthca(bench.driver.device);
+  const mthca = names.map((name) => ({ name, sockets: [SOCKET], ...device })) as unknown as StatusReport['mthca'];
+  return { pid: 42, uptimeNs, recording: undefined, adapters: [], mthca, switches: [], links: [] };
+}
+
+t.test('an adapter at work, and its rates', (t) => {
+  const bench = new DataBench();
+  const before = reportOf(bench, ['a'], 1e9);
+  const [first, second] = bench.connect();
+  const local = bench.memory(64);
+  for (let count = 0; count < 4; count++) second.postReceive(local);
+  first.post(...Array.from({ length: 4 }, () => ({ opcode: WorkOpcode.SEND, pieces: [local] })));
+  bench.run();
+  const after = reportOf(bench, ['a'], 3e9);
+  const rates = computeRates(before, after);
+  t.match(rates, { commands: 2, mthca: [{ sends: 2, completions: 4 }] });
+  const text = renderStatus(after, rates);
+  t.match(text, /^guest +attached, 1.0 GiB within reach, \/tmp\/m.sock$/m);
+  t.match(text, /^HCA +running, bus master on, never reset$/m);
+  t.match(text, /^objects +\d+ MRs, QPs: 2 RTS, 0 SRQs, \d+ pages of context$/m);
+  t.match(text, /^CQs +2, 8 entries posted, 0 in error$/m);
+  t.match(text, /^sends +4 launched, 0 waiting, 0 buffers busy, QP0 and QP1: 0 dropped$/m);
+  t.match(text, /^port 1 +ACTIVE, LID 1, \d+ sent, \d+ received, 0 dropped$/m);
+  t.ok(
+    text.split('\n').every((one) => one.length <= 80),
+    'it fits a narrow terminal',
+  );
+  t.match(
+    renderStatus(after, rates, { perSecond: true }),
+    /^activity +2 requests\/s, 4 completions\/s, \d+ interrupts\/s, \d+ commands\/s$/m,
+  );
+  t.end();
+});
+
+t.test('several adapters have their names', (t) => {
+  const bench = new DataBench();
+  const report = reportOf(bench, ['m', 'n'], 1e9);
+  const text = renderStatus(report, computeRates(report, report));
+  t.match(text, /^adapter +m, mthca$[\s\S]*^adapter +n, mthca$/m);
+  t.end();
+});

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The links of a topology file (docs/TOPOLOGY.md): reads them, and gives free ports to ends that
+ * name a switch alone. `topology-file.ts` calls it.
+ */
+import { resolve } from 'node:path';
+import {
+  defaultFaultyLinkOptions,
+  linkFaults,
+  type PortLinkOptions,
+} from '../../../device/fabric/link/link-options.ts';
+import type { LinkPlan } from '../../../device/process/host/topology.ts';
+import type { LocalLinkPlan, SwitchNode } from '../../../device/topology/fabric-plan.ts';
+import { isObject, type JsonObject, readObject } from '../options/json-shape.ts';
+import { UsageError } from '../options/usage-error.ts';
+
+/** Members of a link of this process besides its ports. */
+export const linkMembers = { width: '', speed: '', seed: 1, ...defaultFaultyLinkOptions };
+/** Kinds of values in objects whose names are not those of defaults. */
+const probabilities = Object.fromEntries(linkFaults.map((fault) => [fault, 0]));
+const scheduled = { fault: '', direction: 0, packet: 0, atNs: 0, byte: 0, flip: 0 };
+const flap = { atNs: 0, lengthNs: 0 };
+
+/** Reads one link. `folder` is that of the file. */
+export function readLink(value: unknown, index: number, folder: string): LinkPlan {
+  const name = `link ${index + 1}`;
+  if (isObject(value) && 'port' in value) {
+    const { port, listen, connect } = readObject(value, name, { port: '', listen: '', connect: '' });
+    if ((listen === undefined) === (connect === undefined))
+      throw new UsageError(`${name}: port ${port} needs either listen or connect, with a path`);
+    const path = resolve(folder, (listen ?? connect) as string);
+    return { port: port as string, role: listen === undefined ? 'connect' : 'listen', endpoint: { path } };
+  }
+  const { ports, ...given } = readObject(value, name, { ports: [''], ...linkMembers });
+  if (!Array.isArray(ports) || ports.length !== 2)
+    throw new UsageError(`${name} must have ports, two of them, or port with listen or connect`);
+  return { ports: [ports[0], ports[1]], ...readLinkMembers(given, name) };
+}
+
+/** Width, speed and properties of a link, whose kinds of values are known to be right. */
+export function readLinkMembers(given: JsonObject, name: string): Omit<LocalLinkPlan, 'ports'> {
+  const { width, speed, ...faulty } = given;
+  checkFaults(faulty, name);
+  const isCable = Object.keys(faulty).length === 0;
+  const link = (isCable ? { kind: 'cable' } : { kind: 'faulty', seed: 1, ...faulty }) as PortLinkOptions;
+  return {
+    link,
+    ...(width === undefined ? {} : { width: width as string }),
+    ...(speed === undefined ? {} : { speed: speed as string }),
+  };
+}
+
+function checkFaults({ faults, schedule, flaps }: JsonObject, name: string): void {
+  readObject(faults ?? {}, `${name}: faults`, probabilities);
+  for (const [index, entry] of ((schedule ?? []) as unknown[]).entries()) {
+    const what = `${name}: schedule entry ${index + 1}`;
+    const { fault, direction } = readObject(entry, what, scheduled);
+    if (!linkFaults.some((one) => one === fault))
+      throw new UsageError(`${what}: fault is ${fault}; it must be ${linkFaults.join(', ')}`);
+    if (direction !== 0 && direction !== 1)
+      throw new UsageError(`${what}: direction is ${direction}; it must be 0 or 1`);
+  }
+  for (const [index, entry] of ((flaps ?? []) as unknown[]).entries())
+    readObject(entry, `${name}: flap ${index + 1}`, flap);
+}
+
+/** Gives the lowest free port to each end that names a switch without a port. */
+export function assignPorts(links: readonly LinkPlan[], switches: readonly SwitchNode[]): LinkPlan[] {
+  const taken = new Set(links.flatMap((link) => ('ports' in link ? link.ports : [link.port])));
+  const assign = (port: string): string => {
+    const node = switches.find(({ name }) => name === port);
+    if (node === undefined) return port;
+    for (let number = 1; number <= node.ports; number++) {
+      const free = `${port}:${number}`;
+      if (taken.has(free)) continue;
+      taken.add(free);
+      return free;
+    }
+    throw new UsageError(`switch ${port} has ${node.ports} ports, and more links name it; give it more ports`);
+  };
+  return links.map((link) =>
+    'ports' in link ? { ...link, ports: [assign(link.ports[0]), assign(link.ports[1])] } : link,
+  );
+}

@@ -1,6 +1,0 @@
-// SPDX-License-Identifier: Apache-2.0
-/** Further seeds of trace-truth.test.ts. */
-import { takeFurtherSeeds } from '../../device/test-support/seeds.ts';
-
-takeFurtherSeeds();
-await import('./trace-truth.test.ts');

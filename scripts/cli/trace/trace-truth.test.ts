@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `vuhca trace show` tells only what happened (IPCOM000010133D par. 1): in random runs each
+ * sentence of each story is compared with a log that comes from the units themselves, without
+ * traces and timeline. trace-truth.long.ts has 1,000 seeds.
+ */
+import t from 'tap';
+import { seedsOf } from '../../../device/rig/fixtures/seeds.ts';
+import { StoryRun } from '../testing/story-run.ts';
+
+const FEW = 8;
+const ALL = 1000;
+/** A failure shows so many sentences. */
+const SHOWN = 5;
+
+t.test('each sentence of a story is a fact of the model', async (t) => {
+  for (const seed of seedsOf(FEW, ALL)) t.same(new StoryRun(seed).judge().slice(0, SHOWN), [], `seed ${seed}`);
+});
