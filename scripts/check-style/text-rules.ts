@@ -18,7 +18,7 @@ import {
 /** Folders and files in which comments must have the form that the last three rules check. */
 export const TIDY_FOLDERS: readonly string[] = ['device', 'protocol', 'qemu', 'scripts', 'guest-tests'];
 
-const LONGEST_FILE = 300;
+const LONGEST_FILE = 400;
 const LONGEST_TEST = 450;
 
 const WIDEST_COMMENT = 100;
