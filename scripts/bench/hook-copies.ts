@@ -10,7 +10,7 @@ import { join } from 'node:path';
 const FOLDERS = ['device', 'protocol', 'scripts/bench'];
 const FILES = ['package.json', 'tsconfig.json'];
 /** The traces themselves stay: nothing calls them in the copy. */
-const TRACES = join('device', 'trace');
+const TRACES = join('device', 'hca', 'trace');
 /** A call such as `qp.trace?.reset(`, `this.timeline?.note(` or `noteStep(`. */
 const CALL = /[\w.#]+\.(?:trace|timeline)\?\.\w+\(|(?<!function )\bnoteStep\(/;
 /** A statement that depends on a trace, such as `if (record.trace !== undefined) ...`. */

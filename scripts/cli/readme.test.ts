@@ -171,7 +171,7 @@ t.test('two guests with linked adapters', async (t) => {
   const isLinked = ({ links, adapters }: StatusReport): boolean =>
     links.some(({ kind, up }) => kind === 'socket' && up) && adapters[0].sockets[0].attached;
   let reports = await readStatus(environment);
-  while (!reports.every(isLinked)) {
+  while (reports.length < 2 || !reports.every(isLinked)) {
     await new Promise((done) => setTimeout(done, 50));
     reports = await readStatus(environment);
   }

@@ -155,7 +155,7 @@ t.test('a disk that is full ends the capture with a sentence', async (t) => {
 });
 
 t.test('a disk that fills up keeps whole packets', async (t) => {
-  const program = fileURLToPath(new URL('testing/capture-until-full.ts', import.meta.url));
+  const program = fileURLToPath(new URL('../testing/capture-until-full.ts', import.meta.url));
   const path = join(makeDirectory(t), 'x.pcap');
   for (const limitBytes of [10, 24, 100, 300_000, 1_500_000]) {
     const words = [`--fsize=${limitBytes}`, process.execPath, '--import=#typescript', program, path];
