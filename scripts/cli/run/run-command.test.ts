@@ -12,6 +12,7 @@ import { findTshark } from '../../../qemu/setup/tshark.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { isRunning, runFolders } from '../testing/left-behind.ts';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 import { startWaitingGuest } from '../testing/waiting-guest.ts';
 
 const LOG_LINES_MAX = 20;
@@ -57,7 +58,7 @@ t.test('mistakes get a sentence before anything starts', async (t) => {
     [['--', '-M', 'q35,memory-backend=p', '-object', 'memory-backend-ram,id=p,size=1G'], /backend p is not shared/],
   ];
   for (const [words, stderr] of mistakes)
-    t.match(await runCli(['run', ...words]), { status: 2, stderr }, words.join(' '));
+    t.match(await runWords(['run', ...words]), { status: 2, stderr }, words.join(' '));
 });
 
 t.test('a QEMU that cannot do it', async (t) => {

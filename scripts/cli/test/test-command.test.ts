@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { TestStatus } from '../session/exit-statuses.ts';
 import { type Case, check, EXAMPLE } from '../testing/check-test-case.ts';
-import { runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 
 /** Only the bound of the machine that runs the tests ends a slow one. */
 t.setTimeout(0);
@@ -48,7 +48,7 @@ t.test('wrong arguments', async (t) => {
     ],
   ];
   for (const [words, says] of cases) {
-    const { status, stderr } = await runCli(['test', ...words]);
+    const { status, stderr } = await runWords(['test', ...words]);
     t.equal(status, TestStatus.USAGE, words.join(' '));
     t.match(stderr, says);
   }
