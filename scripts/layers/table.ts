@@ -83,7 +83,7 @@ export function renderWings(layers: readonly Layer[], folder: string, below: rea
       if (target !== undefined && target !== wing) used.add(target);
     }
   }
-  return renderChart(wings);
+  return renderChart(wings, folder);
 }
 
 /** A flow chart of the layers of one wing, those for tests left out. */
@@ -92,6 +92,7 @@ export function renderPicture(layers: readonly Layer[], folder: string): string 
   const names = new Set(inside.map(({ path }) => path));
   return renderChart(
     new Map(inside.map(({ path, uses }) => [path, new Set(uses.filter((other) => names.has(other)))])),
+    folder,
   );
 }
 
@@ -99,9 +100,9 @@ export function renderPicture(layers: readonly Layer[], folder: string): string 
  * A Mermaid flow chart, the highest on top: an arrow from each node to those that it uses, without
  * the arrows that follow from others (transitive reduction), so that the order can be seen.
  */
-function renderChart(uses: ReadonlyMap<string, ReadonlySet<string>>): string {
+function renderChart(uses: ReadonlyMap<string, ReadonlySet<string>>, folder: string): string {
   const paths = [...uses.keys()];
-  const nodes = paths.map((path) => `  ${idOf(path)}["${shortName(path, paths)}"]`);
+  const nodes = paths.map((path) => `  ${idOf(path)}["${path.replace(`${folder}/`, '')}"]`);
   const arrows = paths.flatMap((path) =>
     [...(uses.get(path) ?? [])]
       .filter((target) => !isImplied(path, target, uses))
