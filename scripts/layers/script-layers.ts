@@ -38,6 +38,7 @@ export const scriptLayers: readonly Row[] = [
     uses: 'random.ts qemu/setup',
   },
   { path: 'scripts/test-runner', holds: '`npm test`', uses: 'qemu/setup scripts/setup console mutate' },
+  { path: 'scripts/package/testing', holds: 'packs the package for tests', uses: '', forTests: true },
   {
     path: 'scripts/generate',
     holds: 'writes generated code and documents from the tables',

@@ -1,205 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The package as a user gets it: packed, installed in an empty folder whose node_modules then
- * admits no writing, and used. The guest's kernel, QEMU and libvfio-user come from the machine's
- * cache, npm packages from the registry or the cache of npm.
+ * The archive of the package has what its commands need, and nothing of tests. installed.long.ts
+ * uses it as a user does.
  */
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { InspectorClient } from '../cli/debugger/inspector-client.ts';
 import { makeDirectory } from '../cli/testing/directory.ts';
+import { PackedPackage, ROOT, TSC } from './testing/packed-package.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
 /** What the commands of users begin with; every other file is there because these import it. */
 const ENTRIES = ['scripts/cli/main.ts', 'protocol/vfio-user/examples/edu.ts', 'protocol/vfio-user/client/index.ts'];
-const MODES = [
-  ['node16', 'node16'],
-  ['nodenext', 'nodenext'],
-  ['esnext', 'bundler'],
-] as const;
-const CASE = `#!/bin/sh
-[ -e /sys/bus/pci/drivers/vuhca/0000:01:00.0 ] && echo the driver has bound
-exit 7
-`;
-/**
- * A program of a user: it prints the identity of the vfio-user device at a socket. Its folder has
- * no types of Node.
- */
-const CONSUMER = `import { GuestMemory, loadLibrary, msix, type RegionHandler, VfioUserError } from 'vuhca/vfio-user';
-import { CONFIG_REGION, VfioUserClient } from 'vuhca/vfio-user/client';
-
-// The folder has no types of Node.
-declare const process: { argv: string[]; stdout: { write(text: string): void } };
-
-export const handler: RegionHandler = {
-  read: (offset: number, sizeBytes: number, data: DataView) => data.setUint32(0, offset + sizeBytes, true),
-  write: () => {},
-};
-export const capability = msix({ vectors: 1, tableBar: 0, tableOffset: 0, pbaBar: 0, pbaOffset: 4096 });
-
-// @ts-expect-error The path is a string; without types this line would be none.
-export const misuse = () => loadLibrary(5);
-
-function refuses(path: string): boolean {
-  try {
-    loadLibrary(path);
-    return false;
-  } catch (error) {
-    return error instanceof VfioUserError;
-  }
-}
-
-const client = VfioUserClient.connect(process.argv[2]);
-const identity = client.read32(CONFIG_REGION, 0).toString(16).padStart(8, '0');
-client.close();
-process.stdout.write(\`\${identity} \${typeof GuestMemory} \${refuses('/none')}\\n\`);
-`;
 const IMPORTED_PACKAGE = /^(?:import .*|} )from '((?!node:)[^.'][^']*)';$|\bimport\('((?!node:)[^.'][^']*)'\)/gm;
-/** Vendor and device of the two devices, as config space begins. */
-const VUHCA = /^[0-9a-f]{8} function true$/;
-const EDU = '11e81234 function true';
 
-// The first run on a machine also compiles the kernel modules.
-t.setTimeout(0);
-
-/** tap would load its modules into every Node process by NODE_OPTIONS. */
-const AS_USER = ['-u', 'NODE_OPTIONS'];
-
-const folder = makeDirectory(t);
-const installed = join(folder, 'node_modules/vuhca');
-const packed = pack();
-
-/** Packs the package into the folder; returns the files in it, relative to its root. */
-function pack(): string[] {
-  const { status, stderr } = run('npm', 'pack', ROOT, '--silent', '--pack-destination', folder);
-  if (status !== 0) throw new Error(`npm pack: ${stderr}`);
-  const names = execFileSync('tar', ['-tzf', archive()], { encoding: 'utf8' }).trim().split('\n');
-  return names.map((name) => name.replace(/^package\//, ''));
-}
-
-function archive(): string {
-  return join(folder, readdirSync(folder).find((name) => /^vuhca-.*\.tgz$/.test(name)) as string);
-}
+const pack = new PackedPackage(makeDirectory(t));
 
 /** The files of this repository that `entries` import, directly or not. */
 function listImported(entries: readonly string[]): string[] {
-  const project = join(folder, 'imported.json');
+  const project = join(pack.folder, 'imported.json');
   const types = join(ROOT, 'node_modules/@types');
   const files = entries.map((file) => join(ROOT, file));
   const content = { extends: join(ROOT, 'tsconfig.json'), include: [], files, compilerOptions: { typeRoots: [types] } };
   writeFileSync(project, JSON.stringify(content));
-  const { stdout } = run(process.execPath, TSC, '--listFilesOnly', '-p', project);
+  const { stdout } = pack.run(process.execPath, TSC, '--listFilesOnly', '-p', project);
   return stdout
     .split('\n')
     .filter((path) => path.startsWith(ROOT) && !path.includes('node_modules'))
     .map((path) => relative(ROOT, path));
 }
 
-/** Runs a program in the folder to its end. */
-function run(program: string, ...words: readonly string[]) {
-  const env = { ...process.env, XDG_RUNTIME_DIR: folder };
-  const { status, stdout, stderr } = spawnSync('env', [...AS_USER, program, ...words], {
-    cwd: folder,
-    encoding: 'utf8',
-    env,
-  });
-  return { status, stdout, stderr };
-}
-
-/** Every file and folder of node_modules with size and times: writing anything changes one. */
-function listInstalled(): string[] {
-  const { stdout } = run('find', 'node_modules', '-printf', '%p %s %T@ %C@\n');
-  return stdout.split('\n').sort();
-}
-
-/**
- * Runs a program in the folder that serves a device, and says so with `ready` on standard output or
- * error. Calls `use` with all that it said, then asks it to end; returns its exit status.
- */
-async function serve(
-  command: readonly string[],
-  ready: RegExp,
-  use: (said: readonly string[]) => unknown,
-): Promise<number | null> {
-  const env = { ...process.env, XDG_RUNTIME_DIR: folder };
-  const child = spawn('env', [...AS_USER, ...command], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const ended = new Promise<number | null>((done) => child.once('close', done));
-  const said: string[] = [];
-  const served = new Promise<true>((done) => {
-    for (const input of [child.stdout, child.stderr])
-      createInterface({ input }).on('line', (line) => {
-        said.push(line);
-        if (ready.test(line)) done(true);
-      });
-  });
-  if ((await Promise.race([served, ended])) !== true) throw new Error(`${command.join(' ')}: ${said.join('\n')}`);
-  try {
-    await use(said);
-  } finally {
-    child.kill('SIGTERM');
-  }
-  return ended;
-}
-
-/** The source map of each script that a debugger of the process sees, by the script's path. */
-async function findSourceMaps(said: string): Promise<Map<string, string>> {
-  const inspector = await InspectorClient.connect(/ws:\S+/.exec(said)?.[0] ?? '');
-  const maps = new Map<string, string>();
-  inspector.onEvent(({ method, params }) => {
-    if (method === 'Debugger.scriptParsed') maps.set(params.url.replace(/^file:\/\//, ''), params.sourceMapURL);
-  });
-  await inspector.call('Debugger.enable');
-  await inspector.close();
-  return maps;
-}
-
-interface Compiled {
-  readonly what: string;
-  readonly status: number | null;
-  readonly stdout: string;
-}
-
-/** Checks and translates the consumer in each way to look for modules. */
-function compileConsumer(): Compiled[] {
-  writeFileSync(join(folder, 'consumer.mts'), CONSUMER);
-  return MODES.map(([module, moduleResolution]) => {
-    const words = ['--module', module, '--moduleResolution', moduleResolution, '--types', '', '--outDir', 'out'];
-    return compile(`types with ${moduleResolution}`, 'consumer.mts', words);
-  });
-}
-
-/** Checks the device in the README of the binding, which uses Node and pino too. */
-function compileReadme(): Compiled {
-  const readme = readFileSync(join(ROOT, 'protocol/vfio-user/README.md'), 'utf8');
-  writeFileSync(join(folder, 'device.mts'), /```ts\n(.*?)```/s.exec(readme)?.[1] ?? '');
-  const types = ['--types', 'node', '--typeRoots', join(ROOT, 'node_modules/@types')];
-  return compile('the device in the README', 'device.mts', ['--module', 'nodenext', '--noEmit', ...types]);
-}
-
-function compile(what: string, file: string, words: readonly string[]): Compiled {
-  return { what, ...run(process.execPath, TSC, '--strict', '--target', 'es2023', '--lib', 'es2023', ...words, file) };
-}
-
 t.test('the archive has what the commands need, and no more', (t) => {
-  const files = new Set(packed);
+  const files = new Set(pack.files);
   const imported = listImported(ENTRIES);
   t.ok(imported.length > 100, `${imported.length} files`);
   const missing = imported.filter((file) => !files.has(file));
   t.same(missing, [], 'add what is missing to "files" in package.json');
   const folders = new Set(imported.map((file) => dirname(file)));
-  const sources = packed.filter((file) => file.endsWith('.ts') && !file.startsWith('dist/'));
+  const sources = pack.files.filter((file) => file.endsWith('.ts') && !file.startsWith('dist/'));
   t.same(
     sources.filter((file) => !folders.has(dirname(file))),
     [],
     'a folder that no command imports from; take it out of "files"',
   );
   t.same(
-    packed.filter((file) =>
+    pack.files.filter((file) =>
       /\.test\.|\/(test-support|testing|bench|demo)\/|bootstrap|node_modules|\.map\.map/.test(file),
     ),
     [],
@@ -219,75 +63,10 @@ t.test('the archive has what the commands need, and no more', (t) => {
     for (const [, path] of texts) {
       const wanted = join(dirname(file), path).replace(/\/$/, '');
       t.ok(
-        packed.some((name) => name === wanted || name.startsWith(`${wanted}/`)),
+        pack.files.some((name) => name === wanted || name.startsWith(`${wanted}/`)),
         `${file} opens ${wanted}`,
       );
     }
   }
-  t.end();
-});
-
-t.test('it works from an empty folder and writes nothing there', async (t) => {
-  const install = run('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', archive());
-  t.equal(install.status, 0, install.stderr);
-  run('chmod', '-R', 'a-w', 'node_modules');
-  t.teardown(() => run('chmod', '-R', 'u+w', 'node_modules'));
-  const before = listInstalled();
-
-  t.match(run('npx', 'vuhca', '--help'), { status: 0, stdout: /^Usage: vuhca COMMAND/ });
-  for (const { what, status, stdout } of [...compileConsumer(), compileReadme()])
-    t.equal(status, 0, `${what}: ${stdout}`);
-
-  // The command itself: npx would stay between it and a signal.
-  const vuhca = join(folder, 'node_modules/.bin/vuhca');
-  const device = [
-    vuhca,
-    'device',
-    '--inspect=0',
-    '--socket',
-    join(folder, 'a.sock'),
-    '--record',
-    join(folder, 'a.rec'),
-  ];
-  const status = await serve(device, /^listening on /, async (said) => {
-    t.match(identify('a.sock'), VUHCA);
-    const maps = await findSourceMaps(said.join('\n'));
-    t.match(maps.get(join(installed, 'device/hca/adapter/adapter.ts')), /^data:/, 'a debugger can stop in the sources');
-  });
-  t.equal(status, 0);
-  const replay = run('npx', 'vuhca', 'replay', 'a.rec');
-  t.match(replay, { status: 0, stdout: /a\.rec: identical: / }, replay.stderr);
-
-  const library = run('npx', 'vuhca', 'setup', 'library').stdout.trim();
-  const edu = [
-    `LIBVFIO_USER=${library}`,
-    'node',
-    'node_modules/vuhca/dist/vfio-user/examples/edu.js',
-    '--socket',
-    join(folder, 'edu.sock'),
-  ];
-  t.equal(await serve(edu, /"msg":"serving"/, () => t.equal(identify('edu.sock'), EDU)), 0);
-
-  writeFileSync(join(folder, 'case.sh'), CASE);
-  const test = run('npx', 'vuhca', 'test', 'node_modules/vuhca/guest-tests/example');
-  t.match(test, { status: 0, stdout: /^passed: /m }, test.stderr);
-  const guest = run('npx', 'vuhca', 'run', '--case', 'case.sh');
-  t.match(guest, { status: 7, stdout: /^the driver has bound$/m }, guest.stderr);
-  t.same(listInstalled(), before, 'nothing was written into node_modules');
-});
-
-function identify(socket: string): string {
-  const { stdout, stderr } = run(process.execPath, 'out/consumer.mjs', join(folder, socket));
-  return stdout.trim() || stderr;
-}
-
-t.test('source maps of the binding name files of the package', (t) => {
-  const maps = packed.filter((file) => file.endsWith('.js.map'));
-  t.ok(maps.length > 10);
-  const missing = maps.flatMap((map) => {
-    const { sources } = JSON.parse(readFileSync(join(installed, map), 'utf8')) as { sources: string[] };
-    return sources.filter((source) => !existsSync(join(installed, dirname(map), source)));
-  });
-  t.same(missing, []);
   t.end();
 });

@@ -71,7 +71,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
       ['  guest (QEMU, unmodified)', { reason: 'a picture' }],
       ['npm start ', 'scripts/start/start.test.ts'],
       ['  0.5 s  set-up', 'scripts/start/start.test.ts'],
-      ['npm install ', 'scripts/package/package.test.ts'],
+      ['npm install ', 'scripts/package/installed.long.ts'],
       ['scripts/vuhca status ', cli('readme.test.ts')],
       ['scripts/vuhca run --record', cli('readme.test.ts')],
       ['npm run debug', cli('debugger/breakpoint.test.ts')],
