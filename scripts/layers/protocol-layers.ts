@@ -19,6 +19,13 @@ export const protocolLayers: readonly Row[] = [
     uses: 'layout',
   },
   { path: 'protocol/mthca', holds: 'mthca registers, commands and queue entries as tables', uses: 'layout' },
+  { path: 'protocol/mlx5', holds: 'mlx5 commands, contexts and queue entries as tables', uses: 'layout' },
+  {
+    path: 'protocol/mlx5/testing',
+    holds: "reads places from the Linux driver's interface header",
+    uses: '',
+    forTests: true,
+  },
   { path: 'protocol/vfio-user', holds: 'the binding of libvfio-user; the only place with FFI', uses: '' },
   {
     path: 'protocol/testing',

@@ -45,6 +45,12 @@ export const scriptLayers: readonly Row[] = [
     uses: 'layout machine qemu/setup test-runner',
   },
   {
+    path: 'scripts/generate/testing',
+    holds: 'compares tables with the headers of kernels',
+    uses: 'layout protocol/mlx5 mlx5/testing qemu/setup generate',
+    forTests: true,
+  },
+  {
     path: 'scripts/ledger',
     holds: 'collects what tests say of the specification',
     uses: 'fixtures qemu/setup test-runner',

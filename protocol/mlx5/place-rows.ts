@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Structures of the mlx5 interface written as its users know them: a field has the byte offset of
+ * its dword and its bits in it, 31 the most significant. Everything is big-endian, what is not
+ * named is reserved. Names of fields are those of the Linux driver's interface header, in
+ * camelCase: a reader of the driver finds them here. Used by the tables of this folder only.
+ */
+import type { FieldRow, StructTable } from '../layout/table.ts';
+
+const BITS_PER_BYTE = 8;
+const BITS_PER_DWORD = 32;
+
+/** A named field and the bit at which it begins, counted from the start of the structure. */
+export interface PlacedRow {
+  readonly begin: number;
+  readonly row: FieldRow;
+}
+
+/** Bits `high` to `low` of the dword at byte `at`. */
+export function bits(name: string, at: number, high: number, low: number, doc: string, values?: string): PlacedRow {
+  const row = { name, bits: high - low + 1, doc };
+  return {
+    begin: at * BITS_PER_BYTE + BITS_PER_DWORD - 1 - high,
+    row: values === undefined ? row : { ...row, values },
+  };
+}
+
+/** A number or an address of 64 bits at byte `at`. */
+export function wide(name: string, at: number, doc: string): PlacedRow {
+  return { begin: at * BITS_PER_BYTE, row: { name, bits: 64, doc } };
+}
+
+/** `bytes` bytes at byte `at`: another structure, or bytes without one. */
+export function block(name: string, at: number, bytes: number, doc: string): PlacedRow {
+  return { begin: at * BITS_PER_BYTE, row: { name, bytes, doc } };
+}
+
+/** A structure. Throws when two fields overlap. */
+export function layout(name: string, doc: string, sizeBytes: number, places: readonly PlacedRow[]): StructTable {
+  const fields: FieldRow[] = [];
+  let position = 0;
+  const skipTo = (begin: number, what: string): void => {
+    if (begin < position) throw new Error(`${name}: ${what} lies on the field before it`);
+    if (begin > position) fields.push({ bits: begin - position });
+    position = begin;
+  };
+  for (const { begin, row } of [...places].sort((a, b) => a.begin - b.begin)) {
+    skipTo(begin, row.name ?? '');
+    fields.push(row);
+    position += row.bits ?? (row.bytes ?? 0) * BITS_PER_BYTE;
+  }
+  skipTo(sizeBytes * BITS_PER_BYTE, 'its end');
+  return { name, doc, endian: 'big', sizeBytes, fields };
+}
+
+/** What every command begins with. */
+const request = [
+  bits('opcode', 0, 31, 16, 'Command.', 'command-opcode'),
+  bits('uid', 0, 15, 0, 'Who sends it: 0 the kernel, else a context of a process.'),
+  bits('opMod', 4, 15, 0, 'Variant of the command.'),
+];
+
+/** What every answer begins with. */
+const answer = [
+  bits('status', 0, 31, 24, 'Result.', 'command-status'),
+  bits('syndrome', 4, 31, 0, 'Detail of a refusal, for the log.'),
+];
+
+/** Input and output of a command: `NAME-in` and `NAME-out`. */
+export function exchange(
+  name: string,
+  what: string,
+  inBytes: number,
+  outBytes: number,
+  input: readonly PlacedRow[],
+  output: readonly PlacedRow[],
+): StructTable[] {
+  const command = name.toUpperCase().replaceAll('-', '_');
+  return [
+    layout(`${name}-in`, `Input of ${command}: ${what}.`, inBytes, [...request, ...input]),
+    layout(`${name}-out`, `Output of ${command}.`, outBytes, [...answer, ...output]),
+  ];
+}
+
+const TRANSITION_BYTES = 0x110;
+
+/** Input and output of a command that moves a QP to another state. */
+export function transition(name: string, what: string): StructTable[] {
+  return exchange(
+    name,
+    what,
+    TRANSITION_BYTES,
+    0x10,
+    [
+      bits('qpn', 0x8, 23, 0, 'The QP.'),
+      bits('optParamMask', 0x10, 31, 0, 'Fields of the context that are meant beside those that always are.'),
+      block('qpc', 0x18, 0xe8, 'The context.'),
+    ],
+    [],
+  );
+}
