@@ -17,7 +17,7 @@ export interface VuhcaNode {
   readonly options: AdapterOptions;
 }
 
-/** An adapter of the personality mthca (docs/PERSONALITIES.md). */
+/** An adapter of the personality mthca (docs/verbs/PERSONALITIES.md). */
 export interface MthcaNode {
   readonly name: string;
   readonly personality: 'mthca';

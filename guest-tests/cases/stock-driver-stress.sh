@@ -37,7 +37,7 @@ reload_driver() {
   modprobe -a ib_mthca ib_ipoib && sh /etc/vuhca/bind-again.sh && [ -e $IB ]
 }
 # The driver is removed when the subnet manager has done its work: ib_core answers datagrams by
-# agents that it frees, which is a race of its own (docs/PERSONALITIES.md).
+# agents that it frees, which is a race of its own (docs/verbs/PERSONALITIES.md).
 reloads() {
   round=0
   while [ $round -lt "$RELOADS" ]; do

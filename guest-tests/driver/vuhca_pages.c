@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Pages of on-demand regions (docs/PROGRAMMING.md, On-demand paging): their
+ * Pages of on-demand regions (docs/FEATURES.md, On-demand paging): their
  * faults, and the commands that make them present and take them back.
  */
 #include "vuhca_internal.h"

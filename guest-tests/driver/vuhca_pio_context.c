@@ -3,7 +3,7 @@
  * The life of a send context: created, halted by the adapter or by software,
  * restarted, destroyed. A restart stops allocation, waits for writers to finish
  * and for whole packets to leave, drops all other packets and starts again with
- * counters at zero (docs/PROGRAMMING.md, send contexts).
+ * counters at zero (docs/FEATURES.md, send contexts).
  */
 #include <linux/iopoll.h>
 #include <linux/slab.h>

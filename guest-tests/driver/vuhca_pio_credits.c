@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The lines of memory in which the adapter returns credits: the send contexts
- * of a function share them, eight words in each (docs/PROGRAMMING.md, send
+ * of a function share them, eight words in each (docs/FEATURES.md, send
  * contexts).
  */
 #include <linux/dma-mapping.h>

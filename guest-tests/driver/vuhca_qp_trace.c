@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Traces: the adapter keeps command blocks of a QP's messages in a wrapping
- * queue of its own, which can be read while it runs (docs/PROGRAMMING.md).
+ * queue of its own, which can be read while it runs (docs/FEATURES.md).
  */
 #include "vuhca_internal.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Parses resource requests that were written to debugfs as text
- * (docs/PROGRAMMING.md): groups of words separated by semicolons or line ends.
+ * (docs/FEATURES.md): groups of words separated by semicolons or line ends.
  * Each group is about a function, a QoS level of this function, a lane, or the
  * dedicated buffers; all groups form one request. A group about the adapter
  * stands alone.

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
 Habits of software that was written for RDMA over Converged Ethernet, and what holds on InfiniBand
-instead (docs/ROCE-HABITS.md). Tries each way on one port of a device, which must be ACTIVE, and
-prints a line `NAME|WAY|RESULT` for each, where WAY is `habit` or `instead` and RESULT begins with
-`works` or says what happened. Arguments: DEVICE PORT GID_INDEX, a GID by which the port reaches
-itself.
+instead (docs/verbs/ROCE-HABITS.md). Tries each way on one port of a device, which must be ACTIVE,
+and prints a line `NAME|WAY|RESULT` for each, where WAY is `habit` or `instead` and RESULT begins
+with `works` or says what happened. Arguments: DEVICE PORT GID_INDEX, a GID by which the port
+reaches itself.
 """
 import sys
 

@@ -14,8 +14,8 @@ import type { GuestRun } from './guest-run.ts';
 const ABORT = 'error_setv: Assertion';
 /**
  * agent_send_response of Linux's ib_core takes an agent without a reference while
- * ib_agent_port_close frees it (docs/PERSONALITIES.md, "What the drivers do"): a datagram of the
- * subnet manager came while a driver was removed.
+ * ib_agent_port_close frees it (docs/verbs/PERSONALITIES.md, "What the drivers do"): a datagram of
+ * the subnet manager came while a driver was removed.
  */
 const AGENT_RACE = { complaint: 'refcount_t: addition on 0', trace: 'agent_send_response' };
 

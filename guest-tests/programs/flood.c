@@ -2,7 +2,7 @@
 /*
  * Keeps a connection full of RDMA WRITEs until it is killed. The QoS level is
  * an attribute of its queue pair; without it the environment of the process
- * decides (docs/VERBS.md).
+ * decides (docs/verbs/VERBS.md).
  *
  *     flood DEVICE PORT PEER_PORT BYTES DEPTH [LEVEL]
  */

@@ -13,7 +13,7 @@
 
 #include <infiniband/verbs.h>
 
-/* Create flag of the provider: commands of QoS level 1 (docs/VERBS.md). */
+/* Create flag of the provider: commands of QoS level 1 (docs/verbs/VERBS.md). */
 #define VUHCA_CREATE_LEVEL_1 (1U << 31)
 
 /* Where the queue pairs are: @gid_index is that of both ports, or -1. */

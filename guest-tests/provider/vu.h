@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The user-space provider of libibverbs for the vuhca adapter (docs/VERBS.md,
+ * The user-space provider of libibverbs for the vuhca adapter (docs/verbs/VERBS.md,
  * "User space"): its objects. Names begin with vu_; those that begin with
  * vuhca_ belong to the adapter (vuhca_hw.h) or to the kernel module
  * (vuhca-abi.h).

@@ -106,7 +106,7 @@ export const XRCETH: StructTable = {
 /** FLUSH extended transport header. */
 export const FETH: StructTable = {
   name: 'feth',
-  doc: 'FLUSH extended transport header. The layout is that of soft-RoCE (docs/TRANSPORT.md).',
+  doc: 'FLUSH extended transport header. The layout is that of soft-RoCE (docs/COMPLIANCE.md).',
   source: 'IBTA annex A19',
   endian: 'big',
   sizeBytes: 4,

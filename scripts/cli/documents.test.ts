@@ -107,7 +107,7 @@ t.test('topologies of the documents', async (t) => {
 t.test('requests of the control socket, and of resources', async (t) => {
   const [line] = blocksOf('docs/DEBUGGING.md', '{"version":1')[0].lines;
   t.match(readRequest(line), { command: 'status' });
-  const [, printed = ''] = /'(.*)\\n'/.exec(blocksOf('docs/PERSONALITIES.md', 'printf ')[0].lines[0]) ?? [];
+  const [, printed = ''] = /'(.*)\\n'/.exec(blocksOf('docs/verbs/PERSONALITIES.md', 'printf ')[0].lines[0]) ?? [];
   t.match(readRequest(printed), { command: 'inject', parameters: { words: ['fatal', 'cause=parity'] } });
 });
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * docs/FOREIGN.md: the results of foreign software as tables, one column for each adapter. Pure.
- * Called by main.ts and its test.
+ * docs/verbs/FOREIGN.md: the results of foreign software as tables, one column for each adapter.
+ * Pure. Called by main.ts and its test.
  */
 import { type KeptFigures, tabulateFigures } from './figures.ts';
 import type { KeptResults } from './results.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run test:foreign`: suites of foreign software in guests with Debian's user space, on each
- * adapter (docs/FOREIGN.md). Prints each result as it comes, and ends with the line "N passed, N
- * failed" and a non-zero status when a test of a judged adapter failed.
+ * adapter (docs/verbs/FOREIGN.md). Prints each result as it comes, and ends with the line "N
+ * passed, N failed" and a non-zero status when a test of a judged adapter failed.
  */
 import { writeFileSync } from 'node:fs';
 import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
@@ -24,7 +24,7 @@ interface Options {
   readonly log?: boolean;
 }
 
-const DOCUMENT = new URL('../../docs/FOREIGN.md', import.meta.url);
+const DOCUMENT = new URL('../../docs/verbs/FOREIGN.md', import.meta.url);
 
 await runEntry(async () => {
   const script = defineScript('npm run test:foreign --', "Lets Debian's RDMA software judge the adapters.")
@@ -32,7 +32,7 @@ await runEntry(async () => {
     .option('--adapter <NAMES>', `Only these adapters: ${ADAPTERS.join(', ')}.`, ADAPTERS.join())
     .option('--tests <EXPRESSION>', 'Only tests whose names match it, as grep -E does; of pyverbs: names of files.')
     .option('--short', 'A few tests of each suite.')
-    .option('--write', 'Keeps the results and writes docs/FOREIGN.md.')
+    .option('--write', 'Keeps the results and writes docs/verbs/FOREIGN.md.')
     .option('--log', "Prints the log of the guests' kernels.");
   const options = readOptions<Options>(script);
   if (options.write && (options.short || options.tests !== undefined))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The kept results of foreign software: one file, a row for each test, so that a run of one adapter
- * or suite leaves the rest as it was. docs/FOREIGN.md is written from it. Called by main.ts.
+ * or suite leaves the rest as it was. docs/verbs/FOREIGN.md is written from it. Called by main.ts.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { type AdapterName, type ForeignResult, SUITES } from './suites.ts';

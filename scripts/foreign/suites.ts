@@ -18,7 +18,7 @@ export type AdapterName = (typeof ADAPTERS)[number];
 /** Soft-RoCE is there to compare with: its failures are not ours. */
 export type JudgedAdapter = Exclude<AdapterName, 'rxe'>;
 
-/** What the columns of docs/FOREIGN.md are called. */
+/** What the columns of docs/verbs/FOREIGN.md are called. */
 export const ADAPTER_TITLES: Readonly<Record<AdapterName, string>> = {
   mthca: 'mthca',
   rxe: 'soft-RoCE',
@@ -36,7 +36,7 @@ export interface ForeignResult {
   readonly diagnostics: readonly string[];
 }
 
-/** What a suite is, for docs/FOREIGN.md. */
+/** What a suite is, for docs/verbs/FOREIGN.md. */
 export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   verbs: 'Examples of libibverbs',
   perftest: 'perftest',

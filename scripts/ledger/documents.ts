@@ -42,9 +42,7 @@ export interface DocumentSources {
 /** The page with its ledger, and what is wrong with it, in sentences. */
 export function writeDocumentLedger(sources: DocumentSources): { page: string; problems: string[] } {
   const { page, evidence } = sources;
-  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`${DOCUMENTS_PATH} lacks the marks of the ledger`);
-  const rows = readRows(page.slice(0, begin)).filter(({ where }) => where !== '');
+  const rows = readRows(page.slice(0, page.indexOf(BEGIN))).filter(({ where }) => where !== '');
   const problems = findStrangers(rows, evidence);
   const citations = [...sources.code].flatMap(([path, text]) => readCitations(path, text));
   const lines = rows.map((row) => {
@@ -55,7 +53,14 @@ export function writeDocumentLedger(sources: DocumentSources): { page: string; p
   });
   const head = ['| Document | Par. | States | Code | Shown by |', '|---|---|---|---|---|'];
   const text = [`${rows.length} rows.`, '', ...head, ...lines].join('\n');
-  return { page: `${page.slice(0, begin + BEGIN.length)}\n\n${text}\n\n${page.slice(end)}`, problems };
+  return { page: fillLedger(page, DOCUMENTS_PATH, text), problems };
+}
+
+/** `page` with `text` between the marks of its ledger; throws with its path when it has none. */
+export function fillLedger(page: string, path: string, text: string): string {
+  const [begin, end] = [page.indexOf(BEGIN), page.indexOf(END)];
+  if (begin < 0 || end < begin) throw new Error(`${path} lacks the marks of the ledger`);
+  return `${page.slice(0, begin + BEGIN.length)}\n\n${text}\n\n${page.slice(end)}`;
 }
 
 /** Rows of the tables under headings that begin with the name of a document. */

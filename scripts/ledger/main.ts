@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run ledger`: runs every test that names statements of the InfiniBand specification
- * (`ledger(t, section, statement)`), and every test that document-rows.ts names; writes
- * docs/COMPLIANCE.md and the last section of docs/DOCUMENTS.md: which test shows what. `--check`
+ * (`ledger(t, section, statement)`), and every test that document-rows.ts names; writes the last
+ * sections of docs/COMPLIANCE.md and docs/DOCUMENTS.md: which test shows what. `--check`
  * (`npm run check:ledger`) writes nothing and fails when a document differs: a test is missing, was
  * not run, or failed. `--run` takes the results from the output of runs that there have been.
  */
@@ -16,7 +16,7 @@ import { fileURLToPath } from 'node:url';
 import { runEntry } from '../../qemu/setup/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { readDocumentSources, readNamedTests } from './document-sources.ts';
-import { DOCUMENTS_PATH, writeDocumentLedger } from './documents.ts';
+import { DOCUMENTS_PATH, fillLedger, writeDocumentLedger } from './documents.ts';
 import { formatLedger, LedgerReader, type RunResults, readRun } from './ledger-reader.ts';
 
 interface Options {
@@ -76,13 +76,14 @@ async function writeLedgers({ check = false, run }: Options): Promise<number> {
   const { page, problems } = writeDocumentLedger(readDocumentSources(ROOT, outcomes));
   for (const { section, statement, test } of failed)
     problems.push(`IBTA ${section}: "${statement}" is not shown: ${test} did not pass`);
+  const compliance = readFileSync(join(ROOT, DOCUMENT), 'utf8');
   for (const [path, text] of [
-    [DOCUMENT, formatLedger(entries)],
+    [DOCUMENT, fillLedger(compliance, DOCUMENT, formatLedger(entries))],
     [DOCUMENTS_PATH, page],
   ]) {
     const file = join(ROOT, path);
     if (!check) writeFileSync(file, text);
-    else if (!existsSync(file) || readFileSync(file, 'utf8') !== text)
+    else if (readFileSync(file, 'utf8') !== text)
       problems.push(`${path} differs from the tests: a statement or its test has changed; run npm run ledger`);
   }
   for (const sentence of problems) process.stderr.write(`${sentence}\n`);

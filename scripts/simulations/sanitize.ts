@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run sanitize [-- OPTIONS]`: drivers with planted bugs, and the clean one, on memory that
- * lags and is disordered as PCIe allows (docs/ORDERING.md). Prints how many seeds caught each bug;
+ * lags and is disordered as PCIe allows (docs/HAZARDS.md). Prints how many seeds caught each bug;
  * ends with 1 when a bug was not caught or the clean driver failed. `--replay` prints the steps of
  * one run.
  */

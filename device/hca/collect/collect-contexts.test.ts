@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Collect contexts: the pages of a user process act on its own queue pairs and completion queues,
- * and change nothing of any other's (docs/PROGRAMMING.md, Collect contexts; docs/HAZARDS.md).
+ * and change nothing of any other's (docs/FEATURES.md, Collect contexts; docs/HAZARDS.md).
  */
 import t from 'tap';
 import {

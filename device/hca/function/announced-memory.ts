@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Memory that software announced by an access, as it was when the access arrived
- * (docs/ORDERING.md, "What a doorbell announces"). A driver that rings before it stores what the
+ * (docs/HAZARDS.md, "What a doorbell announces"). A driver that rings before it stores what the
  * doorbell announces works on an adapter that reads late, and fails on one that reads at once. So
  * the units look at such memory twice, and a difference is reported. Only an adapter with the
  * option `orderCheck` does; the reports are the host's, and no guest sees them.

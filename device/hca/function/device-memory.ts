@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Device memory of one function: memory of the adapter that software reads and writes through BAR0
- * and that memory regions of kind DEVICE show to queue pairs (docs/PROGRAMMING.md, Device memory).
+ * and that memory regions of kind DEVICE show to queue pairs (docs/FEATURES.md, Device memory).
  * Ranges of it are allocated first fit, in granules of 64 bytes. An access beyond the allocated
  * ranges is a fault. Management allocates; the PCIe function and `DeviceMemoryRegion` access.
  */

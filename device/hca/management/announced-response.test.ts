@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Software that clears the place of a response behind the command is found, and software that does
- * it before is not blamed (docs/ORDERING.md, "What a doorbell announces").
+ * it before is not blamed (docs/HAZARDS.md, "What a doorbell announces").
  */
 import t from 'tap';
 import { MANAGEMENT_RESPONSE_SIZE } from '../../../protocol/layout/gen/management-response.gen.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The place of a response belongs to the adapter from the command to the answer (docs/ORDERING.md,
+ * The place of a response belongs to the adapter from the command to the answer (docs/HAZARDS.md,
  * "What a doorbell announces"): software that clears it later may wipe the answer out. Looks at it
  * when the command is whole, and before the response is written. Called by the PCIe function and
  * the service processor while the option `orderCheck` is on.

@@ -2,7 +2,7 @@
 /**
  * Management commands of collect contexts: which collect pages a user process has, and so which
  * queue pairs and completion queues it reaches without system calls (US 8,484,392 par. 95-98;
- * docs/PROGRAMMING.md, Collect contexts).
+ * docs/FEATURES.md, Collect contexts).
  */
 import {
   setCollectContextAttributesPages,

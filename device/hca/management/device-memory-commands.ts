@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Management commands that allocate, query and free ranges of device memory (docs/PROGRAMMING.md,
+ * Management commands that allocate, query and free ranges of device memory (docs/FEATURES.md,
  * Device memory).
  */
 import {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Management commands on pages of on-demand regions (docs/PROGRAMMING.md, On-demand paging): make
+ * Management commands on pages of on-demand regions (docs/FEATURES.md, On-demand paging): make
  * pages present, refuse faults, take pages back. Data moves within one step of the adapter and
  * looks its pages up then, so no access is in flight when INVALIDATE_PAGES is answered.
  */

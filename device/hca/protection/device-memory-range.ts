@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Range of the device memory of a function (docs/PROGRAMMING.md, Device memory). Management creates
+ * Range of the device memory of a function (docs/FEATURES.md, Device memory). Management creates
  * and destroys it; memory regions of kind DEVICE show parts of it to queue pairs.
  */
 import type { UnderlyingFunction } from '../function/underlying-function.ts';

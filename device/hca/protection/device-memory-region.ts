@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Memory region of kind DEVICE: a part of a range of device memory (docs/PROGRAMMING.md, Device
+ * Memory region of kind DEVICE: a part of a range of device memory (docs/FEATURES.md, Device
  * memory). The key check is that of other regions; accesses stay in the adapter, so they need no
  * bus mastering and cannot fail.
  */

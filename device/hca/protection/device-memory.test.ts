@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Device memory below the transport and in BAR0 (docs/PROGRAMMING.md, Device memory): messages
+ * Device memory below the transport and in BAR0 (docs/FEATURES.md, Device memory): messages
  * between device memory and guest memory, keys and functions that have no right to it, ranges in
  * use, and a recorded session.
  */

@@ -2,8 +2,8 @@
 /**
  * Keys and memory regions as the data path sees them (IBTA 10.6): a key leads to a region, and the
  * region moves bytes from and to guest memory. `KeyCheck` and `MemoryRegion` implement both for the
- * adapter's own front end; a personality brings its own (docs/PERSONALITIES.md). Scatter/gather
- * lists, responder, atomic unit and requests on keys call them. No call allocates.
+ * adapter's own front end; a personality brings its own (docs/verbs/PERSONALITIES.md).
+ * Scatter/gather lists, responder, atomic unit and requests on keys call them. No call allocates.
  */
 import type { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { WordBlock } from '../../host.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Memory region whose pages software makes present when they are accessed, and takes back
- * (docs/PROGRAMMING.md, On-demand paging). An access finds all its pages present or moves no byte:
+ * (docs/FEATURES.md, On-demand paging). An access finds all its pages present or moves no byte:
  * it returns false and leaves a miss in `PageFaults`. The key check is that of other regions.
  */
 import { PageFlag } from '../../../protocol/layout/gen/values.gen.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The present pages of an on-demand region (docs/PROGRAMMING.md, On-demand paging): tables of 512
+ * The present pages of an on-demand region (docs/FEATURES.md, On-demand paging): tables of 512
  * entries, made when their first page becomes present. A directory is a cache of what software
  * knows, so it is bounded: when it is full, or when the function has no translation entries for
  * another table, the oldest table goes and its pages fault again. An entry is a page address with

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Bounds of page faults (docs/PROGRAMMING.md, On-demand paging): one event for a page, few for a
+ * Bounds of page faults (docs/FEATURES.md, On-demand paging): one event for a page, few for a
  * protection domain, none for a queue of events that is half full, and directories of bounded size.
  */
 import t from 'tap';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Page faults of on-demand regions (docs/PROGRAMMING.md, On-demand paging): an access that meets a
+ * Page faults of on-demand regions (docs/FEATURES.md, On-demand paging): an access that meets a
  * page that is not present leaves a miss here; the unit that made it takes the miss and lets its
  * queue pair wait. One event tells software of a page, however many queue pairs wait for it. A
  * protection domain has few events outstanding, so a process that faults a lot delays only itself.

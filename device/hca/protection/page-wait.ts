@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Queue pairs that wait for pages of on-demand regions (docs/PROGRAMMING.md, On-demand paging), and
+ * Queue pairs that wait for pages of on-demand regions (docs/FEATURES.md, On-demand paging), and
  * the faults that they wait for. `PageFaults` keeps them.
  */
 import type { PagePart } from '../function/timeline-values.ts';

@@ -3,7 +3,7 @@
  * A completion queue as the transport and queue pairs see it (IBTA 11.4.2). The transport fills a
  * `completion-entry` (`protocol/layout/gen/completion-entry.gen.ts`) in the work space and posts
  * it. `CompletionQueue` writes it as it is; the CQ of a personality translates it into its own
- * format (docs/PERSONALITIES.md). `transport/completions.ts` calls it.
+ * format (docs/verbs/PERSONALITIES.md). `transport/completions.ts` calls it.
  */
 export interface CompletionPort {
   readonly number: number;

@@ -2,7 +2,7 @@
 /**
  * Receive queues as the transport sees them (IBTA 10.2.4, 10.2.9): posted WQEs that it takes in
  * order. `ReceiveRing` implements the queue of the adapter's own front end; a personality brings
- * its own (docs/PERSONALITIES.md). `ReceiveQueueReader` calls it for each QP.
+ * its own (docs/verbs/PERSONALITIES.md). `ReceiveQueueReader` calls it for each QP.
  */
 import type { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { FaultSubject } from '../function/fault-log.ts';

@@ -2,7 +2,7 @@
 /**
  * The unit that reads send queues and admits their commands to the lanes, as transport and the life
  * cycle of queue pairs see it. `SendQueueScheduler` implements it for the adapter's own front end;
- * a personality brings its own (docs/PERSONALITIES.md). It reads a queue while
+ * a personality brings its own (docs/verbs/PERSONALITIES.md). It reads a queue while
  * `qp.sendsAreTaken`, from `qp.nextSequence` on; in ERR and SQE commands are admitted as well, and
  * the send pipeline completes them as flushed, in their order.
  */

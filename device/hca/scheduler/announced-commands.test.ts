@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Stores that software makes after the doorbell or the copy that announces them are found, at
- * whatever time the adapter reads (docs/ORDERING.md, "What a doorbell announces"), and orderly
+ * whatever time the adapter reads (docs/HAZARDS.md, "What a doorbell announces"), and orderly
  * software is not blamed.
  */
 import t from 'tap';

@@ -2,7 +2,7 @@
 /**
  * Looks at what a doorbell or a collected copy announces, when it arrives and again when the
  * adapter reads it: the tail, the commands of the send queue, their address handles
- * (docs/ORDERING.md, "What a doorbell announces"). Software has to store all of it before. Called
+ * (docs/HAZARDS.md, "What a doorbell announces"). Software has to store all of it before. Called
  * by admission and fetcher while the option `orderCheck` is on.
  */
 import { ADDRESS_HANDLE_SIZE } from '../../../protocol/layout/gen/address-handle.gen.ts';

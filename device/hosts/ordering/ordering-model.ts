@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The ordering model (docs/ORDERING.md): stands between an adapter and its hosts and makes the
+ * The ordering model (docs/HAZARDS.md): stands between an adapter and its hosts and makes the
  * adapter's writes visible late, in pieces and reordered, as far as the mode allows. It keeps the
  * rules of PCIe: a validity word follows its body, an interrupt follows every earlier write, and a
  * completion (of a register read or of a memory read by the adapter) pushes all writes ahead.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The modes of the ordering model (docs/ORDERING.md) and their syntax on the command line. */
+/** The modes of the ordering model (docs/HAZARDS.md) and their syntax on the command line. */
 
 /**
  * `strict`: a write is visible at once. `pcie`: late and in pieces, in order. `adversarial`: also

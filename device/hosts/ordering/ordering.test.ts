@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The ordering model (docs/ORDERING.md): writes are late, torn and reordered only as PCIe allows,
+ * The ordering model (docs/HAZARDS.md): writes are late, torn and reordered only as PCIe allows,
  * and all of them land.
  */
 import t from 'tap';

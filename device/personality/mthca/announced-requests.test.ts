@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The order check of the personality mthca (docs/ORDERING.md, "What a doorbell announces"): work
+ * The order check of the personality mthca (docs/HAZARDS.md, "What a doorbell announces"): work
  * requests and input mailboxes that software stores after their doorbell are found, and orderly
  * software is not blamed.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The views of `vuhca show` that an adapter of the personality mthca has: kick lists, commands,
- * queues, and event queues (docs/PERSONALITIES.md). It has no VCBs, doorbell units, overflow
+ * queues, and event queues (docs/verbs/PERSONALITIES.md). It has no VCBs, doorbell units, overflow
  * buffers and send contexts. The control socket answers with it; it only reads.
  */
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * An mthca device: a second front end beside `Adapter`, which an unmodified driver of another
- * vendor binds (docs/PERSONALITIES.md). It has one function, one or two ports, and the management
- * agents of every node. Hosts and fabrics drive it as they drive `Adapter`.
+ * vendor binds (docs/verbs/PERSONALITIES.md). It has one function, one or two ports, and the
+ * management agents of every node. Hosts and fabrics drive it as they drive `Adapter`.
  */
 import { NodeType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
@@ -197,7 +197,8 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
 
   /**
    * A port that is switched off has no events. Drivers close their ports when their kernel knows
-   * the device no longer, and `ib_mthca` passes an event on even then (docs/PERSONALITIES.md).
+   * the device no longer, and `ib_mthca` passes an event on even then
+   * (docs/verbs/PERSONALITIES.md).
    */
   #portChanged({ number, active }: LinkEnd, previous: PortState): void {
     if (!this.ports[number - 1].isEnabled) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Options of an mthca device, fixed when it is built (docs/PERSONALITIES.md). They are plain data,
- * as those of `Adapter` are.
+ * Options of an mthca device, fixed when it is built (docs/verbs/PERSONALITIES.md). They are plain
+ * data, as those of `Adapter` are.
  */
 import { findLinkOptionError, type PortLinkOptions } from '../../fabric/link/link-options.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * What a guest sees of a device in PCI configuration space: identity, BARs, MSI-X. Personalities
- * differ in it (docs/PERSONALITIES.md); `VfioUserHost` shows it to QEMU.
+ * differ in it (docs/verbs/PERSONALITIES.md); `VfioUserHost` shows it to QEMU.
  */
 import {
   BAR_COLLECT,

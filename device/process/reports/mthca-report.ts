@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The status of an adapter of the personality mthca as plain data: what its driver has started, its
- * objects, commands and ports (docs/PERSONALITIES.md). Part of the status report; it reads only
- * what the units keep anyway.
+ * objects, commands and ports (docs/verbs/PERSONALITIES.md). Part of the status report; it reads
+ * only what the units keep anyway.
  */
 import { ContextStatus, qpContextStateName } from '../../../protocol/mthca/gen/values.gen.ts';
 import { HcaState } from '../../personality/mthca/hca/hca.ts';

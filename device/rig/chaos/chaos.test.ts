@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A few seeds of chaos (docs/TRANSPORT.md), seeds that found a defect, and the determinism of a
+ * A few seeds of chaos (docs/COMPLIANCE.md), seeds that found a defect, and the determinism of a
  * run. `npm run chaos` runs thousands.
  */
 import t from 'tap';

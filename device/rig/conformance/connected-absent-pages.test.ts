@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Requests of a peer that meet absent pages (IBTA 9.7.5.2.8; docs/PROGRAMMING.md, On-demand
+ * Requests of a peer that meet absent pages (IBTA 9.7.5.2.8; docs/FEATURES.md, On-demand
  * paging): how the RNR timer grows, and what of it a later request with the same PSN finds.
  */
 import t from 'tap';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * FLUSH and ATOMIC WRITE at the requester, and between two QPs (IBTA annex A19; docs/TRANSPORT.md
+ * FLUSH and ATOMIC WRITE at the requester, and between two QPs (IBTA annex A19; docs/COMPLIANCE.md
  * says which rules come from practice): packets, responses, resending, depth, fence, bad requests.
  */
 import t from 'tap';

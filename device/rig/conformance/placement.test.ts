@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * FLUSH and ATOMIC WRITE at the responder (IBTA annex A19; docs/TRANSPORT.md says which rules come
+ * FLUSH and ATOMIC WRITE at the responder (IBTA annex A19; docs/COMPLIANCE.md says which rules come
  * from practice): effects, answers, duplicates, order, refusals.
  */
 import t from 'tap';

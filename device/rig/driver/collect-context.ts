@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The driver's end of a collect context: the collect pages of one process (docs/PROGRAMMING.md,
+ * The driver's end of a collect context: the collect pages of one process (docs/FEATURES.md,
  * Collect contexts). A QP or CQ that is created with its number can be used through its pages.
  */
 import {

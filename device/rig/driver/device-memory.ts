@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The driver's end of device memory (docs/PROGRAMMING.md, Device memory): ranges, which software
+ * The driver's end of device memory (docs/FEATURES.md, Device memory): ranges, which software
  * reads and writes through BAR0, and memory regions of them. Tests create them with a `Driver`.
  */
 import { DEVICE_MEMORY_OFFSET } from '../../../protocol/layout/gen/constants.gen.ts';

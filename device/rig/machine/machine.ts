@@ -37,7 +37,7 @@ export interface MachineOptions {
   readonly build?: AdapterFactory;
   /** Builds a recorder between adapter and hosts. */
   readonly record?: (options: AdapterOptions, functionCount: number) => Recorder;
-  /** Visibility of the adapter's writes (docs/ORDERING.md). */
+  /** Visibility of the adapter's writes (docs/HAZARDS.md). */
   readonly ordering?: OrderingOptions;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Isolation of processes on an mthca device (docs/PERSONALITIES.md): victims send messages in
+ * Isolation of processes on an mthca device (docs/verbs/PERSONALITIES.md): victims send messages in
  * rounds while a hostile process and hostile commands act, or do nothing. Memory, completions and
  * contexts of the victims must be equal in both runs. Called by the test and by `npm run
  * isolation`.

@@ -83,7 +83,7 @@ export class AdapterWatch {
    * Describes why a refusal was wrong; undefined if it was right. Neither the use of other
    * functions within their guarantees nor an unused guarantee of its own may cause one. The
    * exception: no buffer is free because other functions still use their share of before it
-   * shrank, or buffers lent by idle functions (docs/PROGRAMMING.md, Resources).
+   * shrank, or buffers lent by idle functions (docs/FEATURES.md, Resources).
    */
   #explainBadRefusal(pool: PcbAllocator, functionNumber: number, qosLevel: number): string | undefined {
     const isConverging = pool.freeCount === 0 && isOverused(pool, this.#adapter.functions.length);

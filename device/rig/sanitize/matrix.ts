@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The sanitizer's matrix (docs/ORDERING.md): for each planted bug, the seeds that show it. The
+ * The sanitizer's matrix (docs/HAZARDS.md): for each planted bug, the seeds that show it. The
  * clean driver is the first row. Used by `npm run sanitize`.
  */
 import { type PlantedBug, plantedBugs } from './planted-bugs.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * One run of the driver sanitizer (docs/ORDERING.md): a driver, clean or with a planted bug, uses a
+ * One run of the driver sanitizer (docs/HAZARDS.md): a driver, clean or with a planted bug, uses a
  * device whose writes become visible as late and as reordered as PCIe allows, while device, another
  * processor and time interrupt it between any two accesses. The oracle is `Messages`; the run must
  * also make progress and see no error of the device. Called by the test, `npm run sanitize` and

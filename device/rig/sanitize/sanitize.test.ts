@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A few seconds of `npm run sanitize` (docs/ORDERING.md): the clean driver passes all seeds, and
+ * A few seconds of `npm run sanitize` (docs/HAZARDS.md): the clean driver passes all seeds, and
  * each planted bug fails one.
  */
 import t from 'tap';

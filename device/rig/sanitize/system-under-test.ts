@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The machine and the driver of a sanitizer run (docs/ORDERING.md): QPs whose CQs share an event
+ * The machine and the driver of a sanitizer run (docs/HAZARDS.md): QPs whose CQs share an event
  * queue, a send context, management commands with events, and the order in which driver, device,
  * another processor and time take turns. Driven by `run.ts`.
  */

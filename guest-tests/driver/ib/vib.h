@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The InfiniBand device of the kernel's RDMA core (docs/VERBS.md): each of its
+ * The InfiniBand device of the kernel's RDMA core (docs/verbs/VERBS.md): each of its
  * objects has a core part, which comes first, and the object of vuhca.ko that
  * it stands for.
  */
@@ -15,7 +15,7 @@
 #include "vib_process.h"
 #include "vuhca.h"
 
-/* Limits that are reported (docs/VERBS.md); those of the adapter may be wider. */
+/* Limits that are reported (docs/verbs/VERBS.md); those of the adapter may be wider. */
 #define VIB_MAX_CQE		BIT(18)
 #define VIB_MAX_QP_WR		16384
 #define VIB_MAX_FAST_PAGES	512

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * On-demand regions of processes (docs/VERBS.md, "On-demand paging"): their
+ * On-demand regions of processes (docs/verbs/VERBS.md, "On-demand paging"): their
  * pages are made present when the adapter misses them or when the process asks
  * for it, and taken back when the kernel takes them from the process.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * Objects of user processes (docs/VERBS.md, "User space"): their collect pages,
+ * Objects of user processes (docs/verbs/VERBS.md, "User space"): their collect pages,
  * and the memory of their queues, which is pinned while the adapter uses it.
  */
 #ifndef VIB_USER_H

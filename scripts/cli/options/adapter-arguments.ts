@@ -214,7 +214,7 @@ function makeOtherOptions(): Option[] {
       .argParser(checkOrdering),
     new Option(
       '--order-check',
-      'Finds stores that software makes after the doorbell that announces them, and warns; docs/ORDERING.md',
+      'Finds stores that software makes after the doorbell that announces them, and warns; docs/HAZARDS.md',
     ),
     new Option(
       '--link <LINK>',

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The option `--personality` of `vuhca device` and `vuhca run`: which registers and commands a
- * device has (docs/PERSONALITIES.md), and which other options a personality takes.
+ * device has (docs/verbs/PERSONALITIES.md), and which other options a personality takes.
  */
 import { Option } from 'commander';
 import {
@@ -36,7 +36,7 @@ const SHARED = [
 export function personalityOption(): Option {
   return new Option(
     '--personality <NAME>',
-    'Which device guests see: `mthca` is one that stock drivers bind; see docs/PERSONALITIES.md',
+    'Which device guests see: `mthca` is one that stock drivers bind; see docs/verbs/PERSONALITIES.md',
   )
     .choices(personalities)
     .default('vuhca');

@@ -67,7 +67,7 @@ export function defineTest(command: CliCommand): void {
     'symbols of the driver `vuhca` has it loaded first.',
     '',
     'A test also fails when the driver stores a command, its tail, its address handle or a mailbox after',
-    'the doorbell or the copy that announces it (docs/ORDERING.md). For that, each store to a BAR waits',
+    'the doorbell or the copy that announces it (docs/HAZARDS.md). For that, each store to a BAR waits',
     'for the adapter; --no-order-check spares the time.',
     'With --seeds, run n of a job adds n to each seed that is given, from n = 0 on; when none is given,',
     'it has --ordering=adversarial:S and --write-combining=S with S = 1, 2 and so on.',

@@ -5,7 +5,7 @@ import t from 'tap';
 import { HABITS, HabitReader } from './habits.ts';
 
 const PROGRAM = readFileSync(new URL('../../../guest-tests/foreign/habits.py', import.meta.url), 'utf8');
-const DOCUMENT = readFileSync(new URL('../../../docs/ROCE-HABITS.md', import.meta.url), 'utf8');
+const DOCUMENT = readFileSync(new URL('../../../docs/verbs/ROCE-HABITS.md', import.meta.url), 'utf8');
 
 t.test('a habit and what to do instead, for each adapter', async (t) => {
   const reader = new HabitReader();

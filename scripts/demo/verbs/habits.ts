@@ -6,7 +6,7 @@
 import { table } from '../../console/table.ts';
 import { ADAPTER_TITLES, type AdapterName } from '../../foreign/suites.ts';
 
-/** Names of guest-tests/foreign/habits.py, and what is tried. docs/ROCE-HABITS.md tells more. */
+/** Names of guest-tests/foreign/habits.py, and what is tried (docs/verbs/ROCE-HABITS.md). */
 export const HABITS: readonly (readonly [name: string, habit: string, instead: string])[] = [
   ['destination', 'a destination by GID only, LID 0', 'the LID of the destination'],
   ['route', 'a GRH within the subnet', 'no GRH: the LID is enough'],

@@ -2,7 +2,7 @@
 /**
  * Where the address vector of a datagram comes from (IBTA 11.2.2, 11.4.1.1). `AddressHandles` reads
  * the table of address handles in guest memory; the requests of a personality may hold the vector
- * themselves (docs/PERSONALITIES.md). `UdRequester` calls it for each datagram.
+ * themselves (docs/verbs/PERSONALITIES.md). `UdRequester` calls it for each datagram.
  */
 import type { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../../../fabric/port/port.ts';

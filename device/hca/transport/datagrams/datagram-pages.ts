@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Datagrams that meet a page that is not present (docs/PROGRAMMING.md, On-demand paging). A send
+ * Datagrams that meet a page that is not present (docs/FEATURES.md, On-demand paging). A send
  * command returns to the send queue until the page has come; a received datagram is dropped, and
  * its receive WQE stays for the next one. Both datagram units have one of these.
  */

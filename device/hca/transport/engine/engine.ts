@@ -2,8 +2,8 @@
 /**
  * The transport put together (US 8,484,392 par. 39-47): send pipeline, connections, datagrams and
  * packet receiver, over the lanes and ports of a front end. `TransportParts` is all that front ends
- * differ in (docs/PERSONALITIES.md). `Adapter` makes one, and so does each personality that has a
- * data path.
+ * differ in (docs/verbs/PERSONALITIES.md). `Adapter` makes one, and so does each personality that
+ * has a data path.
  */
 
 import type { Port } from '../../../fabric/port/port.ts';

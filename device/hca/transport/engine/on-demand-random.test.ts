@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * On-demand regions under random load while software takes pages back at random times
- * (docs/PROGRAMMING.md, On-demand paging): nothing writes a page after it was taken back, every
+ * (docs/FEATURES.md, On-demand paging): nothing writes a page after it was taken back, every
  * message has the bytes that its memory had, and no request is lost. With reads of guest memory
  * that take time, and with writes that become visible late.
  */

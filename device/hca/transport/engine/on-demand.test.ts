@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * On-demand regions below all transports (docs/PROGRAMMING.md, On-demand paging): who meets a page
+ * On-demand regions below all transports (docs/FEATURES.md, On-demand paging): who meets a page
  * that is not present waits as the transport lets it, and goes on when the page has come.
  */
 import t, { type Test } from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Send queues that a user process writes: an operation that names guest addresses is refused
- * (docs/PROGRAMMING.md, Collect contexts; IBTA 10.6.6: fast registration is a privileged verb).
+ * (docs/FEATURES.md, Collect contexts; IBTA 10.6.6: fast registration is a privileged verb).
  */
 import t from 'tap';
 import { PAGE_BYTES } from '../../../../protocol/layout/gen/constants.gen.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Requesters that wait for pages of their own memory (docs/PROGRAMMING.md, On-demand paging):
+ * Requesters that wait for pages of their own memory (docs/FEATURES.md, On-demand paging):
  * payload that cannot be read yet waits before its packet; a response that cannot be placed yet is
  * dropped, and asked for again as after an RNR NAK (IBTA 9.7.5.2.8). Requester and completer call
  * it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Requests that meet a page that is not present (docs/PROGRAMMING.md, On-demand paging): a reliable
+ * Requests that meet a page that is not present (docs/FEATURES.md, On-demand paging): a reliable
  * QP answers RNR NAK, and the requester repeats the packet after a time that grows with each
  * repetition (IBTA 9.7.5.2.8); an unreliable one drops the message. READ data that was promised
  * waits in its answer. Execution of requests and answers call it.

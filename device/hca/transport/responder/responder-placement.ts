@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Serves FLUSH and ATOMIC WRITE (IBTA annex A19; docs/TRANSPORT.md says what of it comes from
+ * Serves FLUSH and ATOMIC WRITE (IBTA annex A19; docs/COMPLIANCE.md says what of it comes from
  * practice). Both take a responder resource, take effect when they arrive, and are answered by a
  * READ response of zero bytes, which a duplicate gets again. The responder calls it behind its
  * checks of PSN, opcode sequence and resources.
