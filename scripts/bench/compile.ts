@@ -3,7 +3,7 @@
  * `npm run bench:compile`: how long the modules of a guest take to compile, by the clock and in
  * processor time, with the kernel's headers and compiler in the cache and everything else cold: a
  * module of one's own, the driver, what `vuhca run` packs, and the same after small changes. The
- * compiled modules go into a folder that is removed. docs/TESTING.md has the figures.
+ * compiled modules go into a folder that is removed. docs/MEASUREMENTS.md has the figures.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
