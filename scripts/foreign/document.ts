@@ -9,8 +9,9 @@ import { ADAPTER_TITLES, type AdapterName, SUITE_TITLES, SUITES, type SuiteName 
 
 const HEAD = `# Foreign software
 
-Tests and programs that other people wrote, from Debian 13's packages, in a guest with Debian's own
-kernel and drivers. \`npm run test:foreign -- --write\` runs them and writes this page.
+Which RDMA software of others runs on the adapter: tests and programs from Debian 13's packages, in a
+guest with Debian's own kernel and drivers. \`npm run test:foreign -- --write\` runs them and writes
+this page.
 
 \`\`\`sh
 npm run test:foreign -- --write                         # all suites on all adapters, unattended
@@ -27,14 +28,15 @@ npm run test:foreign -- --adapter vuhca                 # our own driver only
 | soft-RoCE | none: a network interface that leads nowhere | \`rdma_rxe\`, for comparison |
 | vuhca | \`vuhca device\` | our driver, \`vuhca_ib.ko\` and its provider |
 
-A skipped test has its reason. \`driver: ...\` is the reason of a test that failed by the stock driver
+A skipped test states its reason. \`driver: ...\` marks a test that failed because of the stock driver
 itself, whatever the device does. Failures of soft-RoCE do not fail the run.
 
 The suites of two guests have an adapter in each, behind one switch with the built-in subnet manager,
 or, for soft-RoCE, a virtual network between them. The near guest judges; the far one runs servers
-and targets. Their root has a larger set of packages (88 MB, in place of 65; 93 with those
-of the suite of qperf). tshark reads what the host captures meanwhile. \`ib_mthca\` has no fast registration, which the initiators of NVMe and iSER
-and the client of NFS need; soft-RoCE shows that their tests work.
+and targets. Their root has a larger set of packages (88 MB, in place of 65; 93 with those of the
+suite of qperf). tshark reads what the host captures meanwhile. \`ib_mthca\` lacks fast registration,
+which the initiators of NVMe and iSER and the client of NFS need; soft-RoCE shows that their tests
+work. [README.md](README.md) lists what is left out.
 `;
 
 export function describeResults(kept: KeptResults, figures: KeptFigures = {}): string {
