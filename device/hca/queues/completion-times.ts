@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Times of the completions of a moderated CQ, so that moderation can count from the first one that
- * software has not seen (docs/PROGRAMMING.md, Event queues and interrupts). It keeps one mark for
- * all completions within a 64th of the period, and the marks of one period: an older completion has
+ * software has not seen (docs/FEATURES.md, Moderation and polling). It keeps one mark for all
+ * completions within a 64th of the period, and the marks of one period: an older completion has
  * waited long enough, however old it is.
  */
 
