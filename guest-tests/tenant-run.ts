@@ -3,8 +3,8 @@
  * Three guests on the functions of one adapter, the physical one and two virtual ones, at once.
  * Each function in turn is tested while the others flood. The physical function moves shares under
  * traffic, and stops the adapter for a virtual one, whose doorbells then spill. A guest is killed
- * while it floods, and another takes its socket. A short form of `npm run demo:qos` comes next; at
- * the end another guest dies, and its share returns. Called by tenants.long.ts.
+ * while it floods, and another takes its socket. A short form of `npm run demo -- qos` comes next;
+ * at the end another guest dies, and its share returns. Called by tenants.long.ts.
  */
 import { ControlClient } from '../device/process/control/control-client.ts';
 import { DeviceProcess } from './harness/device-process.ts';

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# `npm run verbs`: the same programs on all adapters of two guests, in turns. A line `# figure NAME
-# ADAPTER VALUE` has each value; scripts/demo/verbs reads them. run.sh reads this file.
+# `npm run demo -- verbs`: the same programs on all adapters of two guests, in turns. A line
+# `# figure NAME ADAPTER VALUE` has each value; scripts/demo/verbs reads them. run.sh reads this
+# file.
 
 ROUNDS=3
 [ -z "$SHORT" ] || ROUNDS=1

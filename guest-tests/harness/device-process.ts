@@ -2,7 +2,7 @@
 /**
  * The adapter process that guest tests attach to: a child whose log is kept, and whose end is
  * judged whether it was expected or not. Called by guest-run.ts, peer-run.ts, tenant-run.ts and
- * `npm run demo:qos`.
+ * `npm run demo -- qos`.
  */
 import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../qemu/device-child.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A guest on one of several functions that runs cases/tenant.sh and takes its orders from the host,
- * a line at a time. Called by tenant-run.ts and by `npm run demo:qos`.
+ * a line at a time. Called by tenant-run.ts and by `npm run demo -- qos`.
  */
 import type { Guest } from '../../qemu/guest.ts';
 import { type GuestRun, makeRun } from './guest-run.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Judges whether the guarantees of the worked example (US8484392, figure 11) held in a measurement.
- * Pure; called by `npm run demo:qos` and by the test of three guests.
+ * Pure; called by `npm run demo -- qos` and by the test of three guests.
  */
 import { GUESTS } from '../../device/rig/qos/worked-example.ts';
 import { type FunctionResult, type Measurement, type PhaseResult, sum } from './samples.ts';

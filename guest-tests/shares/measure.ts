@@ -2,7 +2,7 @@
 /**
  * Measures the worked example (US8484392, figure 11) with real guests: each keeps as many commands
  * under way at QoS level 1 as are guaranteed to it, and floods at level 0, alone and with others.
- * Called by `npm run demo:qos` and by the test of three guests.
+ * Called by `npm run demo -- qos` and by the test of three guests.
  */
 
 import type { ControlClient } from '../../device/process/control/control-client.ts';

@@ -7,7 +7,7 @@ import t from 'tap';
 import { defineScript, readOptions, wholeNumber } from './script-options.ts';
 
 const define = () =>
-  defineScript('npm run thing --', 'Does a thing.')
+  defineScript('npm run mutate --', 'Changes sources.')
     .option('--seed <N>', 'The seed.', wholeNumber(), 1)
     .option('--rounds <N>', 'How often.', wholeNumber(1, 9), 3)
     .option('--replay', 'Prints it.');
@@ -25,7 +25,7 @@ t.test('a mistake is one sentence', async (t) => {
       return `${(error as Error).name}: ${(error as Error).message}`;
     }
   };
-  const help = '; `npm run thing -- --help` lists the options.';
+  const help = '; `npm run mutate -- --help` lists the options.';
   const invalid = (value: string) =>
     `UsageError: option '--rounds <N>' argument '${value}' is invalid. It must be a whole number from 1 to 9${help}`;
   for (const value of ['0', '10', '1.5', 'x', '', '-1']) t.equal(mistake(`--rounds=${value}`), invalid(value));
@@ -37,6 +37,6 @@ t.test('a mistake is one sentence', async (t) => {
 
 t.test('the help comes from the options', async (t) => {
   const help = define().helpInformation();
-  t.match(help, /^Usage: npm run thing -- \[options\]\n\nDoes a thing\.\n/);
+  t.match(help, /^Usage: npm run mutate -- \[options\]\n\nChanges sources\.\n/);
   t.match(help, /--rounds <N> +How often\. \(default: 3\)/);
 });

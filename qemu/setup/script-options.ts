@@ -7,7 +7,9 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { UsageError } from './errors.ts';
 
-/** A script without options; `call` is its command line without them: `npm run chaos --`. */
+/**
+ * A script without options; `call` is its command line without them: `npm run simulate -- chaos`.
+ */
 export function defineScript(call: string, purpose: string): Command {
   return new Command(call)
     .description(purpose)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench:compile`: how long the modules of a guest take to compile, by the clock and in
+ * `npm run bench -- compile`: how long the modules of a guest take to compile, by the clock and in
  * processor time, with the kernel's headers and compiler in the cache and everything else cold: a
  * module of one's own, the driver, what `vuhca run` packs, and the same after small changes. The
  * compiled modules go into a folder that is removed. docs/MEASUREMENTS.md has the figures.
@@ -36,7 +36,7 @@ interface Row {
 }
 
 await runEntry(async () => {
-  const script = defineScript('npm run bench:compile --', 'Measures how long kernel modules take to compile.')
+  const script = defineScript('npm run bench -- compile', 'Measures how long kernel modules take to compile.')
     .option('--kernel <VERSION>', "The kernel; each of Debian's three by default")
     .option('--separate', 'Compiles each file by itself, for comparison');
   const { kernel, separate } = readOptions<Arguments>(script);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench [-- OPTIONS]`: the cost of the adapter, as ratios to its C twin measured in the
- * same run, and the cost of messages. Prints tables. The figures depend on the machine, so they set
- * the exit status only with `--strict`.
+ * `npm run bench -- adapter [OPTIONS]`: the cost of the adapter, as ratios to its C twin measured
+ * in the same run, and the cost of messages. Prints tables. The figures depend on the machine, so
+ * they set the exit status only with `--strict`.
  */
 import { loadavg } from 'node:os';
 import { runEntry } from '../../qemu/setup/errors.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The command line of `npm run bench`. Called by main.ts. */
+/** The command line of `npm run bench -- adapter`. Called by main.ts. */
 import { type Command, InvalidArgumentError } from 'commander';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
 
@@ -33,7 +33,7 @@ const FEWEST_ROUNDS = 5;
 
 /** The script with its options. */
 export function defineBench(): Command {
-  return defineScript('npm run bench --', 'Measures the adapter; without a part: --guest and --in-process.')
+  return defineScript('npm run bench -- adapter', 'Measures the adapter; without a part: --guest and --in-process.')
     .option('--guest', 'Adapter and C twin in one guest, and messages through the driver.')
     .option('--raw', 'Adapter and C twin on the socket, without QEMU.')
     .option('--in-process', 'Messages through the device core alone, and what they allocate.')

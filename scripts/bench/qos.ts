@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench:qos`: the cost of a command (RC WRITE of 64 bytes) with 1 to 32 functions and with
- * 1 to 128 lanes. All adapters take turns, so that other load of the machine affects all alike.
- * Processor time; the median of the ratios to the first counts.
+ * `npm run bench -- qos`: the cost of a command (RC WRITE of 64 bytes) with 1 to 32 functions and
+ * with 1 to 128 lanes. All adapters take turns, so that other load of the machine affects all
+ * alike. Processor time; the median of the ratios to the first counts.
  */
 import type { AdapterOptions } from '../../device/hca/adapter/options.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
@@ -64,7 +64,7 @@ function compare(what: string, variants: readonly (readonly [number, Partial<Ada
 }
 
 await runEntry(async () => {
-  readOptions(defineScript('npm run bench:qos --', 'Measures the cost of a command by functions and by lanes.'));
+  readOptions(defineScript('npm run bench -- qos', 'Measures the cost of a command by functions and by lanes.'));
   compare(
     'functions',
     [1, 2, 8, 32].map((functionCount) => [functionCount, { functionCount }]),

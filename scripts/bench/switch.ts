@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench:switch [-- --rounds N]`: processor time of a 64-byte RC WRITE without a switch,
+ * `npm run bench -- switch [--rounds N]`: processor time of a 64-byte RC WRITE without a switch,
  * and over 1 and 3 switches between the ports. The machines take turns in short pieces, so changes
  * of the machine's speed touch all alike; the median counts.
  */
@@ -24,7 +24,7 @@ const PIECE = 20_000;
 const WARM_UP_TURNS = 10;
 
 await runEntry(async () => {
-  const script = defineScript('npm run bench:switch --', 'Measures what a switch between two ports costs.').option(
+  const script = defineScript('npm run bench -- switch', 'Measures what a switch between two ports costs.').option(
     '--rounds <N>',
     'Turns of each machine.',
     wholeNumber(1),

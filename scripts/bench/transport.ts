@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench:transport [-- --list | --only NAMES]`: messages and bytes per second of the
+ * `npm run bench -- transport [--list | --only NAMES]`: messages and bytes per second of the
  * transport, in process, by service, operation, message size and number of QPs. Every packet is
  * built with all its headers, PSN and ICRC, and parsed at the other port; acknowledgements are
  * real. `many-qps` compares one QP with 10,000; `trace` compares traces off and on, `trace-off`
@@ -198,7 +198,7 @@ interface Options {
 }
 
 await runEntry(async () => {
-  const script = defineScript('npm run bench:transport --', 'Measures messages and bytes per second of the transport.')
+  const script = defineScript('npm run bench -- transport', 'Measures messages and bytes per second of the transport.')
     .option('--only <NAMES>', 'Only these scenarios, with commas between them.')
     .option('--messages <N>', 'Messages of each scenario.', wholeNumber(1))
     .option('--list', 'Prints the names of the scenarios.')

@@ -3,4 +3,4 @@
 import t from 'tap';
 import { checkTree, formatFinding } from './main.ts';
 
-t.same(checkTree().map(formatFinding), [], 'npm run check:style');
+t.same(checkTree().map(formatFinding), [], 'npm run check -- style');

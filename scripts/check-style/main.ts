@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run check:style`: the rules of `docs/CONTRIBUTING.md` that a machine can check, over every
- * file that git knows or would add. Prints `path:line: message` for each finding and fails when
- * there is one.
+ * `npm run check -- style`: the rules of `docs/CONTRIBUTING.md` that a machine can check, over
+ * every file that git knows or would add. Prints `path:line: message` for each finding and fails
+ * when there is one.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -60,7 +60,7 @@ function listFiles(root: string): string[] {
 
 function main(args: readonly string[]): number {
   if (args.length > 0) {
-    process.stdout.write('Usage: npm run check:style    checks the mechanical rules of docs/CONTRIBUTING.md\n');
+    process.stdout.write('Usage: npm run check -- style    checks the mechanical rules of docs/CONTRIBUTING.md\n');
     return args[0] === '--help' ? 0 : 2;
   }
   const findings = checkTree();

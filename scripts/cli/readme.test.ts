@@ -106,12 +106,9 @@ t.test('every command is run by a test or by CI', async (t) => {
 });
 
 t.test('what docs/COMPLIANCE.md says to run is there', async (t) => {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object };
   const [text = ''] = readFileSync(join(root, 'docs/COMPLIANCE.md'), 'utf8').split('<!-- ledger: begin', 1);
-  const named = [...text.matchAll(/npm run ([\w:]+)/g)].map(([, name]) => name as string);
   const files = [...text.matchAll(/[\w-]+(?:\/[\w-]+)+\.(?:test|long)\.ts/g)].map(([file]) => file);
-  t.ok(named.length > 4 && files.length > 5);
-  for (const name of named) t.ok(name in scripts, `npm run ${name}`);
+  t.ok(files.length > 5);
   for (const file of files) t.ok(existsSync(join(root, file)), file);
 });
 

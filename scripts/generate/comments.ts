@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Comments and paragraphs of generated files, wrapped at the width that `npm run check:style`
+ * Comments and paragraphs of generated files, wrapped at the width that `npm run check -- style`
  * allows (docs/CONTRIBUTING.md, comments and prose). The layout hash does not depend on them.
  * Called by all emitters of the generator.
  */

@@ -3,7 +3,7 @@
  * `npm run generate`: writes everything derived from the layout tables (TypeScript accessors, the C
  * header, the register reference), from the driver's comments (the reference of its API), and from
  * the names of the test files (the table of tiers).
- * `npm run check:generated` (`--check`) writes nothing and fails with the names of stale files.
+ * `npm run check -- generated` (`--check`) writes nothing and fails with the names of stale files.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

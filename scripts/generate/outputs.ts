@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Produces the texts of all generated files from the table sets, in memory. Both `npm run generate`
- * and `npm run check:generated` use it, so written and compared texts cannot differ. Called by
+ * and `npm run check -- generated` use it, so written and compared texts cannot differ. Called by
  * main.ts.
  */
 import type { ConstantTable, RegisterBlock, StructTable, ValueTable } from '../../protocol/layout/table.ts';

@@ -2,7 +2,7 @@
 /**
  * The layers of the repository, lowest first: which folder may import from which. Types count. The
  * tables and pictures of docs/ARCHITECTURE.md are written from this one, and
- * `npm run check:layers` enforces it.
+ * `npm run check -- layers` enforces it.
  */
 import { deviceLayers } from './device-layers.ts';
 import { resolveNames } from './names.ts';

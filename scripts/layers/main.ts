@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run check:layers`: no import points up, types included, and no files import each other in a
- * circle; docs/ARCHITECTURE.md shows the layers as they are. `npm run layers` writes them there.
+ * `npm run check -- layers`: no import points up, types included, and no files import each other in
+ * a circle; docs/ARCHITECTURE.md shows the layers as they are. `npm run layers` writes them there.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const FOLDERS = ['protocol', 'device', 'qemu', 'guest-tests', 'scripts'];
 await runEntry(async () => {
   const script = defineScript('npm run layers --', 'Writes the layers of imports into docs/ARCHITECTURE.md.').option(
     '--check',
-    'Only says what is wrong, as npm run check:layers does.',
+    'Only says what is wrong, as npm run check -- layers does.',
   );
   const { check = false } = readOptions<{ check?: boolean }>(script);
   const { violations, used } = cruiseLayers(layers, ROOT, FOLDERS);

@@ -31,11 +31,17 @@ export const scriptLayers: readonly Row[] = [
     holds: 'the rules of docs/CONTRIBUTING.md that a machine can check',
     uses: 'vfio-user',
   },
+  { path: 'scripts/npm', holds: 'npm scripts with several programs: groups, old names', uses: 'qemu/setup' },
   { path: 'scripts/layers', holds: 'this table, and the check of it', uses: 'qemu/setup' },
   {
     path: 'scripts/mutate',
     holds: '`npm run mutate`: which changes of the sources no test notices',
     uses: 'random.ts qemu/setup',
+  },
+  {
+    path: 'scripts/check',
+    holds: '`npm run check`: what a commit passes',
+    uses: 'qemu/setup',
   },
   { path: 'scripts/test-runner', holds: '`npm test`', uses: 'qemu/setup scripts/setup console mutate' },
   { path: 'scripts/package/testing', holds: 'packs the package for tests', uses: '', forTests: true },

@@ -2,7 +2,7 @@
 /**
  * `npm run mutate -- AREA...`: changes the sources of the areas one place at a time, runs their
  * unit tests against each change, and writes scores, survivors and the table of docs/TESTING.md.
- * `--changed` (`npm run check:mutation`) tries only lines that differ from a commit, writes
+ * `--changed` (`npm run check -- mutation`) tries only lines that differ from a commit, writes
  * nothing, and fails when a survivor there has no reason in survivors.json.
  */
 import { runEntry, UsageError } from '../../qemu/setup/errors.ts';

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run chaos -- [--seeds N] [--seed S] [--dma-latency NS] [--placement] [--personality mthca]
- * [--replay] [--hours N]`: connections over bad links, checked by an oracle that knows every byte
- * and completion. Runs the seeds on every processor and names those that failed. `--replay` runs
- * one seed twice, prints its plan and its events, and compares both runs. `--hours` keeps two
+ * `npm run simulate -- chaos [--seeds N] [--seed S] [--dma-latency NS] [--placement] [--personality
+ * mthca] [--replay] [--hours N]`: connections over bad links, checked by an oracle that knows every
+ * byte and completion. Runs the seeds on every processor and names those that failed. `--replay`
+ * runs one seed twice, prints its plan and its events, and compares both runs. `--hours` keeps two
  * adapters for so many hours of simulated time.
  */
 import { type ChildProcess, fork } from 'node:child_process';
@@ -75,7 +75,7 @@ async function runSeeds({
     const latency = dmaLatencyNs === 0 ? '' : ` --dma-latency ${dmaLatencyNs}`;
     const more = `${latency}${placement ? ' --placement' : ''}`;
     const which = personality === 'vuhca' ? more : ` --personality ${personality}`;
-    process.stdout.write(`  npm run chaos -- --seed ${seed}${which} --replay\n`);
+    process.stdout.write(`  npm run simulate -- chaos --seed ${seed}${which} --replay\n`);
   }
   process.stdout.write(
     `${done} seeds in ${seconds.toFixed(1)} s, ${(done / seconds).toFixed(0)} seeds/s, ${failures.length} failed\n`,
@@ -137,12 +137,12 @@ function runLong(seed: number, hours: number): number {
   }
   if (last !== undefined) say(last);
   if (last?.error === undefined) return 0;
-  process.stdout.write(`  npm run chaos -- --hours ${hours} --seed ${seed}\n`);
+  process.stdout.write(`  npm run simulate -- chaos --hours ${hours} --seed ${seed}\n`);
   return 1;
 }
 
 await runEntry(async () => {
-  const script = defineScript('npm run chaos --', 'Runs connections over bad links under an oracle.')
+  const script = defineScript('npm run simulate -- chaos', 'Runs connections over bad links under an oracle.')
     .option('--seeds <N>', 'How many seeds to run.', wholeNumber(1), 1000)
     .option('--seed <S>', 'The first of them.', wholeNumber(), 1)
     .option('--dma-latency <NS>', 'Time that reads of guest memory take.', wholeNumber(), 0)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run digests -- [--seeds N] [--only PREFIX] [--tests] [--recording FILE]...` prints one line
- * `<subject> <digest>` per seeded run, with --tests also per in-process test file, and per
+ * `npm run simulate -- digests [--seeds N] [--only PREFIX] [--tests] [--recording FILE]...` prints
+ * one line `<subject> <digest>` per seeded run, with --tests also per in-process test file, and per
  * recording. A digest covers all that crosses the seam of `device/host.ts`, in order: register
  * accesses and their results, accesses to guest memory with address and bytes, interrupts, alarms,
  * the passage of simulated time. Packets, traces and the timeline are part of some subjects. Two
@@ -100,7 +100,7 @@ interface Options {
 }
 
 await runEntry(async () => {
-  const script = defineScript('npm run digests --', 'Prints a digest of what each run does at the host seam.')
+  const script = defineScript('npm run simulate -- digests', 'Prints a digest of what each run does at the host seam.')
     .option('--seeds <N>', 'Seeds of the largest families.', wholeNumber(1), 150)
     .option('--only <PREFIX>', 'Subjects that begin so.', '')
     .option('--tests', 'Each test file that runs in process, too.')

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run invariants -- [--seeds N] [--steps M] [--seed S] [--jobs J]`: seeded random load on
- * whole adapters, with every invariant checked after every step. A failure names the seed and the
- * command that replays it.
+ * `npm run simulate -- invariants [--seeds N] [--steps M] [--seed S] [--jobs J]`: seeded random
+ * load on whole adapters, with every invariant checked after every step. A failure names the seed
+ * and the command that replays it.
  */
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -35,7 +35,7 @@ interface Options {
 
 await runEntry(async () => {
   const script = defineScript(
-    'npm run invariants --',
+    'npm run simulate -- invariants',
     'Loads whole adapters at random and checks all invariants after each step.',
   )
     .option('--seeds <N>', 'How many seeds.', wholeNumber(1), 200)
@@ -58,7 +58,7 @@ function runSeed(seed: number, steps: number): Totals {
   } catch (cause) {
     process.stdout.write(`${JSON.stringify(load.summary)}\n`);
     process.stdout.write(
-      `seed ${seed} failed; repeat it: npm run invariants -- --seed ${seed} --seeds 1 --steps ${steps}\n`,
+      `seed ${seed} failed; repeat it: npm run simulate -- invariants --seed ${seed} --seeds 1 --steps ${steps}\n`,
     );
     throw cause;
   }

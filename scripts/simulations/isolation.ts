@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run isolation -- [--processes | --personality mthca] [--acts N] [--seed S]`: hostile writes,
- * doorbells, descriptors and commands of one function, of a process of each function, or of one
- * process on an mthca device, beside active ones, and the same work without them. What the others
- * see must be equal in both; ends with 1 when it is not.
+ * `npm run simulate -- isolation [--processes | --personality mthca] [--acts N] [--seed S]`:
+ * hostile writes, doorbells, descriptors and commands of one function, of a process of each
+ * function, or of one process on an mthca device, beside active ones, and the same work without
+ * them. What the others see must be equal in both; ends with 1 when it is not.
  */
 import { Option } from 'commander';
 import { portModels } from '../../device/hca/adapter/options.ts';
@@ -46,7 +46,7 @@ const comparisons: Readonly<Record<Subject, (seed: number) => Comparison>> = {
 
 await runEntry(async () => {
   const script = defineScript(
-    'npm run isolation --',
+    'npm run simulate -- isolation',
     'Compares what others see beside hostile software with what they see alone.',
   )
     .option('--acts <N>', 'How many hostile acts.', wholeNumber(1), 10_000_000)

@@ -53,7 +53,7 @@ async function runMatrix(rows: readonly MatrixRow[], from: number): Promise<numb
   const [shown] = rows.filter(({ failures }) => failures.length > 0);
   if (shown !== undefined)
     process.stdout.write(
-      `npm run sanitize -- ${shown.bug ? `--bug ${shown.bug.name} ` : ''}--seed ${shown.failures[0]} --replay\n`,
+      `npm run simulate -- sanitize ${shown.bug ? `--bug ${shown.bug.name} ` : ''}--seed ${shown.failures[0]} --replay\n`,
     );
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   process.stdout.write(`${rows.length - bad.length} of ${rows.length} rows are as expected, in ${seconds} s\n`);
@@ -94,7 +94,7 @@ await runEntry(async () => {
   const bugs = plantedBugs.map(({ name }) => name);
   const purpose =
     'Runs drivers with planted bugs, and the clean one, on memory that lags and is disordered as PCIe allows.';
-  const script = defineScript('npm run sanitize --', purpose)
+  const script = defineScript('npm run simulate -- sanitize', purpose)
     .option(
       '--seeds <N>',
       `Seeds of the clean driver; a bug has ${BUG_SEEDS}, or N if that is less.`,

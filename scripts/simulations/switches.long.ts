@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A long run of random load through three switches over links with faults: no packet is lost
- * without a counted cause. `npm run switches` runs any number of packets.
+ * without a counted cause. `npm run simulate -- switches` runs any number of packets.
  */
 import t from 'tap';
 import { faultyLine, loadSwitches } from '../../device/rig/fixtures/switch-load.ts';

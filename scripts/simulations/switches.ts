@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run switches [-- --packets N --seed S]`: random load through three switches over links with
- * faults, in pieces with a seed each, until N packets were sent. Ends with 1 when a packet is lost
- * without a counted cause.
+ * `npm run simulate -- switches [--packets N --seed S]`: random load through three switches over
+ * links with faults, in pieces with a seed each, until N packets were sent. Ends with 1 when a
+ * packet is lost without a counted cause.
  */
 import { faultyLine, loadSwitches } from '../../device/rig/fixtures/switch-load.ts';
 import { runEntry } from '../../qemu/setup/errors.ts';
@@ -12,7 +12,10 @@ import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-
 const PIECE = 1_000_000;
 
 await runEntry(async () => {
-  const script = defineScript('npm run switches --', 'Sends packets at random through switches, under an oracle.')
+  const script = defineScript(
+    'npm run simulate -- switches',
+    'Sends packets at random through switches, under an oracle.',
+  )
     .option('--packets <N>', 'How many packets.', wholeNumber(1), 10_000_000)
     .option('--seed <S>', 'The first seed.', wholeNumber(), 1);
   const { packets, seed } = readOptions<{ packets: number; seed: number }>(script);

@@ -3,8 +3,8 @@
  * The V8 flag under which the adapter's code is compiled. Its path from doorbell to completion is
  * many short functions; by default V8 stops inlining into a function after 920 bytes of bytecode,
  * and the order of first calls decides which calls remain. A larger budget makes a short message
- * take 15 to 20 % less processor time (`npm run bench:transport`), and tracing then changes less of
- * the code around it.
+ * take 15 to 20 % less processor time (`npm run bench -- transport`), and tracing then changes less
+ * of the code around it.
  */
 import { setFlagsFromString } from 'node:v8';
 

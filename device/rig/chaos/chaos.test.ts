@@ -27,7 +27,7 @@ t.test('links that lose, double, damage and delay packets', async (t) => {
   const wrong: string[] = [];
   for (const seed of SEEDS) {
     const { error } = runChaos(seed);
-    if (error !== undefined) wrong.push(`seed ${seed}: ${error}; npm run chaos -- --seed ${seed} --replay`);
+    if (error !== undefined) wrong.push(`seed ${seed}: ${error}; npm run simulate -- chaos --seed ${seed} --replay`);
   }
   t.same(wrong, []);
 });
@@ -37,7 +37,9 @@ t.test('the same holds when reads of guest memory take time', async (t) => {
   for (const seed of SEEDS) {
     const { error } = runChaos(seed, { dmaLatencyNs: LATENCY_NS });
     if (error !== undefined)
-      wrong.push(`seed ${seed}: ${error}; npm run chaos -- --dma-latency ${LATENCY_NS} --seed ${seed} --replay`);
+      wrong.push(
+        `seed ${seed}: ${error}; npm run simulate -- chaos --dma-latency ${LATENCY_NS} --seed ${seed} --replay`,
+      );
   }
   t.same(wrong, []);
 });
@@ -47,7 +49,8 @@ t.test('adapters that live for some minutes hold what they held at first', async
   let livedNs = 0;
   for (const life of liveLong(LONG_SEED, LONG_NS)) {
     ({ runs, livedNs } = life);
-    if (life.error !== undefined) t.fail(`run ${runs}: ${life.error}; npm run chaos -- --hours 1 --seed ${LONG_SEED}`);
+    if (life.error !== undefined)
+      t.fail(`run ${runs}: ${life.error}; npm run simulate -- chaos --hours 1 --seed ${LONG_SEED}`);
   }
   t.ok(livedNs >= LONG_NS);
   t.ok(runs > LONG_NS / 60e9, 'a run in a minute, at least');
@@ -58,7 +61,8 @@ t.test('the same holds for FLUSH and ATOMIC WRITE', async (t) => {
   const wrong: string[] = [];
   for (const seed of SEEDS) {
     const { error } = runChaos(seed, { placement: true });
-    if (error !== undefined) wrong.push(`seed ${seed}: ${error}; npm run chaos -- --placement --seed ${seed} --replay`);
+    if (error !== undefined)
+      wrong.push(`seed ${seed}: ${error}; npm run simulate -- chaos --placement --seed ${seed} --replay`);
   }
   t.same(wrong, []);
 });

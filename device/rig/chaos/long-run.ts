@@ -2,7 +2,8 @@
 /**
  * Adapters that live long: the runs of one seed after the other, on the same two adapters, with
  * pauses. Before each run drivers reset their functions and bring them up again, after which an
- * adapter holds what it held at first. Called by `chaos.test.ts` and `npm run chaos -- --hours`.
+ * adapter holds what it held at first. Called by `chaos.test.ts` and `npm run simulate -- chaos
+ * --hours`.
  */
 import { Random } from '../../random.ts';
 import type { AdapterFixture } from '../fixtures/adapter-fixture.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The plan of a chaos run. It is drawn from the seed before the run starts, so that
- * `npm run chaos -- --replay` can print it.
+ * `npm run simulate -- chaos --replay` can print it.
  */
 import { PSN_MASK } from '../../../protocol/infiniband/psn.ts';
 import { MwKind, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';

@@ -3,7 +3,7 @@
  * One chaos run of one seed: several connections over a bad wire, random requests, mishaps. Then
  * the wire heals and all requests must complete. The oracle checks every completion, every byte of
  * exposed memory and every resource held. The same seed gives the same run. Called by
- * `chaos.test.ts`, `npm run chaos` and `npm run digests`.
+ * `chaos.test.ts`, `npm run simulate -- chaos` and `npm run simulate -- digests`.
  */
 import { PSN_MASK } from '../../../protocol/infiniband/psn.ts';
 import { QpState } from '../../../protocol/layout/gen/values.gen.ts';

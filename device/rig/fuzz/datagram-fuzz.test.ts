@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Forged datagrams do not disturb a managed subnet; `npm run fuzz:datagrams` sends more of them.
+ * Forged datagrams do not disturb a managed subnet; `npm run simulate -- fuzz --datagrams` sends
+ * more of them.
  */
 import t from 'tap';
 import { ledger } from '../fixtures/ledger.ts';

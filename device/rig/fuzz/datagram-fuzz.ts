@@ -4,7 +4,7 @@
  * subnet manager that protects the ports by a management key. One adapter sends what
  * `forgeDatagram` makes. Every port stays active with its LID, and routes and partitions stay; then
  * a link goes down and the manager brings it up again. Called by the test and by
- * `npm run fuzz:datagrams`.
+ * `npm run simulate -- fuzz --datagrams`.
  */
 import { PortPhysicalState } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import type { MadPort } from '../../fabric/agents/mad-port.ts';

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A short run of `npm run fuzz:packets`: no packet throws an error or disturbs another QP. */
+/**
+ * A short run of `npm run simulate -- fuzz --packets`: no packet throws an error or disturbs
+ * another QP.
+ */
 import t from 'tap';
 import { PacketFuzz } from './packet-fuzz.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Seeds of chaos over the data path of an mthca device, over good and bad links. `npm run chaos --
- * --personality mthca` runs thousands.
+ * Seeds of chaos over the data path of an mthca device, over good and bad links. `npm run simulate
+ * -- chaos --personality mthca` runs thousands.
  */
 import t from 'tap';
 import { QpService } from '../../../protocol/mthca/gen/values.gen.ts';

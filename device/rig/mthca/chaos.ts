@@ -5,7 +5,7 @@
  * connected again at any time, and CQs are resized. Requests complete in their order, reliable
  * messages arrive in theirs and once, unreliable ones whole or not at all, atomics count exactly,
  * and after a failure everything that was posted is flushed. After each step requesters obey their
- * rules. Called by tests and `npm run chaos`.
+ * rules. Called by tests and `npm run simulate -- chaos`.
  */
 import { CommandOpcode, CompletionSyndrome, EventKind, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
 import { requesterOf } from '../../hca/transport/state/connected-states.ts';

@@ -3,7 +3,7 @@
  * Isolation of processes on an mthca device (docs/verbs/PERSONALITIES.md): victims send messages in
  * rounds while a hostile process and hostile commands act, or do nothing. Memory, completions and
  * contexts of the victims must be equal in both runs. Called by the test and by `npm run
- * isolation`.
+ * simulate -- isolation`.
  */
 import { ContextStatus } from '../../../protocol/mthca/gen/values.gen.ts';
 import { Random } from '../../random.ts';

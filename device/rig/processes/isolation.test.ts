@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * No act of a hostile user process shows in other processes, kernels or functions (docs/HAZARDS.md,
- * user processes). `npm run isolation -- --processes` performs 10 million acts.
+ * user processes). `npm run simulate -- isolation --processes` performs 10 million acts.
  */
 import t from 'tap';
 import { ProcessIsolation } from './isolation.ts';

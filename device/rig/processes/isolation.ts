@@ -5,7 +5,7 @@
  * acts, or does nothing. Memory, also that of the device, queues and completions of all others must
  * be equal in both runs,
  * and the event queues that they share with the hostile processes must never fail. Called by the
- * test and by `npm run isolation -- --processes`.
+ * test and by `npm run simulate -- isolation --processes`.
  */
 import { crc32 } from 'node:zlib';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Random load on whole adapters, checked after every step. `npm run invariants` runs more seeds and
- * steps; a seed that failed stays here.
+ * Random load on whole adapters, checked after every step. `npm run simulate -- invariants` runs
+ * more seeds and steps; a seed that failed stays here.
  */
 import t from 'tap';
 import { partOf } from '../fixtures/seeds.ts';

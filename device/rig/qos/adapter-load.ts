@@ -3,7 +3,7 @@
  * A whole adapter under a seeded random load: 3 to 8 functions, flows of every service between them
  * on both QoS levels, resources small enough to run out, share changes, errors, function resets and
  * ADAPTER_CONTROL. `AdapterWatch` checks the adapter after every step, each flow checks its
- * messages. Called by the test, `npm run invariants` and `npm run digests`.
+ * messages. Called by the test, `npm run simulate -- invariants` and `npm run simulate -- digests`.
  */
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';

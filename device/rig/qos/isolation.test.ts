@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * No act of hostile software of one function shows in another function (docs/DOCUMENTS.md decision
- * 14). `npm run isolation` performs 10 million acts.
+ * 14). `npm run simulate -- isolation` performs 10 million acts.
  */
 import t from 'tap';
 import { Isolation } from './isolation.ts';

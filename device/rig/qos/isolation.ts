@@ -3,7 +3,8 @@
  * Isolation of functions (docs/DOCUMENTS.md decision 14): the physical function and a virtual one
  * send messages in rounds while a third function attacks, or does nothing. The registers, memory
  * and interrupts of the two must be equal in both runs. With embedded switches the attacker also
- * manages ports of its own. Called by the test, `npm run isolation` and `npm run digests`.
+ * manages ports of its own. Called by the test, `npm run simulate -- isolation` and `npm run
+ * simulate -- digests`.
  */
 import { crc32 } from 'node:zlib';
 import { CSR, csrRegisters } from '../../../protocol/layout/gen/registers.gen.ts';

@@ -3,7 +3,7 @@
  * The worked example of US 8,484,392 par. 125-131 (figure 11): a control virtual machine and two
  * tenants, weather and ocean, share one adapter. The shares are requested by management commands;
  * the phases then measure each guest's service while others flood and while they do not, over
- * simulated time. Called by `shares.test.ts` and `npm run demo:qos`.
+ * simulated time. Called by `shares.test.ts` and `npm run demo -- qos`.
  */
 import { RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';

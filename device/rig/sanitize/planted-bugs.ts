@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The bugs planted in a driver: each replaces a class of the driver by one with a defect that real
- * drivers have had. Used by the sanitizer's test, its matrix and `npm run digests`.
+ * drivers have had. Used by the sanitizer's test, its matrix and `npm run simulate -- digests`.
  */
 import type { DriverClasses } from '../driver/driver-classes.ts';
 import * as events from './event-bugs.ts';

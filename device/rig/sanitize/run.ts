@@ -3,8 +3,8 @@
  * One run of the driver sanitizer (docs/HAZARDS.md): a driver, clean or with a planted bug, uses a
  * device whose writes become visible as late and as reordered as PCIe allows, while device, another
  * processor and time interrupt it between any two accesses. The oracle is `Messages`; the run must
- * also make progress and see no error of the device. Called by the test, `npm run sanitize` and
- * `npm run digests`.
+ * also make progress and see no error of the device. Called by the test, `npm run simulate --
+ * sanitize` and `npm run simulate -- digests`.
  */
 import { Trace } from '../chaos/trace.ts';
 import { makePlan, type RoundPlan, type SanitizePlan } from './plan.ts';

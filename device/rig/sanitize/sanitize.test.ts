@@ -19,7 +19,7 @@ t.test(`the clean driver survives ${CLEAN_SEEDS} seeds`, async (t) => {
 for (const bug of plantedBugs) {
   t.test(`caught: a driver that ${bug.what}`, async (t) => {
     const seed = BUG_SEEDS.find((seed) => runSanitize(seed, bug).error !== undefined);
-    t.ok(seed, `npm run sanitize -- --bug ${bug.name}`);
+    t.ok(seed, `npm run simulate -- sanitize --bug ${bug.name}`);
   });
 }
 

@@ -152,7 +152,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
     ],
   };
 
-/** Documents whose blocks a program writes: `npm run check:generated` compares them. */
+/** Documents whose blocks a program writes: `npm run check -- generated` compares them. */
 export const generated = ['docs/DRIVER-API.md'];
 
 export const shownBlocks: readonly Shown[] = Object.entries(rows).flatMap(([document, all]) =>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The deadlock of US 9,069,485 in a guest, as `npm run demo:deadlock -- --guest` shows it: the
+ * The deadlock of US 9,069,485 in a guest, as `npm run demo -- deadlock --guest` shows it: the
  * kernel tests of the suite `overload` ring for more queues than the scheduler buffer has entries,
  * while the adapter runs and its reads take long. Called by main.ts.
  */

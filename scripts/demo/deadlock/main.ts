@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run demo:deadlock [-- --seed N | --guest]`: the deadlock that doorbells can run into
+ * `npm run demo -- deadlock [--seed N | --guest]`: the deadlock that doorbells can run into
  * (US9069485), and the same load with doorbell overflow. In process, in a second; or in a guest.
  */
 import { runEntry } from '../../../qemu/setup/errors.ts';
@@ -10,7 +10,7 @@ import { formatRuns, runAll } from './report.ts';
 
 await runEntry(async () => {
   const script = defineScript(
-    'npm run demo:deadlock --',
+    'npm run demo -- deadlock',
     'Shows the deadlock of doorbells, and that doorbell overflow avoids it.',
   );
   script

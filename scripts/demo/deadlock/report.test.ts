@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run demo:deadlock`: without overflow no command is executed; with it the same seed
+ * `npm run demo -- deadlock`: without overflow no command is executed; with it the same seed
  * drains. Doorbells that come slower than reads complete need none.
  */
 import t from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The deadlock of US9069485 and its cure, as `npm run demo:deadlock` shows them: one seeded load of
- * doorbells without overflow, and with each overflow policy. Called by main.ts.
+ * The deadlock of US9069485 and its cure, as `npm run demo -- deadlock` shows them: one seeded load
+ * of doorbells without overflow, and with each overflow policy. Called by main.ts.
  */
 import { BUFFER_ENTRIES, DoorbellFlood } from '../../../device/rig/fixtures/doorbell-flood.ts';
 import { CSR, getCsrOverflowStatusStalled } from '../../../protocol/layout/gen/registers.gen.ts';

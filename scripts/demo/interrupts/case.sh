@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The case of the guest of `npm run demo:interrupts`: each load in each way, in several rounds.
+# The case of the guest of `npm run demo -- interrupts`: each load in each way, in several rounds.
 # Lines of JSON are results, lines that begin with "@" are progress. run.ts replaces ROUNDS, LOADS,
 # WAYS and MS.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run demo:interrupts`: the interrupts and processor time that timers and summary bytes of
+ * `npm run demo -- interrupts`: the interrupts and processor time that timers and summary bytes of
  * event queues save (IPCOM000126453D), and what they cost in latency. A guest runs from nearly idle
  * to saturated, from an interrupt for each event to polling with timers and bytes, one part after
  * the other; tables and a plot compare them. Ends with 1 when interrupts are not saved.
@@ -40,7 +40,7 @@ const started = performance.now();
 await runEntry(async () => {
   const purpose = 'Measures what timers and summary bytes of event queues save.';
   const { words, data } = readWithAdapter<{ readonly data?: string }>(
-    defineScript('npm run demo:interrupts --', purpose).option('--data <FILE>', 'Writes all samples, as JSON.'),
+    defineScript('npm run demo -- interrupts', purpose).option('--data <FILE>', 'Writes all samples, as JSON.'),
   );
   await setUp('start');
   say('starting an adapter and a guest');

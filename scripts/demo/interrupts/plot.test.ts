@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The plot of `npm run demo:interrupts`: its title states the finding, its points are the figures.
+ * The plot of `npm run demo -- interrupts`: its title states the finding, its points are the
+ * figures.
  */
 import t from 'tap';
 import { findCollisions } from '../../picture/testing/read-svg.ts';

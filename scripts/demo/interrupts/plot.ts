@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The plot of `npm run demo:interrupts`: interrupts, processor time and latency over the load, a
+ * The plot of `npm run demo -- interrupts`: interrupts, processor time and latency over the load, a
  * line for each way of event delivery (IPCOM000126453D). Its title says how many interrupts are
  * saved at the heaviest load that both ways serve alike. Called by main.ts.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The report of `npm run demo:interrupts`: figures and tables. */
+/** The report of `npm run demo -- interrupts`: figures and tables. */
 import t from 'tap';
 import {
   formatComparison,

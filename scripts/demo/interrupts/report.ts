@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The measurement of `npm run demo:interrupts` as figures and as tables for the terminal. Pure;
+ * The measurement of `npm run demo -- interrupts` as figures and as tables for the terminal. Pure;
  * called by main.ts and plot.ts.
  */
 import { median } from '../../bench/statistics.ts';

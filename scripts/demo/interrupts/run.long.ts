@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The measurement of `npm run demo:interrupts` in a guest, with loads that show the claim of
+ * The measurement of `npm run demo -- interrupts` in a guest, with loads that show the claim of
  * IPCOM000126453D. A busy host decides how often the driver polls, so rates are not judged: what is
  * judged are relations of counters that hold at any speed.
  */

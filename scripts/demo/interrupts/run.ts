@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The measurement of `npm run demo:interrupts`: a guest sends messages at several rates, serves
+ * The measurement of `npm run demo -- interrupts`: a guest sends messages at several rates, serves
  * their completions in each way in turn, and counts them; the host adds the processor time of the
  * guest's processors. Called by main.ts and, with few loads, by its test.
  */

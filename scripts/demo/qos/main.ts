@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run demo:qos`: the patent's worked example of shares (US8484392, figure 11), a control
+ * `npm run demo -- qos`: the patent's worked example of shares (US8484392, figure 11), a control
  * machine and two tenants on three functions of one adapter. Guarantees hold while the others
  * flood, and free resources are used: a table, a plot, a verdict. Ends with 1 when a guarantee does
  * not hold or was not shown. With `--processes` the tenants are processes of one guest.

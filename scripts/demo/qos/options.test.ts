@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The command line of `npm run demo:qos`: its options, and its messages for mistakes. */
+/** The command line of `npm run demo -- qos`: its options, and its messages for mistakes. */
 import { join } from 'node:path';
 import t from 'tap';
 import { checkOutput, defineDemo, parseOptions } from './options.ts';
@@ -27,7 +27,7 @@ t.test('a mistake is named', async (t) => {
   t.equal(parseOptions(['--data=x', '--in-process']).data, 'x');
   for (const value of ['0', '51', '1.5', 'x', ''])
     t.throws(() => parseOptions([`--seconds=${value}`]), {
-      message: `option '--seconds <N>' argument '${value}' is invalid. It must be a whole number from 1 to 50; \`npm run demo:qos -- --help\` lists the options.`,
+      message: `option '--seconds <N>' argument '${value}' is invalid. It must be a whole number from 1 to 50; \`npm run demo -- qos --help\` lists the options.`,
     });
   t.throws(() => parseOptions(['--secnds=3']), { message: /unknown option '--secnds=3'.*--help/ });
   t.throws(() => parseOptions(['plot.svg']), { message: /too many arguments.*--help/ });

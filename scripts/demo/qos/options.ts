@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The command line of `npm run demo:qos`. Called by main.ts. */
+/** The command line of `npm run demo -- qos`. Called by main.ts. */
 import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -30,7 +30,7 @@ const DEFAULT_OUTPUT = 'build/demo/qos.svg';
 /** The script with its options. */
 export function defineDemo(): Command {
   return defineScript(
-    'npm run demo:qos --',
+    'npm run demo -- qos',
     'Three guests, or two processes, share one adapter: what each has while others flood.',
   )
     .option(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The plot of `npm run demo:qos` with guests: each guest of the worked example (US8484392, figure
- * 11) over time, with a column for each phase. Rows: its part of the service, its PCBs, its
+ * The plot of `npm run demo -- qos` with guests: each guest of the worked example (US8484392,
+ * figure 11) over time, with a column for each phase. Rows: its part of the service, its PCBs, its
  * refusals. The title says whether the guaranteed shares hold. Called by three-guests.ts.
  */
 import { GUESTS } from '../../../device/rig/qos/worked-example.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The plot of `npm run demo:qos -- --processes`: bytes per second of each process, and PCBs of each
+ * The plot of `npm run demo -- qos --processes`: bytes per second of each process, and PCBs of each
  * QoS level, over time, with a column for each phase. The title says what shares they have. Called
  * by processes.ts.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The results of `npm run demo:qos -- --processes` from samples: shares, verdict, table and plot,
+ * The results of `npm run demo -- qos --processes` from samples: shares, verdict, table and plot,
  * of runs in which shares follow levels and of runs in which each claim is broken or not shown.
  */
 import t from 'tap';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run demo:qos -- --processes`: two tenants that are processes of one guest with Debian's user
+ * `npm run demo -- qos --processes`: two tenants that are processes of one guest with Debian's user
  * space, each posting through collect pages of its own at its QoS level (guest-tests/cases/
  * process-tenants.sh), counted by the adapter. Called by main.ts.
  */

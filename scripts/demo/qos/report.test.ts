@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The results of `npm run demo:qos` from its samples: sums, verdict, table and plot, of runs in
+ * The results of `npm run demo -- qos` from its samples: sums, verdict, table and plot, of runs in
  * which guarantees hold and of runs in which each of them is broken.
  */
 import t from 'tap';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The title of the plots of `npm run demo:qos`: whether guests that share the adapter have the
+ * The title of the plots of `npm run demo -- qos`: whether guests that share the adapter have the
  * shares that their lanes guarantee (US8484392). Pure; called by share-plot.ts and phase-plot.ts.
  */
 

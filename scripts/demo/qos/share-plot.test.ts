@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The plot of `npm run demo:qos -- --in-process`: its title says whether shares hold, its bars are
+ * The plot of `npm run demo -- qos --in-process`: its title says whether shares hold, its bars are
  * the shares.
  */
 import t from 'tap';

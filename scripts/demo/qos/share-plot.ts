@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The plot of `npm run demo:qos -- --in-process`: each guest's part of all messages in each phase
+ * The plot of `npm run demo -- qos --in-process`: each guest's part of all messages in each phase
  * of the worked example (US8484392, figure 11), with a mark at the part that its lanes guarantee.
  * Called by in-process.ts.
  */

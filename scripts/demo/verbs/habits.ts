@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The table of `npm run verbs -- --habits`: habits of software for RoCE, what InfiniBand wants
+ * The table of `npm run demo -- verbs --habits`: habits of software for RoCE, what InfiniBand wants
  * instead, and how both end on each adapter. Pure. Called by main.ts.
  */
 import { table } from '../../console/table.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run verbs`: RDMA programs of Debian on our verbs, the stock driver and soft-RoCE, side by
- * side. Two guests have an adapter of each kind, behind one switch with the built-in subnet
+ * `npm run demo -- verbs`: RDMA programs of Debian on our verbs, the stock driver and soft-RoCE,
+ * side by side. Two guests have an adapter of each kind, behind one switch with the built-in subnet
  * manager; each program runs on all of them in turns. With `--bench` one guest has them, and ratios
  * to soft-RoCE are shown beside their goals, and what a message costs over 1,000 queue pairs; with
  * `--habits` what software for RoCE does otherwise than InfiniBand wants. Ends with 1 when a test
@@ -31,7 +31,7 @@ const started = performance.now();
 
 await runEntry(async () => {
   const script = defineScript(
-    'npm run verbs --',
+    'npm run demo -- verbs',
     'Runs RDMA programs on our verbs, ib_mthca and soft-RoCE, side by side.',
   )
     .option('--bench', 'Ratios to soft-RoCE in one guest, beside their goals.')

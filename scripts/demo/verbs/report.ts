@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What `npm run verbs` says at its end: the medians of each program on each adapter, how its
- * requests were posted, and the ratios to soft-RoCE beside their goals. Pure. Called by main.ts.
+ * What `npm run demo -- verbs` says at its end: the medians of each program on each adapter, how
+ * its requests were posted, and the ratios to soft-RoCE beside their goals. Pure. Called by
+ * main.ts.
  */
 import { table } from '../../console/table.ts';
 import { type FigureReader, tabulateFigures } from '../../foreign/figures.ts';

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Every npm script that runs a file of ours has help, and so has every program of a group: `npm run
+ * NAME -- --help` prints the usage, ends with 0, and does nothing else. An old name says the new
+ * one and does the same.
+ */
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import t from 'tap';
+import { groups } from './groups.ts';
+
+const OLD = 'chaos';
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+t.setTimeout(0);
+
+/** Calls `npm run --silent`: npm's own lines would stand before the help. */
+function callNpm(...words: string[]): Promise<{ stdout: string; stderr: string }> {
+  return promisify(execFile)('npm', ['run', '--silent', ...words], { cwd: ROOT });
+}
+
+const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+const calls = Object.entries<string>(scripts)
+  .filter(([, command]) => /^node scripts\/bootstrap\.mjs .*\.ts/.test(command))
+  .map(([name]) => [name, '--']);
+for (const [name, { choices }] of Object.entries(groups))
+  for (const choice of Object.keys(choices)) calls.push([name, '--', choice]);
+for (const words of calls)
+  t.test(words.join(' '), async (t) => {
+    const { stdout, stderr } = await callNpm(...words, '--help');
+    t.match(stdout, /^Usage: npm (run |start|test)/);
+    t.equal(stderr, '');
+  });
+
+t.test('an old name', async (t) => {
+  const { stdout, stderr } = await callNpm(OLD, '--', '--help');
+  t.match(stdout, /^Usage: npm run simulate -- chaos /);
+  t.equal(stderr, `\`npm run ${OLD}\` is now \`npm run simulate -- chaos --help\`.\n`);
+});
