@@ -40,8 +40,8 @@ export const scriptLayers: readonly Row[] = [
   },
   {
     path: 'scripts/check',
-    holds: '`npm run check`: what a commit passes',
-    uses: 'qemu/setup',
+    holds: '`npm run check`: what a commit passes, and each commit of a range',
+    uses: 'qemu/setup mutate',
   },
   { path: 'scripts/test-runner', holds: '`npm test`', uses: 'qemu/setup scripts/setup console mutate' },
   { path: 'scripts/package/testing', holds: 'packs the package for tests', uses: '', forTests: true },

@@ -77,6 +77,7 @@ export const groups: Readonly<Record<string, Group>> = {
       generated: { purpose: 'generated files are fresh', file: 'scripts/generate/main.ts', words: ['--check'] },
       ledger: { purpose: 'each statement has a test that passes', file: 'scripts/ledger/main.ts', words: ['--check'] },
       mutation: { purpose: 'tests notice changes of new lines', file: 'scripts/mutate/main.ts', words: ['--changed'] },
+      history: { purpose: 'each commit of the branch passes types', file: 'scripts/check/history.ts' },
     },
   },
 };

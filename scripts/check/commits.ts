@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Checks out each commit of a range into a worktree of its own, and lets the compiler check its
+ * types: a commit that imports what only a later one adds does not pass, and nobody can bisect
+ * there. Called by history.ts and its test.
+ */
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { run, tryRun } from '../../qemu/setup/command.ts';
+
+const TSC = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
+
+export interface Commit {
+  readonly id: string;
+  readonly subject: string;
+}
+
+/** The first commit that does not pass, and what the compiler says of it. */
+export interface BadCommit extends Commit {
+  readonly output: string;
+}
+
+/**
+ * The first of the commits of `range`, a word for `git rev-list`, that does not pass; undefined if
+ * all do. `root` is the repository, whose node_modules serve all commits. Throws SetupError when
+ * git fails.
+ */
+export async function findBadCommit(
+  root: string,
+  range: string,
+  onPass: (commit: Commit) => void,
+): Promise<BadCommit | undefined> {
+  const git = (...words: string[]): Promise<string> => run('git', words, { cwd: root, env: plainEnvironment() });
+  const list = await git('log', '--reverse', '--format=%h %s', range, '--');
+  const commits = list
+    .split('\n')
+    .filter((line) => line !== '')
+    .map(readCommit);
+  if (commits.length === 0) return undefined;
+  const folder = mkdtempSync(join(tmpdir(), 'vuhca-history-'));
+  const copy = join(folder, 'copy');
+  try {
+    await git('worktree', 'add', '--quiet', '--detach', copy, commits[0].id);
+    if (existsSync(join(root, 'node_modules'))) symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+    for (const commit of commits) {
+      await git('-C', copy, 'checkout', '--quiet', '--detach', commit.id);
+      const output = await checkTypes(copy, join(folder, 'state'));
+      if (output !== undefined) return { ...commit, output };
+      onPass(commit);
+    }
+    return undefined;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    await git('worktree', 'prune');
+  }
+}
+
+function readCommit(line: string): Commit {
+  const [id, ...words] = line.split(' ');
+  return { id, subject: words.join(' ') };
+}
+
+/** What the compiler complains of; it keeps what it knows of unchanged files in `state`. */
+async function checkTypes(copy: string, state: string): Promise<string | undefined> {
+  const words = [TSC, '--noEmit', '--incremental', '--tsBuildInfoFile', state, '--pretty', 'false'];
+  const { status, stdout, stderr } = await tryRun(process.execPath, words, { cwd: copy });
+  return status === 0 ? undefined : `${stdout}${stderr}`;
+}
+
+/** Without the variables by which git tells a hook where the repository is. */
+function plainEnvironment(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_')));
+}
