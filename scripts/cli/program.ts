@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The commands of `vuhca`, as a tree for commander. A command's options and help, and the code that
- * performs it, are loaded only when the command is called, so that `vuhca --help` stays quick.
- * Called by main.ts and tests.
+ * performs it, are loaded only when the command is called, so that `vuhca --help` stays quick: a
+ * file with both imports that code when it performs the command. Called by main.ts and tests.
  */
 import { readFileSync } from 'node:fs';
 import { CliCommand } from './options/cli-command.ts';
@@ -45,8 +45,8 @@ const entries: readonly Entry[] = [
   {
     name: 'topology',
     summary: 'shows a topology file as text or as a picture',
-    define: async () => (await import('./commands/topology-command.ts')).defineTopology,
-    perform: async () => (await import('./commands/topology-action.ts')).performTopology,
+    define: async () => (await import('./commands/topology.ts')).defineTopology,
+    perform: async () => (await import('./commands/topology.ts')).performTopology,
   },
   {
     name: 'status',
@@ -63,20 +63,20 @@ const entries: readonly Entry[] = [
   {
     name: 'show',
     summary: 'lists what the buffers, lists and queues of an adapter hold',
-    define: async () => (await import('./commands/show-command.ts')).defineShow,
-    perform: async () => (await import('./commands/show-action.ts')).performShow,
+    define: async () => (await import('./commands/show.ts')).defineShow,
+    perform: async () => (await import('./commands/show.ts')).performShow,
   },
   {
     name: 'fabric',
     summary: 'shows the subnet: nodes, LIDs, links, states, errors, manager',
-    define: async () => (await import('./commands/fabric-command.ts')).defineFabric,
-    perform: async () => (await import('./commands/fabric-action.ts')).performFabric,
+    define: async () => (await import('./commands/fabric.ts')).defineFabric,
+    perform: async () => (await import('./commands/fabric.ts')).performFabric,
   },
   {
     name: 'resources',
     summary: 'shows or changes how the resources of an adapter are divided',
-    define: async () => (await import('./commands/resources-command.ts')).defineResources,
-    perform: async () => (await import('./commands/resources-action.ts')).performResources,
+    define: async () => (await import('./commands/resources.ts')).defineResources,
+    perform: async () => (await import('./commands/resources.ts')).performResources,
   },
   {
     name: 'capture',
@@ -99,14 +99,14 @@ const entries: readonly Entry[] = [
   {
     name: 'inject',
     summary: 'plants faults in a device with a stock driver',
-    define: async () => (await import('./commands/inject-command.ts')).defineInject,
-    perform: async () => (await import('./commands/inject-action.ts')).performInject,
+    define: async () => (await import('./commands/inject.ts')).defineInject,
+    perform: async () => (await import('./commands/inject.ts')).performInject,
   },
   {
     name: 'link',
     summary: 'lists, cuts, plugs in and changes links of a running process',
-    define: async () => (await import('./commands/link-command.ts')).defineLink,
-    perform: async () => (await import('./commands/link-action.ts')).performLink,
+    define: async () => (await import('./commands/link.ts')).defineLink,
+    perform: async () => (await import('./commands/link.ts')).performLink,
   },
   {
     name: 'replay',
@@ -117,8 +117,8 @@ const entries: readonly Entry[] = [
   {
     name: 'setup',
     summary: 'prepares libvfio-user, QEMU and a guest ahead of time',
-    define: async () => (await import('./commands/setup-command.ts')).defineSetup,
-    perform: async () => (await import('./commands/setup-action.ts')).performSetup,
+    define: async () => (await import('./commands/setup.ts')).defineSetup,
+    perform: async () => (await import('./commands/setup.ts')).performSetup,
   },
   {
     name: 'break',
@@ -129,9 +129,9 @@ const entries: readonly Entry[] = [
   {
     name: 'completion',
     summary: 'prints a completion script for bash or zsh',
-    define: async () => (await import('./commands/completion-command.ts')).defineCompletion,
+    define: async () => (await import('./commands/completion.ts')).defineCompletion,
     perform: async () => {
-      const { performCompletion } = await import('./commands/completion-action.ts');
+      const { performCompletion } = await import('./commands/completion.ts');
       return async (command) => performCompletion(command, await defineCommands(command.parent as CliCommand));
     },
   },

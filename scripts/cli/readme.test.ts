@@ -34,7 +34,7 @@ const runners: readonly (readonly [string, string])[] = [
   ['scripts/vuhca show', 'scripts/cli/screens/queue-pair-status.test.ts'],
   ['scripts/vuhca top', 'scripts/cli/screens/functions.test.ts'],
   ['scripts/vuhca device --socket', 'scripts/cli/screens/functions.test.ts'],
-  ['scripts/vuhca resources', 'scripts/cli/commands/resources-command.test.ts'],
+  ['scripts/vuhca resources', 'scripts/cli/commands/resources.test.ts'],
   ['scripts/vuhca trace', 'scripts/cli/trace/trace-command.test.ts'],
   ['scripts/vuhca capture', 'scripts/cli/run/run-command.test.ts'],
   ['scripts/vuhca run --record', 'scripts/cli/run/run-command.test.ts'],
@@ -43,7 +43,7 @@ const runners: readonly (readonly [string, string])[] = [
   ['scripts/vuhca run --personality', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca run --link', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca device --topology', 'scripts/cli/readme.test.ts'],
-  ['scripts/vuhca topology', 'scripts/cli/commands/topology-command.test.ts'],
+  ['scripts/vuhca topology', 'scripts/cli/commands/topology.test.ts'],
   ['scripts/vuhca replay', 'scripts/cli/commands/replay-command.test.ts'],
 ];
 

@@ -100,7 +100,7 @@ export const scriptLayers: readonly Row[] = [
   { path: 'scripts/cli/debugger', holds: '`vuhca break`: breakpoints in the device process', uses: 'options' },
   {
     path: 'scripts/cli/commands',
-    holds: 'one pair of files for each command: its words and its action',
+    holds: 'a file for each command: its words and what it does; long ones have a file for each',
     uses: 'layout link hca/trace adapter personality/mthca device/topology hosts host reports process/trace control qemu/setup scripts/setup console options session cli/topology screens cli/trace completion',
   },
   {

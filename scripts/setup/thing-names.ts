@@ -23,3 +23,6 @@ export type ThingName = (typeof THINGS)[number];
 
 /** What lies in the cache beside things: `--sizes` shows it, `--remove` removes it. */
 export const REMAINS = ['images', 'programs', 'packages', 'sources'] as const;
+
+/** A thing, or what else lies in the cache. */
+export type CacheKind = ThingName | (typeof REMAINS)[number];

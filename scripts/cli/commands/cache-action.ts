@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * What `vuhca setup --sizes` and `--remove` print: the kinds of things in the cache with their
- * sizes, and what was removed or is still used. Called by setup-action.ts.
+ * sizes, and what was removed or is still used. Called by setup.ts.
  */
 import { basename } from 'node:path';
 import { cacheFolder } from '../../../protocol/system/private-folder.mjs';
@@ -10,9 +10,9 @@ import { type Removal, removeEntries } from '../../../qemu/setup/cache-removal.t
 import { lookForUsers } from '../../../qemu/setup/cache-users.ts';
 import { recallRelease } from '../../../qemu/setup/guest-kernel.ts';
 import { table } from '../../console/table.ts';
+import type { CacheKind } from '../../setup/thing-names.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { bytes, duration } from '../screens/screen-text.ts';
-import type { CacheKind } from './setup-command.ts';
 
 /** Which part of the cache is meant. */
 export interface Selection {

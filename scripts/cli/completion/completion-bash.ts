@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The completion script for bash, in the form of its programmable completion (the manual of bash,
- * section 8.6). Pure: words in, script out. Called by completion-action.ts.
+ * section 8.6). Pure: words in, script out. Called by `vuhca completion`.
  */
 import type { CommandWords, OptionWords } from './completion-words.ts';
 

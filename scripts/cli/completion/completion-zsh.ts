@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The completion script for zsh, in the form of its function _arguments (the manual page
- * zshcompsys). Pure: words in, script out. Called by completion-action.ts.
+ * zshcompsys). Pure: words in, script out. Called by `vuhca completion`.
  */
 import type { CommandWords, OptionWords, WordValue } from './completion-words.ts';
 

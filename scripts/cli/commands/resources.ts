@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The options and the help of `vuhca resources`, which shows and changes the shares of functions
- * and QoS levels. program.ts loads them when the command is called; resources-action.ts performs
- * it.
+ * `vuhca resources` shows the shares of functions and QoS levels of a running adapter, or makes a
+ * resource request of the host, which has the part of the virtual machine manager of US8484392.
  */
 import type { CliCommand } from '../options/cli-command.ts';
 import { controlOption } from '../options/control-option.ts';
 import { actionArgument } from '../options/option-values.ts';
+import { UsageError } from '../options/usage-error.ts';
 
 /** The values of the options. */
 export interface ResourcesArguments {
@@ -48,4 +48,28 @@ export function defineResources(command: CliCommand): void {
     .addExample('vuhca resources show', 'all functions and lanes')
     .addExample('vuhca resources set function 1 vcbs=25 pcbs=20 tvls=10', 'the share of function 1')
     .addExample('vuhca resources set lane 3 weight=2 shared=none --json', 'one lane; prints the result as JSON');
+}
+
+export async function performResources(command: CliCommand): Promise<number> {
+  const [action, words] = command.processedArgs as [ResourcesAction, string[]];
+  const given = command.opts<ResourcesArguments>();
+  if (action === 'show' && words.length > 0) throw new UsageError(`${words[0]} is one argument too many`);
+  if (action === 'set') await checkWords(words);
+  const { showScreens, withAdapter } = await import('../session/with-adapter.ts');
+  const { renderResources } = await import('../screens/resources-screen.ts');
+  await withAdapter(given.control, async (client) => {
+    const request = action === 'set' ? client.request('set-resources', { words }) : client.request('resources');
+    await showScreens(given, () => request, renderResources);
+  });
+  return 0;
+}
+
+/** Throws UsageError for a request that no adapter would understand. */
+async function checkWords(words: readonly string[]): Promise<void> {
+  const { readResourceWords } = await import('../../../device/process/reports/resource-syntax.ts');
+  try {
+    readResourceWords(words);
+  } catch (error) {
+    throw new UsageError((error as Error).message);
+  }
 }

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The arguments and the help of `vuhca setup`, which prepares what other commands need and removes
- * it. program.ts loads them when the command is called; setup-action.ts performs it.
+ * `vuhca setup` provides a target by name and prints its paths, one a line, on standard output;
+ * progress goes to standard error. With `--sizes` and `--remove` it shows the cache.
  */
 import { Argument } from 'commander';
-import { REMAINS, THINGS, type ThingName } from '../../setup/thing-names.ts';
+import { type CacheKind, REMAINS, THINGS, type ThingName } from '../../setup/thing-names.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { wholeNumber } from '../options/option-values.ts';
 import { UsageError } from '../options/usage-error.ts';
-
-/** A thing, or what else lies in the cache. */
-export type CacheKind = ThingName | (typeof REMAINS)[number];
 
 /** The values of the options. */
 export interface SetupArguments {
@@ -75,4 +72,41 @@ function readThing(text: string): CacheKind {
   const thing = KINDS.find((one) => one === text);
   if (thing === undefined) throw new UsageError(`set-up does not provide ${text}; it provides ${THINGS.join(', ')}`);
   return thing;
+}
+
+export async function performSetup(command: CliCommand): Promise<number> {
+  const [thing, folders] = command.processedArgs as [CacheKind, string[]];
+  const given = command.opts<SetupArguments>();
+  const objection = findObjection(thing, folders, given);
+  if (objection !== undefined) throw new UsageError(objection);
+  const selection = { kind: thing, kernel: given.kernel, unusedDays: given.unused };
+  if (given.sizes === true || given.remove === true) {
+    const { removeFromCache, showSizes } = await import('./cache-action.ts');
+    process.stdout.write(given.sizes === true ? showSizes(selection) : await removeFromCache(selection));
+  } else {
+    const { provideThing } = await import('../../setup/things.ts');
+    const paths = await provideThing(thing as ThingName, { ...given, folders });
+    for (const path of paths) process.stdout.write(`${path}\n`);
+  }
+  return 0;
+}
+
+/** What is wrong with the arguments; undefined when nothing is. */
+function findObjection(thing: CacheKind, folders: readonly string[], given: SetupArguments): string | undefined {
+  const isCache = given.sizes === true || given.remove === true;
+  if (given.sizes === true && given.remove === true) return 'give --sizes or --remove, not both';
+  if (!isCache && given.unused !== undefined) return '--unused belongs to --sizes and --remove';
+  if (isCache) {
+    const other = (['kernels', 'headers', 'refresh'] as const).find((name) => given[name] !== undefined);
+    if (other !== undefined) return `--${other} cannot be given with --sizes and --remove`;
+    return folders.length > 0 ? `${folders[0]} is one argument too many` : undefined;
+  }
+  if (REMAINS.some((name) => name === thing))
+    return `${thing} is nothing to provide; it belongs to --sizes and --remove`;
+  if (given.kernels === true && given.kernel !== undefined) return 'give --kernel or --kernels, not both';
+  if (given.kernels === true && thing !== 'all' && thing !== 'modules') return '--kernels belongs to all and modules';
+  if (thing !== 'modules' && folders.length > 0) return `${folders[0]} is one argument too many`;
+  if (thing === 'modules' && folders.length === 0)
+    return 'the folder of the modules is missing: vuhca setup modules FOLDER...';
+  return undefined;
 }

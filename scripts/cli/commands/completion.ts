@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The arguments and the help of `vuhca completion`, which prints a script for a shell. program.ts
- * loads them when the command is called; completion-action.ts performs it.
+ * `vuhca completion` prints a script for a shell, from the arguments and options that commander
+ * knows. The scripts hold all words, so that completion never waits for Node to start.
  */
 import { Argument } from 'commander';
+import { formatBashCompletion } from '../completion/completion-bash.ts';
+import { describeCommands } from '../completion/completion-words.ts';
+import { formatZshCompletion } from '../completion/completion-zsh.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { UsageError } from '../options/usage-error.ts';
 
@@ -22,4 +25,11 @@ function readShell(text: string): Shell {
   const shell = SHELLS.find((one) => one === text);
   if (shell === undefined) throw new UsageError(`there is no script for ${text}; say ${SHELLS.join(' or ')}`);
   return shell;
+}
+
+export async function performCompletion(command: CliCommand, commands: readonly CliCommand[]): Promise<number> {
+  const [shell] = command.processedArgs as [Shell];
+  const words = describeCommands(commands);
+  process.stdout.write(shell === 'bash' ? formatBashCompletion(words) : formatZshCompletion(words));
+  return 0;
 }

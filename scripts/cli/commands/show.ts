@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The options and the help of `vuhca show`, which lists what the buffers, lists and queues of a
- * running adapter hold. program.ts loads them when the command is called; show-action.ts performs
- * it.
+ * `vuhca show` reads a view of a running adapter over its control socket and prints its rows as a
+ * table or as JSON, once or again and again. The rows of a long view come in several answers,
+ * between which the adapter goes on.
  */
 import { VIEW_NAMES } from '../../../device/hca/adapter/contents/view-names.ts';
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
@@ -49,4 +49,20 @@ export function defineShow(command: CliCommand): void {
     .addExample('vuhca show queues', 'every QP, CQ and SRQ')
     .addExample('vuhca show commands --qp 2 --watch', 'the commands of one queue pair, every second')
     .addExample('vuhca show lanes --json', 'all kick lists, for programs');
+}
+
+export async function performShow(command: CliCommand): Promise<number> {
+  const [view] = command.processedArgs as [string];
+  const given = command.opts<ShowArguments>();
+  const { showScreens, withAdapter } = await import('../session/with-adapter.ts');
+  const { renderRows } = await import('../screens/show-screen.ts');
+  const { adapter, function: number, qp, process } = given;
+  await withAdapter(given.control, async (client) => {
+    const read = async () => {
+      const parts = await client.requestAll('show', { view, adapter, function: number, qp, process });
+      return { view, rows: parts.flatMap(({ rows }) => rows) };
+    };
+    await showScreens(given, read, ({ rows }) => renderRows(rows));
+  });
+  return 0;
 }

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * The options and the help of `vuhca inject`, which plants faults in a device of the personality
- * mthca. program.ts loads them when the command is called; inject-action.ts performs it.
- */
+/** `vuhca inject` has a running device of the personality mthca plant a fault. */
 import type { CliCommand } from '../options/cli-command.ts';
 import { controlOption } from '../options/control-option.ts';
 
@@ -32,4 +29,13 @@ export function defineInject(command: CliCommand): void {
     .addExample('vuhca inject link-flap port=2', 'the link of port 2 goes down and comes up')
     .addExample('vuhca inject lost-completions count=1 qp=0x414', 'a completion that never comes')
     .addExample('vuhca inject fatal cause=parity', 'the driver resets the device within 5 s');
+}
+
+export async function performInject(command: CliCommand): Promise<number> {
+  const [words] = command.processedArgs as [string[]];
+  const { control, adapter } = command.opts<InjectArguments>();
+  const { withAdapter } = await import('../session/with-adapter.ts');
+  const { text } = await withAdapter(control, (client) => client.request('inject', { words, adapter }));
+  process.stdout.write(`${text}\n`);
+  return 0;
 }

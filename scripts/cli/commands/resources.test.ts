@@ -13,7 +13,7 @@ import { renderResources } from '../screens/resources-screen.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { readCommand } from '../testing/read-command.ts';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
-import { performResources } from './resources-action.ts';
+import { performResources } from './resources.ts';
 
 t.test('the tables of an adapter whose division is known', async (t) => {
   const machine = new InProcessMachine({
