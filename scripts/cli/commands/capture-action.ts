@@ -9,7 +9,7 @@ import type { CaptureProgress } from '../../../device/process/control/capture-fi
 import { printable } from '../../../protocol/system/printable.mjs';
 import { SetupError } from '../../../qemu/setup/errors.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { BYTES_PER_MIB } from '../options/limit-options.ts';
+import { BYTES_PER_MIB } from '../options/option-values.ts';
 import { startCapture } from '../session/remote-capture.ts';
 import { takeSignals } from '../session/signals.ts';
 import { withAdapter } from '../session/with-adapter.ts';

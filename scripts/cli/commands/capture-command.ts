@@ -4,9 +4,7 @@
  * file. program.ts loads them when the command is called; capture-action.ts performs it.
  */
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption } from '../options/control-option.ts';
-import { LIMIT_MAX_MIB, limitOption } from '../options/limit-options.ts';
-import { wholeNumber, wordOf } from '../options/option-values.ts';
+import { controlOption, LIMIT_MAX_MIB, limitOption, wholeNumber, wordOf } from '../options/option-values.ts';
 
 /** The values of the options. */
 export interface CaptureArguments {

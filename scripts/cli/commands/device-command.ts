@@ -6,10 +6,8 @@
  */
 import { type AdapterArguments, addAdapterOptions } from '../options/adapter-arguments.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { doorOption } from '../options/door-option.ts';
 import { inspectOption } from '../options/inspector.ts';
-import { recordLimitOption } from '../options/limit-options.ts';
-import { type LogLevel, logLevelOption } from '../options/log-levels.ts';
+import { doorOption, type LogLevel, logLevelOption, recordLimitOption } from '../options/option-values.ts';
 import { type Personality, personalityOption } from '../options/personality.ts';
 
 /** The beginning of the line on standard output that says guests may attach; the paths follow. */

@@ -4,8 +4,7 @@
  * cause. program.ts loads them when the command is called; explain-action.ts performs it.
  */
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption } from '../options/control-option.ts';
-import { PROCESS_MAX, QPN_MAX, wholeNumber } from '../options/option-values.ts';
+import { controlOption, PROCESS_MAX, QPN_MAX, wholeNumber } from '../options/option-values.ts';
 
 const LAST_MAX = 1e6;
 

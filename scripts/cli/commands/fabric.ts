@@ -8,8 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Option } from 'commander';
 import type { ControlClient } from '../../../device/process/control/control-client.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption } from '../options/control-option.ts';
-import { wholeNumber } from '../options/option-values.ts';
+import { controlOption, wholeNumber } from '../options/option-values.ts';
 
 /** The values of the options. */
 export interface FabricArguments {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** `vuhca inject` has a running device of the personality mthca plant a fault. */
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption } from '../options/control-option.ts';
+import { controlOption } from '../options/option-values.ts';
 
 /** The values of the options. */
 export interface InjectArguments {

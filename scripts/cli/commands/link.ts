@@ -5,7 +5,7 @@
 
 import type { ControlClient } from '../../../device/process/control/control-client.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption } from '../options/control-option.ts';
+import { controlOption } from '../options/option-values.ts';
 import { UsageError } from '../options/usage-error.ts';
 
 /** The values of the options. */

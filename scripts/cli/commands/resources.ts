@@ -4,8 +4,7 @@
  * resource request of the host, which has the part of the virtual machine manager of US8484392.
  */
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption } from '../options/control-option.ts';
-import { actionArgument } from '../options/option-values.ts';
+import { actionArgument, controlOption } from '../options/option-values.ts';
 import { UsageError } from '../options/usage-error.ts';
 
 /** The values of the options. */

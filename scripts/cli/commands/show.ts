@@ -7,8 +7,7 @@
 import { VIEW_NAMES } from '../../../device/hca/adapter/contents/view-names.ts';
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption } from '../options/control-option.ts';
-import { actionArgument, PROCESS_MAX, QPN_MAX, wholeNumber } from '../options/option-values.ts';
+import { actionArgument, controlOption, PROCESS_MAX, QPN_MAX, wholeNumber } from '../options/option-values.ts';
 
 /** The values of the options. */
 export interface ShowArguments {

@@ -5,8 +5,7 @@
  */
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption } from '../options/control-option.ts';
-import { QPN_MAX, wholeNumber } from '../options/option-values.ts';
+import { controlOption, QPN_MAX, wholeNumber } from '../options/option-values.ts';
 
 /** The values of the options of both. */
 export interface ScreenArguments {

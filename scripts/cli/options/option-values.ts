@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Options of `vuhca` by the kind of their value: whole numbers, pairs of them, and words out of a
- * list. Each parser throws a UsageError that names the option, its value and its limits. Called by
- * the definitions of the commands.
+ * Options of `vuhca` by the kind of their value: whole numbers, pairs of them, words out of a list;
+ * and those that several commands have. Each parser throws a UsageError that names the option, its
+ * value and its limits. Called by the definitions of the commands.
  */
 import { Argument, Option } from 'commander';
+import { FILE_LIMIT_BYTES, RECORDING_LIMIT_MAX_BYTES } from '../../../device/hosts/file-limits.ts';
 import { UsageError } from './usage-error.ts';
 
 /** The largest number of a queue pair, which has 24 bits. */
 export const QPN_MAX = 0xffffff;
 /** Highest number of a process of a guest. */
 export const PROCESS_MAX = 0xffffffff;
+/** The highest port of the host door: its clients have the ports behind it. */
+const DOOR_PORT_MAX = 65_535 - 64;
+
+export const BYTES_PER_MIB = 2 ** 20;
+export const LIMIT_MAX_MIB = 2 ** 30;
+
+/** Levels of the adapter's log. */
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** An option with a whole number from `low` to `high`, decimal or 0x. */
 export function wholeNumber(flags: string, description: string, low: number, high: number): Option {
@@ -59,6 +69,33 @@ export function actionArgument(words: readonly string[], name = '<ACTION>'): Arg
     if (words.includes(text)) return text;
     throw new UsageError(`${text} is not understood; say ${words.slice(0, -1).join(', ')} or ${last}`);
   });
+}
+
+/** The option that chooses a running adapter: all commands that look into one have it. */
+export function controlOption(): Option {
+  return new Option('--control <PATH>', 'The control socket (default: that of the only running adapter)');
+}
+
+/** The option of the host door (docs/FABRIC.md). */
+export function doorOption(): Option {
+  const purpose = 'The host door: UDP port for opensm and diagnostics; see docs/FABRIC.md';
+  return wholeNumber('--ibsim <PORT>', purpose, 1, DOOR_PORT_MAX);
+}
+
+/** An option with the largest size, in MiB, of a file that an adapter process writes. */
+export function limitOption(flags: string, description: string, maxMiB: number): Option {
+  return wholeNumber(flags, description, 1, maxMiB).default(FILE_LIMIT_BYTES / BYTES_PER_MIB);
+}
+
+/** That of a recording. */
+export function recordLimitOption(): Option {
+  const most = RECORDING_LIMIT_MAX_BYTES / BYTES_PER_MIB;
+  return limitOption('--record-limit <MIB>', 'Ends the recording, not the session, before it becomes longer', most);
+}
+
+/** The option that chooses a level of the log. */
+export function logLevelOption(preset: LogLevel): Option {
+  return wordOf('--log-level <LEVEL>', "Level of the adapter's log", LOG_LEVELS).default(preset, preset);
 }
 
 function readWholeNumber({ long }: Option, text: string, low: number, high: number): number {

@@ -15,7 +15,7 @@ import { setUp } from '../../setup/set-up.ts';
 import { isGiven, repeatAdapterArguments } from '../options/adapter-arguments.ts';
 import { readFabric } from '../options/adapter-options.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { BYTES_PER_MIB } from '../options/limit-options.ts';
+import { BYTES_PER_MIB } from '../options/option-values.ts';
 import { readLoneNode } from '../options/personality.ts';
 import { ExitStatus, RunStatus } from '../session/exit-statuses.ts';
 import { Session, type SessionEnd } from '../session/session.ts';

@@ -5,11 +5,17 @@
  */
 import { type AdapterArguments, addAdapterOptions } from '../options/adapter-arguments.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { doorOption } from '../options/door-option.ts';
 import { inspectOption } from '../options/inspector.ts';
-import { LIMIT_MAX_MIB, limitOption, recordLimitOption } from '../options/limit-options.ts';
-import { type LogLevel, logLevelOption } from '../options/log-levels.ts';
-import { several, wholeNumber } from '../options/option-values.ts';
+import {
+  doorOption,
+  LIMIT_MAX_MIB,
+  type LogLevel,
+  limitOption,
+  logLevelOption,
+  recordLimitOption,
+  several,
+  wholeNumber,
+} from '../options/option-values.ts';
 import { type Personality, personalityOption } from '../options/personality.ts';
 
 /** The values of the options. */

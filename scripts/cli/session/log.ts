@@ -7,7 +7,7 @@ import { constants, fstatSync, openSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { type Logger, pino } from 'pino';
 import { printable, printableLines } from '../../../protocol/system/printable.mjs';
-import type { LogLevel } from '../options/log-levels.ts';
+import type { LogLevel } from '../options/option-values.ts';
 
 const STDERR = 2;
 const HIDDEN = new Set(['level', 'time', 'msg', 'err']);

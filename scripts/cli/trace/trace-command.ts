@@ -4,9 +4,9 @@
  * loads them when the command is called; trace-action.ts performs it.
  */
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption } from '../options/control-option.ts';
 import {
   actionArgument,
+  controlOption,
   PROCESS_MAX,
   QPN_MAX,
   several,
