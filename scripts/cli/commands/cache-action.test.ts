@@ -52,7 +52,7 @@ t.test('an empty cache', async (t) => {
   t.same(kindsOf(await remove({ kind: 'all' })), ['all 0']);
 });
 
-t.test('things of a kernel, by its version, its release and its name', async (t) => {
+t.test('contents of a kernel, by its version, its release and its name', async (t) => {
   prepare(t, ...KERNELS, `artifacts/qemu-${H}/a`);
   const answer = join(cacheFolder(), 'resolved', `guest-kernel-${hashOf(['release', 'bookworm'])}.json`);
   mkdirSync(join(answer, '..'));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What `vuhca setup --sizes` and `--remove` print: the kinds of things in the cache with their
+ * Performs `vuhca setup --sizes` and `--remove`: lists the kinds of files in the cache with their
  * sizes, and what was removed or is still used. Called by setup.ts.
  */
 import { basename } from 'node:path';
@@ -10,7 +10,7 @@ import { type Removal, removeEntries } from '../../../qemu/setup/cache-removal.t
 import { lookForUsers } from '../../../qemu/setup/cache-users.ts';
 import { recallRelease } from '../../../qemu/setup/guest-kernel.ts';
 import { table } from '../../console/table.ts';
-import type { CacheKind } from '../../setup/thing-names.ts';
+import type { CacheKind } from '../../setup/targets.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { bytes, duration } from '../screens/screen-text.ts';
 
@@ -23,7 +23,7 @@ export interface Selection {
 }
 
 const DAY_MS = 86_400_000;
-/** Things that lie in the folder of another one. */
+/** Targets that lie in the folder of another one. */
 const SAME: Partial<Record<CacheKind, string>> = { include: 'library' };
 
 /** The sizes of what is selected. Throws UsageError for a kernel of which nothing is there. */

@@ -4,7 +4,7 @@
  * progress goes to standard error. With `--sizes` and `--remove` it shows the cache.
  */
 import { Argument } from 'commander';
-import { type CacheKind, REMAINS, THINGS, type ThingName } from '../../setup/thing-names.ts';
+import { type CacheKind, REMAINS, TARGETS, type TargetName } from '../../setup/targets.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { wholeNumber } from '../options/option-values.ts';
 import { UsageError } from '../options/usage-error.ts';
@@ -22,11 +22,11 @@ export interface SetupArguments {
 }
 
 const DAYS_MAX = 36_500;
-const KINDS: readonly CacheKind[] = [...THINGS, ...REMAINS];
+const KINDS: readonly CacheKind[] = [...TARGETS, ...REMAINS];
 
 export function defineSetup(command: CliCommand): void {
   command
-    .addArgument(new Argument('[THING]', 'What to provide').choices(KINDS).default('all').argParser(readThing))
+    .addArgument(new Argument('[TARGET]', 'What to provide').choices(KINDS).default('all').argParser(readTarget))
     .argument('[FOLDER...]', 'With modules: the folders of kernel modules')
     .option(
       '--kernel <VERSION>',
@@ -36,14 +36,14 @@ export function defineSetup(command: CliCommand): void {
     .option('--headers <FOLDER>', 'The build folder of a kernel that is a bzImage')
     .option('--refresh', 'Looks for newer Debian packages')
     .option('--sizes', 'Shows what lies in the cache, by kind, and how large it is')
-    .option('--remove', 'Removes THING from the cache; everything by default')
+    .option('--remove', 'Removes TARGET from the cache; everything by default')
     .addOption(wholeNumber('--unused <DAYS>', 'With --sizes, --remove: what was not used for so long', 1, DAYS_MAX))
     .addNotes(
       'Every command sets up what it needs; this one does it ahead of time, and prints a path a line.',
       'Results are in ~/.cache/vuhca ($XDG_CACHE_HOME/vuhca); nothing is written anywhere else. Debian packages that',
       'the machine lacks are installed with sudo; without it the command to type is printed.',
       '',
-      'With --sizes and --remove, THING may also be:',
+      'With --sizes and --remove, TARGET may also be:',
       '  images    file systems of guests, packed for a run',
       '  programs  small programs of tests and benchmarks',
       "  packages  Debian's package index, answers of apt, downloads",
@@ -68,31 +68,31 @@ export function defineSetup(command: CliCommand): void {
     .addExample('vuhca setup modules --remove --kernel 6.1', "removes the modules for Debian 12's kernel");
 }
 
-function readThing(text: string): CacheKind {
-  const thing = KINDS.find((one) => one === text);
-  if (thing === undefined) throw new UsageError(`set-up does not provide ${text}; it provides ${THINGS.join(', ')}`);
-  return thing;
+function readTarget(text: string): CacheKind {
+  const target = KINDS.find((one) => one === text);
+  if (target === undefined) throw new UsageError(`set-up does not provide ${text}; it provides ${TARGETS.join(', ')}`);
+  return target;
 }
 
 export async function performSetup(command: CliCommand): Promise<number> {
-  const [thing, folders] = command.processedArgs as [CacheKind, string[]];
+  const [target, folders] = command.processedArgs as [CacheKind, string[]];
   const given = command.opts<SetupArguments>();
-  const objection = findObjection(thing, folders, given);
+  const objection = findObjection(target, folders, given);
   if (objection !== undefined) throw new UsageError(objection);
-  const selection = { kind: thing, kernel: given.kernel, unusedDays: given.unused };
+  const selection = { kind: target, kernel: given.kernel, unusedDays: given.unused };
   if (given.sizes === true || given.remove === true) {
     const { removeFromCache, showSizes } = await import('./cache-action.ts');
     process.stdout.write(given.sizes === true ? showSizes(selection) : await removeFromCache(selection));
   } else {
-    const { provideThing } = await import('../../setup/things.ts');
-    const paths = await provideThing(thing as ThingName, { ...given, folders });
+    const { provideTarget } = await import('../../setup/provide-target.ts');
+    const paths = await provideTarget(target as TargetName, { ...given, folders });
     for (const path of paths) process.stdout.write(`${path}\n`);
   }
   return 0;
 }
 
 /** What is wrong with the arguments; undefined when nothing is. */
-function findObjection(thing: CacheKind, folders: readonly string[], given: SetupArguments): string | undefined {
+function findObjection(target: CacheKind, folders: readonly string[], given: SetupArguments): string | undefined {
   const isCache = given.sizes === true || given.remove === true;
   if (given.sizes === true && given.remove === true) return 'give --sizes or --remove, not both';
   if (!isCache && given.unused !== undefined) return '--unused belongs to --sizes and --remove';
@@ -101,12 +101,12 @@ function findObjection(thing: CacheKind, folders: readonly string[], given: Setu
     if (other !== undefined) return `--${other} cannot be given with --sizes and --remove`;
     return folders.length > 0 ? `${folders[0]} is one argument too many` : undefined;
   }
-  if (REMAINS.some((name) => name === thing))
-    return `${thing} is nothing to provide; it belongs to --sizes and --remove`;
+  if (REMAINS.some((name) => name === target))
+    return `${target} is nothing to provide; it belongs to --sizes and --remove`;
   if (given.kernels === true && given.kernel !== undefined) return 'give --kernel or --kernels, not both';
-  if (given.kernels === true && thing !== 'all' && thing !== 'modules') return '--kernels belongs to all and modules';
-  if (thing !== 'modules' && folders.length > 0) return `${folders[0]} is one argument too many`;
-  if (thing === 'modules' && folders.length === 0)
+  if (given.kernels === true && target !== 'all' && target !== 'modules') return '--kernels belongs to all and modules';
+  if (target !== 'modules' && folders.length > 0) return `${folders[0]} is one argument too many`;
+  if (target === 'modules' && folders.length === 0)
     return 'the folder of the modules is missing: vuhca setup modules FOLDER...';
   return undefined;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Follows what a guest of a session lets see: its console, its kernel's log, its report. Keeps the
- * complaints of the kernel, and says when the guest is silent for long, with what is known: how it
- * is emulated, its last line, whether it has touched the adapter, and what to try. Called by
+ * Liveness of a guest of a session: follows its console, its kernel's log and its report. Keeps the
+ * complaints of the kernel, and reports a long silence with what is known: how the guest is
+ * emulated, its last line, whether it has touched the adapter, and what to try. Called by
  * session.ts.
  */
 import { ControlClient } from '../../../device/process/control/control-client.ts';
@@ -26,7 +26,7 @@ export interface Followed {
   readonly silenceSeconds?: number | undefined;
 }
 
-export class SignsOfLife {
+export class GuestLiveness {
   /** The seconds of silence that ended the guest. */
   silence: number | undefined;
   readonly #watch = new KernelLogWatch();

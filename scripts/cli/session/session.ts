@@ -13,7 +13,7 @@ import type { Guest, GuestExit } from '../../../qemu/guest.ts';
 import type { GuestOptions } from '../../../qemu/guest-options.ts';
 import type { KernelComplaint } from '../../../qemu/kernel-log.ts';
 import { launchGuest } from '../../../qemu/launch.ts';
-import { SignsOfLife } from './liveness.ts';
+import { GuestLiveness } from './liveness.ts';
 import { type RemoteCapture, startCapture } from './remote-capture.ts';
 
 export interface SessionOptions {
@@ -60,7 +60,7 @@ export class Session {
       await options.onDevice?.(device);
       const capture = options.capture && (await beginCapture(device, options.capture));
       const consoleLog = join(device.directory, 'console.log');
-      const life = new SignsOfLife();
+      const life = new GuestLiveness();
       const guest = await launchGuest({
         consoleLog,
         ...(await prepared),
@@ -79,7 +79,7 @@ export class Session {
     device: DeviceChild,
     guest: Guest,
     capture: SessionCapture | undefined,
-    life: SignsOfLife,
+    life: GuestLiveness,
     options: SessionOptions,
     interactive: boolean,
   ) {
@@ -103,7 +103,7 @@ export class Session {
 
   async #follow(
     capture: SessionCapture | undefined,
-    life: SignsOfLife,
+    life: GuestLiveness,
     onGuestEnd: SessionOptions['onGuestEnd'],
   ): Promise<SessionEnd> {
     const first = await Promise.race([

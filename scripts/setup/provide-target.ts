@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The things that set-up provides, by name: each is made or fetched when the cache lacks it, and
- * has a path. Called by `vuhca setup`.
+ * Provides a target of set-up by its name: what the cache lacks is made or fetched, and has a path.
+ * Called by `vuhca setup`.
  */
 import { fileURLToPath } from 'node:url';
 import { provideBusybox } from '../../qemu/setup/busybox.ts';
@@ -20,10 +20,10 @@ import { refreshPackages } from '../../qemu/setup/packages.ts';
 import { provideQemu } from '../../qemu/setup/qemu.ts';
 import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
 import { setUp } from './set-up.ts';
-import type { ThingName } from './thing-names.ts';
+import type { TargetName } from './targets.ts';
 
-/** What further decides on a thing. */
-export interface ThingOptions {
+/** Options that select a target. */
+export interface TargetOptions {
   /** The kernel for all, kernel, toolchain and modules; the default one when absent. */
   readonly kernel?: string;
   /** Whether all and modules are for each of Debian's kernels. */
@@ -42,7 +42,7 @@ const GUEST_MODULES = ['driver', 'traffic'].map((name) =>
 );
 const [DRIVER] = GUEST_MODULES as [string];
 
-const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>> = {
+const providers: Record<TargetName, (options: TargetOptions) => Promise<string[]>> = {
   all: async (options) => {
     const { library, qemu, kernel, toolchain } = await setUp('start');
     const modules = await provideModules({ ...options, folders: GUEST_MODULES });
@@ -70,15 +70,15 @@ const providers: Record<ThingName, (options: ThingOptions) => Promise<string[]>>
   modules: provideModules,
 };
 
-/** The paths of the thing. Throws SetupError. */
-export async function provideThing(name: ThingName, options: ThingOptions): Promise<string[]> {
+/** The paths of the target. Throws SetupError. */
+export async function provideTarget(name: TargetName, options: TargetOptions): Promise<string[]> {
   if (options.refresh === true) refreshPackages();
   await installMissingPackages(BASE_PACKAGES);
   return providers[name](options);
 }
 
 /** Modules for the kernels; they may use our driver, as those of a test. */
-async function provideModules(options: ThingOptions): Promise<string[]> {
+async function provideModules(options: TargetOptions): Promise<string[]> {
   const paths: string[] = [];
   for (const kernel of options.kernels === true ? DEBIAN_KERNELS : [options.kernel]) {
     const choice = await resolveGuestKernel(kernel, options.headers);
@@ -89,6 +89,6 @@ async function provideModules(options: ThingOptions): Promise<string[]> {
   return paths;
 }
 
-async function provideToolchain({ kernel, headers }: ThingOptions): Promise<KernelToolchain> {
+async function provideToolchain({ kernel, headers }: TargetOptions): Promise<KernelToolchain> {
   return (await resolveGuestKernel(kernel, headers)).provideToolchain();
 }
