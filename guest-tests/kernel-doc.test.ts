@@ -10,8 +10,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { tryRun } from '../qemu/setup/command.ts';
 import { provideKernelToolchain } from '../qemu/setup/kernel-toolchain.ts';
+import { tryRun } from '../qemu/setup/tools/command.ts';
 
 const DRIVER = fileURLToPath(new URL('driver', import.meta.url));
 /** Generated: its comments stand beside each member. */

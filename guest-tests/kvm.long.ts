@@ -6,7 +6,7 @@
  */
 import { join, relative } from 'node:path';
 import t, { type Test } from 'tap';
-import { tryRun } from '../qemu/setup/command.ts';
+import { tryRun } from '../qemu/setup/tools/command.ts';
 import { CLONE, runUnderKvm } from './kvm-machine.ts';
 
 // A machine that is emulated, and a guest in it, run at their pace.

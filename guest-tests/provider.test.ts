@@ -5,7 +5,7 @@
  * symbol of a C library newer than that of the guest, whatever this machine has.
  */
 import t from 'tap';
-import { run } from '../qemu/setup/command.ts';
+import { run } from '../qemu/setup/tools/command.ts';
 import { provideVerbsProvider } from '../qemu/setup/verbs-provider.ts';
 
 /** Debian 13 has this version of the C library. */

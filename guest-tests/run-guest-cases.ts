@@ -4,8 +4,8 @@
  * `node --import=#typescript guest-tests/run-guest-cases.ts [OPTION...] [SUITE...]`.
  * Prints each result as it arrives, then the faults, and ends with 1 on any failure.
  */
-import { runEntry } from '../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../qemu/setup/script-options.ts';
+import { runEntry } from '../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../qemu/setup/tools/script-options.ts';
 import type { GuestRunOptions } from './harness/guest-run.ts';
 import type { TestResult } from './harness/guest-session.ts';
 import { type CaseOptions, runGuestCases } from './harness/kernel-cases.ts';

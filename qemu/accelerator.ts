@@ -11,9 +11,9 @@ import { join } from 'node:path';
 import { Guest } from './guest.ts';
 import type { Accelerator, GuestPlan } from './guest-options.ts';
 import { cacheRoot, hashOf } from './setup/cache.ts';
-import { SetupError } from './setup/errors.ts';
 import { withProgress } from './setup/progress.ts';
 import type { Qemu } from './setup/qemu.ts';
+import { SetupError } from './setup/tools/errors.ts';
 
 const CANDIDATES: readonly Accelerator[] = ['kvm', 'tcg'];
 

@@ -12,7 +12,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../protocol/system/printable.mjs';
 import { makeRunDirectory, onProcessEnd, removeRunDirectory } from './run-directory.ts';
-import { StartError } from './setup/errors.ts';
+import { StartError } from './setup/tools/errors.ts';
 
 export interface DeviceChildOptions {
   /** Further options of `vuhca device`. */

@@ -15,8 +15,8 @@ import { KernelRecords } from './kernel-records.ts';
 import { LineSplitter } from './line-splitter.ts';
 import { QmpClient } from './qmp.ts';
 import { makeRunDirectory, onProcessEnd, removeRunDirectory } from './run-directory.ts';
-import { StartError } from './setup/errors.ts';
 import type { Qemu } from './setup/qemu.ts';
+import { StartError } from './setup/tools/errors.ts';
 
 /** How a guest ended. */
 export interface GuestExit {

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { askListener } from '../protocol/system/listening.ts';
 import { listenPrivately } from '../protocol/system/private-listen.ts';
-import { StartError } from './setup/errors.ts';
+import { StartError } from './setup/tools/errors.ts';
 
 const PREFIX = 'vuhca-guest-';
 /** The socket that this process listens on while the folder is in use. */

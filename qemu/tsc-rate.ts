@@ -8,7 +8,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cacheRoot, hashOf, provide } from './setup/cache.ts';
-import { run } from './setup/command.ts';
+import { run } from './setup/tools/command.ts';
 
 const SOURCE = fileURLToPath(new URL('tsc-rate.c', import.meta.url));
 const RECIPE_VERSION = 1;

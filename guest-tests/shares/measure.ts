@@ -7,7 +7,7 @@
 
 import type { ControlClient } from '../../device/process/control/control-client.ts';
 import { GUESTS } from '../../device/rig/qos/worked-example.ts';
-import { SetupError } from '../../qemu/setup/errors.ts';
+import { SetupError } from '../../qemu/setup/tools/errors.ts';
 import type { Tenant } from '../harness/tenant-guest.ts';
 import { isShown } from './judge.ts';
 import { type Measurement, type PhaseResult, type Sample, summarise, takeSample } from './samples.ts';

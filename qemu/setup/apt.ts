@@ -9,11 +9,11 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheRoot } from './cache.ts';
-import { run, tryRun } from './command.ts';
-import { SetupError } from './errors.ts';
 import { withLock } from './lock.ts';
 import { findMirror } from './mirror.ts';
 import { withProgress } from './progress.ts';
+import { run, tryRun } from './tools/command.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** One file of the Debian archive, as apt's signed index describes it. */
 export interface ArchiveFile {

@@ -6,8 +6,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
 import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
+import { run } from './tools/command.ts';
 
 /** The busybox program and the names of its applets. */
 export interface Busybox {

@@ -23,9 +23,9 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { cacheFolder, findStrangersPart, makeFolder } from '../../protocol/system/private-folder.mjs';
-import { SetupError } from './errors.ts';
 import { withLock, withLockIfFree } from './lock.ts';
 import { type StepDetails, withProgress } from './progress.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** The inputs of an artifact and how it is built. */
 export interface Recipe {

@@ -2,7 +2,7 @@
 /** The messages of a failed build: errors first, with the names of the author's files. */
 import t from 'tap';
 import { ModuleBuildError, readMessages } from './compiler-messages.ts';
-import { SetupError } from './errors.ts';
+import { SetupError } from './tools/errors.ts';
 
 const OUTPUT = `make: Entering directory '/headers'
 warning: the compiler differs from the one used to build the kernel

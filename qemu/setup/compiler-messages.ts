@@ -6,7 +6,7 @@
  */
 import { existsSync } from 'node:fs';
 import { isAbsolute, relative, resolve } from 'node:path';
-import { SetupError } from './errors.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** A kernel module that does not compile; the message quotes the compiler. */
 export class ModuleBuildError extends SetupError {

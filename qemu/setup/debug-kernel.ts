@@ -8,11 +8,11 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
 import { GUEST_MODULES } from './distribution.ts';
 import { provideGuestKernel, provideStockModules } from './guest-kernel.ts';
 import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
 import { installMissingPackages, type SystemPackage } from './system-packages.ts';
+import { run } from './tools/command.ts';
 
 const RECIPE_VERSION = 1;
 const KEPT = 1;

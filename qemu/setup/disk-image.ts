@@ -9,10 +9,10 @@ import { closeSync, openSync, readFileSync, rmSync, statSync, writeSync } from '
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
-import { SetupError } from './errors.ts';
 import { findMirror } from './mirror.ts';
 import { fetchFiles, unpackPackages, withRequest } from './packages.ts';
+import { run } from './tools/command.ts';
+import { SetupError } from './tools/errors.ts';
 
 const RECIPE_VERSION = 1;
 const IMAGE = 'disk.img';

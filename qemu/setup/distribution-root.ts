@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { type CommandOptions, run } from './command.ts';
+import { type CommandOptions, run } from './tools/command.ts';
 
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu';
 const LINKER = `${LIBRARIES}/ld-linux-x86-64.so.2`;

@@ -12,12 +12,12 @@
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
 import { compilePython, configureRoot, programOf } from './distribution-root.ts';
 import { type GuestKernel, provideGuestKernel, provideStockModules } from './guest-kernel.ts';
 import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
 import { withProgress } from './progress.ts';
 import { BASE_PACKAGES } from './system-packages.ts';
+import { run } from './tools/command.ts';
 
 const RECIPE_VERSION = 1;
 const IMAGE = 'root.erofs';

@@ -9,11 +9,11 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { basename, join } from 'node:path';
 import { type ArchiveFile, askApt, readDependencies } from './apt.ts';
 import { provide, temporaryBeside } from './cache.ts';
-import { run } from './command.ts';
-import { SetupError } from './errors.ts';
 import { findImage, isBuildFolder, listModules, readKernelBuild } from './kernel-build.ts';
 import { DEFAULT_KERNEL, findKernel } from './kernel-list.ts';
 import { dropFiles, fetchFiles, recallPackages, unpackPackages, withPackages } from './packages.ts';
+import { run } from './tools/command.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** An unpacked kernel, or one that was built here. */
 export interface GuestKernel {

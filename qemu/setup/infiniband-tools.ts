@@ -9,9 +9,9 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
 import { dropFiles, fetchFiles, withRequest } from './packages.ts';
 import { makePrefix } from './prefix.ts';
+import { run } from './tools/command.ts';
 
 /** The programs, and what a process needs to use them. */
 export interface InfinibandTools {

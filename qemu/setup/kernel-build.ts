@@ -5,7 +5,7 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { UsageError } from './errors.ts';
+import { UsageError } from './tools/errors.ts';
 
 /** A kernel as `make bzImage modules` leaves it. */
 export interface KernelBuild {

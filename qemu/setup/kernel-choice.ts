@@ -7,12 +7,12 @@
  */
 import { existsSync, openSync, readSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { UsageError } from './errors.ts';
 import { type GuestKernel, type KernelModule, provideGuestKernel, provideStockModules } from './guest-kernel.ts';
 import { isBuildFolder, readKernelBuild } from './kernel-build.ts';
 import { DEFAULT_KERNEL } from './kernel-list.ts';
 import { type KernelToolchain, provideKernelToolchain, toolchainOf } from './kernel-toolchain.ts';
 import { readModuleInfo } from './module-info.ts';
+import { UsageError } from './tools/errors.ts';
 
 /** A kernel for a guest. */
 export interface KernelChoice {

@@ -8,7 +8,7 @@
 import { existsSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
+import { run } from './tools/command.ts';
 
 const RECIPE_VERSION = 1;
 const OUTPUT = 'vmlinux';

@@ -6,7 +6,7 @@
  * real time. Called by guest-kernel.ts and kernel-toolchain.ts.
  */
 import { type Distribution, findVersions, type PackageVersion } from './apt.ts';
-import { UsageError } from './errors.ts';
+import { UsageError } from './tools/errors.ts';
 
 /** A kernel that the archive has. */
 export interface KernelRelease {

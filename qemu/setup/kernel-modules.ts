@@ -10,13 +10,13 @@ import { constants, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
-import { SetupError } from './errors.ts';
 import type { KernelModule } from './guest-kernel.ts';
 import { type KernelToolchain, provideKernelToolchain } from './kernel-toolchain.ts';
 import { buildModule, explainBuild, type ModuleBuild, type ModuleObjects, nameStep } from './module-build.ts';
 import { ModuleBuilder } from './module-builder.ts';
 import { digestFiles, readSources } from './module-sources.ts';
+import { run } from './tools/command.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** A compiled module; `path` has no debug information, so that an initramfs stays small. */
 export interface BuiltKernelModule extends KernelModule {

@@ -7,10 +7,10 @@
 import { join } from 'node:path';
 import { askApt } from './apt.ts';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
 import type { GuestKernel } from './guest-kernel.ts';
 import { DEFAULT_KERNEL, findKernel } from './kernel-list.ts';
 import { dropFiles, fetchFiles, withPackages } from './packages.ts';
+import { run } from './tools/command.ts';
 
 /** Files with symbols, for gdb's `file` and `add-symbol-file`. */
 export interface KernelSymbols {

@@ -8,12 +8,12 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { askApt, readDependencies } from './apt.ts';
 import { provide } from './cache.ts';
-import { SetupError } from './errors.ts';
 import { type KernelFiles, withKernelFiles } from './guest-kernel.ts';
 import { isBuildFolder, type KernelBuild, readKernelBuild } from './kernel-build.ts';
 import { DEFAULT_KERNEL, findKernel } from './kernel-list.ts';
 import { dropFiles, fetchFiles, withPackages } from './packages.ts';
 import { makePrefix } from './prefix.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** A compiler with the headers of one kernel release. */
 export interface KernelToolchain {

@@ -9,10 +9,10 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
-import { SetupError } from './errors.ts';
 import { listFiles } from './files.ts';
 import { dropFiles, fetchFiles, withRequest } from './packages.ts';
+import { run } from './tools/command.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** The paths of the library, its headers and its sources. */
 export interface VfioUserLibrary {

@@ -9,8 +9,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { SetupError } from './errors.ts';
 import { announce } from './progress.ts';
+import { SetupError } from './tools/errors.ts';
 
 const TELL_AFTER_MS = 1_000;
 

@@ -6,7 +6,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SetupError } from './errors.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** One source of packages: the cross product of its members, as in deb822. */
 export interface AptSource {

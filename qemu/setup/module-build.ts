@@ -9,7 +9,6 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, wr
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { cacheRoot, hashOf } from './cache.ts';
-import { tryRun } from './command.ts';
 import { ModuleBuildError, readMessages } from './compiler-messages.ts';
 import { joinSources } from './joined-sources.ts';
 import type { KernelToolchain } from './kernel-toolchain.ts';
@@ -25,6 +24,7 @@ import {
 } from './module-record.ts';
 import { type ModuleSources, type SourceFile, syncFiles } from './module-sources.ts';
 import type { StepDetails } from './progress.ts';
+import { tryRun } from './tools/command.ts';
 
 /** What the built module uses of another one. */
 export interface ModuleInterface {

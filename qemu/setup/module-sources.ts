@@ -8,7 +8,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { SetupError } from './errors.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** One source file. */
 export interface SourceFile {

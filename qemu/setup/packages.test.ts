@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import t from 'tap';
 import type { ArchiveFile } from './apt.ts';
 import { cacheRoot } from './cache.ts';
-import { SetupError } from './errors.ts';
 import { type Download, dropFiles, fetchFiles, type Transport, withPackages } from './packages.ts';
+import { SetupError } from './tools/errors.ts';
 
 const GOOD = Buffer.from('the bytes of a package');
 

@@ -22,9 +22,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ArchiveFile, askApt, downloadWithApt, type PackageRequest } from './apt.ts';
 import { cacheRoot, hashOf, temporaryBeside } from './cache.ts';
-import { chooseRemedy, run } from './command.ts';
-import { SetupError } from './errors.ts';
 import { withProgress } from './progress.ts';
+import { chooseRemedy, run } from './tools/command.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** Turns a request into files of the archive; `refresh` asks for a new package index first. */
 export type Resolver = (refresh: boolean) => Promise<ArchiveFile[]>;

@@ -7,9 +7,9 @@
  */
 import { closeSync, openSync, readdirSync, readSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from './command.ts';
 import { unpackPackages } from './packages.ts';
 import { withProgress } from './progress.ts';
+import { run } from './tools/command.ts';
 
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu';
 const UNWANTED = ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'usr/share/info', 'usr/share/lintian'];

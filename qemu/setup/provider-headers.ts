@@ -8,8 +8,8 @@ import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'nod
 import { basename, join } from 'node:path';
 import type { ArchiveFile } from './apt.ts';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
 import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
+import { run } from './tools/command.ts';
 
 /** The folder of the C library, and that of the headers of rdma-core. */
 export interface ProviderHeaders {

@@ -8,11 +8,11 @@
 import { existsSync, mkdirSync, readFileSync, realpathSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheRoot, hashOf, provide } from './cache.ts';
-import { tryRun } from './command.ts';
-import { SetupError } from './errors.ts';
 import { findProgram } from './find-program.ts';
 import { dropFiles, fetchFiles, withRequest } from './packages.ts';
 import { makePrefix } from './prefix.ts';
+import { tryRun } from './tools/command.ts';
+import { SetupError } from './tools/errors.ts';
 
 /** A QEMU that can attach the device, and how to start it. */
 export interface Qemu {

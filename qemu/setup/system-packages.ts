@@ -9,11 +9,11 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheRoot } from './cache.ts';
-import { type CommandResult, tryRun } from './command.ts';
-import { SetupError } from './errors.ts';
 import { findProgram } from './find-program.ts';
 import { withLock } from './lock.ts';
 import { withProgress } from './progress.ts';
+import { type CommandResult, tryRun } from './tools/command.ts';
+import { SetupError } from './tools/errors.ts';
 
 /**
  * A package and evidence that it is installed: a program on PATH, or a file when it begins with a

@@ -7,9 +7,9 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
 import { listFiles } from './files.ts';
 import { provideProviderHeaders } from './provider-headers.ts';
+import { run } from './tools/command.ts';
 
 const RECIPE_VERSION = 1;
 const SOURCES = fileURLToPath(new URL('../../guest-tests/programs', import.meta.url));

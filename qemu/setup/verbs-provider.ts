@@ -8,9 +8,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
-import { run } from './command.ts';
 import { listFiles } from './files.ts';
 import { type ProviderHeaders, provideProviderHeaders } from './provider-headers.ts';
+import { run } from './tools/command.ts';
 
 /** The plug-in, and where libibverbs looks for it and for its name. */
 export interface VerbsProvider {

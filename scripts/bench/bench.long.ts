@@ -4,8 +4,8 @@
  * an adapter and a C twin that really run.
  */
 import t from 'tap';
-import { describeError } from '../../qemu/setup/errors.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
+import { describeError } from '../../qemu/setup/tools/errors.ts';
 import { table } from '../console/table.ts';
 import { summarizeCore } from './in-process.ts';
 import { parseOptions } from './options.ts';

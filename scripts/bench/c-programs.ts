@@ -8,9 +8,9 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from '../../qemu/setup/cache.ts';
-import { run, tryRun } from '../../qemu/setup/command.ts';
-import { SetupError } from '../../qemu/setup/errors.ts';
 import type { VfioUserLibrary } from '../../qemu/setup/library.ts';
+import { run, tryRun } from '../../qemu/setup/tools/command.ts';
+import { SetupError } from '../../qemu/setup/tools/errors.ts';
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const HEADERS = join(HERE, '../../guest-tests/driver');

@@ -9,12 +9,12 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runEntry } from '../../qemu/setup/errors.ts';
 import { DEBIAN_KERNELS } from '../../qemu/setup/kernel-list.ts';
 import { type BuildOptions, buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 import { provideKernelToolchain } from '../../qemu/setup/kernel-toolchain.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
 import { table } from '../console/table.ts';
 
 const GUEST_TESTS = fileURLToPath(new URL('../../guest-tests/', import.meta.url));

@@ -10,9 +10,9 @@ import { fileURLToPath } from 'node:url';
 import { buildInitramfs, type GuestModule } from '../../qemu/initramfs.ts';
 import { KernelLogWatch } from '../../qemu/kernel-log.ts';
 import { launchGuest } from '../../qemu/launch.ts';
-import { SetupError } from '../../qemu/setup/errors.ts';
 import { buildKernelModules } from '../../qemu/setup/kernel-modules.ts';
 import type { VfioUserLibrary } from '../../qemu/setup/library.ts';
+import { SetupError } from '../../qemu/setup/tools/errors.ts';
 import { startDevices } from './processes.ts';
 import { type Round, SampleCollector } from './samples.ts';
 

@@ -6,8 +6,8 @@
  */
 import { PhysicalCollectBuffer } from '../../device/hca/collect/physical-collect-buffer.ts';
 import { LaneLoad } from '../../device/rig/fixtures/lane-load.ts';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 
 const RUNS = 5;
 const BUFFERS = 256;

@@ -5,8 +5,8 @@
  * they set the exit status only with `--strict`.
  */
 import { loadavg } from 'node:os';
-import { runEntry } from '../../qemu/setup/errors.ts';
 import { provideLibrary } from '../../qemu/setup/library.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
 import { table } from '../console/table.ts';
 import { setUp } from '../setup/set-up.ts';
 import { measureInGuest } from './guest.ts';

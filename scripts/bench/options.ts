@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The command line of `npm run bench -- adapter`. Called by main.ts. */
 import { type Command, InvalidArgumentError } from 'commander';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 
 const PARTS = ['guest', 'raw', 'in-process'] as const;
 

@@ -12,8 +12,8 @@ import { fileURLToPath } from 'node:url';
 import { defaultAdapterOptions } from '../../device/hca/adapter/options.ts';
 import { getCollectBarBytes } from '../../device/hca/collect/geometry.ts';
 import { makeRunDirectory, onProcessEnd, removeRunDirectory } from '../../qemu/run-directory.ts';
-import { SetupError } from '../../qemu/setup/errors.ts';
 import type { VfioUserLibrary } from '../../qemu/setup/library.ts';
+import { SetupError } from '../../qemu/setup/tools/errors.ts';
 import { provideTwin } from './c-programs.ts';
 
 const DEVICE = join(dirname(fileURLToPath(import.meta.url)), 'device.ts');

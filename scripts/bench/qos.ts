@@ -6,8 +6,8 @@
  */
 import type { AdapterOptions } from '../../device/hca/adapter/options.ts';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
 import { HeapWatch } from './heap-watch.ts';
 import { median } from './statistics.ts';
 import { TransportTraffic } from './transport-traffic.ts';

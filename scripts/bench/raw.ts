@@ -7,8 +7,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { SetupError } from '../../qemu/setup/errors.ts';
 import type { VfioUserLibrary } from '../../qemu/setup/library.ts';
+import { SetupError } from '../../qemu/setup/tools/errors.ts';
 import { provideProbe } from './c-programs.ts';
 import { startDevices } from './processes.ts';
 import { type Round, SampleCollector } from './samples.ts';

@@ -4,7 +4,7 @@
  * with `{` must be a sample; other lines are ignored. Times are in ns. Called by raw.ts and
  * guest.ts; summary.ts reads the rounds.
  */
-import { SetupError } from '../../qemu/setup/errors.ts';
+import { SetupError } from '../../qemu/setup/tools/errors.ts';
 
 /** Waiting reads of one device in one round, or messages from post to visible completion. */
 export interface LatencySample {

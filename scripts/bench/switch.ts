@@ -5,8 +5,8 @@
  * of the machine's speed touch all alike; the median counts.
  */
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 import { median } from './statistics.ts';
 import { TransportTraffic } from './transport-traffic.ts';
 

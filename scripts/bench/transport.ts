@@ -7,8 +7,8 @@
  * sources with and without hooks; `heap` sends 50 million messages.
  */
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
-import { runEntry, UsageError } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry, UsageError } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 import { HeapWatch } from './heap-watch.ts';
 import { median } from './statistics.ts';
 import { compareAbsentHooks, compareTraced } from './trace-hooks.ts';

@@ -4,8 +4,8 @@
  * and generated files, one after the other. Ends with 1 and the names of those that failed.
  */
 import { spawnSync } from 'node:child_process';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
 
 const SCRIPTS = ['typecheck', 'lint', 'check -- style', 'check -- layers', 'check -- generated'];
 

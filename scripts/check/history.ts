@@ -5,8 +5,8 @@
  * this.
  */
 import { fileURLToPath } from 'node:url';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
 import { findBase } from '../mutate/changed-lines.ts';
 import { findBadCommit } from './commits.ts';
 

@@ -5,8 +5,8 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type CommandResult, tryRun } from '../../qemu/setup/command.ts';
 import type { InfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
+import { type CommandResult, tryRun } from '../../qemu/setup/tools/command.ts';
 import { Opensm } from './opensm.ts';
 import { CheckError } from './scoreboard.ts';
 

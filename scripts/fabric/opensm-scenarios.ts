@@ -4,7 +4,7 @@
  * diagnostics, the records of its administration, osmtest. main.ts performs them.
  */
 import { join } from 'node:path';
-import { tryRun } from '../../qemu/setup/command.ts';
+import { tryRun } from '../../qemu/setup/tools/command.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 import { startCapture } from '../cli/session/remote-capture.ts';
 import type { Bench, DeviceBench } from './bench.ts';

@@ -5,9 +5,9 @@
  * passed, N failed" and a non-zero status when a test of a judged adapter failed.
  */
 import { writeFileSync } from 'node:fs';
-import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
 import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
+import { runEntry, SetupError } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
 import { table } from '../console/table.ts';
 import { describeResults } from './document.ts';
 import { FigureReader, type KeptFigures, readFigures, tabulateFigures, writeFigures } from './figures.ts';

@@ -11,7 +11,7 @@ import { closeSync, openSync, readFileSync, readSync, statSync, writeFileSync } 
 import { join } from 'node:path';
 import { ControlClient } from '../../device/process/control/control-client.ts';
 import { makeRunDirectory, onProcessEnd, removeRunDirectory } from '../../qemu/run-directory.ts';
-import { run } from '../../qemu/setup/command.ts';
+import { run } from '../../qemu/setup/tools/command.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 import { readStatus } from '../cli/commands/status-sample.ts';
 import { captureFrom, type RemoteCapture } from '../cli/session/remote-capture.ts';

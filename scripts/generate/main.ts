@@ -8,8 +8,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { runEntry, SetupError } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
 import { fillTiers, TIERS_PATH } from '../test-runner/tier-table.ts';
 import { API_PATH, ApiError, emitDriverApi, readDriverSources } from './driver-api.ts';
 import { FAULTS_PATH, writeFaultSection } from './fault-section.ts';

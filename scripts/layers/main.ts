@@ -6,8 +6,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
 import { cruiseLayers } from './cruise.ts';
 import { layers } from './layers.ts';
 import { checkTable, checkUnused, checkWings, fillIn, renderParts, renderPicture, renderWings } from './table.ts';

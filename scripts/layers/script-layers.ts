@@ -3,20 +3,29 @@
 import type { Row } from './layer.ts';
 
 export const scriptLayers: readonly Row[] = [
-  { path: 'qemu/setup', holds: 'makes QEMU, guest kernel, libvfio-user, toolchain; their cache', uses: '' },
-  { path: 'qemu', holds: 'launching guests and adapter processes, initramfs images, QMP', uses: 'system qemu/setup' },
+  { path: 'qemu/setup/tools', holds: 'errors for users, command lines of scripts, commands of the host', uses: '' },
+  { path: 'qemu/setup', holds: 'makes QEMU, guest kernel, libvfio-user, toolchain; their cache', uses: 'tools' },
+  {
+    path: 'qemu',
+    holds: 'launching guests and adapter processes, initramfs images, QMP',
+    uses: 'system tools qemu/setup',
+  },
   { path: 'guest-tests/harness', holds: 'runs guests with tests; reads KTAP', uses: 'qemu/setup qemu' },
   {
     path: 'guest-tests/shares',
     holds: "measures the Oracle document's worked example with three guests",
-    uses: 'reports control qos qemu/setup harness',
+    uses: 'reports control qos tools harness',
   },
   {
     path: 'guest-tests',
     holds: 'driver and kernel tests (C), and the tests that run them in guests',
-    uses: 'personality/mthca reports control qemu/setup qemu harness guest-tests/shares',
+    uses: 'personality/mthca reports control tools qemu/setup qemu harness guest-tests/shares',
   },
-  { path: 'scripts/setup', holds: 'everything that a run needs, in one call or by name', uses: 'qemu/setup qemu' },
+  {
+    path: 'scripts/setup',
+    holds: 'everything that a run needs, in one call or by name',
+    uses: 'tools qemu/setup qemu',
+  },
   { path: 'scripts/console', holds: 'tables as text', uses: '' },
   {
     path: 'scripts/picture',
@@ -31,24 +40,24 @@ export const scriptLayers: readonly Row[] = [
     holds: 'the rules of docs/CONTRIBUTING.md that a machine can check',
     uses: 'vfio-user',
   },
-  { path: 'scripts/npm', holds: 'npm scripts with several programs: groups, old names', uses: 'qemu/setup' },
-  { path: 'scripts/layers', holds: 'this table, and the check of it', uses: 'qemu/setup' },
+  { path: 'scripts/npm', holds: 'npm scripts with several programs: groups, old names', uses: 'tools' },
+  { path: 'scripts/layers', holds: 'this table, and the check of it', uses: 'tools' },
   {
     path: 'scripts/mutate',
     holds: '`npm run mutate`: which changes of the sources no test notices',
-    uses: 'random.ts qemu/setup',
+    uses: 'random.ts tools',
   },
   {
     path: 'scripts/check',
     holds: '`npm run check`: what a commit passes, and each commit of a range',
-    uses: 'qemu/setup mutate',
+    uses: 'tools mutate',
   },
   { path: 'scripts/test-runner', holds: '`npm test`', uses: 'qemu/setup scripts/setup console mutate' },
   { path: 'scripts/package/testing', holds: 'packs the package for tests', uses: '', forTests: true },
   {
     path: 'scripts/generate',
     holds: 'writes generated code and documents from the tables',
-    uses: 'layout machine qemu/setup test-runner',
+    uses: 'layout machine tools test-runner',
   },
   {
     path: 'scripts/generate/testing',
@@ -59,22 +68,22 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/ledger',
     holds: 'collects what tests say of the specification',
-    uses: 'fixtures qemu/setup test-runner',
+    uses: 'fixtures tools test-runner',
   },
   {
     path: 'scripts/simulations',
     holds: 'runs simulations over many seeds: chaos, sanitize, invariants, isolation, digests',
-    uses: 'layout host.ts random.ts link function hca/trace adapter hosts ordering rig/driver machine fixtures chaos qos sanitize fuzz processes rig/mthca qemu/setup',
+    uses: 'layout host.ts random.ts link function hca/trace adapter hosts ordering rig/driver machine fixtures chaos qos sanitize fuzz processes rig/mthca tools',
   },
   {
     path: 'scripts/bench',
     holds: 'benchmarks',
-    uses: 'layout infiniband vfio-user host.ts port link switch collect adapter host rig/driver machine fixtures qemu/setup qemu scripts/setup console',
+    uses: 'layout infiniband vfio-user host.ts port link switch collect adapter host rig/driver machine fixtures tools qemu/setup qemu scripts/setup console',
   },
   {
     path: 'scripts/cli/options',
     holds: 'options and arguments of all commands, adapter options, files that a user names',
-    uses: 'system layout link function adapter personality/mthca device/topology hosts ordering host qemu/setup',
+    uses: 'system layout link function adapter personality/mthca device/topology hosts ordering host tools',
   },
   {
     path: 'scripts/cli/session',
@@ -84,7 +93,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/topology',
     holds: 'topology files and generated topologies; their text and picture',
-    uses: 'link subnet-manager adapter personality/mthca device/topology host qemu/setup console picture options',
+    uses: 'link subnet-manager adapter personality/mthca device/topology host tools console picture options',
   },
   {
     path: 'scripts/cli/screens',
@@ -94,24 +103,24 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/trace',
     holds: 'stories and ladders of messages from a trace',
-    uses: 'layout infiniband port switch function hca/trace process/trace control qemu/setup console picture options screens',
+    uses: 'layout infiniband port switch function hca/trace process/trace control tools console picture options screens',
   },
   { path: 'scripts/cli/completion', holds: 'completion for bash and zsh', uses: 'options' },
   { path: 'scripts/cli/debugger', holds: '`vuhca break`: breakpoints in the device process', uses: 'options' },
   {
     path: 'scripts/cli/commands',
     holds: 'a file for each command: its words and what it does; long ones have a file for each',
-    uses: 'layout link hca/trace adapter personality/mthca device/topology hosts host reports process/trace control qemu/setup scripts/setup console options session cli/topology screens cli/trace completion',
+    uses: 'layout link hca/trace adapter personality/mthca device/topology hosts host reports process/trace control tools qemu/setup scripts/setup console options session cli/topology screens cli/trace completion',
   },
   {
     path: 'scripts/cli/test',
     holds: '`vuhca test`',
-    uses: 'layout function host control qemu/setup qemu harness scripts/setup options session screens cli/trace cli/commands',
+    uses: 'layout function host control tools qemu/setup qemu harness scripts/setup options session screens cli/trace cli/commands',
   },
   {
     path: 'scripts/cli/run',
     holds: '`vuhca run`',
-    uses: 'device/topology qemu/setup qemu harness scripts/setup options session cli/topology test',
+    uses: 'device/topology tools qemu/setup qemu harness scripts/setup options session cli/topology test',
   },
   {
     path: 'scripts/cli',
@@ -121,7 +130,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/fabric',
     holds: "`npm run test:fabric`: Debian's opensm and diagnostics judge the fabric",
-    uses: 'port link agents switch manager ibsim host reports control qemu/setup qemu session',
+    uses: 'port link agents switch manager ibsim host reports control tools qemu/setup qemu session',
   },
   {
     path: 'scripts/cli/testing',
@@ -132,21 +141,21 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/foreign',
     holds: 'foreign suites',
-    uses: 'control qemu/setup qemu harness console session cli/commands test',
+    uses: 'control tools qemu/setup qemu harness console session cli/commands test',
   },
   {
     path: 'scripts/demo',
     holds: 'demonstrations: deadlock, interrupts, quality of service, verbs',
-    uses: 'layout reports control fixtures qos qemu/setup qemu harness guest-tests/shares scripts/setup console picture plot bench options session foreign',
+    uses: 'layout reports control fixtures qos tools qemu/setup qemu harness guest-tests/shares scripts/setup console picture plot bench options session foreign',
   },
   {
     path: 'scripts/pictures',
     holds: '`npm run pictures`: the pictures of docs/pictures',
-    uses: 'reports qemu/setup cli/topology screens demo',
+    uses: 'reports tools cli/topology screens demo',
   },
   {
     path: 'scripts/start',
     holds: '`npm start`',
-    uses: 'control qemu/setup qemu scripts/setup options session screens cli/commands',
+    uses: 'control tools qemu scripts/setup options session screens cli/commands',
   },
 ];

@@ -4,7 +4,7 @@
  * main.ts; `npm test -- --changed` takes the commit and git from here.
  */
 import { spawnSync } from 'node:child_process';
-import { SetupError } from '../../qemu/setup/errors.ts';
+import { SetupError } from '../../qemu/setup/tools/errors.ts';
 import { type Area, sourcesOf } from './areas.ts';
 
 /** An area and its changed parts: `path:first-last`. */

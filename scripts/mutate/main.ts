@@ -5,8 +5,8 @@
  * `--changed` (`npm run check -- mutation`) tries only lines that differ from a commit, writes
  * nothing, and fails when a survivor there has no reason in survivors.json.
  */
-import { runEntry, UsageError } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry, UsageError } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 import { type Area, areas, sourcesOf } from './areas.ts';
 import { changedParts } from './changed-lines.ts';
 import { readScores, readSurvivors, writeFile, writeKills } from './result-files.ts';

@@ -11,8 +11,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Random } from '../../device/random.ts';
-import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry, SetupError } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 import { git } from './changed-lines.ts';
 import { drawChange, type PlantedChange } from './planted-changes.ts';
 

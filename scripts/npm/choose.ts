@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Reads which program of a group a command line names. Called by main.ts. */
 
-import { UsageError } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { UsageError } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
 import type { Choice, Group } from './groups.ts';
 
 /** A program with its command line. */

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { runEntry } from '../../qemu/setup/errors.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
 import { type Call, choose } from './choose.ts';
 import { groups } from './groups.ts';
 

@@ -6,8 +6,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
 import { PICTURES_PATH, pictures } from './pictures.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));

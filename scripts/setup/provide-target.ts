@@ -8,7 +8,6 @@ import { provideBusybox } from '../../qemu/setup/busybox.ts';
 import { provideDebugKernel } from '../../qemu/setup/debug-kernel.ts';
 import { provideDiskImage } from '../../qemu/setup/disk-image.ts';
 import { provideDistribution } from '../../qemu/setup/distribution.ts';
-import { SetupError } from '../../qemu/setup/errors.ts';
 import { provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
 import { resolveGuestKernel } from '../../qemu/setup/kernel-choice.ts';
 import { DEBIAN_KERNELS } from '../../qemu/setup/kernel-list.ts';
@@ -19,6 +18,7 @@ import { provideLibrary } from '../../qemu/setup/library.ts';
 import { refreshPackages } from '../../qemu/setup/packages.ts';
 import { provideQemu } from '../../qemu/setup/qemu.ts';
 import { BASE_PACKAGES, installMissingPackages } from '../../qemu/setup/system-packages.ts';
+import { SetupError } from '../../qemu/setup/tools/errors.ts';
 import { setUp } from './set-up.ts';
 import type { TargetName } from './targets.ts';
 

@@ -13,8 +13,8 @@ import { Option } from 'commander';
 import { type Life, liveLong } from '../../device/rig/chaos/long-run.ts';
 import { runChaos } from '../../device/rig/chaos/run.ts';
 import { runMthcaChaos } from '../../device/rig/mthca/chaos.ts';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 import type { ChaosBatch, ChaosReport } from './chaos-worker.ts';
 
 const WORKER = fileURLToPath(new URL('./chaos-worker.ts', import.meta.url));

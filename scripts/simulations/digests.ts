@@ -16,8 +16,8 @@ import { Option } from 'commander';
 import { Adapter } from '../../device/hca/adapter/adapter.ts';
 import { RecordingClock, RecordingHost } from '../../device/hosts/recording.ts';
 import { Replay } from '../../device/hosts/replay.ts';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 import { type Family, families } from './digests/families.ts';
 import { Digest, interpose } from './digests/seam.ts';
 

@@ -7,8 +7,8 @@
  */
 import { DatagramFuzz } from '../../device/rig/fuzz/datagram-fuzz.ts';
 import { PacketFuzz } from '../../device/rig/fuzz/packet-fuzz.ts';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 
 const USUAL_COUNT = 10_000_000;
 const PROGRESS_MS = 2000;

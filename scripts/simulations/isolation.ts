@@ -10,8 +10,8 @@ import { portModels } from '../../device/hca/adapter/options.ts';
 import { MthcaIsolation } from '../../device/rig/mthca/isolation.ts';
 import { ProcessIsolation } from '../../device/rig/processes/isolation.ts';
 import { Isolation } from '../../device/rig/qos/isolation.ts';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 
 const ACTS_PER_ROUND = 500;
 /** Rounds of one seed; the next seed has new adapters. */

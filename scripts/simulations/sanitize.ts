@@ -21,8 +21,8 @@ import {
 } from '../../device/rig/sanitize/matrix.ts';
 import { plantedBugs } from '../../device/rig/sanitize/planted-bugs.ts';
 import { runSanitize } from '../../device/rig/sanitize/run.ts';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 import type { SanitizeBatch, SanitizeReport } from './sanitize-worker.ts';
 
 const CLEAN_SEEDS = 1000;

@@ -5,8 +5,8 @@
  * packet is lost without a counted cause.
  */
 import { faultyLine, loadSwitches } from '../../device/rig/fixtures/switch-load.ts';
-import { runEntry } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/script-options.ts';
+import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 
 /** Packets of one piece; the next one has the next seed. */
 const PIECE = 1_000_000;

@@ -7,8 +7,8 @@
 import { readFileSync } from 'node:fs';
 import { ControlClient } from '../../device/process/control/control-client.ts';
 import { describeDeviceExit, describeGuestExit } from '../../qemu/describe-exit.ts';
-import { runEntry, SetupError } from '../../qemu/setup/errors.ts';
-import { defineScript } from '../../qemu/setup/script-options.ts';
+import { runEntry, SetupError } from '../../qemu/setup/tools/errors.ts';
+import { defineScript } from '../../qemu/setup/tools/script-options.ts';
 import { readStatus, sampleStatus } from '../cli/commands/status-sample.ts';
 import { readWithAdapter } from '../cli/options/adapter-script.ts';
 import { renderStatus } from '../cli/screens/status-screen.ts';

@@ -7,8 +7,8 @@
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { runEntry, UsageError } from '../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../qemu/setup/script-options.ts';
+import { runEntry, UsageError } from '../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
 import { setUp } from '../setup/set-up.ts';
 import { chooseChanged } from './changed-tests.ts';
 import { findTests, ROOT, writeModules } from './choose-tests.ts';

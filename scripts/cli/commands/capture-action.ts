@@ -7,7 +7,7 @@
 import { resolve } from 'node:path';
 import type { CaptureProgress } from '../../../device/process/control/capture-file.ts';
 import { printable } from '../../../protocol/system/printable.mjs';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { BYTES_PER_MIB } from '../options/option-values.ts';
 import { startCapture } from '../session/remote-capture.ts';

@@ -13,7 +13,7 @@ import { MthcaAdapter } from '../../../device/personality/mthca/mthca-adapter.ts
 import { TraceObserver } from '../../../device/process/trace/trace-observer.ts';
 import type { AnyAdapter } from '../../../device/topology/node-kinds.ts';
 import { printable, printableLines } from '../../../protocol/system/printable.mjs';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { openInspector } from '../options/inspector.ts';
 import { checkOutput, readNamedFile } from '../options/named-files.ts';

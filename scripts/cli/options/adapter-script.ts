@@ -5,8 +5,8 @@
  */
 import type { Command } from 'commander';
 import type { AdapterOptions } from '../../../device/hca/adapter/options.ts';
-import { UsageError as ScriptError } from '../../../qemu/setup/errors.ts';
-import { readOptions } from '../../../qemu/setup/script-options.ts';
+import { UsageError as ScriptError } from '../../../qemu/setup/tools/errors.ts';
+import { readOptions } from '../../../qemu/setup/tools/script-options.ts';
 import {
   type AdapterArguments,
   addAdapterOptions,

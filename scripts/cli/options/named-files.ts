@@ -18,7 +18,7 @@ import {
 import { dirname, resolve } from 'node:path';
 import { errnoWords } from '../../../protocol/system/errno-words.mjs';
 import { isSameFile } from '../../../protocol/system/same-file.ts';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { UsageError } from './usage-error.ts';
 
 const { O_RDONLY, O_NONBLOCK, R_OK, W_OK, X_OK } = constants;

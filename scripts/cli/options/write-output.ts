@@ -6,7 +6,7 @@
  */
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import { errnoWords } from '../../../protocol/system/errno-words.mjs';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { objectToKind, pauseMs } from './named-files.ts';
 
 /** The usable part of the first `end` bytes: the number of its bytes. */

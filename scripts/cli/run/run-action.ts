@@ -10,7 +10,7 @@ import type { KtapResult } from '../../../guest-tests/harness/ktap.ts';
 import { KtapStreams } from '../../../guest-tests/harness/ktap-streams.ts';
 import { printable, printableLines } from '../../../protocol/system/printable.mjs';
 import { describeDeviceExit, describeGuestExit } from '../../../qemu/describe-exit.ts';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { setUp } from '../../setup/set-up.ts';
 import { isGiven, repeatAdapterArguments } from '../options/adapter-arguments.ts';
 import { readFabric } from '../options/adapter-options.ts';

@@ -14,7 +14,7 @@ import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-
 import { printableLines } from '../../../protocol/system/printable.mjs';
 import { onProcessEnd } from '../../../qemu/run-directory.ts';
 import { ModuleBuildError } from '../../../qemu/setup/compiler-messages.ts';
-import { StartError } from '../../../qemu/setup/errors.ts';
+import { StartError } from '../../../qemu/setup/tools/errors.ts';
 import { setUp } from '../../setup/set-up.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { nothing, writeOutput } from '../options/write-output.ts';

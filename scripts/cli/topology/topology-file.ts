@@ -14,7 +14,7 @@ import {
 } from '../../../device/process/host/topology.ts';
 import { defaultSwitchNode, type SubnetControl, type SwitchNode } from '../../../device/topology/fabric-plan.ts';
 import { portLidsOf, virtualLanesOf } from '../../../device/topology/node-kinds.ts';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { type JsonObject, readObject } from '../options/json-shape.ts';
 import { readNamedFile } from '../options/named-files.ts';
 import { UsageError } from '../options/usage-error.ts';

@@ -9,7 +9,7 @@ import type { AdapterTrace, MessageEnd } from '../../../device/hca/trace/adapter
 import { toChromeTrace } from '../../../device/process/trace/perfetto-export.ts';
 import { toErf, toJsonLines } from '../../../device/process/trace/trace-export.ts';
 import { findWholeRecords, PCAP_FILE_HEADER_SIZE } from '../../../protocol/infiniband/pcap.ts';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { nothing, type UsablePart, wholeLines, writeOutput } from '../options/write-output.ts';
 import { makeLadder } from './ladder.ts';
 import { drawLadder } from './ladder-picture.ts';

@@ -5,7 +5,7 @@
  * while the adapter runs and its reads take long. Called by main.ts.
  */
 import { runGuestCases } from '../../../guest-tests/harness/kernel-cases.ts';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { table } from '../../console/table.ts';
 import { setUp } from '../../setup/set-up.ts';
 

@@ -3,8 +3,8 @@
  * `npm run demo -- deadlock [--seed N | --guest]`: the deadlock that doorbells can run into
  * (US9069485), and the same load with doorbell overflow. In process, in a second; or in a guest.
  */
-import { runEntry } from '../../../qemu/setup/errors.ts';
-import { defineScript, readOptions, wholeNumber } from '../../../qemu/setup/script-options.ts';
+import { runEntry } from '../../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions, wholeNumber } from '../../../qemu/setup/tools/script-options.ts';
 import { formatCases, runInGuest } from './guest.ts';
 import { formatRuns, runAll } from './report.ts';
 

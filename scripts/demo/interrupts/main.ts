@@ -8,8 +8,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { runEntry } from '../../../qemu/setup/errors.ts';
-import { defineScript } from '../../../qemu/setup/script-options.ts';
+import { runEntry } from '../../../qemu/setup/tools/errors.ts';
+import { defineScript } from '../../../qemu/setup/tools/script-options.ts';
 import { readWithAdapter } from '../../cli/options/adapter-script.ts';
 import { setUp } from '../../setup/set-up.ts';
 import { drawFigures } from './plot.ts';

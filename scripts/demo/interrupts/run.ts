@@ -7,7 +7,7 @@
 
 import { readFileSync } from 'node:fs';
 import { describeDeviceExit } from '../../../qemu/describe-exit.ts';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { VcpuTime } from '../../../qemu/vcpu-time.ts';
 import { buildCaseImage, provideModules } from '../../cli/session/guest-image.ts';
 import { Session } from '../../cli/session/session.ts';

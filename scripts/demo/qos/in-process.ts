@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { GUESTS, PHASES, WorkedExample } from '../../../device/rig/qos/worked-example.ts';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { DemoOptions } from './options.ts';
 import { drawShares } from './share-plot.ts';
 import { drawBars, formatTable, type Row } from './share-table.ts';

@@ -5,7 +5,7 @@
  * flood, and free resources are used: a table, a plot, a verdict. Ends with 1 when a guarantee does
  * not hold or was not shown. With `--processes` the tenants are processes of one guest.
  */
-import { runEntry } from '../../../qemu/setup/errors.ts';
+import { runEntry } from '../../../qemu/setup/tools/errors.ts';
 import { runInProcess } from './in-process.ts';
 import { checkOutput, parseOptions } from './options.ts';
 import { runProcesses } from './processes.ts';

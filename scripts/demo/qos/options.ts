@@ -4,8 +4,8 @@ import { accessSync, constants, mkdirSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { errnoWords } from '../../../protocol/system/errno-words.mjs';
-import { SetupError, UsageError } from '../../../qemu/setup/errors.ts';
-import { defineScript, wholeNumber } from '../../../qemu/setup/script-options.ts';
+import { SetupError, UsageError } from '../../../qemu/setup/tools/errors.ts';
+import { defineScript, wholeNumber } from '../../../qemu/setup/tools/script-options.ts';
 import { type AdapterWords, readWithAdapter } from '../../cli/options/adapter-script.ts';
 import { objectToKind } from '../../cli/options/named-files.ts';
 

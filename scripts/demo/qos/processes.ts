@@ -11,7 +11,7 @@ import { runGuest } from '../../../guest-tests/harness/guest-run.ts';
 import { requestProgram } from '../../../guest-tests/harness/host-requests.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../../../qemu/guest-options.ts';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { provideVerbsPrograms } from '../../../qemu/setup/verbs-programs.ts';
 import { provideAdapterModules } from '../../foreign/adapter-parts.ts';
 import { setUp } from '../../setup/set-up.ts';

@@ -15,7 +15,7 @@ import { judge } from '../../../guest-tests/shares/judge.ts';
 import { measureShares } from '../../../guest-tests/shares/measure.ts';
 import { judgeReturn, type ReturnedShare, returnShare } from '../../../guest-tests/shares/return.ts';
 import type { Measurement } from '../../../guest-tests/shares/samples.ts';
-import { SetupError } from '../../../qemu/setup/errors.ts';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { AdapterWords } from '../../cli/options/adapter-script.ts';
 import { setUp } from '../../setup/set-up.ts';
 import type { DemoOptions } from './options.ts';

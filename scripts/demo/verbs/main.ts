@@ -7,9 +7,10 @@
  * `--habits` what software for RoCE does otherwise than InfiniBand wants. Ends with 1 when a test
  * fails on one of ours.
  */
-import { runEntry, SetupError } from '../../../qemu/setup/errors.ts';
-import { defineScript, readOptions } from '../../../qemu/setup/script-options.ts';
+
 import { BASE_PACKAGES, installMissingPackages } from '../../../qemu/setup/system-packages.ts';
+import { runEntry, SetupError } from '../../../qemu/setup/tools/errors.ts';
+import { defineScript, readOptions } from '../../../qemu/setup/tools/script-options.ts';
 import { FigureReader } from '../../foreign/figures.ts';
 import { runPeerSuites } from '../../foreign/run-peers.ts';
 import { type ForeignOptions, type ForeignRun, runForeignSuites } from '../../foreign/run-suites.ts';

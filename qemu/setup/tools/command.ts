@@ -2,7 +2,7 @@
 /**
  * Runs one program of the host to its end and returns its output. A failure becomes a SetupError
  * with the command, its status and its last lines, which show the cause. Called by every set-up
- * step that uses a Debian tool (apt-get, dpkg-deb, meson, make, patchelf).
+ * step that uses a Debian tool (apt-get, dpkg-deb, meson, make, patchelf) and by the checks.
  */
 import { spawn } from 'node:child_process';
 import { SetupError } from './errors.ts';

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The errors that set-up and launching raise on purpose: a sentence that says what happened and
- * what to do next. Entry files print the sentence and end with a non-zero status; any other error
- * is a defect of vuhca and keeps its stack. Called by everything in qemu/ and by the entry files of
+ * Errors that are raised on purpose: a sentence for the user, which tells what happened and what to
+ * do next. Entry files print the sentence and end with a non-zero status; any other error is a
+ * defect of vuhca and keeps its stack. Called by qemu/, guest-tests/ and the entry files of
  * scripts/.
  */
-import { describeSystemError } from '../../protocol/system/errno-words.mjs';
-import { printableLines } from '../../protocol/system/printable.mjs';
-import { watchStandardStreams } from '../../protocol/system/standard-streams.mjs';
+import { describeSystemError } from '../../../protocol/system/errno-words.mjs';
+import { printableLines } from '../../../protocol/system/printable.mjs';
+import { watchStandardStreams } from '../../../protocol/system/standard-streams.mjs';
 
 /**
  * A failure that the user can act on; `message` is one or two sentences that end with the next
