@@ -10,7 +10,7 @@ import type { GuestExit } from './guest.ts';
 /** Signals by which a program ends itself, after a word about why. */
 const OWN_SIGNALS: readonly string[] = ['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV', 'SIGTRAP'];
 
-/** How QEMU ended when it should not have. */
+/** Describes an early end of QEMU. */
 export function describeGuestExit({ status, signal, errors }: GuestExit): string {
   const lines = errors.split('\n').filter((line) => !line.includes(': warning: '));
   const said = `it said: ${lines.join('\n').trim() || 'nothing'}`;
@@ -19,7 +19,7 @@ export function describeGuestExit({ status, signal, errors }: GuestExit): string
   return `QEMU was ended by ${signal}, which another process sent`;
 }
 
-/** How the adapter process ended before its guest. */
+/** Describes an end of the adapter process before that of its guest. */
 export function describeDeviceExit({ status, signal, lastLine }: DeviceExit): string {
   if (signal !== null) return `the adapter process ended (${signal}), so the guest was ended`;
   const said = `it said last: ${lastLine ?? 'nothing'}`;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A guest with Debian's user space: its disk (setup/distribution.ts), the modules that reach the
- * disk, and the files that enter it. Called by those who pack the image of a guest: `vuhca run
+ * disk, and the files that enter it. Called by code that packs the image of a guest: `vuhca run
  * --distribution` and the runner of foreign suites.
  */
 import { readFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { type DistributionSet, provideDistribution, ROOT_MODULES } from './setup
 import { type GuestKernel, type KernelModule, provideGuestKernel, provideStockModules } from './setup/guest-kernel.ts';
 import { provideVerbsProvider } from './setup/verbs-provider.ts';
 
-/** What a guest of ours needs to enter Debian's user space. */
+/** Files that a guest of ours needs to enter Debian's user space. */
 export interface DistributionParts {
   readonly disk: GuestDisk;
   /** To be loaded first, in this order. */
@@ -29,7 +29,7 @@ const CASE = '/etc/vuhca/distribution-case';
 /** A script in the initramfs that runs the case in Debian's user space and has its status. */
 export const ENTER_WITH_CASE = `#!/bin/sh\nexec sh /enter-distribution.sh ${CASE}\n`;
 
-/** What the user brings into the new root. */
+/** Files of the user in the new root. */
 export interface DistributionContent {
   readonly files?: readonly GuestFile[];
   /** A script or program, for ENTER_WITH_CASE. */

@@ -102,7 +102,7 @@ export interface GuestPlan extends GuestOptions {
   readonly tsc?: TscClock;
 }
 
-/** What a guest must know to use the time stamp counter under TCG. */
+/** Options of a guest that uses the time stamp counter under TCG. */
 export interface TscClock {
   /** The frequency of the host's counter. */
   readonly khz: number;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Which machines have a time stamp counter that guests may use, and its frequency. */
+/** Machines whose time stamp counter guests may use, and its frequency. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { isSteady, readTscKhz } from './tsc-rate.ts';

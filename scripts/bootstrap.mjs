@@ -19,7 +19,7 @@ import { cacheFolder, findStrangersPart, makeFolder } from '../protocol/system/p
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
 const OLDEST_NODE = [20, 15];
 const LOCKED = 'VUHCA_BOOTSTRAP_LOCKED';
-/** What a run may need beyond the packages of run time. */
+/** Needs of a run beyond the packages of run time. */
 const NEEDS = ['--tools', '--tests'];
 
 const words = process.argv.slice(2);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What bootstrap.mjs installs in a clone, with an npm that only notes how it is called: no tools
- * for `npm start`, all for `npm test`, and nothing twice; and that every npm script calls it.
+ * Packages that bootstrap.mjs installs in a clone, with an npm that only notes how it is called: no
+ * tools for `npm start`, all for `npm test`, and nothing twice; and that every npm script calls it.
  */
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -130,10 +130,10 @@ t.test('npm ci builds tap, so that the first npx tap works', async (t) => {
 
 t.test('help comes before any package, from the words of the file', async (t) => {
   const clone = new Clone(t);
-  clone.script('demo.ts', '/**\n * Shows a thing,\n * in two lines.\n */\nconst left = "out";\n');
+  clone.script('demo.ts', '/**\n * Shows a link,\n * in two lines.\n */\nconst left = "out";\n');
   const { calls, printed } = clone.bootstrap('--tools', 'demo.ts', '--help');
   t.same(calls, []);
-  t.match(printed, /^Shows a thing,\nin two lines\.\n/);
+  t.match(printed, /^Shows a link,\nin two lines\.\n/);
   t.match(printed, /npm ci/);
   t.notMatch(printed, /left/);
 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What is listed of a cache: what set-up has made, by kind, with sizes; nothing else. */
+/** The list of a cache has what set-up has made, by kind, with sizes, and nothing else. */
 import { linkSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import t from 'tap';
@@ -22,7 +22,7 @@ function describe(entries: readonly CacheEntry[], root: string): string[] {
   );
 }
 
-t.test('each kind, with the locks of those who make it', async (t) => {
+t.test('each kind, with the locks of its makers', async (t) => {
   const root = t.testdir({});
   makeCache(
     root,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What lies in the cache: every artifact, build folder and download with its kind, its size and the
+ * Contents of the cache: every artifact, build folder and download with its kind, its size and the
  * time of its last use. Only names that set-up gives are listed; whatever else lies there is not
  * ours. Links are not followed. Called by `vuhca setup --sizes` and `--remove`.
  */
@@ -41,7 +41,7 @@ const BLOCK_BYTES = 512;
 export interface CacheEntry {
   readonly kind: string;
   readonly path: string;
-  /** What it takes of the disk. */
+  /** Its size on the disk. */
   readonly bytes: number;
   /** When it was used last, as Date.now() tells. */
   readonly usedMs: number;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which processes use a part of the cache: it is their program, a file that they have mapped or
+ * Processes that use a part of the cache: it is their program, a file that they have mapped or
  * open, their working folder, or named on their command line. A process that was given an artifact
  * keeps its folder open (cache.ts). Processes of other users, and those in other PID namespaces,
  * cannot be seen. Called by cache-removal.ts.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What make printed when a kernel module did not compile, put in order for the author: errors
- * before warnings, the author's own file names instead of those of the copies, and nothing that
- * make says about itself. Called by module-build.ts.
+ * Messages of make when a kernel module did not compile, put in order for the author: errors before
+ * warnings, the author's own file names instead of those of the copies, and nothing that make says
+ * about itself. Called by module-build.ts.
  */
 import { existsSync } from 'node:fs';
 import { isAbsolute, relative, resolve } from 'node:path';

@@ -49,14 +49,14 @@ const MORE = [
   ],
   ...['ucx-utils'],
 ];
-/** What people measure and watch an InfiniBand port with. */
+/** Programs that measure and watch an InfiniBand port. */
 const PROGRAMS = ['ibacm', 'iperf', 'prometheus-node-exporter'];
 /** Never run in the guest: it has no service manager and no packages to install. */
 const UNUSED = [
   ...['adduser', 'debconf', 'dpkg', 'init-system-helpers', 'libdb5.3t64', 'libgdbm-compat4t64', 'libgdbm6t64'],
   ...['libperl5.40', 'libsystemd-shared', 'perl-modules-5.40', 'systemd', 'tzdata', 'perl'],
 ];
-/** What plugins of UCX for accelerators need: no guest has one. */
+/** Packages of plugins of UCX for accelerators, which no guest has. */
 const ACCELERATORS = ['libllvm17t64', 'libamd-comgr2', 'libamdhip64-5', 'libz3-4', 'libhsa-runtime64-1', 'libhsakmt1'];
 
 /** Modules that the guest may load by name or by alias; their dependencies come along. */
@@ -71,7 +71,7 @@ const MODULES = [
 /** Modules that reach the image; the initramfs has them. EROFS computes its checksum by crc32c. */
 export const ROOT_MODULES = ['virtio_blk', 'crc32c_generic', 'erofs', 'overlay'];
 
-/** What a guest may load: all of it must be in a kernel that is built for guests. */
+/** Modules that a guest may load: all of it must be in a kernel that is built for guests. */
 export const GUEST_MODULES: readonly string[] = [...ROOT_MODULES, ...MODULES];
 
 const BASE = [...SHELL, ...TOOLS, ...RDMA];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What of a source folder counts as a file. */
+/** The files of a source folder that count. */
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';

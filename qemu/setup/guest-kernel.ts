@@ -75,7 +75,7 @@ export function recallRelease(wanted: string): string | undefined {
   return releaseIn(recallPackages(...questionOf(wanted)) ?? []);
 }
 
-/** What the answer about a kernel is remembered by. */
+/** The key by which the answer about a kernel is remembered. */
 function questionOf(wanted: string): [name: string, question: unknown] {
   return ['guest-kernel', ['release', wanted]];
 }

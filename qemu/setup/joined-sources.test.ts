@@ -55,7 +55,7 @@ t.test('names that two files have for themselves are kept apart', (t) => {
   t.end();
 });
 
-t.test('a name that a header gives to another thing is kept apart, in the first file, too', (t) => {
+t.test('a name that a header uses otherwise is kept apart, in the first file, too', (t) => {
   const joinWith = (header: string, a: string): string | undefined =>
     join({ Kbuild: KBUILD, 'a.c': a, 'b.c': '#include "b.h"\n', 'b.h': header })['mine_part1.c'];
   const apart = '#define same same_of_a_c\n#include "a.c"\n#undef same\n#include "b.c"\n';

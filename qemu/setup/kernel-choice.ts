@@ -27,7 +27,7 @@ export interface KernelChoice {
   readonly bootModules: readonly KernelModule[];
   /** Debian's kernel, or that of a build folder; absent for a file of the user. */
   readonly stock?: GuestKernel;
-  /** What compiles modules for it. Throws UsageError for a file without headers. */
+  /** The toolchain for its modules. Throws UsageError for a file without headers. */
   provideToolchain(): Promise<KernelToolchain>;
   /**
    * Stock modules and their dependencies, in loading order. Throws UsageError for a name that there
@@ -108,7 +108,7 @@ function chooseFile(wanted: string, headers: string | undefined): KernelChoice {
   };
 }
 
-/** What compiles modules for the kernel `release` that was built in `headers`. */
+/** The toolchain for modules of the kernel `release` that was built in `headers`. */
 function readToolchain(headers: string, release: string): KernelToolchain {
   const build = readKernelBuild(headers);
   if (build.release !== release) {

@@ -15,7 +15,7 @@ const OUTPUT = 'vmlinux';
 const [SETUP_SECTORS_AT, PAYLOAD_AT, SECTOR_BYTES] = [0x1f1, 0x248, 512];
 /** Behind the packed kernel lies its unpacked size. */
 const SIZE_BYTES = 4;
-/** What unpacks the kernels of Debian 12 and of later ones, by the first bytes. */
+/** Programs that unpack the kernels of Debian 12 and of later ones, by the first bytes. */
 const UNPACKERS = [
   { magic: Buffer.from([0xfd, 0x37, 0x7a, 0x58]), command: ['xz', '--decompress', '--stdout'] },
   { magic: Buffer.from([0x28, 0xb5, 0x2f, 0xfd]), command: ['zstd', '--decompress', '--quiet', '--stdout'] },

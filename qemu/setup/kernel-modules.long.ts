@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which modules are compiled, when, and what is said about it, with a make that compiles nothing.
- * module-build.long.ts has the kernel's make.
+ * The modules that are compiled, when, and what is said about it, with a make that compiles
+ * nothing. module-build.long.ts has the kernel's make.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -194,7 +194,7 @@ t.test('what is said: what is compiled, why, and how long it took', async (t) =>
   await said('it was not compiled for this kernel before', 'took N s for the kernel 6.12', '7.3');
 });
 
-t.test('who waits for a compile says for which', async (t) => {
+t.test('a process that waits for a compile names it', async (t) => {
   const { folder, toolchain, at } = prepare(t);
   const fifo = join(folder, 'fifo');
   execFileSync('mkfifo', [fifo]);

@@ -85,7 +85,7 @@ t.test('a change compiles only what it concerns', async (t) => {
   t.equal(after['one.o'], before['one.o'], 'the other file is not compiled again');
   t.ok((after['two.o'] as number) > (before['two.o'] as number), 'an old time of the changed file does not hide it');
   t.not(second[0]?.path, first[0]?.path);
-  t.ok(existsSync(first[0]?.path as string), 'the earlier version stays for who uses it');
+  t.ok(existsSync(first[0]?.path as string), 'the earlier version stays for its users');
   t.same(second[1], first[1], 'what another module uses has not changed');
 
   writeFileSync(join(giver, 'giver.h'), GIVER['giver.h'].replace('42', '43'));

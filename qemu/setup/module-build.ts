@@ -26,7 +26,7 @@ import { type ModuleSources, type SourceFile, syncFiles } from './module-sources
 import type { StepDetails } from './progress.ts';
 import { tryRun } from './tools/command.ts';
 
-/** What the built module uses of another one. */
+/** A use of another module by the built one. */
 export interface ModuleInterface {
   readonly sources: ModuleSources;
   readonly headers: readonly SourceFile[];
@@ -34,7 +34,7 @@ export interface ModuleInterface {
   readonly symbolsPath?: string;
 }
 
-/** What to build, with what, and how. */
+/** A module to build, with its toolchain and options. */
 export interface ModuleBuild {
   readonly sources: ModuleSources;
   readonly uses: readonly ModuleInterface[];
@@ -62,7 +62,7 @@ const IN_USE_MS = 3_600_000;
 const UNFINISHED = 'unfinished';
 /** Folders of a build folder: a copy of each module's folder; headers of others. */
 const [SOURCE, HEADERS] = ['source', 'headers'];
-/** What the make of the kernel says of a C file of a module, but not of those that it adds. */
+/** Output of the kernel's make for a C file of a module, but not of those that it adds. */
 const COMPILED = /^ {2}CC \[M\] (?!.*\.(?:mod|module-common)\.o$)/gm;
 /** Variables of a make that calls this process; they would change what the kernel's make does. */
 const FOREIGN = ['MAKEFLAGS', 'MAKELEVEL', 'KBUILD_OUTPUT', 'KCFLAGS', 'ARCH', 'CROSS_COMPILE', 'CC'];

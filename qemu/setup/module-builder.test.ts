@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Which modules are compiled for others, and which wait; nothing is compiled here. */
+/** Modules that are compiled for others, and modules that wait; nothing is compiled here. */
 import { setImmediate as turn } from 'node:timers/promises';
 import t from 'tap';
 import { ModuleBuildError } from './compiler-messages.ts';

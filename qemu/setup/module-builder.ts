@@ -7,7 +7,7 @@ import { ModuleBuildError } from './compiler-messages.ts';
 import type { ModuleSources, SourceFile } from './module-sources.ts';
 import { findUses, hasWord, type ModuleUse } from './module-uses.ts';
 
-/** What a module uses of another one. */
+/** A use of another module. */
 export interface UsedModule {
   readonly sources: ModuleSources;
   readonly headers: readonly SourceFile[];
@@ -18,7 +18,7 @@ export interface UsedModule {
 /** Makes the artifact of a module and returns its folder. */
 export type Build = (sources: ModuleSources, uses: readonly UsedModule[]) => Promise<string>;
 
-/** What the linker of modules says of a symbol that nothing exports. */
+/** The linker's message about a symbol that nothing exports. */
 const UNDEFINED = /modpost: "(\w+)" \[.*\] undefined!/g;
 
 /** Compiles modules, each once, and those first whose symbols another one uses. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What is known of the last compile of a module: its inputs and how long it took, kept in its build
+ * Record of the last compile of a module: its inputs and how long it took, kept in its build
  * folder, so that the next compile can say why it is needed and how long it may take. Called by
  * module-build.ts.
  */
@@ -25,7 +25,7 @@ export interface BuildRecord {
   readonly wholeMs: number;
 }
 
-/** What decides whether a module is compiled. */
+/** Inputs that decide whether a module is compiled. */
 export type BuildInputs = Pick<BuildRecord, 'directory' | 'release' | 'toolchain' | 'inputs'>;
 
 const RECORD = 'build.json';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a module uses of other folders, in each form in which sources can say so. */
+/** Uses of other folders by a module, in each form that sources can have. */
 import t from 'tap';
 import type { ModuleSources } from './module-sources.ts';
 import { findUses } from './module-uses.ts';

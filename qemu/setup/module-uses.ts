@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the sources of a kernel module use of other folders: the headers that they include, directly
+ * Uses of other folders by the sources of a kernel module: the headers that they include, directly
  * or not, and whether they name a symbol that the other module exports. Read from the text, so a
  * module that only includes headers of another one does not wait for it. Called by
  * kernel-modules.ts.
@@ -8,7 +8,7 @@
 import { basename } from 'node:path';
 import { headersOf, isMakefile, type ModuleSources, type SourceFile } from './module-sources.ts';
 
-/** What a module uses of another folder. */
+/** A use of another folder by a module. */
 export interface ModuleUse {
   readonly other: ModuleSources;
   /** The headers of the other folder that it includes, and those that these include. */
@@ -25,7 +25,7 @@ const HEADER_NAME = /[\w./-]+\.h\b/g;
 const EXPORT = /\bEXPORT_SYMBOL\w*\(\s*(\w+)/g;
 const WORD = /\w+/g;
 
-/** What `sources` uses of `others`; those of which it uses nothing are left out. */
+/** The uses of `others` by `sources`; a folder without a use is left out. */
 export function findUses(sources: ModuleSources, others: readonly ModuleSources[]): ModuleUse[] {
   const included = findHeaders(sources, others);
   const wanted = wordsOf(sources);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What long steps print: what they do, why, how long it took before, and how far they are. */
+/** Output of long steps: what they do, why, how long it took before, and how far they are. */
 import { mock } from 'node:test';
 import t, { type Test } from 'tap';
 import { withProgress } from './progress.ts';

@@ -10,7 +10,7 @@ import { printable } from '../../protocol/system/printable.mjs';
 const SILENT_MS = 2_000;
 const REPEAT_MS = 10_000;
 
-/** What a step can tell beside its label; every member is optional. */
+/** Further information about a step, beside its label; every member is optional. */
 export interface StepDetails {
   /** Why the step is needed, in words that follow `because`. */
   readonly reason?: string;

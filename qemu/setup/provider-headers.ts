@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a provider of libibverbs is compiled with: a C library and libibverbs of Debian 13, which
- * the guest has, whatever the machine's own, and the headers of rdma-core's source package that no
- * binary package ships. Called by verbs-provider.ts.
+ * Headers and libraries that a provider of libibverbs is compiled with: a C library and libibverbs
+ * of Debian 13, which the guest has, whatever the machine's own, and the headers of rdma-core's
+ * source package that no binary package ships. Called by verbs-provider.ts.
  */
 import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -96,7 +96,7 @@ async function takeHeaders(archive: string, target: string): Promise<void> {
   rmSync(source, { recursive: true });
 }
 
-/** What rdma-core's own build finds out of the machine, as far as its headers ask. */
+/** Properties of the machine that rdma-core's own build finds out, as far as its headers ask. */
 function configText(version: string | undefined): string {
   if (version === undefined) throw new Error('rdma-core names no version of the interface of providers');
   const settings = ['HAVE_STATEMENT_EXPR', 'HAVE_BUILTIN_TYPES_COMPATIBLE_P', 'HAVE_TYPEOF', 'HAVE_BUILTIN_CLZ'];

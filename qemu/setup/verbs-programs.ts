@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The programs of guest-tests/programs, compiled against Debian 13's C library and libibverbs
- * (provider-headers.ts) for a guest with Debian's user space. Called by those who pack such guests.
+ * (provider-headers.ts) for a guest with Debian's user space. Called by code that packs such
+ * guests.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The user-space provider of the adapter (guest-tests/provider) as the plug-in that Debian 13's
- * libibverbs loads, compiled by one command against provider-headers.ts. Called by those who pack
+ * libibverbs loads, compiled by one command against provider-headers.ts. Called by code that packs
  * a guest with Debian's user space (distribution-guest.ts).
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

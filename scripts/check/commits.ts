@@ -62,7 +62,9 @@ function readCommit(line: string): Commit {
   return { id, subject: words.join(' ') };
 }
 
-/** What the compiler complains of; it keeps what it knows of unchanged files in `state`. */
+/**
+ * Complaints of the compiler, or undefined; it keeps what it knows of unchanged files in `state`.
+ */
 async function checkTypes(copy: string, state: string): Promise<string | undefined> {
   const words = [TSC, '--noEmit', '--incremental', '--tsBuildInfoFile', state, '--pretty', 'false'];
   const { status, stdout, stderr } = await tryRun(process.execPath, words, { cwd: copy });

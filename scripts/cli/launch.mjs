@@ -4,7 +4,7 @@
  * while tsx, which translates each source as it is loaded, takes 1.1 s of processor time. A clone
  * compiles into build/program when a source has changed; an archive has dist/program. With a
  * debugger the sources run by tsx, one script for each, so that breakpoints and recipes are about
- * the sources. Called by scripts/vuhca and by those who start an adapter process.
+ * the sources. Called by scripts/vuhca and by code that starts an adapter process.
  */
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -17,9 +17,9 @@ const PACKED = join(ROOT, 'dist/program/main.js');
 /** Only a clone has it. */
 const BOOTSTRAP = join(ROOT, 'scripts/bootstrap.mjs');
 const BUILD = join(ROOT, 'build/program');
-/** What is compiled now: the folder, and the state of each input. */
+/** The present compiled copy: its folder, and the state of each input. */
 const CURRENT = join(BUILD, 'current.json');
-/** What compiled code depends on beside its sources. */
+/** Inputs of compiled code beside its sources. */
 const TOOLS = ['scripts/cli/compile.mjs', 'package-lock.json'];
 /** A process may still load parts of an older program. */
 const KEPT_MS = 24 * 3600 * 1000;

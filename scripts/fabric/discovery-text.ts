@@ -19,7 +19,7 @@ const SWITCH_PORT = /^\[(\d+)\]\t"[SH]-([0-9a-f]{16})"\[(\d+)\].*?# ".*" lid \d+
 const ADAPTER_PORT =
   /^\[(\d+)\]\([0-9a-f]+\) \t"[SH]-([0-9a-f]{16})"\[(\d+)\].*?# lid (\d+) lmc \d+ ".*" lid \d+ (\S+)$/;
 
-/** What `ibnetdiscover` found. */
+/** The fabric that `ibnetdiscover` found. */
 export function readDiscovery(text: string): Discovery {
   const nodes: string[] = [];
   const links = new Set<string>();
@@ -44,7 +44,7 @@ export function readDiscovery(text: string): Discovery {
   return { nodes: nodes.sort(), links: [...links].sort(), lids: lids.sort() };
 }
 
-/** What it should find; ports of this process only. */
+/** The fabric that it should find; ports of this process only. */
 export function expectDiscovery({ nodes }: FabricReport): Discovery {
   const guids = new Map(nodes.map(({ name, guid }) => [name, guid]));
   const links = new Set<string>();

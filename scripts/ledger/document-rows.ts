@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What shows each paragraph of the five source documents: tests in process, cases of the guest's
+ * Evidence for each paragraph of the five source documents: tests in process, cases of the guest's
  * test module, or why the adapter does otherwise. The rows are those of the tables in
  * docs/DOCUMENTS.md that name a place in the adapter; documents.ts joins both. Titles of tests may
  * be cut at the end.

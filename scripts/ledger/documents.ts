@@ -27,7 +27,7 @@ export interface Paragraphs {
 
 type EvidenceTable = Readonly<Record<string, Readonly<Record<string, Evidence>>>>;
 
-/** What the ledger is made of. */
+/** Sources of the ledger. */
 export interface DocumentSources {
   /** Text of the page. */
   readonly page: string;

@@ -42,7 +42,7 @@ export function findBase(): string {
   return 'HEAD~1';
 }
 
-/** What git prints. Throws SetupError when it fails. */
+/** The output of git. Throws SetupError when it fails. */
 export function git(...words: string[]): string {
   const { status, stdout, stderr } = spawnSync('git', words, { encoding: 'utf8', maxBuffer: 1 << 28 });
   if (status !== 0) throw new SetupError(`git ${words[0]} failed: ${stderr.trim()}; run this in a clone.`);

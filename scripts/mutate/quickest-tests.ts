@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which tests a mutant meets: of those that reach it, the quickest ones, up to a sum of processor
- * time, so that a survivor costs no more than that. Called by test-runner.ts after the run without
- * mutants.
+ * Chooses the tests that a mutant meets: of those that reach it, the quickest ones, up to a sum of
+ * processor time, so that a survivor costs no more than that. Called by test-runner.ts after the
+ * run without mutants.
  */
 
 /** How often each test reaches each mutant, by their ids. */

@@ -19,7 +19,7 @@ export interface Survivor {
   readonly reason: string;
 }
 
-/** What tells a survivor from others. */
+/** The identity of a survivor. */
 export type SurvivorName = Omit<Survivor, 'reason'>;
 
 /** Counts of a file, or of an area. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What run-area.ts tells the test runner in the worker process. */
+/** Options that run-area.ts passes to the test runner in the worker process. */
 
 /** Name of the runner, and of the option with its RunnerOptions as JSON. */
 export const RUNNER_NAME = 'in-process';

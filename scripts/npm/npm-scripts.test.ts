@@ -15,7 +15,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MOST_SCRIPTS = 25;
 /** An old name: the script and the words that it stands for. */
 const RENAMED = /^node scripts\/npm\/renamed\.mjs (\S+)(?: (\S+))?/;
-/** What says how the scripts were called in the past. */
+/** Documents that tell of names of the past. */
 const HISTORIES = ['docs/CHANGELOG.md', 'docs/STATUS.md'];
 
 const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {

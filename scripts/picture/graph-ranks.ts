@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which end of each link lies further left, so that a layered layout has few columns: switches by
+ * Direction of each link in a picture, chosen so that a layered layout has few columns: switches by
  * their distance from adapters, then adapters, then other processes. Switches of one distance that
  * have links to each other are coloured, and each colour is a column: a ring of any length has two
  * or three. Called by graph-layout.ts.

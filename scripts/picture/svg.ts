@@ -15,7 +15,7 @@ function format(value: string | number): string {
   return typeof value === 'number' ? `${Math.round(value * 10) / 10}` : escapeXml(value);
 }
 
-/** The file. `description` is what a reader hears who cannot see it. */
+/** The file. `description` is for readers that cannot see it. */
 export function svgFile(width: number, height: number, description: string, content: readonly string[]): string {
   const size = { width: Math.ceil(width), height: Math.ceil(height) };
   const parts = [

@@ -26,13 +26,13 @@ import type { TargetName } from './targets.ts';
 export interface TargetOptions {
   /** The kernel for all, kernel, toolchain and modules; the default one when absent. */
   readonly kernel?: string;
-  /** Whether all and modules are for each of Debian's kernels. */
+  /** Makes all and modules for each of Debian's kernels. */
   readonly kernels?: boolean;
   /** The build folder of a kernel given as a bzImage. */
   readonly headers?: string;
   /** The sources of modules. */
   readonly folders: readonly string[];
-  /** Whether apt is asked anew. */
+  /** Looks for newer Debian packages. */
   readonly refresh?: boolean;
 }
 

@@ -20,7 +20,7 @@ interface Options {
   readonly seed: number;
 }
 
-/** What is sent, and how. */
+/** A kind of hostile input. */
 interface Kind {
   readonly name: 'packets' | 'datagrams';
   /** How many of one seed; the next seed has a fresh adapter or subnet. */

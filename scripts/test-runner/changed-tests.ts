@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which tests a change can affect, for `npm test -- --changed`. A TypeScript file reaches the tests
+ * Tests that a change can affect, for `npm test -- --changed`. A TypeScript file reaches the tests
  * that import it, directly or not. Any other file reaches them through the files that name it: a
  * script, a document or a source of a guest is found by its name, or by the name of its folder in
  * guest-tests. Called by main.ts.

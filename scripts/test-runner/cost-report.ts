@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a run of tests has cost, as tables: by file and kind of program, and in all, also as a
- * multiple of a fixed run that is timed beside the tests, so that machines compare. Called by
- * main.ts.
+ * Costs of a run of tests, as tables: by file and kind of program, and in all, also as a multiple
+ * of a fixed run that is timed beside the tests, so that machines compare. Called by main.ts.
  */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How long the processes of tests took when they were last measured, in seconds by the clock: the
+ * Times of the processes of tests when they were last measured, in seconds by the clock: the
  * longest begin first, and the progress of a run says how long the rest takes. times.json is
  * committed, so that the first run of a clone has an estimate too; only proportions count. Called
  * by main.ts; `npm test -- --times --keep` writes it.

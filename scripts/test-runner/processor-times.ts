@@ -7,11 +7,11 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** What is told apart. */
+/** Kinds of programs. */
 export const KINDS = ['test', 'adapter', 'QEMU', 'compiler', 'other'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What a test file has cost. */
+/** Costs of a test file. */
 export interface FileCost {
   /** Processor time in seconds, by kind of program. */
   readonly seconds: Record<Kind, number>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a person sees of a run, with a clock and a screen of the test. */
+/** The display of a run, with a clock and a screen of the test. */
 import t from 'tap';
 import { minutes, Progress } from './progress.ts';
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a person sees while tests run: a line for each file that has ended and, at a terminal, a
- * line below that says how many are done, what runs now and how long the rest will take. Called by
- * main.ts.
+ * Display of a run of tests: a line for each file that has ended and, at a terminal, a line below
+ * that says how many are done, what runs now and how long the rest will take. Called by main.ts.
  */
 import { printable } from '../../protocol/system/printable.mjs';
 
-/** What is known of one process of tests before it runs. */
+/** A process of tests before it runs. */
 export interface Expected {
   readonly name: string;
   /** Seconds by the clock that it took before; undefined for a new one. */

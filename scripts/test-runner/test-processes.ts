@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which tests share a process. A process costs half a second and more before its first test, so
- * the short tests of a folder run in one, in turn. Pure. Called by main.ts.
+ * Divides the tests among processes. A process costs half a second and more before its first test,
+ * so the short tests of a folder run in one, in turn. Pure. Called by main.ts.
  */
 
-/** What one process runs. */
+/** The tests of one process. */
 export interface TestProcess {
   /** What the files have in common, or the one file. */
   readonly name: string;

@@ -14,7 +14,7 @@ import type { CacheKind } from '../../setup/targets.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { bytes, duration } from '../screens/screen-text.ts';
 
-/** Which part of the cache is meant. */
+/** A part of the cache. */
 export interface Selection {
   readonly kind: CacheKind;
   /** A kernel by its name or the beginning of its version. */

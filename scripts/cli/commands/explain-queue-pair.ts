@@ -82,7 +82,9 @@ function describePacket({ cause, psn, syndrome }: Failure): string[] {
   return [paragraph('packet', `${what}PSN ${psn}; in Wireshark: infiniband.bth.psn == ${psn}`)];
 }
 
-/** What a requester had under way when a send failed, and how long it was to wait for its peer. */
+/**
+ * Requests under way when a send failed, and the time that the requester was to wait for its peer.
+ */
 function describeProgress({ failure, peer, send, patience }: FailedQueuePair): string[] {
   if (failure.cause !== 'send' || patience === undefined) return [];
   const { ackTimeoutNs, retryCount, rnrRetry } = patience;

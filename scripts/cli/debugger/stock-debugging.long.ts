@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the section "A stock driver" of docs/DEBUGGING.md shows: its scenario with injected faults
- * is run by its command, gdb with Debian's symbols stops in the stock driver, and the places that a
- * request passes exist. The symbols are 1 GB to download: those two run if VUHCA_LARGE is set.
+ * The section "A stock driver" of docs/DEBUGGING.md: its scenario with injected faults is run by
+ * its command, gdb with Debian's symbols stops in the stock driver, and the places that a request
+ * passes exist. The symbols are 1 GB to download: those two run if VUHCA_LARGE is set.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

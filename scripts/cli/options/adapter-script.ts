@@ -16,7 +16,7 @@ import {
 import { pickGiven, readAdapterOptions } from './adapter-options.ts';
 import { UsageError } from './usage-error.ts';
 
-/** What a command line says of the adapter. */
+/** Options of the adapter on a command line. */
 export interface AdapterWords {
   /** The words that give `vuhca device` the same options. */
   readonly words: readonly string[];

@@ -25,7 +25,7 @@ const { O_RDONLY, O_NONBLOCK, R_OK, W_OK, X_OK } = constants;
 const PIPE_BYTES = 65536;
 const PIPE_LOOK_MS = 10;
 
-/** What a path may be beside a file. */
+/** Kinds of paths that are allowed beside a file. */
 export interface AllowedKinds {
   readonly fifo?: boolean;
   readonly folder?: boolean;

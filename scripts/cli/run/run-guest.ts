@@ -29,7 +29,7 @@ import { readTopologyFile } from '../topology/topology-file.ts';
 import type { RunArguments } from './run-command.ts';
 import { checkRunPaths } from './run-paths.ts';
 
-/** What only our own guest can do. */
+/** Options that only our own guest has. */
 const OURS = ['case', 'driver', 'module', 'files', 'distribution'] as const;
 /** The driver that binds the personality mthca. */
 const STOCK_DRIVER = 'ib_mthca';

@@ -120,7 +120,7 @@ export function explainCompletion(statusText: string, vendorText?: string): stri
   ]);
 }
 
-/** What rules a status, and what to check. */
+/** The clause that rules a status, and what to check. */
 export function explainStatus(name: string): string[] {
   const known = STATUS_RULES[name];
   if (known === undefined) return [];

@@ -35,7 +35,7 @@ function endsOf(nodes: readonly FabricNodeReport[]): FabricPortReport[] {
   return nodes.flatMap(({ ports }) => ports.filter((port) => port.lid !== undefined && !isUnplugged(port)));
 }
 
-/** Who is master, by what the ports were told; and who else could be. */
+/** The master as the ports know it, and the other managers. */
 export function describeManager(nodes: readonly FabricNodeReport[]): string[] {
   const ends = endsOf(nodes);
   const lids = [...new Set(ends.map(({ managerLid }) => managerLid ?? 0))].filter((lid) => lid > 0);

@@ -17,7 +17,7 @@ import {
 
 type MthcaReport = StatusReport['mthca'][number];
 
-/** What an adapter does per second. */
+/** Rates of an adapter, per second. */
 export interface MthcaActivity {
   readonly sends: number;
   readonly completions: number;
@@ -28,7 +28,7 @@ export interface MthcaActivity {
   readonly written: number;
 }
 
-/** What an adapter has done since its process started. */
+/** Sums since the process of an adapter started. */
 export function mthcaActivityOf(device: MthcaReport): MthcaActivity {
   return {
     sends: device.lanes.launches,

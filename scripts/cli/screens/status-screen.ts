@@ -194,7 +194,7 @@ function describeBuffers({ collectBuffers, schedulerBuffers, lanes, pipeline }: 
   ];
 }
 
-/** The time of reads, and who waits for them; nothing while they take no time. */
+/** Read latency, and the units that wait for reads; empty while reads take no time. */
 function describePipeline(pipeline: AdapterReport['pipeline']) {
   const { latencyNs, pipelineNs, contexts, contextsUsed, commands, packets } = pipeline;
   if (latencyNs + pipelineNs + commands + packets === 0) return [];

@@ -13,7 +13,7 @@ export const ExitStatus = {
   SIGNAL: 128,
 } as const;
 
-/** What the exit status of `vuhca test` says; the most serious of all jobs counts. */
+/** Exit statuses of `vuhca test`; the most serious of all jobs counts. */
 export const TestStatus = {
   PASSED: 0,
   FAILED: 1,

@@ -22,7 +22,7 @@ export async function withAdapter<Result>(
   }
 }
 
-/** What decides how a screen is shown. */
+/** Options that decide how a screen is shown. */
 interface ScreenOptions {
   readonly json?: boolean;
   /** Seconds between two screens; without it there is one. */

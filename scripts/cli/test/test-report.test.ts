@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What `vuhca test` makes of results and faults: exit status, screen, TAP and JUnit. Other readers
- * (tap-parser, tap) take what is written.
+ * Reports of `vuhca test` about results and faults: exit status, screen, TAP and JUnit. Other
+ * readers (tap-parser, tap) take what is written.
  */
 
 import t from 'tap';

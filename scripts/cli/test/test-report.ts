@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What `vuhca test` knows of a job that has ended, and the exit status that follows. Pure. Called
- * by test-action.ts and the writers of results.
+ * Report of a job of `vuhca test` that has ended, and the exit status that follows. Pure. The judge
+ * of single results is guest-tests/harness/ktap.ts. Called by test-action.ts and the writers of
+ * results.
  */
 
 import type { GuestRun } from '../../../guest-tests/harness/guest-run.ts';

@@ -30,7 +30,7 @@ export function describeJob(report: JobReport): string {
   return [...failures, '', sumLine(report), ''].join('\n');
 }
 
-/** What the adapter said of itself at each failure, by its title, for `vuhca run --case`. */
+/** The state of the adapter at each failure, by its title, for `vuhca run --case`. */
 export function describeStates(states: ReadonlyMap<string, readonly string[]>): string {
   const shown = new Set<string>();
   const lines = [...states].flatMap(([title, adapter]) => [

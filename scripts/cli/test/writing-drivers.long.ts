@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What docs/WRITING-DRIVERS.md promises: its programs are taken out of it and tested by its
+ * The promises of docs/WRITING-DRIVERS.md: its programs are taken out of it and tested by its
  * commands, and each of its eleven questions has a command that runs.
  */
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

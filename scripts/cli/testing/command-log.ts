@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What collect buffers, doorbells, the scheduler and event queues of an adapter do, as their own
- * calls show it: the part of model-log.ts between software and the transport. Tests only.
+ * Log of collect buffers, doorbells, the scheduler and event queues of an adapter, from their own
+ * calls: the part of model-log.ts between software and the transport. Tests only.
  */
 import type { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
 import {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a command may have left: processes and folders. Called by the tests of `vuhca run`. */
+/** Processes and folders that a command may have left. Called by the tests of `vuhca run`. */
 import { readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 

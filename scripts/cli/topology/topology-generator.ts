@@ -11,7 +11,7 @@ import { linkMembers, readLinkMembers } from './topology-links.ts';
 
 const PARAMETER_MAX = 1000;
 
-/** What a rule has made, and the properties of its links. */
+/** The nodes that a rule has made, and the properties of its links. */
 export interface Generated extends GeneratedFabric {
   readonly link: Omit<LocalLinkPlan, 'ports'>;
 }

@@ -11,7 +11,7 @@ import { table } from '../../console/table.ts';
 
 const LANES: Readonly<Record<string, number>> = { '1x': 1, '2x': 2, '4x': 4, '8x': 8, '12x': 12 };
 const GIGABITS_OF_LANE: Readonly<Record<string, number>> = { SDR: 2.5, DDR: 5, QDR: 10 };
-/** What ports train to when the file does not say it. */
+/** Default width and speed of ports. */
 const WIDTH = '4x';
 const SPEED = 'QDR';
 const BITS_PER_GIGABIT = 1e9;
@@ -45,7 +45,7 @@ export function countOf(count: number, one: string, several: string): string {
   return `${count} ${count === 1 ? one : several}`;
 }
 
-/** What gives LIDs: the end of a sentence about the subnet. */
+/** The source of LIDs: the end of a sentence about the subnet. */
 export function describeControl(topology: Topology): string {
   if (topology.subnet === 'managed') return `managed by ${describeManagers(topology)}`;
   return topology.subnet === 'external'
@@ -86,7 +86,7 @@ export function gigabitsOf(width: string, speed: string): number {
   return (LANES[width] ?? 0) * (GIGABITS_OF_LANE[speed] ?? 0);
 }
 
-/** What a link does besides carrying packets: faults, delay. */
+/** Faults and delay of a link. */
 export function describeProperties(link: LinkPlan): string {
   if (!('ports' in link)) return 'socket';
   if (link.link.kind !== 'faulty') return 'cable';

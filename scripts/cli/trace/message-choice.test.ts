@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which messages `vuhca trace show` is about, and the list of them: those sent again, failed, slow,
+ * Messages that `vuhca trace show` chooses, and the list of them: those sent again, failed, slow,
  * each once, and the filters together.
  */
 import t from 'tap';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which of the traced messages `vuhca trace show` is about: by queue pair and number, those that
- * were sent again, that failed, that took longest. Filters combine. Pure.
+ * Choice of the traced messages of `vuhca trace show`: by queue pair and number, those that were
+ * sent again, that failed, that took longest. Filters combine. Pure.
  */
 import { type AdapterTrace, findOtherSide, type MessageEnd } from '../../../device/hca/trace/adapter-trace.ts';
 import { CompletionStatus } from '../../../protocol/layout/gen/values.gen.ts';

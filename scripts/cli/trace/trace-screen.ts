@@ -119,7 +119,7 @@ function tell(end: MessageEnd, sinceNs: number, offsetNs: number, name: string):
   return tellEnd(end, sinceNs - offsetNs).map((line) => ({ ...line, timeNs: line.timeNs + offsetNs, who }));
 }
 
-/** What the other adapter noted, when it has no block of the message. */
+/** Notes of the other adapter, when it has no block of the message. */
 function tellPeer(end: MessageEnd, { missing, adapter }: OtherSide, all: readonly AdapterTrace[]): Line[] {
   if (adapter === undefined || (missing !== 'block' && missing !== 'trace')) return [];
   const offsetNs = clockOffsetNs(end.adapter, adapter);

@@ -37,7 +37,7 @@ export const PHASES: readonly Phase[] = [
   { name: 'both at level 1', levels: [1, 1] },
 ];
 
-/** What the adapter counts of a process. */
+/** Counts of the adapter for a process. */
 interface TenantSample {
   /** WRITEs that are complete, modulo 2^16. */
   readonly completed: number;
@@ -45,7 +45,7 @@ interface TenantSample {
   readonly underWay: number;
 }
 
-/** What the adapter counts of a QoS level of the function. */
+/** Counts of the adapter for a QoS level of the function. */
 interface LevelSample {
   readonly pcbsInUse: number;
   readonly refused: number;

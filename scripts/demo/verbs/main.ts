@@ -62,7 +62,7 @@ await runEntry(async () => {
   process.exitCode = failed > 0 || run.results.length === 0 ? 1 : 0;
 });
 
-/** What guests run, and what is made of the lines of their report. */
+/** A suite that guests run, and the reader of their report. */
 interface Scene {
   readonly guests: 'a guest' | 'two guests';
   /** Name of a script in guest-tests/foreign. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What `npm run demo -- verbs` says of the lines of its guest. */
+/** The report of `npm run demo -- verbs` from the lines of its guest. */
 import t from 'tap';
 import { FigureReader } from '../../foreign/figures.ts';
 import { formatComparison, formatPairs, formatRatios, isOurs } from './report.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What `npm run demo -- verbs` says at its end: the medians of each program on each adapter, how
+ * Report at the end of `npm run demo -- verbs`: the medians of each program on each adapter, how
  * its requests were posted, and the ratios to soft-RoCE beside their goals. Pure. Called by
  * main.ts.
  */
