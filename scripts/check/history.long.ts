@@ -74,8 +74,12 @@ t.test('nothing is left, and the checkout stays as it is', async (t) => {
   const repository = new Repository(t);
   repository.commit('add a number', { 'number.ts': 'export const number = 1;\n' });
   writeFileSync(join(repository.root, 'number.ts'), 'not yet committed');
+  // Git sets it for hooks.
+  process.env.GIT_DIR = join(repository.root, 'elsewhere');
+  t.teardown(() => delete process.env.GIT_DIR);
   const before = readdirSync(tmpdir()).filter((name) => name.startsWith('vuhca-history-'));
   t.equal(await findBadCommit(repository.root, 'HEAD~1..HEAD', () => {}), undefined);
+  delete process.env.GIT_DIR;
   t.equal(repository.git('status', '--short'), 'M number.ts');
   t.equal(repository.git('worktree', 'list').split('\n').length, 1);
   const after = readdirSync(tmpdir()).filter((name) => name.startsWith('vuhca-history-'));

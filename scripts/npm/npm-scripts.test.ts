@@ -65,6 +65,7 @@ t.test('a program gets the words behind its name', async (t) => {
     file: 'circle.ts',
     words: ['--size', '3', 'red', '--', '-x'],
   });
+  t.same(chosen('circle', 'red', '--', '-x'), { file: 'circle.ts', words: ['red', '--', '-x'] });
   t.same(chosen('square', '--size=3'), { file: 'square.ts', words: ['--corners', '--size=3'] });
   t.throws(() => chosen(), { message: /^name one of circle, square; `npm run demo -- --help`/ });
   t.throws(() => chosen('--size'), { message: /^name one of circle, square/ });
