@@ -11,6 +11,7 @@ import { type DistributionParts, ENTER_WITH_CASE, provideDistributionParts } fro
 import type { GuestDisk, GuestOptions } from '../../../qemu/guest-options.ts';
 import { resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
 import { readAdapterOptions, readFabric, readLinks } from '../options/adapter-options.ts';
+import { checkInput, checkOutput } from '../options/named-files.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { buildShellImage, foldersForGuest } from '../session/guest-image.ts';
 import { findMemoryObjection } from '../session/shared-memory.ts';
@@ -27,7 +28,6 @@ import {
 } from '../test/test-modules.ts';
 import { readTopologyFile } from '../topology/topology-file.ts';
 import type { RunArguments } from './run-command.ts';
-import { checkRunPaths } from './run-paths.ts';
 
 /** Options that only our own guest has. */
 const OURS = ['case', 'driver', 'module', 'files', 'distribution'] as const;
@@ -48,7 +48,7 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
     );
   readLinks(given);
   readFabric(given, 'switch');
-  checkRunPaths(given);
+  checkPaths(given);
   for (const own of OURS)
     for (const name of ['initramfs', 'disk'] as const)
       if (given[own] !== undefined && given[name] !== undefined)
@@ -64,6 +64,31 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
     throw new UsageError('option --record cannot be given with --ibsim: a recording has nothing of what clients send');
   const objection = findMemoryObjection(qemuArguments);
   if (objection !== undefined) throw new UsageError(objection);
+}
+
+/**
+ * Checks that what is read is there, what is written can be written, and no output is another file
+ * of the command. Throws UsageError with one sentence.
+ */
+function checkPaths(given: RunArguments): void {
+  for (const name of ['initramfs', 'case', 'topology'] as const) {
+    const path = given[name];
+    if (path !== undefined) checkInput(`option --${name}`, path);
+  }
+  if (given.disk !== undefined) checkInput('option --disk', given.disk, { blockDevice: true });
+  const files = (given.files ?? []).map((text) => readFileOption(text).content.from);
+  const { kernel, headers, initramfs, disk, driver, module = [], topology, control } = given;
+  const others = [kernel, headers, initramfs, disk, given.case, driver, ...module, topology, control, ...files];
+  const paths = others.filter((path) => path !== undefined);
+  for (const [name, path, fifo] of [
+    ['record', given.record, false],
+    ['capture', given.capture, true],
+    ['console-log', given.consoleLog, false],
+  ] as const) {
+    if (path === undefined) continue;
+    checkOutput(`option --${name}`, path, paths, { fifo });
+    paths.push(path);
+  }
 }
 
 /** The guest. Builds our own image when no other is named. */
