@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# `npm run verbs -- --habits`: habits of software for RoCE, and what InfiniBand wants instead
+# `npm run demo -- verbs --habits`: habits of software for RoCE, and what InfiniBand wants instead
 # (docs/verbs/ROCE-HABITS.md), tried on each adapter by habits.py. A test is the way that its fabric
 # wants; a line `# habit NAME WAY ADAPTER RESULT` has each result. run.sh reads this file.
 

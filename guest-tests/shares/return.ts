@@ -3,7 +3,7 @@
  * The return of a share, live: with ADAPTER_CONTROL.returnShares a guest dies while all flood, the
  * adapter takes its share back, a new guest on its socket regains one, and the control machine can
  * give it the share of the document again (US8484392, figure 11; docs/FEATURES.md). Called by
- * `npm run demo:qos` and by the long test of three guests.
+ * `npm run demo -- qos` and by the long test of three guests.
  */
 import type { ControlClient } from '../../device/process/control/control-client.ts';
 import { GUESTS } from '../../device/rig/qos/worked-example.ts';

@@ -52,7 +52,7 @@ export const scriptLayers: readonly Row[] = [
     holds: '`npm run check`: what a commit passes, and each commit of a range',
     uses: 'tools mutate',
   },
-  { path: 'scripts/test-runner', holds: '`npm test`', uses: 'qemu/setup scripts/setup console mutate' },
+  { path: 'scripts/test-runner', holds: '`npm test`', uses: 'tools scripts/setup console mutate' },
   { path: 'scripts/package/testing', holds: 'packs the package for tests', uses: '', forTests: true },
   {
     path: 'scripts/generate',
@@ -62,14 +62,10 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/generate/testing',
     holds: 'compares tables with the headers of kernels',
-    uses: 'layout protocol/mlx5 mlx5/testing qemu/setup generate',
+    uses: 'layout mlx5 mlx5/testing qemu/setup generate',
     forTests: true,
   },
-  {
-    path: 'scripts/ledger',
-    holds: 'collects what tests say of the specification',
-    uses: 'fixtures tools test-runner',
-  },
+  { path: 'scripts/ledger', holds: 'collects what tests say of the specification', uses: 'fixtures tools test-runner' },
   {
     path: 'scripts/simulations',
     holds: 'runs simulations over many seeds: chaos, sanitize, invariants, isolation, digests',

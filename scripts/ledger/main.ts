@@ -3,8 +3,8 @@
  * `npm run ledger`: runs every test that names statements of the InfiniBand specification
  * (`ledger(t, section, statement)`), and every test that document-rows.ts names; writes the last
  * sections of docs/COMPLIANCE.md and docs/DOCUMENTS.md: which test shows what. `--check`
- * (`npm run check:ledger`) writes nothing and fails when a document differs: a test is missing, was
- * not run, or failed. `--run` takes the results from the output of runs that there have been.
+ * (`npm run check -- ledger`) writes nothing and fails when a document differs: a test is missing,
+ * was not run, or failed. `--run` takes the results from the output of runs that there have been.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

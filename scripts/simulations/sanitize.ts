@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run sanitize [-- OPTIONS]`: drivers with planted bugs, and the clean one, on memory that
- * lags and is disordered as PCIe allows (docs/HAZARDS.md). Prints how many seeds caught each bug;
- * ends with 1 when a bug was not caught or the clean driver failed. `--replay` prints the steps of
- * one run.
+ * `npm run simulate -- sanitize [OPTIONS]`: drivers with planted bugs, and the clean one, on memory
+ * that lags and is disordered as PCIe allows (docs/HAZARDS.md). Prints how many seeds caught each
+ * bug; ends with 1 when a bug was not caught or the clean driver failed. `--replay` prints the
+ * steps of one run.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A few seeds of chaos (docs/COMPLIANCE.md), seeds that found a defect, and the determinism of a
- * run. `npm run chaos` runs thousands.
+ * run. `npm run simulate -- chaos` runs thousands.
  */
 import t from 'tap';
 import { ledger } from '../fixtures/ledger.ts';

@@ -3,7 +3,7 @@
  * Malformed packets by seed: headers of all opcodes with random fields, flipped bytes, wrong
  * lengths, to QPs of every service and to numbers without a QP. Two connected QPs on the other port
  * keep working: no packet that arrives at the first port may disturb them. Called by the test and
- * by `npm run fuzz:packets` (docs/COMPLIANCE.md).
+ * by `npm run simulate -- fuzz --packets` (docs/COMPLIANCE.md).
  */
 
 import { BTH_DEST_QPN_MASK } from '../../../protocol/infiniband/gen/bth.gen.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The sanitizer's matrix (docs/HAZARDS.md): for each planted bug, the seeds that show it. The
- * clean driver is the first row. Used by `npm run sanitize`.
+ * clean driver is the first row. Used by `npm run simulate -- sanitize`.
  */
 import { type PlantedBug, plantedBugs } from './planted-bugs.ts';
 

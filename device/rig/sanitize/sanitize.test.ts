@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A few seconds of `npm run sanitize` (docs/HAZARDS.md): the clean driver passes all seeds, and
- * each planted bug fails one.
+ * A few seconds of `npm run simulate -- sanitize` (docs/HAZARDS.md): the clean driver passes all
+ * seeds, and each planted bug fails one.
  */
 import t from 'tap';
 import { plantedBugs } from './planted-bugs.ts';
