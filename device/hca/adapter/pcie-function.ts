@@ -93,7 +93,6 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     this.eventDoorbells = new EventDoorbells(underlying, tables);
     this.doorbells = new DoorbellUnit(underlying, {
       scheduler,
-      fetcher: scheduler.fetcher,
       queuePairs: tables.queuePairs,
       doorbellEntries,
       busReads,

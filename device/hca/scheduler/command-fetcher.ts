@@ -27,8 +27,7 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendSlots } from '../queues/send-slots.ts';
 import { compareFetched } from './announced-commands.ts';
 import { checkCommand } from './command-check.ts';
-import type { DoorbellUnit } from './doorbell-unit.ts';
-import type { CommandReads, DoorbellScheduler } from './doorbell-unit-parts.ts';
+import type { CommandReads, DoorbellScheduler, DoorbellUnit } from './doorbell-unit.ts';
 import { Inbound } from './inbound-queue.ts';
 
 /**
@@ -42,10 +41,10 @@ const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
 
-export class CommandFetcher implements CommandReads<DoorbellUnit> {
+export class CommandFetcher implements CommandReads {
   readonly #buffers: PcbAllocator;
   readonly #lanes: TransmitVirtualLanes;
-  readonly #scheduler: DoorbellScheduler<DoorbellUnit>;
+  readonly #scheduler: DoorbellScheduler;
   readonly #quantum: number;
   readonly #record = new Uint8Array(QUEUE_PAIR_RECORD_SIZE);
   readonly #recordView = new DataView(this.#record.buffer);
@@ -56,7 +55,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
   constructor(
     buffers: PcbAllocator,
     lanes: TransmitVirtualLanes,
-    scheduler: DoorbellScheduler<DoorbellUnit>,
+    scheduler: DoorbellScheduler,
     shared: boolean,
     quantum = shared ? SHARED_QUANTUM : QUANTUM,
   ) {
@@ -147,7 +146,7 @@ export class CommandFetcher implements CommandReads<DoorbellUnit> {
       buffer = left > 0 && taken < this.#quantum && inbound.takesReads ? this.#bind(qp) : undefined;
     }
     qp.fetchSequence = sequence;
-    if (left > 0 && !this.#scheduler.beginAtOnce(unit, qp)) this.#scheduler.schedule(qp);
+    if (left > 0) this.#scheduler.giveTurn(unit, qp);
   }
 
   /**

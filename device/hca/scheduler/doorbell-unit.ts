@@ -10,12 +10,13 @@
 import { QOS_LEVELS } from '../../../protocol/layout/gen/constants.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
+import type { DmaTiming } from '../function/dma-timing.ts';
+import type { ObjectTable } from '../function/object-table.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { DoorbellBuffer } from './doorbell-buffer.ts';
-import type { CommandReads, DoorbellScheduler, DoorbellUnitParts } from './doorbell-unit-parts.ts';
-import { HeldWrites } from './held-writes.ts';
+import { type CollectWrite, HeldWrites } from './held-writes.ts';
 import { Inbound, InboundQueue } from './inbound-queue.ts';
 import { OverflowBuffer } from './overflow-buffer.ts';
 import { OverflowThresholds } from './overflow-thresholds.ts';
@@ -29,6 +30,60 @@ const BUS_DEPTH = 4;
 const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 
+/** The send queue scheduler as the doorbell unit and the command fetcher use it. */
+export interface DoorbellScheduler {
+  readonly fetcher: CommandReads;
+  /** Schedules `unit.advance`. No effect when it is scheduled. */
+  wake(unit: DoorbellUnit): void;
+  /**
+   * Gives the QP a turn: at once if no queue waits for one, else in its list. Returns true when the
+   * turn has begun, without a link.
+   */
+  giveTurn(unit: DoorbellUnit, qp: QueuePair): boolean;
+  /** Appends the QP to its list. No effect when the QP is in the list or stopped. */
+  schedule(qp: QueuePair): void;
+  /** Removes the QP from its list, if it is linked. */
+  unschedule(qp: QueuePair): void;
+}
+
+/** The command fetcher: it takes the completions of bus reads of records and commands. */
+export interface CommandReads {
+  /** True when a dedicated buffer can be bound for the function. */
+  hasBuffer(owner: UnderlyingFunction): boolean;
+  /** Takes the completion at the head of the bus, of a read of a queue-pair-record. */
+  takeRecord(unit: DoorbellUnit): void;
+  /** Takes the completion at the head of the bus, of a read of a command. */
+  takeCommand(unit: DoorbellUnit): void;
+}
+
+/** Constructor arguments of a doorbell unit. */
+export interface DoorbellUnitParts {
+  readonly scheduler: DoorbellScheduler;
+  readonly queuePairs: ObjectTable<QueuePair>;
+  /** Capacity of the scheduler buffer. */
+  readonly doorbellEntries: number;
+  /** Limit of outstanding bus reads, and how long they take. */
+  readonly busReads: number;
+  /** Posted doorbells that the bus holds per entry of the scheduler buffer. */
+  readonly busDepth?: number;
+  readonly timing: DmaTiming;
+  /** Takes writes to the collect BAR that the stalled bus has held. */
+  readonly deliver: CollectWrite;
+}
+
+/**
+ * The way of a doorbell, by method:
+ *
+ * 1. `ring` posts it on the bus. The scheduler calls `advance`.
+ * 2. `#takePosted` moves it from the bus to the scheduler buffer.
+ * 3. `#issueCheck` reads its descriptor. `#takeLinkCheck` takes the completion, and the scheduler
+ *    gives the queue a turn (`giveTurn`).
+ * 4. `CommandFetcher.begin` begins the turn: it reads the record. `takeRecord` takes the completion
+ *    and reads the commands.
+ * 5. `takeCommand` takes each completion and admits the command to a lane.
+ *
+ * All these reads are on the bus of this unit, which hands each completion to the method named.
+ */
 export class DoorbellUnit {
   readonly owner: UnderlyingFunction;
   /** True while the unit waits for a turn of the scheduler. */
@@ -50,17 +105,18 @@ export class DoorbellUnit {
   readonly descriptors: SendQueueDescriptors;
   /** Scheduler lists by QoS level. */
   readonly lists: readonly SendQueueList[];
-  readonly #scheduler: DoorbellScheduler<DoorbellUnit>;
-  readonly #fetcher: CommandReads<DoorbellUnit>;
+  readonly #scheduler: DoorbellScheduler;
+  readonly #fetcher: CommandReads;
   readonly #sweep: SendQueueSweep;
   /** Entries of the scheduler buffer reserved for doorbells that are being read back. */
   #reserved = 0;
   #stallCounted = false;
 
-  constructor(owner: UnderlyingFunction, parts: DoorbellUnitParts<DoorbellUnit>) {
+  constructor(owner: UnderlyingFunction, parts: DoorbellUnitParts) {
     this.owner = owner;
     const { doorbellEntries, busReads, busDepth = BUS_DEPTH } = parts;
-    ({ scheduler: this.#scheduler, fetcher: this.#fetcher } = parts);
+    this.#scheduler = parts.scheduler;
+    this.#fetcher = parts.scheduler.fetcher;
     this.inbound = new InboundQueue(doorbellEntries * busDepth, busReads, parts.timing);
     this.held = new HeldWrites(parts.deliver);
     this.buffer = new DoorbellBuffer(doorbellEntries);
@@ -276,8 +332,8 @@ export class DoorbellUnit {
     this.owner.counters.linkChecks++;
     if (!this.descriptors.check(qp, this.linkCheck)) return qp.life.fail(qp, FaultKind.DMA_READ);
     if (qp.scheduled) this.owner.counters.linkChecksFailed++;
-    else if (!this.#scheduler.beginAtOnce(this, qp)) this.#scheduler.schedule(qp);
-    else if (this.linkCheck === LinkCheck.COMPARE_SWAP) this.descriptors.unlinkAtOnce(qp);
+    else if (this.#scheduler.giveTurn(this, qp) && this.linkCheck === LinkCheck.COMPARE_SWAP)
+      this.descriptors.unlinkAtOnce(qp);
   }
 
   /** Reads back the next spilled doorbell once resources have returned (par. 93). */

@@ -115,7 +115,7 @@ t.test('a queue begins at once when the lists that had work are empty', async (t
   t.same(bench.reads, [], 'the record of a queue that takes no commands is not read');
   t.equal(bench.unit.inbound.reads, 0);
   bench.post(next, 1);
-  t.ok(bench.scheduler.beginAtOnce(bench.unit, next));
+  t.ok(bench.scheduler.giveTurn(bench.unit, next));
 });
 
 t.test('a turn begins with room in the kick list, a read and a buffer', async (t) => {

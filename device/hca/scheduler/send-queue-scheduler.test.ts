@@ -270,18 +270,19 @@ t.test('a queue is in its list once, and leaves it by a stop', async (t) => {
   for (const qp of [...bench.qps, first]) scheduler.schedule(qp);
   t.same(linked(), [0, 1, 2]);
   t.equal(bench.owner.counters.queuesLinked, 3);
-  t.notOk(scheduler.beginAtOnce(unit, first), 'it has a turn already');
+  t.notOk(scheduler.giveTurn(unit, first), 'it has a turn already');
   unit.stop(second);
   t.same(linked(), [0, 2]);
   scheduler.schedule(second);
   t.same(linked(), [0, 2], 'a stopped queue is not linked again');
   scheduler.unschedule(second);
   scheduler.unschedule(bench.qps[2]);
-  t.notOk(scheduler.beginAtOnce(unit, bench.qps[2]), 'another one is first');
+  t.notOk(scheduler.giveTurn(unit, bench.qps[2]), 'another one is first');
+  t.same(linked(), [0, 2], 'so it waits behind that one');
   bench.post(first, 1);
   bench.serve();
   t.same([linked(), bench.admitted.length], [[], 1]);
-  t.ok(scheduler.beginAtOnce(unit, first));
+  t.ok(scheduler.giveTurn(unit, first));
   t.equal(scheduler.unitOf(first), unit);
 });
 

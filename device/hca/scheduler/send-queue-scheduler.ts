@@ -11,8 +11,7 @@ import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import type { SendSource } from '../queues/send-source.ts';
 import { CommandFetcher, takesCommands } from './command-fetcher.ts';
-import type { DoorbellUnit } from './doorbell-unit.ts';
-import type { DoorbellScheduler } from './doorbell-unit-parts.ts';
+import type { DoorbellScheduler, DoorbellUnit } from './doorbell-unit.ts';
 import type { SendQueueList } from './send-queue-list.ts';
 import { TurnRing } from './turn-ring.ts';
 
@@ -20,7 +19,7 @@ import { TurnRing } from './turn-ring.ts';
 const UNIT_STEPS = 64;
 const NEVER = Number.POSITIVE_INFINITY;
 
-export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit>, SendSource {
+export class SendQueueScheduler implements DoorbellScheduler, SendSource {
   readonly fetcher: CommandFetcher;
   readonly #shared: boolean;
   /** Doorbell units by function number. */
@@ -74,13 +73,15 @@ export class SendQueueScheduler implements DoorbellScheduler<DoorbellUnit>, Send
   }
 
   /**
-   * While all lists are empty, a QP has its turn at once, which saves the writes of its link.
-   * Returns false when the QP must wait in its list, as it always does beside other functions: its
-   * descriptor must not show whether they have queues that wait.
+   * Gives the QP a turn. While all lists are empty, the turn begins at once, which saves the writes
+   * of the link; returns true then. Otherwise the QP waits in its list, as it always does beside
+   * other functions: its descriptor must not show whether they have queues that wait.
    */
-  beginAtOnce(unit: DoorbellUnit, qp: QueuePair): boolean {
-    if (this.#shared || qp.scheduled || this.#lists.length > 0 || !takesCommands(qp)) return false;
-    return this.fetcher.begin(unit, qp);
+  giveTurn(unit: DoorbellUnit, qp: QueuePair): boolean {
+    const isAlone = !this.#shared && !qp.scheduled && this.#lists.length === 0;
+    if (isAlone && takesCommands(qp) && this.fetcher.begin(unit, qp)) return true;
+    this.schedule(qp);
+    return false;
   }
 
   /** Removes the QP from its list, if it is linked. */
