@@ -29,6 +29,8 @@ import { SendBlocks } from './send-blocks.ts';
 const WORDS_PER_LINE = 8;
 /** A slot: not freed; freed; freed, and its packet asks for a credit return. */
 const Freed = { NO: 0, YES: 1, ASKING: 2 } as const;
+/** Why credits return, one bit for each `due` field of the credit word. */
+const CreditReason = { NONE: 0, REQUEST: 1, THRESHOLD: 2, ERROR: 4, FORCE: 8 } as const;
 
 /**
  * Invariants: blocks freed = blocks of packets that egressed or were dropped; returned count <=
@@ -176,7 +178,7 @@ export class SendContext implements FaultSubject {
     this.state = cause === SendHaltCause.FREEZE ? SendContextState.FROZEN : SendContextState.HALTED;
     this.haltCause = cause;
     if (cause !== SendHaltCause.SOFTWARE) this.owner.faults.report(FaultKind.SEND_CONTEXT_HALTED, this, cause);
-    if (cause !== SendHaltCause.CREDIT_RETURN) this.#return(false, false, true, false);
+    if (cause !== SendHaltCause.CREDIT_RETURN) this.#return(CreditReason.ERROR);
     this.owner.msix.request(this.vector);
     this.owner.postAsynchronous(EventType.SEND_CONTEXT_HALTED, this, FaultKind.SEND_CONTEXT_HALTED);
   }
@@ -188,7 +190,7 @@ export class SendContext implements FaultSubject {
 
   /** Returns the free credits now. */
   force(): void {
-    if (this.state !== SendContextState.DISABLED) this.#return(false, false, false, true);
+    if (this.state !== SendContextState.DISABLED) this.#return(CreditReason.FORCE);
   }
 
   /**
@@ -196,34 +198,34 @@ export class SendContext implements FaultSubject {
    * returned. Returns credits when a packet in the run asks for it or the threshold is exceeded.
    */
   #advance(): void {
-    let requested = false;
+    let reasons: number = CreditReason.NONE;
     let run = 0;
     while (this.#freed[this.#oldest] !== Freed.NO) {
-      if (this.#freed[this.#oldest] === Freed.ASKING) requested = true;
+      if (this.#freed[this.#oldest] === Freed.ASKING) reasons |= CreditReason.REQUEST;
       this.#freed[this.#oldest] = Freed.NO;
       this.#oldest = this.#oldest + 1 === this.blocks.count ? 0 : this.#oldest + 1;
       run++;
     }
     this.freeCounter = (this.freeCounter + run) & SEND_COUNTER_MASK;
     this.blocks.release(run);
-    const beyond = this.unreturned > this.threshold;
-    if (requested || beyond) this.#return(requested, beyond, false, false);
+    if (this.unreturned > this.threshold) reasons |= CreditReason.THRESHOLD;
+    if (reasons !== CreditReason.NONE) this.#return(reasons);
   }
 
   #close(): void {
-    if (this.unreturned > 0) this.#return(false, false, false, true);
+    if (this.unreturned > 0) this.#return(CreditReason.FORCE);
     this.state = SendContextState.DISABLED;
   }
 
-  /** Returns credits: one 8-byte store of the absolute count and the reasons. */
-  #return(request: boolean, threshold: boolean, error: boolean, force: boolean): void {
+  /** Returns credits: one 8-byte store of the absolute count and the reasons (`CreditReason`). */
+  #return(reasons: number): void {
     const word = this.#word;
     word.freeCounter = this.freeCounter;
     word.status = this.haltCause === SendHaltCause.NONE ? 0 : 1;
-    word.dueRequest = request ? 1 : 0;
-    word.dueThreshold = threshold ? 1 : 0;
-    word.dueError = error ? 1 : 0;
-    word.dueForce = force ? 1 : 0;
+    word.dueRequest = reasons & CreditReason.REQUEST ? 1 : 0;
+    word.dueThreshold = reasons & CreditReason.THRESHOLD ? 1 : 0;
+    word.dueError = reasons & CreditReason.ERROR ? 1 : 0;
+    word.dueForce = reasons & CreditReason.FORCE ? 1 : 0;
     encodeCreditReturn(this.#wordView, 0, word);
     const dma = this.owner.dma.at(this.creditAddress + (this.number % WORDS_PER_LINE) * CREDIT_RETURN_SIZE);
     if (!dma.publish(this, this.#wordBytes, CREDIT_RETURN_SIZE, CREDIT_RETURN_SIZE))
