@@ -30,8 +30,8 @@ import type { SendContext } from './send-context.ts';
 const MANAGEMENT_BYTES = 256;
 
 /** What became of a packet: as `RawEgress`, or it is not allowed. */
-export const Egress = { ...RawEgress, REFUSED: 3 } as const;
-export type Egress = (typeof Egress)[keyof typeof Egress];
+export const EgressResult = { ...RawEgress, REFUSED: 3 } as const;
+export type EgressResult = (typeof EgressResult)[keyof typeof EgressResult];
 
 export class PacketEgress {
   readonly #ports: readonly Port[];
@@ -54,7 +54,7 @@ export class PacketEgress {
   }
 
   /** Checks the packet that starts at `block` of the context, and gives it to the port. */
-  send(context: SendContext, block: number): Egress {
+  send(context: SendContext, block: number): EgressResult {
     const { view } = context.blocks;
     const control = block * SEND_BLOCK_BYTES;
     const virtualLane = getSendControlVirtualLane(view, control);
@@ -63,7 +63,7 @@ export class PacketEgress {
     const isPacket = raw.parse(context.blocks.copyPacket(block, raw.bytes) + ICRC_SIZE);
     if (!isPacket || !this.#isAllowed(context, port, virtualLane)) {
       context.owner.faults.report(FaultKind.SEND_PACKET, context, raw.headers.error);
-      return Egress.REFUSED;
+      return EgressResult.REFUSED;
     }
     const badIcrc = getSendControlBadIcrc(view, control) === 1;
     return raw.send(port, virtualLane, badIcrc, getSendControlBadVcrc(view, control) === 1);

@@ -22,7 +22,7 @@ import { NO_OBJECT } from '../function/fault-log.ts';
 import type { ObjectTable } from '../function/object-table.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { Egress, PacketEgress } from './packet-egress.ts';
+import { EgressResult, PacketEgress } from './packet-egress.ts';
 import { SendContext } from './send-context.ts';
 import { SendMemory } from './send-memory.ts';
 
@@ -210,7 +210,7 @@ export class SendContexts {
       const lane = 1 << getSendControlVirtualLane(context.blocks.view, block * SEND_BLOCK_BYTES);
       if ((blocked & lane) !== 0) continue;
       const result = this.#egress.send(context, block);
-      if (result !== Egress.BLOCKED) {
+      if (result !== EgressResult.BLOCKED) {
         this.#settle(context, place, block, result);
         return true;
       }
@@ -219,10 +219,10 @@ export class SendContexts {
     return false;
   }
 
-  #settle(context: SendContext, place: number, block: number, result: Egress): void {
+  #settle(context: SendContext, place: number, block: number, result: EgressResult): void {
     this.#count(context, -1);
     context.take(place);
-    if (result === Egress.AT_PORT) {
+    if (result === EgressResult.AT_PORT) {
       context.packetsSent++;
       this.#turns.chargeFunction(context.owner.number, this.#packetCostBytes + this.#egress.lengthBytes);
       const tag = 1 + block + placeOf(context.owner.number, context.number) * SEND_CONTEXT_BLOCKS_MAX;
@@ -230,7 +230,7 @@ export class SendContexts {
     }
     context.packetsDropped++;
     context.finish(block);
-    if (result === Egress.REFUSED) context.halt(SendHaltCause.DISALLOWED_PACKET);
+    if (result === EgressResult.REFUSED) context.halt(SendHaltCause.DISALLOWED_PACKET);
   }
 
   /** A packet has left its port. Its context may be gone. */
