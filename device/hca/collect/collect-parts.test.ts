@@ -17,7 +17,7 @@ import { setSendCommandCollectLength } from '../../../protocol/layout/gen/send-c
 import { FaultKind, ManagementOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { AdapterFixture } from '../../rig/fixtures/adapter-fixture.ts';
 import type { FaultLog } from '../function/fault-log.ts';
-import { isCommandLength } from './command-scoreboard.ts';
+import { isCommandLength } from './collected-command.ts';
 import { DedicatedCollectBuffer } from './dedicated-collect-buffer.ts';
 import { getCollectBarBytes, getDedicatedOffset } from './geometry.ts';
 import { PcbAllocator } from './pcb-allocator.ts';

@@ -21,15 +21,46 @@ import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { FaultLog } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import { NO_VCB } from '../function/timeline-values.ts';
+import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { ContextOrKernel } from '../queues/collect-context.ts';
 import { CollectChoke } from './collect-choke.ts';
-import type { Collecting, CollectParts, CollectSink } from './collect-parts.ts';
 import { DedicatedCollectBuffer } from './dedicated-collect-buffer.ts';
 import { getDedicatedOffset, isCancel } from './geometry.ts';
 import type { PcbAllocator } from './pcb-allocator.ts';
 import { PhysicalCollectBuffer } from './physical-collect-buffer.ts';
 import { RefusedCommand } from './refused-command.ts';
 import type { VcbSpace } from './vcb-space.ts';
+
+/**
+ * Receives the commands and doorbells that arrive in the collect BAR. Dwords are signed. `context`
+ * is that of the page.
+ */
+export interface CollectSink {
+  /** A send command is complete. The sink now owns the PCB. */
+  kickSend(buffer: PhysicalCollectBuffer, context: ContextOrKernel): void;
+  /** A command found no PCB; its first 8 bytes are the doorbell. */
+  ringImplicit(low: number, high: number, context: ContextOrKernel): void;
+  ringExplicit(low: number, high: number, context: ContextOrKernel): void;
+  stop(low: number, context: ContextOrKernel): void;
+  notify(low: number, high: number, context: ContextOrKernel): void;
+  /** A management command is complete. */
+  kickManagement(buffer: DedicatedCollectBuffer): void;
+}
+
+/** Constructor arguments of a collect unit. */
+export interface CollectParts {
+  readonly owner: Pick<UnderlyingFunction, 'number' | 'faults' | 'timeline'>;
+  /** Number of VCB pages for which the collect BAR has room. */
+  readonly pageCount: number;
+  /** Number of dedicated collect buffers. */
+  readonly dedicatedCount: number;
+  readonly space: VcbSpace;
+  readonly allocator: PcbAllocator;
+  readonly sink: CollectSink;
+}
+
+/** State of a VCB: undefined while idle, a bound PCB, or a refused command (send-queue mode). */
+export type Collecting = PhysicalCollectBuffer | RefusedCommand | undefined;
 
 export class CollectUnit {
   /** Commands kicked, cancelled, and refused for any reason. */
@@ -163,7 +194,7 @@ export class CollectUnit {
       buffer = this.#open(page);
     }
     buffer.store(inPage, sizeBytes, low, high);
-    if (buffer.lengthKnown) this.#kickWhenWhole(page, buffer);
+    if (buffer.lengthKnown) this.#kickVirtually(page, buffer);
   }
 
   /** Starts a command in a free VCB, with a PCB or in send-queue mode. */
@@ -209,7 +240,11 @@ export class CollectUnit {
     return buffer;
   }
 
-  #kickWhenWhole(page: number, buffer: PhysicalCollectBuffer | RefusedCommand): void {
+  /**
+   * The virtual kick (US 8,484,392 par. 108-113): no store asks for it. The length in the command
+   * tells that the last missing byte has arrived.
+   */
+  #kickVirtually(page: number, buffer: PhysicalCollectBuffer | RefusedCommand): void {
     if (!buffer.lengthValid) {
       this.#faults.reportPage(FaultKind.COLLECT_BAD_LENGTH, page, buffer.collectLength);
       this.#free(page);

@@ -6,16 +6,12 @@
  * lanes pass it on.
  */
 import { COMMAND_MAX_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
-import {
-  getSendCommandCollectLength,
-  SEND_COMMAND_COLLECT_LENGTH_OFFSET,
-} from '../../../protocol/layout/gen/send-command.gen.ts';
+import { SEND_COMMAND_COLLECT_LENGTH_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import { storeBytes } from '../memory/byte-scoreboard.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { CommandScoreboard, isCommandLength } from './command-scoreboard.ts';
+import { CollectedCommand } from './collected-command.ts';
 import { CreditHold } from './credit-hold.ts';
-import { PipelineStay } from './pipeline-stay.ts';
 
 export const PcbState = { FREE: 0, COLLECTING: 1, KICKED: 2, LAUNCHED: 3 } as const;
 export type PcbState = (typeof PcbState)[keyof typeof PcbState];
@@ -28,7 +24,19 @@ export interface BufferHome {
   release(buffer: PhysicalCollectBuffer): void;
 }
 
-export class PhysicalCollectBuffer {
+/**
+ * The stay of a launched command in the send pipeline while its reads take time (US 8,484,392 par.
+ * 118-119). `hca/transport/engine/pipeline-stage.ts` fills it.
+ */
+class PipelineStay {
+  /** Reads to issue, and reads issued whose completions have not arrived. */
+  readsLeft = 0;
+  readsOutstanding = 0;
+  /** Time before which the command stays in any case. */
+  readyNs = 0;
+}
+
+export class PhysicalCollectBuffer extends CollectedCommand {
   /** Number in its pool. */
   readonly index: number;
   readonly bytes = new Uint8Array(COMMAND_MAX_BYTES);
@@ -58,9 +66,9 @@ export class PhysicalCollectBuffer {
   readonly stay = new PipelineStay();
   /** The next PCB in its virtual kick list, or behind it on its lane in the send pipeline. */
   nextKicked: PhysicalCollectBuffer | undefined = undefined;
-  readonly #scoreboard = new CommandScoreboard();
 
   constructor(index: number, home?: BufferHome) {
+    super();
     this.index = index;
     this.#home = home;
   }
@@ -73,7 +81,7 @@ export class PhysicalCollectBuffer {
     this.state = PcbState.COLLECTING;
     this.fault = FaultKind.NONE;
     if (isFetched) return;
-    this.#scoreboard.clear();
+    this.clearArrived();
     this.forgetLength();
   }
 
@@ -94,32 +102,7 @@ export class PhysicalCollectBuffer {
    * counts.
    */
   store(offset: number, sizeBytes: number, low: number, high: number): void {
-    storeBytes(this.view, this.#scoreboard.arrived, offset, sizeBytes, low, high);
-  }
-
-  /** True when the collect length has arrived. */
-  get lengthKnown(): boolean {
-    return this.#scoreboard.lengthKnown;
-  }
-
-  /** Length of the whole command in bytes, once known. */
-  get collectLength(): number {
-    return getSendCommandCollectLength(this.view, 0);
-  }
-
-  /** True when the length is possible for a command. */
-  get lengthValid(): boolean {
-    return isCommandLength(this.collectLength);
-  }
-
-  /** True when every byte up to the collect length has arrived. */
-  get whole(): boolean {
-    return this.#scoreboard.isWhole(this.collectLength);
-  }
-
-  /** True when the first 8 bytes have arrived: enough for a doorbell. */
-  get identified(): boolean {
-    return this.#scoreboard.identified;
+    storeBytes(this.view, this.arrived, offset, sizeBytes, low, high);
   }
 
   /**
@@ -127,6 +110,6 @@ export class PhysicalCollectBuffer {
    * earlier command, perhaps of another function.
    */
   clearMissing(): void {
-    for (let at = 0; at < this.collectLength; at++) if (!this.#scoreboard.has(at)) this.bytes[at] = 0;
+    for (let at = 0; at < this.collectLength; at++) if (!this.hasArrived(at)) this.bytes[at] = 0;
   }
 }

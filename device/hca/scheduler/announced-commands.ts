@@ -19,7 +19,7 @@ import {
 } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { getUdTargetAddressHandle } from '../../../protocol/layout/gen/ud-target.gen.ts';
 import { FaultKind, QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
-import { isCommandLength } from '../collect/command-scoreboard.ts';
+import { isCommandLength } from '../collect/collected-command.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import type { AnnouncedMemory } from '../function/announced-memory.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';

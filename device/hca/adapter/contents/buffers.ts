@@ -6,7 +6,7 @@
  */
 import { QOS_LEVELS } from '../../../../protocol/layout/gen/constants.gen.ts';
 import { getDoorbellQpn, getDoorbellSequence } from '../../../../protocol/layout/gen/doorbell.gen.ts';
-import type { Collecting } from '../../collect/collect-parts.ts';
+import type { Collecting } from '../../collect/collect-unit.ts';
 import { PcbState, PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import { pcbStateName, type Row, type ShownAdapter } from './rows.ts';
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Scoreboard of one command that is being collected: one bit for each of its bytes (US 8,484,392
- * par. 112-113). A PCB has one beside the bytes themselves. A refused command has one too, because
- * its VCB is free again exactly at its kick (par. 101).
+ * A command that is being collected, with its scoreboard: one bit for each of its bytes
+ * (US 8,484,392 par. 112-113). A PCB has the bytes themselves besides. A refused command has a
+ * scoreboard too, because its VCB is free again exactly at its kick (par. 101).
  */
 import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { DOORBELL_SIZE } from '../../../protocol/layout/gen/doorbell.gen.ts';
 import {
+  getSendCommandCollectLength,
   SEND_COMMAND_COLLECT_LENGTH_BYTES,
   SEND_COMMAND_COLLECT_LENGTH_OFFSET,
 } from '../../../protocol/layout/gen/send-command.gen.ts';
@@ -18,19 +19,26 @@ const LENGTH_BYTES_MASK = (2 ** SEND_COMMAND_COLLECT_LENGTH_BYTES - 1) << SEND_C
 const DOORBELL_BYTES_MASK = 2 ** DOORBELL_SIZE - 1;
 const ALL_BYTES = 0xffffffff | 0;
 
-export class CommandScoreboard {
-  /** One bit for each byte of the command that has arrived; `storeBytes` sets them. */
-  readonly arrived = new Int32Array(MASK_WORDS);
-
-  clear(): void {
-    const { arrived } = this;
-    // A call of `fill` costs more than these few words.
-    for (let word = 0; word < MASK_WORDS; word++) arrived[word] = 0;
-  }
+/** A PCB or a refused command. */
+export abstract class CollectedCommand {
+  /** The bytes of the command, or at least the first 8. */
+  abstract readonly view: DataView;
+  /** The scoreboard: one bit for each byte that has arrived; `storeBytes` sets them. */
+  protected readonly arrived = new Int32Array(MASK_WORDS);
 
   /** True when the collect length has arrived. */
   get lengthKnown(): boolean {
     return (this.arrived[0] & LENGTH_BYTES_MASK) === LENGTH_BYTES_MASK;
+  }
+
+  /** Length of the whole command in bytes, once known. */
+  get collectLength(): number {
+    return getSendCommandCollectLength(this.view, 0);
+  }
+
+  /** True when the length is possible for a command. */
+  get lengthValid(): boolean {
+    return isCommandLength(this.collectLength);
   }
 
   /** True when the first 8 bytes have arrived: enough for a doorbell. */
@@ -38,15 +46,12 @@ export class CommandScoreboard {
     return (this.arrived[0] & DOORBELL_BYTES_MASK) === DOORBELL_BYTES_MASK;
   }
 
-  has(offset: number): boolean {
-    return ((this.arrived[offset >>> 5] >>> (offset & 31)) & 1) === 1;
-  }
-
   /**
-   * True when every byte up to `length` has arrived: scoreboard or mask of the bytes beyond the
-   * length is all ones.
+   * True when every byte up to the collect length has arrived: scoreboard or mask of the bytes
+   * beyond the length is all ones.
    */
-  isWhole(length: number): boolean {
+  get whole(): boolean {
+    const length = this.collectLength;
     for (let word = 0; word < MASK_WORDS; word++) {
       const needed = length - word * 32;
       if (needed <= 0) return true;
@@ -54,6 +59,17 @@ export class CommandScoreboard {
       if ((this.arrived[word] | beyond) !== ALL_BYTES) return false;
     }
     return true;
+  }
+
+  /** Clears the scoreboard for the next command. */
+  protected clearArrived(): void {
+    const { arrived } = this;
+    // A call of `fill` costs more than these few words.
+    for (let word = 0; word < MASK_WORDS; word++) arrived[word] = 0;
+  }
+
+  protected hasArrived(offset: number): boolean {
+    return ((this.arrived[offset >>> 5] >>> (offset & 31)) & 1) === 1;
   }
 }
 
