@@ -7,7 +7,6 @@
  * doorbell units use it; the physical function changes it by registers.
  */
 import type { AdapterClock } from '../../host.ts';
-import { DmaContexts } from './dma-contexts.ts';
 
 /** Limits of the options and of the registers. */
 export const LATENCY_MAX_NS = 2 ** 30 - 1;
@@ -20,6 +19,54 @@ export interface DmaTimingOptions {
   readonly dmaLatencyNs?: number;
   readonly pipelineNs?: number;
   readonly dmaContexts?: number;
+}
+
+/** Issues one read, if there is one to issue. Returns false when there is none. */
+type IssueRead = () => boolean;
+
+/**
+ * The DMA contexts of the adapter (US 8,484,392 par. 42): each outstanding read of payload occupies
+ * one. The send pipeline and the READ responses take turns for them, so neither waits until the
+ * other has no reads left.
+ */
+class DmaContexts {
+  /** Contexts in use. */
+  used = 0;
+  readonly #limit: () => number;
+  readonly #users: IssueRead[] = [];
+  #turn = 0;
+
+  /** `limit`: the present number of contexts. */
+  constructor(limit: () => number) {
+    this.#limit = limit;
+  }
+
+  /** True when reads may wait for a context. */
+  get exhausted(): boolean {
+    return this.used >= this.#limit();
+  }
+
+  /** Adds a user: `issue` is called while a context is free. */
+  join(issue: IssueRead): void {
+    this.#users.push(issue);
+  }
+
+  /** The completion of a read has arrived. The caller calls `issue` when it has taken in all. */
+  give(): void {
+    this.used--;
+  }
+
+  /** Issues reads while contexts are free; users take turns. */
+  issue(): void {
+    let idle = 0;
+    while (idle < this.#users.length && !this.exhausted) {
+      if (this.#users[this.#turn]()) {
+        this.used++;
+        idle = 0;
+      } else idle++;
+      this.#turn = (this.#turn + 1) % this.#users.length;
+    }
+  }
 }
 
 export class DmaTiming {
