@@ -4,13 +4,15 @@
  * from the first packet of a received message (IPCOM000010133D par. 4). `QueuePairTrace` calls it
  * once per message. `at` is the first word of the block in `words`.
  */
+import { BthOpcode } from '../../../protocol/infiniband/gen/values.gen.ts';
+import { OpcodeFlag, opcodeFlags } from '../../../protocol/infiniband/opcodes.ts';
 import type { ParsedPacket } from '../../../protocol/infiniband/packet.ts';
 import {
   getSendCommandMessageLength,
   getSendCommandOpcode,
   getSendCommandSequence,
 } from '../../../protocol/layout/gen/send-command.gen.ts';
-import { messageOpcodes } from './message-opcodes.ts';
+import { SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { Field } from './trace-ring.ts';
 import type { TracedCommand } from './traced.ts';
 
@@ -19,6 +21,21 @@ export const NO_MESSAGE = -1;
 
 // Local constants, because imports are looked up at each use.
 const { OPCODE, RECEIVE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, REMOTE_LID, LENGTH, MSN } = Field;
+const { WRITE, READ_REQUEST, ATOMIC, IMMEDIATE, INVALIDATE, FLUSH, ATOMIC_WRITE } = OpcodeFlag;
+
+/**
+ * The send opcode with which the peer posted a received message, by the BTH opcode of a request
+ * packet of it.
+ */
+export const messageOpcodes = Uint8Array.from(opcodeFlags, (flags, opcode) => {
+  if (flags & READ_REQUEST) return SendOpcode.RDMA_READ;
+  if (flags & WRITE) return flags & IMMEDIATE ? SendOpcode.RDMA_WRITE_IMMEDIATE : SendOpcode.RDMA_WRITE;
+  if (flags & ATOMIC) return opcode === BthOpcode.RC_COMPARE_SWAP ? SendOpcode.COMPARE_SWAP : SendOpcode.FETCH_ADD;
+  if (flags & FLUSH) return SendOpcode.FLUSH;
+  if (flags & ATOMIC_WRITE) return SendOpcode.ATOMIC_WRITE;
+  if (flags & INVALIDATE) return SendOpcode.SEND_INVALIDATE;
+  return flags & IMMEDIATE ? SendOpcode.SEND_IMMEDIATE : SendOpcode.SEND;
+});
 
 /** A command of a connected QP. Without a packet its PSNs and its MSN are 0. */
 export function describeRecord(

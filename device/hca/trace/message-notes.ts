@@ -8,14 +8,13 @@ import { BthOpcode } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { OpcodeFlag, opcodeFlags } from '../../../protocol/infiniband/opcodes.ts';
 import { type CompletionStatus, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { noteStep, Step } from '../function/timeline.ts';
-import { PacketMove } from '../function/timeline-values.ts';
+import type { PacketMove } from '../function/timeline-values.ts';
 import type { TracedQueuePair } from './traced.ts';
 
 // Local constants, because imports are looked up at each use.
 const { PACKET, MESSAGE_END } = Step;
 const { SEND } = SendOpcode;
 const { ATOMIC_ACKNOWLEDGE } = OpcodeFlag;
-const { SENT, SENT_AGAIN, RECEIVED } = PacketMove;
 const { UD_SEND_ONLY, UD_SEND_ONLY_WITH_IMMEDIATE } = BthOpcode;
 
 /** Opcode and PSN of a packet. */
@@ -44,11 +43,10 @@ export function noteAnswer(
   index: number,
   name: PacketName,
   bytes: number,
-  isReceived: boolean,
-  isNew: boolean,
+  move: PacketMove,
 ): void {
   const payload = opcodeFlags[name.opcode] & ATOMIC_ACKNOWLEDGE ? 0 : bytes;
-  notePacket(qp, index, name, payload, isReceived ? RECEIVED : isNew ? SENT : SENT_AGAIN);
+  notePacket(qp, index, name, payload, move);
 }
 
 /** A datagram was sent for a command. */

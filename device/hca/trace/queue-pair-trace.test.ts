@@ -10,8 +10,7 @@ import { newParsedPacket, type ParsedPacket } from '../../../protocol/infiniband
 import { encodeSendCommand, newSendCommand, SEND_COMMAND_SIZE } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, FaultKind, SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import { PacketRing } from '../../fabric/port/packet-ring.ts';
-import type { QueuePairTrace } from './queue-pair-trace.ts';
-import type { TraceSettings } from './trace-settings.ts';
+import type { QueuePairTrace, TraceSettings } from './queue-pair-trace.ts';
 import type { TracedCommand, TracedQueuePair } from './traced.ts';
 import { decodeMessages, type TracedMessage } from './traced-message.ts';
 import { Traces } from './traces.ts';

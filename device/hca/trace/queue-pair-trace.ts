@@ -13,12 +13,24 @@ import { getSendCommandOpcode } from '../../../protocol/layout/gen/send-command.
 import { CompletionStatus, EventType, FaultKind, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../../fabric/port/packet-ring.ts';
 import { PacketMove } from '../function/timeline-values.ts';
-import { describeCommand, describeReceived, describeRecord, NO_MESSAGE } from './block-fields.ts';
+import { describeCommand, describeReceived, describeRecord, messageOpcodes, NO_MESSAGE } from './block-fields.ts';
 import { noteAnswer, noteDatagram, noteEnd, notePacket, type PacketName } from './message-notes.ts';
-import { messageOpcodes } from './message-opcodes.ts';
-import { Field, type PacketBytes, TraceRing } from './trace-ring.ts';
-import type { TraceClock, TraceSettings } from './trace-settings.ts';
+import { Field, type PacketBytes, type TraceClock, TraceRing } from './trace-ring.ts';
 import type { TracedAnswer, TracedCommand, TracedQueuePair, TracedRequest, TracedRequester } from './traced.ts';
+
+/** Settings of the trace of one QP, from the management command or the host. */
+export interface TraceSettings {
+  /** log2 of the number of command blocks. */
+  readonly blocksLog2: number;
+  /** Payload bytes kept per message. */
+  readonly snapLength: number;
+  /** Begin no block behind the first failed message. */
+  readonly stopOnError: boolean;
+  /** The guest enabled the trace, and gets an event when it stops. */
+  readonly byGuest: boolean;
+  /** The host observes the QP: the guest cannot see the trace, nor can a recording. */
+  readonly hidden?: boolean;
+}
 
 type Packet = Readonly<ParsedPacket>;
 
@@ -243,7 +255,8 @@ export class QueuePairTrace {
     const at = ring.slotOf(index);
     const number = done / this.qp.pathMtuBytes;
     const isNew = number >= words[at + ANSWERS];
-    noteAnswer(this.qp, index, name, bytes, words[at + RECEIVE] === 0, isNew);
+    const move = words[at + RECEIVE] === 0 ? RECEIVED : isNew ? SENT : SENT_AGAIN;
+    noteAnswer(this.qp, index, name, bytes, move);
     if (isNew) words[at + ANSWERS] = number + 1;
     ring.keep(at, done, from, offset, startsAt - offset, bytes);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The ring of command blocks of one traced QP (IPCOM000010133D par. 4; docs/DOCUMENTS.md decision
- * 10): fixed memory, a head that only grows; a full ring overwrites its oldest block. One slot of
- * one array holds a message: its numbers, its times, and its packets as they were on the wire.
+ * 10): fixed memory, a head that only grows; a full ring wraps and overwrites its oldest block. One
+ * slot of one array holds a message: its numbers, its times, its packets as they were on the wire.
  * `QueuePairTrace` writes; `BlockEncoder` makes `trace-block` records of it.
  */
 import {
@@ -11,7 +11,6 @@ import {
   setTracePacketTime,
   TRACE_PACKET_SIZE,
 } from '../../../protocol/layout/gen/trace-packet.gen.ts';
-import type { TraceClock } from './trace-settings.ts';
 
 /** Word offsets within a slot, from `slotOf` its block. */
 export const Field = {
@@ -69,6 +68,11 @@ const TIME_MAX_NS = 0xffffffff;
 /** Up to LOOP_BYTES a loop copies faster, COPY_BYTES at a time. */
 const LOOP_BYTES = 256;
 const COPY_BYTES = 32;
+
+/** Adapter time in ns. */
+export interface TraceClock {
+  now(): number;
+}
 
 /** A source of packets; each packet begins at a multiple of 8. */
 export interface PacketBytes {
@@ -131,8 +135,9 @@ export class TraceRing {
   }
 
   /**
-   * Begins a block without packets in place of the oldest one. Returns its running number. The
-   * caller fills in the numbers of the message.
+   * Begins a block without packets. A full ring wraps: the block takes the slot of the oldest one,
+   * which is lost unless it has been read. Returns the running number of the block. The caller
+   * fills in the numbers of the message.
    */
   open(beginNs: number): number {
     const index = this.head++;

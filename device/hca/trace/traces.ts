@@ -6,9 +6,8 @@
  */
 import type { AdapterClock } from '../../host.ts';
 import { BlockEncoder } from './block-encoder.ts';
-import { QueuePairTrace } from './queue-pair-trace.ts';
-import { TraceRing } from './trace-ring.ts';
-import type { TraceClock, TraceSettings } from './trace-settings.ts';
+import { QueuePairTrace, type TraceSettings } from './queue-pair-trace.ts';
+import { type TraceClock, TraceRing } from './trace-ring.ts';
 import type { TracedQueuePair } from './traced.ts';
 
 /** Maximum of memory for the traces of one function. */
