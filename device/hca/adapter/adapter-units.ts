@@ -19,8 +19,8 @@ import type { LaneMask } from '../lane/lane-set.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { SendContexts } from '../pio/send-contexts.ts';
 import type { DoorbellSettings, Settings } from '../shares/setting-changes.ts';
+import type { ShareUnits } from '../shares/share-manager.ts';
 import { type LaneShare, SHARED_COMPLETION, SHARED_EXECUTION, SharePlan } from '../shares/share-plan.ts';
-import type { ShareUnits } from '../shares/share-units.ts';
 import { type AdapterOptions, getCollectPages, getDefaultShare } from './options.ts';
 
 /** The units of an adapter that hold shares. */

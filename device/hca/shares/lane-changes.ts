@@ -19,7 +19,7 @@ import {
   SHARED_EXECUTION,
   type SharePlan,
 } from './share-plan.ts';
-import { badAmount, type Refusal, refuse } from './share-refusal.ts';
+import { badAmount, refuse, type ShareRefusal } from './share-refusal.ts';
 
 /** Lanes in one word of a lane map. */
 export const LANES_PER_WORD = 32;
@@ -27,7 +27,7 @@ const WEIGHT_MAX = 255;
 const BOTH_LEVELS = (1 << QOS_LEVELS) - 1;
 
 /** Changes credits, shared credits, list size or weight of a lane. */
-export function changeLane(plan: SharePlan, change: ResourceChange): Refusal | undefined {
+export function changeLane(plan: SharePlan, change: ResourceChange): ShareRefusal | undefined {
   const lane = plan.lanes[change.target];
   const { amount } = change;
   switch (change.resource) {
@@ -52,7 +52,7 @@ export function changeLane(plan: SharePlan, change: ResourceChange): Refusal | u
 }
 
 /** Without a credit of each kind, private or shared, a lane would hold commands for ever. */
-export function findStarvedLane(plan: SharePlan, change: ResourceChange): Refusal | undefined {
+export function findStarvedLane(plan: SharePlan, change: ResourceChange): ShareRefusal | undefined {
   const lane = plan.lanes[change.target];
   const { executionCredits, completionCredits, sharedCredits } = lane;
   const starved =
@@ -67,7 +67,7 @@ function changeCredits(
   kind: 'executionCredits' | 'completionCredits',
   unallocated: number,
   amount: number,
-): Refusal | undefined {
+): ShareRefusal | undefined {
   // A lane without private credits uses shared ones: one of these must stay.
   const kept = plan.lanes.some((other) => other !== lane && other[kind] === 0) ? 1 : 0;
   const limit = lane[kind] + Math.max(0, unallocated - kept);
@@ -77,7 +77,7 @@ function changeCredits(
 }
 
 /** TVLS: changes the number of lanes of a function or of a QoS level. */
-export function changeLaneCount(plan: SharePlan, change: ResourceChange): Refusal | undefined {
+export function changeLaneCount(plan: SharePlan, change: ResourceChange): ShareRefusal | undefined {
   const { target, qosLevel, amount } = change;
   const owned = plan.lanesOf(target);
   if (qosLevel !== RESOURCE_NO_LEVEL) {
@@ -94,7 +94,7 @@ export function changeLaneCount(plan: SharePlan, change: ResourceChange): Refusa
 }
 
 /** TVL_MAP: changes 32 lanes by number, of a function or of a QoS level. */
-export function changeLaneMap(plan: SharePlan, change: ResourceChange): Refusal | undefined {
+export function changeLaneMap(plan: SharePlan, change: ResourceChange): ShareRefusal | undefined {
   const { target, qosLevel } = change;
   const word = lanesOfWord(plan, change);
   if (!Array.isArray(word)) return word;
@@ -116,7 +116,7 @@ export function changeLaneMap(plan: SharePlan, change: ResourceChange): Refusal 
 }
 
 /** DEDICATED_TVL_MAP: allocates shared lanes to the dedicated buffers. */
-export function changeDedicatedMap(plan: SharePlan, change: ResourceChange): Refusal | undefined {
+export function changeDedicatedMap(plan: SharePlan, change: ResourceChange): ShareRefusal | undefined {
   const word = lanesOfWord(plan, change);
   if (!Array.isArray(word)) return word;
   const free = word.filter((number) => plan.lanes[number].owner === NO_OWNER);
@@ -131,7 +131,11 @@ export function changeDedicatedMap(plan: SharePlan, change: ResourceChange): Ref
  * take what another one gives back, so the state after all changes counts. `before`: the plan
  * before the request, whose lanes of the word would have been accepted.
  */
-export function findUnsharedLanes(plan: SharePlan, before: SharePlan, change: ResourceChange): Refusal | undefined {
+export function findUnsharedLanes(
+  plan: SharePlan,
+  before: SharePlan,
+  change: ResourceChange,
+): ShareRefusal | undefined {
   const isDedicated = change.resource === ResourceKind.DEDICATED_TVL_MAP;
   if (!isDedicated && (change.resource !== ResourceKind.TVL_MAP || change.qosLevel !== RESOURCE_NO_LEVEL))
     return undefined;
@@ -192,7 +196,7 @@ function isShared(lane: LaneShare): boolean {
 }
 
 /** Numbers of the lanes that a map change covers, or the refusal of its word or of its bits. */
-function lanesOfWord(plan: SharePlan, { word, amount }: ResourceChange): number[] | Refusal {
+function lanesOfWord(plan: SharePlan, { word, amount }: ResourceChange): number[] | ShareRefusal {
   const count = plan.lanes.length;
   const words = Math.ceil(count / LANES_PER_WORD);
   if (word >= words) return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_WORD_OFFSET, words - 1);

@@ -19,7 +19,7 @@ import {
   makePlan,
 } from '../../rig/fixtures/share-model.ts';
 import { adapterSettingKinds, functionSettingKinds, type Settings } from './setting-changes.ts';
-import { HOST, type Requester } from './share-changes.ts';
+import { HOST, type ShareRequester } from './share-changes.ts';
 import type { LaneShare, SharePlan } from './share-plan.ts';
 
 const FUNCTIONS = 5;
@@ -74,7 +74,7 @@ function disturb(random: Random, { manager }: Model): void {
 }
 
 /** Mostly valid requests. */
-function anyChange(random: Random, requester: Requester): ResourceChange {
+function anyChange(random: Random, requester: ShareRequester): ResourceChange {
   const kind = random.pick([1, 2, 3, 4, 5, 16, 16, 17, 18, 18, 19, 19, 20, 21, 22, 23, 24, ...SETTINGS]);
   const own = !requester.host && random.below(4) > 0;
   const single = kind === Kind.DEDICATED_TVL_MAP || adapterSettingKinds.includes(kind);
@@ -106,7 +106,7 @@ function isSettable({ doorbells }: Settings, { resource, target, amount }: Resou
 /**
  * The expected result of a request with one change, by counting.
  */
-function isAcceptable({ manager, units }: Model, requester: Requester, asked: ResourceChange): boolean {
+function isAcceptable({ manager, units }: Model, requester: ShareRequester, asked: ResourceChange): boolean {
   const { plan } = manager;
   const { resource, target, amount, qosLevel } = asked;
   const physical = requester.host || requester.function === 0;

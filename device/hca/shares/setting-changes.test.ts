@@ -32,7 +32,7 @@ import {
   makeModel,
   makePlan,
 } from '../../rig/fixtures/share-model.ts';
-import { HOST, type Requester } from './share-changes.ts';
+import { HOST, type ShareRequester } from './share-changes.ts';
 
 const LOW = Kind.DOORBELL_THRESHOLD_LOW;
 const HIGH = Kind.DOORBELL_THRESHOLD_HIGH;
@@ -81,7 +81,7 @@ t.test('doorbell settings belong to a function: itself, the physical one and the
   const other = structuredClone(units.settings.doorbells[0]);
   for (const [kind, name, value, tooMuch] of fields) {
     const before = units.settings.doorbells[1];
-    for (const requester of [HOST, guest(0), guest(1)] satisfies Requester[]) {
+    for (const requester of [HOST, guest(0), guest(1)] satisfies ShareRequester[]) {
       t.equal(manager.request(requester, [change(kind, 1, value)]), undefined, name);
       t.match(units.settings.doorbells[1], { ...before, [name]: value }, name);
       t.match(manager.request(requester, [change(kind, 1, tooMuch)]), {

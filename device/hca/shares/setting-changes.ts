@@ -13,7 +13,7 @@ import {
 } from '../../../protocol/layout/gen/registers.gen.ts';
 import type { ResourceChange } from '../../../protocol/layout/gen/resource-change.gen.ts';
 import { LinkCheck, ManagementStatus, OverflowPolicy, ResourceKind } from '../../../protocol/layout/gen/values.gen.ts';
-import { badAmount, type Refusal } from './share-refusal.ts';
+import { badAmount, type ShareRefusal } from './share-refusal.ts';
 
 /** How doorbells of one function are processed. */
 export interface DoorbellSettings {
@@ -67,7 +67,10 @@ export const adapterSettingKinds: readonly number[] = [...controlBits.keys()];
 export const functionSettingKinds: readonly number[] = [...doorbellFields.keys()];
 
 /** Makes a change of a setting; the kind and the target are valid. */
-export function changeSetting(settings: Settings, { resource, target, amount }: ResourceChange): Refusal | undefined {
+export function changeSetting(
+  settings: Settings,
+  { resource, target, amount }: ResourceChange,
+): ShareRefusal | undefined {
   const bit = controlBits.get(resource);
   if (bit !== undefined) {
     if (amount > 1) return badAmount(ManagementStatus.BAD_FIELD, 1);
@@ -94,7 +97,7 @@ export function changeSetting(settings: Settings, { resource, target, amount }: 
 }
 
 /** An entry of the table in host memory is read later, so there must be a table. */
-function markEntry(settings: Settings, target: number, amount: number): Refusal | undefined {
+function markEntry(settings: Settings, target: number, amount: number): ShareRefusal | undefined {
   if (amount > 1) return badAmount(ManagementStatus.BAD_FIELD, 1);
   if (!settings.hasLaneTable && amount === 1) return badAmount(ManagementStatus.BAD_STATE, 0);
   settings.invalidEntries[target] = amount;
@@ -105,7 +108,10 @@ function markEntry(settings: Settings, target: number, amount: number): Refusal 
  * Both thresholds may be changed in any order, so their final values count: blames `change` if it
  * leaves a threshold that is not 1 <= low < high.
  */
-export function findBadThreshold({ doorbells }: Settings, { resource, target }: ResourceChange): Refusal | undefined {
+export function findBadThreshold(
+  { doorbells }: Settings,
+  { resource, target }: ResourceChange,
+): ShareRefusal | undefined {
   if (resource !== ResourceKind.DOORBELL_THRESHOLD_LOW && resource !== ResourceKind.DOORBELL_THRESHOLD_HIGH)
     return undefined;
   const { low, high } = doorbells[target];

@@ -34,19 +34,19 @@ import {
   type Settings,
 } from './setting-changes.ts';
 import type { SharePlan } from './share-plan.ts';
-import { badAmount, type Refusal, refuse } from './share-refusal.ts';
+import { badAmount, refuse, type ShareRefusal } from './share-refusal.ts';
 import { findPlace, isFree, type VcbReservations } from './vcb-placement.ts';
 
 /**
- * The requester. The host acts as the virtual machine manager and may also split the share of a
- * function.
+ * Source of a resource request. The host acts as the virtual machine manager and may also split the
+ * share of a function.
  */
-export type Requester = { readonly host: true } | { readonly host: false; readonly function: number };
+export type ShareRequester = { readonly host: true } | { readonly host: false; readonly function: number };
 
-export const HOST: Requester = { host: true };
+export const HOST: ShareRequester = { host: true };
 
 /** A refused change, by its index in the request. */
-export interface RequestRefusal extends Refusal {
+export interface RequestRefusal extends ShareRefusal {
   readonly index: number;
 }
 
@@ -92,7 +92,7 @@ export interface Division {
 export function makeChanges(
   { plan, settings }: Division,
   reserved: VcbReservations,
-  requester: Requester,
+  requester: ShareRequester,
   changes: readonly ResourceChange[],
 ): RequestRefusal | undefined {
   const before = plan.copy();
@@ -115,7 +115,7 @@ export function makeChanges(
 }
 
 /** Checks all of a change but its amount: fields first, then rights. */
-function findFault(plan: SharePlan, requester: Requester, change: ResourceChange): Refusal | undefined {
+function findFault(plan: SharePlan, requester: ShareRequester, change: ResourceChange): ShareRefusal | undefined {
   const { resource, qosLevel, word, target } = change;
   if (!knownKinds.includes(resource))
     return refuse(ManagementStatus.BAD_FIELD, RESOURCE_CHANGE_RESOURCE_OFFSET, ResourceKind.TVL_TABLE_ENTRY);
@@ -143,7 +143,7 @@ function countTargets(plan: SharePlan, resource: number): number {
 }
 
 /** Changes the plan. A setting is no part of it. */
-function makeChange(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
+function makeChange(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): ShareRefusal | undefined {
   const level = change.qosLevel !== RESOURCE_NO_LEVEL;
   switch (change.resource) {
     case ResourceKind.VCBS:
@@ -170,7 +170,7 @@ function makeChange(plan: SharePlan, reserved: VcbReservations, change: Resource
 }
 
 /** The sub-BAR does not move: added VCBs belong to the level that has the last one. */
-function changeVcbs(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
+function changeVcbs(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): ShareRefusal | undefined {
   const { target, amount } = change;
   if (amount > plan.limits.vcbsPerFunction) return badAmount(ManagementStatus.BAD_FIELD, plan.limits.vcbsPerFunction);
   const share = plan.functions[target];
@@ -184,7 +184,7 @@ function changeVcbs(plan: SharePlan, reserved: VcbReservations, change: Resource
   return badAmount(ManagementStatus.NO_RESOURCES, Math.min(place.largest, plan.limits.vcbsPerFunction));
 }
 
-function changeVcbBase(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): Refusal | undefined {
+function changeVcbBase(plan: SharePlan, reserved: VcbReservations, change: ResourceChange): ShareRefusal | undefined {
   const { target, amount } = change;
   const share = plan.functions[target];
   const last = plan.limits.vcbs - share.vcbs;
@@ -199,7 +199,7 @@ function changeVcbBase(plan: SharePlan, reserved: VcbReservations, change: Resou
  * Level 0 has the VCBs below the divider, level 1 those above: one level gains what the other
  * loses.
  */
-function changeLevelVcbs(plan: SharePlan, { target, qosLevel, amount }: ResourceChange): Refusal | undefined {
+function changeLevelVcbs(plan: SharePlan, { target, qosLevel, amount }: ResourceChange): ShareRefusal | undefined {
   const share = plan.functions[target];
   if (amount > share.vcbs) return badAmount(ManagementStatus.SHARE_EXCEEDED, share.vcbs);
   const divider = qosLevel === 0 ? amount : share.vcbs - amount;
@@ -211,7 +211,7 @@ function changeLevelVcbs(plan: SharePlan, { target, qosLevel, amount }: Resource
  * Added PCBs are shared by the levels; removed ones come from the shared PCBs first, then from
  * level 0, then from level 1.
  */
-function changePcbs(plan: SharePlan, { target, amount }: ResourceChange): Refusal | undefined {
+function changePcbs(plan: SharePlan, { target, amount }: ResourceChange): ShareRefusal | undefined {
   const share = plan.functions[target];
   const limit = share.pcbs + plan.pcbsUnallocated;
   if (amount > limit) return badAmount(ManagementStatus.NO_RESOURCES, limit);
@@ -221,7 +221,7 @@ function changePcbs(plan: SharePlan, { target, amount }: ResourceChange): Refusa
   return undefined;
 }
 
-function changeLevelPcbs(plan: SharePlan, { target, qosLevel, amount }: ResourceChange): Refusal | undefined {
+function changeLevelPcbs(plan: SharePlan, { target, qosLevel, amount }: ResourceChange): ShareRefusal | undefined {
   const share = plan.functions[target];
   const limit = share.pcbs - share.levelPcbs[1 - qosLevel];
   if (amount > limit) return badAmount(ManagementStatus.SHARE_EXCEEDED, limit);
@@ -230,7 +230,7 @@ function changeLevelPcbs(plan: SharePlan, { target, qosLevel, amount }: Resource
 }
 
 /** A function without a buffer of its own uses unallocated ones: one buffer must stay. */
-function changeSchedulerBuffers(plan: SharePlan, { target, amount }: ResourceChange): Refusal | undefined {
+function changeSchedulerBuffers(plan: SharePlan, { target, amount }: ResourceChange): ShareRefusal | undefined {
   const share = plan.functions[target];
   const needy = plan.functions.some((other) => other !== share && other.schedulerBuffers === 0);
   const limit = share.schedulerBuffers + Math.max(0, plan.schedulerBuffersUnallocated - (needy ? 1 : 0));
@@ -245,7 +245,7 @@ function changeSendShare(
   { target, amount }: ResourceChange,
   kind: 'sendContexts' | 'sendBlocks',
   unallocated: number,
-): Refusal | undefined {
+): ShareRefusal | undefined {
   const share = plan.functions[target];
   const limit = share[kind] + unallocated;
   if (amount > limit) return badAmount(ManagementStatus.NO_RESOURCES, limit);

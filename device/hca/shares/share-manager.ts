@@ -8,11 +8,47 @@
 import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
 import { newResourceChange, type ResourceChange } from '../../../protocol/layout/gen/resource-change.gen.ts';
 import { ManagementStatus, ResourceKind } from '../../../protocol/layout/gen/values.gen.ts';
-import { LANE_WORDS } from '../lane/lane-set.ts';
+import { LANE_WORDS, type LaneMask } from '../lane/lane-set.ts';
 import { bitsOf, LANES_PER_WORD } from './lane-changes.ts';
-import { HOST, makeChanges, type Requester, type RequestRefusal } from './share-changes.ts';
+import type { Settings } from './setting-changes.ts';
+import { HOST, makeChanges, type RequestRefusal, type ShareRequester } from './share-changes.ts';
 import { type LaneShare, NO_OWNER, SHARED_CREDITS_ALL, type SharePlan } from './share-plan.ts';
-import type { ShareUnits } from './share-units.ts';
+import type { VcbReservations } from './vcb-placement.ts';
+
+/**
+ * The units of one adapter, as the share manager sets and reads them (US 8,484,392 par. 68, 71, 73
+ * and 75: the registers that change). Setters do not check their arguments: all was checked on a
+ * plan before. Implemented by `adapter/adapter-units.ts`.
+ */
+export interface ShareUnits extends VcbReservations {
+  placeVcbs(functionNumber: number, base: number, count: number): void;
+  /** First VCB of QoS level 1, counted from the base. Software may move it by its register. */
+  getVcbDivider(functionNumber: number): number;
+  setVcbDivider(functionNumber: number, vcb: number): void;
+  setPcbs(functionNumber: number, total: number, level0: number, level1: number): void;
+  setSchedulerBuffers(functionNumber: number, count: number): void;
+  setSendShare(functionNumber: number, contexts: number, blocks: number): void;
+  setOwnedLanes(functionNumber: number, mask: LaneMask): void;
+  setLevelLanes(functionNumber: number, qosLevel: number, mask: LaneMask): void;
+  setDedicatedLanes(mask: LaneMask): void;
+  setLane(lane: number, share: LaneShare): void;
+  /** Notifies the function that another requester changed its share. */
+  shareChanged(functionNumber: number): void;
+  /** A count that grows with every request of the function's software. */
+  getActivity(functionNumber: number): number;
+  /** True while commands of the function hold buffers or credits. */
+  isBusy(functionNumber: number): boolean;
+  /**
+   * Lends PCBs that the function does not use to all functions until it binds one, or until
+   * `askBackPcbs`.
+   */
+  lendPcbs(functionNumber: number): void;
+  askBackPcbs(functionNumber: number): void;
+  /** A copy of the settings, which software changes by registers. */
+  readSettings(): Settings;
+  /** Sets those that differ. */
+  applySettings(settings: Settings): void;
+}
 
 /** In the order in which a function regains its resources. */
 const regained = [
@@ -57,7 +93,7 @@ export class ShareManager {
    * Makes all changes, or none and returns the first refusal. Functions whose share another
    * requester changed are notified.
    */
-  request(requester: Requester, changes: readonly ResourceChange[]): RequestRefusal | undefined {
+  request(requester: ShareRequester, changes: readonly ResourceChange[]): RequestRefusal | undefined {
     const plan = this.plan.copy();
     const settings = this.units.readSettings();
     const refusal = makeChanges({ plan, settings }, this.units, requester, changes);

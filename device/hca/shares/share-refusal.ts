@@ -7,7 +7,7 @@ import { RESOURCE_CHANGE_AMOUNT_OFFSET } from '../../../protocol/layout/gen/reso
 import type { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 
 /** Why a change was refused. */
-export interface Refusal {
+export interface ShareRefusal {
   readonly status: ManagementStatus;
   /** Byte offset in the resource change. */
   readonly offset: number;
@@ -16,11 +16,11 @@ export interface Refusal {
 }
 
 /** A refusal that blames the field at `offset`. */
-export function refuse(status: ManagementStatus, offset: number, limit: number): Refusal {
+export function refuse(status: ManagementStatus, offset: number, limit: number): ShareRefusal {
   return { status, offset, limit };
 }
 
 /** A refusal that blames the amount. */
-export function badAmount(status: ManagementStatus, limit: number): Refusal {
+export function badAmount(status: ManagementStatus, limit: number): ShareRefusal {
   return refuse(status, RESOURCE_CHANGE_AMOUNT_OFFSET, limit);
 }
