@@ -10,8 +10,7 @@ import { type Dma, STORE_BYTES } from '../function/dma.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { MemoryRegion } from './memory-region.ts';
 import { PageDirectory } from './page-directory.ts';
-import type { PageFaults } from './page-faults.ts';
-import type { FaultingRegion, PageFault } from './page-wait.ts';
+import type { FaultingRegion, PageFault, PageFaults } from './page-faults.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 /** Bits of a directory entry that are no address. */

@@ -9,8 +9,13 @@ import { seedsOf } from '../../rig/fixtures/seeds.ts';
 import { PagePart } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { KeyHolder } from './key-holder.ts';
-import { FAULTS_PER_DOMAIN, FAULTS_PER_FUNCTION, PageFaults } from './page-faults.ts';
-import type { FaultingRegion, PageWaiter } from './page-wait.ts';
+import {
+  FAULTS_PER_DOMAIN,
+  FAULTS_PER_FUNCTION,
+  type FaultingRegion,
+  PageFaults,
+  type PageWaiter,
+} from './page-faults.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 const PAGE = 4096;

@@ -7,15 +7,63 @@
  */
 import { highDword, lowDword } from '../../../protocol/layout/dwords.ts';
 import { noteStep, Step } from '../function/timeline.ts';
+import type { PagePart } from '../function/timeline-values.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { KeyHolder } from './key-holder.ts';
-import type { FaultingRegion, PageFault, PageWait, PageWaiter } from './page-wait.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
 /** Faults of a protection domain that software has not answered; further ones wait for these. */
 export const FAULTS_PER_DOMAIN = 32;
 /** Faults of a function that software has not answered: domains share them. */
 export const FAULTS_PER_FUNCTION = 1024;
+
+/** The unit that made an access; it is called at most once for each wait. */
+export interface PageWaiter {
+  /** Which access it is, for the timeline. */
+  readonly part: PagePart;
+  /** The page may be present now: the queue pair accesses it again. */
+  resume(holder: KeyHolder): void;
+  /** Software refused the fault: the access with this number, as `PageWait` has it, fails. */
+  refuse(holder: KeyHolder, number: number): void;
+}
+
+/** An on-demand region as its faults see it. */
+export interface FaultingRegion {
+  readonly number: number;
+  readonly owner: UnderlyingFunction;
+  readonly pd: ProtectionDomain;
+  readonly key: number;
+  /** Faults that software has not answered, by page. */
+  readonly faults: Map<number, PageFault>;
+  /** Number of the page of a virtual address. */
+  pageOf(address: number): number;
+}
+
+/** A page that is awaited. */
+export interface PageFault {
+  readonly region: FaultingRegion;
+  /** Domain of the region when the fault was raised. */
+  readonly pd: ProtectionDomain;
+  /** The queue pair that met the page first. */
+  readonly qpn: number;
+  readonly address: number;
+  readonly lengthBytes: number;
+  readonly isWrite: boolean;
+  answered: boolean;
+  readonly waits: Set<PageWait>;
+}
+
+/** A queue pair that waits for a page. `fault` is undefined while it is not raised. */
+interface PageWait {
+  readonly holder: KeyHolder;
+  readonly waiter: PageWaiter;
+  readonly region: FaultingRegion;
+  /** Domain of the region when the wait began. */
+  readonly pd: ProtectionDomain;
+  /** PSN, command or receive WQE of the access. */
+  readonly number: number;
+  fault: PageFault | undefined;
+}
 
 /** Faults of a protection domain. */
 interface DomainFaults {

@@ -6,8 +6,7 @@
  */
 import type { PagePart } from '../../function/timeline-values.ts';
 import type { KeyHolder } from '../../protection/key-holder.ts';
-import type { PageFaults } from '../../protection/page-faults.ts';
-import type { PageWaiter } from '../../protection/page-wait.ts';
+import type { PageFaults, PageWaiter } from '../../protection/page-faults.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 
 /** A request whose page fault was refused: numbers begin anew when the QP does. */

@@ -11,7 +11,7 @@ import { CompletionStatus, EventType, FaultKind } from '../../../../protocol/lay
 import type { PacketRing } from '../../../fabric/port/packet-ring.ts';
 import { PagePart } from '../../function/timeline-values.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
-import type { PageWaiter } from '../../protection/page-wait.ts';
+import type { PageWaiter } from '../../protection/page-faults.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { FailureCause, UNKNOWN } from '../../queues/queue-pair-failure.ts';
 import { refusalStatus } from '../fault-status.ts';
