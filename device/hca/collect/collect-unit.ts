@@ -5,6 +5,7 @@
  * words of each page. A store to a free VCB binds a PCB. Without a free PCB the VCB goes to
  * send-queue mode: the unit keeps the identification of the command, drops the rest up to the kick,
  * and rings a doorbell in place of the command. The PCIe function calls it.
+ * Registers: collect-registers, commands: collect-context-commands, view: contents/buffers.
  */
 import {
   CANCEL_OFFSET,

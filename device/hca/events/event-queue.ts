@@ -4,6 +4,7 @@
  * counter, interrupt timer and summary bytes (IPCOM000126453D par. 2-4; docs/DOCUMENTS.md
  * decision 8). An EQE is never overwritten: a full queue goes into error. Completion queues and
  * functions post here.
+ * Commands: event-queue-commands, report: status-report, view: contents/events.
  */
 
 import { ENTRY_SEQUENCE_FIRST } from '../../../protocol/layout/gen/constants.gen.ts';

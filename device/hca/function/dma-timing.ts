@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How long the adapter's reads of guest memory take, and how many payload reads may be outstanding
+ * Time of the adapter's reads of guest memory, and number of payload reads that may be outstanding
  * (US 8,484,392 par. 39, 42: pipeline, DMA contexts; US 9,069,485 par. 74). All zero is power-on
  * without options: every read completes at once, and no clock is read. Guest memory is accessed
  * when a read completes, so an outstanding read needs no data buffer. The send pipeline and the
  * doorbell units use it; the physical function changes it by registers.
+ * Registers: read-registers, report: status-report.
  */
 import type { AdapterClock } from '../../host.ts';
 

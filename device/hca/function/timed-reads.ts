@@ -51,7 +51,7 @@ export class TimedReads<T extends PendingReads> {
 
   /**
    * Arrival of the next completion that matters, Infinity for none. `awaited`: the owner waits for
-   * its objects; otherwise a completion matters only to those who wait for its context.
+   * its objects; otherwise a completion matters only to readers that wait for its context.
    */
   nextNs(awaited: boolean): number {
     return awaited || this.#timing.pool.exhausted ? this.#arrivals.nextNs : Number.POSITIVE_INFINITY;

@@ -121,7 +121,7 @@ export const Step = {
   /** The function returns to the state of power-on: what was requested is forgotten. */
   FUNCTION_RESET: 56,
   /**
-   * The link of a port goes down, and what is under way on it is lost: over a socket link nobody
+   * The link of a port goes down, and what is under way on it is lost: over a socket link no port
    * can say which packets. It belongs to no function.
    */
   LINK_DOWN: 57,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Notes what a launched command asks for: flags, keys and SGEs (IPCOM000010133D par. 4, "info on
+ * Timeline steps of a launched command: its flags, keys and SGEs (IPCOM000010133D par. 4, "info on
  * command"). `TransmitVirtualLanes` calls it while a timeline is attached.
  */
 import { COMMAND_HEADER_BYTES, SGE_MAX } from '../../../protocol/layout/gen/constants.gen.ts';

@@ -5,6 +5,7 @@
  * launches them, the transport releases their credits, `shares/` configures the lanes. A queue pair
  * stays on its lane while one of its commands is in a kick list or in the send pipeline, so its
  * commands keep their order however they arrived and however the map changes.
+ * Registers: lane-registers, commands: lane-commands, report: lane-report, view: contents/commands.
  */
 import { getSendCommandSequence, SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { type CreditHold, CreditSource } from '../collect/credit-hold.ts';

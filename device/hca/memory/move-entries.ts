@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Copies the entries that a ring in guest memory holds to a ring of another size, where their
- * running numbers go on (IBTA 11.2.3.3, 11.2.8.3), in steps, so that a long queue delays no other
- * function. Completion queues and shared receive queues that are resized call it.
+ * Copy of a ring in guest memory to a ring of another size, where the running numbers of its
+ * entries go on (IBTA 11.2.3.3, 11.2.8.3). It proceeds in steps, so that a long queue delays no
+ * other function. Completion queues and shared receive queues that are resized call it.
  */
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { Dma } from '../function/dma.ts';

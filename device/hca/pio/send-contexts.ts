@@ -5,6 +5,7 @@
  * The packets of a context leave in order of completion or, with a seed, in any order; a packet
  * whose virtual lane has no room lets those of other lanes pass. Credits return when a packet has
  * left the port. PCIe functions bring the writes, `Adapter.run` the turns.
+ * Registers: send-context-registers, commands: send-context-commands, report: resource-report.
  */
 import {
   SEND_BLOCK_BYTES,

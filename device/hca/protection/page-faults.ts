@@ -4,6 +4,7 @@
  * page that is not present leaves a miss here; the unit that made it takes the miss and lets its
  * queue pair wait. One event tells software of a page, however many queue pairs wait for it. A
  * protection domain has few events outstanding, so a process that faults a lot delays only itself.
+ * Commands: page-commands, report: status-report.
  */
 import { highDword, lowDword } from '../../../protocol/layout/dwords.ts';
 import { noteStep, Step } from '../function/timeline.ts';
@@ -142,8 +143,8 @@ export class PageFaults {
   }
 
   /**
-   * Software has answered for `count` pages from `first` on: who waits for them accesses memory
-   * again, or fails when the faults are refused.
+   * Software has answered for `count` pages from `first` on: the queue pairs that wait for them
+   * access memory again, or fail when the faults are refused.
    */
   answer(region: FaultingRegion, first: number, count: number, isRefused: boolean): void {
     if (region.faults.size === 0) return;
@@ -151,7 +152,7 @@ export class PageFaults {
       if (page >= first && page < first + count) this.#end(region, page, fault, isRefused);
   }
 
-  /** The region ends, or moves to another domain: who waits for its pages checks its key again. */
+  /** The region ends, or moves to another domain: queue pairs that wait check their key again. */
   dropRegion(region: FaultingRegion): void {
     this.answer(region, 0, Number.POSITIVE_INFINITY, false);
   }

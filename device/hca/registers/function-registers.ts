@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Connects the registers of a function to its units, in the order of the table; registers of
+ * The registers of a function and the units behind them, in the order of the table; registers of
  * collect buffers, doorbells, lanes and send contexts have files of their own beside this one.
  * Called by adapter/pcie-function.ts.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the registers of one function show and control: the function, its units, and the units that
- * all functions of the adapter share. `adapter/pcie-function.ts` has all of it.
+ * The units that the registers of one function show and control: its own, and those that all
+ * functions of the adapter share. `adapter/pcie-function.ts` has all of it.
  */
 
 import type { Port } from '../../fabric/port/port.ts';

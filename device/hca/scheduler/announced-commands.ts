@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Looks at what a doorbell or a collected copy announces, when it arrives and again when the
- * adapter reads it: the tail, the commands of the send queue, their address handles
- * (docs/HAZARDS.md, "What a doorbell announces"). Software has to store all of it before. Called
- * by admission and fetcher while the option `orderCheck` is on.
+ * Check of what a doorbell or a collected copy announces: the tail, the commands of the send queue,
+ * their address handles (docs/ORDERING.md, "What a doorbell announces"). Software has to store all
+ * of it before, so it is compared when the doorbell arrives and again when the adapter reads it.
+ * Called by admission and fetcher while the option `orderCheck` is on.
  */
 import { ADDRESS_HANDLE_SIZE } from '../../../protocol/layout/gen/address-handle.gen.ts';
 import { COMMAND_HEADER_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';

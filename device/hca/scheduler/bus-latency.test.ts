@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The bus of the doorbell unit in time (US 9,069,485 par. 67, 74, 84-92): reads take their latency,
- * doorbells of the meantime are before their completions, so that load alone brings the deadlock or
- * spilling; writes to the collect BAR wait on the stalled bus.
+ * doorbells that arrive meanwhile are before their completions, so that load alone brings the
+ * deadlock or spilling; writes to the collect BAR wait on the stalled bus.
  */
 import t from 'tap';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Decides for each arriving command and doorbell whether it is the one that its send queue expects
- * next, so that each command executes once although it may come as collect copy, implicit doorbell
- * and explicit doorbell (US 8,484,392 par. 99-101; US 9,069,485 par. 24, 66; docs/DOCUMENTS.md
- * decision 6). A copy that cannot be admitted now becomes a doorbell: the send queue in guest
- * memory always holds the command. Called by the collect unit and the register file through the
- * function. Commands and doorbells from a page of a collect context reach its queue pairs alone.
+ * Admission of commands: only the one that its send queue expects next is admitted, so each command
+ * executes once although it may come as collect copy, implicit doorbell and explicit doorbell
+ * (US 8,484,392 par. 99-101; US 9,069,485 par. 24, 66; docs/DOCUMENTS.md decision 6). A copy that
+ * cannot be admitted now becomes a doorbell: the send queue in guest memory always holds the
+ * command. Commands and doorbells from a page of a collect context reach its queue pairs alone.
+ * Called by the collect unit and the register file through the function.
  */
 import { DOORBELL_QPN_SHIFT } from '../../../protocol/layout/gen/doorbell.gen.ts';
 import {

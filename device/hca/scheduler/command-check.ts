@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Checks a command, whether it arrived by a collect buffer or was read from its send queue: QP, QoS
- * level, checksum (docs/DOCUMENTS.md decision 2; IBTA 10.8). Called by admission and fetcher.
+ * The check of a command, collected or read from its send queue: QP, QoS level, checksum
+ * (docs/DOCUMENTS.md decision 2; IBTA 10.8). Called by admission and fetcher.
  */
 import {
   getSendCommandQosLevel,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reads posted commands from send queues in guest memory into dedicated collect buffers and admits
- * them to the lanes (US 8,484,392 par. 102-107; US 9,069,485 par. 75-76). Two bus reads follow each
- * other: the queue-pair-record tells how many commands are posted; each command is then read into a
+ * The fetch of posted commands: from send queues in guest memory into dedicated collect buffers,
+ * and so to the lanes (US 8,484,392 par. 102-107; US 9,069,485 par. 75-76). Two bus reads follow
+ * each other: the queue-pair-record tells how many commands are posted; each is then read into a
  * buffer of its own. A command that was admitted from a collect copy meanwhile is not executed
  * again: only the sequence number expected next is admitted. Called by the send queue scheduler,
  * and by `DoorbellUnit` with the completions of the reads.

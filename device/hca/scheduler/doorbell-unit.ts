@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Takes the doorbells of one function from the bus to the scheduler lists (US 9,069,485 par. 67,
+ * The way of one function's doorbells from the bus to the scheduler lists (US 9,069,485 par. 67,
  * 70-74, 84-95; docs/DOCUMENTS.md decisions 5 and 7). A doorbell waits on the bus, then in the
  * scheduler buffer until a read of its send queue descriptor has shown whether the queue is linked.
  * A full buffer stops the bus and so the completions of those reads. Before that, doorbells are
  * spilled to the overflow buffer and read back later; a sweep of all send queues finds the commands
  * of lost ones. Command admission rings; the send queue scheduler calls `advance`.
+ * Registers: doorbell-registers, report: status-report, view: contents/lists.
  */
 import { QOS_LEVELS } from '../../../protocol/layout/gen/constants.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';

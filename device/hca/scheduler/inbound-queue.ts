@@ -5,7 +5,7 @@
  * be taken blocks every completion behind it: the cause of the deadlock (US 9,069,485 par. 74, 84).
  * A read is outstanding from its issue until its completion is taken, and accesses guest memory
  * only then, so it needs no data buffer. With a latency of `DmaTiming` its completion joins the
- * queue later, behind the doorbells of the meantime. Used by `DoorbellUnit` and command fetcher.
+ * queue later, behind doorbells that arrived meanwhile. Used by `DoorbellUnit` and command fetcher.
  */
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { ArrivalRing } from '../function/arrival-ring.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Sweeps all send queues of one function after a doorbell was lost, so that no command is lost
+ * Sweep of all send queues of one function after a doorbell was lost, so that no command is lost
  * (docs/DOCUMENTS.md decision 5): each queue that may have commands gets a doorbell from the
  * adapter. A doorbell lost meanwhile starts another round. `DoorbellUnit` starts the sweep and
  * advances it when its buffer has entries to spare.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Moves doorbells of one function into the overflow buffer and back (US 9,069,485 par. 86-95).
- * `DoorbellUnit` calls it: the unit detects potential deadlocks, decides when doorbells are spilled
- * and read back, and starts a sweep when one is lost.
+ * Spilling: the doorbells of one function on their way to the overflow buffer and back
+ * (US 9,069,485 par. 86-95). `DoorbellUnit` calls it: the unit detects potential deadlocks, decides
+ * when doorbells are spilled and read back, and starts a sweep when one is lost.
  */
-
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, FaultObject, OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
 import type { ObjectTable } from '../function/object-table.ts';

@@ -75,7 +75,7 @@ export class ShareAdjuster {
     if (presence.attached) return;
     presence.attached = true;
     const { vcbs, pcbs } = this.#manager.plan.functions[number];
-    // A share that the virtual machine manager allocated in the meantime stays.
+    // A share that the virtual machine manager allocated meanwhile stays.
     if (presence.returned && vcbs + pcbs === 0) this.#manager.regainShare(number);
     presence.returned = false;
   }

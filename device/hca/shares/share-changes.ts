@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Applies the changes of a resource request to a plan: allocation by the virtual machine manager
+ * Changes of a plan by a resource request: allocation by the virtual machine manager
  * (US 8,484,392 par. 65-77, figure 4) and the split of a share by its virtual machine (par. 78-86,
  * figure 5). The changes of a request are made in order, so a later change may take what an earlier
  * one released. `ShareManager` calls it on a copy of its plan.

@@ -4,6 +4,7 @@
  * shares. A request is tried out on a copy; when every change is accepted, the copy becomes the
  * plan and the units whose numbers differ are set, decreases before increases. Called by management
  * commands, by the host's requests and by the share adjuster.
+ * Commands: share-commands, report: resource-report.
  */
 import { QOS_LEVELS, RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
 import { newResourceChange, type ResourceChange } from '../../../protocol/layout/gen/resource-change.gen.ts';

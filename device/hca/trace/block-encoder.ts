@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Encodes command blocks as software reads them: a `trace-block` record, then its packets
+ * Encoder of command blocks as software reads them: a `trace-block` record, then its packets
  * (IPCOM000010133D par. 4). `Traces.read` calls it.
  */
 import { encodeTraceBlock, newTraceBlock, TRACE_BLOCK_SIZE } from '../../../protocol/layout/gen/trace-block.gen.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Fills the fields of a command block from the record of a connected QP, from a send command, or
- * from the first packet of a received message (IPCOM000010133D par. 4). `QueuePairTrace` calls it
+ * The fields of a command block, from the record of a connected QP, from a send command, or from
+ * the first packet of a received message (IPCOM000010133D par. 4). `QueuePairTrace` calls it
  * once per message. `at` is the first word of the block in `words`.
  */
 import { BthOpcode } from '../../../protocol/infiniband/gen/values.gen.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Notes in a timeline the packets that ports and links lose, with what their headers say of sender
+ * Timeline steps of the packets that ports and links lose, with what their headers say of sender
  * and receiver, so that a story finds those of its message (IPCOM000010133D par. 1). The adapter
  * makes one observer for its ports while a timeline is attached.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Where the steps of a traced message begin and end in the timeline: at its function, its launch,
- * and within one life of its queue pair, because numbers begin again with the next one. The other
+ * The part of the timeline that has the steps of a traced message: of its function, from its launch
+ * on, within one life of its queue pair, because numbers begin again with the next one. The other
  * files of messages search there.
  */
 import { Step, type TimelineStep } from '../function/timeline.ts';

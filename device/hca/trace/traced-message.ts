@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Decodes command blocks and their packets (IPCOM000010133D par. 4). Called by `vuhca trace` and
+ * Decoder of command blocks and their packets (IPCOM000010133D par. 4). Called by `vuhca trace` and
  * tests.
  */
 import { TRACE_SNAP_LENGTH_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
