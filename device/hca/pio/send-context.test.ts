@@ -109,6 +109,10 @@ t.test('credits return when a packet asks, above the threshold, or by force; the
   }
   t.match(beyond.words, [{ freeCounter: 2 }]);
   t.same(beyond.due, ['dueThreshold']);
+  const both = new Bench(0);
+  both.fill(0, { creditReturn: true });
+  both.leave();
+  t.same(both.due.sort(), ['dueRequest', 'dueThreshold'], 'one word has both reasons');
   const forced = new Bench();
   forced.fill(0);
   forced.leave();

@@ -116,6 +116,10 @@ t.test('a queue begins at once when the lists that had work are empty', async (t
   t.equal(bench.unit.inbound.reads, 0);
   bench.post(next, 1);
   t.ok(bench.scheduler.giveTurn(bench.unit, next));
+  t.notOk(next.scheduled, 'it has no link');
+  const shared = new Bench({ shared: true });
+  t.notOk(shared.scheduler.giveTurn(shared.unit, shared.qps[0]), 'beside other functions');
+  t.ok(shared.qps[0].scheduled, 'it waits in its list');
 });
 
 t.test('a turn begins with room in the kick list, a read and a buffer', async (t) => {

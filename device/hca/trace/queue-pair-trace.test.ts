@@ -10,12 +10,15 @@ import { newParsedPacket, type ParsedPacket } from '../../../protocol/infiniband
 import { encodeSendCommand, newSendCommand, SEND_COMMAND_SIZE } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, FaultKind, SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import { PacketRing } from '../../fabric/port/packet-ring.ts';
+import { Step } from '../function/timeline.ts';
+import { PacketMove } from '../function/timeline-values.ts';
 import type { QueuePairTrace, TraceSettings } from './queue-pair-trace.ts';
 import type { TracedCommand, TracedQueuePair } from './traced.ts';
 import { decodeMessages, type TracedMessage } from './traced-message.ts';
 import { Traces } from './traces.ts';
 
 const { SUCCESS, FLUSHED, REMOTE_ACCESS_ERROR } = CompletionStatus;
+const { SENT, SENT_AGAIN, RECEIVED } = PacketMove;
 const HEADERS_BYTES = 20;
 const MTU_BYTES = 256;
 const RESPONSE = { opcode: BthOpcode.RC_RDMA_READ_RESPONSE_FIRST, psn: 80 };
@@ -26,6 +29,8 @@ class Bench {
   nowNs = 0;
   readonly ring = new PacketRing(2);
   readonly events: number[] = [];
+  /** What became of each packet, in the timeline. */
+  readonly moves: PacketMove[] = [];
   readonly qp: TracedQueuePair & { trace: QueuePairTrace | undefined };
   readonly #traces: Traces;
 
@@ -38,10 +43,18 @@ class Bench {
       serviceType,
       attributes: { port: 1, remoteQpn: 8 },
       pathMtuBytes: MTU_BYTES,
-      owner: { number: 0, timeline: undefined, postAsynchronous: (_type, _subject, fault) => this.events.push(fault) },
+      owner: {
+        number: 0,
+        timeline: { note: (step, _function, _qp, _block, _psn, _opcode, _bytes, move) => this.#note(step, move) },
+        postAsynchronous: (_type, _subject, fault) => this.events.push(fault),
+      },
       trace: undefined,
     };
     this.#traces.enable(this.qp, { blocksLog2: 3, snapLength: 1024, stopOnError: false, byGuest: true, ...settings });
+  }
+
+  #note(step: Step, move: number | undefined): void {
+    if (step === Step.PACKET) this.moves.push(move as PacketMove);
   }
 
   get trace(): QueuePairTrace {
@@ -302,7 +315,9 @@ t.test('an answer is a block of its own: a READ with its length, an atomic with 
     bench.nowNs = 0;
     bench.trace.beginAnswer({ state, packet: bench.packet(wire, 80, 0), ring: bench.ring }, resource);
     bench.nowNs = 30;
-    bench.trace.keepAnswer(resource.traceBlock, 0, RESPONSE, bench.ring, 0, HEADERS_BYTES, 8);
+    for (let times = 0; times < 2; times++)
+      bench.trace.keepAnswer(resource.traceBlock, 0, RESPONSE, bench.ring, 0, HEADERS_BYTES, 8);
+    t.same(bench.moves.splice(0), [RECEIVED, SENT, SENT_AGAIN]);
     bench.trace.endAnswer(resource, SUCCESS, FaultKind.NONE);
     t.match(bench.blocks.at(-1), {
       opcode,
