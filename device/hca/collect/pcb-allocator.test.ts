@@ -68,7 +68,7 @@ t.test('a share that shrinks below its use converges, and no PCB of it is given 
   for (const [index, buffer] of bound.entries()) {
     t.equal(pool.canBind(0, 0), index > 4, `function 0 after ${index} came back`);
     pool.release(buffer);
-    if (index === 1) t.equal(fill(pool, 1, 1).length, 2, 'what came back goes to who was promised it');
+    if (index === 1) t.equal(fill(pool, 1, 1).length, 2, 'what came back goes to the level that was promised it');
     t.equal(pool.findError(), undefined);
   }
   t.equal(fill(pool, 1, 0).length, 1);

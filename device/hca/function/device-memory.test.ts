@@ -164,5 +164,5 @@ t.test('a reset frees everything', async (t) => {
   memory.reset();
   t.equal(memory.usedBytes, 0);
   t.equal(memory.allocate(SIZE, 1), 0);
-  t.equal(memory.load(8, 4), 0, 'and nobody sees what was there');
+  t.equal(memory.load(8, 4), 0, 'and shows nothing of what was there');
 });

@@ -185,7 +185,7 @@ t.test('a full kick list refuses commands and reports when it has room', async (
   t.equal(woken.length, 2, 'a destroyed queue pair is not woken');
 });
 
-t.test('an empty list wakes all who wait: no later launch would', async (t) => {
+t.test('an empty list wakes all queues that wait: no later launch would', async (t) => {
   const load = new LaneLoad({ laneCount: 1, listSize: 1 });
   const woken: QueuePair[] = [];
   load.lanes.onRoom = (qp) => woken.push(qp);
@@ -230,7 +230,7 @@ t.test('the level of its VCB decides the lane and the list of a collected comman
   t.notOk(lanes.hasRoomForCollected(load.addQueuePair(0, 0), 1));
   t.ok(lanes.hasRoomForCollected(load.addQueuePair(0, 1), 0), 'the list of level 0 is empty');
   load.launch();
-  t.same(woken, [b], 'its launch wakes who waits for level 1; a refused mismatch waits by its doorbell');
+  t.same(woken, [b], 'its launch wakes the queue of level 1; a refused mismatch waits by its doorbell');
   load.post(a, true);
   t.equal(a.lane, 0, 'a fetched command has the level of its QP');
   t.equal(counters.levelMismatches, 1);

@@ -152,7 +152,7 @@ t.test('a share that shrinks below its use converges, and no context is lost', a
   t.equal(partitioned.give(ResourceKind.SEND_BLOCKS, 0, 180).status, OK);
   expectShare(t, partitioned, 1, [80, 1, 20, 90], 'below its use');
   t.match(partitioned.create(1, 2), { status: SHARE_USED_UP, limit: 0 });
-  t.equal(partitioned.create(0, 100).status, OK, 'what nobody uses');
+  t.equal(partitioned.create(0, 100).status, OK, 'blocks that no function uses');
   t.equal(partitioned.create(0, 80).status, CONVERGING, 'what the other function still uses');
   expectShare(t, partitioned, 0, [80, 1, 180, 100], 'a refusal changes nothing');
   partitioned.destroy(1, held);

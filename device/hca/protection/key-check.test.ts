@@ -265,7 +265,7 @@ t.test('windows are counted in their region, their QP and their domain', async (
   t.same([region.windows, bench.qp.boundWindows, bench.pd.references, window.holder], [0, 0, 0, undefined]);
 });
 
-t.test('who may invalidate what (IBTA 10.6.5)', async (t) => {
+t.test('rights to invalidate keys (IBTA 10.6.5)', async (t) => {
   const bench = new Bench();
   const { keys, qp } = bench;
   const [sibling, other] = [bench.makeQueuePair(bench.pd), bench.makeQueuePair(bench.makeDomain(0))];
@@ -292,7 +292,7 @@ t.test('who may invalidate what (IBTA 10.6.5)', async (t) => {
   t.notOk(keys.invalidate(qp, fast.key), 'once');
 });
 
-t.test('who may register what (IBTA 10.6.3.2)', async (t) => {
+t.test('rights to register memory (IBTA 10.6.3.2)', async (t) => {
   const bench = new Bench();
   const { keys, qp } = bench;
   const fast = bench.addRegion({ kind: MrKind.FAST, valid: false });

@@ -110,7 +110,7 @@ function actionsOf(tenant: Tenant, random: Random): (() => void)[] {
   ];
 }
 
-/** Plays the others; returns the first thing that moved for the quiet function. */
+/** Plays the others; returns the first change that the quiet function saw. */
 function findMove(seed: number): string | undefined {
   const random = new Random(seed);
   const machine = new InProcessMachine({ functionCount: FUNCTIONS, adapter: ADAPTER, seed, budget: 4 });

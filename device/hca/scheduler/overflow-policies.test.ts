@@ -71,7 +71,7 @@ t.test('newest by place: the last of the scheduler buffer, as many as `high` wan
   }
 });
 
-t.test('newest by place: a second episode spills the arrivals of the meantime', async (t) => {
+t.test('newest by place: a second episode spills what arrived meanwhile', async (t) => {
   const flood = makeFlood({ spillBuffered: true }, 2, 5);
   post(flood, range(0, 13));
   t.same(spilled(flood), [3, 4, 5, 6, 7, 8, 9, 10, 11, 12], 'the three oldest keep their entries');

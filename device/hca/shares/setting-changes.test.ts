@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Settings that resource requests change (US 8,484,392 par. 30, 64; US 9,069,485 par. 72, 90, 92):
- * who may change them, their limits, and the registers that show them.
+ * the functions that may change them, their limits, and the registers that show them.
  */
 import t from 'tap';
 import {

@@ -103,7 +103,7 @@ t.test('an idle function lends what it has, and asks back as soon as it does any
   units.busy[1] = true;
   untilAlarm();
   untilAlarm();
-  t.same([...units.lentPcbs], [], 'who has something under way is not idle');
+  t.same([...units.lentPcbs], [], 'a function with commands under way is not idle');
   units.busy[1] = false;
   untilAlarm();
   untilAlarm();

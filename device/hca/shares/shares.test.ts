@@ -130,7 +130,11 @@ t.test('figure 11: the control machine gives, the tenants split and are told', a
   t.match(weather.resources.query(WEATHER), { levelVcbs: 15, pcbsLevel1: 12, levelLanes: [{}, { length: 6 }] });
   t.equal(ocean.resources.request([set(Kind.VCBS, OCEAN, 5, 0)]).status, ManagementStatus.OK);
   t.equal(ocean.resources.query(OCEAN).levelVcbs, 10);
-  t.same([...weather.asynchronous.walk(), ...ocean.asynchronous.walk()], [], 'who asked itself is not told');
+  t.same(
+    [...weather.asynchronous.walk(), ...ocean.asynchronous.walk()],
+    [],
+    'a function that asked itself is not told',
+  );
 });
 
 t.test('a page beyond the share is dropped and counted against its function alone', async (t) => {

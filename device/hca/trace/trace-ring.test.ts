@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The ring of command blocks and the traces of a function alone (IPCOM000010133D par. 1, 4;
- * docs/DOCUMENTS.md decision 10): which blocks and packets are kept, how much memory they take, and
- * who owns a trace.
+ * docs/DOCUMENTS.md decision 10): the blocks and packets that are kept, their memory, and the owner
+ * of a trace.
  */
 import t from 'tap';
 import { TRACE_PACKET_SIZE } from '../../../protocol/layout/gen/trace-packet.gen.ts';
