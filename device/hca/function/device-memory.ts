@@ -12,8 +12,6 @@ import { type FaultLog, NO_OBJECT } from './fault-log.ts';
 
 /** Device memory of a function unless an option says otherwise. */
 export const DEVICE_MEMORY_DEFAULT_BYTES = 256 * 1024;
-/** A copy: imports are looked up at each use. */
-const GRANULE = DEVICE_MEMORY_GRANULE_BYTES;
 const DWORD_BYTES = 4;
 
 export class DeviceMemory {
@@ -34,7 +32,7 @@ export class DeviceMemory {
   constructor(sizeBytes: number, faults: FaultLog) {
     this.sizeBytes = sizeBytes;
     this.#faults = faults;
-    this.#taken = new Uint8Array(sizeBytes / GRANULE);
+    this.#taken = new Uint8Array(sizeBytes / DEVICE_MEMORY_GRANULE_BYTES);
   }
 
   /**
@@ -42,8 +40,8 @@ export class DeviceMemory {
    * of `alignmentBytes`. Returns its offset; undefined when there is none.
    */
   allocate(lengthBytes: number, alignmentBytes: number): number | undefined {
-    const count = Math.ceil(lengthBytes / GRANULE);
-    const step = Math.max(1, alignmentBytes / GRANULE);
+    const count = Math.ceil(lengthBytes / DEVICE_MEMORY_GRANULE_BYTES);
+    const step = Math.max(1, alignmentBytes / DEVICE_MEMORY_GRANULE_BYTES);
     for (let first = 0; first + count <= this.#taken.length; ) {
       const last = this.#taken.subarray(first, first + count).lastIndexOf(1);
       if (last < 0) return this.#take(first, count);
@@ -54,9 +52,9 @@ export class DeviceMemory {
 
   /** Frees a range that `allocate` gave. */
   free(offset: number, lengthBytes: number): void {
-    const count = Math.ceil(lengthBytes / GRANULE);
-    this.#taken.fill(0, offset / GRANULE, offset / GRANULE + count);
-    this.usedBytes -= count * GRANULE;
+    const count = Math.ceil(lengthBytes / DEVICE_MEMORY_GRANULE_BYTES);
+    this.#taken.fill(0, offset / DEVICE_MEMORY_GRANULE_BYTES, offset / DEVICE_MEMORY_GRANULE_BYTES + count);
+    this.usedBytes -= count * DEVICE_MEMORY_GRANULE_BYTES;
   }
 
   /** Frees all ranges at a reset of the function. */
@@ -113,14 +111,14 @@ export class DeviceMemory {
       this.#view = new DataView(this.#words.buffer);
     }
     this.#taken.fill(1, first, first + count);
-    this.#bytes.fill(0, first * GRANULE, (first + count) * GRANULE);
-    this.usedBytes += count * GRANULE;
-    return first * GRANULE;
+    this.#bytes.fill(0, first * DEVICE_MEMORY_GRANULE_BYTES, (first + count) * DEVICE_MEMORY_GRANULE_BYTES);
+    this.usedBytes += count * DEVICE_MEMORY_GRANULE_BYTES;
+    return first * DEVICE_MEMORY_GRANULE_BYTES;
   }
 
   #allows(offset: number, sizeBytes: number): boolean {
-    const last = Math.floor((offset + sizeBytes - 1) / GRANULE);
-    return this.#taken[Math.floor(offset / GRANULE)] === 1 && this.#taken[last] === 1;
+    const last = Math.floor((offset + sizeBytes - 1) / DEVICE_MEMORY_GRANULE_BYTES);
+    return this.#taken[Math.floor(offset / DEVICE_MEMORY_GRANULE_BYTES)] === 1 && this.#taken[last] === 1;
   }
 }
 

@@ -7,9 +7,6 @@
 import { DWORD_RANGE } from '../../../protocol/layout/dwords.ts';
 import type { AdapterClock } from '../../host.ts';
 
-/** A copy: imports are looked up at each use. */
-const RANGE = DWORD_RANGE;
-
 export class LocalTime {
   /** Low and high dword of the last sample. */
   low = 0;
@@ -25,18 +22,18 @@ export class LocalTime {
   /** Samples the time into `low` and `high`. */
   sample(): void {
     const now = this.#clock.now();
-    const sum = (now % RANGE) + this.#offsetLow;
-    this.low = sum % RANGE;
-    this.high = (Math.floor(now / RANGE) + this.#offsetHigh + (sum >= RANGE ? 1 : 0)) % RANGE;
+    const sum = (now % DWORD_RANGE) + this.#offsetLow;
+    this.low = sum % DWORD_RANGE;
+    this.high = (Math.floor(now / DWORD_RANGE) + this.#offsetHigh + (sum >= DWORD_RANGE ? 1 : 0)) % DWORD_RANGE;
   }
 
   /** Sets the register to `high:low` as of now. */
   set(low: number, high: number): void {
     const now = this.#clock.now();
-    const difference = low - (now % RANGE);
-    this.#offsetLow = difference < 0 ? difference + RANGE : difference;
-    const borrowed = high - Math.floor(now / RANGE) - (difference < 0 ? 1 : 0);
-    this.#offsetHigh = ((borrowed % RANGE) + RANGE) % RANGE;
+    const difference = low - (now % DWORD_RANGE);
+    this.#offsetLow = difference < 0 ? difference + DWORD_RANGE : difference;
+    const borrowed = high - Math.floor(now / DWORD_RANGE) - (difference < 0 ? 1 : 0);
+    this.#offsetHigh = ((borrowed % DWORD_RANGE) + DWORD_RANGE) % DWORD_RANGE;
   }
 
   /** Returns to the adapter's own time. */

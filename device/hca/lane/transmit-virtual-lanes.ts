@@ -22,9 +22,6 @@ import { LaneMap } from './lane-map.ts';
 import type { LaneMask, LaneSet } from './lane-set.ts';
 import { LaneOwners, OwnerTurns } from './owner-turns.ts';
 
-/** Sequence numbers of commands. A copy: imports are looked up at each use. */
-const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
-
 export interface LaneOptions {
   readonly laneCount: number;
   readonly functionCount: number;
@@ -117,7 +114,7 @@ export class TransmitVirtualLanes {
     buffer.state = PcbState.KICKED;
     buffer.queuePair = qp;
     buffer.epoch = qp.epoch;
-    qp.nextSequence = (qp.nextSequence + 1) & SEQUENCE_BITS;
+    qp.nextSequence = (qp.nextSequence + 1) & SEND_COMMAND_SEQUENCE_MASK;
     qp.inFlight++;
     qp.kicked++;
     lane.append(buffer);

@@ -15,9 +15,6 @@ import { isWindowKey, type MemoryWindow } from './memory-window.ts';
 import { PageFaults } from './page-faults.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
-/** A copy: imports are looked up at each use. */
-const NUMBER_SHIFT = KEY_NUMBER_SHIFT;
-const BYTE_BITS = KEY_BYTE_MASK;
 const REMOTE_RIGHTS = REMOTE_CHANGES | AccessFlag.REMOTE_READ | FLUSH_RIGHTS;
 
 /** Checks keys against the regions and windows of all functions; each call names the function. */
@@ -126,7 +123,7 @@ export class KeyCheck implements KeyLookup {
    * otherwise undefined, with `fault` set.
    */
   findRegistrable(qp: KeyHolder, key: number): MemoryRegion | undefined {
-    const region = isWindowKey(key) ? undefined : this.#regions.get(key >>> NUMBER_SHIFT);
+    const region = isWindowKey(key) ? undefined : this.#regions.get(key >>> KEY_NUMBER_SHIFT);
     if (region === undefined || region.owner !== qp.owner || region.kind !== MrKind.FAST)
       return this.#refuse(FaultKind.KEY_INVALID);
     if (region.pd !== qp.pd) return this.#refuse(FaultKind.KEY_PD);
@@ -141,13 +138,17 @@ export class KeyCheck implements KeyLookup {
   }
 
   #find(owner: UnderlyingFunction, key: number): MemoryRegion | undefined {
-    const region = this.#regions.get(key >>> NUMBER_SHIFT);
-    return region !== undefined && region.owner === owner && region.keyByte === (key & BYTE_BITS) ? region : undefined;
+    const region = this.#regions.get(key >>> KEY_NUMBER_SHIFT);
+    return region !== undefined && region.owner === owner && region.keyByte === (key & KEY_BYTE_MASK)
+      ? region
+      : undefined;
   }
 
   #findWindow(owner: UnderlyingFunction, key: number): MemoryWindow | undefined {
-    const window = this.#windows.get(key >>> NUMBER_SHIFT);
-    return window !== undefined && window.owner === owner && window.keyByte === (key & BYTE_BITS) ? window : undefined;
+    const window = this.#windows.get(key >>> KEY_NUMBER_SHIFT);
+    return window !== undefined && window.owner === owner && window.keyByte === (key & KEY_BYTE_MASK)
+      ? window
+      : undefined;
   }
 
   #invalidateRegion(qp: KeyHolder, key: number): boolean {

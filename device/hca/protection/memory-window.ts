@@ -11,14 +11,12 @@ import type { KeyHolder } from './key-holder.ts';
 import type { MemoryRegion } from './memory-region.ts';
 import type { ProtectionDomain } from './protection-domain.ts';
 
-/** A copy: imports are looked up at each use. */
-const NUMBER_SHIFT = KEY_NUMBER_SHIFT;
 /** Lowest slot of windows in the common key space; regions have the slots below. */
 export const FIRST_WINDOW = 0x8000;
 
 /** True when a key names a window. */
 export function isWindowKey(key: number): boolean {
-  return ((key >>> NUMBER_SHIFT) & FIRST_WINDOW) !== 0;
+  return ((key >>> KEY_NUMBER_SHIFT) & FIRST_WINDOW) !== 0;
 }
 
 export class MemoryWindow {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Check of what a doorbell or a collected copy announces: the tail, the commands of the send queue,
- * their address handles (docs/ORDERING.md, "What a doorbell announces"). Software has to store all
+ * their address handles (docs/HAZARDS.md, "What a doorbell announces"). Software has to store all
  * of it before, so it is compared when the doorbell arrives and again when the adapter reads it.
  * Called by admission and fetcher while the option `orderCheck` is on.
  */

@@ -26,11 +26,7 @@ import { announceCommands, compareCopy } from './announced-commands.ts';
 import { checkCommand } from './command-check.ts';
 import type { DoorbellUnit } from './doorbell-unit.ts';
 
-/** Sequence numbers of commands. A copy: imports are looked up at each use. */
-const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
-/** The QPN is at the top of the low dword of a doorbell. Imports are looked up at each use. */
-const QPN_SHIFT = DOORBELL_QPN_SHIFT;
 
 export class CommandAdmission {
   readonly #queuePairs: ObjectTable<QueuePair>;
@@ -53,7 +49,7 @@ export class CommandAdmission {
     const qp = this.#find(owner, qpn, context);
     if (qp === undefined) return buffer.release();
     if (qp.state !== QpState.RTS) return this.#drop(unit, qp, buffer);
-    const ahead = (sequence - qp.nextSequence) & SEQUENCE_BITS;
+    const ahead = (sequence - qp.nextSequence) & SEND_COMMAND_SEQUENCE_MASK;
     if (ahead !== 0) {
       if (ahead < HALF_SEQUENCE) return this.#drop(unit, qp, buffer);
       owner.counters.commandsStale++;
@@ -78,8 +74,8 @@ export class CommandAdmission {
 
   /** Takes a doorbell, as the two dwords of the layout `doorbell`. */
   ring(unit: DoorbellUnit, low: number, high: number, context?: ContextOrKernel): void {
-    const qp = this.#find(unit.owner, low >>> QPN_SHIFT, context);
-    if (qp !== undefined) this.#ring(unit, qp, high & SEQUENCE_BITS, DoorbellSource.SOFTWARE);
+    const qp = this.#find(unit.owner, low >>> DOORBELL_QPN_SHIFT, context);
+    if (qp !== undefined) this.#ring(unit, qp, high & SEND_COMMAND_SEQUENCE_MASK, DoorbellSource.SOFTWARE);
   }
 
   /**
@@ -88,9 +84,9 @@ export class CommandAdmission {
    */
   ringRefused(unit: DoorbellUnit, low: number, high: number, context?: ContextOrKernel): void {
     const { owner } = unit;
-    const qp = this.#find(owner, low >>> QPN_SHIFT, context);
+    const qp = this.#find(owner, low >>> DOORBELL_QPN_SHIFT, context);
     if (qp === undefined) return;
-    const sequence = high & SEQUENCE_BITS;
+    const sequence = high & SEND_COMMAND_SEQUENCE_MASK;
     owner.timeline?.note(Step.DOORBELL, owner.number, qp.number, sequence, DoorbellSource.NO_PCB);
     if (owner.announced !== undefined) announceCommands(owner.announced, qp, sequence);
     if (!unit.spilled.takesRefused(qp)) unit.ring(qp, sequence);
@@ -100,7 +96,7 @@ export class CommandAdmission {
 
   /** Takes a stop doorbell: the QP leaves the scheduler until it is reset. */
   stop(unit: DoorbellUnit, low: number, context?: ContextOrKernel): void {
-    const qp = this.#find(unit.owner, low >>> QPN_SHIFT, context);
+    const qp = this.#find(unit.owner, low >>> DOORBELL_QPN_SHIFT, context);
     if (qp !== undefined) unit.stop(qp);
   }
 

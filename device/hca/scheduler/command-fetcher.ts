@@ -36,8 +36,6 @@ import { Inbound } from './inbound-queue.ts';
  */
 const QUANTUM = 16;
 const SHARED_QUANTUM = 8;
-/** Sequence numbers of commands. A copy: imports are looked up at each use. */
-const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 const LARGEST_QUEUE = 2 ** SEND_QUEUE_MAX_LOG2;
 
@@ -115,7 +113,8 @@ export class CommandFetcher implements CommandReads {
     buffer.release();
     unit.descriptors.settleStop(qp);
     // A collect copy has been admitted meanwhile, or all fetched commands became void.
-    if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEQUENCE_BITS) >= HALF_SEQUENCE) return;
+    if (buffer.epoch !== qp.epoch || ((sequence - qp.nextSequence) & SEND_COMMAND_SEQUENCE_MASK) >= HALF_SEQUENCE)
+      return;
     qp.fetchSequence = qp.nextSequence;
     if (qp.sendsAreTaken) this.#scheduler.schedule(qp);
   }
@@ -130,9 +129,9 @@ export class CommandFetcher implements CommandReads {
    */
   #readCommands(unit: DoorbellUnit, qp: QueuePair, posted: number, first: PhysicalCollectBuffer): void {
     const { inbound } = unit;
-    const ahead = qp.fetching === 0 ? 0 : (qp.fetchSequence - qp.nextSequence) & SEQUENCE_BITS;
+    const ahead = qp.fetching === 0 ? 0 : (qp.fetchSequence - qp.nextSequence) & SEND_COMMAND_SEQUENCE_MASK;
     const skipped = ahead < HALF_SEQUENCE ? ahead : 0;
-    let sequence = (qp.nextSequence + skipped) & SEQUENCE_BITS;
+    let sequence = (qp.nextSequence + skipped) & SEND_COMMAND_SEQUENCE_MASK;
     let left = posted - skipped;
     if (left <= 0) return first.release();
     let buffer: PhysicalCollectBuffer | undefined = first;
@@ -140,7 +139,7 @@ export class CommandFetcher implements CommandReads {
       buffer.epoch = qp.epoch;
       inbound.read(Inbound.COMMAND, qp, sequence, buffer);
       qp.fetching++;
-      sequence = (sequence + 1) & SEQUENCE_BITS;
+      sequence = (sequence + 1) & SEND_COMMAND_SEQUENCE_MASK;
       left--;
       taken++;
       buffer = left > 0 && taken < this.#quantum && inbound.takesReads ? this.#bind(qp) : undefined;
@@ -162,7 +161,7 @@ export class CommandFetcher implements CommandReads {
       return 0;
     }
     const tail = getQueuePairRecordSendTail(this.#recordView, 0);
-    const posted = (tail - qp.nextSequence) & SEQUENCE_BITS;
+    const posted = (tail - qp.nextSequence) & SEND_COMMAND_SEQUENCE_MASK;
     if (posted <= entries) {
       slots.tail = tail;
       const count = slots.takeNamed(posted, qp.nextSequence);

@@ -28,7 +28,6 @@ import { SpilledDoorbells } from './spilled-doorbells.ts';
 
 /** Capacity of the bus: posted doorbells per entry of the scheduler buffer. */
 const BUS_DEPTH = 4;
-const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 
 /** The send queue scheduler as the doorbell unit and the command fetcher use it. */
@@ -148,7 +147,7 @@ export class DoorbellUnit {
   ring(qp: QueuePair, sequence: number): void {
     const { counters } = this.owner;
     qp.sendSlots?.name(sequence + 1, qp.nextSequence);
-    if (((sequence - qp.nextSequence) & SEQUENCE_BITS) >= HALF_SEQUENCE) counters.doorbellsStale++;
+    if (((sequence - qp.nextSequence) & SEND_COMMAND_SEQUENCE_MASK) >= HALF_SEQUENCE) counters.doorbellsStale++;
     if (qp.stopped) counters.doorbellsIdle++;
     // A doorbell that already waits covers all commands posted until it is served.
     if (qp.stopped || qp.doorbellWaiting) return;

@@ -12,8 +12,6 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import type { DoorbellBuffer } from './doorbell-buffer.ts';
 import type { OverflowBuffer } from './overflow-buffer.ts';
 
-/** Sequence numbers of commands. A copy: imports are looked up at each use. */
-const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 
 /** Which doorbells are spilled: fields of DOORBELL_POLICY. */
@@ -65,7 +63,7 @@ export class SpilledDoorbells {
   get #isServing(): boolean {
     const qp = this.#served;
     if (qp === undefined) return false;
-    const isAhead = ((this.#servedSequence - qp.nextSequence) & SEQUENCE_BITS) < HALF_SEQUENCE;
+    const isAhead = ((this.#servedSequence - qp.nextSequence) & SEND_COMMAND_SEQUENCE_MASK) < HALF_SEQUENCE;
     const isOnItsWay = qp.doorbellWaiting || qp.scheduled || qp.busReads > 0 || qp.waitsForRoom;
     if (isAhead && isOnItsWay && !qp.destroyed && !qp.stopped) return true;
     this.#served = undefined;

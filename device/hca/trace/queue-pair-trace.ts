@@ -38,8 +38,7 @@ const NO_BLOCK = -1;
 /** Block of a record that was not traced from its first packet on. */
 const UNTRACED = -2;
 const ATOMIC_BYTES = 8;
-// Local constants, because imports are looked up at each use.
-const MSN_BITS = MSN_MASK;
+// Local constants, because fields of imported objects are looked up at each use.
 const { FIRST, ONLY, ATOMIC_WRITE } = OpcodeFlag;
 const { SUCCESS, FLUSHED } = CompletionStatus;
 
@@ -122,7 +121,7 @@ export class QueuePairTrace {
       }
       notePacket(this.qp, ring.head, name, payload, SENT);
       const begun = ring.openWithPacket(record.launchedNs, this.#clock.now(), 1, from, offset, headers, payload);
-      return this.#describe(state, record, begun, (state.sendSequence - 2) & MSN_BITS);
+      return this.#describe(state, record, begun, (state.sendSequence - 2) & MSN_MASK);
     }
     if (!ring.has(index)) return;
     const { words } = ring;
@@ -225,7 +224,7 @@ export class QueuePairTrace {
 
   /** A request is answered with `resource`, whose MSN counts the request already. */
   beginAnswer({ packet, ring: from }: TracedRequest, resource: AnswerInTrace): void {
-    const index = this.#beginReceive(packet, from, 0, (resource.msn - 1) & MSN_BITS, 1);
+    const index = this.#beginReceive(packet, from, 0, (resource.msn - 1) & MSN_MASK, 1);
     resource.trace = this;
     resource.traceBlock = index;
     if (index === NO_BLOCK) return;
