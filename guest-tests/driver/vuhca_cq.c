@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* Completion queues: creation, destruction, query, moderation. */
+/*
+ * Completion queues: creation, destruction, query, moderation and resize. At a
+ * resize the adapter moves the entries not yet polled to the new ring, where
+ * the running number goes on, so polls find nothing from the command to its
+ * answer.
+ */
 #include <linux/dma-mapping.h>
 #include <linux/slab.h>
 
@@ -38,6 +43,20 @@ static void vuhca_cq_free(struct vuhca_cq *cq)
 	kfree(cq);
 }
 
+/* Tells the adapter where a ring of the CQ is: the first one, or the next. */
+static void vuhca_cq_describe(const struct vuhca_cq *cq,
+			      struct vuhca_cq_attributes *attributes,
+			      dma_addr_t entries, unsigned int entries_log2)
+{
+	attributes->queue_address = cpu_to_le64(entries);
+	vuhca_cq_attributes_set_entries_log2(attributes, entries_log2);
+	if (cq->entries)
+		return;
+	/* The address of a process's ring is that of a list of its pages. */
+	vuhca_cq_attributes_set_paged(attributes, 1);
+	vuhca_cq_attributes_set_page_shift(attributes, PAGE_SHIFT);
+}
+
 static int vuhca_cq_command(struct vuhca_cq *cq)
 {
 	struct vuhca_cq_attributes attributes = {};
@@ -50,14 +69,9 @@ static int vuhca_cq_command(struct vuhca_cq *cq)
 	struct vuhca_answer answer;
 	int err;
 
-	attributes.queue_address = cpu_to_le64(cq->dma);
+	vuhca_cq_describe(cq, &attributes, cq->dma, cq->entries_log2);
 	attributes.record_address = cpu_to_le64(cq->record_dma);
 	attributes.summary_index = cpu_to_le16(cq->summary_index);
-	vuhca_cq_attributes_set_entries_log2(&attributes, cq->entries_log2);
-	if (!cq->entries) {
-		vuhca_cq_attributes_set_paged(&attributes, 1);
-		vuhca_cq_attributes_set_page_shift(&attributes, PAGE_SHIFT);
-	}
 	vuhca_cq_attributes_set_event_queue(&attributes, cq->eq->eqn);
 	if (cq->collect)
 		vuhca_cq_attributes_set_collect_context(&attributes,
@@ -193,6 +207,23 @@ int vuhca_query_cq(struct vuhca_cq *cq, struct vuhca_cq_attributes *attributes)
 }
 EXPORT_SYMBOL_GPL(vuhca_query_cq);
 
+/* Changes the attributes that the mask of @attributes names. */
+static int vuhca_cq_modify(struct vuhca_cq *cq,
+			   const struct vuhca_cq_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_MODIFY_CQ,
+		.object = cq->cqn,
+		.payload = attributes,
+		.payload_bytes = sizeof(*attributes),
+	};
+	struct vuhca_answer answer;
+
+	if (!vuhca_is_current(cq->dev, cq->generation))
+		return -ESTALE;
+	return vuhca_admin_execute(cq->dev, &command, &answer);
+}
+
 /**
  * vuhca_moderate_cq() - Let the events of a CQ wait for more completions.
  * @cq: CQ.
@@ -210,16 +241,92 @@ int vuhca_moderate_cq(struct vuhca_cq *cq, u16 count, u16 period_us)
 		.moderation_count = cpu_to_le16(count),
 		.moderation_period_us = cpu_to_le16(period_us),
 	};
-	struct vuhca_command command = {
-		.opcode = VUHCA_MANAGEMENT_OPCODE_MODIFY_CQ,
-		.object = cq->cqn,
-		.payload = &attributes,
-		.payload_bytes = sizeof(attributes),
-	};
-	struct vuhca_answer answer;
 
-	if (!vuhca_is_current(cq->dev, cq->generation))
-		return -ESTALE;
-	return vuhca_admin_execute(cq->dev, &command, &answer);
+	return vuhca_cq_modify(cq, &attributes);
 }
 EXPORT_SYMBOL_GPL(vuhca_moderate_cq);
+
+static int vuhca_cq_resize_command(struct vuhca_cq *cq, dma_addr_t entries,
+				   unsigned int entries_log2)
+{
+	struct vuhca_cq_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_CQ_MASK_RESIZE),
+	};
+
+	vuhca_cq_describe(cq, &attributes, entries, entries_log2);
+	return vuhca_cq_modify(cq, &attributes);
+}
+
+static void vuhca_cq_set_resizing(struct vuhca_cq *cq, bool resizing)
+{
+	spin_lock_irq(&cq->lock);
+	cq->resizing = resizing;
+	spin_unlock_irq(&cq->lock);
+}
+
+/**
+ * vuhca_resize_cq() - Change the number of entries of a CQ.
+ * @cq: CQ; polls find nothing meanwhile.
+ * @entries_log2: log2 of the new number of entries.
+ *
+ * Context: May sleep.
+ * Return: 0; -EINVAL, with nothing changed: too large, or too small for the
+ *	entries not yet polled; -ESTALE: a reset has destroyed the CQ; -ENOMEM; or
+ *	the error of vuhca_admin_execute().
+ */
+int vuhca_resize_cq(struct vuhca_cq *cq, unsigned int entries_log2)
+{
+	struct device *device = &cq->dev->pdev->dev;
+	size_t bytes = sizeof(*cq->entries) << entries_log2;
+	struct vuhca_completion_entry *entries;
+	dma_addr_t dma;
+	int err;
+
+	if (entries_log2 > cq->dev->attributes.completion_queue_max_log2)
+		return -EINVAL;
+	entries = dma_alloc_coherent(device, bytes, &dma, GFP_KERNEL);
+	if (!entries)
+		return -ENOMEM;
+	mutex_lock(&cq->resize_lock);
+	vuhca_cq_set_resizing(cq, true);
+	err = vuhca_cq_resize_command(cq, dma, entries_log2);
+	if (!err) {
+		swap(cq->entries, entries);
+		swap(cq->dma, dma);
+		swap(cq->bytes, bytes);
+		cq->entries_log2 = entries_log2;
+	}
+	vuhca_cq_set_resizing(cq, false);
+	mutex_unlock(&cq->resize_lock);
+	/* Without an answer the adapter may still use the new ring. */
+	if (err != -ETIMEDOUT)
+		dma_free_coherent(device, bytes, entries, dma);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_resize_cq);
+
+/**
+ * vuhca_resize_user_cq() - Change the number of entries of a CQ that a process
+ *	polls.
+ * @cq: CQ; the process does not poll meanwhile.
+ * @pages: Bus address of the list of pages of the new ring.
+ * @entries_log2: log2 of the new number of entries.
+ *
+ * Context: May sleep.
+ * Return: As of vuhca_resize_cq().
+ */
+int vuhca_resize_user_cq(struct vuhca_cq *cq, dma_addr_t pages,
+			 unsigned int entries_log2)
+{
+	int err;
+
+	if (entries_log2 > cq->dev->attributes.completion_queue_max_log2)
+		return -EINVAL;
+	mutex_lock(&cq->resize_lock);
+	err = vuhca_cq_resize_command(cq, pages, entries_log2);
+	if (!err)
+		cq->entries_log2 = entries_log2;
+	mutex_unlock(&cq->resize_lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_resize_user_cq);

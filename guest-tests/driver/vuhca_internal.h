@@ -147,6 +147,8 @@ bool vuhca_build_recv_wqe(struct vuhca_wq *rq, const struct vuhca_recv_wr *wr);
 /* vuhca_srq.c */
 void vuhca_srq_event(struct vuhca_dev *dev,
 		     const struct vuhca_event_entry *entry);
+
+/* vuhca_srq_post.c */
 bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id);
 
 /* vuhca_cq_poll.c */
@@ -215,7 +217,7 @@ void vuhca_debugfs_exit(void);
 void vuhca_debugfs_add(struct vuhca_dev *dev);
 void vuhca_debugfs_remove(struct vuhca_dev *dev);
 
-/* vuhca_device.c */
+/* vuhca_service.c */
 int vuhca_start(struct vuhca_dev *dev);
 void vuhca_stop(struct vuhca_dev *dev);
 void vuhca_quiesce(struct vuhca_dev *dev);

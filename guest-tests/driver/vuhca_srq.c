@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Shared receive queues. The adapter takes entries in order, but QPs complete
- * them in any order: a slot is filled again only when all slots before it have
- * completed. An entry that a QP had taken for a message in progress completes
- * as flushed when the QP is reset or destroyed. The slot of a completion that
- * is not polled is freed when the CQ is cleaned.
+ * Shared receive queues: creation, limit, resize, destruction. An entry that a
+ * QP had taken for a message in progress completes as flushed when the QP is
+ * reset or destroyed.
+ *
+ * At a resize the adapter moves the entries that it has not taken to the new
+ * ring, where their running numbers go on, so posting is off from the command
+ * to its answer. Entries complete meanwhile.
  */
 #include <linux/bitmap.h>
 #include <linux/dma-mapping.h>
-#include <linux/log2.h>
 #include <linux/slab.h>
 
 #include "vuhca_internal.h"
 
-/* Tells the adapter where the memory is. */
-static void vuhca_srq_describe(struct vuhca_srq *srq,
-			       const struct vuhca_user_memory *user,
-			       struct vuhca_srq_attributes *attributes)
+/* Tells the adapter where a ring of the SRQ is: the first one, or the next. */
+static void vuhca_srq_describe(const struct vuhca_srq *srq,
+			       struct vuhca_srq_attributes *attributes,
+			       dma_addr_t slots, unsigned int entries_log2)
 {
-	attributes->entries_log2 = srq->rq.entries_log2;
-	attributes->stride_log2 = srq->rq.stride_log2;
-	attributes->queue_address = cpu_to_le64(srq->dma);
-	attributes->record_address = cpu_to_le64(srq->record_dma);
-	if (!user)
+	attributes->entries_log2 = entries_log2;
+	attributes->queue_address = cpu_to_le64(slots);
+	if (srq->rq.slots)
 		return;
+	/* The address of a process's ring is that of a list of its pages. */
 	vuhca_srq_attributes_set_paged(attributes, 1);
 	attributes->page_shift = PAGE_SHIFT;
 }
@@ -42,7 +42,9 @@ static int vuhca_srq_command(struct vuhca_srq *srq,
 	int err;
 
 	vuhca_srq_attributes_set_pd(&attributes, srq->pd->pdn);
-	vuhca_srq_describe(srq, init->user, &attributes);
+	vuhca_srq_describe(srq, &attributes, srq->dma, srq->rq.entries_log2);
+	attributes.stride_log2 = srq->rq.stride_log2;
+	attributes.record_address = cpu_to_le64(srq->record_dma);
 	attributes.limit = cpu_to_le32(init->limit);
 	if (srq->xrcd) {
 		vuhca_srq_attributes_set_xrc_domain(&attributes,
@@ -56,25 +58,49 @@ static int vuhca_srq_command(struct vuhca_srq *srq,
 	return err;
 }
 
+/* Allocates slots of the stride that @ring has, and what is known of them. */
+static int vuhca_srq_alloc_ring(struct device *device, struct vuhca_srq *ring,
+				unsigned int entries_log2)
+{
+	struct vuhca_wq *rq = &ring->rq;
+
+	rq->entries_log2 = entries_log2;
+	rq->wr_ids = kvcalloc(BIT(entries_log2), sizeof(*rq->wr_ids),
+			      GFP_KERNEL);
+	ring->completed = bitmap_zalloc(BIT(entries_log2), GFP_KERNEL);
+	ring->bytes = (size_t)1 << (entries_log2 + rq->stride_log2);
+	rq->slots = dma_alloc_coherent(device, ring->bytes, &ring->dma,
+				       GFP_KERNEL);
+	return rq->wr_ids && ring->completed && rq->slots ? 0 : -ENOMEM;
+}
+
+static void vuhca_srq_free_ring(struct device *device, struct vuhca_srq *ring)
+{
+	if (ring->rq.slots)
+		dma_free_coherent(device, ring->bytes, ring->rq.slots,
+				  ring->dma);
+	bitmap_free(ring->completed);
+	kvfree(ring->rq.wr_ids);
+}
+
 static void vuhca_srq_free(struct vuhca_srq *srq)
 {
 	struct device *device = &srq->dev->pdev->dev;
 
-	if (srq->rq.slots)
-		dma_free_coherent(device, srq->bytes, srq->rq.slots, srq->dma);
 	/* That of a process is in its memory. */
 	if (srq->bytes && srq->record)
 		dma_free_coherent(device, sizeof(*srq->record), srq->record,
 				  srq->record_dma);
-	bitmap_free(srq->completed);
-	kvfree(srq->rq.wr_ids);
+	vuhca_srq_free_ring(device, srq);
 	kfree(srq);
 }
 
 /* Takes over the memory of a process, which knows what is in the queue. */
 static void vuhca_srq_use(struct vuhca_srq *srq,
-			  const struct vuhca_user_memory *user)
+			  const struct vuhca_user_memory *user,
+			  unsigned int entries_log2)
 {
+	srq->rq.entries_log2 = entries_log2;
 	srq->rq.stride_log2 = user->stride_log2[0];
 	srq->record = user->record;
 	srq->record_dma = user->record_dma;
@@ -85,7 +111,7 @@ static struct vuhca_srq *vuhca_srq_alloc(struct vuhca_pd *pd,
 					 const struct vuhca_srq_init *init)
 {
 	struct vuhca_srq *srq = kzalloc(sizeof(*srq), GFP_KERNEL);
-	struct vuhca_wq *rq;
+	struct device *device = &pd->dev->pdev->dev;
 
 	if (!srq)
 		return NULL;
@@ -96,25 +122,17 @@ static struct vuhca_srq *vuhca_srq_alloc(struct vuhca_pd *pd,
 	srq->generation = pd->generation;
 	srq->event = init->event;
 	srq->context = init->context;
-	rq = &srq->rq;
-	spin_lock_init(&rq->lock);
+	spin_lock_init(&srq->rq.lock);
 	mutex_init(&srq->resize_lock);
-	rq->entries_log2 = init->entries_log2;
 	if (init->user) {
-		vuhca_srq_use(srq, init->user);
+		vuhca_srq_use(srq, init->user, init->entries_log2);
 		return srq;
 	}
-	rq->stride_log2 = vuhca_recv_stride(init->sge);
-	rq->wr_ids = kvcalloc(BIT(rq->entries_log2), sizeof(*rq->wr_ids),
-			      GFP_KERNEL);
-	srq->completed = bitmap_zalloc(BIT(rq->entries_log2), GFP_KERNEL);
-	srq->bytes = (size_t)1 << (rq->entries_log2 + rq->stride_log2);
-	rq->slots = dma_alloc_coherent(&srq->dev->pdev->dev, srq->bytes,
-				       &srq->dma, GFP_KERNEL);
-	srq->record = dma_alloc_coherent(&srq->dev->pdev->dev,
-					 sizeof(*srq->record), &srq->record_dma,
-					 GFP_KERNEL);
-	if (!rq->wr_ids || !srq->completed || !rq->slots || !srq->record) {
+	srq->rq.stride_log2 = vuhca_recv_stride(init->sge);
+	srq->record = dma_alloc_coherent(device, sizeof(*srq->record),
+					 &srq->record_dma, GFP_KERNEL);
+	if (vuhca_srq_alloc_ring(device, srq, init->entries_log2) ||
+	    !srq->record) {
 		vuhca_srq_free(srq);
 		return NULL;
 	}
@@ -207,6 +225,23 @@ int vuhca_destroy_srq(struct vuhca_srq *srq)
 }
 EXPORT_SYMBOL_GPL(vuhca_destroy_srq);
 
+/* Changes the attributes that the mask of @attributes names. */
+static int vuhca_srq_modify(struct vuhca_srq *srq,
+			    const struct vuhca_srq_attributes *attributes)
+{
+	struct vuhca_command command = {
+		.opcode = VUHCA_MANAGEMENT_OPCODE_MODIFY_SRQ,
+		.object = srq->srqn,
+		.payload = attributes,
+		.payload_bytes = sizeof(*attributes),
+	};
+	struct vuhca_answer answer;
+
+	if (!vuhca_is_current(srq->dev, srq->generation))
+		return -ESTALE;
+	return vuhca_admin_execute(srq->dev, &command, &answer);
+}
+
 /**
  * vuhca_set_srq_limit() - Ask for one event when fewer entries than a limit
  *	are posted.
@@ -223,72 +258,127 @@ int vuhca_set_srq_limit(struct vuhca_srq *srq, u32 limit)
 		.attribute_mask = cpu_to_le32(VUHCA_SRQ_MASK_LIMIT),
 		.limit = cpu_to_le32(limit),
 	};
-	struct vuhca_command command = {
-		.opcode = VUHCA_MANAGEMENT_OPCODE_MODIFY_SRQ,
-		.object = srq->srqn,
-		.payload = &attributes,
-		.payload_bytes = sizeof(attributes),
-	};
-	struct vuhca_answer answer;
 
-	if (!vuhca_is_current(srq->dev, srq->generation))
-		return -ESTALE;
-	return vuhca_admin_execute(srq->dev, &command, &answer);
+	return vuhca_srq_modify(srq, &attributes);
 }
 EXPORT_SYMBOL_GPL(vuhca_set_srq_limit);
 
-/**
- * vuhca_post_srq_recv() - Post receive requests to an SRQ.
- * @srq: SRQ.
- * @wrs: Requests.
- * @count: Number of requests.
- *
- * Context: Any context.
- * Return: Number of requests posted, in order; -ENOMEM when none was; -EBUSY
- *	during a resize; -ESTALE: a reset has destroyed the SRQ.
- */
-int vuhca_post_srq_recv(struct vuhca_srq *srq, const struct vuhca_recv_wr *wrs,
-			unsigned int count)
+static int vuhca_srq_resize_command(struct vuhca_srq *srq, dma_addr_t slots,
+				    unsigned int entries_log2)
+{
+	struct vuhca_srq_attributes attributes = {
+		.attribute_mask = cpu_to_le32(VUHCA_SRQ_MASK_RESIZE),
+	};
+
+	vuhca_srq_describe(srq, &attributes, slots, entries_log2);
+	return vuhca_srq_modify(srq, &attributes);
+}
+
+/* Takes posting off; -EINVAL: requests outstanding have no room. */
+static int vuhca_srq_stop_posting(struct vuhca_srq *srq,
+				  unsigned int entries_log2)
 {
 	struct vuhca_wq *rq = &srq->rq;
-	unsigned int posted = 0;
-	unsigned long flags;
+	int err = 0;
 
-	if (!vuhca_is_current(srq->dev, srq->generation))
-		return -ESTALE;
-	spin_lock_irqsave(&rq->lock, flags);
-	if (srq->resizing) {
-		spin_unlock_irqrestore(&rq->lock, flags);
-		return -EBUSY;
+	spin_lock_irq(&rq->lock);
+	if ((u16)(rq->tail - rq->head) > BIT(entries_log2))
+		err = -EINVAL;
+	srq->resizing = !err;
+	spin_unlock_irq(&rq->lock);
+	return err;
+}
+
+/* Gives what is known of requests outstanding to the new ring. */
+static void vuhca_srq_move(const struct vuhca_srq *from, struct vuhca_srq *to)
+{
+	unsigned int old_mask = BIT(from->rq.entries_log2) - 1;
+	unsigned int new_mask = BIT(to->rq.entries_log2) - 1;
+	u16 at;
+
+	for (at = from->rq.head; at != from->rq.tail; at++) {
+		to->rq.wr_ids[at & new_mask] = from->rq.wr_ids[at & old_mask];
+		if (test_bit(at & old_mask, from->completed))
+			__set_bit(at & new_mask, to->completed);
 	}
-	while (posted < count && vuhca_build_recv_wqe(rq, wrs + posted))
-		posted++;
-	/* Write the entries before the tail that announces them. */
-	dma_wmb();
-	WRITE_ONCE(srq->record->tail, cpu_to_le16(rq->tail));
-	spin_unlock_irqrestore(&rq->lock, flags);
-	return posted || !count ? posted : -ENOMEM;
 }
-EXPORT_SYMBOL_GPL(vuhca_post_srq_recv);
 
-/*
- * Retires the request that completed as entry @sequence; false when it is not
- * outstanding. Any context.
- */
-bool vuhca_srq_retire(struct vuhca_srq *srq, u16 sequence, u64 *wr_id)
+/* Turns posting on; @next: the new ring, or NULL. */
+static void vuhca_srq_allow_posting(struct vuhca_srq *srq, struct vuhca_srq *next)
 {
-	struct vuhca_wq *rq = &srq->rq;
-	unsigned int mask = BIT(rq->entries_log2) - 1;
-	unsigned long flags;
-	bool outstanding;
-
-	spin_lock_irqsave(&rq->lock, flags);
-	outstanding = (u16)(sequence - rq->head) < (u16)(rq->tail - rq->head) &&
-		      !__test_and_set_bit(sequence & mask, srq->completed);
-	*wr_id = rq->wr_ids[sequence & mask];
-	while (rq->head != rq->tail &&
-	       __test_and_clear_bit(rq->head & mask, srq->completed))
-		rq->head++;
-	spin_unlock_irqrestore(&rq->lock, flags);
-	return outstanding;
+	spin_lock_irq(&srq->rq.lock);
+	if (next) {
+		vuhca_srq_move(srq, next);
+		swap(srq->rq.slots, next->rq.slots);
+		swap(srq->rq.wr_ids, next->rq.wr_ids);
+		swap(srq->completed, next->completed);
+		swap(srq->dma, next->dma);
+		swap(srq->bytes, next->bytes);
+		srq->rq.entries_log2 = next->rq.entries_log2;
+	}
+	srq->resizing = false;
+	spin_unlock_irq(&srq->rq.lock);
 }
+
+/**
+ * vuhca_resize_srq() - Change the number of entries of an SRQ.
+ * @srq: SRQ; posting fails with -EBUSY meanwhile.
+ * @entries_log2: log2 of the new number of entries.
+ *
+ * Context: May sleep.
+ * Return: 0; -EINVAL, with nothing changed: too large, or too small for the
+ *	requests outstanding or for the limit; -ESTALE: a reset has destroyed the
+ *	SRQ; -ENOMEM; or the error of vuhca_admin_execute().
+ */
+int vuhca_resize_srq(struct vuhca_srq *srq, unsigned int entries_log2)
+{
+	struct device *device = &srq->dev->pdev->dev;
+	struct vuhca_srq next = { .rq.stride_log2 = srq->rq.stride_log2 };
+	int err;
+
+	if (entries_log2 > srq->dev->attributes.receive_queue_max_log2)
+		return -EINVAL;
+	err = vuhca_srq_alloc_ring(device, &next, entries_log2);
+	if (err)
+		goto free;
+	mutex_lock(&srq->resize_lock);
+	err = vuhca_srq_stop_posting(srq, entries_log2);
+	if (!err) {
+		err = vuhca_srq_resize_command(srq, next.dma, entries_log2);
+		vuhca_srq_allow_posting(srq, err ? NULL : &next);
+	}
+	mutex_unlock(&srq->resize_lock);
+	/* Without an answer the adapter may still use the new ring. */
+	if (err == -ETIMEDOUT)
+		next.rq.slots = NULL;
+free:
+	vuhca_srq_free_ring(device, &next);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_resize_srq);
+
+/**
+ * vuhca_resize_user_srq() - Change the number of entries of an SRQ that a
+ *	process posts to.
+ * @srq: SRQ; the process does not post meanwhile.
+ * @pages: Bus address of the list of pages of the new ring.
+ * @entries_log2: log2 of the new number of entries.
+ *
+ * Context: May sleep.
+ * Return: As of vuhca_resize_srq().
+ */
+int vuhca_resize_user_srq(struct vuhca_srq *srq, dma_addr_t pages,
+			  unsigned int entries_log2)
+{
+	int err;
+
+	if (entries_log2 > srq->dev->attributes.receive_queue_max_log2)
+		return -EINVAL;
+	mutex_lock(&srq->resize_lock);
+	err = vuhca_srq_resize_command(srq, pages, entries_log2);
+	if (!err)
+		srq->rq.entries_log2 = entries_log2;
+	mutex_unlock(&srq->resize_lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(vuhca_resize_user_srq);
