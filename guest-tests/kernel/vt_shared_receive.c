@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* Several connections that receive from one SRQ. */
-#include "vt_pair.h"
+#include "vt_srq.h"
 
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
 #define VT_PAIRS	3
 #define VT_ENTRIES_LOG2	4
 #define VT_ENTRIES	BIT(VT_ENTRIES_LOG2)
-#define VT_ENTRY_BYTES	4096
 #define VT_MESSAGES	400
 #define VT_CUTS		24
 
 struct vt_sharing {
 	struct vt *t;
 	struct vt_areas areas;
-	struct vuhca_srq *srq;
+	struct vt_srq queue;
 	struct vt_pair pairs[VT_PAIRS];
 	atomic_t events;
 	u8 last_event;
-	unsigned int posted;
 };
 
 static void vt_srq_event(enum vuhca_event_type type, u8 fault, void *context)
@@ -28,19 +26,9 @@ static void vt_srq_event(enum vuhca_event_type type, u8 fault, void *context)
 	atomic_inc(&share->events);
 }
 
-/* Entry number i uses part i of area 1, and its wr_id is i. */
 static bool vt_share_post(struct vt_sharing *share)
 {
-	unsigned int place = share->posted % VT_ENTRIES;
-	struct vuhca_buffer there = vt_area_buffer(&share->areas, 1,
-						   place * VT_ENTRY_BYTES,
-						   VT_ENTRY_BYTES);
-	struct vuhca_recv_wr wr = {
-		.wr_id = share->posted, .sge = &there, .sge_count = 1,
-	};
-
-	share->posted++;
-	return VT_EQUAL(share->t, vuhca_post_srq_recv(share->srq, &wr, 1), 1);
+	return vt_srq_post(share->t, &share->queue);
 }
 
 static bool vt_share_create(struct vt *t, struct vt_sharing *share)
@@ -56,14 +44,10 @@ static bool vt_share_create(struct vt *t, struct vt_sharing *share)
 
 	memset(share, 0, sizeof(*share));
 	share->t = t;
-	if (!vt_areas_create(t, &share->areas))
+	if (!vt_areas_create(t, &share->areas) ||
+	    !vt_srq_create(t, &share->queue, &share->areas, 0, &init))
 		return false;
-	share->srq = vuhca_create_srq(t->pd, &init);
-	if (!VT_CHECK(t, !IS_ERR(share->srq), "%pe", share->srq)) {
-		share->srq = NULL;
-		return false;
-	}
-	options.srq = share->srq;
+	options.srq = share->queue.srq;
 	for (i = 0; i < VT_PAIRS; i++) {
 		options.from = 1 + i % 2;
 		if (!vt_pair_create(t, &share->pairs[i], &options))
@@ -80,8 +64,7 @@ static void vt_share_destroy(struct vt_sharing *share)
 	for (i = 0; i < VT_PAIRS; i++)
 		if (share->pairs[i].t)
 			vt_pair_destroy(&share->pairs[i]);
-	if (share->srq)
-		VT_EQUAL(t, vuhca_destroy_srq(share->srq), 0);
+	vt_srq_destroy(t, &share->queue);
 	if (share->areas.mr)
 		vt_areas_destroy(t, &share->areas);
 }
@@ -99,22 +82,8 @@ static void vt_with_sharing(struct vt *t, void (*run)(struct vt_sharing *share))
 static bool vt_share_send(struct vt_sharing *share, unsigned int pair,
 			  unsigned int number)
 {
-	u32 length = 1 + prandom_u32_state(&share->t->random) % VT_ENTRY_BYTES;
-	struct vuhca_buffer here = vt_area_buffer(&share->areas, 0, 0, length);
-	struct vuhca_send_wr wr = vt_rdma_wr(&share->areas,
-					     VUHCA_SEND_OPCODE_SEND, &here, 0);
-	struct vt *t = share->t;
-	struct vuhca_wc wc;
-
-	vt_fill(share->areas.bytes[0], length, number);
-	return vt_do(&share->pairs[pair], &wr, VT_OK) &&
-	       vt_completes(t, t->recv_cq.cq, VT_OK, &wc) &&
-	       VT_EQUAL(t, wc.wr_id, number) &&
-	       VT_EQUAL(t, wc.byte_length, length) &&
-	       VT_CHECK(t, wc.qp == share->pairs[pair].end[1].qp, "other QP") &&
-	       VT_CHECK(t, vt_holds(share->areas.bytes[1] + number % VT_ENTRIES *
-				    VT_ENTRY_BYTES, length, number),
-			"message %u of %u bytes", number, length);
+	return vt_srq_takes(&share->pairs[pair], &share->queue,
+			    share->t->recv_cq.cq, number);
 }
 
 /* Entries are used in their order, whichever QP receives. */
@@ -180,7 +149,7 @@ static void vt_share_limit(struct vt_sharing *share)
 
 	for (i = 0; i < 5; i++)
 		vt_share_post(share);
-	VT_EQUAL(t, vuhca_set_srq_limit(share->srq, 4), 0);
+	VT_EQUAL(t, vuhca_set_srq_limit(share->queue.srq, 4), 0);
 	vt_share_send(share, 0, 0);
 	VT_EQUAL(t, atomic_read(&share->events), 0);
 	vt_share_send(share, 1, 1);
@@ -189,7 +158,7 @@ static void vt_share_limit(struct vt_sharing *share)
 	vt_share_send(share, 2, 2);
 	/* A limit above the entries left raises the event at once. */
 	VT_EQUAL(t, atomic_read(&share->events), 1);
-	VT_EQUAL(t, vuhca_set_srq_limit(share->srq, 3), 0);
+	VT_EQUAL(t, vuhca_set_srq_limit(share->queue.srq, 3), 0);
 	VT_WAIT(t, atomic_read(&share->events) == 2);
 }
 
@@ -202,30 +171,31 @@ static void vt_limit(struct vt *t)
 static void vt_share_resize(struct vt_sharing *share)
 {
 	static const u8 sizes[] = { 5, 7, 4, 8 };
+	struct vuhca_srq *srq = share->queue.srq;
+	struct vuhca_wq *rq = &srq->rq;
 	struct vt *t = share->t;
 	unsigned int i, sent, taken = 0;
 
 	for (i = 0; i < 8 * ARRAY_SIZE(sizes); i++) {
-		while ((u16)(share->srq->rq.tail - share->srq->rq.head) <
-		       VT_ENTRIES)
+		while ((u16)(rq->tail - rq->head) < VT_ENTRIES)
 			if (!vt_share_post(share))
 				return;
-		VT_EQUAL(t, vuhca_resize_srq(share->srq,
-					     sizes[i % ARRAY_SIZE(sizes)]), 0);
+		VT_EQUAL(t, vuhca_resize_srq(srq, sizes[i % ARRAY_SIZE(sizes)]),
+			 0);
 		for (sent = 0; sent < 1 + i % VT_ENTRIES; sent++)
 			if (!vt_share_send(share, i % VT_PAIRS, taken++))
 				return;
 	}
-	while ((u16)(share->srq->rq.tail - share->srq->rq.head) < VT_ENTRIES)
+	while ((u16)(rq->tail - rq->head) < VT_ENTRIES)
 		vt_share_post(share);
-	VT_EQUAL(t, vuhca_resize_srq(share->srq, 3), -EINVAL);
-	VT_EQUAL(t, vuhca_resize_srq(share->srq, 40), -EINVAL);
-	VT_EQUAL(t, vuhca_set_srq_limit(share->srq, 10), 0);
+	VT_EQUAL(t, vuhca_resize_srq(srq, 3), -EINVAL);
+	VT_EQUAL(t, vuhca_resize_srq(srq, 40), -EINVAL);
+	VT_EQUAL(t, vuhca_set_srq_limit(srq, 10), 0);
 	for (i = 0; i < 8; i++)
 		if (!vt_share_send(share, 0, taken++))
 			return;
 	VT_WAIT(t, atomic_read(&share->events) == 1);
-	VT_EQUAL(t, vuhca_resize_srq(share->srq, 3), 0);
+	VT_EQUAL(t, vuhca_resize_srq(srq, 3), 0);
 	vt_share_send(share, 1, taken);
 }
 
@@ -244,7 +214,7 @@ static void vt_share_error(struct vt_sharing *share)
 
 	vt_share_post(share);
 	VT_EQUAL(t, vuhca_post_recv(end->qp, &wr, 1), (u64)-EINVAL);
-	VT_EQUAL(t, vuhca_destroy_srq(share->srq), (u64)-EBUSY);
+	VT_EQUAL(t, vuhca_destroy_srq(share->queue.srq), (u64)-EBUSY);
 	VT_EQUAL(t, vuhca_qp_to_state(end->qp, VUHCA_QP_STATE_ERR), 0);
 	VT_WAIT(t, atomic_read(&end->events));
 	VT_EQUAL(t, end->last_event, VUHCA_EVENT_TYPE_LAST_WQE_REACHED);
@@ -260,7 +230,8 @@ static void vt_error(struct vt *t)
 /* Sends a long message to a new pair that ends before the message does. */
 static bool vt_share_cut(struct vt_sharing *share, bool reset)
 {
-	struct vt_pair_options options = { .path_mtu = 1, .srq = share->srq };
+	struct vuhca_srq *srq = share->queue.srq;
+	struct vt_pair_options options = { .path_mtu = 1, .srq = srq };
 	struct vuhca_buffer here = vt_area_buffer(&share->areas, 0, 0,
 						  VT_AREA_BYTES);
 	struct vuhca_buffer there = vt_area_buffer(&share->areas, 1, 0,
@@ -268,14 +239,14 @@ static bool vt_share_cut(struct vt_sharing *share, bool reset)
 	struct vuhca_send_wr wr = vt_rdma_wr(&share->areas,
 					     VUHCA_SEND_OPCODE_SEND, &here, 0);
 	struct vuhca_recv_wr recv = { .sge = &there, .sge_count = 1 };
-	struct vuhca_wq *rq = &share->srq->rq;
+	struct vuhca_wq *rq = &srq->rq;
 	struct vt *t = share->t;
 	struct vt_pair pair;
 	unsigned int us;
 
 	if (vt_pair_create(t, &pair, &options) &&
 	    (READ_ONCE(rq->head) != READ_ONCE(rq->tail) ||
-	     VT_EQUAL(t, vuhca_post_srq_recv(share->srq, &recv, 1), 1)) &&
+	     VT_EQUAL(t, vuhca_post_srq_recv(srq, &recv, 1), 1)) &&
 	    vt_post(&pair, 0, &wr)) {
 		us = 1 + prandom_u32_state(&t->random) % 4000;
 		usleep_range(us, us + 50);
@@ -295,7 +266,7 @@ static void vt_share_taken(struct vt_sharing *share)
 {
 	struct vuhca_send_wr wr = vt_rdma_wr(&share->areas,
 					     VUHCA_SEND_OPCODE_SEND, NULL, 0);
-	struct vuhca_wq *rq = &share->srq->rq;
+	struct vuhca_wq *rq = &share->queue.srq->rq;
 	struct vt *t = share->t;
 	struct vuhca_wc wc;
 	unsigned int i;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /* XRC: one connection whose requests name the SRQ that receives (IBTA annex A14). */
-#include "vt_pair.h"
+#include "vt_srq.h"
 
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
 #define VT_QUEUES	3
 #define VT_ENTRIES_LOG2	3
 #define VT_ENTRIES	BIT(VT_ENTRIES_LOG2)
-#define VT_ENTRY_BYTES	4096
 #define VT_MESSAGES	300
 
 /* Each queue completes in a CQ of its own. */
@@ -15,13 +14,12 @@ struct vt_xrc {
 	struct vt_areas areas;
 	struct vuhca_xrcd *xrcd;
 	struct vt_cq cqs[VT_QUEUES];
-	struct vuhca_srq *srqs[VT_QUEUES];
-	unsigned int posted[VT_QUEUES];
+	struct vt_srq queues[VT_QUEUES];
 	struct vt_pair pair;
 };
 
-static struct vuhca_srq *vt_xrc_queue(struct vt *t, struct vuhca_xrcd *xrcd,
-				      struct vuhca_cq *cq)
+static bool vt_xrc_queue(struct vt_xrc *xrc, struct vt_srq *queue, size_t base,
+			 struct vuhca_xrcd *xrcd, struct vuhca_cq *cq)
 {
 	struct vuhca_srq_init init = {
 		.entries_log2 = VT_ENTRIES_LOG2,
@@ -29,28 +27,8 @@ static struct vuhca_srq *vt_xrc_queue(struct vt *t, struct vuhca_xrcd *xrcd,
 		.xrcd = xrcd,
 		.cq = cq,
 	};
-	struct vuhca_srq *srq = vuhca_create_srq(t->pd, &init);
 
-	return VT_CHECK(t, !IS_ERR(srq), "%pe", srq) ? srq : NULL;
-}
-
-static size_t vt_xrc_place(unsigned int queue, unsigned int number)
-{
-	return (queue * VT_ENTRIES + number % VT_ENTRIES) * VT_ENTRY_BYTES;
-}
-
-/* The next entry of a queue has a place of its own in area 1. */
-static bool vt_xrc_receive(struct vt_xrc *xrc, unsigned int queue)
-{
-	size_t place = vt_xrc_place(queue, xrc->posted[queue]);
-	struct vuhca_buffer there = vt_area_buffer(&xrc->areas, 1, place,
-						   VT_ENTRY_BYTES);
-	struct vuhca_recv_wr wr = {
-		.wr_id = xrc->posted[queue]++, .sge = &there, .sge_count = 1,
-	};
-
-	return VT_EQUAL(xrc->t, vuhca_post_srq_recv(xrc->srqs[queue], &wr, 1),
-			1);
+	return vt_srq_create(xrc->t, queue, &xrc->areas, base, &init);
 }
 
 static bool vt_xrc_create(struct vt *t, struct vt_xrc *xrc)
@@ -67,13 +45,12 @@ static bool vt_xrc_create(struct vt *t, struct vt_xrc *xrc)
 		xrc->xrcd = NULL;
 		return false;
 	}
-	for (i = 0; i < VT_QUEUES; i++) {
-		if (!vt_create_cq(t, &xrc->cqs[i], VT_ENTRIES_LOG2, 1))
+	for (i = 0; i < VT_QUEUES; i++)
+		if (!vt_create_cq(t, &xrc->cqs[i], VT_ENTRIES_LOG2, 1) ||
+		    !vt_xrc_queue(xrc, &xrc->queues[i],
+				  i * VT_ENTRIES * VT_ENTRY_BYTES, xrc->xrcd,
+				  xrc->cqs[i].cq))
 			return false;
-		xrc->srqs[i] = vt_xrc_queue(t, xrc->xrcd, xrc->cqs[i].cq);
-		if (!xrc->srqs[i])
-			return false;
-	}
 	options.xrcd = xrc->xrcd;
 	return vt_pair_create(t, &xrc->pair, &options);
 }
@@ -86,8 +63,7 @@ static void vt_xrc_destroy(struct vt_xrc *xrc)
 	if (xrc->pair.t)
 		vt_pair_destroy(&xrc->pair);
 	for (i = 0; i < VT_QUEUES; i++) {
-		if (xrc->srqs[i])
-			VT_EQUAL(t, vuhca_destroy_srq(xrc->srqs[i]), 0);
+		vt_srq_destroy(t, &xrc->queues[i]);
 		if (xrc->cqs[i].cq)
 			VT_EQUAL(t, vuhca_destroy_cq(xrc->cqs[i].cq), 0);
 	}
@@ -106,28 +82,17 @@ static void vt_with_xrc(struct vt *t, void (*run)(struct vt_xrc *xrc))
 	vt_xrc_destroy(&xrc);
 }
 
+static bool vt_xrc_receive(struct vt_xrc *xrc, unsigned int queue)
+{
+	return vt_srq_post(xrc->t, &xrc->queues[queue]);
+}
+
 /* Sends a message to a queue and expects that it uses its receive @number. */
 static bool vt_xrc_send(struct vt_xrc *xrc, unsigned int queue,
 			unsigned int number)
 {
-	u32 length = 1 + prandom_u32_state(&xrc->t->random) % VT_ENTRY_BYTES;
-	struct vuhca_buffer here = vt_area_buffer(&xrc->areas, 0, 0, length);
-	struct vuhca_send_wr wr = vt_rdma_wr(&xrc->areas,
-					     VUHCA_SEND_OPCODE_SEND, &here, 0);
-	u32 key = queue << 16 | number;
-	struct vt *t = xrc->t;
-	struct vuhca_wc wc;
-
-	wr.xrc_srqn = xrc->srqs[queue]->srqn;
-	vt_fill(xrc->areas.bytes[0], length, key);
-	return vt_do(&xrc->pair, &wr, VT_OK) &&
-	       vt_completes(t, xrc->cqs[queue].cq, VT_OK, &wc) &&
-	       VT_EQUAL(t, wc.wr_id, number) &&
-	       VT_EQUAL(t, wc.byte_length, length) &&
-	       VT_CHECK(t, wc.qp == xrc->pair.end[1].qp, "other QP") &&
-	       VT_CHECK(t, vt_holds(xrc->areas.bytes[1] +
-				    vt_xrc_place(queue, number), length, key),
-			"message %u of queue %u", number, queue);
+	return vt_srq_takes(&xrc->pair, &xrc->queues[queue],
+			    xrc->cqs[queue].cq, number);
 }
 
 /* Each message uses the oldest entry of the queue that it names, and its CQ. */
@@ -164,7 +129,7 @@ static void vt_xrc_access(struct vt_xrc *xrc)
 	__le64 *before = (__le64 *)areas->bytes[0];
 	struct vt *t = xrc->t;
 
-	wr.xrc_srqn = xrc->srqs[1]->srqn;
+	wr.xrc_srqn = xrc->queues[1].srq->srqn;
 	vt_fill(areas->bytes[0], VT_ENTRY_BYTES, 1);
 	if (vt_do(&xrc->pair, &wr, VT_OK))
 		VT_WAIT(t, vt_holds(areas->bytes[1], VT_ENTRY_BYTES, 1));
@@ -212,24 +177,21 @@ static bool vt_xrc_refuses(struct vt_xrc *xrc, u32 srqn, u8 event)
 static void vt_xrc_refusals(struct vt_xrc *xrc)
 {
 	struct vuhca_xrcd *other = vuhca_alloc_xrcd(xrc->t->dev);
-	struct vuhca_srq *strange, *ordinary;
+	struct vt_srq strange = {}, ordinary = {};
 	struct vt *t = xrc->t;
 
 	VT_REQUIRE(t, !IS_ERR(other), "%pe", other);
-	strange = vt_xrc_queue(t, other, xrc->cqs[0].cq);
-	ordinary = vt_xrc_queue(t, NULL, NULL);
 	vt_xrc_receive(xrc, 0);
-	if (strange && ordinary &&
+	if (vt_xrc_queue(xrc, &strange, 0, other, xrc->cqs[0].cq) &&
+	    vt_xrc_queue(xrc, &ordinary, 0, NULL, NULL) &&
 	    vt_xrc_refuses(xrc, 0, VUHCA_EVENT_TYPE_XRC_INVALID_HEADER) &&
-	    vt_xrc_refuses(xrc, ordinary->srqn,
+	    vt_xrc_refuses(xrc, ordinary.srq->srqn,
 			   VUHCA_EVENT_TYPE_XRC_INVALID_HEADER) &&
-	    vt_xrc_refuses(xrc, strange->srqn,
+	    vt_xrc_refuses(xrc, strange.srq->srqn,
 			   VUHCA_EVENT_TYPE_XRC_DOMAIN_VIOLATION))
 		vt_xrc_send(xrc, 0, 0);
-	if (ordinary)
-		VT_EQUAL(t, vuhca_destroy_srq(ordinary), 0);
-	if (strange)
-		VT_EQUAL(t, vuhca_destroy_srq(strange), 0);
+	vt_srq_destroy(t, &ordinary);
+	vt_srq_destroy(t, &strange);
 	VT_EQUAL(t, vuhca_dealloc_xrcd(other), 0);
 }
 
@@ -242,15 +204,14 @@ static void vt_refusals(struct vt *t)
 static void vt_xrc_end(struct vt_xrc *xrc)
 {
 	struct vt *t = xrc->t;
-	u32 srqn = xrc->srqs[2]->srqn;
+	u32 srqn = xrc->queues[2].srq->srqn;
 
 	VT_EQUAL(t, vuhca_dealloc_xrcd(xrc->xrcd), (u64)-EBUSY);
 	VT_EQUAL(t, vuhca_destroy_cq(xrc->cqs[2].cq), (u64)-EBUSY);
 	vt_xrc_receive(xrc, 2);
-	if (!VT_EQUAL(t, vuhca_destroy_srq(xrc->srqs[2]), 0))
-		return;
-	xrc->srqs[2] = NULL;
-	if (vt_xrc_refuses(xrc, srqn, VUHCA_EVENT_TYPE_XRC_INVALID_HEADER) &&
+	vt_srq_destroy(t, &xrc->queues[2]);
+	if (!xrc->queues[2].srq &&
+	    vt_xrc_refuses(xrc, srqn, VUHCA_EVENT_TYPE_XRC_INVALID_HEADER) &&
 	    vt_xrc_receive(xrc, 0))
 		vt_xrc_send(xrc, 0, 0);
 }
