@@ -60,43 +60,52 @@ static int vib_read_port_tables(struct vib_dev *dev, u32 port,
 	return err;
 }
 
-int vib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
+/* The tables as they are now, locked; or ERR_PTR(): they could not be read. */
+static struct vib_port_tables *vib_lock_port_tables(struct ib_device *ibdev,
+						    u32 port)
 {
 	struct vib_dev *dev = to_vdev(ibdev);
 	struct vib_port_tables *tables = &dev->port_tables[port - 1];
-	const struct vuhca_pkey_block *block;
 	int err;
 
-	if (index >= VUHCA_PKEY_TABLE_ENTRIES)
-		return -EINVAL;
-	block = &tables->pkeys[index / VUHCA_PKEY_BLOCK_ENTRIES];
 	mutex_lock(&tables->lock);
 	err = vib_read_port_tables(dev, port, tables);
 	if (!err)
-		*pkey = get_unaligned_le16(block->pkeys +
-					   index % VUHCA_PKEY_BLOCK_ENTRIES *
-					   sizeof(u16));
+		return tables;
 	mutex_unlock(&tables->lock);
-	return err;
+	return ERR_PTR(err);
+}
+
+int vib_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pkey)
+{
+	struct vib_port_tables *tables;
+
+	if (index >= VUHCA_PKEY_TABLE_ENTRIES)
+		return -EINVAL;
+	tables = vib_lock_port_tables(ibdev, port);
+	if (IS_ERR(tables))
+		return PTR_ERR(tables);
+	*pkey = get_unaligned_le16(tables->pkeys[index /
+						 VUHCA_PKEY_BLOCK_ENTRIES].pkeys +
+				   index % VUHCA_PKEY_BLOCK_ENTRIES *
+				   sizeof(u16));
+	mutex_unlock(&tables->lock);
+	return 0;
 }
 
 int vib_query_gid(struct ib_device *ibdev, u32 port, int index,
 		  union ib_gid *gid)
 {
-	struct vib_dev *dev = to_vdev(ibdev);
-	struct vib_port_tables *tables = &dev->port_tables[port - 1];
-	const struct vuhca_gid_block *block;
-	int err;
+	struct vib_port_tables *tables;
 
 	if (index < 0 || index >= VUHCA_GID_TABLE_ENTRIES)
 		return -EINVAL;
-	block = &tables->gids[index / VUHCA_GID_BLOCK_ENTRIES];
-	mutex_lock(&tables->lock);
-	err = vib_read_port_tables(dev, port, tables);
-	if (!err)
-		memcpy(gid->raw, block->gids +
-		       index % VUHCA_GID_BLOCK_ENTRIES * sizeof(gid->raw),
-		       sizeof(gid->raw));
+	tables = vib_lock_port_tables(ibdev, port);
+	if (IS_ERR(tables))
+		return PTR_ERR(tables);
+	memcpy(gid->raw, tables->gids[index / VUHCA_GID_BLOCK_ENTRIES].gids +
+	       index % VUHCA_GID_BLOCK_ENTRIES * sizeof(gid->raw),
+	       sizeof(gid->raw));
 	mutex_unlock(&tables->lock);
-	return err;
+	return 0;
 }
