@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The driver's API is documented. The kernel's own `kernel-doc` finds no fault in any file, and
- * each exported function and each structure of the API headers has a kernel-doc comment. The
- * README.md of the driver lists the files in the order of Kbuild, which module-layers.test.ts
- * checks.
+ * each exported function and each structure of the API headers has a kernel-doc comment.
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
@@ -46,15 +44,6 @@ t.test('every structure of the API is documented', async (t) => {
   t.same(
     structures.filter((name) => !documented.has(name)),
     [],
-  );
-});
-
-t.test('README.md lists the files in the order of Kbuild', async (t) => {
-  const listed = matches(read('README.md'), /^\| `(\w+)\.c` \|/gm);
-  const lines = matches(read('Kbuild'), /^vuhca-y [:+]=(.*)$/gm);
-  t.same(
-    listed,
-    lines.flatMap((line) => matches(line, /(\w+)\.o/g)),
   );
 });
 

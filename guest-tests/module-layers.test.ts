@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The C files of a kernel module call each other in one direction. Kbuild lists the object files
- * lowest layer first. A file may use its own functions and variables and those of files before it.
- * Use of a later file's name, a call or a variable, fails the test. Callbacks handed over at run
- * time need no name of the other file, so they may point up. guest-tests/driver/README.md describes
- * the layers of the driver. Definitions are read from the text, where they begin a line; what a
- * linker sees of the three modules is the same.
+ * The C files of a kernel module, and those of the provider, call each other in one direction.
+ * Kbuild lists the object files lowest layer first, and so does the README where there is a table
+ * of files. A file may use its own functions and variables and those of files before it. Use of a
+ * later file's name, a call or a variable, fails the test. Callbacks handed over at run time need
+ * no name of the other file, so they may point up. Definitions are read from the text, where they
+ * begin a line; what a linker sees of the modules is the same.
  */
 
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 
 /** The folders of the modules that have layers. */
-const FOLDERS = ['driver', 'kernel', 'driver/ib'];
+const MODULES = ['driver', 'kernel', 'driver/ib', 'verbs'];
+/** Those whose README has a table of the files; the provider has no Kbuild. */
+const TABLES = ['driver', 'driver/ib', 'provider'];
 
 interface CFile {
   readonly name: string;
@@ -31,13 +33,21 @@ const VARIABLE = /^(?!static\b|typedef\b|extern\b)[a-z][\w *]*?\b(\w+)(?:\[[^\]]
 const SUITE = /^VT_SUITE\((\w+)/gm;
 
 t.test('no C file uses a name of a file in a higher layer', async (t) => {
-  for (const folder of FOLDERS) {
-    const directory = fileURLToPath(new URL(folder, import.meta.url));
-    const names = filesOf(readFileSync(join(directory, 'Kbuild'), 'utf8'));
+  for (const folder of new Set([...MODULES, ...TABLES])) {
+    const names = MODULES.includes(folder) ? filesOf(read(folder, 'Kbuild')) : tableOf(read(folder, 'README.md'));
     t.ok(names.length > 1 && new Set(names).size === names.length, `${folder}: ${names.length} C files`);
-    const files = names.map((name) => readFile(name, readFileSync(join(directory, name), 'utf8')));
+    const files = names.map((name) => readFile(name, read(folder, name)));
     t.ok(countUses(files) >= names.length, `${folder}: the uses are seen`);
     t.same(findUpwardUses(files), [], `${folder}: every use points down`);
+  }
+});
+
+t.test('the READMEs list all files in their order', async (t) => {
+  for (const folder of TABLES) {
+    const names = tableOf(read(folder, 'README.md'));
+    const all = readdirSync(pathOf(folder)).filter((name) => name.endsWith('.c') && !name.endsWith('.mod.c'));
+    t.same([...names].sort(), all.sort(), `${folder}: all files`);
+    if (MODULES.includes(folder)) t.same(names, filesOf(read(folder, 'Kbuild')), `${folder}: as in Kbuild`);
   }
 });
 
@@ -56,6 +66,19 @@ t.test('C files are read from Kbuild in their order', async (t) => {
   const kbuild = 'obj-m := m.o\nccflags-y := -I$(src)/x\n# a.o is lowest\nm-y := a.o b.o\nm-y += c.o\n';
   t.same(filesOf(kbuild), ['a.c', 'b.c', 'c.c']);
 });
+
+function pathOf(folder: string): string {
+  return fileURLToPath(new URL(folder, import.meta.url));
+}
+
+function read(folder: string, name: string): string {
+  return readFileSync(join(pathOf(folder), name), 'utf8');
+}
+
+/** The C files in the table of a README. */
+function tableOf(readme: string): string[] {
+  return Array.from(readme.matchAll(/^\| `(\w+\.c)` \|/gm), ([, name]) => name as string);
+}
 
 /** The C files of a module's Kbuild, lowest layer first. */
 function filesOf(kbuild: string): string[] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Send commands (docs/PROGRAMMING.md, "Posting sends"): they are built in the
- * slots of the send queue, the tail is published, and then the same bytes go
- * to a collect page or a doorbell is rung. Callers hold the lock of the queue.
+ * Send commands (docs/PROGRAMMING.md, "Posting sends") are built in the slots
+ * of the send queue; vu_posting.c shows them to the adapter. Callers hold the
+ * lock of the queue.
  */
 #include <errno.h>
 #include <string.h>
@@ -201,38 +201,4 @@ void vu_end_command(struct vu_qp *qp, struct vuhca_send_command *command)
 	command->checksum = htole32(~(uint32_t)sum);
 	__atomic_store_n(&qp->sq.tail, (uint16_t)(qp->sq.tail + 1),
 			 __ATOMIC_RELAXED);
-}
-
-static bool vu_collects(const struct vu_qp *qp, unsigned int count)
-{
-	if (qp->post == VU_POST_AUTO)
-		return count == 1 &&
-		       qp->context->about.flags & VUHCA_UCONTEXT_COLLECTS;
-	return qp->post == VU_POST_COLLECT;
-}
-
-/* Shows the adapter the commands from number @first on. */
-void vu_submit(struct vu_qp *qp, uint16_t first)
-{
-	struct vuhca_send_command *command;
-	uint16_t tail = qp->sq.tail;
-
-	if (first == tail)
-		return;
-	/* The slots come before the tail that announces them. */
-	udma_to_device_barrier();
-	__atomic_store_n(&qp->record->send_tail, htole16(tail),
-			 __ATOMIC_RELAXED);
-	/* The tail comes before the collect page or the doorbell. */
-	udma_to_device_barrier();
-	if (!vu_collects(qp, (uint16_t)(tail - first))) {
-		vu_page_doorbell(qp->page, qp->qpn, first);
-		return;
-	}
-	for (; first != tail; first++) {
-		command = vu_slot(&qp->sq, first);
-		if (!vu_page_collect(qp->page, command,
-				     vuhca_send_command_get_collect_length(command)))
-			vu_page_doorbell(qp->page, qp->qpn, first);
-	}
 }

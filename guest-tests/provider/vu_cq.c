@@ -183,8 +183,8 @@ int vu_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 	struct vu_cq *cq = to_vu_cq(ibcq);
 
 	vu_lock(&cq->lock);
-	vu_page_notify(&context->pages[0], cq->cqn, solicited_only,
-		       cq->consumed);
+	vu_request_event(&context->pages[0], cq->cqn, solicited_only,
+			 cq->consumed);
 	vu_unlock(&cq->lock);
 	return 0;
 }

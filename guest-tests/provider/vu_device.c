@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * The provider itself: which devices it is for, contexts, and the table of its
- * functions. The environment of the process chooses how it posts: VUHCA_POST
- * (auto, collect, doorbell) and VUHCA_QOS_LEVEL (0, 1).
+ * functions.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include <rdma/ib_user_ioctl_cmds.h>
 
 #include "vu_internal.h"
-
-#define PFX "libvuhca: "
 
 static void vu_free_context(struct ibv_context *context);
 
@@ -75,27 +71,6 @@ static const struct verbs_context_ops vu_ops = {
 	.unimport_pd = vu_unimport_pd,
 };
 
-static void vu_read_environment(struct vu_context *context)
-{
-	const char *post = getenv("VUHCA_POST");
-	const char *level = getenv("VUHCA_QOS_LEVEL");
-
-	context->post = VU_POST_AUTO;
-	if (post && !strcmp(post, "collect"))
-		context->post = VU_POST_COLLECT;
-	else if (post && !strcmp(post, "doorbell"))
-		context->post = VU_POST_DOORBELL;
-	else if (post && strcmp(post, "auto"))
-		fprintf(stderr,
-			PFX "VUHCA_POST is auto, collect or doorbell, not %s\n",
-			post);
-	if (level && !strcmp(level, "1"))
-		context->qos_level = 1;
-	else if (level && strcmp(level, "0"))
-		fprintf(stderr, PFX "VUHCA_QOS_LEVEL is 0 or 1, not %s\n",
-			level);
-}
-
 /* Pages that every process needs, and the clock if there is one. */
 static int vu_map_context(struct vu_context *context)
 {
@@ -118,13 +93,13 @@ static int vu_setup_context(struct vu_context *context)
 {
 	if (context->about.layout_hash != VUHCA_LAYOUT_HASH) {
 		fprintf(stderr,
-			PFX "the kernel module vuhca_ib and this provider are of different versions (layouts %016llx and %016llx)\n",
+			VU_PREFIX "the kernel module vuhca_ib and this provider are of different versions (layouts %016llx and %016llx)\n",
 			(unsigned long long)context->about.layout_hash,
 			(unsigned long long)VUHCA_LAYOUT_HASH);
 		return EINVAL;
 	}
 	pthread_mutex_init(&context->lock, NULL);
-	vu_read_environment(context);
+	vu_read_posting(context);
 	verbs_set_ops(&context->base, &vu_ops);
 	return vu_map_context(context);
 }

@@ -6,7 +6,12 @@
 #ifndef VU_INTERNAL_H
 #define VU_INTERNAL_H
 
+#include <string.h>
+
 #include "vu.h"
+
+/* Messages of the provider begin so. */
+#define VU_PREFIX "libvuhca: "
 
 /* vu_memory.c */
 int vu_alloc(struct vu_memory *memory, size_t bytes, struct vu_pd *parent,
@@ -21,9 +26,23 @@ int vu_map_page(struct vu_context *context, struct vu_page *page,
 		unsigned int offset, bool needs_lock);
 void vu_unmap_page(struct vu_page *page);
 bool vu_page_collect(struct vu_page *page, const void *command, size_t bytes);
-void vu_page_doorbell(struct vu_page *page, uint32_t qpn, uint16_t sequence);
-void vu_page_notify(struct vu_page *page, uint32_t cqn, bool solicited_only,
-		    uint32_t consumed);
+
+/*
+ * Stores eight bytes, which are in the adapter's byte order, at once. The page
+ * is write-combining: the store leaves the processor at the flush.
+ */
+static inline void vu_store(uint8_t *at, const void *bytes)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes, sizeof(word));
+	__atomic_store_n((uint64_t *)at, word, __ATOMIC_RELAXED);
+}
+
+/* vu_doorbell.c */
+void vu_ring_doorbell(struct vu_page *page, uint32_t qpn, uint16_t sequence);
+void vu_request_event(struct vu_page *page, uint32_t cqn, bool solicited_only,
+		      uint32_t consumed);
 
 /* vu_domain.c */
 struct ibv_pd *vu_alloc_pd(struct ibv_context *context);
@@ -176,6 +195,9 @@ int vu_put_sges(struct vu_qp *qp, struct vuhca_send_command *command,
 int vu_put_inline(struct vu_qp *qp, struct vuhca_send_command *command,
 		  const struct ibv_data_buf *buffers, size_t count);
 void vu_end_command(struct vu_qp *qp, struct vuhca_send_command *command);
+
+/* vu_posting.c */
+void vu_read_posting(struct vu_context *context);
 void vu_submit(struct vu_qp *qp, uint16_t first);
 
 /* vu_post.c */

@@ -197,7 +197,7 @@ int vu_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 	/* In ERR no packet makes the adapter read the queue. */
 	if (qp->failed || ibqp->state == IBV_QPS_ERR) {
 		udma_to_device_barrier();
-		vu_page_doorbell(qp->page, qp->qpn, qp->sq.tail);
+		vu_ring_doorbell(qp->page, qp->qpn, qp->sq.tail);
 	}
 	return err;
 }

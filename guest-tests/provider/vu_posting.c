@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * How send commands reach the adapter: the tail is published, and then the same
+ * bytes go to a collect page, or a doorbell is rung (vu_doorbell.c). The
+ * environment of the process chooses: VUHCA_POST (auto, collect, doorbell) and
+ * VUHCA_QOS_LEVEL (0, 1). Under auto a lone command goes the way that the
+ * kernel module measured as the cheaper one (guest-tests/driver/vuhca_posting.c)
+ * and told in VUHCA_UCONTEXT_COLLECTS; several go by one doorbell. Callers hold
+ * the lock of the queue.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vu_internal.h"
+
+/* Reads the choices of the process. */
+void vu_read_posting(struct vu_context *context)
+{
+	const char *post = getenv("VUHCA_POST");
+	const char *level = getenv("VUHCA_QOS_LEVEL");
+
+	context->post = VU_POST_AUTO;
+	if (post && !strcmp(post, "collect"))
+		context->post = VU_POST_COLLECT;
+	else if (post && !strcmp(post, "doorbell"))
+		context->post = VU_POST_DOORBELL;
+	else if (post && strcmp(post, "auto"))
+		fprintf(stderr,
+			VU_PREFIX "VUHCA_POST is auto, collect or doorbell, not %s\n",
+			post);
+	if (level && !strcmp(level, "1"))
+		context->qos_level = 1;
+	else if (level && strcmp(level, "0"))
+		fprintf(stderr, VU_PREFIX "VUHCA_QOS_LEVEL is 0 or 1, not %s\n",
+			level);
+}
+
+static bool vu_collects(const struct vu_qp *qp, unsigned int count)
+{
+	if (qp->post == VU_POST_AUTO)
+		return count == 1 &&
+		       qp->context->about.flags & VUHCA_UCONTEXT_COLLECTS;
+	return qp->post == VU_POST_COLLECT;
+}
+
+/* Shows the adapter the commands from number @first on. */
+void vu_submit(struct vu_qp *qp, uint16_t first)
+{
+	struct vuhca_send_command *command;
+	uint16_t tail = qp->sq.tail;
+
+	if (first == tail)
+		return;
+	/* The slots come before the tail that announces them. */
+	udma_to_device_barrier();
+	__atomic_store_n(&qp->record->send_tail, htole16(tail),
+			 __ATOMIC_RELAXED);
+	/* The tail comes before the collect page or the doorbell. */
+	udma_to_device_barrier();
+	if (!vu_collects(qp, (uint16_t)(tail - first))) {
+		vu_ring_doorbell(qp->page, qp->qpn, first);
+		return;
+	}
+	for (; first != tail; first++) {
+		command = vu_slot(&qp->sq, first);
+		if (!vu_page_collect(qp->page, command,
+				     vuhca_send_command_get_collect_length(command)))
+			vu_ring_doorbell(qp->page, qp->qpn, first);
+	}
+}
