@@ -65,7 +65,7 @@ function paths(names: readonly string[]): string[] {
   return names.map((name) => join(DRIVER, name));
 }
 
-/** What the first group of `pattern` matches, for each match. */
+/** The text of the first group of `pattern`, for each match. */
 function matches(text: string, pattern: RegExp): string[] {
   return [...text.matchAll(pattern)].map((match) => match[1] as string);
 }

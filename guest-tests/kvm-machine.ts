@@ -20,7 +20,7 @@ import { type JobModule, packJob } from './harness/guest-image.ts';
 /** The root of the clone; commands run in it. */
 export const CLONE = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 
-/** How a command ended, and all that it wrote. */
+/** The end of a command, and all that it wrote. */
 export interface MachineResult {
   readonly status: number;
   readonly output: string;
@@ -29,7 +29,7 @@ export interface MachineResult {
 const SCRIPT = fileURLToPath(new URL('cases/kvm-machine.sh', import.meta.url));
 /** Below the root of the cache. */
 const CACHED = ['artifacts', 'resolved'];
-/** What no command reads. */
+/** Paths that no command reads. */
 const LEFT_OUT = [`${relative('/', CLONE)}/.git`, 'folders.erofs', '*.rec', 'artifacts/distribution*'];
 const MEMORY_MIB = 4096;
 const BEGIN = /^@kvm begin /;

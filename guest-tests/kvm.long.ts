@@ -14,7 +14,7 @@ t.setTimeout(0);
 
 const isLarge = process.env.VUHCA_LARGE !== undefined;
 const large = isLarge ? {} : { skip: 'a machine in a machine takes minutes: set VUHCA_LARGE' };
-/** What a run of this host may have otherwise than the machine. */
+/** Settings of a run of this host that the machine does not take over. */
 const CHOICES = ['QEMU', 'LIBVFIO_USER', 'VUHCA_KERNEL'] as const;
 /** The guest in the emulated machine is silent while it boots. */
 const SILENCE_SECONDS = 3600;

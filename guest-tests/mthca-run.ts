@@ -46,7 +46,7 @@ async function makeJob(type: string, firmware: string): Promise<GuestJob> {
   };
 }
 
-/** What the driver sees of a form of the device. */
+/** A form of the device, as the driver sees it. */
 export interface MthcaForm {
   readonly personality: string;
   readonly type: string;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a run of two guests has shown. Called by peers.test.ts and switches.long.ts. */
+/** Report of a run of two guests. Called by peers.test.ts and switches.long.ts. */
 import type { Test } from 'tap';
 import { report } from './harness/report.ts';
 import type { PeerRun } from './peer-run.ts';

@@ -27,12 +27,12 @@ export interface PeerRun {
    */
   readonly good: readonly LinkReport[];
   readonly bad: readonly LinkReport[];
-  /** How often the link was cut; 0 in one process. */
+  /** Count of cuts of the link; 0 in one process. */
   readonly cuts: number;
 }
 
 /**
- * How the adapters are joined: inside one process, or from process to process. With `functions` the
+ * Link between the adapters: inside one process, or from process to process. With `functions` the
  * guests have virtual functions behind embedded switches.
  */
 export type PeerPath = 'links' | 'switches' | 'functions' | 'sockets';

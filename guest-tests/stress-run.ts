@@ -25,7 +25,7 @@ export interface StressRun {
   /** The script, and files that it needs, of guest-tests/cases. */
   readonly script: string;
   readonly files?: readonly string[];
-  /** What the script reads from /etc/vuhca/stress. */
+  /** Settings of the script, in /etc/vuhca/stress. */
   readonly settings: Readonly<Record<string, string | number>>;
   /** Options of the adapter. */
   readonly device: readonly string[];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a run of three guests must show. Called by tenants.long.ts.
+ * Judgement of a run of three guests. Called by tenants.long.ts.
  */
 import type { Test } from 'tap';
 import { report } from './harness/report.ts';

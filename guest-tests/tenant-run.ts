@@ -49,7 +49,7 @@ const MOVE_ROUNDS = 10;
 /** The length of each phase of the worked example. */
 const SHARES_SECONDS = 2;
 /**
- * What a guest reports when the adapter is to be stopped (1) or to go on (0): vt_disable() in
+ * Report of a guest that the adapter is to be stopped (1) or to go on (0): vt_disable() in
  * kernel/vt_qp_set.c.
  */
 const ASKS_TO_DISABLE = /# host: adapter disable ([01])$/;

@@ -134,7 +134,7 @@ function prefixOf(values: string): string {
   return `${values.toUpperCase().replaceAll('-', '_')}_`;
 }
 
-/** What is wrong with a table or a switch. */
+/** The faults of a table or a switch. */
 function judge(maps: Maps, name: string, { values, handler, without = {} }: Row): string[] {
   const prefix = prefixOf(values);
   const named = new Set([...(maps.get(name)?.keys() ?? [])].map((constant) => constant.slice(prefix.length)));

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Our verbs under processes that behave badly, in Debian's user space: killed in the middle of
-# traffic, commands of chance to the device file, forks, and a function reset or a removal of the
+# traffic, random commands to the device file, forks, and a function reset or a removal of the
 # driver while they are attached: they poll and must end by themselves. After each part nothing is
 # left: objects in the adapter, resources and pinned pages in the kernel. process-stress.long.ts
 # runs it, with the number of rounds of each part in /etc/vuhca/stress.

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 """
-Commands of chance to the device file of the first InfiniBand device, by write() and by ioctl():
-right ones, right ones with one thing wrong, and noise; and mappings of pages of chance. None may
-harm the kernel; what they created ends with the process. Arguments: SEED SECONDS. Prints how many
+Random commands to the device file of the first InfiniBand device, by write() and by ioctl(): right
+ones, right ones with one field wrong, and noise; and mappings of random pages. None may harm the
+kernel; the objects that they created end with the process. Arguments: SEED SECONDS. Prints how many
 commands were carried out, and fails when they are fewer than one in four: others end early.
 """
 import ctypes

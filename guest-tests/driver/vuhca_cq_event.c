@@ -89,7 +89,7 @@ bool vuhca_cq_poll_kept(struct vuhca_kept *kept)
 	return true;
 }
 
-/* The CQ is kept no more: its handler gets the event that it asked for. */
+/* The CQ is no longer kept: its handler gets the event that it asked for. */
 void vuhca_cq_arm_kept(struct vuhca_kept *kept)
 {
 	vuhca_arm_cq(container_of(kept, struct vuhca_cq, kept), false);

@@ -10,8 +10,8 @@
 #include "vuhca_internal.h"
 
 /*
- * Entries of the queue of asynchronous and management events, and of the others,
- * which have room for an event of each CQ.
+ * log2 of the entries of event queue 0, and of the others, which have room for
+ * an event of each CQ.
  */
 #define VUHCA_ASYNC_EQ_LOG2		13
 #define VUHCA_COMPLETION_EQ_LOG2	14

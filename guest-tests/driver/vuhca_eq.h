@@ -34,7 +34,7 @@ struct vuhca_summary {
 	u8 secondary[VUHCA_SUMMARY_COUNT] __aligned(8);
 };
 
-/* What polling uses: the adapter's bytes, and its timer of late polls. */
+/* Means of polling: the adapter's bytes, and its timer of late polls. */
 #define VUHCA_POLL_BYTES	BIT(0)
 #define VUHCA_POLL_TIMERS	BIT(1)
 

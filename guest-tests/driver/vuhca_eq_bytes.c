@@ -151,7 +151,7 @@ u16 vuhca_poller_attach(struct vuhca_eq *eq, void *object)
 	return i;
 }
 
-/* The object is not called any more when this call returns. */
+/* No handler of the object runs once this call has returned. */
 void vuhca_poller_detach(struct vuhca_eq *eq, u16 index)
 {
 	spin_lock_irq(&eq->lock);

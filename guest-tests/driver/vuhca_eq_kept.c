@@ -9,9 +9,9 @@
  */
 #include "vuhca_internal.h"
 
-/* A CQ is armed after so many polls without completions. */
+/* Polls without completions after which a CQ is armed. */
 #define VUHCA_KEPT_IDLE		8
-/* A CQ with more completions than that part of its entries is crowded. */
+/* A CQ with more completions than this part of its entries is crowded. */
 #define VUHCA_CROWDED_LOG2	2
 
 /* Counts the completions that the handler of a CQ took. */
@@ -42,7 +42,7 @@ bool vuhca_poller_keep(struct vuhca_eq *eq, struct vuhca_kept *kept)
 	return true;
 }
 
-/* Polls do not look at the CQ any more. */
+/* Polls no longer look at the CQ. */
 void vuhca_poller_drop(struct vuhca_eq *eq, struct vuhca_kept *kept)
 {
 	lockdep_assert_held(&eq->lock);

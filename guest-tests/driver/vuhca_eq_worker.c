@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * When event queues are polled: while completions come fast, a timer polls in
- * place of interrupts and the adapter sets summary bytes only; it still
+ * Choice between polling and interrupts of event queues: while completions come
+ * fast, a timer polls and the adapter sets summary bytes only; it still
  * interrupts when polls are late. A worker sends the commands at begin and end.
  */
 #include <linux/dma-mapping.h>
@@ -10,16 +10,16 @@
 #include "vuhca_internal.h"
 
 /*
- * With more completions per second than that in a window, and not all of them
- * in a burst, polling costs less. Interrupts alone do not tell: in a slow guest
- * each one finds many completions, so there are few.
+ * Polling costs less with more completions per second than this in a window,
+ * unless all of them come in a burst. The number of interrupts alone does not
+ * tell: in a slow guest each one finds many completions, so there are few.
  */
 #define VUHCA_POLL_WINDOW_MS	50
 #define VUHCA_POLL_ABOVE	1000
 #define VUHCA_POLL_INTERRUPTS	2
 /*
- * With fewer completions than that in each of some windows of polling,
- * interrupts cost less.
+ * Interrupts cost less with fewer completions than this in each of several
+ * windows of polling.
  */
 #define VUHCA_POLL_BELOW	5
 #define VUHCA_POLL_QUIET	3
@@ -40,7 +40,7 @@
  * quarter more, users wait, and interrupts serve them better than any polls.
  */
 #define VUHCA_POLL_RETRY_MS	1000
-/* The adapter interrupts when polls are later than that. */
+/* The adapter interrupts when a poll is later than this. */
 #define VUHCA_POLL_LATE_NS	(20 * NSEC_PER_MSEC)
 
 static void vuhca_poll_open_window(struct vuhca_poller *poller)
@@ -254,7 +254,10 @@ static void vuhca_poll_work(struct work_struct *work)
 	/* Events between the last poll and the command raised no interrupt. */
 	if (eq->eqn)
 		vuhca_eq_serve(eq);
-	/* Who waits for that without the lock expects interrupts for all events. */
+	/*
+	 * A caller that waits for this without the lock expects interrupts for
+	 * all events.
+	 */
 	WRITE_ONCE(eq->poller.active, false);
 	spin_unlock_irqrestore(&eq->lock, flags);
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * How a lone send request reaches the adapter under VUHCA_POST_AUTO. Where
- * stores are combined, a collect buffer costs about as much as a doorbell and
- * saves the adapter a read of memory. Where each store is trapped, it costs a
- * trap for each 8 bytes. The driver measures both at start and takes the
- * cheaper, unless the parameter `collect` decides. Processes choose likewise
- * (guest-tests/provider/vu_posting.c); they get the result of the measurement
- * in VUHCA_UCONTEXT_COLLECTS.
+ * Choice between collect buffer and doorbell for a lone send request under
+ * VUHCA_POST_AUTO. Where stores are combined, a collect buffer costs about as
+ * much as a doorbell and saves the adapter a read of memory. Where each store
+ * is trapped, it costs a trap for each 8 bytes. The driver measures both at
+ * start and takes the cheaper, unless the parameter `collect` decides.
+ * Processes choose likewise (guest-tests/provider/vu_posting.c); they get the
+ * result of the measurement in VUHCA_UCONTEXT_COLLECTS.
  */
 #include <linux/ktime.h>
 #include <linux/module.h>
@@ -15,7 +15,7 @@
 
 #include "vuhca_internal.h"
 
-/* The least of so many tries counts: others were interrupted by the host. */
+/* Tries, of which the shortest counts: the host may interrupt the others. */
 #define VUHCA_POSTING_TRIES	8
 /* Bytes of the shortest command. */
 #define VUHCA_POSTING_BYTES	64
@@ -145,7 +145,7 @@ void vuhca_posting_measure(struct vuhca_dev *dev)
 	dev->posting = least;
 }
 
-/* Says how a lone request is posted and why. */
+/* Shows how a lone request is posted, and why. */
 void vuhca_posting_show(struct vuhca_dev *dev, struct seq_file *file)
 {
 	seq_printf(file, "posting: a lone request goes by %s (collect=%s); ",

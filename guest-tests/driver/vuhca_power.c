@@ -21,7 +21,7 @@ static int vuhca_pm_suspend(struct device *device)
 }
 
 /*
- * The function may come from a reset, or as another kernel has left it that read
+ * The function may come from a reset, or from another kernel, which has read
  * the image. vuhca_restart() sees whether the reset has succeeded.
  */
 static int vuhca_pm_resume(struct device *device)

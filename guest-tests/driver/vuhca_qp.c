@@ -34,7 +34,7 @@ static void vuhca_qp_describe(struct vuhca_qp *qp,
 	}
 	creation->checksum_key = cpu_to_le32(qp->checksum_key);
 	creation->token = cpu_to_le64((uintptr_t)qp);
-	/* So that the host can choose the QPs of a process. */
+	/* Lets the host choose the QPs of a process. */
 	creation->process = cpu_to_le32(task_tgid_nr(current));
 }
 

@@ -80,7 +80,7 @@ struct vuhca_qp_init {
 	void *context;
 };
 
-/* Whether the QP has a receive queue of its own. */
+/* Tells whether the QP has a receive queue of its own. */
 static inline bool vuhca_has_receive_queue(const struct vuhca_qp_init *init)
 {
 	return init->recv_cq && !init->srq;

@@ -168,8 +168,8 @@ EXPORT_SYMBOL_GPL(vuhca_post_recv);
 
 /*
  * Rings for every QP with outstanding sends: commands that were written to
- * collect pages which the function has lost were dropped, their slots remain.
- * Whether a process has any outstanding only it knows.
+ * collect pages which the function has lost were dropped, but their slots
+ * remain. Only a process knows whether it has any outstanding.
  */
 void vuhca_ring_outstanding(struct vuhca_dev *dev)
 {

@@ -53,7 +53,7 @@ static void vuhca_show_share(struct seq_file *file,
 #define vuhca_field(value, name) \
 	(((value) & VUHCA_CSR_##name##_MASK) >> VUHCA_CSR_##name##_SHIFT)
 
-/* How doorbells of this function are processed when resources run short. */
+/* Shows the policy for doorbells of this function when resources run short. */
 static void vuhca_show_doorbells(struct seq_file *file, struct vuhca_dev *dev)
 {
 	u32 policy = vuhca_read_csr(dev, VUHCA_CSR_DOORBELL_POLICY_OFF);

@@ -87,7 +87,7 @@ static void vuhca_srq_free(struct vuhca_srq *srq)
 {
 	struct device *device = &srq->dev->pdev->dev;
 
-	/* That of a process is in its memory. */
+	/* The record of a process is in the memory of the process. */
 	if (srq->bytes && srq->record)
 		dma_free_coherent(device, sizeof(*srq->record), srq->record,
 				  srq->record_dma);
@@ -274,7 +274,7 @@ static int vuhca_srq_resize_command(struct vuhca_srq *srq, dma_addr_t slots,
 	return vuhca_srq_modify(srq, &attributes);
 }
 
-/* Takes posting off; -EINVAL: requests outstanding have no room. */
+/* Stops posting; -EINVAL: outstanding requests have no room. */
 static int vuhca_srq_stop_posting(struct vuhca_srq *srq,
 				  unsigned int entries_log2)
 {
@@ -289,7 +289,7 @@ static int vuhca_srq_stop_posting(struct vuhca_srq *srq,
 	return err;
 }
 
-/* Gives what is known of requests outstanding to the new ring. */
+/* Copies what is known of outstanding requests to the new ring. */
 static void vuhca_srq_move(const struct vuhca_srq *from, struct vuhca_srq *to)
 {
 	unsigned int old_mask = BIT(from->rq.entries_log2) - 1;
@@ -303,7 +303,7 @@ static void vuhca_srq_move(const struct vuhca_srq *from, struct vuhca_srq *to)
 	}
 }
 
-/* Turns posting on; @next: the new ring, or NULL. */
+/* Allows posting again; @next: the new ring, or NULL. */
 static void vuhca_srq_allow_posting(struct vuhca_srq *srq, struct vuhca_srq *next)
 {
 	spin_lock_irq(&srq->rq.lock);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* XRC domains (IBTA annex A14): what XRC targets and XRC SRQs have in common. */
+/* XRC domains (IBTA annex A14), which XRC targets and XRC SRQs share. */
 #include <linux/slab.h>
 
 #include "vuhca_internal.h"

@@ -15,7 +15,7 @@
 
 #define TRIES 10000
 
-/* What the adapter reads and writes. */
+/* Memory that the adapter reads and writes. */
 struct raw_send_memory {
 	struct vuhca_management_response response;
 	struct vuhca_event_entry events[16] __aligned(64);

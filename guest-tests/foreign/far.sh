@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# What the far one of two guests does in place of a suite: it serves the near one, which asks by
+# The far one of two guests, in place of a suite: it serves the near one, which asks by
 # ask-far.sh until it says `end`. run.sh reads it.
 #
 # run TEXT    runs a command; its status is the answer

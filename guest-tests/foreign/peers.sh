@@ -69,7 +69,7 @@ if [ $LINK != InfiniBand ]; then
 fi
 ask_host capture >$WORK/host
 check ping-captured "ping -c 3 -W 60 $FAR" " 0% packet loss"
-# What tshark calls ipoib is a capture of the interface, without InfiniBand headers.
+# The link type that tshark calls ipoib is a capture of the interface, without InfiniBand headers.
 check_capture ping-in-tshark "infiniband && icmp"
 check ping-large "ping -c 3 -s 8000 -W 60 $FAR" " 0% packet loss"
 iperf() {

@@ -24,7 +24,7 @@ export interface JobModule {
   readonly debugPath?: string;
 }
 
-/** What a test guest does. */
+/** The work of a test guest. */
 export interface GuestJob {
   /** Modules of the guest's kernel that its ports need; see KernelChoice. */
   readonly bootModules?: readonly KernelModule[];

@@ -13,7 +13,7 @@ import { SilenceWatch } from '../../qemu/silence.ts';
 import type { KtapResult } from './ktap.ts';
 import { KtapStreams } from './ktap-streams.ts';
 
-/** What a step does: see steps.sh. */
+/** The work of a step: see steps.sh. */
 export type StepKind = 'load' | 'bind' | 'script' | 'unload';
 
 /** A result line of KTAP, or a step of the case. */

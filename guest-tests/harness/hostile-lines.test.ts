@@ -34,7 +34,7 @@ const TAP = [
   '# duration_ms 1',
   'KTAP version 1',
 ];
-/** What a line repeats: what patterns look for, and what they pass over. */
+/** Texts that a line repeats: those that patterns look for, and those that they pass over. */
 const REPEATED = [
   ' ',
   '#',
@@ -74,7 +74,7 @@ const ENDS = ['x', '\u2028x'];
 
 interface Reader {
   readonly name: string;
-  /** What its lines may begin with. */
+  /** Texts that its lines may begin with. */
   readonly beginnings: readonly string[];
   read(line: string): void;
 }

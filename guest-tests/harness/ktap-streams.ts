@@ -13,7 +13,7 @@ const PLAN = /^1\.\.\d+(?= +#|$)/;
 const RESULT = /^(?:(?:not )?ok(?: \d+| -)|not ok)(?= |$)/;
 /** A first result of a document without version. */
 const FIRST = /^(?:not )?ok 1(?= |$)/;
-/** What the kernel puts before each line: level, time, thread or processor. */
+/** Prefix of the kernel before each line: level, time, thread or processor. */
 const STAMP = /^(?:<\d+>)?\[ *\d+\.\d{6}\](?:\[ *[CT]\d+\])? /;
 
 interface Stream {

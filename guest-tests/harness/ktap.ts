@@ -53,7 +53,7 @@ interface YamlTarget {
  */
 const RESULT = /^(not )?ok(?: +(\d+)(?= |$))?(?: +-(?= |$))?(?: +(.*))?$/s;
 const PLAN = /^1\.\.(\d+)(?: +#(.*))?$/s;
-/** What may follow the `#` of a result or plan. */
+/** Words that may follow the `#` of a result or plan. */
 const DIRECTIVE = /^ *(SKIP|TODO|XFAIL)\S* */i;
 /** Backslashes and hashes that are part of a name. */
 const ESCAPED = /\\([\\#])/g;

@@ -6,7 +6,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
 export class LinkRelay {
-  /** How often it was cut. */
+  /** Count of its cuts. */
   cuts = 0;
   readonly #server: Server;
   readonly #target: string;

@@ -32,7 +32,7 @@ export function hasAgentRace(run: GuestRun): boolean {
   );
 }
 
-/** What others did wrong in the run, as a sentence; undefined if nothing is known of them. */
+/** The fault of others in the run, as a sentence; undefined if none is known. */
 function othersFault(run: GuestRun): string | undefined {
   if (hasQemuAborted(run)) return 'QEMU aborted by itself';
   return hasAgentRace(run) ? "Linux's ib_core used an agent that it had freed" : undefined;

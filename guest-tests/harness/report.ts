@@ -12,7 +12,7 @@ const LOG_TAIL = 40;
 /** Lines in front of a complaint. */
 const LOG_BEFORE = 10;
 
-/** What qemu/bind-again.sh says: the driver was bound again, because the machine is busy. */
+/** The word of qemu/bind-again.sh: the driver was bound again, because the machine is busy. */
 const BOUND_AGAIN = /^(?:(?!vuhca: ib_mthca ).)*vuhca: (ib_mthca .* bound again)/m;
 
 /** A subtest for each suite, within it one for each case, and an assertion for the run itself. */
@@ -38,7 +38,7 @@ export function report(t: Test, run: GuestRun): void {
   t.same(faults, [], 'the run itself', { log: faults.length > 0 ? selectLog(run.kernelLog(), faults) : [] });
 }
 
-/** What the kernel said from its first complaint on, or at last. */
+/** The log of the kernel from its first complaint on, or its end. */
 function selectLog(log: readonly string[], faults: readonly string[]): readonly string[] {
   const at = log.findIndex((line) => faults.some((text) => text.endsWith(line)));
   return at < 0 ? log.slice(-LOG_TAIL) : log.slice(Math.max(0, at - LOG_BEFORE), at + LOG_TAIL);

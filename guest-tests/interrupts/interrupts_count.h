@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What a load has cost (interrupts_count.c). */
+/* Costs of a load (interrupts_count.c). */
 #ifndef INTERRUPTS_COUNT_H
 #define INTERRUPTS_COUNT_H
 

@@ -16,14 +16,14 @@
 #define LOAD_BURST	8
 #define LOAD_SLEEP_MAX_US 5000
 #define LOAD_SLEEP_MIN_US 100
-/* A sender without room waits until a queue has that much, or so long. */
+/* A sender without room waits until a queue has this much, or this long. */
 #define LOAD_ROOM	(LOAD_WINDOW / 2)
 #define LOAD_WAIT_MS	20
 /* Bytes that a message writes to the memory of the peer. */
 #define LOAD_BYTES	64
 
 /*
- * How events are served, one part of the document after the other. The numbers
+ * Ways to serve events, one part of the document after the other. The numbers
  * are those of report.ts.
  */
 static const struct {

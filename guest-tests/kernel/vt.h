@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * In-kernel tests of the vuhca adapter and its driver: what a case is, how it
- * reports, and which objects it gets. A suite is a file in debugfs
- * (vuhca-test/suites/NAME): reading it runs the suite and returns its KTAP.
+ * In-kernel tests of the vuhca adapter and its driver: cases, their reports and
+ * their objects. A suite is a file in debugfs (vuhca-test/suites/NAME): reading
+ * it runs the suite and returns its KTAP.
  */
 #ifndef VT_H
 #define VT_H
@@ -23,8 +23,8 @@
  */
 #define VT_TIMEOUT_MS		240000
 /*
- * How long a case waits before it takes an event as absent. Nothing that must
- * come is awaited with it.
+ * Time after which a case takes an event as absent. No event that must come is
+ * awaited with it.
  */
 #define VT_QUIET_MS		30
 #define VT_POISON		0xa5
@@ -78,7 +78,7 @@ struct vt_end {
 	u8 last_fault;
 };
 
-/* What a case gets; created before and destroyed after each case. */
+/* Objects of a case; created before it and destroyed after it. */
 struct vt {
 	struct vuhca_dev *dev;
 	struct vt_run *run;

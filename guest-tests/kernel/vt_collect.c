@@ -2,7 +2,7 @@
 /*
  * Collect buffers with stores that verbs never use: any order and size, words
  * missing or repeated, half-written commands cancelled. The case has the buffer
- * for itself.
+ * to itself.
  */
 #include "vt_collect_command.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Functions that the suites of connected QPs have in common. */
+/* Functions that the suites of connected QPs share. */
 #ifndef VT_CONNECTED_H
 #define VT_CONNECTED_H
 

@@ -51,7 +51,7 @@ static bool vt_is_byte(struct vt_device_memory *memory, unsigned int offset,
 	return true;
 }
 
-/* What processors write, and what requests write, both read. */
+/* Processors and requests read what either has written. */
 static void vt_both_ways(struct vt_device_memory *memory)
 {
 	u8 *here = memory->areas->bytes[0];
@@ -133,7 +133,7 @@ static void vt_range(struct vt *t)
 	vt_with_memory(t, vt_bounds);
 }
 
-/* All of it has one user at a time, and shows nothing of the one before. */
+/* All of it has one user at a time, and shows nothing of an earlier one. */
 static void vt_exhaustion(struct vt *t)
 {
 	u32 all = le32_to_cpu(t->dev->attributes.max_device_memory_bytes);

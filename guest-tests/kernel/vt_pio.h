@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* Functions that the suites of send contexts have in common. */
+/* Functions that the suites of send contexts share. */
 #ifndef VT_PIO_H
 #define VT_PIO_H
 

@@ -13,7 +13,8 @@ u32 vt_refused_count(struct vt *t)
 }
 
 /*
- * What a refused command must not change: the object that it names, and the PD.
+ * The attributes that a refused command must not change: those of the object
+ * that it names, and of the PD.
  */
 struct vt_snapshot {
 	struct vuhca_answer pd;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What a case reports: notes, failed checks, and that it is skipped. KTAP wants
- * diagnostics before the result to which they belong, so they are printed at
- * once.
+ * Reports of a case: notes, failed checks, skips. KTAP wants diagnostics before
+ * the result to which they belong, so they are printed at once.
  */
 #include "vt.h"
 #include "vt_run.h"

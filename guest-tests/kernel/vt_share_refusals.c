@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Resource requests that are refused: as a whole, with the reason, the change at
- * fault and what would have been accepted. Physical and virtual functions may
- * request different things.
+ * Resource requests that are refused: as a whole, with the reason, the change
+ * at fault and what would have been accepted. Physical and virtual functions
+ * may request different resources.
  */
 #include "vt_share_request.h"
 

@@ -10,7 +10,10 @@
 #define VT_SEEN_MAX	64
 #define VT_LONGEST	5000
 
-/* What a guest sees of a completion, other than times and numbers of QPs. */
+/*
+ * The fields of a completion that a guest sees, other than times and numbers of
+ * QPs.
+ */
 struct vt_seen {
 	u64 wr_id;
 	u32 byte_length;

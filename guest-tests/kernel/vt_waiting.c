@@ -42,7 +42,7 @@ static bool vt_all_read(struct vt_qp_set *set)
 	return true;
 }
 
-/* What software has seen of the scheduler at most. */
+/* The most that software has seen of the scheduler. */
 struct vt_seen {
 	unsigned int linked;
 	u32 buffers;

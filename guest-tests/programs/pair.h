@@ -24,7 +24,7 @@ struct pair_place {
 	uint8_t peer_port;
 };
 
-/* What all pairs of a program share. */
+/* Objects that all pairs of a program share. */
 struct pair_base {
 	struct pair_place place;
 	struct ibv_context *context;

@@ -123,8 +123,8 @@ struct ibv_cq_ex *vu_create_cq_ex(struct ibv_context *context,
 }
 
 /*
- * The adapter moves the entries that were not polled to the new ring and goes
- * on with the running number there. Polling waits meanwhile.
+ * The adapter moves the entries that were not polled to the new ring, where the
+ * running number goes on. Polling waits until then.
  */
 int vu_resize_cq(struct ibv_cq *ibcq, int cqe)
 {

@@ -100,7 +100,7 @@ static int vu_memcpy_from_dm(void *host, struct ibv_dm *ibdm, uint64_t offset,
 	return 0;
 }
 
-/* Where the kernel lets the process map the memory, and its length. */
+/* Asks the kernel where the process maps the memory, and for its length. */
 static int vu_map_dm(struct ibv_context *context, struct vu_dm *dm)
 {
 	DECLARE_COMMAND_BUFFER(command, UVERBS_OBJECT_DM, VUHCA_METHOD_DM_QUERY,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Flushes of a device that was reset, removed or lost: the adapter writes no
- * entry any more, but programs poll until all their requests have completed.
- * What is outstanding, and what is posted later, completes here as flushed. The
- * kernel says so in the record of the CQ (vuhca-abi.h). Posts then change memory
- * of the process only: the core has put another page in the place of the
- * collect page.
+ * more entries, but programs poll until all their requests have completed.
+ * Requests that are outstanding, or posted later, complete here as flushed. The
+ * kernel announces it in the record of the CQ (vuhca-abi.h). Posts then change
+ * memory of the process only: the core has replaced the collect page by another
+ * page.
  */
 #include <string.h>
 

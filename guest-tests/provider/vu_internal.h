@@ -10,7 +10,7 @@
 
 #include "vu.h"
 
-/* Messages of the provider begin so. */
+/* Prefix of the provider's messages. */
 #define VU_PREFIX "libvuhca: "
 
 /* vu_memory.c */

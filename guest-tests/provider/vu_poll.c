@@ -92,7 +92,7 @@ const struct vuhca_completion_entry *vu_next_entry(struct vu_cq *cq,
 	return entry;
 }
 
-/* The adapter's codes of the errors that verbs know are those of verbs. */
+/* Errors that verbs know have the same codes in the adapter. */
 enum ibv_wc_status vu_status(const struct vuhca_completion_entry *entry)
 {
 	unsigned int status = vuhca_completion_entry_get_status(entry);
@@ -141,7 +141,7 @@ static void vu_fill_wc(struct ibv_wc *wc,
 	wc->status = vu_status(entry);
 	wc->vendor_err = vuhca_completion_entry_get_vendor_error(entry);
 	wc->qp_num = vuhca_completion_entry_get_qpn(entry);
-	/* Codes of operations are those of verbs. */
+	/* Operations have the same codes in verbs and in the adapter. */
 	wc->opcode = vuhca_completion_entry_get_opcode(entry);
 	wc->byte_len = le32toh(entry->byte_length);
 	wc->imm_data = vu_immediate(entry);

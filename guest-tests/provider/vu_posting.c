@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * How send commands reach the adapter: the tail is published, and then the same
- * bytes go to a collect page, or a doorbell is rung (vu_doorbell.c). The
- * environment of the process chooses: VUHCA_POST (auto, collect, doorbell) and
- * VUHCA_QOS_LEVEL (0, 1). Under auto a lone command goes the way that the
- * kernel module measured as the cheaper one (guest-tests/driver/vuhca_posting.c)
- * and told in VUHCA_UCONTEXT_COLLECTS; several go by one doorbell. Callers hold
- * the lock of the queue.
+ * Choice between collect page and doorbell: the tail of the queue is published,
+ * and then the same bytes go to a collect page, or a doorbell is rung
+ * (vu_doorbell.c). The environment of the process decides: VUHCA_POST (auto,
+ * collect, doorbell) and VUHCA_QOS_LEVEL (0, 1). Under auto a lone command goes
+ * the way that the kernel module measured as the cheaper one and reported in
+ * VUHCA_UCONTEXT_COLLECTS (guest-tests/driver/vuhca_posting.c); several go by
+ * one doorbell. Callers hold the lock of the queue.
  */
 #include <stdio.h>
 #include <stdlib.h>

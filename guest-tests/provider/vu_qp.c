@@ -57,7 +57,7 @@ static int vu_qp_queues(struct vu_qp *qp, struct ibv_qp_init_attr_ex *attr)
 	size_t room = (1U << stride) - sizeof(struct vuhca_send_command);
 	int err;
 
-	/* What the slots have room for, but not more than the adapter takes. */
+	/* The room of the slots, but not more than the adapter takes. */
 	cap->max_send_wr = 1U << log2;
 	cap->max_inline_data = room < VUHCA_INLINE_MAX_BYTES ?
 			       room : VUHCA_INLINE_MAX_BYTES;
@@ -185,7 +185,7 @@ static struct ibv_qp *vu_create_target(struct vu_context *context,
 	struct ibv_qp_init_attr_ex basic = *attr;
 	int err = ENOMEM;
 
-	/* Of queues and what belongs to them nothing counts. */
+	/* No attribute of queues counts. */
 	basic.send_cq = NULL;
 	basic.recv_cq = NULL;
 	basic.srq = NULL;

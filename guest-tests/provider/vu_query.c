@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What the device and its ports say of themselves, its clock, and address handles. */
+/* Attributes of the device and its ports, the clock, and address handles. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ int vu_query_port(struct ibv_context *context, uint8_t port,
 	return ibv_cmd_query_port(context, port, attr, &cmd, sizeof(cmd));
 }
 
-/* The local time of the adapter, of which completions have their time stamps. */
+/* The local time of the adapter, from which completions get their time stamps. */
 int vu_query_values(struct ibv_context *ibcontext, struct ibv_values_ex *values)
 {
 	struct vu_context *context = to_vu_context(ibcontext);

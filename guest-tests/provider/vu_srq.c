@@ -32,7 +32,7 @@ static int vu_srq_slots(const struct vu_context *context, uint32_t max_wr)
 	return log2 < context->about.receive_queue_max_log2 ? log2 + 1 : log2;
 }
 
-/* Allocates a ring of 2^log2 slots and what is to know of each slot. */
+/* Allocates a ring of 2^log2 slots, and an account of each slot. */
 static int vu_srq_ring(struct vu_srq *srq, unsigned int log2, uint32_t sges)
 {
 	int err = vu_wq_init(&srq->rq, 1U << log2, sges, log2,
@@ -165,7 +165,7 @@ struct ibv_srq *vu_create_srq_ex(struct ibv_context *context,
 	return srq;
 }
 
-/* Gives requests outstanding to the new ring and the queue its memory. */
+/* Moves outstanding requests to the new ring, and its memory to the queue. */
 static void vu_srq_move(struct vu_srq *srq, struct vu_srq *next)
 {
 	struct vu_srq former = *srq;
@@ -191,8 +191,8 @@ static void vu_srq_move(struct vu_srq *srq, struct vu_srq *next)
 }
 
 /*
- * The adapter moves the entries that it has not taken to the new ring and goes
- * on with their numbers there. Posting waits meanwhile.
+ * The adapter moves the entries that it has not taken to the new ring, where
+ * their running numbers go on. Posting waits until then.
  */
 static int vu_resize_srq(struct vu_srq *srq, struct ibv_srq_attr *attr,
 			 int mask)

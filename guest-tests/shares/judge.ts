@@ -15,8 +15,8 @@ export interface Finding {
 }
 
 /**
- * How far a guest's part of all commands may stay below that of its lanes, beside the error of the
- * count.
+ * Margin by which a guest's part of all commands may stay below that of its lanes, beside the error
+ * of the count.
  */
 const SHARE_TOLERANCE = 0.02;
 /**
@@ -145,7 +145,7 @@ function judgeLoans(phases: readonly PhaseResult[]): Finding {
   return { claim, outcome: 'holds', detail: `alone at level 0: ${peaks.join(', ')} PCBs, and shared credits` };
 }
 
-/** How often level 0 was refused a PCB. */
+/** Count of refusals of a PCB to level 0. */
 function countScarce({ functions }: PhaseResult): number {
   return sum(functions.map(({ levels: [{ refused }] }) => refused));
 }

@@ -13,7 +13,7 @@ import type { Finding } from './judge.ts';
 import { floodOf, waitForLoad } from './measure.ts';
 import { tell, wholeShare } from './shares.ts';
 
-/** What a guest has at one time, and what no guest has. */
+/** Resources of a guest at one time, and those of no guest. */
 export interface Share {
   readonly vcbs: number;
   readonly pcbs: number;

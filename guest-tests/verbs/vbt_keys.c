@@ -144,7 +144,7 @@ static void vbt_local_invalidate(struct vbt *t)
 	struct ib_send_wr wr = {
 		.opcode = IB_WR_LOCAL_INV,
 		.send_flags = IB_SEND_SIGNALED,
-		/* What an operation does not use is ignored. */
+		/* Fields that an operation does not use are ignored. */
 		.num_sge = 1000,
 	};
 	struct ib_wc wc;

@@ -88,7 +88,7 @@ static bool vbt_buffer_create(struct vbt *t, struct vbt_end *end)
 		kfree(bytes);
 		return false;
 	}
-	/* What is set is unmapped and freed. */
+	/* Everything that is set is unmapped and freed. */
 	end->bytes = bytes;
 	return true;
 }

@@ -19,7 +19,10 @@
 #define VIB_CREATE_CQ_TAKES_ATTRIBUTES 1
 #endif
 
-/* Since Linux 6.17 a registration may name a DMA handle, which this adapter has not. */
+/*
+ * Since Linux 6.17 a registration may name a DMA handle, which this adapter
+ * lacks.
+ */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 17, 0)
 #define VIB_HAS_DMA_HANDLES 1
 #endif
@@ -45,7 +48,10 @@
 #define vib_umem_get ib_umem_get
 #endif
 
-/* Since Linux 6.2 there are FLUSH and ATOMIC WRITE. Before, nobody asks for them. */
+/*
+ * FLUSH and ATOMIC WRITE exist since Linux 6.2; older kernels never request
+ * them.
+ */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
 #define IB_DEVICE_FLUSH_GLOBAL 0ULL
 #define IB_DEVICE_FLUSH_PERSISTENT 0ULL
@@ -58,8 +64,9 @@
 #endif
 
 /*
- * Pages of on-demand memory, with the bits of the adapter. Until Linux 6.15 the
- * core keeps their bus addresses with such bits, then it maps them when asked.
+ * Pages of on-demand memory, with the bits of the adapter. Up to Linux 6.15 the
+ * core keeps their bus addresses with such bits; later ones map pages on
+ * request.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 16, 0)
 #include <linux/hmm.h>

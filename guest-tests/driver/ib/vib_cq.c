@@ -14,7 +14,7 @@ static void vib_cq_completion(struct vuhca_cq *hw, void *context)
 		handler(&cq->ibcq, cq->ibcq.cq_context);
 }
 
-/* Event queue 0 takes what is no completion, so CQs use the others. */
+/* Event queue 0 takes asynchronous events, so CQs use the others. */
 static unsigned int vib_eq_index(struct vuhca_dev *hw, unsigned int vector)
 {
 	return hw->eq_count > 1 ? 1 + vector % (hw->eq_count - 1) : 0;
@@ -60,7 +60,7 @@ int vib_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 	struct vib_cq *cq = to_vcq(ibcq);
 	int err;
 
-	/* No flush calls the handler of a CQ that goes. */
+	/* No flush calls the handler of a CQ that is being destroyed. */
 	vib_flush_remove(cq);
 	mutex_lock(&cq->shown);
 	err = vuhca_destroy_cq(cq->hw);

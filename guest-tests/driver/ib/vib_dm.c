@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Device memory of processes. A process maps its own memory, by whole pages,
- * and by an offset that a method of our own tells; the pages are not given to
- * another one before the last mapping has gone.
+ * Device memory of processes. A process maps its own memory in whole pages, at
+ * an offset that a method of this driver returns. No other process gets the
+ * pages before the last mapping has gone.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -24,7 +24,7 @@ static struct vib_dm *to_vdm(struct ib_dm *ibdm)
 	return container_of(ibdm, struct vib_dm, ibdm);
 }
 
-/* Whole pages: what shares a page can be mapped with it. */
+/* Whole pages, because a mapping shows everything that shares a page. */
 struct ib_dm *vib_alloc_dm(struct ib_device *ibdev, struct ib_ucontext *ibuc,
 			   struct ib_dm_alloc_attr *attr,
 			   struct uverbs_attr_bundle *attributes)

@@ -86,7 +86,7 @@ void vib_cq_event(enum vuhca_event_type type, u8 fault, void *context)
 	struct vib_cq *cq = context;
 
 	vib_note(&cq->events, vib_cq_types, type);
-	/* What is outstanding completes without the adapter. */
+	/* Outstanding work completes without the adapter. */
 	if (type == VUHCA_EVENT_TYPE_DEVICE_FATAL)
 		schedule_work(&cq->flush);
 }

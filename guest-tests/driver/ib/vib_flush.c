@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Flushes of a function that has died, by a reset or a removal: the adapter
- * reports no work any more, but users wait until all of it has completed (ULPs
- * drain their queues). What is outstanding then completes here as flushed. The
- * provider does the same for processes, when it is told.
+ * Flushes of a function that has died, by a reset or a removal: the adapter no
+ * longer reports work, but users wait until all of it has completed (ULPs drain
+ * their queues). Outstanding work then completes here as flushed. The provider
+ * does the same for processes, once it is told.
  */
 #include "vib_user.h"
 
@@ -51,7 +51,7 @@ int vib_flush_cq(struct vib_cq *cq, int count, struct ib_wc *wc)
 	return found;
 }
 
-/* Whether a poll would find flushed work. */
+/* Tells whether a poll would find flushed work. */
 bool vib_has_flushed(struct vib_cq *cq)
 {
 	bool found = false;

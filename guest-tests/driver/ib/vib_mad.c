@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Management datagrams. The agents of the adapter answer what arrives at QP0
- * and QP1 by themselves; the core asks for what software of this host sends to
- * its own port, and for the counters in sysfs (IBTA 13.4, 14.2, 16.1).
+ * Management datagrams. The agents of the adapter answer by themselves what
+ * arrives at QP0 and QP1. The core hands over datagrams that software of this
+ * host sends to its own port, and reads the counters of sysfs here (IBTA 13.4,
+ * 14.2, 16.1).
  */
 #include "vib.h"
 
@@ -32,7 +33,7 @@ int vib_smp_get(struct vib_dev *dev, u32 port, __be16 attribute, u32 modifier,
 	return 0;
 }
 
-/* Whether an agent of the adapter may take the datagram. */
+/* Tells whether an agent of the adapter may take the datagram. */
 static bool vib_is_for_agent(const struct ib_mad_hdr *header)
 {
 	switch (header->mgmt_class) {

@@ -11,7 +11,7 @@
 /* Memory of an implicit region that one notifier watches. */
 #define VIB_CHILD_SHIFT	21
 #define VIB_CHILD_BYTES	BIT_ULL(VIB_CHILD_SHIFT)
-/* The kernel changed the memory meanwhile: so often a fault is tried again. */
+/* Attempts at a fault while the kernel keeps changing the memory. */
 #define VIB_MAP_TRIES	16
 
 static struct workqueue_struct *vib_odp_wq;
@@ -231,7 +231,7 @@ void vib_odp_work(struct work_struct *work)
 /*
  * Handler of vuhca.ko; the context is the region. A prefetch may answer a fault
  * that is on its way, so more may come than are outstanding. Those beyond the
- * ring are lost, to the harm of the process that did so.
+ * ring are lost; only the process that caused them suffers.
  */
 void vib_odp_fault(void *context, u64 address, u32 length, bool write)
 {

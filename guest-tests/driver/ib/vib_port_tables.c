@@ -17,7 +17,7 @@ void vib_port_tables_init(struct vib_dev *dev)
 	}
 }
 
-/* An event of the port came. Any context. */
+/* Takes note of an event of the port. Any context. */
 void vib_port_tables_changed(struct vib_dev *dev, u32 port)
 {
 	atomic_inc(&dev->port_tables[port - 1].changes);
@@ -44,7 +44,7 @@ static int vib_read_gids(struct vib_dev *dev, u32 port,
 static int vib_read_port_tables(struct vib_dev *dev, u32 port,
 				struct vib_port_tables *tables)
 {
-	/* What changes while the tables are read comes with an event of its own. */
+	/* A change while the tables are read raises an event of its own. */
 	int changes = atomic_read(&tables->changes);
 	unsigned int block;
 	int err = 0;

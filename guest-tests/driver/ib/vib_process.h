@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* What a user process has: its context, and the memory of its queues. */
+/* Objects of a user process: its context, and the memory of its queues. */
 #ifndef VIB_PROCESS_H
 #define VIB_PROCESS_H
 

@@ -63,7 +63,7 @@ static int vib_qp_check(const struct ib_qp_init_attr *init)
 	return vib_service_type(init->qp_type);
 }
 
-/* Tells the user what it got. */
+/* Reports the capacities that the user has got. */
 static void vib_put_cap(const struct vuhca_qp_init *from, struct ib_qp_cap *cap)
 {
 	bool receives = from->recv_cq && !from->srq;
@@ -114,7 +114,7 @@ static int vib_create_hw_qp(struct vib_qp *qp, struct ib_qp_init_attr *init,
 	return 0;
 }
 
-/* An XRC target belongs to its domain, also when its process has gone. */
+/* An XRC target belongs to its domain, even after its process has gone. */
 static int vib_create_target(struct vib_qp *qp, struct ib_qp_init_attr *init,
 			     struct ib_udata *udata)
 {
@@ -171,7 +171,7 @@ int vib_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	struct vib_qp *qp = to_vqp(ibqp);
 	int err;
 
-	/* No poll finds the QP while it goes. */
+	/* No poll finds the QP while it is destroyed. */
 	vib_flush_detach(qp);
 	mutex_lock(&qp->shown);
 	err = vuhca_destroy_qp(qp->hw);

@@ -17,7 +17,7 @@ static_assert((int)VUHCA_QP_STATE_INIT == IB_QPS_INIT);
 static_assert((int)VUHCA_QP_STATE_SQD == IB_QPS_SQD);
 static_assert((int)VUHCA_QP_STATE_ERR == IB_QPS_ERR);
 
-/* What the adapter does not have: alternate paths, resize, rate limits. */
+/* Attributes that the adapter lacks: alternate paths, resize, rate limits. */
 #define VIB_REFUSED	(IB_QP_ALT_PATH | IB_QP_CAP | IB_QP_RATE_LIMIT)
 
 static void vib_put_attributes(struct vib_qp *qp,
@@ -56,7 +56,7 @@ static void vib_put_address(struct vib_qp *qp, const struct ib_qp_attr *from,
 		vuhca_address_handle_set_pd(path, qp->hw->pd->pdn);
 }
 
-/* Whether the adapter did not answer because it is dead. */
+/* Tells whether the adapter did not answer because it is dead. */
 static bool vib_has_died(struct vib_qp *qp, int err)
 {
 	return err == -ENODEV || err == -ESTALE || err == -EIO ||

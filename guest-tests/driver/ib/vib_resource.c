@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-/* What `rdma resource show -dd` tells of an object beyond the core's own. */
+/* Details of objects in `rdma resource show -dd`, beyond the core's own. */
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
 #include <rdma/restrack.h>

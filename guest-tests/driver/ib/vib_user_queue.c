@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Queues of user processes: rings in pages of theirs, records beside those of
- * other objects. What the process writes there is its own matter: the adapter
- * checks each command and knows no address but those of regions.
+ * Queues of user processes: rings in pages of their own, records beside those
+ * of other objects. A process may write anything there: the adapter checks each
+ * command and knows no addresses but those of regions.
  */
 #include <rdma/uverbs_ioctl.h>
 
@@ -109,7 +109,7 @@ release:
 	return err;
 }
 
-/* The process waits with polling, and has published what it polled. */
+/* The process does not poll meanwhile, and has published how far it has polled. */
 int vib_resize_user_cq(struct ib_cq *ibcq, unsigned int entries,
 		       struct ib_udata *udata)
 {
@@ -191,7 +191,7 @@ release:
 	return err;
 }
 
-/* The process waits with posting. */
+/* The process does not post meanwhile. */
 int vib_resize_user_srq(struct ib_srq *ibsrq, struct ib_udata *udata)
 {
 	struct vib_srq *srq = to_vsrq(ibsrq);

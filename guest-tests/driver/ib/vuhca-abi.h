@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What the kernel module vuhca_ib.ko and the user-space provider
- * (guest-tests/provider) tell each other behind the structures of the kernel's
- * own ABI (docs/verbs/VERBS.md, "User space"). Sizes are multiples of 8 and fields
- * are aligned, so that 32-bit programs see the same layout. A change that is
- * not compatible raises VUHCA_ABI_VERSION.
+ * ABI between the kernel module vuhca_ib.ko and the user-space provider
+ * (guest-tests/provider), behind the structures of the kernel's own ABI
+ * (docs/VERBS.md, "User space"). Sizes are multiples of 8 and fields are
+ * aligned, so that 32-bit programs see the same layout. A change that is not
+ * compatible raises VUHCA_ABI_VERSION.
  */
 #ifndef VUHCA_ABI_H
 #define VUHCA_ABI_H
@@ -25,7 +25,7 @@
 #define VUHCA_MMAP_CLOCK 2
 #define VUHCA_MMAP_DOMAIN 16
 #define VUHCA_MMAP_END 4096
-/* Device memory has the offsets from here on that VUHCA_METHOD_DM_QUERY tells. */
+/* Offsets of device memory, which VUHCA_METHOD_DM_QUERY returns, begin here. */
 #define VUHCA_MMAP_DEVICE_MEMORY VUHCA_MMAP_END
 
 /* Bits of vuhca_alloc_ucontext_resp.flags. */
