@@ -2,7 +2,7 @@
 /**
  * A guest whose system sleeps, and the host that wakes it: in the guest `adapter wake memory` or
  * `adapter wake idle` comes before the sleep. The host sees that the guest sleeps, so no time
- * decides. Called by suspend.long.ts.
+ * decides. `adapter answers` asks whether the adapter still works. Called by suspend.long.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { ControlClient } from '../device/process/control/control-client.ts';
@@ -33,7 +33,11 @@ export function makeSleepOptions(extra: readonly string[] = []): GuestRunOptions
     },
     answer: async ([command, from]) => {
       if (guest === undefined || client === undefined) throw new Error('nothing runs yet');
-      if (command !== 'wake') throw new Error(`no request ${command}; there is wake`);
+      if (command === 'answers') {
+        await client.request('status');
+        return '';
+      }
+      if (command !== 'wake') throw new Error(`no request ${command}; there are wake and answers`);
       if (from === 'memory') wakeFromMemory(guest);
       // An adapter that dies meanwhile is a fault of the run.
       else if (from === 'idle') wakeFromIdle(guest, client).catch(() => {});
@@ -52,9 +56,9 @@ function wakeFromMemory({ qmp }: Guest): void {
 }
 
 /**
- * QEMU does not know that a guest is idle, but the last thing that Linux does before it is to take
- * devices to D3hot. A button that is pressed earlier would keep the guest awake. After a sleep in
- * memory the button wakes nobody: let the guest be idle before.
+ * QEMU does not know that a guest is idle, but Linux takes devices to D3hot as its last step before
+ * it is. A button that is pressed earlier would keep the guest awake. After a sleep in memory the
+ * button wakes nobody: let the guest be idle before.
  */
 async function wakeFromIdle({ qmp, whenExited }: Guest, client: ControlClient): Promise<void> {
   let ended = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A guest with Debian's user space in which a part of cases/verbs.sh runs on the InfiniBand device
- * of the driver. Called by verbs.test.ts and verbs-loss.long.ts.
+ * of the driver. Called by verbs.test.ts, verbs-loss.long.ts and suspend.long.ts, among others.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -11,12 +11,13 @@ import { provideGuestKernel, provideStockModules } from '../qemu/setup/guest-ker
 import { type BuiltKernelModule, buildKernelModules } from '../qemu/setup/kernel-modules.ts';
 import type { DeviceProcess } from './harness/device-process.ts';
 import type { GuestJob, JobModule } from './harness/guest-image.ts';
-import { type GuestRun, runGuest } from './harness/guest-run.ts';
+import { type GuestRun, type GuestRunOptions, runGuest } from './harness/guest-run.ts';
+import { requestProgram } from './harness/host-requests.ts';
 import { report } from './harness/report.ts';
 
 const SCRIPT = 'verbs.sh';
 /** Results of each part: those of the script, and of the module with tests of kernel verbs. */
-const CHECKS = { life: 13 + 14, loss: 2, program: 2, programs: 2 } as const;
+const CHECKS = { life: 13 + 14, loss: 2, program: 2, programs: 2, asleep: 12 } as const;
 export type VerbsPart = keyof typeof CHECKS;
 
 const MEMORY_MIB = 1024;
@@ -24,8 +25,8 @@ const MEMORY_MIB = 1024;
 const KILL_REQUEST = '# host: kill the device';
 /** Programs that foreign suites have as well. */
 const PROGRAMS = ['ignored-attributes.py', 'limits.py', 'counters.py'];
-/** Modules of the kernel that the device needs. */
-const CORE = ['ib_uverbs'];
+/** Modules of the kernel that the device needs, and the button that wakes a guest. */
+const CORE = ['ib_uverbs', 'button'];
 
 async function makeJob(
   part: VerbsPart,
@@ -42,6 +43,7 @@ async function makeJob(
       { path: '/root/dead-device.py', content: { from: pathOf('cases/dead-device.py') } },
       ...PROGRAMS.map((name) => ({ path: `/root/${name}`, content: { from: pathOf(`foreign/${name}`) } })),
       { path: '/etc/verbs', content: `PART=${part}\n`, mode: 0o644 },
+      requestProgram('/usr/bin/adapter'),
       ...[verbs, tests].map(({ name, path }) => ({ path: `/root/${name}.ko`, content: { from: path } })),
     ],
   });
@@ -58,18 +60,21 @@ async function makeJob(
   };
 }
 
-/** Runs a part in a guest of its own. */
-export async function runPart(part: VerbsPart): Promise<GuestRun> {
+/** Runs a part in a guest of its own. `options`: those of a guest that sleeps. */
+export async function runPart(part: VerbsPart, options: GuestRunOptions = {}): Promise<GuestRun> {
   const { disk, ...job } = await makeJob(part);
   let device: DeviceProcess | undefined;
   return runGuest(job, {
-    guest: { disk, memoryMiB: MEMORY_MIB },
+    ...options,
+    guest: { ...options.guest, disk, memoryMiB: MEMORY_MIB },
     device: { arguments: ['--fabric=switch'] },
     onDevice: (started) => {
       device = started;
+      return options.onDevice?.(started);
     },
     onReport: (line) => {
       if (line === KILL_REQUEST) void device?.kill();
+      options.onReport?.(line);
     },
   });
 }

@@ -5,8 +5,8 @@
 # IPoIB between its ports, each in a network namespace. Under traffic the driver is unbound, the
 # function reset and the module removed (PART=life), or the adapter killed (PART=loss): each time
 # the users of the device must leave it without a complaint of the kernel, and work again where
-# they can; a program that polls gets its requests back (PART=program). verbs.test.ts packs it, with
-# PART in /etc/verbs.
+# they can; a program that polls gets its requests back (PART=program). PART=asleep lets the system
+# sleep under traffic. verbs-run.ts packs it, with PART in /etc/verbs.
 
 . /etc/verbs
 
@@ -96,8 +96,8 @@ unload() {
   wait $client $server $watcher 2>/dev/null
 }
 
-# Goes back to datagrams, until no connected QP is left. Otherwise an orderly removal fails by
-# chance: IPoIB of the kernel destroys its CQs without waiting for the work that destroys its
+# Goes back to datagrams, until no connected QP is left. Otherwise an orderly removal fails now
+# and then: IPoIB of the kernel destroys its CQs without waiting for the work that destroys its
 # connected QPs, and that work waits up to 5 s for sends to a far end that has gone.
 disconnect() {
   echo datagram >/sys/class/net/ib0/mode
@@ -106,7 +106,7 @@ disconnect() {
 }
 NO_CONNECTION="! rdma resource show qp | grep -q 'type RC'"
 
-# What Debian's tools show, and three ways to lose the device and get it back.
+# Output of Debian's tools, and three ways to lose the device and get it back.
 life() {
   eventually all_active
   ibstat vuhca0 >/tmp/ibstat
@@ -181,6 +181,39 @@ programs() {
   eventually all_active
   check_program limits.py
   check_program counters.py
+}
+
+# sleep_under_load NAME COMMAND: a sleep ends all objects of the device, as a reset does; then
+# everything works anew.
+sleep_under_load() {
+  load
+  start_program
+  eval "$2"
+  report $? "$1"
+  unload
+  was_flushed
+  report $? "$1-flushes-requests"
+  arrange datagram
+  report $? "$1-works-again"
+}
+
+asleep() {
+  arrange datagram
+  report $? datagram
+  # A busy machine takes its time.
+  echo 600000 >/sys/power/pm_freeze_timeout
+  load
+  echo freezer >/sys/power/pm_test && echo mem >/sys/power/state && eventually "ping -c 1 -W 5 10.1.0.2"
+  report $? freezer
+  unload
+  echo none >/sys/power/pm_test
+  # After a sleep in memory the button wakes nobody.
+  sleep_under_load idle "adapter wake idle && echo freeze >/sys/power/state"
+  sleep_under_load memory "adapter wake memory && echo mem >/sys/power/state"
+  mkswap /dev/vdb >/dev/null && swapon /dev/vdb && echo test_resume >/sys/power/disk
+  sleep_under_load hibernation "echo disk >/sys/power/state"
+  rmmod vuhca_ib && rmmod vuhca
+  report $? unload
 }
 
 loss() {

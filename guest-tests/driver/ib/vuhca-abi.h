@@ -2,7 +2,7 @@
 /*
  * ABI between the kernel module vuhca_ib.ko and the user-space provider
  * (guest-tests/provider), behind the structures of the kernel's own ABI
- * (docs/VERBS.md, "User space"). Sizes are multiples of 8 and fields are
+ * (docs/verbs/VERBS.md, "User space"). Sizes are multiples of 8 and fields are
  * aligned, so that 32-bit programs see the same layout. A change that is not
  * compatible raises VUHCA_ABI_VERSION.
  */
