@@ -3,7 +3,7 @@
  * Notices that wait for a manager that polls (IBTA 13.4.8.1, 14.2.5.1): Get(Notice) shows the
  * oldest one and how many there are, Set(Notice) with its toggle removes it. There is one queue for
  * each end of paths, and one notice of each cause, so a queue never overflows. `Traps` fills them;
- * `notice-attribute.ts` reads them.
+ * `subnet-management-agent.ts` reads them.
  */
 import { setNoticeCount, setNoticeToggle } from '../../../protocol/infiniband/mad/gen/notice.gen.ts';
 import { ATTRIBUTE_BYTES, ATTRIBUTE_OFFSET } from '../../../protocol/infiniband/mad/mad-headers.ts';

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The attribute PortInfo of a node (IBTA 14.2.5.6): read from the ends of its links and paths, and
- * written to them. A request with one illegal value changes nothing (`port-info-rules.ts`). The
- * subnet management agent calls it.
+ * written to them. A request with one illegal value changes nothing: there is a rule for each
+ * component that has illegal values. The subnet management agent calls it.
  */
+import { isUnicastLid } from '../../../protocol/infiniband/addresses.ts';
 import { MAD_HEADER_METHOD_OFFSET } from '../../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import {
   decodePortInfo,
@@ -21,12 +22,15 @@ import { VL_ARBITRATION_ENTRIES } from '../port/link-settings.ts';
 import { LANES_OF_CODE } from '../port/transmit-queues.ts';
 import { type AttributeRequest, DATA, type NamedPort, namedPort } from './attribute-request.ts';
 import { isKeyHidden } from './management-key.ts';
-import { isPortInfoLegal } from './port-info-rules.ts';
 
 const KEY_BYTES = 8;
 const GID_BYTES = 16;
 const COUNTER_MAX = 0xffff;
 const ROUND_TRIP_UNKNOWN = 0xffffff;
+/** Values that stand for all that is supported, and for what is set already. */
+const ALL_WIDTHS = 255;
+const ALL_SPEEDS = 15;
+const NO_CHANGE = 0;
 
 const none = newPortInfo();
 const found = newPortInfo();
@@ -159,13 +163,13 @@ function setLink(end: LinkEnd, info: Readonly<PortInfo>): void {
   const { settings, transmitQueues } = end;
   settings.linkWidthEnabled = enabled(
     info.linkWidthEnabled,
-    255,
+    ALL_WIDTHS,
     settings.linkWidthSupported,
     settings.linkWidthEnabled,
   );
   settings.linkSpeedEnabled = enabled(
     info.linkSpeedEnabled,
-    15,
+    ALL_SPEEDS,
     settings.linkSpeedSupported,
     settings.linkSpeedEnabled,
   );
@@ -186,7 +190,7 @@ function setLink(end: LinkEnd, info: Readonly<PortInfo>): void {
 
 /** 0 changes nothing, and all ones stand for what is supported. */
 function enabled(value: number, all: number, supported: number, current: number): number {
-  if (value === 0) return current;
+  if (value === NO_CHANGE) return current;
   return value === all ? supported : value;
 }
 
@@ -194,5 +198,45 @@ function setState(end: LinkEnd, info: Readonly<PortInfo>): void {
   const physical = info.portPhysicalState as PortPhysicalState;
   if (physical !== PortPhysicalState.NO_CHANGE) end.restart(physical);
   else if (info.portState === PortState.DOWN) end.restart(end.settings.linkDownDefaultState);
-  else if (info.portState !== 0) end.setState(info.portState as PortState);
+  else if (info.portState !== NO_CHANGE) end.setState(info.portState as PortState);
+}
+
+/** True when a manager may set all components of `info` at the port. */
+function isPortInfoLegal(info: Readonly<PortInfo>, { end, endPort }: NamedPort): boolean {
+  if (endPort !== undefined && !addressRules.every((rule) => rule(info, endPort))) return false;
+  if (end !== undefined) return linkRules.every((rule) => rule(info, end));
+  return isStateOfPortZeroLegal(info);
+}
+
+const addressRules: readonly ((info: Readonly<PortInfo>, port: EndPort) => boolean)[] = [
+  // A port without a LID may stay so.
+  ({ lid }, port) => isUnicastLid(lid) || lid === port.lid,
+  ({ masterSmLid }, port) => isUnicastLid(masterSmLid) || masterSmLid === port.smLid,
+  // The base LID has zeros where the path bits are.
+  ({ lid, lmc }) => (lid & ((1 << lmc) - 1)) === 0,
+];
+
+const linkRules: readonly ((info: Readonly<PortInfo>, end: LinkEnd) => boolean)[] = [
+  ({ linkWidthEnabled }, end) => isSubset(linkWidthEnabled, ALL_WIDTHS, end.settings.linkWidthSupported),
+  ({ linkSpeedEnabled }, end) => isSubset(linkSpeedEnabled, ALL_SPEEDS, end.settings.linkSpeedSupported),
+  ({ linkDownDefaultState }) => linkDownDefaultState <= PortPhysicalState.POLLING,
+  ({ neighborMtu }, end) => neighborMtu > 0 && neighborMtu <= end.maxMtuCode,
+  ({ operationalVls }, { transmitQueues }) => operationalVls <= LANES_OF_CODE.indexOf(transmitQueues.rings.length),
+  // The physical state can be set when the link is to go down, or is down.
+  ({ portPhysicalState, portState }) =>
+    portPhysicalState === PortPhysicalState.NO_CHANGE ||
+    (portPhysicalState <= PortPhysicalState.DISABLED && portState <= PortState.DOWN),
+  ({ portState }, end) => portState === NO_CHANGE || end.allows(portState as PortState),
+];
+
+/** Port 0 is always active: it can be armed and activated, which changes nothing. */
+function isStateOfPortZeroLegal({ portState, portPhysicalState }: Readonly<PortInfo>): boolean {
+  return (
+    portPhysicalState === PortPhysicalState.NO_CHANGE &&
+    (portState === NO_CHANGE || portState === PortState.ARMED || portState === PortState.ACTIVE)
+  );
+}
+
+function isSubset(value: number, all: number, supported: number): boolean {
+  return value === all || (value & ~supported) === 0;
 }

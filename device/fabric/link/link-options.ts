@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Options of a faulty link, and of the link between the two ports of an adapter (docs/TOPOLOGY.md).
- * They are plain data: links inside an adapter are part of its recordings.
+ * Options of links (docs/TOPOLOGY.md): a faulty link, the link between the two ports of an adapter,
+ * and a link to another process. They are plain data: links inside an adapter are part of its
+ * recordings.
  */
 import { LARGEST_MTU_BYTES, mtuBytes, mtuCode } from '../../../protocol/infiniband/mtu.ts';
 
@@ -88,6 +89,25 @@ export type PortLinkOptions =
   | { readonly kind: 'none' }
   | { readonly kind: 'cable' }
   | ({ readonly kind: 'faulty'; readonly seed: number } & Partial<FaultyLinkOptions>);
+
+/** Options of a link to another process, which `StreamLink` takes. */
+export interface StreamLinkOptions {
+  /** Receive buffer of each VL: blocks of 64 bytes, and packets. */
+  readonly bufferBlocks: number;
+  readonly bufferPackets: number;
+  /**
+   * An idle side sends a keepalive this often; a peer that is silent twenty times as long is given
+   * up. A process that ends closes its socket: this is for hosts that vanish, so it may take long,
+   * and a process on a busy machine is not taken for one.
+   */
+  readonly keepaliveNs: number;
+}
+
+export const defaultStreamLinkOptions: StreamLinkOptions = {
+  bufferBlocks: 2048,
+  bufferPackets: 512,
+  keepaliveNs: 1_000_000_000,
+};
 
 const RANGES: readonly [keyof FaultyLinkOptions, number, number][] = [
   ['bitsPerSecond', 0, 1e13],

@@ -13,8 +13,8 @@ import { Random } from '../../random.ts';
 import { Arrivals, newPort, send } from '../../rig/fixtures/port-pair.ts';
 import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
+import type { StreamLinkOptions } from './link-options.ts';
 import { type LinkStream, StreamLink } from './stream-link.ts';
-import type { StreamLinkOptions } from './stream-link-options.ts';
 
 /** One end of a connection: bytes written wait until they are pumped to the other end. */
 class Wire implements LinkStream {

@@ -15,10 +15,9 @@ import type { Link, LinkEnd } from '../port/link.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
 import { MANAGEMENT_VL, type VirtualLaneCredits } from '../port/transmit-queues.ts';
 import { ReceiveCredits, TransmitCredits } from './flow-credits.ts';
-import { FrameWriter, readFlowControl, readHello, type StreamFault } from './frame-writer.ts';
-import { LinkFrameReader } from './link-frames.ts';
+import { FrameWriter, LinkFrameReader, readFlowControl, readHello, type StreamFault } from './frame-writer.ts';
+import { defaultStreamLinkOptions, type StreamLinkOptions } from './link-options.ts';
 import { ReceiveBuffer } from './receive-buffer.ts';
-import { defaultStreamLinkOptions, type StreamLinkOptions } from './stream-link-options.ts';
 
 /** One connection. */
 export interface LinkStream {

@@ -4,11 +4,20 @@
  * 10.9.3, 18.2.4 and 18.2.5). It is derived from the P_Key table of the port when a subnet manager
  * has written that. The relay of the switch asks it for each data packet.
  */
+import { getDethSrcQpn } from '../../../protocol/infiniband/gen/deth.gen.ts';
+import { GRH_DGID_OFFSET, GRH_SGID_OFFSET } from '../../../protocol/infiniband/gen/grh.gen.ts';
+import { PacketError } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { PKEY_FULL_MEMBER } from '../../../protocol/infiniband/keys.ts';
+import { newParsedPacket, PacketCheck, parsePacket } from '../../../protocol/infiniband/packet.ts';
+import type { KeyViolation } from '../agents/trap-details.ts';
+import type { PacketRing } from '../port/packet-ring.ts';
 
 const PARTITIONS = 1 << 15;
 const LIMITED = 1;
 const FULL = 2;
+const GID_BYTES = 16;
+
+const packet = newParsedPacket();
 
 export class PartitionFilter {
   /** The P_Key table of the port. Zero entries are empty. */
@@ -43,6 +52,21 @@ export class PartitionFilter {
     for (const key of this.#known) members[partitionOf(key)] |= key & PKEY_FULL_MEMBER ? FULL : LIMITED;
     members[0] = 0;
   }
+}
+
+/**
+ * What trap 259 says of the oldest packet of a ring (IBTA 14.2.5.1), which a port has dropped
+ * because of its P_Key; undefined for a malformed packet. `Switch` reads it before the packet is
+ * gone.
+ */
+export function readViolation({ view, bytes, readOffset, readLength }: PacketRing): KeyViolation | undefined {
+  if (parsePacket(view, readOffset, readLength, packet, PacketCheck.NONE) !== PacketError.NONE) return undefined;
+  const { slid, dlid, serviceLevel, destQpn, pKey: key, dethOffset, grhOffset } = packet;
+  const sourceQpn = dethOffset < 0 ? 0 : getDethSrcQpn(view, dethOffset);
+  const local = { slid, dlid, serviceLevel, sourceQpn, destQpn, key };
+  if (grhOffset < 0) return local;
+  const gidAt = (offset: number): Uint8Array => bytes.slice(grhOffset + offset, grhOffset + offset + GID_BYTES);
+  return { ...local, sgid: gidAt(GRH_SGID_OFFSET), dgid: gidAt(GRH_DGID_OFFSET) };
 }
 
 function partitionOf(key: number): number {

@@ -21,7 +21,7 @@ import { portGuid } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import { DropCause } from './drop-causes.ts';
 import { InputGate } from './input-gate.ts';
-import { readViolation } from './partition-violation.ts';
+import { readViolation } from './partition-filter.ts';
 import { LANES_OF_PORT, Relay } from './relay.ts';
 import { RelayTables } from './relay-tables.ts';
 import { SwitchPort } from './switch-port.ts';

@@ -4,7 +4,6 @@
  * and queues, resource requests, traces and captures. One capture runs at a time, as long as its
  * connection lives. `ControlServer` calls them.
  */
-
 import { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { isSameFile } from '../../../protocol/system/same-file.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
@@ -22,7 +21,6 @@ import {
 import { type FabricReport, reportFabric } from '../reports/fabric-report.ts';
 import { FailedQueuePairs } from '../reports/failed-queue-pairs.ts';
 import { reportManagers } from '../reports/manager-report.ts';
-import { countObjects } from '../reports/mthca-objects.ts';
 import { listQueuePairs } from '../reports/queue-pair-report.ts';
 import { reportResources } from '../reports/resource-report.ts';
 import { describeRefusal, encodeRequest, readResourceWords } from '../reports/resource-syntax.ts';
@@ -31,7 +29,7 @@ import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.t
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { makeLinkCommand } from './link-commands.ts';
-import { makeMthcaCommands } from './mthca-commands.ts';
+import { countObjects, makeMthcaCommands } from './mthca-commands.ts';
 import { TraceControl } from './trace-control.ts';
 
 const NS_PER_MS = 1e6;

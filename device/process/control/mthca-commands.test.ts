@@ -11,9 +11,8 @@ import { Firmware } from '../../personality/mthca/hca/hca.ts';
 import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { portSetup } from '../../rig/mthca/driver/profile.ts';
-import { countObjects } from '../reports/mthca-objects.ts';
 import type { ControlClientHandle } from './control-server.ts';
-import { type MthcaTarget, makeMthcaCommands } from './mthca-commands.ts';
+import { countObjects, type MthcaTarget, makeMthcaCommands } from './mthca-commands.ts';
 
 const client = {} as ControlClientHandle;
 

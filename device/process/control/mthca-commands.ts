@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Commands of the control socket that only adapters of the personality mthca have: `inject` plants
- * a fault, and `fail` puts one into a fatal error. `ControlCommands` serves them.
+ * a fault, and `fail` puts one into a fatal error; and the counts for `objects`, which all adapters
+ * have. `ControlCommands` serves them.
  */
 import { Refusal } from '../../hca/adapter/refusal.ts';
 import type { FunctionPort } from '../../host.ts';
@@ -48,4 +49,23 @@ export function makeMthcaCommands(
       },
     ],
   ]);
+}
+
+/** Objects that the HCA owns, by kind. */
+export type ObjectCounts = Readonly<Record<'qps' | 'cqs' | 'srqs' | 'eqs' | 'mrs' | 'groups' | 'icmPages', number>>;
+
+/**
+ * Counts the objects that a device has for drivers and processes: what is left when all of them are
+ * gone was leaked. Adapters of our own have `ObjectTables.counts`.
+ */
+export function countObjects(hca: Hca): ObjectCounts {
+  return {
+    qps: hca.queuePairs.count,
+    cqs: hca.completionQueues.count,
+    srqs: hca.sharedReceiveQueues.count,
+    eqs: hca.eventQueues.count,
+    mrs: hca.regions.table.count,
+    groups: hca.groups.count,
+    icmPages: hca.icm.mappedPages,
+  };
 }

@@ -21,7 +21,6 @@ import type { FabricPlan } from '../../topology/fabric-plan.ts';
 import type { AnyAdapter } from '../../topology/node-kinds.ts';
 import type { NamedNode } from '../ibsim/host-directory.ts';
 import { HostDoor } from '../ibsim/host-door.ts';
-import { listChannels, listEmbedded } from './adapter-nodes.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
 import { warnOfLateStores } from './late-stores.ts';
 import { makePassHook } from './pass-hook.ts';
@@ -79,6 +78,17 @@ export function isOwn(one: ServedNode): one is ServedAdapter {
 
 export function isMthca(one: ServedNode): one is ServedMthca {
   return one.core instanceof MthcaAdapter;
+}
+
+/**
+ * The channel adapters of an adapter, by name (docs/FABRIC.md): one with the adapter's name, or
+ * with embedded switches one for each function, `NAME/FUNCTION` for the virtual ones.
+ */
+export function listChannels(name: string, core: AnyAdapter): readonly NamedNode[] {
+  if (core instanceof MthcaAdapter) return [{ name, management: core.management }];
+  const { functions, inner } = core;
+  const own = inner.length === 0 ? functions.slice(0, 1) : functions;
+  return own.map(({ management }, number) => ({ name: number === 0 ? name : `${name}/${number}`, management }));
 }
 
 /** A switch of a live process. */
@@ -278,4 +288,9 @@ function joinServed(
     first += own.length;
     return { name, core: cores[index], hosts: hosts[index], functions: own };
   });
+}
+
+/** The embedded switches of an adapter, `NAME/s1` and `NAME/s2`. */
+function listEmbedded(name: string, { inner }: AnyAdapter): readonly NamedNode[] {
+  return inner.map(({ management }, index) => ({ name: `${name}/s${index + 1}`, management }));
 }

@@ -9,8 +9,8 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { errnoWords } from '../../../protocol/system/errno-words.mjs';
 import { askListener } from '../../../protocol/system/listening.ts';
 import { listenPrivately } from '../../../protocol/system/private-listen.ts';
+import type { StreamLinkOptions } from '../../fabric/link/link-options.ts';
 import { StreamLink } from '../../fabric/link/stream-link.ts';
-import type { StreamLinkOptions } from '../../fabric/link/stream-link-options.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
 
 /** Address of the listening side. */

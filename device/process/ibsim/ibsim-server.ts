@@ -5,8 +5,8 @@
  * client n has its datagrams on port n + 1 behind it. It listens on the loopback address only. It
  * works on Node's event loop beside the pump. `AdapterProcess` owns it.
  */
-
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
+import { readFileSync } from 'node:fs';
 import { getIbsimClientId, getIbsimClientIsManager } from '../../../protocol/infiniband/gen/ibsim-client.gen.ts';
 import { getIbsimControlClient, getIbsimControlType } from '../../../protocol/infiniband/gen/ibsim-control.gen.ts';
 import { IbsimType } from '../../../protocol/infiniband/gen/values.gen.ts';
@@ -14,7 +14,6 @@ import { viewOf } from '../../../protocol/layout/view.ts';
 import { IbsimClient } from './ibsim-client.ts';
 import { answerControl, CONTROL_DATA_OFFSET, isControl, readHostName, writeConnected } from './ibsim-control.ts';
 import type { HostDirectory, SoftwareHost } from './software-host.ts';
-import { listUdpPorts } from './udp-ports.ts';
 
 /** Clients at a time, and of one program: of one socket for control messages. */
 export const CLIENTS_MAX = 64;
@@ -259,4 +258,20 @@ function connect(socket: Socket, port: number): Promise<void> {
       resolve();
     });
   });
+}
+
+/**
+ * UDP ports in use on this machine, or undefined when the kernel does not tell: the end of a client
+ * can be noticed in no other way.
+ */
+function listUdpPorts(): Set<number> | undefined {
+  let text: string;
+  try {
+    text = readFileSync('/proc/net/udp', 'utf8');
+  } catch {
+    return undefined;
+  }
+  // `  123: 0100007F:1C03 00000000:0000 07 ...`: number, local address and port, and more.
+  const ports = [...text.matchAll(/^ *\d+: [0-9A-F]+:([0-9A-F]{4}) /gm)];
+  return new Set(ports.map(([, port]) => Number.parseInt(port, 16)));
 }

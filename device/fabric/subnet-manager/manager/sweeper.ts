@@ -4,20 +4,25 @@
  * configuring the subnet as its master (InfiniBand specification, 14.4.1 to 14.4.4). Each due
  * action is a job of SMPs; `SubnetManager` runs one at a time.
  */
-
 import {
   getPortInfoCapabilityMask,
   getPortInfoMKeyProtect,
+  getPortInfoPortState,
   setPortInfoCapabilityMask,
 } from '../../../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import { getSmInfoSmState } from '../../../../protocol/infiniband/mad/gen/sm-info.gen.ts';
-import { getSwitchInfoLinearTop } from '../../../../protocol/infiniband/mad/gen/switch-info.gen.ts';
+import {
+  getSwitchInfoLinearTop,
+  getSwitchInfoPortStateChange,
+  setSwitchInfoPortStateChange,
+} from '../../../../protocol/infiniband/mad/gen/switch-info.gen.ts';
 import {
   MadStatus,
   PortCapability,
   SmState,
   SubnetAttribute,
 } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { PortState } from '../../../../protocol/layout/gen/values.gen.ts';
 import { viewOf } from '../../../../protocol/layout/view.ts';
 import type { AdapterClock } from '../../../host.ts';
 import type { Administration } from '../administration/administration.ts';
@@ -31,7 +36,6 @@ import { discover } from '../sweep/discovery.ts';
 import { LidAssignment } from '../sweep/lids.ts';
 import type { SweepCounters } from '../sweep/port-settings.ts';
 import { configure, lookForChanges } from '../sweep/sweep.ts';
-import { settleStateChanges } from './state-changes.ts';
 
 const SECOND = 1_000_000_000;
 /** Sweeps for which a master waits for another, lesser master to hand over. */
@@ -287,4 +291,29 @@ function keepTables(before: Subnet, after: Subnet): void {
 /** The last LID in use: a switch that was reset has lost it. */
 function topOf({ switchInfo }: SubnetNode): number {
   return getSwitchInfoLinearTop(viewOf(switchInfo), 0);
+}
+
+/**
+ * Clears the flags of switches that say that a port has changed its state (IBTA 14.2.5.4). A port
+ * may change between the sweep's look at it and the end of the flag, so ports are looked at again
+ * behind that. Returns true when a link has come up or gone down since the ports were read.
+ */
+function* settleStateChanges({ switches }: Subnet): SmpJob<boolean> {
+  const flagged = switches.filter(({ switchInfo }) => getSwitchInfoPortStateChange(viewOf(switchInfo), 0) === 1);
+  if (flagged.length === 0) return false;
+  // Writing 1 clears the flag.
+  const cleared = yield flagged.map((node) => set(node.ports[0].path, SubnetAttribute.SWITCH_INFO, 0, node.switchInfo));
+  const settled = flagged.filter((_, index) => cleared[index].status === MadStatus.SUCCESS);
+  for (const { switchInfo } of settled) setSwitchInfoPortStateChange(viewOf(switchInfo), 0, 0);
+  const ports = settled.flatMap((node) => node.ports.filter(({ number }) => number > 0));
+  const answers = yield ports.map((port) => get(port.path, SubnetAttribute.PORT_INFO, port.number));
+  return answers.some(({ status, view }, index) => status === MadStatus.SUCCESS && hasMoved(view, ports[index]));
+}
+
+function hasMoved(now: DataView, { view }: SubnetPort): boolean {
+  return isUp(now) !== isUp(view);
+}
+
+function isUp(info: DataView): boolean {
+  return getPortInfoPortState(info, 0) !== PortState.DOWN;
 }

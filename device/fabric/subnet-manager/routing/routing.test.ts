@@ -7,9 +7,8 @@ import t from 'tap';
 import { Random } from '../../../random.ts';
 import { ledger } from '../../../rig/fixtures/ledger.ts';
 import { hasCreditLoop } from './credit-loops.ts';
-import { minHopTables } from './min-hop.ts';
 import { type GroupMember, SpanningTree } from './multicast-routing.ts';
-import { linearTables } from './routing.ts';
+import { linearTables, minHopTables } from './routing.ts';
 import {
   type Destination,
   distancesTo,

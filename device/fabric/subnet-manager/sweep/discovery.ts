@@ -4,7 +4,6 @@
  * own node outwards, one hop at a time. Nodes and ports are told apart by their GUIDs. The result
  * is a `Subnet` with what the agents answered.
  */
-
 import { MAX_HOPS } from '../../../../protocol/infiniband/mad/directed-route.ts';
 import {
   getNodeInfoLocalPort,
@@ -19,12 +18,11 @@ import {
   getSwitchInfoPartitionEnforcementCapacity,
   SWITCH_INFO_SIZE,
 } from '../../../../protocol/infiniband/mad/gen/switch-info.gen.ts';
-import { MadStatus, NodeType, SubnetAttribute } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { MadStatus, NodeType, PortState, SubnetAttribute } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { viewOf } from '../../../../protocol/layout/view.ts';
 import { readGuid } from '../guid.ts';
 import { get, type SmpAnswer, type SmpJob, type SmpRequest } from '../smp-client.ts';
 import { join, type Path, Subnet, SubnetNode, SubnetPort } from '../subnet.ts';
-import { keepSilentPorts } from './silent-nodes.ts';
 
 const KEYS_PER_BLOCK = 32;
 /** The upper half of the modifier of a P_Key table is the port of a switch. */
@@ -175,4 +173,46 @@ export function keyBlocks(port: SubnetPort): number {
       ? 0
       : getSwitchInfoPartitionEnforcementCapacity(viewOf(node.switchInfo), 0);
   return Math.ceil(capacity / KEYS_PER_BLOCK);
+}
+
+/**
+ * Takes adapters over from the last sweep that answer no request although their links stand, with
+ * all that was known of them: on a busy machine the software of a guest, which answers for QP0 of a
+ * stock driver, may take seconds. A link that is still ACTIVE has not gone down since the manager
+ * made it so (IBTA 14.4.4): what was behind it is still there, and keeps its routes and its LID.
+ * The next sweep asks again.
+ */
+function keepSilentPorts(before: Subnet, subnet: Subnet): void {
+  for (const node of subnet.switches) {
+    for (const port of node.knownPorts) {
+      const known = before.nodes.get(node.guid)?.ports[port.number]?.peer;
+      if (known === undefined || known.node.isSwitch || port.state !== PortState.ACTIVE) continue;
+      if (port.peer === undefined) revive(subnet, port, known);
+      else if (port.peer.state === PortState.NO_CHANGE && port.peer.guid === known.guid) restore(port.peer, known);
+    }
+  }
+}
+
+/** Puts a port that did not answer behind `from`. */
+function revive(subnet: Subnet, from: SubnetPort, known: SubnetPort): void {
+  const { guid, type, portCount, nodeInfo, description } = known.node;
+  let node = subnet.nodes.get(guid);
+  if (node?.ports[known.number] !== undefined) return;
+  if (node === undefined) {
+    node = new SubnetNode(guid, type, portCount, nodeInfo);
+    node.description = description;
+    subnet.nodes.set(guid, node);
+  }
+  const port = new SubnetPort(node, known.number, known.guid, [...from.path, from.number]);
+  node.ports[known.number] = port;
+  restore(port, known);
+  join(from, port);
+}
+
+/** Everything that was read from the port or written to it. */
+function restore(port: SubnetPort, known: SubnetPort): void {
+  port.isSilent = true;
+  port.info.set(known.info);
+  for (const table of ['pKeys', 'guids', 'laneMaps', 'arbitration'] as const)
+    for (const [number, block] of known[table]) port[table].set(number, block);
 }
