@@ -40,13 +40,13 @@ const { GET, SET } = MadMethod;
 const DATA = 64;
 const ALL_PORTS = 255;
 
-interface Bench {
+interface Fixture {
   readonly clock: TestClock;
   readonly far: TestNode;
   readonly ask: (method: number, attribute: number, data: Uint8Array) => Response | undefined;
 }
 
-function build(isSwitch = false): Bench {
+function build(isSwitch = false): Fixture {
   const clock = new TestClock();
   const near = new TestNode('near', 0x10, clock);
   const far = new TestNode('far', 0x20, clock, 2, isSwitch);
@@ -69,16 +69,16 @@ function select(portSelect: number, counterSelect = 0): Uint8Array {
   return Uint8Array.of(0, portSelect, counterSelect >>> 8, counterSelect & 0xff);
 }
 
-function read(bench: Bench, portSelect = 2): PortCounters {
-  const response = bench.ask(GET, PerformanceAttribute.PORT_COUNTERS, select(portSelect));
+function read(fixture: Fixture, portSelect = 2): PortCounters {
+  const response = fixture.ask(GET, PerformanceAttribute.PORT_COUNTERS, select(portSelect));
   if (response === undefined) throw new Error('no response');
   return decodePortCounters(response.view, DATA, newPortCounters());
 }
 
-function write(bench: Bench, changes: Partial<PortCounters>): number | undefined {
+function write(fixture: Fixture, changes: Partial<PortCounters>): number | undefined {
   const data = new Uint8Array(192);
   encodePortCounters(new DataView(data.buffer), 0, { ...newPortCounters(), ...changes });
-  return bench.ask(SET, PerformanceAttribute.PORT_COUNTERS, data)?.status;
+  return fixture.ask(SET, PerformanceAttribute.PORT_COUNTERS, data)?.status;
 }
 
 t.test('the agent says what it can do', async (t) => {
@@ -108,8 +108,8 @@ const COUNTED = [
 
 t.test('counters of a port by cause', async (t) => {
   for (const [counter, what] of COUNTED) ledger(t, '16.1.3.5', `${counter} counts ${what}`);
-  const bench = build();
-  const { counters } = bench.far.ports[1];
+  const fixture = build();
+  const { counters } = fixture.far.ports[1];
   Object.assign(counters, {
     symbolErrors: 1,
     linkRecoveries: 2,
@@ -128,8 +128,8 @@ t.test('counters of a port by cause', async (t) => {
     lifeTimeDiscards: 15,
     headOfQueueDiscards: 16,
   });
-  bench.far.ports[1].transmitDiscards = 14 + 15 + 16 + 17;
-  t.match(read(bench), {
+  fixture.far.ports[1].transmitDiscards = 14 + 15 + 16 + 17;
+  t.match(read(fixture), {
     portSelect: 2,
     symbolErrors: 1,
     linkRecoveries: 2,
@@ -146,7 +146,7 @@ t.test('counters of a port by cause', async (t) => {
     qp1Dropped: 13,
   });
   ledger(t, '16.1.4.2', 'PortXmitDiscardDetails divides discards by cause');
-  const discards = bench.ask(GET, PerformanceAttribute.PORT_TRANSMIT_DISCARD_DETAILS, select(2));
+  const discards = fixture.ask(GET, PerformanceAttribute.PORT_TRANSMIT_DISCARD_DETAILS, select(2));
   if (discards === undefined) throw new Error('no response');
   t.match(decodePortTransmitDiscardDetails(discards.view, DATA, newPortTransmitDiscardDetails()), {
     inactiveDiscards: 17,
@@ -156,7 +156,7 @@ t.test('counters of a port by cause', async (t) => {
   });
   ledger(t, '16.1.4.1', 'PortRcvErrorDetails divides receive errors by cause');
   Object.assign(counters, { unmappedLids: 1, unmappedLanes: 2, loopedPackets: 3 });
-  const errors = bench.ask(GET, PerformanceAttribute.PORT_RECEIVE_ERROR_DETAILS, select(2));
+  const errors = fixture.ask(GET, PerformanceAttribute.PORT_RECEIVE_ERROR_DETAILS, select(2));
   if (errors === undefined) throw new Error('no response');
   t.match(decodePortReceiveErrorDetails(errors.view, DATA, newPortReceiveErrorDetails()), {
     localPhysicalErrors: 4,
@@ -170,8 +170,8 @@ t.test('counters of a port by cause', async (t) => {
 
 t.test('data counters count dwords from LRH to ICRC, and packets', async (t) => {
   ledger(t, '16.1.3.5', 'PortXmitData and PortRcvData count dwords without the VCRC');
-  const bench = build();
-  const [, port] = bench.far.ports;
+  const fixture = build();
+  const [, port] = fixture.far.ports;
   const ring = port.transmitQueues.rings[0];
   for (const length of [26, 2102]) {
     ring.push(length);
@@ -179,11 +179,11 @@ t.test('data counters count dwords from LRH to ICRC, and packets', async (t) => 
     port.counters.noteArrival(length + 4);
   }
   const words = (24 + 2100) / 4;
-  t.match(read(bench), { transmitData: words, transmitPackets: 2, receiveData: words + 2, receivePackets: 2 });
+  t.match(read(fixture), { transmitData: words, transmitPackets: 2, receiveData: words + 2, receivePackets: 2 });
   ledger(t, '16.1.4.11', 'PortCountersExtended has the data counters with 64 bits');
   port.counters.receivedBytes += 4 * 2 ** 40;
   port.counters.receivedMulticast = 1;
-  const wide = bench.ask(GET, PerformanceAttribute.PORT_COUNTERS_EXTENDED, select(2));
+  const wide = fixture.ask(GET, PerformanceAttribute.PORT_COUNTERS_EXTENDED, select(2));
   if (wide === undefined) throw new Error('no response');
   t.match(decodePortCountersExtended(wide.view, DATA, newPortCountersExtended()), {
     transmitData: words,
@@ -192,47 +192,47 @@ t.test('data counters count dwords from LRH to ICRC, and packets', async (t) => 
     multicastReceivePackets: 1,
     unicastTransmitPackets: 2,
   });
-  t.equal(read(bench).receiveData, 0xffffffff, 'a counter stops at its largest value');
+  t.equal(read(fixture).receiveData, 0xffffffff, 'a counter stops at its largest value');
 });
 
 t.test('counters stop at their largest value', async (t) => {
   ledger(t, '16.1.3.5', 'A counter that reaches its largest value stays there');
-  const bench = build();
-  Object.assign(bench.far.ports[1].counters, { symbolErrors: 1e6, linkDowned: 300, linkIntegrityErrors: 40 });
-  t.match(read(bench), { symbolErrors: 0xffff, linkDowned: 0xff, linkIntegrityErrors: 0xf });
+  const fixture = build();
+  Object.assign(fixture.far.ports[1].counters, { symbolErrors: 1e6, linkDowned: 300, linkIntegrityErrors: 40 });
+  t.match(read(fixture), { symbolErrors: 0xffff, linkDowned: 0xff, linkIntegrityErrors: 0xf });
 });
 
 t.test('a Set gives the selected counters a value, and no others', async (t) => {
   ledger(t, '16.1.3.5', 'Set(PortCounters) changes the counters that CounterSelect selects');
-  const bench = build();
-  const { counters } = bench.far.ports[1];
+  const fixture = build();
+  const { counters } = fixture.far.ports[1];
   Object.assign(counters, { symbolErrors: 10, linkDowned: 20, physicalErrors: 30 });
-  t.equal(write(bench, { portSelect: 2, counterSelect: 0b0101, symbolErrors: 3 }), MadStatus.SUCCESS);
-  t.match(read(bench), { symbolErrors: 3, linkDowned: 0, receiveErrors: 30 });
+  t.equal(write(fixture, { portSelect: 2, counterSelect: 0b0101, symbolErrors: 3 }), MadStatus.SUCCESS);
+  t.match(read(fixture), { symbolErrors: 3, linkDowned: 0, receiveErrors: 30 });
   counters.symbolErrors++;
-  t.equal(read(bench).symbolErrors, 4, 'it goes on from there');
-  bench.far.ports[1].transmitQueues.creditStalls = 9;
-  t.equal(read(bench).transmitWait, 9);
-  write(bench, { portSelect: 2, counterSelect2: 1 });
-  t.equal(read(bench).transmitWait, 0, 'by CounterSelect2');
+  t.equal(read(fixture).symbolErrors, 4, 'it goes on from there');
+  fixture.far.ports[1].transmitQueues.creditStalls = 9;
+  t.equal(read(fixture).transmitWait, 9);
+  write(fixture, { portSelect: 2, counterSelect2: 1 });
+  t.equal(read(fixture).transmitWait, 0, 'by CounterSelect2');
 });
 
 t.test('all ports at once', async (t) => {
   ledger(t, '16.1.2.1', 'Port 255 selects all ports: a Get adds, a Set changes each');
   for (const isSwitch of [false, true]) {
-    const bench = build(isSwitch);
-    for (const { counters } of bench.far.ports) counters.symbolErrors = 0x9000;
-    t.equal(read(bench, ALL_PORTS).symbolErrors, 0xffff, 'the sum stops, too');
-    write(bench, { portSelect: ALL_PORTS, counterSelect: 1 });
-    t.equal(read(bench, 1).symbolErrors, 0);
-    t.equal(read(bench, 2).symbolErrors, 0);
+    const fixture = build(isSwitch);
+    for (const { counters } of fixture.far.ports) counters.symbolErrors = 0x9000;
+    t.equal(read(fixture, ALL_PORTS).symbolErrors, 0xffff, 'the sum stops, too');
+    write(fixture, { portSelect: ALL_PORTS, counterSelect: 1 });
+    t.equal(read(fixture, 1).symbolErrors, 0);
+    t.equal(read(fixture, 2).symbolErrors, 0);
   }
 });
 
 t.test('ports that do not exist', async (t) => {
-  const bench = build();
+  const fixture = build();
   for (const port of [0, 3, 254])
-    t.equal(bench.ask(GET, PerformanceAttribute.PORT_COUNTERS, select(port))?.status, MadStatus.INVALID_VALUE);
+    t.equal(fixture.ask(GET, PerformanceAttribute.PORT_COUNTERS, select(port))?.status, MadStatus.INVALID_VALUE);
   const ofSwitch = build(true);
   t.equal(read(ofSwitch, 0).symbolErrors, 0, 'port 0 of a switch has no link');
 });
@@ -261,37 +261,37 @@ t.test('a datagram with a wrong partition or queue key reaches no agent', async 
 t.test('a sampler counts over its interval', async (t) => {
   ledger(t, '16.1.3.2', 'PortSamplesControl starts a sampling, which waits, runs and is done');
   ledger(t, '16.1.3.4', 'PortSamplesResult shows what was counted in the interval');
-  const bench = build();
-  const [, port] = bench.far.ports;
+  const fixture = build();
+  const [, port] = fixture.far.ports;
   const control = { ...newPortSamplesControl(), portSelect: 2, sampleStart: 1000, sampleInterval: 5000, tag: 7 };
   const data = new Uint8Array(192);
   encodePortSamplesControl(new DataView(data.buffer), 0, { ...control, counterSelect0: 4, counterSelect1: 2 });
   const status = (): number | undefined => {
-    const response = bench.ask(GET, PerformanceAttribute.PORT_SAMPLES_RESULT, new Uint8Array(0));
+    const response = fixture.ask(GET, PerformanceAttribute.PORT_SAMPLES_RESULT, new Uint8Array(0));
     return response?.view.getUint16(DATA + 2);
   };
-  t.equal(bench.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data)?.status, MadStatus.SUCCESS);
+  t.equal(fixture.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data)?.status, MadStatus.SUCCESS);
   t.equal(status(), SampleStatus.WAITING);
-  const { management } = bench.far;
+  const { management } = fixture.far;
   t.notOk(management.isIdle);
-  t.ok(management.nextNs > bench.clock.nowNs && management.nextNs < bench.clock.nowNs + 1_000_000, 'its begin');
+  t.ok(management.nextNs > fixture.clock.nowNs && management.nextNs < fixture.clock.nowNs + 1_000_000, 'its begin');
   port.counters.noteArrival(102);
-  bench.clock.nowNs += 1_500_000;
+  fixture.clock.nowNs += 1_500_000;
   t.equal(status(), SampleStatus.RUNNING);
   for (let count = 0; count < 3; count++) port.counters.noteArrival(102);
-  bench.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data);
+  fixture.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data);
   t.equal(status(), SampleStatus.RUNNING, 'a second request does not disturb it');
-  bench.clock.nowNs += 6_000_000;
+  fixture.clock.nowNs += 6_000_000;
   management.run();
   t.ok(management.isIdle, 'the node itself ends it');
   t.equal(management.nextNs, Number.POSITIVE_INFINITY);
   t.equal(status(), SampleStatus.DONE);
   port.counters.noteArrival(102);
-  const result = bench.ask(GET, PerformanceAttribute.PORT_SAMPLES_RESULT, new Uint8Array(0));
+  const result = fixture.ask(GET, PerformanceAttribute.PORT_SAMPLES_RESULT, new Uint8Array(0));
   t.same(
     [0, 4, 8].map((at) => result?.view.getUint32(DATA + at)),
     [7 << 16, 3, 75],
   );
   encodePortSamplesControl(new DataView(data.buffer), 0, { ...control, counterSelect0: 99 });
-  t.equal(bench.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data)?.status, MadStatus.INVALID_VALUE);
+  t.equal(fixture.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data)?.status, MadStatus.INVALID_VALUE);
 });

@@ -27,7 +27,7 @@ const { GET, SET } = MadMethod;
 const DATA = 64;
 const KEY = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
 
-interface Bench {
+interface Fixture {
   readonly clock: TestClock;
   readonly near: TestNode;
   readonly far: TestNode;
@@ -35,7 +35,7 @@ interface Bench {
 }
 
 /** A manager at `near`, a cable, and `far` with two ports, of which the first is joined. */
-function build(dataLanes = 1): Bench {
+function build(dataLanes = 1): Fixture {
   const clock = new TestClock();
   const near = new TestNode('near', 0x10, clock, 1, false, dataLanes);
   const far = new TestNode('far', 0x20, clock, 2, false, dataLanes);
@@ -50,15 +50,15 @@ function getInfo(manager: TestManager, modifier = 0, mKey?: Uint8Array): PortInf
 }
 
 /** Sets PortInfo as it is, with changes. */
-function setInfo(bench: Bench, changes: Partial<PortInfo>, mKey?: Uint8Array, modifier = 0): Response | undefined {
+function setInfo(fixture: Fixture, changes: Partial<PortInfo>, mKey?: Uint8Array, modifier = 0): Response | undefined {
   const info = newPortInfo();
-  const current = bench.manager.askDirected([1], { method: GET, attribute: SubnetAttribute.PORT_INFO, modifier });
+  const current = fixture.manager.askDirected([1], { method: GET, attribute: SubnetAttribute.PORT_INFO, modifier });
   if (current !== undefined) decodePortInfo(current.view, DATA, info);
   Object.assign(info, { portState: 0, portPhysicalState: 0 }, changes);
   const data = new Uint8Array(64);
   encodePortInfo(new DataView(data.buffer), 0, info);
   const request = { method: SET, attribute: SubnetAttribute.PORT_INFO, modifier, data };
-  return bench.manager.askDirected([1], mKey === undefined ? request : { ...request, mKey });
+  return fixture.manager.askDirected([1], mKey === undefined ? request : { ...request, mKey });
 }
 
 const LOCATED = { lid: 4, masterSmLid: 9 } as const;
@@ -87,14 +87,14 @@ t.test('a node answers itself on a route without hops', async (t) => {
 
 t.test('a manager takes a port from INITIALIZE to ACTIVE', async (t) => {
   ledger(t, '14.2.5.6', 'Set(PortInfo) gives a port its LID and takes it to Armed, then to Active');
-  const bench = build();
-  const { far } = bench;
-  t.equal(getInfo(bench.manager)?.portState, PortState.INITIALIZE);
-  t.equal(setInfo(bench, { ...LOCATED, portState: PortState.ARMED, neighborMtu: 4 })?.status, MadStatus.SUCCESS);
+  const fixture = build();
+  const { far } = fixture;
+  t.equal(getInfo(fixture.manager)?.portState, PortState.INITIALIZE);
+  t.equal(setInfo(fixture, { ...LOCATED, portState: PortState.ARMED, neighborMtu: 4 })?.status, MadStatus.SUCCESS);
   t.equal(far.ports[0].state, PortState.ARMED);
   t.equal(far.ports[0].lid, 4);
   t.equal(far.ports[0].mtuBytes, 2048);
-  const response = setInfo(bench, { portState: PortState.ACTIVE });
+  const response = setInfo(fixture, { portState: PortState.ACTIVE });
   t.equal(response?.status, MadStatus.SUCCESS);
   t.equal(response === undefined ? 0 : decodePortInfo(response.view, DATA, newPortInfo()).portState, PortState.ACTIVE);
 });
@@ -122,11 +122,11 @@ const illegal: readonly (readonly [what: string, change: Partial<PortInfo>])[] =
 for (const [what, change] of illegal)
   t.test(`PortInfo with one illegal value changes nothing: ${what}`, async (t) => {
     ledger(t, '14.2.5.6', `A Set(PortInfo) with an illegal value has status 0x1c and changes nothing: ${what}`);
-    const bench = build();
-    const before = getInfo(bench.manager);
+    const fixture = build();
+    const before = getInfo(fixture.manager);
     const wanted = { ...LOCATED, subnetTimeout: 3, mKeyHigh: 7, localPhysicalErrors: 1, ...change };
-    t.equal(setInfo(bench, wanted)?.status, MadStatus.INVALID_VALUE, JSON.stringify(change));
-    t.same(getInfo(bench.manager), before, JSON.stringify(change));
+    t.equal(setInfo(fixture, wanted)?.status, MadStatus.INVALID_VALUE, JSON.stringify(change));
+    t.same(getInfo(fixture.manager), before, JSON.stringify(change));
   });
 
 t.test('every component that a manager sets can be read', async (t) => {
@@ -137,7 +137,7 @@ t.test('every component that a manager sets can be read', async (t) => {
   for (const component of ['VLStallCount', 'HOQLife', 'SubnetTimeOut', 'LocalPhyErrors', 'OverrunErrors'])
     ledger(t, '14.2.5.6', `PortInfo:${component} can be set and read`);
   ledger(t, '14.2.5.6', 'LinkWidthEnabled 255 and LinkSpeedEnabled 15 enable what is supported');
-  const bench = build(4);
+  const fixture = build(4);
   const wanted: Partial<PortInfo> = {
     ...LOCATED,
     lid: 8,
@@ -159,13 +159,14 @@ t.test('every component that a manager sets can be read', async (t) => {
     localPhysicalErrors: 2,
     overrunErrors: 3,
   };
-  t.equal(setInfo(bench, wanted)?.status, MadStatus.SUCCESS);
-  t.match(getInfo(bench.manager), wanted);
+  t.equal(setInfo(fixture, wanted)?.status, MadStatus.SUCCESS);
+  t.match(getInfo(fixture.manager), wanted);
   t.equal(
-    setInfo(bench, { linkWidthEnabled: 255, linkSpeedEnabled: 15, linkDownDefaultState: 0, operationalVls: 0 })?.status,
+    setInfo(fixture, { linkWidthEnabled: 255, linkSpeedEnabled: 15, linkDownDefaultState: 0, operationalVls: 0 })
+      ?.status,
     0,
   );
-  const { linkWidthEnabled, linkSpeedEnabled, linkDownDefaultState, operationalVls } = getInfo(bench.manager) ?? {};
+  const { linkWidthEnabled, linkSpeedEnabled, linkDownDefaultState, operationalVls } = getInfo(fixture.manager) ?? {};
   t.equal(linkWidthEnabled, 3, 'all ones enable what is supported');
   t.equal(linkSpeedEnabled, 7);
   t.equal(linkDownDefaultState, 1, '0 changes nothing');
@@ -174,32 +175,32 @@ t.test('every component that a manager sets can be read', async (t) => {
 
 t.test('software hears of what a manager changes, of the state last', async (t) => {
   ledger(t, '11.6.3.1', 'Changes of LID, manager, GIDs and partition keys, and reregistration, are reported');
-  const bench = build();
-  const [port] = bench.far.ports;
+  const fixture = build();
+  const [port] = fixture.far.ports;
   const heard: string[] = [];
   const names = Object.keys(PortChange);
   port.onChange = (_port, change) => heard.push(names[change]);
   port.onStateChange = () => heard.push('STATE');
   const wanted = { ...LOCATED, gidPrefixLow: 1, clientReregister: 1, portState: PortState.ARMED };
-  const response = setInfo(bench, wanted);
+  const response = setInfo(fixture, wanted);
   t.same(heard, ['GID', 'LID', 'SM', 'CLIENT_REREGISTER', 'STATE']);
   ledger(t, '14.2.5.6', 'The response to a Set repeats ClientReregister, and a Get never shows it (o14-12.2.1)');
   t.equal(response === undefined ? 0 : decodePortInfo(response.view, DATA, newPortInfo()).clientReregister, 1);
-  t.equal(getInfo(bench.manager)?.clientReregister, 0);
+  t.equal(getInfo(fixture.manager)?.clientReregister, 0);
   heard.length = 0;
-  setInfo(bench, {});
+  setInfo(fixture, {});
   t.same(heard, [], 'nothing changed');
 });
 
 t.test('the GIDs of a port follow its prefix', async (t) => {
   ledger(t, '14.2.5.6', 'A new GID prefix is that of all GIDs of the port');
-  const bench = build();
-  const [port] = bench.far.ports;
+  const fixture = build();
+  const [port] = fixture.far.ports;
   const data = new Uint8Array(64);
   data.set([9, 9, 9, 9, 9, 9, 9, 9], 8);
-  const set = bench.manager.askDirected([1], { method: SET, attribute: SubnetAttribute.GUID_INFO, data });
+  const set = fixture.manager.askDirected([1], { method: SET, attribute: SubnetAttribute.GUID_INFO, data });
   t.equal(set?.status, MadStatus.SUCCESS);
-  setInfo(bench, { gidPrefixHigh: 0x01020304, gidPrefixLow: 0x05060708 });
+  setInfo(fixture, { gidPrefixHigh: 0x01020304, gidPrefixLow: 0x05060708 });
   t.same(port.gids.slice(0, 16), Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, ...port.guid));
   t.same(port.gids.slice(16, 32), Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8, 9, 9, 9, 9, 9, 9, 9, 9));
   t.ok(
@@ -299,26 +300,26 @@ t.test('a beacon, and no diagnostics of a vendor', async (t) => {
 
 t.test('PortInfo of each port of an adapter is there at any of them', async (t) => {
   ledger(t, '14.2.5.6', 'The attribute modifier names the port, and 0 the port of arrival');
-  const bench = build();
-  t.equal(setInfo(bench, { lid: 30, masterSmLid: 9 }, undefined, 2)?.status, MadStatus.SUCCESS);
+  const fixture = build();
+  t.equal(setInfo(fixture, { lid: 30, masterSmLid: 9 }, undefined, 2)?.status, MadStatus.SUCCESS);
   t.same(
-    bench.far.ports.map(({ lid }) => lid),
+    fixture.far.ports.map(({ lid }) => lid),
     [0, 30],
   );
-  t.equal(getInfo(bench.manager, 2)?.localPort, 1, 'the port of arrival');
+  t.equal(getInfo(fixture.manager, 2)?.localPort, 1, 'the port of arrival');
   const request = { method: GET, attribute: SubnetAttribute.PORT_INFO, modifier: 3 };
-  t.equal(bench.manager.askDirected([1], request)?.status, MadStatus.INVALID_VALUE);
+  t.equal(fixture.manager.askDirected([1], request)?.status, MadStatus.INVALID_VALUE);
 });
 
 t.test('without the management key a request is dropped and counted', async (t) => {
   ledger(t, '14.2.4', 'A Set without the management key is dropped and counted as a violation');
-  const bench = build();
-  const { far, manager } = bench;
-  setInfo(bench, { mKeyHigh: 0x01020304, mKeyLow: 0x05060708, ...LOCATED });
-  t.equal(setInfo(bench, { lid: 5 }), undefined);
+  const fixture = build();
+  const { far, manager } = fixture;
+  setInfo(fixture, { mKeyHigh: 0x01020304, mKeyLow: 0x05060708, ...LOCATED });
+  t.equal(setInfo(fixture, { lid: 5 }), undefined);
   t.equal(far.ports[0].lid, 4);
   t.equal(far.ports[0].subnet.mKeyViolations, 1);
-  t.equal(setInfo(bench, { lid: 6, mKeyHigh: 0x01020304, mKeyLow: 0x05060708 }, KEY)?.status, MadStatus.SUCCESS);
+  t.equal(setInfo(fixture, { lid: 6, mKeyHigh: 0x01020304, mKeyLow: 0x05060708 }, KEY)?.status, MadStatus.SUCCESS);
   t.equal(getInfo(manager)?.mKeyViolations, 1);
   t.equal(far.management.agents.lockedOut, 1);
 });
@@ -331,21 +332,21 @@ t.test('protection levels hide the key, then all attributes', async (t) => {
     [2, false, false],
     [3, false, false],
   ] as const) {
-    const bench = build();
-    setInfo(bench, { mKeyHigh: 0x01020304, mKeyLow: 0x05060708, mKeyProtect: level, ...LOCATED });
-    const info = getInfo(bench.manager);
+    const fixture = build();
+    setInfo(fixture, { mKeyHigh: 0x01020304, mKeyLow: 0x05060708, mKeyProtect: level, ...LOCATED });
+    const info = getInfo(fixture.manager);
     t.equal(info !== undefined, readable, `level ${level}`);
     t.equal(info?.mKeyHigh === 0x01020304, visible, `level ${level}`);
-    t.equal(getInfo(bench.manager, 0, KEY)?.mKeyLow, 0x05060708, 'the key opens all');
-    t.equal(bench.far.ports[0].subnet.mKeyViolations, readable ? 0 : 1);
+    t.equal(getInfo(fixture.manager, 0, KEY)?.mKeyLow, 0x05060708, 'the key opens all');
+    t.equal(fixture.far.ports[0].subnet.mKeyViolations, readable ? 0 : 1);
   }
 });
 
 t.test('the protection ends when its lease ends', async (t) => {
   ledger(t, '14.2.4', 'A violation starts the lease, the key stops it, and its end clears the protection');
-  const bench = build();
-  const { clock, far, manager } = bench;
-  setInfo(bench, { mKeyHigh: 0x01020304, mKeyLow: 0x05060708, mKeyProtect: 2, mKeyLease: 10, ...LOCATED });
+  const fixture = build();
+  const { clock, far, manager } = fixture;
+  setInfo(fixture, { mKeyHigh: 0x01020304, mKeyLow: 0x05060708, mKeyProtect: 2, mKeyLease: 10, ...LOCATED });
   t.equal(getInfo(manager), undefined);
   clock.nowNs += 9e9;
   t.not(getInfo(manager, 0, KEY), undefined, 'the manager is alive');
@@ -354,16 +355,16 @@ t.test('the protection ends when its lease ends', async (t) => {
   clock.nowNs += 11e9;
   t.not(getInfo(manager), undefined);
   t.equal(far.ports[0].subnet.mKeyProtect, 0);
-  t.equal(setInfo(bench, { lid: 7 }), undefined, 'a Set still needs the key');
+  t.equal(setInfo(fixture, { lid: 7 }), undefined, 'a Set still needs the key');
 });
 
 t.test('violation counters are cleared by 0 alone', async (t) => {
-  const bench = build();
-  const [port] = bench.far.ports;
+  const fixture = build();
+  const [port] = fixture.far.ports;
   port.badPkeys = 70000;
   port.badQkeys = 3;
-  t.equal(getInfo(bench.manager)?.pKeyViolations, 0xffff, 'a counter stops at its largest value');
-  setInfo(bench, { pKeyViolations: 5, qKeyViolations: 0 });
+  t.equal(getInfo(fixture.manager)?.pKeyViolations, 0xffff, 'a counter stops at its largest value');
+  setInfo(fixture, { pKeyViolations: 5, qKeyViolations: 0 });
   t.equal(port.badPkeys, 70000);
   t.equal(port.badQkeys, 0);
 });
@@ -393,12 +394,12 @@ t.test('unknown versions, methods and attributes have their statuses', async (t)
 });
 
 t.test('a port that is disabled sends no answer, and one that is set down trains again', async (t) => {
-  const bench = build();
-  setInfo(bench, { ...LOCATED, portState: PortState.ARMED });
-  setInfo(bench, { portState: PortState.DOWN });
-  t.equal(bench.far.ports[0].state, PortState.INITIALIZE);
-  t.equal(bench.far.ports[0].lid, 4, 'its LID stays');
-  t.equal(setInfo(bench, { portPhysicalState: PortPhysicalState.DISABLED }), undefined);
-  t.equal(bench.far.ports[0].state, PortState.DOWN);
-  t.equal(bench.near.ports[0].state, PortState.DOWN);
+  const fixture = build();
+  setInfo(fixture, { ...LOCATED, portState: PortState.ARMED });
+  setInfo(fixture, { portState: PortState.DOWN });
+  t.equal(fixture.far.ports[0].state, PortState.INITIALIZE);
+  t.equal(fixture.far.ports[0].lid, 4, 'its LID stays');
+  t.equal(setInfo(fixture, { portPhysicalState: PortPhysicalState.DISABLED }), undefined);
+  t.equal(fixture.far.ports[0].state, PortState.DOWN);
+  t.equal(fixture.near.ports[0].state, PortState.DOWN);
 });

@@ -32,7 +32,7 @@ const { GET, SET } = MadMethod;
 const DATA = 64;
 const PORTS = 18;
 
-interface Bench {
+interface Fixture {
   readonly far: TestNode;
   readonly tables: SwitchTables;
   readonly changes: () => number;
@@ -40,7 +40,7 @@ interface Bench {
 }
 
 /** A manager, and a switch whose port 1 is joined to it. */
-function build(): Bench {
+function build(): Fixture {
   const clock = new TestClock();
   const near = new TestNode('near', 0x10, clock);
   const far = new TestNode('switch', 0x20, clock, PORTS, true, 4);
@@ -59,7 +59,7 @@ function build(): Bench {
   };
 }
 
-function setSwitch({ ask }: Bench, changes: Partial<SwitchInfo>): Response {
+function setSwitch({ ask }: Fixture, changes: Partial<SwitchInfo>): Response {
   const info = decodeSwitchInfo(ask(GET, SubnetAttribute.SWITCH_INFO).view, DATA, newSwitchInfo());
   Object.assign(info, changes);
   const data = new Uint8Array(64);
@@ -67,7 +67,7 @@ function setSwitch({ ask }: Bench, changes: Partial<SwitchInfo>): Response {
   return ask(SET, SubnetAttribute.SWITCH_INFO, 0, data);
 }
 
-function setPort({ ask }: Bench, portNumber: number, changes: Partial<PortInfo>): Response {
+function setPort({ ask }: Fixture, portNumber: number, changes: Partial<PortInfo>): Response {
   const info = decodePortInfo(ask(GET, SubnetAttribute.PORT_INFO, portNumber).view, DATA, newPortInfo());
   Object.assign(info, { portState: 0, portPhysicalState: 0 }, changes);
   const data = new Uint8Array(64);
@@ -86,8 +86,8 @@ t.test('NodeInfo of a switch has the GUID of port 0, and its external ports', as
 
 t.test('SwitchInfo has capacities, and takes what a manager may set', async (t) => {
   ledger(t, '14.2.5.4', 'SwitchInfo has the capacities of the tables, and an enhanced port 0');
-  const bench = build();
-  const info = decodeSwitchInfo(bench.ask(GET, SubnetAttribute.SWITCH_INFO).view, DATA, newSwitchInfo());
+  const fixture = build();
+  const info = decodeSwitchInfo(fixture.ask(GET, SubnetAttribute.SWITCH_INFO).view, DATA, newSwitchInfo());
   t.match(info, {
     linearCapacity: 1024,
     randomCapacity: 0,
@@ -105,9 +105,9 @@ t.test('SwitchInfo has capacities, and takes what a manager may set', async (t) 
     defaultMulticastPrimaryPort: 3,
     defaultMulticastNotPrimaryPort: 4,
   };
-  t.equal(setSwitch(bench, wanted).status, MadStatus.SUCCESS);
-  t.match(bench.tables, wanted);
-  t.equal(bench.changes(), 1);
+  t.equal(setSwitch(fixture, wanted).status, MadStatus.SUCCESS);
+  t.match(fixture.tables, wanted);
+  t.equal(fixture.changes(), 1);
 });
 
 t.test('an illegal value of SwitchInfo changes nothing', async (t) => {
@@ -119,24 +119,24 @@ t.test('an illegal value of SwitchInfo changes nothing', async (t) => {
     { defaultMulticastPrimaryPort: PORTS + 1 },
     { defaultMulticastNotPrimaryPort: 200 },
   ]) {
-    const bench = build();
-    t.equal(setSwitch(bench, { lifeTime: 3, ...illegal }).status, MadStatus.INVALID_VALUE, JSON.stringify(illegal));
-    t.equal(bench.tables.lifeTime, 18);
-    t.equal(bench.changes(), 0);
+    const fixture = build();
+    t.equal(setSwitch(fixture, { lifeTime: 3, ...illegal }).status, MadStatus.INVALID_VALUE, JSON.stringify(illegal));
+    t.equal(fixture.tables.lifeTime, 18);
+    t.equal(fixture.changes(), 0);
   }
 });
 
 t.test('PortStateChange is set by a port, and cleared by writing 1', async (t) => {
   ledger(t, '14.2.5.4', 'PortStateChange is set when a port changes its state; writing 1 clears it, 0 leaves it');
-  const bench = build();
+  const fixture = build();
   const read = (): number =>
-    decodeSwitchInfo(bench.ask(GET, SubnetAttribute.SWITCH_INFO).view, DATA, newSwitchInfo()).portStateChange;
+    decodeSwitchInfo(fixture.ask(GET, SubnetAttribute.SWITCH_INFO).view, DATA, newSwitchInfo()).portStateChange;
   t.equal(read(), 1, 'the link came up');
-  setSwitch(bench, { portStateChange: 0 });
+  setSwitch(fixture, { portStateChange: 0 });
   t.equal(read(), 1);
-  setSwitch(bench, { portStateChange: 1 });
+  setSwitch(fixture, { portStateChange: 1 });
   t.equal(read(), 0);
-  bench.far.ports[0].setState(PortState.ARMED);
+  fixture.far.ports[0].setState(PortState.ARMED);
   t.equal(read(), 1);
 });
 
@@ -206,25 +206,25 @@ t.test('arbitration and partition keys are of the port that the modifier names',
 
 t.test('port 0 has the addresses, and the external ports have the links', async (t) => {
   ledger(t, '14.2.5.6', 'The LID of a switch is that of port 0; external ports have none');
-  const bench = build();
-  const { far } = bench;
-  t.equal(setPort(bench, 0, { lid: 9, masterSmLid: 1, subnetTimeout: 5 }).status, MadStatus.SUCCESS);
+  const fixture = build();
+  const { far } = fixture;
+  t.equal(setPort(fixture, 0, { lid: 9, masterSmLid: 1, subnetTimeout: 5 }).status, MadStatus.SUCCESS);
   t.equal(far.endPorts[0].lid, 9);
-  const zero = decodePortInfo(bench.ask(GET, SubnetAttribute.PORT_INFO).view, DATA, newPortInfo());
+  const zero = decodePortInfo(fixture.ask(GET, SubnetAttribute.PORT_INFO).view, DATA, newPortInfo());
   t.match(zero, { lid: 9, portState: PortState.ACTIVE, portPhysicalState: 5, guidCapacity: 8 });
-  t.equal(setPort(bench, 1, { lid: 0, portState: PortState.ARMED, neighborMtu: 3 }).status, MadStatus.SUCCESS);
+  t.equal(setPort(fixture, 1, { lid: 0, portState: PortState.ARMED, neighborMtu: 3 }).status, MadStatus.SUCCESS);
   t.equal(far.ports[0].state, PortState.ARMED);
-  const first = decodePortInfo(bench.ask(GET, SubnetAttribute.PORT_INFO, 1).view, DATA, newPortInfo());
+  const first = decodePortInfo(fixture.ask(GET, SubnetAttribute.PORT_INFO, 1).view, DATA, newPortInfo());
   t.match(first, { lid: 0, masterSmLid: 0, capabilityMask: 0, neighborMtu: 3, portState: PortState.ARMED });
-  t.equal(setPort(bench, PORTS, { partitionEnforcementInbound: 1, filterRawOutbound: 1 }).status, MadStatus.SUCCESS);
+  t.equal(setPort(fixture, PORTS, { partitionEnforcementInbound: 1, filterRawOutbound: 1 }).status, MadStatus.SUCCESS);
   t.match(far.ports[PORTS - 1].settings, { isInboundEnforced: true, isOutboundEnforced: false });
-  t.equal(bench.ask(GET, SubnetAttribute.PORT_INFO, PORTS + 1).status, MadStatus.INVALID_VALUE);
+  t.equal(fixture.ask(GET, SubnetAttribute.PORT_INFO, PORTS + 1).status, MadStatus.INVALID_VALUE);
 });
 
 t.test('port 0 can be armed and activated, and not taken down', async (t) => {
   ledger(t, '14.2.5.6', 'Port 0 of a switch is always active');
-  const bench = build();
-  const of = (changes: Partial<PortInfo>): number => setPort(bench, 0, changes).status;
+  const fixture = build();
+  const of = (changes: Partial<PortInfo>): number => setPort(fixture, 0, changes).status;
   t.equal(of({ portState: PortState.ARMED }), MadStatus.SUCCESS);
   t.equal(of({ portState: PortState.ACTIVE }), MadStatus.SUCCESS);
   t.equal(of({ portState: PortState.DOWN }), MadStatus.INVALID_VALUE);

@@ -50,7 +50,7 @@ const MANAGER_LID = 1;
 const LID = 2;
 const SECOND = 1e9;
 
-interface Bench {
+interface Fixture {
   readonly clock: TestClock;
   readonly far: TestNode;
   readonly manager: TestManager;
@@ -59,7 +59,7 @@ interface Bench {
   readonly repress: (trap: DataView) => void;
 }
 
-function build(isSwitch = false): Bench {
+function build(isSwitch = false): Fixture {
   const clock = new TestClock();
   const near = new TestNode('near', 0x10, clock);
   const far = new TestNode('far', 0x20, clock, 3, isSwitch);
@@ -93,98 +93,98 @@ function build(isSwitch = false): Bench {
 }
 
 /** Numbers of the traps heard so far. */
-function numbers({ traps }: Bench): number[] {
+function numbers({ traps }: Fixture): number[] {
   return traps().map((view) => getNoticeTrapNumber(view, NOTICE));
 }
 
 t.test('a trap is repeated once a second until it is repressed', async (t) => {
   ledger(t, '13.4.9', 'A trap is repeated until its receiver represses it');
   ledger(t, '14.2.5.1', 'Traps of one cause are at least a second apart');
-  const bench = build();
-  const { clock, far, manager } = bench;
+  const fixture = build();
+  const { clock, far, manager } = fixture;
   for (let count = 0; count < 100; count++) far.management.traps.raiseLocalChange(1);
   manager.settle();
-  t.same(numbers(bench), [TrapNumber.LOCAL_CHANGE]);
+  t.same(numbers(fixture), [TrapNumber.LOCAL_CHANGE]);
   clock.nowNs += SECOND / 2;
   manager.settle();
-  t.equal(bench.traps().length, 1);
+  t.equal(fixture.traps().length, 1);
   clock.nowNs += SECOND / 2;
   manager.settle();
-  t.equal(bench.traps().length, 2);
-  const [first, second] = bench.traps();
+  t.equal(fixture.traps().length, 2);
+  const [first, second] = fixture.traps();
   t.same(new Uint8Array(first.buffer), new Uint8Array(second.buffer), 'the same transaction');
   t.equal(getMadHeaderMethod(first, 0), MadMethod.TRAP);
   t.equal(getNoticeIssuerLid(first, NOTICE), LID);
-  bench.repress(first);
+  fixture.repress(first);
   t.equal(far.management.traps.repressed, 1);
   t.equal(far.management.nextNs, Number.POSITIVE_INFINITY, 'nothing is left to do');
   clock.nowNs += 10 * SECOND;
   manager.settle();
-  t.equal(bench.traps().length, 2);
+  t.equal(fixture.traps().length, 2);
 });
 
 t.test('a cause that comes again has its next trap a second after the last one', async (t) => {
   ledger(t, '14.2.5.1', 'A repressed trap may be raised again, a second after it was sent');
-  const bench = build();
-  const { clock, far, manager } = bench;
+  const fixture = build();
+  const { clock, far, manager } = fixture;
   far.management.traps.raiseLocalChange(1);
   manager.settle();
-  bench.repress(bench.traps()[0]);
+  fixture.repress(fixture.traps()[0]);
   far.management.traps.raiseLocalChange(1);
   manager.settle();
-  t.equal(bench.traps().length, 1);
+  t.equal(fixture.traps().length, 1);
   clock.nowNs += SECOND;
   manager.settle();
-  t.equal(bench.traps().length, 2);
-  t.not(bench.traps()[0].getUint32(12), bench.traps()[1].getUint32(12), 'another transaction');
+  t.equal(fixture.traps().length, 2);
+  t.not(fixture.traps()[0].getUint32(12), fixture.traps()[1].getUint32(12), 'another transaction');
 });
 
 t.test('a TrapRepress of another trap or transaction changes nothing', async (t) => {
   ledger(t, '13.4.9', 'TrapRepress ends the trap of its transaction and number only');
-  const bench = build();
-  const { far, manager } = bench;
+  const fixture = build();
+  const { far, manager } = fixture;
   far.management.traps.raiseLocalChange(1);
   manager.settle();
-  const [trap] = bench.traps();
+  const [trap] = fixture.traps();
   const other = new DataView(trap.buffer.slice(0));
   other.setUint32(12, 0x777);
-  bench.repress(other);
+  fixture.repress(other);
   const number = new DataView(trap.buffer.slice(0));
   number.setUint16(NOTICE + 4, TrapNumber.BAD_M_KEY);
-  bench.repress(number);
+  fixture.repress(number);
   t.equal(far.management.traps.repressed, 0);
-  bench.repress(trap);
+  fixture.repress(trap);
   t.equal(far.management.traps.repressed, 1);
 });
 
 t.test('without a manager, or while the port is not active, nothing is sent', async (t) => {
   ledger(t, '14.2.5.1', 'A port sends traps to its master subnet manager only, and while it is active');
-  const bench = build();
-  const { clock, far, manager } = bench;
+  const fixture = build();
+  const { clock, far, manager } = fixture;
   far.ports[0].smLid = 0;
   far.management.traps.raiseLocalChange(1);
   manager.settle();
-  t.equal(bench.traps().length, 0);
+  t.equal(fixture.traps().length, 0);
   far.ports[0].smLid = MANAGER_LID;
   far.management.traps.raiseLocalChange(1);
   manager.settle();
-  t.equal(bench.traps().length, 1);
+  t.equal(fixture.traps().length, 1);
   far.ports[0].state = PortState.INITIALIZE;
   clock.nowNs += 5 * SECOND;
   manager.settle();
-  t.equal(bench.traps().length, 1, 'the repetition ends');
+  t.equal(fixture.traps().length, 1, 'the repetition ends');
   t.equal(far.management.nextNs, Number.POSITIVE_INFINITY);
 });
 
 t.test('trap 256 tells of a request without the management key', async (t) => {
   ledger(t, '14.2.4', 'A request without the management key raises trap 256 with its contents');
-  const bench = build();
-  const { far, manager } = bench;
+  const fixture = build();
+  const { far, manager } = fixture;
   far.ports[0].subnet.mKey.fill(9);
   const mKey = Uint8Array.of(0, 0, 0, 0, 1, 2, 3, 4);
   const request = { method: MadMethod.SET, attribute: SubnetAttribute.P_KEY_TABLE, mKey };
   t.equal(manager.askDirected([1], request), undefined);
-  const [trap] = bench.traps();
+  const [trap] = fixture.traps();
   t.equal(getNoticeTrapNumber(trap, NOTICE), TrapNumber.BAD_M_KEY);
   t.equal(getNoticeType(trap, NOTICE), NoticeType.SECURITY);
   t.equal(getBadMKeyNoticeAttributeId(trap, NOTICE), SubnetAttribute.P_KEY_TABLE);
@@ -199,8 +199,8 @@ t.test('each trap says what happened', async (t) => {
   ledger(t, '14.2.5.1', 'Trap 144 has the new capability mask, and says whether the description changed');
   ledger(t, '14.2.5.1', 'Trap 257 has the ends of the packet and its P_Key');
   ledger(t, '14.2.5.1', 'Trap 258 has the ends of the packet and its Q_Key');
-  const bench = build();
-  const { far, manager } = bench;
+  const fixture = build();
+  const { far, manager } = fixture;
   const { traps } = far.management;
   const violation = { slid: 7, dlid: LID, serviceLevel: 3, sourceQpn: 0x112233, destQpn: 0x445566, key: 0x8001 };
   traps.raisePortError(TrapNumber.LINK_INTEGRITY, 1);
@@ -211,8 +211,8 @@ t.test('each trap says what happened', async (t) => {
   traps.raiseKeyViolation(TrapNumber.BAD_P_KEY, 1, violation);
   traps.raiseKeyViolation(TrapNumber.BAD_Q_KEY, 1, { ...violation, key: 0x80010000 });
   manager.settle();
-  t.same(numbers(bench), [129, 130, 131, 144, 257, 258]);
-  const [integrity, , , local, pKey, qKey] = bench.traps();
+  t.same(numbers(fixture), [129, 130, 131, 144, 257, 258]);
+  const [integrity, , , local, pKey, qKey] = fixture.traps();
   t.equal(getPortErrorNoticePortNumber(integrity, NOTICE), 1);
   t.equal(getLocalChangeNoticeCapabilityMask(local, NOTICE) & 2, 2);
   t.equal(getLocalChangeNoticeNodeDescriptionChanged(local, NOTICE), 1);
@@ -224,8 +224,8 @@ t.test('each trap says what happened', async (t) => {
 
 t.test('notices are read one after the other, with their toggle, and cleared by it', async (t) => {
   ledger(t, '13.4.8.1', 'Get(Notice) shows the oldest notice and their number, Set(Notice) clears it');
-  const bench = build();
-  const { far, manager } = bench;
+  const fixture = build();
+  const { far, manager } = fixture;
   const ask = (method: MadMethod, data?: Uint8Array) => {
     const answer = manager.askDirected([1], { method, attribute: SubnetAttribute.NOTICE, ...(data && { data }) });
     if (answer === undefined) throw new Error('Get(Notice) has no answer');
@@ -252,23 +252,23 @@ t.test('notices are read one after the other, with their toggle, and cleared by 
   far.management.traps.raiseLocalChange(1);
   manager.settle();
   t.same(ask(MadMethod.GET).shown, [144, 1]);
-  bench.repress(bench.traps()[0]);
+  fixture.repress(fixture.traps()[0]);
   t.same(ask(MadMethod.GET).shown, [0, 0], 'a manager that represses the trap knows it');
 });
 
 t.test('trap 128 tells of a changed port of a switch, once until the manager has looked', async (t) => {
   ledger(t, '14.2.5.1', 'Trap 128 is raised when PortStateChange of a switch becomes 1');
-  const bench = build(true);
-  const { clock, far, manager } = bench;
+  const fixture = build(true);
+  const { clock, far, manager } = fixture;
   const other = new TestNode('other', 0x30, clock);
   new Cable(far.ports[1], other.ports[0]);
   manager.settle();
-  t.same(numbers(bench), [TrapNumber.LINK_STATE_CHANGE]);
-  bench.repress(bench.traps()[0]);
+  t.same(numbers(fixture), [TrapNumber.LINK_STATE_CHANGE]);
+  fixture.repress(fixture.traps()[0]);
   far.ports[1].restart(PortPhysicalState.POLLING);
   clock.nowNs += 3 * SECOND;
   manager.settle();
-  t.equal(bench.traps().length, 1, 'the flag is still set');
+  t.equal(fixture.traps().length, 1, 'the flag is still set');
   const data = new Uint8Array(64);
   data.set([0, 0, 0, 0, 0, 0, 0, 2, 0, 255, 255, (18 << 3) | 4]);
   const set = manager.askByLid(subnetAddress(MANAGER_LID, LID), {
@@ -280,16 +280,16 @@ t.test('trap 128 tells of a changed port of a switch, once until the manager has
   t.equal(far.switchTables?.portStateChange, false, 'writing 1 clears the flag');
   far.ports[1].restart(PortPhysicalState.POLLING);
   manager.settle();
-  t.equal(bench.traps().length, 2);
+  t.equal(fixture.traps().length, 2);
 });
 
 t.test('trap 259 tells of a wrong partition key at a switch', async (t) => {
   ledger(t, '14.2.5.1', 'Trap 259 names packet, switch and port');
-  const bench = build(true);
+  const fixture = build(true);
   const violation = { slid: 7, dlid: 9, serviceLevel: 0, sourceQpn: 1, destQpn: 2, key: 0x8002 };
-  bench.far.management.traps.raiseBadPartition(3, violation);
-  bench.manager.settle();
-  const [trap] = bench.traps();
+  fixture.far.management.traps.raiseBadPartition(3, violation);
+  fixture.manager.settle();
+  const [trap] = fixture.traps();
   t.equal(getNoticeTrapNumber(trap, NOTICE), TrapNumber.BAD_P_KEY_AT_SWITCH);
   t.equal(getBadPartitionNoticePKey(trap, NOTICE), 0x8002);
   t.equal(getBadPartitionNoticeSwitchLid(trap, NOTICE), LID);

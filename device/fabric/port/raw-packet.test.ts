@@ -24,7 +24,7 @@ const OTHER_LID = 9;
 const MULTICAST_LID = 0xc001;
 const PAYLOAD = Uint8Array.from({ length: 256 }, (_, index) => index ^ 0x5a);
 
-class Bench {
+class Fixture {
   readonly port = newPort(OWN_LID, 2, RING_PACKETS);
   readonly raw = new RawPacket();
 
@@ -56,16 +56,16 @@ function arrive(ring: PacketRing): PacketFields {
 }
 
 t.test('subnet management packets leave by VL15 as soon as the link is up', async (t) => {
-  const down = new Bench(PortState.DOWN);
+  const down = new Fixture(PortState.DOWN);
   t.equal(down.send(MANAGEMENT_VL, { destQpn: 0 }), RawEgress.DISCARDED);
-  const bench = new Bench(PortState.INITIALIZE);
-  const ring = bench.port.transmitQueues.management;
+  const fixture = new Fixture(PortState.INITIALIZE);
+  const ring = fixture.port.transmitQueues.management;
   let sent = 0;
   while (!ring.full) {
-    t.equal(bench.send(MANAGEMENT_VL, { destQpn: 0, psn: sent++ }), RawEgress.AT_PORT);
-    t.equal(bench.raw.ring, ring);
+    t.equal(fixture.send(MANAGEMENT_VL, { destQpn: 0, psn: sent++ }), RawEgress.AT_PORT);
+    t.equal(fixture.raw.ring, ring);
   }
-  t.equal(bench.send(MANAGEMENT_VL), RawEgress.BLOCKED, 'no room');
+  t.equal(fixture.send(MANAGEMENT_VL), RawEgress.BLOCKED, 'no room');
   t.equal(ring.count, sent);
   for (let count = 0; count < sent; count++) {
     const { virtualLane, psn, opcode } = arrive(ring);
@@ -74,35 +74,35 @@ t.test('subnet management packets leave by VL15 as soon as the link is up', asyn
 });
 
 t.test('data packets need an active port, and take the lane of their service level', async (t) => {
-  t.equal(new Bench(PortState.INITIALIZE).send(0), RawEgress.DISCARDED);
-  const bench = new Bench(PortState.ACTIVE);
-  t.equal(bench.send(0, { serviceLevel: 3, hasGrh: 1, hopLimit: 64, flowLabel: 0x12345 }), RawEgress.AT_PORT);
-  const fields = arrive(bench.port.transmitQueues.rings[1]);
+  t.equal(new Fixture(PortState.INITIALIZE).send(0), RawEgress.DISCARDED);
+  const fixture = new Fixture(PortState.ACTIVE);
+  t.equal(fixture.send(0, { serviceLevel: 3, hasGrh: 1, hopLimit: 64, flowLabel: 0x12345 }), RawEgress.AT_PORT);
+  const fields = arrive(fixture.port.transmitQueues.rings[1]);
   t.match(fields, { virtualLane: 1, serviceLevel: 3, hasGrh: 1, hopLimit: 64, flowLabel: 0x12345 });
-  for (let count = 0; count < RING_PACKETS; count++) t.equal(bench.send(0), RawEgress.AT_PORT);
-  t.equal(bench.send(0), RawEgress.BLOCKED);
-  t.equal(bench.send(0, { serviceLevel: 3 }), RawEgress.AT_PORT, 'the other lane has room');
+  for (let count = 0; count < RING_PACKETS; count++) t.equal(fixture.send(0), RawEgress.AT_PORT);
+  t.equal(fixture.send(0), RawEgress.BLOCKED);
+  t.equal(fixture.send(0, { serviceLevel: 3 }), RawEgress.AT_PORT, 'the other lane has room');
 });
 
 t.test('packets to the port itself and to groups loop back', async (t) => {
-  const bench = new Bench(PortState.ACTIVE);
-  const { loopback, transmitQueues } = bench.port;
-  t.equal(bench.send(0, { dlid: OWN_LID }), RawEgress.AT_PORT);
+  const fixture = new Fixture(PortState.ACTIVE);
+  const { loopback, transmitQueues } = fixture.port;
+  t.equal(fixture.send(0, { dlid: OWN_LID }), RawEgress.AT_PORT);
   t.equal(arrive(loopback).dlid, OWN_LID);
   t.equal(transmitQueues.rings[0].count, 0);
-  t.equal(bench.send(0, { dlid: MULTICAST_LID, hasGrh: 1 }), RawEgress.AT_PORT);
+  t.equal(fixture.send(0, { dlid: MULTICAST_LID, hasGrh: 1 }), RawEgress.AT_PORT);
   t.equal(arrive(loopback).dlid, MULTICAST_LID);
   t.equal(arrive(transmitQueues.rings[0]).dlid, MULTICAST_LID);
 });
 
 t.test('headers may change after they were read; bytes that are no packet are refused', async (t) => {
-  const bench = new Bench(PortState.ACTIVE);
+  const fixture = new Fixture(PortState.ACTIVE);
   const packet = composeDatagram(PAYLOAD, { slid: OWN_LID, dlid: OTHER_LID });
-  bench.raw.bytes.set(packet);
-  t.ok(bench.raw.parse(packet.length + ICRC_SIZE));
-  setLrhSlid(bench.raw.view, 0, 0xffff);
-  t.equal(bench.raw.send(bench.port, 0), RawEgress.AT_PORT);
-  t.equal(arrive(bench.port.transmitQueues.rings[0]).slid, 0xffff);
-  t.notOk(bench.raw.parse(packet.length + ICRC_SIZE + 4), 'a length that the LRH contradicts');
-  t.not(bench.raw.headers.error, PacketError.NONE);
+  fixture.raw.bytes.set(packet);
+  t.ok(fixture.raw.parse(packet.length + ICRC_SIZE));
+  setLrhSlid(fixture.raw.view, 0, 0xffff);
+  t.equal(fixture.raw.send(fixture.port, 0), RawEgress.AT_PORT);
+  t.equal(arrive(fixture.port.transmitQueues.rings[0]).slid, 0xffff);
+  t.notOk(fixture.raw.parse(packet.length + ICRC_SIZE + 4), 'a length that the LRH contradicts');
+  t.not(fixture.raw.headers.error, PacketError.NONE);
 });

@@ -7,7 +7,7 @@
 import t from 'tap';
 import { SEND_CONTEXT_BLOCKS_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import { SendContextState, SendHaltCause } from '../../../protocol/layout/gen/values.gen.ts';
-import { EgressBench as Bench, RING_PACKETS } from '../../rig/fixtures/egress-fixture.ts';
+import { EgressFixture as Bench, RING_PACKETS } from '../../rig/fixtures/egress-fixture.ts';
 
 const onLaneOne = { fields: { serviceLevel: 3 }, control: { virtualLane: 1 } };
 

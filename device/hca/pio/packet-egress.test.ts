@@ -11,7 +11,7 @@ import { newParsedPacket, PacketCheck, parsePacket } from '../../../protocol/inf
 import { SEND_CONTEXT_MAX, SEND_CONTEXT_WINDOW_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { FaultKind, PortState, SendContextState, SendHaltCause } from '../../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../../fabric/port/packet-ring.ts';
-import { EgressBench as Bench, FOREIGN_QPN, PACKET_COST, type Sent } from '../../rig/fixtures/egress-fixture.ts';
+import { EgressFixture as Bench, FOREIGN_QPN, PACKET_COST, type Sent } from '../../rig/fixtures/egress-fixture.ts';
 
 const NO_ERROR = 0;
 

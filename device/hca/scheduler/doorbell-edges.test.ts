@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import { OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
-import { DoorbellBench as Bench, ENTRIES } from '../../rig/fixtures/doorbell-fixture.ts';
+import { DoorbellFixture as Bench, ENTRIES } from '../../rig/fixtures/doorbell-fixture.ts';
 import { Inbound } from './inbound-queue.ts';
 
 t.test('a stall needs a doorbell at the head of the bus and a full buffer', async (t) => {

@@ -7,7 +7,7 @@
 import t from 'tap';
 import { FaultKind, LinkCheck, OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
 import {
-  DoorbellBench as Bench,
+  DoorbellFixture as Bench,
   ENTRIES,
   MEMORY_BYTES,
   OVERFLOW_BASE,

@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import { COMMAND_HEADER_BYTES, FUNCTION_MAX, QOS_LEVELS } from '../../../protocol/layout/gen/constants.gen.ts';
-import { FetcherBench as Bench } from '../../rig/fixtures/fetcher-fixture.ts';
+import { FetcherFixture as Bench } from '../../rig/fixtures/fetcher-fixture.ts';
 import type { PcbAllocator } from '../collect/pcb-allocator.ts';
 import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';

@@ -12,7 +12,7 @@ import {
   SEND_QUEUE_DESCRIPTOR_SIZE,
 } from '../../../protocol/layout/gen/send-queue-descriptor.gen.ts';
 import { FaultKind, QpState } from '../../../protocol/layout/gen/values.gen.ts';
-import { FetcherBench as Bench, QUEUE_ENTRIES, STRIDE_BYTES } from '../../rig/fixtures/fetcher-fixture.ts';
+import { FetcherFixture as Bench, QUEUE_ENTRIES, STRIDE_BYTES } from '../../rig/fixtures/fetcher-fixture.ts';
 
 function range(from: number, to: number): number[] {
   return Array.from({ length: to - from }, (_, index) => from + index);

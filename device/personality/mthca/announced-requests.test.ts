@@ -8,7 +8,7 @@ import t from 'tap';
 import { COMMAND_REGISTER_STATUS_OFFSET } from '../../../protocol/mthca/gen/command-register.gen.ts';
 import { HCR_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
-import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 
 const OPTIONS = { orderCheck: true };
 const { RDMA_WRITE } = WorkOpcode;
@@ -24,17 +24,17 @@ t.test('a byte of a work request that is stored behind the doorbell is found', a
     [60, false],
   ] as const)
     for (const behind of [0, 1]) {
-      const bench = new DataBench(OPTIONS);
-      const { machine } = bench.driver;
-      const [a] = bench.connect();
-      const [source, target] = [bench.memory(100), bench.memory(100)];
+      const fixture = new DataFixture(OPTIONS);
+      const { machine } = fixture.driver;
+      const [a] = fixture.connect();
+      const [source, target] = [fixture.memory(100), fixture.memory(100)];
       const work = { opcode: RDMA_WRITE, pieces: [source], remote: target, signaled: 0 as const };
       machine.expectsLateStores = true;
       for (let count = 0; count <= behind; count++) a.write(work);
       const view = a.sendView(behind);
       a.ring();
       view.setUint8(at, view.getUint8(at) ^ 1);
-      bench.run();
+      fixture.run();
       const expected = { kind: 'work request', object: a.number, index: behind, offset: at, differing: 1 };
       const name = `byte ${at} of request ${behind}`;
       if (isFound) t.match(machine.lateStores, [{ ...expected, seen: 'fetch' }], name);
@@ -43,8 +43,8 @@ t.test('a byte of a work request that is stored behind the doorbell is found', a
 });
 
 t.test('an input mailbox that is stored behind the command is found', async (t) => {
-  const bench = new DataBench(OPTIONS);
-  const { port, machine, memory } = bench.driver;
+  const fixture = new DataFixture(OPTIONS);
+  const { port, machine, memory } = fixture.driver;
   const parameter = new DataView(new ArrayBuffer(8));
   const write = port.writeRegister.bind(port);
   port.writeRegister = (offset, sizeBytes, low, high) => {
@@ -56,21 +56,21 @@ t.test('an input mailbox that is stored behind the command is found', async (t) 
     box.setUint8(9, box.getUint8(9) ^ 0x10);
   };
   machine.expectsLateStores = true;
-  bench.memory(64);
+  fixture.memory(64);
   t.match(machine.lateStores, [{ kind: 'mailbox', offset: 9, differing: 1, seen: 'fetch' }]);
 });
 
 t.test('orderly software is not blamed, over many laps and after a reset of the queue pair', async (t) => {
   for (const service of [QpService.RC, QpService.UC]) {
-    const bench = new DataBench(OPTIONS);
-    const [a] = bench.connect(service);
-    const [source, target] = [bench.memory(100), bench.memory(100)];
+    const fixture = new DataFixture(OPTIONS);
+    const [a] = fixture.connect(service);
+    const [source, target] = [fixture.memory(100), fixture.memory(100)];
     for (let lap = 0; lap < 200; lap++) {
       const work = { opcode: RDMA_WRITE, inline: new Uint8Array(8).fill(lap), remote: target };
       a.post(work, { opcode: RDMA_WRITE, pieces: [source], remote: target }, work);
-      bench.run();
+      fixture.run();
       t.equal(a.take().length, 3, `lap ${lap}`);
     }
-    t.same(bench.driver.machine.lateStores, []);
+    t.same(fixture.driver.machine.lateStores, []);
   }
 });

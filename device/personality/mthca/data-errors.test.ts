@@ -17,7 +17,7 @@ import {
   QpService,
   WorkOpcode,
 } from '../../../protocol/mthca/gen/values.gen.ts';
-import { type BenchQueuePair, DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { DataFixture, type FixtureQueuePair } from '../../rig/mthca/driver/data-fixture.ts';
 import type { Piece, SendWork } from '../../rig/mthca/driver/data-queue-pair.ts';
 import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
 import { Firmware } from './hca/hca.ts';
@@ -32,12 +32,12 @@ const RECEIVE_ERROR = 0xfe;
 const NO_KEY = 0x7f00;
 
 /** A pair under test, a pair beside it, and memory. */
-class ErrorBench extends DataBench {
-  readonly a: BenchQueuePair;
-  readonly b: BenchQueuePair;
+class ErrorFixture extends DataFixture {
+  readonly a: FixtureQueuePair;
+  readonly b: FixtureQueuePair;
   readonly local: Piece;
   readonly far: Piece;
-  readonly #beside: [BenchQueuePair, BenchQueuePair];
+  readonly #beside: [FixtureQueuePair, FixtureQueuePair];
 
   constructor(service: number = QpService.RC, driver?: MthcaDriver) {
     super({}, driver);
@@ -48,7 +48,7 @@ class ErrorBench extends DataBench {
     this.takeEvents();
   }
 
-  stateOf(qp: BenchQueuePair): number {
+  stateOf(qp: FixtureQueuePair): number {
     const { output } = this.driver.expect(CommandOpcode.QUERY_QP, { modifier: qp.number, out: 0x108 });
     return output.getUint8(8) >>> 4;
   }
@@ -71,8 +71,8 @@ class ErrorBench extends DataBench {
   }
 
   /** Runs, with time, until the QP has a completion. */
-  await(qp: BenchQueuePair): ReturnType<BenchQueuePair['take']> {
-    const found: ReturnType<BenchQueuePair['take']> = [];
+  await(qp: FixtureQueuePair): ReturnType<FixtureQueuePair['take']> {
+    const found: ReturnType<FixtureQueuePair['take']> = [];
     this.driver.machine.runUntil(() => {
       found.push(...qp.take());
       return found.length > 0;
@@ -82,7 +82,7 @@ class ErrorBench extends DataBench {
 }
 
 t.test('a request that is refused on the sending side fails its QP', (t) => {
-  const cases: [string, number, (bench: ErrorBench) => SendWork][] = [
+  const cases: [string, number, (fixture: ErrorFixture) => SendWork][] = [
     ['no such key', LOCAL_PROTECTION, ({ local }) => ({ opcode: SEND, pieces: [{ ...local, key: NO_KEY }] })],
     ['behind the region', LOCAL_PROTECTION, ({ local }) => ({ opcode: SEND, pieces: [{ ...local, byteCount: 4097 }] })],
     ['no such opcode', LOCAL_QP_OPERATION, ({ local }) => ({ opcode: 0x1f, pieces: [local] })],
@@ -99,11 +99,11 @@ t.test('a request that is refused on the sending side fails its QP', (t) => {
     ],
   ];
   for (const [message, syndrome, make] of cases) {
-    const bench = new ErrorBench();
-    const { a, b, local } = bench;
-    b.postReceive(bench.far);
-    a.post(make(bench), { opcode: SEND, pieces: [{ ...local, byteCount: 1 }], signaled: 0 });
-    bench.run();
+    const fixture = new ErrorFixture();
+    const { a, b, local } = fixture;
+    b.postReceive(fixture.far);
+    a.post(make(fixture), { opcode: SEND, pieces: [{ ...local, byteCount: 1 }], signaled: 0 });
+    fixture.run();
     t.match(
       a.take(),
       [
@@ -112,15 +112,15 @@ t.test('a request that is refused on the sending side fails its QP', (t) => {
       ],
       message,
     );
-    t.equal(bench.stateOf(a), QpContextState.ERR);
+    t.equal(fixture.stateOf(a), QpContextState.ERR);
     t.same(b.take(), [], 'the peer got nothing');
-    bench.checkBeside(t);
+    fixture.checkBeside(t);
   }
   t.end();
 });
 
 t.test('a request that the peer refuses', (t) => {
-  const cases: [string, number, number, (bench: ErrorBench) => SendWork][] = [
+  const cases: [string, number, number, (fixture: ErrorFixture) => SendWork][] = [
     [
       'no such key',
       REMOTE_ACCESS,
@@ -146,14 +146,14 @@ t.test('a request that the peer refuses', (t) => {
     ],
   ];
   for (const [message, syndrome, kind, make] of cases) {
-    const bench = new ErrorBench();
-    const { a, b } = bench;
-    a.post(make(bench));
-    bench.run();
+    const fixture = new ErrorFixture();
+    const { a, b } = fixture;
+    a.post(make(fixture));
+    fixture.run();
     t.match(a.take(), [{ syndrome, opcode: SEND_ERROR }], message);
-    t.same(bench.failures(), [[kind, b.number]]);
-    t.equal(bench.stateOf(b), QpContextState.ERR);
-    bench.checkBeside(t);
+    t.same(fixture.failures(), [[kind, b.number]]);
+    t.equal(fixture.stateOf(b), QpContextState.ERR);
+    fixture.checkBeside(t);
   }
   t.end();
 });
@@ -164,17 +164,17 @@ t.test('rights of regions count', (t) => {
     [RDMA_READ, { remoteRead: 0 }],
     [RDMA_WRITE, { pd: 9 }],
   ] as const) {
-    const bench = new ErrorBench();
-    const remote = bench.memory(4096, entry);
-    bench.a.post({ opcode, pieces: [bench.local], remote });
-    bench.run();
-    t.match(bench.a.take(), [{ syndrome: REMOTE_ACCESS }]);
+    const fixture = new ErrorFixture();
+    const remote = fixture.memory(4096, entry);
+    fixture.a.post({ opcode, pieces: [fixture.local], remote });
+    fixture.run();
+    t.match(fixture.a.take(), [{ syndrome: REMOTE_ACCESS }]);
   }
-  const bench = new ErrorBench();
-  const readOnly = bench.memory(4096, { localWrite: 0 });
-  bench.a.post({ opcode: RDMA_READ, pieces: [readOnly], remote: bench.far });
-  bench.run();
-  t.match(bench.a.take(), [{ syndrome: LOCAL_PROTECTION }], 'a READ into memory that may not be written');
+  const fixture = new ErrorFixture();
+  const readOnly = fixture.memory(4096, { localWrite: 0 });
+  fixture.a.post({ opcode: RDMA_READ, pieces: [readOnly], remote: fixture.far });
+  fixture.run();
+  t.match(fixture.a.take(), [{ syndrome: LOCAL_PROTECTION }], 'a READ into memory that may not be written');
   t.end();
 });
 
@@ -183,35 +183,35 @@ t.test('a receive that cannot take its message', (t) => {
     ['too short', LOCAL_LENGTH, REMOTE_INVALID_REQUEST, (far: Piece) => ({ ...far, byteCount: 99 })],
     ['no such key', LOCAL_PROTECTION, REMOTE_OPERATION, (far: Piece) => ({ ...far, key: NO_KEY })],
   ] as const) {
-    const bench = new ErrorBench();
-    const { a, b } = bench;
-    b.postReceive(make(bench.far));
-    b.postReceive(bench.far);
-    a.post({ opcode: SEND, pieces: [{ ...bench.local, byteCount: 100 }] });
-    bench.run();
+    const fixture = new ErrorFixture();
+    const { a, b } = fixture;
+    b.postReceive(make(fixture.far));
+    b.postReceive(fixture.far);
+    a.post({ opcode: SEND, pieces: [{ ...fixture.local, byteCount: 100 }] });
+    fixture.run();
     t.match(a.take(), [{ syndrome: remote }], message);
     t.match(b.take(), [
       { syndrome: local, opcode: RECEIVE_ERROR, request: b.receiveOffset(0) },
       { syndrome: FLUSHED, opcode: RECEIVE_ERROR, request: b.receiveOffset(1) },
     ]);
-    bench.checkBeside(t);
+    fixture.checkBeside(t);
   }
   t.end();
 });
 
 t.test('a peer that does not answer, and one without receives', (t) => {
-  const gone = new ErrorBench();
+  const gone = new ErrorFixture();
   gone.b.destroy();
   gone.a.post({ opcode: SEND, pieces: [gone.local] });
   t.match(gone.await(gone.a), [{ syndrome: RETRIES_EXCEEDED, opcode: SEND_ERROR }]);
-  const bench = new DataBench();
-  const a = bench.queuePair();
-  const b = bench.queuePair({ port: 2 });
+  const fixture = new DataFixture();
+  const a = fixture.queuePair();
+  const b = fixture.queuePair({ port: 2 });
   a.start(b.number, 2, { rnrRetry: 1 });
   b.start(a.number, 1);
-  a.post({ opcode: SEND, pieces: [bench.memory(10)] });
+  a.post({ opcode: SEND, pieces: [fixture.memory(10)] });
   const found: number[] = [];
-  bench.driver.machine.runUntil(() => {
+  fixture.driver.machine.runUntil(() => {
     found.push(...a.take().map(({ syndrome }) => syndrome));
     return found.length > 0;
   }, 'the end of RNR retries');
@@ -220,129 +220,132 @@ t.test('a peer that does not answer, and one without receives', (t) => {
 });
 
 t.test('software fails a QP, and posts more afterwards', (t) => {
-  const bench = new ErrorBench();
-  const { a } = bench;
-  a.postReceive(bench.far);
+  const fixture = new ErrorFixture();
+  const { a } = fixture;
+  a.postReceive(fixture.far);
   a.fail();
   t.match(a.take(), [{ syndrome: FLUSHED, opcode: RECEIVE_ERROR, request: a.receiveOffset(0) }]);
-  a.post({ opcode: SEND, pieces: [bench.local], signaled: 0 }, { opcode: RDMA_READ, pieces: [bench.local] });
-  bench.run();
+  a.post({ opcode: SEND, pieces: [fixture.local], signaled: 0 }, { opcode: RDMA_READ, pieces: [fixture.local] });
+  fixture.run();
   t.match(a.take(), [
     { syndrome: FLUSHED, request: a.sendOffset(0) },
     { syndrome: FLUSHED, request: a.sendOffset(1) },
   ]);
   // Without a doorbell the device finds the receive by itself.
   for (let index = 1; index < 4; index++) {
-    a.postReceive(bench.far);
-    t.match(bench.await(a), [{ syndrome: FLUSHED, opcode: RECEIVE_ERROR, request: a.receiveOffset(index) }]);
+    a.postReceive(fixture.far);
+    t.match(fixture.await(a), [{ syndrome: FLUSHED, opcode: RECEIVE_ERROR, request: a.receiveOffset(index) }]);
   }
   a.destroy();
-  bench.checkBeside(t);
+  fixture.checkBeside(t);
   t.end();
 });
 
 t.test('a QP of UD stops sending, and goes on after SQE', (t) => {
-  const bench = new ErrorBench(QpService.UD);
-  const { a, b } = bench;
+  const fixture = new ErrorFixture(QpService.UD);
+  const { a, b } = fixture;
   const to = { lid: 2, qpn: b.number, qkey: 0x1234 };
-  const piece = { ...bench.local, byteCount: 20 };
+  const piece = { ...fixture.local, byteCount: 20 };
   a.post({ opcode: SEND, pieces: [{ ...piece, key: NO_KEY }], to }, { opcode: SEND, pieces: [piece], to });
-  bench.run();
+  fixture.run();
   t.match(a.take(), [{ syndrome: LOCAL_PROTECTION }, { syndrome: FLUSHED }]);
-  t.equal(bench.stateOf(a), QpContextState.SQE);
-  bench.driver.expect(CommandOpcode.SQERR2RTS_QP, { input: new Uint8Array(0x200), modifier: a.number });
-  b.postReceive(bench.far);
+  t.equal(fixture.stateOf(a), QpContextState.SQE);
+  fixture.driver.expect(CommandOpcode.SQERR2RTS_QP, { input: new Uint8Array(0x200), modifier: a.number });
+  b.postReceive(fixture.far);
   a.post({ opcode: SEND, pieces: [piece], to });
-  bench.run();
+  fixture.run();
   t.match(a.take(), [{ syndrome: 0 }]);
   t.match(b.take(), [{ byteCount: 60 }]);
   for (const wrong of [{ port: 2 }, { pd: 9 }, { lid: 0xc001 }, { hasRoute: 1, gidIndex: 100 }]) {
     a.post({ opcode: SEND, pieces: [piece], to: { ...to, ...wrong } });
-    bench.run();
+    fixture.run();
     t.match(a.take(), [{ syndrome: LOCAL_QP_OPERATION }], JSON.stringify(wrong));
-    bench.driver.expect(CommandOpcode.SQERR2RTS_QP, { input: new Uint8Array(0x200), modifier: a.number });
+    fixture.driver.expect(CommandOpcode.SQERR2RTS_QP, { input: new Uint8Array(0x200), modifier: a.number });
   }
-  a.post({ opcode: SEND, pieces: [{ ...bench.local, byteCount: 2049 }], to });
-  bench.run();
+  a.post({ opcode: SEND, pieces: [{ ...fixture.local, byteCount: 2049 }], to });
+  fixture.run();
   t.match(a.take(), [{ syndrome: LOCAL_LENGTH }], 'longer than the MTU');
   t.end();
 });
 
 t.test('a full completion queue fails its QPs', (t) => {
-  const bench = new ErrorBench();
-  const cq = bench.completionQueue(1, 2);
-  const [a, b] = bench.connect(QpService.RC, { cq });
-  for (let index = 0; index < 8; index++) b.postReceive(bench.far);
-  a.post(...Array.from({ length: 6 }, () => ({ opcode: SEND, pieces: [{ ...bench.local, byteCount: 1 }] })));
-  bench.run();
-  const failures = bench.takeEvents().filter(({ kind }) => kind === EventKind.CQ_ERROR || kind === QP_FATAL);
+  const fixture = new ErrorFixture();
+  const cq = fixture.completionQueue(1, 2);
+  const [a, b] = fixture.connect(QpService.RC, { cq });
+  for (let index = 0; index < 8; index++) b.postReceive(fixture.far);
+  a.post(...Array.from({ length: 6 }, () => ({ opcode: SEND, pieces: [{ ...fixture.local, byteCount: 1 }] })));
+  fixture.run();
+  const failures = fixture.takeEvents().filter(({ kind }) => kind === EventKind.CQ_ERROR || kind === QP_FATAL);
   t.match(failures, [
     { kind: EventKind.CQ_ERROR, number: cq.number },
     { kind: QP_FATAL, number: a.number },
   ]);
   t.equal(CqErrorSyndrome.OVERRUN, 1);
   t.equal(cq.take().length, 4, 'nothing was overwritten');
-  t.equal(bench.stateOf(a), QpContextState.ERR);
-  bench.checkBeside(t);
+  t.equal(fixture.stateOf(a), QpContextState.ERR);
+  fixture.checkBeside(t);
   t.end();
 });
 
 t.test('memory that goes away in the middle', (t) => {
-  const bench = new ErrorBench();
-  const { a, b, far } = bench;
+  const fixture = new ErrorFixture();
+  const { a, b, far } = fixture;
   const number = (far.key >>> 8) | 0;
-  bench.driver.expect(CommandOpcode.HW2SW_MPT, { modifier: number, opcodeModifier: 1 });
-  a.post({ opcode: RDMA_WRITE, pieces: [bench.local], remote: far });
-  bench.run();
+  fixture.driver.expect(CommandOpcode.HW2SW_MPT, { modifier: number, opcodeModifier: 1 });
+  a.post({ opcode: RDMA_WRITE, pieces: [fixture.local], remote: far });
+  fixture.run();
   t.match(a.take(), [{ syndrome: REMOTE_ACCESS }]);
-  t.equal(bench.stateOf(b), QpContextState.ERR);
-  const queue = bench.connect();
+  t.equal(fixture.stateOf(b), QpContextState.ERR);
+  const queue = fixture.connect();
   const [first] = queue;
-  const { output } = bench.driver.expect(CommandOpcode.QUERY_QP, { modifier: first.number, out: 0x108 });
+  const { output } = fixture.driver.expect(CommandOpcode.QUERY_QP, { modifier: first.number, out: 0x108 });
   const queueKey = output.getUint32(8 + 0x6c);
-  bench.driver.expect(CommandOpcode.HW2SW_MPT, { modifier: queueKey >>> 8, opcodeModifier: 1 });
-  first.post({ opcode: SEND, pieces: [bench.local] });
-  bench.run();
+  fixture.driver.expect(CommandOpcode.HW2SW_MPT, { modifier: queueKey >>> 8, opcodeModifier: 1 });
+  first.post({ opcode: SEND, pieces: [fixture.local] });
+  fixture.run();
   t.match(first.take(), [{ syndrome: LOCAL_PROTECTION, opcode: SEND_ERROR }], 'the memory of the work queue itself');
   t.end();
 });
 
 t.test('a fatal error in the middle of traffic, from which the driver recovers', (t) => {
-  const bench = new ErrorBench();
-  const { a, b, driver } = bench;
+  const fixture = new ErrorFixture();
+  const { a, b, driver } = fixture;
   for (let index = 0; index < 8; index++) {
-    b.postReceive(bench.far);
-    a.post({ opcode: SEND, pieces: [bench.local] }, { opcode: RDMA_READ, pieces: [bench.local], remote: bench.far });
+    b.postReceive(fixture.far);
+    a.post(
+      { opcode: SEND, pieces: [fixture.local] },
+      { opcode: RDMA_READ, pieces: [fixture.local], remote: fixture.far },
+    );
   }
   driver.machine.step();
   driver.device.hca.fail(FatalKind.PARITY, Firmware.REFUSES);
-  bench.run();
+  fixture.run();
   t.equal(driver.readRegister(ERROR_BUFFER_OFFSET) >>> 24, FatalKind.PARITY, 'the driver polls this');
   const { status } = driver.command(CommandOpcode.QUERY_QP, { modifier: a.number, out: 0x108 });
   t.equal(status, CommandStatus.INTERNAL_ERROR);
-  a.post({ opcode: SEND, pieces: [bench.local] });
-  bench.run();
+  a.post({ opcode: SEND, pieces: [fixture.local] });
+  fixture.run();
   a.take();
-  bench.run();
+  fixture.run();
   t.same(a.take(), [], 'no doorbell acts');
   driver.reset();
-  const next = new ErrorBench(QpService.RC, new MthcaDriver(driver.machine));
+  const next = new ErrorFixture(QpService.RC, new MthcaDriver(driver.machine));
   t.equal(driver.readRegister(ERROR_BUFFER_OFFSET), 0);
   next.checkBeside(t);
   t.end();
 });
 
 t.test('a reset in the middle of traffic leaves nothing behind', (t) => {
-  const bench = new ErrorBench();
-  const { a, b } = bench;
+  const fixture = new ErrorFixture();
+  const { a, b } = fixture;
   for (let index = 0; index < 8; index++) {
-    b.postReceive(bench.far);
-    a.post({ opcode: RDMA_READ, pieces: [bench.local], remote: bench.far });
+    b.postReceive(fixture.far);
+    a.post({ opcode: RDMA_READ, pieces: [fixture.local], remote: fixture.far });
   }
-  bench.driver.machine.step();
-  bench.driver.reset();
-  bench.run();
-  const { device } = bench.driver;
+  fixture.driver.machine.step();
+  fixture.driver.reset();
+  fixture.run();
+  const { device } = fixture.driver;
   t.equal(device.sends.busyBuffers, 0, 'collect buffers');
   t.equal(device.lanes.execution.functionUsed[0], 0, 'execution credits');
   t.equal(device.lanes.completion.functionUsed[0], 0, 'completion credits');

@@ -14,7 +14,7 @@ import {
   FatalKind,
   WorkOpcode,
 } from '../../../protocol/mthca/gen/values.gen.ts';
-import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
 import { portSetup } from '../../rig/mthca/driver/profile.ts';
 import { Firmware } from './hca/hca.ts';
@@ -27,22 +27,22 @@ const BY_EVENT = 1 << 22;
 
 /** A connection with requests at both ends that have no end yet. */
 function makeTraffic() {
-  const bench = new DataBench();
-  const [a, b] = bench.connect();
-  const piece = bench.memory(64);
+  const fixture = new DataFixture();
+  const [a, b] = fixture.connect();
+  const piece = fixture.memory(64);
   a.post({ opcode: SEND, pieces: [piece] });
-  bench.run();
+  fixture.run();
   a.postReceive(piece);
   a.cq.arm();
-  bench.takeEvents();
-  return { bench, a, b, piece, driver: bench.driver, hca: bench.driver.device.hca };
+  fixture.takeEvents();
+  return { fixture, a, b, piece, driver: fixture.driver, hca: fixture.driver.device.hca };
 }
 
 /** A driver that resets the device and starts it anew has traffic. */
 function checkRestart(t: Test, failed: MthcaDriver): void {
   failed.reset();
   t.equal(failed.readRegister(ERROR_BUFFER_OFFSET), 0, 'the error buffer is empty');
-  const next = new DataBench({}, new MthcaDriver(failed.machine));
+  const next = new DataFixture({}, new MthcaDriver(failed.machine));
   const [a, b] = next.connect();
   const piece = next.memory(64);
   b.postReceive(piece);
@@ -52,19 +52,19 @@ function checkRestart(t: Test, failed: MthcaDriver): void {
 }
 
 t.test('firmware that works: all is flushed, and the driver takes its objects back', (t) => {
-  const { bench, a, b, piece, driver, hca } = makeTraffic();
+  const { fixture, a, b, piece, driver, hca } = makeTraffic();
   hca.fail(FatalKind.PARITY, Firmware.WORKS);
-  bench.run();
+  fixture.run();
   t.equal(driver.readRegister(ERROR_BUFFER_OFFSET) >>> 24, FatalKind.PARITY, 'the driver polls this');
   t.match(a.take(), [{ syndrome: FLUSHED }, { syndrome: FLUSHED }], 'the send and the receive');
   t.match(
-    bench.takeEvents().filter(({ kind }) => kind === EventKind.COMPLETION),
+    fixture.takeEvents().filter(({ kind }) => kind === EventKind.COMPLETION),
     [{}],
     'told by event',
   );
   a.post({ opcode: SEND, pieces: [piece] });
   b.post({ opcode: SEND, pieces: [piece] });
-  bench.run();
+  fixture.run();
   t.match([...a.take(), ...b.take()], [{ syndrome: FLUSHED }, { syndrome: FLUSHED }], 'what is posted later');
   t.same([...driver.device.ports.map(({ state }) => state)], [PortState.DOWN, PortState.DOWN]);
   driver.expect(CommandOpcode.CLOSE_IB, { modifier: 1 });
@@ -82,10 +82,10 @@ t.test('firmware that works: all is flushed, and the driver takes its objects ba
 });
 
 t.test('firmware that refuses commands: nothing completes', (t) => {
-  const { bench, a, piece, driver, hca } = makeTraffic();
+  const { fixture, a, piece, driver, hca } = makeTraffic();
   hca.fail(FatalKind.MEMORY, Firmware.REFUSES);
   a.post({ opcode: SEND, pieces: [piece] });
-  bench.run();
+  fixture.run();
   t.same(a.take(), []);
   const { status } = driver.command(CommandOpcode.ANY2RST_QP, { modifier: a.number, opcodeModifier: 3 });
   t.equal(status, CommandStatus.INTERNAL_ERROR);
@@ -95,14 +95,14 @@ t.test('firmware that refuses commands: nothing completes', (t) => {
 
 t.test('silent firmware: no command ends until a reset', (t) => {
   for (const way of [0, BY_EVENT]) {
-    const { bench, a, driver, hca } = makeTraffic();
+    const { fixture, a, driver, hca } = makeTraffic();
     hca.fail(FatalKind.BUS, Firmware.SILENT);
-    bench.run();
-    bench.takeEvents();
+    fixture.run();
+    fixture.takeEvents();
     driver.writeRegister(STATUS_OFFSET, GO | way | CommandOpcode.NOP);
-    bench.run();
+    fixture.run();
     t.equal(driver.readRegister(STATUS_OFFSET) & GO, GO, 'the register is taken');
-    t.same([...bench.takeEvents(), ...a.take()], [], 'and nothing comes');
+    t.same([...fixture.takeEvents(), ...a.take()], [], 'and nothing comes');
     t.equal(driver.device.processor.serve(), false, 'and it costs nothing');
     checkRestart(t, driver);
   }

@@ -10,7 +10,7 @@ import { WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import { encodeLinkChange } from '../../fabric/link/link-changes.ts';
 import type { AdapterClock, HostPort } from '../../host.ts';
 import { InProcessMachine } from '../../rig/machine/machine.ts';
-import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { BYTES, MixedFabric, mixedPlan, mthcaNode } from '../../rig/mthca/driver/mixed-fabric.ts';
 import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
 import { type BuiltFabric, buildFabric } from '../../topology/build-fabric.ts';
@@ -89,13 +89,13 @@ t.test('a replay repeats the faults that a host has planted', async (t) => {
     fixture.expectOne(n, `receive ${number} of n`);
     if (number === 2) fixture.expectOne(m, 'the second SEND of m');
   }
-  t.equal(m.bench.driver.device.hca.planted.lostCompletions, 1, 'that of the first SEND');
+  t.equal(m.fixture.driver.device.hca.planted.lostCompletions, 1, 'that of the first SEND');
   plant('link-flap', 'port=1');
-  machine.runUntil(() => !m.bench.driver.device.ports[0].active, 'a link that is down');
-  machine.runUntil(() => m.bench.driver.device.ports[0].active, 'a link that is up');
+  machine.runUntil(() => !m.fixture.driver.device.ports[0].active, 'a link that is down');
+  machine.runUntil(() => m.fixture.driver.device.ports[0].active, 'a link that is up');
   plant('fatal', 'cause=parity');
   machine.runUntilIdle();
-  t.ok(m.bench.driver.device.hca.hasFailed);
+  t.ok(m.fixture.driver.device.hca.hasFailed);
   t.match(fixture.replay(), { divergence: undefined, truncated: false });
 });
 
@@ -135,7 +135,7 @@ t.test('devices without a switch', async (t) => {
       return built.fabric;
     };
     const machine = new InProcessMachine({ functionCount: 2, build });
-    for (const index of [0, 1]) new DataBench({}, new MthcaDriver(machine, index, built.adapters[index]));
+    for (const index of [0, 1]) new DataFixture({}, new MthcaDriver(machine, index, built.adapters[index]));
     const ports = built.adapters.map(({ ports: [port] }) => port);
     machine.runUntil(() => ports.every(({ active }) => active), `active ports, ${subnet}`);
     t.not(ports[0].lid, ports[1].lid);

@@ -15,7 +15,7 @@ import { toleratedFields } from '../../rig/fixtures/second-use/tolerated-fields.
 import { seedsOf } from '../../rig/fixtures/seeds.ts';
 import type { InProcessMachine } from '../../rig/machine/machine.ts';
 import { MthcaChaos } from '../../rig/mthca/chaos.ts';
-import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { Firmware } from './hca/hca.ts';
 import { encodeFault } from './injected-faults.ts';
@@ -98,16 +98,16 @@ function watchLife(machine: InProcessMachine): string[] {
   const seen: string[] = [];
   const effects: string[] = [];
   const stop = watchEffects(machine, machine.hostAt(0), deviceOf(machine).ports, effects);
-  const bench = new DataBench({}, new MthcaDriver(machine));
-  const [local, remote] = [bench.memory(PIECE_BYTES), bench.memory(PIECE_BYTES)];
+  const fixture = new DataFixture({}, new MthcaDriver(machine));
+  const [local, remote] = [fixture.memory(PIECE_BYTES), fixture.memory(PIECE_BYTES)];
   for (const [service, opcodes] of requests) {
-    const [a, b] = bench.connect(service);
+    const [a, b] = fixture.connect(service);
     for (const opcode of opcodes) {
       b.postReceive(remote);
       const byteCount = opcode === WorkOpcode.FETCH_AND_ADD ? 8 : PIECE_BYTES;
       a.post({ opcode, pieces: [{ ...local, byteCount }], remote, atomic: [1, 0] });
-      bench.run();
-      seen.push(...effects.splice(0).sort(), JSON.stringify([a.take(), b.take(), bench.takeEvents()]));
+      fixture.run();
+      seen.push(...effects.splice(0).sort(), JSON.stringify([a.take(), b.take(), fixture.takeEvents()]));
     }
   }
   stop();
@@ -122,7 +122,7 @@ t.test('a device that was used and reset is as a fresh one', async (t) => {
     const what = `seed ${seed}: ${name}, reset (${kind})`;
     const chaos = new MthcaChaos(seed, new MthcaDriver(used));
     chaos.act(new Random(seed).between(50, 300));
-    end(chaos.bench.driver);
+    end(chaos.fixture.driver);
     used.step();
     for (const machine of [used, fresh]) {
       machine.reset(0, kind);

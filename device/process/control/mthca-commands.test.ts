@@ -8,7 +8,7 @@ import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { ERROR_BUFFER_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CommandOpcode, CommandStatus, FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
 import { Firmware } from '../../personality/mthca/hca/hca.ts';
-import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { portSetup } from '../../rig/mthca/driver/profile.ts';
 import type { ControlClientHandle } from './control-server.ts';
@@ -42,50 +42,50 @@ t.test('a device fails by command, and recovers by reset', (t) => {
 });
 
 /** Commands of a device with ACTIVE ports; `woken` counts how often it was told to work. */
-function makeInjection(): { bench: DataBench; inject(words: unknown): unknown; woken(): number } {
-  const bench = new DataBench();
+function makeInjection(): { fixture: DataFixture; inject(words: unknown): unknown; woken(): number } {
+  const fixture = new DataFixture();
   let woken = 0;
   const commands = makeMthcaCommands(
-    () => targetOf(bench.driver),
+    () => targetOf(fixture.driver),
     () => woken++,
   );
   const request = (words: unknown) => ({ version: 1, id: 1, command: 'inject', parameters: { words } });
-  return { bench, inject: (words) => commands.get('inject')?.(request(words), client), woken: () => woken };
+  return { fixture, inject: (words) => commands.get('inject')?.(request(words), client), woken: () => woken };
 }
 
 t.test('faults are injected by words', (t) => {
-  const { bench, inject, woken } = makeInjection();
-  const { ports, hca } = bench.driver.device;
+  const { fixture, inject, woken } = makeInjection();
+  const { ports, hca } = fixture.driver.device;
   t.same(inject(['lost-completions', 'count=3', 'qp=0x14']), { text: 'the next completions are lost: 3 of QP 20' });
   t.equal(hca.planted.completions, 3);
   t.same(inject(['lost-commands']), { text: 'the next commands are lost: 1' });
   t.equal(hca.planted.commands, 1);
   t.same(inject(['lost-commands', 'count=0']), { text: 'the next commands are lost: 0' }, 'and are not any more');
   inject(['link-down', 'port=2']);
-  bench.run();
+  fixture.run();
   t.same([...ports.map(({ state }) => state)], [PortState.DOWN, PortState.DOWN], 'both ends of the link');
   inject(['link-up', 'port=2']);
-  bench.run();
+  fixture.run();
   t.same([...ports.map(({ state }) => state)], [PortState.ACTIVE, PortState.ACTIVE]);
   inject(['link-down']);
-  bench.driver.expect(CommandOpcode.CLOSE_IB, { modifier: 1 });
+  fixture.driver.expect(CommandOpcode.CLOSE_IB, { modifier: 1 });
   inject(['link-up']);
-  bench.run();
+  fixture.run();
   t.equal(ports[0].state, PortState.DOWN, 'the driver has not enabled the port');
   inject(['link-down']);
-  bench.driver.expect(CommandOpcode.INIT_IB, { modifier: 1, input: portSetup() });
-  bench.run();
+  fixture.driver.expect(CommandOpcode.INIT_IB, { modifier: 1, input: portSetup() });
+  fixture.run();
   t.equal(ports[0].state, PortState.DOWN, 'the link is held down');
   inject(['link-up']);
-  bench.run();
+  fixture.run();
   t.ok(ports[0].active);
-  bench.takeEvents();
+  fixture.takeEvents();
   t.same(inject(['link-flap']), { text: 'the link of port 1 goes down and trains' });
-  bench.run();
-  t.equal(bench.takeEvents().length, 4, 'both ports went down and came up');
+  fixture.run();
+  t.equal(fixture.takeEvents().length, 4, 'both ports went down and came up');
   t.ok(ports[0].active);
   t.same(inject(['fatal', 'cause=memory']), { text: 'the device has failed (memory)' });
-  t.equal(bench.driver.readRegister(ERROR_BUFFER_OFFSET) >>> 24, FatalKind.MEMORY);
+  t.equal(fixture.driver.readRegister(ERROR_BUFFER_OFFSET) >>> 24, FatalKind.MEMORY);
   t.equal(hca.firmware, Firmware.WORKS);
   inject(['fatal', 'firmware=silent']);
   t.equal(hca.firmware, Firmware.SILENT);
@@ -114,10 +114,10 @@ t.test('words that name no fault', (t) => {
 });
 
 t.test('objects are counted', (t) => {
-  const bench = new DataBench();
-  const count = () => countObjects(bench.driver.device.hca);
+  const fixture = new DataFixture();
+  const count = () => countObjects(fixture.driver.device.hca);
   const before = count();
-  const [a, b] = bench.connect();
+  const [a, b] = fixture.connect();
   t.same(count(), { ...before, qps: before.qps + 2, cqs: before.cqs + 2, mrs: before.mrs + 4 });
   for (const qp of [a, b]) qp.destroy();
   t.match(count(), { qps: before.qps });

@@ -114,10 +114,10 @@ function accessOf({ adapters: [{ core, functions }] }: AdapterProcess, memory: A
   return access;
 }
 
-type Bench = Awaited<ReturnType<typeof start>>;
+type Fixture = Awaited<ReturnType<typeof start>>;
 
 /** Sends doorbells that fill the bus of a disabled adapter, then reads and writes behind them. */
-function sendBatch({ clients, accesses, qps }: Bench, seed: number): number[] {
+function sendBatch({ clients, accesses, qps }: Fixture, seed: number): number[] {
   const random = new Random(seed);
   const order = [...qps];
   random.shuffle(order);
@@ -137,7 +137,7 @@ function sendBatch({ clients, accesses, qps }: Bench, seed: number): number[] {
 }
 
 /** The function was asked often if it takes an access, and the other one answered meanwhile. */
-async function letPass({ process, clients, hosts }: Bench): Promise<void> {
+async function letPass({ process, clients, hosts }: Fixture): Promise<void> {
   const { passes } = process.pump.counters;
   const { registerReads } = hosts[0].counters;
   clients[0].postReads(3);
@@ -152,18 +152,18 @@ function readValue(client: VfioUserClient): number {
 }
 
 t.test('a read behind a doorbell that blocks is answered when the doorbell is taken', async (t) => {
-  const bench = await start(t);
-  const { clients, hosts, enable, doorbells, port, cq, qps } = bench;
+  const fixture = await start(t);
+  const { clients, hosts, enable, doorbells, port, cq, qps } = fixture;
   const { counters } = hosts[FLOODED];
   for (let seed = 1; seed <= 3; seed++) {
     const { registerReads } = counters;
     enable(false);
-    const values = sendBatch(bench, seed);
+    const values = sendBatch(fixture, seed);
     await until(() => !port.takesAccess);
-    await letPass(bench);
+    await letPass(fixture);
     t.same([counters.registerReads, doorbells.inbound.posted], [registerReads, BUS_DOORBELLS], `seed ${seed}`);
     enable(true);
-    bench.process.pump.wake();
+    fixture.process.pump.wake();
     await until(() => counters.registerReads === registerReads + values.length);
     const answers = values.map(() => readValue(clients[FLOODED].client));
     t.same(answers, values, `seed ${seed}: each read is behind its write, and no doorbell is lost`);
@@ -171,12 +171,12 @@ t.test('a read behind a doorbell that blocks is answered when the doorbell is ta
     t.equal(cq.drain().length, qps.length, `seed ${seed}: every command executes`);
     t.equal(doorbells.held.total, 0, `seed ${seed}: nothing was taken from the socket too early`);
   }
-  t.same([hosts[FLOODED].blockedTooLong, bench.warnings.length], [0, 0]);
+  t.same([hosts[FLOODED].blockedTooLong, fixture.warnings.length], [0, 0]);
 });
 
 t.test('accesses pass a bus that stays blocked, in order, and the log says so once', async (t) => {
-  const bench = await start(t);
-  const { clients, hosts, enable, doorbells, port, cq, qps, warnings } = bench;
+  const fixture = await start(t);
+  const { clients, hosts, enable, doorbells, port, cq, qps, warnings } = fixture;
   let leapMs = 0;
   const { now } = performance;
   performance.now = () => now.call(performance) + leapMs;
@@ -184,9 +184,9 @@ t.test('accesses pass a bus that stays blocked, in order, and the log says so on
     performance.now = now;
   });
   enable(false);
-  const values = sendBatch(bench, 4);
+  const values = sendBatch(fixture, 4);
   await until(() => !port.takesAccess);
-  await letPass(bench);
+  await letPass(fixture);
   t.same([hosts[FLOODED].counters.registerReads, warnings.length], [0, 0]);
   leapMs += BLOCKED_MAX_MS;
   await until(() => hosts[FLOODED].counters.registerReads === values.length);
@@ -197,7 +197,7 @@ t.test('accesses pass a bus that stays blocked, in order, and the log says so on
   t.match(warnings, [/blocked the bus for 2000 ms/]);
   t.equal(doorbells.held.count, qps.length - BUS_DOORBELLS, 'doorbells wait behind the one that blocks');
   enable(true);
-  bench.process.pump.wake();
+  fixture.process.pump.wake();
   await until(() => doorbells.owner.counters.commandsFetched === qps.length);
   t.equal(cq.drain().length, qps.length);
 });

@@ -44,21 +44,21 @@ const nodes: Record<string, AdapterNode> = {
 };
 
 /** A process with one function, and a client in the same thread. */
-class Bench {
+class Fixture {
   readonly recordPath: string;
   readonly process: AdapterProcess;
   readonly host: VfioUserHost;
   readonly underlying: UnderlyingFunction;
   readonly #client: PostingClient;
 
-  static async start(t: Test, node: AdapterNode): Promise<Bench> {
+  static async start(t: Test, node: AdapterNode): Promise<Fixture> {
     const directory = mkdtempSync(join(tmpdir(), 'vuhca-power-'));
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
-    const bench = new Bench(directory, node);
-    t.teardown(() => bench.close());
-    await bench.process.start();
-    await bench.#client.attach(bench.host.context, () => false);
-    return bench;
+    const fixture = new Fixture(directory, node);
+    t.teardown(() => fixture.close());
+    await fixture.process.start();
+    await fixture.#client.attach(fixture.host.context, () => false);
+    return fixture;
   }
 
   private constructor(directory: string, node: AdapterNode) {
@@ -114,51 +114,51 @@ class Bench {
 
 for (const [name, node] of Object.entries(nodes))
   t.test(`hazard 55: D3hot of ${name}, and back to D0`, async (t) => {
-    const bench = await Bench.start(t, node);
-    const { underlying, host } = bench;
-    await bench.write(CONFIG_REGION, PCI_COMMAND, MEMORY_AND_BUS_MASTER);
-    const first = await bench.read(REGISTER_BAR, 0);
+    const fixture = await Fixture.start(t, node);
+    const { underlying, host } = fixture;
+    await fixture.write(CONFIG_REGION, PCI_COMMAND, MEMORY_AND_BUS_MASTER);
+    const first = await fixture.read(REGISTER_BAR, 0);
     t.ok(underlying.dma.busMaster);
-    t.ok(await bench.triesToInterrupt());
+    t.ok(await fixture.triesToInterrupt());
 
-    await bench.write(CONFIG_REGION, POWER_CONTROL, D3HOT);
+    await fixture.write(CONFIG_REGION, POWER_CONTROL, D3HOT);
     const accesses = { ...host.counters };
     for (const bar of [REGISTER_BAR, COLLECT_BAR]) {
-      t.equal(await bench.read(bar, 0), ONES, `BAR${bar} answers with ones`);
-      await bench.write(bar, 0, 1);
+      t.equal(await fixture.read(bar, 0), ONES, `BAR${bar} answers with ones`);
+      await fixture.write(bar, 0, 1);
     }
     t.same(host.counters, accesses, 'no access reaches the adapter');
     t.notOk(underlying.dma.busMaster, 'no DMA');
-    t.notOk(await bench.triesToInterrupt(), 'no interrupt');
-    t.equal(await bench.read(CONFIG_REGION, PCI_COMMAND), 0x0010_0006, 'configuration space answers');
-    t.equal(socketOf(bench).inD0, false, 'vuhca status shows it');
+    t.notOk(await fixture.triesToInterrupt(), 'no interrupt');
+    t.equal(await fixture.read(CONFIG_REGION, PCI_COMMAND), 0x0010_0006, 'configuration space answers');
+    t.equal(socketOf(fixture).inD0, false, 'vuhca status shows it');
 
-    await bench.write(CONFIG_REGION, POWER_CONTROL, D0);
-    t.equal(await bench.read(REGISTER_BAR, 0), first);
+    await fixture.write(CONFIG_REGION, POWER_CONTROL, D0);
+    t.equal(await fixture.read(REGISTER_BAR, 0), first);
     t.ok(underlying.dma.busMaster, 'DMA again, without a write of the command register');
-    t.ok(await bench.triesToInterrupt(), 'interrupts again');
+    t.ok(await fixture.triesToInterrupt(), 'interrupts again');
     t.equal(underlying.resetCount, 0, 'the state is kept');
-    t.equal(socketOf(bench).inD0, true);
+    t.equal(socketOf(fixture).inD0, true);
   });
 
 t.test('a recording of it replays', async (t) => {
-  const bench = await Bench.start(t, nodes.vuhca);
-  await bench.write(CONFIG_REGION, PCI_COMMAND, MEMORY_AND_BUS_MASTER);
+  const fixture = await Fixture.start(t, nodes.vuhca);
+  await fixture.write(CONFIG_REGION, PCI_COMMAND, MEMORY_AND_BUS_MASTER);
   for (const state of [D3HOT, D0]) {
-    await bench.write(CONFIG_REGION, POWER_CONTROL, state);
-    await bench.write(REGISTER_BAR, CSR.DEVICE_CONTROL, CSR_DEVICE_CONTROL_ENABLE_MASK);
-    t.equal(bench.underlying.enabled, state === D0);
-    await bench.read(REGISTER_BAR, CSR.DEVICE_STATUS);
+    await fixture.write(CONFIG_REGION, POWER_CONTROL, state);
+    await fixture.write(REGISTER_BAR, CSR.DEVICE_CONTROL, CSR_DEVICE_CONTROL_ENABLE_MASK);
+    t.equal(fixture.underlying.enabled, state === D0);
+    await fixture.read(REGISTER_BAR, CSR.DEVICE_STATUS);
   }
-  bench.close();
+  fixture.close();
   const replay = new Replay(
-    readFileSync(bench.recordPath),
+    readFileSync(fixture.recordPath),
     (options, clock, hosts) => new Adapter(options, clock, hosts),
   );
   t.match(replay.run(), { truncated: false, divergence: undefined });
 });
 
-function socketOf({ process }: Bench) {
+function socketOf({ process }: Fixture) {
   const { adapters, mthca } = reportProcess(process, 1);
   return [...adapters, ...mthca][0].sockets[0];
 }

@@ -29,12 +29,12 @@ const PAGES = [0, PAGE_BYTES, 3 * PAGE_BYTES - 64, SEND_CONTEXT_WINDOW_BYTES, SE
 
 type Write = 'writeRegister' | 'writeCollect' | 'writePio';
 
-interface Bench {
+interface Fixture {
   readonly port: FunctionPort;
   readonly underlying: UnderlyingFunction;
 }
 
-const benches: Record<string, () => Bench> = {
+const fixtures: Record<string, () => Fixture> = {
   vuhca: () => {
     const { machine } = new SendContextFixture().adapterFixture;
     return { port: machine.functionAt(0), underlying: machine.device.functions[0].underlying };
@@ -64,7 +64,7 @@ function accessOnce(random: Random, port: FunctionPort): { sizeBytes: number; wr
   return { sizeBytes, written: `0x${written.toString(16)}` };
 }
 
-for (const [name, start] of Object.entries(benches))
+for (const [name, start] of Object.entries(fixtures))
   for (const seed of SEEDS)
     t.test(`random accesses to ${name}, seed ${seed}`, async (t) => {
       const random = new Random(seed);

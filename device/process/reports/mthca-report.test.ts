@@ -7,7 +7,7 @@ import t from 'tap';
 import { FatalKind, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import { showMthcaContents } from '../../personality/mthca/contents.ts';
 import { Firmware } from '../../personality/mthca/hca/hca.ts';
-import { DataBench } from '../../rig/mthca/driver/data-fixture.ts';
+import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { reportMthca } from './mthca-report.ts';
 
@@ -18,14 +18,14 @@ t.test('from power-on to a failure', (t) => {
   t.match(reportMthca(driver.device), { state: 'reset', commands: { executed: 0 }, queuePairs: {}, contextPages: 0 });
   driver.startFirmware();
   t.match(reportMthca(driver.device), { state: 'firmware started', commands: { executed: 4, refused: 0 } });
-  const bench = new DataBench();
-  const { device } = bench.driver;
-  const [a, b] = bench.connect();
-  bench.queuePair();
-  const local = bench.memory(4096);
+  const fixture = new DataFixture();
+  const { device } = fixture.driver;
+  const [a, b] = fixture.connect();
+  fixture.queuePair();
+  const local = fixture.memory(4096);
   b.postReceive(local);
   a.post({ opcode: SEND, pieces: [local] });
-  bench.run();
+  fixture.run();
   const report = reportMthca(device);
   t.match(report, {
     state: 'running',
@@ -42,7 +42,7 @@ t.test('from power-on to a failure', (t) => {
   });
   t.ok(report.contextPages > 0 && report.memoryRegions > 5 && report.dmaBytesRead > 4096, 'sums');
   a.post({ opcode: RDMA_WRITE, pieces: [{ ...local, key: 0x7f00 }], remote: local });
-  bench.run();
+  fixture.run();
   t.match(reportMthca(device).queuePairs, { ERR: 1, RTS: 1, INIT: 1 });
   device.hca.fail(FatalKind.BUS, Firmware.REFUSES);
   t.match(reportMthca(device), { state: 'failed', queuePairs: {}, completionQueues: { count: 0, posted: 3 } });
@@ -50,14 +50,14 @@ t.test('from power-on to a failure', (t) => {
 });
 
 t.test('queues, commands and events', (t) => {
-  const bench = new DataBench();
-  const { device } = bench.driver;
+  const fixture = new DataFixture();
+  const { device } = fixture.driver;
   const show = (view: string, more: object = {}) => showMthcaContents(device, { view, ...more }).rows;
-  const [a, b] = bench.connect();
-  const local = bench.memory(4096);
+  const [a, b] = fixture.connect();
+  const local = fixture.memory(4096);
   // Without a receive the message waits for the timer of the receiver.
   a.post({ opcode: SEND, pieces: [local] });
-  bench.run();
+  fixture.run();
   const [qp, cq] = [a.number, a.cq.number];
   t.match(
     show('queues').map(({ queue, number, state, service, next, inFlight, sendCq }) => [
@@ -80,13 +80,13 @@ t.test('queues, commands and events', (t) => {
   t.same(show('commands', { qp: b.number }), []);
   t.match(show('queues', { qp }), [{ queue: 'QP', number: qp }]);
   t.same(show('lanes'), []);
-  t.match(show('events'), [{ eq: bench.events.number, vector: 1, unread: 0 }]);
+  t.match(show('events'), [{ eq: fixture.events.number, vector: 1, unread: 0 }]);
   t.throws(() => show('vcbs'), /the personality mthca has nothing to show as vcbs; it has lanes, commands, queues, ev/);
   t.throws(() => show('moon'), /view must be vcbs, /);
   t.throws(() => show('queues', { first: -1 }), /first must be a whole number/);
   a.cq.arm();
   b.postReceive(local);
-  bench.driver.machine.runUntil(() => show('queues', { qp })[0].inFlight === 0, 'the end of the message');
+  fixture.driver.machine.runUntil(() => show('queues', { qp })[0].inFlight === 0, 'the end of the message');
   t.match(show('queues')[2], { queue: 'CQ', number: cq, state: 'FIRED', next: 1, unread: 1 });
   t.end();
 });

@@ -34,8 +34,8 @@ t.test('a message of a stock driver to ours, from its doorbell to its interrupt'
   const { m, v } = fixture;
   fixture.connectOwn();
   m.qp.cq.arm();
-  m.bench.takeEvents();
-  m.bench.events.arm();
+  m.fixture.takeEvents();
+  m.fixture.events.arm();
   const remote = { address: v.memory.address, key: v.rkey };
   m.qp.post({ opcode: RDMA_WRITE, pieces: [m.memory], remote });
   fixture.expectOne(m, 'the WRITE');

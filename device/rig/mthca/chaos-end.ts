@@ -6,7 +6,7 @@
  */
 import { QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
-import type { BenchQueuePair, DataBench } from './driver/data-fixture.ts';
+import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
 import { LOG_ENTRIES, type Piece, type SendWork } from './driver/data-queue-pair.ts';
 import type { DriverSharedQueue } from './driver/shared-queue.ts';
 
@@ -42,7 +42,7 @@ interface Memory {
 }
 
 export class ChaosEnd {
-  readonly qp: BenchQueuePair;
+  readonly qp: FixtureQueuePair;
   readonly port: number;
   readonly service: number;
   readonly sends: Posted[] = [];
@@ -50,7 +50,7 @@ export class ChaosEnd {
   failed = false;
   /** Messages that have arrived, and entries of the SRQ that this QP has used. */
   messages = 0;
-  readonly #bench: DataBench;
+  readonly #fixture: DataFixture;
   readonly #memory: Memory;
   readonly #shared: SharedEntries | undefined;
   #posted = 0;
@@ -59,15 +59,15 @@ export class ChaosEnd {
   #takenMessages = 0;
   #atomics = 0;
 
-  constructor(bench: DataBench, service: number, port: number, shared?: SharedEntries) {
-    this.#bench = bench;
+  constructor(fixture: DataFixture, service: number, port: number, shared?: SharedEntries) {
+    this.#fixture = fixture;
     this.service = service;
     this.port = port;
     this.#shared = shared;
     const context = shared === undefined ? {} : { context: { hasSrq: 1, srqn: shared.queue.number } };
-    this.qp = bench.queuePair({ port, service, ...context });
-    const slots = (): Piece => bench.memory(SLOT_BYTES * ENTRIES);
-    this.#memory = { sends: slots(), receives: slots(), remote: slots(), counter: bench.memory(COUNTER_BYTES) };
+    this.qp = fixture.queuePair({ port, service, ...context });
+    const slots = (): Piece => fixture.memory(SLOT_BYTES * ENTRIES);
+    this.#memory = { sends: slots(), receives: slots(), remote: slots(), counter: fixture.memory(COUNTER_BYTES) };
   }
 
   get isReliable(): boolean {
@@ -97,7 +97,7 @@ export class ChaosEnd {
       this.#takenMessages = 0;
     }
     this.failed = false;
-    this.#bench.bytes(this.#memory.counter).fill(0);
+    this.#fixture.bytes(this.#memory.counter).fill(0);
   }
 
   postReceives(random: Random): void {
@@ -122,13 +122,13 @@ export class ChaosEnd {
 
   /** The oldest send has completed with success. Returns what is wrong with it. */
   checkSend({ opcode, number, local, remote }: Posted): string | undefined {
-    const bytes = this.#bench.bytes(local);
+    const bytes = this.#fixture.bytes(local);
     if (opcode === FETCH_AND_ADD || opcode === COMPARE_AND_SWAP) {
-      const found = this.#bench.driver.memory.view(local.address, COUNTER_BYTES).getBigUint64(0, true);
+      const found = this.#fixture.driver.memory.view(local.address, COUNTER_BYTES).getBigUint64(0, true);
       return found === BigInt(number) ? undefined : `atomic ${number} found ${found}`;
     }
     if (remote === undefined || !this.isReliable) return undefined;
-    const same = this.#bench.bytes(remote).every((byte, at) => byte === bytes[at]);
+    const same = this.#fixture.bytes(remote).every((byte, at) => byte === bytes[at]);
     return same ? undefined : `request ${opcode} with number ${number} has left other data`;
   }
 
@@ -136,7 +136,7 @@ export class ChaosEnd {
   checkReceive(request: number, byteCount: number, sender: ChaosEnd): string | undefined {
     const piece = this.#shared?.pieceOf(request) ?? slotOf(this.#memory.receives, request / 64);
     const head = this.service === QpService.UD ? GRH_BYTES : 0;
-    const bytes = this.#bench.bytes({ ...piece, byteCount }).subarray(head);
+    const bytes = this.#fixture.bytes({ ...piece, byteCount }).subarray(head);
     const number = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
     if (this.isReliable && number !== this.#takenMessages)
       return `message ${number} has come in the place of ${this.#takenMessages}`;
@@ -163,7 +163,7 @@ export class ChaosEnd {
     const to = { lid: peer.port, qpn: peer.qp.number, qkey: QKEY, port: this.port };
     const target = this.service === QpService.UD ? { to } : {};
     if (message.length < 100 && random.oneIn(2)) return { opcode: SEND, inline: message, fence, ...target };
-    this.#bench.bytes({ ...slot, byteCount: message.length }).set(message);
+    this.#fixture.bytes({ ...slot, byteCount: message.length }).set(message);
     return { opcode: SEND, pieces: [local], fence, ...target };
   }
 
@@ -173,7 +173,7 @@ export class ChaosEnd {
     const local = { ...slot, byteCount, key: random.oneIn(200) ? NO_KEY : slot.key };
     const remote = { ...slotOf(peer.#memory.remote, this.#posted), byteCount };
     const source = opcode === RDMA_WRITE ? local : remote;
-    this.#bench.bytes(source).fill(random.next() & 0xff);
+    this.#fixture.bytes(source).fill(random.next() & 0xff);
     this.#note(opcode, 0, local, remote);
     return { opcode, pieces: [local], remote: isWrong ? { ...remote, key: NO_KEY } : remote, fence };
   }
@@ -201,9 +201,9 @@ export class SharedEntries {
   readonly posted = new Set<number>();
   readonly #memory: Piece;
 
-  constructor(bench: DataBench, queue: DriverSharedQueue) {
+  constructor(fixture: DataFixture, queue: DriverSharedQueue) {
     this.queue = queue;
-    this.#memory = bench.memory(SLOT_BYTES * ENTRIES);
+    this.#memory = fixture.memory(SLOT_BYTES * ENTRIES);
   }
 
   post(random: Random): void {

@@ -21,7 +21,7 @@ for (const seed of SEEDS) {
       t.ok(chaos.messages[service] > 30, `${chaos.messages[service]} messages of service ${service}`);
     t.ok(chaos.failures > 0, `${chaos.failures} failures`);
     limits += chaos.limits;
-    const { sends, lanes } = chaos.bench.driver.device;
+    const { sends, lanes } = chaos.fixture.driver.device;
     t.equal(sends.busyBuffers, 0, 'collect buffers');
     t.same([lanes.execution.functionUsed[0], lanes.completion.functionUsed[0]], [0, 0], 'credits');
     t.end();

@@ -13,7 +13,7 @@ import { Random } from '../../random.ts';
 import type { InProcessMachine } from '../machine/machine.ts';
 import { ChaosEnd, SharedEntries } from './chaos-end.ts';
 import type { TakenCompletion } from './driver/completion-queue.ts';
-import { DataBench } from './driver/data-fixture.ts';
+import { DataFixture } from './driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from './driver/mthca-driver.ts';
 import { DriverSharedQueue } from './driver/shared-queue.ts';
 
@@ -37,7 +37,7 @@ class Connection {
 }
 
 export class MthcaChaos {
-  readonly bench: DataBench;
+  readonly fixture: DataFixture;
   /** What happened, so that a run that tests nothing is seen. */
   failures = 0;
   limits = 0;
@@ -53,12 +53,12 @@ export class MthcaChaos {
   /** `driver`: of a device at power-on, in the place of one whose link depends on the seed. */
   constructor(seed: number, driver = new MthcaDriver(makeChaosMachine(seed))) {
     this.#random = new Random(seed);
-    this.bench = new DataBench({}, driver);
-    const { bench } = this;
-    bench.driver.machine.onStep = () => this.#checkRequesters();
-    this.#shared = new SharedEntries(bench, new DriverSharedQueue(bench.driver, bench.takeRecords(UAR)));
+    this.fixture = new DataFixture({}, driver);
+    const { fixture } = this;
+    fixture.driver.machine.onStep = () => this.#checkRequesters();
+    this.#shared = new SharedEntries(fixture, new DriverSharedQueue(fixture.driver, fixture.takeRecords(UAR)));
     const connect = (service: number, shared?: SharedEntries): Connection =>
-      new Connection(new ChaosEnd(bench, service, 1), new ChaosEnd(bench, service, 2, shared));
+      new Connection(new ChaosEnd(fixture, service, 1), new ChaosEnd(fixture, service, 2, shared));
     this.#connections = [
       connect(QpService.RC),
       connect(QpService.RC, this.#shared),
@@ -92,7 +92,7 @@ export class MthcaChaos {
   }
 
   #checkRequesters(): void {
-    for (const { data } of this.bench.driver.device.hca.queuePairs.values()) {
+    for (const { data } of this.fixture.driver.device.hca.queuePairs.values()) {
       const error = data && requesterOf(data.qp)?.findError();
       if (error !== undefined) throw new Error(`QP ${data?.qp.number}: ${error}`);
     }
@@ -126,7 +126,7 @@ export class MthcaChaos {
 
   /** What only the driver may do, now and then; else time passes. */
   #command(connection: Connection, end: ChaosEnd): void {
-    const { driver } = this.bench;
+    const { driver } = this.fixture;
     switch (this.#random.below(40)) {
       case 0:
         end.qp.fail();
@@ -154,7 +154,7 @@ export class MthcaChaos {
 
   /** Stops a send queue for a while. A QP that has failed refuses. */
   #drain({ qp: { number } }: ChaosEnd): void {
-    const { driver } = this.bench;
+    const { driver } = this.fixture;
     const input = new Uint8Array(0x200);
     driver.command(CommandOpcode.RTS2SQD_QP, { input, modifier: number });
     this.#pass();
@@ -163,7 +163,7 @@ export class MthcaChaos {
 
   /** Steps, and time now and then. */
   #pass(): void {
-    const { machine } = this.bench.driver;
+    const { machine } = this.fixture.driver;
     if (this.#random.oneIn(3)) {
       machine.runUntilIdle();
       machine.clock.jumpToAlarm();
@@ -171,7 +171,7 @@ export class MthcaChaos {
   }
 
   #takeEvents(): void {
-    for (const { kind, number } of this.bench.takeEvents()) {
+    for (const { kind, number } of this.fixture.takeEvents()) {
       if (kind === EventKind.LAST_WQE_REACHED) this.#lastReached.add(number);
       if (kind !== EventKind.SRQ_LIMIT) continue;
       if (this.#limit === 0) throw new Error('an SRQ that is not armed tells of its limit');
@@ -215,7 +215,7 @@ export class MthcaChaos {
 
   /** Both ends fail, all that is posted is flushed, and they begin anew. */
   #restart(connection: Connection): void {
-    const { machine } = this.bench.driver;
+    const { machine } = this.fixture.driver;
     this.#take(connection);
     connection.failed = true;
     this.#takeEvents();
@@ -242,7 +242,7 @@ export class MthcaChaos {
 
   /** An SRQ that is armed has told when it had fewer entries than its limit. */
   #checkLimit(): void {
-    this.bench.run();
+    this.fixture.run();
     this.#takeEvents();
     const left = this.#shared.posted.size;
     if (left < this.#limit)

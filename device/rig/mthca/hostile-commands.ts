@@ -18,7 +18,7 @@ import { encodeQpPath, newQpPath } from '../../../protocol/mthca/gen/qp-path.gen
 import { encodeSrqContext, newSrqContext } from '../../../protocol/mthca/gen/srq-context.gen.ts';
 import { CommandOpcode, CommandStatus, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
-import type { DataBench } from './driver/data-fixture.ts';
+import type { DataFixture } from './driver/data-fixture.ts';
 import type { DriverCommand } from './driver/mthca-driver.ts';
 import { eventQueueBytes, ICM_BYTES, MTT_BASE, regionBytes } from './driver/profile.ts';
 
@@ -51,17 +51,17 @@ export class HostileCommands {
   /** Commands that were executed, and refused. */
   executed = 0;
   refused = 0;
-  readonly #bench: DataBench;
+  readonly #fixture: DataFixture;
   readonly #random: Random;
   readonly #key: number;
   readonly #ownCqns: readonly number[];
 
   /** `ownCqns`: CQs of the hostile process. */
-  constructor(bench: DataBench, random: Random, ownCqns: readonly number[]) {
-    this.#bench = bench;
+  constructor(fixture: DataFixture, random: Random, ownCqns: readonly number[]) {
+    this.#fixture = fixture;
     this.#random = random;
     this.#ownCqns = ownCqns;
-    const { key } = bench.memory(0x4000, { pd: PD });
+    const { key } = fixture.memory(0x4000, { pd: PD });
     this.#key = key;
   }
 
@@ -104,7 +104,7 @@ export class HostileCommands {
   }
 
   #command(opcode: number, command: DriverCommand): number {
-    const { status } = this.#bench.driver.command(opcode, command);
+    const { status } = this.#fixture.driver.command(opcode, command);
     if (status === CommandStatus.OK) this.executed++;
     else this.refused++;
     return status;
@@ -112,7 +112,7 @@ export class HostileCommands {
 
   /** Objects of each kind, mapped pages, and the state of the HCA. */
   #count(): string {
-    const { hca } = this.#bench.driver.device;
+    const { hca } = this.#fixture.driver.device;
     const tables = [hca.regions.table, hca.eventQueues, hca.completionQueues, hca.sharedReceiveQueues, hca.queuePairs];
     return [...tables.map(({ count }) => count), hca.icm.mappedPages, hca.state, hca.hasFailed].join();
   }
@@ -187,7 +187,7 @@ export class HostileCommands {
   /** A driver gives a process no queue of another one. */
   #namesForeign(view: DataView): boolean {
     const cqns = [getQpContextSendCqn(view, CONTEXT_AT), getQpContextReceiveCqn(view, CONTEXT_AT)];
-    const { hca } = this.#bench.driver.device;
+    const { hca } = this.#fixture.driver.device;
     const isForeignCq = cqns.some((cqn) => !this.#ownCqns.includes(cqn) && hca.findCompletionQueue(cqn) !== undefined);
     return isForeignCq || hca.sharedReceiveQueues.get(getQpContextSrqn(view, CONTEXT_AT)) !== undefined;
   }
@@ -197,9 +197,9 @@ export class HostileCommands {
     const random = this.#random;
     const outside = random.pick([256 + random.below(2 ** 20), 2 ** 31 + random.below(256), 0xffffffff]);
     const nowhere = random.pick([NOWHERE, 2 ** 60, 2 ** 52 + random.below(4096) * 16]);
-    const crooked = this.#bench.driver.memory.base + 1 + random.below(15);
+    const crooked = this.#fixture.driver.memory.base + 1 + random.below(15);
     const mailbox = random.pick([nowhere, crooked]);
-    const { driver } = this.#bench;
+    const { driver } = this.#fixture;
     const resizing = new Uint8Array(0x40);
     encodeCqResizing(new DataView(resizing.buffer), 0, { ...newCqResizing(), key: random.next(), logEntries: 40 });
     const unknown = random.pick([0x00, 0x01, 0x02, 0x1000 - 0x800, 0x777]);

@@ -11,7 +11,7 @@ import { encodeCqDoorbell } from '../../../protocol/mthca/gen/cq-doorbell.gen.ts
 import { encodeSendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CommandOpcode, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
-import type { BenchQueuePair, DataBench } from './driver/data-fixture.ts';
+import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
 import { type Piece, type SendWork, writeSend } from './driver/data-queue-pair.ts';
 import { UARC_BASE } from './driver/profile.ts';
 import { DriverSharedQueue } from './driver/shared-queue.ts';
@@ -33,32 +33,32 @@ export class HostileProcess {
   /** Completions of its own, good ones and errors. */
   completions = 0;
   errors = 0;
-  readonly own: readonly BenchQueuePair[];
+  readonly own: readonly FixtureQueuePair[];
   readonly shared: DriverSharedQueue;
-  readonly #bench: DataBench;
+  readonly #fixture: DataFixture;
   readonly #random: Random;
-  readonly #victims: readonly BenchQueuePair[];
+  readonly #victims: readonly FixtureQueuePair[];
   readonly #memory: Piece;
   readonly #victimKeys: readonly number[];
   /** Guest address of its doorbell records. */
   readonly #records: number;
   #hasRecords = true;
 
-  constructor(bench: DataBench, random: Random, victims: Victims) {
-    this.#bench = bench;
+  constructor(fixture: DataFixture, random: Random, victims: Victims) {
+    this.#fixture = fixture;
     this.#random = random;
     this.#victims = victims.queuePairs;
     this.#victimKeys = victims.keys;
-    this.#memory = bench.memory(MEMORY_BYTES, { pd: HOSTILE_PD });
-    this.#records = bench.driver.device.hca.icm.resolve(RECORDS_ICM);
+    this.#memory = fixture.memory(MEMORY_BYTES, { pd: HOSTILE_PD });
+    this.#records = fixture.driver.device.hca.icm.resolve(RECORDS_ICM);
     const owner = { uar: HOSTILE_UAR, pd: HOSTILE_PD };
-    this.shared = new DriverSharedQueue(bench.driver, bench.takeRecords(HOSTILE_UAR), { ...owner, number: SRQN });
+    this.shared = new DriverSharedQueue(fixture.driver, fixture.takeRecords(HOSTILE_UAR), { ...owner, number: SRQN });
     const context = { qkey: HOSTILE_QKEY };
     const receiver = { ...owner, context: { ...context, hasSrq: 1, srqn: SRQN } };
     const services = [QpService.RC, QpService.UC, QpService.UD];
     this.own = [
-      ...services.flatMap((service) => bench.connect(service, { ...owner, context }, { ...owner, context })),
-      ...bench.connect(QpService.RC, { ...owner, context }, receiver),
+      ...services.flatMap((service) => fixture.connect(service, { ...owner, context }, { ...owner, context })),
+      ...fixture.connect(QpService.RC, { ...owner, context }, receiver),
     ];
   }
 
@@ -98,7 +98,7 @@ export class HostileProcess {
       qp.restart();
       qp.start(random.pick(this.own).number, random.pick([1, 2]));
     }
-    const { driver } = this.#bench;
+    const { driver } = this.#fixture;
     if (random.oneIn(4)) driver.expect(CommandOpcode.ARM_SRQ, { input: random.below(8), modifier: SRQN });
     if (random.oneIn(8)) this.#takeRecords();
   }
@@ -107,7 +107,7 @@ export class HostileProcess {
   end(): void {
     this.#giveRecords();
     for (const qp of this.own) qp.destroy();
-    const { driver } = this.#bench;
+    const { driver } = this.#fixture;
     driver.expect(CommandOpcode.HW2SW_SRQ, { modifier: SRQN, out: 0x40 });
     for (const { cq } of this.own) driver.expect(CommandOpcode.HW2SW_CQ, { modifier: cq.number, out: 0x40 });
   }
@@ -138,27 +138,27 @@ export class HostileProcess {
 
   /** A hole in context memory where its records were. */
   #takeRecords(): void {
-    this.#bench.driver.expect(CommandOpcode.UNMAP_ICM, { input: RECORDS_ICM, modifier: 1 });
+    this.#fixture.driver.expect(CommandOpcode.UNMAP_ICM, { input: RECORDS_ICM, modifier: 1 });
     this.#hasRecords = false;
   }
 
   #giveRecords(): void {
     if (this.#hasRecords) return;
-    const { driver } = this.#bench;
+    const { driver } = this.#fixture;
     driver.expect(CommandOpcode.MAP_ICM, driver.backContextMemory(RECORDS_ICM, this.#records, 1));
     this.#hasRecords = true;
   }
 
   #storeRecord(): void {
     const at = this.#records + this.#random.below(RECORDS) * RECORD_BYTES;
-    const view = this.#bench.driver.memory.view(at, RECORD_BYTES);
+    const view = this.#fixture.driver.memory.view(at, RECORD_BYTES);
     view.setUint32(this.#random.oneIn(8) ? 4 : 0, this.#word());
   }
 
   /** Stores into its own page: offsets and sizes of all kinds. */
   #store(inPage: number, sizeBytes: number, low: number, high: number): void {
     const offset = HOSTILE_UAR * UAR_PAGE_BYTES + inPage;
-    this.#bench.driver.machine.functionAt(0).writeCollect(offset, sizeBytes, low | 0, high | 0);
+    this.#fixture.driver.machine.functionAt(0).writeCollect(offset, sizeBytes, low | 0, high | 0);
   }
 
   #storeAnything(): void {
@@ -171,7 +171,7 @@ export class HostileProcess {
   #ringSends(): void {
     const random = this.#random;
     const qp = random.pick(random.oneIn(4) ? this.#victims : this.own);
-    const { data } = this.#bench.driver.device.hca.queuePairs.get(qp.number) ?? {};
+    const { data } = this.#fixture.driver.device.hca.queuePairs.get(qp.number) ?? {};
     const view = new DataView(new ArrayBuffer(8));
     encodeSendDoorbell(view, 0, {
       count: random.pick([0, 1, 1, 2, 16, 255]),
@@ -201,7 +201,7 @@ export class HostileProcess {
   #postAlmostRight(): void {
     const random = this.#random;
     const qp = random.pick(this.own);
-    const { data } = this.#bench.driver.device.hca.queuePairs.get(qp.number) ?? {};
+    const { data } = this.#fixture.driver.device.hca.queuePairs.get(qp.number) ?? {};
     if (data === undefined) return;
     const head = data.sends.posted;
     const view = qp.sendView(head);
@@ -254,7 +254,7 @@ export class HostileProcess {
     const isShared = random.oneIn(8);
     const queue = isShared ? this.shared.queue : random.pick(this.own).queue;
     const at = random.below((isShared ? ICM_PAGE_BYTES : QUEUE_BYTES) / REQUEST_BYTES) * REQUEST_BYTES;
-    const view = this.#bench.driver.memory.view(queue + at, REQUEST_BYTES);
+    const view = this.#fixture.driver.memory.view(queue + at, REQUEST_BYTES);
     if (random.oneIn(2)) return view.setUint32(random.below(REQUEST_BYTES / 4) * 4, this.#word());
     for (let offset = 0; offset < REQUEST_BYTES; offset += 4) view.setUint32(offset, this.#word());
   }

@@ -24,8 +24,8 @@ for (const seed of [1, 2, 3, 4]) {
     }
     t.same(wrong, [], 'the victims, and the statuses of commands');
     t.same(attacked.findDifferences(alone), [], 'the victims see the same without the hostile process');
-    const { bench, victims, hostile, commands } = attacked;
-    const { userAccess } = bench.driver.device.functions[0];
+    const { fixture, victims, hostile, commands } = attacked;
+    const { userAccess } = fixture.driver.device.functions[0];
     t.ok(userAccess.strayDoorbells > ACTS / 20, `${userAccess.strayDoorbells} stray doorbells`);
     t.ok(userAccess.otherStores > 0, `${userAccess.otherStores} stores that are no doorbell`);
     t.ok(victims.rounds > 10);

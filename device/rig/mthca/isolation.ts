@@ -7,7 +7,7 @@
  */
 import { ContextStatus } from '../../../protocol/mthca/gen/values.gen.ts';
 import { Random } from '../../random.ts';
-import { DataBench } from './driver/data-fixture.ts';
+import { DataFixture } from './driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from './driver/mthca-driver.ts';
 import { HostileCommands } from './hostile-commands.ts';
 import { HostileProcess } from './hostile-process.ts';
@@ -22,7 +22,7 @@ const ACTS_PER_EVENTS = 50;
 
 /** One run: victims, and hostile software that may be idle. */
 export class MthcaIsolation {
-  readonly bench: DataBench;
+  readonly fixture: DataFixture;
   readonly victims: Victims;
   readonly hostile: HostileProcess;
   readonly commands: HostileCommands;
@@ -31,11 +31,11 @@ export class MthcaIsolation {
 
   constructor(seed: number) {
     this.#random = new Random(seed);
-    this.bench = new DataBench({}, new MthcaDriver(makeMthcaMachine({}, { seed })));
-    this.victims = new Victims(this.bench);
-    this.hostile = new HostileProcess(this.bench, this.#random.fork(), this.victims);
+    this.fixture = new DataFixture({}, new MthcaDriver(makeMthcaMachine({}, { seed })));
+    this.victims = new Victims(this.fixture);
+    this.hostile = new HostileProcess(this.fixture, this.#random.fork(), this.victims);
     const cqns = this.hostile.own.map(({ cq }) => cq.number);
-    this.commands = new HostileCommands(this.bench, this.#random.fork(), cqns);
+    this.commands = new HostileCommands(this.fixture, this.#random.fork(), cqns);
   }
 
   /** `acts` hostile acts, and one message of the victims behind them. Returns what is wrong. */
@@ -49,12 +49,12 @@ export class MthcaIsolation {
 
   /** The hostile process goes away. Returns what it has left behind. */
   end(): string[] {
-    const { bench } = this;
+    const { fixture } = this;
     this.hostile.end();
-    bench.run();
-    const { hca, sends, lanes } = bench.driver.device;
+    fixture.run();
+    const { hca, sends, lanes } = fixture.driver.device;
     const left: string[] = [];
-    if (hca.eventQueues.get(bench.events.number)?.status !== ContextStatus.OK) left.push('the EQ has failed');
+    if (hca.eventQueues.get(fixture.events.number)?.status !== ContextStatus.OK) left.push('the EQ has failed');
     if (hca.hasFailed) left.push('the device has failed');
     if (sends.busyBuffers !== 0) left.push(`${sends.busyBuffers} collect buffers are in use`);
     const credits = [lanes.execution.functionUsed[0], lanes.completion.functionUsed[0]];
@@ -70,13 +70,13 @@ export class MthcaIsolation {
   }
 
   #act(): string | undefined {
-    const { hostile, bench } = this;
+    const { hostile, fixture } = this;
     const number = this.#acts++;
     let wrong: string | undefined;
     if (number % COMMAND_SHARE === 0) wrong = this.commands.act();
     else hostile.act();
-    if (number % ACTS_PER_STEP === 0) bench.driver.machine.step();
-    if (number % ACTS_PER_EVENTS === 0) bench.takeEvents();
+    if (number % ACTS_PER_STEP === 0) fixture.driver.machine.step();
+    if (number % ACTS_PER_EVENTS === 0) fixture.takeEvents();
     if (number % ACTS_PER_RECOVERY === 0) hostile.recover();
     return wrong;
   }

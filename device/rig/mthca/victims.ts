@@ -7,7 +7,7 @@
 import { crc32 } from 'node:zlib';
 import { COMPLETION_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CommandOpcode, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
-import type { BenchQueuePair, DataBench } from './driver/data-fixture.ts';
+import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
 import type { Piece, SendWork } from './driver/data-queue-pair.ts';
 import { DriverSharedQueue } from './driver/shared-queue.ts';
 
@@ -22,7 +22,7 @@ const COUNTER_BYTES = 8;
 const CONTEXT_BYTES = 0x108;
 const { SEND, RDMA_READ, RDMA_WRITE, FETCH_AND_ADD } = WorkOpcode;
 
-type Pair = readonly [BenchQueuePair, BenchQueuePair];
+type Pair = readonly [FixtureQueuePair, FixtureQueuePair];
 
 /** Syndromes of the completions of a message. */
 interface Outcome {
@@ -33,26 +33,26 @@ interface Outcome {
 export class Victims {
   readonly pairs: readonly Pair[];
   rounds = 0;
-  readonly #bench: DataBench;
+  readonly #fixture: DataFixture;
   readonly #memory: Piece;
   readonly #counter: Piece;
   readonly #shared: DriverSharedQueue;
 
-  constructor(bench: DataBench) {
-    this.#bench = bench;
-    this.#memory = bench.memory(MEMORY_BYTES);
-    this.#counter = bench.memory(COUNTER_BYTES);
-    this.#shared = new DriverSharedQueue(bench.driver, bench.takeRecords(VICTIM_UAR));
+  constructor(fixture: DataFixture) {
+    this.#fixture = fixture;
+    this.#memory = fixture.memory(MEMORY_BYTES);
+    this.#counter = fixture.memory(COUNTER_BYTES);
+    this.#shared = new DriverSharedQueue(fixture.driver, fixture.takeRecords(VICTIM_UAR));
     const context = { hasSrq: 1, srqn: this.#shared.number };
     this.pairs = [
-      bench.connect(QpService.RC),
-      bench.connect(QpService.UC),
-      bench.connect(QpService.UD),
-      bench.connect(QpService.RC, {}, { context }),
+      fixture.connect(QpService.RC),
+      fixture.connect(QpService.UC),
+      fixture.connect(QpService.UD),
+      fixture.connect(QpService.RC, {}, { context }),
     ];
   }
 
-  get queuePairs(): readonly BenchQueuePair[] {
+  get queuePairs(): readonly FixtureQueuePair[] {
     return this.pairs.flat();
   }
 
@@ -68,7 +68,7 @@ export class Victims {
     const local = { ...this.#memory, byteCount: MESSAGE_BYTES };
     const remote = { ...local, address: local.address + MEMORY_BYTES / 2 };
     const to = { lid: PEER_LID, qpn: ud[1].number, qkey: QKEY };
-    const bytes = this.#bench.bytes(local);
+    const bytes = this.#fixture.bytes(local);
     for (let at = 0; at < bytes.length; at++) bytes[at] = at * 7 + number;
     switch (number % 7) {
       case 0:
@@ -90,10 +90,10 @@ export class Victims {
 
   /** Memory, completions and contexts by name. */
   observe(): Map<string, number> {
-    const { driver } = this.#bench;
+    const { driver } = this.#fixture;
     const seen = new Map<string, number>();
-    seen.set('memory', crc32(this.#bench.bytes(this.#memory)));
-    seen.set('counter', crc32(this.#bench.bytes(this.#counter)));
+    seen.set('memory', crc32(this.#fixture.bytes(this.#memory)));
+    seen.set('counter', crc32(this.#fixture.bytes(this.#counter)));
     for (const { number, queue, cq } of this.queuePairs) {
       const entries = driver.bytes(cq.address, cq.entries * COMPLETION_BYTES);
       seen.set(`entries of CQ ${cq.number}`, crc32(entries));
@@ -107,7 +107,7 @@ export class Victims {
 
   /** Changes one byte, to show that a comparison notices it. */
   touch(): void {
-    this.#bench.bytes(this.#memory)[MEMORY_BYTES - 1]++;
+    this.#fixture.bytes(this.#memory)[MEMORY_BYTES - 1]++;
   }
 
   #send(pair: Pair, work: SendWork, target: Piece, headBytes = 0): string | undefined {
@@ -132,7 +132,7 @@ export class Victims {
 
   /** An atomic is executed once: the counter has the number of them. */
   #count(pair: Pair): string | undefined {
-    const bytes = this.#bench.bytes(this.#counter);
+    const bytes = this.#fixture.bytes(this.#counter);
     const view = new DataView(bytes.buffer, bytes.byteOffset);
     const wanted = view.getBigUint64(0, true) + 1n;
     const pieces = [{ ...this.#memory, byteCount: COUNTER_BYTES }];
@@ -145,7 +145,7 @@ export class Victims {
   #await([a, b]: Pair, receives: number): Outcome {
     const sent: number[] = [];
     const taken: number[] = [];
-    this.#bench.driver.machine.runUntil(() => {
+    this.#fixture.driver.machine.runUntil(() => {
       sent.push(...a.take().map(({ syndrome }) => syndrome));
       taken.push(...b.take().map(({ syndrome }) => syndrome));
       return sent.length > 0 && taken.length >= receives;
@@ -160,8 +160,8 @@ export class Victims {
 
   /** The message has arrived in `target`, behind `headBytes`. */
   #compare(target: Piece, headBytes: number): string | undefined {
-    const source = this.#bench.bytes({ ...this.#memory, byteCount: MESSAGE_BYTES });
-    const found = this.#bench.bytes({ ...target, byteCount: target.byteCount + headBytes }).subarray(headBytes);
+    const source = this.#fixture.bytes({ ...this.#memory, byteCount: MESSAGE_BYTES });
+    const found = this.#fixture.bytes({ ...target, byteCount: target.byteCount + headBytes }).subarray(headBytes);
     return source.every((byte, at) => byte === found[at]) ? undefined : 'the message is altered';
   }
 }

@@ -6,7 +6,7 @@
 import t from 'tap';
 import { reportMthca } from '../../../device/process/reports/mthca-report.ts';
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';
-import { DataBench } from '../../../device/rig/mthca/driver/data-fixture.ts';
+import { DataFixture } from '../../../device/rig/mthca/driver/data-fixture.ts';
 import { WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import { computeRates } from '../commands/status-sample.ts';
 import { renderStatus } from './status-screen.ts';
@@ -28,21 +28,21 @@ const SOCKET = {
   blockedTooLong: 0,
 };
 
-function reportOf(bench: DataBench, names: readonly string[], uptimeNs: number): StatusReport {
-  const device = reportMthca(bench.driver.device);
+function reportOf(fixture: DataFixture, names: readonly string[], uptimeNs: number): StatusReport {
+  const device = reportMthca(fixture.driver.device);
   const mthca = names.map((name) => ({ name, sockets: [SOCKET], ...device })) as unknown as StatusReport['mthca'];
   return { pid: 42, uptimeNs, recording: undefined, adapters: [], mthca, switches: [], links: [] };
 }
 
 t.test('an adapter at work, and its rates', (t) => {
-  const bench = new DataBench();
-  const before = reportOf(bench, ['a'], 1e9);
-  const [first, second] = bench.connect();
-  const local = bench.memory(64);
+  const fixture = new DataFixture();
+  const before = reportOf(fixture, ['a'], 1e9);
+  const [first, second] = fixture.connect();
+  const local = fixture.memory(64);
   for (let count = 0; count < 4; count++) second.postReceive(local);
   first.post(...Array.from({ length: 4 }, () => ({ opcode: WorkOpcode.SEND, pieces: [local] })));
-  bench.run();
-  const after = reportOf(bench, ['a'], 3e9);
+  fixture.run();
+  const after = reportOf(fixture, ['a'], 3e9);
   const rates = computeRates(before, after);
   t.match(rates, { commands: 2, mthca: [{ sends: 2, completions: 4 }] });
   const text = renderStatus(after, rates);
@@ -64,8 +64,8 @@ t.test('an adapter at work, and its rates', (t) => {
 });
 
 t.test('several adapters have their names', (t) => {
-  const bench = new DataBench();
-  const report = reportOf(bench, ['m', 'n'], 1e9);
+  const fixture = new DataFixture();
+  const report = reportOf(fixture, ['m', 'n'], 1e9);
   const text = renderStatus(report, computeRates(report, report));
   t.match(text, /^adapter +m, mthca$[\s\S]*^adapter +n, mthca$/m);
   t.end();

@@ -74,7 +74,7 @@ const row: ManagedFabricPlan = {
   ],
 };
 
-function bench(plan: ManagedFabricPlan = row) {
+function makeFixture(plan: ManagedFabricPlan = row) {
   const fabric = new ManagedFabric(plan);
   const [manager] = fabric.managers;
   fabric.runUntil(() => manager.isMaster && manager.isSettled);
@@ -95,7 +95,7 @@ function pathQuery(source: Uint8Array, target: Uint8Array, fill: (view: DataView
 
 t.test('every record can be listed', async (t) => {
   ledger(t, '15.2.5', 'Subnet administration lists every kind of record by GetTable.');
-  const { clients } = bench();
+  const { clients } = makeFixture();
   const counts: readonly (readonly [attribute: number, count: number])[] = [
     [A.NODE_RECORD, 5],
     [A.PORT_INFO_RECORD, 17],
@@ -123,7 +123,7 @@ t.test('every record can be listed', async (t) => {
 
 t.test('what an adapter shows is what its port has', async (t) => {
   ledger(t, '15.2.5.2', 'NodeRecord has NodeInfo and NodeDescription of each port with a LID.');
-  const { clients, fabric } = bench();
+  const { clients, fabric } = makeFixture();
   const answer = clients[0].ask({ method: MadMethod.GET_TABLE, attribute: A.NODE_RECORD });
   for (const { port, description, nodeGuid } of fabric.adapters.slice(0, 3)) {
     const record = answer?.records.find((each) => viewOf(each).getUint16(0) === port.lid);
@@ -135,7 +135,7 @@ t.test('what an adapter shows is what its port has', async (t) => {
 
 t.test('components choose among the records', async (t) => {
   ledger(t, '15.2.3.1', 'A query compares the components that its mask names, and no others.');
-  const { clients, fabric } = bench();
+  const { clients, fabric } = makeFixture();
   const [client] = clients;
   const data = new Uint8Array(108);
   setNodeRecordRecordLid(viewOf(data), 0, fabric.adapters[1].port.lid);
@@ -153,7 +153,7 @@ t.test('components choose among the records', async (t) => {
 });
 
 t.test('ports by bits of the capability mask', async (t) => {
-  const { clients } = bench();
+  const { clients } = makeFixture();
   const data = new Uint8Array(PORT_INFO_RECORD_SIZE);
   setPortInfoRecordOptions(viewOf(data), 0, 0x80);
   setPortInfoRecordCapabilityMask(viewOf(data), 0, PortCapability.IS_SM);
@@ -165,7 +165,7 @@ t.test('ports by bits of the capability mask', async (t) => {
 
 t.test('long tables come in segments, and lost ones again', async (t) => {
   ledger(t, '13.6.6', 'A table longer than a datagram is sent as segments within the window of the receiver.');
-  const { clients, manager } = bench();
+  const { clients, manager } = makeFixture();
   const [client] = clients;
   const request = { method: MadMethod.GET_TABLE, attribute: A.PATH_RECORD };
   const whole = client.ask(request);
@@ -179,7 +179,7 @@ t.test('long tables come in segments, and lost ones again', async (t) => {
 
 t.test('a receiver that falls silent costs a few repetitions', async (t) => {
   ledger(t, '13.6.3', 'A transfer whose segments are not acknowledged ends after some repetitions.');
-  const { clients, manager, fabric } = bench();
+  const { clients, manager, fabric } = makeFixture();
   const [client] = clients;
   for (let segment = 0; segment < 10; segment++) client.lose.add(1);
   fabric.adapters[0].port.plug(undefined);
@@ -198,7 +198,7 @@ function addressOf(slid: number) {
 
 t.test('paths between two ports, and from a port to itself', async (t) => {
   ledger(t, '15.2.5.16', 'A path record has the LIDs, the partition, the MTU and the rate of the path.');
-  const { clients, fabric, gid } = bench();
+  const { clients, fabric, gid } = makeFixture();
   const request = { method: MadMethod.GET, attribute: A.PATH_RECORD, record: 'path-record' };
   for (const [source, target] of [
     [0, 2],
@@ -218,7 +218,7 @@ t.test('paths between two ports, and from a port to itself', async (t) => {
 });
 
 t.test('a count of 0 ends no Get: the answer of another manager may be the next query', async (t) => {
-  const { clients, fabric, gid } = bench();
+  const { clients, fabric, gid } = makeFixture();
   const request = { attribute: A.PATH_RECORD, record: 'path-record', components: ['sgid', 'dgid', 'pathCount'] };
   const data = pathQuery(gid(0), gid(2), (view) => setPathRecordPathCount(view, 0, 0));
   const answer = clients[0].ask({ ...request, method: MadMethod.GET, data });
@@ -230,7 +230,7 @@ t.test('a count of 0 ends no Get: the answer of another manager may be the next 
 
 t.test('paths are chosen by MTU and partition', async (t) => {
   ledger(t, '15.2.5.16', 'Selectors compare the MTU of a path: greater, less, exactly, the largest.');
-  const { clients, gid } = bench();
+  const { clients, gid } = makeFixture();
   const ask = (components: readonly string[], fill: (view: DataView) => void) => {
     const data = pathQuery(gid(0), gid(1), fill);
     const all = ['sgid', 'dgid', ...components];
@@ -260,7 +260,7 @@ t.test('paths are chosen by MTU and partition', async (t) => {
 
 t.test('paths between groups of ports', async (t) => {
   ledger(t, '15.2.5.20', 'A MultiPathRecord request has paths from each of its sources to each destination.');
-  const { clients, gid, fabric } = bench();
+  const { clients, gid, fabric } = makeFixture();
   const data = new Uint8Array(24 + 3 * 16);
   data[14] = 0;
   data[15] = 2;
@@ -283,7 +283,7 @@ t.test('paths between groups of ports', async (t) => {
 
 t.test('services are registered, found, and expire', async (t) => {
   ledger(t, '15.2.5.14', 'A service record is found until it is deleted or its lease ends.');
-  const { clients, gid, fabric } = bench();
+  const { clients, gid, fabric } = makeFixture();
   const data = new Uint8Array(SERVICE_RECORD_SIZE);
   setServiceRecordServiceIdLow(viewOf(data), 0, 77);
   data.set(gid(0), SERVICE_RECORD_SERVICE_GID_OFFSET);
@@ -322,7 +322,7 @@ function subscription(trap: number, subscribe: number): Uint8Array {
 
 t.test('subscribers hear of GIDs that come and go', async (t) => {
   ledger(t, '15.2.5.12', 'A subscription lasts until it is ended, and is listed meanwhile.');
-  const { clients, fabric, manager } = bench();
+  const { clients, fabric, manager } = makeFixture();
   const [client, other] = clients;
   const request = { method: MadMethod.SET, attribute: A.INFORM_INFO };
   t.equal(client.ask({ ...request, data: subscription(0xffff, 1) })?.status, MadStatus.SUCCESS);
@@ -348,7 +348,7 @@ t.test('subscribers hear of GIDs that come and go', async (t) => {
 });
 
 t.test('a subscriber that does not answer is asked a few times', async (t) => {
-  const { clients, fabric, manager } = bench();
+  const { clients, fabric, manager } = makeFixture();
   clients[0].answersReports = false;
   clients[0].ask({ method: MadMethod.SET, attribute: A.INFORM_INFO, data: subscription(64, 1) });
   fabric.join('s1', 'a3');
@@ -358,7 +358,7 @@ t.test('a subscriber that does not answer is asked a few times', async (t) => {
 
 t.test('further GUIDs of a port', async (t) => {
   ledger(t, '15.2.5.18', 'Set(GUIDInfoRecord) gives a port further GUIDs, and paths lead to them.');
-  const { clients, fabric, gid } = bench();
+  const { clients, fabric, gid } = makeFixture();
   const { port } = fabric.adapters[0];
   const data = new Uint8Array(GUID_INFO_RECORD_SIZE);
   setGuidInfoRecordRecordLid(viewOf(data), 0, port.lid);
@@ -385,7 +385,7 @@ t.test('further GUIDs of a port', async (t) => {
 
 t.test('bad requests have their statuses', async (t) => {
   ledger(t, '15.4', 'A request that cannot be served is answered with a status and changes nothing.');
-  const { clients } = bench();
+  const { clients } = makeFixture();
   const [client] = clients;
   t.equal(client.ask({ method: MadMethod.GET, attribute: 0x77 })?.status, MadStatus.UNSUPPORTED_ATTRIBUTE);
   t.equal(client.ask({ method: MadMethod.SET, attribute: A.NODE_RECORD })?.status, MadStatus.UNSUPPORTED_ATTRIBUTE);

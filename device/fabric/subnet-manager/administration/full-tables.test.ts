@@ -38,7 +38,7 @@ import { writeRmppHeader } from '../rmpp/rmpp.ts';
 import { Subnet, SubnetNode, SubnetPort } from '../subnet.ts';
 import { LidAssignment } from '../sweep/lids.ts';
 
-function bench(partitions: readonly Partition[] = [defaultPartition]) {
+function makeFixture(partitions: readonly Partition[] = [defaultPartition]) {
   const links = Array.from({ length: 6 }, (_, at): [string, string] => ['s0', `a${at}`]);
   const managers = [{ at: 's0', options: { partitions } }];
   const fabric = new ManagedFabric({ switches: [8], adapters: 6, links, managers });
@@ -50,7 +50,7 @@ function bench(partitions: readonly Partition[] = [defaultPartition]) {
 }
 
 t.test('groups: a port may create 256, and the tables of the switches have room for 1024', async (t) => {
-  const { fabric, clients, manager } = bench();
+  const { fabric, clients, manager } = makeFixture();
   const components = ['mgid', 'portGid', 'joinState', 'qKey', 'trafficClass', 'pKey', 'serviceLevel', 'flowLabel'];
   const create = (at: number, number: number) => {
     const data = new Uint8Array(MC_MEMBER_RECORD_SIZE);
@@ -74,7 +74,7 @@ t.test('groups: a port may create 256, and the tables of the switches have room 
 });
 
 t.test('services and subscriptions: one port does not take them all', async (t) => {
-  const { fabric, clients } = bench();
+  const { fabric, clients } = makeFixture();
   const register = (at: number, id: number) => {
     const data = new Uint8Array(SERVICE_RECORD_SIZE);
     setServiceRecordServiceIdLow(viewOf(data), 0, id);
@@ -102,7 +102,7 @@ t.test('services and subscriptions: one port does not take them all', async (t) 
 });
 
 t.test('transfers: a flood of segments or of queries without ACK leaves room for others', async (t) => {
-  const { clients, manager, fabric } = bench();
+  const { clients, manager, fabric } = makeFixture();
   const [bad, good] = clients;
   const { receiver, sender } = manager.administration;
   for (let count = 0; count < 500; count++) {
@@ -155,7 +155,7 @@ t.test('partition keys: those beyond the table of a port are counted', async (t)
   const partitions = Array.from({ length: 40 }, (_, index): Partition => {
     return { name: `p${index}`, pKey: index + 1, members: 'all', ipoib: false };
   });
-  const { manager, fabric } = bench([defaultPartition, ...partitions]);
+  const { manager, fabric } = makeFixture([defaultPartition, ...partitions]);
   // Port 0 of a switch has 32 entries, ports of adapters have 128.
   t.equal(manager.sweeper.counters.cutKeys > 0, true);
   t.equal(fabric.adapters[0].port.pkeys[40], 0x8028);

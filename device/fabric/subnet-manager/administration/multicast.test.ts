@@ -52,7 +52,7 @@ const row: ManagedFabricPlan = {
   ],
 };
 
-class Bench {
+class Fixture {
   readonly fabric: ManagedFabric;
   readonly clients: AdministrationClient[];
 
@@ -100,8 +100,8 @@ function viewOfAnswer(answer: AdministrationAnswer | undefined): DataView {
 
 t.test('the broadcast group of IPoIB exists, and adapters join it', async (t) => {
   ledger(t, '15.2.5.17', 'A port joins a group by Set(MCMemberRecord), and packets then reach it.');
-  const bench = new Bench();
-  const [first] = bench.fabric.adapters.map((_, at) => bench.ask(at, BROADCAST, JoinState.FULL));
+  const fixture = new Fixture();
+  const [first] = fixture.fabric.adapters.map((_, at) => fixture.ask(at, BROADCAST, JoinState.FULL));
   const view = viewOfAnswer(first);
   t.equal(first?.status, MadStatus.SUCCESS);
   t.same(
@@ -112,73 +112,73 @@ t.test('the broadcast group of IPoIB exists, and adapters join it', async (t) =>
   t.equal(getMcMemberRecordPKey(view, 0), 0xffff);
   const mlid = getMcMemberRecordMlid(view, 0);
   t.equal(mlid, 0xc000);
-  t.same(bench.masks(mlid), [0b110, 0b1110, 0b110]);
+  t.same(fixture.masks(mlid), [0b110, 0b1110, 0b110]);
 });
 
 t.test('a group is created, is known to members, and goes with its last member', async (t) => {
   ledger(t, '15.2.5.17', 'A group exists from the request of its first full member until its last one leaves.');
-  const bench = new Bench();
-  t.equal(bench.ask(0, GROUP, JoinState.FULL)?.status, MadStatus.INSUFFICIENT_COMPONENTS);
-  t.equal(bench.ask(0, GROUP, JoinState.NON, CREATE)?.status, MadStatus.REQUEST_INVALID, 'not by a non-member');
-  const made = bench.ask(0, GROUP, JoinState.FULL, CREATE, (view) => setMcMemberRecordQKey(view, 0, 0x1234));
+  const fixture = new Fixture();
+  t.equal(fixture.ask(0, GROUP, JoinState.FULL)?.status, MadStatus.INSUFFICIENT_COMPONENTS);
+  t.equal(fixture.ask(0, GROUP, JoinState.NON, CREATE)?.status, MadStatus.REQUEST_INVALID, 'not by a non-member');
+  const made = fixture.ask(0, GROUP, JoinState.FULL, CREATE, (view) => setMcMemberRecordQKey(view, 0, 0x1234));
   t.equal(made?.status, MadStatus.SUCCESS);
   const mlid = getMcMemberRecordMlid(viewOfAnswer(made), 0);
-  t.same(bench.masks(mlid), [0b100, 0, 0], 'only where there are members');
-  const joined = bench.ask(2, GROUP, JoinState.FULL);
+  t.same(fixture.masks(mlid), [0b100, 0, 0], 'only where there are members');
+  const joined = fixture.ask(2, GROUP, JoinState.FULL);
   t.equal(getMcMemberRecordQKey(viewOfAnswer(joined), 0), 0x1234);
-  t.same(bench.masks(mlid), [0b110, 0b110, 0b110]);
-  t.equal(bench.leave(1, GROUP, JoinState.FULL)?.status, MadStatus.REQUEST_INVALID, 'not a member');
-  t.equal(bench.leave(0, GROUP, JoinState.FULL)?.status, MadStatus.SUCCESS);
-  t.same(bench.masks(mlid), [0, 0, 0b100]);
-  t.equal(bench.leave(2, GROUP, JoinState.FULL)?.status, MadStatus.SUCCESS);
-  t.same(bench.masks(mlid), [0, 0, 0]);
-  t.equal(bench.ask(0, GROUP, JoinState.FULL)?.status, MadStatus.INSUFFICIENT_COMPONENTS, 'it is gone');
+  t.same(fixture.masks(mlid), [0b110, 0b110, 0b110]);
+  t.equal(fixture.leave(1, GROUP, JoinState.FULL)?.status, MadStatus.REQUEST_INVALID, 'not a member');
+  t.equal(fixture.leave(0, GROUP, JoinState.FULL)?.status, MadStatus.SUCCESS);
+  t.same(fixture.masks(mlid), [0, 0, 0b100]);
+  t.equal(fixture.leave(2, GROUP, JoinState.FULL)?.status, MadStatus.SUCCESS);
+  t.same(fixture.masks(mlid), [0, 0, 0]);
+  t.equal(fixture.ask(0, GROUP, JoinState.FULL)?.status, MadStatus.INSUFFICIENT_COMPONENTS, 'it is gone');
 });
 
 t.test('a member that only sends has a way in and none out', async (t) => {
   ledger(t, '10.5.2', 'A send-only member reaches the group and gets no packets of it.');
-  const bench = new Bench();
-  bench.ask(2, GROUP, JoinState.FULL, CREATE);
-  const answer = bench.ask(0, GROUP, JoinState.SEND_ONLY);
+  const fixture = new Fixture();
+  fixture.ask(2, GROUP, JoinState.FULL, CREATE);
+  const answer = fixture.ask(0, GROUP, JoinState.SEND_ONLY);
   t.equal(getMcMemberRecordJoinState(viewOfAnswer(answer), 0), JoinState.SEND_ONLY);
-  const masks = bench.masks(getMcMemberRecordMlid(viewOfAnswer(answer), 0));
+  const masks = fixture.masks(getMcMemberRecordMlid(viewOfAnswer(answer), 0));
   t.same(masks, [0b010, 0b110, 0b110]);
-  bench.leave(2, GROUP, JoinState.FULL);
-  t.same(bench.masks(0xc001), [0, 0, 0], 'without receivers the group is gone');
+  fixture.leave(2, GROUP, JoinState.FULL);
+  t.same(fixture.masks(0xc001), [0, 0, 0], 'without receivers the group is gone');
 });
 
 t.test('the manager chooses the GID of a group that has none', async (t) => {
-  const bench = new Bench();
-  const answer = bench.ask(0, '0'.repeat(32), JoinState.FULL, CREATE);
+  const fixture = new Fixture();
+  const answer = fixture.ask(0, '0'.repeat(32), JoinState.FULL, CREATE);
   t.equal(answer?.status, MadStatus.SUCCESS);
   t.equal(answer?.records[0][0], 0xff);
 });
 
 t.test('requests that do not suit the group are refused', async (t) => {
-  const bench = new Bench();
+  const fixture = new Fixture();
   const withMtu = (selector: number, mtu: number) =>
-    bench.ask(0, BROADCAST, JoinState.FULL, [...JOIN, 'mtuSelector', 'mtu'], (view) => {
+    fixture.ask(0, BROADCAST, JoinState.FULL, [...JOIN, 'mtuSelector', 'mtu'], (view) => {
       setMcMemberRecordMtuSelector(view, 0, selector);
       setMcMemberRecordMtu(view, 0, mtu);
     })?.status;
   t.equal(withMtu(2, 5), MadStatus.REQUEST_INVALID);
   t.equal(withMtu(2, 4), MadStatus.SUCCESS);
-  const withKey = bench.ask(0, BROADCAST, JoinState.FULL, [...JOIN, 'qKey'], (view) =>
+  const withKey = fixture.ask(0, BROADCAST, JoinState.FULL, [...JOIN, 'qKey'], (view) =>
     setMcMemberRecordQKey(view, 0, 1),
   );
   t.equal(withKey?.status, MadStatus.REQUEST_INVALID);
-  t.equal(bench.ask(0, BROADCAST, 0)?.status, MadStatus.REQUEST_INVALID, 'no join state');
-  t.equal(bench.ask(0, 'fe80'.padEnd(32, '0'), JoinState.FULL, CREATE)?.status, MadStatus.REQUEST_INVALID);
+  t.equal(fixture.ask(0, BROADCAST, 0)?.status, MadStatus.REQUEST_INVALID, 'no join state');
+  t.equal(fixture.ask(0, 'fe80'.padEnd(32, '0'), JoinState.FULL, CREATE)?.status, MadStatus.REQUEST_INVALID);
 });
 
 t.test('members leave with their port', async (t) => {
-  const bench = new Bench();
-  bench.ask(1, GROUP, JoinState.FULL, CREATE);
-  bench.ask(2, GROUP, JoinState.FULL);
-  const { fabric } = bench;
+  const fixture = new Fixture();
+  fixture.ask(1, GROUP, JoinState.FULL, CREATE);
+  fixture.ask(2, GROUP, JoinState.FULL);
+  const { fabric } = fixture;
   fabric.unplug(fabric.links[4]);
   t.ok(
-    fabric.runUntil(() => bench.masks(0xc001).join() === '0,8,0', 15e9),
+    fabric.runUntil(() => fixture.masks(0xc001).join() === '0,8,0', 15e9),
     'the tree is cut back',
   );
   const [{ administration }] = fabric.managers;
@@ -189,17 +189,17 @@ t.test('partitions: keys of the ports, enforcement, and who may join', async (t)
   ledger(t, '10.9', 'Ports have the keys of their partitions, and only those join the groups of a partition.');
   const guids = ['5655540000000001', '5655540000000011'];
   const members = guids.map((guid) => ({ guid, membership: 'full' as const }));
-  const bench = new Bench([defaultPartition, { name: 'red', pKey: 1, members, ipoib: true }]);
-  const keys = bench.fabric.adapters.map(({ port }) => [...port.pkeys.slice(0, 3)]);
+  const fixture = new Fixture([defaultPartition, { name: 'red', pKey: 1, members, ipoib: true }]);
+  const keys = fixture.fabric.adapters.map(({ port }) => [...port.pkeys.slice(0, 3)]);
   t.same(keys, [
     [0xffff, 0x8001, 0],
     [0xffff, 0x8001, 0],
     [0xffff, 0, 0],
   ]);
   const red = 'ff12401b8001000000000000ffffffff';
-  t.equal(bench.ask(0, red, JoinState.FULL)?.status, MadStatus.SUCCESS);
-  t.equal(bench.ask(2, red, JoinState.FULL)?.status, MadStatus.REQUEST_INVALID);
-  const [, , last] = bench.fabric.switches;
+  t.equal(fixture.ask(0, red, JoinState.FULL)?.status, MadStatus.SUCCESS);
+  t.equal(fixture.ask(2, red, JoinState.FULL)?.status, MadStatus.REQUEST_INVALID);
+  const [, , last] = fixture.fabric.switches;
   t.same([...last.switchTables.pkeysOf(2).slice(0, 2)], [0xffff, 0], 'the switch port knows the keys');
   t.ok(last.ports[1].settings.isInboundEnforced && last.ports[1].settings.isOutboundEnforced);
 });

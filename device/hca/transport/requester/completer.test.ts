@@ -7,7 +7,7 @@ import t from 'tap';
 import { AethKind, BthOpcode, NakCode } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import { ackTimeoutNs, CREDITS_UNLIMITED, rnrTimerNs } from '../../../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
-import { ATOMIC_OFFSET, CompleterBench, MTU_BYTES, TIMEOUT } from '../../../rig/fixtures/completer-fixture.ts';
+import { ATOMIC_OFFSET, CompleterFixture, MTU_BYTES, TIMEOUT } from '../../../rig/fixtures/completer-fixture.ts';
 import { ledger } from '../../../rig/fixtures/ledger.ts';
 import { RequestKind } from '../requester-opcodes.ts';
 import { RequesterWait } from '../state/requester-state.ts';
@@ -22,7 +22,7 @@ const {
 } = BthOpcode;
 
 t.test('an acknowledgement is for everything up to its PSN (IBTA 9.7.5.1.2)', async (t) => {
-  const bench = new CompleterBench([
+  const bench = new CompleterFixture([
     [SEND, 1],
     [SEND, 3],
     [SEND, 1],
@@ -37,7 +37,7 @@ t.test('an acknowledgement is for everything up to its PSN (IBTA 9.7.5.1.2)', as
 });
 
 t.test('what was acknowledged or never sent is a ghost (IBTA 9.7.5.1.1)', async (t) => {
-  const bench = new CompleterBench([[SEND, 3]]);
+  const bench = new CompleterFixture([[SEND, 3]]);
   bench.ack(1);
   for (const psn of [0, 1, 3]) t.notOk(bench.ack(psn), `PSN ${psn}`);
   t.equal(bench.completer.ghosts, 3);
@@ -48,13 +48,13 @@ t.test('what was acknowledged or never sent is a ghost (IBTA 9.7.5.1.1)', async 
 });
 
 t.test('a syndrome of an unknown kind is dropped', async (t) => {
-  const bench = new CompleterBench([[SEND, 1]]);
+  const bench = new CompleterFixture([[SEND, 1]]);
   t.notOk(bench.answer(0, 2, 0));
   t.same(bench.done, [false]);
 });
 
 t.test('a NAK acknowledges what is before it and has the rest sent again, once per loss', async (t) => {
-  const bench = new CompleterBench([
+  const bench = new CompleterFixture([
     [SEND, 2],
     [SEND, 2],
   ]);
@@ -69,17 +69,17 @@ t.test('a NAK acknowledges what is before it and has the rest sent again, once p
 });
 
 t.test('PSN 1 has its retry, too', async (t) => {
-  const bench = new CompleterBench([[SEND, 3]]);
+  const bench = new CompleterFixture([[SEND, 3]]);
   bench.nak(1);
   t.equal(bench.completer.retries, 1);
-  const late = new CompleterBench([[SEND, 3]]);
+  const late = new CompleterFixture([[SEND, 3]]);
   late.ack(0);
   late.completer.expire(late.state);
   t.equal(late.completer.retries, 1, 'after a timeout');
 });
 
 t.test('without a retry left the oldest record fails (IBTA 9.9.2.4.1)', async (t) => {
-  const bench = new CompleterBench([[SEND, 2]], 1);
+  const bench = new CompleterFixture([[SEND, 2]], 1);
   bench.completer.expire(bench.state);
   t.same([bench.completer.timeouts, bench.completer.retries, bench.state.retriesLeft], [1, 1, 0]);
   t.same(bench.deadlines, [ackTimeoutNs(TIMEOUT)]);
@@ -90,11 +90,11 @@ t.test('without a retry left the oldest record fails (IBTA 9.9.2.4.1)', async (t
 
 t.test('a timer that expires late does nothing', async (t) => {
   for (const change of [
-    (bench: CompleterBench) => bench.ack(1),
-    (bench: CompleterBench) => Object.assign(bench.qp, { destroyed: true }),
-    (bench: CompleterBench) => Object.assign(bench.qp, { isRequesting: false }),
+    (bench: CompleterFixture) => bench.ack(1),
+    (bench: CompleterFixture) => Object.assign(bench.qp, { destroyed: true }),
+    (bench: CompleterFixture) => Object.assign(bench.qp, { isRequesting: false }),
   ]) {
-    const bench = new CompleterBench([[SEND, 2]]);
+    const bench = new CompleterFixture([[SEND, 2]]);
     change(bench);
     bench.completer.expire(bench.state);
     t.same([bench.completer.timeouts, bench.completer.retries, bench.failures], [0, 0, []]);
@@ -102,7 +102,7 @@ t.test('a timer that expires late does nothing', async (t) => {
 });
 
 t.test('a NAK that refuses the request fails it, behind those that it acknowledges', async (t) => {
-  const bench = new CompleterBench([
+  const bench = new CompleterFixture([
     [SEND, 1],
     [SEND, 1],
   ]);
@@ -112,7 +112,7 @@ t.test('a NAK that refuses the request fails it, behind those that it acknowledg
 });
 
 t.test('an RNR NAK has the requester wait, then send again (IBTA 9.7.5.2.8)', async (t) => {
-  const bench = new CompleterBench([
+  const bench = new CompleterFixture([
     [SEND, 1],
     [SEND, 2],
   ]);
@@ -136,7 +136,7 @@ t.test('an RNR NAK has the requester wait, then send again (IBTA 9.7.5.2.8)', as
 });
 
 t.test('RNR retries without a limit are not counted; a later packet is refused anew', async (t) => {
-  const bench = new CompleterBench([[SEND, 3]]);
+  const bench = new CompleterFixture([[SEND, 3]]);
   bench.qp.attributes.rnrRetry = 7;
   for (let count = 0; count < 9; count++) {
     t.ok(bench.rnr(0));
@@ -153,7 +153,7 @@ t.test('RNR retries without a limit are not counted; a later packet is refused a
 });
 
 t.test('READ responses are placed by their PSN; the last one completes the READ', async (t) => {
-  const bench = new CompleterBench([
+  const bench = new CompleterFixture([
     [SEND, 1],
     [READ, 3],
     [SEND, 1],
@@ -175,7 +175,7 @@ t.test('READ responses are placed by their PSN; the last one completes the READ'
 });
 
 t.test('a response behind a gap has the missing ones asked for; an earlier one is dropped', async (t) => {
-  const bench = new CompleterBench([
+  const bench = new CompleterFixture([
     [READ, 4],
     [SEND, 1],
   ]);
@@ -186,7 +186,7 @@ t.test('a response behind a gap has the missing ones asked for; an earlier one i
   t.equal(bench.completer.retries, 1, 'one loss');
   t.equal(bench.state.unackedPsn, 1, 'a response behind a gap acknowledges nothing behind the gap');
   t.ok(bench.respond(FIRST, 1), 'the answer to the retry');
-  const other = new CompleterBench([
+  const other = new CompleterFixture([
     [SEND, 2],
     [READ, 2],
   ]);
@@ -203,7 +203,7 @@ t.test('a response that does not match its request fails it (IBTA 9.7.6.2.3)', a
     ['READ data for an atomic', ATOMIC, ONLY, 8],
   ];
   for (const [name, kind, opcode, lengthBytes] of wrong) {
-    const bench = new CompleterBench([[kind, kind === READ ? 2 : 1]]);
+    const bench = new CompleterFixture([[kind, kind === READ ? 2 : 1]]);
     t.ok(bench.respond(opcode, 0, lengthBytes), name);
     t.same(bench.failures, [[CompletionStatus.BAD_RESPONSE_ERROR, FaultKind.COMMAND_LENGTH, 0]], name);
     t.same([bench.scattered, bench.records[0].responsesReceived], [[], 0], name);
@@ -212,7 +212,7 @@ t.test('a response that does not match its request fails it (IBTA 9.7.6.2.3)', a
     [READ, FIRST],
     [ATOMIC, RC_ATOMIC_ACKNOWLEDGE],
   ] as const) {
-    const bench = new CompleterBench([[kind, kind === READ ? 2 : 1]]);
+    const bench = new CompleterFixture([[kind, kind === READ ? 2 : 1]]);
     bench.isWritable = false;
     t.ok(bench.respond(opcode, 0));
     t.same(bench.failures, [[CompletionStatus.LOCAL_PROTECTION_ERROR, FaultKind.DMA_WRITE, 0]], 'unwritable memory');
@@ -240,7 +240,7 @@ t.test('the answer to a READ begins where a request has asked for it, and nowher
     [0, 0, 1, LAST, false],
   ] as const) {
     const name = `${psns} responses, ${received} received, asked for from ${requestedFrom} on: ${opcode}`;
-    const bench = new CompleterBench([[READ, psns]]);
+    const bench = new CompleterFixture([[READ, psns]]);
     Object.assign(bench.records[0], { responsesReceived: received, requestedFrom });
     bench.state.acknowledge(received);
     bench.respond(opcode, received, received === psns - 1 ? MTU_BYTES - 6 : MTU_BYTES);
@@ -258,7 +258,7 @@ t.test('a response with the syndrome of a NAK answers nothing, and grants no cre
       [READ, RC_RDMA_READ_RESPONSE_LAST, 1, MTU_BYTES - 6],
       [ATOMIC, RC_ATOMIC_ACKNOWLEDGE, 0, 0],
     ] as const) {
-      const bench = new CompleterBench([[kind, kind === READ ? 2 : 1]]);
+      const bench = new CompleterFixture([[kind, kind === READ ? 2 : 1]]);
       bench.records[0].responsesReceived = received;
       bench.state.acknowledge(received);
       t.ok(bench.respond(opcode, received, lengthBytes, syndrome));
@@ -269,7 +269,7 @@ t.test('a response with the syndrome of a NAK answers nothing, and grants no cre
 });
 
 t.test('an atomic is complete with its result', async (t) => {
-  const bench = new CompleterBench([[ATOMIC, 1]]);
+  const bench = new CompleterFixture([[ATOMIC, 1]]);
   bench.ring.bytes.set([1, 2, 3, 4, 5, 6, 7, 8], ATOMIC_OFFSET);
   t.ok(bench.respond(RC_ATOMIC_ACKNOWLEDGE, 0, 0));
   t.same([...bench.source], [8, 7, 6, 5, 4, 3, 2, 1], 'in the byte order of the host');
@@ -277,7 +277,7 @@ t.test('an atomic is complete with its result', async (t) => {
 });
 
 t.test('an acknowledgement behind a READ without its responses implies a NAK (IBTA 9.7.5.1.3)', async (t) => {
-  const bench = new CompleterBench([
+  const bench = new CompleterFixture([
     [SEND, 1],
     [READ, 3],
     [SEND, 1],
@@ -291,11 +291,11 @@ t.test('an acknowledgement behind a READ without its responses implies a NAK (IB
   t.ok(bench.ack(4));
   t.equal(bench.completer.retries, 2, 'the next loss');
   for (const refuse of [
-    (bench: CompleterBench) => bench.nak(4),
-    (bench: CompleterBench) => bench.rnr(4),
-    (bench: CompleterBench) => bench.nak(4, NakCode.REMOTE_ACCESS_ERROR),
+    (bench: CompleterFixture) => bench.nak(4),
+    (bench: CompleterFixture) => bench.rnr(4),
+    (bench: CompleterFixture) => bench.nak(4, NakCode.REMOTE_ACCESS_ERROR),
   ]) {
-    const refused = new CompleterBench([
+    const refused = new CompleterFixture([
       [SEND, 1],
       [READ, 3],
       [SEND, 1],
@@ -304,7 +304,7 @@ t.test('an acknowledgement behind a READ without its responses implies a NAK (IB
     t.same([refused.completer.retries, refused.state.cursor], [1, refused.records[1]], 'the READ comes first');
     t.same([refused.state.wait, refused.failures], [RequesterWait.NONE, []], 'the refusal counts when it comes again');
   }
-  const answered = new CompleterBench([
+  const answered = new CompleterFixture([
     [SEND, 1],
     [READ, 2],
     [SEND, 1],
@@ -312,14 +312,14 @@ t.test('an acknowledgement behind a READ without its responses implies a NAK (IB
   Object.assign(answered.records[1], { done: true, responsesReceived: 2 });
   answered.ack(3);
   t.same([answered.completer.retries, answered.done], [0, [true, true, true]], 'an answered READ lacks nothing');
-  const before = new CompleterBench([
+  const before = new CompleterFixture([
     [SEND, 2],
     [READ, 1],
     [SEND, 1],
   ]);
   before.ack(1);
   t.same([before.completer.retries, before.done], [0, [true, false, false]], 'up to the READ it implies none');
-  const behind = new CompleterBench([
+  const behind = new CompleterFixture([
     [READ, 2],
     [SEND, 1],
   ]);
@@ -330,11 +330,11 @@ t.test('an acknowledgement behind a READ without its responses implies a NAK (IB
 
 t.test('a completion that fails the QP ends everything', async (t) => {
   for (const act of [
-    (bench: CompleterBench) => bench.nak(1),
-    (bench: CompleterBench) => bench.rnr(1),
-    (bench: CompleterBench) => bench.ack(2),
+    (bench: CompleterFixture) => bench.nak(1),
+    (bench: CompleterFixture) => bench.rnr(1),
+    (bench: CompleterFixture) => bench.ack(2),
   ]) {
-    const bench = new CompleterBench([
+    const bench = new CompleterFixture([
       [SEND, 1],
       [READ, 3],
     ]);
@@ -342,7 +342,7 @@ t.test('a completion that fails the QP ends everything', async (t) => {
     t.ok(act(bench));
     t.same([bench.calls, bench.completer.retries, bench.state.wait], [[], 0, RequesterWait.NONE]);
   }
-  const bench = new CompleterBench([
+  const bench = new CompleterFixture([
     [SEND, 1],
     [READ, 3],
   ]);
@@ -358,7 +358,7 @@ t.test('progress ends a wait, except that for the report of a failure', async (t
     [RequesterWait.CREDIT, RequesterWait.NONE, ['resume']],
     [RequesterWait.FAULT, RequesterWait.FAULT, []],
   ] as const) {
-    const bench = new CompleterBench([[SEND, 2]]);
+    const bench = new CompleterFixture([[SEND, 2]]);
     bench.state.wait = wait;
     bench.ack(0);
     t.same([bench.state.wait, bench.calls], [after, calls]);
@@ -366,7 +366,7 @@ t.test('progress ends a wait, except that for the report of a failure', async (t
 });
 
 t.test('credits: a limit of messages, or none (IBTA 9.7.7.2)', async (t) => {
-  const bench = new CompleterBench([[SEND, 3]]);
+  const bench = new CompleterFixture([[SEND, 3]]);
   bench.ack(0, 2, 10);
   t.match(bench.state, { creditsUnlimited: false, limitSequence: 12 });
   bench.ack(1, CREDITS_UNLIMITED, 20);
@@ -375,15 +375,15 @@ t.test('credits: a limit of messages, or none (IBTA 9.7.7.2)', async (t) => {
 
 t.test('the newest acknowledgement once more grants further credits', async (t) => {
   for (const [name, act, taken, limit] of [
-    ['more', (bench: CompleterBench) => bench.ack(1, 3, 10), true, 13],
-    ['as many', (bench: CompleterBench) => bench.ack(1, 2, 10), false, 12],
-    ['fewer: a late copy', (bench: CompleterBench) => bench.ack(1, 1, 10), false, 12],
-    ['without limit', (bench: CompleterBench) => bench.ack(1, CREDITS_UNLIMITED, 10), true, 12],
-    ['an older one', (bench: CompleterBench) => bench.ack(0, 3, 10), false, 12],
-    ['a NAK', (bench: CompleterBench) => bench.answer(1, AethKind.NAK, 0, 30), false, 12],
-    ['a READ response', (bench: CompleterBench) => bench.respond(ONLY, 1), false, 12],
+    ['more', (bench: CompleterFixture) => bench.ack(1, 3, 10), true, 13],
+    ['as many', (bench: CompleterFixture) => bench.ack(1, 2, 10), false, 12],
+    ['fewer: a late copy', (bench: CompleterFixture) => bench.ack(1, 1, 10), false, 12],
+    ['without limit', (bench: CompleterFixture) => bench.ack(1, CREDITS_UNLIMITED, 10), true, 12],
+    ['an older one', (bench: CompleterFixture) => bench.ack(0, 3, 10), false, 12],
+    ['a NAK', (bench: CompleterFixture) => bench.answer(1, AethKind.NAK, 0, 30), false, 12],
+    ['a READ response', (bench: CompleterFixture) => bench.respond(ONLY, 1), false, 12],
   ] as const) {
-    const bench = new CompleterBench([
+    const bench = new CompleterFixture([
       [SEND, 2],
       [SEND, 1],
     ]);
@@ -399,7 +399,7 @@ t.test('the newest acknowledgement once more grants further credits', async (t) 
     );
     t.equal(bench.completer.ghosts, taken ? 0 : 1, name);
   }
-  const bench = new CompleterBench([
+  const bench = new CompleterFixture([
     [SEND, 2],
     [SEND, 1],
   ]);

@@ -6,7 +6,7 @@
 import t from 'tap';
 import { BthOpcode } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import { FaultKind, QpState, SendOpcode, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
-import { RequesterBench as Bench, MTU_BYTES } from '../../../rig/fixtures/requester-fixture.ts';
+import { RequesterFixture as Bench, MTU_BYTES } from '../../../rig/fixtures/requester-fixture.ts';
 import type { QueuePairTrace } from '../../trace/queue-pair-trace.ts';
 import { RequestKind } from '../requester-opcodes.ts';
 import { RequesterWait } from '../state/requester-state.ts';

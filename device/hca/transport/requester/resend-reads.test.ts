@@ -10,7 +10,7 @@ import { ackTimeoutNs, rnrTimerNs } from '../../../../protocol/infiniband/syndro
 import { CSR } from '../../../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, SendOpcode } from '../../../../protocol/layout/gen/values.gen.ts';
 import { PacketPeer } from '../../../rig/fixtures/packet-peer.ts';
-import { MTU_BYTES, RequesterBench } from '../../../rig/fixtures/requester-fixture.ts';
+import { MTU_BYTES, RequesterFixture } from '../../../rig/fixtures/requester-fixture.ts';
 import type { ScatterGatherList } from '../scatter-gather.ts';
 import { requesterOf } from '../state/connected-states.ts';
 
@@ -144,7 +144,7 @@ t.test('a reset while payload is read again leaves no alarm and no packet', asyn
 });
 
 t.test('without a latency, packets are sent again at once', async (t) => {
-  const bench = new RequesterBench();
+  const bench = new RequesterFixture();
   bench.add(SendOpcode.SEND, 3 * MTU_BYTES);
   bench.serve();
   bench.requester.rewind(bench.state, 101);
@@ -154,7 +154,7 @@ t.test('without a latency, packets are sent again at once', async (t) => {
 });
 
 t.test('only what was sent is read again, and once more when it is rewound further', async (t) => {
-  const bench = new RequesterBench();
+  const bench = new RequesterFixture();
   const counted: number[][] = [];
   const list = {
     check: () => FaultKind.NONE,

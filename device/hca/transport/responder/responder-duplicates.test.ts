@@ -6,7 +6,7 @@
 import t from 'tap';
 import { type BthOpcode, BthOpcode as op } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import { ledger } from '../../../rig/fixtures/ledger.ts';
-import { ResponderBench as Bench, MTU_BYTES } from '../../../rig/fixtures/responder-fixture.ts';
+import { ResponderFixture as Bench, MTU_BYTES } from '../../../rig/fixtures/responder-fixture.ts';
 
 t.test('duplicates: an acknowledgement up to the next READ, READs and atomics again (IBTA 9.7.5.1.4)', async (t) => {
   const bench = new Bench();

@@ -14,7 +14,7 @@ import {
   QpState,
   ServiceType,
 } from '../../../../protocol/layout/gen/values.gen.ts';
-import { ResponderBench as Bench, MTU_BYTES, type Request } from '../../../rig/fixtures/responder-fixture.ts';
+import { ResponderFixture as Bench, MTU_BYTES, type Request } from '../../../rig/fixtures/responder-fixture.ts';
 import { MessageKind } from '../state/responder-state.ts';
 
 t.test('a SEND is placed packet by packet and completes its receive WQE', async (t) => {

@@ -18,7 +18,7 @@ import {
   QpService,
   WorkOpcode,
 } from '../../../../protocol/mthca/gen/values.gen.ts';
-import { DataBench } from '../../../rig/mthca/driver/data-fixture.ts';
+import { DataFixture } from '../../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver } from '../../../rig/mthca/driver/mthca-driver.ts';
 import { DriverSharedQueue } from '../../../rig/mthca/driver/shared-queue.ts';
 import { Firmware } from './hca.ts';
@@ -29,56 +29,56 @@ const OTHER_EQN = 6;
 
 /** A device with a connection whose second end has an SRQ. */
 function makeShared() {
-  const bench = new DataBench();
-  const shared = new DriverSharedQueue(bench.driver, bench.takeRecords(1));
-  const [a, b] = bench.connect(QpService.RC, {}, { context: { hasSrq: 1, srqn: shared.number } });
-  const source = bench.memory(64);
+  const fixture = new DataFixture();
+  const shared = new DriverSharedQueue(fixture.driver, fixture.takeRecords(1));
+  const [a, b] = fixture.connect(QpService.RC, {}, { context: { hasSrq: 1, srqn: shared.number } });
+  const source = fixture.memory(64);
   const post = (): void => a.post({ opcode: SEND, pieces: [source] });
-  return { bench, shared, a, b, post };
+  return { fixture, shared, a, b, post };
 }
 
 t.test('a full EQ is reported by another one', (t) => {
-  const bench = new DataBench();
-  const { driver } = bench;
+  const fixture = new DataFixture();
+  const { driver } = fixture;
   const other = driver.createEventQueue(OTHER_EQN, 2);
   driver.expect(CommandOpcode.MAP_EQ, { input: 2 ** EventKind.EQ_OVERFLOW, modifier: OTHER_EQN });
-  for (let entry = 0; entry <= bench.events.entries; entry++) driver.expect(CommandOpcode.NOP, { byEvent: true });
+  for (let entry = 0; entry <= fixture.events.entries; entry++) driver.expect(CommandOpcode.NOP, { byEvent: true });
   const reports = other.take();
   t.equal(reports.length, 1);
   t.equal(reports[0]?.getUint8(1), EventKind.EQ_OVERFLOW);
-  t.equal((reports[0]?.getUint32(4) ?? 0) & 0xffffff, bench.events.number);
+  t.equal((reports[0]?.getUint32(4) ?? 0) & 0xffffff, fixture.events.number);
   driver.expect(CommandOpcode.NOP, { byEvent: true });
   t.equal(other.take().length, 0, 'once');
   t.end();
 });
 
 t.test('an SRQ whose memory is gone fails, and its QPs do', (t) => {
-  const { bench, shared, b, post } = makeShared();
-  shared.post(bench.memory(64));
-  const { output } = bench.driver.expect(CommandOpcode.QUERY_SRQ, { modifier: shared.number, out: 0x40 });
+  const { fixture, shared, b, post } = makeShared();
+  shared.post(fixture.memory(64));
+  const { output } = fixture.driver.expect(CommandOpcode.QUERY_SRQ, { modifier: shared.number, out: 0x40 });
   const { key } = decodeSrqContext(output, 0, newSrqContext());
-  bench.driver.expect(CommandOpcode.HW2SW_MPT, { modifier: key >>> 8, opcodeModifier: 1 });
-  bench.takeEvents();
+  fixture.driver.expect(CommandOpcode.HW2SW_MPT, { modifier: key >>> 8, opcodeModifier: 1 });
+  fixture.takeEvents();
   post();
-  bench.run();
-  const kinds = bench.takeEvents().filter(({ kind }) => kind === EventKind.SRQ_FATAL);
+  fixture.run();
+  const kinds = fixture.takeEvents().filter(({ kind }) => kind === EventKind.SRQ_FATAL);
   t.same(kinds, [{ kind: EventKind.SRQ_FATAL, number: shared.number }]);
-  const state = bench.driver.device.hca.queuePairs.get(b.number)?.state;
+  const state = fixture.driver.device.hca.queuePairs.get(b.number)?.state;
   t.equal(state, QpContextState.ERR);
   t.end();
 });
 
 t.test('a QP that fails takes no more entries from its SRQ, and says so', (t) => {
-  const { bench, shared, b, post } = makeShared();
-  for (let entry = 0; entry < 3; entry++) shared.post(bench.memory(64));
+  const { fixture, shared, b, post } = makeShared();
+  for (let entry = 0; entry < 3; entry++) shared.post(fixture.memory(64));
   post();
-  bench.run();
+  fixture.run();
   b.take();
-  bench.takeEvents();
+  fixture.takeEvents();
   b.fail();
-  bench.run();
+  fixture.run();
   t.same(
-    bench.takeEvents().filter(({ kind }) => kind === EventKind.LAST_WQE_REACHED),
+    fixture.takeEvents().filter(({ kind }) => kind === EventKind.LAST_WQE_REACHED),
     [{ kind: EventKind.LAST_WQE_REACHED, number: b.number }],
   );
   t.same(b.take(), [], 'entries of the SRQ stay there');
@@ -86,19 +86,19 @@ t.test('a QP that fails takes no more entries from its SRQ, and says so', (t) =>
 });
 
 t.test('the vendor syndrome of a CQE is the fault that the device has found', (t) => {
-  const bench = new DataBench();
-  const [a, b] = bench.connect();
-  const piece = bench.memory(64);
-  const remote = { ...bench.memory(64), key: NO_KEY };
+  const fixture = new DataFixture();
+  const [a, b] = fixture.connect();
+  const piece = fixture.memory(64);
+  const remote = { ...fixture.memory(64), key: NO_KEY };
   a.post({ opcode: SEND, pieces: [{ ...piece, key: NO_KEY }] });
-  bench.run();
-  const view = bench.driver.memory.view(a.cq.address, 32);
+  fixture.run();
+  const view = fixture.driver.memory.view(a.cq.address, 32);
   t.match(a.take(), [{ syndrome: CompletionSyndrome.LOCAL_PROTECTION }]);
   t.not(getErrorCompletionVendorSyndrome(view, 0), FaultKind.NONE);
-  const [c] = bench.connect();
+  const [c] = fixture.connect();
   c.post({ opcode: RDMA_READ, pieces: [piece], remote });
-  bench.run();
-  const other = bench.driver.memory.view(c.cq.address, 32);
+  fixture.run();
+  const other = fixture.driver.memory.view(c.cq.address, 32);
   t.match(c.take(), [{ syndrome: CompletionSyndrome.REMOTE_ACCESS }]);
   t.equal(getErrorCompletionVendorSyndrome(other, 0), FaultKind.NONE, 'the peer has found it');
   t.same(b.take(), []);
@@ -107,10 +107,10 @@ t.test('the vendor syndrome of a CQE is the fault that the device has found', (t
 
 for (const kind of ['function', 'device', 'lost', 'software'] as const) {
   t.test(`a reset (${kind}) in the middle of traffic`, (t) => {
-    const bench = new DataBench();
-    const { driver } = bench;
-    const [a, b] = bench.connect();
-    const piece = bench.memory(2048);
+    const fixture = new DataFixture();
+    const { driver } = fixture;
+    const [a, b] = fixture.connect();
+    const piece = fixture.memory(2048);
     for (let index = 0; index < 8; index++) {
       b.postReceive(piece);
       a.post({ opcode: SEND, pieces: [piece] }, { opcode: RDMA_READ, pieces: [piece], remote: piece });
@@ -119,7 +119,7 @@ for (const kind of ['function', 'device', 'lost', 'software'] as const) {
     driver.device.hca.fail(FatalKind.BUS, Firmware.REFUSES);
     driver.machine.functionAt(0).reset(kind);
     const interrupts = [...driver.machine.hostAt(0).raised];
-    bench.run();
+    fixture.run();
     const { hca, sends, lanes } = driver.device;
     t.same([...driver.machine.hostAt(0).raised], interrupts, 'no interrupt');
     t.equal(driver.readRegister(ERROR_BUFFER_OFFSET), 0);
@@ -130,7 +130,7 @@ for (const kind of ['function', 'device', 'lost', 'software'] as const) {
       [0, 0, 0, 0],
     );
     driver.machine.functionAt(0).setBusMaster(true);
-    const next = new DataBench({}, new MthcaDriver(driver.machine));
+    const next = new DataFixture({}, new MthcaDriver(driver.machine));
     const [c, d] = next.connect();
     const target = next.memory(64);
     d.postReceive(target);

@@ -6,46 +6,46 @@
 import t from 'tap';
 import { ICM_PAGE_BYTES } from '../../../../protocol/mthca/gen/constants.gen.ts';
 import { CommandOpcode, CompletionSyndrome, WorkOpcode } from '../../../../protocol/mthca/gen/values.gen.ts';
-import { DataBench } from '../../../rig/mthca/driver/data-fixture.ts';
+import { DataFixture } from '../../../rig/mthca/driver/data-fixture.ts';
 import type { Piece } from '../../../rig/mthca/driver/data-queue-pair.ts';
 
 const PAGES = 40;
 const PRESENT = 1;
 
 /** A connection and a region of many pages, which the far end may write. */
-function makeBench() {
-  const bench = new DataBench();
-  const [a] = bench.connect();
-  const source = bench.memory(8);
-  const target = bench.memory(PAGES * ICM_PAGE_BYTES);
-  const { hca } = bench.driver.device;
+function makeFixture() {
+  const fixture = new DataFixture();
+  const [a] = fixture.connect();
+  const source = fixture.memory(8);
+  const target = fixture.memory(PAGES * ICM_PAGE_BYTES);
+  const { hca } = fixture.driver.device;
   const table = hca.regions.find(target.key)?.entry.translation ?? 0;
   /** Guest address of the entry of a page, as the processor writes it. */
   const entryOf = (page: number): number => hca.icm.resolve(table + page * 8);
   /** Writes a byte to the start of a page of the region; returns the syndrome. */
   const write = (page: number, value: number): number | undefined => {
-    bench.bytes(source)[0] = value;
+    fixture.bytes(source)[0] = value;
     const remote: Piece = { ...target, address: target.address + page * ICM_PAGE_BYTES };
     a.post({ opcode: WorkOpcode.RDMA_WRITE, pieces: [{ ...source, byteCount: 1 }], remote });
-    bench.run();
+    fixture.run();
     return a.take()[0]?.syndrome;
   };
-  return { bench, hca, target, table, entryOf, write, driver: bench.driver };
+  return { fixture, hca, target, table, entryOf, write, driver: fixture.driver };
 }
 
 /** Lets the entry of page 1 name another page; returns that one. */
-function moveSecondPage({ bench, entryOf }: ReturnType<typeof makeBench>): Uint8Array {
-  const other = bench.driver.allocate(ICM_PAGE_BYTES);
-  const entry = bench.driver.bytes(entryOf(1), 8);
+function moveSecondPage({ fixture, entryOf }: ReturnType<typeof makeFixture>): Uint8Array {
+  const other = fixture.driver.allocate(ICM_PAGE_BYTES);
+  const entry = fixture.driver.bytes(entryOf(1), 8);
   new DataView(entry.buffer, entry.byteOffset).setUint32(4, other | PRESENT);
-  return bench.driver.bytes(other, ICM_PAGE_BYTES);
+  return fixture.driver.bytes(other, ICM_PAGE_BYTES);
 }
 
 t.test('each page of a region is found, also when more are used than it remembers', (t) => {
-  const { bench, target, write } = makeBench();
+  const { fixture, target, write } = makeFixture();
   for (let round = 0; round < 2; round++)
     for (let page = 0; page < PAGES; page++) t.equal(write(page, page + round + 1), 0);
-  const bytes = bench.bytes(target);
+  const bytes = fixture.bytes(target);
   for (let page = 0; page < PAGES; page++) t.equal(bytes[page * ICM_PAGE_BYTES], page + 2, `page ${page}`);
   t.end();
 });
@@ -55,8 +55,8 @@ for (const [name, opcode] of [
   ['WRITE_MTT', CommandOpcode.WRITE_MTT],
 ] as const) {
   t.test(`entries count anew from ${name} on`, (t) => {
-    const setup = makeBench();
-    const { bench, driver, target, table, write } = setup;
+    const setup = makeFixture();
+    const { fixture, driver, target, table, write } = setup;
     write(1, 7);
     const other = moveSecondPage(setup);
     const input = new Uint8Array(24);
@@ -65,14 +65,14 @@ for (const [name, opcode] of [
     input.set(driver.bytes(setup.entryOf(0), 8), 16);
     driver.expect(opcode, { input, modifier: 1 });
     t.equal(write(1, 8), 0);
-    t.equal(bench.bytes(target)[ICM_PAGE_BYTES], 7);
+    t.equal(fixture.bytes(target)[ICM_PAGE_BYTES], 7);
     t.equal(other[0], 8);
     t.end();
   });
 }
 
 t.test('a region that is given again has the entries of then', (t) => {
-  const setup = makeBench();
+  const setup = makeFixture();
   const { driver, hca, target, write } = setup;
   const modifier = target.key >>> 8;
   write(1, 7);
@@ -88,7 +88,7 @@ t.test('a region that is given again has the entries of then', (t) => {
 });
 
 t.test('pages of the table that are unmapped are not used any more', (t) => {
-  const { driver, table, write } = makeBench();
+  const { driver, table, write } = makeFixture();
   t.equal(write(1, 7), 0);
   const input = Math.floor(table / ICM_PAGE_BYTES) * ICM_PAGE_BYTES;
   driver.expect(CommandOpcode.UNMAP_ICM, { input, modifier: 1 });
@@ -97,7 +97,7 @@ t.test('pages of the table that are unmapped are not used any more', (t) => {
 });
 
 t.test('a page whose entry is not present fails the access', (t) => {
-  const setup = makeBench();
+  const setup = makeFixture();
   const { driver, write } = setup;
   const entry = driver.bytes(setup.entryOf(1), 8);
   entry[7] &= ~PRESENT;

@@ -34,7 +34,7 @@ const QPN = 0x12345;
 const DATA = { isInline: 0, byteCount: 100, key: 0x700, address: 0x1_2345_6789 };
 
 /** A send queue in guest memory, and a collect buffer. */
-function begin(serviceType: ServiceType = ServiceType.RC): Bench {
+function begin(serviceType: ServiceType = ServiceType.RC): Fixture {
   const driver = new MthcaDriver(makeMthcaMachine());
   driver.start();
   const address = driver.allocate(0x1000);
@@ -42,10 +42,10 @@ function begin(serviceType: ServiceType = ServiceType.RC): Bench {
   const memory = new QueueBuffer(regions, driver.createRegion(address, 0x1000), PD, 0);
   const qp = { number: QPN, faultObject: FaultObject.QP, serviceType, owner: underlying, nextSequence: 0 };
   const place = new SendPlace(memory, OFFSET, ENTRIES, STRIDE);
-  return new Bench(driver, address, new SendQueue({ ...qp, pd: { number: PD } } as unknown as QueuePair, place));
+  return new Fixture(driver, address, new SendQueue({ ...qp, pd: { number: PD } } as unknown as QueuePair, place));
 }
 
-class Bench {
+class Fixture {
   readonly buffer = new PhysicalCollectBuffer(0);
   readonly vectors = new AddressVectors(1);
   readonly queue: SendQueue;
@@ -92,11 +92,11 @@ class Bench {
 }
 
 t.test('a SEND with one element', (t) => {
-  const bench = begin();
-  encodeDataSegment(bench.slot(0, { signaled: 1, solicited: 1, immediate: 0x89abcdef }), 16, DATA);
-  t.ok(bench.ring(0, WorkOpcode.SEND_IMMEDIATE, 2, 1, 1));
-  const command = bench.load();
-  t.equal(bench.buffer.fault, FaultKind.NONE);
+  const fixture = begin();
+  encodeDataSegment(fixture.slot(0, { signaled: 1, solicited: 1, immediate: 0x89abcdef }), 16, DATA);
+  t.ok(fixture.ring(0, WorkOpcode.SEND_IMMEDIATE, 2, 1, 1));
+  const command = fixture.load();
+  t.equal(fixture.buffer.fault, FaultKind.NONE);
   t.same(
     { ...command, target: undefined },
     {
@@ -120,22 +120,22 @@ t.test('a SEND with one element', (t) => {
 });
 
 t.test('a WRITE with a list, and a READ', (t) => {
-  const bench = begin();
+  const fixture = begin();
   for (const [opcode, wanted] of [
     [WorkOpcode.RDMA_WRITE, SendOpcode.RDMA_WRITE],
     [WorkOpcode.RDMA_WRITE_IMMEDIATE, SendOpcode.RDMA_WRITE_IMMEDIATE],
     [WorkOpcode.RDMA_READ, SendOpcode.RDMA_READ],
   ]) {
-    const view = bench.slot(0);
+    const view = fixture.slot(0);
     encodeRemoteSegment(view, 16, { address: 0x7_0000_1000, key: 0xabc00 });
     for (const index of [0, 1, 2]) encodeDataSegment(view, 32 + index * 16, { ...DATA, byteCount: 10 + index });
-    bench.queue.posted = 0;
-    t.ok(bench.ring(0, opcode, 5));
-    const command = bench.load();
-    t.equal(bench.buffer.fault, FaultKind.NONE);
+    fixture.queue.posted = 0;
+    t.ok(fixture.ring(0, opcode, 5));
+    const command = fixture.load();
+    t.equal(fixture.buffer.fault, FaultKind.NONE);
     t.equal(command.opcode, wanted);
     t.same([command.sgeCount, command.messageLength, command.collectLength], [3, 33, 64 + 48]);
-    const { view: bytes } = bench.buffer;
+    const { view: bytes } = fixture.buffer;
     t.same([bytes.getBigUint64(24, true), bytes.getUint32(32, true)], [0x7_0000_1000n, 0xabc00], 'the target');
     t.same([bytes.getUint32(72, true), bytes.getUint32(88, true), bytes.getUint32(104, true)], [10, 11, 12]);
   }
@@ -143,95 +143,95 @@ t.test('a WRITE with a list, and a READ', (t) => {
 });
 
 t.test('atomics', (t) => {
-  const bench = begin();
-  const view = bench.slot(0);
+  const fixture = begin();
+  const view = fixture.slot(0);
   encodeRemoteSegment(view, 16, { address: 0x1000, key: 5 });
   encodeAtomicSegment(view, 32, { swapOrAddHigh: 1, swapOrAddLow: 2, compareHigh: 3, compareLow: 4 });
   encodeDataSegment(view, 48, { ...DATA, byteCount: 8 });
-  t.ok(bench.ring(0, WorkOpcode.COMPARE_AND_SWAP, 4));
-  const command = bench.load();
-  t.equal(bench.buffer.fault, FaultKind.NONE);
+  t.ok(fixture.ring(0, WorkOpcode.COMPARE_AND_SWAP, 4));
+  const command = fixture.load();
+  t.equal(fixture.buffer.fault, FaultKind.NONE);
   t.same([command.opcode, command.sgeCount, command.sgeLength], [SendOpcode.COMPARE_SWAP, 1, 8]);
-  const { view: bytes } = bench.buffer;
+  const { view: bytes } = fixture.buffer;
   t.same([bytes.getBigUint64(64, true), bytes.getBigUint64(72, true)], [0x1_0000_0002n, 0x3_0000_0004n]);
   encodeDataSegment(view, 64, DATA);
-  bench.queue.posted = 0;
-  t.ok(bench.ring(0, WorkOpcode.FETCH_AND_ADD, 5));
-  bench.refuse(t, FaultKind.COMMAND_SGE, 'two elements');
+  fixture.queue.posted = 0;
+  t.ok(fixture.ring(0, WorkOpcode.FETCH_AND_ADD, 5));
+  fixture.refuse(t, FaultKind.COMMAND_SGE, 'two elements');
   t.end();
 });
 
 t.test('inline data go into the command, or are read where they are', (t) => {
-  const bench = begin();
-  const view = bench.slot(0);
+  const fixture = begin();
+  const view = fixture.slot(0);
   for (let at = 16; at < STRIDE; at++) view.setUint8(at, at);
   view.setUint32(16, 2 ** 31 + 77);
-  t.ok(bench.ring(0, WorkOpcode.SEND, 1 + 6));
-  const short = bench.load();
+  t.ok(fixture.ring(0, WorkOpcode.SEND, 1 + 6));
+  const short = fixture.load();
   t.same([short.inline, short.messageLength, short.collectLength, short.sgeCount], [1, 77, 64 + 80, 0]);
   t.same(
-    bench.buffer.bytes.slice(64, 64 + 77),
+    fixture.buffer.bytes.slice(64, 64 + 77),
     Uint8Array.from({ length: 77 }, (_, index) => 20 + index),
   );
   view.setUint32(16, 2 ** 31 + 300);
-  bench.queue.posted = 0;
-  t.ok(bench.ring(0, WorkOpcode.SEND, 1 + 19));
-  const long = bench.load();
-  t.equal(bench.buffer.fault, FaultKind.NONE);
+  fixture.queue.posted = 0;
+  t.ok(fixture.ring(0, WorkOpcode.SEND, 1 + 19));
+  const long = fixture.load();
+  t.equal(fixture.buffer.fault, FaultKind.NONE);
   t.same([long.inline, long.messageLength, long.sgeCount, long.sgeLength], [0, 300, 1, 300]);
-  t.equal(long.sgeAddress, bench.addressOfSlot + 20);
-  t.equal(long.sgeLkey, bench.queue.place.buffer.key);
+  t.equal(long.sgeAddress, fixture.addressOfSlot + 20);
+  t.equal(long.sgeLkey, fixture.queue.place.buffer.key);
   t.end();
 });
 
 t.test('a datagram has its address vector', (t) => {
-  const bench = begin(ServiceType.UD);
-  const view = bench.slot(0);
+  const fixture = begin(ServiceType.UD);
+  const view = fixture.slot(0);
   const vector = { ...newDatagramSegment(), port: 2, pd: PD, lid: 9, serviceLevel: 3, qpn: 0x77, qkey: 0x80000001 };
   encodeDatagramSegment(view, 16, vector);
   encodeDataSegment(view, 64, DATA);
-  t.ok(bench.ring(0, WorkOpcode.SEND, 5));
-  bench.load();
-  t.equal(bench.buffer.fault, FaultKind.NONE);
-  const { view: bytes } = bench.buffer;
+  t.ok(fixture.ring(0, WorkOpcode.SEND, 5));
+  fixture.load();
+  t.equal(fixture.buffer.fault, FaultKind.NONE);
+  const { view: bytes } = fixture.buffer;
   t.same([bytes.getUint32(24, true), bytes.getUint32(28, true)], [0x77, 0x80000001]);
-  const { qp } = bench.queue;
+  const { qp } = fixture.queue;
   const path = new Path();
-  const [first, second] = bench.ports;
-  t.equal(bench.vectors.load(qp, bench.buffer, second, path), FaultKind.NONE);
+  const [first, second] = fixture.ports;
+  t.equal(fixture.vectors.load(qp, fixture.buffer, second, path), FaultKind.NONE);
   t.same([path.dlid, path.serviceLevel, path.globalRoute], [9, 3, 0]);
-  t.equal(bench.vectors.load(qp, bench.buffer, first, path), FaultKind.ADDRESS_HANDLE, 'of the other port');
+  t.equal(fixture.vectors.load(qp, fixture.buffer, first, path), FaultKind.ADDRESS_HANDLE, 'of the other port');
   const stranger = { pd: { number: PD + 1 } } as unknown as QueuePair;
-  t.equal(bench.vectors.load(stranger, bench.buffer, second, path), FaultKind.ADDRESS_HANDLE, 'of another PD');
+  t.equal(fixture.vectors.load(stranger, fixture.buffer, second, path), FaultKind.ADDRESS_HANDLE, 'of another PD');
   encodeDatagramSegment(view, 16, { ...vector, lid: 0xc001 });
-  bench.load();
-  t.equal(bench.vectors.load(qp, bench.buffer, second, path), FaultKind.ADDRESS_HANDLE, 'a group without a GRH');
+  fixture.load();
+  t.equal(fixture.vectors.load(qp, fixture.buffer, second, path), FaultKind.ADDRESS_HANDLE, 'a group without a GRH');
   t.end();
 });
 
 t.test('requests behind a doorbell are described by those before them', (t) => {
-  const bench = begin();
-  t.ok(bench.ring(0, WorkOpcode.SEND, 1, 2));
-  t.ok(bench.ring(2, WorkOpcode.RDMA_WRITE, 2));
-  bench.slot(0, { nextOpcode: WorkOpcode.NOP, nextSize: 1, nextFence: 1 });
-  bench.slot(1, { nextOpcode: WorkOpcode.SEND, nextSize: 3 });
-  bench.slot(2, {});
-  t.equal(bench.load(0).opcode, SendOpcode.SEND);
-  const second = bench.load(1);
+  const fixture = begin();
+  t.ok(fixture.ring(0, WorkOpcode.SEND, 1, 2));
+  t.ok(fixture.ring(2, WorkOpcode.RDMA_WRITE, 2));
+  fixture.slot(0, { nextOpcode: WorkOpcode.NOP, nextSize: 1, nextFence: 1 });
+  fixture.slot(1, { nextOpcode: WorkOpcode.SEND, nextSize: 3 });
+  fixture.slot(2, {});
+  t.equal(fixture.load(0).opcode, SendOpcode.SEND);
+  const second = fixture.load(1);
   t.same([second.opcode, second.sequence, second.fence], [SendOpcode.NOP, 1, 1]);
-  t.equal(bench.load(2).opcode, SendOpcode.RDMA_WRITE, 'the doorbell counts, not the request before');
-  t.same([bench.load(0).opcode, bench.load(1).opcode], [SendOpcode.SEND, SendOpcode.NOP], 'and again');
+  t.equal(fixture.load(2).opcode, SendOpcode.RDMA_WRITE, 'the doorbell counts, not the request before');
+  t.same([fixture.load(0).opcode, fixture.load(1).opcode], [SendOpcode.SEND, SendOpcode.NOP], 'and again');
   t.end();
 });
 
 t.test('doorbells that name no new requests', (t) => {
-  const bench = begin();
-  t.notOk(bench.ring(0, WorkOpcode.SEND, 1, 0), 'none');
-  t.notOk(bench.ring(0, WorkOpcode.SEND, 1, ENTRIES + 1), 'more than there are');
-  t.notOk(bench.ring(1, WorkOpcode.SEND, 1), 'a gap');
-  t.ok(bench.ring(0, WorkOpcode.SEND, 1, ENTRIES));
-  t.notOk(bench.ring(0, WorkOpcode.SEND, 1), 'again');
-  t.notOk(bench.ring(ENTRIES, WorkOpcode.SEND, 1), 'one too many');
+  const fixture = begin();
+  t.notOk(fixture.ring(0, WorkOpcode.SEND, 1, 0), 'none');
+  t.notOk(fixture.ring(0, WorkOpcode.SEND, 1, ENTRIES + 1), 'more than there are');
+  t.notOk(fixture.ring(1, WorkOpcode.SEND, 1), 'a gap');
+  t.ok(fixture.ring(0, WorkOpcode.SEND, 1, ENTRIES));
+  t.notOk(fixture.ring(0, WorkOpcode.SEND, 1), 'again');
+  t.notOk(fixture.ring(ENTRIES, WorkOpcode.SEND, 1), 'one too many');
   t.end();
 });
 
@@ -256,19 +256,19 @@ t.test('requests that are not consistent', (t) => {
     ],
   ];
   for (const [message, fault, opcode, size, fill] of cases) {
-    const bench = begin();
-    fill(bench.slot(0));
-    t.ok(bench.ring(0, opcode, size));
-    bench.refuse(t, fault, message);
+    const fixture = begin();
+    fill(fixture.slot(0));
+    t.ok(fixture.ring(0, opcode, size));
+    fixture.refuse(t, fault, message);
   }
   t.end();
 });
 
 t.test('a queue whose memory is gone', (t) => {
-  const bench = begin();
-  const queue = new SendQueue(bench.queue.qp, new SendPlace(bench.queue.place.buffer, 0x1000, ENTRIES, STRIDE));
+  const fixture = begin();
+  const queue = new SendQueue(fixture.queue.qp, new SendPlace(fixture.queue.place.buffer, 0x1000, ENTRIES, STRIDE));
   t.ok(queue.ring({ count: 1, head: 0, fence: 0, opcode: WorkOpcode.SEND, qpn: QPN, size: 2 }));
-  new SendRequests(bench.vectors).load(queue, 0, bench.buffer);
-  t.equal(bench.buffer.fault, FaultKind.KEY_BOUNDS);
+  new SendRequests(fixture.vectors).load(queue, 0, fixture.buffer);
+  t.equal(fixture.buffer.fault, FaultKind.KEY_BOUNDS);
   t.end();
 });

@@ -18,7 +18,7 @@ const RECORDS = 2;
 const ALL_EVENTS = 0x1fffff;
 
 /** A queue pair with a CQ of its own. */
-export class BenchQueuePair extends DriverDataQueuePair {
+export class FixtureQueuePair extends DriverDataQueuePair {
   take(): TakenCompletion[] {
     return this.setup.cq.take();
   }
@@ -28,7 +28,7 @@ export class BenchQueuePair extends DriverDataQueuePair {
   }
 }
 
-export class DataBench {
+export class DataFixture {
   readonly driver: MthcaDriver;
   readonly events: DriverEventQueue;
   #nextCqn = FIRST_CQN;
@@ -74,10 +74,10 @@ export class DataBench {
   }
 
   /** A queue pair in INIT. */
-  queuePair(setup: Partial<QueuePairSetup> = {}): BenchQueuePair {
+  queuePair(setup: Partial<QueuePairSetup> = {}): FixtureQueuePair {
     const { uar = 1 } = setup;
     const cq = setup.cq ?? this.completionQueue(uar);
-    return new BenchQueuePair(this.driver, {
+    return new FixtureQueuePair(this.driver, {
       number: this.#nextQpn++,
       record: this.takeRecords(uar),
       ...setup,
@@ -91,7 +91,7 @@ export class DataBench {
     service: number = QpService.RC,
     first: Partial<QueuePairSetup> = {},
     second: Partial<QueuePairSetup> = {},
-  ): [BenchQueuePair, BenchQueuePair] {
+  ): [FixtureQueuePair, FixtureQueuePair] {
     const a = this.queuePair({ service, port: 1, ...first });
     const b = this.queuePair({ service, port: 2, ...second });
     a.start(b.number, 2);

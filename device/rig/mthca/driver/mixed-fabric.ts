@@ -20,7 +20,7 @@ import { Driver } from '../../driver/driver.ts';
 import type { DriverQueuePair } from '../../driver/queue-pair.ts';
 import { InProcessAccess } from '../../machine/access.ts';
 import { InProcessMachine } from '../../machine/machine.ts';
-import { type BenchQueuePair, DataBench } from './data-fixture.ts';
+import { DataFixture, type FixtureQueuePair } from './data-fixture.ts';
 import type { Piece } from './data-queue-pair.ts';
 import { MthcaDriver } from './mthca-driver.ts';
 
@@ -54,18 +54,18 @@ export function mixedPlan(link: LocalLinkPlan['link']): FabricPlan {
 
 /** A device with its driver, a queue pair, and memory that others may read and write. */
 export class MthcaPeer {
-  readonly bench: DataBench;
-  readonly qp: BenchQueuePair;
+  readonly fixture: DataFixture;
+  readonly qp: FixtureQueuePair;
   readonly memory: Piece;
 
   constructor(driver: MthcaDriver) {
-    this.bench = new DataBench({}, driver);
-    this.qp = this.bench.queuePair();
-    this.memory = this.bench.memory(BYTES);
+    this.fixture = new DataFixture({}, driver);
+    this.qp = this.fixture.queuePair();
+    this.memory = this.fixture.memory(BYTES);
   }
 
   get bytes(): Uint8Array {
-    return this.bench.bytes(this.memory);
+    return this.fixture.bytes(this.memory);
   }
 }
 
