@@ -4,8 +4,9 @@
  * administration and osmtest as for opensm, then takeover by opensm and back. main.ts performs
  * them.
  */
-import type { LocalBench } from './bench.ts';
+
 import { runDiagnostics } from './diagnostics.ts';
+import type { LocalFixture } from './fabric-fixture.ts';
 import { runRecords } from './records.ts';
 import { CheckError, expect } from './scoreboard.ts';
 
@@ -13,7 +14,7 @@ import { CheckError, expect } from './scoreboard.ts';
 const MANAGER = 'sm';
 
 /** Waits until the built-in manager is master and has configured the subnet. */
-export async function waitForBuiltIn({ board, fabric, until }: LocalBench, what: string): Promise<void> {
+export async function waitForBuiltIn({ board, fabric, until }: LocalFixture, what: string): Promise<void> {
   await board.check(what, async () => {
     await until('the built-in manager', () => fabric.manager?.isMaster === true && fabric.manager.isSettled);
     return `${fabric.manager?.sweeper.subnet.nodes.size} nodes`;
@@ -21,21 +22,21 @@ export async function waitForBuiltIn({ board, fabric, until }: LocalBench, what:
 }
 
 /** Every diagnostic, record and flow. */
-export async function judgeBuiltIn(bench: LocalBench): Promise<void> {
-  await judgeBuiltInDiscovery(bench);
-  await runRecords(bench);
+export async function judgeBuiltIn(fixture: LocalFixture): Promise<void> {
+  await judgeBuiltInDiscovery(fixture);
+  await runRecords(fixture);
 }
 
 /** The whole subnet seen. */
-export async function judgeBuiltInDiscovery(bench: LocalBench): Promise<void> {
-  await waitForBuiltIn(bench, 'the built-in manager is master');
-  await runDiagnostics(bench);
+export async function judgeBuiltInDiscovery(fixture: LocalFixture): Promise<void> {
+  await waitForBuiltIn(fixture, 'the built-in manager is master');
+  await runDiagnostics(fixture);
 }
 
 /** opensm takes over from the built-in manager, which comes back when opensm dies. */
-export async function judgeTakeover(bench: LocalBench): Promise<void> {
-  const { board, judges, fabric, until } = bench;
-  await waitForBuiltIn(bench, 'the built-in manager is master');
+export async function judgeTakeover(fixture: LocalFixture): Promise<void> {
+  const { board, judges, fabric, until } = fixture;
+  await waitForBuiltIn(fixture, 'the built-in manager is master');
   for (const round of [1, 2]) {
     const opensm = judges.startOpensm(MANAGER);
     try {
@@ -50,7 +51,7 @@ export async function judgeTakeover(bench: LocalBench): Promise<void> {
     } finally {
       await (round === 1 ? opensm.kill() : opensm.stop());
     }
-    await waitForBuiltIn(bench, `the built-in manager is master again, round ${round}`);
+    await waitForBuiltIn(fixture, `the built-in manager is master again, round ${round}`);
     await board.check('LIDs stay, and all ports are active', async () => {
       const report = await until('active ports', ({ nodes }) =>
         nodes.every(({ ports }) => ports.every(({ link }) => link?.peer === undefined || link.state === 'ACTIVE')),

@@ -4,8 +4,8 @@
  * They must end without an error and see every node, link and LID. Scenarios call it.
  */
 import type { FabricNodeReport, FabricReport } from '../../device/process/reports/fabric-report.ts';
-import type { Bench } from './bench.ts';
 import { expectDiscovery, readDiscovery } from './discovery-text.ts';
+import type { FabricFixture } from './fabric-fixture.ts';
 import { expect, expectSame } from './scoreboard.ts';
 
 interface End {
@@ -18,27 +18,27 @@ interface End {
  * All diagnostics, from the host `judge`. On a subnet of many nodes the queries of single nodes go
  * to the first `QUERIED` of each type.
  */
-export async function runDiagnostics(bench: Bench, host?: string): Promise<void> {
-  if (host !== undefined) bench.judges.host = host;
-  const { board } = bench;
-  const whole = await runDiscovery(bench);
+export async function runDiagnostics(fixture: FabricFixture, host?: string): Promise<void> {
+  if (host !== undefined) fixture.judges.host = host;
+  const { board } = fixture;
+  const whole = await runDiscovery(fixture);
   const report = { nodes: (['switch', 'adapter'] as const).flatMap((type) => firstOf(whole, type)) };
-  await board.check('smpquery: every attribute', () => queryNodes(bench, report));
-  await board.check('perfquery: counters of ports', () => queryCounters(bench, report));
-  await board.check('ibtracert: a path from each adapter to each', () => tracePaths(bench, whole));
-  await board.check('dump_fts, ibportstate, ibaddr', () => queryTables(bench, whole));
-  await board.check('ibqueryerrors: no port has errors', () => checkErrors(bench));
-  await board.check('ibdiagnet: no stage has errors', () => diagnose(bench, whole));
+  await board.check('smpquery: every attribute', () => queryNodes(fixture, report));
+  await board.check('perfquery: counters of ports', () => queryCounters(fixture, report));
+  await board.check('ibtracert: a path from each adapter to each', () => tracePaths(fixture, whole));
+  await board.check('dump_fts, ibportstate, ibaddr', () => queryTables(fixture, whole));
+  await board.check('ibqueryerrors: no port has errors', () => checkErrors(fixture));
+  await board.check('ibdiagnet: no stage has errors', () => diagnose(fixture, whole));
 }
 
 /** The whole subnet is seen: nodes, links, LIDs, the master. Returns the process's own view. */
-export async function runDiscovery(bench: Bench): Promise<FabricReport> {
-  const { board } = bench;
-  await board.check('ibstat: the port is active', () => checkStat(bench));
-  const report = await bench.report();
-  await board.check('ibnetdiscover: nodes, links, LIDs', () => checkDiscovery(bench, report));
-  await board.check('iblinkinfo: links active, as wide and fast as they can be', () => checkLinkInfo(bench, report));
-  await board.check('sminfo: a master', () => checkManager(bench));
+export async function runDiscovery(fixture: FabricFixture): Promise<FabricReport> {
+  const { board } = fixture;
+  await board.check('ibstat: the port is active', () => checkStat(fixture));
+  const report = await fixture.report();
+  await board.check('ibnetdiscover: nodes, links, LIDs', () => checkDiscovery(fixture, report));
+  await board.check('iblinkinfo: links active, as wide and fast as they can be', () => checkLinkInfo(fixture, report));
+  await board.check('sminfo: a master', () => checkManager(fixture));
   return report;
 }
 
@@ -49,12 +49,12 @@ function firstOf({ nodes }: FabricReport, type: FabricNodeReport['type']): Fabri
   return nodes.filter((node) => node.type === type).slice(0, QUERIED);
 }
 
-async function checkStat({ judges }: Bench): Promise<undefined> {
+async function checkStat({ judges }: FabricFixture): Promise<undefined> {
   const { stdout } = await judges.run('ibstat');
   expect(/State: Active/.test(stdout), `ibstat says:\n${stdout}`);
 }
 
-async function checkDiscovery({ judges }: Bench, report: FabricReport): Promise<string> {
+async function checkDiscovery({ judges }: FabricFixture, report: FabricReport): Promise<string> {
   const found = readDiscovery((await judges.run('ibnetdiscover')).stdout);
   const wanted = expectDiscovery(report);
   expectSame(found.nodes, wanted.nodes, 'nodes');
@@ -63,7 +63,7 @@ async function checkDiscovery({ judges }: Bench, report: FabricReport): Promise<
   return `${found.nodes.length} nodes, ${found.links.length} links`;
 }
 
-async function checkLinkInfo({ judges }: Bench, report: FabricReport): Promise<string> {
+async function checkLinkInfo({ judges }: FabricFixture, report: FabricReport): Promise<string> {
   const { stdout } = await judges.run('iblinkinfo');
   const lines = stdout.split('\n').filter((line) => line.includes('==('));
   const slower = lines.filter((line) => line.includes('Could be'));
@@ -74,7 +74,7 @@ async function checkLinkInfo({ judges }: Bench, report: FabricReport): Promise<s
   return `${active.length} ports`;
 }
 
-async function checkManager({ judges }: Bench): Promise<undefined> {
+async function checkManager({ judges }: FabricFixture): Promise<undefined> {
   const { stdout } = await judges.run('sminfo');
   expect(/SMINFO_MASTER/.test(stdout), `sminfo says: ${stdout}`);
 }
@@ -88,7 +88,7 @@ function endsOf({ nodes }: FabricReport): End[] {
   );
 }
 
-async function queryNodes({ judges }: Bench, report: FabricReport): Promise<string> {
+async function queryNodes({ judges }: FabricFixture, report: FabricReport): Promise<string> {
   const folder = judges.newFolder('smpquery');
   let count = 0;
   for (const { node, number, lid } of endsOf(report)) {
@@ -105,7 +105,7 @@ async function queryNodes({ judges }: Bench, report: FabricReport): Promise<stri
   return `${count} queries`;
 }
 
-async function queryCounters({ judges }: Bench, report: FabricReport): Promise<string> {
+async function queryCounters({ judges }: FabricFixture, report: FabricReport): Promise<string> {
   const folder = judges.newFolder('perfquery');
   let count = 0;
   for (const { node, number, lid } of endsOf(report)) {
@@ -121,7 +121,7 @@ async function queryCounters({ judges }: Bench, report: FabricReport): Promise<s
   return `${count} ports`;
 }
 
-async function tracePaths({ judges }: Bench, report: FabricReport): Promise<string> {
+async function tracePaths({ judges }: FabricFixture, report: FabricReport): Promise<string> {
   const folder = judges.newFolder('ibtracert');
   const lids = endsOf(report).flatMap(({ node, lid }) => (node.type === 'adapter' ? [lid] : []));
   // From the first to the last ones, and back.
@@ -137,7 +137,7 @@ async function tracePaths({ judges }: Bench, report: FabricReport): Promise<stri
   return `${paths.length} paths`;
 }
 
-async function queryTables({ judges }: Bench, report: FabricReport): Promise<string> {
+async function queryTables({ judges }: FabricFixture, report: FabricReport): Promise<string> {
   const { stdout } = await judges.run('dump_fts');
   const folder = judges.newFolder('tables');
   for (const { node, number, lid } of endsOf(report).slice(0, PATHS)) {
@@ -150,14 +150,14 @@ async function queryTables({ judges }: Bench, report: FabricReport): Promise<str
   return `${tables} forwarding tables`;
 }
 
-async function checkErrors({ judges }: Bench): Promise<undefined> {
+async function checkErrors({ judges }: FabricFixture): Promise<undefined> {
   const { stdout } = await judges.run('ibqueryerrors');
   const isGood = / 0 bad nodes found/.test(stdout) && / 0 ports have errors/.test(stdout);
   expect(isGood, `ibqueryerrors says:\n${stdout}`);
 }
 
 /** The stages of ibdiagnet: errors and warnings of each. */
-async function diagnose({ judges }: Bench, { nodes }: FabricReport): Promise<string> {
+async function diagnose({ judges }: FabricFixture, { nodes }: FabricReport): Promise<string> {
   const folder = judges.newFolder('ibdiagnet');
   const { stdout } = await judges.run(`ibdiagnet -o ${folder}`, { folder });
   const found = [...stdout.matchAll(/(\d+) nodes \((\d+) Switches & (\d+) CA-s\) discovered/g)].at(-1)?.[1];

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { tryRun } from '../../qemu/setup/tools/command.ts';
 import { findTshark } from '../../qemu/setup/tshark.ts';
 import { startCapture } from '../cli/session/remote-capture.ts';
-import type { Bench, DeviceBench } from './bench.ts';
 import { runDiagnostics, runDiscovery } from './diagnostics.ts';
+import type { DeviceFixture, FabricFixture } from './fabric-fixture.ts';
 import { runRecords } from './records.ts';
 import { CheckError, expect } from './scoreboard.ts';
 
@@ -16,13 +16,13 @@ import { CheckError, expect } from './scoreboard.ts';
 const MANAGER = 'sm';
 
 /** Brings the subnet up by opensm, and performs `work` meanwhile. */
-export async function withOpensm(bench: Bench, work: () => Promise<void>, host = MANAGER): Promise<void> {
-  const { board, judges } = bench;
+export async function withOpensm(fixture: FabricFixture, work: () => Promise<void>, host = MANAGER): Promise<void> {
+  const { board, judges } = fixture;
   const opensm = judges.startOpensm(host);
   try {
     const isUp = await board.check('opensm: SUBNET UP', async () => {
       await opensm.whenUp();
-      const { nodes } = await bench.report();
+      const { nodes } = await fixture.report();
       return `${nodes.length} nodes`;
     });
     if (isUp) await work();
@@ -37,29 +37,29 @@ export async function withOpensm(bench: Bench, work: () => Promise<void>, host =
 }
 
 /** Every diagnostic, record and flow. */
-export async function judgeAll(bench: Bench): Promise<void> {
-  await withOpensm(bench, async () => {
-    await runDiagnostics(bench);
-    await runRecords(bench);
+export async function judgeAll(fixture: FabricFixture): Promise<void> {
+  await withOpensm(fixture, async () => {
+    await runDiagnostics(fixture);
+    await runRecords(fixture);
   });
 }
 
 /** SUBNET UP, and the whole subnet seen. */
-export async function judgeDiscovery(bench: Bench): Promise<void> {
-  await withOpensm(bench, () => runDiagnostics(bench));
+export async function judgeDiscovery(fixture: FabricFixture): Promise<void> {
+  await withOpensm(fixture, () => runDiagnostics(fixture));
 }
 
 /** A large subnet comes up, and every node of it is seen. */
-export async function judgeLarge(bench: Bench): Promise<void> {
-  await withOpensm(bench, async () => void (await runDiscovery(bench)));
+export async function judgeLarge(fixture: FabricFixture): Promise<void> {
+  await withOpensm(fixture, async () => void (await runDiscovery(fixture)));
 }
 
 /** Ports of virtual functions are hosts like others, and embedded switches are switches. */
-export async function judgeFunctions(bench: DeviceBench): Promise<void> {
-  await judgeAdapters(bench, 'a1/1:1');
-  const { board } = bench;
+export async function judgeFunctions(fixture: DeviceFixture): Promise<void> {
+  await judgeAdapters(fixture, 'a1/1:1');
+  const { board } = fixture;
   await board.check('every function has LIDs of its own', async () => {
-    const { nodes } = await bench.report();
+    const { nodes } = await fixture.report();
     const functions = nodes.filter(({ name }) => /^a\d(\/\d)?$/.test(name));
     const lids = functions.flatMap(({ ports }) => ports.map(({ lid }) => lid));
     expect(functions.length === 4 && new Set(lids).size === 8, `LIDs ${lids}`);
@@ -68,11 +68,11 @@ export async function judgeFunctions(bench: DeviceBench): Promise<void> {
 }
 
 /** opensm at port 0 of a switch, and real adapters; the switch passes no malformed packet. */
-export async function judgeAdapters(bench: DeviceBench, host = 'a1:1'): Promise<void> {
-  const { board, judges, client } = bench;
+export async function judgeAdapters(fixture: DeviceFixture, host = 'a1:1'): Promise<void> {
+  const { board, judges, client } = fixture;
   const path = join(judges.folder, 'switch.erf');
   const capture = await startCapture(client, { path, adapter: 's1' });
-  await withOpensm(bench, () => runDiagnostics(bench, host), 's1');
+  await withOpensm(fixture, () => runDiagnostics(fixture, host), 's1');
   const { packets, lost } = await capture.stop();
   await board.check('tshark: no datagram of the capture is malformed', async () => {
     expect(lost === 0, `${lost} packets are not in the capture`);

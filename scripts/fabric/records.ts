@@ -4,7 +4,7 @@
  * flows that make an inventory, forward events and flood. Scenarios call it for opensm and for the
  * built-in manager.
  */
-import type { Bench } from './bench.ts';
+import type { FabricFixture } from './fabric-fixture.ts';
 import { expect } from './scoreboard.ts';
 
 /** Kinds of records by the names of saquery, and what the answer has at least. */
@@ -29,7 +29,7 @@ const RECORDS: Readonly<Record<string, RegExp>> = {
 /** The flows of osmtest that pass on a healthy subnet. */
 const FLOWS: Readonly<Record<string, string>> = { c: 'inventory', e: 'events', f: 'flood of queries' };
 
-export async function runRecords({ board, judges }: Bench): Promise<void> {
+export async function runRecords({ board, judges }: FabricFixture): Promise<void> {
   await board.check('saquery: every kind of record', async () => {
     const folder = judges.newFolder('saquery');
     for (const [record, pattern] of Object.entries(RECORDS)) {

@@ -5,8 +5,8 @@
  */
 import { join } from 'node:path';
 import { type InfinibandTools, provideInfinibandTools } from '../../qemu/setup/infiniband-tools.ts';
-import { type BenchOptions, withDevice, withFabric } from './bench.ts';
 import { judgeBuiltIn, judgeBuiltInDiscovery, judgeTakeover } from './built-in-scenarios.ts';
+import { type FixtureOptions, withDevice, withFabric } from './fabric-fixture.ts';
 import { judgeAdapters, judgeAll, judgeDiscovery, judgeFunctions, judgeLarge } from './opensm-scenarios.ts';
 import type { Scoreboard } from './scoreboard.ts';
 import { judgeSeveral } from './several-managers.ts';
@@ -14,7 +14,7 @@ import { fatTree, ring, star } from './shapes.ts';
 
 export interface Scenario {
   readonly title: string;
-  run(options: BenchOptions): Promise<void>;
+  run(options: FixtureOptions): Promise<void>;
 }
 
 /** Two adapters with two functions each, whose ports are at one switch. */

@@ -7,8 +7,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { FabricReport } from '../../device/process/reports/fabric-report.ts';
-import type { LocalBench } from './bench.ts';
 import { waitForBuiltIn } from './built-in-scenarios.ts';
+import type { LocalFixture } from './fabric-fixture.ts';
 import type { Opensm } from './opensm.ts';
 import { expect } from './scoreboard.ts';
 
@@ -17,20 +17,20 @@ const OPTIONS = ['sminfo_polling_timeout 500', 'polling_retry_number 3', ''].joi
 const MASTER = /Entering MASTER state/;
 const STANDBY = /Entering STANDBY state/;
 
-export async function judgeSeveral(bench: LocalBench): Promise<void> {
-  const { board, judges } = bench;
+export async function judgeSeveral(fixture: LocalFixture): Promise<void> {
+  const { board, judges } = fixture;
   const options = join(judges.newFolder('several'), 'opensm.conf');
   writeFileSync(options, OPTIONS);
   const start = (host: string, priority: number): Opensm =>
     judges.startOpensm(host, ['-F', options, '-p', `${priority}`]);
-  await waitForBuiltIn(bench, 'the built-in manager is master');
+  await waitForBuiltIn(fixture, 'the built-in manager is master');
   const running: Opensm[] = [];
   try {
     running.push(start('one', 1), start('two', 1));
     const [one, two] = running;
     let [better, lesser] = [one, two];
     await board.check('of two opensm at once the one with the lower GUID is master', async () => {
-      const isFirst = guidOf(await bench.until('both hosts', hasBoth), 'one') < guidOf(await bench.report(), 'two');
+      const isFirst = guidOf(await fixture.until('both hosts', hasBoth), 'one') < guidOf(await fixture.report(), 'two');
       [better, lesser] = isFirst ? [one, two] : [two, one];
       await better.whenLogged(MASTER);
       await Promise.all([better.whenUp(), lesser.whenLogged(STANDBY)]);
@@ -48,20 +48,20 @@ export async function judgeSeveral(bench: LocalBench): Promise<void> {
     await board.check('the better of the others is master again', async () => {
       await better.whenLogged(MASTER, upBefore);
       await better.whenLogged(/SUBNET UP/, upBefore);
-      return checkSubnet(bench);
+      return checkSubnet(fixture);
     });
     const lesserBefore = lesser.log.length;
     await better.kill();
     await board.check('then the last one', async () => {
       await lesser.whenLogged(MASTER, lesserBefore);
       await lesser.whenLogged(/SUBNET UP/, lesserBefore);
-      return checkSubnet(bench);
+      return checkSubnet(fixture);
     });
   } finally {
     for (const opensm of running) await opensm.kill();
   }
-  await waitForBuiltIn(bench, 'and at last the built-in manager');
-  await board.check('all ports are active, and LIDs differ', () => checkSubnet(bench));
+  await waitForBuiltIn(fixture, 'and at last the built-in manager');
+  await board.check('all ports are active, and LIDs differ', () => checkSubnet(fixture));
 }
 
 function hasBoth({ nodes }: FabricReport): boolean {
@@ -73,7 +73,7 @@ function guidOf({ nodes }: FabricReport, name: string): string {
 }
 
 /** Waits until all plugged ports are active; LIDs must differ then. */
-async function checkSubnet({ until }: LocalBench): Promise<string> {
+async function checkSubnet({ until }: LocalFixture): Promise<string> {
   const { nodes } = await until('active ports', (report) =>
     report.nodes.every(({ ports }) => ports.every(({ link }) => link?.peer === undefined || link.state === 'ACTIVE')),
   );

@@ -16,7 +16,7 @@ import { type FabricShape, LocalFabric } from './local-fabric.ts';
 import { CheckError, type Scoreboard } from './scoreboard.ts';
 
 /** What a scenario has to work with. */
-export interface Bench {
+export interface FabricFixture {
   readonly board: Scoreboard;
   readonly judges: Judges;
   /** The subnet as the process has it. */
@@ -25,17 +25,17 @@ export interface Bench {
   until(what: string, condition: (report: FabricReport) => boolean): Promise<FabricReport>;
 }
 
-/** A bench with a fabric of this process. */
-export interface LocalBench extends Bench {
+/** A fixture with a fabric of this process. */
+export interface LocalFixture extends FabricFixture {
   readonly fabric: LocalFabric;
 }
 
-/** A bench with the fabric of a process of its own, `vuhca device`. */
-export interface DeviceBench extends Bench {
+/** A fixture with the fabric of a process of its own, `vuhca device`. */
+export interface DeviceFixture extends FabricFixture {
   readonly client: ControlClient;
 }
 
-export interface BenchOptions {
+export interface FixtureOptions {
   readonly board: Scoreboard;
   readonly tools: InfinibandTools;
   /** Folder of what the judges leave. */
@@ -48,15 +48,15 @@ const POLL_MS = 10;
 
 /** Performs `work` on a fabric of this process, and ends it. */
 export async function withFabric(
-  options: BenchOptions,
+  options: FixtureOptions,
   shape: FabricShape,
-  work: (bench: LocalBench) => Promise<void>,
+  work: (fixture: LocalFixture) => Promise<void>,
 ): Promise<void> {
   const fabric = new LocalFabric(shape, 0);
   await fabric.door.start();
   try {
     const report = async (): Promise<FabricReport> => fabric.report();
-    await work({ ...makeBench(options, fabric.door.server.port, report), fabric });
+    await work({ ...makeFixture(options, fabric.door.server.port, report), fabric });
   } finally {
     fabric.close();
   }
@@ -64,9 +64,9 @@ export async function withFabric(
 
 /** Performs `work` on `vuhca device` with a topology, and ends it. */
 export async function withDevice(
-  options: BenchOptions,
+  options: FixtureOptions,
   topology: object,
-  work: (bench: DeviceBench) => Promise<void>,
+  work: (fixture: DeviceFixture) => Promise<void>,
 ): Promise<void> {
   const port = await findDoorPort();
   const log: string[] = [];
@@ -75,7 +75,7 @@ export async function withDevice(
   const client = await ControlClient.connect(device.controlPath);
   try {
     const report = async (): Promise<FabricReport> => await client.request('fabric');
-    await work({ ...makeBench(options, port, report), client });
+    await work({ ...makeFixture(options, port, report), client });
   } finally {
     client.close();
     await device.stop();
@@ -83,8 +83,12 @@ export async function withDevice(
   }
 }
 
-function makeBench({ board, tools, folder }: BenchOptions, doorPort: number, report: Bench['report']): Bench {
-  const until: Bench['until'] = async (what, condition) => {
+function makeFixture(
+  { board, tools, folder }: FixtureOptions,
+  doorPort: number,
+  report: FabricFixture['report'],
+): FabricFixture {
+  const until: FabricFixture['until'] = async (what, condition) => {
     for (const start = performance.now(); ; await delay(POLL_MS)) {
       const now = await report();
       if (condition(now)) return now;
