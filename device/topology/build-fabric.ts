@@ -76,8 +76,8 @@ function startManager(
   const [owner, embedded] = name.split('/s');
   const adapter = adapters[plan.adapters.findIndex((node) => node.name === owner)];
   const home = switches[plan.switches.findIndex((node) => node.name === name)] ?? adapter?.inner[Number(embedded) - 1];
-  const { management } = home ?? adapter;
-  const manager = installManager(management, Number(number), clock, plan.manager);
+  const { mads } = home ?? adapter;
+  const manager = installManager(mads, Number(number), clock, plan.manager);
   const run = (budget: number): boolean => manager.run(budget);
   if (home === undefined) nodes.push({ functions: [], ports: [], run });
   else home.software = run;

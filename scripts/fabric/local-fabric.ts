@@ -55,12 +55,12 @@ export class LocalFabric {
       const name = `a${index + 1}`;
       return { name, node: new VirtualAdapter(name, ADAPTER_GUID + GUIDS_OF_NODE * BigInt(index), clock) };
     });
-    this.nodes = [...relays, ...adapters].map(({ name, node }) => ({ name, management: node.management }));
+    this.nodes = [...relays, ...adapters].map(({ name, node }) => ({ name, mads: node.mads }));
     this.fabric = new Fabric([...relays, ...adapters].map(({ node }) => node));
     for (const [first, second] of trunks) new Cable(this.#findPort(first), this.#findPort(second));
     for (const [index, place] of places.entries()) new Cable(adapters[index].node.port, this.#findPort(place));
     const home = relays.find(({ name }) => name === manager)?.node;
-    this.manager = home && installManager(home.management, 0, clock);
+    this.manager = home && installManager(home.mads, 0, clock);
     if (home !== undefined) home.software = (budget) => this.manager?.run(budget) === true;
     const managers = this.manager === undefined ? [] : [this.manager];
     const { fabric, nodes } = this;
@@ -82,7 +82,7 @@ export class LocalFabric {
 
   #findPort(name: string): LinkEnd {
     const [node, number] = name.split(':');
-    const port = this.nodes.find((one) => one.name === node)?.management.node.ports[Number(number) - 1];
+    const port = this.nodes.find((one) => one.name === node)?.mads.node.ports[Number(number) - 1];
     if (port === undefined) throw new RangeError(`there is no port ${name}`);
     return port;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The agents of a node: serves a datagram that `responsibilities.ts` gives to one of them, in place
- * (IBTA 13.4, 14.2, 16.1). `ManagementInterface` calls it for each datagram that has reached its
+ * (IBTA 13.4, 14.2, 16.1). `MadInterface` calls it for each datagram that has reached its
  * node.
  */
 import {

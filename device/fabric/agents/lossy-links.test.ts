@@ -8,7 +8,7 @@ import { decodePortInfo, encodePortInfo, newPortInfo } from '../../../protocol/i
 import { MadMethod, PortState, SubnetAttribute } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { Random } from '../../random.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
-import { TestClock, TestManager, TestNode } from '../../rig/fixtures/management-fixture.ts';
+import { TestClock, TestManager, TestNode } from '../../rig/fixtures/mad-fixture.ts';
 import { seedsOf } from '../../rig/fixtures/seeds.ts';
 import { FaultyLink } from '../link/faulty-link.ts';
 
@@ -36,7 +36,7 @@ t.test('lossy links: the port becomes active over each', async (t) => {
   const clock = new TestClock();
   const near = new TestNode('near', 0x10, clock);
   const far = new TestNode('far', 0x20, clock);
-  const manager = new TestManager(near.management.openPort(1), [near, far], clock);
+  const manager = new TestManager(near.mads.openPort(1), [near, far], clock);
   for (const seed of SEEDS) {
     // A new link takes the ports down, and begins at INITIALIZE.
     far.ports[0].lid = 0;

@@ -2,7 +2,7 @@
 /**
  * The door for software that manages the subnet through one port (IBTA 13.5.1: the subnet and the
  * general services interface). A subnet manager, QP0 and QP1 of a guest and the host's tools use
- * it; `ManagementInterface` implements it. One port may have several doors.
+ * it; `MadInterface` implements it. One port may have several doors.
  */
 import type { MadAddress } from './mad-packet.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Sends management datagrams of a node (IBTA 13.5.3 and 14.2.2): by a port, by the LID of the
- * destination, or back to the node itself. `ManagementInterface` calls it.
+ * destination, or back to the node itself. `MadInterface` calls it.
  */
 import { isLidOfPort } from '../../../protocol/infiniband/addresses.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
@@ -50,7 +50,7 @@ function ringOf(
   address: Readonly<MadAddress>,
 ): PacketRing | undefined {
   const queues = end.transmitQueues;
-  if (address.isVl15) return queues.management;
+  if (address.isVl15) return queues.vl15;
   const { switchTables } = node;
   if (switchTables === undefined) return queues.ringOf(address.serviceLevel);
   const virtualLane = switchTables.getVirtualLane(0, outPort, address.serviceLevel);

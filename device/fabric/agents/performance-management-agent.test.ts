@@ -32,7 +32,7 @@ import {
   SampleStatus,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
-import { type Response, TestClock, TestManager, TestNode } from '../../rig/fixtures/management-fixture.ts';
+import { type Response, TestClock, TestManager, TestNode } from '../../rig/fixtures/mad-fixture.ts';
 import { Cable } from '../link/cable.ts';
 import { generalAddress, writeMadPacket } from './mad-packet.ts';
 
@@ -61,7 +61,7 @@ function build(isSwitch = false): Fixture {
     tables.linearTop = 2;
     tables.linear.set([255, 1, 0]);
   }
-  const manager = new TestManager(near.management.openPort(1), [near, far], clock);
+  const manager = new TestManager(near.mads.openPort(1), [near, far], clock);
   return { clock, far, ask: (method, attribute, data) => manager.askPerformance(1, 2, { method, attribute, data }) };
 }
 
@@ -247,7 +247,7 @@ t.test('a datagram with a wrong partition or queue key reaches no agent', async 
     const view = new DataView(new ArrayBuffer(512));
     const takes = (pKey: number, qKey = 0x80010000): boolean => {
       const length = writeMadPacket(view, 0, { ...generalAddress(1, 2, pKey), qKey }, new Uint8Array(256));
-      return far.management.receivePacket(1, view, 0, length);
+      return far.mads.receivePacket(1, view, 0, length);
     };
     t.ok(takes(0x9000));
     t.ok(takes(0x1000), 'a limited member of a partition of which the port is a full one');
@@ -272,9 +272,9 @@ t.test('a sampler counts over its interval', async (t) => {
   };
   t.equal(fixture.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data)?.status, MadStatus.SUCCESS);
   t.equal(status(), SampleStatus.WAITING);
-  const { management } = fixture.far;
-  t.notOk(management.isIdle);
-  t.ok(management.nextNs > fixture.clock.nowNs && management.nextNs < fixture.clock.nowNs + 1_000_000, 'its begin');
+  const { mads } = fixture.far;
+  t.notOk(mads.isIdle);
+  t.ok(mads.nextNs > fixture.clock.nowNs && mads.nextNs < fixture.clock.nowNs + 1_000_000, 'its begin');
   port.counters.noteArrival(102);
   fixture.clock.nowNs += 1_500_000;
   t.equal(status(), SampleStatus.RUNNING);
@@ -282,9 +282,9 @@ t.test('a sampler counts over its interval', async (t) => {
   fixture.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data);
   t.equal(status(), SampleStatus.RUNNING, 'a second request does not disturb it');
   fixture.clock.nowNs += 6_000_000;
-  management.run();
-  t.ok(management.isIdle, 'the node itself ends it');
-  t.equal(management.nextNs, Number.POSITIVE_INFINITY);
+  mads.run();
+  t.ok(mads.isIdle, 'the node itself ends it');
+  t.equal(mads.nextNs, Number.POSITIVE_INFINITY);
   t.equal(status(), SampleStatus.DONE);
   port.counters.noteArrival(102);
   const result = fixture.ask(GET, PerformanceAttribute.PORT_SAMPLES_RESULT, new Uint8Array(0));

@@ -15,7 +15,7 @@ import {
   subnetAttributeNames,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
-import { TestClock, TestNode } from '../../rig/fixtures/management-fixture.ts';
+import { TestClock, TestNode } from '../../rig/fixtures/mad-fixture.ts';
 import { generalAddress, newMadAddress } from './mad-packet.ts';
 import { performanceRows, responsibility, subnetRows } from './responsibilities.ts';
 import { subnetHandlers } from './subnet-management-agent.ts';
@@ -133,7 +133,7 @@ t.test('a node does what the table says, exactly once', async (t) => {
               isSwitch,
               hasSoftware,
             );
-            const found = node.management.agents.take(isSwitch ? 0 : 1, address, mad, hasSoftware);
+            const found = node.mads.agents.take(isSwitch ? 0 : 1, address, mad, hasSoftware);
             // A TrapRepress that names no trap of the agents is for software that has sent one.
             const repress = expected.who === 'sma' ? 'software' : 'dropped';
             const outcome = { software: 'software', dropped: 'dropped' }[expected.who as string];

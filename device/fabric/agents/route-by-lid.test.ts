@@ -4,7 +4,7 @@ import t from 'tap';
 import { getNodeInfoNodeGuidLow } from '../../../protocol/infiniband/mad/gen/node-info.gen.ts';
 import { MadMethod, SubnetAttribute } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ATTRIBUTE_OFFSET } from '../../../protocol/infiniband/mad/mad-headers.ts';
-import { TestClock, TestManager, TestNode } from '../../rig/fixtures/management-fixture.ts';
+import { TestClock, TestManager, TestNode } from '../../rig/fixtures/mad-fixture.ts';
 import { Cable } from '../link/cable.ts';
 import { subnetAddress } from './mad-packet.ts';
 
@@ -28,7 +28,7 @@ function makeChain() {
 
 t.test('by LID to the switch, then one hop to its neighbour', (t) => {
   const { clock, a, nodes } = makeChain();
-  const manager = new TestManager(a.management.openPort(1), nodes, clock);
+  const manager = new TestManager(a.mads.openPort(1), nodes, clock);
   const response = manager.askDirected([2], NODE_INFO, 0, { ...subnetAddress(OWN_LID, SWITCH_LID), drSlid: OWN_LID });
   t.ok(response, 'there is an answer');
   if (response !== undefined) t.equal(getNodeInfoNodeGuidLow(response.view, ATTRIBUTE_OFFSET), 0x200);
@@ -37,7 +37,7 @@ t.test('by LID to the switch, then one hop to its neighbour', (t) => {
 
 t.test('by LID to the switch, which is the destination', (t) => {
   const { clock, a, nodes } = makeChain();
-  const manager = new TestManager(a.management.openPort(1), nodes, clock);
+  const manager = new TestManager(a.mads.openPort(1), nodes, clock);
   const response = manager.askDirected([], NODE_INFO, 0, { ...subnetAddress(OWN_LID, SWITCH_LID), drSlid: OWN_LID });
   if (response !== undefined) t.equal(getNodeInfoNodeGuidLow(response.view, ATTRIBUTE_OFFSET), 0x300);
   t.ok(response, 'there is an answer');
@@ -46,7 +46,7 @@ t.test('by LID to the switch, which is the destination', (t) => {
 
 t.test('software of the switch itself begins so at its own LID', (t) => {
   const { clock, relay, nodes } = makeChain();
-  const manager = new TestManager(relay.management.openPort(0), nodes, clock);
+  const manager = new TestManager(relay.mads.openPort(0), nodes, clock);
   const toItself = { ...subnetAddress(SWITCH_LID, SWITCH_LID), drSlid: SWITCH_LID };
   const response = manager.askDirected([2], NODE_INFO, 0, toItself);
   if (response !== undefined) t.equal(getNodeInfoNodeGuidLow(response.view, ATTRIBUTE_OFFSET), 0x200);

@@ -18,7 +18,7 @@ import {
   SubnetAttribute,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
-import { type Response, TestClock, TestManager, TestNode } from '../../rig/fixtures/management-fixture.ts';
+import { type Response, TestClock, TestManager, TestNode } from '../../rig/fixtures/mad-fixture.ts';
 import { Cable } from '../link/cable.ts';
 import { PortChange } from '../port/end-port.ts';
 import { subnetAddress } from './mad-packet.ts';
@@ -40,7 +40,7 @@ function build(dataLanes = 1): Fixture {
   const near = new TestNode('near', 0x10, clock, 1, false, dataLanes);
   const far = new TestNode('far', 0x20, clock, 2, false, dataLanes);
   new Cable(near.ports[0], far.ports[0]);
-  return { clock, near, far, manager: new TestManager(near.management.openPort(1), [near, far], clock) };
+  return { clock, near, far, manager: new TestManager(near.mads.openPort(1), [near, far], clock) };
 }
 
 function getInfo(manager: TestManager, modifier = 0, mKey?: Uint8Array): PortInfo | undefined {
@@ -321,7 +321,7 @@ t.test('without the management key a request is dropped and counted', async (t) 
   t.equal(far.ports[0].subnet.mKeyViolations, 1);
   t.equal(setInfo(fixture, { lid: 6, mKeyHigh: 0x01020304, mKeyLow: 0x05060708 }, KEY)?.status, MadStatus.SUCCESS);
   t.equal(getInfo(manager)?.mKeyViolations, 1);
-  t.equal(far.management.agents.lockedOut, 1);
+  t.equal(far.mads.agents.lockedOut, 1);
 });
 
 t.test('protection levels hide the key, then all attributes', async (t) => {

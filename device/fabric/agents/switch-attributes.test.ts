@@ -22,7 +22,7 @@ import {
   SubnetAttribute,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
-import { type Response, TestClock, TestManager, TestNode } from '../../rig/fixtures/management-fixture.ts';
+import { type Response, TestClock, TestManager, TestNode } from '../../rig/fixtures/mad-fixture.ts';
 import { Cable } from '../link/cable.ts';
 import { PortChange } from '../port/end-port.ts';
 import { subnetAddress } from './mad-packet.ts';
@@ -45,7 +45,7 @@ function build(): Fixture {
   const near = new TestNode('near', 0x10, clock);
   const far = new TestNode('switch', 0x20, clock, PORTS, true, 4);
   new Cable(near.ports[0], far.ports[0]);
-  const manager = new TestManager(near.management.openPort(1), [near, far], clock);
+  const manager = new TestManager(near.mads.openPort(1), [near, far], clock);
   const tables = far.switchTables as SwitchTables & { changes: number };
   return {
     far,
@@ -236,7 +236,7 @@ t.test('a request for LIDs of the switch itself by LID', async (t) => {
   const near = new TestNode('near', 0x10, clock);
   const far = new TestNode('switch', 0x20, clock, 2, true);
   new Cable(near.ports[0], far.ports[0]);
-  const manager = new TestManager(near.management.openPort(1), [near, far], clock);
+  const manager = new TestManager(near.mads.openPort(1), [near, far], clock);
   far.endPorts[0].lid = 5;
   const tables = far.switchTables as SwitchTables;
   const request = { method: GET, attribute: SubnetAttribute.SWITCH_INFO };

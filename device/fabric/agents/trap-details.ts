@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Details of the notices of traps (IBTA 14.2.5.1): what each trap says besides its number. `Traps`
- * and `ManagementInterface` call it.
+ * and `MadInterface` call it.
  */
 
 import {

@@ -41,7 +41,7 @@ import {
   TrapNumber,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
-import { TestClock, TestManager, TestNode } from '../../rig/fixtures/management-fixture.ts';
+import { TestClock, TestManager, TestNode } from '../../rig/fixtures/mad-fixture.ts';
 import { Cable } from '../link/cable.ts';
 import { subnetAddress } from './mad-packet.ts';
 
@@ -64,7 +64,7 @@ function build(isSwitch = false): Fixture {
   const near = new TestNode('near', 0x10, clock);
   const far = new TestNode('far', 0x20, clock, 3, isSwitch);
   new Cable(near.ports[0], far.ports[0]);
-  const manager = new TestManager(near.management.openPort(1), [near, far], clock);
+  const manager = new TestManager(near.mads.openPort(1), [near, far], clock);
   near.ports[0].state = PortState.ACTIVE;
   near.ports[0].lid = MANAGER_LID;
   far.ports[0].state = PortState.ACTIVE;
@@ -102,7 +102,7 @@ t.test('a trap is repeated once a second until it is repressed', async (t) => {
   ledger(t, '14.2.5.1', 'Traps of one cause are at least a second apart');
   const fixture = build();
   const { clock, far, manager } = fixture;
-  for (let count = 0; count < 100; count++) far.management.traps.raiseLocalChange(1);
+  for (let count = 0; count < 100; count++) far.mads.traps.raiseLocalChange(1);
   manager.settle();
   t.same(numbers(fixture), [TrapNumber.LOCAL_CHANGE]);
   clock.nowNs += SECOND / 2;
@@ -116,8 +116,8 @@ t.test('a trap is repeated once a second until it is repressed', async (t) => {
   t.equal(getMadHeaderMethod(first, 0), MadMethod.TRAP);
   t.equal(getNoticeIssuerLid(first, NOTICE), LID);
   fixture.repress(first);
-  t.equal(far.management.traps.repressed, 1);
-  t.equal(far.management.nextNs, Number.POSITIVE_INFINITY, 'nothing is left to do');
+  t.equal(far.mads.traps.repressed, 1);
+  t.equal(far.mads.nextNs, Number.POSITIVE_INFINITY, 'nothing is left to do');
   clock.nowNs += 10 * SECOND;
   manager.settle();
   t.equal(fixture.traps().length, 2);
@@ -127,10 +127,10 @@ t.test('a cause that comes again has its next trap a second after the last one',
   ledger(t, '14.2.5.1', 'A repressed trap may be raised again, a second after it was sent');
   const fixture = build();
   const { clock, far, manager } = fixture;
-  far.management.traps.raiseLocalChange(1);
+  far.mads.traps.raiseLocalChange(1);
   manager.settle();
   fixture.repress(fixture.traps()[0]);
-  far.management.traps.raiseLocalChange(1);
+  far.mads.traps.raiseLocalChange(1);
   manager.settle();
   t.equal(fixture.traps().length, 1);
   clock.nowNs += SECOND;
@@ -143,7 +143,7 @@ t.test('a TrapRepress of another trap or transaction changes nothing', async (t)
   ledger(t, '13.4.9', 'TrapRepress ends the trap of its transaction and number only');
   const fixture = build();
   const { far, manager } = fixture;
-  far.management.traps.raiseLocalChange(1);
+  far.mads.traps.raiseLocalChange(1);
   manager.settle();
   const [trap] = fixture.traps();
   const other = new DataView(trap.buffer.slice(0));
@@ -152,9 +152,9 @@ t.test('a TrapRepress of another trap or transaction changes nothing', async (t)
   const number = new DataView(trap.buffer.slice(0));
   number.setUint16(NOTICE + 4, TrapNumber.BAD_M_KEY);
   fixture.repress(number);
-  t.equal(far.management.traps.repressed, 0);
+  t.equal(far.mads.traps.repressed, 0);
   fixture.repress(trap);
-  t.equal(far.management.traps.repressed, 1);
+  t.equal(far.mads.traps.repressed, 1);
 });
 
 t.test('without a manager, or while the port is not active, nothing is sent', async (t) => {
@@ -162,18 +162,18 @@ t.test('without a manager, or while the port is not active, nothing is sent', as
   const fixture = build();
   const { clock, far, manager } = fixture;
   far.ports[0].smLid = 0;
-  far.management.traps.raiseLocalChange(1);
+  far.mads.traps.raiseLocalChange(1);
   manager.settle();
   t.equal(fixture.traps().length, 0);
   far.ports[0].smLid = MANAGER_LID;
-  far.management.traps.raiseLocalChange(1);
+  far.mads.traps.raiseLocalChange(1);
   manager.settle();
   t.equal(fixture.traps().length, 1);
   far.ports[0].state = PortState.INITIALIZE;
   clock.nowNs += 5 * SECOND;
   manager.settle();
   t.equal(fixture.traps().length, 1, 'the repetition ends');
-  t.equal(far.management.nextNs, Number.POSITIVE_INFINITY);
+  t.equal(far.mads.nextNs, Number.POSITIVE_INFINITY);
 });
 
 t.test('trap 256 tells of a request without the management key', async (t) => {
@@ -201,7 +201,7 @@ t.test('each trap says what happened', async (t) => {
   ledger(t, '14.2.5.1', 'Trap 258 has the ends of the packet and its Q_Key');
   const fixture = build();
   const { far, manager } = fixture;
-  const { traps } = far.management;
+  const { traps } = far.mads;
   const violation = { slid: 7, dlid: LID, serviceLevel: 3, sourceQpn: 0x112233, destQpn: 0x445566, key: 0x8001 };
   traps.raisePortError(TrapNumber.LINK_INTEGRITY, 1);
   traps.raisePortError(TrapNumber.BUFFER_OVERRUN, 1);
@@ -236,9 +236,9 @@ t.test('notices are read one after the other, with their toggle, and cleared by 
   t.same(ask(MadMethod.GET).shown, [0, 0], 'there is none');
   // Without a manager there is no trap, and the notice waits.
   far.ports[0].smLid = 0;
-  for (let count = 0; count < 3; count++) far.management.traps.raisePortError(TrapNumber.BUFFER_OVERRUN, 1);
-  far.management.traps.raiseLocalChange(1);
-  far.management.traps.raiseLocalChange(2);
+  for (let count = 0; count < 3; count++) far.mads.traps.raisePortError(TrapNumber.BUFFER_OVERRUN, 1);
+  far.mads.traps.raiseLocalChange(1);
+  far.mads.traps.raiseLocalChange(2);
   far.ports[0].smLid = MANAGER_LID;
   const first = ask(MadMethod.GET);
   t.same(first.shown, [130, 2], 'the notices of this port, one of each cause');
@@ -249,7 +249,7 @@ t.test('notices are read one after the other, with their toggle, and cleared by 
   t.same([second.shown, second.toggle], [[144, 1], 1 - first.toggle]);
   t.same(ask(MadMethod.SET, first.data).shown, [144, 1], 'a Set that comes twice clears one');
   t.same(ask(MadMethod.SET, second.data).shown, [0, 0]);
-  far.management.traps.raiseLocalChange(1);
+  far.mads.traps.raiseLocalChange(1);
   manager.settle();
   t.same(ask(MadMethod.GET).shown, [144, 1]);
   fixture.repress(fixture.traps()[0]);
@@ -287,7 +287,7 @@ t.test('trap 259 tells of a wrong partition key at a switch', async (t) => {
   ledger(t, '14.2.5.1', 'Trap 259 names packet, switch and port');
   const fixture = build(true);
   const violation = { slid: 7, dlid: 9, serviceLevel: 0, sourceQpn: 1, destQpn: 2, key: 0x8002 };
-  fixture.far.management.traps.raiseBadPartition(3, violation);
+  fixture.far.mads.traps.raiseBadPartition(3, violation);
   fixture.manager.settle();
   const [trap] = fixture.traps();
   t.equal(getNoticeTrapNumber(trap, NOTICE), TrapNumber.BAD_P_KEY_AT_SWITCH);

@@ -3,7 +3,7 @@
  * Traps of a node (IBTA 13.4.9, 14.2.5.1, 14.3): one for each cause and port. A trap goes to the
  * subnet manager of the port, at most once a second, and is repeated until the manager represses
  * it. Without a manager, or while the port is not active, nothing is sent. Agents and the node
- * raise traps; `ManagementInterface.run` sends them.
+ * raise traps; `MadInterface.run` sends them.
  */
 
 import { setLinkStateNoticeLid } from '../../../protocol/infiniband/mad/gen/link-state-notice.gen.ts';

@@ -6,7 +6,7 @@ import { getNodeInfoNodeGuidLow } from '../../../protocol/infiniband/mad/gen/nod
 import { MadClass, MadMethod, SubnetAttribute } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
-import { TestClock } from '../../rig/fixtures/management-fixture.ts';
+import { TestClock } from '../../rig/fixtures/mad-fixture.ts';
 import { Cable } from '../link/cable.ts';
 import { Fabric } from '../link/fabric.ts';
 import { generalAddress, type MadAddress, newMadAddress, subnetAddress } from './mad-packet.ts';

@@ -16,9 +16,9 @@ import type { AdapterClock, FunctionPort } from '../../host.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import { guidBytes, Port } from '../port/port.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
+import { MadInterface } from './mad-interface.ts';
 import type { MadPort } from './mad-port.ts';
 import { type ManagedNode, nodeDescription } from './managed-node.ts';
-import { ManagementInterface } from './management-interface.ts';
 
 const VENDOR_ID = 0x005655;
 const DEVICE_ID = 0x0001;
@@ -37,7 +37,7 @@ export class VirtualAdapter implements ManagedNode {
   readonly port: Port;
   readonly ports: readonly Port[];
   readonly endPorts: readonly Port[];
-  readonly management: ManagementInterface;
+  readonly mads: MadInterface;
   readonly #clock: AdapterClock;
   readonly #packet = newParsedPacket();
 
@@ -51,12 +51,12 @@ export class VirtualAdapter implements ManagedNode {
     this.ports = [this.port];
     this.endPorts = this.ports;
     this.#clock = clock;
-    this.management = new ManagementInterface(this, clock);
+    this.mads = new MadInterface(this, clock);
   }
 
   /** A door for software at the port. */
   openPort(): MadPort {
-    return this.management.openPort(1);
+    return this.mads.openPort(1);
   }
 
   /** Takes up to `budget` packets. Returns true while there is more work. */
@@ -70,9 +70,9 @@ export class VirtualAdapter implements ManagedNode {
       if (ring === undefined) break;
       this.#receive(ring, link.trusted);
     }
-    const hasMore = this.management.run();
+    const hasMore = this.mads.run();
     link?.settle(port);
-    const nextNs = Math.min(link?.nextNs ?? Number.POSITIVE_INFINITY, this.management.nextNs);
+    const nextNs = Math.min(link?.nextNs ?? Number.POSITIVE_INFINITY, this.mads.nextNs);
     if (nextNs !== Number.POSITIVE_INFINITY) this.#clock.setAlarm(nextNs);
     return hasMore || taken === budget;
   }
@@ -87,7 +87,7 @@ export class VirtualAdapter implements ManagedNode {
       if (isUnchanged) resealVcrc(ring.view, offset, offset + length - VCRC_SIZE);
       port.observer(port, false, ring.bytes, offset, length);
     }
-    if (this.#accepts(ring, isUnchanged) && this.management.receivePacket(port.number, ring.view, offset, length))
+    if (this.#accepts(ring, isUnchanged) && this.mads.receivePacket(port.number, ring.view, offset, length))
       port.receivePackets++;
     else port.receiveDrops++;
     ring.shift();

@@ -58,9 +58,9 @@ t.test('a VL without room delays neither the other VLs nor VL15', async (t) => {
   for (let id = 10; id < 15; id++) send(first, id, 64, 1);
   link.carry(0, 1000);
   t.equal(first.transmitQueues.rings[1].count, 0);
-  const management = first.managementRingFor(0xbfff);
-  management?.bytes.set(first.transmitQueues.rings[0].readSlot, management.writeOffset);
-  if (management !== undefined) first.transmit(management, first.transmitQueues.rings[0].readLength);
+  const vl15 = first.vl15RingFor(0xbfff);
+  vl15?.bytes.set(first.transmitQueues.rings[0].readSlot, vl15.writeOffset);
+  if (vl15 !== undefined) first.transmit(vl15, first.transmitQueues.rings[0].readLength);
   link.carry(0, 1000);
   const arrivals = new Arrivals(second);
   arrivals.take(1);
@@ -76,7 +76,7 @@ t.test('VL15 drops packets without room', async (t) => {
   const [first, second] = [newPort(1), newPort(2)];
   const link = new FaultyLink(first, second, {}, new Random(1));
   for (let round = 0; round < 20; round++) {
-    const ring = first.managementRingFor(0xbfff);
+    const ring = first.vl15RingFor(0xbfff);
     if (ring !== undefined) first.transmit(ring, 290);
     link.carry(0, 10);
   }

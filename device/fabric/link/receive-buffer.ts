@@ -55,8 +55,8 @@ export class ReceiveBuffer {
    */
   next(room?: VirtualLaneCredits): PacketRing | undefined {
     const { rings } = this;
-    const management = rings[rings.length - 1];
-    if (management.count > 0) return management;
+    const vl15 = rings[rings.length - 1];
+    if (vl15.count > 0) return vl15;
     const dataLanes = rings.length - 1;
     for (let step = 0; step < dataLanes; step++) {
       const ring = rings[(this.#next + step) % dataLanes];

@@ -114,10 +114,10 @@ export class Port extends LinkEnd implements EndPort {
    * Returns the ring in which a subnet management packet (VL15) to `dlid` is built, or undefined
    * when it has no room or the link is down.
    */
-  managementRingFor(dlid: number): PacketRing | undefined {
+  vl15RingFor(dlid: number): PacketRing | undefined {
     if (isLidOfPort(dlid, this.lid, this.lmc)) return this.loopback.full ? undefined : this.loopback;
-    const { management } = this.transmitQueues;
-    return management.full || this.state === PortState.DOWN ? undefined : management;
+    const { vl15 } = this.transmitQueues;
+    return vl15.full || this.state === PortState.DOWN ? undefined : vl15;
   }
 
   /** True when a data lane or the loopback ring is full. */

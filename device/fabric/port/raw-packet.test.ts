@@ -59,7 +59,7 @@ t.test('subnet management packets leave by VL15 as soon as the link is up', asyn
   const down = new Fixture(PortState.DOWN);
   t.equal(down.send(MANAGEMENT_VL, { destQpn: 0 }), RawEgress.DISCARDED);
   const fixture = new Fixture(PortState.INITIALIZE);
-  const ring = fixture.port.transmitQueues.management;
+  const ring = fixture.port.transmitQueues.vl15;
   let sent = 0;
   while (!ring.full) {
     t.equal(fixture.send(MANAGEMENT_VL, { destQpn: 0, psn: sent++ }), RawEgress.AT_PORT);

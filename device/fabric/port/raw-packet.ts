@@ -62,7 +62,7 @@ export class RawPacket {
       return RawEgress.DISCARDED;
     }
     const { dlid, serviceLevel, grhOffset, icrcOffset } = this.#parsed;
-    const ring = isManagement ? port.managementRingFor(dlid) : port.ringFor(dlid, serviceLevel);
+    const ring = isManagement ? port.vl15RingFor(dlid) : port.ringFor(dlid, serviceLevel);
     this.ring = ring;
     if (ring === undefined || ring.full) return RawEgress.BLOCKED;
     const { view, bytes, lengthBytes } = this;

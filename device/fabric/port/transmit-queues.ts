@@ -31,7 +31,8 @@ export interface VirtualLaneCredits {
 export class TransmitQueues {
   /** The rings of the data VLs, by VL. */
   readonly rings: readonly PacketRing[];
-  readonly management = new PacketRing(MANAGEMENT_PACKETS, MANAGEMENT_VL);
+  /** The ring of subnet management. */
+  readonly vl15 = new PacketRing(MANAGEMENT_PACKETS, MANAGEMENT_VL);
   readonly arbiter: VlArbiter;
   /** Number of times that a packet waited because its VL had no credit. */
   creditStalls = 0;
@@ -67,11 +68,11 @@ export class TransmitQueues {
 
   /** Packets and bytes (LRH to VCRC) that have left by the link. */
   get transmittedPackets(): number {
-    return this.rings.reduce((sum, ring) => sum + ring.leftPackets, this.management.leftPackets);
+    return this.rings.reduce((sum, ring) => sum + ring.leftPackets, this.vl15.leftPackets);
   }
 
   get transmittedBytes(): number {
-    return this.rings.reduce((sum, ring) => sum + ring.leftBytes, this.management.leftBytes);
+    return this.rings.reduce((sum, ring) => sum + ring.leftBytes, this.vl15.leftBytes);
   }
 
   get transmittedMulticast(): number {
@@ -109,7 +110,7 @@ export class TransmitQueues {
 
   /** Number of packets that wait on all VLs. */
   get count(): number {
-    let { count } = this.management;
+    let { count } = this.vl15;
     for (const ring of this.rings) count += ring.count;
     return count;
   }
@@ -119,7 +120,7 @@ export class TransmitQueues {
    * arbiter charges that packet, so the caller must take it.
    */
   next(credits: VirtualLaneCredits | undefined): PacketRing | undefined {
-    if (this.management.count > 0) return this.management;
+    if (this.vl15.count > 0) return this.vl15;
     if (this.rings.length > 1) return this.#arbitrate(credits);
     const ring = this.#first;
     if (ring.count === 0) return undefined;
@@ -130,7 +131,7 @@ export class TransmitQueues {
 
   /** Discards all waiting packets, because the link is down, and returns their number. */
   discard(observer: LossObserver | undefined): number {
-    let discarded = discardAll(this.management, observer);
+    let discarded = discardAll(this.vl15, observer);
     for (const ring of this.rings) discarded += discardAll(ring, observer);
     return discarded;
   }

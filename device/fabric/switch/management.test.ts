@@ -55,7 +55,7 @@ t.test('a directed route leads over switches to the software of one, whatever th
   const fabric = new SwitchFabric(LINE);
   for (const { ports } of fabric.switches)
     for (const port of ports) if (port.state !== PortState.DOWN) port.setState(PortState.INITIALIZE);
-  const doors = fabric.switches.map(({ management }) => management.openPort(0));
+  const doors = fabric.switches.map(({ mads }) => mads.openPort(0));
   const heard = doors.map(listen);
   t.ok(doors[0].send(newMadAddress(), request([2, 2])));
   fabric.settle();
@@ -74,8 +74,8 @@ t.test('a directed route leads over switches to the software of one, whatever th
   doors[0].send(newMadAddress(), request([9]));
   doors[0].send(newMadAddress(), request([2, 9]));
   fabric.settle();
-  t.equal(fabric.switches[0].management.routeDiscards, 1);
-  t.equal(fabric.switches[1].management.routeDiscards, 1);
+  t.equal(fabric.switches[0].mads.routeDiscards, 1);
+  t.equal(fabric.switches[1].mads.routeDiscards, 1);
 });
 
 t.test('management packets go by LID on VL15, to ends and to port 0 of a switch', async (t) => {
@@ -88,12 +88,12 @@ t.test('management packets go by LID on VL15, to ends and to port 0 of a switch'
     switchTables.linear[9] = index === 2 ? 0 : 2;
     switchTables.setVirtualLane(1, 2, 0, 15);
   }
-  const heard = listen(fabric.switches[2].management.openPort(0));
+  const heard = listen(fabric.switches[2].mads.openPort(0));
   const mad = request([]);
   mad[1] = MadClass.SUBNET;
   const send = (dlid: number): void => {
     const [end] = fabric.ends;
-    const ring = end.managementRingFor(dlid);
+    const ring = end.vl15RingFor(dlid);
     if (ring === undefined) throw new Error('There is no room on VL15.');
     end.transmit(ring, writeMadPacket(ring.view, ring.writeOffset, subnetAddress(1, dlid), mad));
     fabric.settle();
@@ -115,7 +115,7 @@ t.test('VL15 has no flow control: what has no room is dropped and counted', asyn
   mad[1] = MadClass.SUBNET;
   const [end] = fabric.ends;
   for (let round = 0; round < 20; round++) {
-    const ring = end.managementRingFor(2);
+    const ring = end.vl15RingFor(2);
     if (ring === undefined) t.fail('the first switch takes each one');
     else end.transmit(ring, writeMadPacket(ring.view, ring.writeOffset, subnetAddress(1, 2), mad));
     fabric.settle();

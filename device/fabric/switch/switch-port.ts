@@ -92,10 +92,10 @@ export class SwitchPort extends LinkEnd {
 
   /** Copies a management packet to VL15, which drops what has no room. */
   relayManagement(source: PacketRing, sealed: boolean): void {
-    const { management } = this.transmitQueues;
+    const { vl15 } = this.transmitQueues;
     if (this.state === PortState.DOWN) this.dropFrom(source, DropCause.OUTPUT_INACTIVE);
-    else if (management.full) this.dropFrom(source, DropCause.NO_MANAGEMENT_ROOM);
-    else this.relay(source, management, sealed);
+    else if (vl15.full) this.dropFrom(source, DropCause.NO_MANAGEMENT_ROOM);
+    else this.relay(source, vl15, sealed);
   }
 
   /** Shows the observer a packet that arrives; one from a trusted link may lack its VCRC. */

@@ -11,8 +11,8 @@ import { getLrhDlid } from '../../../protocol/infiniband/gen/lrh.gen.ts';
 import { NodeType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock, FunctionPort } from '../../host.ts';
+import { MadInterface } from '../agents/mad-interface.ts';
 import { type ManagedNode, nodeDescription } from '../agents/managed-node.ts';
-import { ManagementInterface } from '../agents/management-interface.ts';
 import type { FabricNode } from '../link/fabric.ts';
 import { NodeLinks } from '../link/node-links.ts';
 import { PlainEndPort } from '../port/end-port.ts';
@@ -70,7 +70,7 @@ export class Switch implements FabricNode, ManagedNode {
   /** Port 0, the enhanced management port: it has the GUID of the node. */
   readonly endPorts: readonly [PlainEndPort];
   readonly switchTables: RelayTables;
-  readonly management: ManagementInterface;
+  readonly mads: MadInterface;
   readonly links: NodeLinks;
   /**
    * Software of the switch, for instance a subnet manager at port 0: runs in each pass, and returns
@@ -96,7 +96,7 @@ export class Switch implements FabricNode, ManagedNode {
     this.#relay = new Relay(this.ports, this.switchTables);
     this.#gates = this.ports.map((port) => this.#makeGate(port));
     this.links = new NodeLinks(this.ports, clock);
-    this.management = new ManagementInterface(this, clock);
+    this.mads = new MadInterface(this, clock);
     this.switchTables.onTablesChanged = () => {
       for (const port of this.ports) port.partitions.invalidate();
     };
@@ -104,7 +104,7 @@ export class Switch implements FabricNode, ManagedNode {
 
   run(budget: number): boolean {
     const left = budget - this.#move(budget);
-    this.management.run();
+    this.mads.run();
     return this.settle(budget) || left <= 0;
   }
 
@@ -114,9 +114,9 @@ export class Switch implements FabricNode, ManagedNode {
    */
   work(limit: number): number {
     const moved = this.#move(limit);
-    const { management } = this;
-    if (management.isIdle || management.nextNs > this.#clock.now()) return moved;
-    management.run();
+    const { mads } = this;
+    if (mads.isIdle || mads.nextNs > this.#clock.now()) return moved;
+    mads.run();
     return moved + 1;
   }
 
@@ -141,11 +141,11 @@ export class Switch implements FabricNode, ManagedNode {
 
   /** Runs the software. Returns true while it has more work, or datagrams wait. */
   #runSoftware(budget: number): boolean {
-    const { management } = this;
+    const { mads } = this;
     const more = this.software?.(budget) === true;
-    if (management.isIdle) return more;
+    if (mads.isIdle) return more;
     // A trap or a sample ends later, or the software has sent datagrams to the switch itself.
-    const { nextNs } = management;
+    const { nextNs } = mads;
     if (nextNs > 0) this.#clock.setAlarm(nextNs);
     return more || nextNs === 0;
   }
@@ -159,7 +159,7 @@ export class Switch implements FabricNode, ManagedNode {
     const port = new SwitchPort(number, portGuid(nodeGuid, number), queuePackets, virtualLanes, inputs, pkeys);
     port.selfActivating = selfActivating;
     port.onStateChange = (_, previous) => this.#portChanged(port, previous);
-    port.onLinkError = (_, trap) => this.management.traps.raisePortError(trap, number);
+    port.onLinkError = (_, trap) => this.mads.traps.raisePortError(trap, number);
     return port;
   }
 
@@ -174,18 +174,18 @@ export class Switch implements FabricNode, ManagedNode {
 
   #portChanged(port: SwitchPort, previous: PortState): void {
     if (port.state === PortState.DOWN) this.#gates[port.number - 1].reset();
-    if (port.state === PortState.DOWN || previous === PortState.DOWN) this.management.noteStateChange();
+    if (port.state === PortState.DOWN || previous === PortState.DOWN) this.mads.noteStateChange();
   }
 
   /** Trap 259 (IBTA 14.2.5.1). */
   #reportPartition(port: SwitchPort, ring: PacketRing): void {
     const violation = readViolation(ring);
-    if (violation !== undefined) this.management.traps.raiseBadPartition(port.number, violation);
+    if (violation !== undefined) this.mads.traps.raiseBadPartition(port.number, violation);
   }
 
   /** A packet for the switch itself. */
   #manage(input: SwitchPort, { view, readOffset, readLength }: PacketRing): void {
-    this.management.receivePacket(input.number, view, readOffset, readLength);
+    this.mads.receivePacket(input.number, view, readOffset, readLength);
   }
 
   /** Takes one packet from each port, or as many as its weighted turn has; returns how many. */

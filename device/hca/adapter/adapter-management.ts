@@ -6,9 +6,9 @@
  */
 
 import { NodeType, TrapNumber } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import type { MadPort } from '../../fabric/agents/mad-port.ts';
 import { type ManagedNode, nodeDescription } from '../../fabric/agents/managed-node.ts';
-import { ManagementInterface } from '../../fabric/agents/management-interface.ts';
 import type { Port } from '../../fabric/port/port.ts';
 import type { AdapterClock } from '../../host.ts';
 import type { ChannelAdapter } from '../management/managed-adapter.ts';
@@ -32,7 +32,7 @@ export interface ManagementParts {
 export function createChannels({ channels, ports }: PortModel, parts: ManagementParts): readonly ChannelAdapter[] {
   const { receiver, special } = parts;
   const doors: MadPort[] = [];
-  const made = channels.map((channel) => ({ ...channel, management: createNode(channel, parts, doors) }));
+  const made = channels.map((channel) => ({ ...channel, mads: createNode(channel, parts, doors) }));
   special.onChange = (portIndex) => {
     const port = ports[portIndex];
     doors[portIndex].onMad = special.has(portIndex)
@@ -47,7 +47,7 @@ function createNode(
   { nodeGuid, systemImageGuid, description, deviceId, ports }: ChannelIdentity,
   { clock, receiver }: ManagementParts,
   doors: MadPort[],
-): ManagementInterface {
+): MadInterface {
   const node: ManagedNode = {
     nodeType: NodeType.CHANNEL_ADAPTER,
     nodeGuid,
@@ -59,17 +59,17 @@ function createNode(
     ports,
     endPorts: ports,
   };
-  const management = new ManagementInterface(node, clock);
+  const mads = new MadInterface(node, clock);
   for (const port of ports) {
-    doors[port.index] = management.openPort(port.number);
-    receiver.interfaces[port.index] = management;
+    doors[port.index] = mads.openPort(port.number);
+    receiver.interfaces[port.index] = mads;
   }
-  raisePortTraps(ports, management);
-  return management;
+  raisePortTraps(ports, mads);
+  return mads;
 }
 
 /** What ports find wrong in packets becomes traps of the node (IBTA 14.3.8, 14.3.9). */
-export function raisePortTraps(ports: readonly Port[], { traps }: ManagementInterface): void {
+export function raisePortTraps(ports: readonly Port[], { traps }: MadInterface): void {
   for (const port of ports) {
     port.onKeyViolation = (_port, isQueueKey, violation) =>
       traps.raiseKeyViolation(isQueueKey ? TrapNumber.BAD_Q_KEY : TrapNumber.BAD_P_KEY, port.number, violation);

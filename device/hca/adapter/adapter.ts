@@ -12,7 +12,7 @@ import {
   getCsrAdapterControlReturnShares,
   getCsrAdapterControlSeparateInterrupts,
 } from '../../../protocol/layout/gen/registers.gen.ts';
-import type { ManagementInterface } from '../../fabric/agents/management-interface.ts';
+import type { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import { findJoint, type Joint } from '../../fabric/link/joint.ts';
 import { makeLinkChange } from '../../fabric/link/link-changes.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
@@ -98,7 +98,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly receiver: PacketReceiver;
   readonly responder: UdResponder;
   /** Of the physical function. */
-  readonly management: ManagementInterface;
+  readonly mads: MadInterface;
   readonly links: PortLinks;
   readonly sendContexts: SendContexts;
   readonly shareManager: ShareManager;
@@ -162,7 +162,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       receiver: this.receiver.management,
       special: this.tables.specialQueuePairs,
     });
-    this.management = channels[0].management;
+    this.mads = channels[0].mads;
     this.links = new PortLinks(model, this.receiver, channels, clock);
     this.sendContexts = new SendContexts({
       ports: this.ports,

@@ -8,7 +8,7 @@
 import { DEVICE_MEMORY_OFFSET, MSIX_PBA_OFFSET } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CSR, CSR_SIZE } from '../../../protocol/layout/gen/registers.gen.ts';
 import { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
-import type { ManagementInterface } from '../../fabric/agents/management-interface.ts';
+import type { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import type { Port } from '../../fabric/port/port.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
@@ -61,7 +61,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   readonly nodeGuid: Uint8Array;
   readonly description: string;
   readonly ports: readonly Port[];
-  readonly management: ManagementInterface;
+  readonly mads: MadInterface;
   readonly managesPorts: boolean;
   readonly hasOwnPorts: boolean;
   readonly shared: SharedAdapterParts;
@@ -82,7 +82,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     this.nodeGuid = channel.nodeGuid;
     this.description = channel.description;
     this.ports = channel.ports;
-    this.management = channel.management;
+    this.mads = channel.mads;
     this.hasOwnPorts = channel.ports[0].owner === underlying.number;
     this.managesPorts = this.hasOwnPorts || underlying.number === PHYSICAL_FUNCTION;
     underlying.portBase = channel.ports[0].index;

@@ -21,7 +21,7 @@ import {
 import { highOfPort, joinPort } from '../../../protocol/layout/port-number.ts';
 import { qpPayload } from '../../rig/driver/payloads.ts';
 import { AdapterFixture } from '../../rig/fixtures/adapter-fixture.ts';
-import { GRH_BYTES, ManagementQueuePair, softwareMad } from '../../rig/fixtures/management-queue-pairs.ts';
+import { GRH_BYTES, MadQueuePair, softwareMad } from '../../rig/fixtures/mad-queue-pairs.ts';
 import { defaultAdapterOptions, findOptionError } from './options.ts';
 
 const { SUCCESS } = CompletionStatus;
@@ -70,7 +70,7 @@ for (const ports of [1, 2, 3, 4])
       return neighbourOf(port, ports) === undefined ? PortState.DOWN : PortState.ACTIVE;
     });
     t.same(readAll(fixture, CSR.PORT_STATE, CSR.UPPER_PORT_STATE), states);
-    const special = lids.map((_, index) => new ManagementQueuePair(fixture, 'GSI', index + 1));
+    const special = lids.map((_, index) => new MadQueuePair(fixture, 'GSI', index + 1));
     for (let port = 1; port <= ports; port++) {
       const { payload } = driver.management.perform({ opcode: ManagementOpcode.QUERY_PORT, modifier: port });
       t.equal(getPortAttributesLid(payload, 0), lids[port - 1]);

@@ -4,7 +4,7 @@
  * what the links of any node need, and runs the management interfaces and the embedded switches.
  * Called by `Adapter.run`.
  */
-import type { ManagementInterface } from '../../fabric/agents/management-interface.ts';
+import type { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import { NodeLinks } from '../../fabric/link/node-links.ts';
 import type { Port } from '../../fabric/port/port.ts';
 import type { Switch } from '../../fabric/switch/switch.ts';
@@ -26,20 +26,20 @@ export class PortLinks extends NodeLinks {
   unsettled = false;
   readonly #ports: readonly Port[];
   readonly #receiver: PacketReceiver;
-  readonly #managements: readonly ManagementInterface[];
+  readonly #mads: readonly MadInterface[];
   readonly #switches: readonly Switch[];
   readonly #clock: AdapterClock;
 
   constructor(
     { ports, switches }: LinkedPorts,
     receiver: PacketReceiver,
-    nodes: readonly { readonly management: ManagementInterface }[],
+    nodes: readonly { readonly mads: MadInterface }[],
     clock: AdapterClock,
   ) {
     super(ports, clock);
     this.#ports = ports;
     this.#receiver = receiver;
-    this.#managements = nodes.map(({ management }) => management);
+    this.#mads = nodes.map(({ mads }) => mads);
     this.#switches = switches;
     this.#clock = clock;
   }
@@ -47,9 +47,9 @@ export class PortLinks extends NodeLinks {
   /** Also lets the management interfaces and the embedded switches work. */
   override carry(limit: number): number {
     let done = 0;
-    for (const management of this.#managements) {
-      if (management.isIdle || management.nextNs > this.#clock.now()) continue;
-      management.run();
+    for (const mads of this.#mads) {
+      if (mads.isIdle || mads.nextNs > this.#clock.now()) continue;
+      mads.run();
       done++;
     }
     for (const relay of this.#switches) done += relay.work(limit);
@@ -59,7 +59,7 @@ export class PortLinks extends NodeLinks {
   override settle(): void {
     super.settle();
     // V8 allocates for a time that a call returns: it is asked only when there is one.
-    for (const management of this.#managements) if (!management.isIdle) this.#clock.setAlarm(management.nextNs);
+    for (const mads of this.#mads) if (!mads.isIdle) this.#clock.setAlarm(mads.nextNs);
     this.unsettled = false;
     for (const relay of this.#switches) if (relay.settle(SOFTWARE_BUDGET)) this.unsettled = true;
   }

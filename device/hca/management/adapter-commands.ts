@@ -83,9 +83,9 @@ export function queryAdapter(context: CommandContext): ManagementStatus {
   record.portCount = context.managed.ports.length;
   record.maxMessageBytes = MESSAGE_MAX_BYTES;
   encodeAdapterAttributes(context.responseView, 0, record);
-  const { nodeGuid, management } = context.managed;
+  const { nodeGuid, mads } = context.managed;
   context.response.set(nodeGuid, ADAPTER_ATTRIBUTES_NODE_GUID_OFFSET);
-  context.response.set(management.node.systemImageGuid, ADAPTER_ATTRIBUTES_SYSTEM_IMAGE_GUID_OFFSET);
+  context.response.set(mads.node.systemImageGuid, ADAPTER_ATTRIBUTES_SYSTEM_IMAGE_GUID_OFFSET);
   return ManagementStatus.OK;
 }
 

@@ -33,7 +33,7 @@ import { Driver } from '../../rig/driver/driver.ts';
 import { madPayload, portChangesPayload } from '../../rig/driver/payloads.ts';
 import { AdapterFixture } from '../../rig/fixtures/adapter-fixture.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
-import { ManagementQueuePair, requestMad } from '../../rig/fixtures/management-queue-pairs.ts';
+import { MadQueuePair, requestMad } from '../../rig/fixtures/mad-queue-pairs.ts';
 import { InProcessAccess } from '../../rig/machine/access.ts';
 
 const { GET, GET_RESPONSE, SET, TRAP } = MadMethod;
@@ -135,7 +135,7 @@ t.test('software offers what it does at a port: the mask shows it, and the manag
   const [first, second] = fixture.machine.device.ports;
   if (first === undefined || second === undefined) throw new Error('no ports');
   first.smLid = second.lid;
-  const manager = new ManagementQueuePair(fixture, 'SMI', 2);
+  const manager = new MadQueuePair(fixture, 'SMI', 2);
   const change = (payload: Uint8Array) =>
     driver.management.perform({ opcode: ManagementOpcode.MODIFY_PORT, modifier: 1, payload });
   const mask = () => {
@@ -180,7 +180,7 @@ t.test('the node description is what software has set', async (t) => {
 t.test('a virtual function changes and executes nothing', async (t) => {
   const fixture = new AdapterFixture({ functionCount: 2 });
   const driver = new Driver(new InProcessAccess(fixture.machine, 1)).bringUp();
-  const before = fixture.machine.device.management.node.description.slice();
+  const before = fixture.machine.device.mads.node.description.slice();
   for (const [opcode, payload] of [
     [ManagementOpcode.EXECUTE_MAD, madPayload({ bufferAddress: driver.createBuffer(256).address })],
     [ManagementOpcode.MODIFY_PORT, portChangesPayload({ capabilitiesSet: PortCapability.IS_SM })],
@@ -190,6 +190,6 @@ t.test('a virtual function changes and executes nothing', async (t) => {
       status: ManagementStatus.NOT_PERMITTED,
       badOffset: MANAGEMENT_COMMAND_OPCODE_OFFSET,
     });
-  t.same(fixture.machine.device.management.node.description, before);
+  t.same(fixture.machine.device.mads.node.description, before);
   fixture.finish();
 });

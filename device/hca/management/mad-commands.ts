@@ -57,7 +57,7 @@ export function executeMad(context: CommandContext): ManagementStatus {
 function serve({ managed }: CommandContext, port: Port): number {
   const madClass = getMadHeaderManagementClass(view, 0);
   const isSubnet = madClass === MadClass.SUBNET || madClass === MadClass.SUBNET_DIRECTED_ROUTE;
-  const { agents } = managed.management;
+  const { agents } = managed.mads;
   if (!isSubnet || request.ignoreMkey === 0)
     return resultOf(agents.take(port.number, addressOf(port, isSubnet), mad, true));
   givenKey.set(mad.subarray(DIRECTED_ROUTE_SMP_M_KEY_OFFSET, DIRECTED_ROUTE_SMP_M_KEY_OFFSET + M_KEY_BYTES));

@@ -3,7 +3,7 @@
  * The adapter as the service processor manages it: objects, units and shares that management
  * commands read and change. `adapter/adapter.ts` has all of it.
  */
-import type { ManagementInterface } from '../../fabric/agents/management-interface.ts';
+import type { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import type { Port } from '../../fabric/port/port.ts';
 import type { CollectUnit } from '../collect/collect-unit.ts';
 import type { DedicatedCollectBuffer } from '../collect/dedicated-collect-buffer.ts';
@@ -27,7 +27,7 @@ export interface ChannelAdapter {
   readonly description: string;
   /** Ports by number; port 1 is the first. */
   readonly ports: readonly Port[];
-  readonly management: ManagementInterface;
+  readonly mads: MadInterface;
 }
 
 /** One function of the adapter. */

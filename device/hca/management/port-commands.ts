@@ -78,15 +78,15 @@ export function clearGids({ ports }: ChannelAdapter, functions: readonly Managed
         if (port.serves(underlying.number)) underlying.postPortEvent(EventType.GID_CHANGE, port.number);
 }
 
-function setCapabilities({ management }: ChannelAdapter, port: Port, mask: number): void {
+function setCapabilities({ mads }: ChannelAdapter, port: Port, mask: number): void {
   const previous = port.subnet.capabilityMask;
   port.subnet.capabilityMask = mask >>> 0;
-  if (port.subnet.capabilityMask !== previous) management.traps.raiseLocalChange(port.number);
+  if (port.subnet.capabilityMask !== previous) mads.traps.raiseLocalChange(port.number);
 }
 
-function describe({ management, ports }: ChannelAdapter, text: Uint8Array): void {
-  const { description } = management.node;
+function describe({ mads, ports }: ChannelAdapter, text: Uint8Array): void {
+  const { description } = mads.node;
   if (text.every((byte, at) => byte === description[at])) return;
   description.set(text);
-  for (const port of ports) management.traps.raiseLocalChange(port.number, true);
+  for (const port of ports) mads.traps.raiseLocalChange(port.number, true);
 }

@@ -45,12 +45,12 @@ t.test('functions that must wait for the next pass are owed nothing', async (t) 
 t.test('a management packet waits for room', async (t) => {
   const bench = new Bench();
   const context = bench.add(0, 64);
-  const { management } = bench.port.transmitQueues;
+  const { vl15 } = bench.port.transmitQueues;
   const sent = { fields: { destQpn: 0, srcQpn: 0 }, control: { virtualLane: 15 } };
-  for (let count = 0; count <= management.capacity; count++) bench.fill(context, sent);
-  t.equal(bench.contexts.run(99), management.capacity);
+  for (let count = 0; count <= vl15.capacity; count++) bench.fill(context, sent);
+  t.equal(bench.contexts.run(99), vl15.capacity);
   t.equal(context.readyCount, 1);
-  bench.take(management);
+  bench.take(vl15);
   t.equal(bench.contexts.run(99), 1);
 });
 

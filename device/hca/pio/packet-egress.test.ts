@@ -187,13 +187,8 @@ t.test('where packets go: to the link, back to the port, or nowhere', async (t) 
     ['data to itself', PortState.ACTIVE, { fields: own }, ({ port }) => port.loopback],
     ['data before the port is active', PortState.ARMED, {}, () => undefined],
     ['data without a link', PortState.DOWN, { fields: own }, () => undefined],
-    ['management', PortState.ACTIVE, management, ({ port }) => port.transmitQueues.management],
-    [
-      'management before the port is active',
-      PortState.INITIALIZE,
-      management,
-      ({ port }) => port.transmitQueues.management,
-    ],
+    ['management', PortState.ACTIVE, management, ({ port }) => port.transmitQueues.vl15],
+    ['management before the port is active', PortState.INITIALIZE, management, ({ port }) => port.transmitQueues.vl15],
     ['management without a link', PortState.DOWN, management, () => undefined],
   ];
   for (const [name, state, sent, ringOf] of cases) {

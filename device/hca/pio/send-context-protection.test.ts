@@ -211,8 +211,8 @@ t.test('packets of one virtual lane do not hold back those of another', async (t
     t.ok(context.send(fixture.packet(new Uint8Array(8), management), { virtualLane: 15 }));
   fixture.settle();
   t.equal(ring.count, full);
-  t.equal(port.transmitQueues.management.count, 2, 'VL 15 passes');
-  port.transmitQueues.management.shift();
+  t.equal(port.transmitQueues.vl15.count, 2, 'VL 15 passes');
+  port.transmitQueues.vl15.shift();
   t.equal(context.word.freeCounter, 0, 'but returns no credit before the older packets');
   for (let count = 0; count < full; count++) ring.shift();
   t.equal(context.word.freeCounter, full);
@@ -220,7 +220,7 @@ t.test('packets of one virtual lane do not hold back those of another', async (t
   t.equal(ring.count, 3);
   while (ring.count > 0) ring.shift();
   t.equal(context.word.freeCounter, full + 4, 'up to the one that is still in the port');
-  port.transmitQueues.management.shift();
+  port.transmitQueues.vl15.shift();
   t.equal(context.word.freeCounter, full + 5);
 });
 

@@ -84,7 +84,7 @@ export class SendContexts {
     this.#lastFunction = functionCount - 1;
     const left = (tag: number, serial: number): void => this.#left(tag, serial);
     for (const { loopback, transmitQueues } of ports)
-      for (const ring of [loopback, transmitQueues.management, ...transmitQueues.rings]) ring.onLeft = left;
+      for (const ring of [loopback, transmitQueues.vl15, ...transmitQueues.rings]) ring.onLeft = left;
   }
 
   get frozen(): boolean {

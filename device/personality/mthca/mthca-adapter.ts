@@ -12,8 +12,8 @@ import {
   PCI_REVISION,
   VENDOR_OUI,
 } from '../../../protocol/mthca/gen/constants.gen.ts';
+import { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import { type ManagedNode, nodeDescription } from '../../fabric/agents/managed-node.ts';
-import { ManagementInterface } from '../../fabric/agents/management-interface.ts';
 import type { FabricNode } from '../../fabric/link/fabric.ts';
 import { type Joint, joinPorts } from '../../fabric/link/joint.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
@@ -73,7 +73,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
   readonly hca: Hca;
   readonly processor: CommandProcessor;
   readonly functions: readonly [MthcaFunction];
-  readonly management: ManagementInterface;
+  readonly mads: MadInterface;
   readonly raw: RawQueuePairs;
   readonly lanes: TransmitVirtualLanes;
   readonly sends: SendQueues;
@@ -105,10 +105,10 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
       this.#vectorsWait = true;
     });
     if (options.orderCheck === true) this.underlying.checkOrder();
-    this.management = new ManagementInterface(this, clock);
-    this.hca = new Hca(this.underlying, this.ports, this.management.agents);
+    this.mads = new MadInterface(this, clock);
+    this.hca = new Hca(this.underlying, this.ports, this.mads.agents);
     this.processor = new CommandProcessor(this.hca);
-    this.raw = new RawQueuePairs(this.hca, this.management);
+    this.raw = new RawQueuePairs(this.hca, this.mads);
     const buffers = new PcbAllocator(SEND_BUFFERS, 1);
     const addresses = new AddressVectors(SEND_BUFFERS);
     const { laneCount, executionCredits, completionCredits } = defaultAdapterOptions;
@@ -142,10 +142,10 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     const userAccess = new UserAccess(this.hca, this.raw, this.data);
     this.functions = [new MthcaFunction(this.underlying, this.hca, this.processor, userAccess)];
     this.links = new PortLinks({ ports: this.ports, switches: [] }, this.engine.receiver, [this], clock);
-    raisePortTraps(this.ports, this.management);
+    raisePortTraps(this.ports, this.mads);
     for (const port of this.ports) {
       port.disable();
-      port.onCapabilities = () => this.management.traps.raiseLocalChange(port.number);
+      port.onCapabilities = () => this.mads.traps.raiseLocalChange(port.number);
       port.onStateChange = (changed, previous) => this.#portChanged(changed, previous);
     }
     const joint = portCount > 1 ? joinPorts(this.ports[0], this.ports[1], options.portLink) : undefined;

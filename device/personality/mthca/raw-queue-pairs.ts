@@ -21,8 +21,8 @@ import { getQpPathPort } from '../../../protocol/mthca/gen/qp-path.gen.ts';
 import { decodeRawSegment, newRawSegment } from '../../../protocol/mthca/gen/raw-segment.gen.ts';
 import type { SendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CompletionSyndrome, ErrorOpcode, QpContextState, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { DatagramTaker, MadInterface } from '../../fabric/agents/mad-interface.ts';
 import { type MadAddress, newMadAddress, readMadPacket } from '../../fabric/agents/mad-packet.ts';
-import type { DatagramTaker, ManagementInterface } from '../../fabric/agents/management-interface.ts';
 import { RawEgress, RawPacket } from '../../fabric/port/raw-packet.ts';
 import { MANAGEMENT_VL } from '../../fabric/port/transmit-queues.ts';
 import type { Hca, QueuePairUnit } from './hca/hca.ts';
@@ -43,7 +43,7 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   malformed = 0;
   noReceive = 0;
   readonly #hca: Hca;
-  readonly #management: ManagementInterface;
+  readonly #mads: MadInterface;
   readonly #queues: WorkQueues;
   readonly #waiting = new Set<QueuePair>();
   readonly #packet = new RawPacket();
@@ -52,9 +52,9 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   readonly #payload = new Uint8Array(GRH_SIZE + MAD_BYTES);
   readonly #raw = newRawSegment();
 
-  constructor(hca: Hca, management: ManagementInterface) {
+  constructor(hca: Hca, mads: MadInterface) {
     this.#hca = hca;
-    this.#management = management;
+    this.#mads = mads;
     this.#queues = new WorkQueues(hca);
   }
 
@@ -100,7 +100,7 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
     const mad = new Uint8Array(MAD_BYTES);
     if (!readMadPacket(view, offset, lengthBytes, address, mad)) return false;
     if (this.deliver(portNumber, address, mad)) return true;
-    return this.#management.receivePacket(portNumber, view, offset, lengthBytes);
+    return this.#mads.receivePacket(portNumber, view, offset, lengthBytes);
   }
 
   /**

@@ -226,7 +226,7 @@ t.test('a fatal error shows in the error buffer until a reset', (t) => {
 t.test('a change of what a port offers is told to subnet managers', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
   driver.start();
-  const told = t.capture(driver.device.management.traps, 'raiseLocalChange');
+  const told = t.capture(driver.device.mads.traps, 'raiseLocalChange');
   const { subnet } = driver.device.ports[1];
   const change = (capabilityMask: number): void => {
     const input = new Uint8Array(PORT_CHANGE_SIZE);

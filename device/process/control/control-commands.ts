@@ -141,7 +141,7 @@ export class ControlCommands {
   #findPorts(name: unknown): readonly LinkEnd[] {
     const { nodes } = this.#process;
     const found = nodes.find((one) => one.name === name);
-    if (found !== undefined) return found.management.node.ports;
+    if (found !== undefined) return found.mads.node.ports;
     return this.#findServed(name).core.ports;
   }
 

@@ -85,10 +85,10 @@ export function isMthca(one: ServedNode): one is ServedMthca {
  * with embedded switches one for each function, `NAME/FUNCTION` for the virtual ones.
  */
 export function listChannels(name: string, core: AnyAdapter): readonly NamedNode[] {
-  if (core instanceof MthcaAdapter) return [{ name, management: core.management }];
+  if (core instanceof MthcaAdapter) return [{ name, mads: core.mads }];
   const { functions, inner } = core;
   const own = inner.length === 0 ? functions.slice(0, 1) : functions;
-  return own.map(({ management }, number) => ({ name: number === 0 ? name : `${name}/${number}`, management }));
+  return own.map(({ mads }, number) => ({ name: number === 0 ? name : `${name}/${number}`, mads }));
 }
 
 /** A switch of a live process. */
@@ -177,7 +177,7 @@ export class AdapterProcess {
     const { served, switches } = this;
     return [
       ...served.flatMap(({ name, core }) => listChannels(name, core)),
-      ...switches.map(({ name, core }) => ({ name, management: core.management })),
+      ...switches.map(({ name, core }) => ({ name, mads: core.mads })),
       ...served.flatMap(({ name, core }) => listEmbedded(name, core)),
       ...(this.door?.nodes ?? []),
     ];
@@ -292,5 +292,5 @@ function joinServed(
 
 /** The embedded switches of an adapter, `NAME/s1` and `NAME/s2`. */
 function listEmbedded(name: string, { inner }: AnyAdapter): readonly NamedNode[] {
-  return inner.map(({ management }, index) => ({ name: `${name}/s${index + 1}`, management }));
+  return inner.map(({ mads }, index) => ({ name: `${name}/s${index + 1}`, mads }));
 }

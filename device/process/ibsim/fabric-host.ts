@@ -15,9 +15,9 @@ import {
 import { beginMad } from '../../../protocol/infiniband/mad/mad-head.ts';
 import { ATTRIBUTE_BYTES, ATTRIBUTE_OFFSET, MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
 import { viewOf } from '../../../protocol/layout/view.ts';
+import type { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import { subnetAddress } from '../../fabric/agents/mad-packet.ts';
 import { endPortOf, type ManagedNode } from '../../fabric/agents/managed-node.ts';
-import type { ManagementInterface } from '../../fabric/agents/management-interface.ts';
 import { readGuid } from '../../fabric/subnet-manager/guid.ts';
 import type { SubnetManager } from '../../fabric/subnet-manager/manager/subnet-manager.ts';
 import { MadExchange } from './mad-exchange.ts';
@@ -27,26 +27,21 @@ export class FabricHost implements SoftwareHost {
   readonly name: string;
   readonly node: ManagedNode;
   readonly exchange: MadExchange;
-  readonly #management: ManagementInterface;
+  readonly #mads: MadInterface;
   readonly #portNumber: number;
   /** The built-in subnet manager of this very port. */
   readonly #resident: SubnetManager | undefined;
   #managers = 0;
 
   /** `portNumber`: 0 for a switch. `managers`: those of the process. */
-  constructor(
-    name: string,
-    management: ManagementInterface,
-    portNumber: number,
-    managers: readonly SubnetManager[] = [],
-  ) {
+  constructor(name: string, mads: MadInterface, portNumber: number, managers: readonly SubnetManager[] = []) {
     this.name = name;
-    this.#management = management;
-    this.node = management.node;
+    this.#mads = mads;
+    this.node = mads.node;
     this.#portNumber = portNumber;
-    const guid = readGuid(viewOf(endPortOf(management.node, portNumber).guid), 0);
+    const guid = readGuid(viewOf(endPortOf(mads.node, portNumber).guid), 0);
     this.#resident = managers.find((manager) => manager.guid === guid);
-    this.exchange = new MadExchange(management.openPort(portNumber));
+    this.exchange = new MadExchange(mads.openPort(portNumber));
   }
 
   /** A client is a subnet manager. */
@@ -93,7 +88,7 @@ export class FabricHost implements SoftwareHost {
     beginMad(mad, { managementClass: MadClass.SUBNET, method: MadMethod.GET, attributeId: attribute, modifier });
     const { lid, subnet } = endPortOf(this.node, this.#portNumber);
     mad.set(subnet.mKey, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
-    this.#management.agents.take(this.#portNumber, subnetAddress(lid, lid), mad, false);
+    this.#mads.agents.take(this.#portNumber, subnetAddress(lid, lid), mad, false);
     into.set(mad.subarray(ATTRIBUTE_OFFSET, ATTRIBUTE_OFFSET + ATTRIBUTE_BYTES));
   }
 }

@@ -10,8 +10,8 @@ import {
 import { NodeType, PortCapability, PortPhysicalState } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { Fabric } from '../../fabric/link/fabric.ts';
+import { TestClock, TestNode } from '../../rig/fixtures/mad-fixture.ts';
 import { ManagedFabric } from '../../rig/fixtures/managed-fabric.ts';
-import { TestClock, TestNode } from '../../rig/fixtures/management-fixture.ts';
 import type { FabricHost } from './fabric-host.ts';
 import { FabricHosts } from './host-directory.ts';
 
@@ -21,8 +21,8 @@ function makeHosts(switchPorts = 3) {
   const relay = new TestNode('s', 0x200, clock, switchPorts, true);
   const fabric = new Fabric([]);
   const nodes = [
-    { name: 'a', management: adapter.management },
-    { name: 's', management: relay.management },
+    { name: 'a', mads: adapter.mads },
+    { name: 's', mads: relay.mads },
   ];
   const hosts = new FabricHosts({ fabric, clock, nodes, managers: [] });
   return { hosts, fabric, adapter, relay };
@@ -128,7 +128,7 @@ t.test('the built-in manager of a port sleeps while a client of the port is a ma
   const [manager] = fabric.managers;
   const isUp = () => manager.isMaster && manager.isSettled && fabric.allActive;
   t.ok(fabric.runUntil(isUp));
-  const nodes = [{ name: 's', management: fabric.switches[0].management }];
+  const nodes = [{ name: 's', mads: fabric.switches[0].mads }];
   const { clock, managers } = fabric;
   const hosts = new FabricHosts({ fabric: new Fabric([]), clock, nodes, managers });
   const host = hosts.open('s') as FabricHost;

@@ -6,8 +6,9 @@
  * end. A client without a name has a virtual adapter for itself, which leaves with it. Without a
  * switch it has the first port. `AdapterProcess` makes the directory.
  */
+
+import type { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import { isSwitch } from '../../fabric/agents/managed-node.ts';
-import type { ManagementInterface } from '../../fabric/agents/management-interface.ts';
 import { VirtualAdapter } from '../../fabric/agents/virtual-adapter.ts';
 import { Cable } from '../../fabric/link/cable.ts';
 import type { Fabric } from '../../fabric/link/fabric.ts';
@@ -20,7 +21,7 @@ import type { HostDirectory, SoftwareHost } from './software-host.ts';
 /** A node of this process, by its name in the topology. */
 export interface NamedNode {
   readonly name: string;
-  readonly management: ManagementInterface;
+  readonly mads: MadInterface;
 }
 
 export interface FabricHostsOptions {
@@ -59,7 +60,7 @@ export class FabricHosts implements HostDirectory {
 
   /** The virtual adapters, in the order in which they came. */
   get virtualNodes(): readonly NamedNode[] {
-    return [...this.#virtual].map(([name, { management }]) => ({ name, management }));
+    return [...this.#virtual].map(([name, { mads }]) => ({ name, mads }));
   }
 
   open(name: string): SoftwareHost | string {
@@ -87,13 +88,13 @@ export class FabricHosts implements HostDirectory {
 
   /** The host of a port of this process, or undefined when none has this name. */
   #openPort(name: string): FabricHost | undefined {
-    for (const { name: nodeName, management } of this.#options.nodes) {
-      if (isSwitch(management.node)) {
-        if (name === nodeName) return this.#add(this.#hostOf(name, management, 0));
+    for (const { name: nodeName, mads } of this.#options.nodes) {
+      if (isSwitch(mads.node)) {
+        if (name === nodeName) return this.#add(this.#hostOf(name, mads, 0));
         continue;
       }
-      for (const { number } of management.node.ports)
-        if (name === `${nodeName}:${number}`) return this.#add(this.#hostOf(name, management, number));
+      for (const { number } of mads.node.ports)
+        if (name === `${nodeName}:${number}`) return this.#add(this.#hostOf(name, mads, number));
     }
     return undefined;
   }
@@ -107,11 +108,11 @@ export class FabricHosts implements HostDirectory {
     fabric.add(adapter);
     new Cable(adapter.port, free);
     this.#virtual.set(name, adapter);
-    return this.#add(this.#hostOf(name, adapter.management, 1));
+    return this.#add(this.#hostOf(name, adapter.mads, 1));
   }
 
-  #hostOf(name: string, management: ManagementInterface, portNumber: number): FabricHost {
-    return new FabricHost(name, management, portNumber, this.#options.managers);
+  #hostOf(name: string, mads: MadInterface, portNumber: number): FabricHost {
+    return new FabricHost(name, mads, portNumber, this.#options.managers);
   }
 
   #add(host: FabricHost): FabricHost {
@@ -120,8 +121,8 @@ export class FabricHosts implements HostDirectory {
   }
 
   #findFreePort(): LinkEnd | undefined {
-    for (const { management } of this.#options.nodes) {
-      const { node } = management;
+    for (const { mads } of this.#options.nodes) {
+      const { node } = mads;
       if (!isSwitch(node)) continue;
       const free = node.ports.find(({ link }) => link === undefined);
       if (free !== undefined) return free;
@@ -131,7 +132,7 @@ export class FabricHosts implements HostDirectory {
 
   #listPorts(): string {
     return this.#options.nodes
-      .flatMap(({ name, management: { node } }) =>
+      .flatMap(({ name, mads: { node } }) =>
         isSwitch(node) ? [name] : node.ports.map(({ number }) => `${name}:${number}`),
       )
       .join(', ');

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { PortCapability } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { Cable } from '../../fabric/link/cable.ts';
-import { TestClock, TestNode } from '../../rig/fixtures/management-fixture.ts';
+import { TestClock, TestNode } from '../../rig/fixtures/mad-fixture.ts';
 import { reportFabric } from './fabric-report.ts';
 
 t.test('an adapter and a switch, as their ports are', async (t) => {
@@ -19,8 +19,8 @@ t.test('an adapter and a switch, as their ports are', async (t) => {
   relay.ports[1].counters.receivedPackets = 9;
   relay.ports[1].counters.receivedBytes = 900;
   const nodes = [
-    { name: 'a', management: adapter.management },
-    { name: 's', management: relay.management },
+    { name: 'a', mads: adapter.mads },
+    { name: 's', mads: relay.mads },
   ];
   const [first, second] = reportFabric(nodes).nodes;
   t.match(first, { name: 'a', type: 'adapter', guid: '0000000000000100', description: 'host' });

@@ -78,8 +78,8 @@ const SPEEDS: Readonly<Record<number, string>> = {
 const NO_ERRORS: readonly string[] = ['receivedPackets', 'receivedBytes', 'receivedMulticast'];
 
 export function reportFabric(nodes: readonly NamedNode[]): FabricReport {
-  const ends = nodes.flatMap(({ name, management }) =>
-    management.node.ports.map((end) => ({ name: `${name}:${end.number}`, end })),
+  const ends = nodes.flatMap(({ name, mads }) =>
+    mads.node.ports.map((end) => ({ name: `${name}:${end.number}`, end })),
   );
   const findPeer = (end: LinkEnd): string | undefined => {
     if (end.link === undefined) return undefined;
@@ -89,7 +89,7 @@ export function reportFabric(nodes: readonly NamedNode[]): FabricReport {
 }
 
 function reportNode(
-  { name, management: { node } }: NamedNode,
+  { name, mads: { node } }: NamedNode,
   findPeer: (end: LinkEnd) => string | undefined,
 ): FabricNodeReport {
   const isRelay = isSwitch(node);

@@ -50,7 +50,7 @@ class Asker {
     this.#machine = machine;
     this.adapter = machine.core as Adapter;
     this.ports = this.adapter.ports as unknown as [Port, Port];
-    this.#door = this.adapter.management.openPort(1);
+    this.#door = this.adapter.mads.openPort(1);
     this.#door.onMad = (_address, mad) => this.heard.push(new DataView(mad.slice().buffer));
   }
 

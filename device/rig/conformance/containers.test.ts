@@ -18,7 +18,7 @@ const bounded: Readonly<Record<string, string>> = {
   'attachments to multicast groups': 'device/hca/queues/multicast-groups:#groupsOf',
   'context memory': 'device/personality/mthca/memory/context-memory:#chunks',
   'copies of the order check': 'device/hca/function/announced-memory:#copies',
-  'datagrams at a node': 'device/fabric/agents/management-interface:#waiting',
+  'datagrams at a node': 'device/fabric/agents/mad-interface:#waiting',
   'datagrams at the subnet manager': 'device/fabric/subnet-manager/manager/subnet-manager:#inbox',
   'DMA regions of a client': 'protocol/vfio-user/guest-memory:#regions',
   'jobs of subnet administration': 'device/fabric/subnet-manager/administration/administration:#jobs',
@@ -66,7 +66,7 @@ const bounded: Readonly<Record<string, string>> = {
   'one for each kind of fault': 'device/fabric/link/stream-link:faults',
   'one for each record of subnet administration': 'device/fabric/subnet-manager/administration/components:known',
   'units and sockets that a process has from its start': `
-    device/fabric/agents/management-interface:#doors device/hca/function/dma-timing:#users device/process/host/adapter-process:#opened
+    device/fabric/agents/mad-interface:#doors device/hca/function/dma-contexts:#users device/process/host/adapter-process:#opened
     device/hosts/ordering/ordering-model:#hosts device/process/control/capture-file:#views device/process/control/trace-control:#observers device/topology/manager-places:#above
     protocol/vfio-user/callbacks:#pointers protocol/vfio-user/config-space:#capabilities
     protocol/vfio-user/library:loaded protocol/vfio-user/pump:#hooks protocol/vfio-user/pump:#ready

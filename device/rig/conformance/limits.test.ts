@@ -22,7 +22,7 @@ import {
   TRACE_BLOCKS_MAX_LOG2,
   TRACE_SNAP_LENGTH_MAX,
 } from '../../../protocol/layout/gen/constants.gen.ts';
-import { WAITING_DATAGRAMS_MAX } from '../../fabric/agents/management-interface.ts';
+import { WAITING_DATAGRAMS_MAX } from '../../fabric/agents/mad-interface.ts';
 import { ANSWERS_MAX, JOBS_MAX } from '../../fabric/subnet-manager/administration/administration.ts';
 import { GROUPS_OF_PORT } from '../../fabric/subnet-manager/administration/groups.ts';
 import { SERVICES_MAX } from '../../fabric/subnet-manager/administration/services.ts';

@@ -202,14 +202,14 @@ function judgeManagement(t: Test, node: { readonly ports: readonly LinkEnd[] } &
   ] as const) {
     const before = movesOf(node.ports[0])[counter] ?? 0;
     const lengthBytes = writeMadPacket(view, 0, address, new Uint8Array(256));
-    while (node.management.receivePacket(1, view, 0, lengthBytes));
+    while (node.mads.receivePacket(1, view, 0, lengthBytes));
     t.equal(movesOf(node.ports[0])[counter], before + 1, counter);
   }
   t.match(movesOf(node.ports[0]), { vl15Dropped: 1, qp1Dropped: 1 }, 'each moves once');
 }
 
 interface ManagedEnd {
-  readonly management: { receivePacket(port: number, view: DataView, offset: number, lengthBytes: number): boolean };
+  readonly mads: { receivePacket(port: number, view: DataView, offset: number, lengthBytes: number): boolean };
 }
 
 t.test('datagrams to the management of a switch', async (t) => {

@@ -34,7 +34,7 @@ import { SubnetManager } from '../../fabric/subnet-manager/manager/subnet-manage
 import { multicastPayload } from '../driver/payloads.ts';
 import { AdapterFixture } from '../fixtures/adapter-fixture.ts';
 import { ledger } from '../fixtures/ledger.ts';
-import { ManagementQueuePair } from '../fixtures/management-queue-pairs.ts';
+import { MadQueuePair } from '../fixtures/mad-queue-pairs.ts';
 
 const { GET, GET_RESPONSE, SET } = MadMethod;
 const SA_CLASS_VERSION = 2;
@@ -61,7 +61,7 @@ class ManagedAdapterFixture extends AdapterFixture {
       port.lid = 0;
       port.setState(PortState.INITIALIZE);
     }
-    this.manager = new SubnetManager(device.management.openPort(2), device.clock);
+    this.manager = new SubnetManager(device.mads.openPort(2), device.clock);
     this.work(() => this.manager.isSettled && this.ports.every(({ active }) => active));
   }
 
@@ -75,7 +75,7 @@ class ManagedAdapterFixture extends AdapterFixture {
   }
 
   /** Sends a request to subnet administration by QP1, and returns the record of the answer. */
-  ask(qp1: ManagementQueuePair, method: number, attributeId: number, components: bigint, record: Uint8Array) {
+  ask(qp1: MadQueuePair, method: number, attributeId: number, components: bigint, record: Uint8Array) {
     const port = this.ports[qp1.port - 1] as Port;
     const mad = new Uint8Array(MAD_BYTES);
     const view = new DataView(mad.buffer);
@@ -97,7 +97,7 @@ class ManagedAdapterFixture extends AdapterFixture {
     return (this.ports[port - 1] as Port).gids.slice(0, 16);
   }
 
-  join(qp1: ManagementQueuePair): DataView {
+  join(qp1: MadQueuePair): DataView {
     const record = new Uint8Array(52);
     const fields = { qKey: GROUP_QKEY, pKey: 0xffff, scope: 2, joinState: 1 };
     encodeMcMemberRecord(new DataView(record.buffer), 0, { ...newMcMemberRecord(), ...fields });
@@ -110,7 +110,7 @@ class ManagedAdapterFixture extends AdapterFixture {
 t.test('QP1 resolves paths at subnet administration', async (t) => {
   ledger(t, '15.2.5.16', 'Software resolves a path by QP1, also from a port to itself');
   const fixture = new ManagedAdapterFixture();
-  const qp1 = new ManagementQueuePair(fixture, 'GSI', 1, 8);
+  const qp1 = new MadQueuePair(fixture, 'GSI', 1, 8);
   for (const target of [2, 1]) {
     const record = new Uint8Array(64);
     record.set(fixture.gidOf(target), PATH_RECORD_DGID_OFFSET);
@@ -128,7 +128,7 @@ t.test('members of a group of subnet administration receive what is sent to it',
   ledger(t, '15.2.5.17', 'Ports that have joined a group have one multicast LID, by which their QPs receive');
   const fixture = new ManagedAdapterFixture();
   const mlids = [1, 2].map((port) => {
-    const answer = fixture.join(new ManagementQueuePair(fixture, 'GSI', port));
+    const answer = fixture.join(new MadQueuePair(fixture, 'GSI', port));
     t.same([getMadHeaderStatus(answer, 0), getMcMemberRecordQKey(answer, SA_DATA_OFFSET)], [0, GROUP_QKEY]);
     return getMcMemberRecordMlid(answer, SA_DATA_OFFSET);
   });
@@ -152,8 +152,8 @@ t.test('members of a group of subnet administration receive what is sent to it',
 
 t.test('QP1 at the port of the manager does not see the requests that the manager answers', async (t) => {
   const fixture = new ManagedAdapterFixture();
-  const beside = new ManagementQueuePair(fixture, 'GSI', 2);
-  fixture.join(new ManagementQueuePair(fixture, 'GSI', 1));
+  const beside = new MadQueuePair(fixture, 'GSI', 2);
+  fixture.join(new MadQueuePair(fixture, 'GSI', 1));
   t.equal(beside.poll(), undefined);
   fixture.join(beside);
   t.equal(beside.poll(), undefined, 'it got its own answer, and no request');

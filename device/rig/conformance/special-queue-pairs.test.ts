@@ -19,7 +19,7 @@ import type { Port } from '../../fabric/port/port.ts';
 import { Driver } from '../driver/driver.ts';
 import { AdapterFixture } from '../fixtures/adapter-fixture.ts';
 import { ledger } from '../fixtures/ledger.ts';
-import { GRH_BYTES, MAD_BYTES, ManagementQueuePair, softwareMad } from '../fixtures/management-queue-pairs.ts';
+import { GRH_BYTES, MAD_BYTES, MadQueuePair, softwareMad } from '../fixtures/mad-queue-pairs.ts';
 import { ScriptedLink } from '../fixtures/scripted-link.ts';
 import { InProcessAccess } from '../machine/access.ts';
 
@@ -49,8 +49,8 @@ t.test('a packet of QP0 has VL 15, the default P_Key, Q_Key 0 and QPN 0', async 
   const [near] = portsOf(fixture);
   near.pkeys[0] = 0x8123;
   const seen = watch(near);
-  const sender = new ManagementQueuePair(fixture, 'SMI', 1);
-  const receiver = new ManagementQueuePair(fixture, 'SMI', 2);
+  const sender = new MadQueuePair(fixture, 'SMI', 1);
+  const receiver = new MadQueuePair(fixture, 'SMI', 2);
   const mad = softwareMad(0);
   t.equal(sender.send(fixture.handleTo(1, 2), mad, { qkey: 0x12345, pkeyIndex: 7 }).status, SUCCESS);
   const arrived = receiver.poll();
@@ -77,8 +77,8 @@ t.test('QP0 sends and receives from INIT on, by the permissive LID without a LID
     port.state = PortState.INITIALIZE;
   }
   const seen = watch(ports[0]);
-  const sender = new ManagementQueuePair(fixture, 'SMI', 1);
-  const receiver = new ManagementQueuePair(fixture, 'SMI', 2);
+  const sender = new MadQueuePair(fixture, 'SMI', 1);
+  const receiver = new MadQueuePair(fixture, 'SMI', 2);
   const handle = fixture.driver.addressHandles.add({ port: 1, dlid: PERMISSIVE, pd: fixture.pd });
   t.equal(sender.send(handle, softwareMad(0, 5)).status, SUCCESS);
   t.match(receiver.poll(), { entry: { sourceLid: PERMISSIVE }, mad: softwareMad(0, 5) });
@@ -92,7 +92,7 @@ t.test('QP0 sends and receives from INIT on, by the permissive LID without a LID
 
 t.test('QP0 of a port receives what QP0 sends to the port itself', async (t) => {
   const fixture = new AdapterFixture();
-  const both = new ManagementQueuePair(fixture, 'SMI', 1);
+  const both = new MadQueuePair(fixture, 'SMI', 1);
   both.send(fixture.handleTo(1, 1), softwareMad(0, 3));
   t.match(both.poll(), { entry: { sourceLid: fixture.lidOf(1) }, mad: softwareMad(0, 3) });
   fixture.finish();
@@ -106,8 +106,8 @@ t.test('QP1 sends with the P_Key of the request and the Q_Key of general service
   near.pkeys[3] = 0x8005;
   far.pkeys[9] = 0x0005;
   const seen = watch(near);
-  const sender = new ManagementQueuePair(fixture, 'GSI', 1);
-  const receiver = new ManagementQueuePair(fixture, 'GSI', 2);
+  const sender = new MadQueuePair(fixture, 'GSI', 1);
+  const receiver = new MadQueuePair(fixture, 'GSI', 2);
   const handle = fixture.handleTo(1, 2);
   for (const [pkeyIndex, there] of [
     [3, 9],
@@ -129,8 +129,8 @@ t.test('QP1 sends with the P_Key of the request and the Q_Key of general service
 t.test('QP1 receives the GRH, and packets for a GID of its port alone', async (t) => {
   const fixture = new AdapterFixture();
   const [, far] = portsOf(fixture);
-  const sender = new ManagementQueuePair(fixture, 'GSI', 1);
-  const receiver = new ManagementQueuePair(fixture, 'GSI', 2);
+  const sender = new MadQueuePair(fixture, 'GSI', 1);
+  const receiver = new MadQueuePair(fixture, 'GSI', 2);
   const route = { port: 1, dlid: fixture.lidOf(2), pd: fixture.pd, globalRoute: 1, hopLimit: 1 };
   const own = far.gids.slice(0, 16);
   sender.send(fixture.driver.addressHandles.add(route, own), softwareMad(1));
@@ -159,7 +159,7 @@ t.test('what breaks a rule of QP0 or QP1 fails at the sender', async (t) => {
     ['QP0: too long', 'SMI', local, { sges: [fixture.sge(long)] }, LOCAL_LENGTH_ERROR, FaultKind.COMMAND_LENGTH],
     ['QP1: too long', 'GSI', local, { sges: [fixture.sge(long)] }, LOCAL_LENGTH_ERROR, FaultKind.COMMAND_LENGTH],
   ] as const) {
-    const special = new ManagementQueuePair(fixture, service, 1);
+    const special = new MadQueuePair(fixture, service, 1);
     const { qp } = special;
     const inline = 'sges' in request ? {} : { inline: softwareMad(1) };
     qp.post({ remoteQpn: 1, qkey: qp.qkey, addressHandle: handle, ...inline, ...request });
@@ -174,10 +174,10 @@ t.test('packets that QP0 and QP1 may not take are dropped and counted', async (t
   const fixture = new AdapterFixture();
   const { receiver } = fixture.machine.device;
   const [near, far] = portsOf(fixture);
-  const subnet = new ManagementQueuePair(fixture, 'SMI', 2);
-  const general = new ManagementQueuePair(fixture, 'GSI', 2);
-  const fromSubnet = new ManagementQueuePair(fixture, 'SMI', 1);
-  const fromGeneral = new ManagementQueuePair(fixture, 'GSI', 1);
+  const subnet = new MadQueuePair(fixture, 'SMI', 2);
+  const general = new MadQueuePair(fixture, 'GSI', 2);
+  const fromSubnet = new MadQueuePair(fixture, 'SMI', 1);
+  const fromGeneral = new MadQueuePair(fixture, 'GSI', 1);
   const handle = fixture.handleTo(1, 2);
   near.pkeys[5] = 0x8007;
   fromSubnet.send(handle, softwareMad(1), { remoteQpn: 1 });
@@ -197,11 +197,11 @@ t.test('packets that QP0 and QP1 may not take are dropped and counted', async (t
   subnet.qp.destroy();
   fromSubnet.send(handle, softwareMad(0));
   fixture.settle();
-  t.same([receiver.management.unclaimed, fixture.machine.device.management.unclaimed], [1, 0], 'QP1 alone is there');
+  t.same([receiver.management.unclaimed, fixture.machine.device.mads.unclaimed], [1, 0], 'QP1 alone is there');
   general.qp.destroy();
   fromSubnet.send(handle, softwareMad(0));
   fixture.settle();
-  t.equal(fixture.machine.device.management.unclaimed, 1, 'nothing listens');
+  t.equal(fixture.machine.device.mads.unclaimed, 1, 'nothing listens');
   fixture.finish();
 });
 
@@ -210,13 +210,13 @@ t.test('datagrams of QP0 never wait: those without room are lost', async (t) => 
   const fixture = new AdapterFixture();
   const [near] = portsOf(fixture);
   new ScriptedLink(near);
-  const { qp } = new ManagementQueuePair(fixture, 'SMI', 1);
+  const { qp } = new MadQueuePair(fixture, 'SMI', 1);
   const addressHandle = fixture.handleTo(1, 2);
   for (let count = 0; count < 24; count++) {
     qp.post({ remoteQpn: 0, qkey: 0, addressHandle, inline: softwareMad(0, count) });
     t.equal(qp.parts.sendCq.take().status, SUCCESS);
   }
-  t.same([near.transmitQueues.management.count, near.transmitDiscards], [16, 8]);
+  t.same([near.transmitQueues.vl15.count, near.transmitDiscards], [16, 8]);
   fixture.finish();
 });
 
@@ -236,17 +236,17 @@ t.test('a port has one QP0 and one QP1, of the physical function', async (t) => 
   };
   for (const service of ['SMI', 'GSI'] as const) {
     for (const port of [1, 2]) {
-      const first = new ManagementQueuePair(fixture, service, port);
+      const first = new MadQueuePair(fixture, service, port);
       t.equal(refusal(fixture.driver, service, port), `CREATE_QP: IN_USE, bad offset ${blamedPort}.`);
       first.qp.destroy();
-      new ManagementQueuePair(fixture, service, port);
+      new MadQueuePair(fixture, service, port);
     }
   }
   const virtual = new Driver(new InProcessAccess(fixture.machine, 1)).bringUp();
   t.equal(refusal(virtual, 'GSI', 1), `CREATE_QP: NOT_PERMITTED, bad offset ${blamedService}.`);
   fixture.driver.reset();
   fixture.bringUp();
-  new ManagementQueuePair(fixture, 'SMI', 1);
+  new MadQueuePair(fixture, 'SMI', 1);
   fixture.proveItWorks();
   fixture.finish();
 });

@@ -17,7 +17,7 @@ t.test('forged datagrams leave the subnet active, and its manager at work', asyn
     fuzz.run(DATAGRAMS);
     t.equal(fuzz.sent, DATAGRAMS);
     t.ok(
-      fuzz.fabric.adapters.some(({ management }) => management.agents.lockedOut > 0),
+      fuzz.fabric.adapters.some(({ mads }) => mads.agents.lockedOut > 0),
       'some of them were requests without the key',
     );
   }

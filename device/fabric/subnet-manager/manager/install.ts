@@ -6,17 +6,17 @@
  */
 import { PortCapability } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
 import type { AdapterClock } from '../../../host.ts';
+import type { MadInterface } from '../../agents/mad-interface.ts';
 import { endPortOf } from '../../agents/managed-node.ts';
-import type { ManagementInterface } from '../../agents/management-interface.ts';
 import type { SubnetManagerOptions } from '../options.ts';
 import { SubnetManager } from './subnet-manager.ts';
 
 export function installManager(
-  management: ManagementInterface,
+  mads: MadInterface,
   portNumber: number,
   clock: AdapterClock,
   options: Partial<SubnetManagerOptions> = {},
 ): SubnetManager {
-  endPortOf(management.node, portNumber).subnet.capabilityMask |= PortCapability.IS_SM;
-  return new SubnetManager(management.openPort(portNumber), clock, options);
+  endPortOf(mads.node, portNumber).subnet.capabilityMask |= PortCapability.IS_SM;
+  return new SubnetManager(mads.openPort(portNumber), clock, options);
 }

@@ -158,10 +158,10 @@ t.test('trap 144: a port whose capabilities have changed is read, and nothing el
   const [manager] = fabric.managers;
   const { sweeper } = manager;
   const [{ heavySweeps }, before] = [sweeper, manager.sent];
-  const { port, management } = fabric.adapters[1];
+  const { port, mads } = fabric.adapters[1];
   const change = (capability: number): void => {
     port.subnet.capabilityMask ^= capability;
-    management.traps.raiseLocalChange(1);
+    mads.traps.raiseLocalChange(1);
   };
   change(PortCapability.COMMUNICATION);
   const known = () => getPortInfoCapabilityMask(sweeper.subnet.portOfLid(port.lid)?.view as DataView, 0);

@@ -88,13 +88,13 @@ t.test('the manager protects all ports; a forged Set is refused, counted and rep
   t.equal(ask({ ...set(lid, SubnetAttribute.PORT_INFO, 1, forged), key: '1111111111111111' })?.status, NO_ANSWER);
   t.equal(victim.lid, lid);
   t.equal(victim.subnet.mKeyViolations, 2);
-  t.equal(fabric.adapters[1].management.agents.lockedOut, 2);
+  t.equal(fabric.adapters[1].mads.agents.lockedOut, 2);
   t.ok(
     fabric.runUntil(() => traps.includes(lid), 2 * SECOND),
     'the manager hears of it',
   );
   fabric.runUntil(() => false, 5 * SECOND);
-  const { sent, repressed } = fabric.adapters[1].management.traps;
+  const { sent, repressed } = fabric.adapters[1].mads.traps;
   t.equal(sent, repressed, 'and ends the repetition of each trap');
   t.equal(victim.subnet.mKeyViolations, 2, 'with the key');
   t.equal(fabric.adapters[2].port.subnet.mKeyViolations, 0, 'other ports are not disturbed');

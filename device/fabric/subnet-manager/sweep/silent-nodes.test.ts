@@ -18,10 +18,10 @@ function makeFabric() {
     ],
   });
   const [manager] = fabric.managers;
-  const [, { port, management }] = fabric.adapters;
+  const [, { port, mads }] = fabric.adapters;
   const setup = { fabric, manager, port, isMute: false, unheard: 0 };
-  const receive = management.receivePacket.bind(management);
-  management.receivePacket = (...packet) => {
+  const receive = mads.receivePacket.bind(mads);
+  mads.receivePacket = (...packet) => {
     if (!setup.isMute) return receive(...packet);
     setup.unheard++;
     return true;
@@ -80,7 +80,7 @@ t.test('a port that tells of new capabilities and is silent then is swept', (t) 
   const setup = makeFabric();
   const { fabric, manager } = setup;
   const { heavySweeps } = manager.sweeper;
-  fabric.adapters[1].management.traps.raiseLocalChange(1);
+  fabric.adapters[1].mads.traps.raiseLocalChange(1);
   setup.isMute = true;
   t.ok(fabric.runUntil(() => manager.sweeper.heavySweeps > heavySweeps, SILENCE_NS));
   t.end();

@@ -103,7 +103,7 @@ export class UdRequester {
     if (qp.isSpecial) setManagementFields(qp, buffer.view, port, fields);
     const ring =
       fields.virtualLane === MANAGEMENT_VL
-        ? port.managementRingFor(fields.dlid)
+        ? port.vl15RingFor(fields.dlid)
         : port.ringFor(fields.dlid, fields.serviceLevel);
     if (ring === undefined) {
       // VL15 has no flow control: a management packet that finds no room is lost (IBTA 7.6.3).

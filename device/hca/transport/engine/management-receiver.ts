@@ -13,8 +13,8 @@ import {
   type ParsedPacket,
   parsePacket,
 } from '../../../../protocol/infiniband/packet.ts';
+import type { DatagramTaker } from '../../../fabric/agents/mad-interface.ts';
 import { type MadAddress, writeMadPacket } from '../../../fabric/agents/mad-packet.ts';
-import type { DatagramTaker } from '../../../fabric/agents/management-interface.ts';
 import { PacketRing } from '../../../fabric/port/packet-ring.ts';
 import type { Port } from '../../../fabric/port/port.ts';
 import type { SpecialQueuePairs } from '../../queues/special-queue-pairs.ts';

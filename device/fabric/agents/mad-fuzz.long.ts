@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Further seeds of management-fuzz.test.ts. */
+/** Further seeds of mad-fuzz.test.ts. */
 import { takeFurtherSeeds } from '../../rig/fixtures/seeds.ts';
 
 takeFurtherSeeds();
-await import('./management-fuzz.test.ts');
+await import('./mad-fuzz.test.ts');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The management interfaces of a node: what becomes of each datagram that arrives at one of its
+ * The MAD interface of a node: what becomes of each datagram that arrives at one of its
  * ports or that its own software sends (IBTA 13.5.3, 14.2.2). Directed routes go on, agents
  * answer, and the rest goes to the doors of software. Adapters, virtual adapters and switches have
  * one each; their receive paths call `receivePacket`, and their `run` calls `run`.
@@ -43,7 +43,7 @@ export interface DatagramTaker {
   receivePacket(portNumber: number, view: DataView, offset: number, lengthBytes: number): boolean;
 }
 
-export class ManagementInterface implements DatagramTaker {
+export class MadInterface implements DatagramTaker {
   readonly node: ManagedNode;
   /** Packets without a datagram, datagrams with a bad route, and datagrams that nothing takes. */
   malformed = 0;
@@ -250,9 +250,9 @@ class Door implements MadPort {
   readonly portGuid: Uint8Array;
   onMad: ((address: Readonly<MadAddress>, mad: Uint8Array) => void) | undefined = undefined;
   claims: ((mad: Uint8Array) => boolean) | undefined = undefined;
-  readonly #owner: ManagementInterface;
+  readonly #owner: MadInterface;
 
-  constructor(owner: ManagementInterface, portNumber: number) {
+  constructor(owner: MadInterface, portNumber: number) {
     this.#owner = owner;
     this.portNumber = portNumber;
     this.portGuid = endPortOf(owner.node, portNumber).guid;

@@ -8,7 +8,7 @@ import { isUnicastLid } from '../../../protocol/infiniband/addresses.ts';
 import { MadClass, MadMethod, PortState, SubnetAttribute } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { Random } from '../../random.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
-import { TestClock, TestManager, TestNode } from '../../rig/fixtures/management-fixture.ts';
+import { TestClock, TestManager, TestNode } from '../../rig/fixtures/mad-fixture.ts';
 import { seedsOf } from '../../rig/fixtures/seeds.ts';
 import { Cable } from '../link/cable.ts';
 import { generalAddress, type MadAddress, newMadAddress, subnetAddress } from './mad-packet.ts';
@@ -81,7 +81,7 @@ for (const isSwitch of [false, true])
       for (let count = 0; count < DATAGRAMS && illegal === undefined; count++) {
         clock.nowNs += 1000 + (random.oneIn(100) ? 2e9 : 0);
         const { address, mad } = fuzz(random);
-        far.management.receive(isSwitch && random.oneIn(3) ? 0 : 1, address, mad);
+        far.mads.receive(isSwitch && random.oneIn(3) ? 0 : 1, address, mad);
         while (far.run() || near.run()) clock.nowNs += 1000;
         illegal = findIllegal(far);
       }
@@ -103,7 +103,7 @@ t.test('what lacks the management key changes nothing', async (t) => {
       clock.nowNs += 1000;
       const { address, mad } = fuzz(random);
       if (!address.isVl15) continue;
-      far.management.receive(1, address, mad);
+      far.mads.receive(1, address, mad);
       while (far.run() || near.run()) clock.nowNs += 1000;
     }
     t.same(settingsOf(far), before, `seed ${seed}`);
@@ -116,12 +116,12 @@ t.test('after all that a manager can bring the port up', async (t) => {
   const { clock, near, far } = build(false);
   for (let count = 0; count < DATAGRAMS; count++) {
     const { address, mad } = fuzz(random);
-    far.management.receive(1, address, mad);
+    far.mads.receive(1, address, mad);
     while (far.run() || near.run()) clock.nowNs += 1000;
   }
   far.ports[0].subnet.mKey.fill(0);
   far.ports[0].restart(2);
-  const manager = new TestManager(near.management.openPort(1), [near, far], clock);
+  const manager = new TestManager(near.mads.openPort(1), [near, far], clock);
   const info = manager.askDirected([1], { method: MadMethod.GET, attribute: SubnetAttribute.PORT_INFO });
   t.equal(info?.status, 0);
 });
