@@ -57,7 +57,7 @@ function findIllegal(node: TestNode): string | undefined {
       return `width ${settings.linkWidthEnabled}`;
     if (settings.linkSpeedEnabled === 0 || (settings.linkSpeedEnabled & ~settings.linkSpeedSupported) !== 0)
       return `speed ${settings.linkSpeedEnabled}`;
-    if (transmitQueues.operationalLanes < 1) return 'no lane in use';
+    if (transmitQueues.operationalVls < 1) return 'no lane in use';
     if (state < PortState.DOWN || state > PortState.ACTIVE) return `state ${state}`;
   }
   return undefined;

@@ -2,7 +2,7 @@
 /**
  * The packet that carries a management datagram: an unreliable datagram with a payload of 256 bytes
  * (IBTA 13.5, 9.8.3). Subnet management uses VL15, QP0 and Q_Key 0; general services use QP1 on a
- * data lane. Agents, switches and doors for software build and read such packets with it.
+ * data VL. Agents, switches and doors for software build and read such packets with it.
  */
 import { PERMISSIVE_LID } from '../../../protocol/infiniband/addresses.ts';
 import { getDethQKey, getDethSrcQpn } from '../../../protocol/infiniband/gen/deth.gen.ts';
@@ -132,7 +132,7 @@ function setGrhFields(grh: Readonly<Uint8Array>): void {
 
 /**
  * Reads the packet of `lengthBytes` at `offset` into `address` and `mad`. Returns false, and leaves
- * both alone, when it is not a datagram of 256 bytes to QP0 on VL15, or to QP1 on a data lane. CRCs
+ * both alone, when it is not a datagram of 256 bytes to QP0 on VL15, or to QP1 on a data VL. CRCs
  * are not checked: the receiver of the packet has done that.
  */
 export function readMadPacket(

@@ -26,7 +26,7 @@ export function egressOf(node: ManagedNode, portNumber: number, dlid: number): n
 
 /**
  * Sends a datagram by an external port. Returns false when the port is down, not active (QP1), has
- * no lane for the service level, or has no room.
+ * no VL for the service level, or has no room.
  */
 export function transmitMad(
   node: ManagedNode,

@@ -28,7 +28,7 @@ export interface SwitchTables {
    */
   getMulticastPorts(index: number, position: number): number;
   setMulticastPorts(index: number, position: number, mask: number): void;
-  /** Lane of packets of a service level that go from a port to a port; 15: they are dropped. */
+  /** VL of packets of a service level that go from a port to a port; 15: they are dropped. */
   getVirtualLane(inPort: number, outPort: number, serviceLevel: number): number;
   setVirtualLane(inPort: number, outPort: number, serviceLevel: number, virtualLane: number): void;
   /** Partition keys that external port `portNumber` enforces. */

@@ -19,7 +19,7 @@ import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { type EndPort, PortChange, setSubnetPrefix } from '../port/end-port.ts';
 import type { LinkEnd } from '../port/link.ts';
 import { VL_ARBITRATION_ENTRIES } from '../port/link-settings.ts';
-import { LANES_OF_CODE } from '../port/transmit-queues.ts';
+import { VLS_OF_CODE } from '../port/transmit-queues.ts';
 import { type AttributeRequest, DATA, type NamedPort, namedPort } from './attribute-request.ts';
 import { isKeyHidden } from './management-key.ts';
 
@@ -54,9 +54,9 @@ export function setPortInfo(request: AttributeRequest): MadStatus {
   return MadStatus.SUCCESS;
 }
 
-/** Code of the number of data lanes. */
-export function laneCode(lanes: number): number {
-  return LANES_OF_CODE.indexOf(lanes);
+/** Code of the number of data VLs. */
+export function vlCode(vls: number): number {
+  return VLS_OF_CODE.indexOf(vls);
 }
 
 function writePortInfo(request: AttributeRequest, { end, endPort }: NamedPort): void {
@@ -92,8 +92,8 @@ function describeLink(info: PortInfo, end: LinkEnd): void {
   info.linkDownDefaultState = settings.linkDownDefaultState;
   info.neighborMtu = end.activeMtuCode;
   info.mtuCapability = end.maxMtuCode;
-  info.vlCapability = laneCode(transmitQueues.rings.length);
-  info.operationalVls = laneCode(transmitQueues.operationalLanes);
+  info.vlCapability = vlCode(transmitQueues.rings.length);
+  info.operationalVls = vlCode(transmitQueues.operationalVls);
   info.vlHighLimit = transmitQueues.arbiter.highLimit;
   info.vlArbitrationHighCapacity = VL_ARBITRATION_ENTRIES;
   info.vlArbitrationLowCapacity = VL_ARBITRATION_ENTRIES;
@@ -176,7 +176,7 @@ function setLink(end: LinkEnd, info: Readonly<PortInfo>): void {
   if (info.linkDownDefaultState !== 0) settings.linkDownDefaultState = info.linkDownDefaultState as PortPhysicalState;
   end.activeMtuCode = info.neighborMtu;
   transmitQueues.arbiter.setHighLimit(info.vlHighLimit);
-  if (info.operationalVls !== 0) transmitQueues.operationalLanes = LANES_OF_CODE[info.operationalVls];
+  if (info.operationalVls !== 0) transmitQueues.operationalVls = VLS_OF_CODE[info.operationalVls];
   settings.vlStallCount = info.vlStallCount;
   settings.headOfQueueLife = info.headOfQueueLife;
   settings.isInboundEnforced = info.partitionEnforcementInbound === 1;
@@ -221,7 +221,7 @@ const linkRules: readonly ((info: Readonly<PortInfo>, end: LinkEnd) => boolean)[
   ({ linkSpeedEnabled }, end) => isSubset(linkSpeedEnabled, ALL_SPEEDS, end.settings.linkSpeedSupported),
   ({ linkDownDefaultState }) => linkDownDefaultState <= PortPhysicalState.POLLING,
   ({ neighborMtu }, end) => neighborMtu > 0 && neighborMtu <= end.maxMtuCode,
-  ({ operationalVls }, { transmitQueues }) => operationalVls <= LANES_OF_CODE.indexOf(transmitQueues.rings.length),
+  ({ operationalVls }, { transmitQueues }) => operationalVls <= VLS_OF_CODE.indexOf(transmitQueues.rings.length),
   // The physical state can be set when the link is to go down, or is down.
   ({ portPhysicalState, portState }) =>
     portPhysicalState === PortPhysicalState.NO_CHANGE ||

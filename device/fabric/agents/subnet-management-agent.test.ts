@@ -35,10 +35,10 @@ interface Fixture {
 }
 
 /** A manager at `near`, a cable, and `far` with two ports, of which the first is joined. */
-function build(dataLanes = 1): Fixture {
+function build(dataVls = 1): Fixture {
   const clock = new TestClock();
-  const near = new TestNode('near', 0x10, clock, 1, false, dataLanes);
-  const far = new TestNode('far', 0x20, clock, 2, false, dataLanes);
+  const near = new TestNode('near', 0x10, clock, 1, false, dataVls);
+  const far = new TestNode('far', 0x20, clock, 2, false, dataVls);
   new Cable(near.ports[0], far.ports[0]);
   return { clock, near, far, manager: new TestManager(near.mads.openPort(1), [near, far], clock) };
 }

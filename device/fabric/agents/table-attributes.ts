@@ -96,26 +96,26 @@ function pkeysOf(request: AttributeRequest): { table: Uint16Array; port: EndPort
 }
 
 function getServiceLevels(request: AttributeRequest): MadStatus {
-  const lanes = laneMap(request);
-  if (lanes === undefined) return MadStatus.INVALID_VALUE;
+  const vls = vlMap(request);
+  if (vls === undefined) return MadStatus.INVALID_VALUE;
   subnetData(request).fill(0);
   for (let level = 0; level < LEVELS; level += 2)
-    request.view.setUint8(DATA + level / 2, (lanes.get(level) << 4) | lanes.get(level + 1));
+    request.view.setUint8(DATA + level / 2, (vls.get(level) << 4) | vls.get(level + 1));
   return MadStatus.SUCCESS;
 }
 
 function setServiceLevels(request: AttributeRequest): MadStatus {
-  const lanes = laneMap(request);
-  if (lanes === undefined) return MadStatus.INVALID_VALUE;
+  const vls = vlMap(request);
+  if (vls === undefined) return MadStatus.INVALID_VALUE;
   for (let level = 0; level < LEVELS; level++) {
     const both = request.view.getUint8(DATA + (level >>> 1));
-    lanes.set(level, (level & 1) === 0 ? both >>> 4 : both & 0xf);
+    vls.set(level, (level & 1) === 0 ? both >>> 4 : both & 0xf);
   }
   request.node.switchTables?.onTablesChanged?.();
   return MadStatus.SUCCESS;
 }
 
-interface LaneMap {
+interface VlMap {
   get(level: number): number;
   set(level: number, virtualLane: number): void;
 }
@@ -123,7 +123,7 @@ interface LaneMap {
 /**
  * A switch has a map for each pair of ports: input in bits 8 to 15 of the modifier, output below.
  */
-function laneMap({ node, modifier, arrivalPort }: AttributeRequest): LaneMap | undefined {
+function vlMap({ node, modifier, arrivalPort }: AttributeRequest): VlMap | undefined {
   const { switchTables } = node;
   if (switchTables === undefined) {
     const queues = node.ports[arrivalPort - 1].transmitQueues;

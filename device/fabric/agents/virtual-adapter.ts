@@ -41,12 +41,12 @@ export class VirtualAdapter implements ManagedNode {
   readonly #clock: AdapterClock;
   readonly #packet = newParsedPacket();
 
-  /** The GUID of the port is the one after `nodeGuid`. `dataLanes`: those of the other end. */
-  constructor(name: string, nodeGuid: bigint, clock: AdapterClock, dataLanes = 1) {
+  /** The GUID of the port is the one after `nodeGuid`. `dataVls`: those of the other end. */
+  constructor(name: string, nodeGuid: bigint, clock: AdapterClock, dataVls = 1) {
     this.nodeGuid = guidBytes(nodeGuid);
     this.systemImageGuid = this.nodeGuid;
     this.description = nodeDescription(name);
-    this.port = new Port(1, guidBytes(nodeGuid + 1n), 0, QUEUE_PACKETS, dataLanes);
+    this.port = new Port(1, guidBytes(nodeGuid + 1n), 0, QUEUE_PACKETS, dataVls);
     this.port.selfActivating = false;
     this.ports = [this.port];
     this.endPorts = this.ports;

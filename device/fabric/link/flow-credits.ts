@@ -17,9 +17,9 @@ export class TransmitCredits implements VirtualLaneCredits {
   readonly sent: Uint16Array;
   readonly limits: Uint16Array;
 
-  constructor(dataLanes: number) {
-    this.sent = new Uint16Array(dataLanes);
-    this.limits = new Uint16Array(dataLanes);
+  constructor(dataVls: number) {
+    this.sent = new Uint16Array(dataVls);
+    this.limits = new Uint16Array(dataVls);
   }
 
   allows(virtualLane: number, blocks: number): boolean {
@@ -43,9 +43,9 @@ export class ReceiveCredits {
   readonly #announced: Uint16Array;
   readonly #buffer: ReceiveBuffer;
 
-  constructor(dataLanes: number, buffer: ReceiveBuffer) {
-    this.received = new Uint16Array(dataLanes);
-    this.#announced = new Uint16Array(dataLanes);
+  constructor(dataVls: number, buffer: ReceiveBuffer) {
+    this.received = new Uint16Array(dataVls);
+    this.#announced = new Uint16Array(dataVls);
     this.#buffer = buffer;
   }
 

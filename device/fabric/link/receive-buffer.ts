@@ -20,9 +20,9 @@ export class ReceiveBuffer {
   #next = 0;
 
   /** `packets` is the number of packets that one data VL can hold, whatever their size. */
-  constructor(dataLanes: number, blocksPerVirtualLane: number, packets: number) {
+  constructor(dataVls: number, blocksPerVirtualLane: number, packets: number) {
     this.blocksPerVirtualLane = blocksPerVirtualLane;
-    const rings = Array.from({ length: dataLanes }, (_, virtualLane) => new PacketRing(packets, virtualLane));
+    const rings = Array.from({ length: dataVls }, (_, virtualLane) => new PacketRing(packets, virtualLane));
     this.rings = [...rings, new PacketRing(MANAGEMENT_PACKETS, MANAGEMENT_VL)];
   }
 
@@ -57,12 +57,12 @@ export class ReceiveBuffer {
     const { rings } = this;
     const vl15 = rings[rings.length - 1];
     if (vl15.count > 0) return vl15;
-    const dataLanes = rings.length - 1;
-    for (let step = 0; step < dataLanes; step++) {
-      const ring = rings[(this.#next + step) % dataLanes];
+    const dataVls = rings.length - 1;
+    for (let step = 0; step < dataVls; step++) {
+      const ring = rings[(this.#next + step) % dataVls];
       if (ring.count === 0) continue;
       if (room !== undefined && !room.allows(ring.virtualLane, packetBlocks(ring.readLength), ring)) continue;
-      this.#next = (ring.virtualLane + 1) % dataLanes;
+      this.#next = (ring.virtualLane + 1) % dataVls;
       return ring;
     }
     return undefined;

@@ -68,11 +68,11 @@ export class StreamLink implements Link {
 
   constructor(port: LinkEnd, options: Partial<StreamLinkOptions> = {}) {
     const { bufferBlocks, bufferPackets, keepaliveNs } = { ...defaultStreamLinkOptions, ...options };
-    const dataLanes = port.transmitQueues.rings.length;
+    const dataVls = port.transmitQueues.rings.length;
     this.port = port;
-    this.buffer = new ReceiveBuffer(dataLanes, bufferBlocks, bufferPackets);
-    this.transmitCredits = new TransmitCredits(dataLanes);
-    this.receiveCredits = new ReceiveCredits(dataLanes, this.buffer);
+    this.buffer = new ReceiveBuffer(dataVls, bufferBlocks, bufferPackets);
+    this.transmitCredits = new TransmitCredits(dataVls);
+    this.receiveCredits = new ReceiveCredits(dataVls, this.buffer);
     this.#keepaliveNs = keepaliveNs;
     port.plug(this);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * What subnet management sets at one end of a link, besides its state and MTU (IBTA 14.2.5.6):
- * widths and speeds, lanes in use, thresholds, filters of a switch port. `LinkEnd` holds it; the
+ * widths and speeds, VLs in use, thresholds, filters of a switch port. `LinkEnd` holds it; the
  * subnet management agent reads and writes it, and links read it when they train.
  */
 import { LinkSpeed, LinkWidth, PortPhysicalState } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
@@ -20,7 +20,7 @@ export class LinkSettings {
   /** Physical state into which a lost link falls: SLEEP or POLLING. */
   linkDownDefaultState: PortPhysicalState = PortPhysicalState.POLLING;
   vlStallCount = 7;
-  /** Code of the time at the head of a lane, 4.096 us * 2^n; above 19: no limit. */
+  /** Code of the time at the head of a VL, 4.096 us * 2^n; above 19: no limit. */
   headOfQueueLife = 31;
   isInboundEnforced = false;
   isOutboundEnforced = false;
@@ -30,7 +30,7 @@ export class LinkSettings {
   localPhysicalErrors = 8;
   overrunErrors = 8;
   hasBeacon = false;
-  /** The arbitration tables as a manager wrote them: pairs of lane and weight. */
+  /** The arbitration tables as a manager wrote them: pairs of VL and weight. */
   readonly vlArbitrationHigh = new Uint8Array(VL_ARBITRATION_ENTRIES * ENTRY_BYTES);
   readonly vlArbitrationLow = new Uint8Array(VL_ARBITRATION_ENTRIES * ENTRY_BYTES);
 }

@@ -11,8 +11,8 @@ import { LinkEnd } from './link.ts';
 
 const GUID = new Uint8Array(8);
 
-function managedEnds(dataLanes = 1): [LinkEnd, LinkEnd] {
-  const [first, second] = [1, 2].map((number) => new LinkEnd(number, GUID, 4, dataLanes));
+function managedEnds(dataVls = 1): [LinkEnd, LinkEnd] {
+  const [first, second] = [1, 2].map((number) => new LinkEnd(number, GUID, 4, dataVls));
   first.selfActivating = false;
   second.selfActivating = false;
   return [first, second];
@@ -134,11 +134,11 @@ t.test('lanes that are not in use discard their packets', async (t) => {
   const [{ transmitQueues }] = managedEnds(4);
   transmitQueues.setVirtualLane(5, 3);
   t.equal(transmitQueues.ringOf(5), transmitQueues.rings[3]);
-  transmitQueues.operationalLanes = 2;
+  transmitQueues.operationalVls = 2;
   t.equal(transmitQueues.ringOf(5), undefined);
   t.equal(transmitQueues.ringOf(0), transmitQueues.rings[0]);
   t.equal(transmitQueues.getVirtualLane(5), 3, 'the table keeps what was written');
-  transmitQueues.operationalLanes = 4;
+  transmitQueues.operationalVls = 4;
   t.equal(transmitQueues.ringOf(5), transmitQueues.rings[3]);
   transmitQueues.setVirtualLane(6, 15);
   t.equal(transmitQueues.ringOf(6), undefined);

@@ -88,7 +88,7 @@ export class LinkEnd {
   activeMtuCode = LARGEST_MTU_CODE;
   transmitPackets = 0;
   /**
-   * Packets discarded at the port: the link was down, or the service level maps to no data lane.
+   * Packets discarded at the port: the link was down, or the service level maps to no data VL.
    */
   transmitDiscards = 0;
   receivePackets = 0;
@@ -111,16 +111,16 @@ export class LinkEnd {
    */
   onWork: (() => void) | undefined = undefined;
 
-  /** `dataLanes` is the number of virtual lanes besides VL15, one of `DATA_VL_COUNTS`. */
-  constructor(number: number, guid: Uint8Array, queuePackets: number, dataLanes: number) {
+  /** `dataVls` is the number of virtual lanes besides VL15, one of `DATA_VL_COUNTS`. */
+  constructor(number: number, guid: Uint8Array, queuePackets: number, dataVls: number) {
     this.number = number;
     this.guid = guid;
-    this.transmitQueues = new TransmitQueues(dataLanes, queuePackets);
-    // As the arbiter begins: one turn of weight 1 for each lane.
-    for (let lane = 0; lane < dataLanes; lane++) this.settings.vlArbitrationLow.set([lane, 1], lane * 2);
+    this.transmitQueues = new TransmitQueues(dataVls, queuePackets);
+    // As the arbiter begins: one turn of weight 1 for each VL.
+    for (let vl = 0; vl < dataVls; vl++) this.settings.vlArbitrationLow.set([vl, 1], vl * 2);
   }
 
-  /** Takes the arbitration tables of the settings into use; turns of lanes that do not exist go. */
+  /** Takes the arbitration tables of the settings into use; turns of VLs that do not exist go. */
   applyArbitration(): void {
     const { arbiter, rings } = this.transmitQueues;
     arbiter.setHigh(arbitrationEntries(this.settings.vlArbitrationHigh, rings.length));
@@ -251,10 +251,10 @@ export class LinkEnd {
   }
 }
 
-/** Entries of a table of pairs of lane and weight, for the lanes that there are. */
-function arbitrationEntries(table: Uint8Array, lanes: number): ArbitrationEntry[] {
+/** Entries of a table of pairs of VL and weight, for the VLs that there are. */
+function arbitrationEntries(table: Uint8Array, vls: number): ArbitrationEntry[] {
   return Array.from({ length: table.length / 2 }, (_, row) => ({
     virtualLane: table[row * 2] & 0xf,
     weight: table[row * 2 + 1],
-  })).filter(({ virtualLane }) => virtualLane < lanes);
+  })).filter(({ virtualLane }) => virtualLane < vls);
 }

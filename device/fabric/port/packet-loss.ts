@@ -12,7 +12,7 @@ export const PacketLoss = {
   DAMAGED: 2,
   /** It was under way, or waited at the port, when the link went down. */
   LINK_DOWN: 3,
-  /** The port is not active, has no lane for it, or no room. */
+  /** The port is not active, has no VL for it, or no room. */
   PORT: 4,
   /** A switch drops it; the cause is added (`DropCause` of device/fabric/switch). */
   SWITCH: 16,

@@ -48,9 +48,9 @@ export class Port extends LinkEnd implements EndPort {
   /** Packets to be discarded are built here. */
   readonly #nowhere = new PacketRing(1);
 
-  /** `dataLanes` is the number of virtual lanes besides VL15, one of `DATA_VL_COUNTS`. */
-  constructor(number: number, guid: Uint8Array, lid: number, queuePackets: number, dataLanes = 1) {
-    super(number, guid, queuePackets, dataLanes);
+  /** `dataVls` is the number of virtual lanes besides VL15, one of `DATA_VL_COUNTS`. */
+  constructor(number: number, guid: Uint8Array, lid: number, queuePackets: number, dataVls = 1) {
+    super(number, guid, queuePackets, dataVls);
     this.lid = lid;
     this.index = number - 1;
     this.loopback = new PacketRing(queuePackets);
@@ -120,7 +120,7 @@ export class Port extends LinkEnd implements EndPort {
     return vl15.full || this.state === PortState.DOWN ? undefined : vl15;
   }
 
-  /** True when a data lane or the loopback ring is full. */
+  /** True when a data VL or the loopback ring is full. */
   get congested(): boolean {
     return this.loopback.full || this.transmitQueues.full;
   }

@@ -50,7 +50,7 @@ export class RawPacket {
   }
 
   /**
-   * Gives the packet to `port`, with CRCs made anew. `virtualLane` is VL15 or a data lane, which
+   * Gives the packet to `port`, with CRCs made anew. `virtualLane` is VL15 or a data VL, which
    * the port sets to that of the service level. Data packets need an active port, those of VL15 a
    * link that is up (IBTA 7.2.7). `badIcrc` and `badVcrc` damage the packet on purpose. The caller
    * may have changed headers after `parse`, but not the destination.

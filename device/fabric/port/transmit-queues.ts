@@ -16,7 +16,7 @@ export const SERVICE_LEVELS = 16;
 export const DATA_VL_COUNTS: readonly number[] = [1, 2, 4, 8, 15];
 const DATA_VLS_MAX = 15;
 /** Numbers of data VLs by their codes in PortInfo (IBTA 14.2.5.6). */
-export const LANES_OF_CODE: readonly number[] = [0, 1, 2, 4, 8, 15];
+export const VLS_OF_CODE: readonly number[] = [0, 1, 2, 4, 8, 15];
 const MANAGEMENT_PACKETS = 16;
 
 /** The flow control credits of a link's sending side, or the room of its receiver. */
@@ -41,7 +41,7 @@ export class TransmitQueues {
   /** The ring of each service level. */
   readonly #ringOfLevel: (PacketRing | undefined)[];
   /** Data VLs in use; packets for others are discarded. */
-  #operationalLanes: number;
+  #operationalVls: number;
   readonly #blocksOf = new Uint16Array(DATA_VLS_MAX);
 
   /**
@@ -52,17 +52,17 @@ export class TransmitQueues {
     this.rings = Array.from({ length: count }, (_, virtualLane) => new PacketRing(packets, virtualLane));
     this.#first = this.rings[0] as PacketRing;
     this.arbiter = new VlArbiter(count);
-    this.#operationalLanes = count;
+    this.#operationalVls = count;
     this.#ringOfLevel = new Array<PacketRing | undefined>(SERVICE_LEVELS).fill(this.#first);
   }
 
-  get operationalLanes(): number {
-    return this.#operationalLanes;
+  get operationalVls(): number {
+    return this.#operationalVls;
   }
 
   /** Sets the number of data VLs in use (PortInfo:OperationalVLs). */
-  set operationalLanes(count: number) {
-    this.#operationalLanes = Math.min(count, this.rings.length);
+  set operationalVls(count: number) {
+    this.#operationalVls = Math.min(count, this.rings.length);
     for (let level = 0; level < SERVICE_LEVELS; level++) this.#selectRing(level);
   }
 
@@ -138,7 +138,7 @@ export class TransmitQueues {
 
   #selectRing(serviceLevel: number): void {
     const virtualLane = this.#slToVl[serviceLevel];
-    this.#ringOfLevel[serviceLevel] = virtualLane < this.#operationalLanes ? this.rings[virtualLane] : undefined;
+    this.#ringOfLevel[serviceLevel] = virtualLane < this.#operationalVls ? this.rings[virtualLane] : undefined;
   }
 
   #arbitrate(credits: VirtualLaneCredits | undefined): PacketRing | undefined {

@@ -26,8 +26,8 @@ export class VlArbiter {
    */
   #highLeft = Number.POSITIVE_INFINITY;
 
-  constructor(dataLanes: number) {
-    this.setLow(Array.from({ length: dataLanes }, (_, virtualLane) => ({ virtualLane, weight: 1 })));
+  constructor(dataVls: number) {
+    this.setLow(Array.from({ length: dataVls }, (_, virtualLane) => ({ virtualLane, weight: 1 })));
   }
 
   setHigh(entries: readonly ArbitrationEntry[], highLimit = this.highLimit): void {

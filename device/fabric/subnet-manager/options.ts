@@ -4,7 +4,7 @@
  * them; the defaults make a subnet of any nodes usable.
  */
 import { type Guid, NO_GUID } from './guid.ts';
-import { defaultLaneOptions, findLaneError, type LaneOptions } from './vl-options.ts';
+import { defaultVlOptions, findVlError, type VlOptions } from './vl-options.ts';
 
 /** A member of a partition by its port GUID. */
 export interface PartitionMember {
@@ -39,7 +39,7 @@ export interface SubnetManagerOptions {
   readonly mKeyLease: number;
   /** Ports of adapters have 2^lmc LIDs each, 0 to 7. */
   readonly lmc: number;
-  readonly lanes: LaneOptions;
+  readonly lanes: VlOptions;
   readonly routing: RoutingEngine;
   readonly partitions: readonly Partition[];
   /** Time from one light sweep to the next. */
@@ -72,7 +72,7 @@ export const defaultSubnetManagerOptions: SubnetManagerOptions = {
   mKeyProtect: 1,
   mKeyLease: 0,
   lmc: 0,
-  lanes: defaultLaneOptions,
+  lanes: defaultVlOptions,
   routing: 'auto',
   partitions: [defaultPartition],
   sweepNs: 10 * SECOND,
@@ -107,8 +107,8 @@ export function findSubnetManagerError(options: SubnetManagerOptions): string | 
   for (const name of ['sweepNs', 'pollNs', 'pollAttempts', 'timeoutNs', 'attempts', 'outstanding'] as const) {
     if (!(options[name] >= 1)) return `${name} ${options[name]} must be at least 1`;
   }
-  const laneError = findLaneError(lanes);
-  return laneError === undefined ? findPartitionError(partitions) : `lanes: ${laneError}`;
+  const vlError = findVlError(lanes);
+  return vlError === undefined ? findPartitionError(partitions) : `lanes: ${vlError}`;
 }
 
 function findPartitionError(partitions: readonly Partition[]): string | undefined {

@@ -37,7 +37,7 @@ export class SubnetPort {
   readonly pKeys: Blocks = new Map();
   readonly guids: Blocks = new Map();
   /** SL-to-VL tables by input port; 0 for a channel adapter. */
-  readonly laneMaps: Blocks = new Map();
+  readonly vlMaps: Blocks = new Map();
   readonly arbitration: Blocks = new Map();
 
   constructor(node: SubnetNode, number: number, guid: Guid, path: Path) {

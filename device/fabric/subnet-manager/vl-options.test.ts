@@ -16,11 +16,11 @@ import { AdministrationClient } from '../../rig/fixtures/administration-client.t
 import { ledger } from '../../rig/fixtures/ledger.ts';
 import { ManagedFabric, type ManagedFabricPlan } from '../../rig/fixtures/managed-fabric.ts';
 import type { LinkEnd } from '../port/link.ts';
-import { defaultLaneOptions, findLaneError, type LaneOptions } from './vl-options.ts';
+import { defaultVlOptions, findVlError, type VlOptions } from './vl-options.ts';
 
 const LEVELS = Array.from({ length: 16 }, (_, level) => level);
 
-function planOf(virtualLanes: number, lanes?: Partial<LaneOptions>): ManagedFabricPlan {
+function planOf(virtualLanes: number, lanes?: Partial<VlOptions>): ManagedFabricPlan {
   return {
     virtualLanes,
     switches: [4, 4],
@@ -30,7 +30,7 @@ function planOf(virtualLanes: number, lanes?: Partial<LaneOptions>): ManagedFabr
       ['s0', 'a0'],
       ['s1', 'a1'],
     ],
-    managers: [{ at: 's0', ...(lanes && { options: { lanes: { ...defaultLaneOptions, ...lanes } } }) }],
+    managers: [{ at: 's0', ...(lanes && { options: { lanes: { ...defaultVlOptions, ...lanes } } }) }],
   };
 }
 
@@ -93,7 +93,7 @@ t.test('fifteen lanes', async (t) => {
     switchLanes(fabric),
     LEVELS.map((level) => level % 15),
   );
-  t.ok(ends(fabric).every(({ transmitQueues }) => transmitQueues.operationalLanes === 15));
+  t.ok(ends(fabric).every(({ transmitQueues }) => transmitQueues.operationalVls === 15));
 });
 
 t.test('options: a map, both tables, the limit', async (t) => {
@@ -135,7 +135,7 @@ t.test('paths of a service level: where a lane carries it', async (t) => {
 });
 
 t.test('mistakes in the options', async (t) => {
-  const errorOf = (options: object) => findLaneError({ ...defaultLaneOptions, ...options });
+  const errorOf = (options: object) => findVlError({ ...defaultVlOptions, ...options });
   t.equal(errorOf({}), undefined);
   t.equal(errorOf({ serviceLevels: LEVELS, arbitrationHigh: [[14, 255]], highLimit: 255 }), undefined);
   for (const [options, message] of [

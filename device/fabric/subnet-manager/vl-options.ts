@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Which service level takes which VL, and how VLs share a link (InfiniBand specification, 7.6.6,
- * 7.6.9, 14.2.5.8, 14.2.5.9): the options, and the tables of a port with some lanes. Without
- * options, service levels are spread over the lanes and lanes have equal turns. `vl-tables.ts`
+ * 7.6.9, 14.2.5.8, 14.2.5.9): the options, and the tables of a port with some VLs. Without
+ * options, service levels are spread over the VLs and VLs have equal turns. `vl-tables.ts`
  * writes the tables.
  */
 import { SL_TO_VL_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/sl-to-vl-table.gen.ts';
 import { VL_ARBITRATION_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/vl-arbitration-table.gen.ts';
 
 /** A turn of VL arbitration: a VL, and units of 64 bytes. */
-export type LaneTurn = readonly [virtualLane: number, weight: number];
+export type VlTurn = readonly [virtualLane: number, weight: number];
 
-export interface LaneOptions {
-  /** VL of each service level; 15 drops its packets. Empty: level n takes VL n modulo the lanes. */
+export interface VlOptions {
+  /** VL of each service level; 15 drops its packets. Empty: level n takes VL n modulo the VLs. */
   readonly serviceLevels: readonly number[];
-  /** Tables of VL arbitration. Both empty: all lanes take turns of 4096 bytes. */
-  readonly arbitrationHigh: readonly LaneTurn[];
-  readonly arbitrationLow: readonly LaneTurn[];
+  /** Tables of VL arbitration. Both empty: all VLs take turns of 4096 bytes. */
+  readonly arbitrationHigh: readonly VlTurn[];
+  readonly arbitrationLow: readonly VlTurn[];
   /**
    * Units of 4096 bytes after which the table of low priority has a turn; 255: no such limit.
    */
   readonly highLimit: number;
 }
 
-export const defaultLaneOptions: LaneOptions = {
+export const defaultVlOptions: VlOptions = {
   serviceLevels: [],
   arbitrationHigh: [],
   arbitrationLow: [],
@@ -39,46 +39,46 @@ const BYTE_MAX = 255;
 const EQUAL_WEIGHT = 64;
 const TURN_BYTES = 2;
 /** Numbers of data VLs by their codes in PortInfo (14.2.5.6). */
-const LANES_OF_CODE: readonly number[] = [1, 1, 2, 4, 8, 15];
+const VLS_OF_CODE: readonly number[] = [1, 1, 2, 4, 8, 15];
 
 /** Data VLs of a code of PortInfo. */
-export function lanesOfCode(code: number): number {
-  return LANES_OF_CODE[code] ?? 1;
+export function vlsOfCode(code: number): number {
+  return VLS_OF_CODE[code] ?? 1;
 }
 
-/** True when ports with this number of lanes have tables: with one, there is nothing to choose. */
-export function hasTables(options: LaneOptions, lanes: number): boolean {
+/** True when ports with this number of VLs have tables: with one, there is nothing to choose. */
+export function hasTables(options: VlOptions, vls: number): boolean {
   const { serviceLevels, arbitrationHigh, arbitrationLow } = options;
-  return lanes > 1 || [serviceLevels, arbitrationHigh, arbitrationLow].some(({ length }) => length > 0);
+  return vls > 1 || [serviceLevels, arbitrationHigh, arbitrationLow].some(({ length }) => length > 0);
 }
 
 /** True when packets of a service level are carried. */
-export function isLevelUsed({ serviceLevels }: LaneOptions, level: number): boolean {
+export function isLevelUsed({ serviceLevels }: VlOptions, level: number): boolean {
   return serviceLevels[level] !== DROPPED;
 }
 
-/** The SL to VL table of an exit with this number of lanes; lanes beyond wrap around. */
-export function laneMap({ serviceLevels }: LaneOptions, lanes: number): Uint8Array {
+/** The SL to VL table of an exit with this number of VLs; VLs beyond wrap around. */
+export function vlMap({ serviceLevels }: VlOptions, vls: number): Uint8Array {
   const bytes = new Uint8Array(SL_TO_VL_TABLE_SIZE);
   for (let level = 0; level < LEVELS; level++) {
-    const wanted = serviceLevels.length === 0 ? level % lanes : serviceLevels[level];
-    const virtualLane = wanted === DROPPED && serviceLevels.length > 0 ? DROPPED : wanted % lanes;
+    const wanted = serviceLevels.length === 0 ? level % vls : serviceLevels[level];
+    const virtualLane = wanted === DROPPED && serviceLevels.length > 0 ? DROPPED : wanted % vls;
     bytes[level >>> 1] |= (level & 1) === 0 ? virtualLane << 4 : virtualLane;
   }
   return bytes;
 }
 
 /** Turns of the tables of low and of high priority. */
-export function arbitrationTurns(options: LaneOptions, lanes: number): { low: LaneTurn[]; high: LaneTurn[] } {
-  const low = options.arbitrationLow.filter(([virtualLane]) => virtualLane < lanes);
-  const high = options.arbitrationHigh.filter(([virtualLane]) => virtualLane < lanes);
+export function arbitrationTurns(options: VlOptions, vls: number): { low: VlTurn[]; high: VlTurn[] } {
+  const low = options.arbitrationLow.filter(([virtualLane]) => virtualLane < vls);
+  const high = options.arbitrationHigh.filter(([virtualLane]) => virtualLane < vls);
   const isEqual = low.length === 0 && high.length === 0;
-  const equal = Array.from({ length: lanes }, (_, virtualLane): LaneTurn => [virtualLane, EQUAL_WEIGHT]);
+  const equal = Array.from({ length: vls }, (_, virtualLane): VlTurn => [virtualLane, EQUAL_WEIGHT]);
   return { low: isEqual ? equal : low, high };
 }
 
 /** A block of 32 turns; those that are not given have weight 0. */
-export function turnBlock(turns: readonly LaneTurn[], block: number): Uint8Array {
+export function turnBlock(turns: readonly VlTurn[], block: number): Uint8Array {
   const bytes = new Uint8Array(VL_ARBITRATION_TABLE_SIZE);
   const count = VL_ARBITRATION_TABLE_SIZE / TURN_BYTES;
   for (const [index, turn] of turns.slice(block * count, (block + 1) * count).entries())
@@ -87,7 +87,7 @@ export function turnBlock(turns: readonly LaneTurn[], block: number): Uint8Array
 }
 
 /** One sentence about the first error, or undefined. */
-export function findLaneError({ serviceLevels, highLimit, ...tables }: LaneOptions): string | undefined {
+export function findVlError({ serviceLevels, highLimit, ...tables }: VlOptions): string | undefined {
   if (serviceLevels.length !== 0 && serviceLevels.length !== LEVELS)
     return `serviceLevels has ${serviceLevels.length} VLs; it must have ${LEVELS}, or none`;
   for (const [level, virtualLane] of serviceLevels.entries())

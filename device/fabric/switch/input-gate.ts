@@ -10,7 +10,7 @@ import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import type { VirtualLaneCredits } from '../port/transmit-queues.ts';
 import { DropCause } from './drop-causes.ts';
-import { LANES_OF_PORT, LOCAL, MULTICAST, type Relay, WORD_PORTS } from './relay.ts';
+import { LOCAL, MULTICAST, type Relay, VLS_OF_PORT, WORD_PORTS } from './relay.ts';
 import type { SwitchPort } from './switch-port.ts';
 import type { WaitLimits } from './wait-limits.ts';
 
@@ -29,16 +29,16 @@ export class InputGate implements VirtualLaneCredits {
   #blocked = 0;
   readonly #relay: Relay;
   /** By VL: decision on the oldest packet, and the output queue in whose line it stands. */
-  readonly #decisions = new Int32Array(LANES_OF_PORT).fill(NONE);
-  readonly #lines = new Int32Array(LANES_OF_PORT).fill(NONE);
+  readonly #decisions = new Int32Array(VLS_OF_PORT).fill(NONE);
+  readonly #lines = new Int32Array(VLS_OF_PORT).fill(NONE);
   /** By VL: 1 when the oldest packet was found whole. */
-  readonly #whole = new Uint8Array(LANES_OF_PORT);
+  readonly #whole = new Uint8Array(VLS_OF_PORT);
   /** By VL: 1 when the oldest packet is a multicast, and the ports that still get it. */
-  readonly #spreads = new Uint8Array(LANES_OF_PORT);
-  readonly #low = new Int32Array(LANES_OF_PORT);
-  readonly #high = new Int32Array(LANES_OF_PORT);
+  readonly #spreads = new Uint8Array(VLS_OF_PORT);
+  readonly #low = new Int32Array(VLS_OF_PORT);
+  readonly #high = new Int32Array(VLS_OF_PORT);
   /** By VL: time from which the oldest packet is known to wait, ns; NaN: none. */
-  readonly #sinceNs = new Float64Array(LANES_OF_PORT).fill(Number.NaN);
+  readonly #sinceNs = new Float64Array(VLS_OF_PORT).fill(Number.NaN);
   /** VLs whose oldest packet has waited too long: a bit mask. */
   #expired = 0;
 
@@ -81,7 +81,7 @@ export class InputGate implements VirtualLaneCredits {
 
   /** Forgets all packets seen: the link went down or tables have changed. */
   reset(): void {
-    for (let virtualLane = 0; virtualLane < LANES_OF_PORT; virtualLane++) this.#forget(virtualLane);
+    for (let virtualLane = 0; virtualLane < VLS_OF_PORT; virtualLane++) this.#forget(virtualLane);
   }
 
   /**
@@ -224,6 +224,6 @@ export class InputGate implements VirtualLaneCredits {
   }
 
   #inputOf(virtualLane: number): number {
-    return this.port.number * LANES_OF_PORT + virtualLane;
+    return this.port.number * VLS_OF_PORT + virtualLane;
   }
 }

@@ -8,7 +8,7 @@ import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
 import type { InputTurns } from './input-turns.ts';
 import type { WaitLimits } from './wait-limits.ts';
 
-/** A port has 16 inputs (`LANES_OF_PORT`), one for each lane. */
+/** A port has 16 inputs (`VLS_OF_PORT`), one for each VL. */
 const INPUT_SHIFT = 4;
 /** A stall lasts for this many times the time at the head of a queue. */
 const STALL_LIVES = 8;

@@ -42,13 +42,13 @@ export class RelayTables implements SwitchTables {
   /** Ports 0 to 31, and ports from 32, of each multicast LID. */
   readonly #multicastLow = new Int32Array(MULTICAST_ENTRIES);
   readonly #multicastHigh = new Int32Array(MULTICAST_ENTRIES);
-  readonly #lanes: Uint8Array;
+  readonly #vls: Uint8Array;
   readonly #pkeys: readonly Uint16Array[];
 
   /** `ports` is the number of external ports. All service levels begin on VL0. */
   constructor(ports: number) {
     this.#ports = ports + 1;
-    this.#lanes = new Uint8Array(this.#ports * this.#ports * SERVICE_LEVELS);
+    this.#vls = new Uint8Array(this.#ports * this.#ports * SERVICE_LEVELS);
     this.#pkeys = Array.from({ length: ports }, () => new Uint16Array(PKEY_ENTRIES).fill(DEFAULT_PKEY, 0, 1));
   }
 
@@ -85,11 +85,11 @@ export class RelayTables implements SwitchTables {
   }
 
   getVirtualLane(inPort: number, outPort: number, serviceLevel: number): number {
-    return this.#lanes[(inPort * this.#ports + outPort) * SERVICE_LEVELS + serviceLevel];
+    return this.#vls[(inPort * this.#ports + outPort) * SERVICE_LEVELS + serviceLevel];
   }
 
   setVirtualLane(inPort: number, outPort: number, serviceLevel: number, virtualLane: number): void {
-    this.#lanes[(inPort * this.#ports + outPort) * SERVICE_LEVELS + serviceLevel] = virtualLane;
+    this.#vls[(inPort * this.#ports + outPort) * SERVICE_LEVELS + serviceLevel] = virtualLane;
   }
 
   /** Partition keys that an external port enforces. */

@@ -30,8 +30,8 @@ import type { SwitchPort } from './switch-port.ts';
 export const LOCAL = 0x10000;
 export const MULTICAST = 0x10001;
 
-/** Lanes counted for each port in the numbers of inputs and of output queues. */
-export const LANES_OF_PORT = 16;
+/** VLs counted for each port in the numbers of inputs and of output queues. */
+export const VLS_OF_PORT = 16;
 /** Bytes by which LRH to ICRC may exceed the payload (IBTA 7.7.8). */
 const OVERHEAD_BYTES = 124;
 const BYTES_PER_DWORD = 4;
@@ -54,7 +54,7 @@ export class Relay {
     this.#lowMask = ports.length + 1 >= WORD_PORTS ? -1 : (1 << (ports.length + 1)) - 1;
     this.#highMask = ports.length + 1 <= WORD_PORTS ? 0 : (1 << (ports.length + 1 - WORD_PORTS)) - 1;
     this.#queues = [undefined, ...ports].flatMap((port) =>
-      Array.from({ length: LANES_OF_PORT }, (_, virtualLane) => port?.queues[virtualLane]),
+      Array.from({ length: VLS_OF_PORT }, (_, virtualLane) => port?.queues[virtualLane]),
     );
   }
 
@@ -65,7 +65,7 @@ export class Relay {
 
   /** The port of exit of a decision. */
   getPort(decision: number): SwitchPort {
-    return this.#ports[((decision / LANES_OF_PORT) | 0) - 1];
+    return this.#ports[((decision / VLS_OF_PORT) | 0) - 1];
   }
 
   /** The external port with this number, or undefined. */
@@ -124,13 +124,13 @@ export class Relay {
   decideExit(input: number, output: number, ring: PacketRing): number {
     const port = this.#ports[output - 1];
     if (port.state !== PortState.ACTIVE) return ~DropCause.OUTPUT_INACTIVE;
-    const lane = this.tables.getVirtualLane(input, output, getLrhServiceLevel(ring.view, ring.readOffset));
-    if (lane >= port.transmitQueues.operationalLanes) return ~DropCause.NO_LANE;
+    const vl = this.tables.getVirtualLane(input, output, getLrhServiceLevel(ring.view, ring.readOffset));
+    if (vl >= port.transmitQueues.operationalVls) return ~DropCause.NO_LANE;
     if (isTooLong(port, ring.readLength)) return ~DropCause.TOO_LONG;
     if (port.settings.isRawOutboundFiltered && isRaw(ring)) return ~DropCause.OUTPUT_RAW;
     if (port.settings.isOutboundEnforced && !isOfPartition(port, ring)) return ~DropCause.OUTPUT_PARTITION;
-    if (port.queues[lane].isStalled) return ~DropCause.HEAD_OF_QUEUE;
-    return output * LANES_OF_PORT + lane;
+    if (port.queues[vl].isStalled) return ~DropCause.HEAD_OF_QUEUE;
+    return output * VLS_OF_PORT + vl;
   }
 }
 

@@ -35,11 +35,11 @@ export class SwitchPort extends LinkEnd {
     number: number,
     guid: Uint8Array,
     queuePackets: number,
-    dataLanes: number,
+    dataVls: number,
     inputs: number,
     pkeys: Uint16Array,
   ) {
-    super(number, guid, queuePackets, dataLanes);
+    super(number, guid, queuePackets, dataVls);
     this.queues = this.transmitQueues.rings.map((ring) => new OutputQueue(ring, inputs));
     this.partitions = new PartitionFilter(pkeys);
     for (const queue of this.queues)

@@ -22,7 +22,7 @@ import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import { DropCause } from './drop-causes.ts';
 import { InputGate } from './input-gate.ts';
 import { readViolation } from './partition-filter.ts';
-import { LANES_OF_PORT, Relay } from './relay.ts';
+import { Relay, VLS_OF_PORT } from './relay.ts';
 import { RelayTables } from './relay-tables.ts';
 import { SwitchPort } from './switch-port.ts';
 import { lifeNs, newWaitLimits } from './wait-limits.ts';
@@ -154,7 +154,7 @@ export class Switch implements FabricNode, ManagedNode {
     number: number,
     { nodeGuid, ports, queuePackets, virtualLanes, selfActivating }: SwitchOptions,
   ): SwitchPort {
-    const inputs = (ports + 1) * LANES_OF_PORT;
+    const inputs = (ports + 1) * VLS_OF_PORT;
     const pkeys = this.switchTables.pkeysOf(number);
     const port = new SwitchPort(number, portGuid(nodeGuid, number), queuePackets, virtualLanes, inputs, pkeys);
     port.selfActivating = selfActivating;

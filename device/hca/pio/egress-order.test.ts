@@ -57,7 +57,7 @@ t.test('a management packet waits for room', async (t) => {
 t.test('a packet of a lane that is not in use is discarded, and its blocks are free', async (t) => {
   const bench = new Bench();
   const context = bench.add();
-  bench.port.transmitQueues.operationalLanes = 1;
+  bench.port.transmitQueues.operationalVls = 1;
   bench.fill(context, onLaneOne);
   t.equal(bench.contexts.run(9), 1);
   t.same([context.packetsSent, context.packetsDropped, context.freeCounter], [0, 1, 2]);

@@ -21,7 +21,7 @@ export interface ManagerReport {
 }
 
 export function reportManagers(managers: readonly SubnetManager[]): ManagerReport[] {
-  return managers.map(({ guid, options, isStopped, mastery, sweeper, overflow, administration }) => {
+  return managers.map(({ guid, options, isStopped, stateMachine, sweeper, overflow, administration }) => {
     const { counters, lids, subnet } = sweeper;
     const counts = {
       requestsWithoutAnswer: counters.silent,
@@ -34,7 +34,7 @@ export function reportManagers(managers: readonly SubnetManager[]): ManagerRepor
     };
     return {
       guid,
-      state: isStopped ? 'asleep' : smStateName(mastery.state),
+      state: isStopped ? 'asleep' : smStateName(stateMachine.state),
       priority: options.priority,
       heavySweeps: sweeper.heavySweeps,
       lightSweeps: sweeper.lightSweeps,

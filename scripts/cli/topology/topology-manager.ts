@@ -9,7 +9,7 @@ import {
   type Partition,
   type SubnetManagerOptions,
 } from '../../../device/fabric/subnet-manager/options.ts';
-import { defaultLaneOptions, type LaneOptions } from '../../../device/fabric/subnet-manager/vl-options.ts';
+import { defaultVlOptions, type VlOptions } from '../../../device/fabric/subnet-manager/vl-options.ts';
 import { describe, isObject, readObject } from '../options/json-shape.ts';
 import { UsageError } from '../options/usage-error.ts';
 
@@ -19,13 +19,13 @@ export function readManager(value: unknown): Partial<SubnetManagerOptions> {
   const { partitions, lanes, ...given } = readObject(value, 'manager', like);
   return {
     ...given,
-    ...(lanes !== undefined && { lanes: readLanes(lanes) }),
+    ...(lanes !== undefined && { lanes: readVlOptions(lanes) }),
     ...(partitions !== undefined && { partitions: (partitions as unknown[]).map(readPartition) }),
   };
 }
 
-function readLanes(value: unknown): LaneOptions {
-  return { ...defaultLaneOptions, ...readObject(value, 'manager: lanes', { ...defaultLaneOptions }) };
+function readVlOptions(value: unknown): VlOptions {
+  return { ...defaultVlOptions, ...readObject(value, 'manager: lanes', { ...defaultVlOptions }) };
 }
 
 function readPartition(value: unknown, index: number): Partition {

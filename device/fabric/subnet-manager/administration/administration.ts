@@ -32,7 +32,7 @@ import type { SmpJob } from '../smp-client.ts';
 import { Subnet, type SubnetPort } from '../subnet.ts';
 import type { SweepCounters } from '../sweep/port-settings.ts';
 import { type Group, routeGroups } from '../sweep/sweep.ts';
-import { readLaneTables } from '../sweep/vl-tables.ts';
+import { readVlTables } from '../sweep/vl-tables.ts';
 import { MulticastGroups } from './groups.ts';
 import { multiPathRecords } from './multi-path.ts';
 import { joinGroup, leaveGroup } from './multicast-requests.ts';
@@ -182,7 +182,7 @@ export class Administration {
       case MadMethod.GET:
       case MadMethod.GET_TABLE:
         if (attribute === A.SL_TO_VL_TABLE_RECORD || attribute === A.VL_ARBITRATION_TABLE_RECORD)
-          return this.#queue(() => this.#readLanes(request));
+          return this.#queue(() => this.#readVlTables(request));
         return this.#query(request);
       case MadMethod.GET_MULTI:
         if (attribute !== A.MULTI_PATH_RECORD) return refusal(MadStatus.UNSUPPORTED_ATTRIBUTE);
@@ -253,8 +253,8 @@ export class Administration {
     for (const answer of waiting) answer();
   }
 
-  *#readLanes(request: Request): SmpJob {
-    yield* readLaneTables(this.subnet);
+  *#readVlTables(request: Request): SmpJob {
+    yield* readVlTables(this.subnet);
     this.#reply(request, this.#query(request));
   }
 

@@ -33,7 +33,6 @@ import {
   arbitrationRecords,
   guidInfoRecords,
   type KnownManager,
-  laneMapRecords,
   linearTableRecords,
   linkRecords,
   managerRecords,
@@ -42,6 +41,7 @@ import {
   partitionRecords,
   portInfoRecords,
   switchInfoRecords,
+  vlMapRecords,
 } from './table-records.ts';
 
 /** What queries read. */
@@ -76,7 +76,7 @@ const LISTS: Readonly<Record<number, readonly [name: string, list: (from: Source
     ({ subnet }) => multicastTableRecords(subnet),
   ],
   [A.P_KEY_TABLE_RECORD]: ['p-key-table-record', ({ subnet }) => partitionRecords(subnet)],
-  [A.SL_TO_VL_TABLE_RECORD]: ['sl-to-vl-table-record', ({ subnet }) => laneMapRecords(subnet)],
+  [A.SL_TO_VL_TABLE_RECORD]: ['sl-to-vl-table-record', ({ subnet }) => vlMapRecords(subnet)],
   [A.VL_ARBITRATION_TABLE_RECORD]: ['vl-arbitration-table-record', ({ subnet }) => arbitrationRecords(subnet)],
   [A.GUID_INFO_RECORD]: ['guid-info-record', ({ subnet }) => guidInfoRecords(subnet)],
   [A.LINK_RECORD]: ['link-record', ({ subnet }) => linkRecords(subnet)],

@@ -156,9 +156,9 @@ export function guidInfoRecords(subnet: Subnet): Uint8Array[] {
 }
 
 /** Ports of channel adapters have number 0 in these records. */
-export function laneMapRecords(subnet: Subnet): Uint8Array[] {
+export function vlMapRecords(subnet: Subnet): Uint8Array[] {
   return allPorts(subnet).flatMap((port) =>
-    [...port.laneMaps].map(([input, map]) =>
+    [...port.vlMaps].map(([input, map]) =>
       record(SL_TO_VL_TABLE_RECORD_SIZE, port.lid, map, BLOCK_OFFSET, (view) => {
         setSlToVlTableRecordInputPort(view, 0, input);
         setSlToVlTableRecordOutputPort(view, 0, port.node.isSwitch ? port.number : 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Other subnet managers of the subnet and the election among them (InfiniBand specification,
- * 14.4.1): the higher priority wins, and among equals the lower GUID. `SubnetManager` asks after
- * each sweep what to do.
+ * Handover among the subnet managers of a subnet (IBTA 14.4.1): the higher priority wins, and among
+ * equals the lower GUID. `Sweeper` reads the other managers after each sweep, and asks what
+ * follows.
  */
 import {
   getSmInfoPriority,
@@ -53,14 +53,16 @@ export function* readPeers(subnet: Subnet): SmpJob<Peer[]> {
 }
 
 /**
- * What a manager does after a sweep. `yield`: it stands by and watches `peer`. `hand-over`: it
- * gives the subnet to `peer`. `wait`: `peer` is to give its part of the subnet to it.
+ * What a manager does after a sweep. `master`: it is master. `yield`: it stands by and watches
+ * `peer`. `hand-over`: it gives the subnet to `peer`. `wait`: `peer`, a lesser master, is to give
+ * its part of the subnet up.
  */
-export type Verdict =
+export type HandoverDecision =
   | { readonly kind: 'master' }
   | { readonly kind: 'yield' | 'hand-over' | 'wait'; readonly peer: Peer };
 
-export function judge(own: Rank, isMaster: boolean, peers: readonly Peer[]): Verdict {
+/** `own`: the manager itself; `isMaster`: it is master now. */
+export function decideHandover(own: Rank, isMaster: boolean, peers: readonly Peer[]): HandoverDecision {
   const alive = peers.filter(({ state }) => state !== SmState.NOT_ACTIVE);
   const masters = alive.filter(({ state }) => state === SmState.MASTER);
   const best = alive.filter((peer) => isBetter(peer, own)).reduce<Peer | undefined>(better, undefined);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The state machine of a subnet manager (InfiniBand specification, 14.4.1): DISCOVERING, STANDBY,
- * MASTER, NOT_ACTIVE, and what Set(SMInfo) of other managers does to it. It has no time and sends
- * nothing; `SubnetManager` does both.
+ * The state machine of a subnet manager (IBTA 14.4.1): DISCOVERING, STANDBY, MASTER, NOT_ACTIVE,
+ * and what Set(SMInfo) of other managers does to it. It has no time and sends nothing: `Sweeper`
+ * and `SubnetManager` do that.
  */
 import { MadStatus, SmState } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
 import type { Guid } from '../guid.ts';
@@ -16,7 +16,7 @@ export interface Watched {
   readonly path: Path | undefined;
 }
 
-export class Mastery {
+export class SmStateMachine {
   state: SmState = SmState.DISCOVERING;
   watched: Watched | undefined = undefined;
   /** Looks at the watched manager without a good answer, in a row. */

@@ -8,8 +8,8 @@ import { MadStatus, SmState } from '../../../../protocol/infiniband/mad/gen/valu
 import { ledger } from '../../../rig/fixtures/ledger.ts';
 import { ManagedFabric, type ManagedFabricPlan } from '../../../rig/fixtures/managed-fabric.ts';
 import { PortChange } from '../../port/end-port.ts';
-import { isBetter, judge, type Peer, SmControl } from '../election/handover.ts';
-import { Mastery } from '../election/state-machine.ts';
+import { decideHandover, isBetter, type Peer, SmControl } from '../election/handover.ts';
+import { SmStateMachine } from '../election/state-machine.ts';
 import type { SubnetManager } from './subnet-manager.ts';
 
 /** Three switches in a row with an adapter each. */
@@ -52,7 +52,7 @@ t.test('of equal priorities the lower GUID wins, else the higher priority', asyn
       `${first} and ${second}`,
     );
     t.ok(fabric.managers[winner].isMaster, `${[first, second][winner]} wins`);
-    t.equal(fabric.managers[1 - winner].mastery.state, SmState.STANDBY);
+    t.equal(fabric.managers[1 - winner].stateMachine.state, SmState.STANDBY);
     t.ok(fabric.runUntil(() => fabric.allActive));
   }
 });
@@ -61,10 +61,10 @@ t.test('three managers at once elect one', async (t) => {
   const fabric = new ManagedFabric({ ...row, managers: [{ at: 's2' }, { at: 's1' }, { at: 's0' }] });
   t.ok(fabric.runUntil(() => elected(fabric) && fabric.allActive));
   t.ok(fabric.managers[2].isMaster);
-  const takeovers = fabric.managers.map(({ mastery }) => mastery.takeovers);
+  const takeovers = fabric.managers.map(({ stateMachine }) => stateMachine.takeovers);
   fabric.runUntil(() => false, 100e9);
   t.same(
-    fabric.managers.map(({ mastery }) => mastery.takeovers),
+    fabric.managers.map(({ stateMachine }) => stateMachine.takeovers),
     takeovers,
     'it stays so',
   );
@@ -77,8 +77,8 @@ t.test('a master hands over to a better manager that comes later', async (t) => 
   const before = lids(fabric);
   const next = fabric.addManager('a2');
   t.ok(fabric.runUntil(() => next.isMaster && elected(fabric), 15e9));
-  t.equal(fabric.managers[0].mastery.state, SmState.STANDBY);
-  t.equal(fabric.managers[0].mastery.handovers, 1);
+  t.equal(fabric.managers[0].stateMachine.state, SmState.STANDBY);
+  t.equal(fabric.managers[0].stateMachine.handovers, 1);
   t.same(lids(fabric), before, 'LIDs stay');
   t.ok(fabric.adapters.every(({ port }) => port.smLid === fabric.adapters[2].port.lid));
 });
@@ -152,7 +152,7 @@ t.test('managers over lossy links elect one', async (t) => {
     const faults = { delayNs: 1000, faults: { drop: 0.1 } };
     const fabric = new ManagedFabric({ ...row, managers, faults, seed });
     if (!fabric.runUntil(() => elected(fabric) && fabric.allActive, 120e9))
-      t.fail(`seed ${seed}: ${fabric.managers.map(({ mastery }) => mastery.state)}`);
+      t.fail(`seed ${seed}: ${fabric.managers.map(({ stateMachine }) => stateMachine.state)}`);
   }
   t.pass('20 seeds');
 });
@@ -177,31 +177,35 @@ t.test('controls by state', async (t) => {
     [MASTER, 9, MASTER, false],
   ];
   for (const [from, control, to, isValid] of cells) {
-    const mastery = new Mastery();
-    mastery.state = from;
-    const status = mastery.control(control, '01');
-    t.same([mastery.state, status], [to, isValid ? MadStatus.SUCCESS : MadStatus.INVALID_VALUE], `${from} ${control}`);
+    const stateMachine = new SmStateMachine();
+    stateMachine.state = from;
+    const status = stateMachine.control(control, '01');
+    t.same(
+      [stateMachine.state, status],
+      [to, isValid ? MadStatus.SUCCESS : MadStatus.INVALID_VALUE],
+      `${from} ${control}`,
+    );
   }
-  const mastery = new Mastery();
-  mastery.becomeMaster();
-  mastery.successor = { guid: '01', path: [1] };
-  t.equal(mastery.control(ACKNOWLEDGE, '01'), MadStatus.SUCCESS);
-  t.equal(mastery.state, STANDBY, 'an acknowledged handover ends the mastership');
-  t.equal(mastery.control(ACKNOWLEDGE, '01'), MadStatus.SUCCESS, 'also when it ended before');
-  t.equal(mastery.control(ACKNOWLEDGE, '02'), MadStatus.INVALID_VALUE);
+  const stateMachine = new SmStateMachine();
+  stateMachine.becomeMaster();
+  stateMachine.successor = { guid: '01', path: [1] };
+  t.equal(stateMachine.control(ACKNOWLEDGE, '01'), MadStatus.SUCCESS);
+  t.equal(stateMachine.state, STANDBY, 'an acknowledged handover ends the mastership');
+  t.equal(stateMachine.control(ACKNOWLEDGE, '01'), MadStatus.SUCCESS, 'also when it ended before');
+  t.equal(stateMachine.control(ACKNOWLEDGE, '02'), MadStatus.INVALID_VALUE);
 });
 
 t.test('what a manager does after a sweep', async (t) => {
   const own = { priority: 0, guid: '05' };
   const peer = (state: SmState, guid: string, priority = 0) => ({ state, guid, priority }) as unknown as Peer;
   const { NOT_ACTIVE, DISCOVERING, STANDBY, MASTER } = SmState;
-  t.equal(judge(own, false, []).kind, 'master');
-  t.equal(judge(own, false, [peer(NOT_ACTIVE, '01', 9)]).kind, 'master');
-  t.equal(judge(own, false, [peer(DISCOVERING, '01')]).kind, 'yield');
-  t.equal(judge(own, false, [peer(DISCOVERING, '09')]).kind, 'master');
-  t.equal(judge(own, false, [peer(MASTER, '09')]).kind, 'yield', 'a lesser master will hand over');
-  t.equal(judge(own, true, [peer(STANDBY, '01')]).kind, 'hand-over');
-  t.equal(judge(own, true, [peer(STANDBY, '09')]).kind, 'master');
-  t.equal(judge(own, true, [peer(MASTER, '09')]).kind, 'wait');
-  t.equal(judge(own, true, [peer(MASTER, '09'), peer(STANDBY, '01')]).kind, 'hand-over');
+  t.equal(decideHandover(own, false, []).kind, 'master');
+  t.equal(decideHandover(own, false, [peer(NOT_ACTIVE, '01', 9)]).kind, 'master');
+  t.equal(decideHandover(own, false, [peer(DISCOVERING, '01')]).kind, 'yield');
+  t.equal(decideHandover(own, false, [peer(DISCOVERING, '09')]).kind, 'master');
+  t.equal(decideHandover(own, false, [peer(MASTER, '09')]).kind, 'yield', 'a lesser master will hand over');
+  t.equal(decideHandover(own, true, [peer(STANDBY, '01')]).kind, 'hand-over');
+  t.equal(decideHandover(own, true, [peer(STANDBY, '09')]).kind, 'master');
+  t.equal(decideHandover(own, true, [peer(MASTER, '09')]).kind, 'wait');
+  t.equal(decideHandover(own, true, [peer(MASTER, '09'), peer(STANDBY, '01')]).kind, 'hand-over');
 });

@@ -26,7 +26,7 @@ import type { AdapterClock } from '../../../host.ts';
 import type { MadAddress } from '../../agents/mad-packet.ts';
 import type { MadPort } from '../../agents/mad-port.ts';
 import { Administration } from '../administration/administration.ts';
-import { Mastery } from '../election/state-machine.ts';
+import { SmStateMachine } from '../election/state-machine.ts';
 import { type Guid, readGuid, writeGuid } from '../guid.ts';
 import { defaultSubnetManagerOptions, type SubnetManagerOptions } from '../options.ts';
 import { SmpClient } from '../smp-client.ts';
@@ -49,7 +49,7 @@ export class SubnetManager {
   readonly options: SubnetManagerOptions;
   readonly guid: Guid;
   readonly client: SmpClient;
-  readonly mastery = new Mastery();
+  readonly stateMachine = new SmStateMachine();
   readonly administration: Administration;
   readonly sweeper: Sweeper;
   /** Datagrams sent, and datagrams dropped because too many waited. */
@@ -70,7 +70,7 @@ export class SubnetManager {
     this.client = new SmpClient(counted, this.options, TRANSACTION_HIGH);
     this.administration = new Administration(counted, this.options);
     const own = { guid: this.guid, priority: this.options.priority, info: () => this.ownInfo() };
-    this.sweeper = new Sweeper(own, this.mastery, this.options, this.administration, clock);
+    this.sweeper = new Sweeper(own, this.stateMachine, this.options, this.administration, clock);
     this.#agent = new SmAgent(counted, {
       mKey: this.options.mKey,
       ownInfo: () => this.ownInfo(),
@@ -84,14 +84,14 @@ export class SubnetManager {
   }
 
   get isMaster(): boolean {
-    return this.mastery.state === SmState.MASTER;
+    return this.stateMachine.state === SmState.MASTER;
   }
 
   /** True when the subnet is configured and nothing is left to do for now. */
   get isSettled(): boolean {
-    const { mastery } = this;
+    const { stateMachine } = this;
     if (this.#isBusy || this.#inbox.length > 0) return false;
-    return mastery.state === SmState.STANDBY || (this.isMaster && !mastery.isNew && !this.sweeper.isDue);
+    return stateMachine.state === SmState.STANDBY || (this.isMaster && !stateMachine.isNew && !this.sweeper.isDue);
   }
 
   /** Takes the datagrams that came in, and sends what is due. Returns true while more is ready. */
@@ -120,7 +120,7 @@ export class SubnetManager {
   /** Another manager takes the port of this one, which is silent until `wake`. */
   sleep(): void {
     this.stop();
-    this.mastery.discover();
+    this.stateMachine.discover();
   }
 
   /** The port is free again: the subnet is discovered anew. */
@@ -140,7 +140,7 @@ export class SubnetManager {
     this.#activity = (this.#activity + 1) >>> 0;
     setSmInfoActivityCount(view, 0, this.#activity);
     setSmInfoPriority(view, 0, this.options.priority);
-    setSmInfoSmState(view, 0, this.mastery.state);
+    setSmInfoSmState(view, 0, this.stateMachine.state);
     return info;
   }
 
@@ -185,7 +185,7 @@ export class SubnetManager {
         else this.#agent.take(address, mad);
         return;
       case MadClass.SUBNET_ADMINISTRATION:
-        if (!address.isVl15 && this.isMaster && !this.mastery.isNew)
+        if (!address.isVl15 && this.isMaster && !this.stateMachine.isNew)
           this.administration.take(address, mad, this.#clock.now());
         return;
       default:
@@ -194,13 +194,13 @@ export class SubnetManager {
 
   /** Time of the next job, while none runs. */
   #dueNs(): number {
-    const { state } = this.mastery;
+    const { state } = this.stateMachine;
     if (state === SmState.NOT_ACTIVE) return Infinity;
     return this.#hasJob ? 0 : this.sweeper.dueNs;
   }
 
   get #hasJob(): boolean {
-    return this.isMaster && !this.mastery.isNew && this.administration.hasJob;
+    return this.isMaster && !this.stateMachine.isNew && this.administration.hasJob;
   }
 
   #schedule(now: number): void {
@@ -223,11 +223,11 @@ export class SubnetManager {
   }
 
   #control(modifier: number, guid: Guid): number {
-    const { mastery } = this;
-    const before = mastery.state;
-    const status = mastery.control(modifier, guid);
-    const isHandover = mastery.toAcknowledge === guid;
-    if (mastery.state !== before || isHandover) {
+    const { stateMachine } = this;
+    const before = stateMachine.state;
+    const status = stateMachine.control(modifier, guid);
+    const isHandover = stateMachine.toAcknowledge === guid;
+    if (stateMachine.state !== before || isHandover) {
       this.#interrupt();
       this.sweeper.restart();
     }

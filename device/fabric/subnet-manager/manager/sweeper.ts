@@ -27,8 +27,8 @@ import { viewOf } from '../../../../protocol/layout/view.ts';
 import type { AdapterClock } from '../../../host.ts';
 import type { Administration } from '../administration/administration.ts';
 import type { KnownManager } from '../administration/table-records.ts';
-import { judge, type Peer, type Rank, readPeers, SmControl } from '../election/handover.ts';
-import type { Mastery } from '../election/state-machine.ts';
+import { decideHandover, type Peer, type Rank, readPeers, SmControl } from '../election/handover.ts';
+import type { SmStateMachine } from '../election/state-machine.ts';
 import { protectionOf, type SubnetManagerOptions } from '../options.ts';
 import { get, type SmpJob, set } from '../smp-client.ts';
 import { Subnet, type SubnetNode, type SubnetPort } from '../subnet.ts';
@@ -56,7 +56,7 @@ export class Sweeper {
   readonly counters: SweepCounters = { writes: 0, refusals: 0, silent: 0, cutKeys: 0 };
   readonly lids = new LidAssignment();
   readonly #own: OwnManager;
-  readonly #mastery: Mastery;
+  readonly #stateMachine: SmStateMachine;
   readonly #options: SubnetManagerOptions;
   readonly #administration: Administration;
   readonly #clock: AdapterClock;
@@ -70,13 +70,13 @@ export class Sweeper {
 
   constructor(
     own: OwnManager,
-    mastery: Mastery,
+    stateMachine: SmStateMachine,
     options: SubnetManagerOptions,
     administration: Administration,
     clock: AdapterClock,
   ) {
     this.#own = own;
-    this.#mastery = mastery;
+    this.#stateMachine = stateMachine;
     this.#options = options;
     this.#administration = administration;
     this.#clock = clock;
@@ -84,7 +84,7 @@ export class Sweeper {
 
   /** Time of the next job. */
   get dueNs(): number {
-    const { state } = this.#mastery;
+    const { state } = this.#stateMachine;
     if (state === SmState.MASTER && this.#toRead.size > 0) return 0;
     return state === SmState.STANDBY ? this.#lightNs : Math.min(this.#heavyNs, this.#lightNs);
   }
@@ -96,7 +96,7 @@ export class Sweeper {
 
   /** The job that is due. */
   next(nowNs: number): SmpJob {
-    if (this.#mastery.state === SmState.STANDBY) return this.#poll();
+    if (this.#stateMachine.state === SmState.STANDBY) return this.#poll();
     if (this.#heavyNs <= nowNs) return this.#sweep();
     return this.#toRead.size > 0 ? this.#readPorts() : this.#look();
   }
@@ -135,32 +135,32 @@ export class Sweeper {
     this.#toRead.clear();
     this.#unplan();
     this.#lastHeavyNs = this.#clock.now();
-    const mastery = this.#mastery;
+    const stateMachine = this.#stateMachine;
     const subnet = yield* discover(this.subnet);
     if (subnet.ownPort === undefined) return this.#plan(this.#options.timeoutNs, Infinity);
     yield* this.#acknowledge(subnet);
     this.peers = yield* readPeers(subnet);
-    const verdict = judge(this.#own, mastery.state === SmState.MASTER, this.peers);
-    if (verdict.kind === 'yield') {
-      mastery.standBy({ guid: verdict.peer.guid, path: verdict.peer.port.path });
+    const decision = decideHandover(this.#own, stateMachine.state === SmState.MASTER, this.peers);
+    if (decision.kind === 'yield') {
+      stateMachine.standBy({ guid: decision.peer.guid, path: decision.peer.port.path });
       return this.#plan(Infinity, this.#options.pollNs);
     }
-    if (verdict.kind === 'hand-over' && (yield* this.#handOver(verdict.peer)))
+    if (decision.kind === 'hand-over' && (yield* this.#handOver(decision.peer)))
       return this.#plan(Infinity, this.#options.pollNs);
-    if (verdict.kind === 'wait' && this.#waits < LONGEST_WAIT) {
+    if (decision.kind === 'wait' && this.#waits < LONGEST_WAIT) {
       this.#waits++;
       return this.#plan(SECOND, Infinity);
     }
-    if (verdict.kind !== 'wait') this.#waits = 0;
+    if (decision.kind !== 'wait') this.#waits = 0;
     yield* this.#govern(subnet);
   }
 
   /** Configures the subnet as its master. */
   *#govern(subnet: Subnet): SmpJob {
-    const mastery = this.#mastery;
-    mastery.successor = undefined;
-    mastery.becomeMaster();
-    const { isNew } = mastery;
+    const stateMachine = this.#stateMachine;
+    stateMachine.successor = undefined;
+    stateMachine.becomeMaster();
+    const { isNew } = stateMachine;
     if (yield* settleStateChanges(subnet)) return this.sweepNow();
     if (isNew) this.#administration.reset();
     else keepTables(this.subnet, subnet);
@@ -171,7 +171,7 @@ export class Sweeper {
     this.#administration.managers = this.#managers(subnet);
     yield* configure(subnet, this.#options, this.lids, groups, isNew, this.counters);
     this.subnet = subnet;
-    mastery.isNew = false;
+    stateMachine.isNew = false;
     if (!isNew) this.#administration.subnetChanged(before, this.#clock.now());
     const isComplete = subnet.silent === 0 && this.counters.silent === silentBefore;
     this.#retryNs = isComplete ? SECOND : Math.min(2 * this.#retryNs, this.#options.sweepNs);
@@ -191,9 +191,9 @@ export class Sweeper {
 
   /** Answers a master that has handed over. */
   *#acknowledge(subnet: Subnet): SmpJob {
-    const guid = this.#mastery.toAcknowledge;
+    const guid = this.#stateMachine.toAcknowledge;
     const port = guid === undefined ? undefined : subnet.portOfGuid(guid);
-    this.#mastery.toAcknowledge = undefined;
+    this.#stateMachine.toAcknowledge = undefined;
     if (port === undefined) return;
     yield [set(port.path, SubnetAttribute.SM_INFO, SmControl.ACKNOWLEDGE, this.#own.info())];
   }
@@ -203,12 +203,12 @@ export class Sweeper {
    * it counts as dead soon. opensm never acknowledges. Returns false if it does not agree.
    */
   *#handOver({ port, guid }: Peer): SmpJob<boolean> {
-    const mastery = this.#mastery;
+    const stateMachine = this.#stateMachine;
     const successor = { guid, path: port.path };
-    mastery.successor = successor;
+    stateMachine.successor = successor;
     const [answer] = yield [set(port.path, SubnetAttribute.SM_INFO, SmControl.HANDOVER, this.#own.info())];
     if (answer.status !== MadStatus.SUCCESS) return false;
-    mastery.standBy(successor);
+    stateMachine.standBy(successor);
     return true;
   }
 
@@ -240,15 +240,15 @@ export class Sweeper {
 
   /** Looks whether the watched manager is master and alive. */
   *#poll(): SmpJob {
-    const mastery = this.#mastery;
+    const stateMachine = this.#stateMachine;
     this.#unplan();
-    const path = mastery.watched?.path;
+    const path = stateMachine.watched?.path;
     let state: number | undefined;
     if (path !== undefined) {
       const [answer] = yield [{ ...get(path, SubnetAttribute.SM_INFO), attempts: 1 }];
       if (answer.status === MadStatus.SUCCESS) state = getSmInfoSmState(answer.view, 0);
     }
-    const isDead = mastery.polled(state, this.#options.pollAttempts);
+    const isDead = stateMachine.polled(state, this.#options.pollAttempts);
     this.#plan(isDead ? 0 : Infinity, isDead ? Infinity : this.#options.pollNs);
   }
 
@@ -281,8 +281,8 @@ function keepTables(before: Subnet, after: Subnet): void {
     for (const [number, block] of known.linear) node.linear.set(number, block);
     for (const [modifier, block] of known.multicast) node.multicast.set(modifier, block);
     for (const port of node.knownPorts) {
-      const { laneMaps, arbitration } = known.ports[port.number];
-      for (const [input, map] of laneMaps) port.laneMaps.set(input, map);
+      const { vlMaps, arbitration } = known.ports[port.number];
+      for (const [input, map] of vlMaps) port.vlMaps.set(input, map);
       for (const [number, block] of arbitration) port.arbitration.set(number, block);
     }
   }

@@ -213,6 +213,6 @@ function revive(subnet: Subnet, from: SubnetPort, known: SubnetPort): void {
 function restore(port: SubnetPort, known: SubnetPort): void {
   port.isSilent = true;
   port.info.set(known.info);
-  for (const table of ['pKeys', 'guids', 'laneMaps', 'arbitration'] as const)
+  for (const table of ['pKeys', 'guids', 'vlMaps', 'arbitration'] as const)
     for (const [number, block] of known[table]) port[table].set(number, block);
 }

@@ -132,7 +132,7 @@ t.test('a manager that knows the key takes over, one that does not changes nothi
   );
   const friend = fabric.addManager('a1', { mKey: KEY, lmc: 1 });
   t.ok(fabric.runUntil(() => friend.isMaster && settled(fabric), 30 * SECOND));
-  t.equal(fabric.managers[0].mastery.state, SmState.STANDBY);
+  t.equal(fabric.managers[0].stateMachine.state, SmState.STANDBY);
   t.same([friend.sweeper.counters.silent, friend.sweeper.counters.refusals], [0, 0]);
   t.ok(
     fabric.adapters.every(({ port }) => port.lmc === 1 && port.smLid === fabric.adapters[1].port.lid),

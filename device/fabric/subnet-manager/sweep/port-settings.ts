@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the manager writes to ports: PortInfo with LIDs, MTU and lanes, P_Key tables, then the
+ * What the manager writes to ports: PortInfo with LIDs, MTU and VLs, P_Key tables, then the
  * states ARMED and ACTIVE (InfiniBand specification, 14.2.5.6, 14.3.6). Only ports that differ are
  * written. Called by the sweep.
  */
@@ -41,7 +41,7 @@ import { type Guid, NO_GUID, readGuid, sameBytes, writeGuid } from '../guid.ts';
 import { protectionOf, type SubnetManagerOptions } from '../options.ts';
 import { NO_ANSWER, type SmpJob, type SmpRequest, set } from '../smp-client.ts';
 import type { Subnet, SubnetPort } from '../subnet.ts';
-import { hasTables, lanesOfCode } from '../vl-options.ts';
+import { hasTables, vlsOfCode } from '../vl-options.ts';
 import { keyBlocks, PORT_SHIFT } from './discovery.ts';
 import { lmcOf } from './lids.ts';
 import { keysOf } from './partitions.ts';
@@ -65,7 +65,7 @@ export interface SweepCounters {
 
 type Change = (view: DataView, port: SubnetPort) => void;
 
-/** LIDs, keys and timeouts of end ports; MTU, lanes and enforcement of links. */
+/** LIDs, keys and timeouts of end ports; MTU, VLs and enforcement of links. */
 export function* writePortSettings(
   subnet: Subnet,
   lids: ReadonlyMap<SubnetPort, number>,
@@ -91,8 +91,8 @@ export function* writePortSettings(
       setPortInfoPartitionEnforcementOutbound(view, 0, enforces ? 1 : 0);
     }
     if (port.peer !== undefined && port.state === PortState.INITIALIZE) setLinkOptions(view, port, port.peer);
-    const lanes = lanesOfCode(getPortInfoOperationalVls(view, 0));
-    if (port.peer !== undefined && hasTables(options.lanes, lanes))
+    const vls = vlsOfCode(getPortInfoOperationalVls(view, 0));
+    if (port.peer !== undefined && hasTables(options.lanes, vls))
       setPortInfoVlHighLimit(view, 0, options.lanes.highLimit);
   };
   const ports = [...subnet.nodes.values()].flatMap((node) => node.knownPorts);
@@ -111,12 +111,12 @@ export function* writePortSettings(
   );
 }
 
-/** Both ends of a link have the same MTU and the same lanes: the lesser ones. */
+/** Both ends of a link have the same MTU and the same VLs: the lesser ones. */
 function setLinkOptions(view: DataView, port: SubnetPort, peer: SubnetPort): void {
   const mtu = Math.min(getPortInfoMtuCapability(port.view, 0), getPortInfoMtuCapability(peer.view, 0));
-  const lanes = Math.min(getPortInfoVlCapability(port.view, 0), getPortInfoVlCapability(peer.view, 0));
+  const vls = Math.min(getPortInfoVlCapability(port.view, 0), getPortInfoVlCapability(peer.view, 0));
   setPortInfoNeighborMtu(view, 0, Math.max(mtu, SMALLEST_MTU_CODE));
-  setPortInfoOperationalVls(view, 0, Math.max(lanes, 1));
+  setPortInfoOperationalVls(view, 0, Math.max(vls, 1));
 }
 
 /** INITIALIZE to ARMED at all linked ports, then ARMED to ACTIVE. */

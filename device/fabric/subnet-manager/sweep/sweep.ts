@@ -18,7 +18,7 @@ import type { Subnet } from '../subnet.ts';
 import { type RoutedGroup, writeLinearTables, writeMulticastTables } from './forwarding.ts';
 import type { LidAssignment } from './lids.ts';
 import { activate, reregister, type SweepCounters, writePartitions, writePortSettings } from './port-settings.ts';
-import { writeLaneTables } from './vl-tables.ts';
+import { writeVlTables } from './vl-tables.ts';
 
 /** A multicast group as subnet administration keeps it. */
 export interface Group {
@@ -38,7 +38,7 @@ export function* configure(
 ): SmpJob {
   yield* writePortSettings(subnet, lids.assign(subnet, options.lmc), options, counters);
   yield* writePartitions(subnet, options, counters);
-  yield* writeLaneTables(subnet, options.lanes, counters);
+  yield* writeVlTables(subnet, options.lanes, counters);
   const { graph, switches } = graphOf(subnet);
   yield* writeLinearTables(switches, linearTables(graph, options.routing), counters);
   yield* routeGroups(subnet, groups(), counters);

@@ -14,7 +14,7 @@ import { MadStatus, SubnetAttribute } from '../../../../protocol/infiniband/mad/
 import { sameBytes } from '../guid.ts';
 import { get, type SmpJob, set } from '../smp-client.ts';
 import type { Blocks, Subnet, SubnetPort } from '../subnet.ts';
-import { arbitrationTurns, hasTables, type LaneOptions, laneMap, lanesOfCode, turnBlock } from '../vl-options.ts';
+import { arbitrationTurns, hasTables, turnBlock, type VlOptions, vlMap, vlsOfCode } from '../vl-options.ts';
 import { count, type SweepCounters } from './port-settings.ts';
 
 const ENTRIES_PER_BLOCK = 32;
@@ -35,19 +35,19 @@ interface TablePlace {
 }
 
 /** Reads the tables of all ports that are up. */
-export function* readLaneTables(subnet: Subnet): SmpJob {
+export function* readVlTables(subnet: Subnet): SmpJob {
   yield* readPlaces(linkedPorts(subnet).flatMap((port) => [...mapPlaces(port), ...arbitrationPlaces(port)]));
 }
 
-/** Writes what differs, at ports with more than one lane, or everywhere if the options say so. */
-export function* writeLaneTables(subnet: Subnet, options: LaneOptions, counters: SweepCounters): SmpJob {
+/** Writes what differs, at ports with more than one VL, or everywhere if the options say so. */
+export function* writeVlTables(subnet: Subnet, options: VlOptions, counters: SweepCounters): SmpJob {
   const wanted: (readonly [place: TablePlace, bytes: Uint8Array])[] = [];
   for (const port of linkedPorts(subnet)) {
-    const lanes = lanesOfCode(getPortInfoOperationalVls(port.view, 0));
-    if (!hasTables(options, lanes)) continue;
-    const map = laneMap(options, lanes);
+    const vls = vlsOfCode(getPortInfoOperationalVls(port.view, 0));
+    if (!hasTables(options, vls)) continue;
+    const map = vlMap(options, vls);
     for (const place of mapPlaces(port)) wanted.push([place, map]);
-    const { low, high } = arbitrationTurns(options, lanes);
+    const { low, high } = arbitrationTurns(options, vls);
     for (const place of arbitrationPlaces(port)) {
       const isLow = place.key < HIGH_BLOCK;
       wanted.push([place, turnBlock(isLow ? low : high, place.key - (isLow ? LOW_BLOCK : HIGH_BLOCK))]);
@@ -88,7 +88,7 @@ function mapPlaces(port: SubnetPort): TablePlace[] {
     attribute: SubnetAttribute.SL_TO_VL_TABLE,
     modifier: node.isSwitch ? (input << INPUT_SHIFT) | number : 0,
     sizeBytes: SL_TO_VL_TABLE_SIZE,
-    kept: port.laneMaps,
+    kept: port.vlMaps,
     key: input,
   }));
 }
