@@ -21,8 +21,8 @@ import type { AdapterOptions } from '../hca/adapter/options.ts';
 import type { FabricPlan } from '../topology/fabric-plan.ts';
 
 /** Versions of the format: for one adapter, and for a fabric. */
-export const RECORDING_VERSION = 1;
-export const FABRIC_RECORDING_VERSION = 2;
+const RECORDING_VERSION = 1;
+const FABRIC_RECORDING_VERSION = 2;
 /** Magic, length and CRC-32. */
 export const CHUNK_HEADER_BYTES = 12;
 /** "CHNK" as a little-endian dword. */

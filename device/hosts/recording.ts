@@ -176,7 +176,7 @@ export class RecordingAdapterPort implements AdapterPort {
 }
 
 /** Records the calls to a function. */
-export class RecordingFunctionPort implements FunctionPort {
+class RecordingFunctionPort implements FunctionPort {
   readonly #writer: RecordWriter;
   readonly #port: FunctionPort;
   readonly #index: number;

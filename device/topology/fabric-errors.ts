@@ -38,7 +38,7 @@ interface Node {
 }
 
 /** The ports of a link in this process; one of a link to another process. */
-export interface LinkEnds {
+interface LinkEnds {
   readonly ports: readonly string[];
   readonly local?: LocalLinkPlan | undefined;
 }

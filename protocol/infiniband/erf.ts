@@ -22,10 +22,10 @@ import {
 import { PCAP_RECORD_HEADER_SIZE, PcapLinkType, writePcapFileHeader, writePcapRecordHeader } from './pcap.ts';
 
 /** ERF record type of InfiniBand packets. */
-export const ERF_TYPE_INFINIBAND = 21;
+const ERF_TYPE_INFINIBAND = 21;
 
 /** Bytes before the packet in an ERF record. */
-export const ERF_RECORD_HEADER_SIZE = ERF_TIMESTAMP_SIZE + ERF_HEADER_SIZE;
+const ERF_RECORD_HEADER_SIZE = ERF_TIMESTAMP_SIZE + ERF_HEADER_SIZE;
 
 /** Direction in which a packet crossed the port. */
 export const CaptureDirection = { SENT: 0, RECEIVED: 1 } as const;
@@ -86,7 +86,7 @@ export function writeErfRecord(
 }
 
 /** Position and time of a packet in an ERF record. */
-export interface ErfRecord {
+interface ErfRecord {
   readonly timeNs: number;
   readonly interfaceNumber: number;
   readonly offset: number;

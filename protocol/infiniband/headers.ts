@@ -7,7 +7,7 @@
 import type { StructTable } from '../layout/table.ts';
 
 /** Local route header. */
-export const LRH: StructTable = {
+const LRH: StructTable = {
   name: 'lrh',
   doc: 'Local route header: routes a packet within its subnet.',
   source: 'IBTA 7.7',
@@ -27,7 +27,7 @@ export const LRH: StructTable = {
 };
 
 /** Global route header. */
-export const GRH: StructTable = {
+const GRH: StructTable = {
   name: 'grh',
   doc: 'Global route header: routes a packet between subnets; has the layout of an IPv6 header.',
   source: 'IBTA 8.3',
@@ -46,7 +46,7 @@ export const GRH: StructTable = {
 };
 
 /** Base transport header. */
-export const BTH: StructTable = {
+const BTH: StructTable = {
   name: 'bth',
   doc: 'Base transport header, in every InfiniBand transport packet.',
   source: 'IBTA 9.2',

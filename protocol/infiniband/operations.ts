@@ -124,7 +124,7 @@ const TRANSPORTS: readonly Transport[] = [
 ];
 
 /** An opcode with its properties. */
-export interface OpcodeRow {
+interface OpcodeRow {
   readonly name: string;
   readonly value: number;
   readonly flags: number;

@@ -58,7 +58,7 @@ export function findWholeRecords(view: DataView, start: number, end: number): { 
 }
 
 /** Position and time of a record in the bytes of a file. */
-export interface PcapRecord {
+interface PcapRecord {
   readonly timeNs: number;
   readonly offset: number;
   readonly lengthBytes: number;

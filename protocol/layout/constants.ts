@@ -5,7 +5,7 @@
  */
 import type { ConstantTable } from './table.ts';
 
-export const pciConstants: ConstantTable = {
+const pciConstants: ConstantTable = {
   name: 'pci',
   doc: 'PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16).',
   constants: [
@@ -45,7 +45,7 @@ export const pciConstants: ConstantTable = {
   ],
 };
 
-export const limitConstants: ConstantTable = {
+const limitConstants: ConstantTable = {
   name: 'limit',
   doc: 'Architectural limits. Field widths set them; options can only choose lower ones.',
   constants: [
@@ -193,7 +193,7 @@ export const limitConstants: ConstantTable = {
   ],
 };
 
-export const collectPageConstants: ConstantTable = {
+const collectPageConstants: ConstantTable = {
   name: 'collect-page',
   doc: 'Offsets in a collect-buffer page, which can be mapped into one process.',
   constants: [

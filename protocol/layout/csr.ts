@@ -26,7 +26,7 @@ const portRegisters = (name: string, ports: string): RegisterRow[] => {
   ];
 };
 
-export const csr: RegisterBlock = {
+const csr: RegisterBlock = {
   name: 'csr',
   doc: 'Control and status registers of one function.',
   sizeBytes: 0x8000,

@@ -31,7 +31,7 @@ export const managementCommand: StructTable = {
   ],
 };
 
-export const managementResponse: StructTable = {
+const managementResponse: StructTable = {
   name: 'management-response',
   doc: 'Result of a management command. Valid when its sequence word, stored last, is the expected one.',
   endian: 'little',
@@ -398,7 +398,7 @@ export const memoryWindowAttributes: StructTable = {
   ],
 };
 
-export const collectContextAttributes: StructTable = {
+const collectContextAttributes: StructTable = {
   name: 'collect-context-attributes',
   doc: 'Answer to query collect context.',
   source: 'US 8,484,392 par. 95-98',
@@ -412,7 +412,7 @@ export const collectContextAttributes: StructTable = {
   ],
 };
 
-export const adapterAttributes: StructTable = {
+const adapterAttributes: StructTable = {
   name: 'adapter-attributes',
   doc: 'Answer to query adapter.',
   source: 'IBTA 11.2.1.2',
@@ -449,7 +449,7 @@ export const adapterAttributes: StructTable = {
   ],
 };
 
-export const portAttributes: StructTable = {
+const portAttributes: StructTable = {
   name: 'port-attributes',
   doc: 'Answer to query port.',
   source: 'IBTA 14.2.5.6',
@@ -491,7 +491,7 @@ export const gidAttributes: StructTable = {
   fields: [{ name: 'gid', bytes: 16, doc: 'GID, as on the wire; all zeros when the entry is empty.' }],
 };
 
-export const pkeyBlock: StructTable = {
+const pkeyBlock: StructTable = {
   name: 'pkey-block',
   doc: "Answer to QUERY_PKEYS: 32 entries of a port's P_Key table, from 32 x object number on.",
   source: 'IBTA 10.9.1, 14.2.5.7',
@@ -500,7 +500,7 @@ export const pkeyBlock: StructTable = {
   fields: [{ name: 'pkeys', bytes: 64, doc: 'P_Keys of 16 bits, little-endian; 0: an empty entry.' }],
 };
 
-export const gidBlock: StructTable = {
+const gidBlock: StructTable = {
   name: 'gid-block',
   doc: "Answer to QUERY_GIDS: 8 entries of a port's GID table, from 8 x object number on.",
   source: 'IBTA 4.1.1, 14.2.5.5',
@@ -602,7 +602,7 @@ export const resourceChange: StructTable = {
   ],
 };
 
-export const laneTableEntry: StructTable = {
+const laneTableEntry: StructTable = {
   name: 'lane-table-entry',
   doc: 'Lanes of one function, in the table at LANE_TABLE. Bit n of byte m is lane 8 x m + n.',
   source: 'US 8,484,392 par. 51, 74',
@@ -616,7 +616,7 @@ export const laneTableEntry: StructTable = {
   ],
 };
 
-export const resourceShare: StructTable = {
+const resourceShare: StructTable = {
   name: 'resource-share',
   doc: 'Answer to QUERY_RESOURCES: the share of one function, and the resources that all share.',
   source: 'US 8,484,392 par. 50-60; US 2015/0378953 claim 1',
@@ -660,7 +660,7 @@ export const resourceShare: StructTable = {
   ],
 };
 
-export const laneAttributes: StructTable = {
+const laneAttributes: StructTable = {
   name: 'lane-attributes',
   doc: 'Answer to QUERY_LANE.',
   source: 'US 8,484,392 par. 42-45',
@@ -759,7 +759,7 @@ export const traceAttributes: StructTable = {
   ],
 };
 
-export const traceBlock: StructTable = {
+const traceBlock: StructTable = {
   name: 'trace-block',
   doc: 'Command block: one message that a QP sent or received. Its kept packets follow as trace-packets.',
   source: 'IPCOM000010133D par. 4; docs/DOCUMENTS.md decision 10',
@@ -812,7 +812,7 @@ export const traceBlock: StructTable = {
   ],
 };
 
-export const tracePacket: StructTable = {
+const tracePacket: StructTable = {
   name: 'trace-packet',
   doc: 'Packet of a command block: headers and kept payload as on the wire, padded to 8 bytes, no CRCs.',
   source: 'IPCOM000010133D par. 4; docs/DOCUMENTS.md decision 10',

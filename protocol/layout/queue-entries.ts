@@ -6,7 +6,7 @@
  */
 import type { StructTable } from './table.ts';
 
-export const queuePairRecord: StructTable = {
+const queuePairRecord: StructTable = {
   name: 'queue-pair-record',
   doc: 'Producer positions of a QP. Only software writes it.',
   source: 'US 9,069,485 par. 27',
@@ -22,7 +22,7 @@ export const queuePairRecord: StructTable = {
   ],
 };
 
-export const sendQueueDescriptor: StructTable = {
+const sendQueueDescriptor: StructTable = {
   name: 'send-queue-descriptor',
   doc: 'Send queue descriptor: link of the scheduler list, read and write pointer. Only the device writes it.',
   source: 'US 9,069,485 par. 27, 71',
@@ -58,7 +58,7 @@ export const sendQueueDescriptor: StructTable = {
   ],
 };
 
-export const completionQueueRecord: StructTable = {
+const completionQueueRecord: StructTable = {
   name: 'completion-queue-record',
   doc: 'Consumer position of a CQ. Only software writes it.',
   endian: 'little',
@@ -66,7 +66,7 @@ export const completionQueueRecord: StructTable = {
   fields: [{ name: 'consumed', bits: 32, doc: 'CQEs consumed, modulo 2^32.' }, { bits: 32 }],
 };
 
-export const sharedReceiveQueueRecord: StructTable = {
+const sharedReceiveQueueRecord: StructTable = {
   name: 'srq-record',
   doc: 'Producer position of an SRQ. Only software writes it.',
   endian: 'little',
@@ -74,7 +74,7 @@ export const sharedReceiveQueueRecord: StructTable = {
   fields: [{ name: 'tail', bits: 16, doc: 'Number of the next receive entry to post.' }, { bits: 16 }, { bits: 32 }],
 };
 
-export const receiveEntry: StructTable = {
+const receiveEntry: StructTable = {
   name: 'receive-entry',
   doc: 'Head of a receive queue slot; its SGEs follow.',
   endian: 'little',
@@ -89,7 +89,7 @@ export const receiveEntry: StructTable = {
   ],
 };
 
-export const completionEntry: StructTable = {
+const completionEntry: StructTable = {
   name: 'completion-entry',
   doc: 'CQE. Valid when its sequence word is the expected one; the device stores that word last.',
   source: 'IBTA 11.4.2.1',
@@ -130,7 +130,7 @@ export const completionEntry: StructTable = {
   ],
 };
 
-export const eventEntry: StructTable = {
+const eventEntry: StructTable = {
   name: 'event-entry',
   doc: 'EQE. Valid when its sequence word is the expected one; the device stores that word last.',
   source: 'IPCOM000126453D par. 3',
@@ -157,7 +157,7 @@ export const eventEntry: StructTable = {
   ],
 };
 
-export const cqNotify: StructTable = {
+const cqNotify: StructTable = {
   name: 'cq-notify',
   doc: 'Request for one completion event (arming), written to a register or to a collect page.',
   source: 'IBTA 11.4.2.2',
@@ -181,7 +181,7 @@ export const cqNotify: StructTable = {
   ],
 };
 
-export const eqConsumer: StructTable = {
+const eqConsumer: StructTable = {
   name: 'eq-consumer',
   doc: 'Consumer position of an event queue, written to a register.',
   endian: 'little',
@@ -193,7 +193,7 @@ export const eqConsumer: StructTable = {
   ],
 };
 
-export const cancelWord: StructTable = {
+const cancelWord: StructTable = {
   name: 'cancel',
   doc: 'Value written to the cancel offset of a collect page.',
   source: 'docs/DOCUMENTS.md decision 3',

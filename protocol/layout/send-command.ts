@@ -7,7 +7,7 @@
  */
 import type { StructTable } from './table.ts';
 
-export const sendCommand: StructTable = {
+const sendCommand: StructTable = {
   name: 'send-command',
   doc: 'Header of a command posted to a send queue.',
   source: 'US 8,484,392 par. 36-37, 109; docs/DOCUMENTS.md decision 1',
@@ -54,7 +54,7 @@ export const sendCommand: StructTable = {
   ],
 };
 
-export const doorbell: StructTable = {
+const doorbell: StructTable = {
   name: 'doorbell',
   doc: 'First 8 bytes of a command: an explicit doorbell, or an implicit one from a command without a PCB.',
   source: 'US 8,484,392 par. 99; US 9,069,485 par. 29, 66, 69',
@@ -69,7 +69,7 @@ export const doorbell: StructTable = {
   ],
 };
 
-export const udTarget: StructTable = {
+const udTarget: StructTable = {
   name: 'ud-target',
   doc: 'Destination of a datagram.',
   endian: 'little',
@@ -84,7 +84,7 @@ export const udTarget: StructTable = {
   ],
 };
 
-export const rdmaTarget: StructTable = {
+const rdmaTarget: StructTable = {
   name: 'rdma-target',
   doc: 'Remote memory of an RDMA operation, an atomic, a FLUSH or an ATOMIC WRITE.',
   endian: 'little',
@@ -98,7 +98,7 @@ export const rdmaTarget: StructTable = {
   ],
 };
 
-export const atomicOperands: StructTable = {
+const atomicOperands: StructTable = {
   name: 'atomic-operands',
   doc: 'Operands of an atomic operation, right after the header.',
   endian: 'little',
@@ -109,7 +109,7 @@ export const atomicOperands: StructTable = {
   ],
 };
 
-export const bindTarget: StructTable = {
+const bindTarget: StructTable = {
   name: 'bind-target',
   doc: 'Operands of BIND_WINDOW; the SGE of the header is the range. Length 0 unbinds a type 1 window.',
   source: 'IBTA 10.6.7, 11.4.1.4',
@@ -124,7 +124,7 @@ export const bindTarget: StructTable = {
   ],
 };
 
-export const registerTarget: StructTable = {
+const registerTarget: StructTable = {
   name: 'register-target',
   doc: 'Operands of FAST_REGISTER; the SGE of the header holds start, length and L_Key with a new low byte.',
   source: 'IBTA 10.6.3.2, 11.4.1.5',
@@ -139,7 +139,7 @@ export const registerTarget: StructTable = {
   ],
 };
 
-export const scatterGatherElement: StructTable = {
+const scatterGatherElement: StructTable = {
   name: 'sge',
   doc: 'Scatter/gather element: a range of local memory.',
   source: 'IBTA 10.2.6',
@@ -179,7 +179,7 @@ export const addressHandle: StructTable = {
   ],
 };
 
-export const sendControl: StructTable = {
+const sendControl: StructTable = {
   name: 'send-control',
   doc: 'Control word before a packet in a send context; the packet follows from its LRH on, in whole blocks.',
   source: 'US 2015/0378953 abstract; docs/DOCUMENTS.md decision 9',
@@ -200,7 +200,7 @@ export const sendControl: StructTable = {
   ],
 };
 
-export const creditReturn: StructTable = {
+const creditReturn: StructTable = {
   name: 'credit-return',
   doc: 'Word that a send context writes to guest memory, in one 8-byte store.',
   source: 'US 2015/0378953 abstract; docs/DOCUMENTS.md decision 9',

@@ -85,7 +85,7 @@ export interface RegisterRow {
  * A jump forward to an offset; generation fails when the rows before it reach further. The gap
  * reads as 0, and writes to it are counted as reserved.
  */
-export interface OffsetRow {
+interface OffsetRow {
   readonly at: number;
   readonly section: string;
 }

@@ -9,7 +9,7 @@ type Row = ValueTable['values'][number];
 const rows = (list: readonly (readonly [string, number, string])[]): Row[] =>
   list.map(([name, value, doc]) => ({ name, value, doc }));
 
-export const sendOpcode: ValueTable = {
+const sendOpcode: ValueTable = {
   name: 'send-opcode',
   doc: 'Operations of the send queue.',
   values: rows([
@@ -30,7 +30,7 @@ export const sendOpcode: ValueTable = {
   ]),
 };
 
-export const managementOpcode: ValueTable = {
+const managementOpcode: ValueTable = {
   name: 'management-opcode',
   doc: 'Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy.',
   values: rows([
@@ -129,7 +129,7 @@ export const managementStatus: ValueTable = {
   ]),
 };
 
-export const madResult: ValueTable = {
+const madResult: ValueTable = {
   name: 'mad-result',
   doc: 'What became of a management datagram (bits); none: the agents left it to software.',
   values: rows([
@@ -163,7 +163,7 @@ export const completionStatus: ValueTable = {
   ]),
 };
 
-export const completionOpcode: ValueTable = {
+const completionOpcode: ValueTable = {
   name: 'completion-opcode',
   doc: 'Operations that a CQE reports; numbers of those of users follow enum ibv_wc_opcode of libibverbs.',
   values: rows([
@@ -183,7 +183,7 @@ export const completionOpcode: ValueTable = {
   ]),
 };
 
-export const eventType: ValueTable = {
+const eventType: ValueTable = {
   name: 'event-type',
   doc: 'Events posted to event queues.',
   source: 'IBTA 11.6.3',
@@ -292,7 +292,7 @@ export const faultKind: ValueTable = {
   ]),
 };
 
-export const faultObject: ValueTable = {
+const faultObject: ValueTable = {
   name: 'fault-object',
   doc: 'Kinds of object that a fault names by their number.',
   values: rows([
@@ -311,7 +311,7 @@ export const faultObject: ValueTable = {
   ]),
 };
 
-export const serviceType: ValueTable = {
+const serviceType: ValueTable = {
   name: 'service-type',
   doc: 'Transport services.',
   source: 'IBTA 9.1',
@@ -326,7 +326,7 @@ export const serviceType: ValueTable = {
   ]),
 };
 
-export const qpState: ValueTable = {
+const qpState: ValueTable = {
   name: 'qp-state',
   doc: 'Queue pair states; numbers follow enum ib_qp_state of Linux.',
   source: 'IBTA 10.3.1',
@@ -341,7 +341,7 @@ export const qpState: ValueTable = {
   ]),
 };
 
-export const qpMask: ValueTable = {
+const qpMask: ValueTable = {
   name: 'qp-mask',
   doc: 'Attributes that modify QP changes (bits).',
   values: rows([
@@ -368,7 +368,7 @@ export const qpMask: ValueTable = {
   ]),
 };
 
-export const mrKind: ValueTable = {
+const mrKind: ValueTable = {
   name: 'mr-kind',
   doc: 'Kinds of memory region.',
   values: rows([
@@ -379,7 +379,7 @@ export const mrKind: ValueTable = {
   ]),
 };
 
-export const accessFlag: ValueTable = {
+const accessFlag: ValueTable = {
   name: 'access-flag',
   doc: 'Access rights (bits); numbers follow enum ib_access_flags of Linux. Local read is always allowed.',
   source: 'IBTA 11.2.8.2',
@@ -396,7 +396,7 @@ export const accessFlag: ValueTable = {
   ]),
 };
 
-export const placementType: ValueTable = {
+const placementType: ValueTable = {
   name: 'placement-type',
   doc: 'What a FLUSH guarantees for earlier writes (bits); numbers follow enum ib_placement_type of Linux.',
   source: 'IBTA annex A19',
@@ -406,7 +406,7 @@ export const placementType: ValueTable = {
   ]),
 };
 
-export const flushSelectivity: ValueTable = {
+const flushSelectivity: ValueTable = {
   name: 'flush-selectivity',
   doc: 'What a FLUSH covers; numbers follow enum ib_selectivity_level of Linux.',
   source: 'IBTA annex A19',
@@ -416,7 +416,7 @@ export const flushSelectivity: ValueTable = {
   ]),
 };
 
-export const pageFlag: ValueTable = {
+const pageFlag: ValueTable = {
   name: 'page-flag',
   doc: 'Lower bits of a page address in the list of RESOLVE_PAGES.',
   values: rows([
@@ -425,7 +425,7 @@ export const pageFlag: ValueTable = {
   ]),
 };
 
-export const mwKind: ValueTable = {
+const mwKind: ValueTable = {
   name: 'mw-kind',
   doc: 'Types of memory window.',
   source: 'IBTA 10.6.7.2',
@@ -435,7 +435,7 @@ export const mwKind: ValueTable = {
   ]),
 };
 
-export const srqMask: ValueTable = {
+const srqMask: ValueTable = {
   name: 'srq-mask',
   doc: 'Attributes that modify SRQ changes (bits).',
   values: rows([
@@ -444,7 +444,7 @@ export const srqMask: ValueTable = {
   ]),
 };
 
-export const mrMask: ValueTable = {
+const mrMask: ValueTable = {
   name: 'mr-mask',
   doc: 'Attributes that modify MR changes (bits).',
   values: rows([
@@ -454,7 +454,7 @@ export const mrMask: ValueTable = {
   ]),
 };
 
-export const cqMask: ValueTable = {
+const cqMask: ValueTable = {
   name: 'cq-mask',
   doc: 'Attributes that modify CQ changes (bits).',
   values: rows([
@@ -465,7 +465,7 @@ export const cqMask: ValueTable = {
   ]),
 };
 
-export const eqMask: ValueTable = {
+const eqMask: ValueTable = {
   name: 'eq-mask',
   doc: 'Attributes that modify EQ changes (bits).',
   values: rows([
@@ -478,7 +478,7 @@ export const eqMask: ValueTable = {
   ]),
 };
 
-export const eqControl: ValueTable = {
+const eqControl: ValueTable = {
   name: 'eq-control',
   doc: 'Action of the first completion event on an empty event queue.',
   source: 'IPCOM000126453D par. 3',
@@ -489,7 +489,7 @@ export const eqControl: ValueTable = {
   ]),
 };
 
-export const notifyState: ValueTable = {
+const notifyState: ValueTable = {
   name: 'notify-state',
   doc: 'Arming states of a completion queue.',
   source: 'IBTA 11.4.2.2; docs/DOCUMENTS.md decision 11',
@@ -501,7 +501,7 @@ export const notifyState: ValueTable = {
   ]),
 };
 
-export const portState: ValueTable = {
+const portState: ValueTable = {
   name: 'port-state',
   doc: 'Logical port states.',
   source: 'IBTA 14.2.5.6',
@@ -513,7 +513,7 @@ export const portState: ValueTable = {
   ]),
 };
 
-export const resourceKind: ValueTable = {
+const resourceKind: ValueTable = {
   name: 'resource-kind',
   doc: 'Resources and settings of a resource change. A virtual function may change VCBS, PCBS, TVLS and TVL_MAP of its levels, and its DOORBELL settings.',
   source: 'US 8,484,392 par. 65-85',
@@ -552,7 +552,7 @@ export const resourceKind: ValueTable = {
   ]),
 };
 
-export const tvlState: ValueTable = {
+const tvlState: ValueTable = {
   name: 'tvl-state',
   doc: 'Owner of a transmit virtual lane.',
   values: rows([
@@ -563,7 +563,7 @@ export const tvlState: ValueTable = {
   ]),
 };
 
-export const overflowPolicy: ValueTable = {
+const overflowPolicy: ValueTable = {
   name: 'overflow-policy',
   doc: 'Doorbells that go to the overflow buffer during a potential deadlock.',
   source: 'US 9,069,485 par. 90',
@@ -574,7 +574,7 @@ export const overflowPolicy: ValueTable = {
   ]),
 };
 
-export const linkCheck: ValueTable = {
+const linkCheck: ValueTable = {
   name: 'link-check',
   doc: 'How the scheduler checks whether a send queue is in its list.',
   source: 'US 9,069,485 par. 72',
@@ -584,7 +584,7 @@ export const linkCheck: ValueTable = {
   ]),
 };
 
-export const sendContextState: ValueTable = {
+const sendContextState: ValueTable = {
   name: 'send-context-state',
   doc: 'States of a send context.',
   source: 'docs/DOCUMENTS.md decision 9',
@@ -597,7 +597,7 @@ export const sendContextState: ValueTable = {
   ]),
 };
 
-export const sendHaltCause: ValueTable = {
+const sendHaltCause: ValueTable = {
   name: 'send-halt-cause',
   doc: 'Why a send context halted.',
   source: 'docs/DOCUMENTS.md decision 9',
@@ -615,7 +615,7 @@ export const sendHaltCause: ValueTable = {
   ]),
 };
 
-export const sendContextMask: ValueTable = {
+const sendContextMask: ValueTable = {
   name: 'send-context-mask',
   doc: 'Attributes that modify send context changes (bits).',
   values: rows([
@@ -628,7 +628,7 @@ export const sendContextMask: ValueTable = {
   ]),
 };
 
-export const capability: ValueTable = {
+const capability: ValueTable = {
   name: 'capability',
   doc: 'Optional features of the adapter (bits).',
   values: rows([

@@ -18,7 +18,7 @@ export interface RowPlace {
 }
 
 /** The place of a row that has a name. */
-export interface FieldPlace extends RowPlace {
+interface FieldPlace extends RowPlace {
   readonly name: string;
 }
 

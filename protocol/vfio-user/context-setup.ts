@@ -29,7 +29,7 @@ import { type DeviceState, makeRegionAccess, ONES, type RegionAccess } from './r
 import { claimSocketPath, isDirectoryShared } from './socket-path.ts';
 
 /** Parts of a context that the callbacks of the library use. */
-export interface ContextParts {
+interface ContextParts {
   readonly library: Libvfio;
   readonly options: DeviceOptions;
   readonly config: ConfigSpace;

@@ -25,7 +25,7 @@ import { RequestTurn } from './request-turn.ts';
 export type ContextState = 'listening' | 'negotiating' | 'attached' | 'quiescing' | 'destroyed';
 
 /** Calls from a context to its pump. */
-export interface ContextOwner {
+interface ContextOwner {
   /** The context has become ready without an event on its descriptor: serve it soon. */
   wake(context: VfioUserContext): void;
   /** The context is being destroyed: stop watching its descriptor. */

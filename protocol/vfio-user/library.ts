@@ -15,7 +15,7 @@ export const PATCH_LEVEL = 4;
 /** A pointer into the library, as a Number. */
 export type Pointer = number;
 /** A function pointer made by `koffi.register`. */
-export type Callback = bigint | null;
+type Callback = bigint | null;
 
 /** Functions of the library under their C names; libvfio-user.h documents them. */
 export interface Libvfio {

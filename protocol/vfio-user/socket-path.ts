@@ -10,7 +10,7 @@ import { errnoText, VfioUserError } from './errors.ts';
 import { closeFd, errno, lastErrno } from './native.ts';
 
 /** Longest path: sockaddr_un holds 108 bytes with the final NUL. */
-export const MAX_PATH_BYTES = 107;
+const MAX_PATH_BYTES = 107;
 
 const AF_UNIX = 1;
 const SOCK_STREAM_NONBLOCK_CLOEXEC = 1 | 0o4000 | 0o2000000;

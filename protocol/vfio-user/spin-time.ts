@@ -12,7 +12,7 @@ const CALM_NS = 1e6;
 const CROWDED_NS = 20e6;
 
 /** Threads of the machine that run or want to. */
-export interface RunnableCounter {
+interface RunnableCounter {
   count(): number;
   close(): void;
 }

@@ -14,7 +14,7 @@ import type { NoticeQueues } from './notice-queue.ts';
 /** Where the attribute begins in a datagram. */
 export const DATA = ATTRIBUTE_OFFSET;
 /** Bytes of the attribute of a subnet management packet. */
-export const SUBNET_DATA_BYTES = 64;
+const SUBNET_DATA_BYTES = 64;
 
 export interface AttributeRequest {
   readonly node: ManagedNode;
@@ -29,13 +29,13 @@ export interface AttributeRequest {
 }
 
 /** Writes the attribute into the datagram; returns the status. */
-export type GetAttribute = (request: AttributeRequest) => MadStatus;
+type GetAttribute = (request: AttributeRequest) => MadStatus;
 
 /**
  * Carries out what the datagram asks for, or nothing of it; returns the status. `get` then writes
  * the attribute as it is now.
  */
-export type SetAttribute = (request: AttributeRequest) => MadStatus;
+type SetAttribute = (request: AttributeRequest) => MadStatus;
 
 export interface AttributeHandler {
   readonly get: GetAttribute;

@@ -55,7 +55,7 @@ export function setPortInfo(request: AttributeRequest): MadStatus {
 }
 
 /** Code of the number of data VLs. */
-export function vlCode(vls: number): number {
+function vlCode(vls: number): number {
   return VLS_OF_CODE.indexOf(vls);
 }
 

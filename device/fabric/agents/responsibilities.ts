@@ -13,13 +13,13 @@ import {
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 
 /** The interface by which a datagram arrives: VL15 and QP0, or QP1. */
-export type Interface = 'subnet' | 'general';
+type Interface = 'subnet' | 'general';
 
 /**
  * `sma`, `pma`: the agent of subnet or performance management serves the attribute. `refused`: an
  * agent answers with an error. `software`: the doors. `dropped`: there is no answer.
  */
-export type Responsible = 'sma' | 'pma' | 'refused' | 'software' | 'dropped';
+type Responsible = 'sma' | 'pma' | 'refused' | 'software' | 'dropped';
 
 const RESPONSE_BIT = 0x80;
 const { GET, SET, TRAP, REPORT, TRAP_REPRESS } = MadMethod;
@@ -60,7 +60,7 @@ export const performanceRows: readonly Row[] = [
   { attribute: P.PORT_COUNTERS_EXTENDED, methods: [GET, SET] },
 ];
 
-export interface Responsibility {
+interface Responsibility {
   readonly who: Responsible;
   /** Status of the answer of an agent that refuses. */
   readonly status: MadStatus;

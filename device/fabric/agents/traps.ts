@@ -52,7 +52,7 @@ const REPEAT_NS = 1e9;
 type KeyTrap = typeof TrapNumber.BAD_P_KEY | typeof TrapNumber.BAD_Q_KEY;
 
 /** Sends a datagram by a port; false: there is no room now. */
-export type SendDatagram = (portNumber: number, address: Readonly<MadAddress>, mad: Uint8Array) => boolean;
+type SendDatagram = (portNumber: number, address: Readonly<MadAddress>, mad: Uint8Array) => boolean;
 
 /** A trap of one cause at one port. */
 interface Trap {

@@ -40,8 +40,8 @@ export type StreamFault =
   | 'credit overrun'
   | 'silent peer';
 
-export const LINK_MAGIC = 0x56554c4b;
-export const LINK_VERSION = 1;
+const LINK_MAGIC = 0x56554c4b;
+const LINK_VERSION = 1;
 /** Number of bytes gathered before a write. */
 const BATCH_BYTES = 1 << 16;
 

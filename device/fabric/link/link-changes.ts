@@ -11,7 +11,7 @@ import { type LinkFault, linkFaults } from './link-options.ts';
 const SEED_MAX = 0xffff_ffff;
 
 /** A change that fits the link: a sentence about it, and what makes it. */
-export interface CheckedChange {
+interface CheckedChange {
   readonly text: string;
   make(): void;
 }

@@ -23,7 +23,7 @@ const NS_PER_SECOND = 1e9;
 const OVERHEAD_BYTES = 124;
 
 /** Counters of one direction of a link; every fault and every loss is counted. */
-export interface DirectionCounters {
+interface DirectionCounters {
   /** Packets taken from the sender, and packets that reached the receive buffer. */
   sent: number;
   landed: number;

@@ -32,7 +32,7 @@ export interface ScheduledFault {
 }
 
 /** A time during which the link is down. */
-export interface Flap {
+interface Flap {
   readonly atNs: number;
   readonly lengthNs: number;
 }

@@ -12,7 +12,7 @@ import { LARGEST_MTU_BYTES } from '../../../protocol/infiniband/mtu.ts';
 export const PACKET_SLOT_BYTES = LARGEST_MTU_BYTES + 256;
 
 /** Unit of flow control (IBTA 7.9.4). */
-export const BLOCK_BYTES = 64;
+const BLOCK_BYTES = 64;
 const BLOCK_SHIFT = 6;
 
 /** Number of blocks of a packet of this length. */

@@ -13,7 +13,7 @@ export interface ArbitrationEntry {
 }
 
 /** High-priority limit with which no low-priority packet goes before a high-priority one. */
-export const HIGH_LIMIT_NONE = 255;
+const HIGH_LIMIT_NONE = 255;
 const BLOCKS_PER_LIMIT = 64;
 
 /** The arbiter of one port. */

@@ -7,7 +7,7 @@ import { type Guid, NO_GUID } from './guid.ts';
 import { defaultVlOptions, findVlError, type VlOptions } from './vl-options.ts';
 
 /** A member of a partition by its port GUID. */
-export interface PartitionMember {
+interface PartitionMember {
   readonly guid: Guid;
   readonly membership: 'full' | 'limited';
 }

@@ -64,7 +64,7 @@ export const NO_ANSWER = -1;
 /** A job yields requests; it goes on when all of them are answered. */
 export type SmpJob<Result = void> = Generator<readonly SmpRequest[], Result, readonly SmpAnswer[]>;
 
-export interface SmpClientOptions {
+interface SmpClientOptions {
   readonly mKey: Guid;
   readonly timeoutNs: number;
   readonly attempts: number;

@@ -9,7 +9,7 @@ import { SL_TO_VL_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/sl-to-
 import { VL_ARBITRATION_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/vl-arbitration-table.gen.ts';
 
 /** A turn of VL arbitration: a VL, and units of 64 bytes. */
-export type VlTurn = readonly [virtualLane: number, weight: number];
+type VlTurn = readonly [virtualLane: number, weight: number];
 
 export interface VlOptions {
   /** VL of each service level; 15 drops its packets. Empty: level n takes VL n modulo the VLs. */

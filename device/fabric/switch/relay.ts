@@ -144,7 +144,7 @@ function isOfPartition(port: SwitchPort, ring: PacketRing): boolean {
 }
 
 /** The P_Key of a packet that is not raw. */
-export function readPkey({ view, readOffset }: PacketRing): number {
+function readPkey({ view, readOffset }: PacketRing): number {
   const isGlobal = getLrhLinkNextHeader(view, readOffset) === LinkNextHeader.GRH;
   return getBthPKey(view, readOffset + LRH_SIZE + (isGlobal ? GRH_SIZE : 0));
 }

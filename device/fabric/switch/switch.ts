@@ -34,7 +34,7 @@ export const SWITCH_PORTS_MAX = 36;
 const VENDOR_ID = 0x005655;
 const DEVICE_ID = 0x10f7;
 
-export interface SwitchOptions {
+interface SwitchOptions {
   /** Number of external ports. */
   readonly ports: number;
   readonly nodeGuid: Uint8Array;

@@ -5,7 +5,7 @@
  * `strict`: a write is visible at once. `pcie`: late and in pieces, in order. `adversarial`: also
  * reordered, as relaxed ordering allows.
  */
-export type OrderingMode = 'strict' | 'pcie' | 'adversarial';
+type OrderingMode = 'strict' | 'pcie' | 'adversarial';
 
 /**
  * A defect that PCIe does not allow, for tests of its effect on software: an interrupt before the

@@ -13,10 +13,10 @@ import { Firmware, type Hca } from './hca/hca.ts';
 import { ANY } from './queues/planted-faults.ts';
 
 /** The part of a device that faults concern. */
-export type FaultyDevice = Pick<Hca, 'fail' | 'planted' | 'ports'>;
+type FaultyDevice = Pick<Hca, 'fail' | 'planted' | 'ports'>;
 
 /** A fault that fits the device. */
-export interface InjectedFault {
+interface InjectedFault {
   /** A sentence about what it does. */
   readonly text: string;
   plant(): void;

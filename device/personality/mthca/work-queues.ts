@@ -13,7 +13,7 @@ import { RegionAccess } from './memory/memory-regions.ts';
 import type { QueuePair } from './queues/queue-pair.ts';
 
 /** Bytes of the longest request: strides are 16 bytes * 2^7 at most. */
-export const REQUEST_MAX_BYTES = 2048;
+const REQUEST_MAX_BYTES = 2048;
 /** Length and key of a data segment in front of inline data. */
 const INLINE_HEAD_BYTES = 4;
 const UNIT_BYTES = 16;

@@ -12,7 +12,7 @@ const LAST_TRIES = 20;
 const { O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
 
 /** Called when bytes up to `end` are written: all, or those before an error with this code. */
-export type Written = (end: number, code: string | undefined) => void;
+type Written = (end: number, code: string | undefined) => void;
 
 export class BackgroundFile {
   readonly #path: string;

@@ -31,7 +31,7 @@ export interface ControlClientHandle {
 }
 
 /** What happens to a server beside its requests. */
-export interface ControlServerEvents {
+interface ControlServerEvents {
   /** The socket has an error; the server goes on if it can. */
   failed(error: Error): void;
   /** A command threw what is no Refusal. */

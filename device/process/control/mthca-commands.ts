@@ -52,7 +52,7 @@ export function makeMthcaCommands(
 }
 
 /** Objects that the HCA owns, by kind. */
-export type ObjectCounts = Readonly<Record<'qps' | 'cqs' | 'srqs' | 'eqs' | 'mrs' | 'groups' | 'icmPages', number>>;
+type ObjectCounts = Readonly<Record<'qps' | 'cqs' | 'srqs' | 'eqs' | 'mrs' | 'groups' | 'icmPages', number>>;
 
 /**
  * Counts the objects that a device has for drivers and processes: what is left when all of them are

@@ -32,7 +32,7 @@ const PROCESS_MAX = 0xffffffff;
 const KEEP_MAX_NS = 2 ** 52;
 
 /** State of the trace of one QP. */
-export interface TraceState {
+interface TraceState {
   /** Number of the trace; 0 for a trace of a guest. */
   readonly id: number;
   readonly qp: number;
@@ -67,7 +67,7 @@ export interface TracePart {
 }
 
 /** The process whose adapters are traced. */
-export interface TracedProcess {
+interface TracedProcess {
   readonly served: readonly ServedNode[];
   nowNs(): number;
   findAdapter(name: unknown): ServedNode;

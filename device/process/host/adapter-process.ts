@@ -38,7 +38,7 @@ import {
 import { VfioUserHost } from './vfio-user-host.ts';
 import { WallClock } from './wall-clock.ts';
 
-export interface AdapterProcessOptions {
+interface AdapterProcessOptions {
   /** Path of libvfio-user. */
   readonly libraryPath: string;
   readonly topology: Topology;
@@ -92,7 +92,7 @@ export function listChannels(name: string, core: AnyAdapter): readonly NamedNode
 }
 
 /** A switch of a live process. */
-export interface ServedSwitch {
+interface ServedSwitch {
   readonly name: string;
   readonly core: Switch;
 }

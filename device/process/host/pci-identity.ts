@@ -24,7 +24,7 @@ import { getCollectBarBytes } from '../../hca/collect/geometry.ts';
 import type { AdapterNode } from '../../topology/fabric-plan.ts';
 
 /** A BAR that takes stores only, and the call of `FunctionPort` that they become. */
-export interface WriteBar {
+interface WriteBar {
   readonly index: number;
   readonly sizeBytes: number;
   readonly kind: 'collect' | 'pio';

@@ -9,11 +9,11 @@ import { errnoWords } from '../../../protocol/system/errno-words.mjs';
 import { FILE_LIMIT_BYTES } from '../../hosts/file-limits.ts';
 
 /** A recording that cannot be written. */
-export class RecordingError extends Error {
+class RecordingError extends Error {
   override name = 'RecordingError';
 }
 
-export interface RecordingFileOptions {
+interface RecordingFileOptions {
   readonly path: string;
   /** The recording ends before it would become longer. */
   readonly limitBytes?: number | undefined;

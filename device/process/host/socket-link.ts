@@ -32,7 +32,7 @@ const RETRY_MAX_MS = 2000;
 const LOG_INTERVAL_MS = 200;
 
 /** A link that cannot listen: one sentence. */
-export class LinkError extends Error {
+class LinkError extends Error {
   override name = 'LinkError';
 }
 

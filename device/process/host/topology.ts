@@ -38,7 +38,7 @@ export interface Topology extends Omit<FabricPlan, 'adapters' | 'links'> {
 }
 
 /** The switch of a lone adapter has ports for hosts of the door, too. */
-export const LONE_SWITCH = { name: 's', ports: 8 };
+const LONE_SWITCH = { name: 's', ports: 8 };
 
 /** A topology of one adapter with our own front end, as `loneNode` makes it. */
 export function loneAdapter(
@@ -91,7 +91,7 @@ export function controlWithoutSwitch(adapters: readonly AdapterNode[]): SubnetCo
 }
 
 /** Names of the ports of this process that a link joins. */
-export function portsOf(link: LinkPlan): readonly string[] {
+function portsOf(link: LinkPlan): readonly string[] {
   return 'ports' in link ? link.ports : [link.port];
 }
 

@@ -39,7 +39,7 @@ const resetKinds: Readonly<Record<VfioResetKind, ResetKind>> = {
 };
 
 /** Options of a live host. */
-export interface VfioUserHostOptions {
+interface VfioUserHostOptions {
   readonly library: Libvfio;
   readonly socketPath: string;
   /** What the guest sees in PCI configuration space. */

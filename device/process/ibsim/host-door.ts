@@ -7,7 +7,7 @@ import type { PassHook } from '../../../protocol/vfio-user/index.ts';
 import { FabricHosts, type FabricHostsOptions, type NamedNode } from './host-directory.ts';
 import { IbsimServer } from './ibsim-server.ts';
 
-export interface HostDoorOptions extends FabricHostsOptions {
+interface HostDoorOptions extends FabricHostsOptions {
   /** UDP port of control messages; 0: any that is free. */
   readonly port: number;
   /** Called when the fabric has work. */

@@ -33,7 +33,7 @@ import type { SoftwareHost } from './software-host.ts';
 /** ETIMEDOUT: the status of a request that had no response. */
 const TIMED_OUT = 110;
 
-export interface IbsimClientOptions {
+interface IbsimClientOptions {
   readonly number: number;
   readonly host: SoftwareHost;
   /** Bound, and connected to the client. */

@@ -36,7 +36,7 @@ const GUID_BYTES = 8;
 const PREFIX_OFFSET = 8;
 
 /** The client as its control messages see it. */
-export interface ControlledClient {
+interface ControlledClient {
   readonly host: SoftwareHost;
   setManager(isManager: boolean): void;
 }

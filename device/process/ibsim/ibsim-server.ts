@@ -16,7 +16,7 @@ import { answerControl, CONTROL_DATA_OFFSET, isControl, readHostName, writeConne
 import type { HostDirectory, SoftwareHost } from './software-host.ts';
 
 /** Clients at a time, and of one program: of one socket for control messages. */
-export const CLIENTS_MAX = 64;
+const CLIENTS_MAX = 64;
 export const CLIENTS_OF_PROGRAM = 4;
 const LOOPBACK = '127.0.0.1';
 /** A client of a fabric with a subnet manager waits this long for its port to become ACTIVE. */
@@ -24,7 +24,7 @@ const ACTIVE_BOUND_MS = 5000;
 const CHECK_INTERVAL_MS = 1000;
 const BUFFER_BYTES = 1 << 20;
 
-export interface IbsimServerOptions {
+interface IbsimServerOptions {
   /** UDP port of control messages; 0: any that is free. */
   readonly port: number;
   readonly hosts: HostDirectory;

@@ -28,7 +28,7 @@ export interface MadClient {
   deliver(address: Readonly<MadAddress>, mad: Uint8Array, isAnswered: boolean): void;
 }
 
-export interface ExchangeTimes {
+interface ExchangeTimes {
   /** Time until a request is repeated, and until one is tried again for which there was no room. */
   readonly repeatMs: number;
   readonly pauseMs: number;

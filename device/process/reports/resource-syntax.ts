@@ -17,7 +17,7 @@ import { Refusal } from '../../hca/adapter/refusal.ts';
 import type { ResourceAnswer } from '../../host.ts';
 
 /** A change, and the words that it was read from. */
-export interface WordedChange extends ResourceChange {
+interface WordedChange extends ResourceChange {
   readonly words: string;
 }
 

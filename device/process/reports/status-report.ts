@@ -48,7 +48,7 @@ export function reportProcess(process: AdapterProcess, pid: number) {
 }
 
 /** A switch: its address, ports, and packets dropped, by cause. */
-export function reportSwitch({ ports, endPorts }: Switch) {
+function reportSwitch({ ports, endPorts }: Switch) {
   const plugged = ports.filter(({ link }) => link !== undefined);
   const drops = dropCauseNames.map((cause, index): [string, number] => [
     cause,

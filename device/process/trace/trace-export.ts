@@ -127,7 +127,7 @@ function erfRecord(block: Readonly<TraceBlock>, packet: TracedPacket, wallTimeNs
 }
 
 /** A packet as it was on the wire. */
-export interface RestoredPacket {
+interface RestoredPacket {
   readonly bytes: Uint8Array;
   /** Length in bytes, including bytes that the snap length cut off. */
   readonly wireLength: number;

@@ -20,7 +20,7 @@ import type { AnyAdapter } from '../../topology/node-kinds.ts';
 import { reportPeer } from '../reports/queue-pair-report.ts';
 
 /** Memory of all traces of an adapter that its host began, in bytes. */
-export const OBSERVED_BYTES_MAX = 512 * 1024 * 1024;
+const OBSERVED_BYTES_MAX = 512 * 1024 * 1024;
 /** Rules of an adapter: each QP that gets ready is compared with all of them. */
 export const RULES_MAX = 256;
 const TIMELINE_LOG2 = 16;
@@ -36,7 +36,7 @@ export interface TraceRule {
 }
 
 /** A trace of the host, or of a guest. */
-export interface ObservedTrace {
+interface ObservedTrace {
   /** Number of the trace in its process. */
   readonly id: number;
   readonly qp: number;

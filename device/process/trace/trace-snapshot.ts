@@ -14,7 +14,7 @@ const PART_BYTES = 128 * 1024;
 const PART_STEPS = 2000;
 
 /** An adapter of the process. */
-export interface ObservedAdapter {
+interface ObservedAdapter {
   readonly name: string;
   readonly observer: TraceObserver;
 }

@@ -18,7 +18,7 @@ const INLINE_MAX = 200;
 const CELL_BYTES = 8;
 
 /** The memory and the keys that the other end of the connection gives away. */
-export interface RemoteTargets {
+interface RemoteTargets {
   readonly memory: ExposedMemory;
   readonly window: WindowKey;
   readonly fastKey: FastKey;

@@ -30,7 +30,7 @@ const PSN_GAP = 0x300000;
 const PSN_SPREAD = 0x1000;
 
 /** The result of a run; `error` is undefined if it passed. */
-export interface ChaosResult {
+interface ChaosResult {
   readonly seed: number;
   readonly plan: Plan;
   readonly trace: Trace;

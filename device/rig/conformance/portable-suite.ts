@@ -27,7 +27,7 @@ import type { DriverQueuePair } from '../driver/queue-pair.ts';
 import type { SendRequest } from '../driver/send-request.ts';
 
 /** One case. Throws if it fails. */
-export interface PortableCase {
+interface PortableCase {
   readonly name: string;
   run(access: HardwareAccess): void;
 }

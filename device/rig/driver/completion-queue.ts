@@ -20,7 +20,7 @@ import type { HardwareAccess } from './hardware-access.ts';
 import type { QueueBuffer } from './queue-buffer.ts';
 
 /** A request for an event. */
-export interface NotifyRequest {
+interface NotifyRequest {
   readonly solicitedOnly?: boolean;
   readonly clearPending?: boolean;
   /** Clears EQ pending and does nothing else. */

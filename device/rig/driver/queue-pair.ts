@@ -50,7 +50,7 @@ import { fillReceiveSlot } from './shared-receive-queue.ts';
 const SEQUENCE_MASK = 0xffff;
 
 /** The parts of a queue pair that its driver keeps. */
-export interface QueuePairParts {
+interface QueuePairParts {
   readonly qpn: number;
   readonly sendBuffer: QueueBuffer;
   readonly receiveBuffer: QueueBuffer;

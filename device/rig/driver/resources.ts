@@ -31,7 +31,7 @@ import type { ManagementChannel, ManagementResult } from './management-channel.t
 export type ResourceChangeRequest = Pick<ResourceChange, 'resource' | 'target' | 'amount'> & Partial<ResourceChange>;
 
 /** The share of a function; its lane maps are lists of lane numbers. */
-export interface DriverShare extends ResourceShare {
+interface DriverShare extends ResourceShare {
   readonly lanes: number[];
   readonly levelLanes: readonly [number[], number[]];
   readonly dedicatedLanes: number[];

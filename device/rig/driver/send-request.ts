@@ -56,7 +56,7 @@ export interface SendRequest {
 }
 
 /** The fields of a command that come from the queue pair. */
-export interface SenderAttributes {
+interface SenderAttributes {
   readonly qpn: number;
   readonly sequence: number;
   readonly qosLevel: number;

@@ -19,7 +19,7 @@ const RECEIVE_STRIDE_LOG2 = 9;
 const SEND_STRIDE_LOG2 = 9;
 
 /** An XRC SRQ with its CQ. */
-export interface XrcQueueRequest {
+interface XrcQueueRequest {
   readonly pd: number;
   readonly domain: number;
   readonly cq: DriverCompletionQueue;

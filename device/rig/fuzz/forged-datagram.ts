@@ -32,7 +32,7 @@ const HOPS_OFFSET = 6;
 const DR_LIDS_OFFSET = 32;
 const INITIAL_PATH_OFFSET = 128;
 
-export interface ForgedDatagram {
+interface ForgedDatagram {
   readonly address: MadAddress;
   readonly mad: Uint8Array;
 }

@@ -49,7 +49,7 @@ export class Host implements SoftwareHost {
   }
 }
 
-export class Hosts implements HostDirectory {
+class Hosts implements HostDirectory {
   hasManager = true;
   readonly hosts = new Map<string, Host>();
   readonly released: string[] = [];

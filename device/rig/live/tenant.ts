@@ -12,7 +12,7 @@ import type { Buffer } from '../fixtures/adapter-fixture.ts';
 import { VfioUserAccess } from './vfio-user-access.ts';
 
 /** Most messages that may be posted and not yet taken. */
-export const TENANT_MESSAGES = 16;
+const TENANT_MESSAGES = 16;
 const MESSAGE_BYTES_MAX = 1024;
 
 export class Tenant {

@@ -24,7 +24,7 @@ export const AccessKind = {
 export type AccessKind = (typeof AccessKind)[keyof typeof AccessKind];
 
 /** One access; `address` of an interrupt is its vector. */
-export interface Access {
+interface Access {
   readonly order: number;
   readonly kind: AccessKind;
   readonly address: number;

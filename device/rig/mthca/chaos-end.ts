@@ -10,7 +10,7 @@ import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
 import { LOG_ENTRIES, type Piece, type SendWork } from './driver/data-queue-pair.ts';
 import type { DriverSharedQueue } from './driver/shared-queue.ts';
 
-export const ENTRIES = 2 ** LOG_ENTRIES;
+const ENTRIES = 2 ** LOG_ENTRIES;
 /** Bytes of a slot; two packets and a bit. */
 const SLOT_BYTES = 5120;
 /** Header in front of a received datagram. */

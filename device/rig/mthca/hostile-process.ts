@@ -17,7 +17,7 @@ import { UARC_BASE } from './driver/profile.ts';
 import { DriverSharedQueue } from './driver/shared-queue.ts';
 import type { Victims } from './victims.ts';
 
-export const HOSTILE_UAR = 2;
+const HOSTILE_UAR = 2;
 const HOSTILE_PD = 9;
 /** Another one than that of the victims: a request may ask for that of its QP. */
 const HOSTILE_QKEY = 0x9999;

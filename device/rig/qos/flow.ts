@@ -15,16 +15,16 @@ import type { Tenant } from './tenant.ts';
 const GRH = 40;
 const QKEY = 0x1234;
 /** log2 of the entries of both queues. */
-export const QUEUE_LOG2 = 4;
+const QUEUE_LOG2 = 4;
 /** Messages in flight at most; the receiver has as many entries posted. */
-export const WINDOW = 1 << QUEUE_LOG2;
+const WINDOW = 1 << QUEUE_LOG2;
 /** Bytes of the longest message. */
 export const LONGEST = 2048;
 const INLINE_LONGEST = 256;
 const NUMBER_BYTES = 4;
 
 /** Service, operation and QoS level of a flow. */
-export interface FlowOptions {
+interface FlowOptions {
   readonly serviceType: ServiceType;
   readonly opcode: SendOpcode;
   readonly qosLevel: number;

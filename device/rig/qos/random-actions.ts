@@ -23,7 +23,7 @@ import type { Tenant } from './tenant.ts';
 
 const KEPT_COPIES = 64;
 /** The adapter under load that the actions disturb. */
-export interface LoadedAdapter {
+interface LoadedAdapter {
   readonly machine: InProcessMachine;
   readonly tenants: readonly Tenant[];
   readonly flows: readonly Flow[];

@@ -12,7 +12,7 @@ import type { PlantedBug } from './planted-bugs.ts';
 import { SystemUnderTest } from './system-under-test.ts';
 
 /** The result of a run. */
-export interface SanitizeResult {
+interface SanitizeResult {
   readonly plan: SanitizePlan;
   readonly trace: Trace;
   /** Message of the error; undefined if the run passed. */

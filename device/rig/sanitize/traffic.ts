@@ -43,7 +43,7 @@ interface Sender {
 }
 
 /** The system that the messages pass through. */
-export interface MessageSystem {
+interface MessageSystem {
   readonly fixture: AdapterFixture;
   readonly classes: Pick<DriverClasses, 'CollectPagePool'>;
   readonly messages: Messages;

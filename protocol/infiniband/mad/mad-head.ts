@@ -22,7 +22,7 @@ const CLASS_VERSION = 1;
 const ADMINISTRATION_VERSION = 2;
 
 /** What differs from one datagram to the next; members without a value are 0. */
-export interface MadHead {
+interface MadHead {
   readonly managementClass: number;
   /** That of the class when absent. */
   readonly classVersion?: number;

@@ -50,7 +50,7 @@ function fail(what: string): never {
 }
 
 /** Waits until `fd` is readable; false after `timeoutMs`. */
-export function waitReadable(fd: number, timeoutMs: number): boolean {
+function waitReadable(fd: number, timeoutMs: number): boolean {
   pollBlock ??= allocateNative(8);
   pollBlock.view.setInt32(0, fd, true);
   pollBlock.view.setInt16(4, POLLIN, true);

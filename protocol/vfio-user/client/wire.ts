@@ -93,7 +93,7 @@ export interface VersionOptions {
 }
 
 /** Capabilities that QEMU 11.1 announces. */
-export const QEMU_CAPABILITIES = JSON.stringify({
+const QEMU_CAPABILITIES = JSON.stringify({
   capabilities: {
     pgsizes: 4096,
     max_msg_fds: 16,

@@ -20,7 +20,7 @@ export const EDU_PROGRAM = fileURLToPath(new URL('../examples/edu.ts', import.me
 /** Ends only what would never end. */
 const PATIENCE_MS = 600_000;
 
-export interface DeviceProcessOptions {
+interface DeviceProcessOptions {
   readonly program?: string;
   readonly sockets?: number;
   readonly args?: readonly string[];

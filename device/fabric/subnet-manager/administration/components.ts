@@ -6,7 +6,7 @@
  */
 import { administrationRecords } from '../../../../protocol/infiniband/mad/administration-records.ts';
 
-export interface Component {
+interface Component {
   /** Empty for reserved fields. */
   readonly name: string;
   readonly offsetBits: number;

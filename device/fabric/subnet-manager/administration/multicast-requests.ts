@@ -52,7 +52,7 @@ const CHOSEN = ['mtu', 'mtuSelector', 'rate', 'rateSelector', 'packetLifeTime', 
 const ANY_GROUP: Gid = '0'.repeat(32);
 const DEFAULT_MTU = 4;
 
-export interface MulticastRequest {
+interface MulticastRequest {
   readonly subnet: Subnet;
   readonly prefix: Guid;
   readonly groups: MulticastGroups;
@@ -62,7 +62,7 @@ export interface MulticastRequest {
   readonly requester: SubnetPort;
 }
 
-export interface MulticastOutcome {
+interface MulticastOutcome {
   readonly status: number;
   readonly record?: Uint8Array;
   readonly created?: MulticastGroup;

@@ -45,7 +45,7 @@ import {
 } from './table-records.ts';
 
 /** What queries read. */
-export interface Sources {
+interface Sources {
   readonly subnet: Subnet;
   readonly managers: readonly KnownManager[];
   readonly groups: MulticastGroups;

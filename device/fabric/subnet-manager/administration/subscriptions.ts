@@ -70,7 +70,7 @@ interface Report {
 }
 
 /** Who issued a notice. */
-export interface Issuer {
+interface Issuer {
   readonly lid: number;
   readonly gid: Gid;
 }

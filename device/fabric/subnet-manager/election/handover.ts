@@ -57,7 +57,7 @@ export function* readPeers(subnet: Subnet): SmpJob<Peer[]> {
  * `peer`. `hand-over`: it gives the subnet to `peer`. `wait`: `peer`, a lesser master, is to give
  * its part of the subnet up.
  */
-export type HandoverDecision =
+type HandoverDecision =
   | { readonly kind: 'master' }
   | { readonly kind: 'yield' | 'hand-over' | 'wait'; readonly peer: Peer };
 

@@ -10,7 +10,7 @@ import type { Path } from '../subnet.ts';
 import { SmControl } from './handover.ts';
 
 /** The manager that is watched while standing by. */
-export interface Watched {
+interface Watched {
   readonly guid: Guid;
   /** Undefined until a sweep has found it. */
   readonly path: Path | undefined;

@@ -26,7 +26,7 @@ import type { MadPort } from '../../agents/mad-port.ts';
 import { type Guid, readGuid, writeGuid } from '../guid.ts';
 
 /** Whom an agent asks. */
-export interface SmAgentOwner {
+interface SmAgentOwner {
   /** The management key of the ports. */
   readonly mKey: Guid;
   /** SMInfo as of now. */

@@ -42,7 +42,7 @@ const SECOND = 1_000_000_000;
 const LONGEST_WAIT = 10;
 
 /** Rank and SMInfo of the manager itself. */
-export interface OwnManager extends Rank {
+interface OwnManager extends Rank {
   info(): Uint8Array;
 }
 

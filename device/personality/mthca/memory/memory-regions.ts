@@ -19,7 +19,7 @@ export const RegionAccess = { LOCAL_READ: 1, LOCAL_WRITE: 2, REMOTE_READ: 4, REM
 const KEY_INDEX_BITS = 24;
 
 /** The number of the entry that a key names: keys are numbers, rotated left by 8 bits. */
-export function keyToNumber(key: number): number {
+function keyToNumber(key: number): number {
   return ((key >>> 8) | (key << KEY_INDEX_BITS)) >>> 0;
 }
 

@@ -10,7 +10,7 @@ import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
 import type { Region } from './region.ts';
 
 /** Bytes of the longest request: strides are 16 bytes * 2^7 at most. */
-export const REQUEST_MAX_BYTES = 2048;
+const REQUEST_MAX_BYTES = 2048;
 /** Unit of strides and of the size of requests. */
 export const REQUEST_UNIT_BYTES = 16;
 

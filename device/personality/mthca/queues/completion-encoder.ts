@@ -79,7 +79,7 @@ for (const [completion, opcode] of [
   sendOpcodes[completion] = opcode;
 
 /** A work queue that knows where its requests lie. */
-export interface RequestPlaces {
+interface RequestPlaces {
   /** Offset of a request, as completions name it. */
   offsetOf(number: number): number;
 }

@@ -43,7 +43,7 @@ const reasons: ReadonlyMap<number, NoEvent> = new Map<number, NoEvent>([
 ]);
 
 /** What a CQ needs of the device. */
-export interface CompletionParts {
+interface CompletionParts {
   readonly underlying: UnderlyingFunction;
   readonly regions: MemoryRegions;
   readonly records: DoorbellRecords;

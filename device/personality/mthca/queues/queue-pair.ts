@@ -36,7 +36,7 @@ const contextStates: Readonly<Record<QpState, QpContextState>> = {
 };
 
 /** The CQs that a QP uses. */
-export interface QueueTables {
+interface QueueTables {
   readonly completionQueues: ContextTable<CompletionQueue>;
 }
 
@@ -47,7 +47,7 @@ export interface DataParts {
 }
 
 /** Sends of one doorbell that are not done, and the size of the oldest in units of 16 bytes. */
-export interface WaitingSends {
+interface WaitingSends {
   left: number;
   size: number;
 }

@@ -26,7 +26,7 @@ import { noteEntry } from '../../../hca/queues/receive-ring.ts';
 import type { ReceiveList } from '../../../hca/queues/receive-source.ts';
 
 /** A key that ends the list. */
-export const LIST_END_KEY = 0x100;
+const LIST_END_KEY = 0x100;
 
 const elements = new DataView(new ArrayBuffer(SGE_MAX * SGE_SIZE));
 /** Elements of the list that was loaded last. */

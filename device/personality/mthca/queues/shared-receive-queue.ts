@@ -14,7 +14,7 @@ import { QueueBuffer, REQUEST_UNIT_BYTES } from '../memory/queue-buffer.ts';
 import { SharedReceiveRing } from './shared-receive-ring.ts';
 
 /** What an SRQ needs of the device. */
-export interface SharedReceiveParts {
+interface SharedReceiveParts {
   readonly regions: MemoryRegions;
   readonly records: DoorbellRecords;
   /** Reports an event of the SRQ. */

@@ -47,7 +47,7 @@ export interface Pair {
 }
 
 /** Options of a connection; RC unless given. */
-export interface PairOptions extends Partial<Connection> {
+interface PairOptions extends Partial<Connection> {
   readonly serviceType?: ServiceType;
   /** Packets have a GRH. */
   readonly isGlobal?: boolean;

@@ -50,7 +50,7 @@ export interface DriverCommand {
 }
 
 /** What a command returned. */
-export interface DriverAnswer {
+interface DriverAnswer {
   readonly status: number;
   readonly value: number;
   readonly output: DataView;

@@ -18,7 +18,7 @@ const COUNTER_MASK = 0xffff;
 const FIRST_SRQN = 16;
 
 /** What an SRQ is made of, where it is not the default. */
-export interface SharedQueueSetup {
+interface SharedQueueSetup {
   readonly number?: number;
   readonly uar?: number;
   readonly pd?: number;
