@@ -3,7 +3,8 @@
  * The table-driven CRCs against bitwise shift registers, at every length around the switch to zlib.
  */
 import t from 'tap';
-import { seededRandom, testSeed } from '../testing/random.ts';
+import { Random } from '../../device/random.ts';
+import { testSeed } from '../testing/test-seed.ts';
 import { continueIcrc, continueIcrcDwords, continueVcrc } from './crc.ts';
 
 const seed = testSeed();
@@ -18,14 +19,14 @@ function shiftRegister(polynomial: number, start: number, bytes: Uint8Array): nu
 }
 
 t.test('any range of any length', async (test) => {
-  const random = seededRandom(seed);
+  const random = new Random(seed);
   for (let round = 0; round < 600; round++) {
     const bytes = random.bytes(1200);
     const view = new DataView(bytes.buffer, 8);
     const from = random.below(40);
     const to = from + (round < 300 ? round : 200 + random.below(900));
     const stretch = bytes.subarray(8 + from, 8 + to);
-    const start = random.uint32() | 0;
+    const start = random.next() | 0;
     const what = `${from} to ${to}, seed ${seed}, round ${round}`;
     const expected = [shiftRegister(0xedb88320, start, stretch), shiftRegister(0xd008, start & 0xffff, stretch)];
     const got = [continueIcrc(start, view, from, to), continueVcrc(start & 0xffff, view, from, to)];
@@ -41,7 +42,7 @@ t.test('any range of any length', async (test) => {
 });
 
 t.test('two dwords in one step equal eight bytes', async (test) => {
-  const random = seededRandom(seed);
+  const random = new Random(seed);
   const bytes = random.bytes(8);
   const view = new DataView(bytes.buffer);
   const got = continueIcrcDwords(-1, view.getInt32(0, true), view.getInt32(4, true));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Parser and builder: every opcode built and parsed, every parser error, every kind of damage. */
 import t from 'tap';
-import { type Random, seededRandom, testSeed } from '../testing/random.ts';
+import { Random } from '../../device/random.ts';
+import { testSeed } from '../testing/test-seed.ts';
 import { setBthOpcode, setBthPadCount, setBthTransportVersion } from './gen/bth.gen.ts';
 import { setGrhIpVersion, setGrhNextHeader, setGrhPayloadLength } from './gen/grh.gen.ts';
 import { setLrhLinkNextHeader, setLrhLinkVersion, setLrhPacketLength, setLrhVirtualLane } from './gen/lrh.gen.ts';
@@ -22,7 +23,7 @@ function randomFields(random: Random, opcode: number, hasGrh: number): PacketFie
   const fields = newPacketFields();
   for (const name of Object.keys(fields) as (keyof PacketFields)[]) {
     const value = fields[name];
-    if (typeof value === 'number') (fields as unknown as Record<string, number>)[name] = random.uint32();
+    if (typeof value === 'number') (fields as unknown as Record<string, number>)[name] = random.next();
     else value.set(random.bytes(16));
   }
   fields.opcode = opcode;
@@ -32,8 +33,8 @@ function randomFields(random: Random, opcode: number, hasGrh: number): PacketFie
 }
 
 interface Built {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly view: DataView<ArrayBuffer>;
+  readonly bytes: Uint8Array;
+  readonly view: DataView;
   readonly lengthBytes: number;
 }
 
@@ -49,7 +50,7 @@ function errorOf(built: Built, into: ParsedPacket = newParsedPacket(), checks: n
 }
 
 t.test('every opcode, local and global: built, parsed, read and rebuilt', async (test) => {
-  const random = seededRandom(seed);
+  const random = new Random(seed);
   const parsed = newParsedPacket();
   for (const { name, value } of OPCODES) {
     for (const hasGrh of [0, 1]) {
@@ -109,7 +110,7 @@ t.test('each malformed packet has its error', async (test) => {
     ['BAD_PAD', RC_ACKNOWLEDGE, 0, ({ view }, bth) => setBthPadCount(view, bth, 1)],
     ['UNEXPECTED_PAYLOAD', RC_SEND_ONLY, 0, ({ view }, bth) => setBthOpcode(view, bth, RC_ACKNOWLEDGE)],
   ];
-  const random = seededRandom(seed);
+  const random = new Random(seed);
   for (const [cause, opcode, hasGrh, damage] of cases) {
     const fields = randomFields(random, opcode, hasGrh);
     if (opcode === RC_SEND_ONLY) fields.payloadLengthBytes = 64;
@@ -131,7 +132,7 @@ t.test('each malformed packet has its error', async (test) => {
 });
 
 t.test('damage that each CRC detects', async (test) => {
-  const random = seededRandom(seed);
+  const random = new Random(seed);
   const built = build(random, { ...randomFields(random, RC_SEND_ONLY, 0), payloadLengthBytes: 400 });
   const icrcOffset = OFFSET + built.lengthBytes - 6;
   const icrc = getIcrc(built.view, icrcOffset);
@@ -153,7 +154,7 @@ t.test('damage that each CRC detects', async (test) => {
 });
 
 t.test('random damage never throws and is never accepted with a wrong ICRC', async (test) => {
-  const random = seededRandom(seed);
+  const random = new Random(seed);
   const parsed = newParsedPacket();
   let accepted = 0;
   for (let round = 0; round < 20_000; round++) {
@@ -194,7 +195,7 @@ function onlyVariantBytes(before: Uint8Array, after: Uint8Array, parsed: ParsedP
 }
 
 t.test('random bytes never throw', async (test) => {
-  const random = seededRandom(seed);
+  const random = new Random(seed);
   const parsed = newParsedPacket();
   for (let round = 0; round < 20_000; round++) {
     const bytes = random.bytes(random.below(200));

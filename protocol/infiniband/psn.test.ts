@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Sequence numbers wrap at 24 bits. */
 import t from 'tap';
-import { seededRandom, testSeed } from '../testing/random.ts';
+import { Random } from '../../device/random.ts';
+import { testSeed } from '../testing/test-seed.ts';
 import { addPsn, isPsnWithin, psnDistance } from './psn.ts';
 
 t.test('PSNs wrap at 24 bits', async (test) => {
@@ -12,7 +13,7 @@ t.test('PSNs wrap at 24 bits', async (test) => {
   test.equal(psnDistance(0, 0x800000), -0x800000, 'half the number space away is behind');
   test.ok(isPsnWithin(1, 0xffffff, 3));
   test.notOk(isPsnWithin(2, 0xffffff, 3));
-  const random = seededRandom(testSeed());
+  const random = new Random(testSeed());
   for (let round = 0; round < 1000; round++) {
     const psn = random.below(1 << 24);
     const count = random.below(1 << 24) - (1 << 23);

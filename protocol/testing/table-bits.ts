@@ -5,7 +5,6 @@
  * management command fields use it.
  */
 import type { StructTable } from '../layout/table.ts';
-import type { Random } from './random.ts';
 
 /** Where a row begins, in bits from the start, and how wide it is. */
 export interface RowPlace {
@@ -64,14 +63,22 @@ export function writeBits(table: StructTable, bytes: Uint8Array, first: number, 
   }
 }
 
+/** What a stream of random numbers of `device/random.ts` has that is needed here. */
+interface RandomNumbers {
+  /** 32 bits, unsigned. */
+  next(): number;
+  /** An integer from 0 to `limit - 1`. */
+  below(limit: number): number;
+}
+
 /** Random values for every scalar field; 64-bit ones stay below 2^53 unless opaque. */
-export function randomValues(table: StructTable, random: Random): Map<string, bigint> {
+export function randomValues(table: StructTable, random: RandomNumbers): Map<string, bigint> {
   const values = new Map<string, bigint>();
   for (const { name, width, array } of fieldPlaces(table)) {
     if (array) continue;
     const opaque = table.fields.find((row) => row.name === name)?.opaque === true;
     const bits = BigInt(width === 64 && !opaque ? 53 : width);
-    const drawn = (BigInt(random.uint32()) << 32n) | BigInt(random.uint32());
+    const drawn = (BigInt(random.next()) << 32n) | BigInt(random.next());
     // A quarter of the draws are the extremes, which show mistakes of sign and carry.
     const kind = random.below(8);
     values.set(name, kind === 0 ? (1n << bits) - 1n : kind === 1 ? 1n << (bits - 1n) : drawn & ((1n << bits) - 1n));

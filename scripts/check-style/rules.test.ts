@@ -38,6 +38,7 @@ t.test('imports point down', async (test) => {
     /device units must not import device\/process\/b\.ts/,
   ]);
   test.match(imports('protocol/layout/a.ts', '../../device/b.ts'), [/protocol must not import device\/b\.ts/]);
+  test.same(imports('protocol/layout/a.test.ts', '../../device/b.ts'), []);
   test.match(imports('device/process/a.ts', '../../scripts/b.ts'), [/device\/process must not import scripts\/b\.ts/]);
   test.match(imports('device/a.ts', '../protocol/vfio-user/b.ts'), [/only device\/process and above may import/]);
   test.match(imports('protocol/layout/a.ts', '../vfio-user/b.ts'), [/only device\/process and above may import/]);

@@ -7,9 +7,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { Random } from '../../device/random.ts';
 import type { StructTable } from '../../protocol/layout/table.ts';
-import { seededRandom, testSeed } from '../../protocol/testing/random.ts';
 import { fieldPlaces, randomValues, referenceBytes } from '../../protocol/testing/table-bits.ts';
+import { testSeed } from '../../protocol/testing/test-seed.ts';
 import { loadTableSets } from './main.ts';
 import { lowerSnake } from './names.ts';
 import { generateOutputs } from './outputs.ts';
@@ -36,7 +37,7 @@ function fillAndDump(table: StructTable, header: string, values: ReadonlyMap<str
 }
 
 function checkHeader(test: Test, header: string, structs: readonly StructTable[]): void {
-  const random = seededRandom(seed);
+  const random = new Random(seed);
   const cases = structs.flatMap((table) => [0, 1, 2].map(() => ({ table, values: randomValues(table, random) })));
   const program = `#include <stdio.h>
 #include <string.h>

@@ -7,9 +7,10 @@ import { deepStrictEqual as deepEqual, strictEqual as equal } from 'node:assert'
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import t, { type Test } from 'tap';
+import { Random } from '../../device/random.ts';
 import type { StructTable } from '../../protocol/layout/table.ts';
-import { seededRandom, testSeed } from '../../protocol/testing/random.ts';
 import { fieldPlaces, randomValues, readBits, writeBits } from '../../protocol/testing/table-bits.ts';
+import { testSeed } from '../../protocol/testing/test-seed.ts';
 import { loadTableSets } from './main.ts';
 import { camel, pascal, upperSnake } from './names.ts';
 import { generateOutputs } from './outputs.ts';
@@ -43,7 +44,7 @@ function recordOf(table: StructTable, values: ReadonlyMap<string, bigint>): Reco
 
 function checkRecord(table: StructTable, module: Module): void {
   const type = pascal(table.name);
-  const random = seededRandom(seed);
+  const random = new Random(seed);
   if (module[`new${type}`] === undefined) return;
   for (let round = 0; round < ROUNDS; round++) {
     const values = randomValues(table, random);
@@ -69,7 +70,7 @@ function bitsOutsideArrays(table: StructTable): number[] {
 }
 
 function checkFields(table: StructTable, module: Module): void {
-  const random = seededRandom(seed + 1);
+  const random = new Random(seed + 1);
   for (const { name, first, width, array } of fieldPlaces(table)) {
     if (array) continue;
     const accessor = pascal(table.name) + pascal(name);
@@ -106,7 +107,7 @@ function checkHalves(
 }
 
 function checkArrays(table: StructTable, module: Module): void {
-  const random = seededRandom(seed + 2);
+  const random = new Random(seed + 2);
   for (const { name, first, width, array } of fieldPlaces(table)) {
     if (!array) continue;
     const accessor = pascal(table.name) + pascal(name);

@@ -7,7 +7,7 @@
  */
 import t from 'tap';
 import { CompletionStatus, PageFlag, SendOpcode } from '../../../../protocol/layout/gen/values.gen.ts';
-import { testSeed } from '../../../../protocol/testing/random.ts';
+import { testSeed } from '../../../../protocol/testing/test-seed.ts';
 import { Random } from '../../../random.ts';
 import { AdapterFixture, type AdapterFixtureOptions } from '../../../rig/fixtures/adapter-fixture.ts';
 import { connect } from '../../../rig/fixtures/connected-fixture.ts';
