@@ -7,13 +7,16 @@
 /** First LID of the multicast range. */
 export const MULTICAST_LID_BASE = 0xc000;
 
-/** Permissive LID: every port accepts it, for directed route packets. */
+/**
+ * Permissive LID: every port accepts it, for directed route packets; in their route it stands for a
+ * part that is not routed by LID.
+ */
 export const PERMISSIVE_LID = 0xffff;
 
 /** Destination QP number of multicast datagrams. */
 export const MULTICAST_QPN = 0xffffff;
 
-/** Numbers of the special QPs of a port (IBTA 3.9.3). */
+/** Numbers of the special QPs of a port (IBTA 3.9.3, 13.5.1). */
 export const SUBNET_MANAGEMENT_QPN = 0;
 export const GENERAL_SERVICES_QPN = 1;
 

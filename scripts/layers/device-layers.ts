@@ -237,7 +237,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/fixtures/management-fields',
     holds: 'good and bad values of every field of every management command',
-    uses: 'layout protocol/testing rig/driver fixtures',
+    uses: 'layout infiniband protocol/testing rig/driver fixtures',
     forTests: true,
   },
   {
@@ -253,7 +253,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/sanitize',
     holds: 'the ordering sanitizer: planted driver bugs under every ordering',
-    uses: 'layout random.ts ordering rig/driver machine fixtures chaos',
+    uses: 'layout infiniband random.ts ordering rig/driver machine fixtures chaos',
   },
   {
     path: 'device/rig/fuzz',
@@ -273,12 +273,12 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mthca',
     holds: 'chaos and isolation with the mthca personality',
-    uses: 'protocol/mthca random.ts state machine mthca/driver',
+    uses: 'infiniband protocol/mthca random.ts state machine mthca/driver',
   },
   {
     path: 'device/rig/conformance',
     holds: 'tests of clauses of the InfiniBand specification over a whole adapter',
-    uses: 'layout random.ts port link adapter rig/driver machine fixtures chaos',
+    uses: 'layout infiniband random.ts port link adapter rig/driver machine fixtures chaos',
   },
   {
     path: 'device/rig/live',

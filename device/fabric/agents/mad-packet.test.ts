@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Packets that carry management datagrams: both forms, and what is no datagram. */
+
 import t from 'tap';
 import { computeIcrc, getIcrc } from '../../../protocol/infiniband/icrc.ts';
+import { MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
 import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../../protocol/infiniband/packet.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
 import {
@@ -15,7 +17,6 @@ import {
 } from './mad-packet.ts';
 
 const OFFSET = 64;
-const MAD_BYTES = 256;
 /** LRH, BTH, DETH, datagram, ICRC, VCRC. */
 const PACKET_BYTES = 8 + 12 + 8 + MAD_BYTES + 4 + 2;
 

@@ -4,7 +4,7 @@
  * (IBTA 13.5, 9.8.3). Subnet management uses VL15, QP0 and Q_Key 0; general services use QP1 on a
  * data VL. Agents, switches and doors for software build and read such packets with it.
  */
-import { PERMISSIVE_LID } from '../../../protocol/infiniband/addresses.ts';
+import { GENERAL_SERVICES_QPN, PERMISSIVE_LID, SUBNET_MANAGEMENT_QPN } from '../../../protocol/infiniband/addresses.ts';
 import { getDethQKey, getDethSrcQpn } from '../../../protocol/infiniband/gen/deth.gen.ts';
 import {
   GRH_DGID_OFFSET,
@@ -21,10 +21,6 @@ import { newParsedPacket, PacketCheck, parsePacket } from '../../../protocol/inf
 import { buildPacket, payloadStart } from '../../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../../protocol/infiniband/packet-fields.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
-
-/** Queue pairs of subnet management and of general services (IBTA 13.5.1). */
-export const SUBNET_MANAGEMENT_QPN = 0;
-export const GENERAL_SERVICES_QPN = 1;
 
 /** Where a datagram comes from and goes to, besides its own contents. */
 export interface MadAddress {

@@ -4,7 +4,9 @@
  * messages of datagrams and connections over each port, QP1 of each, registers and queries, and
  * the refusal of ports that the adapter has not.
  */
+
 import t from 'tap';
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import { getPortAttributesLid } from '../../../protocol/layout/gen/port-attributes.gen.ts';
 import { getQpAttributesPort, getQpAttributesPortHigh } from '../../../protocol/layout/gen/qp-attributes.gen.ts';
 import { QP_CREATION_SIZE } from '../../../protocol/layout/gen/qp-creation.gen.ts';
@@ -21,7 +23,7 @@ import {
 import { highOfPort, joinPort } from '../../../protocol/layout/port-number.ts';
 import { qpPayload } from '../../rig/driver/payloads.ts';
 import { AdapterFixture } from '../../rig/fixtures/adapter-fixture.ts';
-import { GRH_BYTES, MadQueuePair, softwareMad } from '../../rig/fixtures/mad-queue-pairs.ts';
+import { MadQueuePair, softwareMad } from '../../rig/fixtures/mad-queue-pairs.ts';
 import { defaultAdapterOptions, findOptionError } from './options.ts';
 
 const { SUCCESS } = CompletionStatus;
@@ -85,7 +87,7 @@ for (const ports of [1, 2, 3, 4])
       fixture.settle();
       const entry = pair.receiver.parts.receiveCq.take();
       t.match(entry, { status: SUCCESS, port: to, sourceLid: lids[port - 1] });
-      t.same(buffer.bytes.slice(GRH_BYTES, GRH_BYTES + 2), [port, 7]);
+      t.same(buffer.bytes.slice(GRH_SIZE + 2), [port, 7]);
       t.equal(received(), before + 1);
       t.same(sendConnected(fixture, port, to), [port, to]);
       const mad = softwareMad(1, port);

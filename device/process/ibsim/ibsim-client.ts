@@ -7,6 +7,7 @@
  */
 
 import type { Socket } from 'node:dgram';
+import { GENERAL_SERVICES_QPN, SUBNET_MANAGEMENT_QPN } from '../../../protocol/infiniband/addresses.ts';
 import {
   encodeIbsimDatagram,
   getIbsimDatagramDestQpn,
@@ -19,13 +20,7 @@ import {
 } from '../../../protocol/infiniband/gen/ibsim-datagram.gen.ts';
 import { MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
 import { viewOf } from '../../../protocol/layout/view.ts';
-import {
-  GENERAL_SERVICES_QPN,
-  generalAddress,
-  type MadAddress,
-  SUBNET_MANAGEMENT_QPN,
-  subnetAddress,
-} from '../../fabric/agents/mad-packet.ts';
+import { generalAddress, type MadAddress, subnetAddress } from '../../fabric/agents/mad-packet.ts';
 import type { MadClient } from './mad-exchange.ts';
 import { readableBytes } from './mad-segments.ts';
 import type { SoftwareHost } from './software-host.ts';

@@ -91,7 +91,7 @@ const bounded: Readonly<Record<string, string>> = {
     device/fabric/subnet-manager/administration/administration:managers device/fabric/subnet-manager/sweep/lids:#lids
     device/fabric/subnet-manager/routing/multicast-routing:#order device/fabric/subnet-manager/smp-client:#outstanding
     device/fabric/subnet-manager/smp-client:#waiting device/fabric/subnet-manager/subnet:arbitration
-    device/fabric/subnet-manager/subnet:duplicates device/fabric/subnet-manager/subnet:guids device/fabric/subnet-manager/subnet:laneMaps
+    device/fabric/subnet-manager/subnet:duplicates device/fabric/subnet-manager/subnet:guids device/fabric/subnet-manager/subnet:vlMaps
     device/fabric/subnet-manager/subnet:linear device/fabric/subnet-manager/subnet:multicast device/fabric/subnet-manager/subnet:nodes
     device/fabric/subnet-manager/subnet:pKeys device/fabric/subnet-manager/subnet:ports device/fabric/subnet-manager/manager/sweeper:peers
     device/fabric/subnet-manager/manager/sweeper:#toRead`,

@@ -4,9 +4,12 @@
  * have them (IBTA 10.2.4.4, 7.6.3, 7.2.7). The datagrams are for software; those that agents answer
  * are tested with the agents.
  */
+
 import t from 'tap';
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import { BthOpcode } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { GSI_QKEY } from '../../../protocol/infiniband/keys.ts';
+import { MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../../protocol/infiniband/packet.ts';
 import { newPacketFields, type PacketFields, readPacketFields } from '../../../protocol/infiniband/packet-fields.ts';
 import { COMMAND_HEADER_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
@@ -19,7 +22,7 @@ import type { Port } from '../../fabric/port/port.ts';
 import { Driver } from '../driver/driver.ts';
 import { AdapterFixture } from '../fixtures/adapter-fixture.ts';
 import { ledger } from '../fixtures/ledger.ts';
-import { GRH_BYTES, MAD_BYTES, MadQueuePair, softwareMad } from '../fixtures/mad-queue-pairs.ts';
+import { MadQueuePair, softwareMad } from '../fixtures/mad-queue-pairs.ts';
 import { ScriptedLink } from '../fixtures/scripted-link.ts';
 import { InProcessAccess } from '../machine/access.ts';
 
@@ -57,7 +60,7 @@ t.test('a packet of QP0 has VL 15, the default P_Key, Q_Key 0 and QPN 0', async 
   t.same(arrived?.mad, mad);
   t.match(arrived?.entry, {
     status: SUCCESS,
-    byteLength: GRH_BYTES + MAD_BYTES,
+    byteLength: GRH_SIZE + MAD_BYTES,
     sourceQpn: 0,
     sourceLid: fixture.lidOf(1),
     port: 2,

@@ -3,6 +3,7 @@
  * Malformed, foreign and forged management datagrams by seed (IBTA chapters 13 to 16): most of them
  * are near enough to good ones to reach a handler. The simulation and tests of the agents use it.
  */
+
 import {
   MAD_HEADER_ATTRIBUTE_ID_OFFSET,
   MAD_HEADER_ATTRIBUTE_MODIFIER_OFFSET,
@@ -14,10 +15,10 @@ import {
   PerformanceAttribute,
   SubnetAttribute,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
 import { generalAddress, type MadAddress, newMadAddress, subnetAddress } from '../../fabric/agents/mad-packet.ts';
 import type { Random } from '../../random.ts';
 
-const MAD_BYTES = 256;
 const CLASSES = [...Object.values(MadClass), 0, 0x82, 0xff];
 const METHODS = [MadMethod.GET, MadMethod.SET, MadMethod.SET, ...Object.values(MadMethod), 0x44];
 const ATTRIBUTES = [

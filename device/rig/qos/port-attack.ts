@@ -4,7 +4,9 @@
  * take its QP0 or QP1, or change what it offers, and many attachments to multicast groups
  * (docs/DOCUMENTS.md decision 14). Used by `Attacker`.
  */
+
 import { MULTICAST_LID_BASE } from '../../../protocol/infiniband/addresses.ts';
+import { MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
 import { ManagementOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
 import type { Driver } from '../driver/driver.ts';
@@ -19,7 +21,6 @@ const PORT_STATE_OFFSET = 64 + 32;
 const DOWN = 1;
 const MGID_BYTES = 16;
 const PORTS = 2;
-const MAD_BYTES = 256;
 const DESCRIPTION_BYTES = 64;
 /** Bit of the capability mask: a subnet manager runs here. */
 const IS_SM = 0x2;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Tests of directed routes: each step of the clauses, round trips, packets with any pointers. */
+
 import t from 'tap';
-import { DirectedRoute, MAX_HOPS, OWN_SOFTWARE, PERMISSIVE_LID, routeDirected } from './directed-route.ts';
+import { PERMISSIVE_LID } from '../addresses.ts';
+import { DirectedRoute, MAX_HOPS, OWN_SOFTWARE, routeDirected } from './directed-route.ts';
 import {
   DIRECTED_ROUTE_SMP_INITIAL_PATH_OFFSET,
   DIRECTED_ROUTE_SMP_RETURN_PATH_OFFSET,

@@ -4,6 +4,7 @@
  * of its ports, or that its own software sends (InfiniBand specification, 14.2.2, C14-9 to C14-13).
  * Channel adapters, switches and the subnet manager use it. It changes the packet in place.
  */
+import { PERMISSIVE_LID } from '../addresses.ts';
 import {
   DIRECTED_ROUTE_SMP_INITIAL_PATH_OFFSET,
   DIRECTED_ROUTE_SMP_RETURN_PATH_OFFSET,
@@ -17,8 +18,6 @@ import {
 
 /** The port of a node that stands for its own software. */
 export const OWN_SOFTWARE = 0;
-/** The permissive LID: a part of the route that is not routed by LID. */
-export const PERMISSIVE_LID = 0xffff;
 /** The paths have 64 entries, and the first one is not used. */
 export const MAX_HOPS = 63;
 

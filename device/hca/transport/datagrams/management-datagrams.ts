@@ -14,9 +14,6 @@ import { MANAGEMENT_VL } from '../../../fabric/port/transmit-queues.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { Path } from '../path.ts';
 
-/** Payload bytes of a management datagram (IBTA 13.4.2). */
-export const MAD_BYTES = 256;
-
 /** True when a special QP may send a command by this path: QP0 has no GRH, QP1 names a P_Key. */
 export function isManagementAllowed(qp: QueuePair, command: DataView, path: Readonly<Path>): boolean {
   if (qp.wireNumber === SUBNET_MANAGEMENT_QPN) return path.globalRoute === 0;

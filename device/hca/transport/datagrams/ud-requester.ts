@@ -3,9 +3,11 @@
  * Sends datagrams (IBTA 9.8.3): checks the command, resolves its address handle, moves the payload
  * directly into the packet and transmits it. Called by the send pipeline.
  */
+
 import { isMulticastLid } from '../../../../protocol/infiniband/addresses.ts';
 import { BthOpcode } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import { effectiveQKey } from '../../../../protocol/infiniband/keys.ts';
+import { MAD_BYTES } from '../../../../protocol/infiniband/mad/mad-headers.ts';
 import { PacketCheck } from '../../../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../../../protocol/infiniband/packet-builder.ts';
 import { newPacketFields } from '../../../../protocol/infiniband/packet-fields.ts';
@@ -35,7 +37,7 @@ import { Path } from '../path.ts';
 import { ScatterGatherList } from '../scatter-gather.ts';
 import type { AddressSource } from './address-source.ts';
 import { DatagramPages } from './datagram-pages.ts';
-import { isManagementAllowed, MAD_BYTES, setManagementFields } from './management-datagrams.ts';
+import { isManagementAllowed, setManagementFields } from './management-datagrams.ts';
 
 export class UdRequester {
   readonly #keys: KeyLookup;

@@ -4,6 +4,7 @@
  * of IBTA 7.3 and 9.6, and delivers them to the QP they name. Drops are counted by cause; a bad
  * packet has no other effect. `PortLinks` calls it.
  */
+
 import {
   GENERAL_SERVICES_QPN,
   isLidOfPort,
@@ -15,6 +16,7 @@ import { getDethSrcQpn } from '../../../../protocol/infiniband/gen/deth.gen.ts';
 import { GRH_DGID_OFFSET } from '../../../../protocol/infiniband/gen/grh.gen.ts';
 import { BthOpcode, PacketError, packetErrorNames } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import { pKeysMatch } from '../../../../protocol/infiniband/keys.ts';
+import { MAD_BYTES } from '../../../../protocol/infiniband/mad/mad-headers.ts';
 import { OpcodeFlag, TRANSPORT_MASK, Transport } from '../../../../protocol/infiniband/opcodes.ts';
 import {
   newParsedPacket,
@@ -31,7 +33,6 @@ import { PacketDrop } from '../../function/timeline-values.ts';
 import type { GroupLookup } from '../../queues/multicast-groups.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { SpecialQueuePairs } from '../../queues/special-queue-pairs.ts';
-import { MAD_BYTES } from '../datagrams/management-datagrams.ts';
 import type { ReceiveStage } from '../datagrams/receive-stage.ts';
 import type { UdResponder } from '../datagrams/ud-responder.ts';
 import { notePkeyViolation } from '../key-violations.ts';
