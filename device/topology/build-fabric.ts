@@ -85,7 +85,7 @@ function startManager(
 }
 
 /** The port with this name. Throws RangeError when there is none. */
-export function findPort(
+export function findFabricPort(
   plan: Pick<FabricPlan, 'adapters' | 'switches'>,
   built: Pick<BuiltFabric, 'adapters' | 'switches'>,
   port: string,
@@ -117,7 +117,7 @@ function join(
   built: Pick<BuiltFabric, 'adapters' | 'switches'>,
   link: LocalLinkPlan,
 ): Joint | undefined {
-  const ends = link.ports.map((port) => findPort(plan, built, port));
+  const ends = link.ports.map((port) => findFabricPort(plan, built, port));
   for (const end of ends) setRate(end, link);
   return joinPorts(ends[0], ends[1], link.link);
 }

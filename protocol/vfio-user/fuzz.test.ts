@@ -7,7 +7,7 @@
 import t from 'tap';
 import { closeAll, type VfioUserClient } from './client/client.ts';
 import { EventFd, makePipe, SharedMemory } from './client/unix-socket.ts';
-import { COMMAND, concat, encodeHeader, encodeMessage, encodeVersion, FLAG, pack } from './client/wire.ts';
+import { COMMAND, concat, encodeMessage, encodeMessageHeader, encodeVersion, FLAG, pack } from './client/wire.ts';
 import { DeviceProcess, readCounter } from './test-support/device-process.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
@@ -110,7 +110,7 @@ function sendOne(client: VfioUserClient, random: Random, fds: readonly number[])
   if (change === 1) message = concat(message, random.bytes(random.below(50)));
   if (change === 2) {
     const sizeBytes = Number(number(random) & 0xffffffffn);
-    message.set(encodeHeader({ id: 1, command, sizeBytes, flags: random.below(256), errno: 0 }));
+    message.set(encodeMessageHeader({ id: 1, command, sizeBytes, flags: random.below(256), errno: 0 }));
   }
   const attached = Array.from({ length: random.pick([0, 0, 1, 1, 2, 9, 30]) }, () => random.pick(fds));
   const cut = random.below(4) === 0 ? random.below(message.length) : message.length;

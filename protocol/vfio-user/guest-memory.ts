@@ -9,7 +9,7 @@
  * their order.
  */
 import { DmaRegion, type DmaRegionInfo, WINDOW_BYTES, type Window } from './dma-region.ts';
-import { loadBytes, storeBytes } from './window-copy.ts';
+import { loadBytes, storeToWindow } from './window-copy.ts';
 
 export class GuestMemory {
   readonly #regions: DmaRegion[] = [];
@@ -85,7 +85,7 @@ export class GuestMemory {
       const window = this.#window();
       const start = this.#inWindow;
       const count = Math.min(lengthBytes - done, window.bytes.length - start);
-      storeBytes(window, start, source, sourceOffset + done, count);
+      storeToWindow(window, start, source, sourceOffset + done, count);
       done += count;
       this.#address += count;
     }

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { ReplyError, VfioUserClient } from './client/client.ts';
 import { ClientError, SharedMemory, UnixSocket } from './client/unix-socket.ts';
-import { COMMAND, encodeHeader, encodeMessage, encodeVersion, FLAG, pack } from './client/wire.ts';
+import { COMMAND, encodeMessage, encodeMessageHeader, encodeVersion, FLAG, pack } from './client/wire.ts';
 import { DeviceProcess, readCounter } from './test-support/device-process.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
@@ -74,7 +74,7 @@ t.test('beside a correct client', async (t) => {
     const large = new Uint8Array(3 * 2 ** 20);
     for (let at = 0; at + 16 <= large.length; at += 16) large.set(inner, at);
     t.throws(() => client.request(COMMAND.regionWrite, large), ReplyError, 'nor is one that is too large');
-    client.socket.send(encodeHeader({ id: 1, command: COMMAND.getInfo, sizeBytes: 8, flags: 0, errno: 0 }));
+    client.socket.send(encodeMessageHeader({ id: 1, command: COMMAND.getInfo, sizeBytes: 8, flags: 0, errno: 0 }));
     t.throws(() => client.receiveReply(), ReplyError, 'a size below that of the header');
     client.socket.send(encodeMessage(3, COMMAND.getInfo, pack('wwww', 16, 0, 0, 0), FLAG.reply));
     t.throws(() => client.receiveReply(), ReplyError, 'an unexpected reply');

@@ -32,7 +32,7 @@ export function loadBytes(target: Uint8Array, at: number, { bytes, words }: Wind
 }
 
 /** Copies `count` bytes of `source` from `from` on into the window at `at`. */
-export function storeBytes(
+export function storeToWindow(
   { bytes, words }: Window,
   at: number,
   source: Uint8Array,

@@ -7,7 +7,7 @@
 
 import { commandChecksum } from '../../device/rig/driver/checksum.ts';
 import type { DriverCompletionQueue } from '../../device/rig/driver/completion-queue.ts';
-import type { QueueBuffer } from '../../device/rig/driver/queue-buffer.ts';
+import type { DriverQueueBuffer } from '../../device/rig/driver/queue-buffer.ts';
 import type { DriverQueuePair } from '../../device/rig/driver/queue-pair.ts';
 import { AdapterFixture } from '../../device/rig/fixtures/adapter-fixture.ts';
 import { getCompletionEntrySequence } from '../../protocol/layout/gen/completion-entry.gen.ts';
@@ -144,7 +144,7 @@ class CompletionWatch {
   }
 }
 
-function slotsOf(buffer: QueueBuffer): DataView[] {
+function slotsOf(buffer: DriverQueueBuffer): DataView[] {
   return Array.from({ length: buffer.entries }, (_, index) => buffer.slot(index));
 }
 

@@ -23,7 +23,7 @@ import type { AdapterClock } from '../../host.ts';
 import { Agents } from './agents.ts';
 import { answerAddress, type MadAddress, newMadAddress, readMadPacket, subnetAddress } from './mad-packet.ts';
 import type { MadPort } from './mad-port.ts';
-import { Egress, egressOf, transmitMad } from './mad-transmit.ts';
+import { egressOf, MadEgress, transmitMad } from './mad-transmit.ts';
 import { endPortOf, isSwitch, type ManagedNode } from './managed-node.ts';
 import { Traps } from './traps.ts';
 
@@ -176,8 +176,8 @@ export class MadInterface implements DatagramTaker {
 
   #sendByLid(portNumber: number, address: Readonly<MadAddress>, mad: Uint8Array): boolean {
     const egress = address.dlid === PERMISSIVE_LID ? portNumber : egressOf(this.node, portNumber, address.dlid);
-    if (egress === Egress.OWN_NODE) return this.#queue(portNumber, { ...address }, mad, true);
-    if (egress !== Egress.NOWHERE) return transmitMad(this.node, egress, address, mad);
+    if (egress === MadEgress.OWN_NODE) return this.#queue(portNumber, { ...address }, mad, true);
+    if (egress !== MadEgress.NOWHERE) return transmitMad(this.node, egress, address, mad);
     this.unclaimed++;
     return true;
   }

@@ -12,16 +12,16 @@ import { type MadAddress, writeMadPacket } from './mad-packet.ts';
 import { endPortOf, type ManagedNode } from './managed-node.ts';
 
 /** Where a datagram goes from a node: a port number, or one of these. */
-export const Egress = { OWN_NODE: 0, NOWHERE: -1 } as const;
+export const MadEgress = { OWN_NODE: 0, NOWHERE: -1 } as const;
 
 /** The port by which a datagram of `portNumber` leaves for the LID `dlid`. */
 export function egressOf(node: ManagedNode, portNumber: number, dlid: number): number {
   const endPort = endPortOf(node, portNumber);
-  if (isLidOfPort(dlid, endPort.lid, endPort.lmc)) return Egress.OWN_NODE;
+  if (isLidOfPort(dlid, endPort.lid, endPort.lmc)) return MadEgress.OWN_NODE;
   const { switchTables } = node;
   if (switchTables === undefined) return portNumber;
   const out = dlid <= switchTables.linearTop ? switchTables.linear[dlid] : undefined;
-  return out === undefined || out > node.ports.length ? Egress.NOWHERE : out;
+  return out === undefined || out > node.ports.length ? MadEgress.NOWHERE : out;
 }
 
 /**

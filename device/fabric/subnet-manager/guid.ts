@@ -32,7 +32,7 @@ export function readGid(view: DataView, offset: number): Gid {
   return readGuid(view, offset) + readGuid(view, offset + 8);
 }
 
-export function writeGid(view: DataView, offset: number, gid: Gid): void {
+export function writeGidText(view: DataView, offset: number, gid: Gid): void {
   writeGuid(view, offset, gid.slice(0, 16));
   writeGuid(view, offset + 8, gid.slice(16));
 }

@@ -27,7 +27,7 @@ import { viewOf } from '../../../protocol/layout/view.ts';
 import { subnetAddress } from '../agents/mad-packet.ts';
 import type { MadPort } from '../agents/mad-port.ts';
 import { type Guid, writeGuid } from './guid.ts';
-import type { Path } from './subnet.ts';
+import type { DirectedPath } from './subnet.ts';
 
 /** The D bit of a directed route lies above the status. */
 const STATUS_MASK = 0x7fff;
@@ -39,7 +39,7 @@ const PATIENCE_MAX = 16;
 
 export interface SmpRequest {
   /** Directed route, or a LID. */
-  readonly to: Path | number;
+  readonly to: DirectedPath | number;
   readonly method: number;
   readonly attributeId: number;
   readonly modifier: number;
@@ -79,11 +79,11 @@ interface Exchange {
   deadlineNs: number;
 }
 
-export function get(to: Path | number, attributeId: number, modifier = 0): SmpRequest {
+export function get(to: DirectedPath | number, attributeId: number, modifier = 0): SmpRequest {
   return { to, method: MadMethod.GET, attributeId, modifier };
 }
 
-export function set(to: Path | number, attributeId: number, modifier: number, data: Uint8Array): SmpRequest {
+export function set(to: DirectedPath | number, attributeId: number, modifier: number, data: Uint8Array): SmpRequest {
   return { to, method: MadMethod.SET, attributeId, modifier, data };
 }
 

@@ -17,7 +17,7 @@ import { viewOf } from '../../../protocol/layout/view.ts';
 import type { Guid } from './guid.ts';
 
 /** Output ports on the way from the manager, first one first. */
-export type Path = readonly number[];
+export type DirectedPath = readonly number[];
 
 /** Blocks of a table by number; an absent block is not known. */
 export type Blocks = Map<number, Uint8Array>;
@@ -28,7 +28,7 @@ export class SubnetPort {
   /** GUID of the port; external ports of a switch have none of their own and name their switch. */
   readonly guid: Guid;
   /** Where the agent of the port is reached. */
-  path: Path;
+  path: DirectedPath;
   readonly info: Uint8Array = new Uint8Array(PORT_INFO_SIZE);
   readonly view: DataView = viewOf(this.info);
   peer: SubnetPort | undefined = undefined;
@@ -40,7 +40,7 @@ export class SubnetPort {
   readonly vlMaps: Blocks = new Map();
   readonly arbitration: Blocks = new Map();
 
-  constructor(node: SubnetNode, number: number, guid: Guid, path: Path) {
+  constructor(node: SubnetNode, number: number, guid: Guid, path: DirectedPath) {
     this.node = node;
     this.number = number;
     this.guid = guid;

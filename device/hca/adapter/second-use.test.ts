@@ -11,7 +11,7 @@ import type { ResetKind } from '../../host.ts';
 import { destroyObjects } from '../../rig/fixtures/second-use/destroy-objects.ts';
 import {
   align,
-  findDifference,
+  findLeftState,
   makePair,
   type SecondUseOptions,
   type SecondUsePair,
@@ -68,7 +68,7 @@ for (const [name, options] of Object.entries(setups))
       const pair = makePair(seed, options, { disturb: true });
       resetPair(pair, KINDS[seed % KINDS.length], options);
       checkState(t, pair, toleratedFields);
-      t.equal(findDifference(pair, options, AFTER_RESET), undefined);
+      t.equal(findLeftState(pair, options, AFTER_RESET), undefined);
     }
   });
 
@@ -79,6 +79,6 @@ t.test('a function whose objects were used and destroyed is as a fresh one', asy
     for (const fixture of [pair.used, pair.fresh]) destroyObjects(fixture);
     align(pair, options);
     checkState(t, pair, new Set([...toleratedFields, ...functionCounters]));
-    t.equal(findDifference(pair, options, AFTER_DESTRUCTION), undefined);
+    t.equal(findLeftState(pair, options, AFTER_DESTRUCTION), undefined);
   }
 });

@@ -4,7 +4,7 @@
  * when a timeline is attached; and turns of packets of one port (US 8,484,392 par. 41-47, 114-117).
  */
 import t from 'tap';
-import { LaneLoad, maskOf, SwitchedPort } from '../../rig/fixtures/lane-load.ts';
+import { LaneLoad, laneMaskOf, SwitchedPort } from '../../rig/fixtures/lane-load.ts';
 import { CreditSource } from '../collect/credit-hold.ts';
 import { Step, type Timeline } from '../function/timeline.ts';
 import { Lane } from './lane.ts';
@@ -98,15 +98,15 @@ t.test('a command of another level than its queue pair waits for no room', async
 t.test('a queue pair stays on its lane while a command of it is in the pipeline', async (t) => {
   const load = new LaneLoad();
   const { lanes } = load;
-  lanes.setMap(0, 0, maskOf(2));
+  lanes.setMap(0, 0, laneMaskOf(2));
   const qp = load.addQueuePair();
   t.equal(lanes.placeAnswer(qp), 2);
   qp.staged = 1;
-  lanes.setMap(0, 0, maskOf(5));
+  lanes.setMap(0, 0, laneMaskOf(5));
   t.equal(lanes.placeAnswer(qp), 2);
   qp.staged = 0;
   t.equal(lanes.placeAnswer(qp), 5);
-  lanes.setMap(0, 0, maskOf(5, 6));
+  lanes.setMap(0, 0, laneMaskOf(5, 6));
   const places = [0, 1].map(() => lanes.placeAnswer(load.addQueuePair())).sort();
   t.same(places, [5, 6]);
   t.same([lanes.placeAnswer(qp), lanes.placeAnswer(qp)].length, 2);
@@ -141,9 +141,9 @@ t.test('a timeline has launches, and each credit once when it returns', async (t
 
 t.test('owners of lanes follow the map, and weights are at least 1', async (t) => {
   const { lanes } = new LaneLoad({ laneCount: 4, functionCount: 2 });
-  for (const number of [0, 1]) lanes.setOwned(number, maskOf());
+  for (const number of [0, 1]) lanes.setOwned(number, laneMaskOf());
   t.ok(lanes.owners.single);
-  lanes.setOwned(0, maskOf(1));
+  lanes.setOwned(0, laneMaskOf(1));
   t.notOk(lanes.owners.single);
   t.equal(lanes.owners.owners[1], 0);
   lanes.setLane(2, { weight: 0 });

@@ -7,7 +7,7 @@ import t from 'tap';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { TvlState } from '../../../protocol/layout/gen/values.gen.ts';
 import { Random } from '../../random.ts';
-import { LaneLoad, maskOf, SwitchedPort } from '../../rig/fixtures/lane-load.ts';
+import { LaneLoad, laneMaskOf, SwitchedPort } from '../../rig/fixtures/lane-load.ts';
 import { CreditSource } from '../collect/credit-hold.ts';
 import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { Step, type Timeline } from '../function/timeline.ts';
@@ -40,7 +40,7 @@ t.test('a lane set returns its members in turn, across words', async (t) => {
     [0, 31, 32, 127, 0],
   );
   t.same([set.takeNext(), set.takeNext(), set.size], [0, 31, 4]);
-  set.assign(maskOf(64));
+  set.assign(laneMaskOf(64));
   t.equal(set.after(64), 64, 'the only member follows itself');
   t.notOk(set.has(-1));
 });
@@ -50,16 +50,16 @@ t.test('the lane map has lanes for levels, functions and dedicated buffers', asy
   const { lanes } = load;
   const { map } = lanes;
   for (let functionNumber = 0; functionNumber < 3; functionNumber++) {
-    lanes.setOwned(functionNumber, maskOf());
-    for (const level of [0, 1]) lanes.setMap(functionNumber, level, maskOf());
+    lanes.setOwned(functionNumber, laneMaskOf());
+    for (const level of [0, 1]) lanes.setMap(functionNumber, level, laneMaskOf());
   }
-  lanes.setOwned(0, maskOf(0, 1, 2));
-  lanes.setMap(0, 1, maskOf(2));
-  lanes.setOwned(1, maskOf(3));
+  lanes.setOwned(0, laneMaskOf(0, 1, 2));
+  lanes.setMap(0, 1, laneMaskOf(2));
+  lanes.setOwned(1, laneMaskOf(3));
   t.equal(map.getLanes(0, 0).size, 3, 'a level without lanes uses those of the function');
   t.equal(map.getLanes(0, 1).size, 1);
   t.equal(map.getLanes(2, 0).size, 4, 'a function without lanes uses the shared ones');
-  lanes.setDedicatedMap(maskOf(7));
+  lanes.setDedicatedMap(laneMaskOf(7));
   t.equal(map.shared.size, 3);
   t.same(
     [0, 3, 5, 7, 8].map((lane) => map.getState(lane)),
@@ -70,7 +70,7 @@ t.test('the lane map has lanes for levels, functions and dedicated buffers', asy
   t.equal(qp.lane, 2);
   load.post(qp, true);
   t.equal(qp.lane, 2, 'a queue pair with a listed command stays on its lane');
-  lanes.setMap(0, 1, maskOf(1));
+  lanes.setMap(0, 1, laneMaskOf(1));
   load.post(qp);
   t.equal(lanes.lanes[2].length, 3, 'it also stays when the map changes');
   while (load.launch() !== undefined);
@@ -79,7 +79,7 @@ t.test('the lane map has lanes for levels, functions and dedicated buffers', asy
   load.launch();
   load.post(qp, true);
   t.equal(qp.lane, 7);
-  lanes.setOwned(2, maskOf(4, 5, 6));
+  lanes.setOwned(2, laneMaskOf(4, 5, 6));
   t.equal(map.getOwner(5), 2);
 });
 
@@ -89,7 +89,7 @@ t.test('a new map spreads queue pairs anew, also those whose lane is in it', asy
   for (const qp of [a, b]) load.post(qp);
   t.same([a.lane, b.lane], [0, 1]);
   while (load.launch() !== undefined);
-  load.lanes.setMap(0, 0, maskOf(0, 1));
+  load.lanes.setMap(0, 0, laneMaskOf(0, 1));
   const first = load.lanes.map.getLanes(0, 0).after(b.lane);
   for (const qp of [b, a]) load.post(qp);
   t.same([b.lane, a.lane], [first, 1 - first]);
@@ -218,8 +218,8 @@ t.test('the level of its VCB decides the lane and the list of a collected comman
   const { lanes } = load;
   const woken: QueuePair[] = [];
   lanes.onRoom = (qp) => woken.push(qp);
-  lanes.setMap(0, 0, maskOf(0));
-  lanes.setMap(0, 1, maskOf(1));
+  lanes.setMap(0, 0, laneMaskOf(0));
+  lanes.setMap(0, 1, laneMaskOf(1));
   const [a, b] = [load.addQueuePair(0, 0), load.addQueuePair(0, 1)];
   const { counters } = load.owners[0];
   t.ok(lanes.hasRoom(b));
@@ -319,9 +319,9 @@ for (let seed = 1; seed <= 20; seed++)
         else load.finish(buffer);
       }
       if (random.oneIn(20)) random.pick(ports).congested = random.oneIn(2);
-      if (random.oneIn(50)) lanes.setOwned(random.below(functionCount), maskOf(...someMask()));
-      if (random.oneIn(50)) lanes.setMap(random.below(functionCount), random.below(2), maskOf(...someMask()));
-      if (random.oneIn(100)) lanes.setDedicatedMap(maskOf(...someMask()));
+      if (random.oneIn(50)) lanes.setOwned(random.below(functionCount), laneMaskOf(...someMask()));
+      if (random.oneIn(50)) lanes.setMap(random.below(functionCount), random.below(2), laneMaskOf(...someMask()));
+      if (random.oneIn(100)) lanes.setDedicatedMap(laneMaskOf(...someMask()));
       if (random.oneIn(20))
         lanes.setLane(random.below(laneCount), {
           executionCredits: random.below(4),

@@ -24,7 +24,7 @@ import { AdapterFixture } from '../../rig/fixtures/adapter-fixture.ts';
 import { collectContextCases } from '../../rig/fixtures/management-fields/collect-context-cases.ts';
 import type { CommandCase } from '../../rig/fixtures/management-fields/command-case.ts';
 import { deviceMemoryCases } from '../../rig/fixtures/management-fields/device-memory-cases.ts';
-import { judge } from '../../rig/fixtures/management-fields/judge.ts';
+import { judgeFields } from '../../rig/fixtures/management-fields/judge.ts';
 import { memoryCases } from '../../rig/fixtures/management-fields/memory-cases.ts';
 import { multicastCases } from '../../rig/fixtures/management-fields/multicast-cases.ts';
 import { portCases } from '../../rig/fixtures/management-fields/port-cases.ts';
@@ -56,7 +56,7 @@ for (const opcode of Object.values(ManagementOpcode)) {
   t.test(managementOpcodeName(opcode), async (t) => {
     const own = cases.filter((command) => command.opcode === opcode);
     if (own.length === 0) t.fail('the command has no case');
-    else judge(t, own);
+    else judgeFields(t, own);
   });
 }
 

@@ -3,6 +3,7 @@
  * The TVL mapping table in memory of the physical function (US 8,484,392 par. 74): when its entries
  * are read, what they may change, and that they cannot give away what other functions own.
  */
+
 import t from 'tap';
 import { highDword, joinDwords, lowDword } from '../../../protocol/layout/dwords.ts';
 import {
@@ -20,10 +21,11 @@ import {
   SendOpcode,
 } from '../../../protocol/layout/gen/values.gen.ts';
 import { Driver } from '../../rig/driver/driver.ts';
+import { encodeChanges } from '../../rig/driver/resources.ts';
 import { findBadBinding } from '../../rig/fixtures/invariants.ts';
 import { findLaneFault } from '../../rig/fixtures/lane-invariants.ts';
 import { seedsOf } from '../../rig/fixtures/seeds.ts';
-import { change, encodeChanges } from '../../rig/fixtures/share-model.ts';
+import { change } from '../../rig/fixtures/share-model.ts';
 import { InProcessAccess } from '../../rig/machine/access.ts';
 import { InProcessMachine, type MachineOptions } from '../../rig/machine/machine.ts';
 

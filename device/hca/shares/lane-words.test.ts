@@ -4,20 +4,15 @@
  * the lanes that functions have in the end, not on the words that these lanes are in, nor on the
  * order of the words.
  */
+
 import t from 'tap';
 import { highDword, lowDword } from '../../../protocol/layout/dwords.ts';
 import { LANE_TABLE_ENTRY_SIZE } from '../../../protocol/layout/gen/lane-table-entry.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { FaultKind, ResourceKind as Kind, ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { Random } from '../../random.ts';
-import {
-  change,
-  encodeChanges,
-  findDisagreement,
-  LIMITS,
-  makeModel,
-  makePlan,
-} from '../../rig/fixtures/share-model.ts';
+import { encodeChanges } from '../../rig/driver/resources.ts';
+import { change, findDisagreement, LIMITS, makeModel, makePlan } from '../../rig/fixtures/share-model.ts';
 import { InProcessMachine } from '../../rig/machine/machine.ts';
 import { Tenant } from '../../rig/qos/tenant.ts';
 import { HOST } from './share-changes.ts';

@@ -3,6 +3,7 @@
  * Settings that resource requests change (US 8,484,392 par. 30, 64; US 9,069,485 par. 72, 90, 92):
  * the functions that may change them, their limits, and the registers that show them.
  */
+
 import t from 'tap';
 import {
   CSR,
@@ -22,16 +23,9 @@ import {
   ManagementStatus,
   OverflowPolicy,
 } from '../../../protocol/layout/gen/values.gen.ts';
+import { encodeChanges } from '../../rig/driver/resources.ts';
 import { AdapterFixture } from '../../rig/fixtures/adapter-fixture.ts';
-import {
-  change,
-  DOORBELL_ENTRIES,
-  encodeChanges,
-  guest,
-  LIMITS,
-  makeModel,
-  makePlan,
-} from '../../rig/fixtures/share-model.ts';
+import { change, DOORBELL_ENTRIES, guest, LIMITS, makeModel, makePlan } from '../../rig/fixtures/share-model.ts';
 import { HOST, type ShareRequester } from './share-changes.ts';
 
 const LOW = Kind.DOORBELL_THRESHOLD_LOW;

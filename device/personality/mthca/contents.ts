@@ -19,28 +19,28 @@ import type { Row } from '../../hca/adapter/contents/rows.ts';
 import type { ViewName } from '../../hca/adapter/contents/view-names.ts';
 import { Refusal } from '../../hca/adapter/refusal.ts';
 import type { MthcaAdapter } from './mthca-adapter.ts';
-import type { CompletionQueue } from './queues/completion-queue.ts';
-import type { EventQueue } from './queues/event-queue.ts';
-import type { QueuePair } from './queues/queue-pair.ts';
-import type { SharedReceiveQueue } from './queues/shared-receive-queue.ts';
+import type { MthcaCompletionQueue } from './queues/completion-queue.ts';
+import type { MthcaEventQueue } from './queues/event-queue.ts';
+import type { MthcaQueuePair } from './queues/queue-pair.ts';
+import type { MthcaSharedReceiveQueue } from './queues/shared-receive-queue.ts';
 
-type View = (core: MthcaAdapter) => Row[];
+type View = (adapter: MthcaAdapter) => Row[];
 
 const views: Readonly<Partial<Record<ViewName, View>>> = {
-  lanes: (core) => showLanes({ adapter: holderOf(core) }),
-  commands: (core) => showHeldCommands(holderOf(core)),
+  lanes: (adapter) => showLanes({ adapter: holderOf(adapter) }),
+  commands: (adapter) => showHeldCommands(holderOf(adapter)),
   queues: showQueues,
   events: ({ hca }) => sorted(hca.eventQueues).map(describeEventQueue),
 };
 
 /** Answers a request. Throws an error of one sentence for one that cannot be met. */
-export function showMthcaContents(core: MthcaAdapter, request: ContentsRequest): Contents {
+export function showMthcaContents(adapter: MthcaAdapter, request: ContentsRequest): Contents {
   const name = readView(request);
   const view = views[name];
   if (view === undefined)
     throw new Refusal(`the personality mthca has nothing to show as ${name}; it has ${Object.keys(views).join(', ')}`);
   // No command names the process that owns a queue pair.
-  return selectRows(view(core), request, () => undefined);
+  return selectRows(view(adapter), request, () => undefined);
 }
 
 /** The buffers of the send queues stand in the place of the scheduler's. */
@@ -77,7 +77,7 @@ function showQueues({ hca }: MthcaAdapter): Row[] {
 }
 
 /** `next`: the request to be admitted next; `unread`: those that doorbells have named behind it. */
-function describeQueuePair({ number, state, isRaw, data, view, posted, sent }: QueuePair): Row {
+function describeQueuePair({ number, state, isRaw, data, view, posted, sent }: MthcaQueuePair): Row {
   return {
     ...nothing,
     queue: 'QP',
@@ -95,7 +95,7 @@ function describeQueuePair({ number, state, isRaw, data, view, posted, sent }: Q
 }
 
 /** `unread` goes by the consumer index that was read last. */
-function describeCompletionQueue({ number, count, context }: CompletionQueue): Row {
+function describeCompletionQueue({ number, count, context }: MthcaCompletionQueue): Row {
   const { status, notification, logEntries, consumerIndex } = context;
   return {
     ...nothing,
@@ -108,7 +108,7 @@ function describeCompletionQueue({ number, count, context }: CompletionQueue): R
   };
 }
 
-function describeSharedQueue({ number, context, ring }: SharedReceiveQueue): Row {
+function describeSharedQueue({ number, context, ring }: MthcaSharedReceiveQueue): Row {
   return {
     ...nothing,
     queue: 'SRQ',
@@ -120,7 +120,15 @@ function describeSharedQueue({ number, context, ring }: SharedReceiveQueue): Row
   };
 }
 
-function describeEventQueue({ number, vector, status, notification, entries, count, pendingEntries }: EventQueue): Row {
+function describeEventQueue({
+  number,
+  vector,
+  status,
+  notification,
+  entries,
+  count,
+  pendingEntries,
+}: MthcaEventQueue): Row {
   return {
     eq: number,
     function: 0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The QPs for which the transport of the core works: builds one of the core behind each context,
+ * The QPs for which the transport (`device/hca/transport`) works: builds one behind each context,
  * moves it through its states, and passes doorbells to its send queue. Commands call it as a unit
  * of the HCA, user access regions bring it doorbells, and the packet receiver asks it for QPs.
  */
@@ -16,14 +16,14 @@ import {
 import type { SendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { QpContextState, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
 import { ProtectionDomain } from '../../hca/protection/protection-domain.ts';
-import { QueuePair as CoreQueuePair } from '../../hca/queues/queue-pair.ts';
+import { QueuePair } from '../../hca/queues/queue-pair.ts';
 import type { TransportEngine } from '../../hca/transport/engine/engine.ts';
 import type { Hca, QueuePairUnit } from './hca/hca.ts';
 import { applyAttributes, applyReceivePsn, applySendPsn, vectorOf } from './hca/queue-pair-attributes.ts';
 import { QueueBuffer, REQUEST_UNIT_BYTES } from './memory/queue-buffer.ts';
 import { CompletionEncoder } from './queues/completion-encoder.ts';
-import type { CompletionQueue } from './queues/completion-queue.ts';
-import type { DataParts, QueuePair } from './queues/queue-pair.ts';
+import type { MthcaCompletionQueue } from './queues/completion-queue.ts';
+import type { DataParts, MthcaQueuePair } from './queues/queue-pair.ts';
 import { ReceiveQueue } from './queues/receive-queue.ts';
 import { SendPlace, SendQueue } from './queues/send-queue.ts';
 import type { SendQueues } from './queues/send-queues.ts';
@@ -35,7 +35,7 @@ const HIGH_DWORD = 2 ** 32;
 const { INIT, RTR, RTS, SQE, SQD, ERR } = QpContextState;
 
 /** States that commands move a QP to. */
-const coreStates: Readonly<Partial<Record<QpContextState, QpState>>> = {
+const transportStates: Readonly<Partial<Record<QpContextState, QpState>>> = {
   [INIT]: QpState.INIT,
   [RTR]: QpState.RTR,
   [RTS]: QpState.RTS,
@@ -52,7 +52,7 @@ const services: Readonly<Partial<Record<number, ServiceType>>> = {
 
 export class DataPath implements QueuePairUnit {
   /** Called when software has moved a QP to RTR. */
-  onReady: (qp: CoreQueuePair) => void = () => {};
+  onReady: (qp: QueuePair) => void = () => {};
   readonly #hca: Hca;
   readonly #engine: TransportEngine;
   readonly #sends: SendQueues;
@@ -66,7 +66,7 @@ export class DataPath implements QueuePairUnit {
     this.#flusher = flusher;
   }
 
-  add(qp: QueuePair): void {
+  add(qp: MthcaQueuePair): void {
     const { connected } = this.#engine;
     const data = this.#build(qp.number, decodeQpContext(qp.view, 0, this.#context));
     qp.data = data;
@@ -76,9 +76,9 @@ export class DataPath implements QueuePairUnit {
     this.#flusher.changeState(data.qp, QpState.INIT, false);
   }
 
-  move(qp: QueuePair, next: QpContextState, notify: boolean): void {
+  move(qp: MthcaQueuePair, next: QpContextState, notify: boolean): void {
     const { data, view } = qp;
-    const state = coreStates[next];
+    const state = transportStates[next];
     if (data === undefined || state === undefined) return;
     const { connected } = this.#engine;
     applyAttributes(data.qp, view);
@@ -92,14 +92,14 @@ export class DataPath implements QueuePairUnit {
     if (next === RTS) this.#sends.schedule(data.qp);
   }
 
-  drop(qp: QueuePair): void {
+  drop(qp: MthcaQueuePair): void {
     if (qp.data === undefined) return;
     this.#flusher.destroy(qp.data.qp);
     qp.data = undefined;
   }
 
   /** As `drop`, and nothing completes: the HCA stops. */
-  discard(qp: QueuePair): void {
+  discard(qp: MthcaQueuePair): void {
     if (qp.data === undefined) return;
     this.#engine.life.drop(qp.data.qp);
     this.#flusher.forget(qp.data.qp);
@@ -116,18 +116,18 @@ export class DataPath implements QueuePairUnit {
     return this.#sends.ring(qp.data.sends, doorbell);
   }
 
-  /** The queue pair of the core with a number, for packets. */
-  get(qpn: number): CoreQueuePair | undefined {
+  /** The queue pair of the transport with a number, for packets. */
+  get(qpn: number): QueuePair | undefined {
     const qp = this.#hca.queuePairs.get(qpn);
     return qp?.number === qpn ? qp.data?.qp : undefined;
   }
 
-  /** Visits the queue pairs of the core, for reports. */
-  forEach(visit: (qp: CoreQueuePair) => void): void {
+  /** Visits the queue pairs of the transport, for reports. */
+  forEach(visit: (qp: QueuePair) => void): void {
     for (const { data } of this.#hca.queuePairs.values()) if (data !== undefined) visit(data.qp);
   }
 
-  #loadPath(qp: CoreQueuePair, context: DataView): void {
+  #loadPath(qp: QueuePair, context: DataView): void {
     const port = this.#hca.portAt(qp.attributes.port);
     if (port !== undefined) this.#engine.connected.loadPath(qp, vectorOf(context), 0, port);
   }
@@ -150,9 +150,9 @@ export class DataPath implements QueuePairUnit {
       records,
     );
     const srq = context.hasSrq === 1 ? sharedReceiveQueues.get(context.srqn) : undefined;
-    const sendCq = completionQueues.get(context.sendCqn) as CompletionQueue;
-    const receiveCq = completionQueues.get(context.receiveCqn) as CompletionQueue;
-    const qp = new CoreQueuePair(qpn, underlying, creationOf(context), {
+    const sendCq = completionQueues.get(context.sendCqn) as MthcaCompletionQueue;
+    const receiveCq = completionQueues.get(context.receiveCqn) as MthcaCompletionQueue;
+    const qp = new QueuePair(qpn, underlying, creationOf(context), {
       pd: new ProtectionDomain(pd, underlying),
       sendCq: new CompletionEncoder(sendCq, place),
       receiveCq: new CompletionEncoder(receiveCq, srq?.ring ?? receives),

@@ -22,7 +22,7 @@ import type { GroupEntry, MulticastTable } from './hca/multicast-table.ts';
 /** Entries of a chain that are followed: software may have chained them in a circle. */
 const CHAIN_MAX = 256;
 
-/** The queue pairs of the core by number. */
+/** The queue pairs of the transport by number. */
 interface QueuePairLookup {
   get(qpn: number): QueuePair | undefined;
 }

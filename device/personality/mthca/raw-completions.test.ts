@@ -11,7 +11,7 @@ import { generalAddress, type MadAddress, newMadAddress } from '../../fabric/age
 import { Random } from '../../random.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { portSetup } from '../../rig/mthca/driver/profile.ts';
-import { DriverQueuePair } from '../../rig/mthca/driver/raw-queue-pair.ts';
+import { MthcaDriverQueuePair } from '../../rig/mthca/driver/raw-queue-pair.ts';
 
 const SEEDS = 4;
 const STEPS = 200;
@@ -32,7 +32,7 @@ class SpecialEnd {
   readonly #driver: MthcaDriver;
   readonly #number: number;
   readonly #port: number;
-  #qp: DriverQueuePair;
+  #qp: MthcaDriverQueuePair;
   #isReset = false;
   #sends = 0;
   #receives = 0;
@@ -41,7 +41,7 @@ class SpecialEnd {
     this.#driver = driver;
     this.#number = number;
     this.#port = 1 + (number % 2);
-    this.#qp = new DriverQueuePair(driver, number, this.#port);
+    this.#qp = new MthcaDriverQueuePair(driver, number, this.#port);
   }
 
   /** Posts as many datagrams as there is room for, or fewer, with one doorbell. */
@@ -66,7 +66,7 @@ class SpecialEnd {
 
   /** Resets it and takes what came before that; the next time, another one takes its place. */
   reset(): void {
-    if (this.#isReset) this.#qp = new DriverQueuePair(this.#driver, this.#number, this.#port);
+    if (this.#isReset) this.#qp = new MthcaDriverQueuePair(this.#driver, this.#number, this.#port);
     else {
       this.#qp.move(CommandOpcode.ANY2RST_QP, RESET_WITHOUT_OUTPUT);
       this.#qp.takeCompletions();

@@ -19,7 +19,7 @@ import { generalAddress, type MadAddress, newMadAddress } from '../../fabric/age
 import { Random } from '../../random.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { portSetup } from '../../rig/mthca/driver/profile.ts';
-import { DriverQueuePair } from '../../rig/mthca/driver/raw-queue-pair.ts';
+import { MthcaDriverQueuePair } from '../../rig/mthca/driver/raw-queue-pair.ts';
 
 const GET = 1;
 const NODE_INFO = 0x11;
@@ -60,7 +60,7 @@ function general(mark: number): Uint8Array {
 
 t.test('the agents of the other port answer a datagram of QP0', (t) => {
   const driver = begin();
-  const qp = new DriverQueuePair(driver, QP0, 1);
+  const qp = new MthcaDriverQueuePair(driver, QP0, 1);
   qp.postReceive();
   qp.send(newMadAddress(), directedGet());
   const [sent, received] = qp.takeCompletions();
@@ -78,7 +78,7 @@ t.test('the agents of the other port answer a datagram of QP0', (t) => {
 
 t.test('a queue pair of software takes what else the agents would', (t) => {
   const driver = begin();
-  const [first, second] = [new DriverQueuePair(driver, QP0, 1), new DriverQueuePair(driver, QP0 + 1, 2)];
+  const [first, second] = [new MthcaDriverQueuePair(driver, QP0, 1), new MthcaDriverQueuePair(driver, QP0 + 1, 2)];
   second.postReceive();
   first.send(newMadAddress(), directedGet());
   t.equal(second.takeCompletions().length, 1);
@@ -96,7 +96,7 @@ t.test('a queue pair of software takes what else the agents would', (t) => {
 
 t.test('datagrams of QP1, to another port and to the own one', (t) => {
   const driver = begin();
-  const [first, second] = [new DriverQueuePair(driver, QP1, 1), new DriverQueuePair(driver, QP1 + 1, 2)];
+  const [first, second] = [new MthcaDriverQueuePair(driver, QP1, 1), new MthcaDriverQueuePair(driver, QP1 + 1, 2)];
   for (const qp of [first, second]) for (let count = 0; count < 3; count++) qp.postReceive();
   first.send(generalAddress(0, 2), general(7));
   const [received] = second.takeCompletions();
@@ -120,7 +120,7 @@ t.test('datagrams of QP1, to another port and to the own one', (t) => {
 
 t.test('a datagram with a GRH arrives with it', (t) => {
   const driver = begin();
-  const [first, second] = [new DriverQueuePair(driver, QP1, 1), new DriverQueuePair(driver, QP1 + 1, 2)];
+  const [first, second] = [new MthcaDriverQueuePair(driver, QP1, 1), new MthcaDriverQueuePair(driver, QP1 + 1, 2)];
   second.postReceive();
   const grh = new Uint8Array(GRH_SIZE);
   grh[7] = 64;
@@ -137,7 +137,7 @@ t.test('a datagram with a GRH arrives with it', (t) => {
 
 t.test('what is no datagram, or is on the wrong lane, does not leave', (t) => {
   const driver = begin();
-  const qp = new DriverQueuePair(driver, QP1, 1);
+  const qp = new MthcaDriverQueuePair(driver, QP1, 1);
   const sent = driver.device.ports[0].transmitPackets;
   const changes: ((packet: DataView) => void)[] = [
     (packet) => setBthOpcode(packet, LRH_SIZE, BthOpcode.RC_SEND_ONLY),
@@ -157,7 +157,7 @@ t.test('what is no datagram, or is on the wrong lane, does not leave', (t) => {
 
 t.test('many sends in one doorbell, around the ring', (t) => {
   const driver = begin();
-  const [first, second] = [new DriverQueuePair(driver, QP1, 1), new DriverQueuePair(driver, QP1 + 1, 2)];
+  const [first, second] = [new MthcaDriverQueuePair(driver, QP1, 1), new MthcaDriverQueuePair(driver, QP1 + 1, 2)];
   let mark = 0;
   for (let round = 0; round < 10; round++) {
     for (let count = 0; count < 3; count++) second.postReceive();
@@ -175,7 +175,7 @@ t.test('many sends in one doorbell, around the ring', (t) => {
 
 t.test('a send that cannot be read fails the QP and flushes both queues', (t) => {
   const driver = begin();
-  const qp = new DriverQueuePair(driver, QP1, 1);
+  const qp = new MthcaDriverQueuePair(driver, QP1, 1);
   for (let count = 0; count < 2; count++) qp.postReceive();
   qp.sendAll(
     [
@@ -200,7 +200,7 @@ t.test('a send that cannot be read fails the QP and flushes both queues', (t) =>
 
 t.test('a receive that is too short fails the QP', (t) => {
   const driver = begin();
-  const [first, second] = [new DriverQueuePair(driver, QP1, 1), new DriverQueuePair(driver, QP1 + 1, 2)];
+  const [first, second] = [new MthcaDriverQueuePair(driver, QP1, 1), new MthcaDriverQueuePair(driver, QP1 + 1, 2)];
   second.postReceive(100);
   first.send(generalAddress(0, 2), general(1));
   t.same(
@@ -212,7 +212,7 @@ t.test('a receive that is too short fails the QP', (t) => {
 
 t.test('doorbells of another page, of wrong counts and of other queue pairs are refused', (t) => {
   const driver = begin();
-  const qp = new DriverQueuePair(driver, QP1, 1);
+  const qp = new MthcaDriverQueuePair(driver, QP1, 1);
   const { userAccess } = driver.device.functions[0];
   qp.ring(1, 0, 20, 2);
   qp.ring(0, 0, 20);
@@ -239,7 +239,7 @@ t.test('requests of random content: errors of this QP, and nothing else', (t) =>
     const driver = begin();
     const random = new Random(seed);
     for (let round = 0; round < 60; round++) {
-      const qp = new DriverQueuePair(driver, QP1, 1);
+      const qp = new MthcaDriverQueuePair(driver, QP1, 1);
       qp.postReceive();
       qp.scramble(random);
       qp.ring(1 + random.below(4), 0, random.below(64));
@@ -256,7 +256,7 @@ t.test('requests of random content: errors of this QP, and nothing else', (t) =>
 
 t.test('the queues of a QP in ERR are flushed a bounded number of requests in a pass', async (t) => {
   const driver = begin();
-  const pair = new DriverQueuePair(driver, QP1, 1);
+  const pair = new MthcaDriverQueuePair(driver, QP1, 1);
   for (let count = 0; count < 3; count++) pair.postReceive();
   const { raw, hca } = driver.device;
   const qp = hca.queuePairs.get(QP1);

@@ -26,7 +26,7 @@ import { type MadAddress, newMadAddress, readMadPacket } from '../../fabric/agen
 import { RawEgress, RawPacket } from '../../fabric/port/raw-packet.ts';
 import { MANAGEMENT_VL } from '../../fabric/port/transmit-queues.ts';
 import type { Hca, QueuePairUnit } from './hca/hca.ts';
-import type { QueuePair } from './queues/queue-pair.ts';
+import type { MthcaQueuePair } from './queues/queue-pair.ts';
 import { WorkQueues } from './work-queues.ts';
 
 const UNIT_BYTES = 16;
@@ -45,7 +45,7 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   readonly #hca: Hca;
   readonly #mads: MadInterface;
   readonly #queues: WorkQueues;
-  readonly #waiting = new Set<QueuePair>();
+  readonly #waiting = new Set<MthcaQueuePair>();
   readonly #packet = new RawPacket();
   readonly #entry = new Uint8Array(COMPLETION_SIZE);
   readonly #entryView = new DataView(this.#entry.buffer);
@@ -78,16 +78,16 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   add(): void {}
 
   /** One in ERR is flushed, and one in RTS sends what waits. */
-  move(qp: QueuePair, next: QpContextState): void {
+  move(qp: MthcaQueuePair, next: QpContextState): void {
     qp.state = next;
     if (next === ERR || qp.doorbells.length > 0) this.#waiting.add(qp);
   }
 
-  drop(qp: QueuePair): void {
+  drop(qp: MthcaQueuePair): void {
     this.#waiting.delete(qp);
   }
 
-  discard(qp: QueuePair): void {
+  discard(qp: MthcaQueuePair): void {
     this.drop(qp);
   }
 
@@ -136,18 +136,18 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   }
 
   /** Executes the next request of the QP. Returns false when there is none, or no room for it. */
-  #serveNext(qp: QueuePair): boolean {
+  #serveNext(qp: MthcaQueuePair): boolean {
     if (!this.#exists(qp)) return false;
     if (qp.state === ERR && this.#flushReceive(qp)) return true;
     return qp.doorbells.length > 0 && (qp.state === RTS || qp.state === ERR) && this.#sendNext(qp);
   }
 
-  #exists(qp: QueuePair): boolean {
+  #exists(qp: MthcaQueuePair): boolean {
     return this.#hca.queuePairs.get(qp.number) === qp;
   }
 
   /** Executes the oldest send. Returns false when the port has no room for it. */
-  #sendNext(qp: QueuePair): boolean {
+  #sendNext(qp: MthcaQueuePair): boolean {
     const queues = this.#queues;
     const { sendStride } = queues.load(qp);
     const sizeBytes = qp.doorbells[0].size * UNIT_BYTES;
@@ -171,7 +171,7 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
    * Sends the packet as software has composed it, with the LID of the port. Returns false when the
    * port has no room. A port that may not send drops the packet.
    */
-  #transmit(qp: QueuePair, isPermissive: boolean): boolean {
+  #transmit(qp: MthcaQueuePair, isPermissive: boolean): boolean {
     const port = this.#hca.portAt(getQpPathPort(qp.view, QP_CONTEXT_PRIMARY_PATH_OFFSET));
     if (port === undefined) return true;
     const { headers, view } = this.#packet;
@@ -184,7 +184,7 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   }
 
   /** The oldest send is done; the next one of the same doorbell has the size that it named. */
-  #finishSend(qp: QueuePair, nextSize: number, isSignaled: boolean): void {
+  #finishSend(qp: MthcaQueuePair, nextSize: number, isSignaled: boolean): void {
     const { sendCqn } = this.#queues.load(qp);
     const request = this.#queues.sendOffset(qp.sent);
     qp.takeSend(nextSize);
@@ -195,7 +195,7 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   }
 
   /** The oldest send has failed, and with it the QP. */
-  #failSend(qp: QueuePair, syndrome: CompletionSyndrome): true {
+  #failSend(qp: MthcaQueuePair, syndrome: CompletionSyndrome): true {
     const { sendCqn } = this.#queues.load(qp);
     const request = this.#queues.sendOffset(qp.sent);
     qp.takeSend(0);
@@ -204,7 +204,7 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
     return true;
   }
 
-  #receive(qp: QueuePair, address: Readonly<MadAddress>, mad: Uint8Array): void {
+  #receive(qp: MthcaQueuePair, address: Readonly<MadAddress>, mad: Uint8Array): void {
     const queues = this.#queues;
     const { receiveCqn } = queues.context;
     const request = queues.receiveOffset(qp.received);
@@ -234,13 +234,13 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
     this.#post(receiveCqn);
   }
 
-  #fail(qp: QueuePair): void {
+  #fail(qp: MthcaQueuePair): void {
     if (qp.state === ERR) return;
     this.move(qp, ERR);
   }
 
   /** Completes the oldest receive as flushed; false when there is none. */
-  #flushReceive(qp: QueuePair): boolean {
+  #flushReceive(qp: MthcaQueuePair): boolean {
     const queues = this.#queues;
     const { receiveCqn } = queues.load(qp);
     if (!queues.hasReceive(qp, qp.received)) return false;
@@ -250,7 +250,13 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
     return true;
   }
 
-  #postError(cqn: number, qp: QueuePair, request: number, syndrome: CompletionSyndrome, opcode: ErrorOpcode): void {
+  #postError(
+    cqn: number,
+    qp: MthcaQueuePair,
+    request: number,
+    syndrome: CompletionSyndrome,
+    opcode: ErrorOpcode,
+  ): void {
     encodeErrorCompletion(this.#entryView, 0, { ...newErrorCompletion(), qpn: qp.number, request, syndrome, opcode });
     this.#post(cqn, true);
   }

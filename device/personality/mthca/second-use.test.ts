@@ -35,7 +35,7 @@ const workSpace = [
   ...['AddressVectors', 'DataPath.#context', 'DoorbellRecords.#record', 'DoorbellRecords.#view', 'Events.#entry'],
   ...['Events.#view', 'MemoryRegions.address', 'MemoryRegions.contiguousBytes', 'RegionKeys.address'],
   ...['RequestBlock', 'SendRequests.#bytes', 'SendRequests.#count', 'UserAccess.#doorbell', 'UserAccess.#sends'],
-  ...['UserAccess.#view'],
+  ...['UserAccess.#view', 'MthcaCommandContext'],
 ];
 /** INIT_HCA places the tables; nothing is found in them before. */
 const places = ['ContextTable.#base', 'ContextMemory.version'];

@@ -10,7 +10,7 @@ import { NEXT_SEGMENT_SIZE } from '../../../protocol/mthca/gen/next-segment.gen.
 import { decodeQpContext, newQpContext, type QpContext } from '../../../protocol/mthca/gen/qp-context.gen.ts';
 import type { Hca } from './hca/hca.ts';
 import { RegionAccess } from './memory/memory-regions.ts';
-import type { QueuePair } from './queues/queue-pair.ts';
+import type { MthcaQueuePair } from './queues/queue-pair.ts';
 
 /** Bytes of the longest request: strides are 16 bytes * 2^7 at most. */
 const REQUEST_MAX_BYTES = 2048;
@@ -35,7 +35,7 @@ export class WorkQueues {
   }
 
   /** Decodes the context of a QP into `context`. */
-  load(qp: QueuePair): Readonly<QpContext> {
+  load(qp: MthcaQueuePair): Readonly<QpContext> {
     return decodeQpContext(qp.view, 0, this.context);
   }
 
@@ -51,7 +51,7 @@ export class WorkQueues {
   }
 
   /** True when software has posted receive number `counter`. */
-  hasReceive(qp: QueuePair, counter: number): boolean {
+  hasReceive(qp: MthcaQueuePair, counter: number): boolean {
     const { uar, receiveRecord, logReceiveEntries } = this.context;
     const posted = this.#hca.records.read(uar, receiveRecord, qp);
     const known = posted === undefined ? 0 : (posted - counter) & COUNTER_MASK;
@@ -59,7 +59,7 @@ export class WorkQueues {
   }
 
   /** Reads a request of the QP that was loaded into `request`. */
-  read(qp: QueuePair, offset: number, lengthBytes: number): boolean {
+  read(qp: MthcaQueuePair, offset: number, lengthBytes: number): boolean {
     const { queueKey } = this.context;
     return this.#move(qp, queueKey, offset, lengthBytes, this.request, 0, false);
   }
@@ -73,7 +73,7 @@ export class WorkQueues {
    * Collects the data of a send request of `sizeBytes` into `target`. Returns their length, or
    * undefined when a key forbids it or there are too many.
    */
-  gather(qp: QueuePair, sizeBytes: number, target: Uint8Array): number | undefined {
+  gather(qp: MthcaQueuePair, sizeBytes: number, target: Uint8Array): number | undefined {
     let done = 0;
     for (let at = NEXT_SEGMENT_SIZE; at < sizeBytes; ) {
       const { isInline, byteCount, key, address } = decodeDataSegment(this.view, at, this.#segment);
@@ -93,7 +93,7 @@ export class WorkQueues {
   }
 
   /** Distributes `source` over the list of a receive. Returns false when it does not fit. */
-  scatter(qp: QueuePair, source: Uint8Array): boolean {
+  scatter(qp: MthcaQueuePair, source: Uint8Array): boolean {
     let done = 0;
     for (let at = NEXT_SEGMENT_SIZE; at < this.receiveBytes && done < source.length; at += DATA_SEGMENT_SIZE) {
       const { byteCount, key, address } = decodeDataSegment(this.view, at, this.#segment);
@@ -107,7 +107,7 @@ export class WorkQueues {
 
   /** Copies between guest memory behind a key and `bytes`, page by page. */
   #move(
-    qp: QueuePair,
+    qp: MthcaQueuePair,
     key: number,
     start: number,
     lengthBytes: number,

@@ -29,7 +29,7 @@ import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.t
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { makeLinkCommand } from './link-commands.ts';
-import { countObjects, makeMthcaCommands } from './mthca-commands.ts';
+import { countMthcaObjects, makeMthcaCommands } from './mthca-commands.ts';
 import { TraceControl } from './trace-control.ts';
 
 const NS_PER_MS = 1e6;
@@ -43,7 +43,7 @@ export class ControlCommands {
     ['queue-pairs', (request) => this.#listQueuePairs(request)],
     ['failed-queue-pairs', ({ parameters }) => this.#failures.get(this.#findServed(parameters.adapter))?.list()],
     ['show', ({ parameters }) => this.#show(parameters)],
-    ['objects', ({ parameters }) => this.#countObjects(parameters.adapter)],
+    ['objects', ({ parameters }) => this.#countMthcaObjects(parameters.adapter)],
     ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],
     ['set-resources', (request) => this.#setResources(request)],
     ['capture-start', (request, client) => this.#startCapture(request, client)],
@@ -86,9 +86,9 @@ export class ControlCommands {
     return { timeNs: clock.now(), ...reportFabric(nodes), managers: reportManagers(managers) };
   }
 
-  #countObjects(name: unknown): Readonly<Record<string, number>> {
+  #countMthcaObjects(name: unknown): Readonly<Record<string, number>> {
     const served = this.#findServed(name);
-    return isMthca(served) ? countObjects(served.core.hca) : this.#findAdapter(name).core.tables.counts;
+    return isMthca(served) ? countMthcaObjects(served.core.hca) : this.#findAdapter(name).core.tables.counts;
   }
 
   /** QPs in the order of their numbers, `first` and those after it. */

@@ -12,7 +12,7 @@ import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { portSetup } from '../../rig/mthca/driver/profile.ts';
 import type { ControlClientHandle } from './control-server.ts';
-import { countObjects, type MthcaTarget, makeMthcaCommands } from './mthca-commands.ts';
+import { countMthcaObjects, type MthcaTarget, makeMthcaCommands } from './mthca-commands.ts';
 
 const client = {} as ControlClientHandle;
 
@@ -115,7 +115,7 @@ t.test('words that name no fault', (t) => {
 
 t.test('objects are counted', (t) => {
   const fixture = new DataFixture();
-  const count = () => countObjects(fixture.driver.device.hca);
+  const count = () => countMthcaObjects(fixture.driver.device.hca);
   const before = count();
   const [a, b] = fixture.connect();
   t.same(count(), { ...before, qps: before.qps + 2, cqs: before.cqs + 2, mrs: before.mrs + 4 });

@@ -58,7 +58,7 @@ type ObjectCounts = Readonly<Record<'qps' | 'cqs' | 'srqs' | 'eqs' | 'mrs' | 'gr
  * Counts the objects that a device has for drivers and processes: what is left when all of them are
  * gone was leaked. Adapters of our own have `ObjectTables.counts`.
  */
-export function countObjects(hca: Hca): ObjectCounts {
+export function countMthcaObjects(hca: Hca): ObjectCounts {
   return {
     qps: hca.queuePairs.count,
     cqs: hca.completionQueues.count,

@@ -16,7 +16,7 @@ import { type OrderingOptions, strictOrdering } from '../../hosts/ordering/order
 import { Recorder } from '../../hosts/recording.ts';
 import { recordedPlan } from '../../hosts/recording-format.ts';
 import { MthcaAdapter } from '../../personality/mthca/mthca-adapter.ts';
-import { type BuiltFabric, buildFabric, findPort } from '../../topology/build-fabric.ts';
+import { type BuiltFabric, buildFabric, findFabricPort } from '../../topology/build-fabric.ts';
 import type { FabricPlan } from '../../topology/fabric-plan.ts';
 import type { AnyAdapter } from '../../topology/node-kinds.ts';
 import type { NamedNode } from '../ibsim/host-directory.ts';
@@ -195,7 +195,7 @@ export class AdapterProcess {
 
   /** The port with this name in the topology. Throws RangeError when there is none. */
   findPort(name: string): LinkEnd {
-    return findPort(this.#plan, this.#built, name);
+    return findFabricPort(this.#plan, this.#built, name);
   }
 
   /** The links between ports of this process. */

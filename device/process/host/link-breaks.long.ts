@@ -2,7 +2,7 @@
 /** Adapters in two processes whose link is cut, or one of which is killed and restarted. */
 import t from 'tap';
 import { CompletionStatus, QpState, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
-import { End, Ends, expectStatus, type Pair } from '../../rig/conformance/two-ends/ends.ts';
+import { End, type EndPair, Ends, expectStatus } from '../../rig/conformance/two-ends/ends.ts';
 import { reliableCases } from '../../rig/conformance/two-ends/reliable.ts';
 import { bringUp } from '../../rig/conformance/two-ends/suite.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
@@ -57,7 +57,7 @@ for (const victim of [0, 1] as const) {
     const pair = await ProcessPair.start(t);
     const survivor = new End(pair.place(1 - victim));
     const before = new Ends(survivor, new End(pair.place(victim)), 1);
-    const [busy, idle] = [0, 1].map(() => before.connect({ retryCount: 7 })) as [Pair, Pair];
+    const [busy, idle] = [0, 1].map(() => before.connect({ retryCount: 7 })) as [EndPair, EndPair];
     before.proveNothingIsLeft(busy);
     const half = before.connect({ pathMtu: 1 });
     const [source, target] = [before.b.buffer(LONG_BYTES), survivor.buffer(LONG_BYTES)];

@@ -10,7 +10,7 @@ import type { DriverQueuePair } from '../driver/queue-pair.ts';
 import { FULL_ACCESS } from '../fixtures/connected-fixture.ts';
 import { ExposedMemory } from './exposed-memory.ts';
 import { FastKey } from './fast-key.ts';
-import type { Side } from './network.ts';
+import type { WireSide } from './network.ts';
 import { newOperation, type Operation } from './operation.ts';
 import { OperationSource } from './operation-source.ts';
 import type { ConnectionPlan, WirePlan } from './plan.ts';
@@ -28,7 +28,7 @@ const RNR_INFINITE = 7;
 export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
   readonly name: string;
   readonly plan: ConnectionPlan;
-  readonly side: Side;
+  readonly side: WireSide;
   readonly queues: SideQueues;
   readonly qp: DriverQueuePair;
   readonly memory: ExposedMemory;
@@ -56,7 +56,7 @@ export class Endpoint implements ReceivingEnd, SendingEnd, CompletingEnd {
 
   constructor(
     name: string,
-    side: Side,
+    side: WireSide,
     queues: SideQueues,
     plan: ConnectionPlan,
     wire: WirePlan,

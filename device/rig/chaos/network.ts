@@ -36,7 +36,7 @@ const CHECK_INTERVAL = 16;
 
 /** Both sides and the wire. */
 export class Network {
-  readonly sides: readonly [Side, Side];
+  readonly sides: readonly [WireSide, WireSide];
   readonly fixtures: readonly AdapterFixture[];
   readonly wire: Wire;
   readonly #latencyNs: number;
@@ -125,7 +125,7 @@ export class Network {
 }
 
 /** One side: an adapter and a port of it. */
-export interface Side {
+export interface WireSide {
   readonly fixture: AdapterFixture;
   /** Port of the wire, 1 or 2. */
   readonly port: number;

@@ -4,6 +4,7 @@
  * messages of the other end: in order and once on a reliable connection (IBTA 9.7), whole
  * otherwise (IBTA 9.8). Called by `Endpoint` and `SideQueues`.
  */
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../../protocol/layout/gen/receive-entry.gen.ts';
 import {
@@ -16,7 +17,7 @@ import type { AdapterFixture, Buffer } from '../fixtures/adapter-fixture.ts';
 import type { EndState } from './end-state.ts';
 import { findDifference } from './find-difference.ts';
 import type { Operation } from './operation.ts';
-import { GRH_BYTES, type SharedEntries } from './side-queues.ts';
+import type { SharedEntries } from './side-queues.ts';
 import type { Trace } from './trace.ts';
 
 const { SUCCESS, FLUSHED, LOCAL_LENGTH_ERROR } = CompletionStatus;
@@ -72,7 +73,7 @@ export class ReceiveSide {
     const { fixture } = end.side;
     while (this.pending < Math.min(depth, this.#entries)) {
       const number = this.#posted.length;
-      const buffer = this.#posted[number - this.#entries] ?? fixture.createBuffer(end.plan.largest + GRH_BYTES);
+      const buffer = this.#posted[number - this.#entries] ?? fixture.createBuffer(end.plan.largest + GRH_SIZE);
       buffer.bytes.fill(0);
       end.qp.postReceive([fixture.sge(buffer)]);
       this.#posted.push(buffer);
@@ -116,7 +117,7 @@ export class ReceiveSide {
     const { messages } = other.sender;
     const next = messages[this.received];
     if (isReliable) return next !== undefined && matches(next, entry, buffer.bytes, 0);
-    const skip = plan.serviceType === ServiceType.UD ? GRH_BYTES : 0;
+    const skip = plan.serviceType === ServiceType.UD ? GRH_SIZE : 0;
     return messages.some((message) => matches(message, entry, buffer.bytes, skip));
   }
 }

@@ -4,14 +4,13 @@
  * 10.2.9). Completions go to the endpoint whose QP they name. Each entry of the shared queue
  * completes once, and no entry that the adapter has taken is lost. Built by `run.ts`.
  */
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import type { CompletionEntry } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import type { DriverCompletionQueue } from '../driver/completion-queue.ts';
 import type { DriverSharedReceiveQueue } from '../driver/shared-receive-queue.ts';
 import type { AdapterFixture, Buffer } from '../fixtures/adapter-fixture.ts';
 import type { Plan } from './plan.ts';
 
-/** Bytes of the GRH area of a datagram's receive buffer. */
-export const GRH_BYTES = 40;
 const SHARED_CQ_LOG2 = 9;
 const ENTRIES_LOG2 = 4;
 const ENTRIES = 1 << ENTRIES_LOG2;
@@ -33,7 +32,7 @@ export class SideQueues {
 
   constructor(fixture: AdapterFixture, { sharedCq, sharedReceives, connections }: Plan) {
     this.cq = sharedCq ? fixture.createCompletionQueue({ entriesLog2: SHARED_CQ_LOG2 }) : undefined;
-    const bytes = Math.max(...connections.map(({ largest }) => largest)) + GRH_BYTES;
+    const bytes = Math.max(...connections.map(({ largest }) => largest)) + GRH_SIZE;
     this.srq = sharedReceives ? new SharedEntries(fixture, bytes) : undefined;
   }
 

@@ -66,7 +66,7 @@ const bounded: Readonly<Record<string, string>> = {
   'one for each kind of fault': 'device/fabric/link/stream-link:faults',
   'one for each record of subnet administration': 'device/fabric/subnet-manager/administration/components:known',
   'units and sockets that a process has from its start': `
-    device/fabric/agents/mad-interface:#doors device/hca/function/dma-contexts:#users device/process/host/adapter-process:#opened
+    device/fabric/agents/mad-interface:#doors device/hca/function/dma-timing:#users device/process/host/adapter-process:#opened
     device/hosts/ordering/ordering-model:#hosts device/process/control/capture-file:#views device/process/control/trace-control:#observers device/topology/manager-places:#above
     protocol/vfio-user/callbacks:#pointers protocol/vfio-user/config-space:#capabilities
     protocol/vfio-user/library:loaded protocol/vfio-user/pump:#hooks protocol/vfio-user/pump:#ready

@@ -4,7 +4,9 @@
  * `portable.test.ts` runs them in process, `device/process/host/two-processes.test.ts` over a
  * vfio-user socket. Each case gets a function after reset, and throws if it fails.
  */
+
 import { strict as assert } from 'node:assert';
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import {
   CSR,
   getCsrDeviceStatusEnabled,
@@ -31,8 +33,6 @@ interface PortableCase {
   readonly name: string;
   run(access: HardwareAccess): void;
 }
-
-const GRH = 40;
 
 /** A datagram QP on each port, and helpers to exchange messages. */
 class DatagramFixture {
@@ -74,13 +74,13 @@ class DatagramFixture {
 
   /** Sends one datagram and checks that it arrives. */
   exchange(payload: Uint8Array, post: (request: SendRequest) => void): void {
-    const target = this.postReceive(GRH + payload.length);
+    const target = this.postReceive(GRH_SIZE + payload.length);
     post(this.to({ inline: payload }));
     assert.equal(this.sender.parts.sendCq.take().status, CompletionStatus.SUCCESS);
     const entry = this.receiver.parts.receiveCq.take();
     assert.equal(entry.status, CompletionStatus.SUCCESS);
-    assert.equal(entry.byteLength, GRH + payload.length);
-    assert.deepEqual(target.slice(GRH), payload);
+    assert.equal(entry.byteLength, GRH_SIZE + payload.length);
+    assert.deepEqual(target.slice(GRH_SIZE), payload);
   }
 }
 

@@ -17,7 +17,7 @@ import { NOTIFY_OFFSET } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CQ_NOTIFY_SIZE, encodeCqNotify } from '../../../protocol/layout/gen/cq-notify.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import type { HardwareAccess } from './hardware-access.ts';
-import type { QueueBuffer } from './queue-buffer.ts';
+import type { DriverQueueBuffer } from './queue-buffer.ts';
 
 /** A request for an event. */
 interface NotifyRequest {
@@ -35,7 +35,7 @@ interface NotifyRequest {
 export class DriverCompletionQueue {
   readonly cqn: number;
   /** Replaced by a resize. */
-  buffer: QueueBuffer;
+  buffer: DriverQueueBuffer;
   readonly recordAddress: number;
   /** Running counts: CQEs taken, and CQEs returned to the device. */
   consumed = 0;
@@ -43,7 +43,7 @@ export class DriverCompletionQueue {
   readonly #access: HardwareAccess;
   readonly #doorbell = new DataView(new ArrayBuffer(CQ_NOTIFY_SIZE));
 
-  constructor(access: HardwareAccess, cqn: number, buffer: QueueBuffer, recordAddress: number) {
+  constructor(access: HardwareAccess, cqn: number, buffer: DriverQueueBuffer, recordAddress: number) {
     this.#access = access;
     this.cqn = cqn;
     this.buffer = buffer;

@@ -59,7 +59,7 @@ import {
   sendContextPayload,
   srqPayload,
 } from './payloads.ts';
-import { QueueBuffer } from './queue-buffer.ts';
+import { DriverQueueBuffer } from './queue-buffer.ts';
 import { memoryOf, receiveMemoryOf, sendMemoryOf } from './queue-fields.ts';
 import type { DriverQueuePair } from './queue-pair.ts';
 import type {
@@ -292,7 +292,7 @@ export class Driver {
     return (first + (turn % pages)) * PAGE_BYTES;
   }
 
-  #queue(entriesLog2: number, strideLog2: number, paged = false): QueueBuffer {
-    return QueueBuffer.allocate(this.access, this.allocator, entriesLog2, strideLog2, paged);
+  #queue(entriesLog2: number, strideLog2: number, paged = false): DriverQueueBuffer {
+    return DriverQueueBuffer.allocate(this.access, this.allocator, entriesLog2, strideLog2, paged);
   }
 }

@@ -12,13 +12,13 @@ import {
 } from '../../../protocol/layout/gen/event-entry.gen.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import type { HardwareAccess } from './hardware-access.ts';
-import type { QueueBuffer } from './queue-buffer.ts';
+import type { DriverQueueBuffer } from './queue-buffer.ts';
 
 /** An event queue. */
 export class DriverEventQueue {
   readonly eqn: number;
   readonly vector: number;
-  readonly buffer: QueueBuffer;
+  readonly buffer: DriverQueueBuffer;
   /** Primary summary byte and behind it the secondary ones; undefined if it has none. */
   readonly summary: DataView | undefined;
   /** Running counts: EQEs taken, and EQEs returned to the device. */
@@ -27,7 +27,7 @@ export class DriverEventQueue {
   protected readonly access: HardwareAccess;
   readonly #doorbell = new DataView(new ArrayBuffer(EQ_CONSUMER_SIZE));
 
-  constructor(access: HardwareAccess, eqn: number, vector: number, buffer: QueueBuffer, summary?: DataView) {
+  constructor(access: HardwareAccess, eqn: number, vector: number, buffer: DriverQueueBuffer, summary?: DataView) {
     this.access = access;
     this.eqn = eqn;
     this.vector = vector;

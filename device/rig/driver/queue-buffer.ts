@@ -11,7 +11,7 @@ import type { HardwareAccess } from './hardware-access.ts';
 const PAGE_ADDRESS_BYTES = 8;
 
 /** Slots whose number and size are powers of two. */
-export class QueueBuffer {
+export class DriverQueueBuffer {
   readonly entriesLog2: number;
   readonly strideLog2: number;
   readonly paged: boolean;
@@ -34,10 +34,10 @@ export class QueueBuffer {
     entriesLog2: number,
     strideLog2: number,
     paged: boolean,
-  ): QueueBuffer {
+  ): DriverQueueBuffer {
     const sizeBytes = 2 ** (entriesLog2 + strideLog2);
     if (!paged) {
-      return new QueueBuffer(access, [entriesLog2, strideLog2], allocator.allocate(sizeBytes, PAGE_BYTES), []);
+      return new DriverQueueBuffer(access, [entriesLog2, strideLog2], allocator.allocate(sizeBytes, PAGE_BYTES), []);
     }
     const count = Math.ceil(sizeBytes / PAGE_BYTES);
     const pages = Array.from({ length: count }, () => allocator.allocate(PAGE_BYTES, PAGE_BYTES)).reverse();
@@ -47,7 +47,7 @@ export class QueueBuffer {
       view.setUint32(index * PAGE_ADDRESS_BYTES, lowDword(page), true);
       view.setUint32(index * PAGE_ADDRESS_BYTES + 4, highDword(page), true);
     });
-    return new QueueBuffer(access, [entriesLog2, strideLog2], list, pages);
+    return new DriverQueueBuffer(access, [entriesLog2, strideLog2], list, pages);
   }
 
   get entries(): number {

@@ -43,7 +43,7 @@ import { type CollectStyle, writeCollected } from './collect-writer.ts';
 import type { DriverCompletionQueue } from './completion-queue.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 import type { ManagementChannel, ManagementResult } from './management-channel.ts';
-import type { QueueBuffer } from './queue-buffer.ts';
+import type { DriverQueueBuffer } from './queue-buffer.ts';
 import { buildSendCommand, type SendRequest } from './send-request.ts';
 import { fillReceiveSlot } from './shared-receive-queue.ts';
 
@@ -52,8 +52,8 @@ const SEQUENCE_MASK = 0xffff;
 /** The parts of a queue pair that its driver keeps. */
 interface QueuePairParts {
   readonly qpn: number;
-  readonly sendBuffer: QueueBuffer;
-  readonly receiveBuffer: QueueBuffer;
+  readonly sendBuffer: DriverQueueBuffer;
+  readonly receiveBuffer: DriverQueueBuffer;
   readonly recordAddress: number;
   readonly descriptorAddress: number;
   readonly sendCq: DriverCompletionQueue;

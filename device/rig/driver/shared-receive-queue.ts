@@ -16,12 +16,12 @@ import type { GuestAllocator } from './guest-allocator.ts';
 import type { HardwareAccess } from './hardware-access.ts';
 import type { ManagementChannel, ManagementResult } from './management-channel.ts';
 import { srqPayload } from './payloads.ts';
-import { QueueBuffer } from './queue-buffer.ts';
+import { DriverQueueBuffer } from './queue-buffer.ts';
 import { memoryOf } from './queue-fields.ts';
 
 /** Writes a receive WQE into the slot of entry `number`. */
 export function fillReceiveSlot(
-  buffer: QueueBuffer,
+  buffer: DriverQueueBuffer,
   number: number,
   sges: readonly Sge[],
   entry: Partial<ReceiveEntry> = {},
@@ -40,14 +40,14 @@ export class DriverSharedReceiveQueue {
   readonly #access: HardwareAccess;
   readonly #management: ManagementChannel;
   /** The slots; another after a resize. */
-  buffer: QueueBuffer;
+  buffer: DriverQueueBuffer;
   readonly #recordAddress: number;
 
   constructor(
     access: HardwareAccess,
     management: ManagementChannel,
     srqn: number,
-    buffer: QueueBuffer,
+    buffer: DriverQueueBuffer,
     recordAddress: number,
   ) {
     this.#access = access;
@@ -66,7 +66,7 @@ export class DriverSharedReceiveQueue {
   /** Moves to a ring of another size, with the WQEs that are posted. */
   resize(allocator: GuestAllocator, entriesLog2: number): ManagementResult {
     const { strideLog2, paged } = this.buffer;
-    const buffer = QueueBuffer.allocate(this.#access, allocator, entriesLog2, strideLog2, paged);
+    const buffer = DriverQueueBuffer.allocate(this.#access, allocator, entriesLog2, strideLog2, paged);
     const payload = srqPayload({ ...memoryOf(buffer), attributeMask: SrqMask.RESIZE });
     const result = this.#management.execute({ opcode: ManagementOpcode.MODIFY_SRQ, objectNumber: this.srqn, payload });
     if (result.status === ManagementStatus.OK) this.buffer = buffer;

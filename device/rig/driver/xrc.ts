@@ -9,7 +9,7 @@ import { ManagementOpcode, QpMask, QpState, ServiceType } from '../../../protoco
 import type { DriverCompletionQueue } from './completion-queue.ts';
 import type { Driver } from './driver.ts';
 import { qpCreationPayload, srqPayload } from './payloads.ts';
-import { QueueBuffer } from './queue-buffer.ts';
+import { DriverQueueBuffer } from './queue-buffer.ts';
 import { memoryOf } from './queue-fields.ts';
 import { type Connection, DriverQueuePair } from './queue-pair.ts';
 import type { QueuePairRequest } from './requests.ts';
@@ -41,7 +41,7 @@ export function destroyXrcDomain({ management }: Driver, objectNumber: number): 
 export function createXrcQueue(driver: Driver, request: XrcQueueRequest): DriverSharedReceiveQueue {
   const { access, allocator, management } = driver;
   const { pd, domain, cq, entriesLog2 = 4, limit = 0 } = request;
-  const buffer = QueueBuffer.allocate(access, allocator, entriesLog2, RECEIVE_STRIDE_LOG2, false);
+  const buffer = DriverQueueBuffer.allocate(access, allocator, entriesLog2, RECEIVE_STRIDE_LOG2, false);
   const recordAddress = allocator.allocate(SRQ_RECORD_SIZE);
   const payload = srqPayload({
     pd,
@@ -70,7 +70,7 @@ export function createXrcTarget(driver: Driver, domain: number, unused: DriverCo
   const { access, allocator, management } = driver;
   const payload = qpCreationPayload({ serviceType: ServiceType.XRC_TARGET, xrcDomain: domain });
   const { objectNumber: qpn } = management.perform({ opcode: ManagementOpcode.CREATE_QP, payload });
-  const buffer = QueueBuffer.allocate(access, allocator, 0, SEND_STRIDE_LOG2, false);
+  const buffer = DriverQueueBuffer.allocate(access, allocator, 0, SEND_STRIDE_LOG2, false);
   const address = allocator.allocate(QUEUE_PAIR_RECORD_SIZE);
   return new DriverQueuePair(access, management, {
     qpn,

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Test } from 'tap';
-import type { Place } from '../conformance/two-ends/ends.ts';
+import type { EndPlace } from '../conformance/two-ends/ends.ts';
 import { LinkedProcess, startAdapter } from './linked-process.ts';
 import { VfioUserAccess } from './vfio-user-access.ts';
 
@@ -51,7 +51,7 @@ export class ProcessPair {
     await this.#processes[index]?.kill();
   }
 
-  place(index: number): Place {
+  place(index: number): EndPlace {
     return { access: this.#accesses[index], port: 1 };
   }
 

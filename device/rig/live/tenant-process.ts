@@ -4,11 +4,11 @@
  * linked-process.ts.
  */
 import { writeSync } from 'node:fs';
-import { Tenant } from './tenant.ts';
+import { LiveTenant } from './tenant.ts';
 
 const [socketPath, seed] = process.argv.slice(2);
 if (socketPath === undefined) throw new Error('usage: tenant-process.ts SOCKET SEED');
-const tenant = new Tenant(socketPath, Number(seed));
+const tenant = new LiveTenant(socketPath, Number(seed));
 tenant.beginCommand();
 tenant.work();
 writeSync(1, 'ready\n');

@@ -6,7 +6,7 @@
  * functions.
  */
 import { strict as assert } from 'node:assert';
-import { assertBytes, type Ends, type Pair } from '../conformance/two-ends/ends.ts';
+import { assertBytes, type EndPair, type Ends } from '../conformance/two-ends/ends.ts';
 import { bringUp } from '../conformance/two-ends/suite.ts';
 import type { Buffer } from '../fixtures/adapter-fixture.ts';
 import { VfioUserAccess } from './vfio-user-access.ts';
@@ -15,10 +15,10 @@ import { VfioUserAccess } from './vfio-user-access.ts';
 const TENANT_MESSAGES = 16;
 const MESSAGE_BYTES_MAX = 1024;
 
-export class Tenant {
+export class LiveTenant {
   readonly access: VfioUserAccess;
   readonly ends: Ends;
-  readonly pair: Pair;
+  readonly pair: EndPair;
   /** Number of messages received and checked. */
   taken = 0;
   readonly #sources: Buffer[];

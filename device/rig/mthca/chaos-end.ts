@@ -4,6 +4,7 @@
  * what it has posted. It writes requests whose data follow from their number, and checks what their
  * completions say and what they left in memory. `MthcaChaos` drives it.
  */
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import { QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
 import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
@@ -13,8 +14,6 @@ import type { DriverSharedQueue } from './driver/shared-queue.ts';
 const ENTRIES = 2 ** LOG_ENTRIES;
 /** Bytes of a slot; two packets and a bit. */
 const SLOT_BYTES = 5120;
-/** Header in front of a received datagram. */
-const GRH_BYTES = 40;
 const DATAGRAM_MAX = 2048;
 const DWORD = 4;
 const COUNTER_BYTES = 8;
@@ -52,14 +51,14 @@ export class ChaosEnd {
   messages = 0;
   readonly #fixture: DataFixture;
   readonly #memory: Memory;
-  readonly #shared: SharedEntries | undefined;
+  readonly #shared: MthcaSharedEntries | undefined;
   #posted = 0;
   #received = 0;
   #sentMessages = 0;
   #takenMessages = 0;
   #atomics = 0;
 
-  constructor(fixture: DataFixture, service: number, port: number, shared?: SharedEntries) {
+  constructor(fixture: DataFixture, service: number, port: number, shared?: MthcaSharedEntries) {
     this.#fixture = fixture;
     this.service = service;
     this.port = port;
@@ -135,7 +134,7 @@ export class ChaosEnd {
   /** A receive has completed with success. Returns what is wrong with its message. */
   checkReceive(request: number, byteCount: number, sender: ChaosEnd): string | undefined {
     const piece = this.#shared?.pieceOf(request) ?? slotOf(this.#memory.receives, request / 64);
-    const head = this.service === QpService.UD ? GRH_BYTES : 0;
+    const head = this.service === QpService.UD ? GRH_SIZE : 0;
     const bytes = this.#fixture.bytes({ ...piece, byteCount }).subarray(head);
     const number = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
     if (this.isReliable && number !== this.#takenMessages)
@@ -195,7 +194,7 @@ export class ChaosEnd {
 }
 
 /** An SRQ of several ends, and the memory of its entries. */
-export class SharedEntries {
+export class MthcaSharedEntries {
   readonly queue: DriverSharedQueue;
   /** Entries that were posted and have not completed. */
   readonly posted = new Set<number>();
@@ -231,7 +230,7 @@ function slotOf(region: Piece, number: number): Piece {
 
 /** A message is its number, in every dword; its length follows from its number too. */
 function makeMessage(number: number, service: number): Uint8Array {
-  const max = service === QpService.UD ? DATAGRAM_MAX - GRH_BYTES : SLOT_BYTES;
+  const max = service === QpService.UD ? DATAGRAM_MAX - GRH_SIZE : SLOT_BYTES;
   const lengthBytes = number % 5 === 4 ? (1 + (number % (max / DWORD))) * DWORD : DWORD * (1 + (number % 40));
   const view = new DataView(new ArrayBuffer(lengthBytes));
   for (let at = 0; at < lengthBytes; at += DWORD) view.setUint32(at, number);

@@ -11,7 +11,7 @@ import { CommandOpcode, CompletionSyndrome, EventKind, QpService } from '../../.
 import { requesterOf } from '../../hca/transport/state/connected-states.ts';
 import { Random } from '../../random.ts';
 import type { InProcessMachine } from '../machine/machine.ts';
-import { ChaosEnd, SharedEntries } from './chaos-end.ts';
+import { ChaosEnd, MthcaSharedEntries } from './chaos-end.ts';
 import type { TakenCompletion } from './driver/completion-queue.ts';
 import { DataFixture } from './driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from './driver/mthca-driver.ts';
@@ -42,7 +42,7 @@ export class MthcaChaos {
   failures = 0;
   limits = 0;
   readonly #random: Random;
-  readonly #shared: SharedEntries;
+  readonly #shared: MthcaSharedEntries;
   readonly #connections: readonly Connection[];
   /** Limit for which the SRQ is armed. */
   #limit = 0;
@@ -56,8 +56,8 @@ export class MthcaChaos {
     this.fixture = new DataFixture({}, driver);
     const { fixture } = this;
     fixture.driver.machine.onStep = () => this.#checkRequesters();
-    this.#shared = new SharedEntries(fixture, new DriverSharedQueue(fixture.driver, fixture.takeRecords(UAR)));
-    const connect = (service: number, shared?: SharedEntries): Connection =>
+    this.#shared = new MthcaSharedEntries(fixture, new DriverSharedQueue(fixture.driver, fixture.takeRecords(UAR)));
+    const connect = (service: number, shared?: MthcaSharedEntries): Connection =>
       new Connection(new ChaosEnd(fixture, service, 1), new ChaosEnd(fixture, service, 2, shared));
     this.#connections = [
       connect(QpService.RC),

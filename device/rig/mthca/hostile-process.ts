@@ -29,7 +29,7 @@ const MEMORY_BYTES = 8192;
 const REQUEST_BYTES = 256;
 const RECORDS_ICM = UARC_BASE + HOSTILE_UAR * ICM_PAGE_BYTES;
 
-export class HostileProcess {
+export class MthcaHostileProcess {
   /** Completions of its own, good ones and errors. */
   completions = 0;
   errors = 0;

@@ -10,7 +10,7 @@ import { Random } from '../../random.ts';
 import { DataFixture } from './driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from './driver/mthca-driver.ts';
 import { HostileCommands } from './hostile-commands.ts';
-import { HostileProcess } from './hostile-process.ts';
+import { MthcaHostileProcess } from './hostile-process.ts';
 import { Victims } from './victims.ts';
 
 const ACTS_PER_STEP = 8;
@@ -24,7 +24,7 @@ const ACTS_PER_EVENTS = 50;
 export class MthcaIsolation {
   readonly fixture: DataFixture;
   readonly victims: Victims;
-  readonly hostile: HostileProcess;
+  readonly hostile: MthcaHostileProcess;
   readonly commands: HostileCommands;
   readonly #random: Random;
   #acts = 0;
@@ -33,7 +33,7 @@ export class MthcaIsolation {
     this.#random = new Random(seed);
     this.fixture = new DataFixture({}, new MthcaDriver(makeMthcaMachine({}, { seed })));
     this.victims = new Victims(this.fixture);
-    this.hostile = new HostileProcess(this.fixture, this.#random.fork(), this.victims);
+    this.hostile = new MthcaHostileProcess(this.fixture, this.#random.fork(), this.victims);
     const cqns = this.hostile.own.map(({ cq }) => cq.number);
     this.commands = new HostileCommands(this.fixture, this.#random.fork(), cqns);
   }

@@ -4,7 +4,9 @@
  * an SRQ, that send, read and count. A round is one message; what it leaves in memory and contexts
  * can be compared with another run. `MthcaIsolation` calls it.
  */
+
 import { crc32 } from 'node:zlib';
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import { COMPLETION_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CommandOpcode, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
@@ -14,8 +16,6 @@ import { DriverSharedQueue } from './driver/shared-queue.ts';
 export const VICTIM_UAR = 1;
 const PEER_LID = 2;
 const QKEY = 0x1234;
-/** Header in front of a received datagram. */
-const GRH_BYTES = 40;
 const MESSAGE_BYTES = 1024;
 const MEMORY_BYTES = 8192;
 const COUNTER_BYTES = 8;
@@ -76,7 +76,7 @@ export class Victims {
       case 1:
         return this.#send(uc, { opcode: SEND, pieces: [local] }, remote);
       case 2:
-        return this.#send(ud, { opcode: SEND, pieces: [local], to }, remote, GRH_BYTES);
+        return this.#send(ud, { opcode: SEND, pieces: [local], to }, remote, GRH_SIZE);
       case 3:
         return this.#sendShared(shared, { opcode: SEND, pieces: [local] }, remote);
       case 4:

@@ -37,7 +37,7 @@ const LANE_KINDS = [
 ] as const;
 
 /** A change of a level, a function, a lane, a map, a base or a setting. */
-export function drawChange(random: Random, target: number, lanes: number) {
+export function drawShareChange(random: Random, target: number, lanes: number) {
   switch (random.below(6)) {
     case 0:
       return { resource: random.pick(LEVEL_KINDS), target, qosLevel: random.below(2), amount: random.below(7) };

@@ -5,7 +5,7 @@
  */
 import t from 'tap';
 import { checkEqual, measureFairness, POSTINGS, pair, SIZES } from './fairness.ts';
-import type { Traffic } from './flood.ts';
+import type { FloodTraffic } from './flood.ts';
 
 const DATAGRAM_LONGEST = 4096;
 
@@ -23,7 +23,7 @@ for (const size of SIZES)
         );
   });
 
-for (const traffic of ['send', 'read', 'datagram'] as const satisfies Traffic[])
+for (const traffic of ['send', 'read', 'datagram'] as const satisfies FloodTraffic[])
   t.test(`equal tenants that flood with other messages: ${traffic}`, async (t) => {
     for (const size of [64, 1024, traffic === 'datagram' ? DATAGRAM_LONGEST : 16_384])
       for (const posting of ['collect', 'doorbell'] as const)

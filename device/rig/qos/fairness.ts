@@ -4,7 +4,7 @@
  * (docs/ARCHITECTURE.md, Shares of time). Used by `fairness.long.ts` and `shares.test.ts`.
  */
 import { InProcessMachine } from '../machine/machine.ts';
-import { Flood, type FloodRequest, measureShares, type Posting } from './flood.ts';
+import { Flood, type FloodRequest, measureFloodShares, type Posting } from './flood.ts';
 import { Tenant } from './tenant.ts';
 
 const MEMORY_BYTES = 1 << 23;
@@ -40,7 +40,7 @@ export function measureFairness(requests: readonly FloodRequest[], options: Fair
     if (owner > 0) lanes.setLane(number, { weight: weights[owner - 1] });
   }
   const floods = requests.map((request, at) => new Flood(new Tenant(machine, at + 1), request));
-  const messages = measureShares(floods, passes);
+  const messages = measureFloodShares(floods, passes);
   const costs = messages.map((count, at) => (count * floods[at].messageCost) / weights[at]);
   const mean = costs.reduce((sum, cost) => sum + cost, 0) / costs.length;
   return costs.map((cost) => cost / mean);
@@ -56,7 +56,8 @@ function passesFor(requests: readonly FloodRequest[]): number {
 }
 
 /** The shares with three decimals, for a failure. */
-export const describe = (shares: readonly number[]): string => shares.map((share) => share.toFixed(3)).join(' ');
+export const describeFairness = (shares: readonly number[]): string =>
+  shares.map((share) => share.toFixed(3)).join(' ');
 /** Two floods that differ in the number of QPs. */
 export const pair = (one: FloodRequest, queuePairs: number): FloodRequest[] => [one, { ...one, queuePairs }];
 
@@ -66,5 +67,5 @@ export function checkEqual(
   what: string,
   [one, two]: readonly number[],
 ): void {
-  t.ok(Math.abs(one / two - 1) < EQUAL, `${what}: ${describe([one, two])}`);
+  t.ok(Math.abs(one / two - 1) < EQUAL, `${what}: ${describeFairness([one, two])}`);
 }

@@ -4,6 +4,7 @@
  * measurement of the adapter's service to several such tenants. Used by `fairness.ts` and
  * `worked-example.ts`.
  */
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import { packetCount } from '../../../protocol/infiniband/mtu.ts';
 import {
   getCompletionEntryQueueSequence,
@@ -17,7 +18,6 @@ import type { DriverQueuePair, PostBy } from '../driver/queue-pair.ts';
 import type { Tenant } from './tenant.ts';
 
 const QUEUE_LOG2 = 7;
-const GRH = 40;
 const MTU_BYTES = 4096;
 const QKEY = 0x1234;
 const OPCODES = {
@@ -31,12 +31,12 @@ const OPCODES = {
 export type Posting = 'collect' | 'doorbell' | 'mixed';
 
 /** Kind of message: RC WRITE, RC READ, RC SEND, or UD SEND. */
-export type Traffic = 'write' | 'read' | 'send' | 'datagram';
+export type FloodTraffic = 'write' | 'read' | 'send' | 'datagram';
 
 /** The load of one tenant. */
 export interface FloodRequest {
   /** RC WRITE unless given. */
-  readonly traffic?: Traffic;
+  readonly traffic?: FloodTraffic;
   readonly queuePairs: number;
   /** Bytes of a message. */
   readonly size: number;
@@ -68,7 +68,7 @@ export class Flood {
     this.tenant = tenant;
     this.request = request;
     this.#local = tenant.driver.allocator.allocate(request.size);
-    this.#remote = tenant.driver.allocator.allocate(request.size + GRH);
+    this.#remote = tenant.driver.allocator.allocate(request.size + GRH_SIZE);
     if (this.#traffic === 'datagram')
       this.#handle = tenant.driver.addressHandles.add({ port: 1, dlid: tenant.lidOf(2), pd: tenant.pd });
     this.#senders = Array.from({ length: request.queuePairs }, () => this.#connect());
@@ -89,7 +89,7 @@ export class Flood {
     }
   }
 
-  get #traffic(): Traffic {
+  get #traffic(): FloodTraffic {
     return this.request.traffic ?? 'write';
   }
 
@@ -140,7 +140,7 @@ export class Flood {
   }
 
   #postReceives(peer: DriverQueuePair, count: number): void {
-    const sge = { address: this.#remote, length: this.request.size + GRH, lkey: this.tenant.region.lkey };
+    const sge = { address: this.#remote, length: this.request.size + GRH_SIZE, lkey: this.tenant.region.lkey };
     for (let posted = 0; posted < count; posted++) peer.postReceive([sge]);
   }
 
@@ -175,7 +175,7 @@ export class Flood {
 }
 
 /** Lets all floods run for `passes` passes after a warm-up; returns the messages of each. */
-export function measureShares(floods: readonly Flood[], passes: number): number[] {
+export function measureFloodShares(floods: readonly Flood[], passes: number): number[] {
   const run = (count: number): void => {
     for (let pass = 0; pass < count; pass++) {
       // The first to post changes with each pass.

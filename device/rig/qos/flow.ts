@@ -5,6 +5,7 @@
  * in order, whole. The link loses no packet and the receiver always has entries, so this holds for
  * UC and UD too. Used by `AdapterLoad` and `Isolation`.
  */
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverEventQueue } from '../driver/event-queue.ts';
@@ -12,7 +13,6 @@ import type { DriverQueuePair, PostBy } from '../driver/queue-pair.ts';
 import type { SendRequest } from '../driver/send-request.ts';
 import type { Tenant } from './tenant.ts';
 
-const GRH = 40;
 const QKEY = 0x1234;
 /** log2 of the entries of both queues. */
 const QUEUE_LOG2 = 4;
@@ -58,7 +58,7 @@ export class Flow {
 
   /** Memory of the receiver that messages arrive in. */
   get received(): { readonly address: number; readonly lengthBytes: number } {
-    return { address: this.#target, lengthBytes: WINDOW * (GRH + LONGEST) };
+    return { address: this.#target, lengthBytes: WINDOW * (GRH_SIZE + LONGEST) };
   }
 
   /** Messages that may be posted now. */
@@ -74,7 +74,7 @@ export class Flow {
     this.receiver = createQueuePair(to, { serviceType, opcode, qosLevel: 0 });
     this.#source = from.driver.allocator.allocate(LONGEST);
     from.bytes(this.#source, LONGEST).fill(from.index + 1);
-    this.#target = to.driver.allocator.allocate(WINDOW * (GRH + LONGEST));
+    this.#target = to.driver.allocator.allocate(WINDOW * (GRH_SIZE + LONGEST));
     if (options.serviceType === ServiceType.UD)
       this.#handle = from.driver.addressHandles.add({ port: 1, dlid: to.lidOf(2), pd: from.pd });
     this.#start();
@@ -133,11 +133,11 @@ export class Flow {
 
   #postReceive(): void {
     const address = this.#slotAddress(this.receiver.receiveTail);
-    this.receiver.postReceive([{ address, length: GRH + LONGEST, lkey: this.to.region.lkey }]);
+    this.receiver.postReceive([{ address, length: GRH_SIZE + LONGEST, lkey: this.to.region.lkey }]);
   }
 
   #slotAddress(slot: number): number {
-    return this.#target + (slot % WINDOW) * (GRH + LONGEST);
+    return this.#target + (slot % WINDOW) * (GRH_SIZE + LONGEST);
   }
 
   #request(number: number, size: number): SendRequest {
@@ -171,7 +171,7 @@ export class Flow {
 
   #reapReceives(): string | undefined {
     const { receiveCq } = this.receiver.parts;
-    const grh = this.options.serviceType === ServiceType.UD ? GRH : 0;
+    const grh = this.options.serviceType === ServiceType.UD ? GRH_SIZE : 0;
     for (let entry = receiveCq.poll(); entry !== undefined; entry = receiveCq.poll()) {
       const slot = this.#slotAddress(this.arrived);
       const size = this.#sizes[this.arrived % WINDOW];

@@ -14,7 +14,7 @@ import type { Random } from '../../random.ts';
 import { type CollectStore, planStores, storeCollected } from '../driver/collect-writer.ts';
 import { encodeChanges } from '../driver/resources.ts';
 import type { InProcessMachine } from '../machine/machine.ts';
-import { drawChange } from './draw-change.ts';
+import { drawShareChange } from './draw-change.ts';
 import { type Flow, LONGEST } from './flow.ts';
 import { floodUntilSpilling } from './forced-spill.ts';
 import { type LaneTableOracle, markEntry } from './lane-table-oracle.ts';
@@ -169,7 +169,7 @@ export class RandomActions {
     const target = random.below(tenants.length);
     watch.shrinking = true;
     this.counts.requests++;
-    const changes = [random.oneIn(6) ? this.#drawMark(target) : drawChange(random, target, this.#load.laneCount)];
+    const changes = [random.oneIn(6) ? this.#drawMark(target) : drawShareChange(random, target, this.#load.laneCount)];
     const status = random.oneIn(2)
       ? machine.functionAt(0).requestResources(encodeChanges(changes)).status
       : random.pick(tenants).driver.resources.request(changes).status;

@@ -5,7 +5,7 @@
  * example is that of US 8,484,392 par. 125-131.
  */
 import t from 'tap';
-import { checkEqual, describe, GUARANTEE, measureFairness, PASSES, POSTINGS, pair, SIZES } from './fairness.ts';
+import { checkEqual, describeFairness, GUARANTEE, measureFairness, PASSES, POSTINGS, pair, SIZES } from './fairness.ts';
 import type { FloodRequest } from './flood.ts';
 import { GUESTS, PHASES, WorkedExample } from './worked-example.ts';
 
@@ -17,7 +17,7 @@ for (const size of SIZES)
         weights.map(() => ({ queuePairs: 4, size, posting })),
         { weights, passes: size > 1024 ? 1000 : 2000 },
       );
-      for (const share of shares) t.ok(Math.abs(share - 1) < GUARANTEE, `${posting}: ${describe(shares)}`);
+      for (const share of shares) t.ok(Math.abs(share - 1) < GUARANTEE, `${posting}: ${describeFairness(shares)}`);
     }
   });
 
@@ -66,7 +66,7 @@ t.test('each of 16 tenants has its share', async (t) => {
     );
     // A tenant's head start is a fixed number of messages, which counts less in a longer run.
     const shares = measureFairness(requests, { passes: 4000 });
-    for (const share of shares) t.ok(Math.abs(share - 1) < GUARANTEE, `${size} bytes: ${describe(shares)}`);
+    for (const share of shares) t.ok(Math.abs(share - 1) < GUARANTEE, `${size} bytes: ${describeFairness(shares)}`);
   }
 });
 

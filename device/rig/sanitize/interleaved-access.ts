@@ -5,7 +5,7 @@
  * is unchanged: the views of guest memory that it gets call the hook. Used by `SystemUnderTest`.
  */
 import { InProcessAccess } from '../machine/access.ts';
-import type { AccessKind } from './interleaving.ts';
+import type { DriverAccess } from './interleaving.ts';
 
 /** The hook is called once per send block. */
 const PIO_STRIDE_BYTES = 64;
@@ -13,7 +13,7 @@ const PIO_STRIDE_BYTES = 64;
 /** The access with its hook. */
 export class InterleavedAccess extends InProcessAccess {
   /** Called before each load, store and register access of the driver. */
-  onAccess: (kind: AccessKind) => void = () => {};
+  onAccess: (kind: DriverAccess) => void = () => {};
 
   override view(address: number, lengthBytes: number): DataView {
     this.onAccess('load');

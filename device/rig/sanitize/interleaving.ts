@@ -8,7 +8,7 @@
 import type { Random } from '../../random.ts';
 
 /** An access of the driver: a load, a store to memory, or a write to a register or a doorbell. */
-export type AccessKind = 'load' | 'store' | 'register';
+export type DriverAccess = 'load' | 'store' | 'register';
 
 /** Targets of a single interruption: before one of the next so many accesses of that kind. */
 const AIMS = [
@@ -29,7 +29,7 @@ const ACTIONS = [6, 48, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Numb
 export class Interleaving {
   readonly #random: Random;
   /** Access kind of the single interruption; undefined if none is pending. */
-  #aim: AccessKind | undefined;
+  #aim: DriverAccess | undefined;
   /** Accesses of that kind before the interruption. */
   #skip = 0;
   /** Mean accesses between repeated interruptions; Infinity: none. */
@@ -50,7 +50,7 @@ export class Interleaving {
   }
 
   /** Sets a single interruption, before one of the next `count` accesses of a kind. */
-  aim(kind: AccessKind, count: number): void {
+  aim(kind: DriverAccess, count: number): void {
     this.stop();
     this.#aim = kind;
     this.#skip = this.#random.below(count);
@@ -63,13 +63,13 @@ export class Interleaving {
   }
 
   /** Actions of others before this access. Infinity: the device finishes all its work. */
-  draw(kind: AccessKind): number {
+  draw(kind: DriverAccess): number {
     if (!this.#strikes(kind)) return 0;
     const most = this.#random.pick(ACTIONS);
     return Number.isFinite(most) ? this.#random.between(1, most) : most;
   }
 
-  #strikes(kind: AccessKind): boolean {
+  #strikes(kind: DriverAccess): boolean {
     if (Number.isFinite(this.#rate)) return this.#random.oneIn(this.#rate);
     if (kind !== this.#aim || this.#skip-- > 0) return false;
     this.#aim = undefined;

@@ -52,7 +52,7 @@ const ROUNDS = 63;
 const BUSY_EVERY = 7;
 
 /** Draws the plan of a seed. */
-export function makePlan(seed: number): SanitizePlan {
+export function makeSanitizePlan(seed: number): SanitizePlan {
   const random = new Random(seed);
   const mode = random.pick(['strict', 'pcie', 'adversarial', 'adversarial'] as const);
   const blocks = random.between(24, 64);

@@ -7,7 +7,7 @@
  * sanitize` and `npm run simulate -- digests`.
  */
 import { Trace } from '../chaos/trace.ts';
-import { makePlan, type RoundPlan, type SanitizePlan } from './plan.ts';
+import { makeSanitizePlan, type RoundPlan, type SanitizePlan } from './plan.ts';
 import type { PlantedBug } from './planted-bugs.ts';
 import { SystemUnderTest } from './system-under-test.ts';
 
@@ -27,7 +27,7 @@ const ALARMS = 4;
 
 /** Runs one seed. `keep`: the trace keeps its lines. Never throws: the result holds the error. */
 export function runSanitize(seed: number, bug?: PlantedBug, keep = false): SanitizeResult {
-  const plan = makePlan(seed);
+  const plan = makeSanitizePlan(seed);
   const trace = new Trace(keep);
   let error: string | undefined;
   try {

@@ -19,13 +19,13 @@ import type { EventPoller } from '../driver/event-poller.ts';
 import type { OutstandingWork } from '../driver/outstanding-work.ts';
 import { AdapterFixture } from '../fixtures/adapter-fixture.ts';
 import { InterleavedAccess } from './interleaved-access.ts';
-import { type AccessKind, Interleaving } from './interleaving.ts';
+import { type DriverAccess, Interleaving } from './interleaving.ts';
 import { ManagementEvents } from './management-events.ts';
 import { Messages } from './messages.ts';
 import type { RoundPlan, SanitizePlan } from './plan.ts';
 import type { Work } from './receiver.ts';
 import { ShortLivedQueue } from './short-lived-queue.ts';
-import { Traffic } from './traffic.ts';
+import { SanitizedTraffic } from './traffic.ts';
 
 const EVENT_VECTOR = 20;
 const MEMORY_BYTES = 1 << 21;
@@ -50,7 +50,7 @@ export class SystemUnderTest {
   #round: RoundPlan;
   readonly #work: OutstandingWork<Work>;
   readonly #poller: EventPoller;
-  readonly #traffic: Traffic;
+  readonly #traffic: SanitizedTraffic;
   readonly #management: ManagementEvents;
   readonly #destroyed = new Set<DriverCompletionQueue>();
   #spare: ShortLivedQueue | undefined;
@@ -89,7 +89,7 @@ export class SystemUnderTest {
       this.note(what, sequence),
     );
     this.#work = new this.classes.OutstandingWork<Work>();
-    this.#traffic = new Traffic(this, events, this.#work, plan);
+    this.#traffic = new SanitizedTraffic(this, events, this.#work, plan);
     const take = (queue: DriverCompletionQueue): void => this.#take(queue);
     this.#poller = new this.classes.EventPoller(events, this.#traffic.queues, take);
     this.fixture.host.onVector = (vector) => {
@@ -189,7 +189,7 @@ export class SystemUnderTest {
   }
 
   /** Called before each access of the driver: sometimes lets the rest of the machine work. */
-  #runBetween(kind: AccessKind): void {
+  #runBetween(kind: DriverAccess): void {
     if (this.#othersRun) return;
     const actions = this.interleaving.draw(kind);
     if (actions === 0) return;

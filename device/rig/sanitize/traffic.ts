@@ -3,6 +3,7 @@
  * The messages of a sanitizer run: sends of two datagram QPs and a connected one, which share a CQ,
  * and packets through a send context. Called by `SystemUnderTest` for each processor.
  */
+import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import { SendContextState, ServiceType, sendContextStateName } from '../../../protocol/layout/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
 import type { CollectPagePool } from '../driver/collect-page-pool.ts';
@@ -20,7 +21,6 @@ import type { Messages } from './messages.ts';
 import type { SanitizePlan } from './plan.ts';
 import { Receiver, type Work } from './receiver.ts';
 
-const GRH_AREA = 40;
 const QUEUE_LOG2 = 2;
 const STRIDE_LOG2 = 7;
 const LARGE_BYTES = [1000, 1400] as const;
@@ -57,7 +57,7 @@ interface MessageSystem {
 }
 
 /** QPs, receive queues and the send context of a run. */
-export class Traffic {
+export class SanitizedTraffic {
   readonly queues: readonly DriverCompletionQueue[];
   readonly #system: MessageSystem;
   readonly #plan: SanitizePlan;
@@ -87,7 +87,7 @@ export class Traffic {
     const sizes = { strideLog2: STRIDE_LOG2, receiveEntriesLog2: QUEUE_LOG2, sendEntriesLog2: QUEUE_LOG2 };
     const datagrams = fixture.createQueuePair({ port: 2, sendCq: datagramCq, ...sizes });
     const [a, b] = connectPair(fixture, { sendCq, receiveCq: connectedCq, ...sizes });
-    const toDatagrams = new Receiver(fixture, datagrams, work, messages, GRH_AREA);
+    const toDatagrams = new Receiver(fixture, datagrams, work, messages, GRH_SIZE);
     const toConnected = new Receiver(fixture, b, work, messages, 0);
     this.#receivers = [toDatagrams, toConnected];
     const { qpn: remoteQpn, qkey } = datagrams;

@@ -10,7 +10,7 @@ import { ClientError, EventFd, UnixSocket } from './unix-socket.ts';
 import {
   COMMAND,
   concat,
-  decodeHeader,
+  decodeMessageHeader,
   decodeRegionInfo,
   encodeMessage,
   encodeSetIrqs,
@@ -106,7 +106,7 @@ export class VfioUserClient {
   /** Waits for one message and returns it; throws `ReplyError` for an error reply. */
   receiveReply(): Reply {
     const first = this.#receive(HEADER_BYTES);
-    const header = decodeHeader(first.bytes);
+    const header = decodeMessageHeader(first.bytes);
     const rest = header.sizeBytes > HEADER_BYTES ? this.#receive(header.sizeBytes - HEADER_BYTES) : undefined;
     if ((header.flags & FLAG.error) !== 0) throw new ReplyError(header.command, header.errno);
     return { header, body: rest?.bytes ?? new Uint8Array(0), fds: [...first.fds, ...(rest?.fds ?? [])] };

@@ -33,7 +33,7 @@ export interface Header {
   errno: number;
 }
 
-export function encodeHeader(header: Header): Uint8Array {
+export function encodeMessageHeader(header: Header): Uint8Array {
   const view = new DataView(new ArrayBuffer(HEADER_BYTES));
   view.setUint16(0, header.id, true);
   view.setUint16(2, header.command, true);
@@ -43,7 +43,7 @@ export function encodeHeader(header: Header): Uint8Array {
   return new Uint8Array(view.buffer);
 }
 
-export function decodeHeader(bytes: Uint8Array): Header {
+export function decodeMessageHeader(bytes: Uint8Array): Header {
   const view = new DataView(bytes.buffer, bytes.byteOffset, HEADER_BYTES);
   return {
     id: view.getUint16(0, true),
@@ -56,7 +56,7 @@ export function decodeHeader(bytes: Uint8Array): Header {
 
 /** Encodes a message with its header. */
 export function encodeMessage(id: number, command: number, body: Uint8Array, flags = 0): Uint8Array {
-  const header = encodeHeader({ id, command, sizeBytes: HEADER_BYTES + body.length, flags, errno: 0 });
+  const header = encodeMessageHeader({ id, command, sizeBytes: HEADER_BYTES + body.length, flags, errno: 0 });
   return concat(header, body);
 }
 

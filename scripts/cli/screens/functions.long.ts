@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import t from 'tap';
 import { Random } from '../../../device/random.ts';
 import { LinkedProcess } from '../../../device/rig/live/linked-process.ts';
-import { Tenant } from '../../../device/rig/live/tenant.ts';
+import { LiveTenant } from '../../../device/rig/live/tenant.ts';
 import type { VfioUserAccess } from '../../../device/rig/live/vfio-user-access.ts';
 import {
   DEVICE_ID_PF,
@@ -40,7 +40,7 @@ t.test('as many functions as there can be: each has its device id, comes up and 
     return id;
   });
   t.same(ids, [DEVICE_ID_PF, ...new Array(FUNCTION_MAX - 1).fill(DEVICE_ID_VF)]);
-  const tenants = sockets.map((path, number) => new Tenant(path, number));
+  const tenants = sockets.map((path, number) => new LiveTenant(path, number));
   t.same(
     tenants.map(({ access }) => access.readRegister(CSR.FUNCTION_NUMBER, 4)),
     sockets.map((_, number) => number),
@@ -67,7 +67,7 @@ function bindsPage(access: VfioUserAccess, page: number): boolean {
 
 t.test('one function with all the VCBs and PCBs there can be', async (t) => {
   const running = await start(t, 1, '--vcbs', `${VCB_MAX}`, '--pcbs', `${PCB_MAX}`);
-  const tenant = new Tenant(running.sockets[0], 1);
+  const tenant = new LiveTenant(running.sockets[0], 1);
   const { access, pair } = tenant;
   tenant.work();
   for (let page = VCB_MAX - PCB_MAX; page < VCB_MAX; page++) access.writeCollect(page * PAGE_BYTES + 8, 8, 0, 0);
@@ -87,12 +87,12 @@ t.test('one function with all the VCBs and PCBs there can be', async (t) => {
 t.test('guests go, crash and return; the others do not notice', async (t) => {
   const running = await start(t, 4);
   const { sockets, status } = running;
-  const [busy, quiet] = [new Tenant(sockets[0], 1), new Tenant(sockets[3], 2)];
+  const [busy, quiet] = [new LiveTenant(sockets[0], 1), new LiveTenant(sockets[3], 2)];
   quiet.work();
   const before = await snapshot(running, 3, quiet);
 
   // One whose socket closes in the middle of its traffic, with a command half-written.
-  const first = new Tenant(sockets[1], 3);
+  const first = new LiveTenant(sockets[1], 3);
   first.work();
   first.beginCommand();
   busy.post();
@@ -110,7 +110,7 @@ t.test('guests go, crash and return; the others do not notice', async (t) => {
   await until(status, ({ adapters }) => !adapters[0].sockets[2].attached);
   busy.work(5);
 
-  const returned = [1, 2].map((number) => new Tenant(sockets[number], 5 + number));
+  const returned = [1, 2].map((number) => new LiveTenant(sockets[number], 5 + number));
   for (const { access } of returned) {
     const fresh = [CSR.COMMANDS_COLLECTED, CSR.PCB_IN_USE, CSR.FIRST_FAULT_KIND].map((at) =>
       access.readRegister(at, 4),
@@ -141,7 +141,7 @@ t.test(`clients that come and go at any moment, seed ${SEED}`, async (t) => {
   const random = new Random(SEED);
   const running = await start(t, 3);
   const { sockets } = running;
-  const busy = new Tenant(sockets[2], SEED);
+  const busy = new LiveTenant(sockets[2], SEED);
   for (let round = 0; round < 30; round++) {
     busy.post();
     const path = sockets[random.below(2)];
@@ -153,7 +153,7 @@ t.test(`clients that come and go at any moment, seed ${SEED}`, async (t) => {
     if (stage > 2) client.socket.endSending();
     client.close();
     if (random.below(8) === 0) {
-      const tenant = new Tenant(path, round);
+      const tenant = new LiveTenant(path, round);
       tenant.post(1 + random.below(16));
       tenant.close();
     }
@@ -167,7 +167,7 @@ t.test(`clients that come and go at any moment, seed ${SEED}`, async (t) => {
 
 t.test('it ends while guests are at work on many functions', async (t) => {
   const { device, sockets } = await start(t, FUNCTION_MAX);
-  const tenants = [0, 1, 17, 33].map((number) => new Tenant(sockets[number], number));
+  const tenants = [0, 1, 17, 33].map((number) => new LiveTenant(sockets[number], number));
   for (const tenant of tenants) tenant.post();
   device.child.kill('SIGTERM');
   t.equal(await device.whenExited, 0);

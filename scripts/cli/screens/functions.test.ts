@@ -7,7 +7,7 @@ import { readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
-import { Tenant } from '../../../device/rig/live/tenant.ts';
+import { LiveTenant } from '../../../device/rig/live/tenant.ts';
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import {
   CSR,
@@ -28,7 +28,7 @@ t.setTimeout(0);
 t.test('status and top show each function of a running adapter', async (t) => {
   const running = await start(t, 3);
   const { sockets, environment } = running;
-  const tenants = [0, 1].map((number) => new Tenant(sockets[number], number));
+  const tenants = [0, 1].map((number) => new LiveTenant(sockets[number], number));
   for (const tenant of tenants) tenant.work();
   t.match(await runCli(['status'], environment), {
     status: 0,
@@ -66,17 +66,17 @@ t.test('status and top show each function of a running adapter', async (t) => {
 t.test('the physical function stops the commands of all; nothing is lost', async (t) => {
   const running = await start(t, 3);
   const { sockets, status } = running;
-  let physical = new Tenant(sockets[0], 1);
-  const virtual = [1, 2].map((number) => new Tenant(sockets[number], number + 1));
-  const set = ({ access }: Tenant, value: number): void => access.writeRegister(CSR.ADAPTER_CONTROL, 4, value, 0);
-  const isDisabled = ({ access }: Tenant): boolean =>
+  let physical = new LiveTenant(sockets[0], 1);
+  const virtual = [1, 2].map((number) => new LiveTenant(sockets[number], number + 1));
+  const set = ({ access }: LiveTenant, value: number): void => access.writeRegister(CSR.ADAPTER_CONTROL, 4, value, 0);
+  const isDisabled = ({ access }: LiveTenant): boolean =>
     getCsrDeviceStatusAdapterDisabled(access.readRegister(CSR.DEVICE_STATUS, 4)) === 1;
-  const isReady = ({ pair }: Tenant): boolean => pair.a.parts.sendCq.ready;
+  const isReady = ({ pair }: LiveTenant): boolean => pair.a.parts.sendCq.ready;
   /**
    * Posts commands and gives the adapter time for as many others: management commands, which it
    * executes in every state.
    */
-  const postInVain = (tenants: readonly Tenant[]): void => {
+  const postInVain = (tenants: readonly LiveTenant[]): void => {
     for (const tenant of tenants) tenant.post();
     for (let i = 0; i < WAITING_COMMANDS; i++) for (const { ends } of tenants) ends.a.driver.createProtectionDomain();
     t.notOk(tenants.some(isReady), 'nothing is executed');
@@ -100,7 +100,7 @@ t.test('the physical function stops the commands of all; nothing is lost', async
   for (const tenant of virtual) tenant.take();
   t.notOk(isDisabled(virtual[0]), 'the adapter goes on without the guest of its physical function');
 
-  physical = new Tenant(sockets[0], 4);
+  physical = new LiveTenant(sockets[0], 4);
   for (const tenant of [physical, ...virtual]) tenant.work();
   const { functions } = (await status()).adapters[0];
   t.same(

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Test } from 'tap';
 import { ControlClient } from '../../../device/process/control/control-client.ts';
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';
-import type { Tenant } from '../../../device/rig/live/tenant.ts';
+import type { LiveTenant } from '../../../device/rig/live/tenant.ts';
 import { makeDirectory } from './directory.ts';
 import { CliProcess } from './run-cli.ts';
 
@@ -73,7 +73,7 @@ function isWhole({ adapters: [{ collectBuffers, schedulerBuffers, lanes }] }: St
 }
 
 /** The visible state of a function: its counters, and every byte of its guest's memory. */
-export async function snapshot({ status }: Running, number: number, { access }: Tenant) {
+export async function snapshot({ status }: Running, number: number, { access }: LiveTenant) {
   const { adapters } = await status();
   const view = access.view(access.memoryAddress, access.memoryBytes);
   const memory = Buffer.from(new Uint8Array(view.buffer, view.byteOffset, view.byteLength));

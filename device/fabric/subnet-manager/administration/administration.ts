@@ -33,14 +33,14 @@ import { Subnet, type SubnetPort } from '../subnet.ts';
 import type { SweepCounters } from '../sweep/port-settings.ts';
 import { type Group, routeGroups } from '../sweep/sweep.ts';
 import { readVlTables } from '../sweep/vl-tables.ts';
-import { MulticastGroups } from './groups.ts';
+import { SubnetGroups } from './groups.ts';
 import { multiPathRecords } from './multi-path.ts';
 import { joinGroup, leaveGroup } from './multicast-requests.ts';
 import { gidNotice } from './notices.ts';
 import { portOfGid } from './paths.ts';
 import { changeGuids, GivenGuids } from './port-jobs.ts';
 import { answerQuery } from './queries.ts';
-import { type Reply, type Request, readRequest, responseHead, tableOf } from './request.ts';
+import { type RecordReply, type RecordRequest, readRecordRequest, responseHead, tableOf } from './request.ts';
 import { Services } from './services.ts';
 import { Subscriptions } from './subscriptions.ts';
 import type { KnownManager } from './table-records.ts';
@@ -61,7 +61,7 @@ export class Administration {
   readonly options: SubnetManagerOptions;
   subnet = new Subnet();
   managers: readonly KnownManager[] = [];
-  readonly multicast = new MulticastGroups();
+  readonly multicast = new SubnetGroups();
   readonly services = new Services();
   readonly subscriptions: Subscriptions;
   readonly sender: RmppSender;
@@ -169,14 +169,14 @@ export class Administration {
     const method = getMadHeaderMethod(view, 0);
     if (method === MadMethod.REPORT_RESPONSE) this.subscriptions.answered(mad);
     if ((method & RESPONSE_BIT) !== 0) return;
-    const request = readRequest(from, mad, data, this.options.smKey);
+    const request = readRecordRequest(from, mad, data, this.options.smKey);
     const isKnown = getMadHeaderBaseVersion(view, 0) === 1 && getMadHeaderClassVersion(view, 0) === SA_CLASS_VERSION;
     const reply = isKnown ? this.#answer(request) : refusal(MadStatus.BAD_VERSION);
     if (reply !== undefined) this.#reply(request, reply);
   }
 
   /** The answer to a request; undefined when a job will answer. */
-  #answer(request: Request): Reply | undefined {
+  #answer(request: RecordRequest): RecordReply | undefined {
     const { method, attribute } = request;
     switch (method) {
       case MadMethod.GET:
@@ -195,13 +195,13 @@ export class Administration {
     }
   }
 
-  #query(request: Request): Reply {
+  #query(request: RecordRequest): RecordReply {
     const { subnet, managers, multicast: groups, services, subscriptions, options } = this;
     const sources = { subnet, managers, groups, services, subscriptions, options };
     return answerQuery(sources, request, this.#nowNs) ?? refusal(MadStatus.UNSUPPORTED_ATTRIBUTE);
   }
 
-  #change(request: Request): Reply | undefined {
+  #change(request: RecordRequest): RecordReply | undefined {
     const { attribute, method, from, data, mask } = request;
     const requester = this.subnet.portOfLid(from.slid);
     if (requester === undefined) return refusal(MadStatus.REQUEST_INVALID);
@@ -222,7 +222,7 @@ export class Administration {
     return status === MadStatus.SUCCESS ? success(data.slice(0, SERVICE_RECORD_SIZE)) : refusal(status);
   }
 
-  #changeGroup(request: Request, requester: SubnetPort, isJoin: boolean): Reply | undefined {
+  #changeGroup(request: RecordRequest, requester: SubnetPort, isJoin: boolean): RecordReply | undefined {
     // Routing may wait for a switch that does not answer.
     if (this.#waiting.length >= ANSWERS_MAX) return refusal(MadStatus.BUSY);
     const { query, mask } = { query: request.data, mask: request.mask };
@@ -231,7 +231,7 @@ export class Administration {
     const { status, record, created, deleted, reroutes } = outcome;
     if (created !== undefined) this.#publish(TrapNumber.MULTICAST_GROUP_CREATED, created.mgid, this.#nowNs);
     if (deleted !== undefined) this.#publish(TrapNumber.MULTICAST_GROUP_DELETED, deleted.mgid, this.#nowNs);
-    const reply: Reply = record === undefined ? refusal(status) : success(record);
+    const reply: RecordReply = record === undefined ? refusal(status) : success(record);
     if (reroutes !== true) return reply;
     this.#reroute(() => this.#reply(request, reply));
     return undefined;
@@ -253,22 +253,22 @@ export class Administration {
     for (const answer of waiting) answer();
   }
 
-  *#readVlTables(request: Request): SmpJob {
+  *#readVlTables(request: RecordRequest): SmpJob {
     yield* readVlTables(this.subnet);
     this.#reply(request, this.#query(request));
   }
 
-  *#changeGuids(request: Request): SmpJob {
+  *#changeGuids(request: RecordRequest): SmpJob {
     this.#reply(request, yield* changeGuids(this.subnet, request, this.#given));
   }
 
-  #queue(job: () => SmpJob): Reply | undefined {
+  #queue(job: () => SmpJob): RecordReply | undefined {
     if (this.#jobs.length >= JOBS_MAX) return refusal(MadStatus.BUSY);
     this.#jobs.push(job);
     return undefined;
   }
 
-  #reply(request: Request, { status, records }: Reply): void {
+  #reply(request: RecordRequest, { status, records }: RecordReply): void {
     this.requests++;
     if (status !== MadStatus.SUCCESS) this.refusals++;
     const to = answerAddress(request.from);
@@ -290,10 +290,10 @@ export class Administration {
   }
 }
 
-function refusal(status: number): Reply {
+function refusal(status: number): RecordReply {
   return { status, records: [] };
 }
 
-function success(record: Uint8Array): Reply {
+function success(record: Uint8Array): RecordReply {
   return { status: MadStatus.SUCCESS, records: [record] };
 }

@@ -32,7 +32,7 @@ import {
 import { viewOf } from '../../../../protocol/layout/view.ts';
 import { AdministrationClient } from '../../../rig/fixtures/administration-client.ts';
 import { ManagedFabric } from '../../../rig/fixtures/managed-fabric.ts';
-import { writeGid } from '../guid.ts';
+import { writeGidText } from '../guid.ts';
 import { defaultPartition, type Partition } from '../options.ts';
 import { writeRmppHeader } from '../rmpp/rmpp.ts';
 import { Subnet, SubnetNode, SubnetPort } from '../subnet.ts';
@@ -55,7 +55,7 @@ t.test('groups: a port may create 256, and the tables of the switches have room 
   const create = (at: number, number: number) => {
     const data = new Uint8Array(MC_MEMBER_RECORD_SIZE);
     const view = viewOf(data);
-    writeGid(view, MC_MEMBER_RECORD_MGID_OFFSET, `ff12a01bfe80${number.toString(16).padStart(20, '0')}`);
+    writeGidText(view, MC_MEMBER_RECORD_MGID_OFFSET, `ff12a01bfe80${number.toString(16).padStart(20, '0')}`);
     data.set(fabric.adapters[at].port.gids.subarray(0, 16), MC_MEMBER_RECORD_PORT_GID_OFFSET);
     setMcMemberRecordJoinState(view, 0, 1);
     setMcMemberRecordPKey(view, 0, 0xffff);

@@ -29,7 +29,7 @@ import {
 } from '../../../../protocol/infiniband/mad/gen/mc-member-record.gen.ts';
 import { PathSelector } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { viewOf } from '../../../../protocol/layout/view.ts';
-import { type Gid, type Guid, writeGid } from '../guid.ts';
+import { type Gid, type Guid, writeGidText } from '../guid.ts';
 import type { Partition } from '../options.ts';
 import { FULL_MEMBER } from '../sweep/partitions.ts';
 import type { Group } from '../sweep/sweep.ts';
@@ -69,7 +69,7 @@ export interface GroupProperties {
   readonly scope: number;
 }
 
-export interface MulticastGroup extends GroupProperties {
+export interface SubnetGroup extends GroupProperties {
   readonly mgid: Gid;
   readonly mlid: number;
   /** Stays without members. */
@@ -83,16 +83,16 @@ export interface MulticastGroup extends GroupProperties {
 /** Groups that one port may create: the tables of the switches have room for 1024 in all. */
 export const GROUPS_OF_PORT = 256;
 
-export class MulticastGroups {
+export class SubnetGroups {
   /** Groups that were refused: the tables of the switches are full, or the port has enough. */
   refused = 0;
-  readonly #groups = new Map<Gid, MulticastGroup>();
+  readonly #groups = new Map<Gid, SubnetGroup>();
 
-  get all(): MulticastGroup[] {
+  get all(): SubnetGroup[] {
     return [...this.#groups.values()];
   }
 
-  find(mgid: Gid): MulticastGroup | undefined {
+  find(mgid: Gid): SubnetGroup | undefined {
     return this.#groups.get(mgid);
   }
 
@@ -117,7 +117,7 @@ export class MulticastGroups {
     properties: GroupProperties,
     creator: Guid | undefined,
     capacity = PERMISSIVE_LID - MULTICAST_LID_BASE,
-  ): MulticastGroup | undefined {
+  ): SubnetGroup | undefined {
     const used = new Set(this.all.map(({ mlid }) => mlid));
     const isPermanent = creator === undefined;
     let mlid = MULTICAST_LID_BASE;
@@ -128,13 +128,13 @@ export class MulticastGroups {
       return undefined;
     }
     const name = mgid ?? ownGid(properties.scope, mlid);
-    const group: MulticastGroup = { mgid: name, mlid, isPermanent, creator, members: new Map(), ...properties };
+    const group: SubnetGroup = { mgid: name, mlid, isPermanent, creator, members: new Map(), ...properties };
     this.#groups.set(name, group);
     return group;
   }
 
   /** Removes a group that no member keeps. Returns true if it is gone. */
-  collect(group: MulticastGroup): boolean {
+  collect(group: SubnetGroup): boolean {
     if (group.isPermanent) return false;
     for (const { joinState } of group.members.values()) if ((joinState & KEEPS_GROUP) !== 0) return false;
     this.#groups.delete(group.mgid);
@@ -163,11 +163,11 @@ function ownGid(scope: number, mlid: number): Gid {
 }
 
 /** The record of a group, and of a member if one is given. */
-export function memberRecord(group: MulticastGroup, member: Member | undefined): Uint8Array {
+export function memberRecord(group: SubnetGroup, member: Member | undefined): Uint8Array {
   const bytes = new Uint8Array(MC_MEMBER_RECORD_SIZE);
   const view = viewOf(bytes);
-  writeGid(view, MC_MEMBER_RECORD_MGID_OFFSET, group.mgid);
-  if (member !== undefined) writeGid(view, MC_MEMBER_RECORD_PORT_GID_OFFSET, member.portGid);
+  writeGidText(view, MC_MEMBER_RECORD_MGID_OFFSET, group.mgid);
+  if (member !== undefined) writeGidText(view, MC_MEMBER_RECORD_PORT_GID_OFFSET, member.portGid);
   setMcMemberRecordQKey(view, 0, group.qKey);
   setMcMemberRecordMlid(view, 0, group.mlid);
   setMcMemberRecordMtuSelector(view, 0, PathSelector.EXACT);

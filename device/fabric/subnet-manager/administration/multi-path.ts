@@ -21,7 +21,7 @@ import { viewOf } from '../../../../protocol/layout/view.ts';
 import type { Subnet } from '../subnet.ts';
 import { asksFor, type ComponentMask, componentsOf, hasBit } from './components.ts';
 import { type PathOptions, pathRecords } from './paths.ts';
-import type { Reply } from './request.ts';
+import type { RecordReply } from './request.ts';
 
 const MULTI = 'multi-path-record';
 const PATH = 'path-record';
@@ -30,7 +30,12 @@ const SHARED_START = 0;
 const SHARED_BYTES = 13;
 const PATH_SHARED_START = 44;
 
-export function multiPathRecords(subnet: Subnet, options: PathOptions, data: Uint8Array, mask: ComponentMask): Reply {
+export function multiPathRecords(
+  subnet: Subnet,
+  options: PathOptions,
+  data: Uint8Array,
+  mask: ComponentMask,
+): RecordReply {
   const view = viewOf(data);
   const sources = getMultiPathRecordSgidCount(view, 0);
   const targets = getMultiPathRecordDgidCount(view, 0);

@@ -36,9 +36,9 @@ import {
   type GroupProperties,
   KEEPS_GROUP,
   type Member,
-  type MulticastGroup,
-  type MulticastGroups,
   memberRecord,
+  type SubnetGroup,
+  type SubnetGroups,
 } from './groups.ts';
 import { portOfGid } from './paths.ts';
 import { mtuCodes, rateCodes, rateOf, select, selectTime } from './selectors.ts';
@@ -55,7 +55,7 @@ const DEFAULT_MTU = 4;
 interface MulticastRequest {
   readonly subnet: Subnet;
   readonly prefix: Guid;
-  readonly groups: MulticastGroups;
+  readonly groups: SubnetGroups;
   readonly query: Uint8Array;
   readonly mask: ComponentMask;
   /** Port that sent the request. */
@@ -65,8 +65,8 @@ interface MulticastRequest {
 interface MulticastOutcome {
   readonly status: number;
   readonly record?: Uint8Array;
-  readonly created?: MulticastGroup;
-  readonly deleted?: MulticastGroup;
+  readonly created?: SubnetGroup;
+  readonly deleted?: SubnetGroup;
   /** The routes of the groups have changed. */
   readonly reroutes?: boolean;
 }
@@ -105,7 +105,7 @@ function createGroup(
   mgid: Gid,
   joinState: number,
   port: SubnetPort,
-): MulticastGroup | number {
+): SubnetGroup | number {
   if (!CREATION.every((name) => asksFor(RECORD, mask, name))) return MadStatus.INSUFFICIENT_COMPONENTS;
   if ((joinState & KEEPS_GROUP) === 0) return MadStatus.REQUEST_INVALID;
   const properties = propertiesOf(mgid, port, viewOf(query), mask);
@@ -147,7 +147,7 @@ function propertiesOf(mgid: Gid, port: SubnetPort, view: DataView, mask: Compone
 }
 
 /** True if a group is as the request wants it, and the port is able to take part. */
-function suits(group: MulticastGroup, port: SubnetPort, query: Uint8Array, mask: ComponentMask): boolean {
+function suits(group: SubnetGroup, port: SubnetPort, query: Uint8Array, mask: ComponentMask): boolean {
   if (!matches(RECORD, mask, query, memberRecord(group, undefined), [...NOT_COMPARED, ...CHOSEN])) return false;
   if (getPortInfoMtuCapability(port.view, 0) < group.mtu || !hasKey(port, group.pKey)) return false;
   if (port.number !== 0 && rateCodes.indexOf(rateOf(port)) < rateCodes.indexOf(group.rate)) return false;

@@ -30,7 +30,7 @@ import { viewOf } from '../../../../protocol/layout/view.ts';
 import { type AdministrationAnswer, AdministrationClient } from '../../../rig/fixtures/administration-client.ts';
 import { ledger } from '../../../rig/fixtures/ledger.ts';
 import { ManagedFabric, type ManagedFabricPlan } from '../../../rig/fixtures/managed-fabric.ts';
-import { writeGid } from '../guid.ts';
+import { writeGidText } from '../guid.ts';
 import { defaultPartition, type Partition } from '../options.ts';
 import { JoinState } from './groups.ts';
 
@@ -75,7 +75,7 @@ class Fixture {
   ): AdministrationAnswer | undefined {
     const data = new Uint8Array(MC_MEMBER_RECORD_SIZE);
     const view = viewOf(data);
-    writeGid(view, MC_MEMBER_RECORD_MGID_OFFSET, mgid);
+    writeGidText(view, MC_MEMBER_RECORD_MGID_OFFSET, mgid);
     data.set(this.fabric.adapters[at].port.gids.subarray(0, 16), MC_MEMBER_RECORD_PORT_GID_OFFSET);
     setMcMemberRecordJoinState(view, 0, joinState);
     setMcMemberRecordPKey(view, 0, 0xffff);

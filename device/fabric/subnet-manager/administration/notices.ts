@@ -15,7 +15,7 @@ import {
 } from '../../../../protocol/infiniband/mad/gen/gid-notice.gen.ts';
 import { NoticeType } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { viewOf } from '../../../../protocol/layout/view.ts';
-import { type Gid, writeGid } from '../guid.ts';
+import { type Gid, writeGidText } from '../guid.ts';
 
 /** Producer type of subnet management itself (13.4.8.2). */
 const CLASS_MANAGER = 4;
@@ -28,6 +28,6 @@ export function gidNotice(trap: number, gid: Gid, issuerLid: number): Uint8Array
   setGidNoticeProducerType(view, 0, CLASS_MANAGER);
   setGidNoticeTrapNumber(view, 0, trap);
   setGidNoticeIssuerLid(view, 0, issuerLid);
-  writeGid(view, GID_NOTICE_GID_OFFSET, gid);
+  writeGidText(view, GID_NOTICE_GID_OFFSET, gid);
   return notice;
 }

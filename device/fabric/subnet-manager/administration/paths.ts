@@ -39,7 +39,7 @@ import {
 } from '../../../../protocol/infiniband/mad/gen/port-info.gen.ts';
 import { PathSelector, PortState } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { viewOf } from '../../../../protocol/layout/view.ts';
-import { type Gid, type Guid, readGid, readGuid, writeGid } from '../guid.ts';
+import { type Gid, type Guid, readGid, readGuid, writeGidText } from '../guid.ts';
 import type { SubnetManagerOptions } from '../options.ts';
 import type { Subnet, SubnetPort } from '../subnet.ts';
 import { mayTalk } from '../sweep/partitions.ts';
@@ -246,8 +246,8 @@ function buildPath(
   const view = viewOf(bytes);
   const gidOf = (name: string, offset: number, port: SubnetPort) =>
     asksFor(RECORD, mask, name) ? readGid(query, offset) : prefix + port.guid;
-  writeGid(view, PATH_RECORD_DGID_OFFSET, gidOf('dgid', PATH_RECORD_DGID_OFFSET, target));
-  writeGid(view, PATH_RECORD_SGID_OFFSET, gidOf('sgid', PATH_RECORD_SGID_OFFSET, source));
+  writeGidText(view, PATH_RECORD_DGID_OFFSET, gidOf('dgid', PATH_RECORD_DGID_OFFSET, target));
+  writeGidText(view, PATH_RECORD_SGID_OFFSET, gidOf('sgid', PATH_RECORD_SGID_OFFSET, source));
   setPathRecordDlid(view, 0, path.dlid);
   setPathRecordSlid(view, 0, path.slid);
   setPathRecordReversible(view, 0, 1);

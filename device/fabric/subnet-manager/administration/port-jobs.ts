@@ -20,7 +20,7 @@ import { type Guid, NO_GUID, readGuid, writeGuid } from '../guid.ts';
 import { get, type SmpJob, set } from '../smp-client.ts';
 import type { Subnet, SubnetPort } from '../subnet.ts';
 import { componentsOf, hasBit } from './components.ts';
-import type { Reply, Request } from './request.ts';
+import type { RecordReply, RecordRequest } from './request.ts';
 
 const GUIDS_PER_BLOCK = 8;
 const GUID_BYTES = 8;
@@ -38,7 +38,11 @@ export class GivenGuids {
 }
 
 /** Writes the GUIDs that a request names, and returns the block as it is afterwards. */
-export function* changeGuids(subnet: Subnet, { method, mask, data }: Request, given: GivenGuids): SmpJob<Reply> {
+export function* changeGuids(
+  subnet: Subnet,
+  { method, mask, data }: RecordRequest,
+  given: GivenGuids,
+): SmpJob<RecordReply> {
   const view = viewOf(data);
   const port = subnet.portOfLid(getGuidInfoRecordRecordLid(view, 0));
   const number = getGuidInfoRecordBlockNumber(view, 0);

@@ -23,10 +23,10 @@ import { readGid } from '../guid.ts';
 import type { SubnetManagerOptions } from '../options.ts';
 import type { Subnet } from '../subnet.ts';
 import { asksFor, matches } from './components.ts';
-import { type MulticastGroups, memberRecord } from './groups.ts';
+import { memberRecord, type SubnetGroups } from './groups.ts';
 import { meetsSelectors } from './multicast-requests.ts';
 import { pathLimit, pathRecords } from './paths.ts';
-import type { Reply, Request } from './request.ts';
+import type { RecordReply, RecordRequest } from './request.ts';
 import type { Services } from './services.ts';
 import type { Subscriptions } from './subscriptions.ts';
 import {
@@ -48,7 +48,7 @@ import {
 interface Sources {
   readonly subnet: Subnet;
   readonly managers: readonly KnownManager[];
-  readonly groups: MulticastGroups;
+  readonly groups: SubnetGroups;
   readonly services: Services;
   readonly subscriptions: Subscriptions;
   readonly options: SubnetManagerOptions;
@@ -85,7 +85,7 @@ const LISTS: Readonly<Record<number, readonly [name: string, list: (from: Source
 };
 
 /** Answers Get and GetTable; undefined when the attribute is not known. */
-export function answerQuery(sources: Sources, request: Request, nowNs: number): Reply | undefined {
+export function answerQuery(sources: Sources, request: RecordRequest, nowNs: number): RecordReply | undefined {
   const { attribute, method } = request;
   if (attribute === A.CLASS_PORT_INFO)
     return method === MadMethod.GET ? { status: MadStatus.SUCCESS, records: [classPortInfo()] } : undefined;
@@ -98,7 +98,7 @@ export function answerQuery(sources: Sources, request: Request, nowNs: number): 
   return { status: MadStatus.SUCCESS, records: found.slice(0, 1) };
 }
 
-function find(sources: Sources, request: Request, nowNs: number): Uint8Array[] | undefined {
+function find(sources: Sources, request: RecordRequest, nowNs: number): Uint8Array[] | undefined {
   const { subnet, options, services } = sources;
   const { attribute, method, mask, data, isTrusted } = request;
   switch (attribute) {
@@ -119,7 +119,7 @@ function find(sources: Sources, request: Request, nowNs: number): Uint8Array[] |
   }
 }
 
-function findPorts(subnet: Subnet, { mask, data }: Request): Uint8Array[] {
+function findPorts(subnet: Subnet, { mask, data }: RecordRequest): Uint8Array[] {
   const view = viewOf(data);
   const name = 'port-info-record';
   const matchesBits = asksFor(name, mask, 'options') && (getPortInfoRecordOptions(view, 0) & MATCHES_BITS) !== 0;
@@ -133,7 +133,7 @@ function findPorts(subnet: Subnet, { mask, data }: Request): Uint8Array[] {
 }
 
 /** Members for trusted requesters, and those of a port that is named; else groups. */
-function findMembers(groups: MulticastGroups, { mask, data, isTrusted }: Request): Uint8Array[] {
+function findMembers(groups: SubnetGroups, { mask, data, isTrusted }: RecordRequest): Uint8Array[] {
   const name = 'mc-member-record';
   const view = viewOf(data);
   const wanted = asksFor(name, mask, 'portGid') ? readGid(view, MC_MEMBER_RECORD_PORT_GID_OFFSET) : undefined;

@@ -28,7 +28,7 @@ import type { MadAddress } from '../../agents/mad-packet.ts';
 import { type Guid, readGuid } from '../guid.ts';
 import type { ComponentMask } from './components.ts';
 
-export interface Request {
+export interface RecordRequest {
   readonly from: Readonly<MadAddress>;
   /** The first datagram of the request; its headers become those of the response. */
   readonly mad: Uint8Array;
@@ -42,7 +42,7 @@ export interface Request {
 }
 
 /** A response: its status and records. */
-export interface Reply {
+export interface RecordReply {
   readonly status: number;
   readonly records: readonly Uint8Array[];
 }
@@ -51,7 +51,12 @@ const RESPONSE_BIT = 0x80;
 /** Records of a table begin at multiples of 8 bytes. */
 const UNIT_BYTES = 8;
 
-export function readRequest(from: Readonly<MadAddress>, mad: Uint8Array, data: Uint8Array, smKey: Guid): Request {
+export function readRecordRequest(
+  from: Readonly<MadAddress>,
+  mad: Uint8Array,
+  data: Uint8Array,
+  smKey: Guid,
+): RecordRequest {
   const view = viewOf(mad);
   const high = getSaHeaderComponentMaskHigh(view, SA_HEADER_OFFSET);
   const low = getSaHeaderComponentMaskLow(view, SA_HEADER_OFFSET);
@@ -67,7 +72,7 @@ export function readRequest(from: Readonly<MadAddress>, mad: Uint8Array, data: U
 }
 
 /** Headers of the response, and room for one record. */
-export function responseHead({ mad, method }: Request, status: number, recordBytes: number): Uint8Array {
+export function responseHead({ mad, method }: RecordRequest, status: number, recordBytes: number): Uint8Array {
   const head = new Uint8Array(MAD_BYTES);
   head.set(mad.subarray(0, SA_DATA_OFFSET));
   head.fill(0, RMPP_OFFSET, RMPP_OFFSET + RMPP_HEADER_SIZE);

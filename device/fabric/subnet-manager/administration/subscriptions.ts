@@ -40,7 +40,7 @@ import { beginMad } from '../../../../protocol/infiniband/mad/mad-head.ts';
 import { MAD_BYTES, SA_DATA_OFFSET } from '../../../../protocol/infiniband/mad/mad-headers.ts';
 import { viewOf } from '../../../../protocol/layout/view.ts';
 import { answerAddress, type MadAddress } from '../../agents/mad-packet.ts';
-import { type Gid, readGid, sameBytes, writeGid } from '../guid.ts';
+import { type Gid, readGid, sameBytes, writeGidText } from '../guid.ts';
 import type { SendMad } from '../rmpp/rmpp.ts';
 
 const ALL = 0xffff;
@@ -143,7 +143,7 @@ export class Subscriptions {
     return this.#subscriptions.map(({ number, gid, info }) => {
       const bytes = new Uint8Array(INFORM_INFO_RECORD_SIZE);
       const view = viewOf(bytes);
-      writeGid(view, INFORM_INFO_RECORD_SUBSCRIBER_GID_OFFSET, gid);
+      writeGidText(view, INFORM_INFO_RECORD_SUBSCRIBER_GID_OFFSET, gid);
       setInformInfoRecordEnumeration(view, 0, number);
       bytes.set(info, INFORM_INFO_RECORD_GID_OFFSET);
       return bytes;

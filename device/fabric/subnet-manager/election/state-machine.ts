@@ -6,14 +6,14 @@
  */
 import { MadStatus, SmState } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
 import type { Guid } from '../guid.ts';
-import type { Path } from '../subnet.ts';
+import type { DirectedPath } from '../subnet.ts';
 import { SmControl } from './handover.ts';
 
 /** The manager that is watched while standing by. */
 interface Watched {
   readonly guid: Guid;
   /** Undefined until a sweep has found it. */
-  readonly path: Path | undefined;
+  readonly path: DirectedPath | undefined;
 }
 
 export class SmStateMachine {

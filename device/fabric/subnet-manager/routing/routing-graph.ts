@@ -35,7 +35,10 @@ export type LinearTable = Uint8Array;
 /** The entry of a LID that is not routed. */
 export const NO_PORT = 255;
 
-export function graphOf(subnet: Subnet): { readonly graph: RoutingGraph; readonly switches: readonly SubnetNode[] } {
+export function routingGraphOf(subnet: Subnet): {
+  readonly graph: RoutingGraph;
+  readonly switches: readonly SubnetNode[];
+} {
   const { switches } = subnet;
   const numbers = new Map(switches.map((node, index) => [node, index]));
   const hops = switches.map((node) =>

@@ -22,7 +22,7 @@ import { MadStatus, NodeType, PortState, SubnetAttribute } from '../../../../pro
 import { viewOf } from '../../../../protocol/layout/view.ts';
 import { readGuid } from '../guid.ts';
 import { get, type SmpAnswer, type SmpJob, type SmpRequest } from '../smp-client.ts';
-import { join, type Path, Subnet, SubnetNode, SubnetPort } from '../subnet.ts';
+import { type DirectedPath, join, Subnet, SubnetNode, SubnetPort } from '../subnet.ts';
 
 const KEYS_PER_BLOCK = 32;
 /** The upper half of the modifier of a P_Key table is the port of a switch. */
@@ -30,7 +30,7 @@ export const PORT_SHIFT = 16;
 
 /** A place to look at: behind `from`, or the manager's own node. */
 interface Probe {
-  readonly path: Path;
+  readonly path: DirectedPath;
   readonly from: SubnetPort | undefined;
 }
 
@@ -96,7 +96,7 @@ function isTaken(port: SubnetPort, from: SubnetPort): boolean {
 }
 
 /** All ports of a switch, or one port of a channel adapter. */
-function addPorts(node: SubnetNode, number: number, guid: string, path: Path): void {
+function addPorts(node: SubnetNode, number: number, guid: string, path: DirectedPath): void {
   if (!node.isSwitch) {
     node.ports[number] = new SubnetPort(node, number, guid, path);
     return;

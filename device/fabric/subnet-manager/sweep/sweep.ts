@@ -12,7 +12,7 @@ import type { Guid } from '../guid.ts';
 import type { SubnetManagerOptions } from '../options.ts';
 import { type GroupMember, SpanningTree } from '../routing/multicast-routing.ts';
 import { linearTables } from '../routing/routing.ts';
-import { graphOf } from '../routing/routing-graph.ts';
+import { routingGraphOf } from '../routing/routing-graph.ts';
 import { get, type SmpJob } from '../smp-client.ts';
 import type { Subnet } from '../subnet.ts';
 import { type RoutedGroup, writeLinearTables, writeMulticastTables } from './forwarding.ts';
@@ -39,7 +39,7 @@ export function* configure(
   yield* writePortSettings(subnet, lids.assign(subnet, options.lmc), options, counters);
   yield* writePartitions(subnet, options, counters);
   yield* writeVlTables(subnet, options.lanes, counters);
-  const { graph, switches } = graphOf(subnet);
+  const { graph, switches } = routingGraphOf(subnet);
   yield* writeLinearTables(switches, linearTables(graph, options.routing), counters);
   yield* routeGroups(subnet, groups(), counters);
   yield* activate(subnet, counters);
@@ -48,7 +48,7 @@ export function* configure(
 
 /** Writes the multicast tables for the groups. */
 export function* routeGroups(subnet: Subnet, groups: readonly Group[], counters: SweepCounters): SmpJob {
-  const { graph, switches } = graphOf(subnet);
+  const { graph, switches } = routingGraphOf(subnet);
   const numbers = new Map(switches.map((node, index) => [node, index]));
   const routed = groups.map(({ mlid, members }): RoutedGroup => {
     const places: GroupMember[] = [];

@@ -14,7 +14,7 @@ import {
   QpState,
   ServiceType,
 } from '../../../../protocol/layout/gen/values.gen.ts';
-import { ResponderFixture as Bench, MTU_BYTES, type Request } from '../../../rig/fixtures/responder-fixture.ts';
+import { ResponderFixture as Bench, MTU_BYTES, type PeerRequest } from '../../../rig/fixtures/responder-fixture.ts';
 import { MessageKind } from '../state/responder-state.ts';
 
 t.test('a SEND is placed packet by packet and completes its receive WQE', async (t) => {
@@ -165,7 +165,7 @@ t.test('a wrong request is refused with its NAK, and fails the QP', async (t) =>
   const { INVALID_REQUEST, REMOTE_ACCESS_ERROR, REMOTE_OPERATIONAL_ERROR } = NakCode;
   const none = (): void => {};
   const begun = (bench: Bench): void => void bench.receive(op.RC_SEND_FIRST, { bytes: MTU_BYTES });
-  const cases: readonly [string, (bench: Bench) => void, BthOpcode, Request, NakCode, FaultKind][] = [
+  const cases: readonly [string, (bench: Bench) => void, BthOpcode, PeerRequest, NakCode, FaultKind][] = [
     ['a rest without a beginning', none, op.RC_SEND_LAST, { bytes: 4 }, INVALID_REQUEST, FaultKind.COMMAND_OPCODE],
     ['a new message within one', begun, op.RC_SEND_ONLY, {}, INVALID_REQUEST, FaultKind.COMMAND_OPCODE],
     ['a READ within a message', begun, op.RC_RDMA_READ_REQUEST, {}, INVALID_REQUEST, FaultKind.COMMAND_OPCODE],

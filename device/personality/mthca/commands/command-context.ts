@@ -18,9 +18,9 @@ import type { Hca } from '../hca/hca.ts';
  * Executes one command. Every status but OK means that it changed nothing. A handler writes its
  * output before it changes anything.
  */
-export type CommandHandler = (context: CommandContext) => CommandStatus;
+export type MthcaCommandHandler = (context: MthcaCommandContext) => CommandStatus;
 
-export class CommandContext implements FaultSubject {
+export class MthcaCommandContext implements FaultSubject {
   readonly hca: Hca;
   readonly register: CommandRegister = newCommandRegister();
   /** The input mailbox, as far as it was read. */

@@ -17,7 +17,7 @@ import {
 } from '../../../../protocol/mthca/gen/command-register.gen.ts';
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { Firmware, type Hca } from '../hca/hca.ts';
-import { CommandContext } from './command-context.ts';
+import { MthcaCommandContext } from './command-context.ts';
 import { commandTable } from './command-table.ts';
 
 export class CommandProcessor {
@@ -25,14 +25,14 @@ export class CommandProcessor {
   executed = 0;
   refused = 0;
   readonly #hca: Hca;
-  readonly #context: CommandContext;
+  readonly #context: MthcaCommandContext;
   readonly #register = new DataView(new ArrayBuffer(COMMAND_REGISTER_SIZE));
   /** The command will not end: its go bit stays set until a reset. */
   #stuck = false;
 
   constructor(hca: Hca) {
     this.#hca = hca;
-    this.#context = new CommandContext(hca);
+    this.#context = new MthcaCommandContext(hca);
   }
 
   /** True while a command waits for the next pass. */
@@ -92,7 +92,7 @@ export class CommandProcessor {
     return true;
   }
 
-  #execute(context: CommandContext): CommandStatus {
+  #execute(context: MthcaCommandContext): CommandStatus {
     const hca = this.#hca;
     if (hca.firmware === Firmware.REFUSES) return CommandStatus.INTERNAL_ERROR;
     const entry = commandTable.get(context.register.opcode);

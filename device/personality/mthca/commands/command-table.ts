@@ -5,7 +5,7 @@
  */
 import { CommandOpcode } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { HcaState } from '../hca/hca.ts';
-import type { CommandHandler } from './command-context.ts';
+import type { MthcaCommandHandler } from './command-context.ts';
 import {
   giveCompletionQueue,
   queryCompletionQueue,
@@ -45,13 +45,13 @@ import {
 
 /** Handler of one opcode, and the state that it needs. */
 interface CommandEntry {
-  readonly handler: CommandHandler;
+  readonly handler: MthcaCommandHandler;
   readonly needs: HcaState;
 }
 
 const { RESET, FIRMWARE, RUNNING } = HcaState;
 
-const rows: readonly (readonly [CommandOpcode, HcaState, CommandHandler])[] = [
+const rows: readonly (readonly [CommandOpcode, HcaState, MthcaCommandHandler])[] = [
   [CommandOpcode.QUERY_FW, RESET, queryFirmware],
   [CommandOpcode.ENABLE_LAM, RESET, refuseAttachedMemory],
   [CommandOpcode.DISABLE_LAM, RESET, refuseAttachedMemory],

@@ -8,13 +8,13 @@ import { CQ_CONTEXT_SIZE, decodeCqContext, newCqContext } from '../../../../prot
 import { CQ_RESIZING_SIZE, decodeCqResizing, newCqResizing } from '../../../../protocol/mthca/gen/cq-resizing.gen.ts';
 import { CommandStatus, type CqErrorSyndrome } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { RegionAccess } from '../memory/memory-regions.ts';
-import { CompletionQueue } from '../queues/completion-queue.ts';
-import type { CommandContext } from './command-context.ts';
+import { MthcaCompletionQueue } from '../queues/completion-queue.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 import { checkBuffer } from './region-commands.ts';
 
 const NUMBER_MAX = 0xffffff;
 
-export function giveCompletionQueue(context: CommandContext): CommandStatus {
+export function giveCompletionQueue(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: cqn } = context;
   if (cqn > NUMBER_MAX) return CommandStatus.BAD_INDEX;
   const free = hca.completionQueues.checkFree(hca.completionQueues.indexOf(cqn));
@@ -31,11 +31,11 @@ export function giveCompletionQueue(context: CommandContext): CommandStatus {
   const { underlying, regions, events, planted } = hca;
   const postError = (number: number, syndrome: CqErrorSyndrome): void => events.postCompletionError(number, syndrome);
   const parts = { underlying, regions, records, planted, eventQueue, postError };
-  hca.completionQueues.set(cqn, new CompletionQueue(cqn, cq, parts));
+  hca.completionQueues.set(cqn, new MthcaCompletionQueue(cqn, cq, parts));
   return status;
 }
 
-export function queryCompletionQueue(context: CommandContext): CommandStatus {
+export function queryCompletionQueue(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: cqn, outputView } = context;
   if (cqn > NUMBER_MAX) return CommandStatus.BAD_INDEX;
   const queue = hca.findCompletionQueue(cqn);
@@ -45,7 +45,7 @@ export function queryCompletionQueue(context: CommandContext): CommandStatus {
 }
 
 /** HW2SW_CQ is refused while QPs complete on the CQ. */
-export function takeCompletionQueue(context: CommandContext): CommandStatus {
+export function takeCompletionQueue(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: cqn } = context;
   const queue = hca.findCompletionQueue(cqn);
   if (queue !== undefined && queue.users > 0) return CommandStatus.RESOURCE_BUSY;
@@ -57,7 +57,7 @@ export function takeCompletionQueue(context: CommandContext): CommandStatus {
   return status;
 }
 
-export function resizeCompletionQueue(context: CommandContext): CommandStatus {
+export function resizeCompletionQueue(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: cqn } = context;
   if (cqn > NUMBER_MAX) return CommandStatus.BAD_INDEX;
   const queue = hca.findCompletionQueue(cqn);
@@ -73,7 +73,7 @@ export function resizeCompletionQueue(context: CommandContext): CommandStatus {
 }
 
 function checkEntries(
-  context: CommandContext,
+  context: MthcaCommandContext,
   key: number,
   pd: number,
   start: number,

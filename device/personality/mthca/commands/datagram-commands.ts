@@ -14,7 +14,7 @@ import { MAD_BYTES } from '../../../../protocol/infiniband/mad/mad-headers.ts';
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { Taken } from '../../../fabric/agents/agents.ts';
 import { generalAddress, type MadAddress, subnetAddress } from '../../../fabric/agents/mad-packet.ts';
-import type { CommandContext } from './command-context.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 
 const PORT_MASK = 0xffff;
 const LID_SHIFT = 16;
@@ -22,7 +22,7 @@ const LID_SHIFT = 16;
 const IGNORE_MKEY = 1;
 const MODIFIERS = 7;
 
-export function executeDatagram(context: CommandContext): CommandStatus {
+export function executeDatagram(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier, register, inputView } = context;
   const portNumber = modifier & PORT_MASK;
   const port = hca.portAt(portNumber);
@@ -43,12 +43,17 @@ export function executeDatagram(context: CommandContext): CommandStatus {
 }
 
 /** The agents answer in place, in the input. */
-function take({ hca, input }: CommandContext, portNumber: number, address: MadAddress): Taken {
+function take({ hca, input }: MthcaCommandContext, portNumber: number, address: MadAddress): Taken {
   return hca.agents.take(portNumber, address, input.subarray(0, MAD_BYTES), false);
 }
 
 /** Software of the node asks that the M_Key is not checked: the datagram gets that of the port. */
-function takeVouched(context: CommandContext, portNumber: number, address: MadAddress, portKey: Uint8Array): Taken {
+function takeVouched(
+  context: MthcaCommandContext,
+  portNumber: number,
+  address: MadAddress,
+  portKey: Uint8Array,
+): Taken {
   const { input } = context;
   const end = DIRECTED_ROUTE_SMP_M_KEY_OFFSET + portKey.length;
   const given = input.slice(DIRECTED_ROUTE_SMP_M_KEY_OFFSET, end);
@@ -59,7 +64,7 @@ function takeVouched(context: CommandContext, portNumber: number, address: MadAd
 }
 
 /** CONF_SPECIAL_QP: the input modifier is the QPN for port 1; that for port 2 follows. 0: none. */
-export function nameSpecialQueuePair({ hca, modifier, register }: CommandContext): CommandStatus {
+export function nameSpecialQueuePair({ hca, modifier, register }: MthcaCommandContext): CommandStatus {
   const { specialQpns, ports, queuePairs } = hca;
   if (register.opcodeModifier >= specialQpns.length) return CommandStatus.BAD_OP;
   if (modifier !== 0 && !queuePairs.hasIndex(modifier + ports.length - 1)) return CommandStatus.BAD_INDEX;
@@ -67,7 +72,7 @@ export function nameSpecialQueuePair({ hca, modifier, register }: CommandContext
   return CommandStatus.OK;
 }
 
-function originOf({ inputView, modifier }: CommandContext): MadAddress {
+function originOf({ inputView, modifier }: MthcaCommandContext): MadAddress {
   const slid = modifier >>> LID_SHIFT || PERMISSIVE_LID;
   const managementClass = getMadHeaderManagementClass(inputView, 0);
   const isSubnet = managementClass === MadClass.SUBNET || managementClass === MadClass.SUBNET_DIRECTED_ROUTE;

@@ -6,14 +6,14 @@ import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { EVENT_KINDS } from '../hca/events.ts';
 import { LOG_EQ_ENTRIES } from '../hca/limits.ts';
 import { RegionAccess } from '../memory/memory-regions.ts';
-import { EventQueue, MSIX_INTERRUPT } from '../queues/event-queue.ts';
-import type { CommandContext } from './command-context.ts';
+import { MSIX_INTERRUPT, MthcaEventQueue } from '../queues/event-queue.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 import { checkBuffer } from './region-commands.ts';
 
 const UNMAP = 0x8000_0000;
 
 /** MAP_EQ: the input parameter is a mask of kinds, the input modifier an EQ and a direction. */
-export function mapEvents({ hca, register, modifier }: CommandContext): CommandStatus {
+export function mapEvents({ hca, register, modifier }: MthcaCommandContext): CommandStatus {
   if (register.inParameter >= 2 ** EVENT_KINDS) return CommandStatus.BAD_PARAM;
   const isUnmapping = modifier >= UNMAP;
   const eqn = isUnmapping ? modifier - UNMAP : modifier;
@@ -27,7 +27,7 @@ export function mapEvents({ hca, register, modifier }: CommandContext): CommandS
   return CommandStatus.OK;
 }
 
-export function giveEventQueue(context: CommandContext): CommandStatus {
+export function giveEventQueue(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: eqn } = context;
   const free = hca.eventQueues.checkFree(eqn);
   if (free !== CommandStatus.OK) return free;
@@ -40,11 +40,11 @@ export function giveEventQueue(context: CommandContext): CommandStatus {
   if (!isVector || eq.start % EVENT_BYTES !== 0) return CommandStatus.BAD_PARAM;
   const sizeBytes = EVENT_BYTES * 2 ** eq.logEntries;
   const status = checkBuffer(context, eq.key, eq.pd, RegionAccess.LOCAL_WRITE, eq.start, sizeBytes);
-  if (status === CommandStatus.OK) hca.eventQueues.set(eqn, new EventQueue(eqn, eq, hca.underlying, hca.regions));
+  if (status === CommandStatus.OK) hca.eventQueues.set(eqn, new MthcaEventQueue(eqn, eq, hca.underlying, hca.regions));
   return status;
 }
 
-export function queryEventQueue(context: CommandContext): CommandStatus {
+export function queryEventQueue(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: eqn, outputView } = context;
   if (!hca.eventQueues.hasIndex(eqn)) return CommandStatus.BAD_INDEX;
   const queue = hca.eventQueues.get(eqn);
@@ -53,7 +53,7 @@ export function queryEventQueue(context: CommandContext): CommandStatus {
   return context.writeOutput(EQ_CONTEXT_SIZE);
 }
 
-export function takeEventQueue(context: CommandContext): CommandStatus {
+export function takeEventQueue(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: eqn } = context;
   for (const { context: cq } of hca.completionQueues.values())
     if (cq.completionEqn === eqn) return CommandStatus.RESOURCE_BUSY;

@@ -17,7 +17,7 @@ import { encodeFirmwareInfo, FIRMWARE_INFO_SIZE } from '../../../../protocol/mth
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { HcaState } from '../hca/hca.ts';
 import { FIRMWARE_PAGES, FIRMWARE_VERSIONS } from '../hca/limits.ts';
-import type { CommandContext } from './command-context.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 import { readMappings } from './page-mappings.ts';
 
 /** Commands that may be outstanding, as 2^n; the device executes one at a time. */
@@ -25,7 +25,7 @@ const LOG_COMMANDS = 4;
 const BOARD_ID = 'VUHCA-MTHCA';
 const DWORD_BYTES = 4;
 
-export function queryFirmware(context: CommandContext): CommandStatus {
+export function queryFirmware(context: MthcaCommandContext): CommandStatus {
   const { hca, outputView } = context;
   const [major, minor, subminor] = FIRMWARE_VERSIONS[hca.ports.length as 1 | 2];
   encodeFirmwareInfo(outputView, 0, {
@@ -49,7 +49,7 @@ export function refuseAttachedMemory(): CommandStatus {
 }
 
 /** MAP_FA. The device needs no pages, but a driver must give as many as QUERY_FW asks for. */
-export function mapFirmware(context: CommandContext): CommandStatus {
+export function mapFirmware(context: MthcaCommandContext): CommandStatus {
   const { hca } = context;
   if (hca.state !== HcaState.RESET) return CommandStatus.BAD_SYS_STATE;
   const mappings = readMappings(context);
@@ -59,7 +59,7 @@ export function mapFirmware(context: CommandContext): CommandStatus {
 }
 
 /** UNMAP_FA stops the firmware. */
-export function unmapFirmware({ hca }: CommandContext): CommandStatus {
+export function unmapFirmware({ hca }: MthcaCommandContext): CommandStatus {
   if (hca.state === HcaState.RUNNING) return CommandStatus.BAD_SYS_STATE;
   hca.firmwarePages = 0;
   hca.auxiliaryPages = 0;
@@ -68,18 +68,18 @@ export function unmapFirmware({ hca }: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-export function runFirmware({ hca }: CommandContext): CommandStatus {
+export function runFirmware({ hca }: MthcaCommandContext): CommandStatus {
   if (hca.state !== HcaState.RESET || hca.firmwarePages < FIRMWARE_PAGES) return CommandStatus.BAD_SYS_STATE;
   hca.state = HcaState.FIRMWARE;
   return CommandStatus.OK;
 }
 
-export function queryDeviceLimits(context: CommandContext): CommandStatus {
+export function queryDeviceLimits(context: MthcaCommandContext): CommandStatus {
   encodeDeviceLimits(context.outputView, 0, context.hca.limits);
   return context.writeOutput(DEVICE_LIMITS_SIZE);
 }
 
-export function queryAdapter(context: CommandContext): CommandStatus {
+export function queryAdapter(context: MthcaCommandContext): CommandStatus {
   setAdapterInfoInterruptPin(context.outputView, 0, 0);
   for (let index = 0; index < BOARD_ID.length; index++) {
     // The bytes of each dword are in reverse order.

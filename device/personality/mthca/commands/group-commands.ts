@@ -2,18 +2,18 @@
 /** Commands of the multicast table. The input modifier is the index of an entry. */
 import { GROUP_ENTRY_SIZE } from '../../../../protocol/mthca/gen/group-entry.gen.ts';
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
-import type { CommandContext } from './command-context.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 
 const GID_BYTES = 16;
 
-export function readGroup(context: CommandContext): CommandStatus {
+export function readGroup(context: MthcaCommandContext): CommandStatus {
   const { groups } = context.hca;
   if (!groups.has(context.modifier)) return CommandStatus.BAD_INDEX;
   groups.read(context.modifier, context.output);
   return context.writeOutput(GROUP_ENTRY_SIZE);
 }
 
-export function writeGroup(context: CommandContext): CommandStatus {
+export function writeGroup(context: MthcaCommandContext): CommandStatus {
   const { groups } = context.hca;
   if (!groups.has(context.modifier)) return CommandStatus.BAD_INDEX;
   const status = context.readInput(GROUP_ENTRY_SIZE);
@@ -22,7 +22,7 @@ export function writeGroup(context: CommandContext): CommandStatus {
 }
 
 /** MGID_HASH returns an index. */
-export function hashGroup(context: CommandContext): CommandStatus {
+export function hashGroup(context: MthcaCommandContext): CommandStatus {
   const status = context.readInput(GID_BYTES);
   if (status === CommandStatus.OK) context.resultLow = context.hca.groups.hash(context.input);
   return status;

@@ -11,13 +11,13 @@ import {
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { type Hca, HcaState } from '../hca/hca.ts';
 import { AUXILIARY_PAGES } from '../hca/limits.ts';
-import type { CommandContext } from './command-context.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 
 /** Bits 31 to 8 of the address of a table stand in a field of their own. */
 const BASE_UNIT = 0x100;
 const LOG_MIB = 20;
 
-export function initializeHca(context: CommandContext): CommandStatus {
+export function initializeHca(context: MthcaCommandContext): CommandStatus {
   const { hca } = context;
   if (hca.state !== HcaState.FIRMWARE || hca.auxiliaryPages < AUXILIARY_PAGES) return CommandStatus.BAD_SYS_STATE;
   const status = context.readInput(HCA_SETUP_SIZE);
@@ -35,7 +35,7 @@ export function initializeHca(context: CommandContext): CommandStatus {
 }
 
 /** CLOSE_HCA: objects that software has not taken back are dropped. */
-export function closeHca({ hca, register }: CommandContext): CommandStatus {
+export function closeHca({ hca, register }: MthcaCommandContext): CommandStatus {
   if (register.opcodeModifier > 1) return CommandStatus.BAD_OP;
   hca.close();
   return CommandStatus.OK;

@@ -5,11 +5,11 @@ import { ICM_PAGE_BYTES } from '../../../../protocol/mthca/gen/constants.gen.ts'
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { HcaState } from '../hca/hca.ts';
 import { AUXILIARY_PAGES } from '../hca/limits.ts';
-import type { CommandContext } from './command-context.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 import { type PageMapping, readMappings } from './page-mappings.ts';
 
 /** SET_ICM_SIZE returns the number of auxiliary pages. */
-export function setIcmSize(context: CommandContext): CommandStatus {
+export function setIcmSize(context: MthcaCommandContext): CommandStatus {
   const { hca, register } = context;
   const sizeBytes = register.inParameter;
   if (hca.state === HcaState.RUNNING || hca.icm.mappedPages > 0) return CommandStatus.BAD_SYS_STATE;
@@ -21,7 +21,7 @@ export function setIcmSize(context: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-export function mapAuxiliary(context: CommandContext): CommandStatus {
+export function mapAuxiliary(context: MthcaCommandContext): CommandStatus {
   const { hca } = context;
   if (hca.state === HcaState.RUNNING || hca.icm.sizeBytes === 0) return CommandStatus.BAD_SYS_STATE;
   const mappings = readMappings(context);
@@ -30,7 +30,7 @@ export function mapAuxiliary(context: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-export function unmapAuxiliary({ hca }: CommandContext): CommandStatus {
+export function unmapAuxiliary({ hca }: MthcaCommandContext): CommandStatus {
   if (hca.state === HcaState.RUNNING) return CommandStatus.BAD_SYS_STATE;
   hca.auxiliaryPages = 0;
   return CommandStatus.OK;
@@ -40,7 +40,7 @@ export function unmapAuxiliary({ hca }: CommandContext): CommandStatus {
  * MAP_ICM maps all entries or none. A page that is mapped gets the new guest page: `ib_mthca` maps
  * a page of doorbell records again, without an unmap between, when one of them is used anew.
  */
-export function mapIcm(context: CommandContext): CommandStatus {
+export function mapIcm(context: MthcaCommandContext): CommandStatus {
   const { icm } = context.hca;
   if (icm.sizeBytes === 0) return CommandStatus.BAD_SYS_STATE;
   const mappings = readMappings(context);
@@ -54,7 +54,7 @@ export function mapIcm(context: CommandContext): CommandStatus {
 }
 
 /** UNMAP_ICM: the input parameter is an address, the input modifier a number of pages. */
-export function unmapIcm({ hca, register, modifier }: CommandContext): CommandStatus {
+export function unmapIcm({ hca, register, modifier }: MthcaCommandContext): CommandStatus {
   const address = register.inParameter;
   if (hca.icm.sizeBytes === 0) return CommandStatus.BAD_SYS_STATE;
   if (address % ICM_PAGE_BYTES !== 0 || !hca.icm.contains(address, ICM_PAGE_BYTES)) return CommandStatus.BAD_PARAM;

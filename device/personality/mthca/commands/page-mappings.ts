@@ -13,7 +13,7 @@ import {
   ICM_MAPPING_SIZE,
 } from '../../../../protocol/mthca/gen/icm-mapping.gen.ts';
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
-import type { CommandContext } from './command-context.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 
 /** Pages that are contiguous in guest memory and in context memory. */
 export interface PageMapping {
@@ -28,7 +28,7 @@ const ENTRIES_MAX = MAILBOX_BYTES / ICM_MAPPING_SIZE;
  * The entries of the mailbox, or why they are not valid. Both addresses of each are multiples of
  * its size.
  */
-export function readMappings(context: CommandContext): PageMapping[] | CommandStatus {
+export function readMappings(context: MthcaCommandContext): PageMapping[] | CommandStatus {
   const count = context.modifier;
   if (count < 1 || count > ENTRIES_MAX) return CommandStatus.BAD_PARAM;
   const status = context.readInput(count * ICM_MAPPING_SIZE);

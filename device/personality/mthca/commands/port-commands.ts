@@ -3,13 +3,13 @@
 import { decodePortChange, newPortChange, PORT_CHANGE_SIZE } from '../../../../protocol/mthca/gen/port-change.gen.ts';
 import { decodePortSetup, newPortSetup, PORT_SETUP_SIZE } from '../../../../protocol/mthca/gen/port-setup.gen.ts';
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
-import type { CommandContext } from './command-context.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 
 /**
  * INIT_IB enables a port, unless the device has failed. Its GUIDs are options of the device:
  * software cannot set them.
  */
-export function enablePort(context: CommandContext): CommandStatus {
+export function enablePort(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier } = context;
   const port = hca.portAt(modifier);
   if (port === undefined) return CommandStatus.BAD_INDEX;
@@ -34,7 +34,7 @@ export function enablePort(context: CommandContext): CommandStatus {
 }
 
 /** CLOSE_IB: drivers close ports that are closed already. */
-export function disablePort({ hca, modifier }: CommandContext): CommandStatus {
+export function disablePort({ hca, modifier }: MthcaCommandContext): CommandStatus {
   const port = hca.portAt(modifier);
   if (port === undefined) return CommandStatus.BAD_INDEX;
   if (port.isEnabled) port.disable();
@@ -42,7 +42,7 @@ export function disablePort({ hca, modifier }: CommandContext): CommandStatus {
 }
 
 /** SET_IB. */
-export function changePort(context: CommandContext): CommandStatus {
+export function changePort(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier } = context;
   const port = hca.portAt(modifier);
   if (port === undefined) return CommandStatus.BAD_INDEX;

@@ -19,8 +19,8 @@ import { CommandOpcode, CommandStatus, QpContextState, QpService } from '../../.
 import type { Hca } from '../hca/hca.ts';
 import { checkAttributes, describeProgress } from '../hca/queue-pair-attributes.ts';
 import type { ContextTable } from '../memory/context-table.ts';
-import { QueuePair } from '../queues/queue-pair.ts';
-import type { CommandContext } from './command-context.ts';
+import { MthcaQueuePair } from '../queues/queue-pair.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 import { type ContextBits, mergeContext, receiveFields, sendFields } from './queue-pair-parameters.ts';
 
 /** The context lies behind the parameter mask and a reserved dword. */
@@ -57,7 +57,7 @@ const transitions: ReadonlyMap<number, Transition> = new Map<number, Transition>
 ]);
 
 /** RST2INIT: the QP comes into being. */
-export function initializeQueuePair(context: CommandContext): CommandStatus {
+export function initializeQueuePair(context: MthcaCommandContext): CommandStatus {
   const { hca, inputView, input } = context;
   const qpn = context.modifier & QPN_MASK;
   const status = hca.queuePairs.check(hca.queuePairs.indexOf(qpn));
@@ -66,7 +66,7 @@ export function initializeQueuePair(context: CommandContext): CommandStatus {
   const read = context.readInput(MAILBOX_SIZE);
   if (read !== CommandStatus.OK) return read;
   if (!isUsable(hca, inputView, CONTEXT_AT)) return CommandStatus.BAD_PARAM;
-  const qp = new QueuePair(qpn, input, CONTEXT_AT);
+  const qp = new MthcaQueuePair(qpn, input, CONTEXT_AT);
   qp.state = INIT;
   const wrong = qp.isRaw ? CommandStatus.OK : checkAttributes(qp.view, INIT, hca.ports);
   if (wrong !== CommandStatus.OK) return wrong;
@@ -77,7 +77,7 @@ export function initializeQueuePair(context: CommandContext): CommandStatus {
 }
 
 /** Every other transition that has a context. A refused one leaves the QP as it is. */
-export function moveQueuePair(context: CommandContext): CommandStatus {
+export function moveQueuePair(context: MthcaCommandContext): CommandStatus {
   const { hca, register, inputView } = context;
   const transition = transitions.get(register.opcode);
   if (transition === undefined) return CommandStatus.BAD_OP;
@@ -94,7 +94,7 @@ export function moveQueuePair(context: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-export function failQueuePair(context: CommandContext): CommandStatus {
+export function failQueuePair(context: MthcaCommandContext): CommandStatus {
   const qp = findQueuePair(context);
   if (qp === undefined) return CommandStatus.BAD_QP_STATE;
   context.hca.unitOf(qp)?.move(qp, QpContextState.ERR, false);
@@ -102,7 +102,7 @@ export function failQueuePair(context: CommandContext): CommandStatus {
 }
 
 /** ANY2RST: the QP is gone; one that is in RESET stays there. */
-export function resetQueuePair(context: CommandContext): CommandStatus {
+export function resetQueuePair(context: MthcaCommandContext): CommandStatus {
   const { hca, register } = context;
   const hasOutput = register.opcodeModifier === RESET_WITH_OUTPUT;
   if (!hasOutput && register.opcodeModifier !== RESET_WITHOUT_OUTPUT) return CommandStatus.BAD_OP;
@@ -116,19 +116,19 @@ export function resetQueuePair(context: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-export function queryQueuePair(context: CommandContext): CommandStatus {
+export function queryQueuePair(context: MthcaCommandContext): CommandStatus {
   const qp = findQueuePair(context);
   return qp === undefined ? CommandStatus.BAD_QP_STATE : writeContext(context, qp);
 }
 
 /** The QP that the input modifier names; undefined while it is in RESET. */
-function findQueuePair({ hca, modifier }: CommandContext): QueuePair | undefined {
+function findQueuePair({ hca, modifier }: MthcaCommandContext): MthcaQueuePair | undefined {
   const qpn = modifier & QPN_MASK;
   const qp = hca.queuePairs.get(qpn);
   return qp?.number === qpn ? qp : undefined;
 }
 
-function writeContext(context: CommandContext, qp: QueuePair): CommandStatus {
+function writeContext(context: MthcaCommandContext, qp: MthcaQueuePair): CommandStatus {
   context.output.set(qp.context, CONTEXT_AT);
   describeProgress(qp, context.outputView, CONTEXT_AT);
   return context.writeOutput(MAILBOX_SIZE);

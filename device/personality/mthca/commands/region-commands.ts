@@ -15,13 +15,13 @@ import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { LOG_PAGE_MAX } from '../hca/limits.ts';
 import { RegionAccess } from '../memory/memory-regions.ts';
 import { Region } from '../memory/region.ts';
-import type { CommandContext } from './command-context.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 
 const TRANSLATIONS_MAX = (MAILBOX_BYTES - MTT_LIST_SIZE) / MTT_ENTRY_SIZE;
 /** Opcode modifier of HW2SW_MPT without an output mailbox. */
 const NO_OUTPUT = 1;
 
-export function giveRegion(context: CommandContext): CommandStatus {
+export function giveRegion(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: index } = context;
   const { table } = hca.regions;
   const free = table.checkFree(index);
@@ -37,13 +37,13 @@ export function giveRegion(context: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-export function queryRegion(context: CommandContext): CommandStatus {
+export function queryRegion(context: MthcaCommandContext): CommandStatus {
   const region = context.hca.regions.table.get(context.modifier);
   if (!context.hca.regions.table.hasIndex(context.modifier)) return CommandStatus.BAD_INDEX;
   return region === undefined ? CommandStatus.BAD_RESOURCE_STATE : writeRegion(context, region);
 }
 
-export function takeRegion(context: CommandContext): CommandStatus {
+export function takeRegion(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: index, register } = context;
   const { table } = hca.regions;
   if (register.opcodeModifier > NO_OUTPUT) return CommandStatus.BAD_OP;
@@ -56,7 +56,7 @@ export function takeRegion(context: CommandContext): CommandStatus {
 }
 
 /** WRITE_MTT: the input modifier is the number of entries. */
-export function writeTranslations(context: CommandContext): CommandStatus {
+export function writeTranslations(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: count, inputView, input } = context;
   if (count < 1 || count > TRANSLATIONS_MAX) return CommandStatus.BAD_PARAM;
   const status = context.readInput(MTT_LIST_SIZE + count * MTT_ENTRY_SIZE);
@@ -77,14 +77,14 @@ export function writeTranslations(context: CommandContext): CommandStatus {
 }
 
 /** SYNC_TPT: software has written entries of regions that the HCA owns. */
-export function synchronizeTables({ hca }: CommandContext): CommandStatus {
+export function synchronizeTables({ hca }: MthcaCommandContext): CommandStatus {
   hca.icm.noteChange();
   return CommandStatus.OK;
 }
 
 /** Why a range of a key may not be used for a queue; OK if it may. */
 export function checkBuffer(
-  { hca }: CommandContext,
+  { hca }: MthcaCommandContext,
   key: number,
   pd: number,
   rights: number,
@@ -95,13 +95,13 @@ export function checkBuffer(
   return fault === FaultKind.NONE ? CommandStatus.OK : CommandStatus.BAD_PARAM;
 }
 
-function writeRegion(context: CommandContext, { entry }: Region): CommandStatus {
+function writeRegion(context: MthcaCommandContext, { entry }: Region): CommandStatus {
   encodeMptEntry(context.outputView, 0, entry);
   return context.writeOutput(MPT_ENTRY_SIZE);
 }
 
 /** Addresses must be exact, and translation entries must lie in context memory. */
-function isTranslatable({ hca }: CommandContext, entry: Readonly<MptEntry>, pageBytes: number): boolean {
+function isTranslatable({ hca }: MthcaCommandContext, entry: Readonly<MptEntry>, pageBytes: number): boolean {
   if (entry.logPageSize > LOG_PAGE_MAX) return false;
   return entry.start + entry.length <= Number.MAX_SAFE_INTEGER && hca.regions.fits(entry, pageBytes);
 }

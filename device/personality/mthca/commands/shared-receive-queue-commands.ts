@@ -3,14 +3,14 @@
 import { decodeSrqContext, newSrqContext, SRQ_CONTEXT_SIZE } from '../../../../protocol/mthca/gen/srq-context.gen.ts';
 import { CommandStatus, type EventKind } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { RegionAccess } from '../memory/memory-regions.ts';
-import { SharedReceiveQueue } from '../queues/shared-receive-queue.ts';
-import type { CommandContext } from './command-context.ts';
+import { MthcaSharedReceiveQueue } from '../queues/shared-receive-queue.ts';
+import type { MthcaCommandContext } from './command-context.ts';
 import { checkBuffer } from './region-commands.ts';
 
 const UNIT_BYTES = 16;
 const LIMIT_MAX = 0xffff;
 
-export function giveSharedReceiveQueue(context: CommandContext): CommandStatus {
+export function giveSharedReceiveQueue(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: srqn } = context;
   const free = hca.sharedReceiveQueues.checkFree(srqn);
   if (free !== CommandStatus.OK) return free;
@@ -24,11 +24,11 @@ export function giveSharedReceiveQueue(context: CommandContext): CommandStatus {
   if (status !== CommandStatus.OK) return status;
   const { regions, records, events } = hca;
   const postEvent = (kind: EventKind, number: number): void => events.postObject(kind, number);
-  hca.sharedReceiveQueues.set(srqn, new SharedReceiveQueue(srqn, srq, { regions, records, postEvent }));
+  hca.sharedReceiveQueues.set(srqn, new MthcaSharedReceiveQueue(srqn, srq, { regions, records, postEvent }));
   return CommandStatus.OK;
 }
 
-export function querySharedReceiveQueue(context: CommandContext): CommandStatus {
+export function querySharedReceiveQueue(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: srqn, outputView } = context;
   if (!hca.sharedReceiveQueues.hasIndex(srqn)) return CommandStatus.BAD_INDEX;
   const queue = hca.sharedReceiveQueues.get(srqn);
@@ -38,7 +38,7 @@ export function querySharedReceiveQueue(context: CommandContext): CommandStatus 
 }
 
 /** HW2SW_SRQ is refused while QPs receive from the SRQ. */
-export function takeSharedReceiveQueue(context: CommandContext): CommandStatus {
+export function takeSharedReceiveQueue(context: MthcaCommandContext): CommandStatus {
   const { hca, modifier: srqn } = context;
   const isUsed = hca.sharedReceiveQueues.hasIndex(srqn) && (hca.sharedReceiveQueues.get(srqn)?.references ?? 0) > 0;
   if (isUsed) return CommandStatus.RESOURCE_BUSY;
@@ -48,7 +48,7 @@ export function takeSharedReceiveQueue(context: CommandContext): CommandStatus {
 }
 
 /** ARM_SRQ: the input parameter is the limit. */
-export function armSharedReceiveQueue({ hca, register, modifier: srqn }: CommandContext): CommandStatus {
+export function armSharedReceiveQueue({ hca, register, modifier: srqn }: MthcaCommandContext): CommandStatus {
   if (!hca.sharedReceiveQueues.hasIndex(srqn)) return CommandStatus.BAD_INDEX;
   const queue = hca.sharedReceiveQueues.get(srqn);
   if (queue === undefined) return CommandStatus.BAD_RESOURCE_STATE;

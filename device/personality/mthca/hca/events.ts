@@ -29,7 +29,7 @@ import {
   PortEvent,
 } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { ContextTable } from '../memory/context-table.ts';
-import type { EventQueue } from '../queues/event-queue.ts';
+import type { MthcaEventQueue } from '../queues/event-queue.ts';
 
 /** Kinds of events: the lower half of the mask of MAP_EQ. */
 export const EVENT_KINDS = 32;
@@ -39,13 +39,13 @@ const NO_QUEUE = -1;
 export class Events {
   /** Events that no EQ took. */
   lost = 0;
-  readonly #queues: ContextTable<EventQueue>;
+  readonly #queues: ContextTable<MthcaEventQueue>;
   /** Number of the EQ by kind. */
   readonly #map = new Int32Array(EVENT_KINDS).fill(NO_QUEUE);
   readonly #entry = new Uint8Array(COMMAND_EVENT_SIZE);
   readonly #view = new DataView(this.#entry.buffer);
 
-  constructor(queues: ContextTable<EventQueue>) {
+  constructor(queues: ContextTable<MthcaEventQueue>) {
     this.#queues = queues;
   }
 
@@ -119,7 +119,7 @@ export class Events {
   }
 
   /** A queue that was full is reported by another one only. */
-  #postOverflow(full: EventQueue): void {
+  #postOverflow(full: MthcaEventQueue): void {
     const queue = this.#queueOf(EventKind.EQ_OVERFLOW);
     if (queue === undefined || queue === full) return;
     const view = this.#begin();
@@ -128,7 +128,7 @@ export class Events {
     queue.post(this.#entry);
   }
 
-  #queueOf(kind: EventKind): EventQueue | undefined {
+  #queueOf(kind: EventKind): MthcaEventQueue | undefined {
     const eqn = this.#map[kind];
     return eqn === NO_QUEUE ? undefined : this.#queues.get(eqn);
   }

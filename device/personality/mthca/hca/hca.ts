@@ -13,11 +13,11 @@ import { ContextMemory } from '../memory/context-memory.ts';
 import { ContextTable } from '../memory/context-table.ts';
 import { DoorbellRecords } from '../memory/doorbell-records.ts';
 import { MemoryRegions } from '../memory/memory-regions.ts';
-import type { CompletionQueue } from '../queues/completion-queue.ts';
-import type { EventQueue } from '../queues/event-queue.ts';
+import type { MthcaCompletionQueue } from '../queues/completion-queue.ts';
+import type { MthcaEventQueue } from '../queues/event-queue.ts';
 import { PlantedFaults } from '../queues/planted-faults.ts';
-import type { QueuePair } from '../queues/queue-pair.ts';
-import type { SharedReceiveQueue } from '../queues/shared-receive-queue.ts';
+import type { MthcaQueuePair } from '../queues/queue-pair.ts';
+import type { MthcaSharedReceiveQueue } from '../queues/shared-receive-queue.ts';
 import { Events } from './events.ts';
 import { makeLimits } from './limits.ts';
 import type { MthcaPort } from './mthca-port.ts';
@@ -38,13 +38,13 @@ export type Firmware = (typeof Firmware)[keyof typeof Firmware];
 /** A unit that works for QPs, as commands see it. */
 export interface QueuePairUnit {
   /** The QP has come into being, in INIT. */
-  add(qp: QueuePair): void;
+  add(qp: MthcaQueuePair): void;
   /** A command moves the QP: its context is that of `next`. `notify`: of a drained send queue. */
-  move(qp: QueuePair, next: QpContextState, notify: boolean): void;
+  move(qp: MthcaQueuePair, next: QpContextState, notify: boolean): void;
   /** The QP is going away. */
-  drop(qp: QueuePair): void;
+  drop(qp: MthcaQueuePair): void;
   /** As `drop`, and nothing completes: the HCA stops. */
-  discard(qp: QueuePair): void;
+  discard(qp: MthcaQueuePair): void;
 }
 
 /** QP0 and QP1. */
@@ -65,10 +65,10 @@ export class Hca {
   readonly regions: MemoryRegions;
   /** Entries of CQs and of EQs that no longer exist, for reports. */
   readonly retired = { completions: 0, events: 0 };
-  readonly eventQueues: ContextTable<EventQueue>;
-  readonly completionQueues: ContextTable<CompletionQueue>;
-  readonly sharedReceiveQueues: ContextTable<SharedReceiveQueue>;
-  readonly queuePairs: ContextTable<QueuePair>;
+  readonly eventQueues: ContextTable<MthcaEventQueue>;
+  readonly completionQueues: ContextTable<MthcaCompletionQueue>;
+  readonly sharedReceiveQueues: ContextTable<MthcaSharedReceiveQueue>;
+  readonly queuePairs: ContextTable<MthcaQueuePair>;
   readonly groups = new MulticastTable();
   readonly events: Events;
   readonly objectEvents: ObjectEvents;
@@ -109,12 +109,12 @@ export class Hca {
   }
 
   /** The CQ with exactly this number. */
-  findCompletionQueue(cqn: number): CompletionQueue | undefined {
+  findCompletionQueue(cqn: number): MthcaCompletionQueue | undefined {
     const queue = this.completionQueues.get(cqn);
     return queue?.number === cqn ? queue : undefined;
   }
 
-  unitOf(qp: QueuePair): QueuePairUnit | undefined {
+  unitOf(qp: MthcaQueuePair): QueuePairUnit | undefined {
     return qp.isRaw ? this.rawUnit : this.dataUnit;
   }
 

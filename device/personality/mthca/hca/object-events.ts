@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Asynchronous events of QPs as the core reports them (IBTA 11.6.3), in the form of this
+ * Asynchronous events of QPs as the transport reports them (IBTA 11.6.3), in the form of this
  * personality. CQs and SRQs report their own; ports do so through `Events`.
  */
 import { EventType } from '../../../../protocol/layout/gen/values.gen.ts';

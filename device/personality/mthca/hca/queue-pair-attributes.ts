@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The context of a QP as the transport knows it: service, attributes and address vector of the core
+ * The context of a QP as the transport knows it: service, attributes and address vector
  * (IBTA 11.2.5.2), and what of them is out of range. `queue-pair-commands.ts` checks contexts,
  * `DataPath` applies them.
  */
@@ -61,7 +61,7 @@ import { CommandStatus, QpContextState, QpService } from '../../../../protocol/m
 import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
 import { Path } from '../../../hca/transport/path.ts';
 import { requesterOf, responderOf } from '../../../hca/transport/state/connected-states.ts';
-import type { QueuePair as MthcaQueuePair } from '../queues/queue-pair.ts';
+import type { MthcaQueuePair } from '../queues/queue-pair.ts';
 import { MTU_CODE } from './limits.ts';
 import type { MthcaPort } from './mthca-port.ts';
 

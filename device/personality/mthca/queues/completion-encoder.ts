@@ -43,7 +43,7 @@ import {
 } from '../../../../protocol/mthca/gen/error-completion.gen.ts';
 import { CompletionSyndrome, ErrorOpcode, WorkOpcode } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { CompletionPort } from '../../../hca/queues/completion-port.ts';
-import type { CompletionQueue } from './completion-queue.ts';
+import type { MthcaCompletionQueue } from './completion-queue.ts';
 
 /** Work space of all queues: an entry is posted as soon as it is filled. */
 const work = new Uint8Array(COMPLETION_ENTRY_SIZE);
@@ -87,10 +87,10 @@ interface RequestPlaces {
 export class CompletionEncoder implements CompletionPort {
   readonly number: number;
   references = 0;
-  readonly #queue: CompletionQueue;
+  readonly #queue: MthcaCompletionQueue;
   readonly #places: RequestPlaces;
 
-  constructor(queue: CompletionQueue, places: RequestPlaces) {
+  constructor(queue: MthcaCompletionQueue, places: RequestPlaces) {
     this.number = queue.number;
     this.#queue = queue;
     this.#places = places;

@@ -27,7 +27,7 @@ import { EventCause, NoEvent } from '../../../hca/function/timeline-values.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
 import type { DoorbellRecords } from '../memory/doorbell-records.ts';
 import { type MemoryRegions, RegionAccess } from '../memory/memory-regions.ts';
-import type { CompletionSource, EventQueue } from './event-queue.ts';
+import type { CompletionSource, MthcaEventQueue } from './event-queue.ts';
 import type { PlantedFaults } from './planted-faults.ts';
 
 /** Bytes at the end of an entry that become visible last, with the owner bit. */
@@ -49,12 +49,12 @@ interface CompletionParts {
   readonly records: DoorbellRecords;
   readonly planted: PlantedFaults;
   /** The EQ of its completion events. */
-  readonly eventQueue: EventQueue;
+  readonly eventQueue: MthcaEventQueue;
   /** Reports that the queue has failed. */
   postError(cqn: number, syndrome: CqErrorSyndrome): void;
 }
 
-export class CompletionQueue implements FaultSubject, CompletionSource {
+export class MthcaCompletionQueue implements FaultSubject, CompletionSource {
   readonly number: number;
   readonly faultObject = FaultObject.CQ;
   readonly context: CqContext;
@@ -101,8 +101,8 @@ export class CompletionQueue implements FaultSubject, CompletionSource {
 
   /**
    * Writes an entry, whose owner bit is clear. `solicited`: it also serves a request for solicited
-   * entries, as errors do. `work`: the entry of the core, for the timeline. Returns false when the
-   * queue is in error.
+   * entries, as errors do. `work`: the entry of the transport, for the timeline. Returns false when
+   * the queue is in error.
    */
   post(entry: Uint8Array, solicited: boolean, work?: DataView): boolean {
     const { context } = this;

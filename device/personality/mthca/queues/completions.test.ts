@@ -20,9 +20,9 @@ import {
 } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { Random } from '../../../random.ts';
 import { PageAccess } from '../../../rig/machine/guest-memory-model.ts';
-import { type DriverEventQueue, MthcaDriver, makeMthcaMachine } from '../../../rig/mthca/driver/mthca-driver.ts';
+import { MthcaDriver, type MthcaDriverEventQueue, makeMthcaMachine } from '../../../rig/mthca/driver/mthca-driver.ts';
 import { PD, UARC_BASE } from '../../../rig/mthca/driver/profile.ts';
-import type { CompletionQueue } from './completion-queue.ts';
+import type { MthcaCompletionQueue } from './completion-queue.ts';
 
 const { NOTIFY, NOTIFY_SOLICITED } = CqDoorbellCommand;
 const CQN = 130;
@@ -35,10 +35,10 @@ const CQ_EQN = 3;
 /** A running HCA with a CQ, an EQ of its own for it, and one for errors. */
 class Fixture {
   readonly driver = new MthcaDriver(makeMthcaMachine());
-  readonly errors: DriverEventQueue;
-  readonly events: DriverEventQueue;
+  readonly errors: MthcaDriverEventQueue;
+  readonly events: MthcaDriverEventQueue;
   readonly buffer: number;
-  readonly queue: CompletionQueue;
+  readonly queue: MthcaCompletionQueue;
 
   constructor() {
     const { driver } = this;
@@ -49,14 +49,14 @@ class Fixture {
     this.queue = this.give(CQN, this.buffer);
   }
 
-  give(cqn: number, buffer: number): CompletionQueue {
+  give(cqn: number, buffer: number): MthcaCompletionQueue {
     const { driver } = this;
     const key = driver.createRegion(buffer, 0x1000);
     const bytes = new Uint8Array(0x40);
     const context = { logEntries: Math.log2(ENTRIES), completionEqn: CQ_EQN, pd: PD, key, uar: UAR };
     encodeCqContext(new DataView(bytes.buffer), 0, { ...newCqContext(), ...context, consumerRecord: RECORD });
     driver.expect(CommandOpcode.SW2HW_CQ, { input: bytes, modifier: cqn });
-    return driver.device.hca.completionQueues.get(cqn) as CompletionQueue;
+    return driver.device.hca.completionQueues.get(cqn) as MthcaCompletionQueue;
   }
 
   post(value: number, solicited = false): boolean {

@@ -39,7 +39,7 @@ export interface CompletionSource {
   eventIndex: number | undefined;
 }
 
-export class EventQueue implements FaultSubject {
+export class MthcaEventQueue implements FaultSubject {
   readonly number: number;
   readonly faultObject = FaultObject.EQ;
   readonly #context: EqContext;

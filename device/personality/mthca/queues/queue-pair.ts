@@ -2,7 +2,7 @@
 /**
  * A queue pair as commands move it through its states and query it. It keeps its context as bytes,
  * because transitions take over single fields (queue-pair-parameters.ts). Behind it is a queue pair
- * of the core, or `RawQueuePairs` for service MLX.
+ * of the transport, or `RawQueuePairs` for service MLX.
  */
 
 import { FaultObject, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
@@ -17,14 +17,14 @@ import {
 } from '../../../../protocol/mthca/gen/qp-context.gen.ts';
 import { QpContextState, QpService } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { FaultSubject } from '../../../hca/function/fault-log.ts';
-import type { QueuePair as CoreQueuePair } from '../../../hca/queues/queue-pair.ts';
+import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
 import type { ContextTable } from '../memory/context-table.ts';
-import type { CompletionQueue } from './completion-queue.ts';
+import type { MthcaCompletionQueue } from './completion-queue.ts';
 import type { SendQueue } from './send-queue.ts';
 
 const COUNTER_MASK = 0xffff;
 
-/** State in the context by state of the core. */
+/** State in the context by state in the transport. */
 const contextStates: Readonly<Record<QpState, QpContextState>> = {
   [QpState.RESET]: QpContextState.RESET,
   [QpState.INIT]: QpContextState.INIT,
@@ -37,12 +37,12 @@ const contextStates: Readonly<Record<QpState, QpContextState>> = {
 
 /** The CQs that a QP uses. */
 interface QueueTables {
-  readonly completionQueues: ContextTable<CompletionQueue>;
+  readonly completionQueues: ContextTable<MthcaCompletionQueue>;
 }
 
-/** The queue pair of the core, and its send queue. */
+/** The queue pair of the transport, and its send queue. */
 export interface DataParts {
-  readonly qp: CoreQueuePair;
+  readonly qp: QueuePair;
   readonly sends: SendQueue;
 }
 
@@ -52,7 +52,7 @@ interface WaitingSends {
   size: number;
 }
 
-export class QueuePair implements FaultSubject {
+export class MthcaQueuePair implements FaultSubject {
   readonly faultObject = FaultObject.QP;
   readonly number: number;
   readonly context: Uint8Array;
@@ -107,6 +107,6 @@ export class QueuePair implements FaultSubject {
   }
 }
 
-function contextStateOf({ state, inFlight }: CoreQueuePair): QpContextState {
+function contextStateOf({ state, inFlight }: QueuePair): QpContextState {
   return state === QpState.SQD && inFlight > 0 ? QpContextState.DRAINING : contextStates[state];
 }

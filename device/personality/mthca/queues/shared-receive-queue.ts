@@ -21,7 +21,7 @@ interface SharedReceiveParts {
   postEvent(kind: EventKind, srqn: number): void;
 }
 
-export class SharedReceiveQueue implements FaultSubject, SharedReceiveSource {
+export class MthcaSharedReceiveQueue implements FaultSubject, SharedReceiveSource {
   readonly number: number;
   readonly faultObject = FaultObject.SRQ;
   readonly context: SrqContext;

@@ -35,13 +35,13 @@ const TIMEOUT = 16;
 const QUEUE_LOG2 = 6;
 
 /** The location of an end. */
-export interface Place {
+export interface EndPlace {
   readonly access: HardwareAccess;
   readonly port: 1 | 2;
 }
 
 /** A connection: `a` sends requests, `b` answers them. */
-export interface Pair {
+export interface EndPair {
   readonly a: DriverQueuePair;
   readonly b: DriverQueuePair;
 }
@@ -65,7 +65,7 @@ export class End {
   readonly lid: number;
   readonly gid: Uint8Array;
 
-  constructor({ access, port }: Place, driver = new Driver(access).bringUp()) {
+  constructor({ access, port }: EndPlace, driver = new Driver(access).bringUp()) {
     this.access = access;
     this.port = port;
     this.driver = driver;
@@ -136,7 +136,7 @@ export class Ends {
   }
 
   /** Two new connected QPs; RC unless given. Their PSNs wrap early. */
-  connect(options: PairOptions = {}): Pair {
+  connect(options: PairOptions = {}): EndPair {
     const { serviceType = ServiceType.RC, responder, isGlobal, timeout = TIMEOUT, ...attributes } = options;
     const pair = { a: this.a.queuePair({ serviceType }), b: this.b.queuePair({ serviceType, ...responder }) };
     const [there, back] = [0, 0].map(() => 0xff_ffff - this.random.below(20)) as [number, number];
@@ -168,7 +168,7 @@ export class Ends {
   /**
    * Sends one more message and checks that no other completion follows: all earlier ones came once.
    */
-  proveNothingIsLeft(pair: Pair): void {
+  proveNothingIsLeft(pair: EndPair): void {
     const target = this.b.buffer(8);
     pair.b.postReceive([this.b.sge(target)]);
     const source = this.a.buffer(this.random.bytes(8));

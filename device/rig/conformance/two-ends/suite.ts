@@ -4,7 +4,7 @@
  * a faulty one. Run by `two-ends.test.ts` in process, by tests of `device/process` between
  * processes.
  */
-import { End, Ends, type Place } from './ends.ts';
+import { End, type EndPlace, Ends } from './ends.ts';
 import { failureCases } from './failures.ts';
 import { reliableCases } from './reliable.ts';
 import type { TwoEndsCase } from './two-ends-case.ts';
@@ -14,7 +14,7 @@ import { unreliableCases } from './unreliable.ts';
 export const twoEndsCases: readonly TwoEndsCase[] = [...reliableCases, ...failureCases, ...unreliableCases];
 
 /** Runs a case and resets both ends for the next one. An error names the seed. */
-export function runTwoEndsCase(twoEnds: TwoEndsCase, requester: Place, responder: Place, seed = 1): void {
+export function runTwoEndsCase(twoEnds: TwoEndsCase, requester: EndPlace, responder: EndPlace, seed = 1): void {
   const ends = bringUp(requester, responder, seed);
   try {
     twoEnds.run(ends);
@@ -25,7 +25,7 @@ export function runTwoEndsCase(twoEnds: TwoEndsCase, requester: Place, responder
 }
 
 /** Brings both ends up. Places on one function share its driver. */
-export function bringUp(requester: Place, responder: Place, seed: number): Ends {
+export function bringUp(requester: EndPlace, responder: EndPlace, seed: number): Ends {
   const first = new End(requester);
   return new Ends(first, new End(responder, responder.access === requester.access ? first.driver : undefined), seed);
 }

@@ -11,12 +11,12 @@ import { Adapter } from '../../../hca/adapter/adapter.ts';
 import { Random } from '../../../random.ts';
 import { InProcessAccess } from '../../machine/access.ts';
 import { InProcessMachine } from '../../machine/machine.ts';
-import type { Place } from './ends.ts';
+import type { EndPlace } from './ends.ts';
 
 const MEMORY_BYTES = 4 * 1024 * 1024;
 
 /** Two adapters whose first ports `join` connects. */
-export function twoAdapters(join: (first: Port, second: Port) => void): [Place, Place] {
+export function twoAdapters(join: (first: Port, second: Port) => void): [EndPlace, EndPlace] {
   const machine = new InProcessMachine({
     functionCount: 2,
     memoryBytes: MEMORY_BYTES,
@@ -35,15 +35,15 @@ export function twoAdapters(join: (first: Port, second: Port) => void): [Place, 
       return new Fabric([first, second]);
     },
   });
-  return [placeOf(machine, 0, 1), placeOf(machine, 1, 1)];
+  return [endPlaceOf(machine, 0, 1), endPlaceOf(machine, 1, 1)];
 }
 
 /** Two adapters on a `FaultyLink`. */
-export function onFaultyLink(options: Partial<FaultyLinkOptions>, seed: number): [Place, Place] {
+export function onFaultyLink(options: Partial<FaultyLinkOptions>, seed: number): [EndPlace, EndPlace] {
   return twoAdapters((first, second) => new FaultyLink(first, second, options, new Random(seed)));
 }
 
 /** A port, used through a function of a machine. */
-export function placeOf(machine: InProcessMachine, functionIndex: number, port: 1 | 2): Place {
+export function endPlaceOf(machine: InProcessMachine, functionIndex: number, port: 1 | 2): EndPlace {
   return { access: new InProcessAccess(machine, functionIndex), port };
 }

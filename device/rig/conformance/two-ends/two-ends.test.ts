@@ -7,17 +7,17 @@ import t from 'tap';
 import { Cable } from '../../../fabric/link/cable.ts';
 import { InProcessAccess } from '../../machine/access.ts';
 import { InProcessMachine } from '../../machine/machine.ts';
-import type { Place } from './ends.ts';
+import type { EndPlace } from './ends.ts';
 import { runTwoEndsCase, twoEndsCases } from './suite.ts';
-import { placeOf, twoAdapters } from './two-adapters.ts';
+import { endPlaceOf, twoAdapters } from './two-adapters.ts';
 
 // One machine for all cases of a kind: no case may leave state to the next.
 const machine = new InProcessMachine();
 const access = new InProcessAccess(machine);
 const functions = new InProcessMachine({ functionCount: 2 });
-const pairs: readonly (readonly [string, readonly [Place, Place]])[] = [
+const pairs: readonly (readonly [string, readonly [EndPlace, EndPlace]])[] = [
   ['one adapter', [{ access, port: 1 }, { access, port: 2 }]], // biome-ignore format: a table
-  ['two functions of one adapter', [placeOf(functions, 0, 1), placeOf(functions, 1, 2)]],
+  ['two functions of one adapter', [endPlaceOf(functions, 0, 1), endPlaceOf(functions, 1, 2)]],
   ['two adapters', twoAdapters((first, second) => new Cable(first, second))],
 ];
 for (const [name, [requester, responder]] of pairs) {

@@ -3,7 +3,9 @@
  * UC and UD between two ends: on a lossless link all messages arrive; on a faulty one, arrived
  * messages are whole (IBTA 9.8). Cases of `suite.ts`.
  */
+
 import { strict as assert } from 'node:assert';
+import { GRH_SIZE } from '../../../../protocol/infiniband/gen/grh.gen.ts';
 import type { CompletionEntry } from '../../../../protocol/layout/gen/completion-entry.gen.ts';
 import { SendOpcode, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../../driver/queue-pair.ts';
@@ -11,7 +13,6 @@ import type { Buffer } from '../../fixtures/adapter-fixture.ts';
 import { assertBytes, type End, type Ends } from './ends.ts';
 import { sizesAround, type TwoEndsCase } from './two-ends-case.ts';
 
-const GRH = 40;
 const QKEY = 0x1234;
 const MANY = 40;
 
@@ -64,7 +65,7 @@ function exchange(
   ends: Ends,
 ): CompletionEntry {
   const payload = ends.random.bytes(200);
-  const target = to.buffer(GRH + payload.length);
+  const target = to.buffer(GRH_SIZE + payload.length);
   peer.postReceive([to.sge(target)]);
   const vector = { port: from.port, dlid: to.lid, pd: from.pd, globalRoute };
   const addressHandle = from.driver.addressHandles.add(vector, to.gid);
@@ -72,15 +73,15 @@ function exchange(
   ends.sent(qp);
   const [entry] = ends.received(peer) as [CompletionEntry];
   assert.deepEqual([entry.byteLength, entry.immediate, entry.globalRoute], [target.lengthBytes, 0xabcd, globalRoute]);
-  assertBytes(target.bytes.subarray(GRH), payload, 'payload');
-  if (globalRoute) assertBytes(target.bytes.subarray(8, GRH), Uint8Array.of(...from.gid, ...to.gid), 'GIDs');
+  assertBytes(target.bytes.subarray(GRH_SIZE), payload, 'payload');
+  if (globalRoute) assertBytes(target.bytes.subarray(8, GRH_SIZE), Uint8Array.of(...from.gid, ...to.gid), 'GIDs');
   return entry;
 }
 
 /** Sends numbered messages; those that arrive have the bytes sent. */
 function whole(ends: Ends, serviceType: ServiceType): void {
   const isDatagram = serviceType === ServiceType.UD;
-  const grh = isDatagram ? GRH : 0;
+  const grh = isDatagram ? GRH_SIZE : 0;
   const lengthBytes = isDatagram ? 200 : 900;
   const pair = isDatagram
     ? { a: datagramPair(ends.a), b: datagramPair(ends.b) }

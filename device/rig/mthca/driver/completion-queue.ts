@@ -23,7 +23,7 @@ export interface TakenCompletion extends Completion {
   readonly syndrome: number;
 }
 
-export class DriverCompletionQueue {
+export class MthcaDriverCompletionQueue {
   readonly number: number;
   readonly uar: number;
   entries: number;

@@ -5,9 +5,9 @@
  */
 import { CommandOpcode, type EventKind, QpService } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { MthcaOptions } from '../../../personality/mthca/options.ts';
-import { DriverCompletionQueue, type TakenCompletion } from './completion-queue.ts';
+import { MthcaDriverCompletionQueue, type TakenCompletion } from './completion-queue.ts';
 import { DriverDataQueuePair, type Piece, type QueuePairSetup } from './data-queue-pair.ts';
-import { type DriverEventQueue, MthcaDriver, makeMthcaMachine } from './mthca-driver.ts';
+import { MthcaDriver, type MthcaDriverEventQueue, makeMthcaMachine } from './mthca-driver.ts';
 import { portSetup } from './profile.ts';
 
 const FIRST_CQN = 128;
@@ -23,14 +23,14 @@ export class FixtureQueuePair extends DriverDataQueuePair {
     return this.setup.cq.take();
   }
 
-  get cq(): DriverCompletionQueue {
+  get cq(): MthcaDriverCompletionQueue {
     return this.setup.cq;
   }
 }
 
 export class DataFixture {
   readonly driver: MthcaDriver;
-  readonly events: DriverEventQueue;
+  readonly events: MthcaDriverEventQueue;
   #nextCqn = FIRST_CQN;
   #nextQpn = FIRST_QPN;
   /** By user access region. */
@@ -69,8 +69,8 @@ export class DataFixture {
     return record;
   }
 
-  completionQueue(uar = 1, logEntries = LOG_CQ_ENTRIES): DriverCompletionQueue {
-    return new DriverCompletionQueue(this.driver, this.#nextCqn++, logEntries, uar, this.takeRecords(uar));
+  completionQueue(uar = 1, logEntries = LOG_CQ_ENTRIES): MthcaDriverCompletionQueue {
+    return new MthcaDriverCompletionQueue(this.driver, this.#nextCqn++, logEntries, uar, this.takeRecords(uar));
   }
 
   /** A queue pair in INIT. */

@@ -24,7 +24,7 @@ import { encodeQpPath, newQpPath, type QpPath } from '../../../../protocol/mthca
 import { encodeRemoteSegment } from '../../../../protocol/mthca/gen/remote-segment.gen.ts';
 import { encodeSendDoorbell } from '../../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CommandOpcode, QpParameterFlag, QpService } from '../../../../protocol/mthca/gen/values.gen.ts';
-import type { DriverCompletionQueue } from './completion-queue.ts';
+import type { MthcaDriverCompletionQueue } from './completion-queue.ts';
 import type { MthcaDriver } from './mthca-driver.ts';
 import { PD } from './profile.ts';
 
@@ -70,7 +70,7 @@ export interface QueuePairSetup {
   readonly number: number;
   readonly service?: number;
   readonly port?: number;
-  readonly cq: DriverCompletionQueue;
+  readonly cq: MthcaDriverCompletionQueue;
   readonly uar?: number;
   readonly pd?: number;
   /** First of two doorbell records. */

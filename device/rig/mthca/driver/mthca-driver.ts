@@ -197,7 +197,7 @@ export class MthcaDriver {
   }
 
   /** Everything up to a running HCA with an event queue for commands and ports. */
-  start(): DriverEventQueue {
+  start(): MthcaDriverEventQueue {
     this.startFirmware();
     this.startContextMemory();
     this.startHca();
@@ -231,14 +231,14 @@ export class MthcaDriver {
     return ((number << 8) | (number >>> 24)) >>> 0;
   }
 
-  createEventQueue(number: number, vector: number): DriverEventQueue {
+  createEventQueue(number: number, vector: number): MthcaDriverEventQueue {
     const sizeBytes = EVENT_BYTES * 2 ** LOG_EQ_ENTRIES;
     const address = this.allocate(Math.max(sizeBytes, ICM_PAGE_BYTES));
     for (let at = EVENT_BYTES - 1; at < sizeBytes; at += EVENT_BYTES)
       this.bytes(address, sizeBytes)[at] = OWNED_BY_HARDWARE;
     const key = this.createRegion(address, ICM_PAGE_BYTES);
     this.expect(CommandOpcode.SW2HW_EQ, { input: eventQueueBytes(key, vector), modifier: number });
-    return new DriverEventQueue(this, number, address, 2 ** LOG_EQ_ENTRIES);
+    return new MthcaDriverEventQueue(this, number, address, 2 ** LOG_EQ_ENTRIES);
   }
 
   #mapping(entries: readonly (readonly [icmAddress: number, address: number, pages: number])[]): DriverCommand {
@@ -254,7 +254,7 @@ export class MthcaDriver {
 }
 
 /** The driver's side of an event queue. */
-export class DriverEventQueue {
+export class MthcaDriverEventQueue {
   readonly number: number;
   readonly address: number;
   readonly entries: number;

@@ -43,7 +43,7 @@ const ICRC_BYTES = 4;
 const QKEY = 0x80010000;
 const PACKET_BYTES = 512;
 
-export class DriverQueuePair {
+export class MthcaDriverQueuePair {
   readonly number: number;
   readonly #driver: MthcaDriver;
   readonly #queue: number;
