@@ -13,6 +13,7 @@ import { registryHosts } from './registry-hosts.ts';
 import type { Finding, SourceFile } from './source-file.ts';
 import {
   checkCitations,
+  checkClauses,
   checkCommentWidth,
   checkHeader,
   checkLength,
@@ -25,7 +26,16 @@ import {
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 
-const EVERYWHERE = [checkLicence, checkImports, checkFfi, checkTsx, checkPurity, checkLength, checkPostponed];
+const EVERYWHERE = [
+  checkLicence,
+  checkImports,
+  checkFfi,
+  checkTsx,
+  checkPurity,
+  checkLength,
+  checkPostponed,
+  checkClauses,
+];
 const WHERE_TIDY = [checkCommentWidth, checkHeader, checkCitations];
 
 /** Every rule on one file; those of comments only in `tidyFolders`. */

@@ -174,6 +174,27 @@ t.test('citations of files that are not here', async (test) => {
   test.same(tidyFindings('a.md', 'See docs/DOCUMENTS.md and docs/interop/vfio-user.rst of QEMU.\n', ''), []);
 });
 
+t.test('one form for clauses', async (test) => {
+  const wrong = [
+    '/** Keys (InfiniBand specification, 14.2.4). */',
+    '/** Links (InfiniBand specification, chapter 7). */',
+    '/**\n * Links (InfiniBand\n * specification, C14-9).\n */',
+    '// The InfiniBand specification 9.7.4 says so.',
+    '// IBA 9.7.4, and InfiniBand Architecture specification, annex A14.',
+    '// IBTA spec section 9.7.4',
+  ];
+  for (const text of wrong) {
+    test.match(findings('device/a.ts', `${text}\n`), [/cites ".*": write `IBTA 9\.7\.4`/], text);
+    test.match(findings('docs/a.md', `${text}\n`, ''), [/cites/], text);
+  }
+  test.match(findings('docs/a.md', 'XRC (InfiniBand\nspecification, annex A14)\n', ''), [/a\.md:1: cites/]);
+  const right = [
+    '/** Keys (IBTA 14.2.4), links (IBTA chapter 7), XRC (IBTA annex A14). */',
+    '// A rule of the InfiniBand specification',
+  ];
+  for (const text of right) test.same(findings('device/a.ts', `${text}\n`), [], text);
+});
+
 t.test('the hosts come from the configuration', async (test) => {
   const folder = test.testdir({
     'sources.list': 'deb http://one.test/debian bookworm main\n# deb http://old.test/debian x\n',

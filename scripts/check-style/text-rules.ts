@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Rules about the text of a file: licence line, length, postponed work, names of package
- * registries; and, in `TIDY_FOLDERS`, the width of comments, the form of headers and citations.
+ * registries, the form in which clauses are cited; and, in `TIDY_FOLDERS`, the width of comments,
+ * the form of headers, and citations of absent notes.
  */
 import {
   commentLines,
@@ -26,6 +27,12 @@ const TAB_COLUMNS = 8;
 
 /** Notes outside the repository that comments used to cite. */
 const ABSENT_FILE = /\bDESIGN\.md\b|\breal-hardware\b|\bvfio-user\.md\b|\.\.\/shared\b/;
+
+/** A clause in another form than `IBTA 9.7.4`. */
+const LONG_CITATION =
+  /\b(?:InfiniBand(?: Architecture)? spec(?:ification)?|IBTA spec(?:ification)?|IBA)\b,? \(?(?:(?:section|clause|chapter|annex|table)s? )?(?:[CoA]?\d)/;
+/** What stands before the text of a line of a comment or of a quotation. */
+const COMMENT_MARK = /^\s*(?:\*|\/\/|#|>)?\s*/;
 
 const KERNEL_LICENCE = 'GPL-2.0 OR BSD-3-Clause';
 
@@ -110,6 +117,25 @@ export function checkCitations(file: SourceFile): Finding[] {
     return absent === undefined
       ? undefined
       : `cites ${absent}, which is not in the repository: docs/DOCUMENTS.md says how to cite`;
+  });
+}
+
+/** Clauses are cited as `IBTA 9.7.4`; a citation may go on in the next line. */
+export function checkClauses(file: SourceFile): Finding[] {
+  if (isChecker(file)) return [];
+  const lines = file.text.split('\n');
+  const joined = lines.map((line, index) => `${line.trimEnd()} ${(lines[index + 1] ?? '').replace(COMMENT_MARK, '')}`);
+  return joined.flatMap((text, index) => {
+    const found = LONG_CITATION.exec(text);
+    return found === null || found.index >= lines[index].length
+      ? []
+      : [
+          {
+            path: file.path,
+            line: index + 1,
+            message: `cites "${found[0]}...": write \`IBTA 9.7.4\`, as docs/CONTRIBUTING.md says`,
+          },
+        ];
   });
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A link and its ends (InfiniBand specification, chapter 7). An end is a port of an adapter or of a
- * switch: transmit queues, logical state, counters. The `run` of an adapter or of a switch calls
- * `carry` on the links of its ports and then takes the packets that have arrived; no other code
- * moves packets. The links themselves are in `device/fabric/link`.
+ * A link and its ends (IBTA chapter 7). An end is a port of an adapter or of a switch: transmit
+ * queues, logical state, counters. The `run` of an adapter or of a switch calls `carry` on the
+ * links of its ports and then takes the packets that have arrived; no other code moves packets. The
+ * links themselves are in `device/fabric/link`.
  */
 import { setLrhVirtualLane } from '../../../protocol/infiniband/gen/lrh.gen.ts';
 import { PortPhysicalState, TrapNumber } from '../../../protocol/infiniband/mad/gen/values.gen.ts';

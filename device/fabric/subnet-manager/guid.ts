@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * GUIDs and GIDs in the memory of the subnet manager: strings of hexadecimal digits, so that they
- * are keys of maps and compare like the numbers (InfiniBand specification, 4.1). The files of this
- * folder convert them here.
+ * are keys of maps and compare like the numbers (IBTA 4.1). The files of this folder convert them
+ * here.
  */
 
 /** 16 hexadecimal digits. */

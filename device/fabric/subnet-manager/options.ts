@@ -33,7 +33,7 @@ export interface SubnetManagerOptions {
   readonly smKey: Guid;
   /** Key for the ports; zeros: ports are not protected. */
   readonly mKey: Guid;
-  /** What the key protects, 1 to 3 (14.2.4): Sets; Gets as well; and at 3 as at 2. */
+  /** What the key protects, 1 to 3 (IBTA 14.2.4): Sets; Gets as well; and at 3 as at 2. */
   readonly mKeyProtect: number;
   /** Seconds from a violation until the protection of a port ends; 0: never. */
   readonly mKeyLease: number;

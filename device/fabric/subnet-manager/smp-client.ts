@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Requests of subnet management with few of them outstanding, repeated until a response comes or
- * the agent counts as absent (InfiniBand specification, 13.5 and 14.2). A job is a generator: it
- * yields requests and continues with their answers, so a sweep reads like a program.
+ * the agent counts as absent (IBTA 13.5 and 14.2). A job is a generator: it yields requests and
+ * continues with their answers, so a sweep reads like a program.
  */
 
 import { PERMISSIVE_LID } from '../../../protocol/infiniband/addresses.ts';

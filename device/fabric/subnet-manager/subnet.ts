@@ -2,7 +2,7 @@
 /**
  * The subnet as the manager knows it: nodes, ports, links, and the tables that were last read or
  * written. A sweep builds a new one; routing, assignment and subnet administration read it. It
- * keeps attributes as the bytes of the wire (InfiniBand specification, 14.2.5).
+ * keeps attributes as the bytes of the wire (IBTA 14.2.5).
  */
 
 import {

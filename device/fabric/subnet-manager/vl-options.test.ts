@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Tests of the SL to VL and VL arbitration tables that the manager writes (InfiniBand
- * specification, 14.2.5.8, 14.2.5.9): the default, the options, ports with one lane, and what the
- * administration says of them.
+ * Tests of the SL to VL and VL arbitration tables that the manager writes (IBTA 14.2.5.8,
+ * 14.2.5.9): the default, the options, ports with one lane, and what the administration says of
+ * them.
  */
 import t from 'tap';
 import {

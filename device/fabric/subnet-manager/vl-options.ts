@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which service level takes which VL, and how VLs share a link (InfiniBand specification, 7.6.6,
- * 7.6.9, 14.2.5.8, 14.2.5.9): the options, and the tables of a port with some VLs. Without
- * options, service levels are spread over the VLs and VLs have equal turns. `vl-tables.ts`
- * writes the tables.
+ * Which service level takes which VL, and how VLs share a link (IBTA 7.6.6, 7.6.9, 14.2.5.8,
+ * 14.2.5.9): the options, and the tables of a port with some VLs. Without options, service levels
+ * are spread over the VLs and VLs have equal turns. `vl-tables.ts` writes the tables.
  */
 import { SL_TO_VL_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/sl-to-vl-table.gen.ts';
 import { VL_ARBITRATION_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/vl-arbitration-table.gen.ts';
@@ -38,7 +37,7 @@ const BYTE_MAX = 255;
 /** 4096 bytes. */
 const EQUAL_WEIGHT = 64;
 const TURN_BYTES = 2;
-/** Numbers of data VLs by their codes in PortInfo (14.2.5.6). */
+/** Numbers of data VLs by their codes in PortInfo (IBTA 14.2.5.6). */
 const VLS_OF_CODE: readonly number[] = [1, 1, 2, 4, 8, 15];
 
 /** Data VLs of a code of PortInfo. */

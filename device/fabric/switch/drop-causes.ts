@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The causes for which a switch drops a packet, and the counters of a port by cause (InfiniBand
- * specification, 18.2.4 and 18.2.5). Every packet that a switch takes leaves by a port, reaches
- * port 0, or counts once here. The performance management agent reports the counters.
+ * The causes for which a switch drops a packet, and the counters of a port by cause (IBTA 18.2.4
+ * and 18.2.5). Every packet that a switch takes leaves by a port, reaches port 0, or counts once
+ * here. The performance management agent reports the counters.
  */
 import type { LinkEnd } from '../port/link.ts';
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The input of one port of a switch (InfiniBand specification, 18.2.4). It tells the link which VLs
- * may hand over their oldest packet: those whose packet has room at its output, or is to be
- * dropped. Any other packet stays in the buffer of the link, or in the queue of the sender on a
- * cable, where it holds up its own VL only. `Switch` takes packets through it.
+ * The input of one port of a switch (IBTA 18.2.4). It tells the link which VLs may hand over their
+ * oldest packet: those whose packet has room at its output, or is to be dropped. Any other packet
+ * stays in the buffer of the link, or in the queue of the sender on a cable, where it holds up its
+ * own VL only. `Switch` takes packets through it.
  */
 import { getLrhDlid } from '../../../protocol/infiniband/gen/lrh.gen.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';

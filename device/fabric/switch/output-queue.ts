@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The output queue of one data VL of a switch port (InfiniBand specification, 18.2.5): the ring
- * that the link empties, the inputs that wait for room in it in the order of their requests or by
- * weighted turns, and the time that its packets wait. The relay of the switch fills it.
+ * The output queue of one data VL of a switch port (IBTA 18.2.5): the ring that the link empties,
+ * the inputs that wait for room in it in the order of their requests or by weighted turns, and the
+ * time that its packets wait. The relay of the switch fills it.
  */
 import { PACKET_SLOT_BYTES, type PacketRing } from '../port/packet-ring.ts';
 import type { InputTurns } from './input-turns.ts';

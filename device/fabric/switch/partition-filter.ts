@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The P_Keys that pass a port of a switch which enforces partitions (InfiniBand specification,
- * 10.9.3, 18.2.4 and 18.2.5). It is derived from the P_Key table of the port when a subnet manager
- * has written that. The relay of the switch asks it for each data packet.
+ * The P_Keys that pass a port of a switch which enforces partitions (IBTA 10.9.3, 18.2.4 and
+ * 18.2.5). It is derived from the P_Key table of the port when a subnet manager has written that.
+ * The relay of the switch asks it for each data packet.
  */
 import { getDethSrcQpn } from '../../../protocol/infiniband/gen/deth.gen.ts';
 import { GRH_DGID_OFFSET, GRH_SGID_OFFSET } from '../../../protocol/infiniband/gen/grh.gen.ts';

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The tables by which a switch relays packets (InfiniBand specification, 14.2.5.4, 14.2.5.7 to
- * 14.2.5.12, 18.2.4): a port for each unicast LID, a set of ports for each multicast LID, a VL for
- * each way and service level, partition keys of the ports. Subnet management writes them; the relay
- * of the switch reads them for each packet.
+ * The tables by which a switch relays packets (IBTA 14.2.5.4, 14.2.5.7 to 14.2.5.12, 18.2.4): a
+ * port for each unicast LID, a set of ports for each multicast LID, a VL for each way and service
+ * level, partition keys of the ports. Subnet management writes them; the relay of the switch reads
+ * them for each packet.
  */
 import { MULTICAST_LID_BASE } from '../../../protocol/infiniband/addresses.ts';
 import { DEFAULT_PKEY } from '../../../protocol/infiniband/keys.ts';

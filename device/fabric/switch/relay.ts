@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Decides where a data packet goes that waits at an input of a switch (InfiniBand specification,
- * 18.2.4): checks the packet, looks up its DLID and its VL, and checks the port of exit. The input
- * gates call it for the oldest packet of each VL; it changes nothing.
+ * Decides where a data packet goes that waits at an input of a switch (IBTA 18.2.4): checks the
+ * packet, looks up its DLID and its VL, and checks the port of exit. The input gates call it for
+ * the oldest packet of each VL; it changes nothing.
  */
 import { MULTICAST_LID_BASE, PERMISSIVE_LID } from '../../../protocol/infiniband/addresses.ts';
 import { getBthPKey } from '../../../protocol/infiniband/gen/bth.gen.ts';

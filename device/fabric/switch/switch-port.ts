@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * An external port of a switch (InfiniBand specification, chapter 18): the end of a link, an output
- * queue for each data VL, the partitions that it enforces, and its drops by cause. The relay of the
- * switch passes packets through it.
+ * An external port of a switch (IBTA chapter 18): the end of a link, an output queue for each data
+ * VL, the partitions that it enforces, and its drops by cause. The relay of the switch passes
+ * packets through it.
  */
 import { getLrhVirtualLane, setLrhVirtualLane } from '../../../protocol/infiniband/gen/lrh.gen.ts';
 import { resealVcrc } from '../../../protocol/infiniband/packet-builder.ts';

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A switch (InfiniBand specification, chapter 18): relays packets between its external ports by
- * forwarding tables. It holds no packet of its own besides its output queues; a packet without room
- * there waits in the buffer of its link, per VL, so none is lost for lack of room. Management
- * packets go to its agents and to software at port 0. A fabric runs it as it runs adapters; it has
- * no functions.
+ * A switch (IBTA chapter 18): relays packets between its external ports by forwarding tables. It
+ * holds no packet of its own besides its output queues; a packet without room there waits in the
+ * buffer of its link, per VL, so none is lost for lack of room. Management packets go to its agents
+ * and to software at port 0. A fabric runs it as it runs adapters; it has no functions.
  */
 import { isLidOfPort, PERMISSIVE_LID } from '../../../protocol/infiniband/addresses.ts';
 import { getLrhDlid } from '../../../protocol/infiniband/gen/lrh.gen.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Records of subnet administration as tables (InfiniBand specification, 15.2.5). A record that
- * wraps an attribute of subnet management begins with where the attribute is.
+ * Records of subnet administration as tables (IBTA 15.2.5). A record that wraps an attribute of
+ * subnet management begins with where the attribute is.
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
 import { attribute } from './attribute.ts';

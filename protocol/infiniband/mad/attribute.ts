@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Makes the table of an attribute of management datagrams (InfiniBand specification, 13.4.8): all
- * fields are big-endian. Used by the tables of attributes and records.
+ * Makes the table of an attribute of management datagrams (IBTA 13.4.8): all fields are big-endian.
+ * Used by the tables of attributes and records.
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The subnet management interface: what a node does with a directed-route SMP that arrives by one
- * of its ports, or that its own software sends (InfiniBand specification, 14.2.2, C14-9 to C14-13).
- * Channel adapters, switches and the subnet manager use it. It changes the packet in place.
+ * of its ports, or that its own software sends (IBTA 14.2.2, C14-9 to C14-13). Channel adapters,
+ * switches and the subnet manager use it. It changes the packet in place.
  */
 import { PERMISSIVE_LID } from '../addresses.ts';
 import {

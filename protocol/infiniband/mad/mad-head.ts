@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Begins a management datagram: zeros, and the common header with the versions of its class
- * (InfiniBand specification, 13.4.2). Whatever sends requests, reports or traps of its own calls
- * it.
+ * Begins a management datagram: zeros, and the common header with the versions of its class (IBTA
+ * 13.4.2). Whatever sends requests, reports or traps of its own calls it.
  */
 import {
   setMadHeaderAttributeId,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Headers of management datagrams as tables: the common header, the directed-route SMP, the RMPP
- * header, and that of subnet administration (InfiniBand specification, chapters 13 to 15). A
- * datagram has 256 bytes. `npm run generate` emits the accessors in `gen/`.
+ * header, and that of subnet administration (IBTA chapters 13 to 15). A datagram has 256 bytes.
+ * `npm run generate` emits the accessors in `gen/`.
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Named values of management datagrams: classes, methods, attributes, statuses, states (InfiniBand
- * specification, chapters 13 to 16).
+ * Named values of management datagrams: classes, methods, attributes, statuses, states (IBTA
+ * chapters 13 to 16).
  */
 import type { ValueTable } from '../../layout/table.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Notices as tables: the attribute of traps and reports, whose last 54 bytes depend on the trap
- * (InfiniBand specification, 13.4.8.2 and 14.2.5.1). A table for a trap covers the whole notice.
+ * (IBTA 13.4.8.2 and 14.2.5.1). A table for a trap covers the whole notice.
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Attributes of performance management as tables (InfiniBand specification, 13.4.8.1 and 16.1), in
- * the 192 bytes behind offset 64 of a datagram. Counters stop at their largest value.
+ * Attributes of performance management as tables (IBTA 13.4.8.1 and 16.1), in the 192 bytes behind
+ * offset 64 of a datagram. Counters stop at their largest value.
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
 import { attribute } from './attribute.ts';

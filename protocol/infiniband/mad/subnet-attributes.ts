@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Attributes of subnet management as tables (InfiniBand specification, 14.2.5). Each lies in the 64
- * bytes of data of an SMP, and most of them in records of subnet administration, too
- * (administration-records.ts).
+ * Attributes of subnet management as tables (IBTA 14.2.5). Each lies in the 64 bytes of data of an
+ * SMP, and most of them in records of subnet administration, too (administration-records.ts).
  */
 import type { FieldRow, StructTable } from '../../layout/table.ts';
 import { attribute } from './attribute.ts';

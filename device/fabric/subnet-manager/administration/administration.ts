@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Subnet administration: answers queries about the subnet, keeps groups, services and subscriptions
- * (InfiniBand specification, chapter 15). `SubnetManager` hands it the datagrams of its class while
- * it is master, and runs its jobs, which need SMPs before they answer.
+ * (IBTA chapter 15). `SubnetManager` hands it the datagrams of its class while it is master, and
+ * runs its jobs, which need SMPs before they answer.
  */
 
 import { INFORM_INFO_SIZE } from '../../../../protocol/infiniband/mad/gen/inform-info.gen.ts';

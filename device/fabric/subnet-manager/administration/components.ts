@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Component masks (InfiniBand specification, 15.2.3.1): bit n of the mask of a query stands for
- * component n of the record, and reserved fields count. The components come from the tables of
+ * Component masks (IBTA 15.2.3.1): bit n of the mask of a query stands for component n of the
+ * record, and reserved fields count. The components come from the tables of
  * `protocol/infiniband/mad`, so every record is compared in the same way.
  */
 import { administrationRecords } from '../../../../protocol/infiniband/mad/administration-records.ts';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Multicast groups and their members (InfiniBand specification, 15.2.5.17, 10.5): a group exists
- * while it has a member that receives, or from the beginning for the broadcast groups of IPoIB.
- * `multicast-requests.ts` checks requests and changes it; the manager routes the groups.
+ * Multicast groups and their members (IBTA 15.2.5.17, 10.5): a group exists while it has a member
+ * that receives, or from the beginning for the broadcast groups of IPoIB. `multicast-requests.ts`
+ * checks requests and changes it; the manager routes the groups.
  */
 
 import { MULTICAST_LID_BASE, PERMISSIVE_LID } from '../../../../protocol/infiniband/addresses.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * MultiPathRecord: paths from any of several ports to any of several others (InfiniBand
- * specification, 15.2.5.20). The query becomes one path query for each pair of GIDs.
+ * MultiPathRecord: paths from any of several ports to any of several others (IBTA 15.2.5.20). The
+ * query becomes one path query for each pair of GIDs.
  */
 
 import { GID_SIZE } from '../../../../protocol/infiniband/addresses.ts';

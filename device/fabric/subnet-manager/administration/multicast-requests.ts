@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Joining, creating and leaving multicast groups (InfiniBand specification, 15.2.5.17): checks
- * a request against the group, the port and its partitions. `Administration` calls it and routes
- * the groups anew before it answers.
+ * Joining, creating and leaving multicast groups (IBTA 15.2.5.17): checks a request against the
+ * group, the port and its partitions. `Administration` calls it and routes the groups anew before
+ * it answers.
  */
 import { MULTICAST_LID_BASE, PERMISSIVE_LID } from '../../../../protocol/infiniband/addresses.ts';
 import {

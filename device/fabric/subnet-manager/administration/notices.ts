@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Notices that subnet administration issues itself: GIDs that come into service or leave it, groups
- * that are created or deleted (InfiniBand specification, 14.2.5.1, traps 64 to 67).
+ * that are created or deleted (IBTA 14.2.5.1, traps 64 to 67).
  */
 
 import {
@@ -17,7 +17,7 @@ import { NoticeType } from '../../../../protocol/infiniband/mad/gen/values.gen.t
 import { viewOf } from '../../../../protocol/layout/view.ts';
 import { type Gid, writeGidText } from '../guid.ts';
 
-/** Producer type of subnet management itself (13.4.8.2). */
+/** Producer type of subnet management itself (IBTA 13.4.8.2). */
 const CLASS_MANAGER = 4;
 
 export function gidNotice(trap: number, gid: Gid, issuerLid: number): Uint8Array {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Path records (InfiniBand specification, 15.2.5.16): the paths between two ports that share a
- * partition, with the least MTU and the lowest rate on the way. A path from a port to itself needs
- * no switch. `Administration` answers PathRecord and MultiPathRecord with it.
+ * Path records (IBTA 15.2.5.16): the paths between two ports that share a partition, with the least
+ * MTU and the lowest rate on the way. A path from a port to itself needs no switch.
+ * `Administration` answers PathRecord and MultiPathRecord with it.
  */
 
 import {
@@ -83,8 +83,9 @@ function hasGuid(port: SubnetPort, guid: Guid): boolean {
 }
 
 /**
- * Most paths between two ports that a query asks for (15.2.5.16): a Get has one, whatever it says.
- * IP over InfiniBand asks again with the record of its last answer, and opensm's have a count of 0.
+ * Most paths between two ports that a query asks for (IBTA 15.2.5.16): a Get has one, whatever it
+ * says. IP over InfiniBand asks again with the record of its last answer, and opensm's have a count
+ * of 0.
  */
 export function pathLimit(query: Uint8Array, mask: ComponentMask, isTable: boolean): number {
   if (!isTable) return 1;
@@ -121,7 +122,7 @@ export function pathRecords(
 
 /**
  * LIDs of the paths between two ports: those of the query, or the first of one with the first of
- * the other, and so on. The switches may have ways of their own for each LID (15.2.5.16).
+ * the other, and so on. The switches may have ways of their own for each LID (IBTA 15.2.5.16).
  */
 function lidPairs(source: SubnetPort, target: SubnetPort, query: DataView, mask: ComponentMask): LidPair[] {
   const slids = asksFor(RECORD, mask, 'slid') ? [getPathRecordSlid(query, 0)] : lidsOf(source);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Set and Delete of GUIDInfoRecord (InfiniBand specification, 15.2.5.18): further GUIDs of a port,
- * for virtual machines. The manager writes the block to the port before it answers.
- * `Administration` runs the jobs.
+ * Set and Delete of GUIDInfoRecord (IBTA 15.2.5.18): further GUIDs of a port, for virtual machines.
+ * The manager writes the block to the port before it answers. `Administration` runs the jobs.
  */
 
 import {

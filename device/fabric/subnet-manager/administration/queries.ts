@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Queries of subnet administration: all records of a kind that match the components of the query
- * (InfiniBand specification, 15.4). Get wants exactly one, GetTable any number.
+ * (IBTA 15.4). Get wants exactly one, GetTable any number.
  */
 
 import {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A request to subnet administration, taken apart, and the datagrams of its response (InfiniBand
- * specification, 15.2.1 and 15.4). `Administration` builds both for every request.
+ * A request to subnet administration, taken apart, and the datagrams of its response (IBTA 15.2.1
+ * and 15.4). `Administration` builds both for every request.
  */
 
 import {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Rates, MTUs and life times of paths, and how queries choose among them (InfiniBand specification,
- * 15.2.5.16, tables of PathRecord). Path and multicast records use the same selectors.
+ * Rates, MTUs and life times of paths, and how queries choose among them (IBTA 15.2.5.16, tables of
+ * PathRecord). Path and multicast records use the same selectors.
  */
 import {
   getPortInfoLinkSpeedActive,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Services that ports have registered (InfiniBand specification, 15.2.5.14). A record is known by
- * service, GID and partition; its key protects it, and its lease ends in the adapter's time.
+ * Services that ports have registered (IBTA 15.2.5.14). A record is known by service, GID and
+ * partition; its key protects it, and its lease ends in the adapter's time.
  */
 
 import {

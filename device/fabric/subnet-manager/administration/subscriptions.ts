@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Subscriptions to notices, and the reports sent for them (InfiniBand specification, 13.4.8.3 and
- * 15.4). A report is repeated until its response comes, a few times.
+ * Subscriptions to notices, and the reports sent for them (IBTA 13.4.8.3 and 15.4). A report is
+ * repeated until its response comes, a few times.
  */
 
 import {
@@ -185,7 +185,7 @@ export class Subscriptions {
   }
 }
 
-/** True if a subscription covers a notice (13.4.8.3). */
+/** True if a subscription covers a notice (IBTA 13.4.8.3). */
 function wants(info: DataView, notice: DataView, { lid, gid }: Issuer): boolean {
   if (getInformInfoIsGeneric(info, 0) !== getNoticeIsGeneric(notice, 0)) return false;
   const type = getInformInfoType(info, 0);

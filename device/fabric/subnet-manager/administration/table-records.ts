@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Records that wrap what the sweep knows: nodes, ports, switches, tables, links, managers
- * (InfiniBand specification, 15.2.5.2 to 15.2.5.13 and 15.2.5.18). Each function lists all records
- * of a kind; `Administration` keeps those that match a query.
+ * Records that wrap what the sweep knows: nodes, ports, switches, tables, links, managers (IBTA
+ * 15.2.5.2 to 15.2.5.13 and 15.2.5.18). Each function lists all records of a kind; `Administration`
+ * keeps those that match a query.
  */
 
 import {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Puts the built-in subnet manager on a node: at port 0 of a switch, or at a port of an adapter
- * (InfiniBand specification, 14.2.5.6, IsSM). Builders of fabrics and fixtures call it; the node's
- * owner runs the manager.
+ * (IBTA 14.2.5.6, IsSM). Builders of fabrics and fixtures call it; the node's owner runs the
+ * manager.
  */
 import { PortCapability } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
 import type { AdapterClock } from '../../../host.ts';

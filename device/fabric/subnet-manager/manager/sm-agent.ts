@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Datagrams of subnet management that come to a manager unasked: SMInfo of other managers, and
- * traps (InfiniBand specification, 14.2.5.13, 14.4.1, 13.4.9). It builds the answers; the decisions
- * are those of its `owner`.
+ * traps (IBTA 14.2.5.13, 14.4.1, 13.4.9). It builds the answers; the decisions are those of its
+ * `owner`.
  */
 
 import {
@@ -83,7 +83,7 @@ export class SmAgent {
     const start = DIRECTED_ROUTE_SMP_DATA_OFFSET;
     const notice = mad.slice(start, start + NOTICE_BYTES);
     setMadHeaderMethod(view, 0, MadMethod.TRAP_REPRESS);
-    // Without the key of the port it would be a violation itself (14.2.4.1).
+    // Without the key of the port it would be a violation itself (IBTA 14.2.4.1).
     writeGuid(view, DIRECTED_ROUTE_SMP_M_KEY_OFFSET, this.#owner.mKey);
     this.#port.send(answerAddress(address), mad);
     this.#owner.noteTrap(address.slid, notice);

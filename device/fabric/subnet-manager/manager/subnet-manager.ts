@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The built-in subnet manager: discovers the subnet through one port, elects a master among the
- * managers that it finds, and as master configures the subnet and watches it (InfiniBand
- * specification, 14.4). It lives at port 0 of a switch or at a port of an adapter; the node's `run`
- * calls its `run`. Time comes from the adapter's clock, so a recording replays it.
+ * managers that it finds, and as master configures the subnet and watches it (IBTA 14.4). It lives
+ * at port 0 of a switch or at a port of an adapter; the node's `run` calls its `run`. Time comes
+ * from the adapter's clock, so a recording replays it.
  */
 
 import { getLocalChangeNoticeHasOtherChanges } from '../../../../protocol/infiniband/mad/gen/local-change-notice.gen.ts';

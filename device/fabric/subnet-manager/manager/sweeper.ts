@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * When a subnet manager sweeps, and what follows from each sweep: standing by, handing over, or
- * configuring the subnet as its master (InfiniBand specification, 14.4.1 to 14.4.4). Each due
- * action is a job of SMPs; `SubnetManager` runs one at a time.
+ * configuring the subnet as its master (IBTA 14.4.1 to 14.4.4). Each due action is a job of SMPs;
+ * `SubnetManager` runs one at a time.
  */
 import {
   getPortInfoCapabilityMask,
@@ -107,7 +107,8 @@ export class Sweeper {
 
   /**
    * A port is to be read again: its capabilities have changed, or a request without its management
-   * key came to it, so that its lease runs (14.2.4.2). A port that no sweep has found is swept.
+   * key came to it, so that its lease runs (IBTA 14.2.4.2). A port that no sweep has found is
+   * swept.
    */
   readPort(lid: number): void {
     if (this.subnet.portOfLid(lid) === undefined) this.sweepNow();

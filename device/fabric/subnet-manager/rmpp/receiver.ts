@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Receives requests of several segments (InfiniBand specification, 13.6.5): GetMulti with many
- * GIDs. Every segment in order is acknowledged; a repeated one is acknowledged again; anything else
- * ends the transfer by ABORT. Little is kept, and for a limited time.
+ * Receives requests of several segments (IBTA 13.6.5): GetMulti with many GIDs. Every segment in
+ * order is acknowledged; a repeated one is acknowledged again; anything else ends the transfer by
+ * ABORT. Little is kept, and for a limited time.
  */
 
 import {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Sends responses of any length as segments (InfiniBand specification, 13.6.3 and 13.6.6.2): one
- * segment first, then as many as the receiver's window allows. Segments without ACK are repeated;
- * STOP and ABORT of the receiver end the transfer.
+ * Sends responses of any length as segments (IBTA 13.6.3 and 13.6.6.2): one segment first, then as
+ * many as the receiver's window allows. Segments without ACK are repeated; STOP and ABORT of the
+ * receiver end the transfer.
  */
 
 import {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Trees of multicast groups (InfiniBand specification, 14.2.5.12). All groups use parts of one
- * spanning tree of the switches, rooted in the middle, so no packet comes to a switch twice, and
- * trees of different groups have no credit loop among them.
+ * Trees of multicast groups (IBTA 14.2.5.12). All groups use parts of one spanning tree of the
+ * switches, rooted in the middle, so no packet comes to a switch twice, and trees of different
+ * groups have no credit loop among them.
  */
 import type { RoutingGraph } from './routing-graph.ts';
 import { centreOf } from './up-down.ts';

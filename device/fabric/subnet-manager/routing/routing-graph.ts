@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Switches, their links and the LIDs behind them as plain numbers: what routing needs of a subnet
- * (InfiniBand specification, 14.3.4: forwarding tables). Routing engines are pure functions of it.
+ * (IBTA 14.3.4: forwarding tables). Routing engines are pure functions of it.
  */
 import type { Subnet, SubnetNode } from '../subnet.ts';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Chooses the routes of a subnet: by the fewest hops unless that has a credit loop, then up/down.
- * The sweep writes the tables to the switches (InfiniBand specification, 14.2.5.10).
+ * The sweep writes the tables to the switches (IBTA 14.2.5.10).
  */
 import type { RoutingEngine } from '../options.ts';
 import { hasCreditLoop } from './credit-loops.ts';

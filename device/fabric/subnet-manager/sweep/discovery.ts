@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A sweep of the subnet by directed routes (InfiniBand specification, 14.4.2): from the manager's
- * own node outwards, one hop at a time. Nodes and ports are told apart by their GUIDs. The result
- * is a `Subnet` with what the agents answered.
+ * A sweep of the subnet by directed routes (IBTA 14.4.2): from the manager's own node outwards, one
+ * hop at a time. Nodes and ports are told apart by their GUIDs. The result is a `Subnet` with what
+ * the agents answered.
  */
 import { MAX_HOPS } from '../../../../protocol/infiniband/mad/directed-route.ts';
 import {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Writes the tables of the switches: SwitchInfo, linear and multicast forwarding tables, block by
- * block where they differ (InfiniBand specification, 14.2.5.4, 14.2.5.10, 14.2.5.12). Called by the
- * sweep, and for multicast after every change of a group.
+ * block where they differ (IBTA 14.2.5.4, 14.2.5.10, 14.2.5.12). Called by the sweep, and for
+ * multicast after every change of a group.
  */
 
 import { MULTICAST_LID_BASE } from '../../../../protocol/infiniband/addresses.ts';

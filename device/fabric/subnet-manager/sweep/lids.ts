@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Assignment of LIDs (InfiniBand specification, 14.4.3). A port keeps the LID that this manager
- * gave it, or else the one it was found with. Where two ports have the same one, the later port
- * gets the lowest LID that is free. Ports of adapters have 2^LMC LIDs in a row, the first of them a
- * multiple of that (7.11.1); the management port of a switch has one.
+ * Assignment of LIDs (IBTA 14.4.3). A port keeps the LID that this manager gave it, or else the one
+ * it was found with. Where two ports have the same one, the later port gets the lowest LID that is
+ * free. Ports of adapters have 2^LMC LIDs in a row, the first of them a multiple of that (IBTA
+ * 7.11.1); the management port of a switch has one.
  */
 import { MULTICAST_LID_BASE } from '../../../../protocol/infiniband/addresses.ts';
 import type { Guid } from '../guid.ts';

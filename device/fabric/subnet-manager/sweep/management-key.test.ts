@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Tests of a subnet whose ports have a management key (InfiniBand specification, 14.2.4): requests
- * without it, the lease, managers that know the key and managers that do not.
+ * Tests of a subnet whose ports have a management key (IBTA 14.2.4): requests without it, the
+ * lease, managers that know the key and managers that do not.
  */
 import t from 'tap';
 import {

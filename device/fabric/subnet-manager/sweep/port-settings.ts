@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the manager writes to ports: PortInfo with LIDs, MTU and VLs, P_Key tables, then the
- * states ARMED and ACTIVE (InfiniBand specification, 14.2.5.6, 14.3.6). Only ports that differ are
- * written. Called by the sweep.
+ * What the manager writes to ports: PortInfo with LIDs, MTU and VLs, P_Key tables, then the states
+ * ARMED and ACTIVE (IBTA 14.2.5.6, 14.3.6). Only ports that differ are written. Called by the
+ * sweep.
  */
 
 import {
@@ -164,8 +164,8 @@ function* writePorts(ports: readonly SubnetPort[], change: Change, counters: Swe
 }
 
 /**
- * The key of a port that shows it: its lease has ended, so any manager may take the port over
- * (14.2.4.2). A key that is hidden is that of this manager, or of no use to it.
+ * The key of a port that shows it: its lease has ended, so any manager may take the port over (IBTA
+ * 14.2.4.2). A key that is hidden is that of this manager, or of no use to it.
  */
 function keyOf(port: SubnetPort): { readonly key?: Guid } {
   const { view } = port.isEndPort ? port : port.node.ports[0];

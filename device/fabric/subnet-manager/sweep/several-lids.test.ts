@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Tests of ports with several LIDs (LMC, InfiniBand specification, 7.11.1): assignment, a way of
- * its own for each LID, path records, and changes of the option.
+ * Tests of ports with several LIDs (LMC, IBTA 7.11.1): assignment, a way of its own for each LID,
+ * path records, and changes of the option.
  */
 import t from 'tap';
 import {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The parts of a sweep that a master carries out (InfiniBand specification, 14.4.2 to 14.4.4): the
- * configuration of a discovered subnet, the tables of multicast groups, and the light sweep, which
- * only looks for changes. `SubnetManager` starts them.
+ * The parts of a sweep that a master carries out (IBTA 14.4.2 to 14.4.4): the configuration of a
+ * discovered subnet, the tables of multicast groups, and the light sweep, which only looks for
+ * changes. `SubnetManager` starts them.
  */
 
 import { getPortInfoPortState } from '../../../../protocol/infiniband/mad/gen/port-info.gen.ts';

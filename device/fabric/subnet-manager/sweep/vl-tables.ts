@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Reads and writes the SL to VL and VL arbitration tables of ports whose links are up (InfiniBand
- * specification, 14.2.5.8, 14.2.5.9). A switch has a map for each input and output. The sweep
- * writes them where they differ; subnet administration reads all of them for its records.
+ * Reads and writes the SL to VL and VL arbitration tables of ports whose links are up (IBTA
+ * 14.2.5.8, 14.2.5.9). A switch has a map for each input and output. The sweep writes them where
+ * they differ; subnet administration reads all of them for its records.
  */
 import {
   getPortInfoOperationalVls,
