@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the ports of a lone adapter are plugged into (docs/FABRIC.md). `switch`: into a switch with
- * the built-in subnet manager. `cable`: into each other in pairs, with fixed LIDs. `none`: nothing.
- * The command line chooses; device/process/host/topology.ts makes the topology.
+ * The fabric of a lone adapter: what its ports are plugged into (docs/FABRIC.md). `switch`: into a
+ * switch with the built-in subnet manager. `cable`: into each other in pairs, with fixed LIDs.
+ * `none`: nothing. The command line chooses; device/process/host/topology.ts makes the topology.
  */
 export type LoneFabric = 'switch' | 'cable' | 'none';
 export const loneFabrics: readonly LoneFabric[] = ['switch', 'cable', 'none'];

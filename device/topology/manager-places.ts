@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Where the built-in subnet managers of a fabric live: one in each part that no link of this
- * process joins to another part, at port 0 of its first switch, or at the first port of a part
- * without a switch (IBTA 14.4: a subnet has one master). The two ports of an adapter are parts of
- * their own: an adapter does not relay. `buildFabric` installs the managers.
+ * Places of the built-in subnet managers of a fabric: one in each part that no link of this process
+ * joins to another part, at port 0 of its first switch, or at the first port of a part without a
+ * switch (IBTA 14.4: a subnet has one master). The two ports of an adapter are parts of their own:
+ * an adapter does not relay. `buildFabric` installs the managers.
  */
 import { type AdapterNode, type FabricPlan, splitPort } from './fabric-plan.ts';
 import { isEmbedding, portLidsOf } from './node-kinds.ts';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the plan of a fabric asks of an adapter of any kind: its functions, ports and lanes, the
- * mistakes in its options, and the adapter itself. `buildFabric` and the checks of plans call it.
+ * Adapters of any kind as the plan of a fabric sees them: functions, ports and lanes, mistakes in
+ * their options, and the adapter itself. `buildFabric` and the checks of plans call it.
  */
 
 import type { PortLinkOptions } from '../fabric/link/link-options.ts';

@@ -54,7 +54,7 @@ export class Agents {
   take(portNumber: number, address: Readonly<MadAddress>, bytes: Uint8Array, hasSoftware: boolean): Taken {
     const { node } = this;
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    const { who, status } = responsibility(
+    const { taker, status } = responsibility(
       address.isVl15 ? 'subnet' : 'general',
       getMadHeaderManagementClass(view, 0),
       getMadHeaderMethod(view, 0),
@@ -62,8 +62,8 @@ export class Agents {
       isSwitch(node),
       hasSoftware,
     );
-    if (who === 'software') return 'software';
-    if (who === 'dropped') {
+    if (taker === 'software') return 'software';
+    if (taker === 'dropped') {
       this.misplaced++;
       return 'dropped';
     }
@@ -77,8 +77,8 @@ export class Agents {
       notices: this.#traps.notices,
       modifier: getMadHeaderAttributeModifier(view, 0),
     };
-    if (!address.isVl15) return answer(view, who === 'pma' ? this.performanceAgent.serve(request) : status);
-    return this.#serveSubnet(request, address, who === 'sma' ? undefined : status);
+    if (!address.isVl15) return answer(view, taker === 'pma' ? this.performanceAgent.serve(request) : status);
+    return this.#serveSubnet(request, address, taker === 'sma' ? undefined : status);
   }
 
   /** `refusal`: the agent has no such method or attribute. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Who takes a datagram: every cell of class, method, attribute, door, kind of node and presence of
- * software, against a statement of the rules in other words, and through a real node.
+ * Tests of the taker of a datagram: every cell of class, method, attribute, door, kind of node and
+ * presence of software, against a statement of the rules in other words, and through a real node.
  */
 import t from 'tap';
 import {
@@ -92,7 +92,7 @@ t.test('every cell of the table', async (t) => {
               else if (isSubnet) expected = expectSubnet(method, attribute, isSwitch, hasSoftware);
               else if (managementClass === 0x04) expected = expectPerformance(method, attribute);
               const found = responsibility(door, managementClass, method, attribute, isSwitch, hasSoftware);
-              const text = found.who === 'refused' ? `refused ${found.status}` : found.who;
+              const text = found.taker === 'refused' ? `refused ${found.status}` : found.taker;
               const cell = `${door} class ${managementClass} method ${method} attribute ${attribute}`;
               if (text !== expected) wrong.push(`${cell} switch ${isSwitch} software ${hasSoftware}: ${text}`);
             }
@@ -135,21 +135,21 @@ t.test('a node does what the table says, exactly once', async (t) => {
             );
             const found = node.mads.agents.take(isSwitch ? 0 : 1, address, mad, hasSoftware);
             // A TrapRepress that names no trap of the agents is for software that has sent one.
-            const repress = expected.who === 'sma' ? 'software' : 'dropped';
-            const outcome = { software: 'software', dropped: 'dropped' }[expected.who as string];
+            const repress = expected.taker === 'sma' ? 'software' : 'dropped';
+            const outcome = { software: 'software', dropped: 'dropped' }[expected.taker as string];
             t.equal(
               found,
               outcome ?? (method === MadMethod.TRAP_REPRESS ? repress : 'answered'),
               `${managementClass} ${method} ${attribute}`,
             );
             if (found === 'answered') t.equal(mad[3], MadMethod.GET_RESPONSE);
-            if (expected.who === 'refused') t.equal(new DataView(mad.buffer).getUint16(4), expected.status);
+            if (expected.taker === 'refused') t.equal(new DataView(mad.buffer).getUint16(4), expected.status);
           }
 });
 
 t.test('without software SMInfo is an unsupported attribute', async (t) => {
   ledger(t, '14.4.1', 'A port without a subnet manager answers SMInfo with an unsupported attribute');
-  const { who, status } = responsibility('subnet', 0x81, MadMethod.GET, SubnetAttribute.SM_INFO, false, false);
-  t.equal(who, 'refused');
+  const { taker, status } = responsibility('subnet', 0x81, MadMethod.GET, SubnetAttribute.SM_INFO, false, false);
+  t.equal(taker, 'refused');
   t.equal(status, MadStatus.UNSUPPORTED_ATTRIBUTE);
 });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Who takes a datagram that has reached its node: class, method, attribute and door decide (IBTA
+ * The taker of a datagram that has reached its node, by class, method, attribute and door (IBTA
  * 13.4.4 to 13.4.7, 14.2.3, 16.1.1). This is the only place that says so; `Agents` looks here, and
  * a test goes through every cell.
  */
@@ -61,7 +61,7 @@ export const performanceRows: readonly Row[] = [
 ];
 
 interface Responsibility {
-  readonly who: Responsible;
+  readonly taker: Responsible;
   /** Status of the answer of an agent that refuses. */
   readonly status: MadStatus;
 }
@@ -88,9 +88,9 @@ export function responsibility(
   return method === GET || method === SET ? BAD_ATTRIBUTE : BAD_METHOD;
 }
 
-const SMA: Responsibility = { who: 'sma', status: MadStatus.SUCCESS };
-const PMA: Responsibility = { who: 'pma', status: MadStatus.SUCCESS };
-const SOFTWARE: Responsibility = { who: 'software', status: MadStatus.SUCCESS };
-const DROPPED: Responsibility = { who: 'dropped', status: MadStatus.SUCCESS };
-const BAD_METHOD: Responsibility = { who: 'refused', status: MadStatus.UNSUPPORTED_METHOD };
-const BAD_ATTRIBUTE: Responsibility = { who: 'refused', status: MadStatus.UNSUPPORTED_ATTRIBUTE };
+const SMA: Responsibility = { taker: 'sma', status: MadStatus.SUCCESS };
+const PMA: Responsibility = { taker: 'pma', status: MadStatus.SUCCESS };
+const SOFTWARE: Responsibility = { taker: 'software', status: MadStatus.SUCCESS };
+const DROPPED: Responsibility = { taker: 'dropped', status: MadStatus.SUCCESS };
+const BAD_METHOD: Responsibility = { taker: 'refused', status: MadStatus.UNSUPPORTED_METHOD };
+const BAD_ATTRIBUTE: Responsibility = { taker: 'refused', status: MadStatus.UNSUPPORTED_ATTRIBUTE };

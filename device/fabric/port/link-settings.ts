@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What subnet management sets at one end of a link, besides its state and MTU (IBTA 14.2.5.6):
+ * Settings of one end of a link by subnet management, besides its state and MTU (IBTA 14.2.5.6):
  * widths and speeds, VLs in use, thresholds, filters of a switch port. `LinkEnd` holds it; the
  * subnet management agent reads and writes it, and links read it when they train.
  */

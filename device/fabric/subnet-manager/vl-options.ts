@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which service level takes which VL, and how VLs share a link (IBTA 7.6.6, 7.6.9, 14.2.5.8,
+ * Mapping of service levels to VLs, and shares of VLs in a link (IBTA 7.6.6, 7.6.9, 14.2.5.8,
  * 14.2.5.9): the options, and the tables of a port with some VLs. Without options, service levels
  * are spread over the VLs and VLs have equal turns. `vl-tables.ts` writes the tables.
  */

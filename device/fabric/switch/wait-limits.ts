@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How long packets may wait in a switch (IBTA 18.2.5.4): times of one pass, which the switch, its
- * ports, output queues and input gates share. An object, because V8 allocates a heap number for
- * each time that a call takes or returns.
+ * Limits of the time that packets may wait in a switch (IBTA 18.2.5.4): times of one pass, which
+ * the switch, its ports, output queues and input gates share. An object, because V8 allocates a
+ * heap number for each time that a call takes or returns.
  */
 
 /** A code of a time limit from which there is no limit. */

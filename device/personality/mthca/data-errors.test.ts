@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What goes wrong in the data path, in process: requests, keys and receives that are not valid,
- * peers that do not answer, CQs that are full, and the flush of what is left. Each failure has the
- * syndrome and the event that a driver expects, and no other queue pair notices.
+ * Errors of the data path, in process: requests, keys and receives that are not valid, peers that
+ * do not answer, CQs that are full, and the flush of what is left. Each failure has the syndrome
+ * and the event that a driver expects, and no other queue pair notices.
  */
 import t, { type Test } from 'tap';
 import { ERROR_BUFFER_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';

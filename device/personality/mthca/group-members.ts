@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which QPs receive the datagrams to a multicast GID (IBTA 10.5.2), as software has written them
+ * The QPs that receive the datagrams to a multicast GID (IBTA 10.5.2), as software has written them
  * into the multicast table. The receiver and the sender of datagrams look groups up. The table has
  * no LIDs: the GID alone names a group.
  */

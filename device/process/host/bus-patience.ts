@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How long accesses of a guest wait behind a posted write that blocks the bus of its function
- * (docs/DOCUMENTS.md decision 31). A bus that stays blocked lets them pass, before QEMU gives the
- * device up, which waits 5 s for an answer by default. The vfio-user host asks before each access.
+ * The time for which accesses of a guest wait behind a posted write that blocks the bus of its
+ * function (docs/DOCUMENTS.md decision 31). A bus that stays blocked lets them pass, before QEMU
+ * gives the device up, which waits 5 s for an answer by default. The vfio-user host asks before
+ * each access.
  */
 
 /** Longest time for which a blocked bus holds accesses up. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the option `orderCheck` finds, in sentences (docs/HAZARDS.md, "What a doorbell announces"):
+ * Findings of the option `orderCheck` in sentences (docs/HAZARDS.md, "What a doorbell announces"):
  * as warnings in the log of a live process, and for the screens of `vuhca`.
  */
 import type { AnnouncedKind, LateStore } from '../../hca/function/announced-memory.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a pass of the pump does in a live process: alarms, a run of the fabric, and a flush of the
+ * The work of a pass of the pump in a live process: alarms, a run of the fabric, and a flush of the
  * recording now and then. Used by `AdapterProcess`.
  */
 import type { PassHook } from '../../../protocol/vfio-user/index.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a guest sees of a device in PCI configuration space: identity, BARs, MSI-X. Personalities
+ * The PCI configuration space of a device as a guest sees it: identity, BARs, MSI-X. Personalities
  * differ in it (docs/verbs/PERSONALITIES.md); `VfioUserHost` shows it to QEMU.
  */
 import {

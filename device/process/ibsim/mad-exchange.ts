@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the kernel's MAD layer does for software at a port, done for the clients of the host door:
+ * The MAD layer of the clients of the host door, as the kernel has one for software at a port:
  * requests are repeated until they have a response and come back without one after the last time,
  * responses go to the client that asked, and transfers of several packets (RMPP, IBTA 13.6) are
  * acknowledged. One exchange serves all clients of one port. `ibsim-server.ts` calls it.

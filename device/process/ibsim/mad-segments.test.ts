@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Which datagrams are segments of a transfer, and how much of one a client may read. */
+/**
+ * Tests of the datagrams that are segments of a transfer, and of the bytes that a client may read.
+ */
 import t from 'tap';
 import { encodeRmppHeader, newRmppHeader } from '../../../protocol/infiniband/mad/gen/rmpp-header.gen.ts';
 import { MadClass, RmppType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';

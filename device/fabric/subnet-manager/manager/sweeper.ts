@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * When a subnet manager sweeps, and what follows from each sweep: standing by, handing over, or
- * configuring the subnet as its master (IBTA 14.4.1 to 14.4.4). Each due action is a job of SMPs;
- * `SubnetManager` runs one at a time.
+ * The sweeps of a subnet manager: when each is due, and what follows from it. The manager stands
+ * by, hands over, or configures the subnet as its master (IBTA 14.4.1 to 14.4.4). Each due action
+ * is a job of SMPs; `SubnetManager` runs one at a time.
  */
 import {
   getPortInfoCapabilityMask,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What sender and receiver of the reliable multi-packet protocol share (IBTA 13.6): who the other
- * side is, and the packets ACK and ABORT.
+ * Common parts of the sender and the receiver of the reliable multi-packet protocol (IBTA 13.6):
+ * the peer of a transfer, and the packets ACK and ABORT.
  */
 
 import {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which port has which partition keys (IBTA 10.9 and 14.2.5.7). The keys of a port fill its table
- * from the front, the default partition first. The sweep writes the tables, and subnet
- * administration asks what two ports share.
+ * The partition keys of each port (IBTA 10.9 and 14.2.5.7). The keys of a port fill its table from
+ * the front, the default partition first. The sweep writes the tables, and subnet administration
+ * asks what two ports share.
  */
 import type { Guid } from '../guid.ts';
 import { DEFAULT_PARTITION, defaultPartition, type Partition } from '../options.ts';

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the manager writes to ports: PortInfo with LIDs, MTU and VLs, P_Key tables, then the states
- * ARMED and ACTIVE (IBTA 14.2.5.6, 14.3.6). Only ports that differ are written. Called by the
- * sweep.
+ * Writer of port settings: PortInfo with LIDs, MTU and VLs, P_Key tables, then the states ARMED and
+ * ACTIVE (IBTA 14.2.5.6, 14.3.6). Only ports that differ are written. Called by the sweep.
  */
 
 import {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which fields of a QP context a transition takes over from the mailbox: some always, others when
+ * Fields of a QP context that a transition takes over from the mailbox: some always, others when
  * their bit in the parameter mask is set. All other fields stay as they are.
  */
 import {
