@@ -33,7 +33,7 @@ import { VcbSpace } from './vcb-space.ts';
 const VCBS = 4;
 const PCBS = 2;
 
-class Bench {
+class Fixture {
   readonly space = new VcbSpace(1, VCBS, 16);
   readonly pool: PcbAllocator;
   readonly unit: CollectUnit;
@@ -87,15 +87,15 @@ class Bench {
 }
 
 t.test('a whole command is kicked in its PCB, and its VCB is free again', async (t) => {
-  const bench = new Bench();
-  bench.store(1, 7);
-  t.equal(bench.kicked.length, 1);
-  t.match(bench.kicked[0], { vcb: 1, qosLevel: 0, functionNumber: 0 });
-  t.equal(bench.kicked[0].bytes[COMMAND_HEADER_BYTES - 1], 7);
-  t.same([bench.unit.kicks, bench.unit.inUseCount, bench.pool.freeCount], [1, 0, PCBS - 1]);
-  t.notOk(bench.unit.isInUse(1));
-  bench.store(1, 8);
-  t.equal(bench.kicked.length, 2);
+  const fixture = new Fixture();
+  fixture.store(1, 7);
+  t.equal(fixture.kicked.length, 1);
+  t.match(fixture.kicked[0], { vcb: 1, qosLevel: 0, functionNumber: 0 });
+  t.equal(fixture.kicked[0].bytes[COMMAND_HEADER_BYTES - 1], 7);
+  t.same([fixture.unit.kicks, fixture.unit.inUseCount, fixture.pool.freeCount], [1, 0, PCBS - 1]);
+  t.notOk(fixture.unit.isInUse(1));
+  fixture.store(1, 8);
+  t.equal(fixture.kicked.length, 2);
 });
 
 t.test('the VCBs from the sub-BAR on have level 1 (par. 58, 108)', async (t) => {
@@ -105,48 +105,48 @@ t.test('the VCBs from the sub-BAR on have level 1 (par. 58, 108)', async (t) => 
     [3, [0, 1, 1, 1]],
     [4, [1, 1, 1, 1]],
   ] as const) {
-    const bench = new Bench(VCBS);
-    bench.unit.levelOneCount = count;
-    t.equal(bench.unit.levelOneCount, count);
-    for (let page = 0; page < VCBS; page++) bench.store(page);
+    const fixture = new Fixture(VCBS);
+    fixture.unit.levelOneCount = count;
+    t.equal(fixture.unit.levelOneCount, count);
+    for (let page = 0; page < VCBS; page++) fixture.store(page);
     t.same(
-      bench.kicked.map(({ qosLevel }) => qosLevel),
+      fixture.kicked.map(({ qosLevel }) => qosLevel),
       levels,
     );
-    bench.unit.reset();
-    t.equal(bench.unit.levelOneCount, 0, 'a reset moves it to the end');
+    fixture.unit.reset();
+    t.equal(fixture.unit.levelOneCount, 0, 'a reset moves it to the end');
   }
 });
 
 t.test('without a PCB the identification is kept, and rings in place of the command (par. 99)', async (t) => {
-  const bench = new Bench(1);
-  bench.unit.levelOneCount = 1;
-  bench.store(0, 1, COMMAND_HEADER_BYTES, 8);
-  bench.store(1, 2);
-  bench.store(3, 3);
-  t.equal(bench.kicked.length, 0);
+  const fixture = new Fixture(1);
+  fixture.unit.levelOneCount = 1;
+  fixture.store(0, 1, COMMAND_HEADER_BYTES, 8);
+  fixture.store(1, 2);
+  fixture.store(3, 3);
+  t.equal(fixture.kicked.length, 0);
   const head = new DataView(new ArrayBuffer(8));
   const calls = [2, 3].map((fill) => {
     new Uint8Array(head.buffer).fill(fill);
     setSendCommandCollectLength(head, 0, COMMAND_HEADER_BYTES);
     return ['implicit', head.getInt32(0, true), head.getInt32(4, true)];
   });
-  t.same(bench.calls, calls);
-  t.same([[...bench.unit.levelRefusals], bench.unit.refusals, bench.unit.kicks], [[1, 1], 2, 2]);
-  t.equal(bench.unit.inUseCount, 1, 'the first one still collects');
-  bench.unit.write(COMMAND_HEADER_BYTES - 8, 8, 0, 0);
-  for (let at = 8; at < COMMAND_HEADER_BYTES - 8; at += 8) bench.unit.write(at, 8, 0, 0);
-  t.equal(bench.kicked.length, 1);
+  t.same(fixture.calls, calls);
+  t.same([[...fixture.unit.levelRefusals], fixture.unit.refusals, fixture.unit.kicks], [[1, 1], 2, 2]);
+  t.equal(fixture.unit.inUseCount, 1, 'the first one still collects');
+  fixture.unit.write(COMMAND_HEADER_BYTES - 8, 8, 0, 0);
+  for (let at = 8; at < COMMAND_HEADER_BYTES - 8; at += 8) fixture.unit.write(at, 8, 0, 0);
+  t.equal(fixture.kicked.length, 1);
 });
 
 t.test('a VCB number that another command holds refuses a command, and takes no PCB', async (t) => {
-  const bench = new Bench();
-  bench.store(0, 1, COMMAND_HEADER_BYTES, 8);
-  bench.space.place(0, 8, VCBS);
-  bench.space.place(0, 0, VCBS);
-  bench.store(0, 1);
-  t.equal(bench.kicked.length, 1);
-  const moved = new Bench();
+  const fixture = new Fixture();
+  fixture.store(0, 1, COMMAND_HEADER_BYTES, 8);
+  fixture.space.place(0, 8, VCBS);
+  fixture.space.place(0, 0, VCBS);
+  fixture.store(0, 1);
+  t.equal(fixture.kicked.length, 1);
+  const moved = new Fixture();
   moved.store(1, 1, COMMAND_HEADER_BYTES, 8);
   t.equal(moved.space.take(0, 1), -1, 'the number of a command under way');
   moved.space.place(0, 1, VCBS);
@@ -158,7 +158,7 @@ t.test('a VCB number that another command holds refuses a command, and takes no 
   );
   t.equal(moved.space.getReserved(0), 0, 'a refused command holds no number');
   t.same([moved.unit.refusals, ...moved.unit.levelRefusals], [1, 0, 0], 'no lack of PCBs refused it');
-  const full = new Bench(1);
+  const full = new Fixture(1);
   full.store(0, 1, COMMAND_HEADER_BYTES, 8);
   full.store(1, 1, COMMAND_HEADER_BYTES, 8);
   t.equal(full.pool.freeCount, 0);
@@ -171,93 +171,93 @@ t.test('a VCB number that another command holds refuses a command, and takes no 
 
 t.test('an impossible length frees the VCB and its PCB, and is reported', async (t) => {
   for (const lengthField of [COMMAND_HEADER_BYTES - 8, COMMAND_HEADER_BYTES + 4, 1000]) {
-    const bench = new Bench(1);
-    bench.store(2, 1, lengthField, 8);
-    t.same(bench.calls, [[`fault ${FaultKind.COLLECT_BAD_LENGTH}`, 2]]);
-    t.same([bench.unit.isInUse(2), bench.pool.freeCount, bench.unit.kicks], [false, 1, 0]);
+    const fixture = new Fixture(1);
+    fixture.store(2, 1, lengthField, 8);
+    t.same(fixture.calls, [[`fault ${FaultKind.COLLECT_BAD_LENGTH}`, 2]]);
+    t.same([fixture.unit.isInUse(2), fixture.pool.freeCount, fixture.unit.kicks], [false, 1, 0]);
   }
 });
 
 t.test('the length of an earlier command in the PCB is not that of the next one', async (t) => {
-  const bench = new Bench(1);
-  bench.store(0, 9);
-  bench.kicked[0].release();
-  for (let at = 8; at < COMMAND_HEADER_BYTES; at += 8) bench.unit.write(at, 8, 1, 1);
-  t.equal(bench.kicked.length, 1, 'its first 8 bytes are missing');
-  const [buffer] = bench.pool.buffers;
+  const fixture = new Fixture(1);
+  fixture.store(0, 9);
+  fixture.kicked[0].release();
+  for (let at = 8; at < COMMAND_HEADER_BYTES; at += 8) fixture.unit.write(at, 8, 1, 1);
+  t.equal(fixture.kicked.length, 1, 'its first 8 bytes are missing');
+  const [buffer] = fixture.pool.buffers;
   t.equal(buffer.collectLength, 0);
-  bench.control(0, KICK_OFFSET);
-  t.same([bench.kicked.length, bench.unit.kicks, bench.pool.freeCount], [1, 2, 1], 'it names no queue pair');
+  fixture.control(0, KICK_OFFSET);
+  t.same([fixture.kicked.length, fixture.unit.kicks, fixture.pool.freeCount], [1, 2, 1], 'it names no queue pair');
 });
 
 t.test('control words: doorbell, stop, notification, kick, cancel', async (t) => {
-  const bench = new Bench();
-  bench.control(0, DOORBELL_OFFSET, 1, 2);
-  bench.control(0, STOP_OFFSET, 3, 4);
-  bench.control(0, NOTIFY_OFFSET, 5, 6);
-  bench.control(0, KICK_OFFSET);
-  bench.control(0, CANCEL_OFFSET, 0, -1);
-  t.same(bench.calls, [
+  const fixture = new Fixture();
+  fixture.control(0, DOORBELL_OFFSET, 1, 2);
+  fixture.control(0, STOP_OFFSET, 3, 4);
+  fixture.control(0, NOTIFY_OFFSET, 5, 6);
+  fixture.control(0, KICK_OFFSET);
+  fixture.control(0, CANCEL_OFFSET, 0, -1);
+  t.same(fixture.calls, [
     ['explicit', 1, 2],
     ['stop', 3],
     ['notify', 5, 6],
   ]);
-  t.same([bench.unit.kicks, bench.unit.cancels], [0, 0], 'nothing was there to kick or cancel');
-  bench.store(0, 4, COMMAND_HEADER_BYTES, 16);
-  bench.control(0, KICK_OFFSET);
-  t.equal(bench.kicked.length, 1);
-  t.same([...bench.kicked[0].bytes.subarray(14, 18)], [4, 4, 0, 0], 'what did not arrive is 0');
-  bench.store(1, 4, COMMAND_HEADER_BYTES, 16);
-  bench.control(1, CANCEL_OFFSET, 0, -1);
-  t.same([bench.unit.cancels, bench.unit.isInUse(1), bench.pool.freeCount], [1, false, PCBS - 1]);
-  bench.calls.length = 0;
-  bench.control(1, CANCEL_OFFSET, 0, 0);
-  bench.unit.write(DOORBELL_OFFSET, 4, 1, 0);
-  bench.control(3, DATA_BYTES);
+  t.same([fixture.unit.kicks, fixture.unit.cancels], [0, 0], 'nothing was there to kick or cancel');
+  fixture.store(0, 4, COMMAND_HEADER_BYTES, 16);
+  fixture.control(0, KICK_OFFSET);
+  t.equal(fixture.kicked.length, 1);
+  t.same([...fixture.kicked[0].bytes.subarray(14, 18)], [4, 4, 0, 0], 'what did not arrive is 0');
+  fixture.store(1, 4, COMMAND_HEADER_BYTES, 16);
+  fixture.control(1, CANCEL_OFFSET, 0, -1);
+  t.same([fixture.unit.cancels, fixture.unit.isInUse(1), fixture.pool.freeCount], [1, false, PCBS - 1]);
+  fixture.calls.length = 0;
+  fixture.control(1, CANCEL_OFFSET, 0, 0);
+  fixture.unit.write(DOORBELL_OFFSET, 4, 1, 0);
+  fixture.control(3, DATA_BYTES);
   t.same(
-    bench.calls,
+    fixture.calls,
     [1, 0, 3].map((page) => [`fault ${FaultKind.COLLECT_RESERVED}`, page]),
   );
 });
 
 t.test('stores beyond the VCBs or across a boundary are reported; a command under way may end', async (t) => {
-  const bench = new Bench();
-  bench.store(3, 1, COMMAND_HEADER_BYTES, 8);
-  bench.space.place(0, 0, 3);
-  for (let at = 8; at < COMMAND_HEADER_BYTES; at += 8) bench.unit.write(3 * PAGE_BYTES + at, 8, 1, 1);
-  t.equal(bench.kicked.length, 1, 'it began before the share shrank');
-  bench.store(3, 1, COMMAND_HEADER_BYTES, 8);
-  bench.unit.write(4, 8, 0, 0);
-  bench.unit.write(bench.unit.dedicatedOffset + 16 * PAGE_BYTES, 8, 0, 0);
+  const fixture = new Fixture();
+  fixture.store(3, 1, COMMAND_HEADER_BYTES, 8);
+  fixture.space.place(0, 0, 3);
+  for (let at = 8; at < COMMAND_HEADER_BYTES; at += 8) fixture.unit.write(3 * PAGE_BYTES + at, 8, 1, 1);
+  t.equal(fixture.kicked.length, 1, 'it began before the share shrank');
+  fixture.store(3, 1, COMMAND_HEADER_BYTES, 8);
+  fixture.unit.write(4, 8, 0, 0);
+  fixture.unit.write(fixture.unit.dedicatedOffset + 16 * PAGE_BYTES, 8, 0, 0);
   const { COLLECT_OUT_OF_RANGE, COLLECT_RESERVED } = FaultKind;
   t.same(
-    bench.calls.map(([name]) => name),
+    fixture.calls.map(([name]) => name),
     [COLLECT_OUT_OF_RANGE, COLLECT_RESERVED, COLLECT_OUT_OF_RANGE].map((kind) => `fault ${kind}`),
   );
 });
 
 t.test('choke refuses new commands only; a reset drops what is being collected', async (t) => {
-  const bench = new Bench();
-  bench.store(0, 1, COMMAND_HEADER_BYTES, 8);
-  bench.unit.choke.active = true;
-  bench.store(1);
-  for (let at = 8; at < COMMAND_HEADER_BYTES; at += 8) bench.unit.write(at, 8, 1, 1);
-  t.same([bench.kicked.length, bench.unit.choke.commands], [1, 1]);
-  bench.unit.choke.active = false;
-  bench.store(2, 1, COMMAND_HEADER_BYTES, 8);
-  bench.unit.reset();
+  const fixture = new Fixture();
+  fixture.store(0, 1, COMMAND_HEADER_BYTES, 8);
+  fixture.unit.choke.active = true;
+  fixture.store(1);
+  for (let at = 8; at < COMMAND_HEADER_BYTES; at += 8) fixture.unit.write(at, 8, 1, 1);
+  t.same([fixture.kicked.length, fixture.unit.choke.commands], [1, 1]);
+  fixture.unit.choke.active = false;
+  fixture.store(2, 1, COMMAND_HEADER_BYTES, 8);
+  fixture.unit.reset();
   t.same(
-    [bench.unit.inUseCount, bench.pool.freeCount, bench.unit.kicks, bench.unit.choke.commands],
+    [fixture.unit.inUseCount, fixture.pool.freeCount, fixture.unit.kicks, fixture.unit.choke.commands],
     [0, PCBS - 1, 0, 0],
   );
-  t.equal(bench.unit.getCollecting(2), undefined);
+  t.equal(fixture.unit.getCollecting(2), undefined);
 });
 
 t.test('choke counts each command once, whatever its stores are and however it ends', async (t) => {
   for (let seed = 1; seed <= 20; seed++) {
     const random = new Random(seed);
-    const bench = new Bench();
-    const { choke } = bench.unit;
+    const fixture = new Fixture();
+    const { choke } = fixture.unit;
     choke.active = true;
     let commands = 0;
     for (let round = 0; round < 30; round++) {
@@ -270,19 +270,19 @@ t.test('choke counts each command once, whatever its stores are and however it e
         for (let times = random.below(3); times >= 0; times--) {
           // The last word ends the command: a repetition of it would begin another one.
           if (times > 0 && word === words.at(-1)) continue;
-          bench.storeWord(page, word);
+          fixture.storeWord(page, word);
         }
-      if (!isWhole) bench.control(page, random.pick([KICK_OFFSET, CANCEL_OFFSET]), 0, -1);
+      if (!isWhole) fixture.control(page, random.pick([KICK_OFFSET, CANCEL_OFFSET]), 0, -1);
       t.equal(choke.commands, commands, `seed ${seed}, round ${round}`);
     }
-    bench.storeWord(0, 1);
+    fixture.storeWord(0, 1);
     choke.active = false;
-    t.same([bench.unit.inUseCount, bench.calls, bench.unit.cancels], [0, [], 0], `seed ${seed}`);
-    bench.store(0);
-    t.equal(bench.kicked.length, 1, `seed ${seed}: nothing of the choked command is left`);
-    bench.unit.reset();
+    t.same([fixture.unit.inUseCount, fixture.calls, fixture.unit.cancels], [0, [], 0], `seed ${seed}`);
+    fixture.store(0);
+    t.equal(fixture.kicked.length, 1, `seed ${seed}: nothing of the choked command is left`);
+    fixture.unit.reset();
     choke.active = true;
-    bench.store(0);
+    fixture.store(0);
     t.equal(choke.commands, 1, `seed ${seed}: after a reset`);
   }
 });
@@ -292,14 +292,14 @@ t.test('a timeline shows what was cancelled: queue pair, sequence, VCB (par. 90)
   const note: Timeline['note'] = (step, _function, ...numbers) => {
     if (step === Step.CANCEL) cancelled.push(numbers);
   };
-  const bench = new Bench(2, { note });
+  const fixture = new Fixture(2, { note });
   const head = new DataView(new ArrayBuffer(8));
   new Uint8Array(head.buffer).fill(7);
   setSendCommandCollectLength(head, 0, COMMAND_HEADER_BYTES);
   const names = [getSendCommandQpn(head, 0), getSendCommandSequence(head, 0)];
-  for (const page of [0, 1, 2]) bench.store(page, 7, COMMAND_HEADER_BYTES, 8);
-  bench.unit.write(3 * PAGE_BYTES, 4, -1, 0);
-  for (const page of [0, 1, 2, 3]) bench.control(page, CANCEL_OFFSET, 0, -1);
+  for (const page of [0, 1, 2]) fixture.store(page, 7, COMMAND_HEADER_BYTES, 8);
+  fixture.unit.write(3 * PAGE_BYTES, 4, -1, 0);
+  for (const page of [0, 1, 2, 3]) fixture.control(page, CANCEL_OFFSET, 0, -1);
   t.same(
     cancelled,
     [
@@ -313,15 +313,15 @@ t.test('a timeline shows what was cancelled: queue pair, sequence, VCB (par. 90)
 });
 
 t.test('a page that its context gets again keeps the command that it collects', async (t) => {
-  const bench = new Bench();
+  const fixture = new Fixture();
   const [one, other] = [1, 2].map((number) => new CollectContext(number, {} as UnderlyingFunction));
-  bench.unit.assign(1, one);
-  bench.store(1, 1, COMMAND_HEADER_BYTES, 8);
-  bench.unit.assign(1, one);
-  t.same([bench.unit.isInUse(1), one.pages, bench.unit.getContext(1)], [true, 1, one]);
-  bench.unit.assign(1, other);
-  t.same([bench.unit.isInUse(1), one.pages, other.pages, bench.unit.getContext(1)], [false, 0, 1, other]);
-  bench.store(2, 1, COMMAND_HEADER_BYTES, 8);
-  bench.unit.assign(2, undefined);
-  t.ok(bench.unit.isInUse(2), 'as does a page of the kernel');
+  fixture.unit.assign(1, one);
+  fixture.store(1, 1, COMMAND_HEADER_BYTES, 8);
+  fixture.unit.assign(1, one);
+  t.same([fixture.unit.isInUse(1), one.pages, fixture.unit.getContext(1)], [true, 1, one]);
+  fixture.unit.assign(1, other);
+  t.same([fixture.unit.isInUse(1), one.pages, other.pages, fixture.unit.getContext(1)], [false, 0, 1, other]);
+  fixture.store(2, 1, COMMAND_HEADER_BYTES, 8);
+  fixture.unit.assign(2, undefined);
+  t.ok(fixture.unit.isInUse(2), 'as does a page of the kernel');
 });

@@ -25,7 +25,7 @@ interface Options {
 }
 
 /** An arbitrator whose lanes all have work. */
-class Bench {
+class Fixture {
   readonly execution: CreditAccounts;
   readonly completion: CreditAccounts;
   readonly arbitrator: KickArbitrator;
@@ -70,35 +70,35 @@ class Bench {
 }
 
 t.test('a turn is as many launches as the weight of its lane', async (t) => {
-  const bench = new Bench({ weights: [2, 1, 3] });
-  t.same(bench.launch(12), [0, 0, 1, 2, 2, 2, 0, 0, 1, 2, 2, 2]);
+  const fixture = new Fixture({ weights: [2, 1, 3] });
+  t.same(fixture.launch(12), [0, 0, 1, 2, 2, 2, 0, 0, 1, 2, 2, 2]);
 });
 
 t.test('a lane that runs empty gives up the rest of its turn', async (t) => {
-  const bench = new Bench({ weights: [3, 2] });
-  t.same(bench.launch(1), [0]);
-  bench.arbitrator.work.delete(0);
-  t.same(bench.launch(1), [1]);
-  bench.arbitrator.work.add(0);
-  t.same(bench.launch(6), [1, 0, 0, 0, 1, 1]);
+  const fixture = new Fixture({ weights: [3, 2] });
+  t.same(fixture.launch(1), [0]);
+  fixture.arbitrator.work.delete(0);
+  t.same(fixture.launch(1), [1]);
+  fixture.arbitrator.work.add(0);
+  t.same(fixture.launch(6), [1, 0, 0, 0, 1, 1]);
 });
 
 t.test('a lane alone has one turn after the other, and goes on with the rest when another has work', async (t) => {
-  const bench = new Bench({ weights: [3, 2] });
-  bench.arbitrator.work.delete(1);
-  t.same(bench.launch(4), [0, 0, 0, 0]);
-  bench.arbitrator.work.add(1);
-  t.same(bench.launch(5), [0, 0, 1, 1, 0]);
+  const fixture = new Fixture({ weights: [3, 2] });
+  fixture.arbitrator.work.delete(1);
+  t.same(fixture.launch(4), [0, 0, 0, 0]);
+  fixture.arbitrator.work.add(1);
+  t.same(fixture.launch(5), [0, 0, 1, 1, 0]);
 });
 
 t.test('each owner continues its own turn behind the turns of others', async (t) => {
-  const bench = new Bench({ weights: [2, 2, 4], owners: [0, 0, 1] });
-  const lanes = bench.launch(16);
+  const fixture = new Fixture({ weights: [2, 2, 4], owners: [0, 0, 1] });
+  const lanes = fixture.launch(16);
   t.same(
     lanes.filter((lane) => lane !== 2),
     [0, 0, 1, 1, 0, 0, 1, 1],
   );
-  t.same(bench.launch(2).sort(), [0, 2], 'owners of equal weight alternate');
+  t.same(fixture.launch(2).sort(), [0, 2], 'owners of equal weight alternate');
 });
 
 t.test('without work there is no lane, for one owner and for several', async (t) => {
@@ -106,36 +106,36 @@ t.test('without work there is no lane, for one owner and for several', async (t)
     [-1, -1],
     [0, 1],
   ] as const) {
-    const bench = new Bench({ weights: [1, 1], owners });
-    for (const lane of [0, 1]) bench.arbitrator.work.delete(lane);
-    t.equal(bench.arbitrator.select(), -1);
-    bench.arbitrator.work.add(1);
-    t.equal(bench.arbitrator.select(), 1);
+    const fixture = new Fixture({ weights: [1, 1], owners });
+    for (const lane of [0, 1]) fixture.arbitrator.work.delete(lane);
+    t.equal(fixture.arbitrator.select(), -1);
+    fixture.arbitrator.work.add(1);
+    t.equal(fixture.arbitrator.select(), 1);
   }
 });
 
 t.test('a lane waits for its full port only', async (t) => {
-  const bench = new Bench({ weights: [1, 1, 1], ports: 2 });
-  const { arbitrator, ports } = bench;
+  const fixture = new Fixture({ weights: [1, 1, 1], ports: 2 });
+  const { arbitrator, ports } = fixture;
   arbitrator.block(0, 1);
   arbitrator.block(1, 0);
   ports[1].congested = true;
-  t.same(bench.launch(4), [1, 2, 1, 2], 'lane 0 waits; the port of lane 1 has room');
+  t.same(fixture.launch(4), [1, 2, 1, 2], 'lane 0 waits; the port of lane 1 has room');
   ports[0].congested = true;
-  t.same(bench.launch(2), [2, 2]);
+  t.same(fixture.launch(2), [2, 2]);
   arbitrator.reconsider(0);
   // Lanes that a full port held back for two rounds have a launch in addition.
-  t.same([...new Set(bench.launch(6))].sort(), [0, 2], 'the first command of lane 0 has changed, that of 1 has not');
+  t.same([...new Set(fixture.launch(6))].sort(), [0, 2], 'the first command of lane 0 has changed, that of 1 has not');
   arbitrator.reconsider(1);
-  t.same([...new Set(bench.launch(6))].sort(), [0, 1, 2]);
+  t.same([...new Set(fixture.launch(6))].sort(), [0, 1, 2]);
 });
 
 /**
  * Lane 0 has no private credit; 1 needs a shared one for execution, 2 for completion. There is one
  * of each kind, and at every choice one of them is taken: lane 0 has been passed over twice.
  */
-function passOver(): { bench: Bench; endOne: () => void; endTwo: () => void } {
-  const bench = new Bench({
+function passOver(): { fixture: Fixture; endOne: () => void; endTwo: () => void } {
+  const fixture = new Fixture({
     weights: [1, 1, 1],
     shared: 1,
     credits: [
@@ -144,29 +144,29 @@ function passOver(): { bench: Bench; endOne: () => void; endTwo: () => void } {
       [9, 0, false, true],
     ],
   });
-  const endFirst = bench.begin(1);
-  t.equal(bench.arbitrator.select(), 2);
-  const endTwo = bench.begin(2);
-  t.equal(bench.arbitrator.select(), -1);
+  const endFirst = fixture.begin(1);
+  t.equal(fixture.arbitrator.select(), 2);
+  const endTwo = fixture.begin(2);
+  t.equal(fixture.arbitrator.select(), -1);
   endFirst();
-  t.equal(bench.arbitrator.select(), 1);
-  return { bench, endOne: bench.begin(1), endTwo };
+  t.equal(fixture.arbitrator.select(), 1);
+  return { fixture, endOne: fixture.begin(1), endTwo };
 }
 
 t.test('shared credits are kept for a lane that two rounds passed over', async (t) => {
-  const { bench, endOne, endTwo } = passOver();
-  const { arbitrator } = bench;
+  const { fixture, endOne, endTwo } = passOver();
+  const { arbitrator } = fixture;
   t.equal(arbitrator.select(), -1);
   endTwo();
   t.equal(arbitrator.select(), -1, 'the completion credit is kept for lane 0');
   endOne();
   t.equal(arbitrator.select(), 0);
-  bench.begin(0)();
+  fixture.begin(0)();
   t.not(arbitrator.select(), 0, 'the claim is served once');
 });
 
 t.test('a claim lasts until it is served, whatever other lanes launch', async (t) => {
-  const bench = new Bench({
+  const fixture = new Fixture({
     weights: [1, 1, 1, 1, 1],
     shared: 1,
     credits: [
@@ -177,14 +177,14 @@ t.test('a claim lasts until it is served, whatever other lanes launch', async (t
       [9, 9, false, false],
     ],
   });
-  const { arbitrator } = bench;
+  const { arbitrator } = fixture;
   arbitrator.work.delete(4);
-  const endOne = bench.begin(1);
+  const endOne = fixture.begin(1);
   t.equal(arbitrator.select(), 2);
-  const endTwo = bench.begin(2);
+  const endTwo = fixture.begin(2);
   arbitrator.work.add(4);
   t.equal(arbitrator.select(), 4, 'the lanes 0 and 3 have been passed over twice');
-  bench.begin(4)();
+  fixture.begin(4)();
   arbitrator.work.delete(4);
   endOne();
   endTwo();
@@ -192,46 +192,46 @@ t.test('a claim lasts until it is served, whatever other lanes launch', async (t
 });
 
 t.test('an execution credit is kept only beside the completion credit, which takes longest', async (t) => {
-  const { bench, endOne } = passOver();
+  const { fixture, endOne } = passOver();
   endOne();
-  t.equal(bench.arbitrator.select(), 1, 'lane 2 holds the completion credit, so lane 1 may run');
+  t.equal(fixture.arbitrator.select(), 1, 'lane 2 holds the completion credit, so lane 1 may run');
 });
 
 t.test('a claim is served beside the turn of its owner', async (t) => {
-  const { bench, endOne, endTwo } = passOver();
+  const { fixture, endOne, endTwo } = passOver();
   endTwo();
   endOne();
-  t.equal(bench.arbitrator.select(), 0);
-  bench.begin(0)();
-  t.same(bench.launch(3), [2, 0, 1], 'the turns go on behind lane 1');
+  t.equal(fixture.arbitrator.select(), 0);
+  fixture.begin(0)();
+  t.same(fixture.launch(3), [2, 0, 1], 'the turns go on behind lane 1');
 });
 
 t.test('a lane that cannot use its claim gives it up', async (t) => {
   for (const [what, give] of [
-    ['its list is empty', ({ arbitrator }: Bench) => arbitrator.work.delete(0)],
-    ['it may not share execution credits', ({ execution }: Bench) => execution.set(0, 0, false)],
-    ['it may not share completion credits', ({ completion }: Bench) => completion.set(0, 0, false)],
+    ['its list is empty', ({ arbitrator }: Fixture) => arbitrator.work.delete(0)],
+    ['it may not share execution credits', ({ execution }: Fixture) => execution.set(0, 0, false)],
+    ['it may not share completion credits', ({ completion }: Fixture) => completion.set(0, 0, false)],
     [
       'its port is full',
-      ({ arbitrator, ports }: Bench) => {
+      ({ arbitrator, ports }: Fixture) => {
         arbitrator.block(0, 0);
         ports[0].congested = true;
       },
     ],
   ] as const) {
-    const { bench, endTwo } = passOver();
-    give(bench);
+    const { fixture, endTwo } = passOver();
+    give(fixture);
     endTwo();
-    t.equal(bench.arbitrator.select(), 2, what);
+    t.equal(fixture.arbitrator.select(), 2, what);
   }
-  const { bench, endTwo } = passOver();
-  bench.arbitrator.block(0, 0);
+  const { fixture, endTwo } = passOver();
+  fixture.arbitrator.block(0, 0);
   endTwo();
-  t.equal(bench.arbitrator.select(), -1, 'a port with room is no reason');
-  bench.arbitrator.block(1, 0);
-  bench.arbitrator.reconsider(0);
-  bench.ports[0].congested = true;
-  t.equal(bench.arbitrator.select(), -1, 'nor is the port of another lane');
+  t.equal(fixture.arbitrator.select(), -1, 'a port with room is no reason');
+  fixture.arbitrator.block(1, 0);
+  fixture.arbitrator.reconsider(0);
+  fixture.ports[0].congested = true;
+  t.equal(fixture.arbitrator.select(), -1, 'nor is the port of another lane');
 });
 
 t.test('hazard 19: credits that lanes hold beyond their number count until they return', async (t) => {

@@ -48,17 +48,17 @@ function drain(machine: InProcessMachine): void {
   while (machine.clock.jumpToAlarm());
 }
 
-type Bench = ReturnType<typeof start>;
+type Fixture = ReturnType<typeof start>;
 
-function setPolicy({ flood }: Bench, policy: OverflowPolicy): void {
+function setPolicy({ flood }: Fixture, policy: OverflowPolicy): void {
   flood.tenant.access.port.writeRegister(CSR.DOORBELL_POLICY, 4, setCsrDoorbellPolicyOverflow(0, policy), 0);
 }
 
 t.test('a register read behind a blocked doorbell waits until the doorbell is taken', async (t) => {
   for (const bus of ['open', 'pcie'] as const) {
-    const bench = start(bus);
-    const { machine, flood, doorbells } = bench;
-    setPolicy(bench, OverflowPolicy.OFF);
+    const fixture = start(bus);
+    const { machine, flood, doorbells } = fixture;
+    setPolicy(fixture, OverflowPolicy.OFF);
     // The buffer is full and a doorbell stands before it; no completion is behind it.
     for (const qp of flood.qps.slice(0, 8)) qp.post(NOP, 'slot');
     for (const qp of flood.qps.slice(0, 8)) qp.ring(undefined, 'register');
@@ -74,7 +74,7 @@ t.test('a register read behind a blocked doorbell waits until the doorbell is ta
     }
     t.throws(() => flood.read(CSR.SCRATCH), /without room on the bus/, 'for ever in the deadlock of par. 74');
     // Software cannot cure it from behind the doorbell; here the host does.
-    setPolicy(bench, OverflowPolicy.NEWEST);
+    setPolicy(fixture, OverflowPolicy.NEWEST);
     t.equal(getCsrOverflowStatusStalled(flood.read(CSR.OVERFLOW_STATUS)), 0, 'the read was answered behind it');
     drain(machine);
     t.equal(flood.cq.drain().length, 9, 'every command executes');
@@ -84,8 +84,8 @@ t.test('a register read behind a blocked doorbell waits until the doorbell is ta
 t.test('a full bus holds the next access up and drops no doorbell; the other function goes on', async (t) => {
   for (let seed = 1; seed <= 5; seed++)
     for (const bus of ['open', 'pcie'] as const) {
-      const bench = start(bus, seed);
-      const { machine, flood, other, doorbells } = bench;
+      const fixture = start(bus, seed);
+      const { machine, flood, other, doorbells } = fixture;
       for (const qp of other.qps.slice(0, 4)) qp.post(NOP, 'slot');
       for (const qp of other.qps.slice(0, 4)) qp.ring();
       const order = [...flood.qps];
@@ -143,8 +143,8 @@ t.test('a session on this bus replays byte for byte', async (t) => {
 });
 
 t.test('while one function is blocked, another one reads, writes and sends', async (t) => {
-  const bench = start('pcie');
-  const { machine, flood, other } = bench;
+  const fixture = start('pcie');
+  const { machine, flood, other } = fixture;
   const control = other.tenant.access;
   control.writeRegister(CSR.ADAPTER_CONTROL, 4, CSR_ADAPTER_CONTROL_DISABLE_MASK, 0);
   for (const qp of flood.qps.slice(0, 8)) qp.post(NOP, 'register');
@@ -158,8 +158,8 @@ t.test('while one function is blocked, another one reads, writes and sends', asy
 });
 
 t.test('a reset of the function ends the blocking', async (t) => {
-  const bench = start('pcie');
-  const { machine, flood, other } = bench;
+  const fixture = start('pcie');
+  const { machine, flood, other } = fixture;
   other.tenant.access.writeRegister(CSR.ADAPTER_CONTROL, 4, CSR_ADAPTER_CONTROL_DISABLE_MASK, 0);
   for (const qp of flood.qps.slice(0, 8)) qp.post(NOP, 'register');
   t.notOk(flood.tenant.access.port.takesAccess);

@@ -22,7 +22,7 @@ import { TurnRing } from './turn-ring.ts';
 const QPN = 3;
 const NEXT = 0x7000;
 
-class Bench {
+class Fixture {
   readonly calls: unknown[][] = [];
   readonly counters = new FunctionCounters();
   readonly owner = {
@@ -96,95 +96,95 @@ class Bench {
 const RELEASE = ['release'];
 
 t.test('a copy that its queue expects is admitted', async (t) => {
-  const bench = new Bench();
-  bench.kick();
-  t.same(bench.take(), [['admit']]);
-  t.equal(bench.counters.commandsCollected, 1);
+  const fixture = new Fixture();
+  fixture.kick();
+  t.same(fixture.take(), [['admit']]);
+  t.equal(fixture.counters.commandsCollected, 1);
 });
 
 t.test('an early copy, or one that cannot be admitted now, becomes a doorbell', async (t) => {
-  const cases: [string, (bench: Bench) => void, Partial<SendCommand>, unknown[][]][] = [
+  const cases: [string, (fixture: Fixture) => void, Partial<SendCommand>, unknown[][]][] = [
     ['early', () => {}, { sequence: NEXT + 1 }, []],
     ['early by less than half of all numbers', () => {}, { sequence: NEXT + 0x7fff }, []],
-    ['no room in its list', (bench) => Object.assign(bench, { hasRoom: false }), {}, []],
-    ['not in RTS', (bench) => Object.assign(bench.qp, { state: QpState.ERR }), {}, []],
-    ['in SQD', (bench) => Object.assign(bench.qp, { state: QpState.SQD, sendsAreTaken: false }), {}, []],
+    ['no room in its list', (fixture) => Object.assign(fixture, { hasRoom: false }), {}, []],
+    ['not in RTS', (fixture) => Object.assign(fixture.qp, { state: QpState.ERR }), {}, []],
+    ['in SQD', (fixture) => Object.assign(fixture.qp, { state: QpState.SQD, sendsAreTaken: false }), {}, []],
     ['another level', () => {}, { qosLevel: 1 }, [['fault', FaultKind.COMMAND_QOS]]],
     [
       'a wrong checksum',
-      (bench) => Object.assign(bench.qp, { checksumOff: false }),
+      (fixture) => Object.assign(fixture.qp, { checksumOff: false }),
       {},
       [['fault', FaultKind.COMMAND_CHECKSUM]],
     ],
   ];
   for (const [name, prepare, fields, faults] of cases) {
-    const bench = new Bench();
-    prepare(bench);
-    bench.kick(fields);
+    const fixture = new Fixture();
+    prepare(fixture);
+    fixture.kick(fields);
     const sequence = (fields.sequence ?? NEXT) & 0xffff;
-    t.same(bench.take(), [...faults, RELEASE, ['ring', sequence]], name);
-    t.match(bench.counters, { doorbellsImplicit: 1, commandsCollected: 0, commandsStale: 0 }, name);
+    t.same(fixture.take(), [...faults, RELEASE, ['ring', sequence]], name);
+    t.match(fixture.counters, { doorbellsImplicit: 1, commandsCollected: 0, commandsStale: 0 }, name);
   }
 });
 
 t.test('a copy of a command that was executed is dropped', async (t) => {
   for (const sequence of [NEXT - 1, (NEXT + 0x8000) & 0xffff]) {
-    const bench = new Bench();
-    bench.kick({ sequence });
-    t.same(bench.take(), [RELEASE]);
-    t.match(bench.counters, { commandsStale: 1, doorbellsImplicit: 0 });
+    const fixture = new Fixture();
+    fixture.kick({ sequence });
+    t.same(fixture.take(), [RELEASE]);
+    t.match(fixture.counters, { commandsStale: 1, doorbellsImplicit: 0 });
   }
 });
 
 t.test('after the detection of a deadlock a copy may be spilled', async (t) => {
-  const bench = new Bench();
-  bench.isPruned = true;
-  bench.kick();
-  t.same(bench.take(), [RELEASE]);
-  t.equal(bench.counters.doorbellsImplicit, 1);
+  const fixture = new Fixture();
+  fixture.isPruned = true;
+  fixture.kick();
+  t.same(fixture.take(), [RELEASE]);
+  t.equal(fixture.counters.doorbellsImplicit, 1);
 });
 
 t.test('copies and doorbells for no queue pair of the function are reported', async (t) => {
-  const cases: [string, (bench: Bench) => void][] = [
-    ['a foreign one', (bench) => Object.assign(bench.qp, { owner: { number: 1 } })],
-    ['a disabled function', (bench) => Object.assign(bench.owner, { enabled: false })],
-    ['one that cannot send yet', (bench) => Object.assign(bench.qp, { state: QpState.RTR, sendsAreTaken: false })],
+  const cases: [string, (fixture: Fixture) => void][] = [
+    ['a foreign one', (fixture) => Object.assign(fixture.qp, { owner: { number: 1 } })],
+    ['a disabled function', (fixture) => Object.assign(fixture.owner, { enabled: false })],
+    ['one that cannot send yet', (fixture) => Object.assign(fixture.qp, { state: QpState.RTR, sendsAreTaken: false })],
   ];
   for (const [name, prepare] of cases) {
-    const bench = new Bench();
-    const { admission, unit } = bench;
-    prepare(bench);
+    const fixture = new Fixture();
+    const { admission, unit } = fixture;
+    prepare(fixture);
     const fault = ['fault', FaultKind.COMMAND_BAD_QP, QPN];
-    bench.kick();
-    t.same(bench.take(), [fault, RELEASE], name);
+    fixture.kick();
+    t.same(fixture.take(), [fault, RELEASE], name);
     const low = QPN << DOORBELL_QPN_SHIFT;
     admission.ring(unit, low, NEXT);
     admission.ringRefused(unit, low, NEXT);
     admission.stop(unit, low);
-    t.same(bench.take(), [fault, fault, fault], name);
+    t.same(fixture.take(), [fault, fault, fault], name);
   }
-  const bench = new Bench();
-  bench.kick({ qpn: QPN + 1 });
-  t.same(bench.take(), [['fault', FaultKind.COMMAND_BAD_QP, QPN + 1], RELEASE]);
+  const fixture = new Fixture();
+  fixture.kick({ qpn: QPN + 1 });
+  t.same(fixture.take(), [['fault', FaultKind.COMMAND_BAD_QP, QPN + 1], RELEASE]);
 });
 
 t.test('a page of a context reaches the queue pairs of its context, that of the kernel all', async (t) => {
-  const bench = new Bench();
-  const { admission, unit } = bench;
+  const fixture = new Fixture();
+  const { admission, unit } = fixture;
   const low = QPN << DOORBELL_QPN_SHIFT;
   const [one, other] = [1, 2].map((number) => new CollectContext(number, {} as UnderlyingFunction));
   const useAll = (context: ContextOrKernel): unknown[][] => {
-    bench.kick({}, context);
+    fixture.kick({}, context);
     admission.ring(unit, low, NEXT, context);
     admission.ringRefused(unit, low, NEXT, context);
     admission.stop(unit, low, context);
-    return bench.take();
+    return fixture.take();
   };
   const fault = ['fault', FaultKind.COLLECT_CONTEXT, QPN];
   const refused = [fault, RELEASE, fault, fault, fault];
   const taken = [['admit'], ['ring', NEXT], ['ring', NEXT], ['stop']];
   t.same(useAll(one), refused, "a queue pair of the kernel's");
-  bench.qp.collectContext = one;
+  fixture.qp.collectContext = one;
   t.same(useAll(one), taken);
   t.same(useAll(other), refused);
   t.same(useAll(undefined), taken, 'the kernel');
@@ -192,18 +192,18 @@ t.test('a page of a context reaches the queue pairs of its context, that of the 
 });
 
 t.test('doorbells: explicit ones, those of refused commands, stops', async (t) => {
-  const bench = new Bench();
-  const { admission, unit } = bench;
+  const fixture = new Fixture();
+  const { admission, unit } = fixture;
   const low = QPN << DOORBELL_QPN_SHIFT;
   admission.ring(unit, low, 0x10000 + NEXT);
   admission.ringRefused(unit, low, NEXT);
   admission.stop(unit, low);
-  t.same(bench.take(), [['ring', NEXT], ['ring', NEXT], ['stop']]);
-  bench.takesRefused = true;
+  t.same(fixture.take(), [['ring', NEXT], ['ring', NEXT], ['stop']]);
+  fixture.takesRefused = true;
   admission.ringRefused(unit, low, NEXT);
-  bench.isQueued = false;
+  fixture.isQueued = false;
   admission.ringRefused(unit, low, NEXT);
-  t.same(bench.take(), [['queue', NEXT], ['wake'], ['queue', NEXT], ['lose']], 'the FIFO in host memory');
+  t.same(fixture.take(), [['queue', NEXT], ['wake'], ['queue', NEXT], ['lose']], 'the FIFO in host memory');
 });
 
 t.test('items of a ring take turns; each is in it once, a refused one comes first', async (t) => {

@@ -20,7 +20,7 @@ const LOG2 = OVERFLOW_MIN_LOG2;
 const ENTRIES = 2 ** LOG2;
 const ENTRY_BYTES = 8;
 
-class Bench {
+class Fixture {
   readonly memory = new Uint8Array(512);
   isReachable = true;
   readonly ring: OverflowBuffer;
@@ -63,7 +63,7 @@ t.test('base and size of a ring have bounds', async (t) => {
     [top - 2 ** LOG2 * ENTRY_BYTES, LOG2, false],
     [top - 2 ** LOG2 * ENTRY_BYTES - BASE, LOG2, true],
   ] as const) {
-    const { ring } = new Bench(false);
+    const { ring } = new Fixture(false);
     t.notOk(ring.enabled, 'none before');
     t.same([ring.enable(base, log2), ring.enabled], [wanted, wanted], `${base}, ${log2}`);
     t.equal(ring.room, wanted ? 2 ** log2 : 0);
@@ -72,7 +72,7 @@ t.test('base and size of a ring have bounds', async (t) => {
 });
 
 t.test('doorbells come back in order, around the end of the ring', async (t) => {
-  const { ring, makeQueuePair } = new Bench();
+  const { ring, makeQueuePair } = new Fixture();
   const qps = [1, 2, 3].map(makeQueuePair);
   let [written, read] = [0, 0];
   for (let round = 0; round < 3 * ENTRIES; round++) {
@@ -93,7 +93,7 @@ t.test('doorbells come back in order, around the end of the ring', async (t) => 
 });
 
 t.test('entries of each queue pair are counted, until the ring is given up', async (t) => {
-  const { ring, makeQueuePair } = new Bench();
+  const { ring, makeQueuePair } = new Fixture();
   const [one, two] = [makeQueuePair(1), makeQueuePair(2)];
   for (const qp of [one, two, one]) ring.write(qp, 0);
   t.same([ring.spilledOf(one), ring.spilledOf(two)], [2, 1]);
@@ -110,20 +110,20 @@ t.test('entries of each queue pair are counted, until the ring is given up', asy
 
 t.test('hazard 39: an entry that was changed is another doorbell, or none', async (t) => {
   for (let byte = 0; byte < ENTRY_BYTES; byte++) {
-    const { ring, memory, makeQueuePair } = new Bench();
+    const { ring, memory, makeQueuePair } = new Fixture();
     ring.write(makeQueuePair(0x123456), 0x7788);
     memory[BASE + byte] ^= 0x80;
     const isDoorbell = ring.fetch() === FaultKind.NONE;
     t.notOk(isDoorbell && ring.qpn === 0x123456 && ring.sequence === 0x7788, `byte ${byte}`);
   }
-  const { ring, memory, makeQueuePair } = new Bench();
+  const { ring, memory, makeQueuePair } = new Fixture();
   ring.write(makeQueuePair(1), 2);
   memory.fill(0xff, BASE, BASE + ENTRY_BYTES);
   t.equal(ring.fetch(), FaultKind.OVERFLOW_ENTRY);
 });
 
 t.test('hazard 39: an emptied ring must have returned every entry', async (t) => {
-  const { ring, makeQueuePair } = new Bench();
+  const { ring, makeQueuePair } = new Fixture();
   const [one, two] = [makeQueuePair(1), makeQueuePair(2)];
   for (const qp of [one, two]) ring.write(qp, 0);
   for (let count = 0; count < 2; count++) ring.fetch();
@@ -139,7 +139,7 @@ t.test('hazard 39: an emptied ring must have returned every entry', async (t) =>
 });
 
 t.test('hazard 38: entries of destroyed queue pairs come back as orphans', async (t) => {
-  const { ring, makeQueuePair } = new Bench();
+  const { ring, makeQueuePair } = new Fixture();
   const [gone, other] = [makeQueuePair(1), makeQueuePair(2)];
   for (const qp of [gone, gone, other]) ring.write(qp, 0);
   t.notOk(ring.settleOrphan(), 'none is destroyed');
@@ -160,11 +160,11 @@ t.test('hazard 38: entries of destroyed queue pairs come back as orphans', async
 });
 
 t.test('memory that fails gives up the ring', async (t) => {
-  const writing = new Bench();
+  const writing = new Fixture();
   writing.isReachable = false;
   t.notOk(writing.ring.write(writing.makeQueuePair(1), 0));
   t.notOk(writing.ring.enabled);
-  const reading = new Bench();
+  const reading = new Fixture();
   const qp = reading.makeQueuePair(1);
   reading.ring.write(qp, 0);
   reading.isReachable = false;
@@ -173,7 +173,7 @@ t.test('memory that fails gives up the ring', async (t) => {
 });
 
 t.test('a ring touches the memory of its entries', async (t) => {
-  const { ring } = new Bench();
+  const { ring } = new Fixture();
   const end = BASE + ENTRIES * ENTRY_BYTES;
   for (const [address, lengthBytes, wanted] of [
     [BASE - 8, 8, false],

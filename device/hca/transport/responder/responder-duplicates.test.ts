@@ -6,16 +6,16 @@
 import t from 'tap';
 import { type BthOpcode, BthOpcode as op } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import { ledger } from '../../../rig/fixtures/ledger.ts';
-import { ResponderFixture as Bench, MTU_BYTES } from '../../../rig/fixtures/responder-fixture.ts';
+import { ResponderFixture as Fixture, MTU_BYTES } from '../../../rig/fixtures/responder-fixture.ts';
 
 t.test('duplicates: an acknowledgement up to the next READ, READs and atomics again (IBTA 9.7.5.1.4)', async (t) => {
-  const bench = new Bench();
-  bench.receive(op.RC_SEND_ONLY);
-  bench.receive(op.RC_RDMA_READ_REQUEST, { length: 3 * MTU_BYTES });
-  bench.receive(op.RC_SEND_ONLY);
-  bench.receive(op.RC_FETCH_ADD);
-  bench.receive(op.RC_SEND_ONLY);
-  bench.take();
+  const fixture = new Fixture();
+  fixture.receive(op.RC_SEND_ONLY);
+  fixture.receive(op.RC_RDMA_READ_REQUEST, { length: 3 * MTU_BYTES });
+  fixture.receive(op.RC_SEND_ONLY);
+  fixture.receive(op.RC_FETCH_ADD);
+  fixture.receive(op.RC_SEND_ONLY);
+  fixture.take();
   for (const [opcode, psn, call] of [
     [op.RC_SEND_ONLY, 0, ['ack', 0]],
     [op.RC_SEND_ONLY, 4, ['ack', 4]],
@@ -24,8 +24,8 @@ t.test('duplicates: an acknowledgement up to the next READ, READs and atomics ag
     [op.RC_RDMA_READ_REQUEST, 3, ['repeat', 1, 2]],
     [op.RC_FETCH_ADD, 5, ['repeat', 5, 0]],
   ] as const) {
-    t.ok(bench.receive(opcode, { psn }), `PSN ${psn}`);
-    t.same(bench.take(), [call], `PSN ${psn}`);
+    t.ok(fixture.receive(opcode, { psn }), `PSN ${psn}`);
+    t.same(fixture.take(), [call], `PSN ${psn}`);
   }
   for (const [opcode, psn] of [
     [op.RC_RDMA_READ_REQUEST, 0],
@@ -33,9 +33,9 @@ t.test('duplicates: an acknowledgement up to the next READ, READs and atomics ag
     [op.RC_RDMA_READ_REQUEST, 5],
     [op.RC_FETCH_ADD, 1],
   ] as const)
-    t.notOk(bench.receive(opcode, { psn }), 'no such request is kept');
-  t.same(bench.take(), []);
-  const newest = new Bench();
+    t.notOk(fixture.receive(opcode, { psn }), 'no such request is kept');
+  t.same(fixture.take(), []);
+  const newest = new Fixture();
   newest.receive(op.RC_SEND_ONLY);
   newest.receive(op.RC_RDMA_READ_REQUEST, { length: 1 });
   newest.take();
@@ -46,41 +46,41 @@ t.test('duplicates: an acknowledgement up to the next READ, READs and atomics ag
 t.test('an answer from 2^24 PSNs ago is no answer to a duplicate (IBTA 9.4.5)', async (t) => {
   ledger(t, '9.4.5', 'A duplicate READ or atomic is never answered with a result from 2^24 PSNs ago');
   ledger(t, '9.7.5.1', 'Answers from 2^24 PSNs ago do not limit the acknowledgement of a duplicate');
-  const bench = new Bench();
-  const { state } = bench;
+  const fixture = new Fixture();
+  const { state } = fixture;
   const pass = (psn: number): void => {
     state.expect(psn);
-    bench.receive(op.RC_SEND_ONLY);
-    bench.take();
+    fixture.receive(op.RC_SEND_ONLY);
+    fixture.take();
   };
-  bench.receive(op.RC_FETCH_ADD);
-  bench.receive(op.RC_RDMA_READ_REQUEST, { length: 3 * MTU_BYTES });
-  bench.take();
-  t.ok(bench.receive(op.RC_FETCH_ADD, { psn: 0 }));
-  t.ok(bench.receive(op.RC_RDMA_READ_REQUEST, { psn: 2 }));
-  bench.take();
+  fixture.receive(op.RC_FETCH_ADD);
+  fixture.receive(op.RC_RDMA_READ_REQUEST, { length: 3 * MTU_BYTES });
+  fixture.take();
+  t.ok(fixture.receive(op.RC_FETCH_ADD, { psn: 0 }));
+  t.ok(fixture.receive(op.RC_RDMA_READ_REQUEST, { psn: 2 }));
+  fixture.take();
   // Half of all PSNs behind is a duplicate still; one more is a PSN that was never sent.
   pass(0x7fffff);
-  t.ok(bench.receive(op.RC_FETCH_ADD, { psn: 0 }));
-  t.same(bench.take(), [['repeat', 0, 0]]);
+  t.ok(fixture.receive(op.RC_FETCH_ADD, { psn: 0 }));
+  t.same(fixture.take(), [['repeat', 0, 0]]);
   pass(0xfffffe);
   pass(4);
   for (let lap = 1; lap <= 3; lap++) {
-    t.notOk(bench.receive(op.RC_FETCH_ADD, { psn: 0 }), `after ${lap} wraps`);
-    t.notOk(bench.receive(op.RC_RDMA_READ_REQUEST, { psn: 2 }), `after ${lap} wraps`);
-    t.same(bench.take(), []);
-    bench.receive(op.RC_SEND_ONLY, { psn: 0 });
-    t.same(bench.take(), [['ack', 4]], 'they limit no acknowledgement either');
+    t.notOk(fixture.receive(op.RC_FETCH_ADD, { psn: 0 }), `after ${lap} wraps`);
+    t.notOk(fixture.receive(op.RC_RDMA_READ_REQUEST, { psn: 2 }), `after ${lap} wraps`);
+    t.same(fixture.take(), []);
+    fixture.receive(op.RC_SEND_ONLY, { psn: 0 });
+    t.same(fixture.take(), [['ack', 4]], 'they limit no acknowledgement either');
     for (const psn of [0x600000, 0xc00000, 4]) pass(psn);
     state.expect(5);
   }
   for (const resource of state.resources) resource.active = false;
   pass(0xffffff);
-  bench.receive(op.RC_FETCH_ADD);
-  bench.receive(op.RC_SEND_ONLY);
-  bench.take();
-  bench.receive(op.RC_FETCH_ADD, { psn: 0 });
-  t.same(bench.take(), [['repeat', 0, 0]], 'the newest one is found');
+  fixture.receive(op.RC_FETCH_ADD);
+  fixture.receive(op.RC_SEND_ONLY);
+  fixture.take();
+  fixture.receive(op.RC_FETCH_ADD, { psn: 0 });
+  t.same(fixture.take(), [['repeat', 0, 0]], 'the newest one is found');
 });
 
 t.test('a duplicate is one of the same opcode', async (t) => {
@@ -92,10 +92,10 @@ t.test('a duplicate is one of the same opcode', async (t) => {
   ];
   for (const [opcode, length] of requests) {
     for (const [other] of [...requests, [op.RC_FLUSH], [op.RC_ATOMIC_WRITE]] as const) {
-      const bench = new Bench();
-      bench.receive(opcode, { length });
-      bench.take();
-      t.equal(bench.receive(other, { psn: 0 }), other === opcode, `${other} for ${opcode}`);
+      const fixture = new Fixture();
+      fixture.receive(opcode, { length });
+      fixture.take();
+      t.equal(fixture.receive(other, { psn: 0 }), other === opcode, `${other} for ${opcode}`);
     }
   }
 });
