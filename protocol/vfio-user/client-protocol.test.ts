@@ -6,11 +6,11 @@
 import t from 'tap';
 import { ReplyError, VfioUserClient } from './client/client.ts';
 import { COMMAND, type encodeVersion, pack, REGION_FLAG } from './client/wire.ts';
-import { DeviceProcess } from './test-support/device-process.ts';
+import { DeviceProgram } from './test-support/device-program.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
 const EINVAL = 22;
-const device = await DeviceProcess.start();
+const device = await DeviceProgram.start();
 t.teardown(() => device[Symbol.asyncDispose]());
 
 t.test('version, device, regions and interrupts', async (t) => {
@@ -37,7 +37,7 @@ t.test('version, device, regions and interrupts', async (t) => {
 });
 
 t.test('a region can offer several areas of one file', async (t) => {
-  await using device = await DeviceProcess.start({ args: ['--mappable'] });
+  await using device = await DeviceProgram.start({ args: ['--mappable'] });
   const client = device.connect();
   t.teardown(() => client.close());
   const short = client.getRegionInfo(4);

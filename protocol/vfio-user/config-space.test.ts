@@ -12,7 +12,7 @@ import {
 } from './capabilities.ts';
 import { CONFIG_REGION } from './client/client.ts';
 import { ConfigSpace } from './config-space.ts';
-import { DeviceProcess, readCounter } from './test-support/device-process.ts';
+import { DeviceProgram, readCounter } from './test-support/device-program.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
 const IDS = { vendor: 0x1234, device: 0x5678, subsystemVendor: 0x9abc, subsystem: 0xdef0, classCode: 0x020700 };
@@ -120,7 +120,7 @@ t.test('power states', async (t) => {
 });
 
 t.test('over the socket', async (t) => {
-  await using device = await DeviceProcess.start();
+  await using device = await DeviceProgram.start();
   const client = device.connect();
   t.teardown(() => client.close());
   const all = client.readRegion(CONFIG_REGION, 0, 4096);

@@ -3,7 +3,6 @@
 
 /** Region indexes of a PCI device. */
 export const REGION = { bar0: 0, bar1: 1, bar2: 2, bar3: 3, bar4: 4, bar5: 5, rom: 6, config: 7, vga: 8 } as const;
-export const REGION_COUNT = 9;
 
 /** Interrupt indexes. */
 export const IRQ = { intx: 0, msi: 1, msix: 2, error: 3, request: 4 } as const;

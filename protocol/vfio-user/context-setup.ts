@@ -25,7 +25,7 @@ import type { Libvfio, Pointer } from './library.ts';
 import type { RateLimitedLog } from './log.ts';
 import { allocateNative, errno, lastErrno, memcpy, memset, type NativeBlock } from './native.ts';
 import { CAPABILITY, CONFIG_BYTES, MSIX } from './pci-layout.ts';
-import { type DeviceState, makeRegionAccess, ONES, type RegionAccess } from './region.ts';
+import { type DeviceState, makeRegionAccess, ONES, type RegionCallback } from './region.ts';
 import { claimSocketPath, isDirectoryShared } from './socket-path.ts';
 
 /** Parts of a context that the callbacks of the library use. */
@@ -144,7 +144,7 @@ class Setup {
   #region(
     index: number,
     sizeBytes: number,
-    access: RegionAccess,
+    access: RegionCallback,
     flags: number,
     mappable?: BarOptions['mappable'],
   ): void {
@@ -164,7 +164,7 @@ class Setup {
     );
   }
 
-  #makeConfigAccess(): RegionAccess {
+  #makeConfigAccess(): RegionCallback {
     const { address, bytes } = this.#scratch;
     const { config, state, failed } = this.#parts;
     return (_ctx, buf, count, offset, isWrite) => {

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import { ReplyError, type VfioUserClient } from './client/client.ts';
 import { makePipe, SharedMemory } from './client/unix-socket.ts';
 import { COMMAND, pack } from './client/wire.ts';
-import { DeviceProcess, makeCounterReader, runDma } from './test-support/device-process.ts';
+import { DeviceProgram, makeCounterReader, runDma } from './test-support/device-program.ts';
 import { DMA_OP, PROBE } from './test-support/probe-layout.ts';
 
 const KIB = 1024;
@@ -18,7 +18,7 @@ const EINVAL = 22;
 const ENOSPC = 28;
 const TIB = 2 ** 40;
 
-const device = await DeviceProcess.start();
+const device = await DeviceProgram.start();
 t.teardown(() => device[Symbol.asyncDispose]());
 
 /** A client for one test, and its counters since it connected. */
@@ -141,7 +141,7 @@ t.test('a client maps at most 2 TiB, which a guest of 1 TiB does not reach', asy
 });
 
 t.test('all clients of a process together leave it most of its address space', async (t) => {
-  await using crowd = await DeviceProcess.start({ sockets: 18 });
+  await using crowd = await DeviceProgram.start({ sockets: 18 });
   const memory = new SharedMemory(2 * TIB);
   const clients = crowd.sockets.map((_, index) => crowd.connect(index));
   t.teardown(() => {

@@ -8,7 +8,7 @@ import t from 'tap';
 import { closeAll, type VfioUserClient } from './client/client.ts';
 import { EventFd, makePipe, SharedMemory } from './client/unix-socket.ts';
 import { COMMAND, concat, encodeMessage, encodeMessageHeader, encodeVersion, FLAG, pack } from './client/wire.ts';
-import { DeviceProcess, readCounter } from './test-support/device-process.ts';
+import { DeviceProgram, readCounter } from './test-support/device-program.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
 const ROUNDS = Number(process.env.FUZZ_ROUNDS ?? 60);
@@ -131,7 +131,7 @@ function drain(client: VfioUserClient): void {
   }
 }
 
-function round(device: DeviceProcess, random: Random, fds: readonly number[]): void {
+function round(device: DeviceProgram, random: Random, fds: readonly number[]): void {
   const client = device.connect(0);
   try {
     for (let i = 0; i < MESSAGES_PER_ROUND; i++) {
@@ -148,7 +148,7 @@ function round(device: DeviceProcess, random: Random, fds: readonly number[]): v
 t.test('random messages', async (t) => {
   const seed = Number(process.env.FUZZ_SEED ?? Date.now() % 2 ** 31);
   const random = new Random(seed);
-  await using device = await DeviceProcess.start({ sockets: 2 });
+  await using device = await DeviceProgram.start({ sockets: 2 });
   const honest = device.connect(1);
   t.teardown(() => honest.close());
   const fds = [new SharedMemory(65536).fd, new SharedMemory(2 ** 20).fd, new EventFd().fd, ...makePipe()];

@@ -8,7 +8,7 @@ import t, { type Test } from 'tap';
 import { ReplyError, VfioUserClient } from './client/client.ts';
 import { ClientError, SharedMemory, UnixSocket } from './client/unix-socket.ts';
 import { COMMAND, encodeMessage, encodeMessageHeader, encodeVersion, FLAG, pack } from './client/wire.ts';
-import { DeviceProcess, readCounter } from './test-support/device-process.ts';
+import { DeviceProgram, readCounter } from './test-support/device-program.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
 /** Checks that the correct client is served. */
@@ -19,7 +19,7 @@ function check(t: Test, honest: VfioUserClient, what: string): void {
 
 t.test('beside a correct client', async (t) => {
   // The correct client must send its version within that time, too, however busy the machine is.
-  await using device = await DeviceProcess.start({ sockets: 2, args: ['--attach-timeout', '5000'] });
+  await using device = await DeviceProgram.start({ sockets: 2, args: ['--attach-timeout', '5000'] });
   const honest = device.connect(1);
   t.teardown(() => honest.close());
   const path = device.sockets[0];

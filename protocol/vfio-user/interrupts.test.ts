@@ -7,7 +7,7 @@ import t from 'tap';
 import { ReplyError, type VfioUserClient } from './client/client.ts';
 import { EventFd, makePipe } from './client/unix-socket.ts';
 import { COMMAND, encodeSetIrqs, IRQ_FLAG } from './client/wire.ts';
-import { DeviceProcess, makeCounterReader } from './test-support/device-process.ts';
+import { DeviceProgram, makeCounterReader } from './test-support/device-program.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
 const MSIX = 2;
@@ -15,7 +15,7 @@ const ERROR = 3;
 const REQUEST = 4;
 const SET_EVENTFD = IRQ_FLAG.eventfd | IRQ_FLAG.trigger;
 
-const device = await DeviceProcess.start();
+const device = await DeviceProgram.start();
 t.teardown(() => device[Symbol.asyncDispose]());
 
 /** Lets the device raise a vector; true on success. */

@@ -8,10 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import t from 'tap';
 import { CONFIG_REGION, VfioUserClient } from './client/client.ts';
 import { SharedMemory } from './client/unix-socket.ts';
-import { DeviceProcess, makeCounterReader, readCounter, runDma } from './test-support/device-process.ts';
+import { DeviceProgram, makeCounterReader, readCounter, runDma } from './test-support/device-program.ts';
 import { DMA_OP, PROBE } from './test-support/probe-layout.ts';
 
-const device = await DeviceProcess.start();
+const device = await DeviceProgram.start();
 t.teardown(() => device[Symbol.asyncDispose]());
 const idleDescriptors = device.descriptors();
 
@@ -67,7 +67,7 @@ t.test('the device may disconnect its client', async (t) => {
 });
 
 t.test('a device that needs time to quiesce', async (t) => {
-  await using device = await DeviceProcess.start({ args: ['--quiesce'] });
+  await using device = await DeviceProgram.start({ args: ['--quiesce'] });
   const client = device.connect();
   const memory = new SharedMemory(0x10000);
   client.mapDma({ address: 0, sizeBytes: 0x10000, fd: memory.fd });
@@ -86,7 +86,7 @@ t.test('a device that needs time to quiesce', async (t) => {
 
 t.test('the end of the process', async (t) => {
   for (const attached of [false, true]) {
-    await using device = await DeviceProcess.start({ sockets: 3 });
+    await using device = await DeviceProgram.start({ sockets: 3 });
     t.equal(statSync(device.sockets[0]).mode & 0o777, 0o600);
     const client = attached ? device.connect() : undefined;
     t.equal(await device.stop('SIGTERM'), 0, 'it ends by itself');
@@ -96,7 +96,7 @@ t.test('the end of the process', async (t) => {
 });
 
 t.test('an idle device uses no CPU, attached or not', async (t) => {
-  await using device = await DeviceProcess.start({ sockets: 2 });
+  await using device = await DeviceProgram.start({ sockets: 2 });
   const client = device.connect();
   t.teardown(() => client.close());
   t.equal(client.read32(0, 0), PROBE.identityValue);

@@ -3,7 +3,7 @@
 import t from 'tap';
 import { allocateNative } from './native.ts';
 import { makeRegionAccess, naturalPiece } from './region.ts';
-import { DeviceProcess, readCounter } from './test-support/device-process.ts';
+import { DeviceProgram, readCounter } from './test-support/device-program.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
 t.test('an access is split into aligned pieces: each byte once and in order', async (t) => {
@@ -62,7 +62,7 @@ t.test('accesses that a handler receives', async (t) => {
 });
 
 t.test('over the socket', async (t) => {
-  await using device = await DeviceProcess.start();
+  await using device = await DeviceProgram.start();
   const client = device.connect();
   t.teardown(() => client.close());
   const pattern = Uint8Array.from({ length: 64 }, (_, i) => i * 3 + 1);

@@ -22,7 +22,7 @@ export interface RegionHandler {
 }
 
 /** Callback of the library; returns the number of bytes done, which is always `count`. */
-export type RegionAccess = (ctx: number, buf: number, count: number, offset: number, isWrite: boolean) => number;
+export type RegionCallback = (ctx: number, buf: number, count: number, offset: number, isWrite: boolean) => number;
 
 /** Whether the device behind a context is called. */
 export interface DeviceState {
@@ -43,7 +43,7 @@ export function makeRegionAccess(
   device: Readonly<DeviceState>,
   onError: (error: unknown) => void,
   written?: () => void,
-): RegionAccess {
+): RegionCallback {
   sharedBounce ??= allocateNative(8);
   const { address: bounce, view } = sharedBounce;
 

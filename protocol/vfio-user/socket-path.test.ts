@@ -9,7 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import koffi from 'koffi';
 import t from 'tap';
 import { claimSocketPath } from './socket-path.ts';
-import { DeviceProcess, PROBE_PROGRAM } from './test-support/device-process.ts';
+import { DeviceProgram, PROBE_PROGRAM } from './test-support/device-program.ts';
 import { libraryPath } from './test-support/library.ts';
 import { PROBE } from './test-support/probe-layout.ts';
 
@@ -30,13 +30,13 @@ t.test('a socket of datagrams is left to its program', async (t) => {
 
 t.test('the socket path', async (t) => {
   const directory = mkdtempSync(join(tmpdir(), 'vfu-'));
-  await using dead = await DeviceProcess.start();
+  await using dead = await DeviceProgram.start();
   await dead.stop('SIGKILL');
   t.ok(existsSync(dead.sockets[0]), 'a killed device leaves its socket file');
   const taken = await run(['--socket', dead.sockets[0]], { untilServing: true });
   t.equal(taken.code, 0, `the next device takes over its path: ${taken.stderr}`);
 
-  await using live = await DeviceProcess.start();
+  await using live = await DeviceProgram.start();
   const client = live.connect();
   const plain = join(directory, 'file');
   writeFileSync(plain, 'precious');

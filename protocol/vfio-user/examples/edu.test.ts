@@ -3,13 +3,13 @@
 import t from 'tap';
 import { CONFIG_REGION } from '../client/client.ts';
 import { SharedMemory } from '../client/unix-socket.ts';
-import { DeviceProcess, EDU_PROGRAM } from '../test-support/device-process.ts';
+import { DeviceProgram, EDU_PROGRAM } from '../test-support/device-program.ts';
 
 const GUEST = 0x100000;
 const BUFFER = 0x40000;
 
 t.test('identification, liveness, factorial, interrupts, DMA', async (t) => {
-  await using device = await DeviceProcess.start({ program: EDU_PROGRAM });
+  await using device = await DeviceProgram.start({ program: EDU_PROGRAM });
   const client = device.connect();
   t.teardown(() => client.close());
   t.equal(client.read32(CONFIG_REGION, 0), 0x11e81234);

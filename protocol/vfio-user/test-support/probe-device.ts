@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The device under test, in its own process (device-process.ts). Its registers count the callbacks,
+ * The device under test, in its own process (device-program.ts). Its registers count the callbacks,
  * do DMA, raise vectors, and misbehave on purpose; `PROBE` has their offsets.
  * Usage: probe-device.ts --socket PATH [--socket PATH ...] [--quiesce] [--mappable]
  *   [--attach-timeout MS]

@@ -35,7 +35,6 @@ const RATES: readonly (readonly [code: number, gigabits: number])[] = [
 /** Codes in order of what they stand for, the least first. */
 export const rateCodes: readonly number[] = RATES.map(([code]) => code);
 export const mtuCodes: readonly number[] = [1, 2, 3, 4, 5];
-export const lifeTimeCodes: readonly number[] = Array.from({ length: 64 }, (_, code) => code);
 
 const LANES: Readonly<Record<number, number>> = {
   [LinkWidth.WIDTH_1X]: 1,

@@ -109,7 +109,7 @@ t.test('a standby takes over when its master dies, and hands back', async (t) =>
   );
 });
 
-t.test('a manager that dies after any number of requests leaves a subnet that another one mends', async (t) => {
+t.test('a manager that dies after any number of requests leaves a subnet that another one repairs', async (t) => {
   let last = Infinity;
   for (let death = 1; death < last; death += 7) {
     const fabric = new ManagedFabric({ ...row, managers: [{ at: 'a0' }, { at: 's2' }] });

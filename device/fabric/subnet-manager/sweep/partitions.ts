@@ -36,8 +36,3 @@ function rank({ pKey }: Partition): number {
 export function mayTalk(one: number, other: number): boolean {
   return (one & DEFAULT_PARTITION) === (other & DEFAULT_PARTITION) && ((one | other) & FULL_MEMBER) !== 0;
 }
-
-/** Keys of `one` with which it may talk to a port with the keys `other`. */
-export function sharedKeys(one: readonly number[], other: readonly number[]): number[] {
-  return one.filter((key) => other.some((theirs) => mayTalk(key, theirs)));
-}

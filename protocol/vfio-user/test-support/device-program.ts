@@ -20,14 +20,14 @@ export const EDU_PROGRAM = fileURLToPath(new URL('../examples/edu.ts', import.me
 /** Ends only what would never end. */
 const PATIENCE_MS = 600_000;
 
-interface DeviceProcessOptions {
+interface DeviceProgramOptions {
   readonly program?: string;
   readonly sockets?: number;
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
 }
 
-export class DeviceProcess {
+export class DeviceProgram {
   readonly directory: string;
   readonly sockets: string[];
   readonly logs: string[] = [];
@@ -35,14 +35,14 @@ export class DeviceProcess {
   #exit: number | string | undefined;
 
   /** Starts a device and waits until it serves. */
-  static async start(options: DeviceProcessOptions = {}): Promise<DeviceProcess> {
-    const device = new DeviceProcess(options);
+  static async start(options: DeviceProgramOptions = {}): Promise<DeviceProgram> {
+    const device = new DeviceProgram(options);
     await device.waitFor('the device serves', () => device.logged('serving') || device.exited);
     if (device.exited) throw new Error(`the device ended at once: ${device.logs.join('\n')}`);
     return device;
   }
 
-  private constructor(options: DeviceProcessOptions) {
+  private constructor(options: DeviceProgramOptions) {
     this.directory = mkdtempSync(join(tmpdir(), 'vfu-'));
     this.sockets = Array.from({ length: options.sockets ?? 1 }, (_, i) => join(this.directory, `${i}.sock`));
     const paths = this.sockets.flatMap((path) => ['--socket', path]);
