@@ -89,11 +89,11 @@ export interface RecordingHeader {
   readonly lengthBytes: number;
 }
 
-/** What a replay builds: an adapter from its options, or a fabric. */
+/** The subject of a replay: an adapter from its options, or a fabric. */
 export type RecordedPlan = AdapterOptions | FabricPlan;
 
 /**
- * What a recording of a fabric holds; for an adapter alone its options suffice, unless it has a
+ * Contents of a recording of a fabric; for an adapter alone its options suffice, unless it has a
  * personality.
  */
 export function recordedPlan(plan: FabricPlan): RecordedPlan {

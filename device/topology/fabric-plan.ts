@@ -60,10 +60,10 @@ export interface LocalLinkPlan {
 }
 
 /**
- * How ports get LIDs and become active. `managed`: built-in subnet managers do it, one for each
- * separate part of the fabric (`manager-places.ts`). `external`: ports wait for a subnet manager.
- * `fixed`: ports of adapters have the LIDs of their options and are active as soon as their links
- * come up.
+ * Ways in which ports get LIDs and become active. `managed`: built-in subnet managers do it, one
+ * for each separate part of the fabric (`manager-places.ts`). `external`: ports wait for a subnet
+ * manager. `fixed`: ports of adapters have the LIDs of their options and are active as soon as
+ * their links come up.
  */
 export type SubnetControl = 'managed' | 'external' | 'fixed';
 

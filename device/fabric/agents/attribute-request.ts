@@ -11,7 +11,7 @@ import type { LinkEnd } from '../port/link.ts';
 import { endPortOf, isSwitch, type ManagedNode } from './managed-node.ts';
 import type { NoticeQueues } from './notice-queue.ts';
 
-/** Where the attribute begins in a datagram. */
+/** Offset of the attribute in a datagram. */
 export const DATA = ATTRIBUTE_OFFSET;
 /** Bytes of the attribute of a subnet management packet. */
 const SUBNET_DATA_BYTES = 64;

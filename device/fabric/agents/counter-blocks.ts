@@ -74,7 +74,7 @@ const receivedWords = ({ counters }: LinkEnd): number =>
 /** Times that a packet waited: the end has no clock of its own. */
 const waits = ({ transmitQueues }: LinkEnd): number => transmitQueues.creditStalls;
 
-/** What the sampler can count, by CounterSelect of PortSamplesControl (IBTA 16.1.3.2). */
+/** Counters that the sampler can read, by CounterSelect of PortSamplesControl (IBTA 16.1.3.2). */
 export const sampled: readonly ((end: LinkEnd) => number)[] = [
   () => 0,
   sentWords,
@@ -155,7 +155,7 @@ export const transmitDiscardDetails: CounterBlock<PortTransmitDiscardDetails> = 
 /** The values of one block at one port, as resets leave them. */
 export class CounterValues<R extends object> {
   readonly #block: CounterBlock<R>;
-  /** What each counter of the port had when the field was 0. */
+  /** Values of the counters of the port when the field was 0. */
   readonly #zeros: Float64Array;
 
   constructor(block: CounterBlock<R>) {

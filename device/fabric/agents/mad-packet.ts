@@ -22,7 +22,7 @@ import { buildPacket, payloadStart } from '../../../protocol/infiniband/packet-b
 import { newPacketFields } from '../../../protocol/infiniband/packet-fields.ts';
 import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 
-/** Where a datagram comes from and goes to, besides its own contents. */
+/** Source and destination of a datagram, besides its own contents. */
 export interface MadAddress {
   slid: number;
   dlid: number;

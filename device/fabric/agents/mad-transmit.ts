@@ -11,7 +11,7 @@ import { MANAGEMENT_VL } from '../port/transmit-queues.ts';
 import { type MadAddress, writeMadPacket } from './mad-packet.ts';
 import { endPortOf, type ManagedNode } from './managed-node.ts';
 
-/** Where a datagram goes from a node: a port number, or one of these. */
+/** The way of a datagram from a node: a port number, or one of these. */
 export const MadEgress = { OWN_NODE: 0, NOWHERE: -1 } as const;
 
 /** The port by which a datagram of `portNumber` leaves for the LID `dlid`. */

@@ -31,7 +31,7 @@ interface Row {
 }
 
 const S = SubnetAttribute;
-/** What the subnet management agent serves. */
+/** Attributes of the subnet management agent. */
 export const subnetRows: readonly Row[] = [
   { attribute: S.NOTICE, methods: [GET, SET, TRAP_REPRESS] },
   { attribute: S.NODE_DESCRIPTION, methods: [GET] },
@@ -49,7 +49,7 @@ export const subnetRows: readonly Row[] = [
 ];
 
 const P = PerformanceAttribute;
-/** What the performance management agent serves. */
+/** Attributes of the performance management agent. */
 export const performanceRows: readonly Row[] = [
   { attribute: P.CLASS_PORT_INFO, methods: [GET] },
   { attribute: P.PORT_SAMPLES_CONTROL, methods: [GET, SET] },

@@ -9,7 +9,7 @@ import { PortCapability } from '../../../protocol/infiniband/mad/gen/values.gen.
 
 const GUID_BYTES = 8;
 
-/** What a subnet manager has changed at a port; software hears of it by an event (IBTA 11.6.3). */
+/** A change of a subnet manager at a port; software hears of it by an event (IBTA 11.6.3). */
 export const PortChange = { LID: 0, SM: 1, PKEY: 2, GID: 3, CLIENT_REREGISTER: 4 } as const;
 export type PortChange = (typeof PortChange)[keyof typeof PortChange];
 

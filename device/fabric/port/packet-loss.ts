@@ -5,7 +5,7 @@
  * by which `vuhca trace` tells them.
  */
 
-/** How a port or link loses a packet, or damages it, which makes its receiver drop it. */
+/** Ways in which a port or link loses a packet, or damages it, so that its receiver drops it. */
 export const PacketLoss = {
   DROPPED: 0,
   TOO_LONG: 1,

@@ -17,7 +17,7 @@ import type { Port } from './port.ts';
 import { MANAGEMENT_VL } from './transmit-queues.ts';
 
 /**
- * What became of a packet: the port has no room; it waits in a ring of the port; it was discarded
+ * The fate of a packet: the port has no room; it waits in a ring of the port; it was discarded
  * because the link or the port is down.
  */
 export const RawEgress = { BLOCKED: 0, AT_PORT: 1, DISCARDED: 2 } as const;
@@ -29,7 +29,7 @@ export class RawPacket {
   readonly view = new DataView(this.bytes.buffer);
   /** Bytes from the LRH to the end of the ICRC. */
   lengthBytes = 0;
-  /** What `parse` has read. */
+  /** The packet that `parse` has read. */
   readonly headers: Readonly<ParsedPacket>;
   /** The ring in which the packet waits, after AT_PORT. */
   ring: PacketRing | undefined = undefined;

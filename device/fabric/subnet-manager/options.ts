@@ -33,7 +33,7 @@ export interface SubnetManagerOptions {
   readonly smKey: Guid;
   /** Key for the ports; zeros: ports are not protected. */
   readonly mKey: Guid;
-  /** What the key protects, 1 to 3 (IBTA 14.2.4): Sets; Gets as well; and at 3 as at 2. */
+  /** Level of protection by the key, 1 to 3 (IBTA 14.2.4): Sets; Gets as well; and at 3 as at 2. */
   readonly mKeyProtect: number;
   /** Seconds from a violation until the protection of a port ends; 0: never. */
   readonly mKeyLease: number;
@@ -50,7 +50,7 @@ export interface SubnetManagerOptions {
   readonly pollAttempts: number;
   /** Time until a request without response is repeated. */
   readonly timeoutNs: number;
-  /** How often a request is sent until the agent counts as absent. */
+  /** Attempts at a request until the agent counts as absent. */
   readonly attempts: number;
   /** Requests of subnet management that may be without response at a time. */
   readonly outstanding: number;

@@ -47,7 +47,7 @@ export interface SmpRequest {
   readonly data?: Uint8Array;
   /** Management key of the port, if other than that of the manager. */
   readonly key?: Guid;
-  /** How often the request is sent, if other than usual. */
+  /** Attempts at the request, if other than usual. */
   readonly attempts?: number;
 }
 

@@ -27,7 +27,7 @@ export class SubnetPort {
   readonly number: number;
   /** GUID of the port; external ports of a switch have none of their own and name their switch. */
   readonly guid: Guid;
-  /** Where the agent of the port is reached. */
+  /** The route to the agent of the port. */
   path: DirectedPath;
   readonly info: Uint8Array = new Uint8Array(PORT_INFO_SIZE);
   readonly view: DataView = viewOf(this.info);

@@ -55,9 +55,9 @@ export class PartitionFilter {
 }
 
 /**
- * What trap 259 says of the oldest packet of a ring (IBTA 14.2.5.1), which a port has dropped
- * because of its P_Key; undefined for a malformed packet. `Switch` reads it before the packet is
- * gone.
+ * The violation that trap 259 reports of the oldest packet of a ring (IBTA 14.2.5.1), which a port
+ * has dropped because of its P_Key; undefined for a malformed packet. `Switch` reads it before the
+ * packet is gone.
  */
 export function readViolation({ view, bytes, readOffset, readLength }: PacketRing): KeyViolation | undefined {
   if (parsePacket(view, readOffset, readLength, packet, PacketCheck.NONE) !== PacketError.NONE) return undefined;

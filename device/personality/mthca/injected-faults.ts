@@ -88,7 +88,7 @@ function failDevice(device: FaultyDevice, values: Values): InjectedFault {
   return { text: `the device has failed (${cause})`, plant: () => device.fail(kind, firmware) };
 }
 
-/** What is left of the firmware. Throws for anything else. */
+/** State of the firmware after a fault. Throws for anything else. */
 function findFirmware(word: string): Firmware {
   const firmware = firmwares.find((one) => one === word);
   if (firmware === undefined) throw new Refusal(`no firmware ${word}; there are ${firmwares.join(', ')}`);

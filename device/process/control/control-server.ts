@@ -30,7 +30,7 @@ export interface ControlClientHandle {
   onClose(cleanup: () => void): void;
 }
 
-/** What happens to a server beside its requests. */
+/** Events of a server beside its requests. */
 interface ControlServerEvents {
   /** The socket has an error; the server goes on if it can. */
   failed(error: Error): void;

@@ -83,8 +83,8 @@ function linkedBy(node: AdapterNode, portLink: PortLinkOptions): AdapterNode {
 }
 
 /**
- * What gives LIDs in a fabric without switches besides embedded ones, unless the user says it: the
- * subnet manager at the first of these, or nothing.
+ * Default LID assignment for fabrics without switches besides embedded ones: the subnet manager at
+ * the first of these, or nothing.
  */
 export function controlWithoutSwitch(adapters: readonly AdapterNode[]): SubnetControl {
   return adapters.some(isEmbedding) ? 'managed' : 'fixed';

@@ -42,7 +42,7 @@ const resetKinds: Readonly<Record<VfioResetKind, ResetKind>> = {
 interface VfioUserHostOptions {
   readonly library: Libvfio;
   readonly socketPath: string;
-  /** What the guest sees in PCI configuration space. */
+  /** Identity that the guest sees in PCI configuration space. */
   readonly identity: PciIdentity;
   readonly log: LogTarget;
   /** The function threw in an access, which was answered with ones; `where` names the place. */

@@ -32,7 +32,7 @@ interface ExchangeTimes {
   /** Time until a request is repeated, and until one is tried again for which there was no room. */
   readonly repeatMs: number;
   readonly pauseMs: number;
-  /** How often a request is sent in all. */
+  /** Attempts at a request in all. */
   readonly tries: number;
 }
 

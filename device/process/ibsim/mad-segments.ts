@@ -22,7 +22,7 @@ import {
 import { MadClass, RmppType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { MAD_BYTES, RMPP_OFFSET, SA_HEADER_OFFSET } from '../../../protocol/infiniband/mad/mad-headers.ts';
 
-/** What a datagram is to the protocol: not part of a transfer, a segment, or anything else. */
+/** Role of a datagram in the protocol: not part of a transfer, a segment, or anything else. */
 export const SegmentKind = { NONE: 0, DATA: 1, CONTROL: 2 } as const;
 export type SegmentKind = (typeof SegmentKind)[keyof typeof SegmentKind];
 
@@ -33,7 +33,7 @@ const VERSION = 1;
 const RESPONSE = 0x80;
 /** No time is given (IBTA 13.6.2.1). */
 const NO_RESPONSE_TIME = 31;
-/** What ibsim's library keeps of a datagram. */
+/** Bytes that ibsim's library keeps of a datagram. */
 const CLIENT_BYTES = 224;
 /** Segments that a sender may send ahead. */
 const WINDOW = 64;

@@ -13,7 +13,7 @@ import { type QueuePairReport, reportQueuePair } from './queue-pair-report.ts';
 /** A queue pair when it failed; `state` is the one that it left. */
 export interface FailedQueuePair extends QueuePairReport {
   readonly failure: NonNullable<QueuePairReport['failure']>;
-  /** How long ago it failed, ns. */
+  /** Time since its failure, ns. */
   readonly agoNs: number;
   /** State of the queue pair with this number today; absent when there is none. */
   readonly stateToday?: string;

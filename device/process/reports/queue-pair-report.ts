@@ -93,7 +93,7 @@ export function reportPeer(qp: QueuePair) {
     : { qpn: qp.attributes.remoteQpn, lid: path.dlid };
 }
 
-/** How long a requester waits for its peer, and how often it asks again (IBTA 9.7.6.1.3). */
+/** Time-outs of a requester, and its retries (IBTA 9.7.6.1.3). */
 function reportPatience(qp: QueuePair) {
   if (requesterOf(qp) === undefined) return undefined;
   const { timeout, retryCount, rnrRetry } = qp.attributes;

@@ -102,7 +102,7 @@ function reportShare(adapter: Adapter, number: number) {
   };
 }
 
-/** How doorbells of the function are processed when resources run short. */
+/** Doorbell policy of the function for when resources run short. */
 function reportDoorbells(adapter: Adapter, number: number) {
   const settings = adapter.functions[number].doorbellSettings;
   const { policy, linkCheck, adaptive, hostQueue, spillBuffered, spillCommands, low, high, entries } = settings;

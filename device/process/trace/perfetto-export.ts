@@ -63,7 +63,7 @@ export function toChromeTrace(adapters: readonly AdapterTrace[]): ChromeTrace {
   return { traceEvents: [...names, ...events], otherData };
 }
 
-/** Where the events of an adapter go: its first process number, and the offset of its clock. */
+/** Place of the events of an adapter: its first process number, and the offset of its clock. */
 interface Place {
   readonly pid: number;
   readonly offsetNs: number;

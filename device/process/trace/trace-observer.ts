@@ -44,7 +44,7 @@ interface ObservedTrace {
   readonly trace: QueuePairTrace;
   /** Its QP is gone, or has another trace. */
   readonly ended: boolean;
-  /** How long a message is kept after its end; for ever, within the ring, when undefined. */
+  /** Time for which a message is kept after its end; for ever, within the ring, when undefined. */
   readonly keepNs?: number | undefined;
 }
 
@@ -217,7 +217,7 @@ export class TraceObserver {
     return steps.filter(({ timeNs }) => timeNs >= sinceNs).slice(0, limit);
   }
 
-  /** What is kept does not age while traces are paused. */
+  /** Kept messages do not age while traces are paused. */
   get #presentNs(): number {
     return this.paused ? this.#pausedNs : this.#nowNs();
   }

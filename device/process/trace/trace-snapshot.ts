@@ -34,7 +34,7 @@ export interface SnapshotHead {
   readonly adapters: readonly Omit<AdapterTrace, 'messages' | 'steps'>[];
 }
 
-/** What one process keeps of a snapshot until its client has read it. */
+/** Parts of a snapshot that one process keeps until its client has read it. */
 export class TraceSnapshot {
   readonly head: SnapshotHead;
   readonly #parts: (() => SnapshotPart)[] = [];

@@ -52,7 +52,7 @@ const RECORD = 'path-record';
 const BLOCK_OF_LIDS = 64;
 const GUID_BYTES = 8;
 
-/** What paths depend on besides the subnet. */
+/** Options on which paths depend besides the subnet. */
 export type PathOptions = Pick<SubnetManagerOptions, 'subnetPrefix' | 'lanes'>;
 
 /** LIDs of both ends of a path. */
@@ -61,7 +61,7 @@ interface LidPair {
   readonly dlid: number;
 }
 
-/** What a path allows. */
+/** Limits of a path. */
 interface PathLimits {
   readonly mtu: number;
   readonly rate: number;

@@ -44,7 +44,7 @@ import {
   vlMapRecords,
 } from './table-records.ts';
 
-/** What queries read. */
+/** Sources of queries. */
 interface Sources {
   readonly subnet: Subnet;
   readonly managers: readonly KnownManager[];

@@ -69,7 +69,7 @@ interface Report {
   deadlineNs: number;
 }
 
-/** Who issued a notice. */
+/** The issuer of a notice. */
 interface Issuer {
   readonly lid: number;
   readonly gid: Gid;

@@ -53,9 +53,9 @@ export function* readPeers(subnet: Subnet): SmpJob<Peer[]> {
 }
 
 /**
- * What a manager does after a sweep. `master`: it is master. `yield`: it stands by and watches
- * `peer`. `hand-over`: it gives the subnet to `peer`. `wait`: `peer`, a lesser master, is to give
- * its part of the subnet up.
+ * The next step of a manager after a sweep. `master`: it is master. `yield`: it stands by and
+ * watches `peer`. `hand-over`: it gives the subnet to `peer`. `wait`: `peer`, a lesser master, is
+ * to give its part of the subnet up.
  */
 type HandoverDecision =
   | { readonly kind: 'master' }

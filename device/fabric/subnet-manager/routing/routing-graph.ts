@@ -12,7 +12,7 @@ export interface Hop {
   readonly toPort: number;
 }
 
-/** Where packets for a LID leave the switches. */
+/** The switch and the port by which packets for a LID leave the switches. */
 export interface Destination {
   readonly lid: number;
   /** Switch at which the destination is. */

@@ -131,7 +131,7 @@ function* readNodes(subnet: Subnet, fresh: readonly SubnetPort[]): SmpJob {
   }
 }
 
-/** Where the links of a node lead that was met through `port`. */
+/** Probes of the links of a node that was met through `port`. */
 function probesFrom(port: SubnetPort): Probe[] {
   const { node, path } = port;
   if (path.length === MAX_HOPS) return [];

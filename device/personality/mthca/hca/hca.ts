@@ -24,7 +24,7 @@ import type { MthcaPort } from './mthca-port.ts';
 import { MulticastTable } from './multicast-table.ts';
 import { ObjectEvents } from './object-events.ts';
 
-/** What has been started; each includes those before it. */
+/** Parts that have been started; each includes those before it. */
 export const HcaState = { RESET: 0, FIRMWARE: 1, RUNNING: 2 } as const;
 export type HcaState = (typeof HcaState)[keyof typeof HcaState];
 

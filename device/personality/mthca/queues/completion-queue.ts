@@ -42,7 +42,7 @@ const reasons: ReadonlyMap<number, NoEvent> = new Map<number, NoEvent>([
   [NotificationState.ARMED_SOLICITED, NoEvent.SOLICITED_ONLY],
 ]);
 
-/** What a CQ needs of the device. */
+/** Parts of the device that a CQ needs. */
 interface CompletionParts {
   readonly underlying: UnderlyingFunction;
   readonly regions: MemoryRegions;

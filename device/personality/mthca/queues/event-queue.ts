@@ -50,7 +50,7 @@ export class MthcaEventQueue implements FaultSubject {
   readonly #completion = new Uint8Array(OBJECT_EVENT_SIZE);
   /** Queues that want another event while software has not taken their last one. */
   readonly #deferred = new Set<CompletionSource>();
-  /** What posts the completion event in hand, for the timeline. */
+  /** Source of the completion event in hand, for the timeline. */
   #cause: EventCause = EventCause.COMPLETION;
 
   /** Takes over the context, which is checked. */

@@ -14,14 +14,14 @@ import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
 import { type QueueBuffer, REQUEST_UNIT_BYTES } from '../memory/queue-buffer.ts';
 import { COUNTER_MASK } from './receive-queue.ts';
 
-/** What is known of the request in a slot: opcode, size, fence, and whether a doorbell named it. */
+/** The request in a slot: opcode, size, fence, and whether a doorbell named it. */
 const OPCODE_MASK = 0x1f;
 const SIZE_SHIFT = 5;
 const SIZE_MASK = 0x3f;
 const FENCE = 1 << 11;
 const BY_DOORBELL = 1 << 12;
 
-/** Where the requests of a queue lie. */
+/** Place of the requests of a queue. */
 export class SendPlace {
   readonly buffer: QueueBuffer;
   readonly entries: number;

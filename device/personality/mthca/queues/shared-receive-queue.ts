@@ -13,7 +13,7 @@ import type { MemoryRegions } from '../memory/memory-regions.ts';
 import { QueueBuffer, REQUEST_UNIT_BYTES } from '../memory/queue-buffer.ts';
 import { SharedReceiveRing } from './shared-receive-ring.ts';
 
-/** What an SRQ needs of the device. */
+/** Parts of the device that an SRQ needs. */
 interface SharedReceiveParts {
   readonly regions: MemoryRegions;
   readonly records: DoorbellRecords;
