@@ -4,7 +4,7 @@
  * written to them. A request with one illegal value changes nothing: there is a rule for each
  * component that has illegal values. The subnet management agent calls it.
  */
-import { isUnicastLid } from '../../../protocol/infiniband/addresses.ts';
+import { GID_SIZE, isUnicastLid } from '../../../protocol/infiniband/addresses.ts';
 import { MAD_HEADER_METHOD_OFFSET } from '../../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import {
   decodePortInfo,
@@ -24,7 +24,6 @@ import { type AttributeRequest, DATA, type NamedPort, namedPort } from './attrib
 import { isKeyHidden } from './management-key.ts';
 
 const KEY_BYTES = 8;
-const GID_BYTES = 16;
 const COUNTER_MAX = 0xffff;
 const ROUND_TRIP_UNKNOWN = 0xffffff;
 /** Values that stand for all that is supported, and for what is set already. */
@@ -120,7 +119,7 @@ function describeAddresses(info: PortInfo, port: EndPort): void {
   info.mKeyViolations = Math.min(subnet.mKeyViolations, COUNTER_MAX);
   info.pKeyViolations = Math.min(port.badPkeys, COUNTER_MAX);
   info.qKeyViolations = Math.min(port.badQkeys, COUNTER_MAX);
-  info.guidCapacity = port.gids.length / GID_BYTES;
+  info.guidCapacity = port.gids.length / GID_SIZE;
   info.multicastPkeyTrapSuppression = subnet.multicastPkeyTrapSuppression;
   info.subnetTimeout = subnet.subnetTimeout;
   info.responseTime = subnet.responseTime;

@@ -4,6 +4,7 @@
  * 13.4.4 to 13.4.7, 14.2.3, 16.1.1). This is the only place that says so; `Agents` looks here, and
  * a test goes through every cell.
  */
+
 import {
   MadClass,
   MadMethod,
@@ -11,6 +12,7 @@ import {
   PerformanceAttribute,
   SubnetAttribute,
 } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { RESPONSE_BIT } from '../../../protocol/infiniband/mad/mad-headers.ts';
 
 /** The interface by which a datagram arrives: VL15 and QP0, or QP1. */
 type Interface = 'subnet' | 'general';
@@ -21,7 +23,6 @@ type Interface = 'subnet' | 'general';
  */
 type Responsible = 'sma' | 'pma' | 'refused' | 'software' | 'dropped';
 
-const RESPONSE_BIT = 0x80;
 const { GET, SET, TRAP, REPORT, TRAP_REPRESS } = MadMethod;
 
 interface Row {

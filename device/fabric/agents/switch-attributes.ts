@@ -4,6 +4,7 @@
  * linear and the multicast forwarding table. The subnet management agent calls the handlers; other
  * nodes do not have these attributes.
  */
+import { MULTICAST_LID_BASE } from '../../../protocol/infiniband/addresses.ts';
 import {
   decodeSwitchInfo,
   encodeSwitchInfo,
@@ -17,7 +18,6 @@ const LIDS_PER_LINEAR_BLOCK = 64;
 const LIDS_PER_MULTICAST_BLOCK = 32;
 const PORTS_PER_POSITION = 16;
 const LIFE_TIME_MAX = 31;
-const MULTICAST_LID_BASE = 0xc000;
 
 const info = newSwitchInfo();
 

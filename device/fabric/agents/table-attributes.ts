@@ -4,6 +4,7 @@
  * P_KeyTable, SLtoVLMappingTable and VLArbitrationTable, in blocks that the attribute modifier
  * names. The subnet management agent calls the handlers.
  */
+import { GID_SIZE } from '../../../protocol/infiniband/addresses.ts';
 import { MadStatus } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { type EndPort, PortChange, setGuid } from '../port/end-port.ts';
 import type { LinkEnd } from '../port/link.ts';
@@ -11,7 +12,6 @@ import { type AttributeHandler, type AttributeRequest, DATA, namedPort, subnetDa
 import { endPortOf, isSwitch } from './managed-node.ts';
 
 const GUID_BYTES = 8;
-const GID_BYTES = 16;
 const GUIDS_PER_BLOCK = 8;
 const PKEYS_PER_BLOCK = 32;
 const LEVELS = 16;
@@ -25,9 +25,9 @@ function getGuidInfo(request: AttributeRequest): MadStatus {
   if (port === undefined) return MadStatus.INVALID_VALUE;
   const data = subnetData(request).fill(0);
   for (let entry = 0; entry < GUIDS_PER_BLOCK; entry++) {
-    const at = (request.modifier * GUIDS_PER_BLOCK + entry) * GID_BYTES;
+    const at = (request.modifier * GUIDS_PER_BLOCK + entry) * GID_SIZE;
     if (at >= port.gids.length || port.subnetPrefix.some((byte, index) => port.gids[at + index] !== byte)) continue;
-    data.set(port.gids.subarray(at + GUID_BYTES, at + GID_BYTES), entry * GUID_BYTES);
+    data.set(port.gids.subarray(at + GUID_BYTES, at + GID_SIZE), entry * GUID_BYTES);
   }
   return MadStatus.SUCCESS;
 }
@@ -39,7 +39,7 @@ function setGuidInfo(request: AttributeRequest): MadStatus {
   let changed = false;
   for (let entry = 0; entry < GUIDS_PER_BLOCK; entry++) {
     const index = request.modifier * GUIDS_PER_BLOCK + entry;
-    if (index === 0 || index * GID_BYTES >= port.gids.length) continue;
+    if (index === 0 || index * GID_SIZE >= port.gids.length) continue;
     if (setGuid(port, index, request.bytes, DATA + entry * GUID_BYTES)) changed = true;
   }
   if (changed) port.onChange?.(port, PortChange.GID);
@@ -49,7 +49,7 @@ function setGuidInfo(request: AttributeRequest): MadStatus {
 /** The port of arrival, if the block exists. */
 function guidPort({ node, arrivalPort, modifier }: AttributeRequest): EndPort | undefined {
   const port = endPortOf(node, arrivalPort);
-  return modifier * GUIDS_PER_BLOCK * GID_BYTES < port.gids.length ? port : undefined;
+  return modifier * GUIDS_PER_BLOCK * GID_SIZE < port.gids.length ? port : undefined;
 }
 
 function getPkeyTable(request: AttributeRequest): MadStatus {

@@ -4,6 +4,7 @@
  * 18.2.5). It is derived from the P_Key table of the port when a subnet manager has written that.
  * The relay of the switch asks it for each data packet.
  */
+import { GID_SIZE } from '../../../protocol/infiniband/addresses.ts';
 import { getDethSrcQpn } from '../../../protocol/infiniband/gen/deth.gen.ts';
 import { GRH_DGID_OFFSET, GRH_SGID_OFFSET } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import { PacketError } from '../../../protocol/infiniband/gen/values.gen.ts';
@@ -15,7 +16,6 @@ import type { PacketRing } from '../port/packet-ring.ts';
 const PARTITIONS = 1 << 15;
 const LIMITED = 1;
 const FULL = 2;
-const GID_BYTES = 16;
 
 const packet = newParsedPacket();
 
@@ -65,7 +65,7 @@ export function readViolation({ view, bytes, readOffset, readLength }: PacketRin
   const sourceQpn = dethOffset < 0 ? 0 : getDethSrcQpn(view, dethOffset);
   const local = { slid, dlid, serviceLevel, sourceQpn, destQpn, key };
   if (grhOffset < 0) return local;
-  const gidAt = (offset: number): Uint8Array => bytes.slice(grhOffset + offset, grhOffset + offset + GID_BYTES);
+  const gidAt = (offset: number): Uint8Array => bytes.slice(grhOffset + offset, grhOffset + offset + GID_SIZE);
   return { ...local, sgid: gidAt(GRH_SGID_OFFSET), dgid: gidAt(GRH_DGID_OFFSET) };
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../../../protocol/infiniband/mad/gen/mad-header.gen.ts';
 import { MadClass, MadMethod } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { madView } from '../../../protocol/infiniband/mad/mad-head.ts';
-import { MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import { MAD_BYTES, RESPONSE_BIT } from '../../../protocol/infiniband/mad/mad-headers.ts';
 import type { MadAddress } from '../../fabric/agents/mad-packet.ts';
 import type { MadPort } from '../../fabric/agents/mad-port.ts';
 import { makeAcknowledge, makeOnlySegment, readSegment, readSegmentNumber, SegmentKind } from './mad-segments.ts';
@@ -59,7 +59,6 @@ interface Attached {
   waiting: number;
 }
 
-const RESPONSE = 0x80;
 const TAG_SHIFT = 16;
 const TAG_MASK = 0xffff;
 /** Requests of one client that wait for a response. */
@@ -119,8 +118,8 @@ export class MadExchange {
     const view = madView(mad);
     attached.classes.add(getMadHeaderManagementClass(view, 0));
     const method = getMadHeaderMethod(view, 0);
-    if ((method & RESPONSE) !== 0) makeOnlySegment(view, lengthBytes);
-    if ((method & RESPONSE) !== 0 || ONE_WAY.includes(method)) {
+    if ((method & RESPONSE_BIT) !== 0) makeOnlySegment(view, lengthBytes);
+    if ((method & RESPONSE_BIT) !== 0 || ONE_WAY.includes(method)) {
       this.port.send(address, mad);
       return;
     }
@@ -199,7 +198,7 @@ export class MadExchange {
     // Acknowledgements and ends of transfers are the transport's own.
     if (segment === SegmentKind.CONTROL) return;
     const method = getMadHeaderMethod(view, 0);
-    if ((method & RESPONSE) === 0) return this.#offer(address, mad, view);
+    if ((method & RESPONSE_BIT) === 0) return this.#offer(address, mad, view);
     const key = keyOf(view);
     const transaction = this.#transactions.get(key);
     if (transaction === undefined) {

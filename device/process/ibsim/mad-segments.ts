@@ -20,7 +20,12 @@ import {
   type RmppHeader,
 } from '../../../protocol/infiniband/mad/gen/rmpp-header.gen.ts';
 import { MadClass, RmppType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { MAD_BYTES, RMPP_OFFSET, SA_HEADER_OFFSET } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import {
+  MAD_BYTES,
+  RESPONSE_BIT,
+  RMPP_OFFSET,
+  SA_HEADER_OFFSET,
+} from '../../../protocol/infiniband/mad/mad-headers.ts';
 
 /** Role of a datagram in the protocol: not part of a transfer, a segment, or anything else. */
 export const SegmentKind = { NONE: 0, DATA: 1, CONTROL: 2 } as const;
@@ -30,7 +35,6 @@ export type SegmentKind = (typeof SegmentKind)[keyof typeof SegmentKind];
 const VENDOR_FIRST = 0x30;
 const VENDOR_LAST = 0x4f;
 const VERSION = 1;
-const RESPONSE = 0x80;
 /** No time is given (IBTA 13.6.2.1). */
 const NO_RESPONSE_TIME = 31;
 /** Bytes that ibsim's library keeps of a datagram. */
@@ -80,7 +84,7 @@ export function makeAcknowledge(segment: Uint8Array, number: number): Uint8Array
   const mad = new Uint8Array(MAD_BYTES);
   mad.set(segment.subarray(0, RMPP_OFFSET));
   const view = new DataView(mad.buffer);
-  setMadHeaderMethod(view, 0, getMadHeaderMethod(view, 0) ^ RESPONSE);
+  setMadHeaderMethod(view, 0, getMadHeaderMethod(view, 0) ^ RESPONSE_BIT);
   encodeHeader(view, { type: RmppType.ACK, segmentNumber: number, payloadLength: number + WINDOW });
   return mad;
 }

@@ -101,8 +101,10 @@ const SA_HEADER: StructTable = {
   ],
 };
 
-/** Bytes of a management datagram. */
+/** Bytes of a management datagram (IBTA 13.4.2). */
 export const MAD_BYTES = 256;
+/** The bit of a method that tells a response from its request (IBTA 13.4.5). */
+export const RESPONSE_BIT = 0x80;
 /** Offset of the attribute in datagrams of subnet management and performance management. */
 export const ATTRIBUTE_OFFSET = 64;
 /** Bytes of an attribute of subnet management. */

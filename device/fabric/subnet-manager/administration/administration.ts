@@ -20,7 +20,7 @@ import {
   RmppType,
   TrapNumber,
 } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { RMPP_OFFSET, SA_DATA_OFFSET } from '../../../../protocol/infiniband/mad/mad-headers.ts';
+import { RESPONSE_BIT, RMPP_OFFSET, SA_DATA_OFFSET } from '../../../../protocol/infiniband/mad/mad-headers.ts';
 import { viewOf } from '../../../../protocol/layout/view.ts';
 import { answerAddress, type MadAddress } from '../../agents/mad-packet.ts';
 import type { MadPort } from '../../agents/mad-port.ts';
@@ -46,7 +46,6 @@ import { Subscriptions } from './subscriptions.ts';
 import type { KnownManager } from './table-records.ts';
 
 const SA_CLASS_VERSION = 2;
-const RESPONSE_BIT = 0x80;
 /** Requests that may wait for jobs; further ones are told that the agent is busy. */
 export const JOBS_MAX = 64;
 /** Answers that may wait for the routing of multicast groups. */

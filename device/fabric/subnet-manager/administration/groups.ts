@@ -6,6 +6,7 @@
  */
 
 import { MULTICAST_LID_BASE, PERMISSIVE_LID } from '../../../../protocol/infiniband/addresses.ts';
+import { PKEY_FULL_MEMBER } from '../../../../protocol/infiniband/keys.ts';
 import {
   MC_MEMBER_RECORD_MGID_OFFSET,
   MC_MEMBER_RECORD_PORT_GID_OFFSET,
@@ -31,7 +32,6 @@ import { PathSelector } from '../../../../protocol/infiniband/mad/gen/values.gen
 import { viewOf } from '../../../../protocol/layout/view.ts';
 import { type Gid, type Guid, writeGidText } from '../guid.ts';
 import type { Partition } from '../options.ts';
-import { FULL_MEMBER } from '../sweep/partitions.ts';
 import type { Group } from '../sweep/sweep.ts';
 
 /** Bits of a join state. */
@@ -101,7 +101,7 @@ export class SubnetGroups {
     this.#groups.clear();
     for (const { pKey, ipoib } of partitions) {
       if (!ipoib) continue;
-      const key = pKey | FULL_MEMBER;
+      const key = pKey | PKEY_FULL_MEMBER;
       const properties = { mtu: IPOIB_MTU, rate: IPOIB_RATE, lifeTime: IPOIB_LIFE_TIME, scope: IPOIB_SCOPE };
       const rest = { trafficClass: 0, serviceLevel: 0, flowLabel: 0, hopLimit: 0 };
       this.create(ipoibBroadcast(key), { qKey: IPOIB_Q_KEY, pKey: key, ...properties, ...rest }, undefined);

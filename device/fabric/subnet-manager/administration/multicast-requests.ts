@@ -4,7 +4,9 @@
  * group, the port and its partitions. `Administration` calls it and routes the groups anew before
  * it answers.
  */
+
 import { MULTICAST_LID_BASE, PERMISSIVE_LID } from '../../../../protocol/infiniband/addresses.ts';
+import { PKEY_FULL_MEMBER } from '../../../../protocol/infiniband/keys.ts';
 import {
   getMcMemberRecordFlowLabel,
   getMcMemberRecordHopLimit,
@@ -172,7 +174,7 @@ export function meetsSelectors(group: GroupProperties, view: DataView, mask: Com
 }
 
 function hasKey(port: SubnetPort, pKey: number): boolean {
-  return keysOfPort(port).some((key) => mayTalk(key, pKey | 0x8000));
+  return keysOfPort(port).some((key) => mayTalk(key, pKey | PKEY_FULL_MEMBER));
 }
 
 export function leaveGroup({ groups, query, mask, subnet, prefix, requester }: MulticastRequest): MulticastOutcome {

@@ -19,6 +19,7 @@ import {
 import { MadMethod } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
 import {
   MAD_BYTES,
+  RESPONSE_BIT,
   RMPP_OFFSET,
   SA_DATA_OFFSET,
   SA_HEADER_OFFSET,
@@ -47,7 +48,6 @@ export interface RecordReply {
   readonly records: readonly Uint8Array[];
 }
 
-const RESPONSE_BIT = 0x80;
 /** Records of a table begin at multiples of 8 bytes. */
 const UNIT_BYTES = 8;
 

@@ -21,6 +21,7 @@ import {
   setSmInfoSmState,
 } from '../../../../protocol/infiniband/mad/gen/sm-info.gen.ts';
 import { MadClass, MadMethod, SmState, TrapNumber } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
+import { RESPONSE_BIT } from '../../../../protocol/infiniband/mad/mad-headers.ts';
 import { viewOf } from '../../../../protocol/layout/view.ts';
 import type { AdapterClock } from '../../../host.ts';
 import type { MadAddress } from '../../agents/mad-packet.ts';
@@ -35,7 +36,6 @@ import { Sweeper } from './sweeper.ts';
 
 /** Datagrams that wait for the next run. */
 export const INBOX_MAX = 512;
-const RESPONSE_BIT = 0x80;
 const TRANSACTION_HIGH = 0x736d0000;
 /** Another manager that looks for a master is itself looked for, at most this often. */
 const ASKED_SWEEP_NS = 2_000_000_000;

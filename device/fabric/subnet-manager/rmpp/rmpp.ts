@@ -22,7 +22,7 @@ import {
   setRmppHeaderVersion,
 } from '../../../../protocol/infiniband/mad/gen/rmpp-header.gen.ts';
 import { RmppType } from '../../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { RMPP_OFFSET, SA_DATA_OFFSET } from '../../../../protocol/infiniband/mad/mad-headers.ts';
+import { RESPONSE_BIT, RMPP_OFFSET, SA_DATA_OFFSET } from '../../../../protocol/infiniband/mad/mad-headers.ts';
 import { viewOf } from '../../../../protocol/layout/view.ts';
 import type { MadAddress } from '../../agents/mad-packet.ts';
 import { readGuid } from '../guid.ts';
@@ -30,7 +30,6 @@ import { readGuid } from '../guid.ts';
 /** Bytes of records in a packet, and of the header of subnet administration before them. */
 export const SEGMENT_BYTES = 200;
 export const SEGMENT_HEADER_BYTES = 20;
-const RESPONSE_BIT = 0x80;
 const NO_RESPONSE_TIME = 31;
 /** Packets that a receiver allows on the way. */
 export const WINDOW = 64;

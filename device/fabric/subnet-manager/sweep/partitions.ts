@@ -4,11 +4,9 @@
  * the front, the default partition first. The sweep writes the tables, and subnet administration
  * asks what two ports share.
  */
+import { PKEY_FULL_MEMBER } from '../../../../protocol/infiniband/keys.ts';
 import type { Guid } from '../guid.ts';
 import { DEFAULT_PARTITION, defaultPartition, type Partition } from '../options.ts';
-
-/** The bit of a key that tells full from limited members. */
-export const FULL_MEMBER = 0x8000;
 
 /**
  * Keys of a port. Without an own list the default partition has all ports as limited members. The
@@ -19,11 +17,11 @@ export function keysOf(guid: Guid, partitions: readonly Partition[], isManager =
   const all = hasDefault ? partitions : [{ ...defaultPartition, members: 'all-limited' as const }, ...partitions];
   const ordered = [...all].sort((one, other) => rank(one) - rank(other));
   return ordered.flatMap(({ pKey, members }) => {
-    if (members === 'all' || (isManager && pKey === DEFAULT_PARTITION)) return [pKey | FULL_MEMBER];
+    if (members === 'all' || (isManager && pKey === DEFAULT_PARTITION)) return [pKey | PKEY_FULL_MEMBER];
     if (members === 'all-limited') return [pKey];
     const member = members.find((each) => each.guid === guid);
     if (member === undefined) return [];
-    return [member.membership === 'full' ? pKey | FULL_MEMBER : pKey];
+    return [member.membership === 'full' ? pKey | PKEY_FULL_MEMBER : pKey];
   });
 }
 
@@ -34,5 +32,5 @@ function rank({ pKey }: Partition): number {
 
 /** True if members with these keys may talk to each other. */
 export function mayTalk(one: number, other: number): boolean {
-  return (one & DEFAULT_PARTITION) === (other & DEFAULT_PARTITION) && ((one | other) & FULL_MEMBER) !== 0;
+  return (one & DEFAULT_PARTITION) === (other & DEFAULT_PARTITION) && ((one | other) & PKEY_FULL_MEMBER) !== 0;
 }

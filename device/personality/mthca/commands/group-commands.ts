@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Commands of the multicast table. The input modifier is the index of an entry. */
+import { GID_SIZE } from '../../../../protocol/infiniband/addresses.ts';
 import { GROUP_ENTRY_SIZE } from '../../../../protocol/mthca/gen/group-entry.gen.ts';
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { MthcaCommandContext } from './command-context.ts';
-
-const GID_BYTES = 16;
 
 export function readGroup(context: MthcaCommandContext): CommandStatus {
   const { groups } = context.hca;
@@ -23,7 +22,7 @@ export function writeGroup(context: MthcaCommandContext): CommandStatus {
 
 /** MGID_HASH returns an index. */
 export function hashGroup(context: MthcaCommandContext): CommandStatus {
-  const status = context.readInput(GID_BYTES);
+  const status = context.readInput(GID_SIZE);
   if (status === CommandStatus.OK) context.resultLow = context.hca.groups.hash(context.input);
   return status;
 }

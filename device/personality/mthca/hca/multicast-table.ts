@@ -4,10 +4,10 @@
  * MGID_HASH). The lower half is reached by hash, the upper half by chains. Entries of zeros take no
  * space.
  */
+import { GID_SIZE } from '../../../../protocol/infiniband/addresses.ts';
 import { GROUP_ENTRY_SIZE } from '../../../../protocol/mthca/gen/group-entry.gen.ts';
 
 const WORD_BYTES = 2;
-const GID_BYTES = 16;
 
 export interface GroupEntry {
   readonly bytes: Uint8Array;
@@ -56,7 +56,7 @@ export class MulticastTable {
   /** Index at which software begins to look for the GID at `offset`. */
   hash(gid: Uint8Array, offset = 0): number {
     let sum = 0;
-    for (let at = offset; at < offset + GID_BYTES; at += WORD_BYTES) sum ^= (gid[at] << 8) | gid[at + 1];
+    for (let at = offset; at < offset + GID_SIZE; at += WORD_BYTES) sum ^= (gid[at] << 8) | gid[at + 1];
     return this.#hashSize === 0 ? 0 : sum % this.#hashSize;
   }
 }
