@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The management command that creates queue pairs (IBTA 11.2.5.1): checks sizes, service and
- * objects. A QP with an SRQ has no receive queue, nor has an XRC initiator. An XRC target has an
- * XRC domain and neither work queues nor CQs nor PD (annex A14).
+ * The management command that creates queue pairs (IBTA 9.1, 11.2.5.1): checks sizes, service and
+ * objects. QP0 and QP1 of a port belong to functions that manage the port. A QP with an SRQ has no
+ * receive queue, nor has an XRC initiator. An XRC target has an XRC domain and neither work queues
+ * nor CQs nor PD (annex A14).
  */
+import { GENERAL_SERVICES_QPN, SUBNET_MANAGEMENT_QPN } from '../../../protocol/infiniband/addresses.ts';
+import { COMPLETION_ENTRY_SIZE } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { RECEIVE_QUEUE_MAX_LOG2, SEND_QUEUE_MAX_LOG2 } from '../../../protocol/layout/gen/constants.gen.ts';
 import {
   decodeQpCreation,
@@ -22,22 +25,23 @@ import {
   QP_CREATION_SEND_PAGE_SHIFT_OFFSET,
   QP_CREATION_SEND_QUEUE_ADDRESS_OFFSET,
   QP_CREATION_SEND_STRIDE_LOG2_OFFSET,
+  QP_CREATION_SERVICE_TYPE_OFFSET,
+  QP_CREATION_SPECIAL_PORT_OFFSET,
   QP_CREATION_SRQN_OFFSET,
   QP_CREATION_XRC_DOMAIN_OFFSET,
   type QpCreation,
 } from '../../../protocol/layout/gen/qp-creation.gen.ts';
 import { QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET } from '../../../protocol/layout/gen/queue-pair-record.gen.ts';
-import { ManagementStatus, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import { FaultKind, ManagementStatus, ServiceType, serviceTypeNames } from '../../../protocol/layout/gen/values.gen.ts';
 import { joinPort } from '../../../protocol/layout/port-number.ts';
 import { ProtectionDomain } from '../protection/protection-domain.ts';
-import { AbsentCompletionQueue, absentReceiveQueue } from '../queues/absent-queues.ts';
+import type { CompletionPort } from '../queues/completion-port.ts';
 import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
 import { ReceiveRing } from '../queues/receive-ring.ts';
 import type { ReceiveSource } from '../queues/receive-source.ts';
 import { SendSlots } from '../queues/send-slots.ts';
 import type { CommandContext } from './command-context.ts';
 import { fetchQueueMemory } from './queue-memory-request.ts';
-import { checkService } from './queue-pair-service.ts';
 
 const RECORD_ALIGNMENT = 16;
 const DESCRIPTOR_ALIGNMENT = 32;
@@ -45,8 +49,44 @@ const SEND_STRIDE_MIN_LOG2 = 6;
 const RECEIVE_STRIDE_MIN_LOG2 = 5;
 const STRIDE_MAX_LOG2 = 9;
 
+const offeredServices: readonly number[] = [
+  ServiceType.RC,
+  ServiceType.UC,
+  ServiceType.UD,
+  ServiceType.SMI,
+  ServiceType.GSI,
+  ServiceType.XRC_INITIATOR,
+  ServiceType.XRC_TARGET,
+];
+
 /** A value, its range, and the offset of its field. */
 type Range = readonly [number, number, number, number];
+
+/** Null object for a CQ that an XRC QP lacks: number 0, and what is posted is discarded. */
+class AbsentCompletionQueue implements CompletionPort {
+  readonly number = 0;
+  references = 0;
+
+  begin(): DataView {
+    return new DataView(new ArrayBuffer(COMPLETION_ENTRY_SIZE));
+  }
+
+  post(): boolean {
+    return true;
+  }
+}
+
+/** Null object for the receive queue of an XRC QP: always empty, it grants no credits. */
+const absentReceiveQueue: ReceiveSource = {
+  head: 0,
+  known: 0,
+  available: () => false,
+  /** No limit: a target receives from shared queues (IBTA 9.7.7.2). */
+  credits: () => -1,
+  take: () => 0,
+  read: () => FaultKind.RECEIVE_ENTRY,
+  reset: () => {},
+};
 
 /** CREATE_QP: checks sizes, service and objects, allocates the QP and publishes its descriptor. */
 export function createQueuePair(context: CommandContext): ManagementStatus {
@@ -90,6 +130,28 @@ function checkSizes(context: CommandContext, creation: QpCreation): ManagementSt
   if (creation.descriptorAddress % DESCRIPTOR_ALIGNMENT !== 0)
     return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
   return ManagementStatus.OK;
+}
+
+/** Checks the service and, of SMI and GSI QPs, the port. */
+function checkService(context: CommandContext, creation: QpCreation): ManagementStatus {
+  if (!serviceTypeNames[creation.serviceType]) return context.badField(QP_CREATION_SERVICE_TYPE_OFFSET);
+  if (!offeredServices.includes(creation.serviceType))
+    return context.badPayload(ManagementStatus.UNSUPPORTED, QP_CREATION_SERVICE_TYPE_OFFSET);
+  return checkSpecialPort(context, creation);
+}
+
+/** A port has one QP0 and one QP1. */
+function checkSpecialPort(context: CommandContext, { serviceType, specialPort }: QpCreation): ManagementStatus {
+  const { issuer, adapter, managed } = context;
+  if (serviceType !== ServiceType.SMI && serviceType !== ServiceType.GSI)
+    return specialPort === 0 ? ManagementStatus.OK : context.badField(QP_CREATION_SPECIAL_PORT_OFFSET);
+  if (!managed.managesPorts) return context.badPayload(ManagementStatus.NOT_PERMITTED, QP_CREATION_SERVICE_TYPE_OFFSET);
+  const portCount = managed.ports.length;
+  if (specialPort < 1 || specialPort > portCount) return context.badField(QP_CREATION_SPECIAL_PORT_OFFSET, portCount);
+  const wireNumber = serviceType === ServiceType.SMI ? SUBNET_MANAGEMENT_QPN : GENERAL_SERVICES_QPN;
+  return adapter.tables.specialQueuePairs.get(issuer.portBase + specialPort - 1, wireNumber) === undefined
+    ? ManagementStatus.OK
+    : context.badPayload(ManagementStatus.IN_USE, QP_CREATION_SPECIAL_PORT_OFFSET);
 }
 
 /** Without one, as with an SRQ, the fields of the receive queue do not count. */

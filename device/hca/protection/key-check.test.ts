@@ -151,6 +151,20 @@ t.test('a bound window gives access to its part, by its rights (IBTA 10.6.7)', a
   }
 });
 
+t.test('a remote access is checked with the domain that is given in place of that of the QP', async (t) => {
+  const bench = new Bench();
+  const [region, window] = [bench.addRegion(), bench.addWindow(MwKind.TYPE_1)];
+  bench.bind(window, region);
+  const other = bench.makeDomain(0);
+  const stranger = bench.makeQueuePair(other);
+  for (const { key } of [region, window]) {
+    const check = (qp: typeof stranger, pd?: typeof other) =>
+      bench.keys.at(START + 100).checkRemote(qp, key, 1, REMOTE_READ, pd) === undefined ? bench.keys.fault : NONE;
+    t.same([check(stranger), check(stranger, bench.pd)], [KEY_PD, NONE]);
+    t.same([check(bench.qp), check(bench.qp, other)], [NONE, KEY_PD]);
+  }
+});
+
 t.test('a bind is refused with its cause and changes nothing', async (t) => {
   const cases: [string, FaultKind, (bench: Bench) => FaultKind][] = [
     [

@@ -66,11 +66,17 @@ export class KeyCheck implements KeyLookup {
    * Returns the region of an R_Key, of a region or a window, that came in a packet for `qp`;
    * otherwise undefined, with `fault` set. The caller checks the rights of the QP itself.
    */
-  checkRemote(qp: KeyHolder, rkey: number, lengthBytes: number, access: number): MemoryRegion | undefined {
-    if (!isWindowKey(rkey)) return this.check(qp.owner, qp.pd, rkey, lengthBytes, access);
+  checkRemote(
+    qp: KeyHolder,
+    rkey: number,
+    lengthBytes: number,
+    access: number,
+    pd: ProtectionDomain = qp.pd,
+  ): MemoryRegion | undefined {
+    if (!isWindowKey(rkey)) return this.check(qp.owner, pd, rkey, lengthBytes, access);
     const window = this.#findWindow(qp.owner, rkey);
     if (window?.region === undefined) return this.#refuse(FaultKind.KEY_INVALID);
-    const permitted = window.kind === MwKind.TYPE_2 ? window.holder === qp : window.pd === qp.pd;
+    const permitted = window.kind === MwKind.TYPE_2 ? window.holder === qp : window.pd === pd;
     if (!permitted) return this.#refuse(FaultKind.KEY_PD);
     if ((window.access & access) !== access) return this.#refuse(FaultKind.KEY_ACCESS);
     const { address } = this;

@@ -85,10 +85,16 @@ export interface KeyLookup {
     access: number,
   ): RegionPort | undefined;
   /**
-   * The same for an R_Key that came in a packet for `qp`. The caller checks the rights of the QP
-   * itself.
+   * The same for an R_Key that came in a packet for `qp`, with the PD that `qp` has now unless `pd`
+   * is given. The caller checks the rights of the QP itself.
    */
-  checkRemote(qp: KeyHolder, rkey: number, lengthBytes: number, access: number): RegionPort | undefined;
+  checkRemote(
+    qp: KeyHolder,
+    rkey: number,
+    lengthBytes: number,
+    access: number,
+    pd?: ProtectionDomain,
+  ): RegionPort | undefined;
   /**
    * The same for all bytes of the R_Key, as a FLUSH of a whole region needs it. Sets `address` to
    * the first one.

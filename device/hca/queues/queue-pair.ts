@@ -4,10 +4,11 @@
  * par. 24-26). Behaviour is in the units: admission and scheduler for the send queue, `transport/`
  * for packets and the receive queue.
  */
-import { Transport } from '../../../protocol/infiniband/opcodes.ts';
+import { GENERAL_SERVICES_QPN, SUBNET_MANAGEMENT_QPN } from '../../../protocol/infiniband/addresses.ts';
+import { OpcodeFlag, Transport } from '../../../protocol/infiniband/opcodes.ts';
 import { newQpAttributes, type QpAttributes } from '../../../protocol/layout/gen/qp-attributes.gen.ts';
 import type { QpCreation } from '../../../protocol/layout/gen/qp-creation.gen.ts';
-import { FaultObject, QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import { type FaultKind, FaultObject, QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
 import type { FaultSubject } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -17,14 +18,76 @@ import type { QueuePairTrace } from '../trace/queue-pair-trace.ts';
 import type { ContextOrKernel } from './collect-context.ts';
 import type { CompletionPort } from './completion-port.ts';
 import { QueuePairFailure } from './queue-pair-failure.ts';
-import type { QueuePairLifeOf, QueuePairPartsOf, RequesterPart } from './queue-pair-parts.ts';
 import type { ReceiveSource, SharedReceiveSource } from './receive-source.ts';
 import type { SendSlots } from './send-slots.ts';
-import { refusedFlagsOf, transportOf, wireNumberOf } from './service-packets.ts';
 import type { XrcDomain, XrcReceiveSource } from './xrc-domain.ts';
 
-export type QueuePairLife = QueuePairLifeOf<QueuePair>;
-export type QueuePairParts = QueuePairPartsOf<QueuePair>;
+/** The objects that a creation command names. */
+export interface QueuePairParts {
+  readonly pd: ProtectionDomain;
+  readonly sendCq: CompletionPort;
+  readonly receiveCq: CompletionPort;
+  /** Undefined when a personality reads the send queue. */
+  readonly sendSlots: SendSlots | undefined;
+  readonly receiveSource: ReceiveSource;
+  readonly srq: SharedReceiveSource | undefined;
+  /** The pages that may act on the QP; only the kernel's unless given. */
+  readonly collectContext?: ContextOrKernel;
+  /** The XRC domain of an XRC target. */
+  readonly domain?: XrcDomain | undefined;
+  /** `OpcodeFlag` of packets that a personality does not know. */
+  readonly unknownFlags?: number;
+  readonly life: QueuePairLife;
+}
+
+/** The requester of a connected QP, as admission and send pipeline see it. */
+export interface RequesterPart {
+  /** Number of commands launched and not completed. */
+  readonly recordCount: number;
+  /** True while more commands may be launched. */
+  readonly acceptsCommands: boolean;
+}
+
+/**
+ * Changes of a queue pair that concern several units (IBTA 10.3.1). Scheduler, transport and
+ * management request them; `hca/transport/engine/queue-pair-life.ts` carries them out in all units
+ * that hold state of the QP.
+ */
+export interface QueuePairLife {
+  /** The QP has noted why it fails, and has not left its state yet. */
+  noteFailure(qp: QueuePair): void;
+  /** Carries out a state change that software requested and management checked. */
+  changeState(qp: QueuePair, next: QpState, notifyWhenDrained: boolean): void;
+  /** Moves the QP to ERR and flushes all outstanding work. The caller has noted the failure. */
+  moveToError(qp: QueuePair): void;
+  /**
+   * Handles a failed send command: an unreliable QP goes to SQE, a reliable one to ERR. The caller
+   * has noted the failure.
+   */
+  failSends(qp: QueuePair): void;
+  /** Moves a QP that cannot continue to ERR and posts QP_FATAL (IBTA 10.10.2.3). */
+  fail(qp: QueuePair, fault: FaultKind): void;
+  /** Flushes receive WQEs that software posted to a QP in ERR. */
+  flushReceives(qp: QueuePair): void;
+  /**
+   * Posts SEND_QUEUE_DRAINED if the QP is in SQD and holds no command in flight. Call it only while
+   * `drainNotify` is set.
+   */
+  noteDrained(qp: QueuePair): void;
+  /** Removes the QP from every unit and from the table of QPs. */
+  destroy(qp: QueuePair): void;
+}
+
+/** Transport bits of opcodes by service; datagrams of QP0 and QP1 are UD (IBTA 9.2, annex A14). */
+const transports: Readonly<Record<ServiceType, number>> = {
+  [ServiceType.RC]: Transport.RC,
+  [ServiceType.UC]: Transport.UC,
+  [ServiceType.UD]: Transport.UD,
+  [ServiceType.SMI]: Transport.UD,
+  [ServiceType.GSI]: Transport.UD,
+  [ServiceType.XRC_INITIATOR]: Transport.XRC,
+  [ServiceType.XRC_TARGET]: Transport.XRC,
+};
 
 /**
  * Fields are in the order of use: those that every command and packet needs come first and lie
@@ -142,7 +205,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
     this.creation = creation;
     this.serviceType = creation.serviceType as ServiceType;
     this.signalAll = creation.signalAll === 1;
-    this.transport = transportOf(this.serviceType);
+    this.transport = transports[this.serviceType];
     this.refusedFlags = refusedFlagsOf(this.serviceType) | (parts.unknownFlags ?? 0);
     this.wireNumber = wireNumberOf(this.serviceType, number);
     if (this.isSpecial) {
@@ -296,4 +359,19 @@ export class QueuePair implements KeyHolder, FaultSubject {
 function newPackedAttributes(): QpAttributes {
   const { port, pkeyIndex, remoteQpn, access, timeout, retryCount, rnrRetry, ...others } = newQpAttributes();
   return { port, pkeyIndex, remoteQpn, access, timeout, retryCount, rnrRetry, ...others };
+}
+
+/**
+ * `OpcodeFlag` of packets that a service refuses: an XRC initiator takes responses only, an XRC
+ * target requests only (IBTA annex A14).
+ */
+function refusedFlagsOf(serviceType: ServiceType): number {
+  if (serviceType === ServiceType.XRC_INITIATOR) return OpcodeFlag.REQUEST;
+  return serviceType === ServiceType.XRC_TARGET ? OpcodeFlag.RESPONSE : 0;
+}
+
+/** QPN in packets: 0 of an SMI QP, 1 of a GSI QP. */
+function wireNumberOf(serviceType: ServiceType, number: number): number {
+  if (serviceType === ServiceType.SMI) return SUBNET_MANAGEMENT_QPN;
+  return serviceType === ServiceType.GSI ? GENERAL_SERVICES_QPN : number;
 }

@@ -53,8 +53,14 @@ export class RegionKeys implements KeyLookup {
     return this.fault === FaultKind.NONE ? this.#regions.find(key >>> 0) : undefined;
   }
 
-  checkRemote(qp: KeyHolder, rkey: number, lengthBytes: number, access: number): Region | undefined {
-    return this.check(qp.owner, qp.pd, rkey, lengthBytes, access);
+  checkRemote(
+    qp: KeyHolder,
+    rkey: number,
+    lengthBytes: number,
+    access: number,
+    pd: ProtectionDomain = qp.pd,
+  ): Region | undefined {
+    return this.check(qp.owner, pd, rkey, lengthBytes, access);
   }
 
   /** No entry has the right to be flushed. */

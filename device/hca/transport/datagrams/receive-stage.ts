@@ -7,17 +7,21 @@
  * packets here; `PacketReceiver` delivers them.
  */
 import { OpcodeFlag } from '../../../../protocol/infiniband/opcodes.ts';
-import type { ParsedPacket } from '../../../../protocol/infiniband/packet.ts';
+import {
+  newParsedPacket,
+  PacketCheck,
+  type ParsedPacket,
+  parsePacket,
+} from '../../../../protocol/infiniband/packet.ts';
 import { psnDistance } from '../../../../protocol/infiniband/psn.ts';
 import { ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
-import type { PacketRing } from '../../../fabric/port/packet-ring.ts';
+import { copyPacket, PacketRing } from '../../../fabric/port/packet-ring.ts';
 import type { Port } from '../../../fabric/port/port.ts';
 import type { DmaTiming } from '../../function/dma-timing.ts';
-import { isHere, TimedReads } from '../../function/timed-reads.ts';
+import { isHere, type PendingReads, TimedReads } from '../../function/timed-reads.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { receiveSourceOf } from '../responder/xrc-queue.ts';
 import { responderOf } from '../state/connected-states.ts';
-import { HeldPacket, HeldRead } from './held-packet.ts';
 
 /** Packets that are held at most; then the ports take no more. */
 export const HELD_PACKETS_MAX = 256;
@@ -26,6 +30,40 @@ const ONE_READ = 1;
 
 const { FIRST, ONLY, SEND, WRITE, IMMEDIATE } = OpcodeFlag;
 
+/** What a held packet waits for: software's tail, or the WQE. */
+const HeldRead = { NONE: 0, TAIL: 1, ENTRY: 2 } as const;
+type HeldRead = (typeof HeldRead)[keyof typeof HeldRead];
+
+/** A packet that waits for its WQE: a copy in a slot of its own, so that its port goes on. */
+class HeldPacket implements PendingReads {
+  readonly active = true;
+  readsLeft = 0;
+  readsOutstanding = 0;
+  readRound = 0;
+  read: HeldRead = HeldRead.NONE;
+  qp!: QueuePair;
+  port!: Port;
+  pkeyIndex = 0;
+  readonly ring = new PacketRing(1);
+  readonly packet = newParsedPacket();
+
+  /** Copies the oldest packet of `ring`, whose CRCs are checked. */
+  take(qp: QueuePair, port: Port, ring: PacketRing, pkeyIndex: number): void {
+    this.qp = qp;
+    this.port = port;
+    this.pkeyIndex = pkeyIndex;
+    this.read = HeldRead.NONE;
+    const own = this.ring;
+    copyPacket(ring, own);
+    own.push(ring.readLength);
+    parsePacket(own.view, own.readOffset, own.readLength, this.packet, PacketCheck.NONE);
+  }
+
+  release(): void {
+    this.ring.shift();
+  }
+}
+
 export class ReceiveStage {
   /** Packets held. */
   count = 0;
@@ -33,6 +71,7 @@ export class ReceiveStage {
   readonly #reads: TimedReads<HeldPacket>;
   /** By QP, oldest first. */
   readonly #held = new Map<QueuePair, HeldPacket[]>();
+  /** As many in all as were ever held at the same time. */
   readonly #free: HeldPacket[] = [];
 
   constructor(timing: DmaTiming) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Sends datagrams (IBTA 9.8.3): checks the command, resolves its address handle, moves the payload
- * directly into the packet and transmits it. Called by the send pipeline.
+ * directly into the packet and transmits it. Lane, keys and source of a datagram from QP0 or QP1
+ * make it a MAD (IBTA 7.6.3, 3.9.3, 9.6.1.1). Called by the send pipeline.
  */
-
-import { isMulticastLid } from '../../../../protocol/infiniband/addresses.ts';
+import { isMulticastLid, PERMISSIVE_LID, SUBNET_MANAGEMENT_QPN } from '../../../../protocol/infiniband/addresses.ts';
 import { BthOpcode } from '../../../../protocol/infiniband/gen/values.gen.ts';
-import { effectiveQKey } from '../../../../protocol/infiniband/keys.ts';
+import { DEFAULT_PKEY, effectiveQKey, GSI_QKEY } from '../../../../protocol/infiniband/keys.ts';
 import { MAD_BYTES } from '../../../../protocol/infiniband/mad/mad-headers.ts';
 import { PacketCheck } from '../../../../protocol/infiniband/packet.ts';
 import { buildPacket, payloadStart } from '../../../../protocol/infiniband/packet-builder.ts';
-import { newPacketFields } from '../../../../protocol/infiniband/packet-fields.ts';
+import { newPacketFields, type PacketFields } from '../../../../protocol/infiniband/packet-fields.ts';
 import { addPsn } from '../../../../protocol/infiniband/psn.ts';
-import { COMMAND_HEADER_BYTES } from '../../../../protocol/layout/gen/constants.gen.ts';
+import { COMMAND_HEADER_BYTES, PKEY_TABLE_ENTRIES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
   getSendCommandCollectLength,
   getSendCommandImmediate,
@@ -24,7 +24,11 @@ import {
   getSendCommandSolicited,
   SEND_COMMAND_TARGET_OFFSET,
 } from '../../../../protocol/layout/gen/send-command.gen.ts';
-import { getUdTargetQkey, getUdTargetRemoteQpn } from '../../../../protocol/layout/gen/ud-target.gen.ts';
+import {
+  getUdTargetPkeyIndex,
+  getUdTargetQkey,
+  getUdTargetRemoteQpn,
+} from '../../../../protocol/layout/gen/ud-target.gen.ts';
 import { FaultKind, SendOpcode } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../../../fabric/port/port.ts';
 import { MANAGEMENT_VL } from '../../../fabric/port/transmit-queues.ts';
@@ -37,7 +41,6 @@ import { Path } from '../path.ts';
 import { ScatterGatherList } from '../scatter-gather.ts';
 import type { AddressSource } from './address-source.ts';
 import { DatagramPages } from './datagram-pages.ts';
-import { isManagementAllowed, setManagementFields } from './management-datagrams.ts';
 
 export class UdRequester {
   readonly #keys: KeyLookup;
@@ -93,8 +96,7 @@ export class UdRequester {
     const fault = this.#addresses.load(qp, buffer, port, path);
     if (fault !== FaultKind.NONE) return fault;
     const usable =
-      (path.globalRoute !== 0 || !isMulticastLid(path.dlid)) &&
-      (!qp.isSpecial || isManagementAllowed(qp, buffer.view, path));
+      (path.globalRoute !== 0 || !isMulticastLid(path.dlid)) && (!qp.isSpecial || mayTakePath(qp, buffer.view, path));
     return usable ? FaultKind.NONE : FaultKind.ADDRESS_HANDLE;
   }
 
@@ -102,7 +104,7 @@ export class UdRequester {
     const fields = this.#fields;
     this.#path.apply(fields, port);
     this.#transport(qp, buffer.view, port, length);
-    if (qp.isSpecial) setManagementFields(qp, buffer.view, port, fields);
+    if (qp.isSpecial) setMadFields(qp, buffer.view, port, fields);
     const ring =
       fields.virtualLane === MANAGEMENT_VL
         ? port.vl15RingFor(fields.dlid)
@@ -154,4 +156,23 @@ function checkInline(view: DataView, length: number): FaultKind {
   if (getSendCommandSgeCount(view, 0) !== 0) return FaultKind.COMMAND_SGE;
   const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
   return length <= room ? FaultKind.NONE : FaultKind.COMMAND_LENGTH;
+}
+
+/** True when QP0 or QP1 may send a command by this path: QP0 has no GRH, QP1 names a P_Key. */
+function mayTakePath(qp: QueuePair, command: DataView, path: Readonly<Path>): boolean {
+  if (qp.wireNumber === SUBNET_MANAGEMENT_QPN) return path.globalRoute === 0;
+  return getUdTargetPkeyIndex(command, SEND_COMMAND_TARGET_OFFSET) < PKEY_TABLE_ENTRIES;
+}
+
+/** Sets the fields in which a packet of QP0 or QP1 differs from those of other QPs. */
+function setMadFields(qp: QueuePair, command: DataView, port: Port, fields: PacketFields): void {
+  if (qp.wireNumber === SUBNET_MANAGEMENT_QPN) {
+    fields.virtualLane = MANAGEMENT_VL;
+    fields.pKey = DEFAULT_PKEY;
+    fields.qKey = 0;
+    if (fields.dlid === PERMISSIVE_LID) fields.slid = PERMISSIVE_LID;
+    return;
+  }
+  fields.pKey = port.pkeys[getUdTargetPkeyIndex(command, SEND_COMMAND_TARGET_OFFSET)];
+  fields.qKey = effectiveQKey(getUdTargetQkey(command, SEND_COMMAND_TARGET_OFFSET), GSI_QKEY);
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Payload of READ responses (IBTA 9.7.5.1.9): read from guest memory when its packet is sent. Its
- * key is checked for each packet, because it may be invalid by then. Data whose page is not present
- * waits in its answer; other failures end the connection. `ResponderAnswers` calls it.
+ * Payload of READ responses (IBTA 9.7.5.1.9): read from guest memory when its packet is sent. The
+ * key is checked again for each packet, because it may be invalid by then (IBTA 9.7.5.2.4). Data
+ * whose page is not present waits in its answer; other failures end the connection.
+ * `ResponderAnswers` calls it.
  */
 import { AethKind, NakCode } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import { addPsn } from '../../../../protocol/infiniband/psn.ts';
 import { syndromeOf } from '../../../../protocol/infiniband/syndrome.ts';
-import { CompletionStatus, EventType, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
+import { AccessFlag, CompletionStatus, EventType, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../../../fabric/port/packet-ring.ts';
 import { PagePart } from '../../function/timeline-values.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
@@ -17,7 +18,6 @@ import { FailureCause, UNKNOWN } from '../../queues/queue-pair-failure.ts';
 import { refusalStatus } from '../fault-status.ts';
 import { responderOf } from '../state/connected-states.ts';
 import type { ResponderResource, ResponderState } from '../state/responder-state.ts';
-import { checkAnswer } from './answer-keys.ts';
 import type { FailResponder } from './responder-request.ts';
 
 type Wake = (qp: QueuePair, state: ResponderState) => void;
@@ -45,7 +45,7 @@ export class AnswerPayloads {
   ): boolean {
     const keys = this.#keys;
     const address = resource.address + done;
-    const region = checkAnswer(keys.at(address), qp, resource, length);
+    const region = keys.at(address).checkRemote(qp, resource.rkey, length, AccessFlag.REMOTE_READ, resource.pd);
     if (region?.read(region.owner.dma.at(address), qp, length, target, at)) return true;
     const psn = addPsn(resource.firstPsn, resource.packetsSent);
     if (this.#waits(qp, state, resource, psn)) return false;

@@ -37,7 +37,7 @@ export class ResponderResource {
   msn = 0;
   address = 0;
   rkey = 0;
-  /** PD of the QP when the request was served. */
+  /** PD of the QP when the request was served: an XRC target has that of the last SRQ named. */
   pd: ProtectionDomain | undefined = undefined;
   lengthBytes = 0;
   originalHigh = 0;
