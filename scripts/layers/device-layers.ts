@@ -125,7 +125,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/hca/transport/requester',
     holds: 'the requester of RC, UC and XRC: packets, acknowledgements, timers, retries',
-    uses: 'layout infiniband port function hca/trace hca/memory protection hca/queues collect lane transport state responder',
+    uses: 'layout infiniband host.ts port function hca/trace hca/memory protection hca/queues collect lane transport state responder',
   },
   {
     path: 'device/hca/transport/datagrams',

@@ -15,10 +15,8 @@ import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { ReceiveQueueReader } from '../receive-queue.ts';
 import { loadCommand } from '../requester/command-loader.ts';
 import { Completer } from '../requester/completer.ts';
-import type { CompleterParts } from '../requester/completer-parts.ts';
 import { Requester } from '../requester/requester.ts';
 import { RequesterKeys } from '../requester/requester-keys.ts';
-import { RequesterPages } from '../requester/requester-pages.ts';
 import { ResendReads } from '../requester/resend-reads.ts';
 import { RetryTimers } from '../requester/retry-timers.ts';
 import { SendRecordLife, type SendRecordLifeParts } from '../requester/send-record-life.ts';
@@ -60,47 +58,19 @@ export class ConnectedTransport {
     this.resends = new ResendReads(timing);
     const records = new SendRecordLife(parts, this.timers, this.#pool, this.resends);
     this.#records = records;
-    const requesterKeys = new RequesterKeys(keys);
-    const now = (): number => clock.now();
-    const completeDone = (qp: QueuePair): void => records.completeDone(qp);
-    const returnUnbegun = (qp: QueuePair): void => records.returnUnbegun(qp);
     const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
-    const failOldest: CompleterParts['failOldest'] = (qp, status, fault, psn, syndrome) =>
-      records.failOldest(qp, status, fault, psn, syndrome);
-    const pages = new RequesterPages({
-      ...{ faults: keys.pageFaults, timers: this.timers, now, completeDone, returnUnbegun, failOldest },
-      rewind: (state, psn) => this.resends.rewind(state, psn),
-      resume: (qp) => this.#resume(qp),
-    });
     this.reads = new ResponseReads(timing);
     const awaitTurn = (qp: QueuePair): void => this.requester.awaitTurn(qp, lanes.placeAnswer(qp));
     this.answers = new ResponderAnswers({ ports, keys, reader, reads: this.reads, fail, awaitTurn });
+    const { timers, resends, answers } = this;
     this.requester = new Requester({
-      ports,
-      portsOfFunction,
+      ...{ ports, portsOfFunction, timers, keys, clock, records, answers, resends },
       lanes: lanes.lanes,
       turns: lanes.turns,
-      timers: this.timers,
-      keys,
-      now,
-      releaseExecution: (record) => records.releaseExecution(record),
-      performLocal: (qp, record) => requesterKeys.perform(qp, record),
-      completeDone,
-      returnUnbegun,
-      answers: this.answers,
-      resends: this.resends,
-      pages,
+      local: new RequesterKeys(keys),
+      schedule: (qp) => parts.schedule(qp),
     });
-    this.completer = new Completer({
-      requester: this.requester,
-      timers: this.timers,
-      now,
-      completeDone,
-      failOldest,
-      resume: (qp) => this.#resume(qp),
-      returnUnbegun,
-      pages,
-    });
+    this.completer = new Completer({ requester: this.requester, records, timers, clock });
     this.responder = new Responder({
       keys,
       reader,
@@ -201,12 +171,14 @@ export class ConnectedTransport {
 
   /** SQD: begun messages end; the others return to the send queue (IBTA 10.3.1). */
   drain(qp: QueuePair): void {
-    if (qp.requester !== undefined) this.#records.returnUnbegun(qp);
+    const state = requesterOf(qp);
+    if (state !== undefined) this.#records.returnUnbegun(state);
   }
 
   /** Completes all records as flushed, in order, and returns their credits. */
   flushSends(qp: QueuePair): void {
-    this.#records.dispose(qp, true);
+    const state = requesterOf(qp);
+    if (state !== undefined) this.#records.dispose(state, true);
   }
 
   /**
@@ -228,9 +200,11 @@ export class ConnectedTransport {
 
   /** Drops all records and queued answers without completions: RESET or destruction. */
   drop(qp: QueuePair): void {
-    this.#records.dispose(qp, false);
     const state = requesterOf(qp);
-    if (state !== undefined) this.timers.remove(state);
+    if (state !== undefined) {
+      this.#records.dispose(state, false);
+      this.timers.remove(state);
+    }
     responderOf(qp)?.clear();
   }
 
@@ -244,10 +218,5 @@ export class ConnectedTransport {
     qp.owner.faults.report(fault, qp, detail);
     qp.life.moveToError(qp);
     if (event !== undefined) qp.owner.postAsynchronous(event, qp, fault);
-  }
-
-  #resume(qp: QueuePair): void {
-    this.requester.wake(qp.requester as RequesterState);
-    this.#parts.schedule(qp);
   }
 }

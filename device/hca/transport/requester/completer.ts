@@ -22,21 +22,32 @@ import {
 } from '../../../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../../../fabric/port/packet-ring.ts';
+import type { AdapterClock } from '../../../host.ts';
 import { noteStep, Step } from '../../function/timeline.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { refusalStatus } from '../fault-status.ts';
 import { RequestKind } from '../requester-opcodes.ts';
 import { type RequesterState, RequesterWait } from '../state/requester-state.ts';
 import type { SendRecord } from '../state/send-record.ts';
-import type { CompleterParts } from './completer-parts.ts';
-import { isResponseTo } from './response-checks.ts';
+import type { Requester } from './requester.ts';
+import type { RetryTimers } from './retry-timers.ts';
+import type { RecordEndings } from './send-record-life.ts';
 
+const { FIRST, LAST, ONLY, ATOMIC_ACKNOWLEDGE } = OpcodeFlag;
 const RNR_RETRY_INFINITE = 7;
 const ATOMIC_BYTES = 8;
 /** Message sequence numbers. A copy: imports are looked up at each use. */
 const MSN_BITS = MSN_MASK;
 /** Fault of a response whose opcode or length does not match the request. */
 const BAD_RESPONSE = FaultKind.COMMAND_LENGTH;
+
+/** Units that the completer uses. */
+export interface CompleterParts {
+  readonly requester: Requester;
+  readonly records: RecordEndings;
+  readonly timers: RetryTimers;
+  readonly clock: AdapterClock;
+}
 
 /** One per adapter: its counters are totals of all QPs. */
 export class Completer {
@@ -71,7 +82,7 @@ export class Completer {
   /** The local ACK timeout or the RNR wait of the QP has expired. */
   expire(state: RequesterState): void {
     if (state.qp.destroyed || !state.qp.isRequesting) return;
-    if (state.wait === RequesterWait.RNR) return this.#endReceiverWait(state);
+    if (state.wait === RequesterWait.RNR) return this.#endRnrWait(state);
     if (!state.outstanding || this.#parts.requester.defersTimeout(state)) return;
     this.timeouts++;
     noteStep(state.qp, Step.TIMEOUT, state.unackedPsn);
@@ -93,7 +104,7 @@ export class Completer {
         this.rnrNaks++;
         // A repeated RNR NAK during the wait carries no news.
         if (state.wait === RequesterWait.RNR && packet.psn === state.unackedPsn) return false;
-        if (this.#acknowledgeBefore(state, packet.psn)) this.#waitForReceiver(state, value);
+        if (this.#acknowledgeBefore(state, packet.psn)) this.#beginRnrWait(state, value);
         return true;
       case AethKind.NAK:
         this.naks++;
@@ -117,7 +128,8 @@ export class Completer {
     }
     if (packet.aethOffset >= 0) this.#takeCredits(state, ring.view, packet.aethOffset);
     if (!this.#placeData(state.qp, record, ring, packet)) {
-      if (!this.#parts.pages.awaitResponse(state, packet.psn)) this.#failData(state, FaultKind.DMA_WRITE, packet.psn);
+      if (!this.#parts.requester.pages.awaitResponse(state, packet.psn))
+        this.#failData(state, FaultKind.DMA_WRITE, packet.psn);
       return true;
     }
     record.responsesReceived++;
@@ -156,8 +168,8 @@ export class Completer {
   #failData(state: RequesterState, fault: FaultKind, psn: number): void {
     const isLocal = fault === FaultKind.DMA_WRITE;
     const status = isLocal ? CompletionStatus.LOCAL_PROTECTION_ERROR : CompletionStatus.BAD_RESPONSE_ERROR;
-    this.#parts.completeDone(state.qp);
-    this.#parts.failOldest(state.qp, status, fault, psn);
+    this.#parts.records.completeDone(state);
+    this.#parts.records.failOldest(state, status, fault, psn);
   }
 
   /**
@@ -198,13 +210,13 @@ export class Completer {
     state.acknowledge(psn);
     state.refillRetries();
     if (state.outstanding) {
-      this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(qp.attributes.timeout);
+      this.#parts.timers.deadlineNs = this.#parts.clock.now() + ackTimeoutNs(qp.attributes.timeout);
       this.#parts.timers.set(state);
     } else this.#parts.timers.turnOff(state);
-    this.#parts.completeDone(qp);
+    this.#parts.records.completeDone(state);
     if (!qp.isRequesting) return false;
     // A later copy of the message that met an RNR NAK was taken after all.
-    if (state.wait === RequesterWait.RNR) this.#endReceiverWait(state);
+    if (state.wait === RequesterWait.RNR) this.#endRnrWait(state);
     else this.#unblock(state);
     return true;
   }
@@ -213,7 +225,7 @@ export class Completer {
     if (state.wait === RequesterWait.NONE) return this.#parts.requester.wake(state);
     if (state.wait === RequesterWait.FAULT) return;
     state.wait = RequesterWait.NONE;
-    this.#parts.resume(state.qp);
+    this.#parts.requester.resume(state);
   }
 
   #takeCredits(state: RequesterState, view: DataView, aethOffset: number): void {
@@ -237,32 +249,38 @@ export class Completer {
     return isMore;
   }
 
-  /** Sends the refused message and everything behind it again. */
-  #endReceiverWait(state: RequesterState): void {
+  /** The RNR wait is over: sends the refused message and everything behind it again. */
+  #endRnrWait(state: RequesterState): void {
     state.wait = RequesterWait.NONE;
     this.#parts.requester.rewind(state, state.unackedPsn);
-    this.#parts.requester.wake(state);
-    this.#parts.resume(state.qp);
+    this.#parts.requester.resume(state);
   }
 
-  #waitForReceiver(state: RequesterState, timerCode: number): void {
+  /** RNR retry: waits as long as the RNR NAK says, while a retry is left (IBTA 9.7.5.2.8). */
+  #beginRnrWait(state: RequesterState, timerCode: number): void {
     const { qp, unackedPsn } = state;
     if (qp.attributes.rnrRetry !== RNR_RETRY_INFINITE) {
       const nak = syndromeOf(AethKind.RNR_NAK, timerCode);
       if (state.rnrRetriesLeft === 0)
-        return this.#parts.failOldest(qp, CompletionStatus.RNR_RETRY_EXCEEDED, FaultKind.NONE, unackedPsn, nak);
+        return this.#parts.records.failOldest(
+          state,
+          CompletionStatus.RNR_RETRY_EXCEEDED,
+          FaultKind.NONE,
+          unackedPsn,
+          nak,
+        );
       state.rnrRetriesLeft--;
     }
     state.wait = RequesterWait.RNR;
     noteStep(qp, Step.RNR_WAIT, unackedPsn, rnrTimerNs(timerCode));
-    this.#parts.timers.deadlineNs = this.#parts.now() + rnrTimerNs(timerCode);
+    this.#parts.timers.deadlineNs = this.#parts.clock.now() + rnrTimerNs(timerCode);
     this.#parts.timers.set(state);
-    this.#parts.returnUnbegun(state.qp);
+    this.#parts.records.returnUnbegun(state);
   }
 
   #refused(state: RequesterState, psn: number, code: number): void {
     if (code === NakCode.PSN_SEQUENCE_ERROR) return this.#retry(state, psn);
-    this.#parts.failOldest(state.qp, refusalStatus(code), FaultKind.NONE, psn, syndromeOf(AethKind.NAK, code));
+    this.#parts.records.failOldest(state, refusalStatus(code), FaultKind.NONE, psn, syndromeOf(AethKind.NAK, code));
   }
 
   /**
@@ -272,14 +290,38 @@ export class Completer {
   #retry(state: RequesterState, psn: number): void {
     if (state.wait === RequesterWait.RNR || state.retriedPsn === psn) return;
     if (state.retriesLeft === 0)
-      return this.#parts.failOldest(state.qp, CompletionStatus.RETRY_EXCEEDED, FaultKind.NONE, psn);
+      return this.#parts.records.failOldest(state, CompletionStatus.RETRY_EXCEEDED, FaultKind.NONE, psn);
     state.retriesLeft--;
     state.retriedPsn = psn;
     this.retries++;
     noteStep(state.qp, Step.RETRY, psn, state.retriesLeft);
     this.#parts.requester.rewind(state, psn);
-    this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout);
+    this.#parts.timers.deadlineNs = this.#parts.clock.now() + ackTimeoutNs(state.qp.attributes.timeout);
     this.#parts.timers.set(state);
     this.#parts.requester.wake(state);
   }
+}
+
+/**
+ * True when the packet is the next response that `record` lacks (IBTA 9.7.5.1, 9.7.6): by its
+ * opcode, its place among the responses of a READ, its length and its syndrome. A NAK is a packet
+ * of its own.
+ */
+function isResponseTo(
+  record: SendRecord,
+  mtuBytes: number,
+  view: DataView,
+  { flags, psn, aethOffset, payloadLengthBytes }: Readonly<ParsedPacket>,
+): boolean {
+  if (aethOffset >= 0 && getAethSyndromeKind(view, aethOffset) !== AethKind.ACK) return false;
+  const isAtomic = record.kind === RequestKind.ATOMIC;
+  if (isAtomic || (flags & ATOMIC_ACKNOWLEDGE) !== 0) return isAtomic === ((flags & ATOMIC_ACKNOWLEDGE) !== 0);
+  const { responsesReceived: received, requestedFrom, responseBytes } = record;
+  const begins = (flags & (FIRST | ONLY)) !== 0;
+  // An answer begins with the first response, and again where the rest was asked for; there, the
+  // next packet of an earlier answer may come, too.
+  if (begins ? received !== requestedFrom : received === 0) return false;
+  const isLast = psn === record.lastPsn;
+  const ends = (flags & (LAST | ONLY)) !== 0;
+  return ends === isLast && payloadLengthBytes === (isLast ? responseBytes - received * mtuBytes : mtuBytes);
 }

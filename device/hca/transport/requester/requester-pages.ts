@@ -7,6 +7,7 @@
  */
 import { addPsn } from '../../../../protocol/infiniband/psn.ts';
 import { CompletionStatus, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
+import type { AdapterClock } from '../../../host.ts';
 import { PagePart } from '../../function/timeline-values.ts';
 import type { KeyHolder } from '../../protection/key-holder.ts';
 import type { PageFaults, PageWaiter } from '../../protection/page-faults.ts';
@@ -15,21 +16,25 @@ import { requesterOf } from '../state/connected-states.ts';
 import { type RequesterState, RequesterWait } from '../state/requester-state.ts';
 import type { SendRecord } from '../state/send-record.ts';
 import type { RetryTimers } from './retry-timers.ts';
+import type { RecordEndings } from './send-record-life.ts';
 
 /** A response is asked for again after this time although no answer to the fault has come. */
 const RESPONSE_WAIT_NS = 1e9;
 
+/** What a page that has come lets go on; `Requester` implements it. */
+export interface PausedRequester {
+  /** Sends again from the packet with `psn` on. */
+  rewind(state: RequesterState, psn: number): void;
+  /** A wait is over: the QP may send, and its send queue may be read again. */
+  resume(state: RequesterState): void;
+}
+
 export interface RequesterPagesParts {
+  readonly requester: PausedRequester;
+  readonly records: RecordEndings;
   readonly faults: PageFaults;
   readonly timers: RetryTimers;
-  now(): number;
-  rewind(state: RequesterState, psn: number): void;
-  /** The QP may send, and its send queue may be read. */
-  resume(qp: QueuePair): void;
-  /** The QP waits: returns records that have not begun to the send queue. */
-  returnUnbegun(qp: QueuePair): void;
-  completeDone(qp: QueuePair): void;
-  failOldest(qp: QueuePair, status: CompletionStatus, fault: FaultKind, psn: number): void;
+  readonly clock: AdapterClock;
 }
 
 export class RequesterPages {
@@ -50,10 +55,10 @@ export class RequesterPages {
 
   /** Returns true when the response with `psn` was dropped and waits for a page. */
   awaitResponse(state: RequesterState, psn: number): boolean {
-    const { faults, timers, now } = this.#parts;
+    const { faults, timers, clock } = this.#parts;
     if (!faults.take()) return false;
     state.wait = RequesterWait.RNR;
-    timers.deadlineNs = now() + RESPONSE_WAIT_NS;
+    timers.deadlineNs = clock.now() + RESPONSE_WAIT_NS;
     timers.set(state);
     this.#wait(state, psn, this.#responses);
     return true;
@@ -61,7 +66,7 @@ export class RequesterPages {
 
   #wait(state: RequesterState, psn: number, waiter: PageWaiter): void {
     this.#parts.faults.wait(state.qp, waiter, psn);
-    this.#parts.returnUnbegun(state.qp);
+    this.#parts.records.returnUnbegun(state);
   }
 
   readonly #payloads: PageWaiter = {
@@ -80,22 +85,21 @@ export class RequesterPages {
       if (state.wait !== RequesterWait.RNR) return;
       state.wait = RequesterWait.NONE;
       this.#parts.timers.turnOff(state);
-      this.#parts.rewind(state, state.unackedPsn);
-      this.#parts.resume(state.qp);
+      this.#parts.requester.rewind(state, state.unackedPsn);
+      this.#parts.requester.resume(state);
     },
     refuse: (holder, psn) => {
       const state = stateOf(holder);
       if (state.wait !== RequesterWait.RNR || state.unackedPsn !== psn) return;
-      this.#parts.completeDone(state.qp);
-      const status = CompletionStatus.LOCAL_PROTECTION_ERROR;
-      this.#parts.failOldest(state.qp, status, FaultKind.PAGE_FAULT, psn);
+      this.#parts.records.completeDone(state);
+      this.#parts.records.failOldest(state, CompletionStatus.LOCAL_PROTECTION_ERROR, FaultKind.PAGE_FAULT, psn);
     },
   };
 
   #sendAgain(holder: KeyHolder): void {
     const state = stateOf(holder);
     if (state.wait === RequesterWait.PAGE) state.wait = RequesterWait.NONE;
-    this.#parts.resume(state.qp);
+    this.#parts.requester.resume(state);
   }
 }
 

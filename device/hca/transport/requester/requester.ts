@@ -8,6 +8,7 @@ import { addPsn, MSN_MASK, PSN_MASK, psnDistance } from '../../../../protocol/in
 import { ackTimeoutNs } from '../../../../protocol/infiniband/syndrome.ts';
 import { FaultKind, QpState, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../../../fabric/port/port.ts';
+import type { AdapterClock } from '../../../host.ts';
 import type { Lane } from '../../lane/lane.ts';
 import { type OwnerTurns, PACKET_COST_BYTES } from '../../lane/owner-turns.ts';
 import { PacketTurns } from '../../lane/packet-turns.ts';
@@ -18,10 +19,12 @@ import type { ResponderAnswers } from '../responder/responder-answers.ts';
 import { PSNS_OUTSTANDING_MAX, RequesterState, RequesterWait } from '../state/requester-state.ts';
 import type { SendRecord } from '../state/send-record.ts';
 import { findFault } from './command-loader.ts';
+import type { RequesterKeys } from './requester-keys.ts';
 import { RequesterPackets } from './requester-packets.ts';
-import type { RequesterPages } from './requester-pages.ts';
+import { type PausedRequester, RequesterPages } from './requester-pages.ts';
 import type { ResendReads } from './resend-reads.ts';
 import type { RetryTimers } from './retry-timers.ts';
+import type { RecordEndings } from './send-record-life.ts';
 
 /** States of one turn over the records of a QP. */
 const State = { SELECT: 0, ADMIT: 1, NUMBER: 2, SEND: 3, LOCAL: 4, EXIT: 5 } as const;
@@ -34,7 +37,7 @@ const WINDOW_PACKETS = 1 << 16;
 /** A copy: imports are looked up at each use. */
 const [PSN_BITS, MSN_BITS] = [PSN_MASK, MSN_MASK];
 
-/** Units that the requester uses, and functions that end records. */
+/** Units that the requester uses. */
 export interface RequesterParts {
   readonly ports: readonly Port[];
   readonly portsOfFunction: number;
@@ -42,24 +45,22 @@ export interface RequesterParts {
   readonly turns: OwnerTurns;
   readonly timers: RetryTimers;
   readonly keys: KeyLookup;
-  now(): number;
-  /** The last packet of the record is with the port. */
-  releaseExecution(record: SendRecord): void;
-  /** Executes an operation without packets. Returns NONE or the fault. */
-  performLocal(qp: QueuePair, record: SendRecord): FaultKind;
-  /** The oldest records may be done. */
-  completeDone(qp: QueuePair): void;
-  /** The QP must wait: returns records that have not begun to the send queue. */
-  returnUnbegun(qp: QueuePair): void;
+  readonly clock: AdapterClock;
+  readonly records: RecordEndings;
+  /** Executes operations without packets. */
+  readonly local: RequesterKeys;
   /** Sends READ responses of QPs that called `awaitTurn`. */
   readonly answers: ResponderAnswers;
   readonly resends: ResendReads;
-  readonly pages: RequesterPages;
+  /** The send queue of the QP may be read again. */
+  schedule(qp: QueuePair): void;
 }
 
 /** One per adapter: its fields hold the QP, the record and the port of the current turn. */
-export class Requester {
+export class Requester implements PausedRequester {
   packets = 0;
+  /** Waits for pages, of the completer too. */
+  readonly pages: RequesterPages;
   readonly #parts: RequesterParts;
   readonly #turns: PacketTurns<RequesterState | QueuePair>;
   readonly #build = new RequesterPackets();
@@ -74,6 +75,8 @@ export class Requester {
   constructor(parts: RequesterParts) {
     this.#parts = parts;
     this.#turns = new PacketTurns(parts.ports, parts.lanes, parts.turns, parts.portsOfFunction);
+    const { records, timers, clock, keys } = parts;
+    this.pages = new RequesterPages({ requester: this, records, timers, clock, faults: keys.pageFaults });
   }
 
   /** QPs that wait for a turn at ports with room. */
@@ -92,6 +95,11 @@ export class Requester {
   /** Sends again from the packet with `psn` on. The caller wakes the QP. */
   rewind(state: RequesterState, psn: number): void {
     this.#parts.resends.rewind(state, psn);
+  }
+
+  resume(state: RequesterState): void {
+    this.wake(state);
+    this.#parts.schedule(state.qp);
   }
 
   /** While payload is read again, the packets are not sent yet: their timeout starts anew. */
@@ -167,7 +175,7 @@ export class Requester {
     state.beginWait(record.sequence, this.#findWait(state, record));
     if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
     this.#work++;
-    this.#parts.returnUnbegun(state.qp);
+    this.#parts.records.returnUnbegun(state);
     return State.EXIT;
   }
 
@@ -218,7 +226,7 @@ export class Requester {
     else if (kind === RequestKind.ATOMIC) this.#build.sendAtomic(state, record, this.#port);
     else if (kind === RequestKind.FLUSH) this.#build.sendFlush(state, record, this.#port);
     else if (!this.#build.sendPayload(state, record, this.#port))
-      return this.#parts.pages.awaitPayload(state, record) ? State.EXIT : this.#fail(FaultKind.DMA_READ);
+      return this.pages.awaitPayload(state, record) ? State.EXIT : this.#fail(FaultKind.DMA_READ);
     if (record.trace !== undefined) this.#build.tracePacket(state, record, record.trace);
     this.#work++;
     this.#bytes += PACKET_COST_BYTES + this.#build.payloadLengthBytes;
@@ -235,11 +243,11 @@ export class Requester {
     const state = this.#state;
     const record = this.#record;
     state.cursor = record.next;
-    this.#parts.releaseExecution(record);
+    this.#parts.records.releaseExecution(record);
     if (state.qp.serviceType === ServiceType.UC) {
       record.done = true;
       state.unackedPsn = state.nextPsn;
-      this.#parts.completeDone(state.qp);
+      this.#parts.records.completeDone(state);
     }
     return State.SELECT;
   }
@@ -251,13 +259,13 @@ export class Requester {
   #local(): State {
     const state = this.#state;
     const record = this.#record;
-    const fault = this.#parts.performLocal(state.qp, record);
+    const fault = this.#parts.local.perform(state.qp, record);
     if (fault !== FaultKind.NONE) return this.#fail(fault);
     this.#work++;
     record.number(state.nextPsn, 0);
     record.done = true;
     state.cursor = record.next;
-    this.#parts.completeDone(state.qp);
+    this.#parts.records.completeDone(state);
     return state.qp.state === QpState.RTS ? State.SELECT : State.EXIT;
   }
 
@@ -274,15 +282,15 @@ export class Requester {
     record.done = true;
     state.wait = RequesterWait.FAULT;
     this.#work++;
-    this.#parts.completeDone(state.qp);
-    if (state.wait === RequesterWait.FAULT) this.#parts.returnUnbegun(state.qp);
+    this.#parts.records.completeDone(state);
+    if (state.wait === RequesterWait.FAULT) this.#parts.records.returnUnbegun(state);
     return State.EXIT;
   }
 
   /** The cursor is back at a failed record after earlier records were sent again. */
   #stayFailed(): State {
     this.#state.wait = RequesterWait.FAULT;
-    this.#parts.returnUnbegun(this.#state.qp);
+    this.#parts.records.returnUnbegun(this.#state);
     return State.EXIT;
   }
 
@@ -291,7 +299,7 @@ export class Requester {
   }
 
   #setTimer(state: RequesterState): void {
-    this.#parts.timers.deadlineNs = this.#parts.now() + ackTimeoutNs(state.qp.attributes.timeout);
+    this.#parts.timers.deadlineNs = this.#parts.clock.now() + ackTimeoutNs(state.qp.attributes.timeout);
     this.#parts.timers.set(state);
   }
 }

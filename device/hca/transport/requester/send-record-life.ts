@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Ends the records of connected QPs: completed, failed, flushed, dropped, or returned to the send
- * queue (US 8,484,392 par. 121-124; IBTA 9.7, 10.3.1). Each way returns the PCB and both credits of
- * the command once. `ConnectedTransport` begins records; it, the requester and the completer call
- * the functions of this file.
+ * The ends of the records of connected QPs: completed, failed, flushed, dropped, or returned to the
+ * send queue (US 8,484,392 par. 121-124; IBTA 9.7, 10.3.1). Each way returns the PCB and both
+ * credits of the command once. `ConnectedTransport` begins records and disposes of them; requester,
+ * completer and `RequesterPages` end them by `RecordEndings`.
  */
 import { SEND_COMMAND_SEQUENCE_MASK } from '../../../../protocol/layout/gen/send-command.gen.ts';
 import { CompletionStatus, FaultKind, QpState } from '../../../../protocol/layout/gen/values.gen.ts';
@@ -12,7 +12,6 @@ import type { QueuePair } from '../../queues/queue-pair.ts';
 import { FailureCause, UNKNOWN } from '../../queues/queue-pair-failure.ts';
 import { postSendCompletion } from '../completions.ts';
 import { sendStatus } from '../fault-status.ts';
-import { requesterOf } from '../state/connected-states.ts';
 import { RECORDS_PER_QUEUE_PAIR, type RequesterState } from '../state/requester-state.ts';
 import type { SendRecord, SendRecordPool } from '../state/send-record.ts';
 import type { ResendReads } from './resend-reads.ts';
@@ -21,6 +20,24 @@ import type { RetryTimers } from './retry-timers.ts';
 /** Sequence numbers of commands. A copy: imports are looked up at each use. */
 const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 
+/** How requester, completer and `RequesterPages` end records. */
+export interface RecordEndings {
+  /** Completes done records, oldest first, up to the first that is not done. */
+  completeDone(state: RequesterState): void;
+  /**
+   * Completes the oldest record with an error and fails the QP's sends. `psn` and `syndrome` are
+   * those of the packet that says so, for the record of the failure.
+   */
+  failOldest(state: RequesterState, status: CompletionStatus, fault: FaultKind, psn?: number, syndrome?: number): void;
+  /**
+   * Returns records that have not begun: their credits are released, and their commands are read
+   * from the send queue again later. So a waiting QP holds no credit for them.
+   */
+  returnUnbegun(state: RequesterState): void;
+  /** Returns PCB and execution credit, once. Called when the last packet is with the port. */
+  releaseExecution(record: SendRecord): void;
+}
+
 /** Units that take back credits and commands. */
 export interface SendRecordLifeParts {
   readonly lanes: TransmitVirtualLanes;
@@ -28,7 +45,7 @@ export interface SendRecordLifeParts {
   schedule(qp: QueuePair): void;
 }
 
-export class SendRecordLife {
+export class SendRecordLife implements RecordEndings {
   readonly #parts: SendRecordLifeParts;
   readonly #timers: RetryTimers;
   readonly #pool: SendRecordPool;
@@ -41,14 +58,13 @@ export class SendRecordLife {
     this.#resends = resends;
   }
 
-  /** Completes done records, oldest first, up to the first that is not done. */
-  completeDone(qp: QueuePair): void {
-    const state = qp.requester as RequesterState;
+  completeDone(state: RequesterState): void {
+    const { qp } = state;
     const before = state.recordCount;
     while (state.oldest?.done) {
       const record = state.oldest;
       if (record.fault !== FaultKind.NONE)
-        return this.failOldest(qp, sendStatus(record.fault, record.opcode), record.fault);
+        return this.failOldest(state, sendStatus(record.fault, record.opcode), record.fault);
       state.shift();
       record.trace?.endRecord(state, record, CompletionStatus.SUCCESS, FaultKind.NONE);
       if (record.signaled || qp.signalAll)
@@ -68,18 +84,14 @@ export class SendRecordLife {
     if (state.recordCount === 0 && qp.drainNotify) qp.life.noteDrained(qp);
   }
 
-  /**
-   * Completes the oldest record with an error and fails the QP's sends. `psn` and `syndrome` are
-   * those of the packet that says so, for the record of the failure.
-   */
   failOldest(
-    qp: QueuePair,
+    state: RequesterState,
     status: CompletionStatus,
     fault: FaultKind,
     psn: number = UNKNOWN,
     syndrome: number = UNKNOWN,
   ): void {
-    const state = qp.requester as RequesterState;
+    const { qp } = state;
     const record = state.shift();
     qp.failure.note(qp, FailureCause.SEND, status, fault, record?.sequence, psn, syndrome);
     if (record !== undefined) {
@@ -90,12 +102,8 @@ export class SendRecordLife {
     qp.life.failSends(qp);
   }
 
-  /**
-   * Returns records that have not begun: their credits are released, and their commands are read
-   * from the send queue again later. So a waiting QP holds no credit for them.
-   */
-  returnUnbegun(qp: QueuePair): void {
-    const state = qp.requester as RequesterState;
+  returnUnbegun(state: RequesterState): void {
+    const { qp } = state;
     let last: SendRecord | undefined;
     let record = state.oldest;
     while (record?.numbered) {
@@ -127,9 +135,8 @@ export class SendRecordLife {
   }
 
   /** Ends all records, with flushed completions when `report`, otherwise without any. */
-  dispose(qp: QueuePair, report: boolean): void {
-    const state = requesterOf(qp);
-    if (state === undefined) return;
+  dispose(state: RequesterState, report: boolean): void {
+    const { qp } = state;
     this.#timers.turnOff(state);
     for (let record = state.shift(); record !== undefined; record = state.shift()) {
       record.trace?.endRecord(state, record, CompletionStatus.FLUSHED, FaultKind.NONE);
@@ -139,7 +146,6 @@ export class SendRecordLife {
     state.start(state.nextPsn);
   }
 
-  /** Returns PCB and execution credit, once. Called when the last packet is with the port. */
   releaseExecution(record: SendRecord): void {
     const { buffer } = record;
     if (buffer === undefined) return;
