@@ -65,7 +65,7 @@ export class PhysicalCollectBuffer extends CollectedCommand {
   /** Its reads, while it is in the send pipeline. */
   readonly stay = new PipelineStay();
   /** The next PCB in its virtual kick list, or behind it on its lane in the send pipeline. */
-  nextKicked: PhysicalCollectBuffer | undefined = undefined;
+  nextKicked: KickedCollectBuffer | undefined = undefined;
 
   constructor(index: number, home?: BufferHome) {
     super();
@@ -92,6 +92,13 @@ export class PhysicalCollectBuffer extends CollectedCommand {
     this.view.setUint32(LENGTH_DWORD_OFFSET, 0);
   }
 
+  /** The command is checked and goes to a virtual kick list, as a command of `qp`. */
+  kick(qp: QueuePair): asserts this is KickedCollectBuffer {
+    this.state = PcbState.KICKED;
+    this.queuePair = qp;
+    this.epoch = qp.epoch;
+  }
+
   /** Returns the PCB to its allocator, if it has one. Repetition does no harm. */
   release(): void {
     this.#home?.release(this);
@@ -112,4 +119,9 @@ export class PhysicalCollectBuffer extends CollectedCommand {
   clearMissing(): void {
     for (let at = 0; at < this.collectLength; at++) if (!this.hasArrived(at)) this.bytes[at] = 0;
   }
+}
+
+/** A PCB from its kick to its release. */
+export interface KickedCollectBuffer extends PhysicalCollectBuffer {
+  queuePair: QueuePair;
 }

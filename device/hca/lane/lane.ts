@@ -8,7 +8,7 @@
  */
 import { FUNCTION_MAX, QOS_LEVELS } from '../../../protocol/layout/gen/constants.gen.ts';
 import { getSendCommandSequence } from '../../../protocol/layout/gen/send-command.gen.ts';
-import type { PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import type { KickedCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { Step, type Timeline } from '../function/timeline.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { ReadyQueue } from './ready-queue.ts';
@@ -36,13 +36,13 @@ export class Lane {
   /** Commands in the list by function and QoS level (`classOf`). */
   readonly lengths = new Uint16Array(CLASSES);
   launches = 0;
-  head: PhysicalCollectBuffer | undefined = undefined;
+  head: KickedCollectBuffer | undefined = undefined;
   /** QPs that found the list full, and the same QPs by function and QoS level. */
   waiting = 0;
   readonly #waiters = new Array<ReadyQueue<QueuePair> | undefined>(CLASSES).fill(undefined);
-  #tail: PhysicalCollectBuffer | undefined = undefined;
+  #tail: KickedCollectBuffer | undefined = undefined;
   /** The last command whose wait for a credit the timeline has. */
-  #noted: PhysicalCollectBuffer | undefined = undefined;
+  #noted: KickedCollectBuffer | undefined = undefined;
 
   constructor(number: number, listSize: number) {
     this.number = number;
@@ -75,7 +75,7 @@ export class Lane {
     return qp;
   }
 
-  append(buffer: PhysicalCollectBuffer): void {
+  append(buffer: KickedCollectBuffer): void {
     this.lengths[buffer.laneClass]++;
     buffer.nextKicked = undefined;
     if (this.#tail === undefined) this.head = buffer;
@@ -88,15 +88,15 @@ export class Lane {
   noteWaits(timeline: Timeline, credit: number): void {
     let buffer = this.#noted === undefined ? this.head : this.#noted.nextKicked;
     for (; buffer !== undefined; buffer = buffer.nextKicked) {
-      const { owner, number } = buffer.queuePair as QueuePair;
+      const { owner, number } = buffer.queuePair;
       timeline.note(CREDIT_WAIT, owner.number, number, getSendCommandSequence(buffer.view, 0), this.number, credit);
       this.#noted = buffer;
     }
   }
 
   /** Removes and returns the first command, which must exist. */
-  shift(): PhysicalCollectBuffer {
-    const buffer = this.head as PhysicalCollectBuffer;
+  shift(): KickedCollectBuffer {
+    const buffer = this.head as KickedCollectBuffer;
     this.lengths[buffer.laneClass]--;
     this.head = buffer.nextKicked;
     if (this.#noted === buffer) this.#noted = undefined;

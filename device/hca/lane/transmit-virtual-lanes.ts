@@ -9,7 +9,7 @@
  */
 import { getSendCommandSequence, SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { type CreditHold, CreditSource } from '../collect/credit-hold.ts';
-import { PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
+import { type KickedCollectBuffer, PcbState, type PhysicalCollectBuffer } from '../collect/physical-collect-buffer.ts';
 import { Step, type Timeline } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -111,9 +111,7 @@ export class TransmitVirtualLanes {
       isDedicated ? map.getDedicatedLanes(number, qosLevel) : map.getLanes(number, qosLevel),
     );
     buffer.laneClass = classOf(number, qosLevel);
-    buffer.state = PcbState.KICKED;
-    buffer.queuePair = qp;
-    buffer.epoch = qp.epoch;
+    buffer.kick(qp);
     qp.nextSequence = (qp.nextSequence + 1) & SEND_COMMAND_SEQUENCE_MASK;
     qp.inFlight++;
     qp.kicked++;
@@ -128,7 +126,7 @@ export class TransmitVirtualLanes {
   }
 
   /** The command to be launched next; both credits are available. Undefined when there is none. */
-  peek(): PhysicalCollectBuffer | undefined {
+  peek(): KickedCollectBuffer | undefined {
     const number = this.#arbitrator.select();
     if (number < 0) return this.timeline === undefined ? undefined : this.#arbitrator.noteWaits(this.timeline);
     this.#chosen = this.lanes[number];
@@ -141,12 +139,12 @@ export class TransmitVirtualLanes {
   }
 
   /** Launches the command returned by `peek`: it leaves its kick list and takes both credits. */
-  launch(): PhysicalCollectBuffer {
+  launch(): KickedCollectBuffer {
     const lane = this.#chosen;
     const buffer = this.#remove(lane);
     const { hold } = buffer;
     hold.lane = lane.number;
-    hold.functionNumber = (buffer.queuePair as QueuePair).owner.number;
+    hold.functionNumber = buffer.queuePair.owner.number;
     hold.execution = this.execution.take(hold.lane, hold.functionNumber);
     hold.completion = this.completion.take(hold.lane, hold.functionNumber);
     if (this.timeline !== undefined) this.#noteLaunch(this.timeline, buffer, hold);
@@ -157,15 +155,15 @@ export class TransmitVirtualLanes {
     return buffer;
   }
 
-  #noteLaunch(timeline: Timeline, { queuePair, view }: PhysicalCollectBuffer, hold: CreditHold): void {
+  #noteLaunch(timeline: Timeline, { queuePair, view }: KickedCollectBuffer, hold: CreditHold): void {
     const { functionNumber, lane } = hold;
-    const { number } = queuePair as QueuePair;
+    const { number } = queuePair;
     timeline.note(Step.LAUNCH, functionNumber, number, getSendCommandSequence(view, 0), lane);
     noteCommand(timeline, functionNumber, number, view);
   }
 
   /** Removes the command returned by `peek` from its kick list without launching it. */
-  discard(): PhysicalCollectBuffer {
+  discard(): KickedCollectBuffer {
     return this.#remove(this.#chosen);
   }
 
@@ -199,7 +197,7 @@ export class TransmitVirtualLanes {
     for (const lane of this.lanes)
       for (let left = lane.length; left > 0; left--) {
         const buffer = this.#remove(lane);
-        if (buffer.queuePair?.owner === owner) buffer.release();
+        if (buffer.queuePair.owner === owner) buffer.release();
         else this.#putBack(lane, buffer);
       }
   }
@@ -268,9 +266,9 @@ export class TransmitVirtualLanes {
     return this.lanes[qp.lane];
   }
 
-  #remove(lane: Lane): PhysicalCollectBuffer {
+  #remove(lane: Lane): KickedCollectBuffer {
     const buffer = lane.shift();
-    const qp = buffer.queuePair as QueuePair;
+    const qp = buffer.queuePair;
     qp.kicked--;
     this.functionWaiting[qp.owner.number]--;
     this.#arbitrator.reconsider(lane.number);
@@ -279,8 +277,8 @@ export class TransmitVirtualLanes {
     return buffer;
   }
 
-  #putBack(lane: Lane, buffer: PhysicalCollectBuffer): void {
-    const qp = buffer.queuePair as QueuePair;
+  #putBack(lane: Lane, buffer: KickedCollectBuffer): void {
+    const qp = buffer.queuePair;
     qp.kicked++;
     this.functionWaiting[qp.owner.number]++;
     lane.append(buffer);

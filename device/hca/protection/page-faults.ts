@@ -18,14 +18,14 @@ export const FAULTS_PER_DOMAIN = 32;
 /** Faults of a function that software has not answered: domains share them. */
 export const FAULTS_PER_FUNCTION = 1024;
 
-/** The unit that made an access; it is called at most once for each wait. */
-export interface PageWaiter {
+/** The unit that made an access of a `Q`; it is called at most once for each wait. */
+export interface PageWaiter<Q extends KeyHolder = KeyHolder> {
   /** Which access it is, for the timeline. */
   readonly part: PagePart;
   /** The page may be present now: the queue pair accesses it again. */
-  resume(holder: KeyHolder): void;
+  resume(holder: Q): void;
   /** Software refused the fault: the access with this number, as `PageWait` has it, fails. */
-  refuse(holder: KeyHolder, number: number): void;
+  refuse(holder: Q, number: number): void;
 }
 
 /** An on-demand region as its faults see it. */
@@ -112,7 +112,7 @@ export class PageFaults {
   }
 
   /** `holder` waits for the page that was missed last. `number`: as `PagePart` says. */
-  wait(holder: KeyHolder, waiter: PageWaiter, number: number): void {
+  wait<Q extends KeyHolder>(holder: Q, waiter: PageWaiter<Q>, number: number): void {
     this.#remove(holder, waiter);
     const region = this.#region;
     const page = region.pageOf(this.#address);

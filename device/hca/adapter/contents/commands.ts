@@ -33,7 +33,7 @@ export function showLanes({ adapter }: { readonly adapter: CommandHolder }): Row
     const owner = adapter.lanes.map.getOwner(number);
     const rows: Row[] = [];
     for (let buffer = head; buffer !== undefined; buffer = buffer.nextKicked) {
-      const qp = buffer.queuePair as QueuePair;
+      const qp = buffer.queuePair;
       rows.push({
         lane: number,
         owner: owner < 0 ? null : owner,
@@ -66,9 +66,10 @@ export function showHeldCommands(adapter: CommandHolder): Row[] {
       completing.push(describeRecord(adapter, qp, record));
     }
   });
-  const launched = allBuffers(adapter)
-    .filter((buffer) => buffer.state === PcbState.LAUNCHED && !recorded.has(buffer))
-    .map((buffer) => describeBuffer(adapter, 'pipeline', buffer));
+  const launched: Row[] = [];
+  for (const buffer of allBuffers(adapter))
+    if (buffer.state === PcbState.LAUNCHED && buffer.queuePair !== undefined && !recorded.has(buffer))
+      launched.push(describeBuffer(adapter, 'pipeline', buffer, buffer.queuePair));
   return [...completing, ...launched, ...showKicked(adapter)];
 }
 
@@ -80,7 +81,7 @@ function showKicked(adapter: CommandHolder): Row[] {
   const rows: Row[] = [];
   for (const { head } of adapter.lanes.lanes)
     for (let buffer = head; buffer !== undefined; buffer = buffer.nextKicked)
-      rows.push(describeBuffer(adapter, 'kick list', buffer));
+      rows.push(describeBuffer(adapter, 'kick list', buffer, buffer.queuePair));
   return rows;
 }
 
@@ -114,8 +115,7 @@ const nothing = {
   done: null,
 } as const;
 
-function describeBuffer(adapter: Pools, where: string, buffer: PhysicalCollectBuffer): Row {
-  const qp = buffer.queuePair as QueuePair;
+function describeBuffer(adapter: Pools, where: string, buffer: PhysicalCollectBuffer, qp: QueuePair): Row {
   return {
     ...nothing,
     ...whose(qp),

@@ -5,7 +5,6 @@
  * its receive WQE stays for the next one. Both datagram units have one of these.
  */
 import type { PagePart } from '../../function/timeline-values.ts';
-import type { KeyHolder } from '../../protection/key-holder.ts';
 import type { PageFaults, PageWaiter } from '../../protection/page-faults.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 
@@ -18,17 +17,16 @@ interface Refusal {
 export class DatagramPages {
   readonly #faults: PageFaults;
   /** The last request of each QP whose fault was refused. */
-  readonly #refused = new WeakMap<KeyHolder, Refusal>();
-  readonly #waiter: PageWaiter;
+  readonly #refused = new WeakMap<QueuePair, Refusal>();
+  readonly #waiter: PageWaiter<QueuePair>;
 
   /** `resume`: a page that the QP waits for may be present. */
   constructor(faults: PageFaults, part: PagePart, resume: (qp: QueuePair) => void = () => undefined) {
     this.#faults = faults;
     this.#waiter = {
       part,
-      resume: (holder) => resume(holder as QueuePair),
-      refuse: (holder, number) => {
-        const qp = holder as QueuePair;
+      resume,
+      refuse: (qp, number) => {
         this.#refused.set(qp, { number, epoch: qp.epoch });
         resume(qp);
       },

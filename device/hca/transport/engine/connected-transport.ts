@@ -27,6 +27,7 @@ import type { FailResponder } from '../responder/responder-request.ts';
 import { ResponseReads } from '../responder/response-reads.ts';
 import { attachStates, requesterOf, responderOf } from '../state/connected-states.ts';
 import type { RequesterState } from '../state/requester-state.ts';
+import type { ResponderState } from '../state/responder-state.ts';
 import { SendRecordPool } from '../state/send-record.ts';
 
 /** Units of the adapter that the transport of connections uses. */
@@ -60,7 +61,7 @@ export class ConnectedTransport {
     this.#records = records;
     const fail: FailResponder = (qp, event, fault, detail) => this.#failResponder(qp, event, fault, detail);
     this.reads = new ResponseReads(timing);
-    const awaitTurn = (qp: QueuePair): void => this.requester.awaitTurn(qp, lanes.placeAnswer(qp));
+    const awaitTurn = (state: ResponderState): void => this.requester.awaitTurn(state, lanes.placeAnswer(state.qp));
     this.answers = new ResponderAnswers({ ports, keys, reader, reads: this.reads, fail, awaitTurn });
     const { timers, resends, answers } = this;
     this.requester = new Requester({
@@ -85,8 +86,8 @@ export class ConnectedTransport {
    * Begins the record of a launched command. The record holds the command's credits: its PCB and
    * execution credit until its last packet is with the port.
    */
-  launch(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
-    const state = qp.requester as RequesterState;
+  launch(state: RequesterState, buffer: PhysicalCollectBuffer): void {
+    const { qp } = state;
     const record = this.#pool.take();
     record.trace = qp.trace;
     record.trace?.launch(record);
@@ -188,7 +189,7 @@ export class ConnectedTransport {
   flushReceives(qp: QueuePair): void {
     qp.trace?.endMessage(CompletionStatus.FLUSHED, FaultKind.NONE);
     const state = responderOf(qp);
-    if (state !== undefined) this.responder.abandon(qp, state);
+    if (state !== undefined) this.responder.abandon(state);
   }
 
   /** The SRQ that the last request for an XRC target named is gone, and with it the WQE taken. */

@@ -113,7 +113,7 @@ export class PacketReceiver {
     this.stage.land(({ qp, port, ring, packet, pkeyIndex }) => {
       const responder = responderOf(qp);
       if (responder === undefined) this.#datagrams.deliver(qp, port, ring, packet, pkeyIndex);
-      else this.#connected.responder.receive(qp, responder, port, ring, packet);
+      else this.#connected.responder.receive(responder, port, ring, packet);
     });
   }
 
@@ -208,7 +208,7 @@ export class PacketReceiver {
     if (packet.flags & OpcodeFlag.RESPONSE)
       return this.#connected.completer.receive(requester, ring, packet) || noteDrop(qp, packet, PacketDrop.RESPONSE);
     if (!this.stage.isPassed && qp.receives && this.stage.holds(qp, port, ring, packet)) return true;
-    return this.#connected.responder.receive(qp, responder, port, ring, packet);
+    return this.#connected.responder.receive(responder, port, ring, packet);
   }
 }
 

@@ -6,7 +6,7 @@
 import t from 'tap';
 import { Random } from '../../../random.ts';
 import { SimulatedClock } from '../../../rig/machine/simulated-clock.ts';
-import { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
+import { type KickedCollectBuffer, PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import { DmaTiming, type DmaTimingOptions } from '../../function/dma-timing.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
@@ -27,9 +27,9 @@ class Bench {
     this.stage = new PipelineStage(this.timing, FUNCTIONS);
   }
 
-  enter(lane: number, reads: number, functionNumber = 0): PhysicalCollectBuffer {
-    const command = new PhysicalCollectBuffer(0);
-    command.queuePair = { owner: this.owners[functionNumber], staged: 0 } as QueuePair;
+  enter(lane: number, reads: number, functionNumber = 0): KickedCollectBuffer {
+    const command: PhysicalCollectBuffer = new PhysicalCollectBuffer(0);
+    command.kick({ owner: this.owners[functionNumber], staged: 0 } as QueuePair);
     command.hold.lane = lane;
     command.hold.functionNumber = functionNumber;
     this.stage.enter(command, reads);
@@ -37,10 +37,10 @@ class Bench {
   }
 
   /** Lets time pass; returns the commands that leave. */
-  pass(timeNs: number, mayLeave: (command: PhysicalCollectBuffer) => boolean = any): PhysicalCollectBuffer[] {
+  pass(timeNs: number, mayLeave: (command: KickedCollectBuffer) => boolean = any): KickedCollectBuffer[] {
     this.clock.advance(timeNs);
     this.stage.land();
-    const left: PhysicalCollectBuffer[] = [];
+    const left: KickedCollectBuffer[] = [];
     for (let one = this.stage.take(mayLeave); one !== undefined; one = this.stage.take(mayLeave)) left.push(one);
     return left;
   }
@@ -124,7 +124,7 @@ t.test('a function that is reset loses its commands on every lane; others keep o
   t.same(dropped, [commands[0], commands[2], commands[4], commands[5]]);
   t.same([...stage.functionCounts], [3, 0]);
   t.equal(stage.contextsUsed, 2, 'contexts return with the completions');
-  const left: PhysicalCollectBuffer[] = [];
+  const left: KickedCollectBuffer[] = [];
   for (let turn = 0; turn < 6; turn++) left.push(...bench.pass(100));
   t.same(
     left.map((command) => commands.indexOf(command)).filter((index) => index < 6),

@@ -7,14 +7,13 @@
  * not. Commands hold their PCB and both credits here. Used by the send pipeline.
  */
 import { TVL_MAX } from '../../../../protocol/layout/gen/constants.gen.ts';
-import type { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
+import type { KickedCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import { ArrivalRing } from '../../function/arrival-ring.ts';
 import { DMA_CONTEXTS_MAX, type DmaTiming } from '../../function/dma-timing.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import { LaneSet } from '../../lane/lane-set.ts';
-import type { QueuePair } from '../../queues/queue-pair.ts';
 
-type Command = PhysicalCollectBuffer;
+type Command = KickedCollectBuffer;
 const NO_LANE = -1;
 
 export class PipelineStage {
@@ -85,7 +84,7 @@ export class PipelineStage {
     stay.readsLeft = latencyNs === 0 ? 0 : reads;
     stay.readsOutstanding = 0;
     stay.readyNs = clock.now() + pipelineNs;
-    (command.queuePair as QueuePair).staged++;
+    command.queuePair.staged++;
     this.count++;
     this.functionCounts[functionNumber]++;
     this.#append(command, lane);
@@ -133,13 +132,13 @@ export class PipelineStage {
   drop(owner: UnderlyingFunction, drop: (command: Command) => void): void {
     if (this.functionCounts[owner.number] === 0) return;
     for (let index = 0; index < DMA_CONTEXTS_MAX; index++)
-      if (this.#readers[index]?.queuePair?.owner === owner) this.#readers[index] = undefined;
+      if (this.#readers[index]?.queuePair.owner === owner) this.#readers[index] = undefined;
     for (let lane = 0; lane < TVL_MAX; lane++) {
       const tail = this.#tails[lane];
       for (let command = this.#heads[lane]; command !== undefined; ) {
         const isLast = command === tail;
         this.#shift(lane);
-        if (command.queuePair?.owner === owner) drop(command);
+        if (command.queuePair.owner === owner) drop(command);
         else this.#putBack(command, lane);
         command = isLast ? undefined : this.#heads[lane];
       }
@@ -168,13 +167,13 @@ export class PipelineStage {
     }
     if (this.#issuing[lane] === command) this.#findIssuing(lane, command.nextKicked);
     command.nextKicked = undefined;
-    (command.queuePair as QueuePair).staged--;
+    command.queuePair.staged--;
     this.count--;
     this.functionCounts[command.hold.functionNumber]--;
   }
 
   #putBack(command: Command, lane: number): void {
-    (command.queuePair as QueuePair).staged++;
+    command.queuePair.staged++;
     this.count++;
     this.functionCounts[command.hold.functionNumber]++;
     this.#append(command, lane);

@@ -20,7 +20,7 @@ import {
   ServiceType,
 } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../../../fabric/port/port.ts';
-import type { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
+import type { KickedCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import type { UnderlyingFunction } from '../../function/underlying-function.ts';
 import { PACKET_COST_BYTES } from '../../lane/owner-turns.ts';
 import type { TransmitVirtualLanes } from '../../lane/transmit-virtual-lanes.ts';
@@ -30,6 +30,8 @@ import { postSendCompletion } from '../completions.ts';
 import type { UdRequester } from '../datagrams/ud-requester.ts';
 import { sendStatus } from '../fault-status.ts';
 import { countPayloadReads } from '../payload-reads.ts';
+import { requesterOf } from '../state/connected-states.ts';
+import type { RequesterState } from '../state/requester-state.ts';
 import type { ConnectedTransport } from './connected-transport.ts';
 import type { PipelineStage } from './pipeline-stage.ts';
 
@@ -62,7 +64,7 @@ export class SendPipeline {
   advance(): boolean {
     if (this.finish()) return true;
     for (let buffer = this.#lanes.peek(); buffer !== undefined; buffer = this.#lanes.peek()) {
-      const qp = buffer.queuePair as QueuePair;
+      const qp = buffer.queuePair;
       const index = qp.portIndex;
       const port = this.#ports[index];
       if (port?.congested && needsPort(qp, buffer)) this.#lanes.block(index);
@@ -79,9 +81,10 @@ export class SendPipeline {
     if (this.stage.count === 0) return false;
     const buffer = this.stage.take(this.#hasRoom);
     if (buffer === undefined) return false;
-    const qp = buffer.queuePair as QueuePair;
-    if (!isForConnection(qp, buffer)) this.#execute(qp, buffer, this.#ports[qp.portIndex]);
-    else if (qp.acceptsCommands) this.#connected.launch(qp, buffer);
+    const qp = buffer.queuePair;
+    const connection = connectionOf(qp, buffer);
+    if (connection === undefined) this.#execute(qp, buffer, this.#ports[qp.portIndex]);
+    else if (connection.acceptsCommands) this.#connected.launch(connection, buffer);
     else this.#giveBack(qp, buffer);
     return true;
   }
@@ -92,35 +95,36 @@ export class SendPipeline {
   }
 
   /** True when a command that leaves the stage finds room at its port, or needs none. */
-  readonly #hasRoom = (buffer: PhysicalCollectBuffer): boolean => {
-    const qp = buffer.queuePair as QueuePair;
+  readonly #hasRoom = (buffer: KickedCollectBuffer): boolean => {
+    const qp = buffer.queuePair;
     return qp.connected || !this.#ports[qp.portIndex]?.congested || !needsPort(qp, buffer);
   };
 
-  #launch(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): void {
+  #launch(qp: QueuePair, buffer: KickedCollectBuffer, port: Port | undefined): void {
     if (!this.stage.isPassed) return this.#enter(qp, buffer);
-    if (isForConnection(qp, buffer)) return this.#launchConnected(qp, buffer);
+    const connection = connectionOf(qp, buffer);
+    if (connection !== undefined) return this.#launchConnected(connection, buffer);
     this.#lanes.launch();
     this.#execute(qp, buffer, port);
   }
 
   /** When the QP takes no more commands now, the command returns to the send queue. */
-  #launchConnected(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
-    if (qp.acceptsCommands) {
+  #launchConnected(connection: RequesterState, buffer: KickedCollectBuffer): void {
+    if (connection.acceptsCommands) {
       this.#lanes.launch();
-      return this.#connected.launch(qp, buffer);
+      return this.#connected.launch(connection, buffer);
     }
     this.#lanes.discard();
-    this.#giveBack(qp, buffer);
+    this.#giveBack(connection.qp, buffer);
   }
 
   /**
    * Launches a command whose reads take time. Behind a staged command of its QP it keeps its place:
    * the first command that cannot go on returns all behind it to the send queue.
    */
-  #enter(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
+  #enter(qp: QueuePair, buffer: KickedCollectBuffer): void {
     const isLive = buffer.epoch === qp.epoch && qp.isRequesting;
-    if (isLive && qp.staged === 0 && isForConnection(qp, buffer) && !qp.acceptsCommands) {
+    if (isLive && qp.staged === 0 && connectionOf(qp, buffer)?.acceptsCommands === false) {
       this.#lanes.discard();
       return this.#giveBack(qp, buffer);
     }
@@ -130,20 +134,20 @@ export class SendPipeline {
   }
 
   /** The QP waits: its commands from this one on return to the send queue, and hold no credit. */
-  #giveBack(qp: QueuePair, buffer: PhysicalCollectBuffer): void {
+  #giveBack(qp: QueuePair, buffer: KickedCollectBuffer): void {
     qp.rewind(getSendCommandSequence(buffer.view, 0));
     qp.inFlight = qp.requester?.recordCount ?? 0;
     this.#release(buffer);
   }
 
   /** Returns PCB and credits of a command that is over. Credits that it does not hold stay. */
-  #release(buffer: PhysicalCollectBuffer): void {
+  #release(buffer: KickedCollectBuffer): void {
     this.#lanes.releaseExecution(buffer.hold);
     this.#lanes.releaseCompletion(buffer.hold);
     buffer.release();
   }
 
-  #execute(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): void {
+  #execute(qp: QueuePair, buffer: KickedCollectBuffer, port: Port | undefined): void {
     const isVoid = buffer.epoch !== qp.epoch;
     if (!isVoid) qp.trace?.beginCommand();
     const fault = isVoid ? FaultKind.NONE : this.#perform(qp, buffer, port);
@@ -159,7 +163,7 @@ export class SendPipeline {
     this.#release(buffer);
   }
 
-  #perform(qp: QueuePair, buffer: PhysicalCollectBuffer, port: Port | undefined): FaultKind {
+  #perform(qp: QueuePair, buffer: KickedCollectBuffer, port: Port | undefined): FaultKind {
     if (!qp.isRequesting) return FaultKind.NONE;
     if (buffer.fault !== FaultKind.NONE) return buffer.fault;
     if (getSendCommandOpcode(buffer.view, 0) === SendOpcode.NOP) return FaultKind.NONE;
@@ -171,7 +175,7 @@ export class SendPipeline {
     return fault;
   }
 
-  #complete(qp: QueuePair, buffer: PhysicalCollectBuffer, fault: FaultKind): void {
+  #complete(qp: QueuePair, buffer: KickedCollectBuffer, fault: FaultKind): void {
     const { view } = buffer;
     const opcode = getSendCommandOpcode(view, 0);
     const sequence = getSendCommandSequence(view, 0);
@@ -196,16 +200,16 @@ export class SendPipeline {
   }
 }
 
-/** True when the command is to become a record of a connected QP. */
-function isForConnection(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean {
-  return qp.connected && qp.state === QpState.RTS && buffer.epoch === qp.epoch;
+/** The requester of which the command is to become a record; undefined for other commands. */
+function connectionOf(qp: QueuePair, buffer: KickedCollectBuffer): RequesterState | undefined {
+  return qp.state === QpState.RTS && buffer.epoch === qp.epoch ? requesterOf(qp) : undefined;
 }
 
 /**
  * True when the command needs room at the port: it is not void, flushed or to be returned. QP0 does
  * not wait, because its lane has no flow control.
  */
-function needsPort(qp: QueuePair, buffer: PhysicalCollectBuffer): boolean {
+function needsPort(qp: QueuePair, buffer: KickedCollectBuffer): boolean {
   if (qp.serviceType === ServiceType.SMI) return false;
   return buffer.epoch === qp.epoch && qp.isRequesting && qp.acceptsCommands;
 }
@@ -219,6 +223,6 @@ const commandFaults: readonly FaultKind[] = [
   FaultKind.PORT_DOWN,
 ];
 
-function reportCommandFault(qp: QueuePair, buffer: PhysicalCollectBuffer, fault: FaultKind): void {
+function reportCommandFault(qp: QueuePair, buffer: KickedCollectBuffer, fault: FaultKind): void {
   if (commandFaults.includes(fault)) qp.owner.faults.report(fault, qp, getSendCommandSequence(buffer.view, 0));
 }

@@ -9,11 +9,8 @@ import { addPsn } from '../../../../protocol/infiniband/psn.ts';
 import { CompletionStatus, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock } from '../../../host.ts';
 import { PagePart } from '../../function/timeline-values.ts';
-import type { KeyHolder } from '../../protection/key-holder.ts';
 import type { PageFaults, PageWaiter } from '../../protection/page-faults.ts';
-import type { QueuePair } from '../../queues/queue-pair.ts';
-import { requesterOf } from '../state/connected-states.ts';
-import { type RequesterState, RequesterWait } from '../state/requester-state.ts';
+import { type RequesterState, RequesterWait, type RequestingQueuePair } from '../state/requester-state.ts';
 import type { SendRecord } from '../state/send-record.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { RecordEndings } from './send-record-life.ts';
@@ -64,45 +61,38 @@ export class RequesterPages {
     return true;
   }
 
-  #wait(state: RequesterState, psn: number, waiter: PageWaiter): void {
+  #wait(state: RequesterState, psn: number, waiter: PageWaiter<RequestingQueuePair>): void {
     this.#parts.faults.wait(state.qp, waiter, psn);
     this.#parts.records.returnUnbegun(state);
   }
 
-  readonly #payloads: PageWaiter = {
+  readonly #payloads: PageWaiter<RequestingQueuePair> = {
     part: PagePart.PAYLOAD,
-    resume: (holder) => this.#sendAgain(holder),
-    refuse: (holder, psn) => {
-      stateOf(holder).refusedPsn = psn;
-      this.#sendAgain(holder);
+    resume: ({ requester }) => this.#sendAgain(requester),
+    refuse: ({ requester }, psn) => {
+      requester.refusedPsn = psn;
+      this.#sendAgain(requester);
     },
   };
 
-  readonly #responses: PageWaiter = {
+  readonly #responses: PageWaiter<RequestingQueuePair> = {
     part: PagePart.RESPONSE,
-    resume: (holder) => {
-      const state = stateOf(holder);
+    resume: ({ requester: state }) => {
       if (state.wait !== RequesterWait.RNR) return;
       state.wait = RequesterWait.NONE;
       this.#parts.timers.turnOff(state);
       this.#parts.requester.rewind(state, state.unackedPsn);
       this.#parts.requester.resume(state);
     },
-    refuse: (holder, psn) => {
-      const state = stateOf(holder);
+    refuse: ({ requester: state }, psn) => {
       if (state.wait !== RequesterWait.RNR || state.unackedPsn !== psn) return;
       this.#parts.records.completeDone(state);
       this.#parts.records.failOldest(state, CompletionStatus.LOCAL_PROTECTION_ERROR, FaultKind.PAGE_FAULT, psn);
     },
   };
 
-  #sendAgain(holder: KeyHolder): void {
-    const state = stateOf(holder);
+  #sendAgain(state: RequesterState): void {
     if (state.wait === RequesterWait.PAGE) state.wait = RequesterWait.NONE;
     this.#parts.requester.resume(state);
   }
-}
-
-function stateOf(holder: KeyHolder): RequesterState {
-  return requesterOf(holder as QueuePair) as RequesterState;
 }

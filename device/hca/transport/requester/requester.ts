@@ -17,6 +17,7 @@ import type { QueuePair } from '../../queues/queue-pair.ts';
 import { needsCredit, RequestKind } from '../requester-opcodes.ts';
 import type { ResponderAnswers } from '../responder/responder-answers.ts';
 import { PSNS_OUTSTANDING_MAX, RequesterState, RequesterWait } from '../state/requester-state.ts';
+import type { ResponderState } from '../state/responder-state.ts';
 import type { SendRecord } from '../state/send-record.ts';
 import { findFault } from './command-loader.ts';
 import type { RequesterKeys } from './requester-keys.ts';
@@ -62,7 +63,7 @@ export class Requester implements PausedRequester {
   /** Waits for pages, of the completer too. */
   readonly pages: RequesterPages;
   readonly #parts: RequesterParts;
-  readonly #turns: PacketTurns<RequesterState | QueuePair>;
+  readonly #turns: PacketTurns<RequesterState | ResponderState>;
   readonly #build = new RequesterPackets();
   #state!: RequesterState;
   #record!: SendRecord;
@@ -109,8 +110,8 @@ export class Requester implements PausedRequester {
   }
 
   /** The QP has READ responses to send; they take turns on `lane`. */
-  awaitTurn(qp: QueuePair, lane: number): void {
-    this.#turns.push(qp.portIndex, lane, qp);
+  awaitTurn(state: ResponderState, lane: number): void {
+    this.#turns.push(state.qp.portIndex, lane, state);
   }
 
   /**
@@ -134,9 +135,9 @@ export class Requester implements PausedRequester {
     return this.#work;
   }
 
-  #answer(qp: QueuePair): number {
+  #answer(state: ResponderState): number {
     const { answers } = this.#parts;
-    const packets = answers.serveData(qp, this.#turns.allowance);
+    const packets = answers.serveData(state, this.#turns.allowance);
     this.#turns.charge(answers.turnCost);
     return packets;
   }

@@ -13,14 +13,12 @@ import type { PacketRing } from '../../../fabric/port/packet-ring.ts';
 import { PagePart } from '../../function/timeline-values.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
 import type { PageWaiter } from '../../protection/page-faults.ts';
-import type { QueuePair } from '../../queues/queue-pair.ts';
 import { FailureCause, UNKNOWN } from '../../queues/queue-pair-failure.ts';
 import { refusalStatus } from '../fault-status.ts';
-import { responderOf } from '../state/connected-states.ts';
-import type { ResponderResource, ResponderState } from '../state/responder-state.ts';
+import type { ResponderResource, ResponderState, RespondingQueuePair } from '../state/responder-state.ts';
 import type { FailResponder } from './responder-request.ts';
 
-type Wake = (qp: QueuePair, state: ResponderState) => void;
+type Wake = (state: ResponderState) => void;
 
 export class AnswerPayloads {
   readonly #keys: KeyLookup;
@@ -35,7 +33,6 @@ export class AnswerPayloads {
 
   /** Returns false when the packet is not to be sent: the answer waits, or has ended. */
   read(
-    qp: QueuePair,
     state: ResponderState,
     resource: ResponderResource,
     done: number,
@@ -44,11 +41,12 @@ export class AnswerPayloads {
     at: number,
   ): boolean {
     const keys = this.#keys;
+    const { qp } = state;
     const address = resource.address + done;
     const region = keys.at(address).checkRemote(qp, resource.rkey, length, AccessFlag.REMOTE_READ, resource.pd);
     if (region?.read(region.owner.dma.at(address), qp, length, target, at)) return true;
     const psn = addPsn(resource.firstPsn, resource.packetsSent);
-    if (this.#waits(qp, state, resource, psn)) return false;
+    if (this.#waits(state, resource, psn)) return false;
     if (resource.repeated) {
       // A late duplicate of a request answered long ago must not fail the connection: software may
       // have reclaimed the memory since.
@@ -62,7 +60,7 @@ export class AnswerPayloads {
     state.clearAnswers();
     state.refused = true;
     state.acknowledge.set(AethKind.NAK, code, psn, resource.msn);
-    this.#wake(qp, state);
+    this.#wake(state);
     const { SUCCESS } = CompletionStatus;
     qp.failure.note(qp, FailureCause.RECEIVE, SUCCESS, fault, UNKNOWN, psn, syndromeOf(AethKind.NAK, code));
     this.#fail(qp, region === undefined ? EventType.QP_ACCESS_ERROR : EventType.QP_FATAL, fault, address);
@@ -70,31 +68,29 @@ export class AnswerPayloads {
   }
 
   /** Returns true when the data waits for a page: the QP sends no READ data meanwhile. */
-  #waits(qp: QueuePair, state: ResponderState, resource: ResponderResource, psn: number): boolean {
+  #waits(state: ResponderState, resource: ResponderResource, psn: number): boolean {
     const { pageFaults } = this.#keys;
     pageFaults.widen(resource.address, resource.lengthBytes);
     const { answerPages } = state;
     if (!pageFaults.take() || answerPages.refused === state.countOf(psn)) return false;
     answerPages.missed = state.countOf(psn);
     state.paused = true;
-    pageFaults.wait(qp, this.#waiter, psn);
+    pageFaults.wait(state.qp, this.#waiter, psn);
     return true;
   }
 
-  readonly #waiter: PageWaiter = {
+  readonly #waiter: PageWaiter<RespondingQueuePair> = {
     part: PagePart.ANSWER,
-    resume: (holder) => this.#resume(holder as QueuePair),
-    refuse: (holder) => {
-      const qp = holder as QueuePair;
-      const { answerPages } = responderOf(qp) as ResponderState;
+    resume: ({ responder }) => this.#resume(responder),
+    refuse: ({ responder }) => {
+      const { answerPages } = responder;
       answerPages.refused = answerPages.missed;
-      this.#resume(qp);
+      this.#resume(responder);
     },
   };
 
-  #resume(qp: QueuePair): void {
-    const state = responderOf(qp) as ResponderState;
+  #resume(state: ResponderState): void {
     state.paused = false;
-    this.#wake(qp, state);
+    this.#wake(state);
   }
 }

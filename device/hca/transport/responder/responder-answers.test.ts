@@ -33,7 +33,7 @@ const {
 class Bench {
   nowNs = 0;
   readonly sent: PacketFields[] = [];
-  readonly state = new ResponderState(new Path());
+  readonly state: ResponderState;
   readonly qp: QueuePair;
   readonly answers: ResponderAnswers;
   readonly #ring = new PacketRing(64);
@@ -47,14 +47,14 @@ class Bench {
   isReadable = true;
 
   constructor(latencyNs = 0) {
-    this.state.start(0, 4);
     this.qp = {
       ...{ number: 5, owner: {}, state: QpState.RTS, receives: true, destroyed: false, pathMtuBytes: MTU_BYTES },
       attributes: { port: 1, pkeyIndex: 0, remoteQpn: 9 },
       portIndex: 0,
-      responder: this.state,
       failure: { note: () => {} },
     } as unknown as QueuePair;
+    this.state = new ResponderState(this.qp, new Path());
+    this.state.start(0, 4);
     const region = { owner: { dma: { at: () => ({}) } }, read: () => this.isReadable };
     const keys = { fault: FaultKind.KEY_BOUNDS, at: () => keys, checkRemote: () => (this.hasKey ? region : undefined) };
     Object.assign(keys, { pageFaults: { take: () => false, widen: () => {} } });
@@ -98,20 +98,20 @@ class Bench {
     const lengthBytes = packets * MTU_BYTES;
     Object.assign(resource, { used: true, firstPsn, lastPsn: firstPsn + packets - 1, lengthBytes, packetsSent: 0 });
     Object.assign(resource, { isAtomic: false, address: 4096, msn: place, firstCount: firstPsn, ...fields });
-    this.answers.enqueue(this.qp, this.state, resource);
+    this.answers.enqueue(this.state, resource);
     return resource;
   }
 
   acknowledge(psn: number): void {
-    this.answers.acknowledge(this.qp, this.state, psn);
+    this.answers.acknowledge(this.state, psn);
   }
 
   nak(psn: number): void {
-    this.answers.queueSyndrome(this.qp, this.state, AethKind.NAK, NakCode.PSN_SEQUENCE_ERROR, psn);
+    this.answers.queueSyndrome(this.state, AethKind.NAK, NakCode.PSN_SEQUENCE_ERROR, psn);
   }
 
   serveData(allowance = Number.POSITIVE_INFINITY): number {
-    return this.answers.serveData(this.qp, allowance);
+    return this.answers.serveData(this.state, allowance);
   }
 
   /** Serves until nothing is left. */
@@ -268,7 +268,7 @@ t.test('a duplicate READ restarts an answer under way, only backwards (IBTA 9.7.
     const resource = bench.answer(0, 0, 4);
     bench.serveData(2 * (2048 + MTU_BYTES));
     bench.take();
-    bench.answers.repeat(bench.qp, bench.state, resource, offset);
+    bench.answers.repeat(bench.state, resource, offset);
     bench.serveAll();
     t.same(bench.take(), rest, `from packet ${offset} on`);
   }
@@ -281,9 +281,9 @@ t.test('repeated answers come in the order of their PSNs; one that they interrup
   bench.take();
   bench.answer(2, 3, 3);
   bench.serveData(1);
-  bench.answers.repeat(bench.qp, bench.state, second, 0);
-  bench.answers.repeat(bench.qp, bench.state, first, 1);
-  bench.answers.repeat(bench.qp, bench.state, first, 1);
+  bench.answers.repeat(bench.state, second, 0);
+  bench.answers.repeat(bench.state, first, 1);
+  bench.answers.repeat(bench.state, first, 1);
   bench.serveAll();
   t.same(bench.take(), [
     [FIRST, 3],
@@ -297,9 +297,9 @@ t.test('repeated answers come in the order of their PSNs; one that they interrup
   const [long, next] = [behind.answer(0, 0, 3), behind.answer(1, 3, 1)];
   behind.serveAll();
   behind.take();
-  behind.answers.repeat(behind.qp, behind.state, long, 0);
+  behind.answers.repeat(behind.state, long, 0);
   behind.serveData(1);
-  behind.answers.repeat(behind.qp, behind.state, next, 0);
+  behind.answers.repeat(behind.state, next, 0);
   behind.serveAll();
   t.same(
     behind.take(),
@@ -315,8 +315,8 @@ t.test('repeated answers come in the order of their PSNs; one that they interrup
   const [early, late] = [again.answer(0, 0, 1), again.answer(1, 1, 1)];
   again.serveAll();
   again.take();
-  again.answers.repeat(again.qp, again.state, early, 0);
-  again.answers.repeat(again.qp, again.state, late, 0);
+  again.answers.repeat(again.state, early, 0);
+  again.answers.repeat(again.state, late, 0);
   again.serveAll();
   t.same(again.take(), [
     [ONLY, 0],
@@ -366,7 +366,7 @@ t.test('a late duplicate whose memory is gone has no answer, and fails nothing',
   const resource = bench.answer(0, 0, 2);
   bench.serveAll();
   bench.take();
-  bench.answers.repeat(bench.qp, bench.state, resource, 0);
+  bench.answers.repeat(bench.state, resource, 0);
   bench.acknowledge(5);
   bench.hasKey = false;
   bench.serveAll();

@@ -20,7 +20,6 @@ import { noteStep, Step } from '../../function/timeline.ts';
 import { PACKET_COST_BYTES } from '../../lane/owner-turns.ts';
 import { ReadyQueue } from '../../lane/ready-queue.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
-import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { ReceiveQueueReader } from '../receive-queue.ts';
 import type { PendingAcknowledge, ResponderResource, ResponderState } from '../state/responder-state.ts';
 import { AnswerPayloads } from './answer-payloads.ts';
@@ -38,7 +37,7 @@ export interface ResponderAnswersParts {
   readonly reads: ResponseReads;
   readonly fail: FailResponder;
   /** The QP has READ data: `serveData` is called in a turn of its lane. */
-  awaitTurn(qp: QueuePair): void;
+  awaitTurn(state: ResponderState): void;
 }
 
 export class ResponderAnswers {
@@ -46,19 +45,19 @@ export class ResponderAnswers {
   /** Cost of the last turn of data, in bytes. */
   turnCost = 0;
   readonly #parts: ResponderAnswersParts;
-  readonly #ready = new ReadyQueue<QueuePair>();
+  readonly #ready = new ReadyQueue<ResponderState>();
   readonly #fields = newPacketFields();
   readonly #payloads: AnswerPayloads;
 
   constructor(parts: ResponderAnswersParts) {
     this.#parts = parts;
-    this.#payloads = new AnswerPayloads(parts.keys, parts.fail, (qp, state) => this.#wake(qp, state));
+    this.#payloads = new AnswerPayloads(parts.keys, parts.fail, (state) => this.#wake(state));
   }
 
   /** Takes in the data of READs that has arrived. */
   land(): void {
     const { reads } = this.#parts;
-    reads.land((qp) => this.#wake(qp, qp.responder as ResponderState));
+    reads.land((state) => this.#wake(state));
   }
 
   /** QPs with acknowledgements that wait for a turn. */
@@ -67,35 +66,35 @@ export class ResponderAnswers {
   }
 
   /** Acknowledges up to `psn`, unless a waiting NAK for a later PSN implies that. */
-  acknowledge(qp: QueuePair, state: ResponderState, psn: number): void {
+  acknowledge(state: ResponderState, psn: number): void {
     const last = state.lastAcknowledge;
     if (last.pending && last.kind !== AethKind.ACK && psnDistance(last.psn, psn) < 0) return;
     last.set(AethKind.ACK, 0, psn, state.msn);
-    this.#wake(qp, state);
+    this.#wake(state);
   }
 
   /** Queues an answer with a syndrome behind all queued answers. */
-  queueSyndrome(qp: QueuePair, state: ResponderState, kind: number, value: number, psn: number): void {
+  queueSyndrome(state: ResponderState, kind: number, value: number, psn: number): void {
     state.lastAcknowledge.set(kind, value, psn, state.msn);
-    this.#wake(qp, state);
+    this.#wake(state);
   }
 
   /** Queues the answer to a READ or an atomic. */
-  enqueue(qp: QueuePair, state: ResponderState, resource: ResponderResource): void {
+  enqueue(state: ResponderState, resource: ResponderResource): void {
     resource.active = true;
     resource.repeated = false;
     resource.restart = false;
     this.#parts.reads.begin(resource);
     state.queue.push(resource);
-    this.#wake(qp, state);
+    this.#wake(state);
   }
 
   /** A duplicate asks for an answer again, from packet `offset` on. Answers stay in PSN order. */
-  repeat(qp: QueuePair, state: ResponderState, resource: ResponderResource, offset: number): void {
+  repeat(state: ResponderState, resource: ResponderResource, offset: number): void {
     if (resource.active) {
       // Only backwards: packets not sent yet will be sent anyway.
       if (resource.packetsSent > offset) {
-        this.#parts.reads.repeat(resource, (resource.packetsSent - offset) * qp.pathMtuBytes);
+        this.#parts.reads.repeat(resource, (resource.packetsSent - offset) * state.qp.pathMtuBytes);
         resource.packetsSent = offset;
         resource.restart = true;
       }
@@ -110,7 +109,7 @@ export class ResponderAnswers {
     let place = queue.length;
     while (place > 0 && resource.firstCount < queue[place - 1].firstCount) place--;
     queue.splice(place, 0, resource);
-    this.#wake(qp, state);
+    this.#wake(state);
   }
 
   /**
@@ -118,21 +117,21 @@ export class ResponderAnswers {
    * send none or no QP waits.
    */
   serve(): number {
-    const qp = this.#ready.shift();
-    if (qp === undefined) return 0;
-    (qp.responder as ResponderState).ready = false;
-    return this.#send(qp, false, Number.POSITIVE_INFINITY);
+    const state = this.#ready.shift();
+    if (state === undefined) return 0;
+    state.ready = false;
+    return this.#send(state, false, Number.POSITIVE_INFINITY);
   }
 
   /** Sends data of a QP in its turn, about `allowance` bytes. Returns the packets sent. */
-  serveData(qp: QueuePair, allowance: number): number {
-    (qp.responder as ResponderState).inTurn = false;
-    return this.#send(qp, true, allowance);
+  serveData(state: ResponderState, allowance: number): number {
+    state.inTurn = false;
+    return this.#send(state, true, allowance);
   }
 
   /** Sends answers up to the first that is not of the wanted kind: data, or not data. */
-  #send(qp: QueuePair, data: boolean, allowance: number): number {
-    const state = qp.responder as ResponderState;
+  #send(state: ResponderState, data: boolean, allowance: number): number {
+    const { qp } = state;
     this.turnCost = 0;
     if (qp.destroyed || !(qp.receives || (state.refused && qp.state === QpState.ERR))) {
       state.clearAnswers();
@@ -141,37 +140,35 @@ export class ResponderAnswers {
     const port = this.#parts.ports[qp.portIndex];
     let packets = 0;
     while (packets < QUANTUM && this.turnCost < allowance && !port.congested && this.#parts.reads.isNext(state, data)) {
-      this.#sendNext(qp, state, port);
+      this.#sendNext(state, port);
       packets++;
     }
-    this.#wake(qp, state);
+    this.#wake(state);
     return packets;
   }
 
   /** Credit field of an AETH (IBTA 9.7.7.2). */
-  #creditsOf(qp: QueuePair): number {
+  #creditsOf({ qp }: ResponderState): number {
     const credits = this.#parts.reader.credits(qp);
     return credits < 0 ? CREDITS_UNLIMITED : creditField(credits);
   }
 
-  #wake(qp: QueuePair, state: ResponderState): void {
+  #wake(state: ResponderState): void {
     if (!state.ready && state.hasNext(false)) {
       state.ready = true;
-      this.#ready.push(qp);
+      this.#ready.push(state);
     } else if (!state.inTurn && state.hasNext(true)) {
-      if (!this.#parts.reads.isNext(state, true)) return this.#parts.reads.await(qp, state);
+      if (!this.#parts.reads.isNext(state, true)) return this.#parts.reads.await(state);
       state.inTurn = true;
-      this.#parts.awaitTurn(qp);
+      this.#parts.awaitTurn(state);
     }
   }
 
   /** Sends one packet; the caller has checked `isNext`. */
-  #sendNext(qp: QueuePair, state: ResponderState, port: Port): void {
-    if (state.acknowledge.pending) return this.#sendAcknowledge(qp, state, port, state.acknowledge);
+  #sendNext(state: ResponderState, port: Port): void {
+    if (state.acknowledge.pending) return this.#sendAcknowledge(state, port, state.acknowledge);
     const resource = state.queue[0];
-    const sent = resource.isAtomic
-      ? this.#sendAtomic(qp, state, port, resource)
-      : this.#sendRead(qp, state, port, resource);
+    const sent = resource.isAtomic ? this.#sendAtomic(state, port, resource) : this.#sendRead(state, port, resource);
     // Otherwise memory was unreadable: a NAK has replaced all answers.
     if (sent && resource.packetsSent > psnDistance(resource.firstPsn, resource.lastPsn)) this.#finish(state, resource);
   }
@@ -187,23 +184,23 @@ export class ResponderAnswers {
     state.acknowledge.set(after.kind, after.value, after.psn, after.msn);
   }
 
-  #sendAcknowledge(qp: QueuePair, state: ResponderState, port: Port, what: PendingAcknowledge): void {
+  #sendAcknowledge(state: ResponderState, port: Port, what: PendingAcknowledge): void {
     const fields = this.#fields;
     what.pending = false;
-    this.#head(qp, state, port, BthOpcode.RC_ACKNOWLEDGE, what.psn, what.msn);
+    this.#head(state, port, BthOpcode.RC_ACKNOWLEDGE, what.psn, what.msn);
     fields.syndromeKind = what.kind;
     // Read once for all messages that it acknowledges: WQEs are posted in guest memory.
-    fields.syndromeValue = what.kind === AethKind.ACK ? this.#creditsOf(qp) : what.value;
+    fields.syndromeValue = what.kind === AethKind.ACK ? this.#creditsOf(state) : what.value;
     fields.payloadLengthBytes = 0;
     this.#emit(port);
-    noteStep(qp, Step.ANSWER_SENT, what.psn, syndromeOf(fields.syndromeKind, fields.syndromeValue));
+    noteStep(state.qp, Step.ANSWER_SENT, what.psn, syndromeOf(fields.syndromeKind, fields.syndromeValue));
   }
 
-  #sendAtomic(qp: QueuePair, state: ResponderState, port: Port, resource: ResponderResource): boolean {
+  #sendAtomic(state: ResponderState, port: Port, resource: ResponderResource): boolean {
     const fields = this.#fields;
-    this.#head(qp, state, port, BthOpcode.RC_ATOMIC_ACKNOWLEDGE, resource.firstPsn, resource.msn);
+    this.#head(state, port, BthOpcode.RC_ATOMIC_ACKNOWLEDGE, resource.firstPsn, resource.msn);
     fields.syndromeKind = AethKind.ACK;
-    fields.syndromeValue = this.#creditsOf(qp);
+    fields.syndromeValue = this.#creditsOf(state);
     fields.originalHigh = resource.originalHigh;
     fields.originalLow = resource.originalLow;
     fields.payloadLengthBytes = 0;
@@ -219,22 +216,22 @@ export class ResponderAnswers {
   }
 
   /** Sends one packet of a READ response. Its key is checked again: it may be invalid by now. */
-  #sendRead(qp: QueuePair, state: ResponderState, port: Port, resource: ResponderResource): boolean {
+  #sendRead(state: ResponderState, port: Port, resource: ResponderResource): boolean {
     const fields = this.#fields;
-    const { pathMtuBytes: mtuBytes } = qp;
+    const { pathMtuBytes: mtuBytes } = state.qp;
     const done = resource.packetsSent * mtuBytes;
     const length = Math.min(resource.lengthBytes - done, mtuBytes);
     const last = done + length >= resource.lengthBytes;
     // A repeated answer that starts in the middle begins with FIRST or ONLY (IBTA 9.7.5.1.9).
     const opcode = readResponseOpcode(resource.packetsSent === 0 || resource.restart, last);
-    this.#head(qp, state, port, opcode, addPsn(resource.firstPsn, resource.packetsSent), resource.msn);
+    this.#head(state, port, opcode, addPsn(resource.firstPsn, resource.packetsSent), resource.msn);
     fields.syndromeKind = AethKind.ACK;
-    fields.syndromeValue = this.#creditsOf(qp);
+    fields.syndromeValue = this.#creditsOf(state);
     fields.payloadLengthBytes = length;
     const ring = port.ringFor(fields.dlid, fields.serviceLevel);
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(opcode, fields.hasGrh);
-    if (length > 0 && !this.#payloads.read(qp, state, resource, done, length, ring, payload)) return false;
+    if (length > 0 && !this.#payloads.read(state, resource, done, length, ring, payload)) return false;
     this.#emit(port);
     this.turnCost += PACKET_COST_BYTES + length;
     resource.trace?.keepAnswer(resource.traceBlock, done, fields, ring, offset, payload, length);
@@ -243,8 +240,9 @@ export class ResponderAnswers {
     return true;
   }
 
-  #head(qp: QueuePair, state: ResponderState, port: Port, opcode: number, psn: number, msn: number): void {
+  #head(state: ResponderState, port: Port, opcode: number, psn: number, msn: number): void {
     const fields = this.#fields;
+    const { qp } = state;
     state.path.apply(fields, port);
     fields.opcode = qp.transport | opcode;
     fields.solicited = 0;

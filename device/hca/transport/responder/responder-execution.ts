@@ -102,9 +102,9 @@ export class ResponderExecution {
 
   /** Advances the expected PSN and acknowledges when the requester asks for it. */
   acknowledge(): ResponderStep {
-    const { qp, state, packet, reliable } = this.#request;
+    const { state, packet, reliable } = this.#request;
     state.expect(addPsn(packet.psn, 1));
-    if (reliable && packet.ackRequest) this.#answers.acknowledge(qp, state, packet.psn);
+    if (reliable && packet.ackRequest) this.#answers.acknowledge(state, packet.psn);
     return ResponderStep.EXIT;
   }
 
@@ -167,7 +167,7 @@ export class ResponderExecution {
     const { qp, state } = this.#request;
     qp.trace?.beginAnswer(this.#request, resource);
     state.expect(addPsn(resource.lastPsn, 1));
-    this.#answers.enqueue(qp, state, resource);
+    this.#answers.enqueue(state, resource);
     return ResponderStep.EXIT;
   }
 

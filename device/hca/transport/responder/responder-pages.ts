@@ -8,11 +8,8 @@
 import { AethKind } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import { OpcodeFlag } from '../../../../protocol/infiniband/opcodes.ts';
 import { PacketDrop, PagePart } from '../../function/timeline-values.ts';
-import type { KeyHolder } from '../../protection/key-holder.ts';
 import type { PageFaults, PageWaiter } from '../../protection/page-faults.ts';
-import type { QueuePair } from '../../queues/queue-pair.ts';
-import { responderOf } from '../state/connected-states.ts';
-import { MessageKind, type ResponderState } from '../state/responder-state.ts';
+import { MessageKind, type RespondingQueuePair } from '../state/responder-state.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
 import type { ResponderRefusals } from './responder-refusals.ts';
 import { type ResponderRequest, ResponderStep } from './responder-request.ts';
@@ -44,13 +41,13 @@ export class ResponderPages {
     const marks = state.requestPages;
     if (!this.#faults.take() || marks.refused === state.countOf(packet.psn)) return undefined;
     if (packet.flags & (SEND | WRITE) && packet.flags & (FIRST | ONLY)) state.message = MessageKind.NONE;
-    this.#faults.wait(qp, requests, packet.psn);
+    this.#faults.wait(state.qp, requests, packet.psn);
     if (!reliable) return this.#refusals.skip(PacketDrop.PAGE_ABSENT);
     const count = state.countOf(packet.psn);
     state.pageRepeats = marks.missed === count ? state.pageRepeats + 1 : 0;
     marks.missed = count;
     const code = timerCode(qp.attributes.minRnrTimer, state.pageRepeats);
-    this.#answers.queueSyndrome(qp, state, AethKind.RNR_NAK, code, state.expectedPsn);
+    this.#answers.queueSyndrome(state, AethKind.RNR_NAK, code, state.expectedPsn);
     // Later packets are dropped silently until this one is repeated (IBTA 9.7.5.2.8).
     state.nakSent = true;
     return ResponderStep.EXIT;
@@ -58,11 +55,10 @@ export class ResponderPages {
 }
 
 /** The peer repeats the request, so nothing is to be done when the page has come. */
-const requests: PageWaiter = {
+const requests: PageWaiter<RespondingQueuePair> = {
   part: PagePart.REQUEST,
   resume: () => undefined,
-  refuse: (holder) => {
-    const { requestPages } = stateOf(holder);
+  refuse: ({ responder: { requestPages } }) => {
     requestPages.refused = requestPages.missed;
   },
 };
@@ -70,8 +66,4 @@ const requests: PageWaiter = {
 /** Each repetition waits four times as long, so that few of them last for a slow answer. */
 function timerCode(first: number, repeats: number): number {
   return first === 0 ? 0 : Math.min(first + CODE_STEP * repeats, CODE_MAX);
-}
-
-function stateOf(holder: KeyHolder): ResponderState {
-  return responderOf(holder as QueuePair) as ResponderState;
 }

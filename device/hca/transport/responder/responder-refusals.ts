@@ -10,7 +10,6 @@ import { syndromeOf } from '../../../../protocol/infiniband/syndrome.ts';
 import { CompletionStatus, EventType, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import { noteStep, Step } from '../../function/timeline.ts';
 import { PacketDrop } from '../../function/timeline-values.ts';
-import type { QueuePair } from '../../queues/queue-pair.ts';
 import { FailureCause, UNKNOWN } from '../../queues/queue-pair-failure.ts';
 import { postReceiveCompletion } from '../completions.ts';
 import { receiveStatus, refusalStatus } from '../fault-status.ts';
@@ -78,7 +77,7 @@ export class ResponderRefusals {
     const status = receiveStatus(fault);
     this.#note(status, fault, code);
     this.#trace(status, fault);
-    completeReceiveWqe(qp, state, status, fault);
+    completeReceiveWqe(state, status, fault);
     this.#fail(qp, undefined, fault, state.wqeNumber);
     return ResponderStep.EXIT;
   }
@@ -100,7 +99,7 @@ export class ResponderRefusals {
     this.#nak(code);
     const status = CompletionStatus.REMOTE_INVALID_REQUEST_ERROR;
     this.#note(state.wqeTaken ? status : CompletionStatus.SUCCESS, fault, code);
-    completeReceiveWqe(qp, state, status, fault);
+    completeReceiveWqe(state, status, fault);
     this.#fail(qp, event, fault, detail);
     return ResponderStep.EXIT;
   }
@@ -120,23 +119,18 @@ export class ResponderRefusals {
   }
 
   #nak(code: number): void {
-    const { qp, state, packet } = this.#request;
+    const { state, packet } = this.#request;
     state.refused = true;
-    this.#answers.queueSyndrome(qp, state, AethKind.NAK, code, packet.psn);
+    this.#answers.queueSyndrome(state, AethKind.NAK, code, packet.psn);
   }
 }
 
 /** Completes the receive WQE of the message in progress, if it took one, with an error. */
-export function completeReceiveWqe(
-  qp: QueuePair,
-  state: ResponderState,
-  status: CompletionStatus,
-  fault: FaultKind,
-): void {
+export function completeReceiveWqe(state: ResponderState, status: CompletionStatus, fault: FaultKind): void {
   if (!state.wqeTaken) return;
   state.wqeTaken = false;
   state.report.status = status;
   state.report.fault = fault;
   state.report.solicited = 0;
-  postReceiveCompletion(qp, state.wqeNumber, state.report);
+  postReceiveCompletion(state.qp, state.wqeNumber, state.report);
 }

@@ -362,10 +362,10 @@ t.test('the error state flushes the message in progress and drops answers, excep
     bench.receive(op.RC_SEND_FIRST, { bytes: MTU_BYTES });
     state.acknowledge.set(AethKind.NAK, 0, 0, 0);
     state.refused = refused;
-    bench.responder.abandon(bench.qp, state);
+    bench.responder.abandon(state);
     t.match(bench.completions, [{ status: CompletionStatus.FLUSHED, queueSequence: 33 }]);
     t.same([state.message, state.acknowledge.pending, state.wqeTaken], [MessageKind.NONE, refused, false]);
-    bench.responder.abandon(bench.qp, state);
+    bench.responder.abandon(state);
     t.equal(bench.completions.length, 1, 'once');
   }
 });

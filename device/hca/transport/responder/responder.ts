@@ -65,7 +65,8 @@ export class Responder {
   }
 
   /** Takes a well-formed request packet of the QP's service. Returns false when it was dropped. */
-  receive(qp: QueuePair, state: ResponderState, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
+  receive(state: ResponderState, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>): boolean {
+    const { qp } = state;
     if (!qp.receives) return noteDrop(qp, packet, PacketDrop.SERVICE);
     const request = this.#request;
     request.qp = qp;
@@ -86,8 +87,8 @@ export class Responder {
    * The QP enters the error state: flushes the WQE of the message in progress and drops queued
    * answers, except a fatal NAK and those before it.
    */
-  abandon(qp: QueuePair, state: ResponderState): void {
-    completeReceiveWqe(qp, state, CompletionStatus.FLUSHED, FaultKind.NONE);
+  abandon(state: ResponderState): void {
+    completeReceiveWqe(state, CompletionStatus.FLUSHED, FaultKind.NONE);
     state.message = MessageKind.NONE;
     if (!state.refused) state.clearAnswers();
   }
@@ -111,7 +112,7 @@ export class Responder {
 
   /** IBTA 9.7.4.1.1: expected, duplicate, or a sequence error, which is NAKed once. */
   #checkPsn(): ResponderStep {
-    const { qp, state, packet } = this.#request;
+    const { state, packet } = this.#request;
     const ahead = psnDistance(state.expectedPsn, packet.psn);
     if (ahead === 0) {
       state.nakSent = false;
@@ -121,7 +122,7 @@ export class Responder {
     this.sequenceErrors++;
     if (state.nakSent) return this.#refusals.drop(PacketDrop.SEQUENCE);
     state.nakSent = true;
-    this.#parts.answers.queueSyndrome(qp, state, AethKind.NAK, NakCode.PSN_SEQUENCE_ERROR, state.expectedPsn);
+    this.#parts.answers.queueSyndrome(state, AethKind.NAK, NakCode.PSN_SEQUENCE_ERROR, state.expectedPsn);
     return ResponderStep.EXIT;
   }
 
@@ -171,7 +172,7 @@ export class Responder {
       this.receiverNotReady++;
       if (!reliable) return this.#refusals.skip(PacketDrop.NO_RECEIVE_ENTRY);
       noteStep(qp, Step.NO_RECEIVE_ENTRY, state.expectedPsn);
-      answers.queueSyndrome(qp, state, AethKind.RNR_NAK, qp.attributes.minRnrTimer, state.expectedPsn);
+      answers.queueSyndrome(state, AethKind.RNR_NAK, qp.attributes.minRnrTimer, state.expectedPsn);
       // Later packets are dropped silently until this one is repeated (IBTA 9.7.5.2.8).
       state.nakSent = true;
       return ResponderStep.EXIT;
@@ -262,16 +263,16 @@ export class Responder {
   /** IBTA 9.7.5.1.4: acknowledges again, reads again, or repeats the answer to another request. */
   #duplicate(): ResponderStep {
     this.duplicates++;
-    const { qp, state, packet } = this.#request;
+    const { state, packet } = this.#request;
     const { flags, psn, opcode } = packet;
     const { answers } = this.#parts;
     if (flags & (SEND | WRITE)) {
-      answers.acknowledge(qp, state, this.#newestAcknowledged(psn));
+      answers.acknowledge(state, this.#newestAcknowledged(psn));
       return ResponderStep.EXIT;
     }
     const resource = state.findAnswer(psn, opcode);
     if (resource === undefined) return this.#refusals.drop(PacketDrop.DUPLICATE);
-    answers.repeat(qp, state, resource, psnDistance(resource.firstPsn, psn));
+    answers.repeat(state, resource, psnDistance(resource.firstPsn, psn));
     return ResponderStep.EXIT;
   }
 

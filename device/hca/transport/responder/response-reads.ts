@@ -8,7 +8,6 @@
 import { BthOpcode } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import type { DmaTiming } from '../../function/dma-timing.ts';
 import { isHere, TimedReads } from '../../function/timed-reads.ts';
-import type { QueuePair } from '../../queues/queue-pair.ts';
 import { READ_REQUEST_BYTES } from '../payload-reads.ts';
 import type { ResponderResource, ResponderState } from '../state/responder-state.ts';
 
@@ -16,7 +15,7 @@ import type { ResponderResource, ResponderState } from '../state/responder-state
 const FLUSH_READ_BYTES = 1;
 
 export class ResponseReads {
-  readonly #waiting: QueuePair[] = [];
+  readonly #waiting: ResponderState[] = [];
   readonly #reads: TimedReads<ResponderResource>;
 
   constructor(timing: DmaTiming) {
@@ -68,23 +67,22 @@ export class ResponseReads {
   }
 
   /** The QP waits for the data of its oldest answer. */
-  await(qp: QueuePair, state: ResponderState): void {
+  await(state: ResponderState): void {
     if (state.reading) return;
     state.reading = true;
-    this.#waiting.push(qp);
+    this.#waiting.push(state);
   }
 
   /** Calls `wake` for each QP whose data has arrived, or whose answers were dropped. */
-  land(wake: (qp: QueuePair) => void): void {
+  land(wake: (state: ResponderState) => void): void {
     this.#reads.land();
     for (let left = this.#waiting.length; left > 0; left--) {
-      const qp = this.#waiting.shift() as QueuePair;
-      const state = qp.responder as ResponderState;
+      const state = this.#waiting.shift() as ResponderState;
       const [oldest] = state.queue;
-      if (oldest !== undefined && !isHere(oldest)) this.#waiting.push(qp);
+      if (oldest !== undefined && !isHere(oldest)) this.#waiting.push(state);
       else {
         state.reading = false;
-        wake(qp);
+        wake(state);
       }
     }
   }

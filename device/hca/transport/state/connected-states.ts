@@ -9,9 +9,8 @@ import { ResponderState } from './responder-state.ts';
 
 /** Gives a new RC or UC queue pair its states. Called once, before the queue pair is used. */
 export function attachStates(qp: QueuePair): void {
-  const requester = new RequesterState(qp);
-  qp.requester = requester;
-  qp.responder = new ResponderState(requester.path);
+  const { path } = new RequesterState(qp);
+  new ResponderState(qp, path);
 }
 
 /** The requester's state; undefined for a datagram queue pair. */

@@ -38,6 +38,11 @@ export const RequesterWait = {
 } as const;
 export type RequesterWait = (typeof RequesterWait)[keyof typeof RequesterWait];
 
+/** A connected QP, as its requester sees it. */
+export interface RequestingQueuePair extends QueuePair {
+  requester: RequesterState;
+}
+
 /**
  * Between two steps `unackedPsn <= cursorPsn <= sentPsn <= nextPsn`, and at most half of all PSNs
  * lie between the ends. Records have consecutive PSNs up to `nextPsn`. A record with PSNs is done
@@ -50,7 +55,7 @@ export type RequesterWait = (typeof RequesterWait)[keyof typeof RequesterWait];
  * retry moves the cursor back, and never before `unackedPsn`. Nothing but a packet moves `sentPsn`.
  */
 export class RequesterState {
-  readonly qp: QueuePair;
+  readonly qp: RequestingQueuePair;
   readonly path = new Path();
   /** Index of its timer in `RetryTimers`, or -1. */
   timer = -1;
@@ -80,8 +85,9 @@ export class RequesterState {
   ready = false;
   reading = false;
 
+  /** Attaches itself to the QP. */
   constructor(qp: QueuePair) {
-    this.qp = qp;
+    this.qp = Object.assign(qp, { requester: this });
   }
 
   /** True when further commands may be launched. */

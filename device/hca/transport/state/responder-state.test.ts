@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What a responder keeps of a connection, alone (IBTA 9.7.5.1). */
 import t from 'tap';
+import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { Path } from '../path.ts';
 import { ResponderResource, ResponderState } from './responder-state.ts';
 
 t.test('the answer behind a withdrawn one does not wait for its page', async (t) => {
-  const state = new ResponderState({} as Path);
+  const state = new ResponderState({} as QueuePair, {} as Path);
   const [first, second, third] = [0, 1, 2].map(() => Object.assign(new ResponderResource(), { active: true }));
   state.queue.push(first, second, third);
   state.paused = true;

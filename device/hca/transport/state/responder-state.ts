@@ -7,6 +7,7 @@
 import { PSN_MASK, psnDistance } from '../../../../protocol/infiniband/psn.ts';
 import { CompletionStatus, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { ProtectionDomain } from '../../protection/protection-domain.ts';
+import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { QueuePairTrace } from '../../trace/queue-pair-trace.ts';
 import { ReceiveReport } from '../completions.ts';
 import type { Path } from '../path.ts';
@@ -91,8 +92,14 @@ export class PageMarks {
   }
 }
 
+/** A connected QP, as its responder sees it. */
+export interface RespondingQueuePair extends QueuePair {
+  responder: ResponderState;
+}
+
 /** Fields are in order of use: those of every packet come first. */
 export class ResponderState {
+  readonly qp: RespondingQueuePair;
   readonly path: Path;
   expectedPsn = 0;
   /** Times that the expected PSN has wrapped. */
@@ -138,7 +145,9 @@ export class ResponderState {
   readonly resources: ResponderResource[] = [];
   resourceNext = 0;
 
-  constructor(path: Path) {
+  /** Attaches itself to the QP. */
+  constructor(qp: QueuePair, path: Path) {
+    this.qp = Object.assign(qp, { responder: this });
     this.path = path;
   }
 
