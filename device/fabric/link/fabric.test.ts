@@ -158,7 +158,7 @@ t.test('damage on a link never reaches memory, and CRCs are checked only where d
   for (let seed = 1; seed <= 3; seed++) {
     const adapter = { portLink: { kind: 'faulty', seed, faults: { corrupt: 0.5 } } } as const;
     const fixture = new AdapterFixture({ seed, adapter });
-    const { receiver } = fixture.machine.device;
+    const { receiver } = fixture.machine.device.engine;
     const { sender, receiver: target, to } = fixture.createPair();
     const payload = fixture.random.bytes(48);
     let arrived = 0;
@@ -185,7 +185,7 @@ t.test('damage on a link never reaches memory, and CRCs are checked only where d
   }
   const fixture = new AdapterFixture();
   fixture.proveItWorks();
-  const { receiver } = fixture.machine.device;
+  const { receiver } = fixture.machine.device.engine;
   t.equal(receiver.checked, 0);
   t.equal(receiver.unchecked, 1);
 });

@@ -171,7 +171,7 @@ t.test('a datagram for a GID that the port does not have is dropped', async (t) 
   const { sender, receiver, to } = fixture.createPair();
   setGid(fixture, 2, ENTRIES - 1, OTHER);
   const own = gidOf(fixture, 2, 0);
-  const { receiver: packets } = fixture.machine.device;
+  const { receiver: packets } = fixture.machine.device.engine;
   let dropped = 0;
   for (const [gid, isOwn] of [
     [own, true],

@@ -12,9 +12,11 @@ import {
   getCsrAdapterControlReturnShares,
   getCsrAdapterControlSeparateInterrupts,
 } from '../../../protocol/layout/gen/registers.gen.ts';
+import { EventType, PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import { findJoint, type Joint } from '../../fabric/link/joint.ts';
 import { makeLinkChange } from '../../fabric/link/link-changes.ts';
+import { PortChange } from '../../fabric/port/end-port.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
 import type { Port } from '../../fabric/port/port.ts';
 import type { Switch } from '../../fabric/switch/switch.ts';
@@ -24,14 +26,14 @@ import { PcbAllocator } from '../collect/pcb-allocator.ts';
 import { VcbSpace } from '../collect/vcb-space.ts';
 import { DmaTiming } from '../function/dma-timing.ts';
 import type { Timeline } from '../function/timeline.ts';
-import { PHYSICAL_FUNCTION } from '../function/underlying-function.ts';
+import { PHYSICAL_FUNCTION, UnderlyingFunction } from '../function/underlying-function.ts';
 import { CONTENDED_TURN, PACKET_COST_BYTES } from '../lane/owner-turns.ts';
 import { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
-import type { ManagedAdapter } from '../management/managed-adapter.ts';
+import type { ChannelAdapter, ManagedAdapter } from '../management/managed-adapter.ts';
 import { ManagementProcessor } from '../management/management-processor.ts';
 import { SendContexts } from '../pio/send-contexts.ts';
 import { EventModeration } from '../queues/event-moderation.ts';
-import { ObjectTables } from '../queues/object-tables.ts';
+import { capacities, ObjectTables } from '../queues/object-tables.ts';
 import type { SharedRegisterParts } from '../registers/register-parts.ts';
 import { CommandAdmission } from '../scheduler/command-admission.ts';
 import { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
@@ -42,25 +44,27 @@ import type { SharePlan } from '../shares/share-plan.ts';
 import { observeLosses } from '../trace/loss-notes.ts';
 import { Traces } from '../trace/traces.ts';
 import { AddressHandles } from '../transport/datagrams/address-handles.ts';
-import type { UdResponder } from '../transport/datagrams/ud-responder.ts';
-import type { ConnectedTransport } from '../transport/engine/connected-transport.ts';
 import { TransportEngine } from '../transport/engine/engine.ts';
-import type { PacketReceiver } from '../transport/engine/packet-receiver.ts';
-import type { QueuePairLifeCycle } from '../transport/engine/queue-pair-life.ts';
-import type { SendPipeline } from '../transport/engine/send-pipeline.ts';
-import { createChannels } from './adapter-management.ts';
 import { AdapterUnits, giveDefaultShares, readPlan } from './adapter-units.ts';
-import { createFunctions } from './create-functions.ts';
+import { createChannels } from './managed-nodes.ts';
 import { type AdapterOptions, requireOptions, SEND_BLOCKS_DEFAULT } from './options.ts';
-import type { PcieFunction } from './pcie-function.ts';
+import { PcieFunction, type SharedAdapterParts } from './pcie-function.ts';
 import { PendingWork } from './pending-work.ts';
-import { reportPortEvents } from './port-events.ts';
 import { PortLinks } from './port-links.ts';
 import { createPortModel } from './port-model.ts';
 import { shareUplinks } from './uplink-weights.ts';
 
 /** Stages of a pass. */
 const STAGES = 6;
+
+/** Asynchronous events by what a subnet manager changes at a port (IBTA 11.6.3.1). */
+const eventOf: Readonly<Record<PortChange, EventType>> = {
+  [PortChange.LID]: EventType.LID_CHANGE,
+  [PortChange.SM]: EventType.SM_CHANGE,
+  [PortChange.PKEY]: EventType.PKEY_CHANGE,
+  [PortChange.GID]: EventType.GID_CHANGE,
+  [PortChange.CLIENT_REREGISTER]: EventType.CLIENT_REREGISTER,
+};
 
 /** Builds an adapter with one function per host. Tests may build a faulty one. */
 export type AdapterFactory = (options: AdapterOptions, clock: AdapterClock, hosts: HostPort[]) => AdapterPort;
@@ -93,10 +97,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly scheduler: SendQueueScheduler;
   readonly admission: CommandAdmission;
   readonly engine: TransportEngine;
-  readonly connected: ConnectedTransport;
-  readonly pipeline: SendPipeline;
-  readonly receiver: PacketReceiver;
-  readonly responder: UdResponder;
   /** Of the physical function. */
   readonly mads: MadInterface;
   readonly links: PortLinks;
@@ -104,7 +104,6 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly shareManager: ShareManager;
   readonly shareAdjuster: ShareAdjuster;
   readonly laneTable: LaneTable;
-  readonly queuePairLife: QueuePairLifeCycle;
   readonly traces: Traces;
   #control = 0;
   readonly #management: ManagementProcessor;
@@ -151,19 +150,18 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       special: this.tables.specialQueuePairs,
       removed: (qp) => this.tables.removeQueuePair(qp),
     });
-    const { connected, pipeline, responder, receiver, life } = this.engine;
-    this.connected = connected;
-    this.pipeline = pipeline;
-    this.responder = responder;
-    this.receiver = receiver;
-    this.queuePairLife = life;
     const channels = createChannels(model, {
       clock,
-      receiver: this.receiver.management,
+      receiver: this.engine.receiver.mads,
       special: this.tables.specialQueuePairs,
     });
     this.mads = channels[0].mads;
-    this.links = new PortLinks(model, this.receiver, channels, clock);
+    this.links = new PortLinks(
+      model,
+      this.engine.receiver,
+      channels.map(({ mads }) => mads),
+      clock,
+    );
     this.sendContexts = new SendContexts({
       ports: this.ports,
       queuePairs: this.tables.queuePairs,
@@ -291,9 +289,41 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
 
   /** Asks for a pass when the next read completes. */
   #awaitReads(): void {
-    const { stage } = this.pipeline;
+    const { stage } = this.engine.pipeline;
     if (!stage.busy && !this.laneTable.busy && this.dmaTiming.busReads === 0) return;
     const nextNs = Math.min(stage.nextNs, this.scheduler.nextNs, this.laneTable.nextNs);
     if (nextNs !== Number.POSITIVE_INFINITY) this.clock.setAlarm(nextNs);
+  }
+}
+
+/** Makes the PCIe functions; `channels`: one for all functions, or one for each. */
+function createFunctions(
+  hosts: readonly HostPort[],
+  clock: AdapterClock,
+  channels: readonly ChannelAdapter[],
+  adapter: SharedAdapterParts,
+): readonly PcieFunction[] {
+  const translationQuota = Math.floor(capacities.translationEntries / hosts.length);
+  const noteVector = (): void => adapter.pending.noteVector();
+  return hosts.map((host, number) => {
+    const { deviceMemoryBytes, orderCheck } = adapter.options;
+    const underlying = new UnderlyingFunction(number, clock, host, noteVector, deviceMemoryBytes, translationQuota);
+    if (orderCheck === true) underlying.checkOrder();
+    return new PcieFunction(underlying, channels[number % channels.length], adapter);
+  });
+}
+
+/** Posts what changes at a port, by itself or by a subnet manager, to functions that use it. */
+function reportPortEvents(ports: readonly Port[], functions: readonly PcieFunction[]): void {
+  for (const port of ports) {
+    const users = functions.filter(({ underlying }) => port.serves(underlying.number));
+    const post = (type: EventType, portNumber: number): void => {
+      for (const { underlying } of users) underlying.postPortEvent(type, portNumber);
+    };
+    port.onChange = (_port, change) => post(eventOf[change], port.number);
+    port.onStateChange = (_end, previous) => {
+      if (port.active) post(EventType.PORT_ACTIVE, port.number);
+      else if (previous === PortState.ACTIVE) post(EventType.PORT_ERROR, port.number);
+    };
   }
 }

@@ -99,7 +99,8 @@ t.test('a subnet manager gives every function its own LIDs, and functions reach 
 
 t.test('a packet reaches only queue pairs of the function that has the port', async (t) => {
   const machine = makeMachine(2);
-  const { functions, receiver } = machine.device;
+  const { functions, engine } = machine.device;
+  const { receiver } = engine;
   const guests = [0, 1].map((index) => new Guest(machine, index));
   guests[1].listen();
   const before = receiver.unknownQueuePair;
@@ -177,7 +178,7 @@ t.test('a send context sends from the LID of its function alone', async (t) => {
     context.send(composeDatagram(machine.random.bytes(PAYLOAD), addresses));
     machine.runUntilIdle();
   };
-  const { receiver } = machine.device;
+  const { receiver } = machine.device.engine;
   send(own.lid);
   t.equal(receiver.unknownQueuePair, 1, 'it arrives at the other function');
   t.equal(context.state, SendContextState.ENABLED);

@@ -37,8 +37,7 @@ import { DoorbellUnit } from '../scheduler/doorbell-unit.ts';
 import type { DoorbellSettings } from '../shares/setting-changes.ts';
 import type { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { decodeChanges, HOST } from '../shares/share-changes.ts';
-import type { QueuePairLifeCycle } from '../transport/engine/queue-pair-life.ts';
-import type { SendPipeline } from '../transport/engine/send-pipeline.ts';
+import type { TransportEngine } from '../transport/engine/engine.ts';
 import { type AdapterOptions, getCollectPages, MANAGEMENT_BUFFERS_DEFAULT } from './options.ts';
 import type { PendingWork } from './pending-work.ts';
 import { HELD_DOORBELL, PostedBus } from './posted-bus.ts';
@@ -51,8 +50,7 @@ export interface SharedAdapterParts extends ManagedAdapter, SharedRegisterParts 
   readonly pending: PendingWork;
   readonly admission: CommandAdmission;
   readonly shareAdjuster: ShareAdjuster;
-  readonly queuePairLife: QueuePairLifeCycle;
-  readonly pipeline: SendPipeline;
+  readonly engine: TransportEngine;
   readonly dmaTiming: DmaTiming;
 }
 
@@ -247,11 +245,11 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   #dropObjects(): void {
     const { underlying, shared } = this;
     shared.lanes.drop(underlying);
-    shared.pipeline.drop(underlying);
+    shared.engine.pipeline.drop(underlying);
     shared.sendContexts.dropFunction(underlying);
     this.doorbells.reset();
     shared.tables.queuePairs.forEach((qp) => {
-      if (qp.owner === underlying) shared.queuePairLife.drop(qp);
+      if (qp.owner === underlying) shared.engine.life.drop(qp);
     });
     shared.tables.drop(underlying);
   }

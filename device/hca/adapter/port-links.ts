@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The links of one adapter's ports, and the loopbacks of the ports: takes arrived packets, besides
- * what the links of any node need, and runs the management interfaces and the embedded switches.
+ * what the links of any node need, and runs the MAD interfaces and the embedded switches.
  * Called by `Adapter.run`.
  */
 import type { MadInterface } from '../../fabric/agents/mad-interface.ts';
@@ -33,18 +33,18 @@ export class PortLinks extends NodeLinks {
   constructor(
     { ports, switches }: LinkedPorts,
     receiver: PacketReceiver,
-    nodes: readonly { readonly mads: MadInterface }[],
+    mads: readonly MadInterface[],
     clock: AdapterClock,
   ) {
     super(ports, clock);
     this.#ports = ports;
     this.#receiver = receiver;
-    this.#mads = nodes.map(({ mads }) => mads);
+    this.#mads = mads;
     this.#switches = switches;
     this.#clock = clock;
   }
 
-  /** Also lets the management interfaces and the embedded switches work. */
+  /** Also lets the MAD interfaces and the embedded switches work. */
   override carry(limit: number): number {
     let done = 0;
     for (const mads of this.#mads) {

@@ -111,7 +111,10 @@ class Flood {
     const { machine } = this;
     for (const flooder of this.flooders) flooder.play(false);
     const posted = this.flooders.reduce((sum, one) => sum + one.posted, 0);
-    machine.runUntil(() => machine.device.receiver.unknownQueuePair === posted, `the arrival of ${posted} datagrams`);
+    machine.runUntil(
+      () => machine.device.engine.receiver.unknownQueuePair === posted,
+      `the arrival of ${posted} datagrams`,
+    );
     for (const flooder of this.flooders) flooder.play(false);
     return posted;
   }
@@ -177,6 +180,6 @@ t.test('a function whose destination takes nothing leaves the uplink to the othe
   const posted = flood.end();
   const drops = device.inner.flatMap(({ ports }) => ports.map((port) => port.drops.reduce((sum, one) => sum + one, 0)));
   t.same(new Set(drops), new Set([0]), 'no packet was dropped');
-  t.equal(device.receiver.unknownQueuePair, posted);
+  t.equal(device.engine.receiver.unknownQueuePair, posted);
   for (let index = 0; index < 3; index++) t.equal(findLeak(new InProcessAccess(machine, index)), undefined);
 });

@@ -13,11 +13,10 @@ import type { TransmitVirtualLanes } from '../lane/transmit-virtual-lanes.ts';
 import type { SendContexts } from '../pio/send-contexts.ts';
 import type { EventModeration } from '../queues/event-moderation.ts';
 import type { ObjectTables } from '../queues/object-tables.ts';
-import type { QueuePairLife } from '../queues/queue-pair.ts';
 import type { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
 import type { ShareManager } from '../shares/share-manager.ts';
 import type { Traces } from '../trace/traces.ts';
-import type { ConnectedTransport } from '../transport/engine/connected-transport.ts';
+import type { TransportEngine } from '../transport/engine/engine.ts';
 import type { CommandProgress } from './command-progress.ts';
 
 /** The channel adapter that a function is part of, as the subnet sees it (docs/FABRIC.md). */
@@ -57,9 +56,8 @@ export interface ManagedAdapter {
   readonly collectBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
   readonly scheduler: SendQueueScheduler;
-  readonly connected: ConnectedTransport;
+  readonly engine: TransportEngine;
   readonly sendContexts: SendContexts;
   readonly traces: Traces;
   readonly shareManager: ShareManager;
-  readonly queuePairLife: QueuePairLife;
 }

@@ -76,7 +76,7 @@ export function modifyQueuePair(context: CommandContext): ManagementStatus {
   applyAttributes(qp, mask);
   applyConnection(context.adapter, qp, mask);
   if (mask & QpMask.STATE)
-    context.adapter.queuePairLife.changeState(
+    context.adapter.engine.life.changeState(
       qp,
       next,
       (mask & QpMask.SQD_NOTIFY) !== 0 && attributes.enableSqdNotify === 1,
@@ -107,7 +107,7 @@ export function queryQueuePair(context: CommandContext): ManagementStatus {
 export function destroyQueuePair(context: CommandContext): ManagementStatus {
   const qp = find(context);
   if (qp === undefined) return context.badObject();
-  context.adapter.queuePairLife.destroy(qp);
+  context.adapter.engine.life.destroy(qp);
   return ManagementStatus.OK;
 }
 
@@ -147,7 +147,7 @@ function applyAttributes(qp: QueuePair, mask: number): void {
   if (mask & QpMask.SEND_PSN) qp.sendPsn = attributes.sendPsn;
 }
 
-function applyConnection({ connected }: ManagedAdapter, qp: QueuePair, mask: number): void {
+function applyConnection({ engine }: ManagedAdapter, qp: QueuePair, mask: number): void {
   const target = qp.attributes;
   if (mask & QpMask.REMOTE_QPN) target.remoteQpn = attributes.remoteQpn;
   if (mask & QpMask.RECEIVE_PSN) target.receivePsn = attributes.receivePsn;
@@ -158,7 +158,7 @@ function applyConnection({ connected }: ManagedAdapter, qp: QueuePair, mask: num
   if (mask & QpMask.MAX_READS_INITIATED) target.maxReadsInitiated = attributes.maxReadsInitiated;
   if (mask & QpMask.MAX_READS_SERVED) {
     target.maxReadsServed = attributes.maxReadsServed;
-    if (qp.state === QpState.SQD) connected.resizeReads(qp, attributes.maxReadsServed);
+    if (qp.state === QpState.SQD) engine.connected.resizeReads(qp, attributes.maxReadsServed);
   }
   if (mask & QpMask.PATH_MTU) {
     target.pathMtu = attributes.pathMtu;
@@ -170,5 +170,5 @@ function applyConnection({ connected }: ManagedAdapter, qp: QueuePair, mask: num
 function loadPath(context: CommandContext, qp: QueuePair): boolean {
   const base = context.payload + QP_ATTRIBUTES_ADDRESS_VECTOR_OFFSET;
   const port = context.managed.ports[qp.attributes.port - 1];
-  return context.adapter.connected.loadPath(qp, context.command, base, port);
+  return context.adapter.engine.connected.loadPath(qp, context.command, base, port);
 }

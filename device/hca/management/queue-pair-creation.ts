@@ -101,10 +101,10 @@ export function createQueuePair(context: CommandContext): ManagementStatus {
   const qp = adapter.tables.queuePairs.add(issuer, (number) => new QueuePair(number, issuer, creation, parts));
   if (qp === undefined) return ManagementStatus.NO_RESOURCES;
   context.progress.handOver();
-  adapter.connected.attach(qp);
+  adapter.engine.connected.attach(qp);
   context.label(qp);
   if (!qp.isXrcTarget && !adapter.scheduler.unitOf(qp).descriptors.publish(qp)) {
-    adapter.queuePairLife.destroy(qp);
+    adapter.engine.life.destroy(qp);
     return context.badPayload(ManagementStatus.BAD_ADDRESS, QP_CREATION_DESCRIPTOR_ADDRESS_OFFSET);
   }
   if (qp.isSpecial) adapter.tables.specialQueuePairs.add(qp);
@@ -181,7 +181,7 @@ function resolveTarget(context: CommandContext, creation: QpCreation): QueuePair
     receiveSource: absentReceiveQueue,
     srq: undefined,
     domain,
-    life: adapter.queuePairLife,
+    life: adapter.engine.life,
   };
 }
 
@@ -201,7 +201,7 @@ function resolveParts(context: CommandContext, creation: QpCreation): QueuePairP
   if (typeof sendSlots === 'number') return sendSlots;
   const receiveSource = fetchReceiveQueue(context, creation);
   if (typeof receiveSource === 'number') return receiveSource;
-  return { pd, sendCq, ...receives, sendSlots, receiveSource, collectContext, life: context.adapter.queuePairLife };
+  return { pd, sendCq, ...receives, sendSlots, receiveSource, collectContext, life: context.adapter.engine.life };
 }
 
 /** CQ and SRQ of the receive queue. An XRC initiator names neither. */

@@ -131,7 +131,7 @@ export function destroySharedReceiveQueue(context: CommandContext): ManagementSt
 /** XRC targets lose the queue, also in the middle of a message, whose WQE does not complete. */
 function closeQueue({ adapter }: CommandContext, queue: SharedReceiveQueue): void {
   adapter.tables.queuePairs.forEach((qp) => {
-    if (qp.domain !== undefined && qp.srq === queue) adapter.connected.closeQueue(qp);
+    if (qp.domain !== undefined && qp.srq === queue) adapter.engine.connected.closeQueue(qp);
   });
 }
 

@@ -11,7 +11,7 @@ import type { RegisterParts } from './register-parts.ts';
 
 export function attachReadRegisters(parts: RegisterParts): void {
   const { registers, underlying, doorbells, shared } = parts;
-  const { dmaTiming, pipeline } = shared;
+  const { dmaTiming, engine } = shared;
   attach(parts, CSR.DMA_LATENCY, {
     read: () => dmaTiming.latencyNs,
     write: (value) => {
@@ -32,7 +32,7 @@ export function attachReadRegisters(parts: RegisterParts): void {
   });
   const isPhysical = underlying.number === PHYSICAL_FUNCTION;
   registers.attach(CSR.DMA_CONTEXTS_USED, { read: () => (isPhysical ? dmaTiming.pool.used : 0) });
-  registers.attach(CSR.PIPELINE_COMMANDS, { read: () => pipeline.stage.functionCounts[underlying.number] });
+  registers.attach(CSR.PIPELINE_COMMANDS, { read: () => engine.pipeline.stage.functionCounts[underlying.number] });
   registers.attach(CSR.COLLECT_HELD, { read: () => doorbells.held.count });
   registers.attach(CSR.LEVEL_MISMATCHES, { read: () => underlying.counters.levelMismatches });
 }

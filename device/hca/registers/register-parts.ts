@@ -51,7 +51,7 @@ export interface SharedRegisterParts {
   readonly unallocatedCredits: UnallocatedCredits;
   readonly sendContexts: SendContexts;
   readonly dmaTiming: DmaTiming;
-  readonly pipeline: PipelineCounts;
+  readonly engine: { readonly pipeline: PipelineCounts };
 }
 
 /** Of one function. */

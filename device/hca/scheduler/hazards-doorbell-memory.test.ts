@@ -35,8 +35,8 @@ t.test('hazard 38: a QP destroyed, reset or failed while its doorbell is in the 
   // Called directly: during a management command the device would run on.
   const adapter = flood.fixture.machine.device;
   const [destroyed, failed] = spilled.map((qp) => adapter.tables.queuePairs.get(qp?.qpn ?? 0) as QueuePair);
-  adapter.queuePairLife.drop(destroyed);
-  adapter.queuePairLife.changeState(failed, QpState.ERR, false);
+  adapter.engine.life.drop(destroyed);
+  adapter.engine.life.changeState(failed, QpState.ERR, false);
   flood.fixture.settle();
   const completions = flood.cq.drain();
   t.notOk(

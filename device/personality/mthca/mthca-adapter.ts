@@ -19,7 +19,7 @@ import { type Joint, joinPorts } from '../../fabric/link/joint.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
 import { parseGuid, portGuid } from '../../fabric/port/port.ts';
 import type { Switch } from '../../fabric/switch/switch.ts';
-import { raisePortTraps } from '../../hca/adapter/adapter-management.ts';
+import { raisePortTraps } from '../../hca/adapter/managed-nodes.ts';
 import { defaultAdapterOptions } from '../../hca/adapter/options.ts';
 import { PortLinks } from '../../hca/adapter/port-links.ts';
 import { PcbAllocator } from '../../hca/collect/pcb-allocator.ts';
@@ -131,7 +131,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
       special: new SpecialQueuePairs(),
       removed: () => {},
     });
-    for (const { index } of this.ports) this.engine.receiver.management.interfaces[index] = this.raw;
+    for (const { index } of this.ports) this.engine.receiver.mads.interfaces[index] = this.raw;
     this.#flusher = new ReceiveFlusher(this.engine.life, clock);
     this.traces = new Traces(clock, 1);
     this.data = new DataPath(this.hca, this.engine, this.sends, this.#flusher);
@@ -141,7 +141,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     this.hca.dataUnit = this.data;
     const userAccess = new UserAccess(this.hca, this.raw, this.data);
     this.functions = [new MthcaFunction(this.underlying, this.hca, this.processor, userAccess)];
-    this.links = new PortLinks({ ports: this.ports, switches: [] }, this.engine.receiver, [this], clock);
+    this.links = new PortLinks({ ports: this.ports, switches: [] }, this.engine.receiver, [this.mads], clock);
     raisePortTraps(this.ports, this.mads);
     for (const port of this.ports) {
       port.disable();

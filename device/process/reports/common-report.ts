@@ -57,7 +57,7 @@ export function reportTraffic({ dma, msix }: UnderlyingFunction) {
 
 /** Packets that the adapter received and dropped, by cause. */
 export function reportDrops({ receiver, responder }: Droppers) {
-  const { malformed, wrongLid, tooLong, unknownQueuePair, unsupportedTransport, multicast, management } = receiver;
+  const { malformed, wrongLid, tooLong, unknownQueuePair, unsupportedTransport, multicast, mads } = receiver;
   const damaged = malformed.reduce((sum, count) => sum + count, 0);
   return {
     malformed: damaged,
@@ -67,7 +67,7 @@ export function reportDrops({ receiver, responder }: Droppers) {
     unsupportedTransport,
     unknownGroup: multicast.unknownGroup,
     badMulticast: multicast.malformed,
-    unclaimedManagement: management.unclaimed,
+    unclaimedManagement: mads.unclaimed,
     ...responder.drops,
   };
 }

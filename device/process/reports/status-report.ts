@@ -85,7 +85,8 @@ export function reportAdapter(adapter: Adapter) {
 }
 
 /** The time of reads, and the commands of all functions that wait for theirs. */
-function reportPipeline({ dmaTiming, pipeline, receiver }: Adapter) {
+function reportPipeline({ dmaTiming, engine }: Adapter) {
+  const { pipeline, receiver } = engine;
   const { latencyNs, pipelineNs, contexts, pool } = dmaTiming;
   const { count, reads } = pipeline.stage;
   return {
@@ -112,7 +113,7 @@ function reportFunction(port: PcieFunction) {
     managementRefused: owner.counters.managementRefused,
     doorbells: reportDoorbells(port),
     lanes: reportFunctionLanes(shared.lanes, owner.number),
-    inPipeline: shared.pipeline.stage.functionCounts[owner.number],
+    inPipeline: shared.engine.pipeline.stage.functionCounts[owner.number],
     commands: {
       collected: owner.counters.commandsCollected,
       fetched: owner.counters.commandsFetched,

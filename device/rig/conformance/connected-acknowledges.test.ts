@@ -66,7 +66,7 @@ t.test('duplicate acknowledgements and those of PSNs never sent are ignored', as
   t.same(statuses(peer), [SUCCESS]);
   peer.acknowledge(0).acknowledge(-1).acknowledge(2).acknowledge(1000).nak(0, NakCode.REMOTE_ACCESS_ERROR);
   t.same(statuses(peer), []);
-  t.equal(peer.adapter.connected.completer.ghosts, 5);
+  t.equal(peer.adapter.engine.connected.completer.ghosts, 5);
   t.equal(peer.qp.query().state, QpState.RTS);
 });
 
@@ -141,7 +141,7 @@ t.test('without a response all packets are sent again after the timeout', async 
   t.same(peer.takeRequests(), []);
   peer.wait(1);
   t.same(peer.takeRequests(), sends(0, 1));
-  t.equal(peer.adapter.connected.completer.timeouts, 1);
+  t.equal(peer.adapter.engine.connected.completer.timeouts, 1);
 });
 
 t.test('an acknowledgement restarts the timeout', async (t) => {
@@ -161,7 +161,7 @@ t.test('no timer runs while nothing is outstanding', async (t) => {
   const peer = sent(1);
   peer.acknowledge(0).wait(100 * TIMEOUT_NS);
   t.same(peer.takeRequests(), []);
-  t.equal(peer.adapter.connected.completer.timeouts, 0);
+  t.equal(peer.adapter.engine.connected.completer.timeouts, 0);
 });
 
 for (const retryCount of [0, 3, 7]) {

@@ -89,7 +89,7 @@ t.test('an unsolicited acknowledgement grants credits', async (t) => {
     peer.acknowledge(0, { msn: 1, syndromeValue: code });
     t.equal(peer.take().length, sent, `code ${code}`);
     t.notOk(peer.qp.parts.sendCq.drain().length > 1, 'it acknowledges nothing');
-    t.equal(peer.adapter.connected.completer.ghosts, 0);
+    t.equal(peer.adapter.engine.connected.completer.ghosts, 0);
   }
 });
 
@@ -103,7 +103,7 @@ t.test('a late duplicate acknowledgement changes no credits', async (t) => {
   peer.acknowledge(1, { msn: 2, syndromeValue: 0 });
   peer.respond(BthOpcode.RC_ACKNOWLEDGE, 1, { syndromeKind: 1, msn: 2, syndromeValue: UNLIMITED });
   t.equal(post(peer, 9), 2, 'four were granted, two of them used');
-  t.equal(peer.adapter.connected.completer.ghosts, 3);
+  t.equal(peer.adapter.engine.connected.completer.ghosts, 3);
 });
 
 t.test('credits count across the wrap of message numbers', async (t) => {

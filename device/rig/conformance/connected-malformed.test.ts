@@ -111,7 +111,7 @@ for (const [name, error, opcode, damage, hasGrh = 0] of cases) {
   t.test(`a packet is dropped and counted: ${name}`, async (t) => {
     ledger(t, '9.6.1', `A malformed packet is dropped silently and counted by its cause: ${name}`);
     const peer = new PacketPeer();
-    const { receiver, ports } = peer.adapter;
+    const { engine, ports } = peer.adapter;
     const port = ports[0];
     const buffer = peer.fixture.postReceive(peer.qp, 64);
     const before = port.receiveDrops;
@@ -122,7 +122,7 @@ for (const [name, error, opcode, damage, hasGrh = 0] of cases) {
       damage,
     );
     peer.settle();
-    const counts = [...receiver.malformed].flatMap((count, kind) =>
+    const counts = [...engine.receiver.malformed].flatMap((count, kind) =>
       count > 0 ? [`${packetErrorName(kind)} ${count}`] : [],
     );
     t.same(counts, [`${packetErrorName(error)} 1`]);

@@ -46,7 +46,7 @@ function statuses(peer: PacketPeer): number[] {
 
 /** Acknowledgements of all these PSNs are dropped, and disturb no connection that is idle. */
 function checkIdle(t: Test, peer: PacketPeer, psns: readonly number[], name: string): void {
-  const { completer } = peer.adapter.connected;
+  const { completer } = peer.adapter.engine.connected;
   const { ghosts, timeouts } = completer;
   for (const psn of psns) peer.acknowledge(psn);
   t.equal(completer.ghosts, ghosts + psns.length, `${name}: none of them is taken`);

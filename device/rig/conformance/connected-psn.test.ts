@@ -98,7 +98,7 @@ t.test('a duplicate SEND is acknowledged again and not executed again', async (t
   peer.request(RC_SEND_ONLY, { psn: 500 });
   t.same(peer.takeAnswers(), ['ACK 501']);
   t.equal(received(peer), 0);
-  t.equal(peer.adapter.connected.responder.duplicates, 1);
+  t.equal(peer.adapter.engine.connected.responder.duplicates, 1);
 });
 
 t.test('a duplicate WRITE is acknowledged and changes no memory', async (t) => {

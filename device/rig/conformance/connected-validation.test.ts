@@ -121,5 +121,5 @@ t.test('a packet longer than the MTU of the port is dropped', async (t) => {
   peer.fixture.postReceive(peer.qp, 1024);
   peer.request(RC_SEND_ONLY, {}, new Uint8Array(260));
   t.same(peer.take(), []);
-  t.equal(peer.adapter.receiver.tooLong, 1);
+  t.equal(peer.adapter.engine.receiver.tooLong, 1);
 });

@@ -65,7 +65,7 @@ t.test('requester: SENDs and atomics cross the wrap', async (t) => {
   t.same(peer.takeRequests(), ['FETCH_ADD 3'], 'the first atomic is done, the second is not');
   peer.acknowledge(0).respond(op.RC_ATOMIC_ACKNOWLEDGE, 2).respond(op.RC_ATOMIC_ACKNOWLEDGE, 3);
   t.same(statuses(peer), [0, 0, 0, 0]);
-  t.equal(peer.adapter.connected.completer.ghosts, 2, 'copies from before the wrap, and from behind it');
+  t.equal(peer.adapter.engine.connected.completer.ghosts, 2, 'copies from before the wrap, and from behind it');
 });
 
 t.test('responder: a READ crosses the wrap', async (t) => {

@@ -62,7 +62,7 @@ const bounded: Readonly<Record<string, string>> = {
   'one for each field of a command': 'device/hca/management/command-progress:#lists',
   'one for each port, or number of a trap': `
     device/fabric/agents/notice-queue:#notices device/fabric/agents/notice-queue:#queues device/fabric/agents/traps:#traps
-    device/hca/transport/engine/management-receiver:interfaces`,
+    device/hca/transport/engine/mad-receiver:interfaces`,
   'one for each kind of fault': 'device/fabric/link/stream-link:faults',
   'one for each record of subnet administration': 'device/fabric/subnet-manager/administration/components:known',
   'units and sockets that a process has from its start': `

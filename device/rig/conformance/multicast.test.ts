@@ -85,7 +85,7 @@ t.test('every attached queue pair of the port gets a copy, and no other', async 
   const stranger = group.member(2, { attached: false });
   t.equal(group.send(sender, 1), SUCCESS);
   t.same(group.arrivals(sender, ...members, stranger), [0, 1, 1, 1, 0]);
-  const { receiver } = group.fixture.machine.device;
+  const { receiver } = group.fixture.machine.device.engine;
   t.equal(receiver.multicast.copies, 3);
   t.equal(change(group.fixture.driver, 'DETACH', members[1]?.qpn ?? 0).status, ManagementStatus.OK);
   members[2]?.destroy();
@@ -151,7 +151,7 @@ t.test('each member checks its own keys, and the port counts', async (t) => {
 t.test('a group is GID and LID; other packets with a multicast LID are dropped and counted', async (t) => {
   const group = new Group();
   const { fixture } = group;
-  const { multicast } = fixture.machine.device.receiver;
+  const { multicast } = fixture.machine.device.engine.receiver;
   const sender = group.member(1, { attached: false });
   const member = group.member(2);
   const route = { port: 1, globalRoute: 1, pd: fixture.pd };
@@ -192,7 +192,7 @@ t.test('a member without a receive buffer loses its copy, and no other member do
   const fed = group.member(2);
   for (let count = 0; count < 3; count++) group.send(sender, 1);
   t.same(group.arrivals(starved, fed), [0, 3]);
-  t.equal(group.fixture.machine.device.responder.drops.noReceiveEntry, 3);
+  t.equal(group.fixture.machine.device.engine.responder.drops.noReceiveEntry, 3);
   group.fixture.finish();
 });
 

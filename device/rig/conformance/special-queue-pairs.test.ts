@@ -143,7 +143,7 @@ t.test('QP1 receives the GRH, and packets for a GID of its port alone', async (t
   own[15] ^= 1;
   sender.send(fixture.driver.addressHandles.add(route, own), softwareMad(1));
   t.equal(receiver.poll(), undefined);
-  t.equal(fixture.machine.device.receiver.wrongGid, 1);
+  t.equal(fixture.machine.device.engine.receiver.wrongGid, 1);
   fixture.finish();
 });
 
@@ -175,7 +175,7 @@ t.test('what breaks a rule of QP0 or QP1 fails at the sender', async (t) => {
 t.test('packets that QP0 and QP1 may not take are dropped and counted', async (t) => {
   ledger(t, '9.6.1.1', 'QP0 takes packets of VL 15 alone, and no other QP takes those');
   const fixture = new AdapterFixture();
-  const { receiver } = fixture.machine.device;
+  const { receiver } = fixture.machine.device.engine;
   const [near, far] = portsOf(fixture);
   const subnet = new MadQueuePair(fixture, 'SMI', 2);
   const general = new MadQueuePair(fixture, 'GSI', 2);
@@ -192,7 +192,7 @@ t.test('packets that QP0 and QP1 may not take are dropped and counted', async (t
   t.equal(general.poll(), undefined);
   t.equal(receiver.unsupportedTransport, 2, 'the wrong lane');
   t.equal(
-    fixture.machine.device.responder.drops.wrongService,
+    fixture.machine.device.engine.responder.drops.wrongService,
     1,
     'the number that management knows is not on the wire',
   );
@@ -200,7 +200,7 @@ t.test('packets that QP0 and QP1 may not take are dropped and counted', async (t
   subnet.qp.destroy();
   fromSubnet.send(handle, softwareMad(0));
   fixture.settle();
-  t.same([receiver.management.unclaimed, fixture.machine.device.mads.unclaimed], [1, 0], 'QP1 alone is there');
+  t.same([receiver.mads.unclaimed, fixture.machine.device.mads.unclaimed], [1, 0], 'QP1 alone is there');
   general.qp.destroy();
   fromSubnet.send(handle, softwareMad(0));
   fixture.settle();

@@ -172,7 +172,7 @@ t.test('a target takes requests of its service only', async (t) => {
   ledger(t, 'A14', 'An XRC target drops responses, and requests of other services');
   const target = new TargetPeer();
   const { peer } = target;
-  const { receiver } = peer.adapter;
+  const { receiver } = peer.adapter.engine;
   const before = receiver.unsupportedTransport;
   peer.request(op.RC_SEND_ONLY, { psn: 500 }).request(op.UC_SEND_ONLY, { psn: 500 });
   peer.request(op.XRC_ACKNOWLEDGE, { psn: 100, syndromeKind: AethKind.ACK });
@@ -211,9 +211,9 @@ t.test('an initiator sends the SRQ number in every request packet', async (t) =>
       [op.XRC_RDMA_READ_REQUEST, 8, 1],
     ],
   );
-  const before = peer.adapter.receiver.unsupportedTransport;
+  const before = peer.adapter.engine.receiver.unsupportedTransport;
   peer.request(op.XRC_SEND_ONLY).respond(op.RC_ACKNOWLEDGE, 2, { syndromeKind: AethKind.ACK });
-  t.equal(peer.adapter.receiver.unsupportedTransport - before, 2, 'a request, and an answer of another service');
+  t.equal(peer.adapter.engine.receiver.unsupportedTransport - before, 2, 'a request, and an answer of another service');
   peer.respond(op.XRC_ACKNOWLEDGE, 3, { syndromeKind: AethKind.ACK });
   t.equal(qp.parts.sendCq.drain().length, 2);
   peer.respond(op.XRC_RDMA_READ_RESPONSE_ONLY, 4, { syndromeKind: AethKind.ACK }, new Uint8Array(8));

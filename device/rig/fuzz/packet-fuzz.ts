@@ -94,7 +94,8 @@ export class PacketFuzz {
 
   /** Counts of packets by outcome. Each must occur, or the fuzzing misses a path. */
   get outcomes(): Readonly<Record<string, number>> {
-    const { receiver, connected, ports, responder: datagrams } = this.#adapter;
+    const { engine, ports } = this.#adapter;
+    const { receiver, connected, responder: datagrams } = engine;
     const { badPkeys, badQkeys, receivePackets } = ports[0];
     return {
       received: receivePackets,

@@ -151,7 +151,7 @@ export class ModelLog {
         this.note(outgoing ? 'out' : 'in', numbers);
       };
     }
-    wrap(device.receiver, 'receive', (call, port) => {
+    wrap(device.engine.receiver, 'receive', (call, port) => {
       const { receiveDrops: before } = port as never as { receiveDrops: number };
       const causes = this.#countDrops();
       const result = call();
@@ -164,12 +164,8 @@ export class ModelLog {
   }
 
   #countDrops(): Record<string, number> {
-    const { ports, receiver, responder, connected } = this.#fixture.machine.device as never as {
-      ports: readonly { badQkeys: number; badPkeys: number }[];
-      receiver: { malformed: Uint32Array };
-      responder: { drops: Record<string, number> };
-      connected: { completer: { ghosts: number }; responder: { dropped: number } };
-    };
+    const { ports, engine } = this.#fixture.machine.device;
+    const { receiver, responder, connected } = engine;
     const sum = (values: Iterable<number>): number => [...values].reduce((all, one) => all + one, 0);
     return {
       ...responder.drops,
@@ -182,7 +178,7 @@ export class ModelLog {
   }
 
   #watchTransport(): void {
-    const { completer, requester, responder } = this.#fixture.machine.device.connected;
+    const { completer, requester, responder } = this.#fixture.machine.device.engine.connected;
     wrap(completer, 'expire', (call, state) => {
       const { qp, unackedPsn: psn } = state as never as { qp: { number: number }; unackedPsn: number };
       const { timeouts } = completer;
@@ -197,12 +193,11 @@ export class ModelLog {
       this.note('again', { qp: qp.number, psn, retriesLeft });
       return call();
     });
-    wrap(responder, 'receive', (call, qp, state) => {
+    wrap(responder, 'receive', (call, state) => {
       const { receiverNotReady } = responder;
-      const { expectedPsn: psn } = state as never as { expectedPsn: number };
+      const { qp, expectedPsn: psn } = state as never as { qp: { number: number }; expectedPsn: number };
       const result = call();
-      if (responder.receiverNotReady > receiverNotReady)
-        this.note('no entry', { qp: (qp as never as { number: number }).number, psn });
+      if (responder.receiverNotReady > receiverNotReady) this.note('no entry', { qp: qp.number, psn });
       return result;
     });
   }

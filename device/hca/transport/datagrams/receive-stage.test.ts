@@ -23,7 +23,7 @@ function start(entries: number, options: PeerOptions = {}, dmaContexts = 64) {
   const { fixture } = peer;
   const buffers = Array.from({ length: entries }, () => fixture.createBuffer(512));
   for (const buffer of buffers) (peer.srq ?? peer.qp).postReceive([fixture.sge(buffer)]);
-  const { stage } = peer.adapter.receiver;
+  const { stage } = peer.adapter.engine.receiver;
   const received = () => peer.qp.parts.receiveCq.drain().length;
   const { clock } = fixture.machine;
   /** Latencies until the next completion. */
@@ -131,7 +131,7 @@ t.test('QPs do not wait for each other, and take turns for contexts', async (t) 
   sends.b.postReceive([fixture.sge(buffer)]);
   sends.a.post({ inline: fixture.random.bytes(8) });
   fixture.settle();
-  t.equal(device.receiver.stage.count, 1);
+  t.equal(device.engine.receiver.stage.count, 1);
   writes.a.post({
     ...rdma(fixture, SendOpcode.RDMA_WRITE, buffer, buffer, writes.region),
     inline: new Uint8Array(4),
@@ -218,7 +218,7 @@ t.test('datagrams wait for their WQEs too', async (t) => {
   fixture.settle();
   clock.advance(LATENCY_NS);
   fixture.settle();
-  t.equal(device.receiver.stage.count, 1);
+  t.equal(device.engine.receiver.stage.count, 1);
   for (let latencies = 0; latencies < 2; latencies++) {
     clock.advance(LATENCY_NS);
     fixture.settle();

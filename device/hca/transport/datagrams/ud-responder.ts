@@ -59,14 +59,8 @@ export class UdResponder {
     return this.#take(qp, port, ring, packet, qp.attributes.pkeyIndex);
   }
 
-  /** As `receive`, for QP0 or QP1 of the port; `ManagementReceiver` has checked the keys. */
-  receiveManagement(
-    qp: QueuePair,
-    port: Port,
-    ring: PacketRing,
-    packet: Readonly<ParsedPacket>,
-    pkeyIndex: number,
-  ): boolean {
+  /** As `receive`, for QP0 or QP1 of the port; `MadReceiver` has checked the keys. */
+  receiveMad(qp: QueuePair, port: Port, ring: PacketRing, packet: Readonly<ParsedPacket>, pkeyIndex: number): boolean {
     if (qp.receives) return this.#take(qp, port, ring, packet, pkeyIndex);
     this.drops.wrongService++;
     return this.#drop(qp, ring, packet, PacketDrop.SERVICE);

@@ -101,7 +101,7 @@ t.test('a receive buffer that is not present is answered by RNR NAK, in the midd
   a.post({ sges: [fixture.sge(buffer)] });
   const faults = serveUntil([remote], () => a.parts.sendCq.ready);
   t.equal(faults, 4, 'each page has one');
-  t.ok(bench.fixture.machine.device.connected.completer.rnrNaks >= 4);
+  t.ok(bench.fixture.machine.device.engine.connected.completer.rnrNaks >= 4);
   t.equal(a.parts.sendCq.take().status, SUCCESS);
   t.equal(b.parts.receiveCq.take().status, SUCCESS);
   t.same(remote.load(200, LENGTH), buffer.bytes);
@@ -134,13 +134,13 @@ t.test('pages that go while a READ is answered come back before it goes on', asy
   a.post(rdma(bench, SendOpcode.RDMA_READ));
   fixture.settle();
   t.match(remote.take(), [{ pageAddress: remote.at(PAGE), pageWrite: 0 }], 'the answer waits at the second page');
-  const naks = fixture.machine.device.connected.completer.rnrNaks;
+  const naks = fixture.machine.device.engine.connected.completer.rnrNaks;
   remote.evict(0);
   serveUntil([local, remote], () => {
     if (!remote.isPresent(1)) remote.resolve(1);
     return a.parts.sendCq.ready;
   });
-  t.equal(fixture.machine.device.connected.completer.rnrNaks, naks, 'the requester sees no RNR NAK');
+  t.equal(fixture.machine.device.engine.connected.completer.rnrNaks, naks, 'the requester sees no RNR NAK');
   t.equal(a.parts.sendCq.take().status, SUCCESS);
   t.same(local.load(100, LENGTH), payload);
   finish(t, bench);
@@ -218,7 +218,7 @@ t.test('UD: a sender waits and keeps its order, a receiver drops the datagram an
   t.equal(sender.parts.sendCq.take().queueSequence, 0);
   sender.parts.sendCq.take();
   t.match(remote.take(), [{ objectNumber: receiver.qpn, pageWrite: 1, pageKey: remote.region.lkey }]);
-  t.equal(fixture.machine.device.responder.drops.pageAbsent, 2);
+  t.equal(fixture.machine.device.engine.responder.drops.pageAbsent, 2);
   remote.resolve(0);
   send(1);
   t.match(receiver.parts.receiveCq.take(), { status: SUCCESS, queueSequence: 0 });

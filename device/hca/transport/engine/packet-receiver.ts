@@ -39,7 +39,7 @@ import { notePkeyViolation } from '../key-violations.ts';
 import { noteDrop } from '../packet-drops.ts';
 import { requesterOf, responderOf } from '../state/connected-states.ts';
 import type { ConnectedTransport } from './connected-transport.ts';
-import { ManagementReceiver } from './management-receiver.ts';
+import { MadReceiver } from './mad-receiver.ts';
 import { MulticastReceiver } from './multicast-receiver.ts';
 
 /** The queue pairs by their number in packets. */
@@ -72,7 +72,7 @@ export class PacketReceiver {
   unsupportedTransport = 0;
   readonly #queuePairs: QueuePairLookup;
   readonly multicast: MulticastReceiver;
-  readonly management: ManagementReceiver;
+  readonly mads: MadReceiver;
   /** Packets that wait for receive WQEs. */
   readonly stage: ReceiveStage;
   readonly #datagrams: UdResponder;
@@ -88,7 +88,7 @@ export class PacketReceiver {
     this.stage = stage;
     this.#queuePairs = queuePairs;
     this.multicast = new MulticastReceiver(groups, datagrams);
-    this.management = new ManagementReceiver(special, datagrams);
+    this.mads = new MadReceiver(special, datagrams);
     this.#datagrams = datagrams;
     this.#connected = connected;
   }
@@ -128,7 +128,7 @@ export class PacketReceiver {
       port.noteBadPacket(error === PacketError.BAD_VCRC || error === PacketError.BAD_ICRC);
       return false;
     }
-    if (packet.destQpn <= GENERAL_SERVICES_QPN) return this.#deliverManagement(port, ring);
+    if (packet.destQpn <= GENERAL_SERVICES_QPN) return this.#deliverMad(port, ring);
     if (!port.active) port.noteData();
     const isOwn = isLidOfPort(packet.dlid, port.lid, port.lmc);
     if (!port.active || (!isOwn && !isMulticastLid(packet.dlid))) {
@@ -153,10 +153,10 @@ export class PacketReceiver {
    * QP0 takes packets of VL 15 from INIT on, also by the permissive LID; QP1 takes data packets
    * (IBTA 7.2.7, 7.6.3). No other packet is for either.
    */
-  #deliverManagement(port: Port, ring: PacketRing): boolean {
+  #deliverMad(port: Port, ring: PacketRing): boolean {
     const packet = this.#packet;
     const isSubnet = packet.virtualLane === MANAGEMENT_VL;
-    if (isSubnet !== (packet.destQpn === SUBNET_MANAGEMENT_QPN) || !isManagement(packet)) {
+    if (isSubnet !== (packet.destQpn === SUBNET_MANAGEMENT_QPN) || !isMad(packet)) {
       this.unsupportedTransport++;
       return false;
     }
@@ -170,7 +170,7 @@ export class PacketReceiver {
       this.wrongGid++;
       return false;
     }
-    return this.management.receive(port, ring, packet);
+    return this.mads.receive(port, ring, packet);
   }
 
   /** A global datagram must name a GID of the port (IBTA 9.6.1.2). */
@@ -213,7 +213,7 @@ export class PacketReceiver {
 }
 
 /** True for a datagram that can hold a MAD (IBTA 13.4.2). */
-function isManagement({ opcode, payloadLengthBytes }: Readonly<ParsedPacket>): boolean {
+function isMad({ opcode, payloadLengthBytes }: Readonly<ParsedPacket>): boolean {
   return opcode === BthOpcode.UD_SEND_ONLY && payloadLengthBytes <= MAD_BYTES;
 }
 

@@ -192,7 +192,7 @@ t.test('reads that carry no payload take no context', async (t) => {
   t.equal(completions(a), 0, 'the responder reads the data');
   pass(fixture);
   t.equal(completions(a), 2);
-  t.equal(fixture.machine.device.pipeline.stage.reads, 0);
+  t.equal(fixture.machine.device.engine.pipeline.stage.reads, 0);
   fixture.finish();
 });
 
@@ -290,11 +290,11 @@ for (const [name, end] of Object.entries(endings))
       for (let turns = 0; turns < 40; turns++) pass(fixture);
       t.same(used(fixture), [0, 0]);
       t.equal(fixture.read(CSR.KICK_LIST_LENGTH), 0);
-      t.equal(fixture.machine.device.pipeline.stage.contextsUsed, 0);
+      t.equal(fixture.machine.device.engine.pipeline.stage.contextsUsed, 0);
       if (fixture.host.quietBecause !== '') return;
       fixture.finish();
       if (name !== 'the error state') return;
-      const { reads } = fixture.machine.device.pipeline.stage;
+      const { reads } = fixture.machine.device.engine.pipeline.stage;
       t.equal(reads, 4 * (serviceType === ServiceType.UD ? 3 : 2), 'commands that are flushed need no reads');
       t.same(
         qp.parts.sendCq.drain().map(({ queueSequence, status }) => [queueSequence, status]),
@@ -307,7 +307,7 @@ t.test('a reset drops the commands of its function only', async (t) => {
     functionCount: 2,
     adapter: { laneCount: 1, dmaLatencyNs: LATENCY_NS, dmaContexts: 1 },
   });
-  const { stage } = fixture.machine.device.pipeline;
+  const { stage } = fixture.machine.device.engine.pipeline;
   const { sender, to } = fixture.createPair();
   post(sender, to({ ...INLINE, ...NOWHERE }), 3);
   fixture.settle();
@@ -431,5 +431,5 @@ for (const seed of [1, 2, 3])
     load.run(1200);
     load.drain();
     t.ok(load.summary.messages > 100, JSON.stringify(load.summary));
-    t.ok(load.machine.device.pipeline.stage.reads > 100);
+    t.ok(load.machine.device.engine.pipeline.stage.reads > 100);
   });

@@ -32,7 +32,7 @@ function start(packets: number, options: { dmaContexts?: number; timeout?: numbe
   t.same(peer.takeRequests(), []);
   const first = peer.wait(4 * LATENCY_NS).take();
   t.equal(first.length, packets);
-  const { resends } = peer.adapter.connected;
+  const { resends } = peer.adapter.engine.connected;
   return { peer, fixture, post, first, resends, clock: fixture.machine.clock };
 }
 
@@ -104,13 +104,13 @@ t.test('a timeout that finds payload being read starts anew, and costs no retry'
   const left = state?.retriesLeft;
   const arrivalNs = resends.nextNs;
   peer.wait(15 * ackTimeoutNs(1));
-  t.equal(device.connected.completer.timeouts, 0);
+  t.equal(device.engine.connected.completer.timeouts, 0);
   t.equal(state?.retriesLeft, left);
   clock.advance(arrivalNs - clock.now());
   t.equal(peer.take().length, 1);
   device.dmaTiming.latencyNs = LATENCY_NS;
   peer.wait(2 * ackTimeoutNs(1));
-  t.ok(device.connected.completer.timeouts > 0, 'the timer runs again');
+  t.ok(device.engine.connected.completer.timeouts > 0, 'the timer runs again');
 });
 
 t.test('a message that is acknowledged meanwhile ends; its read keeps the context until it arrives', async (t) => {

@@ -18,7 +18,7 @@ const NEVER = Number.POSITIVE_INFINITY;
 t.test('the data of a READ response takes the latency, and that of the next READ overlaps it', async (t) => {
   const fixture = new AdapterFixture(OPTIONS);
   const { clock, device } = fixture.machine;
-  const { reads } = device.connected;
+  const { reads } = device.engine.connected;
   const { a, region } = connect(fixture);
   const [local, remote] = [fixture.createBuffer(10_000), fixture.createBuffer(fixture.random.bytes(10_000))];
   for (let count = 0; count < 2; count++) a.post(rdma(fixture, SendOpcode.RDMA_READ, local, remote, region));
@@ -42,7 +42,7 @@ t.test('a repeated READ response reads again; one that is dropped by a reset lea
   const peer = new PacketPeer({ fixture: OPTIONS });
   const { fixture } = peer;
   const { clock, device } = fixture.machine;
-  const { reads } = device.connected;
+  const { reads } = device.engine.connected;
   const source = peer.remoteBuffer(3000);
   const take = () => peer.take().length;
   peer.request(BthOpcode.RC_RDMA_READ_REQUEST, peer.target(source));
@@ -79,7 +79,7 @@ t.test('an empty READ needs no data, and without a latency nothing waits', async
     fixture.settle();
     const statuses = a.parts.sendCq.drain().map(({ status }) => status);
     t.same(statuses, [CompletionStatus.SUCCESS], `${lengthBytes} bytes, latency ${dmaLatencyNs}`);
-    t.equal(fixture.machine.device.connected.reads.nextNs, NEVER);
+    t.equal(fixture.machine.device.engine.connected.reads.nextNs, NEVER);
     fixture.finish();
   }
 });
@@ -134,7 +134,7 @@ t.test('reads of a dropped answer keep their contexts until they arrive, and oth
       remote: { address: buffer.address, rkey: region.rkey },
     });
   fixture.settle();
-  const { reads } = device.connected;
+  const { reads } = device.engine.connected;
   t.equal(reads.contextsUsed, 2);
   for (const qp of [dropped.a, dropped.b]) qp.toReset();
   fixture.settle();

@@ -13,23 +13,21 @@ import type { Port } from '../../fabric/port/port.ts';
 import type { AdapterClock } from '../../host.ts';
 import type { ChannelAdapter } from '../management/managed-adapter.ts';
 import type { SpecialQueuePairs } from '../queues/special-queue-pairs.ts';
-import type { ManagementReceiver } from '../transport/engine/management-receiver.ts';
+import type { MadReceiver } from '../transport/engine/mad-receiver.ts';
 import type { ChannelIdentity, PortModel } from './port-model.ts';
 
 /** OUI of the GUIDs. */
 const VENDOR_ID = 0x005655;
 
 /** What the nodes are made of. */
-export interface ManagementParts {
+export interface NodeParts {
   readonly clock: AdapterClock;
-  readonly receiver: ManagementReceiver;
+  readonly receiver: MadReceiver;
   readonly special: SpecialQueuePairs;
 }
 
-/**
- * Makes the management interface of each channel adapter, with doors to QP0 and QP1 of each port.
- */
-export function createChannels({ channels, ports }: PortModel, parts: ManagementParts): readonly ChannelAdapter[] {
+/** Makes the MAD interface of each channel adapter, with doors to QP0 and QP1 of each port. */
+export function createChannels({ channels, ports }: PortModel, parts: NodeParts): readonly ChannelAdapter[] {
   const { receiver, special } = parts;
   const doors: MadPort[] = [];
   const made = channels.map((channel) => ({ ...channel, mads: createNode(channel, parts, doors) }));
@@ -45,7 +43,7 @@ export function createChannels({ channels, ports }: PortModel, parts: Management
 /** Makes the node of a channel adapter; its doors get their places by port. */
 function createNode(
   { nodeGuid, systemImageGuid, description, deviceId, ports }: ChannelIdentity,
-  { clock, receiver }: ManagementParts,
+  { clock, receiver }: NodeParts,
   doors: MadPort[],
 ): MadInterface {
   const node: ManagedNode = {

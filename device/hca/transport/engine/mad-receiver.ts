@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Receives the datagrams to QP0 and QP1 of the ports (IBTA 13.5, 9.6.1.1). The management interface
- * of the adapter takes each first; what it leaves to software comes back by `deliver`, for the
- * queue pair that software has created. `PacketReceiver` calls it.
+ * Receiver of MADs, the datagrams to QP0 and QP1 of the ports (IBTA 13.5, 9.6.1.1). The agents of
+ * the port take each first; what they leave to software comes back by `deliver`, for the queue pair
+ * that software has created. `PacketReceiver` calls it.
  */
 import { GENERAL_SERVICES_QPN, SUBNET_MANAGEMENT_QPN } from '../../../../protocol/infiniband/addresses.ts';
 import { getDethQKey } from '../../../../protocol/infiniband/gen/deth.gen.ts';
@@ -21,10 +21,8 @@ import type { SpecialQueuePairs } from '../../queues/special-queue-pairs.ts';
 import type { UdResponder } from '../datagrams/ud-responder.ts';
 import { notePkeyViolation, noteQkeyViolation } from '../key-violations.ts';
 
-export class ManagementReceiver {
-  /**
-   * The agents and doors by place of the port; without them all datagrams are for software.
-   */
+export class MadReceiver {
+  /** Agents and doors by place of the port; without them all datagrams are for software. */
   readonly interfaces: (DatagramTaker | undefined)[] = [];
   /** Datagrams for software that has no such queue pair. */
   unclaimed = 0;
@@ -65,7 +63,7 @@ export class ManagementReceiver {
       return false;
     }
     const pkeyIndex = isSubnet ? 0 : Math.max(0, findPkey(port, packet.pKey));
-    return this.#datagrams.receiveManagement(qp, port, ring, packet, pkeyIndex);
+    return this.#datagrams.receiveMad(qp, port, ring, packet, pkeyIndex);
   }
 
   /** QP1 takes every P_Key of the table, and one Q_Key (IBTA 9.6.1.1, 10.2.5). */
