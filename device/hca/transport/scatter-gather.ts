@@ -117,37 +117,26 @@ export class ScatterGatherList {
    * memory cannot be read or a key is invalid by now.
    */
   gatherPart(qp: QueuePair, listOffset: number, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
-    if (lengthBytes === 0) return true;
-    if (this.#count === 1) {
-      const region = this.#find(qp, 0, listOffset, lengthBytes);
-      if (region?.read(qp.owner.dma, qp, lengthBytes, target, targetOffset)) return true;
-      this.#widen(0);
-      return false;
-    }
-    let skip = listOffset;
-    let done = 0;
-    for (let index = 0; index < this.#count && done < lengthBytes; index++) {
-      const length = this.#lengths[index];
-      if (skip >= length) {
-        skip -= length;
-        continue;
-      }
-      const piece = Math.min(length - skip, lengthBytes - done);
-      const region = this.#find(qp, index, skip, piece);
-      if (!region?.read(qp.owner.dma, qp, piece, target, targetOffset + done)) {
-        this.#widen(index);
-        return false;
-      }
-      done += piece;
-      skip = 0;
-    }
-    return true;
+    return this.#copy(qp, listOffset, lengthBytes, target, targetOffset, false);
   }
 
   /**
    * Copies `lengthBytes` to the checked list, `listOffset` bytes into it. Returns false as above.
    */
   scatter(qp: QueuePair, listOffset: number, source: WordBlock, sourceOffset: number, lengthBytes: number): boolean {
+    return this.#copy(qp, listOffset, lengthBytes, source, sourceOffset, true);
+  }
+
+  /** Copies between the list, element by element, and `block`: to the list if it `scatters`. */
+  #copy(
+    qp: QueuePair,
+    listOffset: number,
+    lengthBytes: number,
+    block: WordBlock,
+    blockOffset: number,
+    scatters: boolean,
+  ): boolean {
+    const { dma } = qp.owner;
     let skip = listOffset;
     let done = 0;
     for (let index = 0; index < this.#count && done < lengthBytes; index++) {
@@ -158,7 +147,10 @@ export class ScatterGatherList {
       }
       const piece = Math.min(length - skip, lengthBytes - done);
       const region = this.#find(qp, index, skip, piece);
-      if (!region?.write(qp.owner.dma, qp, piece, source, sourceOffset + done)) {
+      const isCopied = scatters
+        ? region?.write(dma, qp, piece, block, blockOffset + done)
+        : region?.read(dma, qp, piece, block, blockOffset + done);
+      if (!isCopied) {
         this.#widen(index);
         return false;
       }
