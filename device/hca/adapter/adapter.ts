@@ -304,10 +304,10 @@ function createFunctions(
   adapter: SharedAdapterParts,
 ): readonly PcieFunction[] {
   const translationQuota = Math.floor(capacities.translationEntries / hosts.length);
-  const noteVector = (): void => adapter.pending.noteVector();
   return hosts.map((host, number) => {
-    const { deviceMemoryBytes, orderCheck } = adapter.options;
-    const underlying = new UnderlyingFunction(number, clock, host, noteVector, deviceMemoryBytes, translationQuota);
+    const { pending, options } = adapter;
+    const { deviceMemoryBytes, orderCheck } = options;
+    const underlying = new UnderlyingFunction(number, clock, host, pending, deviceMemoryBytes, translationQuota);
     if (orderCheck === true) underlying.checkOrder();
     return new PcieFunction(underlying, channels[number % channels.length], adapter);
   });

@@ -5,12 +5,12 @@
  * accesses of the host to the units, and undoes everything on reset. Hosts call it through
  * `FunctionPort`.
  */
-import { DEVICE_MEMORY_OFFSET, MSIX_PBA_OFFSET } from '../../../protocol/layout/gen/constants.gen.ts';
-import { CSR, CSR_SIZE } from '../../../protocol/layout/gen/registers.gen.ts';
+import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import type { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import type { Port } from '../../fabric/port/port.ts';
 import type { FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
+import type { CollectSink } from '../collect/collect-unit.ts';
 import { CollectUnit } from '../collect/collect-unit.ts';
 import type { DedicatedCollectBuffer } from '../collect/dedicated-collect-buffer.ts';
 import { getCollectBarBytes } from '../collect/geometry.ts';
@@ -30,6 +30,7 @@ import { storeDivider } from '../registers/collect-registers.ts';
 import { resetDoorbellRegisters } from '../registers/doorbell-registers.ts';
 import { readDoorbellSettings, writeDoorbellSettings } from '../registers/doorbell-settings.ts';
 import { attachFunctionRegisters } from '../registers/function-registers.ts';
+import { RegisterBar } from '../registers/register-bar.ts';
 import { RegisterFile } from '../registers/register-file.ts';
 import type { RegisterParts, SharedRegisterParts } from '../registers/register-parts.ts';
 import type { CommandAdmission } from '../scheduler/command-admission.ts';
@@ -54,7 +55,7 @@ export interface SharedAdapterParts extends ManagedAdapter, SharedRegisterParts 
   readonly dmaTiming: DmaTiming;
 }
 
-export class PcieFunction implements FunctionPort, ManagedFunction, RegisterParts {
+export class PcieFunction implements FunctionPort, CollectSink, ManagedFunction, RegisterParts {
   readonly underlying: UnderlyingFunction;
   readonly nodeGuid: Uint8Array;
   readonly description: string;
@@ -64,6 +65,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   readonly hasOwnPorts: boolean;
   readonly shared: SharedAdapterParts;
   readonly registers: RegisterFile;
+  readonly #registerBar: RegisterBar;
   readonly collect: CollectUnit;
   /** In front of the collect unit, if the options ask for it. */
   readonly combining: WriteCombining | undefined;
@@ -88,6 +90,7 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     const { scheduler, tables, options } = shared;
     const { doorbellEntries, busReads, busDepth } = options;
     this.registers = new RegisterFile(underlying.faults);
+    this.#registerBar = new RegisterBar(this.registers, underlying);
     this.eventDoorbells = new EventDoorbells(underlying, tables);
     this.doorbells = new DoorbellUnit(underlying, {
       scheduler,
@@ -125,27 +128,14 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
 
   readRegister(offset: number, sizeBytes: number): number {
     this.underlying.announced?.lookAgain();
-    if (offset < CSR_SIZE) return this.registers.read(offset, sizeBytes);
-    if (offset >= DEVICE_MEMORY_OFFSET) return this.#loadDeviceMemory(offset - DEVICE_MEMORY_OFFSET, sizeBytes);
-    this.registers.high = 0;
-    const { pending } = this.underlying.msix;
-    const word = (offset - MSIX_PBA_OFFSET) / 4;
-    if (sizeBytes >= 4 && word >= 0 && word < pending.length && Number.isInteger(word)) {
-      if (sizeBytes === 8) this.registers.high = pending[word + 1] ?? 0;
-      return pending[word];
-    }
-    return 0;
+    return this.#registerBar.read(offset, sizeBytes);
   }
 
-  /** The MSI-X table belongs to the host: writes there never come, and are dropped if they do. */
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
     this.underlying.announced?.lookAgain();
     if (offset === CSR.SEND_DOORBELL && sizeBytes === 8 && !this.takesAccess)
       this.bus.hold(HELD_DOORBELL, 8, low, high);
-    else if (offset < CSR_SIZE) this.registers.write(offset, sizeBytes, low >>> 0, high >>> 0);
-    else if (offset >= DEVICE_MEMORY_OFFSET)
-      this.underlying.deviceMemory.store(offset - DEVICE_MEMORY_OFFSET, sizeBytes, low | 0, high | 0);
-    else this.registers.refuse(offset, sizeBytes, low, high);
+    else this.#registerBar.write(offset, sizeBytes, low, high);
   }
 
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
@@ -215,9 +205,32 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     underlying.reset(kind);
   }
 
+  kickSend(buffer: PhysicalCollectBuffer, context: ContextOrKernel): void {
+    this.shared.admission.kick(this.doorbells, buffer, context);
+  }
+
+  ringImplicit(low: number, high: number, context: ContextOrKernel): void {
+    this.underlying.counters.doorbellsImplicit++;
+    this.shared.admission.ringRefused(this.doorbells, low, high, context);
+  }
+
   ringExplicit(low: number, high: number, context?: ContextOrKernel): void {
     this.underlying.counters.doorbellsExplicit++;
     this.shared.admission.ring(this.doorbells, low, high, context);
+  }
+
+  stop(low: number, context: ContextOrKernel): void {
+    this.shared.admission.stop(this.doorbells, low, context);
+  }
+
+  notify(low: number, high: number, context: ContextOrKernel): void {
+    this.eventDoorbells.notify(low, high, context);
+  }
+
+  kickManagement(buffer: DedicatedCollectBuffer): void {
+    announceResponse(this.underlying, buffer.view);
+    this.pendingManagement.push(buffer);
+    this.shared.pending.noteManagement();
   }
 
   /** Moves the sub-BAR of QoS level 1 to `offset`, and the register that shows it. */
@@ -234,13 +247,6 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
     writeDoorbellSettings(this, settings);
   }
 
-  #loadDeviceMemory(offset: number, sizeBytes: number): number {
-    const { deviceMemory } = this.underlying;
-    const low = deviceMemory.load(offset, sizeBytes);
-    this.registers.high = deviceMemory.high;
-    return low;
-  }
-
   /** Destroys all objects of the function and drops its commands. */
   #dropObjects(): void {
     const { underlying, shared } = this;
@@ -255,30 +261,14 @@ export class PcieFunction implements FunctionPort, ManagedFunction, RegisterPart
   }
 
   #createCollectUnit(): CollectUnit {
-    const { underlying, doorbells, shared } = this;
-    const { admission, pending } = shared;
-    const sink = {
-      kickSend: (buffer: PhysicalCollectBuffer, context: ContextOrKernel) => admission.kick(doorbells, buffer, context),
-      ringImplicit: (low: number, high: number, context: ContextOrKernel) => {
-        underlying.counters.doorbellsImplicit++;
-        admission.ringRefused(doorbells, low, high, context);
-      },
-      ringExplicit: (low: number, high: number, context: ContextOrKernel) => this.ringExplicit(low, high, context),
-      stop: (low: number, context: ContextOrKernel) => admission.stop(doorbells, low, context),
-      notify: (low: number, high: number, context: ContextOrKernel) => this.eventDoorbells.notify(low, high, context),
-      kickManagement: (buffer: DedicatedCollectBuffer) => {
-        announceResponse(underlying, buffer.view);
-        this.pendingManagement.push(buffer);
-        pending.noteManagement();
-      },
-    };
+    const { underlying, shared } = this;
     return new CollectUnit({
       owner: underlying,
       pageCount: getCollectPages(shared.options),
       dedicatedCount: shared.options.managementBufferCount ?? MANAGEMENT_BUFFERS_DEFAULT,
       space: shared.vcbSpace,
       allocator: shared.collectBuffers,
-      sink,
+      sink: this,
     });
   }
 

@@ -3,10 +3,11 @@
  * Notes that some function has a management command, or a vector to send. A pass looks at the
  * functions only then, so idle functions cost nothing.
  */
+import type { VectorNotes } from '../function/msix.ts';
 import type { ManagedFunction } from '../management/managed-adapter.ts';
 import type { ManagementProcessor } from '../management/management-processor.ts';
 
-export class PendingWork {
+export class PendingWork implements VectorNotes {
   #managementWaits = false;
   #vectorsWait = false;
 
@@ -15,7 +16,7 @@ export class PendingWork {
     this.#managementWaits = true;
   }
 
-  /** A function has a vector to send. */
+  /** A function has a vector to send; `flushVectors` sends it. */
   noteVector(): void {
     this.#vectorsWait = true;
   }

@@ -10,6 +10,11 @@ import type { HostPort } from '../../host.ts';
 import { Step, type TimelineOwner } from './timeline.ts';
 import { InterruptWait } from './timeline-values.ts';
 
+/** Where a vector that waits to be sent is noted: `MsixVectors.flush` then has work. */
+export interface VectorNotes {
+  noteVector(): void;
+}
+
 export class MsixVectors {
   /** Pending bit array in the form that the guest reads. */
   readonly pending = new Uint32Array(VECTOR_COUNT / 32);
@@ -17,18 +22,17 @@ export class MsixVectors {
   readonly sent = new Uint32Array(VECTOR_COUNT);
   readonly #host: HostPort;
   readonly #owner: TimelineOwner;
-  readonly #onRequest: () => void;
+  readonly #notes: VectorNotes;
   #busMaster = false;
   /** Pending vectors whose wait the timeline has. */
   readonly #noted = new Uint32Array(VECTOR_COUNT / 32);
   /** Each request is a message of its own, sent at once; for comparisons. */
   separate = false;
 
-  /** `onRequest` is called for each request: `flush` then has work. */
-  constructor(host: HostPort, owner: TimelineOwner, onRequest: () => void) {
+  constructor(host: HostPort, owner: TimelineOwner, notes: VectorNotes) {
     this.#host = host;
     this.#owner = owner;
-    this.#onRequest = onRequest;
+    this.#notes = notes;
   }
 
   /** Requests the message of a vector. Repeated requests before it is sent count as one. */
@@ -36,7 +40,7 @@ export class MsixVectors {
     this.pending[vector >>> 5] |= 1 << (vector & 31);
     this.#noted[vector >>> 5] &= ~(1 << (vector & 31));
     if (this.separate && this.#busMaster) this.#send(vector >>> 5, vector & 31);
-    this.#onRequest();
+    this.#notes.noteVector();
   }
 
   /** Sends the pending vectors that the host accepts. Returns true when some stay pending. */

@@ -14,7 +14,7 @@ import { type AsynchronousEventQueue, EventRecord, type EventSubject, PageFaultR
 import { FaultLog } from './fault-log.ts';
 import { FunctionCounters } from './function-counters.ts';
 import { LocalTime } from './local-time.ts';
-import { MsixVectors } from './msix.ts';
+import { MsixVectors, type VectorNotes } from './msix.ts';
 import type { Timeline } from './timeline.ts';
 import { TranslationEntries } from './translation-entries.ts';
 
@@ -54,15 +54,12 @@ export class UnderlyingFunction {
   readonly #event = new EventRecord();
   readonly #page = new PageFaultRecord();
 
-  /**
-   * `onVector` is called when a vector waits to be sent. `translationQuota`: most translation
-   * entries of the function.
-   */
+  /** `translationQuota`: most translation entries of the function. */
   constructor(
     number: number,
     clock: AdapterClock,
     host: HostPort,
-    onVector: () => void,
+    vectors: VectorNotes,
     deviceMemoryBytes = DEVICE_MEMORY_DEFAULT_BYTES,
     translationQuota = 0,
   ) {
@@ -72,7 +69,7 @@ export class UnderlyingFunction {
     this.dma = new Dma(host, this.faults);
     this.deviceMemory = new DeviceMemory(deviceMemoryBytes, this.faults);
     this.translations = new TranslationEntries(translationQuota);
-    this.msix = new MsixVectors(host, this, onVector);
+    this.msix = new MsixVectors(host, this, vectors);
   }
 
   /** From now on stores are found that software makes after the access that announces them. */

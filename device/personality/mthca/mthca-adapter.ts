@@ -24,6 +24,7 @@ import { defaultAdapterOptions } from '../../hca/adapter/options.ts';
 import { PortLinks } from '../../hca/adapter/port-links.ts';
 import { PcbAllocator } from '../../hca/collect/pcb-allocator.ts';
 import { DmaTiming } from '../../hca/function/dma-timing.ts';
+import type { VectorNotes } from '../../hca/function/msix.ts';
 import type { Timeline } from '../../hca/function/timeline.ts';
 import { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 import { TransmitVirtualLanes } from '../../hca/lane/transmit-virtual-lanes.ts';
@@ -52,7 +53,7 @@ const SEND_BUFFERS = 64;
 /** Stages of a pass. */
 const STAGES = 6;
 
-export class MthcaAdapter implements FabricNode, ManagedNode {
+export class MthcaAdapter implements FabricNode, ManagedNode, VectorNotes {
   readonly options: MthcaOptions;
   readonly nodeType = NodeType.CHANNEL_ADAPTER;
   readonly nodeGuid: Uint8Array;
@@ -101,9 +102,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     );
     this.endPorts = this.ports;
     this.uplinks = this.ports;
-    this.underlying = new UnderlyingFunction(0, clock, host, () => {
-      this.#vectorsWait = true;
-    });
+    this.underlying = new UnderlyingFunction(0, clock, host, this);
     if (options.orderCheck === true) this.underlying.checkOrder();
     this.mads = new MadInterface(this, clock);
     this.hca = new Hca(this.underlying, this.ports, this.mads.agents);
@@ -168,6 +167,10 @@ export class MthcaAdapter implements FabricNode, ManagedNode {
     this.links.settle();
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
     return left <= 0;
+  }
+
+  noteVector(): void {
+    this.#vectorsWait = true;
   }
 
   /** Gives the units a timeline for their steps; `undefined` ends it. */
