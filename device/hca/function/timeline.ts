@@ -96,7 +96,7 @@ export const Step = {
   PACKET: 44,
   /** The message of a command block has ended. */
   MESSAGE_END: 45,
-  /** A message may not begin yet; `reason` is a `CommandWait`. */
+  /** A message may not begin yet; `reason` is a `CommandWait`, `state` a `RequesterStep`. */
   COMMAND_WAIT: 46,
   /** Commands from this one on return to the send queue. */
   COMMANDS_RETURNED: 47,
@@ -104,7 +104,7 @@ export const Step = {
   CREDIT_WAIT: 48,
   /** A request finds no receive WQE. */
   NO_RECEIVE_ENTRY: 49,
-  /** A responder refuses a packet. */
+  /** A responder refuses a packet; `check` is the `ResponderStep` at which it does. */
   PACKET_REFUSED: 50,
   /** A receiver drops a packet; `cause` is a `PacketDrop`. */
   PACKET_DROPPED: 51,

@@ -102,6 +102,7 @@ const queuePair: ShapeOf<QueuePairReport> = {
     ...numbers('nextWqe', 'inFlight', 'inKickLists', 'nextPsn'),
     ...booleans('doorbellWaiting', 'stopped'),
     unackedPsn: new Optional(NUMBER),
+    turnEndedAt: new Optional('string'),
     waitsFor: new Optional('string'),
     retriesLeft: new Optional(NUMBER),
     rnrRetriesLeft: new Optional(NUMBER),
@@ -110,6 +111,7 @@ const queuePair: ShapeOf<QueuePairReport> = {
     ...numbers('nextWqe', 'postedWqes'),
     expectedPsn: new Optional(NUMBER),
     msn: new Optional(NUMBER),
+    requestEndedAt: new Optional('string'),
   },
   failure: new Optional(failure),
 };

@@ -16,7 +16,8 @@ import {
 import type { QueuePair } from '../../hca/queues/queue-pair.ts';
 import { FailureCause, type QueuePairFailure, UNKNOWN } from '../../hca/queues/queue-pair-failure.ts';
 import { requesterOf, responderOf } from '../../hca/transport/state/connected-states.ts';
-import { RequesterWait } from '../../hca/transport/state/requester-state.ts';
+import { RequesterStep, RequesterWait, requesterStepNames } from '../../hca/transport/state/requester-state.ts';
+import { ResponderStep, responderStepNames } from '../../hca/transport/state/responder-state.ts';
 import type { AnyAdapter } from '../../topology/node-kinds.ts';
 
 export type QueuePairReport = ReturnType<typeof reportQueuePair>;
@@ -100,7 +101,10 @@ function reportPatience(qp: QueuePair) {
   return { ackTimeoutNs: timeout === 0 ? undefined : ackTimeoutNs(timeout), retryCount, rnrRetry };
 }
 
-/** Progress of the send queue. `nextWqe`: number of the next command to be admitted. */
+/**
+ * Progress of the send queue. `nextWqe`: number of the next command to be admitted. `turnEndedAt`:
+ * the state in which the requester ended its last turn.
+ */
 function reportSends(qp: QueuePair) {
   const state = requesterOf(qp);
   return {
@@ -111,13 +115,17 @@ function reportSends(qp: QueuePair) {
     stopped: qp.stopped,
     nextPsn: state === undefined ? qp.sendPsn : state.nextPsn,
     unackedPsn: state?.unackedPsn,
+    turnEndedAt: state === undefined || state.step === RequesterStep.EXIT ? undefined : requesterStepNames[state.step],
     waitsFor: state === undefined ? undefined : waits[state.wait],
     retriesLeft: state?.retriesLeft,
     rnrRetriesLeft: state?.rnrRetriesLeft,
   };
 }
 
-/** Progress of the receive queue. `postedWqes`: as far as the adapter has read software's tail. */
+/**
+ * Progress of the receive queue. `postedWqes`: as far as the adapter has read software's tail.
+ * `requestEndedAt`: the state in which the responder ended its last request.
+ */
 function reportReceives(qp: QueuePair) {
   const state = responderOf(qp);
   return {
@@ -125,6 +133,8 @@ function reportReceives(qp: QueuePair) {
     postedWqes: qp.receiveSource.known,
     expectedPsn: state?.expectedPsn,
     msn: state?.msn,
+    requestEndedAt:
+      state === undefined || state.step === ResponderStep.EXIT ? undefined : responderStepNames[state.step],
   };
 }
 

@@ -66,15 +66,18 @@ export function renderQueuePair(qp: QueuePairReport): string {
       `next WQE ${receive.nextWqe}`,
       `${receive.postedWqes} known to be posted`,
       ...(receive.expectedPsn === undefined ? [] : [`expected PSN ${receive.expectedPsn}`, `MSN ${receive.msn}`]),
+      ...(receive.requestEndedAt === undefined ? [] : [`last request ended at ${receive.requestEndedAt}`]),
     ]),
   ];
   return `${lines.join('\n')}\n`;
 }
 
 /** The requester of a connection. A failed QP has none of this: its queue is flushed. */
-function describeRequester({ unackedPsn, waitsFor, retriesLeft, rnrRetriesLeft }: QueuePairReport['send']): string[] {
+function describeRequester(send: QueuePairReport['send']): string[] {
+  const { unackedPsn, turnEndedAt, waitsFor, retriesLeft, rnrRetriesLeft } = send;
   return [
     ...(unackedPsn === undefined ? [] : [`acknowledged before PSN ${unackedPsn}`]),
+    ...(turnEndedAt === undefined ? [] : [`last turn ended at ${turnEndedAt}`]),
     ...(waitsFor === undefined ? [] : [`waits: ${waitsFor}`]),
     ...(retriesLeft === undefined ? [] : [`${retriesLeft} retries left, RNR: ${rnrRetriesLeft}`]),
   ];

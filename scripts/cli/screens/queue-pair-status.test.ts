@@ -62,6 +62,7 @@ failure      a request of the peer failed in RTS at 0.000000 s
 peer         QP 2 at LID 1, port 2
 send         next WQE 0, 0 in flight, 0 of them in kick lists, next PSN 500
 receive      next WQE 0, 0 known to be posted, expected PSN 103, MSN 1
+             last request ended at check R_Key
 `,
   );
   t.equal(
@@ -92,8 +93,8 @@ objects      PD 1, send CQ 5, receive CQ 6
 failure      none
 peer         QP 5 at LID 2, port 1
 send         next WQE 1, 1 in flight, 0 of them in kick lists, next PSN 1
-             acknowledged before PSN 0, waits: receiver not ready
-             7 retries left, RNR: 7
+             acknowledged before PSN 0, last turn ended at select
+             waits: receiver not ready, 7 retries left, RNR: 7
 receive      next WQE 0, 0 known to be posted, expected PSN 0, MSN 0
 `,
   );

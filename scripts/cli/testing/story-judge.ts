@@ -49,7 +49,10 @@ const rules: readonly (readonly [RegExp, Rule])[] = [
     /^sends again from PSN (\d+) on; (\d+) retr(?:y is|ies are) left$/,
     (line, log, psn, retriesLeft) => one(line, log, 'again', { qp: line.qp, psn: +psn, retriesLeft: +retriesLeft }),
   ],
-  [/^command \d+ waits: (.*)$/, (line, log, why) => one(line, log, 'wait', { qp: line.qp, reason: WAITS[why] })],
+  [
+    /^command \d+ waits at admit: (.*)$/,
+    (line, log, why) => one(line, log, 'wait', { qp: line.qp, reason: WAITS[why] }),
+  ],
   [
     /^command (\d+) waits in lane (\d+), which lacks an? (execution|completion) credit$/,
     (line, log, sequence, lane, credit) =>
@@ -61,7 +64,7 @@ const rules: readonly (readonly [RegExp, Rule])[] = [
   ],
   [/^no receive WQE for PSN (\d+)$/, (line, log, psn) => one(line, log, 'no entry', { qp: line.qp, psn: +psn })],
   [
-    /^packet refused: (\w+), PSN (\d+), \w+$/,
+    /^packet refused: (\w+), PSN (\d+), \w+ at [\w ]+$/,
     (line, log, opcode, psn) =>
       log.at(line.timeNs).filter((fact) => fact.kind === 'in' && names(fact, opcode, psn) && fact.to === line.qp),
   ],

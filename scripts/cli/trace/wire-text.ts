@@ -14,6 +14,8 @@ import {
   PacketMove,
   PagePart,
 } from '../../../device/hca/function/timeline-values.ts';
+import { type RequesterStep, requesterStepNames } from '../../../device/hca/transport/state/requester-state.ts';
+import { type ResponderStep, responderStepNames } from '../../../device/hca/transport/state/responder-state.ts';
 import { AethKind, bthOpcodeName, nakCodeName } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { rnrTimerNs, splitSyndrome } from '../../../protocol/infiniband/syndrome.ts';
 import { faultKindName } from '../../../protocol/layout/gen/values.gen.ts';
@@ -32,13 +34,14 @@ const wireWords: Partial<Record<Step, Describe>> = {
   [Step.TIMEOUT]: ({ a: psn }) => `local ACK timeout: no answer to PSN ${psn}`,
   [Step.RETRY]: ({ a: psn, b: left }) =>
     `sends again from PSN ${psn} on; ${left === 1 ? '1 retry is' : `${left} retries are`} left`,
-  [Step.COMMAND_WAIT]: ({ a: sequence, b: reason }) => `command ${sequence} waits: ${commandWaits[reason]}`,
+  [Step.COMMAND_WAIT]: ({ a: sequence, b: reason, c: state }) =>
+    `command ${sequence} waits at ${requesterStepNames[state as RequesterStep]}: ${commandWaits[reason]}`,
   [Step.CREDIT_WAIT]: ({ a: sequence, b: lane, c: credit }) =>
     `command ${sequence} waits in lane ${lane}, which lacks ${credit === LaneCredit.EXECUTION ? 'an execution' : 'a completion'} credit`,
   [Step.COMMANDS_RETURNED]: ({ a: sequence }) => `commands from ${sequence} on return to the send queue`,
   [Step.NO_RECEIVE_ENTRY]: ({ a: psn }) => `no receive WQE for PSN ${psn}`,
-  [Step.PACKET_REFUSED]: ({ a: psn, b: fault, c: opcode }) =>
-    `packet refused: ${bthOpcodeName(opcode)}, PSN ${psn}, ${faultKindName(fault)}`,
+  [Step.PACKET_REFUSED]: ({ a: psn, b: fault, c: opcode, d: check }) =>
+    `packet refused: ${bthOpcodeName(opcode)}, PSN ${psn}, ${faultKindName(fault)} at ${responderStepNames[check as ResponderStep]}`,
   [Step.PACKET_DROPPED]: ({ a: psn, b: cause, e: opcode }) =>
     `packet dropped: ${bthOpcodeName(opcode)}, PSN ${psn}, ${drops[cause as PacketDrop]}`,
   [Step.PACKET_LOST]: (step) => `packet lost: ${bthOpcodeName(step.e)}, PSN ${step.a}, ${describeLoss(step)}`,

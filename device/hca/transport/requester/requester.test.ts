@@ -7,9 +7,10 @@ import t from 'tap';
 import { BthOpcode } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import { FaultKind, QpState, SendOpcode, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
 import { RequesterFixture as Bench, MTU_BYTES } from '../../../rig/fixtures/requester-fixture.ts';
+import { Step } from '../../function/timeline.ts';
 import type { QueuePairTrace } from '../../trace/queue-pair-trace.ts';
 import { RequestKind } from '../requester-opcodes.ts';
-import { RequesterWait } from '../state/requester-state.ts';
+import { RequesterStep, RequesterWait } from '../state/requester-state.ts';
 
 t.test('a turn ends when its bytes are used up; more weight is a longer turn (US 8,484,392 par. 41)', async (t) => {
   // A packet costs 2048 bytes besides its payload; the allowance of weight 1 is 8192.
@@ -356,4 +357,56 @@ t.test('a traced message shows each packet that it sends', async (t) => {
     [1, 0, 20, 4],
     [0, 0, 36, 0],
   ]);
+});
+
+t.test('the state of a QP says at which step its last turn has ended', async (t) => {
+  const turns: [string, RequesterStep, (bench: Bench) => void][] = [
+    ['there is nothing to send', RequesterStep.SELECT, () => {}],
+    ['everything is sent', RequesterStep.SELECT, (bench) => bench.add(SendOpcode.SEND, 1)],
+    [
+      'the message waits',
+      RequesterStep.ADMIT,
+      (bench) => {
+        bench.state.readsOutstanding = 1;
+        bench.add(SendOpcode.SEND, 1, { fence: true });
+      },
+    ],
+    [
+      'the port is full',
+      RequesterStep.SEND,
+      (bench) => {
+        bench.room = 1;
+        for (let count = 0; count < 2; count++) bench.add(SendOpcode.SEND, 1);
+      },
+    ],
+    [
+      'the payload cannot be read',
+      RequesterStep.SEND,
+      (bench) => {
+        bench.readable = 0;
+        bench.add(SendOpcode.SEND, 1);
+      },
+    ],
+    [
+      'an operation on a key fails',
+      RequesterStep.LOCAL,
+      (bench) => {
+        bench.local.push(FaultKind.KEY_STATE);
+        bench.add(SendOpcode.LOCAL_INVALIDATE, 0);
+      },
+    ],
+  ];
+  for (const [name, step, prepare] of turns) {
+    const bench = new Bench();
+    prepare(bench);
+    const waits: unknown[] = [];
+    const note = (kind: Step, ...numbers: number[]) => kind === Step.COMMAND_WAIT && waits.push(numbers[4]);
+    Object.assign(bench.qp.owner, { timeline: { note } });
+    t.equal(bench.state.step, RequesterStep.EXIT, 'before the first turn');
+    bench.serve();
+    t.equal(bench.state.step, step, name);
+    t.same(waits, step === RequesterStep.ADMIT ? [step] : [], `${name}: the timeline has the state of a wait`);
+    bench.state.start(0);
+    t.equal(bench.state.step, RequesterStep.EXIT, 'of a new connection');
+  }
 });

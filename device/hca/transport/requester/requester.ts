@@ -16,7 +16,7 @@ import type { KeyLookup } from '../../protection/key-lookup.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { needsCredit, RequestKind } from '../requester-opcodes.ts';
 import type { ResponderAnswers } from '../responder/responder-answers.ts';
-import { PSNS_OUTSTANDING_MAX, RequesterState, RequesterWait } from '../state/requester-state.ts';
+import { PSNS_OUTSTANDING_MAX, RequesterState, RequesterStep, RequesterWait } from '../state/requester-state.ts';
 import type { ResponderState } from '../state/responder-state.ts';
 import type { SendRecord } from '../state/send-record.ts';
 import { findFault } from './command-loader.ts';
@@ -26,10 +26,6 @@ import { type PausedRequester, RequesterPages } from './requester-pages.ts';
 import type { ResendReads } from './resend-reads.ts';
 import type { RetryTimers } from './retry-timers.ts';
 import type { RecordEndings } from './send-record-life.ts';
-
-/** States of one turn over the records of a QP. */
-const State = { SELECT: 0, ADMIT: 1, NUMBER: 2, SEND: 3, LOCAL: 4, EXIT: 5 } as const;
-type State = (typeof State)[keyof typeof State];
 
 /** Maximum of packets per QP and turn. */
 const QUANTUM = 16;
@@ -143,13 +139,13 @@ export class Requester implements PausedRequester {
   }
 
   #run(): void {
-    let next: State = State.SELECT;
-    while (next !== State.EXIT) {
-      if (next === State.SELECT) next = this.#select();
-      if (next === State.ADMIT) next = this.#admit();
-      if (next === State.NUMBER) next = this.#number();
-      if (next === State.SEND) next = this.#send();
-      if (next === State.LOCAL) next = this.#local();
+    let next: RequesterStep = RequesterStep.SELECT;
+    while (next !== RequesterStep.EXIT) {
+      if (next === RequesterStep.SELECT) next = this.#select();
+      if (next === RequesterStep.ADMIT) next = this.#admit();
+      if (next === RequesterStep.NUMBER) next = this.#number();
+      if (next === RequesterStep.SEND) next = this.#send();
+      if (next === RequesterStep.LOCAL) next = this.#local();
     }
   }
 
@@ -157,27 +153,30 @@ export class Requester implements PausedRequester {
    * Selects the record to send from. Done records (READs answered before a rewind) are skipped; a
    * failed record stops everything behind it.
    */
-  #select(): State {
+  #select(): RequesterStep {
     const state = this.#state;
-    if (state.wait === RequesterWait.RNR) return State.EXIT;
+    state.step = RequesterStep.SELECT;
+    if (state.wait === RequesterWait.RNR) return RequesterStep.EXIT;
     while (state.cursor?.done && state.cursor.fault === FaultKind.NONE) state.cursor = state.cursor.next;
-    if (state.cursor === undefined) return State.EXIT;
+    if (state.cursor === undefined) return RequesterStep.EXIT;
     this.#record = state.cursor;
     if (this.#record.done) return this.#stayFailed();
-    return this.#record.numbered ? State.SEND : State.ADMIT;
+    return this.#record.numbered ? RequesterStep.SEND : RequesterStep.ADMIT;
   }
 
   /** Decides whether a message may begin now. */
-  #admit(): State {
+  #admit(): RequesterStep {
     const state = this.#state;
+    state.step = RequesterStep.ADMIT;
     const record = this.#record;
     const fault = findFault(state.qp, record, this.#parts.keys);
     if (fault !== FaultKind.NONE) return this.#fail(fault);
     state.beginWait(record.sequence, this.#findWait(state, record));
-    if (state.wait === RequesterWait.NONE) return record.kind === RequestKind.LOCAL ? State.LOCAL : State.NUMBER;
+    if (state.wait === RequesterWait.NONE)
+      return record.kind === RequestKind.LOCAL ? RequesterStep.LOCAL : RequesterStep.NUMBER;
     this.#work++;
     this.#parts.records.returnUnbegun(state);
-    return State.EXIT;
+    return RequesterStep.EXIT;
   }
 
   #findWait(state: RequesterState, record: SendRecord): RequesterWait {
@@ -199,35 +198,37 @@ export class Requester implements PausedRequester {
   }
 
   /** Assigns PSNs to the message. A READ takes the PSNs of its responses (IBTA 9.7.2). */
-  #number(): State {
+  #number(): RequesterStep {
     const state = this.#state;
+    state.step = RequesterStep.NUMBER;
     const record = this.#record;
     const count = record.countPsns(state.qp.pathMtuBytes);
     record.number(state.nextPsn, count);
     state.nextPsn = addPsn(state.nextPsn, count);
     state.sendSequence = (state.sendSequence + 1) & MSN_BITS;
     if (record.isFetch) state.readsOutstanding++;
-    return State.SEND;
+    return RequesterStep.SEND;
   }
 
   /** Sends one packet. An inactive port drops it, as a link would. */
-  #send(): State {
-    if (this.#work >= QUANTUM || this.#bytes >= this.#allowance || this.#port.congested) {
-      this.wake(this.#state);
-      return State.EXIT;
-    }
+  #send(): RequesterStep {
     const state = this.#state;
+    state.step = RequesterStep.SEND;
+    if (this.#work >= QUANTUM || this.#bytes >= this.#allowance || this.#port.congested) {
+      this.wake(state);
+      return RequesterStep.EXIT;
+    }
     const record = this.#record;
     const { kind, isFetch } = record;
     if (!this.#parts.resends.isHere(record)) {
       this.#parts.resends.await(state);
-      return State.EXIT;
+      return RequesterStep.EXIT;
     }
     if (kind === RequestKind.READ) this.#build.sendRead(state, record, this.#port);
     else if (kind === RequestKind.ATOMIC) this.#build.sendAtomic(state, record, this.#port);
     else if (kind === RequestKind.FLUSH) this.#build.sendFlush(state, record, this.#port);
     else if (!this.#build.sendPayload(state, record, this.#port))
-      return this.pages.awaitPayload(state, record) ? State.EXIT : this.#fail(FaultKind.DMA_READ);
+      return this.pages.awaitPayload(state, record) ? RequesterStep.EXIT : this.#fail(FaultKind.DMA_READ);
     if (record.trace !== undefined) this.#build.tracePacket(state, record, record.trace);
     this.#work++;
     this.#bytes += PACKET_COST_BYTES + this.#build.payloadLengthBytes;
@@ -236,11 +237,11 @@ export class Requester implements PausedRequester {
     state.noteSent(psn, isFetch ? record.lastPsn : psn);
     if (state.qp.serviceType !== ServiceType.UC) this.#armTimer();
     const whole = isFetch || record.packetsSent > psnDistance(record.firstPsn, record.lastPsn);
-    return whole ? this.#finish() : State.SEND;
+    return whole ? this.#finish() : RequesterStep.SEND;
   }
 
   /** The message is sent. An unreliable one is done now (IBTA 9.8.2). */
-  #finish(): State {
+  #finish(): RequesterStep {
     const state = this.#state;
     const record = this.#record;
     state.cursor = record.next;
@@ -250,15 +251,16 @@ export class Requester implements PausedRequester {
       state.unackedPsn = state.nextPsn;
       this.#parts.records.completeDone(state);
     }
-    return State.SELECT;
+    return RequesterStep.SELECT;
   }
 
   /**
    * Executes a local operation. It takes no PSN but counts as begun: its place among the records is
    * fixed.
    */
-  #local(): State {
+  #local(): RequesterStep {
     const state = this.#state;
+    state.step = RequesterStep.LOCAL;
     const record = this.#record;
     const fault = this.#parts.local.perform(state.qp, record);
     if (fault !== FaultKind.NONE) return this.#fail(fault);
@@ -267,7 +269,7 @@ export class Requester implements PausedRequester {
     record.done = true;
     state.cursor = record.next;
     this.#parts.records.completeDone(state);
-    return state.qp.state === QpState.RTS ? State.SELECT : State.EXIT;
+    return state.qp.state === QpState.RTS ? RequesterStep.SELECT : RequesterStep.EXIT;
   }
 
   /**
@@ -275,7 +277,7 @@ export class Requester implements PausedRequester {
    * stays on it, so nothing behind it is sent, while records before it may be sent again; records
    * behind it return to the send queue and delay no other QP.
    */
-  #fail(fault: FaultKind): State {
+  #fail(fault: FaultKind): RequesterStep {
     const state = this.#state;
     const record = this.#record;
     if (!record.numbered) record.number(state.nextPsn, 0);
@@ -285,14 +287,14 @@ export class Requester implements PausedRequester {
     this.#work++;
     this.#parts.records.completeDone(state);
     if (state.wait === RequesterWait.FAULT) this.#parts.records.returnUnbegun(state);
-    return State.EXIT;
+    return RequesterStep.EXIT;
   }
 
   /** The cursor is back at a failed record after earlier records were sent again. */
-  #stayFailed(): State {
+  #stayFailed(): RequesterStep {
     this.#state.wait = RequesterWait.FAULT;
     this.#parts.records.returnUnbegun(this.#state);
-    return State.EXIT;
+    return RequesterStep.EXIT;
   }
 
   #armTimer(): void {

@@ -17,12 +17,12 @@ import {
 } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
 import { postReceiveCompletion } from '../completions.ts';
-import { MessageKind, type ResponderResource } from '../state/responder-state.ts';
+import { MessageKind, type ResponderResource, ResponderStep } from '../state/responder-state.ts';
 import type { AtomicUnit } from './atomic-unit.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
 import { ResponderPages } from './responder-pages.ts';
 import type { ResponderRefusals } from './responder-refusals.ts';
-import { type ResponderRequest, ResponderStep } from './responder-request.ts';
+import type { ResponderRequest } from './responder-request.ts';
 
 /** A copy: imports are looked up at each use. */
 const MSN_BITS = MSN_MASK;
@@ -54,6 +54,7 @@ export class ResponderExecution {
   /** Places the payload of a SEND or WRITE packet. */
   place(): ResponderStep {
     const { qp, state, ring, packet } = this.#request;
+    state.step = ResponderStep.EXECUTE;
     const { flags, payloadOffset, payloadLengthBytes: length } = packet;
     if (flags & (FIRST | ONLY)) {
       state.messageBytes = 0;
@@ -83,6 +84,7 @@ export class ResponderExecution {
   /** Completes a message with its last packet. */
   complete(): ResponderStep {
     const { qp, state, ring, packet } = this.#request;
+    state.step = ResponderStep.COMPLETE;
     const { flags } = packet;
     if (flags & INVALIDATE) {
       const rkey = getIethRKey(ring.view, packet.iethOffset);
@@ -103,6 +105,7 @@ export class ResponderExecution {
   /** Advances the expected PSN and acknowledges when the requester asks for it. */
   acknowledge(): ResponderStep {
     const { state, packet, reliable } = this.#request;
+    state.step = ResponderStep.ACKNOWLEDGE;
     state.expect(addPsn(packet.psn, 1));
     if (reliable && packet.ackRequest) this.#answers.acknowledge(state, packet.psn);
     return ResponderStep.EXIT;

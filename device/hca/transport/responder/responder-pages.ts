@@ -9,10 +9,10 @@ import { AethKind } from '../../../../protocol/infiniband/gen/values.gen.ts';
 import { OpcodeFlag } from '../../../../protocol/infiniband/opcodes.ts';
 import { PacketDrop, PagePart } from '../../function/timeline-values.ts';
 import type { PageFaults, PageWaiter } from '../../protection/page-faults.ts';
-import { MessageKind, type RespondingQueuePair } from '../state/responder-state.ts';
+import { MessageKind, ResponderStep, type RespondingQueuePair } from '../state/responder-state.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
 import type { ResponderRefusals } from './responder-refusals.ts';
-import { type ResponderRequest, ResponderStep } from './responder-request.ts';
+import type { ResponderRequest } from './responder-request.ts';
 
 const { FIRST, ONLY, SEND, WRITE } = OpcodeFlag;
 /** Codes of RNR timers double the time with every second one; code 0 is the longest time. */

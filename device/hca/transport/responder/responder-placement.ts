@@ -12,9 +12,10 @@ import { MESSAGE_MAX_BYTES } from '../../../../protocol/layout/gen/constants.gen
 import { AccessFlag, FaultKind, FlushSelectivity, PlacementType } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { KeyLookup, RegionPort } from '../../protection/key-lookup.ts';
 import { ATOMIC_WRITE_BYTES, isPlacement } from '../requester-opcodes.ts';
+import { ResponderStep } from '../state/responder-state.ts';
 import type { ResponderExecution } from './responder-execution.ts';
 import type { ResponderRefusals } from './responder-refusals.ts';
-import type { ResponderRequest, ResponderStep } from './responder-request.ts';
+import type { ResponderRequest } from './responder-request.ts';
 
 export class ResponderPlacement {
   readonly #request: ResponderRequest;
@@ -33,7 +34,9 @@ export class ResponderPlacement {
 
   /** Executes or refuses the request in hand. */
   serve(): ResponderStep {
-    return this.#request.packet.flags & OpcodeFlag.FLUSH ? this.#flush() : this.#atomicWrite();
+    const { state, packet } = this.#request;
+    state.step = ResponderStep.PLACEMENT;
+    return packet.flags & OpcodeFlag.FLUSH ? this.#flush() : this.#atomicWrite();
   }
 
   /**

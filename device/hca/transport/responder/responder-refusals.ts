@@ -14,9 +14,9 @@ import { FailureCause, UNKNOWN } from '../../queues/queue-pair-failure.ts';
 import { postReceiveCompletion } from '../completions.ts';
 import { receiveStatus, refusalStatus } from '../fault-status.ts';
 import { noteDrop } from '../packet-drops.ts';
-import { MessageKind, type ResponderState } from '../state/responder-state.ts';
+import { MessageKind, type ResponderState, ResponderStep } from '../state/responder-state.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
-import { type FailResponder, type ResponderRequest, ResponderStep } from './responder-request.ts';
+import type { FailResponder, ResponderRequest } from './responder-request.ts';
 
 export class ResponderRefusals {
   readonly #request: ResponderRequest;
@@ -105,8 +105,8 @@ export class ResponderRefusals {
   }
 
   #trace(status: CompletionStatus, fault: FaultKind): void {
-    const { qp, packet } = this.#request;
-    noteStep(qp, Step.PACKET_REFUSED, packet.psn, fault, packet.opcode);
+    const { qp, state, packet } = this.#request;
+    noteStep(qp, Step.PACKET_REFUSED, packet.psn, fault, packet.opcode, state.step);
     qp.trace?.refuse(this.#request, status, fault);
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The request packet that a responder checks and executes, in one reused record, and the states
- * that it goes through (IBTA 9.7.4). Shared by responder, execution and refusals.
+ * The request packet that a responder checks and executes, in one reused record (IBTA 9.7.4).
+ * Shared by responder, execution and refusals.
  */
 import { getRethVirtualAddressHigh, getRethVirtualAddressLow } from '../../../../protocol/infiniband/gen/reth.gen.ts';
 import type { ParsedPacket } from '../../../../protocol/infiniband/packet.ts';
@@ -13,25 +13,6 @@ import type { KeyLookup, RegionPort } from '../../protection/key-lookup.ts';
 import { foldHigh } from '../../protection/virtual-address.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { ResponderState } from '../state/responder-state.ts';
-
-/** States of the responder for one packet, in order. DROP and EXIT end it. */
-export const ResponderStep = {
-  CHECK_PSN: 0,
-  CHECK_OPCODE_SEQUENCE: 1,
-  CHECK_RESOURCES: 2,
-  CHECK_LENGTH: 3,
-  CHECK_RKEY: 4,
-  EXECUTE: 5,
-  READ: 6,
-  ATOMIC: 7,
-  PLACEMENT: 8,
-  COMPLETE: 9,
-  ACKNOWLEDGE: 10,
-  DUPLICATE: 11,
-  DROP: 12,
-  EXIT: 13,
-} as const;
-export type ResponderStep = (typeof ResponderStep)[keyof typeof ResponderStep];
 
 /**
  * Fails the QP: flushes it and posts `event`, which is undefined when a completion reports the

@@ -15,7 +15,8 @@ import {
   ServiceType,
 } from '../../../../protocol/layout/gen/values.gen.ts';
 import { ResponderFixture as Bench, MTU_BYTES, type PeerRequest } from '../../../rig/fixtures/responder-fixture.ts';
-import { MessageKind } from '../state/responder-state.ts';
+import { Step } from '../../function/timeline.ts';
+import { MessageKind, ResponderStep, responderStepNames } from '../state/responder-state.ts';
 
 t.test('a SEND is placed packet by packet and completes its receive WQE', async (t) => {
   const bench = new Bench();
@@ -367,5 +368,37 @@ t.test('the error state flushes the message in progress and drops answers, excep
     t.same([state.message, state.acknowledge.pending, state.wqeTaken], [MessageKind.NONE, refused, false]);
     bench.responder.abandon(state);
     t.equal(bench.completions.length, 1, 'once');
+  }
+});
+
+t.test('the state of a QP says at which step its last request has ended', async (t) => {
+  const steps: [ResponderStep, BthOpcode, PeerRequest, Partial<Bench>?][] = [
+    [ResponderStep.ACKNOWLEDGE, op.RC_SEND_ONLY, { bytes: 4 }],
+    [ResponderStep.READ, op.RC_RDMA_READ_REQUEST, { length: 4 }],
+    [ResponderStep.ATOMIC, op.RC_FETCH_ADD, {}],
+    [ResponderStep.DUPLICATE, op.RC_SEND_ONLY, { psn: 2 ** 24 - 1, bytes: 4 }],
+    [ResponderStep.CHECK_PSN, op.RC_SEND_ONLY, { psn: 5, bytes: 4 }],
+    [ResponderStep.CHECK_OPCODE_SEQUENCE, op.RC_SEND_LAST, { bytes: 4 }],
+    [ResponderStep.CHECK_RESOURCES, op.RC_SEND_ONLY, { bytes: 4 }, { hasWqe: false }],
+    [ResponderStep.CHECK_LENGTH, op.RC_SEND_ONLY, { bytes: MTU_BYTES + 1 }],
+    [ResponderStep.CHECK_RKEY, op.RC_RDMA_WRITE_ONLY, { bytes: 4, length: 4 }, { hasKey: false }],
+    [ResponderStep.EXECUTE, op.RC_SEND_ONLY, { bytes: 4 }, { isWritable: false }],
+    [ResponderStep.COMPLETE, op.RC_SEND_ONLY_WITH_INVALIDATE, { bytes: 4 }, { mayInvalidate: false }],
+    [ResponderStep.READ, op.RC_RDMA_READ_REQUEST, { length: 4 }, { hasKey: false }],
+    [ResponderStep.PLACEMENT, op.RC_ATOMIC_WRITE, { bytes: 4, length: 4 }],
+  ];
+  for (const [step, opcode, request, parts = {}] of steps) {
+    const bench = Object.assign(new Bench(), parts);
+    const checks: unknown[] = [];
+    const note = (kind: Step, ...numbers: number[]) => kind === Step.PACKET_REFUSED && checks.push(numbers[5]);
+    Object.assign(bench.qp.owner, { timeline: { note } });
+    t.equal(bench.state.step, ResponderStep.EXIT, 'before the first packet');
+    bench.receive(opcode, request);
+    const name = `${responderStepNames[step]}: ${Object.keys(parts)}`;
+    t.equal(bench.state.step, step, name);
+    const isFailed = bench.take().some(([call]) => call === 'fail');
+    t.same(checks, isFailed ? [step] : [], `${name}: the timeline has the step of a refusal`);
+    bench.state.start(0, 2);
+    t.equal(bench.state.step, ResponderStep.EXIT, 'of a new connection');
   }
 });

@@ -20,13 +20,13 @@ import type { KeyLookup } from '../../protection/key-lookup.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { noteDrop } from '../packet-drops.ts';
 import type { ReceiveQueueReader } from '../receive-queue.ts';
-import { MessageKind, type ResponderState } from '../state/responder-state.ts';
+import { MessageKind, type ResponderState, ResponderStep } from '../state/responder-state.ts';
 import type { AtomicUnit } from './atomic-unit.ts';
 import type { ResponderAnswers } from './responder-answers.ts';
 import { ResponderExecution } from './responder-execution.ts';
 import { ResponderPlacement } from './responder-placement.ts';
 import { completeReceiveWqe, ResponderRefusals } from './responder-refusals.ts';
-import { type FailResponder, ResponderRequest, ResponderStep } from './responder-request.ts';
+import { type FailResponder, ResponderRequest } from './responder-request.ts';
 import { selectQueue } from './xrc-queue.ts';
 
 const { FIRST, MIDDLE, LAST, ONLY, SEND, WRITE, READ_REQUEST, ATOMIC, IMMEDIATE, FLUSH, ATOMIC_WRITE } = OpcodeFlag;
@@ -113,6 +113,7 @@ export class Responder {
   /** IBTA 9.7.4.1.1: expected, duplicate, or a sequence error, which is NAKed once. */
   #checkPsn(): ResponderStep {
     const { state, packet } = this.#request;
+    state.step = ResponderStep.CHECK_PSN;
     const ahead = psnDistance(state.expectedPsn, packet.psn);
     if (ahead === 0) {
       state.nakSent = false;
@@ -129,6 +130,7 @@ export class Responder {
   /** IBTA 9.8.2.2: nothing is asked for again; the next message may begin with any PSN. */
   #checkPsnUnreliable(): ResponderStep {
     const { state, packet } = this.#request;
+    state.step = ResponderStep.CHECK_PSN;
     if (packet.psn === state.expectedPsn) return ResponderStep.CHECK_OPCODE_SEQUENCE;
     this.sequenceErrors++;
     state.message = MessageKind.NONE;
@@ -140,6 +142,7 @@ export class Responder {
   /** IBTA 9.7.4.1.2: FIRST or ONLY begins a message; MIDDLE or LAST of its kind continues it. */
   #checkOpcodeSequence(): ResponderStep {
     const { state, packet, reliable } = this.#request;
+    state.step = ResponderStep.CHECK_OPCODE_SEQUENCE;
     const { flags } = packet;
     const kind = flags & SEND ? MessageKind.SEND : flags & WRITE ? MessageKind.WRITE : MessageKind.NONE;
     const continues = (flags & (MIDDLE | LAST)) !== 0;
@@ -153,6 +156,7 @@ export class Responder {
   /** IBTA 9.7.4.1.3: the request needs a receive WQE or a responder resource. */
   #checkResources(): ResponderStep {
     const { state, packet } = this.#request;
+    state.step = ResponderStep.CHECK_RESOURCES;
     const { flags } = packet;
     if (flags & FETCHES) {
       const oldest = state.resources[state.resourceNext];
@@ -187,6 +191,7 @@ export class Responder {
   /** IBTA 9.7.4.1.6: FIRST and MIDDLE are full, LAST is not empty, and the message fits. */
   #checkLength(): ResponderStep {
     const { qp, state, packet } = this.#request;
+    state.step = ResponderStep.CHECK_LENGTH;
     const { flags, payloadLengthBytes: length } = packet;
     const mtuBytes = qp.pathMtuBytes;
     if (flags & (SEND | WRITE)) {
@@ -205,6 +210,7 @@ export class Responder {
   /** IBTA 9.7.4.1.7: key, bounds and rights; for each packet, because keys may become invalid. */
   #checkRkey(): ResponderStep {
     const { state, packet } = this.#request;
+    state.step = ResponderStep.CHECK_RKEY;
     const { flags, payloadLengthBytes: length } = packet;
     if (flags & ATOMIC) return ResponderStep.ATOMIC;
     if (flags & READ_REQUEST) return ResponderStep.READ;
@@ -246,7 +252,8 @@ export class Responder {
   }
 
   #checkRead(): ResponderStep {
-    const { ring, packet } = this.#request;
+    const { state, ring, packet } = this.#request;
+    state.step = ResponderStep.READ;
     const length = getRethDmaLength(ring.view, packet.rethOffset);
     const rkey = getRethRKey(ring.view, packet.rethOffset);
     if (length > MESSAGE_MAX_BYTES) return this.#refuseLength();
@@ -256,7 +263,9 @@ export class Responder {
   }
 
   #checkAtomic(): ResponderStep {
-    if (this.#request.qp.attributes.access & AccessFlag.REMOTE_ATOMIC) return this.#execution.atomic();
+    const { qp, state } = this.#request;
+    state.step = ResponderStep.ATOMIC;
+    if (qp.attributes.access & AccessFlag.REMOTE_ATOMIC) return this.#execution.atomic();
     return this.#refusals.refuseRequest(FaultKind.KEY_ACCESS);
   }
 
@@ -264,6 +273,7 @@ export class Responder {
   #duplicate(): ResponderStep {
     this.duplicates++;
     const { state, packet } = this.#request;
+    state.step = ResponderStep.DUPLICATE;
     const { flags, psn, opcode } = packet;
     const { answers } = this.#parts;
     if (flags & (SEND | WRITE)) {

@@ -11,8 +11,9 @@ import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { PacketRing } from '../../../fabric/port/packet-ring.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { ReceiveSource } from '../../queues/receive-source.ts';
+import { ResponderStep } from '../state/responder-state.ts';
 import type { ResponderRefusals } from './responder-refusals.ts';
-import { type ResponderRequest, ResponderStep } from './responder-request.ts';
+import type { ResponderRequest } from './responder-request.ts';
 
 const { MIDDLE, LAST } = OpcodeFlag;
 
@@ -21,6 +22,7 @@ export function selectQueue(request: ResponderRequest, refusals: ResponderRefusa
   const { qp, ring, packet } = request;
   const { domain } = qp;
   if (domain === undefined) return ResponderStep.CHECK_RESOURCES;
+  request.state.step = ResponderStep.CHECK_RESOURCES;
   const srqn = getXrcethXrcSrqn(ring.view, packet.xrcethOffset);
   if (packet.flags & (MIDDLE | LAST)) {
     // The queue of the message may have been destroyed: then the QP has none.

@@ -38,6 +38,20 @@ export const RequesterWait = {
 } as const;
 export type RequesterWait = (typeof RequesterWait)[keyof typeof RequesterWait];
 
+/** States of one turn over the records of a QP. EXIT ends it. */
+export const RequesterStep = { SELECT: 0, ADMIT: 1, NUMBER: 2, SEND: 3, LOCAL: 4, EXIT: 5 } as const;
+export type RequesterStep = (typeof RequesterStep)[keyof typeof RequesterStep];
+
+/** Their names, for traces and the status. */
+export const requesterStepNames: Readonly<Record<RequesterStep, string>> = {
+  [RequesterStep.SELECT]: 'select',
+  [RequesterStep.ADMIT]: 'admit',
+  [RequesterStep.NUMBER]: 'number',
+  [RequesterStep.SEND]: 'send',
+  [RequesterStep.LOCAL]: 'local operation',
+  [RequesterStep.EXIT]: 'exit',
+};
+
 /** A connected QP, as its requester sees it. */
 export interface RequestingQueuePair extends QueuePair {
   requester: RequesterState;
@@ -73,6 +87,8 @@ export class RequesterState {
   retriedPsn = -1;
   readsOutstanding = 0;
   wait: RequesterWait = RequesterWait.NONE;
+  /** Where the last turn has ended, or is now; EXIT before the first one. */
+  step: RequesterStep = RequesterStep.EXIT;
   retriesLeft = 0;
   rnrRetriesLeft = 0;
   /** Message sequence numbers of end-to-end credits: of the next new message, and the limit. */
@@ -138,7 +154,7 @@ export class RequesterState {
   /** The command with this sequence number may not begin yet, unless `wait` is NONE. */
   beginWait(sequence: number, wait: RequesterWait): void {
     this.wait = wait;
-    if (wait !== RequesterWait.NONE) noteStep(this.qp, Step.COMMAND_WAIT, sequence, wait);
+    if (wait !== RequesterWait.NONE) noteStep(this.qp, Step.COMMAND_WAIT, sequence, wait, this.step);
   }
 
   append(record: SendRecord): void {
@@ -198,6 +214,7 @@ export class RequesterState {
     this.retriedPsn = -1;
     this.readsOutstanding = 0;
     this.wait = RequesterWait.NONE;
+    this.step = RequesterStep.EXIT;
     this.sendSequence = 1;
     this.limitSequence = 0;
     this.creditsUnlimited = true;

@@ -19,6 +19,43 @@ const PSN_COUNT = PSN_MASK + 1;
 export const MessageKind = { NONE: 0, SEND: 1, WRITE: 2 } as const;
 export type MessageKind = (typeof MessageKind)[keyof typeof MessageKind];
 
+/** States of the responder for one packet, in order. DROP and EXIT end it. */
+export const ResponderStep = {
+  CHECK_PSN: 0,
+  CHECK_OPCODE_SEQUENCE: 1,
+  CHECK_RESOURCES: 2,
+  CHECK_LENGTH: 3,
+  CHECK_RKEY: 4,
+  EXECUTE: 5,
+  READ: 6,
+  ATOMIC: 7,
+  PLACEMENT: 8,
+  COMPLETE: 9,
+  ACKNOWLEDGE: 10,
+  DUPLICATE: 11,
+  DROP: 12,
+  EXIT: 13,
+} as const;
+export type ResponderStep = (typeof ResponderStep)[keyof typeof ResponderStep];
+
+/** Their names, for traces and the status. */
+export const responderStepNames: Readonly<Record<ResponderStep, string>> = {
+  [ResponderStep.CHECK_PSN]: 'check PSN',
+  [ResponderStep.CHECK_OPCODE_SEQUENCE]: 'check opcode sequence',
+  [ResponderStep.CHECK_RESOURCES]: 'check resources',
+  [ResponderStep.CHECK_LENGTH]: 'check length',
+  [ResponderStep.CHECK_RKEY]: 'check R_Key',
+  [ResponderStep.EXECUTE]: 'execute',
+  [ResponderStep.READ]: 'READ',
+  [ResponderStep.ATOMIC]: 'atomic',
+  [ResponderStep.PLACEMENT]: 'placement',
+  [ResponderStep.COMPLETE]: 'complete',
+  [ResponderStep.ACKNOWLEDGE]: 'acknowledge',
+  [ResponderStep.DUPLICATE]: 'duplicate',
+  [ResponderStep.DROP]: 'drop',
+  [ResponderStep.EXIT]: 'exit',
+};
+
 /**
  * A READ or atomic that was served: a responder resource (IBTA 9.4.5, 9.7.7.3). Its answer can be
  * repeated until newer ones overwrite it.
@@ -113,6 +150,8 @@ export class ResponderState {
    */
   nakSent = false;
   message: MessageKind = MessageKind.NONE;
+  /** Where the last packet has ended, or is now; EXIT before the first one. */
+  step: ResponderStep = ResponderStep.EXIT;
   /** Bytes of the message placed so far. */
   messageBytes = 0;
   /** The RDMA WRITE in progress. */
@@ -160,6 +199,7 @@ export class ResponderState {
     this.answerPages.clear();
     this.msn = 0;
     this.established = false;
+    this.step = ResponderStep.EXIT;
     this.resourceNext = 0;
     this.resources.length = 0;
     this.resize(maxReads);
