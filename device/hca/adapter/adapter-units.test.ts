@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a function does and holds, as the share adjuster reads it from the units of an adapter: any
- * use is activity, and a function with commands in flight is busy, so that its share is not lent
- * below them (US 8,484,392 par. 64).
+ * Activity and holdings of a function, as the share adjuster reads them from the units of an
+ * adapter: any use is activity, and a function with commands in flight is busy, so that its share
+ * is not lent below them (US 8,484,392 par. 64).
  */
 import t, { type Test } from 'tap';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';

@@ -84,7 +84,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly joints: readonly Joint[];
   /** Embedded switches. */
   readonly inner: readonly Switch[];
-  /** Which VCB numbers each function has. */
+  /** The VCB numbers of each function. */
   readonly vcbSpace: VcbSpace;
   /** PCBs for commands that arrive through VCBs. */
   readonly collectBuffers: PcbAllocator;
@@ -92,7 +92,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly schedulerBuffers: PcbAllocator;
   readonly lanes: TransmitVirtualLanes;
   readonly pending = new PendingWork();
-  /** How long reads of guest memory take. */
+  /** Latency of reads of guest memory. */
   readonly dmaTiming: DmaTiming;
   readonly scheduler: SendQueueScheduler;
   readonly admission: CommandAdmission;

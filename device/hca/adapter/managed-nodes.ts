@@ -19,7 +19,7 @@ import type { ChannelIdentity, PortModel } from './port-model.ts';
 /** OUI of the GUIDs. */
 const VENDOR_ID = 0x005655;
 
-/** What the nodes are made of. */
+/** Units that the nodes use. */
 export interface NodeParts {
   readonly clock: AdapterClock;
   readonly receiver: MadReceiver;
@@ -66,7 +66,7 @@ function createNode(
   return mads;
 }
 
-/** What ports find wrong in packets becomes traps of the node (IBTA 14.3.8, 14.3.9). */
+/** Has errors that ports find in packets raise traps of the node (IBTA 14.3.8, 14.3.9). */
 export function raisePortTraps(ports: readonly Port[], { traps }: MadInterface): void {
   for (const port of ports) {
     port.onKeyViolation = (_port, isQueueKey, violation) =>

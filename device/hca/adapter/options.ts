@@ -81,7 +81,7 @@ export interface AdapterOptions {
   readonly nodeGuid: string;
   /** Text of NodeDescription, cut to 64 bytes; `vuhca` when absent. */
   readonly nodeDescription?: string;
-  /** Which ports functions see; `shared` when absent. */
+  /** The ports that functions see; `shared` when absent. */
   readonly portModel?: PortModelName;
   /** Ports, 1 to 4; undefined: 2. */
   readonly portCount?: number;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Notes that some function has a management command, or a vector to send. A pass looks at the
- * functions only then, so idle functions cost nothing.
+ * Work that functions have for the end of a pass or for the service processor: vectors to send, and
+ * management commands. A pass looks at the functions only when some is noted, so idle functions
+ * cost nothing.
  */
 import type { VectorNotes } from '../function/msix.ts';
 import type { ManagedFunction } from '../management/managed-adapter.ts';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Which ports the functions of an adapter see (docs/FABRIC.md). `shared`: all functions are one
+ * The ports that the functions of an adapter see (docs/FABRIC.md). `shared`: all functions are one
  * channel adapter and share its ports. `vswitch`: each function is a channel adapter with ports
  * of its own, behind one embedded switch for each external port. Called by the constructor of
  * `Adapter`.

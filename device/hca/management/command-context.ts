@@ -56,7 +56,7 @@ export class CommandContext implements FaultSubject {
     return this.adapter.functions[this.issuer.number];
   }
 
-  /** What the command has done in earlier turns. */
+  /** Progress of the command in earlier turns. */
   get progress(): CommandProgress {
     return this.managed.progress;
   }

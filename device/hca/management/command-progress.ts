@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a long management command has done so far: the page lists that it reads, the entries of a
- * queue that it moves, the translation entries that it has taken. Its handler is called in each
- * turn of the service processor and does one more step, until all are done; other functions have
- * their turns meanwhile. Every function has one.
+ * Progress of a long management command: the page lists that it reads, the entries of a queue that
+ * it moves, the translation entries that it has taken. The service processor calls its handler once
+ * in each turn; each call does one more step, until all are done, and other functions have their
+ * turns meanwhile. Every function has one.
  */
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
 import type { EntryMove } from '../memory/move-entries.ts';

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Why a QP left its working states (IBTA 10.3.1, 10.10.2.3): the first failure since the QP was
- * last brought to INIT, or back from SQE to RTS. Transport and queue-pair life note it before they
- * change the state; `vuhca status --qp` shows it. Later failures do not replace the first one,
- * because they usually follow from it. A record belongs to its QP, so noting allocates nothing; who
- * wants to keep it beyond that is told by the life cycle.
+ * The failure that made a QP leave its working states (IBTA 10.3.1, 10.10.2.3): the first one since
+ * the QP was last brought to INIT, or back from SQE to RTS. Transport and queue-pair life note it
+ * before they change the state; `vuhca status --qp` shows it. Later failures do not replace the
+ * first one, because they usually follow from it. A record belongs to its QP, so noting allocates
+ * nothing; the life cycle tells the host of each, which may keep a copy.
  */
 import { CompletionStatus, FaultKind, QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
@@ -23,7 +23,7 @@ export const FailureCause = {
 } as const;
 export type FailureCause = (typeof FailureCause)[keyof typeof FailureCause];
 
-/** What a failure needs of its QP. */
+/** A QP as its failure needs it. */
 interface FailingQueuePair {
   readonly state: QpState;
   readonly owner: UnderlyingFunction;

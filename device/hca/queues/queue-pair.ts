@@ -193,7 +193,7 @@ export class QueuePair implements KeyHolder, FaultSubject {
   tokenHigh = 0;
   /** Number of type 2 memory windows bound by the QP. */
   boundWindows = 0;
-  /** Why the QP left its working states, for the status. */
+  /** The failure that made the QP leave its working states, for the status. */
   readonly failure = new QueuePairFailure();
   /** Carries out changes that concern several units. */
   readonly life: QueuePairLife;

@@ -15,7 +15,7 @@ import type { SendRecord } from '../../transport/state/send-record.ts';
 import type { Adapter } from '../adapter.ts';
 import { type Pools, poolOf, type Row, type ShownAdapter, serviceOf } from './rows.ts';
 
-/** What holds commands: an adapter, or one of a personality. */
+/** A holder of commands: an adapter, or one of a personality. */
 export interface CommandHolder extends Pools {
   readonly lanes: Adapter['lanes'];
   readonly tables: { readonly queuePairs: { forEach(visit: (qp: QueuePair) => void): void } };

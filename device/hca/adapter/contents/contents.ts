@@ -27,7 +27,7 @@ const views: Readonly<Record<ViewName, View>> = {
 /** Rows in one answer: some hundred KiB of JSON. */
 export const ROWS_MAX = 1000;
 
-/** What a client asks for. Without a filter: all rows. */
+/** The request of a client. Without a filter: all rows. */
 export interface ContentsRequest {
   readonly view?: unknown;
   /** Place of the first row of the answer. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Where the address vector of a datagram comes from (IBTA 11.2.2, 11.4.1.1). `AddressHandles` reads
- * the table of address handles in guest memory; the requests of a personality may hold the vector
+ * Source of the address vectors of datagrams (IBTA 11.2.2, 11.4.1.1). `AddressHandles` reads the
+ * table of address handles in guest memory; the requests of a personality may hold the vector
  * themselves (docs/verbs/PERSONALITIES.md). `UdRequester` calls it for each datagram.
  */
 import type { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';

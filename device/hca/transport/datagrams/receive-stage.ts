@@ -30,7 +30,7 @@ const ONE_READ = 1;
 
 const { FIRST, ONLY, SEND, WRITE, IMMEDIATE } = OpcodeFlag;
 
-/** What a held packet waits for: software's tail, or the WQE. */
+/** The read that a held packet waits for: of software's tail, or of the WQE. */
 const HeldRead = { NONE: 0, TAIL: 1, ENTRY: 2 } as const;
 type HeldRead = (typeof HeldRead)[keyof typeof HeldRead];
 

@@ -27,14 +27,14 @@ import { SendPipeline } from './send-pipeline.ts';
 /** Packets of connections that are sent before commands are launched, in every other pass. */
 const TRANSMIT_TURN = 16;
 
-/** What a front end gives to the transport. */
+/** The parts that a front end gives to the transport. */
 export interface TransportParts extends Receivers {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
   /** Ports of one function. */
   readonly portsOfFunction: number;
   readonly lanes: TransmitVirtualLanes;
-  /** How long reads of guest memory take. */
+  /** Latency of reads of guest memory. */
   readonly timing: DmaTiming;
   readonly functionCount: number;
   readonly keys: KeyLookup;
@@ -49,7 +49,7 @@ export class TransportEngine {
   readonly pipeline: SendPipeline;
   readonly responder: UdResponder;
   readonly receiver: PacketReceiver;
-  /** What `QueuePairParts.life` of each queue pair is. */
+  /** `QueuePairParts.life` of each queue pair. */
   readonly life: QueuePairLifeCycle;
   readonly #lanes: TransmitVirtualLanes;
   readonly #receiveQueue = new ReceiveQueueReader();

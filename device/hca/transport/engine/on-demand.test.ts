@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * On-demand regions below all transports (docs/FEATURES.md, On-demand paging): who meets a page
- * that is not present waits as the transport lets it, and goes on when the page has come.
+ * On-demand regions below all transports (docs/FEATURES.md, On-demand paging): an access
+ * to a page that is not present waits as its transport allows, and goes on when the page has come.
  */
 import t, { type Test } from 'tap';
 import {

@@ -18,7 +18,7 @@ import type { RecordEndings } from './send-record-life.ts';
 /** A response is asked for again after this time although no answer to the fault has come. */
 const RESPONSE_WAIT_NS = 1e9;
 
-/** What a page that has come lets go on; `Requester` implements it. */
+/** A requester that goes on when a page has come; `Requester` implements it. */
 export interface PausedRequester {
   /** Sends again from the packet with `psn` on. */
   rewind(state: RequesterState, psn: number): void;

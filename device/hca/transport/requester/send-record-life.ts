@@ -20,7 +20,7 @@ import type { RetryTimers } from './retry-timers.ts';
 /** Sequence numbers of commands. A copy: imports are looked up at each use. */
 const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 
-/** How requester, completer and `RequesterPages` end records. */
+/** The ends of a record that requester, completer and `RequesterPages` bring about. */
 export interface RecordEndings {
   /** Completes done records, oldest first, up to the first that is not done. */
   completeDone(state: RequesterState): void;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What a responder keeps of a connection, alone (IBTA 9.7.5.1). */
+/** The state of a responder alone (IBTA 9.7.5.1). */
 import t from 'tap';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { Path } from '../path.ts';
