@@ -99,7 +99,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/trace',
     holds: 'stories and ladders of messages from a trace',
-    uses: 'layout infiniband port switch function hca/trace process/trace control tools console picture options screens',
+    uses: 'layout infiniband port switch function hca/trace state process/trace control tools console picture options screens',
   },
   { path: 'scripts/cli/completion', holds: 'completion for bash and zsh', uses: 'options' },
   { path: 'scripts/cli/debugger', holds: '`vuhca break`: breakpoints in the device process', uses: 'options' },
