@@ -36,6 +36,16 @@ export interface FieldRow {
   readonly access?: RegisterAccess;
 }
 
+/**
+ * An array: its elements follow each other without a gap, and each has the same fields. Accessors
+ * take the index of an element; documents and C number the fields, from 0. An element is a whole
+ * number of bytes, or fits several times into one.
+ */
+export interface ArrayRow {
+  readonly count: number;
+  readonly element: readonly FieldRow[];
+}
+
 /** A structure in guest memory, in a BAR, or on the wire. */
 export interface StructTable {
   /** Name in kebab-case, such as `send-command`. */
@@ -46,7 +56,7 @@ export interface StructTable {
   readonly endian: 'little' | 'big';
   /** Asserted size of the whole structure. */
   readonly sizeBytes: number;
-  readonly fields: readonly FieldRow[];
+  readonly fields: readonly (FieldRow | ArrayRow)[];
 }
 
 /** Named values: opcodes, statuses, states. */

@@ -4,7 +4,7 @@
  * code with the generator and is slow. The tests of the generated accessors and the test of the
  * management command fields use it.
  */
-import type { StructTable } from '../layout/table.ts';
+import type { FieldRow, StructTable } from '../layout/table.ts';
 
 /** Where a row begins, in bits from the start, and how wide it is. */
 export interface RowPlace {
@@ -14,10 +14,12 @@ export interface RowPlace {
   readonly width: number;
   /** A byte array. */
   readonly array: boolean;
+  /** For a row of an array: its name there, without the index. */
+  readonly element?: { readonly name: string | undefined; readonly index: number };
 }
 
 /** The place of a row that has a name. */
-interface FieldPlace extends RowPlace {
+export interface FieldPlace extends RowPlace {
   readonly name: string;
 }
 
@@ -25,10 +27,16 @@ interface FieldPlace extends RowPlace {
 export function rowPlaces(table: StructTable): RowPlace[] {
   const places: RowPlace[] = [];
   let first = 0;
-  for (const { name, bits, bytes } of table.fields) {
+  const add = ({ name, bits, bytes }: FieldRow, index?: number): void => {
     const width = bits ?? 8 * (bytes ?? 0);
-    places.push({ name, first, width, array: bytes !== undefined });
+    const place = { name, first, width, array: bytes !== undefined };
+    if (index === undefined) places.push(place);
+    else places.push({ ...place, name: name && `${name}${index}`, element: { name, index } });
     first += width;
+  };
+  for (const row of table.fields) {
+    if (!('element' in row)) add(row);
+    else for (let index = 0; index < row.count; index++) for (const field of row.element) add(field, index);
   }
   return places;
 }
@@ -76,7 +84,7 @@ export function randomValues(table: StructTable, random: RandomNumbers): Map<str
   const values = new Map<string, bigint>();
   for (const { name, width, array } of fieldPlaces(table)) {
     if (array) continue;
-    const opaque = table.fields.find((row) => row.name === name)?.opaque === true;
+    const opaque = isOpaque(table, name);
     const bits = BigInt(width === 64 && !opaque ? 53 : width);
     const drawn = (BigInt(random.next()) << 32n) | BigInt(random.next());
     // A quarter of the draws are the extremes, which show mistakes of sign and carry.
@@ -84,6 +92,11 @@ export function randomValues(table: StructTable, random: RandomNumbers): Map<str
     values.set(name, kind === 0 ? (1n << bits) - 1n : kind === 1 ? 1n << (bits - 1n) : drawn & ((1n << bits) - 1n));
   }
   return values;
+}
+
+/** Whether a field that is no array has two halves in a record. */
+export function isOpaque(table: StructTable, name: string): boolean {
+  return table.fields.some((row) => 'name' in row && row.name === name && row.opaque === true);
 }
 
 /** The bytes of a structure that holds `values`, all else zero. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Emits `vuhca_hw.h`, the one header that the kernel driver and the user-space provider share:
- * constants, values, register offsets with field masks, and structures. It compiles in the kernel
- * and, through a few shims, with a plain C11 compiler.
+ * constants, values, register offsets with field masks, and structures. It has all of them, used
+ * by our driver or not, because it is the interface for other drivers (docs/WRITING-DRIVERS.md). It
+ * compiles in the kernel and, through a few shims, with a plain C11 compiler.
  */
 import type { ConstantTable, ValueTable } from '../../protocol/layout/table.ts';
 import { emitCStruct } from './c-struct.ts';

@@ -6,7 +6,15 @@
  */
 import { cComment } from './comments.ts';
 import { hex, lowerSnake, upperSnake } from './names.ts';
-import { containerOf, dwordAt, maskInPlace, type ResolvedField, type ResolvedStruct, TableError } from './resolve.ts';
+import {
+  bytesOutsideDwords,
+  containerOf,
+  dwordAt,
+  maskInPlace,
+  type ResolvedField,
+  type ResolvedStruct,
+  TableError,
+} from './resolve.ts';
 
 /** One member of the C structure and the fields kept in it. */
 interface Member {
@@ -17,9 +25,12 @@ interface Member {
   readonly array: boolean;
 }
 
-/** Text for one structure; throws TableError when C cannot express it. */
-export function emitCStruct(struct: ResolvedStruct): string {
-  const { table } = struct;
+/**
+ * Text for one structure; throws TableError when C cannot express it. The fields of arrays are
+ * members of their own.
+ */
+export function emitCStruct({ table, fields }: ResolvedStruct): string {
+  const struct = { table, fields, ownBytes: bytesOutsideDwords(fields) };
   const name = `vuhca_${lowerSnake(table.name)}`;
   const members = withReserved(struct, namedMembers(struct));
   const lines = members.map(

@@ -7,7 +7,7 @@ import type { FieldRow, RegisterBlock, StructTable } from '../../protocol/layout
 import { generateOutputs } from './outputs.ts';
 import { BLOCK, LITTLE, oneDword, smallSet } from './small-tables.ts';
 
-function refused(fields: readonly FieldRow[], changes: Partial<StructTable> = {}): string {
+function refused(fields: StructTable['fields'], changes: Partial<StructTable> = {}): string {
   return messageOf({ structs: [{ ...oneDword(fields), ...changes }] });
 }
 
@@ -76,6 +76,27 @@ t.test('structures', async (test) => {
     /same name getBadTableVaHigh/,
   );
   test.match(refused([{ name: 'a', bits: 32 }], { name: 'Bad' }), /"Bad": the name must be kebab-case/);
+});
+
+t.test('arrays', async (test) => {
+  const array = (count: number, ...element: FieldRow[]) => ({ count, element });
+  const where = 'structure "bad-table", row 1 (array): ';
+  test.equal(refused([array(8, { name: 'a', bits: 3 }, { bits: 1 })]), 'accepted');
+  test.equal(refused([array(0, { name: 'a', bits: 8 })]), `${where}count must be a positive integer`);
+  test.equal(refused([array(1.5, { name: 'a', bits: 8 })]), `${where}count must be a positive integer`);
+  test.equal(refused([array(2, { name: 'a', bytes: 2 })]), `${where}give its fields in bits`);
+  test.match(refused([array(2, { name: 'a', bits: 3 })]), /row 1 \(array\): an element has 3 bits; it must fill bytes/);
+  test.match(refused([array(2, { name: 'a', bits: 12 })]), /an element has 12 bits/);
+  test.match(refused([{ bits: 4 }, array(2, { name: 'a', bits: 4 })]), /row 2 \(array\): .* start and end on a byte/);
+  test.match(refused([array(3, { name: 'a', bits: 4 })]), /an array must start and end on a byte/);
+  test.match(
+    refused([array(2, { name: 'a', bits: 16 }), { name: 'a1', bits: 8 }], { sizeBytes: 5 }),
+    /row 2 \(a1\): the name is used twice/,
+  );
+  test.match(
+    refused([array(2, { bits: 8 }, { name: 'a', bits: 16 })], { sizeBytes: 6 }),
+    /"bad-table", field a1: lies otherwise in its dword/,
+  );
 });
 
 t.test('register blocks', async (test) => {

@@ -96,11 +96,22 @@ function emitStruct({ table, fields }: ResolvedStruct): string {
     `\n### Structure: ${table.name} (${table.sizeBytes} bytes, ${order})\n\n${paragraph(`${table.doc}${source}`)}\n`,
     row('Offset', 'Bits', 'Name', 'Meaning', 'Source'),
     row(...Array(5).fill('---')),
-    ...fields.map((field) => {
-      const bits = field.kind === 'bytes' ? `${field.widthBits / 8} bytes` : bitRange(field.shift, field.widthBits);
-      return row(hex(field.dwordOffset, 2), bits, field.name, meaning(field), field.row.source ?? '');
-    }),
+    ...fields.map((field) => structFieldRow(field)),
   ].join('');
+}
+
+/** An array has one row for all its elements, `n` being the index. */
+function structFieldRow(field: ResolvedField): string {
+  const { element, shift, widthBits } = field;
+  const source = field.row.source ?? '';
+  const at = hex(field.dwordOffset, 2);
+  const bits = field.kind === 'bytes' ? `${widthBits / 8} bytes` : bitRange(shift, widthBits);
+  if (element === undefined) return row(at, bits, field.name, meaning(field), source);
+  const { name, index, count, strideBits } = element;
+  if (index > 0) return '';
+  const perByte = 8 / strideBits;
+  const where = perByte <= 1 ? `${at} + ${strideBits / 8} n` : `${at} + n / ${perByte}`;
+  return row(where, perByte <= 1 ? bits : `${widthBits} each`, `${name}[${count}]`, meaning(field), source);
 }
 
 function emitValues(table: ValueTable): string {

@@ -6,14 +6,16 @@
  */
 import type { ConstantTable, RegisterBlock, StructTable, ValueTable } from '../../protocol/layout/table.ts';
 import { emitCHeader } from './c-header.ts';
+import { type GeneratedModule, moduleText } from './generated-module.ts';
+import type { GeneratedImports } from './imported-names.ts';
 import { type LayoutHash, layoutHash } from './layout-hash.ts';
-import { emitMarkdown, type MarkdownPart, type ResetValues } from './markdown.ts';
+import { emitMarkdown, type MarkdownPart } from './markdown.ts';
 import { lowerSnake } from './names.ts';
 import { type ResolvedStruct, resolveStruct, TableError } from './resolve.ts';
 import { type ResolvedBlock, resolveBlock } from './resolve-registers.ts';
-import { emitRegisters } from './typescript-registers.ts';
-import { emitStruct } from './typescript-struct.ts';
-import { emitConstants, emitValues } from './typescript-values.ts';
+import { registersModule } from './typescript-registers.ts';
+import { structModule } from './typescript-struct.ts';
+import { constantsModule, valuesModule } from './typescript-values.ts';
 
 /** Tables that are generated into one folder. */
 export interface TableSet {
@@ -32,29 +34,41 @@ export interface TableSet {
 /** Where the reference goes. */
 export const REFERENCE_PATH = 'docs/REGISTERS.md';
 
-/**
- * File texts by path relative to the repository; throws TableError. `resets`: values of registers
- * for the reference, in place of those in the tables.
- */
-export function generateOutputs(sets: readonly TableSet[], resets?: ResetValues): Map<string, string> {
+/** What the texts depend on besides the tables. */
+export interface OutputOptions {
+  /** Values of registers for the reference, in place of those in the tables. */
+  readonly resets?: ReadonlyMap<string, string>;
+  /** What the sources import; without it, modules have all that tables lead to. */
+  readonly imports?: GeneratedImports;
+}
+
+/** File texts by path relative to the repository; throws TableError and ImportError. */
+export function generateOutputs(sets: readonly TableSet[], options: OutputOptions = {}): Map<string, string> {
   const outputs = new Map<string, string>();
-  const parts = sets.map((set) => generateSet(set, outputs));
-  outputs.set(REFERENCE_PATH, emitMarkdown(parts, resets));
+  const modules = new Map<string, GeneratedModule>();
+  const parts = sets.map((set) => generateSet(set, outputs, modules));
+  options.imports?.check(
+    sets.map(({ folder }) => folder),
+    modules,
+  );
+  for (const [path, module] of modules) {
+    const text = moduleText(module, options.imports?.wantedFrom(path) ?? 'all');
+    if (text !== undefined) outputs.set(path, text);
+  }
+  outputs.set(REFERENCE_PATH, emitMarkdown(parts, options.resets));
   return outputs;
 }
 
-function generateSet(set: TableSet, outputs: Map<string, string>): MarkdownPart {
+function generateSet(set: TableSet, outputs: Map<string, string>, modules: Map<string, GeneratedModule>): MarkdownPart {
   const names = new Set(set.valueTables.map((table) => table.name));
   const structs = set.structs.map((table) => resolveStruct(table, names));
   const blocks = set.registerBlocks.map((block) => resolveBlock(block, names));
   checkFileNames(structs, blocks);
   const hash = layoutHash(structs, blocks, set.valueTables, set.constantTables);
-  for (const struct of structs) outputs.set(`${set.folder}/${struct.table.name}.gen.ts`, emitStruct(struct));
-  if (blocks.length > 0) outputs.set(`${set.folder}/registers.gen.ts`, emitRegisters(blocks));
-  if (set.valueTables.length > 0) outputs.set(`${set.folder}/values.gen.ts`, emitValues(set.valueTables));
-  if (set.constantTables.length > 0 || set.header !== undefined) {
-    outputs.set(`${set.folder}/constants.gen.ts`, emitConstants(set.constantTables, hash));
-  }
+  for (const struct of structs) modules.set(`${set.folder}/${struct.table.name}.gen.ts`, structModule(struct));
+  modules.set(`${set.folder}/registers.gen.ts`, registersModule(blocks));
+  modules.set(`${set.folder}/values.gen.ts`, valuesModule(set.valueTables));
+  modules.set(`${set.folder}/constants.gen.ts`, constantsModule(set.constantTables, hash));
   if (set.header !== undefined) outputs.set(set.header, emitHeader(set, structs, blocks, hash));
   return { title: set.title, structs, blocks, values: set.valueTables, constants: set.constantTables };
 }

@@ -5,7 +5,7 @@
  * asserted offsets and sizes, fields that straddle a dword, misaligned 64-bit fields, and names.
  * Every emitter works from the resolved form alone.
  */
-import type { FieldRow, StructTable } from '../../protocol/layout/table.ts';
+import type { ArrayRow, FieldRow, StructTable } from '../../protocol/layout/table.ts';
 import { ones } from './names.ts';
 
 /** A contradiction in a table; the message names table and row. */
@@ -31,11 +31,24 @@ export interface ResolvedField {
   readonly dwordOffset: number;
   /** Position of the least significant bit in that dword, read in the byte order of the table. */
   readonly shift: number;
+  /** For a field of an array. */
+  readonly element?: ArrayElement;
+}
+
+/** The element of an array that a field belongs to. */
+export interface ArrayElement {
+  /** Name of the field in the row; that of the field has the index behind it. */
+  readonly name: string;
+  readonly index: number;
+  readonly count: number;
+  readonly strideBits: number;
 }
 
 export interface ResolvedStruct {
   readonly table: StructTable;
   readonly fields: readonly ResolvedField[];
+  /** Bytes of arrays and of 64-bit fields; others are written with their dword. */
+  readonly ownBytes: ReadonlySet<number>;
 }
 
 /** The smallest naturally aligned 1, 2 or 4 byte unit that holds a `bits` field. */
@@ -51,15 +64,26 @@ export function resolveStruct(table: StructTable, valueTables: ReadonlySet<strin
     throw new TableError(`structure "${table.name}": the name must be kebab-case`);
   }
   const fields: ResolvedField[] = [];
+  const arrayBytes: number[] = [];
   let position = 0;
-  for (const [index, row] of table.fields.entries()) {
-    const where = rowName(table.name, index, row.name);
+  const add = (where: string, row: FieldRow, element?: ArrayElement): void => {
     checkRow(where, row, position, valueTables);
     if (row.name !== undefined) {
-      if (fields.some((field) => field.name === row.name)) throw new TableError(`${where}: the name is used twice`);
-      fields.push(resolveField(where, table, row, row.name, position));
+      const name = element === undefined ? row.name : `${row.name}${element.index}`;
+      if (fields.some((field) => field.name === name)) throw new TableError(`${where}: the name is used twice`);
+      fields.push({ ...resolveField(where, table, row, name, position), ...(element && { element }) });
     }
     position += widthOf(row);
+  };
+  for (const [index, row] of table.fields.entries()) {
+    if (!('element' in row)) {
+      add(rowName(table.name, index, row.name), row);
+      continue;
+    }
+    checkArray(rowName(table.name, index, 'array'), row, position);
+    const firstByte = position / 8;
+    for (const element of elementsOf(row)) add(rowName(table.name, index, element.name), element.row, element.element);
+    for (let byte = firstByte; byte < position / 8; byte++) arrayBytes.push(byte);
   }
   if (position !== table.sizeBytes * 8) {
     throw new TableError(
@@ -67,7 +91,28 @@ export function resolveStruct(table: StructTable, valueTables: ReadonlySet<strin
     );
   }
   checkSizes(table, fields);
-  return { table, fields };
+  checkElements(table, fields);
+  return { table, fields, ownBytes: new Set([...arrayBytes, ...bytesOutsideDwords(fields)]) };
+}
+
+/** Bytes of byte arrays and of 64-bit fields. */
+export function bytesOutsideDwords(fields: readonly ResolvedField[]): Set<number> {
+  const outside = fields.filter(({ kind }) => kind !== 'bits');
+  return new Set(
+    outside.flatMap((field) => Array.from({ length: bytesTouched(field) }, (_, n) => firstByte(field) + n)),
+  );
+}
+
+/** Fields of all elements, in order. */
+function elementsOf(row: ArrayRow): { row: FieldRow; name: string | undefined; element: ArrayElement }[] {
+  const strideBits = widthOfAll(row.element);
+  return Array.from({ length: row.count }, (_, index) =>
+    row.element.map((field) => ({
+      row: field,
+      name: field.name,
+      element: { name: field.name ?? '', index, count: row.count, strideBits },
+    })),
+  ).flat();
 }
 
 /** `structure "x", row 3 (qpn)`; rows count from 1. */
@@ -90,13 +135,16 @@ export function containerOf(field: ResolvedField, endian: 'little' | 'big'): Con
   throw new Error(`field ${field.name} straddles a dword`);
 }
 
-/** Fields in the aligned dword at `offset`, and whether that dword can be written as one word. */
-export function dwordAt(struct: ResolvedStruct, offset: number): { fields: ResolvedField[]; whole: boolean } {
-  const fields = struct.fields.filter((field) => field.kind === 'bits' && field.dwordOffset === offset);
-  const shared = struct.fields.some(
-    (field) => field.kind !== 'bits' && firstByte(field) < offset + 4 && lastByte(field) >= offset,
-  );
-  return { fields, whole: !shared && offset + 4 <= struct.table.sizeBytes };
+/**
+ * Fields in the aligned dword at `offset`, and whether that dword can be written as one word.
+ */
+export function dwordAt(
+  { table, fields, ownBytes }: ResolvedStruct,
+  offset: number,
+): { fields: ResolvedField[]; whole: boolean } {
+  const inDword = fields.filter((field) => field.dwordOffset === offset && !ownBytes.has(firstByte(field)));
+  const shared = [0, 1, 2, 3].some((byte) => ownBytes.has(offset + byte));
+  return { fields: inDword, whole: !shared && offset + 4 <= table.sizeBytes };
 }
 
 /** Unsigned mask of a field in its place in the dword. */
@@ -178,6 +226,37 @@ function checkSizes(table: StructTable, fields: readonly ResolvedField[]): void 
       );
     }
   }
+}
+
+/** An array owns its bytes. */
+function checkArray(where: string, row: ArrayRow, position: number): void {
+  const strideBits = widthOfAll(row.element);
+  if (!Number.isInteger(row.count) || row.count < 1) throw new TableError(`${where}: count must be a positive integer`);
+  if (row.element.some(({ bytes }) => bytes !== undefined)) throw new TableError(`${where}: give its fields in bits`);
+  if (![1, 2, 4].includes(strideBits) && strideBits % 8 !== 0)
+    throw new TableError(`${where}: an element has ${strideBits} bits; it must fill bytes, or fit into one evenly`);
+  if (position % 8 !== 0 || (position + strideBits * row.count) % 8 !== 0)
+    throw new TableError(`${where}: an array must start and end on a byte`);
+}
+
+/** One expression with an index must fit all elements. */
+function checkElements(table: StructTable, fields: readonly ResolvedField[]): void {
+  for (const field of fields) {
+    const { element, kind, dwordOffset } = field;
+    if (element === undefined || element.strideBits < 8 || kind !== 'bits') continue;
+    const first = fields.find((other) => other.name === `${element.name}0`) ?? field;
+    const [one, other] = [containerOf(first, table.endian), containerOf(field, table.endian)];
+    const moved = (element.index * element.strideBits) / 8;
+    if (other.bytes !== one.bytes || other.shift !== one.shift || other.offset !== one.offset + moved) {
+      throw new TableError(
+        `structure "${table.name}", field ${field.name}: lies otherwise in its dword at ${dwordOffset} than ${first.name} does`,
+      );
+    }
+  }
+}
+
+function widthOfAll(rows: readonly FieldRow[]): number {
+  return rows.reduce((sum, row) => sum + widthOf(row), 0);
 }
 
 function widthOf(row: FieldRow): number {

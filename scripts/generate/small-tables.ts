@@ -3,7 +3,7 @@
  * Small tables for the generator's own tests: every kind of field in both byte orders, and one
  * block of registers.
  */
-import type { FieldRow, RegisterBlock, StructTable } from '../../protocol/layout/table.ts';
+import type { RegisterBlock, StructTable } from '../../protocol/layout/table.ts';
 import type { TableSet } from './outputs.ts';
 
 /**
@@ -38,6 +38,62 @@ export const LITTLE: StructTable = {
     { bits: 8, at: 44 },
     { name: 'deep', bits: 20 },
     { bits: 4 },
+  ],
+};
+
+/** Arrays, with the bits of a dword before them and reserved bits in their elements. */
+export const ARRAYS: StructTable = {
+  name: 'small-arrays',
+  doc: 'Arrays of every kind, little-endian.',
+  endian: 'little',
+  sizeBytes: 64,
+  fields: [
+    { name: 'kind', bits: 9 },
+    { bits: 7 },
+    { count: 3, element: [{ bits: 3 }, { name: 'turn', bits: 5 }, { bits: 8 }] },
+    { count: 8, element: [{ name: 'nibble', bits: 4 }] },
+    { count: 4, element: [{ name: 'mark', bits: 1 }, { bits: 1 }] },
+    { name: 'between', bits: 24 },
+    {
+      count: 2,
+      element: [
+        { name: 'level', bits: 12 },
+        { name: 'qpn', bits: 20 },
+        { name: 'word', bits: 32 },
+      ],
+    },
+    {
+      count: 2,
+      element: [
+        { name: 'address', bits: 64 },
+        { name: 'cookie', bits: 64, opaque: true },
+      ],
+    },
+  ],
+};
+
+/** Arrays in the order of the wire: elements may lie at any multiple of 4 bytes. */
+export const BIG_ARRAYS: StructTable = {
+  name: 'small-big-arrays',
+  doc: 'Arrays of every kind, big-endian.',
+  endian: 'big',
+  sizeBytes: 41,
+  fields: [
+    { name: 'head', bits: 4 },
+    { bits: 4 },
+    { count: 3, element: [{ bits: 1 }, { name: 'mark', bits: 5 }, { bits: 2 }] },
+    { count: 16, element: [{ name: 'nibble', bits: 4 }] },
+    {
+      count: 2,
+      element: [
+        { name: 'lane', bits: 4 },
+        { name: 'weight', bits: 12 },
+        { name: 'word', bits: 16 },
+      ],
+    },
+    { count: 2, element: [{ name: 'guid', bits: 64, opaque: true }] },
+    { count: 2, element: [{ name: 'key', bits: 16 }] },
+    { name: 'tail', bits: 8, at: 40 },
   ],
 };
 
@@ -106,7 +162,7 @@ export function smallSet(extra: Partial<TableSet> = {}): TableSet {
     title: 'Small',
     folder: 'gen',
     header: 'vuhca_hw.h',
-    structs: [LITTLE, BIG],
+    structs: [LITTLE, BIG, ARRAYS, BIG_ARRAYS],
     registerBlocks: [BLOCK],
     valueTables: [
       {
@@ -134,6 +190,6 @@ export function smallSet(extra: Partial<TableSet> = {}): TableSet {
 }
 
 /** A structure of one dword with the given rows, for tests of what must be refused. */
-export function oneDword(fields: readonly FieldRow[]): StructTable {
+export function oneDword(fields: StructTable['fields']): StructTable {
   return { name: 'bad-table', doc: 'Wrong.', endian: 'little', sizeBytes: 4, fields };
 }

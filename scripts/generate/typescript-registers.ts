@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Emits `registers.gen.ts`: per block the offsets, the helpers that get and set a field in a
- * register value, and the descriptor array from which the device's register core fills its dispatch
- * arrays at start-up.
+ * Declarations of `registers.gen.ts`: for each block the offsets, the functions that get and set a
+ * field in a register value, and the descriptors from which the device fills its dispatch arrays at
+ * start-up. Called by outputs.ts.
  */
 import { docComment } from './comments.ts';
+import type { DeclarationGroup, GeneratedModule } from './generated-module.ts';
 import { camel, hex, pascal, upperSnake } from './names.ts';
-import { maskInPlace, type ResolvedField, TableError } from './resolve.ts';
+import { maskInPlace, type ResolvedField } from './resolve.ts';
 import type { ResolvedBlock, ResolvedRegister } from './resolve-registers.ts';
-import { extract, place } from './typescript-fields.ts';
-import { GENERATED_HEADER } from './typescript-struct.ts';
+import { constant, extract, place } from './typescript-fields.ts';
 
-const DESCRIPTOR = `/** What the register core needs to know about one register or array of registers. */
-export interface RegisterDescriptor {
+const DESCRIPTOR = `export interface RegisterDescriptor {
   readonly name: string;
   readonly section: string;
   /** Byte offset in the block, of the first one of an array. */
@@ -32,54 +31,63 @@ export interface RegisterDescriptor {
 }
 `;
 
-/** The text of \`registers.gen.ts\`. */
-export function emitRegisters(blocks: readonly ResolvedBlock[]): string {
-  const text = [GENERATED_HEADER, DESCRIPTOR, ...blocks.map(emitBlock)].join('\n');
-  const seen = new Set<string>();
-  for (const [, name] of text.matchAll(/^export (?:const|function|interface) (\w+)/gm)) {
-    if (seen.has(name)) throw new TableError(`register blocks: two rows lead to the same name ${name}`);
-    seen.add(name);
-  }
-  return text;
+/** The declarations of `registers.gen.ts`. */
+export function registersModule(blocks: readonly ResolvedBlock[]): GeneratedModule {
+  const descriptor = {
+    comment: docComment('What the register core needs to know about one register or array of registers.'),
+    declarations: [{ name: 'RegisterDescriptor', code: DESCRIPTOR }],
+  };
+  return { what: 'register blocks: two rows', groups: [descriptor, ...blocks.flatMap(blockGroups)] };
 }
 
-function emitBlock({ block, registers }: ResolvedBlock): string {
+function blockGroups({ block, registers }: ResolvedBlock): DeclarationGroup[] {
   const prefix = upperSnake(block.name);
+  const list = `${camel(block.name)}Registers`;
   const offsets = registers.map(
     (register) => `${docComment(register.row.doc, '  ')}  ${register.row.name}: ${hex(register.offset, 4)},\n`,
   );
-  const counts = registers
-    .filter((register) => register.count > 1)
-    .map((register) => `export const ${prefix}_${register.row.name}_COUNT = ${register.count};\n`);
+  const counts = registers.filter((register) => register.count > 1);
   return [
-    `${docComment(block.doc)}export const ${prefix}_SIZE = ${hex(block.sizeBytes)};\n`,
-    `/** Byte offsets; of the first register where a row is an array. */\nexport const ${prefix} = {\n${offsets.join('')}} as const;\n`,
-    counts.join(''),
-    ...registers.flatMap((register) => register.fields.map((field) => fieldHelpers(block.name, register, field))),
-    `export const ${camel(block.name)}Registers: readonly RegisterDescriptor[] = [\n${registers.map(descriptor).join('')}];\n`,
-  ]
-    .filter((part) => part !== '')
-    .join('\n');
+    { comment: docComment(block.doc), declarations: [constant(`${prefix}_SIZE`, hex(block.sizeBytes))] },
+    {
+      comment: docComment('Byte offsets; of the first register where a row is an array.'),
+      declarations: [{ name: prefix, code: `export const ${prefix} = {\n${offsets.join('')}} as const;\n` }],
+    },
+    { declarations: counts.map(({ row, count }) => constant(`${prefix}_${row.name}_COUNT`, count)) },
+    ...registers.flatMap((register) => register.fields.flatMap((field) => fieldGroups(block.name, register, field))),
+    {
+      declarations: [
+        {
+          name: list,
+          code: `export const ${list}: readonly RegisterDescriptor[] = [\n${registers.map(descriptor).join('')}];\n`,
+        },
+      ],
+    },
+  ];
 }
 
-function fieldHelpers(block: string, register: ResolvedRegister, field: ResolvedField): string {
-  if (field.kind !== 'bits') return '';
+function fieldGroups(block: string, register: ResolvedRegister, field: ResolvedField): DeclarationGroup[] {
+  if (field.kind !== 'bits') return [];
   const name = pascal(block) + pascal(register.row.name) + pascal(field.name);
   const { shift, widthBits } = field;
-  const constant = `${upperSnake(block)}_${register.row.name}_${upperSnake(field.name)}`;
+  const mask = `${upperSnake(block)}_${register.row.name}_${upperSnake(field.name)}_MASK`;
   const dword = register.row.bits === 32 ? '' : ` In the ${field.dwordOffset === 0 ? 'low' : 'high'} dword.`;
   const kept = hex(0xffffffff - maskInPlace(widthBits, shift), 8);
   const changed = widthBits === 32 ? 'field >>> 0' : `((value & ${kept}) | ${place('field', shift, widthBits)}) >>> 0`;
   const got = widthBits === 32 ? 'value' : extract('value', shift, widthBits, 32);
-  return `export const ${constant}_MASK = ${hex(maskInPlace(widthBits, shift), 8)};
-${docComment(`${field.row.doc ?? field.name}${dword}`)}export function get${name}(value: number): number {
-  return ${got};
-}
-/** \`value\` with the field replaced. */
-export function set${name}(${widthBits === 32 ? '_value' : 'value'}: number, field: number): number {
-  return ${changed};
-}
-`;
+  const getter = `export function get${name}(value: number): number {\n  return ${got};\n}\n`;
+  const parameter = widthBits === 32 ? '_value' : 'value';
+  const setter = `export function set${name}(${parameter}: number, field: number): number {\n  return ${changed};\n}\n`;
+  return [
+    {
+      comment: docComment(`${field.row.doc ?? field.name}${dword}`),
+      declarations: [constant(mask, hex(maskInPlace(widthBits, shift), 8)), { name: `get${name}`, code: getter }],
+    },
+    {
+      comment: docComment('`value` with the field replaced.'),
+      declarations: [{ name: `set${name}`, code: setter }],
+    },
+  ];
 }
 
 function descriptor(register: ResolvedRegister): string {

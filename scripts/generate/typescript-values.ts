@@ -1,51 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Emits `values.gen.ts` (named values and the way back from number to name) and `constants.gen.ts`
- * (numbers that all sides agree on, and the layout hash).
+ * Declarations of `values.gen.ts` (named values, and the name of a number) and of
+ * `constants.gen.ts` (numbers that all sides agree on, and the layout hash). Called by outputs.ts.
  */
 import type { ConstantTable, ValueTable } from '../../protocol/layout/table.ts';
 import { docComment, lineComment } from './comments.ts';
+import type { DeclarationGroup, GeneratedModule } from './generated-module.ts';
 import type { LayoutHash } from './layout-hash.ts';
 import { camel, hex, pascal, upperSnake } from './names.ts';
 import { TableError } from './resolve.ts';
-import { GENERATED_HEADER } from './typescript-struct.ts';
+import { constant } from './typescript-fields.ts';
 
 /** Largest value for which the lookup array is dense. */
 const DENSE_LIMIT = 1023;
 
-/** The text of `values.gen.ts`; throws TableError. */
-export function emitValues(tables: readonly ValueTable[]): string {
+/** The declarations of `values.gen.ts`; throws TableError. */
+export function valuesModule(tables: readonly ValueTable[]): GeneratedModule {
   for (const table of tables) checkValues(table);
-  checkUnique(
-    'value table',
-    tables.map((table) => pascal(table.name)),
-  );
-  return [GENERATED_HEADER, ...tables.map(emitValueTable)].join('\n');
+  return { what: 'value tables: two tables', groups: tables.flatMap(valueGroups) };
 }
 
-function emitValueTable(table: ValueTable): string {
+function valueGroups(table: ValueTable): DeclarationGroup[] {
   const type = pascal(table.name);
   const entries = table.values.map(
     ({ name, value, doc }) => `${docComment(doc, '  ')}  ${upperSnake(name)}: ${spell(value)},\n`,
   );
   const names = `${camel(table.name)}Names`;
   const dense = table.values.every(({ value }) => value <= DENSE_LIMIT);
-  const list = dense ? denseNames(table) : sparseNames(table);
-  const declaration = dense
-    ? `export const ${names}: readonly string[] = [\n${list}];`
-    : `export const ${names}: Readonly<Record<number, string>> = {\n${list}};`;
-  return `${docComment(table.doc)}export const ${type} = {
+  const list = dense
+    ? `readonly string[] = [\n${denseNames(table)}]`
+    : `Readonly<Record<number, string>> = {\n${sparseNames(table)}}`;
+  const toName = `${camel(table.name)}Name`;
+  const declarations = [
+    {
+      name: type,
+      comment: docComment(table.doc),
+      code: `export const ${type} = {
 ${entries.join('')}} as const;
 export type ${type} = (typeof ${type})[keyof typeof ${type}];
-
-/** Names by value${dense ? "; '' where a value is not assigned" : ''}. */
-${declaration}
-
-/** The name of a value, or the number in hexadecimal when it has none. */
-export function ${camel(table.name)}Name(value: number): string {
+`,
+    },
+    {
+      name: names,
+      comment: docComment(`Names by value${dense ? "; '' where a value is not assigned" : ''}.`),
+      code: `export const ${names}: ${list};\n`,
+    },
+    {
+      name: toName,
+      comment: docComment('The name of a value, or the number in hexadecimal when it has none.'),
+      code: `export function ${toName}(value: number): string {
   return ${names}[value] || \`0x\${value.toString(16)}\`;
 }
-`;
+`,
+    },
+  ];
+  return declarations.map((declaration) => ({ declarations: [declaration] }));
 }
 
 function denseNames(table: ValueTable): string {
@@ -59,28 +68,27 @@ function sparseNames(table: ValueTable): string {
   return table.values.map(({ name, value }) => `  ${spell(value)}: '${upperSnake(name)}',\n`).join('');
 }
 
-/** The text of `constants.gen.ts`; throws TableError. */
-export function emitConstants(tables: readonly ConstantTable[], hash: LayoutHash): string {
-  const all = tables.flatMap((table) => table.constants);
-  checkUnique(
-    'constant',
-    all.map(({ name }) => upperSnake(name)),
-  );
-  for (const { name, value } of all) {
-    if (!Number.isSafeInteger(value) || value < 0)
-      throw new TableError(`constant "${name}": ${value} is not a whole number`);
-  }
-  const parts = tables.map((table) => {
-    const lines = table.constants.map(
-      ({ name, value, doc }) => `${docComment(doc)}export const ${upperSnake(name)} = ${spell(value)};\n`,
-    );
-    return `${lineComment(`${table.name}: ${table.doc}`)}${lines.join('')}`;
-  });
-  const doc = 'Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch.';
-  const layoutHash = `${docComment(doc)}export const LAYOUT_HASH_LOW = ${hex(hash.low, 8)};
-export const LAYOUT_HASH_HIGH = ${hex(hash.high, 8)};
-`;
-  return [GENERATED_HEADER, ...parts, layoutHash].join('\n');
+/** The declarations of `constants.gen.ts`; throws TableError. */
+export function constantsModule(tables: readonly ConstantTable[], hash: LayoutHash): GeneratedModule {
+  const groups = tables.map(({ name, doc, constants }) => ({
+    comment: lineComment(`${name}: ${doc}`),
+    declarations: constants.map((row) => ({
+      ...constant(upperSnake(row.name), spell(checkConstant(row))),
+      comment: docComment(row.doc),
+    })),
+  }));
+  const layoutHash = {
+    comment: docComment(
+      'Changes whenever a table changes that host software can see; the driver refuses to bind on a mismatch.',
+    ),
+    declarations: [constant('LAYOUT_HASH_LOW', hex(hash.low, 8)), constant('LAYOUT_HASH_HIGH', hex(hash.high, 8))],
+  };
+  return { what: 'constant tables: two rows', groups: [...groups, layoutHash] };
+}
+
+function checkConstant({ name, value }: ConstantTable['constants'][number]): number {
+  if (Number.isSafeInteger(value) && value >= 0) return value;
+  throw new TableError(`constant "${name}": ${value} is not a whole number`);
 }
 
 function checkValues(table: ValueTable): void {

@@ -3,7 +3,7 @@
  * Makes the table of an attribute of management datagrams (IBTA 13.4.8): all fields are big-endian.
  * Used by the tables of attributes and records.
  */
-import type { FieldRow, StructTable } from '../../layout/table.ts';
+import type { ArrayRow, FieldRow, StructTable } from '../../layout/table.ts';
 
 /** The table of an attribute of `sizeBytes`. */
 export function attribute(
@@ -11,7 +11,7 @@ export function attribute(
   source: string,
   doc: string,
   sizeBytes: number,
-  fields: readonly FieldRow[],
+  fields: readonly (FieldRow | ArrayRow)[],
 ): StructTable {
   return { name, doc, source, endian: 'big', sizeBytes, fields };
 }

@@ -36,7 +36,7 @@ function compareStruct(table: StructTable, header: HeaderLayouts): string[] {
   if (found.bits !== table.sizeBytes * BITS_PER_BYTE)
     sentences.push(`${table.name}: ${table.sizeBytes} bytes, in the header ${found.bits / BITS_PER_BYTE}`);
   const places = new Map([...found.fields].map(([name, place]) => [plain(name), place]));
-  const values = new Set(table.fields.flatMap(({ values }) => values ?? []));
+  const values = new Set(table.fields.flatMap((row) => ('values' in row ? (row.values ?? []) : [])));
   for (const { name, bitOffset, widthBits } of resolveStruct(table, values).fields) {
     const place = places.get(plain(name));
     if (place === undefined) {

@@ -43,7 +43,10 @@ export function componentsOf(recordName: string): readonly Component[] {
   const table = administrationRecords.find(({ name }) => name === recordName);
   const components: Component[] = [];
   let offsetBits = 0;
-  for (const { name = '', bits, bytes = 0 } of table?.fields ?? []) {
+  const rows = (table?.fields ?? []).flatMap((row) =>
+    'element' in row ? Array.from({ length: row.count }, () => row.element).flat() : [row],
+  );
+  for (const { name = '', bits, bytes = 0 } of rows) {
     for (const part of PARTS[`${recordName}.${name}`] ?? [bits ?? 8 * bytes]) {
       components.push({ name, offsetBits, bits: part });
       offsetBits += part;
