@@ -19,6 +19,7 @@ import {
 import {
   encodePortSamplesControl,
   newPortSamplesControl,
+  setPortSamplesControlCounterSelect,
 } from '../../../protocol/infiniband/mad/gen/port-samples-control.gen.ts';
 import {
   decodePortTransmitDiscardDetails,
@@ -265,7 +266,10 @@ t.test('a sampler counts over its interval', async (t) => {
   const [, port] = fixture.far.ports;
   const control = { ...newPortSamplesControl(), portSelect: 2, sampleStart: 1000, sampleInterval: 5000, tag: 7 };
   const data = new Uint8Array(192);
-  encodePortSamplesControl(new DataView(data.buffer), 0, { ...control, counterSelect0: 4, counterSelect1: 2 });
+  const asked = new DataView(data.buffer);
+  encodePortSamplesControl(asked, 0, control);
+  setPortSamplesControlCounterSelect(asked, 0, 0, 4);
+  setPortSamplesControlCounterSelect(asked, 0, 1, 2);
   const status = (): number | undefined => {
     const response = fixture.ask(GET, PerformanceAttribute.PORT_SAMPLES_RESULT, new Uint8Array(0));
     return response?.view.getUint16(DATA + 2);
@@ -292,6 +296,6 @@ t.test('a sampler counts over its interval', async (t) => {
     [0, 4, 8].map((at) => result?.view.getUint32(DATA + at)),
     [7 << 16, 3, 75],
   );
-  encodePortSamplesControl(new DataView(data.buffer), 0, { ...control, counterSelect0: 99 });
+  setPortSamplesControlCounterSelect(asked, 0, 0, 99);
   t.equal(fixture.ask(SET, PerformanceAttribute.PORT_SAMPLES_CONTROL, data)?.status, MadStatus.INVALID_VALUE);
 });

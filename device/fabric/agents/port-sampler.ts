@@ -6,13 +6,16 @@
 import {
   decodePortSamplesControl,
   encodePortSamplesControl,
+  getPortSamplesControlCounterSelect,
   newPortSamplesControl,
-  PORT_SAMPLES_CONTROL_COUNTER_SELECT0_OFFSET,
+  PORT_SAMPLES_CONTROL_COUNTER_SELECT_COUNT,
+  setPortSamplesControlCounterSelect,
 } from '../../../protocol/infiniband/mad/gen/port-samples-control.gen.ts';
 import {
   encodePortSamplesResult,
   newPortSamplesResult,
-  PORT_SAMPLES_RESULT_COUNTER0_OFFSET,
+  PORT_SAMPLES_RESULT_COUNTER_COUNT,
+  setPortSamplesResultCounter,
 } from '../../../protocol/infiniband/mad/gen/port-samples-result.gen.ts';
 import { MadStatus, SampleStatus } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import type { LinkEnd } from '../port/link.ts';
@@ -23,7 +26,7 @@ const TICK_NS = 1000;
 /** Code of counters of 32 bits. */
 const WIDTH_32 = 4;
 const COUNTER_MAX = 0xffffffff;
-const COUNTERS = 13;
+const COUNTERS = PORT_SAMPLES_CONTROL_COUNTER_SELECT_COUNT;
 /** Each counter can count anything that the agent can sample: 3 bits of ones for each. */
 const MASKS_0_TO_9 = 0x3fffffff;
 const MASKS_10_TO_12 = 0x7fc0;
@@ -73,6 +76,8 @@ export class PortSampler {
     control.sampleMechanisms = 1;
     control.sampleStatus = this.#status;
     encodePortSamplesControl(view, DATA, control);
+    for (let index = 0; index < COUNTERS; index++)
+      setPortSamplesControlCounterSelect(view, DATA, index, this.#kinds[index]);
   }
 
   /** Begins a sampling, unless one goes on: that one then stays. */
@@ -94,9 +99,9 @@ export class PortSampler {
     result.tag = this.#control.tag;
     result.sampleStatus = this.#status;
     encodePortSamplesResult(view, DATA, result);
-    for (let index = 0; index < COUNTERS; index++) {
-      const value = this.#status === SampleStatus.DONE ? this.#values[index] : 0;
-      view.setUint32(DATA + PORT_SAMPLES_RESULT_COUNTER0_OFFSET + index * 4, Math.min(COUNTER_MAX, value));
+    for (let index = 0; index < PORT_SAMPLES_RESULT_COUNTER_COUNT; index++) {
+      const value = this.#status === SampleStatus.DONE && index < COUNTERS ? this.#values[index] : 0;
+      setPortSamplesResultCounter(view, DATA, index, Math.min(COUNTER_MAX, value));
     }
   }
 
@@ -107,7 +112,5 @@ export class PortSampler {
 
 /** Kinds of the counters that a request asks for. */
 function kindsOf(view: DataView): number[] {
-  return Array.from({ length: COUNTERS }, (_, index) =>
-    view.getUint16(DATA + PORT_SAMPLES_CONTROL_COUNTER_SELECT0_OFFSET + index * 2),
-  );
+  return Array.from({ length: COUNTERS }, (_, index) => getPortSamplesControlCounterSelect(view, DATA, index));
 }

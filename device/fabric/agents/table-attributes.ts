@@ -5,6 +5,11 @@
  * names. The subnet management agent calls the handlers.
  */
 import { GID_SIZE } from '../../../protocol/infiniband/addresses.ts';
+import {
+  getSlToVlTableVl,
+  SL_TO_VL_TABLE_VL_COUNT,
+  setSlToVlTableVl,
+} from '../../../protocol/infiniband/mad/gen/sl-to-vl-table.gen.ts';
 import { MadStatus } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { type EndPort, PortChange, setGuid } from '../port/end-port.ts';
 import type { LinkEnd } from '../port/link.ts';
@@ -14,7 +19,7 @@ import { endPortOf, isSwitch } from './managed-node.ts';
 const GUID_BYTES = 8;
 const GUIDS_PER_BLOCK = 8;
 const PKEYS_PER_BLOCK = 32;
-const LEVELS = 16;
+const LEVELS = SL_TO_VL_TABLE_VL_COUNT;
 const ARBITRATION_BLOCK_BYTES = 64;
 
 /**
@@ -99,18 +104,14 @@ function getServiceLevels(request: AttributeRequest): MadStatus {
   const vls = vlMap(request);
   if (vls === undefined) return MadStatus.INVALID_VALUE;
   subnetData(request).fill(0);
-  for (let level = 0; level < LEVELS; level += 2)
-    request.view.setUint8(DATA + level / 2, (vls.get(level) << 4) | vls.get(level + 1));
+  for (let level = 0; level < LEVELS; level++) setSlToVlTableVl(request.view, DATA, level, vls.get(level));
   return MadStatus.SUCCESS;
 }
 
 function setServiceLevels(request: AttributeRequest): MadStatus {
   const vls = vlMap(request);
   if (vls === undefined) return MadStatus.INVALID_VALUE;
-  for (let level = 0; level < LEVELS; level++) {
-    const both = request.view.getUint8(DATA + (level >>> 1));
-    vls.set(level, (level & 1) === 0 ? both >>> 4 : both & 0xf);
-  }
+  for (let level = 0; level < LEVELS; level++) vls.set(level, getSlToVlTableVl(request.view, DATA, level));
   request.node.switchTables?.onTablesChanged?.();
   return MadStatus.SUCCESS;
 }

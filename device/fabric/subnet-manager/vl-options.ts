@@ -4,8 +4,18 @@
  * 14.2.5.9): the options, and the tables of a port with some VLs. Without options, service levels
  * are spread over the VLs and VLs have equal turns. `vl-tables.ts` writes the tables.
  */
-import { SL_TO_VL_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/sl-to-vl-table.gen.ts';
-import { VL_ARBITRATION_TABLE_SIZE } from '../../../protocol/infiniband/mad/gen/vl-arbitration-table.gen.ts';
+import {
+  SL_TO_VL_TABLE_SIZE,
+  SL_TO_VL_TABLE_VL_COUNT,
+  setSlToVlTableVl,
+} from '../../../protocol/infiniband/mad/gen/sl-to-vl-table.gen.ts';
+import {
+  setVlArbitrationTableVl,
+  setVlArbitrationTableWeight,
+  VL_ARBITRATION_TABLE_SIZE,
+  VL_ARBITRATION_TABLE_VL_COUNT,
+} from '../../../protocol/infiniband/mad/gen/vl-arbitration-table.gen.ts';
+import { viewOf } from '../../../protocol/layout/view.ts';
 
 /** A turn of VL arbitration: a VL, and units of 64 bytes. */
 type VlTurn = readonly [virtualLane: number, weight: number];
@@ -29,14 +39,13 @@ export const defaultVlOptions: VlOptions = {
   highLimit: 0,
 };
 
-const LEVELS = 16;
+const LEVELS = SL_TO_VL_TABLE_VL_COUNT;
 /** A service level that is mapped to the VL of management is not used. */
 const DROPPED = 15;
 const TURNS_MAX = 64;
 const BYTE_MAX = 255;
 /** 4096 bytes. */
 const EQUAL_WEIGHT = 64;
-const TURN_BYTES = 2;
 /** Numbers of data VLs by their codes in PortInfo (IBTA 14.2.5.6). */
 const VLS_OF_CODE: readonly number[] = [1, 1, 2, 4, 8, 15];
 
@@ -59,10 +68,11 @@ export function isLevelUsed({ serviceLevels }: VlOptions, level: number): boolea
 /** The SL to VL table of an exit with this number of VLs; VLs beyond wrap around. */
 export function vlMap({ serviceLevels }: VlOptions, vls: number): Uint8Array {
   const bytes = new Uint8Array(SL_TO_VL_TABLE_SIZE);
+  const view = viewOf(bytes);
   for (let level = 0; level < LEVELS; level++) {
     const wanted = serviceLevels.length === 0 ? level % vls : serviceLevels[level];
     const virtualLane = wanted === DROPPED && serviceLevels.length > 0 ? DROPPED : wanted % vls;
-    bytes[level >>> 1] |= (level & 1) === 0 ? virtualLane << 4 : virtualLane;
+    setSlToVlTableVl(view, 0, level, virtualLane);
   }
   return bytes;
 }
@@ -79,9 +89,12 @@ export function arbitrationTurns(options: VlOptions, vls: number): { low: VlTurn
 /** A block of 32 turns; those that are not given have weight 0. */
 export function turnBlock(turns: readonly VlTurn[], block: number): Uint8Array {
   const bytes = new Uint8Array(VL_ARBITRATION_TABLE_SIZE);
-  const count = VL_ARBITRATION_TABLE_SIZE / TURN_BYTES;
-  for (const [index, turn] of turns.slice(block * count, (block + 1) * count).entries())
-    bytes.set(turn, index * TURN_BYTES);
+  const view = viewOf(bytes);
+  const count = VL_ARBITRATION_TABLE_VL_COUNT;
+  for (const [index, [virtualLane, weight]] of turns.slice(block * count, (block + 1) * count).entries()) {
+    setVlArbitrationTableVl(view, 0, index, virtualLane);
+    setVlArbitrationTableWeight(view, 0, index, weight);
+  }
   return bytes;
 }
 

@@ -8,10 +8,10 @@ import { attribute } from './attribute.ts';
 import {
   nodeInfoRows,
   portInfoRows,
-  slToVlRows,
+  slToVlRow,
   smInfoRows,
   switchInfoRows,
-  vlArbitrationRows,
+  vlArbitrationRow,
 } from './subnet-attributes.ts';
 
 const GID_BYTES = 16;
@@ -65,7 +65,7 @@ export const administrationRecords: readonly StructTable[] = [
     { name: 'inputPort', bits: 8, doc: 'Input port of a switch; 0 for a channel adapter.' },
     { name: 'outputPort', bits: 8, doc: 'Output port of a switch; 0 for a channel adapter.' },
     { bits: 32 },
-    ...slToVlRows,
+    slToVlRow,
   ]),
   attribute('switch-info-record', 'IBTA 15.2.5.5', 'SwitchInfo of a switch.', 24, [
     LID,
@@ -91,7 +91,7 @@ export const administrationRecords: readonly StructTable[] = [
     { name: 'outputPort', bits: 8, doc: 'Number of the port.' },
     { name: 'blockNumber', bits: 8, doc: '1 and 2 low priority, 3 and 4 high priority.' },
     { bits: 32 },
-    ...vlArbitrationRows,
+    vlArbitrationRow,
   ]),
   attribute('sm-info-record', 'IBTA 15.2.5.10', 'SMInfo of a port.', 28, [LID, { bits: 16 }, ...smInfoRows]),
   attribute('p-key-table-record', 'IBTA 15.2.5.11', 'A block of a P_Key table.', 72, [

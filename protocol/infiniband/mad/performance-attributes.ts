@@ -7,7 +7,6 @@ import type { FieldRow, StructTable } from '../../layout/table.ts';
 import { attribute } from './attribute.ts';
 
 const GID_BYTES = 16;
-const COUNTERS_PER_SAMPLE = 15;
 
 /** Where datagrams of one direction go instead: an address and a QP. */
 function target(prefix: string, what: string): readonly FieldRow[] {
@@ -67,20 +66,13 @@ export const performanceAttributes: readonly StructTable[] = [
     { name: 'sampleStart', bits: 32, at: 28, doc: 'Ticks until the sampling begins.' },
     { name: 'sampleInterval', bits: 32, doc: 'Ticks of the sampling.' },
     { name: 'tag', bits: 16, at: 36, doc: 'Chosen by the requester; the result repeats it.' },
-    ...counters(
-      ...Array.from(
-        { length: COUNTERS_PER_SAMPLE - 2 },
-        (_, n) => [`counterSelect${n}`, 16, `What counter ${n} counts.`] as const,
-      ),
-    ),
+    { count: 13, element: [{ name: 'counterSelect', bits: 16, doc: 'What counter n counts.' }] },
   ]),
   attribute('port-samples-result', 'IBTA 16.1.3.4', 'Result of the sampling of counters.', 64, [
     { name: 'tag', bits: 16, doc: 'Tag of the control.' },
     { bits: 14 },
     { name: 'sampleStatus', bits: 2, doc: 'State of the sampler.' },
-    ...counters(
-      ...Array.from({ length: COUNTERS_PER_SAMPLE }, (_, n) => [`counter${n}`, 32, `Value of counter ${n}.`] as const),
-    ),
+    { count: 15, element: [{ name: 'counter', bits: 32, doc: 'Value of counter n.' }] },
   ]),
   attribute('port-counters', 'IBTA 16.1.3.5', 'Basic counters of a port.', 44, [
     ...SELECTED,

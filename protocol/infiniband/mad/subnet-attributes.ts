@@ -3,7 +3,7 @@
  * Attributes of subnet management as tables (IBTA 14.2.5). Each lies in the 64 bytes of data of an
  * SMP, and most of them in records of subnet administration, too (administration-records.ts).
  */
-import type { FieldRow, StructTable } from '../../layout/table.ts';
+import type { ArrayRow, FieldRow, StructTable } from '../../layout/table.ts';
 import { attribute } from './attribute.ts';
 
 export const nodeInfoRows: readonly FieldRow[] = [
@@ -111,23 +111,22 @@ export const smInfoRows: readonly FieldRow[] = [
   { bits: 24 },
 ];
 
-/** Lane of each service level. */
-export const slToVlRows: readonly FieldRow[] = Array.from({ length: 16 }, (_, level) => ({
-  name: `vlOfSl${level}`,
-  bits: 4,
-  doc: `Lane of service level ${level}; 15: such packets are dropped.`,
-}));
-
-const ENTRIES_PER_ARBITRATION_BLOCK = 32;
+/** VL of each service level. */
+export const slToVlRow: ArrayRow = {
+  count: 16,
+  element: [{ name: 'vl', bits: 4, doc: 'VL of service level n; 15: such packets are dropped.' }],
+};
 
 /** Turns of a block of an arbitration table. */
-export const vlArbitrationRows: readonly FieldRow[] = Array.from({ length: ENTRIES_PER_ARBITRATION_BLOCK }, (_, n) => [
-  { bits: 4 },
-  { name: `vl${n}`, bits: 4, doc: `Lane of turn ${n}.` },
-  { name: `weight${n}`, bits: 8, doc: `Units of 64 bytes of turn ${n}; 0: the turn is skipped.` },
-]).flat();
+export const vlArbitrationRow: ArrayRow = {
+  count: 32,
+  element: [
+    { bits: 4 },
+    { name: 'vl', bits: 4, doc: 'VL of turn n.' },
+    { name: 'weight', bits: 8, doc: 'Units of 64 bytes of turn n; 0: the turn is skipped.' },
+  ],
+};
 
-/** An attribute of 64 bytes or fewer. */
 /** An attribute that is one block of a table. */
 function block(name: string, source: string, doc: string, entries: string): StructTable {
   return attribute(name, source, doc, 64, [{ name: 'entries', bytes: 64, doc: entries }]);
@@ -142,8 +141,8 @@ export const subnetAttributes: readonly StructTable[] = [
   block('guid-info', 'IBTA 14.2.5.5', 'Eight GUIDs of a port.', 'GUIDs of 8 bytes; the first one of block 0 is fixed.'),
   attribute('port-info', 'IBTA 14.2.5.6', 'State and configuration of a port.', 64, portInfoRows),
   block('p-key-table', 'IBTA 14.2.5.7', '32 partition keys.', 'Partition keys of 2 bytes; 0: the entry is free.'),
-  attribute('sl-to-vl-table', 'IBTA 14.2.5.8', 'Lanes of the service levels.', 8, slToVlRows),
-  attribute('vl-arbitration-table', 'IBTA 14.2.5.9', 'Half a table of lane arbitration.', 64, vlArbitrationRows),
+  attribute('sl-to-vl-table', 'IBTA 14.2.5.8', 'Lanes of the service levels.', 8, [slToVlRow]),
+  attribute('vl-arbitration-table', 'IBTA 14.2.5.9', 'Half a table of lane arbitration.', 64, [vlArbitrationRow]),
   block('linear-forwarding-table', 'IBTA 14.2.5.10', 'Ports of 64 LIDs.', 'Output port of each LID; 255: none.'),
   block(
     'multicast-forwarding-table',

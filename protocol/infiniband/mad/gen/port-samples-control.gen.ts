@@ -17,8 +17,19 @@ export function getPortSamplesControlSampleInterval(view: DataView, base: number
   return view.getUint32(base + 32, false);
 }
 
-/** What counter 0 counts. */
-export const PORT_SAMPLES_CONTROL_COUNTER_SELECT0_OFFSET = 38;
+/** Chosen by the requester; the result repeats it. */
+export function getPortSamplesControlTag(view: DataView, base: number): number {
+  return view.getUint16(base + 36, false);
+}
+
+/** What counter n counts. */
+export const PORT_SAMPLES_CONTROL_COUNTER_SELECT_COUNT = 13;
+export function getPortSamplesControlCounterSelect(view: DataView, base: number, index: number): number {
+  return view.getUint16(base + 38 + index * 2, false);
+}
+export function setPortSamplesControlCounterSelect(view: DataView, base: number, index: number, value: number): void {
+  view.setUint16(base + 38 + index * 2, value, false);
+}
 
 /** Control of the sampling of counters. */
 export interface PortSamplesControl {
@@ -52,32 +63,6 @@ export interface PortSamplesControl {
   sampleInterval: number;
   /** Chosen by the requester; the result repeats it. */
   tag: number;
-  /** What counter 0 counts. */
-  counterSelect0: number;
-  /** What counter 1 counts. */
-  counterSelect1: number;
-  /** What counter 2 counts. */
-  counterSelect2: number;
-  /** What counter 3 counts. */
-  counterSelect3: number;
-  /** What counter 4 counts. */
-  counterSelect4: number;
-  /** What counter 5 counts. */
-  counterSelect5: number;
-  /** What counter 6 counts. */
-  counterSelect6: number;
-  /** What counter 7 counts. */
-  counterSelect7: number;
-  /** What counter 8 counts. */
-  counterSelect8: number;
-  /** What counter 9 counts. */
-  counterSelect9: number;
-  /** What counter 10 counts. */
-  counterSelect10: number;
-  /** What counter 11 counts. */
-  counterSelect11: number;
-  /** What counter 12 counts. */
-  counterSelect12: number;
 }
 
 /** A record of zeros, to be reused. */
@@ -98,19 +83,6 @@ export function newPortSamplesControl(): PortSamplesControl {
     sampleStart: 0,
     sampleInterval: 0,
     tag: 0,
-    counterSelect0: 0,
-    counterSelect1: 0,
-    counterSelect2: 0,
-    counterSelect3: 0,
-    counterSelect4: 0,
-    counterSelect5: 0,
-    counterSelect6: 0,
-    counterSelect7: 0,
-    counterSelect8: 0,
-    counterSelect9: 0,
-    counterSelect10: 0,
-    counterSelect11: 0,
-    counterSelect12: 0,
   };
 }
 
@@ -132,27 +104,7 @@ export function decodePortSamplesControl(view: DataView, base: number, into: Por
   into.vendorMaskLow = view.getUint32(base + 24, false);
   into.sampleStart = getPortSamplesControlSampleStart(view, base);
   into.sampleInterval = getPortSamplesControlSampleInterval(view, base);
-  const word36 = view.getUint32(base + 36, false);
-  into.tag = word36 >>> 16;
-  into.counterSelect0 = word36 & 0xffff;
-  const word40 = view.getUint32(base + 40, false);
-  into.counterSelect1 = word40 >>> 16;
-  into.counterSelect2 = word40 & 0xffff;
-  const word44 = view.getUint32(base + 44, false);
-  into.counterSelect3 = word44 >>> 16;
-  into.counterSelect4 = word44 & 0xffff;
-  const word48 = view.getUint32(base + 48, false);
-  into.counterSelect5 = word48 >>> 16;
-  into.counterSelect6 = word48 & 0xffff;
-  const word52 = view.getUint32(base + 52, false);
-  into.counterSelect7 = word52 >>> 16;
-  into.counterSelect8 = word52 & 0xffff;
-  const word56 = view.getUint32(base + 56, false);
-  into.counterSelect9 = word56 >>> 16;
-  into.counterSelect10 = word56 & 0xffff;
-  const word60 = view.getUint32(base + 60, false);
-  into.counterSelect11 = word60 >>> 16;
-  into.counterSelect12 = word60 & 0xffff;
+  into.tag = getPortSamplesControlTag(view, base);
   return into;
 }
 
@@ -167,11 +119,6 @@ export function encodePortSamplesControl(view: DataView, base: number, from: Rea
   view.setUint32(base + 24, from.vendorMaskLow, false);
   view.setUint32(base + 28, from.sampleStart, false);
   view.setUint32(base + 32, from.sampleInterval, false);
-  view.setUint32(base + 36, ((from.tag & 0xffff) << 16) | (from.counterSelect0 & 0xffff), false);
-  view.setUint32(base + 40, ((from.counterSelect1 & 0xffff) << 16) | (from.counterSelect2 & 0xffff), false);
-  view.setUint32(base + 44, ((from.counterSelect3 & 0xffff) << 16) | (from.counterSelect4 & 0xffff), false);
-  view.setUint32(base + 48, ((from.counterSelect5 & 0xffff) << 16) | (from.counterSelect6 & 0xffff), false);
-  view.setUint32(base + 52, ((from.counterSelect7 & 0xffff) << 16) | (from.counterSelect8 & 0xffff), false);
-  view.setUint32(base + 56, ((from.counterSelect9 & 0xffff) << 16) | (from.counterSelect10 & 0xffff), false);
-  view.setUint32(base + 60, ((from.counterSelect11 & 0xffff) << 16) | (from.counterSelect12 & 0xffff), false);
+  view.setUint8(base + 36, ((from.tag >>> 8) & 0xff));
+  view.setUint8(base + 37, (from.tag & 0xff));
 }

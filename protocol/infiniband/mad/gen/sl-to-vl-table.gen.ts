@@ -4,3 +4,13 @@
 
 /** Lanes of the service levels. Source: IBTA 14.2.5.8. */
 export const SL_TO_VL_TABLE_SIZE = 8;
+
+/** VL of service level n; 15: such packets are dropped. */
+export const SL_TO_VL_TABLE_VL_COUNT = 16;
+export function getSlToVlTableVl(view: DataView, base: number, index: number): number {
+  return (view.getUint8(base + (index >>> 1)) >>> ((~index & 1) * 4)) & 0xf;
+}
+export function setSlToVlTableVl(view: DataView, base: number, index: number, value: number): void {
+  const shift = (~index & 1) * 4;
+  view.setUint8(base + (index >>> 1), (view.getUint8(base + (index >>> 1)) & ~(0xf << shift)) | ((value & 0xf) << shift));
+}

@@ -4,3 +4,14 @@
 
 /** Half a table of lane arbitration. Source: IBTA 14.2.5.9. */
 export const VL_ARBITRATION_TABLE_SIZE = 64;
+
+/** VL of turn n. */
+export const VL_ARBITRATION_TABLE_VL_COUNT = 32;
+export function setVlArbitrationTableVl(view: DataView, base: number, index: number, value: number): void {
+  view.setUint8(base + index * 2, (view.getUint8(base + index * 2) & 0xf0) | (value & 0xf));
+}
+
+/** Units of 64 bytes of turn n; 0: the turn is skipped. */
+export function setVlArbitrationTableWeight(view: DataView, base: number, index: number, value: number): void {
+  view.setUint8(base + 1 + index * 2, value);
+}
