@@ -3,7 +3,7 @@
  * Types of the layout tables: structures in memory (commands, queue entries, wire headers),
  * register blocks, named values and constants. Rows are in order; offsets follow from order and
  * width, and tables assert the offsets that a reader looks for. `npm run generate` turns the tables
- * into TypeScript accessors, the C header and docs/REGISTERS.md.
+ * into TypeScript accessors, the C header, docs/REGISTERS.md and the pages of docs/formats.
  */
 
 /**

@@ -15,7 +15,7 @@ import { API_PATH, ApiError, emitDriverApi, readDriverSources } from './driver-a
 import { FAULTS_PATH, writeFaultSection } from './fault-section.ts';
 import { readFreshRegisters } from './fresh-registers.ts';
 import { findImports, ImportError } from './imported-names.ts';
-import { generateOutputs, REFERENCE_PATH, type TableSet } from './outputs.ts';
+import { generateOutputs, type TableSet } from './outputs.ts';
 import { TableError } from './resolve.ts';
 
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
@@ -24,17 +24,29 @@ const ROOT = join(dirname(fileURLToPath(import.meta.url)), '../..');
 const SETS = [
   {
     module: 'protocol/layout/index.ts',
-    title: 'Adapter',
+    title: 'Registers and structures of the adapter',
+    page: 'docs/REGISTERS.md',
     folder: 'protocol/layout/gen',
     header: 'guest-tests/driver/vuhca_hw.h',
   },
-  { module: 'protocol/infiniband/tables.ts', title: 'InfiniBand wire formats', folder: 'protocol/infiniband/gen' },
+  {
+    module: 'protocol/infiniband/tables.ts',
+    title: 'Wire formats',
+    page: 'docs/formats/WIRE.md',
+    folder: 'protocol/infiniband/gen',
+  },
   {
     module: 'protocol/infiniband/mad/tables.ts',
     title: 'Management datagrams',
+    page: 'docs/formats/MADS.md',
     folder: 'protocol/infiniband/mad/gen',
   },
-  { module: 'protocol/mthca/tables.ts', title: 'mthca', folder: 'protocol/mthca/gen' },
+  {
+    module: 'protocol/mthca/tables.ts',
+    title: 'Structures of the mthca personality',
+    page: 'docs/formats/MTHCA.md',
+    folder: 'protocol/mthca/gen',
+  },
 ];
 
 /** Loads every table module that exists. */
@@ -85,10 +97,11 @@ export function writeOutputs(root: string, outputs: ReadonlyMap<string, string>)
   return [...changed, ...leftOver];
 }
 
-/** The texts of all files but the reference. */
+/** The texts of all files that the tables decide alone: all but the page of registers. */
 async function generateCode(): Promise<Map<string, string>> {
-  const outputs = generateOutputs(await loadTableSets(), { imports: findImports(ROOT) });
-  outputs.delete(REFERENCE_PATH);
+  const sets = await loadTableSets();
+  const outputs = generateOutputs(sets, { imports: findImports(ROOT) });
+  for (const { registerBlocks, page } of sets) if (registerBlocks.length > 0) outputs.delete(page);
   return outputs;
 }
 

@@ -9,7 +9,7 @@ import { emitCHeader } from './c-header.ts';
 import { type GeneratedModule, moduleText } from './generated-module.ts';
 import type { GeneratedImports } from './imported-names.ts';
 import { type LayoutHash, layoutHash } from './layout-hash.ts';
-import { emitMarkdown, type MarkdownPart } from './markdown.ts';
+import { emitMarkdown, type ResetValues } from './markdown.ts';
 import { lowerSnake } from './names.ts';
 import { type ResolvedStruct, resolveStruct, TableError } from './resolve.ts';
 import { type ResolvedBlock, resolveBlock } from './resolve-registers.ts';
@@ -19,8 +19,9 @@ import { constantsModule, valuesModule } from './typescript-values.ts';
 
 /** Tables that are generated into one folder. */
 export interface TableSet {
-  /** Heading in the reference. */
+  /** Heading of its page of the reference, and where the page goes. */
   readonly title: string;
+  readonly page: string;
   /** Folder of the `.gen.ts` files, relative to the repository. */
   readonly folder: string;
   /** Path of the C header, for the set that guest software sees. */
@@ -31,13 +32,10 @@ export interface TableSet {
   readonly constantTables: readonly ConstantTable[];
 }
 
-/** Where the reference goes. */
-export const REFERENCE_PATH = 'docs/REGISTERS.md';
-
 /** What the texts depend on besides the tables. */
 export interface OutputOptions {
   /** Values of registers for the reference, in place of those in the tables. */
-  readonly resets?: ReadonlyMap<string, string>;
+  readonly resets?: ResetValues;
   /** What the sources import; without it, modules have all that tables lead to. */
   readonly imports?: GeneratedImports;
 }
@@ -46,7 +44,7 @@ export interface OutputOptions {
 export function generateOutputs(sets: readonly TableSet[], options: OutputOptions = {}): Map<string, string> {
   const outputs = new Map<string, string>();
   const modules = new Map<string, GeneratedModule>();
-  const parts = sets.map((set) => generateSet(set, outputs, modules));
+  for (const set of sets) generateSet(set, outputs, modules, options.resets);
   options.imports?.check(
     sets.map(({ folder }) => folder),
     modules,
@@ -55,11 +53,15 @@ export function generateOutputs(sets: readonly TableSet[], options: OutputOption
     const text = moduleText(module, options.imports?.wantedFrom(path) ?? 'all');
     if (text !== undefined) outputs.set(path, text);
   }
-  outputs.set(REFERENCE_PATH, emitMarkdown(parts, options.resets));
   return outputs;
 }
 
-function generateSet(set: TableSet, outputs: Map<string, string>, modules: Map<string, GeneratedModule>): MarkdownPart {
+function generateSet(
+  set: TableSet,
+  outputs: Map<string, string>,
+  modules: Map<string, GeneratedModule>,
+  resets: ResetValues | undefined,
+): void {
   const names = new Set(set.valueTables.map((table) => table.name));
   const structs = set.structs.map((table) => resolveStruct(table, names));
   const blocks = set.registerBlocks.map((block) => resolveBlock(block, names));
@@ -70,7 +72,8 @@ function generateSet(set: TableSet, outputs: Map<string, string>, modules: Map<s
   modules.set(`${set.folder}/values.gen.ts`, valuesModule(set.valueTables));
   modules.set(`${set.folder}/constants.gen.ts`, constantsModule(set.constantTables, hash));
   if (set.header !== undefined) outputs.set(set.header, emitHeader(set, structs, blocks, hash));
-  return { title: set.title, structs, blocks, values: set.valueTables, constants: set.constantTables };
+  const { title, valueTables: values, constantTables: constants } = set;
+  outputs.set(set.page, emitMarkdown({ title, structs, blocks, values, constants }, resets));
 }
 
 function emitHeader(

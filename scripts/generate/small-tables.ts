@@ -160,6 +160,7 @@ export const BLOCK: RegisterBlock = {
 export function smallSet(extra: Partial<TableSet> = {}): TableSet {
   return {
     title: 'Small',
+    page: 'SMALL.md',
     folder: 'gen',
     header: 'vuhca_hw.h',
     structs: [LITTLE, BIG, ARRAYS, BIG_ARRAYS],
