@@ -119,6 +119,7 @@ const NOT_DISSECTED: Readonly<Record<string, readonly string[] | 'all'>> = {
   'port-counters': ['transmitWait'],
   'port-receive-error-details': 'all',
   'port-transmit-discard-details': 'all',
+  'multicast-forwarding-table': Array.from({ length: 16 }, (_, index) => `ports${16 + index}`),
   'path-record': ['qosClass'],
   'multi-path-record': ['qosClass', 'independence'],
 };
@@ -130,6 +131,8 @@ interface Found {
   readonly size: number;
   readonly show: string;
   readonly value: string;
+  /** The bytes of which the field is a part, if it is one. */
+  readonly unmasked: string;
 }
 
 /** The fields of each packet, in PDML's terms; positions count from the start of the datagram. */
@@ -149,7 +152,14 @@ function readPdml(text: string): readonly Found[] {
   const found = [...text.matchAll(/<field ([^>]*)>/g)].map(([, words]) => {
     const read = (name: string): string => new RegExp(`(?:^| )${name}="([^"]*)"`).exec(words)?.[1] ?? '';
     const [position, size] = [Number(read('pos')), Number(read('size'))];
-    return { name: read('name'), position, size, show: read('show'), value: read('value') };
+    return {
+      name: read('name'),
+      position,
+      size,
+      show: read('show'),
+      value: read('value'),
+      unmasked: read('unmaskedvalue'),
+    };
   });
   const start = found.find(({ name }) => name === 'infiniband.mad.baseversion')?.position ?? 0;
   return found.map((field) => ({ ...field, position: field.position - start }));
@@ -192,9 +202,11 @@ function isFound(field: ResolvedField, sample: Sample, mad: Uint8Array, found: r
   const covering = found.filter(({ position, size }) => position <= first && position + size > last);
   if (field.kind === 'bytes') return covering.length > 0;
   const value = bitsOf(mad, sample.offset * 8 + field.bitOffset, field.widthBits);
-  return covering.some(
-    ({ show, value: hex }) => isNumber(show, value) || (/^[0-9a-f]+$/.test(hex) && BigInt(`0x${hex}`) === value),
-  );
+  return covering.some(({ show, size, value: own, unmasked }) => {
+    // tshark has the two parts of a partition key.
+    const hex = unmasked !== '' && size * 8 === field.widthBits ? unmasked : own;
+    return isNumber(show, value) || (/^[0-9a-f]+$/.test(hex) && BigInt(`0x${hex}`) === value);
+  });
 }
 
 function isNumber(text: string, value: bigint): boolean {

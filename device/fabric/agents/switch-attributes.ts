@@ -6,6 +6,11 @@
  */
 import { MULTICAST_LID_BASE } from '../../../protocol/infiniband/addresses.ts';
 import {
+  getMulticastForwardingTablePorts,
+  MULTICAST_FORWARDING_TABLE_PORTS_COUNT,
+  setMulticastForwardingTablePorts,
+} from '../../../protocol/infiniband/mad/gen/multicast-forwarding-table.gen.ts';
+import {
   decodeSwitchInfo,
   encodeSwitchInfo,
   newSwitchInfo,
@@ -15,7 +20,7 @@ import { type AttributeHandler, type AttributeRequest, DATA, subnetData } from '
 import type { SwitchTables } from './managed-node.ts';
 
 const LIDS_PER_LINEAR_BLOCK = 64;
-const LIDS_PER_MULTICAST_BLOCK = 32;
+const LIDS_PER_MULTICAST_BLOCK = MULTICAST_FORWARDING_TABLE_PORTS_COUNT;
 const PORTS_PER_POSITION = 16;
 const LIFE_TIME_MAX = 31;
 
@@ -102,8 +107,8 @@ function getMulticastBlock(request: AttributeRequest): MadStatus {
   if (block === undefined) return MadStatus.INVALID_VALUE;
   const { tables, first, position } = block;
   for (let entry = 0; entry < LIDS_PER_MULTICAST_BLOCK; entry++) {
-    const isThere = first + entry < tables.multicastCapacity;
-    request.view.setUint16(DATA + entry * 2, isThere ? tables.getMulticastPorts(first + entry, position) : 0);
+    const ports = first + entry < tables.multicastCapacity ? tables.getMulticastPorts(first + entry, position) : 0;
+    setMulticastForwardingTablePorts(request.view, DATA, entry, ports);
   }
   return MadStatus.SUCCESS;
 }
@@ -113,7 +118,7 @@ function setMulticastBlock(request: AttributeRequest): MadStatus {
   if (block === undefined) return MadStatus.INVALID_VALUE;
   const { tables, first, position } = block;
   for (let entry = 0; entry < LIDS_PER_MULTICAST_BLOCK && first + entry < tables.multicastCapacity; entry++)
-    tables.setMulticastPorts(first + entry, position, request.view.getUint16(DATA + entry * 2));
+    tables.setMulticastPorts(first + entry, position, getMulticastForwardingTablePorts(request.view, DATA, entry));
   tables.onTablesChanged?.();
   return MadStatus.SUCCESS;
 }

@@ -6,6 +6,11 @@
  */
 import { GID_SIZE } from '../../../protocol/infiniband/addresses.ts';
 import {
+  getPKeyTablePKey,
+  P_KEY_TABLE_P_KEY_COUNT,
+  setPKeyTablePKey,
+} from '../../../protocol/infiniband/mad/gen/p-key-table.gen.ts';
+import {
   getSlToVlTableVl,
   SL_TO_VL_TABLE_VL_COUNT,
   setSlToVlTableVl,
@@ -18,7 +23,7 @@ import { endPortOf, isSwitch } from './managed-node.ts';
 
 const GUID_BYTES = 8;
 const GUIDS_PER_BLOCK = 8;
-const PKEYS_PER_BLOCK = 32;
+const PKEYS_PER_BLOCK = P_KEY_TABLE_P_KEY_COUNT;
 const LEVELS = SL_TO_VL_TABLE_VL_COUNT;
 const ARBITRATION_BLOCK_BYTES = 64;
 
@@ -63,7 +68,7 @@ function getPkeyTable(request: AttributeRequest): MadStatus {
   const first = (request.modifier & 0xffff) * PKEYS_PER_BLOCK;
   if (first >= table.length) return MadStatus.INVALID_VALUE;
   for (let entry = 0; entry < PKEYS_PER_BLOCK; entry++)
-    request.view.setUint16(DATA + entry * 2, table[first + entry] ?? 0);
+    setPKeyTablePKey(request.view, DATA, entry, table[first + entry] ?? 0);
   return MadStatus.SUCCESS;
 }
 
@@ -75,7 +80,7 @@ function setPkeyTable(request: AttributeRequest): MadStatus {
   if (first >= table.length) return MadStatus.INVALID_VALUE;
   let changed = false;
   for (let entry = 0; entry < PKEYS_PER_BLOCK && first + entry < table.length; entry++) {
-    const key = request.view.getUint16(DATA + entry * 2);
+    const key = getPKeyTablePKey(request.view, DATA, entry);
     if (table[first + entry] === key) continue;
     table[first + entry] = key;
     changed = true;

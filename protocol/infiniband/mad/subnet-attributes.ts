@@ -140,16 +140,15 @@ export const subnetAttributes: readonly StructTable[] = [
   attribute('switch-info', 'IBTA 14.2.5.4', 'Capacities and state of a switch.', 20, switchInfoRows),
   block('guid-info', 'IBTA 14.2.5.5', 'Eight GUIDs of a port.', 'GUIDs of 8 bytes; the first one of block 0 is fixed.'),
   attribute('port-info', 'IBTA 14.2.5.6', 'State and configuration of a port.', 64, portInfoRows),
-  block('p-key-table', 'IBTA 14.2.5.7', '32 partition keys.', 'Partition keys of 2 bytes; 0: the entry is free.'),
+  attribute('p-key-table', 'IBTA 14.2.5.7', 'A block of a table of partition keys.', 64, [
+    { count: 32, element: [{ name: 'pKey', bits: 16, doc: 'Partition key n; 0: the entry is free.' }] },
+  ]),
   attribute('sl-to-vl-table', 'IBTA 14.2.5.8', 'Lanes of the service levels.', 8, [slToVlRow]),
   attribute('vl-arbitration-table', 'IBTA 14.2.5.9', 'Half a table of lane arbitration.', 64, [vlArbitrationRow]),
   block('linear-forwarding-table', 'IBTA 14.2.5.10', 'Ports of 64 LIDs.', 'Output port of each LID; 255: none.'),
-  block(
-    'multicast-forwarding-table',
-    'IBTA 14.2.5.12',
-    '32 sets of ports.',
-    'Masks of 16 ports, 2 bytes for each LID.',
-  ),
+  attribute('multicast-forwarding-table', 'IBTA 14.2.5.12', 'Ports of 32 multicast LIDs.', 64, [
+    { count: 32, element: [{ name: 'ports', bits: 16, doc: 'Output ports of LID n, as a mask of 16 ports.' }] },
+  ]),
   attribute('sm-info', 'IBTA 14.2.5.13', 'State of a subnet manager.', 24, smInfoRows),
   attribute('vendor-diag', 'IBTA 14.2.5.14', "The vendor's diagnostics.", 64, [
     { name: 'nextIndex', bits: 16, doc: 'Next attribute modifier with data; 0: there is none.' },

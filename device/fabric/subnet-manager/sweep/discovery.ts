@@ -14,6 +14,7 @@ import {
   NODE_INFO_PORT_GUID_OFFSET,
   NODE_INFO_SIZE,
 } from '../../../../protocol/infiniband/mad/gen/node-info.gen.ts';
+import { P_KEY_TABLE_P_KEY_COUNT } from '../../../../protocol/infiniband/mad/gen/p-key-table.gen.ts';
 import {
   getSwitchInfoPartitionEnforcementCapacity,
   SWITCH_INFO_SIZE,
@@ -24,7 +25,7 @@ import { readGuid } from '../guid.ts';
 import { get, type SmpAnswer, type SmpJob, type SmpRequest } from '../smp-client.ts';
 import { type DirectedPath, join, Subnet, SubnetNode, SubnetPort } from '../subnet.ts';
 
-const KEYS_PER_BLOCK = 32;
+const KEYS_PER_BLOCK = P_KEY_TABLE_P_KEY_COUNT;
 /** The upper half of the modifier of a P_Key table is the port of a switch. */
 export const PORT_SHIFT = 16;
 

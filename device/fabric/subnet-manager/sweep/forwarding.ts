@@ -4,8 +4,12 @@
  * block where they differ (IBTA 14.2.5.4, 14.2.5.10, 14.2.5.12). Called by the sweep, and for
  * multicast after every change of a group.
  */
-
 import { MULTICAST_LID_BASE } from '../../../../protocol/infiniband/addresses.ts';
+import {
+  getMulticastForwardingTablePorts,
+  MULTICAST_FORWARDING_TABLE_PORTS_COUNT,
+  setMulticastForwardingTablePorts,
+} from '../../../../protocol/infiniband/mad/gen/multicast-forwarding-table.gen.ts';
 import {
   setSwitchInfoLifeTime,
   setSwitchInfoLinearTop,
@@ -21,7 +25,7 @@ import type { SubnetNode } from '../subnet.ts';
 import { count, type SweepCounters } from './port-settings.ts';
 
 const BLOCK_BYTES = 64;
-const MULTICAST_LIDS_PER_BLOCK = 32;
+const MULTICAST_LIDS_PER_BLOCK = MULTICAST_FORWARDING_TABLE_PORTS_COUNT;
 const PORTS_PER_POSITION = 16;
 /** The upper bits of the modifier of a multicast block choose 16 ports. */
 export const POSITION_SHIFT = 28;
@@ -141,8 +145,9 @@ function addPort(blocks: Map<number, Uint8Array>, index: number, port: number): 
   const block = blocks.get(modifier) ?? new Uint8Array(BLOCK_BYTES);
   blocks.set(modifier, block);
   const view = viewOf(block);
-  const offset = 2 * (index % MULTICAST_LIDS_PER_BLOCK);
-  view.setUint16(offset, view.getUint16(offset) | (1 << (port % PORTS_PER_POSITION)));
+  const entry = index % MULTICAST_LIDS_PER_BLOCK;
+  const ports = getMulticastForwardingTablePorts(view, 0, entry);
+  setMulticastForwardingTablePorts(view, 0, entry, ports | (1 << (port % PORTS_PER_POSITION)));
 }
 
 function* writeBlocks(

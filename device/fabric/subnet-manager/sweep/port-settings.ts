@@ -3,7 +3,12 @@
  * Writer of port settings: PortInfo with LIDs, MTU and VLs, P_Key tables, then the states ARMED and
  * ACTIVE (IBTA 14.2.5.6, 14.3.6). Only ports that differ are written. Called by the sweep.
  */
-
+import {
+  getPKeyTablePKey,
+  P_KEY_TABLE_P_KEY_COUNT,
+  P_KEY_TABLE_SIZE,
+  setPKeyTablePKey,
+} from '../../../../protocol/infiniband/mad/gen/p-key-table.gen.ts';
 import {
   getPortInfoMtuCapability,
   getPortInfoOperationalVls,
@@ -47,9 +52,7 @@ import { keysOf } from './partitions.ts';
 
 /** Time of a packet in the subnet, as opensm has it: 4.096 us * 2^18, about 1 s. */
 export const SUBNET_TIMEOUT = 18;
-const KEY_BYTES = 2;
-const BLOCK_BYTES = 64;
-const KEYS_PER_BLOCK = BLOCK_BYTES / KEY_BYTES;
+const KEYS_PER_BLOCK = P_KEY_TABLE_P_KEY_COUNT;
 const SMALLEST_MTU_CODE = mtuCode(256);
 
 /** Counts of what agents refused. */
@@ -221,10 +224,10 @@ export function* writePartitions(subnet: Subnet, options: SubnetManagerOptions, 
 }
 
 function keyBlock(keys: readonly number[], block: number): Uint8Array {
-  const bytes = new Uint8Array(BLOCK_BYTES);
+  const bytes = new Uint8Array(P_KEY_TABLE_SIZE);
   const view = viewOf(bytes);
   for (let index = 0; index < KEYS_PER_BLOCK; index++)
-    view.setUint16(index * KEY_BYTES, keys[block * KEYS_PER_BLOCK + index] ?? 0);
+    setPKeyTablePKey(view, 0, index, keys[block * KEYS_PER_BLOCK + index] ?? 0);
   return bytes;
 }
 
@@ -232,8 +235,9 @@ function keyBlock(keys: readonly number[], block: number): Uint8Array {
 export function keysOfPort(port: SubnetPort): number[] {
   const keys: number[] = [];
   for (const block of port.pKeys.values()) {
-    for (let offset = 0; offset < BLOCK_BYTES; offset += KEY_BYTES) {
-      const key = viewOf(block).getUint16(offset);
+    const view = viewOf(block);
+    for (let index = 0; index < KEYS_PER_BLOCK; index++) {
+      const key = getPKeyTablePKey(view, 0, index);
       if (key !== 0) keys.push(key);
     }
   }
