@@ -3,7 +3,7 @@
  * Tables of the UDP protocol of ibsim, the InfiniBand simulator of OpenFabrics: its client library
  * `libumad2sim` lets opensm and the diagnostics reach a fabric without /dev/infiniband. Control
  * messages are in the byte order of the host, which is little endian; datagrams are big endian. The
- * host door (device/ibsim-*.ts, docs/FABRIC.md) reads and writes them.
+ * host door (device/process/ibsim, docs/FABRIC.md) reads and writes them.
  */
 import type { StructTable, ValueTable } from '../layout/table.ts';
 

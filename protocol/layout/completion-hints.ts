@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What people check when a WQE ends with a fault: for the table of faults in docs/DEBUGGING.md and
- * for `vuhca explain`.
+ * Advice for each fault that ends a WQE: what to check first. The table of faults in
+ * docs/DEBUGGING.md and `vuhca explain` show it.
  */
 
 /** Faults that end a WQE, so that `vendorError` of its CQE has them, and what to check then. */

@@ -9,7 +9,7 @@
 import { createConnection } from 'node:net';
 
 /**
- * Whether a process listens at `path`: `dead` when the socket has outlived its process, `unknown`
+ * State of the listener at `path`: `dead` when the socket has outlived its process, `unknown`
  * when there is no socket or this user must not ask.
  */
 export function askListener(path: string): Promise<'living' | 'dead' | 'unknown'> {

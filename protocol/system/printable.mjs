@@ -8,8 +8,8 @@
  */
 
 /**
- * What consoles are full of: whole control sequences (ECMA-48, CSI) and short escapes. Those that
- * begin a string (DCS, SOS, OSC, PM, APC) have text in them, which is not lost.
+ * The bulk of console output that is no text: whole control sequences (ECMA-48, CSI) and short
+ * escapes. Those that begin a string (DCS, SOS, OSC, PM, APC) have text in them, which stays.
  */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: it is about them.
 const SEQUENCES = /\x1b(?:\[[0-?]*[ -/]*[@-~]|[ -/]+[0-~]|[0-OQ-WYZ\\`-~])/g;

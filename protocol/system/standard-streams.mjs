@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What a program does when nobody takes what it prints. Node.js ignores SIGPIPE and throws instead:
- * a reader that has what it wants, as in `vuhca status | head -3`, would get a stack for it. Plain
- * JavaScript, as all that set-up needs. Called by the entry files, first of all.
+ * End of a program whose output nobody reads any more. Node.js ignores SIGPIPE and throws instead:
+ * a reader that has what it wants, as in `vuhca status | head -3`, would get a stack trace. Plain
+ * JavaScript, like everything that set-up needs. Called by the entry files, before anything else.
  */
 import { errnoWords } from './errno-words.mjs';
 

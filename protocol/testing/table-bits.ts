@@ -94,7 +94,7 @@ export function randomValues(table: StructTable, random: RandomNumbers): Map<str
   return values;
 }
 
-/** Whether a field that is no array has two halves in a record. */
+/** True for a field that a record holds as two halves; fields of arrays are in no record. */
 export function isOpaque(table: StructTable, name: string): boolean {
   return table.fields.some((row) => 'name' in row && row.name === name && row.opaque === true);
 }

@@ -8,7 +8,7 @@
  */
 import { allocateNative, memcpy, memset, type NativeBlock } from './native.ts';
 
-/** What each byte of a read returns when no device answers. */
+/** Value of each byte of a read when no device answers. */
 export const ONES = 0xff;
 
 /** Handler of one region. `sizeBytes` is 1, 2, 4 or 8, and offsets are naturally aligned. */
@@ -24,7 +24,7 @@ export interface RegionHandler {
 /** Callback of the library; returns the number of bytes done, which is always `count`. */
 export type RegionCallback = (ctx: number, buf: number, count: number, offset: number, isWrite: boolean) => number;
 
-/** Whether the device behind a context is called. */
+/** Whether calls reach the device behind a context. */
 export interface DeviceState {
   /** No call reaches the device any more, for it has failed. */
   gone: boolean;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * How long the pump polls before it waits. Beside an idle CPU polling is the quicker answer: the
+ * Time for which the pump polls before it waits. Beside an idle CPU polling answers sooner: the
  * wake-up of an idle CPU takes longer than most pauses of a guest. Where the processors of a guest
  * poll too and need all CPUs, a pump that polls keeps them from theirs, while one that waits gets a
  * CPU at once when it is woken. So the pump polls only while every thread that wants a CPU has one.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Emits one structure for C: members where a field is a naturally aligned unit, one word member for
- * a dword that holds smaller fields with inline helpers for each of them, and asserts on the size
- * and on each offset.
+ * Emits one structure for C: a member for each naturally aligned field; one word member for a dword
+ * of smaller fields, with inline functions for each of them; and asserts on the size and on each
+ * offset. Called by c-header.ts.
  */
 import { cComment } from './comments.ts';
 import { hex, lowerSnake, upperSnake } from './names.ts';

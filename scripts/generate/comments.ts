@@ -2,7 +2,7 @@
 /**
  * Comments and paragraphs of generated files, wrapped at the width that `npm run check -- style`
  * allows (docs/CONTRIBUTING.md, comments and prose). The layout hash does not depend on them.
- * Called by all emitters of the generator.
+ * Called by all emitters.
  */
 
 /** Columns of the longest line; a tab counts as 8. */

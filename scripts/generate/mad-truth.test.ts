@@ -195,7 +195,7 @@ t.test('tshark finds the fields of the tables', { skip: tshark === undefined && 
   }
 });
 
-/** Whether tshark has a field at the bytes of `field` with its value. */
+/** True if tshark has a field at the bytes of `field` with its value. */
 function isFound(field: ResolvedField, sample: Sample, mad: Uint8Array, found: readonly Found[]): boolean {
   const first = sample.offset + (field.bitOffset >> 3);
   const last = sample.offset + ((field.bitOffset + field.widthBits - 1) >> 3);

@@ -32,7 +32,7 @@ export interface TableSet {
   readonly constantTables: readonly ConstantTable[];
 }
 
-/** What the texts depend on besides the tables. */
+/** Inputs of the texts besides the tables. */
 export interface OutputOptions {
   /** Values of registers for the reference, in place of those in the tables. */
   readonly resets?: ResetValues;

@@ -55,7 +55,7 @@ interface Step {
 const PATH = { hops: 3, initial: [2, 3, 4], returning: [1, 2, 3] };
 const BACK = { ...PATH, isReturning: true };
 
-/** What the clauses say, step by step. */
+/** The clauses, step by step. */
 const steps: Readonly<Record<string, Step>> = {
   'C14-9: the requester sends to itself': {
     ...{ given: {}, arrivalPort: OWN_SOFTWARE },

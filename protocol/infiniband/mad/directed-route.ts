@@ -22,8 +22,7 @@ export const OWN_SOFTWARE = 0;
 export const MAX_HOPS = 63;
 
 /**
- * What happens to the packet: a number of 1 to 254 is the port by which it leaves, the others are
- * these.
+ * Fate of the packet: a number of 1 to 254 is the port by which it leaves; these are the others.
  */
 export const DirectedRoute = {
   /** The packet is for this node: its agent, or its subnet manager. */
