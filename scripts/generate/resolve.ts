@@ -239,17 +239,19 @@ function checkArray(where: string, row: ArrayRow, position: number): void {
     throw new TableError(`${where}: an array must start and end on a byte`);
 }
 
-/** One expression with an index must fit all elements. */
+/**
+ * One expression with an index must fit all elements: the unit that holds a field lies one stride
+ * behind that of the element before.
+ */
 function checkElements(table: StructTable, fields: readonly ResolvedField[]): void {
   for (const field of fields) {
-    const { element, kind, dwordOffset } = field;
+    const { element, kind } = field;
     if (element === undefined || element.strideBits < 8 || kind !== 'bits') continue;
-    const first = fields.find((other) => other.name === `${element.name}0`) ?? field;
-    const [one, other] = [containerOf(first, table.endian), containerOf(field, table.endian)];
+    const first = fields.find(({ name }) => name === `${element.name}0`) ?? field;
     const moved = (element.index * element.strideBits) / 8;
-    if (other.bytes !== one.bytes || other.shift !== one.shift || other.offset !== one.offset + moved) {
+    if (containerOf(field, table.endian).offset !== containerOf(first, table.endian).offset + moved) {
       throw new TableError(
-        `structure "${table.name}", field ${field.name}: lies otherwise in its dword at ${dwordOffset} than ${first.name} does`,
+        `structure "${table.name}", field ${field.name}: lies otherwise in its dword than ${first.name} does`,
       );
     }
   }

@@ -52,7 +52,7 @@ export const ARRAYS: StructTable = {
     { bits: 7 },
     { count: 3, element: [{ bits: 3 }, { name: 'turn', bits: 5 }, { bits: 8 }] },
     { count: 8, element: [{ name: 'nibble', bits: 4 }] },
-    { count: 4, element: [{ name: 'mark', bits: 1 }, { bits: 1 }] },
+    { count: 4, element: [{ bits: 1 }, { name: 'mark', bits: 1 }] },
     { name: 'between', bits: 24 },
     {
       count: 2,
@@ -82,7 +82,13 @@ export const BIG_ARRAYS: StructTable = {
     { name: 'head', bits: 4 },
     { bits: 4 },
     { count: 3, element: [{ bits: 1 }, { name: 'mark', bits: 5 }, { bits: 2 }] },
-    { count: 16, element: [{ name: 'nibble', bits: 4 }] },
+    {
+      count: 16,
+      element: [
+        { name: 'flag', bits: 1 },
+        { name: 'low', bits: 3 },
+      ],
+    },
     {
       count: 2,
       element: [
