@@ -3,19 +3,17 @@
  * The commands of docs/FABRIC.md, as they stand there, and what the text promises of them. Only
  * the UDP port and the path of the socket are others, because tests run side by side.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { makeDirectory } from '../cli/testing/directory.ts';
+import type { FabricNodeReport, FabricReport } from '../../device/process/reports/fabric-report.ts';
 import { ROOT, readBlocks } from '../cli/testing/document-blocks.ts';
+import { Line, Terminal } from '../cli/testing/terminal.ts';
+import { findCollisions, placeTexts } from '../picture/testing/read-svg.ts';
 
 // The programs of others have bounds of their own.
 t.setTimeout(0);
 
 const DOCUMENT = 'docs/FABRIC.md';
-const POLL_MS = 20;
 const blocks = readBlocks(DOCUMENT).map(({ lines }) => lines.map((line) => line.replace(/\s+#.*$/, '')));
 
 /** The lines of the block that begins so. */
@@ -34,76 +32,6 @@ async function findPort(): Promise<number> {
   return port;
 }
 
-/** A line of a shell that runs, and what it has printed. */
-class Line {
-  output = '';
-  readonly child: ChildProcess;
-  readonly whenEnded: Promise<number | null>;
-
-  constructor(command: string, cwd: string, environment: NodeJS.ProcessEnv) {
-    this.child = spawn('sh', ['-c', command], { cwd, env: environment, detached: true });
-    for (const stream of [this.child.stdout, this.child.stderr])
-      stream?.on('data', (part) => {
-        this.output += part;
-      });
-    this.whenEnded = new Promise((resolve) => this.child.once('close', resolve));
-  }
-
-  /** Ends it and the programs that it has started. */
-  end(): void {
-    const { exitCode, signalCode, pid } = this.child;
-    if (exitCode === null && signalCode === null && pid !== undefined) process.kill(-pid, 'SIGTERM');
-  }
-}
-
-/** A folder in which the lines of the document run. */
-class Terminal {
-  readonly folder: string;
-  readonly #port: number;
-  readonly #t: Test;
-  readonly #environment: NodeJS.ProcessEnv;
-
-  constructor(t: Test, port: number, tools: string) {
-    this.folder = makeDirectory(t);
-    symlinkSync(join(ROOT, 'scripts'), join(this.folder, 'scripts'));
-    this.#port = port;
-    this.#t = t;
-    this.#environment = { ...process.env, XDG_RUNTIME_DIR: this.folder, PORT: `${port}`, tools };
-  }
-
-  /** Begins a line; it ends with the test. */
-  begin(command: string): Line {
-    const own = command.replaceAll('7171', `${this.#port}`).replaceAll('/tmp/vuhca.sock', join(this.folder, 'a.sock'));
-    const line = new Line(own, this.folder, this.#environment);
-    this.#t.teardown(async () => {
-      line.end();
-      await line.whenEnded;
-    });
-    return line;
-  }
-
-  /** Runs a line to its end; returns what it printed. */
-  async run(command: string): Promise<string> {
-    const line = this.begin(command);
-    const status = await line.whenEnded;
-    this.#t.equal(status, 0, `${command}\n${line.output}`);
-    return line.output;
-  }
-
-  /** Begins a line and waits until it prints, or a file has, what is wanted. */
-  async beginUntil(command: string, pattern: RegExp, file?: string): Promise<Line> {
-    const line = this.begin(command);
-    const path = file === undefined ? undefined : join(this.folder, file);
-    if (path !== undefined) rmSync(path, { force: true });
-    for (;;) {
-      const text = path === undefined ? line.output : existsSync(path) ? readFileSync(path, 'utf8') : '';
-      if (pattern.test(text)) return line;
-      if (line.child.exitCode !== null) throw new Error(`ended without ${pattern}: ${command}\n${line.output}${text}`);
-      await new Promise((done) => setTimeout(done, POLL_MS));
-    }
-  }
-}
-
 const READY = /^listening on /m;
 const UP = /SUBNET UP/;
 
@@ -112,8 +40,17 @@ const first = new Line(`${fetch}; echo "$tools"`, ROOT, process.env);
 await first.whenEnded;
 const tools = first.output.trim().split('\n').at(-1) ?? '';
 
+/** A terminal whose door for tools has a port of its own. */
+async function openTerminal(t: Test): Promise<Terminal> {
+  const port = `${await findPort()}`;
+  return new Terminal(t, { PORT: port, tools }, [
+    ['7171', port],
+    ['/tmp/', ''],
+  ]);
+}
+
 t.test('one adapter, opensm, and the diagnostics', async (t) => {
-  const terminal = new Terminal(t, await findPort(), tools);
+  const terminal = await openTerminal(t);
   await terminal.beginUntil(blockOf('scripts/vuhca device --socket /tmp/vuhca.sock --ibsim')[0], READY);
   await terminal.beginUntil(blockOf('SIM_HOST=a:1')[0], UP, 'opensm.log');
   const [host, ...commands] = blockOf('export SIM_HOST');
@@ -129,8 +66,8 @@ t.test('one adapter, opensm, and the diagnostics', async (t) => {
 });
 
 t.test('a fat tree whose manager is opensm', async (t) => {
-  const terminal = new Terminal(t, await findPort(), tools);
-  const [make, device, opensm, discover] = blockOf('echo ');
+  const terminal = await openTerminal(t);
+  const [make, device, opensm, discover, trace] = blockOf('echo ');
   await terminal.run(make);
   await terminal.beginUntil(device, READY);
   await terminal.beginUntil(opensm, UP, 'opensm.log');
@@ -138,6 +75,8 @@ t.test('a fat tree whose manager is opensm', async (t) => {
   t.equal(found.match(/^Switch\t/gm)?.length, 6);
   t.equal(found.match(/^Ca\t/gm)?.length, 16);
   t.match(await terminal.run('SIM_HOST=a1:1 $tools sminfo'), /SMINFO_MASTER/, 'opensm is the master');
+  t.match(await terminal.run(trace), /^From switch .*"leaf1"\n(\[.*\n){3}To ca /m, 'a way over a spine');
+  await checkPicture(t, terminal);
   const capture = await terminal.beginUntil(`exec ${blockOf('scripts/vuhca capture')[0]}`, /capturing to /);
   await terminal.run(discover);
   capture.child.kill('SIGINT');
@@ -145,9 +84,43 @@ t.test('a fat tree whose manager is opensm', async (t) => {
   t.match(capture.output, /[1-9]\d* packets, \d+ bytes in /);
 });
 
+/**
+ * The picture of a subnet with opensm and traffic, of which one link damages all packets and one
+ * port was disabled by a datagram. The report of the process says what must be in it.
+ */
+async function checkPicture(t: Test, terminal: Terminal): Promise<void> {
+  const [screen, , picture] = blockOf('scripts/vuhca fabric');
+  const readNodes = async (): Promise<readonly FabricNodeReport[]> =>
+    (JSON.parse(await terminal.run(`${screen} --json`)) as FabricReport).nodes;
+  const leaf = (await readNodes()).find(({ name }) => name === 'leaf1')?.ports[0].lid;
+  await terminal.run(`SIM_HOST=a1:1 $tools ibportstate ${leaf} 3 disable`);
+  await terminal.run('scripts/vuhca link set a2:1 corrupt=1 seed=7');
+  // A datagram may be late on a busy machine.
+  terminal.begin('while :; do SIM_HOST=a1:1 $tools sminfo; done');
+  const drawn = /(?=.* [kMG]b\/s, )(?=.* symbol errors at a2:1)(?=.*disabled).*<\/svg>/s;
+  const { found: svg } = await terminal.beginUntil(`${picture} --watch`, drawn, 'fabric.svg');
+  t.same(findCollisions(svg), []);
+  const texts = placeTexts(svg).map(({ text }) => text);
+  const nodes = await readNodes();
+  t.same(texts.filter((text) => text === 'master SM').length, 1);
+  for (const { name, type, ports } of nodes) {
+    t.ok(texts.includes(name), name);
+    for (const { number, lid = 0, link } of ports) {
+      const isShown = number === 0 || link?.peer !== undefined;
+      const label = `${number === 0 ? '' : `${number}: `}${lid === 0 ? 'no LID' : `LID ${lid}`}`;
+      if (isShown && (type === 'adapter' || number === 0)) t.ok(texts.includes(label), `${name}: ${label}`);
+    }
+  }
+  const stateOf = (name: string) => nodes.find((node) => node.name === name)?.ports[0].link?.state;
+  t.same([stateOf('a1'), stateOf('a3')], ['ACTIVE', 'DOWN']);
+  t.not(stateOf('a2'), 'ACTIVE', 'no manager reaches it');
+  for (const state of ['a2', 'a3'].map(stateOf)) t.ok(texts.includes(`${state}`), `${state}`);
+  t.ok(texts.includes('leaf1:3 disabled'));
+}
+
 t.test('devices with switches of their own', async (t) => {
   for (const begins of ['--fabric switch', '--functions 3 --port-model vswitch']) {
-    const terminal = new Terminal(t, await findPort(), tools);
+    const terminal = await openTerminal(t);
     await terminal.beginUntil(blockOf(`scripts/vuhca device --socket /tmp/vuhca.sock ${begins}`)[0], READY);
     t.match(await terminal.run('scripts/vuhca fabric'), /master/i, begins);
   }
