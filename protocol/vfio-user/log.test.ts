@@ -38,3 +38,26 @@ t.test('levels', async (t) => {
   );
   t.same(levels, [7, 7, 6, 4, 3, 3]);
 });
+
+t.test('an unmapping of nothing is told to those who debug only, and takes no room of others', async (t) => {
+  const ordinary = [
+    [4, 'failed to remove DMA region [0, 0x80000000) flags=0: No such file or directory'],
+    [3, 'msg0x6f3: cmd 3 failed: No such file or directory'],
+  ] as const;
+  const real = [
+    [4, 'failed to remove DMA region [0, 0x1000) flags=0: Device or resource busy'],
+    [3, 'msg0x6f3: cmd 3 failed: Invalid argument'],
+    [3, 'msg0x1: cmd 2 failed: No such file or directory'],
+  ] as const;
+  for (const level of ['info', 'debug']) {
+    const seen: string[] = [];
+    const note = (of: string) => (_: object, message: string) => seen.push(`${of}: ${message}`);
+    const target = { level, debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
+    const log = new RateLimitedLog(target, {}, () => 0);
+    const rounds = level === 'info' ? 100 : 1;
+    for (let i = 0; i < rounds; i++) for (const [severity, message] of ordinary) log.write(severity, message);
+    t.same(seen, level === 'info' ? [] : ordinary.map(([, message]) => `debug: ${message}`));
+    for (const [severity, message] of real) log.write(severity, message);
+    t.equal(seen.filter((text) => /^(warn|error): /.test(text)).length, real.length, level);
+  }
+});

@@ -15,6 +15,11 @@ export interface LogTarget {
   error(fields: object, message: string): void;
 }
 
+/**
+ * Both lines about an unmapping of what is not mapped. QEMU clears whole address spaces by it when
+ * a guest gives a device a domain of its virtual IOMMU.
+ */
+const UNMAPPED_NOTHING = /^(?:failed to remove DMA region .*|msg0x[0-9a-f]+: cmd 3 failed): No such file or directory$/;
 const BURST_LINES = 40;
 const LINES_PER_SECOND = 5;
 
@@ -54,6 +59,10 @@ export class RateLimitedLog {
 
   /** Writes a line of the library, if the rate limit allows it. */
   write(level: number, message: string, fields?: object): void {
+    if (level < SYSLOG.debug && UNMAPPED_NOTHING.test(message)) {
+      if (this.syslogLevel >= SYSLOG.debug) this.write(SYSLOG.debug, message, fields);
+      return;
+    }
     if (!this.#take()) return;
     const all = { ...this.#fields, ...fields };
     if (level <= SYSLOG.error) this.#target.error(all, message);
