@@ -14,6 +14,8 @@ t.test('arguments that leave memory shared', async (t) => {
     '-nic user -device virtio-rng-pci',
     '-machine accel=tcg',
     '-machine memory-backend=ram',
+    '-m slots=4,maxmem=2G',
+    '-m maxmem=2G',
     `-object ${SHARED} -machine memory-backend=m`,
     '-object memory-backend-memfd,id=m,size=1G -numa node,memdev=m',
     `-object memory-backend-ram,id=unused,size=1G`,
@@ -26,6 +28,8 @@ t.test('arguments that leave memory shared', async (t) => {
 t.test('arguments that do not', async (t) => {
   const refused: [string, RegExp][] = [
     ['-m 4G', /^-m 4G would not fit .*; use --memory MIB$/],
+    ['-m size=4G,slots=2', /^-m size=4G,slots=2 would not fit/],
+    ['-m slots=2,4G', /would not fit/],
     ['-mem-path /dev/hugepages', /^-mem-path makes private memory/],
     ['-object memory-backend-ram,id=m,size=1G -machine memory-backend=m', /^memory backend m is not shared.*share=on/],
     ['-object memory-backend-memfd,id=m,size=1G,share=off -M memory-backend=m', /^memory backend m is not shared/],

@@ -11,7 +11,8 @@ const REMEDY = 'the adapter reaches guest memory only through a shared memory ba
 export function findMemoryObjection(extra: readonly string[]): string | undefined {
   const backends = findBackends(extra);
   for (const [option, value] of pairs(extra)) {
-    if (option === 'm') return `-m ${value} would not fit the memory backend that is made; use --memory MIB`;
+    if (option === 'm' && givesSize(value))
+      return `-m ${value} would not fit the memory backend that is made; use --memory MIB`;
     if (option === 'mem-path') return `-mem-path makes private memory: ${REMEDY}; use --memory MIB`;
     const used =
       option === 'machine' || option === 'M'
@@ -25,6 +26,11 @@ export function findMemoryObjection(extra: readonly string[]): string | undefine
     if (shared === undefined) return `-${option} names the memory backend ${used}, which no -object makes: ${REMEDY}`;
   }
   return undefined;
+}
+
+/** Whether the value of `-m` has a size; QEMU merges all others, such as slots, with ours. */
+function givesSize(value: string): boolean {
+  return value.split(',').some((part) => !part.includes('=') || part.startsWith('size='));
 }
 
 /** Memory backends by id, and whether each is shared. */
