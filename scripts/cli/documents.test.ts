@@ -111,6 +111,16 @@ t.test('requests of the control socket, and of resources', async (t) => {
   t.match(readRequest(printed), { command: 'inject', parameters: { words: ['fatal', 'cause=parity'] } });
 });
 
+t.test('the tests that docs/COMPLIANCE.md runs are called as it says', async (t) => {
+  const text = readFileSync(join(ROOT, 'docs/COMPLIANCE.md'), 'utf8');
+  const [, paths = ''] = /^\| two guests .*`npx tap --disable-coverage (.*)` \|$/m.exec(text) ?? [];
+  const titles = paths.split(' ').flatMap((path) => {
+    const found = readFileSync(join(ROOT, path), 'utf8').matchAll(/^t\.test\('(.*?)'/gm);
+    return [...found].map(([, title], index) => `ok ${index + 1} - ${title}`);
+  });
+  t.same(blocksOf('docs/COMPLIANCE.md', 'ok 1 - two adapters')[0].lines, titles);
+});
+
 t.test('the search for a hazard finds its test', async (t) => {
   const [line] = blocksOf('docs/HAZARDS.md', 'grep ')[0].lines;
   const { status, stdout } = spawnSync('sh', ['-c', line], { cwd: ROOT, encoding: 'utf8' });

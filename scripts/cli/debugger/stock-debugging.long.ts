@@ -4,13 +4,13 @@
  * its command, gdb with Debian's symbols stops in the stock driver, and the places that a request
  * passes exist. The symbols are 1 GB to download: those two run if VUHCA_LARGE is set.
  */
-import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { commandsOf, runGdb, typedLines } from '../testing/run-gdb.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const document = readFileSync(join(ROOT, 'docs/DEBUGGING.md'), 'utf8');
@@ -57,11 +57,10 @@ t.test("gdb with Debian's symbols", large, async (t) => {
   const run = new CliProcess([...words, '--case', script]);
   const [, address = ''] = await run.until(/^text (0x[0-9a-f]+)$/m);
   const [, line = ''] = /^ {4}gdb (.*)$/m.exec(section) ?? [];
-  const given = [...line.matchAll(/-ex '([^']*)'/g)].map(([, text]) =>
-    (text as string).replace('VMLINUX', vmlinux).replace('MODULES', modules).replace('ADDRESS', address),
+  const given = commandsOf(line).map((text) =>
+    text.replace('VMLINUX', vmlinux).replace('MODULES', modules).replace('ADDRESS', address),
   );
-  const typed = [...section.matchAll(/^ {4}\(gdb\) (.*)$/gm)].map(([, text]) => text as string);
-  const all = [...given, ...typed, 'bt 4', 'info args', 'print *wr', 'delete', 'detach'];
+  const all = [...given, ...typedLines(section), 'bt 4', 'info args', 'print *wr', 'delete', 'detach'];
   const said = await runGdb(all.map((text) => text.replace(':1234', socket)));
   t.match(said, /Breakpoint 1, mthca_arbel_post_send \(ibqp=0x[0-9a-f]+, wr=0x[0-9a-f]+/);
   t.match(said, /#0 +mthca_arbel_post_send .*mthca_qp\.c:\d+/);
@@ -80,17 +79,3 @@ t.test('the places that a request passes', (t) => {
   }
   t.end();
 });
-
-/** Executes commands of gdb; returns all that it says. */
-async function runGdb(lines: readonly string[]): Promise<string> {
-  const child = spawn('gdb', ['-batch', ...lines.flatMap((line) => ['-ex', line])], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let said = '';
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk) => {
-      said += chunk;
-    });
-  await new Promise((resolve) => child.once('close', resolve));
-  return said;
-}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Commands of the documents that need adapters and no guest, as they stand there, and what the text
+ * promises of them. Other tests run those with guests (testing/document-blocks.ts).
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { readBlocks } from './testing/document-blocks.ts';
+import { Terminal } from './testing/terminal.ts';
+
+// No bound holds on a busy machine.
+t.setTimeout(0);
+
+const READY = /^listening on .* control (\S+)/m;
+
+/** The blocks of a document that begin so, without comments. */
+function blocksOf(document: string, begins: string): string[][] {
+  const found = readBlocks(document).filter(({ lines: [first] }) => first.startsWith(begins));
+  if (found.length === 0) throw new Error(`${document} does not say \`${begins}\` any more`);
+  return found.map(({ lines }) => lines.map((line) => line.replace(/\s+#.*$/, '')));
+}
+
+/** Begins a line that serves an adapter; returns the path of its control socket. */
+async function serve(terminal: Terminal, command: string): Promise<string> {
+  const { found } = await terminal.beginUntil(command, READY);
+  return READY.exec(found)?.[1] ?? '';
+}
+
+t.test('README: what looks inside, on an adapter that does nothing', async (t) => {
+  const terminal = new Terminal(t, {}, [['PATH', 'x.sock']]);
+  await serve(terminal, blocksOf('README.md', 'scripts/vuhca device --socket PATH')[0][0]);
+  const [lines] = blocksOf('README.md', 'scripts/vuhca status ');
+  for (const line of lines.filter((one) => /vuhca (status|show|resources)/.test(one))) {
+    const output = await terminal.run(line);
+    if (line.endsWith('status')) t.match(output, /function 0-33/, 'all functions');
+  }
+  await terminal.beginUntil('scripts/vuhca top', /function/);
+  const capture = await terminal.beginUntil(`exec ${lines.find((line) => line.includes('capture'))}`, /capturing to /);
+  capture.child.kill('SIGINT');
+  t.equal(await capture.whenEnded, 0, capture.output);
+});
+
+t.test('PERSONALITIES: adapters that a stock driver binds', async (t) => {
+  for (const line of blocksOf('docs/verbs/PERSONALITIES.md', 'scripts/vuhca device')[0]) {
+    const terminal = new Terminal(t, {}, [['PATH', 'x.sock']]);
+    await serve(terminal, line);
+    const ports = (await terminal.run('scripts/vuhca status')).match(/^port \d/gm) ?? [];
+    t.equal(ports.length, line.endsWith('one-port') ? 1 : 2, line);
+  }
+});
+
+t.test('TOPOLOGY: two processes with a cable', async (t) => {
+  const terminal = new Terminal(t, {}, [['/tmp/cable', 'cable']]);
+  const [lines] = blocksOf('docs/TOPOLOGY.md', 'scripts/vuhca device --socket a.sock');
+  const controls: string[] = [];
+  for (const line of lines) controls.push(await serve(terminal, line));
+  for (const control of controls)
+    await untilPrinted(t, terminal, `scripts/vuhca link --control ${control}`, /socket.*\bup\b|\bup\b.*socket/);
+});
+
+t.test('TOPOLOGY: links at run time', async (t) => {
+  const terminal = new Terminal(t);
+  const text =
+    blocksOf('docs/TOPOLOGY.md', '{').find((lines) => lines.some((line) => line.includes('"switches"'))) ?? [];
+  writeFileSync(join(terminal.folder, 'two.json'), text.join('\n'));
+  await serve(terminal, blocksOf('README.md', 'scripts/vuhca device --topology')[0][0]);
+  const [[list, down, up, ...changes]] = blocksOf('docs/TOPOLOGY.md', 'scripts/vuhca link');
+  t.match(await terminal.run(list), /a:1/);
+  t.match(await terminal.run(down), /^the link of a:1 is down$/m);
+  t.match(await terminal.run(up), /a:1/);
+  for (const change of changes) t.match(await terminal.run(change), /^the link of a:1 has .*(drop|bitsPerSecond)/m);
+  t.match(await terminal.run('scripts/vuhca topology two.json --picture two.svg'), '');
+});
+
+t.test('DEBUGGING: errors of completions', async (t) => {
+  const terminal = new Terminal(t);
+  const [line] = blocksOf('docs/DEBUGGING.md', 'vuhca explain')[0];
+  t.match(await terminal.run(`scripts/${line}`), /key/i);
+});
+
+/** Runs a line until it prints what is wanted: two ends of a cable need a moment. */
+async function untilPrinted(t: Test, terminal: Terminal, command: string, pattern: RegExp): Promise<void> {
+  let output = '';
+  while (t.passing() && !pattern.test(output)) output = await terminal.run(command);
+  t.match(output, pattern);
+}
