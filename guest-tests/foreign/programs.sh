@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Programs that other people measure, look up paths and watch with, each judged by its own verdict:
-# qperf, the XRC client of librdmacm, sockets that a preloaded library carries over RDMA, ibacm,
-# node_exporter. run.sh reads it.
+# Programs that other people measure, look up paths, serve and watch with, each judged by its own
+# verdict: qperf, the XRC client of librdmacm, sockets that a preloaded library carries over RDMA,
+# fio's own RDMA engine, NetPIPE on MPICH, ibacm, node_exporter. run.sh reads it.
 
 # The server of qperf serves for ever. Tests that begin with `ver_` check the data.
 for test in rc_lat rc_bi_bw uc_bw ud_lat rc_rdma_write_poll_lat rc_rdma_read_bw ver_rc_compare_swap ver_rc_fetch_add; do
@@ -23,6 +23,14 @@ fi
 # Sockets of a program that knows nothing of RDMA.
 preload="env LD_PRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
 serve rsockets-iperf "$preload iperf -s" "$preload iperf -c $ADDRESS -n 1M"
+
+# fio's own engine: the client writes to memory that the server has told it.
+fio="fio --ioengine=rdma --port=18000 --bs=16k --size=1m --iodepth=4 --eta=never"
+pair fio-rdma-write "$fio --name=receiver --rw=read" "$fio --name=sender --rw=write --verb=write --hostname=$ADDRESS"
+
+# NetPIPE compares what comes back, size by size; without shared memory all of it is RDMA.
+check mpich-netpipe "UCX_TLS=rc_v,self UCX_NET_DEVICES=$DEVICE:$PORT mpiexec.mpich -n 2 NPmpich2 -i -u 4096 -o $WORK/netpipe" \
+  "Integrity check passed"
 
 # Datagrams of subnet administration become paths of a cache, asked by name of the interface.
 if [ $LINK = InfiniBand ]; then

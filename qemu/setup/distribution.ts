@@ -49,8 +49,8 @@ const MORE = [
   ],
   ...['ucx-utils'],
 ];
-/** Programs that measure and watch an InfiniBand port. */
-const PROGRAMS = ['ibacm', 'iperf', 'prometheus-node-exporter'];
+/** Programs that measure and watch an InfiniBand port, and programs that run over it. */
+const PROGRAMS = ['ibacm', 'iperf', 'mpich', 'netpipe-mpich2', 'prometheus-node-exporter'];
 /** Never run in the guest: it has no service manager and no packages to install. */
 const UNUSED = [
   ...['adduser', 'debconf', 'dpkg', 'init-system-helpers', 'libdb5.3t64', 'libgdbm-compat4t64', 'libgdbm6t64'],

@@ -33,10 +33,18 @@ itself, whatever the device does. Failures of soft-RoCE do not fail the run.
 
 The suites of two guests have an adapter in each, behind one switch with the built-in subnet manager,
 or, for soft-RoCE, a virtual network between them. The near guest judges; the far one runs servers
-and targets. Their root has a larger set of packages (88 MB, in place of 65; 93 with those of the
+and targets. Their root has a larger set of packages (88 MB, in place of 65; 105 with those of the
 suite of qperf). tshark reads what the host captures meanwhile. \`ib_mthca\` lacks fast registration,
 which the initiators of NVMe and iSER and the client of NFS need; soft-RoCE shows that their tests
 work. [README.md](README.md) lists what is left out.
+
+## What does not run
+
+| program | reason |
+|---|---|
+| libfabric 2.1 with \`FI_VERBS_PREFER_XRC=1\` | it makes the queue pair of an XRC endpoint before the address of the peer is resolved, so librdmacm has no device for it and answers EINVAL without a call of the kernel; \`fi_pingpong\` tries again for ever. The XRC programs of libibverbs, librdmacm and pyverbs pass |
+| nginx with the preloaded library of rsockets | Debian's nginx waits by epoll and accepts by accept4, which the library does not carry; iperf, which selects, passes |
+| dhclient on an interface of IP over InfiniBand | Debian's build refuses its kind of address: "Unsupported device type 32" |
 `;
 
 export function describeResults(kept: KeptResults, figures: KeptFigures = {}): string {
