@@ -47,6 +47,12 @@ const SETS = [
     page: 'docs/formats/MTHCA.md',
     folder: 'protocol/mthca/gen',
   },
+  {
+    module: 'protocol/mlx5/tables.ts',
+    title: 'Structures of the mlx5 personality',
+    page: 'docs/formats/MLX5.md',
+    folder: 'protocol/mlx5/gen',
+  },
 ];
 
 /** Loads every table module that exists. */
