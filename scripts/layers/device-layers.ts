@@ -175,12 +175,33 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mthca/commands',
     holds: 'the mthca command interface: one file for each kind of object',
-    uses: 'layout infiniband protocol/mthca agents function mthca/memory mthca/queues hca',
+    uses: 'layout infiniband protocol/mthca agents function mthca/memory mthca/queues mthca/hca',
   },
   {
     path: 'device/personality/mthca',
     holds: 'an adapter as mthca drivers know it, put together: function, data path, user access',
-    uses: 'layout infiniband protocol/mthca host.ts port link agents switch function hca/trace protection hca/queues collect lane engine adapter mthca/memory mthca/queues hca mthca/commands',
+    uses: 'layout infiniband protocol/mthca host.ts port link agents switch function hca/trace protection hca/queues collect lane engine adapter mthca/memory mthca/queues mthca/hca mthca/commands',
+  },
+  { path: 'device/personality/mlx5/memory', holds: 'buffers that commands describe by lists of pages', uses: '' },
+  {
+    path: 'device/personality/mlx5/queues',
+    holds: 'event queues in the mlx5 layout',
+    uses: 'layout protocol/mlx5 function mlx5/memory',
+  },
+  {
+    path: 'device/personality/mlx5/hca',
+    holds: 'state of an mlx5 function: capabilities, pages, UAR pages, events',
+    uses: 'protocol/mlx5 function mlx5/queues',
+  },
+  {
+    path: 'device/personality/mlx5/commands',
+    holds: 'the mlx5 command queue: one file for each kind of command',
+    uses: 'layout protocol/mlx5 function mlx5/memory mlx5/queues mlx5/hca',
+  },
+  {
+    path: 'device/personality/mlx5',
+    holds: 'an adapter as mlx5 drivers know it; so far what the core driver needs to start',
+    uses: 'layout protocol/mlx5 host.ts function mlx5/hca mlx5/commands',
   },
   {
     path: 'device/topology',
@@ -206,7 +227,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/process/reports',
     holds: 'what a running adapter says of itself, with the shapes of the answers',
-    uses: 'layout infiniband protocol/mthca host.ts port link agents switch manager function events hca/queues lane scheduler state engine hca/shares adapter hca personality/mthca device/topology ibsim host',
+    uses: 'layout infiniband protocol/mthca host.ts port link agents switch manager function events hca/queues lane scheduler state engine hca/shares adapter mthca/hca personality/mthca device/topology ibsim host',
   },
   {
     path: 'device/process/trace',
@@ -216,7 +237,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/process/control',
     holds: 'the control socket: protocol, server, client, commands',
-    uses: 'system layout infiniband vfio-user host.ts port link function hca/trace adapter hca personality/mthca hosts host reports process/trace',
+    uses: 'system layout infiniband vfio-user host.ts port link function hca/trace adapter mthca/hca personality/mthca hosts host reports process/trace',
   },
   { path: 'device/rig/driver', holds: 'the driver of the in-process host', uses: 'layout random.ts' },
   {
@@ -274,6 +295,11 @@ export const deviceLayers: readonly Row[] = [
     path: 'device/rig/mthca',
     holds: 'chaos and isolation with the mthca personality',
     uses: 'infiniband protocol/mthca random.ts state machine mthca/driver',
+  },
+  {
+    path: 'device/rig/mlx5/driver',
+    holds: 'the host side of the mlx5 command interface',
+    uses: 'protocol/mlx5 host.ts personality/mlx5 machine',
   },
   {
     path: 'device/rig/conformance',

@@ -62,7 +62,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/generate/testing',
     holds: 'compares tables with the headers of kernels',
-    uses: 'layout mlx5 mlx5/testing qemu/setup generate',
+    uses: 'layout protocol/mlx5 mlx5/testing qemu/setup generate',
     forTests: true,
   },
   { path: 'scripts/ledger', holds: 'collects what tests say of the specification', uses: 'fixtures tools test-runner' },

@@ -54,6 +54,9 @@ const bounded: Readonly<Record<string, string>> = {
   'doorbells name no more requests than the send queue has': 'device/personality/mthca/queues/queue-pair:doorbells',
   'as many as there are credits':
     'device/hca/function/timed-reads:#issuing device/hca/transport/state/send-record:#free',
+  'as many as there are event queues, UAR pages and pages that the firmware asks for': `
+    device/personality/mlx5/hca/events:#queues device/personality/mlx5/hca/events:commandQueues
+    device/personality/mlx5/hca/hca:pages device/personality/mlx5/hca/uars:#used`,
   'as many as there are pages of the collect BAR': `
     device/hca/collect/collect-choke:#parts device/hca/collect/collect-choke:#spare device/hca/collect/collect-unit:#spare`,
   'one for each function': `

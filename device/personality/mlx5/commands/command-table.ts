@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+/** All commands of the device, and the checks that all of them have in common. */
+import { CommandStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import type { CommandContext } from './command-context.ts';
+import type { CommandRow } from './command-row.ts';
+import { eventQueueCommands } from './event-queue-commands.ts';
+import { functionCommands } from './function-commands.ts';
+
+const rows: ReadonlyMap<number, CommandRow> = new Map(
+  [...functionCommands, ...eventQueueCommands].map((row) => [row.opcode, row]),
+);
+
+/** Executes the command whose input `context` has. */
+export function executeCommand(context: CommandContext): CommandStatus {
+  const row = rows.get(context.opcode);
+  if (row === undefined) return CommandStatus.BAD_OPCODE;
+  if (context.inputBytes < row.inputBytes) return CommandStatus.BAD_INPUT_LENGTH;
+  if (context.outputBytes < row.outputBytes) return CommandStatus.BAD_OUTPUT_LENGTH;
+  return context.hca.state < row.needs ? CommandStatus.BAD_SYSTEM_STATE : row.handler(context);
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What the function can do, as QUERY_HCA_CAP tells it. A bit is set when what it promises is there
+ * and tested; all others are 0, and software then asks for nothing of it.
+ */
+import {
+  CMD_HCA_CAP_SIZE,
+  setCmdHcaCapCmdifChecksum,
+  setCmdHcaCapDeviceFrequencyKhz,
+  setCmdHcaCapIbVirt,
+  setCmdHcaCapLogBfRegSize,
+  setCmdHcaCapLogMaxCq,
+  setCmdHcaCapLogMaxCqSz,
+  setCmdHcaCapLogMaxEq,
+  setCmdHcaCapLogMaxEqSz,
+  setCmdHcaCapLogMaxMkey,
+  setCmdHcaCapLogMaxMsg,
+  setCmdHcaCapLogMaxPd,
+  setCmdHcaCapLogMaxQp,
+  setCmdHcaCapLogMaxQpSz,
+  setCmdHcaCapLogMaxTransportDomain,
+  setCmdHcaCapLogMaxXrcd,
+  setCmdHcaCapLogPgSz,
+  setCmdHcaCapMaxWqeSzRq,
+  setCmdHcaCapMaxWqeSzSq,
+  setCmdHcaCapNumPorts,
+  setCmdHcaCapPortType,
+  setCmdHcaCapRc,
+  setCmdHcaCapUar4k,
+  setCmdHcaCapUarSz,
+  setCmdHcaCapUc,
+  setCmdHcaCapUd,
+  setCmdHcaCapXrc,
+} from '../../../../protocol/mlx5/gen/cmd-hca-cap.gen.ts';
+import { BAR_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
+import { PortType } from '../../../../protocol/mlx5/gen/values.gen.ts';
+
+/** Bytes of a page of capabilities. */
+export const CAPABILITY_BYTES = CMD_HCA_CAP_SIZE;
+const MEBIBYTE = 2 ** 20;
+
+/** Pages of capabilities, by their number in the modifier of QUERY_HCA_CAP. */
+export function makeCapabilities(): ReadonlyMap<number, Uint8Array> {
+  return new Map([[0, makeGeneral()]]);
+}
+
+function makeGeneral(): Uint8Array {
+  const page = new Uint8Array(CAPABILITY_BYTES);
+  const view = new DataView(page.buffer);
+  setCmdHcaCapPortType(view, 0, PortType.INFINIBAND);
+  setCmdHcaCapNumPorts(view, 0, 1);
+  setCmdHcaCapIbVirt(view, 0, 1);
+  setCmdHcaCapCmdifChecksum(view, 0, 0);
+  setCmdHcaCapDeviceFrequencyKhz(view, 0, 1_000_000);
+  setCmdHcaCapLogPgSz(view, 0, 12);
+  setCmdHcaCapUarSz(view, 0, Math.log2(BAR_BYTES / MEBIBYTE));
+  setCmdHcaCapUar4k(view, 0, 0);
+  setCmdHcaCapLogBfRegSize(view, 0, 9);
+  setCmdHcaCapLogMaxMsg(view, 0, 30);
+  setCmdHcaCapLogMaxEq(view, 0, 6);
+  setCmdHcaCapLogMaxEqSz(view, 0, 16);
+  setCmdHcaCapLogMaxCq(view, 0, 16);
+  setCmdHcaCapLogMaxCqSz(view, 0, 20);
+  setCmdHcaCapLogMaxQp(view, 0, 16);
+  setCmdHcaCapLogMaxQpSz(view, 0, 15);
+  setCmdHcaCapLogMaxMkey(view, 0, 20);
+  setCmdHcaCapLogMaxPd(view, 0, 16);
+  setCmdHcaCapLogMaxXrcd(view, 0, 16);
+  setCmdHcaCapLogMaxTransportDomain(view, 0, 16);
+  setCmdHcaCapMaxWqeSzSq(view, 0, 1024);
+  setCmdHcaCapMaxWqeSzRq(view, 0, 512);
+  setCmdHcaCapRc(view, 0, 1);
+  setCmdHcaCapUc(view, 0, 1);
+  setCmdHcaCapUd(view, 0, 1);
+  setCmdHcaCapXrc(view, 0, 1);
+  return page;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The PCIe endpoint of an mlx5 device: one BAR with the initialising segment and, behind it, the
+ * UAR pages. Values are big-endian in the BAR: drivers swap them, and so does this file. Hosts call
+ * it through `FunctionPort`.
+ */
+import { FaultKind, ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
+import {
+  ARM_EQ_OFFSET,
+  COMMAND_ADDRESS_OFFSET,
+  COMMAND_DOORBELL_OFFSET,
+  EQ_CONSUMER_OFFSET,
+  FIRST_UAR,
+  HEALTH_COUNTER_OFFSET,
+  TIMER_OFFSET,
+  UAR_PAGE_BYTES,
+} from '../../../protocol/mlx5/gen/constants.gen.ts';
+import { NO_OBJECT } from '../../hca/function/fault-log.ts';
+import { Step } from '../../hca/function/timeline.ts';
+import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
+import type { AdapterClock, FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
+import type { CommandQueue } from './commands/command-queue.ts';
+import type { Hca } from './hca/hca.ts';
+
+const DWORD_BYTES = 4;
+const HIGH_DWORD = 2 ** 32;
+const FIRMWARE_OFFSET = 0;
+const REVISION_OFFSET = 4;
+/** Version 16.99: a major number that user-space software knows for this device. */
+const FIRMWARE_MAJOR = 16;
+const FIRMWARE_MINOR = 99;
+const COMMAND_REVISION = 5;
+/** 32 entries of 64 bytes. */
+const LOG_COMMANDS = 5;
+const LOG_COMMAND_BYTES = 6;
+const COMMAND_PAGE_MASK = 0xfffff000;
+const INTERFACE_MASK = 0x700;
+/** The health counter moves once in this time, in ns: several times between two looks. */
+const HEALTH_PERIOD_NS = 100_000_000;
+const HEALTH_COUNTER_MASK = 0xffffff;
+const EQ_NUMBER_SHIFT = 24;
+const EQ_INDEX_MASK = 0xffffff;
+
+/** The device has no resources that a host could divide. */
+const REFUSED: ResourceAnswer = { status: ManagementStatus.BAD_OPCODE, index: 0, offset: 0, limit: 0 };
+
+/** A dword with its bytes in the opposite order. */
+function swapBytes(value: number): number {
+  return ((value >>> 24) | ((value >>> 8) & 0xff00) | ((value & 0xff00) << 8) | (value << 24)) >>> 0;
+}
+
+export class Mlx5Function implements FunctionPort {
+  readHigh = 0;
+  /** Its doorbells are always taken. */
+  readonly takesAccess = true;
+  readonly #underlying: UnderlyingFunction;
+  readonly #hca: Hca;
+  readonly #commands: CommandQueue;
+  readonly #clock: AdapterClock;
+  /** Address of the command queue as software has written it, with the state of the interface. */
+  #addressHigh = 0;
+  #addressLow = 0;
+
+  constructor(underlying: UnderlyingFunction, hca: Hca, commands: CommandQueue, clock: AdapterClock) {
+    this.#underlying = underlying;
+    this.#hca = hca;
+    this.#commands = commands;
+    this.#clock = clock;
+  }
+
+  readRegister(offset: number, sizeBytes: number): number {
+    this.readHigh = sizeBytes > DWORD_BYTES ? swapBytes(this.#read(offset + DWORD_BYTES)) : 0;
+    return swapBytes(this.#read(offset));
+  }
+
+  writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
+    const faults = this.#underlying.faults.duringWrite(sizeBytes, low, high);
+    if (sizeBytes < DWORD_BYTES || offset % DWORD_BYTES !== 0)
+      faults.report(FaultKind.REGISTER_WIDTH, NO_OBJECT, offset);
+    else if (offset >= FIRST_UAR * UAR_PAGE_BYTES) this.#writeUar(offset, swapBytes(low));
+    else {
+      this.#writeSegment(offset, swapBytes(low));
+      if (sizeBytes > DWORD_BYTES) this.#writeSegment(offset + DWORD_BYTES, swapBytes(high));
+    }
+    faults.endAccess();
+  }
+
+  /** There is no second BAR that takes stores. */
+  writeCollect(): void {}
+
+  writePio(): void {}
+
+  setBusMaster(on: boolean): void {
+    this.#underlying.setBusMaster(on);
+  }
+
+  memoryMapped(): void {}
+
+  memoryUnmapped(): void {}
+
+  requestResources(): ResourceAnswer {
+    return REFUSED;
+  }
+
+  requestTrace(): number {
+    return ManagementStatus.BAD_OPCODE;
+  }
+
+  plantFault(): void {}
+
+  /** Returns to power-on. */
+  reset(kind: ResetKind): void {
+    const { number, timeline } = this.#underlying;
+    timeline?.note(Step.FUNCTION_RESET, number, Number(kind !== 'software'));
+    if (kind !== 'software') this.setBusMaster(false);
+    this.#underlying.quiesce();
+    this.#commands.reset();
+    this.#hca.reset();
+    this.#addressHigh = 0;
+    this.#addressLow = 0;
+    this.#underlying.msix.reset();
+    this.#underlying.reset(kind);
+  }
+
+  /** Registers that are not listed read as 0: the health buffer, time-outs, what drivers skip. */
+  #read(offset: number): number {
+    switch (offset) {
+      case FIRMWARE_OFFSET:
+        return FIRMWARE_MINOR * 2 ** 16 + FIRMWARE_MAJOR;
+      case REVISION_OFFSET:
+        return COMMAND_REVISION * 2 ** 16;
+      case COMMAND_ADDRESS_OFFSET:
+        return this.#addressHigh;
+      case COMMAND_ADDRESS_OFFSET + DWORD_BYTES:
+        return this.#addressLow | (LOG_COMMANDS << 4) | LOG_COMMAND_BYTES;
+      case COMMAND_DOORBELL_OFFSET:
+        return this.#commands.waiting;
+      case TIMER_OFFSET:
+        return Math.floor(this.#clock.now() / HIGH_DWORD);
+      case TIMER_OFFSET + DWORD_BYTES:
+        return this.#clock.now() % HIGH_DWORD;
+      case HEALTH_COUNTER_OFFSET:
+        return Math.floor(this.#clock.now() / HEALTH_PERIOD_NS) & HEALTH_COUNTER_MASK;
+      default:
+        return 0;
+    }
+  }
+
+  #writeSegment(offset: number, value: number): void {
+    switch (offset) {
+      case COMMAND_ADDRESS_OFFSET:
+        this.#addressHigh = value;
+        break;
+      case COMMAND_ADDRESS_OFFSET + DWORD_BYTES:
+        this.#addressLow = (value & (COMMAND_PAGE_MASK | INTERFACE_MASK)) >>> 0;
+        this.#commands.place(this.#addressHigh * HIGH_DWORD + ((value & COMMAND_PAGE_MASK) >>> 0));
+        break;
+      case COMMAND_DOORBELL_OFFSET:
+        this.#commands.ring(value);
+        break;
+      default:
+        this.#underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+    }
+  }
+
+  /** A store to a UAR page; one that is not in use takes none. */
+  #writeUar(offset: number, value: number): void {
+    const uar = Math.floor(offset / UAR_PAGE_BYTES);
+    const at = offset % UAR_PAGE_BYTES;
+    if (this.#hca.uars.has(uar) && (at === ARM_EQ_OFFSET || at === EQ_CONSUMER_OFFSET))
+      this.#writeEventQueue(uar, value, at === ARM_EQ_OFFSET);
+    else this.#underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+  }
+
+  /** Software has taken entries of an EQ whose UAR page it is. */
+  #writeEventQueue(uar: number, value: number, arms: boolean): void {
+    const queue = this.#hca.events.get(value >>> EQ_NUMBER_SHIFT);
+    if (queue?.plan.uar !== uar) return;
+    queue.setConsumerIndex(value & EQ_INDEX_MASK);
+    if (arms) queue.arm();
+  }
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The host side of the mlx5 command interface for tests in process: starts a device as the Linux
+ * driver does, and executes single commands. Tests of the personality use it.
+ */
+
+import {
+  COMMAND_ENTRY_INPUT_OFFSET,
+  COMMAND_ENTRY_OUTPUT_OFFSET,
+  COMMAND_ENTRY_SIZE,
+  getCommandEntryDeliveryStatus,
+  getCommandEntryOwner,
+  setCommandEntryInputBytes,
+  setCommandEntryInputMailbox,
+  setCommandEntryOutputBytes,
+  setCommandEntryOutputMailbox,
+  setCommandEntryOwner,
+  setCommandEntryToken,
+  setCommandEntryType,
+} from '../../../../protocol/mlx5/gen/command-entry.gen.ts';
+import {
+  ARM_EQ_OFFSET,
+  COMMAND_ADDRESS_OFFSET,
+  COMMAND_DOORBELL_OFFSET,
+  COMMAND_INLINE_BYTES,
+  EVENT_BYTES,
+  MAILBOX_DATA_BYTES,
+  PAGE_COMMAND_ENTRY,
+  UAR_PAGE_BYTES,
+} from '../../../../protocol/mlx5/gen/constants.gen.ts';
+import { getEqeOwner, getEqeType } from '../../../../protocol/mlx5/gen/eqe.gen.ts';
+import {
+  MAILBOX_BLOCK_SIZE,
+  setMailboxBlockBlockNumber,
+  setMailboxBlockNext,
+  setMailboxBlockToken,
+} from '../../../../protocol/mlx5/gen/mailbox-block.gen.ts';
+import { CommandOpcode, CommandStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import type { AdapterClock, FunctionPort, HostPort } from '../../../host.ts';
+import { Mlx5Adapter } from '../../../personality/mlx5/mlx5-adapter.ts';
+import type { GuestMemoryModel } from '../../machine/guest-memory-model.ts';
+import { InProcessMachine, type MachineOptions } from '../../machine/machine.ts';
+
+const PAGE_BYTES = 4096;
+const PCIE = 7;
+const BLOCK_BYTES = 1024;
+
+/** What a command returned. */
+export interface Mlx5Answer {
+  /** How the entry was taken; 0: it was executed. */
+  readonly delivery: number;
+  readonly status: number;
+  readonly output: DataView;
+}
+
+/** One command; `input` begins with the head, `opMod` is put into it. */
+export interface Mlx5Command {
+  /** The input behind opcode and modifier, at its offset in the whole input. */
+  readonly fill?: (view: DataView) => void;
+  readonly modifier?: number;
+  readonly inputBytes?: number;
+  readonly outputBytes?: number;
+  readonly entry?: number;
+  /** Changes the entry and the blocks before the doorbell. */
+  readonly spoil?: (entry: DataView, input: readonly DataView[], output: readonly DataView[]) => void;
+}
+
+/** A machine with an mlx5 device in the place of an adapter. */
+export function makeMlx5Machine(machine: MachineOptions = {}): InProcessMachine {
+  const build = (_: unknown, clock: AdapterClock, hosts: HostPort[]): Mlx5Adapter => new Mlx5Adapter(clock, hosts[0]);
+  return new InProcessMachine({ ...machine, build: build as never });
+}
+
+/** An event queue as software sees it. */
+export interface DriverEventQueue {
+  readonly number: number;
+  readonly uar: number;
+  readonly address: number;
+  readonly logEntries: number;
+  consumed: number;
+}
+
+export class Mlx5Driver {
+  readonly machine: InProcessMachine;
+  readonly device: Mlx5Adapter;
+  readonly port: FunctionPort;
+  readonly memory: GuestMemoryModel;
+  readonly entries: number;
+  #free: number;
+  #token = 0;
+
+  constructor(machine: InProcessMachine = makeMlx5Machine()) {
+    this.machine = machine;
+    this.device = machine.core as unknown as Mlx5Adapter;
+    this.port = machine.functionAt(0);
+    this.memory = machine.hostAt(0).memory;
+    this.#free = this.memory.base;
+    this.entries = this.allocate(PAGE_BYTES);
+  }
+
+  /** Guest address of zeroed memory. */
+  allocate(lengthBytes: number, alignBytes = PAGE_BYTES): number {
+    const address = Math.ceil(this.#free / alignBytes) * alignBytes;
+    this.#free = address + lengthBytes;
+    const view = this.memory.view(address, lengthBytes);
+    new Uint8Array(view.buffer, view.byteOffset, lengthBytes).fill(0);
+    return address;
+  }
+
+  /** Stores a dword of the BAR, most significant byte first. */
+  write(offset: number, value: number): void {
+    this.port.writeRegister(offset, 4, swap(value), 0);
+  }
+
+  read(offset: number): number {
+    return swap(this.port.readRegister(offset, 4));
+  }
+
+  /** Tells the device where its command queue lies. */
+  connect(): void {
+    this.write(COMMAND_ADDRESS_OFFSET, Math.floor(this.entries / 2 ** 32));
+    this.write(COMMAND_ADDRESS_OFFSET + 4, this.entries % 2 ** 32);
+  }
+
+  /** Fills an entry without ringing for it; returns how to read the answer. */
+  post(opcode: number, command: Mlx5Command = {}): { entry: number; read: () => Mlx5Answer } {
+    const { fill, modifier = 0, inputBytes = 0x10, outputBytes = 0x10, entry = 0, spoil } = command;
+    const token = ++this.#token & 0xff;
+    const input = new Uint8Array(Math.max(inputBytes, 0x10));
+    const head = new DataView(input.buffer);
+    head.setUint16(0, opcode);
+    head.setUint16(6, modifier);
+    fill?.(head);
+    const view = this.memory.view(this.entries + entry * COMMAND_ENTRY_SIZE, COMMAND_ENTRY_SIZE);
+    for (let at = 0; at < COMMAND_ENTRY_SIZE; at++) view.setUint8(at, 0);
+    setCommandEntryType(view, 0, PCIE);
+    setCommandEntryInputBytes(view, 0, inputBytes);
+    setCommandEntryOutputBytes(view, 0, outputBytes);
+    setCommandEntryToken(view, 0, token);
+    for (let at = 0; at < COMMAND_INLINE_BYTES; at++) view.setUint8(COMMAND_ENTRY_INPUT_OFFSET + at, input[at] ?? 0);
+    const inputBlocks = this.#chain(inputBytes, token);
+    const outputBlocks = this.#chain(outputBytes, token);
+    for (const [index, block] of inputBlocks.views.entries())
+      for (let at = 0; at < MAILBOX_DATA_BYTES; at++)
+        block.setUint8(at, input[COMMAND_INLINE_BYTES + index * MAILBOX_DATA_BYTES + at] ?? 0);
+    setCommandEntryInputMailbox(view, 0, inputBlocks.address);
+    setCommandEntryOutputMailbox(view, 0, outputBlocks.address);
+    setCommandEntryOwner(view, 0, 1);
+    spoil?.(view, inputBlocks.views, outputBlocks.views);
+    const read = (): Mlx5Answer => {
+      const output = new Uint8Array(Math.max(outputBytes, COMMAND_INLINE_BYTES));
+      for (let at = 0; at < COMMAND_INLINE_BYTES; at++) output[at] = view.getUint8(COMMAND_ENTRY_OUTPUT_OFFSET + at);
+      for (let at = COMMAND_INLINE_BYTES; at < outputBytes; at++) {
+        const behind = at - COMMAND_INLINE_BYTES;
+        output[at] = outputBlocks.views[Math.floor(behind / MAILBOX_DATA_BYTES)].getUint8(behind % MAILBOX_DATA_BYTES);
+      }
+      return {
+        delivery: getCommandEntryDeliveryStatus(view, 0),
+        status: output[0],
+        output: new DataView(output.buffer),
+      };
+    };
+    return { entry, read };
+  }
+
+  /** Executes a command and waits for its owner bit. */
+  command(opcode: number, command: Mlx5Command = {}): Mlx5Answer {
+    const { entry, read } = this.post(opcode, command);
+    const view = this.memory.view(this.entries + entry * COMMAND_ENTRY_SIZE, COMMAND_ENTRY_SIZE);
+    this.write(COMMAND_DOORBELL_OFFSET, (1 << entry) >>> 0);
+    this.machine.runUntil(() => getCommandEntryOwner(view, 0) === 0, 'the end of a command');
+    return read();
+  }
+
+  /** Executes a command that must succeed. */
+  expect(opcode: number, command: Mlx5Command = {}): DataView {
+    const { delivery, status, output } = this.command(opcode, command);
+    if (delivery !== 0 || status !== CommandStatus.OK)
+      throw new Error(`command 0x${opcode.toString(16)}: delivery 0x${delivery.toString(16)}, status ${status}`);
+    return output;
+  }
+
+  /** Gives the pages that the device wants; `when` is 1 for boot, 2 for start. */
+  givePages(when: number): number {
+    const count = this.expect(CommandOpcode.QUERY_PAGES, { modifier: when }).getInt32(0xc);
+    if (count <= 0) return count;
+    const pages = Array.from({ length: count }, () => this.allocate(PAGE_BYTES));
+    this.expect(CommandOpcode.MANAGE_PAGES, {
+      modifier: 1,
+      entry: PAGE_COMMAND_ENTRY,
+      inputBytes: 0x10 + 8 * count,
+      fill: (view) => {
+        view.setUint32(0xc, count);
+        for (const [index, page] of pages.entries()) view.setBigUint64(0x10 + 8 * index, BigInt(page));
+      },
+    });
+    return count;
+  }
+
+  /** Everything up to a running function. */
+  start(): void {
+    this.connect();
+    this.expect(CommandOpcode.ENABLE_HCA, { outputBytes: 0xc });
+    this.expect(CommandOpcode.SET_ISSI, { fill: (view) => view.setUint16(0xa, 1) });
+    this.givePages(1);
+    this.givePages(2);
+    this.expect(CommandOpcode.INIT_HCA, { inputBytes: 0x20 });
+  }
+
+  allocateUar(): number {
+    return this.expect(CommandOpcode.ALLOC_UAR).getUint32(8) & 0xffffff;
+  }
+
+  /** Makes an event queue for the types whose bits `mask` has. */
+  createEventQueue(uar: number, mask: bigint, logEntries = 4, vector = 0): DriverEventQueue {
+    const address = this.allocate(EVENT_BYTES * 2 ** logEntries);
+    for (let index = 0; index < 2 ** logEntries; index++)
+      this.memory.view(address + index * EVENT_BYTES, EVENT_BYTES).setUint8(EVENT_BYTES - 1, 1);
+    const pages = Math.ceil((EVENT_BYTES * 2 ** logEntries) / PAGE_BYTES);
+    const output = this.expect(CommandOpcode.CREATE_EQ, {
+      inputBytes: 0x110 + 8 * pages,
+      fill: (view) => {
+        view.setUint32(0x10 + 0xc, (logEntries << 24) | uar);
+        view.setUint32(0x10 + 0x14, vector);
+        view.setBigUint64(0x58, mask);
+        for (let index = 0; index < pages; index++)
+          view.setBigUint64(0x110 + 8 * index, BigInt(address + index * PAGE_BYTES));
+      },
+    });
+    return { number: output.getUint32(8) & 0xff, uar, address, logEntries, consumed: 0 };
+  }
+
+  /** Copies of the events that software has not taken. */
+  takeEvents(queue: DriverEventQueue): { type: number; data: DataView }[] {
+    const events: { type: number; data: DataView }[] = [];
+    for (;;) {
+      const at = queue.address + (queue.consumed % 2 ** queue.logEntries) * EVENT_BYTES;
+      const view = this.memory.view(at, EVENT_BYTES);
+      if (getEqeOwner(view, 0) !== ((queue.consumed >>> queue.logEntries) & 1)) return events;
+      const copy = new Uint8Array(view.buffer, view.byteOffset, EVENT_BYTES).slice();
+      events.push({ type: getEqeType(view, 0), data: new DataView(copy.buffer, 0x20) });
+      queue.consumed++;
+    }
+  }
+
+  /** Tells how far software has come, and arms the queue. */
+  arm({ number, uar, consumed }: DriverEventQueue): void {
+    this.write(uar * UAR_PAGE_BYTES + ARM_EQ_OFFSET, ((number << 24) | (consumed & 0xffffff)) >>> 0);
+  }
+
+  #chain(lengthBytes: number, token: number): { address: number; views: DataView[] } {
+    const count = Math.max(Math.ceil((lengthBytes - COMMAND_INLINE_BYTES) / MAILBOX_DATA_BYTES), 0);
+    const addresses = Array.from({ length: count }, () => this.allocate(BLOCK_BYTES, BLOCK_BYTES));
+    const views = addresses.map((address, index) => {
+      const view = this.memory.view(address, MAILBOX_BLOCK_SIZE);
+      setMailboxBlockNext(view, 0, addresses[index + 1] ?? 0);
+      setMailboxBlockBlockNumber(view, 0, index);
+      setMailboxBlockToken(view, 0, token);
+      return view;
+    });
+    return { address: addresses[0] ?? 0, views };
+  }
+}
+
+function swap(value: number): number {
+  return ((value >>> 24) | ((value >>> 8) & 0xff00) | ((value & 0xff00) << 8) | (value << 24)) >>> 0;
+}
