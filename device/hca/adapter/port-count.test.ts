@@ -87,7 +87,7 @@ for (const ports of [1, 2, 3, 4])
       fixture.settle();
       const entry = pair.receiver.parts.receiveCq.take();
       t.match(entry, { status: SUCCESS, port: to, sourceLid: lids[port - 1] });
-      t.same(buffer.bytes.slice(GRH_SIZE + 2), [port, 7]);
+      t.same(buffer.bytes.slice(GRH_SIZE, GRH_SIZE + 2), [port, 7]);
       t.equal(received(), before + 1);
       t.same(sendConnected(fixture, port, to), [port, to]);
       const mad = softwareMad(1, port);

@@ -37,7 +37,7 @@ export function defineBreak(command: CliCommand): void {
     )
     .addExample('vuhca break device/hca/registers/register-file.ts:82', 'stops where that line runs')
     .addExample(
-      'vuhca break device/hca/scheduler/doorbell-unit.ts:92 --print qp.number --count 10',
+      'vuhca break device/hca/scheduler/doorbell-unit.ts:148 --print qp.number --count 10',
       'watches ten doorbells',
     );
 }
