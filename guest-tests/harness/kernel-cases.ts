@@ -16,6 +16,8 @@ import { type GuestRun, type GuestRunOptions, runGuest } from './guest-run.ts';
  */
 export interface CaseOptions {
   readonly suites?: readonly string[];
+  /** Suites of these that are left out. */
+  readonly without?: readonly string[];
   /** The one case to run in each suite. */
   readonly only?: string;
   /** Datagrams of the bulk tests; 10,000 when absent. */
@@ -65,6 +67,7 @@ export async function makeCaseJob(options: CaseOptions): Promise<GuestJob> {
   const script = options.script ?? 'kernel.sh';
   const settings = [
     `SUITES="${(options.suites ?? []).join(' ')}"`,
+    `WITHOUT="${(options.without ?? []).join(' ')}"`,
     `ONLY="${options.only ?? ''}"`,
     `COUNT=${options.count ?? 10_000}`,
     `SEED=${options.seed ?? 1}`,

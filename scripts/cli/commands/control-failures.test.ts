@@ -214,7 +214,7 @@ t.test('answers with one wrong member', async (t) => {
   t.teardown(restoreBounds);
   const seeds = partOf(
     Array.from({ length: 60 }, (_, seed) => seed),
-    6,
+    3,
   );
   controlBounds.answerMs = 2000;
   for (const seed of seeds) {
