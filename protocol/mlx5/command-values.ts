@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Values of the command interface: commands, results, registers, states of the interface. */
 import type { ValueTable } from '../layout/table.ts';
-
-type Row = readonly [name: string, value: number, doc: string];
-
-/** A table of values. */
-export function values(name: string, doc: string, rows: readonly Row[]): ValueTable {
-  return { name, doc, values: rows.map(([row, value, rowDoc]) => ({ name: row, value, doc: rowDoc })) };
-}
+import { values } from '../layout/table-rows.ts';
 
 export const commandValues: readonly ValueTable[] = [
-  values('command-opcode', 'Commands.', [
+  values(
+    'command-opcode',
+    'Commands.',
     ['query-hca-cap', 0x100, 'What the function can do.'],
     ['query-adapter', 0x101, 'The board.'],
     ['init-hca', 0x102, 'The function starts.'],
@@ -74,8 +70,10 @@ export const commandValues: readonly ValueTable[] = [
     ['modify-rmp', 0x90d, 'A receive memory pool changes.'],
     ['destroy-rmp', 0x90e, 'A receive memory pool goes.'],
     ['query-rmp', 0x90f, 'Context of a receive memory pool.'],
-  ]),
-  values('command-status', 'Results of commands.', [
+  ),
+  values(
+    'command-status',
+    'Results of commands.',
     ['ok', 0x00, 'Done.'],
     ['internal-error', 0x01, 'The adapter failed.'],
     ['bad-opcode', 0x02, 'Unknown command, or not in this form of the device.'],
@@ -93,8 +91,10 @@ export const commandValues: readonly ValueTable[] = [
     ['bad-size', 0x40, 'More completions wait than the new queue has room for.'],
     ['bad-input-length', 0x50, 'The input is too short or too long.'],
     ['bad-output-length', 0x51, 'The output is too short.'],
-  ]),
-  values('delivery-status', 'How an entry of the command queue was taken.', [
+  ),
+  values(
+    'delivery-status',
+    'How an entry of the command queue was taken.',
     ['ok', 0x0, 'It was executed.'],
     ['bad-token', 0x3, 'A block of a mailbox has another token.'],
     ['bad-block-number', 0x4, 'A block of a mailbox has another number.'],
@@ -104,37 +104,44 @@ export const commandValues: readonly ValueTable[] = [
     ['bad-output-length', 0x9, 'The output is longer than an output can be.'],
     ['bad-reserved', 0xa, 'A reserved field is not 0.'],
     ['bad-type', 0x10, 'The way of transport is not that of PCIe.'],
-  ]),
-  values('register-id', 'Registers of ACCESS_REGISTER.', [
+  ),
+  values(
+    'register-id',
+    'Registers of ACCESS_REGISTER.',
     ['pmtu', 0x5003, 'MTU of a port.'],
     ['ptys', 0x5004, 'Type and speed of a port.'],
     ['paos', 0x5006, 'State of a port.'],
     ['pvlc', 0x500f, 'Virtual lanes of a port.'],
     ['node-desc', 0x6001, 'Description of the node.'],
     ['host-endianness', 0x7004, 'Byte order of the host.'],
-  ]),
-  values('interface-state', 'States of the interface.', [
+  ),
+  values(
+    'interface-state',
+    'States of the interface.',
     ['full-driver', 0x0, 'A driver runs.'],
     ['disabled', 0x1, 'The command queue is off.'],
     ['software-reset', 0x7, 'The driver resets the function.'],
-  ]),
-  values('teardown-profile', 'How a function stops.', [
+  ),
+  values(
+    'teardown-profile',
+    'How a function stops.',
     ['graceful', 0x0, 'All objects are gone.'],
     ['force', 0x1, 'Objects are left; nothing reaches memory any more.'],
     ['prepare-fast', 0x2, 'The function prepares to stop at once, by the state of the interface.'],
-  ]),
-  values('port-type', 'Kinds of ports.', [
-    ['infiniband', 0x0, 'InfiniBand.'],
-    ['ethernet', 0x1, 'Ethernet.'],
-  ]),
-  values('health-severity', 'How bad a failure of the firmware is.', [
+  ),
+  values('port-type', 'Kinds of ports.', ['infiniband', 0x0, 'InfiniBand.'], ['ethernet', 0x1, 'Ethernet.']),
+  values(
+    'health-severity',
+    'How bad a failure of the firmware is.',
     ['emergency', 0x0, 'Nothing works.'],
     ['alert', 0x1, 'Something must be done at once.'],
     ['critical', 0x2, 'A part has failed.'],
     ['error', 0x3, 'An error.'],
     ['warning', 0x4, 'A warning.'],
-  ]),
-  values('health-syndrome', 'What failed in the firmware.', [
+  ),
+  values(
+    'health-syndrome',
+    'What failed in the firmware.',
     ['firmware-internal', 0x1, 'The firmware found an error of its own.'],
     ['dead-interrupt', 0x7, 'A processor of the firmware does not answer.'],
     ['hardware', 0x8, 'The hardware failed.'],
@@ -142,5 +149,5 @@ export const commandValues: readonly ValueTable[] = [
     ['eq-invalid', 0xe, 'An EQ is wrong.'],
     ['ffser', 0xf, 'A serial error.'],
     ['temperature', 0x10, 'The device is too hot.'],
-  ]),
+  ),
 ];

@@ -5,16 +5,11 @@
  * named is reserved. Names of fields are those of the Linux driver's interface header, in
  * camelCase: a reader of the driver finds them here. Used by the tables of this folder only.
  */
-import type { FieldRow, StructTable } from '../layout/table.ts';
+import type { StructTable } from '../layout/table.ts';
+import { fillGaps, type PlacedRow, widthOf } from '../layout/table-rows.ts';
 
 const BITS_PER_BYTE = 8;
 const BITS_PER_DWORD = 32;
-
-/** A named field and the bit at which it begins, counted from the start of the structure. */
-export interface PlacedRow {
-  readonly begin: number;
-  readonly row: FieldRow;
-}
 
 /** Bits `high` to `low` of the dword at byte `at`. */
 export function bits(name: string, at: number, high: number, low: number, doc: string, values?: string): PlacedRow {
@@ -36,21 +31,12 @@ export function block(name: string, at: number, bytes: number, doc: string): Pla
 }
 
 /** A structure. Throws when two fields overlap. */
-export function layout(name: string, doc: string, sizeBytes: number, places: readonly PlacedRow[]): StructTable {
-  const fields: FieldRow[] = [];
-  let position = 0;
-  const skipTo = (begin: number, what: string): void => {
-    if (begin < position) throw new Error(`${name}: ${what} lies on the field before it`);
-    if (begin > position) fields.push({ bits: begin - position });
-    position = begin;
-  };
-  for (const { begin, row } of [...places].sort((a, b) => a.begin - b.begin)) {
-    skipTo(begin, row.name ?? '');
-    fields.push(row);
-    position += row.bits ?? (row.bytes ?? 0) * BITS_PER_BYTE;
-  }
-  skipTo(sizeBytes * BITS_PER_BYTE, 'its end');
-  return { name, doc, endian: 'big', sizeBytes, fields };
+export function layout(name: string, doc: string, sizeBytes: number, fields: readonly PlacedRow[]): StructTable {
+  const places = [...fields].sort((a, b) => a.begin - b.begin);
+  for (const [index, { begin, row }] of places.entries())
+    if (begin + widthOf(row) > (places[index + 1]?.begin ?? sizeBytes * BITS_PER_BYTE))
+      throw new Error(`${name}: ${row.name} reaches into what follows it`);
+  return { name, doc, endian: 'big', sizeBytes, fields: fillGaps(sizeBytes, places) };
 }
 
 /** What every command begins with. */

@@ -4,12 +4,7 @@
  * segment and in UAR pages; sizes that it learns from capabilities are choices of this project.
  */
 import type { ConstantTable } from '../layout/table.ts';
-
-type Place = readonly [name: string, value: number, doc: string];
-
-function constants(name: string, doc: string, ...rows: readonly Place[]): ConstantTable {
-  return { name, doc, constants: rows.map(([row, value, rowDoc]) => ({ name: row, value, doc: rowDoc })) };
-}
+import { constants } from '../layout/table-rows.ts';
 
 export const places: readonly ConstantTable[] = [
   constants(

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Values of contexts, requests, completions and events. */
 import type { ValueTable } from '../layout/table.ts';
-import { values } from './command-values.ts';
+import { values } from '../layout/table-rows.ts';
 
 export const queueValues: readonly ValueTable[] = [
-  values('key-access-mode', 'What the list of a key holds; low two bits of the mode.', [
+  values(
+    'key-access-mode',
+    'What the list of a key holds; low two bits of the mode.',
     ['physical', 0, 'Nothing: addresses are those of the bus.'],
     ['pages', 1, 'Pages (MTT).'],
     ['keys', 2, 'Pieces of other keys, of any length (KLM).'],
     ['fixed-keys', 3, 'Pieces of other keys, of one length (KSM).'],
-  ]),
-  values('qp-state', 'States of a QP.', [
+  ),
+  values(
+    'qp-state',
+    'States of a QP.',
     ['reset', 0, 'RESET.'],
     ['init', 1, 'INIT.'],
     ['rtr', 2, 'RTR.'],
@@ -18,8 +22,10 @@ export const queueValues: readonly ValueTable[] = [
     ['sqe', 4, 'SQE.'],
     ['sqd', 5, 'SQD.'],
     ['error', 6, 'ERR.'],
-  ]),
-  values('qp-service', 'Transport services.', [
+  ),
+  values(
+    'qp-service',
+    'Transport services.',
     ['rc', 0x0, 'RC.'],
     ['uc', 0x1, 'UC.'],
     ['ud', 0x2, 'UD.'],
@@ -28,25 +34,33 @@ export const queueValues: readonly ValueTable[] = [
     ['qp0', 0x7, 'QP0.'],
     ['qp1', 0x8, 'QP1.'],
     ['umr', 0xc, 'Requests that change keys.'],
-  ]),
-  values('path-migration-state', 'States of path migration.', [
+  ),
+  values(
+    'path-migration-state',
+    'States of path migration.',
     ['armed', 0x0, 'A second path waits.'],
     ['rearm', 0x1, 'A second path is asked for.'],
     ['migrated', 0x3, 'There is one path.'],
-  ]),
-  values('path-mtu', 'Codes of MTUs.', [
+  ),
+  values(
+    'path-mtu',
+    'Codes of MTUs.',
     ['mtu-256', 1, '256 bytes.'],
     ['mtu-512', 2, '512 bytes.'],
     ['mtu-1024', 3, '1024 bytes.'],
     ['mtu-2048', 4, '2048 bytes.'],
     ['mtu-4096', 5, '4096 bytes.'],
-  ]),
-  values('receive-queue-type', 'Where receives of a QP come from.', [
+  ),
+  values(
+    'receive-queue-type',
+    'Where receives of a QP come from.',
     ['own', 0, 'Its own queue.'],
     ['shared', 1, 'A shared receive queue.'],
     ['none', 3, 'Nowhere.'],
-  ]),
-  values('qp-optional', 'Bits of the mask of a transition: fields that are meant beside those that always are.', [
+  ),
+  values(
+    'qp-optional',
+    'Bits of the mask of a transition: fields that are meant beside those that always are.',
     ['alternate-path', 0, 'Second path.'],
     ['remote-reads', 1, 'Remote reads.'],
     ['remote-atomics', 2, 'Remote atomics.'],
@@ -65,62 +79,66 @@ export const queueValues: readonly ValueTable[] = [
     ['srqn', 18, 'Shared receive queue.'],
     ['receive-cqn', 19, 'CQ of receives.'],
     ['counter-set', 25, 'Set of counters.'],
-  ]),
-  values('queue-status', 'States of CQs and EQs.', [
+  ),
+  values(
+    'queue-status',
+    'States of CQs and EQs.',
     ['ok', 0x0, 'Well.'],
     ['overflow', 0x9, 'The queue was overrun.'],
     ['write-failure', 0xa, 'An entry could not be written.'],
-  ]),
-  values('arm-state', 'States of arming of CQs and EQs.', [
+  ),
+  values(
+    'arm-state',
+    'States of arming of CQs and EQs.',
     ['solicited-armed', 0x6, 'The next solicited completion sends an event.'],
     ['armed', 0x9, 'The next entry sends an event.'],
     ['fired', 0xa, 'An event was sent.'],
-  ]),
-  values('cqe-size', 'Sizes of entries of a CQ.', [
-    ['bytes-64', 0, '64 bytes.'],
-    ['bytes-128', 1, '128 bytes.'],
-  ]),
-  values('cq-period-mode', 'What starts the period of moderation.', [
+  ),
+  values('cqe-size', 'Sizes of entries of a CQ.', ['bytes-64', 0, '64 bytes.'], ['bytes-128', 1, '128 bytes.']),
+  values(
+    'cq-period-mode',
+    'What starts the period of moderation.',
     ['event', 0, 'The last event.'],
     ['completion', 1, 'The first completion without an event.'],
-  ]),
-  values('cq-field-select', 'Bits of what MODIFY_CQ changes.', [
+  ),
+  values(
+    'cq-field-select',
+    'Bits of what MODIFY_CQ changes.',
     ['period', 0, 'Period of moderation; new size where the variant is that of a new queue.'],
     ['max-count', 1, 'Completions until an event.'],
     ['overrun', 2, 'Whether the queue may be overrun.'],
     ['eqn', 3, 'EQ.'],
     ['period-mode', 4, 'Mode of moderation.'],
-  ]),
-  values('srq-state', 'States of shared receive queues.', [
-    ['good', 0, 'Well.'],
-    ['error', 1, 'An entry was wrong.'],
-  ]),
-  values('rmp-state', 'States of receive memory pools.', [
-    ['ready', 1, 'Well.'],
-    ['error', 3, 'An entry was wrong.'],
-  ]),
-  values('work-queue-type', 'Kinds of work queues.', [
-    ['list', 0, 'A list.'],
-    ['ring', 1, 'A ring.'],
-  ]),
-  values('vport-field-select', 'Bits of what MODIFY_HCA_VPORT_CONTEXT changes.', [
+  ),
+  values('srq-state', 'States of shared receive queues.', ['good', 0, 'Well.'], ['error', 1, 'An entry was wrong.']),
+  values('rmp-state', 'States of receive memory pools.', ['ready', 1, 'Well.'], ['error', 3, 'An entry was wrong.']),
+  values('work-queue-type', 'Kinds of work queues.', ['list', 0, 'A list.'], ['ring', 1, 'A ring.']),
+  values(
+    'vport-field-select',
+    'Bits of what MODIFY_HCA_VPORT_CONTEXT changes.',
     ['port-guid', 0, 'GUID of the port.'],
     ['node-guid', 1, 'GUID of the node.'],
     ['state-policy', 2, 'Who sets the state.'],
     ['cap-mask1', 3, 'CapabilityMask.'],
-  ]),
-  values('vport-state-policy', 'Who sets the state of a virtual port.', [
+  ),
+  values(
+    'vport-state-policy',
+    'Who sets the state of a virtual port.',
     ['down', 0, 'It is down.'],
     ['up', 1, 'It is up.'],
     ['follow', 2, 'It follows the port.'],
-  ]),
-  values('atomic-operation', 'Bits of atomics.', [
+  ),
+  values(
+    'atomic-operation',
+    'Bits of atomics.',
     ['compare-swap', 0, 'Compare and swap.'],
     ['fetch-add', 1, 'Fetch and add.'],
     ['masked-compare-swap', 2, 'Compare and swap with masks.'],
     ['masked-fetch-add', 3, 'Fetch and add with a mask.'],
-  ]),
-  values('send-opcode', 'Operations of send requests.', [
+  ),
+  values(
+    'send-opcode',
+    'Operations of send requests.',
     ['nop', 0x00, 'Nothing.'],
     ['send-invalidate', 0x01, 'SEND that invalidates a key.'],
     ['write', 0x08, 'RDMA WRITE.'],
@@ -131,21 +149,27 @@ export const queueValues: readonly ValueTable[] = [
     ['compare-swap', 0x11, 'Compare and swap.'],
     ['fetch-add', 0x12, 'Fetch and add.'],
     ['umr', 0x25, 'Change of a key.'],
-  ]),
-  values('fence-mode', 'What a send request waits for.', [
+  ),
+  values(
+    'fence-mode',
+    'What a send request waits for.',
     ['none', 0, 'Nothing.'],
     ['small', 1, 'Requests before it that change keys.'],
     ['fence', 2, 'READs and atomics before it.'],
     ['strong', 3, 'All requests before it.'],
     ['small-and-fence', 4, 'Both of the first two.'],
-  ]),
-  values('completion-mode', 'When a send request has a completion.', [
+  ),
+  values(
+    'completion-mode',
+    'When a send request has a completion.',
     ['on-error', 0, 'When it fails.'],
     ['on-first-error', 1, 'When it is the first that fails.'],
     ['always', 2, 'Always.'],
     ['always-with-event', 3, 'Always, and an event.'],
-  ]),
-  values('completion-opcode', 'Kinds of completions.', [
+  ),
+  values(
+    'completion-opcode',
+    'Kinds of completions.',
     ['request', 0, 'A send request.'],
     ['write-immediate', 1, 'A receive: RDMA WRITE with immediate data.'],
     ['send', 2, 'A receive: SEND.'],
@@ -155,8 +179,10 @@ export const queueValues: readonly ValueTable[] = [
     ['request-error', 13, 'A send request failed.'],
     ['response-error', 14, 'A receive failed.'],
     ['invalid', 15, 'The entry was not written yet.'],
-  ]),
-  values('completion-syndrome', 'Errors of completions.', [
+  ),
+  values(
+    'completion-syndrome',
+    'Errors of completions.',
     ['local-length', 0x01, 'A length that local memory or the QP does not allow.'],
     ['local-qp', 0x02, 'The request or the QP is wrong.'],
     ['local-protection', 0x04, 'A local key does not allow it.'],
@@ -170,12 +196,16 @@ export const queueValues: readonly ValueTable[] = [
     ['retries-exceeded', 0x15, 'No acknowledgement came.'],
     ['rnr-retries-exceeded', 0x16, 'The other end had no receive.'],
     ['remote-aborted', 0x22, 'The other end gave up.'],
-  ]),
-  values('cq-error-syndrome', 'Errors of CQs.', [
+  ),
+  values(
+    'cq-error-syndrome',
+    'Errors of CQs.',
     ['overrun', 1, 'The queue was overrun.'],
     ['access', 2, 'An entry could not be written.'],
-  ]),
-  values('event-type', 'Events.', [
+  ),
+  values(
+    'event-type',
+    'Events.',
     ['completion', 0x00, 'A CQ has completions.'],
     ['path-migrated', 0x01, 'A QP uses its second path.'],
     ['communication-established', 0x02, 'The first packet came before RTS.'],
@@ -193,13 +223,17 @@ export const queueValues: readonly ValueTable[] = [
     ['srq-catastrophic', 0x12, 'A shared receive queue has an error.'],
     ['last-wqe', 0x13, 'A QP takes no more from its shared receive queue.'],
     ['srq-limit', 0x14, 'A shared receive queue has fewer entries than its limit.'],
-  ]),
-  values('event-queue-kind', 'Kinds of queues in events.', [
+  ),
+  values(
+    'event-queue-kind',
+    'Kinds of queues in events.',
     ['qp', 0, 'A QP.'],
     ['receive-queue', 1, 'A receive queue.'],
     ['send-queue', 2, 'A send queue.'],
-  ]),
-  values('port-change', 'Variants of the event of a port.', [
+  ),
+  values(
+    'port-change',
+    'Variants of the event of a port.',
     ['down', 1, 'The port is down.'],
     ['active', 4, 'The port is active.'],
     ['initialized', 5, 'The port is initialized.'],
@@ -207,5 +241,5 @@ export const queueValues: readonly ValueTable[] = [
     ['pkey', 7, 'The P_Key table has changed.'],
     ['guid', 8, 'The GUID table has changed.'],
     ['client-reregister', 9, 'Subscriptions must be made again.'],
-  ]),
+  ),
 ];

@@ -5,12 +5,7 @@
  * ours.
  */
 import type { ValueTable } from '../layout/table.ts';
-
-type Row = readonly [name: string, value: number, doc: string];
-
-function values(name: string, doc: string, ...rows: readonly Row[]): ValueTable {
-  return { name, doc, values: rows.map(([row, value, rowDoc]) => ({ name: row, value, doc: rowDoc })) };
-}
+import { values } from '../layout/table-rows.ts';
 
 const commandOpcode = values(
   'command-opcode',

@@ -4,12 +4,7 @@
  * the driver; QUERY_FW names the other places, so they are choices of this project.
  */
 import type { ConstantTable } from '../layout/table.ts';
-
-type Row = readonly [name: string, value: number, doc: string];
-
-function constants(name: string, doc: string, ...rows: readonly Row[]): ConstantTable {
-  return { name, doc, constants: rows.map(([row, value, rowDoc]) => ({ name: row, value, doc: rowDoc })) };
-}
+import { constants } from '../layout/table-rows.ts';
 
 export const places: readonly ConstantTable[] = [
   constants(

@@ -4,11 +4,11 @@
  * chapters 13 to 16).
  */
 import type { ValueTable } from '../../layout/table.ts';
+import { type NumberRow, values as valuesWithoutSource } from '../../layout/table-rows.ts';
 
-type Row = readonly [name: string, value: number, doc: string];
-
-function values(name: string, source: string, doc: string, ...rows: readonly Row[]): ValueTable {
-  return { name, doc, source, values: rows.map(([row, value, rowDoc]) => ({ name: row, value, doc: rowDoc })) };
+/** A table of values from one place of the specification. */
+function values(name: string, source: string, doc: string, ...rows: readonly NumberRow[]): ValueTable {
+  return { ...valuesWithoutSource(name, doc, ...rows), source };
 }
 
 export const madValues: readonly ValueTable[] = [
