@@ -24,3 +24,8 @@ export function lowDword(value: number): number {
 export function highDword(value: number): number {
   return Math.floor(value / RANGE);
 }
+
+/** A dword with its bytes in the opposite order: big-endian registers in a little-endian BAR. */
+export function swapBytes(value: number): number {
+  return ((value >>> 24) | ((value >>> 8) & 0xff00) | ((value & 0xff00) << 8) | (value << 24)) >>> 0;
+}

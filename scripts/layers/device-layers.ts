@@ -182,7 +182,7 @@ export const deviceLayers: readonly Row[] = [
     holds: 'an adapter as mthca drivers know it, put together: function, data path, user access',
     uses: 'layout infiniband protocol/mthca host.ts port link agents switch function hca/trace protection hca/queues collect lane engine adapter mthca/memory mthca/queues mthca/hca mthca/commands',
   },
-  { path: 'device/personality/mlx5/memory', holds: 'buffers that commands describe by lists of pages', uses: '' },
+  { path: 'device/personality/mlx5/memory', holds: 'buffers that commands describe by lists of pages', uses: 'layout' },
   {
     path: 'device/personality/mlx5/queues',
     holds: 'event queues in the mlx5 layout',
@@ -191,7 +191,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mlx5/hca',
     holds: 'state of an mlx5 function: capabilities, pages, UAR pages, events',
-    uses: 'protocol/mlx5 function mlx5/queues',
+    uses: 'protocol/mlx5 function mlx5/memory mlx5/queues',
   },
   {
     path: 'device/personality/mlx5/commands',
@@ -299,7 +299,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5/driver',
     holds: 'the host side of the mlx5 command interface',
-    uses: 'protocol/mlx5 host.ts personality/mlx5 machine',
+    uses: 'layout protocol/mlx5 host.ts personality/mlx5 machine',
   },
   {
     path: 'device/rig/conformance',

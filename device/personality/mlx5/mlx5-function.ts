@@ -4,6 +4,7 @@
  * UAR pages. Values are big-endian in the BAR: drivers swap them, and so does this file. Hosts call
  * it through `FunctionPort`.
  */
+import { highDword, joinDwords, lowDword, swapBytes } from '../../../protocol/layout/dwords.ts';
 import { FaultKind, ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import {
   ARM_EQ_OFFSET,
@@ -23,7 +24,6 @@ import type { CommandQueue } from './commands/command-queue.ts';
 import type { Hca } from './hca/hca.ts';
 
 const DWORD_BYTES = 4;
-const HIGH_DWORD = 2 ** 32;
 const FIRMWARE_OFFSET = 0;
 const REVISION_OFFSET = 4;
 /** Version 16.99: a major number that user-space software knows for this device. */
@@ -43,11 +43,6 @@ const EQ_INDEX_MASK = 0xffffff;
 
 /** The device has no resources that a host could divide. */
 const REFUSED: ResourceAnswer = { status: ManagementStatus.BAD_OPCODE, index: 0, offset: 0, limit: 0 };
-
-/** A dword with its bytes in the opposite order. */
-function swapBytes(value: number): number {
-  return ((value >>> 24) | ((value >>> 8) & 0xff00) | ((value & 0xff00) << 8) | (value << 24)) >>> 0;
-}
 
 export class Mlx5Function implements FunctionPort {
   readHigh = 0;
@@ -136,9 +131,9 @@ export class Mlx5Function implements FunctionPort {
       case COMMAND_DOORBELL_OFFSET:
         return this.#commands.waiting;
       case TIMER_OFFSET:
-        return Math.floor(this.#clock.now() / HIGH_DWORD);
+        return highDword(this.#clock.now());
       case TIMER_OFFSET + DWORD_BYTES:
-        return this.#clock.now() % HIGH_DWORD;
+        return lowDword(this.#clock.now());
       case HEALTH_COUNTER_OFFSET:
         return Math.floor(this.#clock.now() / HEALTH_PERIOD_NS) & HEALTH_COUNTER_MASK;
       default:
@@ -153,7 +148,7 @@ export class Mlx5Function implements FunctionPort {
         break;
       case COMMAND_ADDRESS_OFFSET + DWORD_BYTES:
         this.#addressLow = (value & (COMMAND_PAGE_MASK | INTERFACE_MASK)) >>> 0;
-        this.#commands.place(this.#addressHigh * HIGH_DWORD + ((value & COMMAND_PAGE_MASK) >>> 0));
+        this.#commands.place(joinDwords((value & COMMAND_PAGE_MASK) >>> 0, this.#addressHigh));
         break;
       case COMMAND_DOORBELL_OFFSET:
         this.#commands.ring(value);

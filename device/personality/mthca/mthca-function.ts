@@ -4,6 +4,7 @@
  * and the registers of event queues, and the user access regions. Values are big-endian in the BAR:
  * drivers swap them, and so does this file. Hosts call it through `FunctionPort`.
  */
+import { swapBytes } from '../../../protocol/layout/dwords.ts';
 import { FaultKind, ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { COMMAND_REGISTER_SIZE } from '../../../protocol/mthca/gen/command-register.gen.ts';
 import {
@@ -33,11 +34,6 @@ const RESET_VALUE = 1;
 
 /** The device has no resources that a host could divide. */
 const REFUSED: ResourceAnswer = { status: ManagementStatus.BAD_OPCODE, index: 0, offset: 0, limit: 0 };
-
-/** A dword with its bytes in the opposite order. */
-function swapBytes(value: number): number {
-  return ((value >>> 24) | ((value >>> 8) & 0xff00) | ((value & 0xff00) << 8) | (value << 24)) >>> 0;
-}
 
 export class MthcaFunction implements FunctionPort {
   readHigh = 0;

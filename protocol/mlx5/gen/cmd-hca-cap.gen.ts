@@ -60,11 +60,6 @@ export function setCmdHcaCapLogMaxMsg(view: DataView, base: number, value: numbe
   view.setUint8(base + 56, (view.getUint8(base + 56) & 0xe0) | (value & 0x1f));
 }
 
-/** Which checksums of commands are checked; 0: none. */
-export function setCmdHcaCapCmdifChecksum(view: DataView, base: number, value: number): void {
-  view.setUint8(base + 66, (view.getUint8(base + 66) & 0x3f) | ((value & 0x3) << 6));
-}
-
 /** There is XRC. */
 export function setCmdHcaCapXrc(view: DataView, base: number, value: number): void {
   view.setUint8(base + 71, (view.getUint8(base + 71) & 0xf7) | ((value & 0x1) << 3));
@@ -83,11 +78,6 @@ export function setCmdHcaCapUc(view: DataView, base: number, value: number): voi
 /** There is RC. */
 export function setCmdHcaCapRc(view: DataView, base: number, value: number): void {
   view.setUint8(base + 71, (view.getUint8(base + 71) & 0xfe) | (value & 0x1));
-}
-
-/** User access regions have 4 KiB. */
-export function setCmdHcaCapUar4k(view: DataView, base: number, value: number): void {
-  view.setUint8(base + 72, (view.getUint8(base + 72) & 0x7f) | ((value & 0x1) << 7));
 }
 
 /** MiB of user access regions, as 2^n. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A row of the table of commands (command-table.ts). */
+/** A row of the table of commands (command-table.ts), and how it is written. */
 import type { HcaState } from '../hca/hca.ts';
 import type { CommandHandler } from './command-context.ts';
 
@@ -10,4 +10,14 @@ export interface CommandRow {
   readonly inputBytes: number;
   readonly outputBytes: number;
   readonly handler: CommandHandler;
+}
+
+export function row(
+  opcode: number,
+  needs: HcaState,
+  inputBytes: number,
+  outputBytes: number,
+  handler: CommandHandler,
+): CommandRow {
+  return { opcode, needs, inputBytes, outputBytes, handler };
 }

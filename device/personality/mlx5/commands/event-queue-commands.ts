@@ -18,36 +18,31 @@ import {
   QUERY_EQ_OUT_SIZE,
 } from '../../../../protocol/mlx5/gen/query-eq-out.gen.ts';
 import { CommandOpcode, CommandStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { LOG_EVENT_ENTRIES } from '../hca/capabilities.ts';
 import { HcaState } from '../hca/hca.ts';
-import { PageList } from '../memory/page-list.ts';
+import { LOG_LEAST_PAGE, listBytes, PageList, readPages } from '../memory/page-list.ts';
 import { EventQueue } from '../queues/event-queue.ts';
 import type { CommandContext } from './command-context.ts';
-import type { CommandRow } from './command-row.ts';
-import { readAddress } from './function-commands.ts';
+import { type CommandRow, row } from './command-row.ts';
 
 const PAGES_OFFSET = CREATE_EQ_IN_SIZE;
-const ADDRESS_BYTES = 8;
-const LOG_LEAST_PAGE = 12;
 /** Units of the offset of a queue in its first page. */
 const PAGE_PARTS = 64;
-const LOG_ENTRIES_MAX = 16;
 
 const context: Eqc = newEqc();
 
 function create({ hca, view, inputBytes, outputView }: CommandContext): CommandStatus {
   decodeEqc(view, CREATE_EQ_IN_EQ_CONTEXT_ENTRY_OFFSET, context);
   const { logEqSize, logPageSize, pageOffset, intr, uarPage, oi } = context;
-  if (logEqSize > LOG_ENTRIES_MAX || intr >= VECTOR_COUNT) return CommandStatus.BAD_PARAMETER;
+  if (logEqSize > LOG_EVENT_ENTRIES || intr >= VECTOR_COUNT) return CommandStatus.BAD_PARAMETER;
   if (!hca.uars.has(uarPage)) return CommandStatus.BAD_RESOURCE;
   const pageBytes = 2 ** (logPageSize + LOG_LEAST_PAGE);
   const start = (pageOffset * pageBytes) / PAGE_PARTS;
   const lengthBytes = EVENT_BYTES * 2 ** logEqSize;
   const count = Math.ceil((start + lengthBytes) / pageBytes);
-  if (inputBytes < PAGES_OFFSET + count * ADDRESS_BYTES) return CommandStatus.BAD_INPUT_LENGTH;
-  const pages = Float64Array.from({ length: count }, (_, index) =>
-    readAddress(view, PAGES_OFFSET + index * ADDRESS_BYTES),
-  );
-  if (pages.some((page) => page % 2 ** LOG_LEAST_PAGE !== 0)) return CommandStatus.BAD_PARAMETER;
+  if (inputBytes < PAGES_OFFSET + listBytes(count)) return CommandStatus.BAD_INPUT_LENGTH;
+  const pages = readPages(view, PAGES_OFFSET, count);
+  if (pages === undefined) return CommandStatus.BAD_PARAMETER;
   const number = hca.events.findNumber();
   if (number === undefined) return CommandStatus.NO_RESOURCES;
   const mask = view.getBigUint64(CREATE_EQ_IN_EVENT_BITMASK_OFFSET);
@@ -83,28 +78,10 @@ function destroy({ hca, view }: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-const needs = HcaState.RUNNING;
+const { RUNNING } = HcaState;
 
 export const eventQueueCommands: readonly CommandRow[] = [
-  {
-    opcode: CommandOpcode.CREATE_EQ,
-    needs,
-    inputBytes: CREATE_EQ_IN_SIZE,
-    outputBytes: CREATE_EQ_OUT_SIZE,
-    handler: create,
-  },
-  {
-    opcode: CommandOpcode.QUERY_EQ,
-    needs,
-    inputBytes: QUERY_EQ_IN_SIZE,
-    outputBytes: QUERY_EQ_OUT_SIZE,
-    handler: query,
-  },
-  {
-    opcode: CommandOpcode.DESTROY_EQ,
-    needs,
-    inputBytes: DESTROY_EQ_IN_SIZE,
-    outputBytes: DESTROY_EQ_OUT_SIZE,
-    handler: destroy,
-  },
+  row(CommandOpcode.CREATE_EQ, RUNNING, CREATE_EQ_IN_SIZE, CREATE_EQ_OUT_SIZE, create),
+  row(CommandOpcode.QUERY_EQ, RUNNING, QUERY_EQ_IN_SIZE, QUERY_EQ_OUT_SIZE, query),
+  row(CommandOpcode.DESTROY_EQ, RUNNING, DESTROY_EQ_IN_SIZE, DESTROY_EQ_OUT_SIZE, destroy),
 ];

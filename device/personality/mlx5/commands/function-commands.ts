@@ -45,16 +45,15 @@ import { getTeardownHcaInProfile, TEARDOWN_HCA_IN_SIZE } from '../../../../proto
 import { CommandOpcode, CommandStatus, RegisterId, TeardownProfile } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { CAPABILITY_BYTES } from '../hca/capabilities.ts';
 import { BOOT_PAGES, HcaState, START_PAGES, SUPPORTED_ISSI } from '../hca/hca.ts';
+import { listBytes, readPages, writePages } from '../memory/page-list.ts';
 import type { CommandContext } from './command-context.ts';
-import type { CommandRow } from './command-row.ts';
+import { type CommandRow, row } from './command-row.ts';
 
 /** Least lengths of commands without fields of their own. */
 const BARE_IN = ENABLE_HCA_IN_SIZE;
 const BARE_OUT = ENABLE_HCA_OUT_SIZE;
 /** Offset of lists and pages behind the heads of commands. */
 const BODY = 0x10;
-const ADDRESS_BYTES = 8;
-const PAGE_BYTES = 4096;
 /** What QUERY_ADAPTER tells behind the vendor: place and text of the board identity. */
 const BOARD_ID_OFFSET = 0xf0;
 const BOARD_ID = 'VUHCA_MLX5_0001';
@@ -66,16 +65,6 @@ const GIVE = 1;
 const TAKE = 2;
 /** The lowest bit of the modifier of QUERY_HCA_CAP: what is in use; otherwise what can be. */
 const CURRENT = 1;
-
-function row(
-  opcode: number,
-  needs: HcaState,
-  inputBytes: number,
-  outputBytes: number,
-  handler: CommandRow['handler'],
-): CommandRow {
-  return { opcode, needs, inputBytes, outputBytes, handler };
-}
 
 /** Pages that the adapter still wants, by the variant of the question. */
 function wantedPages({ hca, modifier }: CommandContext): number | undefined {
@@ -107,19 +96,19 @@ function managePages(context: CommandContext): CommandStatus {
 }
 
 function givePages({ view, inputBytes, hca }: CommandContext, count: number): CommandStatus {
-  if (inputBytes < BODY + count * ADDRESS_BYTES) return CommandStatus.BAD_INPUT_LENGTH;
+  if (inputBytes < BODY + listBytes(count)) return CommandStatus.BAD_INPUT_LENGTH;
   if (hca.pages.length + count > BOOT_PAGES + START_PAGES) return CommandStatus.LIMIT_EXCEEDED;
-  const pages = Array.from({ length: count }, (_, index) => readAddress(view, BODY + index * ADDRESS_BYTES));
-  if (pages.some((page) => page % PAGE_BYTES !== 0)) return CommandStatus.BAD_PARAMETER;
+  const pages = readPages(view, BODY, count);
+  if (pages === undefined) return CommandStatus.BAD_PARAMETER;
   hca.pages.push(...pages);
   return CommandStatus.OK;
 }
 
 function takePages({ outputView, outputBytes, hca }: CommandContext, count: number): CommandStatus {
-  const room = Math.floor((outputBytes - BODY) / ADDRESS_BYTES);
+  const room = Math.floor((outputBytes - BODY) / listBytes(1));
   const taken = hca.pages.splice(-Math.min(count, room, hca.pages.length) || hca.pages.length);
   setManagePagesOutOutputNumEntries(outputView, 0, taken.length);
-  for (const [index, page] of taken.entries()) writeAddress(outputView, BODY + index * ADDRESS_BYTES, page);
+  writePages(outputView, BODY, taken);
   return CommandStatus.OK;
 }
 
@@ -222,13 +211,3 @@ export const functionCommands: readonly CommandRow[] = [
   row(CommandOpcode.DEALLOC_UAR, RUNNING, DEALLOC_UAR_IN_SIZE, BARE_OUT, freeUar),
   row(CommandOpcode.NOP, DISABLED, BARE_IN, BARE_OUT, () => CommandStatus.OK),
 ];
-
-/** A bus address at `at`. */
-export function readAddress(view: DataView, at: number): number {
-  return view.getUint32(at) * 2 ** 32 + view.getUint32(at + 4);
-}
-
-function writeAddress(view: DataView, at: number, address: number): void {
-  view.setUint32(at, Math.floor(address / 2 ** 32));
-  view.setUint32(at + 4, address % 2 ** 32);
-}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the function can do, as QUERY_HCA_CAP tells it. A bit is set when what it promises is there
- * and tested; all others are 0, and software then asks for nothing of it.
+ * What the function can do, as QUERY_HCA_CAP tells it. A bit that is 0 promises nothing, and
+ * software then asks for nothing of it. The core driver reads services and sizes of queues and keys
+ * before it asks for any, so they are told although the device has none of these yet.
  */
 import {
   CMD_HCA_CAP_SIZE,
-  setCmdHcaCapCmdifChecksum,
   setCmdHcaCapDeviceFrequencyKhz,
   setCmdHcaCapIbVirt,
   setCmdHcaCapLogBfRegSize,
@@ -26,7 +26,6 @@ import {
   setCmdHcaCapNumPorts,
   setCmdHcaCapPortType,
   setCmdHcaCapRc,
-  setCmdHcaCapUar4k,
   setCmdHcaCapUarSz,
   setCmdHcaCapUc,
   setCmdHcaCapUd,
@@ -34,9 +33,13 @@ import {
 } from '../../../../protocol/mlx5/gen/cmd-hca-cap.gen.ts';
 import { BAR_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import { PortType } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { LOG_LEAST_PAGE } from '../memory/page-list.ts';
 
 /** Bytes of a page of capabilities. */
 export const CAPABILITY_BYTES = CMD_HCA_CAP_SIZE;
+/** EQs of a function, and entries of the largest one, as 2^n. */
+export const LOG_EVENT_QUEUES = 6;
+export const LOG_EVENT_ENTRIES = 16;
 const MEBIBYTE = 2 ** 20;
 
 /** Pages of capabilities, by their number in the modifier of QUERY_HCA_CAP. */
@@ -50,15 +53,13 @@ function makeGeneral(): Uint8Array {
   setCmdHcaCapPortType(view, 0, PortType.INFINIBAND);
   setCmdHcaCapNumPorts(view, 0, 1);
   setCmdHcaCapIbVirt(view, 0, 1);
-  setCmdHcaCapCmdifChecksum(view, 0, 0);
   setCmdHcaCapDeviceFrequencyKhz(view, 0, 1_000_000);
-  setCmdHcaCapLogPgSz(view, 0, 12);
+  setCmdHcaCapLogPgSz(view, 0, LOG_LEAST_PAGE);
   setCmdHcaCapUarSz(view, 0, Math.log2(BAR_BYTES / MEBIBYTE));
-  setCmdHcaCapUar4k(view, 0, 0);
   setCmdHcaCapLogBfRegSize(view, 0, 9);
   setCmdHcaCapLogMaxMsg(view, 0, 30);
-  setCmdHcaCapLogMaxEq(view, 0, 6);
-  setCmdHcaCapLogMaxEqSz(view, 0, 16);
+  setCmdHcaCapLogMaxEq(view, 0, LOG_EVENT_QUEUES);
+  setCmdHcaCapLogMaxEqSz(view, 0, LOG_EVENT_ENTRIES);
   setCmdHcaCapLogMaxCq(view, 0, 16);
   setCmdHcaCapLogMaxCqSz(view, 0, 20);
   setCmdHcaCapLogMaxQp(view, 0, 16);

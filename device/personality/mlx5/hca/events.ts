@@ -3,9 +3,7 @@
 import { setCommandEqeVector } from '../../../../protocol/mlx5/gen/command-eqe.gen.ts';
 import { EventType } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { EventQueue } from '../queues/event-queue.ts';
-
-/** Numbers of EQs have 8 bits. */
-export const EVENT_QUEUES = 64;
+import { LOG_EVENT_QUEUES } from './capabilities.ts';
 
 export class Events {
   readonly #queues = new Map<number, EventQueue>();
@@ -26,7 +24,7 @@ export class Events {
 
   /** The lowest number that is free, or undefined when there is none. */
   findNumber(): number | undefined {
-    for (let number = 0; number < EVENT_QUEUES; number++) if (!this.#queues.has(number)) return number;
+    for (let number = 0; number < 2 ** LOG_EVENT_QUEUES; number++) if (!this.#queues.has(number)) return number;
     return undefined;
   }
 

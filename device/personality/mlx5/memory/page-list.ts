@@ -3,6 +3,30 @@
  * A buffer that a command has described by a list of pages: where each byte of it lies in guest
  * memory. The list stays in the device, so nothing of it can change behind it.
  */
+import { joinDwords } from '../../../../protocol/layout/dwords.ts';
+
+const ADDRESS_BYTES = 8;
+/** Pages of the interface: all lists have pages of this size or larger. */
+export const LOG_LEAST_PAGE = 12;
+
+/** Bytes that a list of `count` pages has in a command. */
+export function listBytes(count: number): number {
+  return count * ADDRESS_BYTES;
+}
+
+/** The list of `count` pages at `at`; undefined when one does not begin where a page can. */
+export function readPages(view: DataView, at: number, count: number): Float64Array | undefined {
+  const pages = Float64Array.from({ length: count }, (_, index) => {
+    const entry = at + index * ADDRESS_BYTES;
+    return joinDwords(view.getUint32(entry + 4), view.getUint32(entry));
+  });
+  return pages.every((page) => page % 2 ** LOG_LEAST_PAGE === 0) ? pages : undefined;
+}
+
+/** Writes a list of pages to `at`. */
+export function writePages(view: DataView, at: number, pages: readonly number[]): void {
+  for (const [index, page] of pages.entries()) view.setBigUint64(at + index * ADDRESS_BYTES, BigInt(page));
+}
 
 export class PageList {
   /** Bus addresses of the pages. */

@@ -7,7 +7,7 @@
  */
 import { FaultKind, FaultObject } from '../../../../protocol/layout/gen/values.gen.ts';
 import { EVENT_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
-import { getEqeOwner, setEqeOwner, setEqeSubType, setEqeType } from '../../../../protocol/mlx5/gen/eqe.gen.ts';
+import { setEqeOwner, setEqeSubType, setEqeType } from '../../../../protocol/mlx5/gen/eqe.gen.ts';
 import { ArmState, type EventType, QueueStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import { Step } from '../../../hca/function/timeline.ts';
@@ -120,9 +120,4 @@ export class EventQueue implements FaultSubject {
     if (fault !== FaultKind.NONE) this.#owner.faults.report(fault, this, this.#pages.addressOf(0));
     return false;
   }
-}
-
-/** The owner bit of an entry of software's copy of the queue. */
-export function ownerOf(view: DataView): number {
-  return getEqeOwner(view, 0);
 }

@@ -4,6 +4,7 @@
  * driver does, and executes single commands. Tests of the personality use it.
  */
 
+import { highDword, lowDword, swapBytes } from '../../../../protocol/layout/dwords.ts';
 import {
   COMMAND_ENTRY_INPUT_OFFSET,
   COMMAND_ENTRY_OUTPUT_OFFSET,
@@ -109,17 +110,17 @@ export class Mlx5Driver {
 
   /** Stores a dword of the BAR, most significant byte first. */
   write(offset: number, value: number): void {
-    this.port.writeRegister(offset, 4, swap(value), 0);
+    this.port.writeRegister(offset, 4, swapBytes(value), 0);
   }
 
   read(offset: number): number {
-    return swap(this.port.readRegister(offset, 4));
+    return swapBytes(this.port.readRegister(offset, 4));
   }
 
   /** Tells the device where its command queue lies. */
   connect(): void {
-    this.write(COMMAND_ADDRESS_OFFSET, Math.floor(this.entries / 2 ** 32));
-    this.write(COMMAND_ADDRESS_OFFSET + 4, this.entries % 2 ** 32);
+    this.write(COMMAND_ADDRESS_OFFSET, highDword(this.entries));
+    this.write(COMMAND_ADDRESS_OFFSET + 4, lowDword(this.entries));
   }
 
   /** Fills an entry without ringing for it; returns how to read the answer. */
@@ -260,8 +261,4 @@ export class Mlx5Driver {
     });
     return { address: addresses[0] ?? 0, views };
   }
-}
-
-function swap(value: number): number {
-  return ((value >>> 24) | ((value >>> 8) & 0xff00) | ((value & 0xff00) << 8) | (value << 24)) >>> 0;
 }
