@@ -139,7 +139,7 @@ export const deviceLayers: readonly Row[] = [
   },
   {
     path: 'device/hca/shares',
-    holds: 'who has which buffers, lanes and credits: plan, requests, adjustment (Oracle QoS document)',
+    holds: 'buffers, lanes and credits of each function: plan, requests, adjustment (Oracle QoS document)',
     uses: 'layout host.ts function lane',
   },
   {
