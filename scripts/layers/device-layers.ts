@@ -158,19 +158,24 @@ export const deviceLayers: readonly Row[] = [
     uses: 'layout infiniband host.ts port link agents switch function hca/trace events hca/queues collect pio lane scheduler state datagrams engine hca/shares registers management',
   },
   {
+    path: 'device/personality/shared',
+    holds: 'what personalities share: queues read by records, the transport put together',
+    uses: 'layout infiniband host.ts port function hca/queues collect lane transport datagrams engine adapter',
+  },
+  {
     path: 'device/personality/mthca/memory',
     holds: 'context memory of the host, memory regions, doorbell records',
-    uses: 'layout protocol/mthca host.ts function protection',
+    uses: 'layout protocol/mthca host.ts function protection shared',
   },
   {
     path: 'device/personality/mthca/queues',
     holds: 'work queues, completion queues and event queues in the mthca layout',
-    uses: 'layout infiniband protocol/mthca port function hca/queues collect lane transport datagrams mthca/memory',
+    uses: 'layout infiniband protocol/mthca function hca/queues collect shared mthca/memory',
   },
   {
     path: 'device/personality/mthca/hca',
     holds: 'all objects of an mthca function, its limits, ports and events',
-    uses: 'layout infiniband protocol/mthca port agents function hca/queues transport state mthca/memory mthca/queues',
+    uses: 'layout infiniband protocol/mthca agents function hca/queues transport state shared mthca/memory mthca/queues',
   },
   {
     path: 'device/personality/mthca/commands',
@@ -180,7 +185,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mthca',
     holds: 'an adapter as mthca drivers know it, put together: function, data path, user access',
-    uses: 'layout infiniband protocol/mthca host.ts port link agents switch function hca/trace protection hca/queues collect lane engine adapter mthca/memory mthca/queues mthca/hca mthca/commands',
+    uses: 'layout infiniband protocol/mthca host.ts port link agents switch function hca/trace protection hca/queues lane engine adapter shared mthca/memory mthca/queues mthca/hca mthca/commands',
   },
   { path: 'device/personality/mlx5/memory', holds: 'buffers that commands describe by lists of pages', uses: 'layout' },
   {
@@ -201,7 +206,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mlx5',
     holds: 'an adapter as mlx5 drivers know it; so far what the core driver needs to start',
-    uses: 'layout protocol/mlx5 host.ts function mlx5/hca mlx5/commands',
+    uses: 'layout protocol/mlx5 host.ts function shared mlx5/hca mlx5/commands',
   },
   {
     path: 'device/topology',

@@ -48,6 +48,7 @@ import { TransportEngine } from '../transport/engine/engine.ts';
 import { AdapterUnits, giveDefaultShares, readPlan } from './adapter-units.ts';
 import { createChannels } from './managed-nodes.ts';
 import { type AdapterOptions, requireOptions, SEND_BLOCKS_DEFAULT } from './options.ts';
+import { PassTurns } from './pass-turns.ts';
 import { PcieFunction, type SharedAdapterParts } from './pcie-function.ts';
 import { PendingWork } from './pending-work.ts';
 import { PortLinks } from './port-links.ts';
@@ -108,8 +109,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   #control = 0;
   readonly #management: ManagementProcessor;
   #contextsFirst = false;
-  /** The stage that has the next turn in `run`. */
-  #stage = 0;
+  readonly #turns = new PassTurns(STAGES, (stage, limit) => this.#serveStage(stage, limit));
 
   /** `hosts`: one per function. Throws RangeError as `requireOptions` does. */
   constructor(options: AdapterOptions, clock: AdapterClock, hosts: readonly HostPort[]) {
@@ -211,19 +211,12 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   }
 
   run(budget: number): boolean {
-    let left = budget;
     this.engine.expire();
     this.shareAdjuster.run();
     if (this.dmaTiming.busReads > 0) this.scheduler.land(this.clock.now());
     if (this.laneTable.busy) this.laneTable.land();
     if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
-    let idle = 0;
-    while (idle < STAGES && left > 0) {
-      const done = this.#serveStage(left);
-      this.#stage = (this.#stage + 1) % STAGES;
-      left -= done;
-      idle = done > 0 ? 0 : idle + 1;
-    }
+    const isSpent = this.#turns.run(budget);
     this.engine.settle();
     this.links.settle();
     this.#awaitReads();
@@ -232,7 +225,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.moderation.run();
     this.pending.flushVectors(this.functions);
     return (
-      left <= 0 ||
+      isSpent ||
       this.links.unsettled ||
       (this.options.writeCombining !== undefined && this.functions.some(({ isCombining }) => isCombining))
     );
@@ -249,12 +242,8 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     for (const { underlying } of this.functions) underlying.timeline = timeline;
   }
 
-  /**
-   * Serves one stage of a pass. The next `run` goes on with the stage at which the budget ended, so
-   * shares do not depend on the budget.
-   */
-  #serveStage(limit: number): number {
-    switch (this.#stage) {
+  #serveStage(stage: number, limit: number): number {
+    switch (stage) {
       case 0:
         return this.pending.manage(this.functions, this.#management);
       case 1:

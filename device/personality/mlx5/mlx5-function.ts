@@ -5,7 +5,7 @@
  * it through `FunctionPort`.
  */
 import { highDword, joinDwords, lowDword, swapBytes } from '../../../protocol/layout/dwords.ts';
-import { FaultKind, ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
+import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import {
   ARM_EQ_OFFSET,
   COMMAND_ADDRESS_OFFSET,
@@ -17,9 +17,9 @@ import {
   UAR_PAGE_BYTES,
 } from '../../../protocol/mlx5/gen/constants.gen.ts';
 import { NO_OBJECT } from '../../hca/function/fault-log.ts';
-import { Step } from '../../hca/function/timeline.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
-import type { AdapterClock, FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
+import type { AdapterClock, FunctionPort } from '../../host.ts';
+import { UndividedFunction } from '../shared/undivided-function.ts';
 import type { CommandQueue } from './commands/command-queue.ts';
 import type { Hca } from './hca/hca.ts';
 
@@ -41,14 +41,8 @@ const HEALTH_COUNTER_MASK = 0xffffff;
 const EQ_NUMBER_SHIFT = 24;
 const EQ_INDEX_MASK = 0xffffff;
 
-/** The device has no resources that a host could divide. */
-const REFUSED: ResourceAnswer = { status: ManagementStatus.BAD_OPCODE, index: 0, offset: 0, limit: 0 };
-
-export class Mlx5Function implements FunctionPort {
+export class Mlx5Function extends UndividedFunction implements FunctionPort {
   readHigh = 0;
-  /** Its doorbells are always taken. */
-  readonly takesAccess = true;
-  readonly #underlying: UnderlyingFunction;
   readonly #hca: Hca;
   readonly #commands: CommandQueue;
   readonly #clock: AdapterClock;
@@ -57,7 +51,7 @@ export class Mlx5Function implements FunctionPort {
   #addressLow = 0;
 
   constructor(underlying: UnderlyingFunction, hca: Hca, commands: CommandQueue, clock: AdapterClock) {
-    this.#underlying = underlying;
+    super(underlying);
     this.#hca = hca;
     this.#commands = commands;
     this.#clock = clock;
@@ -69,7 +63,7 @@ export class Mlx5Function implements FunctionPort {
   }
 
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
-    const faults = this.#underlying.faults.duringWrite(sizeBytes, low, high);
+    const faults = this.underlying.faults.duringWrite(sizeBytes, low, high);
     if (sizeBytes < DWORD_BYTES || offset % DWORD_BYTES !== 0)
       faults.report(FaultKind.REGISTER_WIDTH, NO_OBJECT, offset);
     else if (offset >= FIRST_UAR * UAR_PAGE_BYTES) this.#writeUar(offset, swapBytes(low));
@@ -83,38 +77,13 @@ export class Mlx5Function implements FunctionPort {
   /** There is no second BAR that takes stores. */
   writeCollect(): void {}
 
-  writePio(): void {}
-
-  setBusMaster(on: boolean): void {
-    this.#underlying.setBusMaster(on);
-  }
-
-  memoryMapped(): void {}
-
-  memoryUnmapped(): void {}
-
-  requestResources(): ResourceAnswer {
-    return REFUSED;
-  }
-
-  requestTrace(): number {
-    return ManagementStatus.BAD_OPCODE;
-  }
-
   plantFault(): void {}
 
-  /** Returns to power-on. */
-  reset(kind: ResetKind): void {
-    const { number, timeline } = this.#underlying;
-    timeline?.note(Step.FUNCTION_RESET, number, Number(kind !== 'software'));
-    if (kind !== 'software') this.setBusMaster(false);
-    this.#underlying.quiesce();
+  protected override resetDevice(): void {
     this.#commands.reset();
     this.#hca.reset();
     this.#addressHigh = 0;
     this.#addressLow = 0;
-    this.#underlying.msix.reset();
-    this.#underlying.reset(kind);
   }
 
   /** Registers that are not listed read as 0: the health buffer, time-outs, what drivers skip. */
@@ -154,7 +123,7 @@ export class Mlx5Function implements FunctionPort {
         this.#commands.ring(value);
         break;
       default:
-        this.#underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+        this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
     }
   }
 
@@ -164,7 +133,7 @@ export class Mlx5Function implements FunctionPort {
     const at = offset % UAR_PAGE_BYTES;
     if (this.#hca.uars.has(uar) && (at === ARM_EQ_OFFSET || at === EQ_CONSUMER_OFFSET))
       this.#writeEventQueue(uar, value, at === ARM_EQ_OFFSET);
-    else this.#underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+    else this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
   }
 
   /** Software has taken entries of an EQ whose UAR page it is. */

@@ -17,17 +17,17 @@ import type { SendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen
 import { QpContextState, QpService } from '../../../protocol/mthca/gen/values.gen.ts';
 import { ProtectionDomain } from '../../hca/protection/protection-domain.ts';
 import { QueuePair } from '../../hca/queues/queue-pair.ts';
-import type { TransportEngine } from '../../hca/transport/engine/engine.ts';
+import { ReceiveQueue } from '../shared/receive-queue.ts';
+import type { TransportUnits } from '../shared/transport-units.ts';
 import type { Hca, QueuePairUnit } from './hca/hca.ts';
 import { applyAttributes, applyReceivePsn, applySendPsn, vectorOf } from './hca/queue-pair-attributes.ts';
 import { QueueBuffer, REQUEST_UNIT_BYTES } from './memory/queue-buffer.ts';
 import { CompletionEncoder } from './queues/completion-encoder.ts';
 import type { MthcaCompletionQueue } from './queues/completion-queue.ts';
 import type { DataParts, MthcaQueuePair } from './queues/queue-pair.ts';
-import { ReceiveQueue } from './queues/receive-queue.ts';
+import { receiveFormat } from './queues/receive-segments.ts';
+import { ringSends } from './queues/send-doorbells.ts';
 import { SendPlace, SendQueue } from './queues/send-queue.ts';
-import type { SendQueues } from './queues/send-queues.ts';
-import type { ReceiveFlusher } from './receive-flusher.ts';
 
 const LOG_REQUEST_UNIT = Math.log2(REQUEST_UNIT_BYTES);
 const HIGH_DWORD = 2 ** 32;
@@ -54,55 +54,51 @@ export class DataPath implements QueuePairUnit {
   /** Called when software has moved a QP to RTR. */
   onReady: (qp: QueuePair) => void = () => {};
   readonly #hca: Hca;
-  readonly #engine: TransportEngine;
-  readonly #sends: SendQueues;
-  readonly #flusher: ReceiveFlusher;
+  readonly #units: TransportUnits<SendQueue>;
   readonly #context = newQpContext();
 
-  constructor(hca: Hca, engine: TransportEngine, sends: SendQueues, flusher: ReceiveFlusher) {
+  constructor(hca: Hca, units: TransportUnits<SendQueue>) {
     this.#hca = hca;
-    this.#engine = engine;
-    this.#sends = sends;
-    this.#flusher = flusher;
+    this.#units = units;
   }
 
   add(qp: MthcaQueuePair): void {
-    const { connected } = this.#engine;
+    const { connected } = this.#units.engine;
     const data = this.#build(qp.number, decodeQpContext(qp.view, 0, this.#context));
     qp.data = data;
     connected.attach(data.qp);
-    this.#sends.add(data.sends);
+    this.#units.sends.add(data.sends);
     applyAttributes(data.qp, qp.view);
-    this.#flusher.changeState(data.qp, QpState.INIT, false);
+    this.#units.flusher.changeState(data.qp, QpState.INIT, false);
   }
 
   move(qp: MthcaQueuePair, next: QpContextState, notify: boolean): void {
     const { data, view } = qp;
     const state = transportStates[next];
     if (data === undefined || state === undefined) return;
-    const { connected } = this.#engine;
+    const { connected } = this.#units.engine;
     applyAttributes(data.qp, view);
     if (next !== INIT && next !== ERR) this.#loadPath(data.qp, view);
     if (next === RTR) applyReceivePsn(data.qp, view);
     if (next === RTS && data.qp.state === QpState.RTR) applySendPsn(data.qp, view);
     if (data.qp.state === QpState.SQD && data.qp.connected)
       connected.resizeReads(data.qp, data.qp.attributes.maxReadsServed);
-    this.#flusher.changeState(data.qp, state, notify);
+    this.#units.flusher.changeState(data.qp, state, notify);
     if (next === RTR) this.onReady(data.qp);
-    if (next === RTS) this.#sends.schedule(data.qp);
+    if (next === RTS) this.#units.sends.schedule(data.qp);
   }
 
   drop(qp: MthcaQueuePair): void {
     if (qp.data === undefined) return;
-    this.#flusher.destroy(qp.data.qp);
+    this.#units.flusher.destroy(qp.data.qp);
     qp.data = undefined;
   }
 
   /** As `drop`, and nothing completes: the HCA stops. */
   discard(qp: MthcaQueuePair): void {
     if (qp.data === undefined) return;
-    this.#engine.life.drop(qp.data.qp);
-    this.#flusher.forget(qp.data.qp);
+    this.#units.engine.life.drop(qp.data.qp);
+    this.#units.flusher.forget(qp.data.qp);
     qp.data = undefined;
   }
 
@@ -113,7 +109,7 @@ export class DataPath implements QueuePairUnit {
   ring(page: number, doorbell: Readonly<SendDoorbell>): boolean {
     const qp = this.#hca.queuePairs.get(doorbell.qpn);
     if (qp?.data === undefined || qp.number !== doorbell.qpn || getQpContextUar(qp.view, 0) !== page) return false;
-    return this.#sends.ring(qp.data.sends, doorbell);
+    return ringSends(this.#units.sends, qp.data.sends, doorbell);
   }
 
   /** The queue pair of the transport with a number, for packets. */
@@ -129,7 +125,7 @@ export class DataPath implements QueuePairUnit {
 
   #loadPath(qp: QueuePair, context: DataView): void {
     const port = this.#hca.portAt(qp.attributes.port);
-    if (port !== undefined) this.#engine.connected.loadPath(qp, vectorOf(context), 0, port);
+    if (port !== undefined) this.#units.engine.connected.loadPath(qp, vectorOf(context), 0, port);
   }
 
   #build(qpn: number, context: Readonly<QpContext>): DataParts {
@@ -140,14 +136,13 @@ export class DataPath implements QueuePairUnit {
     const place = new SendPlace(buffer, context.sendQueueOffset, 2 ** context.logSendEntries, sendBytes);
     const receives = new ReceiveQueue(
       {
-        buffer,
+        memory: buffer,
         offset: context.receiveQueueOffset,
         entries: 2 ** context.logReceiveEntries,
         strideBytes: REQUEST_UNIT_BYTES * 2 ** context.receiveStride,
-        uar,
-        record: context.receiveRecord,
+        counter: records.counterAt(uar, context.receiveRecord),
       },
-      records,
+      receiveFormat,
     );
     const srq = context.hasSrq === 1 ? sharedReceiveQueues.get(context.srqn) : undefined;
     const sendCq = completionQueues.get(context.sendCqn) as MthcaCompletionQueue;
@@ -159,7 +154,7 @@ export class DataPath implements QueuePairUnit {
       sendSlots: undefined,
       receiveSource: receives,
       srq,
-      life: this.#flusher,
+      life: this.#units.flusher,
       unknownFlags: OpcodeFlag.FLUSH | OpcodeFlag.ATOMIC_WRITE,
     });
     return { qp, sends: new SendQueue(qp, place) };

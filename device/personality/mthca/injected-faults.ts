@@ -9,8 +9,8 @@
 
 import { FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
 import { Refusal } from '../../hca/adapter/refusal.ts';
+import { ANY } from '../shared/planted-faults.ts';
 import { Firmware, type Hca } from './hca/hca.ts';
-import { ANY } from './queues/planted-faults.ts';
 
 /** The part of a device that faults concern. */
 type FaultyDevice = Pick<Hca, 'fail' | 'planted' | 'ports'>;

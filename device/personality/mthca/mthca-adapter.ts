@@ -20,19 +20,18 @@ import type { LinkEnd } from '../../fabric/port/link.ts';
 import { parseGuid, portGuid } from '../../fabric/port/port.ts';
 import type { Switch } from '../../fabric/switch/switch.ts';
 import { raisePortTraps } from '../../hca/adapter/managed-nodes.ts';
-import { defaultAdapterOptions } from '../../hca/adapter/options.ts';
+import { PassTurns } from '../../hca/adapter/pass-turns.ts';
 import { PortLinks } from '../../hca/adapter/port-links.ts';
-import { PcbAllocator } from '../../hca/collect/pcb-allocator.ts';
-import { DmaTiming } from '../../hca/function/dma-timing.ts';
 import type { VectorNotes } from '../../hca/function/msix.ts';
 import type { Timeline } from '../../hca/function/timeline.ts';
 import { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
-import { TransmitVirtualLanes } from '../../hca/lane/transmit-virtual-lanes.ts';
-import { SpecialQueuePairs } from '../../hca/queues/special-queue-pairs.ts';
+import type { TransmitVirtualLanes } from '../../hca/lane/transmit-virtual-lanes.ts';
 import { observeLosses } from '../../hca/trace/loss-notes.ts';
 import { Traces } from '../../hca/trace/traces.ts';
-import { TransportEngine } from '../../hca/transport/engine/engine.ts';
+import type { TransportEngine } from '../../hca/transport/engine/engine.ts';
 import type { AdapterClock, HostPort } from '../../host.ts';
+import type { SendQueues } from '../shared/send-queues.ts';
+import { TransportUnits } from '../shared/transport-units.ts';
 import { CommandProcessor } from './commands/command-processor.ts';
 import { DataPath } from './data-path.ts';
 import { GroupMembers } from './group-members.ts';
@@ -40,16 +39,12 @@ import { Hca } from './hca/hca.ts';
 import { MthcaPort } from './hca/mthca-port.ts';
 import { MthcaFunction } from './mthca-function.ts';
 import type { MthcaOptions } from './options.ts';
-import { AddressVectors } from './queues/address-vectors.ts';
-import { SendQueues } from './queues/send-queues.ts';
+import type { SendQueue } from './queues/send-queue.ts';
 import { SendRequests } from './queues/send-requests.ts';
 import { RawQueuePairs } from './raw-queue-pairs.ts';
-import { ReceiveFlusher } from './receive-flusher.ts';
 import { RegionKeys } from './region-keys.ts';
 import { UserAccess } from './user-access.ts';
 
-/** Collect buffers of the send queues. */
-const SEND_BUFFERS = 64;
 /** Stages of a pass. */
 const STAGES = 6;
 
@@ -76,18 +71,14 @@ export class MthcaAdapter implements FabricNode, ManagedNode, VectorNotes {
   readonly functions: readonly [MthcaFunction];
   readonly mads: MadInterface;
   readonly raw: RawQueuePairs;
-  readonly lanes: TransmitVirtualLanes;
-  readonly sends: SendQueues;
-  readonly engine: TransportEngine;
+  readonly units: TransportUnits<SendQueue>;
   readonly data: DataPath;
   readonly links: PortLinks;
   /** QPs of the transport, by number, as reports and traces want them. */
   readonly tables: { readonly queuePairs: DataPath };
   readonly traces: Traces;
-  readonly #flusher: ReceiveFlusher;
+  readonly #turns = new PassTurns(STAGES, (stage, limit) => this.#serveStage(stage, limit));
   #vectorsWait = false;
-  /** The stage that has the next turn in `run`. */
-  #stage = 0;
 
   constructor(options: MthcaOptions, clock: AdapterClock, host: HostPort) {
     const { portCount, portQueuePackets, portLids } = options;
@@ -108,32 +99,19 @@ export class MthcaAdapter implements FabricNode, ManagedNode, VectorNotes {
     this.hca = new Hca(this.underlying, this.ports, this.mads.agents);
     this.processor = new CommandProcessor(this.hca);
     this.raw = new RawQueuePairs(this.hca, this.mads);
-    const buffers = new PcbAllocator(SEND_BUFFERS, 1);
-    const addresses = new AddressVectors(SEND_BUFFERS);
-    const { laneCount, executionCredits, completionCredits } = defaultAdapterOptions;
-    const credits = { executionCredits, completionCredits, listSize: SEND_BUFFERS };
-    this.lanes = new TransmitVirtualLanes({ laneCount, functionCount: 1, ports: this.ports, ...credits });
-    this.sends = new SendQueues(buffers, this.lanes, new SendRequests(addresses));
     const queuePairs = { get: (qpn: number) => this.data.get(qpn) };
-    this.engine = new TransportEngine({
+    this.units = new TransportUnits({
       clock,
       ports: this.ports,
-      portsOfFunction: portCount,
-      lanes: this.lanes,
-      timing: new DmaTiming(clock, {}),
-      functionCount: 1,
       keys: new RegionKeys(this.hca.regions),
-      addresses,
-      sends: this.sends,
       queuePairs,
       groups: new GroupMembers(this.hca.groups, queuePairs),
-      special: new SpecialQueuePairs(),
       removed: () => {},
+      makeLoader: (addresses) => new SendRequests(addresses),
     });
     for (const { index } of this.ports) this.engine.receiver.mads.interfaces[index] = this.raw;
-    this.#flusher = new ReceiveFlusher(this.engine.life, clock);
     this.traces = new Traces(clock, 1);
-    this.data = new DataPath(this.hca, this.engine, this.sends, this.#flusher);
+    this.data = new DataPath(this.hca, this.units);
     this.data.onReady = (qp) => this.traces.onReady?.(qp);
     this.tables = { queuePairs: this.data };
     this.hca.rawUnit = this.raw;
@@ -151,22 +129,26 @@ export class MthcaAdapter implements FabricNode, ManagedNode, VectorNotes {
     this.joints = joint === undefined ? [] : [joint];
   }
 
+  get lanes(): TransmitVirtualLanes {
+    return this.units.lanes;
+  }
+
+  get sends(): SendQueues<SendQueue> {
+    return this.units.sends;
+  }
+
+  get engine(): TransportEngine {
+    return this.units.engine;
+  }
+
   /** Lets each unit work in turn, and sends interrupts at the end. */
   run(budget: number): boolean {
-    let left = budget;
-    this.engine.expire();
-    this.#flusher.run();
-    let idle = 0;
-    while (idle < STAGES && left > 0) {
-      const done = this.#serveStage(left);
-      this.#stage = (this.#stage + 1) % STAGES;
-      left -= done;
-      idle = done > 0 ? 0 : idle + 1;
-    }
+    this.units.expire();
+    const isSpent = this.#turns.run(budget);
     this.engine.settle();
     this.links.settle();
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
-    return left <= 0;
+    return isSpent;
   }
 
   noteVector(): void {
@@ -180,9 +162,8 @@ export class MthcaAdapter implements FabricNode, ManagedNode, VectorNotes {
     this.underlying.timeline = timeline;
   }
 
-  /** Serves one stage of a pass; the next pass goes on where the budget ended. */
-  #serveStage(limit: number): number {
-    switch (this.#stage) {
+  #serveStage(stage: number, limit: number): number {
+    switch (stage) {
       case 0:
         return this.processor.serve() ? 1 : 0;
       case 1:

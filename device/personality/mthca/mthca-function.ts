@@ -5,7 +5,7 @@
  * drivers swap them, and so does this file. Hosts call it through `FunctionPort`.
  */
 import { swapBytes } from '../../../protocol/layout/dwords.ts';
-import { FaultKind, ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
+import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import { COMMAND_REGISTER_SIZE } from '../../../protocol/mthca/gen/command-register.gen.ts';
 import {
   CLEAR_INTERRUPT_OFFSET,
@@ -17,9 +17,9 @@ import {
   RESET_OFFSET,
 } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { NO_OBJECT } from '../../hca/function/fault-log.ts';
-import { Step } from '../../hca/function/timeline.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
-import type { FunctionPort, ResetKind, ResourceAnswer } from '../../host.ts';
+import type { FunctionPort } from '../../host.ts';
+import { UndividedFunction } from '../shared/undivided-function.ts';
 import type { CommandProcessor } from './commands/command-processor.ts';
 import type { Hca } from './hca/hca.ts';
 import { decodeFault, readFault } from './injected-faults.ts';
@@ -32,21 +32,15 @@ const CLEAR_INTERRUPT_BYTES = 8;
 const EQS_PER_DWORD = 32;
 const RESET_VALUE = 1;
 
-/** The device has no resources that a host could divide. */
-const REFUSED: ResourceAnswer = { status: ManagementStatus.BAD_OPCODE, index: 0, offset: 0, limit: 0 };
-
-export class MthcaFunction implements FunctionPort {
+export class MthcaFunction extends UndividedFunction implements FunctionPort {
   readHigh = 0;
-  /** Its doorbells are always taken. */
-  readonly takesAccess = true;
   readonly userAccess: UserAccess;
-  readonly #underlying: UnderlyingFunction;
   readonly #hca: Hca;
   readonly #processor: CommandProcessor;
   readonly #errorBuffer: DataView;
 
   constructor(underlying: UnderlyingFunction, hca: Hca, processor: CommandProcessor, userAccess: UserAccess) {
-    this.#underlying = underlying;
+    super(underlying);
     this.#hca = hca;
     this.#processor = processor;
     this.userAccess = userAccess;
@@ -59,7 +53,7 @@ export class MthcaFunction implements FunctionPort {
   }
 
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
-    const faults = this.#underlying.faults.duringWrite(sizeBytes, low, high);
+    const faults = this.underlying.faults.duringWrite(sizeBytes, low, high);
     if (sizeBytes < DWORD_BYTES || offset % DWORD_BYTES !== 0) {
       faults.report(FaultKind.REGISTER_WIDTH, NO_OBJECT, offset);
       return;
@@ -71,28 +65,9 @@ export class MthcaFunction implements FunctionPort {
 
   /** The second BAR has the user access regions. */
   writeCollect(offset: number, sizeBytes: number, low: number, high: number): void {
-    const faults = this.#underlying.faults.duringWrite(sizeBytes, low, high);
+    const faults = this.underlying.faults.duringWrite(sizeBytes, low, high);
     this.userAccess.write(offset, sizeBytes, low, high);
     faults.endAccess();
-  }
-
-  /** There is no third BAR. */
-  writePio(): void {}
-
-  setBusMaster(on: boolean): void {
-    this.#underlying.setBusMaster(on);
-  }
-
-  memoryMapped(): void {}
-
-  memoryUnmapped(): void {}
-
-  requestResources(): ResourceAnswer {
-    return REFUSED;
-  }
-
-  requestTrace(): number {
-    return ManagementStatus.BAD_OPCODE;
   }
 
   /** The words are those that `readFault` took before: a host checks what a user gives. */
@@ -100,16 +75,9 @@ export class MthcaFunction implements FunctionPort {
     readFault(this.#hca, decodeFault(words)).plant();
   }
 
-  /** Returns to power-on. The reset register leaves the PCI configuration alone. */
-  reset(kind: ResetKind): void {
-    const { number, timeline } = this.#underlying;
-    timeline?.note(Step.FUNCTION_RESET, number, Number(kind !== 'software'));
-    if (kind !== 'software') this.setBusMaster(false);
-    this.#underlying.quiesce();
+  protected override resetDevice(): void {
     this.#processor.reset();
     this.#hca.reset();
-    this.#underlying.msix.reset();
-    this.#underlying.reset(kind);
   }
 
   #readDword(offset: number, sizeBytes: number): number {
@@ -118,10 +86,10 @@ export class MthcaFunction implements FunctionPort {
     if (inHcr >= 0 && inHcr < COMMAND_REGISTER_SIZE) return this.#processor.read(inHcr);
     const inErrors = offset - ERROR_BUFFER_OFFSET;
     if (inErrors >= 0 && inErrors < this.#errorBuffer.byteLength) return this.#errorBuffer.getUint32(inErrors, true);
-    const { pending } = this.#underlying.msix;
+    const { pending } = this.underlying.msix;
     const word = (offset - MSIX_PBA_OFFSET) / DWORD_BYTES;
     if (word >= 0 && word < pending.length) return pending[word];
-    this.#underlying.faults.duringRead(sizeBytes).report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+    this.underlying.faults.duringRead(sizeBytes).report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
     return 0;
   }
 
@@ -133,7 +101,7 @@ export class MthcaFunction implements FunctionPort {
     else if (this.#isConsumerIndex(offset)) this.#setConsumerIndex(offset, swapBytes(value));
     else if (offset === RESET_OFFSET && swapBytes(value) === RESET_VALUE) this.reset('software');
     else if (offset < CLEAR_INTERRUPT_OFFSET || offset >= CLEAR_INTERRUPT_OFFSET + CLEAR_INTERRUPT_BYTES)
-      this.#underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+      this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
   }
 
   /** `first`: number of the EQ of bit 0. */

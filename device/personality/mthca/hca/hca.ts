@@ -9,13 +9,13 @@ import type { DeviceLimits } from '../../../../protocol/mthca/gen/device-limits.
 import { type FatalKind, QpContextState } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { Agents } from '../../../fabric/agents/agents.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import { PlantedFaults } from '../../shared/planted-faults.ts';
 import { ContextMemory } from '../memory/context-memory.ts';
 import { ContextTable } from '../memory/context-table.ts';
 import { DoorbellRecords } from '../memory/doorbell-records.ts';
 import { MemoryRegions } from '../memory/memory-regions.ts';
 import type { MthcaCompletionQueue } from '../queues/completion-queue.ts';
 import type { MthcaEventQueue } from '../queues/event-queue.ts';
-import { PlantedFaults } from '../queues/planted-faults.ts';
 import type { MthcaQueuePair } from '../queues/queue-pair.ts';
 import type { MthcaSharedReceiveQueue } from '../queues/shared-receive-queue.ts';
 import { Events } from './events.ts';

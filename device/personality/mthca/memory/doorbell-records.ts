@@ -8,6 +8,7 @@ import { ICM_PAGE_BYTES } from '../../../../protocol/mthca/gen/constants.gen.ts'
 import { DOORBELL_RECORD_SIZE, getDoorbellRecordCounter } from '../../../../protocol/mthca/gen/doorbell-record.gen.ts';
 import type { Dma } from '../../../hca/function/dma.ts';
 import type { FaultSubject } from '../../../hca/function/fault-log.ts';
+import type { PostedCounter } from '../../shared/request-block.ts';
 import type { ContextMemory } from './context-memory.ts';
 
 export class DoorbellRecords {
@@ -41,6 +42,11 @@ export class DoorbellRecords {
   has(region: number, record: number): boolean {
     const address = this.#addressOf(region, record);
     return address !== undefined && this.#icm.isMapped(address, DOORBELL_RECORD_SIZE);
+  }
+
+  /** The record of a work queue. */
+  counterAt(region: number, record: number): PostedCounter {
+    return { read: (subject) => this.read(region, record, subject) };
   }
 
   /** The counter in a record; undefined when it cannot be read. */

@@ -5,23 +5,14 @@
  */
 import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { FaultSubject } from '../../../hca/function/fault-log.ts';
-import type { WordBlock } from '../../../host.ts';
+import type { RequestBlock, RequestMemory } from '../../shared/request-block.ts';
 import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
 import type { Region } from './region.ts';
 
-/** Bytes of the longest request: strides are 16 bytes * 2^7 at most. */
-const REQUEST_MAX_BYTES = 2048;
 /** Unit of strides and of the size of requests. */
 export const REQUEST_UNIT_BYTES = 16;
 
-/** A request that was read. */
-export class RequestBlock implements WordBlock {
-  readonly bytes = new Uint8Array(REQUEST_MAX_BYTES);
-  readonly words = new Int32Array(this.bytes.buffer);
-  readonly view = new DataView(this.bytes.buffer);
-}
-
-export class QueueBuffer {
+export class QueueBuffer implements RequestMemory {
   readonly key: number;
   readonly #regions: MemoryRegions;
   readonly #pd: number;

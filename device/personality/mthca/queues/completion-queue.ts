@@ -11,6 +11,7 @@ import {
   getCompletionEntryReceive,
 } from '../../../../protocol/layout/gen/completion-entry.gen.ts';
 import { FaultKind, FaultObject } from '../../../../protocol/layout/gen/values.gen.ts';
+import { getCompletionQpn } from '../../../../protocol/mthca/gen/completion.gen.ts';
 import { COMPLETION_BYTES } from '../../../../protocol/mthca/gen/constants.gen.ts';
 import { type CqContext, encodeCqContext } from '../../../../protocol/mthca/gen/cq-context.gen.ts';
 import type { CqResizing } from '../../../../protocol/mthca/gen/cq-resizing.gen.ts';
@@ -25,10 +26,10 @@ import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import { Step } from '../../../hca/function/timeline.ts';
 import { EventCause, NoEvent } from '../../../hca/function/timeline-values.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import type { PlantedFaults } from '../../shared/planted-faults.ts';
 import type { DoorbellRecords } from '../memory/doorbell-records.ts';
 import { type MemoryRegions, RegionAccess } from '../memory/memory-regions.ts';
 import type { CompletionSource, MthcaEventQueue } from './event-queue.ts';
-import type { PlantedFaults } from './planted-faults.ts';
 
 /** Bytes at the end of an entry that become visible last, with the owner bit. */
 const OWNER_BYTES = 4;
@@ -108,7 +109,7 @@ export class MthcaCompletionQueue implements FaultSubject, CompletionSource {
     const { context } = this;
     const { regions, underlying, planted } = this.#parts;
     if (context.status !== ContextStatus.OK) return false;
-    if (planted.completions !== 0 && planted.takesCompletion(entry)) return true;
+    if (planted.completions !== 0 && planted.takesCompletion(qpnOf(entry))) return true;
     if (this.#isFull() && context.ignoreOverrun === 0)
       return this.#fail(ContextStatus.OVERFLOW, CqErrorSyndrome.OVERRUN, FaultKind.CQ_OVERRUN);
     const start = context.start + (context.producerIndex & this.#mask) * COMPLETION_BYTES;
@@ -219,4 +220,8 @@ export class MthcaCompletionQueue implements FaultSubject, CompletionSource {
     this.#parts.postError(this.number, syndrome);
     return false;
   }
+}
+
+function qpnOf(entry: Uint8Array): number {
+  return getCompletionQpn(new DataView(entry.buffer, entry.byteOffset), 0);
 }

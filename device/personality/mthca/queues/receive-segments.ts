@@ -20,11 +20,14 @@ import {
   getDataSegmentIsInline,
   getDataSegmentKey,
 } from '../../../../protocol/mthca/gen/data-segment.gen.ts';
-import { NEXT_SEGMENT_SIZE } from '../../../../protocol/mthca/gen/next-segment.gen.ts';
+import { getNextSegmentNextRequest, NEXT_SEGMENT_SIZE } from '../../../../protocol/mthca/gen/next-segment.gen.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
 import { noteEntry } from '../../../hca/queues/receive-ring.ts';
 import type { ReceiveList } from '../../../hca/queues/receive-source.ts';
+import type { LinkedFormat } from '../../shared/shared-receive-ring.ts';
 
+/** Unit of the offset of the next entry. */
+const NEXT_UNIT_BYTES = 64;
 /** A key that ends the list. */
 const LIST_END_KEY = 0x100;
 
@@ -41,7 +44,7 @@ export function copySegment(view: DataView, at: number, target: DataView, base: 
 }
 
 /** Appends the elements of a receive of `sizeBytes`. Returns NONE or RECEIVE_ENTRY. */
-export function loadReceive(view: DataView, sizeBytes: number, list: ReceiveList): FaultKind {
+function loadReceive(view: DataView, sizeBytes: number, list: ReceiveList): FaultKind {
   let count = 0;
   for (let at = NEXT_SEGMENT_SIZE; at < sizeBytes; at += DATA_SEGMENT_SIZE) {
     if (getDataSegmentKey(view, at) === LIST_END_KEY) break;
@@ -56,6 +59,13 @@ export function loadReceive(view: DataView, sizeBytes: number, list: ReceiveList
 }
 
 /** The receive that was loaded last goes to the timeline. */
-export function noteReceive(owner: UnderlyingFunction, qpn: number, number: number): void {
+function noteReceive(owner: UnderlyingFunction, qpn: number, number: number): void {
   noteEntry(owner, qpn, number, elements, 0, loaded);
 }
+
+function nextOf(view: DataView, strideBytes: number): number {
+  return Math.floor((getNextSegmentNextRequest(view, 0) * NEXT_UNIT_BYTES) / strideBytes);
+}
+
+/** Receives in the mthca layout, for receive queues and SRQs. */
+export const receiveFormat: LinkedFormat = { load: loadReceive, note: noteReceive, nextOf };

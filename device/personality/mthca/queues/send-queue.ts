@@ -11,8 +11,9 @@ import {
 } from '../../../../protocol/mthca/gen/next-segment.gen.ts';
 import type { SendDoorbell } from '../../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
+import { COUNTER_MASK } from '../../shared/receive-queue.ts';
+import type { PostedSends } from '../../shared/send-queues.ts';
 import { type QueueBuffer, REQUEST_UNIT_BYTES } from '../memory/queue-buffer.ts';
-import { COUNTER_MASK } from './receive-queue.ts';
 
 /** The request in a slot: opcode, size, fence, and whether a doorbell named it. */
 const OPCODE_MASK = 0x1f;
@@ -42,12 +43,11 @@ export class SendPlace {
   }
 }
 
-export class SendQueue {
+export class SendQueue implements PostedSends {
   readonly qp: QueuePair;
   readonly place: SendPlace;
   /** Requests that doorbells have named, modulo 2^16. */
   posted = 0;
-  /** The queue waits for its turn. */
   ready = false;
   readonly #slots: Uint16Array;
 
@@ -60,6 +60,10 @@ export class SendQueue {
   /** Requests that are not admitted to a lane. */
   get waiting(): number {
     return (this.posted - this.qp.nextSequence) & COUNTER_MASK;
+  }
+
+  get isWaiting(): boolean {
+    return this.waiting !== 0;
   }
 
   /** Takes a doorbell. Returns false when it names no new requests of the queue. */

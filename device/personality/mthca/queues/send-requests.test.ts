@@ -21,9 +21,9 @@ import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
 import { Path } from '../../../hca/transport/path.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../../rig/mthca/driver/mthca-driver.ts';
 import { PD } from '../../../rig/mthca/driver/profile.ts';
+import { AddressVectors } from '../../shared/address-vectors.ts';
 import type { MthcaPort } from '../hca/mthca-port.ts';
 import { QueueBuffer } from '../memory/queue-buffer.ts';
-import { AddressVectors } from './address-vectors.ts';
 import { SendPlace, SendQueue } from './send-queue.ts';
 import { SendRequests } from './send-requests.ts';
 

@@ -78,8 +78,11 @@ import {
 } from '../../../../protocol/mthca/gen/remote-segment.gen.ts';
 import { WorkOpcode } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../../../hca/collect/physical-collect-buffer.ts';
-import { REQUEST_UNIT_BYTES, RequestBlock } from '../memory/queue-buffer.ts';
-import type { AddressVectors } from './address-vectors.ts';
+import type { AddressVectors } from '../../shared/address-vectors.ts';
+import { RequestBlock } from '../../shared/request-block.ts';
+import type { RequestLoader } from '../../shared/send-queues.ts';
+import { REQUEST_UNIT_BYTES } from '../memory/queue-buffer.ts';
+import { storeVector } from './datagram-vectors.ts';
 import { copySegment } from './receive-segments.ts';
 import type { SendQueue } from './send-queue.ts';
 
@@ -103,7 +106,7 @@ for (const [work, send] of [
 ])
   sendOpcodes[work] = send;
 
-export class SendRequests {
+export class SendRequests implements RequestLoader<SendQueue> {
   readonly #vectors: AddressVectors;
   readonly #request = new RequestBlock();
   /** Elements and bytes of the command that is being built. */
@@ -114,7 +117,6 @@ export class SendRequests {
     this.#vectors = vectors;
   }
 
-  /** Makes request `number` of the queue the command in `buffer`, with its fault if it has one. */
   load(queue: SendQueue, number: number, buffer: PhysicalCollectBuffer): void {
     const { view, words } = buffer;
     words.fill(0, 0, COMMAND_HEADER_BYTES / words.BYTES_PER_ELEMENT);
@@ -155,7 +157,7 @@ export class SendRequests {
     const request = this.#request.view;
     const at = NEXT_SEGMENT_SIZE;
     if (queue.qp.serviceType === ServiceType.UD) {
-      this.#vectors.store(buffer, request, at);
+      storeVector(this.#vectors, buffer, request, at);
       setUdTargetRemoteQpn(buffer.view, SEND_COMMAND_TARGET_OFFSET, getDatagramSegmentQpn(request, at));
       setUdTargetQkey(buffer.view, SEND_COMMAND_TARGET_OFFSET, getDatagramSegmentQkey(request, at));
       return at + DATAGRAM_SEGMENT_SIZE;

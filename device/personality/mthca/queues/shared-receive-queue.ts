@@ -8,10 +8,11 @@ import { encodeSrqContext, type SrqContext } from '../../../../protocol/mthca/ge
 import { ContextStatus, EventKind } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import type { SharedReceiveSource } from '../../../hca/queues/receive-source.ts';
+import { SharedReceiveRing } from '../../shared/shared-receive-ring.ts';
 import type { DoorbellRecords } from '../memory/doorbell-records.ts';
 import type { MemoryRegions } from '../memory/memory-regions.ts';
 import { QueueBuffer, REQUEST_UNIT_BYTES } from '../memory/queue-buffer.ts';
-import { SharedReceiveRing } from './shared-receive-ring.ts';
+import { receiveFormat } from './receive-segments.ts';
 
 /** Parts of the device that an SRQ needs. */
 interface SharedReceiveParts {
@@ -37,14 +38,13 @@ export class MthcaSharedReceiveQueue implements FaultSubject, SharedReceiveSourc
     this.#parts = parts;
     const { key, pd, base, logEntries, stride, uar, record } = context;
     const place = {
-      buffer: new QueueBuffer(parts.regions, key, pd, base),
+      memory: new QueueBuffer(parts.regions, key, pd, base),
       offset: 0,
       entries: 2 ** logEntries,
       strideBytes: REQUEST_UNIT_BYTES * 2 ** stride,
-      uar,
-      record,
+      counter: parts.records.counterAt(uar, record),
     };
-    this.ring = new SharedReceiveRing(place, parts.records, () => this.#fail());
+    this.ring = new SharedReceiveRing(place, receiveFormat, () => this.#fail());
   }
 
   /** Sets the limit; 0 disarms it. An event that is due already comes at once. */

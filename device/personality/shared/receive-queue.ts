@@ -4,39 +4,44 @@
  * record; there is no doorbell, so the record is read when no receive is known. The transport takes
  * receives from it, and completions ask it for the offsets of requests.
  */
-import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
-import type { FaultSubject } from '../../../hca/function/fault-log.ts';
-import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
-import type { ReceiveList, ReceiveSource } from '../../../hca/queues/receive-source.ts';
-import type { DoorbellRecords } from '../memory/doorbell-records.ts';
-import { type QueueBuffer, RequestBlock } from '../memory/queue-buffer.ts';
-import { loadReceive, noteReceive } from './receive-segments.ts';
+import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
+import type { FaultSubject } from '../../hca/function/fault-log.ts';
+import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
+import type { ReceiveList, ReceiveSource } from '../../hca/queues/receive-source.ts';
+import { type PostedCounter, RequestBlock, type RequestMemory } from './request-block.ts';
 
 /** Counters of work queues have 16 bits. */
 export const COUNTER_MASK = 0xffff;
 
 const request = new RequestBlock();
 
+/** How a personality writes a receive. */
+export interface ReceiveFormat {
+  /** Appends the elements of a receive of `sizeBytes`. Returns NONE or RECEIVE_ENTRY. */
+  load(view: DataView, sizeBytes: number, list: ReceiveList): FaultKind;
+  /** The receive that was loaded last goes to the timeline. */
+  note(owner: UnderlyingFunction, qpn: number, number: number): void;
+}
+
 /** Place and size of a queue, and its doorbell record. */
 export interface ReceivePlace {
-  readonly buffer: QueueBuffer;
-  /** Offset of the first entry in `buffer`. */
+  readonly memory: RequestMemory;
+  /** Offset of the first entry in `memory`. */
   readonly offset: number;
   readonly entries: number;
   readonly strideBytes: number;
-  readonly uar: number;
-  readonly record: number;
+  readonly counter: PostedCounter;
 }
 
 export class ReceiveQueue implements ReceiveSource {
   head = 0;
   #tail = 0;
   readonly #place: ReceivePlace;
-  readonly #records: DoorbellRecords;
+  readonly #format: ReceiveFormat;
 
-  constructor(place: ReceivePlace, records: DoorbellRecords) {
+  constructor(place: ReceivePlace, format: ReceiveFormat) {
     this.#place = place;
-    this.#records = records;
+    this.#format = format;
   }
 
   get known(): number {
@@ -61,13 +66,13 @@ export class ReceiveQueue implements ReceiveSource {
   }
 
   read(owner: UnderlyingFunction, subject: FaultSubject, number: number, list: ReceiveList): FaultKind {
-    const { buffer, strideBytes } = this.#place;
+    const { memory, strideBytes } = this.#place;
     const offset = this.offsetOf(number);
-    const fault = buffer.read(subject, offset, strideBytes, request);
+    const fault = memory.read(subject, offset, strideBytes, request);
     if (fault !== FaultKind.NONE) return fault;
-    const wrong = loadReceive(request.view, strideBytes, list);
-    if (wrong !== FaultKind.NONE) owner.faults.report(wrong, subject, buffer.addressOf(offset));
-    else if (owner.timeline !== undefined) noteReceive(owner, subject.number, number);
+    const wrong = this.#format.load(request.view, strideBytes, list);
+    if (wrong !== FaultKind.NONE) owner.faults.report(wrong, subject, memory.addressOf(offset));
+    else if (owner.timeline !== undefined) this.#format.note(owner, subject.number, number);
     return wrong;
   }
 
@@ -76,7 +81,7 @@ export class ReceiveQueue implements ReceiveSource {
     this.#tail = 0;
   }
 
-  /** Offset of a receive from the start of the work queues, as completions name it. */
+  /** Offset of a receive in the memory of the queue. */
   offsetOf(number: number): number {
     const { offset, entries, strideBytes } = this.#place;
     return offset + (number % entries) * strideBytes;
@@ -84,9 +89,9 @@ export class ReceiveQueue implements ReceiveSource {
 
   /** A counter that is further than the queue has entries is ignored. */
   #refresh(subject: FaultSubject): void {
-    const { uar, record, entries } = this.#place;
-    const counter = this.#records.read(uar, record, subject);
-    if (counter === undefined) return;
-    if (((counter - this.head) & COUNTER_MASK) <= entries) this.#tail = counter & COUNTER_MASK;
+    const { counter, entries } = this.#place;
+    const posted = counter.read(subject);
+    if (posted === undefined) return;
+    if (((posted - this.head) & COUNTER_MASK) <= entries) this.#tail = posted & COUNTER_MASK;
   }
 }

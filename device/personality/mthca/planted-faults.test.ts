@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Faults that a host plants: lost completions and commands, and a reset that ends them. */
 import t from 'tap';
-import { HCR_OFFSET } from '../../../../protocol/mthca/gen/constants.gen.ts';
-import { CommandOpcode, CommandStatus, EventKind, WorkOpcode } from '../../../../protocol/mthca/gen/values.gen.ts';
-import { DataFixture } from '../../../rig/mthca/driver/data-fixture.ts';
-import { MthcaDriver } from '../../../rig/mthca/driver/mthca-driver.ts';
+import { HCR_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';
+import { CommandOpcode, CommandStatus, EventKind, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
+import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
+import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
 
 const STATUS_OFFSET = HCR_OFFSET + 0x18;
 const GO = 1 << 23;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Faults that a host plants in an mthca device, to see how a driver copes (docs/DEBUGGING.md): the
- * next completions are never written, the next commands never complete. The command processor and
- * the completion queues ask it; a reset of the device ends all faults.
+ * Faults that a host plants in a device, to see how a driver copes (docs/DEBUGGING.md): the next
+ * completions are never written, the next commands never complete. The commands and the completion
+ * queues of a personality ask it; a reset of the device ends all faults.
  */
-import { getCompletionQpn } from '../../../../protocol/mthca/gen/completion.gen.ts';
 
 /** Stands for every QP, and for every opcode. */
 export const ANY = -1;
@@ -34,10 +33,9 @@ export class PlantedFaults {
     this.commands = 0;
   }
 
-  /** True when this entry of a CQ is to be lost; `completions` is not 0. */
-  takesCompletion(entry: Uint8Array): boolean {
-    const view = new DataView(entry.buffer, entry.byteOffset);
-    if (this.#qpn !== ANY && getCompletionQpn(view, 0) !== this.#qpn) return false;
+  /** True when a completion of a QP is to be lost; `completions` is not 0. */
+  takesCompletion(qpn: number): boolean {
+    if (this.#qpn !== ANY && qpn !== this.#qpn) return false;
     this.completions--;
     this.lostCompletions++;
     return true;

@@ -4,18 +4,18 @@
  * entries become free in any order. A counter in a doorbell record says how many are posted.
  * Completions name an entry by its index.
  */
-import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
-import { getNextSegmentNextRequest } from '../../../../protocol/mthca/gen/next-segment.gen.ts';
-import type { FaultSubject } from '../../../hca/function/fault-log.ts';
-import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
-import type { ReceiveList, ReceiveSource } from '../../../hca/queues/receive-source.ts';
-import type { DoorbellRecords } from '../memory/doorbell-records.ts';
-import { RequestBlock } from '../memory/queue-buffer.ts';
-import { COUNTER_MASK, type ReceivePlace } from './receive-queue.ts';
-import { loadReceive, noteReceive } from './receive-segments.ts';
+import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
+import type { FaultSubject } from '../../hca/function/fault-log.ts';
+import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
+import type { ReceiveList, ReceiveSource } from '../../hca/queues/receive-source.ts';
+import { COUNTER_MASK, type ReceiveFormat, type ReceivePlace } from './receive-queue.ts';
+import { RequestBlock } from './request-block.ts';
 
-/** Unit of the offset of the next entry. */
-const NEXT_UNIT_BYTES = 64;
+/** How a personality writes an entry. */
+export interface LinkedFormat extends ReceiveFormat {
+  /** The number of the entry behind it, as the entry says; `strideBytes`: from entry to entry. */
+  nextOf(view: DataView, strideBytes: number): number;
+}
 
 const request = new RequestBlock();
 
@@ -28,12 +28,12 @@ export class SharedReceiveRing implements ReceiveSource {
   /** An entry could not be read, so the next one is not known. */
   failed = false;
   readonly #place: ReceivePlace;
-  readonly #records: DoorbellRecords;
+  readonly #format: LinkedFormat;
   readonly #onFail: () => void;
 
-  constructor(place: ReceivePlace, records: DoorbellRecords, onFail: () => void) {
+  constructor(place: ReceivePlace, format: LinkedFormat, onFail: () => void) {
     this.#place = place;
-    this.#records = records;
+    this.#format = format;
     this.#onFail = onFail;
   }
 
@@ -57,19 +57,18 @@ export class SharedReceiveRing implements ReceiveSource {
 
   /** Also finds the next entry: software has named it before it posted this one. */
   read(owner: UnderlyingFunction, subject: FaultSubject, number: number, list: ReceiveList): FaultKind {
-    const { buffer, entries, strideBytes } = this.#place;
+    const { memory, entries, strideBytes } = this.#place;
     const offset = this.offsetOf(number);
-    const fault = buffer.read(subject, offset, strideBytes, request);
+    const fault = memory.read(subject, offset, strideBytes, request);
     if (fault !== FaultKind.NONE) {
       this.failed = true;
       this.#onFail();
       return fault;
     }
-    const next = getNextSegmentNextRequest(request.view, 0) * NEXT_UNIT_BYTES;
-    this.head = Math.floor(next / strideBytes) % entries;
-    const wrong = loadReceive(request.view, strideBytes, list);
-    if (wrong !== FaultKind.NONE) owner.faults.report(wrong, subject, buffer.addressOf(offset));
-    else if (owner.timeline !== undefined) noteReceive(owner, subject.number, number);
+    this.head = this.#format.nextOf(request.view, strideBytes) % entries;
+    const wrong = this.#format.load(request.view, strideBytes, list);
+    if (wrong !== FaultKind.NONE) owner.faults.report(wrong, subject, memory.addressOf(offset));
+    else if (owner.timeline !== undefined) this.#format.note(owner, subject.number, number);
     return wrong;
   }
 
@@ -81,9 +80,9 @@ export class SharedReceiveRing implements ReceiveSource {
 
   /** Reads software's counter. One that is further than there are entries is ignored. */
   refresh(subject: FaultSubject): void {
-    const { uar, record, entries } = this.#place;
-    const counter = this.#records.read(uar, record, subject);
-    if (counter === undefined) return;
-    if (((counter - this.taken) & COUNTER_MASK) <= entries) this.#posted = counter & COUNTER_MASK;
+    const { counter, entries } = this.#place;
+    const posted = counter.read(subject);
+    if (posted === undefined) return;
+    if (((posted - this.taken) & COUNTER_MASK) <= entries) this.#posted = posted & COUNTER_MASK;
   }
 }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The units between the send queues of a personality and the wire, as all of them have them:
+ * collect buffers, lanes, the reader of send queues, the transport, and the flusher of receives.
+ * The adapter of a personality builds them, and gives them their turns in each pass.
+ */
+import type { Port } from '../../fabric/port/port.ts';
+import { defaultAdapterOptions } from '../../hca/adapter/options.ts';
+import { PcbAllocator } from '../../hca/collect/pcb-allocator.ts';
+import { DmaTiming } from '../../hca/function/dma-timing.ts';
+import type { Timeline } from '../../hca/function/timeline.ts';
+import { TransmitVirtualLanes } from '../../hca/lane/transmit-virtual-lanes.ts';
+import { SpecialQueuePairs } from '../../hca/queues/special-queue-pairs.ts';
+import { TransportEngine, type TransportParts } from '../../hca/transport/engine/engine.ts';
+import type { AdapterClock } from '../../host.ts';
+import { AddressVectors } from './address-vectors.ts';
+import { ReceiveFlusher } from './receive-flusher.ts';
+import { type PostedSends, type RequestLoader, SendQueues } from './send-queues.ts';
+
+/** Collect buffers of the send queues. */
+const SEND_BUFFERS = 64;
+
+/** What a personality brings. */
+export interface PersonalityParts<Queue extends PostedSends>
+  extends Pick<TransportParts, 'keys' | 'queuePairs' | 'groups' | 'removed'> {
+  readonly clock: AdapterClock;
+  readonly ports: readonly Port[];
+  /** Makes the loader of requests, which keeps address vectors of datagrams in `addresses`. */
+  readonly makeLoader: (addresses: AddressVectors) => RequestLoader<Queue>;
+}
+
+export class TransportUnits<Queue extends PostedSends> {
+  readonly lanes: TransmitVirtualLanes;
+  readonly sends: SendQueues<Queue>;
+  readonly engine: TransportEngine;
+  readonly flusher: ReceiveFlusher;
+  readonly special = new SpecialQueuePairs();
+
+  constructor({ clock, ports, makeLoader, ...parts }: PersonalityParts<Queue>) {
+    const buffers = new PcbAllocator(SEND_BUFFERS, 1);
+    const addresses = new AddressVectors(SEND_BUFFERS);
+    const { laneCount, executionCredits, completionCredits } = defaultAdapterOptions;
+    const credits = { executionCredits, completionCredits, listSize: SEND_BUFFERS };
+    this.lanes = new TransmitVirtualLanes({ laneCount, functionCount: 1, ports, ...credits });
+    this.sends = new SendQueues(buffers, this.lanes, makeLoader(addresses));
+    this.engine = new TransportEngine({
+      ...parts,
+      clock,
+      ports,
+      portsOfFunction: ports.length,
+      lanes: this.lanes,
+      timing: new DmaTiming(clock, {}),
+      functionCount: 1,
+      addresses,
+      sends: this.sends,
+      special: this.special,
+    });
+    this.flusher = new ReceiveFlusher(this.engine.life, clock);
+  }
+
+  attachTimeline(timeline: Timeline | undefined): void {
+    this.lanes.timeline = timeline;
+  }
+
+  /** At the start of a pass. */
+  expire(): void {
+    this.engine.expire();
+    this.flusher.run();
+  }
+}
