@@ -36,7 +36,7 @@ const elements = new DataView(new ArrayBuffer(SGE_MAX * SGE_SIZE));
 let loaded = 0;
 
 /** Writes one data segment as element `index` of a list at `base`. */
-export function copySegment(view: DataView, at: number, target: DataView, base: number): void {
+function copySegment(view: DataView, at: number, target: DataView, base: number): void {
   setSgeAddressHigh(target, base, getDataSegmentAddressHigh(view, at));
   setSgeAddressLow(target, base, getDataSegmentAddressLow(view, at));
   setSgeLength(target, base, getDataSegmentByteCount(view, at));
