@@ -307,6 +307,12 @@ export const deviceLayers: readonly Row[] = [
     uses: 'layout protocol/mlx5 host.ts personality/mlx5 machine',
   },
   {
+    path: 'device/rig/mlx5/fields',
+    holds: 'good and bad values of every field of mlx5 commands',
+    uses: 'layout protocol/testing protocol/mlx5 mlx5/driver',
+    forTests: true,
+  },
+  {
     path: 'device/rig/conformance',
     holds: 'tests of clauses of the InfiniBand specification over a whole adapter',
     uses: 'layout infiniband random.ts port link adapter rig/driver machine fixtures chaos',

@@ -25,6 +25,7 @@ const bounded: Readonly<Record<string, string>> = {
   'failed queue pairs that are kept': 'device/process/reports/failed-queue-pairs:#kept',
   'late stores that are kept': 'device/hca/function/announced-memory:reports',
   'management commands of a function': 'device/hca/adapter/pcie-function:pendingManagement',
+  'mlx5 numbers of a kind': 'device/personality/mlx5/hca/numbers:#users',
   'mthca multicast groups': 'device/personality/mthca/hca/multicast-table:#groups',
   'multicast groups that a port created': 'device/fabric/subnet-manager/administration/groups:#groups',
   'packets that wait for a WQE':
@@ -54,9 +55,9 @@ const bounded: Readonly<Record<string, string>> = {
   'doorbells name no more requests than the send queue has': 'device/personality/mthca/queues/queue-pair:doorbells',
   'as many as there are credits':
     'device/hca/function/timed-reads:#issuing device/hca/transport/state/send-record:#free',
-  'as many as there are event queues, UAR pages and pages that the firmware asks for': `
+  'as many as there are event queues and pages that the firmware asks for': `
     device/personality/mlx5/hca/events:#queues device/personality/mlx5/hca/events:commandQueues
-    device/personality/mlx5/hca/hca:pages device/personality/mlx5/hca/uars:#used`,
+    device/personality/mlx5/hca/hca:pages`,
   'as many as there are pages of the collect BAR': `
     device/hca/collect/collect-choke:#parts device/hca/collect/collect-choke:#spare device/hca/collect/collect-unit:#spare`,
   'one for each function': `

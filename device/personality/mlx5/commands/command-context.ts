@@ -15,6 +15,7 @@ import type { Hca } from '../hca/hca.ts';
 export type CommandHandler = (context: CommandContext) => CommandStatus;
 
 const OPCODE_OFFSET = 0;
+const OWNER_OFFSET = 2;
 const MODIFIER_OFFSET = 6;
 const START_BYTES = 8192;
 
@@ -41,6 +42,11 @@ export class CommandContext implements FaultSubject {
 
   get opcode(): number {
     return this.view.getUint16(OPCODE_OFFSET);
+  }
+
+  /** Who sends the command: 0 for the kernel, else a context of a process. */
+  get owner(): number {
+    return this.view.getUint16(OWNER_OFFSET);
   }
 
   get modifier(): number {

@@ -3,17 +3,22 @@
 import { CommandStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { CommandContext } from './command-context.ts';
 import type { CommandRow } from './command-row.ts';
+import { domainCommands } from './domain-commands.ts';
 import { eventQueueCommands } from './event-queue-commands.ts';
 import { functionCommands } from './function-commands.ts';
 
+const KERNEL = 0;
+
 const rows: ReadonlyMap<number, CommandRow> = new Map(
-  [...functionCommands, ...eventQueueCommands].map((row) => [row.opcode, row]),
+  [...functionCommands, ...domainCommands, ...eventQueueCommands].map((row) => [row.opcode, row]),
 );
 
 /** Executes the command whose input `context` has. */
 export function executeCommand(context: CommandContext): CommandStatus {
   const row = rows.get(context.opcode);
   if (row === undefined) return CommandStatus.BAD_OPCODE;
+  // There are no contexts of processes.
+  if (context.owner !== KERNEL) return CommandStatus.BAD_RESOURCE;
   if (context.inputBytes < row.inputBytes) return CommandStatus.BAD_INPUT_LENGTH;
   if (context.outputBytes < row.outputBytes) return CommandStatus.BAD_OUTPUT_LENGTH;
   return context.hca.state < row.needs ? CommandStatus.BAD_SYSTEM_STATE : row.handler(context);

@@ -47,6 +47,7 @@ function create({ hca, view, inputBytes, outputView }: CommandContext): CommandS
   if (number === undefined) return CommandStatus.NO_RESOURCES;
   const mask = view.getBigUint64(CREATE_EQ_IN_EVENT_BITMASK_OFFSET);
   const plan = { number, logEntries: logEqSize, vector: intr, uar: uarPage, mask, mayOverrun: oi === 1 };
+  hca.uars.use(uarPage);
   hca.events.add(new EventQueue(plan, hca.underlying, new PageList(pages, pageBytes, start)));
   setCreateEqOutEqNumber(outputView, 0, number);
   return CommandStatus.OK;
@@ -75,6 +76,7 @@ function destroy({ hca, view }: CommandContext): CommandStatus {
   if (queue === undefined) return CommandStatus.BAD_RESOURCE;
   if (queue.users > 0) return CommandStatus.RESOURCE_BUSY;
   hca.events.remove(queue);
+  hca.uars.release(queue.plan.uar);
   return CommandStatus.OK;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Commands that start and stop the function, ask what it can do, and give it pages and user access
- * regions.
+ * Commands that start and stop the function, ask what it can do, and give it pages.
  */
 
 import {
@@ -9,9 +8,6 @@ import {
   getAccessRegisterInRegisterId,
 } from '../../../../protocol/mlx5/gen/access-register-in.gen.ts';
 import { ACCESS_REGISTER_OUT_SIZE } from '../../../../protocol/mlx5/gen/access-register-out.gen.ts';
-import { ALLOC_UAR_IN_SIZE } from '../../../../protocol/mlx5/gen/alloc-uar-in.gen.ts';
-import { ALLOC_UAR_OUT_SIZE, setAllocUarOutUar } from '../../../../protocol/mlx5/gen/alloc-uar-out.gen.ts';
-import { DEALLOC_UAR_IN_SIZE, getDeallocUarInUar } from '../../../../protocol/mlx5/gen/dealloc-uar-in.gen.ts';
 import { ENABLE_HCA_IN_SIZE } from '../../../../protocol/mlx5/gen/enable-hca-in.gen.ts';
 import { ENABLE_HCA_OUT_SIZE } from '../../../../protocol/mlx5/gen/enable-hca-out.gen.ts';
 import { INIT_HCA_IN_SIZE } from '../../../../protocol/mlx5/gen/init-hca-in.gen.ts';
@@ -151,17 +147,6 @@ function tearDown({ hca, view }: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-function allocateUar({ hca, outputView }: CommandContext): CommandStatus {
-  const uar = hca.uars.allocate();
-  if (uar === undefined) return CommandStatus.NO_RESOURCES;
-  setAllocUarOutUar(outputView, 0, uar);
-  return CommandStatus.OK;
-}
-
-function freeUar({ hca, view }: CommandContext): CommandStatus {
-  return hca.uars.free(getDeallocUarInUar(view, 0)) ? CommandStatus.OK : CommandStatus.BAD_RESOURCE;
-}
-
 /** The byte order of the host is told and needs no answer; registers of ports are not there yet. */
 function accessRegister({ view }: CommandContext): CommandStatus {
   const isKnown = getAccessRegisterInRegisterId(view, 0) === RegisterId.HOST_ENDIANNESS;
@@ -207,7 +192,5 @@ export const functionCommands: readonly CommandRow[] = [
   row(CommandOpcode.TEARDOWN_HCA, RUNNING, TEARDOWN_HCA_IN_SIZE, BARE_OUT, tearDown),
   row(CommandOpcode.QUERY_ADAPTER, ENABLED, BARE_IN, QUERY_ADAPTER_OUT_SIZE, queryAdapter),
   row(CommandOpcode.ACCESS_REG, ENABLED, ACCESS_REGISTER_IN_SIZE, ACCESS_REGISTER_OUT_SIZE, accessRegister),
-  row(CommandOpcode.ALLOC_UAR, RUNNING, ALLOC_UAR_IN_SIZE, ALLOC_UAR_OUT_SIZE, allocateUar),
-  row(CommandOpcode.DEALLOC_UAR, RUNNING, DEALLOC_UAR_IN_SIZE, BARE_OUT, freeUar),
   row(CommandOpcode.NOP, DISABLED, BARE_IN, BARE_OUT, () => CommandStatus.OK),
 ];

@@ -40,6 +40,10 @@ export const CAPABILITY_BYTES = CMD_HCA_CAP_SIZE;
 /** EQs of a function, and entries of the largest one, as 2^n. */
 export const LOG_EVENT_QUEUES = 6;
 export const LOG_EVENT_ENTRIES = 16;
+/** Domains of a function, as 2^n. */
+export const LOG_DOMAINS = 16;
+export const LOG_TRANSPORT_DOMAINS = 16;
+export const LOG_XRC_DOMAINS = 16;
 const MEBIBYTE = 2 ** 20;
 
 /** Pages of capabilities, by their number in the modifier of QUERY_HCA_CAP. */
@@ -65,9 +69,9 @@ function makeGeneral(): Uint8Array {
   setCmdHcaCapLogMaxQp(view, 0, 16);
   setCmdHcaCapLogMaxQpSz(view, 0, 15);
   setCmdHcaCapLogMaxMkey(view, 0, 20);
-  setCmdHcaCapLogMaxPd(view, 0, 16);
-  setCmdHcaCapLogMaxXrcd(view, 0, 16);
-  setCmdHcaCapLogMaxTransportDomain(view, 0, 16);
+  setCmdHcaCapLogMaxPd(view, 0, LOG_DOMAINS);
+  setCmdHcaCapLogMaxXrcd(view, 0, LOG_XRC_DOMAINS);
+  setCmdHcaCapLogMaxTransportDomain(view, 0, LOG_TRANSPORT_DOMAINS);
   setCmdHcaCapMaxWqeSzSq(view, 0, 1024);
   setCmdHcaCapMaxWqeSzRq(view, 0, 512);
   setCmdHcaCapRc(view, 0, 1);

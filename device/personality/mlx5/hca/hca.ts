@@ -3,10 +3,11 @@
  * State of the function behind the command queue: what has been started, pages that the firmware
  * holds, UAR pages, event queues. Commands read and change it; a reset returns it to power-on.
  */
+import { BAR_BYTES, FIRST_UAR, UAR_PAGE_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
-import { makeCapabilities } from './capabilities.ts';
+import { LOG_DOMAINS, LOG_TRANSPORT_DOMAINS, LOG_XRC_DOMAINS, makeCapabilities } from './capabilities.ts';
 import { Events } from './events.ts';
-import { Uars } from './uars.ts';
+import { Numbers } from './numbers.ts';
 
 /** What has been started; each includes those before it. */
 export const HcaState = { DISABLED: 0, ENABLED: 1, RUNNING: 2 } as const;
@@ -19,6 +20,9 @@ export const SUPPORTED_ISSI = 0b11;
 export const BOOT_PAGES = 16;
 export const START_PAGES = 64;
 
+/** Zeros in a context name no domain. */
+const FIRST_DOMAIN = 1;
+
 export class Hca {
   readonly underlying: UnderlyingFunction;
   state: HcaState = HcaState.DISABLED;
@@ -30,7 +34,11 @@ export class Hca {
   readonly capabilities = makeCapabilities();
   readonly current = new Map(this.capabilities);
   readonly events = new Events();
-  readonly uars = new Uars();
+  /** UAR pages; a number is that of the page in BAR 0. */
+  readonly uars = new Numbers(FIRST_UAR, BAR_BYTES / UAR_PAGE_BYTES - FIRST_UAR);
+  readonly domains = new Numbers(FIRST_DOMAIN, 2 ** LOG_DOMAINS);
+  readonly transportDomains = new Numbers(FIRST_DOMAIN, 2 ** LOG_TRANSPORT_DOMAINS);
+  readonly xrcDomains = new Numbers(FIRST_DOMAIN, 2 ** LOG_XRC_DOMAINS);
 
   constructor(underlying: UnderlyingFunction) {
     this.underlying = underlying;
@@ -39,7 +47,7 @@ export class Hca {
   /** The function stops: all objects are gone; pages stay until software takes them back. */
   close(): void {
     this.events.reset();
-    this.uars.reset();
+    for (const numbers of [this.uars, this.domains, this.transportDomains, this.xrcDomains]) numbers.reset();
     if (this.state === HcaState.RUNNING) this.state = HcaState.ENABLED;
   }
 
