@@ -6,9 +6,10 @@
 
 import { ERROR_BUFFER_WORDS } from '../../../../protocol/mthca/gen/constants.gen.ts';
 import type { DeviceLimits } from '../../../../protocol/mthca/gen/device-limits.gen.ts';
-import { type FatalKind, QpContextState } from '../../../../protocol/mthca/gen/values.gen.ts';
+import { type EventKind, type FatalKind, QpContextState } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { Agents } from '../../../fabric/agents/agents.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import { ObjectEvents } from '../../shared/object-events.ts';
 import { PlantedFaults } from '../../shared/planted-faults.ts';
 import { ContextMemory } from '../memory/context-memory.ts';
 import { ContextTable } from '../memory/context-table.ts';
@@ -22,7 +23,7 @@ import { Events } from './events.ts';
 import { makeLimits } from './limits.ts';
 import type { MthcaPort } from './mthca-port.ts';
 import { MulticastTable } from './multicast-table.ts';
-import { ObjectEvents } from './object-events.ts';
+import { objectEvents } from './object-events.ts';
 
 /** Parts that have been started; each includes those before it. */
 export const HcaState = { RESET: 0, FIRMWARE: 1, RUNNING: 2 } as const;
@@ -95,7 +96,9 @@ export class Hca {
     this.sharedReceiveQueues = new ContextTable(icm, limits.srqcBytes, 2 ** limits.logReservedSrqs);
     this.queuePairs = new ContextTable(icm, limits.qpcBytes, 2 ** limits.logReservedQps);
     this.events = new Events(this.eventQueues);
-    this.objectEvents = new ObjectEvents(this.events);
+    this.objectEvents = new ObjectEvents(objectEvents, (kind, number) =>
+      this.events.postObject(kind as EventKind, number),
+    );
     this.records = new DoorbellRecords(icm, underlying.dma);
   }
 
