@@ -108,12 +108,23 @@ export const commandValues: readonly ValueTable[] = [
   values(
     'register-id',
     'Registers of ACCESS_REGISTER.',
+    ['pcap', 0x5001, 'Capabilities of a port.'],
     ['pmtu', 0x5003, 'MTU of a port.'],
     ['ptys', 0x5004, 'Type and speed of a port.'],
     ['paos', 0x5006, 'State of a port.'],
     ['pvlc', 0x500f, 'Virtual lanes of a port.'],
     ['node-desc', 0x6001, 'Description of the node.'],
     ['host-endianness', 0x7004, 'Byte order of the host.'],
+  ),
+  values('port-status', 'States of a port.', ['up', 1, 'It is up.'], ['down', 2, 'It is down.']),
+  values(
+    'link-width-bit',
+    'Bits of widths of links.',
+    ['width-1x', 0x1, '1 lane.'],
+    ['width-2x', 0x2, '2 lanes.'],
+    ['width-4x', 0x4, '4 lanes.'],
+    ['width-8x', 0x8, '8 lanes.'],
+    ['width-12x', 0x10, '12 lanes.'],
   ),
   values(
     'interface-state',

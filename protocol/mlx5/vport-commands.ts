@@ -3,7 +3,7 @@
  * Commands about virtual ports: each function has one for each port.
  */
 import type { StructTable } from '../layout/table.ts';
-import { bits, block, exchange } from './place-rows.ts';
+import { bits, block, exchange, layout } from './place-rows.ts';
 
 export const vportCommands: readonly StructTable[] = [
   ...exchange(
@@ -57,4 +57,5 @@ export const vportCommands: readonly StructTable[] = [
     ],
     [],
   ),
+  layout('pkey', 'Entry of a P_Key table.', 0x4, [bits('pkey', 0x0, 15, 0, 'P_Key.')]),
 ];

@@ -160,7 +160,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/shared',
     holds: 'what personalities share: queues read by records, the transport put together',
-    uses: 'layout infiniband host.ts port function hca/queues collect lane transport datagrams engine adapter',
+    uses: 'layout infiniband host.ts port agents function hca/queues collect lane transport datagrams engine adapter',
   },
   {
     path: 'device/personality/mthca/memory',
@@ -180,7 +180,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mthca/commands',
     holds: 'the mthca command interface: one file for each kind of object',
-    uses: 'layout infiniband protocol/mthca agents function mthca/memory mthca/queues mthca/hca',
+    uses: 'layout infiniband protocol/mthca function shared mthca/memory mthca/queues mthca/hca',
   },
   {
     path: 'device/personality/mthca',
@@ -195,18 +195,18 @@ export const deviceLayers: readonly Row[] = [
   },
   {
     path: 'device/personality/mlx5/hca',
-    holds: 'state of an mlx5 function: capabilities, pages, UAR pages, events',
-    uses: 'protocol/mlx5 function mlx5/memory mlx5/queues',
+    holds: 'state of an mlx5 function: capabilities, pages, domains, ports, groups, events',
+    uses: 'layout protocol/mlx5 port agents function hca/queues shared mlx5/memory mlx5/queues',
   },
   {
     path: 'device/personality/mlx5/commands',
     holds: 'the mlx5 command queue: one file for each kind of command',
-    uses: 'layout protocol/mlx5 function mlx5/memory mlx5/queues mlx5/hca',
+    uses: 'layout infiniband protocol/mlx5 port function hca/queues shared mlx5/memory mlx5/queues mlx5/hca',
   },
   {
     path: 'device/personality/mlx5',
-    holds: 'an adapter as mlx5 drivers know it; so far what the core driver needs to start',
-    uses: 'layout protocol/mlx5 host.ts function shared mlx5/hca mlx5/commands',
+    holds: 'an adapter as mlx5 drivers know it; so far what drivers ask before they make queues',
+    uses: 'layout infiniband protocol/mlx5 host.ts port agents function shared mlx5/hca mlx5/commands',
   },
   {
     path: 'device/topology',

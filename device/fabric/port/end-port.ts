@@ -9,6 +9,14 @@ import { PortCapability } from '../../../protocol/infiniband/mad/gen/values.gen.
 
 const GUID_BYTES = 8;
 
+/** The bits of the capability mask that stand for software of the host. */
+export const SOFTWARE_CAPABILITIES =
+  PortCapability.IS_SM |
+  PortCapability.COMMUNICATION |
+  PortCapability.SNMP_TUNNELING |
+  PortCapability.DEVICE_MANAGEMENT |
+  PortCapability.VENDOR_CLASS;
+
 /** A change of a subnet manager at a port; software hears of it by an event (IBTA 11.6.3). */
 export const PortChange = { LID: 0, SM: 1, PKEY: 2, GID: 3, CLIENT_REREGISTER: 4 } as const;
 export type PortChange = (typeof PortChange)[keyof typeof PortChange];

@@ -6,7 +6,6 @@
  * physical function, and all functions with the embedded switch.
  */
 
-import { PortCapability } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import {
   ADAPTER_CHANGES_NODE_DESCRIPTION_BYTES,
   ADAPTER_CHANGES_NODE_DESCRIPTION_OFFSET,
@@ -19,18 +18,11 @@ import {
 } from '../../../protocol/layout/gen/port-changes.gen.ts';
 import { EventType, ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { nodeDescription } from '../../fabric/agents/managed-node.ts';
+import { SOFTWARE_CAPABILITIES } from '../../fabric/port/end-port.ts';
 import type { Port } from '../../fabric/port/port.ts';
 import { findPort } from './adapter-commands.ts';
 import type { CommandContext } from './command-context.ts';
 import type { ChannelAdapter, ManagedFunction } from './managed-adapter.ts';
-
-/** The bits of the capability mask that stand for software of the host. */
-export const SOFTWARE_CAPABILITIES =
-  PortCapability.IS_SM |
-  PortCapability.COMMUNICATION |
-  PortCapability.SNMP_TUNNELING |
-  PortCapability.DEVICE_MANAGEMENT |
-  PortCapability.VENDOR_CLASS;
 
 const changes = newPortChanges();
 

@@ -9,3 +9,8 @@ export const ACCESS_REGISTER_IN_SIZE = 16;
 export function getAccessRegisterInRegisterId(view: DataView, base: number): number {
   return view.getUint16(base + 10, false);
 }
+
+/** Meant by some registers. */
+export function getAccessRegisterInArgument(view: DataView, base: number): number {
+  return view.getUint32(base + 12, false);
+}

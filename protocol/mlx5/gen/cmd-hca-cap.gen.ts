@@ -40,6 +40,16 @@ export function setCmdHcaCapLogMaxEq(view: DataView, base: number, value: number
   view.setUint8(base + 31, (view.getUint8(base + 31) & 0xf0) | (value & 0xf));
 }
 
+/** Code of the length of the GID table: 8 * 2^n, 0 for 8. */
+export function setCmdHcaCapGidTableSize(view: DataView, base: number, value: number): void {
+  view.setUint16(base + 46, value, false);
+}
+
+/** Code of the length of the P_Key table: 128 * 2^n. */
+export function setCmdHcaCapPkeyTableSize(view: DataView, base: number, value: number): void {
+  view.setUint16(base + 50, value, false);
+}
+
 /** Ports are queried as virtual ports; otherwise by datagrams of management. */
 export function setCmdHcaCapIbVirt(view: DataView, base: number, value: number): void {
   view.setUint8(base + 52, (view.getUint8(base + 52) & 0xdf) | ((value & 0x1) << 5));
@@ -58,6 +68,16 @@ export function setCmdHcaCapNumPorts(view: DataView, base: number, value: number
 /** Largest message, as 2^n bytes. */
 export function setCmdHcaCapLogMaxMsg(view: DataView, base: number, value: number): void {
   view.setUint8(base + 56, (view.getUint8(base + 56) & 0xe0) | (value & 0x1f));
+}
+
+/** There is a counter of Q_Key violations. */
+export function setCmdHcaCapQkv(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 70, (view.getUint8(base + 70) & 0xfd) | ((value & 0x1) << 1));
+}
+
+/** There is a counter of P_Key violations. */
+export function setCmdHcaCapPkv(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 70, (view.getUint8(base + 70) & 0xfe) | (value & 0x1));
 }
 
 /** There is XRC. */
@@ -103,6 +123,16 @@ export function setCmdHcaCapMaxWqeSzSq(view: DataView, base: number, value: numb
 /** Largest receive request in bytes. */
 export function setCmdHcaCapMaxWqeSzRq(view: DataView, base: number, value: number): void {
   view.setUint16(base + 86, value, false);
+}
+
+/** QPs in a multicast group. */
+export function setCmdHcaCapMaxQpMcg(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 92, (view.getUint32(base + 92, false) & 0xfe000000) | (value & 0x1ffffff), false);
+}
+
+/** Multicast groups, as 2^n. */
+export function setCmdHcaCapLogMaxMcg(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 99, value);
 }
 
 /** Transport domains, as 2^n. */

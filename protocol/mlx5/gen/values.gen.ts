@@ -197,6 +197,8 @@ export type DeliveryStatus = (typeof DeliveryStatus)[keyof typeof DeliveryStatus
 
 /** Registers of ACCESS_REGISTER. */
 export const RegisterId = {
+  /** Capabilities of a port. */
+  PCAP: 0x5001,
   /** MTU of a port. */
   PMTU: 0x5003,
   /** Type and speed of a port. */
@@ -211,6 +213,30 @@ export const RegisterId = {
   HOST_ENDIANNESS: 0x7004,
 } as const;
 export type RegisterId = (typeof RegisterId)[keyof typeof RegisterId];
+
+/** States of a port. */
+export const PortStatus = {
+  /** It is up. */
+  UP: 1,
+  /** It is down. */
+  DOWN: 2,
+} as const;
+export type PortStatus = (typeof PortStatus)[keyof typeof PortStatus];
+
+/** Bits of widths of links. */
+export const LinkWidthBit = {
+  /** 1 lane. */
+  WIDTH_1X: 1,
+  /** 2 lanes. */
+  WIDTH_2X: 2,
+  /** 4 lanes. */
+  WIDTH_4X: 4,
+  /** 8 lanes. */
+  WIDTH_8X: 8,
+  /** 12 lanes. */
+  WIDTH_12X: 16,
+} as const;
+export type LinkWidthBit = (typeof LinkWidthBit)[keyof typeof LinkWidthBit];
 
 /** How a function stops. */
 export const TeardownProfile = {
@@ -254,6 +280,39 @@ export const ArmState = {
 } as const;
 export type ArmState = (typeof ArmState)[keyof typeof ArmState];
 
+/** Bits of what MODIFY_HCA_VPORT_CONTEXT changes. */
+export const VportFieldSelect = {
+  /** GUID of the port. */
+  PORT_GUID: 0,
+  /** GUID of the node. */
+  NODE_GUID: 1,
+  /** Who sets the state. */
+  STATE_POLICY: 2,
+  /** CapabilityMask. */
+  CAP_MASK1: 3,
+} as const;
+export type VportFieldSelect = (typeof VportFieldSelect)[keyof typeof VportFieldSelect];
+
+/** Who sets the state of a virtual port. */
+export const VportStatePolicy = {
+  /** It is down. */
+  DOWN: 0,
+  /** It is up. */
+  UP: 1,
+  /** It follows the port. */
+  FOLLOW: 2,
+} as const;
+export type VportStatePolicy = (typeof VportStatePolicy)[keyof typeof VportStatePolicy];
+
+/** Errors of CQs. */
+export const CqErrorSyndrome = {
+  /** The queue was overrun. */
+  OVERRUN: 1,
+  /** An entry could not be written. */
+  ACCESS: 2,
+} as const;
+export type CqErrorSyndrome = (typeof CqErrorSyndrome)[keyof typeof CqErrorSyndrome];
+
 /** Events. */
 export const EventType = {
   /** A CQ has completions. */
@@ -292,3 +351,33 @@ export const EventType = {
   SRQ_LIMIT: 20,
 } as const;
 export type EventType = (typeof EventType)[keyof typeof EventType];
+
+/** Kinds of queues in events. */
+export const EventQueueKind = {
+  /** A QP. */
+  QP: 0,
+  /** A receive queue. */
+  RECEIVE_QUEUE: 1,
+  /** A send queue. */
+  SEND_QUEUE: 2,
+} as const;
+export type EventQueueKind = (typeof EventQueueKind)[keyof typeof EventQueueKind];
+
+/** Variants of the event of a port. */
+export const PortChange = {
+  /** The port is down. */
+  DOWN: 1,
+  /** The port is active. */
+  ACTIVE: 4,
+  /** The port is initialized. */
+  INITIALIZED: 5,
+  /** The LID has changed. */
+  LID: 6,
+  /** The P_Key table has changed. */
+  PKEY: 7,
+  /** The GUID table has changed. */
+  GUID: 8,
+  /** Subscriptions must be made again. */
+  CLIENT_REREGISTER: 9,
+} as const;
+export type PortChange = (typeof PortChange)[keyof typeof PortChange];

@@ -3,14 +3,24 @@
 import { CommandStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { CommandContext } from './command-context.ts';
 import type { CommandRow } from './command-row.ts';
+import { datagramCommands } from './datagram-commands.ts';
 import { domainCommands } from './domain-commands.ts';
 import { eventQueueCommands } from './event-queue-commands.ts';
 import { functionCommands } from './function-commands.ts';
+import { registerCommands } from './port-commands.ts';
+import { vportCommands } from './vport-commands.ts';
 
 const KERNEL = 0;
 
 const rows: ReadonlyMap<number, CommandRow> = new Map(
-  [...functionCommands, ...domainCommands, ...eventQueueCommands].map((row) => [row.opcode, row]),
+  [
+    ...functionCommands,
+    ...domainCommands,
+    ...eventQueueCommands,
+    ...registerCommands,
+    ...vportCommands,
+    ...datagramCommands,
+  ].map((row) => [row.opcode, row]),
 );
 
 /** Executes the command whose input `context` has. */

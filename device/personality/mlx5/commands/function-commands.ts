@@ -3,11 +3,6 @@
  * Commands that start and stop the function, ask what it can do, and give it pages.
  */
 
-import {
-  ACCESS_REGISTER_IN_SIZE,
-  getAccessRegisterInRegisterId,
-} from '../../../../protocol/mlx5/gen/access-register-in.gen.ts';
-import { ACCESS_REGISTER_OUT_SIZE } from '../../../../protocol/mlx5/gen/access-register-out.gen.ts';
 import { ENABLE_HCA_IN_SIZE } from '../../../../protocol/mlx5/gen/enable-hca-in.gen.ts';
 import { ENABLE_HCA_OUT_SIZE } from '../../../../protocol/mlx5/gen/enable-hca-out.gen.ts';
 import { INIT_HCA_IN_SIZE } from '../../../../protocol/mlx5/gen/init-hca-in.gen.ts';
@@ -38,7 +33,7 @@ import {
 } from '../../../../protocol/mlx5/gen/set-hca-cap-in.gen.ts';
 import { getSetIssiInCurrentIssi, SET_ISSI_IN_SIZE } from '../../../../protocol/mlx5/gen/set-issi-in.gen.ts';
 import { getTeardownHcaInProfile, TEARDOWN_HCA_IN_SIZE } from '../../../../protocol/mlx5/gen/teardown-hca-in.gen.ts';
-import { CommandOpcode, CommandStatus, RegisterId, TeardownProfile } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { CommandOpcode, CommandStatus, TeardownProfile } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { CAPABILITY_BYTES } from '../hca/capabilities.ts';
 import { BOOT_PAGES, HcaState, START_PAGES, SUPPORTED_ISSI } from '../hca/hca.ts';
 import { listBytes, readPages, writePages } from '../memory/page-list.ts';
@@ -136,7 +131,7 @@ function setIssi({ hca, view }: CommandContext): CommandStatus {
 function initialize({ hca }: CommandContext): CommandStatus {
   if (hca.state === HcaState.RUNNING) return CommandStatus.BAD_SYSTEM_STATE;
   if (hca.pages.length < BOOT_PAGES + START_PAGES) return CommandStatus.NO_RESOURCES;
-  hca.state = HcaState.RUNNING;
+  hca.start();
   return CommandStatus.OK;
 }
 
@@ -145,12 +140,6 @@ function tearDown({ hca, view }: CommandContext): CommandStatus {
   if (hca.events.size > 0) return CommandStatus.RESOURCE_BUSY;
   hca.close();
   return CommandStatus.OK;
-}
-
-/** The byte order of the host is told and needs no answer; registers of ports are not there yet. */
-function accessRegister({ view }: CommandContext): CommandStatus {
-  const isKnown = getAccessRegisterInRegisterId(view, 0) === RegisterId.HOST_ENDIANNESS;
-  return isKnown ? CommandStatus.OK : CommandStatus.BAD_PARAMETER;
 }
 
 function queryAdapter({ output }: CommandContext): CommandStatus {
@@ -191,6 +180,5 @@ export const functionCommands: readonly CommandRow[] = [
   row(CommandOpcode.INIT_HCA, ENABLED, INIT_HCA_IN_SIZE, BARE_OUT, initialize),
   row(CommandOpcode.TEARDOWN_HCA, RUNNING, TEARDOWN_HCA_IN_SIZE, BARE_OUT, tearDown),
   row(CommandOpcode.QUERY_ADAPTER, ENABLED, BARE_IN, QUERY_ADAPTER_OUT_SIZE, queryAdapter),
-  row(CommandOpcode.ACCESS_REG, ENABLED, ACCESS_REGISTER_IN_SIZE, ACCESS_REGISTER_OUT_SIZE, accessRegister),
   row(CommandOpcode.NOP, DISABLED, BARE_IN, BARE_OUT, () => CommandStatus.OK),
 ];

@@ -4,9 +4,11 @@
  * software then asks for nothing of it. The core driver reads services and sizes of queues and keys
  * before it asks for any, so they are told although the device has none of these yet.
  */
+import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
   CMD_HCA_CAP_SIZE,
   setCmdHcaCapDeviceFrequencyKhz,
+  setCmdHcaCapGidTableSize,
   setCmdHcaCapIbVirt,
   setCmdHcaCapLogBfRegSize,
   setCmdHcaCapLogMaxCq,
@@ -24,7 +26,10 @@ import {
   setCmdHcaCapMaxWqeSzRq,
   setCmdHcaCapMaxWqeSzSq,
   setCmdHcaCapNumPorts,
+  setCmdHcaCapPkeyTableSize,
+  setCmdHcaCapPkv,
   setCmdHcaCapPortType,
+  setCmdHcaCapQkv,
   setCmdHcaCapRc,
   setCmdHcaCapUarSz,
   setCmdHcaCapUc,
@@ -44,18 +49,25 @@ export const LOG_EVENT_ENTRIES = 16;
 export const LOG_DOMAINS = 16;
 export const LOG_TRANSPORT_DOMAINS = 16;
 export const LOG_XRC_DOMAINS = 16;
+/** Entries of tables whose length has the code 0. */
+const LEAST_GIDS = 8;
+const LEAST_PKEYS = 128;
 const MEBIBYTE = 2 ** 20;
 
 /** Pages of capabilities, by their number in the modifier of QUERY_HCA_CAP. */
-export function makeCapabilities(): ReadonlyMap<number, Uint8Array> {
-  return new Map([[0, makeGeneral()]]);
+export function makeCapabilities(portCount: number): ReadonlyMap<number, Uint8Array> {
+  return new Map([[0, makeGeneral(portCount)]]);
 }
 
-function makeGeneral(): Uint8Array {
+function makeGeneral(portCount: number): Uint8Array {
   const page = new Uint8Array(CAPABILITY_BYTES);
   const view = new DataView(page.buffer);
   setCmdHcaCapPortType(view, 0, PortType.INFINIBAND);
-  setCmdHcaCapNumPorts(view, 0, 1);
+  setCmdHcaCapNumPorts(view, 0, portCount);
+  setCmdHcaCapGidTableSize(view, 0, Math.log2(GID_TABLE_ENTRIES / LEAST_GIDS));
+  setCmdHcaCapPkeyTableSize(view, 0, Math.log2(PKEY_TABLE_ENTRIES / LEAST_PKEYS));
+  setCmdHcaCapQkv(view, 0, 1);
+  setCmdHcaCapPkv(view, 0, 1);
   setCmdHcaCapIbVirt(view, 0, 1);
   setCmdHcaCapDeviceFrequencyKhz(view, 0, 1_000_000);
   setCmdHcaCapLogPgSz(view, 0, LOG_LEAST_PAGE);

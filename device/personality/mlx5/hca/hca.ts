@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * State of the function behind the command queue: what has been started, pages that the firmware
- * holds, UAR pages, event queues. Commands read and change it; a reset returns it to power-on.
+ * holds, ports, domains, event queues. Commands read and change it; a reset
+ * returns it to power-on.
  */
 import { BAR_BYTES, FIRST_UAR, UAR_PAGE_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
+import type { Agents } from '../../../fabric/agents/agents.ts';
+import { SOFTWARE_CAPABILITIES } from '../../../fabric/port/end-port.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import type { PersonalityPort } from '../../shared/personality-port.ts';
 import { LOG_DOMAINS, LOG_TRANSPORT_DOMAINS, LOG_XRC_DOMAINS, makeCapabilities } from './capabilities.ts';
 import { Events } from './events.ts';
 import { Numbers } from './numbers.ts';
@@ -25,14 +29,16 @@ const FIRST_DOMAIN = 1;
 
 export class Hca {
   readonly underlying: UnderlyingFunction;
+  readonly ports: readonly PersonalityPort[];
+  readonly agents: Agents;
   state: HcaState = HcaState.DISABLED;
   /** Version of the interface in use. */
   issi = 0;
   /** Bus addresses of pages that software has given; the newest last. */
   readonly pages: number[] = [];
   /** Pages of capabilities by kind: what the function can do, and what software wants of it. */
-  readonly capabilities = makeCapabilities();
-  readonly current = new Map(this.capabilities);
+  readonly capabilities: ReadonlyMap<number, Uint8Array>;
+  readonly current: Map<number, Uint8Array>;
   readonly events = new Events();
   /** UAR pages; a number is that of the page in BAR 0. */
   readonly uars = new Numbers(FIRST_UAR, BAR_BYTES / UAR_PAGE_BYTES - FIRST_UAR);
@@ -40,13 +46,49 @@ export class Hca {
   readonly transportDomains = new Numbers(FIRST_DOMAIN, 2 ** LOG_TRANSPORT_DOMAINS);
   readonly xrcDomains = new Numbers(FIRST_DOMAIN, 2 ** LOG_XRC_DOMAINS);
 
-  constructor(underlying: UnderlyingFunction) {
+  /** Called when software has changed the description of the node: subnet managers hear of it. */
+  onDescription: () => void = () => {};
+  /** Description of the node at power-on. */
+  readonly #description: Uint8Array;
+
+  constructor(underlying: UnderlyingFunction, ports: readonly PersonalityPort[], agents: Agents) {
     this.underlying = underlying;
+    this.ports = ports;
+    this.agents = agents;
+    this.capabilities = makeCapabilities(ports.length);
+    this.current = new Map(this.capabilities);
+    this.#description = agents.node.description.slice();
   }
 
-  /** The function stops: all objects are gone; pages stay until software takes them back. */
+  portAt(number: number): PersonalityPort | undefined {
+    return this.ports[number - 1];
+  }
+
+  /** Software describes the node. */
+  describe(text: Uint8Array): void {
+    const { description } = this.agents.node;
+    if (description.every((byte, at) => byte === text[at])) return;
+    description.set(text);
+    this.onDescription();
+  }
+
+  /** The function starts: links of its ports train. */
+  start(): void {
+    this.state = HcaState.RUNNING;
+    for (const port of this.ports) port.enable();
+  }
+
+  /**
+   * The function stops: all objects are gone, and so is what software offered by its ports; pages
+   * stay until software takes them back.
+   */
   close(): void {
     this.events.reset();
+    for (const port of this.ports) {
+      port.disable();
+      port.setCapabilities((port.subnet.capabilityMask & ~SOFTWARE_CAPABILITIES) >>> 0);
+    }
+    this.describe(this.#description);
     for (const numbers of [this.uars, this.domains, this.transportDomains, this.xrcDomains]) numbers.reset();
     if (this.state === HcaState.RUNNING) this.state = HcaState.ENABLED;
   }

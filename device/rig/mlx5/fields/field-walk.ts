@@ -5,6 +5,10 @@
  * answer nothing but its status. Tests of commands of the personality use it.
  */
 import type { StructTable } from '../../../../protocol/layout/table.ts';
+import {
+  setCommandEntryInputBytes,
+  setCommandEntryOutputBytes,
+} from '../../../../protocol/mlx5/gen/command-entry.gen.ts';
 import { CommandStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { structs } from '../../../../protocol/mlx5/tables.ts';
 import { fieldPlaces, writeBits } from '../../../../protocol/testing/table-bits.ts';
@@ -89,11 +93,13 @@ export function walkLengths(t: Failing, walk: FieldWalk, inputBytes: number, out
   const name = `0x${opcode.toString(16)}`;
   expectStatus(t, walk, { ...prepare(), inputBytes, outputBytes }, OK, `${name}: the least lengths`);
   for (const short of [inputBytes - 1, HEAD_BYTES]) {
-    const command = { ...prepare(), inputBytes: short, outputBytes };
+    const spoil = (entry: DataView): void => setCommandEntryInputBytes(entry, 0, short);
+    const command = { ...prepare(), inputBytes, outputBytes, spoil };
     expectStatus(t, walk, command, CommandStatus.BAD_INPUT_LENGTH, `${name}: ${short} bytes of input`);
   }
   for (const short of [outputBytes - 1, HEAD_BYTES]) {
-    const command = { ...prepare(), inputBytes, outputBytes: short };
+    const spoil = (entry: DataView): void => setCommandEntryOutputBytes(entry, 0, short);
+    const command = { ...prepare(), inputBytes, outputBytes, spoil };
     expectStatus(t, walk, command, CommandStatus.BAD_OUTPUT_LENGTH, `${name}: ${short} bytes of output`);
   }
 }
