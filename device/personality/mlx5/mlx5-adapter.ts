@@ -15,6 +15,7 @@ import type { AdapterClock, AdapterPort, HostPort } from '../../host.ts';
 import { PersonalityPort } from '../shared/personality-port.ts';
 import { CommandQueue } from './commands/command-queue.ts';
 import { Hca } from './hca/hca.ts';
+import { announcePort } from './hca/port-events.ts';
 import { Mlx5Function } from './mlx5-function.ts';
 
 /** Packets that a port holds until the link takes them. */
@@ -49,6 +50,7 @@ export class Mlx5Adapter implements AdapterPort, ManagedNode, VectorNotes {
     for (const port of this.ports) {
       port.disable();
       port.onCapabilities = () => traps.raiseLocalChange(port.number);
+      announcePort(port, this.hca.events);
     }
     this.hca.onDescription = () => {
       for (const { number } of this.ports) traps.raiseLocalChange(number, true);

@@ -1,11 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The event queues of a function, and events that go to those which asked for their type. */
 import { setCommandEqeVector } from '../../../../protocol/mlx5/gen/command-eqe.gen.ts';
-import { EventType } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { setCqErrorEqeCqn, setCqErrorEqeSyndrome } from '../../../../protocol/mlx5/gen/cq-error-eqe.gen.ts';
+import { setPortEqePort } from '../../../../protocol/mlx5/gen/port-eqe.gen.ts';
+import { setQueueEqeKind, setQueueEqeNumber } from '../../../../protocol/mlx5/gen/queue-eqe.gen.ts';
+import {
+  type CqErrorSyndrome,
+  EventQueueKind,
+  EventType,
+  type PortChange,
+} from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { EventQueue } from '../queues/event-queue.ts';
 import { LOG_EVENT_QUEUES } from './capabilities.ts';
 
 export class Events {
+  /** Asynchronous events that no queue took. */
+  lost = 0;
   readonly #queues = new Map<number, EventQueue>();
   /** Queues that take the ends of commands. Another list as soon as one comes or goes. */
   commandQueues: readonly EventQueue[] = [];
@@ -40,6 +50,7 @@ export class Events {
 
   reset(): void {
     this.#queues.clear();
+    this.lost = 0;
     this.#collect();
   }
 
@@ -49,6 +60,38 @@ export class Events {
       setCommandEqeVector(queue.begin(), 0, (1 << index) >>> 0);
       queue.post(EventType.COMMAND);
     }
+  }
+
+  /** A port has changed. */
+  postPort(portNumber: number, change: PortChange): void {
+    this.#post(EventType.PORT_CHANGE, change, (entry) => setPortEqePort(entry, 0, portNumber));
+  }
+
+  /** An event of a QP or of a shared receive queue. */
+  postObject(type: EventType, number: number): void {
+    this.#post(type, 0, (entry) => {
+      setQueueEqeKind(entry, 0, EventQueueKind.QP);
+      setQueueEqeNumber(entry, 0, number);
+    });
+  }
+
+  /** A CQ has an error. */
+  postCompletionError(cqn: number, syndrome: CqErrorSyndrome): void {
+    this.#post(EventType.CQ_ERROR, 0, (entry) => {
+      setCqErrorEqeCqn(entry, 0, cqn);
+      setCqErrorEqeSyndrome(entry, 0, syndrome);
+    });
+  }
+
+  /** Posts an event to the queues that take its type; `fill` says what it is about. */
+  #post(type: EventType, subType: number, fill: (entry: DataView) => void): void {
+    let taken = false;
+    for (const queue of this.#queues.values()) {
+      if (!queue.takes(type)) continue;
+      fill(queue.begin());
+      if (queue.post(type, subType)) taken = true;
+    }
+    if (!taken) this.lost++;
   }
 
   #collect(): void {

@@ -5,13 +5,16 @@
  * returns it to power-on.
  */
 import { BAR_BYTES, FIRST_UAR, UAR_PAGE_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
+import type { EventType } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { Agents } from '../../../fabric/agents/agents.ts';
 import { SOFTWARE_CAPABILITIES } from '../../../fabric/port/end-port.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import { ObjectEvents } from '../../shared/object-events.ts';
 import type { PersonalityPort } from '../../shared/personality-port.ts';
 import { LOG_DOMAINS, LOG_TRANSPORT_DOMAINS, LOG_XRC_DOMAINS, makeCapabilities } from './capabilities.ts';
 import { Events } from './events.ts';
 import { Numbers } from './numbers.ts';
+import { objectEvents } from './object-events.ts';
 
 /** What has been started; each includes those before it. */
 export const HcaState = { DISABLED: 0, ENABLED: 1, RUNNING: 2 } as const;
@@ -40,6 +43,10 @@ export class Hca {
   readonly capabilities: ReadonlyMap<number, Uint8Array>;
   readonly current: Map<number, Uint8Array>;
   readonly events = new Events();
+  /** Asynchronous events of QPs, as the transport reports them. */
+  readonly objectEvents = new ObjectEvents(objectEvents, (type, number) =>
+    this.events.postObject(type as EventType, number),
+  );
   /** UAR pages; a number is that of the page in BAR 0. */
   readonly uars = new Numbers(FIRST_UAR, BAR_BYTES / UAR_PAGE_BYTES - FIRST_UAR);
   readonly domains = new Numbers(FIRST_DOMAIN, 2 ** LOG_DOMAINS);
