@@ -35,6 +35,8 @@ export class MulticastGroups implements GroupLookup {
   readonly perGroup: number;
   readonly #buckets: MulticastGroup[][] = Array.from({ length: BUCKETS }, () => []);
   readonly #groupsOf = new Map<QueuePair, MulticastGroup[]>();
+  /** Groups with a member. */
+  count = 0;
   /** Attachments by function. */
   readonly #attached: Int32Array;
 
@@ -94,12 +96,16 @@ export class MulticastGroups implements GroupLookup {
   #create(mgid: Uint8Array, mlid: number): MulticastGroup {
     const group = new MulticastGroup(mgid.slice(0, GID_SIZE), mlid);
     this.#buckets[bucketOf(mgid, 0)].push(group);
+    this.count++;
     return group;
   }
 
   #leave(qp: QueuePair, group: MulticastGroup): void {
     remove(group.members, qp);
-    if (group.members.length === 0) remove(this.#buckets[bucketOf(group.mgid, 0)], group);
+    if (group.members.length === 0) {
+      remove(this.#buckets[bucketOf(group.mgid, 0)], group);
+      this.count--;
+    }
     const groups = this.#groupsOf.get(qp) ?? [];
     remove(groups, group);
     if (groups.length === 0) this.#groupsOf.delete(qp);

@@ -7,6 +7,7 @@ import { datagramCommands } from './datagram-commands.ts';
 import { domainCommands } from './domain-commands.ts';
 import { eventQueueCommands } from './event-queue-commands.ts';
 import { functionCommands } from './function-commands.ts';
+import { groupCommands } from './group-commands.ts';
 import { registerCommands } from './port-commands.ts';
 import { vportCommands } from './vport-commands.ts';
 
@@ -20,6 +21,7 @@ const rows: ReadonlyMap<number, CommandRow> = new Map(
     ...registerCommands,
     ...vportCommands,
     ...datagramCommands,
+    ...groupCommands,
   ].map((row) => [row.opcode, row]),
 );
 

@@ -15,6 +15,7 @@ import {
   setCmdHcaCapLogMaxCqSz,
   setCmdHcaCapLogMaxEq,
   setCmdHcaCapLogMaxEqSz,
+  setCmdHcaCapLogMaxMcg,
   setCmdHcaCapLogMaxMkey,
   setCmdHcaCapLogMaxMsg,
   setCmdHcaCapLogMaxPd,
@@ -23,6 +24,7 @@ import {
   setCmdHcaCapLogMaxTransportDomain,
   setCmdHcaCapLogMaxXrcd,
   setCmdHcaCapLogPgSz,
+  setCmdHcaCapMaxQpMcg,
   setCmdHcaCapMaxWqeSzRq,
   setCmdHcaCapMaxWqeSzSq,
   setCmdHcaCapNumPorts,
@@ -49,6 +51,9 @@ export const LOG_EVENT_ENTRIES = 16;
 export const LOG_DOMAINS = 16;
 export const LOG_TRANSPORT_DOMAINS = 16;
 export const LOG_XRC_DOMAINS = 16;
+/** Multicast groups, as 2^n, and most QPs in one. */
+export const LOG_GROUPS = 13;
+export const GROUP_MEMBERS = 248;
 /** Entries of tables whose length has the code 0. */
 const LEAST_GIDS = 8;
 const LEAST_PKEYS = 128;
@@ -68,6 +73,8 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapPkeyTableSize(view, 0, Math.log2(PKEY_TABLE_ENTRIES / LEAST_PKEYS));
   setCmdHcaCapQkv(view, 0, 1);
   setCmdHcaCapPkv(view, 0, 1);
+  setCmdHcaCapLogMaxMcg(view, 0, LOG_GROUPS);
+  setCmdHcaCapMaxQpMcg(view, 0, GROUP_MEMBERS);
   setCmdHcaCapIbVirt(view, 0, 1);
   setCmdHcaCapDeviceFrequencyKhz(view, 0, 1_000_000);
   setCmdHcaCapLogPgSz(view, 0, LOG_LEAST_PAGE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * State of the function behind the command queue: what has been started, pages that the firmware
- * holds, ports, domains, event queues. Commands read and change it; a reset
+ * holds, ports, domains, multicast groups, event queues. Commands read and change it; a reset
  * returns it to power-on.
  */
 import { BAR_BYTES, FIRST_UAR, UAR_PAGE_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
@@ -9,10 +9,12 @@ import type { EventType } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { Agents } from '../../../fabric/agents/agents.ts';
 import { SOFTWARE_CAPABILITIES } from '../../../fabric/port/end-port.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
 import { ObjectEvents } from '../../shared/object-events.ts';
 import type { PersonalityPort } from '../../shared/personality-port.ts';
 import { LOG_DOMAINS, LOG_TRANSPORT_DOMAINS, LOG_XRC_DOMAINS, makeCapabilities } from './capabilities.ts';
 import { Events } from './events.ts';
+import { MulticastMembers } from './multicast-members.ts';
 import { Numbers } from './numbers.ts';
 import { objectEvents } from './object-events.ts';
 
@@ -29,6 +31,11 @@ export const START_PAGES = 64;
 
 /** Zeros in a context name no domain. */
 const FIRST_DOMAIN = 1;
+
+/** The queue pairs of the transport by number. */
+export interface QueuePairLookup {
+  get(qpn: number): QueuePair | undefined;
+}
 
 export class Hca {
   readonly underlying: UnderlyingFunction;
@@ -47,6 +54,9 @@ export class Hca {
   readonly objectEvents = new ObjectEvents(objectEvents, (type, number) =>
     this.events.postObject(type as EventType, number),
   );
+  readonly groups = new MulticastMembers();
+  /** Queue pairs that commands about groups can name. */
+  transportQueuePairs: QueuePairLookup = { get: () => undefined };
   /** UAR pages; a number is that of the page in BAR 0. */
   readonly uars = new Numbers(FIRST_UAR, BAR_BYTES / UAR_PAGE_BYTES - FIRST_UAR);
   readonly domains = new Numbers(FIRST_DOMAIN, 2 ** LOG_DOMAINS);
@@ -91,6 +101,7 @@ export class Hca {
    */
   close(): void {
     this.events.reset();
+    this.groups.reset();
     for (const port of this.ports) {
       port.disable();
       port.setCapabilities((port.subnet.capabilityMask & ~SOFTWARE_CAPABILITIES) >>> 0);
