@@ -57,7 +57,10 @@ export const objectCommands: readonly StructTable[] = [
     0x10,
     0x110,
     [bits('eqNumber', 0x8, 7, 0, 'Its number.')],
-    [block('eqContextEntry', 0x10, 0x40, 'Its context.')],
+    [
+      block('eqContextEntry', 0x10, 0x40, 'Its context.'),
+      block('eventBitmask', 0x58, 0x8, 'A bit for each type of event that it takes.'),
+    ],
   ),
   ...exchange(
     'create-cq',
@@ -78,7 +81,7 @@ export const objectCommands: readonly StructTable[] = [
     0x10,
     [
       bits('cqn', 0x8, 23, 0, 'Its number.'),
-      bits('modifyFieldSelectResizeFieldSelect', 0xc, 31, 0, 'Fields that change.', 'cq-field-select'),
+      bits('modifyFieldSelectResizeFieldSelect', 0xc, 31, 0, 'Fields that change, by the variant.'),
       block('cqContext', 0x10, 0x40, 'Their values.'),
     ],
     [],

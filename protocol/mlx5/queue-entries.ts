@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Entries that the adapter writes into CQs and EQs. The owner bit lies in the last byte; it flips
- * with each turn through the queue.
+ * Entries that the adapter writes into CQs and EQs, and what software tells a CQ. The owner bit of
+ * an entry lies in the last byte; it flips with each turn through the queue.
  */
 import type { StructTable } from '../layout/table.ts';
 import { bits, block, layout, wide } from './place-rows.ts';
@@ -27,7 +27,23 @@ const eventHead = [
   bits('subType', 0x0, 7, 0, 'Variant of the event.'),
 ];
 
+/** A request for one event of a CQ. */
+const arming = (at: number) => [
+  bits('sequence', at, 29, 28, 'Number of the request: another one after each event.'),
+  bits('command', at, 27, 24, 'Entries that are meant.', 'cq-arm'),
+];
+
 export const queueEntries: readonly StructTable[] = [
+  layout('cq-doorbell', 'Store to a UAR page that arms a CQ.', 0x8, [
+    ...arming(0x0),
+    bits('consumerIndex', 0x0, 23, 0, 'Entries that software has taken.'),
+    bits('cqn', 0x4, 23, 0, 'The CQ.'),
+  ]),
+  layout('cq-record', 'Doorbell record of a CQ, in memory of software.', 0x8, [
+    bits('consumerIndex', 0x0, 23, 0, 'Entries that software has taken.'),
+    ...arming(0x4),
+    bits('armIndex', 0x4, 23, 0, 'Entries that software had taken at its last request for an event.'),
+  ]),
   layout('cqe', 'Completion: the last 64 bytes of an entry of 64 or 128 bytes.', 0x40, [
     bits('pathBits', 0x10, 22, 16, 'Low bits of the destination LID.'),
     bits('remoteLid', 0x14, 15, 0, 'Source LID of a datagram.'),

@@ -191,12 +191,12 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mlx5/queues',
     holds: 'event queues in the mlx5 layout',
-    uses: 'layout protocol/mlx5 function mlx5/memory',
+    uses: 'layout protocol/mlx5 function hca/queues shared mlx5/memory',
   },
   {
     path: 'device/personality/mlx5/hca',
     holds: 'state of an mlx5 function: capabilities, pages, domains, ports, groups, events',
-    uses: 'layout protocol/mlx5 port agents function hca/queues shared mlx5/memory mlx5/queues',
+    uses: 'layout protocol/mlx5 host.ts port agents function hca/queues shared mlx5/memory mlx5/queues',
   },
   {
     path: 'device/personality/mlx5/commands',
@@ -206,7 +206,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mlx5',
     holds: 'an adapter as mlx5 drivers know it; so far what drivers ask before they make queues',
-    uses: 'layout infiniband protocol/mlx5 host.ts port agents function shared mlx5/hca mlx5/commands',
+    uses: 'layout infiniband protocol/mlx5 host.ts port agents function shared mlx5/queues mlx5/hca mlx5/commands',
   },
   {
     path: 'device/topology',
@@ -304,12 +304,12 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5/driver',
     holds: 'the host side of the mlx5 command interface',
-    uses: 'layout protocol/mlx5 host.ts personality/mlx5 machine',
+    uses: 'layout protocol/mlx5 host.ts mlx5/memory mlx5/queues personality/mlx5 machine',
   },
   {
     path: 'device/rig/mlx5/fields',
     holds: 'good and bad values of every field of mlx5 commands',
-    uses: 'layout protocol/testing protocol/mlx5 mlx5/driver',
+    uses: 'layout protocol/mlx5 protocol/testing mlx5/driver',
     forTests: true,
   },
   {

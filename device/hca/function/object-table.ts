@@ -97,6 +97,11 @@ export class ObjectTable<T extends TableObject> {
     this.#onRemove(object);
   }
 
+  /** The objects in slot order. A caller may remove the one that it has. */
+  *values(): IterableIterator<T> {
+    for (const object of this.#slots) if (object !== undefined) yield object;
+  }
+
   /** Calls `visit` for each object in slot order. `visit` may remove objects. */
   forEach(visit: (object: T) => void): void {
     for (const object of this.#slots) if (object !== undefined) visit(object);

@@ -2,7 +2,7 @@
 /**
  * An mlx5 device: a front end that an unmodified current driver of another vendor binds. So far it
  * has what drivers ask before they make queues: initialising segment, command queue, pages,
- * capabilities, domains, ports and event queues. Hosts drive it as they drive `Adapter`.
+ * capabilities, domains, ports, event and completion queues. Hosts drive it as they drive `Adapter`.
  */
 import { NodeType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PCI_DEVICE_ID, VENDOR_OUI } from '../../../protocol/mlx5/gen/constants.gen.ts';
@@ -43,9 +43,9 @@ export class Mlx5Adapter implements AdapterPort, ManagedNode, VectorNotes {
   constructor(clock: AdapterClock, host: HostPort) {
     this.underlying = new UnderlyingFunction(0, clock, host, this);
     this.mads = new MadInterface(this, clock);
-    this.hca = new Hca(this.underlying, this.ports, this.mads.agents);
+    this.hca = new Hca(this.underlying, this.ports, this.mads.agents, clock);
     this.commands = new CommandQueue(this.hca);
-    this.functions = [new Mlx5Function(this.underlying, this.hca, this.commands, clock)];
+    this.functions = [new Mlx5Function(this.underlying, this.hca, this.commands)];
     const { traps } = this.mads;
     for (const port of this.ports) {
       port.disable();
@@ -59,6 +59,7 @@ export class Mlx5Adapter implements AdapterPort, ManagedNode, VectorNotes {
 
   run(budget: number): boolean {
     const done = this.commands.serve(budget);
+    this.hca.moderation.run();
     if (this.#vectorsWait) this.#vectorsWait = this.underlying.msix.flush();
     return done === budget;
   }

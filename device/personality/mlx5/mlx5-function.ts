@@ -7,6 +7,7 @@
 import { highDword, joinDwords, lowDword, swapBytes } from '../../../protocol/layout/dwords.ts';
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import {
+  ARM_CQ_OFFSET,
   ARM_EQ_OFFSET,
   COMMAND_ADDRESS_OFFSET,
   COMMAND_DOORBELL_OFFSET,
@@ -18,10 +19,11 @@ import {
 } from '../../../protocol/mlx5/gen/constants.gen.ts';
 import { NO_OBJECT } from '../../hca/function/fault-log.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
-import type { AdapterClock, FunctionPort } from '../../host.ts';
+import type { FunctionPort } from '../../host.ts';
 import { UndividedFunction } from '../shared/undivided-function.ts';
 import type { CommandQueue } from './commands/command-queue.ts';
 import type { Hca } from './hca/hca.ts';
+import { CompletionDoorbells } from './queues/completion-doorbells.ts';
 
 const DWORD_BYTES = 4;
 const FIRMWARE_OFFSET = 0;
@@ -45,16 +47,16 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
   readHigh = 0;
   readonly #hca: Hca;
   readonly #commands: CommandQueue;
-  readonly #clock: AdapterClock;
+  readonly completionDoorbells: CompletionDoorbells;
   /** Address of the command queue as software has written it, with the state of the interface. */
   #addressHigh = 0;
   #addressLow = 0;
 
-  constructor(underlying: UnderlyingFunction, hca: Hca, commands: CommandQueue, clock: AdapterClock) {
+  constructor(underlying: UnderlyingFunction, hca: Hca, commands: CommandQueue) {
     super(underlying);
     this.#hca = hca;
     this.#commands = commands;
-    this.#clock = clock;
+    this.completionDoorbells = new CompletionDoorbells(hca.completionQueues);
   }
 
   readRegister(offset: number, sizeBytes: number): number {
@@ -66,8 +68,10 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
     const faults = this.underlying.faults.duringWrite(sizeBytes, low, high);
     if (sizeBytes < DWORD_BYTES || offset % DWORD_BYTES !== 0)
       faults.report(FaultKind.REGISTER_WIDTH, NO_OBJECT, offset);
-    else if (offset >= FIRST_UAR * UAR_PAGE_BYTES) this.#writeUar(offset, swapBytes(low));
-    else {
+    else if (offset >= FIRST_UAR * UAR_PAGE_BYTES) {
+      this.#writeUar(offset, swapBytes(low));
+      if (sizeBytes > DWORD_BYTES) this.#writeUar(offset + DWORD_BYTES, swapBytes(high));
+    } else {
       this.#writeSegment(offset, swapBytes(low));
       if (sizeBytes > DWORD_BYTES) this.#writeSegment(offset + DWORD_BYTES, swapBytes(high));
     }
@@ -82,6 +86,7 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
   protected override resetDevice(): void {
     this.#commands.reset();
     this.#hca.reset();
+    this.completionDoorbells.reset();
     this.#addressHigh = 0;
     this.#addressLow = 0;
   }
@@ -100,11 +105,11 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
       case COMMAND_DOORBELL_OFFSET:
         return this.#commands.waiting;
       case TIMER_OFFSET:
-        return highDword(this.#clock.now());
+        return highDword(this.#hca.clock.now());
       case TIMER_OFFSET + DWORD_BYTES:
-        return lowDword(this.#clock.now());
+        return lowDword(this.#hca.clock.now());
       case HEALTH_COUNTER_OFFSET:
-        return Math.floor(this.#clock.now() / HEALTH_PERIOD_NS) & HEALTH_COUNTER_MASK;
+        return Math.floor(this.#hca.clock.now() / HEALTH_PERIOD_NS) & HEALTH_COUNTER_MASK;
       default:
         return 0;
     }
@@ -131,8 +136,11 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
   #writeUar(offset: number, value: number): void {
     const uar = Math.floor(offset / UAR_PAGE_BYTES);
     const at = offset % UAR_PAGE_BYTES;
-    if (this.#hca.uars.has(uar) && (at === ARM_EQ_OFFSET || at === EQ_CONSUMER_OFFSET))
+    const isUsed = this.#hca.uars.has(uar);
+    if (isUsed && (at === ARM_EQ_OFFSET || at === EQ_CONSUMER_OFFSET))
       this.#writeEventQueue(uar, value, at === ARM_EQ_OFFSET);
+    else if (isUsed && (at === ARM_CQ_OFFSET || at === ARM_CQ_OFFSET + DWORD_BYTES))
+      this.completionDoorbells.store(uar, at - ARM_CQ_OFFSET, value);
     else this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
   }
 

@@ -34,7 +34,13 @@ const REST_NS = 1e6;
 const workSpace = [
   ...['AddressVectors', 'DataPath.#context', 'DoorbellRecords.#record', 'DoorbellRecords.#view', 'Events.#entry'],
   ...['Events.#view', 'MemoryRegions.address', 'MemoryRegions.contiguousBytes', 'RegionKeys.address'],
-  ...['RequestBlock', 'SendCommandBuilder.#bytes', 'SendCommandBuilder.#count', 'UserAccess.#doorbell', 'UserAccess.#sends'],
+  ...[
+    'RequestBlock',
+    'SendCommandBuilder.#bytes',
+    'SendCommandBuilder.#count',
+    'UserAccess.#doorbell',
+    'UserAccess.#sends',
+  ],
   ...['UserAccess.#view', 'MthcaCommandContext'],
 ];
 /** INIT_HCA places the tables; nothing is found in them before. */

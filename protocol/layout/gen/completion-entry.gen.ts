@@ -57,11 +57,17 @@ export function setCompletionEntryHasImmediate(view: DataView, base: number, val
 }
 
 /** The immediate field is the R_Key that was invalidated. */
+export function getCompletionEntryHasInvalidate(view: DataView, base: number): number {
+  return (view.getUint8(base + 5) >>> 3) & 0x1;
+}
 export function setCompletionEntryHasInvalidate(view: DataView, base: number, value: number): void {
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xf7) | ((value & 0x1) << 3));
 }
 
 /** The message requested a solicited event. */
+export function getCompletionEntrySolicited(view: DataView, base: number): number {
+  return (view.getUint8(base + 5) >>> 4) & 0x1;
+}
 export function setCompletionEntrySolicited(view: DataView, base: number, value: number): void {
   view.setUint8(base + 5, (view.getUint8(base + 5) & 0xef) | ((value & 0x1) << 4));
 }
@@ -131,6 +137,9 @@ export function setCompletionEntryPathBits(view: DataView, base: number, value: 
 }
 
 /** Port that received a datagram. */
+export function getCompletionEntryPort(view: DataView, base: number): number {
+  return (view.getUint8(base + 23) >>> 3) & 0x7;
+}
 export function setCompletionEntryPort(view: DataView, base: number, value: number): void {
   view.setUint8(base + 23, (view.getUint8(base + 23) & 0xc7) | ((value & 0x7) << 3));
 }
@@ -270,4 +279,24 @@ export function decodeCompletionEntry(view: DataView, base: number, into: Comple
   into.timestamp = view.getUint32(base + 36, true) * 4294967296 + view.getUint32(base + 32, true);
   into.sequence = getCompletionEntrySequence(view, base);
   return into;
+}
+
+/** Writes whole words: every field of `from`, zeros into reserved bits; no arrays. */
+export function encodeCompletionEntry(view: DataView, base: number, from: Readonly<CompletionEntry>): void {
+  view.setUint32(base, (from.qpn & 0xffffff) | ((from.status & 0xff) << 24), true);
+  view.setUint32(base + 4, (from.opcode & 0xff) | ((from.receive & 0x1) << 8) | ((from.globalRoute & 0x1) << 9) | ((from.hasImmediate & 0x1) << 10) | ((from.hasInvalidate & 0x1) << 11) | ((from.solicited & 0x1) << 12) | ((from.queueSequence & 0xffff) << 16), true);
+  view.setUint32(base + 8, from.byteLength, true);
+  view.setUint32(base + 12, from.immediate, true);
+  view.setUint32(base + 16, (from.sourceQpn & 0xffffff) | ((from.vendorError & 0xff) << 24), true);
+  view.setUint32(base + 20, (from.sourceLid & 0xffff) | ((from.serviceLevel & 0xf) << 16) | ((from.pathBits & 0x7f) << 20) | ((from.port & 0x7) << 27), true);
+  view.setUint32(base + 24, (from.srqn & 0xffffff), true);
+  view.setUint32(base + 28, (from.pkeyIndex & 0xffff), true);
+  view.setUint32(base + 36, from.timestamp / 4294967296, true);
+  view.setUint32(base + 32, from.timestamp, true);
+  view.setUint32(base + 40, 0, true);
+  view.setUint32(base + 44, 0, true);
+  view.setUint32(base + 48, 0, true);
+  view.setUint32(base + 52, 0, true);
+  view.setUint32(base + 56, 0, true);
+  view.setUint32(base + 60, from.sequence, true);
 }

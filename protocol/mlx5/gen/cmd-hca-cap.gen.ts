@@ -70,6 +70,26 @@ export function setCmdHcaCapLogMaxMsg(view: DataView, base: number, value: numbe
   view.setUint8(base + 56, (view.getUint8(base + 56) & 0xe0) | (value & 0x1f));
 }
 
+/** A CQ may be overrun. */
+export function setCmdHcaCapCqOi(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 68, (view.getUint8(base + 68) & 0x7f) | ((value & 0x1) << 7));
+}
+
+/** CQs can be resized. */
+export function setCmdHcaCapCqResize(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 68, (view.getUint8(base + 68) & 0xbf) | ((value & 0x1) << 6));
+}
+
+/** Events of CQs are moderated. */
+export function setCmdHcaCapCqModeration(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 68, (view.getUint8(base + 68) & 0xdf) | ((value & 0x1) << 5));
+}
+
+/** A CQ can change its EQ. */
+export function setCmdHcaCapCqEqRemap(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 68, (view.getUint8(base + 68) & 0xfd) | ((value & 0x1) << 1));
+}
+
 /** There is a counter of Q_Key violations. */
 export function setCmdHcaCapQkv(view: DataView, base: number, value: number): void {
   view.setUint8(base + 70, (view.getUint8(base + 70) & 0xfd) | ((value & 0x1) << 1));

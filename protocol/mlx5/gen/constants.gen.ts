@@ -27,6 +27,8 @@ export const TIMER_OFFSET = 0x1000;
 export const HEALTH_COUNTER_OFFSET = 0x1010;
 
 // uar: Offsets in a UAR page.
+/** Arms a CQ. */
+export const ARM_CQ_OFFSET = 32;
 /** Consumer index of an EQ, and arms it. */
 export const ARM_EQ_OFFSET = 64;
 /** Consumer index of an EQ. */

@@ -3,11 +3,17 @@
 // imports: import what is missing here, then generate again.
 
 /** The CQ. */
+export function getCqErrorEqeCqn(view: DataView, base: number): number {
+  return view.getUint32(base + 32, false) & 0xffffff;
+}
 export function setCqErrorEqeCqn(view: DataView, base: number, value: number): void {
   view.setUint32(base + 32, (view.getUint32(base + 32, false) & 0xff000000) | (value & 0xffffff), false);
 }
 
 /** What went wrong. Values: cq-error-syndrome. */
+export function getCqErrorEqeSyndrome(view: DataView, base: number): number {
+  return view.getUint8(base + 43);
+}
 export function setCqErrorEqeSyndrome(view: DataView, base: number, value: number): void {
   view.setUint8(base + 43, value);
 }

@@ -280,6 +280,68 @@ export const ArmState = {
 } as const;
 export type ArmState = (typeof ArmState)[keyof typeof ArmState];
 
+/** Sizes of entries of a CQ. */
+export const CqeSize = {
+  /** 64 bytes. */
+  BYTES_64: 0,
+  /** 128 bytes. */
+  BYTES_128: 1,
+} as const;
+export type CqeSize = (typeof CqeSize)[keyof typeof CqeSize];
+
+/** What starts the period of moderation. */
+export const CqPeriodMode = {
+  /** The last event. */
+  EVENT: 0,
+  /** The first completion without an event. */
+  COMPLETION: 1,
+} as const;
+export type CqPeriodMode = (typeof CqPeriodMode)[keyof typeof CqPeriodMode];
+
+/** Bits of what MODIFY_CQ changes in the context. */
+export const CqFieldSelect = {
+  /** Period of moderation. */
+  PERIOD: 0,
+  /** Completions until an event. */
+  MAX_COUNT: 1,
+  /** Whether the queue may be overrun. */
+  OVERRUN: 2,
+  /** EQ. */
+  EQN: 3,
+  /** Mode of moderation. */
+  PERIOD_MODE: 4,
+} as const;
+export type CqFieldSelect = (typeof CqFieldSelect)[keyof typeof CqFieldSelect];
+
+/** Variants of MODIFY_CQ. */
+export const CqModification = {
+  /** Fields of the context change. */
+  FIELDS: 0,
+  /** The queue goes on in another place. */
+  RESIZE: 1,
+} as const;
+export type CqModification = (typeof CqModification)[keyof typeof CqModification];
+
+/** Bits of what MODIFY_CQ changes beside the place of the queue. */
+export const CqResizeSelect = {
+  /** Entries. */
+  SIZE: 0,
+  /** Start of the queue in the first page. */
+  PAGE_OFFSET: 1,
+  /** Size of the pages of the list. */
+  PAGE_SIZE: 2,
+} as const;
+export type CqResizeSelect = (typeof CqResizeSelect)[keyof typeof CqResizeSelect];
+
+/** Entries for which software wants an event. */
+export const CqArm = {
+  /** The next entry. */
+  ANY: 0,
+  /** The next solicited entry, or one with an error. */
+  SOLICITED: 1,
+} as const;
+export type CqArm = (typeof CqArm)[keyof typeof CqArm];
+
 /** Bits of what MODIFY_HCA_VPORT_CONTEXT changes. */
 export const VportFieldSelect = {
   /** GUID of the port. */
@@ -303,6 +365,85 @@ export const VportStatePolicy = {
   FOLLOW: 2,
 } as const;
 export type VportStatePolicy = (typeof VportStatePolicy)[keyof typeof VportStatePolicy];
+
+/** Operations of send requests. */
+export const SendOpcode = {
+  /** Nothing. */
+  NOP: 0,
+  /** SEND that invalidates a key. */
+  SEND_INVALIDATE: 1,
+  /** RDMA WRITE. */
+  WRITE: 8,
+  /** RDMA WRITE with immediate data. */
+  WRITE_IMMEDIATE: 9,
+  /** SEND. */
+  SEND: 10,
+  /** SEND with immediate data. */
+  SEND_IMMEDIATE: 11,
+  /** RDMA READ. */
+  READ: 16,
+  /** Compare and swap. */
+  COMPARE_SWAP: 17,
+  /** Fetch and add. */
+  FETCH_ADD: 18,
+  /** Change of a key. */
+  UMR: 37,
+} as const;
+export type SendOpcode = (typeof SendOpcode)[keyof typeof SendOpcode];
+
+/** Kinds of completions. */
+export const CompletionOpcode = {
+  /** A send request. */
+  REQUEST: 0,
+  /** A receive: RDMA WRITE with immediate data. */
+  WRITE_IMMEDIATE: 1,
+  /** A receive: SEND. */
+  SEND: 2,
+  /** A receive: SEND with immediate data. */
+  SEND_IMMEDIATE: 3,
+  /** A receive: SEND that invalidated a key. */
+  SEND_INVALIDATE: 4,
+  /** The queue goes on in another place. */
+  RESIZE: 5,
+  /** A send request failed. */
+  REQUEST_ERROR: 13,
+  /** A receive failed. */
+  RESPONSE_ERROR: 14,
+  /** The entry was not written yet. */
+  INVALID: 15,
+} as const;
+export type CompletionOpcode = (typeof CompletionOpcode)[keyof typeof CompletionOpcode];
+
+/** Errors of completions. */
+export const CompletionSyndrome = {
+  /** A length that local memory or the QP does not allow. */
+  LOCAL_LENGTH: 1,
+  /** The request or the QP is wrong. */
+  LOCAL_QP: 2,
+  /** A local key does not allow it. */
+  LOCAL_PROTECTION: 4,
+  /** The QP is in ERR. */
+  FLUSHED: 5,
+  /** A window cannot be bound. */
+  WINDOW_BIND: 6,
+  /** The answer was wrong. */
+  BAD_RESPONSE: 16,
+  /** A local key does not allow what a packet asked for. */
+  LOCAL_ACCESS: 17,
+  /** The other end refused the request. */
+  REMOTE_INVALID_REQUEST: 18,
+  /** A key of the other end does not allow it. */
+  REMOTE_ACCESS: 19,
+  /** The other end failed. */
+  REMOTE_OPERATION: 20,
+  /** No acknowledgement came. */
+  RETRIES_EXCEEDED: 21,
+  /** The other end had no receive. */
+  RNR_RETRIES_EXCEEDED: 22,
+  /** The other end gave up. */
+  REMOTE_ABORTED: 34,
+} as const;
+export type CompletionSyndrome = (typeof CompletionSyndrome)[keyof typeof CompletionSyndrome];
 
 /** Errors of CQs. */
 export const CqErrorSyndrome = {

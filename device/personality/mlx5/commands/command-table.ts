@@ -3,6 +3,7 @@
 import { CommandStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { CommandContext } from './command-context.ts';
 import type { CommandRow } from './command-row.ts';
+import { completionQueueCommands } from './completion-queue-commands.ts';
 import { datagramCommands } from './datagram-commands.ts';
 import { domainCommands } from './domain-commands.ts';
 import { eventQueueCommands } from './event-queue-commands.ts';
@@ -18,6 +19,7 @@ const rows: ReadonlyMap<number, CommandRow> = new Map(
     ...functionCommands,
     ...domainCommands,
     ...eventQueueCommands,
+    ...completionQueueCommands,
     ...registerCommands,
     ...vportCommands,
     ...datagramCommands,

@@ -15,40 +15,38 @@ import { decodeEqc, type Eqc, encodeEqc, newEqc } from '../../../../protocol/mlx
 import { getQueryEqInEqNumber, QUERY_EQ_IN_SIZE } from '../../../../protocol/mlx5/gen/query-eq-in.gen.ts';
 import {
   QUERY_EQ_OUT_EQ_CONTEXT_ENTRY_OFFSET,
+  QUERY_EQ_OUT_EVENT_BITMASK_OFFSET,
   QUERY_EQ_OUT_SIZE,
 } from '../../../../protocol/mlx5/gen/query-eq-out.gen.ts';
 import { CommandOpcode, CommandStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { LOG_EVENT_ENTRIES } from '../hca/capabilities.ts';
 import { HcaState } from '../hca/hca.ts';
-import { LOG_LEAST_PAGE, listBytes, PageList, readPages } from '../memory/page-list.ts';
 import { EventQueue } from '../queues/event-queue.ts';
 import type { CommandContext } from './command-context.ts';
 import { type CommandRow, row } from './command-row.ts';
+import { readQueuePages } from './queue-pages.ts';
 
 const PAGES_OFFSET = CREATE_EQ_IN_SIZE;
-/** Units of the offset of a queue in its first page. */
-const PAGE_PARTS = 64;
 
 const context: Eqc = newEqc();
 
-function create({ hca, view, inputBytes, outputView }: CommandContext): CommandStatus {
+function create(command: CommandContext): CommandStatus {
+  const { hca, view, outputView } = command;
   decodeEqc(view, CREATE_EQ_IN_EQ_CONTEXT_ENTRY_OFFSET, context);
-  const { logEqSize, logPageSize, pageOffset, intr, uarPage, oi } = context;
-  if (logEqSize > LOG_EVENT_ENTRIES || intr >= VECTOR_COUNT) return CommandStatus.BAD_PARAMETER;
+  const { logEqSize, logPageSize, pageOffset, intr, uarPage, oi, ec } = context;
+  if (ec === 1 || intr >= VECTOR_COUNT) return CommandStatus.BAD_PARAMETER;
+  if (logEqSize > LOG_EVENT_ENTRIES) return CommandStatus.LIMIT_EXCEEDED;
   if (!hca.uars.has(uarPage)) return CommandStatus.BAD_RESOURCE;
-  const pageBytes = 2 ** (logPageSize + LOG_LEAST_PAGE);
-  const start = (pageOffset * pageBytes) / PAGE_PARTS;
-  const lengthBytes = EVENT_BYTES * 2 ** logEqSize;
-  const count = Math.ceil((start + lengthBytes) / pageBytes);
-  if (inputBytes < PAGES_OFFSET + listBytes(count)) return CommandStatus.BAD_INPUT_LENGTH;
-  const pages = readPages(view, PAGES_OFFSET, count);
-  if (pages === undefined) return CommandStatus.BAD_PARAMETER;
+  const extent = { logPageSize, pageOffset, entries: 2 ** logEqSize, entryBytes: EVENT_BYTES };
+  const pages = readQueuePages(command, PAGES_OFFSET, extent);
+  if (typeof pages === 'number') return pages;
   const number = hca.events.findNumber();
   if (number === undefined) return CommandStatus.NO_RESOURCES;
   const mask = view.getBigUint64(CREATE_EQ_IN_EVENT_BITMASK_OFFSET);
-  const plan = { number, logEntries: logEqSize, vector: intr, uar: uarPage, mask, mayOverrun: oi === 1 };
+  const place = { logEntries: logEqSize, logPageSize, pageOffset };
+  const plan = { number, vector: intr, uar: uarPage, mask, mayOverrun: oi === 1, ...place };
+  hca.events.add(new EventQueue(plan, hca.underlying, pages));
   hca.uars.use(uarPage);
-  hca.events.add(new EventQueue(plan, hca.underlying, new PageList(pages, pageBytes, start)));
   setCreateEqOutEqNumber(outputView, 0, number);
   return CommandStatus.OK;
 }
@@ -62,12 +60,15 @@ function query({ hca, view, outputView }: CommandContext): CommandStatus {
     status,
     st: armState,
     oi: Number(plan.mayOverrun),
+    pageOffset: plan.pageOffset,
     logEqSize: plan.logEntries,
+    logPageSize: plan.logPageSize,
     uarPage: plan.uar,
     intr: plan.vector,
-    consumerCounter: consumerIndex & 0xffffff,
-    producerCounter: producerIndex & 0xffffff,
+    consumerCounter: consumerIndex,
+    producerCounter: producerIndex,
   });
+  outputView.setBigUint64(QUERY_EQ_OUT_EVENT_BITMASK_OFFSET, plan.mask);
   return CommandStatus.OK;
 }
 
@@ -77,6 +78,7 @@ function destroy({ hca, view }: CommandContext): CommandStatus {
   if (queue.users > 0) return CommandStatus.RESOURCE_BUSY;
   hca.events.remove(queue);
   hca.uars.release(queue.plan.uar);
+  hca.retired.events += queue.producerIndex;
   return CommandStatus.OK;
 }
 

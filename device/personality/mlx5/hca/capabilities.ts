@@ -7,6 +7,10 @@
 import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
   CMD_HCA_CAP_SIZE,
+  setCmdHcaCapCqEqRemap,
+  setCmdHcaCapCqModeration,
+  setCmdHcaCapCqOi,
+  setCmdHcaCapCqResize,
   setCmdHcaCapDeviceFrequencyKhz,
   setCmdHcaCapGidTableSize,
   setCmdHcaCapIbVirt,
@@ -57,6 +61,9 @@ export const GROUP_MEMBERS = 248;
 /** Entries of tables whose length has the code 0. */
 const LEAST_GIDS = 8;
 const LEAST_PKEYS = 128;
+/** CQs of a function, and entries of the largest one, as 2^n. */
+export const LOG_COMPLETION_QUEUES = 15;
+export const LOG_COMPLETION_ENTRIES = 20;
 const MEBIBYTE = 2 ** 20;
 
 /** Pages of capabilities, by their number in the modifier of QUERY_HCA_CAP. */
@@ -83,8 +90,12 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapLogMaxMsg(view, 0, 30);
   setCmdHcaCapLogMaxEq(view, 0, LOG_EVENT_QUEUES);
   setCmdHcaCapLogMaxEqSz(view, 0, LOG_EVENT_ENTRIES);
-  setCmdHcaCapLogMaxCq(view, 0, 16);
-  setCmdHcaCapLogMaxCqSz(view, 0, 20);
+  setCmdHcaCapLogMaxCq(view, 0, LOG_COMPLETION_QUEUES);
+  setCmdHcaCapLogMaxCqSz(view, 0, LOG_COMPLETION_ENTRIES);
+  setCmdHcaCapCqOi(view, 0, 1);
+  setCmdHcaCapCqResize(view, 0, 1);
+  setCmdHcaCapCqModeration(view, 0, 1);
+  setCmdHcaCapCqEqRemap(view, 0, 1);
   setCmdHcaCapLogMaxQp(view, 0, 16);
   setCmdHcaCapLogMaxQpSz(view, 0, 15);
   setCmdHcaCapLogMaxMkey(view, 0, 20);

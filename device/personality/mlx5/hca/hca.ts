@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * State of the function behind the command queue: what has been started, pages that the firmware
- * holds, ports, domains, multicast groups, event queues. Commands read and change it; a reset
- * returns it to power-on.
+ * holds, ports, domains, multicast groups, event and completion queues.
+ * Commands read and change it; a reset returns it to power-on.
  */
 import { BAR_BYTES, FIRST_UAR, UAR_PAGE_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import type { EventType } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { Agents } from '../../../fabric/agents/agents.ts';
 import { SOFTWARE_CAPABILITIES } from '../../../fabric/port/end-port.ts';
+import { ObjectTable } from '../../../hca/function/object-table.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import { EventModeration } from '../../../hca/queues/event-moderation.ts';
 import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
+import type { AdapterClock } from '../../../host.ts';
 import { ObjectEvents } from '../../shared/object-events.ts';
 import type { PersonalityPort } from '../../shared/personality-port.ts';
-import { LOG_DOMAINS, LOG_TRANSPORT_DOMAINS, LOG_XRC_DOMAINS, makeCapabilities } from './capabilities.ts';
+import { PlantedFaults } from '../../shared/planted-faults.ts';
+import type { Mlx5CompletionQueue } from '../queues/completion-queue.ts';
+import {
+  LOG_COMPLETION_QUEUES,
+  LOG_DOMAINS,
+  LOG_TRANSPORT_DOMAINS,
+  LOG_XRC_DOMAINS,
+  makeCapabilities,
+} from './capabilities.ts';
 import { Events } from './events.ts';
 import { MulticastMembers } from './multicast-members.ts';
 import { Numbers } from './numbers.ts';
@@ -41,6 +52,8 @@ export class Hca {
   readonly underlying: UnderlyingFunction;
   readonly ports: readonly PersonalityPort[];
   readonly agents: Agents;
+  /** The clock of the timer in the initialising segment, and of times in completions. */
+  readonly clock: AdapterClock;
   state: HcaState = HcaState.DISABLED;
   /** Version of the interface in use. */
   issi = 0;
@@ -62,16 +75,25 @@ export class Hca {
   readonly domains = new Numbers(FIRST_DOMAIN, 2 ** LOG_DOMAINS);
   readonly transportDomains = new Numbers(FIRST_DOMAIN, 2 ** LOG_TRANSPORT_DOMAINS);
   readonly xrcDomains = new Numbers(FIRST_DOMAIN, 2 ** LOG_XRC_DOMAINS);
+  readonly completionQueues = new ObjectTable<Mlx5CompletionQueue>(2 ** LOG_COMPLETION_QUEUES, 1, 1, (queue) =>
+    this.#retire(queue),
+  );
+  readonly moderation: EventModeration;
+  /** Entries of CQs and of EQs that no longer exist, for reports. */
+  readonly retired = { completions: 0, events: 0 };
+  readonly planted = new PlantedFaults();
 
   /** Called when software has changed the description of the node: subnet managers hear of it. */
   onDescription: () => void = () => {};
   /** Description of the node at power-on. */
   readonly #description: Uint8Array;
 
-  constructor(underlying: UnderlyingFunction, ports: readonly PersonalityPort[], agents: Agents) {
+  constructor(underlying: UnderlyingFunction, ports: readonly PersonalityPort[], agents: Agents, clock: AdapterClock) {
     this.underlying = underlying;
     this.ports = ports;
     this.agents = agents;
+    this.clock = clock;
+    this.moderation = new EventModeration(clock);
     this.capabilities = makeCapabilities(ports.length);
     this.current = new Map(this.capabilities);
     this.#description = agents.node.description.slice();
@@ -100,6 +122,8 @@ export class Hca {
    * stay until software takes them back.
    */
   close(): void {
+    for (const queue of this.completionQueues.values()) this.completionQueues.remove(queue);
+    for (const queue of this.events.values()) this.retired.events += queue.producerIndex;
     this.events.reset();
     this.groups.reset();
     for (const port of this.ports) {
@@ -116,6 +140,14 @@ export class Hca {
     this.pages.length = 0;
     for (const [kind, page] of this.capabilities) this.current.set(kind, page);
     this.issi = 0;
+    this.planted.reset();
     this.state = HcaState.DISABLED;
+  }
+
+  /** A CQ goes. */
+  #retire(queue: Mlx5CompletionQueue): void {
+    queue.close();
+    this.uars.release(queue.context.uarPage);
+    this.retired.completions += queue.producerCount;
   }
 }

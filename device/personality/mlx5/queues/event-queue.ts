@@ -3,14 +3,16 @@
  * An event queue: a ring of 64-byte entries in pages that a command listed, an owner bit in each,
  * and one MSI-X vector. Software tells its consumer index and arms the queue by its UAR page; an
  * armed queue interrupts for the next entry, and at once when it has entries that software has not
- * taken.
+ * taken. Completion events of CQs never overrun it: they wait for room.
  */
-import { FaultKind, FaultObject } from '../../../../protocol/layout/gen/values.gen.ts';
+import { EventType as CoreEventType, FaultKind, FaultObject } from '../../../../protocol/layout/gen/values.gen.ts';
+import { setCompletionEqeCqn } from '../../../../protocol/mlx5/gen/completion-eqe.gen.ts';
 import { EVENT_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import { setEqeOwner, setEqeSubType, setEqeType } from '../../../../protocol/mlx5/gen/eqe.gen.ts';
-import { ArmState, type EventType, QueueStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { ArmState, EventType, QueueStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import { Step } from '../../../hca/function/timeline.ts';
+import { EventCause } from '../../../hca/function/timeline-values.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
 import type { PageList } from '../memory/page-list.ts';
 
@@ -28,6 +30,18 @@ export interface EventQueuePlan {
   /** Types of events that it takes: a bit for each, 0 to 63. */
   readonly mask: bigint;
   readonly mayOverrun: boolean;
+  /** Its place in the list of pages, as software described it. */
+  readonly logPageSize: number;
+  readonly pageOffset: number;
+}
+
+/** A CQ that raises completion events: at most one of each stands in the EQ. */
+export interface CompletionSource {
+  readonly number: number;
+  /** Entries posted so far, modulo 2^32. */
+  readonly producerCount: number;
+  /** Producer index of the EQ at its last event. */
+  eventIndex: number | undefined;
 }
 
 export class EventQueue implements FaultSubject {
@@ -44,6 +58,8 @@ export class EventQueue implements FaultSubject {
   readonly #pages: PageList;
   readonly #entry = new Uint8Array(EVENT_BYTES);
   readonly #view = new DataView(this.#entry.buffer);
+  /** CQs whose event waits: for room, or until software has taken their last one. */
+  readonly #waiting = new Set<CompletionSource>();
 
   constructor(plan: EventQueuePlan, owner: UnderlyingFunction, pages: PageList) {
     this.plan = plan;
@@ -78,8 +94,7 @@ export class EventQueue implements FaultSubject {
   /** Posts the entry in hand. Returns false when it is lost. */
   post(type: EventType, subType = 0): boolean {
     if (this.status !== QueueStatus.OK) return false;
-    if (this.pendingEntries >= this.entries && !this.plan.mayOverrun)
-      return this.#fail(QueueStatus.OVERFLOW, FaultKind.EQ_OVERRUN);
+    if (this.#isFull) return this.#fail(QueueStatus.OVERFLOW, FaultKind.EQ_OVERRUN);
     const view = this.#view;
     setEqeType(view, 0, type);
     setEqeSubType(view, 0, subType);
@@ -93,17 +108,70 @@ export class EventQueue implements FaultSubject {
   }
 
   /**
+   * Posts the completion event of a CQ. While its last event may be in the ring it waits: else a
+   * process that arms again and again could overrun the queue for all others. Returns false when
+   * the event is lost.
+   */
+  postCompletion(source: CompletionSource, cause: EventCause): boolean {
+    if (this.status !== QueueStatus.OK) return false;
+    if (this.#isFull || this.#holds(source.eventIndex)) {
+      this.#waiting.add(source);
+      return true;
+    }
+    source.eventIndex = this.producerIndex;
+    setCompletionEqeCqn(this.begin(), 0, source.number);
+    if (!this.post(EventType.COMPLETION)) return false;
+    if (this.#owner.timeline !== undefined) this.#notePosted(source, cause);
+    return true;
+  }
+
+  /** A CQ wants no event here any more. Returns true when one has waited. */
+  forget(source: CompletionSource): boolean {
+    return this.#waiting.delete(source);
+  }
+
+  /**
    * Software has taken the entries before `index`, which has 24 bits. One that is not among the
    * entries is ignored.
    */
   setConsumerIndex(index: number): void {
     const behind = (this.producerIndex - index) & INDEX_MASK;
-    if (behind <= this.pendingEntries) this.consumerIndex = (this.producerIndex - behind) >>> 0;
+    if (behind > this.pendingEntries) return;
+    this.consumerIndex = (this.producerIndex - behind) >>> 0;
+    if (this.#waiting.size > 0) this.#postWaiting();
   }
 
   arm(): void {
     this.armState = ArmState.ARMED;
     if (this.pendingEntries > 0) this.#fire();
+  }
+
+  get #isFull(): boolean {
+    return this.pendingEntries >= this.entries && !this.plan.mayOverrun;
+  }
+
+  /** True when the entry of a producer index has not been taken. */
+  #holds(index: number | undefined): boolean {
+    if (index === undefined) return false;
+    const behind = (this.producerIndex - index) >>> 0;
+    return behind > 0 && behind <= this.pendingEntries;
+  }
+
+  /** Posts the events that may stand in the ring now, the longest waiting first. */
+  #postWaiting(): void {
+    for (const source of this.#waiting) {
+      if (this.#isFull) return;
+      if (this.#holds(source.eventIndex)) continue;
+      this.#waiting.delete(source);
+      this.postCompletion(source, EventCause.TAKING);
+    }
+  }
+
+  /** The step of a completion event that was posted. */
+  #notePosted({ number, producerCount }: CompletionSource, cause: EventCause): void {
+    const { number: own, timeline } = this.#owner;
+    const { producerIndex } = this;
+    timeline?.note(Step.EQE, own, this.number, CoreEventType.COMPLETION, number, producerCount, producerIndex, cause);
   }
 
   #fire(): void {
