@@ -58,8 +58,10 @@ export const workRequests: readonly StructTable[] = [
   ]),
   layout('umr-ctrl-seg', 'Piece that says what changes in a key.', 0x30, [
     bits('inline', 0x0, 31, 31, 'The list follows; otherwise a data piece names it.'),
+    bits('checkInUse', 0x0, 30, 30, 'The key must not be free.'),
     bits('checkFree', 0x0, 29, 29, 'The key must be free.'),
     bits('translationOffset', 0x0, 28, 28, 'The offset in the list is meant.'),
+    bits('checkQpn', 0x0, 27, 27, 'The key must belong to the QP.'),
     bits('translationOctowords', 0x4, 31, 16, 'Units of 16 bytes of the list.'),
     bits('translationOffsetLow', 0x4, 15, 0, 'Offset in the list of the key, units of 16 bytes.'),
     wide('mkeyMask', 0x8, 'A bit for each attribute that changes.'),

@@ -26,7 +26,8 @@ const WIDEST_COMMENT = 100;
 const TAB_COLUMNS = 8;
 
 /** Notes outside the repository that comments used to cite. */
-const ABSENT_FILE = /\bDESIGN\.md\b|\breal-hardware\b|\bvfio-user\.md\b|\.\.\/shared\/(?:seeds|reference|probes|prototypes)\b/;
+const ABSENT_FILE =
+  /\bDESIGN\.md\b|\breal-hardware\b|\bvfio-user\.md\b|\.\.\/shared\/(?:seeds|reference|probes|prototypes)\b/;
 
 /** A clause in another form than `IBTA 9.7.4`. */
 const LONG_CITATION =

@@ -187,7 +187,11 @@ export const deviceLayers: readonly Row[] = [
     holds: 'an adapter as mthca drivers know it, put together: function, data path, user access',
     uses: 'layout infiniband protocol/mthca host.ts port link agents switch function hca/trace protection hca/queues lane engine adapter shared mthca/memory mthca/queues mthca/hca mthca/commands',
   },
-  { path: 'device/personality/mlx5/memory', holds: 'buffers that commands describe by lists of pages', uses: 'layout' },
+  {
+    path: 'device/personality/mlx5/memory',
+    holds: 'buffers that commands describe by lists of pages',
+    uses: 'layout infiniband protocol/mlx5 host.ts function protection',
+  },
   {
     path: 'device/personality/mlx5/queues',
     holds: 'event queues in the mlx5 layout',
@@ -304,7 +308,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5/driver',
     holds: 'the host side of the mlx5 command interface',
-    uses: 'layout protocol/mlx5 host.ts mlx5/memory mlx5/queues personality/mlx5 machine',
+    uses: 'layout protocol/mlx5 host.ts function protection mlx5/memory mlx5/queues personality/mlx5 machine',
   },
   {
     path: 'device/rig/mlx5/fields',

@@ -2,7 +2,8 @@
 /**
  * An mlx5 device: a front end that an unmodified current driver of another vendor binds. So far it
  * has what drivers ask before they make queues: initialising segment, command queue, pages,
- * capabilities, domains, ports, event and completion queues. Hosts drive it as they drive `Adapter`.
+ * capabilities, domains, keys, ports, event and completion queues. Hosts drive it as they drive
+ * `Adapter`.
  */
 import { NodeType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PCI_DEVICE_ID, VENDOR_OUI } from '../../../protocol/mlx5/gen/constants.gen.ts';

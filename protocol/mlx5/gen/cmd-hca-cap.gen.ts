@@ -40,6 +40,26 @@ export function setCmdHcaCapLogMaxEq(view: DataView, base: number, value: number
   view.setUint8(base + 31, (view.getUint8(base + 31) & 0xf0) | (value & 0xf));
 }
 
+/** Keys that name keys, deep. */
+export function setCmdHcaCapMaxIndirection(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 32, value);
+}
+
+/** Largest region, as 2^n bytes. */
+export function setCmdHcaCapLogMaxMrwSz(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 33, (view.getUint8(base + 33) & 0x80) | (value & 0x7f));
+}
+
+/** A request may name any offset in a long list. */
+export function setCmdHcaCapUmrExtendedTranslationOffset(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 35, (view.getUint8(base + 35) & 0x7f) | ((value & 0x1) << 7));
+}
+
+/** Longest list of keys, as 2^n elements. */
+export function setCmdHcaCapLogMaxKlmListSize(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 35, (view.getUint8(base + 35) & 0xc0) | (value & 0x3f));
+}
+
 /** Code of the length of the GID table: 8 * 2^n, 0 for 8. */
 export function setCmdHcaCapGidTableSize(view: DataView, base: number, value: number): void {
   view.setUint16(base + 46, value, false);
@@ -88,6 +108,11 @@ export function setCmdHcaCapCqModeration(view: DataView, base: number, value: nu
 /** A CQ can change its EQ. */
 export function setCmdHcaCapCqEqRemap(view: DataView, base: number, value: number): void {
   view.setUint8(base + 68, (view.getUint8(base + 68) & 0xfd) | ((value & 0x1) << 1));
+}
+
+/** Requests make keys with the length of whole lists, and windows. */
+export function setCmdHcaCapImaicl(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 70, (view.getUint8(base + 70) & 0xbf) | ((value & 0x1) << 6));
 }
 
 /** There is a counter of Q_Key violations. */

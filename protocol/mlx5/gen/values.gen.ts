@@ -258,6 +258,56 @@ export const PortType = {
 } as const;
 export type PortType = (typeof PortType)[keyof typeof PortType];
 
+/** What the list of a key holds; low two bits of the mode. */
+export const KeyAccessMode = {
+  /** Nothing: addresses are those of the bus. */
+  PHYSICAL: 0,
+  /** Pages (MTT). */
+  PAGES: 1,
+  /** Pieces of other keys, of any length (KLM). */
+  KEYS: 2,
+  /** Pieces of other keys, of one length (KSM). */
+  FIXED_KEYS: 3,
+} as const;
+export type KeyAccessMode = (typeof KeyAccessMode)[keyof typeof KeyAccessMode];
+
+/** Bits of the mask of a request that changes a key. */
+export const KeyAttribute = {
+  /** Length. */
+  LENGTH: 0,
+  /** Size of the pages of the list. */
+  PAGE_SIZE: 1,
+  /** Virtual address. */
+  START_ADDRESS: 6,
+  /** Protection domain. */
+  PD: 7,
+  /** Whether a remote SEND may invalidate the key. */
+  REMOTE_INVALIDATION: 8,
+  /** Low 8 bits of the key. */
+  LOW_BYTE: 13,
+  /** The QP that may use it. */
+  QPN: 14,
+  /** Local reads. */
+  LOCAL_READ: 17,
+  /** Local writes. */
+  LOCAL_WRITE: 18,
+  /** Remote reads. */
+  REMOTE_READ: 19,
+  /** Remote writes. */
+  REMOTE_WRITE: 20,
+  /** Remote atomics. */
+  ATOMIC: 21,
+  /** How answers to READs are ordered. */
+  SMALL_FENCE: 23,
+  /** Whether writes may pass each other. */
+  RELAXED_WRITE: 25,
+  /** Whether the key gives access. */
+  FREE: 29,
+  /** Whether reads may pass each other. */
+  RELAXED_READ: 47,
+} as const;
+export type KeyAttribute = (typeof KeyAttribute)[keyof typeof KeyAttribute];
+
 /** States of CQs and EQs. */
 export const QueueStatus = {
   /** Well. */

@@ -9,6 +9,7 @@ import { domainCommands } from './domain-commands.ts';
 import { eventQueueCommands } from './event-queue-commands.ts';
 import { functionCommands } from './function-commands.ts';
 import { groupCommands } from './group-commands.ts';
+import { memoryKeyCommands } from './memory-key-commands.ts';
 import { registerCommands } from './port-commands.ts';
 import { vportCommands } from './vport-commands.ts';
 
@@ -18,6 +19,7 @@ const rows: ReadonlyMap<number, CommandRow> = new Map(
   [
     ...functionCommands,
     ...domainCommands,
+    ...memoryKeyCommands,
     ...eventQueueCommands,
     ...completionQueueCommands,
     ...registerCommands,

@@ -14,13 +14,16 @@ import {
   setCmdHcaCapDeviceFrequencyKhz,
   setCmdHcaCapGidTableSize,
   setCmdHcaCapIbVirt,
+  setCmdHcaCapImaicl,
   setCmdHcaCapLogBfRegSize,
   setCmdHcaCapLogMaxCq,
   setCmdHcaCapLogMaxCqSz,
   setCmdHcaCapLogMaxEq,
   setCmdHcaCapLogMaxEqSz,
+  setCmdHcaCapLogMaxKlmListSize,
   setCmdHcaCapLogMaxMcg,
   setCmdHcaCapLogMaxMkey,
+  setCmdHcaCapLogMaxMrwSz,
   setCmdHcaCapLogMaxMsg,
   setCmdHcaCapLogMaxPd,
   setCmdHcaCapLogMaxQp,
@@ -28,6 +31,7 @@ import {
   setCmdHcaCapLogMaxTransportDomain,
   setCmdHcaCapLogMaxXrcd,
   setCmdHcaCapLogPgSz,
+  setCmdHcaCapMaxIndirection,
   setCmdHcaCapMaxQpMcg,
   setCmdHcaCapMaxWqeSzRq,
   setCmdHcaCapMaxWqeSzSq,
@@ -40,10 +44,12 @@ import {
   setCmdHcaCapUarSz,
   setCmdHcaCapUc,
   setCmdHcaCapUd,
+  setCmdHcaCapUmrExtendedTranslationOffset,
   setCmdHcaCapXrc,
 } from '../../../../protocol/mlx5/gen/cmd-hca-cap.gen.ts';
 import { BAR_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import { PortType } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { LOG_KEYS, MAX_INDIRECTION } from '../memory/memory-keys.ts';
 import { LOG_LEAST_PAGE } from '../memory/page-list.ts';
 
 /** Bytes of a page of capabilities. */
@@ -64,6 +70,9 @@ const LEAST_PKEYS = 128;
 /** CQs of a function, and entries of the largest one, as 2^n. */
 export const LOG_COMPLETION_QUEUES = 15;
 export const LOG_COMPLETION_ENTRIES = 20;
+/** Bytes of the largest key, and pieces of the longest list of keys, as 2^n. */
+const LOG_KEY_BYTES = 40;
+const LOG_KEY_PIECES = 16;
 const MEBIBYTE = 2 ** 20;
 
 /** Pages of capabilities, by their number in the modifier of QUERY_HCA_CAP. */
@@ -98,7 +107,6 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapCqEqRemap(view, 0, 1);
   setCmdHcaCapLogMaxQp(view, 0, 16);
   setCmdHcaCapLogMaxQpSz(view, 0, 15);
-  setCmdHcaCapLogMaxMkey(view, 0, 20);
   setCmdHcaCapLogMaxPd(view, 0, LOG_DOMAINS);
   setCmdHcaCapLogMaxXrcd(view, 0, LOG_XRC_DOMAINS);
   setCmdHcaCapLogMaxTransportDomain(view, 0, LOG_TRANSPORT_DOMAINS);
@@ -108,5 +116,15 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapUc(view, 0, 1);
   setCmdHcaCapUd(view, 0, 1);
   setCmdHcaCapXrc(view, 0, 1);
+  describeKeys(view);
   return page;
+}
+
+function describeKeys(view: DataView): void {
+  setCmdHcaCapLogMaxMkey(view, 0, LOG_KEYS);
+  setCmdHcaCapLogMaxMrwSz(view, 0, LOG_KEY_BYTES);
+  setCmdHcaCapMaxIndirection(view, 0, MAX_INDIRECTION);
+  setCmdHcaCapLogMaxKlmListSize(view, 0, LOG_KEY_PIECES);
+  setCmdHcaCapUmrExtendedTranslationOffset(view, 0, 1);
+  setCmdHcaCapImaicl(view, 0, 1);
 }

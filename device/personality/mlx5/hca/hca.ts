@@ -16,6 +16,7 @@ import type { AdapterClock } from '../../../host.ts';
 import { ObjectEvents } from '../../shared/object-events.ts';
 import type { PersonalityPort } from '../../shared/personality-port.ts';
 import { PlantedFaults } from '../../shared/planted-faults.ts';
+import { MemoryKeys } from '../memory/memory-keys.ts';
 import type { Mlx5CompletionQueue } from '../queues/completion-queue.ts';
 import {
   LOG_COMPLETION_QUEUES,
@@ -75,6 +76,7 @@ export class Hca {
   readonly domains = new Numbers(FIRST_DOMAIN, 2 ** LOG_DOMAINS);
   readonly transportDomains = new Numbers(FIRST_DOMAIN, 2 ** LOG_TRANSPORT_DOMAINS);
   readonly xrcDomains = new Numbers(FIRST_DOMAIN, 2 ** LOG_XRC_DOMAINS);
+  readonly keys: MemoryKeys;
   readonly completionQueues = new ObjectTable<Mlx5CompletionQueue>(2 ** LOG_COMPLETION_QUEUES, 1, 1, (queue) =>
     this.#retire(queue),
   );
@@ -93,6 +95,7 @@ export class Hca {
     this.ports = ports;
     this.agents = agents;
     this.clock = clock;
+    this.keys = new MemoryKeys(underlying, this.domains);
     this.moderation = new EventModeration(clock);
     this.capabilities = makeCapabilities(ports.length);
     this.current = new Map(this.capabilities);
@@ -125,6 +128,7 @@ export class Hca {
     for (const queue of this.completionQueues.values()) this.completionQueues.remove(queue);
     for (const queue of this.events.values()) this.retired.events += queue.producerIndex;
     this.events.reset();
+    this.keys.reset();
     this.groups.reset();
     for (const port of this.ports) {
       port.disable();
