@@ -317,6 +317,11 @@ export const deviceLayers: readonly Row[] = [
     forTests: true,
   },
   {
+    path: 'device/rig/mlx5',
+    holds: 'random load on memory keys of the mlx5 personality, with a model',
+    uses: 'layout protocol/mlx5 random.ts protection mlx5/memory mlx5/driver',
+  },
+  {
     path: 'device/rig/conformance',
     holds: 'tests of clauses of the InfiniBand specification over a whole adapter',
     uses: 'layout infiniband random.ts port link adapter rig/driver machine fixtures chaos',
