@@ -130,8 +130,8 @@ export interface FunctionPort {
   requestTrace(queuePair: number, attributes: Uint8Array): number;
   /**
    * Plants a fault in the device on behalf of the host: words, in UTF-8 with spaces between. Only
-   * the personality mthca has some (device/personality/mthca/injected-faults.ts); other functions
-   * do nothing.
+   * personalities have some (device/personality/shared/injected-faults.ts); other functions do
+   * nothing.
    */
   plantFault(words: Uint8Array): void;
 }

@@ -160,7 +160,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/shared',
     holds: 'what personalities share: queues read by records, the transport put together',
-    uses: 'layout infiniband host.ts port agents function hca/queues collect lane transport datagrams engine adapter',
+    uses: 'layout infiniband host.ts port link agents function hca/queues collect lane transport datagrams engine adapter',
   },
   {
     path: 'device/personality/mthca/memory',
@@ -210,7 +210,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mlx5',
     holds: 'an adapter as mlx5 drivers know it; so far what drivers ask before they make queues',
-    uses: 'layout infiniband protocol/mlx5 host.ts port agents function shared mlx5/queues mlx5/hca mlx5/commands',
+    uses: 'layout infiniband protocol/mlx5 host.ts port link agents switch function hca/trace hca/queues lane engine adapter shared mlx5/queues mlx5/hca mlx5/commands',
   },
   {
     path: 'device/topology',
@@ -246,7 +246,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/process/control',
     holds: 'the control socket: protocol, server, client, commands',
-    uses: 'system layout infiniband vfio-user host.ts port link function hca/trace adapter mthca/hca personality/mthca hosts host reports process/trace',
+    uses: 'system layout infiniband vfio-user host.ts port link function hca/trace adapter shared mthca/hca hosts host reports process/trace',
   },
   { path: 'device/rig/driver', holds: 'the driver of the in-process host', uses: 'layout random.ts' },
   {
@@ -308,7 +308,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5/driver',
     holds: 'the host side of the mlx5 command interface',
-    uses: 'layout protocol/mlx5 host.ts function protection mlx5/memory mlx5/queues personality/mlx5 machine',
+    uses: 'layout protocol/mlx5 host.ts function protection shared mlx5/memory mlx5/queues personality/mlx5 machine',
   },
   {
     path: 'device/rig/mlx5/fields',

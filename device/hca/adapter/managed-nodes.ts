@@ -27,24 +27,37 @@ export interface NodeParts {
 }
 
 /** Makes the MAD interface of each channel adapter, with doors to QP0 and QP1 of each port. */
-export function createChannels({ channels, ports }: PortModel, parts: NodeParts): readonly ChannelAdapter[] {
-  const { receiver, special } = parts;
-  const doors: MadPort[] = [];
-  const made = channels.map((channel) => ({ ...channel, mads: createNode(channel, parts, doors) }));
-  special.onChange = (portIndex) => {
-    const port = ports[portIndex];
-    doors[portIndex].onMad = special.has(portIndex)
-      ? (address, mad) => receiver.deliver(port, address, mad)
-      : undefined;
-  };
+export function createChannels({ channels }: PortModel, parts: NodeParts): readonly ChannelAdapter[] {
+  const made = channels.map((channel) => ({ ...channel, mads: createNode(channel, parts.clock) }));
+  openDoors(made, parts);
   return made;
 }
 
-/** Makes the node of a channel adapter; its doors get their places by port. */
+/**
+ * Gives datagrams that arrive at the ports of the nodes to their interfaces, what these leave to
+ * software to QP0 and QP1 of the port, and errors of the ports to the traps.
+ */
+export function openDoors(
+  nodes: readonly { readonly ports: readonly Port[]; readonly mads: MadInterface }[],
+  { receiver, special }: Omit<NodeParts, 'clock'>,
+): void {
+  const doors: { readonly port: Port; readonly door: MadPort }[] = [];
+  for (const { ports, mads } of nodes) {
+    for (const port of ports) {
+      doors[port.index] = { port, door: mads.openPort(port.number) };
+      receiver.interfaces[port.index] = mads;
+    }
+    raisePortTraps(ports, mads);
+  }
+  special.onChange = (portIndex) => {
+    const { port, door } = doors[portIndex];
+    door.onMad = special.has(portIndex) ? (address, mad) => receiver.deliver(port, address, mad) : undefined;
+  };
+}
+
 function createNode(
   { nodeGuid, systemImageGuid, description, deviceId, ports }: ChannelIdentity,
-  { clock, receiver }: NodeParts,
-  doors: MadPort[],
+  clock: AdapterClock,
 ): MadInterface {
   const node: ManagedNode = {
     nodeType: NodeType.CHANNEL_ADAPTER,
@@ -57,13 +70,7 @@ function createNode(
     ports,
     endPorts: ports,
   };
-  const mads = new MadInterface(node, clock);
-  for (const port of ports) {
-    doors[port.index] = mads.openPort(port.number);
-    receiver.interfaces[port.index] = mads;
-  }
-  raisePortTraps(ports, mads);
-  return mads;
+  return new MadInterface(node, clock);
 }
 
 /** Has errors that ports find in packets raise traps of the node (IBTA 14.3.8, 14.3.9). */

@@ -14,18 +14,27 @@ import {
   EQ_CONSUMER_OFFSET,
   FIRST_UAR,
   HEALTH_COUNTER_OFFSET,
+  HEALTH_OFFSET,
+  INITIALIZING_OFFSET,
+  MSIX_PBA_OFFSET,
   TIMER_OFFSET,
   UAR_PAGE_BYTES,
 } from '../../../protocol/mlx5/gen/constants.gen.ts';
+import { HEALTH_BUFFER_SIZE } from '../../../protocol/mlx5/gen/health-buffer.gen.ts';
+import { InterfaceState } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { NO_OBJECT } from '../../hca/function/fault-log.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
+
 import type { FunctionPort } from '../../host.ts';
+import { decodeFault, readFault } from '../shared/injected-faults.ts';
+
 import { UndividedFunction } from '../shared/undivided-function.ts';
 import type { CommandQueue } from './commands/command-queue.ts';
 import type { Hca } from './hca/hca.ts';
 import { CompletionDoorbells } from './queues/completion-doorbells.ts';
 
 const DWORD_BYTES = 4;
+const BITS_PER_BYTE = 8;
 const FIRMWARE_OFFSET = 0;
 const REVISION_OFFSET = 4;
 /** Version 16.99: a major number that user-space software knows for this device. */
@@ -37,6 +46,9 @@ const LOG_COMMANDS = 5;
 const LOG_COMMAND_BYTES = 6;
 const COMMAND_PAGE_MASK = 0xfffff000;
 const INTERFACE_MASK = 0x700;
+const INTERFACE_SHIFT = 8;
+/** Software may reset the function by the state of the interface. */
+const RESET_SUPPORTED = 2 ** 30;
 /** The health counter moves once in this time, in ns: several times between two looks. */
 const HEALTH_PERIOD_NS = 100_000_000;
 const HEALTH_COUNTER_MASK = 0xffffff;
@@ -59,9 +71,11 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
     this.completionDoorbells = new CompletionDoorbells(hca.completionQueues);
   }
 
+  /** Drivers read single bytes of the health buffer. */
   readRegister(offset: number, sizeBytes: number): number {
-    this.readHigh = sizeBytes > DWORD_BYTES ? swapBytes(this.#read(offset + DWORD_BYTES)) : 0;
-    return swapBytes(this.#read(offset));
+    const within = offset % DWORD_BYTES;
+    this.readHigh = sizeBytes > DWORD_BYTES ? this.#load(offset + DWORD_BYTES) : 0;
+    return this.#load(offset - within) >>> (within * BITS_PER_BYTE);
   }
 
   writeRegister(offset: number, sizeBytes: number, low: number, high: number): void {
@@ -81,7 +95,10 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
   /** There is no second BAR that takes stores. */
   writeCollect(): void {}
 
-  plantFault(): void {}
+  /** The words are those that `readFault` took before: a host checks what a user gives. */
+  plantFault(words: Uint8Array): void {
+    readFault(this.#hca, decodeFault(words)).plant();
+  }
 
   protected override resetDevice(): void {
     this.#commands.reset();
@@ -91,7 +108,14 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
     this.#addressLow = 0;
   }
 
-  /** Registers that are not listed read as 0: the health buffer, time-outs, what drivers skip. */
+  /** A dword in the byte order of the guest. */
+  #load(offset: number): number {
+    const { pending } = this.underlying.msix;
+    const word = (offset - MSIX_PBA_OFFSET) / DWORD_BYTES;
+    return word >= 0 && word < pending.length ? pending[word] : swapBytes(this.#read(offset));
+  }
+
+  /** Registers that are not listed read as 0: time-outs, and what drivers skip. */
   #read(offset: number): number {
     switch (offset) {
       case FIRMWARE_OFFSET:
@@ -110,8 +134,12 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
         return lowDword(this.#hca.clock.now());
       case HEALTH_COUNTER_OFFSET:
         return Math.floor(this.#hca.clock.now() / HEALTH_PERIOD_NS) & HEALTH_COUNTER_MASK;
+      case INITIALIZING_OFFSET:
+        return RESET_SUPPORTED;
       default:
-        return 0;
+        return offset >= HEALTH_OFFSET && offset < HEALTH_OFFSET + HEALTH_BUFFER_SIZE
+          ? this.#hca.health.read(offset - HEALTH_OFFSET)
+          : 0;
     }
   }
 
@@ -121,8 +149,7 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
         this.#addressHigh = value;
         break;
       case COMMAND_ADDRESS_OFFSET + DWORD_BYTES:
-        this.#addressLow = (value & (COMMAND_PAGE_MASK | INTERFACE_MASK)) >>> 0;
-        this.#commands.place(joinDwords((value & COMMAND_PAGE_MASK) >>> 0, this.#addressHigh));
+        this.#writeAddressLow(value);
         break;
       case COMMAND_DOORBELL_OFFSET:
         this.#commands.ring(value);
@@ -130,6 +157,21 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
       default:
         this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
     }
+  }
+
+  /**
+   * The lower half of the address has the state of the interface, too. A driver that resets the
+   * function, or that stops it at once, waits until it reads that the interface is off.
+   */
+  #writeAddressLow(value: number): void {
+    const state = (value & INTERFACE_MASK) >>> INTERFACE_SHIFT;
+    if (state !== InterfaceState.FULL_DRIVER) {
+      this.reset('software');
+      this.#addressLow = InterfaceState.DISABLED << INTERFACE_SHIFT;
+      return;
+    }
+    this.#addressLow = (value & COMMAND_PAGE_MASK) >>> 0;
+    this.#commands.place(joinDwords(this.#addressLow, this.#addressHigh));
   }
 
   /** A store to a UAR page; one that is not in use takes none. */

@@ -20,7 +20,7 @@ import {
 import { DataFixture, type FixtureQueuePair } from '../../rig/mthca/driver/data-fixture.ts';
 import type { Piece, SendWork } from '../../rig/mthca/driver/data-queue-pair.ts';
 import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
-import { Firmware } from './hca/hca.ts';
+import { Firmware } from '../shared/firmware.ts';
 
 const { SEND, RDMA_WRITE, RDMA_READ, FETCH_AND_ADD } = WorkOpcode;
 const { LOCAL_LENGTH, LOCAL_QP_OPERATION, LOCAL_PROTECTION, FLUSHED } = CompletionSyndrome;

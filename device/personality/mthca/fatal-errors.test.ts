@@ -17,7 +17,7 @@ import {
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
 import { portSetup } from '../../rig/mthca/driver/profile.ts';
-import { Firmware } from './hca/hca.ts';
+import { Firmware } from '../shared/firmware.ts';
 
 const { SEND } = WorkOpcode;
 const { FLUSHED } = CompletionSyndrome;

@@ -17,7 +17,7 @@ import { type BuiltFabric, buildFabric } from '../../topology/build-fabric.ts';
 import { findFabricError } from '../../topology/fabric-errors.ts';
 import type { FabricPlan } from '../../topology/fabric-plan.ts';
 import { managerPlaces } from '../../topology/manager-places.ts';
-import { encodeFault } from './injected-faults.ts';
+import { encodeFault } from '../shared/injected-faults.ts';
 
 const { SEND, RDMA_WRITE, RDMA_READ } = WorkOpcode;
 const faulty = { kind: 'faulty', seed: 5, delayNs: 1000, faults: { drop: 0.05, corrupt: 0.05 } } as const;

@@ -30,15 +30,17 @@ import { observeLosses } from '../../hca/trace/loss-notes.ts';
 import { Traces } from '../../hca/trace/traces.ts';
 import type { TransportEngine } from '../../hca/transport/engine/engine.ts';
 import type { AdapterClock, HostPort } from '../../host.ts';
+import type { Views } from '../shared/contents.ts';
+import type { PersonalityOptions } from '../shared/options.ts';
 import type { SendQueues } from '../shared/send-queues.ts';
 import { TransportUnits } from '../shared/transport-units.ts';
 import { CommandProcessor } from './commands/command-processor.ts';
+import { mthcaViews } from './contents.ts';
 import { DataPath } from './data-path.ts';
 import { GroupMembers } from './group-members.ts';
 import { Hca } from './hca/hca.ts';
 import { MthcaPort } from './hca/mthca-port.ts';
 import { MthcaFunction } from './mthca-function.ts';
-import type { MthcaOptions } from './options.ts';
 import type { SendQueue } from './queues/send-queue.ts';
 import { SendRequests } from './queues/send-requests.ts';
 import { RawQueuePairs } from './raw-queue-pairs.ts';
@@ -49,7 +51,8 @@ import { UserAccess } from './user-access.ts';
 const STAGES = 6;
 
 export class MthcaAdapter implements FabricNode, ManagedNode, VectorNotes {
-  readonly options: MthcaOptions;
+  readonly personality = 'mthca';
+  readonly options: PersonalityOptions;
   readonly nodeType = NodeType.CHANNEL_ADAPTER;
   readonly nodeGuid: Uint8Array;
   readonly systemImageGuid: Uint8Array;
@@ -77,10 +80,12 @@ export class MthcaAdapter implements FabricNode, ManagedNode, VectorNotes {
   /** QPs of the transport, by number, as reports and traces want them. */
   readonly tables: { readonly queuePairs: DataPath };
   readonly traces: Traces;
+  /** Its rows for `vuhca show`. */
+  readonly views: Views;
   readonly #turns = new PassTurns(STAGES, (stage, limit) => this.#serveStage(stage, limit));
   #vectorsWait = false;
 
-  constructor(options: MthcaOptions, clock: AdapterClock, host: HostPort) {
+  constructor(options: PersonalityOptions, clock: AdapterClock, host: HostPort) {
     const { portCount, portQueuePackets, portLids } = options;
     this.options = options;
     this.nodeGuid = parseGuid(options.nodeGuid);
@@ -111,6 +116,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode, VectorNotes {
     });
     for (const { index } of this.ports) this.engine.receiver.mads.interfaces[index] = this.raw;
     this.traces = new Traces(clock, 1);
+    this.views = mthcaViews(this.hca);
     this.data = new DataPath(this.hca, this.units);
     this.data.onReady = (qp) => this.traces.onReady?.(qp);
     this.tables = { queuePairs: this.data };

@@ -19,10 +19,10 @@ import {
 import { NO_OBJECT } from '../../hca/function/fault-log.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 import type { FunctionPort } from '../../host.ts';
+import { decodeFault, readFault } from '../shared/injected-faults.ts';
 import { UndividedFunction } from '../shared/undivided-function.ts';
 import type { CommandProcessor } from './commands/command-processor.ts';
 import type { Hca } from './hca/hca.ts';
-import { decodeFault, readFault } from './injected-faults.ts';
 import type { UserAccess } from './user-access.ts';
 
 const DWORD_BYTES = 4;

@@ -17,8 +17,8 @@ import type { InProcessMachine } from '../../rig/machine/machine.ts';
 import { MthcaChaos } from '../../rig/mthca/chaos.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
-import { Firmware } from './hca/hca.ts';
-import { encodeFault } from './injected-faults.ts';
+import { Firmware } from '../shared/firmware.ts';
+import { encodeFault } from '../shared/injected-faults.ts';
 import type { MthcaAdapter } from './mthca-adapter.ts';
 
 // The process ends it: a teardown of tap's root would end the tests of other files in the process.

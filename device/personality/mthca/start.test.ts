@@ -17,7 +17,7 @@ import {
 } from '../../../protocol/mthca/gen/values.gen.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { portSetup } from '../../rig/mthca/driver/profile.ts';
-import { Firmware } from './hca/hca.ts';
+import { Firmware } from '../shared/firmware.ts';
 
 function datagram(managementClass: number, method: number, attribute: number, modifier = 0): Uint8Array {
   const mad = new Uint8Array(256);

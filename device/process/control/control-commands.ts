@@ -9,7 +9,7 @@ import { isSameFile } from '../../../protocol/system/same-file.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
 import { showContents } from '../../hca/adapter/contents/contents.ts';
 import { Refusal } from '../../hca/adapter/refusal.ts';
-import { showMthcaContents } from '../../personality/mthca/contents.ts';
+import { showViews } from '../../personality/shared/contents.ts';
 import {
   type AdapterProcess,
   isMthca,
@@ -100,7 +100,7 @@ export class ControlCommands {
   /** Rows of a view of `vuhca show`, with guest memory as the hosts have it. */
   #show(parameters: ControlRequest['parameters']): unknown {
     const served = this.#findServed(parameters.adapter);
-    if (isMthca(served)) return showMthcaContents(served.core, parameters);
+    if (isMthca(served)) return showViews(served.core, parameters);
     const { core: adapter, hosts } = this.#findAdapter(parameters.adapter);
     return showContents({ adapter, hosts }, parameters);
   }

@@ -7,7 +7,7 @@ import t from 'tap';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { ERROR_BUFFER_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CommandOpcode, CommandStatus, FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
-import { Firmware } from '../../personality/mthca/hca/hca.ts';
+import { Firmware } from '../../personality/shared/firmware.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { portSetup } from '../../rig/mthca/driver/profile.ts';

@@ -6,8 +6,9 @@
  */
 import { Refusal } from '../../hca/adapter/refusal.ts';
 import type { FunctionPort } from '../../host.ts';
-import { Firmware, type Hca } from '../../personality/mthca/hca/hca.ts';
-import { encodeFault, readFault } from '../../personality/mthca/injected-faults.ts';
+import type { Hca } from '../../personality/mthca/hca/hca.ts';
+import { Firmware } from '../../personality/shared/firmware.ts';
+import { encodeFault, readFault } from '../../personality/shared/injected-faults.ts';
 import type { ControlCommand } from './control-server.ts';
 
 /** A device, and its function as hosts call it. */

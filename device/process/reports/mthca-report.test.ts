@@ -5,8 +5,8 @@
  */
 import t from 'tap';
 import { FatalKind, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
-import { showMthcaContents } from '../../personality/mthca/contents.ts';
-import { Firmware } from '../../personality/mthca/hca/hca.ts';
+import { showViews } from '../../personality/shared/contents.ts';
+import { Firmware } from '../../personality/shared/firmware.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { reportMthca } from './mthca-report.ts';
@@ -52,7 +52,7 @@ t.test('from power-on to a failure', (t) => {
 t.test('queues, commands and events', (t) => {
   const fixture = new DataFixture();
   const { device } = fixture.driver;
-  const show = (view: string, more: object = {}) => showMthcaContents(device, { view, ...more }).rows;
+  const show = (view: string, more: object = {}) => showViews(device, { view, ...more }).rows;
   const [a, b] = fixture.connect();
   const local = fixture.memory(4096);
   // Without a receive the message waits for the timer of the receiver.

@@ -77,6 +77,7 @@ const bounded: Readonly<Record<string, string>> = {
     protocol/vfio-user/watch-list:#entries`,
   'always empty': `
     device/fabric/agents/virtual-adapter:functions device/personality/mthca/mthca-adapter:inner
+    device/personality/mlx5/mlx5-adapter:inner device/personality/mlx5/mlx5-adapter:joints
     device/fabric/switch/switch:functions`,
   'CLIENTS_MAX of device/process/control/control-server.ts': `
     device/process/control/control-server:#clients device/process/control/trace-control:#snapshots`,

@@ -11,6 +11,8 @@ export const VENDOR_OUI = 713;
 // bars: Base address registers.
 /** Segment and all UAR pages. */
 export const BAR_BYTES = 0x2000000;
+/** MSI-X pending bits. */
+export const MSIX_PBA_OFFSET = 0xc000;
 /** One UAR page. */
 export const UAR_PAGE_BYTES = 0x1000;
 /** First UAR page: those before it hold the segment. */
@@ -21,6 +23,10 @@ export const FIRST_UAR = 16;
 export const COMMAND_ADDRESS_OFFSET = 16;
 /** Doorbell of the command queue. */
 export const COMMAND_DOORBELL_OFFSET = 24;
+/** Bit 31: the adapter is not ready; bit 30: firmware can reset it. */
+export const INITIALIZING_OFFSET = 508;
+/** Health buffer. */
+export const HEALTH_OFFSET = 512;
 /** Free-running timer, high half first. */
 export const TIMER_OFFSET = 0x1000;
 /** Health counter. */

@@ -11,6 +11,9 @@ export function setEqeType(view: DataView, base: number, value: number): void {
 }
 
 /** Variant of the event. */
+export function getEqeSubType(view: DataView, base: number): number {
+  return view.getUint8(base + 3);
+}
 export function setEqeSubType(view: DataView, base: number, value: number): void {
   view.setUint8(base + 3, value);
 }

@@ -238,6 +238,17 @@ export const LinkWidthBit = {
 } as const;
 export type LinkWidthBit = (typeof LinkWidthBit)[keyof typeof LinkWidthBit];
 
+/** States of the interface. */
+export const InterfaceState = {
+  /** A driver runs. */
+  FULL_DRIVER: 0,
+  /** The command queue is off. */
+  DISABLED: 1,
+  /** The driver resets the function. */
+  SOFTWARE_RESET: 7,
+} as const;
+export type InterfaceState = (typeof InterfaceState)[keyof typeof InterfaceState];
+
 /** How a function stops. */
 export const TeardownProfile = {
   /** All objects are gone. */
@@ -257,6 +268,40 @@ export const PortType = {
   ETHERNET: 1,
 } as const;
 export type PortType = (typeof PortType)[keyof typeof PortType];
+
+/** How bad a failure of the firmware is. */
+export const HealthSeverity = {
+  /** Nothing works. */
+  EMERGENCY: 0,
+  /** Something must be done at once. */
+  ALERT: 1,
+  /** A part has failed. */
+  CRITICAL: 2,
+  /** An error. */
+  ERROR: 3,
+  /** A warning. */
+  WARNING: 4,
+} as const;
+export type HealthSeverity = (typeof HealthSeverity)[keyof typeof HealthSeverity];
+
+/** What failed in the firmware. */
+export const HealthSyndrome = {
+  /** The firmware found an error of its own. */
+  FIRMWARE_INTERNAL: 1,
+  /** A processor of the firmware does not answer. */
+  DEAD_INTERRUPT: 7,
+  /** The hardware failed. */
+  HARDWARE: 8,
+  /** An EQ was overrun. */
+  EQ_OVERRUN: 13,
+  /** An EQ is wrong. */
+  EQ_INVALID: 14,
+  /** A serial error. */
+  FFSER: 15,
+  /** The device is too hot. */
+  TEMPERATURE: 16,
+} as const;
+export type HealthSyndrome = (typeof HealthSyndrome)[keyof typeof HealthSyndrome];
 
 /** What the list of a key holds; low two bits of the mode. */
 export const KeyAccessMode = {
@@ -319,6 +364,26 @@ export const QueueStatus = {
 } as const;
 export type QueueStatus = (typeof QueueStatus)[keyof typeof QueueStatus];
 
+/** Names by value; '' where a value is not assigned. */
+export const queueStatusNames: readonly string[] = [
+  'OK',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'OVERFLOW',
+  'WRITE_FAILURE',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function queueStatusName(value: number): string {
+  return queueStatusNames[value] || `0x${value.toString(16)}`;
+}
+
 /** States of arming of CQs and EQs. */
 export const ArmState = {
   /** The next solicited completion sends an event. */
@@ -329,6 +394,26 @@ export const ArmState = {
   FIRED: 10,
 } as const;
 export type ArmState = (typeof ArmState)[keyof typeof ArmState];
+
+/** Names by value; '' where a value is not assigned. */
+export const armStateNames: readonly string[] = [
+  '',
+  '',
+  '',
+  '',
+  '',
+  '',
+  'SOLICITED_ARMED',
+  '',
+  '',
+  'ARMED',
+  'FIRED',
+];
+
+/** The name of a value, or the number in hexadecimal when it has none. */
+export function armStateName(value: number): string {
+  return armStateNames[value] || `0x${value.toString(16)}`;
+}
 
 /** Sizes of entries of a CQ. */
 export const CqeSize = {

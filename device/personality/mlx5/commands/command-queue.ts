@@ -32,6 +32,7 @@ import {
   MAILBOX_BLOCK_SIZE,
 } from '../../../../protocol/mlx5/gen/mailbox-block.gen.ts';
 import { CommandStatus, DeliveryStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { Firmware } from '../../shared/firmware.ts';
 import type { Hca } from '../hca/hca.ts';
 import { CommandContext } from './command-context.ts';
 import { executeCommand } from './command-table.ts';
@@ -88,6 +89,7 @@ export class CommandQueue {
 
   /** Executes up to `limit` waiting commands; returns how many. */
   serve(limit: number): number {
+    if (this.#hca.health.firmware === Firmware.SILENT) return 0;
     let done = 0;
     for (; done < limit && this.#waiting !== 0; done++) {
       const index = 31 - Math.clz32(this.#waiting & -this.#waiting);
@@ -105,6 +107,7 @@ export class CommandQueue {
     if (!dma.at(at).read(this.context, COMMAND_ENTRY_SIZE, this.#entry, 0)) return;
     // Software fills an entry before it rings for it.
     if (getCommandEntryOwner(entry, 0) === 0) return;
+    if (this.#hca.planted.takesCommand(entry.getUint16(COMMAND_ENTRY_INPUT_OFFSET))) return;
     // A queue that this command makes has no event of it: software still waits for the owner bit.
     const queues = this.#hca.events.commandQueues;
     const delivery = this.#execute();

@@ -31,6 +31,7 @@ const rows: ReadonlyMap<number, CommandRow> = new Map(
 
 /** Executes the command whose input `context` has. */
 export function executeCommand(context: CommandContext): CommandStatus {
+  if (context.hca.health.hasFailed) return CommandStatus.INTERNAL_ERROR;
   const row = rows.get(context.opcode);
   if (row === undefined) return CommandStatus.BAD_OPCODE;
   // There are no contexts of processes.

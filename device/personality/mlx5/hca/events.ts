@@ -14,14 +14,26 @@ import type { EventQueue } from '../queues/event-queue.ts';
 import { LOG_EVENT_QUEUES } from './capabilities.ts';
 
 export class Events {
-  /** Asynchronous events that no queue took. */
-  lost = 0;
+  /** Asynchronous events whose type no queue takes. */
+  unwanted = 0;
   readonly #queues = new Map<number, EventQueue>();
   /** Queues that take the ends of commands. Another list as soon as one comes or goes. */
   commandQueues: readonly EventQueue[] = [];
+  /** Entries and lost events of queues that no longer exist, for reports. */
+  readonly #retired = { posted: 0, lost: 0 };
 
   get size(): number {
     return this.#queues.size;
+  }
+
+  /** Entries of queues that no longer exist. */
+  get retired(): number {
+    return this.#retired.posted;
+  }
+
+  /** Events that a queue could not take. */
+  get lost(): number {
+    return [...this.values()].reduce((sum, { lost }) => sum + lost, this.#retired.lost);
   }
 
   get(number: number): EventQueue | undefined {
@@ -44,13 +56,15 @@ export class Events {
   }
 
   remove(queue: EventQueue): void {
+    this.#retire(queue);
     this.#queues.delete(queue.number);
     this.#collect();
   }
 
   reset(): void {
+    for (const queue of this.values()) this.#retire(queue);
     this.#queues.clear();
-    this.lost = 0;
+    this.unwanted = 0;
     this.#collect();
   }
 
@@ -85,13 +99,19 @@ export class Events {
 
   /** Posts an event to the queues that take its type; `fill` says what it is about. */
   #post(type: EventType, subType: number, fill: (entry: DataView) => void): void {
-    let taken = false;
+    let isTaken = false;
     for (const queue of this.#queues.values()) {
       if (!queue.takes(type)) continue;
       fill(queue.begin());
-      if (queue.post(type, subType)) taken = true;
+      queue.post(type, subType);
+      isTaken = true;
     }
-    if (!taken) this.lost++;
+    if (!isTaken) this.unwanted++;
+  }
+
+  #retire({ posted, lost }: EventQueue): void {
+    this.#retired.posted += posted;
+    this.#retired.lost += lost;
   }
 
   #collect(): void {

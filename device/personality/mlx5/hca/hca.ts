@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * State of the function behind the command queue: what has been started, pages that the firmware
- * holds, ports, domains, multicast groups, event and completion queues.
- * Commands read and change it; a reset returns it to power-on.
+ * holds, numbers and objects of software, ports, health. Commands read and change it; a reset
+ * returns it to power-on.
  */
 import { BAR_BYTES, FIRST_UAR, UAR_PAGE_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
-import type { EventType } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import type { EventType, HealthSyndrome } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { Agents } from '../../../fabric/agents/agents.ts';
 import { SOFTWARE_CAPABILITIES } from '../../../fabric/port/end-port.ts';
 import { ObjectTable } from '../../../hca/function/object-table.ts';
@@ -13,6 +13,8 @@ import type { UnderlyingFunction } from '../../../hca/function/underlying-functi
 import { EventModeration } from '../../../hca/queues/event-moderation.ts';
 import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
 import type { AdapterClock } from '../../../host.ts';
+import { Firmware } from '../../shared/firmware.ts';
+import type { FaultyDevice } from '../../shared/injected-faults.ts';
 import { ObjectEvents } from '../../shared/object-events.ts';
 import type { PersonalityPort } from '../../shared/personality-port.ts';
 import { PlantedFaults } from '../../shared/planted-faults.ts';
@@ -26,6 +28,7 @@ import {
   makeCapabilities,
 } from './capabilities.ts';
 import { Events } from './events.ts';
+import { fatalCauses, Health } from './health.ts';
 import { MulticastMembers } from './multicast-members.ts';
 import { Numbers } from './numbers.ts';
 import { objectEvents } from './object-events.ts';
@@ -49,7 +52,7 @@ export interface QueuePairLookup {
   get(qpn: number): QueuePair | undefined;
 }
 
-export class Hca {
+export class Hca implements FaultyDevice {
   readonly underlying: UnderlyingFunction;
   readonly ports: readonly PersonalityPort[];
   readonly agents: Agents;
@@ -83,7 +86,11 @@ export class Hca {
   readonly moderation: EventModeration;
   /** Entries of CQs and of EQs that no longer exist, for reports. */
   readonly retired = { completions: 0, events: 0 };
+  readonly health = new Health();
   readonly planted = new PlantedFaults();
+  readonly fatalCauses = fatalCauses;
+  /** As in a real device no command ends after a failure, unless a host wants it otherwise. */
+  readonly firmwares: readonly Firmware[] = [Firmware.SILENT, Firmware.REFUSES];
 
   /** Called when software has changed the description of the node: subnet managers hear of it. */
   onDescription: () => void = () => {};
@@ -100,6 +107,31 @@ export class Hca {
     this.capabilities = makeCapabilities(ports.length);
     this.current = new Map(this.capabilities);
     this.#description = agents.node.description.slice();
+  }
+
+  /**
+   * The objects that the device has for drivers and processes: what is left when all of them are
+   * gone was leaked.
+   */
+  get objectCounts() {
+    return {
+      eqs: this.events.size,
+      cqs: this.completionQueues.size,
+      keys: this.keys.size,
+      pds: this.domains.size,
+      xrcds: this.xrcDomains.size,
+      uars: this.uars.size,
+      pages: this.pages.length,
+    };
+  }
+
+  /**
+   * A fatal error: the health buffer shows it, and nothing completes any more until a reset. EQs
+   * stay, and tell that commands are refused.
+   */
+  fail(syndrome: HealthSyndrome, firmware: Firmware): void {
+    this.#stopTraffic();
+    this.health.fail(syndrome, firmware);
   }
 
   portAt(number: number): PersonalityPort | undefined {
@@ -125,7 +157,7 @@ export class Hca {
    * stay until software takes them back.
    */
   close(): void {
-    for (const queue of this.completionQueues.values()) this.completionQueues.remove(queue);
+    this.#stopTraffic();
     for (const queue of this.events.values()) this.retired.events += queue.producerIndex;
     this.events.reset();
     this.keys.reset();
@@ -145,7 +177,14 @@ export class Hca {
     for (const [kind, page] of this.capabilities) this.current.set(kind, page);
     this.issi = 0;
     this.planted.reset();
+    this.health.reset();
     this.state = HcaState.DISABLED;
+  }
+
+  /** All queues with work of processes are gone, and the ports are down. */
+  #stopTraffic(): void {
+    for (const queue of [...this.completionQueues.values()]) this.completionQueues.remove(queue);
+    for (const port of this.ports) port.disable();
   }
 
   /** A CQ goes. */

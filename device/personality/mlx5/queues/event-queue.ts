@@ -52,6 +52,9 @@ export class EventQueue implements FaultSubject {
   /** Entries posted and taken so far, modulo 2^32. */
   producerIndex = 0;
   consumerIndex = 0;
+  /** Entries posted, and events that found no place. */
+  posted = 0;
+  lost = 0;
   /** CQs that send their events here. */
   users = 0;
   readonly #owner: UnderlyingFunction;
@@ -93,7 +96,10 @@ export class EventQueue implements FaultSubject {
 
   /** Posts the entry in hand. Returns false when it is lost. */
   post(type: EventType, subType = 0): boolean {
-    if (this.status !== QueueStatus.OK) return false;
+    if (this.status !== QueueStatus.OK) {
+      this.lost++;
+      return false;
+    }
     if (this.#isFull) return this.#fail(QueueStatus.OVERFLOW, FaultKind.EQ_OVERRUN);
     const view = this.#view;
     setEqeType(view, 0, type);
@@ -103,6 +109,7 @@ export class EventQueue implements FaultSubject {
     if (!this.#owner.dma.at(at).publish(this, this.#entry, EVENT_BYTES, OWNER_BYTES))
       return this.#fail(QueueStatus.WRITE_FAILURE, FaultKind.NONE);
     this.producerIndex = (this.producerIndex + 1) >>> 0;
+    this.posted++;
     if (this.armState === ArmState.ARMED) this.#fire();
     return true;
   }
@@ -185,6 +192,7 @@ export class EventQueue implements FaultSubject {
   /** The queue takes no more events. `fault`: NONE when it has been reported already. */
   #fail(status: QueueStatus, fault: FaultKind): boolean {
     this.status = status;
+    this.lost++;
     if (fault !== FaultKind.NONE) this.#owner.faults.report(fault, this, this.#pages.addressOf(0));
     return false;
   }

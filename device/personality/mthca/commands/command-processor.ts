@@ -16,7 +16,8 @@ import {
   setCommandRegisterStatus,
 } from '../../../../protocol/mthca/gen/command-register.gen.ts';
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
-import { Firmware, type Hca } from '../hca/hca.ts';
+import { Firmware } from '../../shared/firmware.ts';
+import type { Hca } from '../hca/hca.ts';
 import { MthcaCommandContext } from './command-context.ts';
 import { commandTable } from './command-table.ts';
 

@@ -21,7 +21,7 @@ import {
 import { DataFixture } from '../../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver } from '../../../rig/mthca/driver/mthca-driver.ts';
 import { DriverSharedQueue } from '../../../rig/mthca/driver/shared-queue.ts';
-import { Firmware } from './hca.ts';
+import { Firmware } from '../../shared/firmware.ts';
 
 const { SEND, RDMA_READ } = WorkOpcode;
 const NO_KEY = 0x7f00;

@@ -6,10 +6,14 @@
 
 import { ERROR_BUFFER_WORDS } from '../../../../protocol/mthca/gen/constants.gen.ts';
 import type { DeviceLimits } from '../../../../protocol/mthca/gen/device-limits.gen.ts';
-import { type EventKind, type FatalKind, QpContextState } from '../../../../protocol/mthca/gen/values.gen.ts';
+
+import { type EventKind, FatalKind, QpContextState } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { Agents } from '../../../fabric/agents/agents.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import { Firmware } from '../../shared/firmware.ts';
+import type { FaultyDevice } from '../../shared/injected-faults.ts';
 import { ObjectEvents } from '../../shared/object-events.ts';
+
 import { PlantedFaults } from '../../shared/planted-faults.ts';
 import { ContextMemory } from '../memory/context-memory.ts';
 import { ContextTable } from '../memory/context-table.ts';
@@ -29,12 +33,12 @@ import { objectEvents } from './object-events.ts';
 export const HcaState = { RESET: 0, FIRMWARE: 1, RUNNING: 2 } as const;
 export type HcaState = (typeof HcaState)[keyof typeof HcaState];
 
-/**
- * The firmware after a fatal error: it goes on to execute commands, ends each with INTERNAL_ERROR,
- * or ends none.
- */
-export const Firmware = { WORKS: 'works', REFUSES: 'refuses', SILENT: 'silent' } as const;
-export type Firmware = (typeof Firmware)[keyof typeof Firmware];
+const fatalCauses: ReadonlyMap<string, FatalKind> = new Map([
+  ['internal', FatalKind.INTERNAL],
+  ['bus', FatalKind.BUS],
+  ['memory', FatalKind.MEMORY],
+  ['parity', FatalKind.PARITY],
+]);
 
 /** A unit that works for QPs, as commands see it. */
 export interface QueuePairUnit {
@@ -52,7 +56,7 @@ export interface QueuePairUnit {
 const SPECIAL_QPS = 2;
 const DWORD_BYTES = 4;
 
-export class Hca {
+export class Hca implements FaultyDevice {
   readonly underlying: UnderlyingFunction;
   readonly ports: readonly MthcaPort[];
   readonly agents: Agents;
@@ -75,6 +79,8 @@ export class Hca {
   readonly objectEvents: ObjectEvents;
   readonly records: DoorbellRecords;
   readonly planted = new PlantedFaults();
+  readonly fatalCauses = fatalCauses;
+  readonly firmwares: readonly Firmware[] = [Firmware.WORKS, Firmware.REFUSES, Firmware.SILENT];
   /** The units that work for QPs of service MLX, and for all others. */
   rawUnit: QueuePairUnit | undefined = undefined;
   dataUnit: QueuePairUnit | undefined = undefined;
@@ -105,6 +111,22 @@ export class Hca {
   /** True after a fatal error, until a reset. */
   get hasFailed(): boolean {
     return this.errorBuffer.some((byte) => byte !== 0);
+  }
+
+  /**
+   * The objects that the device has for drivers and processes: what is left when all of them are
+   * gone was leaked.
+   */
+  get objectCounts() {
+    return {
+      qps: this.queuePairs.count,
+      cqs: this.completionQueues.count,
+      srqs: this.sharedReceiveQueues.count,
+      eqs: this.eventQueues.count,
+      mrs: this.regions.table.count,
+      groups: this.groups.count,
+      icmPages: this.icm.mappedPages,
+    };
   }
 
   portAt(number: number): MthcaPort | undefined {

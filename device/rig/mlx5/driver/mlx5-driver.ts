@@ -29,7 +29,7 @@ import {
   PAGE_COMMAND_ENTRY,
   UAR_PAGE_BYTES,
 } from '../../../../protocol/mlx5/gen/constants.gen.ts';
-import { getEqeOwner, getEqeType } from '../../../../protocol/mlx5/gen/eqe.gen.ts';
+import { getEqeOwner, getEqeSubType, getEqeType } from '../../../../protocol/mlx5/gen/eqe.gen.ts';
 import {
   MAILBOX_BLOCK_SIZE,
   setMailboxBlockBlockNumber,
@@ -39,12 +39,15 @@ import {
 import { CommandOpcode, CommandStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { AdapterClock, FunctionPort, HostPort } from '../../../host.ts';
 import { Mlx5Adapter } from '../../../personality/mlx5/mlx5-adapter.ts';
+import { defaultMlx5Options } from '../../../personality/mlx5/options.ts';
+import type { PersonalityOptions } from '../../../personality/shared/options.ts';
 import type { GuestMemoryModel } from '../../machine/guest-memory-model.ts';
 import { InProcessMachine, type MachineOptions } from '../../machine/machine.ts';
 
 const PAGE_BYTES = 4096;
 const PCIE = 7;
 const BLOCK_BYTES = 1024;
+const INTERFACE_BITS = 0x700;
 
 /** What a command returned. */
 export interface Mlx5Answer {
@@ -67,8 +70,12 @@ export interface Mlx5Command {
 }
 
 /** A machine with an mlx5 device in the place of an adapter. */
-export function makeMlx5Machine(machine: MachineOptions = {}): InProcessMachine {
-  const build = (_: unknown, clock: AdapterClock, hosts: HostPort[]): Mlx5Adapter => new Mlx5Adapter(clock, hosts[0]);
+export function makeMlx5Machine(
+  machine: MachineOptions = {},
+  options: Partial<PersonalityOptions> = {},
+): InProcessMachine {
+  const build = (_: unknown, clock: AdapterClock, hosts: HostPort[]): Mlx5Adapter =>
+    new Mlx5Adapter({ ...defaultMlx5Options, ...options }, clock, hosts[0]);
   return new InProcessMachine({ ...machine, build: build as never });
 }
 
@@ -81,6 +88,13 @@ export interface DriverEventQueue {
   consumed: number;
 }
 
+/** An event as software takes it; `data` is what it is about. */
+export interface DriverEvent {
+  readonly type: number;
+  readonly subType: number;
+  readonly data: DataView;
+}
+
 export class Mlx5Driver {
   readonly machine: InProcessMachine;
   readonly device: Mlx5Adapter;
@@ -90,11 +104,16 @@ export class Mlx5Driver {
   #free: number;
   #token = 0;
 
-  constructor(machine: InProcessMachine = makeMlx5Machine()) {
+  /** `index`: function and host of the device among those of the machine. */
+  constructor(
+    machine: InProcessMachine = makeMlx5Machine(),
+    index = 0,
+    device: Mlx5Adapter = machine.core as unknown as Mlx5Adapter,
+  ) {
     this.machine = machine;
-    this.device = machine.core as unknown as Mlx5Adapter;
-    this.port = machine.functionAt(0);
-    this.memory = machine.hostAt(0).memory;
+    this.device = device;
+    this.port = machine.functionAt(index);
+    this.memory = machine.hostAt(index).memory;
     this.#free = this.memory.base;
     this.entries = this.allocate(PAGE_BYTES);
   }
@@ -208,6 +227,19 @@ export class Mlx5Driver {
     this.expect(CommandOpcode.INIT_HCA, { inputBytes: 0x20 });
   }
 
+  /** Sets the state of the interface as the Linux driver does: to stop or to reset the function. */
+  setInterface(state: number): void {
+    this.write(
+      COMMAND_ADDRESS_OFFSET + 4,
+      ((this.read(COMMAND_ADDRESS_OFFSET + 4) & ~INTERFACE_BITS) | (state << 8)) >>> 0,
+    );
+  }
+
+  /** State of the interface, as the Linux driver reads it. */
+  get interfaceState(): number {
+    return (this.read(COMMAND_ADDRESS_OFFSET + 4) & INTERFACE_BITS) >>> 8;
+  }
+
   allocateUar(): number {
     return this.expect(CommandOpcode.ALLOC_UAR).getUint32(8) & 0xffffff;
   }
@@ -232,14 +264,18 @@ export class Mlx5Driver {
   }
 
   /** Copies of the events that software has not taken. */
-  takeEvents(queue: DriverEventQueue): { type: number; data: DataView }[] {
-    const events: { type: number; data: DataView }[] = [];
+  takeEvents(queue: DriverEventQueue): DriverEvent[] {
+    const events: DriverEvent[] = [];
     for (;;) {
       const at = queue.address + (queue.consumed % 2 ** queue.logEntries) * EVENT_BYTES;
       const view = this.memory.view(at, EVENT_BYTES);
       if (getEqeOwner(view, 0) !== ((queue.consumed >>> queue.logEntries) & 1)) return events;
       const copy = new Uint8Array(view.buffer, view.byteOffset, EVENT_BYTES).slice();
-      events.push({ type: getEqeType(view, 0), data: new DataView(copy.buffer, 0x20) });
+      events.push({
+        type: getEqeType(view, 0),
+        subType: getEqeSubType(view, 0),
+        data: new DataView(copy.buffer, 0x20),
+      });
       queue.consumed++;
     }
   }

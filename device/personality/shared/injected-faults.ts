@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Faults that a host plants in an mthca device, to see how its driver copes (docs/DEBUGGING.md). A
- * request is a list of words, the name of a fault and KEY=VALUE: `vuhca inject` sends them, and so
- * do guests of `vuhca test`. The control commands check them
- * (device/process/control/mthca-commands.ts); as bytes they cross the seam, and MthcaFunction
- * plants them.
+ * Faults that a host plants in a device of a personality, to see how its driver copes
+ * (docs/DEBUGGING.md). A request is a list of words, the name of a fault and KEY=VALUE: `vuhca
+ * inject` sends them, and so do guests of `vuhca test`. The control commands check them
+ * (device/process/control/personality-commands.ts); as bytes they cross the seam, and the function
+ * of the device plants them.
  */
-
-import { FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
 import { Refusal } from '../../hca/adapter/refusal.ts';
-import { ANY } from '../shared/planted-faults.ts';
-import { Firmware, type Hca } from './hca/hca.ts';
+import type { Firmware } from './firmware.ts';
+import type { PersonalityPort } from './personality-port.ts';
+import { ANY, type PlantedFaults } from './planted-faults.ts';
 
 /** The part of a device that faults concern. */
-type FaultyDevice = Pick<Hca, 'fail' | 'planted' | 'ports'>;
+export interface FaultyDevice {
+  readonly planted: PlantedFaults;
+  readonly ports: readonly PersonalityPort[];
+  /** Causes of fatal errors by their words; the first is that of a request without one. */
+  readonly fatalCauses: ReadonlyMap<string, number>;
+  /** States that a fatal error can leave the firmware in; the first is that without a word. */
+  readonly firmwares: readonly Firmware[];
+  /** Fails with one of these causes and states. */
+  fail(cause: number, firmware: Firmware): void;
+}
 
 /** A fault that fits the device. */
 interface InjectedFault {
@@ -34,15 +42,6 @@ interface FaultKind {
 const COUNT_MAX = 1_000_000;
 const QPN_MAX = 0xffffff;
 const OPCODE_MAX = 0xfff;
-
-const fatalCauses: ReadonlyMap<string, FatalKind> = new Map([
-  ['internal', FatalKind.INTERNAL],
-  ['bus', FatalKind.BUS],
-  ['memory', FatalKind.MEMORY],
-  ['parity', FatalKind.PARITY],
-]);
-
-const firmwares = Object.values(Firmware);
 
 const faults: ReadonlyMap<string, FaultKind> = new Map<string, FaultKind>([
   ['fatal', { keys: ['cause', 'firmware'], read: failDevice }],
@@ -81,18 +80,15 @@ export function decodeFault(bytes: Uint8Array): string[] {
 }
 
 function failDevice(device: FaultyDevice, values: Values): InjectedFault {
-  const cause = values.get('cause') ?? 'internal';
-  const kind = fatalCauses.get(cause);
-  if (kind === undefined) throw new Refusal(`no cause ${cause}; there are ${[...fatalCauses.keys()].join(', ')}`);
-  const firmware = findFirmware(values.get('firmware') ?? Firmware.WORKS);
-  return { text: `the device has failed (${cause})`, plant: () => device.fail(kind, firmware) };
-}
-
-/** State of the firmware after a fault. Throws for anything else. */
-function findFirmware(word: string): Firmware {
+  const { fatalCauses, firmwares } = device;
+  const causes = [...fatalCauses.keys()];
+  const name = values.get('cause') ?? causes[0];
+  const cause = fatalCauses.get(name);
+  if (cause === undefined) throw new Refusal(`no cause ${name}; there are ${causes.join(', ')}`);
+  const word = values.get('firmware') ?? firmwares[0];
   const firmware = firmwares.find((one) => one === word);
   if (firmware === undefined) throw new Refusal(`no firmware ${word}; there are ${firmwares.join(', ')}`);
-  return firmware;
+  return { text: `the device has failed (${name})`, plant: () => device.fail(cause, firmware) };
 }
 
 function loseCompletions({ planted }: FaultyDevice, values: Values): InjectedFault {
