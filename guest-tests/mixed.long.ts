@@ -79,8 +79,8 @@ class OwnEnd {
 
   /** Connects to a QP of the guest. Returns LID, QPN, key and address of this end. */
   async #connect(remoteQpn: number): Promise<string> {
-    const { adapters, mthca } = await this.#status();
-    const [lid, dlid] = [adapters, mthca].map(([{ ports }]) => ports[0].lid);
+    const { adapters, personalities } = await this.#status();
+    const [lid, dlid] = [adapters, personalities].map(([{ ports }]) => ports[0].lid);
     this.#qp.connect({ reliable: true, port: 1, dlid, remoteQpn, pathMtu: MTU_CODE, timeout: PATIENT_TIMEOUT });
     return [lid, this.#qp.qpn, this.#keys.rkey, this.#memory.address].join(' ');
   }

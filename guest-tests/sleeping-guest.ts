@@ -76,6 +76,6 @@ async function wakeFromIdle({ qmp, whenExited }: Guest, client: ControlClient): 
 }
 
 async function isInD0(client: ControlClient): Promise<boolean> {
-  const { adapters, mthca } = await client.request('status');
-  return [...adapters, ...mthca].some(({ sockets }) => sockets.some(({ inD0 }) => inD0));
+  const { adapters, personalities } = await client.request('status');
+  return [...adapters, ...personalities].some(({ sockets }) => sockets.some(({ inD0 }) => inD0));
 }

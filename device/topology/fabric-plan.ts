@@ -8,7 +8,8 @@
 import type { PortLinkOptions } from '../fabric/link/link-options.ts';
 import type { SubnetManagerOptions } from '../fabric/subnet-manager/options.ts';
 import type { AdapterOptions } from '../hca/adapter/options.ts';
-import type { MthcaOptions } from '../personality/mthca/options.ts';
+import type { PersonalityOptions } from '../personality/shared/options.ts';
+import type { PersonalityName } from './personalities.ts';
 
 /** An adapter with the front end of this project. */
 export interface VuhcaNode {
@@ -17,15 +18,15 @@ export interface VuhcaNode {
   readonly options: AdapterOptions;
 }
 
-/** An adapter of the personality mthca (docs/verbs/PERSONALITIES.md). */
-export interface MthcaNode {
+/** An adapter of a personality (docs/verbs/PERSONALITIES.md). */
+export interface PersonalityNode {
   readonly name: string;
-  readonly personality: 'mthca';
-  readonly options: MthcaOptions;
+  readonly personality: PersonalityName;
+  readonly options: PersonalityOptions;
 }
 
-/** An adapter of either kind. `node-kinds.ts` tells what they have in common. */
-export type AdapterNode = VuhcaNode | MthcaNode;
+/** An adapter of any kind. `node-kinds.ts` tells what they have in common. */
+export type AdapterNode = VuhcaNode | PersonalityNode;
 
 export interface SwitchNode {
   readonly name: string;

@@ -215,7 +215,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/topology',
     holds: 'fabrics by plan: adapters, switches and links; generated topologies',
-    uses: 'host.ts port link switch subnet-manager manager adapter personality/mthca',
+    uses: 'host.ts port link switch subnet-manager manager adapter shared personality/mthca personality/mlx5',
   },
   { path: 'device/hosts', holds: 'the replaying host; recordings', uses: 'layout host.ts adapter device/topology' },
   {
@@ -231,12 +231,12 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/process/host',
     holds: 'the live process: the vfio-user host, its bus, links over sockets, the clock',
-    uses: 'system layout protocol/mthca vfio-user host.ts port link switch manager function collect adapter personality/mthca device/topology hosts ordering ibsim',
+    uses: 'system layout protocol/mthca protocol/mlx5 vfio-user host.ts port link switch manager function collect adapter shared device/topology hosts ordering ibsim',
   },
   {
     path: 'device/process/reports',
     holds: 'what a running adapter says of itself, with the shapes of the answers',
-    uses: 'layout infiniband protocol/mthca host.ts port link agents switch manager function events hca/queues lane scheduler state engine hca/shares adapter mthca/hca personality/mthca device/topology ibsim host',
+    uses: 'layout infiniband protocol/mthca protocol/mlx5 host.ts port link agents switch manager function events hca/queues lane scheduler state engine hca/shares adapter mthca/hca personality/mthca mlx5/hca personality/mlx5 device/topology ibsim host',
   },
   {
     path: 'device/process/trace',
@@ -246,7 +246,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/process/control',
     holds: 'the control socket: protocol, server, client, commands',
-    uses: 'system layout infiniband vfio-user host.ts port link function hca/trace adapter shared mthca/hca hosts host reports process/trace',
+    uses: 'system layout infiniband vfio-user host.ts port link function hca/trace adapter shared hosts host reports process/trace',
   },
   { path: 'device/rig/driver', holds: 'the driver of the in-process host', uses: 'layout random.ts' },
   {
@@ -298,7 +298,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mthca/driver',
     holds: 'the host side of the mthca command interface',
-    uses: 'layout infiniband protocol/mthca host.ts random.ts agents adapter personality/mthca device/topology hosts rig/driver machine',
+    uses: 'layout infiniband protocol/mthca host.ts random.ts agents adapter shared personality/mthca device/topology hosts rig/driver machine',
   },
   {
     path: 'device/rig/mthca',
@@ -308,7 +308,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5/driver',
     holds: 'the host side of the mlx5 command interface',
-    uses: 'layout protocol/mlx5 host.ts function protection shared mlx5/memory mlx5/queues personality/mlx5 machine',
+    uses: 'layout protocol/mlx5 host.ts function protection adapter shared mlx5/memory mlx5/queues personality/mlx5 device/topology hosts machine',
   },
   {
     path: 'device/rig/mlx5/fields',
@@ -329,7 +329,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/live',
     holds: 'live adapter processes for tests',
-    uses: 'layout infiniband client test-support agents adapter device/topology ibsim host process/trace rig/driver fixtures conformance',
+    uses: 'layout infiniband vfio-user client test-support agents function adapter device/topology hosts ibsim host process/trace rig/driver fixtures conformance',
     forTests: true,
   },
 ];

@@ -79,7 +79,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/options',
     holds: 'options and arguments of all commands, adapter options, files that a user names',
-    uses: 'system layout link function adapter personality/mthca device/topology hosts ordering host tools',
+    uses: 'system layout link function adapter shared device/topology hosts ordering host tools',
   },
   {
     path: 'scripts/cli/session',
@@ -89,7 +89,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/topology',
     holds: 'topology files and generated topologies; their text and picture',
-    uses: 'link subnet-manager adapter personality/mthca device/topology host tools console picture options',
+    uses: 'link subnet-manager adapter device/topology host tools console picture options',
   },
   {
     path: 'scripts/cli/screens',
@@ -106,7 +106,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/commands',
     holds: 'a file for each command: its words and what it does; long ones have a file for each',
-    uses: 'layout link hca/trace adapter personality/mthca device/topology hosts host reports process/trace control tools qemu/setup scripts/setup console options session cli/topology screens cli/trace completion',
+    uses: 'layout link hca/trace adapter device/topology hosts host reports process/trace control tools qemu/setup scripts/setup console options session cli/topology screens cli/trace completion',
   },
   {
     path: 'scripts/cli/test',

@@ -12,11 +12,10 @@ import { Refusal } from '../../hca/adapter/refusal.ts';
 import { showViews } from '../../personality/shared/contents.ts';
 import {
   type AdapterProcess,
-  isMthca,
-  isOwn,
+  isPersonality,
   type ServedAdapter,
-  type ServedMthca,
   type ServedNode,
+  type ServedPersonality,
 } from '../host/adapter-process.ts';
 import { type FabricReport, reportFabric } from '../reports/fabric-report.ts';
 import { FailedQueuePairs } from '../reports/failed-queue-pairs.ts';
@@ -29,7 +28,7 @@ import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.t
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { makeLinkCommand } from './link-commands.ts';
-import { countMthcaObjects, makeMthcaCommands } from './mthca-commands.ts';
+import { makePersonalityCommands } from './personality-commands.ts';
 import { TraceControl } from './trace-control.ts';
 
 const NS_PER_MS = 1e6;
@@ -43,7 +42,7 @@ export class ControlCommands {
     ['queue-pairs', (request) => this.#listQueuePairs(request)],
     ['failed-queue-pairs', ({ parameters }) => this.#failures.get(this.#findServed(parameters.adapter))?.list()],
     ['show', ({ parameters }) => this.#show(parameters)],
-    ['objects', ({ parameters }) => this.#countMthcaObjects(parameters.adapter)],
+    ['objects', ({ parameters }) => this.#countObjects(parameters.adapter)],
     ['resources', ({ parameters }) => reportResources(this.#findAdapter(parameters.adapter).core)],
     ['set-resources', (request) => this.#setResources(request)],
     ['capture-start', (request, client) => this.#startCapture(request, client)],
@@ -69,8 +68,8 @@ export class ControlCommands {
       wallTimeNs: Date.now() * NS_PER_MS - process.clock.now(),
       findAdapter: (name) => this.#findServed(name),
     });
-    const personality = makeMthcaCommands(
-      (name) => findMthca(this.#findServed(name)),
+    const personality = makePersonalityCommands(
+      (name) => findPersonality(this.#findServed(name)),
       () => process.pump.wake(),
     );
     this.table = new Map([...this.table, ...trace.table, ...personality, ['link', makeLinkCommand(process)]]);
@@ -86,9 +85,9 @@ export class ControlCommands {
     return { timeNs: clock.now(), ...reportFabric(nodes), managers: reportManagers(managers) };
   }
 
-  #countMthcaObjects(name: unknown): Readonly<Record<string, number>> {
+  #countObjects(name: unknown): Readonly<Record<string, number>> {
     const served = this.#findServed(name);
-    return isMthca(served) ? countMthcaObjects(served.core.hca) : this.#findAdapter(name).core.tables.counts;
+    return isPersonality(served) ? served.core.hca.objectCounts : this.#findAdapter(name).core.tables.counts;
   }
 
   /** QPs in the order of their numbers, `first` and those after it. */
@@ -100,7 +99,7 @@ export class ControlCommands {
   /** Rows of a view of `vuhca show`, with guest memory as the hosts have it. */
   #show(parameters: ControlRequest['parameters']): unknown {
     const served = this.#findServed(parameters.adapter);
-    if (isMthca(served)) return showViews(served.core, parameters);
+    if (isPersonality(served)) return showViews(served.core, parameters);
     const { core: adapter, hosts } = this.#findAdapter(parameters.adapter);
     return showContents({ adapter, hosts }, parameters);
   }
@@ -148,8 +147,10 @@ export class ControlCommands {
   /** As `#findServed`, for what only adapters with our own front end have. */
   #findAdapter(name: unknown): ServedAdapter {
     const served = this.#findServed(name);
-    if (isOwn(served)) return served;
-    throw new Refusal(`adapter ${served.name} has the personality mthca, which does not have this`);
+    if (!isPersonality(served)) return served as ServedAdapter;
+    throw new Refusal(
+      `adapter ${served.name} has the personality ${served.core.personality}, which does not have this`,
+    );
   }
 
   /** The adapter of that name; the only one when none is named. */
@@ -168,10 +169,10 @@ export class ControlCommands {
   }
 }
 
-/** For what only the personality mthca has. */
-function findMthca(served: ServedNode): ServedMthca {
-  if (isMthca(served)) return served;
-  throw new Refusal(`adapter ${served.name} is not of the personality mthca, which alone has this`);
+/** For what only personalities have. */
+function findPersonality(served: ServedNode): ServedPersonality {
+  if (isPersonality(served)) return served;
+  throw new Refusal(`adapter ${served.name} has no personality, and only those have this`);
 }
 
 function readCaptureOptions(parameters: Readonly<Record<string, unknown>>): CaptureOptions {

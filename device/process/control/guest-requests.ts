@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Answers what a guest asks of its adapter, over the control socket: `objects`, and `inject
- * FAULT...` of the personality mthca. `vuhca test` and tests give it to guests.
+ * FAULT...` of personalities. `vuhca test` and tests give it to guests.
  */
 import type { ControlClient } from './control-client.ts';
 

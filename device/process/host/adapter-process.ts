@@ -15,10 +15,10 @@ import { OrderingModel } from '../../hosts/ordering/ordering-model.ts';
 import { type OrderingOptions, strictOrdering } from '../../hosts/ordering/ordering-options.ts';
 import { Recorder } from '../../hosts/recording.ts';
 import { recordedPlan } from '../../hosts/recording-format.ts';
-import { MthcaAdapter } from '../../personality/mthca/mthca-adapter.ts';
 import { type BuiltFabric, buildFabric, findFabricPort } from '../../topology/build-fabric.ts';
 import type { FabricPlan } from '../../topology/fabric-plan.ts';
 import type { AnyAdapter } from '../../topology/node-kinds.ts';
+import type { PersonalityAdapter } from '../../topology/personalities.ts';
 import type { NamedNode } from '../ibsim/host-directory.ts';
 import { HostDoor } from '../ibsim/host-door.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
@@ -69,15 +69,15 @@ export interface ServedNode<Core extends AnyAdapter = AnyAdapter> {
 
 /** One with our own front end. */
 export type ServedAdapter = ServedNode<Adapter>;
-/** One of the personality mthca. */
-export type ServedMthca = ServedNode<MthcaAdapter>;
+/** One of a personality. */
+export type ServedPersonality = ServedNode<PersonalityAdapter>;
 
 export function isOwn(one: ServedNode): one is ServedAdapter {
   return one.core instanceof Adapter;
 }
 
-export function isMthca(one: ServedNode): one is ServedMthca {
-  return one.core instanceof MthcaAdapter;
+export function isPersonality(one: ServedNode): one is ServedPersonality {
+  return !isOwn(one);
 }
 
 /**
@@ -85,7 +85,7 @@ export function isMthca(one: ServedNode): one is ServedMthca {
  * with embedded switches one for each function, `NAME/FUNCTION` for the virtual ones.
  */
 export function listChannels(name: string, core: AnyAdapter): readonly NamedNode[] {
-  if (core instanceof MthcaAdapter) return [{ name, mads: core.mads }];
+  if (!(core instanceof Adapter)) return [{ name, mads: core.mads }];
   const { functions, inner } = core;
   const own = inner.length === 0 ? functions.slice(0, 1) : functions;
   return own.map(({ mads }, number) => ({ name: number === 0 ? name : `${name}/${number}`, mads }));
@@ -101,9 +101,9 @@ interface ServedSwitch {
 export class AdapterProcess {
   /** Adapters of all kinds, in the order of the topology. */
   readonly served: readonly ServedNode[];
-  /** Those with our own front end, and those of the personality mthca. */
+  /** Those with our own front end, and those of personalities. */
   readonly adapters: readonly ServedAdapter[];
-  readonly mthca: readonly ServedMthca[];
+  readonly personalities: readonly ServedPersonality[];
   readonly switches: readonly ServedSwitch[];
   readonly pump: Pump;
   readonly clock: WallClock;
@@ -154,7 +154,7 @@ export class AdapterProcess {
       this.seam = ordering.wrapAdapter(recorder?.wrapAdapter(fabric) ?? fabric);
       this.served = joinServed(topology, cores, hosts, this.seam.functions);
       this.adapters = this.served.filter(isOwn);
-      this.mthca = this.served.filter(isMthca);
+      this.personalities = this.served.filter(isPersonality);
       this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
       this.#connectHosts(hosts.flat(), this.seam.functions);
       this.pump.onPass(makePassHook(this.seam, this.clock, recorder));

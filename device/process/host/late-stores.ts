@@ -3,8 +3,9 @@
  * Findings of the option `orderCheck` in sentences (docs/HAZARDS.md, "What a doorbell announces"):
  * as warnings in the log of a live process, and for the screens of `vuhca`.
  */
+
+import { Adapter } from '../../hca/adapter/adapter.ts';
 import type { AnnouncedKind, LateStore } from '../../hca/function/announced-memory.ts';
-import { MthcaAdapter } from '../../personality/mthca/mthca-adapter.ts';
 import type { AnyAdapter } from '../../topology/node-kinds.ts';
 
 const names: Readonly<Record<AnnouncedKind, (report: LateStore) => string>> = {
@@ -27,7 +28,7 @@ export function describeLateStore(report: LateStore): string {
 /** Has each report written by `warn`. */
 export function warnOfLateStores(cores: readonly AnyAdapter[], warn: (sentence: string) => void): void {
   for (const core of cores) {
-    const functions = core instanceof MthcaAdapter ? [core] : core.functions;
+    const functions = core instanceof Adapter ? core.functions : [core];
     for (const { underlying } of functions)
       if (underlying.announced !== undefined)
         underlying.announced.onReport = (report) => warn(describeLateStore(report));

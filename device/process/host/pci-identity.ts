@@ -17,11 +17,14 @@ import {
   VECTOR_COUNT,
   VENDOR_ID,
 } from '../../../protocol/layout/gen/constants.gen.ts';
+import * as mlx5 from '../../../protocol/mlx5/gen/constants.gen.ts';
 import * as mthca from '../../../protocol/mthca/gen/constants.gen.ts';
 import type { PciIds } from '../../../protocol/vfio-user/index.ts';
 import { getCollectPages } from '../../hca/adapter/options.ts';
 import { getCollectBarBytes } from '../../hca/collect/geometry.ts';
+import type { PersonalityOptions } from '../../personality/shared/options.ts';
 import type { AdapterNode } from '../../topology/fabric-plan.ts';
+import type { PersonalityName } from '../../topology/personalities.ts';
 
 /** A BAR that takes stores only, and the call of `FunctionPort` that they become. */
 interface WriteBar {
@@ -32,17 +35,23 @@ interface WriteBar {
 
 export interface PciIdentity {
   readonly ids: PciIds;
-  /** Size of BAR0, which has the registers, the MSI-X table and its pending bits. */
-  readonly registerBarBytes: number;
+  /** BAR0, which has the registers, the MSI-X table and its pending bits. */
+  readonly registerBar: { readonly sizeBytes: number; readonly prefetchable?: boolean };
   readonly writeBars: readonly WriteBar[];
   readonly msix: { readonly vectors: number; readonly tableOffset: number; readonly pbaOffset: number };
 }
 
+/** Functions of devices of the personalities have the identities of the original ones. */
+const identities: Readonly<Record<PersonalityName, (options: PersonalityOptions) => PciIdentity>> = {
+  mthca: mthcaIdentity,
+  mlx5: mlx5Identity,
+};
+
 /** A function of an adapter of any kind. */
 export function identityOf(node: AdapterNode, functionNumber: number): PciIdentity {
-  return node.personality === 'mthca'
-    ? mthcaIdentity(node.options.portCount)
-    : functionIdentity(functionNumber, getCollectPages(node.options));
+  return node.personality === undefined
+    ? functionIdentity(functionNumber, getCollectPages(node.options))
+    : identities[node.personality](node.options);
 }
 
 /** A function of the adapter; `collectPages`: VCB pages in its collect BAR. */
@@ -55,7 +64,7 @@ function functionIdentity(functionNumber: number, collectPages: number): PciIden
       subsystem: SUBSYSTEM_ID,
       classCode: CLASS_CODE,
     },
-    registerBarBytes: BAR_REGISTERS_BYTES,
+    registerBar: { sizeBytes: BAR_REGISTERS_BYTES },
     writeBars: [
       { index: BAR_COLLECT, sizeBytes: getCollectBarBytes(collectPages), kind: 'collect' },
       { index: BAR_PIO, sizeBytes: BAR_PIO_BYTES, kind: 'pio' },
@@ -64,8 +73,7 @@ function functionIdentity(functionNumber: number, collectPages: number): PciIden
   };
 }
 
-/** An mthca device, with the identity of the original one. */
-function mthcaIdentity(portCount: number): PciIdentity {
+function mthcaIdentity({ portCount }: PersonalityOptions): PciIdentity {
   const device = portCount === 1 ? mthca.PCI_DEVICE_ID_ONE_PORT : mthca.PCI_DEVICE_ID_TWO_PORTS;
   return {
     ids: {
@@ -76,12 +84,28 @@ function mthcaIdentity(portCount: number): PciIdentity {
       classCode: mthca.PCI_CLASS_CODE,
       revision: mthca.PCI_REVISION,
     },
-    registerBarBytes: mthca.REGISTER_BAR_BYTES,
+    registerBar: { sizeBytes: mthca.REGISTER_BAR_BYTES },
     writeBars: [{ index: mthca.UAR_BAR, sizeBytes: mthca.UAR_BAR_BYTES, kind: 'collect' }],
     msix: {
       vectors: mthca.VECTOR_COUNT,
       tableOffset: mthca.MSIX_TABLE_OFFSET,
       pbaOffset: mthca.MSIX_PBA_OFFSET,
     },
+  };
+}
+
+/** One BAR has everything: segment, MSI-X table and UAR pages. */
+function mlx5Identity(): PciIdentity {
+  return {
+    ids: {
+      vendor: mlx5.PCI_VENDOR_ID,
+      device: mlx5.PCI_DEVICE_ID,
+      subsystemVendor: mlx5.PCI_VENDOR_ID,
+      subsystem: mlx5.PCI_DEVICE_ID,
+      classCode: mlx5.PCI_CLASS_CODE,
+    },
+    registerBar: { sizeBytes: mlx5.BAR_BYTES, prefetchable: true },
+    writeBars: [],
+    msix: { vectors: VECTOR_COUNT, tableOffset: mlx5.MSIX_TABLE_OFFSET, pbaOffset: mlx5.MSIX_PBA_OFFSET },
   };
 }

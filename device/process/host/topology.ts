@@ -77,7 +77,7 @@ export function loneNode(
 
 /** The node with another link between its ports. */
 function linkedBy(node: AdapterNode, portLink: PortLinkOptions): AdapterNode {
-  return node.personality === 'mthca'
+  return node.personality === undefined
     ? { ...node, options: { ...node.options, portLink } }
     : { ...node, options: { ...node.options, portLink } };
 }

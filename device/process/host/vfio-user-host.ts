@@ -77,7 +77,7 @@ export class VfioUserHost implements OrderableHost {
       log,
       ids: identity.ids,
       bars: [
-        { index: REGISTER_BAR, sizeBytes: identity.registerBarBytes, wide: true, handler: this.#registerBar() },
+        { index: REGISTER_BAR, ...identity.registerBar, wide: true, handler: this.#registerBar() },
         ...identity.writeBars.map((bar) => ({
           index: bar.index,
           sizeBytes: bar.sizeBytes,

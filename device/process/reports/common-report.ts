@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Parts of the status report that adapters of all kinds have: guest, ports, dropped packets,
- * interrupts, DMA, and faults. `status-report.ts` and `mthca-report.ts` call it.
+ * interrupts, DMA, and faults. `status-report.ts` and `personality-report.ts` call it.
  */
 import { joinDwords } from '../../../protocol/layout/dwords.ts';
 import { FaultKind, faultKindName, faultObjectName, portStateName } from '../../../protocol/layout/gen/values.gen.ts';

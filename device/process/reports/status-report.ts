@@ -20,7 +20,7 @@ import type { AdapterProcess } from '../host/adapter-process.ts';
 import { reportDrops, reportFaults, reportHost, reportPort, reportTraffic } from './common-report.ts';
 import { reportFunctionLanes, reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';
-import { reportMthca } from './mthca-report.ts';
+import { reportPersonality } from './personality-report.ts';
 
 export type StatusReport = ReturnType<typeof reportProcess>;
 export type AdapterReport = ReturnType<typeof reportAdapter>;
@@ -37,10 +37,10 @@ export function reportProcess(process: AdapterProcess, pid: number) {
       sockets: adapter.hosts.map(reportHost),
       ...reportAdapter(adapter.core),
     })),
-    mthca: process.mthca.map(({ name, hosts, core }) => ({
+    personalities: process.personalities.map(({ name, hosts, core }) => ({
       name,
       sockets: hosts.map(reportHost),
-      ...reportMthca(core),
+      ...reportPersonality(core),
     })),
     switches: process.switches.map(({ name, core }) => ({ name, ...reportSwitch(core) })),
     links: reportLinks(process),

@@ -44,7 +44,7 @@ const drops: ShapeOf<StatusReport['adapters'][number]['drops']> = {
   ...numbers('badMulticast', 'unclaimedManagement', 'wrongService', 'noReceiveEntry', 'pageAbsent'),
 };
 
-const faults: ShapeOf<StatusReport['mthca'][number]['faults']> = {
+const faults: ShapeOf<StatusReport['personalities'][number]['faults']> = {
   counts,
   first: new Optional({
     ...strings('kind', 'objectKind'),
@@ -120,18 +120,19 @@ export const statusShape: ShapeOf<StatusReport> = {
       functions: [functionReport],
     },
   ],
-  mthca: [
+  personalities: [
     {
-      ...strings('name', 'state'),
+      ...strings('name', 'personality', 'state'),
       sockets,
       busMaster: 'boolean',
       resets,
       commands: numbers('executed', 'refused'),
-      ...numbers('contextPages', 'memoryRegions', 'sharedReceiveQueues', 'eventsLost', 'sendBuffersBusy'),
+      ...numbers('eventsLost', 'sendBuffersBusy'),
+      objects: counts,
       queuePairs: counts,
       completionQueues: queues,
       eventQueues: queues,
-      raw: numbers('malformed', 'noReceive'),
+      raw: new Optional(numbers('malformed', 'noReceive')),
       ...traffic,
       lanes,
       ports: [port],

@@ -3,14 +3,22 @@
 // imports: import what is missing here, then generate again.
 
 // identity: PCI identity, which belongs to the vendor of the original devices.
+/** Vendor in PCI configuration space. */
+export const PCI_VENDOR_ID = 0x15b3;
 /** Device that user-space software treats plainly. */
 export const PCI_DEVICE_ID = 0x1017;
+/** InfiniBand controller. */
+export const PCI_CLASS_CODE = 0x20700;
 /** Vendor in NodeInfo. */
 export const VENDOR_OUI = 713;
 
 // bars: Base address registers.
+/** BAR of the initialising segment and of the UAR pages. */
+export const BAR = 0;
 /** Segment and all UAR pages. */
 export const BAR_BYTES = 0x2000000;
+/** MSI-X table, between segment and UAR pages. */
+export const MSIX_TABLE_OFFSET = 0x8000;
 /** MSI-X pending bits. */
 export const MSIX_PBA_OFFSET = 0xc000;
 /** One UAR page. */
@@ -27,6 +35,10 @@ export const COMMAND_DOORBELL_OFFSET = 24;
 export const INITIALIZING_OFFSET = 508;
 /** Health buffer. */
 export const HEALTH_OFFSET = 512;
+/** Time-out of commands; 0 leaves it to the driver. */
+export const COMMAND_TIMEOUT_OFFSET = 0xff8;
+/** Time-out of the start of the command queue. */
+export const COMMAND_START_TIMEOUT_OFFSET = 0xffc;
 /** Free-running timer, high half first. */
 export const TIMER_OFFSET = 0x1000;
 /** Health counter. */
@@ -39,6 +51,10 @@ export const ARM_CQ_OFFSET = 32;
 export const ARM_EQ_OFFSET = 64;
 /** Consumer index of an EQ. */
 export const EQ_CONSUMER_OFFSET = 72;
+/** First of the doorbell registers of send queues. */
+export const DOORBELL_OFFSET = 0x800;
+/** One doorbell register; its halves are used in turns. */
+export const DOORBELL_BYTES = 512;
 
 // sizes: Sizes that driver and firmware share.
 /** Entries of the command queue. */
@@ -51,3 +67,14 @@ export const COMMAND_INLINE_BYTES = 16;
 export const MAILBOX_DATA_BYTES = 512;
 /** Entry of an EQ. */
 export const EVENT_BYTES = 64;
+/** Unit of send queues. */
+export const SEND_BLOCK_BYTES = 64;
+/** Blocks of the largest send request. */
+export const SEND_BLOCKS_MAX = 16;
+
+/**
+ * Changes whenever a table changes that host software can see; the driver refuses to bind on a
+ * mismatch.
+ */
+export const LAYOUT_HASH_LOW = 0x9751fb95;
+export const LAYOUT_HASH_HIGH = 0xc8439d1a;

@@ -207,6 +207,7 @@ t.test('a personality: the identity that a guest sees, and options that it does 
     ['vuhca', 0x10f51af4],
     ['mthca', 0x628215b3],
     ['mthca-one-port', 0x627415b3],
+    ['mlx5', 0x101715b3],
   ] as const) {
     const { device, socketPath } = await start(t, makeDirectory(t), ['--personality', personality]);
     const client = new VfioUserClient(socketPath);
@@ -226,7 +227,7 @@ t.test('a personality: the identity that a guest sees, and options that it does 
   });
   t.match(await control.request('status'), {
     adapters: [],
-    mthca: [{ name: 'a', state: 'reset' }],
+    personalities: [{ name: 'a', personality: 'mthca', state: 'reset' }],
     links: [{ kind: 'cable' }, { kind: 'cable' }],
   });
   await t.rejects(control.request('resources'), /adapter a has the personality mthca, which does not have this/);
@@ -238,6 +239,8 @@ t.test('a personality: the identity that a guest sees, and options that it does 
     [['--node-guid', 'xyz'], /option --node-guid is xyz; it must be 16 hex digits/],
     [['--port-queue', '0'], /option --port-queue is 0; it must be 2 to 1024/],
     [['--fault', 'drop=0.1', '--personality', 'mthca-one-port'], /--fault is about the link between two ports/],
+    [['--lids', '0,2', '--personality', 'mlx5'], /option --lids is 0,2; a unicast LID/],
+    [['--fault', 'drop=0.1', '--personality', 'mlx5'], /--fault is about the link between two ports/],
     [['--topology', 'x.json'], /option --socket cannot be given with --topology/],
     [
       ['--link', '2=listen:/nowhere/y', '--personality', 'mthca-one-port'],

@@ -10,7 +10,7 @@ t.test('the first fault of each function names register, access and meaning', as
   const fixture = new AdapterFixture({ adapter: { functionCount: 2 } });
   const report = (): string => {
     const adapter = { name: 'a', sockets: [], ...reportAdapter(fixture.machine.device) };
-    return describeFirstFaults({ adapters: [adapter], mthca: [] } as unknown as StatusReport);
+    return describeFirstFaults({ adapters: [adapter], personalities: [] } as unknown as StatusReport);
   };
   t.equal(report(), '', 'nothing to tell');
   fixture.machine.functionAt(1).writeRegister(CSR.DEVICE_STATUS, 4, 0x80000001, 0);

@@ -17,10 +17,13 @@ export async function explainFirstFaults({ control, ...narrower }: ExplainArgume
   return describeFirstFaults(await withAdapter(control, (client) => client.request('status')));
 }
 
-export function describeFirstFaults({ adapters, mthca }: Pick<StatusReport, 'adapters' | 'mthca'>): string {
+export function describeFirstFaults({
+  adapters,
+  personalities,
+}: Pick<StatusReport, 'adapters' | 'personalities'>): string {
   const units = [
     ...adapters.flatMap(({ name, functions }) => functions.map(({ number, faults }) => ({ name, number, faults }))),
-    ...mthca.map(({ name, faults }) => ({ name, number: 0, faults })),
+    ...personalities.map(({ name, faults }) => ({ name, number: 0, faults })),
   ];
   return units
     .flatMap(({ name, number, faults: { first } }) => {

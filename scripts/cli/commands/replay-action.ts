@@ -9,9 +9,8 @@ import { Adapter } from '../../../device/hca/adapter/adapter.ts';
 import type { AdapterTrace } from '../../../device/hca/trace/adapter-trace.ts';
 import { isFabricPlan, RecordingDamage } from '../../../device/hosts/recording-format.ts';
 import { Replay, type ReplayResult, type ReplayStep } from '../../../device/hosts/replay.ts';
-import { MthcaAdapter } from '../../../device/personality/mthca/mthca-adapter.ts';
 import { TraceObserver } from '../../../device/process/trace/trace-observer.ts';
-import type { AnyAdapter } from '../../../device/topology/node-kinds.ts';
+import { type AnyAdapter, isAdapter } from '../../../device/topology/node-kinds.ts';
 import { printable, printableLines } from '../../../protocol/system/printable.mjs';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { CliCommand } from '../options/cli-command.ts';
@@ -78,7 +77,7 @@ function observeAll(replay: Replay): Traced[] {
   const { plan } = replay.header;
   if (!(adapter instanceof Fabric)) return [{ name: 'adapter', observer: observe(replay, adapter as Adapter) }];
   const names = isFabricPlan(plan) ? plan.adapters.map(({ name }) => printable(name)) : [];
-  const adapters = adapter.nodes.filter((node) => node instanceof Adapter || node instanceof MthcaAdapter);
+  const adapters = adapter.nodes.filter(isAdapter);
   return adapters.map((one, index) => ({ name: names[index] ?? `${index}`, observer: observe(replay, one) }));
 }
 

@@ -7,7 +7,7 @@ import type { ControlClient } from '../../../device/process/control/control-clie
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { computeActivity } from '../screens/function-table.ts';
-import { type MthcaActivity, mthcaActivityOf } from '../screens/mthca-screen.ts';
+import { type PersonalityActivity, personalityActivityOf } from '../screens/personality-screen.ts';
 import { type ActivityRates, renderStatus, type StatusView } from '../screens/status-screen.ts';
 import { CLEAR_SCREEN, withAdapter } from '../session/with-adapter.ts';
 import type { ScreenArguments } from './status-command.ts';
@@ -42,8 +42,8 @@ function renderSample({ report, rates }: StatusSample, asJson: boolean, isLive: 
   return `${isLive ? CLEAR_SCREEN : ''}${renderStatus(report, rates, view)}`;
 }
 
-function checkNumber({ adapters, mthca }: StatusReport, number: number | undefined): void {
-  const counts = [...adapters.map(({ functions }) => functions.length), ...mthca.map(() => 1)];
+function checkNumber({ adapters, personalities }: StatusReport, number: number | undefined): void {
+  const counts = [...adapters.map(({ functions }) => functions.length), ...personalities.map(() => 1)];
   const last = Math.min(...counts) - 1;
   if (number !== undefined && number > last)
     throw new UsageError(`option --function is ${number}; the last function is ${last}`);
@@ -77,7 +77,7 @@ export function computeRates(before: StatusReport, after: StatusReport): Activit
     functions: after.adapters.map(({ functions }, index) =>
       functions.map((unit, number) => computeActivity(before.adapters[index].functions[number], unit, seconds)),
     ),
-    mthca: mthcaRates(before, after, seconds),
+    personalities: personalityRates(before, after, seconds),
   };
 }
 
@@ -87,14 +87,14 @@ export function namesOf(report: StatusReport): readonly string[] {
 }
 
 /** Adapters of all kinds. */
-function allOf({ adapters, mthca }: StatusReport) {
-  return [...adapters, ...mthca];
+function allOf({ adapters, personalities }: StatusReport) {
+  return [...adapters, ...personalities];
 }
 
-function mthcaRates(before: StatusReport, after: StatusReport, seconds: number): MthcaActivity[] {
-  return after.mthca.map((device, index) => {
-    const [first, last] = [before.mthca[index], device].map(mthcaActivityOf);
-    const rate = (name: keyof MthcaActivity): number => (seconds > 0 ? (last[name] - first[name]) / seconds : 0);
+function personalityRates(before: StatusReport, after: StatusReport, seconds: number): PersonalityActivity[] {
+  return after.personalities.map((device, index) => {
+    const [first, last] = [before.personalities[index], device].map(personalityActivityOf);
+    const rate = (name: keyof PersonalityActivity): number => (seconds > 0 ? (last[name] - first[name]) / seconds : 0);
     return {
       sends: rate('sends'),
       completions: rate('completions'),

@@ -104,6 +104,8 @@ t.test('the order check is passed on, to adapters of both kinds', async (t) => {
   t.equal(readAdapterOptions(command.opts<AdapterArguments>()).orderCheck, true);
   const foreign = await readCommand('run', '--order-check', '--personality', 'mthca');
   t.match(readLoneNode(foreign, foreign.opts()), { personality: 'mthca', options: { orderCheck: true } });
+  const mlx5 = await readCommand('run', '--personality', 'mlx5', '--lids', '9,10');
+  t.match(readLoneNode(mlx5, mlx5.opts()), { personality: 'mlx5', options: { portCount: 1, portLids: [9, 10] } });
 });
 
 t.test("an adapter's options", async (t) => {

@@ -4,24 +4,30 @@
  * device has (docs/verbs/PERSONALITIES.md), and which other options a personality takes.
  */
 import { Option } from 'commander';
-import {
-  defaultMthcaOptions,
-  findMthcaOptionError,
-  type MthcaOptions,
-} from '../../../device/personality/mthca/options.ts';
-import type { AdapterNode } from '../../../device/topology/fabric-plan.ts';
+import type { PersonalityOptions } from '../../../device/personality/shared/options.ts';
+import type { AdapterNode, PersonalityNode } from '../../../device/topology/fabric-plan.ts';
 import { LONE_NAME } from '../../../device/topology/lone-fabric.ts';
+import { findNodeError } from '../../../device/topology/node-kinds.ts';
+import { type PersonalityName, personalities } from '../../../device/topology/personalities.ts';
 import { type AdapterArguments, givenAdapterOptions, isGiven, readFaults } from './adapter-arguments.ts';
 import { nameAsTyped, readAdapterOptions } from './adapter-options.ts';
 import type { CliCommand } from './cli-command.ts';
 import { UsageError } from './usage-error.ts';
 
-export const personalities = ['vuhca', 'mthca', 'mthca-one-port'] as const;
-export type Personality = (typeof personalities)[number];
+/** Devices of personalities by the word of the option. */
+const devices = {
+  mthca: { personality: 'mthca', portCount: 2 },
+  'mthca-one-port': { personality: 'mthca', portCount: 1 },
+  mlx5: { personality: 'mlx5', portCount: 1 },
+} as const satisfies Readonly<Record<string, { personality: PersonalityName; portCount: 1 | 2 }>>;
+
+export type Personality = 'vuhca' | keyof typeof devices;
+/** Words of the option; `vuhca` is our own front end. */
+export const personalityWords = ['vuhca', ...Object.keys(devices)] as Personality[];
 
 type Given = AdapterArguments & { readonly personality: Personality };
 
-/** Options of an adapter that an mthca device has too. */
+/** Options of an adapter that devices of personalities have too. */
 const SHARED = [
   '--lids',
   '--node-guid',
@@ -36,14 +42,21 @@ const SHARED = [
 export function personalityOption(): Option {
   return new Option(
     '--personality <NAME>',
-    'Which device guests see: `mthca` is one that stock drivers bind; see docs/verbs/PERSONALITIES.md',
+    'Which device guests see: stock drivers bind `mlx5` and `mthca`; see docs/verbs/PERSONALITIES.md',
   )
-    .choices(personalities)
+    .choices(personalityWords)
     .default('vuhca');
 }
 
-export function portCountOf(personality: Exclude<Personality, 'vuhca'>): 1 | 2 {
-  return personality === 'mthca-one-port' ? 1 : 2;
+/** A device with the options that its personality has by default. */
+export function personalityNode(name: string, word: Exclude<Personality, 'vuhca'>): PersonalityNode {
+  const { personality, portCount } = devices[word];
+  return { name, personality, options: { ...personalities[personality].defaults, portCount } };
+}
+
+/** The personality of the word; undefined: our own front end. */
+export function personalityOf(word: Personality): PersonalityName | undefined {
+  return word === 'vuhca' ? undefined : devices[word].personality;
 }
 
 /** The adapter that the options describe. Throws UsageError. */
@@ -52,24 +65,26 @@ export function readLoneNode(command: CliCommand, given: Given): AdapterNode {
   if (personality === 'vuhca') return { name: LONE_NAME, options: readAdapterOptions(given) };
   const wrong = givenAdapterOptions(command).find(({ long }) => !SHARED.includes(long ?? ''))?.long;
   if (wrong !== undefined) throw new UsageError(`option ${wrong} cannot be given with --personality ${personality}`);
-  return { name: LONE_NAME, personality: 'mthca', options: readMthcaOptions(command, given, portCountOf(personality)) };
+  const device = personalityNode(LONE_NAME, personality);
+  const node = { ...device, options: readPersonalityOptions(command, given, device.options) };
+  const error = findNodeError(node);
+  if (error !== undefined) throw new UsageError(nameAsTyped(error));
+  return node;
 }
 
-function readMthcaOptions(command: CliCommand, given: Given, portCount: 1 | 2): MthcaOptions {
+function readPersonalityOptions(command: CliCommand, given: Given, defaults: PersonalityOptions): PersonalityOptions {
   const { fault, personality } = given;
+  const { portCount } = defaults;
   if (portCount === 1 && given.link?.some((link) => link.startsWith('2=')))
     throw new UsageError(`option --link names port 2; --personality ${personality} has port 1 only`);
   if (portCount === 1 && fault !== undefined)
     throw new UsageError(`option --fault is about the link between two ports; --personality ${personality} has one`);
-  const options: MthcaOptions = {
-    portCount,
-    nodeGuid: isGiven(command, '--node-guid') ? given.nodeGuid : defaultMthcaOptions.nodeGuid,
+  return {
+    ...defaults,
+    ...(isGiven(command, '--node-guid') ? { nodeGuid: given.nodeGuid } : {}),
     portLids: given.lids,
     portQueuePackets: given.portQueue,
     ...(given.orderCheck === true ? { orderCheck: true } : {}),
-    portLink: fault === undefined ? defaultMthcaOptions.portLink : readFaults(fault),
+    ...(fault === undefined ? {} : { portLink: readFaults(fault) }),
   };
-  const error = findMthcaOptionError(options);
-  if (error !== undefined) throw new UsageError(nameAsTyped(error));
-  return options;
 }

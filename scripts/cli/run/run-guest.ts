@@ -6,12 +6,14 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { AdapterNode } from '../../../device/topology/fabric-plan.ts';
+import type { PersonalityName } from '../../../device/topology/personalities.ts';
 import { type JobModule, packJob } from '../../../guest-tests/harness/guest-image.ts';
 import { type DistributionParts, ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
 import type { GuestDisk, GuestOptions } from '../../../qemu/guest-options.ts';
 import { resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
 import { readAdapterOptions, readFabric, readLinks } from '../options/adapter-options.ts';
 import { checkInput, checkOutput } from '../options/named-files.ts';
+import { personalityOf } from '../options/personality.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { buildShellImage, foldersForGuest } from '../session/guest-image.ts';
 import { findMemoryObjection } from '../session/shared-memory.ts';
@@ -31,8 +33,11 @@ import type { RunArguments } from './run-command.ts';
 
 /** Options that only our own guest has. */
 const OURS = ['case', 'driver', 'module', 'files', 'distribution'] as const;
-/** The driver that binds the personality mthca. */
-const STOCK_DRIVER = 'ib_mthca';
+/** The modules that bind a device of a personality and bring its verbs. */
+const stockDrivers: Readonly<Record<PersonalityName, readonly string[]>> = {
+  mthca: ['ib_mthca'],
+  mlx5: ['mlx5_core', 'mlx5_ib'],
+};
 const MEMORY_MIB = 512;
 /** A stock driver takes much memory for its contexts, Debian's user space for its files. */
 const DEMANDING_MIB = 1024;
@@ -124,7 +129,7 @@ async function chooseInitramfs(
   const { bootModules } = kernel;
   const modules = [
     ...(distribution?.modules ?? []).map((module): JobModule => ({ kind: 'stock', ...module })),
-    ...(await provideStockDriver(given, kernel)),
+    ...(await provideStockDrivers(given, kernel)),
     ...(await provideTargets(targetsOf(given), kernel)),
   ];
   const files = distribution?.files ?? (given.files ?? []).map(readFileOption);
@@ -161,7 +166,7 @@ function readCase(given: RunArguments): GuestScript | undefined {
 
 /** The kinds of the adapters that the guest has; undefined: our own. Throws UsageError. */
 function kindsOf({ topology, personality }: RunArguments): Set<AdapterNode['personality']> {
-  if (topology === undefined) return new Set([personality === 'vuhca' ? undefined : 'mthca']);
+  if (topology === undefined) return new Set([personalityOf(personality)]);
   return new Set(readTopologyFile(topology).adapters.map((node) => node.personality));
 }
 
@@ -171,11 +176,16 @@ function checksOrder({ orderCheck = false, topology }: RunArguments): boolean {
   return readTopologyFile(topology).adapters.some(({ options }) => options.orderCheck === true);
 }
 
-/** The driver of a personality; Debian's user space loads it by itself. */
-async function provideStockDriver(given: RunArguments, kernel: TestKernel): Promise<JobModule[]> {
+/** The drivers of personalities; Debian's user space loads them by itself. */
+async function provideStockDrivers(given: RunArguments, kernel: TestKernel): Promise<JobModule[]> {
   const { distribution, driver } = given;
-  if (!kindsOf(given).has('mthca') || distribution === true || driver !== undefined) return [];
-  return (await kernel.stock(STOCK_DRIVER)).map((module) => ({ kind: 'stock', ...module }));
+  if (distribution === true || driver !== undefined) return [];
+  const names = personalitiesOf(given).flatMap((personality) => stockDrivers[personality]);
+  return (await kernel.stock(...names)).map((module) => ({ kind: 'stock', ...module }));
+}
+
+function personalitiesOf(given: RunArguments): PersonalityName[] {
+  return [...kindsOf(given)].filter((kind) => kind !== undefined);
 }
 
 /** The driver and the modules to load. */
@@ -201,7 +211,7 @@ function describeDisk({ disk, snapshot = true }: RunArguments): GuestDisk | unde
 }
 
 function isDemanding(given: RunArguments): boolean {
-  return given.distribution === true || kindsOf(given).has('mthca');
+  return given.distribution === true || personalitiesOf(given).length > 0;
 }
 
 function bootsFromDisk({ disk, kernel }: RunArguments): boolean {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Lines of the screens of `vuhca status` that adapters of all kinds have: guest, resets, ports,
- * dropped packets, queues, faults. Pure. `status-screen.ts` and `mthca-screen.ts` call it.
+ * dropped packets, queues, faults. Pure. `status-screen.ts` and `personality-screen.ts` call it.
  */
 import type { AdapterReport, FunctionReport, StatusReport } from '../../../device/process/reports/status-report.ts';
 import { describeFirstFault } from './fault-text.ts';

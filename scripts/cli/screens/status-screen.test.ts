@@ -16,7 +16,7 @@ import { computeRates } from '../commands/status-sample.ts';
 import { describeFirstFault } from './fault-text.ts';
 import { renderStatus } from './status-screen.ts';
 
-const RATES = { requests: 12345.6, commands: 100, packets: 0.4, functions: [], mthca: [] };
+const RATES = { requests: 12345.6, commands: 100, packets: 0.4, functions: [], personalities: [] };
 
 type ServedReport = StatusReport['adapters'][number];
 type SocketReport = ServedReport['sockets'][number];
@@ -57,7 +57,7 @@ function reportOf(
     uptimeNs: 3_725e9,
     recording: undefined,
     adapters: [adapter],
-    mthca: [],
+    personalities: [],
     switches: [],
     links,
     ...more,
@@ -246,7 +246,7 @@ function makeMachine(functionCount: number, guests: number): InProcessMachine {
 
 function processOf(adapter: ServedReport, uptimeNs = 1e9): StatusReport {
   const links = [{ ends: ['a:1', 'a:2'], kind: 'cable' as const, up: true, sent: 5, received: 0, lost: 0 }];
-  return { pid: 42, uptimeNs, recording: undefined, adapters: [adapter], mthca: [], switches: [], links };
+  return { pid: 42, uptimeNs, recording: undefined, adapters: [adapter], personalities: [], switches: [], links };
 }
 
 t.test('three functions, one of them without a guest: a line for each, word for word', async (t) => {

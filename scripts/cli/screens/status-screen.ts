@@ -6,7 +6,7 @@
  */
 import type { AdapterReport, FunctionReport, StatusReport } from '../../../device/process/reports/status-report.ts';
 import { activityOf, describeFunctions, type FunctionActivity } from './function-table.ts';
-import { describeMthca, type MthcaActivity } from './mthca-screen.ts';
+import { describePersonality, type PersonalityActivity } from './personality-screen.ts';
 import { BAD, bad, bytes, colour, duration, line, shorten } from './screen-text.ts';
 import {
   describeDrops,
@@ -25,8 +25,8 @@ export interface ActivityRates {
   readonly packets: number;
   /** By adapter and function. */
   readonly functions: readonly (readonly FunctionActivity[])[];
-  /** By adapter of the personality mthca. */
-  readonly mthca: readonly MthcaActivity[];
+  /** By adapter of a personality. */
+  readonly personalities: readonly PersonalityActivity[];
 }
 
 /** How a report is shown. */
@@ -49,17 +49,17 @@ const LEGEND = `${BAD} needs a look: docs/DEBUGGING.md, Counters`;
 
 /** The report as lines of text. */
 export function renderStatus(report: StatusReport, rates: ActivityRates, view: StatusView = {}): string {
-  const { adapters, mthca, switches, links } = report;
-  const isOne = adapters.length + mthca.length <= 1;
+  const { adapters, personalities, switches, links } = report;
+  const isOne = adapters.length + personalities.length <= 1;
   const lines = [
     line(`vuhca ${report.pid}`, [`up ${duration(report.uptimeNs)}`, ...perSecond(rates)]),
     ...adapters.flatMap((adapter, index) => [
       ...(isOne ? [] : ['', line('adapter', [adapter.name])]),
       ...describeAdapter(adapter, rates.functions[index], view),
     ]),
-    ...mthca.flatMap((device, index) => [
-      ...(isOne ? [] : ['', line('adapter', [`${device.name}, mthca`])]),
-      ...describeMthca(device, rates.mthca[index], view.perSecond ?? false),
+    ...personalities.flatMap((device, index) => [
+      ...(isOne ? [] : ['', line('adapter', [`${device.name}, ${device.personality}`])]),
+      ...describePersonality(device, rates.personalities[index], view.perSecond ?? false),
     ]),
     ...(isOne ? [] : ['']),
     ...switches.map(describeSwitch),

@@ -82,9 +82,9 @@ export class GuestLiveness {
 async function describeTouch(controlPath: string): Promise<string> {
   try {
     const client = await ControlClient.connect(controlPath);
-    const { adapters, mthca } = await client.request('status');
+    const { adapters, personalities } = await client.request('status');
     client.close();
-    const sockets = [...adapters, ...mthca].flatMap(({ sockets }) => sockets);
+    const sockets = [...adapters, ...personalities].flatMap(({ sockets }) => sockets);
     const accesses = sockets.reduce((sum, one) => sum + one.registerReads + one.registerWrites, 0);
     if (accesses > 0) return `it has made ${accesses} accesses to registers of the adapter`;
     return sockets.some(({ attached }) => attached) ? 'it has not touched the adapter' : 'QEMU is not attached';

@@ -48,10 +48,10 @@ export class AdapterState {
   /** Lines of text; empty when the process does not answer any more. */
   async describe(): Promise<string[]> {
     try {
-      const { adapters, mthca } = await this.#client.request('status');
+      const { adapters, personalities } = await this.#client.request('status');
       const units = [
         ...adapters.flatMap(({ name, functions }) => functions.map(({ number, faults }) => ({ name, number, faults }))),
-        ...mthca.map(({ name, faults }) => ({ name, number: 0, faults })),
+        ...personalities.map(({ name, faults }) => ({ name, number: 0, faults })),
       ];
       const faults = units.flatMap(({ name, number, faults }) => {
         const who = `${this.#names.length > 1 ? `${name}, ` : ''}function ${number}`;
@@ -71,8 +71,8 @@ export class AdapterState {
    */
   async describeLateStores(): Promise<string[]> {
     try {
-      const { adapters, mthca } = await this.#client.request('status');
-      const late = [...adapters.flatMap(({ functions }) => functions), ...mthca].flatMap(
+      const { adapters, personalities } = await this.#client.request('status');
+      const late = [...adapters.flatMap(({ functions }) => functions), ...personalities].flatMap(
         ({ faults }) => faults.late ?? [],
       );
       const count = late.reduce((sum, one) => sum + one.count, 0);

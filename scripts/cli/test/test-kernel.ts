@@ -18,7 +18,7 @@ export async function provideTestKernel(wanted: string | undefined, headers?: st
       folders.length === 0
         ? []
         : buildModuleFolders(folders, { toolchain: await kernel.provideToolchain(), mayUse: [DRIVER_FOLDER] }),
-    stock: (name) => kernel.provideModules([name]),
+    stock: (...names) => kernel.provideModules(names),
     checkFile: (path) => checkModuleRelease(path, kernel),
   };
 }

@@ -31,8 +31,8 @@ class Kernel implements TestKernel {
     return names.map((name) => [this.#module(name === 'driver' ? 'vuhca' : name)]);
   }
 
-  async stock(name: string) {
-    return [this.#module(name)];
+  async stock(...names: string[]) {
+    return names.map((name) => this.#module(name));
   }
 
   checkFile(): void {}

@@ -43,8 +43,8 @@ export interface TestKernel {
    * compiled only where they use its symbols.
    */
   build(folders: readonly string[]): Promise<readonly (readonly Given[])[]>;
-  /** A module of the kernel's own, and those it needs. */
-  stock(name: string): Promise<readonly KernelModule[]>;
+  /** Modules of the kernel's own, and those they need. */
+  stock(...names: string[]): Promise<readonly KernelModule[]>;
   /** Throws SetupError for a .ko file that was compiled for another kernel. */
   checkFile(path: string): void;
 }

@@ -62,7 +62,7 @@ export function makeTruth(): Truth {
   const hosts = [{ ...host, attached: true, readMemory: () => false }];
   const served = [{ name: 'a', core: device, hosts, functions: [] }];
   const named = {
-    ...{ served, adapters: served, mthca: [], switches: [], managers: [], socketLinks: [], joints: [] },
+    ...{ served, adapters: served, personalities: [], switches: [], managers: [], socketLinks: [], joints: [] },
     ...{ nodes: listChannels('a', device), clock: { now: () => clock.now() }, pump: { wake: () => {} } },
   };
   const { table } = new ControlCommands(named as unknown as AdapterProcess, 42, () => {});

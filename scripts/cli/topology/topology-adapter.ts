@@ -6,18 +6,23 @@
  */
 import { resolve } from 'node:path';
 import { defaultAdapterOptions, PORTS_DEFAULT } from '../../../device/hca/adapter/options.ts';
-import { defaultMthcaOptions } from '../../../device/personality/mthca/options.ts';
 import type { AdapterPlan } from '../../../device/process/host/topology.ts';
 import { isObject, type JsonObject, readObject } from '../options/json-shape.ts';
-import { type Personality, personalities, portCountOf } from '../options/personality.ts';
+import { type Personality, personalityNode, personalityWords } from '../options/personality.ts';
 import { UsageError } from '../options/usage-error.ts';
 
 const { portLink: _, ...vuhcaDefaults } = defaultAdapterOptions;
 /** Members that have no default. */
 const LATER = { writeCombining: { seed: 0 }, dmaLatencyNs: 0, orderCheck: false, nodeDescription: '' };
 const vuhcaMembers = { ...vuhcaDefaults, portModel: '', bus: '', portCount: PORTS_DEFAULT, ...LATER };
-const { nodeGuid, portLids, portQueuePackets } = defaultMthcaOptions;
-const mthcaMembers = { nodeGuid, nodeDescription: '', portLids, portQueuePackets, orderCheck: false };
+/** Of a device of any personality. */
+const personalityMembers = {
+  nodeGuid: '',
+  nodeDescription: '',
+  portLids: [0, 0],
+  portQueuePackets: 0,
+  orderCheck: false,
+};
 const GUIDS_OF_ADAPTER = 0x10n;
 /** Adapters with embedded switches take more GUIDs, behind those of other adapters. */
 const GUIDS_OF_EMBEDDING = 0x100n;
@@ -32,7 +37,7 @@ export interface AdapterPlace {
 /** Reads one adapter. `folder` is that of the file. */
 export function readAdapter(name: string, value: unknown, place: AdapterPlace, folder: string): AdapterPlan {
   const personality = readPersonality(name, value);
-  const members = personality === 'vuhca' ? vuhcaMembers : mthcaMembers;
+  const members = personality === 'vuhca' ? vuhcaMembers : personalityMembers;
   const like = { sockets: [''], ...members, personality: '' };
   const { sockets = [], personality: _kind, ...given } = readObject(value, `adapter ${name}`, like);
   const paths = sockets as readonly string[];
@@ -46,16 +51,16 @@ export function readAdapter(name: string, value: unknown, place: AdapterPlace, f
     const functionCount = Math.max(1, paths.length);
     return { ...served, options: { ...defaultAdapterOptions, functionCount, ...implied, ...given } };
   }
-  const portCount = portCountOf(personality);
-  return { ...served, personality: 'mthca', options: { ...defaultMthcaOptions, portCount, ...implied, ...given } };
+  const device = personalityNode(name, personality);
+  return { ...device, ...served, options: { ...device.options, ...implied, ...given } };
 }
 
 function readPersonality(name: string, value: unknown): Personality {
   const { personality = 'vuhca' } = isObject(value) ? value : {};
-  const found = personalities.find((one) => one === personality);
+  const found = personalityWords.find((one) => one === personality);
   if (found !== undefined) return found;
   throw new UsageError(
-    `adapter ${name}: personality is ${JSON.stringify(personality)}; it must be ${personalities.join(', ')}`,
+    `adapter ${name}: personality is ${JSON.stringify(personality)}; it must be ${personalityWords.join(', ')}`,
   );
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Topologies with adapters of the personality mthca beside those with our own front end: the file,
- * its description, and a live process of both kinds whose recording replays.
+ * Topologies with adapters of personalities beside those with our own front end: the file,
+ * its description, and a live process of all kinds whose recording replays.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -21,9 +21,16 @@ const MIXED = {
     a: { sockets: ['a.sock'] },
     m: { sockets: ['m.sock'], personality: 'mthca' },
     o: { sockets: ['o.sock'], personality: 'mthca-one-port', nodeGuid: '0056554843415000', portQueuePackets: 8 },
+    x: { sockets: ['x.sock'], personality: 'mlx5' },
   },
   switches: { s: { ports: 4 } },
-  links: [{ ports: ['a:1', 's'] }, { ports: ['m:1', 's'] }, { ports: ['o:1', 's'] }, { ports: ['a:2', 'm:2'] }],
+  links: [
+    { ports: ['a:1', 's'] },
+    { ports: ['m:1', 's'] },
+    { ports: ['o:1', 's'] },
+    { ports: ['x:1', 's'] },
+    { ports: ['a:2', 'm:2'] },
+  ],
 };
 
 function write(t: Test, content: unknown): string {
@@ -32,7 +39,7 @@ function write(t: Test, content: unknown): string {
   return path;
 }
 
-t.test('a file with adapters of both kinds', async (t) => {
+t.test('a file with adapters of all kinds', async (t) => {
   const topology = readTopologyFile(write(t, MIXED));
   t.match(topology.adapters, [
     { name: 'a', personality: undefined, options: { portLids: [1, 2], functionCount: 1 } },
@@ -46,28 +53,34 @@ t.test('a file with adapters of both kinds', async (t) => {
       personality: 'mthca',
       options: { portCount: 1, portLids: [5, 6], nodeGuid: '0056554843415000', portQueuePackets: 8 },
     },
+    { name: 'x', personality: 'mlx5', options: { portCount: 1, nodeGuid: '0056554843410030', nodeDescription: 'x' } },
   ]);
   const text = describeTopology(topology);
   t.match(text, /^a +adapter +2 +0056554843410000 +1$/m);
   t.match(text, /^m +adapter, mthca +2 +0056554843410010 +1$/m);
   t.match(text, /^o +adapter, mthca +1 +0056554843415000 +1$/m);
+  t.match(text, /^x +adapter, mlx5 +1 +0056554843410030 +1$/m);
   t.match(await drawTopology(topology), /adapter of a personality/);
 });
 
 t.test('each mistake has its sentence', async (t) => {
   const one = (adapter: object) => ({ adapters: { m: { sockets: ['m.sock'], personality: 'mthca', ...adapter } } });
   const mistakes: [content: unknown, message: RegExp][] = [
-    [one({ personality: 'cx3' }), /: adapter m: personality is "cx3"; it must be vuhca, mthca, mthca-one-port$/],
+    [one({ personality: 'cx3' }), /: adapter m: personality is "cx3"; it must be vuhca, mthca, mthca-one-port, mlx5$/],
     [one({ personality: 4 }), /: adapter m: personality is 4; it must be/],
     [one({ vcbCount: 4 }), /: adapter m: unknown name vcbCount; known are sockets, nodeGuid, /],
     [one({ sockets: ['x', 'y'] }), /: adapter m has 2 sockets for 1 functions; it needs one for each$/],
     [one({ portLids: [0, 1] }), /: adapter m: option portLids is 0,1; a unicast LID is 1 to 49151$/],
     [one({ nodeGuid: 'x' }), /: adapter m: option nodeGuid is x; it must be 16 hex digits$/],
-    [one({ portQueuePackets: 1 }), /: adapter m: option portQueuePackets is 1; it must be 2 to 1024$/],
     [
-      { ...one({ personality: 'mthca-one-port' }), links: [{ ports: ['m:1', 'm:2'] }] },
-      /: link m:1 - m:2: port m:2 must end in :1$/,
+      one({ personality: 'mlx5', sockets: ['x', 'y'] }),
+      /: adapter m has 2 sockets for 1 functions; it needs one for each$/,
     ],
+    [one({ portQueuePackets: 1 }), /: adapter m: option portQueuePackets is 1; it must be 2 to 1024$/],
+    ...['mthca-one-port', 'mlx5'].map((personality): [object, RegExp] => [
+      { ...one({ personality }), links: [{ ports: ['m:1', 'm:2'] }] },
+      /: link m:1 - m:2: port m:2 must end in :1$/,
+    ]),
     [
       {
         adapters: { a: { sockets: ['a'], virtualLanes: 4 }, ...one({}).adapters },
@@ -79,7 +92,7 @@ t.test('each mistake has its sentence', async (t) => {
   for (const [content, message] of mistakes) t.throws(() => readTopologyFile(write(t, content)), { message });
 });
 
-t.test('a process with adapters of both kinds, and its recording', async (t) => {
+t.test('a process with adapters of all kinds, and its recording', async (t) => {
   const path = write(t, MIXED);
   const folder = join(path, '..');
   const recording = join(folder, 'x.rec');
@@ -89,6 +102,7 @@ t.test('a process with adapters of both kinds, and its recording', async (t) => 
   for (const [name, identity] of [
     ['m', 0x628215b3],
     ['o', 0x627415b3],
+    ['x', 0x101715b3],
   ] as const) {
     const guest = new VfioUserClient(join(folder, `${name}.sock`));
     guest.negotiate();
@@ -104,11 +118,13 @@ t.test('a process with adapters of both kinds, and its recording', async (t) => 
   let up = await active();
   while (up.length === 0) up = await active();
   t.same(up, ['a:1 s:1']);
-  t.match(await client.request('fabric'), { nodes: [{ name: 'a' }, { name: 'm' }, { name: 'o' }, { name: 's' }] });
-  const fail = (adapter: string) => client.request('fail', { adapter, cause: 'bus' });
-  t.same(await fail('o'), { cause: 'bus' }, 'the recording has it');
-  await t.rejects(fail('a'), /adapter a is not of the personality mthca, which alone has this/);
-  await t.rejects(client.request('show', { view: 'vcbs' }), /name an adapter; there are a, m, o/);
+  t.match(await client.request('fabric'), {
+    nodes: [{ name: 'a' }, { name: 'm' }, { name: 'o' }, { name: 'x' }, { name: 's' }],
+  });
+  const fail = (adapter: string) => client.request('fail', { adapter, cause: 'internal' });
+  for (const name of ['o', 'x']) t.same(await fail(name), { cause: 'internal' }, 'the recording has it');
+  await t.rejects(fail('a'), /adapter a has no personality, and only those have this/);
+  await t.rejects(client.request('show', { view: 'vcbs' }), /name an adapter; there are a, m, o, x/);
   client.close();
   device.child.kill('SIGTERM');
   t.equal(await device.whenExited, 0);

@@ -4,7 +4,7 @@
  * pair is at port 1, the second at port 2, and the ports are cabled to each other.
  */
 import { CommandOpcode, type EventKind, QpService } from '../../../../protocol/mthca/gen/values.gen.ts';
-import type { MthcaOptions } from '../../../personality/mthca/options.ts';
+import type { PersonalityOptions } from '../../../personality/shared/options.ts';
 import { MthcaDriverCompletionQueue, type TakenCompletion } from './completion-queue.ts';
 import { DriverDataQueuePair, type Piece, type QueuePairSetup } from './data-queue-pair.ts';
 import { MthcaDriver, type MthcaDriverEventQueue, makeMthcaMachine } from './mthca-driver.ts';
@@ -37,7 +37,7 @@ export class DataFixture {
   readonly #nextRecord: number[] = [];
 
   /** `driver`: of a device that was reset, or of one in a fabric, in the place of a new one. */
-  constructor(options: Partial<MthcaOptions> = {}, driver = new MthcaDriver(makeMthcaMachine(options))) {
+  constructor(options: Partial<PersonalityOptions> = {}, driver = new MthcaDriver(makeMthcaMachine(options))) {
     this.driver = driver;
     this.events = this.driver.start();
     this.driver.expect(CommandOpcode.MAP_EQ, { input: ALL_EVENTS, modifier: this.events.number });

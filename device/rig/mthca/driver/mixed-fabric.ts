@@ -14,7 +14,7 @@ import {
   defaultSwitchNode,
   type FabricPlan,
   type LocalLinkPlan,
-  type MthcaNode,
+  type PersonalityNode,
 } from '../../../topology/fabric-plan.ts';
 import { Driver } from '../../driver/driver.ts';
 import type { DriverQueuePair } from '../../driver/queue-pair.ts';
@@ -32,7 +32,7 @@ const PSN = 100;
 /** 2048 bytes: the largest MTU of the personality. */
 const MTU_CODE = 4;
 
-export function mthcaNode(name: string, place: number, portCount: 1 | 2 = 2): MthcaNode {
+export function mthcaNode(name: string, place: number, portCount: 1 | 2 = 2): PersonalityNode {
   const nodeGuid = `00565548434100${place}0`;
   const portLids = [2 * place + 1, 2 * place + 2] as const;
   return { name, personality: 'mthca', options: { ...defaultMthcaOptions, portCount, nodeGuid, portLids } };

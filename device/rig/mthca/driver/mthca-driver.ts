@@ -24,7 +24,8 @@ import type { MptEntry } from '../../../../protocol/mthca/gen/mpt-entry.gen.ts';
 import { CommandOpcode, CommandStatus, EventKind } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { AdapterClock, AdapterPort, FunctionPort, HostPort } from '../../../host.ts';
 import { MthcaAdapter } from '../../../personality/mthca/mthca-adapter.ts';
-import { defaultMthcaOptions, type MthcaOptions } from '../../../personality/mthca/options.ts';
+import { defaultMthcaOptions } from '../../../personality/mthca/options.ts';
+import type { PersonalityOptions } from '../../../personality/shared/options.ts';
 import type { GuestMemoryModel } from '../../machine/guest-memory-model.ts';
 import { InProcessMachine, type MachineOptions } from '../../machine/machine.ts';
 import {
@@ -62,7 +63,10 @@ const OPCODE_MODIFIER_SHIFT = 12;
 const TOKEN = 0x1234;
 const OWNED_BY_HARDWARE = 0x80;
 /** A machine with an mthca device in the place of an adapter. */
-export function makeMthcaMachine(options: Partial<MthcaOptions> = {}, machine: MachineOptions = {}): InProcessMachine {
+export function makeMthcaMachine(
+  options: Partial<PersonalityOptions> = {},
+  machine: MachineOptions = {},
+): InProcessMachine {
   const build = (_: unknown, clock: AdapterClock, hosts: HostPort[]): MthcaAdapter =>
     new MthcaAdapter({ ...defaultMthcaOptions, ...options }, clock, hosts[0]);
   return new InProcessMachine({ ...machine, build });

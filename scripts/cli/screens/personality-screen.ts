@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * An adapter of the personality mthca on the screens of `vuhca status` and `vuhca top`: its guest,
- * what the driver has started, its objects and ports. Pure.
+ * An adapter of a personality on the screens of `vuhca status` and `vuhca top`: its guest, what the
+ * driver has started, its objects and ports. Pure.
  */
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';
 import { BAD, bad, bytes, line } from './screen-text.ts';
@@ -15,10 +15,10 @@ import {
   states,
 } from './status-lines.ts';
 
-type MthcaReport = StatusReport['mthca'][number];
+type PersonalityReport = StatusReport['personalities'][number];
 
 /** Rates of an adapter, per second. */
-export interface MthcaActivity {
+export interface PersonalityActivity {
   readonly sends: number;
   readonly completions: number;
   readonly commands: number;
@@ -29,7 +29,7 @@ export interface MthcaActivity {
 }
 
 /** Sums since the process of an adapter started. */
-export function mthcaActivityOf(device: MthcaReport): MthcaActivity {
+export function personalityActivityOf(device: PersonalityReport): PersonalityActivity {
   return {
     sends: device.lanes.launches,
     completions: device.completionQueues.posted,
@@ -41,12 +41,16 @@ export function mthcaActivityOf(device: MthcaReport): MthcaActivity {
 }
 
 /** `isRate`: activity per second, as `vuhca top` shows it. */
-export function describeMthca(device: MthcaReport, activity: MthcaActivity, isRate: boolean): string[] {
+export function describePersonality(
+  device: PersonalityReport,
+  activity: PersonalityActivity,
+  isRate: boolean,
+): string[] {
   const shown = isRate ? [describeActivity(activity)] : describeState(device);
   return [...shown, ...device.ports.map(describePort), describeDrops(device.drops)];
 }
 
-function describeActivity({ sends, completions, commands, interrupts, read, written }: MthcaActivity): string {
+function describeActivity({ sends, completions, commands, interrupts, read, written }: PersonalityActivity): string {
   return line('activity', [
     `${sends.toFixed(0)} requests/s`,
     `${completions.toFixed(0)} completions/s`,
@@ -57,7 +61,7 @@ function describeActivity({ sends, completions, commands, interrupts, read, writ
   ]);
 }
 
-function describeState(device: MthcaReport): string[] {
+function describeState(device: PersonalityReport): string[] {
   const { sockets, state, commands, lanes, raw } = device;
   const [socket] = sockets;
   return [
@@ -68,12 +72,8 @@ function describeState(device: MthcaReport): string[] {
       ...describeResets(device.resets),
     ]),
     line('commands', [`${commands.executed} executed`, `${commands.refused} refused`]),
-    line('objects', [
-      `${device.memoryRegions} MRs`,
-      `QPs: ${states(device.queuePairs)}`,
-      `${device.sharedReceiveQueues} SRQs`,
-      `${device.contextPages} pages of context`,
-    ]),
+    line('objects', Object.entries(device.objects).map(describeCount)),
+    line('QPs', [states(device.queuePairs)]),
     line('CQs', queues(device.completionQueues)),
     line('EQs', [
       ...queues(device.eventQueues),
@@ -85,9 +85,14 @@ function describeState(device: MthcaReport): string[] {
       `${lanes.launches} launched`,
       `${lanes.waiting} waiting`,
       `${device.sendBuffersBusy} buffers busy`,
-      `QP0 and QP1: ${raw.malformed + raw.noReceive} dropped`,
+      ...(raw === undefined ? [] : [`QP0 and QP1: ${raw.malformed + raw.noReceive} dropped`]),
     ]),
     line('DMA', [`${bytes(device.dmaBytesRead)} read`, `${bytes(device.dmaBytesWritten)} written`]),
     ...describeFaults(device.faults),
   ];
+}
+
+/** The name of a count has its words as the report writes them: `contextPages`. */
+function describeCount([name, count]: [string, number]): string {
+  return `${count} ${name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)}`;
 }

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Commands of the control socket that only adapters of the personality mthca have: `inject` plants
- * a fault, and `fail` puts one into a fatal error; and the counts for `objects`, which all adapters
- * have. `ControlCommands` serves them.
+ * Commands of the control socket that only adapters of personalities have: `inject` plants a fault,
+ * and `fail` puts one into a fatal error. `ControlCommands` serves them.
  */
 import { Refusal } from '../../hca/adapter/refusal.ts';
 import type { FunctionPort } from '../../host.ts';
-import type { Hca } from '../../personality/mthca/hca/hca.ts';
 import { Firmware } from '../../personality/shared/firmware.ts';
-import { encodeFault, readFault } from '../../personality/shared/injected-faults.ts';
+import { encodeFault, type FaultyDevice, readFault } from '../../personality/shared/injected-faults.ts';
 import type { ControlCommand } from './control-server.ts';
 
 /** A device, and its function as hosts call it. */
-export interface MthcaTarget {
-  readonly core: { readonly hca: Hca };
+export interface PersonalityTarget {
+  readonly core: { readonly hca: FaultyDevice };
   readonly functions: readonly FunctionPort[];
 }
 
@@ -21,8 +19,8 @@ export interface MthcaTarget {
  * `find`: the device of a name; the only adapter when none is named. `wake`: lets it work, when it
  * has something to tell its driver. Faults cross the seam, so a recording has them.
  */
-export function makeMthcaCommands(
-  find: (name: unknown) => MthcaTarget,
+export function makePersonalityCommands(
+  find: (name: unknown) => PersonalityTarget,
   wake: () => void,
 ): ReadonlyMap<string, ControlCommand> {
   const inject = (name: unknown, words: readonly string[]): string => {
@@ -50,23 +48,4 @@ export function makeMthcaCommands(
       },
     ],
   ]);
-}
-
-/** Objects that the HCA owns, by kind. */
-type ObjectCounts = Readonly<Record<'qps' | 'cqs' | 'srqs' | 'eqs' | 'mrs' | 'groups' | 'icmPages', number>>;
-
-/**
- * Counts the objects that a device has for drivers and processes: what is left when all of them are
- * gone was leaked. Adapters of our own have `ObjectTables.counts`.
- */
-export function countMthcaObjects(hca: Hca): ObjectCounts {
-  return {
-    qps: hca.queuePairs.count,
-    cqs: hca.completionQueues.count,
-    srqs: hca.sharedReceiveQueues.count,
-    eqs: hca.eventQueues.count,
-    mrs: hca.regions.table.count,
-    groups: hca.groups.count,
-    icmPages: hca.icm.mappedPages,
-  };
 }

@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The control commands of an mthca device: `fail` and the error buffer, faults that are injected,
- * and counts of objects.
+ * The control commands of devices of personalities: `fail` and what the driver sees of it, faults
+ * that are injected, and counts of objects.
  */
 import t from 'tap';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
+import { CommandOpcode as MlxOpcode, CommandStatus as MlxStatus } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { ERROR_BUFFER_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CommandOpcode, CommandStatus, FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
 import { Firmware } from '../../personality/shared/firmware.ts';
+import { Mlx5Driver } from '../../rig/mlx5/driver/mlx5-driver.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { portSetup } from '../../rig/mthca/driver/profile.ts';
 import type { ControlClientHandle } from './control-server.ts';
-import { countMthcaObjects, type MthcaTarget, makeMthcaCommands } from './mthca-commands.ts';
+import { makePersonalityCommands, type PersonalityTarget } from './personality-commands.ts';
 
 const client = {} as ControlClientHandle;
 
-function targetOf({ device, port }: MthcaDriver): MthcaTarget {
+function targetOf({ device, port }: MthcaDriver): PersonalityTarget {
   return { core: device, functions: [port] };
 }
 
 t.test('a device fails by command, and recovers by reset', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
   driver.start();
-  const fail = makeMthcaCommands(
+  const fail = makePersonalityCommands(
     () => targetOf(driver),
     () => {},
   ).get('fail');
@@ -45,7 +47,7 @@ t.test('a device fails by command, and recovers by reset', (t) => {
 function makeInjection(): { fixture: DataFixture; inject(words: unknown): unknown; woken(): number } {
   const fixture = new DataFixture();
   let woken = 0;
-  const commands = makeMthcaCommands(
+  const commands = makePersonalityCommands(
     () => targetOf(fixture.driver),
     () => woken++,
   );
@@ -115,11 +117,41 @@ t.test('words that name no fault', (t) => {
 
 t.test('objects are counted', (t) => {
   const fixture = new DataFixture();
-  const count = () => countMthcaObjects(fixture.driver.device.hca);
+  const count = () => fixture.driver.device.hca.objectCounts;
   const before = count();
   const [a, b] = fixture.connect();
   t.same(count(), { ...before, qps: before.qps + 2, cqs: before.cqs + 2, mrs: before.mrs + 4 });
   for (const qp of [a, b]) qp.destroy();
   t.match(count(), { qps: before.qps });
   t.end();
+});
+
+t.test('an mlx5 device takes the same words', async (t) => {
+  const driver = new Mlx5Driver();
+  const { device, machine, port } = driver;
+  driver.start();
+  let woken = 0;
+  const commands = makePersonalityCommands(
+    () => ({ core: device, functions: [port] }),
+    () => woken++,
+  );
+  const request = (parameters: object) => ({ version: 1, id: 1, command: '', parameters: { ...parameters } });
+  const inject = (...words: string[]) => commands.get('inject')?.(request({ words }), client);
+  for (const [words, says] of [
+    [['fatal', 'cause=bus'], /no cause bus; there are internal, processor, hardware, temperature/],
+    [['fatal', 'firmware=works'], /no firmware works; there are silent, refuses/],
+    [['link-down', 'port=2'], /port is 2; it must be a number up to 1/],
+  ] as const)
+    t.throws(() => inject(...words), says);
+  t.equal(woken, 0);
+  t.same(inject('link-down'), { text: 'the link of port 1 is held down' });
+  t.same(inject('link-up'), { text: 'the link of port 1 trains' });
+  t.same(inject('lost-completions', 'count=2', 'qp=7'), { text: 'the next completions are lost: 2 of QP 7' });
+  t.equal(device.hca.planted.completions, 2);
+  t.same(commands.get('fail')?.(request({ cause: 'hardware' }), client), { cause: 'hardware' });
+  t.equal(device.hca.health.firmware, Firmware.REFUSES);
+  t.equal(driver.command(MlxOpcode.NOP).status, MlxStatus.INTERNAL_ERROR);
+  t.equal(woken, 4);
+  machine.reset(0, 'function');
+  t.match(device.hca.objectCounts, { eqs: 0, uars: 0, pages: 0 });
 });

@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The status of an adapter of the personality mthca, and what `vuhca show` lists of it, in the
- * course of a session of its driver.
+ * The status of adapters of personalities, and what `vuhca show` lists of them, in the course of a
+ * session of their drivers.
  */
 import t from 'tap';
+import { CommandOpcode, EventType } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { FatalKind, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import { showViews } from '../../personality/shared/contents.ts';
 import { Firmware } from '../../personality/shared/firmware.ts';
+import { encodeFault } from '../../personality/shared/injected-faults.ts';
+import { Mlx5Driver } from '../../rig/mlx5/driver/mlx5-driver.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
-import { reportMthca } from './mthca-report.ts';
+import { reportPersonality } from './personality-report.ts';
 
 const { SEND, RDMA_WRITE } = WorkOpcode;
 
 t.test('from power-on to a failure', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
-  t.match(reportMthca(driver.device), { state: 'reset', commands: { executed: 0 }, queuePairs: {}, contextPages: 0 });
+  t.match(reportPersonality(driver.device), {
+    state: 'reset',
+    commands: { executed: 0 },
+    queuePairs: {},
+    objects: { contextPages: 0 },
+  });
   driver.startFirmware();
-  t.match(reportMthca(driver.device), { state: 'firmware started', commands: { executed: 4, refused: 0 } });
+  t.match(reportPersonality(driver.device), { state: 'firmware started', commands: { executed: 4, refused: 0 } });
   const fixture = new DataFixture();
   const { device } = fixture.driver;
   const [a, b] = fixture.connect();
@@ -26,7 +34,7 @@ t.test('from power-on to a failure', (t) => {
   b.postReceive(local);
   a.post({ opcode: SEND, pieces: [local] });
   fixture.run();
-  const report = reportMthca(device);
+  const report = reportPersonality(device);
   t.match(report, {
     state: 'running',
     queuePairs: { RTS: 2, INIT: 1 },
@@ -40,12 +48,13 @@ t.test('from power-on to a failure', (t) => {
     ],
     faults: { counts: {}, first: undefined },
   });
-  t.ok(report.contextPages > 0 && report.memoryRegions > 5 && report.dmaBytesRead > 4096, 'sums');
+  const { contextPages = 0, memoryRegions = 0 } = report.objects;
+  t.ok(contextPages > 0 && memoryRegions > 5 && report.dmaBytesRead > 4096, 'sums');
   a.post({ opcode: RDMA_WRITE, pieces: [{ ...local, key: 0x7f00 }], remote: local });
   fixture.run();
-  t.match(reportMthca(device).queuePairs, { ERR: 1, RTS: 1, INIT: 1 });
+  t.match(reportPersonality(device).queuePairs, { ERR: 1, RTS: 1, INIT: 1 });
   device.hca.fail(FatalKind.BUS, Firmware.REFUSES);
-  t.match(reportMthca(device), { state: 'failed', queuePairs: {}, completionQueues: { count: 0, posted: 3 } });
+  t.match(reportPersonality(device), { state: 'failed', queuePairs: {}, completionQueues: { count: 0, posted: 3 } });
   t.end();
 });
 
@@ -89,4 +98,44 @@ t.test('queues, commands and events', (t) => {
   fixture.driver.machine.runUntil(() => show('queues', { qp })[0].inFlight === 0, 'the end of the message');
   t.match(show('queues')[2], { queue: 'CQ', number: cq, state: 'FIRED', next: 1, unread: 1 });
   t.end();
+});
+
+t.test('mlx5: from power-on to a failure', async (t) => {
+  const driver = new Mlx5Driver();
+  const { device, machine } = driver;
+  t.match(reportPersonality(device), {
+    personality: 'mlx5',
+    state: 'reset',
+    commands: { executed: 0 },
+    queuePairs: {},
+  });
+  driver.connect();
+  driver.expect(CommandOpcode.ENABLE_HCA, { outputBytes: 0xc });
+  driver.command(0x7ff);
+  t.match(reportPersonality(device), { state: 'enabled', commands: { executed: 2, refused: 1 } });
+  driver.port.reset('software');
+  driver.start();
+  const queue = driver.createEventQueue(driver.allocateUar(), 1n << BigInt(EventType.COMMAND), 2, 5);
+  for (let command = 0; command < 6; command++) driver.expect(CommandOpcode.NOP);
+  t.match(reportPersonality(device), {
+    state: 'running',
+    resets: { software: 1 },
+    objects: { userPages: 1, firmwarePages: 80 },
+    eventQueues: { count: 1, posted: 4, errors: 1 },
+    eventsLost: 2,
+    ports: [{ number: 1, state: 'DOWN', mtuBytes: 4096 }],
+  });
+  t.match(device.hca.objectCounts, { eqs: 1, uars: 1 });
+  const show = (view: string) => showViews(device, { view }).rows;
+  t.match(show('events'), [{ eq: queue.number, vector: 5, state: 'OVERFLOW', entries: 4, posted: 4, unread: 4 }]);
+  t.throws(() => show('vcbs'), /the personality mlx5 has nothing to show as vcbs; it has lanes, commands, events/);
+  driver.port.plantFault(encodeFault(['fatal']));
+  machine.runUntilIdle();
+  t.match(reportPersonality(device), { state: 'failed' });
+  driver.port.reset('software');
+  t.match(reportPersonality(device), {
+    state: 'reset',
+    eventQueues: { count: 0, posted: 4, errors: 0 },
+    eventsLost: 2,
+  });
 });

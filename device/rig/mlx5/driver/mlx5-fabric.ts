@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Two devices of the personality mlx5 and our own adapter behind one switch with the built-in
+ * subnet manager, recorded, with a driver for each device; for tests of fabrics.
+ */
+import { defaultAdapterOptions } from '../../../hca/adapter/options.ts';
+import type { AdapterClock, HostPort } from '../../../host.ts';
+import { Recorder } from '../../../hosts/recording.ts';
+import { Replay, type ReplayResult } from '../../../hosts/replay.ts';
+import type { Mlx5Adapter } from '../../../personality/mlx5/mlx5-adapter.ts';
+import { defaultMlx5Options } from '../../../personality/mlx5/options.ts';
+import { type BuiltFabric, buildFabric } from '../../../topology/build-fabric.ts';
+import { defaultSwitchNode, type FabricPlan, type PersonalityNode } from '../../../topology/fabric-plan.ts';
+import { InProcessMachine } from '../../machine/machine.ts';
+import { Mlx5Driver } from './mlx5-driver.ts';
+
+export function mlx5Node(name: string, place: number): PersonalityNode {
+  const nodeGuid = `00565548434160${place}0`;
+  const portLids = [2 * place + 1, 2 * place + 2] as const;
+  return { name, personality: 'mlx5', options: { ...defaultMlx5Options, nodeGuid, portLids } };
+}
+
+const cable = { kind: 'cable' } as const;
+
+/** Devices m and n, and our own adapter v, at one switch. */
+const plan: FabricPlan = {
+  adapters: [mlx5Node('m', 1), { name: 'v', options: defaultAdapterOptions }, mlx5Node('n', 2)],
+  switches: [{ ...defaultSwitchNode, name: 's', ports: 4 }],
+  links: [
+    { ports: ['m:1', 's:1'], link: cable },
+    { ports: ['v:1', 's:2'], link: cable },
+    { ports: ['n:1', 's:3'], link: cable },
+  ],
+  subnet: 'managed',
+};
+
+/** A device with its driver. */
+interface Mlx5End {
+  readonly device: Mlx5Adapter;
+  readonly driver: Mlx5Driver;
+}
+
+export class Mlx5Fabric {
+  readonly machine: InProcessMachine;
+  readonly m: Mlx5End;
+  readonly n: Mlx5End;
+  built!: BuiltFabric;
+  readonly #pieces: Uint8Array[] = [];
+
+  constructor() {
+    this.machine = new InProcessMachine({
+      functionCount: plan.adapters.length,
+      build: (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
+        this.built = buildFabric(plan, clock, hosts);
+        return this.built.fabric;
+      },
+      record: (_, count) => new Recorder(plan, count, (bytes) => this.#pieces.push(bytes.slice())),
+    });
+    this.m = this.#end(0);
+    this.n = this.#end(2);
+  }
+
+  /** Runs until the port of a device is active. */
+  awaitActive({ device }: Mlx5End): void {
+    this.machine.runUntil(() => device.ports[0].active, 'an active port');
+  }
+
+  /** Replays everything so far. */
+  replay(): ReplayResult {
+    this.machine.recorder?.flush();
+    return new Replay(Buffer.concat(this.#pieces), () => {
+      throw new Error('A recording of a fabric brings its plan.');
+    }).run();
+  }
+
+  #end(index: number): Mlx5End {
+    const device = this.built.adapters[index] as Mlx5Adapter;
+    return { device, driver: new Mlx5Driver(this.machine, index, device) };
+  }
+}
