@@ -109,4 +109,10 @@ export interface KeyLookup {
    * front end without fast registration refuses each with KEY_INVALID.
    */
   findRegistrable(qp: KeyHolder, key: number): FastRegion | undefined;
+  /**
+   * Executes request `sequence` of `qp`, which changes a key and has the form of a personality: the
+   * front end reads it again. Returns NONE or the cause of a refusal. A front end without such
+   * requests lacks the method.
+   */
+  perform?(qp: KeyHolder, sequence: number): FaultKind;
 }

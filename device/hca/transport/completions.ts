@@ -33,6 +33,7 @@ import {
   SendOpcode,
 } from '../../../protocol/layout/gen/values.gen.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
+import { CHANGE_KEY } from './requester-opcodes.ts';
 
 /** Completion opcode by send opcode. */
 const sendCompletionOpcodes = new Uint8Array(256);
@@ -51,6 +52,7 @@ for (const [send, completion] of [
   [SendOpcode.LOCAL_INVALIDATE, CompletionOpcode.LOCAL_INVALIDATE],
   [SendOpcode.FAST_REGISTER, CompletionOpcode.FAST_REGISTER],
   [SendOpcode.BIND_WINDOW, CompletionOpcode.BIND_WINDOW],
+  [CHANGE_KEY, CompletionOpcode.FAST_REGISTER],
 ])
   sendCompletionOpcodes[send] = completion;
 

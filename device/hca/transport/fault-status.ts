@@ -5,6 +5,7 @@
  */
 import { NakCode } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, FaultKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
+import { CHANGE_KEY } from './requester-opcodes.ts';
 
 /**
  * Status of a send command that was not executed because of `fault`. Operations on keys have a
@@ -13,7 +14,8 @@ import { CompletionStatus, FaultKind, SendOpcode } from '../../../protocol/layou
  */
 export function sendStatus(fault: FaultKind, opcode: number): CompletionStatus {
   if (opcode === SendOpcode.BIND_WINDOW) return CompletionStatus.WINDOW_BIND_ERROR;
-  const isOnKeys = opcode === SendOpcode.LOCAL_INVALIDATE || opcode === SendOpcode.FAST_REGISTER;
+  const isOnKeys =
+    opcode === SendOpcode.LOCAL_INVALIDATE || opcode === SendOpcode.FAST_REGISTER || opcode === CHANGE_KEY;
   switch (fault) {
     case FaultKind.KEY_STATE:
       return isOnKeys ? CompletionStatus.WINDOW_BIND_ERROR : CompletionStatus.LOCAL_QP_OPERATION_ERROR;

@@ -91,6 +91,12 @@ export const RequestKind = {
 } as const;
 export type RequestKind = (typeof RequestKind)[keyof typeof RequestKind];
 
+/**
+ * Send opcode of a request that changes a key in the form of a personality. Its front end reads
+ * the request again (`KeyLookup.perform`). The adapter's own front end has no such requests.
+ */
+export const CHANGE_KEY = 0x13;
+
 const kinds = new Uint8Array(256);
 kinds[SendOpcode.SEND] = RequestKind.SEND;
 kinds[SendOpcode.SEND_IMMEDIATE] = RequestKind.SEND;
@@ -106,6 +112,7 @@ kinds[SendOpcode.NOP] = RequestKind.LOCAL;
 kinds[SendOpcode.LOCAL_INVALIDATE] = RequestKind.LOCAL;
 kinds[SendOpcode.FAST_REGISTER] = RequestKind.LOCAL;
 kinds[SendOpcode.BIND_WINDOW] = RequestKind.LOCAL;
+kinds[CHANGE_KEY] = RequestKind.LOCAL;
 
 /**
  * Kind of a send opcode; NONE when the service lacks the operation (IBTA table 36). Linux knows

@@ -13,6 +13,7 @@ import {
   SendOpcode,
   ServiceType,
 } from '../../../protocol/layout/gen/values.gen.ts';
+import { CHANGE_KEY } from '../../hca/transport/requester-opcodes.ts';
 import type { SendRequest } from '../driver/send-request.ts';
 import { ledger } from '../fixtures/ledger.ts';
 import { PacketPeer } from '../fixtures/packet-peer.ts';
@@ -34,6 +35,12 @@ const send =
 const malformed: Row[] = [
   ['an unknown opcode', () => ({ header: { opcode: 0x77 } }), LOCAL_QP_OPERATION_ERROR, FaultKind.COMMAND_OPCODE],
   ['opcode 255', () => ({ header: { opcode: 255 } }), LOCAL_QP_OPERATION_ERROR, FaultKind.COMMAND_OPCODE],
+  [
+    'an opcode of personalities',
+    () => ({ header: { opcode: CHANGE_KEY } }),
+    LOCAL_QP_OPERATION_ERROR,
+    FaultKind.COMMAND_OPCODE,
+  ],
   ['17 SGEs', send(() => ({ header: { sgeCount: 17 } })), LOCAL_QP_OPERATION_ERROR, FaultKind.COMMAND_SGE],
   ['31 SGEs', send(() => ({ header: { sgeCount: 31 } })), LOCAL_QP_OPERATION_ERROR, FaultKind.COMMAND_SGE],
   [

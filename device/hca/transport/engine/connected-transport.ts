@@ -91,7 +91,7 @@ export class ConnectedTransport {
     const record = this.#pool.take();
     record.trace = qp.trace;
     record.trace?.launch(record);
-    loadCommand(qp, record, buffer);
+    loadCommand(qp, record, buffer, this.#parts.keys);
     state.append(record);
     this.requester.wake(state);
   }

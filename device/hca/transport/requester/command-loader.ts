@@ -14,15 +14,16 @@ import { AccessFlag, FaultKind } from '../../../../protocol/layout/gen/values.ge
 import type { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
-import { ATOMIC_WRITE_BYTES, isPlacement, RequestKind, requestKind } from '../requester-opcodes.ts';
+import { ATOMIC_WRITE_BYTES, CHANGE_KEY, isPlacement, RequestKind, requestKind } from '../requester-opcodes.ts';
 import type { SendRecord } from '../state/send-record.ts';
 
 const ATOMIC_BYTES = 8;
 
 /** Fills `record`; its `fault` is NONE or forbids execution. */
-export function loadCommand(qp: QueuePair, record: SendRecord, buffer: PhysicalCollectBuffer): void {
+export function loadCommand(qp: QueuePair, record: SendRecord, buffer: PhysicalCollectBuffer, keys: KeyLookup): void {
   record.load(buffer);
   record.kind = requestKind(qp.serviceType, record.opcode);
+  if (record.opcode === CHANGE_KEY && keys.perform === undefined) record.kind = RequestKind.NONE;
   record.list.clear();
   record.fault = buffer.fault;
   if (record.fault !== FaultKind.NONE) return;

@@ -21,6 +21,7 @@ import { AccessFlag, FaultKind, SendOpcode } from '../../../../protocol/layout/g
 import { PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../../memory/page-list.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
+import { CHANGE_KEY } from '../requester-opcodes.ts';
 import type { SendRecord } from '../state/send-record.ts';
 import { RequesterKeys } from './requester-keys.ts';
 
@@ -53,13 +54,14 @@ function register(fields: Partial<typeof good>) {
   return { fault, reported, region };
 }
 
-function perform(opcode: SendOpcode, headerView: DataView, region: object | undefined) {
+function perform(opcode: number, headerView: DataView, region: object | undefined, more: Partial<KeyLookup> = {}) {
   const reported: FaultKind[] = [];
   // The page list is all zeros.
   const read = (_subject: unknown, bytes: number, into: Uint8Array, at: number) => into.fill(0, at, at + bytes);
   const dma = { at: () => dma, read };
   const faults = { report: (fault: FaultKind) => reported.push(fault) };
-  const keys = { fault: FaultKind.KEY_STATE, findRegistrable: () => region, invalidate: () => region !== undefined };
+  const invalidate = () => region !== undefined;
+  const keys = { fault: FaultKind.KEY_STATE, findRegistrable: () => region, invalidate, ...more };
   const qp = { owner: { dma, faults }, creation: { userQueue: 0 } } as unknown as QueuePair;
   const record = { opcode, headerView, sequence: 1, immediate: KEY } as unknown as SendRecord;
   const fault = new RequesterKeys(keys as unknown as KeyLookup).perform(qp, record);
@@ -114,4 +116,21 @@ t.test('a key that cannot be registered or invalidated is reported; a NOP report
     t.same(perform(opcode, view, undefined), { fault: FaultKind.KEY_STATE, reported: [FaultKind.KEY_STATE] });
   for (const opcode of [SendOpcode.NOP, SendOpcode.LOCAL_INVALIDATE])
     t.same(perform(opcode, view, {}), { fault: FaultKind.NONE, reported: [] });
+});
+
+t.test('a request of a personality goes to its front end, by QP and number', async (t) => {
+  const view = new DataView(new ArrayBuffer(COMMAND_HEADER_BYTES));
+  const asked: number[] = [];
+  const answer = (fault: FaultKind) => ({
+    perform: (_qp: unknown, sequence: number) => {
+      asked.push(sequence);
+      return fault;
+    },
+  });
+  t.same(perform(CHANGE_KEY, view, {}, answer(FaultKind.NONE)), { fault: FaultKind.NONE, reported: [] });
+  const refused = { fault: FaultKind.KEY_PD, reported: [FaultKind.KEY_PD] };
+  t.same(perform(CHANGE_KEY, view, {}, answer(FaultKind.KEY_PD)), refused);
+  t.same(asked, [1, 1]);
+  const unknown = { fault: FaultKind.COMMAND_OPCODE, reported: [FaultKind.COMMAND_OPCODE] };
+  t.same(perform(CHANGE_KEY, view, {}), unknown, 'there are none without such a front end');
 });

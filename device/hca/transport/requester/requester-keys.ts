@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Work requests on keys: local invalidate, fast registration and binding of memory windows (IBTA
- * 10.6.5, 10.6.3.2, 10.6.7). The requester executes them in order with other messages, without
- * packets.
+ * 10.6.5, 10.6.3.2, 10.6.7), and those of a personality. The requester executes them in order with
+ * other messages, without packets.
  */
 
 import { KEY_BYTE_MASK } from '../../../../protocol/infiniband/memory-keys.ts';
@@ -31,6 +31,7 @@ import type { BindRequest, KeyLookup } from '../../protection/key-lookup.ts';
 import { ALL_ACCESS, REMOTE_CHANGES } from '../../protection/memory-region.ts';
 import { foldHigh } from '../../protection/virtual-address.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
+import { CHANGE_KEY } from '../requester-opcodes.ts';
 import type { SendRecord } from '../state/send-record.ts';
 
 const LIST_ALIGNMENT = 8;
@@ -63,6 +64,8 @@ export class RequesterKeys {
         return this.#register(qp, record.headerView);
       case SendOpcode.BIND_WINDOW:
         return this.#bindWindow(qp, record.headerView);
+      case CHANGE_KEY:
+        return this.#keys.perform?.(qp, record.sequence) ?? FaultKind.COMMAND_OPCODE;
       default:
         return FaultKind.COMMAND_OPCODE;
     }
