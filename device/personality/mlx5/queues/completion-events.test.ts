@@ -66,6 +66,39 @@ t.test('an event that stands in the EQ is found after its turns, too', async (t)
   }
 });
 
+t.test('an event waits for the taking of the last one of its CQ, not of others', async (t) => {
+  const fixture = new CompletionFixture();
+  const [first, second] = [fixture.create(), fixture.create()];
+  for (const cq of [first, second]) {
+    cq.arm();
+    fixture.post(cq, 1);
+    cq.noteEvent();
+    cq.arm();
+  }
+  const events = fixture.deviceEvents();
+  t.equal(events.pendingEntries, 2, 'both have one there and one that waits');
+  fixture.events.consumed = 1;
+  fixture.driver.arm(fixture.events);
+  t.equal(events.pendingEntries, 2, 'that of the first comes');
+  fixture.events.consumed = 2;
+  fixture.driver.arm(fixture.events);
+  t.equal(events.pendingEntries, 2, 'and that of the second');
+  t.same(fixture.takeEvents(), [first.number, second.number]);
+});
+
+t.test('an event of 2^32 events ago holds none back', async (t) => {
+  const fixture = new CompletionFixture();
+  const cq = fixture.create();
+  cq.arm();
+  fixture.post(cq, 1);
+  fixture.takeEvents();
+  const events = fixture.deviceEvents();
+  events.producerIndex = 0;
+  events.consumerIndex = 0;
+  cq.arm();
+  t.equal(events.pendingEntries, 1);
+});
+
 t.test('a CQ whose EQ has failed goes on without events', async (t) => {
   const fixture = new CompletionFixture();
   const cq = fixture.create();
@@ -95,6 +128,37 @@ t.test('another EQ takes the events, with the one that waits', async (t) => {
   t.same([fixture.takeEvents(), fixture.takeEvents(other)], [[cq.number], [cq.number]]);
   t.same([fixture.takeEvents(), fixture.takeEvents(other)], [[], []]);
   t.same([fixture.deviceEvents().users, fixture.deviceEvents(other).users], [1, 0]);
+});
+
+t.test('events of the old EQ hold none back in another one', async (t) => {
+  const fixture = new CompletionFixture();
+  const other = fixture.driver.createEventQueue(fixture.events.uar, 0n);
+  const cq = fixture.create();
+  for (const one of [cq, fixture.create({ logCqSize: 3 }, other)]) {
+    one.arm();
+    fixture.post(one, 1);
+  }
+  fixture.modify(cq, 1 << CqFieldSelect.EQN, { cEqnOrApuElement: other.number });
+  cq.noteEvent();
+  cq.arm();
+  t.equal(fixture.deviceEvents(other).pendingEntries, 2);
+});
+
+t.test('resizing is no completion: it raises no event, then or later', async (t) => {
+  for (const solicited of [false, true]) {
+    const fixture = new CompletionFixture();
+    const cq = fixture.create();
+    fixture.post(cq, 1, true);
+    cq.take();
+    cq.arm({ solicited });
+    cq.resize({ logCqSize: 4 }).finish();
+    fixture.modify(cq, 0, {});
+    t.same(fixture.takeEvents(), []);
+    cq.arm({ solicited });
+    t.same(fixture.takeEvents(), []);
+    fixture.post(cq, 2, true);
+    t.same(fixture.takeEvents(), [cq.number], 'the queue is still armed');
+  }
 });
 
 /** A CQ with moderation. */
@@ -210,6 +274,16 @@ t.test('software that has taken what an event waits for gets none', async (t) =>
   t.equal(moderated.wait(PERIOD_NS), 0);
   t.equal(moderated.complete(1), 0);
   t.equal(moderated.wait(PERIOD_NS), 1, 'the next entry has its event');
+});
+
+t.test('entries that have moved to another ring wait no longer than others', async (t) => {
+  const moderated = new ModeratedFixture(100);
+  moderated.complete(1);
+  moderated.wait(PERIOD_NS / 2);
+  moderated.complete(1);
+  moderated.cq.resize({ logCqSize: 4 }).finish();
+  moderated.cq.arm();
+  t.equal(moderated.wait(PERIOD_NS / 2), 1);
 });
 
 t.test('a CQ that is destroyed or reset while its event waits posts none', async (t) => {
