@@ -46,6 +46,7 @@ const bounded: Readonly<Record<string, string>> = {
   'an object is in it at most once, and all kinds of objects have a row': `
     device/hca/function/object-table:#slots device/personality/mthca/memory/context-table:#objects
     device/personality/mthca/queues/event-queue:#deferred device/personality/mthca/raw-queue-pairs:#waiting
+    device/personality/mlx5/queues/event-queue:#waiting
     device/personality/shared/receive-flusher:#watched device/personality/shared/send-queues:#queues
     device/hca/protection/page-faults:#domains device/hca/protection/page-faults:#starved
     device/hca/queues/event-moderation:#held device/hca/transport/receive-queue:#flushing
