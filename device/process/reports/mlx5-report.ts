@@ -21,12 +21,16 @@ export function describeMlx5({ hca, commands, tables }: Mlx5Adapter): DeviceStat
     posted,
     isGood: status === QueueStatus.OK,
   }));
+  const completionQueues = [...hca.completionQueues.values()].map(({ producerCount, context }) => ({
+    posted: producerCount,
+    isGood: context.status === QueueStatus.OK,
+  }));
   return {
     state: hca.health.hasFailed ? 'failed' : states[hca.state],
     commands: { executed: commands.executed, refused: commands.refused },
-    objects: { userPages: hca.uars.size, firmwarePages: hca.pages.length },
+    objects: { memoryKeys: hca.keys.size, userPages: hca.uars.size, firmwarePages: hca.pages.length },
     queuePairs: countNames(names),
-    completionQueues: countQueues([], 0),
+    completionQueues: countQueues(completionQueues, hca.retired.completions),
     eventQueues: countQueues(eventQueues, hca.events.retired),
     eventsLost: hca.events.lost,
   };

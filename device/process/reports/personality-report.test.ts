@@ -9,6 +9,7 @@ import { FatalKind, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts
 import { showViews } from '../../personality/shared/contents.ts';
 import { Firmware } from '../../personality/shared/firmware.ts';
 import { encodeFault } from '../../personality/shared/injected-faults.ts';
+import { CompletionFixture } from '../../rig/mlx5/driver/completion-fixture.ts';
 import { Mlx5Driver } from '../../rig/mlx5/driver/mlx5-driver.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
@@ -128,7 +129,10 @@ t.test('mlx5: from power-on to a failure', async (t) => {
   t.match(device.hca.objectCounts, { eqs: 1, uars: 1 });
   const show = (view: string) => showViews(device, { view }).rows;
   t.match(show('events'), [{ eq: queue.number, vector: 5, state: 'OVERFLOW', entries: 4, posted: 4, unread: 4 }]);
-  t.throws(() => show('vcbs'), /the personality mlx5 has nothing to show as vcbs; it has lanes, commands, events/);
+  t.throws(
+    () => show('vcbs'),
+    /the personality mlx5 has nothing to show as vcbs; it has lanes, commands, queues, events/,
+  );
   driver.port.plantFault(encodeFault(['fatal']));
   machine.runUntilIdle();
   t.match(reportPersonality(device), { state: 'failed' });
@@ -136,6 +140,19 @@ t.test('mlx5: from power-on to a failure', async (t) => {
   t.match(reportPersonality(device), {
     state: 'reset',
     eventQueues: { count: 0, posted: 4, errors: 0 },
-    eventsLost: 2,
   });
+});
+
+t.test('mlx5: completion queues', async (t) => {
+  const fixture = new CompletionFixture();
+  const { driver } = fixture;
+  const cq = fixture.create({ logCqSize: 2 });
+  const show = () => showViews(driver.device, { view: 'queues' }).rows;
+  t.match(show(), [{ queue: 'CQ', number: cq.number, state: 'FIRED', entries: 4, next: 0, unread: 0 }]);
+  for (let value = 1; value <= 5; value++) fixture.post(cq, value);
+  t.match(show(), [{ state: 'OVERFLOW', next: 4, unread: 4 }]);
+  t.match(reportPersonality(driver.device), { completionQueues: { count: 1, posted: 4, errors: 1 } });
+  driver.port.reset('software');
+  t.same(show(), []);
+  t.match(reportPersonality(driver.device), { completionQueues: { count: 0, posted: 4, errors: 0 } });
 });

@@ -59,6 +59,8 @@ const bounded: Readonly<Record<string, string>> = {
   'as many as there are event queues and pages that the firmware asks for': `
     device/personality/mlx5/hca/events:#queues device/personality/mlx5/hca/events:commandQueues
     device/personality/mlx5/hca/hca:pages`,
+  'as many as there are memory keys of mlx5: 2^20': `
+    device/personality/mlx5/memory/memory-keys:#keys device/personality/mlx5/memory/memory-keys:#free`,
   'as many as there are pages of the collect BAR': `
     device/hca/collect/collect-choke:#parts device/hca/collect/collect-choke:#spare device/hca/collect/collect-unit:#spare`,
   'one for each function': `

@@ -78,7 +78,6 @@ function destroy({ hca, view }: CommandContext): CommandStatus {
   if (queue.users > 0) return CommandStatus.RESOURCE_BUSY;
   hca.events.remove(queue);
   hca.uars.release(queue.plan.uar);
-  hca.retired.events += queue.producerIndex;
   return CommandStatus.OK;
 }
 

@@ -84,8 +84,8 @@ export class Hca implements FaultyDevice {
     this.#retire(queue),
   );
   readonly moderation: EventModeration;
-  /** Entries of CQs and of EQs that no longer exist, for reports. */
-  readonly retired = { completions: 0, events: 0 };
+  /** Entries of CQs that no longer exist, for reports. */
+  readonly retired = { completions: 0 };
   readonly health = new Health();
   readonly planted = new PlantedFaults();
   readonly fatalCauses = fatalCauses;
@@ -158,7 +158,6 @@ export class Hca implements FaultyDevice {
    */
   close(): void {
     this.#stopTraffic();
-    for (const queue of this.events.values()) this.retired.events += queue.producerIndex;
     this.events.reset();
     this.keys.reset();
     this.groups.reset();
