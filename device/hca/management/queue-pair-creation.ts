@@ -6,7 +6,6 @@
  * nor CQs nor PD (annex A14).
  */
 import { GENERAL_SERVICES_QPN, SUBNET_MANAGEMENT_QPN } from '../../../protocol/infiniband/addresses.ts';
-import { COMPLETION_ENTRY_SIZE } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { RECEIVE_QUEUE_MAX_LOG2, SEND_QUEUE_MAX_LOG2 } from '../../../protocol/layout/gen/constants.gen.ts';
 import {
   decodeQpCreation,
@@ -32,10 +31,10 @@ import {
   type QpCreation,
 } from '../../../protocol/layout/gen/qp-creation.gen.ts';
 import { QUEUE_PAIR_RECORD_RECEIVE_TAIL_OFFSET } from '../../../protocol/layout/gen/queue-pair-record.gen.ts';
-import { FaultKind, ManagementStatus, ServiceType, serviceTypeNames } from '../../../protocol/layout/gen/values.gen.ts';
+import { ManagementStatus, ServiceType, serviceTypeNames } from '../../../protocol/layout/gen/values.gen.ts';
 import { joinPort } from '../../../protocol/layout/port-number.ts';
 import { ProtectionDomain } from '../protection/protection-domain.ts';
-import type { CompletionPort } from '../queues/completion-port.ts';
+import { AbsentCompletionQueue, absentReceiveQueue } from '../queues/absent-queues.ts';
 import { QueuePair, type QueuePairParts } from '../queues/queue-pair.ts';
 import { ReceiveRing } from '../queues/receive-ring.ts';
 import type { ReceiveSource } from '../queues/receive-source.ts';
@@ -61,32 +60,6 @@ const offeredServices: readonly number[] = [
 
 /** A value, its range, and the offset of its field. */
 type Range = readonly [number, number, number, number];
-
-/** Null object for a CQ that an XRC QP lacks: number 0, and what is posted is discarded. */
-class AbsentCompletionQueue implements CompletionPort {
-  readonly number = 0;
-  references = 0;
-
-  begin(): DataView {
-    return new DataView(new ArrayBuffer(COMPLETION_ENTRY_SIZE));
-  }
-
-  post(): boolean {
-    return true;
-  }
-}
-
-/** Null object for the receive queue of an XRC QP: always empty, it grants no credits. */
-const absentReceiveQueue: ReceiveSource = {
-  head: 0,
-  known: 0,
-  available: () => false,
-  /** No limit: a target receives from shared queues (IBTA 9.7.7.2). */
-  credits: () => -1,
-  take: () => 0,
-  read: () => FaultKind.RECEIVE_ENTRY,
-  reset: () => {},
-};
 
 /** CREATE_QP: checks sizes, service and objects, allocates the QP and publishes its descriptor. */
 export function createQueuePair(context: CommandContext): ManagementStatus {
