@@ -190,17 +190,17 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mlx5/memory',
     holds: 'buffers that commands describe by lists of pages',
-    uses: 'layout infiniband protocol/mlx5 host.ts function protection',
+    uses: 'layout infiniband protocol/mlx5 host.ts function protection shared',
   },
   {
     path: 'device/personality/mlx5/queues',
     holds: 'event queues in the mlx5 layout',
-    uses: 'layout protocol/mlx5 function hca/queues shared mlx5/memory',
+    uses: 'layout protocol/mlx5 function protection hca/queues collect transport shared mlx5/memory',
   },
   {
     path: 'device/personality/mlx5/hca',
     holds: 'state of an mlx5 function: capabilities, pages, domains, ports, groups, events',
-    uses: 'layout protocol/mlx5 host.ts port agents function hca/queues shared mlx5/memory mlx5/queues',
+    uses: 'layout infiniband protocol/mlx5 host.ts port agents function protection hca/queues transport state shared mlx5/memory mlx5/queues',
   },
   {
     path: 'device/personality/mlx5/commands',
@@ -210,7 +210,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mlx5',
     holds: 'an adapter as mlx5 drivers know it; so far what drivers ask before they make queues',
-    uses: 'layout infiniband protocol/mlx5 host.ts port link agents switch function hca/trace hca/queues lane engine adapter shared mlx5/queues mlx5/hca mlx5/commands',
+    uses: 'layout infiniband protocol/mlx5 host.ts port link agents switch function hca/trace protection hca/queues lane engine adapter shared mlx5/memory mlx5/queues mlx5/hca mlx5/commands',
   },
   {
     path: 'device/topology',
@@ -308,7 +308,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5/driver',
     holds: 'the host side of the mlx5 command interface',
-    uses: 'layout protocol/mlx5 host.ts function protection adapter shared mlx5/memory mlx5/queues personality/mlx5 device/topology hosts machine',
+    uses: 'layout protocol/mlx5 host.ts port link function protection adapter shared mlx5/memory mlx5/queues personality/mlx5 device/topology hosts machine',
   },
   {
     path: 'device/rig/mlx5/fields',

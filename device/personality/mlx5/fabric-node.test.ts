@@ -67,6 +67,7 @@ t.test('software hears of its port', async (t) => {
   const [port] = m.device.ports;
   for (const [change, event] of [
     [SettingChange.LID, PortChange.LID],
+    [SettingChange.SM, PortChange.LID],
     [SettingChange.PKEY, PortChange.PKEY],
     [SettingChange.GID, PortChange.GUID],
     [SettingChange.CLIENT_REREGISTER, PortChange.CLIENT_REREGISTER],
@@ -74,7 +75,6 @@ t.test('software hears of its port', async (t) => {
     port.onChange?.(port, change);
     t.same(takeChanges(m.driver, events), [event]);
   }
-  port.onChange?.(port, SettingChange.SM);
   m.driver.expect(CommandOpcode.DESTROY_EQ, { fill: (view) => view.setUint32(8, events.number) });
   t.same(takeChanges(m.driver, events), [], 'nothing more');
   m.driver.port.reset('function');

@@ -29,15 +29,18 @@ import type { AdapterClock, HostPort } from '../../host.ts';
 import type { Views } from '../shared/contents.ts';
 import type { PersonalityOptions } from '../shared/options.ts';
 import { PersonalityPort } from '../shared/personality-port.ts';
-import type { PostedSends, SendQueues } from '../shared/send-queues.ts';
+import type { SendQueues } from '../shared/send-queues.ts';
 import { TransportUnits } from '../shared/transport-units.ts';
-import { noQueuePairs } from './absent-units.ts';
 
 import { CommandQueue } from './commands/command-queue.ts';
 import { mlx5Views } from './contents.ts';
 import { Hca } from './hca/hca.ts';
 import { announcePort } from './hca/port-events.ts';
+import { UmrUnit } from './memory/umr.ts';
 import { Mlx5Function } from './mlx5-function.ts';
+import { QueuePairs } from './queue-pairs.ts';
+import type { SendQueue } from './queues/send-queue.ts';
+import { SendRequests } from './queues/send-requests.ts';
 
 /** Stages of a pass. */
 const STAGES = 5;
@@ -64,10 +67,11 @@ export class Mlx5Adapter implements FabricNode, ManagedNode, VectorNotes {
   readonly commands: CommandQueue;
   readonly functions: readonly [Mlx5Function];
   readonly mads: MadInterface;
-  readonly units: TransportUnits<PostedSends>;
+  readonly units: TransportUnits<SendQueue>;
   readonly links: PortLinks;
   /** QPs of the transport, by number, as reports and traces want them. */
-  readonly tables = { queuePairs: noQueuePairs };
+  readonly tables: { readonly queuePairs: QueuePairs };
+  readonly queuePairs: QueuePairs;
   readonly traces: Traces;
   /** Its rows for `vuhca show`. */
   readonly views: Views;
@@ -96,16 +100,22 @@ export class Mlx5Adapter implements FabricNode, ManagedNode, VectorNotes {
       clock,
       ports: this.ports,
       keys: this.hca.keys,
-      queuePairs: this.tables.queuePairs,
+      queuePairs: { get: (qpn) => this.queuePairs.get(qpn) },
       groups: this.hca.groups,
       removed: () => {},
-      makeLoader: () => ({ load: () => {} }),
+      makeLoader: (addresses) => new SendRequests(addresses, this.underlying.dma),
     });
+    this.queuePairs = new QueuePairs(this.hca, this.units);
+    this.tables = { queuePairs: this.queuePairs };
+    this.hca.unit = this.queuePairs;
+    this.hca.transportQueuePairs = this.queuePairs;
+    this.hca.keys.changes = new UmrUnit(this.hca.keys, this.queuePairs);
     const { receiver } = this.engine;
     openDoors([this], { receiver: receiver.mads, special: this.units.special });
     this.traces = new Traces(clock, 1);
+    this.queuePairs.onReady = (qp) => this.traces.onReady?.(qp);
     this.views = mlx5Views(this.hca);
-    this.functions = [new Mlx5Function(this.underlying, this.hca, this.commands)];
+    this.functions = [new Mlx5Function(this.underlying, this.hca, this.commands, this.queuePairs)];
     this.links = new PortLinks({ ports: this.ports, switches: [] }, receiver, [this.mads], clock);
     const { traps } = this.mads;
     for (const port of this.ports) {
@@ -122,7 +132,7 @@ export class Mlx5Adapter implements FabricNode, ManagedNode, VectorNotes {
     return this.units.lanes;
   }
 
-  get sends(): SendQueues {
+  get sends(): SendQueues<SendQueue> {
     return this.units.sends;
   }
 

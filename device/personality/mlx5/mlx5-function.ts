@@ -11,6 +11,8 @@ import {
   ARM_EQ_OFFSET,
   COMMAND_ADDRESS_OFFSET,
   COMMAND_DOORBELL_OFFSET,
+  DOORBELL_BYTES,
+  DOORBELL_OFFSET,
   EQ_CONSUMER_OFFSET,
   FIRST_UAR,
   HEALTH_COUNTER_OFFSET,
@@ -31,6 +33,7 @@ import { decodeFault, readFault } from '../shared/injected-faults.ts';
 import { UndividedFunction } from '../shared/undivided-function.ts';
 import type { CommandQueue } from './commands/command-queue.ts';
 import type { Hca } from './hca/hca.ts';
+import type { QueuePairs } from './queue-pairs.ts';
 import { CompletionDoorbells } from './queues/completion-doorbells.ts';
 
 const DWORD_BYTES = 4;
@@ -53,20 +56,27 @@ const RESET_SUPPORTED = 2 ** 30;
 const HEALTH_PERIOD_NS = 100_000_000;
 const HEALTH_COUNTER_MASK = 0xffffff;
 const EQ_NUMBER_SHIFT = 24;
+const QPN_SHIFT = 8;
+/** Half of a doorbell register: software uses the two in turns. */
+const DOORBELL_HALF_BYTES = DOORBELL_BYTES / 2;
 const EQ_INDEX_MASK = 0xffffff;
 
 export class Mlx5Function extends UndividedFunction implements FunctionPort {
   readHigh = 0;
+  /** Doorbells for a queue that the page does not have. */
+  strayDoorbells = 0;
   readonly #hca: Hca;
+  readonly #queuePairs: QueuePairs;
   readonly #commands: CommandQueue;
   readonly completionDoorbells: CompletionDoorbells;
   /** Address of the command queue as software has written it, with the state of the interface. */
   #addressHigh = 0;
   #addressLow = 0;
 
-  constructor(underlying: UnderlyingFunction, hca: Hca, commands: CommandQueue) {
+  constructor(underlying: UnderlyingFunction, hca: Hca, commands: CommandQueue, queuePairs: QueuePairs) {
     super(underlying);
     this.#hca = hca;
+    this.#queuePairs = queuePairs;
     this.#commands = commands;
     this.completionDoorbells = new CompletionDoorbells(hca.completionQueues);
   }
@@ -183,7 +193,16 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
       this.#writeEventQueue(uar, value, at === ARM_EQ_OFFSET);
     else if (isUsed && (at === ARM_CQ_OFFSET || at === ARM_CQ_OFFSET + DWORD_BYTES))
       this.completionDoorbells.store(uar, at - ARM_CQ_OFFSET, value);
+    else if (isUsed && at >= DOORBELL_OFFSET) this.#writeDoorbell(uar, at % DOORBELL_HALF_BYTES, value);
     else this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+  }
+
+  /**
+   * A doorbell is the first 8 bytes of a request; the second dword has the QPN. All registers of a
+   * page act alike.
+   */
+  #writeDoorbell(uar: number, at: number, value: number): void {
+    if (at === DWORD_BYTES && !this.#queuePairs.ring(uar, value >>> QPN_SHIFT)) this.strayDoorbells++;
   }
 
   /** Software has taken entries of an EQ whose UAR page it is. */

@@ -59,6 +59,8 @@ const bounded: Readonly<Record<string, string>> = {
   'as many as there are event queues and pages that the firmware asks for': `
     device/personality/mlx5/hca/events:#queues device/personality/mlx5/hca/events:commandQueues
     device/personality/mlx5/hca/hca:pages`,
+  'one for each number of a domain':
+    'device/personality/mlx5/hca/domains:#protection device/personality/mlx5/hca/domains:#xrc',
   'as many as there are memory keys of mlx5: 2^20': `
     device/personality/mlx5/memory/memory-keys:#keys device/personality/mlx5/memory/memory-keys:#free`,
   'as many as there are pages of the collect BAR': `

@@ -162,6 +162,9 @@ export function setSendCommandSgeLkey(view: DataView, base: number, value: numbe
 export function getSendCommandXrcSrqn(view: DataView, base: number): number {
   return view.getUint32(base + 56, true) & 0xffffff;
 }
+export function setSendCommandXrcSrqn(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 56, (view.getUint32(base + 56, true) & 0xff000000) | (value & 0xffffff), true);
+}
 
 /** Header of a command posted to a send queue. */
 export interface SendCommand {

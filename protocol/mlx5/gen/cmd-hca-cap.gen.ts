@@ -5,6 +5,11 @@
 /** General capabilities. */
 export const CMD_HCA_CAP_SIZE = 256;
 
+/** Largest shared receive queue, as 2^n entries. */
+export function setCmdHcaCapLogMaxSrqSz(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 16, value);
+}
+
 /** Largest work queue, as 2^n entries. */
 export function setCmdHcaCapLogMaxQpSz(view: DataView, base: number, value: number): void {
   view.setUint8(base + 17, value);
@@ -13,6 +18,11 @@ export function setCmdHcaCapLogMaxQpSz(view: DataView, base: number, value: numb
 /** QPs, as 2^n. */
 export function setCmdHcaCapLogMaxQp(view: DataView, base: number, value: number): void {
   view.setUint8(base + 19, (view.getUint8(base + 19) & 0xe0) | (value & 0x1f));
+}
+
+/** Shared receive queues, as 2^n. */
+export function setCmdHcaCapLogMaxSrq(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 21, (view.getUint8(base + 21) & 0xe0) | (value & 0x1f));
 }
 
 /** Largest CQ, as 2^n entries. */
@@ -58,6 +68,16 @@ export function setCmdHcaCapUmrExtendedTranslationOffset(view: DataView, base: n
 /** Longest list of keys, as 2^n elements. */
 export function setCmdHcaCapLogMaxKlmListSize(view: DataView, base: number, value: number): void {
   view.setUint8(base + 35, (view.getUint8(base + 35) & 0xc0) | (value & 0x3f));
+}
+
+/** READs and atomics that a requester has outstanding, as 2^n. */
+export function setCmdHcaCapLogMaxRaReqQp(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 41, (view.getUint8(base + 41) & 0xc0) | (value & 0x3f));
+}
+
+/** READs and atomics that a responder takes, as 2^n. */
+export function setCmdHcaCapLogMaxRaResQp(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 43, (view.getUint8(base + 43) & 0xc0) | (value & 0x3f));
 }
 
 /** Code of the length of the GID table: 8 * 2^n, 0 for 8. */
@@ -193,6 +213,11 @@ export function setCmdHcaCapLogMaxPd(view: DataView, base: number, value: number
 /** XRC domains, as 2^n. */
 export function setCmdHcaCapLogMaxXrcd(view: DataView, base: number, value: number): void {
   view.setUint8(base + 103, (view.getUint8(base + 103) & 0xe0) | (value & 0x1f));
+}
+
+/** Receive memory pools, as 2^n. */
+export function setCmdHcaCapLogMaxRmp(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 112, (view.getUint8(base + 112) & 0xe0) | (value & 0x1f));
 }
 
 /** Rate of the timer in kHz. */

@@ -6,6 +6,9 @@
 export const CREATE_MKEY_OUT_SIZE = 16;
 
 /** Upper 24 bits of the key. */
+export function getCreateMkeyOutMkeyIndex(view: DataView, base: number): number {
+  return view.getUint32(base + 8, false) & 0xffffff;
+}
 export function setCreateMkeyOutMkeyIndex(view: DataView, base: number, value: number): void {
   view.setUint32(base + 8, (view.getUint32(base + 8, false) & 0xff000000) | (value & 0xffffff), false);
 }

@@ -5,10 +5,83 @@
 /** Control piece of a send request. */
 export const CTRL_SEG_SIZE = 16;
 
+/** Operation. Values: send-opcode. */
+export function getCtrlSegOpcode(view: DataView, base: number): number {
+  return view.getUint8(base + 3);
+}
+
+/** Length of the request in units of 16 bytes. */
+export function getCtrlSegDs(view: DataView, base: number): number {
+  return view.getUint8(base + 7) & 0x3f;
+}
+
+/** What the request waits for. Values: fence-mode. */
+export function getCtrlSegFence(view: DataView, base: number): number {
+  return view.getUint8(base + 11) >>> 5;
+}
+
+/** When a completion is written. Values: completion-mode. */
+export function getCtrlSegCompletion(view: DataView, base: number): number {
+  return (view.getUint8(base + 11) >>> 2) & 0x3;
+}
+
+/** The message asks for an event. */
+export function getCtrlSegSolicited(view: DataView, base: number): number {
+  return (view.getUint8(base + 11) >>> 1) & 0x1;
+}
+
 /** Immediate data, key to invalidate or to change. */
 export function getCtrlSegImmediate(view: DataView, base: number): number {
   return view.getUint32(base + 12, false);
 }
 export function setCtrlSegImmediate(view: DataView, base: number, value: number): void {
   view.setUint32(base + 12, value, false);
+}
+
+/** Control piece of a send request. */
+export interface CtrlSeg {
+  /** Variant of the opcode. */
+  opmod: number;
+  /** Block at which the request begins, counted from the first one of the queue. */
+  wqeIndex: number;
+  /** Operation. */
+  opcode: number;
+  /** The QP. */
+  qpn: number;
+  /** Length of the request in units of 16 bytes. */
+  ds: number;
+  /** Checksum; it is not checked. */
+  signature: number;
+  /** What the request waits for. */
+  fence: number;
+  /** When a completion is written. */
+  completion: number;
+  /** The message asks for an event. */
+  solicited: number;
+  /** Immediate data, key to invalidate or to change. */
+  immediate: number;
+}
+
+/** A record of zeros, to be reused. */
+export function newCtrlSeg(): CtrlSeg {
+  return {
+    opmod: 0,
+    wqeIndex: 0,
+    opcode: 0,
+    qpn: 0,
+    ds: 0,
+    signature: 0,
+    fence: 0,
+    completion: 0,
+    solicited: 0,
+    immediate: 0,
+  };
+}
+
+/** Writes whole words: every field of `from`, zeros into reserved bits; no arrays. */
+export function encodeCtrlSeg(view: DataView, base: number, from: Readonly<CtrlSeg>): void {
+  view.setUint32(base, ((from.opmod & 0xff) << 24) | ((from.wqeIndex & 0xffff) << 8) | (from.opcode & 0xff), false);
+  view.setUint32(base + 4, ((from.qpn & 0xffffff) << 8) | (from.ds & 0x3f), false);
+  view.setUint32(base + 8, ((from.signature & 0xff) << 24) | ((from.fence & 0x7) << 5) | ((from.completion & 0x3) << 2) | ((from.solicited & 0x1) << 1), false);
+  view.setUint32(base + 12, from.immediate, false);
 }

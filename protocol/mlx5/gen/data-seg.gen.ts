@@ -39,3 +39,23 @@ export function getDataSegAddressHigh(view: DataView, base: number): number {
 export function getDataSegAddressLow(view: DataView, base: number): number {
   return view.getUint32(base + 12, false);
 }
+
+/** Piece that names local memory, also in receive requests. */
+export interface DataSeg {
+  /** The data follow; the piece has 4 bytes and the data. */
+  inline: number;
+  /** Length; 0 means 2^31 bytes where nothing is inline. */
+  byteCount: number;
+  /** Key. */
+  lkey: number;
+  /** Virtual address. */
+  address: number;
+}
+
+/** Writes whole words: every field of `from`, zeros into reserved bits; no arrays. */
+export function encodeDataSeg(view: DataView, base: number, from: Readonly<DataSeg>): void {
+  view.setUint32(base, ((from.inline & 0x1) << 31) | (from.byteCount & 0x7fffffff), false);
+  view.setUint32(base + 4, from.lkey, false);
+  view.setUint32(base + 8, from.address / 4294967296, false);
+  view.setUint32(base + 12, from.address, false);
+}

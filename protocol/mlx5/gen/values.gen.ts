@@ -353,6 +353,113 @@ export const KeyAttribute = {
 } as const;
 export type KeyAttribute = (typeof KeyAttribute)[keyof typeof KeyAttribute];
 
+/** States of a QP. */
+export const QpState = {
+  /** RESET. */
+  RESET: 0,
+  /** INIT. */
+  INIT: 1,
+  /** RTR. */
+  RTR: 2,
+  /** RTS. */
+  RTS: 3,
+  /** SQE. */
+  SQE: 4,
+  /** SQD. */
+  SQD: 5,
+  /** ERR. */
+  ERROR: 6,
+} as const;
+export type QpState = (typeof QpState)[keyof typeof QpState];
+
+/** Transport services. */
+export const QpService = {
+  /** RC. */
+  RC: 0,
+  /** UC. */
+  UC: 1,
+  /** UD. */
+  UD: 2,
+  /** XRC. */
+  XRC: 3,
+  /** Initiator of dynamic connections. */
+  DCI: 5,
+  /** QP0. */
+  QP0: 7,
+  /** QP1. */
+  QP1: 8,
+  /** Requests that change keys. */
+  UMR: 12,
+} as const;
+export type QpService = (typeof QpService)[keyof typeof QpService];
+
+/** Codes of MTUs. */
+export const PathMtu = {
+  /** 256 bytes. */
+  MTU_256: 1,
+  /** 512 bytes. */
+  MTU_512: 2,
+  /** 1024 bytes. */
+  MTU_1024: 3,
+  /** 2048 bytes. */
+  MTU_2048: 4,
+  /** 4096 bytes. */
+  MTU_4096: 5,
+} as const;
+export type PathMtu = (typeof PathMtu)[keyof typeof PathMtu];
+
+/** Where receives of a QP come from. */
+export const ReceiveQueueType = {
+  /** Its own queue. */
+  OWN: 0,
+  /** A shared receive queue. */
+  SHARED: 1,
+  /** Nowhere. */
+  NONE: 3,
+} as const;
+export type ReceiveQueueType = (typeof ReceiveQueueType)[keyof typeof ReceiveQueueType];
+
+/** Bits of the mask of a transition: fields that are meant beside those that always are. */
+export const QpOptional = {
+  /** Second path. */
+  ALTERNATE_PATH: 0,
+  /** Remote reads. */
+  REMOTE_READS: 1,
+  /** Remote atomics. */
+  REMOTE_ATOMICS: 2,
+  /** Remote writes. */
+  REMOTE_WRITES: 3,
+  /** Index of the P_Key. */
+  PKEY_INDEX: 4,
+  /** Q_Key. */
+  QKEY: 5,
+  /** Least time after an RNR NAK. */
+  RNR_TIMEOUT: 6,
+  /** Path in use. */
+  PRIMARY_PATH: 7,
+  /** READs and atomics of the requester. */
+  READS_OUT: 8,
+  /** READs and atomics of the responder. */
+  READS_IN: 9,
+  /** State of path migration. */
+  MIGRATION_STATE: 10,
+  /** Retries. */
+  RETRY_COUNT: 12,
+  /** Retries after RNR NAKs. */
+  RNR_RETRY: 13,
+  /** Acknowledgement timeout. */
+  ACK_TIMEOUT: 14,
+  /** Port. */
+  PRIMARY_PORT: 16,
+  /** Shared receive queue. */
+  SRQN: 18,
+  /** CQ of receives. */
+  RECEIVE_CQN: 19,
+  /** Set of counters. */
+  COUNTER_SET: 25,
+} as const;
+export type QpOptional = (typeof QpOptional)[keyof typeof QpOptional];
+
 /** States of CQs and EQs. */
 export const QueueStatus = {
   /** Well. */
@@ -477,6 +584,33 @@ export const CqArm = {
 } as const;
 export type CqArm = (typeof CqArm)[keyof typeof CqArm];
 
+/** States of shared receive queues. */
+export const SrqState = {
+  /** Well. */
+  GOOD: 0,
+  /** An entry was wrong. */
+  ERROR: 1,
+} as const;
+export type SrqState = (typeof SrqState)[keyof typeof SrqState];
+
+/** States of receive memory pools. */
+export const RmpState = {
+  /** Well. */
+  READY: 1,
+  /** An entry was wrong. */
+  ERROR: 3,
+} as const;
+export type RmpState = (typeof RmpState)[keyof typeof RmpState];
+
+/** Kinds of work queues. */
+export const WorkQueueType = {
+  /** A list. */
+  LIST: 0,
+  /** A ring. */
+  RING: 1,
+} as const;
+export type WorkQueueType = (typeof WorkQueueType)[keyof typeof WorkQueueType];
+
 /** Bits of what MODIFY_HCA_VPORT_CONTEXT changes. */
 export const VportFieldSelect = {
   /** GUID of the port. */
@@ -525,6 +659,34 @@ export const SendOpcode = {
   UMR: 37,
 } as const;
 export type SendOpcode = (typeof SendOpcode)[keyof typeof SendOpcode];
+
+/** What a send request waits for. */
+export const FenceMode = {
+  /** Nothing. */
+  NONE: 0,
+  /** Requests before it that change keys. */
+  SMALL: 1,
+  /** READs and atomics before it. */
+  FENCE: 2,
+  /** All requests before it. */
+  STRONG: 3,
+  /** Both of the first two. */
+  SMALL_AND_FENCE: 4,
+} as const;
+export type FenceMode = (typeof FenceMode)[keyof typeof FenceMode];
+
+/** When a send request has a completion. */
+export const CompletionMode = {
+  /** When it fails. */
+  ON_ERROR: 0,
+  /** When it is the first that fails. */
+  ON_FIRST_ERROR: 1,
+  /** Always. */
+  ALWAYS: 2,
+  /** Always, and an event. */
+  ALWAYS_WITH_EVENT: 3,
+} as const;
+export type CompletionMode = (typeof CompletionMode)[keyof typeof CompletionMode];
 
 /** Kinds of completions. */
 export const CompletionOpcode = {

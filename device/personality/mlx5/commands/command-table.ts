@@ -11,6 +11,8 @@ import { functionCommands } from './function-commands.ts';
 import { groupCommands } from './group-commands.ts';
 import { memoryKeyCommands } from './memory-key-commands.ts';
 import { registerCommands } from './port-commands.ts';
+import { queuePairCommands } from './queue-pair-commands.ts';
+import { sharedReceiveQueueCommands } from './shared-receive-queue-commands.ts';
 import { vportCommands } from './vport-commands.ts';
 
 const KERNEL = 0;
@@ -22,6 +24,8 @@ const rows: ReadonlyMap<number, CommandRow> = new Map(
     ...memoryKeyCommands,
     ...eventQueueCommands,
     ...completionQueueCommands,
+    ...sharedReceiveQueueCommands,
+    ...queuePairCommands,
     ...registerCommands,
     ...vportCommands,
     ...datagramCommands,

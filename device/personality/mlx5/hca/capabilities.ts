@@ -28,6 +28,11 @@ import {
   setCmdHcaCapLogMaxPd,
   setCmdHcaCapLogMaxQp,
   setCmdHcaCapLogMaxQpSz,
+  setCmdHcaCapLogMaxRaReqQp,
+  setCmdHcaCapLogMaxRaResQp,
+  setCmdHcaCapLogMaxRmp,
+  setCmdHcaCapLogMaxSrq,
+  setCmdHcaCapLogMaxSrqSz,
   setCmdHcaCapLogMaxTransportDomain,
   setCmdHcaCapLogMaxXrcd,
   setCmdHcaCapLogPgSz,
@@ -61,6 +66,17 @@ export const LOG_EVENT_ENTRIES = 16;
 export const LOG_DOMAINS = 16;
 export const LOG_TRANSPORT_DOMAINS = 16;
 export const LOG_XRC_DOMAINS = 16;
+/** QPs of a function; blocks of the largest send queue, entries of the largest receive queue. */
+export const LOG_QUEUE_PAIRS = 15;
+export const LOG_QUEUE_PAIR_BLOCKS = 15;
+/** Bytes of the largest send request and of the largest receive. */
+const SEND_REQUEST_MAX_BYTES = 1024;
+export const RECEIVE_ENTRY_MAX_BYTES = 512;
+/** Shared receive queues of a function, and entries of the largest one, as 2^n. */
+export const LOG_SHARED_QUEUES = 15;
+export const LOG_SHARED_ENTRIES = 15;
+/** READs and atomics of a QP, in each direction, as 2^n. */
+export const LOG_READS = 4;
 /** Multicast groups, as 2^n, and most QPs in one. */
 export const LOG_GROUPS = 13;
 export const GROUP_MEMBERS = 248;
@@ -105,13 +121,18 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapCqResize(view, 0, 1);
   setCmdHcaCapCqModeration(view, 0, 1);
   setCmdHcaCapCqEqRemap(view, 0, 1);
-  setCmdHcaCapLogMaxQp(view, 0, 16);
-  setCmdHcaCapLogMaxQpSz(view, 0, 15);
+  setCmdHcaCapLogMaxQp(view, 0, LOG_QUEUE_PAIRS);
+  setCmdHcaCapLogMaxQpSz(view, 0, LOG_QUEUE_PAIR_BLOCKS);
+  setCmdHcaCapLogMaxSrq(view, 0, LOG_SHARED_QUEUES);
+  setCmdHcaCapLogMaxRmp(view, 0, LOG_SHARED_QUEUES);
+  setCmdHcaCapLogMaxSrqSz(view, 0, LOG_SHARED_ENTRIES);
+  setCmdHcaCapLogMaxRaReqQp(view, 0, LOG_READS);
+  setCmdHcaCapLogMaxRaResQp(view, 0, LOG_READS);
   setCmdHcaCapLogMaxPd(view, 0, LOG_DOMAINS);
   setCmdHcaCapLogMaxXrcd(view, 0, LOG_XRC_DOMAINS);
   setCmdHcaCapLogMaxTransportDomain(view, 0, LOG_TRANSPORT_DOMAINS);
-  setCmdHcaCapMaxWqeSzSq(view, 0, 1024);
-  setCmdHcaCapMaxWqeSzRq(view, 0, 512);
+  setCmdHcaCapMaxWqeSzSq(view, 0, SEND_REQUEST_MAX_BYTES);
+  setCmdHcaCapMaxWqeSzRq(view, 0, RECEIVE_ENTRY_MAX_BYTES);
   setCmdHcaCapRc(view, 0, 1);
   setCmdHcaCapUc(view, 0, 1);
   setCmdHcaCapUd(view, 0, 1);

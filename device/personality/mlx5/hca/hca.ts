@@ -20,18 +20,24 @@ import type { PersonalityPort } from '../../shared/personality-port.ts';
 import { PlantedFaults } from '../../shared/planted-faults.ts';
 import { MemoryKeys } from '../memory/memory-keys.ts';
 import type { Mlx5CompletionQueue } from '../queues/completion-queue.ts';
+import type { Mlx5QueuePair } from '../queues/queue-pair.ts';
+import type { Mlx5SharedReceiveQueue } from '../queues/shared-receive-queue.ts';
 import {
   LOG_COMPLETION_QUEUES,
   LOG_DOMAINS,
+  LOG_QUEUE_PAIRS,
+  LOG_SHARED_QUEUES,
   LOG_TRANSPORT_DOMAINS,
   LOG_XRC_DOMAINS,
   makeCapabilities,
 } from './capabilities.ts';
+import { Domains } from './domains.ts';
 import { Events } from './events.ts';
 import { fatalCauses, Health } from './health.ts';
 import { MulticastMembers } from './multicast-members.ts';
 import { Numbers } from './numbers.ts';
 import { objectEvents } from './object-events.ts';
+import type { QueuePairUnit } from './queue-pair-plan.ts';
 
 /** What has been started; each includes those before it. */
 export const HcaState = { DISABLED: 0, ENABLED: 1, RUNNING: 2 } as const;
@@ -46,6 +52,9 @@ export const START_PAGES = 64;
 
 /** Zeros in a context name no domain. */
 const FIRST_DOMAIN = 1;
+
+/** QPNs 0 and 1 have their meaning in packets. */
+const FIRST_QUEUE_PAIR = 2;
 
 /** The queue pairs of the transport by number. */
 export interface QueuePairLookup {
@@ -83,6 +92,14 @@ export class Hca implements FaultyDevice {
   readonly completionQueues = new ObjectTable<Mlx5CompletionQueue>(2 ** LOG_COMPLETION_QUEUES, 1, 1, (queue) =>
     this.#retire(queue),
   );
+  readonly sharedReceiveQueues = new ObjectTable<Mlx5SharedReceiveQueue>(2 ** LOG_SHARED_QUEUES, 1, 1, (queue) =>
+    queue.release(),
+  );
+  readonly queuePairs = new ObjectTable<Mlx5QueuePair>(2 ** LOG_QUEUE_PAIRS, FIRST_QUEUE_PAIR, 1, (qp) => qp.release());
+  /** Domains as the transport knows them. */
+  readonly transport: Domains;
+  /** The unit that works for QPs. */
+  unit: QueuePairUnit | undefined = undefined;
   readonly moderation: EventModeration;
   /** Entries of CQs that no longer exist, for reports. */
   readonly retired = { completions: 0 };
@@ -103,6 +120,7 @@ export class Hca implements FaultyDevice {
     this.agents = agents;
     this.clock = clock;
     this.keys = new MemoryKeys(underlying, this.domains);
+    this.transport = new Domains(underlying, this.sharedReceiveQueues);
     this.moderation = new EventModeration(clock);
     this.capabilities = makeCapabilities(ports.length);
     this.current = new Map(this.capabilities);
@@ -116,6 +134,8 @@ export class Hca implements FaultyDevice {
   get objectCounts() {
     return {
       eqs: this.events.size,
+      qps: this.queuePairs.size,
+      srqs: this.sharedReceiveQueues.size,
       cqs: this.completionQueues.size,
       keys: this.keys.size,
       pds: this.domains.size,
@@ -160,6 +180,7 @@ export class Hca implements FaultyDevice {
     this.#stopTraffic();
     this.events.reset();
     this.keys.reset();
+    this.transport.reset();
     this.groups.reset();
     for (const port of this.ports) {
       port.disable();
@@ -182,6 +203,8 @@ export class Hca implements FaultyDevice {
 
   /** All queues with work of processes are gone, and the ports are down. */
   #stopTraffic(): void {
+    this.unit?.reset();
+    for (const queue of [...this.sharedReceiveQueues.values()]) this.sharedReceiveQueues.remove(queue);
     for (const queue of [...this.completionQueues.values()]) this.completionQueues.remove(queue);
     for (const port of this.ports) port.disable();
   }

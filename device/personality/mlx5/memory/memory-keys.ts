@@ -6,6 +6,7 @@
  */
 import { KEY_BYTE_MASK } from '../../../../protocol/infiniband/memory-keys.ts';
 import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
+import { KeyAccessMode } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
 import type { KeyHolder } from '../../../hca/protection/key-holder.ts';
 import type { KeyLookup } from '../../../hca/protection/key-lookup.ts';
@@ -15,6 +16,7 @@ import {
   ANY_QP,
   type KeyAttributes,
   listRoom,
+  newAttributes,
   OCTOWORD_BYTES,
   rightsBeneath,
   rightsFor,
@@ -22,6 +24,7 @@ import {
 } from './key-attributes.ts';
 import type { Cursor } from './key-lists.ts';
 import { MemoryKey, type Pieces } from './memory-key.ts';
+import { QUEUE_KEY } from './queue-memory.ts';
 
 /** Keys of a function, as 2^n. */
 export const LOG_KEYS = 20;
@@ -61,6 +64,8 @@ export class MemoryKeys implements KeyLookup, Pieces {
   readonly owner: UnderlyingFunction;
   readonly domains: Domains;
   readonly #keys = new Map<number, MemoryKey>();
+  /** Stands for the memory of work queues: bus addresses, which only the device itself names. */
+  readonly #queueMemory: MemoryKey;
   /** Indices that were used before, the newest last. */
   readonly #free: number[] = [];
   #next = FIRST_KEY;
@@ -68,6 +73,7 @@ export class MemoryKeys implements KeyLookup, Pieces {
   constructor(owner: UnderlyingFunction, domains: Domains) {
     this.owner = owner;
     this.domains = domains;
+    this.#queueMemory = new MemoryKey(owner, this, 0, { ...newAttributes(), accessMode10: KeyAccessMode.PHYSICAL });
   }
 
   get size(): number {
@@ -146,6 +152,7 @@ export class MemoryKeys implements KeyLookup, Pieces {
     lengthBytes: number,
     access: number,
   ): MemoryKey | undefined {
+    if (key >>> 0 === QUEUE_KEY) return this.#queueMemory;
     return this.allow(key, pd.number, ANY_QP, lengthBytes, rightsFor(access));
   }
 

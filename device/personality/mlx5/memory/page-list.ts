@@ -4,6 +4,7 @@
  * memory. The list stays in the device, so nothing of it can change behind it.
  */
 import { joinDwords } from '../../../../protocol/layout/dwords.ts';
+import type { Dma } from '../../../hca/function/dma.ts';
 
 const ADDRESS_BYTES = 8;
 /** Pages of the interface: all lists have pages of this size or larger. */
@@ -50,5 +51,17 @@ export class PageList {
   addressOf(offset: number): number {
     const at = this.#start + offset;
     return this.#pages[Math.floor(at / this.#pageBytes)] + (at % this.#pageBytes);
+  }
+
+  /**
+   * Sets `dma` to the byte at `offset`. Returns how many of `lengthBytes` from there on lie in one
+   * page.
+   */
+  locate(dma: Dma, offset: number, lengthBytes: number): number {
+    const at = this.#start + offset;
+    const page = Math.floor(at / this.#pageBytes);
+    const inPage = at - page * this.#pageBytes;
+    dma.at(this.#pages[page] + inPage);
+    return Math.min(lengthBytes, this.#pageBytes - inPage);
   }
 }

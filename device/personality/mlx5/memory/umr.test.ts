@@ -224,6 +224,7 @@ t.test('keys made for no requests, and keys without a list', async (t) => {
 
 t.test('without a source of requests, and when one cannot be read, nothing is executed', async (t) => {
   const { fixture } = makeKey();
+  fixture.keys.changes = undefined;
   t.equal(fixture.keys.perform(fixture.qp, 1), FaultKind.COMMAND_OPCODE);
   const asked: unknown[] = [];
   fixture.keys.changes = new UmrUnit(fixture.keys, { fetch: (...args) => void asked.push(args) });

@@ -163,7 +163,8 @@ export class UmrUnit implements KeyChanges {
   }
 
   /** Finds the list, checks it, and makes room for it. */
-  #takeList(qp: KeyHolder, { view, lengthBytes }: KeyRequest, key: MemoryKey, octowords: number): FaultKind {
+  #takeList(qp: KeyHolder, request: KeyRequest, key: MemoryKey, octowords: number): FaultKind {
+    const { view, lengthBytes } = request;
     const offset = offsetOf(view);
     const bytes = octowords * OCTOWORD_BYTES;
     if (offset + octowords > listRoom(this.#next)) return FaultKind.KEY_BOUNDS;
@@ -173,7 +174,7 @@ export class UmrUnit implements KeyChanges {
       this.#listAt = LIST_AT;
     } else {
       if (lengthBytes < LIST_AT + DATA_SEG_SIZE) return FaultKind.COMMAND_SGE;
-      const fault = this.#readList(qp, view, bytes);
+      const fault = this.#readList(qp, request, bytes);
       if (fault !== FaultKind.NONE) return fault;
     }
     const fault = offset === 0 ? this.#checkPieces(octowords) : FaultKind.NONE;
@@ -182,14 +183,16 @@ export class UmrUnit implements KeyChanges {
   }
 
   /** Copies a list that the data piece of a request names. */
-  #readList(qp: KeyHolder, view: DataView, bytes: number): FaultKind {
+  #readList(qp: KeyHolder, { view, changesAll }: KeyRequest, bytes: number): FaultKind {
     if (getDataSegInline(view, LIST_AT) === 1) return FaultKind.COMMAND_SGE;
     if ((getDataSegByteCount(view, LIST_AT) || LONGEST_PIECE_BYTES) < bytes) return FaultKind.COMMAND_LENGTH;
     const keys = this.#keys;
     const { dma } = keys.owner;
     const address = joinDwords(getDataSegAddressLow(view, LIST_AT), foldHigh(getDataSegAddressHigh(view, LIST_AT)));
     const lkey = getDataSegLkey(view, LIST_AT);
-    const region = keys.at(address).allow(lkey, qp.pd.number, ANY_QP, bytes, KeyRight.LOCAL_READ);
+    // A QP that changes the keys of all domains belongs to none.
+    const pd = changesAll ? (keys.find(lkey)?.attributes.pd ?? 0) : qp.pd.number;
+    const region = keys.at(address).allow(lkey, pd, ANY_QP, bytes, KeyRight.LOCAL_READ);
     if (region === undefined) return keys.fault;
     if (this.#copy.bytes.length < bytes) this.#copy = makeCopy(bytes);
     if (!region.read(dma.at(address), PAGE_LIST, bytes, this.#copy, 0)) return FaultKind.DMA_READ;

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The send queue of a QP (IBTA 10.2.4): a ring of blocks of 64 bytes, of which a request takes 1 to
+ * 16. A doorbell names the QP alone; the record says how many blocks are posted. The transport
+ * counts requests, so the queue remembers at which block each of them begins.
+ */
+import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
+import { SEND_BLOCK_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
+import { CTRL_SEG_SIZE, getCtrlSegDs } from '../../../../protocol/mlx5/gen/ctrl-seg.gen.ts';
+import type { Dma } from '../../../hca/function/dma.ts';
+import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
+import type { PostedCounter, RequestBlock } from '../../shared/request-block.ts';
+import type { PostedSends } from '../../shared/send-queues.ts';
+import type { QueueMemory } from '../memory/queue-memory.ts';
+
+/** Counters of work queues have 16 bits. */
+const COUNTER_MASK = 0xffff;
+/** Unit of the length of a request. */
+const LENGTH_UNIT_BYTES = 16;
+/** Blocks of the longest request. */
+const BLOCKS_MAX = 16;
+
+/** Place of the requests of a queue. */
+export class SendPlace {
+  readonly memory: QueueMemory;
+  readonly blocks: number;
+  readonly #offset: number;
+  /** First block of each request, by the lower bits of its number; one more than fit the ring. */
+  readonly #firstBlock: Uint16Array;
+
+  /** `offset`: of the first block in `memory`; `blocks`: a power of two. */
+  constructor(memory: QueueMemory, offset: number, blocks: number) {
+    this.memory = memory;
+    this.#offset = offset;
+    this.blocks = blocks;
+    this.#firstBlock = new Uint16Array(2 * blocks);
+  }
+
+  /** The counter of the first block of a request, as completions name it. */
+  counterOf(number: number): number {
+    return this.#firstBlock[number % this.#firstBlock.length];
+  }
+
+  setCounter(number: number, block: number): void {
+    this.#firstBlock[number % this.#firstBlock.length] = block;
+  }
+
+  /** Offset of a block in the memory of the queues. */
+  offsetOf(block: number): number {
+    return this.#offset + (block % this.blocks) * SEND_BLOCK_BYTES;
+  }
+
+  /**
+   * Sets `dma` to a byte of request `number`. Returns how many of `lengthBytes` from there on lie
+   * in one page.
+   */
+  locate(dma: Dma, number: number, offset: number, lengthBytes: number): number {
+    const block = this.counterOf(number) + Math.floor(offset / SEND_BLOCK_BYTES);
+    const inBlock = offset % SEND_BLOCK_BYTES;
+    const piece = Math.min(lengthBytes, this.bytesToEnd(block) - inBlock);
+    return this.memory.locate(dma, this.offsetOf(block) + inBlock, piece);
+  }
+
+  /** Bytes from a block to the end of the ring. */
+  bytesToEnd(block: number): number {
+    return (this.blocks - (block % this.blocks)) * SEND_BLOCK_BYTES;
+  }
+}
+
+export class SendQueue implements PostedSends {
+  readonly qp: QueuePair;
+  readonly place: SendPlace;
+  ready = false;
+  /** Blocks that software has posted, modulo 2^16. */
+  posted = 0;
+  readonly #counter: PostedCounter;
+
+  constructor(qp: QueuePair, place: SendPlace, counter: PostedCounter) {
+    this.qp = qp;
+    this.place = place;
+    this.#counter = counter;
+  }
+
+  /** The block of the next request. */
+  get nextBlock(): number {
+    return this.place.counterOf(this.qp.nextSequence & COUNTER_MASK);
+  }
+
+  get isWaiting(): boolean {
+    return this.posted !== this.nextBlock;
+  }
+
+  /**
+   * A doorbell: reads the record. A counter that is further than the ring has blocks is ignored.
+   * Returns false when nothing new is posted.
+   */
+  ring(): boolean {
+    const posted = this.#counter.read(this.qp);
+    if (posted === undefined || posted === this.posted) return false;
+    if (((posted - this.nextBlock) & COUNTER_MASK) > this.place.blocks) return false;
+    this.posted = posted;
+    return true;
+  }
+
+  /** Empties the queue of a QP that was reset. */
+  reset(): void {
+    this.posted = 0;
+    this.place.setCounter(0, 0);
+  }
+
+  /**
+   * Reads request `number` into `target` and finds where the next one begins. Returns its length in
+   * bytes, or 0 with its fault in `fault`.
+   */
+  read(number: number, target: RequestBlock): number {
+    const { place, qp } = this;
+    const first = place.counterOf(number);
+    this.fault = place.memory.read(qp, place.offsetOf(first), SEND_BLOCK_BYTES, target);
+    const lengthBytes = this.fault === FaultKind.NONE ? getCtrlSegDs(target.view, 0) * LENGTH_UNIT_BYTES : 0;
+    const blocks = Math.ceil(lengthBytes / SEND_BLOCK_BYTES);
+    const left = (this.posted - first) & COUNTER_MASK;
+    const isWhole = lengthBytes >= CTRL_SEG_SIZE && blocks <= Math.min(BLOCKS_MAX, left);
+    // Behind a request without a length nothing can be found: it takes all that is posted.
+    place.setCounter((number + 1) & COUNTER_MASK, (first + (isWhole ? blocks : left)) & COUNTER_MASK);
+    if (!isWhole) return this.#fail(FaultKind.COMMAND_LENGTH);
+    if (blocks > 1) this.#readRest(first, lengthBytes, target);
+    return this.fault === FaultKind.NONE ? lengthBytes : 0;
+  }
+
+  /** Why the request that was read last is no request. */
+  fault: FaultKind = FaultKind.NONE;
+
+  #fail(fault: FaultKind): number {
+    if (this.fault === FaultKind.NONE) this.fault = fault;
+    return 0;
+  }
+
+  /** Reads what lies behind the first block; it may go on at the start of the ring. */
+  #readRest(first: number, lengthBytes: number, target: RequestBlock): void {
+    const { place, qp } = this;
+    let done = SEND_BLOCK_BYTES;
+    while (done < lengthBytes && this.fault === FaultKind.NONE) {
+      const block = first + done / SEND_BLOCK_BYTES;
+      const piece = Math.min(lengthBytes - done, place.bytesToEnd(block));
+      this.fault = place.memory.readTo(qp, place.offsetOf(block), piece, target, done);
+      done += piece;
+    }
+  }
+}
