@@ -19,7 +19,7 @@ import type { Port } from '../../fabric/port/port.ts';
 export interface DatagramOrigin {
   /** LID of the sender; 0: the node itself. */
   readonly slid: number;
-  /** The M_Key is not checked. */
+  /** The M_Key is not checked. Its bytes are reserved in datagrams that have none. */
   readonly ignoresKey: boolean;
 }
 
@@ -32,10 +32,9 @@ export function answerLocally(agents: Agents, port: Port, mad: Uint8Array, origi
   const method = getMadHeaderMethod(view, 0);
   const address = addressOf(getMadHeaderManagementClass(view, 0), origin.slid || PERMISSIVE_LID);
   const given = mad.slice(DIRECTED_ROUTE_SMP_M_KEY_OFFSET, DIRECTED_ROUTE_SMP_M_KEY_OFFSET + port.subnet.mKey.length);
-  const isVouched = address.isVl15 && origin.ignoresKey;
-  if (isVouched) mad.set(port.subnet.mKey, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
+  if (origin.ignoresKey) mad.set(port.subnet.mKey, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
   const taken = agents.take(port.number, address, mad, false);
-  if (isVouched) mad.set(given, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
+  if (origin.ignoresKey) mad.set(given, DIRECTED_ROUTE_SMP_M_KEY_OFFSET);
   // A repressed trap has no answer, and is not a bad packet either.
   return taken === 'answered' || method === MadMethod.TRAP_REPRESS;
 }

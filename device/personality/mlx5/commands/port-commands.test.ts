@@ -259,6 +259,7 @@ t.test('every field, length and register', async (t) => {
   expectStatus(t, { driver, digest, opcode }, access(0x5008, 64, READ, [PORT_ONE]), unwritable(0), 'no such register');
   const big = access(RegisterId.HOST_ENDIANNESS, 16, WRITE, [0x80000000]);
   expectStatus(t, { driver, digest, opcode }, big, BAD_PARAMETER, 'a big-endian host');
+  t.equal(driver.expect(opcode, { ...big, modifier: READ }).getUint32(BODY), 0, 'the host is little-endian');
 });
 
 t.test('before the function runs registers can be read, and the byte order told', async (t) => {
