@@ -182,10 +182,7 @@ export class Hca implements FaultyDevice {
     this.keys.reset();
     this.transport.reset();
     this.groups.reset();
-    for (const port of this.ports) {
-      port.disable();
-      port.setCapabilities((port.subnet.capabilityMask & ~SOFTWARE_CAPABILITIES) >>> 0);
-    }
+    for (const port of this.ports) port.setCapabilities((port.subnet.capabilityMask & ~SOFTWARE_CAPABILITIES) >>> 0);
     this.describe(this.#description);
     for (const numbers of [this.uars, this.domains, this.transportDomains, this.xrcDomains]) numbers.reset();
     if (this.state === HcaState.RUNNING) this.state = HcaState.ENABLED;
