@@ -121,4 +121,9 @@ t.test('options of a plan', async (t) => {
     [{ portQueuePackets: 1 }, /adapter m: option portQueuePackets is 1; it must be 2 to 1024/],
   ] as const)
     t.match(findFabricError(plan(changes), []), says);
+  const odd = { ...mlx5Node('m', 1), personality: 'constructor' as never };
+  t.match(
+    findFabricError({ ...plan({}), adapters: [odd] }, []),
+    /personality is constructor; it must be mthca or mlx5$/,
+  );
 });
