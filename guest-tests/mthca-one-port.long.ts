@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { DeviceProcess } from './harness/device-process.ts';
-import { checkMthca } from './mthca-run.ts';
+import { checkStockDrivers } from './stock-driver-run.ts';
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
 t.setTimeout(0);
@@ -18,7 +18,9 @@ t.test('the stock driver on mthca-one-port', async (t) => {
   t.teardown(() => rmSync(directory, { recursive: true }));
   const link = join(directory, 'link');
   const peer = await DeviceProcess.start({ arguments: [`--link=1=listen:${link}`, '--lids=3,4'] });
-  const form = { personality: 'mthca-one-port', type: 'MT25204', firmware: '1.2.0' };
-  await checkMthca(t, form, [`--link=1=connect:${link}`]);
+  await checkStockDrivers(t, {
+    devices: [{ driver: 'mthca', type: 'MT25204', firmware: '1.2.0' }],
+    adapters: { arguments: ['--personality=mthca-one-port', `--link=1=connect:${link}`] },
+  });
   t.same(await peer.stop(), [], 'the other process');
 });

@@ -4,9 +4,14 @@
  * to each other. mthca-one-port.long.ts has the other form of the device.
  */
 import t from 'tap';
-import { checkMthca } from './mthca-run.ts';
+import { checkStockDrivers } from './stock-driver-run.ts';
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
 t.setTimeout(0);
 
-t.test('the stock driver on mthca', (t) => checkMthca(t, { personality: 'mthca', type: 'MT25208', firmware: '5.3.0' }));
+t.test('the stock driver on mthca', async (t) => {
+  await checkStockDrivers(t, {
+    devices: [{ driver: 'mthca', type: 'MT25208', firmware: '5.3.0' }],
+    adapters: { arguments: ['--personality', 'mthca'] },
+  });
+});

@@ -19,7 +19,7 @@ functions() {
   for device in /sys/bus/pci/devices/*; do
     read -r vendor <"$device/vendor"
     read -r id <"$device/device"
-    case $vendor:$id in 0x1af4:0x10f[56] | 0x15b3:0x6274 | 0x15b3:0x6282) echo "${device##*/}" ;; esac
+    case $vendor:$id in 0x1af4:0x10f[56] | 0x15b3:0x6274 | 0x15b3:0x6282 | 0x15b3:0x1017) echo "${device##*/}" ;; esac
   done
 }
 

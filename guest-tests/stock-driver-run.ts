@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Debian's unmodified InfiniBand drivers in a real guest, on devices of the personalities that they
+ * bind. cases/stock-driver.sh has the checks. Called by mthca.test.ts, mthca-one-port.long.ts and
+ * mlx5.long.ts.
+ */
+import { readFileSync } from 'node:fs';
+import type { Test } from 'tap';
+import { defaultMthcaOptions } from '../device/personality/mthca/options.ts';
+import { type KernelChoice, resolveGuestKernel } from '../qemu/setup/kernel-choice.ts';
+import type { DeviceStart } from './harness/device-process.ts';
+import type { GuestJob } from './harness/guest-image.ts';
+import { runGuest } from './harness/guest-run.ts';
+import { runPastOthersFaults } from './harness/others-faults.ts';
+import { report } from './harness/report.ts';
+
+const SCRIPT = 'stock-driver.sh';
+const MEMORY_MIB = 768;
+/** Results that the script prints for each device. */
+const CHECKS = 10;
+/** Runs that others' faults may spoil. */
+const ATTEMPTS = 4;
+/** Default prefix of a subnet. */
+const PREFIX = 'fe80:0000:0000:0000';
+
+/** What the script has to know of a driver; patterns are those of awk. */
+interface StockDriver {
+  /** In loading order; the first one binds the device. */
+  readonly modules: readonly string[];
+  /** Name of its first device. */
+  readonly device: string;
+  /** The identification of the board. */
+  readonly board: string;
+  /** In /proc/interrupts. */
+  readonly commandVector: string;
+  /** Lines of the kernel's log, each with its level in front. */
+  readonly complaint: string;
+  /** Such lines that real cards cause, too. */
+  readonly harmless: string;
+}
+
+const drivers = {
+  mthca: {
+    modules: ['ib_mthca'],
+    device: 'mthca0',
+    board: 'VUHCA-MTHCA',
+    commandVector: 'mthca-cmd',
+    complaint: 'mthca.*(fail|return|bogus|error|abort|[Uu]nhandled|old)',
+    harmless: '^$',
+  },
+  mlx5: {
+    modules: ['mlx5_core', 'mlx5_ib'],
+    device: 'mlx5_0',
+    board: 'VUHCA_MLX5_0001',
+    commandVector: 'mlx5_async',
+    complaint: '^<[0-4]>.*mlx5',
+    harmless: 'PTM is not supported by PCIe|Failed to get valid vendor specific ID',
+  },
+} satisfies Record<string, StockDriver>;
+
+/** A device, as its driver must show it. */
+export interface StockDevice {
+  readonly driver: keyof typeof drivers;
+  readonly type: string;
+  readonly firmware: string;
+  /** 16 hexadecimal digits; those of a device without further options when absent. */
+  readonly nodeGuid?: string;
+  /** Of port 1; 1 when absent. */
+  readonly lid?: number;
+}
+
+/** The devices of a guest, one of each driver. */
+export interface StockRun {
+  readonly devices: readonly StockDevice[];
+  readonly adapters: DeviceStart;
+  /** As resolveGuestKernel() takes it; Debian 13's when absent. */
+  readonly kernel?: string;
+}
+
+/** The last word of a GUID is increased by `plus`. */
+function guidText(nodeGuid: string, plus: number): string {
+  const guid = (BigInt(`0x${nodeGuid}`) + BigInt(plus)).toString(16).padStart(16, '0');
+  return guid.replace(/(.{4})(?=.)/g, '$1:');
+}
+
+function describeDevice(device: StockDevice): string {
+  const { driver, type, firmware, nodeGuid = defaultMthcaOptions.nodeGuid, lid = 1 } = device;
+  const { modules, board, commandVector, complaint, harmless, device: name } = drivers[driver];
+  const settings = {
+    DEVICE: name,
+    MODULES: modules.join(' '),
+    COMMAND_VECTOR: commandVector,
+    COMPLAINT: complaint,
+    HARMLESS: harmless,
+    BOARD: board,
+    TYPE: type,
+    FIRMWARE: firmware,
+    NODE_GUID: guidText(nodeGuid, 0),
+    PORT_GID: `${PREFIX}:${guidText(nodeGuid, 1)}`,
+    LID: `0x${lid.toString(16)}`,
+  };
+  return Object.entries(settings)
+    .map(([key, value]) => `${key}='${value}'\n`)
+    .join('');
+}
+
+async function makeJob(devices: readonly StockDevice[], kernel: KernelChoice): Promise<GuestJob> {
+  const packed = await kernel.provideModules(devices.flatMap(({ driver }) => drivers[driver].modules));
+  return {
+    bootModules: kernel.bootModules,
+    packed,
+    files: [
+      { path: '/etc/stock/modules', content: packed.map(({ name }) => `${name}\n`).join(''), mode: 0o644 },
+      ...devices.map((device) => {
+        return { path: `/etc/stock/devices/${device.driver}`, content: describeDevice(device), mode: 0o644 };
+      }),
+    ],
+    script: { name: SCRIPT, text: readFileSync(new URL(`cases/${SCRIPT}`, import.meta.url), 'utf8') },
+  };
+}
+
+/** Runs the checks in one guest, and adds the results to `t`. */
+export async function checkStockDrivers(t: Test, { devices, adapters, kernel }: StockRun): Promise<void> {
+  const chosen = await resolveGuestKernel(kernel);
+  const job = await makeJob(devices, chosen);
+  const run = await runPastOthersFaults(t, ATTEMPTS, () =>
+    runGuest(job, { guest: { memoryMiB: MEMORY_MIB, kernel: chosen.imagePath }, device: adapters }),
+  );
+  report(t, run);
+  const checks = run.results.filter(({ step, parent }) => step === undefined && !parent);
+  t.equal(checks.length, CHECKS * devices.length, 'all checks did run');
+  t.comment(`${run.seconds.toFixed(1)} s`);
+}
