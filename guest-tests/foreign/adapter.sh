@@ -1,25 +1,39 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The adapters that suites can use, by the names in $ADAPTERS. `use_adapter NAME` sets DEVICE, PORT
-# and PEER_PORT (of servers and of clients), GID and PERFTEST_GID (the options for a
+# The adapters that suites can use, by the names in $ADAPTERS. `use_adapter NAME` sets DEVICE and
+# PORT (of servers), PEER_DEVICE and PEER_PORT (of clients), GID and PERFTEST_GID (the options for a
 # GID index, or nothing), LINK (InfiniBand or Ethernet), NETDEV and ADDRESS (of the port, for the
-# connection manager) and FAR (that address of the far one of two guests). Suites find the first
-# adapter, $ADAPTER, in use. run.sh reads it.
+# connection manager) and FAR (that address of the far one of two guests). Clients have the second
+# port of the device; of devices with one port, the second device. Suites find the first adapter,
+# $ADAPTER, in use. run.sh reads it.
 
 ADAPTER=${ADAPTERS%% *}
 
+# name_device ADAPTER: sets DEVICE to the first one, as its driver calls it.
+name_device() {
+  case $1 in
+    mlx5) DEVICE=mlx5_0 ;;
+    *) DEVICE=${1}0 ;;
+  esac
+}
+
 use_adapter() {
-  PORT=1 PEER_PORT=1 GID= PERFTEST_GID=
+  name_device $1
+  PORT=1 PEER_DEVICE=$DEVICE PEER_PORT=1 GID= PERFTEST_GID=
   case $1 in
     rxe)
-      DEVICE=rxe0 LINK=Ethernet ADDRESS=10.2.0.${NODE:-1} GID="-g 1" PERFTEST_GID="-x 1"
+      LINK=Ethernet ADDRESS=10.2.0.${NODE:-1} GID="-g 1" PERFTEST_GID="-x 1"
       [ -n "$SIDE" ] && NETDEV=eth0 || NETDEV=dummy0
       ;;
     *)
-      DEVICE=${1}0 LINK=InfiniBand NETDEV=$(first_interface "${1}0")
+      LINK=InfiniBand NETDEV=$(first_interface $DEVICE)
       ADDRESS=10.1.${NETDEV#ib}.${NODE:-1}
-      [ -e /sys/class/infiniband/$DEVICE/ports/2 ] && PEER_PORT=2
+      if [ -e /sys/class/infiniband/$DEVICE/ports/2 ]; then
+        PEER_PORT=2
+      elif [ -e /sys/class/infiniband/${DEVICE%0}1 ]; then
+        PEER_DEVICE=${DEVICE%0}1
+      fi
       ;;
   esac
   FAR=${ADDRESS%.*}.1
@@ -42,7 +56,8 @@ prepare_rxe() {
   rdma link add $DEVICE type rxe netdev $NETDEV
 }
 
-# wait_active: for all ports of $DEVICE. The bound only ends what would never end.
+# wait_active: for all ports of $DEVICE and of those like it. The bound only ends what would never
+# end.
 wait_active() {
   tries=4000
   until all_active || [ $tries = 0 ]; do
@@ -53,7 +68,7 @@ wait_active() {
 }
 
 all_active() {
-  for port in /sys/class/infiniband/"$DEVICE"/ports/*/state; do
+  for port in /sys/class/infiniband/"${DEVICE%0}"*/ports/*/state; do
     grep -q ACTIVE "$port" || return 1
   done
 }
@@ -61,7 +76,7 @@ all_active() {
 # Ports become ACTIVE when the subnet manager has swept.
 prepare_adapters() {
   for adapter in $ADAPTERS; do
-    if [ $adapter = rxe ]; then prepare_rxe; else DEVICE=${adapter}0 && wait_active; fi
+    if [ $adapter = rxe ]; then prepare_rxe; else name_device $adapter && wait_active; fi
     [ -e /sys/class/infiniband/$DEVICE ] || return 1
   done
   use_adapter $ADAPTER

@@ -10,10 +10,10 @@ if [ $LINK != InfiniBand ]; then
   skip subnet "RoCE has no subnet management"
   return 0
 fi
-lid() { echo $(($(cat /sys/class/infiniband/$DEVICE/ports/$1/lid))); }
+lid() { echo $(($(cat /sys/class/infiniband/$1/ports/$2/lid))); }
 on="-C $DEVICE -P $PORT"
-own=$(lid $PORT)
-other=$(lid $PEER_PORT)
+own=$(lid $DEVICE $PORT)
+other=$(lid $PEER_DEVICE $PEER_PORT)
 
 check ibstat "ibstat $DEVICE" "State: Active"
 check ibstatus "ibstatus $DEVICE" "ACTIVE"
@@ -50,7 +50,8 @@ check ibdiagnet "sh -f $WORK/ibdiagnet -i 1 -p $PORT -o $WORK" "Done"
 check osmtest-inventory "cd $WORK && osmtest -f c -g \$(ibstat $DEVICE $PORT | sed -n 's/.*Port GUID: //p')" "PASS"
 
 start_server "ibping $on -S"
-check ibping "until ibping $on -P $PEER_PORT -c 1 $own >/dev/null; do sleep 0.1; done; ibping -C $DEVICE -P $PEER_PORT -c 10 $own" " 0% packet loss"
+from="ibping -C $PEER_DEVICE -P $PEER_PORT"
+check ibping "until $from -c 1 $own >/dev/null; do sleep 0.1; done; $from -c 10 $own" " 0% packet loss"
 kill $server
 wait $server 2>/dev/null
 

@@ -16,8 +16,8 @@ measure() {
   figure=$1 column=$2
   shift 2
   wanted "$figure-$adapter-$round" || return 0
-  common="$* -F -d $DEVICE $PERFTEST_GID"
-  pair "$figure-$adapter-$round" "$common -i $PORT" "$common -i $PEER_PORT localhost"
+  common="$* -F $PERFTEST_GID"
+  pair "$figure-$adapter-$round" "$common -d $DEVICE -i $PORT" "$common -d $PEER_DEVICE -i $PEER_PORT localhost"
   print_figure "$figure" $adapter "$column"
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# IP over InfiniBand between the two ports of the adapter, each in a network namespace of its own:
+# IP over InfiniBand between two ports of the guest, each in a network namespace of its own:
 # datagram and connected mode, with ping, broadcast of neighbours, multicast and iperf3. run.sh
 # reads it.
 
@@ -9,7 +9,7 @@ if [ $LINK != InfiniBand ]; then
   skip ipoib "RoCE has no IP over InfiniBand"
   return 0
 fi
-if [ $PEER_PORT = $PORT ]; then
+if [ $PEER_DEVICE/$PEER_PORT = $DEVICE/$PORT ]; then
   skip ipoib "the adapter has one port"
   return 0
 fi

@@ -9,8 +9,8 @@
 perf() {
   name=$1
   shift
-  common="$* -F -d $DEVICE $PERFTEST_GID"
-  pair "$name" "$common -i $PORT" "$common -i $PEER_PORT localhost"
+  common="$* -F $PERFTEST_GID"
+  pair "$name" "$common -d $DEVICE -i $PORT" "$common -d $PEER_DEVICE -i $PEER_PORT localhost"
 }
 
 # By the connection manager, both ends have the address of one port.
@@ -73,6 +73,12 @@ perf rc-atomic-fetch-add ib_atomic_bw $few -A FETCH_AND_ADD
 perf rc-write-with-immediate ib_write_bw $few --write_with_imm
 perf rc-send-lat-inline ib_send_lat $few -s 64 -I 64
 perf rc-write-bw-mtu-256 ib_write_bw $few -m 256
+if has_capability "active_mtu:.*4096"; then
+  for verb in send write read; do perf rc-$verb-bw-mtu-4096 ib_${verb}_bw $few -m 4096; done
+  perf ud-send-bw-mtu-4096 ib_send_bw $few -c UD -s 4096
+else
+  skip bw-mtu-4096 "the largest MTU of the device is smaller"
+fi
 perf rc-write-bw-service-level-3 ib_write_bw $few -S 3
 perf rc-write-bw-one-second ib_write_bw -D 1
 # Memory that is not pinned: the adapter asks for each page when a message comes to it.

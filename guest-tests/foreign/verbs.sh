@@ -8,8 +8,8 @@
 ping_pong() {
   service=$1 name=$2
   shift 2
-  common="ibv_${service}_pingpong -d $DEVICE $GID -n 50 $*"
-  pair "$name" "$common -i $PORT" "$common -i $PEER_PORT localhost"
+  common="ibv_${service}_pingpong $GID -n 50 $*"
+  pair "$name" "$common -d $DEVICE -i $PORT" "$common -d $PEER_DEVICE -i $PEER_PORT localhost"
 }
 
 check devices "ibv_devices" "$DEVICE"
@@ -21,6 +21,7 @@ for service in rc uc ud srq; do
 done
 if has_capability XRC; then
   ping_pong xsrq xsrq-pingpong
+  [ -n "$SHORT" ] || ping_pong xsrq xsrq-pingpong-events -e
 else
   skip xsrq-pingpong "the device has no XRC"
 fi

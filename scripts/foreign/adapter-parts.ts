@@ -12,9 +12,9 @@ import type { AdapterName } from './suites.ts';
 /** The module that gives our driver the kernel's verbs. */
 const VERBS_FOLDER = fileURLToPath(new URL('../../guest-tests/driver/ib', import.meta.url));
 
-/** Soft-RoCE is compared in the guest of the stock driver. */
+/** Soft-RoCE is compared in the guest of a stock driver. */
 export function deviceArguments(adapter: AdapterName): string[] {
-  return ['--fabric=switch', ...(adapter === 'vuhca' ? [] : ['--personality=mthca'])];
+  return ['--fabric=switch', `--personality=${adapter === 'rxe' ? 'mthca' : adapter}`];
 }
 
 /** Our modules and those they need; Debian's user space loads the stock drivers by itself. */

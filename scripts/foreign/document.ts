@@ -19,17 +19,21 @@ npm run test:foreign -- --only cm --adapter rxe         # one suite on one adapt
 npm run test:foreign -- --only perftest --tests events  # tests by their names
 npm run test:foreign -- --short                         # a few tests of each suite
 npm run test:foreign -- --only figures                  # speed beside soft-RoCE, as ratios
-npm run test:foreign -- --adapter vuhca                 # our own driver only
+npm run test:foreign -- --adapter mlx5                  # the current stock driver only
 \`\`\`
 
 | column | adapter | driver in the guest |
 |---|---|---|
+| mlx5 | \`vuhca device --personality mlx5\` | \`mlx5_core\`, \`mlx5_ib\` and \`libmlx5\` |
 | mthca | \`vuhca device --personality mthca\` ([PERSONALITIES](PERSONALITIES.md)) | \`ib_mthca\` and \`libmthca\` |
 | soft-RoCE | none: a network interface that leads nowhere | \`rdma_rxe\`, for comparison |
 | vuhca | \`vuhca device\` | our driver, \`vuhca_ib.ko\` and its provider |
 
 A skipped test states its reason. \`driver: ...\` marks a test that failed because of the stock driver
 itself, whatever the device does. Failures of soft-RoCE do not fail the run.
+
+A device of mlx5 has one port, as functions of real cards have, so a guest that stands alone has two
+of them behind a switch, where mthca and our own adapter have two ports.
 
 The suites of two guests have an adapter in each, behind one switch with the built-in subnet manager,
 or, for soft-RoCE, a virtual network between them. The near guest judges; the far one runs servers
@@ -49,17 +53,17 @@ work. [README.md](README.md) lists what is left out.
 
 export function describeResults(kept: KeptResults, figures: KeptFigures = {}): string {
   const adapters = (Object.keys(ADAPTER_TITLES) as AdapterName[]).filter((name) => kept[name] !== undefined);
-  const parts = [HEAD, '## Summary\n', summarize(kept, adapters)];
+  const suites = SUITES.filter((suite) => adapters.some((adapter) => kept[adapter]?.[suite] !== undefined));
+  const parts = [HEAD, '## Summary\n', summarize(kept, adapters, suites)];
   if (Object.keys(figures).length > 0) parts.push(describeFigures(figures));
-  for (const suite of SUITES) {
-    if (!adapters.some((adapter) => kept[adapter]?.[suite] !== undefined)) continue;
+  for (const suite of suites) {
     parts.push(`## ${SUITE_TITLES[suite]}\n`, describeSuite(kept, adapters, suite));
   }
   return `${parts.join('\n')}`;
 }
 
-function summarize(kept: KeptResults, adapters: readonly AdapterName[]): string {
-  const rows = SUITES.map((suite) => [
+function summarize(kept: KeptResults, adapters: readonly AdapterName[], suites: readonly SuiteName[]): string {
+  const rows = suites.map((suite) => [
     SUITE_TITLES[suite],
     ...adapters.map((adapter) => count(Object.values(kept[adapter]?.[suite] ?? {}))),
   ]);

@@ -3,11 +3,12 @@
 import t from 'tap';
 import { describeResults } from './document.ts';
 import { FigureReader } from './figures.ts';
+import { planSwitch } from './peer-adapters.ts';
 import { mergeResults } from './results.ts';
 import { runAll } from './run-all.ts';
-import type { ForeignOptions, ForeignRun } from './run-suites.ts';
+import { type ForeignOptions, type ForeignRun, listAdapters } from './run-suites.ts';
 import { suiteFiles } from './suite-guest.ts';
-import type { ForeignResult } from './suites.ts';
+import { ADAPTERS, type AdapterName, type ForeignResult, readNames } from './suites.ts';
 
 t.test('results become a document, and a run replaces its own suites only', async (t) => {
   const result = (suite: string, name: string, verdict: ForeignResult['verdict'], reason?: string): ForeignResult => {
@@ -63,6 +64,29 @@ t.test('a folder among the scripts of suites is no script', async (t) => {
     suiteFiles(folder).map(({ path }) => path),
     ['/foreign/habits.py', '/foreign/run.sh'],
   );
+});
+
+t.test('a guest alone has two ports, whatever its adapters are', async (t) => {
+  const portsOf = (...adapters: readonly AdapterName[]) => {
+    const { links } = planSwitch(listAdapters({ adapters })) as { links: { ports: string[] }[] };
+    return links.map(({ ports: [port] }) => port);
+  };
+  t.same(portsOf('mthca', 'rxe'), ['first-mthca:1', 'first-mthca:2']);
+  t.same(portsOf('mlx5'), ['first-mlx5:1', 'second-mlx5:1']);
+  t.same(portsOf('mlx5', 'vuhca'), ['first-mlx5:1', 'first-vuhca:1', 'first-vuhca:2', 'second-mlx5:1']);
+  t.same(portsOf('rxe'), []);
+  t.same(listAdapters({ adapters: ['vuhca'], hasTwoAdapters: true }), [
+    { side: 'first', personality: 'vuhca' },
+    { side: 'second', personality: 'vuhca' },
+  ]);
+});
+
+t.test('names of an option are those that there are', async (t) => {
+  t.same(readNames('--adapter', 'rxe,mlx5', ADAPTERS), ['rxe', 'mlx5']);
+  t.throws(() => readNames('--adapter', 'mlx5,mlx4', ADAPTERS), {
+    name: 'SetupError',
+    message: '--adapter names mlx4; there are mlx5, mthca, rxe, vuhca',
+  });
 });
 
 t.test('a suite that does not end costs only itself', async (t) => {

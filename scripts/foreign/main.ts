@@ -13,7 +13,15 @@ import { describeResults } from './document.ts';
 import { FigureReader, type KeptFigures, readFigures, tabulateFigures, writeFigures } from './figures.ts';
 import { mergeResults, readResults, writeResults } from './results.ts';
 import { runAll } from './run-all.ts';
-import { ADAPTERS, type AdapterName, type ForeignResult, isJudged, SUITES } from './suites.ts';
+import {
+  ADAPTERS,
+  type AdapterName,
+  type ForeignResult,
+  isJudged,
+  readNames,
+  SUITES,
+  type SuiteName,
+} from './suites.ts';
 
 interface Options {
   readonly only: string;
@@ -37,13 +45,12 @@ await runEntry(async () => {
   const options = readOptions<Options>(script);
   if (options.write && (options.short || options.tests !== undefined))
     throw new SetupError('--write keeps whole suites, so --short and --tests cannot be given with it');
-  const adapters = options.adapter.split(',') as AdapterName[];
-  checkNames(adapters, ADAPTERS, '--adapter');
-  checkNames(options.only.split(','), SUITES, '--only');
+  const adapters = readNames('--adapter', options.adapter, ADAPTERS);
+  const suites = readNames('--only', options.only, SUITES);
   await installMissingPackages(BASE_PACKAGES);
   let [passed, failed] = [0, 0];
   for (const adapter of adapters) {
-    const counts = await runAdapter(adapter, options);
+    const counts = await runAdapter(adapter, suites, options);
     passed += counts.passed;
     failed += counts.failed;
   }
@@ -51,18 +58,13 @@ await runEntry(async () => {
   process.exitCode = failed > 0 ? 1 : 0;
 });
 
-/** Throws SetupError for a name that there is not. */
-function checkNames(names: readonly string[], known: readonly string[], option: string): void {
-  const wrong = names.find((name) => !known.includes(name));
-  if (wrong !== undefined) throw new SetupError(`${option} names ${wrong}; there are ${known.join(', ')}`);
-}
-
 /** Runs the suites on one adapter and keeps what they gave, so that a later fault loses nothing. */
 async function runAdapter(
   adapter: AdapterName,
-  { only, tests, short = false, write = false, log = false }: Options,
+  named: readonly SuiteName[],
+  { tests, short = false, write = false, log = false }: Options,
 ): Promise<{ readonly passed: number; readonly failed: number }> {
-  const suites = SUITES.filter((name) => only.split(',').includes(name));
+  const suites = SUITES.filter((name) => named.includes(name));
   process.stdout.write(`== ${adapter}: ${suites.join(', ')}\n`);
   const figures = new FigureReader();
   const { results, faults, seconds } = await runAll({

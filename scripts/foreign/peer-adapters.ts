@@ -27,9 +27,11 @@ export interface ServedPeers {
 
 /** The adapters of both guests; the packets are those of the first one. */
 export async function servePeers(adapters: readonly AdapterName[]): Promise<ServedPeers> {
-  const kinds = adapters.filter(isJudged);
+  const served = (['near', 'far'] as const).flatMap((side) =>
+    adapters.filter(isJudged).map((personality) => ({ side, personality })),
+  );
   const network = adapters.includes('rxe') ? serveNetwork() : undefined;
-  const fabric = kinds.length > 0 ? await serveSwitch(kinds, ['near', 'far']) : undefined;
+  const fabric = served.length > 0 ? await serveSwitch(served) : undefined;
   const packets = adapters[0] === 'rxe' ? network?.packets : fabric?.packets;
   return {
     sockets: { near: fabric?.sockets('near') ?? [], far: fabric?.sockets('far') ?? [] },
@@ -42,6 +44,15 @@ export async function servePeers(adapters: readonly AdapterName[]): Promise<Serv
   };
 }
 
+/** Those that are joined at each adapter. */
+const PORTS: Readonly<Record<JudgedAdapter, readonly number[]>> = { mlx5: [1], mthca: [1, 2], vuhca: [1, 2] };
+
+/** An adapter for the guest on one side, or one of several in a guest. */
+export interface SideAdapter {
+  readonly side: string;
+  readonly personality: JudgedAdapter;
+}
+
 /** Adapters behind one switch, in one process. */
 export interface ServedSwitch {
   /** The sockets of the guest on that side. */
@@ -51,29 +62,39 @@ export interface ServedSwitch {
   stop(): Promise<string[]>;
 }
 
-/** An adapter of each kind for each side, both of its ports at the switch. */
-export async function serveSwitch(kinds: readonly JudgedAdapter[], sides: readonly string[]): Promise<ServedSwitch> {
-  const socketOf = (side: string, personality: JudgedAdapter): string => `${side}-${personality}.sock`;
-  const adapters = sides.flatMap((side) =>
-    kinds.map((personality) => ({
-      name: `${side}-${personality}`,
-      sockets: [socketOf(side, personality)],
-      personality,
-    })),
+/** The topology of `serveSwitch`: all ports of the adapters are at the switch. */
+export function planSwitch(adapters: readonly SideAdapter[]): object {
+  const ports = adapters.flatMap((adapter) =>
+    PORTS[adapter.personality].map((number) => `${nameOf(adapter)}:${number}`),
   );
-  const ports = adapters.flatMap(({ name }) => [`${name}:1`, `${name}:2`]);
-  const topology = {
-    adapters: Object.fromEntries(adapters.map(({ name, ...node }) => [name, node])),
+  const nodes = adapters.map((adapter) => {
+    return [nameOf(adapter), { sockets: [socketOf(adapter)], personality: adapter.personality }];
+  });
+  return {
+    adapters: Object.fromEntries(nodes),
     switches: { s: { ports: ports.length } },
     links: ports.map((port) => ({ ports: [port, 's'] })),
   };
-  const device = await DeviceProcess.start({ topology });
+}
+
+/** Serves one adapter of a kind for each side. */
+export async function serveSwitch(adapters: readonly SideAdapter[]): Promise<ServedSwitch> {
+  const device = await DeviceProcess.start({ topology: planSwitch(adapters) });
   const { child } = device;
   return {
-    sockets: (side) => kinds.map((personality) => child.socketPath(socketOf(side, personality))),
-    packets: { controlPath: child.controlPath, adapter: adapters[0]?.name as string },
+    sockets: (side) =>
+      adapters.filter((adapter) => adapter.side === side).map((adapter) => child.socketPath(socketOf(adapter))),
+    packets: { controlPath: child.controlPath, adapter: nameOf(adapters[0] as SideAdapter) },
     stop: () => device.stop(),
   };
+}
+
+function nameOf({ side, personality }: SideAdapter): string {
+  return `${side}-${personality}`;
+}
+
+function socketOf(adapter: SideAdapter): string {
+  return `${nameOf(adapter)}.sock`;
 }
 
 interface ServedNetwork {

@@ -2,15 +2,18 @@
 /** The results of foreign suites as test points. Called by the long tests beside it. */
 import type { Test } from 'tap';
 import { runAll } from './run-all.ts';
-import type { JudgedAdapter, SuiteName } from './suites.ts';
+import type { ForeignResult, JudgedAdapter, SuiteName } from './suites.ts';
 
-/** Runs `suites` on `adapter`, a few tests of each if `short`, and adds the results to `t`. */
+/**
+ * Runs `suites` on `adapter`, a few tests of each if `short`, and adds the results to `t`. Returns
+ * them.
+ */
 export async function reportSuites(
   t: Test,
   adapter: JudgedAdapter,
   suites: readonly SuiteName[],
   short = false,
-): Promise<void> {
+): Promise<readonly ForeignResult[]> {
   const { results, faults, seconds } = await runAll({ adapters: [adapter], suites, short });
   for (const { suite, name, verdict, reason, diagnostics } of results) {
     if (verdict === 'skip') t.pass(`${suite}/${name}`, { skip: reason ?? true });
@@ -19,4 +22,5 @@ export async function reportSuites(
   t.same(faults, [], 'the run itself');
   t.same([...new Set(results.map(({ suite }) => suite))].sort(), [...suites].sort(), 'all suites have results');
   t.comment(`${seconds.toFixed(1)} s`);
+  return results;
 }

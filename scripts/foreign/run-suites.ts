@@ -8,7 +8,7 @@ import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
 import { GuestSession } from '../../guest-tests/harness/guest-session.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
 import { deviceArguments } from './adapter-parts.ts';
-import { serveSwitch } from './peer-adapters.ts';
+import { type SideAdapter, serveSwitch } from './peer-adapters.ts';
 import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS } from './suite-guest.ts';
 import { type AdapterName, type ForeignResult, isJudged } from './suites.ts';
 
@@ -82,12 +82,29 @@ interface Served {
   stop(): Promise<string[]>;
 }
 
-async function serveGuest({ adapters, hasTwoAdapters = false }: ForeignOptions): Promise<Served> {
+/**
+ * The adapters that one guest gets, in their order. Cards of the kind mlx5 have a function for each
+ * port, so a guest that wants two ports has two of them.
+ */
+export function listAdapters({
+  adapters,
+  hasTwoAdapters = false,
+}: Pick<ForeignOptions, 'adapters' | 'hasTwoAdapters'>): SideAdapter[] {
   const kinds = adapters.filter(isJudged);
-  if (adapters.length === 1 && !(hasTwoAdapters && kinds.length > 0)) return serveOne(adapters[0] as AdapterName);
-  const sides = hasTwoAdapters ? ['first', 'second'] : ['first'];
-  const { sockets, stop } = await serveSwitch(kinds, sides);
-  return { sockets: sides.flatMap((side) => sockets(side)), stop };
+  return [
+    ...kinds.map((personality) => ({ side: 'first', personality })),
+    ...kinds
+      .filter((personality) => hasTwoAdapters || personality === 'mlx5')
+      .map((personality) => ({ side: 'second', personality })),
+  ];
+}
+
+async function serveGuest(options: ForeignOptions): Promise<Served> {
+  const listed = listAdapters(options);
+  const [lone, ...others] = listed;
+  if (others.length === 0) return serveOne(lone?.personality ?? 'rxe');
+  const { sockets, stop } = await serveSwitch(listed);
+  return { sockets: ['first', 'second'].flatMap(sockets), stop };
 }
 
 async function serveOne(adapter: AdapterName): Promise<Served> {

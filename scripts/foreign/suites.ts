@@ -3,9 +3,10 @@
  * The suites of foreign software, the adapters that they run on, and what a test of them gives.
  * Each suite is a script in guest-tests/foreign; adapter.sh there knows the adapters.
  */
+import { SetupError } from '../../qemu/setup/tools/errors.ts';
 
 /** Those of one guest, in the order in which they run. */
-const LONE_SUITES = ['verbs', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib', 'programs', 'figures'] as const;
+const LONE_SUITES = ['verbs', 'tools', 'perftest', 'pyverbs', 'diags', 'cm', 'ipoib', 'programs', 'figures'] as const;
 /** Those of one guest with two adapters. */
 const DOUBLE_SUITES = ['adapters'] as const;
 /** Those between two guests. */
@@ -13,13 +14,14 @@ export const PEER_SUITES = ['peers', 'storage', 'libraries'] as const;
 export const SUITES = [...LONE_SUITES, ...DOUBLE_SUITES, ...PEER_SUITES] as const;
 export type SuiteName = (typeof SUITES)[number];
 
-export const ADAPTERS = ['mthca', 'rxe', 'vuhca'] as const;
+export const ADAPTERS = ['mlx5', 'mthca', 'rxe', 'vuhca'] as const;
 export type AdapterName = (typeof ADAPTERS)[number];
 /** Soft-RoCE is there to compare with: its failures are not ours. */
 export type JudgedAdapter = Exclude<AdapterName, 'rxe'>;
 
 /** What the columns of docs/verbs/FOREIGN.md are called. */
 export const ADAPTER_TITLES: Readonly<Record<AdapterName, string>> = {
+  mlx5: 'mlx5',
   mthca: 'mthca',
   rxe: 'soft-RoCE',
   vuhca: 'vuhca',
@@ -39,6 +41,7 @@ export interface ForeignResult {
 /** What a suite is, for docs/verbs/FOREIGN.md. */
 export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   verbs: 'Examples of libibverbs',
+  tools: 'rdma, ip, ethtool, devlink, lspci',
   perftest: 'perftest',
   pyverbs: 'Tests of pyverbs',
   diags: 'infiniband-diags, ibdiagnet, osmtest, opensm',
@@ -58,6 +61,14 @@ export type Place = 'guest' | 'guest with two adapters' | 'two guests';
 export function placeOf(suite: SuiteName): Place {
   if (DOUBLE_SUITES.some((name) => name === suite)) return 'guest with two adapters';
   return PEER_SUITES.some((name) => name === suite) ? 'two guests' : 'guest';
+}
+
+/** The names of an option, with commas between. Throws SetupError for a name that there is not. */
+export function readNames<T extends string>(option: string, text: string, known: readonly T[]): T[] {
+  const names = text.split(',');
+  const wrong = names.find((name) => !known.some((one) => one === name));
+  if (wrong !== undefined) throw new SetupError(`${option} names ${wrong}; there are ${known.join(', ')}`);
+  return names as T[];
 }
 
 export function isJudged(adapter: AdapterName): adapter is JudgedAdapter {

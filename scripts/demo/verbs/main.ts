@@ -14,18 +14,19 @@ import { defineScript, readOptions } from '../../../qemu/setup/tools/script-opti
 import { FigureReader } from '../../foreign/figures.ts';
 import { runPeerSuites } from '../../foreign/run-peers.ts';
 import { type ForeignOptions, type ForeignRun, runForeignSuites } from '../../foreign/run-suites.ts';
-import type { AdapterName, ForeignResult } from '../../foreign/suites.ts';
+import { ADAPTERS, type AdapterName, type ForeignResult, readNames } from '../../foreign/suites.ts';
 import { HabitReader } from './habits.ts';
 import { formatComparison, formatPairs, formatRatios, isOurs } from './report.ts';
 
 interface Options {
+  readonly adapter: string;
   readonly bench?: boolean;
   readonly habits?: boolean;
   readonly short?: boolean;
   readonly log?: boolean;
 }
 
-const ADAPTERS: readonly AdapterName[] = ['vuhca', 'mthca', 'rxe'];
+const COMPARED: readonly AdapterName[] = ['vuhca', 'mthca', 'rxe'];
 /** Lines of the report that say how far it is. */
 const PROGRESS = /^# (comparing|trying) /;
 const started = performance.now();
@@ -35,17 +36,19 @@ await runEntry(async () => {
     'npm run demo -- verbs',
     'Runs RDMA programs on our verbs, ib_mthca and soft-RoCE, side by side.',
   )
+    .option('--adapter <NAMES>', `These adapters: ${ADAPTERS.join(', ')}.`, COMPARED.join())
     .option('--bench', 'Ratios to soft-RoCE in one guest, beside their goals.')
     .option('--habits', 'What software for RoCE does otherwise than InfiniBand wants.')
     .option('--short', 'One round.')
     .option('--log', "Prints the log of the guests' kernels.");
-  const { bench = false, habits = false, short = false, log = false } = readOptions<Options>(script);
+  const { adapter, bench = false, habits = false, short = false, log = false } = readOptions<Options>(script);
   if (bench && habits) throw new SetupError('say --bench or --habits, not both');
   await installMissingPackages(BASE_PACKAGES);
-  const scene = bench ? compareWithGoals() : habits ? tryHabits() : comparePrograms();
-  say(`starting ${scene.guests} with ${ADAPTERS.join(', ')}`);
+  const adapters = readNames('--adapter', adapter, ADAPTERS);
+  const scene = (bench ? compareWithGoals : habits ? tryHabits : comparePrograms)(adapters);
+  say(`starting ${scene.guests} with ${adapters.join(', ')}`);
   const run = await scene.run({
-    adapters: ADAPTERS,
+    adapters,
     suites: [scene.suite],
     short,
     onResult: sayResult,
@@ -72,21 +75,21 @@ interface Scene {
   format(): string;
 }
 
-function comparePrograms(): Scene {
+function comparePrograms(adapters: readonly AdapterName[]): Scene {
   const figures = new FigureReader();
-  const format = (): string => formatComparison(figures, ADAPTERS);
+  const format = (): string => formatComparison(figures, adapters);
   return { guests: 'two guests', suite: 'comparison', run: runPeerSuites, push: (line) => figures.push(line), format };
 }
 
-function compareWithGoals(): Scene {
+function compareWithGoals(adapters: readonly AdapterName[]): Scene {
   const figures = new FigureReader();
-  const format = (): string => `${formatRatios(figures)}\n${formatPairs(figures, ADAPTERS)}`;
+  const format = (): string => `${formatRatios(figures, adapters)}\n${formatPairs(figures, adapters)}`;
   return { guests: 'a guest', suite: 'figures', run: runForeignSuites, push: (line) => figures.push(line), format };
 }
 
-function tryHabits(): Scene {
+function tryHabits(adapters: readonly AdapterName[]): Scene {
   const habits = new HabitReader();
-  const format = (): string => habits.format(ADAPTERS);
+  const format = (): string => habits.format(adapters);
   return { guests: 'a guest', suite: 'habits', run: runForeignSuites, push: (line) => habits.push(line), format };
 }
 

@@ -33,9 +33,9 @@ function describePosting(figures: FigureReader): string {
 }
 
 /** Ratios to soft-RoCE in one guest; more is better. */
-export function formatRatios(figures: FigureReader): string {
-  const measured = { vuhca: figures.ratios('vuhca'), mthca: figures.ratios('mthca'), loop: figures.ratios('loop') };
-  return table(tabulateFigures(measured), 1);
+export function formatRatios(figures: FigureReader, adapters: readonly AdapterName[]): string {
+  const measured = [...adapters.filter(isJudged), 'loop' as const].map((name) => [name, figures.ratios(name)]);
+  return table(tabulateFigures(Object.fromEntries(measured)), 1);
 }
 
 /** Names of figures in guest-tests/foreign/figures.sh. */
