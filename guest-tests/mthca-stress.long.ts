@@ -19,8 +19,15 @@ t.setTimeout(0);
 t.test('the stock driver under stress', async (t) => {
   await runStress(t, {
     script: 'stock-driver-stress.sh',
-    settings: { RELOADS: reloads, KILLS: kills, FLAPS: flaps, CAUSES: CAUSES.slice(0, failures).join(' ') },
-    device: ['--personality=mthca', '--fabric=switch'],
+    settings: {
+      DRIVER: 'mthca',
+      RELOADS: reloads,
+      KILLS: kills,
+      FLAPS: flaps,
+      CAUSES: CAUSES.slice(0, failures).join(' '),
+      HOSTILE: 0,
+    },
+    device: { arguments: ['--personality=mthca', '--fabric=switch'] },
     cleared: true,
   });
 });

@@ -22,7 +22,7 @@ t.test('our verbs under processes that behave badly', async (t) => {
     script: 'process-stress.sh',
     files: ['uverbs-fuzz.py', 'uverbs_commands.py', 'uverbs_values.py', 'dead-device.py'],
     settings: { KILLS: kills, FUZZ_SECONDS: fuzzSeconds, RESETS: resets, SEED },
-    device: ['--fabric=switch'],
+    device: { arguments: ['--fabric=switch'] },
     hasVerbs: true,
   });
 });

@@ -24,7 +24,7 @@ t.test('the provider under valgrind', large, async (t) => {
     files: ['dead-device.py'],
     settings: { TESTS },
     checks: CHECKS,
-    device: ['--fabric=switch'],
+    device: { arguments: ['--fabric=switch'] },
     set: 'valgrind',
     hasVerbs: true,
   });

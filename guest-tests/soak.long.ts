@@ -24,7 +24,7 @@ t.test('our verbs for minutes', large, async (t) => {
   await runStress(t, {
     script: 'soak.sh',
     settings: { MINUTES },
-    device: ['--fabric=switch'],
+    device: { arguments: ['--fabric=switch'] },
     hasVerbs: true,
     checks: 3,
     onLine: (line, adapter) => {

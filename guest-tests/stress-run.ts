@@ -2,7 +2,7 @@
 /**
  * A script of guest-tests/cases that puts stress on an adapter from Debian's user space, with
  * stress-library.sh beside it and the program `adapter`, by which it asks for objects and faults.
- * Called by mthca-stress.long.ts, process-stress.long.ts,
+ * Called by mthca-stress.long.ts, mlx5-stress.long.ts, process-stress.long.ts,
  * provider-valgrind.long.ts and soak.long.ts.
  */
 import { readFileSync } from 'node:fs';
@@ -15,6 +15,8 @@ import type { GuestDisk } from '../qemu/guest-options.ts';
 import type { DistributionSet } from '../qemu/setup/distribution.ts';
 import { type KernelModule, provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
 import { type BuiltKernelModule, buildKernelModules } from '../qemu/setup/kernel-modules.ts';
+import { provideVerbsPrograms, type VerbsProgram } from '../qemu/setup/verbs-programs.ts';
+import type { DeviceStart } from './harness/device-process.ts';
 import type { GuestJob, JobModule } from './harness/guest-image.ts';
 import { type GuestRun, runGuest } from './harness/guest-run.ts';
 import { requestProgram } from './harness/host-requests.ts';
@@ -25,10 +27,12 @@ export interface StressRun {
   /** The script, and files that it needs, of guest-tests/cases. */
   readonly script: string;
   readonly files?: readonly string[];
+  /** Programs of guest-tests/programs that it needs. */
+  readonly programs?: readonly VerbsProgram[];
   /** Settings of the script, in /etc/vuhca/stress. */
   readonly settings: Readonly<Record<string, string | number>>;
-  /** Options of the adapter. */
-  readonly device: readonly string[];
+  /** The adapters. */
+  readonly device: DeviceStart;
   /** Whether the guest has our drivers, and programs may use the verbs of our adapter. */
   readonly hasVerbs?: boolean;
   /** Memory that the kernel allocates is cleared, not poisoned. */
@@ -50,7 +54,8 @@ const ATTEMPTS = 4;
 
 /** Runs it and reports its results. */
 export async function runStress(t: Test, stress: StressRun): Promise<void> {
-  const { script, files = [], settings, hasVerbs = false } = stress;
+  const { script, files = [], programs = [], settings, hasVerbs = false } = stress;
+  const compiled = programs.length > 0 ? await provideVerbsPrograms() : undefined;
   const lines = Object.entries(settings).map(([name, value]) => `${name}="${value}"\n`);
   const parts = await provideDistributionParts(undefined, {
     hasVerbs,
@@ -61,6 +66,9 @@ export async function runStress(t: Test, stress: StressRun): Promise<void> {
       { path: '/etc/vuhca/stress', content: lines.join(''), mode: 0o644 },
       ...['stress-library.sh', ...files].map((name) => {
         return { path: `/etc/vuhca/${name}`, content: readCase(name), mode: 0o644 };
+      }),
+      ...programs.map((name) => {
+        return { path: `/etc/vuhca/${name}`, content: { from: compiled?.[name] as string }, mode: 0o755 };
       }),
     ],
   });
@@ -82,7 +90,7 @@ async function runJob(t: Test, stress: StressRun, job: GuestJob, disk: GuestDisk
   let adapter: number | undefined;
   const run = await runGuest(job, {
     guest: { memoryMiB: MEMORY_MIB, disk },
-    device: { arguments: device },
+    device,
     cleared,
     silenceSeconds: SILENCE_SECONDS,
     onReport: (line) => {

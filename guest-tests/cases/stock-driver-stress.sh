@@ -1,17 +1,29 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The stock driver ib_mthca under stress, in Debian's user space: removed and loaded again, programs
-# killed in the middle of traffic, links that go down and up under IPoIB, fatal errors of the device
-# under IPoIB. After each part nothing is left: objects in the device, resources in the kernel.
-# mthca-stress.long.ts runs it, with the number of rounds of each part in /etc/vuhca/stress.
+# A stock driver under stress, in Debian's user space: removed and loaded again, programs killed in
+# the middle of traffic, links that go down and up under IPoIB, fatal errors of the device under
+# IPoIB, and, where a process can reach its queues, one that writes at random into them. After each
+# part nothing is left: objects in the device, resources in the kernel. mthca-stress.long.ts and
+# mlx5-stress.long.ts run it, with the driver and the number of rounds of each part in
+# /etc/vuhca/stress.
 
 . /etc/vuhca/stress
 
-DEVICE=mthca0
+# MODULES in the order of removal; STARTED: what the driver says when it has begun with a device;
+# FIRST and SECOND: words that name the two ports to the host.
+case $DRIVER in
+  mthca)
+    DEVICE=mthca0 MODULES=ib_mthca STARTED='ib_mthca: Initializing'
+    FIRST=port=1 SECOND=port=2
+    ;;
+  mlx5)
+    DEVICE=mlx5_0 PEER_DEVICE=mlx5_1 PEER_PORT=1 MODULES="mlx5_ib mlx5_core"
+    STARTED='mlx5_core .*firmware version'
+    ADAPTERS="first second" FIRST="adapter=first port=1" SECOND="adapter=second port=1"
+    ;;
+esac
 . /etc/vuhca/stress-library.sh
-
-is_down() { grep -q DOWN "$IB/ports/$1/state"; }
 
 # IPoIB between the ports, the second one in a name space of its own.
 has_ipoib() { ip link show ib0 && { ip link show ib1 || ip -n far link show ib1; }; } >/dev/null 2>&1
@@ -31,10 +43,10 @@ ping_once() { ping -q -c 1 -W 2 10.1.0.2 >/dev/null 2>&1; }
 last_miss() { dmesg | grep 'NOP command failed to generate interrupt' | tail -n 1; }
 has_missed() { [ "$(last_miss)" != "$missed" ]; }
 reload_driver() {
-  rmmod ib_ipoib ib_mthca || return 1
+  rmmod ib_ipoib $MODULES || return 1
   [ ! -e $IB ] || return 1
-  case $(adapter objects) in qps=0\ *\ icmPages=0) ;; *) adapter objects; return 1 ;; esac
-  modprobe -a ib_mthca ib_ipoib && sh /etc/vuhca/bind-again.sh && [ -e $IB ]
+  if all_objects | grep '=[1-9]'; then return 1; fi
+  modprobe -a $MODULES ib_ipoib && sh /etc/vuhca/bind-again.sh && [ -e $IB ]
 }
 # The driver is removed when the subnet manager has done its work: ib_core answers datagrams by
 # agents that it frees, which is a race of its own (docs/verbs/PERSONALITIES.md).
@@ -47,32 +59,37 @@ reloads() {
   until_true all_active && start_ipoib && until_true ping_once
 }
 
+# flap ROUND PORT WORDS: WORDS name the port to the host.
+is_down() { grep -q DOWN "$1/state"; }
 flap() {
   if [ $(($1 % 5)) = 4 ]; then
-    adapter inject link-down port="$2" >/dev/null && until_true is_down "$2" || return 1
-    adapter inject link-up port="$2" >/dev/null
+    adapter inject link-down $3 >/dev/null && until_true is_down "$2" || return 1
+    adapter inject link-up $3 >/dev/null
   else
-    adapter inject link-flap port="$2" >/dev/null
+    adapter inject link-flap $3 >/dev/null
   fi
+}
+flap_one() {
+  if [ $(($1 % 2)) = 0 ]; then flap $1 $IB/ports/1 "$FIRST"; else flap $1 $FAR_PORT "$SECOND"; fi
 }
 flaps() {
   round=0
   while [ $round -lt "$FLAPS" ]; do
-    flap $round $((round % 2 + 1)) && until_true all_active && until_true ping_once || return 1
+    flap_one $round && until_true all_active && until_true ping_once || return 1
     next_round
   done
 }
 
-# The driver polls the error buffer every 5 s, and starts the device anew.
-last_start() { dmesg | grep 'ib_mthca: Initializing' | tail -n 1; }
-has_started() { [ "$(last_start)" != "$started" ] && [ -e $IB/ports/2 ]; }
+# The driver polls the state of the device every few seconds, and starts it anew.
+last_start() { dmesg | grep "$STARTED" | tail -n 1; }
+has_started() { [ "$(last_start)" != "$started" ] && [ -e $IB/ports/1 ] && [ -e $FAR_PORT ]; }
 has_restarted() { has_started || has_missed; }
 failures() {
   for cause in $CAUSES; do
     started=$(last_start) missed=$(last_miss)
     ping -q -i 0.05 10.1.0.2 >/dev/null 2>&1 &
     traffic=$!
-    adapter inject fatal cause="$cause" >/dev/null || return 1
+    adapter inject fatal ${FIRST%port=*} cause="$cause" >/dev/null || return 1
     until_true has_restarted
     restarted=$?
     kill $traffic
@@ -82,8 +99,43 @@ failures() {
   done
 }
 
+# allow_recoveries: mlx5_core recovers a device once in a minute only, unless told otherwise.
+allow_recoveries() {
+  [ $DRIVER = mlx5 ] || return 0
+  for slot in /sys/bus/pci/drivers/mlx5_core/0000:*; do
+    devlink health set pci/${slot##*/} reporter fw_fatal grace_period 0 auto_recover true || return 1
+  done
+}
+
+# A process that writes at random into its queues, records and its page of the device, until it is
+# killed, costs no other process a byte or its connection.
+pingpong() {
+  common="ibv_rc_pingpong -s 5000 -c -n $1"
+  $common -d $DEVICE -i 1 >/tmp/server 2>&1 &
+  server=$!
+  until_true listens || return 1
+  $common -d $PEER_DEVICE -i $PEER_PORT localhost >/tmp/client 2>&1 && wait $server && return 0
+  sed 's/^/# /' /tmp/client /tmp/server
+  kill $server 2>/dev/null
+  return 1
+}
+has_begun() { grep -q begins /tmp/hostile || ! kill -0 $hostile; }
+hostility() {
+  round=0
+  while [ $round -lt "$HOSTILE" ]; do
+    /etc/vuhca/hostile $DEVICE 1 $((SEED + round)) >/tmp/hostile 2>&1 &
+    hostile=$!
+    until_true has_begun && pingpong 500 && kill $hostile
+    status=$?
+    wait $hostile 2>/dev/null
+    [ $status = 0 ] || { echo "# seed $((SEED + round))"; sed 's/^/# hostile: /' /tmp/hostile; return 1; }
+    next_round
+  done
+  until_true ping_once
+}
+
 echo "KTAP version 1"
-echo "1..9"
+if [ "$HOSTILE" = 0 ]; then echo "1..9"; else echo "1..11"; fi
 until_true all_active && start_ipoib && until_true ping_once
 report $? ports-active
 echo "# ports active after $(cut -d ' ' -f 1 /proc/uptime) s"
@@ -91,4 +143,6 @@ note_objects
 phase reloads removed-and-loaded-again reloads
 phase kills processes-killed-in-traffic processes
 phase flaps links-flap-under-ipoib flaps
+allow_recoveries
 phase failures fatal-errors-under-ipoib failures
+[ "$HOSTILE" = 0 ] || phase hostility a-hostile-process hostility

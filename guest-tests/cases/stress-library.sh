@@ -1,11 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Functions for stress of an adapter, $DEVICE, by software in Debian's user space: programs that are
-# killed in the middle of traffic, and what must not be left. Read by stock-driver-stress.sh and
+# Functions for stress of an adapter by software in Debian's user space: programs that are killed in
+# the middle of traffic, and what must not be left. Traffic flows from port $PEER_PORT of
+# $PEER_DEVICE, by default the second one of the same device, to port 1 of $DEVICE. $ADAPTERS has
+# the names of the adapters if the guest has several. Read by stock-driver-stress.sh and
 # process-stress.sh.
 
+PEER_DEVICE=${PEER_DEVICE:-$DEVICE}
+PEER_PORT=${PEER_PORT:-2}
 IB=/sys/class/infiniband/$DEVICE
+FAR_PORT=/sys/class/infiniband/$PEER_DEVICE/ports/$PEER_PORT
 number=0
 
 report() {
@@ -27,11 +32,16 @@ until_true() {
 }
 
 all_active() {
-  for port in 1 2; do grep -q ACTIVE "$IB/ports/$port/state" 2>/dev/null || return 1; done
+  for port in $IB/ports/1 $FAR_PORT; do grep -q ACTIVE "$port/state" 2>/dev/null || return 1; done
 }
 
-# Objects of the device. Groups follow those of IPoIB, which change with time.
-objects() { adapter objects | sed 's/ groups=.*//'; }
+# Objects of each adapter. Groups follow those of IPoIB, which change with time.
+all_objects() {
+  if [ -z "$ADAPTERS" ]; then adapter objects; else
+    for one in $ADAPTERS; do adapter objects "adapter=$one"; done
+  fi
+}
+objects() { all_objects | sed 's/ groups=.*//'; }
 resources() { rdma resource show | sed 's/^[0-9]*: //'; }
 same_objects() { [ "$(objects)" = "$before" ]; }
 # Pages that are pinned now.
@@ -69,7 +79,7 @@ start_pair() {
   $1 -d $DEVICE -i 1 $endless >/tmp/server 2>&1 &
   server=$!
   until_true listens || return 1
-  $1 -d $DEVICE -i 2 $endless localhost >/tmp/client 2>&1 &
+  $1 -d $PEER_DEVICE -i $PEER_PORT $endless localhost >/tmp/client 2>&1 &
   client=$!
   until_true flows && kill -0 $client || { sed 's/^/# /' /tmp/client /tmp/server; return 1; }
 }

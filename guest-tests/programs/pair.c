@@ -150,7 +150,7 @@ static void connect_to(struct pair_base *base, struct ibv_qp *qp, uint8_t port,
 	      "to RTS");
 }
 
-/* The end that posts; the other one only answers. */
+/* The end that posts; its context is the other one, which only answers. */
 struct ibv_qp *pair_connect(struct pair_base *base, uint32_t depth,
 			    uint32_t create_flags)
 {
@@ -162,6 +162,7 @@ struct ibv_qp *pair_connect(struct pair_base *base, uint32_t depth,
 	to_init(peer, place->peer_port);
 	connect_to(base, peer, place->peer_port, qp, place->port);
 	connect_to(base, qp, place->port, peer, place->peer_port);
+	qp->qp_context = peer;
 	return qp;
 }
 

@@ -5,7 +5,7 @@
  * guests.
  */
 import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { provide } from './cache.ts';
 import { listFiles } from './files.ts';
@@ -15,8 +15,10 @@ import { run } from './tools/command.ts';
 const RECIPE_VERSION = 1;
 const SOURCES = fileURLToPath(new URL('../../guest-tests/programs', import.meta.url));
 /** Each program is a file of its name, with what all of them share. */
-const PROGRAMS = ['many-pairs', 'flood', 'moderated'] as const;
+const PROGRAMS = ['many-pairs', 'flood', 'moderated', 'hostile'] as const;
 const SHARED = 'pair.c';
+/** The program that knows a provider, by this library of the same packages. */
+const PROVIDER: Readonly<Partial<Record<VerbsProgram, string>>> = { hostile: 'libmlx5.so' };
 const FLAGS = ['-std=gnu11', '-O2', '-Wall', '-Wextra', '-Werror', '-Wmissing-prototypes'];
 
 export type VerbsProgram = (typeof PROGRAMS)[number];
@@ -34,11 +36,13 @@ export async function provideVerbsPrograms(): Promise<Readonly<Record<VerbsProgr
     outputs: [...PROGRAMS],
     label: 'compiling programs for verbs',
     build: async (target) => {
+      const folder = dirname(libibverbs);
       for (const program of PROGRAMS) {
         const sources = [`${program}.c`, SHARED].map((name) => join(SOURCES, name));
         // The compiler looks for libraries beside itself before it looks into its sysroot.
-        const libraries = [`--sysroot=${sysroot}`, `-L${dirname(libibverbs)}`];
-        await run('gcc', [...libraries, ...FLAGS, '-o', join(target, program), ...sources, libibverbs]);
+        const options = [`--sysroot=${sysroot}`, `-L${folder}`];
+        const libraries = [PROVIDER[program] ?? [], basename(libibverbs)].flat().map((name) => join(folder, name));
+        await run('gcc', [...options, ...FLAGS, '-o', join(target, program), ...sources, ...libraries]);
       }
     },
   });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The guest of `vuhca test --personality mthca`: Debian's user space with the stock driver, in
- * which the script of a job runs. It may ask the host for faults of the device and counts of its
- * objects. Called by test-action.ts.
+ * The guest of `vuhca test --personality`: Debian's user space with the stock drivers, in which the
+ * script of a job runs. It may ask the host for faults of the device and counts of its objects.
+ * Called by test-action.ts.
  */
 import type { GuestJob, JobModule } from '../../../guest-tests/harness/guest-image.ts';
 import { requestProgram } from '../../../guest-tests/harness/host-requests.ts';
