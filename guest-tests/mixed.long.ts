@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Adapters of both kinds in one process, behind one switch: a guest with Debian's stock driver and
- * user space has a reliable connection with our own adapter, whose driver runs in this test.
+ * Adapters of all kinds in one process, behind one switch: a guest with Debian's stock drivers and
+ * user space has a reliable connection of each of its devices with our own adapter, whose driver
+ * runs in this test, and traffic between the two.
  */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
@@ -19,15 +20,18 @@ import { type RequestAnswerer, requestProgram } from './harness/host-requests.ts
 import { report } from './harness/report.ts';
 
 const TOPOLOGY = {
-  adapters: { m: { sockets: ['m.sock'], personality: 'mthca' }, v: { sockets: ['v.sock'] } },
+  adapters: {
+    old: { sockets: ['old.sock'], personality: 'mthca' },
+    current: { sockets: ['current.sock'], personality: 'mlx5' },
+    v: { sockets: ['v.sock'] },
+  },
   switches: { s: { ports: 4 } },
-  links: [{ ports: ['m:1', 's'] }, { ports: ['v:1', 's'] }],
+  links: ['old:1', 'current:1', 'v:1'].map((port) => ({ ports: [port, 's'] })),
 };
 const PROGRAM = 'mixed-peer.py';
 const BYTES = 5000;
-const RESULTS = 6;
-/** 2048 bytes: the largest of the personality. */
-const MTU_CODE = 4;
+/** Of two devices with our adapter, and between them. */
+const RESULTS = 2 * 6 + 3;
 /** 4 s: a guest on a busy machine must not use up the retries. */
 const PATIENT_TIMEOUT = 20;
 const MEMORY_MIB = 1024;
@@ -36,11 +40,13 @@ const ACCESS = AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REM
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
 t.setTimeout(0);
 
-/** The end of the connection at adapter v. */
+/** The end of the connections at adapter v. */
 class OwnEnd {
   readonly #status: () => Promise<StatusReport>;
   readonly #access: VfioUserAccess;
-  readonly #qp: DriverQueuePair;
+  readonly #createQueuePair: () => DriverQueuePair;
+  /** That of the newest connection. */
+  #qp: DriverQueuePair | undefined;
   readonly #keys: ReturnType<Driver['createDmaRegion']>;
   readonly #memory: ReturnType<Driver['createBuffer']>;
 
@@ -58,18 +64,19 @@ class OwnEnd {
     this.#keys = driver.createDmaRegion(pd, ACCESS);
     this.#memory = driver.createBuffer(BYTES);
     const sendCq = driver.createCompletionQueue({ entriesLog2: 4 });
-    this.#qp = driver.createQueuePair({ pd, sendCq, sendEntriesLog2: 4, creation: { serviceType: ServiceType.RC } });
+    const creation = { serviceType: ServiceType.RC };
+    this.#createQueuePair = () => driver.createQueuePair({ pd, sendCq, sendEntriesLog2: 4, creation });
   }
 
-  readonly answer: RequestAnswerer = async ([command, qpn]) => {
-    if (command === 'connect') return this.#connect(Number(qpn));
+  readonly answer: RequestAnswerer = async ([command, ...numbers]) => {
+    if (command === 'connect') return this.#connect(...(numbers.map(Number) as [number, number, number]));
     const { bytes, address } = this.#memory;
     if (command === 'check') return bytes.every((byte, index) => byte === index % 241) ? 'right' : 'wrong';
     bytes.forEach((_, index) => {
       bytes[index] = index % 251;
     });
     const sges = [{ address, length: BYTES, lkey: this.#keys.lkey }];
-    this.#qp.post({ opcode: SendOpcode.SEND, sges, signaled: true });
+    this.#qp?.post({ opcode: SendOpcode.SEND, sges, signaled: true });
     return 'posted';
   };
 
@@ -77,16 +84,18 @@ class OwnEnd {
     this.#access.close();
   }
 
-  /** Connects to a QP of the guest. Returns LID, QPN, key and address of this end. */
-  async #connect(remoteQpn: number): Promise<string> {
-    const { adapters, personalities } = await this.#status();
-    const [lid, dlid] = [adapters, personalities].map(([{ ports }]) => ports[0].lid);
-    this.#qp.connect({ reliable: true, port: 1, dlid, remoteQpn, pathMtu: MTU_CODE, timeout: PATIENT_TIMEOUT });
-    return [lid, this.#qp.qpn, this.#keys.rkey, this.#memory.address].join(' ');
+  /** Connects a new QP to one of the guest. Returns LID, QPN, key and address of this end. */
+  async #connect(remoteQpn: number, dlid: number, pathMtu: number): Promise<string> {
+    const { adapters } = await this.#status();
+    const { lid } = adapters[0].ports[0];
+    const qp = this.#createQueuePair();
+    qp.connect({ reliable: true, port: 1, dlid, remoteQpn, pathMtu, timeout: PATIENT_TIMEOUT });
+    this.#qp = qp;
+    return [lid, qp.qpn, this.#keys.rkey, this.#memory.address].join(' ');
   }
 }
 
-t.test('a stock driver and our adapter have a reliable connection', async (t) => {
+t.test('stock drivers and our adapter have reliable connections', async (t) => {
   const parts = await provideDistributionParts(undefined, {
     caseText: `#!/bin/sh\nexec python3 -W ignore /bin/${PROGRAM}\n`,
     files: [
@@ -103,8 +112,8 @@ t.test('a stock driver and our adapter have a reliable connection', async (t) =>
       guest: { disk: parts.disk, memoryMiB: MEMORY_MIB },
       cleared: true,
       device: { topology: TOPOLOGY },
-      // The other one is that of this test.
-      functionNumber: 0,
+      // The third one is that of this test.
+      functions: [0, 1],
       onDevice: async (device) => {
         own = await OwnEnd.start(device);
       },

@@ -27,7 +27,7 @@ t.test('QP1 of a virtual function', async (t) => {
   const run = await runGuestCases({
     suites: ['mad'],
     only: 'administration',
-    functionNumber: 1,
+    functions: [1],
     deviceArguments: ['--functions', '2', '--port-model', 'vswitch', '--fabric', 'switch'],
   });
   report(t, run);

@@ -13,8 +13,8 @@ import { answerRequests, REQUEST_PORT, type RequestAnswerer } from './host-reque
 /** The adapter and the guest of a run. */
 export interface GuestRunOptions extends GuestSessionOptions {
   readonly device?: DeviceStart;
-  /** The only function that the guest gets; all when absent. */
-  readonly functionNumber?: number;
+  /** The only functions that the guest gets, by their places; all when absent. */
+  readonly functions?: readonly number[];
   /** Called with the adapter process before the guest starts. */
   readonly onDevice?: (device: DeviceProcess) => void | Promise<void>;
   /** Called with the guest when it has started. */
@@ -42,12 +42,12 @@ export interface GuestRun {
 export async function runGuest(job: GuestJob, options: GuestRunOptions = {}): Promise<GuestRun> {
   const initramfs = await packJob(job);
   const device = await DeviceProcess.start(options.device ?? {});
-  const { functionNumber: only, answer, guest } = options;
+  const { functions: only, answer, guest } = options;
   const ports = [...(guest?.ports ?? []), ...(answer === undefined ? [] : [REQUEST_PORT])];
   const session = new GuestSession({ ...options, guest: { ...guest, ports } });
   try {
     await options.onDevice?.(device);
-    const sockets = device.child.sockets.filter((_, number) => only === undefined || number === only);
+    const sockets = device.child.sockets.filter((_, number) => only === undefined || only.includes(number));
     await session.run(initramfs, sockets, (running) => {
       options.onGuest?.(running);
       if (answer !== undefined) answerRequests(running, answer);
