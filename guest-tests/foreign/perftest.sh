@@ -72,6 +72,8 @@ perf rc-read-bw-both-ways ib_read_bw $few -b
 perf rc-atomic-fetch-add ib_atomic_bw $few -A FETCH_AND_ADD
 perf rc-write-with-immediate ib_write_bw $few --write_with_imm
 perf rc-send-lat-inline ib_send_lat $few -s 64 -I 64
+# By ibv_post_send, where the program would build requests by ibv_wr_start and so on.
+perf rc-send-bw-old-calls ib_send_bw $few --use_old_post_send
 perf rc-write-bw-mtu-256 ib_write_bw $few -m 256
 if has_capability "active_mtu:.*4096"; then
   for verb in send write read; do perf rc-$verb-bw-mtu-4096 ib_${verb}_bw $few -m 4096; done
@@ -95,7 +97,9 @@ else
   pair rc-write-bw-both-ports "ib_write_bw $few -F -d $DEVICE -O" "ib_write_bw $few -F -d $DEVICE -O localhost"
 fi
 if has_capability XRC; then
-  perf xrc-send-bw ib_send_bw $few -c XRC
+  for verb in send write read; do perf xrc-$verb-bw ib_${verb}_bw $few -c XRC; done
+  perf xrc-send-lat ib_send_lat $few -c XRC
+  perf xrc-send-bw-4-queue-pairs ib_send_bw $few -c XRC -q 4
 else
   skip xrc-send-bw "the device has no XRC"
 fi

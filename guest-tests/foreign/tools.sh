@@ -22,8 +22,8 @@ check rdma-system "rdma system show" "netns"
 
 # shows_queue_pair SERVER_OUTPUT: rdma knows the queue pair that a program says it has.
 shows_queue_pair() {
-  number=$((0x$(sed -n 's/.*local address:.*QPN 0x\([0-9a-f]*\).*/\1/p' "$1")))
-  rdma resource show qp link $DEVICE/$PORT lqpn $number
+  qpn=$((0x$(sed -n 's/.*local address:.*QPN 0x\([0-9a-f]*\).*/\1/p' "$1")))
+  rdma resource show qp link $DEVICE/$PORT lqpn $qpn
 }
 count_queue_pairs() { rdma resource show $DEVICE | sed -n 's/.* qp \([0-9]*\) .*/\1/p'; }
 if wanted rdma-resource-qp; then
@@ -53,7 +53,7 @@ check lspci-class "lspci -n -s $slot" " 0c06:| 0207:"
 check lspci-interrupts "lspci -v -s $slot" "MSI-X: Enable\\+"
 if [ -n "$(devlink dev show 2>/dev/null)" ]; then
   check devlink-dev "devlink dev show pci/$slot" "pci/$slot"
-  check devlink-health "devlink health show pci/$slot" "state healthy"
+  check devlink-health "devlink health show pci/$slot reporter fw_fatal" "state healthy"
 else
   skip devlink "the driver has no devlink instance"
 fi
