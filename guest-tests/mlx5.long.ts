@@ -5,6 +5,7 @@
  * process.
  */
 import t from 'tap';
+import { DEFAULT_KERNEL } from '../qemu/setup/kernel-list.ts';
 import { checkStockDrivers } from './stock-driver-run.ts';
 
 const NODE_GUID = '0056554843415000';
@@ -17,7 +18,7 @@ const TOPOLOGY = {
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
 t.setTimeout(0);
 
-for (const kernel of ['trixie', 'bookworm', 'backports'])
+for (const kernel of [DEFAULT_KERNEL, 'bookworm', 'backports'])
   t.test(`the stock driver on mlx5, with the kernel of ${kernel}`, async (t) => {
     await checkStockDrivers(t, {
       devices: [{ driver: 'mlx5', type: 'MT4119', firmware: '16.99.0000', nodeGuid: NODE_GUID }],

@@ -2,7 +2,8 @@
 /**
  * The system of a guest sleeps (docs/PROGRAMMING.md, Power states): suspend to idle, to memory, its
  * self tests and hibernation, under traffic; under users of verbs; several functions, with a
- * recording that replays; and the stock driver of mthca, which has no power management.
+ * recording that replays; the stock driver of mlx5; and that of mthca, which has no power
+ * management.
  */
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -25,7 +26,7 @@ const SWAP_BYTES = 2 ** 31;
 /** Modules of the kernel for the button that wakes a guest, and for the disk of its image. */
 const STOCK = ['button', 'virtio_blk'];
 /** Results of each way to run the script. */
-const CHECKS = { ways: 12, again: 5, other: 4 } as const;
+const CHECKS = { ways: 12, again: 5, stock: 5, other: 4 } as const;
 /** Runs that others' faults may spoil. */
 const ATTEMPTS = 4;
 
@@ -88,6 +89,13 @@ t.test('several functions sleep; the recording replays', async (t) => {
   await sleepWith(t, 'again', await makeCaseJob({ script: SCRIPT }), { device });
   const replay = new Replay(readFileSync(recording), (options, clock, hosts) => new Adapter(options, clock, hosts));
   t.match(replay.run(), { truncated: false, divergence: undefined });
+});
+
+t.test('a stock driver sleeps', async (t) => {
+  const packed = await provideStockModules(await provideGuestKernel(), ['mlx5_core', 'mlx5_ib']);
+  const adapters = { m: { sockets: ['m.sock'], personality: 'mlx5' }, v: {} };
+  const topology = { adapters, links: [{ ports: ['m:1', 'v:1'] }], subnet: 'fixed' };
+  await sleepWith(t, 'stock', { packed }, { device: { topology } });
 });
 
 t.test('a driver without power management leaves the adapter alive', async (t) => {
