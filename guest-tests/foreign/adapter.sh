@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # The adapters that suites can use, by the names in $ADAPTERS. `use_adapter NAME` sets DEVICE and
-# PORT (of servers), PEER_DEVICE and PEER_PORT (of clients), GID and PERFTEST_GID (the options for a
-# GID index, or nothing), LINK (InfiniBand or Ethernet), NETDEV and ADDRESS (of the port, for the
-# connection manager) and FAR (that address of the far one of two guests). Clients have the second
-# port of the device; of devices with one port, the second device. Suites find the first adapter,
-# $ADAPTER, in use. run.sh reads it.
+# PORT (of servers), PEER_DEVICE and PEER_PORT (of clients), GID and PERFTEST_GID (the options for
+# a GID index, or nothing), LINK (InfiniBand or Ethernet), NETDEV and ADDRESS (of the port, for the
+# connection manager), FAR (that address of the far one of two guests) and FAR_DEVICE (its device,
+# of another adapter if $FAR_ADAPTER says so). Clients have the second port of the device; of
+# devices with one port, the second device. Suites find the first adapter, $ADAPTER, in use. run.sh
+# reads it.
 
 ADAPTER=${ADAPTERS%% *}
 
@@ -19,6 +20,8 @@ name_device() {
 }
 
 use_adapter() {
+  name_device ${FAR_ADAPTER:-$1}
+  FAR_DEVICE=$DEVICE
   name_device $1
   PORT=1 PEER_DEVICE=$DEVICE PEER_PORT=1 GID= PERFTEST_GID=
   case $1 in

@@ -9,9 +9,10 @@ TERMINAL=/dev/ttyS0
 # ucx NAME TRANSPORT OPTION...: protocols of UCX over a transport; `rc_v` has ud_verbs to connect.
 ucx() {
   name=$1
-  use="env UCX_TLS=$2,self UCX_NET_DEVICES=$DEVICE:$PORT ucx_perftest -p 13337"
+  use="env UCX_TLS=$2,self" program="ucx_perftest -p 13337"
   shift 2
-  pair "$name" "$use <$TERMINAL" "$use $FAR -w 5 -n 50 $* <$TERMINAL"
+  pair "$name" "$use UCX_NET_DEVICES=$FAR_DEVICE:$PORT $program <$TERMINAL" \
+    "$use UCX_NET_DEVICES=$DEVICE:$PORT $program $FAR -w 5 -n 50 $* <$TERMINAL"
 }
 ucx ucx-rc-tag-latency rc_v -t tag_lat
 ucx ucx-ud-tag-latency ud_v -t tag_lat
@@ -26,8 +27,8 @@ if [ -z "$SHORT" ]; then
   uct() {
     name=$1
     shift
-    use="ucx_perftest -p 13337 -d $DEVICE:$PORT"
-    pair "$name" "$use <$TERMINAL" "$use $FAR -w 5 -n 50 $* <$TERMINAL"
+    use="ucx_perftest -p 13337"
+    pair "$name" "$use -d $FAR_DEVICE:$PORT <$TERMINAL" "$use -d $DEVICE:$PORT $FAR -w 5 -n 50 $* <$TERMINAL"
   }
   uct uct-rc-am -x rc_verbs -t am_lat
   uct uct-rc-put -x rc_verbs -t put_lat
@@ -56,6 +57,8 @@ variables=
 # mpirun starts its daemon by an agent in the place of ssh, and the daemon looks for the agent, too.
 # mpirun knows its own node by name only.
 [ -p $WORK/launch ] || mkfifo $WORK/launch
+devices=$DEVICE:$PORT
+[ $FAR_DEVICE = $DEVICE ] || devices=$devices,$FAR_DEVICE:$PORT
 # mpi NAME PATTERN ARGUMENT...: of mpi4py's own benchmarks.
 mpi() {
   wanted "$1" || return 0
@@ -65,7 +68,7 @@ mpi() {
   launcher=$!
   check "$name" "exec mpirun.openmpi --allow-run-as-root -n 2 --host $(hostname):1,$FAR:1 --map-by node \
     --prtemca plm_ssh_agent /foreign/mpi-agent.sh \
-    --mca pml ucx -x UCX_TLS=rc_v,self -x UCX_NET_DEVICES=$DEVICE:$PORT python3 -m mpi4py.bench $*" "$pattern"
+    --mca pml ucx -x UCX_TLS=rc_v,self -x UCX_NET_DEVICES=$devices python3 -m mpi4py.bench $*" "$pattern"
   # The daemon ends with its job; without a request the launcher waits for ever.
   [ $check_status = 0 ] || { kill $launcher; sed 's/^/  # daemon: /' $WORK/daemon; } 2>/dev/null
   wait $launcher

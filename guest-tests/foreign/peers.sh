@@ -5,17 +5,17 @@
 # multicast, and IP over InfiniBand with ping and iperf3. run.sh reads it.
 
 for service in rc uc ud srq; do
-  common="ibv_${service}_pingpong -d $DEVICE -i $PORT $GID -n 100"
+  common="ibv_${service}_pingpong -i $PORT $GID -n 100"
   [ $service = srq ] && common="$common -q 4"
-  pair $service-pingpong "$common -c" "$common -c $FAR"
+  pair $service-pingpong "$common -c -d $FAR_DEVICE" "$common -c -d $DEVICE $FAR"
 done
 
 # perf NAME PROGRAM OPTION...
 perf() {
   name=$1
   shift
-  common="$* -F -d $DEVICE -i $PORT $PERFTEST_GID"
-  pair "$name" "$common" "$common $FAR"
+  common="$* -F -i $PORT $PERFTEST_GID"
+  pair "$name" "$common -d $FAR_DEVICE" "$common -d $DEVICE $FAR"
 }
 perf rc-write-bw ib_write_bw -n 50
 perf rc-send-lat ib_send_lat -n 50
@@ -52,7 +52,7 @@ rds() {
   $far kill >$WORK/server
   if [ $rds_status = 0 ]; then pass "rds-$1"; else fail "rds-$1" $WORK/server $WORK/client; fi
 }
-if has_capability MEM_MGT_EXTENSIONS; then
+if has_capability MEM_MGT_EXTENSIONS && $far run "ibv_devinfo -v -d $FAR_DEVICE | grep MEM_MGT_EXTENSIONS" >/dev/null; then
   modprobe rds_rdma && $far run "modprobe rds_rdma"
   for test in messages order write read; do rds $test; done
   # Its listener would look like that of a server.
@@ -93,8 +93,9 @@ connect datagram 2044
 # A manager in this guest in place of the built-in one: the far guest is told, and connections are
 # made under it and afterwards. LIDs are as sysfs shows them.
 port=/sys/class/infiniband/$DEVICE/ports/$PORT
-far_manager="$far run 'cat $port/sm_lid'"
-pingpong="ibv_rc_pingpong -d $DEVICE -i $PORT $GID -n 100"
+far_port=/sys/class/infiniband/$FAR_DEVICE/ports/$PORT
+far_manager="$far run 'cat $far_port/sm_lid'"
+pingpong="ibv_rc_pingpong -i $PORT $GID -n 100 -c"
 own=$(cat $port/lid)
 before=$(sh -c "$far_manager")
 if [ "$before" = "$own" ] || [ "$((before))" = 0 ]; then
@@ -107,11 +108,11 @@ opensm -P $WORK/partitions -g "$guid" -f $WORK/opensm.log >$WORK/opensm 2>&1 </d
 manager=$!
 check opensm-manages-both "until [ \"\$($far_manager)\" = $own ]; do kill -0 $manager || { cat $WORK/opensm; exit 1; }; sleep 0.2; done"
 # The second partition comes and goes in the tables of both.
-has_key="grep -qx 0x8001 $port/pkeys/*"
-check opensm-partition-in-both "until $has_key && $far run '$has_key'; do sleep 0.2; done"
-pair rc-pingpong-under-opensm "$pingpong -c" "$pingpong -c $FAR"
+has_key="grep -qx 0x8001 $port/pkeys/*" far_has_key="$far run 'grep -qx 0x8001 $far_port/pkeys/*'"
+check opensm-partition-in-both "until $has_key && $far_has_key; do sleep 0.2; done"
+pair rc-pingpong-under-opensm "$pingpong -d $FAR_DEVICE" "$pingpong -d $DEVICE $FAR"
 kill $manager
 wait $manager 2>/dev/null
 check built-in-manager-manages-both "until [ \"\$($far_manager)\" = $before ]; do sleep 0.2; done"
-check opensm-partition-gone "while $has_key || $far run '$has_key'; do sleep 0.2; done"
-pair rc-pingpong-after-opensm "$pingpong -c" "$pingpong -c $FAR"
+check opensm-partition-gone "while $has_key || $far_has_key; do sleep 0.2; done"
+pair rc-pingpong-after-opensm "$pingpong -d $FAR_DEVICE" "$pingpong -d $DEVICE $FAR"

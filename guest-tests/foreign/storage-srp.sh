@@ -9,7 +9,7 @@ SRP_SERVICE=5555
 listen=true
 [ $LINK = InfiniBand ] || listen="mkdir -p $TARGET/srpt && echo $SRP_SERVICE >$TARGET/srpt/discovery_auth/rdma_cm_port"
 # The target of a port is called by the port's GID.
-$far run "modprobe ib_srpt && $LIO && $listen && target=0x\$(tr -d : </sys/class/infiniband/$DEVICE/ports/1/gids/0) &&
+$far run "modprobe ib_srpt && $LIO && $listen && target=0x\$(tr -d : </sys/class/infiniband/$FAR_DEVICE/ports/1/gids/0) &&
   mkdir -p $TARGET/srpt/\$target/\$target/lun/lun_0 && cd $TARGET/srpt/\$target/\$target &&
   ln -s $TARGET/core/iblock_0/disk lun/lun_0/disk && cat /sys/module/ib_srpt/parameters/srpt_service_guid && echo \$target" >$WORK/output 2>&1
 srp_status=$?

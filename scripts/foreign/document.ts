@@ -20,6 +20,7 @@ npm run test:foreign -- --only perftest --tests events  # tests by their names
 npm run test:foreign -- --short                         # a few tests of each suite
 npm run test:foreign -- --only figures                  # speed beside soft-RoCE, as ratios
 npm run test:foreign -- --adapter mlx5                  # the current stock driver only
+npm run test:foreign -- --adapter mlx5 --far mthca --only peers  # the far guest has another adapter
 \`\`\`
 
 | column | adapter | driver in the guest |

@@ -13,19 +13,12 @@ import { describeResults } from './document.ts';
 import { FigureReader, type KeptFigures, readFigures, tabulateFigures, writeFigures } from './figures.ts';
 import { mergeResults, readResults, writeResults } from './results.ts';
 import { runAll } from './run-all.ts';
-import {
-  ADAPTERS,
-  type AdapterName,
-  type ForeignResult,
-  isJudged,
-  readNames,
-  SUITES,
-  type SuiteName,
-} from './suites.ts';
+import { ADAPTERS, type AdapterName, type ForeignResult, isJudged, readNames, SUITES } from './suites.ts';
 
 interface Options {
   readonly only: string;
   readonly adapter: string;
+  readonly far?: string;
   readonly tests?: string;
   readonly short?: boolean;
   readonly write?: boolean;
@@ -38,19 +31,24 @@ await runEntry(async () => {
   const script = defineScript('npm run test:foreign --', "Lets Debian's RDMA software judge the adapters.")
     .option('--only <SUITES>', `Only these suites, with commas between: ${SUITES.join(', ')}.`, SUITES.join())
     .option('--adapter <NAMES>', `Only these adapters: ${ADAPTERS.join(', ')}.`, ADAPTERS.join())
+    .option('--far <NAME>', 'The adapter of the far one of two guests, when it is another one.')
     .option('--tests <EXPRESSION>', 'Only tests whose names match it, as grep -E does; of pyverbs: names of files.')
     .option('--short', 'A few tests of each suite.')
     .option('--write', 'Keeps the results and writes docs/verbs/FOREIGN.md.')
     .option('--log', "Prints the log of the guests' kernels.");
   const options = readOptions<Options>(script);
-  if (options.write && (options.short || options.tests !== undefined))
-    throw new SetupError('--write keeps whole suites, so --short and --tests cannot be given with it');
+  const isPart = options.short || options.tests !== undefined || options.far !== undefined;
+  if (options.write && isPart)
+    throw new SetupError('--write keeps whole suites of one adapter: leave out --short, --tests and --far');
   const adapters = readNames('--adapter', options.adapter, ADAPTERS);
   const suites = readNames('--only', options.only, SUITES);
+  const far = options.far === undefined ? [] : readNames('--far', options.far, ADAPTERS.filter(isJudged));
+  if (far.length > 0 && adapters.includes('rxe'))
+    throw new SetupError('--far needs adapters on one fabric: leave rxe out of --adapter');
   await installMissingPackages(BASE_PACKAGES);
   let [passed, failed] = [0, 0];
   for (const adapter of adapters) {
-    const counts = await runAdapter(adapter, suites, options);
+    const counts = await runAdapter(adapter, { suites, ...(far[0] === undefined ? {} : { far: far[0] }) }, options);
     passed += counts.passed;
     failed += counts.failed;
   }
@@ -58,16 +56,20 @@ await runEntry(async () => {
   process.exitCode = failed > 0 ? 1 : 0;
 });
 
+/** What runs on each adapter. */
+type Choice = Pick<Parameters<typeof runAll>[0], 'suites' | 'far'>;
+
 /** Runs the suites on one adapter and keeps what they gave, so that a later fault loses nothing. */
 async function runAdapter(
   adapter: AdapterName,
-  named: readonly SuiteName[],
+  choice: Choice,
   { tests, short = false, write = false, log = false }: Options,
 ): Promise<{ readonly passed: number; readonly failed: number }> {
-  const suites = SUITES.filter((name) => named.includes(name));
+  const suites = SUITES.filter((name) => choice.suites.includes(name));
   process.stdout.write(`== ${adapter}: ${suites.join(', ')}\n`);
   const figures = new FigureReader();
   const { results, faults, seconds } = await runAll({
+    ...choice,
     adapters: [adapter],
     suites,
     short,

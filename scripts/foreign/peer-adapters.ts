@@ -25,14 +25,14 @@ export interface ServedPeers {
   stop(): Promise<string[]>;
 }
 
-/** The adapters of both guests; the packets are those of the first one. */
-export async function servePeers(adapters: readonly AdapterName[]): Promise<ServedPeers> {
+/** The adapters of both guests; the packets are those of the near one's first. */
+export async function servePeers(sides: Sides<readonly AdapterName[]>): Promise<ServedPeers> {
   const served = (['near', 'far'] as const).flatMap((side) =>
-    adapters.filter(isJudged).map((personality) => ({ side, personality })),
+    sides[side].filter(isJudged).map((personality) => ({ side, personality })),
   );
-  const network = adapters.includes('rxe') ? serveNetwork() : undefined;
+  const network = sides.near.includes('rxe') ? serveNetwork() : undefined;
   const fabric = served.length > 0 ? await serveSwitch(served) : undefined;
-  const packets = adapters[0] === 'rxe' ? network?.packets : fabric?.packets;
+  const packets = sides.near[0] === 'rxe' ? network?.packets : fabric?.packets;
   return {
     sockets: { near: fabric?.sockets('near') ?? [], far: fabric?.sockets('far') ?? [] },
     arguments: network?.arguments ?? { near: [], far: [] },

@@ -24,13 +24,14 @@ type Take = (result: ForeignResult | undefined) => void;
 
 /** Throws SetupError when adapters or guests cannot be started. */
 export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun> {
-  const { adapters, onResult = () => {} } = options;
+  const { adapters, far, onResult = () => {} } = options;
+  const sides = { near: adapters, far: far === undefined ? adapters : [far] };
   const images = {
     near: await packSuites({ ...options, set: 'larger', side: 'near' }),
-    far: await packSuites({ adapters, set: 'larger', suites: ['far'], side: 'far' }),
+    far: await packSuites({ adapters: sides.far, set: 'larger', suites: ['far'], side: 'far' }),
   };
   const results: ForeignResult[] = [];
-  const served = await servePeers(adapters);
+  const served = await servePeers(sides);
   const peers = new Peers(served, options, images, (result) => {
     if (result === undefined) return;
     results.push(result);

@@ -25,6 +25,8 @@ export interface SuiteJob {
   readonly short?: boolean;
   /** An expression for the names of the tests to run; all when absent. */
   readonly tests?: string;
+  /** That of the far guest, when it is another one. */
+  readonly far?: AdapterName;
   /** Which one of two guests it is. */
   readonly side?: 'near' | 'far';
   /** The packages of its root. */
@@ -43,12 +45,13 @@ export interface SuiteImage {
 }
 
 export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
-  const { adapters, suites, short = false, tests = '', side = '', set = 'base' } = suiteJob;
+  const { adapters, suites, short = false, tests = '', far = '', side = '', set = 'base' } = suiteJob;
   const settings = {
     ADAPTERS: adapters.join(' '),
     SUITES: suites.join(' '),
     SHORT: short ? '1' : '',
     SIDE: side,
+    FAR_ADAPTER: far,
     TESTS: tests,
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`);
