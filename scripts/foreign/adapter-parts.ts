@@ -17,6 +17,14 @@ export function deviceArguments(adapter: AdapterName): string[] {
   return ['--fabric=switch', `--personality=${adapter === 'rxe' ? 'mthca' : adapter}`];
 }
 
+/**
+ * Whether the kernel of such a guest clears memory, as ib_mthca needs it. With mlx5 alone it has
+ * poison in freed memory instead, which shows a device that writes there.
+ */
+export function hasClearedMemory(adapters: readonly AdapterName[]): boolean {
+  return adapters.some((adapter) => adapter !== 'mlx5');
+}
+
 /** Our modules and those they need; Debian's user space loads the stock drivers by itself. */
 export async function provideAdapterModules(adapters: readonly AdapterName[]): Promise<JobModule[]> {
   if (!adapters.includes('vuhca')) return [];

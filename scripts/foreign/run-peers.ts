@@ -6,11 +6,12 @@
  */
 import { GuestSession, type TestResult } from '../../guest-tests/harness/guest-session.ts';
 import type { Guest } from '../../qemu/guest.ts';
-import { type ServedPeers, servePeers } from './peer-adapters.ts';
+import { hasClearedMemory } from './adapter-parts.ts';
+import { type ServedPeers, type Sides, servePeers } from './peer-adapters.ts';
 import { PeerHost } from './peer-host.ts';
 import type { ForeignOptions, ForeignRun } from './run-suites.ts';
 import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS, type SuiteImage } from './suite-guest.ts';
-import type { ForeignResult } from './suites.ts';
+import type { AdapterName, ForeignResult } from './suites.ts';
 
 const PEER_PORT = 'vuhca.peer';
 const MEMORY_MIB = 1536;
@@ -32,7 +33,7 @@ export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun
   };
   const results: ForeignResult[] = [];
   const served = await servePeers(sides);
-  const peers = new Peers(served, options, images, (result) => {
+  const peers = new Peers(served, options, sides, images, (result) => {
     if (result === undefined) return;
     results.push(result);
     onResult(result, peers.near.seconds);
@@ -54,7 +55,13 @@ class Peers {
   readonly host: PeerHost;
   readonly #started = { near: new Started(), far: new Started() };
 
-  constructor(served: ServedPeers, options: ForeignOptions, images: Record<Side, SuiteImage>, take: Take) {
+  constructor(
+    served: ServedPeers,
+    options: ForeignOptions,
+    sides: Sides<readonly AdapterName[]>,
+    images: Sides<SuiteImage>,
+    take: Take,
+  ) {
     this.host = new PeerHost(served.packets, (line) => this.#started.near.tell(line));
     const onReport = (line: string): void => {
       this.host.take(line);
@@ -63,8 +70,7 @@ class Peers {
     const session = (side: Side, onResult?: (result: TestResult) => void): GuestSession =>
       new GuestSession({
         silenceSeconds: SILENCE_SECONDS,
-        // As ib_mthca needs it.
-        cleared: true,
+        cleared: hasClearedMemory(sides[side]),
         guest: {
           disk: images[side].disk,
           ports: [PEER_PORT],
@@ -81,7 +87,7 @@ class Peers {
   }
 
   /** Runs both to their ends; neither can go on without the other. */
-  async run(served: ServedPeers, images: Record<Side, SuiteImage>): Promise<void> {
+  async run(served: ServedPeers, images: Sides<SuiteImage>): Promise<void> {
     const runOne = async (side: Side, other: Side): Promise<void> => {
       await this[side].run(images[side].initramfs, served.sockets[side], (guest) => {
         guest.port(PEER_PORT).onLine((line) => this.#started[other].tell(line));

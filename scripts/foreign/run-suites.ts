@@ -7,7 +7,7 @@
 import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
 import { GuestSession } from '../../guest-tests/harness/guest-session.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
-import { deviceArguments } from './adapter-parts.ts';
+import { deviceArguments, hasClearedMemory } from './adapter-parts.ts';
 import { type SideAdapter, serveSwitch } from './peer-adapters.ts';
 import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS } from './suite-guest.ts';
 import { type AdapterName, type ForeignResult, isJudged } from './suites.ts';
@@ -52,8 +52,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
   const results: ForeignResult[] = [];
   const session = new GuestSession({
     silenceSeconds: SILENCE_SECONDS,
-    // As ib_mthca needs it.
-    cleared: true,
+    cleared: hasClearedMemory(options.adapters),
     guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS },
     ...(options.onKernelLine === undefined ? {} : { onKernelLine: options.onKernelLine }),
     ...(options.onReport === undefined ? {} : { onReport: options.onReport }),
