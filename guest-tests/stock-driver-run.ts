@@ -16,6 +16,8 @@ import { report } from './harness/report.ts';
 
 const SCRIPT = 'stock-driver.sh';
 const MEMORY_MIB = 768;
+/** How the script begins a line with a time. */
+const TIME = '  # time: ';
 /** Results that the script prints for each device. */
 const CHECKS = 10;
 /** Runs that others' faults may spoil. */
@@ -124,7 +126,13 @@ export async function checkStockDrivers(t: Test, { devices, adapters, kernel }: 
   const chosen = await resolveGuestKernel(kernel);
   const job = await makeJob(devices, chosen);
   const run = await runPastOthersFaults(t, ATTEMPTS, () =>
-    runGuest(job, { guest: { memoryMiB: MEMORY_MIB, kernel: chosen.imagePath }, device: adapters }),
+    runGuest(job, {
+      guest: { memoryMiB: MEMORY_MIB, kernel: chosen.imagePath },
+      device: adapters,
+      onReport: (line) => {
+        if (line.startsWith(TIME)) t.comment(line.slice(TIME.length));
+      },
+    }),
   );
   report(t, run);
   const checks = run.results.filter(({ step, parent }) => step === undefined && !parent);

@@ -107,6 +107,7 @@ check_device() {
   report $? "port-query"
   all_active
   report $? "port-states"
+  echo "  # time: $DEVICE is ACTIVE $(cut -d ' ' -f 1 /proc/uptime) s after the boot"
   reload_rounds && holds fw_ver "$FIRMWARE"
   report $? "removed-and-loaded-again"
   no_complaint

@@ -2,7 +2,7 @@
 /*
  * A process that does to the queues which libmlx5 lets it reach what no driver
  * does: it writes at random into send and receive queues, a CQ, an SRQ, their
- * doorbell records and its page of the device, and has the adapter work on
+ * doorbell records and its pages of the device, and has the adapter work on
  * that until it is killed. It makes its queue pairs anew, because they end in
  * error soon. It prints "begins" when it has begun.
  *
@@ -185,7 +185,7 @@ static void act(struct queues *queues, struct mlx5dv_cq *cq,
 		scribble(below(2) ? cq->dbrec : srq->dbrec, sizeof(*cq->dbrec));
 		break;
 	case 6:
-		scribble((void *)page, PAGE_BYTES);
+		scribble(below(2) ? (void *)page : cq->cq_uar, PAGE_BYTES);
 		break;
 	case 7:
 		ring(queues);
