@@ -3,8 +3,9 @@
  * A process that does to the queues which libmlx5 lets it reach what no driver
  * does: it writes at random into send and receive queues, a CQ, an SRQ, their
  * doorbell records and its pages of the device, and has the adapter work on
- * that until it is killed. It makes its queue pairs anew, because they end in
- * error soon. It prints "begins" when it has begun.
+ * that until it is killed, with commands of random values between. It makes its
+ * queue pairs anew, because they end in error soon. It prints "begins" when it
+ * has begun.
  *
  *     hostile DEVICE PORT SEED
  */
@@ -22,7 +23,9 @@
 /* One less than a power of two, so that the ring has that many entries. */
 #define SHARED_DEPTH 15
 #define ACTS_OF_A_LIFE 2000
+#define ACTS_PER_COMMAND 200
 #define BLOCK_BYTES 64
+#define ATTRIBUTES 0x1fffff
 #define QKEY 0x1234
 
 /* Opcodes of requests, and two that there are not. */
@@ -159,6 +162,24 @@ static void post(struct queues *queues, struct pair_base *base)
 	ring(queues);
 }
 
+/* Commands with random values; most of them are refused. */
+static void command(struct queues *queues, struct ibv_srq *srq)
+{
+	struct ibv_qp_attr attr;
+	struct ibv_srq_attr limit = { .srq_limit = below(4 * SHARED_DEPTH) };
+	size_t i;
+
+	for (i = 0; i < sizeof(attr); i++)
+		((uint8_t *)&attr)[i] = next();
+	attr.qp_state = below(IBV_QPS_UNKNOWN);
+	attr.path_mtu = below(8);
+	/* No connection with others, which could have such a peer anyway. */
+	attr.dest_qp_num = queues->qp->qp_num;
+	ibv_modify_qp(queues->qp, &attr,
+		      IBV_QP_STATE | (next() & next() & ATTRIBUTES));
+	ibv_modify_srq(srq, &limit, IBV_SRQ_LIMIT);
+}
+
 static void act(struct queues *queues, struct mlx5dv_cq *cq,
 		struct mlx5dv_srq *srq, struct pair_base *base)
 {
@@ -210,7 +231,10 @@ static void live(struct pair_base *base, struct mlx5dv_cq *cq)
 	look_at_qp(&queues[0], pair_connect(base, DEPTH, 0));
 	look_at_qp(&queues[1], make_datagrams(base, srq));
 	for (i = 0; i < ACTS_OF_A_LIFE; i++)
-		act(&queues[below(2)], cq, &places, base);
+		if (below(ACTS_PER_COMMAND))
+			act(&queues[below(2)], cq, &places, base);
+		else
+			command(&queues[below(2)], srq);
 	errno = ibv_destroy_qp(queues[0].qp->qp_context);
 	for (i = 0; i < 2 && !errno; i++)
 		errno = ibv_destroy_qp(queues[i].qp);
