@@ -6,7 +6,7 @@
 # stock-driver-run.ts packs it, with the names of all modules in /etc/stock/modules, and a file of
 # settings in /etc/stock/devices for each device.
 
-RELOADS=2
+RELOADS=1
 CHECKS=10
 
 report() {
