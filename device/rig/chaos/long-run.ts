@@ -15,11 +15,11 @@ import { runChaos } from './run.ts';
 const GAP_NS = 60e9;
 const PAUSE_NS = 20e6;
 
-/** What the adapters have lived through. */
+/** The life of the adapters so far. */
 export interface Life {
   readonly runs: number;
   readonly livedNs: number;
-  /** What was wrong in the last run. */
+  /** The fault of the last run; undefined if it passed. */
   readonly error: string | undefined;
 }
 

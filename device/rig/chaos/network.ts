@@ -28,7 +28,7 @@ const ADAPTER = {
   /** More than the QPs of a side: each QP has a lane of its own. */
   laneCount: 8,
 } as const;
-/** Reads that wait for each other at most, when the QPs of a side are flushed. */
+/** Most reads that wait for each other when the QPs of a side are flushed. */
 const READS_IN_A_ROW = 100;
 const ROUNDS_MAX = 20_000;
 /** Rounds between two checks of the invariants. */

@@ -22,7 +22,7 @@ import type { Trace } from './trace.ts';
 
 const { SUCCESS, FLUSHED, LOCAL_LENGTH_ERROR } = CompletionStatus;
 
-/** The end that this is the receiving half of. */
+/** The end to which the receiving half belongs. */
 export interface ReceivingEnd extends EndState {
   readonly side: { readonly fixture: AdapterFixture };
   /** The end that sends. */

@@ -20,7 +20,7 @@ const END_NS = 20e9;
 /** Time between two polls by software at the end of a run. */
 const PAUSE_NS = 1e6;
 const RECEIVES = 16;
-/** One of so many requests is followed by a pause, if there are any. */
+/** In a run with pauses, a pause follows one in so many requests. */
 const PAUSED = 20;
 /**
  * Distance of the PSNs of a connection from those of the previous one. The reconnections of a run
@@ -45,7 +45,7 @@ export interface ChaosOptions {
   readonly dmaLatencyNs?: number;
   /** Adapters whose functions have just been brought up, instead of new ones. */
   readonly adapters?: Adapters;
-  /** Longest time without a request, which some requests follow; 0: none does. */
+  /** Longest pause behind a request; 0: there are no pauses. */
   readonly pauseNs?: number;
   /** FLUSH and ATOMIC WRITE are among the requests. */
   readonly placement?: boolean;

@@ -17,7 +17,7 @@ export const SEND_ENTRIES_LOG2 = 4;
 const SEND_ENTRIES = 1 << SEND_ENTRIES_LOG2;
 const { SUCCESS, FLUSHED, LOCAL_QP_OPERATION_ERROR, RETRY_EXCEEDED, RNR_RETRY_EXCEEDED } = CompletionStatus;
 
-/** The end that this is the sending half of, which marks it failed. */
+/** The end to which the sending half belongs. The half marks it failed. */
 export interface SendingEnd extends EndState {
   failed: boolean;
   readonly source: { noteAtomic(step: AtomicStep): void };

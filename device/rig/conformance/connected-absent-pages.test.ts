@@ -18,7 +18,7 @@ import { PacketPeer } from '../fixtures/packet-peer.ts';
 const MIN_TIMER = 5;
 const PAGES = 8;
 const BYTES = Uint8Array.of(1, 2, 3, 4);
-/** At most so many PSNs pass at once: less than half of all. */
+/** Most PSNs that pass at once: less than half of all. */
 const STRIDE = 0x400000;
 
 class PagedPeer extends PacketPeer {
@@ -43,7 +43,7 @@ class PagedPeer extends PacketPeer {
     return `${syndromeKind === AethKind.NAK ? 'NAK' : 'RNR'} ${syndromeValue} ${answered}`;
   }
 
-  /** So many PSNs pass, as with requests of that many packets. */
+  /** Lets `count` PSNs pass, as requests of that many packets would. */
   pass(count: number): void {
     for (let left = count; left > 0; left -= STRIDE) {
       this.psn = addPsn(this.psn, Math.min(left, STRIDE));

@@ -26,7 +26,7 @@ function makePeer(sizes: readonly number[], sendPsn = 100): PacketPeer {
   return peer;
 }
 
-/** The timeout comes, and so many packets are sent again and taken by the link. */
+/** The timeout expires; `count` packets are sent again and taken by the link. */
 function sendAgain(peer: PacketPeer, count: number): void {
   peer.fixture.machine.clock.jumpToAlarm();
   for (let left = count; left > 0; left--) {

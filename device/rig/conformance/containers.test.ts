@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Every list, map and set of the adapter that can grow has a row in docs/LIMITS.md, or a reason
- * here why its size is bounded. The sources are scanned: whoever adds one says what bounds it.
+ * here why its size is bounded. The sources are scanned, so an addition needs one of the two.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import t from 'tap';
 
 const ROOT = join(import.meta.dirname, '../../..');
-/** Programs of tests, and what only runs in them. */
+/** Programs of tests, and sources that only run in them. */
 const notServed = /test-support|\/testing\/|\/gen\/|^device\/rig\/|hosts\/replay|\/client\//;
 
-/** What bounds the containers; a key that is a row of docs/LIMITS.md says how many they hold. */
+/** Bounds of the containers; a key that is a row of docs/LIMITS.md says how many they hold. */
 const bounded: Readonly<Record<string, string>> = {
   // Rows.
   'answers that wait for routing': 'device/fabric/subnet-manager/administration/administration:#waiting',

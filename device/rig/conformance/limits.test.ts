@@ -2,7 +2,7 @@
 /**
  * Every size and count that a guest, a peer or a client decides has a bound: docs/LIMITS.md lists
  * them, and this test compares its tables with the constants of the code, and drives the cheap ones
- * to their edge. Whoever adds something that others can make grow adds a row.
+ * to their edge. An addition that others can make grow needs a row.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -70,7 +70,7 @@ class Group {
     return qp.parts.sendCq.take().status;
   }
 
-  /** How many messages each QP has received since the last call. */
+  /** Messages that each QP has received since the last call. */
   arrivals(...qps: readonly DriverQueuePair[]): number[] {
     this.fixture.settle();
     return qps.map((qp) => qp.parts.receiveCq.drain().filter(({ receive }) => receive === 1).length);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Counters of ports (IBTA 16.1.3.5, 16.1.4): each one that performance management tells of the
+ * Counters of ports (IBTA 16.1.3.5, 16.1.4): each one that performance management reports for the
  * ports of a switch and of adapters is moved by the traffic that must move it, and no other one.
  */
 import t, { type Test } from 'tap';
@@ -22,7 +22,7 @@ import { SwitchFabric } from '../fixtures/switch-fabric.ts';
 type Moves = Readonly<Record<string, number>>;
 type Read = (end: LinkEnd) => number;
 
-/** Links here lose no synchronisation, and nobody forwards a packet that is marked as bad. */
+/** Links here lose no synchronisation, and no node forwards a packet that is marked as bad. */
 const UNMOVED = ['linkRecoveries', 'receiveRemotePhysicalErrors'];
 const BLOCKS = [portCounters, portCountersExtended, receiveErrorDetails, transmitDiscardDetails];
 const readers = BLOCKS.flatMap(({ rows }) =>
@@ -58,7 +58,7 @@ interface Situation {
   readonly meanwhile?: (fabric: SwitchFabric) => unknown;
   readonly schedule?: readonly ScheduledFault[];
   readonly dlid?: number;
-  /** What moves at ports 1 and 2 of the switch. */
+  /** Counters that move at ports 1 and 2 of the switch. */
   readonly first: Moves;
   readonly second?: Moves;
 }

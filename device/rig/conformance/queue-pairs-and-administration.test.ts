@@ -41,7 +41,7 @@ const SA_CLASS_VERSION = 2;
 const COMPONENT_MASK_OFFSET = SA_HEADER_OFFSET + 12;
 /** DGID, SGID and NumbPath of a PathRecord. */
 const PATH_COMPONENTS = 0x100cn;
-/** What creates a group: MGID, PortGID, Q_Key, TClass, P_Key, SL, FlowLabel, JoinState. */
+/** To create a group: MGID, PortGID, Q_Key, TClass, P_Key, SL, FlowLabel, JoinState. */
 const CREATE_COMPONENTS = 0x130c7n;
 const MGID = Uint8Array.of(0xff, 0x12, 0xa0, 0x1b, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9);
 const GROUP_QKEY = 0x4444;

@@ -119,7 +119,7 @@ class Load {
     });
   }
 
-  /** What completed arrived, once and in order; a failure ends its own connection only. */
+  /** Completed messages arrived, once and in order; a failure ends its own connection only. */
   #check(): void {
     for (const [pair, statuses] of this.#statuses.entries()) {
       const failed = statuses.findIndex((status) => status !== SUCCESS);
@@ -128,7 +128,7 @@ class Load {
       if (failed < 0) continue;
       const sent = this.#sent[pair] as Message[];
       const isRefused = statuses[failed] === REMOTE_OPERATION_ERROR && sent[failed]?.queue === this.#destroyed;
-      // The refusal was lost: the target, which is in error, answers nothing any more.
+      // The refusal was lost: the target is in error and answers nothing any more.
       const isSilent = statuses[failed] === RETRY_EXCEEDED && sent.some(({ queue }) => queue === this.#destroyed);
       if (!isRefused && !isSilent) throw new Error(`pair ${pair}: message ${failed} ended with ${statuses[failed]}`);
       if (statuses.slice(failed + 1).some((status) => status !== FLUSHED)) throw new Error('work behind a failure');

@@ -27,7 +27,7 @@ interface XrcQueueRequest {
   readonly limit?: number;
 }
 
-/** What a half of an XRC connection needs; `Connection` has the defaults of the rest. */
+/** Attributes of a half of an XRC connection; `Connection` has the defaults of absent ones. */
 export type XrcConnection = Omit<Connection, 'reliable'>;
 
 export function createXrcDomain({ management }: Driver, token = 0): number {

@@ -88,7 +88,7 @@ export class DatagramFuzz {
     this.#check();
   }
 
-  /** What a manager has set: addresses, keys, routes. */
+  /** The settings of the manager: addresses, keys, routes. */
   #describe(): string {
     const ports = this.#endPorts.map(
       ({ lid, lmc, smLid, pkeys, subnet }) => `${lid} ${lmc} ${smLid} ${pkeys.join()} ${subnet.mKey.join()}`,

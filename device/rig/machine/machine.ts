@@ -133,7 +133,7 @@ export class InProcessMachine {
     return more;
   }
 
-  /** What the option `orderCheck` has found. */
+  /** The late stores that the option `orderCheck` has found. */
   get lateStores(): LateStore[] {
     return this.#orderChecks.flatMap(({ reports }) => reports);
   }

@@ -38,7 +38,7 @@ class Connection {
 
 export class MthcaChaos {
   readonly fixture: DataFixture;
-  /** What happened, so that a run that tests nothing is seen. */
+  /** Counts of events, so that a run that tests nothing is noticed. */
   failures = 0;
   limits = 0;
   readonly #random: Random;
@@ -124,7 +124,7 @@ export class MthcaChaos {
     }
   }
 
-  /** What only the driver may do, now and then; else time passes. */
+  /** Now and then an act that only the driver may do; otherwise time passes. */
   #command(connection: Connection, end: ChaosEnd): void {
     const { driver } = this.fixture;
     switch (this.#random.below(40)) {
@@ -197,7 +197,7 @@ export class MthcaChaos {
       }
   }
 
-  /** What is wrong with a completion. */
+  /** Describes the fault of a completion; undefined if there is none. */
   #judge(end: ChaosEnd, peer: ChaosEnd, completion: TakenCompletion): string | undefined {
     const { isSend, request, syndrome, opcode, byteCount } = completion;
     if (syndrome === 0 ? isSend === 1 : opcode === FAILED_SEND) {
@@ -240,7 +240,7 @@ export class MthcaChaos {
     this.#start(connection);
   }
 
-  /** An SRQ that is armed has told when it had fewer entries than its limit. */
+  /** An armed SRQ has posted its event once it had fewer entries than its limit. */
   #checkLimit(): void {
     this.fixture.run();
     this.#takeEvents();

@@ -2,8 +2,8 @@
 /**
  * A hostile user process of one function: it has pages of a collect context and of device memory,
  * and queue pairs, completion queues and memory of its own, and writes what it likes to all of
- * them. It knows the numbers and keys of everybody else. Its kernel starts failed queue pairs
- * again, and now and then the process dies and another one begins. Used by `ProcessIsolation`
+ * them. It knows the numbers and keys of all others. Its kernel starts failed queue pairs again,
+ * and now and then the process dies and another one begins. Used by `ProcessIsolation`
  * (docs/HAZARDS.md, user processes).
  */
 import {
@@ -36,7 +36,7 @@ import type { Tenant } from '../qos/tenant.ts';
 
 const STORE_SIZES = [1, 2, 4, 8, 8, 8] as const;
 const CONTROLS = [NOTIFY_OFFSET, KICK_OFFSET, STOP_OFFSET, DOORBELL_OFFSET, DOORBELL_OFFSET, CANCEL_OFFSET] as const;
-/** Those of all regions of device memory here: every request may reach it whose key is known. */
+/** Rights of all regions of device memory here: a request with a known key reaches the memory. */
 export const DEVICE_RIGHTS =
   AccessFlag.LOCAL_WRITE | AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.ZERO_BASED;
 const SEND_OPCODES = Object.values(SendOpcode);
@@ -45,7 +45,7 @@ const QUEUE_LOG2 = 2;
 /** log2 of the slot bytes: header and four SGEs. */
 const STRIDE_LOG2 = 7;
 
-/** What the process may know of others. */
+/** Numbers and keys of others that the process knows. */
 export interface ForeignNumbers {
   readonly queuePairs: readonly number[];
   readonly completionQueues: readonly number[];
@@ -163,7 +163,7 @@ export class HostileProcess {
     }
   }
 
-  /** From RESET to RTS; connected queue pairs talk to themselves. */
+  /** From RESET to RTS; a connected queue pair is connected to itself. */
   #start(qp: DriverQueuePair): void {
     const index = this.#queuePairs.indexOf(qp);
     const serviceType = [ServiceType.UD, ServiceType.RC, ServiceType.UC][index < 0 ? this.#queuePairs.length : index];
@@ -217,7 +217,7 @@ export class HostileProcess {
     this.#tenant.access.writeRegister(place, size, this.#value(), this.#value());
   }
 
-  /** A control word: doorbell, stop, request for an event, kick or cancel, of anybody's queue. */
+  /** A control word: doorbell, stop, request for an event, kick or cancel, for any queue. */
   #control(): void {
     const random = this.#random;
     const { access } = this.#tenant;

@@ -3,9 +3,8 @@
  * Isolation of user processes (docs/HAZARDS.md, user processes): kernels and processes of two
  * functions send messages in rounds and request events, while a hostile process of each function
  * acts, or does nothing. Memory, also that of the device, queues and completions of all others must
- * be equal in both runs,
- * and the event queues that they share with the hostile processes must never fail. Called by the
- * test and by `npm run simulate -- isolation --processes`.
+ * be equal in both runs, and the event queues that they share with the hostile processes must never
+ * fail. Called by the test and by `npm run simulate -- isolation --processes`.
  */
 import { crc32 } from 'node:zlib';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
@@ -54,7 +53,7 @@ export class ProcessIsolation {
   readonly #tenants: readonly Tenant[];
   readonly #events: readonly DriverEventQueue[];
   readonly #victims: Victim[] = [];
-  /** A page of device memory of each function, which nobody changes. */
+  /** A page of device memory of each function, which must not change. */
   readonly #deviceMemories: readonly DriverDeviceMemory[];
   /** Keys of the regions of all functions. */
   readonly #keys: readonly number[];
@@ -114,7 +113,7 @@ export class ProcessIsolation {
     this.#reported.delete(name);
   }
 
-  /** What the run found wrong at its end: failed event queues, resources that are still held. */
+  /** Faults at the end of the run: failed event queues, resources that are still held. */
   end(): string[] {
     for (const process of this.hostile) process.end();
     this.#machine.runUntilIdle();

@@ -8,11 +8,11 @@ import { partOf } from '../fixtures/seeds.ts';
 import { AdapterLoad } from './adapter-load.ts';
 
 const STEPS = 1500;
-/** In them each doorbell policy has an effect. */
+/** With these seeds each doorbell policy has an effect. */
 const POLICY_SEEDS = [10, 3];
 const SEEDS = partOf([...POLICY_SEEDS, 1, 2, 7, 11, 43], POLICY_SEEDS.length);
 
-/** How often doorbell policies had an effect, over all seeds. */
+/** Number of effects of doorbell policies, over all seeds. */
 const uses = { hostQueue: 0, spillBuffered: 0, spillCommands: 0 };
 
 for (const seed of SEEDS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Knows which doorbell policies each function has, from the requests that were granted, and checks
+ * Oracle of doorbell policies: derives those of each function from granted requests, and checks
  * every use of them (US 8,484,392 par. 101; US 9,069,485 par. 72, 86-91): commands are queued in
  * host memory, doorbells of the scheduler buffer and commands by collect buffer are spilled when
  * the policy says so, and not otherwise. Used by `AdapterLoad`.
@@ -22,7 +22,7 @@ type Policy = (typeof POLICIES)[number][1];
 type DoorbellUnit = Adapter['functions'][number]['doorbells'];
 
 export class PolicyOracle {
-  /** How often each policy had an effect. */
+  /** Number of effects of each policy. */
   readonly uses: Record<Policy, number> = { hostQueue: 0, spillBuffered: 0, spillCommands: 0 };
   readonly #adapter: Adapter;
   /** By function: the policies that are on. */

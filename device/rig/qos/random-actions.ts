@@ -29,7 +29,7 @@ interface LoadedAdapter {
   readonly flows: readonly Flow[];
   /** `shrinking`: shares may now be smaller than their use. */
   readonly watch: { shrinking: boolean };
-  /** What is known of doorbell policies and of the lane table. */
+  /** The oracles of doorbell policies and of the lane table. */
   readonly policies: PolicyOracle;
   readonly laneTable: LaneTableOracle;
   readonly laneCount: number;

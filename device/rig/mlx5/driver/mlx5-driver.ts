@@ -49,9 +49,9 @@ const PCIE = 7;
 const BLOCK_BYTES = 1024;
 const INTERFACE_BITS = 0x700;
 
-/** What a command returned. */
+/** The answer to a command. */
 export interface Mlx5Answer {
-  /** How the entry was taken; 0: it was executed. */
+  /** Status of delivery of the entry; 0: it was executed. */
   readonly delivery: number;
   readonly status: number;
   readonly output: DataView;
@@ -136,7 +136,7 @@ export class Mlx5Driver {
     return swapBytes(this.port.readRegister(offset, 4));
   }
 
-  /** Tells the device where its command queue lies. */
+  /** Gives the device the address of its command queue. */
   connect(): void {
     this.write(COMMAND_ADDRESS_OFFSET, highDword(this.entries));
     this.write(COMMAND_ADDRESS_OFFSET + 4, lowDword(this.entries));
@@ -280,7 +280,7 @@ export class Mlx5Driver {
     }
   }
 
-  /** Tells how far software has come, and arms the queue. */
+  /** Gives the device the consumer counter, and arms the queue. */
   arm({ number, uar, consumed }: DriverEventQueue): void {
     this.write(uar * UAR_PAGE_BYTES + ARM_EQ_OFFSET, ((number << 24) | (consumed & 0xffffff)) >>> 0);
   }

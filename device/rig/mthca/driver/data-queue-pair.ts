@@ -49,7 +49,7 @@ export interface Piece {
   readonly byteCount: number;
 }
 
-/** A send request; what its opcode does not need is left out. */
+/** A send request; fields that its opcode does not need are left out. */
 export interface SendWork {
   readonly opcode: number;
   readonly pieces?: readonly Piece[];
@@ -65,7 +65,7 @@ export interface SendWork {
   readonly immediate?: number;
 }
 
-/** What a queue pair is made of. */
+/** Parts and attributes of a queue pair. */
 export interface QueuePairSetup {
   readonly number: number;
   readonly service?: number;

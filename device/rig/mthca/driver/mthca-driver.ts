@@ -50,7 +50,7 @@ export interface DriverCommand {
   readonly byEvent?: boolean;
 }
 
-/** What a command returned. */
+/** The answer to a command. */
 interface DriverAnswer {
   readonly status: number;
   readonly value: number;

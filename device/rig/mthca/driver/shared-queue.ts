@@ -17,7 +17,7 @@ const ENTRY_BYTES = 64;
 const COUNTER_MASK = 0xffff;
 const FIRST_SRQN = 16;
 
-/** What an SRQ is made of, where it is not the default. */
+/** Attributes of an SRQ that differ from the default. */
 interface SharedQueueSetup {
   readonly number?: number;
   readonly uar?: number;
