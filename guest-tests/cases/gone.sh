@@ -5,7 +5,7 @@
 # ones. The driver must notice it, refuse work without waiting for an answer, and unload cleanly.
 # Standard output is KTAP.
 
-# VUHCA_BOUND_MS of the driver: a wait for the device that nothing else ended.
+# VUHCA_BOUND_MS of the driver: the longest wait for the device.
 BOUND_SECONDS=60
 
 number=0

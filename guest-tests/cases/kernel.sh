@@ -5,8 +5,7 @@
 # test module by reading its file, and ends with the cases that need user space. Standard output is
 # KTAP. kernel-cases.ts writes /etc/vuhca-test.
 
-# SUITES (a list, or empty for all), WITHOUT (suites of these that are left out), ONLY (one case),
-# COUNT, SEED
+# SUITES (a list, or empty for all), WITHOUT (suites to leave out), ONLY (one case), COUNT, SEED
 . /etc/vuhca-test
 . /cases/rebind.sh
 . /cases/shares.sh

@@ -21,7 +21,7 @@ fuzz() {
   return $status
 }
 
-# start_pollers: a pair with traffic, and a program with requests that nobody answers. They poll.
+# start_pollers: a pair with traffic, and a program with requests that get no answer. They poll.
 is_ready() { grep -q ready /tmp/poller || ! kill -0 $poller; }
 start_pollers() {
   case $((round % 4)) in

@@ -10,7 +10,7 @@
 DEVICE=vuhca0
 . /etc/vuhca/stress-library.sh
 
-# answers: whether the far port has an answer by IP.
+# answers: succeeds when the far port answers by IP.
 answers() { ping -c 1 -W 5 10.1.0.2 >/dev/null; }
 has_interfaces() { [ -e /sys/class/net/ib0 ] && [ -e /sys/class/net/ib1 ]; }
 serves() { ip netns exec far ss -Hltn | grep -q 5201; }

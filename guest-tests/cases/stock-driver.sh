@@ -15,7 +15,7 @@ report() {
   echo "  ok $result_number $2"
 }
 
-# Loads what is not loaded yet.
+# Loads the modules that are not loaded yet.
 load() {
   while read -r name; do
     grep -q "^$name " /proc/modules || insmod "/modules/$name.ko" || return 1

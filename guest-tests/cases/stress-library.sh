@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
 # Functions for stress of an adapter by software in Debian's user space: programs that are killed in
-# the middle of traffic, and what must not be left. Traffic flows from port $PEER_PORT of
+# the middle of traffic, and checks of what they leave behind. Traffic flows from port $PEER_PORT of
 # $PEER_DEVICE, by default the second one of the same device, to port 1 of $DEVICE. $ADAPTERS has
-# the names of the adapters if the guest has several. Read by stock-driver-stress.sh and
+# the names of the adapters if the guest has several. Sourced by stock-driver-stress.sh and
 # process-stress.sh.
 
 PEER_DEVICE=${PEER_DEVICE:-$DEVICE}
@@ -18,8 +18,8 @@ report() {
   if [ "$1" = 0 ]; then echo "ok $number $2"; else echo "not ok $number $2"; fi
 }
 
-# until_true COMMAND...: with a wide bound, because the machine may be busy. What is called often
-# starts no program: an emulated processor takes long for one.
+# until_true COMMAND...: with a wide bound, because the machine may be busy. Functions that are
+# called often start no program: an emulated processor takes long for one.
 note_time() { IFS=. read -r seconds _ </proc/uptime; }
 until_true() {
   note_time
@@ -48,10 +48,10 @@ same_objects() { [ "$(objects)" = "$before" ]; }
 pins() { awk '/^nr_foll_pin_/ { pages = $2 - pages } END { print -pages }' /proc/vmstat; }
 same_pins() { [ "$(pins)" = "$pinned" ]; }
 
-# note_objects: what there is before all parts.
+# note_objects: notes the objects that exist before all parts.
 note_objects() { before=$(objects) held=$(resources) pinned=$(pins); }
 
-# As before all parts, at last: the kernel frees some resources late.
+# In the end all is as before all parts: the kernel frees some resources late.
 nothing_left() {
   until_true same_objects && until_true same_pins && [ "$(resources)" = "$held" ] && return 0
   echo "# objects: $before; now $(objects)"
@@ -115,7 +115,7 @@ kills() {
   done
 }
 
-# phase COMMAND NAME CAUSE: stresses the driver, and looks for what that has left.
+# phase COMMAND NAME CAUSE: stresses the driver, and looks for anything left behind.
 phase() {
   $1
   report $? $2

@@ -63,7 +63,7 @@ check_program() {
   report $ended "${1%.py}"
 }
 
-# Shows all queues again and again: they may go while they are shown.
+# Shows all queues again and again: they may be destroyed while they are shown.
 show_queues() {
   while rdma -dd resource show qp >/dev/null && rdma -dd resource show cq >/dev/null; do :; done
 }
@@ -148,7 +148,7 @@ life() {
   report $? connected-after-removal
 }
 
-# A program with requests that nobody answers, which polls; `flushed` when all of them were.
+# A program that polls for requests without an answer. It prints `flushed` when all were flushed.
 start_program() {
   python3 /root/dead-device.py vuhca0 >/tmp/program 2>&1 &
   program=$!
@@ -176,7 +176,7 @@ program() {
   report $? requests-are-flushed
 }
 
-# Programs that take long: the largest of every object as it is told, and each counter.
+# Programs that take long: every object of the largest size that is reported, and each counter.
 programs() {
   eventually all_active
   check_program limits.py
@@ -207,7 +207,7 @@ asleep() {
   report $? freezer
   unload
   echo none >/sys/power/pm_test
-  # After a sleep in memory the button wakes nobody.
+  # After a sleep in memory the button wakes no process.
   sleep_under_load idle "adapter wake idle && echo freeze >/sys/power/state"
   sleep_under_load memory "adapter wake memory && echo mem >/sys/power/state"
   mkswap /dev/vdb >/dev/null && swapon /dev/vdb && echo test_resume >/sys/power/disk

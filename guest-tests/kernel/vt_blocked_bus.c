@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A bus that a posted write blocks, as the adapter has it with `--bus pcie`
- * (US 9,069,485 par. 67, 74, 84): on the open bus these cases fail, so they run
+ * A bus that posted writes can block, as that of an adapter with `--bus pcie`
+ * (US 9,069,485 par. 67, 74, 84). On the open bus these cases fail, so they run
  * by name only.
  */
 #include "vt_overflow.h"
@@ -60,7 +60,7 @@ static bool vt_read_behind(struct vt_qp_set *set, struct vuhca_qp *slow)
 }
 
 /*
- * A register read behind doorbells that block the bus waits, and none of them is
+ * A register read waits behind doorbells that block the bus. No doorbell is
  * dropped, although there are more than the bus holds.
  */
 static void vt_read_waits(struct vt *t)

@@ -217,8 +217,9 @@ static void vt_bad_cancel(struct vt *t)
 }
 
 /*
- * A lone request goes by collect buffer or doorbell as the policy says; of
- * AUTO, as measured at probe. Several requests go by doorbell.
+ * The policy decides whether a lone request is posted by collect buffer or by
+ * doorbell; AUTO chooses as measured at probe. Several requests are posted by
+ * doorbell.
  */
 static void vt_posting(struct vt *t)
 {

@@ -12,7 +12,7 @@ static const u8 vt_reliable_opcodes[] = {
 	VUHCA_SEND_OPCODE_RDMA_READ,
 };
 
-/* The operations of UC stand first. */
+/* The operations of UC come first. */
 static unsigned int vt_opcode_count(u8 service)
 {
 	return ARRAY_SIZE(vt_reliable_opcodes) - (service == VT_UC);

@@ -22,8 +22,8 @@ static const struct vt_pair_options vt_hasty = {
 };
 
 /*
- * Another round is needed while all traffic had ended in time: on a busy
- * machine this guest may wait longer than it wants to.
+ * Another round is needed while no round has cut traffic: on a busy machine this
+ * guest may wait longer than it intends, and the traffic has ended by then.
  */
 static bool vt_next_round(unsigned int round, unsigned int cut)
 {

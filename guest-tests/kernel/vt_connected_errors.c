@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Remote operations that connected QPs refuse, the completion and the event at
- * each end, and that a pair works again after a reset.
+ * Remote operations that connected QPs refuse: the completion and the event at
+ * each end. The pair works again after a reset.
  */
 #include "vt_connected.h"
 
@@ -118,7 +118,7 @@ static void vt_bounds_of_pair(struct vt_pair *pair, struct vt_areas *areas)
 	__le64 *list = (void *)t->memory;
 	struct vuhca_mr *mr;
 
-	/* The two pages of the region stand in reverse order in memory. */
+	/* The two pages of the region are in reverse order in memory. */
 	list[0] = cpu_to_le64(areas->dma[1] + 8192);
 	list[1] = cpu_to_le64(areas->dma[1] + 4096);
 	mr = vuhca_reg_pages(t->pd, VUHCA_ACCESS_FLAG_LOCAL_WRITE |

@@ -158,7 +158,7 @@ static void vt_first_fails(struct vt_pair *pair, struct vt_areas *areas,
 		VT_EQUAL(t, wc.wr_id, i);
 	}
 	VT_EQUAL(t, vt_qp_state(pair->end[0].qp), VUHCA_QP_STATE_ERR);
-	/* Only the failure may be hasty. */
+	/* Only the failure is to come fast. */
 	pair->options.nowhere = 0;
 	pair->options.timeout = VT_TIMEOUT_CODE;
 	pair->options.retry_count = 7;

@@ -5,7 +5,7 @@
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
 #define VT_ROUNDS	20
 #define VT_LENGTH	5000
-/* Where area 1 has the value that the ATOMIC WRITEs change. */
+/* Offset in area 1 of the value that the ATOMIC WRITEs change. */
 #define VT_VALUE_AT	8192
 
 static const u8 vt_selectivities[] = {
@@ -27,7 +27,7 @@ static struct vuhca_send_wr vt_flush_wr(struct vt_areas *areas, u8 type,
 
 /*
  * A log and its end: a WRITE, a FLUSH of it, and an ATOMIC WRITE that says how
- * far it goes. Nobody has to wait between them.
+ * far it goes. Software need not wait between them.
  */
 static bool vt_append(struct vt_pair *pair, struct vt_areas *areas, u32 round)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Requests of connected QPs that must fail: the completion and the event at each
- * end, and that a pair works again after a reset.
+ * end. The pair works again after a reset.
  */
 #include "vt_connected.h"
 

@@ -80,9 +80,9 @@ static void vt_locks(struct vt *t)
 }
 
 /*
- * All buffers hold a command but for its last word. The words come in reverse
- * order of the buffers, and so do the commands: the first buffer has the last
- * word about the token.
+ * Each buffer holds a command without its last word. The last words arrive in
+ * reverse order of the buffers, and the commands execute in that order: the
+ * token is that of the first buffer.
  */
 static void vt_waiting(struct vt *t)
 {

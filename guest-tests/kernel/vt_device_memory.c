@@ -133,7 +133,7 @@ static void vt_range(struct vt *t)
 	vt_with_memory(t, vt_bounds);
 }
 
-/* All of it has one user at a time, and shows nothing of an earlier one. */
+/* One user at a time can have all of it, and finds nothing of an earlier one. */
 static void vt_exhaustion(struct vt *t)
 {
 	u32 all = le32_to_cpu(t->dev->attributes.max_device_memory_bytes);

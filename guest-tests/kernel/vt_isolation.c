@@ -153,7 +153,7 @@ end:
 	vt_alive(t);
 }
 
-/* A process arms without end: it has events, and others have theirs. */
+/* A process that arms without end gets its events, and others get theirs. */
 static void vt_event_storm(struct vt *t)
 {
 	u32 before = vt_fault_count(t, VUHCA_FAULT_KIND_EQ_OVERRUN);
@@ -194,7 +194,7 @@ end:
 	vt_process_end(t, &process);
 }
 
-/* The last bytes of a region of 3 GiB, whose list lies in one page many times. */
+/* The last bytes of a region of 3 GiB, whose list names one page many times. */
 static void vt_large_region(struct vt *t)
 {
 	size_t bytes = VT_LARGE_PAGES / VT_LIST_ENTRIES * sizeof(__le64);
@@ -233,7 +233,7 @@ static void vt_large_region(struct vt *t)
 	VT_EQUAL(t, vuhca_dereg_mr(mr), 0);
 }
 
-/* Tables by blocks hold what they hold entry by entry. */
+/* A table queried in blocks shows the same as entry by entry. */
 static void vt_port_tables(struct vt *t)
 {
 	struct vuhca_pkey_block pkeys;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Management datagrams: QP0 and QP1 of both ports, the agents behind them,
- * EXECUTE_MAD, events of ports and multicast groups. Whatever subnet
- * administration answers at the port's SM LID is asked for a path and for a
- * group.
+ * EXECUTE_MAD, events of ports and multicast groups. The subnet administration
+ * at the port's SM LID, whichever it is, is asked for a path and for a group.
  */
 #include "vt_special.h"
 
@@ -104,7 +103,7 @@ static void vt_subnet(struct vt *t)
 	vuhca_destroy_ah(ah);
 }
 
-/* A datagram of a class of software goes from QP1 to QP1. */
+/* A datagram of a class that software serves goes from QP1 to QP1. */
 static void vt_general(struct vt *t)
 {
 	struct vt_special ends[2];
@@ -177,7 +176,7 @@ static void vt_one_each(struct vt *t)
 	vt_special_destroy(t, &end);
 }
 
-/* The agents without a packet: ours, and what is left to software. */
+/* EXECUTE_MAD: agents answer without a packet, and leave other classes alone. */
 static void vt_execute(struct vt *t)
 {
 	u8 *mad = t->memory;
@@ -240,7 +239,7 @@ static void vt_heard_event(struct vuhca_dev *dev, u8 type, u8 port)
 	atomic_inc(&vt_heard.reregistered);
 }
 
-/* Set of PortInfo with client reregister becomes an event of the clients. */
+/* A Set of PortInfo with ClientReregister becomes an event for the clients. */
 static void vt_reregister(struct vt *t)
 {
 	static struct vuhca_client client = {
@@ -261,7 +260,7 @@ static void vt_reregister(struct vt *t)
 	VT_EQUAL(t, vuhca_execute_mad(t->dev, 2, NULL, true, mad, &result), 0);
 	mad[3] = VT_METHOD_SET;
 	memset(mad + VT_MAD_STATUS, 0, 2);
-	/* No change of the states; a manager at the port itself if it has none. */
+	/* No change of states. Without an SM LID, that of the port itself. */
 	mad[VT_MAD_DATA + 32] &= 0xf0;
 	mad[VT_MAD_DATA + 33] &= 0x0f;
 	if (!get_unaligned_be16(mad + VT_MAD_DATA + 18))

@@ -189,8 +189,8 @@ static void vt_add(struct vuhca_dev *dev)
 
 /*
  * Waits for a running suite, which destroys its objects before the device
- * goes. The driver holds its list of clients meanwhile: a suite that registers
- * one would wait for ever, and therefore runs while nobody unbinds.
+ * goes. The driver holds its list of clients meanwhile. A suite that registers
+ * a client would wait for ever, so no device is unbound while it runs.
  */
 static void vt_remove(struct vuhca_dev *dev)
 {

@@ -263,7 +263,7 @@ static bool vt_sticks(struct vt_qp_set *set, u32 read_ms)
 	vuhca_write_csr(t->dev, VUHCA_CSR_DMA_LATENCY_OFF,
 			read_ms * NSEC_PER_MSEC);
 	vuhca_ring_doorbell(set->qps[0], set->completed[0]);
-	/* The read tells that the doorbell was taken, so it is looked at first. */
+	/* The read shows that the doorbell was taken, so it is checked first. */
 	VT_WAIT(t, (vt_csr(t, VUHCA_CSR_BUS_READS_OFF) &&
 		    !vt_csr(t, VUHCA_CSR_DOORBELL_BUFFER_USED_OFF)) ||
 		   vt_csr(t, VUHCA_CSR_LANE_LAUNCHES_OFF) != launches);

@@ -9,7 +9,7 @@
 
 #define VT_OK		VUHCA_COMPLETION_STATUS_SUCCESS
 #define VT_GROUP_QPN	0xffffff
-/* LID of the group where nothing gives it one. */
+/* LID of the group where no subnet administration gives it one. */
 #define VT_GROUP_LID	0xc0b0
 #define VT_GROUP_BYTES	700
 #define VT_GROUP_AREA	8192
@@ -43,7 +43,7 @@ static void vt_group_send(struct vt_peer *peer, struct vuhca_ah *ah, u32 key)
 		vt_completes(peer->t, peer->t->send_cq.cq, VT_OK, &wc);
 }
 
-/* Polls for what side @sender has sent with @key; counts what it takes. */
+/* Polls for the message of side @sender with @key; counts all that it takes. */
 static bool vt_group_received(struct vt_peer *peer, unsigned int sender, u32 key,
 			      unsigned int *taken)
 {
@@ -55,7 +55,7 @@ static bool vt_group_received(struct vt_peer *peer, unsigned int sender, u32 key
 		return false;
 	++*taken;
 	VT_EQUAL(t, wc.status, VT_OK);
-	/* The other side's, late. */
+	/* A late message of the other side. */
 	if (wc.source_qpn != source)
 		return false;
 	VT_CHECK(t, wc.global_route, "no GRH");

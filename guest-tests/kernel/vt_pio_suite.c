@@ -9,7 +9,7 @@
 #include "vt_pio.h"
 
 #define VT_LARGE_BYTES	600
-/* More than one line has words for. */
+/* More contexts than a line has credit words. */
 #define VT_CONTEXTS	10
 static void vt_lengths(struct vt *t)
 {

@@ -27,7 +27,7 @@ static int vt_lane(struct vt *t, u8 resource, u32 amount)
 	return vt_ask(t, resource, VT_NONE, 0, amount);
 }
 
-/* All commands go by lane 0, which has VT_CREDITS of a kind and shares none. */
+/* All commands use lane 0, which has VT_CREDITS of a kind and shares none. */
 static void vt_narrow(struct vt *t, u8 kind, u32 shared)
 {
 	VT_EQUAL(t, vt_lane(t, VUHCA_RESOURCE_KIND_TVL_MAP, 1), 0);

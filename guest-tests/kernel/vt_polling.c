@@ -76,7 +76,7 @@ static void vt_summary(struct vt *t)
 
 /*
  * CQs without a byte of their own share the last one: its events are found by
- * their entries. Here all others are taken, as by many CQs.
+ * their entries. Here all other bytes are taken, as if by many CQs.
  */
 static void vt_shared_byte(struct vt *t)
 {
@@ -112,7 +112,7 @@ static void vt_shared_byte(struct vt *t)
 		poller->objects[i] = NULL;
 }
 
-/* Where interrupts and polls called vt_echo() first, and calls elsewhere. */
+/* CPU of the first call of vt_echo() in an interrupt; calls on other CPUs. */
 static int vt_echo_cpu;
 static unsigned int vt_echo_strays;
 

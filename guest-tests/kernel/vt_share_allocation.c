@@ -189,7 +189,7 @@ static void vt_allocate_by_map(struct vt *t)
 	launches = le32_to_cpu(lane.launches);
 	vt_roundtrip(t, 0, 1, 100, VUHCA_POST_DOORBELL);
 	VT_EQUAL(t, vuhca_query_lane(t->dev, VUHCA_TVL_MAX - 1, &lane), 0);
-	/* Other functions may send by it, too. */
+	/* Other functions may use it, too. */
 	launches = le32_to_cpu(lane.launches) - launches;
 	VT_CHECK(t, launches > 0, "nothing was launched");
 	VT_EQUAL(t, vt_allocate(t, &none, 1), 0);

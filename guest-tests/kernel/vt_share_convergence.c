@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Shares that shrink below what is in use: resources in use stay until they are
- * released, other functions get them only then. For a physical function beside
- * others.
+ * released, and other functions get them only then. For a physical function
+ * beside others.
  */
 #include "vt_collect_command.h"
 #include "vt_share_request.h"

@@ -13,7 +13,7 @@
 #define VT_MCMEMBER_RECORD	0x0038
 /* MGID, PortGID, Q_Key, TClass, P_Key, SL, FlowLabel, JoinState. */
 #define VT_JOIN_COMPONENTS	0x130c7
-/* Where QP1 of vt_sa_join() receives. */
+/* Offset in t->memory at which QP1 of vt_sa_join() receives. */
 #define VT_JOIN_AREA		4096
 
 bool vt_special_create(struct vt *t, struct vt_special *special, u8 port,

@@ -13,7 +13,7 @@
 #define VT_MAD_COMPONENTS	48
 #define VT_SA_DATA		56
 
-/* QP0 or QP1 of a port, and where its next receive lies in t->memory. */
+/* QP0 or QP1 of a port, and the offset of its next receive in t->memory. */
 struct vt_special {
 	struct vuhca_qp *qp;
 	size_t area;

@@ -109,7 +109,7 @@ static void vt_busy(struct vt *t)
 	}
 }
 
-/* Queues leave a list from its begin, its middle and its end. */
+/* Queues leave a list at its beginning, in its middle and at its end. */
 static void vt_out_of_a_list(struct vt *t)
 {
 	struct vt_qp_options options = { .port = 1, .entries_log2 = 5 };

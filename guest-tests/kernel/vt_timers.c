@@ -6,7 +6,7 @@
 #include "vt_timer_queues.h"
 
 /*
- * Without a delay every event interrupts, also one of a queue that is not
+ * Without a delay every event interrupts, even one of a queue that is not
  * empty.
  */
 static void vt_delay_zero(struct vt *t)
@@ -76,7 +76,7 @@ static void vt_unresponsive(struct vt *t)
 	vt_late(t, VUHCA_EQ_CONTROL_PRIMARY_SUMMARY);
 }
 
-/* Also when the driver asked for nothing at all. */
+/* The same for a driver that asked for no interrupt at all. */
 static void vt_unresponsive_nothing(struct vt *t)
 {
 	vt_late(t, VUHCA_EQ_CONTROL_NOTHING);

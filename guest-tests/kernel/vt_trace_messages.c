@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What a command block has of a message: its packets and payload at both ends,
- * as far as the snap length goes, and nothing once it is overwritten.
+ * Contents of a command block: the packets of its message and their payload at
+ * both ends, up to the snap length, and nothing once it is overwritten.
  */
 #include "vt_trace.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What software sees of the send queue scheduler while it works: queues that
- * wait are a list in guest memory, linked by their descriptors, which also have
- * the read pointers; and dedicated buffers are in use (US 9,069,485 par. 71-76).
+ * The send queue scheduler at work, as software sees it: queues that wait are a
+ * list in guest memory, linked by their descriptors, which also have the read
+ * pointers; dedicated buffers are in use (US 9,069,485 par. 71-76).
  */
 #include "vt_overflow.h"
 
@@ -27,7 +27,7 @@ static unsigned int vt_linked(struct vt_qp_set *set)
 	return linked;
 }
 
-/* Whether the read pointers of all descriptors are where software is. */
+/* True when the read pointers of all descriptors are where software is. */
 static bool vt_all_read(struct vt_qp_set *set)
 {
 	struct vuhca_send_queue_descriptor seen = {};

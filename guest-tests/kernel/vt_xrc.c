@@ -200,7 +200,7 @@ static void vt_refusals(struct vt *t)
 	vt_with_xrc(t, vt_xrc_refusals);
 }
 
-/* A domain lives as long as its objects; a queue ends what names it later. */
+/* A domain lives as long as its objects; requests for a destroyed queue fail. */
 static void vt_xrc_end(struct vt_xrc *xrc)
 {
 	struct vt *t = xrc->t;
