@@ -110,6 +110,21 @@ t.test('packets are kept in order, once, and as far as the snap length', async (
   t.same([headersOnly.get(read, Field.PACKETS_KEPT), headersOnly.get(read, Field.KEPT)], [2, 0], 'request and answer');
 });
 
+t.test('the padding behind a kept packet is zero, whatever was behind it and in its place', async (t) => {
+  const lengths = [...Array.from({ length: 17 }, (_, payload) => payload), 231, 232, 233, 300, 301, 900];
+  for (const payload of lengths) {
+    const bench = new Bench(0);
+    bench.open(1000);
+    const index = bench.open(payload);
+    bench.keep(index, payload, 3);
+    const packets = bench.ring.packetsOf(index);
+    const first = TRACE_PACKET_SIZE + HEADERS_BYTES + payload;
+    const second = ((first + 7) & -8) + TRACE_PACKET_SIZE + HEADERS_BYTES + 3;
+    for (const end of [first, second])
+      t.same(packets.slice(end, (end + 7) & -8), new Uint8Array(-end & 7), `${payload} bytes`);
+  }
+});
+
 t.test('a kept packet has its headers and its payload, short or long', async (t) => {
   for (const payload of [0, 1, 200, 232, 233, 300, 900]) {
     const bench = new Bench();

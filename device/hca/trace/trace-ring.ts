@@ -262,19 +262,28 @@ export class TraceRing {
   }
 
   /**
-   * Copies short packets by double words. That costs half of copying words and does not allocate
-   * once compiled; the copy includes some bytes behind the packet.
+   * Copies a packet, and fills the rest of its last 8 bytes with zeros: whether CRCs stand behind
+   * the packet depends on observers and links.
    */
   #copy(target: number, sinceNs: number, source: PacketBytes, offset: number, headers: number, payload: number): void {
     const view = this.#view;
     setTracePacketHeaderLength(view, target, headers);
     setTracePacketPayloadLength(view, target, payload);
     setTracePacketTime(view, target, Math.min(sinceNs, TIME_MAX_NS));
+    const bytes = this.#bytes;
     const lengthBytes = headers + payload;
-    if (lengthBytes > LOOP_BYTES) return this.#bytes.set(source.viewPacket(offset, lengthBytes), target + RECORD_BYTES);
-    const from = source.doubleWords;
+    if (lengthBytes > LOOP_BYTES) bytes.set(source.viewPacket(offset, lengthBytes), target + RECORD_BYTES);
+    else this.#copyShort(target + RECORD_BYTES, source.doubleWords, offset, lengthBytes);
+    for (let at = target + RECORD_BYTES + lengthBytes; at % ALIGNMENT !== 0; at++) bytes[at] = 0;
+  }
+
+  /**
+   * Copies by double words. That costs half of copying words and does not allocate once compiled;
+   * the copy includes some bytes behind the packet.
+   */
+  #copyShort(target: number, from: BigInt64Array, offset: number, lengthBytes: number): void {
     const to = this.#doubleWords;
-    let copied = (target + RECORD_BYTES) >>> DWORD_SHIFT;
+    let copied = target >>> DWORD_SHIFT;
     let next = offset >>> DWORD_SHIFT;
     for (let left = lengthBytes; left > 0; left -= COPY_BYTES) {
       to[copied] = from[next];
