@@ -13,7 +13,7 @@ import { encodeFeth } from './gen/feth.gen.ts';
 import { copyGrhDgidFrom, copyGrhSgidFrom, encodeGrh, GRH_SIZE, newGrh } from './gen/grh.gen.ts';
 import { setIethRKey } from './gen/ieth.gen.ts';
 import { encodeImmDt } from './gen/imm-dt.gen.ts';
-import { encodeLrh, LRH_SIZE, newLrh } from './gen/lrh.gen.ts';
+import { encodeLrh, getLrhLinkNextHeader, LRH_SIZE, newLrh } from './gen/lrh.gen.ts';
 import { encodeRdeth } from './gen/rdeth.gen.ts';
 import { encodeReth, RETH_SIZE } from './gen/reth.gen.ts';
 import { LinkNextHeader } from './gen/values.gen.ts';
@@ -53,8 +53,8 @@ export function packetLengthBytes(opcode: number, hasGrh: number, payloadLengthB
 /**
  * Writes a packet around the payload at `offset + payloadStart(opcode, hasGrh)`; returns its length
  * in bytes. The view must have room for `packetLengthBytes(...)` bytes at `offset`. `crcs` is a sum
- * of `PacketCheck` values: transport leaves the VCRC to the port, which knows the VL and whether
- * the link needs a VCRC. A CRC that is left out is stored as 0.
+ * of `PacketCheck` values: transport leaves both CRCs to the port, which knows the VL and whether
+ * anything checks them. A CRC that is left out is stored as 0.
  */
 export function buildPacket(
   view: DataView,
@@ -87,6 +87,17 @@ export function sealPacket(
   setIcrc(view, icrcOffset, (crcs & PacketCheck.ICRC) === 0 ? 0 : computeIcrc(view, offset, hasGrh !== 0, icrcOffset));
   setVcrc(view, vcrcOffset, (crcs & PacketCheck.VCRC) === 0 ? 0 : computeVcrc(view, offset, vcrcOffset));
   return vcrcOffset + VCRC_SIZE - offset;
+}
+
+/**
+ * Stores the CRCs of a packet of `lengthBytes` that is complete except for them. A raw packet has
+ * no ICRC (IBTA 7.8.1).
+ */
+export function sealWhole(view: DataView, offset: number, lengthBytes: number): void {
+  const vcrcOffset = offset + lengthBytes - VCRC_SIZE;
+  const next = getLrhLinkNextHeader(view, offset);
+  if (next < LinkNextHeader.BTH) resealVcrc(view, offset, vcrcOffset);
+  else sealPacket(view, offset, next === LinkNextHeader.GRH ? 1 : 0, vcrcOffset - ICRC_SIZE);
 }
 
 /**

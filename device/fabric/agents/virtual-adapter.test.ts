@@ -5,8 +5,10 @@ import { encodeMadHeader, newMadHeader } from '../../../protocol/infiniband/mad/
 import { getNodeInfoNodeGuidLow } from '../../../protocol/infiniband/mad/gen/node-info.gen.ts';
 import { MadClass, MadMethod, SubnetAttribute } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { ATTRIBUTE_OFFSET, MAD_BYTES } from '../../../protocol/infiniband/mad/mad-headers.ts';
+import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../../protocol/infiniband/packet.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { TestClock } from '../../rig/fixtures/mad-fixture.ts';
+import { newPort, send } from '../../rig/fixtures/port-pair.ts';
 import { Cable } from '../link/cable.ts';
 import { Fabric } from '../link/fabric.ts';
 import { generalAddress, type MadAddress, newMadAddress, subnetAddress } from './mad-packet.ts';
@@ -76,5 +78,21 @@ t.test('a port that is unplugged takes and sends nothing', (t) => {
   t.equal(doors[0].send(newMadAddress(), makeMad(MadClass.SUBNET, MadMethod.GET, SubnetAttribute.NODE_INFO)), false);
   run();
   t.equal(heard.length, 0);
+  t.end();
+});
+
+t.test('an observer sees right CRCs of a packet that needed none', (t) => {
+  const adapter = new VirtualAdapter('only', 0x0056550000000100n, new TestClock());
+  const peer = newPort(7);
+  new Cable(peer, adapter.port);
+  for (const port of [peer, adapter.port]) port.setState(PortState.ACTIVE);
+  const errors: number[] = [];
+  adapter.port.observer = (_port, outgoing, bytes, offset, length) => {
+    if (!outgoing)
+      errors.push(parsePacket(new DataView(bytes.buffer), offset, length, newParsedPacket(), PacketCheck.ALL));
+  };
+  for (let id = 0; id < 3; id++) send(peer, id, 50 + id);
+  while (adapter.run(16));
+  t.same(errors, new Array(3).fill(PacketError.NONE));
   t.end();
 });

@@ -10,8 +10,7 @@ import { PacketError } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { pKeysMatch } from '../../../protocol/infiniband/keys.ts';
 import { NodeType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { newParsedPacket, PacketCheck, parsePacket } from '../../../protocol/infiniband/packet.ts';
-import { resealVcrc } from '../../../protocol/infiniband/packet-builder.ts';
-import { VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
+import { sealWhole } from '../../../protocol/infiniband/packet-builder.ts';
 import type { AdapterClock, FunctionPort } from '../../host.ts';
 import type { PacketRing } from '../port/packet-ring.ts';
 import { guidBytes, Port } from '../port/port.ts';
@@ -84,7 +83,7 @@ export class VirtualAdapter implements ManagedNode {
     const isUnchanged = isTrusted && !ring.readSuspect;
     port.noteArrival(ring);
     if (port.observer !== undefined) {
-      if (isUnchanged) resealVcrc(ring.view, offset, offset + length - VCRC_SIZE);
+      if (isUnchanged) sealWhole(ring.view, offset, length);
       port.observer(port, false, ring.bytes, offset, length);
     }
     if (this.#accepts(ring, isUnchanged) && this.mads.receivePacket(port.number, ring.view, offset, length))

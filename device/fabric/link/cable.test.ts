@@ -27,15 +27,17 @@ t.test('a packet on a cable is sealed only for an observer', async (t) => {
   const [first, second] = [newPort(1), newPort(2)];
   const link = new Cable(first, second);
   const parsed = newParsedPacket();
-  const check = (): number => {
+  const check = (checks: number = PacketCheck.ALL): number => {
     const ring = link.arrival(second);
     if (ring === undefined) return -1;
-    const error = parsePacket(ring.view, ring.readOffset, ring.readLength, parsed, PacketCheck.ALL);
+    const error = parsePacket(ring.view, ring.readOffset, ring.readLength, parsed, checks);
     ring.shift();
     return error;
   };
   send(first, 1);
   t.equal(check(), PacketError.BAD_VCRC);
+  send(first, 1);
+  t.equal(check(PacketCheck.ICRC), PacketError.BAD_ICRC);
   const seen: number[] = [];
   first.observer = (_port, _outgoing, bytes, offset, length) => {
     const view = new DataView(bytes.buffer);

@@ -8,7 +8,7 @@
 import { setLrhVirtualLane } from '../../../protocol/infiniband/gen/lrh.gen.ts';
 import { PortPhysicalState, TrapNumber } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { mtuBytes, mtuCode } from '../../../protocol/infiniband/mtu.ts';
-import { resealVcrc } from '../../../protocol/infiniband/packet-builder.ts';
+import { resealVcrc, sealWhole } from '../../../protocol/infiniband/packet-builder.ts';
 import { getVcrc, setVcrc, VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { LinkSettings } from './link-settings.ts';
@@ -38,8 +38,8 @@ export type PacketObserver = (
 /** A link between two ports. */
 export interface Link {
   /**
-   * True when nothing between the two ports can change a packet: the sender need not seal its VCRC,
-   * and the receiver need not check CRCs.
+   * True when nothing between the two ports can change a packet: the sender need not compute CRCs,
+   * and the receiver need not check them.
    */
   readonly trusted: boolean;
   /**
@@ -137,7 +137,7 @@ export class LinkEnd {
 
   /**
    * Sends the packet built at the write offset of a ring of this port. It is complete except for
-   * VL and VCRC. The port sets the VL, and seals the packet if an observer sees it or a link may
+   * VL and CRCs. The port sets the VL, and seals the packet if an observer sees it or a link may
    * damage it.
    */
   transmit(ring: PacketRing, lengthBytes: number): void {
@@ -145,8 +145,8 @@ export class LinkEnd {
   }
 
   /**
-   * As `transmit`, for a packet that is damaged on purpose; receivers check its CRCs. `badVcrc`:
-   * the VCRC is wrong; otherwise the VCRC is right and covers a wrong ICRC.
+   * As `transmit`, for a packet with an ICRC that is damaged on purpose; receivers check its CRCs.
+   * `badVcrc`: the VCRC is wrong; otherwise the VCRC is right and covers a wrong ICRC.
    */
   transmitDamaged(ring: PacketRing, lengthBytes: number, badVcrc: boolean): void {
     this.transmitPackets++;
@@ -245,7 +245,7 @@ export class LinkEnd {
     this.transmitPackets++;
     const offset = ring.writeOffset;
     if (ring.virtualLane !== 0) setLrhVirtualLane(ring.view, offset, ring.virtualLane);
-    if (exposed || this.observer !== undefined) resealVcrc(ring.view, offset, offset + lengthBytes - VCRC_SIZE);
+    if (exposed || this.observer !== undefined) sealWhole(ring.view, offset, lengthBytes);
     this.observer?.(this, true, ring.bytes, offset, lengthBytes);
     ring.push(lengthBytes);
   }

@@ -95,7 +95,7 @@ export class Port extends LinkEnd implements EndPort {
   }
 
   /**
-   * A multicast packet is complete in `ring`, except for VL and VCRC, and about to be transmitted:
+   * A multicast packet is complete in `ring`, except for VL and CRCs, and about to be transmitted:
    * a copy loops back to the members at this port (IBTA 10.5.2).
    */
   loopBack(ring: PacketRing, lengthBytes: number): void {

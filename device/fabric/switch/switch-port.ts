@@ -5,7 +5,7 @@
  * packets through it.
  */
 import { getLrhVirtualLane, setLrhVirtualLane } from '../../../protocol/infiniband/gen/lrh.gen.ts';
-import { resealVcrc } from '../../../protocol/infiniband/packet-builder.ts';
+import { resealVcrc, sealWhole } from '../../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { AdapterClock } from '../../host.ts';
@@ -71,9 +71,9 @@ export class SwitchPort extends LinkEnd {
   }
 
   /**
-   * Copies the oldest packet of `source` into an output queue with room. `sealed`: its VCRC is
-   * right and the packet has crossed a link that may damage it, so the next receiver checks it as
-   * well.
+   * Copies the oldest packet of `source` into an output queue with room. `sealed`: the packet has
+   * crossed a link that may damage it, and its VCRC is right. It keeps the ICRC of its sender, and
+   * the next receiver checks it as well.
    */
   relay(source: PacketRing, target: PacketRing, sealed: boolean): void {
     const offset = target.writeOffset;
@@ -82,8 +82,9 @@ export class SwitchPort extends LinkEnd {
     const { view, virtualLane } = target;
     const changed = getLrhVirtualLane(view, offset) !== virtualLane;
     if (changed) setLrhVirtualLane(view, offset, virtualLane);
-    const needed = sealed ? changed : this.observer !== undefined || this.link?.trusted === false;
-    if (needed) resealVcrc(view, offset, offset + lengthBytes - VCRC_SIZE);
+    if (sealed) {
+      if (changed) resealVcrc(view, offset, offset + lengthBytes - VCRC_SIZE);
+    } else if (this.observer !== undefined || this.link?.trusted === false) sealWhole(view, offset, lengthBytes);
     this.observer?.(this, true, target.bytes, offset, lengthBytes);
     this.transmitPackets++;
     target.push(lengthBytes, sealed);
@@ -98,11 +99,10 @@ export class SwitchPort extends LinkEnd {
     else this.relay(source, vl15, sealed);
   }
 
-  /** Shows the observer a packet that arrives; one from a trusted link may lack its VCRC. */
+  /** Shows the observer a packet that arrives; one from a trusted link may lack its CRCs. */
   observe(ring: PacketRing): void {
     const { readOffset, readLength } = ring;
-    if (this.link?.trusted === true && !ring.readSuspect)
-      resealVcrc(ring.view, readOffset, readOffset + readLength - VCRC_SIZE);
+    if (this.link?.trusted === true && !ring.readSuspect) sealWhole(ring.view, readOffset, readLength);
     this.observer?.(this, false, ring.bytes, readOffset, readLength);
   }
 

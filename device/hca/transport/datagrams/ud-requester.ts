@@ -122,7 +122,7 @@ export class UdRequester {
       for (let index = 0; index < length; index++)
         ring.bytes[payload + index] = buffer.bytes[COMMAND_HEADER_BYTES + index];
     else if (!this.#list.gatherPart(qp, 0, length, ring, payload)) return FaultKind.DMA_READ;
-    const lengthBytes = buildPacket(ring.view, offset, fields, PacketCheck.ICRC);
+    const lengthBytes = buildPacket(ring.view, offset, fields, PacketCheck.NONE);
     if (isMulticastLid(fields.dlid) && this.#isHeardAt(port)) port.loopBack(ring, lengthBytes);
     port.transmit(ring, lengthBytes);
     const { psn, destQpn, dlid } = fields;

@@ -24,8 +24,7 @@ import {
   type ParsedPacket,
   parsePacket,
 } from '../../../../protocol/infiniband/packet.ts';
-import { resealVcrc } from '../../../../protocol/infiniband/packet-builder.ts';
-import { VCRC_SIZE } from '../../../../protocol/infiniband/vcrc.ts';
+import { sealWhole } from '../../../../protocol/infiniband/packet-builder.ts';
 import type { PacketRing } from '../../../fabric/port/packet-ring.ts';
 import type { Port } from '../../../fabric/port/port.ts';
 import { MANAGEMENT_VL } from '../../../fabric/port/transmit-queues.ts';
@@ -217,10 +216,10 @@ function isMad({ opcode, payloadLengthBytes }: Readonly<ParsedPacket>): boolean 
   return opcode === BthOpcode.UD_SEND_ONLY && payloadLengthBytes <= MAD_BYTES;
 }
 
-/** A packet from a trusted path may lack its VCRC, which observers expect. */
+/** A packet from a trusted path may lack its CRCs, which observers expect. */
 function observe(port: Port, ring: PacketRing, trusted: boolean): void {
   const offset = ring.readOffset;
   const length = ring.readLength;
-  if (trusted) resealVcrc(ring.view, offset, offset + length - VCRC_SIZE);
+  if (trusted) sealWhole(ring.view, offset, length);
   port.observer?.(port, false, ring.bytes, offset, length);
 }

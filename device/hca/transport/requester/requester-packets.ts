@@ -54,7 +54,7 @@ export class RequesterPackets {
     else if (!record.list.gatherPart(qp, done, length, ring, payload)) return false;
     this.#ring = ring;
     this.#offset = offset;
-    port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.ICRC));
+    port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.NONE));
     record.packetsSent++;
     return true;
   }
@@ -129,7 +129,7 @@ export class RequesterPackets {
     const ring = port.ringFor(this.#fields.dlid, this.#fields.serviceLevel);
     this.#ring = ring;
     this.#offset = ring.writeOffset;
-    port.transmit(ring, buildPacket(ring.view, this.#offset, this.#fields, PacketCheck.ICRC));
+    port.transmit(ring, buildPacket(ring.view, this.#offset, this.#fields, PacketCheck.NONE));
   }
 
   #head(state: RequesterState, record: SendRecord, port: Port, packetIndex: number, ackRequest: boolean): void {
