@@ -30,10 +30,6 @@ import { AccessFlag, SendOpcode, ServiceType } from '../../protocol/layout/gen/v
 import { FlatMachine } from './flat-machine.ts';
 
 const MEMORY_BYTES = 1 << 30;
-// A copy: imports are looked up at each use.
-const QPN_SHIFT = DOORBELL_QPN_SHIFT;
-const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
-const NUMBER_BITS = RECEIVE_ENTRY_SEQUENCE_MASK;
 const GRH = 40;
 const QKEY = 1;
 const PATH_MTU_4096 = 5;
@@ -150,20 +146,29 @@ export class TransportTraffic {
     const takesEntries = this.#traffic.opcode === SendOpcode.SEND;
     for (let number = first; number < first + batch; number++) {
       const slot = number & (this.#entries - 1);
-      setSendCommandSequence(memory, pair.sendSlots + slot * pair.sendStride, number & SEQUENCE_BITS);
+      setSendCommandSequence(memory, pair.sendSlots + slot * pair.sendStride, number & SEND_COMMAND_SEQUENCE_MASK);
       if (takesEntries)
-        setReceiveEntrySequence(memory, pair.receiveSlots + slot * pair.receiveStride, number & NUMBER_BITS);
+        setReceiveEntrySequence(
+          memory,
+          pair.receiveSlots + slot * pair.receiveStride,
+          number & RECEIVE_ENTRY_SEQUENCE_MASK,
+        );
     }
     // At the first post of a round, everything posted before has completed and been seen.
     if (first % this.#entries === 0) pair.settled = first;
     pair.posted += batch;
     if (takesEntries) {
-      setQueuePairRecordReceiveTail(memory, pair.receiveRecord, pair.posted & NUMBER_BITS);
+      setQueuePairRecordReceiveTail(memory, pair.receiveRecord, pair.posted & RECEIVE_ENTRY_SEQUENCE_MASK);
       setCompletionQueueRecordConsumed(memory, pair.receiveCqRecord, pair.settled >>> 0);
     }
-    setQueuePairRecordSendTail(memory, pair.sendRecord, pair.posted & SEQUENCE_BITS);
+    setQueuePairRecordSendTail(memory, pair.sendRecord, pair.posted & SEND_COMMAND_SEQUENCE_MASK);
     setCompletionQueueRecordConsumed(memory, pair.sendCqRecord, (pair.settled / batch) >>> 0);
-    this.#machine.writeRegister(CSR.SEND_DOORBELL, 8, (pair.qpn << QPN_SHIFT) >>> 0, first & SEQUENCE_BITS);
+    this.#machine.writeRegister(
+      CSR.SEND_DOORBELL,
+      8,
+      (pair.qpn << DOORBELL_QPN_SHIFT) >>> 0,
+      first & SEND_COMMAND_SEQUENCE_MASK,
+    );
   }
 
   #connect(pd: number): [DriverQueuePair, DriverQueuePair] {
@@ -200,7 +205,7 @@ export class TransportTraffic {
   ): void {
     for (let slot = 0; slot < this.#entries; slot++) {
       from.fill({ ...request, signaled: (slot + 1) % this.#traffic.batch === 0 });
-      from.sendTail = (from.sendTail + 1) & SEQUENCE_BITS;
+      from.sendTail = (from.sendTail + 1) & SEND_COMMAND_SEQUENCE_MASK;
       const view = to.parts.receiveBuffer.slot(slot);
       encodeReceiveEntry(view, 0, { sgeCount: 1, sequence: slot });
       encodeSge(view, RECEIVE_ENTRY_SIZE, element);

@@ -29,8 +29,6 @@ import type { StepResult } from '../memory/page-list.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { ReceiveList, ReceiveSource } from './receive-source.ts';
 
-/** Numbers of receive WQEs. A copy: imports are looked up at each use. */
-const NUMBER_BITS = RECEIVE_ENTRY_SEQUENCE_MASK;
 const LARGEST_QUEUE = 2 ** RECEIVE_QUEUE_MAX_LOG2;
 const LARGEST_STRIDE = 512;
 /** First read of a WQE: its head and up to three elements, usually all of it. */
@@ -62,14 +60,14 @@ export class ReceiveRing implements ReceiveSource {
 
   /** Number of WQEs known to be posted and not taken. */
   get known(): number {
-    return (this.tail - this.head) & NUMBER_BITS;
+    return (this.tail - this.head) & RECEIVE_ENTRY_SEQUENCE_MASK;
   }
 
   /** Reads software's tail. An impossible tail is reported as a fault of `subject` and ignored. */
   refresh(owner: UnderlyingFunction, subject: FaultSubject): void {
     if (!owner.dma.at(this.tailAddress).read(subject, SRQ_RECORD_SIZE, record, 0)) return;
     const tail = getSrqRecordTail(recordView, 0);
-    const posted = (tail - this.head) & NUMBER_BITS;
+    const posted = (tail - this.head) & RECEIVE_ENTRY_SEQUENCE_MASK;
     if (posted <= this.entries) this.tail = tail;
     // A tail behind the head is an old one and harmless.
     else if (posted < LARGEST_QUEUE) owner.faults.report(FaultKind.DOORBELL_BEYOND_TAIL, subject, this.tailAddress);
@@ -90,7 +88,7 @@ export class ReceiveRing implements ReceiveSource {
   /** Takes the oldest WQE and returns its number. Only while one is known. */
   take(): number {
     const number = this.head;
-    this.head = (number + 1) & NUMBER_BITS;
+    this.head = (number + 1) & RECEIVE_ENTRY_SEQUENCE_MASK;
     return number;
   }
 
@@ -114,7 +112,7 @@ export class ReceiveRing implements ReceiveSource {
   }
 
   giveBack(): void {
-    this.head = (this.head - 1) & NUMBER_BITS;
+    this.head = (this.head - 1) & RECEIVE_ENTRY_SEQUENCE_MASK;
   }
 
   /** Guest address of the first slot. */

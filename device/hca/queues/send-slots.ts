@@ -9,8 +9,6 @@ import { SEND_COMMAND_SEQUENCE_MASK } from '../../../protocol/layout/gen/send-co
 import type { Dma } from '../function/dma.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
-/** Sequence numbers of commands. A copy: imports are looked up at each use. */
-const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 
 export class SendSlots {
@@ -41,8 +39,8 @@ export class SendSlots {
 
   /** A doorbell names the commands before `tail`; `next` is the one that the queue expects. */
   name(tail: number, next: number): void {
-    const ahead = (tail - next) & SEQUENCE_BITS;
-    if (ahead < HALF_SEQUENCE && ahead > this.#countNamed(next)) this.#named = tail & SEQUENCE_BITS;
+    const ahead = (tail - next) & SEND_COMMAND_SEQUENCE_MASK;
+    if (ahead < HALF_SEQUENCE && ahead > this.#countNamed(next)) this.#named = tail & SEND_COMMAND_SEQUENCE_MASK;
   }
 
   /** How many of `posted` commands from `next` on doorbells have named. */
@@ -60,7 +58,7 @@ export class SendSlots {
 
   /** Commands that came by collect buffer may have gone beyond all that doorbells named. */
   #countNamed(next: number): number {
-    const ahead = (this.#named - next) & SEQUENCE_BITS;
+    const ahead = (this.#named - next) & SEND_COMMAND_SEQUENCE_MASK;
     return ahead < HALF_SEQUENCE ? ahead : 0;
   }
 

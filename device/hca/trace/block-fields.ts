@@ -19,7 +19,6 @@ import type { TracedCommand } from './traced.ts';
 /** MSN of a command that has sent no packet. */
 export const NO_MESSAGE = -1;
 
-// Local constants, because fields of imported objects are looked up at each use.
 const { OPCODE, RECEIVE, SEQUENCE, FIRST_PSN, LAST_PSN, REMOTE_QPN, REMOTE_LID, LENGTH, MSN } = Field;
 const { WRITE, READ_REQUEST, ATOMIC, IMMEDIATE, INVALIDATE, FLUSH, ATOMIC_WRITE } = OpcodeFlag;
 

@@ -11,7 +11,6 @@ import { noteStep, Step } from '../function/timeline.ts';
 import type { PacketMove } from '../function/timeline-values.ts';
 import type { TracedQueuePair } from './traced.ts';
 
-// Local constants, because fields of imported objects are looked up at each use.
 const { PACKET, MESSAGE_END } = Step;
 const { SEND } = SendOpcode;
 const { ATOMIC_ACKNOWLEDGE } = OpcodeFlag;

@@ -38,7 +38,6 @@ const NO_BLOCK = -1;
 /** Block of a record that was not traced from its first packet on. */
 const UNTRACED = -2;
 const ATOMIC_BYTES = 8;
-// Local constants, because fields of imported objects are looked up at each use.
 const { FIRST, ONLY, ATOMIC_WRITE } = OpcodeFlag;
 const { SUCCESS, FLUSHED } = CompletionStatus;
 

@@ -37,7 +37,6 @@ export const Field = {
   /** Packets of the answer that were seen. */
   ANSWERS: 22,
 } as const;
-// Local constants, because fields of exported objects are looked up at each use.
 const { COMPLETE, STATUS, FAULT, RETRIES, PACKETS, KEPT, PACKETS_KEPT, PACKET_BYTES, ANSWERS } = Field;
 
 /**

@@ -36,8 +36,6 @@ import type { RecordEndings } from './send-record-life.ts';
 const { FIRST, LAST, ONLY, ATOMIC_ACKNOWLEDGE } = OpcodeFlag;
 const RNR_RETRY_INFINITE = 7;
 const ATOMIC_BYTES = 8;
-/** Message sequence numbers. A copy: imports are looked up at each use. */
-const MSN_BITS = MSN_MASK;
 /** Fault of a response whose opcode or length does not match the request. */
 const BAD_RESPONSE = FaultKind.COMMAND_LENGTH;
 
@@ -231,7 +229,7 @@ export class Completer {
   #takeCredits(state: RequesterState, view: DataView, aethOffset: number): void {
     const value = getAethSyndromeValue(view, aethOffset);
     state.creditsUnlimited = value === CREDITS_UNLIMITED;
-    if (!state.creditsUnlimited) state.limitSequence = (getAethMsn(view, aethOffset) + creditsOf(value)) & MSN_BITS;
+    if (!state.creditsUnlimited) state.limitSequence = (getAethMsn(view, aethOffset) + creditsOf(value)) & MSN_MASK;
   }
 
   /**

@@ -31,8 +31,6 @@ import type { RecordEndings } from './send-record-life.ts';
 const QUANTUM = 16;
 /** No message begins while so many packets of the QP are unacknowledged. */
 const WINDOW_PACKETS = 1 << 16;
-/** A copy: imports are looked up at each use. */
-const [PSN_BITS, MSN_BITS] = [PSN_MASK, MSN_MASK];
 
 /** Units that the requester uses. */
 export interface RequesterParts {
@@ -190,7 +188,7 @@ export class Requester implements PausedRequester {
       psnDistance(state.limitSequence, state.sendSequence) > 0
     )
       return RequesterWait.CREDIT;
-    const unacked = (state.nextPsn - state.unackedPsn) & PSN_BITS;
+    const unacked = (state.nextPsn - state.unackedPsn) & PSN_MASK;
     const count = record.countPsns(state.qp.pathMtuBytes);
     return unacked >= WINDOW_PACKETS || unacked + count > PSNS_OUTSTANDING_MAX
       ? RequesterWait.WINDOW
@@ -205,7 +203,7 @@ export class Requester implements PausedRequester {
     const count = record.countPsns(state.qp.pathMtuBytes);
     record.number(state.nextPsn, count);
     state.nextPsn = addPsn(state.nextPsn, count);
-    state.sendSequence = (state.sendSequence + 1) & MSN_BITS;
+    state.sendSequence = (state.sendSequence + 1) & MSN_MASK;
     if (record.isFetch) state.readsOutstanding++;
     return RequesterStep.SEND;
   }

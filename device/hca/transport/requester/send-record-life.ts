@@ -17,9 +17,6 @@ import type { SendRecord, SendRecordPool } from '../state/send-record.ts';
 import type { ResendReads } from './resend-reads.ts';
 import type { RetryTimers } from './retry-timers.ts';
 
-/** Sequence numbers of commands. A copy: imports are looked up at each use. */
-const SEQUENCE_BITS = SEND_COMMAND_SEQUENCE_MASK;
-
 /** The ends of a record that requester, completer and `RequesterPages` bring about. */
 export interface RecordEndings {
   /** Completes done records, oldest first, up to the first that is not done. */
@@ -115,7 +112,7 @@ export class SendRecordLife implements RecordEndings {
     if (record === undefined) {
       // Commands that wait in the kick list return as well.
       if (qp.inFlight > state.recordCount)
-        qp.rewind((qp.nextSequence - (qp.inFlight - state.recordCount)) & SEQUENCE_BITS);
+        qp.rewind((qp.nextSequence - (qp.inFlight - state.recordCount)) & SEND_COMMAND_SEQUENCE_MASK);
       qp.inFlight = state.recordCount;
       return;
     }

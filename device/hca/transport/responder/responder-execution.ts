@@ -24,8 +24,6 @@ import { ResponderPages } from './responder-pages.ts';
 import type { ResponderRefusals } from './responder-refusals.ts';
 import type { ResponderRequest } from './responder-request.ts';
 
-/** A copy: imports are looked up at each use. */
-const MSN_BITS = MSN_MASK;
 const { FIRST, LAST, ONLY, SEND, IMMEDIATE, INVALIDATE } = OpcodeFlag;
 
 export class ResponderExecution {
@@ -98,7 +96,7 @@ export class ResponderExecution {
       postReceiveCompletion(qp, state.wqeNumber, state.report);
       if (qp.state === QpState.ERR) return this.#refusals.failCompletion();
     }
-    state.msn = (state.msn + 1) & MSN_BITS;
+    state.msn = (state.msn + 1) & MSN_MASK;
     return ResponderStep.ACKNOWLEDGE;
   }
 
@@ -183,7 +181,7 @@ export class ResponderExecution {
     const resource = state.resources[state.resourceNext];
     state.withdraw(resource);
     state.resourceNext = (state.resourceNext + 1) % state.resources.length;
-    state.msn = (state.msn + 1) & MSN_BITS;
+    state.msn = (state.msn + 1) & MSN_MASK;
     resource.used = true;
     resource.isFlush = false;
     resource.opcode = packet.opcode;
