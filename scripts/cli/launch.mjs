@@ -20,7 +20,7 @@ const BUILD = join(ROOT, 'build/program');
 /** The present compiled copy: its folder, and the state of each input. */
 const CURRENT = join(BUILD, 'current.json');
 /** Inputs of compiled code beside its sources. */
-const TOOLS = ['scripts/cli/compile.mjs', 'package-lock.json'];
+const TOOLS = ['scripts/setup/compile.mjs', 'package-lock.json'];
 /** A process may still load parts of an older program. */
 const KEPT_MS = 24 * 3600 * 1000;
 
@@ -50,7 +50,7 @@ async function provideProgram() {
   } catch {
     return undefined;
   }
-  const { compile } = await import('./compile.mjs');
+  const { compile } = await import('../setup/compile.mjs');
   const sources = await compile(join(BUILD, folder));
   publish({ folder, states: [...sources, ...TOOLS].map((path) => [path, stateOf(path, began)]) });
   return join(BUILD, folder, 'main.js');

@@ -23,7 +23,7 @@ export const scriptLayers: readonly Row[] = [
   },
   {
     path: 'scripts/setup',
-    holds: 'everything that a run needs, in one call or by name',
+    holds: 'everything that a run needs, in one call or by name; compiled programs',
     uses: 'tools qemu/setup qemu',
   },
   { path: 'scripts/console', holds: 'tables as text', uses: '' },

@@ -78,7 +78,7 @@ t.test('an archive has its program compiled', (t) => {
   rmSync(join(clone, 'scripts/bootstrap.mjs'));
   const folder = join(clone, 'dist/program');
   mkdirSync(folder, { recursive: true });
-  t.equal(spawnSync(process.execPath, [join(clone, 'scripts/cli/compile.mjs'), folder]).status, 0);
+  t.equal(spawnSync(process.execPath, [join(clone, 'scripts/setup/compile.mjs'), folder]).status, 0);
   t.match(launch(clone, '--help'), { status: 0, stdout: SENTENCE });
   change(clone, SENTENCE, 'Not compiled');
   t.match(launch(clone, '--help'), { status: 0, stdout: SENTENCE }, 'sources are not looked at');
