@@ -3,6 +3,8 @@
  * The benchmark without a guest: statistics, the lines it reads, its tables, its command line, and
  * an adapter and a C twin that really run.
  */
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 import t from 'tap';
 import { provideLibrary } from '../../qemu/setup/library.ts';
 import { describeError } from '../../qemu/setup/tools/errors.ts';
@@ -124,6 +126,20 @@ t.test('columns line up', async (t) => {
     ),
     '       b\nlong   1\nx     22\n',
   );
+});
+
+t.test('a checkout is compared with another one', async (t) => {
+  const words = ['--import=#typescript', 'scripts/bench/transport.ts', '--json', '--pairs', '1', '--against', '.'];
+  const run = (only: string) =>
+    execFileSync(process.execPath, [...words, '--only', only], {
+      cwd: join(import.meta.dirname, '../..'),
+      encoding: 'utf8',
+      stdio: 'pipe',
+    });
+  const { name, ratio, ratios } = JSON.parse(run('rc-write-64'));
+  t.same([name, ratios], ['rc-write-64', [ratio]]);
+  t.ok(ratio > 0);
+  t.throws(() => run('many-qps'), /there is no scenario many-qps/);
 });
 
 /** A library that the user names lacks the headers that the twin needs. */

@@ -4,7 +4,6 @@
  * each number of messages that it receives it sends at least as many and answers with the ns of
  * processor time per message. Ends with its parent.
  */
-import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { raiseInliningBudget } from '../../device/process/host/inlining-budget.ts';
 import type { Variant } from './side-by-side.ts';
@@ -12,10 +11,9 @@ import type { Traffic } from './transport-traffic.ts';
 
 const MEMORY_BYTES = 1 << 26;
 
-const { root, traced, inlinedBytes } = JSON.parse(process.argv[2]) as Variant;
+const { program, traced, inlinedBytes } = JSON.parse(process.argv[2]) as Variant;
 const plan = JSON.parse(process.argv[3]) as Traffic;
-const url = pathToFileURL(join(root, 'scripts', 'bench', 'transport-traffic.ts')).href;
-const { TransportTraffic } = (await import(url)) as typeof import('./transport-traffic.ts');
+const { TransportTraffic } = (await import(pathToFileURL(program).href)) as typeof import('./transport-traffic.ts');
 const traffic = new TransportTraffic(plan, {}, MEMORY_BYTES);
 if (traced) traffic.trace();
 if (inlinedBytes !== undefined) raiseInliningBudget(inlinedBytes);

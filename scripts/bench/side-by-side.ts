@@ -4,29 +4,35 @@
  * processors change speed by more than that within seconds. Each variant runs in a process of its
  * own, where no other variant affects the compiled code; all take turns of some milliseconds on one
  * processor, so that its changes affect all alike. Compilation still differs from process to
- * process, so a set of new processes is one observation of many. Called by transport.ts and
+ * process, so a set of new processes is one observation of many. Called by checkouts.ts and
  * trace-hooks.ts.
  */
 import { type ChildProcess, fork } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
+import { compile } from '../setup/compile.mjs';
 import { median } from './statistics.ts';
 import type { Traffic } from './transport-traffic.ts';
 
 const WORKER = join(import.meta.dirname, 'side-by-side-worker.ts');
+const ENTRY = 'scripts/bench/transport-traffic.ts';
+const PROGRAM = 'transport-traffic.js';
+/** Of this checkout, where Node.js takes the files for modules. */
+const BUILD = join(import.meta.dirname, '..', '..', 'build');
 /** Messages of a turn; fewer when they are long. */
 const TURN_MESSAGES = 16_000;
 const TURN_BYTES = 1 << 24;
 const WARM_UP_TURNS = 24;
 const TURNS = 36;
 
-/**
- * The sources, whether all QPs are traced, and V8's limit of inlined bytes when it differs from a
- * live process.
- */
+/** A variant of the adapter. */
 export interface Variant {
-  readonly root: string;
+  /** Path of the compiled traffic of its sources. */
+  readonly program: string;
+  /** All QPs are traced. */
   readonly traced: boolean;
+  /** V8's limit of inlined bytes when it differs from a live process. */
   readonly inlinedBytes?: number | undefined;
 }
 
@@ -34,6 +40,26 @@ export interface Variant {
 export interface Cost {
   readonly ns: number;
   readonly ratio: number;
+}
+
+/**
+ * Compiles the traffic of the sources at each of `roots` as live processes are compiled, and calls
+ * `use` with the paths of the programs. tsx would add a look-up to each use of an import, which a
+ * live process does not make.
+ */
+export async function withPrograms<T>(
+  roots: readonly string[],
+  use: (programs: readonly string[]) => Promise<T>,
+): Promise<T> {
+  mkdirSync(BUILD, { recursive: true });
+  const folder = mkdtempSync(join(BUILD, 'bench-'));
+  try {
+    const targets = roots.map((_, index) => join(folder, `${index}`));
+    for (const [index, root] of roots.entries()) await compile(targets[index], { root, entry: ENTRY });
+    return await use(targets.map((target) => join(target, PROGRAM)));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /**

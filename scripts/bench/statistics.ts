@@ -38,6 +38,11 @@ export function summarize(values: readonly number[]): Comparison {
   return { ratio: median(sorted), low: sorted[outside], high: sorted[sorted.length - 1 - outside] };
 }
 
+/** Ratio and interval as text. */
+export function describeComparison({ ratio, low, high }: Comparison): string {
+  return `${ratio.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;
+}
+
 /**
  * How many values at either end lie outside the interval, which has the true median with 95 %
  * confidence.

@@ -9,8 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { copySources, multiplyHooks, stripHooks } from './hook-copies.ts';
-import { type Cost, observeSideBySide, type Variant } from './side-by-side.ts';
-import { type Comparison, median, summarize } from './statistics.ts';
+import { type Cost, observeSideBySide, type Variant, withPrograms } from './side-by-side.ts';
+import { describeComparison, median, summarize } from './statistics.ts';
 import type { Traffic } from './transport-traffic.ts';
 
 const ROOT = join(import.meta.dirname, '..', '..');
@@ -39,25 +39,30 @@ export async function compareAbsentHooks(json: boolean): Promise<void> {
     for (const root of [none, many]) copySources(ROOT, root);
     if (stripHooks(none) === 0) throw new Error('no hook was found in the sources');
     multiplyHooks(many, MORE_HOOKS);
-    for (const [kind, serviceType, opcode] of KINDS) {
-      const observed = await observe([none, ROOT, many].map(untraced), makeTraffic(serviceType, opcode), INLINED_BYTES);
-      const one = summarize(observed.map(([, present]) => present.ratio));
-      const eleven = summarize(observed.map((costs) => costs[2].ratio));
-      const hooks = { ratio: share(eleven.ratio), low: share(eleven.low), high: share(eleven.high) };
-      const name = `trace-off ${kind}-64`;
-      print(json, { name, hooks, one, eleven, observations: observed.length }, () => {
-        const percent = [hooks.ratio, hooks.low, hooks.high].map((part) => (100 * part).toFixed(2));
-        const what = `hooks that trace nothing cost ${percent[0]} % (${percent[1]} to ${percent[2]}) of a message`;
-        return `${name}: ${what}; with one for each, against none, ${describe(one)}, with eleven ${describe(eleven)}`;
-      });
-    }
+    await withPrograms([none, ROOT, many], (programs) => compareHooks(programs.map(untraced), json));
   } finally {
     rmSync(directory, { recursive: true });
   }
 }
 
-function untraced(root: string): Variant {
-  return { root, traced: false };
+/** `variants`: without hooks, as they are, and with eleven for each. */
+async function compareHooks(variants: readonly Variant[], json: boolean): Promise<void> {
+  for (const [kind, serviceType, opcode] of KINDS) {
+    const observed = await observe(variants, makeTraffic(serviceType, opcode), INLINED_BYTES);
+    const one = summarize(observed.map(([, present]) => present.ratio));
+    const eleven = summarize(observed.map((costs) => costs[2].ratio));
+    const hooks = { ratio: share(eleven.ratio), low: share(eleven.low), high: share(eleven.high) };
+    const name = `trace-off ${kind}-64`;
+    print(json, { name, hooks, one, eleven, observations: observed.length }, () => {
+      const percent = [hooks.ratio, hooks.low, hooks.high].map((part) => (100 * part).toFixed(2));
+      const what = `hooks that trace nothing cost ${percent[0]} % (${percent[1]} to ${percent[2]}) of a message`;
+      return `${name}: ${what}; with one for each, against none, ${describeComparison(one)}, with eleven ${describeComparison(eleven)}`;
+    });
+  }
+}
+
+function untraced(program: string): Variant {
+  return { program, traced: false };
 }
 
 /** The cost of one set of hooks, from that of eleven. */
@@ -69,16 +74,20 @@ function share(ratio: number): number {
  * Prints a line for each kind and size of message: all QPs traced, 4 KiB of each message in 64
  * blocks, as `vuhca trace on` does.
  */
-export async function compareTraced(json: boolean): Promise<void> {
+export function compareTraced(json: boolean): Promise<void> {
+  return withPrograms([ROOT], ([program]) => compareTracedOf(program, json));
+}
+
+async function compareTracedOf(program: string, json: boolean): Promise<void> {
   for (const [kind, serviceType, opcode] of KINDS)
     for (const size of [64, 4096]) {
-      const variants = [untraced(ROOT), { root: ROOT, traced: true }];
+      const variants = [untraced(program), { program, traced: true }];
       const observed = await observe(variants, makeTraffic(serviceType, opcode, size), OBSERVATIONS_ON);
       const [offNs, onNs] = variants.map((_, index) => median(observed.map((costs) => costs[index].ns)));
       const on = summarize(observed.map(([, traced]) => traced.ratio));
       const name = `trace ${kind}-${size}`;
       print(json, { name, offNs, onNs, on, observations: OBSERVATIONS_ON }, () => {
-        return `${name}: ${offNs.toFixed(0)} ns of processor time with trace off, ${onNs.toFixed(0)} ns with trace on; ratio ${describe(on)}`;
+        return `${name}: ${offNs.toFixed(0)} ns of processor time with trace off, ${onNs.toFixed(0)} ns with trace on; ratio ${describeComparison(on)}`;
       });
     }
 }
@@ -107,8 +116,4 @@ function makeTraffic(serviceType: ServiceType, opcode: SendOpcode, size = 64): T
 
 function print(json: boolean, values: object, makeLine: () => string): void {
   process.stdout.write(`${json ? JSON.stringify(values) : makeLine()}\n`);
-}
-
-function describe({ ratio, low, high }: Comparison): string {
-  return `${ratio.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;
 }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run bench -- transport [--list | --only NAMES]`: messages and bytes per second of the
- * transport, in process, by service, operation, message size and number of QPs. Every packet is
- * built with all its headers, PSN and ICRC, and parsed at the other port; acknowledgements are
- * real. `many-qps` compares one QP with 10,000; `trace` compares traces off and on, `trace-off`
- * sources with and without hooks; `heap` sends 50 million messages.
+ * `npm run bench -- transport [--list | --only NAMES] [--against FOLDER]`: messages and bytes per
+ * second of the transport, in process, by service, operation, message size and number of QPs. Every
+ * packet is built with all its headers, without CRCs as on any cable, and parsed at the other port;
+ * acknowledgements are real. `many-qps` compares one QP with 10,000; `trace` compares traces off
+ * and on, `trace-off` sources with and without hooks; `heap` sends 50 million messages.
  */
+import { resolve } from 'node:path';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import { runEntry, UsageError } from '../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
+import { compareCheckouts } from './checkouts.ts';
 import { HeapWatch } from './heap-watch.ts';
 import { median } from './statistics.ts';
 import { compareAbsentHooks, compareTraced } from './trace-hooks.ts';
@@ -21,6 +23,8 @@ const WARM_UP_ROUNDS = 50;
 const WARM_UP_MESSAGES = 200_000;
 /** How often a long run prints its progress. */
 const PROGRESS_MS = 10_000;
+/** Pairs of processes that compare two checkouts. */
+const PAIRS = 31;
 const COMPARED_QUEUE_PAIRS = 10_000;
 const COMPARISON_ROUNDS = 60;
 /** Messages of one machine in a turn. */
@@ -192,6 +196,8 @@ function processorNs(): number {
 
 interface Options {
   readonly only?: string;
+  readonly against?: string;
+  readonly pairs?: number;
   readonly messages?: number;
   readonly list?: boolean;
   readonly json?: boolean;
@@ -200,15 +206,18 @@ interface Options {
 await runEntry(async () => {
   const script = defineScript('npm run bench -- transport', 'Measures messages and bytes per second of the transport.')
     .option('--only <NAMES>', 'Only these scenarios, with commas between them.')
+    .option('--against <FOLDER>', 'Compares this checkout with the one in FOLDER.')
+    .option('--pairs <N>', 'Pairs of processes of a comparison; 31 unless given.', wholeNumber(1))
     .option('--messages <N>', 'Messages of each scenario.', wholeNumber(1))
     .option('--list', 'Prints the names of the scenarios.')
     .option('--json', 'Prints JSON lines.');
   await runScenarios(readOptions<Options>(script));
 });
 
-async function runScenarios({ only, messages, list, json = false }: Options): Promise<void> {
+async function runScenarios({ only, against, pairs = PAIRS, messages, list, json = false }: Options): Promise<void> {
   const all = scenarios(messages);
-  const names = [...all.map(({ name }) => name), 'many-qps', 'trace', 'trace-off'];
+  const comparisons = against === undefined ? ['many-qps', 'trace', 'trace-off'] : [];
+  const names = [...all.map(({ name }) => name), ...comparisons];
   const wanted = only?.split(',') ?? names.filter((name) => name !== 'heap');
   const unknown = wanted.find((name) => !names.includes(name));
   if (unknown !== undefined) throw new UsageError(`there is no scenario ${unknown}; there are ${names.join(', ')}.`);
@@ -216,6 +225,13 @@ async function runScenarios({ only, messages, list, json = false }: Options): Pr
     process.stdout.write(`${names.join('\n')}\n`);
     return;
   }
+  if (against !== undefined)
+    return compareCheckouts(
+      resolve(against),
+      all.filter(({ name }) => wanted.includes(name)),
+      pairs,
+      json,
+    );
   if (!json) process.stdout.write(HEADER);
   for (const scenario of all) if (wanted.includes(scenario.name)) measure(scenario, json);
   if (wanted.includes('many-qps')) compareManyQueuePairs(json);
