@@ -99,9 +99,9 @@ static bool tenant_has_room(struct tenant_load *load)
 }
 
 /*
- * Posts a batch on each idle queue pair. The adapter refuses collected commands
- * behind one that went by doorbell, because they come too early; those of the
- * next batch it takes.
+ * Posts a batch on each idle queue pair. Behind a command that was posted by
+ * doorbell the adapter refuses collected commands, because they come too early;
+ * it takes those of the next batch.
  */
 static void tenant_fill(struct tenant_load *load)
 {
