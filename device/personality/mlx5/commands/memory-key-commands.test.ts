@@ -79,6 +79,16 @@ t.test('each field that is wrong is refused, and no key comes into being', async
     t.equal(fixture.driver.device.hca.domains.usersOf(number), number === fixture.pd ? 3 : 0);
 });
 
+t.test('the end of a key is an exact Number, or it has none', async (t) => {
+  const fixture = new KeyFixture();
+  const physical = { accessMode10: KeyAccessMode.PHYSICAL, logPageSize: 0, startAddr: 2 ** 52 };
+  t.equal(fixture.create({ ...physical, len: 2 ** 52 - 1 }).status, OK);
+  t.equal(fixture.create({ ...physical, len: 2 ** 52 }).status, BAD_PARAMETER);
+  t.equal(fixture.create({ ...physical, len: 2 ** 53, length64: 1 }).status, OK);
+  t.equal(fixture.create({ ...physical, len: 2 ** 52, free: 1 }).status, OK, 'a free key has no end yet');
+  t.equal([...fixture.keys.values()].length, 3);
+});
+
 t.test('a list that the input cuts off, and what is not offered in the command', async (t) => {
   const fixture = new KeyFixture();
   const pages = fixture.pages(2);

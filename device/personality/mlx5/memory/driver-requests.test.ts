@@ -112,6 +112,24 @@ t.test('what fills a list up may be anything', async (t) => {
   t.same([...(fixture.read(withByte(gaps.key, 0x21), 1, 1) ?? [])], [pattern(5)]);
 });
 
+t.test('of a list only what the key covers must be allowed', async (t) => {
+  const fixture = new KeyFixture();
+  const region = fixture.region(fixture.pages(1, pattern));
+  const { key, register } = makeFast(fixture, KeyAccessMode.KEYS);
+  const end = 0x10000 + PAGE_BYTES;
+  const list = [
+    { key: 0, address: 0, bytes: 0 },
+    { key: region, address: 0x10000, bytes: 5 },
+    { key: region, address: end - 3, bytes: 100 },
+  ];
+  t.equal(register(0x70, list, { len: 9 }), FaultKind.KEY_BOUNDS);
+  t.equal(register(0x70, list, { len: 8 }), FaultKind.NONE);
+  t.equal(fixture.localFault(withByte(key, 0x70), 0, 8), FaultKind.NONE);
+  const short = makeFast(fixture, KeyAccessMode.KEYS);
+  t.equal(short.register(0x71, list.slice(0, 2), { len: 9 }), FaultKind.NONE, 'the rest may follow');
+  t.equal(fixture.localFault(withByte(short.key, 0x71), 0, 9), FaultKind.KEY_BOUNDS);
+});
+
 /** A window, and how processes bind it and free it. */
 function makeWindow(fixture: KeyFixture, type: 1 | 2) {
   const rights = { lr: 1, lw: 0, rr: 0, rw: 0, a: 0 };

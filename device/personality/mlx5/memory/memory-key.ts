@@ -33,7 +33,6 @@ export class MemoryKey implements RegionPort {
   /** `KeyRight` flags. */
   rights: number;
   readonly isIndirect: boolean;
-  readonly #isPhysical: boolean;
   readonly #pages: PageTable | undefined;
   readonly #pieces: PieceTable | undefined;
   readonly #keys: Pieces;
@@ -44,7 +43,6 @@ export class MemoryKey implements RegionPort {
     this.attributes = attributes;
     this.rights = rightsOf(attributes);
     this.isIndirect = isIndirect(attributes);
-    this.#isPhysical = attributes.accessMode10 === KeyAccessMode.PHYSICAL;
     this.#pages = attributes.accessMode10 === KeyAccessMode.PAGES ? new PageTable() : undefined;
     this.#pieces = this.isIndirect ? new PieceTable() : undefined;
     this.#keys = keys;
@@ -67,7 +65,6 @@ export class MemoryKey implements RegionPort {
   }
 
   read(dma: Dma, subject: FaultSubject, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
-    if (this.#isPhysical) return dma.readBlock(subject, lengthBytes, target, targetOffset);
     const { address } = dma;
     for (let done = 0; done < lengthBytes; ) {
       const piece = this.#locate(dma.at(address + done), lengthBytes - done, KeyRight.LOCAL_READ);
@@ -79,7 +76,6 @@ export class MemoryKey implements RegionPort {
   }
 
   write(dma: Dma, subject: FaultSubject, lengthBytes: number, source: WordBlock, sourceOffset: number): boolean {
-    if (this.#isPhysical) return dma.writeBlock(subject, source, sourceOffset, lengthBytes);
     const { address } = dma;
     for (let done = 0; done < lengthBytes; ) {
       const piece = this.#locate(dma.at(address + done), lengthBytes - done, KeyRight.LOCAL_WRITE);

@@ -147,6 +147,21 @@ t.test('a page that software has not given fails the access, and is reported', a
   t.same([counts[FaultKind.DMA_READ], counts[FaultKind.DMA_WRITE]], [1, 2]);
 });
 
+t.test('neither a virtual address nor a place in a page that is missing is taken for memory', async (t) => {
+  const fixture = new KeyFixture();
+  const { base } = fixture.driver.memory;
+  const list = { translationsOctwordSize: 8, free: 1, logPageSize: 31, len: PAGE_BYTES };
+  for (const startAddr of [base, base + 1]) {
+    const key = fixture.key({ ...list, startAddr });
+    t.equal(fixture.change({ key, list: [base], offset: 4 }), FaultKind.NONE, 'other pages of the list');
+    // As a guest address, the virtual one would be memory.
+    t.equal(fixture.read(key, startAddr, 8), undefined);
+    t.notOk(fixture.write(key, startAddr, [1]));
+    t.equal(fixture.get(key).enterMemory(fixture.keys.at(startAddr), 8), 0);
+    t.ok(fixture.get(key).isPresent());
+  }
+});
+
 /** Two regions, and a key of pieces of them. */
 function makeCompound(given: Partial<KeyAttributes> = {}) {
   const fixture = new KeyFixture();
@@ -189,6 +204,29 @@ t.test('pieces of keys follow each other, of any length', async (t) => {
   t.same([...(fixture.read(key, 0x500 + 8, 5) ?? [])], [expected[8], 1, 2, 3, expected[12]]);
   t.ok(fixture.store(key, 0x500 + 6, [1, 2, 3, 4, 5, 6, 7, 8]));
   t.same([...(fixture.read(key, 0x500 + 6, 8) ?? [])], [1, 2, 3, 4, 5, 6, 7, 8]);
+});
+
+t.test('only what an access needs of a piece must be allowed', async (t) => {
+  const fixture = new KeyFixture();
+  const region = fixture.region(fixture.pages(1, pattern));
+  const key = fixture.compound([
+    { key: region, address: START, bytes: 10 },
+    { key: region, address: START + PAGE_BYTES - 4, bytes: 100 },
+  ]);
+  t.equal(fixture.localFault(key, 0, 14), FaultKind.NONE);
+  t.equal(fixture.localFault(key, 0, 15), FaultKind.KEY_BOUNDS);
+  t.equal(fixture.keys.address, 0, 'the range is still the one that was asked for');
+});
+
+t.test('pieces that get other lengths lie elsewhere from then on', async (t) => {
+  const { fixture, pieces, key, expected } = makeCompound();
+  t.same([...(fixture.read(key, 0x500 + 12, 1) ?? [])], [expected[12]]);
+  const list = [
+    { ...pieces[0], bytes: 2 },
+    { ...pieces[2], bytes: 13 },
+  ] as KeyPiece[];
+  t.equal(fixture.change({ key, list, offset: 0 }), FaultKind.NONE);
+  t.same([...(fixture.read(key, 0x500 + 12, 1) ?? [])], [pattern(11) ^ 0xff]);
 });
 
 t.test('a list of pieces that is shorter than its key ends the access', async (t) => {
@@ -249,6 +287,17 @@ t.test('pieces of one size lead to pages of other keys', async (t) => {
   t.equal(fixture.localFault(gaps, PAGE_BYTES, 1), FaultKind.KEY_INVALID, 'an empty piece');
 });
 
+t.test('a place beyond a list leads nowhere, not to the key that was found before', async (t) => {
+  const fixture = new KeyFixture();
+  const bus = fixture.key({ accessMode10: KeyAccessMode.PHYSICAL, length64: 1, logPageSize: 0 });
+  const piece = { key: bus, address: 0, bytes: 16 };
+  const fixed = { accessMode10: KeyAccessMode.FIXED_KEYS, length64: 1 };
+  for (const key of [fixture.key(fixed, [piece]), fixture.compound([piece], { len: 8 * PAGE_BYTES })]) {
+    t.equal(fixture.localFault(key, 0, 16), FaultKind.NONE);
+    t.equal(fixture.localFault(key, 5 * PAGE_BYTES, 16), FaultKind.KEY_BOUNDS);
+  }
+});
+
 t.test('keys name keys to a bounded depth, and may name themselves', async (t) => {
   const fixture = new KeyFixture();
   let key = fixture.region(fixture.pages(1, pattern));
@@ -287,4 +336,11 @@ t.test('the other end frees a key that was made for it, once', async (t) => {
   t.notOk(keys.invalidate(qp, fixture.region(pages, { enRinval: 1, umrEn: 0 })), 'no request could give it back');
   t.notOk(keys.invalidate(qp, fixture.region(pages, { enRinval: 1, qpn: stranger.number })), 'of another QP');
   t.ok(keys.invalidate(qp, fixture.region(pages, { enRinval: 1, qpn: qp.number })));
+});
+
+t.test('requests of the own front end are refused', async (t) => {
+  const { keys } = new KeyFixture();
+  t.equal(keys.bind(), FaultKind.KEY_INVALID);
+  t.equal(keys.findRegistrable(), undefined);
+  t.equal(keys.fault, FaultKind.KEY_INVALID);
 });

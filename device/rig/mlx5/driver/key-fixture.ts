@@ -189,14 +189,12 @@ export class KeyFixture {
 
   /** Why a QP's own access is refused; NONE if it is not. */
   localFault(key: number, address: number, lengthBytes: number, access = 0, qp: KeyHolder = this.qp): FaultKind {
-    const found = this.keys.at(address).check(qp.owner, qp.pd, key, lengthBytes, access);
-    return found === undefined ? this.keys.fault : FaultKind.NONE;
+    return this.#faultOf(this.keys.at(address).check(qp.owner, qp.pd, key, lengthBytes, access));
   }
 
   /** The same for an access that came in a packet. */
   remoteFault(key: number, address: number, lengthBytes: number, access: number, qp: KeyHolder = this.qp): FaultKind {
-    const found = this.keys.at(address).checkRemote(qp, key, lengthBytes, access);
-    return found === undefined ? this.keys.fault : FaultKind.NONE;
+    return this.#faultOf(this.keys.at(address).checkRemote(qp, key, lengthBytes, access));
   }
 
   /** Reads by a key without a check; undefined after a fault. */
@@ -229,6 +227,12 @@ export class KeyFixture {
       this.bytes(page, PAGE_BYTES).set(new Uint8Array(list.buffer, index * PAGE_BYTES, PAGE_BYTES));
     const startAddr = 0x7000_0000;
     return { key: this.region(pages, { startAddr, ...given }), address: startAddr, bytes };
+  }
+
+  #faultOf(found: MemoryKey | undefined): FaultKind {
+    const { fault } = this.keys;
+    if ((found === undefined) === (fault === FaultKind.NONE)) throw new Error(`fault ${fault}, and a key or none`);
+    return fault;
   }
 }
 
