@@ -4,7 +4,7 @@
  * that is 0 promises nothing; software then asks for nothing of it.
  */
 import type { StructTable } from '../layout/table.ts';
-import { bits, layout, wide } from './place-rows.ts';
+import { bits, block, layout, wide } from './place-rows.ts';
 
 export const capabilities: readonly StructTable[] = [
   layout('cmd-hca-cap', 'General capabilities.', 0x100, [
@@ -126,6 +126,12 @@ export const capabilities: readonly StructTable[] = [
     bits('swOwnerId', 0xc0, 1, 1, 'Software gives itself a number.'),
     bits('uctxCap', 0xd4, 31, 0, 'What contexts of processes may do.'),
     bits('dynamicMsixTableSize', 0xe4, 11, 0, 'Vectors of functions that can move.'),
+  ]),
+  layout('query-adapter-param-block', 'The board: vendor and name.', 0x100, [
+    bits('ieeeVendorId', 0x18, 23, 0, 'OUI of the vendor.'),
+    bits('vsdVendorId', 0x1c, 15, 0, 'Vendor of the data that follow.'),
+    block('vsd', 0x20, 0xd0, 'Data of the vendor.'),
+    block('vsdContdPsid', 0xf0, 0x10, 'Identity of the board, as text.'),
   ]),
   layout('atomic-caps', 'Capabilities of atomics.', 0x100, [
     bits('atomicReq8BEndiannessMode', 0x8, 31, 30, 'Byte order of operands of 8 bytes.'),

@@ -5,7 +5,8 @@
  * agents of every node. Hosts and fabrics drive it as they drive `Adapter`.
  */
 import { NodeType } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
-import { PCI_DEVICE_ID, VENDOR_OUI } from '../../../protocol/mlx5/gen/constants.gen.ts';
+import { VENDOR_ID } from '../../../protocol/layout/gen/constants.gen.ts';
+import { PCI_DEVICE_ID } from '../../../protocol/mlx5/gen/constants.gen.ts';
 import { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import { type ManagedNode, nodeDescription } from '../../fabric/agents/managed-node.ts';
 
@@ -52,7 +53,8 @@ export class Mlx5Adapter implements FabricNode, ManagedNode, VectorNotes {
   readonly nodeGuid: Uint8Array;
   readonly systemImageGuid: Uint8Array;
   readonly description: Uint8Array;
-  readonly vendorId = VENDOR_OUI;
+  /** In the fabric it is no device of the vendor, whom programs ask for attributes of its own. */
+  readonly vendorId = VENDOR_ID;
   readonly deviceId = PCI_DEVICE_ID;
   readonly revision = 0;
   readonly ports: readonly PersonalityPort[];

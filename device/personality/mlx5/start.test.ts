@@ -31,6 +31,7 @@ t.test('the device starts as the Linux driver starts it', async (t) => {
   driver.expect(CommandOpcode.INIT_HCA, { inputBytes: 0x20 });
   const board = driver.expect(CommandOpcode.QUERY_ADAPTER, { outputBytes: 0x110 });
   t.equal(String.fromCharCode(...new Uint8Array(board.buffer, 0x100, 15)), 'VUHCA_MLX5_0001');
+  t.equal(board.getUint32(0x28), 0x0002c9, 'the vendor that drivers expect');
   t.equal(driver.allocateUar(), 0x10, 'the first page behind the segment');
 });
 
@@ -50,6 +51,12 @@ t.test('capabilities: software may want less, and a reset forgets it', async (t)
   driver.connect();
   driver.expect(CommandOpcode.ENABLE_HCA, { outputBytes: 0xc });
   t.equal(ask(1), 12);
+  const atomics = driver.expect(CommandOpcode.QUERY_HCA_CAP, { modifier: 3 << 1, outputBytes: 0x1010 });
+  t.same(
+    [atomics.getUint32(0x18) >>> 30, atomics.getUint16(0x22), atomics.getUint16(0x26)],
+    [1, 0b11, 8],
+    'both atomics of 8 bytes, in the byte order of the host',
+  );
   const unknown = driver.command(CommandOpcode.QUERY_HCA_CAP, { modifier: 0x40, outputBytes: 0x1010 });
   t.equal(unknown.status, CommandStatus.BAD_PARAMETER);
 });

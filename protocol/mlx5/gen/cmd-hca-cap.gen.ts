@@ -110,6 +110,11 @@ export function setCmdHcaCapLogMaxMsg(view: DataView, base: number, value: numbe
   view.setUint8(base + 56, (view.getUint8(base + 56) & 0xe0) | (value & 0x1f));
 }
 
+/** There is a page of capabilities of atomics. */
+export function setCmdHcaCapAtomic(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 67, (view.getUint8(base + 67) & 0xfd) | ((value & 0x1) << 1));
+}
+
 /** A CQ may be overrun. */
 export function setCmdHcaCapCqOi(view: DataView, base: number, value: number): void {
   view.setUint8(base + 68, (view.getUint8(base + 68) & 0x7f) | ((value & 0x1) << 7));

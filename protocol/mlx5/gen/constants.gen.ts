@@ -76,5 +76,5 @@ export const SEND_BLOCKS_MAX = 16;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0x9751fb95;
-export const LAYOUT_HASH_HIGH = 0xc8439d1a;
+export const LAYOUT_HASH_LOW = 0xbc126486;
+export const LAYOUT_HASH_HIGH = 0x42fa8009;

@@ -635,6 +635,19 @@ export const VportStatePolicy = {
 } as const;
 export type VportStatePolicy = (typeof VportStatePolicy)[keyof typeof VportStatePolicy];
 
+/** Bits of atomics. */
+export const AtomicOperation = {
+  /** Compare and swap. */
+  COMPARE_SWAP: 0,
+  /** Fetch and add. */
+  FETCH_ADD: 1,
+  /** Compare and swap with masks. */
+  MASKED_COMPARE_SWAP: 2,
+  /** Fetch and add with a mask. */
+  MASKED_FETCH_ADD: 3,
+} as const;
+export type AtomicOperation = (typeof AtomicOperation)[keyof typeof AtomicOperation];
+
 /** Operations of send requests. */
 export const SendOpcode = {
   /** Nothing. */

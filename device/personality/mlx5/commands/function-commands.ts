@@ -3,6 +3,7 @@
  * Commands that start and stop the function, ask what it can do, and give it pages.
  */
 
+import { PCI_VENDOR_ID, VENDOR_OUI } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import { ENABLE_HCA_IN_SIZE } from '../../../../protocol/mlx5/gen/enable-hca-in.gen.ts';
 import { ENABLE_HCA_OUT_SIZE } from '../../../../protocol/mlx5/gen/enable-hca-out.gen.ts';
 import { INIT_HCA_IN_SIZE } from '../../../../protocol/mlx5/gen/init-hca-in.gen.ts';
@@ -18,6 +19,11 @@ import {
   QUERY_ADAPTER_OUT_QUERY_ADAPTER_STRUCT_OFFSET,
   QUERY_ADAPTER_OUT_SIZE,
 } from '../../../../protocol/mlx5/gen/query-adapter-out.gen.ts';
+import {
+  QUERY_ADAPTER_PARAM_BLOCK_VSD_CONTD_PSID_OFFSET,
+  setQueryAdapterParamBlockIeeeVendorId,
+  setQueryAdapterParamBlockVsdVendorId,
+} from '../../../../protocol/mlx5/gen/query-adapter-param-block.gen.ts';
 import { QUERY_HCA_CAP_IN_SIZE } from '../../../../protocol/mlx5/gen/query-hca-cap-in.gen.ts';
 import { QUERY_HCA_CAP_OUT_SIZE } from '../../../../protocol/mlx5/gen/query-hca-cap-out.gen.ts';
 import {
@@ -45,8 +51,7 @@ const BARE_IN = ENABLE_HCA_IN_SIZE;
 const BARE_OUT = ENABLE_HCA_OUT_SIZE;
 /** Offset of lists and pages behind the heads of commands. */
 const BODY = 0x10;
-/** What QUERY_ADAPTER tells behind the vendor: place and text of the board identity. */
-const BOARD_ID_OFFSET = 0xf0;
+/** Identity of the board; it is not one of the vendor's. */
 const BOARD_ID = 'VUHCA_MLX5_0001';
 /** Variants of QUERY_PAGES and MANAGE_PAGES. */
 const BOOT = 1;
@@ -142,9 +147,12 @@ function tearDown({ hca, view }: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
-function queryAdapter({ output }: CommandContext): CommandStatus {
-  const at = QUERY_ADAPTER_OUT_QUERY_ADAPTER_STRUCT_OFFSET + BOARD_ID_OFFSET;
-  for (let index = 0; index < BOARD_ID.length; index++) output[at + index] = BOARD_ID.charCodeAt(index);
+function queryAdapter({ output, outputView }: CommandContext): CommandStatus {
+  const at = QUERY_ADAPTER_OUT_QUERY_ADAPTER_STRUCT_OFFSET;
+  setQueryAdapterParamBlockIeeeVendorId(outputView, at, VENDOR_OUI);
+  setQueryAdapterParamBlockVsdVendorId(outputView, at, PCI_VENDOR_ID);
+  const name = at + QUERY_ADAPTER_PARAM_BLOCK_VSD_CONTD_PSID_OFFSET;
+  for (let index = 0; index < BOARD_ID.length; index++) output[name + index] = BOARD_ID.charCodeAt(index);
   return CommandStatus.OK;
 }
 

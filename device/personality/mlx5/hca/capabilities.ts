@@ -6,7 +6,14 @@
  */
 import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
+  setAtomicCapsAtomicOperations,
+  setAtomicCapsAtomicReq8BEndiannessMode,
+  setAtomicCapsAtomicSizeQp,
+  setAtomicCapsSupportedAtomicReq8BEndiannessMode1,
+} from '../../../../protocol/mlx5/gen/atomic-caps.gen.ts';
+import {
   CMD_HCA_CAP_SIZE,
+  setCmdHcaCapAtomic,
   setCmdHcaCapCqEqRemap,
   setCmdHcaCapCqModeration,
   setCmdHcaCapCqOi,
@@ -53,7 +60,7 @@ import {
   setCmdHcaCapXrc,
 } from '../../../../protocol/mlx5/gen/cmd-hca-cap.gen.ts';
 import { BAR_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
-import { PortType } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { AtomicOperation, PortType } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { LOG_KEYS, MAX_INDIRECTION } from '../memory/memory-keys.ts';
 import { LOG_LEAST_PAGE } from '../memory/page-list.ts';
 
@@ -89,11 +96,18 @@ export const LOG_COMPLETION_ENTRIES = 20;
 /** Bytes of the largest key, and pieces of the longest list of keys, as 2^n. */
 const LOG_KEY_BYTES = 40;
 const LOG_KEY_PIECES = 16;
+/** Kinds of pages. */
+const CapabilityKind = { GENERAL: 0, ATOMIC: 3 } as const;
+/** Bytes of the operands of atomics. */
+const ATOMIC_BYTES = 8;
 const MEBIBYTE = 2 ** 20;
 
 /** Pages of capabilities, by their number in the modifier of QUERY_HCA_CAP. */
 export function makeCapabilities(portCount: number): ReadonlyMap<number, Uint8Array> {
-  return new Map([[0, makeGeneral(portCount)]]);
+  return new Map([
+    [CapabilityKind.GENERAL, makeGeneral(portCount)],
+    [CapabilityKind.ATOMIC, makeAtomic()],
+  ]);
 }
 
 function makeGeneral(portCount: number): Uint8Array {
@@ -133,11 +147,23 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapLogMaxTransportDomain(view, 0, LOG_TRANSPORT_DOMAINS);
   setCmdHcaCapMaxWqeSzSq(view, 0, SEND_REQUEST_MAX_BYTES);
   setCmdHcaCapMaxWqeSzRq(view, 0, RECEIVE_ENTRY_MAX_BYTES);
+  setCmdHcaCapAtomic(view, 0, 1);
   setCmdHcaCapRc(view, 0, 1);
   setCmdHcaCapUc(view, 0, 1);
   setCmdHcaCapUd(view, 0, 1);
   setCmdHcaCapXrc(view, 0, 1);
   describeKeys(view);
+  return page;
+}
+
+/** Operands and results are in the byte order of the host. */
+function makeAtomic(): Uint8Array {
+  const page = new Uint8Array(CAPABILITY_BYTES);
+  const view = new DataView(page.buffer);
+  setAtomicCapsAtomicReq8BEndiannessMode(view, 0, 1);
+  setAtomicCapsSupportedAtomicReq8BEndiannessMode1(view, 0, 1);
+  setAtomicCapsAtomicOperations(view, 0, (1 << AtomicOperation.COMPARE_SWAP) | (1 << AtomicOperation.FETCH_ADD));
+  setAtomicCapsAtomicSizeQp(view, 0, ATOMIC_BYTES);
   return page;
 }
 
