@@ -9,7 +9,13 @@ import {
   HEALTH_COUNTER_OFFSET,
   TIMER_OFFSET,
 } from '../../../protocol/mlx5/gen/constants.gen.ts';
-import { CommandOpcode, CommandStatus, DeliveryStatus, EventType } from '../../../protocol/mlx5/gen/values.gen.ts';
+import {
+  CommandOpcode,
+  CommandStatus,
+  DeliveryStatus,
+  EventType,
+  TeardownProfile,
+} from '../../../protocol/mlx5/gen/values.gen.ts';
 import { Mlx5Driver } from '../../rig/mlx5/driver/mlx5-driver.ts';
 import { BOOT_PAGES, START_PAGES } from './hca/hca.ts';
 
@@ -76,6 +82,23 @@ t.test('all pages come back', async (t) => {
   }
   t.equal(taken.size, BOOT_PAGES + START_PAGES, 'each once');
   t.equal(driver.expect(CommandOpcode.QUERY_PAGES, { modifier: 1 }).getUint32(0xc), BOOT_PAGES);
+});
+
+t.test('a function stops gracefully, by force and fast', async (t) => {
+  const driver = new Mlx5Driver();
+  const tearDown = (profile: number): number =>
+    driver.command(CommandOpcode.TEARDOWN_HCA, { fill: (view) => view.setUint16(0xa, profile) }).status;
+  driver.start();
+  const queue = driver.createEventQueue(driver.allocateUar(), COMMAND_EVENTS);
+  t.equal(tearDown(TeardownProfile.GRACEFUL), CommandStatus.RESOURCE_BUSY);
+  t.equal(tearDown(3), CommandStatus.BAD_PARAMETER);
+  t.equal(tearDown(TeardownProfile.PREPARE_FAST), CommandStatus.OK);
+  t.equal(driver.device.hca.objectCounts.eqs, 1, 'the interface is still on');
+  driver.takeEvents(queue);
+  t.equal(tearDown(TeardownProfile.FORCE), CommandStatus.OK);
+  t.equal(driver.takeEvents(queue).length, 1, 'the event of the command itself comes');
+  t.same([driver.device.hca.objectCounts.eqs, driver.device.hca.objectCounts.uars], [0, 0]);
+  t.equal(tearDown(TeardownProfile.FORCE), CommandStatus.BAD_SYSTEM_STATE);
 });
 
 t.test('commands end by events once a queue takes them, but the one that made the queue', async (t) => {

@@ -45,6 +45,11 @@ export function setCmdHcaCapLogMaxMkey(view: DataView, base: number, value: numb
   view.setUint8(base + 29, (view.getUint8(base + 29) & 0xc0) | (value & 0x3f));
 }
 
+/** The function can stop at once. */
+export function setCmdHcaCapFastTeardown(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 31, (view.getUint8(base + 31) & 0xef) | ((value & 0x1) << 4));
+}
+
 /** EQs, as 2^n. */
 export function setCmdHcaCapLogMaxEq(view: DataView, base: number, value: number): void {
   view.setUint8(base + 31, (view.getUint8(base + 31) & 0xf0) | (value & 0xf));
@@ -58,6 +63,11 @@ export function setCmdHcaCapMaxIndirection(view: DataView, base: number, value: 
 /** Largest region, as 2^n bytes. */
 export function setCmdHcaCapLogMaxMrwSz(view: DataView, base: number, value: number): void {
   view.setUint8(base + 33, (view.getUint8(base + 33) & 0x80) | (value & 0x7f));
+}
+
+/** The function can stop while objects are left. */
+export function setCmdHcaCapForceTeardown(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 34, (view.getUint8(base + 34) & 0x7f) | ((value & 0x1) << 7));
 }
 
 /** A request may name any offset in a long list. */

@@ -140,11 +140,24 @@ function initialize({ hca }: CommandContext): CommandStatus {
   return CommandStatus.OK;
 }
 
+/**
+ * Gracefully, after software has destroyed its objects; by force, with all that are left; or fast:
+ * software then switches the interface off, which ends everything (`Mlx5Function`).
+ */
 function tearDown({ hca, view }: CommandContext): CommandStatus {
-  if (getTeardownHcaInProfile(view, 0) !== TeardownProfile.GRACEFUL) return CommandStatus.BAD_PARAMETER;
-  if (hca.events.size > 0) return CommandStatus.RESOURCE_BUSY;
-  hca.close();
-  return CommandStatus.OK;
+  switch (getTeardownHcaInProfile(view, 0)) {
+    case TeardownProfile.GRACEFUL:
+      if (hca.events.size > 0) return CommandStatus.RESOURCE_BUSY;
+      hca.close();
+      return CommandStatus.OK;
+    case TeardownProfile.FORCE:
+      hca.close();
+      return CommandStatus.OK;
+    case TeardownProfile.PREPARE_FAST:
+      return CommandStatus.OK;
+    default:
+      return CommandStatus.BAD_PARAMETER;
+  }
 }
 
 function queryAdapter({ output, outputView }: CommandContext): CommandStatus {

@@ -19,6 +19,8 @@ import {
   setCmdHcaCapCqOi,
   setCmdHcaCapCqResize,
   setCmdHcaCapDeviceFrequencyKhz,
+  setCmdHcaCapFastTeardown,
+  setCmdHcaCapForceTeardown,
   setCmdHcaCapGidTableSize,
   setCmdHcaCapIbVirt,
   setCmdHcaCapImaicl,
@@ -147,6 +149,8 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapLogMaxTransportDomain(view, 0, LOG_TRANSPORT_DOMAINS);
   setCmdHcaCapMaxWqeSzSq(view, 0, SEND_REQUEST_MAX_BYTES);
   setCmdHcaCapMaxWqeSzRq(view, 0, RECEIVE_ENTRY_MAX_BYTES);
+  setCmdHcaCapForceTeardown(view, 0, 1);
+  setCmdHcaCapFastTeardown(view, 0, 1);
   setCmdHcaCapAtomic(view, 0, 1);
   setCmdHcaCapRc(view, 0, 1);
   setCmdHcaCapUc(view, 0, 1);
