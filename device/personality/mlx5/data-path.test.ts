@@ -196,6 +196,21 @@ t.test('datagrams, with and without a route', async (t) => {
   t.same(b.setup.cq.take(), [], 'another Q_Key');
 });
 
+t.test('completions carry the user index of a QP, if it has one', async (t) => {
+  const fixture = new DataFixture();
+  const [a, b] = fixture.connect(
+    QpService.RC,
+    { context: { userIndex: 0x123456 } },
+    { context: { userIndex: 0xffffff } },
+  );
+  const [source, target] = [fixture.memory(64), fixture.memory(64)];
+  b.postReceive(target);
+  a.post({ opcode: SEND, pieces: [source] });
+  fixture.run();
+  t.match(a.setup.cq.take(), [{ qpn: a.number, srqnOrUserIndex: 0x123456 }]);
+  t.match(b.setup.cq.take(), [{ qpn: b.number, srqnOrUserIndex: 0 }], 'the form of version 0, without an SRQ');
+});
+
 t.test('a QP in ERR flushes what is posted, then and later', async (t) => {
   const fixture = new DataFixture();
   const [a] = fixture.connect();

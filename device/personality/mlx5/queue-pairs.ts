@@ -198,7 +198,7 @@ export class QueuePairs implements QueuePairUnit, KeyRequests {
   #parts(fields: Readonly<Qpc>, plan: QueuePairPlan, memory: QueueMemory, place: SendPlace): QueuePairParts {
     const { completionQueues, sharedReceiveQueues, ports } = this.#hca;
     const isDatagram = [QpService.UD, QpService.QP0, QpService.QP1].some((service) => service === fields.st);
-    const identity: CompletionIdentity = isDatagram ? { ports } : {};
+    const identity: CompletionIdentity = { ...this.#hca.identify(fields.userIndex), ...(isDatagram ? { ports } : {}) };
     const srq = plan.usesSharedQueue ? sharedReceiveQueues.get(fields.srqnRmpnXrqn) : undefined;
     const receives = this.#receives(fields, plan, memory);
     const sendCq = completionQueues.get(fields.cqnSnd) as Mlx5CompletionQueue;

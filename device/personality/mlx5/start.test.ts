@@ -63,6 +63,13 @@ t.test('capabilities: software may want less, and a reset forgets it', async (t)
     [1, 0b11, 8],
     'both atomics of 8 bytes, in the byte order of the host',
   );
+  driver.expect(CommandOpcode.SET_HCA_CAP, {
+    modifier: 3 << 1,
+    inputBytes: 0x1010,
+    fill: (view) => view.setUint32(0x18, 1 << 30),
+  });
+  const inUse = driver.expect(CommandOpcode.QUERY_HCA_CAP, { modifier: (3 << 1) | 1, outputBytes: 0x1010 });
+  t.equal(inUse.getUint16(0x22), 0b11, 'software chooses the byte order and leaves the rest 0');
   const unknown = driver.command(CommandOpcode.QUERY_HCA_CAP, { modifier: 0x40, outputBytes: 0x1010 });
   t.equal(unknown.status, CommandStatus.BAD_PARAMETER);
 });

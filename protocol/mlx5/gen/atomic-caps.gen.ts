@@ -3,6 +3,9 @@
 // imports: import what is missing here, then generate again.
 
 /** Byte order of operands of 8 bytes. */
+export function getAtomicCapsAtomicReq8BEndiannessMode(view: DataView, base: number): number {
+  return view.getUint8(base + 8) >>> 6;
+}
 export function setAtomicCapsAtomicReq8BEndiannessMode(view: DataView, base: number, value: number): void {
   view.setUint8(base + 8, (view.getUint8(base + 8) & 0x3f) | ((value & 0x3) << 6));
 }

@@ -120,6 +120,14 @@ export function setCmdHcaCapLogMaxMsg(view: DataView, base: number, value: numbe
   view.setUint8(base + 56, (view.getUint8(base + 56) & 0xe0) | (value & 0x1f));
 }
 
+/** Version of completions. */
+export function getCmdHcaCapCqeVersion(view: DataView, base: number): number {
+  return view.getUint8(base + 63) & 0xf;
+}
+export function setCmdHcaCapCqeVersion(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 63, (view.getUint8(base + 63) & 0xf0) | (value & 0xf));
+}
+
 /** There is a page of capabilities of atomics. */
 export function setCmdHcaCapAtomic(view: DataView, base: number, value: number): void {
   view.setUint8(base + 67, (view.getUint8(base + 67) & 0xfd) | ((value & 0x1) << 1));

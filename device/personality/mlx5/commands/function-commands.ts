@@ -40,7 +40,7 @@ import {
 import { getSetIssiInCurrentIssi, SET_ISSI_IN_SIZE } from '../../../../protocol/mlx5/gen/set-issi-in.gen.ts';
 import { getTeardownHcaInProfile, TEARDOWN_HCA_IN_SIZE } from '../../../../protocol/mlx5/gen/teardown-hca-in.gen.ts';
 import { CommandOpcode, CommandStatus, TeardownProfile } from '../../../../protocol/mlx5/gen/values.gen.ts';
-import { CAPABILITY_BYTES } from '../hca/capabilities.ts';
+import { CAPABILITY_BYTES, chooseCapabilities } from '../hca/capabilities.ts';
 import { BOOT_PAGES, HcaState, START_PAGES, SUPPORTED_ISSI } from '../hca/hca.ts';
 import { listBytes, readPages, writePages } from '../memory/page-list.ts';
 import type { CommandContext } from './command-context.ts';
@@ -122,7 +122,7 @@ function setCapabilities({ hca, view, input }: CommandContext): CommandStatus {
   if (hca.state === HcaState.RUNNING) return CommandStatus.BAD_SYSTEM_STATE;
   if (!hca.capabilities.has(kind)) return CommandStatus.BAD_PARAMETER;
   const at = SET_HCA_CAP_IN_CAPABILITY_OFFSET;
-  hca.current.set(kind, input.slice(at, at + CAPABILITY_BYTES));
+  hca.current.set(kind, chooseCapabilities(kind, input.slice(at, at + CAPABILITY_BYTES)));
   return CommandStatus.OK;
 }
 

@@ -87,7 +87,7 @@ interface SharedFields {
   readonly pageOffset: number;
   readonly limit: number;
   /** Of XRC: its domain, and the CQ of its messages. */
-  readonly xrc?: { readonly xrcd: number; readonly cqn: number };
+  readonly xrc?: { readonly xrcd: number; readonly cqn: number; readonly userIndex: number };
 }
 
 function createPlain(command: CommandContext): CommandStatus {
@@ -117,7 +117,7 @@ function createExtended(command: CommandContext): CommandStatus {
     recordAddress: dbRecordAddrH * HIGH_DWORD + dbRecordAddrL * ADDRESS_UNIT,
     limit: lwm,
     ...{ pd, logPageSize, pageOffset },
-    xrc: { xrcd: extended.xrcd, cqn: extended.cqn },
+    xrc: { xrcd: extended.xrcd, cqn: extended.cqn, userIndex: extended.userIndex },
   });
 }
 
@@ -164,7 +164,10 @@ function create(command: CommandContext, at: number, sizeBytes: number, fields: 
   const binding =
     xrc === undefined || cq === undefined
       ? undefined
-      : { domain: hca.transport.xrcDomain(xrc.xrcd), cq: new CompletionEncoder(cq, places) };
+      : {
+          domain: hca.transport.xrcDomain(xrc.xrcd),
+          cq: new CompletionEncoder(cq, places, hca.identify(xrc.userIndex)),
+        };
   const made = hca.sharedReceiveQueues.add(
     hca.underlying,
     (number) =>

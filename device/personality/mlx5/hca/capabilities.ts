@@ -6,6 +6,7 @@
  */
 import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
+  getAtomicCapsAtomicReq8BEndiannessMode,
   setAtomicCapsAtomicOperations,
   setAtomicCapsAtomicReq8BEndiannessMode,
   setAtomicCapsAtomicSizeQp,
@@ -13,8 +14,10 @@ import {
 } from '../../../../protocol/mlx5/gen/atomic-caps.gen.ts';
 import {
   CMD_HCA_CAP_SIZE,
+  getCmdHcaCapCqeVersion,
   setCmdHcaCapAtomic,
   setCmdHcaCapCqEqRemap,
+  setCmdHcaCapCqeVersion,
   setCmdHcaCapCqModeration,
   setCmdHcaCapCqOi,
   setCmdHcaCapCqResize,
@@ -99,7 +102,7 @@ export const LOG_COMPLETION_ENTRIES = 20;
 const LOG_KEY_BYTES = 40;
 const LOG_KEY_PIECES = 16;
 /** Kinds of pages. */
-const CapabilityKind = { GENERAL: 0, ATOMIC: 3 } as const;
+export const CapabilityKind = { GENERAL: 0, ATOMIC: 3 } as const;
 /** Bytes of the operands of atomics. */
 const ATOMIC_BYTES = 8;
 const MEBIBYTE = 2 ** 20;
@@ -110,6 +113,23 @@ export function makeCapabilities(portCount: number): ReadonlyMap<number, Uint8Ar
     [CapabilityKind.GENERAL, makeGeneral(portCount)],
     [CapabilityKind.ATOMIC, makeAtomic()],
   ]);
+}
+
+/**
+ * The page that is in use after software has asked for `wanted`. Of atomics it can choose the byte
+ * order alone, and leaves all other fields 0.
+ */
+export function chooseCapabilities(kind: number, wanted: Uint8Array): Uint8Array {
+  if (kind !== CapabilityKind.ATOMIC) return wanted;
+  const page = makeAtomic();
+  const mode = getAtomicCapsAtomicReq8BEndiannessMode(new DataView(wanted.buffer), 0);
+  setAtomicCapsAtomicReq8BEndiannessMode(new DataView(page.buffer), 0, mode);
+  return page;
+}
+
+/** Software has taken the form of completions that carry the user index of their queue. */
+export function hasUserIndices(general: Uint8Array | undefined): boolean {
+  return general !== undefined && getCmdHcaCapCqeVersion(new DataView(general.buffer, general.byteOffset), 0) > 0;
 }
 
 function makeGeneral(portCount: number): Uint8Array {
@@ -149,6 +169,7 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapLogMaxTransportDomain(view, 0, LOG_TRANSPORT_DOMAINS);
   setCmdHcaCapMaxWqeSzSq(view, 0, SEND_REQUEST_MAX_BYTES);
   setCmdHcaCapMaxWqeSzRq(view, 0, RECEIVE_ENTRY_MAX_BYTES);
+  setCmdHcaCapCqeVersion(view, 0, 1);
   setCmdHcaCapForceTeardown(view, 0, 1);
   setCmdHcaCapFastTeardown(view, 0, 1);
   setCmdHcaCapAtomic(view, 0, 1);

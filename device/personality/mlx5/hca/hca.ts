@@ -19,10 +19,13 @@ import { ObjectEvents } from '../../shared/object-events.ts';
 import type { PersonalityPort } from '../../shared/personality-port.ts';
 import { PlantedFaults } from '../../shared/planted-faults.ts';
 import { MemoryKeys } from '../memory/memory-keys.ts';
+import type { CompletionIdentity } from '../queues/completion-encoder.ts';
 import type { Mlx5CompletionQueue } from '../queues/completion-queue.ts';
 import type { Mlx5QueuePair } from '../queues/queue-pair.ts';
 import type { Mlx5SharedReceiveQueue } from '../queues/shared-receive-queue.ts';
 import {
+  CapabilityKind,
+  hasUserIndices,
   LOG_COMPLETION_QUEUES,
   LOG_DOMAINS,
   LOG_QUEUE_PAIRS,
@@ -53,6 +56,7 @@ export const START_PAGES = 64;
 /** Zeros in a context name no domain. */
 const FIRST_DOMAIN = 1;
 
+const NO_USER_INDEX = 0xffffff;
 /** QPNs 0 and 1 have their meaning in packets. */
 const FIRST_QUEUE_PAIR = 2;
 
@@ -164,6 +168,15 @@ export class Hca implements FaultyDevice {
     if (description.every((byte, at) => byte === text[at])) return;
     description.set(text);
     this.onDescription();
+  }
+
+  /**
+   * What completions of a queue carry beside its QPN. A user index of all ones asks for the form of
+   * version 0, in which they carry the number of the SRQ.
+   */
+  identify(userIndex: number): CompletionIdentity {
+    const isMeant = userIndex !== NO_USER_INDEX && hasUserIndices(this.current.get(CapabilityKind.GENERAL));
+    return isMeant ? { userIndex } : {};
   }
 
   /** The function starts: links of its ports train. */
