@@ -81,10 +81,13 @@ async function run(args: string[], options: { untilServing?: boolean } = {}) {
   return { code, stderr };
 }
 
-/** Error of `claimSocketPath` for a user without write access. */
+/**
+ * Error of `claimSocketPath` for a user without write access. The user changes after the import: it
+ * may not be able to read the sources of a checkout in a private folder.
+ */
 function claimAsNobody(path: string): string {
   const module = new URL('socket-path.ts', import.meta.url).href;
-  const script = `import('${module}').then((it) => it.claimSocketPath('${path}')).catch((e) => console.log(e.message))`;
-  const options = { uid: 65534, encoding: 'utf8', env: { PATH: process.env.PATH }, cwd: process.cwd() } as const;
-  return spawnSync(process.execPath, ['--import=#typescript', '-e', script], options).stdout;
+  const claim = `if (process.getuid() === 0) process.setuid(65534); it.claimSocketPath('${path}')`;
+  const script = `import('${module}').then((it) => { ${claim}; }).catch((e) => console.log(e.message))`;
+  return spawnSync(process.execPath, ['--import=#typescript', '-e', script], { encoding: 'utf8' }).stdout;
 }
