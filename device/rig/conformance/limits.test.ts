@@ -22,6 +22,7 @@ import {
   TRACE_BLOCKS_MAX_LOG2,
   TRACE_SNAP_LENGTH_MAX,
 } from '../../../protocol/layout/gen/constants.gen.ts';
+import { BAR_BYTES, FIRST_UAR, UAR_PAGE_BYTES } from '../../../protocol/mlx5/gen/constants.gen.ts';
 import { WAITING_DATAGRAMS_MAX } from '../../fabric/agents/mad-interface.ts';
 import { ANSWERS_MAX, JOBS_MAX } from '../../fabric/subnet-manager/administration/administration.ts';
 import { GROUPS_OF_PORT } from '../../fabric/subnet-manager/administration/groups.ts';
@@ -50,6 +51,18 @@ import { HELD_WRITES_MAX } from '../../hca/scheduler/held-writes.ts';
 import { TRACE_BYTES_PER_FUNCTION } from '../../hca/trace/traces.ts';
 import { HELD_PACKETS_MAX } from '../../hca/transport/datagrams/receive-stage.ts';
 import { FLUSH_TURN } from '../../hca/transport/receive-queue.ts';
+import {
+  GROUP_MEMBERS,
+  LOG_COMPLETION_QUEUES,
+  LOG_DOMAINS,
+  LOG_EVENT_QUEUES,
+  LOG_GROUPS,
+  LOG_QUEUE_PAIRS,
+  LOG_SHARED_QUEUES,
+  LOG_TRANSPORT_DOMAINS,
+  LOG_XRC_DOMAINS,
+} from '../../personality/mlx5/hca/capabilities.ts';
+import { FIRST_KEY, LIST_BYTES_MAX, LOG_KEYS } from '../../personality/mlx5/memory/memory-keys.ts';
 import { makeLimits } from '../../personality/mthca/hca/limits.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -119,6 +132,16 @@ const bounds: Readonly<Record<string, number>> = {
   'mthca SRQs': 2 ** mthca.logSrqs,
   'mthca EQs': 2 ** mthca.logEqs,
   'mthca multicast groups': 2 ** mthca.logGroups,
+  'mlx5 numbers of a kind': 2 ** Math.max(LOG_DOMAINS, LOG_TRANSPORT_DOMAINS, LOG_XRC_DOMAINS),
+  'mlx5 UAR pages': BAR_BYTES / UAR_PAGE_BYTES - FIRST_UAR,
+  'mlx5 keys': 2 ** LOG_KEYS - FIRST_KEY,
+  'bytes of the lists of mlx5 keys': LIST_BYTES_MAX,
+  'mlx5 EQs': 2 ** LOG_EVENT_QUEUES,
+  'mlx5 CQs': 2 ** LOG_COMPLETION_QUEUES,
+  'mlx5 queue pairs': 2 ** LOG_QUEUE_PAIRS,
+  'mlx5 SRQs': 2 ** LOG_SHARED_QUEUES,
+  'mlx5 multicast groups': 2 ** LOG_GROUPS,
+  'queue pairs of an mlx5 multicast group': GROUP_MEMBERS,
   // Of libvfio-user: protocol/vfio-user/patches, whose text is compared below.
   'DMA regions of a client': 1024,
   'mapped memory of a client': 2 * 2 ** 40,

@@ -29,7 +29,9 @@ import { QUEUE_KEY } from './queue-memory.ts';
 /** Keys of a function, as 2^n. */
 export const LOG_KEYS = 20;
 /** Keys below are reserved: drivers end scatter lists with key 0x100. */
-const FIRST_KEY = 16;
+export const FIRST_KEY = 16;
+/** Bytes that all lists may have together. */
+export const LIST_BYTES_MAX = 2 ** 28;
 /** Keys that name keys, in a row. */
 export const MAX_INDIRECTION = 4;
 const KEY_INDEX_SHIFT = 8;
@@ -58,7 +60,7 @@ export class MemoryKeys implements KeyLookup, Pieces {
   changes: KeyChanges | undefined = undefined;
   /** Bytes of all lists, and how many they may have together. */
   listBytes = 0;
-  listBytesMax = 2 ** 28;
+  listBytesMax = LIST_BYTES_MAX;
   /** Index behind that of the last key that there can be. */
   indexEnd = 2 ** LOG_KEYS;
   readonly owner: UnderlyingFunction;
