@@ -10,7 +10,7 @@
 
 . /etc/vuhca/stress
 
-# MODULES in the order of removal; STARTED: what the driver says when it has begun with a device;
+# MODULES in the order of removal; STARTED: the message of a driver that begins with a device;
 # FIRST and SECOND: words that name the two ports to the host.
 case $DRIVER in
   mthca)

@@ -77,8 +77,8 @@ reload_rounds() {
   done
 }
 
-# The driver reports every command that fails. What follows a late interrupt of ib_mthca is no
-# complaint (bind-again.sh).
+# The driver reports every command that fails. Reports behind a late interrupt of ib_mthca do not
+# count (bind-again.sh).
 no_complaint() {
   dmesg -r | awk -v complaint="$COMPLAINT" -v harmless="$HARMLESS" '/ib_mthca: Initializing/ { late = 0 }
     /NOP command failed to generate interrupt/ { late = 1 }

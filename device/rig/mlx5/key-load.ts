@@ -28,7 +28,7 @@ const accesses: readonly [number, Right][] = [
 const { PAGES: BY_PAGES, KEYS, FIXED_KEYS, PHYSICAL } = KeyAccessMode;
 
 export class KeyLoad {
-  /** What was done and granted, and what was refused, by kind of act. */
+  /** Acts that were granted, and acts that were refused, by their kind. */
   readonly done: Record<string, number> = {};
   readonly fixture = new KeyFixture();
   readonly #model: KeyModel;
@@ -75,7 +75,7 @@ export class KeyLoad {
     const key = this.#number();
     const mode = this.#model.keys.get(key >>> 8)?.attributes.accessMode10 ?? BY_PAGES;
     const bits = Object.values(KeyAttribute).filter(() => random.oneIn(3));
-    // Most requests are of a QP that may do it, most give what it takes to be in use.
+    // Most requests come from a QP that may make them, and leave the key fit for use.
     const set = this.fixture.attributes({ ...this.#attributes(), mkey70: random.pick([key & 0xff, 0x22]) });
     const list = mode === PHYSICAL || random.oneIn(2) ? [] : this.#list(mode);
     const change: KeyChange = {
@@ -146,7 +146,7 @@ export class KeyLoad {
     return address >= base && address < base + lengthBytes;
   }
 
-  /** Attributes but the mode; most of them make a key that is of use. */
+  /** Attributes without the mode; most of them make a key that can be used. */
   #attributes(): Partial<KeyAttributes> {
     const random = this.#random;
     const rights = {
@@ -184,7 +184,7 @@ export class KeyLoad {
     return { key, address: start + random.below(200), bytes: random.pick([0, 1, 100, 1000, 3000]) };
   }
 
-  /** Puts a list into memory, behind a key that goes again. */
+  /** Puts a list into memory, behind a temporary key. */
   #putBehind(list: KeyElements, { pd }: KeyHolder): KeyPiece {
     return this.fixture.listInMemory(list, { pd: pd.number });
   }

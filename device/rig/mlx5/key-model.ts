@@ -12,7 +12,7 @@ export type Right = 'lr' | 'lw' | 'rr' | 'rw' | 'a';
 
 interface ModelKey {
   attributes: KeyAttributes;
-  /** By the number of the element; what was never written is missing. */
+  /** By the number of the element; elements that were never written are missing. */
   list: (number | KeyPiece | undefined)[];
 }
 
@@ -143,7 +143,7 @@ export class KeyModel {
   }
 }
 
-/** Where in a list an address of a key lies. */
+/** The place of an address of a key in its list. */
 function placeOf({ attributes, list }: ModelKey, address: number) {
   const { accessMode10, logPageSize, startAddr } = attributes;
   if (accessMode10 !== KeyAccessMode.KEYS) {

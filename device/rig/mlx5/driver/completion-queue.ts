@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The driver's side of a completion queue for tests: takes entries, arms the queue, and moves it to
- * another place, as the driver of Linux does. Its pages lie in disorder in guest memory.
+ * another place, as the driver of Linux does. Its pages are scattered in guest memory.
  */
 import { swapBytes } from '../../../../protocol/layout/dwords.ts';
 import { ARM_CQ_OFFSET, UAR_PAGE_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
@@ -35,7 +35,7 @@ import { LOG_LEAST_PAGE, writePages } from '../../../personality/mlx5/memory/pag
 import type { DriverEventQueue, Mlx5Answer, Mlx5Command, Mlx5Driver } from './mlx5-driver.ts';
 
 const PAGE_PARTS = 64;
-/** Fields of the context that a resizing means. */
+/** Mask of the context fields that a resize changes. */
 const RESIZED = 0b111;
 const DWORD_BYTES = 4;
 
@@ -154,8 +154,8 @@ export class Mlx5DriverCompletionQueue {
   }
 
   /**
-   * Goes on in another place, in two steps: the command, and then, by `finish`, the copy of what
-   * is not taken. Without `finish` the queue stays where it was.
+   * Moves to another place in two steps: the command, and then, by `finish`, the copy of entries
+   * that are not taken. Without `finish` the queue stays where it was.
    */
   resize(shape: CompletionQueueShape): { answer: Mlx5Answer; finish: () => void } {
     const old = this.#ring;
@@ -178,7 +178,7 @@ export class Mlx5DriverCompletionQueue {
     };
   }
 
-  /** Copies what lies before the entry of the resizing; each gets the number behind its own. */
+  /** Copies the entries before that of the resize; each gets the number behind its own. */
   #moveTo(old: Ring, next: Ring): void {
     let index = this.consumed;
     for (; ; index++) {
@@ -195,7 +195,7 @@ export class Mlx5DriverCompletionQueue {
     this.#ring = next;
   }
 
-  /** Pages, in disorder, whose entries the device has not written. */
+  /** Scattered pages, whose entries the device has not written. */
   #allocate({ logCqSize, logPageSize = 0, pageOffset = 0 }: CompletionQueueShape): Ring {
     const pageBytes = 2 ** (LOG_LEAST_PAGE + logPageSize);
     const start = (pageOffset * pageBytes) / PAGE_PARTS;

@@ -23,7 +23,7 @@ const LOG_PAGE = 12;
 const PAGE_BYTES = 2 ** LOG_PAGE;
 const ANY_QPN = 0xffffff;
 const VARIANT = 0x5a;
-/** The port at the other end of the cable, which nobody uses. */
+/** The port at the other end of the cable, which is not used. */
 const FAR_GUID = '00565548434fff00';
 const FAR_LID = 99;
 const QUEUE_PACKETS = 16;

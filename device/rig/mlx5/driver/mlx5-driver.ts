@@ -88,7 +88,7 @@ export interface DriverEventQueue {
   consumed: number;
 }
 
-/** An event as software takes it; `data` is what it is about. */
+/** An event as software takes it; the layout of `data` depends on its type. */
 export interface DriverEvent {
   readonly type: number;
   readonly subType: number;

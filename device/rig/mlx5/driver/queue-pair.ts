@@ -68,14 +68,14 @@ export interface Piece {
   readonly byteCount: number;
 }
 
-/** A send request; what its opcode does not need is left out. */
+/** A send request; fields that its opcode does not need are left out. */
 export interface SendWork {
   readonly opcode: number;
   readonly pieces?: readonly Piece[];
   readonly inline?: Uint8Array;
   readonly remote?: { readonly address: number; readonly key: number };
   readonly atomic?: readonly [swapOrAdd: number, compare: number];
-  /** Where a datagram goes, and its GID. */
+  /** Destination of a datagram, and its GID. */
   readonly to?: Partial<AddressVector>;
   readonly gid?: Uint8Array;
   /** Shared receive queue of the other end of XRC. */
@@ -223,7 +223,7 @@ export class Mlx5DriverQueuePair {
     return first;
   }
 
-  /** Tells how far the queue is filled, and rings. `counter`: another value for the record. */
+  /** Writes the counter of posted blocks, or another one, into the record, and rings. */
   ring(counter = this.#blocks, uar = this.setup.uar): void {
     setDoorbellRecordSendCounter(this.#recordView, 0, counter);
     const qpn = swapBytes((this.number << 8) >>> 0);

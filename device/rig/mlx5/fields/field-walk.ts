@@ -19,7 +19,7 @@ interface Failing {
   fail(text: string): unknown;
 }
 
-/** The status of a command of which only one field, with this value, is not as in a good one. */
+/** The status of a command that is good but for one field, which has this value. */
 export type FieldRule = (value: number) => CommandStatus;
 
 export interface FieldWalk {
@@ -31,7 +31,7 @@ export interface FieldWalk {
   readonly prepare: () => Mlx5Command;
   /** Rules of fields; any value of other fields is good. `uid` and `opMod` have rules already. */
   readonly rules: Readonly<Record<string, FieldRule>>;
-  /** What must be as before when a command was refused. */
+  /** The state that a refused command must not change. */
   readonly digest: () => unknown;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** All that commands about ports could change, for tests that nothing has changed. */
+/** The state that commands about ports can change, for tests that expect no change. */
 import type { Mlx5Driver } from '../driver/mlx5-driver.ts';
 
 /** The state of the ports, and the description of the node. */
