@@ -308,7 +308,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5/driver',
     holds: 'the host side of the mlx5 command interface',
-    uses: 'layout protocol/mlx5 host.ts port link function protection adapter shared mlx5/memory mlx5/queues personality/mlx5 device/topology hosts machine',
+    uses: 'layout protocol/mlx5 host.ts port link function collect protection hca/queues adapter shared mlx5/memory mlx5/queues personality/mlx5 device/topology hosts machine',
   },
   {
     path: 'device/rig/mlx5/fields',
@@ -318,8 +318,8 @@ export const deviceLayers: readonly Row[] = [
   },
   {
     path: 'device/rig/mlx5',
-    holds: 'random load on memory keys of the mlx5 personality, with a model',
-    uses: 'layout protocol/mlx5 random.ts protection mlx5/memory mlx5/driver',
+    holds: 'chaos with the mlx5 personality, and random load on its memory keys',
+    uses: 'layout infiniband protocol/mlx5 host.ts random.ts protection state mlx5/memory mlx5/queues personality/mlx5 device/topology machine mlx5/driver',
   },
   {
     path: 'device/rig/conformance',

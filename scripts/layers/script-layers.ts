@@ -69,7 +69,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/simulations',
     holds: 'runs simulations over many seeds: chaos, sanitize, invariants, isolation, digests',
-    uses: 'layout host.ts random.ts link function hca/trace adapter hosts ordering rig/driver machine fixtures chaos qos sanitize fuzz processes rig/mthca tools',
+    uses: 'layout host.ts random.ts link function hca/trace adapter hosts ordering rig/driver machine fixtures chaos qos sanitize fuzz processes rig/mthca rig/mlx5 tools',
   },
   {
     path: 'scripts/bench',

@@ -14,6 +14,9 @@ export function getCtrlSegOpcode(view: DataView, base: number): number {
 export function getCtrlSegDs(view: DataView, base: number): number {
   return view.getUint8(base + 7) & 0x3f;
 }
+export function setCtrlSegDs(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 7, (view.getUint8(base + 7) & 0xc0) | (value & 0x3f));
+}
 
 /** What the request waits for. Values: fence-mode. */
 export function getCtrlSegFence(view: DataView, base: number): number {

@@ -109,30 +109,48 @@ export class SendQueue implements PostedSends {
   }
 
   /**
-   * Reads request `number` into `target` and finds where the next one begins. Returns its length in
-   * bytes, or 0 with its fault in `fault`.
+   * Reads request `number` for the first time, and finds where the next one begins. Returns its
+   * length in bytes, or 0 with its fault in `fault`.
+   */
+  take(number: number, target: RequestBlock): number {
+    const first = this.place.counterOf(number);
+    const posted = (this.posted - first) & COUNTER_MASK;
+    const lengthBytes = this.#read(first, posted, target);
+    // Behind a request without a length nothing can be found: it takes all that is posted.
+    const blocks = lengthBytes === 0 ? posted : Math.ceil(lengthBytes / SEND_BLOCK_BYTES);
+    this.place.setCounter((number + 1) & COUNTER_MASK, (first + blocks) & COUNTER_MASK);
+    return this.fault === FaultKind.NONE ? lengthBytes : 0;
+  }
+
+  /**
+   * Reads a request again that was taken. Software may have altered it since: it cannot become
+   * longer. Returns as `take` does.
    */
   read(number: number, target: RequestBlock): number {
-    const { place, qp } = this;
-    const first = place.counterOf(number);
-    this.fault = place.memory.read(qp, place.offsetOf(first), SEND_BLOCK_BYTES, target);
-    const lengthBytes = this.fault === FaultKind.NONE ? getCtrlSegDs(target.view, 0) * LENGTH_UNIT_BYTES : 0;
-    const blocks = Math.ceil(lengthBytes / SEND_BLOCK_BYTES);
-    const left = (this.posted - first) & COUNTER_MASK;
-    const isWhole = lengthBytes >= CTRL_SEG_SIZE && blocks <= Math.min(BLOCKS_MAX, left);
-    // Behind a request without a length nothing can be found: it takes all that is posted.
-    place.setCounter((number + 1) & COUNTER_MASK, (first + (isWhole ? blocks : left)) & COUNTER_MASK);
-    if (!isWhole) return this.#fail(FaultKind.COMMAND_LENGTH);
-    if (blocks > 1) this.#readRest(first, lengthBytes, target);
+    const first = this.place.counterOf(number);
+    const taken = (this.place.counterOf((number + 1) & COUNTER_MASK) - first) & COUNTER_MASK;
+    const lengthBytes = this.#read(first, taken, target);
     return this.fault === FaultKind.NONE ? lengthBytes : 0;
   }
 
   /** Why the request that was read last is no request. */
   fault: FaultKind = FaultKind.NONE;
 
-  #fail(fault: FaultKind): number {
-    if (this.fault === FaultKind.NONE) this.fault = fault;
-    return 0;
+  /**
+   * Reads a request that may take `most` blocks, and sets `fault`. Returns the length that it says
+   * it has; 0 when that cannot be.
+   */
+  #read(first: number, most: number, target: RequestBlock): number {
+    const { place, qp } = this;
+    this.fault = place.memory.read(qp, place.offsetOf(first), SEND_BLOCK_BYTES, target);
+    if (this.fault !== FaultKind.NONE) return 0;
+    const lengthBytes = getCtrlSegDs(target.view, 0) * LENGTH_UNIT_BYTES;
+    if (lengthBytes < CTRL_SEG_SIZE || lengthBytes > Math.min(most, BLOCKS_MAX) * SEND_BLOCK_BYTES) {
+      this.fault = FaultKind.COMMAND_LENGTH;
+      return 0;
+    }
+    if (lengthBytes > SEND_BLOCK_BYTES) this.#readRest(first, lengthBytes, target);
+    return lengthBytes;
   }
 
   /** Reads what lies behind the first block; it may go on at the start of the ring. */

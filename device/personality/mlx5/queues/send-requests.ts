@@ -107,7 +107,7 @@ export class SendRequests implements RequestLoader<SendQueue> {
 
   #load(queue: SendQueue, number: number, buffer: PhysicalCollectBuffer): FaultKind {
     const request = this.#request;
-    const sizeBytes = queue.read(number, request);
+    const sizeBytes = queue.take(number, request);
     if (sizeBytes === 0) return queue.fault;
     const { view } = buffer;
     const opcode = sendOpcodes[getCtrlSegOpcode(request.view, 0)];
@@ -121,7 +121,7 @@ export class SendRequests implements RequestLoader<SendQueue> {
     if (opcode === SendOpcode.NOP || opcode === CHANGE_KEY) return FaultKind.NONE;
     const at = this.#loadTarget(queue, opcode, buffer);
     if (at > sizeBytes) return FaultKind.COMMAND_SGE;
-    return this.#loadData(queue, number, at, sizeBytes, buffer)
+    return this.#loadData(queue, number, at, sizeBytes, buffer, !receivesData(opcode))
       ? this.#close(opcode, at, buffer)
       : FaultKind.COMMAND_SGE;
   }
@@ -149,8 +149,18 @@ export class SendRequests implements RequestLoader<SendQueue> {
     return at + REMOTE_ADDRESS_SEG_SIZE + (isAtomic(opcode) ? ATOMIC_SEG_SIZE : 0);
   }
 
-  /** Loads the pieces of data from `at` on. Returns false when one is wrong. */
-  #loadData(queue: SendQueue, number: number, at: number, sizeBytes: number, buffer: PhysicalCollectBuffer): boolean {
+  /**
+   * Loads the pieces of data from `at` on. Returns false when one is wrong, or inline when none may
+   * be.
+   */
+  #loadData(
+    queue: SendQueue,
+    number: number,
+    at: number,
+    sizeBytes: number,
+    buffer: PhysicalCollectBuffer,
+    mayBeInline: boolean,
+  ): boolean {
     const request = this.#request.view;
     for (let next = at; next < sizeBytes; ) {
       const byteCount = getDataSegByteCount(request, next);
@@ -160,7 +170,7 @@ export class SendRequests implements RequestLoader<SendQueue> {
         continue;
       }
       const data = next + INLINE_HEAD_BYTES;
-      if (data + byteCount > sizeBytes) return false;
+      if (!mayBeInline || data + byteCount > sizeBytes) return false;
       const end = Math.ceil((data + byteCount) / PIECE_UNIT_BYTES) * PIECE_UNIT_BYTES;
       if (end >= sizeBytes && this.#command.takesInline(byteCount))
         this.#command.setInline(buffer, this.#request.bytes, data, byteCount);
@@ -216,4 +226,9 @@ export class SendRequests implements RequestLoader<SendQueue> {
       getAtomicSegCompareLow(request, operands) | 0,
     );
   }
+}
+
+/** True for requests whose pieces take data: they lie behind keys, never in the queue. */
+function receivesData(opcode: number): boolean {
+  return isAtomic(opcode) || opcode === SendOpcode.RDMA_READ;
 }
