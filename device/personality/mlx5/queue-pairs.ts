@@ -23,7 +23,7 @@ import { RequestBlock } from '../shared/request-block.ts';
 import type { TransportUnits } from '../shared/transport-units.ts';
 import type { Hca } from './hca/hca.ts';
 import { applyAttributes, applyReceivePsn, applySendPsn, vectorOf } from './hca/queue-pair-attributes.ts';
-import type { QueuePairPlan, QueuePairUnit } from './hca/queue-pair-plan.ts';
+import { hasReceives, type QueuePairPlan, type QueuePairUnit } from './hca/queue-pair-plan.ts';
 import type { PageList } from './memory/page-list.ts';
 import { QueueMemory, ReceiveCounter, SendCounter } from './memory/queue-memory.ts';
 import type { KeyRequest, KeyRequests } from './memory/umr.ts';
@@ -36,6 +36,9 @@ import { SendPlace, SendQueue } from './queues/send-queue.ts';
 const LOG_BLOCK = Math.log2(SEND_BLOCK_BYTES);
 /** The port of a function. */
 const PORT = 1;
+
+/** Operations of newer adapters. */
+const UNKNOWN_FLAGS = OpcodeFlag.FLUSH | OpcodeFlag.ATOMIC_WRITE;
 
 /** States that commands move a QP to. */
 const transportStates: Readonly<Partial<Record<ContextState, QpState>>> = {
@@ -192,6 +195,7 @@ export class QueuePairs implements QueuePairUnit, KeyRequests {
       srq: undefined,
       domain: this.#hca.transport.xrcDomain(xrcd),
       life: this.#units.flusher,
+      unknownFlags: UNKNOWN_FLAGS,
     };
   }
 
@@ -202,7 +206,7 @@ export class QueuePairs implements QueuePairUnit, KeyRequests {
     const srq = plan.usesSharedQueue ? sharedReceiveQueues.get(fields.srqnRmpnXrqn) : undefined;
     const receives = this.#receives(fields, plan, memory);
     const sendCq = completionQueues.get(fields.cqnSnd) as Mlx5CompletionQueue;
-    const receiveCq = completionQueues.get(fields.cqnRcv);
+    const receiveCq = hasReceives(plan) ? completionQueues.get(fields.cqnRcv) : undefined;
     const places: RequestPlaces = srq ?? { counterOf: (counter) => counter };
     const receivePort: CompletionPort =
       receiveCq === undefined ? new AbsentCompletionQueue() : new CompletionEncoder(receiveCq, places, identity);
@@ -214,7 +218,7 @@ export class QueuePairs implements QueuePairUnit, KeyRequests {
       receiveSource: receives,
       srq,
       life: this.#units.flusher,
-      unknownFlags: OpcodeFlag.FLUSH | OpcodeFlag.ATOMIC_WRITE,
+      unknownFlags: UNKNOWN_FLAGS,
     };
   }
 
@@ -226,18 +230,20 @@ export class QueuePairs implements QueuePairUnit, KeyRequests {
   }
 
   /** Counts the QP as user of what it names; returns what ends that. */
-  #use({ pd, cqnSnd, cqnRcv, uarPage, xrcd }: Readonly<Qpc>, { isXrcTarget }: QueuePairPlan): () => void {
+  #use({ pd, cqnSnd, cqnRcv, uarPage, xrcd }: Readonly<Qpc>, plan: QueuePairPlan): () => void {
     const { domains, xrcDomains, completionQueues, uars } = this.#hca;
-    if (isXrcTarget) {
+    if (plan.isXrcTarget) {
       xrcDomains.use(xrcd);
       return () => xrcDomains.release(xrcd);
     }
-    const queues = [completionQueues.get(cqnSnd), completionQueues.get(cqnRcv)].filter((queue) => queue !== undefined);
-    domains.use(pd);
+    const numbers = hasReceives(plan) ? [cqnSnd, cqnRcv] : [cqnSnd];
+    const queues = numbers.map((number) => completionQueues.get(number)).filter((queue) => queue !== undefined);
+    // A QP that changes the keys of all domains may name none.
+    const usesDomain = domains.use(pd);
     uars.use(uarPage);
     for (const queue of queues) queue.users++;
     return () => {
-      domains.release(pd);
+      if (usesDomain) domains.release(pd);
       uars.release(uarPage);
       for (const queue of queues) queue.users--;
     };

@@ -31,10 +31,10 @@ import {
 import { LOG_QUEUE_PAIR_BLOCKS, RECEIVE_ENTRY_MAX_BYTES } from '../hca/capabilities.ts';
 import { type Hca, HcaState } from '../hca/hca.ts';
 import { checkAttributes, describeProgress } from '../hca/queue-pair-attributes.ts';
-import type { QueuePairPlan } from '../hca/queue-pair-plan.ts';
+import { hasReceives, type QueuePairPlan } from '../hca/queue-pair-plan.ts';
 import type { Mlx5QueuePair } from '../queues/queue-pair.ts';
 import type { CommandContext } from './command-context.ts';
-import { type CommandRow, row } from './command-row.ts';
+import { type CommandRow, plainRow } from './command-row.ts';
 import { readQueuePages } from './queue-pages.ts';
 import {
   type ContextBits,
@@ -87,7 +87,7 @@ function create(command: CommandContext): CommandStatus {
     return CommandStatus.BAD_PARAMETER;
   if (getCreateQpInWqUmemValid(view, 0) === 1 || created.dbrAddr % RECORD_ALIGNMENT !== 0)
     return CommandStatus.BAD_PARAMETER;
-  const plan = planOf(hca, created);
+  const plan = planOf(created);
   if (typeof plan === 'number') return plan;
   const missing = checkResources(hca, created, plan);
   if (missing !== CommandStatus.OK) return missing;
@@ -105,18 +105,19 @@ function create(command: CommandContext): CommandStatus {
 }
 
 /** Sizes of the queues, or the status of a command that asks for others than there are. */
-function planOf(_hca: Hca, context: Qpc): QueuePairPlan | CommandStatus {
-  const hasReceives = context.rqType === ReceiveQueueType.OWN;
+function planOf(context: Qpc): QueuePairPlan | CommandStatus {
+  const ownsReceives = context.rqType === ReceiveQueueType.OWN;
   const receiveBytes = RECEIVE_UNIT_BYTES * 2 ** context.logRqStride;
-  const isKnown = hasReceives || context.rqType === ReceiveQueueType.SHARED || context.rqType === ReceiveQueueType.NONE;
+  const isKnown =
+    ownsReceives || context.rqType === ReceiveQueueType.SHARED || context.rqType === ReceiveQueueType.NONE;
   if (!isKnown) return CommandStatus.BAD_PARAMETER;
   if (context.logSqSize > LOG_QUEUE_PAIR_BLOCKS || context.logRqSize > LOG_QUEUE_PAIR_BLOCKS)
     return CommandStatus.LIMIT_EXCEEDED;
-  if (hasReceives && receiveBytes > RECEIVE_ENTRY_MAX_BYTES) return CommandStatus.LIMIT_EXCEEDED;
+  if (ownsReceives && receiveBytes > RECEIVE_ENTRY_MAX_BYTES) return CommandStatus.LIMIT_EXCEEDED;
   return {
     isXrcTarget: context.st === QpService.XRC && context.noSq === 1,
-    receiveEntries: hasReceives ? 2 ** context.logRqSize : 0,
-    receiveBytes: hasReceives ? receiveBytes : 0,
+    receiveEntries: ownsReceives ? 2 ** context.logRqSize : 0,
+    receiveBytes: ownsReceives ? receiveBytes : 0,
     sendBlocks: context.noSq === 1 ? 0 : 2 ** context.logSqSize,
     usesSharedQueue: context.rqType === ReceiveQueueType.SHARED && context.st !== QpService.XRC,
   };
@@ -124,18 +125,17 @@ function planOf(_hca: Hca, context: Qpc): QueuePairPlan | CommandStatus {
 
 /** The objects that a QP of this plan names must exist. */
 function checkResources(hca: Hca, context: Qpc, plan: QueuePairPlan): CommandStatus {
-  const { isXrcTarget, usesSharedQueue, receiveEntries } = plan;
+  const { isXrcTarget, usesSharedQueue } = plan;
   const { pd, st, xrcd, uarPage, cqnSnd, cqnRcv, srqnRmpnXrqn } = context;
   if (isXrcTarget) return hca.xrcDomains.has(xrcd) ? CommandStatus.OK : CommandStatus.BAD_RESOURCE;
   // A QP that changes the keys of all domains names none.
   const hasDomain = st === QpService.UMR || hca.domains.has(pd);
   const hasQueues = hca.completionQueues.get(cqnSnd) !== undefined;
-  // Without receives the number of their CQ means nothing.
-  const receives = receiveEntries > 0 || usesSharedQueue;
-  const hasReceiveQueue = !receives || hca.completionQueues.get(cqnRcv) !== undefined;
-  const hasShared = !usesSharedQueue || hca.sharedReceiveQueues.get(srqnRmpnXrqn)?.xrc === undefined;
-  const isThere = !usesSharedQueue || hca.sharedReceiveQueues.get(srqnRmpnXrqn) !== undefined;
-  const isWhole = hasDomain && hasQueues && hasReceiveQueue && hasShared && isThere && hca.uars.has(uarPage);
+  const hasReceiveQueue = !hasReceives(plan) || hca.completionQueues.get(cqnRcv) !== undefined;
+  const shared = usesSharedQueue ? hca.sharedReceiveQueues.get(srqnRmpnXrqn) : undefined;
+  // The queues of XRC belong to targets.
+  const hasShared = !usesSharedQueue || (shared !== undefined && shared.xrc === undefined);
+  const isWhole = hasDomain && hasQueues && hasReceiveQueue && hasShared && hca.uars.has(uarPage);
   if (!isWhole) return CommandStatus.BAD_RESOURCE;
   const isTaken = (st === QpService.QP0 || st === QpService.QP1) && hca.unit?.hasSpecial(st) === true;
   return isTaken ? CommandStatus.RESOURCE_BUSY : CommandStatus.OK;
@@ -197,10 +197,10 @@ function find({ hca, view }: CommandContext): Mlx5QueuePair | undefined {
 const { RUNNING } = HcaState;
 
 export const queuePairCommands: readonly CommandRow[] = [
-  row(CommandOpcode.CREATE_QP, RUNNING, CREATE_QP_IN_SIZE, CREATE_QP_OUT_SIZE, create),
-  row(CommandOpcode.DESTROY_QP, RUNNING, DESTROY_QP_IN_SIZE, DESTROY_QP_OUT_SIZE, destroy),
-  ...[...transitions.keys()].map((opcode) => row(opcode, RUNNING, RST2INIT_QP_IN_SIZE, BARE_OUT, move)),
-  row(CommandOpcode.QP_2ERR, RUNNING, QP_2ERR_IN_SIZE, BARE_OUT, fail),
-  row(CommandOpcode.QP_2RST, RUNNING, QP_2ERR_IN_SIZE, BARE_OUT, reset),
-  row(CommandOpcode.QUERY_QP, RUNNING, QUERY_QP_IN_SIZE, QUERY_QP_OUT_SIZE, query),
+  plainRow(CommandOpcode.CREATE_QP, RUNNING, CREATE_QP_IN_SIZE, CREATE_QP_OUT_SIZE, create),
+  plainRow(CommandOpcode.DESTROY_QP, RUNNING, DESTROY_QP_IN_SIZE, DESTROY_QP_OUT_SIZE, destroy),
+  ...[...transitions.keys()].map((opcode) => plainRow(opcode, RUNNING, RST2INIT_QP_IN_SIZE, BARE_OUT, move)),
+  plainRow(CommandOpcode.QP_2ERR, RUNNING, QP_2ERR_IN_SIZE, BARE_OUT, fail),
+  plainRow(CommandOpcode.QP_2RST, RUNNING, QP_2ERR_IN_SIZE, BARE_OUT, reset),
+  plainRow(CommandOpcode.QUERY_QP, RUNNING, QUERY_QP_IN_SIZE, QUERY_QP_OUT_SIZE, query),
 ];

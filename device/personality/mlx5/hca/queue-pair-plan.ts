@@ -18,6 +18,11 @@ export interface QueuePairPlan {
   readonly usesSharedQueue: boolean;
 }
 
+/** Without receives the number of their CQ means nothing. */
+export function hasReceives({ receiveEntries, usesSharedQueue }: QueuePairPlan): boolean {
+  return receiveEntries > 0 || usesSharedQueue;
+}
+
 export interface QueuePairUnit {
   /** A QP in RESET; the objects that it names exist. Undefined when there are too many. */
   create(context: Uint8Array, fields: Readonly<Qpc>, plan: QueuePairPlan, pages: PageList): Mlx5QueuePair | undefined;
