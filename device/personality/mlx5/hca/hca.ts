@@ -182,6 +182,7 @@ export class Hca implements FaultyDevice {
   /** The function starts: links of its ports train. */
   start(): void {
     this.state = HcaState.RUNNING;
+    this.underlying.asynchronousQueue = this.objectEvents;
     for (const port of this.ports) port.enable();
   }
 
