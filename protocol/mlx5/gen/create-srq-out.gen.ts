@@ -3,6 +3,9 @@
 // imports: import what is missing here, then generate again.
 
 /** Its number. */
+export function getCreateSrqOutSrqn(view: DataView, base: number): number {
+  return view.getUint32(base + 8, false) & 0xffffff;
+}
 export function setCreateSrqOutSrqn(view: DataView, base: number, value: number): void {
   view.setUint32(base + 8, (view.getUint32(base + 8, false) & 0xff000000) | (value & 0xffffff), false);
 }

@@ -9,6 +9,10 @@ export const MODIFY_RMP_IN_SIZE = 272;
 export function getModifyRmpInBitmask(view: DataView, base: number): number {
   return view.getUint32(base + 16, false) * 4294967296 + view.getUint32(base + 20, false);
 }
+export function setModifyRmpInBitmask(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 16, value / 4294967296, false);
+  view.setUint32(base + 20, value, false);
+}
 
 /** Their values. */
 export const MODIFY_RMP_IN_CTX_OFFSET = 32;

@@ -9,3 +9,6 @@ export const SRQ_NEXT_SEG_SIZE = 16;
 export function getSrqNextSegNextWqeIndex(view: DataView, base: number): number {
   return view.getUint16(base + 2, false);
 }
+export function setSrqNextSegNextWqeIndex(view: DataView, base: number, value: number): void {
+  view.setUint16(base + 2, value, false);
+}

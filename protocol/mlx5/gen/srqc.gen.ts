@@ -104,3 +104,23 @@ export function decodeSrqc(view: DataView, base: number, into: Srqc): Srqc {
   into.dbrAddr = view.getUint32(base + 40, false) * 4294967296 + view.getUint32(base + 44, false);
   return into;
 }
+
+/** Writes whole words: every field of `from`, zeros into reserved bits; no arrays. */
+export function encodeSrqc(view: DataView, base: number, from: Readonly<Srqc>): void {
+  view.setUint32(base, ((from.state & 0xf) << 28) | ((from.logSrqSize & 0xf) << 24), false);
+  view.setUint32(base + 4, ((from.wqSignature & 0x1) << 31) | ((from.contSrq & 0x1) << 30) | ((from.rlky & 0x1) << 28) | ((from.logRqStride & 0x7) << 24) | (from.xrcd & 0xffffff), false);
+  view.setUint32(base + 8, ((from.pageOffset & 0x3f) << 26) | (from.cqn & 0xffffff), false);
+  view.setUint32(base + 12, 0, false);
+  view.setUint32(base + 16, ((from.logPageSize & 0x3f) << 24), false);
+  view.setUint32(base + 20, 0, false);
+  view.setUint32(base + 24, (from.pd & 0xffffff), false);
+  view.setUint32(base + 28, ((from.lwm & 0xffff) << 16) | (from.wqeCnt & 0xffff), false);
+  view.setUint32(base + 32, 0, false);
+  view.setUint32(base + 36, 0, false);
+  view.setUint32(base + 40, from.dbrAddr / 4294967296, false);
+  view.setUint32(base + 44, from.dbrAddr, false);
+  view.setUint32(base + 48, 0, false);
+  view.setUint32(base + 52, 0, false);
+  view.setUint32(base + 56, 0, false);
+  view.setUint32(base + 60, 0, false);
+}

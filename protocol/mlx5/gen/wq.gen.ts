@@ -111,3 +111,55 @@ export function decodeWq(view: DataView, base: number, into: Wq): Wq {
   into.wqUmemValid = (word36 >>> 30) & 0x1;
   return into;
 }
+
+/** Writes whole words: every field of `from`, zeros into reserved bits; no arrays. */
+export function encodeWq(view: DataView, base: number, from: Readonly<Wq>): void {
+  view.setUint32(base, ((from.wqType & 0xf) << 28) | ((from.wqSignature & 0x1) << 27) | ((from.endPaddingMode & 0x3) << 25), false);
+  view.setUint32(base + 4, ((from.pageOffset & 0x1f) << 16) | (from.lwm & 0xffff), false);
+  view.setUint32(base + 8, (from.pd & 0xffffff), false);
+  view.setUint32(base + 12, (from.uarPage & 0xffffff), false);
+  view.setUint32(base + 16, from.dbrAddr / 4294967296, false);
+  view.setUint32(base + 20, from.dbrAddr, false);
+  view.setUint32(base + 24, from.hwCounter, false);
+  view.setUint32(base + 28, from.swCounter, false);
+  view.setUint32(base + 32, ((from.logWqStride & 0xf) << 16) | ((from.logWqPgSz & 0x1f) << 8) | (from.logWqSz & 0x1f), false);
+  view.setUint32(base + 36, ((from.dbrUmemValid & 0x1) << 31) | ((from.wqUmemValid & 0x1) << 30), false);
+  view.setUint32(base + 40, 0, false);
+  view.setUint32(base + 44, 0, false);
+  view.setUint32(base + 48, 0, false);
+  view.setUint32(base + 52, 0, false);
+  view.setUint32(base + 56, 0, false);
+  view.setUint32(base + 60, 0, false);
+  view.setUint32(base + 64, 0, false);
+  view.setUint32(base + 68, 0, false);
+  view.setUint32(base + 72, 0, false);
+  view.setUint32(base + 76, 0, false);
+  view.setUint32(base + 80, 0, false);
+  view.setUint32(base + 84, 0, false);
+  view.setUint32(base + 88, 0, false);
+  view.setUint32(base + 92, 0, false);
+  view.setUint32(base + 96, 0, false);
+  view.setUint32(base + 100, 0, false);
+  view.setUint32(base + 104, 0, false);
+  view.setUint32(base + 108, 0, false);
+  view.setUint32(base + 112, 0, false);
+  view.setUint32(base + 116, 0, false);
+  view.setUint32(base + 120, 0, false);
+  view.setUint32(base + 124, 0, false);
+  view.setUint32(base + 128, 0, false);
+  view.setUint32(base + 132, 0, false);
+  view.setUint32(base + 136, 0, false);
+  view.setUint32(base + 140, 0, false);
+  view.setUint32(base + 144, 0, false);
+  view.setUint32(base + 148, 0, false);
+  view.setUint32(base + 152, 0, false);
+  view.setUint32(base + 156, 0, false);
+  view.setUint32(base + 160, 0, false);
+  view.setUint32(base + 164, 0, false);
+  view.setUint32(base + 168, 0, false);
+  view.setUint32(base + 172, 0, false);
+  view.setUint32(base + 176, 0, false);
+  view.setUint32(base + 180, 0, false);
+  view.setUint32(base + 184, 0, false);
+  view.setUint32(base + 188, 0, false);
+}

@@ -112,3 +112,23 @@ export function decodeXrcSrqc(view: DataView, base: number, into: XrcSrqc): XrcS
   into.dbRecordAddrL = getXrcSrqcDbRecordAddrL(view, base);
   return into;
 }
+
+/** Writes whole words: every field of `from`, zeros into reserved bits; no arrays. */
+export function encodeXrcSrqc(view: DataView, base: number, from: Readonly<XrcSrqc>): void {
+  view.setUint32(base, ((from.state & 0xf) << 28) | ((from.logXrcSrqSize & 0xf) << 24), false);
+  view.setUint32(base + 4, ((from.wqSignature & 0x1) << 31) | ((from.contSrq & 0x1) << 30) | ((from.rlky & 0x1) << 28) | ((from.basicCyclicRcvWqe & 0x1) << 27) | ((from.logRqStride & 0x7) << 24) | (from.xrcd & 0xffffff), false);
+  view.setUint32(base + 8, ((from.pageOffset & 0x3f) << 26) | ((from.dbrUmemValid & 0x1) << 24) | (from.cqn & 0xffffff), false);
+  view.setUint32(base + 12, 0, false);
+  view.setUint32(base + 16, ((from.userIndexEqualXrcSrqn & 0x1) << 31) | ((from.logPageSize & 0x3f) << 24) | (from.userIndex & 0xffffff), false);
+  view.setUint32(base + 20, 0, false);
+  view.setUint32(base + 24, (from.pd & 0xffffff), false);
+  view.setUint32(base + 28, ((from.lwm & 0xffff) << 16) | (from.wqeCnt & 0xffff), false);
+  view.setUint32(base + 32, 0, false);
+  view.setUint32(base + 36, 0, false);
+  view.setUint32(base + 40, from.dbRecordAddrH, false);
+  view.setUint32(base + 44, ((from.dbRecordAddrL & 0x3fffffff) << 2), false);
+  view.setUint32(base + 48, 0, false);
+  view.setUint32(base + 52, 0, false);
+  view.setUint32(base + 56, 0, false);
+  view.setUint32(base + 60, 0, false);
+}

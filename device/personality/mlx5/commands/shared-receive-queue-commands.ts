@@ -58,7 +58,7 @@ import { QueueMemory } from '../memory/queue-memory.ts';
 import { CompletionEncoder } from '../queues/completion-encoder.ts';
 import { Mlx5SharedReceiveQueue, SharedForm } from '../queues/shared-receive-queue.ts';
 import type { CommandContext } from './command-context.ts';
-import { type CommandRow, row } from './command-row.ts';
+import { type CommandRow, plainRow, row } from './command-row.ts';
 import { readQueuePages } from './queue-pages.ts';
 
 /** Alignment of doorbell records; the address of an XRC record is given in units of 4 bytes. */
@@ -66,6 +66,8 @@ const RECORD_ALIGNMENT = 4;
 /** Unit of the size of entries. */
 const RECEIVE_UNIT_BYTES = 16;
 const ENTRY_MIN_BYTES = 32;
+/** Variant of the commands that arm: of shared queues. */
+const ARM_SHARED = 1;
 /** What MODIFY_RMP changes: the limit. */
 const LIMIT_FIELD = 1;
 const ADDRESS_UNIT = 4;
@@ -143,10 +145,10 @@ function createPool(command: CommandContext): CommandStatus {
 /** The context is `sizeBytes` at `at`; the list of pages lies behind the input. */
 function create(command: CommandContext, at: number, sizeBytes: number, fields: SharedFields): CommandStatus {
   const { hca, input, outputView } = command;
-  const { pd, logEntries, strideBytes, recordAddress, xrc } = fields;
+  const { pd, logEntries, strideBytes, recordAddress, limit, xrc } = fields;
   if (logEntries > LOG_SHARED_ENTRIES) return CommandStatus.LIMIT_EXCEEDED;
   if (strideBytes < ENTRY_MIN_BYTES || strideBytes > RECEIVE_ENTRY_MAX_BYTES) return CommandStatus.LIMIT_EXCEEDED;
-  if (recordAddress % RECORD_ALIGNMENT !== 0) return CommandStatus.BAD_PARAMETER;
+  if (recordAddress % RECORD_ALIGNMENT !== 0 || limit > 2 ** logEntries) return CommandStatus.BAD_PARAMETER;
   if (!hca.domains.has(pd)) return CommandStatus.BAD_RESOURCE;
   const cq = xrc === undefined ? undefined : hca.completionQueues.get(xrc.cqn);
   if (xrc !== undefined && (cq === undefined || !hca.xrcDomains.has(xrc.xrcd))) return CommandStatus.BAD_RESOURCE;
@@ -182,7 +184,7 @@ function create(command: CommandContext, at: number, sizeBytes: number, fields: 
     if (xrc !== undefined) hca.xrcDomains.release(xrc.xrcd);
     if (cq !== undefined) cq.users--;
   };
-  made.limit = fields.limit;
+  made.limit = limit;
   setCreateSrqOutSrqn(outputView, 0, made.number);
   return CommandStatus.OK;
 }
@@ -191,12 +193,12 @@ function destroy(command: CommandContext, form: SharedForm): CommandStatus {
   const found = find(command, form);
   if (found === undefined) return CommandStatus.BAD_RESOURCE;
   if (found.references > 0) return CommandStatus.RESOURCE_BUSY;
-  found.release();
   command.hca.sharedReceiveQueues.remove(found);
   return CommandStatus.OK;
 }
 
 function arm(command: CommandContext, form: SharedForm): CommandStatus {
+  if (command.modifier !== ARM_SHARED) return CommandStatus.BAD_PARAMETER;
   const found = command.hca.sharedReceiveQueues.get(getArmRqInSrqNumber(command.view, 0));
   if (found?.form !== form) return CommandStatus.BAD_RESOURCE;
   return setLimit(found, getArmRqInLwm(command.view, 0));
@@ -254,19 +256,19 @@ const [HEAD, BARE_OUT] = [DESTROY_SRQ_IN_SIZE, DESTROY_SRQ_OUT_SIZE];
 /** Commands that two of the forms have alike: opcodes that destroy, query and arm. */
 function rowsOf(form: SharedForm, destroys: number, queries: number, arms: number): CommandRow[] {
   return [
-    row(destroys, RUNNING, HEAD, BARE_OUT, (command) => destroy(command, form)),
-    row(queries, RUNNING, HEAD, QUERY_SRQ_OUT_SIZE, (command) => query(command, form)),
+    plainRow(destroys, RUNNING, HEAD, BARE_OUT, (command) => destroy(command, form)),
+    plainRow(queries, RUNNING, HEAD, QUERY_SRQ_OUT_SIZE, (command) => query(command, form)),
     row(arms, RUNNING, ARM_RQ_IN_SIZE, BARE_OUT, (command) => arm(command, form)),
   ];
 }
 
 export const sharedReceiveQueueCommands: readonly CommandRow[] = [
-  row(CommandOpcode.CREATE_SRQ, RUNNING, CREATE_SRQ_IN_SIZE, CREATE_RMP_OUT_SIZE, createPlain),
+  plainRow(CommandOpcode.CREATE_SRQ, RUNNING, CREATE_SRQ_IN_SIZE, CREATE_RMP_OUT_SIZE, createPlain),
   ...rowsOf(SharedForm.PLAIN, CommandOpcode.DESTROY_SRQ, CommandOpcode.QUERY_SRQ, CommandOpcode.ARM_RQ),
-  row(CommandOpcode.CREATE_XRC_SRQ, RUNNING, CREATE_SRQ_IN_SIZE, CREATE_RMP_OUT_SIZE, createExtended),
+  plainRow(CommandOpcode.CREATE_XRC_SRQ, RUNNING, CREATE_SRQ_IN_SIZE, CREATE_RMP_OUT_SIZE, createExtended),
   ...rowsOf(SharedForm.XRC, CommandOpcode.DESTROY_XRC_SRQ, CommandOpcode.QUERY_XRC_SRQ, CommandOpcode.ARM_XRC_SRQ),
-  row(CommandOpcode.CREATE_RMP, RUNNING, CREATE_RMP_IN_SIZE, CREATE_RMP_OUT_SIZE, createPool),
-  row(CommandOpcode.DESTROY_RMP, RUNNING, HEAD, BARE_OUT, (command) => destroy(command, SharedForm.POOL)),
-  row(CommandOpcode.QUERY_RMP, RUNNING, HEAD, QUERY_RMP_OUT_SIZE, queryPool),
-  row(CommandOpcode.MODIFY_RMP, RUNNING, MODIFY_RMP_IN_SIZE, BARE_OUT, modifyPool),
+  plainRow(CommandOpcode.CREATE_RMP, RUNNING, CREATE_RMP_IN_SIZE, CREATE_RMP_OUT_SIZE, createPool),
+  plainRow(CommandOpcode.DESTROY_RMP, RUNNING, HEAD, BARE_OUT, (command) => destroy(command, SharedForm.POOL)),
+  plainRow(CommandOpcode.QUERY_RMP, RUNNING, HEAD, QUERY_RMP_OUT_SIZE, queryPool),
+  plainRow(CommandOpcode.MODIFY_RMP, RUNNING, MODIFY_RMP_IN_SIZE, BARE_OUT, modifyPool),
 ];

@@ -4,7 +4,7 @@
  * software then asks for nothing of it. The core driver reads services and sizes of queues and keys
  * before it asks for any, so they are told although the device has none of these yet.
  */
-import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES } from '../../../../protocol/layout/gen/constants.gen.ts';
+import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES, SGE_MAX } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
   getAtomicCapsAtomicReq8BEndiannessMode,
   setAtomicCapsAtomicOperations,
@@ -65,6 +65,7 @@ import {
   setCmdHcaCapXrc,
 } from '../../../../protocol/mlx5/gen/cmd-hca-cap.gen.ts';
 import { BAR_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
+import { DATA_SEG_SIZE } from '../../../../protocol/mlx5/gen/data-seg.gen.ts';
 import { AtomicOperation, PortType } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { LOG_KEYS, MAX_INDIRECTION } from '../memory/memory-keys.ts';
 import { LOG_LEAST_PAGE } from '../memory/page-list.ts';
@@ -83,7 +84,7 @@ export const LOG_QUEUE_PAIRS = 15;
 export const LOG_QUEUE_PAIR_BLOCKS = 15;
 /** Bytes of the largest send request and of the largest receive. */
 const SEND_REQUEST_MAX_BYTES = 1024;
-export const RECEIVE_ENTRY_MAX_BYTES = 512;
+export const RECEIVE_ENTRY_MAX_BYTES = SGE_MAX * DATA_SEG_SIZE;
 /** Shared receive queues of a function, and entries of the largest one, as 2^n. */
 export const LOG_SHARED_QUEUES = 15;
 export const LOG_SHARED_ENTRIES = 15;

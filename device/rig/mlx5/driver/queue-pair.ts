@@ -53,7 +53,6 @@ const ENTRIES = 2 ** LOG_ENTRIES;
 /** Receives of 64 bytes: four pieces. */
 const RECEIVE_STRIDE = 2;
 const RECEIVE_BYTES = 64;
-const SEND_AT = ENTRIES * RECEIVE_BYTES;
 const PAGE_BYTES = 4096;
 const UNIT_BYTES = 16;
 const RECORD_BYTES = 8;
@@ -103,6 +102,8 @@ export class Mlx5DriverQueuePair {
   readonly queue: number;
   readonly #driver: Mlx5Driver;
   readonly #context: Qpc;
+  /** Offset of the send queue behind the receive queue. */
+  readonly #sendAt: number;
   /** Blocks and receives that were posted. */
   #blocks = 0;
   #received = 0;
@@ -139,6 +140,7 @@ export class Mlx5DriverQueuePair {
       pd,
       ...context,
     };
+    this.#sendAt = this.#context.rqType === ReceiveQueueType.OWN ? ENTRIES * RECEIVE_BYTES : 0;
     const output = driver.expect(CommandOpcode.CREATE_QP, {
       inputBytes: CREATE_QP_IN_SIZE + RECORD_BYTES,
       fill: (view) => {
@@ -216,7 +218,7 @@ export class Mlx5DriverQueuePair {
     const first = this.#blocks;
     const blocks = Math.ceil(request.length / SEND_BLOCK_BYTES);
     for (let at = 0; at < request.length; at++) {
-      const place = ((first * SEND_BLOCK_BYTES + at) % (ENTRIES * SEND_BLOCK_BYTES)) + SEND_AT;
+      const place = ((first * SEND_BLOCK_BYTES + at) % (ENTRIES * SEND_BLOCK_BYTES)) + this.#sendAt;
       this.#driver.memory.view(this.queue + place, 1).setUint8(0, request[at]);
     }
     this.#blocks = (first + blocks) & COUNTER_MASK;
