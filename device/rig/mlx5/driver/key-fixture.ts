@@ -181,7 +181,7 @@ export class KeyFixture {
   /** Executes a request of a QP. Returns NONE or the fault. */
   change(change: KeyChange, qp: KeyHolder = this.qp): FaultKind {
     const { changesAll = false, registers = true } = change;
-    const view = writeRequest(change, this.attributes(change.set));
+    const view = writeKeyRequest(change, this.attributes(change.set));
     const lengthBytes = change.lengthBytes ?? view.byteLength;
     this.keys.changes = new UmrUnit(this.keys, { fetch: () => ({ view, lengthBytes, changesAll, registers }) });
     return this.keys.perform(qp, 0);
@@ -257,7 +257,8 @@ function writeElements(view: DataView, at: number, elements: KeyElements): void 
     }
 }
 
-function writeRequest(change: KeyChange, attributes: KeyAttributes): DataView {
+/** The request that asks for a change, from its control piece on. */
+export function writeKeyRequest(change: KeyChange, attributes: KeyAttributes): DataView {
   const { key, mask = [], list = [], offset, behind, checks, spoil } = change;
   const octowords = change.octowords ?? octowordsOf(list);
   const listBytes = behind === undefined ? octowordsOf(list) * OCTOWORD_BYTES : DATA_SEG_SIZE;
