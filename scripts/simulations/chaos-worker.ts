@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A process of chaos.ts: runs batches of seeds and reports those that failed. */
 import { type ChaosOptions, runChaos } from '../../device/rig/chaos/run.ts';
-import { runMthcaChaos } from '../../device/rig/mthca/chaos.ts';
+import { type Personality, personalityChaos } from './personality-chaos.ts';
 
 export interface ChaosBatch {
   readonly first: number;
   readonly count: number;
   readonly dmaLatencyNs: number;
   readonly placement: boolean;
-  readonly personality: 'vuhca' | 'mthca';
+  readonly personality: 'vuhca' | Personality;
 }
 
 export interface ChaosReport {
@@ -18,7 +18,8 @@ export interface ChaosReport {
 process.on('message', ({ first, count, personality, ...options }: ChaosBatch) => {
   const failures: ChaosReport['failures'] = [];
   for (let seed = first; seed < first + count; seed++) {
-    const { error, digest } = personality === 'mthca' ? runMthca(seed) : runOwn(seed, options);
+    const { error, digest } =
+      personality === 'vuhca' ? runOwn(seed, options) : { error: personalityChaos[personality](seed), digest: 'none' };
     if (error !== undefined) failures.push({ seed, error, digest });
   }
   process.send?.({ failures } satisfies ChaosReport);
@@ -29,9 +30,4 @@ type Outcome = Readonly<Record<'error', string | undefined> & Record<'digest', s
 function runOwn(seed: number, options: ChaosOptions): Outcome {
   const { error, trace } = runChaos(seed, options);
   return { error, digest: trace.digest };
-}
-
-/** Such a run keeps no trace. */
-function runMthca(seed: number): Outcome {
-  return { error: runMthcaChaos(seed), digest: 'none' };
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `npm run simulate -- chaos [--seeds N] [--seed S] [--dma-latency NS] [--placement] [--personality
- * mthca] [--replay] [--hours N]`: connections over bad links, checked by an oracle that knows every
+ * NAME] [--replay] [--hours N]`: connections over bad links, checked by an oracle that knows every
  * byte and completion. Runs the seeds on every processor and names those that failed. `--replay`
  * runs one seed twice, prints its plan and its events, and compares both runs. `--hours` keeps two
  * adapters for so many hours of simulated time.
@@ -12,10 +12,10 @@ import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import { type Life, liveLong } from '../../device/rig/chaos/long-run.ts';
 import { runChaos } from '../../device/rig/chaos/run.ts';
-import { runMthcaChaos } from '../../device/rig/mthca/chaos.ts';
 import { runEntry } from '../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 import type { ChaosBatch, ChaosReport } from './chaos-worker.ts';
+import { type Personality, personalityChaos } from './personality-chaos.ts';
 
 const WORKER = fileURLToPath(new URL('./chaos-worker.ts', import.meta.url));
 /**
@@ -97,7 +97,7 @@ function ask(child: ChildProcess, batch: ChaosBatch): Promise<ChaosReport> {
 }
 
 function replay({ seed, dmaLatency: dmaLatencyNs, placement = false, personality }: Options): number {
-  if (personality === 'mthca') return replayMthca(seed);
+  if (personality !== 'vuhca') return replayPersonality(seed, personality);
   const options = { keepTrace: true, dmaLatencyNs, placement };
   const [first, second] = [runChaos(seed, options), runChaos(seed, options)];
   process.stdout.write(`${JSON.stringify(first.plan, undefined, 2)}\n`);
@@ -111,8 +111,8 @@ function replay({ seed, dmaLatency: dmaLatencyNs, placement = false, personality
 }
 
 /** Such a run prints no events. */
-function replayMthca(seed: number): number {
-  const [first, second] = [runMthcaChaos(seed), runMthcaChaos(seed)];
+function replayPersonality(seed: number, personality: Personality): number {
+  const [first, second] = [personalityChaos[personality](seed), personalityChaos[personality](seed)];
   process.stdout.write(`${first === second ? 'the same twice' : `NOT the same: ${second ?? 'no error'}`}\n`);
   process.stdout.write(`${first ?? 'no error'}\n`);
   return first === second && first === undefined ? 0 : 1;
@@ -147,7 +147,11 @@ await runEntry(async () => {
     .option('--seed <S>', 'The first of them.', wholeNumber(), 1)
     .option('--dma-latency <NS>', 'Time that reads of guest memory take.', wholeNumber(), 0)
     .option('--placement', 'FLUSH and ATOMIC WRITE are among the requests.')
-    .addOption(new Option('--personality <NAME>', 'Whose data path.').choices(['vuhca', 'mthca']).default('vuhca'))
+    .addOption(
+      new Option('--personality <NAME>', 'Whose data path.')
+        .choices(['vuhca', ...Object.keys(personalityChaos)])
+        .default('vuhca'),
+    )
     .option('--replay', 'Runs one seed twice, prints its events and compares both runs.')
     .option('--hours <N>', 'Two adapters live for so many simulated hours, through seed after seed.', wholeNumber(1));
   const options = readOptions<Options>(script);

@@ -59,6 +59,7 @@ const RECORD_BYTES = 8;
 const LIST_END_KEY = 0x100;
 const COUNTER_MASK = 0xffff;
 const DWORD_BYTES = 4;
+const FIRST_PSN = 100;
 
 /** A piece of registered memory. */
 export interface Piece {
@@ -151,11 +152,14 @@ export class Mlx5DriverQueuePair {
     this.number = getCreateQpOutQpn(output, 0);
   }
 
-  /** Moves the QP to RTS, connected to `remoteQpn` at `lid` unless it is of datagrams. */
-  start(remoteQpn: number, lid: number, path: Partial<Ads> = {}): void {
+  /**
+   * Moves the QP to RTS, connected to `remoteQpn` at `lid` unless it is of datagrams. `psn`: the
+   * first one of both ends.
+   */
+  start(remoteQpn: number, lid: number, path: Partial<Ads> = {}, psn = FIRST_PSN): void {
     const ads = { rlid: lid, vhcaPortNum: 1, ackTimeout: 14, ...path };
     for (const opcode of [CommandOpcode.RST2INIT_QP, CommandOpcode.INIT2RTR_QP, CommandOpcode.RTR2RTS_QP]) {
-      const { status } = this.move(opcode, { remoteQpn, nextRcvPsn: 100, nextSendPsn: 100 }, ads);
+      const { status } = this.move(opcode, { remoteQpn, nextRcvPsn: psn, nextSendPsn: psn }, ads);
       if (status !== 0) throw new Error(`transition 0x${opcode.toString(16)}: status ${status}`);
     }
   }
@@ -230,6 +234,11 @@ export class Mlx5DriverQueuePair {
     setDoorbellRecordSendCounter(this.#recordView, 0, counter);
     const qpn = swapBytes((this.number << 8) >>> 0);
     this.#driver.port.writeRegister(uar * UAR_PAGE_BYTES + DOORBELL_OFFSET, 2 * DWORD_BYTES, 0, qpn);
+  }
+
+  /** Blocks that were written. */
+  get blocks(): number {
+    return this.#blocks;
   }
 
   get #recordView(): DataView {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Seeds of chaos over the data path of two mlx5 devices, over good and bad links. `npm run simulate
+ * -- chaos --personality mlx5` runs thousands.
+ */
+import t from 'tap';
+import { QpService } from '../../../protocol/mlx5/gen/values.gen.ts';
+import { seedsOf } from '../fixtures/seeds.ts';
+import { Mlx5Chaos } from './chaos.ts';
+
+const SEEDS = seedsOf(3, 12);
+const ACTS = 1500;
+
+let limits = 0;
+
+for (const seed of SEEDS) {
+  t.test(`seed ${seed}`, (t) => {
+    const chaos = new Mlx5Chaos(seed);
+    chaos.run(ACTS);
+    for (const service of [QpService.RC, QpService.UC, QpService.UD, QpService.XRC])
+      t.ok(chaos.messages[service] > 10, `${chaos.messages[service]} messages of service ${service}`);
+    t.ok(chaos.failures > 0, `${chaos.failures} failures`);
+    limits += chaos.limits;
+    for (const { sends, lanes } of chaos.devices) {
+      t.equal(sends.busyBuffers, 0, 'collect buffers');
+      t.same([lanes.execution.functionUsed[0], lanes.completion.functionUsed[0]], [0, 0], 'credits');
+    }
+    t.end();
+  });
+}
+
+t.test('the seeds together', (t) => {
+  t.ok(limits > SEEDS.length, `${limits} times an SRQ has told of its limit`);
+  t.end();
+});
