@@ -63,12 +63,15 @@ const EQ_INDEX_MASK = 0xffffff;
 
 export class Mlx5Function extends UndividedFunction implements FunctionPort {
   readHigh = 0;
-  /** Doorbells for a queue that the page does not have. */
+  /**
+   * Doorbells for a queue that the page does not have, and stores to pages that are not in use: a
+   * driver that recovers from a failure still rings for what it had before.
+   */
   strayDoorbells = 0;
   readonly #hca: Hca;
   readonly #queuePairs: QueuePairs;
   readonly #commands: CommandQueue;
-  readonly completionDoorbells: CompletionDoorbells;
+  readonly #completionDoorbells: CompletionDoorbells;
   /** Address of the command queue as software has written it, with the state of the interface. */
   #addressHigh = 0;
   #addressLow = 0;
@@ -78,7 +81,7 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
     this.#hca = hca;
     this.#queuePairs = queuePairs;
     this.#commands = commands;
-    this.completionDoorbells = new CompletionDoorbells(hca.completionQueues);
+    this.#completionDoorbells = new CompletionDoorbells(hca.completionQueues);
   }
 
   /** Drivers read single bytes of the health buffer. */
@@ -93,8 +96,7 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
     if (sizeBytes < DWORD_BYTES || offset % DWORD_BYTES !== 0)
       faults.report(FaultKind.REGISTER_WIDTH, NO_OBJECT, offset);
     else if (offset >= FIRST_UAR * UAR_PAGE_BYTES) {
-      this.#writeUar(offset, swapBytes(low));
-      if (sizeBytes > DWORD_BYTES) this.#writeUar(offset + DWORD_BYTES, swapBytes(high));
+      if (!this.#rings(offset, sizeBytes, swapBytes(low), swapBytes(high))) this.strayDoorbells++;
     } else {
       this.#writeSegment(offset, swapBytes(low));
       if (sizeBytes > DWORD_BYTES) this.#writeSegment(offset + DWORD_BYTES, swapBytes(high));
@@ -113,7 +115,7 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
   protected override resetDevice(): void {
     this.#commands.reset();
     this.#hca.reset();
-    this.completionDoorbells.reset();
+    this.#completionDoorbells.reset();
     this.#addressHigh = 0;
     this.#addressLow = 0;
   }
@@ -184,32 +186,45 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
     this.#commands.place(joinDwords(this.#addressLow, this.#addressHigh));
   }
 
-  /** A store to a UAR page; one that is not in use takes none. */
-  #writeUar(offset: number, value: number): void {
+  /** A store to UAR pages. Returns false when it is stray. */
+  #rings(offset: number, sizeBytes: number, first: number, second: number): boolean {
+    const isTaken = this.#writeUar(offset, first);
+    return sizeBytes > DWORD_BYTES ? this.#writeUar(offset + DWORD_BYTES, second) && isTaken : isTaken;
+  }
+
+  /** A dword for a UAR page; one that is not in use takes none. */
+  #writeUar(offset: number, value: number): boolean {
     const uar = Math.floor(offset / UAR_PAGE_BYTES);
     const at = offset % UAR_PAGE_BYTES;
-    const isUsed = this.#hca.uars.has(uar);
-    if (isUsed && (at === ARM_EQ_OFFSET || at === EQ_CONSUMER_OFFSET))
-      this.#writeEventQueue(uar, value, at === ARM_EQ_OFFSET);
-    else if (isUsed && (at === ARM_CQ_OFFSET || at === ARM_CQ_OFFSET + DWORD_BYTES))
-      this.completionDoorbells.store(uar, at - ARM_CQ_OFFSET, value);
-    else if (isUsed && at >= DOORBELL_OFFSET) this.#writeDoorbell(uar, at % DOORBELL_HALF_BYTES, value);
-    else this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+    if (!this.#hca.uars.has(uar)) return false;
+    if (at >= DOORBELL_OFFSET) return this.#writeDoorbell(uar, at % DOORBELL_HALF_BYTES, value);
+    switch (at) {
+      case ARM_EQ_OFFSET:
+      case EQ_CONSUMER_OFFSET:
+        return this.#writeEventQueue(uar, value, at === ARM_EQ_OFFSET);
+      case ARM_CQ_OFFSET:
+      case ARM_CQ_OFFSET + DWORD_BYTES:
+        return this.#completionDoorbells.store(uar, at - ARM_CQ_OFFSET, value);
+      default:
+        this.underlying.faults.report(FaultKind.REGISTER_RESERVED, NO_OBJECT, offset);
+        return true;
+    }
   }
 
   /**
    * A doorbell is the first 8 bytes of a request; the second dword has the QPN. All registers of a
    * page act alike.
    */
-  #writeDoorbell(uar: number, at: number, value: number): void {
-    if (at === DWORD_BYTES && !this.#queuePairs.ring(uar, value >>> QPN_SHIFT)) this.strayDoorbells++;
+  #writeDoorbell(uar: number, at: number, value: number): boolean {
+    return at !== DWORD_BYTES || this.#queuePairs.ring(uar, value >>> QPN_SHIFT);
   }
 
   /** Software has taken entries of an EQ whose UAR page it is. */
-  #writeEventQueue(uar: number, value: number, arms: boolean): void {
+  #writeEventQueue(uar: number, value: number, arms: boolean): boolean {
     const queue = this.#hca.events.get(value >>> EQ_NUMBER_SHIFT);
-    if (queue?.plan.uar !== uar) return;
+    if (queue?.plan.uar !== uar) return false;
     queue.setConsumerIndex(value & EQ_INDEX_MASK);
     if (arms) queue.arm();
+    return true;
   }
 }

@@ -20,6 +20,8 @@ export interface DeviceState {
   readonly completionQueues: QueueCounts;
   readonly eventQueues: QueueCounts;
   readonly eventsLost: number;
+  /** Doorbells for queues that the page does not have; they do nothing. */
+  readonly strayDoorbells: number;
   /** Packets of QP0 and QP1 that were dropped, where software builds them. */
   readonly raw?: { readonly malformed: number; readonly noReceive: number };
 }

@@ -12,7 +12,7 @@ const states: Readonly<Record<HcaState, string>> = {
   [HcaState.RUNNING]: 'running',
 };
 
-export function describeMlx5({ hca, commands, tables }: Mlx5Adapter): DeviceState {
+export function describeMlx5({ hca, commands, tables, functions }: Mlx5Adapter): DeviceState {
   const names: string[] = [];
   tables.queuePairs.forEach(({ state }) => {
     names.push(qpStateName(state));
@@ -28,10 +28,16 @@ export function describeMlx5({ hca, commands, tables }: Mlx5Adapter): DeviceStat
   return {
     state: hca.health.hasFailed ? 'failed' : states[hca.state],
     commands: { executed: commands.executed, refused: commands.refused },
-    objects: { memoryKeys: hca.keys.size, userPages: hca.uars.size, firmwarePages: hca.pages.length },
+    objects: {
+      memoryKeys: hca.keys.size,
+      sharedReceiveQueues: hca.sharedReceiveQueues.size,
+      userPages: hca.uars.size,
+      firmwarePages: hca.pages.length,
+    },
     queuePairs: countNames(names),
     completionQueues: countQueues(completionQueues, hca.retired.completions),
     eventQueues: countQueues(eventQueues, hca.events.retired),
     eventsLost: hca.events.lost,
+    strayDoorbells: functions[0].strayDoorbells,
   };
 }

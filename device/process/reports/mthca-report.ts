@@ -11,7 +11,7 @@ const states: Readonly<Record<HcaState, string>> = {
   [HcaState.RUNNING]: 'running',
 };
 
-export function describeMthca({ hca, processor, raw }: MthcaAdapter): DeviceState {
+export function describeMthca({ hca, processor, raw, functions }: MthcaAdapter): DeviceState {
   const completionQueues = [...hca.completionQueues.values()].map(({ count, context }) => ({
     posted: count,
     isGood: context.status === ContextStatus.OK,
@@ -32,6 +32,7 @@ export function describeMthca({ hca, processor, raw }: MthcaAdapter): DeviceStat
     completionQueues: countQueues(completionQueues, hca.retired.completions),
     eventQueues: countQueues(eventQueues, hca.retired.events),
     eventsLost: hca.events.lost,
+    strayDoorbells: functions[0].userAccess.strayDoorbells,
     raw: { malformed: raw.malformed, noReceive: raw.noReceive },
   };
 }

@@ -4,18 +4,46 @@
  * session of their drivers.
  */
 import t from 'tap';
-import { CommandOpcode, EventType } from '../../../protocol/mlx5/gen/values.gen.ts';
+import {
+  CREATE_SRQ_IN_SIZE,
+  CREATE_SRQ_IN_SRQ_CONTEXT_ENTRY_OFFSET,
+} from '../../../protocol/mlx5/gen/create-srq-in.gen.ts';
+import { getCreateSrqOutSrqn } from '../../../protocol/mlx5/gen/create-srq-out.gen.ts';
+import { encodeSrqc, newSrqc } from '../../../protocol/mlx5/gen/srqc.gen.ts';
+import {
+  CommandOpcode,
+  EventType,
+  QpService,
+  ReceiveQueueType,
+  SendOpcode,
+} from '../../../protocol/mlx5/gen/values.gen.ts';
 import { FatalKind, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
+import { writePages } from '../../personality/mlx5/memory/page-list.ts';
 import { showViews } from '../../personality/shared/contents.ts';
 import { Firmware } from '../../personality/shared/firmware.ts';
 import { encodeFault } from '../../personality/shared/injected-faults.ts';
 import { CompletionFixture } from '../../rig/mlx5/driver/completion-fixture.ts';
+import { DataFixture as Mlx5DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
 import { Mlx5Driver } from '../../rig/mlx5/driver/mlx5-driver.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { reportPersonality } from './personality-report.ts';
 
 const { SEND, RDMA_WRITE } = WorkOpcode;
+
+/** A shared receive queue of four entries of 32 bytes. */
+function createSharedQueue({ driver, pd }: Mlx5DataFixture, limit: number): number {
+  const output = driver.expect(CommandOpcode.CREATE_SRQ, {
+    inputBytes: CREATE_SRQ_IN_SIZE + 8,
+    fill: (view) => {
+      const [dbrAddr, queue] = [driver.allocate(8), driver.allocate(4096)];
+      const context = { ...newSrqc(), pd, dbrAddr, lwm: limit, logSrqSize: 2, logRqStride: 1 };
+      encodeSrqc(view, CREATE_SRQ_IN_SRQ_CONTEXT_ENTRY_OFFSET, context);
+      writePages(view, CREATE_SRQ_IN_SIZE, [queue]);
+    },
+  });
+  return getCreateSrqOutSrqn(output, 0);
+}
 
 t.test('from power-on to a failure', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
@@ -155,4 +183,53 @@ t.test('mlx5: completion queues', async (t) => {
   driver.port.reset('software');
   t.same(show(), []);
   t.match(reportPersonality(driver.device), { completionQueues: { count: 0, posted: 4, errors: 0 } });
+});
+
+t.test('mlx5: queue pairs and shared receive queues', (t) => {
+  const fixture = new Mlx5DataFixture();
+  const { driver } = fixture;
+  const show = (more: object = {}) => showViews(driver.device, { view: 'queues', ...more }).rows;
+  const [a, b] = fixture.connect();
+  const special = fixture.queuePair({ service: QpService.QP1 });
+  const umr = fixture.queuePair({ service: QpService.UMR });
+  const [srqn, armed] = [0, 3].map((limit) => createSharedQueue(fixture, limit));
+  const user = fixture.queuePair({ context: { rqType: ReceiveQueueType.SHARED, srqnRmpnXrqn: srqn } });
+  const local = fixture.memory(4096);
+  // Without a receive the messages wait for the timer of the receiver.
+  a.post({ opcode: SendOpcode.SEND, pieces: [local] }, { opcode: SendOpcode.SEND, inline: new Uint8Array(100) });
+  fixture.run();
+  const [cq, other] = [a.setup.cq.number, b.setup.cq.number];
+  t.match(show(), [
+    {
+      ...{ queue: 'QP', number: a.number, state: 'RTS', service: 'RC', entries: 16, next: 2, inFlight: 2, unread: 0 },
+      ...{ sendCq: cq, receiveCq: cq, srq: null },
+    },
+    { queue: 'QP', number: b.number, state: 'RTS', service: 'RC', next: 0, inFlight: 0, sendCq: other },
+    { queue: 'QP', number: special.number, state: 'RESET', service: 'GSI' },
+    { queue: 'QP', number: umr.number, state: 'RESET', service: 'UMR' },
+    { queue: 'QP', number: user.number, state: 'RESET', service: 'RC', srq: srqn },
+    { queue: 'CQ', number: cq, next: 0 },
+    { queue: 'CQ', number: other },
+    { queue: 'CQ' },
+    { queue: 'CQ' },
+    { queue: 'CQ' },
+    { queue: 'SRQ', number: srqn, state: 'UNARMED', entries: 4, next: 0, unread: 0 },
+    { queue: 'SRQ', number: armed, state: 'ARMED', entries: 4 },
+  ]);
+  t.match(show({ qp: a.number }), [{ queue: 'QP', number: a.number }]);
+  const commands = showViews(driver.device, { view: 'commands', qp: a.number }).rows;
+  t.match(commands, [{ where: 'completion list', service: 'RC', sequence: 0, opcode: 'SEND' }, { sequence: 1 }]);
+  t.match(reportPersonality(driver.device), {
+    queuePairs: { RTS: 2, RESET: 3 },
+    objects: { sharedReceiveQueues: 2 },
+    completionQueues: { count: 5 },
+  });
+  a.command(CommandOpcode.QP_2ERR);
+  t.match(show()[0], { state: 'ERR' });
+  b.write({ opcode: SendOpcode.SEND, inline: new Uint8Array(100) });
+  b.ring();
+  t.match(show()[1], { next: 0, unread: 2 }, 'a request of 2 blocks that is not read');
+  driver.port.reset('software');
+  t.same(show(), []);
+  t.end();
 });

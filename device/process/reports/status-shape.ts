@@ -127,7 +127,7 @@ export const statusShape: ShapeOf<StatusReport> = {
       busMaster: 'boolean',
       resets,
       commands: numbers('executed', 'refused'),
-      ...numbers('eventsLost', 'sendBuffersBusy'),
+      ...numbers('eventsLost', 'strayDoorbells', 'sendBuffersBusy'),
       objects: counts,
       queuePairs: counts,
       completionQueues: queues,

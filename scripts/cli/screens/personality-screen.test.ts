@@ -78,7 +78,7 @@ t.test('several adapters have their names', (t) => {
   const report = reportOf({ m: driver.device, n: mlx5.device }, 1e9);
   const text = renderStatus(report, computeRates(report, report));
   t.match(text, /^adapter +m, mthca$[\s\S]*^adapter +n, mlx5$[\s\S]*^HCA +running, bus master on, never reset$/m);
-  t.match(text, /^objects +0 memory keys, 0 user pages, 80 firmware pages$/m);
+  t.match(text, /^objects +0 memory keys, 0 shared receive queues, 0 user pages$\s+80 firmware pages$/m);
   mlx5.device.hca.fail(HealthSyndrome.HARDWARE, Firmware.SILENT);
   const failed = reportOf({ n: mlx5.device }, 1e9);
   t.match(renderStatus(failed, computeRates(failed, failed)), /^HCA +!failed, /m);

@@ -71,7 +71,11 @@ function describeState(device: PersonalityReport): string[] {
       `bus master ${device.busMaster ? 'on' : 'off'}`,
       ...describeResets(device.resets),
     ]),
-    line('commands', [`${commands.executed} executed`, `${commands.refused} refused`]),
+    line('commands', [
+      `${commands.executed} executed`,
+      `${commands.refused} refused`,
+      `${device.strayDoorbells} stray doorbells`,
+    ]),
     line('objects', Object.entries(device.objects).map(describeCount)),
     line('QPs', [states(device.queuePairs)]),
     line('CQs', queues(device.completionQueues)),

@@ -11,8 +11,6 @@ import type { Mlx5CompletionQueue } from './completion-queue.ts';
 const DWORD_BYTES = 4;
 
 export class CompletionDoorbells {
-  /** Doorbells that name no CQ of their page, or ask for nothing that there is. */
-  stray = 0;
   readonly #queues: { get(number: number): Mlx5CompletionQueue | undefined };
   /** By page: the dword that came first. */
   readonly #first = new Uint32Array(BAR_BYTES / UAR_PAGE_BYTES);
@@ -24,22 +22,26 @@ export class CompletionDoorbells {
   }
 
   reset(): void {
-    this.stray = 0;
     this.#first.fill(0);
   }
 
-  /** Stores a dword at `offset` of the register of a page: 0, or 4. */
-  store(uar: number, offset: number, value: number): void {
-    if (offset === 0) this.#first[uar] = value;
-    else this.#ring(uar, value);
+  /**
+   * Stores a dword at `offset` of the register of a page: 0, or 4. Returns false for a doorbell
+   * that names no CQ of its page, or asks for nothing that there is.
+   */
+  store(uar: number, offset: number, value: number): boolean {
+    if (offset !== 0) return this.#ring(uar, value);
+    this.#first[uar] = value;
+    return true;
   }
 
-  #ring(uar: number, second: number): void {
+  #ring(uar: number, second: number): boolean {
     this.#view.setUint32(0, this.#first[uar]);
     this.#view.setUint32(DWORD_BYTES, second);
     const { sequence, command, consumerIndex, cqn } = decodeCqDoorbell(this.#view, 0, this.#doorbell);
     const queue = this.#queues.get(cqn);
-    if (queue?.context.uarPage !== uar || command > CqArm.SOLICITED) this.stray++;
-    else queue.requestNotify(command === CqArm.SOLICITED, sequence, consumerIndex);
+    if (queue?.context.uarPage !== uar || command > CqArm.SOLICITED) return false;
+    queue.requestNotify(command === CqArm.SOLICITED, sequence, consumerIndex);
+    return true;
   }
 }

@@ -86,6 +86,11 @@ export class SendQueue implements PostedSends {
     return this.place.counterOf(this.qp.nextSequence & COUNTER_MASK);
   }
 
+  /** Blocks that doorbells have named and that are not read. */
+  get waitingBlocks(): number {
+    return (this.posted - this.nextBlock) & COUNTER_MASK;
+  }
+
   get isWaiting(): boolean {
     return this.posted !== this.nextBlock;
   }
