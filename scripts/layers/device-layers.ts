@@ -322,6 +322,11 @@ export const deviceLayers: readonly Row[] = [
     uses: 'layout infiniband protocol/mlx5 host.ts random.ts protection state mlx5/memory mlx5/queues personality/mlx5 device/topology machine mlx5/driver',
   },
   {
+    path: 'device/rig/mixed',
+    holds: 'fabrics of adapters of all personalities, with their drivers',
+    uses: 'protocol/mlx5 host.ts adapter personality/mthca personality/mlx5 device/topology hosts machine mthca/driver mlx5/driver',
+  },
+  {
     path: 'device/rig/conformance',
     holds: 'tests of clauses of the InfiniBand specification over a whole adapter',
     uses: 'layout infiniband random.ts port link adapter rig/driver machine fixtures chaos',

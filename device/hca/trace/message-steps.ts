@@ -24,9 +24,9 @@ export function findCommandSteps(end: MessageEnd): readonly TimelineStep[] {
   if (launch === undefined) return [];
   const before = steps.filter(({ index }) => index <= launch.index);
   const first = before.findLast((step) => isOtherLife(step, block.qpn, block.sequence))?.index ?? -1;
-  const own = before.filter(
-    ({ step, object, a, index }) => isOfCommand(step) && object === block.qpn && a === block.sequence && index > first,
-  );
+  const lived = before.filter(({ step, object, index }) => isOfCommand(step) && object === block.qpn && index > first);
+  const fetched = lived.findLast(({ step, a }) => step === Step.FETCH && a === block.sequence);
+  const own = lived.filter((step) => (namesPlaces(step) ? names(step, fetched) : step.a === block.sequence));
   const binds = own.flatMap((copy) => findBind(before, copy) ?? []);
   const began = own[0]?.index ?? launch.index;
   const lists = before.filter(({ step, object, index }) => isList(step) && object === block.qpn && index > began);
@@ -84,6 +84,17 @@ function isOfCommand(step: Step): boolean {
     step === Step.CREDIT_WAIT ||
     (step >= Step.KICK && step <= Step.LAUNCH)
   );
+}
+
+/** A doorbell that tells how far its send queue is filled, not which commands are there. */
+function namesPlaces({ step, c, d }: TimelineStep): boolean {
+  return step === Step.DOORBELL && c !== d;
+}
+
+/** True when a doorbell has named the place from which the command was read afterwards. */
+function names({ index, c, d }: TimelineStep, fetched: TimelineStep | undefined): boolean {
+  if (fetched === undefined || fetched.index < index) return false;
+  return ((fetched.b - c) & SEQUENCE_BITS) < ((d - c) & SEQUENCE_BITS);
 }
 
 /** The command, or one not far before it, and all behind that return to the send queue. */

@@ -12,7 +12,6 @@ import { QpState, ServiceType } from '../../../protocol/layout/gen/values.gen.ts
 import { SEND_BLOCK_BYTES } from '../../../protocol/mlx5/gen/constants.gen.ts';
 import type { Qpc } from '../../../protocol/mlx5/gen/qpc.gen.ts';
 import { QpState as ContextState, QpService } from '../../../protocol/mlx5/gen/values.gen.ts';
-import { Step } from '../../hca/function/timeline.ts';
 import type { KeyHolder } from '../../hca/protection/key-holder.ts';
 import { AbsentCompletionQueue, absentReceiveQueue } from '../../hca/queues/absent-queues.ts';
 import type { CompletionPort } from '../../hca/queues/completion-port.ts';
@@ -31,6 +30,7 @@ import { CompletionEncoder, type CompletionIdentity, type RequestPlaces } from '
 import type { Mlx5CompletionQueue } from './queues/completion-queue.ts';
 import { Mlx5QueuePair } from './queues/queue-pair.ts';
 import { receiveFormat } from './queues/receive-requests.ts';
+import { observeDoorbell } from './queues/send-doorbells.ts';
 import { SendPlace, SendQueue } from './queues/send-queue.ts';
 
 const LOG_BLOCK = Math.log2(SEND_BLOCK_BYTES);
@@ -133,9 +133,9 @@ export class QueuePairs implements QueuePairUnit, KeyRequests {
     const queuePair = this.#hca.queuePairs.get(qpn);
     const sends = queuePair?.sends;
     if (queuePair === undefined || sends === undefined || queuePair.uar !== uar) return false;
-    const { qp } = queuePair;
+    const { posted } = sends;
     if (!sends.ring()) return true;
-    qp.owner.timeline?.note(Step.DOORBELL, qp.owner.number, qp.number, qp.nextSequence);
+    observeDoorbell(sends, posted);
     this.#units.sends.makeReady(sends);
     return true;
   }

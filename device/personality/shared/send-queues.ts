@@ -23,6 +23,8 @@ export interface PostedSends {
   readonly isWaiting: boolean;
   /** The queue waits for its turn. */
   ready: boolean;
+  /** Place of a request in the queue, as its doorbells count; for timelines. */
+  counterOf(number: number): number;
 }
 
 /** Turns requests of a personality into send commands. */
@@ -106,12 +108,17 @@ export class SendQueues<Queue extends PostedSends = PostedSends> implements Send
         break;
       }
       this.#requests.load(queue, qp.nextSequence, buffer);
-      qp.owner.timeline?.note(Step.FETCH, qp.owner.number, qp.number, qp.nextSequence);
+      if (qp.owner.timeline !== undefined) noteFetch(queue);
       this.#lanes.admit(qp, buffer);
     }
     if (queue.isWaiting) this.makeReady(queue);
     return done;
   }
+}
+
+function noteFetch(queue: PostedSends): void {
+  const { owner, number, nextSequence } = queue.qp;
+  owner.timeline?.note(Step.FETCH, owner.number, number, nextSequence, queue.counterOf(nextSequence));
 }
 
 /** True when the queue may be read now. A QP that takes no requests is scheduled when it does. */

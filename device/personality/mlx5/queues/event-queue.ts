@@ -96,6 +96,13 @@ export class EventQueue implements FaultSubject {
 
   /** Posts the entry in hand. Returns false when it is lost. */
   post(type: EventType, subType = 0): boolean {
+    if (!this.#write(type, subType)) return false;
+    if (this.armState === ArmState.ARMED) this.#fire();
+    return true;
+  }
+
+  /** Writes the entry in hand. Returns false when it is lost. */
+  #write(type: EventType, subType: number): boolean {
     if (this.status !== QueueStatus.OK) {
       this.lost++;
       return false;
@@ -110,7 +117,6 @@ export class EventQueue implements FaultSubject {
       return this.#fail(QueueStatus.WRITE_FAILURE, FaultKind.NONE);
     this.producerIndex = (this.producerIndex + 1) >>> 0;
     this.posted++;
-    if (this.armState === ArmState.ARMED) this.#fire();
     return true;
   }
 
@@ -127,8 +133,10 @@ export class EventQueue implements FaultSubject {
     }
     source.eventIndex = this.producerIndex;
     setCompletionEqeCqn(this.begin(), 0, source.number);
-    if (!this.post(EventType.COMPLETION)) return false;
+    if (!this.#write(EventType.COMPLETION, 0)) return false;
+    // The event stands in a timeline before its interrupt.
     if (this.#owner.timeline !== undefined) this.#notePosted(source, cause);
+    if (this.armState === ArmState.ARMED) this.#fire();
     return true;
   }
 

@@ -12,6 +12,7 @@ import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
 import type { PostedCounter, RequestBlock } from '../../shared/request-block.ts';
 import type { PostedSends } from '../../shared/send-queues.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
+import { compareAnnounced } from './send-doorbells.ts';
 
 /** Counters of work queues have 16 bits. */
 const COUNTER_MASK = 0xffff;
@@ -86,6 +87,10 @@ export class SendQueue implements PostedSends {
     return this.place.counterOf(this.qp.nextSequence & COUNTER_MASK);
   }
 
+  counterOf(number: number): number {
+    return this.place.counterOf(number);
+  }
+
   /** Blocks that doorbells have named and that are not read. */
   get waitingBlocks(): number {
     return (this.posted - this.nextBlock) & COUNTER_MASK;
@@ -124,6 +129,7 @@ export class SendQueue implements PostedSends {
     // Behind a request without a length nothing can be found: it takes all that is posted.
     const blocks = lengthBytes === 0 ? posted : Math.ceil(lengthBytes / SEND_BLOCK_BYTES);
     this.place.setCounter((number + 1) & COUNTER_MASK, (first + blocks) & COUNTER_MASK);
+    if (lengthBytes > 0 && this.qp.owner.announced !== undefined) compareAnnounced(this, first, lengthBytes, target);
     return this.fault === FaultKind.NONE ? lengthBytes : 0;
   }
 

@@ -57,6 +57,11 @@ export class SendQueue implements PostedSends {
     this.#slots = new Uint16Array(place.entries);
   }
 
+  /** Doorbells name requests by their numbers. */
+  counterOf(number: number): number {
+    return number;
+  }
+
   /** Requests that are not admitted to a lane. */
   get waiting(): number {
     return (this.posted - this.qp.nextSequence) & COUNTER_MASK;

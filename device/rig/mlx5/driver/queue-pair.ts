@@ -104,7 +104,8 @@ export class Mlx5DriverQueuePair {
   readonly #driver: Mlx5Driver;
   readonly #context: Qpc;
   /** Offset of the send queue behind the receive queue. */
-  readonly #sendAt: number;
+  /** Offset of the send queue in the memory of the queues. */
+  readonly sendAt: number;
   /** Blocks and receives that were posted. */
   #blocks = 0;
   #received = 0;
@@ -141,7 +142,7 @@ export class Mlx5DriverQueuePair {
       pd,
       ...context,
     };
-    this.#sendAt = this.#context.rqType === ReceiveQueueType.OWN ? ENTRIES * RECEIVE_BYTES : 0;
+    this.sendAt = this.#context.rqType === ReceiveQueueType.OWN ? ENTRIES * RECEIVE_BYTES : 0;
     const output = driver.expect(CommandOpcode.CREATE_QP, {
       inputBytes: CREATE_QP_IN_SIZE + RECORD_BYTES,
       fill: (view) => {
@@ -222,7 +223,7 @@ export class Mlx5DriverQueuePair {
     const first = this.#blocks;
     const blocks = Math.ceil(request.length / SEND_BLOCK_BYTES);
     for (let at = 0; at < request.length; at++) {
-      const place = ((first * SEND_BLOCK_BYTES + at) % (ENTRIES * SEND_BLOCK_BYTES)) + this.#sendAt;
+      const place = ((first * SEND_BLOCK_BYTES + at) % (ENTRIES * SEND_BLOCK_BYTES)) + this.sendAt;
       this.#driver.memory.view(this.queue + place, 1).setUint8(0, request[at]);
     }
     this.#blocks = (first + blocks) & COUNTER_MASK;

@@ -53,7 +53,7 @@ export function mixedPlan(link: LocalLinkPlan['link']): FabricPlan {
 }
 
 /** A device with its driver, a queue pair, and memory that others may read and write. */
-class MthcaPeer {
+export class MthcaPeer {
   readonly fixture: DataFixture;
   readonly qp: FixtureQueuePair;
   readonly memory: Piece;
@@ -70,7 +70,7 @@ class MthcaPeer {
 }
 
 /** The same of our own adapter. */
-class VuhcaPeer {
+export class VuhcaPeer {
   readonly qp: DriverQueuePair;
   readonly lkey: number;
   readonly rkey: number;
