@@ -134,11 +134,11 @@ t.test("one's own disk", async (t) => {
 
 t.test("the driver and programs of Debian's own", async (t) => {
   const script = join(directory, 'case.sh');
-  const wait = 'until ibstat mthca0 1 | grep -q "State: Active"; do sleep 0.2; done';
-  writeFileSync(script, `#!/bin/sh\n${wait}\nibv_devinfo -d mthca0\nsminfo\n`);
+  const wait = 'until ibstat mlx5_0 1 | grep -q "State: Active"; do sleep 0.2; done';
+  writeFileSync(script, `#!/bin/sh\n${wait}\nibv_devinfo -d mlx5_0\nsminfo\n`);
   const args = readmeArguments('scripts/vuhca run --personality', {});
   const result = await runCli([...args, '--case', script], { XDG_RUNTIME_DIR: directory });
-  t.match(result.stdout, /PORT_ACTIVE.*SMINFO_MASTER/s, result.stderr);
+  t.match(result.stdout, /VUHCA_MLX5_0001.*PORT_ACTIVE.*SMINFO_MASTER/s, result.stderr);
   t.equal(result.status, 0);
 });
 

@@ -133,7 +133,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
     ],
     'docs/verbs/PERSONALITIES.md': [
       ['scripts/vuhca device', COMMANDS],
-      ['scripts/vuhca run --personality mthca --distribution', cli('readme.test.ts')],
+      ['scripts/vuhca run --personality mlx5 --distribution', cli('readme.test.ts')],
       ['scripts/vuhca run --personality mthca --disk', cli('run/disk-image.long.ts')],
       ['printf ', HERE],
     ],
