@@ -5,6 +5,11 @@
 /** General capabilities. */
 export const CMD_HCA_CAP_SIZE = 256;
 
+/** The adapter asks for no pages by events. */
+export function getCmdHcaCapPageRequestDisable(view: DataView, base: number): number {
+  return (view.getUint8(base) >>> 1) & 0x1;
+}
+
 /** Largest shared receive queue, as 2^n entries. */
 export function setCmdHcaCapLogMaxSrqSz(view: DataView, base: number, value: number): void {
   view.setUint8(base + 16, value);
@@ -80,6 +85,11 @@ export function setCmdHcaCapLogMaxKlmListSize(view: DataView, base: number, valu
   view.setUint8(base + 35, (view.getUint8(base + 35) & 0xc0) | (value & 0x3f));
 }
 
+/** The context of QPs may be longer. */
+export function getCmdHcaCapQpcExtension(view: DataView, base: number): number {
+  return (view.getUint8(base + 36) >>> 5) & 0x1;
+}
+
 /** READs and atomics that a requester has outstanding, as 2^n. */
 export function setCmdHcaCapLogMaxRaReqQp(view: DataView, base: number, value: number): void {
   view.setUint8(base + 41, (view.getUint8(base + 41) & 0xc0) | (value & 0x3f));
@@ -116,6 +126,9 @@ export function setCmdHcaCapNumPorts(view: DataView, base: number, value: number
 }
 
 /** Largest message, as 2^n bytes. */
+export function getCmdHcaCapLogMaxMsg(view: DataView, base: number): number {
+  return view.getUint8(base + 56) & 0x1f;
+}
 export function setCmdHcaCapLogMaxMsg(view: DataView, base: number, value: number): void {
   view.setUint8(base + 56, (view.getUint8(base + 56) & 0xe0) | (value & 0x1f));
 }
@@ -204,21 +217,38 @@ export function setCmdHcaCapLogBfRegSize(view: DataView, base: number, value: nu
 }
 
 /** Largest send request in bytes. */
+export function getCmdHcaCapMaxWqeSzSq(view: DataView, base: number): number {
+  return view.getUint16(base + 82, false);
+}
 export function setCmdHcaCapMaxWqeSzSq(view: DataView, base: number, value: number): void {
   view.setUint16(base + 82, value, false);
 }
 
 /** Largest receive request in bytes. */
+export function getCmdHcaCapMaxWqeSzRq(view: DataView, base: number): number {
+  return view.getUint16(base + 86, false);
+}
 export function setCmdHcaCapMaxWqeSzRq(view: DataView, base: number, value: number): void {
   view.setUint16(base + 86, value, false);
 }
 
+/** Largest send request of a dynamically connected queue in bytes. */
+export function getCmdHcaCapMaxWqeSzSqDc(view: DataView, base: number): number {
+  return view.getUint16(base + 90, false);
+}
+
 /** QPs in a multicast group. */
+export function getCmdHcaCapMaxQpMcg(view: DataView, base: number): number {
+  return view.getUint32(base + 92, false) & 0x1ffffff;
+}
 export function setCmdHcaCapMaxQpMcg(view: DataView, base: number, value: number): void {
   view.setUint32(base + 92, (view.getUint32(base + 92, false) & 0xfe000000) | (value & 0x1ffffff), false);
 }
 
 /** Multicast groups, as 2^n. */
+export function getCmdHcaCapLogMaxMcg(view: DataView, base: number): number {
+  return view.getUint8(base + 99);
+}
 export function setCmdHcaCapLogMaxMcg(view: DataView, base: number, value: number): void {
   view.setUint8(base + 99, value);
 }
@@ -243,7 +273,557 @@ export function setCmdHcaCapLogMaxRmp(view: DataView, base: number, value: numbe
   view.setUint8(base + 112, (view.getUint8(base + 112) & 0xe0) | (value & 0x1f));
 }
 
+/** Largest ring, as 2^n entries. */
+export function getCmdHcaCapLogMaxWqSz(view: DataView, base: number): number {
+  return view.getUint8(base + 123) & 0x1f;
+}
+
+/** Bytes of a user access region beyond 4096, as 2^n. */
+export function getCmdHcaCapLogUarPageSz(view: DataView, base: number): number {
+  return view.getUint16(base + 146, false);
+}
+
+/** Rate of the timer in MHz. */
+export function getCmdHcaCapDeviceFrequencyMhz(view: DataView, base: number): number {
+  return view.getUint32(base + 152, false);
+}
+
 /** Rate of the timer in kHz. */
+export function getCmdHcaCapDeviceFrequencyKhz(view: DataView, base: number): number {
+  return view.getUint32(base + 156, false);
+}
 export function setCmdHcaCapDeviceFrequencyKhz(view: DataView, base: number, value: number): void {
   view.setUint32(base + 156, value, false);
+}
+
+/** User access regions of 4 KiB in a page of the system. */
+export function getCmdHcaCapNumOfUarsPerPage(view: DataView, base: number): number {
+  return view.getUint32(base + 164, false);
+}
+
+/** Completions may be compressed. */
+export function getCmdHcaCapCqeCompression(view: DataView, base: number): number {
+  return view.getUint8(base + 183) & 0x1;
+}
+
+/** Shared receive queues match tags. */
+export function getCmdHcaCapTagMatching(view: DataView, base: number): number {
+  return view.getUint8(base + 190) >>> 7;
+}
+
+/** What contexts of processes may do. */
+export function getCmdHcaCapUctxCap(view: DataView, base: number): number {
+  return view.getUint32(base + 212, false);
+}
+
+/** Vectors of functions that can move. */
+export function getCmdHcaCapDynamicMsixTableSize(view: DataView, base: number): number {
+  return view.getUint16(base + 230, false) & 0xfff;
+}
+
+/** General capabilities. */
+export interface CmdHcaCap {
+  /** The adapter asks for no pages by events. */
+  pageRequestDisable: number;
+  /** There is a second page of general capabilities. */
+  hcaCap2: number;
+  /** Number of the function within the device. */
+  vhcaId: number;
+  /** Largest shared receive queue, as 2^n entries. */
+  logMaxSrqSz: number;
+  /** Largest work queue, as 2^n entries. */
+  logMaxQpSz: number;
+  /** QPs, as 2^n. */
+  logMaxQp: number;
+  /** Options of connections are exchanged. */
+  eceSupport: number;
+  /** Shared receive queues, as 2^n. */
+  logMaxSrq: number;
+  /** List length up to which requests are fast; 0: not told. */
+  maxSglForOptimizedPerformance: number;
+  /** Largest CQ, as 2^n entries. */
+  logMaxCqSz: number;
+  /** Requests may let writes by a key pass each other. */
+  relaxedOrderingWriteUmr: number;
+  /** Requests may let reads by a key pass each other. */
+  relaxedOrderingReadUmr: number;
+  /** CQs, as 2^n. */
+  logMaxCq: number;
+  /** Largest EQ, as 2^n entries. */
+  logMaxEqSz: number;
+  /** Writes by a key may pass each other. */
+  relaxedOrderingWrite: number;
+  /** Keys, as 2^n. */
+  logMaxMkey: number;
+  /** There is a key whose data are discarded. */
+  dumpFillMkey: number;
+  /** The function can stop at once. */
+  fastTeardown: number;
+  /** EQs, as 2^n. */
+  logMaxEq: number;
+  /** Keys that name keys, deep. */
+  maxIndirection: number;
+  /** Lists of keys may have elements of one size. */
+  fixedBufferSize: number;
+  /** Largest region, as 2^n bytes. */
+  logMaxMrwSz: number;
+  /** The function can stop while objects are left. */
+  forceTeardown: number;
+  /** A request may name any offset in a long list. */
+  umrExtendedTranslationOffset: number;
+  /** There is a key without memory. */
+  nullMkey: number;
+  /** Longest list of keys, as 2^n elements. */
+  logMaxKlmListSize: number;
+  /** The context of QPs may be longer. */
+  qpcExtension: number;
+  /** READs and atomics that a requester has outstanding, as 2^n. */
+  logMaxRaReqQp: number;
+  /** READs and atomics that a responder takes, as 2^n. */
+  logMaxRaResQp: number;
+  /** The end of a message can be padded in memory. */
+  endPad: number;
+  /** The set of counters can change in RTS. */
+  rts2rtsQpCountersSetId: number;
+  /** There is a register of capabilities of quality of service. */
+  qcamReg: number;
+  /** Code of the length of the GID table: 8 * 2^n, 0 for 8. */
+  gidTableSize: number;
+  /** There are counters of virtual ports. */
+  vportCounters: number;
+  /** Sets of counters count retransmissions. */
+  retransmissionQCounters: number;
+  /** Receive queues can change their set of counters. */
+  modifyRqCounterSetId: number;
+  /** Sets of counters. */
+  maxQpCnt: number;
+  /** Code of the length of the P_Key table: 128 * 2^n. */
+  pkeyTableSize: number;
+  /** Ports are queried as virtual ports; otherwise by datagrams of management. */
+  ibVirt: number;
+  /** Ethernet ports are virtual. */
+  ethVirt: number;
+  /** There is memory in the device. */
+  deviceMemory: number;
+  /** There is a register of capabilities of management. */
+  mcamReg: number;
+  /** There is a register of capabilities of ports. */
+  pcamReg: number;
+  /** LocalCaAckDelay. */
+  localCaAckDelay: number;
+  /** Sets of counters count errors. */
+  enhancedErrorQCounters: number;
+  /** The state of ports is checked. */
+  portsCheck: number;
+  /** Kind of the ports. */
+  portType: number;
+  /** Ports. */
+  numPorts: number;
+  /** Largest message, as 2^n bytes. */
+  logMaxMsg: number;
+  /** A bit for each code of a static rate. */
+  statRateSupport: number;
+  /** Version of completions. */
+  cqeVersion: number;
+  /** IP over InfiniBand has queues of its own. */
+  ipoibEnhancedOffloads: number;
+  /** Requests have no repeated blocks. */
+  repeatedBlockDisabled: number;
+  /** Requests cannot change the size of pages of a key. */
+  umrModifyEntitySizeDisabled: number;
+  /** Requests cannot change the right to atomics. */
+  umrModifyAtomicDisabled: number;
+  /** Requests cannot make keys that name keys. */
+  umrIndirectMkeyDisabled: number;
+  /** How requests that change keys are ordered. */
+  umrFence: number;
+  /** Signature errors drain a send queue. */
+  drainSigerr: number;
+  /** Which checksums of commands are checked; 0: none. */
+  cmdifChecksum: number;
+  /** Signature errors have completions. */
+  sigerrCqe: number;
+  /** Requests may carry signatures. */
+  wqSignature: number;
+  /** Short data can come in completions. */
+  sctrDataCqe: number;
+  /** Signatures are handed over. */
+  sho: number;
+  /** There are dynamically connected queues. */
+  dct: number;
+  /** Ethernet ports have RDMA. */
+  roce: number;
+  /** There is a page of capabilities of atomics. */
+  atomic: number;
+  /** A CQ may be overrun. */
+  cqOi: number;
+  /** CQs can be resized. */
+  cqResize: number;
+  /** Events of CQs are moderated. */
+  cqModeration: number;
+  /** The mode of moderation can change. */
+  cqPeriodModeModify: number;
+  /** A CQ can change its EQ. */
+  cqEqRemap: number;
+  /** Page faults are told. */
+  pg: number;
+  /** A QP may refuse its own multicast packets. */
+  blockLbMc: number;
+  /** The period of moderation can start at a completion. */
+  cqPeriodStartFromCqe: number;
+  /** Paths can migrate. */
+  apm: number;
+  /** There are calculations on vectors. */
+  vectorCalc: number;
+  /** Lists of requests may lie behind the reserved key. */
+  umrPtrRlky: number;
+  /** Requests make keys with the length of whole lists, and windows. */
+  imaicl: number;
+  /** There is a counter of Q_Key violations. */
+  qkv: number;
+  /** There is a counter of P_Key violations. */
+  pkv: number;
+  /** Datagrams may name another source QPN. */
+  setDethSqpn: number;
+  /** There is XRC. */
+  xrc: number;
+  /** There is UD. */
+  ud: number;
+  /** There is UC. */
+  uc: number;
+  /** There is RC. */
+  rc: number;
+  /** User access regions have 4 KiB. */
+  uar4k: number;
+  /** MiB of user access regions, as 2^n. */
+  uarSz: number;
+  /** Smallest page of lists, as 2^n bytes. */
+  logPgSz: number;
+  /** Requests may be written into doorbell registers. */
+  bf: number;
+  /** Short Ethernet packets are padded. */
+  padTxEthPacket: number;
+  /** Bytes of the doorbell registers of a page, as 2^n. */
+  logBfRegSize: number;
+  /** Largest send request in bytes. */
+  maxWqeSzSq: number;
+  /** Largest receive request in bytes. */
+  maxWqeSzRq: number;
+  /** Largest send request of a dynamically connected queue in bytes. */
+  maxWqeSzSqDc: number;
+  /** QPs in a multicast group. */
+  maxQpMcg: number;
+  /** Multicast groups, as 2^n. */
+  logMaxMcg: number;
+  /** Transport domains, as 2^n. */
+  logMaxTransportDomain: number;
+  /** Protection domains, as 2^n. */
+  logMaxPd: number;
+  /** XRC domains, as 2^n. */
+  logMaxXrcd: number;
+  /** Receive queues of Ethernet, as 2^n. */
+  logMaxRq: number;
+  /** Send queues of Ethernet, as 2^n. */
+  logMaxSq: number;
+  /** Shared receive queues may be rings. */
+  basicCyclicRcvWqe: number;
+  /** Receive memory pools, as 2^n. */
+  logMaxRmp: number;
+  /** Largest ring, as 2^n entries. */
+  logMaxWqSz: number;
+  /** A bit for each kind of general object. */
+  generalObjTypes: number;
+  /** Contexts of processes, as 2^n. */
+  logMaxUctx: number;
+  /** Regions of user memory, as 2^n. */
+  logMaxUmem: number;
+  /** EQs; 0: as log_max_eq says. */
+  maxNumEqs: number;
+  /** Bytes of a user access region beyond 4096, as 2^n. */
+  logUarPageSz: number;
+  /** Rate of the timer in MHz. */
+  deviceFrequencyMhz: number;
+  /** Rate of the timer in kHz. */
+  deviceFrequencyKhz: number;
+  /** User access regions of 4 KiB in a page of the system. */
+  numOfUarsPerPage: number;
+  /** Completions may be compressed. */
+  cqeCompression: number;
+  /** Shared receive queues match tags. */
+  tagMatching: number;
+  /** Ports that functions share. */
+  numVhcaPorts: number;
+  /** Software gives itself a number. */
+  swOwnerId: number;
+  /** What contexts of processes may do. */
+  uctxCap: number;
+  /** Vectors of functions that can move. */
+  dynamicMsixTableSize: number;
+}
+
+/** A record of zeros, to be reused. */
+export function newCmdHcaCap(): CmdHcaCap {
+  return {
+    pageRequestDisable: 0,
+    hcaCap2: 0,
+    vhcaId: 0,
+    logMaxSrqSz: 0,
+    logMaxQpSz: 0,
+    logMaxQp: 0,
+    eceSupport: 0,
+    logMaxSrq: 0,
+    maxSglForOptimizedPerformance: 0,
+    logMaxCqSz: 0,
+    relaxedOrderingWriteUmr: 0,
+    relaxedOrderingReadUmr: 0,
+    logMaxCq: 0,
+    logMaxEqSz: 0,
+    relaxedOrderingWrite: 0,
+    logMaxMkey: 0,
+    dumpFillMkey: 0,
+    fastTeardown: 0,
+    logMaxEq: 0,
+    maxIndirection: 0,
+    fixedBufferSize: 0,
+    logMaxMrwSz: 0,
+    forceTeardown: 0,
+    umrExtendedTranslationOffset: 0,
+    nullMkey: 0,
+    logMaxKlmListSize: 0,
+    qpcExtension: 0,
+    logMaxRaReqQp: 0,
+    logMaxRaResQp: 0,
+    endPad: 0,
+    rts2rtsQpCountersSetId: 0,
+    qcamReg: 0,
+    gidTableSize: 0,
+    vportCounters: 0,
+    retransmissionQCounters: 0,
+    modifyRqCounterSetId: 0,
+    maxQpCnt: 0,
+    pkeyTableSize: 0,
+    ibVirt: 0,
+    ethVirt: 0,
+    deviceMemory: 0,
+    mcamReg: 0,
+    pcamReg: 0,
+    localCaAckDelay: 0,
+    enhancedErrorQCounters: 0,
+    portsCheck: 0,
+    portType: 0,
+    numPorts: 0,
+    logMaxMsg: 0,
+    statRateSupport: 0,
+    cqeVersion: 0,
+    ipoibEnhancedOffloads: 0,
+    repeatedBlockDisabled: 0,
+    umrModifyEntitySizeDisabled: 0,
+    umrModifyAtomicDisabled: 0,
+    umrIndirectMkeyDisabled: 0,
+    umrFence: 0,
+    drainSigerr: 0,
+    cmdifChecksum: 0,
+    sigerrCqe: 0,
+    wqSignature: 0,
+    sctrDataCqe: 0,
+    sho: 0,
+    dct: 0,
+    roce: 0,
+    atomic: 0,
+    cqOi: 0,
+    cqResize: 0,
+    cqModeration: 0,
+    cqPeriodModeModify: 0,
+    cqEqRemap: 0,
+    pg: 0,
+    blockLbMc: 0,
+    cqPeriodStartFromCqe: 0,
+    apm: 0,
+    vectorCalc: 0,
+    umrPtrRlky: 0,
+    imaicl: 0,
+    qkv: 0,
+    pkv: 0,
+    setDethSqpn: 0,
+    xrc: 0,
+    ud: 0,
+    uc: 0,
+    rc: 0,
+    uar4k: 0,
+    uarSz: 0,
+    logPgSz: 0,
+    bf: 0,
+    padTxEthPacket: 0,
+    logBfRegSize: 0,
+    maxWqeSzSq: 0,
+    maxWqeSzRq: 0,
+    maxWqeSzSqDc: 0,
+    maxQpMcg: 0,
+    logMaxMcg: 0,
+    logMaxTransportDomain: 0,
+    logMaxPd: 0,
+    logMaxXrcd: 0,
+    logMaxRq: 0,
+    logMaxSq: 0,
+    basicCyclicRcvWqe: 0,
+    logMaxRmp: 0,
+    logMaxWqSz: 0,
+    generalObjTypes: 0,
+    logMaxUctx: 0,
+    logMaxUmem: 0,
+    maxNumEqs: 0,
+    logUarPageSz: 0,
+    deviceFrequencyMhz: 0,
+    deviceFrequencyKhz: 0,
+    numOfUarsPerPage: 0,
+    cqeCompression: 0,
+    tagMatching: 0,
+    numVhcaPorts: 0,
+    swOwnerId: 0,
+    uctxCap: 0,
+    dynamicMsixTableSize: 0,
+  };
+}
+
+/** Reads all fields except arrays into `into` and returns it. */
+export function decodeCmdHcaCap(view: DataView, base: number, into: CmdHcaCap): CmdHcaCap {
+  into.pageRequestDisable = getCmdHcaCapPageRequestDisable(view, base);
+  const word4 = view.getUint32(base + 4, false);
+  into.hcaCap2 = word4 >>> 31;
+  into.vhcaId = word4 & 0xffff;
+  const word16 = view.getUint32(base + 16, false);
+  into.logMaxSrqSz = word16 >>> 24;
+  into.logMaxQpSz = (word16 >>> 16) & 0xff;
+  into.logMaxQp = word16 & 0x1f;
+  const word20 = view.getUint32(base + 20, false);
+  into.eceSupport = (word20 >>> 28) & 0x1;
+  into.logMaxSrq = (word20 >>> 16) & 0x1f;
+  const word24 = view.getUint32(base + 24, false);
+  into.maxSglForOptimizedPerformance = word24 >>> 24;
+  into.logMaxCqSz = (word24 >>> 16) & 0xff;
+  into.relaxedOrderingWriteUmr = (word24 >>> 15) & 0x1;
+  into.relaxedOrderingReadUmr = (word24 >>> 14) & 0x1;
+  into.logMaxCq = word24 & 0x1f;
+  const word28 = view.getUint32(base + 28, false);
+  into.logMaxEqSz = word28 >>> 24;
+  into.relaxedOrderingWrite = (word28 >>> 23) & 0x1;
+  into.logMaxMkey = (word28 >>> 16) & 0x3f;
+  into.dumpFillMkey = (word28 >>> 7) & 0x1;
+  into.fastTeardown = (word28 >>> 4) & 0x1;
+  into.logMaxEq = word28 & 0xf;
+  const word32 = view.getUint32(base + 32, false);
+  into.maxIndirection = word32 >>> 24;
+  into.fixedBufferSize = (word32 >>> 23) & 0x1;
+  into.logMaxMrwSz = (word32 >>> 16) & 0x7f;
+  into.forceTeardown = (word32 >>> 15) & 0x1;
+  into.umrExtendedTranslationOffset = (word32 >>> 7) & 0x1;
+  into.nullMkey = (word32 >>> 6) & 0x1;
+  into.logMaxKlmListSize = word32 & 0x3f;
+  into.qpcExtension = getCmdHcaCapQpcExtension(view, base);
+  const word40 = view.getUint32(base + 40, false);
+  into.logMaxRaReqQp = (word40 >>> 16) & 0x3f;
+  into.logMaxRaResQp = word40 & 0x3f;
+  const word44 = view.getUint32(base + 44, false);
+  into.endPad = word44 >>> 31;
+  into.rts2rtsQpCountersSetId = (word44 >>> 22) & 0x1;
+  into.qcamReg = (word44 >>> 16) & 0x1;
+  into.gidTableSize = word44 & 0xffff;
+  const word48 = view.getUint32(base + 48, false);
+  into.vportCounters = (word48 >>> 30) & 0x1;
+  into.retransmissionQCounters = (word48 >>> 29) & 0x1;
+  into.modifyRqCounterSetId = (word48 >>> 27) & 0x1;
+  into.maxQpCnt = (word48 >>> 16) & 0x3ff;
+  into.pkeyTableSize = word48 & 0xffff;
+  const word52 = view.getUint32(base + 52, false);
+  into.ibVirt = (word52 >>> 29) & 0x1;
+  into.ethVirt = (word52 >>> 28) & 0x1;
+  into.deviceMemory = (word52 >>> 23) & 0x1;
+  into.mcamReg = (word52 >>> 22) & 0x1;
+  into.pcamReg = (word52 >>> 21) & 0x1;
+  into.localCaAckDelay = (word52 >>> 16) & 0x1f;
+  into.enhancedErrorQCounters = (word52 >>> 14) & 0x1;
+  into.portsCheck = (word52 >>> 13) & 0x1;
+  into.portType = (word52 >>> 8) & 0x3;
+  into.numPorts = word52 & 0xff;
+  into.logMaxMsg = getCmdHcaCapLogMaxMsg(view, base);
+  const word60 = view.getUint32(base + 60, false);
+  into.statRateSupport = word60 >>> 16;
+  into.cqeVersion = word60 & 0xf;
+  const word64 = view.getUint32(base + 64, false);
+  into.ipoibEnhancedOffloads = (word64 >>> 28) & 0x1;
+  into.repeatedBlockDisabled = (word64 >>> 25) & 0x1;
+  into.umrModifyEntitySizeDisabled = (word64 >>> 24) & 0x1;
+  into.umrModifyAtomicDisabled = (word64 >>> 23) & 0x1;
+  into.umrIndirectMkeyDisabled = (word64 >>> 22) & 0x1;
+  into.umrFence = (word64 >>> 20) & 0x3;
+  into.drainSigerr = (word64 >>> 16) & 0x1;
+  into.cmdifChecksum = (word64 >>> 14) & 0x3;
+  into.sigerrCqe = (word64 >>> 13) & 0x1;
+  into.wqSignature = (word64 >>> 11) & 0x1;
+  into.sctrDataCqe = (word64 >>> 10) & 0x1;
+  into.sho = (word64 >>> 8) & 0x1;
+  into.dct = (word64 >>> 5) & 0x1;
+  into.roce = (word64 >>> 2) & 0x1;
+  into.atomic = (word64 >>> 1) & 0x1;
+  const word68 = view.getUint32(base + 68, false);
+  into.cqOi = word68 >>> 31;
+  into.cqResize = (word68 >>> 30) & 0x1;
+  into.cqModeration = (word68 >>> 29) & 0x1;
+  into.cqPeriodModeModify = (word68 >>> 28) & 0x1;
+  into.cqEqRemap = (word68 >>> 25) & 0x1;
+  into.pg = (word68 >>> 24) & 0x1;
+  into.blockLbMc = (word68 >>> 23) & 0x1;
+  into.cqPeriodStartFromCqe = (word68 >>> 20) & 0x1;
+  into.apm = (word68 >>> 17) & 0x1;
+  into.vectorCalc = (word68 >>> 16) & 0x1;
+  into.umrPtrRlky = (word68 >>> 15) & 0x1;
+  into.imaicl = (word68 >>> 14) & 0x1;
+  into.qkv = (word68 >>> 9) & 0x1;
+  into.pkv = (word68 >>> 8) & 0x1;
+  into.setDethSqpn = (word68 >>> 7) & 0x1;
+  into.xrc = (word68 >>> 3) & 0x1;
+  into.ud = (word68 >>> 2) & 0x1;
+  into.uc = (word68 >>> 1) & 0x1;
+  into.rc = word68 & 0x1;
+  const word72 = view.getUint32(base + 72, false);
+  into.uar4k = word72 >>> 31;
+  into.uarSz = (word72 >>> 16) & 0x3f;
+  into.logPgSz = word72 & 0xff;
+  const word76 = view.getUint32(base + 76, false);
+  into.bf = word76 >>> 31;
+  into.padTxEthPacket = (word76 >>> 29) & 0x1;
+  into.logBfRegSize = (word76 >>> 16) & 0x1f;
+  into.maxWqeSzSq = getCmdHcaCapMaxWqeSzSq(view, base);
+  into.maxWqeSzRq = getCmdHcaCapMaxWqeSzRq(view, base);
+  into.maxWqeSzSqDc = getCmdHcaCapMaxWqeSzSqDc(view, base);
+  into.maxQpMcg = getCmdHcaCapMaxQpMcg(view, base);
+  into.logMaxMcg = getCmdHcaCapLogMaxMcg(view, base);
+  const word100 = view.getUint32(base + 100, false);
+  into.logMaxTransportDomain = (word100 >>> 24) & 0x1f;
+  into.logMaxPd = (word100 >>> 16) & 0x1f;
+  into.logMaxXrcd = word100 & 0x1f;
+  const word108 = view.getUint32(base + 108, false);
+  into.logMaxRq = (word108 >>> 24) & 0x1f;
+  into.logMaxSq = (word108 >>> 16) & 0x1f;
+  const word112 = view.getUint32(base + 112, false);
+  into.basicCyclicRcvWqe = word112 >>> 31;
+  into.logMaxRmp = (word112 >>> 24) & 0x1f;
+  into.logMaxWqSz = getCmdHcaCapLogMaxWqSz(view, base);
+  into.generalObjTypes = view.getUint32(base + 128, false) * 4294967296 + view.getUint32(base + 132, false);
+  const word140 = view.getUint32(base + 140, false);
+  into.logMaxUctx = (word140 >>> 24) & 0x1f;
+  into.logMaxUmem = (word140 >>> 16) & 0x1f;
+  into.maxNumEqs = word140 & 0xffff;
+  into.logUarPageSz = getCmdHcaCapLogUarPageSz(view, base);
+  into.deviceFrequencyMhz = getCmdHcaCapDeviceFrequencyMhz(view, base);
+  into.deviceFrequencyKhz = getCmdHcaCapDeviceFrequencyKhz(view, base);
+  into.numOfUarsPerPage = getCmdHcaCapNumOfUarsPerPage(view, base);
+  into.cqeCompression = getCmdHcaCapCqeCompression(view, base);
+  into.tagMatching = getCmdHcaCapTagMatching(view, base);
+  const word192 = view.getUint32(base + 192, false);
+  into.numVhcaPorts = (word192 >>> 8) & 0xff;
+  into.swOwnerId = (word192 >>> 1) & 0x1;
+  into.uctxCap = getCmdHcaCapUctxCap(view, base);
+  into.dynamicMsixTableSize = getCmdHcaCapDynamicMsixTableSize(view, base);
+  return into;
 }

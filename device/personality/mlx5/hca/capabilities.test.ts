@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What the device promises: each field of the page of general capabilities that is not 0 stands
+ * here with the file of this personality, or of its fabric, whose test or bound is behind it.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import t from 'tap';
+import { decodeCmdHcaCap, newCmdHcaCap } from '../../../../protocol/mlx5/gen/cmd-hca-cap.gen.ts';
+import { CapabilityKind, makeCapabilities } from './capabilities.ts';
+
+const FOLDER = new URL('../', import.meta.url);
+
+/** Field, and a file with words of it that show what is behind the field. */
+const reasons: Readonly<Record<string, readonly [file: string, words: string]>> = {
+  numPorts: ['mlx5-adapter.ts', 'length: portCount'],
+  gidTableSize: ['commands/vport-commands.test.ts', 'GID'],
+  qkv: ['data-path.test.ts', 'another Q_Key'],
+  pkv: ['commands/vport-commands.test.ts', 'pkey'],
+  logMaxMcg: ['commands/group-commands.test.ts', 'as many groups, and QPs in one, as the capabilities tell'],
+  maxQpMcg: ['commands/group-commands.test.ts', 'as many groups, and QPs in one, as the capabilities tell'],
+  ibVirt: ['commands/vport-commands.test.ts', 'QUERY_HCA_VPORT'],
+  deviceFrequencyKhz: ['mlx5-function.ts', 'TIMER_OFFSET'],
+  logPgSz: ['memory/page-list.ts', 'LOG_LEAST_PAGE'],
+  uarSz: ['stray-doorbells.test.ts', 'BAR_BYTES'],
+  logBfRegSize: ['mlx5-function.ts', 'DOORBELL_HALF_BYTES'],
+  logMaxMsg: ['../shared/send-command-builder.ts', 'MESSAGE_MAX_BYTES'],
+  logMaxEq: ['commands/event-queue-commands.ts', 'EVENT'],
+  logMaxEqSz: ['commands/event-queue-commands.ts', 'LOG_EVENT_ENTRIES'],
+  logMaxCq: ['hca/hca.ts', 'LOG_COMPLETION_QUEUES'],
+  logMaxCqSz: ['commands/completion-queue-commands.ts', 'LOG_COMPLETION_ENTRIES'],
+  cqOi: ['queues/completions.test.ts', 'oi: 1'],
+  cqResize: ['queues/completion-events.test.ts', 'resizing'],
+  cqModeration: ['queues/completion-events.test.ts', 'moderated'],
+  cqEqRemap: ['queues/completion-events.test.ts', 'another EQ takes the events'],
+  logMaxQp: ['hca/hca.ts', 'LOG_QUEUE_PAIRS'],
+  logMaxQpSz: ['commands/queue-pair-commands.ts', 'LOG_QUEUE_PAIR_BLOCKS'],
+  logMaxSrq: ['hca/hca.ts', 'LOG_SHARED_QUEUES'],
+  logMaxRmp: ['commands/shared-receive-queue-commands.ts', 'CREATE_RMP'],
+  logMaxSrqSz: ['commands/shared-receive-queue-commands.ts', 'LOG_SHARED_ENTRIES'],
+  logMaxRaReqQp: ['data-path.test.ts', 'LIMIT_EXCEEDED'],
+  logMaxRaResQp: ['data-path.test.ts', 'logRraMax: 5'],
+  logMaxPd: ['hca/hca.ts', 'LOG_DOMAINS'],
+  logMaxXrcd: ['hca/hca.ts', 'LOG_XRC_DOMAINS'],
+  logMaxTransportDomain: ['hca/hca.ts', 'LOG_TRANSPORT_DOMAINS'],
+  maxWqeSzSq: ['queues/send-queue.ts', 'BLOCKS_MAX'],
+  maxWqeSzRq: ['commands/queue-pair-commands.ts', 'RECEIVE_ENTRY_MAX_BYTES'],
+  cqeVersion: ['queues/completion-encoder.test.ts', 'userIndex'],
+  forceTeardown: ['start.test.ts', 'a function stops gracefully, by force and fast'],
+  fastTeardown: ['start.test.ts', 'a function stops gracefully, by force and fast'],
+  atomic: ['data-path.test.ts', 'FETCH_ADD'],
+  rc: ['data-path.test.ts', 'SENDs over a reliable connection'],
+  uc: ['data-path.test.ts', 'an unreliable connection'],
+  ud: ['data-path.test.ts', 'datagrams'],
+  xrc: ['queues/shared-receive-queue.ts', 'XRC'],
+  logMaxMkey: ['memory/memory-keys.ts', 'LOG_KEYS'],
+  logMaxMrwSz: ['memory/memory-keys.test.ts', 'len'],
+  maxIndirection: ['memory/memory-keys.ts', 'MAX_INDIRECTION'],
+  logMaxKlmListSize: ['memory/key-lists.ts', 'pieces'],
+  umrExtendedTranslationOffset: ['memory/umr.test.ts', 'from its offset on'],
+  imaicl: ['memory/driver-requests.test.ts', 'a window of type 2'],
+};
+
+t.test('nothing is promised without a reason', async (t) => {
+  const page = makeCapabilities(1).get(CapabilityKind.GENERAL);
+  if (page === undefined) throw new Error('there is no page of general capabilities');
+  const fields = decodeCmdHcaCap(new DataView(page.buffer), 0, newCmdHcaCap());
+  const told = Object.entries(fields).flatMap(([name, value]) => (value === 0 ? [] : [name]));
+  t.same(told.sort(), Object.keys(reasons).sort());
+  for (const [name, [file, words]] of Object.entries(reasons)) {
+    const place = new URL(file, FOLDER);
+    if (t.ok(existsSync(place), `${name}: ${file}`))
+      t.ok(readFileSync(place, 'utf8').includes(words), `${name}: ${words}`);
+  }
+});
