@@ -53,6 +53,11 @@ export class PageList {
     return this.#pages[Math.floor(at / this.#pageBytes)] + (at % this.#pageBytes);
   }
 
+  /** True when the bytes lie in one page. */
+  isInPage(offset: number, lengthBytes: number): boolean {
+    return ((this.#start + offset) % this.#pageBytes) + lengthBytes <= this.#pageBytes;
+  }
+
   /**
    * Sets `dma` to the byte at `offset`. Returns how many of `lengthBytes` from there on lie in one
    * page.

@@ -56,10 +56,15 @@ export class QueueMemory implements RequestMemory {
   ): FaultKind {
     for (let done = 0; done < lengthBytes; ) {
       const piece = this.#pages.locate(this.#dma, offset + done, lengthBytes - done);
-      if (!this.#dma.read(subject, piece, target.bytes, targetOffset + done)) return FaultKind.DMA_READ;
+      if (!this.#dma.readBlock(subject, piece, target, targetOffset + done)) return FaultKind.DMA_READ;
       done += piece;
     }
     return FaultKind.NONE;
+  }
+
+  /** True when the bytes lie in one page. */
+  isInPage(offset: number, lengthBytes: number): boolean {
+    return this.#pages.isInPage(offset, lengthBytes);
   }
 
   /**

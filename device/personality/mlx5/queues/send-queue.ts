@@ -20,6 +20,8 @@ const COUNTER_MASK = 0xffff;
 const LENGTH_UNIT_BYTES = 16;
 /** Blocks of the longest request. */
 const BLOCKS_MAX = 16;
+/** Blocks of the longest request that is read at once: the host moves them by words. */
+const EXPECTED_MAX = 2;
 
 /** Place of the requests of a queue. */
 export class SendPlace {
@@ -75,6 +77,8 @@ export class SendQueue implements PostedSends {
   /** Blocks that software has posted, modulo 2^16. */
   posted = 0;
   readonly #counter: PostedCounter;
+  /** Blocks that the next request probably has: as many as the last one. */
+  #expected = 1;
 
   constructor(qp: QueuePair, place: SendPlace, counter: PostedCounter) {
     this.qp = qp;
@@ -153,21 +157,37 @@ export class SendQueue implements PostedSends {
    */
   #read(first: number, most: number, target: RequestBlock): number {
     const { place, qp } = this;
-    this.fault = place.memory.read(qp, place.offsetOf(first), SEND_BLOCK_BYTES, target);
+    const known = this.#lengthToRead(first, most);
+    this.fault = place.memory.read(qp, place.offsetOf(first), known, target);
     if (this.fault !== FaultKind.NONE) return 0;
     const lengthBytes = getCtrlSegDs(target.view, 0) * LENGTH_UNIT_BYTES;
     if (lengthBytes < CTRL_SEG_SIZE || lengthBytes > Math.min(most, BLOCKS_MAX) * SEND_BLOCK_BYTES) {
       this.fault = FaultKind.COMMAND_LENGTH;
       return 0;
     }
-    if (lengthBytes > SEND_BLOCK_BYTES) this.#readRest(first, lengthBytes, target);
+    this.#expected = Math.min(Math.ceil(lengthBytes / SEND_BLOCK_BYTES), EXPECTED_MAX);
+    if (lengthBytes > known) this.#readRest(first, known, lengthBytes, target);
     return lengthBytes;
   }
 
-  /** Reads what lies behind the first block; it may go on at the start of the ring. */
-  #readRest(first: number, lengthBytes: number, target: RequestBlock): void {
+  /**
+   * Bytes to read before the length of a request is known: one block, and the next one where it
+   * probably is of the request, is posted and lies behind the first one in the same page.
+   */
+  #lengthToRead(first: number, most: number): number {
+    const { place } = this;
+    const lengthBytes = this.#expected * SEND_BLOCK_BYTES;
+    const isAtOnce =
+      this.#expected <= most &&
+      lengthBytes <= place.bytesToEnd(first) &&
+      place.memory.isInPage(place.offsetOf(first), lengthBytes);
+    return isAtOnce ? lengthBytes : SEND_BLOCK_BYTES;
+  }
+
+  /** Reads what lies behind the first `known` bytes; it may go on at the start of the ring. */
+  #readRest(first: number, known: number, lengthBytes: number, target: RequestBlock): void {
     const { place, qp } = this;
-    let done = SEND_BLOCK_BYTES;
+    let done = known;
     while (done < lengthBytes && this.fault === FaultKind.NONE) {
       const block = first + done / SEND_BLOCK_BYTES;
       const piece = Math.min(lengthBytes - done, place.bytesToEnd(block));

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Requests of a send queue: each is read as software has written it, wherever it lies in the ring
+ * and in the pages, with few reads of guest memory, and none of what is not posted.
+ */
+import t from 'tap';
+import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
+import { SEND_BLOCK_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
+import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
+import { Random } from '../../../random.ts';
+import { seedsOf } from '../../../rig/fixtures/seeds.ts';
+import { PageAccess } from '../../../rig/machine/guest-memory-model.ts';
+import { Mlx5Driver } from '../../../rig/mlx5/driver/mlx5-driver.ts';
+import { RequestBlock } from '../../shared/request-block.ts';
+import { PageList } from '../memory/page-list.ts';
+import { QueueMemory } from '../memory/queue-memory.ts';
+import { SendPlace, SendQueue } from './send-queue.ts';
+
+const PAGE_BYTES = 4096;
+const UNIT_BYTES = 16;
+const UNITS_MAX = 63;
+const COUNTER_MASK = 0xffff;
+const LENGTH_AT = 7;
+
+/** A queue in pages that lie in disorder, and software that posts to it. */
+class PostedQueue {
+  readonly driver = new Mlx5Driver();
+  readonly pages: number[];
+  readonly queue: SendQueue;
+  /** Reads of guest memory so far. */
+  reads = 0;
+  readonly #qp: { nextSequence: number };
+  readonly #offset: number;
+  readonly #blocks: number;
+  #posted = 0;
+
+  /** `blocks`: a power of two. `offset`: of the first block in the pages. */
+  constructor(blocks: number, offset: number) {
+    const { driver } = this;
+    const { underlying } = driver.device;
+    const { dma } = underlying;
+    const count = Math.ceil((offset + blocks * SEND_BLOCK_BYTES) / PAGE_BYTES);
+    this.pages = Array.from({ length: count }, () => driver.allocate(2 * PAGE_BYTES)).reverse();
+    this.#offset = offset;
+    this.#blocks = blocks;
+    const { faultObject } = driver.device.commands.context;
+    const qp = { number: 5, owner: underlying, faultObject, nextSequence: 0 };
+    this.#qp = qp;
+    const memory = new QueueMemory(dma, new PageList(Float64Array.from(this.pages), PAGE_BYTES));
+    const place = new SendPlace(memory, offset, blocks);
+    this.queue = new SendQueue(qp as unknown as QueuePair, place, { read: () => this.#posted });
+    const readBlock = dma.readBlock.bind(dma);
+    dma.readBlock = (...parts) => {
+      this.reads++;
+      return readBlock(...parts);
+    };
+  }
+
+  /** Blocks that are free. */
+  get room(): number {
+    return this.#blocks - ((this.#posted - this.queue.nextBlock) & COUNTER_MASK);
+  }
+
+  /** Guest address of a byte behind the first block of the ring. */
+  addressOf(at: number): number {
+    const offset = this.#offset + (at % (this.#blocks * SEND_BLOCK_BYTES));
+    return this.pages[Math.floor(offset / PAGE_BYTES)] + (offset % PAGE_BYTES);
+  }
+
+  /** Writes a request without ringing. */
+  write(request: Uint8Array): void {
+    const { memory } = this.driver;
+    const first = this.#posted * SEND_BLOCK_BYTES;
+    for (const [at, byte] of request.entries()) memory.view(this.addressOf(first + at), 1).setUint8(0, byte);
+    this.#posted = (this.#posted + Math.ceil(request.length / SEND_BLOCK_BYTES)) & COUNTER_MASK;
+  }
+
+  /** The next request as the device reads it; undefined with the fault in the queue. */
+  take(): Uint8Array | undefined {
+    const block = new RequestBlock();
+    const length = this.queue.take(this.#qp.nextSequence, block);
+    this.#qp.nextSequence = (this.#qp.nextSequence + 1) & COUNTER_MASK;
+    return length === 0 ? undefined : block.bytes.slice(0, length);
+  }
+}
+
+/** A request of so many units of 16 bytes, whose other bytes are those of `random`. */
+function requestOf(units: number, random = new Random(1)): Uint8Array {
+  const request = Uint8Array.from({ length: units * UNIT_BYTES }, () => random.below(256));
+  request[LENGTH_AT] = units;
+  return request;
+}
+
+for (const seed of seedsOf(4, 100)) {
+  t.test(`requests are read as they were written, seed ${seed}`, async (t) => {
+    const random = new Random(seed);
+    const posted = new PostedQueue(2 ** random.between(4, 8), random.below(300) * UNIT_BYTES);
+    const wanted: Uint8Array[] = [];
+    for (let act = 0; act < 300; act++) {
+      const units = random.oneIn(4) ? random.between(1, UNITS_MAX) : random.between(1, 9);
+      if (Math.ceil((units * UNIT_BYTES) / SEND_BLOCK_BYTES) <= posted.room && !random.oneIn(3)) {
+        wanted.push(requestOf(units, random));
+        posted.write(wanted[wanted.length - 1]);
+        continue;
+      }
+      posted.queue.ring();
+      for (let left = random.below(wanted.length + 1); left > 0; left--) {
+        const found = posted.take();
+        const request = wanted.shift() as Uint8Array;
+        if (found === undefined || Buffer.compare(found, request) !== 0)
+          t.fail(`seed ${seed}, act ${act}: a request of ${request.length} bytes`);
+      }
+    }
+    t.ok(posted.reads > 0, `seed ${seed}`);
+  });
+}
+
+t.test('requests of one length are read at once, when two blocks hold them', async (t) => {
+  for (const [units, reads] of [
+    [3, 1],
+    [4, 1],
+    [5, 1],
+    [8, 1],
+    [9, 2],
+    [40, 2],
+  ]) {
+    const posted = new PostedQueue(32, 0);
+    for (let number = 0; number < 3; number++) {
+      posted.write(requestOf(units));
+      posted.queue.ring();
+      posted.reads = 0;
+      t.same(posted.take(), requestOf(units), `${units} units, request ${number}`);
+    }
+    t.equal(posted.reads, reads, `${units} units`);
+  }
+});
+
+t.test('a block is read ahead only when it is posted, behind the other in the ring and in its page', async (t) => {
+  const dmaOf = (posted: PostedQueue) => posted.driver.device.underlying.dma;
+  const bytesRead = (posted: PostedQueue, units: number): number => {
+    const before = dmaOf(posted).bytesRead;
+    t.same(posted.take(), requestOf(units), `${units} units`);
+    return dmaOf(posted).bytesRead - before;
+  };
+  // One request of two blocks lets the device expect two.
+  const write = (posted: PostedQueue, ...list: readonly number[]): void => {
+    for (const units of list) posted.write(requestOf(units));
+    posted.queue.ring();
+  };
+  const last = new PostedQueue(16, 0);
+  write(last, 8, 3);
+  bytesRead(last, 8);
+  t.equal(bytesRead(last, 3), 64, 'nothing else is posted');
+  const end = new PostedQueue(4, 0);
+  write(end, 4, 8, 4);
+  bytesRead(end, 4);
+  bytesRead(end, 8);
+  write(end, 4, 4);
+  t.equal(bytesRead(end, 4), 64, 'the last block of the ring');
+  for (const reads of [true, false]) {
+    const posted = new PostedQueue(128, 0);
+    write(posted, 4, ...Array.from({ length: 31 }, () => 8), reads ? 4 : 8, 4);
+    bytesRead(posted, 4);
+    for (let number = 0; number < 31; number++) bytesRead(posted, 8);
+    posted.driver.memory.protect(posted.pages[1], PAGE_BYTES, PageAccess.UNMAPPED);
+    // What is expected of the page behind is no reason to fail.
+    t.same(posted.take(), reads ? requestOf(4) : undefined, reads ? 'the last block of a page' : 'the next page');
+    t.equal(posted.queue.fault, reads ? FaultKind.NONE : FaultKind.DMA_READ);
+  }
+});
