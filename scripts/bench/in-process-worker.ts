@@ -7,7 +7,8 @@
  * messages allocate in each of them, a late compilation in one or two.
  */
 import { raiseInliningBudget } from '../../device/process/host/inlining-budget.ts';
-import { BATCH, MessageLoop, type PostBy } from './message-loop.ts';
+import { MessageLoop, type PostBy } from './message-loop.ts';
+import { BATCH } from './messages.ts';
 import { median } from './statistics.ts';
 
 const PIECE_BATCHES = 6_250;

@@ -27,17 +27,15 @@ import {
   setSendCommandChecksum,
   setSendCommandSequence,
 } from '../../protocol/layout/gen/send-command.gen.ts';
+import { BATCH, MESSAGE_BYTES } from './messages.ts';
 
 export type PostBy = 'collect' | 'doorbell';
 
-const MESSAGE_BYTES = 64;
 const COMMAND_BYTES = COMMAND_HEADER_BYTES + MESSAGE_BYTES;
 const RECEIVE_BYTES = 128;
 const SEQUENCES = 0x10000;
 const QUEUE_LOG2 = 6;
 const WORD_BYTES = 8;
-/** Messages posted before the adapter runs. */
-export const BATCH = 16;
 
 /** Sends batch after batch. */
 export class MessageLoop {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Percentiles and medians of lists that are small enough to sort. Called by the benchmarks and by
- * the demonstration of interrupts.
+ * Processor time, and percentiles and medians of lists that are small enough to sort. Called by the
+ * benchmarks and by the demonstration of interrupts.
  */
 
 /**
@@ -41,6 +41,12 @@ export function summarize(values: readonly number[]): Comparison {
 /** Ratio and interval as text. */
 export function describeComparison({ ratio, low, high }: Comparison): string {
   return `${ratio.toFixed(3)} (${low.toFixed(3)} to ${high.toFixed(3)})`;
+}
+
+/** The processor time of this process, which does not grow while another process runs. */
+export function processorNs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) * 1e3;
 }
 
 /**

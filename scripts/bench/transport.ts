@@ -12,7 +12,7 @@ import { runEntry, UsageError } from '../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
 import { compareCheckouts } from './checkouts.ts';
 import { HeapWatch } from './heap-watch.ts';
-import { median } from './statistics.ts';
+import { median, processorNs } from './statistics.ts';
 import { compareAbsentHooks, compareTraced } from './trace-hooks.ts';
 import { type Traffic, TransportTraffic } from './transport-traffic.ts';
 
@@ -186,12 +186,6 @@ function timePiece(traffic: TransportTraffic): number {
   const start = processorNs();
   while (traffic.messages - before < COMPARISON_PIECE) traffic.round();
   return (processorNs() - start) / (traffic.messages - before);
-}
-
-/** The processor time of this process, which does not grow while another process runs. */
-function processorNs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) * 1e3;
 }
 
 interface Options {

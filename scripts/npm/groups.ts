@@ -51,6 +51,10 @@ export const groups: Readonly<Record<string, Group>> = {
       adapter: { purpose: 'accesses and messages, beside the same device in C', file: 'scripts/bench/main.ts' },
       transport: { purpose: 'messages and bytes per second', file: 'scripts/bench/transport.ts' },
       qos: { purpose: 'the cost of a command by functions and by lanes', file: 'scripts/bench/qos.ts' },
+      personalities: {
+        purpose: 'messages of mlx5 beside those of mthca, and commands',
+        file: 'scripts/bench/personalities.ts',
+      },
       switch: { purpose: 'the cost of a switch between two ports', file: 'scripts/bench/switch.ts' },
       compile: { purpose: 'how long kernel modules take to compile', file: 'scripts/bench/compile.ts' },
     },

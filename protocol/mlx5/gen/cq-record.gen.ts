@@ -9,3 +9,6 @@ export const CQ_RECORD_SIZE = 8;
 export function getCqRecordConsumerIndex(view: DataView, base: number): number {
   return view.getUint32(base, false) & 0xffffff;
 }
+export function setCqRecordConsumerIndex(view: DataView, base: number, value: number): void {
+  view.setUint32(base, (view.getUint32(base, false) & 0xff000000) | (value & 0xffffff), false);
+}

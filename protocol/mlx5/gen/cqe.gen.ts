@@ -95,6 +95,9 @@ export function setCqeSolicited(view: DataView, base: number, value: number): vo
 }
 
 /** Turn of the queue. */
+export function getCqeOwner(view: DataView, base: number): number {
+  return view.getUint8(base + 63) & 0x1;
+}
 export function setCqeOwner(view: DataView, base: number, value: number): void {
   view.setUint8(base + 63, (view.getUint8(base + 63) & 0xfe) | (value & 0x1));
 }
