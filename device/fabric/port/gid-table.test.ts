@@ -26,10 +26,12 @@ import { AdapterFixture } from '../../rig/fixtures/adapter-fixture.ts';
 import { ledger } from '../../rig/fixtures/ledger.ts';
 import { PacketPeer } from '../../rig/fixtures/packet-peer.ts';
 import { InProcessAccess } from '../../rig/machine/access.ts';
+import { Port, parseGuid, portGuid } from './port.ts';
 
 const { BAD_FIELD, BAD_OBJECT, NOT_PERMITTED, OK } = ManagementStatus;
 const ENTRIES = 128;
 const GRH = 40;
+const GUID = '00565548434fff00';
 const EMPTY = new Uint8Array(16);
 const ONE = Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
 const OTHER = Uint8Array.of(0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 2, 2, 2, 2, 2, 2, 2, 2);
@@ -208,4 +210,13 @@ t.test('address vectors that name an unused entry or another port are refused', 
   qp.toConnectedReceive({ ...path, sourceGidIndex: 255 });
   t.equal(qp.query().state, QpState.RTR, 'without a global route the entry does not count');
   fixture.finish();
+});
+
+t.test('a shorter table has no entries behind its end', async (t) => {
+  const port = new Port(1, portGuid(parseGuid(GUID), 1), 7, 4, 1, 8);
+  port.gids.set(ONE, 7 * 16);
+  const used = Array.from({ length: 256 }, (_, index) => index).filter((index) => port.hasGid(index));
+  t.same(used, [0, 7]);
+  t.ok(port.ownsGid(ONE, 0), 'the last entry');
+  t.notOk(port.ownsGid(EMPTY, 0), 'entries that are not used');
 });

@@ -35,7 +35,7 @@ export class Port extends LinkEnd implements EndPort {
    * The GID table, entry after entry. Entry 0 is subnet prefix and GUID; software sets the others,
    * zero while unused.
    */
-  readonly gids = new Uint8Array(GID_TABLE_ENTRIES * GID_SIZE);
+  readonly gids: Uint8Array;
   badPkeys = 0;
   badQkeys = 0;
   readonly subnet = new SubnetSettings();
@@ -48,9 +48,20 @@ export class Port extends LinkEnd implements EndPort {
   /** Packets to be discarded are built here. */
   readonly #nowhere = new PacketRing(1);
 
-  /** `dataVls` is the number of virtual lanes besides VL15, one of `DATA_VL_COUNTS`. */
-  constructor(number: number, guid: Uint8Array, lid: number, queuePackets: number, dataVls = 1) {
+  /**
+   * `dataVls` is the number of virtual lanes besides VL15, one of `DATA_VL_COUNTS`; `gidEntries` is
+   * the length of the GID table.
+   */
+  constructor(
+    number: number,
+    guid: Uint8Array,
+    lid: number,
+    queuePackets: number,
+    dataVls = 1,
+    gidEntries = GID_TABLE_ENTRIES,
+  ) {
     super(number, guid, queuePackets, dataVls);
+    this.gids = new Uint8Array(gidEntries * GID_SIZE);
     this.lid = lid;
     this.index = number - 1;
     this.loopback = new PacketRing(queuePackets);
@@ -65,14 +76,14 @@ export class Port extends LinkEnd implements EndPort {
 
   /** True when entry `index` of the GID table is in use. */
   hasGid(index: number): boolean {
-    const end = (index + 1) * GID_SIZE;
+    const end = Math.min((index + 1) * GID_SIZE, this.gids.length);
     for (let at = index * GID_SIZE; at < end; at++) if (this.gids[at] !== 0) return true;
     return false;
   }
 
   /** True when the GID at `offset` is one of the port's own. */
   ownsGid(bytes: Uint8Array, offset: number): boolean {
-    for (let index = 0; index < GID_TABLE_ENTRIES; index++)
+    for (let index = 0; index * GID_SIZE < this.gids.length; index++)
       if (gidsEqual(this.gids, index * GID_SIZE, bytes, offset) && this.hasGid(index)) return true;
     return false;
   }

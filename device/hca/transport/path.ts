@@ -19,7 +19,6 @@ import {
   getAddressHandleSourcePathBits,
   getAddressHandleTrafficClass,
 } from '../../../protocol/layout/gen/address-handle.gen.ts';
-import { GID_TABLE_ENTRIES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { joinPort } from '../../../protocol/layout/port-number.ts';
 import type { Port } from '../../fabric/port/port.ts';
 
@@ -43,7 +42,7 @@ export class Path {
     const sourceGidIndex = getAddressHandleSourceGidIndex(view, base);
     const number = joinPort(getAddressHandlePort(view, base), getAddressHandlePortHigh(view, base));
     if (number !== port.number) return false;
-    if (globalRoute !== 0 && (sourceGidIndex >= GID_TABLE_ENTRIES || !port.hasGid(sourceGidIndex))) return false;
+    if (globalRoute !== 0 && !port.hasGid(sourceGidIndex)) return false;
     this.dlid = getAddressHandleDlid(view, base);
     this.serviceLevel = getAddressHandleServiceLevel(view, base);
     this.globalRoute = globalRoute;

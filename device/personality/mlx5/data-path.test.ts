@@ -4,6 +4,7 @@
  * come back to the port from which they left; shared receive queues in their three forms.
  */
 import t, { type Test } from 'tap';
+import { GID_SIZE } from '../../../protocol/infiniband/addresses.ts';
 import type { Ads } from '../../../protocol/mlx5/gen/ads.gen.ts';
 import type { Qpc } from '../../../protocol/mlx5/gen/qpc.gen.ts';
 import {
@@ -19,6 +20,7 @@ import {
 } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
 import type { Piece } from '../../rig/mlx5/driver/queue-pair.ts';
+import { PORT_GIDS } from './hca/capabilities.ts';
 
 const { SEND, SEND_IMMEDIATE, WRITE, WRITE_IMMEDIATE, READ, COMPARE_SWAP, FETCH_ADD, NOP } = SendOpcode;
 const GRH_BYTES = 40;
@@ -280,6 +282,21 @@ t.test('requests that are no requests end in completions, and QPs of others go o
     );
     t.equal(a.query().state, QpState.ERROR, what);
     t.match(d.setup.cq.take(), [{ opcode: CompletionOpcode.SEND }], what);
+  }
+});
+
+t.test('a route from a GID that the port does not have', async (t) => {
+  for (const gidIndex of [1, PORT_GIDS, 255]) {
+    const fixture = new DataFixture();
+    const [a, b] = fixture.connect(QpService.UD);
+    const [source, target] = [fixture.memory(100), fixture.memory(200)];
+    const gid = fixture.driver.device.ports[0].gids.slice(0, GID_SIZE);
+    b.postReceive(target);
+    const to = { remoteLid: fixture.lid, remoteQpn: b.number, qkey: 0x1234, hasRoute: 1, gidIndex };
+    a.post({ opcode: SEND, pieces: [source], to, gid });
+    fixture.run();
+    t.same(b.setup.cq.take(), [], `nothing leaves from GID ${gidIndex}`);
+    t.match(a.setup.cq.take(), [{ opcode: CompletionOpcode.REQUEST_ERROR }]);
   }
 });
 

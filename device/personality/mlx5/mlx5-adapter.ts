@@ -35,6 +35,7 @@ import { TransportUnits } from '../shared/transport-units.ts';
 
 import { CommandQueue } from './commands/command-queue.ts';
 import { mlx5Views } from './contents.ts';
+import { PORT_GIDS } from './hca/capabilities.ts';
 import { Hca } from './hca/hca.ts';
 import { announcePort } from './hca/port-events.ts';
 import { UmrUnit } from './memory/umr.ts';
@@ -89,7 +90,14 @@ export class Mlx5Adapter implements FabricNode, ManagedNode, VectorNotes {
     this.ports = Array.from(
       { length: portCount },
       (_, index) =>
-        new PersonalityPort(index + 1, portGuid(this.nodeGuid, index + 1), portLids[index], portQueuePackets),
+        new PersonalityPort(
+          index + 1,
+          portGuid(this.nodeGuid, index + 1),
+          portLids[index],
+          portQueuePackets,
+          1,
+          PORT_GIDS,
+        ),
     );
     this.endPorts = this.ports;
     this.uplinks = this.ports;

@@ -14,13 +14,14 @@ import { Random } from '../../../random.ts';
 import { type Mlx5Command, Mlx5Driver } from '../../../rig/mlx5/driver/mlx5-driver.ts';
 import { type FieldWalk, only, walkFields, walkLengths } from '../../../rig/mlx5/fields/field-walk.ts';
 import { digestPorts } from '../../../rig/mlx5/fields/port-digest.ts';
+import { PORT_GIDS } from '../hca/capabilities.ts';
 
 const { OK, BAD_INDEX, BAD_OUTPUT_LENGTH, BAD_PARAMETER, BAD_SYSTEM_STATE } = CommandStatus;
 const { QUERY_HCA_VPORT_CONTEXT, MODIFY_HCA_VPORT_CONTEXT, QUERY_HCA_VPORT_GID, QUERY_HCA_VPORT_PKEY } = CommandOpcode;
 const BODY = 0x10;
 const CONTEXT_BYTES = 0x210;
 const WHOLE_TABLE = 0xffff;
-const TABLE_ENTRIES = 128;
+const PKEY_ENTRIES = 128;
 const SOFTWARE =
   PortCapability.IS_SM |
   PortCapability.COMMUNICATION |
@@ -100,15 +101,15 @@ t.test('GIDs, one and all', async (t) => {
   const driver = start();
   const [port] = driver.device.ports;
   setGuid(port, 5, Uint8Array.from([1, 2, 3, 4, 5, 6, 7, 8]), 0);
-  const all = driver.expect(QUERY_HCA_VPORT_GID, indexed(WHOLE_TABLE, BODY + TABLE_ENTRIES * GID_SIZE));
-  t.equal(all.getUint16(0xc), TABLE_ENTRIES);
+  const all = driver.expect(QUERY_HCA_VPORT_GID, indexed(WHOLE_TABLE, BODY + PORT_GIDS * GID_SIZE));
+  t.equal(all.getUint16(0xc), PORT_GIDS);
   t.same(new Uint8Array(all.buffer, BODY), port.gids);
-  for (const index of [0, 5, TABLE_ENTRIES - 1]) {
+  for (const index of [0, 5, PORT_GIDS - 1]) {
     const one = driver.expect(QUERY_HCA_VPORT_GID, indexed(index, BODY + GID_SIZE));
     t.equal(one.getUint16(0xc), 1);
     t.same(new Uint8Array(one.buffer, BODY), port.gids.subarray(index * GID_SIZE, (index + 1) * GID_SIZE));
   }
-  const short = BODY + TABLE_ENTRIES * GID_SIZE - 1;
+  const short = BODY + PORT_GIDS * GID_SIZE - 1;
   t.equal(driver.command(QUERY_HCA_VPORT_GID, indexed(WHOLE_TABLE, short)).status, BAD_OUTPUT_LENGTH);
   t.equal(driver.command(QUERY_HCA_VPORT_GID, indexed(0, BODY + GID_SIZE - 1)).status, BAD_OUTPUT_LENGTH);
 });
@@ -117,14 +118,14 @@ t.test('P_Keys, one and all', async (t) => {
   const driver = start();
   const [port] = driver.device.ports;
   port.pkeys[7] = 0x8001;
-  const all = driver.expect(QUERY_HCA_VPORT_PKEY, indexed(WHOLE_TABLE, BODY + TABLE_ENTRIES * 4));
+  const all = driver.expect(QUERY_HCA_VPORT_PKEY, indexed(WHOLE_TABLE, BODY + PKEY_ENTRIES * 4));
   t.same(
-    Array.from({ length: TABLE_ENTRIES }, (_, entry) => all.getUint32(BODY + entry * 4)),
+    Array.from({ length: PKEY_ENTRIES }, (_, entry) => all.getUint32(BODY + entry * 4)),
     [...port.pkeys],
   );
-  for (const index of [0, 7, TABLE_ENTRIES - 1])
+  for (const index of [0, 7, PKEY_ENTRIES - 1])
     t.equal(driver.expect(QUERY_HCA_VPORT_PKEY, indexed(index, BODY + 4)).getUint32(BODY), port.pkeys[index]);
-  const short = BODY + TABLE_ENTRIES * 4 - 1;
+  const short = BODY + PKEY_ENTRIES * 4 - 1;
   t.equal(driver.command(QUERY_HCA_VPORT_PKEY, indexed(WHOLE_TABLE, short)).status, BAD_OUTPUT_LENGTH);
   t.equal(driver.command(QUERY_HCA_VPORT_PKEY, indexed(0, BODY + 3)).status, BAD_OUTPUT_LENGTH);
 });
@@ -174,8 +175,10 @@ t.test('every field and length', async (t) => {
   const driver = start();
   const head = { otherVport: only([0]), portNum: only([0, 1]), vportNumber: only([0]) };
   const digest = (): unknown => digestPorts(driver);
-  const within: (value: number) => CommandStatus = (value) =>
-    value < TABLE_ENTRIES || value === WHOLE_TABLE ? OK : BAD_INDEX;
+  const within =
+    (entries: number) =>
+    (value: number): CommandStatus =>
+      value < entries || value === WHOLE_TABLE ? OK : BAD_INDEX;
   const walks: readonly (readonly [FieldWalk, number, number])[] = [
     [
       {
@@ -216,8 +219,8 @@ t.test('every field and length', async (t) => {
         digest,
         opcode: QUERY_HCA_VPORT_GID,
         layouts: { 0: 'query-hca-vport-gid-in' },
-        prepare: () => ({ outputBytes: BODY + TABLE_ENTRIES * GID_SIZE }),
-        rules: { ...head, gidIndex: within },
+        prepare: () => ({ outputBytes: BODY + PORT_GIDS * GID_SIZE }),
+        rules: { ...head, gidIndex: within(PORT_GIDS) },
       },
       0x10,
       BODY + GID_SIZE,
@@ -228,8 +231,8 @@ t.test('every field and length', async (t) => {
         digest,
         opcode: QUERY_HCA_VPORT_PKEY,
         layouts: { 0: 'query-hca-vport-pkey-in' },
-        prepare: () => ({ outputBytes: BODY + TABLE_ENTRIES * 4 }),
-        rules: { ...head, pkeyIndex: within },
+        prepare: () => ({ outputBytes: BODY + PKEY_ENTRIES * 4 }),
+        rules: { ...head, pkeyIndex: within(PKEY_ENTRIES) },
       },
       0x10,
       BODY + 4,

@@ -4,7 +4,7 @@
  * software then asks for nothing of it. The core driver reads services and sizes of queues and keys
  * before it asks for any, so they are told although the device has none of these yet.
  */
-import { GID_TABLE_ENTRIES, PKEY_TABLE_ENTRIES, SGE_MAX } from '../../../../protocol/layout/gen/constants.gen.ts';
+import { PKEY_TABLE_ENTRIES, SGE_MAX } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
   getAtomicCapsAtomicReq8BEndiannessMode,
   setAtomicCapsAtomicOperations,
@@ -93,6 +93,10 @@ export const LOG_READS = 4;
 /** Multicast groups, as 2^n, and most QPs in one. */
 export const LOG_GROUPS = 13;
 export const GROUP_MEMBERS = 248;
+/**
+ * Entries of the GID table of a port: drivers read each by a command, at every change of the port.
+ */
+export const PORT_GIDS = 8;
 /** Entries of tables whose length has the code 0. */
 const LEAST_GIDS = 8;
 const LEAST_PKEYS = 128;
@@ -138,7 +142,7 @@ function makeGeneral(portCount: number): Uint8Array {
   const view = new DataView(page.buffer);
   setCmdHcaCapPortType(view, 0, PortType.INFINIBAND);
   setCmdHcaCapNumPorts(view, 0, portCount);
-  setCmdHcaCapGidTableSize(view, 0, Math.log2(GID_TABLE_ENTRIES / LEAST_GIDS));
+  setCmdHcaCapGidTableSize(view, 0, Math.log2(PORT_GIDS / LEAST_GIDS));
   setCmdHcaCapPkeyTableSize(view, 0, Math.log2(PKEY_TABLE_ENTRIES / LEAST_PKEYS));
   setCmdHcaCapQkv(view, 0, 1);
   setCmdHcaCapPkv(view, 0, 1);
