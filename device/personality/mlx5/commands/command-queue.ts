@@ -60,6 +60,8 @@ export class CommandQueue {
   #waiting = 0;
   readonly #entry = new Uint8Array(COMMAND_ENTRY_SIZE);
   readonly #entryView = new DataView(this.#entry.buffer);
+  /** The part that the device writes. */
+  readonly #answer = this.#entry.subarray(COMMAND_ENTRY_OUTPUT_OFFSET);
   readonly #block = new Uint8Array(MAILBOX_BLOCK_SIZE);
   readonly #blockView = new DataView(this.#block.buffer);
 
@@ -113,8 +115,8 @@ export class CommandQueue {
     const delivery = this.#execute();
     setCommandEntryDeliveryStatus(entry, 0, delivery);
     setCommandEntryOwner(entry, 0, 0);
-    const tail = this.#entry.subarray(COMMAND_ENTRY_OUTPUT_OFFSET);
-    if (!dma.at(at + COMMAND_ENTRY_OUTPUT_OFFSET).publish(this.context, tail, tail.length, OWNER_BYTES)) return;
+    const answer = this.#answer;
+    if (!dma.at(at + COMMAND_ENTRY_OUTPUT_OFFSET).publish(this.context, answer, answer.length, OWNER_BYTES)) return;
     this.#hca.events.postCommand(queues, index);
   }
 
