@@ -10,7 +10,7 @@ import { checkStockDrivers } from './stock-driver-run.ts';
 
 const NODE_GUID = '0056554843415000';
 const TOPOLOGY = {
-  adapters: { m: { sockets: ['m.sock'], personality: 'mlx5', nodeGuid: NODE_GUID }, v: {} },
+  adapters: { m: { sockets: ['m.sock'], personality: 'mlx5', nodeGuid: NODE_GUID }, v: { sockets: ['v.sock'] } },
   links: [{ ports: ['m:1', 'v:1'] }],
   subnet: 'fixed',
 };

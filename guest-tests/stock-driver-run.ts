@@ -74,6 +74,7 @@ export interface StockDevice {
 /** The devices of a guest, one of each driver. */
 export interface StockRun {
   readonly devices: readonly StockDevice[];
+  /** Those of the devices, in their order, and others without a guest. */
   readonly adapters: DeviceStart;
   /** As resolveGuestKernel() takes it; Debian 13's when absent. */
   readonly kernel?: string;
@@ -129,6 +130,7 @@ export async function checkStockDrivers(t: Test, { devices, adapters, kernel }: 
     runGuest(job, {
       guest: { memoryMiB: MEMORY_MIB, kernel: chosen.imagePath },
       device: adapters,
+      functions: devices.map((_, number) => number),
       onReport: (line) => {
         if (line.startsWith(TIME)) t.comment(line.slice(TIME.length));
       },

@@ -93,9 +93,9 @@ t.test('several functions sleep; the recording replays', async (t) => {
 
 t.test('a stock driver sleeps', async (t) => {
   const packed = await provideStockModules(await provideGuestKernel(), ['mlx5_core', 'mlx5_ib']);
-  const adapters = { m: { sockets: ['m.sock'], personality: 'mlx5' }, v: {} };
+  const adapters = { m: { sockets: ['m.sock'], personality: 'mlx5' }, v: { sockets: ['v.sock'] } };
   const topology = { adapters, links: [{ ports: ['m:1', 'v:1'] }], subnet: 'fixed' };
-  await sleepWith(t, 'stock', { packed }, { device: { topology } });
+  await sleepWith(t, 'stock', { packed }, { device: { topology }, functions: [0] });
 });
 
 t.test('a driver without power management leaves the adapter alive', async (t) => {

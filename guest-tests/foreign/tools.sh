@@ -13,7 +13,7 @@ read_sys() { cat "$sys/$1"; }
 slot=$(basename "$(readlink -f $sys/device)")
 driver=$(basename "$(readlink -f $sys/device/driver)")
 
-check rdma-dev "rdma dev show $DEVICE" "node_type ca fw $(read_sys fw_ver) node_guid $(read_sys node_guid)"
+check rdma-dev "rdma dev show $DEVICE" "node_type ca .*fw $(read_sys fw_ver) node_guid $(read_sys node_guid)"
 check rdma-link "rdma link show $DEVICE/$PORT" "state ACTIVE physical_state LINK_UP"
 # rdma prints a LID as a number.
 check rdma-link-lid "rdma -d link show $DEVICE/$PORT" "lid $(($(read_sys ports/$PORT/lid))) "
