@@ -308,7 +308,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5/driver',
     holds: 'the host side of the mlx5 command interface',
-    uses: 'layout protocol/mlx5 host.ts port link function collect protection hca/queues adapter shared mlx5/memory mlx5/queues personality/mlx5 device/topology hosts machine',
+    uses: 'layout protocol/mlx5 host.ts port link function protection hca/queues collect adapter shared mlx5/memory mlx5/queues personality/mlx5 device/topology hosts machine',
   },
   {
     path: 'device/rig/mlx5/fields',

@@ -38,6 +38,7 @@ const workSpace: readonly string[] = [
     'CommandContext',
     'CompletionDoorbells.#doorbell',
     'CompletionDoorbells.#view',
+    'CommandQueue.#answer',
     'CommandQueue.#block',
     'CommandQueue.#blockView',
     'CommandQueue.#entry',
