@@ -3,7 +3,7 @@
 #
 # Two adapters in one guest, behind one switch: verbs between the devices, the connection manager
 # and IP over InfiniBand between their interfaces, of which those of the second adapter are in a
-# network namespace of their own. run.sh reads it.
+# network namespace of their own; at last a bond of the two ports of the first. run.sh reads it.
 
 if [ $LINK != InfiniBand ]; then
   skip adapters "the guest has one network interface for soft-RoCE"
@@ -54,4 +54,33 @@ pair cmtime "ip netns exec far cmtime -c 20" "cmtime -s 10.1.0.2 -c 20"
 pair rstream "ip netns exec far rstream -S 4096 -C 20" "rstream -s 10.1.0.2 -S 4096 -C 20"
 pair rc-write-bw-managed "ip netns exec far ib_write_bw -F -n 20 -R" "ib_write_bw -F -n 20 -R 10.1.0.2"
 listens() { stream_listens; }
+
+# One interface of two ports, of which one carries while the other one waits for its failure. Port N
+# of the switch is at port N of the first adapter.
+if [ -e /sys/class/infiniband/$first/ports/2 ]; then
+  set -- $(ls /sys/class/infiniband/$first/device/net)
+  switch=$(ibswitches -C $second -P 1 | sed -n 's/.* lid \([0-9]*\) .*/\1/p')
+  state="ibportstate -C $second -P 1 $switch" active=/sys/class/net/bonded/bonding/active_slave
+  answers="until ping -c 1 -W 5 10.1.9.2; do :; done && ping -c 3 -W 60 10.1.9.2"
+  modprobe bonding max_bonds=0
+  ip link add bonded type bond mode active-backup miimon 100
+  for port_interface; do
+    ip link set $port_interface down
+    ip link set $port_interface master bonded
+  done
+  ip address add 10.1.9.1/24 dev bonded
+  ip link set bonded up
+  ip -n far address add 10.1.9.2/24 dev $interface
+  check bond-ping "until grep -qx $1 $active; do sleep 0.1; done && $answers" " 0% packet loss"
+  # fails_over NAME PORT FROM TO: until the port is back, too, which the next failure needs.
+  fails_over() {
+    repaired="$state $2 enable && until grep -qx up /sys/class/net/$3/bonding_slave/mii_status; do sleep 0.1; done"
+    check $1 "$state $2 disable && until grep -qx $4 $active; do sleep 0.1; done && $answers && $repaired" " 0% packet loss"
+  }
+  fails_over bond-fail-over 1 $1 $2
+  fails_over bond-fail-back 2 $2 $1
+  ip link delete bonded
+else
+  skip bond "the adapter has one port"
+fi
 ip netns delete far

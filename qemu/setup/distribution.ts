@@ -62,7 +62,7 @@ const ACCELERATORS = ['libllvm17t64', 'libamd-comgr2', 'libamdhip64-5', 'libz3-4
 /** Modules that the guest may load by name or by alias; their dependencies come along. */
 const MODULES = [
   ...['ib_mthca', 'mlx5_core', 'mlx5_ib', 'rdma_rxe', 'ib_uverbs', 'ib_umad', 'ib_ipoib', 'rdma_ucm', 'dummy'],
-  ...['virtio_net', 'af_packet'],
+  ...['virtio_net', 'af_packet', 'bonding'],
   ...['ib_iser', 'ib_isert', 'ib_srp', 'ib_srpt', 'nvme_rdma', 'nvmet_rdma', 'nvme_loop', 'null_blk', 'brd', 'loop'],
   ...['target_core_file', 'target_core_iblock', 'sd_mod', 'rds_rdma', 'rpcrdma', 'configfs', 'ext4'],
   ...['nfsd', 'nfsv4'],
