@@ -3,7 +3,7 @@
 #
 # Programs that other people measure, look up paths, serve and watch with, each judged by its own
 # verdict: qperf, the XRC client of librdmacm, sockets that a preloaded library carries over RDMA,
-# fio's own RDMA engine, NetPIPE on MPICH, ibacm, node_exporter. run.sh reads it.
+# fio's own RDMA engine, NetPIPE on MPICH, tgt with libiscsi, ibacm, node_exporter. run.sh reads it.
 
 # The server of qperf serves for ever. Tests that begin with `ver_` check the data.
 for test in rc_lat rc_bi_bw uc_bw ud_lat rc_rdma_write_poll_lat rc_rdma_read_bw ver_rc_compare_swap ver_rc_fetch_add; do
@@ -24,13 +24,40 @@ fi
 preload="env LD_PRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
 serve rsockets-iperf "$preload iperf -s" "$preload iperf -c $ADDRESS -n 1M"
 
-# fio's own engine: the client writes to memory that the server has told it.
-fio="fio --ioengine=rdma --port=18000 --bs=16k --size=1m --iodepth=4 --eta=never"
-pair fio-rdma-write "$fio --name=receiver --rw=read" "$fio --name=sender --rw=write --verb=write --hostname=$ADDRESS"
+# fio's own engine. The job that writes is the client, whatever its verb is: READ and WRITE use
+# memory that the server has told it.
+fio="fio --ioengine=rdma --port=18000 --bs=16k --size=1m --eta=never"
+for verb in write read; do
+  pair fio-rdma-$verb "$fio --iodepth=4 --name=receiver --rw=read" \
+    "$fio --iodepth=4 --name=sender --rw=write --verb=$verb --hostname=$ADDRESS"
+done
+# A receiver that is not ready ends the connection, as fio asks for no retry: so all receives are
+# posted at once.
+pair fio-rdma-send "$fio --iodepth=64 --name=receiver --rw=read" \
+  "$fio --iodepth=4 --name=sender --rw=write --verb=send --hostname=$ADDRESS"
 
 # NetPIPE compares what comes back, size by size; without shared memory all of it is RDMA.
 check mpich-netpipe "UCX_TLS=rc_v,self UCX_NET_DEVICES=$DEVICE:$PORT mpiexec.mpich -n 2 NPmpich2 -i -u 4096 -o $WORK/netpipe" \
   "Integrity check passed"
+
+# Target and initiator of iSER, both in user space. tgt lets an initiator in when it is bound by its
+# address and by its name, and answers "target not found" to all others.
+IQN=iqn.2026-11.vuhca:tgt INITIATOR=iqn.2026-11.vuhca:libiscsi
+truncate -s 8M $WORK/tgt-disk
+tgtd -f >$WORK/tgtd 2>&1 </dev/null &
+tgtd=$!
+target="tgtadm --lld iser --tid 1 --mode"
+check tgt-target "until $target target --op new -T $IQN; do [ -d /proc/$tgtd ] || exit 1; sleep 0.2; done &&
+  $target logicalunit --op new --lun 1 -b $WORK/tgt-disk &&
+  $target target --op bind -I ALL && $target target --op bind -Q $INITIATOR"
+disk="-i $INITIATOR iser://$ADDRESS/$IQN/1"
+check libiscsi-inquiry "iscsi-inq $disk" "Peripheral Device Type:DIRECT_ACCESS"
+check libiscsi-capacity "iscsi-readcapacity16 $disk" "Total size:8388608"
+for operation in Write Read; do
+  check libiscsi-$operation "iscsi-test-cu --dataloss --test=SCSI.${operation}10.Simple $disk" \
+    "asserts +[0-9]{3,} +[0-9]+ +[0-9]+ +0 "
+done
+kill $tgtd
 
 # Datagrams of subnet administration become paths of a cache, asked by name of the interface.
 if [ $LINK = InfiniBand ]; then

@@ -50,7 +50,7 @@ const MORE = [
   ...['ucx-utils'],
 ];
 /** Programs that measure and watch an InfiniBand port, and programs that run over it. */
-const PROGRAMS = ['ibacm', 'iperf', 'mpich', 'netpipe-mpich2', 'prometheus-node-exporter'];
+const PROGRAMS = ['ibacm', 'iperf', 'libiscsi-bin', 'mpich', 'netpipe-mpich2', 'prometheus-node-exporter', 'tgt'];
 /** Never run in the guest: it has no service manager and no packages to install. */
 const UNUSED = [
   ...['adduser', 'debconf', 'dpkg', 'init-system-helpers', 'libdb5.3t64', 'libgdbm-compat4t64', 'libgdbm6t64'],

@@ -38,7 +38,7 @@ of them behind a switch, where mthca and our own adapter have two ports.
 
 The suites of two guests have an adapter in each, behind one switch with the built-in subnet manager,
 or, for soft-RoCE, a virtual network between them. The near guest judges; the far one runs servers
-and targets. Their root has a larger set of packages (88 MB, in place of 65; 105 with those of the
+and targets. Their root has a larger set of packages (88 MB, in place of 65; 107 with those of the
 suite of qperf). tshark reads what the host captures meanwhile. \`ib_mthca\` lacks fast registration,
 which the initiators of NVMe and iSER and the client of NFS need; soft-RoCE shows that their tests
 work. [README.md](README.md) lists what is left out.

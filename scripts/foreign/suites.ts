@@ -47,7 +47,7 @@ export const SUITE_TITLES: Readonly<Record<SuiteName, string>> = {
   diags: 'infiniband-diags, ibdiagnet, osmtest, opensm',
   cm: 'Programs of librdmacm',
   ipoib: 'IP over InfiniBand',
-  programs: 'qperf, rdma_xclient, sockets over RDMA, fio, MPICH, ibacm, node_exporter',
+  programs: 'qperf, rdma_xclient, sockets over RDMA, fio, MPICH, tgt and libiscsi, ibacm, node_exporter',
   figures: 'Runs that measure, beside soft-RoCE',
   adapters: 'One guest with two adapters behind a switch',
   peers: 'Two guests: verbs, connection manager, multicast, IP over InfiniBand',
