@@ -38,7 +38,11 @@ const INTERFACE = /set\(IBVERBS_PABI_VERSION "([0-9]+)"\)/;
 
 /** Fetched and unpacked when the cache lacks them. */
 export function provideProviderHeaders(): Promise<ProviderHeaders> {
-  const libraries = { kind: 'closure', names: ['libc6-dev', 'libibverbs-dev'], suite: 'trixie' } as const;
+  const libraries = {
+    kind: 'closure',
+    names: ['libc6-dev', 'libibverbs-dev', 'librdmacm-dev'],
+    suite: 'trixie',
+  } as const;
   const source = { kind: 'upstream-source', names: ['rdma-core/trixie'] } as const;
   return withRequest('provider-libraries', libraries, (packages) =>
     withRequest('rdma-core-source', source, (archive) => provideFrom(packages, archive)),

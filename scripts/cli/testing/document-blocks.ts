@@ -66,6 +66,7 @@ const FABRIC = 'scripts/fabric/document.long.ts';
 const HERE = cli('documents.test.ts');
 const COMMANDS = cli('document-commands.long.ts');
 const OUTPUTS = cli('document-outputs.long.ts');
+const VERBS_PROGRAM = cli('run/verbs-program.long.ts');
 
 const rows: Readonly<Record<string, readonly (readonly [begins: string, by: string | { readonly reason: string }])[]>> =
   {
@@ -144,6 +145,14 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
     ],
     'docs/verbs/README.md': [['vuhca run --distribution', cli('readme.test.ts')]],
     'docs/verbs/VERBS.md': [['vuhca run --distribution', 'guest-tests/provider-valgrind.long.ts']],
+    'docs/verbs/VERBS-PROGRAM.md': [
+      ['#include', VERBS_PROGRAM],
+      ['gcc ', VERBS_PROGRAM],
+      ['{', VERBS_PROGRAM],
+      ['write-imm', VERBS_PROGRAM],
+      ['until ', VERBS_PROGRAM],
+      ['scripts/vuhca run', VERBS_PROGRAM],
+    ],
     'docs/WRITING-DRIVERS.md': [
       ['obj-m := ', cli('test/writing-drivers.long.ts')],
       ['#include', cli('test/writing-drivers.long.ts')],
