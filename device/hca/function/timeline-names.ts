@@ -6,7 +6,8 @@ import { Step, type TimelineStep } from './timeline.ts';
 
 /**
  * Names of `object` and `a` to `e` of each step. `count`: CQEs of the CQ, this one included, which
- * identifies a CQE; `number`: EQEs of the EQ, likewise.
+ * identifies a CQE; `number`: EQEs of the EQ, likewise. `from`, `to` and `place`: blocks of a send
+ * queue that is filled by its record, else 0.
  */
 const stepFields: Readonly<Record<Step, readonly string[]>> = {
   [Step.BIND]: ['vcb', 'pcb'],

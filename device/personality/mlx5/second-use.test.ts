@@ -51,9 +51,7 @@ const counters: readonly string[] = [
   ...['CommandQueue.executed', 'CommandQueue.refused', 'Events.#retired', 'Hca.retired', 'Mlx5Function.strayDoorbells'],
   ...['PersonalityPort.receiveDrops', 'PersonalityPort.receivePackets', 'PersonalityPort.transmitPackets'],
 ];
-/** Whose turn is next. */
-const turns: readonly string[] = ['PassTurns.#next'];
-const tolerated = new Set([...toleratedFields, ...workSpace, ...counters, ...turns]);
+const tolerated = new Set([...toleratedFields, ...workSpace, ...counters]);
 
 function deviceOf({ core }: InProcessMachine): Mlx5Adapter {
   return core as unknown as Mlx5Adapter;

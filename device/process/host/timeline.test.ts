@@ -169,8 +169,8 @@ t.test('refuse: no PCB is free for the page; the command comes by doorbell and i
   t.same(only(steps, 'refuse'), [{ step: 'refuse', functionNumber: 0, page: 12 }]);
   const third = { functionNumber: 0, qp: qps[2]?.qpn, sequence: 0 };
   t.same(only(steps, 'doorbell', 'fetch'), [
-    { step: 'doorbell', ...third, source: DoorbellSource.NO_PCB },
-    { step: 'fetch', ...third },
+    { step: 'doorbell', ...third, source: DoorbellSource.NO_PCB, from: 0, to: 0 },
+    { step: 'fetch', ...third, place: 0 },
   ]);
   t.same(
     only(steps, 'kick').map(({ qp }) => qp),
