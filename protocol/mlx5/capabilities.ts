@@ -120,6 +120,7 @@ export const capabilities: readonly StructTable[] = [
     bits('deviceFrequencyMhz', 0x98, 31, 0, 'Rate of the timer in MHz.'),
     bits('deviceFrequencyKhz', 0x9c, 31, 0, 'Rate of the timer in kHz.'),
     bits('numOfUarsPerPage', 0xa4, 31, 0, 'User access regions of 4 KiB in a page of the system.'),
+    bits('cqe128Always', 0xb4, 2, 2, 'Entries of 128 bytes may be written whole.'),
     bits('cqeCompression', 0xb4, 0, 0, 'Completions may be compressed.'),
     bits('tagMatching', 0xbc, 15, 15, 'Shared receive queues match tags.'),
     bits('numVhcaPorts', 0xc0, 15, 8, 'Ports that functions share.'),

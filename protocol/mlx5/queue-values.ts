@@ -114,7 +114,13 @@ export const queueValues: readonly ValueTable[] = [
     ['armed', 0x9, 'The next entry sends an event.'],
     ['fired', 0xa, 'An event was sent.'],
   ),
-  values('cqe-size', 'Sizes of entries of a CQ.', ['bytes-64', 0, '64 bytes.'], ['bytes-128', 1, '128 bytes.']),
+  values(
+    'cqe-size',
+    'Sizes of entries of a CQ.',
+    ['bytes-64', 0, '64 bytes.'],
+    ['bytes-128', 1, '128 bytes, of which the adapter writes the last 64.'],
+    ['bytes-128-padded', 2, '128 bytes, which the adapter writes whole.'],
+  ),
   values(
     'cq-period-mode',
     'What starts the period of moderation.',

@@ -301,9 +301,9 @@ export function getCmdHcaCapNumOfUarsPerPage(view: DataView, base: number): numb
   return view.getUint32(base + 164, false);
 }
 
-/** Completions may be compressed. */
-export function getCmdHcaCapCqeCompression(view: DataView, base: number): number {
-  return view.getUint8(base + 183) & 0x1;
+/** Entries of 128 bytes may be written whole. */
+export function setCmdHcaCapCqe128Always(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 183, (view.getUint8(base + 183) & 0xfb) | ((value & 0x1) << 2));
 }
 
 /** Shared receive queues match tags. */
@@ -547,6 +547,8 @@ export interface CmdHcaCap {
   deviceFrequencyKhz: number;
   /** User access regions of 4 KiB in a page of the system. */
   numOfUarsPerPage: number;
+  /** Entries of 128 bytes may be written whole. */
+  cqe128Always: number;
   /** Completions may be compressed. */
   cqeCompression: number;
   /** Shared receive queues match tags. */
@@ -676,6 +678,7 @@ export function newCmdHcaCap(): CmdHcaCap {
     deviceFrequencyMhz: 0,
     deviceFrequencyKhz: 0,
     numOfUarsPerPage: 0,
+    cqe128Always: 0,
     cqeCompression: 0,
     tagMatching: 0,
     numVhcaPorts: 0,
@@ -818,7 +821,9 @@ export function decodeCmdHcaCap(view: DataView, base: number, into: CmdHcaCap): 
   into.deviceFrequencyMhz = getCmdHcaCapDeviceFrequencyMhz(view, base);
   into.deviceFrequencyKhz = getCmdHcaCapDeviceFrequencyKhz(view, base);
   into.numOfUarsPerPage = getCmdHcaCapNumOfUarsPerPage(view, base);
-  into.cqeCompression = getCmdHcaCapCqeCompression(view, base);
+  const word180 = view.getUint32(base + 180, false);
+  into.cqe128Always = (word180 >>> 2) & 0x1;
+  into.cqeCompression = word180 & 0x1;
   into.tagMatching = getCmdHcaCapTagMatching(view, base);
   const word192 = view.getUint32(base + 192, false);
   into.numVhcaPorts = (word192 >>> 8) & 0xff;

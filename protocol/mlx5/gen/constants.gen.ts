@@ -76,5 +76,5 @@ export const SEND_BLOCKS_MAX = 16;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0xbc126486;
-export const LAYOUT_HASH_HIGH = 0x42fa8009;
+export const LAYOUT_HASH_LOW = 0xa6e06b29;
+export const LAYOUT_HASH_HIGH = 0xe8d0f774;

@@ -526,8 +526,10 @@ export function armStateName(value: number): string {
 export const CqeSize = {
   /** 64 bytes. */
   BYTES_64: 0,
-  /** 128 bytes. */
+  /** 128 bytes, of which the adapter writes the last 64. */
   BYTES_128: 1,
+  /** 128 bytes, which the adapter writes whole. */
+  BYTES_128_PADDED: 2,
 } as const;
 export type CqeSize = (typeof CqeSize)[keyof typeof CqeSize];
 

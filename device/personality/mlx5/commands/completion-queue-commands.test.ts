@@ -136,7 +136,8 @@ t.test('CREATE_CQ with each field wrong', async (t) => {
   fixture.judge(t, [
     create('as it should be', OK, {}),
     create('entries of 128 bytes', OK, { context: { cqeSz: 1 } }),
-    create('another size', BAD_PARAMETER, { context: { cqeSz: 2 } }),
+    create('entries of 128 bytes, padded', OK, { context: { cqeSz: 2 } }),
+    create('another size', BAD_PARAMETER, { context: { cqeSz: 3 } }),
     create('the last size', BAD_PARAMETER, { context: { cqeSz: 7 } }),
     create('collapsed', BAD_PARAMETER, { context: { cc: 1 } }),
     create('compressed', BAD_PARAMETER, { context: { cqeCompEn: 1 } }),

@@ -48,7 +48,7 @@ function isUnpromised({ cc, cqeCompEn, scqeBreakModerationEn, dbrUmemValid, cqPe
   return (
     cc + cqeCompEn + scqeBreakModerationEn + dbrUmemValid > 0 ||
     cqPeriodMode !== CqPeriodMode.EVENT ||
-    cqeSz > CqeSize.BYTES_128
+    cqeSz > CqeSize.BYTES_128_PADDED
   );
 }
 

@@ -31,6 +31,7 @@ const reasons: Readonly<Record<string, readonly [file: string, words: string]>> 
   logMaxCq: ['hca/hca.ts', 'LOG_COMPLETION_QUEUES'],
   logMaxCqSz: ['commands/completion-queue-commands.ts', 'LOG_COMPLETION_ENTRIES'],
   cqOi: ['queues/completions.test.ts', 'oi: 1'],
+  cqe128Always: ['queues/completions.test.ts', 'with zeros before them'],
   cqResize: ['queues/completion-events.test.ts', 'resizing'],
   cqModeration: ['queues/completion-events.test.ts', 'moderated'],
   cqEqRemap: ['queues/completion-events.test.ts', 'another EQ takes the events'],

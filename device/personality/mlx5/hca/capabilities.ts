@@ -17,6 +17,7 @@ import {
   getCmdHcaCapCqeVersion,
   setCmdHcaCapAtomic,
   setCmdHcaCapCqEqRemap,
+  setCmdHcaCapCqe128Always,
   setCmdHcaCapCqeVersion,
   setCmdHcaCapCqModeration,
   setCmdHcaCapCqOi,
@@ -160,6 +161,7 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapLogMaxCqSz(view, 0, LOG_COMPLETION_ENTRIES);
   setCmdHcaCapCqOi(view, 0, 1);
   setCmdHcaCapCqResize(view, 0, 1);
+  setCmdHcaCapCqe128Always(view, 0, 1);
   setCmdHcaCapCqModeration(view, 0, 1);
   setCmdHcaCapCqEqRemap(view, 0, 1);
   setCmdHcaCapLogMaxQp(view, 0, LOG_QUEUE_PAIRS);

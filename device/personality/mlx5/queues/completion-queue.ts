@@ -49,8 +49,9 @@ const NS_PER_US = 1000;
 const RECORD_BYTES = 4;
 
 /** Work space of all queues: an entry is posted as soon as it is filled. */
-const entry = new Uint8Array(CQE_SIZE);
-const entryView = new DataView(entry.buffer);
+const paddedEntry = new Uint8Array(2 * CQE_SIZE);
+const entry = paddedEntry.subarray(CQE_SIZE);
+const entryView = new DataView(paddedEntry.buffer, CQE_SIZE);
 const record = new Uint8Array(RECORD_BYTES);
 const recordView = new DataView(record.buffer);
 
@@ -88,6 +89,8 @@ export class Mlx5CompletionQueue implements FaultSubject, CompletionSource, Mode
   heldAt = 0;
   readonly #parts: CompletionParts;
   readonly #entryBytes: number;
+  /** What is written of an entry: its end, or with the padding all of it. */
+  readonly #written: Uint8Array;
   #eventQueue: EventQueue;
   #pages: PageList;
   #entries: number;
@@ -108,6 +111,7 @@ export class Mlx5CompletionQueue implements FaultSubject, CompletionSource, Mode
     this.context = { ...context, status: QueueStatus.OK, st: ArmState.FIRED };
     this.#parts = parts;
     this.#entryBytes = entryBytesOf(context.cqeSz);
+    this.#written = context.cqeSz === CqeSize.BYTES_128_PADDED ? paddedEntry : entry;
     this.#eventQueue = eventQueue;
     this.#pages = pages;
     this.#entries = 2 ** context.logCqSize;
@@ -253,8 +257,9 @@ export class Mlx5CompletionQueue implements FaultSubject, CompletionSource, Mode
   #write(): boolean {
     setCqeOwner(entryView, 0, (this.producerCount >>> this.context.logCqSize) & 1);
     const index = this.producerCount & (this.#entries - 1);
-    const at = this.#pages.addressOf((index + 1) * this.#entryBytes - CQE_SIZE);
-    if (this.owner.dma.at(at).publish(this, entry, CQE_SIZE, OWNER_BYTES)) return true;
+    const { length } = this.#written;
+    const at = this.#pages.addressOf((index + 1) * this.#entryBytes - length);
+    if (this.owner.dma.at(at).publish(this, this.#written, length, OWNER_BYTES)) return true;
     return this.#fail(QueueStatus.WRITE_FAILURE, CqErrorSyndrome.ACCESS);
   }
 
@@ -328,7 +333,7 @@ export class Mlx5CompletionQueue implements FaultSubject, CompletionSource, Mode
 
 /** Bytes of an entry by the code of a context. */
 export function entryBytesOf(cqeSz: number): number {
-  return cqeSz === CqeSize.BYTES_128 ? 2 * CQE_SIZE : CQE_SIZE;
+  return cqeSz === CqeSize.BYTES_64 ? CQE_SIZE : 2 * CQE_SIZE;
 }
 
 /** The 24 bits of a difference of counts as a signed number. */

@@ -98,7 +98,7 @@ class Races {
     const { random, fixture } = this;
     const events = random.pick(this.queues);
     const moderation = { cqPeriod: random.pick([0, PERIOD_US]), cqMaxCount: random.pick([0, 3]) };
-    const cq = fixture.create({ logCqSize: 3, cqeSz: random.below(2), ...moderation }, events);
+    const cq = fixture.create({ logCqSize: 3, cqeSz: random.below(3), ...moderation }, events);
     return { cq, posted: [], solicited: [], taken: [], request: undefined, events, told: 0 };
   }
 

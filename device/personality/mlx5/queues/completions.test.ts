@@ -8,7 +8,13 @@ import t from 'tap';
 import { ARM_CQ_OFFSET, UAR_PAGE_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import { getCqErrorEqeCqn, getCqErrorEqeSyndrome } from '../../../../protocol/mlx5/gen/cq-error-eqe.gen.ts';
 import { getCqcConsumerCounter, getCqcProducerCounter, getCqcStatus } from '../../../../protocol/mlx5/gen/cqc.gen.ts';
-import { CommandOpcode, CqErrorSyndrome, EventType, QueueStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import {
+  CommandOpcode,
+  CqErrorSyndrome,
+  CqeSize,
+  EventType,
+  QueueStatus,
+} from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { Random } from '../../../random.ts';
 import { PageAccess } from '../../../rig/machine/guest-memory-model.ts';
 import { COMPLETION_VECTOR, CompletionFixture } from '../../../rig/mlx5/driver/completion-fixture.ts';
@@ -20,6 +26,7 @@ const CONTEXT_OFFSET = 0x10;
 const shapes: readonly (readonly [string, CompletionQueueShape])[] = [
   ['64 bytes', { logCqSize: 3 }],
   ['128 bytes', { logCqSize: 3, cqeSz: 1 }],
+  ['128 bytes, padded', { logCqSize: 3, cqeSz: 2 }],
   ['one entry', { logCqSize: 0 }],
   ['several pages', { logCqSize: 7, pageOffset: 63 }],
   ['128 bytes, several pages', { logCqSize: 6, cqeSz: 1, pageOffset: 62 }],
@@ -55,14 +62,27 @@ for (const [what, shape] of shapes)
     t.same(found, wanted, 'seed 11');
   });
 
-t.test('an entry of 128 bytes is written in its last 64 bytes', async (t) => {
-  const fixture = new CompletionFixture();
-  const cq = fixture.create({ logCqSize: 2, cqeSz: 1 });
-  const [page] = cq.pages;
-  for (let at = 0; at < 64; at++) fixture.driver.memory.view(page, 128).setUint8(at, 0xaa);
-  fixture.post(cq, 7);
-  for (let at = 0; at < 64; at++) t.equal(fixture.driver.memory.view(page, 128).getUint8(at), 0xaa);
-  t.equal(cq.take()[0]?.byteCount, 7);
+t.test('an entry of 128 bytes is written in its last 64 bytes, or with zeros before them', async (t) => {
+  for (const [cqeSz, left] of [
+    [CqeSize.BYTES_128, 0xaa],
+    [CqeSize.BYTES_128_PADDED, 0],
+  ]) {
+    const fixture = new CompletionFixture();
+    const cq = fixture.create({ logCqSize: 2, cqeSz });
+    const view = fixture.driver.memory.view(cq.pages[0], 3 * 128);
+    for (let at = 0; at < view.byteLength; at++) if (at % 128 < 64) view.setUint8(at, 0xaa);
+    fixture.post(cq, 7);
+    fixture.post(cq, 8);
+    for (let at = 0; at < 64; at++) {
+      t.equal(view.getUint8(at), left);
+      t.equal(view.getUint8(128 + at), left);
+      t.equal(view.getUint8(256 + at), 0xaa, 'the next entry');
+    }
+    t.same(
+      cq.take().map(({ byteCount }) => byteCount),
+      [7, 8],
+    );
+  }
 });
 
 t.test('a full queue fails with an event, and nothing is overwritten', async (t) => {

@@ -71,7 +71,7 @@ export class Mlx5DriverCompletionQueue {
     this.uar = events.uar;
     this.record = driver.allocate(CQ_RECORD_SIZE, CQ_RECORD_SIZE);
     this.#cqeSz = shape.cqeSz ?? CqeSize.BYTES_64;
-    this.entryBytes = this.#cqeSz === CqeSize.BYTES_128 ? 2 * CQE_SIZE : CQE_SIZE;
+    this.entryBytes = this.#cqeSz === CqeSize.BYTES_64 ? CQE_SIZE : 2 * CQE_SIZE;
     this.#ring = this.#allocate(shape);
     const { pages } = this.#ring;
     const context = { uarPage: events.uar, cEqnOrApuElement: events.number, dbrAddr: this.record, ...shape };
