@@ -17,7 +17,7 @@ answer() {
 }
 
 while read -r verb tag line <&5; do
-  text=$(printf '%s' "$line" | tr '\036' '\n')
+  text=$(printf '%s' "$line" | tr '\t' '\n')
   # A guest that reports nothing for long is taken for dead.
   echo "  # $verb"
   case $verb in

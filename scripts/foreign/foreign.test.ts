@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /** What becomes of the results of foreign suites, and of a suite that does not end. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import t from 'tap';
+import { LineSplitter } from '../../qemu/line-splitter.ts';
 import { describeResults } from './document.ts';
 import { FigureReader } from './figures.ts';
 import { planSwitch } from './peer-adapters.ts';
@@ -28,6 +33,19 @@ t.test('results become a document, and a run replaces its own suites only', asyn
   t.ok(lines.includes('| cq | 1, 0, 1 |  |'), 'tests of pyverbs are counted by file');
   t.ok(lines.includes('| cq.two | FAIL |  |'));
   t.notOk(lines.some((line) => line.startsWith('| cq.one')));
+});
+
+t.test('a question of several lines reaches the other guest through the host', async (t) => {
+  const file = join(t.testdir(), 'port');
+  const asker = fileURLToPath(new URL('../../guest-tests/foreign/ask-far.sh', import.meta.url));
+  const { status } = spawnSync('sh', ['-c', 'exec sh "$@" 5<>"$0"', file, asker, 'run', 'echo one &&\n  echo two']);
+  t.equal(status, 125, 'nobody answers');
+  const lines: string[] = [];
+  new LineSplitter((line) => lines.push(line)).push(readFileSync(file));
+  t.equal(lines.length, 1);
+  const [verb, tag, ...words] = lines[0].split(' ');
+  t.same([verb, Number(tag) > 0], ['run', true]);
+  t.equal(words.join(' ').replaceAll('\t', '\n'), 'echo one &&\n  echo two');
 });
 
 t.test('a failure by the driver keeps its reason', async (t) => {
