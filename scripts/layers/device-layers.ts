@@ -189,12 +189,12 @@ export const deviceLayers: readonly Row[] = [
   },
   {
     path: 'device/personality/mlx5/memory',
-    holds: 'buffers that commands describe by lists of pages',
+    holds: 'memory keys, requests that change them, and buffers that commands describe by lists of pages',
     uses: 'layout infiniband protocol/mlx5 host.ts function protection shared',
   },
   {
     path: 'device/personality/mlx5/queues',
-    holds: 'event queues in the mlx5 layout',
+    holds: 'work queues, completion queues and event queues in the mlx5 layout',
     uses: 'layout protocol/mlx5 function protection hca/queues collect transport shared mlx5/memory',
   },
   {
@@ -209,7 +209,7 @@ export const deviceLayers: readonly Row[] = [
   },
   {
     path: 'device/personality/mlx5',
-    holds: 'an adapter as mlx5 drivers know it; so far what drivers ask before they make queues',
+    holds: 'an adapter as mlx5 drivers know it, put together: function, data path, doorbells',
     uses: 'layout infiniband protocol/mlx5 host.ts port link agents switch function hca/trace protection hca/queues lane engine adapter shared mlx5/memory mlx5/queues mlx5/hca mlx5/commands',
   },
   {
@@ -307,7 +307,7 @@ export const deviceLayers: readonly Row[] = [
   },
   {
     path: 'device/rig/mlx5/driver',
-    holds: 'the host side of the mlx5 command interface',
+    holds: 'the host side of an mlx5 device: commands, keys, queues',
     uses: 'layout protocol/mlx5 host.ts port link function protection hca/queues collect adapter shared mlx5/memory mlx5/queues personality/mlx5 device/topology hosts machine',
   },
   {
