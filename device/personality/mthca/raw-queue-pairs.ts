@@ -25,12 +25,12 @@ import type { DatagramTaker, MadInterface } from '../../fabric/agents/mad-interf
 import { type MadAddress, newMadAddress, readMadPacket } from '../../fabric/agents/mad-packet.ts';
 import { RawEgress, RawPacket } from '../../fabric/port/raw-packet.ts';
 import { MANAGEMENT_VL } from '../../fabric/port/transmit-queues.ts';
+import { COUNTER_MASK } from '../shared/receive-queue.ts';
 import type { Hca, QueuePairUnit } from './hca/hca.ts';
+import { REQUEST_UNIT_BYTES } from './memory/queue-buffer.ts';
 import type { MthcaQueuePair } from './queues/queue-pair.ts';
 import { WorkQueues } from './work-queues.ts';
 
-const UNIT_BYTES = 16;
-const COUNTER_MASK = 0xffff;
 const P_KEY_SHIFT = 16;
 /** Places in `specialQpns`. */
 const SMI = 0;
@@ -150,12 +150,12 @@ export class RawQueuePairs implements QueuePairUnit, DatagramTaker {
   #sendNext(qp: MthcaQueuePair): boolean {
     const queues = this.#queues;
     const { sendStride } = queues.load(qp);
-    const sizeBytes = qp.doorbells[0].size * UNIT_BYTES;
+    const sizeBytes = qp.doorbells[0].size * REQUEST_UNIT_BYTES;
     if (qp.state === ERR) return this.#failSend(qp, CompletionSyndrome.FLUSHED);
-    const fits = sizeBytes > 0 && sizeBytes <= UNIT_BYTES * 2 ** sendStride;
+    const fits = sizeBytes > 0 && sizeBytes <= REQUEST_UNIT_BYTES * 2 ** sendStride;
     if (!fits || !queues.read(qp, queues.sendOffset(qp.sent), sizeBytes))
       return this.#failSend(qp, CompletionSyndrome.LOCAL_QP_OPERATION);
-    const raw = decodeRawSegment(queues.view, 0, this.#raw);
+    const raw = decodeRawSegment(queues.request.view, 0, this.#raw);
     const packet = this.#packet;
     const room = packet.bytes.subarray(0, packet.bytes.length - VCRC_SIZE);
     const lengthBytes = queues.gather(qp, sizeBytes, room);

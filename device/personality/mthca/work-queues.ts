@@ -8,23 +8,18 @@ import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import { DATA_SEGMENT_SIZE, decodeDataSegment, newDataSegment } from '../../../protocol/mthca/gen/data-segment.gen.ts';
 import { NEXT_SEGMENT_SIZE } from '../../../protocol/mthca/gen/next-segment.gen.ts';
 import { decodeQpContext, newQpContext, type QpContext } from '../../../protocol/mthca/gen/qp-context.gen.ts';
+import { COUNTER_MASK } from '../shared/receive-queue.ts';
+import { RequestBlock } from '../shared/request-block.ts';
 import type { Hca } from './hca/hca.ts';
 import { RegionAccess } from './memory/memory-regions.ts';
+import { REQUEST_UNIT_BYTES } from './memory/queue-buffer.ts';
 import type { MthcaQueuePair } from './queues/queue-pair.ts';
-
-/** Bytes of the longest request: strides are 16 bytes * 2^7 at most. */
-const REQUEST_MAX_BYTES = 2048;
-/** Length and key of a data segment in front of inline data. */
-const INLINE_HEAD_BYTES = 4;
-const UNIT_BYTES = 16;
-/** A key that ends the list of a receive. */
-const LIST_END_KEY = 0x100;
-const COUNTER_MASK = 0xffff;
+import { LIST_END_KEY } from './queues/receive-segments.ts';
+import { INLINE_HEAD_BYTES, inlineBytes } from './queues/send-requests.ts';
 
 export class WorkQueues {
   /** The request that was read. */
-  readonly request = new Uint8Array(REQUEST_MAX_BYTES);
-  readonly view = new DataView(this.request.buffer);
+  readonly request = new RequestBlock();
   /** The context of the QP that was loaded. */
   readonly context: QpContext = newQpContext();
   readonly #hca: Hca;
@@ -42,12 +37,12 @@ export class WorkQueues {
   /** Offset of send number `counter` of the QP that was loaded, from the start of its queues. */
   sendOffset(counter: number): number {
     const { logSendEntries, sendStride, sendQueueOffset } = this.context;
-    return sendQueueOffset + (counter % 2 ** logSendEntries) * UNIT_BYTES * 2 ** sendStride;
+    return sendQueueOffset + (counter % 2 ** logSendEntries) * REQUEST_UNIT_BYTES * 2 ** sendStride;
   }
 
   receiveOffset(counter: number): number {
     const { logReceiveEntries, receiveStride, receiveQueueOffset } = this.context;
-    return receiveQueueOffset + (counter % 2 ** logReceiveEntries) * UNIT_BYTES * 2 ** receiveStride;
+    return receiveQueueOffset + (counter % 2 ** logReceiveEntries) * REQUEST_UNIT_BYTES * 2 ** receiveStride;
   }
 
   /** True when software has posted receive number `counter`. */
@@ -61,12 +56,12 @@ export class WorkQueues {
   /** Reads a request of the QP that was loaded into `request`. */
   read(qp: MthcaQueuePair, offset: number, lengthBytes: number): boolean {
     const { queueKey } = this.context;
-    return this.#move(qp, queueKey, offset, lengthBytes, this.request, 0, false);
+    return this.#move(qp, queueKey, offset, lengthBytes, this.request.bytes, 0, false);
   }
 
   /** Bytes of a receive. */
   get receiveBytes(): number {
-    return UNIT_BYTES * 2 ** this.context.receiveStride;
+    return REQUEST_UNIT_BYTES * 2 ** this.context.receiveStride;
   }
 
   /**
@@ -76,13 +71,13 @@ export class WorkQueues {
   gather(qp: MthcaQueuePair, sizeBytes: number, target: Uint8Array): number | undefined {
     let done = 0;
     for (let at = NEXT_SEGMENT_SIZE; at < sizeBytes; ) {
-      const { isInline, byteCount, key, address } = decodeDataSegment(this.view, at, this.#segment);
+      const { isInline, byteCount, key, address } = decodeDataSegment(this.request.view, at, this.#segment);
       if (done + byteCount > target.length) return undefined;
       if (isInline === 1) {
         const from = at + INLINE_HEAD_BYTES;
         if (from + byteCount > sizeBytes) return undefined;
-        target.set(this.request.subarray(from, from + byteCount), done);
-        at += Math.ceil((byteCount + INLINE_HEAD_BYTES) / UNIT_BYTES) * UNIT_BYTES;
+        target.set(this.request.bytes.subarray(from, from + byteCount), done);
+        at += inlineBytes(byteCount);
       } else {
         if (!this.#move(qp, key, address, byteCount, target, done, false)) return undefined;
         at += DATA_SEGMENT_SIZE;
@@ -96,7 +91,7 @@ export class WorkQueues {
   scatter(qp: MthcaQueuePair, source: Uint8Array): boolean {
     let done = 0;
     for (let at = NEXT_SEGMENT_SIZE; at < this.receiveBytes && done < source.length; at += DATA_SEGMENT_SIZE) {
-      const { byteCount, key, address } = decodeDataSegment(this.view, at, this.#segment);
+      const { byteCount, key, address } = decodeDataSegment(this.request.view, at, this.#segment);
       if (key === LIST_END_KEY) break;
       const piece = Math.min(byteCount, source.length - done);
       if (!this.#move(qp, key, address, piece, source, done, true)) return false;

@@ -3,11 +3,11 @@
 import { decodeSrqContext, newSrqContext, SRQ_CONTEXT_SIZE } from '../../../../protocol/mthca/gen/srq-context.gen.ts';
 import { CommandStatus, type EventKind } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { RegionAccess } from '../memory/memory-regions.ts';
+import { REQUEST_UNIT_BYTES } from '../memory/queue-buffer.ts';
 import { MthcaSharedReceiveQueue } from '../queues/shared-receive-queue.ts';
 import type { MthcaCommandContext } from './command-context.ts';
 import { checkBuffer } from './region-commands.ts';
 
-const UNIT_BYTES = 16;
 const LIMIT_MAX = 0xffff;
 
 export function giveSharedReceiveQueue(context: MthcaCommandContext): CommandStatus {
@@ -19,7 +19,7 @@ export function giveSharedReceiveQueue(context: MthcaCommandContext): CommandSta
   const srq = decodeSrqContext(context.inputView, 0, newSrqContext());
   if (srq.logEntries > hca.limits.logSrqEntries) return CommandStatus.EXCEED_LIMIT;
   if (!hca.records.has(srq.uar, srq.record)) return CommandStatus.BAD_PARAM;
-  const sizeBytes = UNIT_BYTES * 2 ** (srq.stride + srq.logEntries);
+  const sizeBytes = REQUEST_UNIT_BYTES * 2 ** (srq.stride + srq.logEntries);
   const status = checkBuffer(context, srq.key, srq.pd, RegionAccess.LOCAL_READ, srq.base, sizeBytes);
   if (status !== CommandStatus.OK) return status;
   const { regions, records, events } = hca;

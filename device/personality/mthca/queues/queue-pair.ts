@@ -18,11 +18,10 @@ import {
 import { QpContextState, QpService } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
+import { COUNTER_MASK } from '../../shared/receive-queue.ts';
 import type { ContextTable } from '../memory/context-table.ts';
 import type { MthcaCompletionQueue } from './completion-queue.ts';
 import type { SendQueue } from './send-queue.ts';
-
-const COUNTER_MASK = 0xffff;
 
 /** State in the context by state in the transport. */
 const contextStates: Readonly<Record<QpState, QpContextState>> = {

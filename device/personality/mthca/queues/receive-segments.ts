@@ -29,7 +29,7 @@ import type { LinkedFormat } from '../../shared/shared-receive-ring.ts';
 /** Unit of the offset of the next entry. */
 const NEXT_UNIT_BYTES = 64;
 /** A key that ends the list. */
-const LIST_END_KEY = 0x100;
+export const LIST_END_KEY = 0x100;
 
 const elements = new DataView(new ArrayBuffer(SGE_MAX * SGE_SIZE));
 /** Elements of the list that was loaded last. */

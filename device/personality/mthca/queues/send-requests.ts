@@ -57,7 +57,7 @@ import type { SendQueue } from './send-queue.ts';
 
 const UNKNOWN = 0xff;
 /** Length of an inline segment, in front of its data. */
-const INLINE_HEAD_BYTES = 4;
+export const INLINE_HEAD_BYTES = 4;
 /** The head of a request, which software writes when it posts the next one. */
 const LINK_BYTES = 8;
 
@@ -141,7 +141,7 @@ export class SendRequests implements RequestLoader<SendQueue> {
     while (next < sizeBytes) {
       const byteCount = getDataSegmentByteCount(request, next);
       const isInline = getDataSegmentIsInline(request, next) === 1;
-      const lengthBytes = isInline ? roundUp(byteCount + INLINE_HEAD_BYTES, REQUEST_UNIT_BYTES) : DATA_SEGMENT_SIZE;
+      const lengthBytes = isInline ? inlineBytes(byteCount) : DATA_SEGMENT_SIZE;
       const data = next + INLINE_HEAD_BYTES;
       if (isInline && data + byteCount > sizeBytes) return false;
       const isOnly = next === at && next + lengthBytes >= sizeBytes;
@@ -185,6 +185,7 @@ export class SendRequests implements RequestLoader<SendQueue> {
   }
 }
 
-function roundUp(value: number, unit: number): number {
-  return Math.ceil(value / unit) * unit;
+/** Bytes of an inline segment in its request. */
+export function inlineBytes(byteCount: number): number {
+  return Math.ceil((byteCount + INLINE_HEAD_BYTES) / REQUEST_UNIT_BYTES) * REQUEST_UNIT_BYTES;
 }
