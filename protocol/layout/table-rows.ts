@@ -9,16 +9,17 @@ export type NumberRow = readonly [name: string, value: number, doc: string];
 
 /** A table of values. */
 export function values(name: string, doc: string, ...rows: readonly NumberRow[]): ValueTable {
-  return { name, doc, values: rows.map(toNumber) };
+  return { name, doc, values: numbers(rows) };
 }
 
 /** A table of constants. */
 export function constants(name: string, doc: string, ...rows: readonly NumberRow[]): ConstantTable {
-  return { name, doc, constants: rows.map(toNumber) };
+  return { name, doc, constants: numbers(rows) };
 }
 
-function toNumber([name, value, doc]: NumberRow): { name: string; value: number; doc: string } {
-  return { name, value, doc };
+/** The entries of such a table. */
+export function numbers(rows: readonly NumberRow[]): { name: string; value: number; doc: string }[] {
+  return rows.map(([name, value, doc]) => ({ name, value, doc }));
 }
 
 /** A row, and the bit at which it begins, counted from the start of the structure. */

@@ -4,15 +4,12 @@
  * other tables name these tables; `npm run generate` emits constants for TypeScript and C.
  */
 import type { ValueTable } from './table.ts';
-
-type Row = ValueTable['values'][number];
-const rows = (list: readonly (readonly [string, number, string])[]): Row[] =>
-  list.map(([name, value, doc]) => ({ name, value, doc }));
+import { numbers } from './table-rows.ts';
 
 const sendOpcode: ValueTable = {
   name: 'send-opcode',
   doc: 'Operations of the send queue.',
-  values: rows([
+  values: numbers([
     ['NOP', 0x00, 'No operation; completes at once when signalled.'],
     ['SEND', 0x01, 'Send a message.'],
     ['SEND_IMMEDIATE', 0x02, 'Send with immediate data.'],
@@ -33,7 +30,7 @@ const sendOpcode: ValueTable = {
 const managementOpcode: ValueTable = {
   name: 'management-opcode',
   doc: 'Management commands. Bits 7:4: kind of object. Bits 1:0: 0 create, 1 modify, 2 query, 3 destroy.',
-  values: rows([
+  values: numbers([
     ['MODIFY_ADAPTER', 0x01, 'Change the node description; physical function only.'],
     ['QUERY_ADAPTER', 0x02, 'Query capabilities and limits of the function.'],
     ['MODIFY_PORT', 0x05, 'Change what software offers at the port in the modifier; physical function only.'],
@@ -108,7 +105,7 @@ const managementOpcode: ValueTable = {
 export const managementStatus: ValueTable = {
   name: 'management-status',
   doc: 'Results of management commands. With every status but OK, nothing has changed.',
-  values: rows([
+  values: numbers([
     ['OK', 0, 'Done.'],
     ['BAD_OPCODE', 1, 'No such command.'],
     ['BAD_LENGTH', 2, 'The collect length does not fit the command.'],
@@ -132,7 +129,7 @@ export const managementStatus: ValueTable = {
 const madResult: ValueTable = {
   name: 'mad-result',
   doc: 'What became of a management datagram (bits); none: the agents left it to software.',
-  values: rows([
+  values: numbers([
     ['CONSUMED', 1, 'An agent took it.'],
     ['REPLIED', 2, 'The buffer holds the response.'],
   ]),
@@ -142,7 +139,7 @@ export const completionStatus: ValueTable = {
   name: 'completion-status',
   doc: 'Results of work requests; numbers follow enum ib_wc_status of Linux.',
   source: 'IBTA 11.6.2',
-  values: rows([
+  values: numbers([
     ['SUCCESS', 0, 'Done.'],
     ['LOCAL_LENGTH_ERROR', 1, 'Message longer than the buffer, or than the path MTU allows.'],
     ['LOCAL_QP_OPERATION_ERROR', 2, 'The work request is malformed.'],
@@ -166,7 +163,7 @@ export const completionStatus: ValueTable = {
 const completionOpcode: ValueTable = {
   name: 'completion-opcode',
   doc: 'Operations that a CQE reports; numbers of those of users follow enum ibv_wc_opcode of libibverbs.',
-  values: rows([
+  values: numbers([
     ['SEND', 0, 'A send completed.'],
     ['RDMA_WRITE', 1, 'An RDMA WRITE completed.'],
     ['RDMA_READ', 2, 'An RDMA READ completed.'],
@@ -187,7 +184,7 @@ const eventType: ValueTable = {
   name: 'event-type',
   doc: 'Events posted to event queues.',
   source: 'IBTA 11.6.3',
-  values: rows([
+  values: numbers([
     ['COMPLETION', 1, 'A CQ has completions.'],
     ['MANAGEMENT_COMPLETE', 2, 'A management command has been answered.'],
     ['CQ_ERROR', 3, 'A CQ overran or its memory cannot be written.'],
@@ -221,7 +218,7 @@ const eventType: ValueTable = {
 export const faultKind: ValueTable = {
   name: 'fault-kind',
   doc: 'Causes of faults, in the vendor error of a CQE, in error events and in the first-fault record.',
-  values: rows([
+  values: numbers([
     ['NONE', 0, 'No fault.'],
     ['REGISTER_RESERVED', 1, 'Access to a reserved register offset.'],
     ['REGISTER_READ_ONLY', 2, 'Write to a read-only register.'],
@@ -295,7 +292,7 @@ export const faultKind: ValueTable = {
 const faultObject: ValueTable = {
   name: 'fault-object',
   doc: 'Kinds of object that a fault names by their number.',
-  values: rows([
+  values: numbers([
     ['NONE', 0, 'No object: an access to registers or PIO memory.'],
     ['QP', 1, 'Queue pair, by QPN.'],
     ['CQ', 2, 'Completion queue, by CQN.'],
@@ -315,7 +312,7 @@ const serviceType: ValueTable = {
   name: 'service-type',
   doc: 'Transport services.',
   source: 'IBTA 9.1',
-  values: rows([
+  values: numbers([
     ['RC', 0, 'Reliable connection.'],
     ['UC', 1, 'Unreliable connection.'],
     ['UD', 3, 'Unreliable datagram.'],
@@ -330,7 +327,7 @@ const qpState: ValueTable = {
   name: 'qp-state',
   doc: 'Queue pair states; numbers follow enum ib_qp_state of Linux.',
   source: 'IBTA 10.3.1',
-  values: rows([
+  values: numbers([
     ['RESET', 0, 'Created; neither queue works.'],
     ['INIT', 1, 'Receive entries may be posted.'],
     ['RTR', 2, 'Ready to receive.'],
@@ -344,7 +341,7 @@ const qpState: ValueTable = {
 const qpMask: ValueTable = {
   name: 'qp-mask',
   doc: 'Attributes that modify QP changes (bits).',
-  values: rows([
+  values: numbers([
     ['STATE', 0x1, 'state'],
     ['CURRENT_STATE', 0x2, 'currentState'],
     ['SQD_NOTIFY', 0x4, 'enableSqdNotify'],
@@ -371,7 +368,7 @@ const qpMask: ValueTable = {
 const mrKind: ValueTable = {
   name: 'mr-kind',
   doc: 'Kinds of memory region.',
-  values: rows([
+  values: numbers([
     ['PHYSICAL', 0, 'Virtual addresses are guest addresses (DMA MR).'],
     ['PAGED', 1, 'A list of pages.'],
     ['FAST', 2, 'Registered by work request (FAST_REGISTER); pageCount is the most pages it can take.'],
@@ -383,7 +380,7 @@ const accessFlag: ValueTable = {
   name: 'access-flag',
   doc: 'Access rights (bits); numbers follow enum ib_access_flags of Linux. Local read is always allowed.',
   source: 'IBTA 11.2.8.2',
-  values: rows([
+  values: numbers([
     ['LOCAL_WRITE', 0x1, 'Local write.'],
     ['REMOTE_WRITE', 0x2, 'RDMA WRITE.'],
     ['REMOTE_READ', 0x4, 'RDMA READ.'],
@@ -400,7 +397,7 @@ const placementType: ValueTable = {
   name: 'placement-type',
   doc: 'What a FLUSH guarantees for earlier writes (bits); numbers follow enum ib_placement_type of Linux.',
   source: 'IBTA annex A19',
-  values: rows([
+  values: numbers([
     ['GLOBAL_VISIBILITY', 0x1, 'Every reader of the memory finds the data.'],
     ['PERSISTENCE', 0x2, 'The data outlives a loss of power.'],
   ]),
@@ -410,7 +407,7 @@ const flushSelectivity: ValueTable = {
   name: 'flush-selectivity',
   doc: 'What a FLUSH covers; numbers follow enum ib_selectivity_level of Linux.',
   source: 'IBTA annex A19',
-  values: rows([
+  values: numbers([
     ['RANGE', 0, 'The range that address and length name.'],
     ['MEMORY_REGION', 1, 'The whole region or window of the R_Key; address and length do not count.'],
   ]),
@@ -419,7 +416,7 @@ const flushSelectivity: ValueTable = {
 const pageFlag: ValueTable = {
   name: 'page-flag',
   doc: 'Lower bits of a page address in the list of RESOLVE_PAGES.',
-  values: rows([
+  values: numbers([
     ['PRESENT', 0x1, 'The page may be read.'],
     ['WRITABLE', 0x2, 'The page may also be written.'],
   ]),
@@ -429,7 +426,7 @@ const mwKind: ValueTable = {
   name: 'mw-kind',
   doc: 'Types of memory window.',
   source: 'IBTA 10.6.7.2',
-  values: rows([
+  values: numbers([
     ['TYPE_1', 1, 'The R_Key is valid for all QPs of the PD.'],
     ['TYPE_2', 2, 'Bound to one QP (2B): the R_Key is valid for that QP only and can be invalidated.'],
   ]),
@@ -438,7 +435,7 @@ const mwKind: ValueTable = {
 const srqMask: ValueTable = {
   name: 'srq-mask',
   doc: 'Attributes that modify SRQ changes (bits).',
-  values: rows([
+  values: numbers([
     ['LIMIT', 0x1, 'limit'],
     ['RESIZE', 0x2, 'queueAddress, entriesLog2, pageShift, paged'],
   ]),
@@ -447,7 +444,7 @@ const srqMask: ValueTable = {
 const mrMask: ValueTable = {
   name: 'mr-mask',
   doc: 'Attributes that modify MR changes (bits).',
-  values: rows([
+  values: numbers([
     ['TRANSLATION', 0x1, 'startAddress, length, page list'],
     ['PD', 0x2, 'pd'],
     ['ACCESS', 0x4, 'access'],
@@ -457,7 +454,7 @@ const mrMask: ValueTable = {
 const cqMask: ValueTable = {
   name: 'cq-mask',
   doc: 'Attributes that modify CQ changes (bits).',
-  values: rows([
+  values: numbers([
     ['EVENT_QUEUE', 0x1, 'eventQueue'],
     ['MODERATION', 0x2, 'moderationCount, moderationPeriodUs'],
     ['RESIZE', 0x4, 'queueAddress, entriesLog2, pageShift, paged'],
@@ -468,7 +465,7 @@ const cqMask: ValueTable = {
 const eqMask: ValueTable = {
   name: 'eq-mask',
   doc: 'Attributes that modify EQ changes (bits).',
-  values: rows([
+  values: numbers([
     ['VECTOR', 0x1, 'vector'],
     ['CONTROLS', 0x2, 'controls'],
     ['DELAY', 0x4, 'nextInterruptDelayNs'],
@@ -482,7 +479,7 @@ const eqControl: ValueTable = {
   name: 'eq-control',
   doc: 'Action of the first completion event on an empty event queue.',
   source: 'IPCOM000126453D par. 3',
-  values: rows([
+  values: numbers([
     ['NOTHING', 0, 'Neither summary byte nor interrupt; an interrupt only when the driver is late.'],
     ['PRIMARY_SUMMARY', 1, 'Primary summary byte; an interrupt only when the driver is late.'],
     ['INTERRUPT', 2, 'Primary summary byte (if it has an address) and interrupt: PSUM+INT.'],
@@ -493,7 +490,7 @@ const notifyState: ValueTable = {
   name: 'notify-state',
   doc: 'Arming states of a completion queue.',
   source: 'IBTA 11.4.2.2; docs/DOCUMENTS.md decision 11',
-  values: rows([
+  values: numbers([
     ['UNARMED', 0, 'No event is requested.'],
     ['ARMED_SOLICITED', 1, 'Event for a solicited or failed completion.'],
     ['ARMED_ALL', 2, 'Event for the next completion.'],
@@ -505,7 +502,7 @@ const portState: ValueTable = {
   name: 'port-state',
   doc: 'Logical port states.',
   source: 'IBTA 14.2.5.6',
-  values: rows([
+  values: numbers([
     ['DOWN', 1, 'Down.'],
     ['INITIALIZE', 2, 'Link up, not configured.'],
     ['ARMED', 3, 'Armed.'],
@@ -517,7 +514,7 @@ const resourceKind: ValueTable = {
   name: 'resource-kind',
   doc: 'Resources and settings of a resource change. A virtual function may change VCBS, PCBS, TVLS and TVL_MAP of its levels, and its DOORBELL settings.',
   source: 'US 8,484,392 par. 65-85',
-  values: rows([
+  values: numbers([
     ['TVL_EXECUTION_CREDITS', 1, 'Private execution credits of lane `target`.'],
     ['TVL_COMPLETION_CREDITS', 2, 'Private completion credits of lane `target`.'],
     ['TVL_SHARED_CREDITS', 3, 'Shared credits that lane `target` may take: bit 0 execution, bit 1 completion.'],
@@ -555,7 +552,7 @@ const resourceKind: ValueTable = {
 const tvlState: ValueTable = {
   name: 'tvl-state',
   doc: 'Owner of a transmit virtual lane.',
-  values: rows([
+  values: numbers([
     ['NONE', 0, 'No such lane, or not visible to this function.'],
     ['SHARED', 1, 'Shared by the functions that have no lanes of their own.'],
     ['ALLOCATED', 2, 'Allocated to one function.'],
@@ -567,7 +564,7 @@ const overflowPolicy: ValueTable = {
   name: 'overflow-policy',
   doc: 'Doorbells that go to the overflow buffer during a potential deadlock.',
   source: 'US 9,069,485 par. 90',
-  values: rows([
+  values: numbers([
     ['OFF', 0, 'None: the bus waits, possibly for ever.'],
     ['NEWEST', 1, 'The doorbells received last.'],
     ['MOST_SPILLED', 2, 'Those of the queue pairs with most doorbells in the overflow buffer.'],
@@ -578,7 +575,7 @@ const linkCheck: ValueTable = {
   name: 'link-check',
   doc: 'How the scheduler checks whether a send queue is in its list.',
   source: 'US 9,069,485 par. 72',
-  values: rows([
+  values: numbers([
     ['READ', 0, 'Reads the descriptor, then writes it.'],
     ['COMPARE_SWAP', 1, 'Compares and swaps the link in the descriptor.'],
   ]),
@@ -588,7 +585,7 @@ const sendContextState: ValueTable = {
   name: 'send-context-state',
   doc: 'States of a send context.',
   source: 'docs/DOCUMENTS.md decision 9',
-  values: rows([
+  values: numbers([
     ['DISABLED', 0, 'Takes no writes; its counters do not change.'],
     ['ENABLED', 1, 'Takes packets.'],
     ['HALTED', 2, 'Takes no writes; complete packets still egress.'],
@@ -601,7 +598,7 @@ const sendHaltCause: ValueTable = {
   name: 'send-halt-cause',
   doc: 'Why a send context halted.',
   source: 'docs/DOCUMENTS.md decision 9',
-  values: rows([
+  values: numbers([
     ['NONE', 0, 'The context has not halted.'],
     ['INCONSISTENT_SOP', 1, 'Start-of-packet block inside a packet, or a packet that does not start with one.'],
     ['DISALLOWED_PACKET', 2, 'VL, P_Key or headers are not allowed.'],
@@ -618,7 +615,7 @@ const sendHaltCause: ValueTable = {
 const sendContextMask: ValueTable = {
   name: 'send-context-mask',
   doc: 'Attributes that modify send context changes (bits).',
-  values: rows([
+  values: numbers([
     ['VIRTUAL_LANES', 0x1, 'virtualLanes'],
     ['PKEY', 0x2, 'checkPkey, pkey'],
     ['CREDIT_ADDRESS', 0x4, 'creditAddress; only while disabled'],
@@ -631,7 +628,7 @@ const sendContextMask: ValueTable = {
 const capability: ValueTable = {
   name: 'capability',
   doc: 'Optional features of the adapter (bits).',
-  values: rows([
+  values: numbers([
     ['UD', 0x1, 'Unreliable datagrams.'],
     ['RC', 0x2, 'Reliable connections.'],
     ['UC', 0x4, 'Unreliable connections.'],

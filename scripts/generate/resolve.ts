@@ -6,6 +6,7 @@
  * 64-bit fields, elements of arrays, and names. Every emitter works from the resolved form alone.
  */
 import type { ArrayRow, FieldRow, StructTable } from '../../protocol/layout/table.ts';
+import { widthOf } from '../../protocol/layout/table-rows.ts';
 import { ones } from './names.ts';
 
 /** A contradiction in a table; the message names table and row. */
@@ -259,10 +260,6 @@ function checkElements(table: StructTable, fields: readonly ResolvedField[]): vo
 
 function widthOfAll(rows: readonly FieldRow[]): number {
   return rows.reduce((sum, row) => sum + widthOf(row), 0);
-}
-
-function widthOf(row: FieldRow): number {
-  return row.bits ?? (row.bytes ?? 0) * 8;
 }
 
 function inBytes(bits: number): string {

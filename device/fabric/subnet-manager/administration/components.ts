@@ -5,6 +5,7 @@
  * `protocol/infiniband/mad`, so every record is compared in the same way.
  */
 import { administrationRecords } from '../../../../protocol/infiniband/mad/administration-records.ts';
+import { widthOf } from '../../../../protocol/layout/table-rows.ts';
 
 interface Component {
   /** Empty for reserved fields. */
@@ -46,8 +47,9 @@ export function componentsOf(recordName: string): readonly Component[] {
   const rows = (table?.fields ?? []).flatMap((row) =>
     'element' in row ? Array.from({ length: row.count }, () => row.element).flat() : [row],
   );
-  for (const { name = '', bits, bytes = 0 } of rows) {
-    for (const part of PARTS[`${recordName}.${name}`] ?? [bits ?? 8 * bytes]) {
+  for (const row of rows) {
+    const { name = '' } = row;
+    for (const part of PARTS[`${recordName}.${name}`] ?? [widthOf(row)]) {
       components.push({ name, offsetBits, bits: part });
       offsetBits += part;
     }
