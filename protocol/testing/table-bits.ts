@@ -71,7 +71,7 @@ export function writeBits(table: StructTable, bytes: Uint8Array, first: number, 
   }
 }
 
-/** What a stream of random numbers of `device/random.ts` has that is needed here. */
+/** The part of `Random` (`device/random.ts`) that this file needs. */
 interface RandomNumbers {
   /** 32 bits, unsigned. */
   next(): number;

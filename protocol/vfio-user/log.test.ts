@@ -39,7 +39,7 @@ t.test('levels', async (t) => {
   t.same(levels, [7, 7, 6, 4, 3, 3]);
 });
 
-t.test('an unmapping of nothing is told to those who debug only, and takes no room of others', async (t) => {
+t.test('lines about an unmapping of nothing appear at level debug only, and displace no others', async (t) => {
   const ordinary = [
     [4, 'failed to remove DMA region [0, 0x80000000) flags=0: No such file or directory'],
     [3, 'msg0x6f3: cmd 3 failed: No such file or directory'],

@@ -16,8 +16,8 @@ export interface LogTarget {
 }
 
 /**
- * Both lines about an unmapping of what is not mapped. QEMU clears whole address spaces by it when
- * a guest gives a device a domain of its virtual IOMMU.
+ * The two lines that the library logs when a client unmaps memory that is not mapped. QEMU clears
+ * whole address spaces in this way when a guest gives a device a domain of its virtual IOMMU.
  */
 const UNMAPPED_NOTHING = /^(?:failed to remove DMA region .*|msg0x[0-9a-f]+: cmd 3 failed): No such file or directory$/;
 const BURST_LINES = 40;

@@ -25,7 +25,7 @@ const RAW = 1;
 const LNH_MASK = 3;
 type Kind = 'cable' | 'faulty';
 
-/** Two ends at one switch, the links of which may change a packet or not. */
+/** Two ends at one switch, by links that may damage packets or not. */
 class Path {
   readonly fabric = new SwitchFabric({ ends: [0, 0], virtualLanes: 2 });
   readonly ports: readonly LinkEnd[];
@@ -62,7 +62,7 @@ class Path {
     end.transmit(end.ringFor(2), length);
   }
 
-  /** Sends a packet with right CRCs but for its ICRC. */
+  /** Sends a packet that has a wrong ICRC and otherwise right CRCs. */
   sendDamaged(length: number): void {
     const [end] = this.fabric.ends;
     end.transmitDamaged(end.ringFor(2), length, false);

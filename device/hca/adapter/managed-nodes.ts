@@ -34,8 +34,9 @@ export function createChannels({ channels }: PortModel, parts: NodeParts): reado
 }
 
 /**
- * Gives datagrams that arrive at the ports of the nodes to their interfaces, what these leave to
- * software to QP0 and QP1 of the port, and errors of the ports to the traps.
+ * Connects the ports of each node to its MAD interface. The interface gets the datagrams that
+ * arrive; those that it leaves to software go to QP0 or QP1 of the port. Errors of a port raise
+ * traps.
  */
 export function openDoors(
   nodes: readonly { readonly ports: readonly Port[]; readonly mads: MadInterface }[],

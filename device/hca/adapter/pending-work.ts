@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Work that functions have for the end of a pass or for the service processor: vectors to send, and
- * management commands. A pass looks at the functions only when some is noted, so idle functions
- * cost nothing.
+ * management commands. A pass looks at the functions only when such work is noted, so idle
+ * functions cost nothing.
  */
 import type { VectorNotes } from '../function/msix.ts';
 import type { ManagedFunction } from '../management/managed-adapter.ts';

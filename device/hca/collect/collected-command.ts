@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * A command that is being collected, with its scoreboard: one bit for each of its bytes
- * (US 8,484,392 par. 112-113). A PCB has the bytes themselves besides. A refused command has a
- * scoreboard too, because its VCB is free again exactly at its kick (par. 101).
+ * (US 8,484,392 par. 112-113). A PCB also has the bytes themselves. A refused command needs its
+ * scoreboard because its VCB becomes free again exactly at its kick (par. 101).
  */
 import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { DOORBELL_SIZE } from '../../../protocol/layout/gen/doorbell.gen.ts';

@@ -10,7 +10,7 @@ import type { HostPort } from '../../host.ts';
 import { Step, type TimelineOwner } from './timeline.ts';
 import { InterruptWait } from './timeline-values.ts';
 
-/** Where a vector that waits to be sent is noted: `MsixVectors.flush` then has work. */
+/** Takes note that a vector waits to be sent: `MsixVectors.flush` then has work. */
 export interface VectorNotes {
   noteVector(): void;
 }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Null objects for queues that a queue pair lacks: of XRC (IBTA annex A14), or of sends only. */
+/**
+ * Null objects for queues that a queue pair lacks: one of XRC (IBTA annex A14), or one that only
+ * sends.
+ */
 import { COMPLETION_ENTRY_SIZE } from '../../../protocol/layout/gen/completion-entry.gen.ts';
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { CompletionPort } from './completion-port.ts';

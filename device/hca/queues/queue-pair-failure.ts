@@ -4,7 +4,7 @@
  * the QP was last brought to INIT, or back from SQE to RTS. Transport and queue-pair life note it
  * before they change the state; `vuhca status --qp` shows it. Later failures do not replace the
  * first one, because they usually follow from it. A record belongs to its QP, so noting allocates
- * nothing; the life cycle tells the host of each, which may keep a copy.
+ * nothing. The life cycle tells the host of each failure, and the host may keep a copy.
  */
 import { CompletionStatus, FaultKind, QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** What guests ask reaches the adapter that they name. */
+/** Requests of guests reach the adapter that they name. */
 import t from 'tap';
 import type { ControlClient } from './control-client.ts';
 import { answerGuest } from './guest-requests.ts';

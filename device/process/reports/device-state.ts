@@ -26,7 +26,7 @@ export interface DeviceState {
   readonly raw?: { readonly malformed: number; readonly noReceive: number };
 }
 
-/** `retired`: entries of queues that no longer exist. */
+/** Sums up queues; `retired`: entries posted to queues that no longer exist. */
 export function countQueues(
   queues: readonly { readonly posted: number; readonly isGood: boolean }[],
   retired: number,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The status of adapters of personalities, and what `vuhca show` lists of them, in the course of a
- * session of their drivers.
+ * The status of adapters of personalities, and their rows in `vuhca show`, during a session of
+ * their drivers.
  */
 import t from 'tap';
 import {

@@ -71,7 +71,7 @@ export class ReceiveStage {
   readonly #reads: TimedReads<HeldPacket>;
   /** By QP, oldest first. */
   readonly #held = new Map<QueuePair, HeldPacket[]>();
-  /** As many in all as were ever held at the same time. */
+  /** Slots that hold no packet. There are as many slots as packets were ever held at a time. */
   readonly #free: HeldPacket[] = [];
 
   constructor(timing: DmaTiming) {

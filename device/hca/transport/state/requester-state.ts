@@ -42,7 +42,7 @@ export type RequesterWait = (typeof RequesterWait)[keyof typeof RequesterWait];
 export const RequesterStep = { SELECT: 0, ADMIT: 1, NUMBER: 2, SEND: 3, LOCAL: 4, EXIT: 5 } as const;
 export type RequesterStep = (typeof RequesterStep)[keyof typeof RequesterStep];
 
-/** Their names, for traces and the status. */
+/** Names of the states, for traces and the status. */
 export const requesterStepNames: Readonly<Record<RequesterStep, string>> = {
   [RequesterStep.SELECT]: 'select',
   [RequesterStep.ADMIT]: 'admit',
@@ -87,7 +87,7 @@ export class RequesterState {
   retriedPsn = -1;
   readsOutstanding = 0;
   wait: RequesterWait = RequesterWait.NONE;
-  /** Where the last turn has ended, or is now; EXIT before the first one. */
+  /** The step of the turn in hand, or the one at which the last turn ended; EXIT before any. */
   step: RequesterStep = RequesterStep.EXIT;
   retriesLeft = 0;
   rnrRetriesLeft = 0;

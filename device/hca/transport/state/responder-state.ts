@@ -38,7 +38,7 @@ export const ResponderStep = {
 } as const;
 export type ResponderStep = (typeof ResponderStep)[keyof typeof ResponderStep];
 
-/** Their names, for traces and the status. */
+/** Names of the states, for traces and the status. */
 export const responderStepNames: Readonly<Record<ResponderStep, string>> = {
   [ResponderStep.CHECK_PSN]: 'check PSN',
   [ResponderStep.CHECK_OPCODE_SEQUENCE]: 'check opcode sequence',
@@ -150,7 +150,7 @@ export class ResponderState {
    */
   nakSent = false;
   message: MessageKind = MessageKind.NONE;
-  /** Where the last packet has ended, or is now; EXIT before the first one. */
+  /** The step of the packet in hand, or the one at which the last packet ended; EXIT before any. */
   step: ResponderStep = ResponderStep.EXIT;
   /** Bytes of the message placed so far. */
   messageBytes = 0;

@@ -6,14 +6,12 @@
 
 import { ERROR_BUFFER_WORDS } from '../../../../protocol/mthca/gen/constants.gen.ts';
 import type { DeviceLimits } from '../../../../protocol/mthca/gen/device-limits.gen.ts';
-
 import { type EventKind, FatalKind, QpContextState } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { Agents } from '../../../fabric/agents/agents.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
 import { Firmware } from '../../shared/firmware.ts';
 import type { FaultyDevice } from '../../shared/injected-faults.ts';
 import { ObjectEvents } from '../../shared/object-events.ts';
-
 import { PlantedFaults } from '../../shared/planted-faults.ts';
 import { ContextMemory } from '../memory/context-memory.ts';
 import { ContextTable } from '../memory/context-table.ts';
@@ -114,8 +112,8 @@ export class Hca implements FaultyDevice {
   }
 
   /**
-   * The objects that the device has for drivers and processes: what is left when all of them are
-   * gone was leaked.
+   * The objects that the device has for drivers and processes. Those that are left when all drivers
+   * and processes are gone have leaked.
    */
   get objectCounts() {
     return {
