@@ -8,6 +8,7 @@ import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { CommandOpcode as MlxOpcode, CommandStatus as MlxStatus } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { ERROR_BUFFER_OFFSET } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CommandOpcode, CommandStatus, FatalKind } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { FunctionPort } from '../../host.ts';
 import { Firmware } from '../../personality/shared/firmware.ts';
 import { Mlx5Driver } from '../../rig/mlx5/driver/mlx5-driver.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
@@ -18,45 +19,42 @@ import { makePersonalityCommands, type PersonalityTarget } from './personality-c
 
 const client = {} as ControlClientHandle;
 
-function targetOf({ device, port }: MthcaDriver): PersonalityTarget {
-  return { core: device, functions: [port] };
+/** Commands for a device; `woken` counts how often it was told to work. */
+function commandsOf({ device, port }: { device: PersonalityTarget['core']; port: FunctionPort }) {
+  let woken = 0;
+  const commands = makePersonalityCommands(
+    () => ({ core: device, functions: [port] }),
+    () => woken++,
+  );
+  const send = (command: string, parameters: object) =>
+    commands.get(command)?.({ version: 1, id: 1, command, parameters: { ...parameters } }, client);
+  return {
+    fail: (parameters: object) => send('fail', parameters),
+    inject: (words: unknown) => send('inject', { words }),
+    woken: () => woken,
+  };
 }
 
 t.test('a device fails by command, and recovers by reset', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
   driver.start();
-  const fail = makePersonalityCommands(
-    () => targetOf(driver),
-    () => {},
-  ).get('fail');
-  const request = (parameters: object) => ({ version: 1, id: 1, command: 'fail', parameters: { ...parameters } });
-  t.throws(() => fail?.(request({ cause: 'moon' }), client), /no cause moon; there are internal, bus, memory, parity/);
+  const { fail } = commandsOf(driver);
+  t.throws(() => fail({ cause: 'moon' }), /no cause moon; there are internal, bus, memory, parity/);
   t.equal(driver.readRegister(ERROR_BUFFER_OFFSET), 0, 'nothing has happened');
-  t.same(fail?.(request({ cause: 'bus' }), client), { cause: 'bus' });
+  t.same(fail({ cause: 'bus' }), { cause: 'bus' });
   t.equal(driver.readRegister(ERROR_BUFFER_OFFSET) >>> 24, FatalKind.BUS);
   t.equal(driver.command(CommandOpcode.NOP).status, CommandStatus.INTERNAL_ERROR);
   driver.reset();
   const next = new MthcaDriver(driver.machine);
   next.start();
-  t.same(fail?.(request({}), client), { cause: 'internal' });
+  t.same(fail({}), { cause: 'internal' });
   t.not(next.readRegister(ERROR_BUFFER_OFFSET), 0, 'an internal error is seen, too');
   t.end();
 });
 
-/** Commands of a device with ACTIVE ports; `woken` counts how often it was told to work. */
-function makeInjection(): { fixture: DataFixture; inject(words: unknown): unknown; woken(): number } {
-  const fixture = new DataFixture();
-  let woken = 0;
-  const commands = makePersonalityCommands(
-    () => targetOf(fixture.driver),
-    () => woken++,
-  );
-  const request = (words: unknown) => ({ version: 1, id: 1, command: 'inject', parameters: { words } });
-  return { fixture, inject: (words) => commands.get('inject')?.(request(words), client), woken: () => woken };
-}
-
 t.test('faults are injected by words', (t) => {
-  const { fixture, inject, woken } = makeInjection();
+  const fixture = new DataFixture();
+  const { inject, woken } = commandsOf(fixture.driver);
   const { ports, hca } = fixture.driver.device;
   t.same(inject(['lost-completions', 'count=3', 'qp=0x14']), { text: 'the next completions are lost: 3 of QP 20' });
   t.equal(hca.planted.completions, 3);
@@ -96,7 +94,7 @@ t.test('faults are injected by words', (t) => {
 });
 
 t.test('words that name no fault', (t) => {
-  const { inject, woken } = makeInjection();
+  const { inject, woken } = commandsOf(new DataFixture().driver);
   for (const [words, says] of [
     [['moon'], /no fault moon; there are fatal, lost-completions, lost-commands, link-down, link-up, link-flap/],
     [[], /no fault ;/],
@@ -128,30 +126,24 @@ t.test('objects are counted', (t) => {
 
 t.test('an mlx5 device takes the same words', async (t) => {
   const driver = new Mlx5Driver();
-  const { device, machine, port } = driver;
+  const { device, machine } = driver;
   driver.start();
-  let woken = 0;
-  const commands = makePersonalityCommands(
-    () => ({ core: device, functions: [port] }),
-    () => woken++,
-  );
-  const request = (parameters: object) => ({ version: 1, id: 1, command: '', parameters: { ...parameters } });
-  const inject = (...words: string[]) => commands.get('inject')?.(request({ words }), client);
+  const { fail, inject, woken } = commandsOf(driver);
   for (const [words, says] of [
     [['fatal', 'cause=bus'], /no cause bus; there are internal, processor, hardware, temperature/],
     [['fatal', 'firmware=works'], /no firmware works; there are silent, refuses/],
     [['link-down', 'port=2'], /port is 2; it must be a number up to 1/],
   ] as const)
-    t.throws(() => inject(...words), says);
-  t.equal(woken, 0);
-  t.same(inject('link-down'), { text: 'the link of port 1 is held down' });
-  t.same(inject('link-up'), { text: 'the link of port 1 trains' });
-  t.same(inject('lost-completions', 'count=2', 'qp=7'), { text: 'the next completions are lost: 2 of QP 7' });
+    t.throws(() => inject(words), says);
+  t.equal(woken(), 0);
+  t.same(inject(['link-down']), { text: 'the link of port 1 is held down' });
+  t.same(inject(['link-up']), { text: 'the link of port 1 trains' });
+  t.same(inject(['lost-completions', 'count=2', 'qp=7']), { text: 'the next completions are lost: 2 of QP 7' });
   t.equal(device.hca.planted.completions, 2);
-  t.same(commands.get('fail')?.(request({ cause: 'hardware' }), client), { cause: 'hardware' });
+  t.same(fail({ cause: 'hardware' }), { cause: 'hardware' });
   t.equal(device.hca.health.firmware, Firmware.REFUSES);
   t.equal(driver.command(MlxOpcode.NOP).status, MlxStatus.INTERNAL_ERROR);
-  t.equal(woken, 4);
+  t.equal(woken(), 4);
   machine.reset(0, 'function');
   t.match(device.hca.objectCounts, { eqs: 0, uars: 0, pages: 0 });
 });
