@@ -80,6 +80,14 @@ class Path {
     return new DataView(bytes.buffer);
   }
 
+  /** Observes a port; the faults of the packets that it shows are appended to the list returned. */
+  observe(place: number, checks: number = PacketCheck.ALL): number[] {
+    const seen: number[] = [];
+    this.ports[place].observer = (_port, _outgoing, bytes, offset, length) =>
+      seen.push(this.judge(new DataView(bytes.slice(offset, offset + length).buffer), checks));
+    return seen;
+  }
+
   /** The fault of a packet by its CRCs. */
   judge(view: DataView, checks: number = PacketCheck.ALL): number {
     return parsePacket(view, 0, view.byteLength, this.#parsed, checks);
@@ -116,9 +124,7 @@ t.test('each observer on a way of cables sees right CRCs', async (t) => {
   forSeeds(t, (payloadBytes, hasGrh, name) => {
     for (let place = 0; place < 3; place++) {
       const path = new Path('cable', 'cable');
-      const seen: number[] = [];
-      path.ports[place].observer = (_port, _outgoing, bytes, offset, length) =>
-        seen.push(path.judge(new DataView(bytes.slice(offset, offset + length).buffer)));
+      const seen = path.observe(place);
       path.send(path.build(payloadBytes, hasGrh));
       path.arrive();
       t.same(seen, [PacketError.NONE], `${name}, port ${place}`);
@@ -133,10 +139,7 @@ t.test('a wrong ICRC stays wrong, whatever the links', async (t) => {
       for (const second of ['cable', 'faulty'] as const)
         for (const isObserved of [false, true]) {
           const path = new Path(first, second);
-          const seen: number[] = [];
-          if (isObserved)
-            path.ports[2].observer = (_port, _outgoing, bytes, offset, length) =>
-              seen.push(path.judge(new DataView(bytes.slice(offset, offset + length).buffer), PacketCheck.ICRC));
+          const seen = isObserved ? path.observe(2, PacketCheck.ICRC) : [];
           path.sendDamaged(
             path.build(payloadBytes, hasGrh, (view, offset) => void setWrongIcrc(view, offset, payloadBytes, hasGrh)),
           );
