@@ -5,12 +5,6 @@
  */
 import t from 'tap';
 import {
-  CREATE_SRQ_IN_SIZE,
-  CREATE_SRQ_IN_SRQ_CONTEXT_ENTRY_OFFSET,
-} from '../../../protocol/mlx5/gen/create-srq-in.gen.ts';
-import { getCreateSrqOutSrqn } from '../../../protocol/mlx5/gen/create-srq-out.gen.ts';
-import { encodeSrqc, newSrqc } from '../../../protocol/mlx5/gen/srqc.gen.ts';
-import {
   CommandOpcode,
   EventType,
   QpService,
@@ -18,32 +12,19 @@ import {
   SendOpcode,
 } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { FatalKind, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
-import { writePages } from '../../personality/mlx5/memory/page-list.ts';
+import { SharedForm } from '../../personality/mlx5/queues/shared-receive-queue.ts';
 import { showViews } from '../../personality/shared/contents.ts';
 import { Firmware } from '../../personality/shared/firmware.ts';
 import { encodeFault } from '../../personality/shared/injected-faults.ts';
 import { CompletionFixture } from '../../rig/mlx5/driver/completion-fixture.ts';
 import { DataFixture as Mlx5DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
 import { Mlx5Driver } from '../../rig/mlx5/driver/mlx5-driver.ts';
+import { Mlx5DriverSharedQueue } from '../../rig/mlx5/driver/shared-queue.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../rig/mthca/driver/mthca-driver.ts';
 import { reportPersonality } from './personality-report.ts';
 
 const { SEND, RDMA_WRITE } = WorkOpcode;
-
-/** A shared receive queue of four entries of 32 bytes. */
-function createSharedQueue({ driver, pd }: Mlx5DataFixture, limit: number): number {
-  const output = driver.expect(CommandOpcode.CREATE_SRQ, {
-    inputBytes: CREATE_SRQ_IN_SIZE + 8,
-    fill: (view) => {
-      const [dbrAddr, queue] = [driver.allocate(8), driver.allocate(4096)];
-      const context = { ...newSrqc(), pd, dbrAddr, lwm: limit, logSrqSize: 2, logRqStride: 1 };
-      encodeSrqc(view, CREATE_SRQ_IN_SRQ_CONTEXT_ENTRY_OFFSET, context);
-      writePages(view, CREATE_SRQ_IN_SIZE, [queue]);
-    },
-  });
-  return getCreateSrqOutSrqn(output, 0);
-}
 
 t.test('from power-on to a failure', (t) => {
   const driver = new MthcaDriver(makeMthcaMachine());
@@ -192,7 +173,10 @@ t.test('mlx5: queue pairs and shared receive queues', (t) => {
   const [a, b] = fixture.connect();
   const special = fixture.queuePair({ service: QpService.QP1 });
   const umr = fixture.queuePair({ service: QpService.UMR });
-  const [srqn, armed] = [0, 3].map((limit) => createSharedQueue(fixture, limit));
+  const [srqn, armed] = [0, 3].map((lwm) => {
+    const plain = { lwm, logSrqSize: 2, logRqStride: 1 };
+    return new Mlx5DriverSharedQueue(driver, { form: SharedForm.PLAIN, pd: fixture.pd, plain }).number;
+  });
   const user = fixture.queuePair({ context: { rqType: ReceiveQueueType.SHARED, srqnRmpnXrqn: srqn } });
   const local = fixture.memory(4096);
   // Without a receive the messages wait for the timer of the receiver.
