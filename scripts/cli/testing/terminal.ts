@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Runs the lines of a document as they stand there, in a folder of a test. Only ports and paths
- * that tests could not share are others. Called by the tests of documents.
+ * that tests cannot share are replaced. Called by the tests of documents.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -17,6 +17,8 @@ export class Line {
   output = '';
   /** The text in which `beginUntil` found what it waited for. */
   found = '';
+  /** It has ended, and all that it printed is in `output`. */
+  hasEnded = false;
   readonly child: ChildProcess;
   readonly whenEnded: Promise<number | null>;
 
@@ -26,7 +28,12 @@ export class Line {
       stream?.on('data', (part) => {
         this.output += part;
       });
-    this.whenEnded = new Promise((resolve) => this.child.once('close', resolve));
+    this.whenEnded = new Promise((resolve) =>
+      this.child.once('close', (status) => {
+        this.hasEnded = true;
+        resolve(status);
+      }),
+    );
   }
 
   /** Ends it and the programs that it has started. */
@@ -77,12 +84,13 @@ export class Terminal {
     const path = file === undefined ? undefined : join(this.folder, file);
     if (path !== undefined) rmSync(path, { force: true });
     for (;;) {
+      const { hasEnded } = line;
       const text = path === undefined ? line.output : existsSync(path) ? readFileSync(path, 'utf8') : '';
       if (pattern.test(text)) {
         line.found = text;
         return line;
       }
-      if (line.child.exitCode !== null) throw new Error(`ended without ${pattern}: ${command}\n${line.output}${text}`);
+      if (hasEnded) throw new Error(`ended without ${pattern}: ${command}\n${line.output}${text}`);
       await new Promise((done) => setTimeout(done, POLL_MS));
     }
   }
