@@ -6,20 +6,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { readBlocks } from './testing/document-blocks.ts';
+import { commandBlocksOf } from './testing/document-blocks.ts';
 import { Terminal } from './testing/terminal.ts';
 
 // No bound holds on a busy machine.
 t.setTimeout(0);
 
 const READY = /^listening on .* control (\S+)/m;
-
-/** The blocks of a document that begin so, without comments. */
-function blocksOf(document: string, begins: string): string[][] {
-  const found = readBlocks(document).filter(({ lines: [first] }) => first.startsWith(begins));
-  if (found.length === 0) throw new Error(`${document} does not say \`${begins}\` any more`);
-  return found.map(({ lines }) => lines.map((line) => line.replace(/\s+#.*$/, '')));
-}
 
 /** Begins a line that serves an adapter; returns the path of its control socket. */
 async function serve(terminal: Terminal, command: string): Promise<string> {
@@ -29,8 +22,8 @@ async function serve(terminal: Terminal, command: string): Promise<string> {
 
 t.test('README: what looks inside, on an adapter that does nothing', async (t) => {
   const terminal = new Terminal(t, {}, [['PATH', 'x.sock']]);
-  await serve(terminal, blocksOf('README.md', 'scripts/vuhca device --socket PATH')[0][0]);
-  const [lines] = blocksOf('README.md', 'scripts/vuhca status ');
+  await serve(terminal, commandBlocksOf('README.md', 'scripts/vuhca device --socket PATH')[0][0]);
+  const [lines] = commandBlocksOf('README.md', 'scripts/vuhca status ');
   for (const line of lines.filter((one) => /vuhca (status|show|resources)/.test(one))) {
     const output = await terminal.run(line);
     if (line.endsWith('status')) t.match(output, /function 0-33/, 'all functions');
@@ -42,7 +35,7 @@ t.test('README: what looks inside, on an adapter that does nothing', async (t) =
 });
 
 t.test('PERSONALITIES: adapters that a stock driver binds', async (t) => {
-  for (const line of blocksOf('docs/verbs/PERSONALITIES.md', 'scripts/vuhca device')[0]) {
+  for (const line of commandBlocksOf('docs/verbs/PERSONALITIES.md', 'scripts/vuhca device')[0]) {
     const terminal = new Terminal(t, {}, [['PATH', 'x.sock']]);
     await serve(terminal, line);
     const ports = (await terminal.run('scripts/vuhca status')).match(/^port \d/gm) ?? [];
@@ -52,7 +45,7 @@ t.test('PERSONALITIES: adapters that a stock driver binds', async (t) => {
 
 t.test('TOPOLOGY: two processes with a cable', async (t) => {
   const terminal = new Terminal(t, {}, [['/tmp/cable', 'cable']]);
-  const [lines] = blocksOf('docs/TOPOLOGY.md', 'scripts/vuhca device --socket a.sock');
+  const [lines] = commandBlocksOf('docs/TOPOLOGY.md', 'scripts/vuhca device --socket a.sock');
   const controls: string[] = [];
   for (const line of lines) controls.push(await serve(terminal, line));
   for (const control of controls)
@@ -62,10 +55,10 @@ t.test('TOPOLOGY: two processes with a cable', async (t) => {
 t.test('TOPOLOGY: links at run time', async (t) => {
   const terminal = new Terminal(t);
   const text =
-    blocksOf('docs/TOPOLOGY.md', '{').find((lines) => lines.some((line) => line.includes('"switches"'))) ?? [];
+    commandBlocksOf('docs/TOPOLOGY.md', '{').find((lines) => lines.some((line) => line.includes('"switches"'))) ?? [];
   writeFileSync(join(terminal.folder, 'two.json'), text.join('\n'));
-  await serve(terminal, blocksOf('README.md', 'scripts/vuhca device --topology')[0][0]);
-  const [[list, down, up, ...changes]] = blocksOf('docs/TOPOLOGY.md', 'scripts/vuhca link');
+  await serve(terminal, commandBlocksOf('README.md', 'scripts/vuhca device --topology')[0][0]);
+  const [[list, down, up, ...changes]] = commandBlocksOf('docs/TOPOLOGY.md', 'scripts/vuhca link');
   t.match(await terminal.run(list), /a:1/);
   t.match(await terminal.run(down), /^the link of a:1 is down$/m);
   t.match(await terminal.run(up), /a:1/);
@@ -75,7 +68,7 @@ t.test('TOPOLOGY: links at run time', async (t) => {
 
 t.test('DEBUGGING: errors of completions', async (t) => {
   const terminal = new Terminal(t);
-  const [line] = blocksOf('docs/DEBUGGING.md', 'vuhca explain')[0];
+  const [line] = commandBlocksOf('docs/DEBUGGING.md', 'vuhca explain')[0];
   t.match(await terminal.run(`scripts/${line}`), /key/i);
 });
 

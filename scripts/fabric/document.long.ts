@@ -6,7 +6,7 @@
 import { createSocket } from 'node:dgram';
 import t, { type Test } from 'tap';
 import type { FabricNodeReport, FabricReport } from '../../device/process/reports/fabric-report.ts';
-import { ROOT, readBlocks } from '../cli/testing/document-blocks.ts';
+import { commandBlocksOf, ROOT } from '../cli/testing/document-blocks.ts';
 import { Line, Terminal } from '../cli/testing/terminal.ts';
 import { findCollisions, placeTexts } from '../picture/testing/read-svg.ts';
 
@@ -14,14 +14,9 @@ import { findCollisions, placeTexts } from '../picture/testing/read-svg.ts';
 t.setTimeout(0);
 
 const DOCUMENT = 'docs/FABRIC.md';
-const blocks = readBlocks(DOCUMENT).map(({ lines }) => lines.map((line) => line.replace(/\s+#.*$/, '')));
 
 /** The lines of the block that begins so. */
-function blockOf(begins: string): readonly string[] {
-  const found = blocks.find(([first]) => first.startsWith(begins));
-  if (found === undefined) throw new Error(`${DOCUMENT} does not say \`${begins}\` any more`);
-  return found;
-}
+const blockOf = (begins: string): readonly string[] => commandBlocksOf(DOCUMENT, begins)[0];
 
 /** A UDP port that was free a moment ago. */
 async function findPort(): Promise<number> {

@@ -6,21 +6,14 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { makeDirectory } from '../testing/directory.ts';
-import { readBlocks } from '../testing/document-blocks.ts';
+import { blocksOf } from '../testing/document-blocks.ts';
 import { CliProcess } from '../testing/run-cli.ts';
 import { commandsOf, runGdb, typedLines } from '../testing/run-gdb.ts';
 
 // A guest that falls silent is ended; no other bound holds on a busy machine.
 t.setTimeout(0);
 
-const blocks = readBlocks('docs/DEBUGGING.md').map(({ lines }) => lines);
-
-/** The lines of the block that begins so. */
-function blockOf(begins: string): readonly string[] {
-  const found = blocks.find(([first]) => first.startsWith(begins));
-  if (found === undefined) throw new Error(`docs/DEBUGGING.md does not say \`${begins}\` any more`);
-  return found;
-}
+const DOCUMENT = 'docs/DEBUGGING.md';
 
 t.test('gdb stops in our driver by what the guest and the page say', async (t) => {
   const directory = makeDirectory(t);
@@ -30,13 +23,13 @@ t.test('gdb stops in our driver by what the guest and the page say', async (t) =
     run.child.kill('SIGTERM');
     await run.whenExited;
   });
-  const [title, example] = blockOf('Tell gdb:');
+  const [title, example] = blocksOf(DOCUMENT, 'Tell gdb:')[0];
   const shape = new RegExp(example.replace(/\/\S*(?=\/debug)/, '(\\S+)').replace(/0x[0-9a-f]+/, '(0x[0-9a-f]+)'));
   const [symbols] = await run.until(shape);
   t.match(run.stdout, title);
   await run.until(/Leave with `exit`/);
   run.type('insmod /modules/vuhca_traffic.ko');
-  const [start, ...lines] = blockOf("gdb -ex 'set architecture i386:x86-64' -ex 'add-symbol-file ...'");
+  const [start, ...lines] = blocksOf(DOCUMENT, "gdb -ex 'set architecture i386:x86-64' -ex 'add-symbol-file ...'")[0];
   const given = commandsOf(start).map((text) =>
     text.replace('add-symbol-file ...', symbols.trim()).replace(':1234', socket),
   );

@@ -50,6 +50,18 @@ export function readBlocks(document: string): Block[] {
   return blocks;
 }
 
+/** The lines of each block of a document whose first line begins so. Throws when it has none. */
+export function blocksOf(document: string, begins: string): (readonly string[])[] {
+  const found = readBlocks(document).filter(({ lines: [first] }) => first.startsWith(begins));
+  if (found.length === 0) throw new Error(`${document} does not say \`${begins}\` any more`);
+  return found.map(({ lines }) => lines);
+}
+
+/** The same for blocks of commands, without their comments. */
+export function commandBlocksOf(document: string, begins: string): string[][] {
+  return blocksOf(document, begins).map((lines) => lines.map((line) => line.replace(/\s+#.*$/, '')));
+}
+
 /** What shows a block to be right. */
 export interface Shown {
   readonly document: string;
