@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { Option } from 'commander';
 import type { ControlClient } from '../../../device/process/control/control-client.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption, wholeNumber } from '../options/option-values.ts';
+import { controlOption, watchOption } from '../options/option-values.ts';
 
 /** The values of the options. */
 export interface FabricArguments {
@@ -18,16 +18,12 @@ export interface FabricArguments {
   readonly watch?: number;
 }
 
-const DAY_SECONDS = 86_400;
-
 export function defineFabric(command: CliCommand): void {
   command
     .addOption(controlOption())
     .option('--json', 'Prints everything as JSON')
     .addOption(new Option('--picture <FILE>', 'Writes a picture: SVG, with the load of one second').conflicts('json'))
-    .addOption(
-      wholeNumber('--watch [SECONDS]', 'Repeats the screen or the picture until Ctrl-C', 1, DAY_SECONDS).preset('1'),
-    )
+    .addOption(watchOption('the screen or the picture'))
     .addNotes(
       'Nodes of this process only; `ibnetdiscover` over the host door sees the whole subnet',
       '(docs/FABRIC.md). Port 0 is the management port of a switch.',
@@ -46,16 +42,15 @@ const LOAD_SECONDS = 1;
 export async function performFabric(command: CliCommand): Promise<number> {
   const given = command.opts<FabricArguments>();
   const { picture } = given;
-  const { showScreens, withAdapter } = await import('../session/with-adapter.ts');
+  const { isColoured, showScreens, withAdapter } = await import('../session/with-adapter.ts');
   const { renderFabric } = await import('../screens/fabric-screen.ts');
   const { colour } = await import('../screens/screen-text.ts');
-  const isColoured = process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
   await withAdapter(given.control, (client) =>
     picture === undefined
       ? showScreens(
           given,
           () => client.request('fabric'),
-          (report) => (isColoured ? colour(renderFabric(report)) : renderFabric(report)),
+          (report) => (isColoured() ? colour(renderFabric(report)) : renderFabric(report)),
         )
       : drawPictures(client, picture, given.watch),
   );

@@ -65,8 +65,8 @@ async function listLinks(client: ControlClient, json: boolean): Promise<string> 
   if (links.length === 0) return 'no port has a link\n';
   const { describeLink } = await import('../screens/status-screen.ts');
   const text = `${links.map(describeLink).join('\n')}\n`;
-  const isColoured = process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
-  if (!isColoured) return text;
+  const { isColoured } = await import('../session/with-adapter.ts');
+  if (!isColoured()) return text;
   const { colour } = await import('../screens/screen-text.ts');
   return colour(text);
 }

@@ -7,7 +7,14 @@
 import { VIEW_NAMES } from '../../../device/hca/adapter/contents/view-names.ts';
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { actionArgument, controlOption, PROCESS_MAX, QPN_MAX, wholeNumber } from '../options/option-values.ts';
+import {
+  actionArgument,
+  controlOption,
+  PROCESS_MAX,
+  QPN_MAX,
+  watchOption,
+  wholeNumber,
+} from '../options/option-values.ts';
 
 /** The values of the options. */
 export interface ShowArguments {
@@ -20,8 +27,6 @@ export interface ShowArguments {
   readonly watch?: number;
 }
 
-const DAY_SECONDS = 86_400;
-
 export function defineShow(command: CliCommand): void {
   command
     .addArgument(actionArgument(VIEW_NAMES, '<VIEW>'))
@@ -33,7 +38,7 @@ export function defineShow(command: CliCommand): void {
       wholeNumber('--process <PID>', "Only what belongs to queue pairs of this guest's process", 1, PROCESS_MAX),
     )
     .option('--json', 'Prints the rows as JSON')
-    .addOption(wholeNumber('--watch [SECONDS]', 'Repeats the list until Ctrl-C', 1, DAY_SECONDS).preset('1'))
+    .addOption(watchOption('the list'))
     .addNotes(
       '  vcbs      VCBs that collect a command, and their PCBs',
       '  pcbs      PCBs that are not free, and their commands',

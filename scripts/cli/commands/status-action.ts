@@ -5,6 +5,7 @@
  */
 import type { CliCommand } from '../options/cli-command.ts';
 import type { StatusView } from '../screens/status-screen.ts';
+import { isColoured } from '../session/with-adapter.ts';
 import { showQueuePairs } from './queue-pair-sample.ts';
 import type { ScreenArguments, StatusArguments, TopArguments } from './status-command.ts';
 import { showSamples } from './status-sample.ts';
@@ -32,7 +33,7 @@ export async function performTop(command: CliCommand): Promise<number> {
 
 function readView({ function: number }: ScreenArguments): StatusView {
   // Where the output is no terminal, its width is unknown: the screen fits the narrowest.
-  const { columns = NARROW_COLUMNS, isTTY = false } = process.stdout;
-  const view = { columns, colour: isTTY && process.env.NO_COLOR === undefined };
+  const { columns = NARROW_COLUMNS } = process.stdout;
+  const view = { columns, colour: isColoured() };
   return number === undefined ? view : { ...view, number };
 }

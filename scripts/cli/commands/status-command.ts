@@ -5,7 +5,7 @@
  */
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption, QPN_MAX, wholeNumber } from '../options/option-values.ts';
+import { controlOption, DAY_SECONDS, QPN_MAX, watchOption, wholeNumber } from '../options/option-values.ts';
 
 /** The values of the options of both. */
 export interface ScreenArguments {
@@ -25,13 +25,12 @@ export interface TopArguments extends ScreenArguments {
   readonly count?: number;
 }
 
-const DAY_SECONDS = 86_400;
 const COUNT_MAX = 1_000_000;
 
 export function defineStatus(command: CliCommand): void {
   addScreenOptions(command, 'Everything about this function (default: a line for each)');
   command
-    .addOption(wholeNumber('--watch [SECONDS]', 'Repeats the screen until Ctrl-C', 1, DAY_SECONDS).preset('1'))
+    .addOption(watchOption('the screen'))
     .addOption(wholeNumber('--qp [N]', 'Queue pairs: all of them as a table, or QP N in full', 0, QPN_MAX))
     .addExample('vuhca status', 'one screen')
     .addExample('vuhca status --watch', 'a new screen every second')

@@ -12,6 +12,7 @@ import { UsageError } from './usage-error.ts';
 export const QPN_MAX = 0xffffff;
 /** Highest number of a process of a guest. */
 export const PROCESS_MAX = 0xffffffff;
+export const DAY_SECONDS = 86_400;
 /** The highest port of the host door: its clients have the ports behind it. */
 const DOOR_PORT_MAX = 65_535 - 64;
 
@@ -74,6 +75,11 @@ export function actionArgument(words: readonly string[], name = '<ACTION>'): Arg
 /** The option that chooses a running adapter: all commands that look into one have it. */
 export function controlOption(): Option {
   return new Option('--control <PATH>', 'The control socket (default: that of the only running adapter)');
+}
+
+/** The option that shows `what` again and again. */
+export function watchOption(what: string): Option {
+  return wholeNumber('--watch [SECONDS]', `Repeats ${what} until Ctrl-C`, 1, DAY_SECONDS).preset('1');
 }
 
 /** The option of the host door (docs/FABRIC.md). */

@@ -9,6 +9,11 @@ import { findOnlyControlPath } from '../../../device/process/control/control-pat
 /** Clears the terminal. */
 export const CLEAR_SCREEN = '\x1b[H\x1b[J';
 
+/** Whether screens have colours: on a terminal, unless NO_COLOR is set. */
+export function isColoured(): boolean {
+  return process.stdout.isTTY === true && process.env.NO_COLOR === undefined;
+}
+
 /** Performs `work` on a connection to the adapter of a control socket, or to the only one. */
 export async function withAdapter<Result>(
   control: string | undefined,
