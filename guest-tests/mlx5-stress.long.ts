@@ -7,15 +7,12 @@
  * 100,100,50,4,20 are those of an acceptance; `SEED` is that of the hostile process.
  */
 import t from 'tap';
-import { runStress } from './stress-run.ts';
+import { readRounds, runStress } from './stress-run.ts';
 
 const CAUSES = ['internal', 'processor', 'hardware', 'temperature'];
 /** The start, five parts, and what each has left. */
 const CHECKS = 11;
-const [reloads = 3, kills = 4, flaps = 5, failures = 1, hostile = 2] = (process.env.MLX5_STRESS ?? '')
-  .split(',')
-  .filter(Boolean)
-  .map(Number);
+const [reloads = 3, kills = 4, flaps = 5, failures = 1, hostile = 2] = readRounds('MLX5_STRESS');
 const SEED = Number(process.env.SEED ?? 1);
 const TOPOLOGY = {
   adapters: {

@@ -5,13 +5,10 @@
  * complaint of the kernel. `MTHCA_STRESS` has more rounds of each: 100,100,50,4 take 20 minutes.
  */
 import t from 'tap';
-import { runStress } from './stress-run.ts';
+import { readRounds, runStress } from './stress-run.ts';
 
 const CAUSES = ['internal', 'bus', 'memory', 'parity'];
-const [reloads = 3, kills = 4, flaps = 5, failures = 1] = (process.env.MTHCA_STRESS ?? '')
-  .split(',')
-  .filter(Boolean)
-  .map(Number);
+const [reloads = 3, kills = 4, flaps = 5, failures = 1] = readRounds('MTHCA_STRESS');
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
 t.setTimeout(0);

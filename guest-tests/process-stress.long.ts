@@ -6,12 +6,9 @@
  * for instance 100,60,10; `SEED` is that of the commands.
  */
 import t from 'tap';
-import { runStress } from './stress-run.ts';
+import { readRounds, runStress } from './stress-run.ts';
 
-const [kills = 5, fuzzSeconds = 10, resets = 1] = (process.env.PROCESS_STRESS ?? '')
-  .split(',')
-  .filter(Boolean)
-  .map(Number);
+const [kills = 5, fuzzSeconds = 10, resets = 1] = readRounds('PROCESS_STRESS');
 const SEED = Number(process.env.SEED ?? 1);
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.

@@ -52,6 +52,11 @@ const CHECKS = 9;
 /** Runs that others' faults may spoil. */
 const ATTEMPTS = 4;
 
+/** The numbers in the environment variable `name`, with commas between; none when it is not set. */
+export function readRounds(name: string): number[] {
+  return (process.env[name] ?? '').split(',').filter(Boolean).map(Number);
+}
+
 /** Runs it and reports its results. */
 export async function runStress(t: Test, stress: StressRun): Promise<void> {
   const { script, files = [], programs = [], settings, hasVerbs = false } = stress;
