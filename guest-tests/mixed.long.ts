@@ -121,6 +121,5 @@ t.test('stock drivers and our adapter have reliable connections', async (t) => {
     },
   );
   own?.close();
-  report(t, run);
-  t.equal(run.results.filter(({ step }) => step === undefined).length, RESULTS, 'all checks did run');
+  report(t, run, RESULTS);
 });

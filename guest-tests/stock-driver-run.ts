@@ -136,8 +136,6 @@ export async function checkStockDrivers(t: Test, { devices, adapters, kernel }: 
       },
     }),
   );
-  report(t, run);
-  const checks = run.results.filter(({ step, parent }) => step === undefined && !parent);
-  t.equal(checks.length, CHECKS * devices.length, 'all checks did run');
+  report(t, run, CHECKS * devices.length);
   t.comment(`${run.seconds.toFixed(1)} s`);
 }

@@ -84,8 +84,7 @@ export async function runStress(t: Test, stress: StressRun): Promise<void> {
     script: { name: script, text: ENTER_WITH_CASE },
   };
   const run = await runPastOthersFaults(t, ATTEMPTS, () => runJob(t, stress, job, parts.disk));
-  report(t, run);
-  t.equal(run.results.filter(({ step }) => step === undefined).length, stress.checks ?? CHECKS, 'all checks did run');
+  report(t, run, stress.checks ?? CHECKS);
   t.comment(`${run.seconds.toFixed(1)} s`);
 }
 

@@ -81,9 +81,7 @@ export async function runPart(part: VerbsPart, options: GuestRunOptions = {}): P
 
 /** Adds what a part has shown to `t`, and that all of it did run. */
 export function reportPart(t: Test, run: GuestRun, part: VerbsPart): void {
-  report(t, run);
-  const checks = run.results.filter(({ step, parent }) => step === undefined && !parent);
-  t.equal(checks.length, CHECKS[part], 'all checks did run');
+  report(t, run, CHECKS[part]);
   t.comment(`${run.seconds.toFixed(1)} s`);
 }
 

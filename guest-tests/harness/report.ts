@@ -15,8 +15,11 @@ const LOG_BEFORE = 10;
 /** The word of qemu/bind-again.sh: the driver was bound again, because the machine is busy. */
 const BOUND_AGAIN = /^(?:(?!vuhca: ib_mthca ).)*vuhca: (ib_mthca .* bound again)/m;
 
-/** A subtest for each suite, within it one for each case, and an assertion for the run itself. */
-export function report(t: Test, run: GuestRun): void {
+/**
+ * A subtest for each suite, within it one for each case, and an assertion for the run itself. With
+ * `checks` the script must have printed so many results.
+ */
+export function report(t: Test, run: GuestRun, checks?: number): void {
   const suites = new Map<string, TestResult[]>();
   for (const result of run.results) {
     const [suite = ''] = result.path;
@@ -36,6 +39,9 @@ export function report(t: Test, run: GuestRun): void {
   }
   const faults = run.faults.map(({ text }) => text);
   t.same(faults, [], 'the run itself', { log: faults.length > 0 ? selectLog(run.kernelLog(), faults) : [] });
+  if (checks === undefined) return;
+  const printed = run.results.filter(({ step, parent }) => step === undefined && !parent);
+  t.equal(printed.length, checks, 'all checks did run');
 }
 
 /** The log of the kernel from its first complaint on, or its end. */
