@@ -15,7 +15,7 @@ import { cacheRoot } from '../qemu/setup/cache.ts';
 import { packFolders } from '../qemu/setup/distribution.ts';
 import { provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
 import { provideQemu } from '../qemu/setup/qemu.ts';
-import { type JobModule, packJob } from './harness/guest-image.ts';
+import { asStock, packJob } from './harness/guest-image.ts';
 
 /** The root of the clone; commands run in it. */
 export const CLONE = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
@@ -59,7 +59,7 @@ export async function runUnderKvm(
   });
   const stock = [...parts.modules, ...(await provideStockModules(kernel, ['kvm_amd']))];
   const initramfs = await packJob({
-    modules: stock.map((module): JobModule => ({ kind: 'stock', ...module })),
+    modules: stock.map(asStock),
     files: parts.files,
     script: { name: 'kvm', text: ENTER_WITH_CASE },
   });

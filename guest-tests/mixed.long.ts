@@ -14,7 +14,7 @@ import { VfioUserAccess } from '../device/rig/live/vfio-user-access.ts';
 import { AccessFlag, SendOpcode, ServiceType } from '../protocol/layout/gen/values.gen.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../qemu/distribution-guest.ts';
 import type { DeviceProcess } from './harness/device-process.ts';
-import type { JobModule } from './harness/guest-image.ts';
+import { asStock } from './harness/guest-image.ts';
 import { runGuest } from './harness/guest-run.ts';
 import { type RequestAnswerer, requestProgram } from './harness/host-requests.ts';
 import { report } from './harness/report.ts';
@@ -104,7 +104,7 @@ t.test('stock drivers and our adapter have reliable connections', async (t) => {
       { path: `/bin/${PROGRAM}`, content: readFileSync(new URL(`cases/${PROGRAM}`, import.meta.url)) },
     ],
   });
-  const modules = parts.modules.map((module): JobModule => ({ kind: 'stock', ...module }));
+  const modules = parts.modules.map(asStock);
   let own: OwnEnd | undefined;
   const run = await runGuest(
     { modules, files: parts.files, script: { name: 'mixed.sh', text: ENTER_WITH_CASE } },

@@ -13,11 +13,11 @@ import { answerGuest } from '../device/process/control/guest-requests.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../qemu/guest-options.ts';
 import type { DistributionSet } from '../qemu/setup/distribution.ts';
-import { type KernelModule, provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
+import { provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
 import { type BuiltKernelModule, buildKernelModules } from '../qemu/setup/kernel-modules.ts';
 import { provideVerbsPrograms, type VerbsProgram } from '../qemu/setup/verbs-programs.ts';
 import type { DeviceStart } from './harness/device-process.ts';
-import type { GuestJob, JobModule } from './harness/guest-image.ts';
+import { asStock, type GuestJob, type JobModule } from './harness/guest-image.ts';
 import { type GuestRun, runGuest } from './harness/guest-run.ts';
 import { requestProgram } from './harness/host-requests.ts';
 import { runPastOthersFaults } from './harness/others-faults.ts';
@@ -117,10 +117,6 @@ async function provideVerbsModules(): Promise<JobModule[]> {
   const [driver, verbs] = (await buildKernelModules(folders)) as [BuiltKernelModule, BuiltKernelModule];
   const stock = await provideStockModules(await provideGuestKernel(), ['ib_uverbs']);
   return [...stock.map(asStock), { kind: 'driver', ...driver }, { kind: 'module', ...verbs }];
-}
-
-function asStock(module: KernelModule): JobModule {
-  return { kind: 'stock', ...module };
 }
 
 function readCase(name: string): string {

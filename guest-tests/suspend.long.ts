@@ -12,7 +12,7 @@ import t, { type Test } from 'tap';
 import { Adapter } from '../device/hca/adapter/adapter.ts';
 import { Replay } from '../device/hosts/replay.ts';
 import { provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
-import type { GuestJob } from './harness/guest-image.ts';
+import { asStock, type GuestJob } from './harness/guest-image.ts';
 import { type GuestRunOptions, runGuest } from './harness/guest-run.ts';
 import { requestProgram } from './harness/host-requests.ts';
 import { makeCaseJob } from './harness/kernel-cases.ts';
@@ -73,7 +73,7 @@ function makeSwap(t: Test): string[] {
 t.test('hazard 55: the system sleeps in every way under traffic', async (t) => {
   const job = await makeCaseJob({ script: SCRIPT, modules: ['driver', 'traffic'] });
   const stock = await provideStockModules(await provideGuestKernel(), STOCK);
-  const modules = stock.map((module) => ({ kind: 'stock' as const, ...module }));
+  const modules = stock.map(asStock);
   await sleepWith(t, 'ways', { ...job, modules }, {}, makeSwap(t));
 });
 

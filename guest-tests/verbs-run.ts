@@ -10,7 +10,7 @@ import { ENTER_WITH_CASE, provideDistributionParts } from '../qemu/distribution-
 import { provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
 import { type BuiltKernelModule, buildKernelModules } from '../qemu/setup/kernel-modules.ts';
 import type { DeviceProcess } from './harness/device-process.ts';
-import type { GuestJob, JobModule } from './harness/guest-image.ts';
+import { asStock, type GuestJob } from './harness/guest-image.ts';
 import { type GuestRun, type GuestRunOptions, runGuest } from './harness/guest-run.ts';
 import { requestProgram } from './harness/host-requests.ts';
 import { report } from './harness/report.ts';
@@ -49,11 +49,7 @@ async function makeJob(
   });
   const stock = [...parts.modules, ...(await provideStockModules(await provideGuestKernel(), CORE))];
   return {
-    modules: [
-      ...stock.map((module): JobModule => ({ kind: 'stock', ...module })),
-      { kind: 'driver', ...driver },
-      { kind: 'module', ...verbs },
-    ],
+    modules: [...stock.map(asStock), { kind: 'driver', ...driver }, { kind: 'module', ...verbs }],
     files: parts.files,
     script: { name: SCRIPT, text: ENTER_WITH_CASE },
     disk: parts.disk as { path: string; readOnly?: boolean },

@@ -24,6 +24,11 @@ export interface JobModule {
   readonly debugPath?: string;
 }
 
+/** A module that comes with the kernel. */
+export function asStock(module: KernelModule): JobModule {
+  return { kind: 'stock', ...module };
+}
+
 /** The work of a test guest. */
 export interface GuestJob {
   /** Modules of the guest's kernel that its ports need; see KernelChoice. */

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type GuestJob, type JobModule, packJob } from '../../guest-tests/harness/guest-image.ts';
+import { asStock, type GuestJob, packJob } from '../../guest-tests/harness/guest-image.ts';
 import type { GuestFault, GuestSession, TestResult } from '../../guest-tests/harness/guest-session.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../../qemu/guest-options.ts';
@@ -67,10 +67,7 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
     ],
   });
   const job: GuestJob = {
-    modules: [
-      ...parts.modules.map((module): JobModule => ({ kind: 'stock', ...module })),
-      ...(await provideAdapterModules(adapters)),
-    ],
+    modules: [...parts.modules.map(asStock), ...(await provideAdapterModules(adapters))],
     files: parts.files,
     script: { name: 'run.sh', text: ENTER_WITH_CASE },
   };

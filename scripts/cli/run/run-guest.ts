@@ -7,7 +7,7 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { AdapterNode } from '../../../device/topology/fabric-plan.ts';
 import type { PersonalityName } from '../../../device/topology/personalities.ts';
-import { type JobModule, packJob } from '../../../guest-tests/harness/guest-image.ts';
+import { asStock, type JobModule, packJob } from '../../../guest-tests/harness/guest-image.ts';
 import { type DistributionParts, ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
 import type { GuestDisk, GuestOptions } from '../../../qemu/guest-options.ts';
 import { resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
@@ -128,7 +128,7 @@ async function chooseInitramfs(
   if (kernel === undefined || given.disk !== undefined) return '';
   const { bootModules } = kernel;
   const modules = [
-    ...(distribution?.modules ?? []).map((module): JobModule => ({ kind: 'stock', ...module })),
+    ...(distribution?.modules ?? []).map(asStock),
     ...(await provideStockDrivers(given, kernel)),
     ...(await provideTargets(targetsOf(given), kernel)),
   ];
@@ -181,7 +181,7 @@ async function provideStockDrivers(given: RunArguments, kernel: TestKernel): Pro
   const { distribution, driver } = given;
   if (distribution === true || driver !== undefined) return [];
   const names = personalitiesOf(given).flatMap((personality) => stockDrivers[personality]);
-  return (await kernel.stock(...names)).map((module) => ({ kind: 'stock', ...module }));
+  return (await kernel.stock(...names)).map(asStock);
 }
 
 function personalitiesOf(given: RunArguments): PersonalityName[] {

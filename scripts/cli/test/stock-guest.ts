@@ -4,7 +4,7 @@
  * script of a job runs. It may ask the host for faults of the device and counts of its objects.
  * Called by test-action.ts.
  */
-import type { GuestJob, JobModule } from '../../../guest-tests/harness/guest-image.ts';
+import { asStock, type GuestJob } from '../../../guest-tests/harness/guest-image.ts';
 import { requestProgram } from '../../../guest-tests/harness/host-requests.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../../../qemu/guest-options.ts';
@@ -32,7 +32,7 @@ export async function makeStockJob(planned: PlannedJob, kernel: TestKernel, give
     files: [requestProgram(REQUEST_PROGRAM), ...files],
     caseText: job.script?.text ?? '',
   });
-  const first = parts.modules.map((module): JobModule => ({ kind: 'stock', ...module }));
+  const first = parts.modules.map(asStock);
   const entered = script === undefined ? {} : { script: { name: script.name, text: ENTER_WITH_CASE } };
   return {
     job: { ...job, modules: [...first, ...(job.modules ?? [])], files: parts.files, ...entered },

@@ -6,6 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { asStock } from '../../../guest-tests/harness/guest-image.ts';
 import { type GuestRun, runGuest } from '../../../guest-tests/harness/guest-run.ts';
 import { requestProgram } from '../../../guest-tests/harness/host-requests.ts';
 import { report } from '../../../guest-tests/harness/report.ts';
@@ -84,10 +85,7 @@ async function runScript(
     ],
   });
   const job = {
-    modules: [
-      ...parts.modules.map((module) => ({ kind: 'stock' as const, ...module })),
-      ...(await provideAdapterModules(['vuhca'])),
-    ],
+    modules: [...parts.modules.map(asStock), ...(await provideAdapterModules(['vuhca']))],
     files: parts.files,
     script: { name: SCRIPT, text: ENTER_WITH_CASE },
   };

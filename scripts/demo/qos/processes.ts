@@ -6,7 +6,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { ControlClient } from '../../../device/process/control/control-client.ts';
-import type { GuestJob, JobModule } from '../../../guest-tests/harness/guest-image.ts';
+import { asStock, type GuestJob } from '../../../guest-tests/harness/guest-image.ts';
 import { runGuest } from '../../../guest-tests/harness/guest-run.ts';
 import { requestProgram } from '../../../guest-tests/harness/host-requests.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
@@ -157,7 +157,7 @@ async function makeJob(): Promise<GuestJob & { readonly disk: GuestDisk }> {
       text('stress-library.sh', read('stress-library.sh')),
     ],
   });
-  const stock = parts.modules.map((module): JobModule => ({ kind: 'stock', ...module }));
+  const stock = parts.modules.map(asStock);
   return {
     modules: [...stock, ...(await provideAdapterModules(['vuhca']))],
     files: parts.files,
