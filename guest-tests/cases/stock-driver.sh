@@ -6,7 +6,6 @@
 # stock-driver-run.ts packs it, with the names of all modules in /etc/stock/modules, and a file of
 # settings in /etc/stock/devices for each device.
 
-RELOADS=1
 CHECKS=10
 
 report() {
@@ -67,14 +66,8 @@ command_interrupts() {
     END { print sum + 0 }' /proc/interrupts
 }
 
-reload_rounds() {
-  rounds=$RELOADS
-  while [ "$rounds" -gt 0 ]; do
-    remove || return 1
-    [ ! -e "$SYS" ] || return 1
-    load && [ -e "$SYS" ] || return 1
-    rounds=$((rounds - 1))
-  done
+reload() {
+  remove && [ ! -e "$SYS" ] && load && [ -e "$SYS" ]
 }
 
 # The driver reports every command that fails. Reports behind a late interrupt of ib_mthca do not
@@ -108,7 +101,7 @@ check_device() {
   all_active
   report $? "port-states"
   echo "  # time: $DEVICE is ACTIVE $(cut -d ' ' -f 1 /proc/uptime) s after the boot"
-  reload_rounds && holds fw_ver "$FIRMWARE"
+  reload && holds fw_ver "$FIRMWARE"
   report $? "removed-and-loaded-again"
   no_complaint
   report $? "no-complaint"
