@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import type { Test } from 'tap';
 import { defaultMthcaOptions } from '../device/personality/mthca/options.ts';
+import { STOCK_DRIVERS } from '../qemu/setup/guest-kernel.ts';
 import { type KernelChoice, resolveGuestKernel } from '../qemu/setup/kernel-choice.ts';
 import type { DeviceStart } from './harness/device-process.ts';
 import type { GuestJob } from './harness/guest-image.ts';
@@ -27,8 +28,6 @@ const PREFIX = 'fe80:0000:0000:0000';
 
 /** What the script has to know of a driver; patterns are those of awk. */
 interface StockDriver {
-  /** In loading order; the first one binds the device. */
-  readonly modules: readonly string[];
   /** Name of its first device. */
   readonly device: string;
   /** The identification of the board. */
@@ -43,7 +42,6 @@ interface StockDriver {
 
 const drivers = {
   mthca: {
-    modules: ['ib_mthca'],
     device: 'mthca0',
     board: 'VUHCA-MTHCA',
     commandVector: 'mthca-cmd',
@@ -51,14 +49,13 @@ const drivers = {
     harmless: '^$',
   },
   mlx5: {
-    modules: ['mlx5_core', 'mlx5_ib'],
     device: 'mlx5_0',
     board: 'VUHCA_MLX5_0001',
     commandVector: 'mlx5_async',
     complaint: '^<[0-4]>.*mlx5',
     harmless: 'PTM is not supported by PCIe|Failed to get valid vendor specific ID',
   },
-} satisfies Record<string, StockDriver>;
+} satisfies Record<keyof typeof STOCK_DRIVERS, StockDriver>;
 
 /** A device, as its driver must show it. */
 export interface StockDevice {
@@ -88,10 +85,10 @@ function guidText(nodeGuid: string, plus: number): string {
 
 function describeDevice(device: StockDevice): string {
   const { driver, type, firmware, nodeGuid = defaultMthcaOptions.nodeGuid, lid = 1 } = device;
-  const { modules, board, commandVector, complaint, harmless, device: name } = drivers[driver];
+  const { board, commandVector, complaint, harmless, device: name } = drivers[driver];
   const settings = {
     DEVICE: name,
-    MODULES: modules.join(' '),
+    MODULES: STOCK_DRIVERS[driver].join(' '),
     COMMAND_VECTOR: commandVector,
     COMPLAINT: complaint,
     HARMLESS: harmless,
@@ -108,7 +105,7 @@ function describeDevice(device: StockDevice): string {
 }
 
 async function makeJob(devices: readonly StockDevice[], kernel: KernelChoice): Promise<GuestJob> {
-  const packed = await kernel.provideModules(devices.flatMap(({ driver }) => drivers[driver].modules));
+  const packed = await kernel.provideModules(devices.flatMap(({ driver }) => STOCK_DRIVERS[driver]));
   return {
     bootModules: kernel.bootModules,
     packed,

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { Adapter } from '../device/hca/adapter/adapter.ts';
 import { Replay } from '../device/hosts/replay.ts';
-import { provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
+import { provideGuestKernel, provideStockModules, STOCK_DRIVERS } from '../qemu/setup/guest-kernel.ts';
 import { asStock, type GuestJob } from './harness/guest-image.ts';
 import { type GuestRunOptions, runGuest } from './harness/guest-run.ts';
 import { requestProgram } from './harness/host-requests.ts';
@@ -91,13 +91,13 @@ t.test('several functions sleep; the recording replays', async (t) => {
 });
 
 t.test('a stock driver sleeps', async (t) => {
-  const packed = await provideStockModules(await provideGuestKernel(), ['mlx5_core', 'mlx5_ib']);
+  const packed = await provideStockModules(await provideGuestKernel(), STOCK_DRIVERS.mlx5);
   const adapters = { m: { sockets: ['m.sock'], personality: 'mlx5' }, v: { sockets: ['v.sock'] } };
   const topology = { adapters, links: [{ ports: ['m:1', 'v:1'] }], subnet: 'fixed' };
   await sleepWith(t, 'stock', { packed }, { device: { topology }, functions: [0] });
 });
 
 t.test('a driver without power management leaves the adapter alive', async (t) => {
-  const packed = await provideStockModules(await provideGuestKernel(), ['ib_mthca']);
+  const packed = await provideStockModules(await provideGuestKernel(), STOCK_DRIVERS.mthca);
   await sleepWith(t, 'other', { packed }, { device: { arguments: ['--personality', 'mthca'] }, cleared: true });
 });

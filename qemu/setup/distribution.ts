@@ -13,7 +13,7 @@ import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { provide } from './cache.ts';
 import { compilePython, configureRoot, programOf } from './distribution-root.ts';
-import { type GuestKernel, provideGuestKernel, provideStockModules } from './guest-kernel.ts';
+import { type GuestKernel, provideGuestKernel, provideStockModules, STOCK_DRIVERS } from './guest-kernel.ts';
 import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
 import { withProgress } from './progress.ts';
 import { BASE_PACKAGES } from './system-packages.ts';
@@ -61,7 +61,8 @@ const ACCELERATORS = ['libllvm17t64', 'libamd-comgr2', 'libamdhip64-5', 'libz3-4
 
 /** Modules that the guest may load by name or by alias; their dependencies come along. */
 const MODULES = [
-  ...['ib_mthca', 'mlx5_core', 'mlx5_ib', 'rdma_rxe', 'ib_uverbs', 'ib_umad', 'ib_ipoib', 'rdma_ucm', 'dummy'],
+  ...Object.values(STOCK_DRIVERS).flat(),
+  ...['rdma_rxe', 'ib_uverbs', 'ib_umad', 'ib_ipoib', 'rdma_ucm', 'dummy'],
   ...['virtio_net', 'af_packet', 'bonding'],
   ...['ib_iser', 'ib_isert', 'ib_srp', 'ib_srpt', 'nvme_rdma', 'nvmet_rdma', 'nvme_loop', 'null_blk', 'brd', 'loop'],
   ...['target_core_file', 'target_core_iblock', 'sd_mod', 'rds_rdma', 'rpcrdma', 'configfs', 'ext4'],

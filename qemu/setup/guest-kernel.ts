@@ -119,6 +119,11 @@ export async function provideGuestKernel(wanted = DEFAULT_KERNEL): Promise<Guest
 }
 
 /**
+ * The kernel's modules that bind a device of a personality and bring its verbs, in loading order.
+ */
+export const STOCK_DRIVERS = { mthca: ['ib_mthca'], mlx5: ['mlx5_core', 'mlx5_ib'] } as const;
+
+/**
  * The stock modules called `names` and their dependencies, in an order in which insmod can load
  * them. Modules built into the kernel are left out. Throws SetupError for a name that the kernel
  * does not have.

@@ -10,6 +10,7 @@ import type { PersonalityName } from '../../../device/topology/personalities.ts'
 import { asStock, type JobModule, packJob } from '../../../guest-tests/harness/guest-image.ts';
 import { type DistributionParts, ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
 import type { GuestDisk, GuestOptions } from '../../../qemu/guest-options.ts';
+import { STOCK_DRIVERS } from '../../../qemu/setup/guest-kernel.ts';
 import { resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
 import { readAdapterOptions, readFabric, readLinks } from '../options/adapter-options.ts';
 import { checkInput, checkOutput } from '../options/named-files.ts';
@@ -33,11 +34,6 @@ import type { RunArguments } from './run-command.ts';
 
 /** Options that only our own guest has. */
 const OURS = ['case', 'driver', 'module', 'files', 'distribution'] as const;
-/** The modules that bind a device of a personality and bring its verbs. */
-const stockDrivers: Readonly<Record<PersonalityName, readonly string[]>> = {
-  mthca: ['ib_mthca'],
-  mlx5: ['mlx5_core', 'mlx5_ib'],
-};
 const MEMORY_MIB = 512;
 /** A stock driver takes much memory for its contexts, Debian's user space for its files. */
 const DEMANDING_MIB = 1024;
@@ -180,7 +176,7 @@ function checksOrder({ orderCheck = false, topology }: RunArguments): boolean {
 async function provideStockDrivers(given: RunArguments, kernel: TestKernel): Promise<JobModule[]> {
   const { distribution, driver } = given;
   if (distribution === true || driver !== undefined) return [];
-  const names = personalitiesOf(given).flatMap((personality) => stockDrivers[personality]);
+  const names = personalitiesOf(given).flatMap((personality) => STOCK_DRIVERS[personality]);
   return (await kernel.stock(...names)).map(asStock);
 }
 
