@@ -71,10 +71,13 @@ if [ -e /sys/class/infiniband/$first/ports/2 ]; then
   ip address add 10.1.9.1/24 dev bonded
   ip link set bonded up
   ip -n far address add 10.1.9.2/24 dev $interface
-  check bond-ping "until grep -qx $1 $active; do sleep 0.1; done && $answers" " 0% packet loss"
+  # wait_up INTERFACE: the command that waits until the bond sees its link up.
+  wait_up() { echo "until grep -qx up /sys/class/net/$1/bonding_slave/mii_status; do sleep 0.1; done"; }
+  # The bond begins with the interface whose link comes up first, which may be either one.
+  check bond-ping "$(wait_up $1) && echo $1 >$active && grep -qx $1 $active && $answers" " 0% packet loss"
   # fails_over NAME PORT FROM TO: until the port is back, too, which the next failure needs.
   fails_over() {
-    repaired="$state $2 enable && until grep -qx up /sys/class/net/$3/bonding_slave/mii_status; do sleep 0.1; done"
+    repaired="$state $2 enable && $(wait_up $3)"
     check $1 "$state $2 disable && until grep -qx $4 $active; do sleep 0.1; done && $answers && $repaired" " 0% packet loss"
   }
   fails_over bond-fail-over 1 $1 $2
