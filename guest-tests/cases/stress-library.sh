@@ -47,13 +47,14 @@ same_objects() { [ "$(objects)" = "$before" ]; }
 # Pages that are pinned now.
 pins() { awk '/^nr_foll_pin_/ { pages = $2 - pages } END { print -pages }' /proc/vmstat; }
 same_pins() { [ "$(pins)" = "$pinned" ]; }
+same_resources() { [ "$(resources)" = "$held" ]; }
 
 # note_objects: notes the objects that exist before all parts.
 note_objects() { before=$(objects) held=$(resources) pinned=$(pins); }
 
 # In the end all is as before all parts: the kernel frees some resources late.
 nothing_left() {
-  until_true same_objects && until_true same_pins && [ "$(resources)" = "$held" ] && return 0
+  until_true same_objects && until_true same_pins && until_true same_resources && return 0
   echo "# objects: $before; now $(objects)"
   echo "# resources: $held; now $(resources)"
   echo "# pinned pages: $pinned; now $(pins)"
