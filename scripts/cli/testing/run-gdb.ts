@@ -2,9 +2,12 @@
 /** Runs gdb without a person. Called by tests of what docs/DEBUGGING.md says of gdb. */
 import { spawn } from 'node:child_process';
 
+/** By itself gdb gives a guest 2 s for an answer, which a busy machine may miss. */
+const PATIENCE = 'set remotetimeout 600';
+
 /** Executes commands of gdb; returns all that it says. */
 export async function runGdb(lines: readonly string[]): Promise<string> {
-  const child = spawn('gdb', ['-batch', ...lines.flatMap((line) => ['-ex', line])], {
+  const child = spawn('gdb', ['-batch', ...[PATIENCE, ...lines].flatMap((line) => ['-ex', line])], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
