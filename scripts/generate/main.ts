@@ -14,7 +14,7 @@ import { fillTiers, TIERS_PATH } from '../test-runner/tier-table.ts';
 import { API_PATH, ApiError, emitDriverApi, readDriverSources } from './driver-api.ts';
 import { FAULTS_PATH, writeFaultSection } from './fault-section.ts';
 import { readFreshRegisters } from './fresh-registers.ts';
-import { findImports, ImportError } from './imported-names.ts';
+import { findImports, type GeneratedImports, ImportError } from './imported-names.ts';
 import { generateOutputs, type TableSet } from './outputs.ts';
 import { TableError } from './resolve.ts';
 
@@ -103,18 +103,26 @@ export function writeOutputs(root: string, outputs: ReadonlyMap<string, string>)
   return [...changed, ...leftOver];
 }
 
+/** Inputs of all texts. Generated files are not among them. */
+interface Inputs {
+  readonly sets: readonly TableSet[];
+  readonly imports: GeneratedImports;
+}
+
+async function readInputs(): Promise<Inputs> {
+  return { sets: await loadTableSets(), imports: findImports(ROOT) };
+}
+
 /** The texts of all files that the tables decide alone: all but the page of registers. */
-async function generateCode(): Promise<Map<string, string>> {
-  const sets = await loadTableSets();
-  const outputs = generateOutputs(sets, { imports: findImports(ROOT) });
+function generateCode({ sets, imports }: Inputs): Map<string, string> {
+  const outputs = generateOutputs(sets, { imports });
   for (const { registerBlocks, page } of sets) if (registerBlocks.length > 0) outputs.delete(page);
   return outputs;
 }
 
 /** The texts of all generated files. */
-async function generateAll(): Promise<Map<string, string>> {
-  const sets = await loadTableSets();
-  const outputs = generateOutputs(sets, { imports: findImports(ROOT), resets: await readFreshRegisters() });
+async function generateAll({ sets, imports }: Inputs): Promise<Map<string, string>> {
+  const outputs = generateOutputs(sets, { imports, resets: await readFreshRegisters() });
   outputs.set(API_PATH, emitDriverApi(readDriverSources(ROOT)));
   const tables = sets.flatMap(({ valueTables }) => valueTables);
   outputs.set(FAULTS_PATH, writeFaultSection(readFileSync(join(ROOT, FAULTS_PATH), 'utf8'), tables));
@@ -124,9 +132,10 @@ async function generateAll(): Promise<Map<string, string>> {
 
 /** Writes stale files and returns the exit status. */
 async function generate(): Promise<number> {
+  const inputs = await readInputs();
   // The adapter whose registers the reference shows is built from the generated code.
-  const early = writeOutputs(ROOT, await generateCode());
-  const outputs = await generateAll();
+  const early = writeOutputs(ROOT, generateCode(inputs));
+  const outputs = await generateAll(inputs);
   const written = [...early, ...writeOutputs(ROOT, outputs)];
   process.stdout.write(`generate: ${outputs.size} files, ${written.length} changed\n`);
   for (const path of written) process.stdout.write(`  ${path}\n`);
@@ -135,8 +144,9 @@ async function generate(): Promise<number> {
 
 /** Names stale files and returns the exit status. */
 async function check(): Promise<number> {
+  const inputs = await readInputs();
   // Stale code may lack what the adapter imports, so the adapter is built only when it is fresh.
-  return nameStale(await generateCode()) || nameStale(await generateAll());
+  return nameStale(generateCode(inputs)) || nameStale(await generateAll(inputs));
 }
 
 function nameStale(outputs: ReadonlyMap<string, string>): number {
