@@ -5,7 +5,6 @@
  */
 import { spawnSync } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
@@ -74,19 +73,19 @@ t.test('nothing is left, and the checkout stays as it is', async (t) => {
   const repository = new Repository(t);
   repository.commit('add a number', { 'number.ts': 'export const number = 1;\n' });
   writeFileSync(join(repository.root, 'number.ts'), 'not yet committed');
-  // Git sets it for hooks.
-  process.env.GIT_DIR = join(repository.root, 'elsewhere');
-  t.teardown(() => delete process.env.GIT_DIR);
-  const before = readdirSync(tmpdir()).filter((name) => name.startsWith('vuhca-history-'));
+  const temporary = makeDirectory(t);
+  // Git sets GIT_DIR for hooks. Other checks of commits use the usual folder meanwhile.
+  const changed = { GIT_DIR: join(repository.root, 'elsewhere'), TMPDIR: temporary };
+  const { env } = process;
+  process.env = { ...env, ...changed };
+  t.teardown(() => {
+    process.env = env;
+  });
   t.equal(await findBadCommit(repository.root, 'HEAD~1..HEAD', () => {}), undefined);
-  delete process.env.GIT_DIR;
+  process.env = env;
   t.equal(repository.git('status', '--short'), 'M number.ts');
   t.equal(repository.git('worktree', 'list').split('\n').length, 1);
-  const after = readdirSync(tmpdir()).filter((name) => name.startsWith('vuhca-history-'));
-  t.same(
-    after.filter((name) => !before.includes(name)),
-    [],
-  );
+  t.same(readdirSync(temporary), []);
   await t.rejects(
     findBadCommit(repository.root, 'nowhere..HEAD', () => {}),
     /git log/,
