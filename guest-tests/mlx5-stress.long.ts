@@ -3,8 +3,8 @@
  * Debian's mlx5 drivers under stress, on two adapters behind a switch: removed and loaded, programs
  * killed in the middle of traffic, link flaps and fatal errors under IPoIB, and a process that
  * writes at random into its queues and its page of the device, with nothing left in device or
- * kernel afterwards and no complaint of the kernel. `MLX5_STRESS` has more rounds of each:
- * 100,100,50,4,20 are those of an acceptance; `SEED` is that of the hostile process.
+ * kernel afterwards and no complaint of the kernel. `MLX5_STRESS` sets the rounds of each: an
+ * acceptance runs 100,100,50,4,20. `SEED` is the seed of the hostile process.
  */
 import t from 'tap';
 import { readRounds, runStress } from './stress-run.ts';

@@ -58,7 +58,7 @@ function wakeFromMemory({ qmp }: Guest): void {
 /**
  * QEMU does not know that a guest is idle, but Linux takes devices to D3hot as its last step before
  * it is. A button that is pressed earlier would keep the guest awake. After a sleep in memory the
- * button wakes nobody: let the guest be idle before.
+ * button does not wake a guest any more, so the idle sleep must come first.
  */
 async function wakeFromIdle({ qmp, whenExited }: Guest, client: ControlClient): Promise<void> {
   let ended = false;

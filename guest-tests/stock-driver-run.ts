@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Debian's unmodified InfiniBand drivers in a real guest, on devices of the personalities that they
- * bind. cases/stock-driver.sh has the checks. Called by mthca.test.ts, mthca-one-port.long.ts and
+ * Debian's unmodified InfiniBand drivers in a real guest, on devices of the personalities.
+ * cases/stock-driver.sh has the checks. Called by mthca.test.ts, mthca-one-port.long.ts and
  * mlx5.long.ts.
  */
 import { readFileSync } from 'node:fs';
@@ -26,17 +26,17 @@ const ATTEMPTS = 4;
 /** Default prefix of a subnet. */
 const PREFIX = 'fe80:0000:0000:0000';
 
-/** What the script has to know of a driver; patterns are those of awk. */
+/** Settings of the script for a driver; patterns are regular expressions of awk. */
 interface StockDriver {
   /** Name of its first device. */
   readonly device: string;
-  /** The identification of the board. */
+  /** The board_id that sysfs shows. */
   readonly board: string;
-  /** In /proc/interrupts. */
+  /** A pattern for the name of the vector of commands in /proc/interrupts. */
   readonly commandVector: string;
-  /** Lines of the kernel's log, each with its level in front. */
+  /** A pattern for complaints in the kernel's log, whose lines begin with their level. */
   readonly complaint: string;
-  /** Such lines that real cards cause, too. */
+  /** A pattern for complaints that real cards cause, too. */
   readonly harmless: string;
 }
 
@@ -57,12 +57,12 @@ const drivers = {
   },
 } satisfies Record<keyof typeof STOCK_DRIVERS, StockDriver>;
 
-/** A device, as its driver must show it. */
+/** A device, and values that its driver must show. */
 export interface StockDevice {
   readonly driver: keyof typeof drivers;
   readonly type: string;
   readonly firmware: string;
-  /** 16 hexadecimal digits; those of a device without further options when absent. */
+  /** 16 hexadecimal digits; the default one of devices when absent. */
   readonly nodeGuid?: string;
   /** Of port 1; 1 when absent. */
   readonly lid?: number;
@@ -71,13 +71,13 @@ export interface StockDevice {
 /** The devices of a guest, one of each driver. */
 export interface StockRun {
   readonly devices: readonly StockDevice[];
-  /** Those of the devices, in their order, and others without a guest. */
+  /** The adapters of these devices, in their order, then others that no guest uses. */
   readonly adapters: DeviceStart;
   /** As resolveGuestKernel() takes it; Debian 13's when absent. */
   readonly kernel?: string;
 }
 
-/** The last word of a GUID is increased by `plus`. */
+/** A GUID in groups of four digits, increased by `plus`. */
 function guidText(nodeGuid: string, plus: number): string {
   const guid = (BigInt(`0x${nodeGuid}`) + BigInt(plus)).toString(16).padStart(16, '0');
   return guid.replace(/(.{4})(?=.)/g, '$1:');

@@ -25,7 +25,7 @@ preload="env LD_PRELOAD=/usr/lib/x86_64-linux-gnu/rsocket/librspreload.so"
 serve rsockets-iperf "$preload iperf -s" "$preload iperf -c $ADDRESS -n 1M"
 
 # fio's own engine. The job that writes is the client, whatever its verb is: READ and WRITE use
-# memory that the server has told it.
+# memory whose address the server has sent.
 fio="fio --ioengine=rdma --port=18000 --bs=16k --size=1m --eta=never"
 for verb in write read; do
   pair fio-rdma-$verb "$fio --iodepth=4 --name=receiver --rw=read" \

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The tools with which users look at a device: rdma, ip, ethtool, devlink, lspci, and sysfs, each
-# beside another one that knows the same. run.sh reads it.
+# The tools with which users look at a device: rdma, ip, ethtool, devlink, lspci. What each prints
+# is compared with sysfs or with another tool. run.sh reads it.
 
 if [ $LINK != InfiniBand ]; then
   skip tools "soft-RoCE is no PCI device"
@@ -20,7 +20,7 @@ check rdma-link-lid "rdma -d link show $DEVICE/$PORT" "lid $(($(read_sys ports/$
 check rdma-system "rdma system show" "netns"
 [ -z "$SHORT" ] || return 0
 
-# shows_queue_pair SERVER_OUTPUT: rdma knows the queue pair that a program says it has.
+# shows_queue_pair SERVER_OUTPUT: rdma lists the queue pair whose number the program printed.
 shows_queue_pair() {
   qpn=$((0x$(sed -n 's/.*local address:.*QPN 0x\([0-9a-f]*\).*/\1/p' "$1")))
   rdma resource show qp link $DEVICE/$PORT lqpn $qpn

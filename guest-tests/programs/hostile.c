@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * A process that does to the queues which libmlx5 lets it reach what no driver
- * does: it writes at random into send and receive queues, a CQ, an SRQ, their
- * doorbell records and its pages of the device, and has the adapter work on
- * that until it is killed, with commands of random values between. It makes its
- * queue pairs anew, because they end in error soon. It prints "begins" when it
- * has begun.
+ * A process that abuses the queues that libmlx5 maps into it: it writes at
+ * random into send and receive queues, a CQ, an SRQ, their doorbell records and
+ * its pages of the device, and rings doorbells for them, until it is killed.
+ * Now and then it gives a command with random values. It makes new queue pairs
+ * after a while, because they soon end in error. It prints "begins" when it has
+ * begun.
  *
  *     hostile DEVICE PORT SEED
  */
@@ -28,16 +28,16 @@
 #define ATTRIBUTES 0x1fffff
 #define QKEY 0x1234
 
-/* Opcodes of requests, and two that there are not. */
+/* Opcodes of requests, and two that do not exist. */
 static const uint8_t opcodes[] = {
 	0x00, 0x01, 0x08, 0x09, 0x0a, 0x0b, 0x10, 0x11, 0x12, 0x25, 0x0e, 0x3f,
 };
 
-/* Queues of a process as memory, and the registers to ring for them. */
+/* Queues as memory, and the registers that ring for them. */
 struct queues {
 	struct ibv_qp *qp;
 	struct mlx5dv_qp places;
-	/* Blocks that the records have told. */
+	/* Blocks that the doorbell record counts as posted. */
 	uint16_t posted;
 };
 
@@ -57,7 +57,7 @@ static uint32_t below(uint32_t bound)
 	return next() % bound;
 }
 
-/* A random dword somewhere in @bytes from @start. */
+/* Writes a random dword at a random place in @bytes from @start. */
 static void scribble(void *start, size_t bytes)
 {
 	volatile uint32_t *words = start;
@@ -125,7 +125,7 @@ static struct ibv_qp *make_datagrams(struct pair_base *base,
 	return qp;
 }
 
-/* Names @queues, or random ones, in a doorbell register. */
+/* Rings for @queues, or for a random queue pair. */
 static void ring(const struct queues *queues)
 {
 	volatile uint64_t *reg = queues->places.bf.reg;
@@ -173,7 +173,7 @@ static void command(struct queues *queues, struct ibv_srq *srq)
 		((uint8_t *)&attr)[i] = next();
 	attr.qp_state = below(IBV_QPS_UNKNOWN);
 	attr.path_mtu = below(8);
-	/* No connection with others, which could have such a peer anyway. */
+	/* No connection with a QP of another process: any process may make one. */
 	attr.dest_qp_num = queues->qp->qp_num;
 	ibv_modify_qp(queues->qp, &attr,
 		      IBV_QP_STATE | (next() & next() & ATTRIBUTES));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run check -- commit`: what every commit passes and takes seconds: types, lint, style, layers
+ * `npm run check -- commit`: the quick checks that every commit passes: types, lint, style, layers
  * and generated files, one after the other. Ends with 1 and the names of those that failed.
  */
 import { spawnSync } from 'node:child_process';

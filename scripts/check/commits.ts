@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Checks out each commit of a range into a worktree of its own, and lets the compiler check its
- * types: a commit that imports what only a later one adds does not pass, and nobody can bisect
- * there. Called by history.ts and its test.
+ * types: a commit that imports what only a later one adds does not pass, and a bisection cannot use
+ * it. Called by history.ts and its test.
  */
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ export interface Commit {
   readonly subject: string;
 }
 
-/** The first commit that does not pass, and what the compiler says of it. */
+/** The first commit that does not pass, and the compiler's messages about it. */
 export interface BadCommit extends Commit {
   readonly output: string;
 }
@@ -62,9 +62,7 @@ function readCommit(line: string): Commit {
   return { id, subject: words.join(' ') };
 }
 
-/**
- * Complaints of the compiler, or undefined; it keeps what it knows of unchanged files in `state`.
- */
+/** The compiler's messages, or undefined. The file `state` spares it work on unchanged files. */
 async function checkTypes(copy: string, state: string): Promise<string | undefined> {
   const words = [TSC, '--noEmit', '--incremental', '--tsBuildInfoFile', state, '--pretty', 'false'];
   const { status, stdout, stderr } = await tryRun(process.execPath, words, { cwd: copy });

@@ -56,7 +56,7 @@ await runEntry(async () => {
   process.exitCode = failed > 0 ? 1 : 0;
 });
 
-/** What runs on each adapter. */
+/** The suites that run on each adapter, and the far one. */
 type Choice = Pick<Parameters<typeof runAll>[0], 'suites' | 'far'>;
 
 /** Runs the suites on one adapter and keeps what they gave, so that a later fault loses nothing. */

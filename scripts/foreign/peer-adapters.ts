@@ -25,7 +25,7 @@ export interface ServedPeers {
   stop(): Promise<string[]>;
 }
 
-/** The adapters of both guests; the packets are those of the near one's first. */
+/** The adapters of both guests; the packets are those of the first adapter of the near guest. */
 export async function servePeers(sides: Sides<readonly AdapterName[]>): Promise<ServedPeers> {
   const served = (['near', 'far'] as const).flatMap((side) =>
     sides[side].filter(isJudged).map((personality) => ({ side, personality })),
@@ -44,7 +44,7 @@ export async function servePeers(sides: Sides<readonly AdapterName[]>): Promise<
   };
 }
 
-/** Those that are joined at each adapter. */
+/** Ports of each adapter that are joined to the switch. */
 const PORTS: Readonly<Record<JudgedAdapter, readonly number[]>> = { mlx5: [1], mthca: [1, 2], vuhca: [1, 2] };
 
 /** An adapter for the guest on one side, or one of several in a guest. */
@@ -77,7 +77,7 @@ export function planSwitch(adapters: readonly SideAdapter[]): object {
   };
 }
 
-/** Serves one adapter of a kind for each side. */
+/** Serves the adapters in one process. */
 export async function serveSwitch(adapters: readonly SideAdapter[]): Promise<ServedSwitch> {
   const device = await DeviceProcess.start({ topology: planSwitch(adapters) });
   const { child } = device;

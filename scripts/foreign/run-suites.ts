@@ -24,7 +24,7 @@ export interface ForeignRun {
 export interface ForeignOptions {
   /** The one that the suites use, and further ones to compare it with. */
   readonly adapters: readonly AdapterName[];
-  /** That of the far one of two guests, when it is another one. */
+  /** The adapter of the far one of two guests, when it differs. */
   readonly far?: AdapterName;
   /** Names of scripts in guest-tests/foreign. */
   readonly suites: readonly string[];

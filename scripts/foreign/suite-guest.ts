@@ -25,7 +25,7 @@ export interface SuiteJob {
   readonly short?: boolean;
   /** An expression for the names of the tests to run; all when absent. */
   readonly tests?: string;
-  /** That of the far guest, when it is another one. */
+  /** The adapter of the far guest, when it differs. */
   readonly far?: AdapterName;
   /** Which one of two guests it is. */
   readonly side?: 'near' | 'far';

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The scripts of package.json: few enough to remember, groups whose programs exist, old names that
- * lead to new ones, and no text of the repository that names what is not there.
+ * lead to new ones. No text of the repository names a script that does not exist.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `node scripts/npm/renamed.mjs SCRIPT [WORD...]`: what an npm script with an old name does: says
- * the new one, and runs it. package.json has a line for each old name, because npm asks nobody
- * about a name that is not there. In plain JavaScript: it comes before any package.
+ * `node scripts/npm/renamed.mjs SCRIPT [WORD...]`: called by npm scripts with old names. It prints
+ * the new name and runs that script. package.json has a line for each old name, because npm has no
+ * hook for unknown names. In plain JavaScript, because it may run before packages are installed.
  */
 import { spawnSync } from 'node:child_process';
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * What the section "gdb on the guest kernel" of docs/DEBUGGING.md shows: the guest says where our
- * driver lies, and gdb, by the commands of the page, stops in the driver with its source.
+ * The section "gdb on the guest kernel" of docs/DEBUGGING.md: the guest prints where our driver
+ * lies, and gdb, by the commands of the page, stops in the driver and shows its source.
  */
 import { join } from 'node:path';
 import t from 'tap';

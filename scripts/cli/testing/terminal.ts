@@ -12,10 +12,10 @@ import { ROOT } from './document-blocks.ts';
 
 const POLL_MS = 20;
 
-/** A line of a shell that runs, and what it has printed. */
+/** A running line of a shell, and its output so far. */
 export class Line {
   output = '';
-  /** The text in which `beginUntil` found what it waited for. */
+  /** The text that matched the pattern of `beginUntil`. */
   found = '';
   /** It has ended, and all that it printed is in `output`. */
   hasEnded = false;
@@ -50,7 +50,7 @@ export class Terminal {
   readonly #environment: NodeJS.ProcessEnv;
   readonly #others: readonly (readonly [of: string, own: string])[];
 
-  /** `others` are texts of the document, and what stands in their place. */
+  /** `others`: texts of the document, each with its replacement. */
   constructor(t: Test, environment: NodeJS.ProcessEnv = {}, others: readonly (readonly [string, string])[] = []) {
     this.folder = makeDirectory(t);
     symlinkSync(join(ROOT, 'scripts'), join(this.folder, 'scripts'));
@@ -78,7 +78,7 @@ export class Terminal {
     return line.output;
   }
 
-  /** Begins a line and waits until it prints, or a file has, what is wanted. */
+  /** Begins a line and waits until its output, or a file, matches `pattern`. */
   async beginUntil(command: string, pattern: RegExp, file?: string): Promise<Line> {
     const line = this.begin(command);
     const path = file === undefined ? undefined : join(this.folder, file);
