@@ -118,7 +118,6 @@ export class Mlx5Adapter implements FabricNode, ManagedNode, VectorNotes {
     this.queuePairs = new QueuePairs(this.hca, this.units);
     this.tables = { queuePairs: this.queuePairs };
     this.hca.unit = this.queuePairs;
-    this.hca.transportQueuePairs = this.queuePairs;
     this.hca.keys.changes = new UmrUnit(this.hca.keys, this.queuePairs);
     const { receiver } = this.engine;
     openDoors([this], { receiver: receiver.mads, special: this.units.special });

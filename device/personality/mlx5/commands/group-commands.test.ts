@@ -11,6 +11,7 @@ import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
 import { Random } from '../../../random.ts';
 import { type Mlx5Command, Mlx5Driver } from '../../../rig/mlx5/driver/mlx5-driver.ts';
 import { type FieldWalk, walkFields, walkLengths } from '../../../rig/mlx5/fields/field-walk.ts';
+import type { Mlx5QueuePair } from '../queues/queue-pair.ts';
 
 const { OK, BAD_PARAMETER, BAD_RESOURCE, BAD_RESOURCE_STATE, BAD_SYSTEM_STATE, NO_RESOURCES } = CommandStatus;
 const { ATTACH_TO_MCG, DETACH_FROM_MCG } = CommandOpcode;
@@ -26,7 +27,8 @@ function start(count: number) {
   const make = (number: number, serviceType: number) => ({ number, serviceType, owner: hca.underlying }) as QueuePair;
   const qps = Array.from({ length: count }, (_, index) => make(FIRST_QPN + index, ServiceType.UD));
   const connected = make(CONNECTED_QPN, ServiceType.RC);
-  hca.transportQueuePairs = { get: (qpn) => (qpn === CONNECTED_QPN ? connected : qps[qpn - FIRST_QPN]) };
+  const byNumber = new Map([...qps, connected].map((qp) => [qp.number, { qp } as Mlx5QueuePair]));
+  hca.queuePairs.get = (qpn) => byNumber.get(qpn);
   const members = (mgid: Uint8Array) => hca.groups.find(Uint8Array.of(0, ...mgid), 1)?.members.map((qp) => qp.number);
   return { driver, groups: hca.groups, qps, members };
 }

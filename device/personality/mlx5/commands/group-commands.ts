@@ -20,7 +20,7 @@ import { type CommandRow, plainRow } from './command-row.ts';
 function naming(change: (context: CommandContext, qp: QueuePair, mgid: Uint8Array) => CommandStatus): CommandHandler {
   return (context) => {
     const { hca, view, input } = context;
-    const qp = hca.transportQueuePairs.get(getAttachToMcgInQpn(view, 0));
+    const qp = hca.queuePairs.get(getAttachToMcgInQpn(view, 0))?.qp;
     if (qp === undefined) return CommandStatus.BAD_RESOURCE;
     const at = ATTACH_TO_MCG_IN_MULTICAST_GID_OFFSET;
     if (qp.serviceType !== ServiceType.UD || !isMulticastGid(input, at)) return CommandStatus.BAD_PARAMETER;

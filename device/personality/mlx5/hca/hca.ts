@@ -11,7 +11,6 @@ import { SOFTWARE_CAPABILITIES } from '../../../fabric/port/end-port.ts';
 import { ObjectTable } from '../../../hca/function/object-table.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
 import { EventModeration } from '../../../hca/queues/event-moderation.ts';
-import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
 import type { AdapterClock } from '../../../host.ts';
 import { Firmware } from '../../shared/firmware.ts';
 import type { FaultyDevice } from '../../shared/injected-faults.ts';
@@ -60,11 +59,6 @@ const NO_USER_INDEX = 0xffffff;
 /** QPNs 0 and 1 have their meaning in packets. */
 const FIRST_QUEUE_PAIR = 2;
 
-/** The queue pairs of the transport by number. */
-export interface QueuePairLookup {
-  get(qpn: number): QueuePair | undefined;
-}
-
 export class Hca implements FaultyDevice {
   readonly underlying: UnderlyingFunction;
   readonly ports: readonly PersonalityPort[];
@@ -85,8 +79,6 @@ export class Hca implements FaultyDevice {
     this.events.postObject(type as EventType, number),
   );
   readonly groups = new MulticastMembers();
-  /** Queue pairs that commands about groups can name. */
-  transportQueuePairs: QueuePairLookup = { get: () => undefined };
   /** UAR pages; a number is that of the page in BAR 0. */
   readonly uars = new Numbers(FIRST_UAR, BAR_BYTES / UAR_PAGE_BYTES - FIRST_UAR);
   readonly domains = new Numbers(FIRST_DOMAIN, 2 ** LOG_DOMAINS);
