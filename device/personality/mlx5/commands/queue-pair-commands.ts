@@ -28,6 +28,7 @@ import {
   QpState,
   ReceiveQueueType,
 } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import type { ContextBits } from '../../shared/context-bits.ts';
 import { LOG_QUEUE_PAIR_BLOCKS, RECEIVE_ENTRY_MAX_BYTES } from '../hca/capabilities.ts';
 import { type Hca, HcaState } from '../hca/hca.ts';
 import { checkAttributes, describeProgress } from '../hca/queue-pair-attributes.ts';
@@ -36,14 +37,7 @@ import type { Mlx5QueuePair } from '../queues/queue-pair.ts';
 import type { CommandContext } from './command-context.ts';
 import { type CommandRow, plainRow } from './command-row.ts';
 import { readQueuePages } from './queue-pages.ts';
-import {
-  type ContextBits,
-  initialFields,
-  mergeContext,
-  OPTIONAL_MASK,
-  receiveFields,
-  sendFields,
-} from './queue-pair-parameters.ts';
+import { initialFields, mergeContext, OPTIONAL_MASK, receiveFields, sendFields } from './queue-pair-parameters.ts';
 
 /** Alignment of doorbell records. */
 const RECORD_ALIGNMENT = 8;

@@ -46,17 +46,13 @@ import {
   QPC_SECONDARY_ADDRESS_PATH_OFFSET,
 } from '../../../../protocol/mlx5/gen/qpc.gen.ts';
 import { QpOptional } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { ALL_BITS, type ContextBits, dwordOf, mergeBits, wholeDwords } from '../../shared/context-bits.ts';
 
-/** Bits of a dword of the context. */
-export type ContextBits = readonly [offset: number, mask: number];
-
-const DWORD_BYTES = 4;
-const ALL = 0xffffffff;
 const PRIMARY = QPC_PRIMARY_ADDRESS_PATH_OFFSET;
 
 /** The bits of a field, by the offset of its first byte. */
 function field(offset: number, mask: number): ContextBits {
-  return [offset - (offset % DWORD_BYTES), mask];
+  return [dwordOf(offset), mask];
 }
 
 const pkeyIndex = field(PRIMARY + ADS_PKEY_INDEX_OFFSET, ADS_PKEY_INDEX_MASK);
@@ -71,17 +67,20 @@ const rnrRetry = field(QPC_RNR_RETRY_OFFSET, QPC_RNR_RETRY_MASK);
 const readsOut = field(QPC_LOG_SRA_MAX_OFFSET, QPC_LOG_SRA_MAX_MASK);
 const readsIn = field(QPC_LOG_RRA_MAX_OFFSET, QPC_LOG_RRA_MAX_MASK);
 const migration = field(QPC_PM_STATE_OFFSET, QPC_PM_STATE_MASK);
-const qkey = field(QPC_Q_KEY_OFFSET, ALL);
+const qkey = field(QPC_Q_KEY_OFFSET, ALL_BITS);
 const counterSet = field(QPC_COUNTER_SET_ID_OFFSET, QPC_COUNTER_SET_ID_MASK);
 
 /** Destination of the path in use, without P_Key index, port and timeout. */
-const address = dwords(PRIMARY, PRIMARY + ADS_SIZE).map(([offset, mask]): ContextBits => {
+const address = wholeDwords(PRIMARY, PRIMARY + ADS_SIZE).map(([offset, mask]): ContextBits => {
   const others = [pkeyIndex, ackTimeout, port].filter(([at]) => at === offset);
   return [offset, others.reduce((bits, [, other]) => bits & ~other, mask)];
 });
 
 const optional: readonly (readonly [bit: QpOptional, bits: readonly ContextBits[]])[] = [
-  [QpOptional.ALTERNATE_PATH, dwords(QPC_SECONDARY_ADDRESS_PATH_OFFSET, QPC_SECONDARY_ADDRESS_PATH_OFFSET + ADS_SIZE)],
+  [
+    QpOptional.ALTERNATE_PATH,
+    wholeDwords(QPC_SECONDARY_ADDRESS_PATH_OFFSET, QPC_SECONDARY_ADDRESS_PATH_OFFSET + ADS_SIZE),
+  ],
   [QpOptional.REMOTE_READS, [remoteReads]],
   [QpOptional.REMOTE_ATOMICS, [remoteAtomics]],
   [QpOptional.REMOTE_WRITES, [remoteWrites]],
@@ -133,15 +132,4 @@ export function mergeContext(
 ): void {
   mergeBits(target, source, at, always);
   for (const [bit, bits] of optional) if (((mask >>> bit) & 1) === 1) mergeBits(target, source, at, bits);
-}
-
-function mergeBits(target: DataView, source: DataView, at: number, bits: readonly ContextBits[]): void {
-  for (const [offset, mask] of bits) {
-    const kept = target.getUint32(offset) & ~mask;
-    target.setUint32(offset, kept | (source.getUint32(at + offset) & mask));
-  }
-}
-
-function dwords(from: number, to: number): ContextBits[] {
-  return Array.from({ length: (to - from) / DWORD_BYTES }, (_, index) => [from + index * DWORD_BYTES, ALL]);
 }

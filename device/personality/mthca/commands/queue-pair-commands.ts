@@ -16,12 +16,13 @@ import {
   QP_CONTEXT_SIZE,
 } from '../../../../protocol/mthca/gen/qp-context.gen.ts';
 import { CommandOpcode, CommandStatus, QpContextState, QpService } from '../../../../protocol/mthca/gen/values.gen.ts';
+import type { ContextBits } from '../../shared/context-bits.ts';
 import type { Hca } from '../hca/hca.ts';
 import { checkAttributes, describeProgress } from '../hca/queue-pair-attributes.ts';
 import type { ContextTable } from '../memory/context-table.ts';
 import { MthcaQueuePair } from '../queues/queue-pair.ts';
 import type { MthcaCommandContext } from './command-context.ts';
-import { type ContextBits, mergeContext, receiveFields, sendFields } from './queue-pair-parameters.ts';
+import { mergeContext, receiveFields, sendFields } from './queue-pair-parameters.ts';
 
 /** The context lies behind the parameter mask and a reserved dword. */
 const CONTEXT_AT = 8;

@@ -47,41 +47,34 @@ import {
   QP_PATH_SIZE,
 } from '../../../../protocol/mthca/gen/qp-path.gen.ts';
 import { QpParameterFlag } from '../../../../protocol/mthca/gen/values.gen.ts';
+import { ALL_BITS, type ContextBits, dwordOf, mergeBits, wholeDwords } from '../../shared/context-bits.ts';
 
-/** Bits of a dword of the context. */
-export type ContextBits = readonly [offset: number, mask: number];
-
-const DWORD_BYTES = 4;
-const ALL = 0xffffffff;
 const PRIMARY = QP_CONTEXT_PRIMARY_PATH_OFFSET;
 const ALTERNATE = QP_CONTEXT_ALTERNATE_PATH_OFFSET;
 
-/** Offset of the dword that holds a byte. */
-const dword = (offset: number): number => offset - (offset % DWORD_BYTES);
-
-const retryDword = dword(QP_CONTEXT_RETRY_COUNT_OFFSET);
-const rightsDword = dword(QP_CONTEXT_TAKES_ATOMICS_OFFSET);
-const sizesDword = dword(QP_CONTEXT_MTU_OFFSET);
-const psnDword = dword(QP_CONTEXT_RECEIVE_PSN_OFFSET);
-const lidDword = dword(QP_PATH_LID_OFFSET);
-const timeoutDword = dword(QP_PATH_ACK_TIMEOUT_OFFSET);
-const pkeyDword = dword(QP_PATH_PKEY_INDEX_OFFSET);
-const retryInPath = dword(QP_PATH_RNR_RETRY_OFFSET);
+const retryDword = dwordOf(QP_CONTEXT_RETRY_COUNT_OFFSET);
+const rightsDword = dwordOf(QP_CONTEXT_TAKES_ATOMICS_OFFSET);
+const sizesDword = dwordOf(QP_CONTEXT_MTU_OFFSET);
+const psnDword = dwordOf(QP_CONTEXT_RECEIVE_PSN_OFFSET);
+const lidDword = dwordOf(QP_PATH_LID_OFFSET);
+const timeoutDword = dwordOf(QP_PATH_ACK_TIMEOUT_OFFSET);
+const pkeyDword = dwordOf(QP_PATH_PKEY_INDEX_OFFSET);
+const retryInPath = dwordOf(QP_PATH_RNR_RETRY_OFFSET);
 
 /** Destination of a path, without port, P_Key index, timeout and retries. */
 const address: readonly ContextBits[] = [
   [PRIMARY + lidDword, QP_PATH_HAS_ROUTE_MASK | QP_PATH_PATH_BITS_MASK | QP_PATH_LID_MASK],
   [PRIMARY + timeoutDword, ~QP_PATH_ACK_TIMEOUT_MASK],
-  ...dwords(PRIMARY + QP_PATH_SERVICE_LEVEL_OFFSET, PRIMARY + QP_PATH_SIZE),
+  ...wholeDwords(PRIMARY + QP_PATH_SERVICE_LEVEL_OFFSET, PRIMARY + QP_PATH_SIZE),
 ];
 
 const optional: readonly (readonly [flag: QpParameterFlag, bits: readonly ContextBits[]])[] = [
-  [QpParameterFlag.ALTERNATE_PATH, dwords(ALTERNATE, ALTERNATE + QP_PATH_SIZE)],
+  [QpParameterFlag.ALTERNATE_PATH, wholeDwords(ALTERNATE, ALTERNATE + QP_PATH_SIZE)],
   [QpParameterFlag.REMOTE_READ, [[rightsDword, QP_CONTEXT_TAKES_READS_MASK]]],
   [QpParameterFlag.REMOTE_ATOMIC, [[rightsDword, QP_CONTEXT_TAKES_ATOMICS_MASK]]],
   [QpParameterFlag.REMOTE_WRITE, [[rightsDword, QP_CONTEXT_TAKES_WRITES_MASK]]],
   [QpParameterFlag.PKEY_INDEX, [[PRIMARY + pkeyDword, QP_PATH_PKEY_INDEX_MASK]]],
-  [QpParameterFlag.QKEY, [[QP_CONTEXT_QKEY_OFFSET, ALL]]],
+  [QpParameterFlag.QKEY, [[QP_CONTEXT_QKEY_OFFSET, ALL_BITS]]],
   [QpParameterFlag.RNR_TIMEOUT, [[psnDword, QP_CONTEXT_RNR_TIMER_MASK]]],
   [QpParameterFlag.PRIMARY_PATH, address],
   [
@@ -89,7 +82,7 @@ const optional: readonly (readonly [flag: QpParameterFlag, bits: readonly Contex
     [[retryDword, QP_CONTEXT_LOG_READS_OUT_MASK | QP_CONTEXT_SENDS_READS_MASK | QP_CONTEXT_SENDS_ATOMICS_MASK]],
   ],
   [QpParameterFlag.READS_IN, [[rightsDword, QP_CONTEXT_LOG_READS_IN_MASK]]],
-  [QpParameterFlag.MIGRATION_STATE, [[dword(QP_CONTEXT_MIGRATION_OFFSET), QP_CONTEXT_MIGRATION_MASK]]],
+  [QpParameterFlag.MIGRATION_STATE, [[dwordOf(QP_CONTEXT_MIGRATION_OFFSET), QP_CONTEXT_MIGRATION_MASK]]],
   [QpParameterFlag.PORT, [[PRIMARY + pkeyDword, QP_PATH_PORT_MASK]]],
   [QpParameterFlag.RETRY_COUNT, [[retryDword, QP_CONTEXT_RETRY_COUNT_MASK]]],
   [QpParameterFlag.ALTERNATE_RNR_RETRY, [[ALTERNATE + retryInPath, QP_PATH_RNR_RETRY_MASK]]],
@@ -101,12 +94,12 @@ const optional: readonly (readonly [flag: QpParameterFlag, bits: readonly Contex
 /** Fields that INIT to RTR always takes over. */
 export const receiveFields: readonly ContextBits[] = [
   [sizesDword, QP_CONTEXT_MTU_MASK | QP_CONTEXT_LOG_MESSAGE_BYTES_MASK],
-  [dword(QP_CONTEXT_REMOTE_QPN_OFFSET), QP_CONTEXT_REMOTE_QPN_MASK],
+  [dwordOf(QP_CONTEXT_REMOTE_QPN_OFFSET), QP_CONTEXT_REMOTE_QPN_MASK],
   [psnDword, QP_CONTEXT_RECEIVE_PSN_MASK],
 ];
 
 /** Fields that RTR to RTS always takes over. */
-export const sendFields: readonly ContextBits[] = [[dword(QP_CONTEXT_SEND_PSN_OFFSET), QP_CONTEXT_SEND_PSN_MASK]];
+export const sendFields: readonly ContextBits[] = [[dwordOf(QP_CONTEXT_SEND_PSN_OFFSET), QP_CONTEXT_SEND_PSN_MASK]];
 
 /**
  * Takes over `always`, and the fields whose bits are set in `mask`. The new context lies at
@@ -121,15 +114,4 @@ export function mergeContext(
 ): void {
   mergeBits(target, source, sourceOffset, always);
   for (const [flag, bits] of optional) if ((mask & flag) !== 0) mergeBits(target, source, sourceOffset, bits);
-}
-
-function mergeBits(target: DataView, source: DataView, sourceOffset: number, bits: readonly ContextBits[]): void {
-  for (const [offset, mask] of bits) {
-    const kept = target.getUint32(offset) & ~mask;
-    target.setUint32(offset, kept | (source.getUint32(sourceOffset + offset) & mask));
-  }
-}
-
-function dwords(from: number, to: number): ContextBits[] {
-  return Array.from({ length: (to - from) / DWORD_BYTES }, (_, index) => [from + index * DWORD_BYTES, ALL]);
 }
