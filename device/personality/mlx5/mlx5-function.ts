@@ -28,7 +28,6 @@ import { NO_OBJECT } from '../../hca/function/fault-log.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 
 import type { FunctionPort } from '../../host.ts';
-import { decodeFault, readFault } from '../shared/injected-faults.ts';
 
 import { UndividedFunction } from '../shared/undivided-function.ts';
 import type { CommandQueue } from './commands/command-queue.ts';
@@ -62,7 +61,6 @@ const DOORBELL_HALF_BYTES = DOORBELL_BYTES / 2;
 const EQ_INDEX_MASK = 0xffffff;
 
 export class Mlx5Function extends UndividedFunction implements FunctionPort {
-  readHigh = 0;
   /**
    * Doorbells for a queue that the page does not have, and stores to pages that are not in use: a
    * driver that recovers from a failure still rings for what it had before.
@@ -77,7 +75,7 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
   #addressLow = 0;
 
   constructor(underlying: UnderlyingFunction, hca: Hca, commands: CommandQueue, queuePairs: QueuePairs) {
-    super(underlying);
+    super(underlying, hca);
     this.#hca = hca;
     this.#queuePairs = queuePairs;
     this.#commands = commands;
@@ -106,11 +104,6 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
 
   /** There is no second BAR that takes stores. */
   writeCollect(): void {}
-
-  /** The words are those that `readFault` took before: a host checks what a user gives. */
-  plantFault(words: Uint8Array): void {
-    readFault(this.#hca, decodeFault(words)).plant();
-  }
 
   protected override resetDevice(): void {
     this.#commands.reset();

@@ -19,7 +19,6 @@ import {
 import { NO_OBJECT } from '../../hca/function/fault-log.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 import type { FunctionPort } from '../../host.ts';
-import { decodeFault, readFault } from '../shared/injected-faults.ts';
 import { UndividedFunction } from '../shared/undivided-function.ts';
 import type { CommandProcessor } from './commands/command-processor.ts';
 import type { Hca } from './hca/hca.ts';
@@ -33,14 +32,13 @@ const EQS_PER_DWORD = 32;
 const RESET_VALUE = 1;
 
 export class MthcaFunction extends UndividedFunction implements FunctionPort {
-  readHigh = 0;
   readonly userAccess: UserAccess;
   readonly #hca: Hca;
   readonly #processor: CommandProcessor;
   readonly #errorBuffer: DataView;
 
   constructor(underlying: UnderlyingFunction, hca: Hca, processor: CommandProcessor, userAccess: UserAccess) {
-    super(underlying);
+    super(underlying, hca);
     this.#hca = hca;
     this.#processor = processor;
     this.userAccess = userAccess;
@@ -68,11 +66,6 @@ export class MthcaFunction extends UndividedFunction implements FunctionPort {
     const faults = this.underlying.faults.duringWrite(sizeBytes, low, high);
     this.userAccess.write(offset, sizeBytes, low, high);
     faults.endAccess();
-  }
-
-  /** The words are those that `readFault` took before: a host checks what a user gives. */
-  plantFault(words: Uint8Array): void {
-    readFault(this.#hca, decodeFault(words)).plant();
   }
 
   protected override resetDevice(): void {

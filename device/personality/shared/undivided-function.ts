@@ -8,16 +8,25 @@ import { ManagementStatus } from '../../../protocol/layout/gen/values.gen.ts';
 import { Step } from '../../hca/function/timeline.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 import type { ResetKind, ResourceAnswer } from '../../host.ts';
+import { decodeFault, type FaultyDevice, readFault } from './injected-faults.ts';
 
 const REFUSED: ResourceAnswer = { status: ManagementStatus.BAD_OPCODE, index: 0, offset: 0, limit: 0 };
 
 export abstract class UndividedFunction {
   /** Its doorbells are always taken. */
   readonly takesAccess = true;
+  readHigh = 0;
   protected readonly underlying: UnderlyingFunction;
+  readonly #faulty: FaultyDevice;
 
-  constructor(underlying: UnderlyingFunction) {
+  constructor(underlying: UnderlyingFunction, faulty: FaultyDevice) {
     this.underlying = underlying;
+    this.#faulty = faulty;
+  }
+
+  /** The words are those that `readFault` took before: a host checks what a user gives. */
+  plantFault(words: Uint8Array): void {
+    readFault(this.#faulty, decodeFault(words)).plant();
   }
 
   writePio(): void {}
