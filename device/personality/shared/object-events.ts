@@ -5,13 +5,13 @@
  */
 import type { AsynchronousEventQueue, EventRecord } from '../../hca/function/event-record.ts';
 
-export class ObjectEvents implements AsynchronousEventQueue {
+export class ObjectEvents<Kind extends number> implements AsynchronousEventQueue {
   asynchronous = true;
-  readonly #kinds: Readonly<Partial<Record<number, number>>>;
-  readonly #post: (kind: number, number: number) => void;
+  readonly #kinds: Readonly<Partial<Record<number, Kind>>>;
+  readonly #post: (kind: Kind, number: number) => void;
 
   /** `kinds`: of the personality, by `EventType`. `post` posts one about the object `number`. */
-  constructor(kinds: Readonly<Partial<Record<number, number>>>, post: (kind: number, number: number) => void) {
+  constructor(kinds: Readonly<Partial<Record<number, Kind>>>, post: (kind: Kind, number: number) => void) {
     this.#kinds = kinds;
     this.#post = post;
   }

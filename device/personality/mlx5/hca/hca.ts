@@ -5,7 +5,7 @@
  * returns it to power-on.
  */
 import { BAR_BYTES, FIRST_UAR, UAR_PAGE_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
-import type { EventType, HealthSyndrome } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import type { HealthSyndrome } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { Agents } from '../../../fabric/agents/agents.ts';
 import { SOFTWARE_CAPABILITIES } from '../../../fabric/port/end-port.ts';
 import { ObjectTable } from '../../../hca/function/object-table.ts';
@@ -75,9 +75,7 @@ export class Hca implements FaultyDevice {
   readonly current: Map<number, Uint8Array>;
   readonly events = new Events();
   /** Asynchronous events of QPs, as the transport reports them. */
-  readonly objectEvents = new ObjectEvents(objectEvents, (type, number) =>
-    this.events.postObject(type as EventType, number),
-  );
+  readonly objectEvents = new ObjectEvents(objectEvents, (type, number) => this.events.postObject(type, number));
   readonly groups = new MulticastMembers();
   /** UAR pages; a number is that of the page in BAR 0. */
   readonly uars = new Numbers(FIRST_UAR, BAR_BYTES / UAR_PAGE_BYTES - FIRST_UAR);

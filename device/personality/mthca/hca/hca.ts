@@ -74,7 +74,7 @@ export class Hca implements FaultyDevice {
   readonly queuePairs: ContextTable<MthcaQueuePair>;
   readonly groups = new MulticastTable();
   readonly events: Events;
-  readonly objectEvents: ObjectEvents;
+  readonly objectEvents: ObjectEvents<EventKind>;
   readonly records: DoorbellRecords;
   readonly planted = new PlantedFaults();
   readonly fatalCauses = fatalCauses;
@@ -100,9 +100,7 @@ export class Hca implements FaultyDevice {
     this.sharedReceiveQueues = new ContextTable(icm, limits.srqcBytes, 2 ** limits.logReservedSrqs);
     this.queuePairs = new ContextTable(icm, limits.qpcBytes, 2 ** limits.logReservedQps);
     this.events = new Events(this.eventQueues);
-    this.objectEvents = new ObjectEvents(objectEvents, (kind, number) =>
-      this.events.postObject(kind as EventKind, number),
-    );
+    this.objectEvents = new ObjectEvents(objectEvents, (kind, number) => this.events.postObject(kind, number));
     this.records = new DoorbellRecords(icm, underlying.dma);
   }
 
