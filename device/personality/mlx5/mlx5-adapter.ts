@@ -112,7 +112,6 @@ export class Mlx5Adapter implements FabricNode, ManagedNode, VectorNotes {
       keys: this.hca.keys,
       queuePairs: { get: (qpn) => this.queuePairs.get(qpn) },
       groups: this.hca.groups,
-      removed: () => {},
       makeLoader: (addresses) => new SendRequests(addresses, this.underlying.dma),
     });
     this.queuePairs = new QueuePairs(this.hca, this.units);

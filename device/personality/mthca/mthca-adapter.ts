@@ -111,7 +111,6 @@ export class MthcaAdapter implements FabricNode, ManagedNode, VectorNotes {
       keys: new RegionKeys(this.hca.regions),
       queuePairs,
       groups: new GroupMembers(this.hca.groups, queuePairs),
-      removed: () => {},
       makeLoader: (addresses) => new SendRequests(addresses),
     });
     for (const { index } of this.ports) this.engine.receiver.mads.interfaces[index] = this.raw;
@@ -163,7 +162,7 @@ export class MthcaAdapter implements FabricNode, ManagedNode, VectorNotes {
 
   /** Gives the units a timeline for their steps; `undefined` ends it. */
   attachTimeline(timeline: Timeline | undefined): void {
-    this.lanes.timeline = timeline;
+    this.units.attachTimeline(timeline);
     observeLosses(this.ports, timeline);
     this.underlying.timeline = timeline;
   }

@@ -22,7 +22,7 @@ const SEND_BUFFERS = 64;
 
 /** What a personality brings. */
 export interface PersonalityParts<Queue extends PostedSends>
-  extends Pick<TransportParts, 'keys' | 'queuePairs' | 'groups' | 'removed'> {
+  extends Pick<TransportParts, 'keys' | 'queuePairs' | 'groups'> {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
   /** Makes the loader of requests, which keeps address vectors of datagrams in `addresses`. */
@@ -45,6 +45,7 @@ export class TransportUnits<Queue extends PostedSends> {
     this.sends = new SendQueues(buffers, this.lanes, makeLoader(addresses));
     this.engine = new TransportEngine({
       ...parts,
+      removed: () => {},
       clock,
       ports,
       portsOfFunction: ports.length,
