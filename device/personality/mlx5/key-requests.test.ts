@@ -5,7 +5,6 @@
  */
 import t, { type Test } from 'tap';
 import { highDword } from '../../../protocol/layout/dwords.ts';
-import { getErrorCqeSyndrome } from '../../../protocol/mlx5/gen/error-cqe.gen.ts';
 import {
   CompletionOpcode,
   CompletionSyndrome,
@@ -65,12 +64,7 @@ class KeyRequestFixture extends DataFixture {
   /** Ends of the requests of a QP since the last call: syndromes, or 0. */
   ends({ setup: { cq } }: Mlx5DriverQueuePair): number[] {
     this.run();
-    return cq.take().map(({ opcode }, index, all) => {
-      const slot = cq.slot(cq.consumed - all.length + index);
-      return opcode === CompletionOpcode.REQUEST_ERROR || opcode === CompletionOpcode.RESPONSE_ERROR
-        ? getErrorCqeSyndrome(slot, 0)
-        : GOOD;
-    });
+    return cq.take().map((_, index, all) => cq.syndromeAt(cq.consumed - all.length + index));
   }
 
   /** A QP of the other side writes to a key; the pair is one of its own. */

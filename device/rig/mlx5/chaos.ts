@@ -8,7 +8,6 @@
  * tests and `npm run simulate -- chaos`.
  */
 import type { Cqe } from '../../../protocol/mlx5/gen/cqe.gen.ts';
-import { getErrorCqeSyndrome } from '../../../protocol/mlx5/gen/error-cqe.gen.ts';
 import { CompletionOpcode, CompletionSyndrome, EventType, QpService } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { requesterOf } from '../../hca/transport/state/connected-states.ts';
 import type { AdapterClock, HostPort } from '../../host.ts';
@@ -23,7 +22,7 @@ import { DataFixture } from './driver/data-fixture.ts';
 import { Mlx5Driver } from './driver/mlx5-driver.ts';
 import { mlx5Node } from './driver/mlx5-fabric.ts';
 
-const { REQUEST, REQUEST_ERROR, RESPONSE_ERROR } = CompletionOpcode;
+const { REQUEST, REQUEST_ERROR } = CompletionOpcode;
 const LIMIT_MAX = 6;
 /** Acts of a seed. */
 const ACTS = 1500;
@@ -198,8 +197,7 @@ export class Mlx5Chaos {
     ]) {
       const { cq } = end.qp.setup;
       for (let [entry] = cq.take(1); entry !== undefined; [entry] = cq.take(1)) {
-        const isError = entry.opcode === REQUEST_ERROR || entry.opcode === RESPONSE_ERROR;
-        const syndrome = isError ? getErrorCqeSyndrome(cq.slot(cq.consumed - 1), 0) : 0;
+        const syndrome = cq.syndromeAt(cq.consumed - 1);
         cq.tell();
         const wrong = this.#judge(end, peer, entry, syndrome);
         if (wrong !== undefined) throw new Error(`QP ${end.qp.number} (service ${end.service}): ${wrong}`);

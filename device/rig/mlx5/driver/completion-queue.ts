@@ -18,6 +18,7 @@ import {
 } from '../../../../protocol/mlx5/gen/cqe.gen.ts';
 import { CREATE_CQ_IN_CQ_CONTEXT_OFFSET, CREATE_CQ_IN_SIZE } from '../../../../protocol/mlx5/gen/create-cq-in.gen.ts';
 import { getCreateCqOutCqn } from '../../../../protocol/mlx5/gen/create-cq-out.gen.ts';
+import { getErrorCqeSyndrome } from '../../../../protocol/mlx5/gen/error-cqe.gen.ts';
 import {
   MODIFY_CQ_IN_CQ_CONTEXT_OFFSET,
   MODIFY_CQ_IN_SIZE,
@@ -99,6 +100,14 @@ export class Mlx5DriverCompletionQueue {
   /** The last 64 bytes of an entry. */
   slot(index: number): DataView {
     return this.#slotOf(this.#ring, index);
+  }
+
+  /** What went wrong, as the entry tells; 0 for an entry without an error. */
+  syndromeAt(index: number): number {
+    const slot = this.slot(index);
+    const { opcode } = decodeCqe(slot, 0, newCqe());
+    const isError = opcode === CompletionOpcode.REQUEST_ERROR || opcode === CompletionOpcode.RESPONSE_ERROR;
+    return isError ? getErrorCqeSyndrome(slot, 0) : 0;
   }
 
   /** The next entry that software has not taken; undefined when there is none. */
