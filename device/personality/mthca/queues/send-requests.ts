@@ -49,7 +49,7 @@ import { WorkOpcode } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../../../hca/collect/physical-collect-buffer.ts';
 import type { AddressVectors } from '../../shared/address-vectors.ts';
 import { RequestBlock } from '../../shared/request-block.ts';
-import { hasTarget, isAtomic, SendCommandBuilder } from '../../shared/send-command-builder.ts';
+import { hasTarget, isAtomic, roundUp, SendCommandBuilder } from '../../shared/send-command-builder.ts';
 import type { RequestLoader } from '../../shared/send-queues.ts';
 import { REQUEST_UNIT_BYTES } from '../memory/queue-buffer.ts';
 import { storeVector } from './datagram-vectors.ts';
@@ -187,5 +187,5 @@ export class SendRequests implements RequestLoader<SendQueue> {
 
 /** Bytes of an inline segment in its request. */
 export function inlineBytes(byteCount: number): number {
-  return Math.ceil((byteCount + INLINE_HEAD_BYTES) / REQUEST_UNIT_BYTES) * REQUEST_UNIT_BYTES;
+  return roundUp(byteCount + INLINE_HEAD_BYTES, REQUEST_UNIT_BYTES);
 }
