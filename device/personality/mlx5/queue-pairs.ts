@@ -121,7 +121,7 @@ export class QueuePairs implements QueuePairUnit, KeyRequests {
   }
 
   reset(): void {
-    for (const queuePair of [...this.#hca.queuePairs.values()]) {
+    for (const queuePair of this.#hca.queuePairs.values()) {
       this.#units.engine.life.drop(queuePair.qp);
       this.#units.flusher.forget(queuePair.qp);
       this.#forget(queuePair);

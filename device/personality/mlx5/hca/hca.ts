@@ -205,8 +205,8 @@ export class Hca implements FaultyDevice {
   /** All queues with work of processes are gone, and the ports are down. */
   #stopTraffic(): void {
     this.unit?.reset();
-    for (const queue of [...this.sharedReceiveQueues.values()]) this.sharedReceiveQueues.remove(queue);
-    for (const queue of [...this.completionQueues.values()]) this.completionQueues.remove(queue);
+    for (const queue of this.sharedReceiveQueues.values()) this.sharedReceiveQueues.remove(queue);
+    for (const queue of this.completionQueues.values()) this.completionQueues.remove(queue);
     for (const port of this.ports) port.disable();
   }
 
