@@ -6,11 +6,13 @@
  */
 import { highDword, joinDwords, lowDword, swapBytes } from '../../../protocol/layout/dwords.ts';
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
+import { COMMAND_ENTRY_SIZE } from '../../../protocol/mlx5/gen/command-entry.gen.ts';
 import {
   ARM_CQ_OFFSET,
   ARM_EQ_OFFSET,
   COMMAND_ADDRESS_OFFSET,
   COMMAND_DOORBELL_OFFSET,
+  COMMAND_ENTRIES,
   DOORBELL_BYTES,
   DOORBELL_OFFSET,
   EQ_CONSUMER_OFFSET,
@@ -43,9 +45,9 @@ const REVISION_OFFSET = 4;
 const FIRMWARE_MAJOR = 16;
 const FIRMWARE_MINOR = 99;
 const COMMAND_REVISION = 5;
-/** 32 entries of 64 bytes. */
-const LOG_COMMANDS = 5;
-const LOG_COMMAND_BYTES = 6;
+/** Entries of the command queue, and bytes of each, as 2^n. */
+const LOG_COMMANDS = Math.log2(COMMAND_ENTRIES);
+const LOG_COMMAND_BYTES = Math.log2(COMMAND_ENTRY_SIZE);
 const COMMAND_PAGE_MASK = 0xfffff000;
 const INTERFACE_MASK = 0x700;
 const INTERFACE_SHIFT = 8;

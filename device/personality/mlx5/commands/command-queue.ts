@@ -149,11 +149,13 @@ export class CommandQueue {
 
   #gather(inputBytes: number): DeliveryStatus {
     const { input } = this.context;
+    const { dma } = this.#hca.underlying;
     const inline = Math.min(inputBytes, COMMAND_INLINE_BYTES);
     for (let index = 0; index < inline; index++) input[index] = this.#entry[COMMAND_ENTRY_INPUT_OFFSET + index];
     let block = getCommandEntryInputMailbox(this.#entryView, 0);
     for (let number = 0, at = inline; at < inputBytes; number++) {
-      if (!this.#readBlock(block, MAILBOX_BLOCK_SIZE)) return DeliveryStatus.BAD_INPUT_POINTER;
+      if (!dma.at(block).read(this.context, MAILBOX_BLOCK_SIZE, this.#block, 0))
+        return DeliveryStatus.BAD_INPUT_POINTER;
       const wrong = this.#checkBlock(number);
       if (wrong !== DeliveryStatus.OK) return wrong;
       const lengthBytes = Math.min(MAILBOX_DATA_BYTES, inputBytes - at);
@@ -184,10 +186,6 @@ export class CommandQueue {
       block = getMailboxBlockNext(this.#blockView, 0);
     }
     return DeliveryStatus.OK;
-  }
-
-  #readBlock(address: number, lengthBytes: number): boolean {
-    return this.#hca.underlying.dma.at(address).read(this.context, lengthBytes, this.#block, 0);
   }
 
   #checkBlock(number: number): DeliveryStatus {

@@ -3,6 +3,7 @@
  * Commands that create queue pairs, move them through their states (IBTA 10.3.1), query and destroy
  * them.
  */
+import { SEND_BLOCK_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import {
   CREATE_QP_IN_QPC_OFFSET,
   CREATE_QP_IN_SIZE,
@@ -41,7 +42,6 @@ import { initialFields, mergeContext, OPTIONAL_MASK, receiveFields, sendFields }
 
 /** Alignment of doorbell records. */
 const RECORD_ALIGNMENT = 8;
-const SEND_BLOCK_BYTES = 64;
 /** Unit of the size of receives. */
 const RECEIVE_UNIT_BYTES = 16;
 /** Least lengths of commands without fields of their own. */

@@ -3,6 +3,7 @@
  * Commands of shared receive queues in their three forms: SRQ, XRC SRQ and receive memory pool.
  * They have one space of numbers.
  */
+import { joinDwords } from '../../../../protocol/layout/dwords.ts';
 import { ARM_RQ_IN_SIZE, getArmRqInLwm, getArmRqInSrqNumber } from '../../../../protocol/mlx5/gen/arm-rq-in.gen.ts';
 import { CREATE_RMP_IN_CTX_OFFSET, CREATE_RMP_IN_SIZE } from '../../../../protocol/mlx5/gen/create-rmp-in.gen.ts';
 import { CREATE_RMP_OUT_SIZE } from '../../../../protocol/mlx5/gen/create-rmp-out.gen.ts';
@@ -71,7 +72,6 @@ const ARM_SHARED = 1;
 /** What MODIFY_RMP changes: the limit. */
 const LIMIT_FIELD = 1;
 const ADDRESS_UNIT = 4;
-const HIGH_DWORD = 2 ** 32;
 
 const plain = newSrqc();
 const extended = newXrcSrqc();
@@ -116,7 +116,7 @@ function createExtended(command: CommandContext): CommandStatus {
     form: SharedForm.XRC,
     logEntries: logXrcSrqSize,
     strideBytes: RECEIVE_UNIT_BYTES * 2 ** logRqStride,
-    recordAddress: dbRecordAddrH * HIGH_DWORD + dbRecordAddrL * ADDRESS_UNIT,
+    recordAddress: joinDwords(dbRecordAddrL * ADDRESS_UNIT, dbRecordAddrH),
     limit: lwm,
     ...{ pd, logPageSize, pageOffset },
     xrc: { xrcd: extended.xrcd, cqn: extended.cqn, userIndex: extended.userIndex },
