@@ -27,7 +27,7 @@ export const capabilities: readonly StructTable[] = [
     bits('dumpFillMkey', 0x1c, 7, 7, 'There is a key whose data are discarded.'),
     bits('fastTeardown', 0x1c, 4, 4, 'The function can stop at once.'),
     bits('logMaxEq', 0x1c, 3, 0, 'EQs, as 2^n.'),
-    bits('maxIndirection', 0x20, 31, 24, 'Keys that name keys, deep.'),
+    bits('maxIndirection', 0x20, 31, 24, 'Levels of keys that name other keys.'),
     bits('fixedBufferSize', 0x20, 23, 23, 'Lists of keys may have elements of one size.'),
     bits('logMaxMrwSz', 0x20, 22, 16, 'Largest region, as 2^n bytes.'),
     bits('forceTeardown', 0x20, 15, 15, 'The function can stop while objects are left.'),

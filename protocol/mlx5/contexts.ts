@@ -82,7 +82,7 @@ export const contexts: readonly StructTable[] = [
     bits('curRetryCount', 0x70, 7, 5, 'Retries that are left.'),
     bits('nextSendPsn', 0x78, 23, 0, 'PSN of the next packet to send.'),
     bits('cqnSnd', 0x7c, 23, 0, 'CQ of sends.'),
-    bits('dethSqpn', 0x80, 23, 0, 'QPN that datagrams name as their source; 0: the own one.'),
+    bits('dethSqpn', 0x80, 23, 0, 'QPN that datagrams name as their source; 0: that of the QP.'),
     bits('lastAckedPsn', 0x88, 23, 0, 'Last PSN that was acknowledged.'),
     bits('ssn', 0x8c, 23, 0, 'Send sequence number.'),
     bits('logRraMax', 0x90, 23, 21, 'READs and atomics that the responder takes, as 2^n.'),

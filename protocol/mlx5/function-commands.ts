@@ -6,6 +6,13 @@
 import type { StructTable } from '../layout/table.ts';
 import { bits, block, exchange, wide } from './place-rows.ts';
 
+/** The function that a command is about. */
+const ownFunction = bits('functionId', 0x8, 15, 0, 'Function; 0: the one that the command is given to.');
+const otherFunction = [
+  bits('otherFunction', 0x8, 31, 31, 'The command is about another function.'),
+  bits('functionId', 0x8, 15, 0, 'That function.'),
+];
+
 export const functionCommands: readonly StructTable[] = [
   ...exchange(
     'query-issi',
@@ -26,28 +33,14 @@ export const functionCommands: readonly StructTable[] = [
     [bits('currentIssi', 0x8, 15, 0, 'Version.')],
     [],
   ),
-  ...exchange(
-    'enable-hca',
-    'the function is enabled',
-    0x10,
-    0xc,
-    [bits('functionId', 0x8, 15, 0, 'Function; 0: the own one.')],
-    [],
-  ),
-  ...exchange(
-    'disable-hca',
-    'the function is disabled',
-    0x10,
-    0xc,
-    [bits('functionId', 0x8, 15, 0, 'Function; 0: the own one.')],
-    [],
-  ),
+  ...exchange('enable-hca', 'the function is enabled', 0x10, 0xc, [ownFunction], []),
+  ...exchange('disable-hca', 'the function is disabled', 0x10, 0xc, [ownFunction], []),
   ...exchange(
     'query-pages',
     'how many pages the adapter wants',
     0x10,
     0x10,
-    [bits('functionId', 0x8, 15, 0, 'Function; 0: the own one.')],
+    [ownFunction],
     [
       bits('functionId', 0x8, 15, 0, 'Function that wants them.'),
       bits('numPages', 0xc, 31, 0, 'Pages; negative: the adapter gives pages back.'),
@@ -58,33 +51,16 @@ export const functionCommands: readonly StructTable[] = [
     'pages for the adapter, given or taken back',
     0x10,
     0x10,
-    [
-      bits('functionId', 0x8, 15, 0, 'Function; 0: the own one.'),
-      bits('inputNumEntries', 0xc, 31, 0, 'Pages that are given, or wanted back.'),
-    ],
+    [ownFunction, bits('inputNumEntries', 0xc, 31, 0, 'Pages that are given, or wanted back.')],
     [bits('outputNumEntries', 0x8, 31, 0, 'Pages that are given back.')],
   ),
-  ...exchange(
-    'query-hca-cap',
-    'what the function can do',
-    0x10,
-    0x1010,
-    [
-      bits('otherFunction', 0x8, 31, 31, 'The command is about another function.'),
-      bits('functionId', 0x8, 15, 0, 'That function.'),
-    ],
-    [],
-  ),
+  ...exchange('query-hca-cap', 'what the function can do', 0x10, 0x1010, [...otherFunction], []),
   ...exchange(
     'set-hca-cap',
     'what the function shall do of what it can',
     0x1010,
     0x10,
-    [
-      bits('otherFunction', 0x8, 31, 31, 'The command is about another function.'),
-      bits('functionId', 0x8, 15, 0, 'That function.'),
-      block('capability', 0x10, 0x1000, 'The page of capabilities, as QUERY_HCA_CAP has it.'),
-    ],
+    [...otherFunction, block('capability', 0x10, 0x1000, 'The page of capabilities, as QUERY_HCA_CAP has it.')],
     [],
   ),
   ...exchange(
@@ -119,7 +95,7 @@ export const functionCommands: readonly StructTable[] = [
     [],
     [bits('uar', 0x8, 23, 0, 'Its number: that of the page in BAR 0.')],
   ),
-  ...exchange('dealloc-uar', 'a user access region goes', 0x10, 0x10, [bits('uar', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange('dealloc-uar', 'a user access region is freed', 0x10, 0x10, [bits('uar', 0x8, 23, 0, 'Its number.')], []),
   ...exchange(
     'access-register',
     'a register of a port or of the device is read or written',
@@ -165,7 +141,7 @@ export const functionCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'dealloc-transport-domain',
-    'a transport domain goes',
+    'a transport domain is freed',
     0x10,
     0x10,
     [bits('transportDomain', 0x8, 23, 0, 'Its number.')],

@@ -7,9 +7,9 @@ import { bits, block, exchange, wide } from './place-rows.ts';
 
 export const objectCommands: readonly StructTable[] = [
   ...exchange('alloc-pd', 'a protection domain', 0x10, 0x10, [], [bits('pd', 0x8, 23, 0, 'Its number.')]),
-  ...exchange('dealloc-pd', 'a protection domain goes', 0x10, 0x10, [bits('pd', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange('dealloc-pd', 'a protection domain is freed', 0x10, 0x10, [bits('pd', 0x8, 23, 0, 'Its number.')], []),
   ...exchange('alloc-xrcd', 'an XRC domain', 0x10, 0x10, [], [bits('xrcd', 0x8, 23, 0, 'Its number.')]),
-  ...exchange('dealloc-xrcd', 'an XRC domain goes', 0x10, 0x10, [bits('xrcd', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange('dealloc-xrcd', 'an XRC domain is freed', 0x10, 0x10, [bits('xrcd', 0x8, 23, 0, 'Its number.')], []),
   ...exchange(
     'create-mkey',
     'a key',
@@ -25,7 +25,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'destroy-mkey',
-    'a key goes',
+    'a key is destroyed',
     0x10,
     0x10,
     [bits('mkeyIndex', 0x8, 23, 0, 'Upper 24 bits of the key.')],
@@ -50,7 +50,7 @@ export const objectCommands: readonly StructTable[] = [
     ],
     [bits('eqNumber', 0x8, 7, 0, 'Its number.')],
   ),
-  ...exchange('destroy-eq', 'an EQ goes', 0x10, 0x10, [bits('eqNumber', 0x8, 7, 0, 'Its number.')], []),
+  ...exchange('destroy-eq', 'an EQ is destroyed', 0x10, 0x10, [bits('eqNumber', 0x8, 7, 0, 'Its number.')], []),
   ...exchange(
     'query-eq',
     'the context of an EQ',
@@ -73,7 +73,7 @@ export const objectCommands: readonly StructTable[] = [
     ],
     [bits('cqn', 0x8, 23, 0, 'Its number.')],
   ),
-  ...exchange('destroy-cq', 'a CQ goes', 0x10, 0x10, [bits('cqn', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange('destroy-cq', 'a CQ is destroyed', 0x10, 0x10, [bits('cqn', 0x8, 23, 0, 'Its number.')], []),
   ...exchange(
     'modify-cq',
     'a CQ changes',
@@ -102,7 +102,14 @@ export const objectCommands: readonly StructTable[] = [
     [block('srqContextEntry', 0x10, 0x40, 'Its context.')],
     [bits('srqn', 0x8, 23, 0, 'Its number.')],
   ),
-  ...exchange('destroy-srq', 'a shared receive queue goes', 0x10, 0x10, [bits('srqn', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange(
+    'destroy-srq',
+    'a shared receive queue is destroyed',
+    0x10,
+    0x10,
+    [bits('srqn', 0x8, 23, 0, 'Its number.')],
+    [],
+  ),
   ...exchange(
     'query-srq',
     'the context of a shared receive queue',
@@ -124,7 +131,7 @@ export const objectCommands: readonly StructTable[] = [
   ),
   ...exchange(
     'destroy-xrc-srq',
-    'a shared receive queue of XRC goes',
+    'a shared receive queue of XRC is destroyed',
     0x10,
     0x10,
     [bits('xrcSrqn', 0x8, 23, 0, 'Its number.')],
@@ -154,7 +161,14 @@ export const objectCommands: readonly StructTable[] = [
     [block('ctx', 0x20, 0xf0, 'Its context.')],
     [bits('rmpn', 0x8, 23, 0, 'Its number.')],
   ),
-  ...exchange('destroy-rmp', 'a receive memory pool goes', 0x10, 0x10, [bits('rmpn', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange(
+    'destroy-rmp',
+    'a receive memory pool is destroyed',
+    0x10,
+    0x10,
+    [bits('rmpn', 0x8, 23, 0, 'Its number.')],
+    [],
+  ),
   ...exchange(
     'modify-rmp',
     'a receive memory pool changes',

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Structures of the mlx5 interface written as its users know them: a field has the byte offset of
- * its dword and its bits in it, 31 the most significant. Everything is big-endian, what is not
+ * its dword and its bits in it, 31 the most significant. Everything is big-endian; what is not
  * named is reserved. Names of fields are those of the Linux driver's interface header, in
  * camelCase: a reader of the driver finds them here. Used by the tables of this folder only.
  */

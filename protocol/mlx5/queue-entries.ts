@@ -16,7 +16,7 @@ const completionEnd = [
   bits('owner', 0x3c, 0, 0, 'Turn of the queue.'),
 ];
 
-/** Number of an event's QP or shared receive queue. */
+/** The last dword of every event. */
 const eventEnd = [
   bits('signature', 0x3c, 15, 8, 'Checksum of the entry; software does not check it.'),
   bits('owner', 0x3c, 0, 0, 'Turn of the queue.'),

@@ -19,7 +19,7 @@ export const queuePairCommands: readonly StructTable[] = [
     ],
     [bits('qpn', 0x8, 23, 0, 'Its number.')],
   ),
-  ...exchange('destroy-qp', 'a QP goes', 0x10, 0x10, [bits('qpn', 0x8, 23, 0, 'Its number.')], []),
+  ...exchange('destroy-qp', 'a QP is destroyed', 0x10, 0x10, [bits('qpn', 0x8, 23, 0, 'Its number.')], []),
   ...exchange(
     'query-qp',
     'the context of a QP',

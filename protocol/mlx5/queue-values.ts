@@ -103,7 +103,7 @@ export const queueValues: readonly ValueTable[] = [
   values(
     'queue-status',
     'States of CQs and EQs.',
-    ['ok', 0x0, 'Well.'],
+    ['ok', 0x0, 'No error.'],
     ['overflow', 0x9, 'The queue was overrun.'],
     ['write-failure', 0xa, 'An entry could not be written.'],
   ),
@@ -155,8 +155,18 @@ export const queueValues: readonly ValueTable[] = [
     ['any', 0, 'The next entry.'],
     ['solicited', 1, 'The next solicited entry, or one with an error.'],
   ),
-  values('srq-state', 'States of shared receive queues.', ['good', 0, 'Well.'], ['error', 1, 'An entry was wrong.']),
-  values('rmp-state', 'States of receive memory pools.', ['ready', 1, 'Well.'], ['error', 3, 'An entry was wrong.']),
+  values(
+    'srq-state',
+    'States of shared receive queues.',
+    ['good', 0, 'No error.'],
+    ['error', 1, 'An entry was wrong.'],
+  ),
+  values(
+    'rmp-state',
+    'States of receive memory pools.',
+    ['ready', 1, 'No error.'],
+    ['error', 3, 'An entry was wrong.'],
+  ),
   values('work-queue-type', 'Kinds of work queues.', ['list', 0, 'A list.'], ['ring', 1, 'A ring.']),
   values(
     'vport-field-select',

@@ -42,7 +42,7 @@ export const segment: readonly StructTable[] = [
 /** The command queue and its mailboxes, which the interface header does not have. */
 export const commandQueue: readonly StructTable[] = [
   layout('command-entry', 'Entry of the command queue.', 0x40, [
-    bits('type', 0x0, 31, 24, 'Way of transport: 7, as PCIe has it.'),
+    bits('type', 0x0, 31, 24, 'Kind of transport: 7 for PCIe.'),
     bits('inputBytes', 0x4, 31, 0, 'Length of the input.'),
     wide('inputMailbox', 0x8, 'Address of the first block of the input beyond 16 bytes.'),
     block('input', 0x10, 0x10, 'First 16 bytes of the input.'),

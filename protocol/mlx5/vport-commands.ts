@@ -5,17 +5,20 @@
 import type { StructTable } from '../layout/table.ts';
 import { bits, block, exchange, layout } from './place-rows.ts';
 
+/** How each of these commands names a port. */
+const port = [
+  bits('otherVport', 0x8, 31, 31, "The command is about another function's port."),
+  bits('portNum', 0x8, 19, 16, 'Port, from 1.'),
+  bits('vportNumber', 0x8, 15, 0, 'Virtual port.'),
+];
+
 export const vportCommands: readonly StructTable[] = [
   ...exchange(
     'query-hca-vport-context',
     'a port',
     0x10,
     0x210,
-    [
-      bits('otherVport', 0x8, 31, 31, "The command is about another function's port."),
-      bits('portNum', 0x8, 19, 16, 'Port, from 1.'),
-      bits('vportNumber', 0x8, 15, 0, 'Virtual port.'),
-    ],
+    [...port],
     [block('hcaVportContext', 0x10, 0x200, 'The port.')],
   ),
   ...exchange(
@@ -23,12 +26,7 @@ export const vportCommands: readonly StructTable[] = [
     'a port changes',
     0x210,
     0x10,
-    [
-      bits('otherVport', 0x8, 31, 31, "The command is about another function's port."),
-      bits('portNum', 0x8, 19, 16, 'Port, from 1.'),
-      bits('vportNumber', 0x8, 15, 0, 'Virtual port.'),
-      block('hcaVportContext', 0x10, 0x200, 'What changes.'),
-    ],
+    [...port, block('hcaVportContext', 0x10, 0x200, 'What changes.')],
     [],
   ),
   ...exchange(
@@ -36,12 +34,7 @@ export const vportCommands: readonly StructTable[] = [
     'GIDs of a port',
     0x10,
     0x10,
-    [
-      bits('otherVport', 0x8, 31, 31, "The command is about another function's port."),
-      bits('portNum', 0x8, 19, 16, 'Port, from 1.'),
-      bits('vportNumber', 0x8, 15, 0, 'Virtual port.'),
-      bits('gidIndex', 0xc, 15, 0, 'Index; all ones: the whole table.'),
-    ],
+    [...port, bits('gidIndex', 0xc, 15, 0, 'Index; all ones: the whole table.')],
     [bits('gidsNum', 0xc, 31, 16, 'GIDs that follow.')],
   ),
   ...exchange(
@@ -49,12 +42,7 @@ export const vportCommands: readonly StructTable[] = [
     'P_Keys of a port',
     0x10,
     0x10,
-    [
-      bits('otherVport', 0x8, 31, 31, "The command is about another function's port."),
-      bits('portNum', 0x8, 19, 16, 'Port, from 1.'),
-      bits('vportNumber', 0x8, 15, 0, 'Virtual port.'),
-      bits('pkeyIndex', 0xc, 15, 0, 'Index; all ones: the whole table.'),
-    ],
+    [...port, bits('pkeyIndex', 0xc, 15, 0, 'Index; all ones: the whole table.')],
     [],
   ),
   layout('pkey', 'Entry of a P_Key table.', 0x4, [bits('pkey', 0x0, 15, 0, 'P_Key.')]),

@@ -82,10 +82,4 @@ export const workRequests: readonly StructTable[] = [
     bits('receiveCounter', 0x0, 15, 0, 'Receives that were posted.'),
     bits('sendCounter', 0x4, 15, 0, 'Blocks of the send queue that were posted.'),
   ]),
-  layout('cq-doorbell-record', 'Record of a CQ.', 0x8, [
-    bits('consumerIndex', 0x0, 23, 0, 'Entries that software has taken.'),
-    bits('armSequence', 0x4, 29, 28, 'Counts events, so that an old request to arm is known.'),
-    bits('armSolicited', 0x4, 24, 24, 'Only solicited completions shall send an event.'),
-    bits('armIndex', 0x4, 23, 0, 'Entries that software had taken when it armed the queue.'),
-  ]),
 ];

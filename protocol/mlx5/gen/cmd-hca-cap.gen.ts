@@ -60,7 +60,7 @@ export function setCmdHcaCapLogMaxEq(view: DataView, base: number, value: number
   view.setUint8(base + 31, (view.getUint8(base + 31) & 0xf0) | (value & 0xf));
 }
 
-/** Keys that name keys, deep. */
+/** Levels of keys that name other keys. */
 export function setCmdHcaCapMaxIndirection(view: DataView, base: number, value: number): void {
   view.setUint8(base + 32, value);
 }
@@ -361,7 +361,7 @@ export interface CmdHcaCap {
   fastTeardown: number;
   /** EQs, as 2^n. */
   logMaxEq: number;
-  /** Keys that name keys, deep. */
+  /** Levels of keys that name other keys. */
   maxIndirection: number;
   /** Lists of keys may have elements of one size. */
   fixedBufferSize: number;

@@ -5,7 +5,7 @@
 /** Entry of the command queue. */
 export const COMMAND_ENTRY_SIZE = 64;
 
-/** Way of transport: 7, as PCIe has it. */
+/** Kind of transport: 7 for PCIe. */
 export function getCommandEntryType(view: DataView, base: number): number {
   return view.getUint8(base);
 }

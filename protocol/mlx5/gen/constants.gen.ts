@@ -76,5 +76,5 @@ export const SEND_BLOCKS_MAX = 16;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0xa6e06b29;
-export const LAYOUT_HASH_HIGH = 0xe8d0f774;
+export const LAYOUT_HASH_LOW = 0x91f376e3;
+export const LAYOUT_HASH_HIGH = 0x77e30a3f;

@@ -98,7 +98,7 @@ export function getQpcCqnSnd(view: DataView, base: number): number {
   return view.getUint32(base + 124, false) & 0xffffff;
 }
 
-/** QPN that datagrams name as their source; 0: the own one. */
+/** QPN that datagrams name as their source; 0: that of the QP. */
 export function getQpcDethSqpn(view: DataView, base: number): number {
   return view.getUint32(base + 128, false) & 0xffffff;
 }
@@ -269,7 +269,7 @@ export interface Qpc {
   nextSendPsn: number;
   /** CQ of sends. */
   cqnSnd: number;
-  /** QPN that datagrams name as their source; 0: the own one. */
+  /** QPN that datagrams name as their source; 0: that of the QP. */
   dethSqpn: number;
   /** Last PSN that was acknowledged. */
   lastAckedPsn: number;

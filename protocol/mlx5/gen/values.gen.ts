@@ -30,19 +30,19 @@ export const CommandOpcode = {
   CREATE_MKEY: 512,
   /** Attributes of a key. */
   QUERY_MKEY: 513,
-  /** A key goes. */
+  /** A key is destroyed. */
   DESTROY_MKEY: 514,
   /** Keys with a meaning of their own. */
   QUERY_SPECIAL_CONTEXTS: 515,
   /** An EQ. */
   CREATE_EQ: 769,
-  /** An EQ goes. */
+  /** An EQ is destroyed. */
   DESTROY_EQ: 770,
   /** Context of an EQ. */
   QUERY_EQ: 771,
   /** A CQ. */
   CREATE_CQ: 0x400,
-  /** A CQ goes. */
+  /** A CQ is destroyed. */
   DESTROY_CQ: 0x401,
   /** Context of a CQ. */
   QUERY_CQ: 0x402,
@@ -50,7 +50,7 @@ export const CommandOpcode = {
   MODIFY_CQ: 0x403,
   /** A QP. */
   CREATE_QP: 0x500,
-  /** A QP goes. */
+  /** A QP is destroyed. */
   DESTROY_QP: 0x501,
   /** RESET to INIT. */
   RST2INIT_QP: 0x502,
@@ -74,7 +74,7 @@ export const CommandOpcode = {
   INIT2INIT_QP: 0x50e,
   /** A shared receive queue. */
   CREATE_SRQ: 0x700,
-  /** A shared receive queue goes. */
+  /** A shared receive queue is destroyed. */
   DESTROY_SRQ: 0x701,
   /** Context of a shared receive queue. */
   QUERY_SRQ: 0x702,
@@ -82,7 +82,7 @@ export const CommandOpcode = {
   ARM_RQ: 0x703,
   /** A shared receive queue of XRC. */
   CREATE_XRC_SRQ: 0x705,
-  /** A shared receive queue of XRC goes. */
+  /** A shared receive queue of XRC is destroyed. */
   DESTROY_XRC_SRQ: 0x706,
   /** Context of a shared receive queue of XRC. */
   QUERY_XRC_SRQ: 0x707,
@@ -98,11 +98,11 @@ export const CommandOpcode = {
   QUERY_HCA_VPORT_PKEY: 0x765,
   /** A protection domain. */
   ALLOC_PD: 0x800,
-  /** A protection domain goes. */
+  /** A protection domain is freed. */
   DEALLOC_PD: 0x801,
   /** A user access region. */
   ALLOC_UAR: 0x802,
-  /** A user access region goes. */
+  /** A user access region is freed. */
   DEALLOC_UAR: 0x803,
   /** A register is read or written. */
   ACCESS_REG: 0x805,
@@ -114,11 +114,11 @@ export const CommandOpcode = {
   NOP: 0x80d,
   /** An XRC domain. */
   ALLOC_XRCD: 0x80e,
-  /** An XRC domain goes. */
+  /** An XRC domain is freed. */
   DEALLOC_XRCD: 0x80f,
   /** A transport domain. */
   ALLOC_TRANSPORT_DOMAIN: 0x816,
-  /** A transport domain goes. */
+  /** A transport domain is freed. */
   DEALLOC_TRANSPORT_DOMAIN: 0x817,
   /** Whether ports work as one. */
   QUERY_LAG: 0x842,
@@ -126,7 +126,7 @@ export const CommandOpcode = {
   CREATE_RMP: 0x90c,
   /** A receive memory pool changes. */
   MODIFY_RMP: 0x90d,
-  /** A receive memory pool goes. */
+  /** A receive memory pool is destroyed. */
   DESTROY_RMP: 0x90e,
   /** Context of a receive memory pool. */
   QUERY_RMP: 0x90f,
@@ -190,7 +190,7 @@ export const DeliveryStatus = {
   BAD_OUTPUT_LENGTH: 9,
   /** A reserved field is not 0. */
   BAD_RESERVED: 10,
-  /** The way of transport is not that of PCIe. */
+  /** The kind of transport is not PCIe. */
   BAD_TYPE: 16,
 } as const;
 export type DeliveryStatus = (typeof DeliveryStatus)[keyof typeof DeliveryStatus];
@@ -462,7 +462,7 @@ export type QpOptional = (typeof QpOptional)[keyof typeof QpOptional];
 
 /** States of CQs and EQs. */
 export const QueueStatus = {
-  /** Well. */
+  /** No error. */
   OK: 0,
   /** The queue was overrun. */
   OVERFLOW: 9,
@@ -588,7 +588,7 @@ export type CqArm = (typeof CqArm)[keyof typeof CqArm];
 
 /** States of shared receive queues. */
 export const SrqState = {
-  /** Well. */
+  /** No error. */
   GOOD: 0,
   /** An entry was wrong. */
   ERROR: 1,
@@ -597,7 +597,7 @@ export type SrqState = (typeof SrqState)[keyof typeof SrqState];
 
 /** States of receive memory pools. */
 export const RmpState = {
-  /** Well. */
+  /** No error. */
   READY: 1,
   /** An entry was wrong. */
   ERROR: 3,
