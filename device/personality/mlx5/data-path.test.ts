@@ -13,7 +13,6 @@ import {
   CompletionMode,
   CompletionOpcode,
   CompletionSyndrome,
-  EventType,
   QpService,
   QpState,
   SendOpcode,
@@ -126,27 +125,26 @@ t.test('WRITE, READ and atomics', async (t) => {
 t.test('requests of 1 to 5 blocks by few doorbells, around the queue many times', async (t) => {
   const fixture = new DataFixture();
   const [a, b] = fixture.connect();
-  const [source, target] = [fixture.memory(64), fixture.memory(64)];
+  const target = fixture.memory(64);
   let received = 0;
   for (let round = 0; round < 40; round++) {
-    const shapes = [[1, 2, 5, 3], [16].map(() => 4), [1, 1, 1, 1, 1, 1, 1]][round % 3];
+    const shapes = [[1, 2, 5, 3], [4], [1, 1, 1, 1, 1, 1, 1]][round % 3];
     for (const _ of shapes) b.postReceive(target);
-    // A piece has 16 bytes, and the control piece too; pieces without bytes fill a request.
+    // The control piece has 16 bytes, and inline data have a length of 4 bytes before them.
     const first = a.post(
       ...shapes.map((blocks) => ({
         opcode: SEND,
         inline: new Uint8Array(Math.max(blocks * 64 - 20 - 16, 8)),
       })),
     );
-    void source;
     fixture.run();
     t.same(
       a.setup.cq.take().map(({ wqeCounter }) => wqeCounter),
       first,
     );
-    const errors = b.setup.cq.take();
-    t.equal(errors.length, shapes.length);
-    for (const { wqeCounter } of errors) t.equal(wqeCounter % ENTRIES, received++ % ENTRIES);
+    const completions = b.setup.cq.take();
+    t.equal(completions.length, shapes.length);
+    for (const { wqeCounter } of completions) t.equal(wqeCounter % ENTRIES, received++ % ENTRIES);
     if (a.query().state !== QpState.RTS) break;
   }
 });
@@ -360,5 +358,4 @@ t.test('a QP uses what it names, and the port has one QP0 and one QP1', async (t
   t.throws(() => fixture.queuePair({ service: QpService.QP0 }), /status/);
   for (const one of [smi, qp]) t.equal(one.command(CommandOpcode.DESTROY_QP).status, CommandStatus.OK);
   t.equal(driver.command(CommandOpcode.DEALLOC_PD, destroyPd).status, CommandStatus.OK);
-  t.ok(fixture.queuePair.length >= 0 && EventType.COMPLETION === 0);
 });

@@ -54,7 +54,7 @@ export class Mlx5Adapter implements FabricNode, ManagedNode, VectorNotes {
   readonly nodeGuid: Uint8Array;
   readonly systemImageGuid: Uint8Array;
   readonly description: Uint8Array;
-  /** In the fabric it is no device of the vendor, whom programs ask for attributes of its own. */
+  /** Not that of the vendor: programs ask its devices for attributes that only they have. */
   readonly vendorId = VENDOR_ID;
   readonly deviceId = PCI_DEVICE_ID;
   readonly revision = 0;

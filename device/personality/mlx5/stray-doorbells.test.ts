@@ -32,7 +32,7 @@ t.test('a driver that starts the device anew rings for what it had before', asyn
   t.equal(device.functions[0].strayDoorbells, 9, 'counted since power-on');
 });
 
-t.test('any store to pages and queues of nobody', async (t) => {
+t.test('any store to pages and queues that nobody owns', async (t) => {
   const seed = 31;
   const random = new Random(seed);
   const fixture = new DataFixture();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The units between the send queues of a personality and the wire, as all of them have them:
+ * The units between the send queues of a personality and the wire. Every personality has them:
  * collect buffers, lanes, the reader of send queues, the transport, and the flusher of receives.
  * The adapter of a personality builds them, and gives them their turns in each pass.
  */

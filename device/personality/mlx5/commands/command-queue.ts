@@ -37,7 +37,7 @@ import type { Hca } from '../hca/hca.ts';
 import { CommandContext } from './command-context.ts';
 import { executeCommand } from './command-table.ts';
 
-/** Way of transport of every entry: that of PCIe. */
+/** Kind of transport of every entry: PCIe. */
 const PCIE = 7;
 /** The longest input: a list of pages of 1 GiB in pages of 4 KiB. */
 const INPUT_MAX_BYTES = 2 ** 21 + 4096;

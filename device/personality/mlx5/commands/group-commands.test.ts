@@ -83,8 +83,8 @@ t.test('as many groups, and QPs in one, as the capabilities tell', async (t) => 
   t.equal(attach(FIRST_QPN + memberLimit, 0), NO_RESOURCES, 'the group is full');
   for (let group = 1; group < groupLimit; group++) groups.attach(qps[0], gidOf(group));
   t.equal(groups.count, groupLimit);
-  t.equal(attach(FIRST_QPN, groupLimit), NO_RESOURCES, 'no group more');
-  t.equal(attach(FIRST_QPN + 1, 1), OK, 'but QPs in those there are');
+  t.equal(attach(FIRST_QPN, groupLimit), NO_RESOURCES, 'there can be no more groups');
+  t.equal(attach(FIRST_QPN + 1, 1), OK, 'but QPs can join the groups that exist');
   driver.expect(DETACH_FROM_MCG, naming(FIRST_QPN, gidOf(5)));
   t.equal(attach(FIRST_QPN, groupLimit), OK);
 });

@@ -82,7 +82,7 @@ t.test('type and speed: bits of widths are not those of PortInfo', async (t) => 
   t.equal(read().ibProtoOper, 2);
 });
 
-t.test('type and speed: software wishes, and the link trains by it later', async (t) => {
+t.test('type and speed: software chooses them, and the link takes them when it next trains', async (t) => {
   const driver = start();
   const { settings } = driver.device.ports[0];
   const write = (width: number, speed: number): number => {

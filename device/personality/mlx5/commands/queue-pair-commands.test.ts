@@ -272,7 +272,7 @@ t.test('limits and objects count only where they mean something', (t) => {
   t.equal(fixture.status({ st: QpService.QP0 }), OK);
   t.equal(fixture.status({ st: QpService.QP0 }), RESOURCE_BUSY);
   t.equal(fixture.status({ st: QpService.QP1 }), OK, 'the other one');
-  t.equal(fixture.status({ rqType: 2 }), BAD_PARAMETER, 'a type that there is not');
+  t.equal(fixture.status({ rqType: 2 }), BAD_PARAMETER, 'a type that does not exist');
   t.end();
 });
 
@@ -323,7 +323,7 @@ t.test('a QP keeps what it names in use, and nothing else', (t) => {
   const fixture = new CommandFixture();
   const spare = fixture.completionQueue().number;
   t.equal(fixture.status({ rqType: ReceiveQueueType.NONE, cqnRcv: spare }), OK);
-  t.equal(free(fixture, DESTROY_CQ, spare), OK, 'the CQ of receives that there are not');
+  t.equal(free(fixture, DESTROY_CQ, spare), OK, 'a CQ for receives of a QP that has none');
   t.end();
 });
 

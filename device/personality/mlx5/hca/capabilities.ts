@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * What the function can do, as QUERY_HCA_CAP tells it. A bit that is 0 promises nothing, and
- * software then asks for nothing of it. The core driver reads services and sizes of queues and keys
- * before it asks for any, so they are told although the device has none of these yet.
+ * software then does not ask for the feature.
  */
 import { PKEY_TABLE_ENTRIES, SGE_MAX } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
