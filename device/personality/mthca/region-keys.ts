@@ -4,26 +4,15 @@
  * and R_Keys of packets name the same entries. Devices of this kind have no memory windows and no
  * fast registration here, so requests for them are refused.
  */
-import { AccessFlag, FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
+import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 import type { KeyHolder } from '../../hca/protection/key-holder.ts';
 import type { KeyLookup } from '../../hca/protection/key-lookup.ts';
 import { PageFaults } from '../../hca/protection/page-faults.ts';
 import type { ProtectionDomain } from '../../hca/protection/protection-domain.ts';
-import { type MemoryRegions, RegionAccess } from './memory/memory-regions.ts';
+import { rightsFor } from '../shared/key-rights.ts';
+import type { MemoryRegions } from './memory/memory-regions.ts';
 import type { Region } from './memory/region.ts';
-
-/** Rights by the lower bits of an access: several flags may be set. */
-const rightsOf = new Uint8Array(
-  AccessFlag.LOCAL_WRITE + AccessFlag.REMOTE_WRITE + AccessFlag.REMOTE_READ + AccessFlag.REMOTE_ATOMIC + 1,
-);
-for (let access = 0; access < rightsOf.length; access++) {
-  if (access & AccessFlag.LOCAL_WRITE) rightsOf[access] |= RegionAccess.LOCAL_WRITE;
-  if (access & AccessFlag.REMOTE_WRITE) rightsOf[access] |= RegionAccess.REMOTE_WRITE;
-  if (access & AccessFlag.REMOTE_READ) rightsOf[access] |= RegionAccess.REMOTE_READ;
-  if (access & AccessFlag.REMOTE_ATOMIC) rightsOf[access] |= RegionAccess.ATOMIC;
-}
-rightsOf[0] = RegionAccess.LOCAL_READ;
 
 export class RegionKeys implements KeyLookup {
   fault: FaultKind = FaultKind.NONE;
@@ -49,7 +38,7 @@ export class RegionKeys implements KeyLookup {
     lengthBytes: number,
     access: number,
   ): Region | undefined {
-    this.fault = this.#regions.check(key >>> 0, pd.number, rightsOf[access], this.address, lengthBytes);
+    this.fault = this.#regions.check(key >>> 0, pd.number, rightsFor(access), this.address, lengthBytes);
     return this.fault === FaultKind.NONE ? this.#regions.find(key >>> 0) : undefined;
   }
 

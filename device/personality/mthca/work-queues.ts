@@ -8,10 +8,10 @@ import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import { DATA_SEGMENT_SIZE, decodeDataSegment, newDataSegment } from '../../../protocol/mthca/gen/data-segment.gen.ts';
 import { NEXT_SEGMENT_SIZE } from '../../../protocol/mthca/gen/next-segment.gen.ts';
 import { decodeQpContext, newQpContext, type QpContext } from '../../../protocol/mthca/gen/qp-context.gen.ts';
+import { KeyRight } from '../shared/key-rights.ts';
 import { COUNTER_MASK } from '../shared/receive-queue.ts';
 import { RequestBlock } from '../shared/request-block.ts';
 import type { Hca } from './hca/hca.ts';
-import { RegionAccess } from './memory/memory-regions.ts';
 import { REQUEST_UNIT_BYTES } from './memory/queue-buffer.ts';
 import type { MthcaQueuePair } from './queues/queue-pair.ts';
 import { LIST_END_KEY } from './queues/receive-segments.ts';
@@ -112,7 +112,7 @@ export class WorkQueues {
   ): boolean {
     const { regions, underlying } = this.#hca;
     const { dma, faults } = underlying;
-    const rights = toGuest ? RegionAccess.LOCAL_WRITE : RegionAccess.LOCAL_READ;
+    const rights = toGuest ? KeyRight.LOCAL_WRITE : KeyRight.LOCAL_READ;
     for (let done = 0; done < lengthBytes; ) {
       const fault = regions.translate(key, this.context.pd, rights, start + done, lengthBytes - done, qp);
       if (fault !== FaultKind.NONE) {

@@ -5,7 +5,6 @@
  * into exact Numbers, as those of packets are (device/hca/protection/virtual-address.ts).
  */
 import { joinDwords } from '../../../../protocol/layout/dwords.ts';
-import { AccessFlag } from '../../../../protocol/layout/gen/values.gen.ts';
 import {
   decodeMkc,
   encodeMkc,
@@ -17,6 +16,7 @@ import {
 } from '../../../../protocol/mlx5/gen/mkc.gen.ts';
 import { KeyAccessMode } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { foldHigh } from '../../../hca/protection/virtual-address.ts';
+import { KeyRight } from '../../shared/key-rights.ts';
 import { LOG_LEAST_PAGE } from './page-list.ts';
 
 /** Unit of lists and of their lengths. */
@@ -24,27 +24,11 @@ export const OCTOWORD_BYTES = 16;
 /** QPN of a key that any QP may use. */
 export const ANY_QP = 0xffffff;
 /** The largest page of a list, as 2^n: requests have 5 bits for it. */
-export const LOG_LARGEST_PAGE = 31;
+const LOG_LARGEST_PAGE = 31;
 
-/** Rights of a key, as flags. */
-export const KeyRight = { LOCAL_READ: 1, LOCAL_WRITE: 2, REMOTE_READ: 4, REMOTE_WRITE: 8, ATOMIC: 16 } as const;
-/** A right that no key has. */
-const NO_RIGHT = 32;
 /** Lists have whole units of 64 bytes: drivers fill the last one up. */
 const LIST_OCTOWORDS = 4;
 const PAGES_PER_OCTOWORD = 2;
-
-/** Rights by the lower bits of an access, of which several may be set. */
-const rightsOfAccess = new Uint8Array(
-  AccessFlag.LOCAL_WRITE + AccessFlag.REMOTE_WRITE + AccessFlag.REMOTE_READ + AccessFlag.REMOTE_ATOMIC + 1,
-);
-for (let access = 0; access < rightsOfAccess.length; access++) {
-  if (access & AccessFlag.LOCAL_WRITE) rightsOfAccess[access] |= KeyRight.LOCAL_WRITE;
-  if (access & AccessFlag.REMOTE_WRITE) rightsOfAccess[access] |= KeyRight.REMOTE_WRITE;
-  if (access & AccessFlag.REMOTE_READ) rightsOfAccess[access] |= KeyRight.REMOTE_READ;
-  if (access & AccessFlag.REMOTE_ATOMIC) rightsOfAccess[access] |= KeyRight.ATOMIC;
-}
-rightsOfAccess[0] = KeyRight.LOCAL_READ;
 
 export interface KeyAttributes extends Mkc {
   /** High dword of the virtual address as software gave it; `startAddr` has it folded. */
@@ -66,11 +50,6 @@ export function readAttributes(view: DataView, at: number, into: KeyAttributes):
 export function writeAttributes(view: DataView, at: number, from: Readonly<KeyAttributes>): void {
   encodeMkc(view, at, from);
   setMkcStartAddrHigh(view, at, from.startHigh);
-}
-
-/** Rights that an access needs, which is a set of `AccessFlag`; none is local read. */
-export function rightsFor(access: number): number {
-  return access < rightsOfAccess.length ? rightsOfAccess[access] : NO_RIGHT;
 }
 
 /** Rights that a key needs on those which it names, so that it can grant `rights`. */

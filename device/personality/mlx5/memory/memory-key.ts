@@ -11,7 +11,8 @@ import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
 import type { RegionPort } from '../../../hca/protection/key-lookup.ts';
 import type { WordBlock } from '../../../host.ts';
-import { isIndirect, type KeyAttributes, KeyRight, rightsOf } from './key-attributes.ts';
+import { KeyRight } from '../../shared/key-rights.ts';
+import { isIndirect, type KeyAttributes, rightsOf } from './key-attributes.ts';
 import { type Cursor, type KeyList, PageTable, PieceTable } from './key-lists.ts';
 
 /** Follows pieces; `MemoryKeys` does it. */

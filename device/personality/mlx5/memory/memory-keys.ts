@@ -12,6 +12,7 @@ import type { KeyHolder } from '../../../hca/protection/key-holder.ts';
 import type { KeyLookup } from '../../../hca/protection/key-lookup.ts';
 import { PageFaults } from '../../../hca/protection/page-faults.ts';
 import type { ProtectionDomain } from '../../../hca/protection/protection-domain.ts';
+import { rightsFor } from '../../shared/key-rights.ts';
 import {
   ANY_QP,
   type KeyAttributes,
@@ -19,7 +20,6 @@ import {
   newAttributes,
   OCTOWORD_BYTES,
   rightsBeneath,
-  rightsFor,
   rightsOf,
 } from './key-attributes.ts';
 import type { Cursor } from './key-lists.ts';

@@ -42,11 +42,11 @@ import { PAGE_LIST } from '../../../hca/function/fault-log.ts';
 import type { KeyHolder } from '../../../hca/protection/key-holder.ts';
 import { foldHigh } from '../../../hca/protection/virtual-address.ts';
 import type { WordBlock } from '../../../host.ts';
+import { KeyRight } from '../../shared/key-rights.ts';
 import {
   ANY_QP,
   isUsable,
   type KeyAttributes,
-  KeyRight,
   listRoom,
   newAttributes,
   OCTOWORD_BYTES,

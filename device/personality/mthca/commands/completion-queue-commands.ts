@@ -7,7 +7,7 @@ import { COMPLETION_BYTES } from '../../../../protocol/mthca/gen/constants.gen.t
 import { CQ_CONTEXT_SIZE, decodeCqContext, newCqContext } from '../../../../protocol/mthca/gen/cq-context.gen.ts';
 import { CQ_RESIZING_SIZE, decodeCqResizing, newCqResizing } from '../../../../protocol/mthca/gen/cq-resizing.gen.ts';
 import { CommandStatus, type CqErrorSyndrome } from '../../../../protocol/mthca/gen/values.gen.ts';
-import { RegionAccess } from '../memory/memory-regions.ts';
+import { KeyRight } from '../../shared/key-rights.ts';
 import { MthcaCompletionQueue } from '../queues/completion-queue.ts';
 import type { MthcaCommandContext } from './command-context.ts';
 import { checkBuffer } from './region-commands.ts';
@@ -81,5 +81,5 @@ function checkEntries(
 ): CommandStatus {
   if (logEntries > context.hca.limits.logCqEntries) return CommandStatus.EXCEED_LIMIT;
   if (start % COMPLETION_BYTES !== 0) return CommandStatus.BAD_PARAM;
-  return checkBuffer(context, key, pd, RegionAccess.LOCAL_WRITE, start, COMPLETION_BYTES * 2 ** logEntries);
+  return checkBuffer(context, key, pd, KeyRight.LOCAL_WRITE, start, COMPLETION_BYTES * 2 ** logEntries);
 }

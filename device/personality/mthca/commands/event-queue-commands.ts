@@ -3,9 +3,9 @@
 import { EVENT_BYTES, VECTOR_COUNT } from '../../../../protocol/mthca/gen/constants.gen.ts';
 import { decodeEqContext, EQ_CONTEXT_SIZE, newEqContext } from '../../../../protocol/mthca/gen/eq-context.gen.ts';
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
+import { KeyRight } from '../../shared/key-rights.ts';
 import { EVENT_KINDS } from '../hca/events.ts';
 import { LOG_EQ_ENTRIES } from '../hca/limits.ts';
-import { RegionAccess } from '../memory/memory-regions.ts';
 import { MSIX_INTERRUPT, MthcaEventQueue } from '../queues/event-queue.ts';
 import type { MthcaCommandContext } from './command-context.ts';
 import { checkBuffer } from './region-commands.ts';
@@ -39,7 +39,7 @@ export function giveEventQueue(context: MthcaCommandContext): CommandStatus {
   const isVector = eq.interrupt >= MSIX_INTERRUPT && eq.interrupt < MSIX_INTERRUPT + VECTOR_COUNT;
   if (!isVector || eq.start % EVENT_BYTES !== 0) return CommandStatus.BAD_PARAM;
   const sizeBytes = EVENT_BYTES * 2 ** eq.logEntries;
-  const status = checkBuffer(context, eq.key, eq.pd, RegionAccess.LOCAL_WRITE, eq.start, sizeBytes);
+  const status = checkBuffer(context, eq.key, eq.pd, KeyRight.LOCAL_WRITE, eq.start, sizeBytes);
   if (status === CommandStatus.OK) hca.eventQueues.set(eqn, new MthcaEventQueue(eqn, eq, hca.underlying, hca.regions));
   return status;
 }

@@ -12,8 +12,8 @@ import {
 import { MTT_ENTRY_SIZE } from '../../../../protocol/mthca/gen/mtt-entry.gen.ts';
 import { getMttListIcmAddress, MTT_LIST_SIZE } from '../../../../protocol/mthca/gen/mtt-list.gen.ts';
 import { CommandStatus } from '../../../../protocol/mthca/gen/values.gen.ts';
+import { KeyRight } from '../../shared/key-rights.ts';
 import { LOG_PAGE_MAX } from '../hca/limits.ts';
-import { RegionAccess } from '../memory/memory-regions.ts';
 import { Region } from '../memory/region.ts';
 import type { MthcaCommandContext } from './command-context.ts';
 
@@ -108,10 +108,10 @@ function isTranslatable({ hca }: MthcaCommandContext, entry: Readonly<MptEntry>,
 
 function rightsOf(entry: Readonly<MptEntry>): number {
   return (
-    entry.localRead * RegionAccess.LOCAL_READ +
-    entry.localWrite * RegionAccess.LOCAL_WRITE +
-    entry.remoteRead * RegionAccess.REMOTE_READ +
-    entry.remoteWrite * RegionAccess.REMOTE_WRITE +
-    entry.atomic * RegionAccess.ATOMIC
+    entry.localRead * KeyRight.LOCAL_READ +
+    entry.localWrite * KeyRight.LOCAL_WRITE +
+    entry.remoteRead * KeyRight.REMOTE_READ +
+    entry.remoteWrite * KeyRight.REMOTE_WRITE +
+    entry.atomic * KeyRight.ATOMIC
   );
 }

@@ -2,7 +2,7 @@
 /** Commands of shared receive queues. */
 import { decodeSrqContext, newSrqContext, SRQ_CONTEXT_SIZE } from '../../../../protocol/mthca/gen/srq-context.gen.ts';
 import { CommandStatus, type EventKind } from '../../../../protocol/mthca/gen/values.gen.ts';
-import { RegionAccess } from '../memory/memory-regions.ts';
+import { KeyRight } from '../../shared/key-rights.ts';
 import { REQUEST_UNIT_BYTES } from '../memory/queue-buffer.ts';
 import { MthcaSharedReceiveQueue } from '../queues/shared-receive-queue.ts';
 import type { MthcaCommandContext } from './command-context.ts';
@@ -20,7 +20,7 @@ export function giveSharedReceiveQueue(context: MthcaCommandContext): CommandSta
   if (srq.logEntries > hca.limits.logSrqEntries) return CommandStatus.EXCEED_LIMIT;
   if (!hca.records.has(srq.uar, srq.record)) return CommandStatus.BAD_PARAM;
   const sizeBytes = REQUEST_UNIT_BYTES * 2 ** (srq.stride + srq.logEntries);
-  const status = checkBuffer(context, srq.key, srq.pd, RegionAccess.LOCAL_READ, srq.base, sizeBytes);
+  const status = checkBuffer(context, srq.key, srq.pd, KeyRight.LOCAL_READ, srq.base, sizeBytes);
   if (status !== CommandStatus.OK) return status;
   const { regions, records, events } = hca;
   const postEvent = (kind: EventKind, number: number): void => events.postObject(kind, number);

@@ -13,9 +13,6 @@ import type { ContextMemory } from './context-memory.ts';
 import { ContextTable } from './context-table.ts';
 import type { Region } from './region.ts';
 
-/** Rights of an access, as flags. */
-export const RegionAccess = { LOCAL_READ: 1, LOCAL_WRITE: 2, REMOTE_READ: 4, REMOTE_WRITE: 8, ATOMIC: 16 } as const;
-
 const KEY_INDEX_BITS = 24;
 
 /** The number of the entry that a key names: keys are numbers, rotated left by 8 bits. */

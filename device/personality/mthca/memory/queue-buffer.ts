@@ -5,8 +5,9 @@
  */
 import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { FaultSubject } from '../../../hca/function/fault-log.ts';
+import { KeyRight } from '../../shared/key-rights.ts';
 import type { RequestBlock, RequestMemory } from '../../shared/request-block.ts';
-import { type MemoryRegions, RegionAccess } from './memory-regions.ts';
+import type { MemoryRegions } from './memory-regions.ts';
 import type { Region } from './region.ts';
 
 /** Unit of strides and of the size of requests. */
@@ -38,7 +39,7 @@ export class QueueBuffer implements RequestMemory {
   locate(subject: FaultSubject, offset: number, lengthBytes: number): number {
     const { owner } = this.#regions;
     const address = this.#start + offset;
-    const fault = this.#regions.check(this.key, this.#pd, RegionAccess.LOCAL_READ, address, lengthBytes);
+    const fault = this.#regions.check(this.key, this.#pd, KeyRight.LOCAL_READ, address, lengthBytes);
     return fault === FaultKind.NONE
       ? (this.#regions.find(this.key) as Region).locate(owner.dma.at(address), subject, lengthBytes)
       : 0;
@@ -47,7 +48,7 @@ export class QueueBuffer implements RequestMemory {
   /** Reads a request. Returns NONE, or the fault of `subject`, which has been reported. */
   read(subject: FaultSubject, offset: number, lengthBytes: number, target: RequestBlock): FaultKind {
     const address = this.#start + offset;
-    const fault = this.#regions.check(this.key, this.#pd, RegionAccess.LOCAL_READ, address, lengthBytes);
+    const fault = this.#regions.check(this.key, this.#pd, KeyRight.LOCAL_READ, address, lengthBytes);
     const { owner } = this.#regions;
     if (fault !== FaultKind.NONE) {
       owner.faults.report(fault, subject, address);

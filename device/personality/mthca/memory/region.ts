@@ -36,7 +36,7 @@ const NOTHING = new Float64Array(0);
 export class Region implements RegionPort {
   readonly owner: UnderlyingFunction;
   readonly entry: Readonly<MptEntry>;
-  /** `RegionAccess` flags. */
+  /** `KeyRight` flags. */
   readonly rights: number;
   readonly #pageBytes: number;
   readonly #firstPage: number;

@@ -26,9 +26,10 @@ import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import { Step } from '../../../hca/function/timeline.ts';
 import { EventCause, NoEvent } from '../../../hca/function/timeline-values.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import { KeyRight } from '../../shared/key-rights.ts';
 import type { PlantedFaults } from '../../shared/planted-faults.ts';
 import type { DoorbellRecords } from '../memory/doorbell-records.ts';
-import { type MemoryRegions, RegionAccess } from '../memory/memory-regions.ts';
+import type { MemoryRegions } from '../memory/memory-regions.ts';
 import type { CompletionSource, MthcaEventQueue } from './event-queue.ts';
 
 /** Bytes at the end of an entry that become visible last, with the owner bit. */
@@ -114,7 +115,7 @@ export class MthcaCompletionQueue implements FaultSubject, CompletionSource {
       return this.#fail(ContextStatus.OVERFLOW, CqErrorSyndrome.OVERRUN, FaultKind.CQ_OVERRUN);
     const start = context.start + (context.producerIndex & this.#mask) * COMPLETION_BYTES;
     const { key, pd } = context;
-    const fault = regions.translate(key, pd, RegionAccess.LOCAL_WRITE, start, COMPLETION_BYTES, this);
+    const fault = regions.translate(key, pd, KeyRight.LOCAL_WRITE, start, COMPLETION_BYTES, this);
     if (fault !== FaultKind.NONE)
       return this.#fail(ContextStatus.WRITE_FAILURE, CqErrorSyndrome.ACCESS_VIOLATION, fault);
     if (!underlying.dma.at(regions.address).publish(this, entry, COMPLETION_BYTES, OWNER_BYTES))

@@ -22,7 +22,8 @@ import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import { Step } from '../../../hca/function/timeline.ts';
 import { EventCause } from '../../../hca/function/timeline-values.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
-import { type MemoryRegions, RegionAccess } from '../memory/memory-regions.ts';
+import { KeyRight } from '../../shared/key-rights.ts';
+import type { MemoryRegions } from '../memory/memory-regions.ts';
 
 /** `interrupt` of a context is this plus the MSI-X vector. */
 export const MSIX_INTERRUPT = 128;
@@ -99,7 +100,7 @@ export class MthcaEventQueue implements FaultSubject {
       return this.#fail(ContextStatus.OVERFLOW, FaultKind.EQ_OVERRUN);
     const start = context.start + (context.producerIndex % this.entries) * EVENT_BYTES;
     const regions = this.#regions;
-    const fault = regions.translate(context.key, context.pd, RegionAccess.LOCAL_WRITE, start, EVENT_BYTES, this);
+    const fault = regions.translate(context.key, context.pd, KeyRight.LOCAL_WRITE, start, EVENT_BYTES, this);
     if (fault !== FaultKind.NONE) return this.#fail(ContextStatus.WRITE_FAILURE, fault);
     if (!this.#owner.dma.at(regions.address).publish(this, event, EVENT_BYTES, OWNER_BYTES))
       return this.#fail(ContextStatus.WRITE_FAILURE, FaultKind.NONE);
