@@ -10,11 +10,10 @@ import type { AnnouncedMemory } from '../../../hca/function/announced-memory.ts'
 import { Step } from '../../../hca/function/timeline.ts';
 import { DoorbellSource } from '../../../hca/function/timeline-values.ts';
 import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
+import { COUNTER_MASK } from '../../shared/receive-queue.ts';
 import type { RequestBlock } from '../../shared/request-block.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 
-/** Counters of work queues have 16 bits. */
-const COUNTER_MASK = 0xffff;
 const KIND = 'work request';
 
 /** A send queue, as far as doorbells name its blocks. */

@@ -9,13 +9,12 @@ import { SEND_BLOCK_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts
 import { CTRL_SEG_SIZE, getCtrlSegDs } from '../../../../protocol/mlx5/gen/ctrl-seg.gen.ts';
 import type { Dma } from '../../../hca/function/dma.ts';
 import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
+import { COUNTER_MASK } from '../../shared/receive-queue.ts';
 import type { PostedCounter, RequestBlock } from '../../shared/request-block.ts';
 import type { PostedSends } from '../../shared/send-queues.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import { compareAnnounced } from './send-doorbells.ts';
 
-/** Counters of work queues have 16 bits. */
-const COUNTER_MASK = 0xffff;
 /** Unit of the length of a request. */
 const LENGTH_UNIT_BYTES = 16;
 /** Blocks of the longest request. */
