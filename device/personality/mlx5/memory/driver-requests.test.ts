@@ -4,16 +4,21 @@
  * for later, fast registrations, local and remote invalidation, windows of both types.
  */
 import t from 'tap';
+import { withKeyByte } from '../../../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import { KeyAccessMode, KeyAttribute } from '../../../../protocol/mlx5/gen/values.gen.ts';
-import { type KeyChange, type KeyElements, KeyFixture, PAGE_BYTES } from '../../../rig/mlx5/driver/key-fixture.ts';
+import {
+  type KeyChange,
+  type KeyElements,
+  KeyFixture,
+  PAGE_BYTES,
+  pattern,
+} from '../../../rig/mlx5/driver/key-fixture.ts';
 import { ANY_QP, type KeyAttributes } from './key-attributes.ts';
 
-const pattern = (index: number): number => (index * 7 + (index >>> 8)) & 0xff;
 const { LENGTH, PAGE_SIZE, START_ADDRESS, PD, REMOTE_INVALIDATION, LOW_BYTE, QPN, SMALL_FENCE, FREE } = KeyAttribute;
 const { LOCAL_READ, LOCAL_WRITE, REMOTE_READ, REMOTE_WRITE, ATOMIC } = KeyAttribute;
 const rightBits = [LOCAL_READ, LOCAL_WRITE, REMOTE_READ, REMOTE_WRITE, ATOMIC];
-const withByte = (key: number, byte: number): number => ((key & ~0xff) | byte) >>> 0;
 
 t.test('a key that the driver keeps: filled in parts, enabled, moved, revoked, and used again', async (t) => {
   const fixture = new KeyFixture();
@@ -69,13 +74,13 @@ function makeFast(fixture: KeyFixture, mode: number = KeyAccessMode.PAGES) {
   });
   const register = (byte: number, list: KeyElements, set: Partial<KeyAttributes>, rest: Partial<KeyChange> = {}) =>
     fixture.change({
-      ...{ key: withByte(key, byte), list, checks: 'free' },
+      ...{ key: withKeyByte(key, byte), list, checks: 'free' },
       set: { mkey70: byte, enRinval: 1, ...set },
       mask: [LENGTH, PAGE_SIZE, START_ADDRESS, REMOTE_INVALIDATION, LOW_BYTE, SMALL_FENCE, FREE, ...rightBits],
       ...rest,
     });
   const invalidate = (byte: number) =>
-    fixture.change({ key: withByte(key, byte), set: { free: 1, mkey70: 0, pd: 0, qpn: 0 }, mask: [FREE] });
+    fixture.change({ key: withKeyByte(key, byte), set: { free: 1, mkey70: 0, pd: 0, qpn: 0 }, mask: [FREE] });
   return { key, register, invalidate };
 }
 
@@ -86,11 +91,14 @@ t.test('fast registration: each time another low byte, freed by either end', asy
   const set = { startAddr: 0x5000, startHigh: 0x12345678, len: 2 * PAGE_BYTES };
   const address = ((0x12345678 & 0xfffff) | 0x100000) * 2 ** 32 + 0x5000;
   for (const byte of [0x12, 0x13, 0x14]) {
-    const rkey = withByte(key, byte);
+    const rkey = withKeyByte(key, byte);
     t.equal(register(byte, pages, set), FaultKind.NONE);
     t.equal(register(byte + 1, pages, set), FaultKind.KEY_STATE, 'it is in use');
     t.equal(fixture.remoteFault(rkey, address, 2 * PAGE_BYTES, AccessFlag.REMOTE_WRITE), FaultKind.NONE);
-    t.equal(fixture.remoteFault(withByte(key, byte - 1), address, 1, AccessFlag.REMOTE_WRITE), FaultKind.KEY_INVALID);
+    t.equal(
+      fixture.remoteFault(withKeyByte(key, byte - 1), address, 1, AccessFlag.REMOTE_WRITE),
+      FaultKind.KEY_INVALID,
+    );
     t.same([...(fixture.read(rkey, address + PAGE_BYTES, 2) ?? [])], [pattern(PAGE_BYTES), pattern(PAGE_BYTES + 1)]);
     t.equal(invalidate(byte - 1), FaultKind.KEY_INVALID, 'by the low byte of before');
     if (byte === 0x13) t.ok(fixture.keys.invalidate(fixture.qp, rkey));
@@ -104,12 +112,12 @@ t.test('what fills a list up may be anything', async (t) => {
   const { key, register } = makeFast(fixture);
   const list = [...fixture.pages(1, pattern), 2 ** 60, 7, 3, 1, 2 ** 63, 5, 9];
   t.equal(register(0x20, list, { len: 10 }), FaultKind.NONE);
-  t.same([...(fixture.read(withByte(key, 0x20), 0, 2) ?? [])], [pattern(0), pattern(1)]);
+  t.same([...(fixture.read(withKeyByte(key, 0x20), 0, 2) ?? [])], [pattern(0), pattern(1)]);
   const gaps = makeFast(fixture, KeyAccessMode.KEYS);
-  const piece = { key: withByte(key, 0x20), address: 4, bytes: 6 };
+  const piece = { key: withKeyByte(key, 0x20), address: 4, bytes: 6 };
   const garbage = { key: 0xdeadbeef, address: 5, bytes: 2 ** 31 };
   t.equal(gaps.register(0x21, [piece, garbage, garbage, garbage], { len: 6 }), FaultKind.NONE);
-  t.same([...(fixture.read(withByte(gaps.key, 0x21), 1, 1) ?? [])], [pattern(5)]);
+  t.same([...(fixture.read(withKeyByte(gaps.key, 0x21), 1, 1) ?? [])], [pattern(5)]);
 });
 
 t.test('of a list only what the key covers must be allowed', async (t) => {
@@ -124,10 +132,10 @@ t.test('of a list only what the key covers must be allowed', async (t) => {
   ];
   t.equal(register(0x70, list, { len: 9 }), FaultKind.KEY_BOUNDS);
   t.equal(register(0x70, list, { len: 8 }), FaultKind.NONE);
-  t.equal(fixture.localFault(withByte(key, 0x70), 0, 8), FaultKind.NONE);
+  t.equal(fixture.localFault(withKeyByte(key, 0x70), 0, 8), FaultKind.NONE);
   const short = makeFast(fixture, KeyAccessMode.KEYS);
   t.equal(short.register(0x71, list.slice(0, 2), { len: 9 }), FaultKind.NONE, 'the rest may follow');
-  t.equal(fixture.localFault(withByte(short.key, 0x71), 0, 9), FaultKind.KEY_BOUNDS);
+  t.equal(fixture.localFault(withKeyByte(short.key, 0x71), 0, 9), FaultKind.KEY_BOUNDS);
 });
 
 /** A window, and how processes bind it and free it. */
@@ -148,7 +156,7 @@ function makeWindow(fixture: KeyFixture, type: 1 | 2) {
     const mask = [FREE, LOW_BYTE, ...qpnBit, LENGTH, START_ADDRESS, LOCAL_WRITE, REMOTE_READ, REMOTE_WRITE, ATOMIC];
     const checks = type === 2 ? 'free' : undefined;
     return fixture.change(
-      { ...{ key: withByte(key, byte), set, mask, checks, offset: 0 }, list: [piece], registers: false, ...rest },
+      { ...{ key: withKeyByte(key, byte), set, mask, checks, offset: 0 }, list: [piece], registers: false, ...rest },
       qp,
     );
   };
@@ -157,7 +165,7 @@ function makeWindow(fixture: KeyFixture, type: 1 | 2) {
     const set = { mkey70: byte, qpn: ANY_QP, free: 1 };
     const checks = type === 2 ? 'qpn' : undefined;
     return fixture.change(
-      { key: withByte(key, byte), set, mask: [FREE, LOW_BYTE, ...qpnBit], checks, registers: false },
+      { key: withKeyByte(key, byte), set, mask: [FREE, LOW_BYTE, ...qpnBit], checks, registers: false },
       qp,
     );
   };
@@ -170,16 +178,16 @@ t.test('a window of type 1: any QP of the domain, bound anew at will, freed by n
   const { key, bind, unbind } = makeWindow(fixture, 1);
   const other = fixture.makeQueuePair(0x55, fixture.pd);
   const read = (byte: number, address: number, qp = other) =>
-    fixture.remoteFault(withByte(key, byte), address, 16, AccessFlag.REMOTE_READ, qp);
+    fixture.remoteFault(withKeyByte(key, byte), address, 16, AccessFlag.REMOTE_READ, qp);
   t.equal(bind(0x30, region, { startAddr: 0x10100, len: 0x100 }), FaultKind.NONE);
   t.equal(read(0x30, 0x10100), FaultKind.NONE);
   t.equal(read(0x30, 0x101f1), FaultKind.KEY_BOUNDS);
   t.equal(read(0x30, 0x10100, fixture.stranger), FaultKind.KEY_PD);
-  t.equal(fixture.remoteFault(withByte(key, 0x30), 0x10100, 8, AccessFlag.REMOTE_ATOMIC), FaultKind.KEY_ACCESS);
-  t.same([...(fixture.read(withByte(key, 0x30), 0x10100, 2) ?? [])], [pattern(0x100), pattern(0x101)]);
+  t.equal(fixture.remoteFault(withKeyByte(key, 0x30), 0x10100, 8, AccessFlag.REMOTE_ATOMIC), FaultKind.KEY_ACCESS);
+  t.same([...(fixture.read(withKeyByte(key, 0x30), 0x10100, 2) ?? [])], [pattern(0x100), pattern(0x101)]);
   t.equal(bind(0x31, region, { startAddr: 0x11000, len: 0x20 }), FaultKind.NONE, 'another place, another low byte');
   t.same([read(0x31, 0x11000), read(0x30, 0x10100)], [FaultKind.NONE, FaultKind.KEY_INVALID]);
-  t.notOk(fixture.keys.invalidate(fixture.qp, withByte(key, 0x31)), 'the other end cannot free it');
+  t.notOk(fixture.keys.invalidate(fixture.qp, withKeyByte(key, 0x31)), 'the other end cannot free it');
   t.equal(unbind(0x32), FaultKind.NONE);
   t.equal(read(0x32, 0x11000), FaultKind.KEY_INVALID);
 });
@@ -191,7 +199,7 @@ t.test('a window of type 2: the QP that bound it, once, freed by that QP or its 
   const other = fixture.makeQueuePair(0x55, fixture.pd);
   const range = { startAddr: 0x10100, len: 0x100 };
   const read = (byte: number, qp = fixture.qp) =>
-    fixture.remoteFault(withByte(key, byte), 0x10100, 16, AccessFlag.REMOTE_READ, qp);
+    fixture.remoteFault(withKeyByte(key, byte), 0x10100, 16, AccessFlag.REMOTE_READ, qp);
   t.equal(bind(0x40, region, range), FaultKind.NONE);
   t.same([read(0x40), read(0x40, other)], [FaultKind.NONE, FaultKind.KEY_PD]);
   t.equal(bind(0x41, region, range), FaultKind.KEY_STATE, 'it is bound');
@@ -201,8 +209,8 @@ t.test('a window of type 2: the QP that bound it, once, freed by that QP or its 
   t.equal(unbind(0x40), FaultKind.KEY_PD, 'it belongs to no QP any more');
   t.equal(read(0x40), FaultKind.KEY_INVALID);
   t.equal(bind(0x41, region, range, other), FaultKind.NONE, 'another QP');
-  t.notOk(fixture.keys.invalidate(fixture.qp, withByte(key, 0x41)), 'not the peer of another QP');
-  t.ok(fixture.keys.invalidate(other, withByte(key, 0x41)));
+  t.notOk(fixture.keys.invalidate(fixture.qp, withKeyByte(key, 0x41)), 'not the peer of another QP');
+  t.ok(fixture.keys.invalidate(other, withKeyByte(key, 0x41)));
   t.same([read(0x41, other), bind(0x42, region, range)], [FaultKind.KEY_INVALID, FaultKind.NONE]);
 });
 
@@ -232,7 +240,7 @@ t.test('a window grants no more than its region can, and nothing beyond it', asy
       t.same(fixture.get(key).attributes, before, `type ${type}: ${name}`);
     }
     t.equal(bind(0x50, fixture.region(pages, readOnly), { ...range, rw: 0 }), FaultKind.NONE, 'reads are allowed');
-    t.equal(fixture.remoteFault(withByte(key, 0x50), 0x10100, 1, AccessFlag.REMOTE_READ), FaultKind.NONE);
+    t.equal(fixture.remoteFault(withKeyByte(key, 0x50), 0x10100, 1, AccessFlag.REMOTE_READ), FaultKind.NONE);
   }
 });
 
@@ -240,7 +248,7 @@ t.test('a window over a region that goes gives no access', async (t) => {
   const fixture = new KeyFixture();
   const region = fixture.region(fixture.pages(1), {});
   const { key, bind } = makeWindow(fixture, 1);
-  const read = () => fixture.remoteFault(withByte(key, 0x60), 0x10000, 1, AccessFlag.REMOTE_READ);
+  const read = () => fixture.remoteFault(withKeyByte(key, 0x60), 0x10000, 1, AccessFlag.REMOTE_READ);
   t.equal(bind(0x60, region, { startAddr: 0x10000, len: 8 }), FaultKind.NONE);
   t.equal(read(), FaultKind.NONE);
   fixture.keys.remove(fixture.get(region));

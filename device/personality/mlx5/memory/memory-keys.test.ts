@@ -6,12 +6,11 @@
 import t from 'tap';
 import { AccessFlag, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import { KeyAccessMode } from '../../../../protocol/mlx5/gen/values.gen.ts';
-import { KeyFixture, type KeyPiece, PAGE_BYTES } from '../../../rig/mlx5/driver/key-fixture.ts';
+import { KeyFixture, type KeyPiece, PAGE_BYTES, pattern } from '../../../rig/mlx5/driver/key-fixture.ts';
 import type { KeyAttributes } from './key-attributes.ts';
 import { MAX_INDIRECTION } from './memory-keys.ts';
 
 const START = 0x10000;
-const pattern = (index: number): number => (index * 7 + (index >>> 8)) & 0xff;
 const patternAt = (offset: number, length: number): number[] =>
   Array.from({ length }, (_, index) => pattern(offset + index));
 

@@ -4,7 +4,7 @@
  * key allows an access (IBTA 10.6), commands and requests on keys create and change them. Keys may
  * name other keys, to a bounded depth; each of them must allow the access.
  */
-import { KEY_BYTE_MASK } from '../../../../protocol/infiniband/memory-keys.ts';
+import { KEY_BYTE_MASK, KEY_NUMBER_SHIFT } from '../../../../protocol/infiniband/memory-keys.ts';
 import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import { KeyAccessMode } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
@@ -34,7 +34,6 @@ export const FIRST_KEY = 16;
 export const LIST_BYTES_MAX = 2 ** 28;
 /** Keys that name keys, in a row. */
 export const MAX_INDIRECTION = 4;
-const KEY_INDEX_SHIFT = 8;
 
 /** Protection domains by number, and how many objects use each of them. */
 export interface Domains {
@@ -138,7 +137,7 @@ export class MemoryKeys implements KeyLookup, Pieces {
 
   /** The key with this number, which may be free. */
   find(number: number): MemoryKey | undefined {
-    const key = this.#keys.get(number >>> KEY_INDEX_SHIFT);
+    const key = this.#keys.get(number >>> KEY_NUMBER_SHIFT);
     return key !== undefined && key.attributes.mkey70 === (number & KEY_BYTE_MASK) ? key : undefined;
   }
 

@@ -4,14 +4,20 @@
  * a request which is refused changes nothing (IBTA 10.6.3.2, 10.6.5, 10.6.7).
  */
 import t from 'tap';
+import { withKeyByte } from '../../../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import { CommandOpcode, KeyAccessMode, KeyAttribute } from '../../../../protocol/mlx5/gen/values.gen.ts';
-import { type KeyChange, KeyFixture, type KeyPiece, PAGE_BYTES } from '../../../rig/mlx5/driver/key-fixture.ts';
+import {
+  type KeyChange,
+  KeyFixture,
+  type KeyPiece,
+  PAGE_BYTES,
+  pattern,
+} from '../../../rig/mlx5/driver/key-fixture.ts';
 import type { KeyAttributes } from './key-attributes.ts';
 import { UmrUnit } from './umr.ts';
 
 const START = 0x10000;
-const pattern = (index: number): number => (index * 7 + (index >>> 8)) & 0xff;
 const ALL_BITS = Object.values(KeyAttribute);
 
 /** A key in use, whose attributes are all unlike those of a request. */
@@ -69,7 +75,7 @@ t.test('each bit of the mask changes its attribute, and no other one', async (t)
 t.test('a change counts at once: rights, range, domain, low byte, and whether it is free', async (t) => {
   const { fixture, key } = makeKey();
   const { stranger } = fixture;
-  const other = ((key & ~0xff) | 0x55) >>> 0;
+  const other = withKeyByte(key, 0x55);
   t.equal(fixture.localFault(key, START, 1), FaultKind.KEY_ACCESS);
   t.equal(fixture.change({ key, set: { lr: 1 }, mask: [KeyAttribute.LOCAL_READ] }), FaultKind.NONE);
   t.equal(fixture.localFault(key, START, PAGE_BYTES + 1), FaultKind.KEY_BOUNDS);

@@ -6,6 +6,7 @@
  * All of it is checked first; a request that is refused changes nothing. The requester calls it by
  * `MemoryKeys.perform`.
  */
+import { KEY_BYTE_MASK, KEY_NUMBER_SHIFT } from '../../../../protocol/infiniband/memory-keys.ts';
 import { joinDwords } from '../../../../protocol/layout/dwords.ts';
 import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import { CTRL_SEG_SIZE, getCtrlSegImmediate } from '../../../../protocol/mlx5/gen/ctrl-seg.gen.ts';
@@ -137,11 +138,11 @@ export class UmrUnit implements KeyChanges {
     const { view, lengthBytes } = request;
     if (lengthBytes < LIST_AT) return FaultKind.COMMAND_LENGTH;
     const number = getCtrlSegImmediate(view, 0);
-    const key = this.#keys.get(number >>> 8);
+    const key = this.#keys.get(number >>> KEY_NUMBER_SHIFT);
     if (key === undefined) return FaultKind.KEY_INVALID;
     const refusal = findRefusal(qp, request, key);
     if (refusal !== FaultKind.NONE) return refusal;
-    const state = findWrongState(qp, view, key, number & 0xff);
+    const state = findWrongState(qp, view, key, number & KEY_BYTE_MASK);
     if (state !== FaultKind.NONE) return state;
     const next = this.#merge(view, key);
     if (!this.#keys.domains.has(next.pd)) return FaultKind.KEY_PD;

@@ -85,6 +85,11 @@ export interface KeyChange {
   readonly spoil?: (view: DataView) => void;
 }
 
+/** Byte `index` of memory: it differs from those near it, in its page and in others. */
+export function pattern(index: number): number {
+  return (index * 7 + (index >>> 8)) & 0xff;
+}
+
 export class KeyFixture {
   readonly driver = new Mlx5Driver();
   readonly keys: MemoryKeys;
