@@ -9,12 +9,12 @@ import { DATA_SEGMENT_SIZE, decodeDataSegment, newDataSegment } from '../../../p
 import { NEXT_SEGMENT_SIZE } from '../../../protocol/mthca/gen/next-segment.gen.ts';
 import { decodeQpContext, newQpContext, type QpContext } from '../../../protocol/mthca/gen/qp-context.gen.ts';
 import { KeyRight } from '../shared/key-rights.ts';
+import { LIST_END_KEY } from '../shared/receive-elements.ts';
 import { COUNTER_MASK } from '../shared/receive-queue.ts';
 import { RequestBlock } from '../shared/request-block.ts';
 import type { Hca } from './hca/hca.ts';
 import { REQUEST_UNIT_BYTES } from './memory/queue-buffer.ts';
 import type { MthcaQueuePair } from './queues/queue-pair.ts';
-import { LIST_END_KEY } from './queues/receive-segments.ts';
 import { INLINE_HEAD_BYTES, inlineBytes } from './queues/send-requests.ts';
 
 export class WorkQueues {
