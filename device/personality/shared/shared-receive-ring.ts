@@ -78,6 +78,14 @@ export class SharedReceiveRing implements ReceiveSource {
     return number * this.#place.strideBytes;
   }
 
+  /** True when fewer than `limit` entries are left; never for 0. */
+  isBelow(limit: number, subject: FaultSubject): boolean {
+    if (this.known >= limit) return false;
+    // Software may have posted since the counter was read.
+    this.refresh(subject);
+    return this.known < limit;
+  }
+
   /** Reads software's counter. One that is further than there are entries is ignored. */
   refresh(subject: FaultSubject): void {
     const { counter, entries } = this.#place;

@@ -80,10 +80,7 @@ export class Mlx5SharedReceiveQueue implements FaultSubject, XrcReceiveSource {
   }
 
   checkLimit(): void {
-    if (this.limit === 0 || this.ring.known >= this.limit) return;
-    // Software may have posted since the counter was read.
-    this.ring.refresh(this);
-    if (this.ring.known >= this.limit) return;
+    if (!this.ring.isBelow(this.limit, this)) return;
     this.limit = 0;
     this.plan.postEvent(EventType.SRQ_LIMIT, this.number);
   }

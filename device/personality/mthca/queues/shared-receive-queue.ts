@@ -54,12 +54,8 @@ export class MthcaSharedReceiveQueue implements FaultSubject, SharedReceiveSourc
   }
 
   checkLimit(): void {
-    const { context, ring } = this;
-    if (context.limit === 0 || ring.known >= context.limit) return;
-    // Software may have posted since the counter was read.
-    ring.refresh(this);
-    if (ring.known >= context.limit) return;
-    context.limit = 0;
+    if (!this.ring.isBelow(this.context.limit, this)) return;
+    this.context.limit = 0;
     this.#parts.postEvent(EventKind.SRQ_LIMIT, this.number);
   }
 
