@@ -3,7 +3,6 @@
  * Work queues in pages that a command listed, and the doorbell records of work queues. Send queues,
  * receive queues and SRQs read requests with it.
  */
-
 import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import {
   DOORBELL_RECORD_SIZE,
@@ -20,6 +19,9 @@ import type { PageList } from './page-list.ts';
  * cannot name it, because requests with it are refused.
  */
 export const QUEUE_KEY = 0xffffffff;
+
+/** Bytes of a piece of data in a request whose length is 0. */
+export const WHOLE_PIECE_BYTES = 2 ** 31;
 
 const DWORD_BYTES = 4;
 /** Offset of the dword with the counter of sends. */

@@ -57,6 +57,7 @@ import {
 } from './key-attributes.ts';
 import type { MemoryKey } from './memory-key.ts';
 import type { KeyChanges, MemoryKeys } from './memory-keys.ts';
+import { WHOLE_PIECE_BYTES } from './queue-memory.ts';
 
 const CHANGES_AT = CTRL_SEG_SIZE;
 const ATTRIBUTES_AT = CHANGES_AT + UMR_CTRL_SEG_SIZE;
@@ -64,8 +65,6 @@ const LIST_AT = ATTRIBUTES_AT + MKC_SIZE;
 /** Octowords up to the part of an offset that has a field of its own. */
 const OFFSET_HIGH = 2 ** 16;
 const MASK_DWORD_BITS = 32;
-/** Length that 0 stands for in a data piece. */
-const LONGEST_PIECE_BYTES = 2 ** 31;
 
 /** Attributes that a bit of the mask names. */
 const fields: readonly (readonly [KeyAttribute, keyof KeyAttributes])[] = [
@@ -186,7 +185,7 @@ export class UmrUnit implements KeyChanges {
   /** Copies a list that the data piece of a request names. */
   #readList(qp: KeyHolder, { view, changesAll }: KeyRequest, bytes: number): FaultKind {
     if (getDataSegInline(view, LIST_AT) === 1) return FaultKind.COMMAND_SGE;
-    if ((getDataSegByteCount(view, LIST_AT) || LONGEST_PIECE_BYTES) < bytes) return FaultKind.COMMAND_LENGTH;
+    if ((getDataSegByteCount(view, LIST_AT) || WHOLE_PIECE_BYTES) < bytes) return FaultKind.COMMAND_LENGTH;
     const keys = this.#keys;
     const { dma } = keys.owner;
     const address = joinDwords(getDataSegAddressLow(view, LIST_AT), foldHigh(getDataSegAddressHigh(view, LIST_AT)));

@@ -17,9 +17,7 @@ import type { ReceiveList } from '../../../hca/queues/receive-source.ts';
 import { LIST_END_KEY, ReceiveElements } from '../../shared/receive-elements.ts';
 import type { ReceiveFormat } from '../../shared/receive-queue.ts';
 import type { LinkedFormat } from '../../shared/shared-receive-ring.ts';
-
-/** Bytes of a piece of data whose length is 0. */
-const WHOLE_BYTES = 2 ** 31;
+import { WHOLE_PIECE_BYTES } from '../memory/queue-memory.ts';
 
 const elements = new ReceiveElements();
 
@@ -29,7 +27,7 @@ function addPiece(view: DataView, at: number): boolean {
   return elements.add(
     getDataSegAddressHigh(view, at) | 0,
     getDataSegAddressLow(view, at) | 0,
-    getDataSegByteCount(view, at) || WHOLE_BYTES,
+    getDataSegByteCount(view, at) || WHOLE_PIECE_BYTES,
     getDataSegLkey(view, at) | 0,
   );
 }

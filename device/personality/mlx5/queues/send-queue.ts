@@ -75,6 +75,8 @@ export class SendQueue implements PostedSends {
   ready = false;
   /** Blocks that software has posted, modulo 2^16. */
   posted = 0;
+  /** Why the request that was read last is no request. */
+  fault: FaultKind = FaultKind.NONE;
   readonly #counter: PostedCounter;
   /** Blocks that the next request probably has: as many as the last one. */
   #expected = 1;
@@ -146,9 +148,6 @@ export class SendQueue implements PostedSends {
     const lengthBytes = this.#read(first, taken, target);
     return this.fault === FaultKind.NONE ? lengthBytes : 0;
   }
-
-  /** Why the request that was read last is no request. */
-  fault: FaultKind = FaultKind.NONE;
 
   /**
    * Reads a request that may take `most` blocks, and sets `fault`. Returns the length that it says

@@ -56,7 +56,7 @@ import type { AddressVectors } from '../../shared/address-vectors.ts';
 import { RequestBlock } from '../../shared/request-block.ts';
 import { hasTarget, isAtomic, SendCommandBuilder } from '../../shared/send-command-builder.ts';
 import type { RequestLoader } from '../../shared/send-queues.ts';
-import { QUEUE_KEY } from '../memory/queue-memory.ts';
+import { QUEUE_KEY, WHOLE_PIECE_BYTES } from '../memory/queue-memory.ts';
 import { storeVector } from './datagram-vectors.ts';
 import type { SendQueue } from './send-queue.ts';
 
@@ -66,8 +66,6 @@ const SIGNED_QUEUE_KEY = QUEUE_KEY | 0;
 const INLINE_HEAD_BYTES = 4;
 /** Pieces begin at multiples of it. */
 const PIECE_UNIT_BYTES = 16;
-/** Bytes of a piece of data whose length is 0. */
-const WHOLE_BYTES = 2 ** 31;
 
 const sendOpcodes = new Uint8Array(256).fill(UNKNOWN);
 for (const [work, send] of [
@@ -189,7 +187,7 @@ export class SendRequests implements RequestLoader<SendQueue> {
       buffer,
       getDataSegAddressHigh(request, at) | 0,
       getDataSegAddressLow(request, at) | 0,
-      byteCount === 0 ? WHOLE_BYTES : byteCount,
+      byteCount || WHOLE_PIECE_BYTES,
       lkey,
     );
   }
