@@ -54,7 +54,7 @@ import type { Dma } from '../../../hca/function/dma.ts';
 import { CHANGE_KEY } from '../../../hca/transport/requester-opcodes.ts';
 import type { AddressVectors } from '../../shared/address-vectors.ts';
 import { RequestBlock } from '../../shared/request-block.ts';
-import { hasTarget, isAtomic, SendCommandBuilder } from '../../shared/send-command-builder.ts';
+import { hasTarget, isAtomic, roundUp, SendCommandBuilder } from '../../shared/send-command-builder.ts';
 import type { RequestLoader } from '../../shared/send-queues.ts';
 import { QUEUE_KEY, WHOLE_PIECE_BYTES } from '../memory/queue-memory.ts';
 import { storeVector } from './datagram-vectors.ts';
@@ -169,7 +169,7 @@ export class SendRequests implements RequestLoader<SendQueue> {
       }
       const data = next + INLINE_HEAD_BYTES;
       if (!mayBeInline || data + byteCount > sizeBytes) return false;
-      const end = Math.ceil((data + byteCount) / PIECE_UNIT_BYTES) * PIECE_UNIT_BYTES;
+      const end = roundUp(data + byteCount, PIECE_UNIT_BYTES);
       if (end >= sizeBytes && this.#command.takesInline(byteCount))
         this.#command.setInline(buffer, this.#request.bytes, data, byteCount);
       else if (!this.#loadInline(queue, number, data, byteCount, buffer)) return false;
