@@ -9,9 +9,6 @@
 import {
   COMPLETION_ENTRY_SEQUENCE_BYTES,
   COMPLETION_ENTRY_SIZE,
-  getCompletionEntryQpn,
-  getCompletionEntryQueueSequence,
-  getCompletionEntryReceive,
   setCompletionEntrySequence,
   setCompletionEntryTimestampHigh,
   setCompletionEntryTimestampLow,
@@ -32,7 +29,7 @@ import type { EntryMove } from '../memory/move-entries.ts';
 import type { StepResult } from '../memory/page-list.ts';
 import type { QueueMemory } from '../memory/queue-memory.ts';
 import type { ContextOrKernel } from './collect-context.ts';
-import type { CompletionPort } from './completion-port.ts';
+import { type CompletionPort, noteCompletion } from './completion-port.ts';
 import type { CompletionTimes } from './completion-times.ts';
 import type { EventModeration, ModeratedQueue } from './event-moderation.ts';
 
@@ -136,7 +133,7 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     this.moderation?.noteCompletion(this);
     this.producerCount = (this.producerCount + 1) >>> 0;
     if (solicited) this.#solicitedCount = this.producerCount;
-    if (this.owner.timeline !== undefined) this.#notePosted();
+    if (this.owner.timeline !== undefined) noteCompletion(this.owner, entryView, this.number, this.producerCount);
     if (this.notifyState === NotifyState.ARMED_ALL || (solicited && this.notifyState === NotifyState.ARMED_SOLICITED))
       this.#offerEvent(EventCause.COMPLETION);
     else if (this.owner.timeline !== undefined) this.#noteNoEvent(quietStates[this.notifyState]);
@@ -241,14 +238,6 @@ export class CompletionQueue implements CompletionPort, FaultSubject, ModeratedQ
     if (!this.eventQueue.postCompletion(event, this.summaryIndex)) return this.#noteNoEvent(NoEvent.QUEUE_FAILED);
     this.notifyState = NotifyState.TRIGGERED;
     this.eqPending = true;
-  }
-
-  /** The CQE of the work space was posted. */
-  #notePosted(): void {
-    const step = getCompletionEntryReceive(entryView, 0) === 1 ? Step.RECEIVE_COMPLETION : Step.SEND_COMPLETION;
-    const qpn = getCompletionEntryQpn(entryView, 0);
-    const sequence = getCompletionEntryQueueSequence(entryView, 0);
-    this.owner.timeline?.note(step, this.owner.number, qpn, sequence, this.number, this.producerCount);
   }
 
   #noteNoEvent(reason: NoEvent): void {

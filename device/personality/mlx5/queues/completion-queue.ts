@@ -5,11 +5,6 @@
  * page for one event (IBTA 11.4.2). A full queue goes into error, and no entry is overwritten,
  * unless software allows it. `CompletionEncoder` fills entries.
  */
-import {
-  getCompletionEntryQpn,
-  getCompletionEntryQueueSequence,
-  getCompletionEntryReceive,
-} from '../../../../protocol/layout/gen/completion-entry.gen.ts';
 import { FaultKind, FaultObject } from '../../../../protocol/layout/gen/values.gen.ts';
 import { getCqRecordConsumerIndex } from '../../../../protocol/mlx5/gen/cq-record.gen.ts';
 import { type Cqc, encodeCqc } from '../../../../protocol/mlx5/gen/cqc.gen.ts';
@@ -32,6 +27,7 @@ import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import { Step } from '../../../hca/function/timeline.ts';
 import { EventCause, NoEvent } from '../../../hca/function/timeline-values.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import { noteCompletion } from '../../../hca/queues/completion-port.ts';
 import { CompletionTimes } from '../../../hca/queues/completion-times.ts';
 import type { EventModeration, ModeratedQueue } from '../../../hca/queues/event-moderation.ts';
 import type { PlantedFaults } from '../../shared/planted-faults.ts';
@@ -56,7 +52,7 @@ const record = new Uint8Array(RECORD_BYTES);
 const recordView = new DataView(record.buffer);
 
 /** Parts of the device that CQs share. */
-export interface CompletionParts {
+interface CompletionParts {
   readonly underlying: UnderlyingFunction;
   /** The clock of the timer that software reads in the initialising segment. */
   readonly clock: { now(): number };
@@ -66,7 +62,7 @@ export interface CompletionParts {
 }
 
 /** Where the entries lie: a checked list of pages, and the fields that describe it. */
-export interface CompletionPlace extends Pick<Cqc, 'logCqSize' | 'logPageSize' | 'pageOffset'> {
+interface CompletionPlace extends Pick<Cqc, 'logCqSize' | 'logPageSize' | 'pageOffset'> {
   readonly pages: PageList;
 }
 
@@ -163,7 +159,7 @@ export class Mlx5CompletionQueue implements FaultSubject, CompletionSource, Mode
     this.producerCount = (this.producerCount + 1) >>> 0;
     if (solicited) this.#solicitedCount = this.producerCount;
     const { timeline } = this.owner;
-    if (timeline !== undefined && work !== undefined) this.#notePosted(work);
+    if (timeline !== undefined && work !== undefined) noteCompletion(this.owner, work, this.number, this.producerCount);
     const { st } = this.context;
     if (st === ArmState.ARMED || (solicited && st === ArmState.SOLICITED_ARMED))
       this.#offerEvent(EventCause.COMPLETION);
@@ -307,14 +303,6 @@ export class Mlx5CompletionQueue implements FaultSubject, CompletionSource, Mode
   #quietReason(): NoEvent {
     if (this.context.st === ArmState.SOLICITED_ARMED) return NoEvent.SOLICITED_ONLY;
     return this.#servedSequence === NONE ? NoEvent.UNARMED : NoEvent.TRIGGERED;
-  }
-
-  /** The step of an entry that was posted. */
-  #notePosted(work: DataView): void {
-    const { timeline, number } = this.owner;
-    const step = getCompletionEntryReceive(work, 0) === 1 ? Step.RECEIVE_COMPLETION : Step.SEND_COMPLETION;
-    const sequence = getCompletionEntryQueueSequence(work, 0);
-    timeline?.note(step, number, getCompletionEntryQpn(work, 0), sequence, this.number, this.producerCount);
   }
 
   #noteNoEvent(reason: NoEvent): void {

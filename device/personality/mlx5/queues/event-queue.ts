@@ -22,7 +22,7 @@ const OWNER_BYTES = 4;
 const INDEX_MASK = 0xffffff;
 
 /** What a command says of a queue. */
-export interface EventQueuePlan {
+interface EventQueuePlan {
   readonly number: number;
   readonly logEntries: number;
   readonly vector: number;

@@ -17,7 +17,7 @@ import type { QueueMemory } from '../memory/queue-memory.ts';
 const KIND = 'work request';
 
 /** A send queue, as far as doorbells name its blocks. */
-export interface BlockQueue {
+interface BlockQueue {
   readonly qp: QueuePair;
   /** Blocks that software has posted, modulo 2^16. */
   readonly posted: number;

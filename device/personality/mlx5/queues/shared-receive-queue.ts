@@ -15,7 +15,7 @@ import { type QueueMemory, ReceiveCounter } from '../memory/queue-memory.ts';
 import { linkedFormat } from './receive-requests.ts';
 
 /** Place and size of the entries, the doorbell record, and where events go. */
-export interface SharedReceivePlan {
+interface SharedReceivePlan {
   readonly memory: QueueMemory;
   readonly entries: number;
   readonly strideBytes: number;

@@ -5,11 +5,6 @@
  * (IBTA 11.4.2). A full queue goes into error, and no entry is overwritten. `CompletionEncoder` and
  * `RawQueuePairs` fill entries.
  */
-import {
-  getCompletionEntryQpn,
-  getCompletionEntryQueueSequence,
-  getCompletionEntryReceive,
-} from '../../../../protocol/layout/gen/completion-entry.gen.ts';
 import { FaultKind, FaultObject } from '../../../../protocol/layout/gen/values.gen.ts';
 import { getCompletionQpn } from '../../../../protocol/mthca/gen/completion.gen.ts';
 import { COMPLETION_BYTES } from '../../../../protocol/mthca/gen/constants.gen.ts';
@@ -26,6 +21,7 @@ import type { FaultSubject } from '../../../hca/function/fault-log.ts';
 import { Step } from '../../../hca/function/timeline.ts';
 import { EventCause, NoEvent } from '../../../hca/function/timeline-values.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
+import { noteCompletion } from '../../../hca/queues/completion-port.ts';
 import { KeyRight } from '../../shared/key-rights.ts';
 import type { PlantedFaults } from '../../shared/planted-faults.ts';
 import type { DoorbellRecords } from '../memory/doorbell-records.ts';
@@ -122,7 +118,8 @@ export class MthcaCompletionQueue implements FaultSubject, CompletionSource {
       return this.#fail(ContextStatus.WRITE_FAILURE, CqErrorSyndrome.ACCESS_VIOLATION, FaultKind.NONE);
     context.producerIndex = (context.producerIndex + 1) >>> 0;
     if (solicited) this.#solicitedIndex = context.producerIndex;
-    if (underlying.timeline !== undefined && work !== undefined) this.#notePosted(work);
+    if (underlying.timeline !== undefined && work !== undefined)
+      noteCompletion(underlying, work, this.number, this.count);
     const { notification } = context;
     if (notification === NotificationState.ARMED || (solicited && notification === NotificationState.ARMED_SOLICITED))
       this.#fire(EventCause.COMPLETION);
@@ -185,21 +182,6 @@ export class MthcaCompletionQueue implements FaultSubject, CompletionSource {
     this.context.notification = NotificationState.FIRED;
     this.#servedSequence = this.#armSequence;
     this.#parts.eventQueue.postCompletion(this, cause);
-  }
-
-  /** The step of an entry that was posted. */
-  #notePosted(work: DataView): void {
-    const { underlying } = this.#parts;
-    const step = getCompletionEntryReceive(work, 0) === 1 ? Step.RECEIVE_COMPLETION : Step.SEND_COMPLETION;
-    const sequence = getCompletionEntryQueueSequence(work, 0);
-    underlying.timeline?.note(
-      step,
-      underlying.number,
-      getCompletionEntryQpn(work, 0),
-      sequence,
-      this.number,
-      this.count,
-    );
   }
 
   #noteNoEvent(): void {
