@@ -6,12 +6,12 @@
 import t, { type Test } from 'tap';
 import { AccessFlag, PortState } from '../../protocol/layout/gen/values.gen.ts';
 import { defaultAdapterOptions } from '../hca/adapter/options.ts';
-import type { AdapterClock, HostPort } from '../host.ts';
 import { Recorder } from '../hosts/recording.ts';
 import { Replay } from '../hosts/replay.ts';
 import { Driver } from '../rig/driver/driver.ts';
 import type { DriverQueuePair } from '../rig/driver/queue-pair.ts';
 import { InProcessAccess } from '../rig/machine/access.ts';
+import { RecordedFabric } from '../rig/machine/fabric-machine.ts';
 import { InProcessMachine } from '../rig/machine/machine.ts';
 import { type BuiltFabric, buildFabric } from './build-fabric.ts';
 import { findFabricError } from './fabric-errors.ts';
@@ -79,17 +79,10 @@ class Guest {
 
 /** Two guests exchange messages over a fabric; its recording replays. Returns the fabric. */
 function exchange(t: Test, plan: FabricPlan): BuiltFabric {
-  let built: BuiltFabric | undefined;
-  const build = (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
-    built = buildFabric(plan, clock, hosts);
-    return built.fabric;
-  };
-  const pieces: Uint8Array[] = [];
-  const record = (_: unknown, count: number): Recorder =>
-    new Recorder(plan, count, (bytes) => pieces.push(bytes.slice()));
-  const machine = new InProcessMachine({ functionCount: 2, build, record });
+  const fabric = new RecordedFabric(plan);
+  const { machine, built } = fabric;
   const guests = [new Guest(machine, 0), new Guest(machine, 1)];
-  const ports = built?.adapters.map(({ ports: [port] }) => port) ?? [];
+  const ports = built.adapters.map(({ ports: [port] }) => port);
   machine.runUntil(() => ports.every(({ state }) => state === PortState.ACTIVE), 'all ports are active');
   t.not(ports[0].lid, ports[1].lid);
   t.ok(ports.every(({ lid }) => lid > 0));
@@ -105,15 +98,11 @@ function exchange(t: Test, plan: FabricPlan): BuiltFabric {
     }, `message ${round}`);
     t.same(bytes.subarray(GRH_AREA), payload);
   }
-  machine.recorder?.flush();
-  const replay = new Replay(Buffer.concat(pieces), () => {
-    throw new Error('A recording of a fabric brings its plan.');
-  });
-  const result = replay.run();
+  const result = fabric.replay();
   t.equal(result.divergence, undefined);
   t.notOk(result.truncated);
   t.ok(result.steps > 100, `${result.steps} steps`);
-  return built as unknown as BuiltFabric;
+  return built;
 }
 
 const links = [{ kind: 'cable' }, { kind: 'faulty', seed: 3, delayNs: 2000, bitsPerSecond: 1e9 }] as const;

@@ -8,15 +8,11 @@ import t from 'tap';
 import { SendOpcode, ServiceType } from '../../protocol/layout/gen/values.gen.ts';
 import type { Adapter } from '../hca/adapter/adapter.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../hca/adapter/options.ts';
-import type { AdapterClock, HostPort } from '../host.ts';
-import { Recorder } from '../hosts/recording.ts';
-import { Replay } from '../hosts/replay.ts';
 import { Driver } from '../rig/driver/driver.ts';
 import type { DriverQueuePair } from '../rig/driver/queue-pair.ts';
 import { FULL_ACCESS } from '../rig/fixtures/connected-fixture.ts';
 import { InProcessAccess } from '../rig/machine/access.ts';
-import { InProcessMachine } from '../rig/machine/machine.ts';
-import { type BuiltFabric, buildFabric } from './build-fabric.ts';
+import { RecordedFabric } from '../rig/machine/fabric-machine.ts';
 import { findFabricError } from './fabric-errors.ts';
 import { type AdapterNode, defaultSwitchNode, type FabricPlan } from './fabric-plan.ts';
 
@@ -57,20 +53,9 @@ const backToBack: FabricPlan = {
   subnet: 'managed',
 };
 
-class Fixture {
-  readonly pieces: Uint8Array[] = [];
-  readonly machine: InProcessMachine;
-  built!: BuiltFabric;
-
+class Fixture extends RecordedFabric {
   constructor(plan: FabricPlan) {
-    this.machine = new InProcessMachine({
-      functionCount: 4,
-      build: (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
-        this.built = buildFabric(plan, clock, hosts);
-        return this.built.fabric;
-      },
-      record: (_, count) => new Recorder(plan, count, (bytes) => this.pieces.push(bytes.slice())),
-    });
+    super(plan, 4);
     const ports = this.built.adapters.flatMap((adapter) => adapter.ports.filter(({ number }) => number === 1));
     this.machine.runUntil(() => ports.every(({ active }) => active), 'active ports');
   }
@@ -136,10 +121,7 @@ for (const [name, plan] of Object.entries({ behindSwitch, backToBack }))
     }
     for (const adapter of fixture.built.adapters)
       t.ok(adapter.inner[0].ports[0].transmitPackets > 5, 'the packets left by the uplink');
-    machine.recorder?.flush();
-    const result = new Replay(Buffer.concat(fixture.pieces), () => {
-      throw new Error('A recording of a fabric brings its plan.');
-    }).run();
+    const result = fixture.replay();
     t.equal(result.divergence, undefined);
     t.notOk(result.truncated);
   });

@@ -8,12 +8,10 @@ import t from 'tap';
 import { CompletionStatus, PlacementType, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import { WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import { encodeLinkChange } from '../../fabric/link/link-changes.ts';
-import type { AdapterClock, HostPort } from '../../host.ts';
-import { InProcessMachine } from '../../rig/machine/machine.ts';
+import { makeFabricMachine } from '../../rig/machine/fabric-machine.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
 import { BYTES, MixedFabric, mixedPlan, mthcaNode } from '../../rig/mthca/driver/mixed-fabric.ts';
 import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
-import { type BuiltFabric, buildFabric } from '../../topology/build-fabric.ts';
 import { findFabricError } from '../../topology/fabric-errors.ts';
 import type { FabricPlan } from '../../topology/fabric-plan.ts';
 import { managerPlaces } from '../../topology/manager-places.ts';
@@ -129,12 +127,7 @@ t.test('devices without a switch', async (t) => {
   t.match(findFabricError(clash, []), /adapters m and n both have LID 3/);
   const links = [{ ports: ['m:1', 'n:1'], link: { kind: 'cable' } }] as const;
   for (const subnet of ['managed', 'fixed'] as const) {
-    let built!: BuiltFabric;
-    const build = (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
-      built = buildFabric({ ...plan, links, subnet }, clock, hosts);
-      return built.fabric;
-    };
-    const machine = new InProcessMachine({ functionCount: 2, build });
+    const { machine, built } = makeFabricMachine({ ...plan, links, subnet });
     for (const index of [0, 1]) new DataFixture({}, new MthcaDriver(machine, index, built.adapters[index]));
     const ports = built.adapters.map(({ ports: [port] }) => port);
     machine.runUntil(() => ports.every(({ active }) => active), `active ports, ${subnet}`);

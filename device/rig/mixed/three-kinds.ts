@@ -5,14 +5,10 @@
  */
 import { CompletionOpcode, PathMtu } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { defaultAdapterOptions } from '../../hca/adapter/options.ts';
-import type { AdapterClock, HostPort } from '../../host.ts';
-import { Recorder } from '../../hosts/recording.ts';
-import { Replay, type ReplayResult } from '../../hosts/replay.ts';
 import type { Mlx5Adapter } from '../../personality/mlx5/mlx5-adapter.ts';
 import type { MthcaAdapter } from '../../personality/mthca/mthca-adapter.ts';
-import { type BuiltFabric, buildFabric } from '../../topology/build-fabric.ts';
 import { defaultSwitchNode, type FabricPlan } from '../../topology/fabric-plan.ts';
-import { InProcessMachine } from '../machine/machine.ts';
+import { RecordedFabric } from '../machine/fabric-machine.ts';
 import { DataFixture } from '../mlx5/driver/data-fixture.ts';
 import { Mlx5Driver } from '../mlx5/driver/mlx5-driver.ts';
 import { mlx5Node } from '../mlx5/driver/mlx5-fabric.ts';
@@ -33,23 +29,13 @@ const plan: FabricPlan = {
   subnet: 'managed',
 };
 
-export class ThreeKinds {
-  readonly machine: InProcessMachine;
+export class ThreeKinds extends RecordedFabric {
   readonly m: { readonly fixture: DataFixture; readonly qp: Mlx5DriverQueuePair; readonly memory: Piece };
   readonly v: VuhcaPeer;
   readonly n: MthcaPeer;
-  built!: BuiltFabric;
-  readonly #pieces: Uint8Array[] = [];
 
   constructor() {
-    this.machine = new InProcessMachine({
-      functionCount: plan.adapters.length,
-      build: (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
-        this.built = buildFabric(plan, clock, hosts);
-        return this.built.fabric;
-      },
-      record: (_, count) => new Recorder(plan, count, (bytes) => this.#pieces.push(bytes.slice())),
-    });
+    super(plan);
     const { machine, built } = this;
     const [first, , third] = built.adapters;
     const fixture = new DataFixture(new Mlx5Driver(machine, 0, first as Mlx5Adapter));
@@ -57,10 +43,6 @@ export class ThreeKinds {
     this.v = new VuhcaPeer(machine, 1);
     this.n = new MthcaPeer(new MthcaDriver(machine, 2, third as MthcaAdapter));
     machine.runUntil(() => built.adapters.every(({ ports: [port] }) => port.active), 'active ports');
-  }
-
-  get lids(): number[] {
-    return this.built.adapters.map(({ ports: [port] }) => port.lid);
   }
 
   /** Connects m and our own adapter. */
@@ -99,13 +81,5 @@ export class ThreeKinds {
       return taken.length > 0;
     }, 'a receive of n');
     if (taken[0].syndrome !== 0) throw new Error(`n: syndrome ${taken[0].syndrome}`);
-  }
-
-  /** Replays everything so far. */
-  replay(): ReplayResult {
-    this.machine.recorder?.flush();
-    return new Replay(Buffer.concat(this.#pieces), () => {
-      throw new Error('A recording of a fabric brings its plan.');
-    }).run();
   }
 }

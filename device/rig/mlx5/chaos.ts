@@ -10,13 +10,12 @@
 import type { Cqe } from '../../../protocol/mlx5/gen/cqe.gen.ts';
 import { CompletionOpcode, CompletionSyndrome, EventType, QpService } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { requesterOf } from '../../hca/transport/state/connected-states.ts';
-import type { AdapterClock, HostPort } from '../../host.ts';
 import type { Mlx5Adapter } from '../../personality/mlx5/mlx5-adapter.ts';
 import { SharedForm } from '../../personality/mlx5/queues/shared-receive-queue.ts';
 import { Random } from '../../random.ts';
-import { type BuiltFabric, buildFabric } from '../../topology/build-fabric.ts';
 import type { FabricPlan } from '../../topology/fabric-plan.ts';
-import { InProcessMachine } from '../machine/machine.ts';
+import { makeFabricMachine } from '../machine/fabric-machine.ts';
+import type { InProcessMachine } from '../machine/machine.ts';
 import { ChaosEnd, SharedEntries } from './chaos-end.ts';
 import { DataFixture } from './driver/data-fixture.ts';
 import { Mlx5Driver } from './driver/mlx5-driver.ts';
@@ -275,16 +274,8 @@ function makeChaosMachine(seed: number): { machine: InProcessMachine; devices: r
     links: [{ ports: ['m:1', 'n:1'], link }],
     subnet: 'fixed',
   };
-  let built: BuiltFabric | undefined;
-  const machine = new InProcessMachine({
-    seed,
-    functionCount: plan.adapters.length,
-    build: (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
-      built = buildFabric(plan, clock, hosts);
-      return built.fabric;
-    },
-  });
-  return { machine, devices: (built?.adapters ?? []) as unknown as Mlx5Adapter[] };
+  const { machine, built } = makeFabricMachine(plan, { seed });
+  return { machine, devices: built.adapters as Mlx5Adapter[] };
 }
 
 /** Runs one seed. Returns what is wrong. */

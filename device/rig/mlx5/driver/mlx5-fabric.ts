@@ -4,14 +4,10 @@
  * subnet manager, recorded, with a driver for each device; for tests of fabrics.
  */
 import { defaultAdapterOptions } from '../../../hca/adapter/options.ts';
-import type { AdapterClock, HostPort } from '../../../host.ts';
-import { Recorder } from '../../../hosts/recording.ts';
-import { Replay, type ReplayResult } from '../../../hosts/replay.ts';
 import type { Mlx5Adapter } from '../../../personality/mlx5/mlx5-adapter.ts';
 import { defaultMlx5Options } from '../../../personality/mlx5/options.ts';
-import { type BuiltFabric, buildFabric } from '../../../topology/build-fabric.ts';
 import { defaultSwitchNode, type FabricPlan, type PersonalityNode } from '../../../topology/fabric-plan.ts';
-import { InProcessMachine } from '../../machine/machine.ts';
+import { RecordedFabric } from '../../machine/fabric-machine.ts';
 import { Mlx5Driver } from './mlx5-driver.ts';
 
 export function mlx5Node(name: string, place: number): PersonalityNode {
@@ -40,22 +36,12 @@ interface Mlx5End {
   readonly driver: Mlx5Driver;
 }
 
-export class Mlx5Fabric {
-  readonly machine: InProcessMachine;
+export class Mlx5Fabric extends RecordedFabric {
   readonly m: Mlx5End;
   readonly n: Mlx5End;
-  built!: BuiltFabric;
-  readonly #pieces: Uint8Array[] = [];
 
   constructor() {
-    this.machine = new InProcessMachine({
-      functionCount: plan.adapters.length,
-      build: (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
-        this.built = buildFabric(plan, clock, hosts);
-        return this.built.fabric;
-      },
-      record: (_, count) => new Recorder(plan, count, (bytes) => this.#pieces.push(bytes.slice())),
-    });
+    super(plan);
     this.m = this.#end(0);
     this.n = this.#end(2);
   }
@@ -63,14 +49,6 @@ export class Mlx5Fabric {
   /** Runs until the port of a device is active. */
   awaitActive({ device }: Mlx5End): void {
     this.machine.runUntil(() => device.ports[0].active, 'an active port');
-  }
-
-  /** Replays everything so far. */
-  replay(): ReplayResult {
-    this.machine.recorder?.flush();
-    return new Replay(Buffer.concat(this.#pieces), () => {
-      throw new Error('A recording of a fabric brings its plan.');
-    }).run();
   }
 
   #end(index: number): Mlx5End {

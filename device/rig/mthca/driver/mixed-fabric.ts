@@ -5,11 +5,7 @@
  */
 import { AccessFlag, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
 import { defaultAdapterOptions } from '../../../hca/adapter/options.ts';
-import type { AdapterClock, HostPort } from '../../../host.ts';
-import { Recorder } from '../../../hosts/recording.ts';
-import { Replay, type ReplayResult } from '../../../hosts/replay.ts';
 import { defaultMthcaOptions } from '../../../personality/mthca/options.ts';
-import { type BuiltFabric, buildFabric } from '../../../topology/build-fabric.ts';
 import {
   defaultSwitchNode,
   type FabricPlan,
@@ -19,7 +15,8 @@ import {
 import { Driver } from '../../driver/driver.ts';
 import type { DriverQueuePair } from '../../driver/queue-pair.ts';
 import { InProcessAccess } from '../../machine/access.ts';
-import { InProcessMachine } from '../../machine/machine.ts';
+import { RecordedFabric } from '../../machine/fabric-machine.ts';
+import type { InProcessMachine } from '../../machine/machine.ts';
 import { DataFixture, type FixtureQueuePair } from './data-fixture.ts';
 import type { Piece } from './data-queue-pair.ts';
 import { MthcaDriver } from './mthca-driver.ts';
@@ -86,32 +83,18 @@ export class VuhcaPeer {
   }
 }
 
-export class MixedFabric {
-  readonly machine: InProcessMachine;
+export class MixedFabric extends RecordedFabric {
   readonly m: MthcaPeer;
   readonly v: VuhcaPeer;
   readonly n: MthcaPeer;
-  built!: BuiltFabric;
-  readonly #pieces: Uint8Array[] = [];
 
   constructor(plan: FabricPlan) {
-    this.machine = new InProcessMachine({
-      functionCount: 3,
-      build: (_: unknown, clock: AdapterClock, hosts: HostPort[]) => {
-        this.built = buildFabric(plan, clock, hosts);
-        return this.built.fabric;
-      },
-      record: (_, count) => new Recorder(plan, count, (bytes) => this.#pieces.push(bytes.slice())),
-    });
+    super(plan);
     const { machine, built } = this;
     this.m = new MthcaPeer(new MthcaDriver(machine, 0, built.adapters[0]));
     this.v = new VuhcaPeer(machine, 1);
     this.n = new MthcaPeer(new MthcaDriver(machine, 2, built.adapters[2]));
     machine.runUntil(() => built.adapters.every(({ ports: [port] }) => port.active), 'active ports');
-  }
-
-  get lids(): number[] {
-    return this.built.adapters.map(({ ports: [port] }) => port.lid);
   }
 
   /** Connects m and v. */
@@ -148,13 +131,5 @@ export class MixedFabric {
     const [{ syndrome }] = taken;
     if (taken.length > 1 || syndrome !== 0)
       throw new Error(`${what}: ${taken.length} completions, syndrome ${syndrome}`);
-  }
-
-  /** Replays everything so far. */
-  replay(): ReplayResult {
-    this.machine.recorder?.flush();
-    return new Replay(Buffer.concat(this.#pieces), () => {
-      throw new Error('A recording of a fabric brings its plan.');
-    }).run();
   }
 }
