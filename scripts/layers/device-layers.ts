@@ -252,7 +252,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/machine',
     holds: 'the in-process host: simulated machine, memory and clock',
-    uses: 'layout host.ts random.ts function adapter hosts ordering rig/driver',
+    uses: 'layout host.ts random.ts function adapter device/topology hosts ordering rig/driver',
   },
   {
     path: 'device/rig/fixtures',
@@ -298,17 +298,17 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mthca/driver',
     holds: 'the host side of the mthca command interface',
-    uses: 'layout infiniband protocol/mthca host.ts random.ts agents adapter shared personality/mthca device/topology hosts rig/driver machine',
+    uses: 'layout infiniband protocol/mthca host.ts random.ts agents adapter shared personality/mthca device/topology rig/driver machine',
   },
   {
     path: 'device/rig/mthca',
     holds: 'chaos and isolation with the mthca personality',
-    uses: 'infiniband protocol/mthca random.ts state machine mthca/driver',
+    uses: 'infiniband protocol/mthca random.ts hca/queues machine fixtures mthca/driver',
   },
   {
     path: 'device/rig/mlx5/driver',
     holds: 'the host side of an mlx5 device: commands, keys, queues',
-    uses: 'layout protocol/mlx5 host.ts port link function protection hca/queues collect adapter shared mlx5/memory mlx5/queues personality/mlx5 device/topology hosts machine',
+    uses: 'layout protocol/mlx5 host.ts port link function protection hca/queues collect adapter shared mlx5/memory mlx5/queues personality/mlx5 device/topology machine',
   },
   {
     path: 'device/rig/mlx5/fields',
@@ -319,12 +319,12 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5',
     holds: 'chaos with the mlx5 personality, and random load on its memory keys',
-    uses: 'layout infiniband protocol/mlx5 host.ts random.ts protection state mlx5/memory mlx5/queues personality/mlx5 device/topology machine mlx5/driver',
+    uses: 'layout protocol/mlx5 random.ts protection hca/queues mlx5/memory mlx5/queues personality/mlx5 machine fixtures mlx5/driver',
   },
   {
     path: 'device/rig/mixed',
     holds: 'fabrics of adapters of all personalities, with their drivers',
-    uses: 'protocol/mlx5 host.ts adapter personality/mthca personality/mlx5 device/topology hosts machine mthca/driver mlx5/driver',
+    uses: 'protocol/mlx5 adapter personality/mthca personality/mlx5 device/topology machine mthca/driver mlx5/driver',
   },
   {
     path: 'device/rig/conformance',

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * One end of a connection of the chaos over an mlx5 device: a QP, the memory of its slots, and
- * what it has posted. It writes requests whose data follow from their number, and checks what their
- * completions say and what they left in memory. `Mlx5Chaos` drives it.
- */
-import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
+/** One end of a connection of the chaos over mlx5 devices. `Mlx5Chaos` drives it. */
+import { getErrorCqeSyndrome } from '../../../protocol/mlx5/gen/error-cqe.gen.ts';
 import {
   CommandOpcode,
+  CompletionOpcode,
+  CompletionSyndrome,
   FenceMode,
   QpService,
   ReceiveQueueType,
@@ -14,247 +12,122 @@ import {
 } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { SharedForm } from '../../personality/mlx5/queues/shared-receive-queue.ts';
 import type { Random } from '../../random.ts';
+import {
+  type ChaosCompletion,
+  type ChaosOpcodes,
+  type ChaosWork,
+  ENTRIES,
+  PersonalityEnd,
+  SharedEntries,
+} from '../fixtures/personality-end.ts';
 import type { Mlx5DriverCompletionQueue } from './driver/completion-queue.ts';
 import type { DataFixture } from './driver/data-fixture.ts';
-import { LOG_ENTRIES, type Mlx5DriverQueuePair, type Piece, type SendWork } from './driver/queue-pair.ts';
+import type { Mlx5DriverQueuePair, Piece, SendWork } from './driver/queue-pair.ts';
 import { Mlx5DriverSharedQueue } from './driver/shared-queue.ts';
 
-const ENTRIES = 2 ** LOG_ENTRIES;
-/** Bytes of a slot; two packets and a bit. */
-const SLOT_BYTES = 5120;
-const DATAGRAM_MAX = 2048;
-const DWORD = 4;
-const COUNTER_BYTES = 8;
-const NO_KEY = 0x7f00;
 const QKEY = 0x1234;
-const { SEND, WRITE, READ, FETCH_ADD, COMPARE_SWAP } = SendOpcode;
 /** Blocks of the longest request. */
 const BLOCKS_MAX = 3;
 const COUNTER_MASK = 0xffff;
 const NO_INDEX = 0xffffff;
-
-/** A request that has not completed. */
-interface Posted {
-  /** Its first block. */
-  readonly request: number;
-  readonly opcode: number;
-  /** Number among the messages or atomics of the end. */
-  readonly number: number;
-  readonly local: Piece;
-  /** Memory of the peer that a WRITE or READ concerns. */
-  readonly remote: { bytes(): Uint8Array } | undefined;
-  readonly blocks: number;
-}
-
-/** Memory of an end, of one region each: slots of sends, of receives and of remote access. */
-interface Memory {
-  readonly sends: Piece;
-  readonly receives: Piece;
-  readonly remote: Piece;
-  readonly counter: Piece;
-}
+const { REQUEST, REQUEST_ERROR, RESPONSE_ERROR } = CompletionOpcode;
+const opcodes: ChaosOpcodes = {
+  send: SendOpcode.SEND,
+  write: SendOpcode.WRITE,
+  read: SendOpcode.READ,
+  fetchAdd: SendOpcode.FETCH_ADD,
+  compareSwap: SendOpcode.COMPARE_SWAP,
+};
+const kinds = {
+  [QpService.RC]: 'reliable',
+  [QpService.XRC]: 'reliable',
+  [QpService.UC]: 'connected',
+  [QpService.UD]: 'datagram',
+} as const;
 
 /** Sides of a connection of XRC. */
-export type XrcSide = 'initiator' | 'target';
+type XrcSide = 'initiator' | 'target';
 
-export class ChaosEnd {
-  readonly fixture: DataFixture;
-  readonly qp: Mlx5DriverQueuePair;
-  readonly service: number;
-  readonly sends: Posted[] = [];
-  readonly receives: number[] = [];
-  failed = false;
-  /** Messages that have arrived, and entries of the SRQ that this QP has used. */
-  messages = 0;
-  readonly #memory: Memory;
-  readonly #shared: SharedEntries | undefined;
+export class Mlx5End extends PersonalityEnd<Mlx5DriverQueuePair> {
+  readonly #fixture: DataFixture;
+  readonly #shared: Mlx5SharedEntries | undefined;
   readonly #side: XrcSide | undefined;
-  #posted = 0;
-  #received = 0;
-  #sentMessages = 0;
-  #takenMessages = 0;
-  #atomics = 0;
 
   /** `shared`: entries of an SRQ in the place of receives of its own. */
-  constructor(fixture: DataFixture, service: number, shared?: SharedEntries, side?: XrcSide) {
-    this.fixture = fixture;
-    this.service = service;
+  constructor(fixture: DataFixture, service: keyof typeof kinds, shared?: Mlx5SharedEntries, side?: XrcSide) {
+    const qp = makeQueuePair(fixture, service, shared, side);
+    super(fixture, { qp, service, kind: kinds[service], opcodes, receiveUnit: 1, shared });
+    this.#fixture = fixture;
     this.#shared = shared;
     this.#side = side;
-    this.qp = makeQueuePair(fixture, service, shared, side);
-    const slots = (): Piece => fixture.memory(SLOT_BYTES * ENTRIES);
-    this.#memory = { sends: slots(), receives: slots(), remote: slots(), counter: fixture.memory(COUNTER_BYTES) };
   }
 
-  get isReliable(): boolean {
-    return this.service === QpService.RC || this.service === QpService.XRC;
-  }
-
-  get isShared(): boolean {
-    return this.#shared !== undefined;
-  }
-
-  /** A QP that tells when it has taken its last entry of an SRQ. */
-  get tellsLast(): boolean {
+  override get tellsLast(): boolean {
     return this.isShared && this.#side === undefined;
   }
 
-  /** Blocks of requests that have not completed. */
-  get #blocks(): number {
-    return this.sends.reduce((sum, { blocks }) => sum + blocks, 0);
+  start(peer: this, psn: number): void {
+    this.qp.start(peer.qp.number, peer.#fixture.lid, {}, psn);
   }
 
-  /** Sends and receives that have not completed; entries of an SRQ belong to no QP. */
-  get outstanding(): number {
-    return this.sends.length + this.receives.length;
-  }
-
-  /** Software moves the QP to ERR. */
   fail(): void {
     this.qp.command(CommandOpcode.QP_2ERR);
   }
 
-  /** A receive has completed. Returns false when it is an entry of an SRQ that was not posted. */
-  complete(request: number): boolean {
-    return this.#shared === undefined || this.#shared.complete(request);
-  }
-
   /** In RESET, with nothing posted. */
-  restart(): void {
+  override restart(): void {
     this.qp.reset();
-    this.sends.length = 0;
-    this.receives.length = 0;
-    this.#posted = 0;
-    this.#received = 0;
-    this.#atomics = 0;
-    if (this.isReliable) {
-      // Unreliable messages may arrive when their QPs have begun anew.
-      this.#sentMessages = 0;
-      this.#takenMessages = 0;
-    }
-    this.failed = false;
-    this.fixture.bytes(this.#memory.counter).fill(0);
+    super.restart();
   }
 
-  postReceives(random: Random): void {
-    if (this.#shared !== undefined) return this.#shared.post(random);
-    if (this.#side !== undefined) return;
-    const room = ENTRIES - this.receives.length;
-    if (room === 0) return;
-    for (let count = 1 + random.below(room); count > 0; count--) {
-      const piece = slotOf(this.#memory.receives, this.#received);
-      // A short one fails the connection when a message comes to it.
-      const byteCount = random.oneIn(300) ? 2 : piece.byteCount;
-      this.receives.push(this.#received++ & COUNTER_MASK);
-      this.qp.postReceive({ ...piece, byteCount });
+  dropCompletions(): void {
+    const { cq } = this.qp.setup;
+    cq.take();
+    cq.tell();
+  }
+
+  *take(): Iterable<ChaosCompletion> {
+    const { cq } = this.qp.setup;
+    for (let [entry] = cq.take(1); entry !== undefined; [entry] = cq.take(1)) {
+      const { opcode, wqeCounter: request, byteCount } = entry;
+      const isError = opcode === REQUEST_ERROR || opcode === RESPONSE_ERROR;
+      const syndrome = isError ? getErrorCqeSyndrome(cq.slot(cq.consumed - 1), 0) : 0;
+      cq.tell();
+      const isSend = opcode === REQUEST || opcode === REQUEST_ERROR;
+      yield { isSend, request, byteCount, isError, isFlushed: syndrome === CompletionSyndrome.FLUSHED };
     }
   }
 
-  postSends(random: Random, peer: ChaosEnd): void {
+  override postReceives(random: Random): void {
+    // An initiator of XRC receives nothing.
+    if (this.#side !== 'initiator') super.postReceives(random);
+  }
+
+  postSends(random: Random, peer: this): void {
     // A target of XRC only answers.
     if (this.#side === 'target') return;
-    let room = Math.floor((ENTRIES - this.#blocks) / BLOCKS_MAX);
-    for (room = random.below(room + 1); room > 0; room--) this.#write(this.#request(random, peer));
+    const [oldest] = this.sends;
+    const blocks = oldest === undefined ? 0 : (this.qp.blocks - oldest.request) & COUNTER_MASK;
+    const room = Math.floor((ENTRIES - blocks) / BLOCKS_MAX);
+    for (let count = random.below(room + 1); count > 0; count--) this.write(random, peer);
     this.qp.ring();
   }
 
-  /** The oldest send has completed with success. Returns what is wrong with it. */
-  checkSend({ opcode, number, local, remote }: Posted): string | undefined {
-    const bytes = this.fixture.bytes(local);
-    if (opcode === FETCH_ADD || opcode === COMPARE_SWAP) {
-      const found = this.fixture.driver.memory.view(local.address, COUNTER_BYTES).getBigUint64(0, true);
-      return found === BigInt(number) ? undefined : `atomic ${number} found ${found}`;
-    }
-    if (remote === undefined || !this.isReliable) return undefined;
-    const same = remote.bytes().every((byte, at) => byte === bytes[at]);
-    return same ? undefined : `request ${opcode} with number ${number} has left other data`;
+  protected postReceive(piece: Piece, number: number): number {
+    this.qp.postReceive(piece);
+    return number & COUNTER_MASK;
   }
 
-  /** A receive has completed with success. Returns what is wrong with its message. */
-  checkReceive(request: number, byteCount: number, sender: ChaosEnd): string | undefined {
-    const piece = this.#shared?.pieceOf(request) ?? slotOf(this.#memory.receives, request);
-    const head = this.service === QpService.UD ? GRH_SIZE : 0;
-    const bytes = this.fixture.bytes({ ...piece, byteCount }).subarray(head);
-    const number = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
-    if (this.isReliable && number !== this.#takenMessages)
-      return `message ${number} has come in the place of ${this.#takenMessages}`;
-    if (number >= sender.#sentMessages) return `message ${number} was never sent`;
-    this.#takenMessages++;
-    this.messages++;
-    const wanted = makeMessage(number, this.service);
-    const same = bytes.length === wanted.length && wanted.every((byte, at) => byte === bytes[at]);
-    return same ? undefined : `message ${number} is altered`;
-  }
-
-  #request(random: Random, peer: ChaosEnd): SendWork {
-    const slot = slotOf(this.#memory.sends, this.#posted);
-    const fence = random.oneIn(5) ? FenceMode.FENCE : FenceMode.NONE;
-    const kind = this.isReliable ? random.below(6) : this.service === QpService.UC ? random.below(3) : 1;
-    const isWrong = random.oneIn(150);
-    if (kind === 0) return this.#access(random, peer, WRITE, slot, isWrong, fence);
-    if (kind === 3) return this.#access(random, peer, READ, slot, isWrong, fence);
-    if (kind === 4 || kind === 5) return this.#count(random, peer, slot, isWrong);
-    const number = this.#sentMessages++;
-    const message = makeMessage(number, this.service);
-    const local = { ...slot, byteCount: message.length, key: random.oneIn(200) ? NO_KEY : slot.key };
-    this.#note(SEND, number, local);
-    const to = { remoteLid: peer.fixture.lid, remoteQpn: peer.qp.number, qkey: QKEY };
+  protected writeRequest({ isFenced = false, ...work }: ChaosWork, _number: number, peer: this): number {
+    const fence = isFenced ? FenceMode.FENCE : FenceMode.NONE;
+    const to = { remoteLid: peer.#fixture.lid, remoteQpn: peer.qp.number, qkey: QKEY };
     const target = this.service === QpService.UD ? { to } : peer.#sharedTarget();
-    if (message.length < 100 && random.oneIn(2)) return { opcode: SEND, inline: message, fence, ...target };
-    this.fixture.bytes({ ...slot, byteCount: message.length }).set(message);
-    return { opcode: SEND, pieces: [local], fence, ...target };
-  }
-
-  /** A WRITE of random data to the slot of the peer, or a READ of it. */
-  #access(random: Random, peer: ChaosEnd, opcode: number, slot: Piece, isWrong: boolean, fence: number): SendWork {
-    const byteCount = 1 + random.below(slot.byteCount);
-    const local = { ...slot, byteCount, key: random.oneIn(200) ? NO_KEY : slot.key };
-    const remote = { ...slotOf(peer.#memory.remote, this.#posted), byteCount };
-    const source = opcode === WRITE ? local : remote;
-    const owner = opcode === WRITE ? this : peer;
-    owner.fixture.bytes(source).fill(random.next() & 0xff);
-    this.#note(opcode, 0, local, { bytes: () => peer.fixture.bytes(remote) });
-    return {
-      opcode,
-      pieces: [local],
-      remote: isWrong ? { ...remote, key: NO_KEY } : remote,
-      fence,
-      ...peer.#sharedTarget(),
-    };
-  }
-
-  /** Each atomic adds 1 to a counter of the peer, and so finds its own number there. */
-  #count(random: Random, peer: ChaosEnd, slot: Piece, isWrong: boolean): SendWork {
-    const opcode = random.oneIn(2) ? FETCH_ADD : COMPARE_SWAP;
-    const number = this.#atomics++;
-    const local = { ...slot, byteCount: COUNTER_BYTES };
-    const { counter } = peer.#memory;
-    this.#note(opcode, number, local);
-    const atomic = opcode === FETCH_ADD ? ([1, 0] as const) : ([number + 1, number] as const);
-    return {
-      opcode,
-      pieces: [local],
-      remote: isWrong ? { ...counter, key: NO_KEY } : counter,
-      atomic,
-      ...peer.#sharedTarget(),
-    };
+    return this.qp.write({ ...work, fence, ...target });
   }
 
   /** The SRQ that requests of XRC name. */
   #sharedTarget(): Pick<SendWork, 'srqn'> {
     return this.#side === 'target' && this.#shared !== undefined ? { srqn: this.#shared.queue.number } : {};
-  }
-
-  /** What the next request will be known by when it completes; `#write` adds its place. */
-  #note(opcode: number, number: number, local: Piece, remote?: Posted['remote']): void {
-    this.#posted++;
-    this.sends.push({ request: 0, blocks: 0, opcode, number, local, remote });
-  }
-
-  #write(work: SendWork): void {
-    const noted = this.sends.pop() as Posted;
-    const request = this.qp.write(work);
-    this.sends.push({ ...noted, request, blocks: (this.qp.blocks - request) & COUNTER_MASK });
   }
 }
 
@@ -262,7 +135,7 @@ export class ChaosEnd {
 function makeQueuePair(
   fixture: DataFixture,
   service: number,
-  shared: SharedEntries | undefined,
+  shared: Mlx5SharedEntries | undefined,
   side: XrcSide | undefined,
 ): Mlx5DriverQueuePair {
   const none = { rqType: ReceiveQueueType.NONE };
@@ -275,52 +148,17 @@ function makeQueuePair(
   return fixture.queuePair({ service, context });
 }
 
-/** An SRQ of several ends, and the memory of its entries. */
-export class SharedEntries {
-  readonly queue: Mlx5DriverSharedQueue;
-  /** The CQ of XRC, and its domain. */
+/** An SRQ of several ends, with the CQ and the domain that XRC needs. */
+export class Mlx5SharedEntries extends SharedEntries<Mlx5DriverSharedQueue> {
   readonly cq: Mlx5DriverCompletionQueue;
   readonly xrcd: number;
-  /** Entries that were posted and have not completed. */
-  readonly posted = new Set<number>();
-  readonly #memory: Piece;
 
   constructor(fixture: DataFixture, form: SharedForm) {
     const { driver, pd } = fixture;
-    this.cq = fixture.completionQueue();
-    this.xrcd = form === SharedForm.XRC ? driver.expect(CommandOpcode.ALLOC_XRCD).getUint32(8) : 0;
-    this.queue = new Mlx5DriverSharedQueue(driver, { form, pd, xrcd: this.xrcd, cqn: this.cq.number });
-    this.#memory = fixture.memory(SLOT_BYTES * ENTRIES);
+    const cq = fixture.completionQueue();
+    const xrcd = form === SharedForm.XRC ? driver.expect(CommandOpcode.ALLOC_XRCD).getUint32(8) : 0;
+    super(fixture, new Mlx5DriverSharedQueue(driver, { form, pd, xrcd, cqn: cq.number }), 1);
+    this.cq = cq;
+    this.xrcd = xrcd;
   }
-
-  post(random: Random): void {
-    for (let count = random.below(this.queue.room + 1); count > 0; count--) {
-      const request = this.queue.post(this.pieceOf(this.queue.next));
-      this.posted.add(request);
-    }
-  }
-
-  pieceOf(request: number): Piece {
-    return slotOf(this.#memory, request);
-  }
-
-  /** An entry has completed. Returns false when it was not posted. */
-  complete(request: number): boolean {
-    if (!this.posted.delete(request)) return false;
-    this.queue.free(request);
-    return true;
-  }
-}
-
-function slotOf(region: Piece, number: number): Piece {
-  return { ...region, address: region.address + (number % ENTRIES) * SLOT_BYTES, byteCount: SLOT_BYTES };
-}
-
-/** A message is its number, in every dword; its length follows from its number too. */
-function makeMessage(number: number, service: number): Uint8Array {
-  const max = service === QpService.UD ? DATAGRAM_MAX - GRH_SIZE : SLOT_BYTES;
-  const lengthBytes = number % 5 === 4 ? (1 + (number % (max / DWORD))) * DWORD : DWORD * (1 + (number % 40));
-  const view = new DataView(new ArrayBuffer(lengthBytes));
-  for (let at = 0; at < lengthBytes; at += DWORD) view.setUint32(at, number);
-  return new Uint8Array(view.buffer);
 }

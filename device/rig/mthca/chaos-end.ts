@@ -1,238 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
-/**
- * One end of a connection of the chaos over an mthca device: a QP, the memory of its slots, and
- * what it has posted. It writes requests whose data follow from their number, and checks what their
- * completions say and what they left in memory. `MthcaChaos` drives it.
- */
-import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
-import { QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
+/** One end of a connection of the chaos over an mthca device. `MthcaChaos` drives it. */
+import { CompletionSyndrome, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
+import {
+  type ChaosCompletion,
+  type ChaosOpcodes,
+  type ChaosWork,
+  ENTRIES,
+  PersonalityEnd,
+  SharedEntries,
+} from '../fixtures/personality-end.ts';
 import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
-import { LOG_ENTRIES, type Piece, type SendWork } from './driver/data-queue-pair.ts';
-import type { DriverSharedQueue } from './driver/shared-queue.ts';
+import type { Piece } from './driver/data-queue-pair.ts';
+import { DriverSharedQueue } from './driver/shared-queue.ts';
 
-const ENTRIES = 2 ** LOG_ENTRIES;
-/** Bytes of a slot; two packets and a bit. */
-const SLOT_BYTES = 5120;
-const DATAGRAM_MAX = 2048;
-const DWORD = 4;
-const COUNTER_BYTES = 8;
-const NO_KEY = 0x7f00;
+const FAILED_SEND = 0xff;
 const QKEY = 0x1234;
-const { SEND, RDMA_WRITE, RDMA_READ, FETCH_AND_ADD, COMPARE_AND_SWAP } = WorkOpcode;
+const UAR = 1;
+/** Bytes of a receive, which its name counts. */
+const RECEIVE_BYTES = 64;
+const opcodes: ChaosOpcodes = {
+  send: WorkOpcode.SEND,
+  write: WorkOpcode.RDMA_WRITE,
+  read: WorkOpcode.RDMA_READ,
+  fetchAdd: WorkOpcode.FETCH_AND_ADD,
+  compareSwap: WorkOpcode.COMPARE_AND_SWAP,
+};
+const kinds = { [QpService.RC]: 'reliable', [QpService.UC]: 'connected', [QpService.UD]: 'datagram' } as const;
 
-/** A request that has not completed. */
-interface Posted {
-  readonly request: number;
-  readonly opcode: number;
-  /** Number among the messages or atomics of the end. */
-  readonly number: number;
-  readonly local: Piece;
-  /** Memory of the peer that a WRITE or READ concerns. */
-  readonly remote: Piece | undefined;
+export type MthcaSharedEntries = SharedEntries<DriverSharedQueue>;
+
+export function makeSharedEntries(fixture: DataFixture): MthcaSharedEntries {
+  const queue = new DriverSharedQueue(fixture.driver, fixture.takeRecords(UAR));
+  return new SharedEntries(fixture, queue, RECEIVE_BYTES);
 }
 
-/** Memory of an end, of one region each: slots of sends, of receives and of remote access. */
-interface Memory {
-  readonly sends: Piece;
-  readonly receives: Piece;
-  readonly remote: Piece;
-  readonly counter: Piece;
-}
-
-export class ChaosEnd {
-  readonly qp: FixtureQueuePair;
+export class MthcaEnd extends PersonalityEnd<FixtureQueuePair> {
   readonly port: number;
-  readonly service: number;
-  readonly sends: Posted[] = [];
-  readonly receives: number[] = [];
-  failed = false;
-  /** Messages that have arrived, and entries of the SRQ that this QP has used. */
-  messages = 0;
-  readonly #fixture: DataFixture;
-  readonly #memory: Memory;
-  readonly #shared: MthcaSharedEntries | undefined;
-  #posted = 0;
-  #received = 0;
-  #sentMessages = 0;
-  #takenMessages = 0;
-  #atomics = 0;
 
-  constructor(fixture: DataFixture, service: number, port: number, shared?: MthcaSharedEntries) {
-    this.#fixture = fixture;
-    this.service = service;
-    this.port = port;
-    this.#shared = shared;
+  /** `shared`: entries of an SRQ in the place of receives of its own. */
+  constructor(fixture: DataFixture, service: keyof typeof kinds, port: number, shared?: MthcaSharedEntries) {
     const context = shared === undefined ? {} : { context: { hasSrq: 1, srqn: shared.queue.number } };
-    this.qp = fixture.queuePair({ port, service, ...context });
-    const slots = (): Piece => fixture.memory(SLOT_BYTES * ENTRIES);
-    this.#memory = { sends: slots(), receives: slots(), remote: slots(), counter: fixture.memory(COUNTER_BYTES) };
+    const qp = fixture.queuePair({ port, service, ...context });
+    super(fixture, { qp, service, kind: kinds[service], opcodes, receiveUnit: RECEIVE_BYTES, shared });
+    this.port = port;
   }
 
-  get isReliable(): boolean {
-    return this.service === QpService.RC;
+  start({ qp, port }: MthcaEnd, psn: number): void {
+    this.qp.start(qp.number, port, {}, psn);
   }
 
-  get isShared(): boolean {
-    return this.#shared !== undefined;
-  }
-
-  /** Sends and receives that have not completed; entries of an SRQ belong to no QP. */
-  get outstanding(): number {
-    return this.sends.length + this.receives.length;
+  fail(): void {
+    this.qp.fail();
   }
 
   /** In INIT again, with nothing posted. */
-  restart(): void {
+  override restart(): void {
     this.qp.restart();
-    this.sends.length = 0;
-    this.receives.length = 0;
-    this.#posted = 0;
-    this.#received = 0;
-    this.#atomics = 0;
-    if (this.isReliable) {
-      // Unreliable messages may arrive when their QPs have begun anew.
-      this.#sentMessages = 0;
-      this.#takenMessages = 0;
-    }
-    this.failed = false;
-    this.#fixture.bytes(this.#memory.counter).fill(0);
+    super.restart();
   }
 
-  postReceives(random: Random): void {
-    if (this.#shared !== undefined) return this.#shared.post(random);
-    const room = ENTRIES - this.receives.length;
-    if (room === 0) return;
-    for (let count = 1 + random.below(room); count > 0; count--) {
-      const piece = slotOf(this.#memory.receives, this.#received);
-      // A short one fails the connection when a message comes to it.
-      const byteCount = random.oneIn(300) ? 2 : piece.byteCount;
-      this.receives.push(this.qp.receiveOffset(this.#received++));
-      this.qp.postReceive({ ...piece, byteCount });
-    }
+  /** `restart` has taken them. */
+  dropCompletions(): void {}
+
+  take(): ChaosCompletion[] {
+    return this.qp.take().map(({ isSend, request, syndrome, opcode, byteCount }) => ({
+      isSend: syndrome === 0 ? isSend === 1 : opcode === FAILED_SEND,
+      ...{ request, byteCount, isError: syndrome !== 0, isFlushed: syndrome === CompletionSyndrome.FLUSHED },
+    }));
   }
 
-  postSends(random: Random, peer: ChaosEnd): void {
+  postSends(random: Random, peer: this): void {
     const room = ENTRIES - this.sends.length;
     if (room === 0) return;
-    for (let count = 1 + random.below(room); count > 0; count--) this.qp.write(this.#request(random, peer));
+    for (let count = 1 + random.below(room); count > 0; count--) this.write(random, peer);
     this.qp.ring();
   }
 
-  /** The oldest send has completed with success. Returns what is wrong with it. */
-  checkSend({ opcode, number, local, remote }: Posted): string | undefined {
-    const bytes = this.#fixture.bytes(local);
-    if (opcode === FETCH_AND_ADD || opcode === COMPARE_AND_SWAP) {
-      const found = this.#fixture.driver.memory.view(local.address, COUNTER_BYTES).getBigUint64(0, true);
-      return found === BigInt(number) ? undefined : `atomic ${number} found ${found}`;
-    }
-    if (remote === undefined || !this.isReliable) return undefined;
-    const same = this.#fixture.bytes(remote).every((byte, at) => byte === bytes[at]);
-    return same ? undefined : `request ${opcode} with number ${number} has left other data`;
+  protected postReceive(piece: Piece, number: number): number {
+    this.qp.postReceive(piece);
+    return this.qp.receiveOffset(number);
   }
 
-  /** A receive has completed with success. Returns what is wrong with its message. */
-  checkReceive(request: number, byteCount: number, sender: ChaosEnd): string | undefined {
-    const piece = this.#shared?.pieceOf(request) ?? slotOf(this.#memory.receives, request / 64);
-    const head = this.service === QpService.UD ? GRH_SIZE : 0;
-    const bytes = this.#fixture.bytes({ ...piece, byteCount }).subarray(head);
-    const number = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
-    if (this.isReliable && number !== this.#takenMessages)
-      return `message ${number} has come in the place of ${this.#takenMessages}`;
-    if (number >= sender.#sentMessages) return `message ${number} was never sent`;
-    this.#takenMessages++;
-    this.messages++;
-    const wanted = makeMessage(number, this.service);
-    const same = bytes.length === wanted.length && wanted.every((byte, at) => byte === bytes[at]);
-    return same ? undefined : `message ${number} is altered`;
-  }
-
-  #request(random: Random, peer: ChaosEnd): SendWork {
-    const slot = slotOf(this.#memory.sends, this.#posted);
-    const fence = random.oneIn(5) ? 1 : 0;
-    const kind = this.isReliable ? random.below(6) : this.service === QpService.UC ? random.below(3) : 1;
-    const isWrong = random.oneIn(150);
-    if (kind === 0) return this.#access(random, peer, RDMA_WRITE, slot, isWrong, fence);
-    if (kind === 3) return this.#access(random, peer, RDMA_READ, slot, isWrong, fence);
-    if (kind === 4 || kind === 5) return this.#count(random, peer, slot, isWrong);
-    const number = this.#sentMessages++;
-    const message = makeMessage(number, this.service);
-    const local = { ...slot, byteCount: message.length, key: random.oneIn(200) ? NO_KEY : slot.key };
-    this.#note(SEND, number, local);
+  protected writeRequest({ isFenced = false, ...work }: ChaosWork, number: number, peer: this): number {
     const to = { lid: peer.port, qpn: peer.qp.number, qkey: QKEY, port: this.port };
     const target = this.service === QpService.UD ? { to } : {};
-    if (message.length < 100 && random.oneIn(2)) return { opcode: SEND, inline: message, fence, ...target };
-    this.#fixture.bytes({ ...slot, byteCount: message.length }).set(message);
-    return { opcode: SEND, pieces: [local], fence, ...target };
+    this.qp.write({ ...work, fence: isFenced ? 1 : 0, ...target });
+    return this.qp.sendOffset(number);
   }
-
-  /** A WRITE of random data to the slot of the peer, or a READ of it. */
-  #access(random: Random, peer: ChaosEnd, opcode: number, slot: Piece, isWrong: boolean, fence: 0 | 1): SendWork {
-    const byteCount = 1 + random.below(slot.byteCount);
-    const local = { ...slot, byteCount, key: random.oneIn(200) ? NO_KEY : slot.key };
-    const remote = { ...slotOf(peer.#memory.remote, this.#posted), byteCount };
-    const source = opcode === RDMA_WRITE ? local : remote;
-    this.#fixture.bytes(source).fill(random.next() & 0xff);
-    this.#note(opcode, 0, local, remote);
-    return { opcode, pieces: [local], remote: isWrong ? { ...remote, key: NO_KEY } : remote, fence };
-  }
-
-  /** Each atomic adds 1 to a counter of the peer, and so finds its own number there. */
-  #count(random: Random, peer: ChaosEnd, slot: Piece, isWrong: boolean): SendWork {
-    const opcode = random.oneIn(2) ? FETCH_AND_ADD : COMPARE_AND_SWAP;
-    const number = this.#atomics++;
-    const local = { ...slot, byteCount: COUNTER_BYTES };
-    const { counter } = peer.#memory;
-    this.#note(opcode, number, local);
-    const atomic = opcode === FETCH_AND_ADD ? ([1, 0] as const) : ([number + 1, number] as const);
-    return { opcode, pieces: [local], remote: isWrong ? { ...counter, key: NO_KEY } : counter, atomic };
-  }
-
-  #note(opcode: number, number: number, local: Piece, remote?: Piece): void {
-    this.sends.push({ request: this.qp.sendOffset(this.#posted++), opcode, number, local, remote });
-  }
-}
-
-/** An SRQ of several ends, and the memory of its entries. */
-export class MthcaSharedEntries {
-  readonly queue: DriverSharedQueue;
-  /** Entries that were posted and have not completed. */
-  readonly posted = new Set<number>();
-  readonly #memory: Piece;
-
-  constructor(fixture: DataFixture, queue: DriverSharedQueue) {
-    this.queue = queue;
-    this.#memory = fixture.memory(SLOT_BYTES * ENTRIES);
-  }
-
-  post(random: Random): void {
-    for (let count = random.below(this.queue.room + 1); count > 0; count--) {
-      const request = this.queue.post(this.pieceOf(this.queue.next));
-      this.posted.add(request);
-    }
-  }
-
-  pieceOf(request: number): Piece {
-    return slotOf(this.#memory, request / 64);
-  }
-
-  /** An entry has completed. Returns false when it was not posted. */
-  complete(request: number): boolean {
-    if (!this.posted.delete(request)) return false;
-    this.queue.free(request);
-    return true;
-  }
-}
-
-function slotOf(region: Piece, number: number): Piece {
-  return { ...region, address: region.address + (number % ENTRIES) * SLOT_BYTES, byteCount: SLOT_BYTES };
-}
-
-/** A message is its number, in every dword; its length follows from its number too. */
-function makeMessage(number: number, service: number): Uint8Array {
-  const max = service === QpService.UD ? DATAGRAM_MAX - GRH_SIZE : SLOT_BYTES;
-  const lengthBytes = number % 5 === 4 ? (1 + (number % (max / DWORD))) * DWORD : DWORD * (1 + (number % 40));
-  const view = new DataView(new ArrayBuffer(lengthBytes));
-  for (let at = 0; at < lengthBytes; at += DWORD) view.setUint32(at, number);
-  return new Uint8Array(view.buffer);
 }
