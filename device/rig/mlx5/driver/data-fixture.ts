@@ -99,8 +99,7 @@ export class DataFixture {
   }
 
   bytes({ address, byteCount }: Piece): Uint8Array {
-    const view = this.driver.memory.view(address, byteCount);
-    return new Uint8Array(view.buffer, view.byteOffset, byteCount);
+    return this.driver.bytes(address, byteCount);
   }
 
   completionQueue(logCqSize = LOG_CQ_ENTRIES): Mlx5DriverCompletionQueue {

@@ -130,8 +130,7 @@ export class KeyFixture {
   }
 
   bytes(address: number, lengthBytes: number): Uint8Array {
-    const view = this.driver.memory.view(address, lengthBytes);
-    return new Uint8Array(view.buffer, view.byteOffset, lengthBytes);
+    return this.driver.bytes(address, lengthBytes);
   }
 
   /** Attributes of a key of pages that allows everything, with the given ones in their place. */

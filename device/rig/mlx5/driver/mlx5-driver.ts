@@ -122,9 +122,13 @@ export class Mlx5Driver {
   allocate(lengthBytes: number, alignBytes = PAGE_BYTES): number {
     const address = Math.ceil(this.#free / alignBytes) * alignBytes;
     this.#free = address + lengthBytes;
-    const view = this.memory.view(address, lengthBytes);
-    new Uint8Array(view.buffer, view.byteOffset, lengthBytes).fill(0);
+    this.bytes(address, lengthBytes).fill(0);
     return address;
+  }
+
+  bytes(address: number, lengthBytes: number): Uint8Array {
+    const { buffer, byteOffset } = this.memory.view(address, lengthBytes);
+    return new Uint8Array(buffer, byteOffset, lengthBytes);
   }
 
   /** Stores a dword of the BAR, most significant byte first. */

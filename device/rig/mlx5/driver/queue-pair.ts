@@ -103,7 +103,6 @@ export class Mlx5DriverQueuePair {
   readonly queue: number;
   readonly #driver: Mlx5Driver;
   readonly #context: Qpc;
-  /** Offset of the send queue behind the receive queue. */
   /** Offset of the send queue in the memory of the queues. */
   readonly sendAt: number;
   /** Blocks and receives that were posted. */

@@ -3,7 +3,7 @@
  * The host side of the command interface for tests in process: starts an mthca device as the Linux
  * driver does, with a small profile, and executes single commands. Tests of the personality use it.
  */
-import { highDword, joinDwords, lowDword } from '../../../../protocol/layout/dwords.ts';
+import { highDword, joinDwords, lowDword, swapBytes } from '../../../../protocol/layout/dwords.ts';
 import { ADAPTER_INFO_SIZE } from '../../../../protocol/mthca/gen/adapter-info.gen.ts';
 import {
   EQ_ARM_OFFSET,
@@ -118,11 +118,11 @@ export class MthcaDriver {
 
   /** Stores a dword of the register BAR, most significant byte first. */
   writeRegister(offset: number, value: number): void {
-    this.port.writeRegister(offset, 4, swap(value), 0);
+    this.port.writeRegister(offset, 4, swapBytes(value), 0);
   }
 
   readRegister(offset: number): number {
-    return swap(this.port.readRegister(offset, 4));
+    return swapBytes(this.port.readRegister(offset, 4));
   }
 
   reset(): void {
@@ -289,10 +289,4 @@ export class MthcaDriverEventQueue {
     this.#driver.writeRegister(EQ_CONSUMER_OFFSET + this.number * 8, this.#consumer);
     return found;
   }
-}
-
-function swap(value: number): number {
-  const view = new DataView(new ArrayBuffer(4));
-  view.setUint32(0, value >>> 0, true);
-  return view.getUint32(0);
 }
