@@ -4,8 +4,6 @@
  * a ratio to an mthca device, and what the commands of a driver's load cost it. Processor time of
  * the device alone, without that of the driver.
  */
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { raiseInliningBudget } from '../../device/process/host/inlining-budget.ts';
 import { runEntry } from '../../qemu/setup/tools/errors.ts';
@@ -13,6 +11,7 @@ import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/s
 import { MESSAGE_KINDS, type MessageKind } from './messages.ts';
 import { Mlx5Commands } from './mlx5-commands.ts';
 import { describeComparison, median, summarize } from './statistics.ts';
+import { TurnWorker } from './turn-worker.ts';
 
 const WORKER = join(import.meta.dirname, 'personality-worker.ts');
 const PERSONALITIES = ['mthca', 'mlx5'] as const;
@@ -59,15 +58,13 @@ function measureCommands(): void {
 
 /** The devices take turns on one processor, so that its changes affect both alike. */
 async function compareMessages(kind: MessageKind, turns: number): Promise<void> {
-  const workers = PERSONALITIES.map((personality) => startWorker(personality, kind));
+  const workers = PERSONALITIES.map((personality) => new TurnWorker(WORKER, [personality, kind], 0));
   try {
-    for (const worker of workers) await once(worker, 'message');
+    for (const worker of workers) await worker.ready;
     const times = PERSONALITIES.map((): number[] => []);
     for (let turn = -WARM_UP_TURNS; turn < turns; turn++)
       for (const [index, worker] of workers.entries()) {
-        const answer = once(worker, 'message');
-        worker.send(TURN_BATCHES);
-        const [ns] = (await answer) as [number];
+        const ns = await worker.send(TURN_BATCHES);
         if (turn >= 0) times[index].push(ns);
       }
     const [mthca, mlx5] = times;
@@ -76,13 +73,6 @@ async function compareMessages(kind: MessageKind, turns: number): Promise<void> 
       `${kind}, 64 bytes: mthca ${median(mthca).toFixed(0)} ns, mlx5 ${median(mlx5).toFixed(0)} ns, ratio ${describeComparison(comparison)}\n`,
     );
   } finally {
-    for (const worker of workers) worker.kill();
+    for (const worker of workers) worker.end();
   }
-}
-
-function startWorker(personality: string, kind: MessageKind): ChildProcess {
-  return fork(WORKER, [personality, kind], {
-    execPath: 'taskset',
-    execArgv: ['--cpu-list', '0', process.execPath, '--import=#typescript'],
-  });
 }

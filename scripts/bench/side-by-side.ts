@@ -7,13 +7,13 @@
  * process, so a set of new processes is one observation of many. Called by checkouts.ts and
  * trace-hooks.ts.
  */
-import { type ChildProcess, fork } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { compile } from '../setup/compile.mjs';
 import { median } from './statistics.ts';
 import type { Traffic } from './transport-traffic.ts';
+import { TurnWorker } from './turn-worker.ts';
 
 const WORKER = join(import.meta.dirname, 'side-by-side-worker.ts');
 const ENTRY = 'scripts/bench/transport-traffic.ts';
@@ -71,7 +71,9 @@ export async function observeSideBySide(
   traffic: Traffic,
   number: number,
 ): Promise<Cost[]> {
-  const workers = variants.map((variant) => new Worker(variant, traffic, number % cpus().length));
+  const workers = variants.map(
+    (variant) => new TurnWorker(WORKER, [JSON.stringify(variant), JSON.stringify(traffic)], number % cpus().length),
+  );
   try {
     for (const worker of workers) await worker.ready;
     const count = Math.min(TURN_MESSAGES, Math.ceil(TURN_BYTES / traffic.size));
@@ -86,40 +88,5 @@ export async function observeSideBySide(
     return times.map((own) => ({ ns: median(own), ratio: median(own.map((ns, turn) => ns / times[0][turn])) }));
   } finally {
     for (const worker of workers) worker.end();
-  }
-}
-
-class Worker {
-  readonly ready: Promise<number>;
-  readonly #child: ChildProcess;
-  #answer: (ns: number) => void = () => undefined;
-  #fail: (error: Error) => void = () => undefined;
-
-  constructor(variant: Variant, traffic: Traffic, processor: number) {
-    this.#child = fork(WORKER, [JSON.stringify(variant), JSON.stringify(traffic)], {
-      execPath: 'taskset',
-      execArgv: ['--cpu-list', `${processor}`, process.execPath, '--import=#typescript'],
-    });
-    this.#child.on('message', (ns: number) => this.#answer(ns));
-    this.#child.on('exit', () => this.#fail(new Error('a process of the comparison ended')));
-    this.ready = this.#hear();
-  }
-
-  /** Makes it send at least `count` messages. Returns the ns of processor time per message. */
-  send(count: number): Promise<number> {
-    const answer = this.#hear();
-    this.#child.send(count);
-    return answer;
-  }
-
-  end(): void {
-    this.#child.kill();
-  }
-
-  #hear(): Promise<number> {
-    return new Promise((resolve, reject) => {
-      this.#answer = resolve;
-      this.#fail = reject;
-    });
   }
 }
