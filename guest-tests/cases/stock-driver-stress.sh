@@ -37,6 +37,20 @@ start_ipoib() {
   ip -n far link set ib1 up
 }
 ping_once() { ping -q -c 1 -W 2 10.1.0.2 >/dev/null 2>&1; }
+# pingpong N: N messages between the ports.
+pingpong() {
+  common="ibv_rc_pingpong -s 5000 -c -n $1"
+  $common -d $DEVICE -i 1 >/tmp/server 2>&1 &
+  server=$!
+  until_true listens || return 1
+  $common -d $PEER_DEVICE -i $PEER_PORT localhost >/tmp/client 2>&1 && wait $server && return 0
+  sed 's/^/# /' /tmp/client /tmp/server
+  kill $server 2>/dev/null
+  return 1
+}
+# mlx5_ib makes a queue pair and a CQ of its own when the first program registers memory: they
+# exist before objects are counted.
+begin_traffic() { until_true all_active && start_ipoib && until_true ping_once && pingpong 10; }
 
 # The driver gives its first command by event 100 ms, and gives up then: a busy host may miss that
 # (bind-again.sh). A restart that missed it leaves the driver bound, without a device.
@@ -56,7 +70,7 @@ reloads() {
     until_true all_active && reload_driver || return 1
     next_round
   done
-  until_true all_active && start_ipoib && until_true ping_once
+  begin_traffic
 }
 
 # flap ROUND PORT WORDS: WORDS name the port to the host.
@@ -95,7 +109,7 @@ failures() {
     kill $traffic
     wait $traffic 2>/dev/null
     if has_missed; then until_true [ ! -e $IB ] && reload_driver || return 1; fi
-    [ $restarted = 0 ] && until_true all_active && start_ipoib && until_true ping_once || return 1
+    [ $restarted = 0 ] && begin_traffic || return 1
   done
 }
 
@@ -109,16 +123,6 @@ allow_recoveries() {
 
 # A process that writes at random into its queues, records and its page of the device, until it is
 # killed, costs no other process a byte or its connection.
-pingpong() {
-  common="ibv_rc_pingpong -s 5000 -c -n $1"
-  $common -d $DEVICE -i 1 >/tmp/server 2>&1 &
-  server=$!
-  until_true listens || return 1
-  $common -d $PEER_DEVICE -i $PEER_PORT localhost >/tmp/client 2>&1 && wait $server && return 0
-  sed 's/^/# /' /tmp/client /tmp/server
-  kill $server 2>/dev/null
-  return 1
-}
 has_begun() { grep -q begins /tmp/hostile || ! kill -0 $hostile; }
 hostility() {
   round=0
@@ -136,7 +140,7 @@ hostility() {
 
 echo "KTAP version 1"
 if [ "$HOSTILE" = 0 ]; then echo "1..9"; else echo "1..11"; fi
-until_true all_active && start_ipoib && until_true ping_once
+begin_traffic
 report $? ports-active
 echo "# ports active after $(cut -d ' ' -f 1 /proc/uptime) s"
 note_objects

@@ -42,7 +42,7 @@ all_objects() {
   fi
 }
 objects() { all_objects | sed 's/ groups=.*//'; }
-resources() { rdma resource show | sed 's/^[0-9]*: //'; }
+resources() { rdma resource show | sed 's,^[0-9]*: ,,' | sort; }
 same_objects() { [ "$(objects)" = "$before" ]; }
 # Pages that are pinned now.
 pins() { awk '/^nr_foll_pin_/ { pages = $2 - pages } END { print -pages }' /proc/vmstat; }
