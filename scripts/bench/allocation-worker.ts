@@ -13,7 +13,7 @@ import { allocateNative } from '../../protocol/vfio-user/native.ts';
 import { type AllocationCount, countAllocation } from './allocation-count.ts';
 import { HIGH_MEMORY, LOW_MEMORY } from './in-process.ts';
 import { MessageLoop } from './message-loop.ts';
-import { BATCH, sendBatches } from './messages.ts';
+import { BATCH, MESSAGE_KINDS, sendBatches } from './messages.ts';
 import { Mlx5Messages } from './mlx5-messages.ts';
 import { TransportTraffic } from './transport-traffic.ts';
 
@@ -51,14 +51,15 @@ for (const [where, base] of [
   const loop = new MessageLoop(base);
   const datagrams = new TransportTraffic(SMALL_DATAGRAMS, {}, MEMORY_BYTES, base);
   const writes = new TransportTraffic(SMALL_WRITES, {}, MEMORY_BYTES, base);
-  const mlx5 = new Mlx5Messages('send', base);
+  const mlx5 = MESSAGE_KINDS.map((kind) => ({ kind, messages: new Mlx5Messages(kind, base) }));
   // The machines have set the budget of a live process.
   raiseInliningBudget(inlinedBytes);
   count(`datagram by collect, memory ${where}`, () => loop.run(ROUND_MESSAGES / BATCH, 'collect'));
   count(`datagram by doorbell, memory ${where}`, () => loop.run(ROUND_MESSAGES / BATCH, 'doorbell'));
   count(`datagram from an element, memory ${where}`, () => sendRounds(datagrams));
   count(`RC WRITE, memory ${where}`, () => sendRounds(writes));
-  count(`RC SEND of mlx5, memory ${where}`, () => sendBatches(mlx5, ROUND_MESSAGES / BATCH));
+  for (const { kind, messages } of mlx5)
+    count(`RC ${kind.toUpperCase()} of mlx5, memory ${where}`, () => sendBatches(messages, ROUND_MESSAGES / BATCH));
 }
 const memory = createGuestMemory();
 count('memory of a live process', () => {

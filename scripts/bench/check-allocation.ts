@@ -25,7 +25,7 @@ export async function checkAllocation(t: Test, args: readonly string[]): Promise
   const { stdout } = await promisify(execFile)(process.execPath, [...FLAGS, WORKER, ...args]);
   const counts = JSON.parse(stdout) as NamedCount[];
   const control = counts.pop();
-  t.equal(counts.length, 11);
+  t.equal(counts.length, 13);
   for (const { name, settled, bytesPerMessage, rounds } of counts)
     t.ok(settled, `${name}: ${bytesPerMessage.toFixed(2)} bytes after ${rounds} rounds, bound ${ALLOCATION_BOUND}`);
   t.notOk(control?.settled, 'an object for each message is found');

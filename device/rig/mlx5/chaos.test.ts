@@ -11,7 +11,7 @@ import { Mlx5Chaos } from './chaos.ts';
 const SEEDS = seedsOf(3, 12);
 const ACTS = 1500;
 const SERVICES = [QpService.RC, QpService.UC, QpService.UD, QpService.XRC] as const;
-/** Few messages of a service end when its queue pairs fail early: this holds for the mean of seeds. */
+/** Queue pairs that fail early end few messages: this holds for the mean of all seeds. */
 const MESSAGES_MEAN = 12;
 
 const messages: Record<number, number> = {};

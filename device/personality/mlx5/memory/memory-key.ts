@@ -54,8 +54,8 @@ export class MemoryKey implements RegionPort {
     return this.#pages ?? this.#pieces;
   }
 
-  /** True when a range lies in the key. */
-  holds(address: number, lengthBytes: number): boolean {
+  /** True when a range lies in the key. V8 allocates an address that is an argument. */
+  holds({ address }: Pick<Cursor, 'address'>, lengthBytes: number): boolean {
     const { startAddr, len, length64 } = this.attributes;
     return address >= startAddr && (length64 === 1 || address + lengthBytes <= startAddr + len);
   }

@@ -178,7 +178,7 @@ export class MemoryKeys implements KeyLookup, Pieces {
     if (key === undefined) return this.#refuse(FaultKind.KEY_INVALID);
     this.fault = findFault(key, pd, qpn, rights);
     if (this.fault !== FaultKind.NONE) return undefined;
-    if (!key.holds(this.address, lengthBytes)) return this.#refuse(FaultKind.KEY_BOUNDS);
+    if (!key.holds(this, lengthBytes)) return this.#refuse(FaultKind.KEY_BOUNDS);
     return key.isIndirect && !this.#allowBeneath(key, lengthBytes, rights) ? undefined : key;
   }
 
@@ -195,7 +195,7 @@ export class MemoryKeys implements KeyLookup, Pieces {
       if (beneath === undefined) return this.#refuse(FaultKind.KEY_INVALID);
       this.fault = findFault(beneath, pd, ANY_QP, rights);
       if (this.fault !== FaultKind.NONE) return undefined;
-      if (!beneath.holds(cursor.address, this.contiguousBytes)) return this.#refuse(FaultKind.KEY_BOUNDS);
+      if (!beneath.holds(cursor, this.contiguousBytes)) return this.#refuse(FaultKind.KEY_BOUNDS);
       found = beneath;
     }
     return found;

@@ -254,8 +254,9 @@ export class Mlx5CompletionQueue implements FaultSubject, CompletionSource, Mode
     setCqeOwner(entryView, 0, (this.producerCount >>> this.context.logCqSize) & 1);
     const index = this.producerCount & (this.#entries - 1);
     const { length } = this.#written;
-    const at = this.#pages.addressOf((index + 1) * this.#entryBytes - length);
-    if (this.owner.dma.at(at).publish(this, this.#written, length, OWNER_BYTES)) return true;
+    const { dma } = this.owner;
+    this.#pages.locate(dma, (index + 1) * this.#entryBytes - length, length);
+    if (dma.publish(this, this.#written, length, OWNER_BYTES)) return true;
     return this.#fail(QueueStatus.WRITE_FAILURE, CqErrorSyndrome.ACCESS);
   }
 

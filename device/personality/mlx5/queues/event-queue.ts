@@ -112,8 +112,9 @@ export class EventQueue implements FaultSubject {
     setEqeType(view, 0, type);
     setEqeSubType(view, 0, subType);
     setEqeOwner(view, 0, (this.producerIndex >>> this.plan.logEntries) & 1);
-    const at = this.#pages.addressOf((this.producerIndex % this.entries) * EVENT_BYTES);
-    if (!this.#owner.dma.at(at).publish(this, this.#entry, EVENT_BYTES, OWNER_BYTES))
+    const { dma } = this.#owner;
+    this.#pages.locate(dma, (this.producerIndex % this.entries) * EVENT_BYTES, EVENT_BYTES);
+    if (!dma.publish(this, this.#entry, EVENT_BYTES, OWNER_BYTES))
       return this.#fail(QueueStatus.WRITE_FAILURE, FaultKind.NONE);
     this.producerIndex = (this.producerIndex + 1) >>> 0;
     this.posted++;
