@@ -4,6 +4,7 @@
  * `vuhca status`, `vuhca top` and `npm start`.
  */
 import type { ControlClient } from '../../../device/process/control/control-client.ts';
+import { ControlError } from '../../../device/process/control/control-path.ts';
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { computeActivity } from '../screens/function-table.ts';
@@ -54,7 +55,10 @@ export function readStatus(client: ControlClient): Promise<StatusReport> {
   return client.request('status');
 }
 
-/** A report after `afterMs`, with the rates per second since `before`. */
+/**
+ * A report after `afterMs`, with the rates per second since `before`. Throws ControlError when it is
+ * about other adapters or functions.
+ */
 export async function sampleStatus(
   client: ControlClient,
   before: StatusReport,
@@ -62,10 +66,16 @@ export async function sampleStatus(
 ): Promise<StatusSample> {
   await new Promise((done) => setTimeout(done, afterMs));
   const report = await readStatus(client);
+  if (`${shapeOf(before)}` !== `${shapeOf(report)}`)
+    throw new ControlError('the adapter has other functions than a moment ago');
   return { report, rates: computeRates(before, report) };
 }
 
-/** The rates per second between two reports. */
+function shapeOf({ adapters, personalities }: StatusReport): readonly number[] {
+  return [...adapters.map(({ functions }) => functions.length), -1, personalities.length];
+}
+
+/** The rates per second between two reports that are about the same functions. */
 export function computeRates(before: StatusReport, after: StatusReport): ActivityRates {
   const seconds = (after.uptimeNs - before.uptimeNs) / NS_PER_SECOND;
   const rate = (count: (report: StatusReport) => number): number =>
