@@ -110,7 +110,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/hca/transport',
     holds: 'what both sides of the transport share: completions, receive queues, payloads, opcodes, faults',
-    uses: 'layout infiniband host.ts port function protection hca/queues',
+    uses: 'layout infiniband host.ts port function protection hca/queues collect',
   },
   {
     path: 'device/hca/transport/state',

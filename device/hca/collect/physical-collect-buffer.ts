@@ -5,8 +5,12 @@
  * (bound to one VCB), kicked (in a virtual kick list) or launched. Collect units, scheduler and
  * lanes pass it on.
  */
-import { COMMAND_MAX_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
-import { SEND_COMMAND_COLLECT_LENGTH_OFFSET } from '../../../protocol/layout/gen/send-command.gen.ts';
+import { COMMAND_HEADER_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
+import {
+  getSendCommandCollectLength,
+  SEND_COMMAND_COLLECT_LENGTH_OFFSET,
+} from '../../../protocol/layout/gen/send-command.gen.ts';
+import { SGE_SIZE } from '../../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import { storeBytes } from '../memory/byte-scoreboard.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -18,6 +22,22 @@ export type PcbState = (typeof PcbState)[keyof typeof PcbState];
 
 /** Offset of the dword that holds the collect length. */
 const LENGTH_DWORD_OFFSET = SEND_COMMAND_COLLECT_LENGTH_OFFSET - (SEND_COMMAND_COLLECT_LENGTH_OFFSET % 4);
+
+/**
+ * Elements of the longest scatter/gather list of a command, as many as its count can say. Commands
+ * of our own driver have `SGE_MAX`; requests of other drivers may have more, and become commands
+ * that nobody collects.
+ */
+export const LIST_ELEMENTS_MAX = 31;
+const BUFFER_BYTES = COMMAND_HEADER_BYTES + LIST_ELEMENTS_MAX * SGE_SIZE;
+
+/**
+ * Bytes of the command in `view` behind its header. The field of the collect length is too short
+ * for the longest lists, and 0 in commands that have one: the buffer bounds these.
+ */
+export function bytesBehindHeader(view: DataView): number {
+  return (getSendCommandCollectLength(view, 0) || view.byteLength) - COMMAND_HEADER_BYTES;
+}
 
 /** The pool to which a PCB returns. */
 export interface BufferHome {
@@ -39,7 +59,7 @@ class PipelineStay {
 export class PhysicalCollectBuffer extends CollectedCommand {
   /** Number in its pool. */
   readonly index: number;
-  readonly bytes = new Uint8Array(COMMAND_MAX_BYTES);
+  readonly bytes = new Uint8Array(BUFFER_BYTES);
   readonly words = new Int32Array(this.bytes.buffer);
   readonly view = new DataView(this.bytes.buffer);
   state: PcbState = PcbState.FREE;

@@ -3,7 +3,7 @@
  * Timeline steps of a launched command: its flags, keys and SGEs (IPCOM000010133D par. 4, "info on
  * command"). `TransmitVirtualLanes` calls it while a timeline is attached.
  */
-import { COMMAND_HEADER_BYTES, SGE_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
+import { COMMAND_HEADER_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { getRdmaTargetRkey } from '../../../protocol/layout/gen/rdma-target.gen.ts';
 import {
   getSendCommandFence,
@@ -33,7 +33,7 @@ import { CommandFlag } from '../function/timeline-values.ts';
 export function noteCommand(timeline: Timeline, functionNumber: number, qpn: number, view: DataView): void {
   const sequence = getSendCommandSequence(view, 0);
   const isInline = getSendCommandInline(view, 0) === 1;
-  const count = isInline ? 0 : Math.min(getSendCommandSgeCount(view, 0), SGE_MAX);
+  const count = isInline ? 0 : getSendCommandSgeCount(view, 0);
   const flags =
     (getSendCommandSignaled(view, 0) ? CommandFlag.SIGNALED : 0) |
     (getSendCommandSolicited(view, 0) ? CommandFlag.SOLICITED : 0) |

@@ -6,7 +6,7 @@
  */
 import t from 'tap';
 import { LARGEST_MTU_BYTES } from '../../../protocol/infiniband/mtu.ts';
-import { COMMAND_HEADER_BYTES, SGE_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
+import { COMMAND_HEADER_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { setRdmaTargetRkey } from '../../../protocol/layout/gen/rdma-target.gen.ts';
 import {
   encodeSendCommand,
@@ -19,6 +19,7 @@ import {
   setSendCommandSgeLkey,
 } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { encodeSge, newSge, SGE_SIZE } from '../../../protocol/layout/gen/sge.gen.ts';
+import { LIST_ELEMENTS_MAX } from '../collect/physical-collect-buffer.ts';
 import { Step, type Timeline } from '../function/timeline.ts';
 import { CommandFlag } from '../function/timeline-values.ts';
 import { noteCommand } from './command-steps.ts';
@@ -285,7 +286,6 @@ t.test('a launched command is noted with its flags, key and elements (IPCOM00001
   const whole = COMMAND_HEADER_BYTES + 2 * SGE_SIZE;
   t.equal(note({ sgeCount: 2 }, [7, 8], whole).length, 3);
   t.equal(note({ sgeCount: 3 }, [7, 8], whole).length, 1, 'elements beyond the command');
-  const most = COMMAND_HEADER_BYTES + SGE_MAX * SGE_SIZE;
-  t.equal(note({ sgeCount: SGE_MAX }, [], most).length, SGE_MAX + 1);
-  t.equal(note({ sgeCount: SGE_MAX + 1 }, [], most).length, SGE_MAX + 1, 'a wrong count');
+  const most = COMMAND_HEADER_BYTES + LIST_ELEMENTS_MAX * SGE_SIZE;
+  t.equal(note({ sgeCount: LIST_ELEMENTS_MAX }, [], most).length, LIST_ELEMENTS_MAX + 1);
 });

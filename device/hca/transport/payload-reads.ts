@@ -5,9 +5,8 @@
  * the address handle of a datagram; the page list of a fast registration. The send pipeline calls
  * it at launch when reads take time.
  */
-import { COMMAND_HEADER_BYTES, SGE_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
+import { COMMAND_HEADER_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import {
-  getSendCommandCollectLength,
   getSendCommandInline,
   getSendCommandOpcode,
   getSendCommandSgeCount,
@@ -15,6 +14,7 @@ import {
 } from '../../../protocol/layout/gen/send-command.gen.ts';
 import { getSgeLength, SGE_SIZE } from '../../../protocol/layout/gen/sge.gen.ts';
 import { SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import { bytesBehindHeader } from '../collect/physical-collect-buffer.ts';
 import { hasPayload, requestKind } from './requester-opcodes.ts';
 
 /** The largest read request of PCI Express. */
@@ -38,8 +38,7 @@ function countElements(view: DataView): number {
   if (getSendCommandInline(view, 0)) return 0;
   const count = getSendCommandSgeCount(view, 0);
   if (count === 1) return requestsOf(getSendCommandSgeLength(view, 0));
-  const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
-  if (count > SGE_MAX || count * SGE_SIZE > room) return 0;
+  if (count * SGE_SIZE > bytesBehindHeader(view)) return 0;
   let reads = 0;
   for (let index = 0; index < count; index++)
     reads += requestsOf(getSgeLength(view, COMMAND_HEADER_BYTES + index * SGE_SIZE));

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A scatter/gather list of up to 16 elements (IBTA 10.2.6): decoded from a command or a receive
+ * A scatter/gather list (IBTA 10.2.6): decoded from a command or a receive
  * WQE, all keys checked before any byte moves, then copied from or to guest memory. Keys are
  * checked again for every piece: software may invalidate one between two packets of a message (IBTA
  * 10.6.7). Used by both requesters and both responders.
  */
 import { joinDwords } from '../../../protocol/layout/dwords.ts';
-import { COMMAND_HEADER_BYTES, SGE_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
+import { COMMAND_HEADER_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import {
-  getSendCommandCollectLength,
   getSendCommandMessageLength,
   getSendCommandSgeAddressHigh,
   getSendCommandSgeAddressLow,
@@ -25,6 +24,7 @@ import {
 } from '../../../protocol/layout/gen/sge.gen.ts';
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { WordBlock } from '../../host.ts';
+import { bytesBehindHeader, LIST_ELEMENTS_MAX } from '../collect/physical-collect-buffer.ts';
 import type { KeyLookup, RegionPort } from '../protection/key-lookup.ts';
 import { foldHigh } from '../protection/virtual-address.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
@@ -33,10 +33,10 @@ export class ScatterGatherList {
   /** Sum of the lengths. */
   totalBytes = 0;
   #count = 0;
-  readonly #addresses = new Float64Array(SGE_MAX);
-  readonly #lengths = new Float64Array(SGE_MAX);
+  readonly #addresses = new Float64Array(LIST_ELEMENTS_MAX);
+  readonly #lengths = new Float64Array(LIST_ELEMENTS_MAX);
   /** As signed dwords: an unsigned one can be a heap number. */
-  readonly #keys = new Int32Array(SGE_MAX);
+  readonly #keys = new Int32Array(LIST_ELEMENTS_MAX);
   #keyCheck!: KeyLookup;
   #access = 0;
 
@@ -45,7 +45,7 @@ export class ScatterGatherList {
     this.totalBytes = 0;
   }
 
-  /** Appends `count` elements, at most 16 in all, that are adjacent at `base`. */
+  /** Appends `count` elements, at most `LIST_ELEMENTS_MAX` in all, that are adjacent at `base`. */
   addFrom(view: DataView, base: number, count: number): void {
     for (let index = 0; index < count; index++) {
       const at = base + index * SGE_SIZE;
@@ -63,8 +63,7 @@ export class ScatterGatherList {
   loadCommand(view: DataView): boolean {
     this.clear();
     const count = getSendCommandSgeCount(view, 0);
-    const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
-    if (count > SGE_MAX || (count > 1 && count * SGE_SIZE > room)) return false;
+    if (count > 1 && count * SGE_SIZE > bytesBehindHeader(view)) return false;
     if (count === 1) {
       this.#addresses[0] = joinDwords(
         getSendCommandSgeAddressLow(view, 0),

@@ -17,6 +17,7 @@ import {
   QpState,
   SendOpcode,
 } from '../../../protocol/mlx5/gen/values.gen.ts';
+import { LIST_ELEMENTS_MAX } from '../../hca/collect/physical-collect-buffer.ts';
 import { DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
 import type { Piece } from '../../rig/mlx5/driver/queue-pair.ts';
 import { PORT_GIDS } from './hca/capabilities.ts';
@@ -120,6 +121,41 @@ t.test('WRITE, READ and atomics', async (t) => {
   const found = fixture.driver.memory.view(local.address, 16);
   t.same([found.getBigUint64(0, true), found.getBigUint64(8, true)], [40n, 42n], 'what was there before');
   t.equal(view.getBigUint64(0, true), 1000n);
+});
+
+t.test('lists of up to 31 pieces, and of one more', async (t) => {
+  const fixture = new DataFixture();
+  const [a, b] = fixture.connect();
+  const [local, far] = [fixture.memory(0x4000), fixture.memory(0x4000)];
+  const remote = { address: far.address, key: far.key };
+  for (const [count, pieceBytes] of [
+    [16, 300],
+    [17, 1],
+    [30, 500],
+    [LIST_ELEMENTS_MAX, 257],
+  ]) {
+    // The pieces lie in reverse order and one byte apart.
+    const pieces = Array.from({ length: count }, (_, index) => ({
+      ...local,
+      address: local.address + (count - 1 - index) * (pieceBytes + 1),
+      byteCount: pieceBytes,
+    }));
+    const content = () => Buffer.concat(pieces.map((piece) => fixture.bytes(piece)));
+    for (const opcode of [SEND, WRITE, READ]) {
+      const what = `opcode ${opcode}, ${count} pieces of ${pieceBytes} bytes`;
+      pattern(fixture.bytes(local), count + opcode);
+      pattern(fixture.bytes(far), count);
+      if (opcode === SEND) b.postReceive(far);
+      a.post({ opcode, pieces, ...(opcode === SEND ? {} : { remote }) });
+      fixture.run();
+      t.match(a.setup.cq.take(), [{ sendOpcode: opcode, opcode: CompletionOpcode.REQUEST }], what);
+      if (opcode === SEND) t.match(b.setup.cq.take(), [{ byteCount: count * pieceBytes }], what);
+      equal(t, content(), fixture.bytes({ ...far, byteCount: count * pieceBytes }));
+    }
+  }
+  a.post({ opcode: WRITE, pieces: Array.from({ length: LIST_ELEMENTS_MAX + 1 }, () => local), remote });
+  fixture.run();
+  t.match(a.setup.cq.take(), [{ opcode: CompletionOpcode.REQUEST_ERROR }]);
 });
 
 t.test('requests of 1 to 5 blocks by few doorbells, around the queue many times', async (t) => {

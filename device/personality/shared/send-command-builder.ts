@@ -49,9 +49,15 @@ import type { PhysicalCollectBuffer } from '../../hca/collect/physical-collect-b
 const COLLECT_UNIT = 8;
 
 export class SendCommandBuilder {
+  /** Elements of the longest gather list; at most `LIST_ELEMENTS_MAX`. */
+  readonly #elementsMax: number;
   /** Elements and bytes of the command that is being built. */
   #count = 0;
   #bytes = 0;
+
+  constructor(elementsMax: number) {
+    this.#elementsMax = elementsMax;
+  }
 
   /** Begins the command of request `number`. The caller then sets flags and immediate data. */
   begin({ view, words }: PhysicalCollectBuffer, qpn: number, number: number): void {
@@ -101,7 +107,7 @@ export class SendCommandBuilder {
     lengthBytes: number,
     lkey: number,
   ): boolean {
-    if (this.#count === SGE_MAX) return false;
+    if (this.#count === this.#elementsMax) return false;
     const base = COMMAND_HEADER_BYTES + this.#count * SGE_SIZE;
     setSgeAddressHigh(view, base, addressHigh);
     setSgeAddressLow(view, base, addressLow);
@@ -119,6 +125,7 @@ export class SendCommandBuilder {
     setSendCommandSgeCount(view, 0, this.#count);
     if (this.#count === 1)
       bytes.copyWithin(SEND_COMMAND_SGE_ADDRESS_OFFSET, COMMAND_HEADER_BYTES, COMMAND_HEADER_BYTES + SGE_SIZE);
+    else if (this.#count > SGE_MAX) setSendCommandCollectLength(view, 0, 0);
     else if (this.#count > 1) setSendCommandCollectLength(view, 0, COMMAND_HEADER_BYTES + this.#count * SGE_SIZE);
     return FaultKind.NONE;
   }

@@ -14,7 +14,6 @@ import { newPacketFields, type PacketFields } from '../../../../protocol/infinib
 import { addPsn } from '../../../../protocol/infiniband/psn.ts';
 import { COMMAND_HEADER_BYTES, PKEY_TABLE_ENTRIES } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
-  getSendCommandCollectLength,
   getSendCommandImmediate,
   getSendCommandInline,
   getSendCommandMessageLength,
@@ -32,7 +31,7 @@ import {
 import { FaultKind, SendOpcode } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { Port } from '../../../fabric/port/port.ts';
 import { MANAGEMENT_VL } from '../../../fabric/port/transmit-queues.ts';
-import type { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
+import { bytesBehindHeader, type PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import { PagePart } from '../../function/timeline-values.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
 import { type GroupLookup, hasMemberOf } from '../../queues/multicast-groups.ts';
@@ -154,8 +153,7 @@ export class UdRequester {
 
 function checkInline(view: DataView, length: number): FaultKind {
   if (getSendCommandSgeCount(view, 0) !== 0) return FaultKind.COMMAND_SGE;
-  const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
-  return length <= room ? FaultKind.NONE : FaultKind.COMMAND_LENGTH;
+  return length <= bytesBehindHeader(view) ? FaultKind.NONE : FaultKind.COMMAND_LENGTH;
 }
 
 /** True when QP0 or QP1 may send a command by this path: QP0 has no GRH, QP1 names a P_Key. */

@@ -6,12 +6,9 @@
  * registered or invalidated them (IBTA 10.6.3.2, 10.6.5).
  */
 import { COMMAND_HEADER_BYTES, MESSAGE_MAX_BYTES } from '../../../../protocol/layout/gen/constants.gen.ts';
-import {
-  getSendCommandCollectLength,
-  getSendCommandSgeCount,
-} from '../../../../protocol/layout/gen/send-command.gen.ts';
+import { getSendCommandSgeCount } from '../../../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
-import type { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
+import { bytesBehindHeader, type PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { ATOMIC_WRITE_BYTES, CHANGE_KEY, isPlacement, RequestKind, requestKind } from '../requester-opcodes.ts';
@@ -69,17 +66,15 @@ function loadFlush(record: SendRecord, { view }: PhysicalCollectBuffer): FaultKi
 }
 
 function loadInline(record: SendRecord, buffer: PhysicalCollectBuffer): FaultKind {
-  const room = getSendCommandCollectLength(buffer.view, 0) - COMMAND_HEADER_BYTES;
-  if (record.messageLength > room) return FaultKind.COMMAND_LENGTH;
+  if (record.messageLength > bytesBehindHeader(buffer.view)) return FaultKind.COMMAND_LENGTH;
   record.inlineBytes.set(buffer.bytes.subarray(COMMAND_HEADER_BYTES, COMMAND_HEADER_BYTES + record.messageLength));
   return FaultKind.NONE;
 }
 
 function loadList(record: SendRecord, { view }: PhysicalCollectBuffer, isAtomic: boolean): FaultKind {
   if (isAtomic) {
-    const room = getSendCommandCollectLength(view, 0) - COMMAND_HEADER_BYTES;
     const isWhole = getSendCommandSgeCount(view, 0) === 1 && record.messageLength === ATOMIC_BYTES;
-    if (!isWhole || room < 2 * ATOMIC_BYTES) return FaultKind.COMMAND_SGE;
+    if (!isWhole || bytesBehindHeader(view) < 2 * ATOMIC_BYTES) return FaultKind.COMMAND_SGE;
     record.loadAtomicOperands(view);
   }
   return record.list.loadCommand(view) ? FaultKind.NONE : FaultKind.COMMAND_SGE;

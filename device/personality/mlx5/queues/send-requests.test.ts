@@ -14,6 +14,7 @@ import {
 import { newSendCommand } from '../../../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, SendOpcode, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
 import { CompletionMode, FenceMode, SendOpcode as WorkOpcode } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { LIST_ELEMENTS_MAX } from '../../../hca/collect/physical-collect-buffer.ts';
 import { CHANGE_KEY } from '../../../hca/transport/requester-opcodes.ts';
 import { PageAccess } from '../../../rig/machine/guest-memory-model.ts';
 import {
@@ -271,13 +272,13 @@ t.test('requests that are not consistent', (t) => {
     ['the longest inline data', COMMAND_SGE, RC, SEND, [inline(pattern(8), LONGEST - 1)]],
     ['inline data behind elements', COMMAND_SGE, RC, SEND, [data(), inline(pattern(8), 13)]],
     ['the key of queues', COMMAND_SGE, RC, SEND, [data({ lkey: QUEUE_KEY })]],
-    ['too many elements', COMMAND_SGE, RC, SEND, Array.from({ length: 17 }, () => data())],
+    ['too many elements', COMMAND_SGE, RC, SEND, Array.from({ length: LIST_ELEMENTS_MAX + 1 }, () => data())],
     [
       'inline data behind all elements',
       COMMAND_SGE,
       RC,
       SEND,
-      [...Array.from({ length: 16 }, () => data()), inline(pattern(8))],
+      [...Array.from({ length: LIST_ELEMENTS_MAX }, () => data()), inline(pattern(8))],
     ],
     ['too many bytes', COMMAND_LENGTH, RC, SEND, [data({ byteCount: 0 }), data({ byteCount: 1 })]],
   ];
@@ -294,8 +295,9 @@ t.test('requests that are not consistent', (t) => {
 });
 
 t.test('what can just be', (t) => {
-  const most = Array.from({ length: 16 }, () => data());
-  t.match(new SendFixture().take(t, WorkOpcode.SEND, most), { sgeCount: 16 });
+  const list = (length: number) => Array.from({ length }, () => data());
+  t.match(new SendFixture().take(t, WorkOpcode.SEND, list(16)), { sgeCount: 16, collectLength: 64 + 16 * 16 });
+  t.match(new SendFixture().take(t, WorkOpcode.SEND, list(LIST_ELEMENTS_MAX)), { sgeCount: 31, collectLength: 0 });
   t.match(new SendFixture().take(t, WorkOpcode.SEND, [data({ byteCount: 0 })]), { sgeLength: LONGEST }, 'length 0');
   t.match(new SendFixture().take(t, WorkOpcode.SEND, [inline(pattern(4), 12)]), { messageLength: 12 }, 'to the end');
   t.end();

@@ -49,7 +49,7 @@ import {
 } from '../../../../protocol/mlx5/gen/remote-address-seg.gen.ts';
 import { CompletionMode, FenceMode, SendOpcode as WorkOpcode } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { getXrcSegXrcSrqn, XRC_SEG_SIZE } from '../../../../protocol/mlx5/gen/xrc-seg.gen.ts';
-import type { PhysicalCollectBuffer } from '../../../hca/collect/physical-collect-buffer.ts';
+import { LIST_ELEMENTS_MAX, type PhysicalCollectBuffer } from '../../../hca/collect/physical-collect-buffer.ts';
 import type { Dma } from '../../../hca/function/dma.ts';
 import { CHANGE_KEY } from '../../../hca/transport/requester-opcodes.ts';
 import type { AddressVectors } from '../../shared/address-vectors.ts';
@@ -90,7 +90,7 @@ export class SendRequests implements RequestLoader<SendQueue> {
   readonly #vectors: AddressVectors;
   readonly #dma: Dma;
   readonly #request = new RequestBlock();
-  readonly #command = new SendCommandBuilder();
+  readonly #command = new SendCommandBuilder(LIST_ELEMENTS_MAX);
 
   /** `dma`: places addresses of inline data that a command has no room for. */
   constructor(vectors: AddressVectors, dma: Dma) {

@@ -6,6 +6,7 @@
  */
 
 import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
+import { SGE_MAX } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {
   setSendCommandFence,
   setSendCommandImmediate,
@@ -77,7 +78,7 @@ for (const [work, send] of [
 export class SendRequests implements RequestLoader<SendQueue> {
   readonly #vectors: AddressVectors;
   readonly #request = new RequestBlock();
-  readonly #command = new SendCommandBuilder();
+  readonly #command = new SendCommandBuilder(SGE_MAX);
 
   constructor(vectors: AddressVectors) {
     this.#vectors = vectors;
