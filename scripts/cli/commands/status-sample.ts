@@ -56,8 +56,8 @@ export function readStatus(client: ControlClient): Promise<StatusReport> {
 }
 
 /**
- * A report after `afterMs`, with the rates per second since `before`. Throws ControlError when it is
- * about other adapters or functions.
+ * A report after `afterMs`, with the rates per second since `before`. Throws ControlError when it
+ * is about other adapters or functions.
  */
 export async function sampleStatus(
   client: ControlClient,
