@@ -11,12 +11,17 @@ import {
   TRACE_SNAP_LENGTH_MAX,
 } from '../../../protocol/layout/gen/constants.gen.ts';
 import { DOORBELL_QPN_MASK, DOORBELL_QPN_SHIFT } from '../../../protocol/layout/gen/doorbell.gen.ts';
-import { serviceTypeNames } from '../../../protocol/layout/gen/values.gen.ts';
 import { Refusal } from '../../hca/adapter/refusal.ts';
 import type { TimelineStep } from '../../hca/function/timeline.ts';
 import { TraceRing } from '../../hca/trace/trace-ring.ts';
 import type { ServedNode } from '../host/adapter-process.ts';
-import { type ObserverSettings, TraceObserver, type TraceRule } from '../trace/trace-observer.ts';
+import {
+  type ObserverSettings,
+  RULE_SERVICES,
+  type RuleService,
+  TraceObserver,
+  type TraceRule,
+} from '../trace/trace-observer.ts';
 import { type SnapshotHead, type SnapshotPart, TraceSnapshot } from '../trace/trace-snapshot.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
@@ -242,10 +247,10 @@ function readRule(given: unknown): TraceRule {
   if (typeof given !== 'object' || given === null) throw new Refusal('rule must be an object');
   const rule = given as Parameters;
   const { service } = rule;
-  if (service !== undefined && !serviceTypeNames.includes(service as string))
-    throw new Refusal(`service must be one of ${serviceTypeNames.filter(Boolean).join(', ')}`);
+  if (service !== undefined && !RULE_SERVICES.includes(service as RuleService))
+    throw new Refusal(`service must be one of ${RULE_SERVICES.join(', ')}`);
   return {
-    ...(service !== undefined && { service: service as string }),
+    ...(service !== undefined && { service: service as RuleService }),
     ...(rule.functionNumber !== undefined && { functionNumber: readInteger(rule, 'functionNumber', FUNCTION_MAX) }),
     ...(rule.peerLid !== undefined && { peerLid: readInteger(rule, 'peerLid', LID_MAX) }),
     ...(rule.peerQp !== undefined && { peerQp: readInteger(rule, 'peerQp', QPN_MAX) }),

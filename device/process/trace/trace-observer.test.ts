@@ -11,6 +11,7 @@ import { AdapterFixture } from '../../rig/fixtures/adapter-fixture.ts';
 import { NOP } from '../../rig/fixtures/command-poster.ts';
 import { connect, ServiceType } from '../../rig/fixtures/connected-fixture.ts';
 import { TracedSession } from '../../rig/fixtures/traced-session.ts';
+import { XrcFixture } from '../../rig/fixtures/xrc-fixture.ts';
 import { RULES_MAX, TraceObserver } from './trace-observer.ts';
 
 t.test('a replay that the host observes is identical, whatever the guest asks of traces', async (t) => {
@@ -143,6 +144,19 @@ t.test('an adapter has a bounded number of rules', async (t) => {
   t.throws(() => observer.observeProcess(7, settings), { message: /there are 256 rules/ });
   observer.clearRules();
   observer.addRule({}, settings);
+});
+
+t.test('a rule of XRC chooses both halves', async (t) => {
+  const xrc = new XrcFixture();
+  const { device, clock } = xrc.fixture.machine;
+  const observer = new TraceObserver(device, () => clock.now());
+  observer.addRule({ service: 'XRC' }, { blocksLog2: 2, snapLength: 64, stopOnError: false });
+  const halves = xrc.connect();
+  connect(xrc.fixture);
+  t.same(
+    observer.traces.map(({ qp }) => qp),
+    halves.map(({ qpn }) => qpn),
+  );
 });
 
 t.test('rules choose QPs to come by service, function, peer and process', async (t) => {

@@ -25,9 +25,13 @@ const OBSERVED_BYTES_MAX = 512 * 1024 * 1024;
 export const RULES_MAX = 256;
 const TIMELINE_LOG2 = 16;
 
+/** Services that rules name. XRC stands for both halves of its connections. */
+export const RULE_SERVICES = ['RC', 'UC', 'UD', 'XRC', 'SMI', 'GSI'] as const;
+export type RuleService = (typeof RULE_SERVICES)[number];
+
 /** QPs to come. A field that is left out fits every QP. */
 export interface TraceRule {
-  readonly service?: string;
+  readonly service?: RuleService;
   readonly functionNumber?: number;
   readonly peerLid?: number;
   readonly peerQp?: number;
@@ -277,10 +281,15 @@ export class TraceObserver {
   }
 }
 
+/** The service by which rules choose QPs of the service type `name`. */
+export function ruleServiceOf(name: string): string {
+  return name.replace(/^XRC_.*/, 'XRC');
+}
+
 function fits({ service, functionNumber, peerLid, peerQp, process }: TraceRule, qp: QueuePair): boolean {
   const peer = reportPeer(qp);
   return (
-    (service === undefined || service === serviceTypeName(qp.serviceType)) &&
+    (service === undefined || service === ruleServiceOf(serviceTypeName(qp.serviceType))) &&
     (functionNumber === undefined || functionNumber === qp.owner.number) &&
     (peerLid === undefined || peerLid === peer?.lid) &&
     (peerQp === undefined || peerQp === peer?.qpn) &&

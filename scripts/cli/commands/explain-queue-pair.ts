@@ -6,6 +6,7 @@
  */
 import type { FailedQueuePair } from '../../../device/process/reports/failed-queue-pairs.ts';
 import type { QueuePairReport } from '../../../device/process/reports/queue-pair-report.ts';
+import { ruleServiceOf } from '../../../device/process/trace/trace-observer.ts';
 import { faultKind } from '../../../protocol/layout/values.ts';
 import { explainFault, explainStatus, joined } from '../screens/explain-text.ts';
 import { duration, paragraph, seconds } from '../screens/screen-text.ts';
@@ -135,7 +136,7 @@ function describeTrace(qp: NamedQueuePair['qp']): string {
   const { number, traced, process, service } = qp;
   if (traced) return `vuhca trace show --qp ${number} --failed`;
   if (isKept(qp) && qp.stateToday === undefined)
-    return `not traced; vuhca trace on --new --service ${service} --timeline keeps those to come`;
+    return `not traced; vuhca trace on --new --service ${ruleServiceOf(service)} --timeline keeps those to come`;
   const again = process === undefined ? `--qp ${number}` : `--qp ${number}, or --new --process PID,`;
   return `not traced; vuhca trace on ${again} keeps the next one`;
 }

@@ -3,6 +3,7 @@
  * The options and the help of `vuhca trace`, the traces of queue pairs and the timeline. program.ts
  * loads them when the command is called; trace-action.ts performs it.
  */
+import { RULE_SERVICES } from '../../../device/process/trace/trace-observer.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import {
   actionArgument,
@@ -52,7 +53,6 @@ export type TraceAction = (typeof ACTIONS)[number];
 export const FORMATS = ['perfetto', 'json', 'erf'] as const;
 export type TraceFormat = (typeof FORMATS)[number];
 
-const SERVICES = ['RC', 'UC', 'UD'] as const;
 const LID_MAX = 0xffff;
 const FUNCTION_MAX = 0xffff;
 const BLOCKS_LOG2_MAX = 16;
@@ -73,7 +73,7 @@ export function defineTrace(command: CliCommand): void {
     .addOption(wholeNumbers('--qp <N>', 'A queue pair; may be given several times', 0, QPN_MAX))
     .optionsGroup('Options of on and off:')
     .option('--new', 'Queue pairs to come; the next five options say which (default: all)')
-    .addOption(wordOf('--service <TYPE>', '--new: of this service', SERVICES))
+    .addOption(wordOf('--service <TYPE>', '--new: of this service', RULE_SERVICES))
     .addOption(wholeNumber('--function <N>', '--new: of this function', 0, FUNCTION_MAX))
     .addOption(wholeNumber('--peer-lid <LID>', '--new: connected to this LID', 0, LID_MAX))
     .addOption(wholeNumber('--peer-qp <N>', '--new: connected to this queue pair', 0, QPN_MAX))
