@@ -9,6 +9,7 @@ import { capabilities } from './capabilities.ts';
 import { commandValues } from './command-values.ts';
 import { contexts } from './contexts.ts';
 import { functionCommands } from './function-commands.ts';
+import { managementRegisters } from './management-registers.ts';
 import { objectCommands } from './object-commands.ts';
 import { places } from './places.ts';
 import { portRegisters } from './port-registers.ts';
@@ -28,6 +29,7 @@ export const headerStructs: readonly StructTable[] = [
   ...contexts,
   ...capabilities,
   ...portRegisters,
+  ...managementRegisters,
   ...segment,
 ];
 export const structs: readonly StructTable[] = [...headerStructs, ...commandQueue, ...queueEntries, ...workRequests];

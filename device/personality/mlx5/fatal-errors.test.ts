@@ -18,9 +18,11 @@ import { Random } from '../../random.ts';
 import { Mlx5Driver, makeMlx5Machine } from '../../rig/mlx5/driver/mlx5-driver.ts';
 import { Firmware } from '../shared/firmware.ts';
 import { encodeFault } from '../shared/injected-faults.ts';
+import { FIRMWARE_VERSION } from './hca/firmware-version.ts';
 import { HcaState } from './hca/hca.ts';
 
 const COMMAND_EVENTS = 1n << BigInt(EventType.COMMAND);
+const VERSION = HEALTH_OFFSET + 0x30;
 /** Bytes that the driver reads by themselves. */
 const RESET_REQUEST = HEALTH_OFFSET + 0x38;
 const SYNDROME = HEALTH_OFFSET + 0x3d;
@@ -72,6 +74,7 @@ t.test('each cause has its syndrome, and asks for a reset', async (t) => {
     plant(driver, 'fatal', ...words);
     t.equal(driver.port.readRegister(SYNDROME, 1), syndrome);
     t.equal(driver.port.readRegister(RESET_REQUEST, 1) >>> 7, 1);
+    t.equal(driver.read(VERSION), FIRMWARE_VERSION);
     t.equal(driver.device.ports[0].state, PortState.DOWN);
     t.equal(driver.interfaceState, InterfaceState.FULL_DRIVER, 'the interface is not off');
     checkRestart(t, driver);

@@ -33,6 +33,7 @@ import type { FunctionPort } from '../../host.ts';
 
 import { UndividedFunction } from '../shared/undivided-function.ts';
 import type { CommandQueue } from './commands/command-queue.ts';
+import { FIRMWARE_MAJOR, FIRMWARE_MINOR, FIRMWARE_SUBMINOR } from './hca/firmware-version.ts';
 import type { Hca } from './hca/hca.ts';
 import type { QueuePairs } from './queue-pairs.ts';
 import { CompletionDoorbells } from './queues/completion-doorbells.ts';
@@ -41,9 +42,6 @@ const DWORD_BYTES = 4;
 const BITS_PER_BYTE = 8;
 const FIRMWARE_OFFSET = 0;
 const REVISION_OFFSET = 4;
-/** Version 16.99: a major number that user-space software knows for this device. */
-const FIRMWARE_MAJOR = 16;
-const FIRMWARE_MINOR = 99;
 const COMMAND_REVISION = 5;
 /** Entries of the command queue, and bytes of each, as 2^n. */
 const LOG_COMMANDS = Math.log2(COMMAND_ENTRIES);
@@ -128,7 +126,7 @@ export class Mlx5Function extends UndividedFunction implements FunctionPort {
       case FIRMWARE_OFFSET:
         return FIRMWARE_MINOR * 2 ** 16 + FIRMWARE_MAJOR;
       case REVISION_OFFSET:
-        return COMMAND_REVISION * 2 ** 16;
+        return COMMAND_REVISION * 2 ** 16 + FIRMWARE_SUBMINOR;
       case COMMAND_ADDRESS_OFFSET:
         return this.#addressHigh;
       case COMMAND_ADDRESS_OFFSET + DWORD_BYTES:

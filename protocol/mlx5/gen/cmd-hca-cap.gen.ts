@@ -115,6 +115,11 @@ export function setCmdHcaCapIbVirt(view: DataView, base: number, value: number):
   view.setUint8(base + 52, (view.getUint8(base + 52) & 0xdf) | ((value & 0x1) << 5));
 }
 
+/** There is a register of capabilities of management. */
+export function setCmdHcaCapMcamReg(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 53, (view.getUint8(base + 53) & 0xbf) | ((value & 0x1) << 6));
+}
+
 /** Kind of the ports. Values: port-type. */
 export function setCmdHcaCapPortType(view: DataView, base: number, value: number): void {
   view.setUint8(base + 54, (view.getUint8(base + 54) & 0xfc) | (value & 0x3));

@@ -76,5 +76,5 @@ export const SEND_BLOCKS_MAX = 16;
  * Changes whenever a table changes that host software can see; the driver refuses to bind on a
  * mismatch.
  */
-export const LAYOUT_HASH_LOW = 0x91f376e3;
-export const LAYOUT_HASH_HIGH = 0x77e30a3f;
+export const LAYOUT_HASH_LOW = 0xf369a15a;
+export const LAYOUT_HASH_HIGH = 0xa549508c;

@@ -5,6 +5,11 @@
 /** Health buffer: all 0 while the firmware is well. */
 export const HEALTH_BUFFER_SIZE = 64;
 
+/** Version of the firmware. */
+export function setHealthBufferFwVersion(view: DataView, base: number, value: number): void {
+  view.setUint32(base + 48, value, false);
+}
+
 /** Kind of the device. */
 export function setHealthBufferHwId(view: DataView, base: number, value: number): void {
   view.setUint32(base + 52, value, false);

@@ -211,8 +211,64 @@ export const RegisterId = {
   NODE_DESC: 0x6001,
   /** Byte order of the host. */
   HOST_ENDIANNESS: 0x7004,
+  /** Status of a component of the firmware. */
+  MCQS: 0x9060,
+  /** Information about a component. */
+  MCQI: 0x9061,
+  /** Which registers of management there are. */
+  MCAM: 0x907f,
 } as const;
 export type RegisterId = (typeof RegisterId)[keyof typeof RegisterId];
+
+/** Components of the firmware, of which a device may have others. */
+export const ComponentIdentifier = {
+  /** The firmware itself. */
+  BOOT_IMG: 1,
+} as const;
+export type ComponentIdentifier = (typeof ComponentIdentifier)[keyof typeof ComponentIdentifier];
+
+/** Whether a component is there. */
+export const ComponentStatus = {
+  /** There could be one. */
+  NOT_PRESENT: 0,
+  /** It is there. */
+  PRESENT: 1,
+  /** It is there and in use. */
+  IN_USE: 2,
+} as const;
+export type ComponentStatus = (typeof ComponentStatus)[keyof typeof ComponentStatus];
+
+/** How far the replacement of a component is. */
+export const ComponentUpdateState = {
+  /** It is not replaced. */
+  IDLE: 0,
+  /** It is being replaced. */
+  IN_PROGRESS: 1,
+  /** The new one is stored. */
+  APPLIED: 2,
+  /** The new one is in use. */
+  ACTIVE: 3,
+  /** The new one is in use after a reset. */
+  ACTIVE_PENDING_RESET: 4,
+  /** The replacement failed. */
+  FAILED: 5,
+  /** The replacement was given up. */
+  CANCELED: 6,
+  /** Another component is being replaced. */
+  BUSY: 7,
+} as const;
+export type ComponentUpdateState = (typeof ComponentUpdateState)[keyof typeof ComponentUpdateState];
+
+/** Structures that tell of a component. */
+export const ComponentInformation = {
+  /** What can be asked of it, and done to it. */
+  CAPABILITIES: 0,
+  /** Its version. */
+  VERSION: 1,
+  /** What brings a replacement into use. */
+  ACTIVATION_METHOD: 5,
+} as const;
+export type ComponentInformation = (typeof ComponentInformation)[keyof typeof ComponentInformation];
 
 /** States of a port. */
 export const PortStatus = {

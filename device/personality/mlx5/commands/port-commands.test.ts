@@ -238,6 +238,26 @@ t.test('every field, length and register', async (t) => {
     },
     { id: RegisterId.NODE_DESC, bytes: 64, writes: {} },
     { id: RegisterId.HOST_ENDIANNESS, bytes: 16, writes: {} },
+    {
+      id: RegisterId.MCAM,
+      bytes: 0x48,
+      layout: 'mcam-reg',
+      rules: { accessRegGroup: only([0, 1, 2, 3]), featureGroup: only([0]) },
+    },
+    { id: RegisterId.MCQS, bytes: 16, layout: 'mcqs-reg', rules: { componentIndex: only([0]), fwDevice: only([0]) } },
+    {
+      id: RegisterId.MCQI,
+      bytes: 24,
+      layout: 'mcqi-reg',
+      rules: {
+        componentIndex: only([0]),
+        readPendingComponent: only([0]),
+        infoType: only([0, 1]),
+        offset: only([0, 4, 8, 16]),
+        // The output has no room for data.
+        dataSize: only([0], CommandStatus.BAD_OUTPUT_LENGTH),
+      },
+    },
   ];
   const ids = new Set<number>(registers.map(({ id }) => id));
   t.same([...ids].sort(), Object.values(RegisterId).sort(), 'all registers');

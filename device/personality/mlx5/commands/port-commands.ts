@@ -15,6 +15,7 @@ import { CommandOpcode, CommandStatus, RegisterId } from '../../../../protocol/m
 import { HcaState } from '../hca/hca.ts';
 import type { CommandContext } from './command-context.ts';
 import { type CommandRow, row } from './command-row.ts';
+import { managementRegisters } from './management-registers.ts';
 import {
   capabilityRegister,
   laneRegister,
@@ -23,16 +24,11 @@ import {
   speedRegister,
   stateRegister,
 } from './port-registers.ts';
+import type { Register } from './register.ts';
 
 /** Variants of the command. */
 const WRITE = 0;
 const READ = 1;
-
-/** A register as the command sees it; `access` reads or writes it, and fills the output. */
-interface Register {
-  readonly sizeBytes: number;
-  readonly access: (context: CommandContext, writes: boolean) => CommandStatus;
-}
 
 /** All registers of ports name the port in the same place. */
 function ofPort({ sizeBytes, isReadable, read, write }: PortRegister): Register {
@@ -79,6 +75,7 @@ const registers: ReadonlyMap<number, Register> = new Map([
   [RegisterId.PCAP, ofPort(capabilityRegister)],
   [RegisterId.NODE_DESC, description],
   [RegisterId.HOST_ENDIANNESS, byteOrder],
+  ...managementRegisters,
 ]);
 
 function accessRegister(context: CommandContext): CommandStatus {

@@ -21,6 +21,7 @@ const reasons: Readonly<Record<string, readonly [file: string, words: string]>> 
   logMaxMcg: ['commands/group-commands.test.ts', 'as many groups, and QPs in one, as the capabilities tell'],
   maxQpMcg: ['commands/group-commands.test.ts', 'as many groups, and QPs in one, as the capabilities tell'],
   ibVirt: ['commands/vport-commands.test.ts', 'QUERY_HCA_VPORT'],
+  mcamReg: ['commands/management-registers.test.ts', 'all registers that there are, and no other'],
   deviceFrequencyKhz: ['mlx5-function.ts', 'TIMER_OFFSET'],
   logPgSz: ['memory/page-list.ts', 'LOG_LEAST_PAGE'],
   uarSz: ['stray-doorbells.test.ts', 'BAR_BYTES'],

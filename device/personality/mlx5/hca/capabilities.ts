@@ -52,6 +52,7 @@ import {
   setCmdHcaCapMaxQpMcg,
   setCmdHcaCapMaxWqeSzRq,
   setCmdHcaCapMaxWqeSzSq,
+  setCmdHcaCapMcamReg,
   setCmdHcaCapNumPorts,
   setCmdHcaCapPkeyTableSize,
   setCmdHcaCapPkv,
@@ -149,6 +150,7 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapLogMaxMcg(view, 0, LOG_GROUPS);
   setCmdHcaCapMaxQpMcg(view, 0, GROUP_MEMBERS);
   setCmdHcaCapIbVirt(view, 0, 1);
+  setCmdHcaCapMcamReg(view, 0, 1);
   setCmdHcaCapDeviceFrequencyKhz(view, 0, 1_000_000);
   setCmdHcaCapLogPgSz(view, 0, LOG_LEAST_PAGE);
   setCmdHcaCapUarSz(view, 0, Math.log2(BAR_BYTES / MEBIBYTE));

@@ -7,6 +7,7 @@
 import { PCI_DEVICE_ID } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import {
   HEALTH_BUFFER_SIZE,
+  setHealthBufferFwVersion,
   setHealthBufferHwId,
   setHealthBufferRfr,
   setHealthBufferSeverity,
@@ -15,6 +16,7 @@ import {
 } from '../../../../protocol/mlx5/gen/health-buffer.gen.ts';
 import { HealthSeverity, HealthSyndrome } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { Firmware } from '../../shared/firmware.ts';
+import { FIRMWARE_VERSION } from './firmware-version.ts';
 
 /** Failures by the words of a request for one. */
 export const fatalCauses: ReadonlyMap<string, HealthSyndrome> = new Map([
@@ -45,6 +47,7 @@ export class Health {
     setHealthBufferSeverity(this.#buffer, 0, HealthSeverity.CRITICAL);
     setHealthBufferValid(this.#buffer, 0, 1);
     setHealthBufferRfr(this.#buffer, 0, 1);
+    setHealthBufferFwVersion(this.#buffer, 0, FIRMWARE_VERSION);
     setHealthBufferHwId(this.#buffer, 0, PCI_DEVICE_ID);
   }
 
