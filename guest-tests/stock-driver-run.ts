@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import type { Test } from 'tap';
 import { defaultMthcaOptions } from '../device/personality/mthca/options.ts';
+import { provideProgram } from '../qemu/setup/distribution.ts';
 import { STOCK_DRIVERS } from '../qemu/setup/guest-kernel.ts';
 import { type KernelChoice, resolveGuestKernel } from '../qemu/setup/kernel-choice.ts';
 import type { DeviceStart } from './harness/device-process.ts';
@@ -19,8 +20,9 @@ const SCRIPT = 'stock-driver.sh';
 const MEMORY_MIB = 768;
 /** How the script begins a line with a time. */
 const TIME = '  # time: ';
-/** Results that the script prints for each device. */
+/** Results that the script prints for each device, and one more where there is devlink. */
 const CHECKS = 10;
+const DEVLINK = 'usr/sbin/devlink';
 /** Runs that others' faults may spoil. */
 const ATTEMPTS = 4;
 /** Default prefix of a subnet. */
@@ -38,6 +40,8 @@ interface StockDriver {
   readonly complaint: string;
   /** A pattern for complaints that real cards cause, too. */
   readonly harmless: string;
+  /** Whether devlink shows its devices. */
+  readonly hasDevlink: boolean;
 }
 
 const drivers = {
@@ -47,6 +51,7 @@ const drivers = {
     commandVector: 'mthca-cmd',
     complaint: 'mthca.*(fail|return|bogus|error|abort|[Uu]nhandled|old)',
     harmless: '^$',
+    hasDevlink: false,
   },
   mlx5: {
     device: 'mlx5_0',
@@ -54,6 +59,7 @@ const drivers = {
     commandVector: 'mlx5_async',
     complaint: '^<[0-4]>.*mlx5',
     harmless: 'PTM is not supported by PCIe|Failed to get valid vendor specific ID',
+    hasDevlink: true,
   },
 } satisfies Record<keyof typeof STOCK_DRIVERS, StockDriver>;
 
@@ -92,6 +98,7 @@ function describeDevice(device: StockDevice): string {
     COMMAND_VECTOR: commandVector,
     COMPLAINT: complaint,
     HARMLESS: harmless,
+    DEVLINK: hasDevlink(device) ? 'yes' : '',
     BOARD: board,
     TYPE: type,
     FIRMWARE: firmware,
@@ -104,6 +111,10 @@ function describeDevice(device: StockDevice): string {
     .join('');
 }
 
+function hasDevlink({ driver }: StockDevice): boolean {
+  return drivers[driver].hasDevlink;
+}
+
 async function makeJob(devices: readonly StockDevice[], kernel: KernelChoice): Promise<GuestJob> {
   const packed = await kernel.provideModules(devices.flatMap(({ driver }) => STOCK_DRIVERS[driver]));
   return {
@@ -111,6 +122,7 @@ async function makeJob(devices: readonly StockDevice[], kernel: KernelChoice): P
     packed,
     files: [
       { path: '/etc/stock/modules', content: packed.map(({ name }) => `${name}\n`).join(''), mode: 0o644 },
+      ...(devices.some(hasDevlink) ? await provideProgram(DEVLINK) : []),
       ...devices.map((device) => {
         return { path: `/etc/stock/devices/${device.driver}`, content: describeDevice(device), mode: 0o644 };
       }),
@@ -133,6 +145,6 @@ export async function checkStockDrivers(t: Test, { devices, adapters, kernel }: 
       },
     }),
   );
-  report(t, run, CHECKS * devices.length);
+  report(t, run, CHECKS * devices.length + devices.filter(hasDevlink).length);
   t.comment(`${run.seconds.toFixed(1)} s`);
 }

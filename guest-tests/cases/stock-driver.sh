@@ -6,6 +6,7 @@
 # stock-driver-run.ts packs it, with the names of all modules in /etc/stock/modules, and a file of
 # settings in /etc/stock/devices for each device.
 
+# One more where there is devlink.
 CHECKS=10
 
 report() {
@@ -60,6 +61,15 @@ is_bound() {
   [ "${module##*/}" = "${MODULES%% *}" ]
 }
 
+# devlink shows the firmware that runs, and the same one as stored: none waits to replace it.
+devlink_agrees() {
+  slot=$(readlink -f "$SYS/device")
+  /usr/sbin/devlink dev info "pci/${slot##*/}" >/tmp/devlink 2>&1
+  [ "$(grep -c "^ *fw $FIRMWARE\$" /tmp/devlink)" = 2 ] && grep -q "^ *fw.psid $BOARD\$" /tmp/devlink && return 0
+  sed 's/^/  # /' /tmp/devlink
+  return 1
+}
+
 # Interrupts of the vector of commands, on all processors.
 command_interrupts() {
   awk -v vector="$COMMAND_VECTOR" '$0 ~ vector { for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) sum += $i }
@@ -83,7 +93,7 @@ no_complaint() {
 check_device() {
   echo "  KTAP version 1"
   echo "  # Subtest: $1"
-  echo "  1..$CHECKS"
+  echo "  1..$((CHECKS + (${#DEVLINK} > 0)))"
   load
   report $? "insmod"
   [ -e "$SYS" ]
@@ -94,6 +104,10 @@ check_device() {
   report $? "commands-complete-by-event"
   holds fw_ver "$FIRMWARE" && holds hca_type "$TYPE" && holds board_id "$BOARD"
   report $? "firmware-and-board"
+  if [ -n "$DEVLINK" ]; then
+    devlink_agrees
+    report $? "devlink-shows-the-firmware"
+  fi
   holds node_guid "$NODE_GUID" && holds node_type "1: CA"
   report $? "node-information"
   holds ports/1/lid "$LID" && holds ports/1/pkeys/0 0xffff && holds ports/1/gids/0 "$PORT_GID"

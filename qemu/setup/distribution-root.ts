@@ -20,6 +20,8 @@ import { type CommandOptions, run } from './tools/command.ts';
 
 const LIBRARIES = 'usr/lib/x86_64-linux-gnu';
 const LINKER = `${LIBRARIES}/ld-linux-x86-64.so.2`;
+/** Where programs name it. */
+const LINKER_OF_PROGRAMS = '/lib64/ld-linux-x86-64.so.2';
 /** Documents that no program reads; the tests of pyverbs lie among the documents of rdma-core. */
 const UNWANTED = ['usr/share/man', 'usr/share/locale', 'usr/share/info', 'usr/share/lintian'];
 const KEPT_DOCUMENTS = ['rdma-core'];
@@ -38,6 +40,12 @@ const LINKS: Readonly<Record<string, string>> = {
   'etc/mtab': '/proc/mounts',
 };
 
+/** A file of a guest, and where it lies on this machine. */
+export interface ProgramFile {
+  readonly path: string;
+  readonly content: { readonly from: string };
+}
+
 /** The words that run `program` of `root`, under the name `name` when given. */
 export function programOf(
   root: string,
@@ -47,6 +55,17 @@ export function programOf(
 ): [string, string[]] {
   const linker = ['--library-path', join(root, LIBRARIES), '--argv0', name];
   return [join(root, LINKER), [...linker, join(root, program), ...args]];
+}
+
+/** `program` of `root`, the libraries that it needs and its linker, where it looks for them. */
+export async function filesOf(root: string, program: string): Promise<ProgramFile[]> {
+  const [linker, words] = programOf(root, program, []);
+  const listed = await run(linker, ['--list', ...words]);
+  const libraries = [...listed.matchAll(/^\s*([^\s/]+) => /gm)].map(([, name]) => join(LIBRARIES, name));
+  return [
+    { path: LINKER_OF_PROGRAMS, content: { from: join(root, LINKER) } },
+    ...[program, ...libraries].map((path) => ({ path: `/${path}`, content: { from: join(root, path) } })),
+  ];
 }
 
 /** Gives the unpacked packages in `root` what their scripts would. */

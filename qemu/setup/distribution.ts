@@ -6,13 +6,13 @@
  * mounts read-only below an overlay, so several guests share one file. The larger set has storage,
  * message passing and their libraries as well, for suites between two guests, and another one adds
  * programs that measure and watch; one has valgrind, and one what a machine needs to run `vuhca`
- * itself. Called by `vuhca run --distribution`, `vuhca setup distribution`, the runner of foreign
- * suites and tests.
+ * itself. Single programs of it go into smaller guests, too. Called by `vuhca run --distribution`,
+ * `vuhca setup distribution`, the runner of foreign suites and tests.
  */
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { provide } from './cache.ts';
-import { compilePython, configureRoot, programOf } from './distribution-root.ts';
+import { compilePython, configureRoot, filesOf, type ProgramFile, programOf } from './distribution-root.ts';
 import { type GuestKernel, provideGuestKernel, provideStockModules, STOCK_DRIVERS } from './guest-kernel.ts';
 import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
 import { withProgress } from './progress.ts';
@@ -113,6 +113,11 @@ export async function provideDistribution(kernel?: GuestKernel, set: Distributio
     },
   });
   return { imagePath: join(directory, IMAGE) };
+}
+
+/** `program`, as `usr/sbin/devlink`, with its libraries, for a guest that has no more of `base`. */
+export async function provideProgram(program: string): Promise<ProgramFile[]> {
+  return filesOf(await provideUnpacked('base'), program);
 }
 
 /**
