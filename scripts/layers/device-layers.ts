@@ -160,7 +160,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/shared',
     holds: 'what personalities share: queues read by records, the transport put together',
-    uses: 'layout infiniband host.ts port link agents function hca/queues collect lane transport datagrams engine adapter',
+    uses: 'layout infiniband host.ts port link agents switch function hca/trace hca/queues collect lane transport datagrams engine adapter',
   },
   {
     path: 'device/personality/mthca/memory',
@@ -185,7 +185,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mthca',
     holds: 'an adapter as mthca drivers know it, put together: function, data path, user access',
-    uses: 'layout infiniband protocol/mthca host.ts port link agents switch function hca/trace protection hca/queues lane engine adapter shared mthca/memory mthca/queues mthca/hca mthca/commands',
+    uses: 'layout infiniband protocol/mthca host.ts port agents function protection hca/queues adapter shared mthca/memory mthca/queues mthca/hca mthca/commands',
   },
   {
     path: 'device/personality/mlx5/memory',
@@ -210,7 +210,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mlx5',
     holds: 'an adapter as mlx5 drivers know it, put together: function, data path, doorbells',
-    uses: 'layout infiniband protocol/mlx5 host.ts port link agents switch function hca/trace protection hca/queues lane engine adapter shared mlx5/memory mlx5/queues mlx5/hca mlx5/commands',
+    uses: 'layout infiniband protocol/mlx5 host.ts function protection hca/queues adapter shared mlx5/memory mlx5/queues mlx5/hca mlx5/commands',
   },
   {
     path: 'device/topology',

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The units between the send queues of a personality and the wire. Every personality has them:
- * collect buffers, lanes, the reader of send queues, the transport, and the flusher of receives.
- * The adapter of a personality builds them, and gives them their turns in each pass.
+ * collect buffers, lanes, the reader of send queues, the transport, the flusher of receives, and
+ * the links. The adapter of a personality builds them, and `UndividedAdapter` gives them their
+ * turns in each pass.
  */
+import type { MadInterface } from '../../fabric/agents/mad-interface.ts';
 import type { Port } from '../../fabric/port/port.ts';
 import { defaultAdapterOptions } from '../../hca/adapter/options.ts';
+import { PortLinks } from '../../hca/adapter/port-links.ts';
 import { PcbAllocator } from '../../hca/collect/pcb-allocator.ts';
 import { DmaTiming } from '../../hca/function/dma-timing.ts';
-import type { Timeline } from '../../hca/function/timeline.ts';
 import { TransmitVirtualLanes } from '../../hca/lane/transmit-virtual-lanes.ts';
 import { SpecialQueuePairs } from '../../hca/queues/special-queue-pairs.ts';
 import { TransportEngine, type TransportParts } from '../../hca/transport/engine/engine.ts';
@@ -25,6 +27,7 @@ export interface PersonalityParts<Queue extends PostedSends>
   extends Pick<TransportParts, 'keys' | 'queuePairs' | 'groups'> {
   readonly clock: AdapterClock;
   readonly ports: readonly Port[];
+  readonly mads: MadInterface;
   /** Makes the loader of requests, which keeps address vectors of datagrams in `addresses`. */
   readonly makeLoader: (addresses: AddressVectors) => RequestLoader<Queue>;
 }
@@ -35,8 +38,9 @@ export class TransportUnits<Queue extends PostedSends> {
   readonly engine: TransportEngine;
   readonly flusher: ReceiveFlusher;
   readonly special = new SpecialQueuePairs();
+  readonly links: PortLinks;
 
-  constructor({ clock, ports, makeLoader, ...parts }: PersonalityParts<Queue>) {
+  constructor({ clock, ports, mads, makeLoader, ...parts }: PersonalityParts<Queue>) {
     const buffers = new PcbAllocator(SEND_BUFFERS, 1);
     const addresses = new AddressVectors(SEND_BUFFERS);
     const { laneCount, executionCredits, completionCredits } = defaultAdapterOptions;
@@ -57,10 +61,7 @@ export class TransportUnits<Queue extends PostedSends> {
       special: this.special,
     });
     this.flusher = new ReceiveFlusher(this.engine.life, clock);
-  }
-
-  attachTimeline(timeline: Timeline | undefined): void {
-    this.lanes.timeline = timeline;
+    this.links = new PortLinks({ ports, switches: [] }, this.engine.receiver, [mads], clock);
   }
 
   /** At the start of a pass. */

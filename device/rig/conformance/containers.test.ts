@@ -81,8 +81,7 @@ const bounded: Readonly<Record<string, string>> = {
     protocol/vfio-user/library:loaded protocol/vfio-user/pump:#hooks protocol/vfio-user/pump:#ready
     protocol/vfio-user/watch-list:#entries`,
   'always empty': `
-    device/fabric/agents/virtual-adapter:functions device/personality/mthca/mthca-adapter:inner
-    device/personality/mlx5/mlx5-adapter:inner device/personality/mlx5/mlx5-adapter:joints
+    device/fabric/agents/virtual-adapter:functions device/personality/shared/undivided-adapter:inner
     device/fabric/switch/switch:functions`,
   'CLIENTS_MAX of device/process/control/control-server.ts': `
     device/process/control/control-server:#clients device/process/control/trace-control:#snapshots`,

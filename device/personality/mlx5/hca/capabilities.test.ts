@@ -15,7 +15,7 @@ const FOLDER = new URL('../', import.meta.url);
  * is not here: its code for 8 entries is 0.
  */
 const reasons: Readonly<Record<string, readonly [file: string, words: string]>> = {
-  numPorts: ['mlx5-adapter.ts', 'length: portCount'],
+  numPorts: ['../shared/undivided-adapter.ts', 'length: portCount'],
   qkv: ['data-path.test.ts', 'another Q_Key'],
   pkv: ['commands/vport-commands.test.ts', 'pkey'],
   logMaxMcg: ['commands/group-commands.test.ts', 'as many groups, and QPs in one, as the capabilities tell'],

@@ -12,6 +12,7 @@ import type { UnderlyingFunction } from '../../../hca/function/underlying-functi
 import { Firmware } from '../../shared/firmware.ts';
 import type { FaultyDevice } from '../../shared/injected-faults.ts';
 import { ObjectEvents } from '../../shared/object-events.ts';
+import type { PersonalityPort } from '../../shared/personality-port.ts';
 import { PlantedFaults } from '../../shared/planted-faults.ts';
 import { ContextMemory } from '../memory/context-memory.ts';
 import { ContextTable } from '../memory/context-table.ts';
@@ -23,7 +24,6 @@ import type { MthcaQueuePair } from '../queues/queue-pair.ts';
 import type { MthcaSharedReceiveQueue } from '../queues/shared-receive-queue.ts';
 import { Events } from './events.ts';
 import { makeLimits } from './limits.ts';
-import type { MthcaPort } from './mthca-port.ts';
 import { MulticastTable } from './multicast-table.ts';
 import { objectEvents } from './object-events.ts';
 
@@ -56,7 +56,7 @@ const DWORD_BYTES = 4;
 
 export class Hca implements FaultyDevice {
   readonly underlying: UnderlyingFunction;
-  readonly ports: readonly MthcaPort[];
+  readonly ports: readonly PersonalityPort[];
   readonly agents: Agents;
   readonly limits: Readonly<DeviceLimits>;
   state: HcaState = HcaState.RESET;
@@ -87,7 +87,7 @@ export class Hca implements FaultyDevice {
   /** The error buffer, as the register BAR shows it; zeros while the HCA is healthy. */
   readonly errorBuffer = new Uint8Array(ERROR_BUFFER_WORDS * DWORD_BYTES);
 
-  constructor(underlying: UnderlyingFunction, ports: readonly MthcaPort[], agents: Agents) {
+  constructor(underlying: UnderlyingFunction, ports: readonly PersonalityPort[], agents: Agents) {
     this.underlying = underlying;
     this.ports = ports;
     this.agents = agents;
@@ -125,7 +125,7 @@ export class Hca implements FaultyDevice {
     };
   }
 
-  portAt(number: number): MthcaPort | undefined {
+  portAt(number: number): PersonalityPort | undefined {
     return this.ports[number - 1];
   }
 

@@ -61,9 +61,9 @@ import { CommandStatus, QpContextState, QpService } from '../../../../protocol/m
 import type { QueuePair } from '../../../hca/queues/queue-pair.ts';
 import { Path } from '../../../hca/transport/path.ts';
 import { requesterOf, responderOf } from '../../../hca/transport/state/connected-states.ts';
+import type { PersonalityPort } from '../../shared/personality-port.ts';
 import type { MthcaQueuePair } from '../queues/queue-pair.ts';
 import { MTU_CODE } from './limits.ts';
-import type { MthcaPort } from './mthca-port.ts';
 
 const PATH = QP_CONTEXT_PRIMARY_PATH_OFFSET;
 /** READs and atomics in flight, as 2^n. */
@@ -89,7 +89,11 @@ export function vectorOf(context: DataView): DataView {
 }
 
 /** Why a QP may not enter `next` with this context; OK if it may. */
-export function checkAttributes(context: DataView, next: QpContextState, ports: readonly MthcaPort[]): CommandStatus {
+export function checkAttributes(
+  context: DataView,
+  next: QpContextState,
+  ports: readonly PersonalityPort[],
+): CommandStatus {
   const service = getQpContextService(context, 0);
   const port = ports[getQpPathPort(context, PATH) - 1];
   if (port === undefined) return CommandStatus.BAD_PARAM;

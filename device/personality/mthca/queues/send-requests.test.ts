@@ -22,7 +22,7 @@ import { Path } from '../../../hca/transport/path.ts';
 import { MthcaDriver, makeMthcaMachine } from '../../../rig/mthca/driver/mthca-driver.ts';
 import { PD } from '../../../rig/mthca/driver/profile.ts';
 import { AddressVectors } from '../../shared/address-vectors.ts';
-import type { MthcaPort } from '../hca/mthca-port.ts';
+import type { PersonalityPort } from '../../shared/personality-port.ts';
 import { QueueBuffer } from '../memory/queue-buffer.ts';
 import { SendPlace, SendQueue } from './send-queue.ts';
 import { SendRequests } from './send-requests.ts';
@@ -75,7 +75,7 @@ class Fixture {
     return decodeSendCommand(this.buffer.view, 0, newSendCommand());
   }
 
-  get ports(): readonly MthcaPort[] {
+  get ports(): readonly PersonalityPort[] {
     return this.#driver.device.ports;
   }
 
