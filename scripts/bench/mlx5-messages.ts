@@ -4,6 +4,7 @@
  * that allocates nothing: requests and receives are written beforehand, and posting moves counters
  * and rings. Called by personality-worker.ts and allocation-worker.ts.
  */
+import { COUNTER_MASK } from '../../device/personality/shared/receive-queue.ts';
 import { DataFixture } from '../../device/rig/mlx5/driver/data-fixture.ts';
 import { Mlx5Driver, makeMlx5Machine } from '../../device/rig/mlx5/driver/mlx5-driver.ts';
 import type { Mlx5DriverQueuePair } from '../../device/rig/mlx5/driver/queue-pair.ts';
@@ -19,7 +20,6 @@ import {
 import { QpService, SendOpcode } from '../../protocol/mlx5/gen/values.gen.ts';
 import { BATCH, MESSAGE_BYTES, type MessageKind, type Messages } from './messages.ts';
 
-const COUNTER_MASK = 0xffff;
 const INDEX_MASK = 0xffffff;
 const DOORBELL_BYTES = 8;
 const QPN_SHIFT = 8;

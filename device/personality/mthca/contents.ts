@@ -10,6 +10,7 @@ import {
 } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Row } from '../../hca/adapter/contents/rows.ts';
 import { sorted, unknownQueue, type Views } from '../shared/contents.ts';
+import { COUNTER_MASK } from '../shared/receive-queue.ts';
 import type { Hca } from './hca/hca.ts';
 import type { MthcaCompletionQueue } from './queues/completion-queue.ts';
 import type { MthcaEventQueue } from './queues/event-queue.ts';
@@ -44,7 +45,7 @@ function describeQueuePair({ number, state, isRaw, data, view, posted, sent }: M
     entries: data?.sends.place.entries ?? null,
     next: data?.qp.nextSequence ?? sent,
     inFlight: data?.qp.inFlight ?? null,
-    unread: data?.sends.waiting ?? (posted - sent) & 0xffff,
+    unread: data?.sends.waiting ?? (posted - sent) & COUNTER_MASK,
     sendCq: getQpContextSendCqn(view, 0),
     receiveCq: getQpContextReceiveCqn(view, 0),
     srq: data?.qp.srq?.number ?? null,

@@ -11,6 +11,7 @@ import {
   SendOpcode,
 } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { SharedForm } from '../../personality/mlx5/queues/shared-receive-queue.ts';
+import { COUNTER_MASK } from '../../personality/shared/receive-queue.ts';
 import type { Random } from '../../random.ts';
 import {
   type ChaosCompletion,
@@ -28,7 +29,6 @@ import { Mlx5DriverSharedQueue } from './driver/shared-queue.ts';
 const QKEY = 0x1234;
 /** Blocks of the longest request. */
 const BLOCKS_MAX = 3;
-const COUNTER_MASK = 0xffff;
 const NO_INDEX = 0xffffff;
 const { REQUEST, REQUEST_ERROR, RESPONSE_ERROR } = CompletionOpcode;
 const opcodes: ChaosOpcodes = {

@@ -18,6 +18,14 @@ export interface QueueExtent {
   readonly entryBytes: number;
 }
 
+/** Unit of the size of receives. */
+const RECEIVE_UNIT_BYTES = 16;
+
+/** Bytes of a receive by the size that a context gives. */
+export function receiveStride(logUnits: number): number {
+  return RECEIVE_UNIT_BYTES * 2 ** logUnits;
+}
+
 /** The pages of a queue, whose list begins at `listAt`; a status when the command has none. */
 export function readQueuePages(
   { view, inputBytes }: CommandContext,

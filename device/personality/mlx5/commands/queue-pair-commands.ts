@@ -37,13 +37,11 @@ import { hasReceives, type QueuePairPlan } from '../hca/queue-pair-plan.ts';
 import type { Mlx5QueuePair } from '../queues/queue-pair.ts';
 import type { CommandContext } from './command-context.ts';
 import { type CommandRow, plainRow } from './command-row.ts';
-import { readQueuePages } from './queue-pages.ts';
+import { readQueuePages, receiveStride } from './queue-pages.ts';
 import { initialFields, mergeContext, OPTIONAL_MASK, receiveFields, sendFields } from './queue-pair-parameters.ts';
 
 /** Alignment of doorbell records. */
 const RECORD_ALIGNMENT = 8;
-/** Unit of the size of receives. */
-const RECEIVE_UNIT_BYTES = 16;
 /** Least lengths of commands without fields of their own. */
 const BARE_OUT = DESTROY_QP_OUT_SIZE;
 
@@ -101,7 +99,7 @@ function create(command: CommandContext): CommandStatus {
 /** Sizes of the queues, or the status of a command that asks for others than there are. */
 function planOf(context: Qpc): QueuePairPlan | CommandStatus {
   const ownsReceives = context.rqType === ReceiveQueueType.OWN;
-  const receiveBytes = RECEIVE_UNIT_BYTES * 2 ** context.logRqStride;
+  const receiveBytes = receiveStride(context.logRqStride);
   const isKnown =
     ownsReceives || context.rqType === ReceiveQueueType.SHARED || context.rqType === ReceiveQueueType.NONE;
   if (!isKnown) return CommandStatus.BAD_PARAMETER;

@@ -60,12 +60,10 @@ import { CompletionEncoder } from '../queues/completion-encoder.ts';
 import { Mlx5SharedReceiveQueue, SharedForm } from '../queues/shared-receive-queue.ts';
 import type { CommandContext } from './command-context.ts';
 import { type CommandRow, plainRow, row } from './command-row.ts';
-import { readQueuePages } from './queue-pages.ts';
+import { readQueuePages, receiveStride } from './queue-pages.ts';
 
 /** Alignment of doorbell records; the address of an XRC record is given in units of 4 bytes. */
 const RECORD_ALIGNMENT = 4;
-/** Unit of the size of entries. */
-const RECEIVE_UNIT_BYTES = 16;
 const ENTRY_MIN_BYTES = 32;
 /** Variant of the commands that arm: of shared queues. */
 const ARM_SHARED = 1;
@@ -99,7 +97,7 @@ function createPlain(command: CommandContext): CommandStatus {
   return create(command, CREATE_SRQ_IN_SRQ_CONTEXT_ENTRY_OFFSET, SRQC_SIZE, {
     form: SharedForm.PLAIN,
     logEntries: logSrqSize,
-    strideBytes: RECEIVE_UNIT_BYTES * 2 ** logRqStride,
+    strideBytes: receiveStride(logRqStride),
     recordAddress: dbrAddr,
     limit: lwm,
     ...{ pd, logPageSize, pageOffset },
@@ -115,7 +113,7 @@ function createExtended(command: CommandContext): CommandStatus {
   return create(command, CREATE_SRQ_IN_SRQ_CONTEXT_ENTRY_OFFSET, SRQC_SIZE, {
     form: SharedForm.XRC,
     logEntries: logXrcSrqSize,
-    strideBytes: RECEIVE_UNIT_BYTES * 2 ** logRqStride,
+    strideBytes: receiveStride(logRqStride),
     recordAddress: joinDwords(dbRecordAddrL * ADDRESS_UNIT, dbRecordAddrH),
     limit: lwm,
     ...{ pd, logPageSize, pageOffset },

@@ -11,6 +11,7 @@ import { Random } from '../../../random.ts';
 import { seedsOf } from '../../../rig/fixtures/seeds.ts';
 import { PageAccess } from '../../../rig/machine/guest-memory-model.ts';
 import { Mlx5Driver } from '../../../rig/mlx5/driver/mlx5-driver.ts';
+import { COUNTER_MASK } from '../../shared/receive-queue.ts';
 import { RequestBlock } from '../../shared/request-block.ts';
 import { PageList } from '../memory/page-list.ts';
 import { QueueMemory } from '../memory/queue-memory.ts';
@@ -19,7 +20,6 @@ import { SendPlace, SendQueue } from './send-queue.ts';
 const PAGE_BYTES = 4096;
 const UNIT_BYTES = 16;
 const UNITS_MAX = 63;
-const COUNTER_MASK = 0xffff;
 const LENGTH_AT = 7;
 
 /** A queue in pages that lie in disorder, and software that posts to it. */

@@ -4,7 +4,6 @@
  * execute: `SendQueues` calls it for each request. A request that is not consistent becomes a
  * command with a fault, which the transport reports in its turn.
  */
-
 import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 import { SGE_MAX } from '../../../../protocol/layout/gen/constants.gen.ts';
 import {

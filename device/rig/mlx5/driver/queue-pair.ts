@@ -44,6 +44,8 @@ import {
 } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { encodeXrcSeg } from '../../../../protocol/mlx5/gen/xrc-seg.gen.ts';
 import { writePages } from '../../../personality/mlx5/memory/page-list.ts';
+import { LIST_END_KEY } from '../../../personality/shared/receive-elements.ts';
+import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
 import type { Mlx5DriverCompletionQueue } from './completion-queue.ts';
 import type { Mlx5Answer, Mlx5Driver } from './mlx5-driver.ts';
 
@@ -56,8 +58,6 @@ const RECEIVE_BYTES = 64;
 const PAGE_BYTES = 4096;
 const UNIT_BYTES = 16;
 const RECORD_BYTES = 8;
-const LIST_END_KEY = 0x100;
-const COUNTER_MASK = 0xffff;
 const DWORD_BYTES = 4;
 const FIRST_PSN = 100;
 

@@ -23,6 +23,7 @@ import { QUEUE_KEY, QueueMemory, SendCounter } from '../../../personality/mlx5/m
 import { SendPlace, SendQueue } from '../../../personality/mlx5/queues/send-queue.ts';
 import { SendRequests } from '../../../personality/mlx5/queues/send-requests.ts';
 import { AddressVectors } from '../../../personality/shared/address-vectors.ts';
+import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
 import { Mlx5Driver } from './mlx5-driver.ts';
 
 export const BLOCKS = 32;
@@ -161,13 +162,13 @@ export class SendFixture {
 
   /** A doorbell for all that was written, or for `posted` blocks. */
   ring(posted = this.#next): boolean {
-    this.driver.memory.view(this.#record, 8).setUint32(4, posted & 0xffff);
+    this.driver.memory.view(this.#record, 8).setUint32(4, posted & COUNTER_MASK);
     return this.queue.ring();
   }
 
   load(): SendCommand {
     this.#requests.load(this.queue, this.qp.nextSequence, this.buffer);
-    this.qp.nextSequence = (this.qp.nextSequence + 1) & 0xffff;
+    this.qp.nextSequence = (this.qp.nextSequence + 1) & COUNTER_MASK;
     return decodeSendCommand(this.buffer.view, 0, newSendCommand());
   }
 

@@ -33,6 +33,7 @@ import { decodeWq, encodeWq, newWq, setWqLwm, type Wq } from '../../../../protoc
 import { encodeXrcSrqc, newXrcSrqc, type XrcSrqc } from '../../../../protocol/mlx5/gen/xrc-srqc.gen.ts';
 import { writePages } from '../../../personality/mlx5/memory/page-list.ts';
 import { SharedForm } from '../../../personality/mlx5/queues/shared-receive-queue.ts';
+import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
 import type { Mlx5Answer, Mlx5Command, Mlx5Driver } from './mlx5-driver.ts';
 import { type Piece, writeReceive } from './queue-pair.ts';
 
@@ -43,7 +44,6 @@ export const ENTRY_BYTES = 64;
 const LOG_STRIDE = 2;
 const LOG_ENTRY = 6;
 const NEXT_BYTES = 16;
-const COUNTER_MASK = 0xffff;
 const PAGE_BYTES = 4096;
 const RECORD_BYTES = 8;
 const ADDRESS_UNIT = 4;

@@ -24,6 +24,8 @@ import { encodeQpPath, newQpPath, type QpPath } from '../../../../protocol/mthca
 import { encodeRemoteSegment } from '../../../../protocol/mthca/gen/remote-segment.gen.ts';
 import { encodeSendDoorbell } from '../../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CommandOpcode, QpParameterFlag, QpService } from '../../../../protocol/mthca/gen/values.gen.ts';
+import { LIST_END_KEY } from '../../../personality/shared/receive-elements.ts';
+import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
 import type { MthcaDriverCompletionQueue } from './completion-queue.ts';
 import type { MthcaDriver } from './mthca-driver.ts';
 import { PD } from './profile.ts';
@@ -38,7 +40,6 @@ const RECEIVE_BYTES = 64;
 const SEND_AT = ENTRIES * RECEIVE_BYTES;
 const QUEUE_BYTES = 0x2000;
 const UNIT_BYTES = 16;
-const LIST_END_KEY = 0x100;
 const CONTEXT_AT = 8;
 const PATH_AT = CONTEXT_AT + 0x20;
 
@@ -189,7 +190,7 @@ export class DriverDataQueuePair {
     const view = this.#driver.memory.view(this.queue + this.receiveOffset(this.#posted), RECEIVE_BYTES);
     writeReceive(view, pieces);
     this.#posted++;
-    this.#driver.setRecord(this.uar, this.setup.record, this.#posted & 0xffff);
+    this.#driver.setRecord(this.uar, this.setup.record, this.#posted & COUNTER_MASK);
   }
 
   /** Writes requests and rings once for all. */
@@ -216,7 +217,7 @@ export class DriverDataQueuePair {
 
   ring(): void {
     const [opcode, size, fence] = this.#first;
-    this.ringRaw({ count: this.#sent - this.#rung, head: this.#rung & 0xffff, opcode, size, fence });
+    this.ringRaw({ count: this.#sent - this.#rung, head: this.#rung & COUNTER_MASK, opcode, size, fence });
     this.#rung = this.#sent;
   }
 

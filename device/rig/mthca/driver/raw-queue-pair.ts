@@ -20,6 +20,7 @@ import { encodeRawSegment, newRawSegment } from '../../../../protocol/mthca/gen/
 import { encodeSendDoorbell } from '../../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CommandOpcode, QpService } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { type MadAddress, writeMadPacket } from '../../../fabric/agents/mad-packet.ts';
+import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
 import type { Random } from '../../../random.ts';
 import type { MthcaDriver } from './mthca-driver.ts';
 import { PD, UARC_BASE } from './profile.ts';
@@ -110,7 +111,7 @@ export class MthcaDriverQueuePair {
     encodeDataSegment(view, 16, piece);
     encodeDataSegment(view, 32, { isInline: 0, byteCount: 0, key: 0x100, address: 0 });
     this.#posted++;
-    this.#setRecord(this.#record, this.#posted & 0xffff);
+    this.#setRecord(this.#record, this.#posted & COUNTER_MASK);
   }
 
   /** The datagram in the memory of a slot. */
@@ -134,14 +135,14 @@ export class MthcaDriverQueuePair {
   /** The same, with a change of the packet that software has composed. */
   sendChanged(address: MadAddress, mad: Uint8Array, change: (packet: DataView) => void): void {
     change(this.#postSend(address, mad, this.#dataKey));
-    this.ring(1, (this.#sent - 1) & 0xffff, 3);
+    this.ring(1, (this.#sent - 1) & COUNTER_MASK, 3);
   }
 
   /** Posts sends, rings once for all, and lets the device work. `key`: of the data. */
   sendAll(list: readonly (readonly [MadAddress, Uint8Array])[], key = this.#dataKey): void {
     const head = this.#sent;
     for (const [address, mad] of list) this.#postSend(address, mad, key);
-    this.ring(list.length, head & 0xffff, 3);
+    this.ring(list.length, head & COUNTER_MASK, 3);
   }
 
   ring(count: number, head: number, size: number, page = UAR, qpn = this.number): void {

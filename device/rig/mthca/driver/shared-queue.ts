@@ -6,6 +6,7 @@
 import { encodeNextSegment, newNextSegment } from '../../../../protocol/mthca/gen/next-segment.gen.ts';
 import { encodeSrqContext, newSrqContext, SRQ_CONTEXT_SIZE } from '../../../../protocol/mthca/gen/srq-context.gen.ts';
 import { CommandOpcode } from '../../../../protocol/mthca/gen/values.gen.ts';
+import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
 import { type Piece, writeReceive } from './data-queue-pair.ts';
 import type { MthcaDriver } from './mthca-driver.ts';
 import { PD } from './profile.ts';
@@ -14,7 +15,6 @@ const LOG_ENTRIES = 3;
 const ENTRIES = 2 ** LOG_ENTRIES;
 const STRIDE = 2;
 const ENTRY_BYTES = 64;
-const COUNTER_MASK = 0xffff;
 const FIRST_SRQN = 16;
 
 /** Attributes of an SRQ that differ from the default. */
