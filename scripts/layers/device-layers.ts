@@ -160,7 +160,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/shared',
     holds: 'what personalities share: queues read by records, the transport put together',
-    uses: 'layout infiniband host.ts port link agents switch function hca/trace hca/queues collect lane transport datagrams engine adapter',
+    uses: 'layout infiniband host.ts port link agents switch function hca/trace protection hca/queues collect lane transport datagrams engine adapter',
   },
   {
     path: 'device/personality/mthca/memory',

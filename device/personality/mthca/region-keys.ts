@@ -8,27 +8,18 @@ import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 import type { KeyHolder } from '../../hca/protection/key-holder.ts';
 import type { KeyLookup } from '../../hca/protection/key-lookup.ts';
-import { PageFaults } from '../../hca/protection/page-faults.ts';
 import type { ProtectionDomain } from '../../hca/protection/protection-domain.ts';
 import { rightsFor } from '../shared/key-rights.ts';
+import { PlainKeys } from '../shared/plain-keys.ts';
 import type { MemoryRegions } from './memory/memory-regions.ts';
 import type { Region } from './memory/region.ts';
 
-export class RegionKeys implements KeyLookup {
-  fault: FaultKind = FaultKind.NONE;
-  /** NaN, because V8 must not take it for a small integer at first. */
-  address = Number.NaN;
-  /** Regions of this front end are never on demand. */
-  readonly pageFaults = new PageFaults();
+export class RegionKeys extends PlainKeys implements KeyLookup {
   readonly #regions: MemoryRegions;
 
   constructor(regions: MemoryRegions) {
+    super();
     this.#regions = regions;
-  }
-
-  at(address: number): this {
-    this.address = address;
-    return this;
   }
 
   check(
@@ -52,22 +43,7 @@ export class RegionKeys implements KeyLookup {
     return this.check(qp.owner, pd, rkey, lengthBytes, access);
   }
 
-  /** No entry has the right to be flushed. */
-  checkWhole(): undefined {
-    this.fault = FaultKind.KEY_ACCESS;
-    return undefined;
-  }
-
   invalidate(): boolean {
     return false;
-  }
-
-  bind(): FaultKind {
-    return FaultKind.KEY_INVALID;
-  }
-
-  findRegistrable(): undefined {
-    this.fault = FaultKind.KEY_INVALID;
-    return undefined;
   }
 }

@@ -10,9 +10,9 @@ import { KeyAccessMode } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
 import type { KeyHolder } from '../../../hca/protection/key-holder.ts';
 import type { KeyLookup } from '../../../hca/protection/key-lookup.ts';
-import { PageFaults } from '../../../hca/protection/page-faults.ts';
 import type { ProtectionDomain } from '../../../hca/protection/protection-domain.ts';
 import { rightsFor } from '../../shared/key-rights.ts';
+import { PlainKeys } from '../../shared/plain-keys.ts';
 import {
   ANY_QP,
   type KeyAttributes,
@@ -48,12 +48,7 @@ export interface KeyChanges {
   perform(qp: KeyHolder, sequence: number): FaultKind;
 }
 
-export class MemoryKeys implements KeyLookup, Pieces {
-  fault: FaultKind = FaultKind.NONE;
-  /** NaN, because V8 must not take it for a small integer at first. */
-  address = Number.NaN;
-  /** Keys are never on demand. */
-  readonly pageFaults = new PageFaults();
+export class MemoryKeys extends PlainKeys implements KeyLookup, Pieces {
   contiguousBytes = 0;
   /** Without it no requests change keys. */
   changes: KeyChanges | undefined = undefined;
@@ -72,6 +67,7 @@ export class MemoryKeys implements KeyLookup, Pieces {
   #next = FIRST_KEY;
 
   constructor(owner: UnderlyingFunction, domains: Domains) {
+    super();
     this.owner = owner;
     this.domains = domains;
     this.#queueMemory = new MemoryKey(owner, this, 0, { ...newAttributes(), accessMode10: KeyAccessMode.PHYSICAL });
@@ -141,11 +137,6 @@ export class MemoryKeys implements KeyLookup, Pieces {
     return key !== undefined && key.attributes.mkey70 === (number & KEY_BYTE_MASK) ? key : undefined;
   }
 
-  at(address: number): this {
-    this.address = address;
-    return this;
-  }
-
   check(
     _owner: UnderlyingFunction,
     pd: ProtectionDomain,
@@ -167,18 +158,13 @@ export class MemoryKeys implements KeyLookup, Pieces {
     return this.allow(rkey, pd.number, qp.number, lengthBytes, rightsFor(access));
   }
 
-  /** No key has the right to be flushed. */
-  checkWhole(): undefined {
-    return this.#refuse(FaultKind.KEY_ACCESS);
-  }
-
   /** The key, when it and those beneath it allow an access to the range from `address` on. */
   allow(number: number, pd: number, qpn: number, lengthBytes: number, rights: number): MemoryKey | undefined {
     const key = this.find(number);
-    if (key === undefined) return this.#refuse(FaultKind.KEY_INVALID);
+    if (key === undefined) return this.refuse(FaultKind.KEY_INVALID);
     this.fault = findFault(key, pd, qpn, rights);
     if (this.fault !== FaultKind.NONE) return undefined;
-    if (!key.holds(this, lengthBytes)) return this.#refuse(FaultKind.KEY_BOUNDS);
+    if (!key.holds(this, lengthBytes)) return this.refuse(FaultKind.KEY_BOUNDS);
     return key.isIndirect && !this.#allowBeneath(key, lengthBytes, rights) ? undefined : key;
   }
 
@@ -187,15 +173,15 @@ export class MemoryKeys implements KeyLookup, Pieces {
     let found = key;
     this.contiguousBytes = lengthBytes;
     for (let depth = 0; found.isIndirect; depth++) {
-      if (depth === MAX_INDIRECTION) return this.#refuse(FaultKind.KEY_INVALID);
+      if (depth === MAX_INDIRECTION) return this.refuse(FaultKind.KEY_INVALID);
       const left = found.enterPiece(cursor);
-      if (left === 0) return this.#refuse(FaultKind.KEY_BOUNDS);
+      if (left === 0) return this.refuse(FaultKind.KEY_BOUNDS);
       this.contiguousBytes = Math.min(this.contiguousBytes, left);
       const beneath = this.find(found.enteredKey);
-      if (beneath === undefined) return this.#refuse(FaultKind.KEY_INVALID);
+      if (beneath === undefined) return this.refuse(FaultKind.KEY_INVALID);
       this.fault = findFault(beneath, pd, ANY_QP, rights);
       if (this.fault !== FaultKind.NONE) return undefined;
-      if (!beneath.holds(cursor, this.contiguousBytes)) return this.#refuse(FaultKind.KEY_BOUNDS);
+      if (!beneath.holds(cursor, this.contiguousBytes)) return this.refuse(FaultKind.KEY_BOUNDS);
       found = beneath;
     }
     return found;
@@ -210,15 +196,7 @@ export class MemoryKeys implements KeyLookup, Pieces {
     return true;
   }
 
-  /** Requests of drivers bind windows and register memory by `perform`. */
-  bind(): FaultKind {
-    return FaultKind.KEY_INVALID;
-  }
-
-  findRegistrable(): undefined {
-    return this.#refuse(FaultKind.KEY_INVALID);
-  }
-
+  /** Requests of drivers bind windows and register memory by it. */
   perform(qp: KeyHolder, sequence: number): FaultKind {
     return this.changes === undefined ? FaultKind.COMMAND_OPCODE : this.changes.perform(qp, sequence);
   }
@@ -231,11 +209,6 @@ export class MemoryKeys implements KeyLookup, Pieces {
       done += this.contiguousBytes;
     this.at(address);
     return done >= lengthBytes;
-  }
-
-  #refuse(fault: FaultKind): undefined {
-    this.fault = fault;
-    return undefined;
   }
 }
 
