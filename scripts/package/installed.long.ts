@@ -11,6 +11,7 @@ import { createInterface } from 'node:readline';
 import t from 'tap';
 import { InspectorClient } from '../cli/debugger/inspector-client.ts';
 import { makeDirectory } from '../cli/testing/directory.ts';
+import { checkArchive } from './testing/check-archive.ts';
 import { AS_USER, PackedPackage, ROOT, TSC } from './testing/packed-package.ts';
 
 const MODES = [
@@ -142,6 +143,10 @@ function compile(what: string, file: string, words: readonly string[]): Compiled
     ...pack.run(process.execPath, TSC, '--strict', '--target', 'es2023', '--lib', 'es2023', ...words, file),
   };
 }
+
+t.test('the archive has what the commands need, and no more', async (t) =>
+  checkArchive(t, pack.files, makeDirectory(t)),
+);
 
 t.test('it works from an empty folder and writes nothing there', async (t) => {
   const install = pack.run('npm', 'install', '--prefer-offline', '--no-audit', '--no-fund', pack.archive);

@@ -56,7 +56,7 @@ const ALONE: readonly RegExp[] = [
   /^guest-tests\/(guest|mthca|peers|provider|verbs)\./,
   /^scripts\/cli\/(debugger\/break-command|debugger\/breakpoint|readme|run\/run-command|topology\/two-subnets)\./,
   /^scripts\/cli\/test\/test-command\./,
-  /^scripts\/(package\/package|start\/start|bootstrap)\./,
+  /^scripts\/(start\/start|bootstrap)\./,
 ];
 
 /** The processes for `files`, which are paths from the root of the repository. */
