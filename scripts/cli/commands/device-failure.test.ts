@@ -11,6 +11,7 @@ import { VfioUserClient } from '../../../protocol/vfio-user/client/client.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { checkPlanted, READY } from '../testing/planted-failures.ts';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 
 for (const name of ['timer', 'rejection', 'clock of the pump'])
   t.test(`what throws: ${name}`, (t) => checkPlanted(t, name));
@@ -57,7 +58,7 @@ t.test('a disk that fills up keeps whole chunks of a recording, which replay', a
   const { size } = statSync(recordPath);
   t.ok(size > 0 && size < 300_000);
   t.match(device.stderr, `its first ${size} bytes`);
-  t.match(await runCli(['replay', recordPath]), { status: 0, stdout: /identical/ });
+  t.match(await runWords(['replay', recordPath]), { status: 0, stdout: /identical/ });
 });
 
 /** Reads a register until the adapter has said something. */
@@ -88,7 +89,7 @@ t.test('a recording ends at its limit, and what it has replays', async (t) => {
     1,
   );
   t.ok(statSync(recordPath).size <= 2 ** 20 && statSync(recordPath).size > 2 ** 19);
-  t.match(await runCli(['replay', recordPath]), { status: 0, stdout: /identical/ });
+  t.match(await runWords(['replay', recordPath]), { status: 0, stdout: /identical/ });
 });
 
 t.test('a FIFO is no file for a recording', async (t) => {
@@ -119,7 +120,7 @@ t.test('what a killed adapter left is removed by the next one, and by a command 
   const [second, secondControl] = await begin('second');
   t.notOk(existsSync(firstControl));
   await kill(second);
-  const status = await runCli(['status', '--control', secondControl], environment);
+  const status = await runWords(['status', '--control', secondControl], environment);
   t.match(status, { status: 1, stderr: /no adapter listens there any more, and what a killed one left is removed/ });
   t.notOk(existsSync(secondControl));
 });

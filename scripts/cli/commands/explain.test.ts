@@ -6,7 +6,7 @@ import type { QueuePairReport } from '../../../device/process/reports/queue-pair
 import { completionStatus, faultKind, managementStatus } from '../../../protocol/layout/values.ts';
 import { explainCompletion, explainWords } from '../screens/explain-text.ts';
 import { makeHistory } from '../testing/failed-queue-pairs.ts';
-import { runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 import { chooseFailures } from './explain-action.ts';
 import { explainQueuePair, isKept, type NamedQueuePair } from './explain-queue-pair.ts';
 
@@ -153,7 +153,7 @@ t.test('what is not understood is refused', async (t) => {
     [['10', '--qp', '3'], 'not both'],
     [['--qp', '-1'], '--qp'],
   ] as const) {
-    const { status, stderr } = await runCli(['explain', ...words]);
+    const { status, stderr } = await runWords(['explain', ...words]);
     t.equal(status, 2, words.join(' '));
     t.match(stderr, reason);
   }

@@ -11,6 +11,7 @@ import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts'
 import { InspectorClient } from '../debugger/inspector-client.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 
 /**
  * A recording of an adapter that is brought up, sends and receives; `spoil` changes the bytes that
@@ -74,18 +75,18 @@ t.test('an identical replay', async (t) => {
   const { path, bytes, directory } = record(t);
   const whole = await runCli(['replay', path]);
   t.match(whole, { status: 0, stdout: /x\.rec: identical: \d+ steps, \d+ records, \d+\.\d+ s of adapter time\n$/ });
-  const until = await runCli(['replay', '--until=7', '--trace', path]);
+  const until = await runWords(['replay', '--until=7', '--trace', path]);
   t.match(until, { status: 0, stdout: /identical so far: 7 steps/ });
   t.equal(until.stdout.split('\n').length, 9, 'seven steps, the result, the end');
   t.match(until.stdout, /^ {7}0 +0\.000000 s {2}function 0 {2}\w+/);
   const cut = join(directory, 'cut.rec');
   writeFileSync(cut, bytes.subarray(0, bytes.length - 5));
-  t.match(await runCli(['replay', cut]), { status: 0, stdout: /\(the end of the recording is missing\)/ });
+  t.match(await runWords(['replay', cut]), { status: 0, stdout: /\(the end of the recording is missing\)/ });
 });
 
 t.test('the first difference is reported', async (t) => {
   const { path } = record(t, true);
-  const { status, stdout } = await runCli(['replay', path]);
+  const { status, stdout } = await runWords(['replay', path]);
   t.equal(status, 3);
   t.match(stdout, /the adapter did something else after \d+ steps/);
   t.match(stdout, /^ {2}where {5}step \d+: run, record \d+ at byte \d+/m);
@@ -97,17 +98,17 @@ t.test('the first difference is reported', async (t) => {
 t.test('files that are no recordings', async (t) => {
   const { bytes, directory } = record(t);
   const other = join(directory, 'other');
-  t.match(await runCli(['replay', other]), {
+  t.match(await runWords(['replay', other]), {
     status: 1,
     stderr: /^vuhca replay: .*other cannot be read \(ENOENT\): it does not exist, .*\n$/,
   });
   writeFileSync(other, 'Dear diary');
-  t.match(await runCli(['replay', other]), { status: 1, stderr: /This is not a recording/ });
+  t.match(await runWords(['replay', other]), { status: 1, stderr: /This is not a recording/ });
   const damaged = Buffer.from(bytes);
   damaged[damaged.length - 3] ^= 1;
   writeFileSync(other, damaged);
-  t.match(await runCli(['replay', other]), { status: 1, stderr: /The recording is damaged: .* wrong CRC/ });
-  t.match(await runCli(['replay']), { status: 2, stderr: /^vuhca replay: FILE is missing/ });
+  t.match(await runWords(['replay', other]), { status: 1, stderr: /The recording is damaged: .* wrong CRC/ });
+  t.match(await runWords(['replay']), { status: 2, stderr: /^vuhca replay: FILE is missing/ });
 });
 
 t.test('a debugger stops at the step it wants', async (t) => {

@@ -12,7 +12,8 @@ import { InProcessMachine } from '../../../device/rig/machine/machine.ts';
 import { renderResources } from '../screens/resources-screen.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { readCommand } from '../testing/read-command.ts';
-import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { CliProcess } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 import { performResources } from './resources.ts';
 
 t.test('the tables of an adapter whose division is known', async (t) => {
@@ -89,7 +90,7 @@ t.test('a running adapter shows and changes how it is divided, and the recording
   const device = new CliProcess(['device', '--socket', join(directory, 's.sock'), '--record', recording], environment);
   t.teardown(() => device.child.kill('SIGKILL'));
   await device.until(/^listening on/m);
-  const resources = (...words: string[]) => runCli(['resources', ...words], environment);
+  const resources = (...words: string[]) => runWords(['resources', ...words], environment);
   t.match(await resources('show'), { status: 0, stdout: /^function 0 +64 +0 +256 +0 +64 +none +VCBs from 0$/m });
   const words = 'function 0 pcbs=200 tvls=10 level 1 vcbs=15 pcbs=50 lane 3 execution=4 completion=16 shared=none';
   const set = await resources('set', '--json', ...words.split(' '));
@@ -106,7 +107,7 @@ t.test('a running adapter shows and changes how it is divided, and the recording
   t.match(JSON.parse((await resources('show', '--json')).stdout), { lanes: { 4: { weight: 1 } } });
   device.child.kill('SIGTERM');
   await device.whenExited;
-  t.match(await runCli(['replay', recording], environment), { status: 0, stdout: /identical/ });
+  t.match(await runWords(['replay', recording]), { status: 0, stdout: /identical/ });
 });
 
 /** Requests, in this order, and the parts of the report that they change. */

@@ -8,7 +8,7 @@ import { layOutGraph } from '../../picture/graph-layout.ts';
 import { findGraphFaults } from '../../picture/testing/graph-faults.ts';
 import { placeTexts } from '../../picture/testing/read-svg.ts';
 import { makeDirectory } from '../testing/directory.ts';
-import { runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 import { linkWords } from '../topology/link-text.ts';
 import { readTopologyFile } from '../topology/topology-file.ts';
 import { drawTopology, graphOf } from '../topology/topology-picture.ts';
@@ -123,12 +123,12 @@ t.test('generated topologies are legible: nothing lies on anything else', async 
 
 t.test('the command prints, draws, and says what is wrong', async (t) => {
   const path = write(t, { generate: { star: { adapters: 2 } } });
-  t.match(await runCli(['topology', path], {}), { status: 0, stdout: /^s1 +switch +2 /m, stderr: '' });
+  t.match(await runWords(['topology', path]), { status: 0, stdout: /^s1 +switch +2 /m, stderr: '' });
   const picture = `${path}.svg`;
-  t.match(await runCli(['topology', path, '--picture', picture], {}), { status: 0, stdout: '' });
+  t.match(await runWords(['topology', path, '--picture', picture]), { status: 0, stdout: '' });
   t.match(readFileSync(picture, 'utf8'), /^<svg .*\n.*<\/svg>\n$/s);
-  t.match(await runCli(['topology', write(t, {})], {}), { status: 2, stderr: /: adapters is missing/ });
-  t.match(await runCli(['topology', path, '--picture', '/none/x'], {}), {
+  t.match(await runWords(['topology', write(t, {})]), { status: 2, stderr: /: adapters is missing/ });
+  t.match(await runWords(['topology', path, '--picture', '/none/x']), {
     status: 1,
     stderr: /option --picture names \/none\/x, which cannot be written \(ENOENT\): /,
   });

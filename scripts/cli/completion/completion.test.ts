@@ -8,7 +8,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { makeDirectory } from '../testing/directory.ts';
-import { runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 
 const directory = makeDirectory(t);
 const script = join(directory, 'vuhca.bash');
@@ -27,7 +27,7 @@ function complete(...words: readonly string[]): string[] {
   return stdout.split('\n').filter((line) => line !== '');
 }
 
-t.before(async () => writeFileSync(script, (await runCli(['completion', 'bash'])).stdout));
+t.before(async () => writeFileSync(script, (await runWords(['completion', 'bash'])).stdout));
 
 t.test('bash completes commands', async (t) => {
   t.same(complete('re'), ['resources', 'replay']);
@@ -79,12 +79,12 @@ const noZsh = spawnSync('zsh', ['--version']).status !== 0 && 'zsh is not instal
 
 t.test('zsh accepts its script', { skip: noZsh }, async (t) => {
   const file = join(directory, '_vuhca');
-  writeFileSync(file, (await runCli(['completion', 'zsh'])).stdout);
+  writeFileSync(file, (await runWords(['completion', 'zsh'])).stdout);
   t.match(spawnSync('zsh', ['-n', file], { encoding: 'utf8' }), { status: 0, stderr: '' });
 });
 
 t.test('the script for zsh has every command, options, choices and files', async (t) => {
-  const { stdout } = await runCli(['completion', 'zsh']);
+  const { stdout } = await runWords(['completion', 'zsh']);
   t.match(stdout, /^#compdef vuhca\n/);
   t.match(stdout, "    'replay:runs a recorded session again");
   t.match(

@@ -18,6 +18,7 @@ import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { start } from '../testing/many-functions.ts';
 import { runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 
 /** Commands posted in a while in which an adapter that is not disabled executes them. */
 const WAITING_COMMANDS = 16;
@@ -30,28 +31,28 @@ t.test('status and top show each function of a running adapter', async (t) => {
   const { sockets, environment } = running;
   const tenants = [0, 1].map((number) => new LiveTenant(sockets[number], number));
   for (const tenant of tenants) tenant.work();
-  t.match(await runCli(['status'], environment), {
+  t.match(await runWords(['status'], environment), {
     status: 0,
     stdout: /^0 +enabled .*\n1 +enabled .*\n(.*\n){7}no guest has attached function 2 yet$/m,
   });
-  t.match(await runCli(['status', '--function', '1'], environment), { status: 0, stdout: /^function 1 +enabled/m });
-  const list = await runCli(['status', '--qp', '--function', '1'], environment);
+  t.match(await runWords(['status', '--function', '1'], environment), { status: 0, stdout: /^function 1 +enabled/m });
+  const list = await runWords(['status', '--qp', '--function', '1'], environment);
   t.match(list, { status: 0, stdout: /^QP .*\n(\d+ +1 +(UD|RC) +RTS .*\n)+peer: / }, 'only those of the function');
   const qpn = /^\d+/m.exec(list.stdout)?.[0] ?? '';
-  t.match(await runCli(['status', '--qp', qpn], environment), {
+  t.match(await runWords(['status', '--qp', qpn], environment), {
     status: 0,
     stdout: new RegExp(`^QP ${qpn} +\\w+, RTS, function 1, `),
   });
-  t.match(await runCli(['status', '--function', '3'], environment), {
+  t.match(await runWords(['status', '--function', '3'], environment), {
     status: 2,
     stderr: /option --function is 3; the last function is 2/,
   });
-  t.match(await runCli(['top', '--count', '2'], environment), {
+  t.match(await runWords(['top', '--count', '2'], environment), {
     status: 0,
     stdout:
       /^(vuhca \d+ +up .*\nfn .*\n0 +enabled .*\n1 +enabled .*\n(.+\n){2}fn .*\n0 +enabled .* 0\n1 +enabled .* 0\n(.+\n)+){2}$/,
   });
-  const top = await runCli(['top', '--count', '1', '--json', '--function', '1'], environment);
+  const top = await runWords(['top', '--count', '1', '--json', '--function', '1'], environment);
   const { rates, adapters } = JSON.parse(top.stdout);
   t.match(rates.functions, [[{ commands: 0 }, { commands: 0 }, { commands: 0 }]]);
   t.match(adapters[0].functions[1], {

@@ -10,7 +10,8 @@ import { Driver } from '../../../device/rig/driver/driver.ts';
 import { VfioUserAccess } from '../../../device/rig/live/vfio-user-access.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { makeHistory } from '../testing/failed-queue-pairs.ts';
-import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { CliProcess } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 import { renderQueuePair, renderQueuePairs } from './queue-pair-screen.ts';
 import { renderRows } from './show-screen.ts';
 
@@ -123,13 +124,13 @@ t.test('a running adapter', async (t) => {
   const device = new CliProcess(['device', '--socket', socket], environment);
   t.teardown(() => device.child.kill('SIGKILL'));
   await device.until(/^listening on/m);
-  const status = (...words: string[]) => runCli(['status', ...words], environment);
+  const status = (...words: string[]) => runWords(['status', ...words], environment);
   t.match(await status('--qp'), { status: 0, stdout: 'no QPs\n' });
   t.match(await status('--qp', '--json'), { status: 0, stdout: '{"adapters":[{"name":"a","queuePairs":[]}]}\n' });
   t.match(await status('--qp', '7'), { status: 1, stderr: /there is no QP 7\n/ });
   t.match(await status('--qp', '0x7', '--function', '0'), { status: 1, stderr: /there is no QP 7 of function 0\n/ });
   t.match(await status('--qp', 'x'), { status: 2, stderr: /option --qp is x; it must be a whole number/ });
-  const explain = (...words: string[]) => runCli(['explain', ...words], environment);
+  const explain = (...words: string[]) => runWords(['explain', ...words], environment);
   t.match(await explain(), { status: 0, stdout: /^no QP has failed/ });
   t.match(await explain('--qp', '7'), { status: 1, stderr: /there is no QP 7, and none of those that failed last/ });
   t.match(await explain('--json'), { status: 0, stdout: '{"queuePairs":[]}\n' });
@@ -142,7 +143,7 @@ t.test('a running adapter', async (t) => {
   t.match(await explain('--last', '1'), { stdout: new RegExp(`^QP ${qp.qpn} of a .*: software moved it to ERR`) });
   t.match(await explain('--qp', `${qp.qpn}`), { stdout: /since then +\d+ s; it is destroyed\n/ });
   access.close();
-  const show = (...words: string[]) => runCli(['show', ...words], environment);
+  const show = (...words: string[]) => runWords(['show', ...words], environment);
   for (const view of VIEW_NAMES) t.match(await show(view), { status: 0, stdout: 'none\n' }, view);
   t.match(await show('queues', '--json'), { status: 0, stdout: '{"view":"queues","rows":[]}\n' });
   t.match(await show('queues', '--adapter', 'b'), { status: 1, stderr: /there is no adapter b; there are a\n/ });

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Runs a command line in this process, as main.ts does: for tests of many calls, each of which
- * would cost a process. Calls may run at the same time; what they print is told apart.
+ * would cost a process. Calls may run at the same time; what they print is told apart. A call with
+ * variables of its own changes the environment of this process, so it must be the only one.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { performWords } from '../perform-words.ts';
@@ -27,8 +28,25 @@ function divert(stream: NodeJS.WriteStream, name: keyof Output): void {
 
 let diverted = false;
 
-/** Performs a command to its end. */
-export async function runWords(words: readonly string[]): Promise<CliResult> {
+let calls = 0;
+
+/** Performs a command to its end, with some variables of the environment set. */
+export async function runWords(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<CliResult> {
+  if (calls > 0 && Object.keys(environment).length > 0) throw new Error('another call runs in this environment');
+  calls++;
+  const before = replaceVariables(environment);
+  try {
+    return await perform(words);
+  } finally {
+    replaceVariables(before);
+    calls--;
+  }
+}
+
+async function perform(words: readonly string[]): Promise<CliResult> {
   if (!diverted) {
     divert(process.stdout, 'stdout');
     divert(process.stderr, 'stderr');
@@ -41,4 +59,14 @@ export async function runWords(words: readonly string[]): Promise<CliResult> {
     }),
   );
   return { status, ...output };
+}
+
+/** Sets variables of this process, or deletes those that are undefined; returns what they were. */
+function replaceVariables(variables: Readonly<Record<string, string | undefined>>): Record<string, string | undefined> {
+  const before = Object.fromEntries(Object.keys(variables).map((name) => [name, process.env[name]]));
+  for (const [name, value] of Object.entries(variables)) {
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+  }
+  return before;
 }

@@ -9,6 +9,7 @@ import t, { type Test } from 'tap';
 import { ControlClient } from '../../../device/process/control/control-client.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 import { readTopologyFile } from './topology-file.ts';
 
 const TWO = { a: { sockets: ['a.sock'] }, b: { sockets: ['b.sock'] } };
@@ -324,7 +325,7 @@ t.test('a process with switches manages its subnet, and its recording replays', 
   client.close();
   device.child.kill('SIGTERM');
   t.equal(await device.whenExited, 0);
-  t.match(await runCli(['replay', recording], {}), { status: 0, stdout: /: identical: \d+ steps/ });
+  t.match(await runWords(['replay', recording]), { status: 0, stdout: /: identical: \d+ steps/ });
 });
 
 t.test('what does not go together is refused before anything starts', async (t) => {

@@ -9,7 +9,8 @@ import t, { type Test } from 'tap';
 import { ControlClient } from '../../../device/process/control/control-client.ts';
 import { VfioUserClient } from '../../../protocol/vfio-user/client/client.ts';
 import { makeDirectory } from '../testing/directory.ts';
-import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { CliProcess } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 import { readTopologyFile } from './topology-file.ts';
 import { drawTopology } from './topology-picture.ts';
 import { describeTopology } from './topology-text.ts';
@@ -128,5 +129,5 @@ t.test('a process with adapters of all kinds, and its recording', async (t) => {
   client.close();
   device.child.kill('SIGTERM');
   t.equal(await device.whenExited, 0);
-  t.match(await runCli(['replay', recording], {}), { status: 0, stdout: /: identical: \d+ steps/ });
+  t.match(await runWords(['replay', recording]), { status: 0, stdout: /: identical: \d+ steps/ });
 });

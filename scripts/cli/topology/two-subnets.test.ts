@@ -11,7 +11,7 @@ import t, { type Test } from 'tap';
 import { ControlClient } from '../../../device/process/control/control-client.ts';
 import type { FabricReport } from '../../../device/process/reports/fabric-report.ts';
 import { DeviceChild } from '../../../qemu/device-child.ts';
-import { runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 
 /** A process with an adapter and a switch; the second port of the switch has the link. */
 async function start(
@@ -89,14 +89,14 @@ t.test('two managers elect one, and LIDs that clash change', async (t) => {
   await until(both, (all) => all.every(isActive));
   await t.rejects(link('a:2', 'up'), /no link is at port a:2; there are a:1, s:1, s:2/);
   await t.rejects(link('a:1', 'flap'), /a link takes down, up, or set with properties, not flap/);
-  t.match(await runCli(['link', 'set', 'a:1', 'delayNs=5000,drop=0', '--control', second.child.controlPath]), {
+  t.match(await runWords(['link', 'set', 'a:1', 'delayNs=5000,drop=0', '--control', second.child.controlPath]), {
     status: 0,
     stdout: 'the link of a:1 has delayNs=5000, drop=0; it trains\n',
   });
-  const listed = await runCli(['link', '--control', second.child.controlPath]);
+  const listed = await runWords(['link', '--control', second.child.controlPath]);
   t.match(listed.stdout, /^link +a:1 - s:1, faulty up, .*\nlink .*, socket up, /);
   for (const words of [['sideways'], ['down']])
-    t.match(await runCli(['link', ...words, '--control', second.child.controlPath]), {
+    t.match(await runWords(['link', ...words, '--control', second.child.controlPath]), {
       status: 2,
       stderr: /link|VERB/,
     });

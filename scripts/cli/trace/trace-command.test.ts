@@ -23,7 +23,8 @@ import type { TraceAttributes } from '../../../protocol/layout/gen/trace-attribu
 import { findTshark } from '../../../qemu/setup/tshark.ts';
 import { AdapterState } from '../test/adapter-state.ts';
 import { makeDirectory } from '../testing/directory.ts';
-import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { CliProcess } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 import { renderMessage } from './trace-screen.ts';
 
 // No bound holds on a busy machine.
@@ -306,7 +307,7 @@ t.test('a running adapter: timeline on and off beside a recording; clear words f
   const device = new CliProcess(['device', '--socket', join(directory, 's.sock'), '--record', recording], environment);
   t.teardown(() => device.child.kill('SIGKILL'));
   await device.until(/^listening on/m);
-  const trace = (...words: string[]) => runCli(['trace', ...words], environment);
+  const trace = (...words: string[]) => runWords(['trace', ...words], environment);
   t.match((await trace('status')).stdout, /no QP is traced\nthe timeline is off/);
   t.match((await trace('on', '--timeline')).stdout, /the timeline has 0 steps/);
   t.match(JSON.parse((await trace('status', '--json')).stdout), { traces: [], paused: false, timeline: { head: 0 } });
@@ -321,7 +322,7 @@ t.test('a running adapter: timeline on and off beside a recording; clear words f
   device.child.kill('SIGTERM');
   await device.whenExited;
   t.match(
-    await runCli(['replay', recording], environment),
+    await runWords(['replay', recording], environment),
     { status: 0, stdout: /identical/ },
     'the timeline is not in it',
   );
@@ -334,7 +335,7 @@ t.test('a guest: QPs to come, a pause, traces that outlive their QPs, --follow, 
   const device = new CliProcess(['device', '--socket', socket, '--record', recording], environment);
   t.teardown(() => device.child.kill('SIGKILL'));
   await device.until(/^listening on/m);
-  const trace = (...words: string[]) => runCli(['trace', ...words], environment);
+  const trace = (...words: string[]) => runWords(['trace', ...words], environment);
   t.match(
     (await trace('on', '--new', '--service', 'UD', '--timeline', '--bytes', '65536')).stdout,
     /to come are traced: UD\n/,
@@ -384,9 +385,9 @@ t.test('a guest: QPs to come, a pause, traces that outlive their QPs, --follow, 
   device.child.kill('SIGTERM');
   t.equal(await device.whenExited, 0);
   t.equal(await follower.whenExited, 0, 'it ends with the adapter');
-  const replayed = await runCli(['replay', '--show', '--qp', '2', recording], environment);
+  const replayed = await runWords(['replay', '--show', '--qp', '2', recording], environment);
   t.match(replayed, { status: 0, stderr: /identical/, stdout: /^sent by QP 2: SEND number \d+, .*SUCCESS\n/ });
-  const show = (...words: string[]) => runCli(['trace', 'show', recording, ...words], environment);
+  const show = (...words: string[]) => runWords(['trace', 'show', recording, ...words], environment);
   const list = JSON.parse((await show('--messages', '--failed', '--json')).stdout);
   t.match(list, { messages: [{ side: 'send', status: /^LOCAL_/, tries: 1 }] });
   t.match(await show('--failed'), { status: 0, stdout: /^sent by QP \d+: SEND number 0, .* LOCAL_/ });
@@ -394,7 +395,7 @@ t.test('a guest: QPs to come, a pause, traces that outlive their QPs, --follow, 
   const picture = join(directory, 'x.svg');
   t.match(await show('--slowest', '1', '--ladder', picture), { status: 0, stdout: '' });
   t.match(readFileSync(picture, 'utf8'), /^<svg .*<\/svg>\n$/s);
-  const sent = (await runCli(['replay', '--messages', recording], environment)).stdout.match(/"side":"send"/g);
+  const sent = (await runWords(['replay', '--messages', recording], environment)).stdout.match(/"side":"send"/g);
   t.ok((sent?.length ?? 0) >= 2 * (before.match(/"side":"send"/g)?.length ?? 0), 'also those in the pause');
 });
 

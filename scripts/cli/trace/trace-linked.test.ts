@@ -10,7 +10,8 @@ import type { ChromeTrace } from '../../../device/process/trace/perfetto-export.
 import { bringUp } from '../../../device/rig/conformance/two-ends/suite.ts';
 import { VfioUserAccess } from '../../../device/rig/live/vfio-user-access.ts';
 import { makeDirectory } from '../testing/directory.ts';
-import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { CliProcess } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 
 /** An adapter process with its guest's access; its control socket is in a directory of its own. */
 async function startDevice(t: Test, ...words: string[]) {
@@ -25,7 +26,7 @@ async function startDevice(t: Test, ...words: string[]) {
   const [control = 'no control socket'] = readdirSync(join(directory, 'vuhca')).filter((one) =>
     one.endsWith('.control'),
   );
-  const trace = (...args: string[]) => runCli(['trace', ...args], environment);
+  const trace = (...args: string[]) => runWords(['trace', ...args], environment);
   return { place: { access, port: 1 } as const, trace, control: join(directory, 'vuhca', control) };
 }
 
