@@ -2,9 +2,9 @@
 /**
  * The commands of the README run. Those for guests of a user are run here, with small files of that
  * kind; every other command in its shell blocks has an entry with the test, or the part of CI, that
- * runs it.
+ * runs it. readme.long.ts boots a user's own kernel.
  */
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,8 +12,7 @@ import t from 'tap';
 import { ControlClient } from '../../device/process/control/control-client.ts';
 import { findControlPaths } from '../../device/process/control/control-path.ts';
 import type { StatusReport } from '../../device/process/reports/status-report.ts';
-import { buildInitramfs } from '../../qemu/initramfs.ts';
-import { provideGuestKernel } from '../../qemu/setup/guest-kernel.ts';
+import { readCommands, readmeArguments } from './testing/readme-commands.ts';
 import { CliProcess, runCli } from './testing/run-cli.ts';
 
 // A guest that falls silent is ended; no other bound holds on a busy machine.
@@ -25,10 +24,10 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const runners: readonly (readonly [string, string])[] = [
   ['npm start', 'scripts/start/start.test.ts'],
   ['npm test', '.ci/run'],
-  ['npm install', 'scripts/package/package.test.ts'],
-  ['npx vuhca setup', 'scripts/package/package.test.ts'],
-  ['npx vuhca run', 'scripts/package/package.test.ts'],
-  ['npm run debug', 'scripts/cli/debugger/breakpoint.test.ts'],
+  ['npm install', 'scripts/package/installed.long.ts'],
+  ['npx vuhca setup', 'scripts/package/installed.long.ts'],
+  ['npx vuhca run', 'scripts/package/installed.long.ts'],
+  ['npm run debug', 'scripts/cli/debugger/breakpoint.long.ts'],
   ['scripts/vuhca status', 'scripts/cli/run/run-command.test.ts'],
   ['scripts/vuhca test', 'scripts/cli/test/test-command.test.ts'],
   ['scripts/vuhca show', 'scripts/cli/screens/queue-pair-status.test.ts'],
@@ -38,7 +37,7 @@ const runners: readonly (readonly [string, string])[] = [
   ['scripts/vuhca trace', 'scripts/cli/trace/trace-command.test.ts'],
   ['scripts/vuhca capture', 'scripts/cli/run/run-command.test.ts'],
   ['scripts/vuhca run --record', 'scripts/cli/run/run-command.test.ts'],
-  ['scripts/vuhca run --kernel', 'scripts/cli/readme.test.ts'],
+  ['scripts/vuhca run --kernel', 'scripts/cli/readme.long.ts'],
   ['scripts/vuhca run --disk', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca run --personality', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca run --link', 'scripts/cli/readme.test.ts'],
@@ -49,24 +48,6 @@ const runners: readonly (readonly [string, string])[] = [
 
 const directory = mkdtempSync(join(tmpdir(), 'vuhca-readme-'));
 t.teardown(() => rmSync(directory, { recursive: true }));
-
-/** Commands of all shell blocks, without their comments. */
-function readCommands(): string[] {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  const blocks = [...readme.matchAll(/```sh\n(.*?)```/gs)].map((match) => match[1]);
-  return blocks
-    .flatMap((block) => block.split('\n'))
-    .map((line) => line.replace(/\s+#.*$/, '').trim())
-    .filter((line) => line !== '');
-}
-
-/** The README's command that begins with `start`, with the paths of files replaced. */
-function readmeArguments(start: string, files: Readonly<Record<string, string>>): string[] {
-  const command = readCommands().find((line) => line.startsWith(start));
-  if (command === undefined) throw new Error(`the README does not say \`${start}\` any more`);
-  const words = command.match(/"[^"]*"|\S+/g) ?? [];
-  return words.slice(1).map((word) => files[word] ?? word.replaceAll('"', ''));
-}
 
 /**
  * A disk that says hello on the serial port and turns the machine off: 16-bit code in its first
@@ -110,17 +91,6 @@ t.test('what docs/COMPLIANCE.md says to run is there', async (t) => {
   const files = [...text.matchAll(/[\w-]+(?:\/[\w-]+)+\.(?:test|long)\.ts/g)].map(([file]) => file);
   t.ok(files.length > 5);
   for (const file of files) t.ok(existsSync(join(root, file)), file);
-});
-
-t.test("one's own kernel and initramfs", async (t) => {
-  const kernel = join(directory, 'bzImage');
-  const initramfs = join(directory, 'initrd.img');
-  copyFileSync((await provideGuestKernel()).imagePath, kernel);
-  copyFileSync(await buildInitramfs({ init: '#!/bin/sh\necho hello from an initramfs\npoweroff -f\n' }), initramfs);
-  const args = readmeArguments('scripts/vuhca run --kernel', { bzImage: kernel, 'initrd.img': initramfs });
-  const result = await runCli(args, { XDG_RUNTIME_DIR: directory });
-  t.match(result.stdout + result.stderr, /hello from an initramfs/);
-  t.equal(result.status, 0);
 });
 
 t.test("one's own disk", async (t) => {

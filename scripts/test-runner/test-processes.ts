@@ -54,7 +54,7 @@ const ALONE: readonly RegExp[] = [
   /^qemu\/(accelerator|guest|run-directory)\./,
   /^qemu\/setup\/(cache|packages|qemu)\./,
   /^guest-tests\/(guest|mthca|peers|provider|verbs)\./,
-  /^scripts\/cli\/(debugger\/break-command|debugger\/breakpoint|readme|run\/run-command|topology\/two-subnets)\./,
+  /^scripts\/cli\/(debugger\/break-command|readme|run\/run-command|topology\/two-subnets)\./,
   /^scripts\/cli\/test\/test-command\./,
   /^scripts\/(start\/start|bootstrap)\./,
 ];

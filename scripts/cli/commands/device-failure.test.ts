@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca device` when something in the process throws, three faults here and all of them in
- * device-failure.long.ts; and `vuhca device` on disks that are full.
+ * `vuhca device` when something in the process throws, and on disks that are full.
+ * device-failure.long.ts has further faults.
  */
 import { execFileSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { partOf } from '../../../device/rig/fixtures/seeds.ts';
 import { VfioUserClient } from '../../../protocol/vfio-user/client/client.ts';
 import { makeDirectory } from '../testing/directory.ts';
-import { checkPlanted, READY } from '../testing/planted-failures.ts';
+import { checkPlanted, plantNames, READY } from '../testing/planted-failures.ts';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
 import { runWords } from '../testing/run-words.ts';
 
-for (const name of ['timer', 'rejection', 'clock of the pump'])
-  t.test(`what throws: ${name}`, (t) => checkPlanted(t, name));
+for (const name of partOf(plantNames, 2)) t.test(`what throws: ${name}`, (t) => checkPlanted(t, name));
 
 t.test('full disks end a recording, not the adapter', async (t) => {
   const directory = makeDirectory(t);
@@ -36,30 +36,55 @@ t.test('full disks end a recording, not the adapter', async (t) => {
   );
 });
 
-t.test('a disk that fills up keeps whole chunks of a recording, which replay', async (t) => {
-  const directory = makeDirectory(t);
-  const socketPath = join(directory, 'vuhca.sock');
-  const recordPath = join(directory, 'x.rec');
-  const environment = { XDG_RUNTIME_DIR: directory };
-  const device = new CliProcess(['device', '--socket', socketPath, '--record', recordPath], environment);
-  t.teardown(() => device.child.kill('SIGKILL'));
-  await device.until(READY);
-  execFileSync('prlimit', ['--pid', String(device.child.pid), '--fsize=300000']);
-  const client = VfioUserClient.connect(socketPath);
-  await readUntil(client, () => device.stderr.includes('ends with its first'));
-  t.ok(client.read32(0, 0) !== 0xffffffff, 'the adapter goes on');
-  client.close();
-  device.child.kill('SIGTERM');
-  t.equal(await device.whenExited, 0);
-  t.equal(
-    device.stderr.match(/x\.rec ends with its first \d+ bytes: it cannot be written any more \(EFBIG\)/g)?.length,
-    1,
-  );
-  const { size } = statSync(recordPath);
-  t.ok(size > 0 && size < 300_000);
-  t.match(device.stderr, `its first ${size} bytes`);
-  t.match(await runWords(['replay', recordPath]), { status: 0, stdout: /identical/ });
-});
+interface EarlyEnd {
+  readonly what: string;
+  readonly options: readonly string[];
+  /** The largest file that the process may write. */
+  readonly fileBytes?: number;
+  readonly reason: RegExp;
+  readonly sizes: readonly [above: number, to: number];
+}
+
+const earlyEnds: readonly EarlyEnd[] = [
+  {
+    what: 'a disk that fills up',
+    options: [],
+    fileBytes: 300_000,
+    reason: /^it cannot be written any more \(EFBIG\)/,
+    sizes: [0, 299_999],
+  },
+  {
+    what: 'the limit of a recording',
+    options: ['--record-limit', '1'],
+    reason: /^it has reached its limit of 1048576 bytes/,
+    sizes: [2 ** 19, 2 ** 20],
+  },
+];
+
+for (const { what, options, fileBytes, reason, sizes } of partOf(earlyEnds, 1))
+  t.test(`${what} keeps whole chunks of it, which replay`, async (t) => {
+    const directory = makeDirectory(t);
+    const socketPath = join(directory, 'vuhca.sock');
+    const recordPath = join(directory, 'x.rec');
+    const words = ['device', '--socket', socketPath, '--record', recordPath, ...options];
+    const device = new CliProcess(words, { XDG_RUNTIME_DIR: directory });
+    t.teardown(() => device.child.kill('SIGKILL'));
+    await device.until(READY);
+    if (fileBytes !== undefined) execFileSync('prlimit', ['--pid', `${device.child.pid}`, `--fsize=${fileBytes}`]);
+    const client = VfioUserClient.connect(socketPath);
+    await readUntil(client, () => device.stderr.includes('ends with its first'));
+    t.ok(client.read32(0, 0) !== 0xffffffff, 'the adapter goes on');
+    client.close();
+    device.child.kill('SIGTERM');
+    t.equal(await device.whenExited, 0);
+    const said = [...device.stderr.matchAll(/x\.rec ends with its first (\d+) bytes: (.*)/g)];
+    t.equal(said.length, 1);
+    const { size } = statSync(recordPath);
+    t.equal(Number(said[0]?.[1]), size);
+    t.match(said[0]?.[2], reason);
+    t.ok(size > sizes[0] && size <= sizes[1], `${size} bytes`);
+    t.match(await runWords(['replay', recordPath]), { status: 0, stdout: /identical/ });
+  });
 
 /** Reads a register until the adapter has said something. */
 async function readUntil(client: VfioUserClient, condition: () => boolean): Promise<void> {
@@ -68,29 +93,6 @@ async function readUntil(client: VfioUserClient, condition: () => boolean): Prom
     await new Promise((done) => setImmediate(done));
   }
 }
-
-t.test('a recording ends at its limit, and what it has replays', async (t) => {
-  const directory = makeDirectory(t);
-  const socketPath = join(directory, 'vuhca.sock');
-  const recordPath = join(directory, 'x.rec');
-  const device = new CliProcess(['device', '--socket', socketPath, '--record', recordPath, '--record-limit', '1'], {
-    XDG_RUNTIME_DIR: directory,
-  });
-  t.teardown(() => device.child.kill('SIGKILL'));
-  await device.until(READY);
-  const client = VfioUserClient.connect(socketPath);
-  await readUntil(client, () => device.stderr.includes('ends with its first'));
-  t.ok(client.read32(0, 0) !== 0xffffffff, 'the adapter goes on');
-  client.close();
-  device.child.kill('SIGTERM');
-  t.equal(await device.whenExited, 0);
-  t.equal(
-    device.stderr.match(/x\.rec ends with its first \d+ bytes: it has reached its limit of 1048576 bytes/g)?.length,
-    1,
-  );
-  t.ok(statSync(recordPath).size <= 2 ** 20 && statSync(recordPath).size > 2 ** 19);
-  t.match(await runWords(['replay', recordPath]), { status: 0, stdout: /identical/ });
-});
 
 t.test('a FIFO is no file for a recording', async (t) => {
   const directory = makeDirectory(t);

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { makeDirectory } from '../testing/directory.ts';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
+import { runWords } from '../testing/run-words.ts';
 import { SourcePlaces } from './source-places.ts';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -66,19 +67,19 @@ t.test('a breakpoint by file and line is hit', async (t) => {
   void watching.then(() => {
     isOver = true;
   });
-  while (!isOver) await runCli(['status'], environment);
+  while (!isOver) await runWords(['status'], environment);
   t.match(await watching, { status: 0, stdout: `breakpoint at ${FILE}:${line}\n1\n` });
-  t.match(await runCli(['break', 'nothing.ts:1', at]), { status: 1, stderr: /has loaded no file nothing\.ts/ });
-  t.match(await runCli(['break', `${FILE}:99999`, at]), { status: 1, stderr: /has no code at line 99999 or behind/ });
-  t.match(await runCli(['status'], environment), { status: 0 }, 'the breakpoint is gone');
+  t.match(await runWords(['break', 'nothing.ts:1', at]), { status: 1, stderr: /has loaded no file nothing\.ts/ });
+  t.match(await runWords(['break', `${FILE}:99999`, at]), { status: 1, stderr: /has no code at line 99999 or behind/ });
+  t.match(await runWords(['status'], environment), { status: 0 }, 'the breakpoint is gone');
 });
 
 t.test('without a debugger, and words that are no place', async (t) => {
-  t.match(await runCli(['break', 'x.ts:1', '--inspect=127.0.0.1:1']), {
+  t.match(await runWords(['break', 'x.ts:1', '--inspect=127.0.0.1:1']), {
     status: 1,
     stderr: /ECONNREFUSED; begin with/,
   });
-  t.match(await runCli(['break', 'x.ts']), { status: 2, stderr: /x\.ts is no line of a file; say for instance/ });
+  t.match(await runWords(['break', 'x.ts']), { status: 2, stderr: /x\.ts is no line of a file; say for instance/ });
 });
 
 t.test('places by a source map', async (t) => {

@@ -10,7 +10,7 @@ import { InspectorClient } from '../debugger/inspector-client.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { isRunning, runFolders } from '../testing/left-behind.ts';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
-import { startWaitingGuest } from '../testing/waiting-guest.ts';
+import { checkCommandsAndSignal, startWaitingGuest } from '../testing/waiting-guest.ts';
 
 // A guest that hangs is ended by `vuhca run`; only the machine's own bound ends a slow one.
 t.setTimeout(0);
@@ -107,6 +107,8 @@ t.test('several functions in one guest', async (t) => {
   );
   t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
 });
+
+t.test('a signal ends both', async (t) => checkCommandsAndSignal(t, await startWaitingGuest(t)));
 
 t.test('a signal ends both though the adapter stands at a breakpoint', async (t) => {
   const { run, adapter, qemu, directory } = await startWaitingGuest(t, {}, '--inspect=127.0.0.1:0');

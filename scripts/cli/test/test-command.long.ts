@@ -29,10 +29,21 @@ t.test('modules', { jobs: 2 }, async (t) => {
   const fixture = (name: string): string => built.find((module) => module.name === name)?.path ?? '';
   const folder = t.testdir({
     'fails.sh': 'echo "the words of the script"\nexit 3\n',
+    scripted: { 'test.sh': 'echo fine\n' },
     'quiet.sh': 'echo 1 >/proc/sys/kernel/printk\ninsmod /warn.ko\necho "KTAP version 1"\necho "1..0"\n',
   });
   const record = join(folder, 'failed.rec');
   const cases: Readonly<Record<string, Case>> = {
+    'two folders at once, as TAP': {
+      words: [EXAMPLE, join(folder, 'scripted'), '--jobs', '2', '--tap'],
+      status: TestStatus.PASSED,
+      says: [
+        /^TAP version 14$/m,
+        /^ok \d+ - .*example: bind skeleton$/m,
+        /^ok \d+ - .*scripted: script test\.sh$/m,
+        /^1\.\.7$/m,
+      ],
+    },
     'a module that warns while the console shows nothing': {
       words: ['--script', join(folder, 'quiet.sh'), '--files', `${fixture('bad_warn')}:/warn.ko`],
       status: TestStatus.KERNEL_COMPLAINED,

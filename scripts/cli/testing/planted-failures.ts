@@ -17,12 +17,12 @@ export const READY = /^listening on (\S+) control (\S+)$/m;
 /** Statements that run when the adapter is ready; `fail` throws. */
 const plants: Readonly<Record<string, string>> = {
   timer: 'setTimeout(fail, 1)',
+  'clock of the pump': 'performance.now = fail',
   immediate: 'setImmediate(fail)',
   tick: 'process.nextTick(fail)',
   promise: 'Promise.resolve().then(fail)',
   rejection: "Promise.reject(new Error('planted'))",
   'something else than an error': "setTimeout(() => { throw 'planted' }, 1)",
-  'clock of the pump': 'performance.now = fail',
   'clock of the log': 'Date.now = fail; setTimeout(fail, 1)',
   'encoding of an answer':
     "const real = JSON.stringify; JSON.stringify = (value, ...more) => 'id' in value ? fail() : real(value, ...more)",

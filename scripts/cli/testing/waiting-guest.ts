@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/** A guest of `vuhca run` that waits until something ends it. Called by tests of the command. */
-import { writeFileSync } from 'node:fs';
+/**
+ * A guest of `vuhca run` that waits until something ends it, and what commands and signals do then.
+ * Called by tests of the command.
+ */
+import { readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { makeDirectory } from './directory.ts';
-import { CliProcess } from './run-cli.ts';
+import { isRunning, runFolders } from './left-behind.ts';
+import { CliProcess, runCli } from './run-cli.ts';
+import { runWords } from './run-words.ts';
+
+const DISK_BYTES = 1 << 20;
+const POLL_MS = 20;
 
 export interface WaitingGuest {
   readonly run: CliProcess;
@@ -24,9 +32,52 @@ export async function startWaitingGuest(
   const directory = makeDirectory(t);
   const script = join(directory, 'case.sh');
   writeFileSync(script, '#!/bin/sh\necho here\nsleep 1000\n');
-  const run = new CliProcess(['run', '--case', script, ...options], { ...environment, XDG_RUNTIME_DIR: directory });
+  const guest = await start(t, directory, environment, ['--case', script, ...options]);
+  await guest.run.until(/^here$/m);
+  return guest;
+}
+
+/**
+ * Starts one that executes nothing, which costs no boot: QEMU has its processor stopped. Resolves
+ * when QEMU has attached the adapter.
+ */
+export async function startStoppedGuest(t: Test): Promise<WaitingGuest> {
+  const directory = makeDirectory(t);
+  const disk = join(directory, 'disk.img');
+  writeFileSync(disk, '');
+  truncateSync(disk, DISK_BYTES);
+  const guest = await start(t, directory, {}, ['--disk', disk, '--', '-S']);
+  for (;;) {
+    const { stdout } = await runWords(['status'], { XDG_RUNTIME_DIR: directory });
+    if (/^guest {8}attached/m.test(stdout)) return guest;
+    await new Promise((done) => setTimeout(done, POLL_MS));
+  }
+}
+
+async function start(
+  t: Test,
+  directory: string,
+  environment: Readonly<Record<string, string>>,
+  words: readonly string[],
+): Promise<WaitingGuest> {
+  const run = new CliProcess(['run', ...words], { ...environment, XDG_RUNTIME_DIR: directory });
   t.teardown(() => run.child.kill('SIGKILL'));
   const [, adapter, qemu] = await run.until(/the adapter is process (\d+), QEMU is process (\d+)/);
-  await run.until(/^here$/m);
   return { run, adapter: Number(adapter), qemu: Number(qemu), directory };
+}
+
+/** Commands find the adapter of the guest; then a signal ends both, and nothing is left. */
+export async function checkCommandsAndSignal(t: Test, { run, adapter, qemu, directory }: WaitingGuest): Promise<void> {
+  const environment = { XDG_RUNTIME_DIR: directory };
+  const status = await runCli(['status'], environment);
+  t.match(status, { status: 0, stdout: /^guest {8}attached/m }, 'found by itself');
+  const json = await runCli(['status', '--json'], environment);
+  t.match(JSON.parse(json.stdout), { pid: adapter, rates: { packets: 0 } });
+  const capture = await runCli(['capture', '--output', join(directory, 'x'), '--seconds', '1'], environment);
+  t.match(capture, { status: 0, stderr: /^capturing to \S+x\n0 packets, 24 bytes in/ });
+  run.child.kill('SIGTERM');
+  t.equal(await run.whenExited, 128 + 15);
+  t.notOk(isRunning(adapter) || isRunning(qemu), 'no process is left');
+  t.same(runFolders(run.child.pid), []);
+  t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
 }
