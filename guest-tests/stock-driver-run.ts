@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Debian's unmodified InfiniBand drivers in a real guest, on devices of the personalities.
- * cases/stock-driver.sh has the checks. Called by mthca.test.ts, mthca-one-port.long.ts and
+ * cases/stock-driver.sh has the checks. Called by mthca.long.ts, mthca-one-port.long.ts and
  * mlx5.long.ts.
  */
 import { readFileSync } from 'node:fs';

@@ -53,7 +53,7 @@ const ALONE: readonly RegExp[] = [
   /^device\/process\/host\/two-processes\./,
   /^qemu\/(accelerator|guest|run-directory)\./,
   /^qemu\/setup\/(cache|packages|qemu)\./,
-  /^guest-tests\/(guest|mthca|peers|provider|verbs)\./,
+  /^guest-tests\/(guest|peers|provider|verbs)\./,
   /^scripts\/cli\/(debugger\/break-command|readme|run\/run-command|topology\/two-subnets)\./,
   /^scripts\/cli\/test\/test-command\./,
   /^scripts\/(start\/start|bootstrap)\./,
