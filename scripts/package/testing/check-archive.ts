@@ -13,7 +13,7 @@ import { ROOT, TSC } from './packed-package.ts';
 const ENTRIES = ['scripts/cli/main.ts', 'protocol/vfio-user/examples/edu.ts', 'protocol/vfio-user/client/index.ts'];
 const IMPORTED_PACKAGE = /^(?:import .*|} )from '((?!node:)[^.'][^']*)';$|\bimport\('((?!node:)[^.'][^']*)'\)/gm;
 
-/** Checks the files `packed`, relative to the root of the archive; `folder` takes a file for tsc. */
+/** Checks the files `packed`, relative to the root of the archive; `folder` takes our file. */
 export function checkArchive(t: Test, packed: readonly string[], folder: string): void {
   const files = new Set(packed);
   const imported = listImported(folder);
