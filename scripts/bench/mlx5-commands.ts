@@ -100,7 +100,7 @@ export class Mlx5Commands {
   #execute(count: number, cost: Cost): void {
     const { machine } = this.#driver;
     const start = processorNs();
-    for (let entry = 0; entry < count; entry++) this.#driver.write(COMMAND_DOORBELL_OFFSET, (1 << entry) >>> 0);
+    for (let entry = 0; entry < count; entry++) this.#driver.writeRegister(COMMAND_DOORBELL_OFFSET, (1 << entry) >>> 0);
     machine.runUntilIdle();
     cost.totalNs += processorNs() - start;
     cost.commands += count;

@@ -16,8 +16,9 @@ import {
   SendOpcode,
 } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { PageAccess } from '../../rig/machine/guest-memory-model.ts';
+import type { Piece } from '../../rig/machine/personality-driver.ts';
 import { DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
-import type { Mlx5DriverQueuePair, Piece, SendWork } from '../../rig/mlx5/driver/queue-pair.ts';
+import type { Mlx5DriverQueuePair, SendWork } from '../../rig/mlx5/driver/queue-pair.ts';
 
 const { SEND, WRITE, READ, FETCH_ADD, NOP } = SendOpcode;
 const { LOCAL_LENGTH, LOCAL_QP, LOCAL_PROTECTION, FLUSHED } = CompletionSyndrome;

@@ -18,8 +18,8 @@ import {
   SendOpcode,
 } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { LIST_ELEMENTS_MAX } from '../../hca/collect/physical-collect-buffer.ts';
+import type { Piece } from '../../rig/machine/personality-driver.ts';
 import { DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
-import type { Piece } from '../../rig/mlx5/driver/queue-pair.ts';
 import { PORT_GIDS } from './hca/capabilities.ts';
 
 const { SEND, SEND_IMMEDIATE, WRITE, WRITE_IMMEDIATE, READ, COMPARE_SWAP, FETCH_ADD, NOP } = SendOpcode;

@@ -91,7 +91,7 @@ t.test('a recording of it replays, with all that the driver has read', async (t)
   }
   for (const end of [m, n]) fabric.awaitActive(end);
   for (let look = 0; look < 5; look++) {
-    for (const offset of [TIMER_OFFSET, TIMER_OFFSET + 4, HEALTH_COUNTER_OFFSET]) m.driver.read(offset);
+    for (const offset of [TIMER_OFFSET, TIMER_OFFSET + 4, HEALTH_COUNTER_OFFSET]) m.driver.readRegister(offset);
     n.driver.port.readRegister(TIMER_OFFSET, 8);
     machine.clock.advance(123_456_789);
     machine.runUntilIdle();
@@ -100,7 +100,7 @@ t.test('a recording of it replays, with all that the driver has read', async (t)
   m.driver.post(CommandOpcode.NOP);
   machine.functionAt(0).plantFault(encodeFault(['fatal', 'cause=temperature']));
   machine.runUntilIdle();
-  m.driver.read(0x23c);
+  m.driver.readRegister(0x23c);
   m.driver.setInterface(7);
   m.driver.start();
   fabric.awaitActive(m);

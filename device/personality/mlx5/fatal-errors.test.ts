@@ -42,7 +42,7 @@ function plant({ machine, port }: Mlx5Driver, ...words: string[]): void {
 /** A dword of the health buffer that is not 0, or undefined. */
 function findHealth(driver: Mlx5Driver): number | undefined {
   for (let at = 0; at < HEALTH_BUFFER_SIZE; at += 4)
-    if (driver.read(HEALTH_OFFSET + at) !== 0) return driver.read(HEALTH_OFFSET + at);
+    if (driver.readRegister(HEALTH_OFFSET + at) !== 0) return driver.readRegister(HEALTH_OFFSET + at);
   return undefined;
 }
 
@@ -53,7 +53,7 @@ function checkRestart(t: Test, driver: Mlx5Driver): void {
   t.equal(driver.interfaceState, InterfaceState.DISABLED, 'the driver waits for this');
   t.equal(findHealth(driver), undefined, 'the device is well');
   t.same([device.hca.state, device.hca.pages.length, device.hca.events.size], [HcaState.DISABLED, 0, 0]);
-  driver.write(COMMAND_DOORBELL_OFFSET, 1);
+  driver.writeRegister(COMMAND_DOORBELL_OFFSET, 1);
   machine.runUntilIdle();
   driver.start();
   t.equal(driver.interfaceState, InterfaceState.FULL_DRIVER);
@@ -74,7 +74,7 @@ t.test('each cause has its syndrome, and asks for a reset', async (t) => {
     plant(driver, 'fatal', ...words);
     t.equal(driver.port.readRegister(SYNDROME, 1), syndrome);
     t.equal(driver.port.readRegister(RESET_REQUEST, 1) >>> 7, 1);
-    t.equal(driver.read(VERSION), FIRMWARE_VERSION);
+    t.equal(driver.readRegister(VERSION), FIRMWARE_VERSION);
     t.equal(driver.device.ports[0].state, PortState.DOWN);
     t.equal(driver.interfaceState, InterfaceState.FULL_DRIVER, 'the interface is not off');
     checkRestart(t, driver);
@@ -99,7 +99,7 @@ t.test('silent firmware: no command ends until a reset', async (t) => {
     const { executed } = driver.device.commands;
     plant(driver, 'fatal');
     driver.post(CommandOpcode.NOP);
-    driver.write(COMMAND_DOORBELL_OFFSET, 1);
+    driver.writeRegister(COMMAND_DOORBELL_OFFSET, 1);
     driver.machine.runUntilIdle();
     t.equal(driver.device.commands.executed, executed);
     t.equal(driver.device.commands.serve(64), 0, 'and it costs nothing');
@@ -119,7 +119,7 @@ t.test('a lost command never ends; the next one does', async (t) => {
   const { device, machine } = driver;
   const lost = (entry: number, opcode: number) => {
     driver.post(opcode, { entry });
-    driver.write(COMMAND_DOORBELL_OFFSET, 1 << entry);
+    driver.writeRegister(COMMAND_DOORBELL_OFFSET, 1 << entry);
     machine.runUntilIdle();
     return driver.memory.view(driver.entries + entry * 64, 64).getUint8(63) & 1;
   };
@@ -142,7 +142,7 @@ t.test('a driver that stops the interface at once leaves nothing', async (t) => 
   t.match(driver.device.hca.objectCounts, { eqs: 0, uars: 0, pages: 0 });
   t.equal(driver.device.ports[0].isEnabled, false);
   driver.post(CommandOpcode.NOP);
-  driver.write(COMMAND_DOORBELL_OFFSET, 1);
+  driver.writeRegister(COMMAND_DOORBELL_OFFSET, 1);
   driver.machine.runUntilIdle();
   driver.start();
 });

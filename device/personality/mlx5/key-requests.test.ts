@@ -14,9 +14,10 @@ import {
   QpService,
   SendOpcode,
 } from '../../../protocol/mlx5/gen/values.gen.ts';
+import type { Piece } from '../../rig/machine/personality-driver.ts';
 import { DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
 import { type KeyChange, writeKeyRequest } from '../../rig/mlx5/driver/key-fixture.ts';
-import type { Mlx5DriverQueuePair, Piece, SendWork } from '../../rig/mlx5/driver/queue-pair.ts';
+import type { Mlx5DriverQueuePair, SendWork } from '../../rig/mlx5/driver/queue-pair.ts';
 import { ANY_QP, newAttributes } from './memory/key-attributes.ts';
 
 const { UMR, WRITE, READ, SEND_INVALIDATE, NOP } = SendOpcode;

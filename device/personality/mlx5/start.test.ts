@@ -23,9 +23,9 @@ const COMMAND_EVENTS = 1n << BigInt(EventType.COMMAND);
 
 t.test('the device starts as the Linux driver starts it', async (t) => {
   const driver = new Mlx5Driver();
-  t.equal(driver.read(4) >>> 16, 5, 'revision of the command interface');
-  t.equal(driver.read(0x14) & 0xff, 0x56, '32 entries of 64 bytes');
-  t.equal(driver.read(0x1fc) >>> 30, 0b01, 'it is ready, and software may reset it');
+  t.equal(driver.readRegister(4) >>> 16, 5, 'revision of the command interface');
+  t.equal(driver.readRegister(0x14) & 0xff, 0x56, '32 entries of 64 bytes');
+  t.equal(driver.readRegister(0x1fc) >>> 30, 0b01, 'it is ready, and software may reset it');
   driver.connect();
   t.equal(driver.command(CommandOpcode.INIT_HCA, { inputBytes: 0x20 }).status, CommandStatus.BAD_SYSTEM_STATE);
   driver.expect(CommandOpcode.ENABLE_HCA, { outputBytes: 0xc });
@@ -118,8 +118,11 @@ t.test('commands end by events once a queue takes them, but the one that made th
   const { raised } = driver.machine.hostAt(0);
   t.equal(raised[0], 0);
   const posted = [3, 7, 20].map((entry) => driver.post(CommandOpcode.NOP, { entry }));
-  driver.write(COMMAND_DOORBELL_OFFSET, (1 << 3) | (1 << 7) | (1 << 20));
-  driver.machine.runUntil(() => posted.every(({ read }) => read().delivery === 0 && driver.read(0x18) === 0), 'all');
+  driver.writeRegister(COMMAND_DOORBELL_OFFSET, (1 << 3) | (1 << 7) | (1 << 20));
+  driver.machine.runUntil(
+    () => posted.every(({ read }) => read().delivery === 0 && driver.readRegister(0x18) === 0),
+    'all',
+  );
   let mask = 0;
   for (const { type, data } of driver.takeEvents(queue)) {
     t.equal(type, EventType.COMMAND);
@@ -185,9 +188,9 @@ t.test('what is wrong with an entry or a block is said, and nothing is executed'
 
 t.test('timer and health counter go with the clock of the adapter', async (t) => {
   const driver = new Mlx5Driver();
-  const before = [driver.read(TIMER_OFFSET + 4), driver.read(HEALTH_COUNTER_OFFSET)];
+  const before = [driver.readRegister(TIMER_OFFSET + 4), driver.readRegister(HEALTH_COUNTER_OFFSET)];
   driver.machine.clock.advance(2_000_000_000);
-  const after = [driver.read(TIMER_OFFSET + 4), driver.read(HEALTH_COUNTER_OFFSET)];
+  const after = [driver.readRegister(TIMER_OFFSET + 4), driver.readRegister(HEALTH_COUNTER_OFFSET)];
   t.equal(after[0] - before[0], 2_000_000_000);
   t.equal(after[1] - before[1], 20, 'it moves between two looks of the driver');
 });

@@ -17,8 +17,9 @@ import {
   QpService,
   WorkOpcode,
 } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { Piece } from '../../rig/machine/personality-driver.ts';
 import { DataFixture, type FixtureQueuePair } from '../../rig/mthca/driver/data-fixture.ts';
-import type { Piece, SendWork } from '../../rig/mthca/driver/data-queue-pair.ts';
+import type { SendWork } from '../../rig/mthca/driver/data-queue-pair.ts';
 import { MthcaDriver } from '../../rig/mthca/driver/mthca-driver.ts';
 import { Firmware } from '../shared/firmware.ts';
 

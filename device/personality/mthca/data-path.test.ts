@@ -5,8 +5,9 @@
  */
 import t from 'tap';
 import { CommandOpcode, EventKind, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { Piece } from '../../rig/machine/personality-driver.ts';
 import { DataFixture } from '../../rig/mthca/driver/data-fixture.ts';
-import { LOG_ENTRIES, type Piece } from '../../rig/mthca/driver/data-queue-pair.ts';
+import { LOG_ENTRIES } from '../../rig/mthca/driver/data-queue-pair.ts';
 import { DriverSharedQueue } from '../../rig/mthca/driver/shared-queue.ts';
 
 const { SEND, SEND_IMMEDIATE, RDMA_WRITE, RDMA_WRITE_IMMEDIATE, RDMA_READ } = WorkOpcode;

@@ -9,10 +9,11 @@ import type { Mlx5Adapter } from '../../personality/mlx5/mlx5-adapter.ts';
 import type { MthcaAdapter } from '../../personality/mthca/mthca-adapter.ts';
 import { defaultSwitchNode, type FabricPlan } from '../../topology/fabric-plan.ts';
 import { RecordedFabric } from '../machine/fabric-machine.ts';
+import type { Piece } from '../machine/personality-driver.ts';
 import { DataFixture } from '../mlx5/driver/data-fixture.ts';
 import { Mlx5Driver } from '../mlx5/driver/mlx5-driver.ts';
 import { mlx5Node } from '../mlx5/driver/mlx5-fabric.ts';
-import type { Mlx5DriverQueuePair, Piece } from '../mlx5/driver/queue-pair.ts';
+import type { Mlx5DriverQueuePair } from '../mlx5/driver/queue-pair.ts';
 import { BYTES, MthcaPeer, mthcaNode, VuhcaPeer } from '../mthca/driver/mixed-fabric.ts';
 import { MthcaDriver } from '../mthca/driver/mthca-driver.ts';
 

@@ -21,9 +21,10 @@ import {
   PersonalityEnd,
   SharedEntries,
 } from '../fixtures/personality-end.ts';
+import type { Piece } from '../machine/personality-driver.ts';
 import type { Mlx5DriverCompletionQueue } from './driver/completion-queue.ts';
 import type { DataFixture } from './driver/data-fixture.ts';
-import type { Mlx5DriverQueuePair, Piece, SendWork } from './driver/queue-pair.ts';
+import type { Mlx5DriverQueuePair, SendWork } from './driver/queue-pair.ts';
 import { Mlx5DriverSharedQueue } from './driver/shared-queue.ts';
 
 const QKEY = 0x1234;

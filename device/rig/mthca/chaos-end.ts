@@ -10,8 +10,8 @@ import {
   PersonalityEnd,
   SharedEntries,
 } from '../fixtures/personality-end.ts';
+import type { Piece } from '../machine/personality-driver.ts';
 import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
-import type { Piece } from './driver/data-queue-pair.ts';
 import { DriverSharedQueue } from './driver/shared-queue.ts';
 
 const FAILED_SEND = 0xff;

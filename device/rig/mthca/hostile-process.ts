@@ -11,8 +11,9 @@ import { encodeCqDoorbell } from '../../../protocol/mthca/gen/cq-doorbell.gen.ts
 import { encodeSendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CommandOpcode, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
+import type { Piece } from '../machine/personality-driver.ts';
 import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
-import { type Piece, type SendWork, writeSend } from './driver/data-queue-pair.ts';
+import { type SendWork, writeSend } from './driver/data-queue-pair.ts';
 import { UARC_BASE } from './driver/profile.ts';
 import { DriverSharedQueue } from './driver/shared-queue.ts';
 import type { Victims } from './victims.ts';

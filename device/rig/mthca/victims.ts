@@ -9,8 +9,9 @@ import { crc32 } from 'node:zlib';
 import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
 import { COMPLETION_BYTES } from '../../../protocol/mthca/gen/constants.gen.ts';
 import { CommandOpcode, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
+import type { Piece } from '../machine/personality-driver.ts';
 import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
-import type { Piece, SendWork } from './driver/data-queue-pair.ts';
+import type { SendWork } from './driver/data-queue-pair.ts';
 import { DriverSharedQueue } from './driver/shared-queue.ts';
 
 export const VICTIM_UAR = 1;

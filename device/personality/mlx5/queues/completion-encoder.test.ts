@@ -122,7 +122,7 @@ t.test('times are those of the timer that software reads', async (t) => {
     for (const receive of [0, 1]) {
       driver.machine.clock.advance(ns);
       const { timestamp } = encoder.show({ receive, opcode: receive === 1 ? WorkOpcode.RECEIVE : WorkOpcode.SEND });
-      t.equal(timestamp, driver.read(TIMER_OFFSET) * 2 ** 32 + driver.read(TIMER_OFFSET + 4));
+      t.equal(timestamp, driver.readRegister(TIMER_OFFSET) * 2 ** 32 + driver.readRegister(TIMER_OFFSET + 4));
     }
 });
 

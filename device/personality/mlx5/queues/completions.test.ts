@@ -225,10 +225,10 @@ t.test('a doorbell by two dwords; those of two pages do not mix', async (t) => {
   t.same(fixture.takeEvents(), [cq.number]);
   cq.take();
   // Another page stores between the two dwords: an index that would call for an event at once.
-  fixture.driver.write(at(cq.uar), 1 * 2 ** 28 + cq.consumed);
-  fixture.driver.write(at(other), 2 * 2 ** 28);
-  fixture.driver.write(at(cq.uar) + 4, cq.number);
-  fixture.driver.write(at(other) + 4, cq.number);
+  fixture.driver.writeRegister(at(cq.uar), 1 * 2 ** 28 + cq.consumed);
+  fixture.driver.writeRegister(at(other), 2 * 2 ** 28);
+  fixture.driver.writeRegister(at(cq.uar) + 4, cq.number);
+  fixture.driver.writeRegister(at(other) + 4, cq.number);
   t.same(fixture.takeEvents(), []);
   fixture.post(cq, 2);
   t.same(fixture.takeEvents(), [cq.number]);

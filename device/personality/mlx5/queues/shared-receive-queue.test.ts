@@ -18,9 +18,10 @@ import {
   SrqState,
 } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { PageAccess } from '../../../rig/machine/guest-memory-model.ts';
+import type { Piece } from '../../../rig/machine/personality-driver.ts';
 import type { Mlx5DriverCompletionQueue } from '../../../rig/mlx5/driver/completion-queue.ts';
 import { DataFixture } from '../../../rig/mlx5/driver/data-fixture.ts';
-import type { Mlx5DriverQueuePair, Piece } from '../../../rig/mlx5/driver/queue-pair.ts';
+import type { Mlx5DriverQueuePair } from '../../../rig/mlx5/driver/queue-pair.ts';
 import { Mlx5DriverSharedQueue } from '../../../rig/mlx5/driver/shared-queue.ts';
 import { SharedForm } from './shared-receive-queue.ts';
 

@@ -6,8 +6,8 @@
 import t from 'tap';
 import { ICM_PAGE_BYTES } from '../../../../protocol/mthca/gen/constants.gen.ts';
 import { CommandOpcode, CompletionSyndrome, WorkOpcode } from '../../../../protocol/mthca/gen/values.gen.ts';
+import type { Piece } from '../../../rig/machine/personality-driver.ts';
 import { DataFixture } from '../../../rig/mthca/driver/data-fixture.ts';
-import type { Piece } from '../../../rig/mthca/driver/data-queue-pair.ts';
 
 const PAGES = 40;
 const PRESENT = 1;

@@ -151,8 +151,8 @@ export class Mlx5DriverCompletionQueue {
     this.#driver.memory.view(this.record, CQ_RECORD_SIZE).setUint32(DWORD_BYTES, view.getUint32(0));
     const at = uar * UAR_PAGE_BYTES + ARM_CQ_OFFSET;
     if (asDwords) {
-      this.#driver.write(at, view.getUint32(0));
-      this.#driver.write(at + DWORD_BYTES, view.getUint32(DWORD_BYTES));
+      this.#driver.writeRegister(at, view.getUint32(0));
+      this.#driver.writeRegister(at + DWORD_BYTES, view.getUint32(DWORD_BYTES));
     } else
       this.#driver.port.writeRegister(
         at,

@@ -14,9 +14,10 @@ import { CommandOpcode, EventType, KeyAccessMode, QpService } from '../../../../
 import { Cable } from '../../../fabric/link/cable.ts';
 import { Port, parseGuid, portGuid } from '../../../fabric/port/port.ts';
 import { writePages } from '../../../personality/mlx5/memory/page-list.ts';
+import type { Piece } from '../../machine/personality-driver.ts';
 import { Mlx5DriverCompletionQueue } from './completion-queue.ts';
 import { type DriverEventQueue, Mlx5Driver, makeMlx5Machine } from './mlx5-driver.ts';
-import { Mlx5DriverQueuePair, type Piece, type QueuePairSetup } from './queue-pair.ts';
+import { Mlx5DriverQueuePair, type QueuePairSetup } from './queue-pair.ts';
 
 const LOG_CQ_ENTRIES = 6;
 const LOG_PAGE = 12;

@@ -3,8 +3,7 @@
  * The host side of the mlx5 command interface for tests in process: starts a device as the Linux
  * driver does, and executes single commands. Tests of the personality use it.
  */
-
-import { highDword, lowDword, swapBytes } from '../../../../protocol/layout/dwords.ts';
+import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 import {
   COMMAND_ENTRY_INPUT_OFFSET,
   COMMAND_ENTRY_OUTPUT_OFFSET,
@@ -37,12 +36,12 @@ import {
   setMailboxBlockToken,
 } from '../../../../protocol/mlx5/gen/mailbox-block.gen.ts';
 import { CommandOpcode, CommandStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
-import type { AdapterClock, FunctionPort, HostPort } from '../../../host.ts';
+import type { AdapterClock, HostPort } from '../../../host.ts';
 import { Mlx5Adapter } from '../../../personality/mlx5/mlx5-adapter.ts';
 import { defaultMlx5Options } from '../../../personality/mlx5/options.ts';
 import type { PersonalityOptions } from '../../../personality/shared/options.ts';
-import type { GuestMemoryModel } from '../../machine/guest-memory-model.ts';
 import { InProcessMachine, type MachineOptions } from '../../machine/machine.ts';
+import { PersonalityDriver } from '../../machine/personality-driver.ts';
 
 const PAGE_BYTES = 4096;
 const PCIE = 7;
@@ -95,13 +94,9 @@ export interface DriverEvent {
   readonly data: DataView;
 }
 
-export class Mlx5Driver {
-  readonly machine: InProcessMachine;
+export class Mlx5Driver extends PersonalityDriver {
   readonly device: Mlx5Adapter;
-  readonly port: FunctionPort;
-  readonly memory: GuestMemoryModel;
   readonly entries: number;
-  #free: number;
   #token = 0;
 
   /** `index`: function and host of the device among those of the machine. */
@@ -110,40 +105,15 @@ export class Mlx5Driver {
     index = 0,
     device: Mlx5Adapter = machine.core as unknown as Mlx5Adapter,
   ) {
-    this.machine = machine;
+    super(machine, index);
     this.device = device;
-    this.port = machine.functionAt(index);
-    this.memory = machine.hostAt(index).memory;
-    this.#free = this.memory.base;
     this.entries = this.allocate(PAGE_BYTES);
-  }
-
-  /** Guest address of zeroed memory. */
-  allocate(lengthBytes: number, alignBytes = PAGE_BYTES): number {
-    const address = Math.ceil(this.#free / alignBytes) * alignBytes;
-    this.#free = address + lengthBytes;
-    this.bytes(address, lengthBytes).fill(0);
-    return address;
-  }
-
-  bytes(address: number, lengthBytes: number): Uint8Array {
-    const { buffer, byteOffset } = this.memory.view(address, lengthBytes);
-    return new Uint8Array(buffer, byteOffset, lengthBytes);
-  }
-
-  /** Stores a dword of the BAR, most significant byte first. */
-  write(offset: number, value: number): void {
-    this.port.writeRegister(offset, 4, swapBytes(value), 0);
-  }
-
-  read(offset: number): number {
-    return swapBytes(this.port.readRegister(offset, 4));
   }
 
   /** Gives the device the address of its command queue. */
   connect(): void {
-    this.write(COMMAND_ADDRESS_OFFSET, highDword(this.entries));
-    this.write(COMMAND_ADDRESS_OFFSET + 4, lowDword(this.entries));
+    this.writeRegister(COMMAND_ADDRESS_OFFSET, highDword(this.entries));
+    this.writeRegister(COMMAND_ADDRESS_OFFSET + 4, lowDword(this.entries));
   }
 
   /** Fills an entry without ringing for it; returns how to read the answer. */
@@ -191,7 +161,7 @@ export class Mlx5Driver {
   command(opcode: number, command: Mlx5Command = {}): Mlx5Answer {
     const { entry, read } = this.post(opcode, command);
     const view = this.memory.view(this.entries + entry * COMMAND_ENTRY_SIZE, COMMAND_ENTRY_SIZE);
-    this.write(COMMAND_DOORBELL_OFFSET, (1 << entry) >>> 0);
+    this.writeRegister(COMMAND_DOORBELL_OFFSET, (1 << entry) >>> 0);
     this.machine.runUntil(() => getCommandEntryOwner(view, 0) === 0, 'the end of a command');
     return read();
   }
@@ -233,15 +203,15 @@ export class Mlx5Driver {
 
   /** Sets the state of the interface as the Linux driver does: to stop or to reset the function. */
   setInterface(state: number): void {
-    this.write(
+    this.writeRegister(
       COMMAND_ADDRESS_OFFSET + 4,
-      ((this.read(COMMAND_ADDRESS_OFFSET + 4) & ~INTERFACE_BITS) | (state << 8)) >>> 0,
+      ((this.readRegister(COMMAND_ADDRESS_OFFSET + 4) & ~INTERFACE_BITS) | (state << 8)) >>> 0,
     );
   }
 
   /** State of the interface, as the Linux driver reads it. */
   get interfaceState(): number {
-    return (this.read(COMMAND_ADDRESS_OFFSET + 4) & INTERFACE_BITS) >>> 8;
+    return (this.readRegister(COMMAND_ADDRESS_OFFSET + 4) & INTERFACE_BITS) >>> 8;
   }
 
   allocateUar(): number {
@@ -286,7 +256,7 @@ export class Mlx5Driver {
 
   /** Gives the device the consumer counter, and arms the queue. */
   arm({ number, uar, consumed }: DriverEventQueue): void {
-    this.write(uar * UAR_PAGE_BYTES + ARM_EQ_OFFSET, ((number << 24) | (consumed & 0xffffff)) >>> 0);
+    this.writeRegister(uar * UAR_PAGE_BYTES + ARM_EQ_OFFSET, ((number << 24) | (consumed & 0xffffff)) >>> 0);
   }
 
   #chain(lengthBytes: number, token: number): { address: number; views: DataView[] } {

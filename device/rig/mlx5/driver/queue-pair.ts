@@ -46,6 +46,7 @@ import { encodeXrcSeg } from '../../../../protocol/mlx5/gen/xrc-seg.gen.ts';
 import { writePages } from '../../../personality/mlx5/memory/page-list.ts';
 import { LIST_END_KEY } from '../../../personality/shared/receive-elements.ts';
 import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
+import type { Piece, RequestWork } from '../../machine/personality-driver.ts';
 import type { Mlx5DriverCompletionQueue } from './completion-queue.ts';
 import type { Mlx5Answer, Mlx5Driver } from './mlx5-driver.ts';
 
@@ -61,20 +62,8 @@ const RECORD_BYTES = 8;
 const DWORD_BYTES = 4;
 const FIRST_PSN = 100;
 
-/** A piece of registered memory. */
-export interface Piece {
-  readonly key: number;
-  readonly address: number;
-  readonly byteCount: number;
-}
-
 /** A send request; fields that its opcode does not need are left out. */
-export interface SendWork {
-  readonly opcode: number;
-  readonly pieces?: readonly Piece[];
-  readonly inline?: Uint8Array;
-  readonly remote?: { readonly address: number; readonly key: number };
-  readonly atomic?: readonly [swapOrAdd: number, compare: number];
+export interface SendWork extends RequestWork {
   /** Destination of a datagram, and its GID. */
   readonly to?: Partial<AddressVector>;
   readonly gid?: Uint8Array;

@@ -34,8 +34,9 @@ import { encodeXrcSrqc, newXrcSrqc, type XrcSrqc } from '../../../../protocol/ml
 import { writePages } from '../../../personality/mlx5/memory/page-list.ts';
 import { SharedForm } from '../../../personality/mlx5/queues/shared-receive-queue.ts';
 import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
+import type { Piece } from '../../machine/personality-driver.ts';
 import type { Mlx5Answer, Mlx5Command, Mlx5Driver } from './mlx5-driver.ts';
-import { type Piece, writeReceive } from './queue-pair.ts';
+import { writeReceive } from './queue-pair.ts';
 
 export const LOG_SHARED = 3;
 const ENTRIES = 2 ** LOG_SHARED;

@@ -5,8 +5,9 @@
  */
 import { CommandOpcode, type EventKind, QpService } from '../../../../protocol/mthca/gen/values.gen.ts';
 import type { PersonalityOptions } from '../../../personality/shared/options.ts';
+import type { Piece } from '../../machine/personality-driver.ts';
 import { MthcaDriverCompletionQueue, type TakenCompletion } from './completion-queue.ts';
-import { DriverDataQueuePair, type Piece, type QueuePairSetup } from './data-queue-pair.ts';
+import { DriverDataQueuePair, type QueuePairSetup } from './data-queue-pair.ts';
 import { MthcaDriver, type MthcaDriverEventQueue, makeMthcaMachine } from './mthca-driver.ts';
 import { portSetup } from './profile.ts';
 

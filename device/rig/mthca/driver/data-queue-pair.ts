@@ -26,6 +26,7 @@ import { encodeSendDoorbell } from '../../../../protocol/mthca/gen/send-doorbell
 import { CommandOpcode, QpParameterFlag, QpService } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { LIST_END_KEY } from '../../../personality/shared/receive-elements.ts';
 import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
+import type { Piece, RequestWork } from '../../machine/personality-driver.ts';
 import type { MthcaDriverCompletionQueue } from './completion-queue.ts';
 import type { MthcaDriver } from './mthca-driver.ts';
 import { PD } from './profile.ts';
@@ -43,20 +44,8 @@ const UNIT_BYTES = 16;
 const CONTEXT_AT = 8;
 const PATH_AT = CONTEXT_AT + 0x20;
 
-/** A piece of registered memory. */
-export interface Piece {
-  readonly key: number;
-  readonly address: number;
-  readonly byteCount: number;
-}
-
 /** A send request; fields that its opcode does not need are left out. */
-export interface SendWork {
-  readonly opcode: number;
-  readonly pieces?: readonly Piece[];
-  readonly inline?: Uint8Array;
-  readonly remote?: { readonly address: number; readonly key: number };
-  readonly atomic?: readonly [swapOrAdd: number, compare: number];
+export interface SendWork extends RequestWork {
   /** Address vector and destination of a datagram, and its GID. */
   readonly to?: Partial<DatagramSegment>;
   readonly gid?: Uint8Array;

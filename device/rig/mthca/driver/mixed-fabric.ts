@@ -17,8 +17,8 @@ import type { DriverQueuePair } from '../../driver/queue-pair.ts';
 import { InProcessAccess } from '../../machine/access.ts';
 import { RecordedFabric } from '../../machine/fabric-machine.ts';
 import type { InProcessMachine } from '../../machine/machine.ts';
+import type { Piece } from '../../machine/personality-driver.ts';
 import { DataFixture, type FixtureQueuePair } from './data-fixture.ts';
-import type { Piece } from './data-queue-pair.ts';
 import { MthcaDriver } from './mthca-driver.ts';
 
 const FULL_ACCESS =

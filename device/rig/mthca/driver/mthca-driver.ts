@@ -3,7 +3,7 @@
  * The host side of the command interface for tests in process: starts an mthca device as the Linux
  * driver does, with a small profile, and executes single commands. Tests of the personality use it.
  */
-import { highDword, joinDwords, lowDword, swapBytes } from '../../../../protocol/layout/dwords.ts';
+import { highDword, joinDwords, lowDword } from '../../../../protocol/layout/dwords.ts';
 import { ADAPTER_INFO_SIZE } from '../../../../protocol/mthca/gen/adapter-info.gen.ts';
 import {
   EQ_ARM_OFFSET,
@@ -22,12 +22,12 @@ import { DOORBELL_RECORD_SIZE } from '../../../../protocol/mthca/gen/doorbell-re
 import type { HcaSetup } from '../../../../protocol/mthca/gen/hca-setup.gen.ts';
 import type { MptEntry } from '../../../../protocol/mthca/gen/mpt-entry.gen.ts';
 import { CommandOpcode, CommandStatus, EventKind } from '../../../../protocol/mthca/gen/values.gen.ts';
-import type { AdapterClock, AdapterPort, FunctionPort, HostPort } from '../../../host.ts';
+import type { AdapterClock, AdapterPort, HostPort } from '../../../host.ts';
 import { MthcaAdapter } from '../../../personality/mthca/mthca-adapter.ts';
 import { defaultMthcaOptions } from '../../../personality/mthca/options.ts';
 import type { PersonalityOptions } from '../../../personality/shared/options.ts';
-import type { GuestMemoryModel } from '../../machine/guest-memory-model.ts';
 import { InProcessMachine, type MachineOptions } from '../../machine/machine.ts';
+import { PersonalityDriver } from '../../machine/personality-driver.ts';
 import {
   eventQueueBytes,
   ICM_BYTES,
@@ -62,6 +62,7 @@ const BY_EVENT = 1 << 22;
 const OPCODE_MODIFIER_SHIFT = 12;
 const TOKEN = 0x1234;
 const OWNED_BY_HARDWARE = 0x80;
+
 /** A machine with an mthca device in the place of an adapter. */
 export function makeMthcaMachine(
   options: Partial<PersonalityOptions> = {},
@@ -72,57 +73,26 @@ export function makeMthcaMachine(
   return new InProcessMachine({ ...machine, build });
 }
 
-export class MthcaDriver {
-  readonly machine: InProcessMachine;
+export class MthcaDriver extends PersonalityDriver {
   readonly device: MthcaAdapter;
-  /** The function of the device. */
-  readonly port: FunctionPort;
-  readonly memory: GuestMemoryModel;
   limits: DeviceLimits = newDeviceLimits();
-  /** Events that `takeEvents` found, as copies. */
   readonly #inbox: number;
   readonly #outbox: number;
-  #free: number;
   #nextTranslation = MTT_BASE + 0x100;
   #nextKey = 16;
 
   /** `index`: of the function of the device, when the machine has a whole fabric. */
   constructor(machine: InProcessMachine, index = 0, device: AdapterPort = machine.core) {
-    this.machine = machine;
+    super(machine, index);
     this.device = device as MthcaAdapter;
-    this.port = machine.functionAt(index);
-    this.memory = machine.hostAt(index).memory;
-    this.#free = this.memory.base;
     this.#inbox = this.allocate(ICM_PAGE_BYTES);
     this.#outbox = this.allocate(ICM_PAGE_BYTES);
-  }
-
-  /** Guest address of zeroed memory. */
-  allocate(lengthBytes: number, alignBytes = ICM_PAGE_BYTES): number {
-    const address = Math.ceil(this.#free / alignBytes) * alignBytes;
-    this.#free = address + lengthBytes;
-    this.bytes(address, lengthBytes).fill(0);
-    return address;
-  }
-
-  bytes(address: number, lengthBytes: number): Uint8Array {
-    const { buffer, byteOffset } = this.memory.view(address, lengthBytes);
-    return new Uint8Array(buffer, byteOffset, lengthBytes);
   }
 
   /** Sets the counter of a doorbell record. */
   setRecord(uar: number, record: number, counter: number): void {
     const at = this.device.hca.icm.resolve(UARC_BASE + uar * ICM_PAGE_BYTES + record * DOORBELL_RECORD_SIZE);
     this.memory.view(at, DOORBELL_RECORD_SIZE).setUint32(0, counter);
-  }
-
-  /** Stores a dword of the register BAR, most significant byte first. */
-  writeRegister(offset: number, value: number): void {
-    this.port.writeRegister(offset, 4, swapBytes(value), 0);
-  }
-
-  readRegister(offset: number): number {
-    return swapBytes(this.port.readRegister(offset, 4));
   }
 
   reset(): void {

@@ -7,7 +7,8 @@ import { encodeNextSegment, newNextSegment } from '../../../../protocol/mthca/ge
 import { encodeSrqContext, newSrqContext, SRQ_CONTEXT_SIZE } from '../../../../protocol/mthca/gen/srq-context.gen.ts';
 import { CommandOpcode } from '../../../../protocol/mthca/gen/values.gen.ts';
 import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
-import { type Piece, writeReceive } from './data-queue-pair.ts';
+import type { Piece } from '../../machine/personality-driver.ts';
+import { writeReceive } from './data-queue-pair.ts';
 import type { MthcaDriver } from './mthca-driver.ts';
 import { PD } from './profile.ts';
 
