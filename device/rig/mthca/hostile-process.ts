@@ -11,6 +11,7 @@ import { encodeCqDoorbell } from '../../../protocol/mthca/gen/cq-doorbell.gen.ts
 import { encodeSendDoorbell } from '../../../protocol/mthca/gen/send-doorbell.gen.ts';
 import { CommandOpcode, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { Random } from '../../random.ts';
+import { type HostileProcess, HostileValues } from '../fixtures/personality-isolation.ts';
 import type { Piece } from '../machine/personality-driver.ts';
 import type { DataFixture, FixtureQueuePair } from './driver/data-fixture.ts';
 import { type SendWork, writeSend } from './driver/data-queue-pair.ts';
@@ -30,7 +31,7 @@ const MEMORY_BYTES = 8192;
 const REQUEST_BYTES = 256;
 const RECORDS_ICM = UARC_BASE + HOSTILE_UAR * ICM_PAGE_BYTES;
 
-export class MthcaHostileProcess {
+export class MthcaHostileProcess implements HostileProcess {
   /** Completions of its own, good ones and errors. */
   completions = 0;
   errors = 0;
@@ -40,7 +41,7 @@ export class MthcaHostileProcess {
   readonly #random: Random;
   readonly #victims: readonly FixtureQueuePair[];
   readonly #memory: Piece;
-  readonly #victimKeys: readonly number[];
+  readonly #values: HostileValues;
   /** Guest address of its doorbell records. */
   readonly #records: number;
   #hasRecords = true;
@@ -48,8 +49,7 @@ export class MthcaHostileProcess {
   constructor(fixture: DataFixture, random: Random, victims: Victims) {
     this.#fixture = fixture;
     this.#random = random;
-    this.#victims = victims.queuePairs;
-    this.#victimKeys = victims.keys;
+    this.#victims = victims.ends.map(({ qp }) => qp);
     this.#memory = fixture.memory(MEMORY_BYTES, { pd: HOSTILE_PD });
     this.#records = fixture.driver.device.hca.icm.resolve(RECORDS_ICM);
     const owner = { uar: HOSTILE_UAR, pd: HOSTILE_PD };
@@ -61,6 +61,13 @@ export class MthcaHostileProcess {
       ...services.flatMap((service) => fixture.connect(service, { ...owner, context }, { ...owner, context })),
       ...fixture.connect(QpService.RC, { ...owner, context }, receiver),
     ];
+    this.#values = new HostileValues(random, {
+      memory: this.#memory,
+      own: this.own.map(({ number }) => number),
+      victims: this.#victims.map(({ number }) => number),
+      victimKeys: victims.keys,
+      victimAddresses: victims.addresses,
+    });
   }
 
   act(): void {
@@ -70,7 +77,7 @@ export class MthcaHostileProcess {
       case 6:
         return this.#postAlmostRight();
       case 7:
-        if (this.#hasRecords) this.#random.pick(this.own).postReceive(this.#spoilPiece());
+        if (this.#hasRecords) this.#random.pick(this.own).postReceive(this.#values.piece());
         return;
       case 1:
         return this.#storeRecord();
@@ -113,30 +120,6 @@ export class MthcaHostileProcess {
     for (const { cq } of this.own) driver.expect(CommandOpcode.HW2SW_CQ, { modifier: cq.number, out: 0x40 });
   }
 
-  /** A value that a hostile process would try. */
-  #word(): number {
-    const random = this.#random;
-    const memory = this.#memory;
-    switch (random.below(9)) {
-      case 0:
-        return random.pick([0, 1, 16, 0x100]);
-      case 1:
-        return 2 ** 31 + random.below(64);
-      case 2:
-        return memory.key;
-      case 3:
-        return random.pick(this.#victimKeys);
-      case 4:
-        return memory.address + random.below(MEMORY_BYTES);
-      case 5:
-        return random.pick(this.own).number;
-      case 6:
-        return random.pick(this.#victims).number;
-      default:
-        return random.next();
-    }
-  }
-
   /** A hole in context memory where its records were. */
   #takeRecords(): void {
     this.#fixture.driver.expect(CommandOpcode.UNMAP_ICM, { input: RECORDS_ICM, modifier: 1 });
@@ -153,7 +136,7 @@ export class MthcaHostileProcess {
   #storeRecord(): void {
     const at = this.#records + this.#random.below(RECORDS) * RECORD_BYTES;
     const view = this.#fixture.driver.memory.view(at, RECORD_BYTES);
-    view.setUint32(this.#random.oneIn(8) ? 4 : 0, this.#word());
+    view.setUint32(this.#random.oneIn(8) ? 4 : 0, this.#values.word());
   }
 
   /** Stores into its own page: offsets and sizes of all kinds. */
@@ -208,16 +191,17 @@ export class MthcaHostileProcess {
     const view = qp.sendView(head);
     const work = this.#work(qp.setup.service === QpService.UD);
     const size = writeSend(view, work, qp.setup);
-    for (let words = random.below(3); words > 0; words--) view.setUint32(random.below(size * 4) * 4, this.#word());
+    for (let words = random.below(3); words > 0; words--)
+      view.setUint32(random.below(size * 4) * 4, this.#values.word());
     qp.ringRaw({ count: 1, head, opcode: work.opcode, size, fence: 0 });
   }
 
   #work(isDatagram: boolean): SendWork {
     const random = this.#random;
-    const pieces = Array.from({ length: 1 + random.below(3) }, () => this.#spoilPiece());
+    const pieces = Array.from({ length: 1 + random.below(3) }, () => this.#values.piece());
     const to = { lid: random.pick([1, 2]), qpn: random.pick(this.own).number, qkey: HOSTILE_QKEY, pd: HOSTILE_PD };
     if (isDatagram) return { opcode: WorkOpcode.SEND, pieces, to };
-    const remote = this.#spoilPiece();
+    const remote = this.#values.piece();
     const word = [{ ...this.#memory, byteCount: 8 }];
     switch (random.below(5)) {
       case 0:
@@ -233,22 +217,6 @@ export class MthcaHostileProcess {
     }
   }
 
-  /** Memory of its own, or, now and then, with another key, address or length. */
-  #spoilPiece(): Piece {
-    const random = this.#random;
-    const piece = { ...this.#memory, byteCount: random.below(1024) };
-    switch (random.below(20)) {
-      case 0:
-        return { ...piece, key: this.#word() };
-      case 1:
-        return { ...piece, address: this.#word() };
-      case 2:
-        return { ...piece, byteCount: random.below(2 ** 31) };
-      default:
-        return piece;
-    }
-  }
-
   /** Fills a request of one of its queues with such words, or changes one word of it. */
   #scramble(): void {
     const random = this.#random;
@@ -256,8 +224,8 @@ export class MthcaHostileProcess {
     const queue = isShared ? this.shared.queue : random.pick(this.own).queue;
     const at = random.below((isShared ? ICM_PAGE_BYTES : QUEUE_BYTES) / REQUEST_BYTES) * REQUEST_BYTES;
     const view = this.#fixture.driver.memory.view(queue + at, REQUEST_BYTES);
-    if (random.oneIn(2)) return view.setUint32(random.below(REQUEST_BYTES / 4) * 4, this.#word());
-    for (let offset = 0; offset < REQUEST_BYTES; offset += 4) view.setUint32(offset, this.#word());
+    if (random.oneIn(2)) return view.setUint32(random.below(REQUEST_BYTES / 4) * 4, this.#values.word());
+    for (let offset = 0; offset < REQUEST_BYTES; offset += 4) view.setUint32(offset, this.#values.word());
   }
 }
 

@@ -34,7 +34,7 @@ for (const seed of [1, 2, 3, 4]) {
     t.ok(commands.refused > 50, `${commands.refused} commands are refused`);
     t.ok(commands.executed > 20, `${commands.executed} commands are executed`);
     t.same(attacked.end(), [], 'and afterwards');
-    t.equal(victims.queuePairs[0].uar, VICTIM_UAR);
+    t.equal(victims.ends[0].qp.uar, VICTIM_UAR);
     alone.victims.touch();
     t.not(attacked.findDifferences(alone).length, 0, 'one byte would show');
     t.end();
