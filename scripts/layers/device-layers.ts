@@ -319,7 +319,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5',
     holds: 'chaos with the mlx5 personality, and random load on its memory keys',
-    uses: 'layout protocol/mlx5 random.ts protection hca/queues shared mlx5/memory mlx5/queues personality/mlx5 machine fixtures mlx5/driver',
+    uses: 'layout infiniband protocol/mlx5 random.ts protection hca/queues shared mlx5/memory mlx5/queues personality/mlx5 machine fixtures mlx5/driver',
   },
   {
     path: 'device/rig/mixed',

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `npm run simulate -- isolation [--processes | --personality mthca] [--acts N] [--seed S]`:
- * hostile writes, doorbells, descriptors and commands of one function, of a process of each
- * function, or of one process on an mthca device, beside active ones, and the same work without
- * them. What the others see must be equal in both; ends with 1 when it is not.
+ * `npm run simulate -- isolation [--processes | --personality NAME] [--acts N] [--seed S]`: hostile
+ * writes, doorbells, descriptors and commands of one function, of a process of each function, or of
+ * processes on devices of a personality, beside active ones, and the same work without them. What
+ * the others see must be equal in both; ends with 1 when it is not.
  */
 import { Option } from 'commander';
 import { portModels } from '../../device/hca/adapter/options.ts';
+import type { PersonalityIsolation } from '../../device/rig/fixtures/personality-isolation.ts';
+import { Mlx5Isolation } from '../../device/rig/mlx5/isolation.ts';
 import { MthcaIsolation } from '../../device/rig/mthca/isolation.ts';
 import { ProcessIsolation } from '../../device/rig/processes/isolation.ts';
 import { Isolation } from '../../device/rig/qos/isolation.ts';
@@ -16,6 +18,8 @@ import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/s
 const ACTS_PER_ROUND = 500;
 /** Rounds of one seed; the next seed has new adapters. */
 const ROUNDS_PER_SEED = 1000;
+/** The same with mlx5, whose driver uses no mailbox twice. */
+const MLX5_ROUNDS_PER_SEED = 50;
 const PROGRESS_MS = 2000;
 
 interface Options {
@@ -27,21 +31,27 @@ interface Options {
 
 /** One seed: a run that is attacked, and one that is not. */
 interface Comparison {
+  /** Rounds of the seed. */
+  readonly rounds?: number;
   /** Hostile acts and a message of the victims, in both runs. Returns what is wrong. */
   round(acts: number): string | undefined;
   /** What differs between the runs, or was left behind. */
   end(): readonly string[];
 }
 
-const personalities = ['vuhca', 'mthca'] as const;
+const personalities = ['vuhca', 'mthca', 'mlx5'] as const;
 type Personality = (typeof personalities)[number];
-/** Whose hostile software: functions, processes, or processes of an mthca device. */
+/** Whose hostile software: functions, processes, or processes of devices of a personality. */
 type Subject = Personality | 'processes';
 
 const comparisons: Readonly<Record<Subject, (seed: number) => Comparison>> = {
   vuhca: compareFunctions,
   processes: compareProcesses,
-  mthca: compareMthcaProcesses,
+  mthca: (seed) => comparePersonality(seed, MthcaIsolation),
+  mlx5: (seed) => ({
+    ...comparePersonality(seed, Mlx5Isolation),
+    rounds: MLX5_ROUNDS_PER_SEED,
+  }),
 };
 
 await runEntry(async () => {
@@ -65,8 +75,9 @@ function runActs(wanted: number, firstSeed: number, subject: Subject): number {
   let done = 0;
   for (let seed = firstSeed; done < wanted; seed++) {
     const run = comparisons[subject](seed);
+    const { rounds = ROUNDS_PER_SEED } = run;
     let wrong: string | undefined;
-    for (let round = 0; round < ROUNDS_PER_SEED && done < wanted && wrong === undefined; round++) {
+    for (let round = 0; round < rounds && done < wanted && wrong === undefined; round++) {
       wrong = run.round(ACTS_PER_ROUND);
       done += ACTS_PER_ROUND;
       if (performance.now() - shown <= PROGRESS_MS) continue;
@@ -78,7 +89,7 @@ function runActs(wanted: number, firstSeed: number, subject: Subject): number {
     process.stdout.write(`seed ${seed}: the attacker changed ${differences.join(', ')}\n`);
     return 1;
   }
-  const what = subject === 'vuhca' ? 'registers' : subject === 'mthca' ? 'contexts' : 'queues';
+  const what = subject === 'vuhca' ? 'registers' : subject === 'processes' ? 'queues' : 'contexts';
   process.stdout.write(
     `${done} hostile acts: ${what}, memory and completions of the others are the same as without them\n`,
   );
@@ -111,10 +122,18 @@ function compareProcesses(seed: number): Comparison {
   };
 }
 
-function compareMthcaProcesses(seed: number): Comparison {
-  const [attacked, alone] = [new MthcaIsolation(seed), new MthcaIsolation(seed)];
+/** What such a run throws names the seed. */
+function comparePersonality(seed: number, Run: new (seed: number) => PersonalityIsolation): Comparison {
+  const [attacked, alone] = [new Run(seed), new Run(seed)];
+  const attempt = <T>(perform: () => T): T => {
+    try {
+      return perform();
+    } catch (error) {
+      throw new Error(`seed ${seed}: ${(error as Error).message}`, { cause: error });
+    }
+  };
   return {
-    round: (acts) => attacked.round(acts) ?? alone.round(0),
-    end: () => [...attacked.findDifferences(alone), ...attacked.end()],
+    round: (acts) => attempt(() => attacked.round(acts) ?? alone.round(0)),
+    end: () => attempt(() => [...attacked.findDifferences(alone), ...attacked.end()]),
   };
 }

@@ -9,6 +9,9 @@ export const CTRL_SEG_SIZE = 16;
 export function getCtrlSegOpcode(view: DataView, base: number): number {
   return view.getUint8(base + 3);
 }
+export function setCtrlSegOpcode(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 3, value);
+}
 
 /** Length of the request in units of 16 bytes. */
 export function getCtrlSegDs(view: DataView, base: number): number {

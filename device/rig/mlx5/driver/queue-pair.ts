@@ -225,6 +225,11 @@ export class Mlx5DriverQueuePair {
     this.#driver.port.writeRegister(uar * UAR_PAGE_BYTES + DOORBELL_OFFSET, 2 * DWORD_BYTES, 0, qpn);
   }
 
+  /** Writes the next request at another block. */
+  continueAt(block: number): void {
+    this.#blocks = block;
+  }
+
   /** Blocks that were written. */
   get blocks(): number {
     return this.#blocks;
