@@ -55,9 +55,9 @@ export class Mlx5HostileProcess implements HostileProcess {
     const ends = this.#ends;
     this.#values = this.objects.map(({ memory, window, ends: own }) => {
       const known = { memory, keys: [window], victims: victims.numbers };
-      const { keys: victimKeys, addresses: victimAddresses } = victims;
+      const { keys: victimKeys, regions: victimMemory } = victims;
       return new HostileValues(random, {
-        ...{ ...known, victimKeys, victimAddresses },
+        ...{ ...known, victimKeys, victimMemory },
         get own() {
           return own.map(({ qp }) => qp.number);
         },

@@ -66,7 +66,7 @@ export class MthcaHostileProcess implements HostileProcess {
       own: this.own.map(({ number }) => number),
       victims: this.#victims.map(({ number }) => number),
       victimKeys: victims.keys,
-      victimAddresses: victims.addresses,
+      victimMemory: victims.regions,
     });
   }
 
