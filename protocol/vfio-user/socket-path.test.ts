@@ -51,18 +51,17 @@ t.test('the socket path', async (t) => {
     ['below a file', join(plain, 's'), /is not a directory/],
     ['a file', plain, /is no socket/],
   ];
-  for (const [what, path, expected] of refused) {
-    const result = await run(['--socket', path]);
-    t.equal(result.code, 1, what);
-    t.match(result.stderr, expected);
-    t.notMatch(result.stderr, / at .*\.ts:/, 'a sentence, no stack trace');
-  }
+  for (const [what, path, expected] of refused) t.throws(() => claimSocketPath(path), { message: expected }, what);
+  const second = await run(['--socket', live.sockets[0]]);
+  t.equal(second.code, 1);
+  t.match(second.stderr, /in use by a running server/);
+  t.notMatch(second.stderr, / at .*\.ts:/, 'a sentence, no stack trace');
   t.match(claimAsNobody(join(locked, 's')), /is not writable: choose one you own/);
   t.equal(client.read32(0, 0), PROBE.identityValue, 'the running server is not affected');
   client.close();
   const foreign = createServer().listen(join(directory, 'foreign'));
   await delay(50);
-  t.match((await run(['--socket', join(directory, 'foreign')])).stderr, /in use by a running server/);
+  t.throws(() => claimSocketPath(join(directory, 'foreign')), { message: /in use by a running server/ });
   foreign.close();
 });
 
