@@ -3,4 +3,7 @@
  * Suites that `npm test` leaves to the long tests, because they take the longest: guest.test.ts
  * runs all others, guest.long.ts these, on the same kernel.
  */
-export const LONG_SUITES = ['pipeline', 'overload', 'connected_breaks', 'share_files', 'once', 'polling'] as const;
+export const LONG_SUITES = [
+  ...['pipeline', 'overload', 'connected_breaks', 'share_files', 'once', 'polling'],
+  ...['faults', 'shares', 'parallel', 'refusal', 'share_requests'],
+] as const;
