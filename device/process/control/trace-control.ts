@@ -13,15 +13,10 @@ import {
 import { DOORBELL_QPN_MASK, DOORBELL_QPN_SHIFT } from '../../../protocol/layout/gen/doorbell.gen.ts';
 import { Refusal } from '../../hca/adapter/refusal.ts';
 import type { TimelineStep } from '../../hca/function/timeline.ts';
+import { RULE_SERVICES, type RuleService } from '../../hca/trace/rule-services.ts';
 import { TraceRing } from '../../hca/trace/trace-ring.ts';
 import type { ServedNode } from '../host/adapter-process.ts';
-import {
-  type ObserverSettings,
-  RULE_SERVICES,
-  type RuleService,
-  TraceObserver,
-  type TraceRule,
-} from '../trace/trace-observer.ts';
+import { type ObserverSettings, TraceObserver, type TraceRule } from '../trace/trace-observer.ts';
 import { type SnapshotHead, type SnapshotPart, TraceSnapshot } from '../trace/trace-snapshot.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';

@@ -13,6 +13,7 @@ import { TimelineRing } from '../../hca/function/timeline-ring.ts';
 import type { QueuePair } from '../../hca/queues/queue-pair.ts';
 import type { AdapterTrace } from '../../hca/trace/adapter-trace.ts';
 import type { QueuePairTrace, TraceSettings } from '../../hca/trace/queue-pair-trace.ts';
+import { type RuleService, ruleServiceOf } from '../../hca/trace/rule-services.ts';
 import { TraceRing } from '../../hca/trace/trace-ring.ts';
 import { decodeMessages, type TracedMessage } from '../../hca/trace/traced-message.ts';
 import type { BlockSink, TraceReading } from '../../hca/trace/traces.ts';
@@ -24,10 +25,6 @@ const OBSERVED_BYTES_MAX = 512 * 1024 * 1024;
 /** Rules of an adapter: each QP that gets ready is compared with all of them. */
 export const RULES_MAX = 256;
 const TIMELINE_LOG2 = 16;
-
-/** Services that rules name. XRC stands for both halves of its connections. */
-export const RULE_SERVICES = ['RC', 'UC', 'UD', 'XRC', 'SMI', 'GSI'] as const;
-export type RuleService = (typeof RULE_SERVICES)[number];
 
 /** QPs to come. A field that is left out fits every QP. */
 export interface TraceRule {
@@ -279,11 +276,6 @@ export class TraceObserver {
       used -= oldest.trace.ring.sizeBytes;
     }
   }
-}
-
-/** The service by which rules choose QPs of the service type `name`. */
-export function ruleServiceOf(name: string): string {
-  return name.replace(/^XRC_.*/, 'XRC');
 }
 
 function fits({ service, functionNumber, peerLid, peerQp, process }: TraceRule, qp: QueuePair): boolean {

@@ -4,9 +4,10 @@
  * its peer met, what has become of it, and how to see the whole story. Pure. Called by
  * explain-action.ts.
  */
+
+import { ruleServiceOf } from '../../../device/hca/trace/rule-services.ts';
 import type { FailedQueuePair } from '../../../device/process/reports/failed-queue-pairs.ts';
 import type { QueuePairReport } from '../../../device/process/reports/queue-pair-report.ts';
-import { ruleServiceOf } from '../../../device/process/trace/trace-observer.ts';
 import { faultKind } from '../../../protocol/layout/values.ts';
 import { explainFault, explainStatus, joined } from '../screens/explain-text.ts';
 import { duration, paragraph, seconds } from '../screens/screen-text.ts';

@@ -3,7 +3,7 @@
  * The options and the help of `vuhca trace`, the traces of queue pairs and the timeline. program.ts
  * loads them when the command is called; trace-action.ts performs it.
  */
-import { RULE_SERVICES } from '../../../device/process/trace/trace-observer.ts';
+import { RULE_SERVICES } from '../../../device/hca/trace/rule-services.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import {
   actionArgument,
