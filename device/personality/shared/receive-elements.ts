@@ -5,16 +5,11 @@
  * may be signed, and callers give signed ones: V8 allocates for larger numbers.
  */
 import { SGE_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
-import {
-  SGE_SIZE,
-  setSgeAddressHigh,
-  setSgeAddressLow,
-  setSgeLength,
-  setSgeLkey,
-} from '../../../protocol/layout/gen/sge.gen.ts';
+import { SGE_SIZE } from '../../../protocol/layout/gen/sge.gen.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 import { noteEntry } from '../../hca/queues/receive-ring.ts';
 import type { ReceiveList } from '../../hca/queues/receive-source.ts';
+import { storeElement } from './list-element.ts';
 
 /** A key that ends the list of a receive. */
 export const LIST_END_KEY = 0x100;
@@ -30,11 +25,7 @@ export class ReceiveElements {
   /** Appends an element. Returns false when the list is full. */
   add(addressHigh: number, addressLow: number, lengthBytes: number, lkey: number): boolean {
     if (this.#count === SGE_MAX) return false;
-    const base = this.#count * SGE_SIZE;
-    setSgeAddressHigh(this.#view, base, addressHigh);
-    setSgeAddressLow(this.#view, base, addressLow);
-    setSgeLength(this.#view, base, lengthBytes);
-    setSgeLkey(this.#view, base, lkey);
+    storeElement(this.#view, this.#count * SGE_SIZE, addressHigh, addressLow, lengthBytes, lkey);
     this.#count++;
     return true;
   }

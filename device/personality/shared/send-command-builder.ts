@@ -34,16 +34,11 @@ import {
   setSendCommandSequence,
   setSendCommandSgeCount,
 } from '../../../protocol/layout/gen/send-command.gen.ts';
-import {
-  SGE_SIZE,
-  setSgeAddressHigh,
-  setSgeAddressLow,
-  setSgeLength,
-  setSgeLkey,
-} from '../../../protocol/layout/gen/sge.gen.ts';
+import { SGE_SIZE } from '../../../protocol/layout/gen/sge.gen.ts';
 import { setUdTargetQkey, setUdTargetRemoteQpn } from '../../../protocol/layout/gen/ud-target.gen.ts';
 import { FaultKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../../hca/collect/physical-collect-buffer.ts';
+import { storeElement } from './list-element.ts';
 
 /** Lengths of commands are multiples of it. */
 const COLLECT_UNIT = 8;
@@ -109,10 +104,7 @@ export class SendCommandBuilder {
   ): boolean {
     if (this.#count === this.#elementsMax) return false;
     const base = COMMAND_HEADER_BYTES + this.#count * SGE_SIZE;
-    setSgeAddressHigh(view, base, addressHigh);
-    setSgeAddressLow(view, base, addressLow);
-    setSgeLength(view, base, lengthBytes);
-    setSgeLkey(view, base, lkey);
+    storeElement(view, base, addressHigh, addressLow, lengthBytes, lkey);
     this.#count++;
     this.#bytes += lengthBytes;
     return true;
