@@ -138,7 +138,8 @@ hostility() {
   until_true ping_once
 }
 
-# mlx5_ib makes its spare keys behind the start, and pages of a process are released behind its end.
+# mlx5_ib makes its spare keys after it has started, and the kernel releases pages of a process
+# after its end.
 has_spare_keys() { [ $DRIVER != mlx5 ] || ! all_objects | grep -qv keys=6124; }
 is_settled() { [ "$(pins)" = 0 ] && has_spare_keys; }
 
