@@ -25,8 +25,8 @@ const LENGTH_DWORD_OFFSET = SEND_COMMAND_COLLECT_LENGTH_OFFSET - (SEND_COMMAND_C
 
 /**
  * Elements of the longest scatter/gather list of a command, as many as its count can say. Commands
- * of our own driver have `SGE_MAX`; requests of other drivers may have more, and become commands
- * that nobody collects.
+ * of our own driver have at most `SGE_MAX`. Requests of other drivers may have more; they become
+ * commands that are never collected.
  */
 export const LIST_ELEMENTS_MAX = 31;
 const BUFFER_BYTES = COMMAND_HEADER_BYTES + LIST_ELEMENTS_MAX * SGE_SIZE;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * A scatter/gather list (IBTA 10.2.6): decoded from a command or a receive
- * WQE, all keys checked before any byte moves, then copied from or to guest memory. Keys are
- * checked again for every piece: software may invalidate one between two packets of a message (IBTA
- * 10.6.7). Used by both requesters and both responders.
+ * A scatter/gather list (IBTA 10.2.6): decoded from a command or a receive WQE, all keys checked
+ * before any byte moves, then copied from or to guest memory. Keys are checked again for every
+ * piece: software may invalidate one between two packets of a message (IBTA 10.6.7). Used by
+ * both requesters and both responders.
  */
 import { joinDwords } from '../../../protocol/layout/dwords.ts';
 import { COMMAND_HEADER_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';

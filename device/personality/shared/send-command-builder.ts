@@ -110,7 +110,10 @@ export class SendCommandBuilder {
     return true;
   }
 
-  /** Sets counts and lengths. A single element stands in the head of the command. */
+  /**
+   * Sets counts and lengths. A single element stands in the head of the command. The length of a
+   * command with more than `SGE_MAX` elements is 0 (`bytesBehindHeader`).
+   */
   close({ view, bytes }: PhysicalCollectBuffer): FaultKind {
     if (this.#bytes > MESSAGE_MAX_BYTES) return FaultKind.COMMAND_LENGTH;
     setSendCommandMessageLength(view, 0, this.#bytes);
