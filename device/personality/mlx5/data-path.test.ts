@@ -4,7 +4,7 @@
  * come back to the port from which they left; shared receive queues in their three forms.
  */
 import t, { type Test } from 'tap';
-import { GID_SIZE } from '../../../protocol/infiniband/addresses.ts';
+import { GID_SIZE, MULTICAST_QPN } from '../../../protocol/infiniband/addresses.ts';
 import type { Ads } from '../../../protocol/mlx5/gen/ads.gen.ts';
 import type { Qpc } from '../../../protocol/mlx5/gen/qpc.gen.ts';
 import {
@@ -230,6 +230,31 @@ t.test('datagrams, with and without a route', async (t) => {
   a.post({ opcode: SEND, pieces: [source], to: { remoteLid: fixture.lid, remoteQpn: b.number, qkey: 1 } });
   fixture.run();
   t.same(b.setup.cq.take(), [], 'another Q_Key');
+});
+
+t.test('a QP may refuse its own datagrams to a group', async (t) => {
+  const fixture = new DataFixture();
+  const [open, closed] = fixture.connect(QpService.UD, {}, { context: { blockLbMc: 1 } });
+  const qps = [open, closed];
+  const gid = new Uint8Array(GID_SIZE);
+  gid.set([0xff, 0x12, 0xa0, 0x1b]);
+  for (const { number } of qps)
+    fixture.driver.expect(CommandOpcode.ATTACH_TO_MCG, {
+      inputBytes: 0x20,
+      fill: (view) => {
+        view.setUint32(8, number);
+        new Uint8Array(view.buffer, 0x10).set(gid);
+      },
+    });
+  const [source, target] = [fixture.memory(100), fixture.memory(200)];
+  const to = { remoteLid: 0xc001, remoteQpn: MULTICAST_QPN, qkey: 0x1234, hasRoute: 1 };
+  for (const sender of qps) {
+    for (const qp of qps) qp.postReceive(target);
+    sender.post({ opcode: SEND, pieces: [source], to, gid, completion: CompletionMode.ON_ERROR });
+    fixture.run();
+    const arrivals = qps.map((qp) => qp.setup.cq.take().map(({ remoteQpn }) => remoteQpn));
+    t.same(arrivals, [[sender.number], sender === open ? [open.number] : []]);
+  }
 });
 
 t.test('completions carry the user index of a QP, if it has one', async (t) => {

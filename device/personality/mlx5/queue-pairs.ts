@@ -258,6 +258,7 @@ function creationOf(fields: Readonly<Qpc>, plan: QueuePairPlan): QpCreation {
     serviceType,
     specialPort: serviceType === ServiceType.SMI || serviceType === ServiceType.GSI ? PORT : 0,
     checksumOff: 1,
+    blockMulticastLoopback: fields.blockLbMc,
     sendEntriesLog2: fields.logSqSize,
     sendStrideLog2: LOG_BLOCK,
     receiveEntriesLog2: plan.receiveEntries === 0 ? 0 : Math.log2(plan.receiveEntries),

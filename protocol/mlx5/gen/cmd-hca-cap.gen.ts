@@ -171,6 +171,11 @@ export function setCmdHcaCapCqEqRemap(view: DataView, base: number, value: numbe
   view.setUint8(base + 68, (view.getUint8(base + 68) & 0xfd) | ((value & 0x1) << 1));
 }
 
+/** A QP may refuse its own multicast packets. */
+export function setCmdHcaCapBlockLbMc(view: DataView, base: number, value: number): void {
+  view.setUint8(base + 69, (view.getUint8(base + 69) & 0x7f) | ((value & 0x1) << 7));
+}
+
 /** Requests make keys with the length of whole lists, and windows. */
 export function setCmdHcaCapImaicl(view: DataView, base: number, value: number): void {
   view.setUint8(base + 70, (view.getUint8(base + 70) & 0xbf) | ((value & 0x1) << 6));

@@ -15,6 +15,7 @@ import {
   CMD_HCA_CAP_SIZE,
   getCmdHcaCapCqeVersion,
   setCmdHcaCapAtomic,
+  setCmdHcaCapBlockLbMc,
   setCmdHcaCapCqEqRemap,
   setCmdHcaCapCqe128Always,
   setCmdHcaCapCqeVersion,
@@ -149,6 +150,7 @@ function makeGeneral(portCount: number): Uint8Array {
   setCmdHcaCapPkv(view, 0, 1);
   setCmdHcaCapLogMaxMcg(view, 0, LOG_GROUPS);
   setCmdHcaCapMaxQpMcg(view, 0, GROUP_MEMBERS);
+  setCmdHcaCapBlockLbMc(view, 0, 1);
   setCmdHcaCapIbVirt(view, 0, 1);
   setCmdHcaCapMcamReg(view, 0, 1);
   setCmdHcaCapDeviceFrequencyKhz(view, 0, 1_000_000);
