@@ -15,6 +15,11 @@ echo 3 >/proc/sys/vm/drop_caches
 echo 1 >/proc/sys/vm/compact_memory
 echo 16 >/proc/sys/vm/nr_hugepages 2>/dev/null
 
+# Tests choose attributes at random, and may skip what they have chosen: each run chooses the same.
+CHOICES=$WORK/choices
+mkdir -p $CHOICES
+echo "import random; random.seed(1)" >$CHOICES/sitecustomize.py
+
 # A result is `... ok` and so on at the end of a line, which may be that of the description below
 # the name; output of the test may be between.
 read_results() {
@@ -46,8 +51,8 @@ if [ -n "$SHORT" ]; then files="test_pd test_cq test_qp"; else
 fi
 for file in $files; do
   wanted "${file#test_}" || continue
-  run_limited "cd $FOLDER && exec python3 -W ignore tests/run_tests.py --dev $DEVICE --port $PORT \
-    ${GID_INDEX:+--gid $GID_INDEX} -v -k tests.$file." >$WORK/pyverbs 2>&1 </dev/null
+  run_limited "cd $FOLDER && PYTHONPATH=$CHOICES exec python3 -W ignore tests/run_tests.py \
+    --dev $DEVICE --port $PORT ${GID_INDEX:+--gid $GID_INDEX} -v -k tests.$file." >$WORK/pyverbs 2>&1 </dev/null
   group=${file#test_}
   read_results "$group" >$WORK/results
   [ -s $WORK/results ] || fail "$group" $WORK/pyverbs
