@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * What the page of `vuhca view` and its server say to each other: paths, parameters and the JSON of
+ * each answer. The page imports it, so it uses nothing of Node. Both kinds of sources, a running
+ * process and a recording, answer the same requests.
+ */
+import type { FabricReport } from '../../../device/process/reports/fabric-report.ts';
+import type { StatusReport } from '../../../device/process/reports/status-report.ts';
+
+/**
+ * Parameter of the printed address. The server answers it with a cookie and an address without it.
+ */
+export const TOKEN_PARAMETER = 'token';
+
+export const viewPaths = {
+  /** GET: a ViewSession. */
+  session: '/api/session',
+  /** GET with the parameters of a ViewQuery: a ViewState. */
+  state: '/api/state',
+  /**
+   * GET with the parameters of a ViewQuery: server-sent events named `state`, each with a
+   * ViewState, whenever the state has changed, and `ended` with one sentence. Of running processes.
+   */
+  stream: '/api/stream',
+  /** GET with the parameters of a StoryQuery: a StoryList. */
+  stories: '/api/stories',
+  /** POST of an Act: an ActAnswer. */
+  act: '/api/act',
+  /** GET with the parameters of a FindQuery: a Found. Of recordings. */
+  find: '/api/find',
+} as const;
+
+/** Most events of a stream per second. */
+export const STREAM_HZ = 10;
+
+export interface ViewSession {
+  readonly kind: 'live' | 'recording';
+  /** The control socket, or the file. */
+  readonly title: string;
+  /** `vuhca` of the package. */
+  readonly version: string;
+  /** The page may change something. Never of a recording. */
+  readonly mayAct: boolean;
+  readonly adapters: readonly { readonly name: string; readonly personality?: string }[];
+  /** Calls into the adapter that a recording has. */
+  readonly steps?: number;
+}
+
+export interface ViewQuery {
+  /** The adapter that is shown from inside. */
+  readonly adapter?: string;
+  /** Views of `vuhca show` of this adapter. */
+  readonly views?: readonly string[];
+  /** Of a recording: the state before this step. */
+  readonly step?: number;
+}
+
+/** A row of a view of `vuhca show`. */
+export type ViewRow = Readonly<Record<string, string | number | boolean | undefined>>;
+
+/** All that the page shows at one moment. */
+export interface ViewState {
+  /** Adapter time. */
+  readonly timeNs: number;
+  /** Of a recording: the step that comes next, from 0, and its call: `write register`. */
+  readonly step?: number;
+  readonly call?: string;
+  readonly fabric: FabricReport;
+  /** Of the adapter that was asked for: one of both, as in the status of a process. */
+  readonly adapter?: Omit<StatusReport['adapters'][number], 'sockets'>;
+  readonly personality?: Omit<StatusReport['personalities'][number], 'sockets'>;
+  /** The rows of each view that was asked for; at most 1000 of each. */
+  readonly views?: Readonly<Record<string, readonly ViewRow[]>>;
+  readonly links?: StatusReport['links'];
+}
+
+export interface StoryQuery {
+  readonly adapter: string;
+  readonly qp: number;
+  /** Of a recording: messages up to this step. */
+  readonly step?: number;
+}
+
+/** Where a packet, wait or note is in the diagram: time, and a place that orders equal times. */
+export interface StoryPoint {
+  readonly timeNs: number;
+  readonly index: number;
+}
+
+/** 0: the end that sends the message; 1: the one that receives it. */
+export type StorySide = 0 | 1;
+
+/** A message as `vuhca trace show` tells it, and as its ladder draws it. */
+export interface Story {
+  readonly title: string;
+  /** `completed`, `failed`, `under way` and the like. */
+  readonly outcome: string;
+  readonly ends: readonly [string, string];
+  readonly packets: readonly {
+    readonly from: StorySide;
+    readonly sent: StoryPoint;
+    readonly ended?: StoryPoint;
+    readonly end: 'arrives' | 'lost' | 'dropped' | 'unknown';
+    readonly name: string;
+    readonly psn: number;
+    readonly isAgain: boolean;
+    readonly cause: string;
+  }[];
+  readonly waits: readonly {
+    readonly side: StorySide;
+    readonly from: StoryPoint;
+    readonly to: StoryPoint;
+    readonly text: string;
+  }[];
+  readonly notes: readonly { readonly side: StorySide; readonly at: StoryPoint; readonly text: string }[];
+  /** The sentences of `vuhca trace show`, a line each. */
+  readonly lines: readonly string[];
+}
+
+export interface StoryList {
+  /** Queue pairs whose messages are traced. */
+  readonly queuePairs: readonly number[];
+  readonly stories: readonly Story[];
+  /** Why there are none: no trace is on. */
+  readonly reason?: string;
+}
+
+/** Something that a user does: a request of the control socket. */
+export interface Act {
+  readonly command: string;
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** `line`: the command of a shell that does the same. */
+export type ActAnswer =
+  | { readonly line: string; readonly result: unknown }
+  | { readonly line: string; readonly error: string };
+
+export interface FindQuery {
+  /** A condition in words: `fault`, `overflow not empty`, `qp 5 leaves RTS`. */
+  readonly condition: string;
+  /** The first step to look at. */
+  readonly from: number;
+}
+
+/** The first step after which the condition holds; absent when there is none. */
+export interface Found {
+  readonly step?: number;
+  readonly timeNs?: number;
+}
+
+/** Answers of requests that cannot be met, with status 400, 403 or 404. */
+export interface ViewError {
+  readonly error: string;
+}
