@@ -111,7 +111,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
     ],
     'docs/DEBUGGING.md': [
       ['scripts/vuhca trace on', cli('trace/trace-command.test.ts')],
-      ['scripts/vuhca break', cli('debugger/break-command.test.ts')],
+      ['scripts/vuhca break', cli('debugger/break-command.long.ts')],
       ['Tell gdb:', cli('debugger/driver-debugging.long.ts')],
       ["gdb -ex 'set architecture i386:x86-64' -ex 'add-symbol-file ...'", cli('debugger/driver-debugging.long.ts')],
       ['#!/bin/sh', cli('debugger/stock-debugging.long.ts')],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Checks that the files of the package's archive are those that its commands need. Called by
- * package.test.ts and installed.long.ts.
+ * installed.long.ts.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
