@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# The tests of pyverbs as Debian's package has them, a process per file: with Python 3.12 and later
-# a process may end in a fault after tests that were skipped, although they ran well. Results are
-# read from the text that unittest prints. Files for devices of other vendors are left out, as are
-# those that share memory with a GPU. run.sh reads it.
+# The tests of pyverbs as Debian's package has them, a process per file (pyverbs-files.py): with
+# Python 3.12 and later a process may end in a fault after tests that were skipped, although they
+# ran well. Results are read from the text that unittest prints. Files for devices of other vendors
+# are left out, as are those that share memory with a GPU. run.sh reads it.
 
 FOLDER=$WORK/rdma-core
 [ -d $FOLDER ] || cp -r /usr/share/doc/rdma-core $FOLDER
@@ -14,11 +14,6 @@ FOLDER=$WORK/rdma-core
 echo 3 >/proc/sys/vm/drop_caches
 echo 1 >/proc/sys/vm/compact_memory
 echo 16 >/proc/sys/vm/nr_hugepages 2>/dev/null
-
-# Tests choose attributes at random, and may skip what they have chosen: each run chooses the same.
-CHOICES=$WORK/choices
-mkdir -p $CHOICES
-echo "import random; random.seed(1)" >$CHOICES/sitecustomize.py
 
 # A result is `... ok` and so on at the end of a line, which may be that of the description below
 # the name; output of the test may be between.
@@ -49,10 +44,17 @@ ordinary_limit=$LIMIT LIMIT=1200
 if [ -n "$SHORT" ]; then files="test_pd test_cq test_qp"; else
   files=$(cd $FOLDER/tests && ls test_*.py | grep -Ev "cuda|$others" | sed 's/\.py$//')
 fi
+# The runner has imported all files, and ends with its standard input. Descriptor 3 reads as well:
+# a write to a runner that has failed does not end this shell then.
+rm -f $WORK/files $WORK/statuses
+mkfifo $WORK/files $WORK/statuses
+(cd $FOLDER && exec python3 -W ignore /foreign/pyverbs-files.py $LIMIT $WORK/pyverbs --dev $DEVICE \
+  --port $PORT ${GID_INDEX:+--gid $GID_INDEX}) <$WORK/files >$WORK/statuses 2>$WORK/runner &
+exec 3<>$WORK/files 4<$WORK/statuses
 for file in $files; do
   wanted "${file#test_}" || continue
-  run_limited "cd $FOLDER && PYTHONPATH=$CHOICES exec python3 -W ignore tests/run_tests.py \
-    --dev $DEVICE --port $PORT ${GID_INDEX:+--gid $GID_INDEX} -v -k tests.$file." >$WORK/pyverbs 2>&1 </dev/null
+  echo "$file" >&3
+  read -r status <&4 || { fail "${file#test_}" $WORK/runner; break; }
   group=${file#test_}
   read_results "$group" >$WORK/results
   [ -s $WORK/results ] || fail "$group" $WORK/pyverbs
@@ -68,4 +70,5 @@ for file in $files; do
     esac
   done <$WORK/results
 done
+exec 3>&- 4<&-
 LIMIT=$ordinary_limit
