@@ -69,9 +69,15 @@ else
   skip ibacm "paths over Ethernet are not those of subnet administration"
 fi
 
-prometheus-node-exporter --collector.disable-defaults --collector.infiniband \
-  --web.listen-address=127.0.0.1:9100 >$WORK/exporter 2>&1 </dev/null &
-metrics="python3 -c 'import urllib.request as u; print(u.urlopen(\"http://127.0.0.1:9100/metrics\").read().decode())'"
-check node-exporter "until $metrics; do [ -d /proc/$! ] || exit 1; sleep 0.2; done" \
-  "node_infiniband_port_data_transmitted_bytes_total\\{device=\"$DEVICE\",port=\"1\"\\} [1-9]"
-kill $!
+# This version wants counters of the hardware from each device whose name begins with mlx5_, and
+# otherwise finds no device at all.
+if [ $ADAPTER = mlx5 ] && [ ! -d /sys/class/infiniband/$DEVICE/ports/$PORT/hw_counters ]; then
+  skip node-exporter "the device has no hw_counters, without which this version reads none of mlx5"
+else
+  prometheus-node-exporter --collector.disable-defaults --collector.infiniband \
+    --web.listen-address=127.0.0.1:9100 >$WORK/exporter 2>&1 </dev/null &
+  metrics="python3 -c 'import urllib.request as u; print(u.urlopen(\"http://127.0.0.1:9100/metrics\").read().decode())'"
+  check node-exporter "until $metrics; do [ -d /proc/$! ] || exit 1; sleep 0.2; done" \
+    "node_infiniband_port_data_transmitted_bytes_total\\{device=\"$DEVICE\",port=\"1\"\\} [1-9]"
+  kill $!
+fi
