@@ -4,7 +4,6 @@
  * the kernel, invalidation by both ends, and windows of both types (IBTA 10.6.3.2, 10.6.5, 10.6.7).
  */
 import t, { type Test } from 'tap';
-import { highDword } from '../../../protocol/layout/dwords.ts';
 import {
   CompletionOpcode,
   CompletionSyndrome,
@@ -16,15 +15,14 @@ import {
 } from '../../../protocol/mlx5/gen/values.gen.ts';
 import type { Piece } from '../../rig/machine/personality-driver.ts';
 import { DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
-import { type KeyChange, writeKeyRequest } from '../../rig/mlx5/driver/key-fixture.ts';
+import { keyRequest } from '../../rig/mlx5/driver/key-fixture.ts';
 import type { Mlx5DriverQueuePair, SendWork } from '../../rig/mlx5/driver/queue-pair.ts';
-import { ANY_QP, newAttributes } from './memory/key-attributes.ts';
+import { ANY_QP } from './memory/key-attributes.ts';
 
 const { UMR, WRITE, READ, SEND_INVALIDATE, NOP } = SendOpcode;
 const { REMOTE_ACCESS, WINDOW_BIND, FLUSHED, LOCAL_PROTECTION } = CompletionSyndrome;
 const { FREE, LENGTH, START_ADDRESS, QPN, LOCAL_READ, LOCAL_WRITE, REMOTE_READ, REMOTE_WRITE } = KeyAttribute;
 const PAGE_BYTES = 4096;
-const CONTROL_BYTES = 16;
 const OCTOWORDS = 4;
 const RIGHTS = { lr: 1, lw: 1, rr: 1, rw: 1 };
 const GRANTS = [LENGTH, START_ADDRESS, FREE, QPN, LOCAL_READ, LOCAL_WRITE, REMOTE_READ, REMOTE_WRITE];
@@ -52,14 +50,14 @@ class KeyRequestFixture extends DataFixture {
   /** The request that registers a page with a key. */
   registration(key: number, page: number): SendWork {
     const set = { ...RIGHTS, free: 0, qpn: ANY_QP, startAddr: page, len: PAGE_BYTES };
-    return change({ key, set, mask: GRANTS, list: [page], checks: 'free' });
+    return keyRequest({ key, set, mask: GRANTS, list: [page], checks: 'free' });
   }
 
   /** The request that binds a window to a piece of memory. `qpn`: of type 2. */
   binding(key: number, piece: Piece, qpn = ANY_QP): SendWork {
     const set = { ...RIGHTS, free: 0, qpn, startAddr: piece.address, len: piece.byteCount };
     const list = [{ key: piece.key, address: piece.address, bytes: piece.byteCount }];
-    return change({ key, set, mask: GRANTS, list });
+    return keyRequest({ key, set, mask: GRANTS, list });
   }
 
   /** Ends of the requests of a QP since the last call: syndromes, or 0. */
@@ -78,16 +76,8 @@ class KeyRequestFixture extends DataFixture {
   }
 }
 
-/** The request of a QP. */
-function change(given: KeyChange): SendWork {
-  const { set = {} } = given;
-  const startHigh = highDword(set.startAddr ?? 0);
-  const view = writeKeyRequest(given, { ...newAttributes(), ...set, startHigh, mkey70: given.key & 0xff });
-  return { opcode: UMR, immediate: given.key, raw: new Uint8Array(view.buffer).slice(CONTROL_BYTES) };
-}
-
 function invalidation(key: number): SendWork {
-  return change({ key, set: { free: 1 }, mask: [FREE], checks: 'in use' });
+  return keyRequest({ key, set: { free: 1 }, mask: [FREE], checks: 'in use' });
 }
 
 t.test('the kernel registers memory, uses it and invalidates it, in the order of its requests', (t) => {

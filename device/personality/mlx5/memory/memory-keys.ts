@@ -144,7 +144,8 @@ export class MemoryKeys extends PlainKeys implements KeyLookup, Pieces {
     lengthBytes: number,
     access: number,
   ): MemoryKey | undefined {
-    if (key >>> 0 === QUEUE_KEY) return this.#queueMemory;
+    // Data in requests are only read; receives come here with the keys that software gave them.
+    if (access === 0 && key >>> 0 === QUEUE_KEY) return this.#queueMemory;
     return this.allow(key, pd.number, ANY_QP, lengthBytes, rightsFor(access));
   }
 

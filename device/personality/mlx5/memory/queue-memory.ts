@@ -16,7 +16,8 @@ import type { PageList } from './page-list.ts';
 
 /**
  * Stands for the memory of queues in elements of commands: addresses are those of the bus. Software
- * cannot name it, because requests with it are refused.
+ * cannot name it: send requests with it are refused, and no key look-up but that of data to send
+ * knows it.
  */
 export const QUEUE_KEY = 0xffffffff;
 

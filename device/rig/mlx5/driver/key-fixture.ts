@@ -33,7 +33,7 @@ import {
   setUmrCtrlSegTranslationOffsetLow,
   UMR_CTRL_SEG_SIZE,
 } from '../../../../protocol/mlx5/gen/umr-ctrl-seg.gen.ts';
-import { CommandOpcode, KeyAccessMode } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { CommandOpcode, KeyAccessMode, SendOpcode } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { PAGE_LIST } from '../../../hca/function/fault-log.ts';
 import type { KeyHolder } from '../../../hca/protection/key-holder.ts';
 import {
@@ -47,6 +47,7 @@ import type { MemoryKey } from '../../../personality/mlx5/memory/memory-key.ts';
 import type { MemoryKeys } from '../../../personality/mlx5/memory/memory-keys.ts';
 import { UmrUnit } from '../../../personality/mlx5/memory/umr.ts';
 import { type Mlx5Answer, type Mlx5Command, Mlx5Driver } from './mlx5-driver.ts';
+import type { SendWork } from './queue-pair.ts';
 
 export const PAGE_BYTES = 4096;
 const CHANGES_AT = CTRL_SEG_SIZE;
@@ -259,6 +260,14 @@ function writeElements(view: DataView, at: number, elements: KeyElements): void 
       setKlmMkey(view, at + index * KLM_SIZE, element.key);
       setKlmAddress(view, at + index * KLM_SIZE, element.address);
     }
+}
+
+/** The request of a QP that asks for a change; attributes that `set` leaves out are 0. */
+export function keyRequest(change: KeyChange): SendWork {
+  const { key, set = {} } = change;
+  const startHigh = highDword(set.startAddr ?? 0);
+  const view = writeKeyRequest(change, { ...newAttributes(), mkey70: key & 0xff, ...set, startHigh });
+  return { opcode: SendOpcode.UMR, immediate: key, raw: new Uint8Array(view.buffer).slice(CTRL_SEG_SIZE) };
 }
 
 /** The request that asks for a change, from its control piece on. */
