@@ -155,12 +155,14 @@ export class HostileEnd {
     return { good: taken - errors, errors };
   }
 
-  /** The driver connects it again. `peer`: any end of the process. */
-  restart(peer: HostileEnd): void {
+  /** The driver connects it again. `peer`: any end of the process. `drawPiece`: of its receives. */
+  restart(peer: HostileEnd, drawPiece: () => Piece): void {
     this.#qp.reset();
     this.#qp.start(peer.qp.number, peer.objects.process.fixture.lid);
     this.peer = peer;
-    if (this.ownsReceives) for (let count = 0; count < RECEIVES; count++) this.#qp.postReceive(this.objects.memory);
+    if (!this.ownsReceives) return;
+    // Whatever the first piece is, messages fit.
+    for (let count = 0; count < RECEIVES; count++) this.#qp.postReceive(drawPiece(), this.objects.memory);
   }
 
   /** Destroys it and creates another one, in RESET. */

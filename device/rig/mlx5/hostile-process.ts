@@ -47,11 +47,12 @@ export class Mlx5HostileProcess implements HostileProcess {
   readonly #values: readonly HostileValues[];
   readonly #requests: HostileRequests;
 
-  constructor(fixtures: readonly DataFixture[], random: Random, victims: Mlx5Victims) {
+  /** `copies`: QPs of each kind on a device. */
+  constructor(fixtures: readonly DataFixture[], random: Random, victims: Mlx5Victims, copies = COPIES) {
     this.#random = random;
     this.#victims = victims;
     const drawEntries = (): number => random.between(2, 6);
-    this.objects = fixtures.map((fixture) => new HostileObjects(fixture, COPIES, drawEntries));
+    this.objects = fixtures.map((fixture) => new HostileObjects(fixture, copies, drawEntries));
     const ends = this.#ends;
     this.#values = this.objects.map(({ memory, window, ends: own }) => {
       const known = { memory, keys: [window], victims: victims.numbers };
@@ -110,7 +111,7 @@ export class Mlx5HostileProcess implements HostileProcess {
         end.replace();
         this.replaced++;
       }
-      if (isReplaced || random.oneIn(4)) this.#connect(end);
+      if (isReplaced || errors > 0 || random.oneIn(8)) this.#connect(end);
     }
     for (const { pool, xrcQueue } of this.objects)
       if (random.oneIn(4)) random.pick([pool, xrcQueue]).arm(random.below(8));
@@ -118,6 +119,10 @@ export class Mlx5HostileProcess implements HostileProcess {
 
   end(): void {
     for (const objects of this.objects) objects.destroy();
+  }
+
+  *ownBytes(): Iterable<Uint8Array> {
+    for (const { process, memory } of this.objects) yield process.bytes(memory);
   }
 
   get #ends(): readonly HostileEnd[] {
@@ -130,8 +135,13 @@ export class Mlx5HostileProcess implements HostileProcess {
     const wanted = { initiator: 'target', target: 'initiator', shared: 'rc', rc: 'rc', uc: 'uc', ud: 'ud' }[end.kind];
     const ends = this.#ends.filter(({ kind }) => kind === wanted);
     const peer = random.pick(random.oneIn(5) ? this.#ends : ends);
-    end.restart(peer);
-    if (peer !== end && !random.oneIn(5)) peer.restart(end);
+    this.#restart(end, peer);
+    if (peer !== end && !random.oneIn(5)) this.#restart(peer, end);
+  }
+
+  #restart(end: HostileEnd, peer: HostileEnd): void {
+    const values = this.#values[this.objects.indexOf(end.objects)];
+    end.restart(peer, () => values.piece());
   }
 
   #pickSender({ ends }: HostileObjects): HostileEnd {
@@ -214,7 +224,7 @@ export class Mlx5HostileProcess implements HostileProcess {
 
   #postReceive(objects: HostileObjects, values: HostileValues): void {
     const random = this.#random;
-    const pieces = Array.from({ length: random.below(3) }, () => values.piece());
+    const pieces = [...Array.from({ length: random.below(3) }, () => values.piece()), objects.memory];
     const shared = random.pick([objects.pool, objects.xrcQueue]);
     if (!random.oneIn(4)) return random.pick(objects.ends.filter((end) => end.ownsReceives)).qp.postReceive(...pieces);
     // It does not look whether the entry is free.

@@ -3,7 +3,7 @@
  * Requests of a hostile process on an mlx5 device: right ones, such with one wrong field, and such
  * with a few wrong words. `Mlx5HostileProcess` posts them.
  */
-import { CTRL_SEG_SIZE, setCtrlSegDs, setCtrlSegOpcode } from '../../../protocol/mlx5/gen/ctrl-seg.gen.ts';
+import { setCtrlSegDs, setCtrlSegOpcode } from '../../../protocol/mlx5/gen/ctrl-seg.gen.ts';
 import {
   CompletionMode,
   FenceMode,
@@ -12,11 +12,11 @@ import {
   QpService,
   SendOpcode,
 } from '../../../protocol/mlx5/gen/values.gen.ts';
-import { ANY_QP, newAttributes } from '../../personality/mlx5/memory/key-attributes.ts';
+import { ANY_QP } from '../../personality/mlx5/memory/key-attributes.ts';
 import type { Random } from '../../random.ts';
 import type { HostileValues } from '../fixtures/personality-isolation.ts';
 import type { Piece } from '../machine/personality-driver.ts';
-import { type KeyPiece, writeKeyRequest } from './driver/key-fixture.ts';
+import { type KeyPiece, keyRequest } from './driver/key-fixture.ts';
 import type { SendWork } from './driver/queue-pair.ts';
 import { HOSTILE_QKEY, type HostileEnd } from './hostile-objects.ts';
 import type { Mlx5Victims } from './victims.ts';
@@ -31,6 +31,8 @@ const opcodes = Object.values(SendOpcode);
 const completionModes = Object.values(CompletionMode);
 const fenceModes = Object.values(FenceMode);
 const keyBits = Object.values(KeyAttribute);
+const { LENGTH, START_ADDRESS, FREE, LOCAL_READ, LOCAL_WRITE, REMOTE_READ, REMOTE_WRITE } = KeyAttribute;
+const grants = [LENGTH, START_ADDRESS, FREE, LOCAL_READ, LOCAL_WRITE, REMOTE_READ, REMOTE_WRITE];
 
 export class HostileRequests {
   readonly #random: Random;
@@ -67,7 +69,7 @@ export class HostileRequests {
       ...this.#destination(end, values),
     };
     const remote = this.#remotePiece(end, values);
-    const word = [{ ...end.objects.memory, byteCount: WORD_BYTES }];
+    const word = [{ ...values.piece(), byteCount: WORD_BYTES }];
     switch (random.below(9)) {
       case 0:
         return { ...common, opcode: SendOpcode.WRITE, pieces, remote };
@@ -90,7 +92,7 @@ export class HostileRequests {
 
   /** Memory of the other end, or another piece. */
   #remotePiece({ peer }: HostileEnd, values: HostileValues): Piece {
-    return peer === undefined || this.#random.oneIn(5) ? values.piece() : peer.objects.memory;
+    return peer === undefined || this.#random.oneIn(2) ? values.piece() : peer.objects.memory;
   }
 
   /** Where a datagram goes, or the shared queue that a request of XRC names. */
@@ -112,6 +114,7 @@ export class HostileRequests {
   #changeKey({ objects }: HostileEnd, values: HostileValues): SendWork {
     const random = this.#random;
     const { process, window, memory } = objects;
+    if (random.oneIn(2)) return bind(window, memory.address, random.oneIn(2) ? values.piece() : values.victimPiece());
     const { keys, windows } = this.#victims;
     const key = random.oneIn(2)
       ? random.pick([memory.key, random.pick(keys), random.pick(windows), values.word()])
@@ -122,15 +125,12 @@ export class HostileRequests {
     });
     const rights = { lr: 1, lw: 1, rr: 1, rw: 1, a: random.below(2) };
     const usual = { pd: process.pd, qpn: ANY_QP, accessMode10: KeyAccessMode.KEYS, umrEn: 1, mkey70: window & 0xff };
-    const startAddr = memory.address;
-    const set = { ...newAttributes(), ...usual, ...rights, startAddr, len: random.below(2048) };
+    const set = { ...usual, ...rights, startAddr: memory.address, len: random.below(2048) };
     const isHarmless = !random.oneIn(6);
     const mask = keyBits.filter((bit) => random.oneIn(2) && !(isHarmless && bit === KeyAttribute.PD));
-    const behind = random.oneIn(3) ? { key: memory.key, address: memory.address, bytes: 1024 } : undefined;
+    const behind = random.oneIn(3) ? { ...values.piece(), bytes: 1024 } : undefined;
     const checks = random.oneIn(2) ? undefined : random.pick(['free', 'in use', 'qpn'] as const);
-    const view = writeKeyRequest({ key, list, mask, set, behind, checks }, { ...set, startHigh: startAddr / 2 ** 32 });
-    const raw = new Uint8Array(view.buffer).slice(CTRL_SEG_SIZE);
-    return { opcode: SendOpcode.UMR, immediate: key, raw };
+    return keyRequest({ key, list, mask, set, behind, checks });
   }
 
   /** One wrong field, or a few wrong words, in the request at block `first`. */
@@ -155,4 +155,10 @@ export class HostileRequests {
           any.setUint32(random.below(BLOCK_BYTES / 4) * 4, values.word());
     }
   }
+}
+
+/** The request that makes a key one for a piece, from an address on. */
+function bind(key: number, startAddr: number, { key: beneath, address, byteCount }: Piece): SendWork {
+  const set = { lr: 1, lw: 1, rr: 1, rw: 1, free: 0, startAddr, len: byteCount };
+  return keyRequest({ key, list: [{ key: beneath, address, bytes: byteCount }], mask: grants, set });
 }

@@ -24,6 +24,8 @@ const HOSTILE_PD = 9;
 /** Another one than that of the victims: a request may ask for that of its QP. */
 const HOSTILE_QKEY = 0x9999;
 const SRQN = 17;
+/** Of both ports. */
+const LIDS = [1, 2];
 const RECORDS = 24;
 const RECORD_BYTES = 8;
 const QUEUE_BYTES = 0x2000;
@@ -77,7 +79,7 @@ export class MthcaHostileProcess implements HostileProcess {
       case 6:
         return this.#postAlmostRight();
       case 7:
-        if (this.#hasRecords) this.#random.pick(this.own).postReceive(this.#values.piece());
+        if (this.#hasRecords) this.#postReceive();
         return;
       case 1:
         return this.#storeRecord();
@@ -102,10 +104,8 @@ export class MthcaHostileProcess implements HostileProcess {
         this.completions++;
         if (syndrome !== 0) this.errors++;
       }
-      if (!random.oneIn(3)) continue;
-      qp.restart();
-      qp.start(random.pick(this.own).number, random.pick([1, 2]));
     }
+    for (let first = 0; first < this.own.length; first += 2) if (random.oneIn(3)) this.#connect(first);
     const { driver } = this.#fixture;
     if (random.oneIn(4)) driver.expect(CommandOpcode.ARM_SRQ, { input: random.below(8), modifier: SRQN });
     if (random.oneIn(8)) this.#takeRecords();
@@ -118,6 +118,31 @@ export class MthcaHostileProcess implements HostileProcess {
     const { driver } = this.#fixture;
     driver.expect(CommandOpcode.HW2SW_SRQ, { modifier: SRQN, out: 0x40 });
     for (const { cq } of this.own) driver.expect(CommandOpcode.HW2SW_CQ, { modifier: cq.number, out: 0x40 });
+  }
+
+  *ownBytes(): Iterable<Uint8Array> {
+    yield this.#fixture.bytes(this.#memory);
+  }
+
+  /** Connects two QPs, at both ports, to each other or to any own QP. */
+  #connect(first: number): void {
+    const random = this.#random;
+    const pair = this.own.slice(first, first + 2);
+    const isRight = !random.oneIn(4);
+    for (const [index, qp] of pair.entries()) {
+      qp.restart();
+      const lid = isRight ? LIDS[1 - index] : random.pick(LIDS);
+      qp.start(isRight ? pair[1 - index].number : random.pick(this.own).number, lid);
+    }
+  }
+
+  #postReceive(): void {
+    const random = this.#random;
+    // Whatever the first piece is, messages fit.
+    const pieces = [this.#values.piece(), this.#memory];
+    if (!random.oneIn(4)) return random.pick(this.own).postReceive(...pieces);
+    // It does not look whether the entry is free.
+    this.shared.free(this.shared.post(...pieces));
   }
 
   /** A hole in context memory where its records were. */
@@ -191,7 +216,7 @@ export class MthcaHostileProcess implements HostileProcess {
     const view = qp.sendView(head);
     const work = this.#work(qp.setup.service === QpService.UD);
     const size = writeSend(view, work, qp.setup);
-    for (let words = random.below(3); words > 0; words--)
+    for (let words = random.oneIn(2) ? random.below(3) : 0; words > 0; words--)
       view.setUint32(random.below(size * 4) * 4, this.#values.word());
     qp.ringRaw({ count: 1, head, opcode: work.opcode, size, fence: 0 });
   }
@@ -199,10 +224,10 @@ export class MthcaHostileProcess implements HostileProcess {
   #work(isDatagram: boolean): SendWork {
     const random = this.#random;
     const pieces = Array.from({ length: 1 + random.below(3) }, () => this.#values.piece());
-    const to = { lid: random.pick([1, 2]), qpn: random.pick(this.own).number, qkey: HOSTILE_QKEY, pd: HOSTILE_PD };
+    const to = { lid: random.pick(LIDS), qpn: random.pick(this.own).number, qkey: HOSTILE_QKEY, pd: HOSTILE_PD };
     if (isDatagram) return { opcode: WorkOpcode.SEND, pieces, to };
     const remote = this.#values.piece();
-    const word = [{ ...this.#memory, byteCount: 8 }];
+    const word = [{ ...this.#values.piece(), byteCount: 8 }];
     switch (random.below(5)) {
       case 0:
         return { opcode: WorkOpcode.RDMA_WRITE, pieces, remote };
