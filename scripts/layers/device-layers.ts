@@ -318,8 +318,8 @@ export const deviceLayers: readonly Row[] = [
   },
   {
     path: 'device/rig/mlx5',
-    holds: 'chaos with the mlx5 personality, and random load on its memory keys',
-    uses: 'layout infiniband protocol/mlx5 random.ts protection hca/queues shared mlx5/memory mlx5/queues personality/mlx5 machine fixtures mlx5/driver',
+    holds: 'chaos, isolation and fuzz with the mlx5 personality, and random load on its memory keys',
+    uses: 'layout infiniband protocol/mlx5 random.ts protection hca/queues shared mlx5/memory mlx5/queues mlx5/hca personality/mlx5 machine fixtures mlx5/driver',
   },
   {
     path: 'device/rig/mixed',

@@ -36,7 +36,10 @@ export const groups: Readonly<Record<string, Group>> = {
         file: 'scripts/simulations/invariants.ts',
       },
       isolation: { purpose: 'what others see beside hostile software', file: 'scripts/simulations/isolation.ts' },
-      fuzz: { purpose: 'malformed packets and forged management datagrams', file: 'scripts/simulations/fuzz.ts' },
+      fuzz: {
+        purpose: 'malformed packets, forged management datagrams, random bytes of software',
+        file: 'scripts/simulations/fuzz.ts',
+      },
       switches: { purpose: 'packets through switches over bad links', file: 'scripts/simulations/switches.ts' },
       digests: {
         purpose: 'a digest of each run, to compare two checkouts',

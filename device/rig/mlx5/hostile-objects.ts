@@ -144,7 +144,8 @@ export class HostileEnd {
   /** Takes the completions by the count of the device. Returns how many are good, and errors. */
   take(): { good: number; errors: number } {
     const { cq } = this.#qp.setup;
-    const count = this.#device.hca.completionQueues.get(cq.number)?.producerCount ?? 0;
+    // A fuzzed driver may have lost the CQ, or have another one of that number.
+    const count = Math.max(cq.consumed, this.#device.hca.completionQueues.get(cq.number)?.producerCount ?? 0);
     let errors = 0;
     const taken = count - cq.consumed;
     for (; cq.consumed < count; cq.consumed++) {

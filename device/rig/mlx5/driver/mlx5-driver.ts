@@ -78,6 +78,9 @@ export function makeMlx5Machine(
   return new InProcessMachine({ ...machine, build: build as never });
 }
 
+/** A command that must succeed was not executed. */
+export class CommandError extends Error {}
+
 /** An event queue as software sees it. */
 export interface DriverEventQueue {
   readonly number: number;
@@ -170,7 +173,7 @@ export class Mlx5Driver extends PersonalityDriver {
   expect(opcode: number, command: Mlx5Command = {}): DataView {
     const { delivery, status, output } = this.command(opcode, command);
     if (delivery !== 0 || status !== CommandStatus.OK)
-      throw new Error(`command 0x${opcode.toString(16)}: delivery 0x${delivery.toString(16)}, status ${status}`);
+      throw new CommandError(`command 0x${opcode.toString(16)}: delivery 0x${delivery.toString(16)}, status ${status}`);
     return output;
   }
 

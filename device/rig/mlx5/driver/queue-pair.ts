@@ -48,7 +48,7 @@ import { LIST_END_KEY } from '../../../personality/shared/receive-elements.ts';
 import { COUNTER_MASK } from '../../../personality/shared/receive-queue.ts';
 import type { Piece, RequestWork } from '../../machine/personality-driver.ts';
 import type { Mlx5DriverCompletionQueue } from './completion-queue.ts';
-import type { Mlx5Answer, Mlx5Driver } from './mlx5-driver.ts';
+import { CommandError, type Mlx5Answer, type Mlx5Driver } from './mlx5-driver.ts';
 
 /** Entries of the receive queue and blocks of the send queue. */
 export const LOG_ENTRIES = 4;
@@ -149,7 +149,7 @@ export class Mlx5DriverQueuePair {
     const ads = { rlid: lid, vhcaPortNum: 1, ackTimeout: 14, ...path };
     for (const opcode of [CommandOpcode.RST2INIT_QP, CommandOpcode.INIT2RTR_QP, CommandOpcode.RTR2RTS_QP]) {
       const { status } = this.move(opcode, { remoteQpn, nextRcvPsn: psn, nextSendPsn: psn }, ads);
-      if (status !== 0) throw new Error(`transition 0x${opcode.toString(16)}: status ${status}`);
+      if (status !== 0) throw new CommandError(`transition 0x${opcode.toString(16)}: status ${status}`);
     }
   }
 
