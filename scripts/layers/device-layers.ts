@@ -262,7 +262,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/fixtures/second-use',
     holds: 'whether the second use of an object is as the first',
-    uses: 'layout infiniband random.ts port function rig/driver machine fixtures',
+    uses: 'layout infiniband host.ts random.ts port function rig/driver machine fixtures',
   },
   {
     path: 'device/rig/fixtures/management-fields',

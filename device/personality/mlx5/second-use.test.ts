@@ -9,6 +9,7 @@ import t from 'tap';
 import { CommandOpcode, HealthSyndrome, QpService, SendOpcode } from '../../../protocol/mlx5/gen/values.gen.ts';
 import type { ResetKind } from '../../host.ts';
 import { Random } from '../../random.ts';
+import { resetBoth } from '../../rig/fixtures/second-use/reset-both.ts';
 import { findStateDifferences } from '../../rig/fixtures/second-use/state-difference.ts';
 import { toleratedFields } from '../../rig/fixtures/second-use/tolerated-fields.ts';
 import { seedsOf } from '../../rig/fixtures/seeds.ts';
@@ -27,8 +28,6 @@ inspector.connect();
 
 const KINDS: readonly ResetKind[] = ['device', 'function', 'lost', 'software'];
 const PIECE_BYTES = 3000;
-/** Longer than anything that a unit still does after a reset takes. */
-const REST_NS = 1e6;
 const { SEND, WRITE, READ, FETCH_ADD } = SendOpcode;
 
 /** Work space: filled before it is read, in the same step. */
@@ -105,13 +104,6 @@ function live(machine: InProcessMachine, seed: number): Mlx5Driver {
   return driver;
 }
 
-/** Lets what nothing waits for come to its end. */
-function rest(machine: InProcessMachine): void {
-  machine.runUntilIdle();
-  machine.clock.advance(REST_NS);
-  machine.runUntilIdle();
-}
-
 t.test('a device that was used and reset is as a fresh one', async (t) => {
   for (const seed of seedsOf(2, 12)) {
     const [used, fresh] = [makeMlx5Machine({ seed }), makeMlx5Machine({ seed })];
@@ -122,16 +114,7 @@ t.test('a device that was used and reset is as a fresh one', async (t) => {
     used.step();
     // The cable that a life brings stays.
     new DataFixture(new Mlx5Driver(fresh));
-    for (const machine of [used, fresh]) {
-      machine.reset(0, kind);
-      rest(machine);
-    }
-    fresh.clock.advance(used.clock.now() - fresh.clock.now());
-    for (const machine of [used, fresh]) {
-      machine.runUntilIdle();
-      machine.hostAt(0).memory.bytes.fill(0);
-      machine.resume();
-    }
+    resetBoth(used, fresh, kind);
     const all = findStateDifferences(deviceOf(used), deviceOf(fresh), tolerated, inspector);
     t.same(
       all.map(({ text, field }) => `${text} (${field}); ${what}`),

@@ -9,6 +9,7 @@ import t from 'tap';
 import { CommandOpcode, FatalKind, QpService, WorkOpcode } from '../../../protocol/mthca/gen/values.gen.ts';
 import type { ResetKind } from '../../host.ts';
 import { Random } from '../../random.ts';
+import { resetBoth } from '../../rig/fixtures/second-use/reset-both.ts';
 import { watchEffects } from '../../rig/fixtures/second-use/session.ts';
 import { findStateDifferences } from '../../rig/fixtures/second-use/state-difference.ts';
 import { toleratedFields } from '../../rig/fixtures/second-use/tolerated-fields.ts';
@@ -27,8 +28,6 @@ inspector.connect();
 
 const KINDS: readonly ResetKind[] = ['device', 'function', 'lost', 'software'];
 const PIECE_BYTES = 3000;
-/** Longer than anything that a unit still does after a reset takes. */
-const REST_NS = 1e6;
 
 /** Work space: filled before it is read, in the same step. */
 const workSpace = [
@@ -87,13 +86,6 @@ const ends: readonly (readonly [name: string, end: (driver: MthcaDriver) => void
   ],
 ];
 
-/** Lets what nothing waits for come to its end. */
-function rest(machine: InProcessMachine): void {
-  machine.runUntilIdle();
-  machine.clock.advance(REST_NS);
-  machine.runUntilIdle();
-}
-
 /**
  * Everything that the device does to the outside in a life of its own. The device comes to rest
  * after each request, and effects of one are sorted: whose turn is next is no state of its own.
@@ -128,16 +120,7 @@ t.test('a device that was used and reset is as a fresh one', async (t) => {
     chaos.act(new Random(seed).between(50, 300));
     end(chaos.fixture.driver);
     used.step();
-    for (const machine of [used, fresh]) {
-      machine.reset(0, kind);
-      rest(machine);
-    }
-    fresh.clock.advance(used.clock.now() - fresh.clock.now());
-    for (const machine of [used, fresh]) {
-      machine.runUntilIdle();
-      machine.hostAt(0).memory.bytes.fill(0);
-      machine.resume();
-    }
+    resetBoth(used, fresh, kind);
     const [first] = findStateDifferences(deviceOf(used), deviceOf(fresh), tolerated, inspector);
     t.equal(first && `${first.text} (${first.field}); ${what}`, undefined);
     const [seen, expected] = [watchLife(used), watchLife(fresh)];

@@ -43,6 +43,8 @@ export interface MachineOptions {
 
 const DEFAULT_MEMORY_BYTES = 8 * 1024 * 1024;
 const DEFAULT_BUDGET = 64;
+/** Longer than anything that a unit still does after a reset takes. */
+const REST_NS = 1e6;
 /** Steps after which a test fails because the adapter is not idle. `npm run mutate` lowers it. */
 export const idleLimit = { steps: 100_000 };
 
@@ -142,6 +144,13 @@ export class InProcessMachine {
   runUntilIdle(stepLimit = idleLimit.steps): void {
     for (let step = 0; step < stepLimit; step++) if (!this.step()) return;
     throw new Error(`Not idle after ${stepLimit} steps; ${this.describe()}`);
+  }
+
+  /** Lets what nothing waits for come to its end. */
+  rest(): void {
+    this.runUntilIdle();
+    this.clock.advance(REST_NS);
+    this.runUntilIdle();
   }
 
   /** Steps, and advances to alarms when idle, until `condition` holds. */

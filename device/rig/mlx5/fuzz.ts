@@ -27,8 +27,6 @@ const ACTS_PER_LIFE = 2000;
 const ACTS_PER_STEP = 4;
 const ACTS_PER_RECOVERY = 20;
 const ACTS_PER_ROUND = 25;
-/** Longer than anything that a unit still does after a reset takes. */
-const REST_NS = 1e6;
 const resets = ['device', 'function', 'lost', 'software'] as const;
 const unused = Buffer.alloc(UNUSED_BYTES, POISON);
 
@@ -112,9 +110,7 @@ export class Mlx5Fuzz {
   #reset(): string | undefined {
     const machine = this.#machine;
     machine.reset(0, this.#random.pick(resets));
-    machine.runUntilIdle();
-    machine.clock.advance(REST_NS);
-    machine.runUntilIdle();
+    machine.rest();
     machine.resume();
     const left = [...findHeldUnits(this.#device)];
     for (const [name, count] of Object.entries(this.#device.hca.objectCounts))
