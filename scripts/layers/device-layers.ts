@@ -195,7 +195,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/personality/mlx5/queues',
     holds: 'work queues, completion queues and event queues in the mlx5 layout',
-    uses: 'layout protocol/mlx5 function protection hca/queues collect transport shared mlx5/memory',
+    uses: 'layout protocol/mlx5 function protection hca/queues collect shared mlx5/memory',
   },
   {
     path: 'device/personality/mlx5/hca',

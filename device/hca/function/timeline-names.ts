@@ -65,6 +65,7 @@ const stepFields: Readonly<Record<Step, readonly string[]>> = {
   [Step.EQ_BEGIN]: ['eq'],
   [Step.FUNCTION_RESET]: ['kind'],
   [Step.LINK_DOWN]: ['port'],
+  [Step.KEY_CHANGED]: ['qp', 'sequence', 'key', 'length', 'addressLow', 'addressHigh'],
   [Step.PAGES_INVALIDATED]: ['mr', 'addressLow', 'addressHigh', 'pages'],
   [Step.ENTRY]: ['qp', 'entry'],
   [Step.ENTRY_SGE]: ['qp', 'entry', 'lkey', 'length', 'addressLow', 'addressHigh'],

@@ -136,3 +136,6 @@ export type PacketDrop = (typeof PacketDrop)[keyof typeof PacketDrop];
 
 /** Function of a step that belongs to none. */
 export const NO_FUNCTION = 0xffffffff;
+
+/** Length of a changed key of so many bytes or more. */
+export const KEY_LENGTH_MAX = 0xffffffff;

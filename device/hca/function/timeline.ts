@@ -125,6 +125,11 @@ export const Step = {
    * can say which packets. It belongs to no function.
    */
   LINK_DOWN: 57,
+  /**
+   * A request has changed a key of a personality; `length` is 0 when the key is free now, and at
+   * most KEY_LENGTH_MAX.
+   */
+  KEY_CHANGED: 58,
 } as const;
 export type Step = (typeof Step)[keyof typeof Step];
 

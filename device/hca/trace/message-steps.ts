@@ -15,7 +15,10 @@ import { findPosted, hasCompletion } from './message-signals.ts';
 const SEQUENCES_APART = 1 << 14;
 const SEQUENCE_BITS = 0xffff;
 
-/** The way of a sent command: from the first store or doorbell to its last launch. */
+/**
+ * The way of a sent command: from the first store or doorbell to its last launch, with the key that
+ * it changes.
+ */
 export function findCommandSteps(end: MessageEnd): readonly TimelineStep[] {
   const { block } = end.message;
   if (block.receive === 1) return [];
@@ -32,7 +35,8 @@ export function findCommandSteps(end: MessageEnd): readonly TimelineStep[] {
   const lists = before.filter(({ step, object, index }) => isList(step) && object === block.qpn && index > began);
   const returns = before.filter((one) => isReturn(one, block) && one.index > began);
   const asked = findAsked(steps, launch);
-  return [...binds, ...own, ...lists, ...returns, ...asked].sort((one, other) => one.index - other.index);
+  const changes = steps.filter((one) => isChange(one, block) && one.index > launch.index).slice(0, 1);
+  return [...binds, ...own, ...lists, ...returns, ...asked, ...changes].sort((one, other) => one.index - other.index);
 }
 
 /** The first store of a copy of the command: its VCB got a PCB. */
@@ -100,6 +104,11 @@ function names({ index, c, d }: TimelineStep, fetched: TimelineStep | undefined)
 /** The command, or one not far before it, and all behind that return to the send queue. */
 function isReturn({ step, object, a }: TimelineStep, { qpn, sequence }: Readonly<TraceBlock>): boolean {
   return step === Step.COMMANDS_RETURNED && object === qpn && ((sequence - a) & SEQUENCE_BITS) < SEQUENCES_APART;
+}
+
+/** The command has changed a key: it is executed after those before it. */
+function isChange({ step, object, a }: TimelineStep, { qpn, sequence }: Readonly<TraceBlock>): boolean {
+  return step === Step.KEY_CHANGED && object === qpn && a === sequence;
 }
 
 function isList(step: Step): boolean {

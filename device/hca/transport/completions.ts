@@ -32,8 +32,8 @@ import {
   QpState,
   SendOpcode,
 } from '../../../protocol/layout/gen/values.gen.ts';
+import { CHANGE_KEY } from '../function/request-opcodes.ts';
 import type { QueuePair } from '../queues/queue-pair.ts';
-import { CHANGE_KEY } from './requester-opcodes.ts';
 
 /** Completion opcode by send opcode. */
 const sendCompletionOpcodes = new Uint8Array(256);

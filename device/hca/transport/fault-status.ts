@@ -5,7 +5,7 @@
  */
 import { NakCode } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { CompletionStatus, FaultKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
-import { CHANGE_KEY } from './requester-opcodes.ts';
+import { CHANGE_KEY } from '../function/request-opcodes.ts';
 
 /**
  * Status of a send command that was not executed because of `fault`. Operations on keys have a

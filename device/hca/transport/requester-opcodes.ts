@@ -3,8 +3,10 @@
  * BTH opcodes of request packets by operation and place in the message (IBTA table 38), and the
  * kinds of send opcodes (IBTA table 36). Called by requester, completer and command loader.
  */
+
 import { BthOpcode } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { FlushSelectivity, PlacementType, SendOpcode, ServiceType } from '../../../protocol/layout/gen/values.gen.ts';
+import { CHANGE_KEY } from '../function/request-opcodes.ts';
 
 /** Place of a packet in its message: bit 0 for the first packet, bit 1 for the last one. */
 const MIDDLE = 0;
@@ -90,12 +92,6 @@ export const RequestKind = {
   LOCAL: 7,
 } as const;
 export type RequestKind = (typeof RequestKind)[keyof typeof RequestKind];
-
-/**
- * Send opcode of a request that changes a key in the form of a personality. Its front end reads
- * the request again (`KeyLookup.perform`). The adapter's own front end has no such requests.
- */
-export const CHANGE_KEY = 0x13;
 
 const kinds = new Uint8Array(256);
 kinds[SendOpcode.SEND] = RequestKind.SEND;

@@ -4,6 +4,7 @@
  * which tshark opens. Bytes beyond the snap length of a message, and acknowledgements, are only in
  * `vuhca capture`. perfetto-export.ts has the Chrome trace format.
  */
+
 import {
   CaptureDirection,
   erfInterface,
@@ -19,7 +20,8 @@ import { newParsedPacket, PacketCheck, PacketError, parsePacket } from '../../..
 import { resealVcrc } from '../../../protocol/infiniband/packet-builder.ts';
 import { VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
 import type { TraceBlock } from '../../../protocol/layout/gen/trace-block.gen.ts';
-import { completionStatusName, sendOpcodeName } from '../../../protocol/layout/gen/values.gen.ts';
+import { completionStatusName } from '../../../protocol/layout/gen/values.gen.ts';
+import { requestName } from '../../hca/function/request-opcodes.ts';
 import { nameStepNumbers, stepName } from '../../hca/function/timeline-names.ts';
 import { type AdapterTrace, findOtherSide, type MessageEnd } from '../../hca/trace/adapter-trace.ts';
 import type { TracedMessage, TracedPacket } from '../../hca/trace/traced-message.ts';
@@ -37,7 +39,7 @@ export function describeMessage({ block, payload, packets }: TracedMessage): Rec
   return {
     kind: 'message',
     side: receive === 1 ? 'receive' : 'send',
-    opcode: sendOpcodeName(opcode),
+    opcode: requestName(opcode),
     status: block.complete === 1 ? completionStatusName(status) : 'under way',
     ...rest,
     headers: packets.map(({ headers }) => hex(headers)),

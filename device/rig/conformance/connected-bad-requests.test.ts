@@ -13,7 +13,7 @@ import {
   SendOpcode,
   ServiceType,
 } from '../../../protocol/layout/gen/values.gen.ts';
-import { CHANGE_KEY } from '../../hca/transport/requester-opcodes.ts';
+import { CHANGE_KEY } from '../../hca/function/request-opcodes.ts';
 import type { SendRequest } from '../driver/send-request.ts';
 import { ledger } from '../fixtures/ledger.ts';
 import { PacketPeer } from '../fixtures/packet-peer.ts';

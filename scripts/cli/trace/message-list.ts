@@ -2,12 +2,13 @@
 /**
  * The list of `vuhca trace show --messages`: a line for each message, or the same as data. Pure.
  */
+import { requestName } from '../../../device/hca/function/request-opcodes.ts';
 import { Step } from '../../../device/hca/function/timeline.ts';
 import { PacketMove } from '../../../device/hca/function/timeline-values.ts';
 import type { AdapterTrace, MessageEnd } from '../../../device/hca/trace/adapter-trace.ts';
 import { findBlockSteps } from '../../../device/hca/trace/message-life.ts';
 import { formatWallTime } from '../../../device/process/trace/trace-export.ts';
-import { completionStatusName, sendOpcodeName, serviceTypeName } from '../../../protocol/layout/gen/values.gen.ts';
+import { completionStatusName, serviceTypeName } from '../../../protocol/layout/gen/values.gen.ts';
 import { table } from '../../console/table.ts';
 import { seconds } from '../screens/screen-text.ts';
 import { durationNs } from './message-choice.ts';
@@ -79,7 +80,7 @@ function describeRow(end: MessageEnd): MessageRow {
     message: block.index,
     side: receive === 1 ? 'receive' : 'send',
     service: serviceTypeName(block.serviceType),
-    operation: sendOpcodeName(block.opcode),
+    operation: requestName(block.opcode),
     bytes: block.messageLength,
     ...(packetsTotal > 0 && { firstPsn, lastPsn }),
     beginNs: block.beginTime,

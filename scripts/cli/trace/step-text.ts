@@ -3,6 +3,7 @@
  * The words of `vuhca trace show` for the steps of a message: its way to the launch, and how
  * software learns of its end. wire-text.ts has those of packets, trace-lines.ts orders them.
  */
+import { requestName } from '../../../device/hca/function/request-opcodes.ts';
 import { Step, type TimelineStep } from '../../../device/hca/function/timeline.ts';
 import { stepName } from '../../../device/hca/function/timeline-names.ts';
 import {
@@ -10,6 +11,7 @@ import {
   DoorbellSource,
   EventCause,
   InterruptWait,
+  KEY_LENGTH_MAX,
   NO_VCB,
   NoEvent,
   NoInterrupt,
@@ -23,7 +25,7 @@ import {
 } from '../../../device/hca/trace/message-signals.ts';
 import { findCommandSteps } from '../../../device/hca/trace/message-steps.ts';
 import { RESOURCE_NO_LEVEL } from '../../../protocol/layout/gen/constants.gen.ts';
-import { CompletionStatus, ResourceKind, SendOpcode, sendOpcodeName } from '../../../protocol/layout/gen/values.gen.ts';
+import { CompletionStatus, ResourceKind, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 
 import { describeWireStep, hex } from './wire-text.ts';
 
@@ -51,6 +53,8 @@ export function describeStep(one: TimelineStep): string {
   switch (step) {
     case Step.COMMAND:
       return describeCommand(one);
+    case Step.KEY_CHANGED:
+      return describeKey(one);
     case Step.ENTRY:
       return `receive WQE ${a} taken`;
     case Step.SHARE:
@@ -102,11 +106,17 @@ function describeDoorbell(sequence: number, source: number): string {
 function describeCommand({ b: opcode, c: flags, d: rkey }: TimelineStep): string {
   const names = Object.entries(CommandFlag).flatMap(([name, bit]) => (flags & bit ? [name.toLowerCase()] : []));
   const remote = REMOTE.includes(opcode) ? [`R_Key ${hex(rkey)}`] : [];
-  return `  ${[sendOpcodeName(opcode), ...names, ...remote].join(', ')}`;
+  return `  ${[requestName(opcode), ...names, ...remote].join(', ')}`;
 }
 
 function describeSge({ b: lkey, c: length, d: low, e: high }: TimelineStep): string {
   return `SGE: ${length} bytes at ${hex(high * 2 ** 32 + low)}, L_Key ${hex(lkey)}`;
+}
+
+function describeKey({ b: key, c: length, d: low, e: high }: TimelineStep): string {
+  if (length === 0) return `key ${hex(key)} is free: nothing may be accessed by it`;
+  const bytes = length === KEY_LENGTH_MAX ? `${length} bytes or more` : `${length} bytes`;
+  return `key ${hex(key)} stands for ${bytes} at ${hex(high * 2 ** 32 + low)}`;
 }
 
 /** A changed part of the function's share. */

@@ -4,10 +4,11 @@
  * launch (US 8,484,392 par. 45-46, 115), and every command from the read of its send queue over its
  * kick list to the completion list of its QP (par. 39-43), with the credits that it holds.
  */
+
 import { getSendCommandOpcode, getSendCommandSequence } from '../../../../protocol/layout/gen/send-command.gen.ts';
-import { sendOpcodeName } from '../../../../protocol/layout/gen/values.gen.ts';
 import { type CreditHold, CreditSource } from '../../collect/credit-hold.ts';
 import { PcbState, type PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
+import { requestName } from '../../function/request-opcodes.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import { Inbound } from '../../scheduler/inbound-queue.ts';
 import { requesterOf } from '../../transport/state/connected-states.ts';
@@ -135,7 +136,7 @@ function describeRecord(adapter: Pools, qp: QueuePair, record: SendRecord): Row 
     ...whose(qp),
     where: 'completion list',
     sequence: record.sequence,
-    opcode: sendOpcodeName(record.opcode),
+    opcode: requestName(record.opcode),
     lane: hold.lane,
     pool: buffer === undefined ? null : poolOf(adapter, buffer),
     pcb: buffer?.index ?? null,
@@ -153,7 +154,7 @@ function whose(qp: QueuePair): { function: number; qp: number; service: string }
 }
 
 function identify({ view }: PhysicalCollectBuffer): { sequence: number; opcode: string } {
-  return { sequence: getSendCommandSequence(view, 0), opcode: sendOpcodeName(getSendCommandOpcode(view, 0)) };
+  return { sequence: getSendCommandSequence(view, 0), opcode: requestName(getSendCommandOpcode(view, 0)) };
 }
 
 function describeCredits({ execution, completion }: CreditHold): Row {

@@ -5,9 +5,10 @@ import { COMMAND_HEADER_BYTES } from '../../../../protocol/layout/gen/constants.
 import { setSendCommandOpcode, setSendCommandSequence } from '../../../../protocol/layout/gen/send-command.gen.ts';
 import { FaultKind, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
+import { CHANGE_KEY } from '../../function/request-opcodes.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
-import { CHANGE_KEY, RequestKind } from '../requester-opcodes.ts';
+import { RequestKind } from '../requester-opcodes.ts';
 import { SendRecord } from '../state/send-record.ts';
 import { loadCommand } from './command-loader.ts';
 

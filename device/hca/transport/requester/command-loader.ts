@@ -9,9 +9,10 @@ import { COMMAND_HEADER_BYTES, MESSAGE_MAX_BYTES } from '../../../../protocol/la
 import { getSendCommandSgeCount } from '../../../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import { bytesBehindHeader, type PhysicalCollectBuffer } from '../../collect/physical-collect-buffer.ts';
+import { CHANGE_KEY } from '../../function/request-opcodes.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
-import { ATOMIC_WRITE_BYTES, CHANGE_KEY, isPlacement, RequestKind, requestKind } from '../requester-opcodes.ts';
+import { ATOMIC_WRITE_BYTES, isPlacement, RequestKind, requestKind } from '../requester-opcodes.ts';
 import type { SendRecord } from '../state/send-record.ts';
 
 const ATOMIC_BYTES = 8;

@@ -18,10 +18,10 @@ import {
   SEND_COMMAND_TARGET_OFFSET as TARGET,
 } from '../../../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, FaultKind, SendOpcode } from '../../../../protocol/layout/gen/values.gen.ts';
+import { CHANGE_KEY } from '../../function/request-opcodes.ts';
 import { PAGE_SHIFT_MAX, PAGE_SHIFT_MIN } from '../../memory/page-list.ts';
 import type { KeyLookup } from '../../protection/key-lookup.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
-import { CHANGE_KEY } from '../requester-opcodes.ts';
 import type { SendRecord } from '../state/send-record.ts';
 import { RequesterKeys } from './requester-keys.ts';
 

@@ -26,12 +26,12 @@ import {
   SEND_COMMAND_TARGET_OFFSET,
 } from '../../../../protocol/layout/gen/send-command.gen.ts';
 import { AccessFlag, FaultKind, MrKind, SendOpcode } from '../../../../protocol/layout/gen/values.gen.ts';
+import { CHANGE_KEY } from '../../function/request-opcodes.ts';
 import { arePagesAligned, PAGE_SHIFT_MAX, PAGE_SHIFT_MIN, readPageList } from '../../memory/page-list.ts';
 import type { BindRequest, KeyLookup } from '../../protection/key-lookup.ts';
 import { ALL_ACCESS, REMOTE_CHANGES } from '../../protection/memory-region.ts';
 import { foldHigh } from '../../protection/virtual-address.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
-import { CHANGE_KEY } from '../requester-opcodes.ts';
 import type { SendRecord } from '../state/send-record.ts';
 
 const LIST_ALIGNMENT = 8;

@@ -6,7 +6,7 @@
  * All of it is checked first; a request that is refused changes nothing. The requester calls it by
  * `MemoryKeys.perform`.
  */
-import { KEY_BYTE_MASK, KEY_NUMBER_SHIFT } from '../../../../protocol/infiniband/memory-keys.ts';
+import { KEY_BYTE_MASK, KEY_NUMBER_SHIFT, makeKey } from '../../../../protocol/infiniband/memory-keys.ts';
 import { joinDwords } from '../../../../protocol/layout/dwords.ts';
 import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import { CTRL_SEG_SIZE, getCtrlSegImmediate } from '../../../../protocol/mlx5/gen/ctrl-seg.gen.ts';
@@ -40,6 +40,8 @@ import {
 } from '../../../../protocol/mlx5/gen/umr-ctrl-seg.gen.ts';
 import { KeyAccessMode, KeyAttribute } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { PAGE_LIST } from '../../../hca/function/fault-log.ts';
+import { noteStep, Step } from '../../../hca/function/timeline.ts';
+import { KEY_LENGTH_MAX } from '../../../hca/function/timeline-values.ts';
 import type { KeyHolder } from '../../../hca/protection/key-holder.ts';
 import { foldHigh } from '../../../hca/protection/virtual-address.ts';
 import type { WordBlock } from '../../../host.ts';
@@ -130,7 +132,18 @@ export class UmrUnit implements KeyChanges {
   /** A request that is refused has changed nothing. */
   perform(qp: KeyHolder, sequence: number): FaultKind {
     const request = this.#requests.fetch(qp, sequence);
-    return request === undefined ? FaultKind.DMA_READ : this.#execute(qp, request);
+    if (request === undefined) return FaultKind.DMA_READ;
+    const fault = this.#execute(qp, request);
+    if (fault === FaultKind.NONE && qp.owner.timeline !== undefined) this.#noteChange(qp, sequence, request);
+    return fault;
+  }
+
+  #noteChange(qp: KeyHolder, sequence: number, { view }: KeyRequest): void {
+    const key = this.#keys.get(getCtrlSegImmediate(view, 0) >>> KEY_NUMBER_SHIFT);
+    if (key === undefined) return;
+    const { mkey70, free, len, startAddr, startHigh } = key.attributes;
+    const length = free === 1 ? 0 : Math.min(len, KEY_LENGTH_MAX);
+    noteStep(qp, Step.KEY_CHANGED, sequence, makeKey(key.index, mkey70), length, startAddr >>> 0, startHigh);
   }
 
   #execute(qp: KeyHolder, request: KeyRequest): FaultKind {

@@ -15,7 +15,7 @@ import { newSendCommand } from '../../../../protocol/layout/gen/send-command.gen
 import { FaultKind, SendOpcode, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
 import { CompletionMode, FenceMode, SendOpcode as WorkOpcode } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { LIST_ELEMENTS_MAX } from '../../../hca/collect/physical-collect-buffer.ts';
-import { CHANGE_KEY } from '../../../hca/transport/requester-opcodes.ts';
+import { CHANGE_KEY } from '../../../hca/function/request-opcodes.ts';
 import { PageAccess } from '../../../rig/machine/guest-memory-model.ts';
 import {
   atomic,

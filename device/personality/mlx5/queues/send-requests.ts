@@ -51,7 +51,7 @@ import { CompletionMode, FenceMode, SendOpcode as WorkOpcode } from '../../../..
 import { getXrcSegXrcSrqn, XRC_SEG_SIZE } from '../../../../protocol/mlx5/gen/xrc-seg.gen.ts';
 import { LIST_ELEMENTS_MAX, type PhysicalCollectBuffer } from '../../../hca/collect/physical-collect-buffer.ts';
 import type { Dma } from '../../../hca/function/dma.ts';
-import { CHANGE_KEY } from '../../../hca/transport/requester-opcodes.ts';
+import { CHANGE_KEY } from '../../../hca/function/request-opcodes.ts';
 import type { AddressVectors } from '../../shared/address-vectors.ts';
 import { RequestBlock } from '../../shared/request-block.ts';
 import { hasTarget, isAtomic, roundUp, SendCommandBuilder } from '../../shared/send-command-builder.ts';
