@@ -140,7 +140,10 @@ function makeSessions({ devices, relay }: Served, options: CaseOptions & GuestSe
         cutUntilLost(relay, devices).catch((error) => session.addFaults('adapter', [`the link was not cut: ${error}`]));
     };
     const session = new GuestSession({ ...options, onReport, guest: { ports: [PEER_PORT], cpus: 1 } });
-    return { session, start: (image, path) => session.run(image, [path], (guest) => started[side].set(guest)) };
+    return {
+      session,
+      start: (image, socketPath) => session.run(image, [{ socketPath }], (guest) => started[side].set(guest)),
+    };
   });
 }
 

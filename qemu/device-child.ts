@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { printable } from '../protocol/system/printable.mjs';
+import type { VfioUserDevice } from './guest-options.ts';
 import { makeRunDirectory, onProcessEnd, removeRunDirectory } from './run-directory.ts';
 import { StartError } from './setup/tools/errors.ts';
 
@@ -31,6 +32,11 @@ export interface DeviceChildOptions {
  * The first words that the process prints on standard output when guests may attach; paths follow.
  */
 export const READY = 'listening on';
+/**
+ * The first words of a line before that one, for each device of several functions that belong into
+ * one PCI slot; their sockets follow.
+ */
+export const SLOT = 'one slot for';
 
 /** How the process ended. */
 export interface DeviceExit {
@@ -40,6 +46,13 @@ export interface DeviceExit {
   readonly left: readonly string[];
   /** The last line of its log. */
   readonly lastLine: string | undefined;
+}
+
+/** The paths that a process serves. */
+interface ServedPaths {
+  readonly sockets: readonly string[];
+  readonly slots: readonly (readonly string[])[];
+  readonly controlPath: string;
 }
 
 /** The program of this package, as package.json names it. */
@@ -58,6 +71,8 @@ export class DeviceChild {
   readonly controlPath: string;
   /** The vfio-user sockets, one for each function. */
   readonly sockets: readonly string[];
+  /** Those of functions that belong into one slot. */
+  readonly #slots: readonly (readonly string[])[];
   /** Resolves, never rejects, when the process has ended and nothing of it is left. */
   readonly whenExited: Promise<DeviceExit>;
   readonly #child: ChildProcess;
@@ -81,20 +96,20 @@ export class DeviceChild {
       removeRunDirectory(directory);
       forget();
     });
-    const { sockets, controlPath } = await waitUntilReady(child, exited, tail);
-    return new DeviceChild(child, directory, sockets, controlPath, exited);
+    const paths = await waitUntilReady(child, exited, tail);
+    return new DeviceChild(child, directory, paths, exited);
   }
 
   private constructor(
     child: ChildProcess,
     directory: string,
-    sockets: readonly string[],
-    controlPath: string,
+    { sockets, slots, controlPath }: ServedPaths,
     exited: Promise<DeviceExit>,
   ) {
     this.#child = child;
     this.directory = directory;
     this.sockets = sockets;
+    this.#slots = slots;
     this.controlPath = controlPath;
     this.whenExited = exited.then((exit) => {
       if (exit.signal !== null) rmSync(controlPath, { force: true });
@@ -109,6 +124,16 @@ export class DeviceChild {
   /** The path of a vfio-user socket: of a lone adapter, or one that the topology names. */
   socketPath(name = SOCKET): string {
     return join(this.directory, name);
+  }
+
+  /** The devices of a guest that gets these sockets; all when absent. */
+  devices(sockets = this.sockets): VfioUserDevice[] {
+    const devices = new Map<string, string[]>();
+    for (const path of sockets) {
+      const [first] = this.#slots.find((slot) => slot.includes(path)) ?? [path];
+      devices.set(first, [...(devices.get(first) ?? []), path]);
+    }
+    return [...devices.values()].map(([socketPath, ...furtherFunctions]) => ({ socketPath, furtherFunctions }));
   }
 
   /** Ends the process at once, as a crash would. */
@@ -165,13 +190,15 @@ async function waitUntilReady(
   child: ChildProcess,
   exited: Promise<DeviceExit>,
   tail: readonly string[],
-): Promise<{ sockets: string[]; controlPath: string }> {
+): Promise<ServedPaths> {
   const pattern = new RegExp(`^${READY} (.*) control (.*)$`);
-  const ready = new Promise<{ sockets: string[]; controlPath: string }>((resolve) => {
+  const slots: string[][] = [];
+  const ready = new Promise<ServedPaths>((resolve) => {
     if (child.stdout === null) return;
     createInterface({ input: child.stdout }).on('line', (line) => {
       const [, sockets, controlPath] = pattern.exec(line) ?? [];
-      if (controlPath !== undefined) resolve({ sockets: sockets.split(' '), controlPath });
+      if (line.startsWith(SLOT)) slots.push(line.slice(SLOT.length + 1).split(' '));
+      else if (controlPath !== undefined) resolve({ sockets: sockets.split(' '), slots, controlPath });
     });
   });
   const timer = setTimeout(() => child.kill('SIGKILL'), START_BOUND_MS);

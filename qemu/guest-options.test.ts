@@ -54,6 +54,27 @@ t.test('devices', async (t) => {
   ]);
 });
 
+t.test('functions of one device share a slot', async (t) => {
+  const args = build({
+    waitsForStores: true,
+    devices: [
+      { socketPath: '/run/a', furtherFunctions: ['/run/a.1'] },
+      { socketPath: '/run/b', furtherFunctions: [] },
+    ],
+  });
+  const devices = valuesOf(args, '-device');
+  t.equal(devices.filter((device) => device.startsWith('pcie-root-port')).length, 2);
+  const json = devices.filter((device) => device.startsWith('{')).map((device) => JSON.parse(device) as unknown);
+  const common = { driver: 'vfio-user-pci', 'x-msg-timeout': 86_400_000, 'x-no-posted-writes': true };
+  const shared = { ...common, bus: 'rp0', multifunction: true };
+  const socket = (path: string) => ({ type: 'unix', path });
+  t.same(json, [
+    { ...shared, id: 'hca0', addr: '0.0', socket: socket('/run/a') },
+    { ...shared, id: 'hca0.1', addr: '0.1', socket: socket('/run/a.1') },
+    { ...common, id: 'hca1', bus: 'rp1', socket: socket('/run/b') },
+  ]);
+});
+
 t.test('every device has stores that wait, where the guest asks for it', async (t) => {
   for (const waitsForStores of [true, false]) {
     const args = build({ waitsForStores, devices: [{ socketPath: '/run/a' }, { socketPath: '/run/b' }] });

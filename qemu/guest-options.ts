@@ -6,10 +6,15 @@
  * documentation, "vfio-user"). Called by guest.ts.
  */
 
-/** One PCIe function offered on a vfio-user socket. */
+/** One PCIe function offered on a vfio-user socket, or several of one device. */
 export interface VfioUserDevice {
   /** The unix socket the device process listens on. */
   readonly socketPath: string;
+  /**
+   * Sockets of functions 1 and up of the device, which share the slot of the first one behind a
+   * root port.
+   */
+  readonly furtherFunctions?: readonly string[];
   /** QEMU's id of the device; `hcaN` when absent. */
   readonly id?: string;
   /**
@@ -241,17 +246,23 @@ function diskArguments(disk: GuestDisk | undefined): string[] {
 function deviceArguments(device: VfioUserDevice, index: number, waitsForStores: boolean): string[] {
   const port = `rp${index}`;
   const behindPort = device.rootPort ?? true;
-  const properties = {
-    driver: 'vfio-user-pci',
-    id: device.id ?? `hca${index}`,
-    ...(behindPort ? { bus: port } : {}),
-    'x-msg-timeout': device.messageTimeoutMs ?? DAY_MS,
-    ...(waitsForStores ? { 'x-no-posted-writes': true } : {}),
-    socket: { type: 'unix', path: device.socketPath },
-    ...device.properties,
-  };
+  const paths = [device.socketPath, ...(device.furtherFunctions ?? [])];
+  const functions = paths.flatMap((path, number) => {
+    const id = device.id ?? `hca${index}`;
+    const properties = {
+      driver: 'vfio-user-pci',
+      id: number === 0 ? id : `${id}.${number}`,
+      ...(behindPort ? { bus: port } : {}),
+      ...(paths.length > 1 ? { addr: `0.${number}`, multifunction: true } : {}),
+      'x-msg-timeout': device.messageTimeoutMs ?? DAY_MS,
+      ...(waitsForStores ? { 'x-no-posted-writes': true } : {}),
+      socket: { type: 'unix', path },
+      ...device.properties,
+    };
+    return ['-device', JSON.stringify(properties)];
+  });
   const rootPort = ['-device', `pcie-root-port,id=${port},chassis=${index + 1},slot=${index + 1}`];
-  return [...(behindPort ? rootPort : []), '-device', JSON.stringify(properties)];
+  return [...(behindPort ? rootPort : []), ...functions];
 }
 
 function gdbServer(gdb: string): string {

@@ -48,7 +48,7 @@ export async function runGuest(job: GuestJob, options: GuestRunOptions = {}): Pr
   try {
     await options.onDevice?.(device);
     const sockets = device.child.sockets.filter((_, number) => only === undefined || only.includes(number));
-    await session.run(initramfs, sockets, (running) => {
+    await session.run(initramfs, device.child.devices(sockets), (running) => {
       options.onGuest?.(running);
       if (answer !== undefined) answerRequests(running, answer);
     });

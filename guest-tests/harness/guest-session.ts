@@ -6,7 +6,7 @@
  */
 import { describeGuestExit } from '../../qemu/describe-exit.ts';
 import type { Guest } from '../../qemu/guest.ts';
-import type { GuestOptions } from '../../qemu/guest-options.ts';
+import type { GuestOptions, VfioUserDevice } from '../../qemu/guest-options.ts';
 import { KernelLogWatch } from '../../qemu/kernel-log.ts';
 import { launchGuest } from '../../qemu/launch.ts';
 import { SilenceWatch } from '../../qemu/silence.ts';
@@ -99,14 +99,18 @@ export class GuestSession {
   }
 
   /** Runs the guest to its end; `started` is called with it before it has booted. */
-  async run(initramfs: string, sockets: readonly string[], started: (guest: Guest) => void = () => {}): Promise<void> {
+  async run(
+    initramfs: string,
+    devices: readonly VfioUserDevice[],
+    started: (guest: Guest) => void = () => {},
+  ): Promise<void> {
     const { guest: options = {}, silenceSeconds = SILENCE_SECONDS, cleared = false } = this.#options;
     const slabChecks = cleared ? SLAB_CHECKS.cleared : SLAB_CHECKS.poisoned;
     const guest = await launchGuest({
       ...options,
       initramfs,
       append: `${slabChecks} ${APPEND} ${options.append ?? ''}`,
-      devices: sockets.map((socketPath) => ({ socketPath })),
+      devices,
       onConsoleLine: (line) => this.#takeConsole(line),
       onKernelLine: (line) => this.#takeLog(line),
     });

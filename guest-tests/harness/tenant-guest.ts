@@ -37,7 +37,7 @@ export class Tenant {
       onReport,
       guest: { ports: [PEER_PORT], cpus: 1, memoryMiB: MEMORY_MIB },
     });
-    this.#ended = this.session.run(image, [socketPath], (guest) => {
+    this.#ended = this.session.run(image, [{ socketPath }], (guest) => {
       this.#guest = guest;
     });
     this.ready = this.#hears();

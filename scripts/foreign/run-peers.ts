@@ -89,7 +89,8 @@ class Peers {
   /** Runs both to their ends; neither can go on without the other. */
   async run(served: ServedPeers, images: Sides<SuiteImage>): Promise<void> {
     const runOne = async (side: Side, other: Side): Promise<void> => {
-      await this[side].run(images[side].initramfs, served.sockets[side], (guest) => {
+      const devices = served.sockets[side].map((socketPath) => ({ socketPath }));
+      await this[side].run(images[side].initramfs, devices, (guest) => {
         guest.port(PEER_PORT).onLine((line) => this.#started[other].tell(line));
         this.#started[side].set(guest);
       });

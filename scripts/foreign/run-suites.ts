@@ -6,6 +6,7 @@
  */
 import { DeviceProcess } from '../../guest-tests/harness/device-process.ts';
 import { GuestSession } from '../../guest-tests/harness/guest-session.ts';
+import type { VfioUserDevice } from '../../qemu/guest-options.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
 import { deviceArguments, hasClearedMemory } from './adapter-parts.ts';
 import { type SideAdapter, serveSwitch } from './peer-adapters.ts';
@@ -65,7 +66,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
   });
   const served = await serveGuest(options);
   try {
-    await session.run(initramfs, served.sockets);
+    await session.run(initramfs, served.devices);
   } finally {
     session.addFaults('adapter', await served.stop());
   }
@@ -79,7 +80,7 @@ function setOf(suites: readonly string[]): DistributionSet {
 }
 
 interface Served {
-  readonly sockets: readonly string[];
+  readonly devices: readonly VfioUserDevice[];
   stop(): Promise<string[]>;
 }
 
@@ -105,10 +106,10 @@ async function serveGuest(options: ForeignOptions): Promise<Served> {
   const [lone, ...others] = listed;
   if (others.length === 0) return serveOne(lone?.personality ?? 'rxe');
   const { sockets, stop } = await serveSwitch(listed);
-  return { sockets: ['first', 'second'].flatMap(sockets), stop };
+  return { devices: ['first', 'second'].flatMap(sockets).map((socketPath) => ({ socketPath })), stop };
 }
 
 async function serveOne(adapter: AdapterName): Promise<Served> {
   const device = await DeviceProcess.start({ arguments: deviceArguments(adapter) });
-  return { sockets: device.child.sockets, stop: () => device.stop() };
+  return { devices: device.child.devices(), stop: () => device.stop() };
 }

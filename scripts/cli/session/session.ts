@@ -64,7 +64,7 @@ export class Session {
       const guest = await launchGuest({
         consoleLog,
         ...(await prepared),
-        devices: device.sockets.map((socketPath) => ({ socketPath })),
+        devices: device.devices(),
         onConsoleLine: (line) => life.take(line),
         onKernelLine: (line) => life.take(line),
       });
