@@ -60,6 +60,7 @@ const NS_PER_MS = 1e6;
 export class CaptureFile {
   readonly #options: CaptureOptions;
   readonly #ports: readonly LinkEnd[];
+  readonly #numberOf: (port: LinkEnd) => number;
   readonly #nowNs: () => number;
   readonly #file: BackgroundFile;
   readonly #limitBytes: number;
@@ -90,18 +91,21 @@ export class CaptureFile {
 
   /**
    * Begins at once. `nowNs`: wall-clock time, ns since 1970. `onEarlyEnd` is called once, with one
-   * sentence, when it ends before it is asked to and before its packet count. Throws a Refusal when
-   * the file cannot be opened or another capture runs.
+   * sentence, when it ends before it is asked to and before its packet count. `numberOf`: the
+   * numbers of ports in the file, where those that the ports have are not enough. Throws a Refusal
+   * when the file cannot be opened or another capture runs.
    */
   constructor(
     options: CaptureOptions,
     ports: readonly LinkEnd[],
     nowNs: () => number,
     onEarlyEnd: (sentence: string) => void = () => {},
+    numberOf: (port: LinkEnd) => number = ({ number }) => number,
   ) {
     if (ports.some((port) => port.observer !== undefined)) throw new Refusal('a capture is running already');
     this.#options = options;
-    this.#ports = ports.filter((port) => options.port === undefined || port.number === options.port);
+    this.#ports = ports.filter((port) => options.port === undefined || numberOf(port) === options.port);
+    this.#numberOf = numberOf;
     this.#nowNs = nowNs;
     this.whenEnded = new Promise((resolve) => {
       this.#ended = resolve;
@@ -155,7 +159,7 @@ export class CaptureFile {
       this.#lost++;
       return;
     }
-    const tap = erfInterface(port.number, outgoing ? CaptureDirection.SENT : CaptureDirection.RECEIVED);
+    const tap = erfInterface(this.#numberOf(port), outgoing ? CaptureDirection.SENT : CaptureDirection.RECEIVED);
     const target = this.#viewOf(this.#filling);
     this.#used += writeErfRecord(target, this.#used, this.#nowNs(), tap, 0, this.#viewOf(bytes), offset, lengthBytes);
     this.#taken += recordBytes;

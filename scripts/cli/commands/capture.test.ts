@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import { CaptureFile, type CaptureOptions } from '../../../device/process/control/capture-file.ts';
 import { AdapterFixture, type Pair } from '../../../device/rig/fixtures/adapter-fixture.ts';
+import { CaptureDirection, erfInterface, readErfRecord } from '../../../protocol/infiniband/erf.ts';
 import { PCAP_FILE_HEADER_SIZE, readPcap } from '../../../protocol/infiniband/pcap.ts';
 import { viewOf } from '../../../protocol/layout/view.ts';
 import { findTshark } from '../../../qemu/setup/tshark.ts';
@@ -102,6 +103,22 @@ t.test('port, direction and number can be chosen', async (t) => {
   t.equal(await count({ direction: 'sent' }), 4);
   t.equal(await count({ port: 1, direction: 'received' }), 0);
   t.equal(await count({ count: 3 }), 3);
+});
+
+t.test('ports may have other numbers in the file', async (t) => {
+  const setting = prepare(t);
+  const { ports } = setting.fixture.machine.device;
+  const numberOf = ({ number }: { readonly number: number }) => 3 - number;
+  const options = { path: setting.path, port: 1 };
+  const capture = new CaptureFile(options, ports, () => START_NS, undefined, numberOf);
+  send(setting, 4);
+  await capture.stop();
+  const bytes = readFileSync(setting.path);
+  const view = viewOf(bytes);
+  t.same(
+    readPcap(view).records.map(({ offset, lengthBytes }) => readErfRecord(view, offset, lengthBytes)?.interfaceNumber),
+    new Array(4).fill(erfInterface(1, CaptureDirection.RECEIVED)),
+  );
 });
 
 t.test('a capture costs nothing when it is off, and only one runs', async (t) => {
