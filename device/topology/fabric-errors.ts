@@ -11,6 +11,7 @@ import { DATA_VL_COUNTS } from '../fabric/port/transmit-queues.ts';
 import { defaultSubnetManagerOptions, findSubnetManagerError } from '../fabric/subnet-manager/options.ts';
 import { SWITCH_PORTS_MAX, SWITCH_PORTS_MIN } from '../fabric/switch/switch.ts';
 import { countFunctionGuids, embeddedSwitchGuid } from '../hca/adapter/embedded-guids.ts';
+import { functionName } from './device-functions.ts';
 import {
   type AdapterNode,
   type FabricPlan,
@@ -35,6 +36,7 @@ interface Node {
   /** GUIDs of the node and its ports. */
   readonly guids: number;
   readonly virtualLanes: number;
+  readonly functionOf?: string | undefined;
 }
 
 /** The ports of a link in this process; one of a link to another process. */
@@ -71,10 +73,11 @@ function findControlError({ adapters, switches, subnet, manager }: Omit<FabricPl
 }
 
 function describeAdapter(node: AdapterNode): Node {
-  const { name, options } = node;
+  const { name, options, functionOf } = node;
   const ports = portLidsOf(node).length;
   const guids = isEmbedding(node) ? countFunctionGuids(node.options.functionCount) : 1 + ports;
-  return { name, what: 'adapter', ports, nodeGuid: options.nodeGuid, guids, virtualLanes: virtualLanesOf(node) };
+  const { nodeGuid } = options;
+  return { name, what: 'adapter', ports, nodeGuid, guids, virtualLanes: virtualLanesOf(node), functionOf };
 }
 
 function describeSwitch(node: SwitchNode): Node {
@@ -100,8 +103,10 @@ function describeEmbedded(node: AdapterNode): Node[] {
 
 function findNameError(nodes: readonly Node[]): string | undefined {
   const known = new Map<string, string>();
-  for (const { name, what } of nodes) {
-    if (!NAME.test(name)) return `${what} name ${JSON.stringify(name)} must be 1 to 32 letters, digits, dots or dashes`;
+  for (const { name, what, functionOf } of nodes) {
+    const isFunction = functionOf !== undefined && known.has(functionOf) && name === functionName(functionOf);
+    if (!isFunction && !NAME.test(name))
+      return `${what} name ${JSON.stringify(name)} must be 1 to 32 letters, digits, dots or dashes`;
     const other = known.get(name);
     if (other === what)
       return `two ${what === 'switch' ? 'switches' : 'adapters'} are called ${name}; names must differ`;
@@ -191,8 +196,11 @@ function findPortError(nodes: readonly Node[], port: string): string | undefined
   const node = nodes.find((one) => one.name === name);
   if (node === undefined) return describeMissing(nodes, name);
   if (/^[1-9]\d?$/.test(number) && Number(number) <= node.ports) return undefined;
+  const ends = node.ports === 1 ? ':1' : node.ports === 2 ? ':1 or :2' : `:1 to :${node.ports}`;
+  const other = nodes.find(({ functionOf }) => functionOf === name);
+  const hint = other === undefined ? '' : `; the port of its function 1 is ${other.name}:1`;
   return node.what === 'adapter'
-    ? `port ${port} must end in ${node.ports === 1 ? ':1' : node.ports === 2 ? ':1 or :2' : `:1 to :${node.ports}`}`
+    ? `port ${port} must end in ${ends}${hint}`
     : `port ${port} does not exist; switch ${name} has ports ${name}:1 to ${name}:${node.ports}`;
 }
 

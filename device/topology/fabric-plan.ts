@@ -15,13 +15,17 @@ import type { PersonalityName } from './personalities.ts';
 export interface VuhcaNode {
   readonly name: string;
   readonly personality?: undefined;
+  /** Its functions are one node. */
+  readonly functionOf?: undefined;
   readonly options: AdapterOptions;
 }
 
-/** An adapter of a personality (docs/verbs/PERSONALITIES.md). */
+/** A function of a device of a personality (docs/verbs/PERSONALITIES.md); most have only one. */
 export interface PersonalityNode {
   readonly name: string;
   readonly personality: PersonalityName;
+  /** The node of function 0 of its device, in another function (`device-functions.ts`). */
+  readonly functionOf?: string;
   readonly options: PersonalityOptions;
 }
 

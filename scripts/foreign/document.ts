@@ -33,8 +33,8 @@ npm run test:foreign -- --adapter mlx5 --far mthca --only peers  # the far guest
 A skipped test states its reason. \`driver: ...\` marks a test that failed because of the stock driver
 itself, whatever the device does. Failures of soft-RoCE do not fail the run.
 
-A device of mlx5 has one port, as functions of real cards have, so a guest that stands alone has two
-of them behind a switch, where mthca and our own adapter have two ports.
+A function of mlx5 has one port, as those of real cards have, so a guest that stands alone has two
+devices behind a switch, where mthca and our own adapter have two ports.
 
 The suites of two guests have an adapter in each, behind one switch with the built-in subnet manager,
 or, for soft-RoCE, a virtual network between them. The near guest judges; the far one runs servers

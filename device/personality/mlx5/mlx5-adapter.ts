@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * An mlx5 device: a front end beside `Adapter`, which an unmodified current driver of another
- * vendor binds (docs/verbs/PERSONALITIES.md). It has one function with one port, and the management
- * agents of every node. Hosts and fabrics drive it as they drive `Adapter`.
+ * A function of an mlx5 device: a front end beside `Adapter`, which an unmodified current driver of
+ * another vendor binds (docs/verbs/PERSONALITIES.md). It has one port and the management agents of
+ * every node. A device of two functions has two of these, which share nothing
+ * (device/topology/device-functions.ts). Hosts and fabrics drive it as they drive `Adapter`.
  */
 import { VENDOR_ID } from '../../../protocol/layout/gen/constants.gen.ts';
 import { PCI_DEVICE_ID } from '../../../protocol/mlx5/gen/constants.gen.ts';

@@ -4,6 +4,7 @@ import type { PersonalityOptions } from '../shared/options.ts';
 
 /** 1: MT25204; 2: MT25208 without attached memory. */
 export const mthcaPortCounts: readonly number[] = [1, 2];
+export const mthcaFunctionCounts: readonly number[] = [1];
 
 export const defaultMthcaOptions: PersonalityOptions = {
   portCount: 2,

@@ -10,6 +10,8 @@ export interface PersonalityOptions {
   readonly portCount: 1 | 2;
   /** EUI-64 of the node as 16 hex digits; port GUIDs follow it. */
   readonly nodeGuid: string;
+  /** EUI-64 that the functions of one device have in common; that of the node when absent. */
+  readonly systemImageGuid?: string;
   /** Text of NodeDescription, cut to 64 bytes; `vuhca` and the personality when absent. */
   readonly nodeDescription?: string;
   /** Base LIDs of the ports before a subnet manager gives others. */
@@ -22,6 +24,7 @@ export interface PersonalityOptions {
   readonly orderCheck?: boolean;
 }
 
+const GUID = /^[0-9a-f]{16}$/i;
 const LID_MAX = 0xbfff;
 const QUEUE_PACKETS_MIN = 2;
 const QUEUE_PACKETS_MAX = 1024;
@@ -34,9 +37,10 @@ export function findPersonalityOptionError(
   options: PersonalityOptions,
   portCounts: readonly number[],
 ): string | undefined {
-  const { portCount, nodeGuid, portLids, portQueuePackets, portLink } = options;
+  const { portCount, nodeGuid, systemImageGuid = nodeGuid, portLids, portQueuePackets, portLink } = options;
   if (!portCounts.includes(portCount)) return `option portCount is ${portCount}; it must be ${portCounts.join(' or ')}`;
-  if (!/^[0-9a-f]{16}$/i.test(nodeGuid)) return `option nodeGuid is ${nodeGuid}; it must be 16 hex digits`;
+  if (!GUID.test(nodeGuid)) return `option nodeGuid is ${nodeGuid}; it must be 16 hex digits`;
+  if (!GUID.test(systemImageGuid)) return `option systemImageGuid is ${systemImageGuid}; it must be 16 hex digits`;
   if (!portLids.every((lid) => Number.isInteger(lid) && lid > 0 && lid <= LID_MAX))
     return `option portLids is ${portLids}; a unicast LID is 1 to ${LID_MAX}`;
   const isQueue = Number.isInteger(portQueuePackets) && portQueuePackets >= QUEUE_PACKETS_MIN;

@@ -68,7 +68,7 @@ export abstract class UndividedAdapter<Queue extends PostedSends> implements Fab
     const { portCount, portLids, portQueuePackets } = options;
     this.options = options;
     this.nodeGuid = parseGuid(options.nodeGuid);
-    this.systemImageGuid = this.nodeGuid;
+    this.systemImageGuid = parseGuid(options.systemImageGuid ?? options.nodeGuid);
     this.description = nodeDescription(options.nodeDescription ?? `vuhca ${kind.name}`);
     this.ports = Array.from({ length: portCount }, (_, index) =>
       kind.makePort(index + 1, portGuid(this.nodeGuid, index + 1), portLids[index], portQueuePackets),

@@ -12,6 +12,7 @@ import { Refusal } from '../../hca/adapter/refusal.ts';
 import { showViews } from '../../personality/shared/contents.ts';
 import {
   type AdapterProcess,
+  isLoneDevice,
   isPersonality,
   type ServedAdapter,
   type ServedNode,
@@ -130,17 +131,24 @@ export class ControlCommands {
     const recording = this.#process.recording?.path;
     if (recording !== undefined && isSameFile(recording, options.path))
       throw new Refusal(`${options.path} has the recording of this adapter; name another file`);
-    const capture = new CaptureFile(options, ports, wallTime, this.#warn);
+    // Each node counts its own ports; those of all functions of a device are counted in order.
+    const isWhole = parameters.adapter === undefined && this.#process.served.length > 1;
+    const numberOf = isWhole ? (port: LinkEnd) => ports.indexOf(port) + 1 : undefined;
+    const capture = new CaptureFile(options, ports, wallTime, this.#warn, numberOf);
     this.#capture = capture;
     client.onClose(() => void capture.stop());
     return capture.progress;
   }
 
-  /** The ports of a node of that name: an adapter, a switch, or one of a client of the door. */
+  /**
+   * The ports of a node of that name: an adapter, a switch, or one of a client of the door. Without
+   * a name those of the only device, whose functions may be nodes.
+   */
   #findPorts(name: unknown): readonly LinkEnd[] {
-    const { nodes } = this.#process;
+    const { nodes, served } = this.#process;
     const found = nodes.find((one) => one.name === name);
     if (found !== undefined) return found.mads.node.ports;
+    if (name === undefined && isLoneDevice(served)) return served.flatMap(({ core }) => core.ports);
     return this.#findServed(name).core.ports;
   }
 

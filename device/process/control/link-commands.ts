@@ -7,7 +7,7 @@
 import { findJoint } from '../../fabric/link/joint.ts';
 import { encodeLinkChange, readLinkChange } from '../../fabric/link/link-changes.ts';
 import { Refusal } from '../../hca/adapter/refusal.ts';
-import type { AdapterProcess } from '../host/adapter-process.ts';
+import { type AdapterProcess, isLoneDevice } from '../host/adapter-process.ts';
 import { listUplinks } from '../reports/link-report.ts';
 import type { ControlCommand } from './control-server.ts';
 
@@ -24,10 +24,11 @@ export function makeLinkCommand(process: AdapterProcess): ControlCommand {
   };
 }
 
-/** `NAME:PORT`; the name may be left out when the process has one adapter and no switch. */
-function nameInFull({ served, switches }: AdapterProcess, port: string): string {
-  const isNumber = /^\d+$/.test(port);
-  return isNumber && served.length === 1 && switches.length === 0 ? `${served[0].name}:${port}` : port;
+/** `NAME:PORT`; the name may be left out when the process has one device and no switch. */
+function nameInFull(process: AdapterProcess, port: string): string {
+  const { served, switches } = process;
+  if (!/^\d+$/.test(port) || !isLoneDevice(served) || switches.length > 0) return port;
+  return listUplinks(process)[Number(port) - 1]?.name ?? `${served[0].name}:${port}`;
 }
 
 function changeJoint(process: AdapterProcess, port: string, words: readonly string[]): string {

@@ -61,6 +61,8 @@ interface AdapterProcessOptions {
 /** An adapter of a live process, and the hosts of its functions. */
 export interface ServedNode<Core extends AnyAdapter = AnyAdapter> {
   readonly name: string;
+  /** The node of function 0 of its device, in another function. */
+  readonly functionOf?: string | undefined;
   readonly core: Core;
   readonly hosts: readonly VfioUserHost[];
   /** Its functions as hosts call them. */
@@ -74,6 +76,11 @@ export type ServedPersonality = ServedNode<PersonalityAdapter>;
 
 export function isOwn(one: ServedNode): one is ServedAdapter {
   return one.core instanceof Adapter;
+}
+
+/** True for the nodes of one device, which is the only one of its process. */
+export function isLoneDevice([first, ...others]: readonly ServedNode[]): boolean {
+  return others.every(({ functionOf }) => functionOf === first.name);
 }
 
 export function isPersonality(one: ServedNode): one is ServedPersonality {
@@ -283,10 +290,10 @@ function joinServed(
   functions: readonly FunctionPort[],
 ): ServedNode[] {
   let first = 0;
-  return adapters.map(({ name }, index) => {
+  return adapters.map(({ name, functionOf }, index) => {
     const own = functions.slice(first, first + hosts[index].length);
     first += own.length;
-    return { name, core: cores[index], hosts: hosts[index], functions: own };
+    return { name, functionOf, core: cores[index], hosts: hosts[index], functions: own };
   });
 }
 

@@ -2,7 +2,8 @@
 /**
  * A device of the personality mlx5 in a live process, as a client of its socket sees it:
  * configuration space, the one BAR, commands in shared memory, a failure and its recovery. The
- * recording replays, with timer and health counter as the client has read them.
+ * recording replays, with timer and health counter as the client has read them. A device of two
+ * functions has a node, a socket and a port for each.
  */
 import t from 'tap';
 import { swapBytes } from '../../../protocol/layout/dwords.ts';
@@ -31,8 +32,12 @@ import { CONFIG_REGION } from '../../../protocol/vfio-user/client/client.ts';
 import { SharedMemory } from '../../../protocol/vfio-user/client/unix-socket.ts';
 import { defaultMlx5Options } from '../../personality/mlx5/options.ts';
 import { encodeFault } from '../../personality/shared/injected-faults.ts';
+import type { PersonalityOptions } from '../../personality/shared/options.ts';
 import { AttachedProcess } from '../../rig/live/attached-process.ts';
-import type { AdapterNode } from '../../topology/fabric-plan.ts';
+import { makeTwoFunctions } from '../../topology/device-functions.ts';
+import type { AdapterNode, PersonalityNode } from '../../topology/fabric-plan.ts';
+import { type LoneFabric, loneFabrics } from '../../topology/lone-fabric.ts';
+import { findTopologyError, type LinkPlan, loneDevice, portNamesOf, slotsOf, type Topology } from './topology.ts';
 
 const BAR = 0;
 const PCI_COMMAND = 4;
@@ -47,6 +52,8 @@ const PCIE = 7;
 const FULL_DRIVER = 0;
 const RESET = 7;
 const OFF = 1;
+
+const NODE_GUID = defaultMlx5Options.nodeGuid;
 
 const node: AdapterNode = { name: 'a', personality: 'mlx5', options: defaultMlx5Options };
 
@@ -119,4 +126,97 @@ t.test('commands, a failure, and a reset by the driver', async (t) => {
   t.equal(await command(CommandOpcode.ENABLE_HCA, 0xc), 0, 'it starts anew');
   t.equal(device.underlying.resets.software, 1);
   t.match(device.replay(), { truncated: false, divergence: undefined });
+});
+
+function makeNodes(options: Partial<PersonalityOptions> = {}): readonly [PersonalityNode, PersonalityNode] {
+  return makeTwoFunctions({ name: 'a', personality: 'mlx5', options: { ...defaultMlx5Options, ...options } });
+}
+
+function makeLone(
+  fabric: LoneFabric,
+  links: readonly LinkPlan[] = [],
+  options?: Partial<PersonalityOptions>,
+): Topology {
+  return loneDevice('/run/x', makeNodes(options), links, fabric);
+}
+
+/** The ports that links of this process join. */
+function joined({ links }: Topology): string[] {
+  return links.flatMap((link) => ('ports' in link ? [link.ports.join(' ')] : []));
+}
+
+t.test('two functions: the nodes', async (t) => {
+  const nodes = makeNodes({ portLids: [7, 9] });
+  t.match(nodes, [
+    { name: 'a', options: { nodeGuid: NODE_GUID, portLids: [7, 9], portCount: 1 } },
+    {
+      name: 'a/1',
+      personality: 'mlx5',
+      functionOf: 'a',
+      options: {
+        nodeGuid: '0056554843416002',
+        systemImageGuid: NODE_GUID,
+        nodeDescription: 'vuhca mlx5/1',
+        portLids: [9, 9],
+        portCount: 1,
+      },
+    },
+  ]);
+  t.same(portNamesOf(nodes), ['a:1', 'a/1:1']);
+  t.equal(nodes[0].functionOf, undefined);
+  t.equal(nodes[0].options.systemImageGuid, undefined, 'that of the node');
+  const [, named] = makeNodes({ nodeGuid: '00565548434160FF', nodeDescription: 'card' });
+  t.match(named.options, { nodeGuid: '0056554843416101', nodeDescription: 'card/1' });
+});
+
+t.test('two functions: sockets, slot and links of a lone device', async (t) => {
+  for (const fabric of loneFabrics) {
+    const topology = makeLone(fabric);
+    t.equal(findTopologyError(topology), undefined, fabric);
+    t.match(topology.adapters, [{ sockets: ['/run/x'] }, { sockets: ['/run/x.1'] }]);
+    t.same(slotsOf(topology), [['/run/x', '/run/x.1']]);
+    t.equal(topology.subnet, fabric === 'switch' ? 'managed' : 'fixed');
+  }
+  t.same(joined(makeLone('cable')), ['a:1 a/1:1']);
+  t.same(joined(makeLone('switch')), ['a:1 s:1', 'a/1:1 s:2']);
+  t.same(joined(makeLone('none')), []);
+  const faulty = { kind: 'faulty', seed: 7, faults: { drop: 0.01 } } as const;
+  t.match(makeLone('cable', [], { portLink: faulty }).links, [{ ports: ['a:1', 'a/1:1'], link: faulty }]);
+  for (const port of ['a:1', 'a/1:1']) {
+    const away = makeLone('cable', [{ port, role: 'listen', endpoint: { path: '/run/y' } }]);
+    t.equal(findTopologyError(away), undefined);
+    t.same(joined(away), [], `the neighbour of ${port} is unplugged`);
+  }
+});
+
+t.test('two functions: each mistake in a plan has its sentence', async (t) => {
+  const plan = makeLone('cable');
+  const [first, second] = plan.adapters;
+  const change = (changes: object): Topology => ({
+    ...plan,
+    adapters: [first, { ...second, ...changes } as typeof second],
+  });
+  const set = (options: object): Topology => change({ options: { ...second.options, ...options } });
+  const link = (...ports: [string, string]): Topology => ({ ...plan, links: [{ ports, link: { kind: 'cable' } }] });
+  for (const [topology, says] of [
+    [change({ name: 'b/1' }), /^adapter name "b\/1" must be 1 to 32 letters, digits, dots or dashes$/],
+    [change({ name: 'b/1', functionOf: 'b' }), /^adapter name "b\/1" must be/],
+    [change({ functionOf: 'b' }), /^adapter name "a\/1" must be/],
+    [change({ functionOf: undefined }), /^adapter name "a\/1" must be/],
+    [change({ sockets: ['/run/x'] }), /^adapter a\/1: socket \/run\/x is named twice; sockets must differ$/],
+    [change({ sockets: ['/y', '/z'] }), /^adapter a\/1 has 2 sockets for 1 or 2 functions; it needs one for each$/],
+    [set({ systemImageGuid: '12' }), /^adapter a\/1: option systemImageGuid is 12; it must be 16 hex digits$/],
+    [set({ nodeGuid: NODE_GUID }), /^adapters a and a\/1 have nodeGuid .*; they must be at least 2 apart/],
+    [set({ portLids: [1, 1] }), /^adapters a and a\/1 both have LID 1; portLids of two adapters must differ$/],
+    [set({ portCount: 2 }), /^adapter a\/1: option portCount is 2; it must be 1$/],
+    [link('a:1', 'a:2'), /port a:2 must end in :1; the port of its function 1 is a\/1:1$/],
+    [link('a:1', 'a/1:2'), /port a\/1:2 must end in :1$/],
+    [link('a:1', 'a/2:1'), /there is no adapter a\/2; the adapters are a, a\/1$/],
+  ] as const)
+    t.match(findTopologyError(topology) ?? '', says);
+  t.match(
+    findTopologyError(makeLone('cable', [], { nodeGuid: 'x' })) ?? '',
+    /^adapter a: option nodeGuid is x; it must/,
+  );
+  t.match(findTopologyError(makeLone('cable', [], { portLids: [5, 5] })) ?? '', /a and a\/1 both have LID 5/);
 });

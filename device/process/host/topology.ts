@@ -8,6 +8,7 @@
 
 import type { PortLinkOptions } from '../../fabric/link/link-options.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../../hca/adapter/options.ts';
+import { joinFunctions } from '../../topology/device-functions.ts';
 import { findFabricError } from '../../topology/fabric-errors.ts';
 import {
   type AdapterNode,
@@ -18,6 +19,7 @@ import {
 } from '../../topology/fabric-plan.ts';
 import { LONE_NAME, type LoneFabric } from '../../topology/lone-fabric.ts';
 import { functionCountOf, isEmbedding, portLidsOf, virtualLanesOf } from '../../topology/node-kinds.ts';
+import { personalities } from '../../topology/personalities.ts';
 import type { SocketLinkOptions } from './socket-link.ts';
 
 export type AdapterPlan = AdapterNode & {
@@ -40,43 +42,58 @@ export interface Topology extends Omit<FabricPlan, 'adapters' | 'links'> {
 /** The switch of a lone adapter has ports for hosts of the door, too. */
 const LONE_SWITCH = { name: 's', ports: 8 };
 
-/** A topology of one adapter with our own front end, as `loneNode` makes it. */
+/** A topology of one adapter with our own front end, as `loneDevice` makes it. */
 export function loneAdapter(
   socketPath: string,
   options: AdapterOptions = defaultAdapterOptions,
   links: readonly LinkPlan[] = [],
   fabric: LoneFabric = 'cable',
 ): Topology {
-  return loneNode(socketPath, { name: LONE_NAME, options }, links, fabric);
+  return loneDevice(socketPath, [{ name: LONE_NAME, options }], links, fabric);
 }
 
 /**
- * A topology of one adapter of any kind. The socket of each further function has the path of the
- * first one, a dot and the function number.
+ * A topology of one device of any kind, which is one node, or a node for each function. The socket
+ * of each further function has the path of the first one, a dot and the function number.
  */
-export function loneNode(
+export function loneDevice(
   socketPath: string,
-  node: AdapterNode,
+  nodes: readonly AdapterNode[],
   links: readonly LinkPlan[],
   fabric: LoneFabric,
 ): Topology {
-  const sockets = Array.from({ length: functionCountOf(node) }, (_, number) =>
+  const functions = nodes.reduce((sum, node) => sum + functionCountOf(node), 0);
+  const paths = Array.from({ length: functions }, (_, number) =>
     number === 0 ? socketPath : `${socketPath}.${number}`,
   );
-  const subnet = controlWithoutSwitch([node]);
-  if (fabric === 'cable') return { adapters: [{ ...node, sockets }], switches: [], links, subnet };
-  const adapters = [{ ...linkedBy(node, { kind: 'none' }), sockets }];
-  if (fabric === 'none') return { adapters, switches: [], links, subnet };
-  const home = { ...defaultSwitchNode, ...LONE_SWITCH, virtualLanes: virtualLanesOf(node) };
-  const cables = portLidsOf(node).map((_, index): LocalLinkPlan => {
-    const port = index + 1;
-    return { ports: [`${node.name}:${port}`, `${LONE_SWITCH.name}:${port}`], link: { kind: 'cable' } };
+  const served = nodes.map((node) => ({ ...node, sockets: paths.splice(0, functionCountOf(node)) }));
+  const plain = { adapters: served, switches: [], links, subnet: controlWithoutSwitch(nodes) };
+  if (fabric === 'cable') return { ...plain, links: [...joinFunctions(nodes, links.flatMap(portsOf)), ...links] };
+  const adapters = served.map((node) => linkedBy(node, { kind: 'none' }));
+  if (fabric === 'none') return { ...plain, adapters };
+  const home = { ...defaultSwitchNode, ...LONE_SWITCH, virtualLanes: virtualLanesOf(nodes[0]) };
+  const cables = portNamesOf(nodes).map((name, index): LocalLinkPlan => {
+    return { ports: [name, `${LONE_SWITCH.name}:${index + 1}`], link: { kind: 'cable' } };
   });
   return { adapters, switches: [home], links: [...cables, ...links], subnet: 'managed' };
 }
 
+/** The sockets of each device whose functions are nodes: the functions belong into one PCI slot. */
+export function slotsOf({ adapters }: Topology): string[][] {
+  return adapters.flatMap((node) => {
+    if (node.functionOf === undefined) return [];
+    const first = adapters.find(({ name }) => name === node.functionOf);
+    return [[...(first?.sockets ?? []), ...node.sockets]];
+  });
+}
+
+/** Names of the ports of a device, in order. */
+export function portNamesOf(nodes: readonly AdapterNode[]): string[] {
+  return nodes.flatMap((node) => portLidsOf(node).map((_, index) => `${node.name}:${index + 1}`));
+}
+
 /** The node with another link between its ports. */
-function linkedBy(node: AdapterNode, portLink: PortLinkOptions): AdapterNode {
+function linkedBy(node: AdapterPlan, portLink: PortLinkOptions): AdapterPlan {
   return node.personality === undefined
     ? { ...node, options: { ...node.options, portLink } }
     : { ...node, options: { ...node.options, portLink } };
@@ -91,7 +108,7 @@ export function controlWithoutSwitch(adapters: readonly AdapterNode[]): SubnetCo
 }
 
 /** Names of the ports of this process that a link joins. */
-function portsOf(link: LinkPlan): readonly string[] {
+export function portsOf(link: LinkPlan): readonly string[] {
   return 'ports' in link ? link.ports : [link.port];
 }
 
@@ -124,9 +141,16 @@ function findSocketError(adapters: readonly AdapterPlan[]): string | undefined {
       paths.add(path);
     }
     if (sockets.length !== functions)
-      return `adapter ${name} has ${sockets.length} sockets for ${functions} functions; it needs one for each`;
+      return `adapter ${name} has ${sockets.length} sockets for ${describeFunctions(adapter)}; it needs one for each`;
   }
   return undefined;
+}
+
+/** A file cannot give a device of a personality another number of functions than these. */
+function describeFunctions(node: AdapterNode): string {
+  const { personality } = node;
+  const counts = personality === undefined ? [functionCountOf(node)] : personalities[personality].functionCounts;
+  return `${counts.join(' or ')} functions`;
 }
 
 /** One sentence why a process of this topology cannot be recorded, or undefined. */

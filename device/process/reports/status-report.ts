@@ -37,8 +37,9 @@ export function reportProcess(process: AdapterProcess, pid: number) {
       sockets: adapter.hosts.map(reportHost),
       ...reportAdapter(adapter.core),
     })),
-    personalities: process.personalities.map(({ name, hosts, core }) => ({
+    personalities: process.personalities.map(({ name, functionOf, hosts, core }) => ({
       name,
+      functionOf,
       sockets: hosts.map(reportHost),
       ...reportPersonality(core),
     })),

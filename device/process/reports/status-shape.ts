@@ -123,6 +123,7 @@ export const statusShape: ShapeOf<StatusReport> = {
   personalities: [
     {
       ...strings('name', 'personality', 'state'),
+      functionOf: new Optional('string'),
       sockets,
       busMaster: 'boolean',
       resets,

@@ -17,7 +17,7 @@ import { Adapter } from '../../hca/adapter/adapter.ts';
 import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
 import { Replay, type ReplayResult } from '../../hosts/replay.ts';
 import { AdapterProcess } from '../../process/host/adapter-process.ts';
-import { loneNode } from '../../process/host/topology.ts';
+import { loneDevice } from '../../process/host/topology.ts';
 import type { VfioUserHost } from '../../process/host/vfio-user-host.ts';
 import type { AdapterNode } from '../../topology/fabric-plan.ts';
 
@@ -47,7 +47,7 @@ export class AttachedProcess {
 
   private constructor(directory: string, node: AdapterNode) {
     this.#recordPath = join(directory, 'rec');
-    const topology = loneNode(join(directory, 'a'), node, [], 'cable');
+    const topology = loneDevice(join(directory, 'a'), [node], [], 'cable');
     const recordPath = this.#recordPath;
     this.process = new AdapterProcess({ libraryPath: libraryPath(), topology, log: silent, recordPath });
     const [{ core, hosts }] = this.process.served;

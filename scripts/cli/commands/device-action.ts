@@ -9,7 +9,13 @@ import { ControlCommands } from '../../../device/process/control/control-command
 import { defaultControlPath, findControlPaths } from '../../../device/process/control/control-path.ts';
 import { ControlServer } from '../../../device/process/control/control-server.ts';
 import { AdapterProcess } from '../../../device/process/host/adapter-process.ts';
-import { findRecordingObjection, loneNode, type Topology } from '../../../device/process/host/topology.ts';
+import {
+  findRecordingObjection,
+  loneDevice,
+  portNamesOf,
+  slotsOf,
+  type Topology,
+} from '../../../device/process/host/topology.ts';
 import { provideLibrary } from '../../../qemu/setup/library.ts';
 import { givenAdapterOptions, isGiven } from '../options/adapter-arguments.ts';
 import { readFabric, readLinks, readOrdering } from '../options/adapter-options.ts';
@@ -17,13 +23,13 @@ import type { CliCommand } from '../options/cli-command.ts';
 import { openInspector } from '../options/inspector.ts';
 import { checkOutput } from '../options/named-files.ts';
 import { BYTES_PER_MIB } from '../options/option-values.ts';
-import { readLoneNode } from '../options/personality.ts';
+import { readLoneDevice } from '../options/personality.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { Ends } from '../session/device-ends.ts';
 import { makeLog } from '../session/log.ts';
 import { takeSignals } from '../session/signals.ts';
 import { readTopologyFile } from '../topology/topology-file.ts';
-import { type DeviceArguments, READY } from './device-command.ts';
+import { type DeviceArguments, READY, SLOT } from './device-command.ts';
 
 /** Time for the last packets of a capture when the adapter has failed. */
 const CAPTURE_BOUND_MS = 2000;
@@ -61,7 +67,8 @@ export async function performDevice(command: CliCommand): Promise<number> {
       threw: (where, error) => process_.fail(where, error),
     });
     const sockets = plan.adapters.flatMap((adapter) => adapter.sockets);
-    process.stdout.write(`${READY} ${sockets.join(' ')} control ${controlPath}\n`);
+    const slots = slotsOf(plan).map((slot) => `${SLOT} ${slot.join(' ')}\n`);
+    process.stdout.write(`${slots.join('')}${READY} ${sockets.join(' ')} control ${controlPath}\n`);
     log.info({}, `ending: ${await whenAsked}`);
     await commands.close();
   };
@@ -94,7 +101,8 @@ function readTopology(command: CliCommand, given: DeviceArguments): Topology {
     throw new UsageError('option --record cannot be given with --ibsim: a recording has nothing of what clients send');
   if (file === undefined) {
     if (socket === undefined) throw new UsageError('option --socket is missing; give it, or --topology');
-    return loneNode(socket, readLoneNode(command, given), readLinks(given), readFabric(given, 'cable'));
+    const nodes = readLoneDevice(command, given);
+    return loneDevice(socket, nodes, readLinks(given, portNamesOf(nodes)), readFabric(given, 'cable'));
   }
   // The ordering model stands outside the adapters.
   const ofAdapter = givenAdapterOptions(command).filter(({ long }) => long !== '--ordering');

@@ -258,6 +258,33 @@ t.test('a personality: the identity that a guest sees, and options that it does 
     [['--fault', 'drop=0.1', '--personality', 'mthca-one-port'], /--fault is about the link between two ports/],
     [['--lids', '0,2', '--personality', 'mlx5'], /option --lids is 0,2; a unicast LID/],
     [['--fault', 'drop=0.1', '--personality', 'mlx5'], /--fault is about the link between two ports/],
+    [['--functions', '2'], /option --functions cannot be given with --personality mthca/],
+    [
+      ['--functions', '2', '--personality', 'mthca-one-port'],
+      /--functions cannot be given with --personality mthca-one/,
+    ],
+    [
+      ['--functions', '0', '--personality', 'mlx5'],
+      /option --functions is 0; a device of --personality mlx5 has 1 or 2/,
+    ],
+    [
+      ['--functions', '3', '--personality', 'mlx5'],
+      /option --functions is 3; a device of --personality mlx5 has 1 or 2/,
+    ],
+    [['--functions', '2', '--lids', '5,5', '--personality', 'mlx5'], /adapters a and a\/1 both have LID 5/],
+    [
+      ['--functions', '2', '--ports', '2', '--personality', 'mlx5'],
+      /option --ports cannot be given with --personality/,
+    ],
+    [
+      ['--functions', '2', '--link', '3=listen:/nowhere/y', '--personality', 'mlx5'],
+      /option --link is 3=listen:\/nowhere\/y; it must be .* with a port up to 2/,
+    ],
+    [
+      ['--functions', '2', '--link', '2=listen:/x', '--link', '2=connect:/y', '--personality', 'mlx5'],
+      /option --link names port 2 twice; a port has one link/,
+    ],
+    [['--link', '2=listen:/nowhere/y', '--personality', 'mlx5'], /--link names port 2; --personality mlx5 has port 1/],
     [['--topology', 'x.json'], /option --socket cannot be given with --topology/],
     [
       ['--link', '2=listen:/nowhere/y', '--personality', 'mthca-one-port'],

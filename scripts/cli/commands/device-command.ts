@@ -12,6 +12,11 @@ import { type Personality, personalityOption } from '../options/personality.ts';
 
 /** The beginning of the line on standard output that says guests may attach; the paths follow. */
 export const READY = 'listening on';
+/**
+ * The beginning of a line before it, for each device of several functions that belong into one PCI
+ * slot; their sockets follow.
+ */
+export const SLOT = 'one slot for';
 
 /** The values of the options. */
 export interface DeviceArguments extends AdapterArguments {
@@ -30,7 +35,7 @@ export interface DeviceArguments extends AdapterArguments {
 export function defineDevice(command: CliCommand): void {
   command
     .optionsGroup('Sockets:')
-    .option('--socket <PATH>', 'The vfio-user socket QEMU connects to; virtual functions have PATH.1 and so on')
+    .option('--socket <PATH>', 'The vfio-user socket QEMU connects to; further functions have PATH.1 and so on')
     .option('--control <PATH>', 'The control socket (default: one that `vuhca status` and others find)')
     .option(
       '--topology <FILE>',
@@ -49,12 +54,15 @@ export function defineDevice(command: CliCommand): void {
     '  qemu-system-x86_64 -machine q35,memory-backend=ram \\',
     '    -object memory-backend-memfd,id=ram,size=1G,share=on \\',
     `    -device '{"driver":"vfio-user-pci","socket":{"type":"unix","path":"SOCKET"}}' ...`,
+    'Before it, `one slot for SOCKET SOCKET` names the functions of one device of a personality; QEMU has them in',
+    'a slot behind `-device pcie-root-port,id=rp`, with "bus":"rp","multifunction":true and "addr":"0.0" or "0.1".',
   );
   command
     .addExample('vuhca device --socket /tmp/vuhca.sock', 'one adapter, for one guest')
     .addExample('vuhca device --socket /tmp/vuhca.sock --functions 34', 'an adapter for 34 guests')
     .addExample('vuhca device --socket /tmp/vuhca.sock --record x.rec --log-level debug', 'for a bug report')
     .addExample('vuhca device --socket /tmp/vuhca.sock --personality mthca', 'for a guest with its stock driver')
+    .addExample('vuhca device --socket /tmp/vuhca.sock --personality mlx5 --functions 2', 'one with two ports')
     .addExample('vuhca device --topology two.json', 'the adapters and links of a file')
     .addExample('vuhca device --topology two.json --ibsim 7171', "and a door for Debian's opensm and diagnostics");
 }

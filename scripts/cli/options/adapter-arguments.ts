@@ -115,9 +115,10 @@ function makeNumberOptions(): Option[] {
   const defaults = defaultAdapterOptions;
   const number = (flags: string, description: string): Option => wholeNumber(flags, description, 0, ANY);
   return [
-    number('--functions <N>', `Functions, the physical one and virtual ones: 1 to ${FUNCTION_MAX}`).default(
-      defaults.functionCount,
-    ),
+    number(
+      '--functions <N>',
+      `Functions, the physical one and virtual ones: 1 to ${FUNCTION_MAX}; of --personality mlx5, with a port each: 1 or 2`,
+    ).default(defaults.functionCount),
     number('--vcbs <N>', 'Virtual collect buffers of each function').default(defaults.vcbCount),
     number(
       '--vcb-limit <N>',

@@ -120,22 +120,23 @@ export function readOrdering({ ordering }: AdapterArguments): OrderingOptions {
   return parseOrdering(ordering) ?? strictOrdering;
 }
 
-/** The links to other processes. Throws UsageError. */
-export function readLinks({
-  link = [],
-  ports,
-  record,
-  fault,
-}: AdapterArguments & { readonly record?: string }): SocketLinkPlan[] {
+/**
+ * The links to other processes. `portNames`: those of the device, in order; of an adapter of one
+ * node when absent. Throws UsageError.
+ */
+export function readLinks(
+  { link = [], ports, record, fault }: AdapterArguments & { readonly record?: string },
+  portNames: readonly string[] = Array.from({ length: ports }, (_, index) => `${LONE_NAME}:${index + 1}`),
+): SocketLinkPlan[] {
   const links = link.map((text): SocketLinkPlan => {
     const [, port, role, path] = LINK_PATTERN.exec(text) as RegExpExecArray;
     if (Number(port) > ports)
       throw new UsageError(`option --link is ${text}; it must be ${LINK_SYNTAX}, with a port up to ${ports} (--ports)`);
-    return { port: `${LONE_NAME}:${port}`, role: role as 'listen' | 'connect', endpoint: { path } };
+    return { port: portNames[Number(port) - 1], role: role as 'listen' | 'connect', endpoint: { path } };
   });
   const again = links.find(({ port }, index) => links.findIndex((one) => one.port === port) < index);
   if (again !== undefined)
-    throw new UsageError(`option --link names port ${again.port.slice(-1)} twice; a port has one link`);
+    throw new UsageError(`option --link names port ${portNames.indexOf(again.port) + 1} twice; a port has one link`);
   if (links.length > 0 && fault !== undefined)
     throw new UsageError('option --fault cannot be given with --link: it is about the link between the two ports');
   if (links.length > 0 && record !== undefined)

@@ -5,13 +5,15 @@
  */
 import { Option } from 'commander';
 import t from 'tap';
+import { portNamesOf } from '../../../device/process/host/topology.ts';
+import type { RunArguments } from '../run/run-command.ts';
 import { readCommand } from '../testing/read-command.ts';
 import type { AdapterArguments } from './adapter-arguments.ts';
 import { repeatAdapterArguments } from './adapter-arguments.ts';
-import { readAdapterOptions, readOrdering } from './adapter-options.ts';
+import { readAdapterOptions, readLinks, readOrdering } from './adapter-options.ts';
 import { CliCommand } from './cli-command.ts';
 import { numberPair, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
-import { readLoneNode } from './personality.ts';
+import { readLoneDevice } from './personality.ts';
 import { UsageError } from './usage-error.ts';
 
 function makeCommand(): CliCommand {
@@ -103,9 +105,30 @@ t.test('the order check is passed on, to adapters of both kinds', async (t) => {
   t.same(repeatAdapterArguments(command).sort(), ['--order-check', '--ordering=pcie']);
   t.equal(readAdapterOptions(command.opts<AdapterArguments>()).orderCheck, true);
   const foreign = await readCommand('run', '--order-check', '--personality', 'mthca');
-  t.match(readLoneNode(foreign, foreign.opts()), { personality: 'mthca', options: { orderCheck: true } });
+  t.match(readLoneDevice(foreign, foreign.opts()), [{ personality: 'mthca', options: { orderCheck: true } }]);
   const mlx5 = await readCommand('run', '--personality', 'mlx5', '--lids', '9,10');
-  t.match(readLoneNode(mlx5, mlx5.opts()), { personality: 'mlx5', options: { portCount: 1, portLids: [9, 10] } });
+  t.match(readLoneDevice(mlx5, mlx5.opts()), [{ personality: 'mlx5', options: { portCount: 1, portLids: [9, 10] } }]);
+});
+
+t.test('a device of two functions: a node for each, and the ports of both', async (t) => {
+  const words = ['--personality', 'mlx5', '--functions', '2', '--lids', '9,10', '--order-check', '--port-queue', '8'];
+  const command = await readCommand('run', ...words, '--link', '2=listen:/x', '--fabric', 'cable');
+  const given = command.opts<RunArguments>();
+  const nodes = readLoneDevice(command, given);
+  const shared = { portQueuePackets: 8, orderCheck: true };
+  t.match(nodes, [
+    { name: 'a', functionOf: undefined, options: { ...shared, portLids: [9, 10] } },
+    { name: 'a/1', functionOf: 'a', options: { ...shared, portLids: [10, 10] } },
+  ]);
+  t.match(readLinks(given, portNamesOf(nodes)), [{ port: 'a/1:1', endpoint: { path: '/x' } }]);
+  t.ok(repeatAdapterArguments(command).includes('--functions=2'), 'the adapter process gets it');
+  const faulty = await readCommand('device', '--personality=mlx5', '--functions=2', '--fault=drop=0.1');
+  t.match(readLoneDevice(faulty, faulty.opts()), [
+    { options: { portLink: { kind: 'faulty', faults: { drop: 0.1 } } } },
+    { options: { portLink: { kind: 'faulty', faults: { drop: 0.1 } } } },
+  ]);
+  const lone = await readCommand('device', '--personality=mlx5', '--functions=1');
+  t.match(readLoneDevice(lone, lone.opts()), { length: 1 });
 });
 
 t.test("an adapter's options", async (t) => {

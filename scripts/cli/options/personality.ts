@@ -5,6 +5,8 @@
  */
 import { Option } from 'commander';
 import type { PersonalityOptions } from '../../../device/personality/shared/options.ts';
+import { makeTwoFunctions } from '../../../device/topology/device-functions.ts';
+import { findFabricError } from '../../../device/topology/fabric-errors.ts';
 import type { AdapterNode, PersonalityNode } from '../../../device/topology/fabric-plan.ts';
 import { LONE_NAME } from '../../../device/topology/lone-fabric.ts';
 import { findNodeError } from '../../../device/topology/node-kinds.ts';
@@ -59,22 +61,39 @@ export function personalityOf(word: Personality): PersonalityName | undefined {
   return word === 'vuhca' ? undefined : devices[word].personality;
 }
 
-/** The adapter that the options describe. Throws UsageError. */
-export function readLoneNode(command: CliCommand, given: Given): AdapterNode {
-  const { personality } = given;
-  if (personality === 'vuhca') return { name: LONE_NAME, options: readAdapterOptions(given) };
-  const wrong = givenAdapterOptions(command).find(({ long }) => !SHARED.includes(long ?? ''))?.long;
+/** Numbers of functions that a device of the word can have. */
+export function functionCountsOf(word: Exclude<Personality, 'vuhca'>): readonly number[] {
+  return personalities[devices[word].personality].functionCounts;
+}
+
+/** Throws UsageError for a number of functions that devices of the word do not have. */
+export function checkFunctionCount(word: Exclude<Personality, 'vuhca'>, count: number): void {
+  const counts = functionCountsOf(word);
+  if (!counts.includes(count))
+    throw new UsageError(
+      `option --functions is ${count}; a device of --personality ${word} has ${counts.join(' or ')}`,
+    );
+}
+
+/** The device that the options describe: a node, or one for each function. Throws UsageError. */
+export function readLoneDevice(command: CliCommand, given: Given): readonly AdapterNode[] {
+  const { personality, functions } = given;
+  if (personality === 'vuhca') return [{ name: LONE_NAME, options: readAdapterOptions(given) }];
+  const taken = functionCountsOf(personality).length > 1 ? [...SHARED, '--functions'] : SHARED;
+  const wrong = givenAdapterOptions(command).find(({ long }) => !taken.includes(long ?? ''))?.long;
   if (wrong !== undefined) throw new UsageError(`option ${wrong} cannot be given with --personality ${personality}`);
+  checkFunctionCount(personality, functions);
   const device = personalityNode(LONE_NAME, personality);
   const node = { ...device, options: readPersonalityOptions(command, given, device.options) };
-  const error = findNodeError(node);
+  const nodes = functions === 1 ? [node] : makeTwoFunctions(node);
+  const error = findNodeError(node) ?? findFabricError({ adapters: nodes, switches: [], subnet: 'fixed' }, []);
   if (error !== undefined) throw new UsageError(nameAsTyped(error));
-  return node;
+  return nodes;
 }
 
 function readPersonalityOptions(command: CliCommand, given: Given, defaults: PersonalityOptions): PersonalityOptions {
-  const { fault, personality } = given;
-  const { portCount } = defaults;
+  const { fault, personality, functions } = given;
+  const portCount = defaults.portCount * functions;
   if (portCount === 1 && given.link?.some((link) => link.startsWith('2=')))
     throw new UsageError(`option --link names port 2; --personality ${personality} has port 1 only`);
   if (portCount === 1 && fault !== undefined)

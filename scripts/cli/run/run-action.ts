@@ -16,7 +16,7 @@ import { isGiven, repeatAdapterArguments } from '../options/adapter-arguments.ts
 import { readFabric } from '../options/adapter-options.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { BYTES_PER_MIB } from '../options/option-values.ts';
-import { readLoneNode } from '../options/personality.ts';
+import { readLoneDevice } from '../options/personality.ts';
 import { ExitStatus, RunStatus } from '../session/exit-statuses.ts';
 import { Session, type SessionEnd } from '../session/session.ts';
 import { takeSignals } from '../session/signals.ts';
@@ -29,7 +29,7 @@ import { checkRun, prepareGuest } from './run-guest.ts';
 
 export async function performRun(command: CliCommand): Promise<number> {
   const given = command.opts<RunArguments>();
-  readLoneNode(command, given);
+  readLoneDevice(command, given);
   checkRun(given, command.rest);
   const interactive = given.case === undefined;
   const restoreTerminal = interactive ? saveTerminal() : () => {};

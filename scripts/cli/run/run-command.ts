@@ -76,6 +76,7 @@ export function defineRun(command: CliCommand): void {
   command
     .addExample('vuhca run', 'a shell in a guest with the adapter and its driver')
     .addExample('vuhca run --personality mthca --distribution', "Debian's own driver and RDMA programs")
+    .addExample('vuhca run --personality mlx5 --functions 2 --distribution', 'a card with two ports')
     .addExample('vuhca run --case test.sh --capture x.pcap', 'a script in the guest, and its packets')
     .addExample('vuhca run --record x.rec', 'a recording for `vuhca replay`')
     .addExample('vuhca run --kernel bzImage --initramfs initrd.img --append "console=ttyS0"', 'your kernel')

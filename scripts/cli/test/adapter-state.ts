@@ -51,7 +51,11 @@ export class AdapterState {
       const { adapters, personalities } = await this.#client.request('status');
       const units = [
         ...adapters.flatMap(({ name, functions }) => functions.map(({ number, faults }) => ({ name, number, faults }))),
-        ...personalities.map(({ name, faults }) => ({ name, number: 0, faults })),
+        ...personalities.map(({ name, functionOf, faults }) => ({
+          name,
+          number: functionOf === undefined ? 0 : 1,
+          faults,
+        })),
       ];
       const faults = units.flatMap(({ name, number, faults }) => {
         const who = `${this.#names.length > 1 ? `${name}, ` : ''}function ${number}`;

@@ -6,6 +6,7 @@
 import type { DeviceStart } from '../../../guest-tests/harness/device-process.ts';
 import type { GuestOptions } from '../../../qemu/guest-options.ts';
 import { readFaults } from '../options/adapter-arguments.ts';
+import { checkFunctionCount } from '../options/personality.ts';
 import { UsageError } from '../options/usage-error.ts';
 import type { TestArguments } from './test-command.ts';
 import type { TestKernel } from './test-modules.ts';
@@ -17,8 +18,9 @@ const DEMANDING_MIB = 1024;
 /** Throws UsageError for options that cannot be given together. */
 export function deviceOf(given: TestArguments, recordPath: string | undefined): DeviceStart {
   const { functions, adapters, debug, personality } = given;
-  if (personality !== 'vuhca' && (functions > 1 || adapters > 1))
-    throw new UsageError(`--functions and --adapters cannot be given with --personality ${personality}`);
+  if (personality !== 'vuhca') checkFunctionCount(personality, functions);
+  if (personality !== 'vuhca' && adapters > 1)
+    throw new UsageError(`option --adapters cannot be given with --personality ${personality}`);
   const { writeCombining, dmaLatency } = given;
   const foreign = writeCombining !== undefined ? '--write-combining' : dmaLatency > 0 ? '--dma-latency' : undefined;
   if (personality !== 'vuhca' && foreign !== undefined)
@@ -41,6 +43,7 @@ export function deviceOf(given: TestArguments, recordPath: string | undefined): 
     return {
       arguments: [
         `--personality=${personality}`,
+        ...(functions === 1 ? [] : [`--functions=${functions}`]),
         ...(given.fault === undefined ? ['--fabric=switch'] : []),
         ...own,
         ...checked,

@@ -44,7 +44,15 @@ t.test('wrong arguments', async (t) => {
     [[EXAMPLE, '--adapters', '2', '--record', 'x.rec'], /--record cannot be given with --adapters/],
     [
       [EXAMPLE, '--personality', 'mthca', '--adapters', '2'],
-      /--functions and --adapters cannot be given with --personality mthca/,
+      /option --adapters cannot be given with --personality mthca/,
+    ],
+    [
+      [EXAMPLE, '--personality', 'mthca', '--functions', '2'],
+      /option --functions is 2; a device of --personality mthca has 1 \(/,
+    ],
+    [
+      [EXAMPLE, '--personality', 'mlx5', '--functions', '3'],
+      /option --functions is 3; a device of --personality mlx5 has 1 or 2 \(/,
     ],
   ];
   for (const [words, says] of cases) {

@@ -7,8 +7,9 @@
 import { resolve } from 'node:path';
 import { defaultAdapterOptions, PORTS_DEFAULT } from '../../../device/hca/adapter/options.ts';
 import type { AdapterPlan } from '../../../device/process/host/topology.ts';
+import { makeTwoFunctions } from '../../../device/topology/device-functions.ts';
 import { isObject, type JsonObject, readObject } from '../options/json-shape.ts';
-import { type Personality, personalityNode, personalityWords } from '../options/personality.ts';
+import { functionCountsOf, type Personality, personalityNode, personalityWords } from '../options/personality.ts';
 import { UsageError } from '../options/usage-error.ts';
 
 const { portLink: _, ...vuhcaDefaults } = defaultAdapterOptions;
@@ -34,8 +35,10 @@ export interface AdapterPlace {
   readonly lid: number;
 }
 
-/** Reads one adapter. `folder` is that of the file. */
-export function readAdapter(name: string, value: unknown, place: AdapterPlace, folder: string): AdapterPlan {
+/**
+ * Reads one adapter, which is a node, or a node for each function. `folder` is that of the file.
+ */
+export function readAdapter(name: string, value: unknown, place: AdapterPlace, folder: string): AdapterPlan[] {
   const personality = readPersonality(name, value);
   const members = personality === 'vuhca' ? vuhcaMembers : personalityMembers;
   const like = { sockets: [''], ...members, personality: '' };
@@ -49,10 +52,13 @@ export function readAdapter(name: string, value: unknown, place: AdapterPlace, f
   };
   if (personality === 'vuhca') {
     const functionCount = Math.max(1, paths.length);
-    return { ...served, options: { ...defaultAdapterOptions, functionCount, ...implied, ...given } };
+    return [{ ...served, options: { ...defaultAdapterOptions, functionCount, ...implied, ...given } }];
   }
   const device = personalityNode(name, personality);
-  return { ...device, ...served, options: { ...device.options, ...implied, ...given } };
+  const node = { ...device, options: { ...device.options, ...implied, ...given } };
+  // Another number of sockets is a mistake, which the checks of the topology name.
+  if (paths.length === 1 || !functionCountsOf(personality).includes(paths.length)) return [{ ...node, ...served }];
+  return makeTwoFunctions(node).map((one, number) => ({ ...one, sockets: [served.sockets[number]] }));
 }
 
 function readPersonality(name: string, value: unknown): Personality {

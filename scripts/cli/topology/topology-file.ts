@@ -10,10 +10,13 @@ import {
   controlWithoutSwitch,
   findTopologyError,
   type LinkPlan,
+  portNamesOf,
+  portsOf,
   type Topology,
 } from '../../../device/process/host/topology.ts';
+import { joinFunctions } from '../../../device/topology/device-functions.ts';
 import { defaultSwitchNode, type SubnetControl, type SwitchNode } from '../../../device/topology/fabric-plan.ts';
-import { portLidsOf, virtualLanesOf } from '../../../device/topology/node-kinds.ts';
+import { virtualLanesOf } from '../../../device/topology/node-kinds.ts';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { type JsonObject, readObject } from '../options/json-shape.ts';
 import { readNamedFile } from '../options/named-files.ts';
@@ -49,10 +52,10 @@ export function readTopologyFile(path: string): Topology {
 function readTopology(root: JsonObject, folder: string): Topology {
   const generated = root.generate === undefined ? undefined : readGenerator(root.generate);
   let lid = 1;
-  const adapters = Object.entries(listAdapters(root, generated)).map(([name, value], index) => {
-    const adapter = readAdapter(name, value, { index, lid }, folder);
-    lid += Math.max(LIDS_OF_ADAPTER, portLidsOf(adapter).length);
-    return adapter;
+  const adapters = Object.entries(listAdapters(root, generated)).flatMap(([name, value], index) => {
+    const nodes = readAdapter(name, value, { index, lid }, folder);
+    lid += Math.max(LIDS_OF_ADAPTER, portNamesOf(nodes).length);
+    return nodes;
   });
   const [first] = adapters;
   const virtualLanes = first === undefined ? defaultSwitchNode.virtualLanes : virtualLanesOf(first);
@@ -60,7 +63,8 @@ function readTopology(root: JsonObject, folder: string): Topology {
   const made = (generated?.switches ?? []).map(({ name, ports }) => [name, { ports }] as const);
   const switches = [...made, ...described].map(([name, value], index) => readSwitch(name, value, index, virtualLanes));
   const own = ((root.links ?? []) as unknown[]).map((value, index) => readLink(value, index, folder));
-  const links = assignPorts([...linksOf(generated, adapters), ...own], switches);
+  const linked = assignPorts([...linksOf(generated, adapters), ...own], switches);
+  const links = [...linked, ...joinFunctions(adapters, linked.flatMap(portsOf))];
   const subnet = (root.subnet ?? (switches.length > 0 ? 'managed' : controlWithoutSwitch(adapters))) as SubnetControl;
   if (!controls.includes(subnet)) throw new UsageError(`subnet is ${subnet}; it must be ${controls.join(', ')}`);
   const manager = root.manager === undefined ? {} : { manager: readManager(root.manager) };
@@ -82,11 +86,12 @@ function listAdapters({ adapters }: JsonObject, generated: Generated | undefined
   return adapters as JsonObject;
 }
 
-/** Port 1 of each adapter has the place of its order; then come the trunks. */
+/** Port 1 of each adapter of the file has the place of its order; then come the trunks. */
 function linksOf(generated: Generated | undefined, adapters: readonly AdapterPlan[]): LinkPlan[] {
   if (generated === undefined) return [];
   const { places, trunks, link } = generated;
-  const downs = adapters.map(({ name }, index) => [`${name}:1`, places[index]] as const);
+  const listed = adapters.filter(({ functionOf }) => functionOf === undefined);
+  const downs = listed.map(({ name }, index) => [`${name}:1`, places[index]] as const);
   return [...downs, ...trunks].map((ports) => ({ ports, ...link }));
 }
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Two devices of the personality mlx5 and our own adapter behind one switch with the built-in
- * subnet manager, recorded, with a driver for each device; for tests of fabrics.
+ * Two functions of the personality mlx5, of two devices or of one, behind one switch with the
+ * built-in subnet manager, recorded, with a driver for each function; for tests of fabrics.
  */
 import { defaultAdapterOptions } from '../../../hca/adapter/options.ts';
 import type { Mlx5Adapter } from '../../../personality/mlx5/mlx5-adapter.ts';
 import { defaultMlx5Options } from '../../../personality/mlx5/options.ts';
+import { makeTwoFunctions } from '../../../topology/device-functions.ts';
 import { defaultSwitchNode, type FabricPlan, type PersonalityNode } from '../../../topology/fabric-plan.ts';
 import { RecordedFabric } from '../../machine/fabric-machine.ts';
 import { Mlx5Driver } from './mlx5-driver.ts';
@@ -30,8 +31,19 @@ const plan: FabricPlan = {
   subnet: 'managed',
 };
 
-/** A device with its driver. */
-interface Mlx5End {
+/** The two functions of a device at one switch. */
+export const twoFunctionPlan: FabricPlan = {
+  adapters: makeTwoFunctions(mlx5Node('c', 1)),
+  switches: [{ ...defaultSwitchNode, name: 's', ports: 4 }],
+  links: [
+    { ports: ['c:1', 's:1'], link: cable },
+    { ports: ['c/1:1', 's:2'], link: cable },
+  ],
+  subnet: 'managed',
+};
+
+/** A function with its driver. */
+export interface Mlx5End {
   readonly device: Mlx5Adapter;
   readonly driver: Mlx5Driver;
 }
@@ -40,13 +52,14 @@ export class Mlx5Fabric extends RecordedFabric {
   readonly m: Mlx5End;
   readonly n: Mlx5End;
 
-  constructor() {
-    super(plan);
+  /** `m` and `n` are the first and the last adapter of the plan. */
+  constructor(built = plan) {
+    super(built);
     this.m = this.#end(0);
-    this.n = this.#end(2);
+    this.n = this.#end(built.adapters.length - 1);
   }
 
-  /** Runs until the port of a device is active. */
+  /** Runs until the port of a function is active. */
   awaitActive({ device }: Mlx5End): void {
     this.machine.runUntil(() => device.ports[0].active, 'an active port');
   }
