@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Debian's mlx5 drivers under stress, on two adapters behind a switch: removed and loaded, programs
- * killed in the middle of traffic, link flaps and fatal errors under IPoIB, and a process that
- * writes at random into its queues and its page of the device, with nothing left in device or
- * kernel afterwards and no complaint of the kernel. `MLX5_STRESS` sets the rounds of each: an
- * acceptance runs 100,100,50,4,20. `SEED` is the seed of the hostile process.
+ * Debian's mlx5 drivers under stress, on a device of two functions behind a switch: removed and
+ * loaded, programs killed in the middle of traffic, link flaps and fatal errors under IPoIB, one
+ * function that ends while the other has traffic, and a process that writes at random into its
+ * queues and its page of the device, with nothing left in device or kernel afterwards and no
+ * complaint of the kernel. `MLX5_STRESS` sets the rounds of each: an acceptance runs
+ * 100,100,50,4,20. `SEED` is the seed of the hostile process.
  */
 import t from 'tap';
 import { readRounds, runStress } from './stress-run.ts';
 
 const CAUSES = ['internal', 'processor', 'hardware', 'temperature'];
-/** The start, five parts, and what each has left. */
-const CHECKS = 11;
+/** The start, six parts, and what each has left. */
+const CHECKS = 13;
 const [reloads = 3, kills = 4, flaps = 5, failures = 1, hostile = 2] = readRounds('MLX5_STRESS');
 const SEED = Number(process.env.SEED ?? 1);
 const TOPOLOGY = {
-  adapters: {
-    first: { sockets: ['first.sock'], personality: 'mlx5' },
-    second: { sockets: ['second.sock'], personality: 'mlx5' },
-  },
+  adapters: { card: { sockets: ['0.sock', '1.sock'], personality: 'mlx5' } },
   switches: { s: { ports: 2 } },
-  links: [{ ports: ['first:1', 's'] }, { ports: ['second:1', 's'] }],
+  links: [{ ports: ['card:1', 's'] }, { ports: ['card/1:1', 's'] }],
 };
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.

@@ -3,8 +3,9 @@
 #
 # A stock driver under stress, in Debian's user space: removed and loaded again, programs killed in
 # the middle of traffic, links that go down and up under IPoIB, fatal errors of the device under
-# IPoIB, and, where a process can reach its queues, one that writes at random into them. After each
-# part nothing is left: objects in the device, resources in the kernel. mthca-stress.long.ts and
+# IPoIB, and, where a process can reach its queues, one that writes at random into them. Where the
+# ports are those of two functions, one of these ends while the other has traffic. After each part
+# nothing is left: objects in the device, resources in the kernel. mthca-stress.long.ts and
 # mlx5-stress.long.ts run it, with the driver and the number of rounds of each part in
 # /etc/vuhca/stress.
 
@@ -20,7 +21,7 @@ case $DRIVER in
   mlx5)
     DEVICE=mlx5_0 PEER_DEVICE=mlx5_1 PEER_PORT=1 MODULES="mlx5_ib mlx5_core"
     STARTED='mlx5_core .*firmware version'
-    ADAPTERS="first second" FIRST="adapter=first port=1" SECOND="adapter=second port=1"
+    ADAPTERS="card card/1" FIRST="adapter=card port=1" SECOND="adapter=card/1 port=1"
     ;;
 esac
 . /etc/vuhca/stress-library.sh
@@ -138,13 +139,63 @@ hostility() {
   until_true ping_once
 }
 
+# The two devices are functions of one slot and of one system.
+slot_of() { basename "$(readlink -f /sys/class/infiniband/$1/device)"; }
+guid_of() { cat /sys/class/infiniband/$1/$2; }
+is_one_card() {
+  slot=$(slot_of $PEER_DEVICE)
+  [ "$(slot_of $DEVICE)" = "${slot%.*}.0" ] && [ "$slot" = "${slot%.*}.1" ] &&
+    [ "$(guid_of $DEVICE sys_image_guid)" = "$(guid_of $PEER_DEVICE sys_image_guid)" ] &&
+    [ "$(guid_of $DEVICE node_guid)" != "$(guid_of $PEER_DEVICE node_guid)" ]
+}
+# A connection within function 0, whose packets never leave its port. The PSN of its sends shows
+# that it goes on.
+psn() { rdma resource show qp link $DEVICE/1 | sed -n "s/.* sq-psn \([0-9]*\) .* pid $client .*/\1/p"; }
+has_moved() { [ "$(psn)" != "$noted" ] || ! kill -0 $client; }
+goes_on() {
+  noted=$(psn)
+  until_true has_moved && kill -0 $client
+}
+start_neighbour() {
+  common="ibv_rc_pingpong -e -p 18516 -d $DEVICE -i 1 -n 1000000000"
+  $common >/tmp/server 2>&1 &
+  server=$!
+  until_true listens || return 1
+  $common localhost >/tmp/client 2>&1 &
+  client=$!
+  goes_on && goes_on
+}
+# Function 1 is taken from its driver, reset, given back, and fails. The driver of function 0 has
+# nothing to say of that.
+pci=/sys/bus/pci
+said_of() { dmesg | grep -c "mlx5_core $1"; }
+end_and_start() {
+  echo $slot >$pci/drivers/mlx5_core/unbind && goes_on || return 1
+  echo flr >$pci/devices/$slot/reset_method && echo 1 >$pci/devices/$slot/reset && goes_on || return 1
+  echo $slot >$pci/drivers/mlx5_core/bind && until_true all_active && goes_on || return 1
+  started=$(last_start) missed=$(last_miss)
+  adapter inject fatal ${SECOND%port=*} cause=internal >/dev/null || return 1
+  until_true has_restarted && until_true all_active && goes_on
+}
+neighbours() {
+  is_one_card && start_neighbour || return 1
+  said=$(said_of ${slot%.*}.0)
+  end_and_start
+  status=$?
+  end_pair $client $server
+  [ $status = 0 ] && [ "$(said_of ${slot%.*}.0)" = "$said" ] && begin_traffic
+}
+
 # mlx5_ib makes its spare keys after it has started, and the kernel releases pages of a process
 # after its end.
 has_spare_keys() { [ $DRIVER != mlx5 ] || ! all_objects | grep -qv keys=6124; }
 is_settled() { [ "$(pins)" = 0 ] && has_spare_keys; }
 
 echo "KTAP version 1"
-if [ "$HOSTILE" = 0 ]; then echo "1..9"; else echo "1..11"; fi
+checks=9
+[ "$HOSTILE" = 0 ] || checks=$((checks + 2))
+[ $DRIVER != mlx5 ] || checks=$((checks + 2))
+echo "1..$checks"
 begin_traffic
 report $? ports-active
 echo "# ports active after $(cut -d ' ' -f 1 /proc/uptime) s"
@@ -154,4 +205,5 @@ phase kills processes-killed-in-traffic processes
 phase flaps links-flap-under-ipoib flaps
 allow_recoveries
 phase failures fatal-errors-under-ipoib failures
+[ $DRIVER != mlx5 ] || phase neighbours one-of-two-functions-ends neighbours
 [ "$HOSTILE" = 0 ] || phase hostility a-hostile-process hostility
