@@ -319,7 +319,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/mlx5',
     holds: 'chaos, isolation and fuzz with the mlx5 personality, and random load on its memory keys',
-    uses: 'layout infiniband protocol/mlx5 random.ts protection hca/queues shared mlx5/memory mlx5/queues mlx5/hca personality/mlx5 machine fixtures mlx5/driver',
+    uses: 'layout infiniband protocol/mlx5 random.ts protection hca/queues shared mlx5/memory mlx5/queues mlx5/hca personality/mlx5 device/topology machine fixtures mlx5/driver',
   },
   {
     path: 'device/rig/mixed',

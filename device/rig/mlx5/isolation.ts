@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Isolation of processes on two mlx5 devices at one cable (docs/verbs/PERSONALITIES.md): victims
- * exchange messages while a hostile process on each device acts, or does nothing. Called by tests
- * and by `npm run simulate -- isolation`.
+ * Isolation of processes on the two functions of an mlx5 device, cabled to each other
+ * (docs/verbs/PERSONALITIES.md): victims exchange messages while a hostile process on each function
+ * acts, or does nothing. Called by tests and by `npm run simulate -- isolation`.
  */
 import { FaultKind, FaultObject, faultKindName, faultObjectName } from '../../../protocol/layout/gen/values.gen.ts';
 import { QueueStatus } from '../../../protocol/mlx5/gen/values.gen.ts';
 import type { Mlx5Adapter } from '../../personality/mlx5/mlx5-adapter.ts';
 import { Random } from '../../random.ts';
+import { joinFunctions, makeTwoFunctions } from '../../topology/device-functions.ts';
 import { findHeldUnits, PersonalityIsolation } from '../fixtures/personality-isolation.ts';
 import { makeFabricMachine } from '../machine/fabric-machine.ts';
 import type { InProcessMachine } from '../machine/machine.ts';
@@ -33,8 +34,8 @@ export class Mlx5Isolation extends PersonalityIsolation {
 
   constructor(seed: number) {
     super();
-    const nodes = [mlx5Node('m', 1), mlx5Node('n', 2)];
-    const links = [{ ports: ['m:1', 'n:1'] as const, link: { kind: 'cable' } as const }];
+    const nodes = makeTwoFunctions(mlx5Node('m', 1));
+    const links = joinFunctions(nodes, []);
     const { machine, built } = makeFabricMachine(
       { adapters: nodes, switches: [], links, subnet: 'fixed' },
       { seed, memoryBytes: MEMORY_BYTES },
