@@ -18,8 +18,9 @@ export const viewPaths = {
   /** GET with the parameters of a ViewQuery: a ViewState. */
   state: '/api/state',
   /**
-   * GET with the parameters of a ViewQuery: server-sent events named `state`, each with a
-   * ViewState, whenever the state has changed, and `ended` with one sentence. Of running processes.
+   * GET with the parameters of a ViewQuery, `views` with commas: server-sent events named `state`,
+   * each with a ViewState, when more than the time has changed and at least once a second, and
+   * `ended`, whose data is one sentence. Of running processes.
    */
   stream: '/api/stream',
   /** GET with the parameters of a StoryQuery: a StoryList. */
@@ -149,7 +150,7 @@ export interface Found {
   readonly timeNs?: number;
 }
 
-/** Answers of requests that cannot be met, with status 400, 403 or 404. */
+/** Answers of requests that cannot be met, with status 400 to 503 (view-source.ts). */
 export interface ViewError {
   readonly error: string;
 }

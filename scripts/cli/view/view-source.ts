@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A source of what `vuhca view` shows: a running process (live-source.ts) or a recording. The
+ * server asks it and nothing else, so both look the same to the page. The types of requests and
+ * answers are those of view-protocol.ts.
+ */
+import type {
+  Act,
+  ActAnswer,
+  FindQuery,
+  Found,
+  StoryList,
+  StoryQuery,
+  ViewQuery,
+  ViewSession,
+  ViewState,
+} from './view-protocol.ts';
+
+/** Each request rejects with ViewRefusal when it cannot be met. */
+export interface ViewSource {
+  /** Resolves with one sentence when there is nothing more to show: the process has ended. */
+  readonly whenEnded: Promise<string>;
+  /** `mayAct`: the source has acts; the server may still refuse them. */
+  session(): Promise<ViewSession>;
+  state(query: ViewQuery): Promise<ViewState>;
+  /**
+   * Calls `onState` with states of a running process, at most STREAM_HZ times a second, until the
+   * function that it returns is called. A read that fails is left out; `whenEnded` tells the end.
+   */
+  subscribe(query: ViewQuery, onState: (state: ViewState) => void): () => void;
+  stories(query: StoryQuery): Promise<StoryList>;
+  act(act: Act): Promise<ActAnswer>;
+  find(query: FindQuery): Promise<Found>;
+  /** Ends it. May be called twice. */
+  close(): Promise<void>;
+}
+
+/** HTTP statuses of requests that cannot be met. `gone`: the process has ended. */
+export const RefusalStatus = { bad: 400, forbidden: 403, unknown: 404, gone: 503 } as const;
+
+/** A request that cannot be met: one sentence for the page. */
+export class ViewRefusal extends Error {
+  override name = 'ViewRefusal';
+  readonly kind: keyof typeof RefusalStatus;
+
+  constructor(kind: keyof typeof RefusalStatus, sentence: string) {
+    super(sentence);
+    this.kind = kind;
+  }
+}
