@@ -39,6 +39,8 @@ export class ControlClient {
   readonly whenClosed: Promise<void>;
   /** The time for an answer to the next request. */
   answerMs = controlBounds.answerMs;
+  /** Time that the adapter has spent on this connection, as it says. */
+  spentNs = 0;
   readonly #path: string;
   readonly #socket: Socket;
   readonly #pending = new Map<number, Pending>();
@@ -164,6 +166,7 @@ export class ControlClient {
 
   #settle(answer: ControlAnswer): void {
     if (answer.id === CONNECTION_ID && 'error' in answer) this.#refusal = answer.error;
+    if (typeof answer.spentNs === 'number') this.spentNs = answer.spentNs;
     const pending = this.#pending.get(answer.id);
     if (pending === undefined) return;
     this.#pending.delete(answer.id);

@@ -24,7 +24,7 @@ import { reportManagers } from '../reports/manager-report.ts';
 import { listQueuePairs } from '../reports/queue-pair-report.ts';
 import { reportResources } from '../reports/resource-report.ts';
 import { describeRefusal, encodeRequest, readResourceWords } from '../reports/resource-syntax.ts';
-import { reportProcess } from '../reports/status-report.ts';
+import { reportProcess, type StatusReport } from '../reports/status-report.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
@@ -38,7 +38,7 @@ const NS_PER_MS = 1e6;
 export class ControlCommands {
   /** The commands by name, for `ControlServer`. */
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
-    ['status', () => reportProcess(this.#process, this.#pid)],
+    ['status', ({ parameters }) => this.#reportStatus(parameters.adapter)],
     ['fabric', () => this.#reportFabric()],
     ['queue-pairs', (request) => this.#listQueuePairs(request)],
     ['failed-queue-pairs', ({ parameters }) => this.#failures.get(this.#findServed(parameters.adapter))?.list()],
@@ -79,6 +79,11 @@ export class ControlCommands {
   /** Ends a running capture and closes its file. */
   async close(): Promise<void> {
     await this.#capture?.stop();
+  }
+
+  /** Of the adapter of that name, or of all. */
+  #reportStatus(name: unknown): StatusReport {
+    return reportProcess(this.#process, this.#pid, name === undefined ? undefined : this.#findServed(name));
   }
 
   #reportFabric(): FabricReport {

@@ -23,9 +23,17 @@ export interface ControlRequest {
 }
 
 /** The answer to a request: a result, or an error in one sentence. */
-export type ControlAnswer =
-  | { readonly version: number; readonly id: number; readonly result: unknown }
-  | { readonly version: number; readonly id: number; readonly error: string };
+export type ControlAnswer = AnswerHead & ({ readonly result: unknown } | { readonly error: string });
+
+interface AnswerHead {
+  readonly version: number;
+  readonly id: number;
+  /**
+   * Time that the adapter's event loop has spent on all requests of the connection so far, by which
+   * a client that asks again and again keeps its share small.
+   */
+  readonly spentNs?: number;
+}
 
 /** Decodes one line. Returns one sentence when it is not a request. */
 export function readRequest(line: string): ControlRequest | string {

@@ -40,6 +40,7 @@ interface ControlServerEvents {
 
 const CLIENTS_MAX = 16;
 const UNREAD_MAX_BYTES = 1 << 20;
+const NS_PER_US = 1000;
 
 /** Listens on one path and answers the requests of its clients. */
 export class ControlServer {
@@ -125,6 +126,7 @@ class ControlClient implements ControlClientHandle {
   readonly #cleanups: (() => void)[] = [];
   #input: Buffer = Buffer.alloc(0);
   #scheduled = false;
+  #spentUs = 0;
 
   constructor(
     socket: Socket,
@@ -169,14 +171,29 @@ class ControlClient implements ControlClientHandle {
     const end = this.#input.indexOf(10);
     const line = this.#input.toString('utf8', 0, end).trim();
     this.#input = this.#input.subarray(end + 1);
-    if (line !== '') this.#socket.write(`${JSON.stringify(this.#answer(readRequest(line), this))}\n`);
+    if (line !== '') this.#send(line);
     if (this.#socket.writableLength > UNREAD_MAX_BYTES) return this.#refuseClient();
     if (this.#input.indexOf(10) < 0) this.#socket.resume();
     this.#schedule();
+  }
+
+  /** Writes the answer to a request, and adds up the processor time of all of them. */
+  #send(line: string): void {
+    const before = process.cpuUsage();
+    const json = JSON.stringify(this.#answer(readRequest(line), this));
+    const spentUs = this.#spentUs + usSince(before);
+    this.#socket.write(`${json.slice(0, -1)},"spentNs":${spentUs * NS_PER_US}}\n`);
+    this.#spentUs += usSince(before);
   }
 
   #refuseClient(): void {
     this.#dropped();
     this.#socket.destroy();
   }
+}
+
+/** Processor time of this process since then; what else takes its processor does not count. */
+function usSince(before: NodeJS.CpuUsage): number {
+  const { user, system } = process.cpuUsage(before);
+  return user + system;
 }

@@ -13,7 +13,7 @@ import {
 import { portStateName } from '../../../protocol/layout/gen/values.gen.ts';
 import { isSwitch } from '../../fabric/agents/managed-node.ts';
 import type { EndPort } from '../../fabric/port/end-port.ts';
-import type { LinkEnd } from '../../fabric/port/link.ts';
+import type { Link, LinkEnd } from '../../fabric/port/link.ts';
 import type { NamedNode } from '../ibsim/host-directory.ts';
 import type { ManagerReport } from './manager-report.ts';
 
@@ -78,12 +78,19 @@ const SPEEDS: Readonly<Record<number, string>> = {
 const NO_ERRORS: readonly string[] = ['receivedPackets', 'receivedBytes', 'receivedMulticast'];
 
 export function reportFabric(nodes: readonly NamedNode[]): FabricReport {
-  const ends = nodes.flatMap(({ name, mads }) =>
-    mads.node.ports.map((end) => ({ name: `${name}:${end.number}`, end })),
-  );
+  const ends = new Map<Link, { readonly name: string; readonly end: LinkEnd }[]>();
+  for (const { name, mads } of nodes) {
+    for (const end of mads.node.ports) {
+      if (end.link === undefined) continue;
+      const known = ends.get(end.link);
+      const one = { name: `${name}:${end.number}`, end };
+      if (known === undefined) ends.set(end.link, [one]);
+      else known.push(one);
+    }
+  }
   const findPeer = (end: LinkEnd): string | undefined => {
     if (end.link === undefined) return undefined;
-    return ends.find((other) => other.end !== end && other.end.link === end.link)?.name ?? 'elsewhere';
+    return ends.get(end.link)?.find((other) => other.end !== end)?.name ?? 'elsewhere';
   };
   return { nodes: nodes.map((node) => reportNode(node, findPeer)) };
 }
@@ -116,7 +123,6 @@ function reportEndPort({ guid, lid, smLid, subnet }: EndPort) {
 
 function reportLink(end: LinkEnd, peer: string | undefined): FabricLinkReport {
   const { linkWidthActive, linkSpeedActive } = end.settings;
-  const counters = Object.entries(end.counters).filter(([name, count]) => count > 0 && !NO_ERRORS.includes(name));
   return {
     state: portStateName(end.state),
     physicalState: portPhysicalStateName(end.physicalState),
@@ -127,8 +133,17 @@ function reportLink(end: LinkEnd, peer: string | undefined): FabricLinkReport {
     received: end.receivePackets,
     sentBytes: end.transmitQueues.transmittedBytes,
     receivedBytes: end.counters.receivedBytes,
-    errors: Object.fromEntries(counters),
+    errors: findErrors(end.counters),
   };
+}
+
+function findErrors(counters: LinkEnd['counters']): Record<string, number> {
+  const errors: Record<string, number> = {};
+  for (const name in counters) {
+    const count: unknown = counters[name as keyof typeof counters];
+    if (typeof count === 'number' && count > 0 && !NO_ERRORS.includes(name)) errors[name] = count;
+  }
+  return errors;
 }
 
 function formatGuid(guid: Uint8Array): string {

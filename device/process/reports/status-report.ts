@@ -16,7 +16,7 @@ import type { UnderlyingFunction } from '../../hca/function/underlying-function.
 import type { CompletionQueue } from '../../hca/queues/completion-queue.ts';
 import type { ObjectTables } from '../../hca/queues/object-tables.ts';
 import type { SendQueueList } from '../../hca/scheduler/send-queue-list.ts';
-import type { AdapterProcess } from '../host/adapter-process.ts';
+import type { AdapterProcess, ServedNode } from '../host/adapter-process.ts';
 import { reportDrops, reportFaults, reportHost, reportPort, reportTraffic } from './common-report.ts';
 import { reportFunctionLanes, reportLanes } from './lane-report.ts';
 import { reportLinks } from './link-report.ts';
@@ -26,18 +26,19 @@ export type StatusReport = ReturnType<typeof reportProcess>;
 export type AdapterReport = ReturnType<typeof reportAdapter>;
 export type FunctionReport = ReturnType<typeof reportFunction>;
 
-/** A live process: its adapters and how they are linked. */
-export function reportProcess(process: AdapterProcess, pid: number) {
+/** A live process: its adapters, or only one of them, and how all are linked. */
+export function reportProcess(process: AdapterProcess, pid: number, only?: ServedNode) {
+  const isWanted = (one: ServedNode): boolean => only === undefined || one === only;
   return {
     pid,
     uptimeNs: process.clock.now(),
     recording: process.recording && { path: process.recording.path, bytes: process.recording.bytesWritten },
-    adapters: process.adapters.map((adapter) => ({
+    adapters: process.adapters.filter(isWanted).map((adapter) => ({
       name: adapter.name,
       sockets: adapter.hosts.map(reportHost),
       ...reportAdapter(adapter.core),
     })),
-    personalities: process.personalities.map(({ name, functionOf, hosts, core }) => ({
+    personalities: process.personalities.filter(isWanted).map(({ name, functionOf, hosts, core }) => ({
       name,
       functionOf,
       sockets: hosts.map(reportHost),
