@@ -4,11 +4,9 @@
  * performs it, are loaded only when the command is called, so that `vuhca --help` stays quick: a
  * file with both imports that code when it performs the command. Called by main.ts and tests.
  */
-import { readFileSync } from 'node:fs';
 import { CliCommand } from './options/cli-command.ts';
+import { readVersion } from './options/version.ts';
 import { describeStatuses } from './session/exit-statuses.ts';
-
-const PACKAGE = new URL('../../package.json', import.meta.url);
 
 /** Performs a command whose words have been read; resolves with the exit status. */
 export type Performer = (command: CliCommand) => Promise<number>;
@@ -171,10 +169,6 @@ export function makeProgram(perform: (command: CliCommand, load: Entry['perform'
   }
   program.hook('preSubcommand', (_program, command) => defineCommand(command as CliCommand));
   return program;
-}
-
-function readVersion(): string {
-  return (JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string }).version;
 }
 
 /** All commands of the program, with their arguments, options and help. */

@@ -10,6 +10,7 @@ import { UsageError } from '../options/usage-error.ts';
 /** The values of the options. */
 export interface ResourcesArguments {
   readonly control?: string;
+  readonly adapter?: string;
   readonly json?: boolean;
 }
 
@@ -20,6 +21,7 @@ export function defineResources(command: CliCommand): void {
     .addArgument(actionArgument(['show', 'set']))
     .argument('[WORD...]', 'set: the request')
     .addOption(controlOption())
+    .option('--adapter <NAME>', 'One of several adapters of a process')
     .option('--json', 'Prints everything as JSON')
     .addNotes(
       'All words behind set are one request: it is done as a whole or not at all. Changes are made in their order,',
@@ -56,8 +58,10 @@ export async function performResources(command: CliCommand): Promise<number> {
   if (action === 'set') await checkWords(words);
   const { showScreens, withAdapter } = await import('../session/with-adapter.ts');
   const { renderResources } = await import('../screens/resources-screen.ts');
-  await withAdapter(given.control, async (client) => {
-    const request = action === 'set' ? client.request('set-resources', { words }) : client.request('resources');
+  const { control, adapter } = given;
+  await withAdapter(control, async (client) => {
+    const request =
+      action === 'set' ? client.request('set-resources', { words, adapter }) : client.request('resources', { adapter });
     await showScreens(given, () => request, renderResources);
   });
   return 0;

@@ -123,10 +123,16 @@ export function pairPackets(steps: readonly (readonly TimelineStep[])[], from: S
   const [own = [], other = []] = from === 0 ? steps : steps.toReversed();
   const sent = own.flatMap((step) => readSent(step) ?? []);
   const ended = [...own.flatMap((step) => readLost(step) ?? []), ...other.flatMap((step) => readArrival(step) ?? [])];
+  const byKey = new Map<string, Sent[]>();
+  for (const one of sent) {
+    const others = byKey.get(one.key);
+    if (others === undefined) byKey.set(one.key, [one]);
+    else others.push(one);
+  }
   const fates = new Map<Sent, Ended>();
   const copies: LadderPacket[] = [];
   for (const fate of ended.sort((one, next) => one.at.timeNs - next.at.timeNs)) {
-    const before = sent.filter(({ key, sent: { timeNs } }) => key === fate.key && timeNs <= fate.at.timeNs);
+    const before = (byKey.get(fate.key) ?? []).filter(({ sent: { timeNs } }) => timeNs <= fate.at.timeNs);
     const open = before.findLast((one) => !fates.has(one));
     const last = before.at(-1);
     if (open !== undefined) fates.set(open, fate);
