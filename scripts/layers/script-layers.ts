@@ -101,7 +101,11 @@ export const scriptLayers: readonly Row[] = [
     holds: 'stories and ladders of messages from a trace',
     uses: 'layout infiniband port switch function hca/trace state process/trace control tools console picture options screens',
   },
-  { path: 'scripts/cli/view', holds: 'the server of `vuhca view`, and what it says to its page', uses: 'reports' },
+  {
+    path: 'scripts/cli/view',
+    holds: 'the server of `vuhca view`, and what it says to its page',
+    uses: 'system layout hca/trace adapter reports control tools options cli/trace',
+  },
   { path: 'scripts/cli/completion', holds: 'completion for bash and zsh', uses: 'options' },
   { path: 'scripts/cli/debugger', holds: '`vuhca break`: breakpoints in the device process', uses: 'options' },
   {

@@ -57,7 +57,7 @@ export interface ViewQuery {
 }
 
 /** A row of a view of `vuhca show`. */
-export type ViewRow = Readonly<Record<string, string | number | boolean | undefined>>;
+export type ViewRow = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 /** All that the page shows at one moment. */
 export interface ViewState {
@@ -70,9 +70,11 @@ export interface ViewState {
   /** Of the adapter that was asked for: one of both, as in the status of a process. */
   readonly adapter?: Omit<StatusReport['adapters'][number], 'sockets'>;
   readonly personality?: Omit<StatusReport['personalities'][number], 'sockets'>;
-  /** The rows of each view that was asked for; at most 1000 of each. */
+  /** The rows of each view that was asked for and that the adapter has; at most 1000 of each. */
   readonly views?: Readonly<Record<string, readonly ViewRow[]>>;
   readonly links?: StatusReport['links'];
+  /** With packets dropped, by cause. */
+  readonly switches?: StatusReport['switches'];
 }
 
 export interface StoryQuery {
@@ -100,7 +102,7 @@ export interface Story {
   readonly packets: readonly {
     readonly from: StorySide;
     readonly sent: StoryPoint;
-    readonly ended?: StoryPoint;
+    readonly ended?: StoryPoint | undefined;
     readonly end: 'arrives' | 'lost' | 'dropped' | 'unknown';
     readonly name: string;
     readonly psn: number;

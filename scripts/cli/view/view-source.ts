@@ -24,8 +24,10 @@ export interface ViewSource {
   session(): Promise<ViewSession>;
   state(query: ViewQuery): Promise<ViewState>;
   /**
-   * Calls `onState` with states of a running process, at most STREAM_HZ times a second, until the
-   * function that it returns is called. A read that fails is left out; `whenEnded` tells the end.
+   * Calls `onState` with states of a running process, later and at most STREAM_HZ times a second,
+   * until the function that it returns is called. Equal queries get the same object. A read that
+   * fails is left out; `whenEnded` tells the end. Throws ViewRefusal for a query that cannot be
+   * met, and always of a recording, which does not change.
    */
   subscribe(query: ViewQuery, onState: (state: ViewState) => void): () => void;
   stories(query: StoryQuery): Promise<StoryList>;
@@ -36,15 +38,24 @@ export interface ViewSource {
 }
 
 /** HTTP statuses of requests that cannot be met. `gone`: the process has ended. */
-export const RefusalStatus = { bad: 400, forbidden: 403, unknown: 404, gone: 503 } as const;
+export const RefusalStatus = {
+  bad: 400,
+  forbidden: 403,
+  unknown: 404,
+  method: 405,
+  large: 413,
+  type: 415,
+  busy: 503,
+  gone: 503,
+} as const;
 
 /** A request that cannot be met: one sentence for the page. */
 export class ViewRefusal extends Error {
   override name = 'ViewRefusal';
-  readonly kind: keyof typeof RefusalStatus;
+  readonly status: (typeof RefusalStatus)[keyof typeof RefusalStatus];
 
   constructor(kind: keyof typeof RefusalStatus, sentence: string) {
     super(sentence);
-    this.kind = kind;
+    this.status = RefusalStatus[kind];
   }
 }

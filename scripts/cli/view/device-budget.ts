@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * How often a device may be asked so that pages cost it a small part of its time: an account that
+ * fills at this rate and pays for what the device says it has spent. A full one pays for some
+ * answers at once, so a first state comes at once. Pure; live-source.ts asks it.
+ */
+
+/** Part of the device's time for all pages of a server. */
+export const DEVICE_SHARE = 0.02;
+/** The most that the account holds, ms of the device. */
+const FULL_MS = 10;
+
+export class DeviceBudget {
+  readonly #minimumMs: number;
+  #balanceMs = FULL_MS;
+  #spentMs = 0;
+  #atMs: number | undefined;
+  #lastMs = Number.NEGATIVE_INFINITY;
+
+  /** `minimumMs`: time between two polls that the device could well afford. */
+  constructor(minimumMs: number) {
+    this.#minimumMs = minimumMs;
+  }
+
+  /** Whole ms to wait for the next poll. `spentMs`: all that the device has spent so far. */
+  waitMs(nowMs: number, spentMs: number): number {
+    const income = (nowMs - (this.#atMs ?? nowMs)) * DEVICE_SHARE;
+    this.#balanceMs = Math.min(FULL_MS, this.#balanceMs + income) - (spentMs - this.#spentMs);
+    this.#spentMs = spentMs;
+    this.#atMs = nowMs;
+    return Math.ceil(Math.max(0, -this.#balanceMs / DEVICE_SHARE, this.#lastMs + this.#minimumMs - nowMs));
+  }
+
+  /** A poll begins. */
+  begin(nowMs: number): void {
+    this.#lastMs = nowMs;
+  }
+}

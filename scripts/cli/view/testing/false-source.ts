@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A source whose states the test makes, and what it was asked for. Tests of the server use it. */
+import type { FabricReport } from '../../../../device/process/reports/fabric-report.ts';
+import type {
+  Act,
+  ActAnswer,
+  FindQuery,
+  Found,
+  StoryList,
+  StoryQuery,
+  ViewQuery,
+  ViewSession,
+  ViewState,
+} from '../view-protocol.ts';
+import type { ViewSource } from '../view-source.ts';
+
+export class FalseSource implements ViewSource {
+  readonly whenEnded: Promise<string>;
+  readonly asked: unknown[] = [];
+  readonly listeners = new Set<(state: ViewState) => void>();
+  end: (sentence: string) => void = () => {};
+  /** Thrown by the next request for a state or a subscription. */
+  refusal: Error | undefined;
+
+  constructor() {
+    this.whenEnded = new Promise((resolve) => {
+      this.end = resolve;
+    });
+  }
+
+  /** Gives all subscribers a state. */
+  tell(state: ViewState): void {
+    for (const listener of [...this.listeners]) listener(state);
+  }
+
+  async session(): Promise<ViewSession> {
+    return { kind: 'live', title: '/x.control', version: '1', mayAct: true, adapters: [{ name: 'a' }] };
+  }
+
+  async state(query: ViewQuery): Promise<ViewState> {
+    this.#note(query);
+    return stateAt(5);
+  }
+
+  subscribe(query: ViewQuery, onState: (state: ViewState) => void): () => void {
+    this.#note(query);
+    this.listeners.add(onState);
+    return () => this.listeners.delete(onState);
+  }
+
+  async stories(query: StoryQuery): Promise<StoryList> {
+    this.#note(query);
+    return { queuePairs: [query.qp], stories: [] };
+  }
+
+  async act(act: Act): Promise<ActAnswer> {
+    this.#note(act);
+    return { line: 'vuhca link down a:1', result: { text: 'done' } };
+  }
+
+  async find(query: FindQuery): Promise<Found> {
+    this.#note(query);
+    return { step: 3 };
+  }
+
+  async close(): Promise<void> {}
+
+  #note(request: unknown): void {
+    this.asked.push(request);
+    const { refusal } = this;
+    this.refusal = undefined;
+    if (refusal !== undefined) throw refusal;
+  }
+}
+
+/** A state that differs by its time only, unless it has nodes. */
+export function stateAt(timeNs: number, nodes: FabricReport['nodes'] = []): ViewState {
+  return { timeNs, fabric: { nodes } };
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A stream of states to one page, as server-sent events (the WHATWG's HTML, section 9.2). A reader
+ * that does not keep up is no looker: the stream asks its source for nothing until all is taken, so
+ * neither memory nor the device pays for it. view-server.ts makes one for each.
+ */
+import type { ServerResponse } from 'node:http';
+import { STREAM_HZ, type ViewQuery, type ViewState } from './view-protocol.ts';
+import type { ViewSource } from './view-source.ts';
+
+/** A state in which only the time has changed is sent once in so many. */
+const QUIET_NS = 1e9 - 0.5e9 / STREAM_HZ;
+
+export class StateStream {
+  readonly #source: ViewSource;
+  readonly #query: ViewQuery;
+  readonly #response: ServerResponse;
+  #unsubscribe: () => void = () => {};
+  #sent: StateText = { body: '', timeNs: Number.NEGATIVE_INFINITY };
+
+  /** Begins the answer. Throws ViewRefusal, before that, for a query that cannot be met. */
+  constructor(source: ViewSource, query: ViewQuery, response: ServerResponse) {
+    this.#source = source;
+    this.#query = query;
+    this.#response = response;
+    this.#subscribe();
+    response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
+    response.flushHeaders();
+    response.on('drain', () => this.#subscribe());
+    response.once('close', () => this.#unsubscribe());
+  }
+
+  /** Says why there is nothing more to come, and ends the answer. */
+  end(sentence: string): void {
+    this.#unsubscribe();
+    this.#response.end(`event: ended\ndata: ${sentence}\n\n`);
+  }
+
+  #subscribe(): void {
+    if (this.#response.writableEnded) return;
+    this.#unsubscribe();
+    this.#unsubscribe = this.#source.subscribe(this.#query, (state) => this.#send(state));
+  }
+
+  #send(state: ViewState): void {
+    const text = textOf(state);
+    if (text.body === this.#sent.body && text.timeNs - this.#sent.timeNs < QUIET_NS) return;
+    this.#sent = text;
+    const isTaken = this.#response.write(`event: state\ndata: {"timeNs":${text.timeNs},${text.body}\n\n`);
+    if (!isTaken) this.#unsubscribe();
+  }
+}
+
+/** A state as JSON without its beginning, the time. */
+interface StateText {
+  readonly body: string;
+  readonly timeNs: number;
+}
+
+/** All streams with equal queries send the same object. */
+const texts = new WeakMap<ViewState, StateText>();
+
+function textOf(state: ViewState): StateText {
+  const known = texts.get(state);
+  if (known !== undefined) return known;
+  const { timeNs, ...rest } = state;
+  const text = { timeNs, body: JSON.stringify(rest).slice(1) };
+  texts.set(state, text);
+  return text;
+}
