@@ -63,7 +63,7 @@ export function checkImports(file: SourceFile): Finding[] {
     const target = importedPath(line);
     if (target === undefined) return undefined;
     if (!target.startsWith('.')) return checkPackage(file, own.height, target);
-    if (!/\.(ts|mts|json|js|mjs)$/.test(target))
+    if (!/\.(tsx?|mts|json|js|mjs)$/.test(target))
       return `import of "${target}" does not name the file with its extension`;
     const path = posix.join(posix.dirname(file.path), target);
     const other = layerOf(path);

@@ -17,11 +17,11 @@ export interface Finding {
 
 /** Files that are written by people in a programming language. */
 export function isSource({ path }: SourceFile): boolean {
-  return /\.(ts|mts|mjs|js|c|h|sh|py)$/.test(path);
+  return /\.(tsx?|mts|mjs|js|css|c|h|sh|py)$/.test(path);
 }
 
 export function isTypeScript({ path }: SourceFile): boolean {
-  return /\.(ts|mts)$/.test(path);
+  return /\.(tsx?|mts)$/.test(path);
 }
 
 /** Tests beside their sources, and the in-kernel test module. */

@@ -10,11 +10,13 @@ import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { IConfiguration, ICruiseResult, IForbiddenRuleType, IModule } from 'dependency-cruiser';
 import type { Layer } from './layer.ts';
+import { findCircle, readTsxFiles, type TsxFile } from './tsx-imports.ts';
 
 const CRUISER = fileURLToPath(
   new URL('../../node_modules/dependency-cruiser/bin/dependency-cruise.mjs', import.meta.url),
 );
 const CIRCLE = 'circle';
+const IN_NO_LAYER = 'the file lies in no layer; add its folder to scripts/layers/layers.ts';
 /** A source file named by its place beside the file that names it. */
 const PROGRAM_BY_PATH = /new URL\(\s*['"]([^'"]+\.(?:ts|mjs))['"],\s*import\.meta\.url\)/g;
 const OUTPUT_MAX_BYTES = 64 * 1024 * 1024;
@@ -38,15 +40,15 @@ export interface Cruise {
  * cannot be parsed.
  */
 export function cruiseLayers(layers: readonly Layer[], root: string, folders: readonly string[]): Cruise {
-  const circle: IForbiddenRuleType = { name: CIRCLE, severity: 'error', from: {}, to: { circular: true } };
+  const noCircle: IForbiddenRuleType = { name: CIRCLE, severity: 'error', from: {}, to: { circular: true } };
   const configuration: IConfiguration = {
-    forbidden: [circle, ...layers.map((layer) => ruleOf(layer, layers))],
+    forbidden: [noCircle, ...layers.map((layer) => ruleOf(layer, layers))],
     options: {
       parser: 'swc',
       // Imports of types count, although they vanish when the program runs.
       tsPreCompilationDeps: true,
       doNotFollow: { path: 'node_modules' },
-      exclude: { path: '\\.(test|long)\\.ts$|\\.mjs$' },
+      exclude: { path: '\\.(test|long)\\.ts$|\\.mjs$|\\.tsx$' },
     },
   };
   const { modules, summary } = runCruiser(configuration, root, folders);
@@ -55,7 +57,7 @@ export function cruiseLayers(layers: readonly Layer[], root: string, folders: re
     to,
     message:
       rule.name === CIRCLE
-        ? `files import each other in a circle: ${[from, ...(cycle ?? []).map(({ name }) => name)].join(' -> ')}`
+        ? describeCircle([from, ...(cycle ?? []).map(({ name }) => name)])
         : `${rule.name} must not import from ${layerOf(to, layers)?.path ?? 'outside the layers'}: ${to}`,
   }));
   const outside = modules
@@ -70,10 +72,40 @@ export function cruiseLayers(layers: readonly Layer[], root: string, folders: re
     .map(({ source }) => ({
       from: source,
       to: source,
-      message: 'the file lies in no layer; add its folder to scripts/layers/layers.ts',
+      message: IN_NO_LAYER,
     }));
   const byPath = modules.flatMap(({ source }) => findPaths(source, root, layers));
-  return { violations: [...violations, ...outside, ...byPath], used: collectUses(modules, layers) };
+  const tsx = readTsxFiles(root, folders);
+  const circle = findCircle(tsx);
+  const ofTsx = [
+    ...tsx.flatMap((file) => checkTsxFile(file, layers)),
+    ...(circle === undefined ? [] : [{ from: circle[0], to: circle[1], message: describeCircle(circle) }]),
+  ];
+  return {
+    violations: [...violations, ...outside, ...byPath, ...ofTsx],
+    used: collectUses([...modules.map(edgesOf), ...tsx], layers),
+  };
+}
+
+function describeCircle(files: readonly string[]): string {
+  return `files import each other in a circle: ${files.join(' -> ')}`;
+}
+
+/** Imports of a file with JSX from layers that it may not use. */
+function checkTsxFile({ source, targets }: TsxFile, layers: readonly Layer[]): Violation[] {
+  const layer = layerOf(source, layers);
+  const outside = { from: source, to: source, message: IN_NO_LAYER };
+  if (layer === undefined) return [outside];
+  return targets.flatMap((to) => {
+    const other = layerOf(to, layers);
+    if (other === layer || (other !== undefined && layer.uses.includes(other.path))) return [];
+    const message = `${layer.path} must not import from ${other?.path ?? 'outside the layers'}: ${to}`;
+    return [{ from: source, to, message }];
+  });
+}
+
+function edgesOf({ source, dependencies }: IModule): TsxFile {
+  return { source, targets: dependencies.map(({ resolved }) => resolved) };
 }
 
 /**
@@ -151,13 +183,13 @@ function escapeDots(path: string): string {
   return path.replace(/[.]/g, '\\.');
 }
 
-function collectUses(modules: readonly IModule[], layers: readonly Layer[]): Map<string, Set<string>> {
+function collectUses(modules: readonly TsxFile[], layers: readonly Layer[]): Map<string, Set<string>> {
   const used = new Map(layers.map(({ path }) => [path, new Set<string>()]));
-  for (const { source, dependencies } of modules) {
+  for (const { source, targets } of modules) {
     const from = layerOf(source, layers)?.path;
     if (from === undefined) continue;
-    for (const { resolved } of dependencies) {
-      const to = layerOf(resolved, layers)?.path;
+    for (const target of targets) {
+      const to = layerOf(target, layers)?.path;
       if (to !== undefined && to !== from) used.get(from)?.add(to);
     }
   }

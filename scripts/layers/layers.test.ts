@@ -105,6 +105,27 @@ t.test('a file in no layer, and a use that is not made, are found', async (test)
   test.same(checkUnused(small, used).length, 2);
 });
 
+t.test('files with JSX have layers, uses and circles as all others', async (test) => {
+  const page = "import { roof } from '../roof/roof.ts';\nexport const page = <p>{roof}</p>;\n";
+  const wall = "import type { Door } from './door.tsx';\nexport const wall = (door: Door) => <p>{door}</p>;\n";
+  const door =
+    "import {\n  wall,\n} from './wall.tsx';\nexport type Door = string;\nexport const door = <p>{wall}</p>;\n";
+  const { messages, used } = check(test, {
+    ...sound,
+    'house/ground/page.tsx': page,
+    'house/roof/page.tsx': page,
+    'house/garden/page.tsx': 'export const page = <p />;\n',
+    'house/first/wall.tsx': wall,
+    'house/first/door.tsx': door,
+  });
+  test.same(messages, [
+    'house/garden/page.tsx: the file lies in no layer; add its folder to scripts/layers/layers.ts',
+    'house/ground/page.tsx: house/ground must not import from house/roof: house/roof/roof.ts',
+    'house/first/door.tsx: files import each other in a circle: house/first/door.tsx -> house/first/wall.tsx -> house/first/door.tsx',
+  ]);
+  test.same([...(used.get('house/ground') ?? [])], ['house/roof']);
+});
+
 t.test('rows that point up, or use what is for tests, are found', async (test) => {
   test.same(checkTable(layers), [], 'the table itself has none');
   test.same(

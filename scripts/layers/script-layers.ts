@@ -102,10 +102,16 @@ export const scriptLayers: readonly Row[] = [
     uses: 'layout infiniband port switch function hca/trace state process/trace control tools console picture options screens',
   },
   {
+    path: 'scripts/page/build',
+    holds: 'the page of `vuhca view` as one script and one style sheet',
+    uses: 'picture',
+  },
+  {
     path: 'scripts/cli/view',
     holds: 'the server of `vuhca view`, and what it says to its page',
     uses: 'system layout hca/trace adapter reports control tools options cli/trace',
   },
+  { path: 'scripts/page', holds: 'the page of `vuhca view`, in a browser', uses: 'cli/view' },
   { path: 'scripts/cli/completion', holds: 'completion for bash and zsh', uses: 'options' },
   { path: 'scripts/cli/debugger', holds: '`vuhca break`: breakpoints in the device process', uses: 'options' },
   {

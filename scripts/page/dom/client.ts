@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Requests of the page to its server (scripts/cli/view/view-protocol.ts). Nothing of the server's
+ * answers is ever made into markup.
+ */
+import {
+  type Act,
+  type ActAnswer,
+  type FindQuery,
+  type Found,
+  type StoryList,
+  type StoryQuery,
+  type ViewError,
+  type ViewQuery,
+  type ViewSession,
+  type ViewState,
+  viewPaths,
+} from '../../cli/view/view-protocol.ts';
+
+/** The parameters of a request; lists are written with commas. */
+type Parameters = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+
+/** What a stream tells. */
+export interface StreamListener {
+  onState(state: ViewState): void;
+  /** The process is gone, as the sentence says. */
+  onEnded(sentence: string): void;
+  /** The server cannot be reached; the browser tries again. */
+  onLost(): void;
+}
+
+export const client = {
+  session: (): Promise<ViewSession> => get(viewPaths.session),
+  state: (query: ViewQuery): Promise<ViewState> => get(viewPaths.state, { ...query }),
+  stories: (query: StoryQuery): Promise<StoryList> => get(viewPaths.stories, { ...query }),
+  find: (query: FindQuery): Promise<Found> => get(viewPaths.find, { ...query }),
+  act,
+  follow,
+};
+
+/** Follows a running process until the returned function is called. */
+function follow(query: ViewQuery, { onState, onEnded, onLost }: StreamListener): () => void {
+  const source = new EventSource(addressOf(viewPaths.stream, { ...query }));
+  source.addEventListener('state', ({ data }) => onState(JSON.parse(data) as ViewState));
+  source.addEventListener('ended', ({ data }) => {
+    source.close();
+    onEnded(data);
+  });
+  source.addEventListener('error', onLost);
+  return () => source.close();
+}
+
+async function act(one: Act): Promise<ActAnswer> {
+  return read(
+    await fetch(viewPaths.act, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(one),
+    }),
+  );
+}
+
+async function get<Answer>(path: string, parameters: Parameters = {}): Promise<Answer> {
+  return read(await fetch(addressOf(path, parameters)));
+}
+
+/** Throws an error with the server's sentence. */
+async function read<Answer>(response: Response): Promise<Answer> {
+  const answer = (await response.json()) as Answer | ViewError;
+  if (response.ok) return answer as Answer;
+  throw new Error((answer as ViewError).error);
+}
+
+function addressOf(path: string, parameters: Parameters): string {
+  const given = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;
+}

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The script of the page: shows the shell in the document of index.html. */
+import { render } from 'preact';
+import { Shell } from './shell/shell.tsx';
+
+render(<Shell />, document.getElementById('page') as HTMLElement);
