@@ -113,6 +113,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./commands/replay-action.ts')).performReplay,
   },
   {
+    name: 'view',
+    summary: 'shows a running adapter and its fabric in a browser',
+    define: async () => (await import('./commands/view-command.ts')).defineView,
+    perform: async () => (await import('./commands/view-action.ts')).performView,
+  },
+  {
     name: 'setup',
     summary: 'prepares libvfio-user, QEMU and a guest ahead of time',
     define: async () => (await import('./commands/setup.ts')).defineSetup,

@@ -84,7 +84,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/session',
     holds: 'a run of a command: way to an adapter, signals, terminal, exit statuses',
-    uses: 'host control qemu/setup qemu harness options',
+    uses: 'host control tools qemu/setup qemu harness options',
   },
   {
     path: 'scripts/cli/topology',
@@ -117,7 +117,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/commands',
     holds: 'a file for each command: its words and what it does; long ones have a file for each',
-    uses: 'layout link hca/trace adapter device/topology hosts host reports process/trace control tools qemu/setup scripts/setup console options session cli/topology screens cli/trace completion',
+    uses: 'layout link hca/trace adapter device/topology hosts host reports process/trace control tools qemu/setup scripts/setup console options session cli/topology screens cli/trace page/build cli/view completion',
   },
   {
     path: 'scripts/cli/test',

@@ -11,9 +11,11 @@ import { runEntry, SetupError } from '../../qemu/setup/tools/errors.ts';
 import { defineScript } from '../../qemu/setup/tools/script-options.ts';
 import { readStatus, sampleStatus } from '../cli/commands/status-sample.ts';
 import { readWithAdapter } from '../cli/options/adapter-script.ts';
+import { type ViewMode, viewOption } from '../cli/options/option-values.ts';
 import { renderStatus } from '../cli/screens/status-screen.ts';
 import { buildCaseImage, provideModules } from '../cli/session/guest-image.ts';
 import { Session, type SessionEnd } from '../cli/session/session.ts';
+import { startView } from '../cli/session/view-child.ts';
 import { setUp } from '../setup/set-up.ts';
 import { FirstLightReport } from './report.ts';
 
@@ -34,13 +36,17 @@ Explore further:
 
 await runEntry(async () => {
   const purpose = 'Shows the adapter and a guest at work, in about a minute.';
-  const { words } = readWithAdapter(defineScript('npm start --', purpose));
+  const script = defineScript('npm start --', purpose).addOption(viewOption());
+  const { words, view } = readWithAdapter<{ readonly view?: ViewMode }>(script);
   const report = new FirstLightReport((line) => process.stdout.write(`${line}\n`));
   const { qemu, accelerator } = await setUp('start');
   report.say('set-up', 'QEMU, guest kernel, libvfio-user and compiler are here');
   const session = await Session.start({
     device: { arguments: ['--log-level=warn', '--fabric=switch', ...words] },
     guest: prepareGuest(),
+    onDevice: async ({ controlPath }) => {
+      if (view !== undefined) report.say('page', await startView(controlPath, view));
+    },
   });
   report.say('adapter', `process ${session.device.pid} serves ${session.device.socketPath()}`);
   report.say(

@@ -161,7 +161,9 @@ t.test('the table has every command that talks to an adapter', async (t) => {
   t.teardown(restoreBounds);
   const commands = await defineCommands(makeProgram(async () => {}));
   const talking = commands.filter(({ options }) => options.some(({ long }) => long === '--control'));
-  const names = talking.map((command) => command.name()).filter((name) => name !== 'run' && name !== 'device');
+  // The first two start one, and `view` goes on asking one: view-command.test.ts.
+  const others = ['run', 'device', 'view'];
+  const names = talking.map((command) => command.name()).filter((name) => !others.includes(name));
   t.same(names.sort(), Object.keys(calls).sort());
 });
 

@@ -28,8 +28,10 @@ import { UsageError } from '../options/usage-error.ts';
 import { Ends } from '../session/device-ends.ts';
 import { makeLog } from '../session/log.ts';
 import { takeSignals } from '../session/signals.ts';
+import { startView } from '../session/view-child.ts';
 import { readTopologyFile } from '../topology/topology-file.ts';
 import { type DeviceArguments, READY, SLOT } from './device-command.ts';
+import { PAGE_IS_AT } from './view-command.ts';
 
 /** Time for the last packets of a capture when the adapter has failed. */
 const CAPTURE_BOUND_MS = 2000;
@@ -69,6 +71,7 @@ export async function performDevice(command: CliCommand): Promise<number> {
     const sockets = plan.adapters.flatMap((adapter) => adapter.sockets);
     const slots = slotsOf(plan).map((slot) => `${SLOT} ${slot.join(' ')}\n`);
     process.stdout.write(`${slots.join('')}${READY} ${sockets.join(' ')} control ${controlPath}\n`);
+    if (given.view !== undefined) process.stdout.write(`${PAGE_IS_AT} ${await startView(controlPath, given.view)}\n`);
     log.info({}, `ending: ${await whenAsked}`);
     await commands.close();
   };

@@ -7,7 +7,14 @@
 import { type AdapterArguments, addAdapterOptions } from '../options/adapter-arguments.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { inspectOption } from '../options/inspector.ts';
-import { doorOption, type LogLevel, logLevelOption, recordLimitOption } from '../options/option-values.ts';
+import {
+  doorOption,
+  type LogLevel,
+  logLevelOption,
+  recordLimitOption,
+  type ViewMode,
+  viewOption,
+} from '../options/option-values.ts';
 import { type Personality, personalityOption } from '../options/personality.ts';
 
 /** The beginning of the line on standard output that says guests may attach; the paths follow. */
@@ -30,6 +37,7 @@ export interface DeviceArguments extends AdapterArguments {
   readonly personality: Personality;
   readonly logLevel: LogLevel;
   readonly inspect?: string;
+  readonly view?: ViewMode;
 }
 
 export function defineDevice(command: CliCommand): void {
@@ -47,7 +55,8 @@ export function defineDevice(command: CliCommand): void {
     .option('--record <FILE>', 'Records the whole session, for `vuhca replay`')
     .addOption(recordLimitOption())
     .addOption(logLevelOption('info'))
-    .addOption(inspectOption('--inspect', 'Lets a debugger attach; see docs/DEBUGGING.md'));
+    .addOption(inspectOption('--inspect', 'Lets a debugger attach; see docs/DEBUGGING.md'))
+    .addOption(viewOption());
   addAdapterOptions(command);
   command.addNotes(
     'Prints `listening on SOCKET` when a guest may attach:',

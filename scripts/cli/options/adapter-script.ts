@@ -30,8 +30,8 @@ export interface AdapterWords {
  */
 export function readWithAdapter<T extends object>(script: Command, words?: readonly string[]): T & AdapterWords {
   addAdapterOptions(script);
-  const given = readOptions<T & AdapterArguments>(script, words);
   try {
+    const given = readOptions<T & AdapterArguments>(script, words);
     const members = pickGiven(readAdapterOptions(given), givenAdapterOptions(script));
     return { ...given, words: repeatAdapterArguments(script), members };
   } catch (error) {

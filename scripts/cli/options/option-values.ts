@@ -82,6 +82,19 @@ export function watchOption(what: string): Option {
   return wholeNumber('--watch [SECONDS]', `Repeats ${what} until Ctrl-C`, 1, DAY_SECONDS).preset('1');
 }
 
+/** What a page may do: all that its user can do, or look only. */
+const VIEW_MODES = ['act', 'read'] as const;
+export type ViewMode = (typeof VIEW_MODES)[number];
+
+/** The option that serves the page of `vuhca view` beside what a command does. */
+export function viewOption(): Option {
+  return wordOf(
+    '--view [MODE]',
+    'Shows it in a browser, as `vuhca view`; read: the page may only look',
+    VIEW_MODES,
+  ).preset('act');
+}
+
 /** The option of the host door (docs/FABRIC.md). */
 export function doorOption(): Option {
   const purpose = 'The host door: UDP port for opensm and diagnostics; see docs/FABRIC.md';

@@ -21,6 +21,7 @@ import { ExitStatus, RunStatus } from '../session/exit-statuses.ts';
 import { Session, type SessionEnd } from '../session/session.ts';
 import { takeSignals } from '../session/signals.ts';
 import { saveTerminal } from '../session/terminal.ts';
+import { startView } from '../session/view-child.ts';
 import { AdapterState } from '../test/adapter-state.ts';
 import { StateReader } from '../test/state-reader.ts';
 import { describeStates } from '../test/test-screen.ts';
@@ -47,6 +48,7 @@ export async function performRun(command: CliCommand): Promise<number> {
     onSilence: say,
     guest: prepareGuest(given, command.rest),
     onDevice: async ({ controlPath }) => {
+      if (given.view !== undefined) say(`the page is at ${await startView(controlPath, given.view)}`);
       if (!interactive) states.attach(await AdapterState.connect(controlPath, { hasTimeline: false }));
     },
     onGuestEnd: async ({ complaints }) => {

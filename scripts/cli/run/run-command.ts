@@ -14,6 +14,8 @@ import {
   logLevelOption,
   recordLimitOption,
   several,
+  type ViewMode,
+  viewOption,
   wholeNumber,
 } from '../options/option-values.ts';
 import { type Personality, personalityOption } from '../options/personality.ts';
@@ -42,6 +44,7 @@ export interface RunArguments extends AdapterArguments {
   readonly gdb?: string;
   readonly paused?: boolean;
   readonly inspect?: string;
+  readonly view?: ViewMode;
   readonly logLevel: LogLevel;
   readonly record?: string;
   /** In MiB. */
@@ -126,6 +129,7 @@ function addDebuggingOptions(command: CliCommand): void {
     .addOption(limitOption('--capture-limit <MIB>', 'Ends the capture before it becomes longer', LIMIT_MAX_MIB))
     .addOption(logLevelOption('warn'))
     .addOption(inspectOption('--inspect', 'Lets a debugger attach to the adapter process; see docs/DEBUGGING.md'))
+    .addOption(viewOption())
     .addOption(command.createOption('--gdb [SERVER]', "Starts QEMU's gdb server").preset('tcp::1234'))
     .option('--paused', 'Waits for gdb before the first instruction');
 }

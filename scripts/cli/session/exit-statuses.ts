@@ -83,6 +83,12 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     USAGE,
     ['128 + N', 'signal N came before the capture had begun, or a second time'],
   ],
+  view: [
+    [0, 'a signal ended it, or the process that it shows has ended'],
+    FAILED,
+    USAGE,
+    ['128 + N', 'signal N came before the page was served, or a second time'],
+  ],
   replay: [
     [0, 'identical'],
     [1, 'no usable recording'],

@@ -20,6 +20,7 @@ import { setUp } from '../../setup/set-up.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { nothing, writeOutput } from '../options/write-output.ts';
 import { TestStatus } from '../session/exit-statuses.ts';
+import { startView } from '../session/view-child.ts';
 import { AdapterState } from './adapter-state.ts';
 import { StateReader } from './state-reader.ts';
 import { makeStockJob } from './stock-guest.ts';
@@ -90,6 +91,8 @@ async function runJob(
         states.attach(await AdapterState.connect(child.controlPath, { hasTimeline: true }));
         if (isStock) control = await ControlClient.connect(child.controlPath);
         if (given.debug !== undefined) sayHowToDebug(child.pid, given.debug);
+        if (given.view !== undefined)
+          process.stderr.write(`vuhca test: the page is at ${await startView(child.controlPath, given.view)}\n`);
       },
       onResult: (result) => {
         if (!result.ok) states.read(result);

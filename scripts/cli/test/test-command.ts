@@ -6,7 +6,7 @@
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
 import { adapterOption } from '../options/adapter-arguments.ts';
 import type { CliCommand } from '../options/cli-command.ts';
-import { several, wholeNumber } from '../options/option-values.ts';
+import { several, type ViewMode, viewOption, wholeNumber } from '../options/option-values.ts';
 import { type Personality, personalityOption } from '../options/personality.ts';
 import { UsageError } from '../options/usage-error.ts';
 
@@ -42,6 +42,7 @@ export interface TestArguments {
   readonly junit?: string;
   readonly record?: string;
   readonly debug?: DebugPorts;
+  readonly view?: ViewMode;
 }
 
 const ADAPTERS_MAX = 8;
@@ -130,6 +131,7 @@ function addDisturbances(command: CliCommand): void {
 function addResultOptions(command: CliCommand): void {
   command
     .optionsGroup('Results and debugging:')
+    .addOption(viewOption())
     .option('--tap', 'Prints the results as TAP')
     .option('--junit <FILE>', 'Writes the results as JUnit XML, too')
     .option('--record <FILE>', 'Keeps a recording of a run that fails, for `vuhca replay`')

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Pages of real processes: `vuhca device --view` and `vuhca view` beside it, what both cost the
+ * device, and their ends. The fabric has 64 adapters on 12 switches.
+ */
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { get, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { makeDirectory } from '../testing/directory.ts';
+import { isRunning } from '../testing/left-behind.ts';
+import { CliProcess } from '../testing/run-cli.ts';
+import type { ViewState } from '../view/view-protocol.ts';
+
+const PAGE = /^the page is at http:\/\/127\.0\.0\.1:(\d+)\/\?token=(\S+)$/m;
+const ADAPTERS = 64;
+
+/** Processor time of a process, in ticks of the system: user and system (proc(5), stat). */
+function readTicks(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ');
+  return Number(fields[11]) + Number(fields[12]);
+}
+
+interface Page {
+  readonly port: number;
+  readonly token: string;
+}
+
+async function pageOf(process: CliProcess): Promise<Page> {
+  const [, port, token = ''] = await process.until(PAGE);
+  return { port: Number(port), token };
+}
+
+async function ask({ port, token }: Page, path: string): Promise<IncomingMessage> {
+  const request = get({ host: '127.0.0.1', port, path, headers: { authorization: `Bearer ${token}` }, agent: false });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return response;
+}
+
+/** A stream that is open, and the events of it so far. */
+async function follow(page: Page, query: string): Promise<{ events: string[]; response: IncomingMessage }> {
+  const response = await ask(page, `/api/stream?${query}`);
+  const events: string[] = [];
+  let text = '';
+  response.setEncoding('utf8').on('data', (chunk: string) => {
+    const parts = (text + chunk).split('\n\n');
+    text = parts.pop() ?? '';
+    events.push(...parts);
+  });
+  return { events, response };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((done) => setTimeout(done, 20));
+}
+
+/** A device process with a fat tree and a page. */
+async function start(t: Test, ...words: readonly string[]) {
+  const directory = makeDirectory(t);
+  const topology = join(directory, 't.json');
+  const names = Array.from({ length: ADAPTERS }, (_, number) => `n${number}`);
+  const adapters = Object.fromEntries(names.map((name) => [name, { sockets: [join(directory, name)] }]));
+  const generate = { 'fat-tree': { leaves: 8, spines: 4, adaptersPerLeaf: 8, trunks: 1 } };
+  writeFileSync(topology, JSON.stringify({ adapters, generate }));
+  const control = join(directory, 'control');
+  const device = new CliProcess(['device', '--topology', topology, '--control', control, ...words]);
+  t.teardown(() => device.child.kill('SIGKILL'));
+  return { device, control, page: await pageOf(device) };
+}
+
+t.setTimeout(0);
+
+t.test('a page of 64 adapters costs the device less than 2 %, and nothing when nobody looks', async (t) => {
+  const { device, page } = await start(t, '--view');
+  const { pid = 0 } = device.child;
+  /** Ticks of the device while the given number of events comes, and the wall clock in seconds. */
+  const measure = async (work: () => Promise<void>): Promise<{ ticks: number; seconds: number }> => {
+    const [ticks, beganMs] = [readTicks(pid), performance.now()];
+    await work();
+    return { ticks: readTicks(pid) - ticks, seconds: (performance.now() - beganMs) / 1000 };
+  };
+  const rest = (): Promise<void> => new Promise((done) => setTimeout(done, 5000));
+  // The first answers are slow, because nothing is compiled yet, and are paid off by then.
+  const warm = await follow(page, 'adapter=n3&views=queues,lanes,commands');
+  await until(() => warm.events.length >= 30);
+  warm.response.destroy();
+  await rest();
+  const idle = await measure(rest);
+  const { events, response } = await follow(page, 'adapter=n3&views=queues,lanes,commands');
+  const looked = await measure(rest);
+  response.destroy();
+  await new Promise((done) => setTimeout(done, 1000));
+  const after = await measure(rest);
+  const share = ({ ticks, seconds }: { ticks: number; seconds: number }): number => ticks / 100 / seconds;
+  const cost = share(looked) - share(idle);
+  t.comment(
+    `processor time of the device: ${(share(idle) * 100).toFixed(2)} % without, ${(share(looked) * 100).toFixed(2)} % with a page ` +
+      `of ${(events.length / looked.seconds).toFixed(1)} states a second, ${(share(after) * 100).toFixed(2)} % afterwards`,
+  );
+  // Its account, and two ticks of the measurement.
+  t.ok(cost < 0.02 + 0.03 / looked.seconds, `${cost}`);
+  t.ok(Math.abs(share(after) - share(idle)) <= 0.005, 'nobody looks any more');
+  t.ok(events.length > 0);
+  const state = JSON.parse((events[0] ?? '').split('data: ')[1] ?? '') as ViewState;
+  t.match(state, { adapter: { name: 'n3' }, views: { queues: [], lanes: [], commands: [] } });
+  t.equal(state.fabric.nodes.length, ADAPTERS + 12);
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
+});
+
+t.test('ends: of the device, of the page, of a parent that is killed', async (t) => {
+  const { device, control, page } = await start(t, '--view=read');
+  const session = await ask(page, '/api/session');
+  let text = '';
+  for await (const part of session) text += part;
+  t.match(JSON.parse(text), { kind: 'live', title: control, mayAct: false });
+  const own = new CliProcess(['view', '--no-open', '--control', control]);
+  t.teardown(() => own.child.kill('SIGKILL'));
+  const first = await follow(await pageOf(own), '');
+  await until(() => first.events.length > 0);
+  own.child.kill('SIGINT');
+  t.equal(await own.whenExited, 0, 'Ctrl-C');
+  await until(() => first.response.complete || first.response.destroyed);
+  t.equal(first.events.at(-1), 'event: ended\ndata: vuhca view has ended');
+  const other = new CliProcess(['view', '--no-open', '--control', control]);
+  t.teardown(() => other.child.kill('SIGKILL'));
+  const streams = [await follow(await pageOf(other), ''), await follow(page, '')];
+  await until(() => streams.every(({ events }) => events.length > 0));
+  device.child.kill('SIGKILL');
+  t.equal(await other.whenExited, 0, 'the process has ended');
+  t.equal(other.stderr, `the adapter at ${control} has ended\n`);
+  await until(() => streams.every(({ response }) => response.complete || response.destroyed));
+  const [last, ofChild] = streams.map(({ events }) => events.at(-1) ?? '');
+  t.equal(last, `event: ended\ndata: the adapter at ${control} has ended`);
+  t.match(ofChild, /^event: ended\ndata: .* has ended$/, 'by its parent, or by the socket, whichever is first');
+  const left = get({ host: '127.0.0.1', port: page.port });
+  const [error] = await once(left, 'error').catch((reason) => [reason]);
+  t.equal((error as NodeJS.ErrnoException).code, 'ECONNREFUSED', 'the page of the killed process is gone');
+  t.notOk(isRunning(device.child.pid ?? 0));
+});
