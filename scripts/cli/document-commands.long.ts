@@ -23,12 +23,15 @@ async function serve(terminal: Terminal, command: string): Promise<string> {
 t.test('README: what looks inside, on an adapter that does nothing', async (t) => {
   const terminal = new Terminal(t, {}, [['PATH', 'x.sock']]);
   await serve(terminal, commandBlocksOf('README.md', 'scripts/vuhca device --socket PATH')[0][0]);
-  const [lines] = commandBlocksOf('README.md', 'scripts/vuhca status ');
+  const [lines] = commandBlocksOf('README.md', 'scripts/vuhca view ');
   for (const line of lines.filter((one) => /vuhca (status|show|resources)/.test(one))) {
     const output = await terminal.run(line);
     if (line.endsWith('status')) t.match(output, /function 0-33/, 'all functions');
   }
   await terminal.beginUntil('scripts/vuhca top', /function/);
+  const view = await terminal.beginUntil(`exec ${lines.find((line) => line.includes('view'))}`, /the page is at http:/);
+  view.child.kill('SIGINT');
+  t.equal(await view.whenEnded, 0, view.output);
   const capture = await terminal.beginUntil(`exec ${lines.find((line) => line.includes('capture'))}`, /capturing to /);
   capture.child.kill('SIGINT');
   t.equal(await capture.whenEnded, 0, capture.output);

@@ -28,6 +28,7 @@ const runners: readonly (readonly [string, string])[] = [
   ['npx vuhca setup', 'scripts/package/installed.long.ts'],
   ['npx vuhca run', 'scripts/package/installed.long.ts'],
   ['npm run debug', 'scripts/cli/debugger/breakpoint.long.ts'],
+  ['scripts/vuhca view', 'scripts/cli/commands/view-command.long.ts'],
   ['scripts/vuhca status', 'scripts/cli/run/run-command.test.ts'],
   ['scripts/vuhca test', 'scripts/cli/test/test-command.test.ts'],
   ['scripts/vuhca show', 'scripts/cli/screens/queue-pair-status.test.ts'],

@@ -108,7 +108,18 @@ t.test('several functions in one guest', async (t) => {
   t.same(readdirSync(join(directory, 'vuhca')), [], 'no socket is left');
 });
 
-t.test('a signal ends both', async (t) => checkCommandsAndSignal(t, await startWaitingGuest(t)));
+t.test('a signal ends both, and the page of --view', async (t) => {
+  const guest = await startWaitingGuest(t, {}, '--view=read');
+  const [, address = ''] = await guest.run.until(/^vuhca: the page is at (http:\S+)$/m);
+  const { origin, searchParams } = new URL(address);
+  const headers = { authorization: `Bearer ${searchParams.get('token')}` };
+  const answer = await fetch(`${origin}/api/state?adapter=a`, { headers });
+  t.match(await answer.json(), { adapter: { functions: [{ enabled: true }] }, fabric: { nodes: [{ name: 'a' }] } });
+  const act = { method: 'POST', body: '{}', headers: { ...headers, 'content-type': 'application/json' } };
+  t.equal((await fetch(`${origin}/api/act`, act)).status, 403, 'for looking only');
+  await checkCommandsAndSignal(t, guest);
+  await t.rejects(fetch(origin), 'the page has gone with the guest');
+});
 
 t.test('a signal ends both though the adapter stands at a breakpoint', async (t) => {
   const { run, adapter, qemu, directory } = await startWaitingGuest(t, {}, '--inspect=127.0.0.1:0');

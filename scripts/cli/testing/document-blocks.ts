@@ -87,7 +87,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
       ['npm start ', 'scripts/start/start.test.ts'],
       ['  0.5 s  set-up', 'scripts/start/start.test.ts'],
       ['npm install ', 'scripts/package/installed.long.ts'],
-      ['scripts/vuhca status ', COMMANDS],
+      ['scripts/vuhca view ', COMMANDS],
       ['scripts/vuhca run --record', cli('readme.test.ts')],
       ['npm run debug', cli('debugger/breakpoint.long.ts')],
       ['scripts/vuhca test guest-tests/example', cli('test/test-command.test.ts')],

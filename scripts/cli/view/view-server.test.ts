@@ -4,7 +4,8 @@
  * of a script with the token is refused before the source or a file is touched.
  * view-stream.test.ts has streams and bounds.
  */
-import { type RequestOptions, request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import t from 'tap';
 import { findHarmful, HOSTILE_LINE } from '../../../protocol/system/testing/hostile-text.ts';
 import { FalseSource } from './testing/false-source.ts';
@@ -248,6 +249,16 @@ t.test('reading and acting are apart', async (t) => {
   t.same(source.asked, []);
 });
 
+/** The status of the answer to a body that is too long, before its end. */
+async function postWithoutEnd({ port, known }: Served): Promise<number | undefined> {
+  const options = { host: '127.0.0.1', port, path: viewPaths.act, method: 'POST', agent: false };
+  const open = request({ ...options, headers: { ...known, ...JSON_HEADERS } });
+  open.write(' '.repeat(viewBounds.bodyBytes + 1));
+  const [{ statusCode }] = (await once(open, 'response')) as [IncomingMessage];
+  open.on('error', () => {}).destroy();
+  return statusCode;
+}
+
 t.test('an act is JSON by its type, and no longer than a request', async (t) => {
   const served = await serve(t);
   const { known, source } = served;
@@ -268,6 +279,7 @@ t.test('an act is JSON by its type, and no longer than a request', async (t) => 
   const fits = `${act}${' '.repeat(viewBounds.bodyBytes - act.length)}`;
   t.equal((await post('application/json', fits)).status, 200);
   t.same(source.asked, [JSON.parse(act)]);
+  t.equal(await postWithoutEnd(served), 413, 'it is not read to its end');
   const half = request({
     ...{ host: '127.0.0.1', port: served.port, path: viewPaths.act, method: 'POST', agent: false },
     headers: { ...known, ...JSON_HEADERS, 'content-length': 100 },
