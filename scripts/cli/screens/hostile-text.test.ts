@@ -31,6 +31,7 @@ const CLIENTS = [
   ['explain'],
   ['inject', 'x'],
   ['link', 'down', 'x'],
+  ['view', '--no-open'],
 ];
 /** Commands that name a file in a message. A file name has no NUL. */
 const PATHS = [
