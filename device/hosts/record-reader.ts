@@ -37,6 +37,17 @@ export class RecordReader {
     return this.#at >= this.#bytes.length;
   }
 
+  /** The part of all bytes that has been read; 1 of no bytes. */
+  get progress(): number {
+    return this.atEnd ? 1 : this.#at / this.#bytes.length;
+  }
+
+  /** The next byte, which remains to be read. */
+  peek(): number {
+    this.#need(1);
+    return this.#bytes[this.#at] as number;
+  }
+
   byte(): number {
     this.#need(1);
     return this.#bytes[this.#at++] as number;

@@ -7,7 +7,7 @@
  */
 import type { AdapterFactory } from '../hca/adapter/adapter.ts';
 import type { AdapterPort, FunctionPort } from '../host.ts';
-import { buildFabric } from '../topology/build-fabric.ts';
+import { type BuiltFabric, buildFabric } from '../topology/build-fabric.ts';
 import { findFabricError } from '../topology/fabric-errors.ts';
 import { EndOfRecording, RecordReader } from './record-reader.ts';
 import { resetKinds } from './recording.ts';
@@ -20,7 +20,7 @@ import {
   RecordKind,
   recordKindName,
 } from './recording-format.ts';
-import { type Divergence, ReplayedOutputs } from './replayed-outputs.ts';
+import { type Divergence, ReplayedOutputs, type WriteObserver } from './replayed-outputs.ts';
 
 export type { Divergence };
 
@@ -67,8 +67,15 @@ const calls: ReadonlySet<number> = new Set([
 export class Replay {
   readonly header: RecordingHeader;
   readonly adapter: AdapterPort;
+  /** The nodes of a recording of a fabric. */
+  readonly built: BuiltFabric | undefined;
   /** Called before each call into the adapter, for breakpoints. */
   onStep: (step: ReplayStep) => void = () => {};
+  /** Called for what the adapter writes to the memory of a function, which a replay has not. */
+  set onWrite(observer: WriteObserver) {
+    this.#outputs.onWrite = observer;
+  }
+
   readonly #reader: RecordReader;
   readonly #outputs: ReplayedOutputs;
   #truncated: boolean;
@@ -85,11 +92,13 @@ export class Replay {
     this.#reader = new RecordReader(records);
     this.#outputs = new ReplayedOutputs(this.#reader, this.header.functionCount);
     this.#outputs.during = 'the construction of the adapter';
-    this.adapter = this.#build(build);
+    const made = this.#build(build);
+    this.built = 'fabric' in made ? made : undefined;
+    this.adapter = 'fabric' in made ? made.fabric : made;
   }
 
   /** Builds what the header describes. Its CRC may be right, and its content still wrong. */
-  #build(build: AdapterFactory): AdapterPort {
+  #build(build: AdapterFactory): AdapterPort | BuiltFabric {
     const { clock, hosts } = this.#outputs;
     const { plan } = this.header;
     try {
@@ -97,7 +106,7 @@ export class Replay {
       const ends = plan.links.map((local) => ({ ports: local.ports, local }));
       const error = findFabricError(plan, ends);
       if (error !== undefined) throw new RangeError(error);
-      return buildFabric(plan, clock, hosts).fabric;
+      return buildFabric(plan, clock, hosts);
     } catch (error) {
       throw new RecordingDamage(`The recording is of no adapter that can be built: ${(error as Error).message}.`);
     }
@@ -129,6 +138,26 @@ export class Replay {
   get result(): ReplayResult {
     const { records, timeNs, divergence } = this.#outputs;
     return { steps: this.#steps, records, timeNs, truncated: this.#truncated, divergence };
+  }
+
+  /** Adapter time of the last record that has one. */
+  get timeNs(): number {
+    return this.#outputs.timeNs;
+  }
+
+  /** Complete calls into the adapter so far. */
+  get steps(): number {
+    return this.#steps;
+  }
+
+  /** The part of all records that has been read, from 0 to 1. */
+  get progress(): number {
+    return this.#reader.progress;
+  }
+
+  /** Name of the call that comes next; undefined at the end and after a difference. */
+  get nextCall(): string | undefined {
+    return this.#outputs.stopped || this.#reader.atEnd ? undefined : recordKindName(this.#reader.peek());
   }
 
   #call(position: number, kind: number): void {

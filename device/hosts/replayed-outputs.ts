@@ -22,6 +22,15 @@ export interface Divergence {
   readonly actual: string;
 }
 
+/** Takes what the adapter writes. It keeps no reference to `source`. */
+export type WriteObserver = (
+  functionIndex: number,
+  address: number,
+  source: Uint8Array,
+  offset: number,
+  lengthBytes: number,
+) => void;
+
 /** The checks of the adapter's outputs. */
 export class ReplayedOutputs {
   readonly hosts: HostPort[];
@@ -31,6 +40,7 @@ export class ReplayedOutputs {
   timeNs = 0;
   records = 0;
   divergence: Divergence | undefined;
+  onWrite: WriteObserver | undefined;
   /** The recording ended inside a call. */
   ended = false;
   readonly #reader: RecordReader;
@@ -116,6 +126,7 @@ export class ReplayedOutputs {
       writeMemory: ({ value: address }, source, sourceOffset, lengthBytes) =>
         this.#guard(() => {
           if (!this.#expectRange(RecordKind.WRITE_MEMORY, index, address, lengthBytes)) return false;
+          this.onWrite?.(index, address, source, sourceOffset, lengthBytes);
           return this.#checkBytes(address, source, sourceOffset, lengthBytes);
         }, false),
       publish: ({ value: address }, entry, entryOffset, lengthBytes, validBytes) =>

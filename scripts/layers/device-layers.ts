@@ -215,7 +215,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/topology',
     holds: 'fabrics by plan: adapters, switches and links; generated topologies',
-    uses: 'host.ts port link switch subnet-manager manager adapter shared personality/mthca personality/mlx5',
+    uses: 'host.ts port link agents switch subnet-manager manager adapter shared personality/mthca personality/mlx5',
   },
   { path: 'device/hosts', holds: 'the replaying host; recordings', uses: 'layout host.ts adapter device/topology' },
   {
@@ -226,17 +226,17 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/process/ibsim',
     holds: 'doors for management software of the host, by the protocol of ibsim',
-    uses: 'layout infiniband vfio-user host.ts port link agents subnet-manager manager',
+    uses: 'layout infiniband vfio-user host.ts port link agents subnet-manager manager device/topology',
   },
   {
     path: 'device/process/host',
     holds: 'the live process: the vfio-user host, its bus, links over sockets, the clock',
-    uses: 'system layout protocol/mthca protocol/mlx5 vfio-user host.ts port link switch manager function collect adapter shared device/topology hosts ordering ibsim',
+    uses: 'system layout protocol/mthca protocol/mlx5 vfio-user host.ts port link manager function collect adapter shared device/topology hosts ordering ibsim',
   },
   {
     path: 'device/process/reports',
     holds: 'what a running adapter says of itself, with the shapes of the answers',
-    uses: 'layout infiniband protocol/mthca protocol/mlx5 host.ts port link agents switch manager function events hca/queues lane scheduler state engine hca/shares adapter mthca/hca personality/mthca mlx5/hca personality/mlx5 device/topology ibsim host',
+    uses: 'layout infiniband protocol/mthca protocol/mlx5 host.ts port link agents switch manager function events hca/queues lane scheduler state engine hca/shares adapter mthca/hca personality/mthca mlx5/hca personality/mlx5 device/topology host',
   },
   {
     path: 'device/process/trace',

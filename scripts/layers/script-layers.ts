@@ -99,7 +99,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/trace',
     holds: 'stories and ladders of messages from a trace',
-    uses: 'layout infiniband port switch function hca/trace state process/trace control tools console picture options screens',
+    uses: 'layout infiniband port link switch function hca/trace state adapter device/topology hosts process/trace control tools console picture options screens',
   },
   {
     path: 'scripts/page/build',
@@ -117,7 +117,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/commands',
     holds: 'a file for each command: its words and what it does; long ones have a file for each',
-    uses: 'layout link hca/trace adapter device/topology hosts host reports process/trace control tools qemu/setup scripts/setup console options session cli/topology screens cli/trace page/build cli/view completion',
+    uses: 'layout hca/trace adapter hosts host reports control tools qemu/setup scripts/setup console options session cli/topology screens cli/trace page/build cli/view completion',
   },
   {
     path: 'scripts/cli/test',
@@ -137,12 +137,12 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/fabric',
     holds: "`npm run test:fabric`: Debian's opensm and diagnostics judge the fabric",
-    uses: 'port link agents switch manager ibsim host reports control tools qemu/setup qemu session',
+    uses: 'port link agents switch manager device/topology ibsim host reports control tools qemu/setup qemu session',
   },
   {
     path: 'scripts/cli/testing',
     holds: 'runs the command line for tests',
-    uses: 'layout infiniband random.ts link hca/trace adapter host reports process/trace control rig/driver machine fixtures conformance live options session cli/trace cli',
+    uses: 'layout infiniband random.ts link hca/trace adapter device/topology host reports process/trace control rig/driver machine fixtures conformance live options session cli/trace cli',
     forTests: true,
   },
   {

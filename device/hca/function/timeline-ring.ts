@@ -45,6 +45,13 @@ export class TimelineRing implements Timeline {
     this.#numbers[slot * FIELDS + 6] = e;
   }
 
+  /** Whether a step of one of these kinds is in the ring from index `position` on. */
+  hasNoted(kinds: readonly Step[], position: number): boolean {
+    for (let index = Math.max(position, this.tail); index < this.head; index++)
+      if (kinds.includes(this.#kinds[index & this.#mask] as Step)) return true;
+    return false;
+  }
+
   /** Returns up to `limit` steps from index `position` on, oldest first. */
   read(position: number, limit: number): TimelineStep[] {
     const first = Math.min(Math.max(position, this.tail), this.head);

@@ -8,7 +8,6 @@ import type { Fabric } from '../../fabric/link/fabric.ts';
 import type { Joint } from '../../fabric/link/joint.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
 import type { SubnetManager } from '../../fabric/subnet-manager/manager/subnet-manager.ts';
-import type { Switch } from '../../fabric/switch/switch.ts';
 import { Adapter } from '../../hca/adapter/adapter.ts';
 import type { AdapterClock, AdapterPort, FunctionPort } from '../../host.ts';
 import { OrderingModel } from '../../hosts/ordering/ordering-model.ts';
@@ -17,9 +16,9 @@ import { Recorder } from '../../hosts/recording.ts';
 import { recordedPlan } from '../../hosts/recording-format.ts';
 import { type BuiltFabric, buildFabric, findFabricPort } from '../../topology/build-fabric.ts';
 import type { FabricPlan } from '../../topology/fabric-plan.ts';
+import { listNodes, type NamedAdapter, type NamedNode, type NamedSwitch } from '../../topology/named-nodes.ts';
 import type { AnyAdapter } from '../../topology/node-kinds.ts';
 import type { PersonalityAdapter } from '../../topology/personalities.ts';
-import type { NamedNode } from '../ibsim/host-directory.ts';
 import { HostDoor } from '../ibsim/host-door.ts';
 import { raiseInliningBudget } from './inlining-budget.ts';
 import { warnOfLateStores } from './late-stores.ts';
@@ -59,11 +58,9 @@ interface AdapterProcessOptions {
 }
 
 /** An adapter of a live process, and the hosts of its functions. */
-export interface ServedNode<Core extends AnyAdapter = AnyAdapter> {
-  readonly name: string;
+export interface ServedNode<Core extends AnyAdapter = AnyAdapter> extends NamedAdapter<Core> {
   /** The node of function 0 of its device, in another function. */
   readonly functionOf?: string | undefined;
-  readonly core: Core;
   readonly hosts: readonly VfioUserHost[];
   /** Its functions as hosts call them. */
   readonly functions: readonly FunctionPort[];
@@ -87,23 +84,6 @@ export function isPersonality(one: ServedNode): one is ServedPersonality {
   return !isOwn(one);
 }
 
-/**
- * The channel adapters of an adapter, by name (docs/FABRIC.md): one with the adapter's name, or
- * with embedded switches one for each function, `NAME/FUNCTION` for the virtual ones.
- */
-export function listChannels(name: string, core: AnyAdapter): readonly NamedNode[] {
-  if (!(core instanceof Adapter)) return [{ name, mads: core.mads }];
-  const { functions, inner } = core;
-  const own = inner.length === 0 ? functions.slice(0, 1) : functions;
-  return own.map(({ mads }, number) => ({ name: number === 0 ? name : `${name}/${number}`, mads }));
-}
-
-/** A switch of a live process. */
-interface ServedSwitch {
-  readonly name: string;
-  readonly core: Switch;
-}
-
 /** Adapters that serve guests over vfio-user sockets until `close`. */
 export class AdapterProcess {
   /** Adapters of all kinds, in the order of the topology. */
@@ -111,7 +91,7 @@ export class AdapterProcess {
   /** Those with our own front end, and those of personalities. */
   readonly adapters: readonly ServedAdapter[];
   readonly personalities: readonly ServedPersonality[];
-  readonly switches: readonly ServedSwitch[];
+  readonly switches: readonly NamedSwitch[];
   readonly pump: Pump;
   readonly clock: WallClock;
   readonly recording: RecordingFile | undefined;
@@ -181,13 +161,7 @@ export class AdapterProcess {
 
   /** All nodes of the fabric; those that clients of the door have brought come last. */
   get nodes(): readonly NamedNode[] {
-    const { served, switches } = this;
-    return [
-      ...served.flatMap(({ name, core }) => listChannels(name, core)),
-      ...switches.map(({ name, core }) => ({ name, mads: core.mads })),
-      ...served.flatMap(({ name, core }) => listEmbedded(name, core)),
-      ...(this.door?.nodes ?? []),
-    ];
+    return [...listNodes(this.served, this.switches), ...(this.door?.nodes ?? [])];
   }
 
   /**
@@ -295,9 +269,4 @@ function joinServed(
     first += own.length;
     return { name, functionOf, core: cores[index], hosts: hosts[index], functions: own };
   });
-}
-
-/** The embedded switches of an adapter, `NAME/s1` and `NAME/s2`. */
-function listEmbedded(name: string, { inner }: AnyAdapter): readonly NamedNode[] {
-  return inner.map(({ mads }, index) => ({ name: `${name}/s${index + 1}`, mads }));
 }

@@ -15,14 +15,9 @@ import type { Fabric } from '../../fabric/link/fabric.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
 import type { SubnetManager } from '../../fabric/subnet-manager/manager/subnet-manager.ts';
 import type { AdapterClock } from '../../host.ts';
+import type { NamedNode } from '../../topology/named-nodes.ts';
 import { FabricHost } from './fabric-host.ts';
 import type { HostDirectory, SoftwareHost } from './software-host.ts';
-
-/** A node of this process, by its name in the topology. */
-export interface NamedNode {
-  readonly name: string;
-  readonly mads: MadInterface;
-}
 
 export interface FabricHostsOptions {
   readonly fabric: Fabric;

@@ -4,7 +4,8 @@
  * server of ibsim's protocol. `AdapterProcess` makes one when it has a port for it.
  */
 import type { PassHook } from '../../../protocol/vfio-user/index.ts';
-import { FabricHosts, type FabricHostsOptions, type NamedNode } from './host-directory.ts';
+import type { NamedNode } from '../../topology/named-nodes.ts';
+import { FabricHosts, type FabricHostsOptions } from './host-directory.ts';
 import { IbsimServer } from './ibsim-server.ts';
 
 interface HostDoorOptions extends FabricHostsOptions {

@@ -14,7 +14,7 @@ import { portStateName } from '../../../protocol/layout/gen/values.gen.ts';
 import { isSwitch } from '../../fabric/agents/managed-node.ts';
 import type { EndPort } from '../../fabric/port/end-port.ts';
 import type { Link, LinkEnd } from '../../fabric/port/link.ts';
-import type { NamedNode } from '../ibsim/host-directory.ts';
+import type { NamedNode } from '../../topology/named-nodes.ts';
 import type { ManagerReport } from './manager-report.ts';
 
 export interface FabricPortReport {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * State of the links of a live process, without those to embedded switches: both ends, whether the
- * link is up, and counts of packets. Part of the status report.
+ * State of the links of a live process or a replay, without those to embedded switches: both ends,
+ * whether the link is up, and counts of packets. Part of the status report.
  */
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { Cable } from '../../fabric/link/cable.ts';
@@ -9,6 +9,7 @@ import { FaultyLink } from '../../fabric/link/faulty-link.ts';
 import { findJoint, Joint } from '../../fabric/link/joint.ts';
 import { StreamLink } from '../../fabric/link/stream-link.ts';
 import type { Link, LinkEnd } from '../../fabric/port/link.ts';
+import type { NamedAdapter, NamedSwitch } from '../../topology/named-nodes.ts';
 import type { AdapterProcess } from '../host/adapter-process.ts';
 import { nameEndpoint } from '../host/socket-link.ts';
 
@@ -29,11 +30,17 @@ export interface LinkReport {
   readonly lost: number;
 }
 
-/** All links of a process, in the order of their first ports. */
-export function reportLinks(process: AdapterProcess): LinkReport[] {
+/** The adapters and switches of a live process or of a replay. */
+interface Uplinked {
+  readonly served: readonly NamedAdapter[];
+  readonly switches: readonly NamedSwitch[];
+}
+
+/** All links, in the order of their first ports. A replay has no links over sockets. */
+export function reportLinks(linked: Uplinked & Pick<AdapterProcess, 'joints' | 'socketLinks'>): LinkReport[] {
   const ends = new Map<Link | Joint, { readonly names: string[]; readonly ports: LinkEnd[] }>();
-  for (const { name, port } of listUplinks(process)) {
-    const link = port.link ?? findJoint(process.joints, port);
+  for (const { name, port } of listUplinks(linked)) {
+    const link = port.link ?? findJoint(linked.joints, port);
     if (link === undefined) continue;
     const known = ends.get(link) ?? { names: [], ports: [] };
     ends.set(link, { names: [...known.names, name], ports: [...known.ports, port] });
@@ -41,7 +48,7 @@ export function reportLinks(process: AdapterProcess): LinkReport[] {
   return [...ends].map(([link, { names, ports }]) => {
     const discards = ports.reduce((sum, port) => sum + port.transmitDiscards, 0);
     if (link instanceof Joint) return { ends: names, kind: 'cut', up: false, sent: 0, received: 0, lost: discards };
-    const other = process.socketLinks.find((socketLink) => socketLink.link === link)?.options;
+    const other = linked.socketLinks.find((socketLink) => socketLink.link === link)?.options;
     const { lost, ...rest } = count(link, ports[0]);
     return {
       ends: other === undefined ? names : [...names, `${other.role} ${nameEndpoint(other.endpoint)}`],
@@ -52,7 +59,7 @@ export function reportLinks(process: AdapterProcess): LinkReport[] {
 }
 
 /** The ports at which links leave adapters and switches, by name. */
-export function listUplinks({ served, switches }: AdapterProcess): readonly { name: string; port: LinkEnd }[] {
+export function listUplinks({ served, switches }: Uplinked): readonly { name: string; port: LinkEnd }[] {
   const nodes = [
     ...served.map(({ name, core }) => ({ name, ports: core.uplinks })),
     ...switches.map(({ name, core }) => ({ name, ports: core.ports })),

@@ -7,7 +7,6 @@
 import { QOS_LEVELS } from '../../../protocol/layout/gen/constants.gen.ts';
 import { qpStateName } from '../../../protocol/layout/gen/values.gen.ts';
 import { dropCauseNames } from '../../fabric/switch/drop-causes.ts';
-import type { Switch } from '../../fabric/switch/switch.ts';
 import type { Adapter } from '../../hca/adapter/adapter.ts';
 import type { PcieFunction } from '../../hca/adapter/pcie-function.ts';
 import type { EventQueue } from '../../hca/events/event-queue.ts';
@@ -16,6 +15,7 @@ import type { UnderlyingFunction } from '../../hca/function/underlying-function.
 import type { CompletionQueue } from '../../hca/queues/completion-queue.ts';
 import type { ObjectTables } from '../../hca/queues/object-tables.ts';
 import type { SendQueueList } from '../../hca/scheduler/send-queue-list.ts';
+import type { NamedSwitch } from '../../topology/named-nodes.ts';
 import type { AdapterProcess, ServedNode } from '../host/adapter-process.ts';
 import { reportDrops, reportFaults, reportHost, reportPort, reportTraffic } from './common-report.ts';
 import { reportFunctionLanes, reportLanes } from './lane-report.ts';
@@ -44,19 +44,21 @@ export function reportProcess(process: AdapterProcess, pid: number, only?: Serve
       sockets: hosts.map(reportHost),
       ...reportPersonality(core),
     })),
-    switches: process.switches.map(({ name, core }) => ({ name, ...reportSwitch(core) })),
+    switches: process.switches.map(reportSwitch),
     links: reportLinks(process),
   };
 }
 
 /** A switch: its address, ports, and packets dropped, by cause. */
-function reportSwitch({ ports, endPorts }: Switch) {
+export function reportSwitch({ name, core }: NamedSwitch) {
+  const { ports, endPorts } = core;
   const plugged = ports.filter(({ link }) => link !== undefined);
   const drops = dropCauseNames.map((cause, index): [string, number] => [
     cause,
     ports.reduce((sum, port) => sum + port.drops[index], 0),
   ]);
   return {
+    name,
     lid: endPorts[0].lid,
     ports: ports.length,
     plugged: plugged.length,

@@ -7,8 +7,9 @@
 import { Adapter } from '../../hca/adapter/adapter.ts';
 import { ControlCommands } from '../../process/control/control-commands.ts';
 import type { ControlCommand } from '../../process/control/control-server.ts';
-import { type AdapterProcess, isOwn, isPersonality, listChannels } from '../../process/host/adapter-process.ts';
+import { type AdapterProcess, isOwn, isPersonality } from '../../process/host/adapter-process.ts';
 import type { BuiltFabric } from '../../topology/build-fabric.ts';
+import { listChannels } from '../../topology/named-nodes.ts';
 import type { InProcessMachine } from '../machine/machine.ts';
 
 /** A machine, its fabric, and the names of both kinds of nodes. */

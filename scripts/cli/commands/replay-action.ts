@@ -4,13 +4,9 @@
  * the adapter behaves identically. A debugger can stop at any step; the recorded guest waits.
  */
 
-import { Fabric } from '../../../device/fabric/link/fabric.ts';
-import { Adapter } from '../../../device/hca/adapter/adapter.ts';
 import type { AdapterTrace } from '../../../device/hca/trace/adapter-trace.ts';
-import { isFabricPlan, RecordingDamage } from '../../../device/hosts/recording-format.ts';
-import { Replay, type ReplayResult, type ReplayStep } from '../../../device/hosts/replay.ts';
-import { TraceObserver } from '../../../device/process/trace/trace-observer.ts';
-import { type AnyAdapter, isAdapter } from '../../../device/topology/node-kinds.ts';
+import { RecordingDamage } from '../../../device/hosts/recording-format.ts';
+import type { Replay, ReplayResult, ReplayStep } from '../../../device/hosts/replay.ts';
 import { printable, printableLines } from '../../../protocol/system/printable.mjs';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { CliCommand } from '../options/cli-command.ts';
@@ -18,13 +14,11 @@ import { openInspector } from '../options/inspector.ts';
 import { checkOutput, readNamedFile } from '../options/named-files.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { DIVERGED_STATUS } from '../session/exit-statuses.ts';
+import { type ObservedAdapter, observeReplay, openReplay } from '../trace/observed-replay.ts';
 import { present } from '../trace/trace-present.ts';
 import type { ReplayArguments } from './replay-command.ts';
 
 const NS_PER_SECOND = 1e9;
-/** 1024 messages of a QP, with the first bytes of each; 2^18 steps. */
-const TRACE = { blocksLog2: 10, snapLength: 64, stopOnError: false };
-const TIMELINE_LOG2 = 18;
 
 export async function performReplay(command: CliCommand): Promise<number> {
   const [path] = command.processedArgs as [string];
@@ -33,7 +27,7 @@ export async function performReplay(command: CliCommand): Promise<number> {
   checkTrace(given);
   if (given.export !== undefined) checkOutput('option --export', given.export, [path], { fifo: true });
   const replay = openRecording(path);
-  const traces = given.messages || given.show || given.export !== undefined ? observeAll(replay) : undefined;
+  const traces = given.messages || given.show || given.export !== undefined ? observeReplay(replay) : undefined;
   openInspector(inspectBrk, true);
   replay.onStep = makeStepHook(breakAt, trace);
   sayDamage(path, () => {
@@ -58,7 +52,7 @@ function checkTrace({ messages, show, export: file, format }: ReplayArguments): 
  */
 export function traceRecording(path: string): { readonly traces: AdapterTrace[]; readonly status: number } {
   const replay = openRecording(path);
-  const observed = observeAll(replay);
+  const observed = observeReplay(replay);
   const result = sayDamage(path, () => replay.run());
   const traces = observed.map(({ name, observer }) => observer.read(name, 0));
   if (result.divergence === undefined) return { traces, status: 0 };
@@ -66,30 +60,7 @@ export function traceRecording(path: string): { readonly traces: AdapterTrace[];
   return { traces, status: DIVERGED_STATUS };
 }
 
-/** An adapter of the recording, and the observer of its traces. */
-interface Traced {
-  readonly name: string;
-  readonly observer: TraceObserver;
-}
-
-function observeAll(replay: Replay): Traced[] {
-  const { adapter } = replay;
-  const { plan } = replay.header;
-  if (!(adapter instanceof Fabric)) return [{ name: 'adapter', observer: observe(replay, adapter as Adapter) }];
-  const names = isFabricPlan(plan) ? plan.adapters.map(({ name }) => printable(name)) : [];
-  const adapters = adapter.nodes.filter(isAdapter);
-  return adapters.map((one, index) => ({ name: names[index] ?? `${index}`, observer: observe(replay, one) }));
-}
-
-/** Traces every QP from RTR on. The observer takes the time of the last record: it reads none. */
-function observe(replay: Replay, adapter: AnyAdapter): TraceObserver {
-  const observer = new TraceObserver(adapter, () => replay.result.timeNs);
-  observer.addRule({}, TRACE);
-  observer.startTimeline(TIMELINE_LOG2);
-  return observer;
-}
-
-function presentTraces(traces: readonly Traced[], given: ReplayArguments): void {
+function presentTraces(traces: readonly ObservedAdapter[], given: ReplayArguments): void {
   const { messages, show, export: file } = given;
   const all = traces.map(({ name, observer }) => observer.read(name, 0));
   if (messages) present('read', all, given);
@@ -99,7 +70,7 @@ function presentTraces(traces: readonly Traced[], given: ReplayArguments): void 
 
 function openRecording(path: string): Replay {
   const bytes = readNamedFile(`the recording ${path}`, path);
-  return sayDamage(path, () => new Replay(bytes, (options, clock, hosts) => new Adapter(options, clock, hosts)));
+  return sayDamage(path, () => openReplay(bytes));
 }
 
 /** Damage of the recording becomes a sentence of the command. */

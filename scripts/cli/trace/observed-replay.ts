@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The adapters of a replay by name, and traces of all their queue pairs and units, which the
+ * recorded session need not have had. Used by `vuhca replay` and by `vuhca view`.
+ */
+import { Fabric } from '../../../device/fabric/link/fabric.ts';
+import { Adapter } from '../../../device/hca/adapter/adapter.ts';
+import { isFabricPlan } from '../../../device/hosts/recording-format.ts';
+import { Replay } from '../../../device/hosts/replay.ts';
+import { TraceObserver } from '../../../device/process/trace/trace-observer.ts';
+import { LONE_NAME } from '../../../device/topology/lone-fabric.ts';
+import type { NamedAdapter } from '../../../device/topology/named-nodes.ts';
+import { isAdapter } from '../../../device/topology/node-kinds.ts';
+import { printable } from '../../../protocol/system/printable.mjs';
+
+/** 1024 messages of a QP, with the first bytes of each; 2^18 steps. */
+const TRACE = { blocksLog2: 10, snapLength: 64, stopOnError: false };
+const TIMELINE_LOG2 = 18;
+
+/** An adapter of the replay, and the observer of its traces. */
+export interface ObservedAdapter extends NamedAdapter {
+  readonly observer: TraceObserver;
+}
+
+/** The replay of a recording, before its first step. Throws RecordingDamage. */
+export function openReplay(recording: Uint8Array): Replay {
+  return new Replay(recording, (options, clock, hosts) => new Adapter(options, clock, hosts));
+}
+
+/** Traces every QP from RTR on, and all units, from here on. */
+export function observeReplay(replay: Replay): ObservedAdapter[] {
+  return listAdapters(replay).map((one) => ({ ...one, observer: observe(replay, one) }));
+}
+
+function listAdapters({ adapter, header: { plan } }: Replay): NamedAdapter[] {
+  if (!(adapter instanceof Fabric)) return [{ name: LONE_NAME, core: adapter as Adapter }];
+  const names = isFabricPlan(plan) ? plan.adapters.map(({ name }) => printable(name)) : [];
+  return adapter.nodes.filter(isAdapter).map((core, index) => ({ name: names[index] ?? `${index}`, core }));
+}
+
+/** The observer takes the time of the last record: it reads none. */
+function observe(replay: Replay, { core }: NamedAdapter): TraceObserver {
+  const observer = new TraceObserver(core, () => replay.timeNs);
+  observer.addRule({}, TRACE);
+  observer.startTimeline(TIMELINE_LOG2);
+  return observer;
+}
