@@ -108,8 +108,8 @@ export const scriptLayers: readonly Row[] = [
   },
   {
     path: 'scripts/cli/view',
-    holds: 'the server of `vuhca view`, and what it says to its page',
-    uses: 'system layout hca/trace adapter reports control tools options cli/trace',
+    holds: 'the server of `vuhca view`, what it says to its page, and the replay of a recording',
+    uses: 'system layout vfio-user host.ts port function hca/trace scheduler adapter shared device/topology hosts reports control tools options cli/trace',
   },
   { path: 'scripts/page', holds: 'the page of `vuhca view`, in a browser', uses: 'cli/view' },
   { path: 'scripts/cli/completion', holds: 'completion for bash and zsh', uses: 'options' },
@@ -132,7 +132,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli',
     holds: 'the command line `vuhca`: program, entry, compiled copy',
-    uses: 'options session cli/trace debugger cli/commands test run',
+    uses: 'options session cli/trace cli/view debugger cli/commands test run',
   },
   {
     path: 'scripts/fabric',

@@ -41,10 +41,15 @@ export class RecordedFabric implements FabricMachine {
     return this.built.adapters.map(({ ports: [port] }) => port.lid);
   }
 
+  /** Everything so far. */
+  takeRecording(): Uint8Array {
+    this.machine.recorder?.flush();
+    return Buffer.concat(this.#pieces);
+  }
+
   /** Replays everything so far. */
   replay(): ReplayResult {
-    this.machine.recorder?.flush();
-    return new Replay(Buffer.concat(this.#pieces), () => {
+    return new Replay(this.takeRecording(), () => {
       throw new Error('A recording of a fabric brings its plan.');
     }).run();
   }

@@ -8,9 +8,9 @@ import type { Test } from 'tap';
 import { ControlCommands } from '../../../device/process/control/control-commands.ts';
 import type { ControlRequest } from '../../../device/process/control/control-protocol.ts';
 import type { AdapterProcess } from '../../../device/process/host/adapter-process.ts';
-import { listChannels } from '../../../device/topology/named-nodes.ts';
 import { AdapterFixture } from '../../../device/rig/fixtures/adapter-fixture.ts';
 import { connect } from '../../../device/rig/fixtures/connected-fixture.ts';
+import { listChannels } from '../../../device/topology/named-nodes.ts';
 import { SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
 
 /** The result of a request, as an adapter has it. */

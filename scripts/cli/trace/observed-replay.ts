@@ -13,9 +13,15 @@ import type { NamedAdapter } from '../../../device/topology/named-nodes.ts';
 import { isAdapter } from '../../../device/topology/node-kinds.ts';
 import { printable } from '../../../protocol/system/printable.mjs';
 
-/** 1024 messages of a QP, with the first bytes of each; 2^18 steps. */
-const TRACE = { blocksLog2: 10, snapLength: 64, stopOnError: false };
-const TIMELINE_LOG2 = 18;
+/** How much a trace keeps, as powers of 2: messages of each QP, and steps of each adapter. */
+export interface TraceDepth {
+  readonly blocksLog2: number;
+  readonly timelineLog2: number;
+}
+
+const DEFAULT_DEPTH: TraceDepth = { blocksLog2: 10, timelineLog2: 18 };
+/** The first bytes of each message. */
+const SNAP_BYTES = 64;
 
 /** An adapter of the replay, and the observer of its traces. */
 export interface ObservedAdapter extends NamedAdapter {
@@ -28,8 +34,8 @@ export function openReplay(recording: Uint8Array): Replay {
 }
 
 /** Traces every QP from RTR on, and all units, from here on. */
-export function observeReplay(replay: Replay): ObservedAdapter[] {
-  return listAdapters(replay).map((one) => ({ ...one, observer: observe(replay, one) }));
+export function observeReplay(replay: Replay, depth = DEFAULT_DEPTH): ObservedAdapter[] {
+  return listAdapters(replay).map((one) => ({ ...one, observer: observe(replay, one, depth) }));
 }
 
 function listAdapters({ adapter, header: { plan } }: Replay): NamedAdapter[] {
@@ -39,9 +45,9 @@ function listAdapters({ adapter, header: { plan } }: Replay): NamedAdapter[] {
 }
 
 /** The observer takes the time of the last record: it reads none. */
-function observe(replay: Replay, { core }: NamedAdapter): TraceObserver {
+function observe(replay: Replay, { core }: NamedAdapter, { blocksLog2, timelineLog2 }: TraceDepth): TraceObserver {
   const observer = new TraceObserver(core, () => replay.timeNs);
-  observer.addRule({}, TRACE);
-  observer.startTimeline(TIMELINE_LOG2);
+  observer.addRule({}, { blocksLog2, snapLength: SNAP_BYTES, stopOnError: false });
+  observer.startTimeline(timelineLog2);
   return observer;
 }

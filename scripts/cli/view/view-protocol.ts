@@ -43,8 +43,18 @@ export interface ViewSession {
   /** The page may change something. Never of a recording. */
   readonly mayAct: boolean;
   readonly adapters: readonly { readonly name: string; readonly personality?: string }[];
-  /** Calls into the adapter that a recording has. */
+  /**
+   * Of a recording: the calls into the adapter that it has. The states before the steps 0 to
+   * `steps` can be shown, the last of which is that at its end.
+   */
   readonly steps?: number;
+  /**
+   * Of a recording that is still being read: the part that has been, from 0 to 1. `steps` grows
+   * until then.
+   */
+  readonly reading?: number;
+  /** Of a recording that cannot be shown up to its end: why, in one sentence. */
+  readonly trouble?: string;
 }
 
 export interface ViewQuery {
@@ -69,7 +79,7 @@ export interface ViewState {
   readonly fabric: FabricReport;
   /** Of the adapter that was asked for: one of both, as in the status of a process. */
   readonly adapter?: Omit<StatusReport['adapters'][number], 'sockets'>;
-  readonly personality?: Omit<StatusReport['personalities'][number], 'sockets'>;
+  readonly personality?: Omit<StatusReport['personalities'][number], 'sockets' | 'functionOf'>;
   /** The rows of each view that was asked for and that the adapter has; at most 1000 of each. */
   readonly views?: Readonly<Record<string, readonly ViewRow[]>>;
   readonly links?: StatusReport['links'];
@@ -140,15 +150,25 @@ export type ActAnswer =
   | { readonly line: string; readonly error: string };
 
 export interface FindQuery {
-  /** A condition in words: `fault`, `overflow not empty`, `qp 5 leaves RTS`. */
+  /**
+   * A condition in words: `fault`, `overflow not empty`, `qp 5 leaves RTS`; `at NAME` behind it is
+   * about one adapter. ViewError lists all when it is not understood.
+   */
   readonly condition: string;
-  /** The first step to look at. */
+  /** The first step to look at; with `backward` the one behind the last. */
   readonly from: number;
+  /** Looks for the last time before `from`. */
+  readonly backward?: boolean;
 }
 
-/** The first step after which the condition holds; absent when there is none. */
+/**
+ * The step by which the condition comes to hold: it does after the step, in the state with number
+ * `step + 1`, and did not before. The next time is found from `step + 1` on, the time before by
+ * `backward` from `step`. Absent when there is none.
+ */
 export interface Found {
   readonly step?: number;
+  /** Adapter time after the step. */
   readonly timeNs?: number;
 }
 

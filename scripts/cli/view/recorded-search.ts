@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The search for a condition in a part of a recording. Parts that follow each other have the same
+ * result as the whole, so a long recording is searched from checkpoint to checkpoint, forwards and
+ * backwards. The process of replay-process.ts does it in a copy of its session.
+ */
+import type { RecordedSession } from './recorded-session.ts';
+import { readCondition } from './replay-conditions.ts';
+import type { Found } from './view-protocol.ts';
+
+export interface PartialSearch {
+  readonly condition: string;
+  /** The steps `from` to `to - 1` are looked at. */
+  readonly from: number;
+  readonly to: number;
+  /** Finds the last step instead of the first one. */
+  readonly backward: boolean;
+}
+
+/**
+ * The step by which the condition comes to hold. The session is at `from` or before, and goes on.
+ * Throws ViewRefusal for a condition that is not understood.
+ */
+export function searchPart(session: RecordedSession, { condition, from, to, backward }: PartialSearch): Found {
+  const begin = readCondition(condition);
+  if (!session.advanceTo(from)) return {};
+  const watch = begin(session);
+  let found: Found = {};
+  while (session.step < to && session.advance()) {
+    if (!watch()) continue;
+    found = { step: session.step - 1, timeNs: session.replay.timeNs };
+    if (!backward) return found;
+  }
+  return found;
+}

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Conditions that are looked for in a recording: `fault`, `overflow not empty`, `QP 5 leaves RTS`.
+ * Each is read once, and then asked after every step whether it has come to hold by this step: an
+ * event by happening in it, a state by beginning in it. `at NAME` behind a condition restricts it
+ * to one adapter. recorded-search.ts asks them.
+ */
+
+import type { LinkEnd } from '../../../device/fabric/port/link.ts';
+import { Adapter } from '../../../device/hca/adapter/adapter.ts';
+import { FunctionCounters } from '../../../device/hca/function/function-counters.ts';
+import { Step } from '../../../device/hca/function/timeline.ts';
+import type { UnderlyingFunction } from '../../../device/hca/function/underlying-function.ts';
+import { PortState, QpState } from '../../../protocol/layout/gen/values.gen.ts';
+import type { ObservedAdapter } from '../trace/observed-replay.ts';
+import type { RecordedSession } from './recorded-session.ts';
+import { ViewRefusal } from './view-source.ts';
+
+/** Asked once after every step; true when the condition has come to hold by it. */
+export type Watch = () => boolean;
+
+/** Begins to watch a session before the next step. Throws ViewRefusal for an unknown adapter. */
+export type Condition = (session: RecordedSession) => Watch;
+
+/** The adapters that a condition is about. */
+type Watched = readonly ObservedAdapter[];
+
+interface Phrase {
+  readonly pattern: RegExp;
+  /** As a user is shown it. */
+  readonly example: string;
+  make(words: RegExpExecArray): (adapters: Watched, session: RecordedSession) => Watch;
+}
+
+/** A number of FunctionCounters. */
+type Counter = Exclude<keyof FunctionCounters, 'reset'>;
+
+const STATES = Object.keys(QpState);
+const COUNTERS = Object.keys(new FunctionCounters());
+
+/** What a timeline notes, by the words for it. */
+const noted: Readonly<Record<string, readonly Step[]>> = {
+  interrupt: [Step.INTERRUPT],
+  'packet lost': [Step.PACKET_LOST],
+  'message lost': [Step.PACKET_LOST],
+  'packet dropped': [Step.PACKET_DROPPED],
+  'packet refused': [Step.PACKET_REFUSED],
+  retry: [Step.RETRY],
+  timeout: [Step.TIMEOUT],
+  'rnr wait': [Step.RNR_WAIT],
+  'page fault': [Step.PAGE_FAULT],
+};
+
+const phrases: readonly Phrase[] = [
+  { pattern: /^fault$/, example: 'fault', make: () => watchFaults },
+  {
+    pattern: /^overflow not empty$/,
+    example: 'overflow not empty',
+    make: () => (adapters) => watchBeginning(hasOverflow(adapters)),
+  },
+  {
+    pattern: /^qp (\d+) (enters|leaves) (\w+)$/,
+    example: 'qp 5 leaves RTS',
+    make: ([, number, verb, state]) => watchQueuePair(Number(number), verb === 'enters', readState(state)),
+  },
+  { pattern: /^link down$/, example: 'link down', make: () => watchLinks },
+  {
+    pattern: /^counter (\w+) > (\d+)$/,
+    example: 'counter doorbellsSpilled > 0',
+    make: ([, name, limit]) => {
+      const counter = readCounter(name);
+      return (adapters) => watchCounter(adapters, counter, Number(limit));
+    },
+  },
+  ...Object.entries(noted).map(
+    ([words, kinds]): Phrase => ({
+      pattern: new RegExp(`^${words}$`),
+      example: words,
+      make: () => (adapters) => watchTimelines(adapters, kinds),
+    }),
+  ),
+];
+
+/** What users may ask for, one of each kind. */
+export const conditionExamples: readonly string[] = phrases.map(({ example }) => example);
+
+/** Reads a condition. Case and spaces do not matter. Throws ViewRefusal with one sentence. */
+export function readCondition(text: string): Condition {
+  const [words, place] = splitPlace(text.trim().replaceAll(/\s+/g, ' '));
+  for (const { pattern, make } of phrases) {
+    const found = new RegExp(pattern, 'i').exec(words);
+    if (found === null) continue;
+    const begin = make(found);
+    return (session) => begin(place === undefined ? session.adapters : [session.find(place)], session);
+  }
+  const known = conditionExamples.map((one) => `\`${one}\``).join(', ');
+  throw new ViewRefusal(
+    'bad',
+    `the condition \`${words}\` is not understood; there are ${known}, each also \`at ADAPTER\``,
+  );
+}
+
+/** The words of a condition, and the adapter behind ` at `. */
+function splitPlace(text: string): [string, string | undefined] {
+  const found = /^(.*) at (\S+)$/i.exec(text);
+  return found === null ? [text, undefined] : [found[1], found[2]];
+}
+
+function readState(word: string): QpState {
+  const name = STATES.find((one) => one.toLowerCase() === word.toLowerCase());
+  if (name !== undefined) return QpState[name as keyof typeof QpState];
+  throw new ViewRefusal('bad', `there is no state ${word} of a QP; there are ${STATES.join(', ')}`);
+}
+
+function readCounter(word: string): Counter {
+  const name = COUNTERS.find((one) => one.toLowerCase() === word.toLowerCase());
+  if (name !== undefined) return name as Counter;
+  throw new ViewRefusal('bad', `there is no counter ${word}; there are ${COUNTERS.join(', ')}`);
+}
+
+/** A state that begins: it holds after the step and did not before it. */
+function watchBeginning(holds: () => boolean): Watch {
+  let before = holds();
+  return () => {
+    const after = holds();
+    const begins = after && !before;
+    before = after;
+    return begins;
+  };
+}
+
+function hasOverflow(adapters: Watched): () => boolean {
+  const buffers = adapters.flatMap(({ core }) =>
+    core instanceof Adapter ? core.functions.map(({ doorbells }) => doorbells.overflow) : [],
+  );
+  return () => buffers.some(({ pending }) => pending > 0);
+}
+
+/** A reset of the function clears its counts. */
+function watchFaults(adapters: Watched): Watch {
+  const logs = listFunctions(adapters).map(({ faults }) => faults);
+  const before = logs.map(({ counts }) => sum(counts));
+  return () => {
+    let isNew = false;
+    logs.forEach(({ counts }, index) => {
+      const after = sum(counts);
+      if (after !== before[index] && after > 0) isNew = true;
+      before[index] = after;
+    });
+    return isNew;
+  };
+}
+
+/** A queue pair that does not exist is in no state. */
+function watchQueuePair(number: number, enters: boolean, state: QpState): (adapters: Watched) => Watch {
+  return (adapters) => {
+    const tables = adapters.map(({ core }) => core.tables.queuePairs);
+    const before = tables.map((table) => table.get(number)?.state);
+    return () => {
+      let isFound = false;
+      tables.forEach((table, index) => {
+        const after = table.get(number)?.state;
+        const [without, within] = enters ? [before[index], after] : [after, before[index]];
+        if (without !== state && within === state) isFound = true;
+        before[index] = after;
+      });
+      return isFound;
+    };
+  };
+}
+
+/** A link goes down at one of its ends. Switches belong to no adapter. */
+function watchLinks(adapters: Watched, session: RecordedSession): Watch {
+  const all = adapters.length === session.adapters.length;
+  const ports: LinkEnd[] = [
+    ...adapters.flatMap(({ core }) => [...core.uplinks]),
+    ...(all ? session.switches.flatMap(({ core }) => [...core.ports]) : []),
+  ];
+  const before = ports.map(({ state }) => state);
+  return () => {
+    let isFound = false;
+    ports.forEach(({ state }, index) => {
+      if (state === PortState.DOWN && before[index] !== PortState.DOWN) isFound = true;
+      before[index] = state;
+    });
+    return isFound;
+  };
+}
+
+function watchTimelines(adapters: Watched, kinds: readonly Step[]): Watch {
+  const rings = adapters.flatMap(({ observer }) => observer.timeline ?? []);
+  const before = rings.map(({ head }) => head);
+  return () => {
+    let isFound = false;
+    rings.forEach((ring, index) => {
+      if (ring.head === before[index]) return;
+      if (ring.hasNoted(kinds, before[index])) isFound = true;
+      before[index] = ring.head;
+    });
+    return isFound;
+  };
+}
+
+/** The sum over all functions is above the limit. */
+function watchCounter(adapters: Watched, name: Counter, limit: number): Watch {
+  const functions = listFunctions(adapters);
+  return watchBeginning(() => functions.reduce((total, { counters }) => total + counters[name], 0) > limit);
+}
+
+function listFunctions(adapters: Watched): UnderlyingFunction[] {
+  return adapters.flatMap(({ core }) =>
+    core instanceof Adapter ? core.functions.map(({ underlying }) => underlying) : [core.underlying],
+  );
+}
+
+function sum(counts: Uint32Array): number {
+  let total = 0;
+  for (const count of counts) total += count;
+  return total;
+}
