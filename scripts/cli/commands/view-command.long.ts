@@ -141,3 +141,36 @@ t.test('ends: of the device, of the page, of a parent that is killed', async (t)
   t.equal((error as NodeJS.ErrnoException).code, 'ECONNREFUSED', 'the page of the killed process is gone');
   t.notOk(isRunning(device.child.pid ?? 0));
 });
+
+t.test('a recording, and files that are none', async (t) => {
+  const directory = makeDirectory(t);
+  const path = (name: string): string => join(directory, name);
+  const device = new CliProcess(['device', '--socket', path('s'), '--control', path('c'), '--record', path('x.rec')]);
+  t.teardown(() => device.child.kill('SIGKILL'));
+  await device.until(/^listening on/m);
+  device.child.kill('SIGTERM');
+  t.equal(await device.whenExited, 0);
+  const view = new CliProcess(['view', '--no-open', path('x.rec')]);
+  t.teardown(() => view.child.kill('SIGKILL'));
+  const page = await pageOf(view);
+  const read = async (request: string): Promise<{ status: number | undefined; answer: unknown }> => {
+    const response = await ask(page, request);
+    let text = '';
+    for await (const part of response) text += part;
+    return { status: response.statusCode, answer: JSON.parse(text) };
+  };
+  t.match(await read('/api/session'), { answer: { kind: 'recording', title: path('x.rec'), mayAct: false } });
+  t.match(await read('/api/state?step=0&adapter=a'), { answer: { step: 0, adapter: { name: 'a' } } });
+  t.match(await read('/api/find?condition=fault'), { status: 200, answer: {} });
+  t.match(await read('/api/stream'), { status: /^40/, answer: { error: String } }, 'a recording does not change');
+  view.child.kill('SIGINT');
+  t.equal(await view.whenExited, 0, view.stderr);
+  writeFileSync(path('text'), 'no recording at all\n');
+  writeFileSync(path('empty'), '');
+  for (const name of ['text', 'empty', 'absent', '.']) {
+    const refused = new CliProcess(['view', '--no-open', path(name)]);
+    t.teardown(() => refused.child.kill('SIGKILL'));
+    t.equal(await refused.whenExited, 1, name);
+    t.match(refused, { stdout: '', stderr: /^vuhca view: \S.*\n$/ }, name);
+  }
+});

@@ -23,6 +23,10 @@ t.test('options', async (t) => {
   });
   for (const words of [['--port', '0'], ['--port=65536'], ['--port=x'], ['--open'], ['--read=1']])
     await t.rejects(readCommand('view', ...words), { name: 'UsageError' }, words.join(' '));
+  t.match(await runWords(['view', 'x.rec', '--control', '/x']), {
+    status: 2,
+    stderr: /give FILE or --control, not both/,
+  });
   for (const [words, mode] of [
     [['device', '--socket', 'x', '--view'], 'act'],
     [['run', '--view'], 'act'],

@@ -26,8 +26,12 @@ export function readStoryQuery(parameters: URLSearchParams): StoryQuery {
 }
 
 export function readFindQuery(parameters: URLSearchParams): FindQuery {
-  checkNames(parameters, ['condition', 'from']);
-  return { condition: readText(parameters, 'condition'), from: readWhole(parameters, 'from') ?? 0 };
+  checkNames(parameters, ['condition', 'from', 'backward']);
+  const backward = parameters.get('backward') ?? 'false';
+  if (backward !== 'true' && backward !== 'false')
+    throw new ViewRefusal('bad', 'parameter backward must be true or false');
+  const query = { condition: readText(parameters, 'condition'), from: readWhole(parameters, 'from') ?? 0 };
+  return backward === 'true' ? { ...query, backward: true } : query;
 }
 
 /** The body of a request, decoded. */

@@ -47,6 +47,8 @@ t.test('each request reaches the source with its parameters', async (t) => {
     [viewPaths.state, {}],
     [`${viewPaths.stories}?adapter=a&qp=2&step=9`, { adapter: 'a', qp: 2, step: 9 }],
     [`${viewPaths.find}?condition=qp%205%20leaves%20RTS&from=4`, { condition: 'qp 5 leaves RTS', from: 4 }],
+    [`${viewPaths.find}?condition=fault&from=4&backward=true`, { condition: 'fault', from: 4, backward: true }],
+    [`${viewPaths.find}?condition=fault&backward=false`, { condition: 'fault', from: 0 }],
     [`${viewPaths.find}?condition=fault`, { condition: 'fault', from: 0 }],
   ];
   for (const [path, query] of requests) {
@@ -74,7 +76,9 @@ t.test('parameters and bodies that are wrong', async (t) => {
       'step=1&step=2',
     ].map((query) => `${viewPaths.state}?${query}`),
     ...['', 'adapter=a', 'qp=1', 'adapter=&qp=1', 'adapter=a&qp=x'].map((query) => `${viewPaths.stories}?${query}`),
-    ...['', 'from=1', 'condition=fault&from=-1'].map((query) => `${viewPaths.find}?${query}`),
+    ...['', 'from=1', 'condition=fault&from=-1', 'condition=fault&backward=1'].map(
+      (query) => `${viewPaths.find}?${query}`,
+    ),
     `${viewPaths.stream}?views=1`,
   ];
   for (const path of wrong) {
