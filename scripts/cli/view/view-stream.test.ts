@@ -3,6 +3,8 @@
  * Streams of the server of `vuhca view`: their events, slow readers, and bounds that keep clients
  * from taking much.
  */
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import t from 'tap';
 import { stateAt } from './testing/false-source.ts';
 import { ask, openStream, serve, until } from './testing/served-view.ts';
@@ -89,4 +91,24 @@ t.test('streams, requests and connections are bounded', async (t) => {
   go?.();
   t.equal((await slow).status, 200);
   t.equal((await ask(served, viewPaths.session, { headers: known })).status, 200);
+});
+
+t.test('connections that ask for nothing', async (t) => {
+  const bounds = { ...viewBounds };
+  t.teardown(() => void Object.assign(viewBounds, bounds));
+  Object.assign(viewBounds, { connections: 3 });
+  const served = await serve(t);
+  const idle = [1, 2, 3].map(() => connect(served.port, '127.0.0.1'));
+  t.teardown(() => {
+    for (const socket of idle) socket.destroy();
+  });
+  for (const socket of idle) await once(socket, 'connect');
+  const more = connect(served.port, '127.0.0.1').on('error', () => {});
+  await once(more, 'close');
+  t.pass('one too many is closed');
+  idle[0]?.destroy();
+  // The server learns of that in its own time.
+  const askAgain = async (): Promise<number> => (await ask(served, '/', { headers: served.known })).status;
+  while ((await askAgain().catch(() => 0)) === 0);
+  t.equal(await askAgain(), 200, 'there is room again');
 });
