@@ -58,6 +58,7 @@ export class TraceObserver {
   timeline: TimelineRing | undefined = undefined;
   readonly #core: AnyAdapter;
   readonly #nowNs: () => number;
+  readonly #bytesMax: number;
   readonly #rules: { readonly rule: TraceRule; readonly settings: ObserverSettings }[] = [];
   #traces: ObservedTrace[] = [];
   #nextId = 1;
@@ -65,9 +66,11 @@ export class TraceObserver {
   #timelineKeepNs: number | undefined = undefined;
   #pausedNs = 0;
 
-  constructor(core: AnyAdapter, nowNs: () => number) {
+  /** `bytesMax`: memory of all traces of the host; those of QPs that are gone make room. */
+  constructor(core: AnyAdapter, nowNs: () => number, bytesMax = OBSERVED_BYTES_MAX) {
     this.#core = core;
     this.#nowNs = nowNs;
+    this.#bytesMax = bytesMax;
   }
 
   get rules(): readonly TraceRule[] {
@@ -266,11 +269,11 @@ export class TraceObserver {
 
   #makeRoom(bytes: number): void {
     let used = this.#traces.reduce((sum, { trace }) => sum + trace.ring.sizeBytes, 0);
-    while (used + bytes > OBSERVED_BYTES_MAX) {
+    while (used + bytes > this.#bytesMax) {
       const oldest = this.#traces.find(({ ended }) => ended);
       if (oldest === undefined)
         throw new Refusal(
-          `a trace of ${bytes} bytes is more than is left of ${OBSERVED_BYTES_MAX}; use --blocks or --snap`,
+          `a trace of ${bytes} bytes is more than is left of ${this.#bytesMax}; use --blocks or --snap`,
         );
       this.#traces = this.#traces.filter((one) => one !== oldest);
       used -= oldest.trace.ring.sizeBytes;

@@ -13,10 +13,12 @@ import type { NamedAdapter } from '../../../device/topology/named-nodes.ts';
 import { isAdapter } from '../../../device/topology/node-kinds.ts';
 import { printable } from '../../../protocol/system/printable.mjs';
 
-/** How much a trace keeps, as powers of 2: messages of each QP, and steps of each adapter. */
+/** How much a trace keeps: messages of each QP and steps of each adapter, as powers of 2. */
 export interface TraceDepth {
   readonly blocksLog2: number;
   readonly timelineLog2: number;
+  /** Memory of all messages of an adapter. */
+  readonly bytesMax?: number;
 }
 
 const DEFAULT_DEPTH: TraceDepth = { blocksLog2: 10, timelineLog2: 18 };
@@ -45,8 +47,12 @@ function listAdapters({ adapter, header: { plan } }: Replay): NamedAdapter[] {
 }
 
 /** The observer takes the time of the last record: it reads none. */
-function observe(replay: Replay, { core }: NamedAdapter, { blocksLog2, timelineLog2 }: TraceDepth): TraceObserver {
-  const observer = new TraceObserver(core, () => replay.timeNs);
+function observe(
+  replay: Replay,
+  { core }: NamedAdapter,
+  { blocksLog2, timelineLog2, bytesMax }: TraceDepth,
+): TraceObserver {
+  const observer = new TraceObserver(core, () => replay.timeNs, bytesMax);
   observer.addRule({}, { blocksLog2, snapLength: SNAP_BYTES, stopOnError: false });
   observer.startTimeline(timelineLog2);
   return observer;

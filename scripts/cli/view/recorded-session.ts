@@ -24,7 +24,7 @@ import type { StoryList, StoryQuery, ViewQuery, ViewRow, ViewSession, ViewState 
 import { ViewRefusal } from './view-source.ts';
 
 /** Snapshots do not share what was noted between them: the less is kept, the more snapshots. */
-const DEPTH: TraceDepth = { blocksLog2: 8, timelineLog2: 16 };
+const DEPTH: TraceDepth = { blocksLog2: 8, timelineLog2: 16, bytesMax: 64 * 1024 * 1024 };
 
 export class RecordedSession {
   readonly replay: Replay;

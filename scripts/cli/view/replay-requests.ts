@@ -24,7 +24,7 @@ export interface ReplayCall {
   readonly memoryBytes: number;
 }
 
-/** Defaults of a ReplayCall; a checkpoint takes some 6 MiB. */
+/** Defaults of a ReplayCall; a checkpoint takes 6 to 16 MiB. */
 export const replayBounds = { checkpoints: 64, apart: 1000, memoryBytes: 768 * 1024 * 1024 };
 
 export type ReplayEvent =
