@@ -20,15 +20,18 @@ export class Checkpoint {
   constructor(step: number, socket: Duplex, onGone: () => void) {
     this.step = step;
     this.#socket = socket;
-    // A write to a process that has ended; the end of the lines tells.
-    socket.on('error', () => {});
-    const lines = createInterface({ input: socket });
-    lines.on('line', (line) => this.#take(line));
-    lines.on('close', () => {
+    const end = (): void => {
+      if (this.#isGone) return;
       this.#isGone = true;
       this.#settle(undefined);
       onGone();
-    });
+    };
+    const lines = createInterface({ input: socket });
+    lines.on('line', (line) => this.#take(line));
+    lines.on('close', end);
+    // A write to a process that has ended closes the socket without an end of its lines.
+    socket.on('error', () => {});
+    socket.on('close', end);
   }
 
   /** Undefined when the process is gone. */

@@ -110,12 +110,14 @@ export class ReplayFamily {
 
   /** Has the last checkpoint at or before `step` answer. Rejects with ViewRefusal. */
   async ask<Result>(step: number, request: ReplayRequest): Promise<Result> {
-    for (let tried = 0; tried < TRIES; tried++) {
+    for (let failures = 0; failures < TRIES; ) {
       const checkpoint = this.#checkpoints.findLast((one) => one.step <= step);
       if (checkpoint === undefined) throw new ViewRefusal('gone', 'the process that replays the recording has ended');
       const answer = await checkpoint.ask(request);
       if (answer?.kind === 'result') return answer.result as Result;
       if (answer?.kind === 'refusal') throw refusalOf(answer.status, answer.sentence);
+      // Without an answer the checkpoint is gone, and the one before it is asked.
+      if (answer?.kind === 'failure') failures++;
     }
     throw new ViewRefusal('gone', `the replay to step ${step} has ended without an answer`);
   }
