@@ -29,7 +29,8 @@ export class Checkpoint {
     const lines = createInterface({ input: socket });
     lines.on('line', (line) => this.#take(line));
     lines.on('close', end);
-    // A write to a process that has ended closes the socket without an end of its lines.
+    // A socket to a process that was killed may close by an error, without an end of its lines.
+    lines.on('error', () => {});
     socket.on('error', () => {});
     socket.on('close', end);
   }

@@ -73,8 +73,8 @@ export class ReplayFamily {
     this.#exited = once(this.#child, 'exit').catch(() => undefined);
     this.#sockets = stdio.slice(FIRST_CHECKPOINT_FD) as Duplex[];
     const events = stdio[EVENTS_FD] as Duplex;
-    events.on('error', () => {});
     const lines = createInterface({ input: events });
+    for (const one of [lines, ...this.#sockets, events]) one.on('error', () => {});
     lines.on('line', (line) => this.#take(JSON.parse(line) as ReplayEvent));
     lines.on('close', () => this.#stop());
   }

@@ -30,6 +30,8 @@ const READ_BYTES = 4096;
 const NEWLINE = 10;
 const STDERR_FD = 2;
 const KIB = 1024;
+/** A checkpoint that answers fills its young generation, three half spaces (fork.ts), once. */
+const YOUNG_BYTES = 3 * 2 * KIB * KIB;
 
 /** A copy that keeps the state before a step. */
 interface Kept {
@@ -152,7 +154,7 @@ class ReplayingProcess {
    * it is too much, every second checkpoint goes, and those to come are twice as far apart.
    */
   #boundMemory(): void {
-    this.#memoryBytes += readMemory('self', 'Private_Dirty');
+    this.#memoryBytes += readMemory('self', 'Private_Dirty') + YOUNG_BYTES;
     if (this.#memoryBytes <= this.#call.memoryBytes) return;
     const needless = this.#kept.filter((_, index) => index % 2 === 1);
     for (const { pid } of needless) {
@@ -162,7 +164,7 @@ class ReplayingProcess {
     this.#kept = this.#kept.filter((one) => !needless.includes(one));
     this.#stride *= 2;
     const all = ['self', ...this.#kept.map(({ pid }) => `${pid}`)];
-    this.#memoryBytes = all.reduce((sum, pid) => sum + readMemory(pid, 'Pss'), 0);
+    this.#memoryBytes = all.reduce((sum, pid) => sum + readMemory(pid, 'Pss') + YOUNG_BYTES, 0);
   }
 }
 

@@ -24,8 +24,8 @@ export interface ReplayCall {
   readonly memoryBytes: number;
 }
 
-/** Defaults of a ReplayCall; a checkpoint takes 6 to 16 MiB. */
-export const replayBounds = { checkpoints: 64, apart: 1000, memoryBytes: 768 * 1024 * 1024 };
+/** Defaults of a ReplayCall; a checkpoint takes 10 to 25 MiB. */
+export const replayBounds = { checkpoints: 64, apart: 1000, memoryBytes: 1024 * 1024 * 1024 };
 
 export type ReplayEvent =
   | { readonly kind: 'began'; readonly adapters: ViewSession['adapters'] }
