@@ -10,6 +10,8 @@ import type { GuestMemoryModel } from './guest-memory-model.ts';
 import type { InProcessMachine } from './machine.ts';
 
 const PAGE_BYTES = 4096;
+/** Guest memory that most tests do with: filling it is most of what a machine costs. */
+export const SMALL_MEMORY_BYTES = 2 ** 20;
 
 /** A piece of registered memory. */
 export interface Piece {

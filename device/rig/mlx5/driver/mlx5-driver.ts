@@ -41,7 +41,7 @@ import { Mlx5Adapter } from '../../../personality/mlx5/mlx5-adapter.ts';
 import { defaultMlx5Options } from '../../../personality/mlx5/options.ts';
 import type { PersonalityOptions } from '../../../personality/shared/options.ts';
 import { InProcessMachine, type MachineOptions } from '../../machine/machine.ts';
-import { PersonalityDriver } from '../../machine/personality-driver.ts';
+import { PersonalityDriver, SMALL_MEMORY_BYTES } from '../../machine/personality-driver.ts';
 
 const PAGE_BYTES = 4096;
 const PCIE = 7;
@@ -75,7 +75,7 @@ export function makeMlx5Machine(
 ): InProcessMachine {
   const build = (_: unknown, clock: AdapterClock, hosts: HostPort[]): Mlx5Adapter =>
     new Mlx5Adapter({ ...defaultMlx5Options, ...options }, clock, hosts[0]);
-  return new InProcessMachine({ ...machine, build: build as never });
+  return new InProcessMachine({ memoryBytes: SMALL_MEMORY_BYTES, ...machine, build: build as never });
 }
 
 /** A command that must succeed was not executed. */
@@ -101,6 +101,8 @@ export class Mlx5Driver extends PersonalityDriver {
   readonly device: Mlx5Adapter;
   readonly entries: number;
   #token = 0;
+  /** Blocks of mailboxes of commands that have ended. */
+  readonly #spareBlocks: number[] = [];
 
   /** `index`: function and host of the device among those of the machine. */
   constructor(
@@ -119,8 +121,11 @@ export class Mlx5Driver extends PersonalityDriver {
     this.writeRegister(COMMAND_ADDRESS_OFFSET + 4, lowDword(this.entries));
   }
 
-  /** Fills an entry without ringing for it; returns how to read the answer. */
-  post(opcode: number, command: Mlx5Command = {}): { entry: number; read: () => Mlx5Answer } {
+  /**
+   * Fills an entry without ringing for it; returns how to read the answer. `release`: the blocks of
+   * its mailboxes may serve another command.
+   */
+  post(opcode: number, command: Mlx5Command = {}): { entry: number; read: () => Mlx5Answer; release: () => void } {
     const { fill, modifier = 0, inputBytes = 0x10, outputBytes = 0x10, entry = 0, spoil } = command;
     const token = ++this.#token & 0xff;
     const input = new Uint8Array(Math.max(inputBytes, 0x10));
@@ -140,8 +145,8 @@ export class Mlx5Driver extends PersonalityDriver {
     for (const [index, block] of inputBlocks.views.entries())
       for (let at = 0; at < MAILBOX_DATA_BYTES; at++)
         block.setUint8(at, input[COMMAND_INLINE_BYTES + index * MAILBOX_DATA_BYTES + at] ?? 0);
-    setCommandEntryInputMailbox(view, 0, inputBlocks.address);
-    setCommandEntryOutputMailbox(view, 0, outputBlocks.address);
+    setCommandEntryInputMailbox(view, 0, inputBlocks.addresses[0] ?? 0);
+    setCommandEntryOutputMailbox(view, 0, outputBlocks.addresses[0] ?? 0);
     setCommandEntryOwner(view, 0, 1);
     spoil?.(view, inputBlocks.views, outputBlocks.views);
     const read = (): Mlx5Answer => {
@@ -157,16 +162,19 @@ export class Mlx5Driver extends PersonalityDriver {
         output: new DataView(output.buffer),
       };
     };
-    return { entry, read };
+    const release = () => void this.#spareBlocks.push(...inputBlocks.addresses, ...outputBlocks.addresses);
+    return { entry, read, release };
   }
 
   /** Executes a command and waits for its owner bit. */
   command(opcode: number, command: Mlx5Command = {}): Mlx5Answer {
-    const { entry, read } = this.post(opcode, command);
+    const { entry, read, release } = this.post(opcode, command);
     const view = this.memory.view(this.entries + entry * COMMAND_ENTRY_SIZE, COMMAND_ENTRY_SIZE);
     this.writeRegister(COMMAND_DOORBELL_OFFSET, (1 << entry) >>> 0);
     this.machine.runUntil(() => getCommandEntryOwner(view, 0) === 0, 'the end of a command');
-    return read();
+    const answer = read();
+    release();
+    return answer;
   }
 
   /** Executes a command that must succeed. */
@@ -262,16 +270,20 @@ export class Mlx5Driver extends PersonalityDriver {
     this.writeRegister(uar * UAR_PAGE_BYTES + ARM_EQ_OFFSET, ((number << 24) | (consumed & 0xffffff)) >>> 0);
   }
 
-  #chain(lengthBytes: number, token: number): { address: number; views: DataView[] } {
+  #chain(lengthBytes: number, token: number): { addresses: readonly number[]; views: DataView[] } {
     const count = Math.max(Math.ceil((lengthBytes - COMMAND_INLINE_BYTES) / MAILBOX_DATA_BYTES), 0);
-    const addresses = Array.from({ length: count }, () => this.allocate(BLOCK_BYTES, BLOCK_BYTES));
+    const addresses = Array.from(
+      { length: count },
+      () => this.#spareBlocks.pop() ?? this.allocate(BLOCK_BYTES, BLOCK_BYTES),
+    );
     const views = addresses.map((address, index) => {
+      this.bytes(address, MAILBOX_BLOCK_SIZE).fill(0);
       const view = this.memory.view(address, MAILBOX_BLOCK_SIZE);
       setMailboxBlockNext(view, 0, addresses[index + 1] ?? 0);
       setMailboxBlockBlockNumber(view, 0, index);
       setMailboxBlockToken(view, 0, token);
       return view;
     });
-    return { address: addresses[0] ?? 0, views };
+    return { addresses, views };
   }
 }
