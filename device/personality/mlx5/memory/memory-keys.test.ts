@@ -146,6 +146,80 @@ t.test('a page that software has not given fails the access, and is reported', a
   t.same([counts[FaultKind.DMA_READ], counts[FaultKind.DMA_WRITE]], [1, 2]);
 });
 
+t.test('the place at which an access fails is told, and nothing behind it is reached', async (t) => {
+  const fixture = new KeyFixture();
+  const { faults } = fixture.keys.owner;
+  const pages = fixture.pages(2, pattern);
+  const partial = fixture.key({ translationsOctwordSize: 4, free: 1, startAddr: START, len: 3 * PAGE_BYTES });
+  t.equal(fixture.change({ key: partial, list: pages, octowords: 1 }), FaultKind.NONE);
+  const bus = fixture.key({ accessMode10: KeyAccessMode.PHYSICAL, length64: 1, logPageSize: 0 });
+  const eight = [1, 2, 3, 4, 5, 6, 7, 8];
+  const end = START + 2 * PAGE_BYTES;
+  for (const [key, address, where] of [
+    [partial, end - 4, end],
+    [partial, end, end],
+    [bus, 0x40, 0x40],
+  ]) {
+    for (const [kind, access] of [
+      [FaultKind.DMA_READ, () => fixture.read(key, address, 8) !== undefined],
+      [FaultKind.DMA_WRITE, () => fixture.write(key, address, eight)],
+      [FaultKind.DMA_WRITE, () => fixture.store(key, address, eight)],
+    ] as const) {
+      faults.clearFirst();
+      const before = faults.counts[kind];
+      t.notOk(access(), `${kind} at ${address}`);
+      t.same([faults.firstKind, faults.firstAddressLow, faults.counts[kind]], [kind, where, before + 1]);
+    }
+  }
+  t.same([...fixture.bytes(pages[1] + PAGE_BYTES - 4, 4)], [1, 2, 3, 4], 'what lies before it is written');
+});
+
+t.test('8 bytes in a page are one store', async (t) => {
+  const { fixture, key, start } = makeRegion();
+  const { dma } = fixture.keys.owner;
+  let stores = 0;
+  const store = dma.store.bind(dma);
+  dma.store = (...args) => {
+    stores++;
+    return store(...args);
+  };
+  for (const [offset, wanted] of [
+    [0, 1],
+    [PAGE_BYTES - 108, 2],
+    [PAGE_BYTES - 107, 2],
+    [PAGE_BYTES - 100, 3],
+  ]) {
+    t.ok(fixture.store(key, start + offset, [1, 2, 3, 4, 5, 6, 7, 8]));
+    t.equal(stores, wanted, `${offset} bytes from the start`);
+  }
+});
+
+t.test('numbers of keys that are gone are used again before new ones', async (t) => {
+  const fixture = new KeyFixture();
+  const numbers = Array.from({ length: 3 }, () => fixture.key({ free: 1 }) >>> 8);
+  for (const number of numbers.slice(0, 2)) fixture.keys.remove(fixture.get(number << 8));
+  const next = Array.from({ length: 4 }, () => fixture.key({ free: 1 }) >>> 8);
+  t.same(next, [numbers[1], numbers[0], numbers[2] + 1, numbers[2] + 2]);
+});
+
+t.test('a list takes memory once, and keys without a list take none', async (t) => {
+  const fixture = new KeyFixture();
+  const { keys } = fixture;
+  const pages = fixture.pages(8);
+  const bus = fixture.key({ accessMode10: KeyAccessMode.PHYSICAL, length64: 1, logPageSize: 0 });
+  t.equal(keys.listBytes, 0);
+  const key = fixture.region(pages);
+  t.equal(keys.listBytes, 64);
+  for (const octowords of [4, 1]) t.equal(fixture.change({ key, list: pages, octowords }), FaultKind.NONE);
+  t.equal(keys.listBytes, 64, 'written again');
+  const compound = fixture.compound([{ key, address: START, bytes: 8 }]);
+  t.equal(keys.listBytes, 128);
+  t.equal(fixture.change({ key: compound, list: [{ key, address: START, bytes: 8 }] }), FaultKind.NONE);
+  t.equal(keys.listBytes, 128);
+  for (const gone of [bus, key, compound]) keys.remove(fixture.get(gone));
+  t.equal(keys.listBytes, 0);
+});
+
 t.test('neither a virtual address nor a place in a page that is missing is taken for memory', async (t) => {
   const fixture = new KeyFixture();
   const { base } = fixture.driver.memory;
