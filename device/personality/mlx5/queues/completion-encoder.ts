@@ -71,7 +71,7 @@ for (const [status, syndrome] of [
 ])
   syndromes[status] = syndrome;
 
-/** Keys are changed, invalidated and bound by one kind of request. */
+/** One kind of request changes, invalidates and binds keys. Receives have the code of NOP. */
 const sendOpcodes = new Uint8Array(256).fill(SendOpcode.NOP);
 for (const [completion, opcode] of [
   [WorkOpcode.SEND, SendOpcode.SEND],
@@ -127,7 +127,7 @@ export class CompletionEncoder implements CompletionPort {
     setCqeQpn(view, 0, getCompletionEntryQpn(workView, 0));
     setCqeWqeCounter(view, 0, this.#places.counterOf(getCompletionEntryQueueSequence(workView, 0)));
     setCqeSrqnOrUserIndex(view, 0, this.#userIndex ?? getCompletionEntrySrqn(workView, 0));
-    if (!isReceive) setCqeSendOpcode(view, 0, sendOpcodes[getCompletionEntryOpcode(workView, 0)]);
+    setCqeSendOpcode(view, 0, sendOpcodes[getCompletionEntryOpcode(workView, 0)]);
     if (status !== WorkStatus.SUCCESS) encodeError(view, status, isReceive);
     else {
       this.#queue.stamp();

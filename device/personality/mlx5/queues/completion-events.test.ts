@@ -4,6 +4,11 @@
  * steps of the timeline, and an EQ that changes.
  */
 import t from 'tap';
+import {
+  COMPLETION_ENTRY_SIZE,
+  setCompletionEntryQpn,
+  setCompletionEntryQueueSequence,
+} from '../../../../protocol/layout/gen/completion-entry.gen.ts';
 import { EventType } from '../../../../protocol/layout/gen/values.gen.ts';
 import { CqFieldSelect, QueueStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { Step, type Timeline } from '../../../hca/function/timeline.ts';
@@ -241,6 +246,17 @@ t.test('without a period or a count no event waits; a change lets the one go tha
   }
 });
 
+t.test('a change raises no event that nobody has asked for', async (t) => {
+  const moderated = new ModeratedFixture(0, 0);
+  t.equal(moderated.complete(2, true), 0, 'not armed');
+  t.same([moderated.moderate(4, PERIOD_US), moderated.moderate(0, 0)], [0, 0]);
+  moderated.cq.take();
+  moderated.cq.arm({ solicited: true });
+  t.equal(moderated.complete(1), 0, 'an entry that is not solicited');
+  t.same([moderated.moderate(4, PERIOD_US), moderated.moderate(0, 0)], [0, 0]);
+  t.equal(moderated.complete(1, true), 1);
+});
+
 t.test('a new period applies to the event that waits', async (t) => {
   for (const [periodUs, left] of [
     [2 * PERIOD_US, (PERIOD_NS * 3) / 2],
@@ -341,10 +357,21 @@ t.test('the timeline tells why an entry has an event, or none', async (t) => {
     noted(() => fixture.post(cq, 3)),
     [none(3, NoEvent.TRIGGERED)],
   );
+  const work = new DataView(new ArrayBuffer(COMPLETION_ENTRY_SIZE));
+  setCompletionEntryQpn(work, 0, 77);
+  setCompletionEntryQueueSequence(work, 0, 8);
+  t.same(
+    noted(() => {
+      fixture.deviceQueue(cq).begin();
+      fixture.deviceQueue(cq).post(false, work);
+    }),
+    [[Step.SEND_COMPLETION, 0, 77, 8, cqn, 4], none(4, NoEvent.TRIGGERED)],
+    'what the entry is of stands before its event',
+  );
   fixture.deviceEvents().status = QueueStatus.OVERFLOW;
   fixture.takeEvents();
   t.same(
     noted(() => cq.arm()),
-    [[Step.ARM, 0, cqn, 1, 0], none(3, NoEvent.QUEUE_FAILED)],
+    [[Step.ARM, 0, cqn, 1, 0], none(4, NoEvent.QUEUE_FAILED)],
   );
 });

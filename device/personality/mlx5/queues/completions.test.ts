@@ -5,6 +5,7 @@
  * them.
  */
 import t from 'tap';
+import { FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
 import { ARM_CQ_OFFSET, UAR_PAGE_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import { getCqErrorEqeCqn, getCqErrorEqeSyndrome } from '../../../../protocol/mlx5/gen/cq-error-eqe.gen.ts';
 import { getCqcConsumerCounter, getCqcProducerCounter, getCqcStatus } from '../../../../protocol/mlx5/gen/cqc.gen.ts';
@@ -22,6 +23,8 @@ import type { CompletionQueueShape, Mlx5DriverCompletionQueue } from '../../../r
 
 const DATA_OFFSET = 0x20;
 const CONTEXT_OFFSET = 0x10;
+/** Unit of the offset in pages of 4096 bytes: a 64th. */
+const OFFSET_UNIT_BYTES = 64;
 
 const shapes: readonly (readonly [string, CompletionQueueShape])[] = [
   ['64 bytes', { logCqSize: 3 }],
@@ -101,8 +104,32 @@ t.test('a full queue fails with an event, and nothing is overwritten', async (t)
       cq.take().map(({ byteCount }) => byteCount),
       values,
     );
-    t.equal(getCqcStatus(query(fixture, cq), CONTEXT_OFFSET), QueueStatus.OVERFLOW);
+    const context = query(fixture, cq);
+    t.equal(getCqcStatus(context, CONTEXT_OFFSET), QueueStatus.OVERFLOW);
+    t.equal(getCqcConsumerCounter(context, CONTEXT_OFFSET), 0, `${what}: it counts what is taken no more`);
+    const { faults } = fixture.driver.device.underlying;
+    const start = (shape.pageOffset ?? 0) * 2 ** (shape.logPageSize ?? 0) * OFFSET_UNIT_BYTES;
+    t.same([faults.counts[FaultKind.CQ_OVERRUN], faults.firstObject], [1, cq.number], `${what}: one fault`);
+    t.equal(faults.firstAddressLow, (cq.pages[0] + start) % 2 ** 32, `${what}: of this ring`);
   }
+});
+
+t.test('the record of the index is read only when the queue looks full', async (t) => {
+  const fixture = new CompletionFixture();
+  const cq = fixture.create({ logCqSize: 2 });
+  const { dma } = fixture.driver.device.underlying;
+  const readsOf = (value: number): number => {
+    const before = dma.bytesRead;
+    t.ok(fixture.post(cq, value));
+    return dma.bytesRead - before;
+  };
+  t.same([1, 2, 3, 4].map(readsOf), [0, 0, 0, 0]);
+  cq.take(3);
+  cq.tell();
+  t.same([5, 6, 7].map(readsOf), [4, 0, 0]);
+  cq.take(1);
+  cq.tell();
+  t.same([8].map(readsOf), [4]);
 });
 
 t.test('an index goes neither back nor beyond the entries', async (t) => {
@@ -142,6 +169,8 @@ t.test('an entry that cannot be written fails the queue', async (t) => {
   t.notOk(fixture.post(cq, 1));
   t.same(takeErrors(fixture), [[EventType.CQ_ERROR, cq.number, CqErrorSyndrome.ACCESS]]);
   t.equal(getCqcStatus(query(fixture, cq), CONTEXT_OFFSET), QueueStatus.WRITE_FAILURE);
+  const { counts } = fixture.driver.device.underlying.faults;
+  t.same([counts[FaultKind.DMA_WRITE], counts[FaultKind.CQ_OVERRUN]], [1, 0], 'a fault of the bus');
 });
 
 t.test('counts of entries go beyond 24 bits', async (t) => {

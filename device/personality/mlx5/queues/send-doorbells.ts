@@ -37,11 +37,16 @@ export function observeDoorbell(queue: BlockQueue, before: number): void {
  * Compares a request of `lengthBytes` from block `first` on with what its doorbell announced. Bytes
  * behind the request in its last block are nobody's.
  */
-export function compareAnnounced({ qp }: BlockQueue, first: number, lengthBytes: number, request: RequestBlock): void {
+export function compareAnnounced(
+  qp: QueuePair,
+  announced: AnnouncedMemory,
+  first: number,
+  lengthBytes: number,
+  request: RequestBlock,
+): void {
   for (let at = 0; at < lengthBytes; at += SEND_BLOCK_BYTES) {
     const block = (first + at / SEND_BLOCK_BYTES) & COUNTER_MASK;
-    const bytes = request.bytes.subarray(at);
-    qp.owner.announced?.take(KIND, qp, block, bytes, Math.min(lengthBytes - at, SEND_BLOCK_BYTES));
+    announced.take(KIND, qp, block, request.bytes.subarray(at), Math.min(lengthBytes - at, SEND_BLOCK_BYTES));
   }
 }
 

@@ -32,6 +32,8 @@ class PostedQueue {
   readonly #qp: { nextSequence: number };
   readonly #offset: number;
   readonly #blocks: number;
+  /** The record; undefined: it cannot be read. */
+  counter: number | undefined = 0;
   #posted = 0;
 
   /** `blocks`: a power of two. `offset`: of the first block in the pages. */
@@ -48,7 +50,9 @@ class PostedQueue {
     this.#qp = qp;
     const memory = new QueueMemory(dma, new PageList(Float64Array.from(this.pages), PAGE_BYTES));
     const place = new SendPlace(memory, offset, blocks);
-    this.queue = new SendQueue(qp as unknown as QueuePair, place, { read: () => this.#posted });
+    this.queue = new SendQueue(qp as unknown as QueuePair, place, {
+      read: () => this.counter,
+    });
     const readBlock = dma.readBlock.bind(dma);
     dma.readBlock = (...parts) => {
       this.reads++;
@@ -73,6 +77,14 @@ class PostedQueue {
     const first = this.#posted * SEND_BLOCK_BYTES;
     for (const [at, byte] of request.entries()) memory.view(this.addressOf(first + at), 1).setUint8(0, byte);
     this.#posted = (this.#posted + Math.ceil(request.length / SEND_BLOCK_BYTES)) & COUNTER_MASK;
+    this.counter = this.#posted;
+  }
+
+  /** A reset of the QP: both sides begin anew. */
+  reset(): void {
+    this.queue.reset();
+    this.#qp.nextSequence = 0;
+    this.#posted = 0;
   }
 
   /** The next request as the device reads it; undefined with the fault in the queue. */
@@ -114,6 +126,41 @@ for (const seed of seedsOf(4, 100)) {
     t.ok(posted.reads > 0, `seed ${seed}`);
   });
 }
+
+t.test('a doorbell counts what is posted anew, and ignores a counter that cannot be', async (t) => {
+  const posted = new PostedQueue(4, 0);
+  const { queue } = posted;
+  const state = () => [queue.posted, queue.waitingBlocks, queue.isWaiting];
+  t.notOk(queue.ring(), 'nothing is posted');
+  posted.write(requestOf(5));
+  t.ok(queue.ring());
+  t.notOk(queue.ring(), 'nothing new');
+  t.same(state(), [2, 2, true]);
+  posted.counter = undefined;
+  t.notOk(queue.ring(), 'the record cannot be read');
+  for (const wrong of [5, 0xffff]) {
+    posted.counter = wrong;
+    t.notOk(queue.ring(), `${wrong} blocks`);
+  }
+  t.same(state(), [2, 2, true]);
+  posted.counter = 4;
+  t.ok(queue.ring(), 'as many as the ring has');
+  t.same(state(), [4, 4, true]);
+  t.same(posted.take(), requestOf(5));
+  t.same([...state(), queue.counterOf(0), queue.counterOf(1)], [4, 2, true, 0, 2]);
+});
+
+t.test('a queue that is reset has nothing posted, and begins with block 0', async (t) => {
+  const posted = new PostedQueue(4, 0);
+  for (const units of [4, 8]) posted.write(requestOf(units));
+  posted.queue.ring();
+  for (const units of [4, 8]) t.same(posted.take(), requestOf(units));
+  posted.reset();
+  t.same([posted.queue.posted, posted.queue.nextBlock, posted.queue.isWaiting], [0, 0, false]);
+  posted.write(requestOf(3));
+  t.ok(posted.queue.ring());
+  t.same(posted.take(), requestOf(3));
+});
 
 t.test('requests of one length are read at once, when two blocks hold them', async (t) => {
   for (const [units, reads] of [

@@ -134,7 +134,8 @@ export class SendQueue implements PostedSends {
     // Behind a request without a length nothing can be found: it takes all that is posted.
     const blocks = lengthBytes === 0 ? posted : Math.ceil(lengthBytes / SEND_BLOCK_BYTES);
     this.place.setCounter((number + 1) & COUNTER_MASK, (first + blocks) & COUNTER_MASK);
-    if (lengthBytes > 0 && this.qp.owner.announced !== undefined) compareAnnounced(this, first, lengthBytes, target);
+    const { announced } = this.qp.owner;
+    if (lengthBytes > 0 && announced !== undefined) compareAnnounced(this.qp, announced, first, lengthBytes, target);
     return this.fault === FaultKind.NONE ? lengthBytes : 0;
   }
 
