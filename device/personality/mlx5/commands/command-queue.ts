@@ -19,11 +19,7 @@ import {
   setCommandEntryDeliveryStatus,
   setCommandEntryOwner,
 } from '../../../../protocol/mlx5/gen/command-entry.gen.ts';
-import {
-  COMMAND_ENTRIES,
-  COMMAND_INLINE_BYTES,
-  MAILBOX_DATA_BYTES,
-} from '../../../../protocol/mlx5/gen/constants.gen.ts';
+import { COMMAND_INLINE_BYTES, MAILBOX_DATA_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import {
   getMailboxBlockBlockNumber,
   getMailboxBlockNext,
@@ -96,7 +92,7 @@ export class CommandQueue {
     for (; done < limit && this.#waiting !== 0; done++) {
       const index = 31 - Math.clz32(this.#waiting & -this.#waiting);
       this.#waiting &= ~(1 << index);
-      if (index < COMMAND_ENTRIES) this.#serveEntry(index);
+      this.#serveEntry(index);
     }
     return done;
   }

@@ -133,28 +133,28 @@ export class Mlx5Driver extends PersonalityDriver {
     head.setUint16(0, opcode);
     head.setUint16(6, modifier);
     fill?.(head);
-    const view = this.memory.view(this.entries + entry * COMMAND_ENTRY_SIZE, COMMAND_ENTRY_SIZE);
-    for (let at = 0; at < COMMAND_ENTRY_SIZE; at++) view.setUint8(at, 0);
+    const place = this.entries + entry * COMMAND_ENTRY_SIZE;
+    const bytes = this.bytes(place, COMMAND_ENTRY_SIZE).fill(0);
+    const view = this.memory.view(place, COMMAND_ENTRY_SIZE);
     setCommandEntryType(view, 0, PCIE);
     setCommandEntryInputBytes(view, 0, inputBytes);
     setCommandEntryOutputBytes(view, 0, outputBytes);
     setCommandEntryToken(view, 0, token);
-    for (let at = 0; at < COMMAND_INLINE_BYTES; at++) view.setUint8(COMMAND_ENTRY_INPUT_OFFSET + at, input[at] ?? 0);
+    bytes.set(input.subarray(0, COMMAND_INLINE_BYTES), COMMAND_ENTRY_INPUT_OFFSET);
     const inputBlocks = this.#chain(inputBytes, token);
     const outputBlocks = this.#chain(outputBytes, token);
-    for (const [index, block] of inputBlocks.views.entries())
-      for (let at = 0; at < MAILBOX_DATA_BYTES; at++)
-        block.setUint8(at, input[COMMAND_INLINE_BYTES + index * MAILBOX_DATA_BYTES + at] ?? 0);
+    for (const [index, address] of inputBlocks.addresses.entries())
+      this.bytes(address, MAILBOX_DATA_BYTES).set(mailboxPart(input, index));
     setCommandEntryInputMailbox(view, 0, inputBlocks.addresses[0] ?? 0);
     setCommandEntryOutputMailbox(view, 0, outputBlocks.addresses[0] ?? 0);
     setCommandEntryOwner(view, 0, 1);
     spoil?.(view, inputBlocks.views, outputBlocks.views);
     const read = (): Mlx5Answer => {
       const output = new Uint8Array(Math.max(outputBytes, COMMAND_INLINE_BYTES));
-      for (let at = 0; at < COMMAND_INLINE_BYTES; at++) output[at] = view.getUint8(COMMAND_ENTRY_OUTPUT_OFFSET + at);
-      for (let at = COMMAND_INLINE_BYTES; at < outputBytes; at++) {
-        const behind = at - COMMAND_INLINE_BYTES;
-        output[at] = outputBlocks.views[Math.floor(behind / MAILBOX_DATA_BYTES)].getUint8(behind % MAILBOX_DATA_BYTES);
+      output.set(bytes.subarray(COMMAND_ENTRY_OUTPUT_OFFSET, COMMAND_ENTRY_OUTPUT_OFFSET + COMMAND_INLINE_BYTES));
+      for (const [index, address] of outputBlocks.addresses.entries()) {
+        const part = mailboxPart(output, index);
+        part.set(this.bytes(address, part.length));
       }
       return {
         delivery: getCommandEntryDeliveryStatus(view, 0),
@@ -286,4 +286,10 @@ export class Mlx5Driver extends PersonalityDriver {
     });
     return { addresses, views };
   }
+}
+
+/** The part of a command, or of its answer, that block `index` of its mailbox has. */
+function mailboxPart(whole: Uint8Array, index: number): Uint8Array {
+  const from = COMMAND_INLINE_BYTES + index * MAILBOX_DATA_BYTES;
+  return whole.subarray(from, from + MAILBOX_DATA_BYTES);
 }
