@@ -302,6 +302,18 @@ t.test('entries that have moved to another ring wait no longer than others', asy
   t.equal(moderated.wait(PERIOD_NS / 2), 1);
 });
 
+t.test('a queue without moderation has none in another ring either', async (t) => {
+  for (const [count, periodUs] of [
+    [0, PERIOD_US],
+    [4, 0],
+  ]) {
+    const moderated = new ModeratedFixture(count, periodUs);
+    moderated.cq.resize({ logCqSize: 4 }).finish();
+    moderated.cq.arm();
+    t.equal(moderated.complete(1), 1, `count ${count}, period ${periodUs}`);
+  }
+});
+
 t.test('a CQ that is destroyed or reset while its event waits posts none', async (t) => {
   const moderated = new ModeratedFixture(100);
   moderated.cq.arm();

@@ -23,6 +23,7 @@ import type { CompletionQueueShape, Mlx5DriverCompletionQueue } from '../../../r
 
 const DATA_OFFSET = 0x20;
 const CONTEXT_OFFSET = 0x10;
+const TIMESTAMP_OFFSET = 0x30;
 /** Unit of the offset in pages of 4096 bytes: a 64th. */
 const OFFSET_UNIT_BYTES = 64;
 
@@ -171,6 +172,24 @@ t.test('an entry that cannot be written fails the queue', async (t) => {
   t.equal(getCqcStatus(query(fixture, cq), CONTEXT_OFFSET), QueueStatus.WRITE_FAILURE);
   const { counts } = fixture.driver.device.underlying.faults;
   t.same([counts[FaultKind.DMA_WRITE], counts[FaultKind.CQ_OVERRUN]], [1, 0], 'a fault of the bus');
+});
+
+t.test('an entry tells the time of the timer, when it is asked to', async (t) => {
+  const fixture = new CompletionFixture();
+  const cq = fixture.create();
+  const queue = fixture.deviceQueue(cq);
+  const { clock } = fixture.driver.machine;
+  clock.advance(2 ** 33 + 5);
+  const now = clock.now();
+  for (const stamps of [true, false]) {
+    queue.begin();
+    if (stamps) queue.stamp();
+    t.ok(queue.post(false));
+  }
+  t.same(
+    [0, 1].map((index) => cq.slot(index).getBigUint64(TIMESTAMP_OFFSET)),
+    [BigInt(now), 0n],
+  );
 });
 
 t.test('counts of entries go beyond 24 bits', async (t) => {

@@ -147,6 +147,7 @@ t.test('a full queue fails: it loses its events, and reports that once', async (
   queue.setConsumerIndex(ENTRIES);
   t.same(fixture.post(1), [false], 'it does not recover');
   t.notOk(queue.postCompletion(source, EventCause.COMPLETION));
+  t.equal(queue.lost, 3, 'a completion event is not lost: its CQ can be looked at');
   t.same([fixture.entries, fixture.interrupts, faults.counts[FaultKind.EQ_OVERRUN]], [before, 0, 1]);
 });
 

@@ -11,7 +11,7 @@ import { EVENT_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
 import { setEqeOwner, setEqeSubType, setEqeType } from '../../../../protocol/mlx5/gen/eqe.gen.ts';
 import { ArmState, EventType, QueueStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import type { FaultSubject } from '../../../hca/function/fault-log.ts';
-import { Step } from '../../../hca/function/timeline.ts';
+import { Step, type Timeline } from '../../../hca/function/timeline.ts';
 import { EventCause } from '../../../hca/function/timeline-values.ts';
 import type { UnderlyingFunction } from '../../../hca/function/underlying-function.ts';
 import type { PageList } from '../memory/page-list.ts';
@@ -136,7 +136,8 @@ export class EventQueue implements FaultSubject {
     setCompletionEqeCqn(this.begin(), 0, source.number);
     if (!this.#write(EventType.COMPLETION, 0)) return false;
     // The event stands in a timeline before its interrupt.
-    if (this.#owner.timeline !== undefined) this.#notePosted(source, cause);
+    const { timeline } = this.#owner;
+    if (timeline !== undefined) this.#notePosted(timeline, source, cause);
     if (this.armState === ArmState.ARMED) this.#fire();
     return true;
   }
@@ -184,10 +185,10 @@ export class EventQueue implements FaultSubject {
   }
 
   /** The step of a completion event that was posted. */
-  #notePosted({ number, producerCount }: CompletionSource, cause: EventCause): void {
-    const { number: own, timeline } = this.#owner;
+  #notePosted(timeline: Timeline, { number, producerCount }: CompletionSource, cause: EventCause): void {
+    const { number: own } = this.#owner;
     const { producerIndex } = this;
-    timeline?.note(Step.EQE, own, this.number, CoreEventType.COMPLETION, number, producerCount, producerIndex, cause);
+    timeline.note(Step.EQE, own, this.number, CoreEventType.COMPLETION, number, producerCount, producerIndex, cause);
   }
 
   #fire(): void {

@@ -65,6 +65,11 @@ class PostedQueue {
     return this.#blocks - ((this.#posted - this.queue.nextBlock) & COUNTER_MASK);
   }
 
+  /** Number of the request that is taken next. */
+  get nextSequence(): number {
+    return this.#qp.nextSequence;
+  }
+
   /** Guest address of a byte behind the first block of the ring. */
   addressOf(at: number): number {
     const offset = this.#offset + (at % (this.#blocks * SEND_BLOCK_BYTES));
@@ -92,6 +97,13 @@ class PostedQueue {
     const block = new RequestBlock();
     const length = this.queue.take(this.#qp.nextSequence, block);
     this.#qp.nextSequence = (this.#qp.nextSequence + 1) & COUNTER_MASK;
+    return length === 0 ? undefined : block.bytes.slice(0, length);
+  }
+
+  /** Request `number`, which was taken, as the device reads it again. */
+  again(number: number): Uint8Array | undefined {
+    const block = new RequestBlock();
+    const length = this.queue.read(number, block);
     return length === 0 ? undefined : block.bytes.slice(0, length);
   }
 }
@@ -162,6 +174,45 @@ t.test('a queue that is reset has nothing posted, and begins with block 0', asyn
   t.same(posted.take(), requestOf(3));
 });
 
+t.test('a request that is read again has become no longer', async (t) => {
+  const posted = new PostedQueue(8, 0);
+  for (const units of [8, 5, 4]) posted.write(requestOf(units));
+  posted.queue.ring();
+  for (const units of [8, 5, 4]) t.same(posted.take(), requestOf(units));
+  const setLength = (units: number): void =>
+    posted.driver.memory.view(posted.addressOf(2 * SEND_BLOCK_BYTES + LENGTH_AT), 1).setUint8(0, units);
+  for (const [units, isRead] of [
+    [5, true],
+    [8, true],
+    [9, false],
+    [0, false],
+    [1, true],
+  ] as const) {
+    setLength(units);
+    t.equal(posted.again(1)?.length, isRead ? units * UNIT_BYTES : undefined, `${units} units`);
+    t.equal(posted.queue.fault, isRead ? FaultKind.NONE : FaultKind.COMMAND_LENGTH, `${units} units`);
+  }
+  t.same([posted.again(0), posted.again(2)], [requestOf(8), requestOf(4)], 'those beside it');
+});
+
+t.test('a block that cannot be read fails its request, wherever it lies', async (t) => {
+  // The last block of the ring lies in a page of its own, and the first one in the first page.
+  const posted = new PostedQueue(128, SEND_BLOCK_BYTES);
+  for (let block = 0; block < 126; block += 14) {
+    posted.write(requestOf(56));
+    posted.queue.ring();
+    t.same(posted.take(), requestOf(56));
+  }
+  posted.write(requestOf(12));
+  posted.queue.ring();
+  const { nextSequence } = posted;
+  posted.driver.memory.protect(posted.pages[2], PAGE_BYTES, PageAccess.UNMAPPED);
+  t.same([posted.take(), posted.queue.fault], [undefined, FaultKind.DMA_READ]);
+  t.same([posted.again(nextSequence), posted.queue.fault], [undefined, FaultKind.DMA_READ]);
+  posted.driver.memory.protect(posted.pages[2], PAGE_BYTES, PageAccess.READ_WRITE);
+  t.same(posted.again(nextSequence), requestOf(12));
+});
+
 t.test('requests of one length are read at once, when two blocks hold them', async (t) => {
   for (const [units, reads] of [
     [3, 1],
@@ -180,6 +231,10 @@ t.test('requests of one length are read at once, when two blocks hold them', asy
     }
     t.equal(posted.reads, reads, `${units} units`);
   }
+  const full = new PostedQueue(4, 0);
+  for (const units of [8, 8]) full.write(requestOf(units));
+  full.queue.ring();
+  for (const reads of [2, 3]) t.same([full.take(), full.reads], [requestOf(8), reads], 'up to the end of the ring');
 });
 
 t.test('a block is read ahead only when it is posted, behind the other in the ring and in its page', async (t) => {
