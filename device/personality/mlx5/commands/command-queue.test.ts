@@ -14,13 +14,10 @@ import { COMMAND_DOORBELL_OFFSET } from '../../../../protocol/mlx5/gen/constants
 import { setMailboxBlockBlockNumber, setMailboxBlockToken } from '../../../../protocol/mlx5/gen/mailbox-block.gen.ts';
 import { CommandOpcode, CommandStatus, DeliveryStatus } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { type Mlx5Command, Mlx5Driver } from '../../../rig/mlx5/driver/mlx5-driver.ts';
-import type { Hca } from '../hca/hca.ts';
-import { CommandContext } from './command-context.ts';
 
 const { NOP, ALLOC_UAR, QUERY_ADAPTER } = CommandOpcode;
 const MOST_INPUT_BYTES = 2 ** 21 + 4096;
 const MOST_OUTPUT_BYTES = 2 ** 16;
-const START_BYTES = 8192;
 const DATA_BYTES = 512;
 
 function start() {
@@ -133,21 +130,4 @@ t.test('an answer has as many bytes as software asks for, and nothing of another
   const marks = blocks.map((view) => Array.from({ length: DATA_BYTES }, (_, at) => view.getUint8(at)));
   t.same(marks[0], new Array(DATA_BYTES).fill(0));
   t.same(marks[1], new Array(DATA_BYTES).fill(0).fill(0xaa, 3), 'the mailbox behind an answer');
-});
-
-t.test('the space of a command grows with the longest one, and its output is zeros', async (t) => {
-  const context = new CommandContext({} as Hca);
-  const { input, output } = context;
-  context.begin(START_BYTES, START_BYTES);
-  t.ok(context.input === input && context.output === output);
-  output.fill(7, 0, 20);
-  context.begin(16, 16);
-  t.same([...output.subarray(0, 17)], [...new Array(16).fill(0), 7]);
-  t.same([context.inputBytes, context.outputBytes], [16, 16]);
-  context.begin(START_BYTES + 1, START_BYTES + 2);
-  t.same([context.input.length, context.output.length], [START_BYTES + 1, START_BYTES + 2]);
-  context.input.set([0x12, 0x34, 0, 5, 0, 0, 0, 9]);
-  t.same([context.opcode, context.number, context.owner, context.modifier], [0x1234, 0x1234, 5, 9]);
-  context.outputView.setUint8(START_BYTES, 3);
-  t.equal(context.output[START_BYTES], 3);
 });

@@ -76,6 +76,15 @@ t.test('all that the form without vports asks: node, port, GUIDs, P_Keys, descri
   t.equal(counters.getUint8(METHOD_OFFSET), MadMethod.GET_RESPONSE, 'performance management answers too');
 });
 
+t.test('a datagram has 256 bytes, whatever the command before was', async (t) => {
+  const driver = start();
+  driver.expect(CommandOpcode.NOP, { inputBytes: 40_000 });
+  const ask = datagram(get(SubnetAttribute.NODE_INFO));
+  const output = driver.expect(opcode, { ...ask, outputBytes: BODY + MAD_BYTES + 16 });
+  t.equal(output.getUint8(METHOD_OFFSET), MadMethod.GET_RESPONSE);
+  t.same([...new Uint8Array(output.buffer, BODY + MAD_BYTES)], new Array(16).fill(0), 'and its answer as well');
+});
+
 t.test('a manager of the node sets a port', async (t) => {
   const driver = start();
   const [port] = driver.device.ports;

@@ -107,6 +107,25 @@ for (const [what, most, create] of kinds)
     if (most !== LOG_WIDEST || what === 'pool') t.equal(create(fixture, most + 1), LIMIT_EXCEEDED);
   });
 
+t.test('a command that finds no number left is refused, and leaves nothing in use', async (t) => {
+  for (const [what, log, create] of kinds) {
+    const fixture = new LargestFixture();
+    const { hca } = fixture.driver.device;
+    const users = () => [
+      hca.domains.usersOf(fixture.pd),
+      hca.xrcDomains.usersOf(fixture.xrcd),
+      hca.uars.usersOf(fixture.uar),
+      hca.completionQueues.get(fixture.cq)?.users,
+    ];
+    for (const table of [hca.completionQueues, hca.sharedReceiveQueues, hca.queuePairs])
+      Object.assign(table, { add: () => undefined });
+    hca.events.findNumber = () => undefined;
+    const before = users();
+    t.equal(create(fixture, log), CommandStatus.NO_RESOURCES, what);
+    t.same(users(), before, what);
+  }
+});
+
 t.test('a QP without receives names neither their size nor their CQ', async (t) => {
   const fixture = new LargestFixture();
   const rqType = ReceiveQueueType.NONE;
