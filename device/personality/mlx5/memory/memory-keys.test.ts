@@ -9,6 +9,7 @@ import { KeyAccessMode } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import { KeyFixture, type KeyPiece, PAGE_BYTES, pattern } from '../../../rig/mlx5/driver/key-fixture.ts';
 import type { KeyAttributes } from './key-attributes.ts';
 import { MAX_INDIRECTION } from './memory-keys.ts';
+import { QUEUE_KEY } from './queue-memory.ts';
 
 const START = 0x10000;
 const patternAt = (offset: number, length: number): number[] =>
@@ -172,6 +173,17 @@ t.test('the place at which an access fails is told, and nothing behind it is rea
     }
   }
   t.same([...fixture.bytes(pages[1] + PAGE_BYTES - 4, 4)], [1, 2, 3, 4], 'what lies before it is written');
+});
+
+t.test('the device itself reaches the memory of queues, and packets do not', async (t) => {
+  const fixture = new KeyFixture();
+  const [page] = fixture.pages(1, pattern);
+  const { keys, qp } = fixture;
+  for (const key of [QUEUE_KEY, QUEUE_KEY | 0]) {
+    const found = keys.at(page).check(qp.owner, qp.pd, key, 8, 0);
+    t.same([found?.enterMemory(keys.at(page), 8), keys.address], [8, page], 'by addresses of the bus');
+    t.equal(fixture.remoteFault(key, page, 8, AccessFlag.REMOTE_READ), FaultKind.KEY_INVALID);
+  }
 });
 
 t.test('8 bytes in a page are one store', async (t) => {

@@ -42,11 +42,6 @@ export class PageList {
     this.#start = startBytes;
   }
 
-  /** Bytes from the start of the buffer to the end of the last page. */
-  get lengthBytes(): number {
-    return this.#pages.length * this.#pageBytes - this.#start;
-  }
-
   /** The bus address of the byte at `offset`, which lies in the buffer. */
   addressOf(offset: number): number {
     const at = this.#start + offset;

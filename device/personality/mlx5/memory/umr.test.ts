@@ -6,6 +6,11 @@
 import t from 'tap';
 import { withKeyByte } from '../../../../protocol/infiniband/memory-keys.ts';
 import { AccessFlag, FaultKind } from '../../../../protocol/layout/gen/values.gen.ts';
+import { CTRL_SEG_SIZE } from '../../../../protocol/mlx5/gen/ctrl-seg.gen.ts';
+import {
+  setUmrCtrlSegInline,
+  setUmrCtrlSegTranslationOffsetLow,
+} from '../../../../protocol/mlx5/gen/umr-ctrl-seg.gen.ts';
 import { CommandOpcode, KeyAccessMode, KeyAttribute } from '../../../../protocol/mlx5/gen/values.gen.ts';
 import {
   type KeyChange,
@@ -18,6 +23,7 @@ import type { KeyAttributes } from './key-attributes.ts';
 import { UmrUnit } from './umr.ts';
 
 const START = 0x10000;
+const CHANGES_AT = CTRL_SEG_SIZE;
 const ALL_BITS = Object.values(KeyAttribute);
 
 /** A key in use, whose attributes are all unlike those of a request. */
@@ -139,7 +145,8 @@ t.test('a list behind a key must be readable by the domain of the QP, and long e
   const put = (piece: KeyPiece, rest: Partial<KeyChange> = {}) =>
     fixture.change({ key, list: pages, behind: piece, ...rest });
   const before = contentsOf(fixture, key);
-  t.equal(put({ ...behind, key: 0x4400 }), FaultKind.KEY_INVALID);
+  for (const changesAll of [false, true])
+    t.equal(put({ ...behind, key: 0x4400 }, { changesAll }), FaultKind.KEY_INVALID);
   t.equal(put(fixture.listInMemory(pages, { lr: 0 })), FaultKind.KEY_ACCESS);
   t.equal(put(fixture.listInMemory(pages, { pd: fixture.stranger.pd.number })), FaultKind.KEY_PD);
   t.equal(put({ ...behind, address: behind.address + PAGE_BYTES }), FaultKind.KEY_BOUNDS);
@@ -205,6 +212,40 @@ t.test('a request that is refused changes nothing', async (t) => {
   t.equal(fixture.change(usual), FaultKind.NONE);
   t.equal(fixture.localFault(key, START, 2 * PAGE_BYTES, AccessFlag.LOCAL_WRITE), FaultKind.NONE);
   t.ok(pages);
+});
+
+t.test('a request without a list has none, wherever it would lie', async (t) => {
+  const { fixture, key } = makeKey({ lr: 1 });
+  const bytes = fixture.read(key, START, 4);
+  for (const inline of [1, 0]) {
+    const spoil = (view: DataView): void => setUmrCtrlSegInline(view, CHANGES_AT, inline);
+    t.equal(fixture.change({ key, set: { lw: 1 }, mask: [KeyAttribute.LOCAL_WRITE], spoil }), FaultKind.NONE);
+  }
+  t.same(fixture.read(key, START, 4), bytes, 'the list stays');
+});
+
+t.test('what a key is to become counts when it is enabled, and its pieces at the start of their list', async (t) => {
+  const { fixture, pages, key } = makeKey({ free: 1 });
+  const set = { len: 2 ** 40, free: 0 };
+  t.equal(fixture.change({ key, set, mask: [KeyAttribute.LENGTH] }), FaultKind.NONE, 'it stays free');
+  t.equal(fixture.change({ key, set, mask: [KeyAttribute.FREE] }), FaultKind.KEY_BOUNDS);
+  const region = fixture.region(pages);
+  const piece = { key: region, address: START, bytes: 8 };
+  const compound = fixture.compound([piece], { translationsOctwordSize: 8, len: 8 });
+  const wrong = { ...piece, key: 0x99900 };
+  t.equal(fixture.change({ key: compound, list: [wrong], offset: 4 }), FaultKind.NONE, 'an access looks at these');
+  t.equal(fixture.change({ key: compound, list: [wrong], offset: 0 }), FaultKind.KEY_INVALID);
+});
+
+t.test('an offset counts when the request says that it has one', async (t) => {
+  const { fixture, pages, key } = makeKey({ lr: 1, len: 4 * PAGE_BYTES });
+  const others = fixture.pages(2, (index) => pattern(index) ^ 0xff);
+  const spoil = (view: DataView): void => setUmrCtrlSegTranslationOffsetLow(view, CHANGES_AT, 1);
+  t.equal(fixture.change({ key, list: others, octowords: 1, spoil }), FaultKind.NONE);
+  t.same(
+    [0, 2].map((page) => fixture.read(key, START + page * PAGE_BYTES, 1)?.[0]),
+    [pattern(0) ^ 0xff, fixture.bytes(pages[2], 1)[0]],
+  );
 });
 
 t.test('what a request asks of the state of the key is looked at', async (t) => {
