@@ -5,8 +5,13 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import t from 'tap';
-import { decodeCmdHcaCap, newCmdHcaCap } from '../../../../protocol/mlx5/gen/cmd-hca-cap.gen.ts';
-import { CapabilityKind, makeCapabilities } from './capabilities.ts';
+import {
+  decodeCmdHcaCap,
+  newCmdHcaCap,
+  setCmdHcaCapCqeVersion,
+} from '../../../../protocol/mlx5/gen/cmd-hca-cap.gen.ts';
+import { BAR_BYTES } from '../../../../protocol/mlx5/gen/constants.gen.ts';
+import { CapabilityKind, hasUserIndices, makeCapabilities } from './capabilities.ts';
 
 const FOLDER = new URL('../', import.meta.url);
 
@@ -75,5 +80,28 @@ t.test('nothing is promised without a reason', async (t) => {
     const place = new URL(file, FOLDER);
     if (t.ok(existsSync(place), `${name}: ${file}`))
       t.ok(readFileSync(place, 'utf8').includes(words), `${name}: ${words}`);
+  }
+});
+
+t.test('sizes are those of the device', async (t) => {
+  const page = makeCapabilities(1).get(CapabilityKind.GENERAL) as Uint8Array;
+  const told = decodeCmdHcaCap(new DataView(page.buffer), 0, newCmdHcaCap());
+  t.equal(2 ** told.uarSz * 2 ** 20, BAR_BYTES);
+  t.same([told.gidTableSize, told.pkeyTableSize], [0, 0], '8 GIDs, 128 P_Keys');
+  t.same([told.numPorts, 2 ** told.logPgSz], [1, 4096]);
+});
+
+t.test('completions carry user indices when software has taken their form', async (t) => {
+  t.notOk(hasUserIndices(undefined), 'nothing is known');
+  for (const [version, isTaken] of [
+    [0, false],
+    [1, true],
+  ] as const) {
+    const page = makeCapabilities(1).get(CapabilityKind.GENERAL) as Uint8Array;
+    // The page may lie anywhere.
+    const bytes = new Uint8Array(page.length + 8);
+    bytes.set(page, 8);
+    setCmdHcaCapCqeVersion(new DataView(bytes.buffer), 8, version);
+    t.equal(hasUserIndices(bytes.subarray(8)), isTaken, `version ${version}`);
   }
 });

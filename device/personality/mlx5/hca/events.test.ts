@@ -10,6 +10,7 @@ import { PortChange } from '../../../fabric/port/end-port.ts';
 import { EventRecord } from '../../../hca/function/event-record.ts';
 import { Random } from '../../../random.ts';
 import { type DriverEventQueue, Mlx5Driver } from '../../../rig/mlx5/driver/mlx5-driver.ts';
+import { LOG_EVENT_QUEUES } from './capabilities.ts';
 
 /** Place of the number of a QP or shared receive queue in the data of an event. */
 const NUMBER = 0x18;
@@ -165,6 +166,27 @@ t.test('an event that a full queue cannot take is lost, and others get it', asyn
   hca.events.postPort(1, PortEvent.PKEY);
   t.equal(hca.events.lost, 2, 'of the queue that has failed');
   t.same(takePortEvents(driver, other), [[PortEvent.PKEY, 1]]);
+});
+
+t.test('numbers of queues are used again, and what queues that are gone have seen is kept', async (t) => {
+  const { driver, uar, queue, hca } = start(EventType.PORT_CHANGE);
+  const { events } = hca;
+  for (let event = 0; event <= 2 ** queue.logEntries; event++) events.postPort(1, PortEvent.LID);
+  const posted = 2 ** queue.logEntries;
+  t.same([events.retired, events.lost], [0, 1]);
+  const numbers = Array.from({ length: 2 ** LOG_EVENT_QUEUES - 1 }, () => driver.createEventQueue(uar, 0n, 0).number);
+  t.equal(new Set([queue.number, ...numbers]).size, 2 ** LOG_EVENT_QUEUES);
+  t.equal(events.findNumber(), undefined, 'as many as the capabilities tell');
+  driver.expect(CommandOpcode.DESTROY_EQ, { fill: (view) => view.setUint32(8, queue.number) });
+  t.same([events.findNumber(), events.size], [queue.number, 2 ** LOG_EVENT_QUEUES - 1]);
+  t.same([events.retired, events.lost], [posted, 1]);
+  const next = driver.createEventQueue(uar, maskOf(EventType.PORT_CHANGE), 0);
+  for (let event = 0; event < 2; event++) events.postPort(1, PortEvent.LID);
+  t.same([next.number, events.lost], [queue.number, 2]);
+  events.reset();
+  t.same([events.retired, events.lost, events.size, [...events.values()]], [posted + 1, 2, 0, []]);
+  events.postPort(1, PortEvent.LID);
+  t.equal(events.unwanted, 1, 'nobody takes it');
 });
 
 t.test('an armed queue interrupts for an asynchronous event', async (t) => {

@@ -35,7 +35,7 @@ export class Numbers {
 
   /** Takes the lowest free number; undefined when there is none. */
   allocate(): number | undefined {
-    while (this.#next < this.#end && this.#users.has(this.#next)) this.#next++;
+    while (this.#users.has(this.#next)) this.#next++;
     if (this.#next === this.#end) return undefined;
     this.#users.set(this.#next, 0);
     return this.#next;
