@@ -138,6 +138,30 @@ export function newAds(): Ads {
   };
 }
 
+/** Reads all fields except arrays into `into` and returns it. */
+export function decodeAds(view: DataView, base: number, into: Ads): Ads {
+  const word0 = view.getUint32(base, false);
+  into.fl = word0 >>> 31;
+  into.freeAr = (word0 >>> 30) & 0x1;
+  into.pkeyIndex = word0 & 0xffff;
+  const word4 = view.getUint32(base + 4, false);
+  into.grh = (word4 >>> 23) & 0x1;
+  into.mlid = (word4 >>> 16) & 0x7f;
+  into.rlid = word4 & 0xffff;
+  const word8 = view.getUint32(base + 8, false);
+  into.ackTimeout = word8 >>> 27;
+  into.srcAddrIndex = (word8 >>> 16) & 0xff;
+  into.statRate = (word8 >>> 8) & 0xf;
+  into.hopLimit = word8 & 0xff;
+  const word12 = view.getUint32(base + 12, false);
+  into.tclass = (word12 >>> 20) & 0xff;
+  into.flowLabel = word12 & 0xfffff;
+  const word36 = view.getUint32(base + 36, false);
+  into.sl = (word36 >>> 24) & 0xf;
+  into.vhcaPortNum = (word36 >>> 16) & 0xff;
+  return into;
+}
+
 /** Writes whole words: every field of `from`, zeros into reserved bits; no arrays. */
 export function encodeAds(view: DataView, base: number, from: Readonly<Ads>): void {
   view.setUint32(base, ((from.fl & 0x1) << 31) | ((from.freeAr & 0x1) << 30) | (from.pkeyIndex & 0xffff), false);

@@ -9,10 +9,16 @@ export const MCQI_REG_SIZE = 24;
 export function getMcqiRegReadPendingComponent(view: DataView, base: number): number {
   return view.getUint8(base) >>> 7;
 }
+export function setMcqiRegReadPendingComponent(view: DataView, base: number, value: number): void {
+  view.setUint8(base, (view.getUint8(base) & 0x7f) | ((value & 0x1) << 7));
+}
 
 /** Component that is asked for. */
 export function getMcqiRegComponentIndex(view: DataView, base: number): number {
   return view.getUint16(base + 2, false);
+}
+export function setMcqiRegComponentIndex(view: DataView, base: number, value: number): void {
+  view.setUint16(base + 2, value, false);
 }
 
 /** Structure that is asked for. Values: component-information. */

@@ -9,7 +9,7 @@ import { type Mlx5Command, Mlx5Driver } from '../../../rig/mlx5/driver/mlx5-driv
 import { CAPABILITY_BYTES } from '../hca/capabilities.ts';
 import { BOOT_PAGES, HcaState, START_PAGES } from '../hca/hca.ts';
 
-const { OK, BAD_PARAMETER, BAD_SYSTEM_STATE, BAD_INPUT_LENGTH, LIMIT_EXCEEDED } = CommandStatus;
+const { OK, BAD_PARAMETER, BAD_SYSTEM_STATE, BAD_INPUT_LENGTH, LIMIT_EXCEEDED, NO_RESOURCES } = CommandStatus;
 const { ENABLE_HCA, DISABLE_HCA, INIT_HCA, QUERY_PAGES, MANAGE_PAGES, SET_ISSI, QUERY_ISSI, SET_HCA_CAP } =
   CommandOpcode;
 const BODY = 0x10;
@@ -88,6 +88,16 @@ t.test('pages are given whole, aligned and no more than are wanted, or not at al
   t.equal(fixture.status(MANAGE_PAGES, { modifier: CANNOT_GIVE, fill: (view) => view.setUint32(0xc, 5) }), OK);
   t.equal(fixture.status(MANAGE_PAGES, { modifier: 3 }), BAD_PARAMETER);
   t.same(fixture.hca.pages, most, 'what it has stays');
+});
+
+t.test('the function starts when it has all pages', async (t) => {
+  const fixture = new FunctionFixture();
+  const start = (): number => fixture.status(INIT_HCA, { inputBytes: 0x20 });
+  t.equal(start(), NO_RESOURCES);
+  fixture.give(pagesOf(BOOT_PAGES + START_PAGES - 1));
+  t.equal(start(), NO_RESOURCES);
+  fixture.give([PAGE_BYTES]);
+  t.equal(start(), OK);
 });
 
 t.test('pages come back, the newest first, as many as are asked for and have room', async (t) => {

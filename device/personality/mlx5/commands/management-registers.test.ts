@@ -16,9 +16,11 @@ import {
   decodeMcqiReg,
   MCQI_REG_SIZE,
   newMcqiReg,
+  setMcqiRegComponentIndex,
   setMcqiRegDataSize,
   setMcqiRegInfoType,
   setMcqiRegOffset,
+  setMcqiRegReadPendingComponent,
 } from '../../../../protocol/mlx5/gen/mcqi-reg.gen.ts';
 import {
   getMcqiVersionVersion,
@@ -181,4 +183,13 @@ t.test('what does not exist is refused', async (t) => {
     [VERSION, 0, 0xffff, MCQI_VERSION_SIZE - 1, BAD_OUTPUT_LENGTH],
   ] as const)
     t.equal(driver.command(opcode, inform(type, offset, dataSize, room)).status, expected, `${type}, ${offset}`);
+  for (const set of [setMcqiRegComponentIndex, setMcqiRegReadPendingComponent]) {
+    const usual = inform(VERSION, 0, 4);
+    const fill = (view: DataView): void => {
+      usual.fill?.(view);
+      set(view, BODY, 1);
+    };
+    t.equal(driver.command(opcode, usual).status, OK);
+    t.equal(driver.command(opcode, { ...usual, fill }).status, BAD_PARAMETER, set.name);
+  }
 });

@@ -177,6 +177,15 @@ for (const form of forms) {
     t.end();
   });
 
+  t.test(`${form}: a context has its own length, whatever the command before was`, async (t) => {
+    const fixture = new CommandFixture();
+    fixture.driver.expect(CommandOpcode.NOP, { inputBytes: 40_000 });
+    const queue = fixture.make(form);
+    t.match(queue.query(), { limit: 0 });
+    const contexts = [...fixture.hca.sharedReceiveQueues.values()].map(({ context }) => context.length);
+    t.ok(contexts.length === 1 && contexts[0] < QUERY_SRQ_OUT_SIZE, `${contexts}`);
+  });
+
   t.test(`${form}: a queue keeps what it names in use, and is itself in use`, (t) => {
     const fixture = new CommandFixture();
     const kinds: [number, number][] = [[CommandOpcode.DEALLOC_PD, fixture.pd]];
