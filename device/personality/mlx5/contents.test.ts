@@ -24,6 +24,9 @@ t.test('each object is told with what it has, and nothing of what it has not', a
   a.post({ opcode: SendOpcode.SEND, pieces: [memory] }, { opcode: SendOpcode.SEND, inline: new Uint8Array(60) });
   fixture.run();
   a.command(CommandOpcode.QP_2ERR);
+  const waiting = fixture.queuePair({ cq });
+  waiting.post({ opcode: SendOpcode.NOP });
+  fixture.run();
   const rows = views.queues?.() ?? [];
   const rowOf = (queue: string, number: number) => rows.find((row) => row.queue === queue && row.number === number);
   const owned = { function: 0, queue: 'QP' };
@@ -36,7 +39,9 @@ t.test('each object is told with what it has, and nothing of what it has not', a
   t.match(rowOf('QP', local.number), { ...owned, service: 'UMR', sendCq: cq.number });
   t.match(rowOf('QP', target.number), { ...owned, ...none });
   t.match(rowOf('CQ', cq.number), { state: 'FIRED', entries: 8, next: 2, unread: 2, service: null });
-  t.match(rowOf('SRQ', srq.number), { state: 'ARMED', entries: 8, next: 2, unread: 1 });
+  t.match(rowOf('SRQ', srq.number), { entries: 8, next: 2, unread: 1 });
+  t.equal(rowOf('SRQ', srq.number)?.state, 'ARMED');
+  t.match(rowOf('QP', waiting.number), { state: 'RESET', unread: 1 });
   t.match(rowOf('SRQ', idle.number), { state: 'UNARMED', next: 0, unread: 0 });
   const events = views.events?.() ?? [];
   t.same(

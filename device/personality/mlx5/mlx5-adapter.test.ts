@@ -3,6 +3,7 @@
 import t from 'tap';
 import { QpService, SendOpcode } from '../../../protocol/mlx5/gen/values.gen.ts';
 import type { QueuePair } from '../../hca/queues/queue-pair.ts';
+import { CompletionFixture } from '../../rig/mlx5/driver/completion-fixture.ts';
 import { DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
 
 t.test('reports and traces find the QPs, and traces hear of each that is ready', async (t) => {
@@ -42,4 +43,15 @@ t.test('subnet managers hear when software describes the node anew', async (t) =
   text[0] ^= 1;
   device.hca.describe(text);
   t.same(raised, [[1, true]]);
+});
+
+t.test('a pass ends with the events whose time has come', async (t) => {
+  const fixture = new CompletionFixture();
+  const cq = fixture.create({ logCqSize: 3, cqMaxCount: 100, cqPeriod: 50 });
+  cq.arm();
+  fixture.post(cq, 1);
+  t.same(fixture.takeEvents(), []);
+  fixture.driver.machine.clock.advance(50_000);
+  fixture.driver.machine.runUntilIdle();
+  t.same(fixture.takeEvents(), [cq.number]);
 });

@@ -18,6 +18,7 @@ import {
   FIRST_UAR,
   HEALTH_OFFSET,
   MSIX_PBA_OFFSET,
+  TIMER_OFFSET,
   UAR_PAGE_BYTES,
 } from '../../../protocol/mlx5/gen/constants.gen.ts';
 import { HEALTH_BUFFER_SIZE } from '../../../protocol/mlx5/gen/health-buffer.gen.ts';
@@ -58,6 +59,14 @@ t.test('registers tell versions, the command queue and the health', async (t) =>
   t.ok(health.some((dword) => dword !== 0));
   for (const offset of [HEALTH_OFFSET - 8, HEALTH_OFFSET + HEALTH_BUFFER_SIZE, 0x800, 0x2000, BAR_BYTES - 4])
     t.equal(driver.readRegister(offset), 0, `nothing at ${offset}`);
+});
+
+t.test('the timer has 64 bits', async (t) => {
+  const { driver } = new BarFixture();
+  driver.machine.clock.advance(3 * 2 ** 32 + 7);
+  const now = driver.machine.clock.now();
+  const read = [0, 4].map((at) => driver.readRegister(TIMER_OFFSET + at));
+  t.same(read, [Math.floor(now / 2 ** 32), now % 2 ** 32]);
 });
 
 t.test('the pending bits are those of all vectors, and no more', async (t) => {

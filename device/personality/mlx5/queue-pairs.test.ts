@@ -13,6 +13,7 @@ import {
   SendOpcode,
 } from '../../../protocol/mlx5/gen/values.gen.ts';
 import type { KeyHolder } from '../../hca/protection/key-holder.ts';
+import { absentReceiveQueue } from '../../hca/queues/absent-queues.ts';
 import { DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
 import type { Mlx5DriverQueuePair } from '../../rig/mlx5/driver/queue-pair.ts';
 import type { Mlx5QueuePair } from './queues/queue-pair.ts';
@@ -45,6 +46,80 @@ t.test('a doorbell counts for a QP of its page that has a send queue', async (t)
   a.post({ opcode: SendOpcode.NOP });
   fixture.run();
   t.equal(a.setup.cq.take().length, 1);
+  t.equal(fixture.driver.device.functions[0].strayDoorbells, 0);
+});
+
+t.test('what was posted before RTS is sent then', async (t) => {
+  const fixture = new UnitFixture();
+  const qp = fixture.queuePair();
+  for (const opcode of [CommandOpcode.RST2INIT_QP, CommandOpcode.INIT2RTR_QP])
+    qp.move(opcode, { remoteQpn: qp.number, nextRcvPsn: 5 }, { rlid: fixture.lid });
+  qp.post({ opcode: SendOpcode.NOP });
+  fixture.run();
+  t.same([qp.query().state, qp.setup.cq.take().length], [ContextState.RTR, 0]);
+  qp.move(CommandOpcode.RTR2RTS_QP, { nextSendPsn: 5 });
+  fixture.run();
+  t.equal(qp.setup.cq.take().length, 1);
+});
+
+t.test('a QP uses what it names, until it goes', async (t) => {
+  const fixture = new UnitFixture();
+  const { hca } = fixture.driver.device;
+  const users = (qp: Mlx5DriverQueuePair) => [
+    ...[hca.domains.usersOf(fixture.pd), hca.uars.usersOf(fixture.uar)],
+    hca.completionQueues.get(qp.setup.cq.number)?.users,
+  ];
+  const sender = fixture.queuePair({ context: { rqType: ReceiveQueueType.NONE } });
+  const [domains, uars] = users(sender).map(Number);
+  t.equal(users(sender)[2], 1, 'one half of it completes');
+  const whole = fixture.queuePair();
+  t.same(users(whole), [domains + 1, uars + 2, 2], 'both halves, and a CQ of its own');
+  whole.command(CommandOpcode.DESTROY_QP);
+  t.same(users(whole), [domains, uars + 1, 0]);
+  const target = fixture.target();
+  const xrcd = 1;
+  t.same([users(target)[0], hca.xrcDomains.usersOf(xrcd)], [domains, 1], 'its domain alone');
+  target.command(CommandOpcode.DESTROY_QP);
+  t.equal(hca.xrcDomains.usersOf(xrcd), 0);
+  const pd = 9;
+  const local = fixture.queuePair({ service: QpService.UMR, pd, context: { rqType: ReceiveQueueType.NONE } });
+  while (hca.domains.allocate() !== pd);
+  hca.domains.use(pd);
+  local.command(CommandOpcode.DESTROY_QP);
+  t.equal(hca.domains.usersOf(pd), 1, 'a domain that it did not use');
+  Object.assign(hca.queuePairs, { add: () => undefined });
+  t.throws(() => fixture.queuePair(), { message: /status 15/ }, 'no number is left');
+});
+
+t.test('the transport knows sizes, port and receives of a QP', async (t) => {
+  const fixture = new UnitFixture();
+  const partsOf = (qp: Mlx5DriverQueuePair) => {
+    const { creation, receiveSource } = fixture.found(qp).qp;
+    const { specialPort, sendEntriesLog2, receiveEntriesLog2, receiveStrideLog2 } = creation;
+    const isAbsent = receiveSource === absentReceiveQueue;
+    return [specialPort, sendEntriesLog2, receiveEntriesLog2, receiveStrideLog2, isAbsent];
+  };
+  t.same(partsOf(fixture.queuePair()), [0, 4, 4, 6, false]);
+  t.same(partsOf(fixture.queuePair({ context: { rqType: ReceiveQueueType.NONE } })), [0, 4, 0, 0, true]);
+  t.same(partsOf(fixture.queuePair({ service: QpService.QP1 })).slice(0, 1), [1]);
+  t.same(partsOf(fixture.target()).slice(2), [0, 0, true]);
+});
+
+t.test('completions of datagrams tell their P_Key, and others do not', async (t) => {
+  for (const [service, pkey] of [
+    [QpService.UD, 0xffff],
+    [QpService.RC, 0],
+  ]) {
+    const fixture = new UnitFixture();
+    const [a, b] = fixture.connect(service);
+    const memory = fixture.memory(128);
+    b.postReceive(memory);
+    const to = { remoteQpn: b.number, remoteLid: fixture.lid, qkey: 0x1234 };
+    const pieces = [{ ...memory, byteCount: 8 }];
+    a.post({ opcode: SendOpcode.SEND, pieces, ...(service === QpService.UD ? { to } : {}) });
+    fixture.run();
+    t.equal(b.setup.cq.take()[0]?.immediate, pkey, `service ${service}`);
+  }
 });
 
 t.test('a request of a QP is read again, where there is one', async (t) => {
@@ -101,6 +176,9 @@ t.test('a QP begins with the PSNs of its commands, and keeps them when it stays 
   a.post({ opcode: SendOpcode.SEND, pieces: [memory] });
   fixture.run();
   t.equal(a.query().nextSendPsn, 101);
+  t.equal(b.query().nextRcvPsn, 101);
+  t.equal(b.move(CommandOpcode.RTS2RTS_QP).status, 0);
+  t.equal(fixture.found(b).qp.attributes.receivePsn, 100);
   t.equal(a.move(CommandOpcode.RTS2RTS_QP, { nextSendPsn: 5, nextRcvPsn: 6 }).status, 0);
   t.same([qp.attributes.receivePsn, qp.sendPsn], [100, 100]);
   b.postReceive(memory);

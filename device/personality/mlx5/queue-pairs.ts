@@ -161,7 +161,7 @@ export class QueuePairs implements QueuePairUnit, KeyRequests {
   }
 
   #forget(queuePair: Mlx5QueuePair): void {
-    if (queuePair.qp.isSpecial) this.#units.special.remove(queuePair.qp);
+    this.#units.special.remove(queuePair.qp);
     this.#hca.groups.drop(queuePair.qp);
     this.#hca.queuePairs.remove(queuePair);
   }
