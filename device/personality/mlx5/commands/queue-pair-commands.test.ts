@@ -339,6 +339,25 @@ t.test('a QP of no domain leaves the users of one that comes later', (t) => {
   t.end();
 });
 
+t.test('what a QP has not takes no place and needs no object', (t) => {
+  const fixture = new CommandFixture();
+  t.equal(fixture.status({ logSqSize: 10 }), BAD_INPUT_LENGTH);
+  t.equal(fixture.status({ logSqSize: 10, noSq: 1 }), OK, 'no send queue');
+  const shared = { rqType: ReceiveQueueType.SHARED, srqnRmpnXrqn: 0x999 };
+  t.equal(fixture.status(shared), BAD_RESOURCE);
+  t.equal(fixture.status({ ...shared, st: QpService.XRC }), OK, 'queues of XRC are those of the request');
+  t.end();
+});
+
+t.test('a port has one QP0 and one QP1', (t) => {
+  const fixture = new CommandFixture();
+  for (const st of [QpService.QP1, QpService.QP0]) {
+    t.same([fixture.status({ st }), fixture.status({ st })], [OK, RESOURCE_BUSY], `service ${st}`);
+    t.equal(fixture.status({ st: QpService.RC }), OK, 'others are not concerned');
+  }
+  t.end();
+});
+
 t.test('CREATE_QP: lengths', (t) => {
   const fixture = new CommandFixture();
   const walk: FieldWalk = {

@@ -125,6 +125,7 @@ t.test('P_Keys, one and all', async (t) => {
   );
   for (const index of [0, 7, PKEY_ENTRIES - 1])
     t.equal(driver.expect(QUERY_HCA_VPORT_PKEY, indexed(index, BODY + 4)).getUint32(BODY), port.pkeys[index]);
+  t.equal(driver.expect(QUERY_HCA_VPORT_PKEY, indexed(6, BODY + 8)).getUint32(BODY + 4), 0, 'one alone');
   const short = BODY + PKEY_ENTRIES * 4 - 1;
   t.equal(driver.command(QUERY_HCA_VPORT_PKEY, indexed(WHOLE_TABLE, short)).status, BAD_OUTPUT_LENGTH);
   t.equal(driver.command(QUERY_HCA_VPORT_PKEY, indexed(0, BODY + 3)).status, BAD_OUTPUT_LENGTH);
