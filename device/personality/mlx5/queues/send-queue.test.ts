@@ -174,6 +174,24 @@ t.test('a queue that is reset has nothing posted, and begins with block 0', asyn
   t.same(posted.take(), requestOf(3));
 });
 
+t.test('a request is compared with what was announced, when it is one', async (t) => {
+  const posted = new PostedQueue(8, 0);
+  const taken: unknown[] = [];
+  const take = (_kind: string, _qp: unknown, block: number, _bytes: unknown, length: number) =>
+    void taken.push([block, length]);
+  Object.assign(posted.driver.device.underlying, { announced: { take } });
+  for (const units of [5, 2]) posted.write(requestOf(units));
+  posted.write(new Uint8Array(UNIT_BYTES));
+  posted.queue.ring();
+  t.same([posted.take(), posted.take()], [requestOf(5), requestOf(2)]);
+  t.same(taken.splice(0), [
+    [0, 64],
+    [1, 16],
+    [2, 32],
+  ]);
+  t.same([posted.take(), taken], [undefined, []], 'one without a length');
+});
+
 t.test('a request that is read again has become no longer', async (t) => {
   const posted = new PostedQueue(8, 0);
   for (const units of [8, 5, 4]) posted.write(requestOf(units));
@@ -249,6 +267,10 @@ t.test('a block is read ahead only when it is posted, behind the other in the ri
     for (const units of list) posted.write(requestOf(units));
     posted.queue.ring();
   };
+  const short = new PostedQueue(16, 0);
+  write(short, 4, 4, 4);
+  bytesRead(short, 4);
+  t.equal(bytesRead(short, 4), 64, 'as many as the last one had');
   const last = new PostedQueue(16, 0);
   write(last, 8, 3);
   bytesRead(last, 8);

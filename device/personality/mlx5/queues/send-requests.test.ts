@@ -129,6 +129,11 @@ t.test('atomics', (t) => {
 
 t.test('requests without data for the transport', (t) => {
   t.match(new SendFixture().take(t, WorkOpcode.NOP, []), { opcode: SendOpcode.NOP, messageLength: 0 });
+  t.match(
+    new SendFixture().take(t, WorkOpcode.NOP, [data(), data({ lkey: QUEUE_KEY })]),
+    { opcode: SendOpcode.NOP, messageLength: 0, sgeCount: 0 },
+    'whatever follows a NOP',
+  );
   t.match(new SendFixture().take(t, WorkOpcode.UMR, [vector(), data()], { immediate: 7 }), { opcode: CHANGE_KEY });
   t.match(
     new SendFixture().take(t, WorkOpcode.SEND, []),
@@ -279,6 +284,13 @@ t.test('requests that are not consistent', (t) => {
       RC,
       SEND,
       [...Array.from({ length: LIST_ELEMENTS_MAX }, () => data()), inline(pattern(8))],
+    ],
+    [
+      'too many bytes of an atomic',
+      COMMAND_LENGTH,
+      RC,
+      FETCH_ADD,
+      [remote, atomic, data({ byteCount: LONGEST - 1 }), data({ byteCount: LONGEST - 1 })],
     ],
     ['too many bytes', COMMAND_LENGTH, RC, SEND, [data({ byteCount: 0 }), data({ byteCount: 1 })]],
   ];
