@@ -220,7 +220,7 @@ t.test('a list takes memory once, and keys without a list take none', async (t) 
   const pages = fixture.pages(8);
   const bus = fixture.key({ accessMode10: KeyAccessMode.PHYSICAL, length64: 1, logPageSize: 0 });
   t.equal(keys.listBytes, 0);
-  const key = fixture.region(pages);
+  const key = fixture.region(pages, { translationsOctwordSize: 16 });
   t.equal(keys.listBytes, 64);
   for (const octowords of [4, 1]) t.equal(fixture.change({ key, list: pages, octowords }), FaultKind.NONE);
   t.equal(keys.listBytes, 64, 'written again');
