@@ -182,6 +182,7 @@ t.test('the device itself reaches the memory of queues, and packets do not', asy
   for (const key of [QUEUE_KEY, QUEUE_KEY | 0]) {
     const found = keys.at(page).check(qp.owner, qp.pd, key, 8, 0);
     t.same([found?.enterMemory(keys.at(page), 8), keys.address], [8, page], 'by addresses of the bus');
+    t.equal(fixture.localFault(key, page, 8, AccessFlag.LOCAL_WRITE), FaultKind.KEY_INVALID, 'to read');
     t.equal(fixture.remoteFault(key, page, 8, AccessFlag.REMOTE_READ), FaultKind.KEY_INVALID);
   }
 });
