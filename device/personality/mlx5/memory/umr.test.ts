@@ -12,6 +12,8 @@ import {
   setUmrCtrlSegTranslationOffsetLow,
 } from '../../../../protocol/mlx5/gen/umr-ctrl-seg.gen.ts';
 import { CommandOpcode, KeyAccessMode, KeyAttribute } from '../../../../protocol/mlx5/gen/values.gen.ts';
+import { Step } from '../../../hca/function/timeline.ts';
+import { KEY_LENGTH_MAX } from '../../../hca/function/timeline-values.ts';
 import {
   type KeyChange,
   KeyFixture,
@@ -235,6 +237,27 @@ t.test('what a key is to become counts when it is enabled, and its pieces at the
   const wrong = { ...piece, key: 0x99900 };
   t.equal(fixture.change({ key: compound, list: [wrong], offset: 4 }), FaultKind.NONE, 'an access looks at these');
   t.equal(fixture.change({ key: compound, list: [wrong], offset: 0 }), FaultKind.KEY_INVALID);
+});
+
+t.test('the timeline tells what a key has become, and nothing of a refusal', async (t) => {
+  const { fixture, key } = makeKey({ startHigh: 0x12345678, len: PAGE_BYTES });
+  const steps: number[][] = [];
+  fixture.keys.owner.timeline = { note: (...step) => void steps.push(step.map((value) => value ?? 0)) };
+  const told = (change: Omit<KeyChange, 'key'>): number[] => {
+    steps.length = 0;
+    fixture.change({ key, ...change });
+    return steps.flatMap(([step, , qpn, , ...rest]) => (step === Step.KEY_CHANGED ? [qpn, ...rest] : []));
+  };
+  const { LENGTH, FREE } = KeyAttribute;
+  const whole = [fixture.qp.number, key, 2 * PAGE_BYTES, START, 0x12345678];
+  t.same(told({ set: { len: 2 * PAGE_BYTES }, mask: [LENGTH] }), whole);
+  t.same(told({ set: { len: 99 * PAGE_BYTES }, mask: [LENGTH] }), [], 'a refusal');
+  t.same(told({ set: { len: 2 ** 40, free: 1 }, mask: [LENGTH, FREE] })[2], 0, 'a free key has no length');
+  const physical = { accessMode10: KeyAccessMode.PHYSICAL, len: 8 };
+  const bus = fixture.key(physical);
+  steps.length = 0;
+  fixture.change({ key: bus, set: { len: 2 ** 40 }, mask: [LENGTH] });
+  t.equal(steps.find(([step]) => step === Step.KEY_CHANGED)?.[5], KEY_LENGTH_MAX, 'as long as a step can tell');
 });
 
 t.test('an offset counts when the request says that it has one', async (t) => {
