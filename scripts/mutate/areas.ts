@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TEST = '.test.ts';
+const LONG_TEST = '.long.ts';
 
 export interface Area {
   /** Argument of `npm run mutate`, and row in docs/TESTING.md. */
@@ -23,6 +24,14 @@ export interface Area {
 function folders(name: string, names: readonly string[], more: readonly string[] = []): Area {
   const paths = names.map((folder) => `device/hca/${folder}/`);
   return { name, sources: paths, tests: [...paths, ...more] };
+}
+
+const MLX5 = 'device/personality/mlx5/';
+
+/** A folder of the mlx5 personality; `more` are other tests of the whole device. */
+function mlx5(folder: string, more: readonly string[] = []): Area {
+  const path = `${MLX5}${folder}/`;
+  return { name: `mlx5-${folder}`, sources: [path], tests: [path, ...more.map((name) => MLX5 + name)] };
 }
 
 function transport(side: string, name: string): Area {
@@ -43,11 +52,22 @@ export const areas: readonly Area[] = [
   transport('requester', 'requester'),
   transport('responder', 'responder'),
   transport('requester', 'completer'),
+  mlx5('queues', ['data-', 'key-', 'stray', 'announced', 'start', 'commands/completion', 'commands/shared']),
+  mlx5('memory', ['key-', 'commands/memory-key']),
+  mlx5('commands', ['start', 'fatal', 'queues/shared']),
+  mlx5('hca', ['start', 'fatal', 'data-path', 'commands/']),
+  {
+    name: 'mlx5',
+    sources: ['contents', 'mlx5-', 'options', 'queue-pairs'].map((name) => MLX5 + name),
+    tests: ['contents', 'data-path', 'fatal', 'key-', 'mlx5-', 'queue-pairs', 'start', 'stray'].map(
+      (name) => MLX5 + name,
+    ),
+  },
 ];
 
 /** The source files of `area`, without tests, as paths from the root of the repository. */
 export function sourcesOf(area: Area): string[] {
-  return area.sources.flatMap(listFiles).filter((path) => !path.endsWith(TEST));
+  return area.sources.flatMap(listFiles).filter((path) => !path.endsWith(TEST) && !path.endsWith(LONG_TEST));
 }
 
 /** The test files of `area`. */

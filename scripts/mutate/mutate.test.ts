@@ -3,7 +3,7 @@
 import t from 'tap';
 import { areas, sourcesOf, testsOf } from './areas.ts';
 import { readHunks } from './changed-lines.ts';
-import { keepQuickest } from './quickest-tests.ts';
+import { isBeside, keepQuickest } from './quickest-tests.ts';
 import { readScores, readSurvivors } from './result-files.ts';
 import { addScores, describeSurvivor, OPEN, percentKilled } from './results.ts';
 import { readScoreTable } from './scores.ts';
@@ -71,4 +71,15 @@ t.test('a mutant meets its quickest tests within the budget, and always one', as
   const coverage = { slow: { a: 1, b: 1 }, quick: { a: 2, c: 1 }, middle: { a: 1 } };
   keepQuickest(coverage, { slow: 500, quick: 10, middle: 90 }, 100);
   t.same(coverage, { slow: { b: 1 }, quick: { a: 2, c: 1 }, middle: { a: 1 } });
+});
+
+t.test('a mutant also meets the tests beside its unit that reach it', async (t) => {
+  const reached = { own: { 1: 4, 2: 1 }, other: { 1: 1 }, idle: {} };
+  const test = (id: string, path = 'device/a.test.ts') => ({ id, path });
+  const mutant = { id: '1', file: 'device/a.ts' };
+  t.ok(isBeside(test('own'), mutant, reached));
+  t.notOk(isBeside(test('own'), { ...mutant, id: '3' }, reached), 'it does not reach it');
+  t.notOk(isBeside(test('idle'), mutant, reached));
+  t.notOk(isBeside(test('new'), mutant, reached));
+  t.notOk(isBeside(test('other', 'device/b.test.ts'), mutant, reached), 'beside another unit');
 });

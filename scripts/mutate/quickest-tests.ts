@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Chooses the tests that a mutant meets: of those that reach it, the quickest ones, up to a sum of
- * processor time, so that a survivor costs no more than that. Called by test-runner.ts after the
- * run without mutants.
+ * processor time, so that a survivor costs little more than that, and those beside its unit. Called
+ * by test-runner.ts.
  */
 
 /** How often each test reaches each mutant, by their ids. */
@@ -21,4 +21,9 @@ export function keepQuickest(coverage: Coverage, times: Readonly<Record<string, 
       else spent.set(mutant, (before ?? 0) + times[test]);
     }
   }
+}
+
+/** True when a test reaches the mutant, and is in the test file of the unit that it changes. */
+export function isBeside(test: { id: string; path: string }, mutant: { id: string; file: string }, reached: Coverage) {
+  return test.path === mutant.file.replace(/\.ts$/, '.test.ts') && mutant.id in (reached[test.id] ?? {});
 }

@@ -51,7 +51,7 @@ export async function runArea(area: Area, options: RunOptions): Promise<readonly
     // A mutant in a module's constants needs a new process: the tables are tested by their users.
     ignoreStatic: true,
     concurrency: options.concurrency,
-    timeoutMS: 4000,
+    timeoutMS: 15_000,
     timeoutFactor: 3,
     dryRunTimeoutMinutes: 15,
     incremental: options.keep,

@@ -27,7 +27,7 @@ import {
   toMutantRunResult,
 } from '@stryker-mutator/api/test-runner';
 import './string-messages.ts';
-import { keepQuickest } from './quickest-tests.ts';
+import { type Coverage, isBeside, keepQuickest } from './quickest-tests.ts';
 import { executeTest, type RecordedTest, recordTests } from './recorded-tests.ts';
 import { describeSurvivor, isSame } from './results.ts';
 import { RUNNER_NAME, type RunnerOptions } from './runner-options.ts';
@@ -35,12 +35,17 @@ import { RUNNER_NAME, type RunnerOptions } from './runner-options.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** In the copy of the repository: milliseconds of processor time of each test, by its id. */
 const TIMES = 'test-times.json';
+/** How often each test reaches each mutant. */
+const REACHED = 'test-coverage.json';
+/** Stryker's: a mutant in a loop is reached so many times as often as the code without it. */
+const HIT_FACTOR = 100;
 
 class InProcessRunner implements TestRunner {
   static readonly inject = tokens(commonTokens.options);
   readonly #options: RunnerOptions;
   readonly #context: InstrumenterContext = {};
   #tests: RecordedTest[] | undefined;
+  #reached: Coverage | undefined;
   readonly #times: Record<string, number> = {};
 
   constructor(options: StrykerOptions) {
@@ -58,6 +63,7 @@ class InProcessRunner implements TestRunner {
     writeFileSync(TIMES, JSON.stringify(this.#times));
     const { mutantCoverage } = this.#context;
     if (mutantCoverage === undefined) return result;
+    writeFileSync(REACHED, JSON.stringify(mutantCoverage.perTest));
     keepQuickest(mutantCoverage.perTest, this.#times, this.#options.budget);
     return { ...result, mutantCoverage };
   }
@@ -68,8 +74,13 @@ class InProcessRunner implements TestRunner {
       return { status: MutantRunStatus.Error, errorMessage: 'no time left for this mutant' };
     if (!this.#isAsked(activeMutant)) return { status: MutantRunStatus.Error, errorMessage: 'not asked for' };
     const tests = this.#tests ?? sortByTime(await this.#load());
-    const wanted = testFilter === undefined ? tests : tests.filter(({ id }) => testFilter.includes(id));
-    Object.assign(this.#context, { activeMutant: activeMutant.id, hitLimit, hitCount: hitLimit && 0 });
+    this.#reached ??= JSON.parse(readFileSync(REACHED, 'utf8')) as Coverage;
+    const reached = this.#reached;
+    const mutant = { id: activeMutant.id, file: relative(ROOT, activeMutant.fileName) };
+    const wanted = tests.filter((test) => testFilter?.includes(test.id) !== false || isBeside(test, mutant, reached));
+    const hits = wanted.reduce((sum, { id }) => sum + (reached[id]?.[mutant.id] ?? 0), 0);
+    const most = hitLimit && Math.max(hitLimit, HIT_FACTOR * hits);
+    Object.assign(this.#context, { activeMutant: mutant.id, hitLimit: most, hitCount: most && 0 });
     return toMutantRunResult(await this.#execute(wanted, true), false);
   }
 
