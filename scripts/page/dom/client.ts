@@ -18,7 +18,7 @@ import {
 } from '../../cli/view/view-protocol.ts';
 
 /** The parameters of a request; lists are written with commas. */
-type Parameters = Readonly<Record<string, string | number | readonly string[] | undefined>>;
+type Parameters = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
 /** What a stream tells. */
 export interface StreamListener {
