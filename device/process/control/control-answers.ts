@@ -10,6 +10,7 @@ import type { FabricReport } from '../reports/fabric-report.ts';
 import type { FailedQueuePair } from '../reports/failed-queue-pairs.ts';
 import type { QueuePairList, QueuePairReport } from '../reports/queue-pair-report.ts';
 import type { ResourceReport } from '../reports/resource-report.ts';
+import type { RouteReport } from '../reports/route-report.ts';
 import type { StatusReport } from '../reports/status-report.ts';
 import { statusShape } from '../reports/status-shape.ts';
 import type { SnapshotHead, SnapshotPart } from '../trace/trace-snapshot.ts';
@@ -20,6 +21,7 @@ import type { TracePart, TraceStatus } from './trace-control.ts';
 export interface ControlAnswers {
   readonly status: StatusReport;
   readonly fabric: FabricReport;
+  readonly route: RouteReport;
   readonly 'queue-pairs': QueuePairList;
   readonly 'failed-queue-pairs': readonly FailedQueuePair[];
   readonly show: Contents;
@@ -67,6 +69,7 @@ const fabric: ShapeOf<FabricReport> = {
             peer: new Optional('string'),
             ...numbers('sent', 'received', 'sentBytes', 'receivedBytes'),
             errors: counts,
+            drops: new Optional(counts),
           }),
         },
       ],
@@ -75,7 +78,8 @@ const fabric: ShapeOf<FabricReport> = {
   managers: new Optional([
     {
       ...strings('guid', 'state'),
-      ...numbers('priority', 'heavySweeps', 'lightSweeps'),
+      ...numbers('priority', 'heavySweeps', 'lightSweeps', 'datagrams'),
+      isSettled: 'boolean',
       problems: counts,
       duplicates: ['string'],
     },
@@ -214,6 +218,11 @@ const traceHead: ShapeOf<SnapshotHead> = {
 export const answerShapes: { readonly [Name in ControlName]: ShapeOf<ControlAnswers[Name]> & Shape } = {
   status: statusShape,
   fabric,
+  route: {
+    lid: new Optional(NUMBER),
+    hops: [{ node: 'string', in: new Optional(NUMBER), out: new Optional(NUMBER) }],
+    fault: new Optional('string'),
+  },
   'queue-pairs': queuePairs,
   'failed-queue-pairs': [failedQueuePair],
   show: { rows: [new Each('cell')], next: new Optional(NUMBER) },

@@ -24,6 +24,7 @@ import { reportManagers } from '../reports/manager-report.ts';
 import { listQueuePairs } from '../reports/queue-pair-report.ts';
 import { reportResources } from '../reports/resource-report.ts';
 import { describeRefusal, encodeRequest, readResourceWords } from '../reports/resource-syntax.ts';
+import { type RouteReport, reportRoute } from '../reports/route-report.ts';
 import { reportProcess, type StatusReport } from '../reports/status-report.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
@@ -40,6 +41,7 @@ export class ControlCommands {
   readonly table: ReadonlyMap<string, ControlCommand> = new Map<string, ControlCommand>([
     ['status', ({ parameters }) => this.#reportStatus(parameters.adapter)],
     ['fabric', () => this.#reportFabric()],
+    ['route', ({ parameters }) => this.#reportRoute(parameters)],
     ['queue-pairs', (request) => this.#listQueuePairs(request)],
     ['failed-queue-pairs', ({ parameters }) => this.#failures.get(this.#findServed(parameters.adapter))?.list()],
     ['show', ({ parameters }) => this.#show(parameters)],
@@ -89,6 +91,17 @@ export class ControlCommands {
   #reportFabric(): FabricReport {
     const { clock, nodes, managers } = this.#process;
     return { timeNs: clock.now(), ...reportFabric(nodes), managers: reportManagers(managers) };
+  }
+
+  /** The way from a node to another one. */
+  #reportRoute({ from, to }: ControlRequest['parameters']): RouteReport {
+    const { nodes } = this.#process;
+    const [source, target] = [from, to].map((name) => {
+      const node = nodes.find((one) => one.name === name);
+      if (node !== undefined) return node;
+      throw new Refusal(`there is no node ${name}; there are ${nodes.map((one) => one.name).join(', ')}`);
+    });
+    return reportRoute(nodes, source, target);
   }
 
   #countObjects(name: unknown): Readonly<Record<string, number>> {

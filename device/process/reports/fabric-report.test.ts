@@ -3,8 +3,11 @@
 import t from 'tap';
 import { PortCapability } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { Cable } from '../../fabric/link/cable.ts';
+import { DropCause } from '../../fabric/switch/drop-causes.ts';
 import { TestClock, TestNode } from '../../rig/fixtures/mad-fixture.ts';
+import { ManagedFabric } from '../../rig/fixtures/managed-fabric.ts';
 import { reportFabric } from './fabric-report.ts';
+import { reportManagers } from './manager-report.ts';
 
 t.test('an adapter and a switch, as their ports are', async (t) => {
   const clock = new TestClock();
@@ -35,4 +38,17 @@ t.test('an adapter and a switch, as their ports are', async (t) => {
   t.equal(second.ports[2].link?.peer, 'a:1');
   adapter.ports[0].link = { ...cable, detach: () => {} } as unknown as Cable;
   t.equal(reportFabric(nodes).nodes[1].ports[2].link?.peer, 'elsewhere', 'the other end is not of this process');
+});
+
+t.test('a port of a switch reports its drops by cause; the manager what it has to do', (t) => {
+  const fabric = new ManagedFabric({ switches: [2], adapters: 1, links: [['a0', 's0']] });
+  const report = () => reportFabric([{ name: 's', mads: fabric.switches[0].mads }]).nodes[0].ports[1].link?.drops;
+  t.same(report(), {});
+  fabric.switches[0].ports[0].drop(DropCause.NO_ROUTE, 3);
+  t.same(report(), { 'no route': 3 });
+  t.match(reportManagers(fabric.managers), [{ isSettled: false, datagrams: 0 }]);
+  fabric.runUntil(() => fabric.managers[0].isSettled);
+  const [{ isSettled, datagrams }] = reportManagers(fabric.managers);
+  t.ok(isSettled && datagrams > 0 && datagrams === fabric.managers[0].sent);
+  t.end();
 });

@@ -14,6 +14,8 @@ import { portStateName } from '../../../protocol/layout/gen/values.gen.ts';
 import { isSwitch } from '../../fabric/agents/managed-node.ts';
 import type { EndPort } from '../../fabric/port/end-port.ts';
 import type { Link, LinkEnd } from '../../fabric/port/link.ts';
+import { dropCauseNames } from '../../fabric/switch/drop-causes.ts';
+import { SwitchPort } from '../../fabric/switch/switch-port.ts';
 import type { NamedNode } from '../../topology/named-nodes.ts';
 import type { ManagerReport } from './manager-report.ts';
 
@@ -44,6 +46,8 @@ export interface FabricLinkReport {
   readonly receivedBytes: number;
   /** Counters of errors that are not 0. */
   readonly errors: Readonly<Record<string, number>>;
+  /** Packets that the port of a switch has dropped, by cause; only causes that occurred. */
+  readonly drops?: Readonly<Record<string, number>>;
 }
 
 export interface FabricNodeReport {
@@ -134,6 +138,7 @@ function reportLink(end: LinkEnd, peer: string | undefined): FabricLinkReport {
     sentBytes: end.transmitQueues.transmittedBytes,
     receivedBytes: end.counters.receivedBytes,
     errors: findErrors(end.counters),
+    ...(end instanceof SwitchPort ? { drops: reportDrops(end) } : {}),
   };
 }
 
@@ -144,6 +149,12 @@ function findErrors(counters: LinkEnd['counters']): Record<string, number> {
     if (typeof count === 'number' && count > 0 && !NO_ERRORS.includes(name)) errors[name] = count;
   }
   return errors;
+}
+
+function reportDrops({ drops }: SwitchPort): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (let cause = 0; cause < drops.length; cause++) if (drops[cause] > 0) found[dropCauseNames[cause]] = drops[cause];
+  return found;
 }
 
 function formatGuid(guid: Uint8Array): string {

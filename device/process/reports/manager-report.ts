@@ -14,6 +14,10 @@ export interface ManagerReport {
   readonly priority: number;
   readonly heavySweeps: number;
   readonly lightSweeps: number;
+  /** Nothing is under way or due: no sweep, no request. */
+  readonly isSettled: boolean;
+  /** Datagrams sent. */
+  readonly datagrams: number;
   /** Counts that are not 0: each needs a look. */
   readonly problems: Readonly<Record<string, number>>;
   /** GUIDs of nodes that were found twice: all but one of each are left out. */
@@ -21,7 +25,8 @@ export interface ManagerReport {
 }
 
 export function reportManagers(managers: readonly SubnetManager[]): ManagerReport[] {
-  return managers.map(({ guid, options, isStopped, stateMachine, sweeper, overflow, administration }) => {
+  return managers.map((manager) => {
+    const { guid, options, isStopped, isSettled, sent, stateMachine, sweeper, overflow, administration } = manager;
     const { counters, lids, subnet } = sweeper;
     const counts = {
       requestsWithoutAnswer: counters.silent,
@@ -38,6 +43,8 @@ export function reportManagers(managers: readonly SubnetManager[]): ManagerRepor
       priority: options.priority,
       heavySweeps: sweeper.heavySweeps,
       lightSweeps: sweeper.lightSweeps,
+      isSettled,
+      datagrams: sent,
       problems: Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
       duplicates: [...new Set(subnet.duplicates)],
     };
