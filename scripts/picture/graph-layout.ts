@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Places a graph in columns from left to right by the Eclipse Layout Kernel (elkjs), with room for
+ * Places a graph in columns from left to right, or in rows, by the Eclipse Layout Kernel (elkjs), with room for
  * every text and a way of its own for every link. The library is loaded by the first picture.
  * Called by draw-graph.ts.
  */
@@ -28,7 +28,7 @@ export interface PlacedNode extends Area {
 }
 
 export interface PlacedLink {
-  /** From left to right. */
+  /** From left to right, or down. */
   readonly link: GraphLink;
   readonly points: readonly Point[];
   /** Its lines of text, when it has any. */
@@ -42,9 +42,15 @@ export interface GraphLayout {
   readonly links: readonly PlacedLink[];
 }
 
+/** Where layers follow each other, and the sides of a node that its links come from and go to. */
+const DIRECTIONS = {
+  RIGHT: { from: 'WEST', to: 'EAST' },
+  DOWN: { from: 'NORTH', to: 'SOUTH' },
+} as const;
+export type Direction = keyof typeof DIRECTIONS;
+
 const LAYOUT = {
   'elk.algorithm': 'layered',
-  'elk.direction': 'RIGHT',
   'elk.edgeRouting': 'ORTHOGONAL',
   'elk.padding': '[top=4,left=4,bottom=4,right=4]',
   'elk.spacing.nodeNode': '8',
@@ -74,19 +80,21 @@ export function linesOf({ lines, there, back }: GraphLink): string[] {
   return [...lines, ...(there === undefined ? [] : [`→ ${there}`]), ...(back === undefined ? [] : [`← ${back}`])];
 }
 
-export async function layOutGraph(graph: Graph): Promise<GraphLayout> {
+export async function layOutGraph(graph: Graph, direction: Direction = 'RIGHT'): Promise<GraphLayout> {
   const { default: Elk } = await import('elkjs/lib/elk.bundled.js');
   const nodeOf = nodesOfPorts(graph.nodes);
   const links = pointRight(graph);
   const isLoop = ({ ends: [first, second] }: GraphLink): boolean => nodeOf.get(first) === nodeOf.get(second);
   const incoming = new Set(links.filter((link) => !isLoop(link)).map(({ ends }) => ends[1]));
+  const { from, to } = DIRECTIONS[direction];
+  const sideOf = (port: string): string => (incoming.has(port) ? from : to);
   const loops = links.flatMap((link, index) =>
-    isLoop(link) ? [describeLoop(link, idOf(index), sizeOf(linesOf(link), FONT_SIZES.link))] : [],
+    isLoop(link) ? [describeLoop(link, idOf(index), sizeOf(linesOf(link), FONT_SIZES.link), from)] : [],
   );
   const root = await new Elk.default().layout<ElkNode>({
     id: 'graph',
-    layoutOptions: LAYOUT,
-    children: [...graph.nodes.map((node) => describeNode(node, incoming)), ...loops.map(({ node }) => node)],
+    layoutOptions: { ...LAYOUT, 'elk.direction': direction },
+    children: [...graph.nodes.map((node) => describeNode(node, sideOf)), ...loops.map(({ node }) => node)],
     edges: [
       ...links.flatMap((link, index) => (isLoop(link) ? [] : [describeLink(link, idOf(index))])),
       ...loops.flatMap(({ edges }) => edges),
@@ -104,21 +112,24 @@ function idOf(link: number): string {
   return `link ${link}`;
 }
 
-/** `incoming`: ports of links from the left. */
-function describeNode({ id, title, lines, ports }: GraphNode, incoming: ReadonlySet<string>): ElkNode {
+/** `sideOf`: the side of a port. */
+function describeNode({ id, title, lines, ports, least }: GraphNode, sideOf: (port: string) => string): ElkNode {
   const width = Math.max(
     measureText(title, FONT_SIZES.title, BOLD_WEIGHT),
     ...lines.map((line) => measureText(line, FONT_SIZES.line)),
   );
   return {
     id: `node ${id}`,
-    layoutOptions: OF_NODE,
+    layoutOptions: {
+      ...OF_NODE,
+      ...(least === undefined ? {} : { 'elk.nodeSize.minimum': `(${least.width}, ${least.height})` }),
+    },
     labels: [{ text: title, width, height: LINE_HEIGHT * (1 + lines.length) }],
     ports: ports.map((port) => ({
       id: port.id,
       width: 0,
       height: 0,
-      layoutOptions: { 'elk.port.side': incoming.has(port.id) ? 'WEST' : 'EAST' },
+      layoutOptions: { 'elk.port.side': sideOf(port.id) },
       labels: port.label === '' ? [] : [{ text: port.label, ...sizeOf([port.label], FONT_SIZES.port) }],
     })),
   };

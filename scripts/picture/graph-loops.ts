@@ -13,11 +13,15 @@ const LEAST = { width: 8, height: 16 };
 /** From the line of the loop to its text. */
 const GAP = 3;
 
-/** The node in the place of the text, and the links to both ports. `size`: that of the text. */
+/**
+ * The node in the place of the text, and the links to both ports. `size`: that of the text; `side`:
+ * that at which links come to a node.
+ */
 export function describeLoop(
   { ends }: GraphLink,
   id: string,
   size: { readonly width: number; readonly height: number },
+  side: string,
 ): { readonly node: ElkNode; readonly edges: ElkExtendedEdge[] } {
   const turns = ends.map((_, index) => `${id} turn ${index}`);
   const node = {
@@ -25,7 +29,7 @@ export function describeLoop(
     width: Math.max(LEAST.width, size.width + GAP),
     height: Math.max(LEAST.height, size.height),
     layoutOptions: { 'elk.portConstraints': 'FIXED_SIDE' },
-    ports: turns.map((turn) => ({ id: turn, width: 0, height: 0, layoutOptions: { 'elk.port.side': 'WEST' } })),
+    ports: turns.map((turn) => ({ id: turn, width: 0, height: 0, layoutOptions: { 'elk.port.side': side } })),
   };
   const edges = ends.map((end, index) => ({ id: `${id} part ${index}`, sources: [end], targets: [turns[index]] }));
   return { node, edges };

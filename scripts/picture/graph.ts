@@ -22,6 +22,8 @@ export interface GraphNode {
   readonly lines: readonly string[];
   /** Ports with a link. */
   readonly ports: readonly GraphPort[];
+  /** The least size of the box. */
+  readonly least?: { readonly width: number; readonly height: number };
 }
 
 export interface GraphLink {

@@ -23,6 +23,10 @@ export const viewPaths = {
    * `ended`, whose data is one sentence. Of running processes.
    */
   stream: '/api/stream',
+  /** GET with the parameters of a ViewQuery: a FabricLayout. */
+  layout: '/api/layout',
+  /** GET with the parameters of a RouteQuery: a RouteReport (route-report.ts). */
+  route: '/api/route',
   /** GET with the parameters of a StoryQuery: a StoryList. */
   stories: '/api/stories',
   /** POST of an Act: an ActAnswer. */
@@ -85,6 +89,46 @@ export interface ViewState {
   readonly links?: StatusReport['links'];
   /** With packets dropped, by cause. */
   readonly switches?: StatusReport['switches'];
+}
+
+/** A place in the picture of a fabric, in pixels of an unscaled picture. */
+export interface Place {
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Area extends Place {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** Where nodes and links stand. It depends on the wiring only. */
+export interface FabricLayout {
+  readonly width: number;
+  readonly height: number;
+  readonly nodes: readonly (Area & {
+    /** `elsewhere NAME:PORT`: what a port of another process is plugged into. */
+    readonly name: string;
+    readonly kind: 'switch' | 'adapter' | 'outside';
+    /** The switch whose box the box of an adapter lies in: all links of the adapter lead to it. */
+    readonly home?: string;
+  })[];
+  readonly links: readonly {
+    /** `NAME:PORT`; a name of a node of kind `outside`. */
+    readonly ends: readonly [string, string];
+    /** From the first end to the second. */
+    readonly points: readonly Place[];
+    /** Room for a line of text. */
+    readonly text?: Area;
+  }[];
+}
+
+/** Names of nodes. */
+export interface RouteQuery {
+  readonly from: string;
+  readonly to: string;
+  /** Of a recording: the way before this step. */
+  readonly step?: number;
 }
 
 export interface StoryQuery {
