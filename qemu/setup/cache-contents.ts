@@ -19,6 +19,7 @@ const KIND_OF_RECIPE: Readonly<Record<string, string>> = {
   'kernel-symbols': 'symbols',
   'distribution-packages': 'distribution',
   initramfs: 'images',
+  browser: 'programs',
   'bench-probe': 'programs',
   'bench-twin': 'programs',
   'provider-headers': 'programs',
