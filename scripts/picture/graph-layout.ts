@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Places a graph in columns from left to right, or in rows, by the Eclipse Layout Kernel (elkjs), with room for
- * every text and a way of its own for every link. The library is loaded by the first picture.
- * Called by draw-graph.ts.
+ * Places a graph in columns from left to right, or in rows, by the Eclipse Layout Kernel (elkjs),
+ * with room for every text and a way of its own for every link. The library is loaded by the first
+ * picture. Called by draw-graph.ts and scripts/cli/view.
  */
 import type { ElkExtendedEdge, ElkNode } from 'elkjs/lib/elk-api.js';
 import type { Area, Point } from './area.ts';
@@ -44,8 +44,9 @@ export interface GraphLayout {
 
 /** Where layers follow each other, and the sides of a node that its links come from and go to. */
 const DIRECTIONS = {
-  RIGHT: { from: 'WEST', to: 'EAST' },
-  DOWN: { from: 'NORTH', to: 'SOUTH' },
+  RIGHT: { from: 'WEST', to: 'EAST', placement: 'BRANDES_KOEPF' },
+  // Roots stand in the middle above their leaves.
+  DOWN: { from: 'NORTH', to: 'SOUTH', placement: 'NETWORK_SIMPLEX' },
 } as const;
 export type Direction = keyof typeof DIRECTIONS;
 
@@ -61,7 +62,6 @@ const LAYOUT = {
   'elk.layered.spacing.edgeNodeBetweenLayers': '12',
   'elk.layered.spacing.edgeEdgeBetweenLayers': '8',
   'elk.layered.considerModelOrder.strategy': 'PREFER_EDGES',
-  'elk.layered.nodePlacement.strategy': 'BRANDES_KOEPF',
 };
 const OF_NODE = {
   'elk.nodeSize.constraints': '[NODE_LABELS, PORTS, PORT_LABELS, MINIMUM_SIZE]',
@@ -86,14 +86,18 @@ export async function layOutGraph(graph: Graph, direction: Direction = 'RIGHT'):
   const links = pointRight(graph);
   const isLoop = ({ ends: [first, second] }: GraphLink): boolean => nodeOf.get(first) === nodeOf.get(second);
   const incoming = new Set(links.filter((link) => !isLoop(link)).map(({ ends }) => ends[1]));
-  const { from, to } = DIRECTIONS[direction];
+  const { from, to, placement } = DIRECTIONS[direction];
   const sideOf = (port: string): string => (incoming.has(port) ? from : to);
   const loops = links.flatMap((link, index) =>
     isLoop(link) ? [describeLoop(link, idOf(index), sizeOf(linesOf(link), FONT_SIZES.link), from)] : [],
   );
   const root = await new Elk.default().layout<ElkNode>({
     id: 'graph',
-    layoutOptions: { ...LAYOUT, 'elk.direction': direction },
+    layoutOptions: {
+      ...LAYOUT,
+      'elk.direction': direction,
+      'elk.layered.nodePlacement.strategy': placement,
+    },
     children: [...graph.nodes.map((node) => describeNode(node, sideOf)), ...loops.map(({ node }) => node)],
     edges: [
       ...links.flatMap((link, index) => (isLoop(link) ? [] : [describeLink(link, idOf(index))])),

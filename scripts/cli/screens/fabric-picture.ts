@@ -12,7 +12,8 @@ import type {
 } from '../../../device/process/reports/fabric-report.ts';
 import { drawGraph } from '../../picture/draw-graph.ts';
 import type { Graph, GraphLink, GraphNode } from '../../picture/graph.ts';
-import { countOf, gigabitsOf } from '../topology/topology-text.ts';
+import { gigabitsOf } from '../../picture/link-rate.ts';
+import { countOf } from '../topology/topology-text.ts';
 import { describeManager, words } from './fabric-screen.ts';
 import { BAD } from './screen-text.ts';
 

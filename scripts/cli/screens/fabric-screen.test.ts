@@ -54,7 +54,15 @@ t.test('no manager, two managers, a manager elsewhere, errors', async (t) => {
 });
 
 t.test('the built-in manager: its place, state, sweeps and problems', async (t) => {
-  const manager = { guid: '9', state: 'MASTER', priority: 2, heavySweeps: 3, lightSweeps: 8, isSettled: true, datagrams: 40 };
+  const manager = {
+    guid: '9',
+    state: 'MASTER',
+    priority: 2,
+    heavySweeps: 3,
+    lightSweeps: 8,
+    isSettled: true,
+    datagrams: 40,
+  };
   const problems = { lidsThatClashed: 1 };
   const managers = [{ ...manager, problems, duplicates: ['0056'] }];
   const [, row, more] = rowsOf({ nodes: [relay], managers });

@@ -8,9 +8,8 @@ import type { AdapterNode } from '../../../device/topology/fabric-plan.ts';
 import { managerPlaces } from '../../../device/topology/manager-places.ts';
 import { isEmbedding, portLidsOf, virtualLanesOf } from '../../../device/topology/node-kinds.ts';
 import { table } from '../../console/table.ts';
+import { gigabitsOf } from '../../picture/link-rate.ts';
 
-const LANES: Readonly<Record<string, number>> = { '1x': 1, '2x': 2, '4x': 4, '8x': 8, '12x': 12 };
-const GIGABITS_OF_LANE: Readonly<Record<string, number>> = { SDR: 2.5, DDR: 5, QDR: 10 };
 /** Default width and speed of ports. */
 const WIDTH = '4x';
 const SPEED = 'QDR';
@@ -79,11 +78,6 @@ export function describeRate(link: LinkPlan): string {
   const bits = link.link.kind === 'faulty' ? link.link.bitsPerSecond : undefined;
   const gigabits = bits ? bits / BITS_PER_GIGABIT : gigabitsOf(width, speed);
   return `${width} ${speed}, ${Number(gigabits.toPrecision(4))} Gb/s`;
-}
-
-/** The signalling rate of a width and a speed, in Gbit/s. */
-export function gigabitsOf(width: string, speed: string): number {
-  return (LANES[width] ?? 0) * (GIGABITS_OF_LANE[speed] ?? 0);
 }
 
 /** Faults and delay of a link. */

@@ -80,6 +80,12 @@ t.test('nothing lies on anything else, whatever the fabric', async (t) => {
   }
 });
 
+t.test('a fabric without nodes, and a node without links', async (t) => {
+  t.match(await layOutFabric({ fabric: { nodes: [] } }), { width: Number, height: Number, nodes: [], links: [] });
+  const reported = new ReportedFabric({ switches: [], adapters: 1, links: [], managers: [] }, false);
+  t.match((await layOutFabric({ fabric: reported.report() })).nodes, [{ name: 'a0', kind: 'adapter' }]);
+});
+
 t.test('64 adapters on 12 switches fill a page without becoming small', async (t) => {
   const layout = await layOutFabric({ fabric: new ReportedFabric(treePlan(4, 8, 64), false).report() });
   t.same(findFaults(layout), []);
@@ -101,11 +107,21 @@ t.test('links that are cut keep their places, and those of other processes have 
     ],
   });
   const before = await layOutFabric({ fabric: reported.report() });
-  const cut = { ends: ['s0:2', 's1:2'], kind: 'cut', up: false, sent: 0, received: 0, lost: 0 } as const;
-  reported.fabric.unplug(reported.fabric.links[2]);
+  const cuts = [
+    ['a0:1', 's0:1'],
+    ['a1:1', 's1:1'],
+    ['s1:2', 's0:2'],
+  ].map((ends) => ({ ends, kind: 'cut' as const, up: false, sent: 0, received: 0, lost: 0 }));
+  for (const count of [1, 2, 3]) {
+    reported.fabric.unplug(reported.fabric.links[0]);
+    const links = cuts.slice(0, count);
+    const fabric = reported.report();
+    t.notSame(await layOutFabric({ fabric }), before);
+    t.same(await layOutFabric({ fabric, links }), before, `${count} links are cut`);
+  }
+  reported.fabric.join('a0', 's0');
+  reported.fabric.join('a1', 's1');
   const fabric = reported.report();
-  t.notSame(await layOutFabric({ fabric }), before);
-  t.same(await layOutFabric({ fabric, links: [cut] }), before);
   const without = await layOutFabric({ fabric: { nodes: fabric.nodes.slice(1) } });
   t.same(
     without.nodes.map(({ name }) => name),

@@ -13,7 +13,7 @@ import type { Area, FabricLayout, ViewState } from './view-protocol.ts';
 const ELSEWHERE = 'elsewhere';
 /** A box without cells, and the title of one with cells. */
 const BOX = { width: 112, height: 40 };
-const CELL = { width: 104, height: 34 };
+const CELL = { width: 104, height: 38 };
 const GAP = 6;
 /** Room for the line that joins the cells, at the left of each column. */
 const BUS = 10;
@@ -58,9 +58,15 @@ export async function layOutFabric({ fabric, links = [] }: Pick<ViewState, 'fabr
   };
 }
 
-/** Each link between known nodes once, those that are cut too. */
+/**
+ * Each link between known nodes once, those that are cut too, in the order of nodes and ports: a
+ * link that is cut keeps its place.
+ */
 function listLinks({ nodes }: FabricReport, links: NonNullable<ViewState['links']>): Link[] {
-  const known = new Set(nodes.map(({ name }) => name));
+  const ranks = new Map(
+    nodes.flatMap(({ name, ports }) => ports.map(({ number }) => `${name}:${number}`)).map(withIndex),
+  );
+  const rank = (end: string): number => ranks.get(end) ?? ranks.size;
   const plugged = nodes.flatMap(({ name, ports }) =>
     ports.flatMap(({ number, link }): Link[] => {
       if (link?.peer === undefined) return [];
@@ -72,11 +78,18 @@ function listLinks({ nodes }: FabricReport, links: NonNullable<ViewState['links'
     kind === 'cut' && ends.length === 2 ? [[ends[0], ends[1]]] : [],
   );
   const seen = new Set<string>();
-  return [...plugged, ...cut].filter((link) => {
-    const isNew = link.every((end) => !seen.has(end) && (end.startsWith(ELSEWHERE) || known.has(nodeOf(end))));
-    for (const end of link) seen.add(end);
-    return isNew;
-  });
+  return [...plugged, ...cut]
+    .map(([one, other]): Link => (rank(one) <= rank(other) ? [one, other] : [other, one]))
+    .sort(([one], [other]) => rank(one) - rank(other))
+    .filter((link) => {
+      const isNew = link.every((end) => !seen.has(end) && (end.startsWith(ELSEWHERE) || ranks.has(end)));
+      for (const end of link) seen.add(end);
+      return isNew;
+    });
+}
+
+function withIndex<Item>(item: Item, index: number): readonly [Item, number] {
+  return [item, index];
 }
 
 /** Adapters all of whose links lead to one switch live in its box, in the order of its ports. */
@@ -171,7 +184,10 @@ function placeCells(home: NamedArea, cells: readonly FabricNodeReport[], columns
   }));
 }
 
-/** The link of a cell comes down at the left of its column; links of one adapter end below each other. */
+/**
+ * The link of a cell comes down at the left of its column; links of one adapter end below each
+ * other.
+ */
 function joinCell(link: Link, boxes: readonly NamedArea[]): FabricLayout['links'][number] {
   const areaOf = (end: string) => boxes.find(({ name }) => name === nodeOf(end)) as NamedArea & { home?: string };
   const [above, below] = areaOf(link[0]).home === undefined ? link : [link[1], link[0]];
@@ -185,6 +201,7 @@ function joinCell(link: Link, boxes: readonly NamedArea[]): FabricLayout['links'
       { x, y },
       { x: cell.x, y },
     ],
+    isInside: true,
   };
 }
 

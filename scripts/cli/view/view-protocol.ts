@@ -120,6 +120,8 @@ export interface FabricLayout {
     readonly points: readonly Place[];
     /** Room for a line of text. */
     readonly text?: Area;
+    /** Within the box of a switch: the second end is an adapter there. */
+    readonly isInside?: boolean;
   }[];
 }
 
