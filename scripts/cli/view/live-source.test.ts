@@ -72,6 +72,20 @@ t.test('the session and states of each kind of adapter', async (t) => {
   await t.rejects(source.find(), { name: 'ViewRefusal', status: 404 });
 });
 
+t.test('the way between two nodes, by the tables of the process', async (t) => {
+  const { source } = await open(t);
+  const { nodes } = (await source.state({})).fabric;
+  const linked = nodes.filter(
+    ({ type, ports }) => type === 'adapter' && ports.some(({ link }) => link?.peer !== undefined),
+  );
+  const [from, to] = linked.map(({ name }) => name);
+  const route = await source.route({ from, to });
+  t.equal(route.hops[0].node, from);
+  t.equal(route.hops.at(-1)?.node, to);
+  t.equal(route.fault, undefined);
+  await t.rejects(source.route({ from, to: 'x' }), { status: 404, message: /no node x; there are / });
+});
+
 t.test('polls happen while somebody looks, ten times a second, for a small share of the device', async (t) => {
   const { source, server, clock } = await open(t);
   const before = server.counters.requests;

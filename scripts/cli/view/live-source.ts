@@ -8,6 +8,7 @@ import { type AdapterTrace, distinguishAdapters } from '../../../device/hca/trac
 import { ControlClient } from '../../../device/process/control/control-client.ts';
 import { ControlError } from '../../../device/process/control/control-path.ts';
 import { readTraces } from '../../../device/process/control/trace-reader.ts';
+import type { RouteReport } from '../../../device/process/reports/route-report.ts';
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';
 import { readVersion } from '../options/version.ts';
 import { describeAct } from './act-lines.ts';
@@ -17,6 +18,7 @@ import {
   type Act,
   type ActAnswer,
   type Found,
+  type RouteQuery,
   STREAM_HZ,
   type StoryList,
   type StoryQuery,
@@ -113,6 +115,13 @@ export class LiveSource implements ViewSource {
 
   subscribe(query: ViewQuery, onState: (state: ViewState) => void): () => void {
     return this.#add(query, { onState, onError: () => {} });
+  }
+
+  async route({ from, to }: RouteQuery): Promise<RouteReport> {
+    return this.#client.request('route', { from, to }).catch((error) => {
+      if (this.#ended === undefined && error instanceof ControlError) throw new ViewRefusal('unknown', error.message);
+      throw asRefusal(error);
+    });
   }
 
   async stories(query: StoryQuery): Promise<StoryList> {

@@ -4,7 +4,7 @@
  * view-protocol.ts. Each mistake is a ViewRefusal of one sentence. Pure; view-server.ts calls it.
  */
 import { VIEW_NAMES } from '../../../device/hca/adapter/contents/view-names.ts';
-import type { Act, FindQuery, StoryQuery, ViewQuery } from './view-protocol.ts';
+import type { Act, FindQuery, RouteQuery, StoryQuery, ViewQuery } from './view-protocol.ts';
 import { ViewRefusal } from './view-source.ts';
 
 /** `views` are the views of `vuhca show` with commas between them. */
@@ -16,6 +16,11 @@ export function readViewQuery(parameters: URLSearchParams): ViewQuery {
   if (unknown !== undefined) throw new ViewRefusal('bad', `there is no view ${unknown}; use ${VIEW_NAMES.join(', ')}`);
   if (views.length > 0 && adapter === undefined) throw new ViewRefusal('bad', 'views need an adapter');
   return { ...(adapter !== undefined && { adapter }), ...(views.length > 0 && { views }), ...readStep(parameters) };
+}
+
+export function readRouteQuery(parameters: URLSearchParams): RouteQuery {
+  checkNames(parameters, ['from', 'to', 'step']);
+  return { from: readText(parameters, 'from'), to: readText(parameters, 'to'), ...readStep(parameters) };
 }
 
 export function readStoryQuery(parameters: URLSearchParams): StoryQuery {

@@ -45,6 +45,8 @@ t.test('each request reaches the source with its parameters', async (t) => {
     [`${viewPaths.state}?adapter=a%20b&views=queues,lanes,queues`, { adapter: 'a b', views: ['queues', 'lanes'] }],
     [`${viewPaths.state}?step=7`, { step: 7 }],
     [viewPaths.state, {}],
+    [`${viewPaths.layout}?step=7`, { step: 7 }],
+    [`${viewPaths.route}?from=a&to=b%20c&step=9`, { from: 'a', to: 'b c', step: 9 }],
     [`${viewPaths.stories}?adapter=a&qp=2&step=9`, { adapter: 'a', qp: 2, step: 9 }],
     [`${viewPaths.find}?condition=qp%205%20leaves%20RTS&from=4`, { condition: 'qp 5 leaves RTS', from: 4 }],
     [`${viewPaths.find}?condition=fault&from=4&backward=true`, { condition: 'fault', from: 4, backward: true }],

@@ -12,7 +12,7 @@ import { listenPrivately } from '../../../protocol/system/private-listen.ts';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { guardHeaders, ViewAccess } from './view-access.ts';
 import { TOKEN_PARAMETER, type ViewError, viewPaths } from './view-protocol.ts';
-import { readAct, readFindQuery, readStoryQuery, readViewQuery } from './view-queries.ts';
+import { readAct, readFindQuery, readRouteQuery, readStoryQuery, readViewQuery } from './view-queries.ts';
 import { ViewRefusal, type ViewSource } from './view-source.ts';
 import { StateStream } from './view-stream.ts';
 
@@ -181,6 +181,8 @@ export class ViewServer {
     [viewPaths.session, () => this.#readSession()],
     [viewPaths.state, (given) => this.#source.state(readViewQuery(given))],
     [viewPaths.stream, (given, _, response) => this.#openStream(given, response)],
+    [viewPaths.layout, (given) => this.#layOut(given)],
+    [viewPaths.route, (given) => this.#findRoute(given)],
     [viewPaths.stories, (given) => this.#source.stories(readStoryQuery(given))],
     [viewPaths.find, (given) => this.#source.find(readFindQuery(given))],
     [viewPaths.act, (_, request) => this.#act(request)],
@@ -189,6 +191,18 @@ export class ViewServer {
   async #readSession(): Promise<unknown> {
     const session = await this.#source.session();
     return { ...session, mayAct: session.mayAct && this.#mayAct };
+  }
+
+  async #layOut(given: URLSearchParams): Promise<unknown> {
+    // The library of layouts is large, and not every page shows a fabric.
+    const { layOutFabric } = await import('./fabric-layout.ts');
+    return layOutFabric(await this.#source.state(readViewQuery(given)));
+  }
+
+  async #findRoute(given: URLSearchParams): Promise<unknown> {
+    const query = readRouteQuery(given);
+    if (this.#source.route === undefined) throw new ViewRefusal('unknown', 'ways are not known here');
+    return this.#source.route(query);
   }
 
   async #act(request: IncomingMessage): Promise<unknown> {

@@ -4,11 +4,13 @@
  * server asks it and nothing else, so both look the same to the page. The types of requests and
  * answers are those of view-protocol.ts.
  */
+import type { RouteReport } from '../../../device/process/reports/route-report.ts';
 import type {
   Act,
   ActAnswer,
   FindQuery,
   Found,
+  RouteQuery,
   StoryList,
   StoryQuery,
   ViewQuery,
@@ -30,6 +32,8 @@ export interface ViewSource {
    * met, and always of a recording, which does not change.
    */
   subscribe(query: ViewQuery, onState: (state: ViewState) => void): () => void;
+  /** The way between two nodes. */
+  route?(query: RouteQuery): Promise<RouteReport>;
   stories(query: StoryQuery): Promise<StoryList>;
   act(act: Act): Promise<ActAnswer>;
   find(query: FindQuery): Promise<Found>;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A source whose states the test makes, and what it was asked for. Tests of the server use it. */
 import type { FabricReport } from '../../../../device/process/reports/fabric-report.ts';
+import type { RouteReport } from '../../../../device/process/reports/route-report.ts';
 import type {
   Act,
   ActAnswer,
   FindQuery,
   Found,
+  RouteQuery,
   StoryList,
   StoryQuery,
   ViewQuery,
@@ -46,6 +48,11 @@ export class FalseSource implements ViewSource {
     this.#note(query);
     this.listeners.add(onState);
     return () => this.listeners.delete(onState);
+  }
+
+  async route(query: RouteQuery): Promise<RouteReport> {
+    this.#note(query);
+    return { hops: [{ node: query.from }], fault: 'there is no way' };
   }
 
   async stories(query: StoryQuery): Promise<StoryList> {
