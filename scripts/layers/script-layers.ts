@@ -111,7 +111,13 @@ export const scriptLayers: readonly Row[] = [
     holds: 'the server of `vuhca view`, what it says to its page, and the replay of a recording',
     uses: 'system layout vfio-user host.ts port function hca/trace scheduler adapter shared device/topology hosts reports control tools options cli/trace',
   },
-  { path: 'scripts/page', holds: 'the page of `vuhca view`, in a browser', uses: 'cli/view' },
+  { path: 'scripts/page', holds: 'the page of `vuhca view`, in a browser', uses: 'reports picture cli/view' },
+  {
+    path: 'scripts/page/testing',
+    holds: 'fabrics of the rig for the page, and a server without a process',
+    uses: 'random.ts device/topology reports fixtures qemu/setup page/build cli/view',
+    forTests: true,
+  },
   { path: 'scripts/cli/completion', holds: 'completion for bash and zsh', uses: 'options' },
   { path: 'scripts/cli/debugger', holds: '`vuhca break`: breakpoints in the device process', uses: 'options' },
   {

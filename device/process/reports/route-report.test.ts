@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/** Ways through real switches: as the forwarding tables have them, and why packets do not arrive. */
+/** Ways through real switches, by their forwarding tables, and why packets do not arrive. */
 import t from 'tap';
 import { Random } from '../../random.ts';
 import { ManagedFabric, type ManagedFabricPlan } from '../../rig/fixtures/managed-fabric.ts';

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The bundled page: small, and fit for the strictest Content-Security-Policy. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { makeDirectory } from '../../cli/testing/directory.ts';
 import { ROLES } from '../../picture/colours.ts';
@@ -45,6 +48,20 @@ t.test('the script evaluates no text, writes no markup and names no other host',
     .filter((address) => !address.startsWith('http://www.w3.org/'));
   t.same(foreign, []);
   t.notMatch(textOf('/page.css'), /@import|url\(/);
+});
+
+t.test('no source makes markup of a text, or styles inline', async (t) => {
+  const folder = join(dirname(fileURLToPath(import.meta.url)), '..');
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /\.tsx$|^dom\//.test(name),
+  );
+  t.ok(sources.length > 5, `${sources.length} sources`);
+  for (const name of sources)
+    t.notMatch(
+      readFileSync(join(folder, name), 'utf8'),
+      /innerHTML|outerHTML|DOMParser|cssText|srcdoc|javascript:/i,
+      name,
+    );
 });
 
 t.test('the style sheet begins with the colours of all pictures, light, dark and by switch', async (t) => {

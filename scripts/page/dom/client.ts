@@ -3,11 +3,14 @@
  * Requests of the page to its server (scripts/cli/view/view-protocol.ts). Nothing of the server's
  * answers is ever made into markup.
  */
+import type { RouteReport } from '../../../device/process/reports/route-report.ts';
 import {
   type Act,
   type ActAnswer,
+  type FabricLayout,
   type FindQuery,
   type Found,
+  type RouteQuery,
   type StoryList,
   type StoryQuery,
   type ViewError,
@@ -33,6 +36,8 @@ export const client = {
   session: (): Promise<ViewSession> => get(viewPaths.session),
   state: (query: ViewQuery): Promise<ViewState> => get(viewPaths.state, { ...query }),
   stories: (query: StoryQuery): Promise<StoryList> => get(viewPaths.stories, { ...query }),
+  layout: (query: ViewQuery): Promise<FabricLayout> => get(viewPaths.layout, { ...query }),
+  route: (query: RouteQuery): Promise<RouteReport> => get(viewPaths.route, { ...query }),
   find: (query: FindQuery): Promise<Found> => get(viewPaths.find, { ...query }),
   act,
   follow,

@@ -1,11 +1,170 @@
 // SPDX-License-Identifier: Apache-2.0
-/** The frame of the page: what is looked at, its time, and the state of the connection. */
-import { useEffect, useState } from 'preact/hooks';
-import type { ViewSession } from '../../cli/view/view-protocol.ts';
-import { client } from '../dom/client.ts';
+/**
+ * The frame of the page: what is looked at, its time, the connection, the tabs with their keys, and
+ * below them the bar of a recording.
+ */
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { ViewQuery, ViewSession } from '../../cli/view/view-protocol.ts';
+import { keyHandler } from '../dom/keys.ts';
+import { toggleTheme } from '../dom/theme.ts';
+import { TimeBar } from '../time/time-bar.tsx';
+import { pointOfTime } from '../words/numbers.ts';
+import { Help } from './help.tsx';
+import type { Tab } from './tab.tsx';
+import { tabsOf } from './tabs.tsx';
+import { type Connection, useView, type View } from './use-view.tsx';
 
 export function Shell() {
-  const [session, setSession] = useState<ViewSession>();
-  useEffect(() => void client.session().then(setSession), []);
-  return <h1>{session?.title}</h1>;
+  const [chosenTab, setTab] = useState(() => location.hash.slice(1));
+  const [chosenAdapter, setAdapter] = useState<string>();
+  const [isHelping, setHelping] = useState(false);
+  const [query, setQuery] = useState<ViewQuery>({});
+  const view = useView(query);
+  const { session } = view;
+  const tabs = useMemo(() => (session === undefined ? [] : tabsOf(session)), [session]);
+  const tab = tabs.find(({ id }) => id === chosenTab) ?? tabs[0];
+  const adapter = chosenAdapter ?? session?.adapters[0]?.name;
+  useEffect(() => {
+    if (tab !== undefined) setQuery(tab.queryOf(adapter, session as ViewSession));
+  }, [tab, adapter, session]);
+  const show = (id: string) => {
+    setTab(id);
+    history.replaceState(null, '', `#${id}`);
+  };
+  useEffect(() => {
+    const keys = keysOf(view, tabs, show, () => setHelping((is) => !is));
+    addEventListener('keydown', keys);
+    return () => removeEventListener('keydown', keys);
+  });
+  useEffect(() => {
+    document.title = session === undefined ? 'vuhca' : `${session.title} - vuhca`;
+  }, [session]);
+  return (
+    <div class="shell">
+      <Header view={view} onHelp={() => setHelping(true)} />
+      <div class="tabs" role="tablist" aria-label="Views">
+        {tabs.map(({ id, title }) => (
+          <button
+            key={id}
+            id={`tab-${id}`}
+            type="button"
+            role="tab"
+            aria-selected={id === tab?.id}
+            aria-controls="view"
+            onClick={() => show(id)}
+          >
+            {title}
+          </button>
+        ))}
+        {tab?.hasAdapter && session !== undefined && session.adapters.length > 1 && (
+          <label class="choice">
+            Adapter
+            <select value={adapter} onChange={({ currentTarget }) => setAdapter(currentTarget.value)}>
+              {session.adapters.map(({ name }) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
+        )}
+      </div>
+      <Notice connection={view.connection} isFrozen={view.isFrozen} />
+      <main>
+        <div id="view" role="tabpanel" aria-labelledby={`tab-${tab?.id}`}>
+          {tab !== undefined && session !== undefined && view.moments.length > 0 ? (
+            tab.show({ view, session, adapter, show })
+          ) : (
+            <p class="empty">
+              {view.connection.kind === 'failed' ? 'There is nothing to show.' : 'Waiting for a state ...'}
+            </p>
+          )}
+        </div>
+      </main>
+      {session?.kind === 'recording' && <TimeBar view={view} session={session} />}
+      {isHelping && <Help tabs={tabs} session={session} onClose={() => setHelping(false)} />}
+    </div>
+  );
+}
+
+function Header({ view, onHelp }: { view: View; onHelp: () => void }) {
+  const { session, connection, moments, isFrozen } = view;
+  const state = moments.at(-1);
+  return (
+    <header class="header">
+      <h1>vuhca</h1>
+      <p class="title" title={session?.title}>
+        {session?.title}
+      </p>
+      <p class={`badge ${connection.kind}`}>{badgeOf(view)}</p>
+      <p class="clock" title="Time of the adapter">
+        {state === undefined ? '' : pointOfTime(state.timeNs)}
+      </p>
+      {session?.kind === 'live' && (
+        <button type="button" aria-pressed={isFrozen} onClick={() => view.setFrozen(!isFrozen)}>
+          {isFrozen ? 'Go on' : 'Freeze'}
+        </button>
+      )}
+      <button type="button" aria-label="Light or dark" title="Light or dark" onClick={toggleTheme}>
+        ◐
+      </button>
+      <button type="button" aria-label="Keys and help" title="Keys and help" onClick={onHelp}>
+        ?
+      </button>
+    </header>
+  );
+}
+
+function badgeOf({ session, connection, isFrozen }: View): string {
+  if (connection.kind !== 'open') return connection.kind;
+  if (session?.kind === 'recording') return 'recording';
+  return isFrozen ? 'frozen' : 'live';
+}
+
+/** What is wrong with the connection, in a sentence; screen readers say it once. */
+function Notice({ connection, isFrozen }: { connection: Connection; isFrozen: boolean }) {
+  return (
+    <p class={`notice ${connection.kind}`} role="status" aria-live="polite">
+      {sentenceOf(connection, isFrozen)}
+    </p>
+  );
+}
+
+function sentenceOf(connection: Connection, isFrozen: boolean): string {
+  switch (connection.kind) {
+    case 'lost':
+      return 'The server does not answer; the page shows the last state and tries again.';
+    case 'ended':
+      return `${capital(connection.sentence)}. The page shows its last state.`;
+    case 'failed':
+      return `${capital(connection.sentence)}.`;
+    default:
+      return isFrozen ? 'The picture stands still; the process goes on.' : '';
+  }
+}
+
+function capital(sentence: string): string {
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1).replace(/\.$/, '');
+}
+
+const PAGE_STEPS = 100;
+
+function keysOf(view: View, tabs: readonly Tab[], show: (id: string) => void, help: () => void) {
+  const { session, step, goTo, isFrozen } = view;
+  const ofTabs = tabs.map(({ id }, index): [string, () => void] => [`${index + 1}`, () => show(id)]);
+  const last = session?.steps ?? 0;
+  const ofTime: [string, () => void][] =
+    session?.kind === 'live'
+      ? [['f', () => view.setFrozen(!isFrozen)]]
+      : [
+          [',', () => goTo(step - 1)],
+          ['.', () => goTo(step + 1)],
+          ['<', () => goTo(step - PAGE_STEPS)],
+          ['>', () => goTo(step + PAGE_STEPS)],
+          ['Home', () => goTo(0)],
+          ['End', () => goTo(last)],
+        ];
+  return keyHandler(new Map([...ofTabs, ...ofTime, ['t', toggleTheme], ['m', () => markNow(view)], ['?', help]]));
+}
+
+function markNow({ moments, setMark }: View): void {
+  setMark(moments.at(-1));
 }

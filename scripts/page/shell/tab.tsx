@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+/** A view of the page, and what the shell gives it. tabs.tsx has all of them. */
+import type { ComponentChildren } from 'preact';
+import type { ViewQuery, ViewSession } from '../../cli/view/view-protocol.ts';
+import type { View } from './use-view.tsx';
+
+/** What a view gets. There is at least one moment. */
+export interface TabContext {
+  readonly view: View;
+  readonly session: ViewSession;
+  readonly adapter: string | undefined;
+  /** Shows another tab. */
+  show(id: string): void;
+}
+
+export interface Tab {
+  readonly id: string;
+  readonly title: string;
+  /** It is about one adapter, which the reader chooses. */
+  readonly hasAdapter: boolean;
+  queryOf(adapter: string | undefined, session: ViewSession): ViewQuery;
+  show(context: TabContext): ComponentChildren;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Chromium without a window for tests of the page: each page that is opened notes what went wrong
+ * in it, and every host that it asked. Called by tests named *.long.ts.
+ */
+import { type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import type { Test } from 'tap';
+import { provideBrowser } from '../../../qemu/setup/browser.ts';
+
+const WORDS = [
+  ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
+];
+
+export interface OpenedPage {
+  readonly page: Page;
+  /** Errors of scripts, of the console and of its policy. */
+  readonly errors: readonly string[];
+  /** Origins of all requests. */
+  readonly origins: ReadonlySet<string>;
+}
+
+export type Open = (address: string, options?: BrowserContextOptions) => Promise<OpenedPage>;
+
+/** Starts a browser that ends with the test. */
+export async function startBrowser(t: Test): Promise<Open> {
+  const { program, environment } = await provideBrowser();
+  const browser = await chromium.launch({
+    executablePath: program,
+    args: WORDS,
+    env: { ...(process.env as Record<string, string>), ...environment },
+  });
+  t.teardown(() => browser.close());
+  return async (address, options) => {
+    const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    const page = await context.newPage();
+    const errors: string[] = [];
+    const origins = new Set<string>();
+    page.on('console', (message) => {
+      if (message.type() === 'error') errors.push(message.text());
+    });
+    page.on('pageerror', (error) => errors.push(error.message));
+    page.on('request', (request) => origins.add(new URL(request.url()).origin));
+    await page.goto(address);
+    return { page, errors, origins };
+  };
+}

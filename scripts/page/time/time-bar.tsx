@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The time of a recording: a slider over all of its steps, buttons, the call that comes next, and a
+ * search for conditions. The server knows the conditions (view-protocol.ts, FindQuery).
+ */
+import { useState } from 'preact/hooks';
+import type { ViewSession } from '../../cli/view/view-protocol.ts';
+import { client } from '../dom/client.ts';
+import type { View } from '../shell/use-view.tsx';
+import { count, pointOfTime } from '../words/numbers.ts';
+
+const FAR = 100;
+/** Examples, which the reader completes. */
+const CONDITIONS = ['fault', 'overflow not empty', 'qp 5 leaves RTS', 'interrupt', 'packet lost', 'link down'];
+
+export function TimeBar({ view, session }: { view: View; session: ViewSession }) {
+  const { step, goTo, moments } = view;
+  const last = session.steps ?? 0;
+  const state = moments.at(-1);
+  const isThere = state?.step === step || state?.step === undefined;
+  return (
+    <section class="time-bar" aria-label="Time">
+      <div class="steps">
+        {BUTTONS.map(({ sign, label, by }) => (
+          <button key={label} type="button" aria-label={label} title={label} onClick={() => goTo(by(step, last))}>
+            {sign}
+          </button>
+        ))}
+      </div>
+      <input
+        type="range"
+        min={0}
+        max={last}
+        value={step}
+        aria-label="Step"
+        aria-valuetext={`step ${step} of ${last}`}
+        onInput={({ currentTarget }) => goTo(currentTarget.valueAsNumber)}
+      />
+      <p class={isThere ? 'place' : 'place busy'}>
+        step <b>{count(step)}</b> of {count(last)}
+        {state !== undefined && <span> · {pointOfTime(state.timeNs)}</span>}
+        {state?.call !== undefined && <span> · next: {state.call}</span>}
+      </p>
+      <Search view={view} />
+      <button type="button" onClick={() => view.setMark(moments.at(-1))} title="Compare others with this moment (m)">
+        Mark
+      </button>
+    </section>
+  );
+}
+
+const BUTTONS = [
+  { sign: '|◀', label: 'First step', by: () => 0 },
+  { sign: '−100', label: '100 steps back', by: (step: number) => step - FAR },
+  { sign: '◀', label: 'A step back', by: (step: number) => step - 1 },
+  { sign: '▶', label: 'A step on', by: (step: number) => step + 1 },
+  { sign: '+100', label: '100 steps on', by: (step: number) => step + FAR },
+  { sign: '▶|', label: 'Last step', by: (_: number, last: number) => last },
+];
+
+/** Goes to the state after the first step from here on after which a condition holds. */
+function Search({ view: { step, goTo } }: { view: View }) {
+  const [condition, setCondition] = useState('');
+  const [answer, setAnswer] = useState('');
+  const search = async (event: Event): Promise<void> => {
+    event.preventDefault();
+    setAnswer('searching ...');
+    try {
+      const found = await client.find({ condition, from: step });
+      if (found.step !== undefined) goTo(found.step + 1);
+      setAnswer(found.step === undefined ? 'not from here on' : `after step ${count(found.step)}`);
+    } catch (error) {
+      setAnswer((error as Error).message);
+    }
+  };
+  return (
+    <form class="search" onSubmit={search}>
+      <input
+        list="conditions"
+        value={condition}
+        placeholder="until: overflow not empty"
+        aria-label="Condition"
+        onInput={({ currentTarget }) => setCondition(currentTarget.value)}
+      />
+      <datalist id="conditions">
+        {CONDITIONS.map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
+      <button type="submit" disabled={condition.trim() === ''}>
+        Find
+      </button>
+      <output aria-live="polite">{answer}</output>
+    </form>
+  );
+}
