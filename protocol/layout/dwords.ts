@@ -29,3 +29,10 @@ export function highDword(value: number): number {
 export function swapBytes(value: number): number {
   return ((value >>> 24) | ((value >>> 8) & 0xff00) | ((value & 0xff00) << 8) | (value << 24)) >>> 0;
 }
+
+/** Number of bits of a dword that are set. */
+export function countBits(dword: number): number {
+  let bits = 0;
+  for (let rest = dword; rest !== 0; rest &= rest - 1) bits++;
+  return bits;
+}

@@ -63,6 +63,11 @@ export class OverflowBuffer {
     return this.pending >= this.#entries;
   }
 
+  /** Size of the ring; 0 without one. */
+  get entries(): number {
+    return this.#entries;
+  }
+
   /** Entries that may be written; 0 without a ring. */
   get room(): number {
     return this.#entries - this.pending;

@@ -3,8 +3,9 @@
  * Parts of the status report that adapters of all kinds have: guest, ports, dropped packets,
  * interrupts, DMA, and faults. `status-report.ts` and `personality-report.ts` call it.
  */
-import { joinDwords } from '../../../protocol/layout/dwords.ts';
+import { countBits, joinDwords } from '../../../protocol/layout/dwords.ts';
 import { FaultKind, faultKindName, faultObjectName, portStateName } from '../../../protocol/layout/gen/values.gen.ts';
+import type { PacketRing } from '../../fabric/port/packet-ring.ts';
 import type { Port } from '../../fabric/port/port.ts';
 import type { LateStore } from '../../hca/function/announced-memory.ts';
 import type { SoftwareAccess } from '../../hca/function/fault-log.ts';
@@ -42,7 +43,14 @@ export function reportPort(port: Port) {
     receiveDrops: port.receiveDrops,
     badPkeys: port.badPkeys,
     badQkeys: port.badQkeys,
+    creditStalls: port.transmitQueues.creditStalls,
+    virtualLanes: [...port.transmitQueues.rings, port.transmitQueues.vl15].map(reportVirtualLane),
   };
+}
+
+/** A virtual lane of the link: its packets that wait, and those that have left (IBTA 7.6). */
+function reportVirtualLane({ virtualLane, count, capacity, blocks, leftPackets }: PacketRing) {
+  return { number: virtualLane, waiting: count, capacity, blocks, sent: leftPackets };
 }
 
 /** Interrupts and bytes of DMA. */
@@ -120,10 +128,4 @@ function reportAccess({ sizeBytes, isWrite, low, high }: SoftwareAccess): Access
   if (sizeBytes === 0) return undefined;
   const value = (BigInt(high >>> 0) << 32n) | BigInt(low >>> 0);
   return { sizeBytes, ...(isWrite ? { written: `0x${value.toString(16)}` } : {}) };
-}
-
-function countBits(word: number): number {
-  let bits = 0;
-  for (let rest = word; rest !== 0; rest &= rest - 1) bits++;
-  return bits;
 }

@@ -152,13 +152,14 @@ function reportPaging(owner: UnderlyingFunction, { keys }: ObjectTables) {
 /** Doorbells by origin, and the fate of those that found no room. */
 function reportDoorbells({ underlying, doorbells }: PcieFunction) {
   const { counters } = underlying;
-  const { buffer, inbound, overflow } = doorbells;
+  const { buffer, inbound, overflow, thresholds } = doorbells;
   return {
     explicit: counters.doorbellsExplicit,
     implicit: counters.doorbellsImplicit,
     idle: counters.doorbellsIdle,
     stale: counters.doorbellsStale,
-    buffer: { entries: buffer.entries, used: buffer.used },
+    /** Spilling begins with less than `low` free entries, and ends with `high`. */
+    buffer: { entries: buffer.entries, used: buffer.used, low: thresholds.low, high: thresholds.high },
     bus: {
       posted: inbound.posted,
       reads: inbound.reads,
@@ -168,6 +169,7 @@ function reportDoorbells({ underlying, doorbells }: PcieFunction) {
     },
     overflow: {
       enabled: overflow.enabled,
+      entries: overflow.entries,
       depth: overflow.pending,
       spilled: counters.doorbellsSpilled,
       queued: counters.commandsQueued,

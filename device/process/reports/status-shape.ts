@@ -37,6 +37,8 @@ const port: ShapeOf<StatusReport['adapters'][number]['ports'][number]> = {
   ...numbers('number', 'lid', 'mtuBytes', 'transmitPackets', 'receivePackets', 'receiveDrops', 'badPkeys', 'badQkeys'),
   functionNumber: new Optional(NUMBER),
   state: 'string',
+  creditStalls: NUMBER,
+  virtualLanes: [numbers('number', 'waiting', 'capacity', 'blocks', 'sent')],
 };
 
 const drops: ShapeOf<StatusReport['adapters'][number]['drops']> = {
@@ -77,10 +79,10 @@ const functionReport: ShapeOf<StatusReport['adapters'][number]['functions'][numb
     ...numbers('explicit', 'implicit', 'idle', 'stale', 'sweeps', 'deadlocksDetected', 'queueTurns', 'queuesLinked'),
     ...numbers('linkChecks', 'linkChecksFailed'),
     ...booleans('sweeping', 'stalled'),
-    buffer: numbers('entries', 'used'),
+    buffer: numbers('entries', 'used', 'low', 'high'),
     bus: numbers('posted', 'reads', 'readsLimit', 'flying', 'held'),
     overflow: {
-      ...numbers('depth', 'spilled', 'queued', 'drained', 'lost'),
+      ...numbers('entries', 'depth', 'spilled', 'queued', 'drained', 'lost'),
       ...booleans('enabled', 'spilling'),
     },
     listed: levels(NUMBER),
