@@ -4,6 +4,7 @@
  * (US 8,484,392 par. 112-113). A PCB also has the bytes themselves. A refused command needs its
  * scoreboard because its VCB becomes free again exactly at its kick (par. 101).
  */
+import { countBits } from '../../../protocol/layout/dwords.ts';
 import { COMMAND_HEADER_BYTES, COMMAND_MAX_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
 import { DOORBELL_SIZE } from '../../../protocol/layout/gen/doorbell.gen.ts';
 import {
@@ -39,6 +40,11 @@ export abstract class CollectedCommand {
   /** True when the length is possible for a command. */
   get lengthValid(): boolean {
     return isCommandLength(this.collectLength);
+  }
+
+  /** Number of bytes that have arrived. */
+  get arrivedBytes(): number {
+    return this.arrived.reduce((sum, word) => sum + countBits(word), 0);
   }
 
   /** True when the first 8 bytes have arrived: enough for a doorbell. */

@@ -19,6 +19,10 @@ const ALL_BYTES = -1;
 /** LRH, BTH and DETH: the bytes of the shortest packet without CRCs. */
 const SHORTEST_PACKET_BYTES = 28;
 
+/** The life of a block. Of those that have left, `SendContext` knows. */
+export const SendBlockState = { FREE: 0, FILLING: 1, COMPLETE: 2, LEFT: 3 } as const;
+export type SendBlockState = (typeof SendBlockState)[keyof typeof SendBlockState];
+
 /** The blocks of one context and their bytes. */
 export class SendBlocks {
   readonly count: number;
@@ -89,6 +93,12 @@ export class SendBlocks {
     }
     for (let index = 0, at = block; index < length; index++, at = this.#after(at)) this.#taken[at] = 1;
     return block;
+  }
+
+  /** The state of a block whose packet has not left. */
+  stateOf(block: number): SendBlockState {
+    if (this.#taken[block] === 1) return SendBlockState.COMPLETE;
+    return this.#alias[block] === Alias.NONE ? SendBlockState.FREE : SendBlockState.FILLING;
   }
 
   /** Number of blocks of the packet that starts here; its control word must be known. */

@@ -24,7 +24,7 @@ import {
 import type { FaultSubject } from '../function/fault-log.ts';
 import { Step } from '../function/timeline.ts';
 import type { UnderlyingFunction } from '../function/underlying-function.ts';
-import { SendBlocks } from './send-blocks.ts';
+import { SendBlockState, SendBlocks } from './send-blocks.ts';
 
 const WORDS_PER_LINE = 8;
 /** A slot: not freed; freed; freed, and its packet asks for a credit return. */
@@ -150,6 +150,26 @@ export class SendContext implements FaultSubject {
     if (getSendControlInterrupt(blocks.view, control)) this.owner.msix.request(this.vector);
     this.#advance();
     if (this.state === SendContextState.DRAINING && this.waitingCount === 0) this.#close();
+  }
+
+  /** Visits the runs of blocks of one state, from the oldest block in use on. For `vuhca show`. */
+  forEachRun(visit: (state: SendBlockState, first: number, count: number) => void): void {
+    const { count } = this.blocks;
+    let first = this.#oldest;
+    let length = 0;
+    for (let place = 0; place < count; place++) {
+      const block = (this.#oldest + place) % count;
+      const state = this.#stateOf(block);
+      length++;
+      if (place + 1 < count && this.#stateOf((block + 1) % count) === state) continue;
+      visit(state, first, length);
+      first = (block + 1) % count;
+      length = 0;
+    }
+  }
+
+  #stateOf(block: number): SendBlockState {
+    return this.#freed[block] === Freed.NO ? this.blocks.stateOf(block) : SendBlockState.LEFT;
   }
 
   /** Enables a disabled context with its counters at zero; other states stay. */

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The views of `vuhca show` that a device of a personality has: kick lists and commands, which are
- * those of the common transport, and its own queues (docs/verbs/PERSONALITIES.md). It has no VCBs,
- * doorbell units, overflow buffers and send contexts. The control socket answers with it; it only
- * reads.
+ * The views of `vuhca show` that a device of a personality has: kick lists, commands and
+ * connections, which are those of the common transport, and its own queues
+ * (docs/verbs/PERSONALITIES.md). It has no VCBs, doorbell units, overflow buffers and send
+ * contexts. The control socket answers with it; it only reads.
  */
 import { type CommandHolder, showHeldCommands, showLanes } from '../../hca/adapter/contents/commands.ts';
+import { showConnections } from '../../hca/adapter/contents/connections.ts';
 import { type Contents, type ContentsRequest, readView, selectRows } from '../../hca/adapter/contents/contents.ts';
 import type { Row } from '../../hca/adapter/contents/rows.ts';
 import type { ViewName } from '../../hca/adapter/contents/view-names.ts';
@@ -45,6 +46,7 @@ export function showViews(device: ShownDevice, request: ContentsRequest): Conten
   const views: Views = {
     lanes: () => showLanes({ adapter: holder }),
     commands: () => showHeldCommands(holder),
+    connections: () => showConnections({ adapter: holder }),
     ...device.views,
   };
   const name = readView(request);

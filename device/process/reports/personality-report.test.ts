@@ -100,7 +100,7 @@ t.test('queues, commands and events', (t) => {
   t.match(show('queues', { qp }), [{ queue: 'QP', number: qp }]);
   t.same(show('lanes'), []);
   t.match(show('events'), [{ eq: fixture.events.number, vector: 1, unread: 0 }]);
-  t.throws(() => show('vcbs'), /the personality mthca has nothing to show as vcbs; it has lanes, commands, queues, ev/);
+  t.throws(() => show('vcbs'), /the personality mthca has nothing to show as vcbs; it has lanes, commands, connections, queues, ev/);
   t.throws(() => show('moon'), /view must be vcbs, /);
   t.throws(() => show('queues', { first: -1 }), /first must be a whole number/);
   a.cq.arm();
@@ -140,7 +140,7 @@ t.test('mlx5: from power-on to a failure', async (t) => {
   t.match(show('events'), [{ eq: queue.number, vector: 5, state: 'OVERFLOW', entries: 4, posted: 4, unread: 4 }]);
   t.throws(
     () => show('vcbs'),
-    /the personality mlx5 has nothing to show as vcbs; it has lanes, commands, queues, events/,
+    /the personality mlx5 has nothing to show as vcbs; it has lanes, commands, connections, queues, events/,
   );
   driver.port.plantFault(encodeFault(['fatal']));
   machine.runUntilIdle();

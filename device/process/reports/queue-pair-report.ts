@@ -16,7 +16,7 @@ import {
 import type { QueuePair } from '../../hca/queues/queue-pair.ts';
 import { FailureCause, type QueuePairFailure, UNKNOWN } from '../../hca/queues/queue-pair-failure.ts';
 import { requesterOf, responderOf } from '../../hca/transport/state/connected-states.ts';
-import { RequesterStep, RequesterWait, requesterStepNames } from '../../hca/transport/state/requester-state.ts';
+import { RequesterStep, requesterStepNames, requesterWaitNames } from '../../hca/transport/state/requester-state.ts';
 import { ResponderStep, responderStepNames } from '../../hca/transport/state/responder-state.ts';
 import type { AnyAdapter } from '../../topology/node-kinds.ts';
 
@@ -38,17 +38,6 @@ const causes: Readonly<Record<FailureCause, string>> = {
   [FailureCause.SEND]: 'send',
   [FailureCause.RECEIVE]: 'receive',
   [FailureCause.ADAPTER]: 'adapter',
-};
-
-const waits: Readonly<Record<RequesterWait, string | undefined>> = {
-  [RequesterWait.NONE]: undefined,
-  [RequesterWait.RNR]: 'receiver not ready',
-  [RequesterWait.FENCE]: 'fence',
-  [RequesterWait.READS]: 'outstanding READs',
-  [RequesterWait.CREDIT]: 'end-to-end credit',
-  [RequesterWait.FAULT]: 'failed command',
-  [RequesterWait.WINDOW]: 'acknowledgements',
-  [RequesterWait.PAGE]: 'page fault',
 };
 
 /** The QPs with numbers from `first` on, at most LIST_MAX. */
@@ -116,7 +105,7 @@ function reportSends(qp: QueuePair) {
     nextPsn: state === undefined ? qp.sendPsn : state.nextPsn,
     unackedPsn: state?.unackedPsn,
     turnEndedAt: state === undefined || state.step === RequesterStep.EXIT ? undefined : requesterStepNames[state.step],
-    waitsFor: state === undefined ? undefined : waits[state.wait],
+    waitsFor: state === undefined ? undefined : requesterWaitNames[state.wait],
     retriesLeft: state?.retriesLeft,
     rnrRetriesLeft: state?.rnrRetriesLeft,
   };

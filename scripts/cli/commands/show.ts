@@ -40,15 +40,17 @@ export function defineShow(command: CliCommand): void {
     .option('--json', 'Prints the rows as JSON')
     .addOption(watchOption('the list'))
     .addNotes(
-      '  vcbs      VCBs that collect a command, and their PCBs',
-      '  pcbs      PCBs that are not free, and their commands',
-      '  lists     doorbells and send queues in the order of their service: lists, scheduler buffer, bus',
-      '  lanes     commands in each kick list, in the order of their launch',
-      '  overflow  doorbells in the overflow buffers, as guest memory has them',
-      '  commands  commands in completion lists, pipeline and kick lists, with their credits',
-      '  queues    QPs, CQs and SRQs: state and next entry',
-      '  events    event queues: counters, delay, next interrupt time stamp, summary bytes',
-      '  contexts  send contexts: state and credits',
+      '  vcbs         VCBs that collect a command, and their PCBs',
+      '  pcbs         PCBs that are not free, and their commands',
+      '  lists        doorbells and send queues in the order of their service: lists, scheduler buffer, bus',
+      '  lanes        commands in each kick list, in the order of their launch',
+      '  overflow     doorbells in the overflow buffers, as guest memory has them',
+      '  commands     commands in completion lists, pipeline and kick lists, with their credits',
+      '  queues       QPs, CQs and SRQs: state and next entry',
+      '  connections  PSNs outstanding, waits and retries of connected QPs',
+      '  events       event queues: counters, delay, next interrupt time stamp, summary bytes',
+      '  contexts     send contexts: state and credits',
+      '  blocks       blocks of send contexts, in runs of one state from the oldest on',
     )
     .addExample('vuhca show queues', 'every QP, CQ and SRQ')
     .addExample('vuhca show commands --qp 2 --watch', 'the commands of one queue pair, every second')

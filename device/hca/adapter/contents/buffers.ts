@@ -27,6 +27,7 @@ export function showVcbs({ adapter }: ShownAdapter): Row[] {
         pcb: isBound ? buffer.index : null,
         account: isBound ? nameAccount(buffer) : null,
         ...identify(buffer),
+        arrived: buffer.arrivedBytes,
         length: buffer.lengthKnown ? buffer.collectLength : null,
       });
     }

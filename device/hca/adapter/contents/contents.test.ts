@@ -11,7 +11,7 @@ import type { DriverQueuePair } from '../../../rig/driver/queue-pair.ts';
 import { AdapterFixture } from '../../../rig/fixtures/adapter-fixture.ts';
 import { NOP } from '../../../rig/fixtures/command-poster.ts';
 import { DoorbellFlood } from '../../../rig/fixtures/doorbell-flood.ts';
-import { PacketPeer } from '../../../rig/fixtures/packet-peer.ts';
+import { PacketPeer, PEER_QPN } from '../../../rig/fixtures/packet-peer.ts';
 import { SendContextFixture } from '../../../rig/fixtures/send-context-fixture.ts';
 import { type ContentsRequest, ROWS_MAX, showContents } from './contents.ts';
 import type { Row } from './rows.ts';
@@ -51,6 +51,11 @@ t.test('VCBs show their PCBs, the accounts that pay, and send-queue mode', async
     [0, first, first, 0, 'collect', 1, 'level', qp.qpn, 0],
     [0, first + 1, null, 0, 'send queue', null, null, qp.qpn, 0],
     [0, 63, 63, 1, 'collect', 0, 'function', qp.qpn, 0],
+  ]);
+  t.same(pick(shown, 'arrived', 'length'), [
+    [16, 88],
+    [16, 88],
+    [8, 88],
   ]);
   t.same(pick(show(fixture, 'pcbs'), 'pool', 'pcb', 'state', 'level', 'account', 'vcb', 'qp', 'lane'), [
     ['collect', 0, 'collecting', 1, 'function', 63, qp.qpn, null],
@@ -119,6 +124,24 @@ t.test('the completion list of a connected QP, with PSNs and credits', async (t)
   t.match(held.completion, /private|shared/);
   peer.acknowledge(0);
   t.same(pick(show(peer.fixture, 'commands'), 'sequence'), [[1]], 'acknowledged messages have left');
+});
+
+t.test('connections show what is outstanding, why they wait, and the retries that are left', async (t) => {
+  const peer = new PacketPeer({ rnrRetry: 3 });
+  for (const bytes of [8, 300]) peer.qp.post({ sges: [peer.fixture.sge(peer.fixture.createBuffer(bytes))] });
+  peer.settle().take();
+  const fields = ['service', 'messages', 'unackedPsn', 'sentPsn', 'nextPsn', 'outstanding', 'waitsFor'];
+  const shown = () => pick(show(peer.fixture, 'connections', { qp: peer.qp.qpn }), ...fields);
+  t.same(shown(), [['RC', 2, 100, 103, 103, 3, null]]);
+  peer.acknowledge(0);
+  t.same(shown(), [['RC', 1, 101, 103, 103, 2, null]]);
+  peer.receiverNotReady(1, 12);
+  t.same(shown(), [['RC', 1, 101, 103, 103, 2, 'receiver not ready']]);
+  t.match(show(peer.fixture, 'connections'), [
+    { state: 'RTS', rnrRetriesLeft: 2, remoteQp: PEER_QPN, expectedPsn: 500 },
+  ]);
+  peer.fixture.createQueuePair();
+  t.equal(show(peer.fixture, 'connections').length, 1, 'no datagram QPs');
 });
 
 t.test('doorbells on the bus, in the scheduler buffer and in lists, in the order of service', async (t) => {
@@ -232,7 +255,18 @@ t.test('event queues with their stamp and counters', async (t) => {
     interrupts: 1,
   });
   t.match(row, { delayNs: 5000, stampNs: 6000, late: 0, asynchronous: false, error: false, primary: null });
+  t.match(row, { summary: null });
   t.match(last, { eq: polled.eqn, delayNs: 'poll only', posted: 0 });
+});
+
+t.test('the primary summary byte as guest memory has it', async (t) => {
+  const fixture = new AdapterFixture();
+  const { address, bytes } = fixture.createBuffer(64);
+  const eq = fixture.driver.createEventQueue({ vector: 7, attributes: { primarySummaryAddress: address } });
+  const summary = () => pick(show(fixture, 'events'), 'eq', 'summary').at(-1);
+  t.same(summary(), [eq.eqn, 0]);
+  bytes[0] = 1;
+  t.same(summary(), [eq.eqn, 1]);
 });
 
 t.test('send contexts with their credits', async (t) => {
@@ -249,6 +283,31 @@ t.test('send contexts with their credits', async (t) => {
   ]);
 });
 
+t.test('blocks of a send context in runs, from the oldest one in use on', async (t) => {
+  const fixture = new SendContextFixture({ blocks: 16, threshold: 9 });
+  const { context } = fixture;
+  const runs = () => pick(show(fixture.adapterFixture, 'blocks'), 'first', 'count', 'state');
+  t.same(runs(), [[0, 16, 'free']]);
+  for (let count = 0; count < 3; count++) fixture.postReceive();
+  const blocks = 3;
+  const [oldest, whole, half] = [1, 2, 3].map(() => context.allocate(fixture.packet(new Uint8Array(100))) ?? []);
+  for (const store of [...whole, half[0]]) context.write(store);
+  t.same(runs(), [
+    [0, blocks, 'free'],
+    [blocks, blocks, 'complete'],
+    [2 * blocks, 1, 'filling'],
+    [2 * blocks + 1, 15 - 2 * blocks, 'free'],
+  ]);
+  fixture.settle();
+  t.same(runs()[1], [blocks, blocks, 'left, behind an older one']);
+  for (const store of oldest) context.write(store);
+  fixture.settle();
+  t.same(runs(), [
+    [2 * blocks, 1, 'filling'],
+    [2 * blocks + 1, 15, 'free'],
+  ]);
+});
+
 t.test('long views come in parts; bad requests are refused in words', async (t) => {
   const fixture = new AdapterFixture({ memoryBytes: 2 ** 26 });
   const sendCq = fixture.createCompletionQueue();
@@ -261,7 +320,7 @@ t.test('long views come in parts; bad requests are refused in words', async (t) 
   t.match(second.rows, [{ queue: 'CQ' }]);
   t.equal(second.next, undefined);
   t.equal(showContents(shown, { view: 'queues', function: 1 }).rows.length, 0);
-  t.throws(() => showContents(shown, { view: 'nothing' }), { message: /^view must be vcbs, pcbs, .*contexts$/ });
+  t.throws(() => showContents(shown, { view: 'nothing' }), { message: /^view must be vcbs, pcbs, .*blocks$/ });
   t.throws(() => showContents(shown, { view: 'toString' }), { message: /^view must be/ });
   t.throws(() => showContents(shown, { view: 'pcbs', first: -1 }), { message: 'first must be a whole number' });
   t.throws(() => showContents(shown, { view: 'pcbs', qp: 'x' }), { message: 'qp must be a whole number' });

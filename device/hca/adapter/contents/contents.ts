@@ -6,7 +6,8 @@
 import { Refusal } from '../refusal.ts';
 import { showPcbs, showVcbs } from './buffers.ts';
 import { showCommands, showLanes } from './commands.ts';
-import { showContexts, showEvents } from './events.ts';
+import { showConnections } from './connections.ts';
+import { showBlocks, showContexts, showEvents } from './events.ts';
 import { showLists, showOverflow } from './lists.ts';
 import { showQueues } from './queues.ts';
 import type { Row, ShownAdapter, View } from './rows.ts';
@@ -20,8 +21,10 @@ const views: Readonly<Record<ViewName, View>> = {
   overflow: showOverflow,
   commands: showCommands,
   queues: showQueues,
+  connections: showConnections,
   events: showEvents,
   contexts: showContexts,
+  blocks: showBlocks,
 };
 
 /** Rows in one answer: some hundred KiB of JSON. */

@@ -5,7 +5,6 @@
  * one QP in full.
  */
 import { notifyStateName, qpStateName } from '../../../../protocol/layout/gen/values.gen.ts';
-import type { ObjectTable } from '../../function/object-table.ts';
 import type { CompletionQueue } from '../../queues/completion-queue.ts';
 import type { QueuePair } from '../../queues/queue-pair.ts';
 import type { SharedReceiveQueue } from '../../queues/shared-receive-queue.ts';
@@ -22,9 +21,9 @@ export function showQueues({ adapter }: ShownAdapter): Row[] {
 }
 
 /** The objects of a table in the order of their numbers. */
-export function sorted<T extends { readonly number: number; readonly owner: { readonly number: number } }>(
-  table: ObjectTable<T>,
-): T[] {
+export function sorted<T extends { readonly number: number }>(table: {
+  forEach(visit: (object: T) => void): void;
+}): T[] {
   const found: T[] = [];
   table.forEach((object) => {
     found.push(object);

@@ -11,7 +11,9 @@ export const VIEW_NAMES = [
   'overflow',
   'commands',
   'queues',
+  'connections',
   'events',
   'contexts',
+  'blocks',
 ] as const;
 export type ViewName = (typeof VIEW_NAMES)[number];

@@ -38,6 +38,18 @@ export const RequesterWait = {
 } as const;
 export type RequesterWait = (typeof RequesterWait)[keyof typeof RequesterWait];
 
+/** Names of the reasons, for the status; undefined for none. */
+export const requesterWaitNames: Readonly<Record<RequesterWait, string | undefined>> = {
+  [RequesterWait.NONE]: undefined,
+  [RequesterWait.RNR]: 'receiver not ready',
+  [RequesterWait.FENCE]: 'fence',
+  [RequesterWait.READS]: 'outstanding READs',
+  [RequesterWait.CREDIT]: 'end-to-end credit',
+  [RequesterWait.FAULT]: 'failed command',
+  [RequesterWait.WINDOW]: 'acknowledgements',
+  [RequesterWait.PAGE]: 'page fault',
+};
+
 /** States of one turn over the records of a QP. EXIT ends it. */
 export const RequesterStep = { SELECT: 0, ADMIT: 1, NUMBER: 2, SEND: 3, LOCAL: 4, EXIT: 5 } as const;
 export type RequesterStep = (typeof RequesterStep)[keyof typeof RequesterStep];
