@@ -109,13 +109,19 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/view',
     holds: 'the server of `vuhca view`, what it says to its page, and the replay of a recording',
-    uses: 'system layout vfio-user host.ts port function hca/trace scheduler adapter shared device/topology hosts reports control tools options cli/trace',
+    uses: 'system layout vfio-user host.ts port function hca/trace scheduler adapter shared device/topology hosts reports control tools picture options cli/trace',
   },
   { path: 'scripts/page', holds: 'the page of `vuhca view`, in a browser', uses: 'reports picture cli/view' },
   {
     path: 'scripts/page/testing',
     holds: 'fabrics of the rig for the page, and a server without a process',
     uses: 'random.ts device/topology reports fixtures qemu/setup page/build cli/view',
+    forTests: true,
+  },
+  {
+    path: 'scripts/page/inside/testing',
+    holds: 'states of adapters of the rig for the picture of an adapter',
+    uses: 'layout random.ts adapter personality/shared reports rig/driver machine fixtures qos cli/view scripts/page',
     forTests: true,
   },
   { path: 'scripts/cli/completion', holds: 'completion for bash and zsh', uses: 'options' },
