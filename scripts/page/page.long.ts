@@ -227,6 +227,11 @@ t.test('a recording: steps by keys, buttons and slider, conditions, two moments'
   await page.locator('.link.cut').waitFor();
   await page.getByRole('tab', { name: 'Time' }).click();
   await page.getByRole('row', { name: /s0 port 1 link peer/ }).waitFor();
+  for (const figure of await page.getByRole('figure').all()) {
+    await figure.locator('.link.changed').waitFor({ state: 'attached' });
+    await figure.locator('.node.changed').first().waitFor();
+  }
+  t.equal(await page.getByRole('figure').count(), 2);
   await page.getByLabel('Only those with these words').fill('sweeps');
   t.same(await page.locator('tbody tr').count(), 1);
   check();

@@ -6,6 +6,7 @@ import { reportRoute } from '../../../device/process/reports/route-report.ts';
 import { layOutFabric } from '../../cli/view/fabric-layout.ts';
 import type { ViewState } from '../../cli/view/view-protocol.ts';
 import { ReportedFabric, treePlan } from '../testing/fabrics.ts';
+import { findChangedParts } from './changed-parts.ts';
 import { type FabricModel, hasPlaces, lidsOf, listTroubles, modelFabric, nodeOfEnd } from './fabric-model.ts';
 import { linksOfRoute } from './route-links.ts';
 
@@ -97,6 +98,19 @@ t.test('a picture is placed anew when a node or a link has no place in it', asyn
   const moved = new ReportedFabric({ ...plan, links: [first, second, ...[...others].reverse()] }, false);
   moved.fabric.join('s0', 's1');
   t.notOk(hasPlaces(stateOf(moved), layout), 'another link');
+});
+
+t.test('states and wiring that differ are marked, counters are not', async (t) => {
+  const reported = new ReportedFabric(treePlan(1, 2, 2));
+  const before = stateOf(reported);
+  const layout = await layOutFabric(before);
+  const model = modelFabric(before, undefined, layout);
+  t.same(findChangedParts(before, later(before, 1e9, 'a0:1', 5000), model), new Set());
+  reported.fabric.unplug(reported.fabric.links[1]);
+  const cut = stateOf(reported);
+  t.same(findChangedParts(before, cut, modelFabric(cut, undefined, layout)), new Set(['s0', 's2', 's0:2 s2:1']));
+  const less = { ...before, fabric: { ...before.fabric, nodes: before.fabric.nodes.slice(1) } };
+  t.ok(findChangedParts(less, before, model).has('a0'), 'a node that is new');
 });
 
 t.test('the way marks its nodes and the links between them', async (t) => {

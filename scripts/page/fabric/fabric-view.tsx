@@ -5,19 +5,20 @@
  */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { RouteReport } from '../../../device/process/reports/route-report.ts';
-import type { FabricLayout, ViewState } from '../../cli/view/view-protocol.ts';
+import type { ViewState } from '../../cli/view/view-protocol.ts';
 import { client } from '../dom/client.ts';
 import type { TabContext } from '../shell/tab.tsx';
-import { hasPlaces, modelFabric } from './fabric-model.ts';
+import { modelFabric } from './fabric-model.ts';
 import { LinkPanel, NodePanel, Overview, RoutePanel } from './fabric-panels.tsx';
 import { FabricPicture, type Part } from './fabric-picture.tsx';
 import { linksOfRoute } from './route-links.ts';
+import { useLayout } from './use-layout.tsx';
 
-export function FabricView({ view, session }: TabContext) {
+export function FabricView({ view }: TabContext) {
   const { moments } = view;
   const state = moments.at(-1) as ViewState;
-  const step = session.kind === 'recording' ? state.step : undefined;
-  const { layout, error } = useLayout(state, step);
+  const { step } = state;
+  const { layout, error } = useLayout(state);
   const [chosen, setChosen] = useState<readonly string[]>([]);
   const [pointed, setPointed] = useState<Part>();
   const model = useMemo(
@@ -77,27 +78,6 @@ function Details({
   const name = pointed !== undefined && 'node' in pointed ? pointed.node : first;
   const node = name === undefined ? undefined : model.nodes.get(name);
   return node === undefined ? <Overview model={model} state={state} /> : <NodePanel node={node} model={model} />;
-}
-
-/** The places of the nodes of a state; asked for again when a node or a link has none. */
-function useLayout(state: ViewState, step: number | undefined) {
-  const [layout, setLayout] = useState<FabricLayout>();
-  const [error, setError] = useState<string>();
-  const isPlaced = layout !== undefined && hasPlaces(state, layout);
-  useEffect(() => {
-    if (isPlaced) return undefined;
-    let isWanted = true;
-    client.layout(step === undefined ? {} : { step }).then(
-      (answer) => {
-        if (isWanted) setLayout(answer);
-      },
-      (failure: Error) => setError(failure.message),
-    );
-    return () => {
-      isWanted = false;
-    };
-  }, [isPlaced, step]);
-  return { layout, error };
 }
 
 const ROUTE_AGE_NS = 1e9;

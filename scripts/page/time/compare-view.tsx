@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Two moments side by side: the one that the reader has marked and the one that is shown, as tables
- * of everything that differs.
+ * Two moments side by side: the one that the reader has marked and the one that is shown, as
+ * pictures of the fabric and a table of everything that differs.
  */
 import { useMemo, useState } from 'preact/hooks';
 import type { ViewState } from '../../cli/view/view-protocol.ts';
+import { findChangedParts } from '../fabric/changed-parts.ts';
+import { hasPlaces, modelFabric } from '../fabric/fabric-model.ts';
+import { FabricPicture } from '../fabric/fabric-picture.tsx';
+import { useLayout } from '../fabric/use-layout.tsx';
 import type { View } from '../shell/use-view.tsx';
 import { count, duration, pointOfTime } from '../words/numbers.ts';
 import { type Difference, findDifferences } from './differences.ts';
@@ -52,6 +56,7 @@ export function CompareView({ view }: { view: View }) {
           Forget the mark
         </button>
       </div>
+      <Pictures before={mark} now={state} />
       <div class="table">
         <table>
           <thead>
@@ -71,6 +76,41 @@ export function CompareView({ view }: { view: View }) {
       </div>
       {shown.length > MOST_ROWS && <p class="muted">and {count(shown.length - MOST_ROWS)} more</p>}
     </section>
+  );
+}
+
+const NO_PARTS: ReadonlySet<string> = new Set();
+
+/** The fabric at both moments, in the same places, with the differences marked. */
+function Pictures({ before, now }: { before: ViewState; now: ViewState }) {
+  const [ofBefore, ofNow] = [useLayout(before).layout, useLayout(now).layout];
+  // One of both may lack a link that was there at the other moment.
+  const hasBoth = ofBefore !== undefined && hasPlaces(before, ofBefore) && hasPlaces(now, ofBefore);
+  const layout = hasBoth ? ofBefore : ofNow;
+  const moments = useMemo(() => {
+    if (layout === undefined) return [];
+    const model = modelFabric(now, undefined, layout);
+    const changed = findChangedParts(before, now, model);
+    return [
+      { state: before, model: modelFabric(before, undefined, layout), changed },
+      { state: now, model, changed },
+    ];
+  }, [before, now, layout]);
+  if (layout === undefined || layout.nodes.length < 2) return null;
+  return (
+    <div class="moments">
+      {moments.map(({ state, model, changed }, index) => (
+        <figure key={index}>
+          <figcaption>{nameOf(state)}</figcaption>
+          <FabricPicture
+            {...{ layout, model, changed }}
+            chosen={[]}
+            way={NO_PARTS}
+            label={`Fabric, ${nameOf(state)}`}
+          />
+        </figure>
+      ))}
+    </div>
   );
 }
 
