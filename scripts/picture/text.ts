@@ -10,6 +10,7 @@ const WIDE = /[mwMW%@—]/;
 const CAPITAL = /[A-HK-LN-VX-Z→←≥≤+<>=#&~]/;
 const NARROW = /[iljftIJr.,:;'!|()[\]/ -]/;
 const WIDTHS = { wide: 0.98, capital: 0.79, other: 0.64, narrow: 0.4 };
+const NS_PER_US = 1000;
 const BOLD = 1.14;
 const BOLD_FROM = 600;
 
@@ -61,4 +62,9 @@ function fill(text: string, width: number, measure: (words: string) => number): 
     else lines.push(word);
   }
   return lines;
+}
+
+/** A time of a trace, `12.345`. */
+export function microseconds(ns: number): string {
+  return (ns / NS_PER_US).toFixed(3);
 }

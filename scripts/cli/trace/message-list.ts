@@ -10,10 +10,10 @@ import { findBlockSteps } from '../../../device/hca/trace/message-life.ts';
 import { formatWallTime } from '../../../device/process/trace/trace-export.ts';
 import { completionStatusName, serviceTypeName } from '../../../protocol/layout/gen/values.gen.ts';
 import { table } from '../../console/table.ts';
+import { microseconds } from '../../picture/text.ts';
 import { seconds } from '../screens/screen-text.ts';
 import { durationNs } from './message-choice.ts';
 import { isCovered } from './trace-lines.ts';
-import { microseconds } from './wire-text.ts';
 
 /** A message of the list. */
 export interface MessageRow {

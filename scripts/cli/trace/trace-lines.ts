@@ -14,8 +14,8 @@ import type { TracedMessage } from '../../../device/hca/trace/traced-message.ts'
 import { restorePacket } from '../../../device/process/trace/trace-export.ts';
 import type { TraceBlock } from '../../../protocol/layout/gen/trace-block.gen.ts';
 import { CompletionStatus, completionStatusName, SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
+import { microseconds } from '../../picture/text.ts';
 import { describeSignals, describeStep, say, type TimedText } from './step-text.ts';
-import { microseconds } from './wire-text.ts';
 
 /** Packets of one end that have a line each; runs of further ones share lines. */
 const PACKETS_SHOWN = 8;

@@ -17,9 +17,9 @@ import { describeMessage, formatWallTime } from '../../../device/process/trace/t
 import type { TraceRule } from '../../../device/process/trace/trace-observer.ts';
 import type { TraceBlock } from '../../../protocol/layout/gen/trace-block.gen.ts';
 import { SendOpcode } from '../../../protocol/layout/gen/values.gen.ts';
+import { microseconds } from '../../picture/text.ts';
 import { describeStep, say, type TimedText } from './step-text.ts';
 import { compareTexts, endTimeNs, isCovered, tellEnd } from './trace-lines.ts';
-import { microseconds } from './wire-text.ts';
 
 /** Opcodes with a request and an answer. */
 const ANSWERED: readonly number[] = [

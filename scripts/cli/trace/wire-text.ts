@@ -19,8 +19,8 @@ import { type ResponderStep, responderStepNames } from '../../../device/hca/tran
 import { AethKind, bthOpcodeName, nakCodeName } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { rnrTimerNs, splitSyndrome } from '../../../protocol/infiniband/syndrome.ts';
 import { faultKindName } from '../../../protocol/layout/gen/values.gen.ts';
+import { microseconds } from '../../picture/text.ts';
 
-const NS_PER_US = 1000;
 const HIGH_DWORD = 2 ** 32;
 
 type Describe = (step: TimelineStep) => string;
@@ -139,8 +139,4 @@ function describeAnswer(psn: number, syndrome: number): string {
 
 export function hex(value: number): string {
   return `0x${value.toString(16)}`;
-}
-
-export function microseconds(ns: number): string {
-  return (ns / NS_PER_US).toFixed(3);
 }
