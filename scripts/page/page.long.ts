@@ -169,7 +169,7 @@ t.test('a link is cut by hand: the command line before and after, the picture st
 t.test('a page that may only look has no hands', async (t) => {
   const open = await startBrowser(t);
   const { page, check } = await show(t, open, liveSource(treePlan(1, 1, 1), { mayAct: false }));
-  t.same(await page.getByRole('tab').allTextContents(), ['Fabric', 'Time']);
+  t.same(await page.getByRole('tab').allTextContents(), ['Fabric', 'Inside', 'Story', 'Time']);
   check();
 });
 
@@ -257,7 +257,7 @@ t.test('small windows and both themes: nothing leaves the window, every control 
   ] as const;
   for (const options of sizes) {
     const { page, check } = await show(t, open, source, options);
-    for (const name of ['Fabric', 'Time', 'Do']) {
+    for (const name of ['Fabric', 'Inside', 'Story', 'Time', 'Do']) {
       await page.getByRole('tab', { name }).click();
       const width = (await page.evaluate('document.documentElement.scrollWidth')) as number;
       t.ok(width <= options.viewport.width, `${name}: ${width} of ${options.viewport.width}`);

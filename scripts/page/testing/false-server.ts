@@ -30,22 +30,21 @@ export interface FalseServer {
 /** Serves at any free port of 127.0.0.1, or at the given one. */
 export async function serveFalsely(source: FalseSource, port = 0): Promise<FalseServer> {
   const page = await providePage();
-  const streams = new Set<ServerResponse>();
+  const streams = new Map<ServerResponse, ViewQuery>();
   const server = createServer((request, response) => void answer(request, response, { source, page, streams }));
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   const timer = setInterval(() => {
-    if (streams.size === 0) return;
-    const text = `event: state\ndata: ${JSON.stringify(source.state({}))}\n\n`;
-    for (const stream of streams) stream.write(text);
+    for (const [stream, query] of streams)
+      stream.write(`event: state\ndata: ${JSON.stringify(source.state(query))}\n\n`);
   }, 1000 / STREAM_HZ);
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
     end: (sentence) => {
-      for (const stream of streams) stream.end(`event: ended\ndata: ${sentence}\n\n`);
+      for (const stream of streams.keys()) stream.end(`event: ended\ndata: ${sentence}\n\n`);
       streams.clear();
     },
     whenQuiet: async () => {
-      while (streams.size > 0) await once([...streams][0], 'close');
+      while (streams.size > 0) await once([...streams.keys()][0], 'close');
     },
     close: () => closeAll(server, timer),
   };
@@ -60,7 +59,7 @@ function closeAll(server: Server, timer: NodeJS.Timeout): void {
 interface Parts {
   readonly source: FalseSource;
   readonly page: Page;
-  readonly streams: Set<ServerResponse>;
+  readonly streams: Map<ServerResponse, ViewQuery>;
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
@@ -72,7 +71,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, parts:
   if (pathname === viewPaths.stream) {
     response.writeHead(200, { 'Content-Type': 'text/event-stream; charset=utf-8' });
     response.flushHeaders();
-    parts.streams.add(response);
+    parts.streams.set(response, readQuery(searchParams));
     response.once('close', () => parts.streams.delete(response));
     return;
   }
@@ -87,7 +86,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, parts:
 
 async function read(path: string, given: URLSearchParams, request: IncomingMessage, source: FalseSource) {
   const text = (name: string): string => given.get(name) ?? '';
-  const query: ViewQuery = given.has('step') ? { step: Number(text('step')) } : {};
+  const query = readQuery(given);
   switch (path) {
     case viewPaths.session:
       return source.session;
@@ -97,6 +96,8 @@ async function read(path: string, given: URLSearchParams, request: IncomingMessa
       return layOutFabric(source.state(query));
     case viewPaths.route:
       return source.route(text('from'), text('to'));
+    case viewPaths.stories:
+      return { queuePairs: [], stories: [], reason: 'no queue pair is traced' };
     case viewPaths.find:
       return source.find(text('condition'), Number(text('from')));
     case viewPaths.act:
@@ -104,6 +105,11 @@ async function read(path: string, given: URLSearchParams, request: IncomingMessa
     default:
       throw new Error('there is no such request');
   }
+}
+
+function readQuery(given: URLSearchParams): ViewQuery {
+  const [adapter, step] = [given.get('adapter'), given.get('step')];
+  return { ...(adapter !== null && { adapter }), ...(step !== null && { step: Number(step) }) };
 }
 
 async function readBody(request: IncomingMessage): Promise<Act> {

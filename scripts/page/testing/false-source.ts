@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * What a server of the page answers, from fabrics of the rig (fabrics.ts): a live one whose links
- * are busy at random, or the recording of a subnet manager that configures its subnet, with one
+ * are busy at random, with an adapter that works, or the recording of a subnet manager that configures its subnet, with one
  * state for each step. false-server.ts serves it.
  */
 import { reportRoute } from '../../../device/process/reports/route-report.ts';
@@ -9,6 +9,7 @@ import { Random } from '../../../device/random.ts';
 import type { ManagedFabricPlan } from '../../../device/rig/fixtures/managed-fabric.ts';
 import { describeAct } from '../../cli/view/act-lines.ts';
 import type { Act, ActAnswer, Found, ViewQuery, ViewSession, ViewState } from '../../cli/view/view-protocol.ts';
+import { BusyAdapter } from '../inside/testing/busy-adapter.ts';
 import { ReportedFabric } from './fabrics.ts';
 
 const CONTROL = '/run/user/1000/vuhca/control';
@@ -35,6 +36,7 @@ export function liveSource(
   const random = new Random(seed);
   const bytes = new Map<string, number>();
   let frames = 0;
+  const busy = new BusyAdapter({ seed, functions: 4, flowsOfEach: 4 });
   const cut: ViewState['links'] & object[] = [];
   const addTraffic = (node: Node): Node => ({
     ...node,
@@ -52,10 +54,12 @@ export function liveSource(
       ...{ kind: 'live', title: CONTROL, version: '0.1.0', mayAct },
       adapters: reported.fabric.adapters.map((_, index) => ({ name: `a${index}` })),
     },
-    state: () => {
+    state: ({ adapter: name }) => {
       const { timeNs = 0, ...fabric } = reported.report();
       const at = timeNs + frames++ * FRAME_NS;
+      const { adapter, views } = busy.next();
       return change({
+        ...(name !== undefined && adapter !== undefined && { adapter: { ...adapter, name }, ...(views && { views }) }),
         timeNs: at,
         fabric: { ...fabric, timeNs: at, nodes: fabric.nodes.map(addTraffic) },
         links: [...linksOf(reported), ...cut],
