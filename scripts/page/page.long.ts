@@ -3,9 +3,17 @@
  * The page in Chromium, on a server without a process (testing/false-server.ts): fabric, ways,
  * hands, time, hostile strings, the end of a process, keys, small windows, and what a frame costs.
  */
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import t, { type Test } from 'tap';
+import { ControlServer } from '../../device/process/control/control-server.ts';
+import { makeFabricCommands } from '../../device/rig/live/served-fabric.ts';
+import { ThreeKinds } from '../../device/rig/mixed/three-kinds.ts';
+import { makeDirectory } from '../cli/testing/directory.ts';
+import { LiveSource } from '../cli/view/live-source.ts';
 import type { ViewState } from '../cli/view/view-protocol.ts';
+import { ViewServer } from '../cli/view/view-server.ts';
+import { providePage } from './build/build-page.ts';
 import { type Open, startBrowser } from './testing/browser.ts';
 import { treePlan } from './testing/fabrics.ts';
 import { serveFalsely } from './testing/false-server.ts';
@@ -246,6 +254,47 @@ t.test('a recording: steps by keys, buttons and slider, conditions, two moments'
     )) as [],
     [],
   );
+});
+
+t.test('the real server and a process with adapters of three kinds', async (t) => {
+  const open = await startBrowser(t);
+  const { machine, built } = new ThreeKinds();
+  const commands = makeFabricCommands({ machine, built, adapterNames: ['m', 'v', 'n'], switchNames: ['s'] });
+  const events = { failed: () => {}, threw: (where: string, error: unknown) => t.fail(where, { error }) };
+  const control = new ControlServer(join(makeDirectory(t), 'c'), commands, events);
+  const source = await LiveSource.open(control.path);
+  const server = await ViewServer.start({ source, page: await providePage(), mayAct: true, port: 0 });
+  t.teardown(() => server.close());
+  t.teardown(() => source.close());
+  const { page, errors, origins } = await open(server.address);
+  await boxOf(page, 'v').waitFor();
+  t.equal(new URL(page.url()).search, '', 'the token is not in the address any more');
+  const names = (await page.locator('.node .name').allTextContents()).sort();
+  t.same(names, ['m', 'n', 's', 'v']);
+  await boxOf(page, 'v').click();
+  await boxOf(page, 'n').click();
+  await page.mouse.move(5, 5);
+  await page.locator('.hops').waitFor();
+  await page.getByRole('tab', { name: 'Inside' }).click();
+  for (const name of ['v', 'm', 'n']) {
+    await page.getByLabel('Adapter').selectOption(name);
+    await page.getByRole('heading', { name: /^Transport/ }).waitFor();
+  }
+  await page.getByRole('tab', { name: 'Story' }).click();
+  await page.locator('.stories').waitFor();
+  await page.getByRole('tab', { name: 'Do' }).click();
+  const form = page.getByRole('form', { name: 'Trace new queue pairs' });
+  const line = await form.locator('.command').textContent();
+  t.equal(line, `vuhca trace on --adapter=n --new --control=${control.path}`);
+  await form.getByRole('button', { name: 'Trace' }).click();
+  await form.getByText('done').waitFor();
+  t.same(errors, []);
+  t.same([...origins], [new URL(server.address).origin]);
+  control.close();
+  await page
+    .getByRole('status')
+    .getByText(/has ended\. The page shows its last state\.$/)
+    .waitFor();
 });
 
 t.test('small windows and both themes: nothing leaves the window, every control has a name', async (t) => {
