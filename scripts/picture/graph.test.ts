@@ -55,6 +55,50 @@ t.test('nothing lies on anything else, whatever the graph', async (t) => {
   }
 });
 
+t.test('nothing lies on anything else where many links cross', async (t) => {
+  const kinds = [
+    ...Array.from({ length: 9 }, (): NodeKind => 'switch'),
+    ...Array.from({ length: 9 }, (): NodeKind => 'adapter'),
+  ];
+  const random = new Random(16);
+  const trunks = Array.from({ length: 26 }, () => {
+    const from = random.below(9);
+    return [from, (from + 1 + random.below(8)) % 9] as const;
+  });
+  const graph = makeGraph(kinds, [
+    ...trunks,
+    ...Array.from({ length: 9 }, (_, at) => [9 + at, random.below(9)] as const),
+  ]);
+  const links = graph.links.map((link) => ({ ...link, there: '1.2 Gb/s, 3 %', back: '4 Gb/s, 10 %' }));
+  t.same(findGraphFaults(await layOutGraph({ ...graph, links })), []);
+  t.same(findCollisions(await drawGraph({ ...graph, links })), []);
+});
+
+t.test('labels and links that lie on each other are found', async (t) => {
+  const layout = await layOutGraph(
+    makeGraph(
+      ['switch', 'switch'],
+      [
+        [0, 1],
+        [0, 1],
+        [1, 0],
+      ],
+    ),
+  );
+  t.same(findGraphFaults(layout), []);
+  const [first, second, third] = layout.links;
+  const faultsOf = (...links: typeof layout.links) => findGraphFaults({ ...layout, links });
+  t.match(faultsOf(first, { ...second, text: third.text }, third)[0], /lies on/);
+  t.match(faultsOf(first, { ...second, points: first.points }).join(), /n0:1 - n1:1 lies on n0:2 - n1:2/);
+  t.match(faultsOf({ ...first, points: second.points, text: undefined }, second, third).join(), /is behind|lies on/);
+  const [box] = layout.nodes;
+  const through = [
+    { x: box.x - 5, y: box.y + 9 },
+    { x: box.x + box.width + 5, y: box.y + 9 },
+  ];
+  t.match(faultsOf({ ...first, points: through, text: undefined }).join(), /n0:1 - n1:1 passes n0/);
+});
+
 t.test('the same graph gives the same file, whatever was drawn before', async (t) => {
   const [one, other] = [21, 22].map((seed) => drawGraphOf(new Random(seed)));
   const first = await drawGraph(one);

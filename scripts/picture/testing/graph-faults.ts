@@ -8,8 +8,12 @@ import type { Area, Point } from '../area.ts';
 import type { GraphLayout, PlacedLink } from '../graph-layout.ts';
 import { overlap } from './read-svg.ts';
 
-/** Links that touch at a corner only do not lie on each other. */
-const TOUCH = 1;
+/**
+ * Half the width of a line: links that touch at a corner only do not lie on each other, and a link
+ * ends at the edge of a box, give or take what numbers are rounded by.
+ */
+const TOUCH = 0.9;
+const FLAT = 2 * TOUCH + 0.01;
 
 interface Segment {
   readonly area: Area;
@@ -75,8 +79,8 @@ function segmentsOf(link: PlacedLink): Segment[] {
 
 /** True for parallel pieces that share more than a point: crossings are no fault. */
 function coincide({ area: one }: Segment, { area: other }: Segment): boolean {
-  const isFlat = one.height <= 2 * TOUCH;
-  if (isFlat !== other.height <= 2 * TOUCH) return false;
+  const isFlat = one.height <= FLAT;
+  if (isFlat !== other.height <= FLAT) return false;
   return overlap(one, other);
 }
 
