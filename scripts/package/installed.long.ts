@@ -179,6 +179,16 @@ t.test('it works from an empty folder and writes nothing there', async (t) => {
   const replay = pack.run('npx', 'vuhca', 'replay', 'a.rec');
   t.match(replay, { status: 0, stdout: /a\.rec: identical: / }, replay.stderr);
 
+  const viewed = [vuhca, 'device', '--socket', join(folder, 'b.sock'), '--view'];
+  const page = await serve(viewed, /^the page is at /, async (said) => {
+    const [, origin, token] = /(http:\/\/\S+)\/\?token=(\S+)/.exec(said.join('\n')) ?? [];
+    for (const path of ['/', '/page.js', '/page.css']) {
+      const { status } = await fetch(origin + path, { headers: { authorization: `Bearer ${token}` } });
+      t.equal(status, 200, `the page was packed: ${path}`);
+    }
+  });
+  t.equal(page, 0);
+
   const library = pack.run('npx', 'vuhca', 'setup', 'library').stdout.trim();
   const edu = [
     `LIBVFIO_USER=${library}`,
