@@ -10,7 +10,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { pathToFileURL } from 'node:url';
 import { layOutFabric } from '../../cli/view/fabric-layout.ts';
-import { type Act, STREAM_HZ, type ViewQuery, viewPaths } from '../../cli/view/view-protocol.ts';
+import { type Act, STREAM_HZ, type StoryList, type ViewQuery, viewPaths } from '../../cli/view/view-protocol.ts';
 import { type Page, providePage } from '../build/build-page.ts';
 import { treePlan } from './fabrics.ts';
 import { type FalseSource, liveSource, recordedSource } from './false-source.ts';
@@ -100,12 +100,16 @@ async function read(path: string, given: URLSearchParams, request: IncomingMessa
       return { queuePairs: [], stories: [], reason: 'no queue pair is traced' };
     case viewPaths.find:
       return source.find(text('condition'), Number(text('from')));
+    case viewPaths.stories:
+      return source.stories?.({ adapter: text('adapter'), qp: Number(text('qp')) }) ?? nothingTraced;
     case viewPaths.act:
       return source.act(await readBody(request));
     default:
       throw new Error('there is no such request');
   }
 }
+
+const nothingTraced: StoryList = { queuePairs: [], stories: [], reason: 'no queue pair is traced' };
 
 function readQuery(given: URLSearchParams): ViewQuery {
   const [adapter, step] = [given.get('adapter'), given.get('step')];

@@ -8,7 +8,16 @@ import { reportRoute } from '../../../device/process/reports/route-report.ts';
 import { Random } from '../../../device/random.ts';
 import type { ManagedFabricPlan } from '../../../device/rig/fixtures/managed-fabric.ts';
 import { describeAct } from '../../cli/view/act-lines.ts';
-import type { Act, ActAnswer, Found, ViewQuery, ViewSession, ViewState } from '../../cli/view/view-protocol.ts';
+import type {
+  Act,
+  ActAnswer,
+  Found,
+  StoryList,
+  StoryQuery,
+  ViewQuery,
+  ViewSession,
+  ViewState,
+} from '../../cli/view/view-protocol.ts';
 import { BusyAdapter } from '../inside/testing/busy-adapter.ts';
 import { ReportedFabric } from './fabrics.ts';
 
@@ -23,6 +32,8 @@ export interface FalseSource {
   route(from: string, to: string): unknown;
   find(condition: string, from: number): Found;
   act(act: Act): ActAnswer;
+  /** Of a source whose messages are traced. */
+  stories?(query: StoryQuery): StoryList;
 }
 
 type Node = ViewState['fabric']['nodes'][number];
