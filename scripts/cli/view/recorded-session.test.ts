@@ -12,6 +12,7 @@ import { reportFabric } from '../../../device/process/reports/fabric-report.ts';
 import { reportLinks } from '../../../device/process/reports/link-report.ts';
 import { reportManagers } from '../../../device/process/reports/manager-report.ts';
 import { reportPersonality } from '../../../device/process/reports/personality-report.ts';
+import { reportRoute } from '../../../device/process/reports/route-report.ts';
 import { reportAdapter, reportSwitch } from '../../../device/process/reports/status-report.ts';
 import { Random } from '../../../device/random.ts';
 import { EventfulSession } from '../../../device/rig/fixtures/eventful-session.ts';
@@ -72,6 +73,10 @@ t.test('a fabric has its nodes, links, switches and manager, and adapters of all
   t.same(links, reportLinks({ served, switches: relays, joints, socketLinks: [] }));
   t.equal(links?.length, 3);
   t.same(reported, relays.map(reportSwitch));
+  const nodes = listNodes(served, relays);
+  const [from, to] = nodes;
+  t.same(session.route({ from: from.name, to: to.name }), reportRoute(nodes, from, to));
+  t.throws(() => session.route({ from: 'm', to: 'x' }), { status: 404, message: /^there is no node x; there are / });
   for (const { name, core } of served) {
     const state = session.describe({ adapter: name, views: VIEW_NAMES });
     if (core instanceof Adapter) {

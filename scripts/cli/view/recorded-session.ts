@@ -15,12 +15,13 @@ import { reportFabric } from '../../../device/process/reports/fabric-report.ts';
 import { type LinkReport, reportLinks } from '../../../device/process/reports/link-report.ts';
 import { reportManagers } from '../../../device/process/reports/manager-report.ts';
 import { reportPersonality } from '../../../device/process/reports/personality-report.ts';
+import { type RouteReport, reportRoute } from '../../../device/process/reports/route-report.ts';
 import { reportAdapter, reportSwitch } from '../../../device/process/reports/status-report.ts';
 import { listNodes, type NamedSwitch } from '../../../device/topology/named-nodes.ts';
 import { type ObservedAdapter, observeReplay, openReplay, type TraceDepth } from '../trace/observed-replay.ts';
 import { type RecordedMemory, recordMemories } from './recorded-memory.ts';
 import { listStories } from './stories.ts';
-import type { StoryList, StoryQuery, ViewQuery, ViewRow, ViewSession, ViewState } from './view-protocol.ts';
+import type { RouteQuery, StoryList, StoryQuery, ViewQuery, ViewRow, ViewSession, ViewState } from './view-protocol.ts';
 import { ViewRefusal } from './view-source.ts';
 
 /** Snapshots do not share what was noted between them: the less is kept, the more snapshots. */
@@ -98,6 +99,18 @@ export class RecordedSession {
       switches: this.switches.map(reportSwitch),
       links: this.#reportLinks(),
     };
+  }
+
+  /** The way between two nodes by the tables of this moment. Throws ViewRefusal for other names. */
+  route(query: Pick<RouteQuery, 'from' | 'to'>): RouteReport {
+    const nodes = listNodes(this.adapters, this.switches);
+    const [from, to] = [query.from, query.to].map((name) => {
+      const node = nodes.find((one) => one.name === name);
+      if (node !== undefined) return node;
+      const names = nodes.map((one) => one.name).join(', ');
+      throw new ViewRefusal('unknown', `there is no node ${name}; there are ${names}`);
+    });
+    return reportRoute(nodes, from, to);
   }
 
   /** The messages of a queue pair up to this moment. */

@@ -3,6 +3,7 @@
  * A recording as the source of `vuhca view`: states and stories at any step, and steps by which a
  * condition comes to hold. The processes of ReplayFamily replay it.
  */
+import type { RouteReport } from '../../../device/process/reports/route-report.ts';
 import { readCondition } from './replay-conditions.ts';
 import { ReplayFamily } from './replay-family.ts';
 import { type ReplayCall, replayBounds } from './replay-requests.ts';
@@ -10,6 +11,7 @@ import type {
   ActAnswer,
   FindQuery,
   Found,
+  RouteQuery,
   StoryList,
   StoryQuery,
   ViewQuery,
@@ -81,6 +83,11 @@ export class RecordingSource implements ViewSource {
 
   subscribe(): () => void {
     throw new ViewRefusal('bad', 'a recording does not change; ask for the state before a step');
+  }
+
+  async route(query: RouteQuery): Promise<RouteReport> {
+    const step = await this.#reach(query.step);
+    return this.#family.ask(step, { kind: 'route', step, query });
   }
 
   async stories(query: StoryQuery): Promise<StoryList> {

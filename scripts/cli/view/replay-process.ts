@@ -190,6 +190,7 @@ function answer(session: RecordedSession, request: ReplayRequest): ReplayAnswer 
 function perform(session: RecordedSession, request: ReplayRequest): unknown {
   if (request.kind === 'search') return searchPart(session, request.search);
   session.advanceTo(request.step);
+  if (request.kind === 'route') return session.route(request.query);
   return request.kind === 'state' ? session.describe(request.query) : session.tell(request.query);
 }
 

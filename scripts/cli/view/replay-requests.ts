@@ -4,7 +4,7 @@
  * of the one that replays, and requests to those that stay behind as checkpoints.
  */
 import type { PartialSearch } from './recorded-search.ts';
-import type { StoryQuery, ViewQuery, ViewSession } from './view-protocol.ts';
+import type { RouteQuery, StoryQuery, ViewQuery, ViewSession } from './view-protocol.ts';
 import type { ViewRefusal } from './view-source.ts';
 
 /** First word of the command line of a process that replays; a ReplayCall as JSON follows. */
@@ -39,6 +39,7 @@ export type ReplayEvent =
 
 export type ReplayRequest =
   | { readonly kind: 'state'; readonly step: number; readonly query: ViewQuery }
+  | { readonly kind: 'route'; readonly step: number; readonly query: RouteQuery }
   | { readonly kind: 'stories'; readonly step: number; readonly query: StoryQuery }
   | { readonly kind: 'search'; readonly search: PartialSearch };
 

@@ -182,7 +182,7 @@ export class ViewServer {
     [viewPaths.state, (given) => this.#source.state(readViewQuery(given))],
     [viewPaths.stream, (given, _, response) => this.#openStream(given, response)],
     [viewPaths.layout, (given) => this.#layOut(given)],
-    [viewPaths.route, (given) => this.#findRoute(given)],
+    [viewPaths.route, (given) => this.#source.route(readRouteQuery(given))],
     [viewPaths.stories, (given) => this.#source.stories(readStoryQuery(given))],
     [viewPaths.find, (given) => this.#source.find(readFindQuery(given))],
     [viewPaths.act, (_, request) => this.#act(request)],
@@ -197,12 +197,6 @@ export class ViewServer {
     // The library of layouts is large, and not every page shows a fabric.
     const { layOutFabric } = await import('./fabric-layout.ts');
     return layOutFabric(await this.#source.state(readViewQuery(given)));
-  }
-
-  async #findRoute(given: URLSearchParams): Promise<unknown> {
-    const query = readRouteQuery(given);
-    if (this.#source.route === undefined) throw new ViewRefusal('unknown', 'ways are not known here');
-    return this.#source.route(query);
   }
 
   async #act(request: IncomingMessage): Promise<unknown> {

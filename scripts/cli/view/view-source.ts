@@ -33,7 +33,7 @@ export interface ViewSource {
    */
   subscribe(query: ViewQuery, onState: (state: ViewState) => void): () => void;
   /** The way between two nodes. */
-  route?(query: RouteQuery): Promise<RouteReport>;
+  route(query: RouteQuery): Promise<RouteReport>;
   stories(query: StoryQuery): Promise<StoryList>;
   act(act: Act): Promise<ActAnswer>;
   find(query: FindQuery): Promise<Found>;
