@@ -215,6 +215,10 @@ t.test('a recording: steps by keys, buttons and slider, conditions, two moments'
   const open = await startBrowser(t);
   const { page, check } = await show(t, open, recordedSource(treePlan(2, 2, 4), 40));
   await boxOf(page, 'a0').waitFor();
+  await page.getByText('of 10 (read: 25 %)').waitFor();
+  await page.keyboard.press('End');
+  await page.getByText('step 10 of 40').waitFor();
+  await page.keyboard.press('Home');
   const place = (step: number) => page.locator('.time-bar .place:not(.busy)').getByText(`step ${step} of 40`).waitFor();
   await place(0);
   await page.getByText('no LID').first().waitFor();
@@ -230,9 +234,17 @@ t.test('a recording: steps by keys, buttons and slider, conditions, two moments'
   const mark = page.locator('.time-bar').getByRole('button', { name: 'Mark' });
   await mark.click();
   await page.getByLabel('Condition').fill('link down');
-  await page.getByRole('button', { name: 'Find' }).click();
+  await page.getByRole('button', { name: 'Find', exact: true }).click();
   await place(21);
   await page.locator('.link.cut').waitFor();
+  await page.getByRole('button', { name: 'Find', exact: true }).click();
+  await page.getByText('not from here on').waitFor();
+  await page.getByRole('button', { name: 'Last step' }).click();
+  await place(40);
+  await page.getByRole('button', { name: 'Find before' }).click();
+  await place(21);
+  await page.getByRole('button', { name: 'Find before' }).click();
+  await page.getByText('not before').waitFor();
   await page.getByRole('tab', { name: 'Time' }).click();
   await page.getByRole('row', { name: /s0 port 1 link peer/ }).waitFor();
   for (const figure of await page.getByRole('figure').all()) {
@@ -244,7 +256,7 @@ t.test('a recording: steps by keys, buttons and slider, conditions, two moments'
   t.same(await page.locator('tbody tr').count(), 1);
   check();
   await page.getByLabel('Condition').fill('<b>nonsense</b>');
-  await page.getByRole('button', { name: 'Find' }).click();
+  await page.getByRole('button', { name: 'Find', exact: true }).click();
   await page.getByText('there is no condition <b>nonsense</b>').waitFor();
   t.equal(await page.locator('.search b').count(), 0);
   t.equal(await page.getByRole('tab', { name: 'Do' }).count(), 0);

@@ -67,7 +67,7 @@ export function Shell() {
           </label>
         )}
       </div>
-      <Notice connection={view.connection} isFrozen={view.isFrozen} />
+      <Notice connection={view.connection} isFrozen={view.isFrozen} trouble={session?.trouble} />
       <main>
         <div id="view" role="tabpanel" aria-labelledby={`tab-${tab?.id}`}>
           {tab !== undefined && session !== undefined && view.moments.length > 0 ? (
@@ -119,16 +119,25 @@ function badgeOf({ session, connection, isFrozen }: View): string {
   return isFrozen ? 'frozen' : 'live';
 }
 
-/** What is wrong with the connection, in a sentence; screen readers say it once. */
-function Notice({ connection, isFrozen }: { connection: Connection; isFrozen: boolean }) {
+interface NoticeProps {
+  readonly connection: Connection;
+  readonly isFrozen: boolean;
+  /** Why a recording cannot be shown up to its end. */
+  readonly trouble: string | undefined;
+}
+
+/** What is wrong, in a sentence; screen readers say it once. */
+function Notice({ connection, isFrozen, trouble }: NoticeProps) {
   return (
     <p class={`notice ${connection.kind}`} role="status" aria-live="polite">
-      {sentenceOf(connection, isFrozen)}
+      {sentenceOf(connection) ?? (trouble && `${capital(trouble)}.`) ?? (isFrozen && STANDS_STILL)}
     </p>
   );
 }
 
-function sentenceOf(connection: Connection, isFrozen: boolean): string {
+const STANDS_STILL = 'The picture stands still; the process goes on.';
+
+function sentenceOf(connection: Connection): string | undefined {
   switch (connection.kind) {
     case 'lost':
       return 'The server does not answer; the page shows the last state and tries again.';
@@ -137,7 +146,7 @@ function sentenceOf(connection: Connection, isFrozen: boolean): string {
     case 'failed':
       return `${capital(connection.sentence)}.`;
     default:
-      return isFrozen ? 'The picture stands still; the process goes on.' : '';
+      return undefined;
   }
 }
 

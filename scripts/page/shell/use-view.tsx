@@ -29,6 +29,9 @@ export interface View {
   setMark(mark: ViewState | undefined): void;
 }
 
+/** While a recording is still being read, its length is asked for so often. */
+const READING_MS = 500;
+
 /** `query`: what is asked for besides the fabric; a new object for each change. */
 export function useView(query: ViewQuery): View {
   const [session, setSession] = useState<ViewSession>();
@@ -45,6 +48,12 @@ export function useView(query: ViewQuery): View {
   useEffect(() => {
     client.session().then(setSession, fail);
   }, [fail]);
+  const isReading = session?.reading !== undefined;
+  useEffect(() => {
+    if (!isReading) return undefined;
+    const timer = setInterval(() => client.session().then(setSession, fail), READING_MS);
+    return () => clearInterval(timer);
+  }, [isReading, fail]);
   const isLive = session?.kind === 'live';
   const hasEnded = connection.kind === 'ended';
   useEffect(() => {

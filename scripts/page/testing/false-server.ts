@@ -96,10 +96,8 @@ async function read(path: string, given: URLSearchParams, request: IncomingMessa
       return layOutFabric(source.state(query));
     case viewPaths.route:
       return source.route(text('from'), text('to'));
-    case viewPaths.stories:
-      return { queuePairs: [], stories: [], reason: 'no queue pair is traced' };
     case viewPaths.find:
-      return source.find(text('condition'), Number(text('from')));
+      return source.find(text('condition'), Number(text('from')), text('backward') === 'true');
     case viewPaths.stories:
       return source.stories?.({ adapter: text('adapter'), qp: Number(text('qp')) }) ?? nothingTraced;
     case viewPaths.act:

@@ -30,7 +30,7 @@ export interface FalseSource {
   readonly session: ViewSession;
   state(query: ViewQuery): ViewState;
   route(from: string, to: string): unknown;
-  find(condition: string, from: number): Found;
+  find(condition: string, from: number, backward: boolean): Found;
   act(act: Act): ActAnswer;
   /** Of a source whose messages are traced. */
   stories?(query: StoryQuery): StoryList;
@@ -99,6 +99,8 @@ export function liveSource(
 export function recordedSource(plan: ManagedFabricPlan, steps: number): FalseSource {
   const reported = new ReportedFabric(plan, false);
   const states: ViewState[] = [];
+  const firstPart = Math.floor(steps / 4);
+  let isRead = false;
   while (states.length <= steps) {
     const fabric = reported.report();
     const step = states.length;
@@ -108,18 +110,27 @@ export function recordedSource(plan: ManagedFabricPlan, steps: number): FalseSou
     reported.fabric.clock.jumpToAlarm();
   }
   return {
-    session: {
-      ...{ kind: 'recording', title: 'sweep.rec', version: '0.1.0', mayAct: false, steps },
-      adapters: reported.fabric.adapters.map((_, index) => ({ name: `a${index}` })),
+    // The rest is read when somebody has gone to the end of the first part.
+    get session(): ViewSession {
+      const all = {
+        ...({ kind: 'recording', title: 'sweep.rec', version: '0.1.0', mayAct: false, steps } as const),
+        adapters: reported.fabric.adapters.map((_, index) => ({ name: `a${index}` })),
+      };
+      return isRead ? all : { ...all, steps: firstPart, reading: firstPart / steps };
     },
-    state: ({ step = 0 }) => states[Math.min(step, steps)],
+    state: ({ step = 0 }) => {
+      isRead ||= step === firstPart;
+      return states[Math.min(step, steps)];
+    },
     route: (from, to) => reportRoute(reported.nodes, findNode(reported, from), findNode(reported, to)),
-    find: (condition, from) => {
+    find: (condition, from, backward) => {
       if (condition !== 'link down') throw new Error(`there is no condition ${condition}`);
       const plugs = (state: ViewState): number =>
         state.fabric.nodes.flatMap(({ ports }) => ports.filter(({ link }) => link?.peer !== undefined)).length;
-      const step = states.findIndex((state, at) => at > from && plugs(state) < plugs(states[at - 1]));
-      return step < 0 ? {} : { step: step - 1, timeNs: states[step].timeNs };
+      const isHit = (_: ViewState, step: number): boolean =>
+        step < steps && plugs(states[step + 1]) < plugs(states[step]) && (backward ? step < from : step >= from);
+      const step = backward ? states.findLastIndex(isHit) : states.findIndex(isHit);
+      return step < 0 ? {} : { step, timeNs: states[step + 1].timeNs };
     },
     act: (act) => ({ line: describeAct(act, CONTROL), error: 'a recording does not change' }),
   };

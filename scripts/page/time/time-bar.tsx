@@ -7,7 +7,7 @@ import { useState } from 'preact/hooks';
 import type { ViewSession } from '../../cli/view/view-protocol.ts';
 import { client } from '../dom/client.ts';
 import type { View } from '../shell/use-view.tsx';
-import { count, pointOfTime } from '../words/numbers.ts';
+import { count, percentage, pointOfTime } from '../words/numbers.ts';
 
 const FAR = 100;
 /** Examples, which the reader completes. */
@@ -38,6 +38,7 @@ export function TimeBar({ view, session }: { view: View; session: ViewSession })
       />
       <p class={isThere ? 'place' : 'place busy'}>
         step <b>{count(step)}</b> of {count(last)}
+        {session.reading !== undefined && <span> (read: {percentage(session.reading)})</span>}
         {state !== undefined && <span> · {pointOfTime(state.timeNs)}</span>}
         {state?.call !== undefined && <span> · next: {state.call}</span>}
       </p>
@@ -58,23 +59,33 @@ const BUTTONS = [
   { sign: '▶|', label: 'Last step', by: (_: number, last: number) => last },
 ];
 
-/** Goes to the state after the first step from here on after which a condition holds. */
+/** Goes to the state after the next step, or the last one, by which a condition comes to hold. */
 function Search({ view: { step, goTo } }: { view: View }) {
   const [condition, setCondition] = useState('');
   const [answer, setAnswer] = useState('');
-  const search = async (event: Event): Promise<void> => {
-    event.preventDefault();
+  const search = async (backward: boolean): Promise<void> => {
     setAnswer('searching ...');
     try {
-      const found = await client.find({ condition, from: step });
+      // The state before step n is that after step n - 1, which was found last.
+      const from = backward ? Math.max(0, step - 1) : step;
+      const found = await client.find({ condition, from, ...(backward && { backward }) });
       if (found.step !== undefined) goTo(found.step + 1);
-      setAnswer(found.step === undefined ? 'not from here on' : `after step ${count(found.step)}`);
+      setAnswer(
+        found.step === undefined ? `not ${backward ? 'before' : 'from here on'}` : `by step ${count(found.step)}`,
+      );
     } catch (error) {
       setAnswer((error as Error).message);
     }
   };
+  const isEmpty = condition.trim() === '';
   return (
-    <form class="search" onSubmit={search}>
+    <form
+      class="search"
+      onSubmit={(event) => {
+        event.preventDefault();
+        void search(false);
+      }}
+    >
       <input
         list="conditions"
         value={condition}
@@ -87,7 +98,16 @@ function Search({ view: { step, goTo } }: { view: View }) {
           <option key={one} value={one} />
         ))}
       </datalist>
-      <button type="submit" disabled={condition.trim() === ''}>
+      <button
+        type="button"
+        aria-label="Find before"
+        title="The last time before"
+        disabled={isEmpty}
+        onClick={() => void search(true)}
+      >
+        ◀
+      </button>
+      <button type="submit" disabled={isEmpty}>
         Find
       </button>
       <output aria-live="polite">{answer}</output>
