@@ -12,9 +12,9 @@ import { installManager } from '../../device/fabric/subnet-manager/manager/insta
 import type { SubnetManager } from '../../device/fabric/subnet-manager/manager/subnet-manager.ts';
 import { defaultSwitchOptions, Switch } from '../../device/fabric/switch/switch.ts';
 import { WallClock } from '../../device/process/host/wall-clock.ts';
-import type { NamedNode } from '../../device/topology/named-nodes.ts';
 import { HostDoor } from '../../device/process/ibsim/host-door.ts';
 import { type FabricReport, reportFabric } from '../../device/process/reports/fabric-report.ts';
+import type { NamedNode } from '../../device/topology/named-nodes.ts';
 import { printable } from '../../protocol/system/printable.mjs';
 
 /** Switches, trunks between their ports, and the ports that get an adapter: `NAME:NUMBER`. */

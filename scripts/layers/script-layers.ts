@@ -113,15 +113,15 @@ export const scriptLayers: readonly Row[] = [
   },
   { path: 'scripts/page', holds: 'the page of `vuhca view`, in a browser', uses: 'reports picture cli/view' },
   {
-    path: 'scripts/page/testing',
-    holds: 'fabrics of the rig for the page, and a server without a process',
-    uses: 'random.ts device/topology reports fixtures qemu/setup page/build cli/view',
-    forTests: true,
-  },
-  {
     path: 'scripts/page/inside/testing',
     holds: 'states of adapters of the rig for the picture of an adapter',
     uses: 'layout random.ts adapter personality/shared reports rig/driver machine fixtures qos cli/view scripts/page',
+    forTests: true,
+  },
+  {
+    path: 'scripts/page/testing',
+    holds: 'fabrics of the rig for the page, and a server without a process',
+    uses: 'random.ts device/topology reports fixtures qemu/setup page/build cli/view inside/testing',
     forTests: true,
   },
   { path: 'scripts/cli/completion', holds: 'completion for bash and zsh', uses: 'options' },

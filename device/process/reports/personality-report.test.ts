@@ -100,7 +100,10 @@ t.test('queues, commands and events', (t) => {
   t.match(show('queues', { qp }), [{ queue: 'QP', number: qp }]);
   t.same(show('lanes'), []);
   t.match(show('events'), [{ eq: fixture.events.number, vector: 1, unread: 0 }]);
-  t.throws(() => show('vcbs'), /the personality mthca has nothing to show as vcbs; it has lanes, commands, connections, queues, ev/);
+  t.throws(
+    () => show('vcbs'),
+    /the personality mthca has nothing to show as vcbs; it has lanes, commands, connections, queues, ev/,
+  );
   t.throws(() => show('moon'), /view must be vcbs, /);
   t.throws(() => show('queues', { first: -1 }), /first must be a whole number/);
   a.cq.arm();
