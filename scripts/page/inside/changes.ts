@@ -30,13 +30,15 @@ export function findChanges(unit: Unit, before: Unit | undefined): UnitChanges {
 }
 
 function findCells(table: Table, before: Table | undefined): string[] {
-  const rows = new Map(before?.rows.map(({ key, cells }) => [key, cells]));
+  const known = new Map(before?.rows.map(({ key, cells }) => [key, cells]));
   return table.rows.flatMap(({ key, cells }) =>
-    cells.flatMap((cell, column) => (rows.get(key)?.[column] === cell ? [] : [keyOfCell(table, key, column)])),
+    table.columns
+      .filter((column, place) => known.get(key)?.[before?.columns.indexOf(column) ?? -1] !== cells[place])
+      .map((column) => keyOfCell(table, key, column)),
   );
 }
 
-export function keyOfCell({ name }: Table, row: string, column: number): string {
+export function keyOfCell({ name }: Table, row: string, column: string): string {
   return `${name} ${row} ${column}`;
 }
 

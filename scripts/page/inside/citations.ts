@@ -72,7 +72,7 @@ export const citations = {
     ],
   ),
   ports: cite(QUALITY, ['27-28', 'the adapter and its ports, 1 to 4']),
-  driver: cite(QUALITY, ['33', 'service processor: management commands, change of shares']),
+  driver: { source: 'docs/verbs/PERSONALITIES.md', paragraphs: [] },
 } as const satisfies Record<string, Citation>;
 
 function cite(document: string, ...rows: readonly (readonly [paragraph: string, topic: string])[]): Citation {

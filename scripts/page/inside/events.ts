@@ -83,7 +83,7 @@ function eventRow(row: ViewRow, timeNs: number): TableRow {
     cells: [
       textIn(row, 'eq'),
       textIn(row, 'vector'),
-      `${textIn(row, 'unread')} of ${textIn(row, 'entries')}`,
+      textIn(row, 'unread'),
       textIn(row, 'pending'),
       describeStamp(row, timeNs),
       describeSummary(row.summary),
@@ -111,7 +111,7 @@ export function duration(ns: number): string {
 }
 
 function describeSummary(summary: ViewRow[string] | undefined): string {
-  if (summary === null || summary === undefined) return 'none';
+  if (summary === null || summary === undefined) return '';
   return summary === 0 ? 'clear' : 'set';
 }
 

@@ -112,7 +112,7 @@ t.test('one function of several: its own numbers, and nothing of others but dimm
 
 t.test('34 functions, 256 PCBs and 128 lanes at 10 Hz', async (t) => {
   const open = await startBrowser(t);
-  const adapter = { pcbCount: 256, laneCount: 128, vcbCount: 16 };
+  const adapter = { pcbCount: 256, laneCount: 128, vcbCount: 16, privatePercent: 100 };
   const busy = new BusyAdapter({ seed: 4, functions: 34, flowsOfEach: 4, adapter });
   const states = Array.from({ length: 40 }, () => busy.next());
   let place = 0;

@@ -131,14 +131,14 @@ t.test('an event queue before and after its stamp, its summary byte, and a queue
     unitOf(pictureOf(fixture), 'events')
       .tables[0].rows.find(({ key }) => key === `${eq.eqn}`)
       ?.cells.slice(2);
-  t.same(row(), [`0 of ${eq.buffer.entries}`, '0', 'idle', 'clear', '0']);
+  t.same(row(), ['0', '0', 'idle', 'clear', '0']);
   qp.post(NOP);
   fixture.settle();
   cq.notify();
-  t.same(row(), [`1 of ${eq.buffer.entries}`, '1', 'in 5.0 us', 'set', '1']);
+  t.same(row(), ['1', '1', 'in 5.0 us', 'set', '1']);
   bytes[0] = 0;
   fixture.machine.clock.advance(7000);
-  t.same(row(), [`1 of ${eq.buffer.entries}`, '1', '2.0 us ago', 'clear', '1']);
+  t.same(row(), ['1', '1', '2.0 us ago', 'clear', '1']);
 });
 
 t.test('blocks of a send context that were filled out of order', async (t) => {
@@ -163,14 +163,14 @@ t.test('blocks of a send context that were filled out of order', async (t) => {
 });
 
 t.test('every unit adds up, and every word is known, whatever the load', async (t) => {
-  for (const seed of [1, 2, 3]) {
+  for (const seed of [1, 2]) {
     const busy = new BusyAdapter({
       seed,
       functions: 3,
       flowsOfEach: 4,
       adapter: { pcbCount: 12, pcbGuaranteed: [1, 1], schedulerBufferCount: 6, laneCount: 8, doorbellEntries: 8 },
     });
-    for (let step = 0; step < 20; step++) {
+    for (let step = 0; step < 10; step++) {
       const state = busy.next();
       for (const chosen of [undefined, 1])
         t.same(findFaults(describeInside(state, chosen) as Picture), [], `seed ${seed} step ${step}`);

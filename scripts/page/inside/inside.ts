@@ -81,24 +81,16 @@ function sumQueues(functions: readonly FunctionReport[]): QueueSums {
   };
 }
 
-function adapterFlows({ functions, report, rows }: Shown, sums: QueueSums): Flow[] {
+function adapterFlows({ functions, report }: Shown, sums: QueueSums): Flow[] {
   const sum = (count: (one: FunctionReport) => number): number => sumOf(functions, count);
   return [
-    { from: 'collect', to: 'lanes', name: 'kicks', count: sum(({ commands }) => commands.collected) },
+    { from: 'collect', to: 'lanes', name: 'collected', count: sum(({ commands }) => commands.collected) },
     { from: 'collect', to: 'doorbells', name: 'implicit', count: sum(({ doorbells }) => doorbells.implicit) },
     { from: 'doorbells', to: 'scheduler', name: 'linked', count: sum(({ doorbells }) => doorbells.queuesLinked) },
     { from: 'scheduler', to: 'lanes', name: 'fetched', count: sum(({ commands }) => commands.fetched) },
     { from: 'lanes', to: 'transport', name: 'launched', count: sum(({ lanes }) => lanes.launches) },
     { from: 'transport', to: 'ports', name: 'packets', count: sumOf(report.ports, (port) => port.transmitPackets) },
-    { from: 'contexts', to: 'ports', name: 'packets', count: sumOf(rows('contexts'), ({ sent }) => Number(sent)) },
-    ...queueFlows(sums),
-  ];
-}
-
-function queueFlows({ completions, events }: QueueSums): Flow[] {
-  return [
-    { from: 'transport', to: 'completions', name: 'CQEs', count: completions.posted },
-    { from: 'completions', to: 'events', name: 'EQEs', count: events.posted },
+    { from: 'transport', to: 'completions', name: 'CQEs', count: sums.completions.posted },
   ];
 }
 
@@ -125,7 +117,7 @@ function describePersonality({ timeNs, views }: ViewState, report: PersonalityRe
       { from: 'driver', to: 'lanes', name: 'requests', count: report.lanes.launches },
       { from: 'lanes', to: 'transport', name: 'launched', count: report.lanes.launches },
       { from: 'transport', to: 'ports', name: 'packets', count: sumOf(report.ports, (port) => port.transmitPackets) },
-      ...queueFlows(sums),
+      { from: 'transport', to: 'completions', name: 'CQEs', count: sums.completions.posted },
     ],
   };
 }

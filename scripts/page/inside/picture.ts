@@ -129,14 +129,21 @@ export interface Shown {
 /** Rows of a table at most: more than a reader looks at. */
 const ROWS_MAX = 24;
 
-/** A table with the first rows of a list. */
+/** A table with the first rows of a list, without columns in which they all are empty. */
 export function tableOf<Item>(
   name: string,
   columns: readonly string[],
   items: readonly Item[],
   describe: (item: Item) => TableRow,
 ): Table {
-  return { name, columns, rows: items.slice(0, ROWS_MAX).map(describe), more: Math.max(0, items.length - ROWS_MAX) };
+  const rows = items.slice(0, ROWS_MAX).map(describe);
+  const isUsed = (_: unknown, column: number): boolean => rows.some(({ cells }) => cells[column] !== '');
+  return {
+    name,
+    columns: columns.filter(isUsed),
+    rows: rows.map((row) => ({ ...row, cells: row.cells.filter(isUsed) })),
+    more: items.length - rows.length,
+  };
 }
 
 /** A meter whose words are `3 of 8`. */

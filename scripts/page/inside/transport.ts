@@ -55,13 +55,12 @@ function pipelineMeters({ contexts, contextsUsed, latencyNs }: AdapterReport['pi
 function connectionTable(rows: readonly ViewRow[]) {
   const isBusy = (row: ViewRow): boolean => numberIn(row, 'outstanding') > 0 || row.waitsFor !== null;
   const ordered = [...rows.filter(isBusy), ...rows.filter((row) => !isBusy(row))];
-  return tableOf('connections', ['QP', 'PSNs outstanding', 'retries', 'RNR', 'waits for'], ordered, (row) => ({
+  return tableOf('connections', ['QP', 'PSNs outstanding', 'retries, RNR', 'waits for'], ordered, (row) => ({
     key: textIn(row, 'qp'),
     cells: [
       `${textIn(row, 'qp')} ${textIn(row, 'service')}`,
       describeOutstanding(row),
-      numberIn(row, 'retriesLeft'),
-      numberIn(row, 'rnrRetriesLeft'),
+      `${textIn(row, 'retriesLeft')}, ${textIn(row, 'rnrRetriesLeft')}`,
       describeWait(row),
     ],
     isBad: row.state === 'ERR' || row.state === 'SQE',

@@ -120,7 +120,7 @@ function RowTable({ table, changes }: { readonly table: Table; readonly changes:
               {cells.map((cell, column) => (
                 <td
                   key={columns[column]}
-                  class={classes(changes.cells.has(keyOfCell(table, key, column)) && 'changed')}
+                  class={classes(changes.cells.has(keyOfCell(table, key, columns[column])) && 'changed')}
                 >
                   {cell}
                 </td>
