@@ -10,6 +10,8 @@ import { BusyAdapter } from './testing/busy-adapter.ts';
 const seed = 11;
 const busy = new BusyAdapter({ seed, functions: 2, flowsOfEach: 4 });
 const states = Array.from({ length: 8 }, () => busy.next());
+/** The same states half a second apart. */
+const spread = states.map((state, place) => ({ ...state, timeNs: place * 5e8 }));
 const pictures = states.map((state) => describeInside(state) as Picture);
 
 t.test('a state does not differ from itself, nor from one that is not known', async (t) => {
@@ -70,30 +72,30 @@ t.test('flows per second between two states, sums without an earlier one', async
 
 t.test('rates add up to the sums of the states', async (t) => {
   const history = new RateHistory();
-  for (const state of states) history.add(state);
-  for (const laterNs of [0, 1e6]) history.add({ ...states[7], timeNs: states[7].timeNs + laterNs });
+  for (const state of spread) history.add(state);
+  for (const laterNs of [0, 1e6]) history.add({ ...spread[7], timeNs: spread[7].timeNs + laterNs });
   const { seconds, series } = history.rates;
   t.same(
     series.map(({ name }) => name),
     ['messages', 'doorbells', 'interrupts'],
   );
-  t.equal(seconds.length, states.length - 1);
-  const [first, last] = [states[0], states.at(-1)].map((state) => state?.adapter?.lanes.launches ?? 0);
-  const steps = seconds.map((end, place) => end - (place === 0 ? states[0].timeNs / 1e9 : seconds[place - 1]));
+  t.equal(seconds.length, spread.length - 1);
+  const [first, last] = [spread[0], spread.at(-1)].map((state) => state?.adapter?.lanes.launches ?? 0);
+  const steps = seconds.map((end, place) => end - (place === 0 ? spread[0].timeNs / 1e9 : seconds[place - 1]));
   const sum = series[0].perSecond.reduce((all, rate, place) => all + rate * steps[place], 0);
   t.equal(Math.round(sum), last - first, `seed ${seed}`);
 });
 
 t.test('a time that goes back, and another adapter, start anew; a minute is kept', async (t) => {
   const history = new RateHistory();
-  for (const state of states) history.add(state);
-  history.add(states[2]);
+  for (const state of spread) history.add(state);
+  history.add(spread[2]);
   t.equal(history.rates.seconds.length, 0);
-  history.add(states[5]);
+  history.add(spread[5]);
   t.equal(history.rates.seconds.length, 1);
-  history.add({ ...states[7], adapter: { ...states[7].adapter, name: 'b' } as never });
+  history.add({ ...spread[7], adapter: { ...spread[7].adapter, name: 'b' } as never });
   t.equal(history.rates.seconds.length, 0);
-  for (let second = 1; second < 100; second++) history.add({ ...states[7], timeNs: states[7].timeNs + second * 1e9 });
+  for (let second = 1; second < 100; second++) history.add({ ...spread[7], timeNs: spread[7].timeNs + second * 1e9 });
   t.equal(history.rates.seconds.length, 60);
 });
 

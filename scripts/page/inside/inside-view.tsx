@@ -4,7 +4,7 @@
  * what moves along them, rates over the last minute. Where there are several functions, one can be
  * chosen. The shell of the page gives it each state and the one before.
  */
-import { useMemo, useRef, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import type { ViewState } from '../../cli/view/view-protocol.ts';
 import { type FlowRate, findRates } from './changes.ts';
 import { describeInside } from './inside.ts';
@@ -27,8 +27,8 @@ export function InsideView({ state, previous }: InsideProps) {
   const history = useRef(new RateHistory());
   const functions = state.adapter?.functions ?? [];
   const one = functions.some(({ number }) => number === chosen) ? chosen : undefined;
-  const picture = useMemo(() => describeInside(state, one), [state, one]);
-  const before = useMemo(() => compared(state, previous, one), [state, previous, one]);
+  const picture = pictureOf(state, one);
+  const before = pictureOf(previous !== undefined && nameOf(previous) === nameOf(state) ? previous : undefined, one);
   history.current.add(state);
   if (picture === undefined) return <p class="nothing">No adapter is chosen.</p>;
   const isPersonality = state.personality !== undefined;
@@ -63,10 +63,19 @@ export function InsideView({ state, previous }: InsideProps) {
   );
 }
 
-/** The picture of the state before, if it is one of the same adapter. */
-function compared(state: ViewState, previous: ViewState | undefined, chosen: number | undefined): Picture | undefined {
-  if (previous === undefined || nameOf(previous) !== nameOf(state)) return undefined;
-  return describeInside(previous, chosen);
+/** Pictures of states: that of a state is wanted again as the one before the next state. */
+const pictures = new WeakMap<
+  ViewState,
+  { readonly chosen: number | undefined; readonly picture: Picture | undefined }
+>();
+
+function pictureOf(state: ViewState | undefined, chosen: number | undefined): Picture | undefined {
+  if (state === undefined) return undefined;
+  const known = pictures.get(state);
+  if (known !== undefined && known.chosen === chosen) return known.picture;
+  const picture = describeInside(state, chosen);
+  pictures.set(state, { chosen, picture });
+  return picture;
 }
 
 function nameOf({ adapter, personality }: ViewState): string | undefined {

@@ -8,8 +8,8 @@ import type { ViewState } from '../../cli/view/view-protocol.ts';
 import { sumOf } from './picture.ts';
 
 const WINDOW_NS = 60e9;
-/** Shorter times give no rate: a counter of 1 would become thousands per second. */
-const STEP_MIN_NS = 50e6;
+/** Shorter times give no rate: it would jump, and the chart would be drawn more often than read. */
+const STEP_MIN_NS = 400e6;
 
 /** Sums since the start, by name. */
 type Sums = Readonly<Record<string, number>>;
