@@ -95,6 +95,11 @@ t.test('a time that goes back, and another adapter, start anew; a minute is kept
   t.equal(history.rates.seconds.length, 1);
   history.add({ ...spread[7], adapter: { ...spread[7].adapter, name: 'b' } as never });
   t.equal(history.rates.seconds.length, 0);
+  for (const second of [1, 2]) history.add({ ...spread[7], timeNs: second * 1e9 });
+  t.equal(history.rates.seconds.length, 1);
+  history.add({ ...spread[0], timeNs: 3e9 });
+  t.equal(history.rates.seconds.length, 0, 'sums that fell start anew');
+  history.add(spread[7]);
   for (let second = 1; second < 100; second++) history.add({ ...spread[7], timeNs: spread[7].timeNs + second * 1e9 });
   t.equal(history.rates.seconds.length, 60);
 });

@@ -226,6 +226,61 @@ t.test('one of several functions: its sums, the cells of others dimmed', async (
   );
 });
 
+t.test('cells of lanes show their credits and lists, and whose they are', async (t) => {
+  const busy = new BusyAdapter({
+    seed: 7,
+    functions: 2,
+    flowsOfEach: 6,
+    adapter: { laneCount: 4, completionCredits: 12 },
+  });
+  const seen = new Set<string>();
+  for (let step = 0; step < 12; step++) {
+    const state = busy.next();
+    const lanes = cellsOf(unitOf(describeInside(state, 1) as Picture, 'lanes'), 'lanes');
+    for (const [place, { number, owner, length, listSize, execution, completion }] of (
+      state.adapter?.lanes.lanes ?? []
+    ).entries()) {
+      const part = ({ private: own, used, sharedUsed }: typeof execution): number =>
+        used + sharedUsed === 0 ? 0 : (used + sharedUsed) / (own + sharedUsed);
+      t.match(lanes[place], {
+        text: `${number}`,
+        bars: [part(execution), part(completion), length / listSize],
+        isOther: owner === 0,
+      });
+      seen
+        .add(`owner ${owner}`)
+        .add(`list ${length > 0}`)
+        .add(`shared ${completion.sharedUsed > 0}`);
+    }
+  }
+  t.ok(
+    ['owner 0', 'owner 1', 'list true', 'shared true'].every((one) => seen.has(one)),
+    `${[...seen]}`,
+  );
+});
+
+t.test('virtual lanes of ports have the packets that wait and that left', async (t) => {
+  const peer = new PacketPeer();
+  peer.qp.post({ inline: new Uint8Array(8) });
+  peer.settle();
+  const { capacity, leftPackets } = peer.adapter.ports[0].transmitQueues.rings[0];
+  const ports = unitOf(pictureOf(peer.fixture), 'ports');
+  t.equal(wordsOf(ports, 'port 1 VL0'), `1 of ${capacity}, ${leftPackets} sent`);
+  t.match(ports.tables[0].rows[0].cells.slice(0, 3), [1, 'ACTIVE', peer.fixture.lidOf(1)]);
+});
+
+t.test('a long list is cut, and says what is left out; states of QPs are summed over functions', async (t) => {
+  const busy = new BusyAdapter({ seed: 9, functions: 2, flowsOfEach: 8 });
+  const state = busy.next();
+  const completions = unitOf(describeInside(state) as Picture, 'completions');
+  const cqs = state.views?.queues.filter(({ queue }) => queue === 'CQ').length ?? 0;
+  const [{ rows, more }] = completions.tables;
+  t.equal(rows.length, 24);
+  t.equal(rows.length + more, cqs);
+  const qps = state.views?.queues.filter(({ queue, state: at }) => queue === 'QP' && at === 'RTS').length;
+  t.equal(factOf(completions, 'QPs in RTS'), qps);
+});
+
 t.test('personalities have the units of their reports', async (t) => {
   const mthca = new DataFixture();
   const [a] = mthca.connect();
