@@ -55,7 +55,7 @@ const backToBack: FabricPlan = {
 
 class Fixture extends RecordedFabric {
   constructor(plan: FabricPlan) {
-    super(plan, 4);
+    super(plan, { functionCount: 4 });
     const ports = this.built.adapters.flatMap((adapter) => adapter.ports.filter(({ number }) => number === 1));
     this.machine.runUntil(() => ports.every(({ active }) => active), 'active ports');
   }

@@ -24,16 +24,16 @@ export function makeFabricMachine(plan: FabricPlan, options: Omit<MachineOptions
   return { machine, built };
 }
 
-/** A fabric whose recording tests replay. */
+/** A fabric with its recording. */
 export class RecordedFabric implements FabricMachine {
   readonly machine: InProcessMachine;
   readonly built: BuiltFabric;
   readonly #pieces: Uint8Array[] = [];
 
-  constructor(plan: FabricPlan, functionCount = plan.adapters.length) {
+  constructor(plan: FabricPlan, options: Omit<MachineOptions, 'build' | 'record'> = {}) {
     const record = (_: unknown, count: number): Recorder =>
       new Recorder(plan, count, (bytes) => this.#pieces.push(bytes.slice()));
-    ({ machine: this.machine, built: this.built } = makeFabricMachine(plan, { functionCount, record }));
+    ({ machine: this.machine, built: this.built } = makeFabricMachine(plan, { ...options, record }));
   }
 
   /** LIDs of the first ports. */
