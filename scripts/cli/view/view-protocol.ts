@@ -6,11 +6,15 @@
  */
 import type { FabricReport } from '../../../device/process/reports/fabric-report.ts';
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';
+import type { Lesson } from './lesson.ts';
 
 /**
  * Parameter of the printed address. The server answers it with a cookie and an address without it.
  */
 export const TOKEN_PARAMETER = 'token';
+
+/** Parameter of requests that are about a lesson, which it names, not the source of the server. */
+export const LESSON_PARAMETER = 'lesson';
 
 export const viewPaths = {
   /** GET: a ViewSession. */
@@ -59,6 +63,8 @@ export interface ViewSession {
   readonly reading?: number;
   /** Of a recording that cannot be shown up to its end: why, in one sentence. */
   readonly trouble?: string;
+  /** The lesson that the recording belongs to. */
+  readonly lesson?: Lesson;
 }
 
 export interface ViewQuery {

@@ -10,8 +10,9 @@ import type { AddressInfo } from 'node:net';
 import { printable } from '../../../protocol/system/printable.mjs';
 import { listenPrivately } from '../../../protocol/system/private-listen.ts';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import type { LessonSources } from './lesson-sources.ts';
 import { guardHeaders, ViewAccess } from './view-access.ts';
-import { TOKEN_PARAMETER, type ViewError, viewPaths } from './view-protocol.ts';
+import { LESSON_PARAMETER, TOKEN_PARAMETER, type ViewError, viewPaths } from './view-protocol.ts';
 import { readAct, readFindQuery, readRouteQuery, readStoryQuery, readViewQuery } from './view-queries.ts';
 import { ViewRefusal, type ViewSource } from './view-source.ts';
 import { StateStream } from './view-stream.ts';
@@ -29,6 +30,8 @@ export type PageFiles = ReadonlyMap<string, PageFile>;
 export interface ViewServerOptions {
   readonly source: ViewSource;
   readonly page: PageFiles;
+  /** Lessons that pages may open besides. */
+  readonly lessons?: LessonSources;
   /** False: acts are refused, whatever the source can do. */
   readonly mayAct: boolean;
   /** 0: any port that is free. */
@@ -47,8 +50,16 @@ export const viewBounds = {
   requestMs: 30_000,
 };
 
+/** A request for a source. */
+interface Asked {
+  readonly source: ViewSource;
+  readonly given: URLSearchParams;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
 /** Makes the result of a request, or answers by itself. */
-type Route = (given: URLSearchParams, request: IncomingMessage, response: ServerResponse) => unknown;
+type Route = (asked: Asked) => unknown;
 
 /** Time for the last events of streams when the server ends. */
 const FLUSH_MS = 1000;
@@ -58,6 +69,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 export class ViewServer {
   readonly #source: ViewSource;
   readonly #page: PageFiles;
+  readonly #lessons: LessonSources | undefined;
   readonly #mayAct: boolean;
   readonly #server: Server;
   readonly #access: ViewAccess;
@@ -81,10 +93,11 @@ export class ViewServer {
     return new ViewServer(server, options);
   }
 
-  private constructor(server: Server, { source, page, mayAct }: ViewServerOptions) {
+  private constructor(server: Server, { source, page, lessons, mayAct }: ViewServerOptions) {
     this.#server = server;
     this.#source = source;
     this.#page = page;
+    this.#lessons = lessons;
     this.#mayAct = mayAct;
     this.#access = new ViewAccess((server.address() as AddressInfo).port);
     server.on('request', (request, response) => void this.#serve(request, response));
@@ -170,7 +183,8 @@ export class ViewServer {
       throw new ViewRefusal('busy', `${viewBounds.underWay} requests are under way, as many as this server takes`);
     this.#underWay++;
     try {
-      const result = await route(given, request, response);
+      const source = await this.#findSource(given);
+      const result = await route({ source, given, request, response });
       if (!response.headersSent) response.writeHead(200, { 'Content-Type': JSON_TYPE }).end(JSON.stringify(result));
     } finally {
       this.#underWay--;
@@ -178,41 +192,51 @@ export class ViewServer {
   }
 
   readonly #routes: ReadonlyMap<string, Route> = new Map<string, Route>([
-    [viewPaths.session, () => this.#readSession()],
-    [viewPaths.state, (given) => this.#source.state(readViewQuery(given))],
-    [viewPaths.stream, (given, _, response) => this.#openStream(given, response)],
-    [viewPaths.layout, (given) => this.#layOut(given)],
-    [viewPaths.route, (given) => this.#source.route(readRouteQuery(given))],
-    [viewPaths.stories, (given) => this.#source.stories(readStoryQuery(given))],
-    [viewPaths.find, (given) => this.#source.find(readFindQuery(given))],
-    [viewPaths.act, (_, request) => this.#act(request)],
+    [viewPaths.session, ({ source }) => this.#readSession(source)],
+    [viewPaths.state, ({ source, given }) => source.state(readViewQuery(given))],
+    [viewPaths.stream, (asked) => this.#openStream(asked)],
+    [viewPaths.layout, ({ source, given }) => layOut(source, given)],
+    [viewPaths.route, ({ source, given }) => source.route(readRouteQuery(given))],
+    [viewPaths.stories, ({ source, given }) => source.stories(readStoryQuery(given))],
+    [viewPaths.find, ({ source, given }) => source.find(readFindQuery(given))],
+    [viewPaths.act, (asked) => this.#act(asked)],
   ]);
 
-  async #readSession(): Promise<unknown> {
-    const session = await this.#source.session();
+  /** The source of the lesson that the parameters name; without one, that of the server. */
+  async #findSource(given: URLSearchParams): Promise<ViewSource> {
+    const [name, other] = given.getAll(LESSON_PARAMETER);
+    if (name === undefined) return this.#source;
+    if (other !== undefined) throw new ViewRefusal('bad', `parameter ${LESSON_PARAMETER} is given twice`);
+    if (this.#lessons === undefined) throw new ViewRefusal('unknown', 'this server has no lessons');
+    given.delete(LESSON_PARAMETER);
+    return this.#lessons.sourceOf(name);
+  }
+
+  async #readSession(source: ViewSource): Promise<unknown> {
+    const session = await source.session();
     return { ...session, mayAct: session.mayAct && this.#mayAct };
   }
 
-  async #layOut(given: URLSearchParams): Promise<unknown> {
-    // The library of layouts is large, and not every page shows a fabric.
-    const { layOutFabric } = await import('./fabric-layout.ts');
-    return layOutFabric(await this.#source.state(readViewQuery(given)));
-  }
-
-  async #act(request: IncomingMessage): Promise<unknown> {
+  async #act({ source, request }: Asked): Promise<unknown> {
     if (!this.#mayAct) throw new ViewRefusal('forbidden', 'this page may only look: it was started to read');
     if (!/^application\/json\s*(?:;|$)/i.test(request.headers['content-type'] ?? ''))
       throw new ViewRefusal('type', 'an act is application/json');
-    return this.#source.act(readAct(await readBody(request)));
+    return source.act(readAct(await readBody(request)));
   }
 
-  #openStream(given: URLSearchParams, response: ServerResponse): void {
+  #openStream({ source, given, response }: Asked): void {
     if (this.#streams.size >= viewBounds.streams)
       throw new ViewRefusal('busy', `${viewBounds.streams} streams are open, as many as this server takes`);
-    const stream = new StateStream(this.#source, readViewQuery(given), response);
+    const stream = new StateStream(source, readViewQuery(given), response);
     this.#streams.add(stream);
     response.once('close', () => this.#streams.delete(stream));
   }
+}
+
+async function layOut(source: ViewSource, given: URLSearchParams): Promise<unknown> {
+  // The library of layouts is large, and not every page shows a fabric.
+  const { layOutFabric } = await import('./fabric-layout.ts');
+  return layOutFabric(await source.state(readViewQuery(given)));
 }
 
 /** Why it cannot listen. */
