@@ -12,6 +12,7 @@ import { makeDirectory } from '../testing/directory.ts';
 import { answer, makeTruth, serveFalsely } from '../testing/false-adapter.ts';
 import { readCommand } from '../testing/read-command.ts';
 import { runWords } from '../testing/run-words.ts';
+import { lessonEntries } from '../view/lesson.ts';
 import type { ViewArguments } from './view-command.ts';
 
 t.test('options', async (t) => {
@@ -35,6 +36,21 @@ t.test('options', async (t) => {
   ] as const)
     t.match((await readCommand(...words)).opts(), { view: mode }, words.join(' '));
   await t.rejects(readCommand('run', '--view=write'), { message: /^option --view is write; it must be act, read$/ });
+});
+
+t.test('lessons are listed, and one is chosen by its name', async (t) => {
+  const { status, stdout, stderr } = await runWords(['view', '--lessons']);
+  t.match({ status, stderr }, { status: 0, stderr: '' });
+  t.equal(stdout.split('\n').length, lessonEntries.length + 1);
+  for (const { name, title, summary } of lessonEntries)
+    t.match(stdout, new RegExp(`^${name} +${title} +${summary}$`, 'm'));
+  t.match((await readCommand('view', '--lesson', 'guarantees')).opts(), { lesson: 'guarantees' });
+  await t.rejects(readCommand('view', '--lesson', 'x'), { name: 'UsageError', message: /doorbell-overflow/ });
+  for (const words of [['--control', '/x'], ['x.rec']])
+    t.match(await runWords(['view', '--lesson', 'guarantees', ...words]), {
+      status: 2,
+      stderr: /give \S+ or --lesson, not both/,
+    });
 });
 
 t.test('obstacles have a sentence each', async (t) => {

@@ -5,13 +5,16 @@
  * loads them when the command is called; view-action.ts performs it.
  */
 import type { CliCommand } from '../options/cli-command.ts';
-import { controlOption, wholeNumber } from '../options/option-values.ts';
+import { controlOption, wholeNumber, wordOf } from '../options/option-values.ts';
+import { type LessonName, lessonEntries } from '../view/lesson.ts';
 
 /** The values of the options. */
 export interface ViewArguments {
   readonly control?: string;
   readonly port?: number;
   readonly read?: boolean;
+  readonly lesson?: LessonName;
+  readonly lessons?: boolean;
   /** False with `--no-open`. */
   readonly open: boolean;
 }
@@ -26,6 +29,14 @@ export function defineView(command: CliCommand): void {
     .argument('[FILE]', 'A recording; without it a running process is shown')
     .addOption(controlOption())
     .addOption(wholeNumber('--port <N>', 'The TCP port at 127.0.0.1 (default: any that is free)', 1, PORT_MAX))
+    .addOption(
+      wordOf(
+        '--lesson <NAME>',
+        'A guided scene, and no running process',
+        lessonEntries.map(({ name }) => name),
+      ),
+    )
+    .option('--lessons', 'Lists the lessons')
     .option('--read', 'The page may look, and change nothing')
     .option('--no-open', 'Prints the address only; without it a desktop opens it')
     .addNotes(
@@ -37,5 +48,6 @@ export function defineView(command: CliCommand): void {
     )
     .addExample('vuhca view x.rec', 'a recorded session, at any of its steps')
     .addExample('vuhca view', 'the only running process, in a browser')
+    .addExample('vuhca view --lesson doorbell-overflow', 'what the overflow buffer of doorbells is for, step by step')
     .addExample('vuhca view --read --port 8080 --no-open', 'for looking only, at a port of your choice');
 }
