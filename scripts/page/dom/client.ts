@@ -10,6 +10,7 @@ import {
   type FabricLayout,
   type FindQuery,
   type Found,
+  LESSON_PARAMETER,
   type RouteQuery,
   type StoryList,
   type StoryQuery,
@@ -76,8 +77,10 @@ async function read<Answer>(response: Response): Promise<Answer> {
   throw new Error((answer as ViewError).error);
 }
 
+/** A page whose own address names a lesson is about that lesson. */
 function addressOf(path: string, parameters: Parameters): string {
-  const given = Object.entries(parameters).flatMap(([name, value]) =>
+  const lesson = new URLSearchParams(location.search).get(LESSON_PARAMETER) ?? undefined;
+  const given = Object.entries({ ...parameters, [LESSON_PARAMETER]: lesson }).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, String(value)]],
   );
   return given.length === 0 ? path : `${path}?${new URLSearchParams(given)}`;

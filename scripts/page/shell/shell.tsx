@@ -7,6 +7,8 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { ViewQuery, ViewSession } from '../../cli/view/view-protocol.ts';
 import { keyHandler } from '../dom/keys.ts';
 import { toggleTheme } from '../dom/theme.ts';
+import { LessonPanel } from '../lessons/lesson-panel.tsx';
+import { useLesson } from '../lessons/use-lesson.tsx';
 import { TimeBar } from '../time/time-bar.tsx';
 import { pointOfTime } from '../words/numbers.ts';
 import { Help } from './help.tsx';
@@ -39,8 +41,12 @@ export function Shell() {
   useEffect(() => {
     document.title = session === undefined ? 'vuhca' : `${session.title} - vuhca`;
   }, [session]);
+  const { lesson, stop, part, goToStop } = useLesson(view, (tab, name) => {
+    setAdapter(name);
+    show(tab);
+  });
   return (
-    <div class="shell">
+    <div class="shell" data-part={part}>
       <Header view={view} onHelp={() => setHelping(true)} />
       <div class="tabs" role="tablist" aria-label="Views">
         {tabs.map(({ id, title }) => (
@@ -68,6 +74,7 @@ export function Shell() {
         )}
       </div>
       <Notice connection={view.connection} isFrozen={view.isFrozen} trouble={session?.trouble} />
+      {lesson !== undefined && <LessonPanel lesson={lesson} stop={stop} onStop={goToStop} />}
       <main>
         <div id="view" role="tabpanel" aria-labelledby={`tab-${tab?.id}`}>
           {tab !== undefined && session !== undefined && view.moments.length > 0 ? (

@@ -5,6 +5,7 @@ import { FabricView } from '../fabric/fabric-view.tsx';
 import { HandsView } from '../hands/hands-view.tsx';
 import { INSIDE_VIEWS } from '../inside/inside.ts';
 import { InsideView } from '../inside/inside-view.tsx';
+import { LessonList } from '../lessons/lesson-list.tsx';
 import { StoryView } from '../story/story-view.tsx';
 import { CompareView } from '../time/compare-view.tsx';
 import type { Tab } from './tab.tsx';
@@ -59,7 +60,15 @@ const HANDS: Tab = {
   show: (context) => <HandsView {...context} />,
 };
 
+const LESSONS: Tab = {
+  id: 'lessons',
+  title: 'Lessons',
+  hasAdapter: false,
+  queryOf: () => ({}),
+  show: ({ session: { lesson } }) => <LessonList current={lesson?.name} />,
+};
+
 /** Hands are hidden where nothing may be changed. */
 export function tabsOf({ mayAct }: ViewSession): readonly Tab[] {
-  return [FABRIC, INSIDE, STORY, TIME, ...(mayAct ? [HANDS] : [])];
+  return [FABRIC, INSIDE, STORY, TIME, ...(mayAct ? [HANDS] : []), LESSONS];
 }
