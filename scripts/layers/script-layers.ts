@@ -124,6 +124,11 @@ export const scriptLayers: readonly Row[] = [
     uses: 'random.ts device/topology reports fixtures qemu/setup page/build cli/view inside/testing',
     forTests: true,
   },
+  {
+    path: 'scripts/lessons',
+    holds: 'the lessons of `vuhca view`: recordings made in process, and what to see in them',
+    uses: 'layout link switch events pio transport/state adapter hosts device/topology rig/driver machine fixtures cli/view',
+  },
   { path: 'scripts/cli/completion', holds: 'completion for bash and zsh', uses: 'options' },
   { path: 'scripts/cli/debugger', holds: '`vuhca break`: breakpoints in the device process', uses: 'options' },
   {

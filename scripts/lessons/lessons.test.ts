@@ -385,6 +385,14 @@ t.test('every source is a paragraph, a section or a page that exists', async (t)
     }
 });
 
+t.test('docs/VIEW.md lists the lessons', async (t) => {
+  const rows = readFileSync(join(ROOT, 'docs/VIEW.md'), 'utf8').match(/^\| `.*$/gm);
+  t.same(
+    rows,
+    lessonEntries.map(({ name, title, summary }) => `| \`${name}\` | ${title} | ${summary} |`),
+  );
+});
+
 t.test('a lesson that is written is the same when it is opened', async (t) => {
   const folder = makeDirectory(t);
   for (const one of made.values()) {
