@@ -126,8 +126,14 @@ t.test('34 functions, 256 PCBs and 128 lanes at 10 Hz', async (t) => {
     const { metrics } = await devtools.send('Performance.getMetrics');
     return metrics.find(({ name }) => name === 'TaskDuration')?.value ?? 0;
   };
+  const whenTold = async (count: number): Promise<void> => {
+    const end = source.told.length + count;
+    while (source.told.length < end) await page.evaluate('new Promise(requestAnimationFrame)');
+  };
+  // The first states are slower: the browser has not compiled the script yet.
+  await whenTold(states.length);
   const [before, told] = [await measure(), source.told.length];
-  await page.waitForFunction(`new Promise((done) => setTimeout(() => done(true), 4000))`);
+  await whenTold(states.length);
   const [spent, frames] = [(await measure()) - before, source.told.length - told];
   t.comment(`${frames} states, ${((spent * 1000) / frames).toFixed(1)} ms of work for each`);
   t.ok(spent / frames < 1 / STREAM_HZ, 'the page keeps up');
