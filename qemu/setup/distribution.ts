@@ -137,7 +137,7 @@ export async function packFolders(
   const pack = '{ tar --create --format=posix --directory=/ --files-from=- || [ $? = 1 ]; } | "$@"';
   const lines = [...patterns.map((pattern) => `--exclude=${pattern}`), ...folders.map((path) => relative('/', path))];
   await withProgress('packing folders for a guest', () =>
-    run('bash', ['-o', 'pipefail', '-c', pack, 'bash', program, ...args], { input: `${lines.join('\n')}\n` }),
+    run('bash', ['--norc', '-o', 'pipefail', '-c', pack, 'bash', program, ...args], { input: `${lines.join('\n')}\n` }),
   );
 }
 

@@ -25,7 +25,7 @@ function runLine(line: string, cwd: string, environment: NodeJS.ProcessEnv = {})
   const env = { ...process.env, ...environment };
   for (const [name, value] of Object.entries(environment)) if (value === undefined) delete env[name];
   const command = `vuhca() { '${VUHCA}' "$@"; }; ${line}`;
-  const { status, stdout, stderr } = spawnSync('bash', ['-c', command], { cwd, env, encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-c', command], { cwd, env, encoding: 'utf8' });
   return { status, stdout, stderr };
 }
 

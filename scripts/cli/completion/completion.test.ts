@@ -71,7 +71,7 @@ t.test('bash completes actions and files', async (t) => {
 });
 
 t.test('bash uses the script for the command, wherever it lies', async (t) => {
-  const { stdout } = spawnSync('bash', ['-c', `source '${script}'; complete -p vuhca`], { encoding: 'utf8' });
+  const { stdout } = spawnSync('bash', ['--norc', '-c', `source '${script}'; complete -p vuhca`], { encoding: 'utf8' });
   t.equal(stdout, 'complete -F _vuhca vuhca\n');
 });
 

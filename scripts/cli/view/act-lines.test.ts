@@ -23,7 +23,7 @@ const act = (command: string, parameters: Act['parameters'] = {}): Act => ({ com
 
 /** The words of a command line, as a shell passes them on. */
 function splitLine(line: string): string[] {
-  return execFileSync('bash', ['-c', `printf '%s\\0' ${line}`], { encoding: 'utf8' })
+  return execFileSync('bash', ['--norc', '-c', `printf '%s\\0' ${line}`], { encoding: 'utf8' })
     .split('\0')
     .slice(0, -1);
 }
