@@ -113,7 +113,7 @@ t.test('the command line of an act makes the same request', async (t) => {
 
 t.test('every command of the control socket is an act, or only reads', (t) => {
   const readers = [
-    ...['status', 'fabric', 'queue-pairs', 'failed-queue-pairs', 'show', 'objects'],
+    ...['status', 'fabric', 'route', 'queue-pairs', 'failed-queue-pairs', 'show', 'objects'],
     ...['trace-read', 'trace-snapshot', 'trace-part', 'timeline-read'],
   ];
   const { machine, built } = new ThreeKinds();
