@@ -90,7 +90,8 @@ export class ControlCommands {
 
   #reportFabric(): FabricReport {
     const { clock, nodes, managers } = this.#process;
-    return { timeNs: clock.now(), ...reportFabric(nodes), managers: reportManagers(managers) };
+    const timeNs = clock.now();
+    return { timeNs, ...reportFabric(nodes), managers: reportManagers(managers, timeNs) };
   }
 
   /** The way from a node to another one. */

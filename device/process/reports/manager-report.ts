@@ -24,9 +24,10 @@ export interface ManagerReport {
   readonly duplicates: readonly string[];
 }
 
-export function reportManagers(managers: readonly SubnetManager[]): ManagerReport[] {
+/** `nowNs`: time of the process; what it reads of managers leaves no trace in a recording. */
+export function reportManagers(managers: readonly SubnetManager[], nowNs: number): ManagerReport[] {
   return managers.map((manager) => {
-    const { guid, options, isStopped, isSettled, sent, stateMachine, sweeper, overflow, administration } = manager;
+    const { guid, options, isStopped, sent, stateMachine, sweeper, overflow, administration } = manager;
     const { counters, lids, subnet } = sweeper;
     const counts = {
       requestsWithoutAnswer: counters.silent,
@@ -43,7 +44,7 @@ export function reportManagers(managers: readonly SubnetManager[]): ManagerRepor
       priority: options.priority,
       heavySweeps: sweeper.heavySweeps,
       lightSweeps: sweeper.lightSweeps,
-      isSettled,
+      isSettled: manager.isSettledAt(nowNs),
       datagrams: sent,
       problems: Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
       duplicates: [...new Set(subnet.duplicates)],

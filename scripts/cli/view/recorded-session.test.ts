@@ -68,7 +68,7 @@ t.test('a fabric has its nodes, links, switches and manager, and adapters of all
   const relays = switches.map((core) => ({ name: 's', core }));
   const { fabric, links, switches: reported } = session.describe({});
   t.same(fabric.nodes, reportFabric(listNodes(served, relays)).nodes);
-  t.same(fabric.managers, reportManagers(managers));
+  t.same(fabric.managers, reportManagers(managers, session.replay.timeNs));
   t.equal(fabric.timeNs, session.replay.timeNs);
   t.same(links, reportLinks({ served, switches: relays, joints, socketLinks: [] }));
   t.equal(links?.length, 3);

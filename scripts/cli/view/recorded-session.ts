@@ -92,7 +92,7 @@ export class RecordedSession {
       fabric: {
         timeNs,
         ...reportFabric(listNodes(this.adapters, this.switches)),
-        managers: reportManagers(replay.built?.managers ?? []),
+        managers: reportManagers(replay.built?.managers ?? [], timeNs),
       },
       ...(shown && reportInside(shown)),
       ...(shown && { views: this.#showAll(shown, views) }),

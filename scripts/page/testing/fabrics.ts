@@ -48,6 +48,7 @@ export class ReportedFabric {
 
   report(): FabricReport {
     const { clock, managers } = this.fabric;
-    return { timeNs: clock.now(), ...reportFabric(this.nodes), managers: reportManagers(managers) };
+    const timeNs = clock.now();
+    return { timeNs, ...reportFabric(this.nodes), managers: reportManagers(managers, timeNs) };
   }
 }

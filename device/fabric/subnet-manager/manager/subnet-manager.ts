@@ -89,9 +89,22 @@ export class SubnetManager {
 
   /** True when the subnet is configured and nothing is left to do for now. */
   get isSettled(): boolean {
+    return this.#isAtRest && !this.#isDue(this.#clock.now());
+  }
+
+  /** As `isSettled`, at a time that the caller knows: a recording has each reading of the clock. */
+  isSettledAt(nowNs: number): boolean {
+    return this.#isAtRest && !this.#isDue(nowNs);
+  }
+
+  get #isAtRest(): boolean {
     const { stateMachine } = this;
     if (this.#isBusy || this.#inbox.length > 0) return false;
-    return stateMachine.state === SmState.STANDBY || (this.isMaster && !stateMachine.isNew && !this.sweeper.isDue);
+    return stateMachine.state === SmState.STANDBY || (this.isMaster && !stateMachine.isNew);
+  }
+
+  #isDue(nowNs: number): boolean {
+    return this.stateMachine.state !== SmState.STANDBY && this.sweeper.dueNs <= nowNs;
   }
 
   /** Takes the datagrams that came in, and sends what is due. Returns true while more is ready. */

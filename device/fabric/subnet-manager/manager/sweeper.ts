@@ -89,11 +89,6 @@ export class Sweeper {
     return state === SmState.STANDBY ? this.#lightNs : Math.min(this.#heavyNs, this.#lightNs);
   }
 
-  /** True when a sweep is due now. */
-  get isDue(): boolean {
-    return this.dueNs <= this.#clock.now();
-  }
-
   /** The job that is due. */
   next(nowNs: number): SmpJob {
     if (this.#stateMachine.state === SmState.STANDBY) return this.#poll();
