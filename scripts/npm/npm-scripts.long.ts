@@ -23,7 +23,7 @@ function callNpm(...words: string[]): Promise<{ stdout: string; stderr: string }
 
 const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const calls = Object.entries<string>(scripts)
-  .filter(([, command]) => /^node scripts\/bootstrap\.mjs .*\.ts/.test(command))
+  .filter(([, command]) => /^node scripts\/bootstrap\.mjs [^&]*\.ts/.test(command))
   .map(([name]) => [name, '--']);
 for (const [name, { choices }] of Object.entries(groups))
   for (const choice of Object.keys(choices)) calls.push([name, '--', choice]);
