@@ -177,7 +177,7 @@ t.test('a link is cut by hand: the command line before and after, the picture st
 t.test('a page that may only look has no hands', async (t) => {
   const open = await startBrowser(t);
   const { page, check } = await show(t, open, liveSource(treePlan(1, 1, 1), { mayAct: false }));
-  t.same(await page.getByRole('tab').allTextContents(), ['Fabric', 'Inside', 'Story', 'Time']);
+  t.same(await page.getByRole('tab').allTextContents(), ['Fabric', 'Inside', 'Story', 'Time', 'Lessons']);
   check();
 });
 
