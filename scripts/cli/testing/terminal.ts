@@ -80,9 +80,10 @@ export class Terminal {
 
   /** Begins a line and waits until its output, or a file, matches `pattern`. */
   async beginUntil(command: string, pattern: RegExp, file?: string): Promise<Line> {
-    const line = this.begin(command);
     const path = file === undefined ? undefined : join(this.folder, file);
+    // What an earlier line wrote; the new one may write before this process goes on.
     if (path !== undefined) rmSync(path, { force: true });
+    const line = this.begin(command);
     for (;;) {
       const { hasEnded } = line;
       const text = path === undefined ? line.output : existsSync(path) ? readFileSync(path, 'utf8') : '';
