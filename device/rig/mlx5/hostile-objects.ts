@@ -3,6 +3,7 @@
  * What a hostile process owns on an mlx5 device: a UAR page, memory, a key that its requests may
  * change, shared receive queues and queue pairs of all services. `Mlx5HostileProcess` uses it.
  */
+import { KEY_NUMBER_SHIFT } from '../../../protocol/infiniband/memory-keys.ts';
 import {
   CommandOpcode,
   CompletionOpcode,
@@ -27,7 +28,6 @@ const MEMORY_BYTES = 8192;
 const RECEIVES = 8;
 const WINDOW_OCTOWORDS = 16;
 const WINDOW_BYTES = 1024;
-const KEY_NUMBER_SHIFT = 8;
 const { RC, UC, UD, XRC } = QpService;
 
 /** Kinds of QPs; the last two are the ends of XRC. */

@@ -5,8 +5,10 @@
  * that an event comes for each request and for nothing else. A request that they have not rung for
  * must wait. `Mlx5Isolation` calls it.
  */
+
 import { crc32 } from 'node:zlib';
 import { GRH_SIZE } from '../../../protocol/infiniband/gen/grh.gen.ts';
+import { KEY_NUMBER_SHIFT } from '../../../protocol/infiniband/memory-keys.ts';
 import { FaultObject } from '../../../protocol/layout/gen/values.gen.ts';
 import { setDoorbellRecordSendCounter } from '../../../protocol/mlx5/gen/doorbell-record.gen.ts';
 import {
@@ -36,7 +38,6 @@ import { Mlx5Process } from './guest-process.ts';
 
 const QKEY = 0x1234;
 const NO_INDEX = 0xffffff;
-const KEY_NUMBER_SHIFT = 8;
 const PAGE_BYTES = 4096;
 const RECORD_BYTES = 8;
 /** Offsets of the number in the data of an event. */

@@ -132,21 +132,10 @@ export class UmrUnit implements KeyChanges {
   /** A request that is refused has changed nothing. */
   perform(qp: KeyHolder, sequence: number): FaultKind {
     const request = this.#requests.fetch(qp, sequence);
-    if (request === undefined) return FaultKind.DMA_READ;
-    const fault = this.#execute(qp, request);
-    if (fault === FaultKind.NONE && qp.owner.timeline !== undefined) this.#noteChange(qp, sequence, request);
-    return fault;
+    return request === undefined ? FaultKind.DMA_READ : this.#execute(qp, sequence, request);
   }
 
-  #noteChange(qp: KeyHolder, sequence: number, { view }: KeyRequest): void {
-    const key = this.#keys.get(getCtrlSegImmediate(view, 0) >>> KEY_NUMBER_SHIFT);
-    if (key === undefined) return;
-    const { mkey70, free, len, startAddr, startHigh } = key.attributes;
-    const length = free === 1 ? 0 : Math.min(len, KEY_LENGTH_MAX);
-    noteStep(qp, Step.KEY_CHANGED, sequence, makeKey(key.index, mkey70), length, startAddr >>> 0, startHigh);
-  }
-
-  #execute(qp: KeyHolder, request: KeyRequest): FaultKind {
+  #execute(qp: KeyHolder, sequence: number, request: KeyRequest): FaultKind {
     const { view, lengthBytes } = request;
     if (lengthBytes < LIST_AT) return FaultKind.COMMAND_LENGTH;
     const number = getCtrlSegImmediate(view, 0);
@@ -164,6 +153,7 @@ export class UmrUnit implements KeyChanges {
     if (list !== FaultKind.NONE) return list;
     this.#keys.change(key, next);
     if (octowords > 0) key.list?.write(this.#list, this.#listAt, octowords, offsetOf(view));
+    noteChange(qp, sequence, key);
     return FaultKind.NONE;
   }
 
@@ -234,6 +224,12 @@ export class UmrUnit implements KeyChanges {
     }
     return FaultKind.NONE;
   }
+}
+
+function noteChange(qp: KeyHolder, sequence: number, { index, attributes }: MemoryKey): void {
+  const { mkey70, free, len, startAddr, startHigh } = attributes;
+  const length = free === 1 ? 0 : Math.min(len, KEY_LENGTH_MAX);
+  noteStep(qp, Step.KEY_CHANGED, sequence, makeKey(index, mkey70), length, startAddr >>> 0, startHigh);
 }
 
 /** Why the QP may not change the key, or not what the mask says; NONE if it may. */
