@@ -7,30 +7,41 @@
 import type { Point } from './area.ts';
 import { microseconds } from './text.ts';
 
-/** The end that sends the message, and the one that receives it. */
-type Side = 0 | 1;
+/** 0: the end that sends the message; 1: the one that receives it. */
+export type SequenceSide = 0 | 1;
 
-/** Time of an event; `index` orders equal times. */
-interface Moment {
+/** Where an event is in the diagram: its time, and a place that orders equal times. */
+export interface SequencePoint {
   readonly timeNs: number;
   readonly index: number;
 }
 
 export interface SequencePacket {
-  readonly from: Side;
-  readonly sent: Moment;
-  readonly ended?: Moment | undefined;
+  /** The end from which it comes. */
+  readonly from: SequenceSide;
+  readonly sent: SequencePoint;
+  /** When it arrived, or was found lost; absent when no step says so. */
+  readonly ended?: SequencePoint | undefined;
+  /** `lost`: on its way; `dropped`: the receiver does not take it. */
   readonly end: 'arrives' | 'lost' | 'dropped' | 'unknown';
   readonly name: string;
   readonly psn: number;
   readonly isAgain: boolean;
+  /** Why it was lost or dropped. */
   readonly cause: string;
 }
 
-interface SequenceWait {
-  readonly side: Side;
-  readonly from: Moment;
-  readonly to: Moment;
+/** A wait of one end. */
+export interface SequenceWait {
+  readonly side: SequenceSide;
+  readonly from: SequencePoint;
+  readonly to: SequencePoint;
+  readonly text: string;
+}
+
+export interface SequenceNote {
+  readonly side: SequenceSide;
+  readonly at: SequencePoint;
   readonly text: string;
 }
 
@@ -39,7 +50,7 @@ export interface Sequence {
   readonly ends: readonly [string, string];
   readonly packets: readonly SequencePacket[];
   readonly waits: readonly SequenceWait[];
-  readonly notes: readonly { readonly side: Side; readonly at: Moment; readonly text: string }[];
+  readonly notes: readonly SequenceNote[];
 }
 
 /** Lines of words; `isLeft`: they end at `x`. */
@@ -133,7 +144,7 @@ export function layOutSequence(sequence: Sequence): SequenceLayout {
 /** The place of each event: a row for each, in the order of time. */
 class Rows {
   readonly bottom: number;
-  readonly #moments: readonly Moment[];
+  readonly #moments: readonly SequencePoint[];
   readonly #places = new Map<string, number>();
   readonly #startNs: number;
 
@@ -158,7 +169,7 @@ class Rows {
     this.bottom = Math.round(y) + ROW;
   }
 
-  y(moment: Moment): number {
+  y(moment: SequencePoint): number {
     return this.#places.get(keyOf(moment)) ?? TOP;
   }
 
@@ -179,7 +190,7 @@ class Rows {
   }
 }
 
-function keyOf({ timeNs, index }: Moment): string {
+function keyOf({ timeNs, index }: SequencePoint): string {
   return `${timeNs} ${index}`;
 }
 
@@ -276,7 +287,7 @@ function placeWait({ side, from, to, text }: SequenceWait, rows: Rows): Sequence
 }
 
 /** Words beside the line of an end, away from the link; long ones take several lines. */
-function placeWords(side: Side, y: number, words: string): SequenceWords {
+function placeWords(side: SequenceSide, y: number, words: string): SequenceWords {
   const distance = BAR + 5;
   const x = side === 0 ? LINES[0] - distance : LINES[1] + distance;
   return { x, y: y + 4, isLeft: side === 0, isBad: false, lines: wrap(words) };

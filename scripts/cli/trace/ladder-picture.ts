@@ -15,10 +15,11 @@ import {
   layOutSequence,
   type SequenceArrow,
   type SequenceLayout,
+  type SequenceSide,
   type SequenceWords,
 } from '../../picture/sequence.ts';
 import { escapeXml } from '../../picture/text.ts';
-import type { Ladder, Side } from './ladder.ts';
+import type { Ladder } from './ladder.ts';
 import { LADDER_STYLE } from './ladder-style.ts';
 
 const CROSS = 7;
@@ -39,7 +40,7 @@ export function drawLadder(ladder: Ladder): string {
     '<rect class="ground" width="100%" height="100%"/>',
     text('title', 24, 30, title),
     text('time', AXIS, top - 28, 'us'),
-    ...ends.map((name, side) => text('end', LINES[side as Side], top - 28, name)),
+    ...ends.map((name, side) => text('end', LINES[side as SequenceSide], top - 28, name)),
     text('legend middle word', LINK, top - 28, 'link'),
     ...LINES.map((x) => stroke('line', x, top - 16, x, bottom)),
     stroke('link', LINK, top - 16, LINK, bottom),

@@ -17,53 +17,20 @@ import { findPeerSteps, findWireSteps } from '../../../device/hca/trace/message-
 import { describeMessage, restorePacket } from '../../../device/process/trace/trace-export.ts';
 import { bthOpcodeName } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { completionStatusName } from '../../../protocol/layout/gen/values.gen.ts';
+import type {
+  Sequence,
+  SequenceNote,
+  SequencePacket,
+  SequencePoint,
+  SequenceSide,
+  SequenceWait,
+} from '../../picture/sequence.ts';
 import { isCovered } from './trace-lines.ts';
 import { describeLoss, describeWireStep } from './wire-text.ts';
 
-/** The end that sends the message, and the one that receives it. */
-export type Side = 0 | 1;
-
-/** A point of the diagram: its time, and the place of its step, which orders equal times. */
-export interface LadderPoint {
-  readonly timeNs: number;
-  readonly index: number;
-}
-
-export interface LadderPacket {
-  /** The end from which it comes. */
-  readonly from: Side;
-  readonly sent: LadderPoint;
-  /** When it arrived, or was found lost; undefined when no step says so. */
-  readonly ended: LadderPoint | undefined;
-  /** `lost`: on its way; `dropped`: the receiver does not take it. */
-  readonly end: 'arrives' | 'lost' | 'dropped' | 'unknown';
-  readonly name: string;
-  readonly psn: number;
-  readonly isAgain: boolean;
-  /** Why it was lost or dropped. */
-  readonly cause: string;
-}
-
-/** A wait of one end. */
-export interface LadderWait {
-  readonly side: Side;
-  readonly from: LadderPoint;
-  readonly to: LadderPoint;
-  readonly text: string;
-}
-
-export interface LadderNote {
-  readonly side: Side;
-  readonly at: LadderPoint;
-  readonly text: string;
-}
-
-export interface Ladder {
+/** A message, and its events. */
+export interface Ladder extends Sequence {
   readonly title: string;
-  readonly ends: readonly [string, string];
-  readonly packets: readonly LadderPacket[];
-  readonly waits: readonly LadderWait[];
-  readonly notes: readonly LadderNote[];
 }
 
 /** The events of a message. Times begin with the first one. */
@@ -112,14 +79,14 @@ function keptSteps({ message: { block, packets } }: MessageEnd): TimelineStep[] 
   });
 }
 
-type Sent = Pick<LadderPacket, 'sent' | 'name' | 'psn' | 'isAgain'> & { readonly key: string };
-type Ended = { readonly at: LadderPoint; readonly key: string } & Pick<LadderPacket, 'end' | 'cause'>;
+type Sent = Pick<SequencePacket, 'sent' | 'name' | 'psn' | 'isAgain'> & { readonly key: string };
+type Ended = { readonly at: SequencePoint; readonly key: string } & Pick<SequencePacket, 'end' | 'cause'>;
 
 /**
  * The packets that one side sends. What became of a packet belongs to the last one with its PSN
  * that was sent before; a second arrival is that of a duplicate.
  */
-export function pairPackets(steps: readonly (readonly TimelineStep[])[], from: Side): LadderPacket[] {
+export function pairPackets(steps: readonly (readonly TimelineStep[])[], from: SequenceSide): SequencePacket[] {
   const [own = [], other = []] = from === 0 ? steps : steps.toReversed();
   const sent = own.flatMap((step) => readSent(step) ?? []);
   const ended = [...own.flatMap((step) => readLost(step) ?? []), ...other.flatMap((step) => readArrival(step) ?? [])];
@@ -130,7 +97,7 @@ export function pairPackets(steps: readonly (readonly TimelineStep[])[], from: S
     else others.push(one);
   }
   const fates = new Map<Sent, Ended>();
-  const copies: LadderPacket[] = [];
+  const copies: SequencePacket[] = [];
   for (const fate of ended.sort((one, next) => one.at.timeNs - next.at.timeNs)) {
     const before = (byKey.get(fate.key) ?? []).filter(({ sent: { timeNs } }) => timeNs <= fate.at.timeNs);
     const open = before.findLast((one) => !fates.has(one));
@@ -139,7 +106,7 @@ export function pairPackets(steps: readonly (readonly TimelineStep[])[], from: S
     else if (last !== undefined && fate.end !== 'lost')
       copies.push({ ...last, from, ended: fate.at, end: fate.end, cause: fate.cause });
   }
-  const packets = sent.map((one): LadderPacket => {
+  const packets = sent.map((one): SequencePacket => {
     const fate = fates.get(one);
     return { ...one, from, ended: fate?.at, end: fate?.end ?? 'unknown', cause: fate?.cause ?? '' };
   });
@@ -192,11 +159,11 @@ function readArrival(step: TimelineStep): Ended | undefined {
 }
 
 /** An ACK timeout waits from the last packet on, an RNR wait as long as it says. */
-function findWaits(steps: readonly TimelineStep[], side: Side): LadderWait[] {
-  return steps.flatMap((step, place): LadderWait[] => {
+function findWaits(steps: readonly TimelineStep[], side: SequenceSide): SequenceWait[] {
+  return steps.flatMap((step, place): SequenceWait[] => {
     const { timeNs, index, b } = step;
     const at = { timeNs, index };
-    const wait = (from: LadderPoint, to: LadderPoint, text: string): LadderWait[] => [{ side, from, to, text }];
+    const wait = (from: SequencePoint, to: SequencePoint, text: string): SequenceWait[] => [{ side, from, to, text }];
     switch (step.step) {
       case Step.TIMEOUT: {
         const last = steps.slice(0, place).findLast((one) => readSent(one) !== undefined);
@@ -214,7 +181,7 @@ function findWaits(steps: readonly TimelineStep[], side: Side): LadderWait[] {
   });
 }
 
-function findNotes(steps: readonly TimelineStep[], side: Side): LadderNote[] {
+function findNotes(steps: readonly TimelineStep[], side: SequenceSide): SequenceNote[] {
   return steps.flatMap((step) => {
     const { timeNs, index, b: left } = step;
     const at = { timeNs, index };
@@ -230,7 +197,12 @@ function describeTitle({ message }: MessageEnd): string {
   return `${opcode} number ${block.messageSequence}, ${block.messageLength} bytes: ${status}`;
 }
 
-function nameEnd(side: Side, end: MessageEnd | undefined, known: MessageEnd, all: readonly AdapterTrace[]): string {
+function nameEnd(
+  side: SequenceSide,
+  end: MessageEnd | undefined,
+  known: MessageEnd,
+  all: readonly AdapterTrace[],
+): string {
   const { remoteQpn, remoteLid } = known.message.block;
   const verb = side === 0 ? 'sends' : 'receives';
   if (end === undefined) return `QP ${remoteQpn} at LID ${remoteLid} ${verb}`;

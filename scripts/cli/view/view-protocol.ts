@@ -4,8 +4,10 @@
  * each answer. The page imports it, so it uses nothing of Node. Both kinds of sources, a running
  * process and a recording, answer the same requests.
  */
+
 import type { FabricReport } from '../../../device/process/reports/fabric-report.ts';
 import type { StatusReport } from '../../../device/process/reports/status-report.ts';
+import type { Sequence } from '../../picture/sequence.ts';
 import type { Lesson } from './lesson.ts';
 
 /**
@@ -146,38 +148,11 @@ export interface StoryQuery {
   readonly step?: number;
 }
 
-/** Where a packet, wait or note is in the diagram: time, and a place that orders equal times. */
-export interface StoryPoint {
-  readonly timeNs: number;
-  readonly index: number;
-}
-
-/** 0: the end that sends the message; 1: the one that receives it. */
-export type StorySide = 0 | 1;
-
 /** A message as `vuhca trace show` tells it, and as its ladder draws it. */
-export interface Story {
+export interface Story extends Sequence {
   readonly title: string;
   /** `completed`, `failed`, `under way` and the like. */
   readonly outcome: string;
-  readonly ends: readonly [string, string];
-  readonly packets: readonly {
-    readonly from: StorySide;
-    readonly sent: StoryPoint;
-    readonly ended?: StoryPoint | undefined;
-    readonly end: 'arrives' | 'lost' | 'dropped' | 'unknown';
-    readonly name: string;
-    readonly psn: number;
-    readonly isAgain: boolean;
-    readonly cause: string;
-  }[];
-  readonly waits: readonly {
-    readonly side: StorySide;
-    readonly from: StoryPoint;
-    readonly to: StoryPoint;
-    readonly text: string;
-  }[];
-  readonly notes: readonly { readonly side: StorySide; readonly at: StoryPoint; readonly text: string }[];
   /** The sentences of `vuhca trace show`, a line each. */
   readonly lines: readonly string[];
 }
