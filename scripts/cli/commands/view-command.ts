@@ -42,8 +42,8 @@ export function defineView(command: CliCommand): void {
     .addNotes(
       'The address has a token: whoever has it sees what you see, and without --read does what you can do by',
       '`vuhca link`, `inject`, `resources set`, `trace` and `capture`. Only programs of this machine reach it.',
-      'It ends by Ctrl-C, and with the process that it shows. A recording is only looked at. The device spends at most 2 % of its time for all',
-      'pages, and nothing when nobody looks.',
+      'It ends by Ctrl-C, and with the process that it shows. A recording is only looked at. The device',
+      'spends at most 2 % of its time on all pages, and none when nobody looks.',
       'Scripts send the token in a header: `curl -H "Authorization: Bearer TOKEN" http://127.0.0.1:N/api/state`.',
     )
     .addExample('vuhca view x.rec', 'a recorded session, at any of its steps')
