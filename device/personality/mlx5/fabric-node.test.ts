@@ -55,6 +55,13 @@ t.test('ports come and go with the function', async (t) => {
   }
 });
 
+t.test('no program takes its node for one of the vendor', async (t) => {
+  const { vendorId, deviceId } = new Mlx5Fabric().m.device;
+  t.not(vendorId, 0x0002c9);
+  // infiniband-diags ask these for a further attribute, whatever the vendor is.
+  t.notOk(deviceId >= 0x1003 && deviceId <= 0x1017, `device ${deviceId.toString(16)}`);
+});
+
 t.test('software hears of its port', async (t) => {
   const fabric = new Mlx5Fabric();
   const { machine, m, n } = fabric;

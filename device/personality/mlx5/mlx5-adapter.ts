@@ -6,7 +6,6 @@
  * (device/topology/device-functions.ts). Hosts and fabrics drive it as they drive `Adapter`.
  */
 import { VENDOR_ID } from '../../../protocol/layout/gen/constants.gen.ts';
-import { PCI_DEVICE_ID } from '../../../protocol/mlx5/gen/constants.gen.ts';
 import { openDoors } from '../../hca/adapter/managed-nodes.ts';
 import type { AdapterClock, HostPort } from '../../host.ts';
 import type { Views } from '../shared/contents.ts';
@@ -25,6 +24,9 @@ import { QueuePairs } from './queue-pairs.ts';
 import type { SendQueue } from './queues/send-queue.ts';
 import { SendRequests } from './queues/send-requests.ts';
 
+/** Of its node on the fabric; programs of infiniband-diags go by this number alone. */
+const NODE_DEVICE_ID = 0x10f8;
+
 const kind: DeviceKind = {
   name: 'mlx5',
   ownStages: 1,
@@ -33,9 +35,9 @@ const kind: DeviceKind = {
 
 export class Mlx5Adapter extends UndividedAdapter<SendQueue> {
   readonly personality = 'mlx5';
-  /** Not that of the vendor: programs ask its devices for attributes that only they have. */
+  /** Not those of the vendor: programs ask its devices for attributes that only they have. */
   readonly vendorId = VENDOR_ID;
-  readonly deviceId = PCI_DEVICE_ID;
+  readonly deviceId = NODE_DEVICE_ID;
   readonly revision = 0;
   readonly hca: Hca;
   readonly commands: CommandQueue;
