@@ -37,6 +37,22 @@ t.test('README: what looks inside, on an adapter that does nothing', async (t) =
   t.equal(await capture.whenEnded, 0, capture.output);
 });
 
+t.test('VIEW: an adapter that stands still and makes steps', async (t) => {
+  const terminal = new Terminal(t, {}, [['PATH', 'x.sock']]);
+  const [[device, ...steps]] = commandBlocksOf('docs/VIEW.md', 'scripts/vuhca device --socket PATH --stepwise');
+  await serve(terminal, device);
+  t.match(await terminal.run('scripts/vuhca status'), /^steps +stands still after 0: `vuhca step` moves it$/m);
+  const said = [];
+  for (const line of steps) said.push((await terminal.run(line)).trim());
+  t.match(said, [
+    'the adapter stands still after 1 step',
+    'the adapter stands still after 11 steps',
+    'the adapter runs until overflow not empty',
+    'the adapter runs',
+    /^the adapter stands still after \d+ steps$/,
+  ]);
+});
+
 t.test('PERSONALITIES: adapters that a stock driver binds', async (t) => {
   for (const line of blocksOf('docs/verbs/PERSONALITIES.md', 'scripts/vuhca device')[0]) {
     const terminal = new Terminal(t, {}, [['PATH', 'x.sock']]);

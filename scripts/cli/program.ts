@@ -107,6 +107,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./commands/link.ts')).performLink,
   },
   {
+    name: 'step',
+    summary: 'moves an adapter that stands still, step by step',
+    define: async () => (await import('./commands/step.ts')).defineStep,
+    perform: async () => (await import('./commands/step.ts')).performStep,
+  },
+  {
     name: 'replay',
     summary: 'runs a recorded session again and checks that it is identical',
     define: async () => (await import('./commands/replay-command.ts')).defineReplay,

@@ -240,8 +240,8 @@ export const deviceLayers: readonly Row[] = [
   },
   {
     path: 'device/process/trace',
-    holds: 'trace of a running adapter: observer, snapshots, Perfetto',
-    uses: 'layout infiniband function hca/trace hca/queues adapter device/topology reports',
+    holds: 'trace of a running adapter: observer, snapshots, Perfetto; conditions to wait for',
+    uses: 'layout infiniband port function hca/trace hca/queues adapter device/topology reports',
   },
   {
     path: 'device/process/control',

@@ -109,7 +109,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/view',
     holds: 'the server of `vuhca view`, what it says to its page, and the replay of a recording',
-    uses: 'system layout vfio-user host.ts port function hca/trace scheduler adapter shared device/topology hosts reports control tools picture options cli/trace',
+    uses: 'system layout vfio-user host.ts hca/trace scheduler adapter shared device/topology hosts reports process/trace control tools picture options cli/trace',
   },
   { path: 'scripts/page', holds: 'the page of `vuhca view`, in a browser', uses: 'reports picture cli/view' },
   {

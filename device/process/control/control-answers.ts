@@ -12,9 +12,10 @@ import type { QueuePairList, QueuePairReport } from '../reports/queue-pair-repor
 import type { ResourceReport } from '../reports/resource-report.ts';
 import type { RouteReport } from '../reports/route-report.ts';
 import type { StatusReport } from '../reports/status-report.ts';
-import { statusShape } from '../reports/status-shape.ts';
+import { statusShape, stepReport } from '../reports/status-shape.ts';
 import type { SnapshotHead, SnapshotPart } from '../trace/trace-snapshot.ts';
 import type { CaptureProgress } from './capture-file.ts';
+import type { StepAnswer } from './step-commands.ts';
 import type { TracePart, TraceStatus } from './trace-control.ts';
 
 /** The result of each command. */
@@ -44,6 +45,7 @@ export interface ControlAnswers {
   readonly 'timeline-read': readonly TimelineStep[];
   readonly inject: { readonly text: string };
   readonly link: { readonly text: string };
+  readonly step: StepAnswer;
   readonly fail: { readonly cause: string };
 }
 
@@ -245,5 +247,6 @@ export const answerShapes: { readonly [Name in ControlName]: ShapeOf<ControlAnsw
   'timeline-read': [step],
   inject: { text: 'string' },
   link: { text: 'string' },
+  step: { text: 'string', ...stepReport },
   fail: { cause: 'string' },
 };

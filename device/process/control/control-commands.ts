@@ -26,11 +26,13 @@ import { reportResources } from '../reports/resource-report.ts';
 import { describeRefusal, encodeRequest, readResourceWords } from '../reports/resource-syntax.ts';
 import { type RouteReport, reportRoute } from '../reports/route-report.ts';
 import { reportProcess, type StatusReport } from '../reports/status-report.ts';
+import { readCondition } from '../trace/conditions.ts';
 import { CaptureFile, type CaptureOptions, makeWallTime } from './capture-file.ts';
 import type { ControlRequest } from './control-protocol.ts';
 import type { ControlClientHandle, ControlCommand } from './control-server.ts';
 import { makeLinkCommand } from './link-commands.ts';
 import { makePersonalityCommands } from './personality-commands.ts';
+import { makeStepCommand } from './step-commands.ts';
 import { TraceControl } from './trace-control.ts';
 
 const NS_PER_MS = 1e6;
@@ -75,7 +77,17 @@ export class ControlCommands {
       (name) => findPersonality(this.#findServed(name)),
       () => process.pump.wake(),
     );
-    this.table = new Map([...this.table, ...trace.table, ...personality, ['link', makeLinkCommand(process)]]);
+    const step = makeStepCommand(process, (text) => {
+      const begin = readCondition(text);
+      return begin({ adapters: trace.watchAll(), switches: process.switches });
+    });
+    this.table = new Map([
+      ...this.table,
+      ...trace.table,
+      ...personality,
+      ['link', makeLinkCommand(process)],
+      ['step', step],
+    ]);
   }
 
   /** Ends a running capture and closes its file. */

@@ -16,6 +16,7 @@ import type { TimelineStep } from '../../hca/function/timeline.ts';
 import { RULE_SERVICES, type RuleService } from '../../hca/trace/rule-services.ts';
 import { TraceRing } from '../../hca/trace/trace-ring.ts';
 import type { ServedNode } from '../host/adapter-process.ts';
+import type { WatchedAdapter } from '../trace/conditions.ts';
 import { type ObserverSettings, TraceObserver, type TraceRule } from '../trace/trace-observer.ts';
 import { type SnapshotHead, type SnapshotPart, TraceSnapshot } from '../trace/trace-snapshot.ts';
 import type { ControlRequest } from './control-protocol.ts';
@@ -106,6 +107,15 @@ export class TraceControl {
 
   constructor(process: TracedProcess) {
     this.#process = process;
+  }
+
+  /** All adapters with timelines, which are started where none is: conditions read them. */
+  watchAll(): WatchedAdapter[] {
+    return this.#process.served.map((adapter) => {
+      const observer = this.#observerOf(adapter);
+      if (observer.timeline === undefined) observer.startTimeline(TIMELINE_LOG2);
+      return { name: adapter.name, core: adapter.core, observer };
+    });
   }
 
   #status({ observer }: { readonly observer: TraceObserver }): TraceStatus {

@@ -26,6 +26,7 @@ import { makePassHook } from './pass-hook.ts';
 import { identityOf } from './pci-identity.ts';
 import { RecordingFile } from './recording-file.ts';
 import { SocketLink } from './socket-link.ts';
+import { Stepper } from './stepper.ts';
 import {
   type AdapterPlan,
   fabricOf,
@@ -49,6 +50,8 @@ interface AdapterProcessOptions {
   readonly ordering?: OrderingOptions;
   /** UDP port of the host door; none when absent. */
   readonly doorPort?: number;
+  /** It stands still, and makes steps when it is told to. */
+  readonly isStepwise?: boolean;
   readonly log: LogTarget;
   /**
    * Called once, when something has thrown and everything is closed: guests read ones, and no
@@ -100,6 +103,8 @@ export class AdapterProcess {
   readonly seam: AdapterPort;
   /** The door for tools on this machine. */
   readonly door: HostDoor | undefined;
+  /** Of a process that makes steps. */
+  readonly stepper: Stepper | undefined;
   readonly #recorder: Recorder | undefined;
   readonly #plan: FabricPlan;
   readonly #built: BuiltFabric;
@@ -144,7 +149,8 @@ export class AdapterProcess {
       this.personalities = this.served.filter(isPersonality);
       this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
       this.#connectHosts(hosts.flat(), this.seam.functions);
-      this.pump.onPass(makePassHook(this.seam, this.clock, recorder));
+      this.stepper = options.isStepwise === true ? this.#makeStepper(hosts.flat()) : undefined;
+      this.pump.onPass(makePassHook(this.seam, this.clock, recorder, this.stepper));
       this.door = this.#openDoor(fabric, clock, options);
     } catch (error) {
       // No socket is left by a process that cannot serve.
@@ -182,6 +188,12 @@ export class AdapterProcess {
   /** The links between ports of this process. */
   get joints(): readonly Joint[] {
     return this.#built.joints;
+  }
+
+  #makeStepper(hosts: readonly VfioUserHost[]): Stepper {
+    const { clock, seam } = this;
+    const countStores = (): number => hosts.reduce((sum, { stores }) => sum + stores, 0);
+    return new Stepper({ clock, run: (budget) => seam.run(budget), countStores });
   }
 
   #openDoor(fabric: Fabric, clock: AdapterClock, { doorPort: port, log }: AdapterProcessOptions): HostDoor | undefined {

@@ -6,6 +6,7 @@
 import type { PassHook } from '../../../protocol/vfio-user/index.ts';
 import type { AdapterPort } from '../../host.ts';
 import type { Recorder } from '../../hosts/recording.ts';
+import type { Stepper } from './stepper.ts';
 import type { WallClock } from './wall-clock.ts';
 
 /** Units of work in one pass: few enough that the next register access never waits long. */
@@ -13,13 +14,21 @@ const PASS_BUDGET = 256;
 /** Period of recorded events that a killed process may lose while busy. */
 const FLUSH_INTERVAL_NS = 50_000_000;
 
-/** Called before each wait of the pump; `port` is the fabric as hosts call it. */
-export function makePassHook(port: AdapterPort, clock: WallClock, recorder: Recorder | undefined): PassHook {
+/**
+ * Called before each wait of the pump; `port` is the fabric as hosts call it. A `stepper` says what
+ * a pass does, if there is one.
+ */
+export function makePassHook(
+  port: AdapterPort,
+  clock: WallClock,
+  recorder: Recorder | undefined,
+  stepper?: Stepper,
+): PassHook {
   let flushedNs = 0;
   return {
     pass: () => {
-      clock.takeDueAlarm();
-      const more = port.run(PASS_BUDGET);
+      if (stepper === undefined) clock.takeDueAlarm();
+      const more = stepper === undefined ? port.run(PASS_BUDGET) : stepper.pass(PASS_BUDGET);
       if (recorder !== undefined && clock.now() - flushedNs > FLUSH_INTERVAL_NS) {
         flushedNs = clock.now();
         recorder.flush();

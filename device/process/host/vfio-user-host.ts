@@ -109,6 +109,12 @@ export class VfioUserHost implements OrderableHost {
     });
   }
 
+  /** Stores of the guest. */
+  get stores(): number {
+    const { registerWrites, collectWrites, pioWrites } = this.counters;
+    return registerWrites + collectWrites + pioWrites;
+  }
+
   /** Times that accesses began to pass a bus that stayed blocked. */
   get blockedTooLong(): number {
     return this.#patience.passed;

@@ -46,6 +46,7 @@ export function reportProcess(process: AdapterProcess, pid: number, only?: Serve
     })),
     switches: process.switches.map(reportSwitch),
     links: reportLinks(process),
+    ...(process.stepper && { stepping: process.stepper.report }),
   };
 }
 

@@ -1,10 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The shape of the status report of a process. `control-answers.ts` has the others. */
+
+import type { StepReport } from '../host/stepper.ts';
 import { booleans, Each, numbers, Optional, type ShapeOf, strings } from './answer-shape.ts';
 import type { StatusReport } from './status-report.ts';
 
 const NUMBER = 'number';
 const counts: Each<typeof NUMBER> = new Each(NUMBER);
+/** Of a process that makes steps. */
+export const stepReport: ShapeOf<StepReport> = {
+  ...strings('going'),
+  ...numbers('steps'),
+  condition: new Optional('string'),
+  ...booleans('reached'),
+};
 const queues = numbers('count', 'posted', 'errors');
 const levels = <Inner>(inner: Inner): readonly [Inner] => [inner];
 
@@ -109,6 +118,7 @@ const functionReport: ShapeOf<StatusReport['adapters'][number]['functions'][numb
 export const statusShape: ShapeOf<StatusReport> = {
   ...numbers('pid', 'uptimeNs'),
   recording: new Optional({ path: 'string', bytes: NUMBER }),
+  stepping: new Optional(stepReport),
   adapters: [
     {
       name: 'string',

@@ -35,21 +35,21 @@ export class AttachedProcess {
   readonly #client: PostingClient;
 
   /** Starts it with the client attached; the test ends it. */
-  static async start(t: Test, node: AdapterNode): Promise<AttachedProcess> {
+  static async start(t: Test, node: AdapterNode, isStepwise = false): Promise<AttachedProcess> {
     const directory = mkdtempSync(join(tmpdir(), 'vuhca-attached-'));
     t.teardown(() => rmSync(directory, { recursive: true, force: true }));
-    const attached = new AttachedProcess(directory, node);
+    const attached = new AttachedProcess(directory, node, isStepwise);
     t.teardown(() => attached.close());
     await attached.process.start();
     await attached.#client.attach(attached.host.context, () => false);
     return attached;
   }
 
-  private constructor(directory: string, node: AdapterNode) {
+  private constructor(directory: string, node: AdapterNode, isStepwise: boolean) {
     this.#recordPath = join(directory, 'rec');
     const topology = loneDevice(join(directory, 'a'), [node], [], 'cable');
     const recordPath = this.#recordPath;
-    this.process = new AdapterProcess({ libraryPath: libraryPath(), topology, log: silent, recordPath });
+    this.process = new AdapterProcess({ libraryPath: libraryPath(), topology, log: silent, recordPath, isStepwise });
     const [{ core, hosts }] = this.process.served;
     [this.host] = hosts;
     this.underlying = core instanceof Adapter ? core.functions[0].underlying : core.underlying;

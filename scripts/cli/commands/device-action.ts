@@ -54,6 +54,7 @@ export async function performDevice(command: CliCommand): Promise<number> {
     topology: { ...plan, links },
     ordering: readOrdering(given),
     log,
+    ...(given.stepwise === true && { isStepwise: true }),
     ...(given.ibsim === undefined ? {} : { doorPort: given.ibsim }),
     ...(given.record === undefined
       ? {}

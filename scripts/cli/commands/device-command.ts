@@ -12,6 +12,7 @@ import {
   type LogLevel,
   logLevelOption,
   recordLimitOption,
+  stepwiseOption,
   type ViewMode,
   viewOption,
 } from '../options/option-values.ts';
@@ -38,6 +39,7 @@ export interface DeviceArguments extends AdapterArguments {
   readonly logLevel: LogLevel;
   readonly inspect?: string;
   readonly view?: ViewMode;
+  readonly stepwise?: boolean;
 }
 
 export function defineDevice(command: CliCommand): void {
@@ -56,7 +58,8 @@ export function defineDevice(command: CliCommand): void {
     .addOption(recordLimitOption())
     .addOption(logLevelOption('info'))
     .addOption(inspectOption('--inspect', 'Lets a debugger attach; see docs/DEBUGGING.md'))
-    .addOption(viewOption());
+    .addOption(viewOption())
+    .addOption(stepwiseOption());
   addAdapterOptions(command);
   command.addNotes(
     'Prints `listening on SOCKET` when a guest may attach:',

@@ -95,6 +95,11 @@ export function viewOption(): Option {
   ).preset('act');
 }
 
+/** The option of a process that stands still until somebody steps it. */
+export function stepwiseOption(): Option {
+  return new Option('--stepwise', 'The adapter stands still: the page and `vuhca step` move it; see docs/VIEW.md');
+}
+
 /** The option of the host door (docs/FABRIC.md). */
 export function doorOption(): Option {
   const purpose = 'The host door: UDP port for opensm and diagnostics; see docs/FABRIC.md';

@@ -75,7 +75,7 @@ export async function performRun(command: CliCommand): Promise<number> {
 
 /** The options of the adapter process. */
 function deviceArguments(command: CliCommand, given: RunArguments): string[] {
-  const { personality, record, inspect, control, ibsim, logLevel, fabric, topology } = given;
+  const { personality, record, inspect, control, ibsim, logLevel, fabric, topology, stepwise } = given;
   return [
     ...(isGiven(command, '--personality') ? [`--personality=${personality}`] : []),
     ...(fabric === undefined && topology === undefined ? [`--fabric=${readFabric(given, 'switch')}`] : []),
@@ -83,6 +83,7 @@ function deviceArguments(command: CliCommand, given: RunArguments): string[] {
     ...(inspect === undefined ? [] : [`--inspect=${inspect}`]),
     ...(control === undefined ? [] : [`--control=${resolve(control)}`]),
     ...(ibsim === undefined ? [] : [`--ibsim=${ibsim}`]),
+    ...(stepwise === true ? ['--stepwise'] : []),
     `--log-level=${logLevel}`,
     ...repeatAdapterArguments(command),
   ];

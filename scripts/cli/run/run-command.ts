@@ -14,6 +14,7 @@ import {
   logLevelOption,
   recordLimitOption,
   several,
+  stepwiseOption,
   type ViewMode,
   viewOption,
   wholeNumber,
@@ -45,6 +46,7 @@ export interface RunArguments extends AdapterArguments {
   readonly paused?: boolean;
   readonly inspect?: string;
   readonly view?: ViewMode;
+  readonly stepwise?: boolean;
   readonly logLevel: LogLevel;
   readonly record?: string;
   /** In MiB. */
@@ -130,6 +132,7 @@ function addDebuggingOptions(command: CliCommand): void {
     .addOption(logLevelOption('warn'))
     .addOption(inspectOption('--inspect', 'Lets a debugger attach to the adapter process; see docs/DEBUGGING.md'))
     .addOption(viewOption())
+    .addOption(stepwiseOption())
     .addOption(command.createOption('--gdb [SERVER]', "Starts QEMU's gdb server").preset('tcp::1234'))
     .option('--paused', 'Waits for gdb before the first instruction');
 }

@@ -102,7 +102,7 @@ export async function prepareGuest(given: RunArguments, qemuArguments?: readonly
     disk: distribution?.disk ?? describeDisk(given),
     bootFromDisk: bootsFromDisk(given) || undefined,
     append: given.append,
-    patient: given.inspect !== undefined || given.gdb !== undefined || undefined,
+    patient: given.inspect !== undefined || given.gdb !== undefined || given.stepwise || undefined,
     memoryMiB: given.memory ?? (isDemanding(given) ? DEMANDING_MIB : MEMORY_MIB),
     cpus: given.cpus,
     gdb: given.gdb,

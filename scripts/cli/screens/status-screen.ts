@@ -53,6 +53,7 @@ export function renderStatus(report: StatusReport, rates: ActivityRates, view: S
   const isOne = adapters.length + personalities.length <= 1;
   const lines = [
     line(`vuhca ${report.pid}`, [`up ${duration(report.uptimeNs)}`, ...perSecond(rates)]),
+    ...(report.stepping === undefined ? [] : [line('steps', [describeStepping(report.stepping)])]),
     ...adapters.flatMap((adapter, index) => [
       ...(isOne ? [] : ['', line('adapter', [adapter.name])]),
       ...describeAdapter(adapter, rates.functions[index], view),
@@ -72,6 +73,12 @@ export function renderStatus(report: StatusReport, rates: ActivityRates, view: S
   const legend = text.includes(BAD) ? [LEGEND] : [];
   const screen = `${[text, ...legend].join('\n')}\n`;
   return view.colour ? colour(screen) : screen;
+}
+
+function describeStepping({ going, steps, condition, reached }: NonNullable<StatusReport['stepping']>): string {
+  if (going === 'still')
+    return `stands still after ${steps}${reached ? `, ${condition}` : ''}: \`vuhca step\` moves it`;
+  return going === 'runs' ? 'runs' : `runs until ${condition}`;
 }
 
 function describeAdapter(

@@ -165,6 +165,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
       ['until ', VERBS_PROGRAM],
       ['scripts/vuhca run', VERBS_PROGRAM],
     ],
+    'docs/VIEW.md': [['scripts/vuhca device --socket PATH --stepwise', COMMANDS]],
     'docs/WRITING-DRIVERS.md': [
       ['obj-m := ', cli('test/writing-drivers.long.ts')],
       ['#include', cli('test/writing-drivers.long.ts')],

@@ -114,6 +114,14 @@ const acts: Readonly<Record<string, WordsOf>> = {
       ...ofAdapter(given),
     ];
   },
+  step: (given) => {
+    given.oneOf('count', 'until', 'go', 'stop');
+    const count = given.numberOption('count', 'count').map((word) => word.replace('count=', ''));
+    const moves = [...given.flagOption('--go', 'go'), ...given.flagOption('--stop', 'stop')];
+    const words = [...count, ...given.textOption('--until', 'until'), ...moves];
+    if (words.length === 0) throw refused('go and stop must be true');
+    return ['step', ...words];
+  },
   resources: (given) => ['resources', 'show', ...ofAdapter(given)],
   'set-resources': (given) => ['resources', 'set', ...given.words('words'), ...ofAdapter(given)],
   'trace-status': traceWords('status'),

@@ -226,14 +226,15 @@ class StatePoll {
     const { timeNs = 0, ...fabric } = await this.#once('fabric', () => this.#client.request('fabric'));
     const adapter = name ?? anyName;
     const status = await this.#once(`status ${adapter}`, () => this.#client.request('status', { adapter }));
-    const { links, switches } = status;
-    if (name === undefined) return { timeNs, fabric, links, switches };
+    const { links, switches, stepping } = status;
+    const all = { timeNs, ...(stepping && { stepping }), fabric, links, switches };
+    if (name === undefined) return all;
     const rows: Record<string, readonly ViewRow[]> = {};
     for (const view of views) {
       const read = await this.#once(`${view} ${name}`, () => this.#readRows(name, view));
       if (read !== undefined) rows[view] = read;
     }
-    return { timeNs, fabric, links, switches, views: rows, ...pickAdapter(status) };
+    return { ...all, views: rows, ...pickAdapter(status) };
   }
 
   /** As many rows as an answer holds; undefined for a view that the adapter does not have. */

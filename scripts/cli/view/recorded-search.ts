@@ -4,9 +4,11 @@
  * result as the whole, so a long recording is searched from checkpoint to checkpoint, forwards and
  * backwards. The process of replay-process.ts does it in a copy of its session.
  */
+import { Refusal } from '../../../device/hca/adapter/refusal.ts';
+import { readCondition } from '../../../device/process/trace/conditions.ts';
 import type { RecordedSession } from './recorded-session.ts';
-import { readCondition } from './replay-conditions.ts';
 import type { Found } from './view-protocol.ts';
+import { ViewRefusal } from './view-source.ts';
 
 export interface PartialSearch {
   readonly condition: string;
@@ -22,9 +24,9 @@ export interface PartialSearch {
  * Throws ViewRefusal for a condition that is not understood.
  */
 export function searchPart(session: RecordedSession, { condition, from, to, backward }: PartialSearch): Found {
-  const begin = readCondition(condition);
+  const begin = refusing(() => readCondition(condition));
   if (!session.advanceTo(from)) return {};
-  const watch = begin(session);
+  const watch = refusing(() => begin(session));
   let found: Found = {};
   while (session.step < to && session.advance()) {
     if (!watch()) continue;
@@ -32,4 +34,17 @@ export function searchPart(session: RecordedSession, { condition, from, to, back
     if (!backward) return found;
   }
   return found;
+}
+
+/** Throws ViewRefusal for a condition that is not understood. */
+export function checkCondition(condition: string): void {
+  refusing(() => readCondition(condition));
+}
+
+function refusing<Result>(work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof Refusal ? new ViewRefusal('bad', error.message) : error;
+  }
 }

@@ -4,7 +4,7 @@
  * condition comes to hold. The processes of ReplayFamily replay it.
  */
 import type { RouteReport } from '../../../device/process/reports/route-report.ts';
-import { readCondition } from './replay-conditions.ts';
+import { checkCondition } from './recorded-search.ts';
 import { ReplayFamily } from './replay-family.ts';
 import { type ReplayCall, replayBounds } from './replay-requests.ts';
 import type {
@@ -101,7 +101,7 @@ export class RecordingSource implements ViewSource {
 
   async find({ condition, from, backward = false }: FindQuery): Promise<Found> {
     // Mistakes are said at once, not after a search.
-    readCondition(condition);
+    checkCondition(condition);
     return backward ? this.#findLast(condition, from) : this.#findFirst(condition, from);
   }
 

@@ -85,6 +85,8 @@ export type ViewRow = Readonly<Record<string, string | number | boolean | null |
 export interface ViewState {
   /** Adapter time. */
   readonly timeNs: number;
+  /** Of a running process that makes steps. */
+  readonly stepping?: StatusReport['stepping'];
   /** Of a recording: the step that comes next, from 0, and its call: `write register`. */
   readonly step?: number;
   readonly call?: string;

@@ -1,35 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Conditions that are looked for in a recording: `fault`, `overflow not empty`, `QP 5 leaves RTS`.
- * Each is read once, and then asked after every step whether it has come to hold by this step: an
- * event by happening in it, a state by beginning in it. `at NAME` behind a condition restricts it
- * to one adapter. recorded-search.ts asks them.
+ * Conditions in words that are looked for in a recording or a running process: `fault`, `overflow
+ * not empty`, `QP 5 leaves RTS`. Each is read once, and then asked after every step whether it has
+ * come to hold by this step: an event by happening in it, a state by beginning in it. `at NAME`
+ * behind a condition restricts it to one adapter. scripts/cli/view and the control socket ask them;
+ * docs/VIEW.md lists them.
  */
-
-import type { LinkEnd } from '../../../device/fabric/port/link.ts';
-import { Adapter } from '../../../device/hca/adapter/adapter.ts';
-import { FunctionCounters } from '../../../device/hca/function/function-counters.ts';
-import { Step } from '../../../device/hca/function/timeline.ts';
-import type { UnderlyingFunction } from '../../../device/hca/function/underlying-function.ts';
 import { PortState, QpState } from '../../../protocol/layout/gen/values.gen.ts';
-import type { ObservedAdapter } from '../trace/observed-replay.ts';
-import type { RecordedSession } from './recorded-session.ts';
-import { ViewRefusal } from './view-source.ts';
+import type { LinkEnd } from '../../fabric/port/link.ts';
+import { Adapter } from '../../hca/adapter/adapter.ts';
+import { Refusal } from '../../hca/adapter/refusal.ts';
+import { FunctionCounters } from '../../hca/function/function-counters.ts';
+import { Step } from '../../hca/function/timeline.ts';
+import type { UnderlyingFunction } from '../../hca/function/underlying-function.ts';
+import type { NamedAdapter, NamedSwitch } from '../../topology/named-nodes.ts';
+import type { TraceObserver } from './trace-observer.ts';
 
 /** Asked once after every step; true when the condition has come to hold by it. */
 export type Watch = () => boolean;
 
-/** Begins to watch a session before the next step. Throws ViewRefusal for an unknown adapter. */
-export type Condition = (session: RecordedSession) => Watch;
+/** An adapter; conditions about packets and interrupts read the timeline of its observer. */
+export interface WatchedAdapter extends NamedAdapter {
+  readonly observer: Pick<TraceObserver, 'timeline'>;
+}
+
+export interface WatchedFabric {
+  readonly adapters: readonly WatchedAdapter[];
+  readonly switches: readonly NamedSwitch[];
+}
+
+/** Begins to watch before the next step. Throws Refusal for an unknown adapter. */
+export type Condition = (fabric: WatchedFabric) => Watch;
 
 /** The adapters that a condition is about. */
-type Watched = readonly ObservedAdapter[];
+type Watched = readonly WatchedAdapter[];
 
 interface Phrase {
   readonly pattern: RegExp;
   /** As a user is shown it. */
   readonly example: string;
-  make(words: RegExpExecArray): (adapters: Watched, session: RecordedSession) => Watch;
+  make(words: RegExpExecArray): (adapters: Watched, fabric: WatchedFabric) => Watch;
 }
 
 /** A number of FunctionCounters. */
@@ -84,20 +94,23 @@ const phrases: readonly Phrase[] = [
 /** What users may ask for, one of each kind. */
 export const conditionExamples: readonly string[] = phrases.map(({ example }) => example);
 
-/** Reads a condition. Case and spaces do not matter. Throws ViewRefusal with one sentence. */
+/** Reads a condition. Case and spaces do not matter. Throws Refusal with one sentence. */
 export function readCondition(text: string): Condition {
   const [words, place] = splitPlace(text.trim().replaceAll(/\s+/g, ' '));
   for (const { pattern, make } of phrases) {
     const found = new RegExp(pattern, 'i').exec(words);
     if (found === null) continue;
     const begin = make(found);
-    return (session) => begin(place === undefined ? session.adapters : [session.find(place)], session);
+    return (fabric) => begin(place === undefined ? fabric.adapters : [find(fabric, place)], fabric);
   }
   const known = conditionExamples.map((one) => `\`${one}\``).join(', ');
-  throw new ViewRefusal(
-    'bad',
-    `the condition \`${words}\` is not understood; there are ${known}, each also \`at ADAPTER\``,
-  );
+  throw new Refusal(`the condition \`${words}\` is not understood; there are ${known}, each also \`at ADAPTER\``);
+}
+
+function find({ adapters }: WatchedFabric, place: string): WatchedAdapter {
+  const found = adapters.find(({ name }) => name === place);
+  if (found !== undefined) return found;
+  throw new Refusal(`there is no adapter ${place}; there are ${adapters.map(({ name }) => name).join(', ')}`);
 }
 
 /** The words of a condition, and the adapter behind ` at `. */
@@ -109,13 +122,13 @@ function splitPlace(text: string): [string, string | undefined] {
 function readState(word: string): QpState {
   const name = STATES.find((one) => one.toLowerCase() === word.toLowerCase());
   if (name !== undefined) return QpState[name as keyof typeof QpState];
-  throw new ViewRefusal('bad', `there is no state ${word} of a QP; there are ${STATES.join(', ')}`);
+  throw new Refusal(`there is no state ${word} of a QP; there are ${STATES.join(', ')}`);
 }
 
 function readCounter(word: string): Counter {
   const name = COUNTERS.find((one) => one.toLowerCase() === word.toLowerCase());
   if (name !== undefined) return name as Counter;
-  throw new ViewRefusal('bad', `there is no counter ${word}; there are ${COUNTERS.join(', ')}`);
+  throw new Refusal(`there is no counter ${word}; there are ${COUNTERS.join(', ')}`);
 }
 
 /** A state that begins: it holds after the step and did not before it. */
@@ -170,11 +183,11 @@ function watchQueuePair(number: number, enters: boolean, state: QpState): (adapt
 }
 
 /** A link goes down at one of its ends. Switches belong to no adapter. */
-function watchLinks(adapters: Watched, session: RecordedSession): Watch {
-  const all = adapters.length === session.adapters.length;
+function watchLinks(adapters: Watched, fabric: WatchedFabric): Watch {
+  const all = adapters.length === fabric.adapters.length;
   const ports: LinkEnd[] = [
     ...adapters.flatMap(({ core }) => [...core.uplinks]),
-    ...(all ? session.switches.flatMap(({ core }) => [...core.ports]) : []),
+    ...(all ? fabric.switches.flatMap(({ core }) => [...core.ports]) : []),
   ];
   const before = ports.map(({ state }) => state);
   return () => {

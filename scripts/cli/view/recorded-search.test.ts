@@ -5,11 +5,11 @@
  */
 import t from 'tap';
 import { listQueuePairs } from '../../../device/process/reports/queue-pair-report.ts';
+import { conditionExamples, readCondition } from '../../../device/process/trace/conditions.ts';
 import { Random } from '../../../device/random.ts';
 import { EventfulSession } from '../../../device/rig/fixtures/eventful-session.ts';
 import { searchPart } from './recorded-search.ts';
 import { RecordedSession } from './recorded-session.ts';
-import { conditionExamples, readCondition } from './replay-conditions.ts';
 import type { ViewState } from './view-protocol.ts';
 
 const SEEDS = [21, 22];
