@@ -13,7 +13,10 @@ const ALWAYS = [
   ['t', 'light or dark'],
   ['?', 'this page'],
 ] as const;
-const OF_LIVE = [['f', 'freeze the picture, or go on']] as const;
+const OF_LIVE = [
+  ['f', 'freeze the picture, or go on'],
+  ['. >', 'a step, 100 steps of an adapter that makes steps'],
+] as const;
 const OF_RECORDING = [
   [', .', 'a step back, a step on'],
   ['< >', '100 steps'],

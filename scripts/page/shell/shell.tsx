@@ -9,6 +9,7 @@ import { keyHandler } from '../dom/keys.ts';
 import { toggleTheme } from '../dom/theme.ts';
 import { LessonPanel } from '../lessons/lesson-panel.tsx';
 import { useLesson } from '../lessons/use-lesson.tsx';
+import { makeMove, StepBar } from '../time/step-bar.tsx';
 import { TimeBar } from '../time/time-bar.tsx';
 import { pointOfTime } from '../words/numbers.ts';
 import { Help } from './help.tsx';
@@ -25,6 +26,7 @@ export function Shell() {
   const { session } = view;
   const tabs = useMemo(() => (session === undefined ? [] : tabsOf(session)), [session]);
   const tab = tabs.find(({ id }) => id === chosenTab) ?? tabs[0];
+  const stepping = view.moments.at(-1)?.stepping;
   const adapter = chosenAdapter ?? session?.adapters[0]?.name;
   useEffect(() => {
     if (tab !== undefined) setQuery(tab.queryOf(adapter, session as ViewSession));
@@ -87,6 +89,7 @@ export function Shell() {
         </div>
       </main>
       {session?.kind === 'recording' && <TimeBar view={view} session={session} />}
+      {stepping !== undefined && mayStep(view) && <StepBar stepping={stepping} onMove={makeMove} />}
       {isHelping && <Help tabs={tabs} session={session} onClose={() => setHelping(false)} />}
     </div>
   );
@@ -169,7 +172,7 @@ function keysOf(view: View, tabs: readonly Tab[], show: (id: string) => void, he
   const last = session?.steps ?? 0;
   const ofTime: [string, () => void][] =
     session?.kind === 'live'
-      ? [['f', () => view.setFrozen(!isFrozen)]]
+      ? [['f', () => view.setFrozen(!isFrozen)], ...(mayStep(view) ? STEP_KEYS : [])]
       : [
           [',', () => goTo(step - 1)],
           ['.', () => goTo(step + 1)],
@@ -179,6 +182,15 @@ function keysOf(view: View, tabs: readonly Tab[], show: (id: string) => void, he
           ['End', () => goTo(last)],
         ];
   return keyHandler(new Map([...ofTabs, ...ofTime, ['t', toggleTheme], ['m', () => markNow(view)], ['?', help]]));
+}
+
+const STEP_KEYS: readonly [string, () => void][] = [
+  ['.', () => void makeMove({ count: 1 })],
+  ['>', () => void makeMove({ count: 100 })],
+];
+
+function mayStep({ session, moments }: View): boolean {
+  return session?.mayAct === true && moments.at(-1)?.stepping !== undefined;
 }
 
 function markNow({ moments, setMark }: View): void {

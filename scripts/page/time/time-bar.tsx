@@ -8,10 +8,9 @@ import type { ViewSession } from '../../cli/view/view-protocol.ts';
 import { client } from '../dom/client.ts';
 import type { View } from '../shell/use-view.tsx';
 import { count, percentage, pointOfTime } from '../words/numbers.ts';
+import { ConditionInput } from './condition-input.tsx';
 
 const FAR = 100;
-/** Examples, which the reader completes. */
-const CONDITIONS = ['fault', 'overflow not empty', 'qp 5 leaves RTS', 'interrupt', 'packet lost', 'link down'];
 
 export function TimeBar({ view, session }: { view: View; session: ViewSession }) {
   const { step, goTo, moments } = view;
@@ -86,18 +85,7 @@ function Search({ view: { step, goTo } }: { view: View }) {
         void search(false);
       }}
     >
-      <input
-        list="conditions"
-        value={condition}
-        placeholder="until: overflow not empty"
-        aria-label="Condition"
-        onInput={({ currentTarget }) => setCondition(currentTarget.value)}
-      />
-      <datalist id="conditions">
-        {CONDITIONS.map((one) => (
-          <option key={one} value={one} />
-        ))}
-      </datalist>
+      <ConditionInput value={condition} onChange={setCondition} />
       <button
         type="button"
         aria-label="Find before"
