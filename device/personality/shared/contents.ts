@@ -8,6 +8,7 @@
 import { type CommandHolder, showHeldCommands, showLanes } from '../../hca/adapter/contents/commands.ts';
 import { showConnections } from '../../hca/adapter/contents/connections.ts';
 import { type Contents, type ContentsRequest, readView, selectRows } from '../../hca/adapter/contents/contents.ts';
+import { asCompletions } from '../../hca/adapter/contents/queues.ts';
 import type { Row } from '../../hca/adapter/contents/rows.ts';
 import type { ViewName } from '../../hca/adapter/contents/view-names.ts';
 import { Refusal } from '../../hca/adapter/refusal.ts';
@@ -48,6 +49,7 @@ export function showViews(device: ShownDevice, request: ContentsRequest): Conten
     commands: () => showHeldCommands(holder),
     connections: () => showConnections({ adapter: holder }),
     ...device.views,
+    completions: () => (device.views.queues?.() ?? []).filter(({ queue }) => queue === 'CQ').map(asCompletions),
   };
   const name = readView(request);
   const view = views[name];

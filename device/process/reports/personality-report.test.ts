@@ -110,6 +110,7 @@ t.test('queues, commands and events', (t) => {
   b.postReceive(local);
   fixture.driver.machine.runUntil(() => show('queues', { qp })[0].inFlight === 0, 'the end of the message');
   t.match(show('queues')[2], { queue: 'CQ', number: cq, state: 'FIRED', next: 1, unread: 1 });
+  t.match(show('completions'), [{ cq, state: 'FIRED', next: 1, unread: 1, eq: null }, { cq: b.cq.number }]);
   t.end();
 });
 

@@ -47,6 +47,7 @@ export function defineShow(command: CliCommand): void {
       '  overflow     doorbells in the overflow buffers, as guest memory has them',
       '  commands     commands in completion lists, pipeline and kick lists, with their credits',
       '  queues       QPs, CQs and SRQs: state and next entry',
+      '  completions  CQs only: state, unread entries, event queue',
       '  connections  PSNs outstanding, waits and retries of connected QPs',
       '  events       event queues: counters, delay, next interrupt time stamp, summary bytes',
       '  contexts     send contexts: state and credits',

@@ -19,7 +19,6 @@ export interface QueueSums {
 }
 
 export function describeCompletions({ completions, queuePairs }: QueueSums, queues: readonly ViewRow[]): Unit {
-  const own = queues.filter(({ queue }) => queue === 'CQ');
   return {
     id: 'completions',
     title: 'Completion queues',
@@ -35,16 +34,16 @@ export function describeCompletions({ completions, queuePairs }: QueueSums, queu
     ],
     meters: [],
     grids: [],
-    tables: [tableOf('CQs', ['CQ', 'unread', 'state', 'EQ'], own, completionRow)],
+    tables: [tableOf('CQs', ['CQ', 'unread', 'state', 'EQ'], queues, completionRow)],
   };
 }
 
 function completionRow(row: ViewRow): TableRow {
   const pending = row.eqPending === true ? ', pending' : '';
   return {
-    key: textIn(row, 'number'),
+    key: textIn(row, 'cq'),
     cells: [
-      textIn(row, 'number'),
+      textIn(row, 'cq'),
       `${textIn(row, 'unread')} of ${textIn(row, 'entries')}`,
       textIn(row, 'state'),
       `${textIn(row, 'eq')}${pending}`,

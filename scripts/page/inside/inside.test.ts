@@ -14,7 +14,7 @@ import { DataFixture as Mlx5DataFixture } from '../../../device/rig/mlx5/driver/
 import { DataFixture } from '../../../device/rig/mthca/driver/data-fixture.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
-import { describeInside } from './inside.ts';
+import { describeInside, INSIDE_VIEWS } from './inside.ts';
 import type { Cell, Picture, Unit, UnitId } from './picture.ts';
 import { BusyAdapter } from './testing/busy-adapter.ts';
 import { personalityStateOf, stateOf } from './testing/view-state.ts';
@@ -269,15 +269,33 @@ t.test('virtual lanes of ports have the packets that wait and that left', async 
   t.match(ports.tables[0].rows[0].cells.slice(0, 3), [1, 'ACTIVE', peer.fixture.lidOf(1)]);
 });
 
+t.test('the page asks for no view that the picture does not use', async (t) => {
+  const states = [new BusyAdapter({ seed: 9, functions: 2, flowsOfEach: 8 }).next()];
+  states.push(personalityStateOf(new DataFixture().driver.device, 5));
+  for (const state of states) {
+    const used = new Set<string>();
+    const views = new Proxy(state.views ?? {}, {
+      get: (all, name: string) => {
+        used.add(name);
+        return all[name];
+      },
+    });
+    describeInside({ ...state, views }, 0);
+    const asked: readonly string[] = INSIDE_VIEWS[state.adapter === undefined ? 'personality' : 'adapter'];
+    t.same([...used].sort(), [...asked].sort());
+  }
+});
+
 t.test('a long list is cut, and says what is left out; states of QPs are summed over functions', async (t) => {
   const busy = new BusyAdapter({ seed: 9, functions: 2, flowsOfEach: 8 });
   const state = busy.next();
   const completions = unitOf(describeInside(state) as Picture, 'completions');
-  const cqs = state.views?.queues.filter(({ queue }) => queue === 'CQ').length ?? 0;
+  const cqs = state.views?.completions.length ?? 0;
   const [{ rows, more }] = completions.tables;
   t.equal(rows.length, 24);
   t.equal(rows.length + more, cqs);
-  const qps = state.views?.queues.filter(({ queue, state: at }) => queue === 'QP' && at === 'RTS').length;
+  const qps = state.adapter?.functions.reduce((sum, { queuePairs }) => sum + (queuePairs.RTS ?? 0), 0);
+  t.ok(state.adapter?.functions.every(({ queuePairs }) => queuePairs.RTS > 0));
   t.equal(factOf(completions, 'QPs in RTS'), qps);
 });
 

@@ -25,8 +25,8 @@ import { describePorts, describeTransport, wordsOf } from './transport.ts';
 
 /** The views of `vuhca show` from which the picture of each kind of adapter is made. */
 export const INSIDE_VIEWS = {
-  adapter: ['vcbs', 'pcbs', 'lists', 'lanes', 'commands', 'queues', 'connections', 'events', 'contexts', 'blocks'],
-  personality: ['lanes', 'commands', 'queues', 'connections', 'events'],
+  adapter: ['vcbs', 'pcbs', 'lists', 'lanes', 'commands', 'completions', 'connections', 'events', 'contexts', 'blocks'],
+  personality: ['lanes', 'commands', 'completions', 'connections', 'events'],
 } as const;
 
 /** The picture; undefined for a state without an adapter. `chosen`: only this function. */
@@ -55,7 +55,7 @@ function describeAdapter(state: ViewState, report: NonNullable<ViewState['adapte
       describePorts(report.ports),
       describeDoorbells(shown),
       describeScheduler(shown),
-      describeCompletions(sums, shown.rows('queues')),
+      describeCompletions(sums, shown.rows('completions')),
       describeEvents(sums, shown.rows('events'), state.timeNs),
       describeContexts(shown),
     ],
@@ -110,7 +110,7 @@ function describePersonality({ timeNs, views }: ViewState, report: PersonalityRe
       describeLanes(report.lanes, rows('lanes'), undefined),
       describeTransport(report.drops, rows('commands'), rows('connections')),
       describePorts(report.ports),
-      describeCompletions(sums, rows('queues')),
+      describeCompletions(sums, rows('completions')),
       describeEvents(sums, rows('events'), timeNs),
     ],
     flows: [

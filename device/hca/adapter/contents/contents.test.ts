@@ -226,6 +226,11 @@ t.test('queues by number, with their state', async (t) => {
   t.same(pick(show(fixture, 'queues', { qp: qp.qpn }), 'number', 'process'), [[qp.qpn, null]]);
   t.same(show(fixture, 'commands', { process: 711 }), []);
   sendCq.notify();
+  const { number: cq, function: owner, ...rest } = show(fixture, 'queues')[2];
+  const [completions] = show(fixture, 'completions');
+  t.same(completions, { cq, function: owner, ...completions });
+  t.match(rest, { ...completions, cq: undefined, function: undefined });
+  t.equal(show(fixture, 'completions').length, 1);
   t.match(show(fixture, 'queues')[2], { state: 'TRIGGERED', eqPending: true, eq: fixture.events.eqn });
   fixture.finish();
 });

@@ -9,7 +9,7 @@ import { showCommands, showLanes } from './commands.ts';
 import { showConnections } from './connections.ts';
 import { showBlocks, showContexts, showEvents } from './events.ts';
 import { showLists, showOverflow } from './lists.ts';
-import { showQueues } from './queues.ts';
+import { showCompletions, showQueues } from './queues.ts';
 import type { Row, ShownAdapter, View } from './rows.ts';
 import { VIEW_NAMES, type ViewName } from './view-names.ts';
 
@@ -21,6 +21,7 @@ const views: Readonly<Record<ViewName, View>> = {
   overflow: showOverflow,
   commands: showCommands,
   queues: showQueues,
+  completions: showCompletions,
   connections: showConnections,
   events: showEvents,
   contexts: showContexts,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `vuhca show queues`: every QP, CQ and SRQ by its number, with its state, the number of its next
- * entry, and the queues that it is tied to (IBTA 10.2.4, 10.2.6, 10.2.9). `vuhca status --qp` shows
- * one QP in full.
+ * entry, and the queues that it is tied to (IBTA 10.2.4, 10.2.6, 10.2.9); `vuhca show completions`:
+ * CQs only, which are fewer, and what they have of it. `vuhca status --qp` shows one QP in full.
  */
 import { notifyStateName, qpStateName } from '../../../../protocol/layout/gen/values.gen.ts';
 import type { CompletionQueue } from '../../queues/completion-queue.ts';
@@ -18,6 +18,17 @@ export function showQueues({ adapter }: ShownAdapter): Row[] {
     ...sorted(completionQueues).map(describeCompletionQueue),
     ...sorted(sharedReceiveQueues).map(describeSharedQueue),
   ];
+}
+
+/** The columns that a CQ has. */
+export function showCompletions({ adapter }: ShownAdapter): Row[] {
+  return sorted(adapter.tables.completionQueues).map((cq) => asCompletions(describeCompletionQueue(cq)));
+}
+
+/** Of a row of the view `queues` about a CQ: the same in the view `completions`. */
+export function asCompletions(row: Row): Row {
+  const { number, function: owner, state, entries, next, unread, eq = null, eqPending = null } = row;
+  return { cq: number, function: owner, state, entries, next, unread, eq, eqPending };
 }
 
 /** The objects of a table in the order of their numbers. */

@@ -11,6 +11,7 @@ export const VIEW_NAMES = [
   'overflow',
   'commands',
   'queues',
+  'completions',
   'connections',
   'events',
   'contexts',
