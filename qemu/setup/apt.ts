@@ -8,11 +8,12 @@
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { describeRefusal } from './apt-refusals.ts';
 import { cacheRoot } from './cache.ts';
 import { withLock } from './lock.ts';
 import { findMirror } from './mirror.ts';
 import { withProgress } from './progress.ts';
-import { run, tryRun } from './tools/command.ts';
+import { describeFailure, run, tryRun } from './tools/command.ts';
 import { SetupError } from './tools/errors.ts';
 
 /** One file of the Debian archive, as apt's signed index describes it. */
@@ -156,8 +157,12 @@ function isExcluded(request: PackageRequest, file: ArchiveFile): boolean {
   return request.except?.includes(file.file.split('_')[0] as string) ?? false;
 }
 
-function query(program: 'apt-get' | 'apt-cache', from: Distribution, args: readonly string[]): Promise<string> {
-  return run(program, [...aptOptions(from), ...args], { env: aptEnvironment() });
+async function query(program: 'apt-get' | 'apt-cache', from: Distribution, args: readonly string[]): Promise<string> {
+  const words = [...aptOptions(from), ...args];
+  const result = await tryRun(program, words, { env: aptEnvironment() });
+  if (result.status === 0) return result.stdout;
+  const refusal = describeRefusal(`${result.stdout}\n${result.stderr}`, from);
+  throw new SetupError(refusal ?? describeFailure(program, words, result));
 }
 
 function withIndex<T>(from: Distribution, refresh: boolean, work: () => Promise<T>): Promise<T> {

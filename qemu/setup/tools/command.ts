@@ -86,7 +86,8 @@ export function chooseRemedy(output: string, hint?: string): string | undefined 
   return FULL_DISK.test(output) ? WHEN_FULL : hint;
 }
 
-function describeFailure(file: string, args: readonly string[], result: CommandResult, hint?: string): string {
+/** The command, how it ended, what to do about it, and its last lines. */
+export function describeFailure(file: string, args: readonly string[], result: CommandResult, hint?: string): string {
   const status = result.status === null ? 'was killed (time-out or signal)' : `ended with status ${result.status}`;
   const lines = `${result.stdout}\n${result.stderr}`.split('\n').filter((line) => line.trim() !== '');
   const remedy = chooseRemedy(`${result.stdout}\n${result.stderr}`, hint);
