@@ -36,6 +36,8 @@ export interface DistributionContent {
   readonly caseText?: string | Buffer;
   /** The packages of the root; `base` when absent. */
   readonly set?: DistributionSet;
+  /** Names of further packages of Debian 13, which come with all that they need. */
+  readonly packages?: readonly string[];
   /** Whether programs may use the verbs of our adapter. */
   readonly hasVerbs?: boolean;
 }
@@ -43,10 +45,10 @@ export interface DistributionContent {
 /** The parts for a guest with `kernel`, the default one when absent. */
 export async function provideDistributionParts(
   kernel?: GuestKernel,
-  { files = [], caseText = '', set = 'base', hasVerbs = false }: DistributionContent = {},
+  { files = [], caseText = '', set = 'base', packages = [], hasVerbs = false }: DistributionContent = {},
 ): Promise<DistributionParts> {
   const chosen = kernel ?? (await provideGuestKernel());
-  const { imagePath } = await provideDistribution(chosen, set);
+  const { imagePath } = await provideDistribution(chosen, set, packages);
   const inside = [
     ...[PREPARE, BIND_AGAIN].map((name) => ({ path: `/etc/vuhca/${name}`, content: readScript(name) })),
     { path: CASE, content: caseText },

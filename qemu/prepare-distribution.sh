@@ -10,6 +10,7 @@
 node=${NODE:-1}
 echo "guest$node" >/proc/sys/kernel/hostname
 cd /root || exit
+[ ! -e /etc/vuhca/start-packages.sh ] || sh /etc/vuhca/start-packages.sh
 
 # shellcheck disable=SC2046
 modprobe -abq $(cat /sys/bus/pci/devices/*/modalias)

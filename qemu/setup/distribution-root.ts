@@ -68,11 +68,18 @@ export async function filesOf(root: string, program: string): Promise<ProgramFil
   ];
 }
 
+/** Removes what no program of a guest reads from unpacked packages. */
+export async function removeUnwanted(root: string): Promise<void> {
+  for (const path of UNWANTED) rmSync(join(root, path), { recursive: true, force: true });
+  const documents = join(root, 'usr/share/doc');
+  if (!existsSync(documents)) return;
+  removeDocuments(documents);
+  await run('find', [documents, '-name', '*.gz', '-exec', 'gunzip', '--force', '{}', '+']);
+}
+
 /** Gives the unpacked packages in `root` what their scripts would. */
 export async function configureRoot(root: string): Promise<void> {
-  for (const path of UNWANTED) rmSync(join(root, path), { recursive: true, force: true });
-  removeDocuments(join(root, 'usr/share/doc'));
-  await run('find', [join(root, 'usr/share/doc'), '-name', '*.gz', '-exec', 'gunzip', '--force', '{}', '+']);
+  await removeUnwanted(root);
   for (const folder of FOLDERS) mkdirSync(join(root, folder), { recursive: true });
   chmodSync(join(root, 'tmp'), 0o1777);
   for (const [name, target] of [...mergedFolders(), ...Object.entries(LINKS)]) link(join(root, name), target);

@@ -6,14 +6,17 @@
  * mounts read-only below an overlay, so several guests share one file. The larger set has storage,
  * message passing and their libraries as well, for suites between two guests, and another one adds
  * programs that measure and watch; one has valgrind, and one what a machine needs to run `vuhca`
- * itself. Single programs of it go into smaller guests, too. Called by `vuhca run --distribution`,
- * `vuhca setup distribution`, the runner of foreign suites and tests.
+ * itself. Further packages come by their names (package-set.ts). Single programs of it go into
+ * smaller guests, too. Called by `vuhca run --distribution`, `vuhca setup distribution`, the runner
+ * of foreign suites and tests.
  */
 import { copyFileSync, mkdirSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { provide } from './cache.ts';
 import { compilePython, configureRoot, filesOf, type ProgramFile, programOf } from './distribution-root.ts';
 import { type GuestKernel, provideGuestKernel, provideStockModules, STOCK_DRIVERS } from './guest-kernel.ts';
+import { providePackageSet, SETS_KEPT } from './package-set.ts';
+import { readSetNames, writeSetNames } from './package-set-names.ts';
 import { dropFiles, fetchFiles, unpackPackages, withRequest } from './packages.ts';
 import { withProgress } from './progress.ts';
 import { BASE_PACKAGES } from './system-packages.ts';
@@ -94,18 +97,28 @@ export interface Distribution {
   readonly imagePath: string;
 }
 
-/** The image for `kernel`, fetched and made when the cache lacks it. */
-export async function provideDistribution(kernel?: GuestKernel, set: DistributionSet = 'base'): Promise<Distribution> {
+/**
+ * The image for `kernel`, with `packages` of Debian beside those of the set, fetched and made when
+ * the cache lacks it.
+ */
+export async function provideDistribution(
+  kernel?: GuestKernel,
+  set: DistributionSet = 'base',
+  packages: readonly string[] = [],
+): Promise<Distribution> {
   const chosen = kernel ?? (await provideGuestKernel());
-  const packages = await provideUnpacked(set);
+  const unpacked = await provideUnpacked(set, packages);
+  const names = readSetNames(unpacked);
   const directory = await provide({
-    name: 'distribution',
-    key: [RECIPE_VERSION, packages, chosen.identity, MODULES],
+    name: names === undefined ? 'distribution' : 'package-image',
+    key: [RECIPE_VERSION, unpacked, chosen.identity, MODULES],
     outputs: [IMAGE],
+    ...(names === undefined ? {} : { keep: SETS_KEPT }),
     label: 'making the root file system of the guest',
     build: async (target) => {
       const root = join(target, 'root');
-      await run('cp', ['--archive', '--link', packages, root]);
+      await run('cp', ['--archive', '--link', unpacked, root]);
+      if (names !== undefined) writeSetNames(target, names.split(','));
       await installModules(root, chosen);
       const options = ['-T0', '--all-root', '--quiet'];
       await run(...programOf(root, 'usr/bin/mkfs.erofs', [...options, join(target, IMAGE), root]));
@@ -142,10 +155,10 @@ export async function packFolders(
 }
 
 /** The folder with the packages unpacked and set up; it is the same for all kernels. */
-function provideUnpacked(set: DistributionSet): Promise<string> {
+function provideUnpacked(set: DistributionSet, packages: readonly string[] = []): Promise<string> {
   const request = { kind: 'closure', suite: 'trixie', ...SETS[set] } as const;
-  return withRequest('distribution', request, (files) =>
-    provide({
+  return withRequest('distribution', request, async (files) => {
+    const path = await provide({
       name: 'distribution-packages',
       key: [RECIPE_VERSION, files.map((file) => file.sha256)],
       outputs: ['etc/passwd', 'usr/bin/mkfs.erofs'],
@@ -157,8 +170,9 @@ function provideUnpacked(set: DistributionSet): Promise<string> {
         await withProgress('compiling the Python library', () => compilePython(target));
         dropFiles(files);
       },
-    }),
-  );
+    });
+    return packages.length === 0 ? path : providePackageSet({ ...request, never: ACCELERATORS, files, path }, packages);
+  });
 }
 
 /** Copies the modules as plain files, and lets depmod list their aliases and dependencies. */

@@ -18,7 +18,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ArchiveFile, askApt, downloadWithApt, type PackageRequest } from './apt.ts';
 import { cacheRoot, hashOf, temporaryBeside } from './cache.ts';
@@ -136,6 +136,16 @@ export async function unpackPackages(paths: readonly string[], directory: string
       rmSync(outside, { recursive: true });
     }
   });
+}
+
+/** Unpacks the scripts of packages (`postinst` and others), each package into its own folder. */
+export async function unpackScripts(paths: readonly string[], directory: string): Promise<void> {
+  for (const path of paths) await run('dpkg-deb', ['--control', path, join(directory, basename(path))]);
+}
+
+/** The name of the package that a file has. */
+export function nameOfPackage({ file }: ArchiveFile): string {
+  return decodeURIComponent(file).split('_')[0] as string;
 }
 
 function memoryOf(name: string, question: unknown): string {

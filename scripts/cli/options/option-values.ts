@@ -19,6 +19,9 @@ const DOOR_PORT_MAX = 65_535 - 64;
 export const BYTES_PER_MIB = 2 ** 20;
 export const LIMIT_MAX_MIB = 2 ** 30;
 
+/** Debian Policy 5.6.7; apt would remove a package whose name has a minus at its end. */
+const PACKAGE_NAME = /^[a-z0-9][a-z0-9+.-]*[a-z0-9+.]$/;
+
 /** Levels of the adapter's log. */
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
@@ -104,6 +107,20 @@ export function stepwiseOption(): Option {
 export function doorOption(): Option {
   const purpose = 'The host door: UDP port for opensm and diagnostics; see docs/FABRIC.md';
   return wholeNumber('--ibsim <PORT>', purpose, 1, DOOR_PORT_MAX);
+}
+
+/** The option of further packages in Debian's user space (qemu/setup/package-set.ts). */
+export function packagesOption(): Option {
+  const option = new Option('--packages <NAMES>', "Packages of Debian 13 to have in Debian's user space: gcc,fio");
+  return option.argParser((text, before: readonly string[] = []) => {
+    const names = text.split(',');
+    const wrong = names.find((name) => !PACKAGE_NAME.test(name));
+    if (wrong === undefined) return [...before, ...names];
+    const rule = 'it must be names of Debian packages, with commas between them: gcc,libibverbs-dev';
+    throw new UsageError(
+      `option --packages is ${text}; ${wrong === '' ? 'a name is missing' : `${wrong} is no name`}: ${rule}`,
+    );
+  });
 }
 
 /** An option with the largest size, in MiB, of a file that an adapter process writes. */

@@ -12,6 +12,7 @@ import {
   type LogLevel,
   limitOption,
   logLevelOption,
+  packagesOption,
   recordLimitOption,
   several,
   stepwiseOption,
@@ -31,6 +32,7 @@ export interface RunArguments extends AdapterArguments {
   readonly append?: string;
   readonly case?: string;
   readonly distribution?: boolean;
+  readonly packages?: readonly string[];
   readonly driver?: string;
   readonly module?: readonly string[];
   readonly files?: readonly string[];
@@ -82,6 +84,7 @@ export function defineRun(command: CliCommand): void {
     .addExample('vuhca run', 'a shell in a guest with the adapter and its driver')
     .addExample('vuhca run --personality mthca --distribution', "Debian's own driver and RDMA programs")
     .addExample('vuhca run --personality mlx5 --functions 2 --distribution', 'a card with two ports')
+    .addExample('vuhca run --distribution --packages gcc,libibverbs-dev', 'with a compiler, in the guest')
     .addExample('vuhca run --case test.sh --capture x.pcap', 'a script in the guest, and its packets')
     .addExample('vuhca run --record x.rec', 'a recording for `vuhca replay`')
     .addExample('vuhca run --kernel bzImage --initramfs initrd.img --append "console=ttyS0"', 'your kernel')
@@ -101,6 +104,7 @@ function addGuestOptions(command: CliCommand): void {
     .option('--headers <FOLDER>', 'The build folder of the bzImage, to compile modules for it')
     .option('--initramfs <FILE>', 'An initramfs (default: busybox and our driver)')
     .option('--distribution', "Debian's user space with its RDMA programs, instead of busybox")
+    .addOption(packagesOption())
     .option('--disk <FILE>', 'A disk image; the guest boots from it when there is no --kernel')
     .option('--snapshot', 'Leaves the disk image as it is (the default)')
     .option('--no-snapshot', 'Lets the guest change the disk image')

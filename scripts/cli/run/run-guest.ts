@@ -54,6 +54,8 @@ export function checkRun(given: RunArguments, qemuArguments: readonly string[] =
     for (const name of ['initramfs', 'disk'] as const)
       if (given[own] !== undefined && given[name] !== undefined)
         throw new UsageError(`--${own} is for our own guest, so --${name} cannot be given with it`);
+  if (given.packages !== undefined && given.distribution !== true)
+    throw new UsageError("option --packages adds to Debian's user space: give --distribution as well");
   for (const target of targetsOf(given)) checkTarget(target);
   readCase(given);
   kindsOf(given);
@@ -150,7 +152,8 @@ async function provideParts(given: RunArguments): Promise<DistributionParts> {
   }
   const files = (given.files ?? []).map(readFileOption);
   const caseText = readCase(given)?.text ?? '';
-  return provideDistributionParts(stock, { files, caseText, hasVerbs: given.personality === 'vuhca' });
+  const { packages = [], personality } = given;
+  return provideDistributionParts(stock, { files, caseText, packages, hasVerbs: personality === 'vuhca' });
 }
 
 /** The script of the user. Throws UsageError when the guest cannot run it. */

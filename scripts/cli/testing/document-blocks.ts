@@ -155,7 +155,10 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
       ['scripts/vuhca link', COMMANDS],
       ['{', HERE],
     ],
-    'docs/verbs/README.md': [['vuhca run --distribution', cli('readme.test.ts')]],
+    'docs/verbs/README.md': [
+      ['vuhca run --distribution   ', cli('readme.test.ts')],
+      ['vuhca run --distribution --packages', cli('run/packages.long.ts')],
+    ],
     'docs/verbs/VERBS.md': [['vuhca run --distribution', 'guest-tests/provider-valgrind.long.ts']],
     'docs/verbs/VERBS-PROGRAM.md': [
       ['#include', VERBS_PROGRAM],

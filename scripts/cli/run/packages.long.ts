@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * `vuhca run --distribution --packages`: the guest has the programs, their alternatives, accounts
+ * and folders. Names that cannot be had are refused in a sentence.
+ */
+import { readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { cacheRoot } from '../../../qemu/setup/cache.ts';
+import { makeDirectory } from '../testing/directory.ts';
+import { runCli } from '../testing/run-cli.ts';
+
+// No bound holds on a busy machine.
+t.setTimeout(0);
+
+const SERVICES = 'openssh-server,slurm-wlm,nginx,fio,libfabric-bin,ucx-utils,make';
+
+/** Each line prints what `EXPECTED` has in its place. */
+const USES = `ssh-keygen -q -A
+mkdir -m 700 .ssh
+ssh-keygen -q -t ed25519 -N '' -f .ssh/id_ed25519
+cp .ssh/id_ed25519.pub .ssh/authorized_keys
+/usr/sbin/sshd
+ssh -q -o StrictHostKeyChecking=no localhost 'echo by ssh as $USER'
+as_munge() { setpriv --reuid munge --regid munge --clear-groups "$@"; }
+as_munge mungekey -c
+as_munge munged 2>/dev/null
+munge -n | unmunge | grep -o 'Success'
+stat -c '%U %n' /var/lib/slurm/slurmd /run/munge
+nginx
+exec 3<>/dev/tcp/127.0.0.1/80
+printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3
+head -n 1 <&3
+for program in 'slurmd -V' 'fio --version' 'fi_info --version' 'ucx_info -v' 'make --version'; do
+  $program >/dev/null && echo "\${program%% *} runs"
+done
+`;
+const EXPECTED = [
+  ...['by ssh as root', 'Success', 'slurm /var/lib/slurm/slurmd', 'munge /run/munge', 'HTTP/1.1 200 OK'],
+  ...['slurmd', 'fio', 'fi_info', 'ucx_info', 'make'].map((program) => `${program} runs`),
+];
+
+function linesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .map((line) => line.trimEnd())
+    .filter((line) => line !== '');
+}
+
+t.test('services, their accounts and folders', async (t) => {
+  const script = join(makeDirectory(t), 'uses.sh');
+  writeFileSync(script, `#!/bin/bash\n${USES}`);
+  const result = await runCli([
+    'run',
+    '--personality=mlx5',
+    '--distribution',
+    '--packages',
+    SERVICES,
+    '--case',
+    script,
+  ]);
+  t.same(linesOf(result.stdout), EXPECTED, result.stderr);
+  t.equal(result.status, 0, result.stderr);
+});
+
+t.test('packages that cannot be had', async (t) => {
+  const artifacts = (): string[] =>
+    readdirSync(join(cacheRoot(), 'artifacts')).filter((name) => name.startsWith('package-'));
+  const before = artifacts();
+  const mistakes: [packages: string, sentence: RegExp][] = [
+    ['gcc,nosuchpackage', /^vuhca: Debian trixie has no package nosuchpackage; correct the name, or /m],
+    [
+      'exim4-daemon-light,postfix',
+      /^vuhca: these packages cannot be installed together: .*; leave one of them out\.$/m,
+    ],
+    ['mail-transport-agent', /^vuhca: mail-transport-agent stands for several packages of Debian trixie; name one/m],
+  ];
+  for (const [packages, sentence] of mistakes) {
+    const { status, stderr } = await runCli(['run', '--distribution', '--packages', packages]);
+    t.equal(status, 1);
+    t.match(stderr, sentence);
+  }
+  t.same(artifacts(), before, 'nothing is left');
+});
