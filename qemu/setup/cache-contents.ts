@@ -8,7 +8,10 @@ import { lstatSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder } from '../../protocol/system/private-folder.mjs';
 import { readRecord } from './module-record.ts';
+import { readSetNames } from './package-set-names.ts';
 
+/** The kind of roots with packages that a user has named. */
+export const SETS = 'sets';
 /** The kind of an artifact, by the name of its recipe; the name itself where it is not listed. */
 const KIND_OF_RECIPE: Readonly<Record<string, string>> = {
   'libvfio-user': 'library',
@@ -18,6 +21,8 @@ const KIND_OF_RECIPE: Readonly<Record<string, string>> = {
   'kernel-modules': 'modules',
   'kernel-symbols': 'symbols',
   'distribution-packages': 'distribution',
+  'package-set': SETS,
+  'package-image': SETS,
   initramfs: 'images',
   browser: 'programs',
   'bench-probe': 'programs',
@@ -50,13 +55,17 @@ export interface CacheEntry {
   readonly locks: readonly string[];
   /** The kernel that it belongs to, where it belongs to one. */
   readonly release?: string;
+  /** The packages of `--packages` that it has, where it has any: `fio,gcc`. */
+  readonly packages?: string;
 }
 
 /** All that set-up has put into the cache; other processes may change it meanwhile. */
 export function listCache(root = cacheFolder()): CacheEntry[] {
   const seen = new Set<string>();
-  const read = (kind: string, path: string, locks: readonly string[], release?: string): CacheEntry[] =>
-    readEntry({ kind, path, locks, ...(release && { release }) }, seen);
+  const read = (kind: string, path: string, locks: readonly string[], release?: string): CacheEntry[] => {
+    const packages = kind === SETS ? readSetNames(path) : undefined;
+    return readEntry({ kind, path, locks, ...(release && { release }), ...(packages && { packages }) }, seen);
+  };
   const artifacts = list(root, 'artifacts', ARTIFACT);
   // A recipe that is being made reads its downloads.
   const making = artifacts.flatMap(([path, recipe, hash]) => (/\.tmp/.test(path) ? [`${recipe}-${hash}.lock`] : []));

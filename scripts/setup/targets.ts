@@ -22,7 +22,7 @@ export const TARGETS = [
 export type TargetName = (typeof TARGETS)[number];
 
 /** Other contents of the cache: `--sizes` shows it, `--remove` removes it. */
-export const REMAINS = ['images', 'programs', 'packages', 'sources'] as const;
+export const REMAINS = ['images', 'sets', 'programs', 'packages', 'sources'] as const;
 
 /** A target, or what else lies in the cache. */
 export type CacheKind = TargetName | (typeof REMAINS)[number];

@@ -46,6 +46,23 @@ t.test('sizes by kind, the largest first', async (t) => {
   t.same(kindsOf(showSizes({ kind: 'images' })), ['images 2', 'all 2']);
 });
 
+t.test('sets of packages by their names, the one of longest ago first', async (t) => {
+  const names = (hash: string): string => `artifacts/package-${hash}/etc/vuhca/packages`;
+  prepare(t, names(`set-${H}`), names(`image-${H}`), names(`set-1${H.slice(1)}`), `artifacts/qemu-${H}/a`);
+  const set = (path: string, text: string): void => writeFileSync(join(cacheFolder(), path), text);
+  set(names(`set-${H}`), 'fio\ngcc\n');
+  set(names(`image-${H}`), 'fio\ngcc\n');
+  set(names(`set-1${H.slice(1)}`), 'nginx\n');
+  const days = Date.now() / 1000 - 40 * DAY_S;
+  utimesSync(join(cacheFolder(), `artifacts/package-set-1${H.slice(1)}`), days, days);
+  const text = showSizes({ kind: 'all' });
+  t.same(kindsOf(text.split('\n\n')[1] ?? ''), ['nginx 1', 'fio,gcc 2']);
+  t.match(text, /^nginx .* 960 h 0 min ago$/m);
+  t.match(text, 'Sets stay until `vuhca setup sets --remove --unused DAYS` removes them.');
+  t.notMatch(showSizes({ kind: 'qemu' }), 'Sets stay');
+  t.same(kindsOf(await remove({ kind: 'sets', unusedDays: 30 })), ['sets 1', 'all 1']);
+});
+
 t.test('an empty cache', async (t) => {
   prepare(t);
   t.same(kindsOf(showSizes({ kind: 'all' })), ['all 0']);

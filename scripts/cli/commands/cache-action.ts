@@ -38,7 +38,21 @@ export function showSizes(selection: Selection): string {
   );
   const sorted = rows.sort((a, b) => b.size - a.size).map(({ cells }) => cells);
   const { cells } = describe('all', entries);
-  return `${cacheFolder()}\n${table([['kind', 'entries', 'size', 'last used'], ...sorted, cells], 1)}`;
+  const kindsTable = table([['kind', 'entries', 'size', 'last used'], ...sorted, cells], 1);
+  return `${cacheFolder()}\n${kindsTable}${describeSets(entries)}`;
+}
+
+/** The sets of packages that users have named, the one that was used longest ago first. */
+function describeSets(entries: readonly CacheEntry[]): string {
+  const names = [...new Set(entries.flatMap(({ packages }) => packages ?? []))];
+  if (names.length === 0) return '';
+  const sets = names.map((name) => entries.filter(({ packages }) => packages === name));
+  const rows = sets
+    .map((parts) => ({ parts, usedMs: Math.max(...parts.map(({ usedMs }) => usedMs)) }))
+    .sort((a, b) => a.usedMs - b.usedMs)
+    .map(({ parts }) => describe(parts[0]?.packages ?? '', parts).cells);
+  const advice = 'Sets stay until `vuhca setup sets --remove --unused DAYS` removes them.';
+  return `\n${table([['packages', 'entries', 'size', 'last used'], ...rows], 1)}${advice}\n`;
 }
 
 /** Removes what is selected; says what is gone and what stays. `look` is as in removeEntries(). */

@@ -45,6 +45,7 @@ export function defineSetup(command: CliCommand): void {
       '',
       'With --sizes and --remove, TARGET may also be:',
       '  images    file systems of guests, packed for a run',
+      "  sets      Debian's user space with the packages of `run --packages`, each set with its names",
       '  programs  small programs of tests and benchmarks',
       "  packages  Debian's package index, answers of apt, downloads",
       '  sources   sources that tsx has translated',
@@ -65,6 +66,7 @@ export function defineSetup(command: CliCommand): void {
     .addExample('vuhca setup --sizes', 'what lies in the cache')
     .addExample('vuhca setup --remove', 'removes all of it')
     .addExample('vuhca setup --remove --unused 30', 'removes what no command has used for 30 days')
+    .addExample('vuhca setup sets --remove --unused 30', 'the same for sets of packages alone')
     .addExample('vuhca setup modules --remove --kernel 6.1', "removes the modules for Debian 12's kernel");
 }
 
