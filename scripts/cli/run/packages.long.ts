@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * `vuhca run --distribution --packages`: the guest has the programs, their alternatives, accounts
- * and folders. Names that cannot be had are refused in a sentence.
+ * and folders; its own compiler makes a program for the verbs, which writes between two ports, and
+ * an Open MPI job runs on InfiniBand alone. Names that cannot be had are refused in a sentence.
  */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { cacheRoot } from '../../../qemu/setup/cache.ts';
 import { makeDirectory } from '../testing/directory.ts';
+import { commandBlocksOf } from '../testing/document-blocks.ts';
 import { runCli } from '../testing/run-cli.ts';
 
 // No bound holds on a busy machine.
 t.setTimeout(0);
 
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SERVICES = 'openssh-server,slurm-wlm,nginx,fio,libfabric-bin,ucx-utils,make';
 
 /** Each line prints what `EXPECTED` has in its place. */
@@ -40,6 +44,16 @@ const EXPECTED = [
   ...['slurmd', 'fio', 'fi_info', 'ucx_info', 'make'].map((program) => `${program} runs`),
 ];
 
+/** The commands of the two examples, with paths from anywhere. */
+const [VERBS = [], MPI = []] = commandBlocksOf('docs/verbs/README.md', 'vuhca run --personality mlx5 --functions 2')
+  .flat()
+  .map((line) =>
+    line
+      .split(' ')
+      .slice(1)
+      .map((word) => word.replace(/^guest-tests\//, `${ROOT}guest-tests/`)),
+  );
+
 function linesOf(text: string): string[] {
   return text
     .split('\n')
@@ -61,6 +75,21 @@ t.test('services, their accounts and folders', async (t) => {
   ]);
   t.same(linesOf(result.stdout), EXPECTED, result.stderr);
   t.equal(result.status, 0, result.stderr);
+});
+
+t.test('a program for the verbs, compiled and run in the guest', async (t) => {
+  const { status, stdout, stderr } = await runCli(VERBS);
+  t.match(stdout, /^immediate 2026, text "hello"\r?$/m, stderr);
+  t.match(stdout, /^request failed: remote access error\r?$/m);
+  t.match(stdout, /^the server failed, too\r?$/m);
+  t.equal(status, 0, stderr);
+});
+
+t.test('an Open MPI job on InfiniBand alone', async (t) => {
+  const { status, stdout, stderr } = await runCli(MPI);
+  for (const rank of [0, 1]) t.match(stdout, new RegExp(`^rank ${rank} of 2 on \\S+: 0 wrong sums\\r?$`, 'm'), stderr);
+  t.match(stdout, /^token 1, expected 1\r?$/m);
+  t.equal(status, 0, stderr);
 });
 
 t.test('packages that cannot be had', async (t) => {

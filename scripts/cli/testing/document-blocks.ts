@@ -157,7 +157,8 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
     ],
     'docs/verbs/README.md': [
       ['vuhca run --distribution   ', cli('readme.test.ts')],
-      ['vuhca run --distribution --packages', cli('run/packages.long.ts')],
+      ['vuhca run --distribution --packages', HERE],
+      ['vuhca run --personality mlx5 --functions 2', cli('run/packages.long.ts')],
     ],
     'docs/verbs/VERBS.md': [['vuhca run --distribution', 'guest-tests/provider-valgrind.long.ts']],
     'docs/verbs/VERBS-PROGRAM.md': [
