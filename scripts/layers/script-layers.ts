@@ -89,7 +89,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/topology',
     holds: 'topology files and generated topologies; their text and picture',
-    uses: 'link subnet-manager adapter device/topology host tools console picture options',
+    uses: 'system link subnet-manager adapter device/topology host tools console picture options',
   },
   {
     path: 'scripts/cli/screens',

@@ -11,14 +11,15 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
+import type { LinkEndpoint } from '../../../protocol/system/socket-address.ts';
 import type { Port } from '../../fabric/port/port.ts';
 import { Arrivals, newPort, send } from '../../rig/fixtures/port-pair.ts';
-import { type LinkEndpoint, SocketLink, type SocketLinkOptions } from './socket-link.ts';
+import { SocketLink, type SocketLinkOptions } from './socket-link.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'vuhca-link-'));
 t.teardown(() => rmSync(folder, { recursive: true }));
@@ -78,11 +79,11 @@ async function exchange(from: Side, to: Side, count: number): Promise<void> {
 }
 
 t.test('packets pass over a UNIX socket and over TCP, more than fit any buffer', async (t) => {
-  for (const kind of ['unix', 'tcp']) {
-    const endpoint = kind === 'unix' ? { path: join(folder, 'a.sock') } : { host: '127.0.0.1', port: 0 };
+  for (const kind of ['unix', '127.0.0.1', '::1']) {
+    const endpoint = kind === 'unix' ? { path: join(folder, 'a.sock') } : { host: kind, port: 0 };
     const listener = new Side(1, 'listen', endpoint);
     await listener.socketLink.start();
-    const there = kind === 'unix' ? endpoint : { host: '127.0.0.1', port: listener.socketLink.boundPort };
+    const there = kind === 'unix' ? endpoint : { host: kind, port: listener.socketLink.boundPort };
     const connector = new Side(2, 'connect', there);
     await connector.socketLink.start();
     await until(isActive(listener, connector), 'a link', listener, connector);
@@ -150,6 +151,7 @@ t.test('a peer that talks rubbish is thrown out, counted and logged; the next on
   await listener.socketLink.start();
   const stranger = connect(endpoint.path);
   stranger.on('error', () => {});
+  stranger.resume();
   stranger.write(Buffer.alloc(100_000, 0xff));
   await until(() => stranger.closed, 'the end', listener);
   t.equal(listener.socketLink.link.faults.get('oversized frame'), 1);
@@ -196,4 +198,82 @@ t.test('a socket file left behind is taken over, one in use is not', async (t) =
   await until(isActive(heir, connector), 'a link', heir, connector);
   heir.socketLink.close();
   connector.socketLink.close();
+});
+
+/** Listens on loopback at a port that the system chooses. */
+async function listenOnTcp(): Promise<{ listener: Side; endpoint: { host: string; port: number } }> {
+  const listener = new Side(1, 'listen', { host: '127.0.0.1', port: 0 });
+  await listener.socketLink.start();
+  return { listener, endpoint: { host: '127.0.0.1', port: listener.socketLink.boundPort } };
+}
+
+/** A client that is no link. */
+function visit(endpoint: { host: string; port: number }): Socket {
+  const socket = connect(endpoint);
+  socket.on('error', () => {});
+  socket.resume();
+  return socket;
+}
+
+t.test('peers that say nothing keep nobody out, and few of them wait', async (t) => {
+  const { listener, endpoint } = await listenOnTcp();
+  const silent = Array.from({ length: 20 }, () => visit(endpoint));
+  const ended = () => silent.filter(({ closed }) => closed).length;
+  await until(() => listener.socketLink.refused === 4 && ended() === 4, 'the oldest being refused', listener);
+  t.match(listener.socketLink.trouble, /too many peers say nothing/);
+  const connector = new Side(2, 'connect', endpoint);
+  await connector.socketLink.start();
+  await until(isActive(listener, connector), 'a link', listener, connector);
+  await exchange(connector, listener, 50);
+  const late = silent.find(({ closed }) => !closed) as Socket;
+  late.write('x');
+  await until(() => late.closed, 'the refusal', listener, connector);
+  t.ok(isActive(listener, connector)(), 'the link stays');
+  for (const socket of silent) socket.destroy();
+  listener.socketLink.close();
+  connector.socketLink.close();
+});
+
+t.test('a storm of connections is refused, and the link is found behind it', async (t) => {
+  const { listener, endpoint } = await listenOnTcp();
+  const storm = Array.from({ length: 300 }, () => visit(endpoint));
+  for (const socket of storm) socket.write(Buffer.alloc(100, 0xff));
+  await until(() => storm.every(({ closed }) => closed), 'the end of the storm', listener);
+  const { faults } = listener.socketLink.link;
+  t.equal((faults.get('oversized frame') ?? 0) + listener.socketLink.refused, storm.length);
+  const connector = new Side(2, 'connect', endpoint);
+  await connector.socketLink.start();
+  await until(isActive(listener, connector), 'a link', listener, connector);
+  listener.socketLink.close();
+  connector.socketLink.close();
+});
+
+t.test('an end without a peer says why, until it has one', async (t) => {
+  const { listener, endpoint } = await listenOnTcp();
+  listener.socketLink.close();
+  const connector = new Side(2, 'connect', endpoint);
+  await connector.socketLink.start();
+  await until(() => connector.socketLink.failedAttempts > 2, 'attempts', connector);
+  t.match(connector.socketLink.trouble, /^cannot connect \(ECONNREFUSED\): nobody listens there; start the other end/);
+  t.equal(connector.lines.length, 1, 'it is said once');
+  const heir = new Side(1, 'listen', endpoint);
+  await heir.socketLink.start();
+  await until(isActive(heir, connector), 'a link', heir, connector);
+  t.equal(connector.socketLink.trouble, undefined);
+  heir.socketLink.close();
+  await until(() => connector.port.state === PortState.DOWN, 'the port going down', connector);
+  t.match(connector.socketLink.trouble, /^the peer has gone|^cannot connect/);
+  connector.socketLink.hold(true);
+  t.match(connector.socketLink.trouble, /^the cable is out/);
+  connector.socketLink.close();
+});
+
+t.test('a peer that ends before it greets is named', async (t) => {
+  const { listener, endpoint } = await listenOnTcp();
+  const stranger = visit(endpoint);
+  stranger.end(Buffer.alloc(1));
+  await until(() => stranger.closed, 'the end', listener);
+  t.match(listener.lines, [/link of port 1 at tcp:\/\/127.0.0.1:0: the peer ended the connection without a greeting/]);
+  t.equal(listener.socketLink.address, `listen tcp://127.0.0.1:${endpoint.port}`);
+  listener.socketLink.close();
 });

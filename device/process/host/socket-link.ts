@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * Carries a `StreamLink` over a UNIX or TCP socket: one side listens, the other connects and
- * retries for ever, at growing intervals. Either side may restart; the link recovers. It works on
- * Node's event loop beside the pump: the port's `onWork` must wake the pump.
+ * Carries a `StreamLink` over a UNIX or TCP socket (docs/TOPOLOGY.md): one side listens, the other
+ * connects and retries for ever. Either side may restart; the link recovers. It works on Node's
+ * event loop beside the pump: the port's `onWork` must wake the pump.
  */
-import { lstatSync, unlinkSync } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
-import { errnoWords } from '../../../protocol/system/errno-words.mjs';
-import { askListener } from '../../../protocol/system/listening.ts';
-import { listenPrivately } from '../../../protocol/system/private-listen.ts';
+import type { Socket } from 'node:net';
+import { type LinkEndpoint, nameEndpoint } from '../../../protocol/system/socket-address.ts';
 import type { StreamLinkOptions } from '../../fabric/link/link-options.ts';
 import { StreamLink } from '../../fabric/link/stream-link.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
+import { LinkDialer, type RetryTimes } from './link-dialer.ts';
+import { describeFault } from './link-failures.ts';
+import { LinkListener, type PeerTaker } from './link-listener.ts';
 
-/** Address of the listening side. */
-export type LinkEndpoint = { readonly path: string } | { readonly host: string; readonly port: number };
-
-export interface SocketLinkOptions {
+export interface SocketLinkOptions extends Partial<RetryTimes> {
   readonly role: 'listen' | 'connect';
   readonly endpoint: LinkEndpoint;
   readonly link?: Partial<StreamLinkOptions>;
-  /** First and longest wait before the next attempt to connect. */
-  readonly retryMs?: number;
-  readonly retryMaxMs?: number;
   /** Called with one line of text, at most a few times per second. */
   readonly log?: (line: string) => void;
 }
@@ -30,56 +24,69 @@ export interface SocketLinkOptions {
 const RETRY_MS = 50;
 const RETRY_MAX_MS = 2000;
 const LOG_INTERVAL_MS = 200;
-
-/** A link that cannot listen: one sentence. */
-class LinkError extends Error {
-  override name = 'LinkError';
-}
+/** A line that says the same as the one before it waits so long. */
+const LOG_AGAIN_MS = 60_000;
+const LOST = 'the peer has gone; the link comes back with it';
+const UNGREETED = 'the peer ended the connection without a greeting; its log says why';
+const HELD = 'the cable is out; `vuhca link up` plugs it in';
 
 /** One end of a link; the socket may be replaced any number of times. */
 export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
   readonly link: StreamLink;
   readonly options: Options;
-  /** Connections refused because there was one already; attempts to connect that failed. */
-  refused = 0;
-  failedAttempts = 0;
   readonly #name: string;
-  #server: Server | undefined = undefined;
+  readonly #listener: LinkListener | undefined;
+  readonly #dialer: LinkDialer | undefined;
   #socket: Socket | undefined = undefined;
-  #timer: NodeJS.Timeout | undefined = undefined;
-  #retryMs: number;
   #closed = false;
   #held = false;
+  #trouble: string | undefined = undefined;
   #loggedMs = Number.NEGATIVE_INFINITY;
+  #loggedWords = '';
 
   /** Plugs the link into `port`, which stays down until a peer is connected. */
   constructor(port: LinkEnd, options: Options) {
     this.options = options;
-    this.#retryMs = options.retryMs ?? RETRY_MS;
-    this.#name = `link of port ${port.number} at ${nameEndpoint(options.endpoint)}`;
+    const { role, endpoint, retryMs = RETRY_MS, retryMaxMs = RETRY_MAX_MS } = options;
+    this.#name = `link of port ${port.number} at ${nameEndpoint(endpoint)}`;
     this.link = new StreamLink(port, options.link);
-    this.link.onFault = (fault) => this.#log(`${this.#name}: connection ended: ${fault}`);
+    this.link.onFault = (fault) => this.#tell(describeFault(fault));
+    const taker = this.#makeTaker();
+    this.#listener = role === 'listen' ? new LinkListener(endpoint, taker) : undefined;
+    this.#dialer = role === 'connect' ? new LinkDialer(endpoint, taker, { retryMs, retryMaxMs }) : undefined;
   }
 
   /** Listens, or begins to connect. Rejects with LinkError when it cannot listen. */
   async start(): Promise<void> {
-    if (this.options.role === 'connect') return this.#connect();
-    const { endpoint } = this.options;
-    try {
-      await this.#listen();
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      const isLeft = code === 'EADDRINUSE' && 'path' in endpoint && (await isDeadSocket(endpoint.path));
-      if (!isLeft) throw new LinkError(`the ${this.#name} cannot listen ${errnoWords(error)}`);
-      unlinkSync(endpoint.path);
-      await this.#listen();
-    }
+    this.#dialer?.dial();
+    await this.#listener?.start(this.#name);
   }
 
   /** Port that was bound, for a TCP endpoint with port 0. */
   get boundPort(): number {
-    const address = this.#server?.address();
-    return typeof address === 'object' && address !== null ? address.port : 0;
+    return this.#listener?.boundPort ?? 0;
+  }
+
+  /** `listen` or `connect`, and the address. */
+  get address(): string {
+    const { role, endpoint } = this.options;
+    const { boundPort } = this;
+    return `${role} ${nameEndpoint('port' in endpoint && boundPort > 0 ? { ...endpoint, port: boundPort } : endpoint)}`;
+  }
+
+  /** Connections refused because there was one already, or because there were too many. */
+  get refused(): number {
+    return this.#listener?.refused ?? 0;
+  }
+
+  get failedAttempts(): number {
+    return this.#dialer?.failedAttempts ?? 0;
+  }
+
+  /** Why the link is not up, as far as it is known: the end of a sentence about it. */
+  get trouble(): string | undefined {
+    if (this.#held) return HELD;
+    return this.link.up ? undefined : this.#trouble;
   }
 
   /** The cable is out: the connection ends, and none begins until the link is released. */
@@ -91,113 +98,70 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
   hold(held: boolean): void {
     if (held === this.#held) return;
     this.#held = held;
-    clearTimeout(this.#timer);
     if (held) {
       this.link.close();
       this.#socket?.destroy();
-    } else if (this.options.role === 'connect' && this.#socket === undefined) this.#connect();
+      this.#dialer?.stop();
+    } else this.#dialer?.dial();
   }
 
   /** Closes socket, file and timer. May be called twice. */
   close(): void {
     this.#closed = true;
-    clearTimeout(this.#timer);
-    this.#server?.close();
+    this.#listener?.close();
+    this.#dialer?.stop();
     this.link.close();
     this.#socket?.destroy();
   }
 
-  #listen(): Promise<void> {
-    const server = createServer((socket) => this.#accept(socket));
-    return new Promise((resolve, reject) => {
-      server.once('error', reject);
-      listenPrivately(server, this.options.endpoint, () => {
-        server.off('error', reject);
-        server.on('error', (error) => this.#log(`${this.#name}: ${error.message}`));
-        this.#server = server;
-        resolve();
-      });
-    });
+  #makeTaker(): PeerTaker {
+    return {
+      findObjection: () => this.#findObjection(),
+      take: (socket, first) => this.#attach(socket, first),
+      tell: (words) => this.#tell(words),
+    };
   }
 
-  #accept(socket: Socket): void {
-    if (this.#held) {
-      socket.on('error', () => {});
-      socket.destroy();
-      return;
-    }
-    if (this.#socket !== undefined || this.#closed) {
-      this.refused++;
-      this.#log(`${this.#name}: a second peer was refused; a link has two ends`);
-      socket.on('error', () => {});
-      socket.destroy();
-      return;
-    }
-    this.#watch(socket);
-    this.#attach(socket);
+  #findObjection(): string | undefined {
+    if (this.#closed) return 'it is closed';
+    if (this.#held) return HELD;
+    return this.#socket === undefined ? undefined : 'a second peer was refused; a link has two ends';
   }
 
-  #connect(): void {
-    if (this.#closed || this.#held) return;
-    const socket = connect(this.options.endpoint);
-    this.#watch(socket);
-    socket.once('connect', () => this.#attach(socket));
-  }
-
-  /** Makes this the current socket; after it closes, the next attempt follows. */
-  #watch(socket: Socket): void {
+  #attach(socket: Socket, first: Buffer | undefined): void {
+    const { link } = this;
     this.#socket = socket;
-    let wasConnected = this.options.role === 'listen';
-    socket.once('connect', () => {
-      wasConnected = true;
-    });
-    socket.on('error', (error) => this.#log(`${this.#name}: ${error.message}`));
-    socket.once('close', () => {
-      this.#socket = undefined;
-      if (!wasConnected) this.failedAttempts++;
-      if (this.options.role === 'connect') this.#retry();
-    });
-  }
-
-  #attach(socket: Socket): void {
     socket.setNoDelay(true);
-    const connectionsBefore = this.link.connections;
+    const connectionsBefore = link.connections;
+    let isEndedHere = false;
     const stream = {
       // The link uses its bytes again at once, while Node keeps the buffer it is given.
       write: (bytes: Uint8Array) => socket.writable && socket.write(Buffer.from(bytes)),
-      close: () => socket.destroy(),
+      close: () => {
+        isEndedHere = true;
+        socket.destroy();
+      },
     };
-    socket.on('data', (chunk) => this.link.receive(stream, chunk));
-    socket.on('drain', () => this.link.drained(stream));
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => link.receive(stream, chunk));
+    socket.on('drain', () => link.drained(stream));
     socket.once('close', () => {
-      if (this.link.connections > connectionsBefore) this.#retryMs = this.options.retryMs ?? RETRY_MS;
-      this.link.disconnect(stream);
+      this.#socket = undefined;
+      const wasUp = link.connections > connectionsBefore;
+      if (wasUp) this.#dialer?.noteUp();
+      link.disconnect(stream);
+      if (!isEndedHere) this.#tell(wasUp ? LOST : UNGREETED);
     });
-    this.link.connect(stream);
+    link.connect(stream);
+    if (first !== undefined) link.receive(stream, first);
   }
 
-  #retry(): void {
-    if (this.#closed || this.#held) return;
-    this.#timer = setTimeout(() => this.#connect(), this.#retryMs);
-    this.#timer.unref();
-    this.#retryMs = Math.min(this.#retryMs * 2, this.options.retryMaxMs ?? RETRY_MAX_MS);
-  }
-
-  #log(line: string): void {
+  #tell(words: string): void {
+    if (!this.link.up) this.#trouble = words;
     const nowMs = performance.now();
-    if (nowMs - this.#loggedMs < LOG_INTERVAL_MS) return;
+    if (nowMs - this.#loggedMs < (words === this.#loggedWords ? LOG_AGAIN_MS : LOG_INTERVAL_MS)) return;
     this.#loggedMs = nowMs;
-    this.options.log?.(line);
+    this.#loggedWords = words;
+    this.options.log?.(`${this.#name}: ${words}`);
   }
-}
-
-/** The endpoint as text: a path, or host and port. */
-export function nameEndpoint(endpoint: LinkEndpoint): string {
-  return 'path' in endpoint ? endpoint.path : `${endpoint.host}:${endpoint.port}`;
-}
-
-/** True for a socket that a killed process has left; anything else at the path is not ours. */
-async function isDeadSocket(path: string): Promise<boolean> {
-  const isSocket = lstatSync(path, { throwIfNoEntry: false })?.isSocket() === true;
-  return isSocket && (await askListener(path)) === 'dead';
 }

@@ -11,13 +11,12 @@ import { StreamLink } from '../../fabric/link/stream-link.ts';
 import type { Link, LinkEnd } from '../../fabric/port/link.ts';
 import type { NamedAdapter, NamedSwitch } from '../../topology/named-nodes.ts';
 import type { AdapterProcess } from '../host/adapter-process.ts';
-import { nameEndpoint } from '../host/socket-link.ts';
 
 /** State of one link. */
 export interface LinkReport {
   /**
    * `NAME:PORT` of each end in this process, and for an end elsewhere its address: `listen PATH` or
-   * `connect PATH`.
+   * `connect tcp://HOST:PORT`.
    */
   readonly ends: readonly string[];
   /** `cut`: pulled out by `vuhca link`. */
@@ -28,6 +27,8 @@ export interface LinkReport {
   readonly received: number;
   /** Packets known to be lost: by the link's faults, or sent by a port while it was down. */
   readonly lost: number;
+  /** Why a link to another process is not up, as far as it is known: the end of a sentence. */
+  readonly trouble?: string | undefined;
 }
 
 /** The adapters and switches of a live process or of a replay. */
@@ -48,12 +49,14 @@ export function reportLinks(linked: Uplinked & Pick<AdapterProcess, 'joints' | '
   return [...ends].map(([link, { names, ports }]) => {
     const discards = ports.reduce((sum, port) => sum + port.transmitDiscards, 0);
     if (link instanceof Joint) return { ends: names, kind: 'cut', up: false, sent: 0, received: 0, lost: discards };
-    const other = linked.socketLinks.find((socketLink) => socketLink.link === link)?.options;
+    const other = linked.socketLinks.find((socketLink) => socketLink.link === link);
+    const trouble = other?.trouble;
     const { lost, ...rest } = count(link, ports[0]);
     return {
-      ends: other === undefined ? names : [...names, `${other.role} ${nameEndpoint(other.endpoint)}`],
+      ends: other === undefined ? names : [...names, other.address],
       ...rest,
       lost: lost + discards,
+      ...(trouble === undefined ? {} : { trouble }),
     };
   });
 }

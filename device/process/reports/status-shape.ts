@@ -154,5 +154,10 @@ export const statusShape: ShapeOf<StatusReport> = {
     },
   ],
   switches: [{ name: 'string', ...numbers('lid', 'ports', 'plugged', 'active', 'received', 'sent'), drops: counts }],
-  links: [{ ends: ['string'], kind: 'string', up: 'boolean', ...numbers('sent', 'received', 'lost') }],
+  links: [
+    {
+      ...{ ends: ['string'], kind: 'string', up: 'boolean', trouble: new Optional('string') },
+      ...numbers('sent', 'received', 'lost'),
+    },
+  ],
 };

@@ -18,9 +18,10 @@ import {
 } from '../../../device/process/host/topology.ts';
 import { provideLibrary } from '../../../qemu/setup/library.ts';
 import { givenAdapterOptions, isGiven } from '../options/adapter-arguments.ts';
-import { readFabric, readLinks, readOrdering } from '../options/adapter-options.ts';
+import { readFabric, readOrdering } from '../options/adapter-options.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { openInspector } from '../options/inspector.ts';
+import { readLinks } from '../options/link-option.ts';
 import { checkOutput } from '../options/named-files.ts';
 import { BYTES_PER_MIB } from '../options/option-values.ts';
 import { readLoneDevice } from '../options/personality.ts';

@@ -27,6 +27,7 @@ import {
   PORT_MAX,
 } from '../../../protocol/layout/gen/constants.gen.ts';
 import { type CliCommand, givenOptions } from './cli-command.ts';
+import { linkOption } from './link-option.ts';
 import { numberPair, wholeNumber, wordOf } from './option-values.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -63,7 +64,7 @@ export interface AdapterArguments {
   readonly writeCombining?: number;
   readonly orderCheck?: boolean;
   readonly egressSeed?: number;
-  /** `PORT=ROLE:PATH` of each link. */
+  /** `PORT=ROLE:ADDRESS` of each link. */
   readonly link?: readonly string[];
   /** `FAULT=PROBABILITY,...,seed=N` of the link between the two ports. */
   readonly fault?: string;
@@ -73,10 +74,6 @@ export interface AdapterArguments {
 
 const GROUP = 'Adapter:';
 const FAULT_SYNTAX = 'drop=0.01,corrupt=0.001,seed=7';
-/** How `--link` is written. */
-export const LINK_SYNTAX = 'PORT=listen:PATH or PORT=connect:PATH';
-/** Ports, roles and paths of `--link`. */
-export const LINK_PATTERN = /^([1-4])=(listen|connect):(.+)$/;
 /** The adapter checks the ranges of these numbers itself. */
 const ANY = Number.MAX_SAFE_INTEGER;
 const SEED_MAX = 0xffffffff;
@@ -217,10 +214,7 @@ function makeOtherOptions(): Option[] {
       '--order-check',
       'Finds stores that software makes after the doorbell that announces them, and warns; docs/HAZARDS.md',
     ),
-    new Option(
-      '--link <LINK>',
-      `Links a port to one of another process: ${LINK_SYNTAX}; LIDs and node GUIDs of the two must differ. May be given for each port`,
-    ).argParser((text, before: readonly string[] = []) => [...before, checkLink(text)]),
+    linkOption(),
     new Option(
       '--fault <FAULTS>',
       `Faults of the link between the two ports, with probabilities: ${FAULT_SYNTAX}; docs/TOPOLOGY.md has more`,
@@ -256,9 +250,4 @@ export function readFaults(text: string): PortLinkOptions {
 function checkOrdering(text: string): string {
   if (parseOrdering(text) !== undefined) return text;
   throw new UsageError(`option --ordering is ${text}; it must be ${ORDERING_SYNTAX}, with a seed below 2^32`);
-}
-
-function checkLink(text: string): string {
-  if (LINK_PATTERN.test(text)) return text;
-  throw new UsageError(`option --link is ${text}; it must be ${LINK_SYNTAX}, with port 1 to ${PORT_MAX}`);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * The options, the ordering model and the links of an adapter, from the values of its command line
+ * The options, the ordering model and the fabric of an adapter, from the values of its command line
  * options (adapter-arguments.ts). Called by `vuhca device`, and by `vuhca run` to find mistakes
  * before anything starts.
  */
@@ -20,9 +20,8 @@ import {
   parseOrdering,
   strictOrdering,
 } from '../../../device/hosts/ordering/ordering-options.ts';
-import type { SocketLinkPlan } from '../../../device/process/host/topology.ts';
-import { LONE_NAME, type LoneFabric } from '../../../device/topology/lone-fabric.ts';
-import { type AdapterArguments, LINK_PATTERN, LINK_SYNTAX, readFaults } from './adapter-arguments.ts';
+import type { LoneFabric } from '../../../device/topology/lone-fabric.ts';
+import { type AdapterArguments, readFaults } from './adapter-arguments.ts';
 import { UsageError } from './usage-error.ts';
 
 const defaults = defaultAdapterOptions;
@@ -118,32 +117,6 @@ export function pickGiven(options: AdapterOptions, given: readonly Option[]): Pa
 /** The ordering model. */
 export function readOrdering({ ordering }: AdapterArguments): OrderingOptions {
   return parseOrdering(ordering) ?? strictOrdering;
-}
-
-/**
- * The links to other processes. `portNames`: those of the device, in order; of an adapter of one
- * node when absent. Throws UsageError.
- */
-export function readLinks(
-  { link = [], ports, record, fault }: AdapterArguments & { readonly record?: string },
-  portNames: readonly string[] = Array.from({ length: ports }, (_, index) => `${LONE_NAME}:${index + 1}`),
-): SocketLinkPlan[] {
-  const links = link.map((text): SocketLinkPlan => {
-    const [, port, role, path] = LINK_PATTERN.exec(text) as RegExpExecArray;
-    if (Number(port) > ports)
-      throw new UsageError(`option --link is ${text}; it must be ${LINK_SYNTAX}, with a port up to ${ports} (--ports)`);
-    return { port: portNames[Number(port) - 1], role: role as 'listen' | 'connect', endpoint: { path } };
-  });
-  const again = links.find(({ port }, index) => links.findIndex((one) => one.port === port) < index);
-  if (again !== undefined)
-    throw new UsageError(`option --link names port ${portNames.indexOf(again.port) + 1} twice; a port has one link`);
-  if (links.length > 0 && fault !== undefined)
-    throw new UsageError('option --fault cannot be given with --link: it is about the link between the two ports');
-  if (links.length > 0 && record !== undefined)
-    throw new UsageError(
-      'option --record cannot be given with --link: a recording would miss what comes in by the link',
-    );
-  return links;
 }
 
 /**

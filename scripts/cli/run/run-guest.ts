@@ -12,7 +12,8 @@ import { type DistributionParts, ENTER_WITH_CASE, provideDistributionParts } fro
 import type { GuestDisk, GuestOptions } from '../../../qemu/guest-options.ts';
 import { STOCK_DRIVERS } from '../../../qemu/setup/guest-kernel.ts';
 import { resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
-import { readAdapterOptions, readFabric, readLinks } from '../options/adapter-options.ts';
+import { readAdapterOptions, readFabric } from '../options/adapter-options.ts';
+import { readLinks } from '../options/link-option.ts';
 import { checkInput, checkOutput } from '../options/named-files.ts';
 import { personalityOf } from '../options/personality.ts';
 import { UsageError } from '../options/usage-error.ts';

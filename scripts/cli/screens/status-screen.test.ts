@@ -213,11 +213,15 @@ t.test('two adapters, and a link to another process', async (t) => {
   const [a] = one.adapters;
   const cable = { ends: ['a:1', 'b:1'], kind: 'cable' as const, up: true, sent: 7, received: 8, lost: 0 };
   const socket = { ends: ['a:2', 'connect /l'], kind: 'socket' as const, up: false, sent: 0, received: 0, lost: 3 };
-  const text = renderStatus({ ...one, adapters: [a, { ...a, name: 'b' }], links: [cable, socket] }, RATES);
+  const trouble = `cannot connect (ECONNREFUSED): ${'nobody listens there; '.repeat(3)}go on`;
+  const text = renderStatus(
+    { ...one, adapters: [a, { ...a, name: 'b' }], links: [cable, { ...socket, trouble }] },
+    RATES,
+  );
   t.match(text, /\n\nadapter {6}a\nguest .*\n\nadapter {6}b\nguest /s);
   t.match(
     text,
-    /^link {9}a:1 - b:1, cable up, 7 there, 8 back, 0 lost\nlink {9}a:2 - connect \/l, !socket down, .* !3 lost\n! needs/m,
+    /^link {9}a:1 - b:1, cable up, 7 there, 8 back, 0 lost\nlink {9}a:2 - connect \/l, !socket down, .* !3 lost\n {13}cannot connect .*\n {13}.*go on\n! needs/m,
   );
 });
 

@@ -7,7 +7,7 @@
 import type { AdapterReport, FunctionReport, StatusReport } from '../../../device/process/reports/status-report.ts';
 import { activityOf, describeFunctions, type FunctionActivity } from './function-table.ts';
 import { describePersonality, type PersonalityActivity } from './personality-screen.ts';
-import { BAD, bad, bytes, colour, duration, line, shorten } from './screen-text.ts';
+import { BAD, bad, bytes, colour, duration, line, paragraph, shorten } from './screen-text.ts';
 import {
   describeDrops,
   describeFaults,
@@ -228,14 +228,15 @@ function describeSwitch(relay: StatusReport['switches'][number]): string {
   ]);
 }
 
-export function describeLink({ ends, kind, up, sent, received, lost }: StatusReport['links'][number]): string {
-  return line('link', [
+export function describeLink({ ends, kind, up, sent, received, lost, trouble }: StatusReport['links'][number]): string {
+  const state = line('link', [
     `${shorten(ends.join(' - '), 30)}`,
     up ? `${kind} up` : `${BAD}${kind}${kind === 'cut' ? '' : ' down'}`,
     `${sent} there`,
     `${received} back`,
     bad(lost, 'lost'),
   ]);
+  return trouble === undefined ? state : `${state}\n${paragraph('', trouble)}`;
 }
 
 /** Requests are messages of QEMU: accesses of the guest and changes of its memory. */

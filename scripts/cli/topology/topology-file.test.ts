@@ -36,7 +36,7 @@ t.test('what is given is read, the rest follows', async (t) => {
       { ports: ['a:1', 'b:2'] },
       { ports: ['c:1', 'c:2'], seed: 3, faults: { drop: 0.5 }, flaps: [{ atNs: 1, lengthNs: 2 }] },
       { port: 'a:2', listen: 'l' },
-      { port: 'b:1', connect: '/m' },
+      { port: 'b:1', connect: 'tcp://[::1]:7000' },
     ],
   });
   const folder = join(path, '..');
@@ -57,7 +57,7 @@ t.test('what is given is read, the rest follows', async (t) => {
       link: { kind: 'faulty', seed: 3, faults: { drop: 0.5 }, flaps: [{ atNs: 1, lengthNs: 2 }] },
     },
     { port: 'a:2', role: 'listen', endpoint: { path: join(folder, 'l') } },
-    { port: 'b:1', role: 'connect', endpoint: { path: '/m' } },
+    { port: 'b:1', role: 'connect', endpoint: { host: '::1', port: 7000 } },
   ]);
 });
 
@@ -247,8 +247,13 @@ t.test('each mistake has its sentence', async (t) => {
     [link({ ports, schedule: [{ fault: 'x', direction: 0, packet: 1 }] }), /: link 1: schedule entry 1: fault is x; /],
     [link({ ports, schedule: [{ fault: 'drop', packet: 1 }] }), /schedule entry 1: direction is undefined; /],
     [link({ ports, flaps: [{ atNs: 1, lengthNs: 0 }] }), /: link a:1 - b:1: link flap 0 has no length/],
-    [link({ port: 'a:1' }), /: link 1: port a:1 needs either listen or connect, with a path$/],
+    [link({ port: 'a:1' }), /: link 1: port a:1 needs either listen or connect, with an address$/],
     [link({ port: 'a:1', listen: 'x', connect: 'y' }), /needs either listen or connect/],
+    [
+      link({ port: 'a:1', listen: 'tcp://x' }),
+      /: link 1: listen is tcp:\/\/x; it must be a path, tcp:\/\/HOST:PORT or /,
+    ],
+    [link({ port: 'a:1', connect: 'tcp://10.0.0.1:7' }), /: link 1: tcp:\/\/10.0.0.1:7 is not on loopback/],
     [link({ port: 'a:1', listen: 'x', seed: 1 }), /: link 1: unknown name seed; known are port, listen, connect$/],
     [
       { adapters: { ...TWO, b: { sockets: ['b'], virtualLanes: 2 } }, links: [{ ports }] },
@@ -343,8 +348,14 @@ t.test('what does not go together is refused before anything starts', async (t) 
       /option --record: a run with a link to another process cannot be recorded/,
     ],
     [2, [...socket, ...listen(1), '--record', 'x'], /option --record cannot be given with --link/],
-    [2, [...socket, '--link', '3=listen:x'], /option --link is 3=listen:x; it must be PORT=listen:PATH or /],
+    [2, [...socket, '--link', '3=listen:x'], /option --link is 3=listen:x; it must be PORT=listen:ADDRESS or /],
     [2, [...socket, '--link', '1=x'], /option --link is 1=x; it must be/],
+    [2, [...socket, '--link', '1=listen:tcp://x'], /option --link is 1=listen:tcp:\/\/x; it must be/],
+    [
+      2,
+      [...socket, '--link', '1=listen:tcp://0.0.0.0:7000'],
+      /option --link is .*, but tcp:.* is not on loopback, .* say tcp\+plain:\/\/0.0.0.0:7000 /,
+    ],
     [2, [...socket, ...listen(1), ...listen(1)], /option --link names port 1 twice; a port has one link/],
     [1, [...socket, '--link', '1=listen:/none/x'], /^vuhca device: the link of port 1 at \/none\/x cannot listen \(E/m],
   ];

@@ -11,6 +11,12 @@ import {
 } from '../../../device/fabric/link/link-options.ts';
 import type { LinkPlan } from '../../../device/process/host/topology.ts';
 import type { LocalLinkPlan, SwitchNode } from '../../../device/topology/fabric-plan.ts';
+import {
+  ADDRESS_SYNTAX,
+  findEndpointError,
+  type LinkEndpoint,
+  parseEndpoint,
+} from '../../../protocol/system/socket-address.ts';
 import { isObject, type JsonObject, readObject } from '../options/json-shape.ts';
 import { UsageError } from '../options/usage-error.ts';
 
@@ -27,14 +33,22 @@ export function readLink(value: unknown, index: number, folder: string): LinkPla
   if (isObject(value) && 'port' in value) {
     const { port, listen, connect } = readObject(value, name, { port: '', listen: '', connect: '' });
     if ((listen === undefined) === (connect === undefined))
-      throw new UsageError(`${name}: port ${port} needs either listen or connect, with a path`);
-    const path = resolve(folder, (listen ?? connect) as string);
-    return { port: port as string, role: listen === undefined ? 'connect' : 'listen', endpoint: { path } };
+      throw new UsageError(`${name}: port ${port} needs either listen or connect, with an address`);
+    const role = listen === undefined ? 'connect' : 'listen';
+    return { port: port as string, role, endpoint: readEndpoint(role, (listen ?? connect) as string, name, folder) };
   }
   const { ports, ...given } = readObject(value, name, { ports: [''], ...linkMembers });
   if (!Array.isArray(ports) || ports.length !== 2)
     throw new UsageError(`${name} must have ports, two of them, or port with listen or connect`);
   return { ports: [ports[0], ports[1]], ...readLinkMembers(given, name) };
+}
+
+function readEndpoint(role: 'listen' | 'connect', text: string, name: string, folder: string): LinkEndpoint {
+  const endpoint = parseEndpoint(text);
+  if (endpoint === undefined) throw new UsageError(`${name}: ${role} is ${text}; it must be ${ADDRESS_SYNTAX}`);
+  const error = findEndpointError(role, endpoint);
+  if (error !== undefined) throw new UsageError(`${name}: ${error}`);
+  return 'path' in endpoint ? { path: resolve(folder, endpoint.path) } : endpoint;
 }
 
 /** Width, speed and properties of a link, whose kinds of values are known to be right. */

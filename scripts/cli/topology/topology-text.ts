@@ -3,10 +3,12 @@
  * A topology as text: its nodes and its links, with ports and rates. `vuhca topology` prints it,
  * and its picture uses the words for rates.
  */
+
 import { fabricOf, type LinkPlan, type Topology } from '../../../device/process/host/topology.ts';
 import type { AdapterNode } from '../../../device/topology/fabric-plan.ts';
 import { managerPlaces } from '../../../device/topology/manager-places.ts';
 import { isEmbedding, portLidsOf, virtualLanesOf } from '../../../device/topology/node-kinds.ts';
+import { nameEndpoint } from '../../../protocol/system/socket-address.ts';
 import { table } from '../../console/table.ts';
 import { gigabitsOf } from '../../picture/link-rate.ts';
 
@@ -68,7 +70,7 @@ function describeManagers(topology: Topology): string {
 export function endsOf(link: LinkPlan): readonly [string, string] {
   if ('ports' in link) return link.ports;
   const { role, endpoint, port } = link;
-  return [port, `${role} ${'path' in endpoint ? endpoint.path : `${endpoint.host}:${endpoint.port}`}`];
+  return [port, `${role} ${nameEndpoint(endpoint)}`];
 }
 
 /** `4x QDR, 40 Gb/s`; the rate of a link that is slower than that. */

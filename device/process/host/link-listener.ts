@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The listening side of a link to another process: admits one peer at a time. A connection waits
+ * until it has sent its first bytes, so that one which says nothing keeps nobody out. Those that
+ * wait are few and have little time, and so many a second are looked at, whoever connects.
+ * `socket-link.ts` uses it.
+ */
+import { lstatSync, unlinkSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { askListener } from '../../../protocol/system/listening.ts';
+import { listenPrivately } from '../../../protocol/system/private-listen.ts';
+import type { LinkEndpoint } from '../../../protocol/system/socket-address.ts';
+import { ConnectionRate } from './connection-rate.ts';
+import { socketErrorWords } from './link-failures.ts';
+
+/** The link that a peer may be connected to. */
+export interface PeerTaker {
+  /** Why no peer is wanted now: a sentence without its subject; undefined when one is. */
+  findObjection(): string | undefined;
+  /** Takes a connection, with what it has sent. */
+  take(socket: Socket, first?: Buffer): void;
+  /** Something went wrong: a sentence without its subject. */
+  tell(words: string): void;
+}
+
+/** Time until a peer has to say its first word; as long as a link waits for a silent one. */
+export const FIRST_WORD_MS = 20_000;
+const WAITING_MAX = 16;
+/** Connections that are looked at: in a row, and a second. */
+const ACCEPTS = 100;
+
+/** A link that cannot listen: one sentence. */
+class LinkError extends Error {
+  override name = 'LinkError';
+}
+
+/** Listens at one address until `close`. */
+export class LinkListener {
+  /** Connections refused: there was one already, or there were too many. */
+  refused = 0;
+  readonly #endpoint: LinkEndpoint;
+  readonly #taker: PeerTaker;
+  #server: Server | undefined = undefined;
+  /** Connections that have said nothing, the oldest first. */
+  readonly #waiting = new Set<Socket>();
+  readonly #rate = new ConnectionRate(ACCEPTS, performance.now());
+
+  constructor(endpoint: LinkEndpoint, taker: PeerTaker) {
+    this.#endpoint = endpoint;
+    this.#taker = taker;
+  }
+
+  /** `name` begins the sentence of a LinkError, with which it rejects when it cannot listen. */
+  async start(name: string): Promise<void> {
+    const endpoint = this.#endpoint;
+    try {
+      await this.#listen();
+    } catch (error) {
+      const isInUse = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      const isLeft = isInUse && 'path' in endpoint && (await isDeadSocket(endpoint.path));
+      if (!isLeft) throw new LinkError(`the ${name} cannot listen ${socketErrorWords(error, 'path' in endpoint)}`);
+      unlinkSync(endpoint.path);
+      await this.#listen();
+    }
+  }
+
+  /** Port that was bound, of a TCP endpoint; 0 when there is none. */
+  get boundPort(): number {
+    const address = this.#server?.address();
+    return typeof address === 'object' && address !== null ? address.port : 0;
+  }
+
+  /** Connections that have said nothing yet. */
+  get waiting(): number {
+    return this.#waiting.size;
+  }
+
+  close(): void {
+    this.#server?.close();
+    for (const socket of this.#waiting) socket.destroy();
+  }
+
+  #listen(): Promise<void> {
+    const server = createServer((socket) => this.#admit(socket));
+    const { tell } = this.#taker;
+    return new Promise((resolve, reject) => {
+      server.once('error', reject);
+      listenPrivately(server, this.#endpoint, () => {
+        server.off('error', reject);
+        server.on('error', (error) => tell(error.message));
+        this.#server = server;
+        resolve();
+      });
+    });
+  }
+
+  #admit(socket: Socket): void {
+    socket.on('error', () => {});
+    const objection = this.#taker.findObjection();
+    if (objection !== undefined) this.#refuse(socket, objection);
+    else if (!this.#rate.take(performance.now()))
+      this.#refuse(socket, `more than ${ACCEPTS} peers a second; the others were refused`);
+    else {
+      const [oldest] = this.#waiting;
+      if (this.#waiting.size >= WAITING_MAX) this.#refuse(oldest, 'too many peers say nothing; the oldest was refused');
+      this.#wait(socket);
+    }
+  }
+
+  #wait(socket: Socket): void {
+    this.#waiting.add(socket);
+    socket.once('close', () => this.#waiting.delete(socket));
+    socket.setTimeout(FIRST_WORD_MS, () => this.#refuse(socket, 'a peer said nothing, and was refused'));
+    socket.once('data', (chunk) => {
+      this.#waiting.delete(socket);
+      socket.setTimeout(0);
+      const objection = this.#taker.findObjection();
+      if (objection === undefined) this.#taker.take(socket, chunk);
+      else this.#refuse(socket, objection);
+    });
+  }
+
+  #refuse(socket: Socket, words: string): void {
+    this.refused++;
+    this.#waiting.delete(socket);
+    socket.destroy();
+    this.#taker.tell(words);
+  }
+}
+
+/** True for a socket that a killed process has left; anything else at the path is not ours. */
+async function isDeadSocket(path: string): Promise<boolean> {
+  const isSocket = lstatSync(path, { throwIfNoEntry: false })?.isSocket() === true;
+  return isSocket && (await askListener(path)) === 'dead';
+}
