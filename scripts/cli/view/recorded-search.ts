@@ -19,16 +19,25 @@ export interface PartialSearch {
   readonly backward: boolean;
 }
 
+/** Steps between two calls of `onLooked`. */
+const LOOK_STEPS = 256;
+
 /**
  * The step by which the condition comes to hold. The session is at `from` or before, and goes on.
- * Throws ViewRefusal for a condition that is not understood.
+ * `onLooked` is told the step now and then. Throws ViewRefusal for a condition that is not
+ * understood.
  */
-export function searchPart(session: RecordedSession, { condition, from, to, backward }: PartialSearch): Found {
+export function searchPart(
+  session: RecordedSession,
+  { condition, from, to, backward }: PartialSearch,
+  onLooked: (step: number) => void = () => {},
+): Found {
   const begin = refusing(() => readCondition(condition));
   if (!session.advanceTo(from)) return {};
   const watch = refusing(() => begin(session));
   let found: Found = {};
   while (session.step < to && session.advance()) {
+    if (session.step % LOOK_STEPS === 0) onLooked(session.step);
     if (!watch()) continue;
     found = { step: session.step - 1, timeNs: session.replay.timeNs };
     if (!backward) return found;

@@ -144,6 +144,25 @@ t.test('conditions are found as one process finds them', async (t) => {
   }
   t.same(await source.find({ condition: 'fault', from: steps }), {}, 'nothing is behind the end');
   t.same(await source.find({ condition: 'fault', from: 0, backward: true }), {}, 'nothing is before the begin');
+  await t.test('a search tells how far it has come, and ends when it is aborted', async (t) => {
+    await source.whenRead();
+    const { length } = listGroup(source.pid);
+    for (const backward of [false, true]) {
+      const abort = new AbortController();
+      const looked: number[] = [];
+      const onLooked = (step: number): void => {
+        looked.push(step);
+        abort.abort();
+      };
+      const never = { condition: 'counter sweeps > 1000000', from: backward ? steps : 0, backward };
+      await t.rejects(source.find(never, { onLooked, signal: abort.signal }), { message: 'the search was ended' });
+      t.equal(looked.length, 1, 'an aborted search says nothing');
+      t.ok(looked[0] > 0 && looked[0] <= steps);
+      await t.rejects(source.find(never, { onLooked, signal: abort.signal }), { message: 'the search was ended' });
+      await until(() => listGroup(source.pid).length <= length);
+      t.match(await source.find({ condition: 'fault', from: 0 }), { step: Number }, 'the next one finds');
+    }
+  });
   await t.rejects(source.find({ condition: 'nonsense', from: 0 }), { message: /is not understood/ });
   await t.rejects(source.find({ condition: 'fault at b', from: 0 }), { message: 'there is no adapter b; there are a' });
 });

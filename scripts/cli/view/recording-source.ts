@@ -18,7 +18,7 @@ import type {
   ViewSession,
   ViewState,
 } from './view-protocol.ts';
-import { ViewRefusal, type ViewSource } from './view-source.ts';
+import { type SearchWatch, ViewRefusal, type ViewSource } from './view-source.ts';
 
 /**
  * Most distances of checkpoints that one copy searches. A copy costs time, and its checkpoint
@@ -99,10 +99,10 @@ export class RecordingSource implements ViewSource {
     throw new ViewRefusal('forbidden', 'nothing can be done to a recording');
   }
 
-  async find({ condition, from, backward = false }: FindQuery): Promise<Found> {
+  async find({ condition, from, backward = false }: FindQuery, watch?: SearchWatch): Promise<Found> {
     // Mistakes are said at once, not after a search.
     checkCondition(condition);
-    return backward ? this.#findLast(condition, from) : this.#findFirst(condition, from);
+    return backward ? this.#findLast(condition, from, watch) : this.#findFirst(condition, from, watch);
   }
 
   close(): Promise<void> {
@@ -117,26 +117,26 @@ export class RecordingSource implements ViewSource {
     return step;
   }
 
-  async #findFirst(condition: string, first: number): Promise<Found> {
+  async #findFirst(condition: string, first: number, watch: SearchWatch | undefined): Promise<Found> {
     const family = this.#family;
     await family.untilReached(first);
     for (let from = first, parts = 1; ; parts = Math.min(PARTS_MAX, parts * 2)) {
       const to = await family.findPartEnd(from, parts);
       if (to <= from) return {};
       const search = { condition, from, to, backward: false };
-      const found = await family.ask<Found>(from, { kind: 'search', search });
+      const found = await family.ask<Found>(from, { kind: 'search', search }, watch);
       if (found.step !== undefined) return found;
       from = to;
     }
   }
 
-  async #findLast(condition: string, end: number): Promise<Found> {
+  async #findLast(condition: string, end: number, watch: SearchWatch | undefined): Promise<Found> {
     const family = this.#family;
     await family.untilReached(end);
     for (let to = Math.min(end, family.steps), parts = 1; to > 0; parts = Math.min(PARTS_MAX, parts * 2)) {
       const from = family.findPartBegin(to, parts);
       const search = { condition, from, to, backward: true };
-      const found = await family.ask<Found>(from, { kind: 'search', search });
+      const found = await family.ask<Found>(from, { kind: 'search', search }, watch);
       if (found.step !== undefined) return found;
       to = from;
     }

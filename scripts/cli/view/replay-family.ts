@@ -21,7 +21,7 @@ import {
   type ReplayRequest,
 } from './replay-requests.ts';
 import type { ViewSession } from './view-protocol.ts';
-import { RefusalStatus, ViewRefusal } from './view-source.ts';
+import { RefusalStatus, type SearchWatch, ViewRefusal } from './view-source.ts';
 
 /** The program of this package, as package.json names it. */
 const LAUNCH = fileURLToPath(import.meta.resolve('#vuhca'));
@@ -109,13 +109,14 @@ export class ReplayFamily {
   }
 
   /** Has the last checkpoint at or before `step` answer. Rejects with ViewRefusal. */
-  async ask<Result>(step: number, request: ReplayRequest): Promise<Result> {
+  async ask<Result>(step: number, request: ReplayRequest, watch?: SearchWatch): Promise<Result> {
     for (let failures = 0; failures < TRIES; ) {
       const checkpoint = this.#checkpoints.findLast((one) => one.step <= step);
       if (checkpoint === undefined) throw new ViewRefusal('gone', 'the process that replays the recording has ended');
-      const answer = await checkpoint.ask(request);
+      const answer = await checkpoint.ask(request, watch);
       if (answer?.kind === 'result') return answer.result as Result;
       if (answer?.kind === 'refusal') throw refusalOf(answer.status, answer.sentence);
+      if (watch?.signal.aborted) throw new ViewRefusal('gone', 'the search was ended');
       // Without an answer the checkpoint is gone, and the one before it is asked.
       if (answer?.kind === 'failure') failures++;
     }

@@ -6,7 +6,7 @@
  * again; that copy makes the steps up to there, answers and ends. All processes end when the
  * sockets are closed. replay-family.ts starts it and asks.
  */
-import { closeSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { closeSync, readFileSync, readlinkSync, readSync, writeSync } from 'node:fs';
 import { RecordingDamage } from '../../../device/hosts/recording-format.ts';
 import { endProcess, forkProcess, waitForProcess } from '../../../protocol/vfio-user/fork.ts';
 import { readNamedFile } from '../options/named-files.ts';
@@ -26,6 +26,8 @@ import { ViewRefusal } from './view-source.ts';
 const LOOK_STEPS = 256;
 /** Parts of the recording after which progress is reported. */
 const PROGRESS_PART = 1 / 200;
+/** Time between two reports of a search. */
+const LOOKED_MS = 100;
 const READ_BYTES = 4096;
 const NEWLINE = 10;
 const STDERR_FD = 2;
@@ -172,26 +174,43 @@ class ReplayingProcess {
 function serveRequests(fd: number, session: RecordedSession): void {
   for (let line = readLine(fd); line !== undefined; line = readLine(fd)) {
     const pid = forkProcess();
-    if (pid === 0) endAfter(() => send(fd, answer(session, JSON.parse(line) as ReplayRequest)));
+    if (pid === 0) endAfter(() => send(fd, answer(fd, session, JSON.parse(line) as ReplayRequest)));
     const status = pid < 0 ? pid : waitForProcess(pid);
     if (status !== 0) send(fd, { kind: 'failure', status });
   }
 }
 
-function answer(session: RecordedSession, request: ReplayRequest): ReplayAnswer {
+function answer(fd: number, session: RecordedSession, request: ReplayRequest): ReplayAnswer {
   try {
-    return { kind: 'result', result: perform(session, request) };
+    return { kind: 'result', result: perform(fd, session, request) };
   } catch (error) {
     if (!(error instanceof ViewRefusal)) throw error;
     return { kind: 'refusal', status: error.status, sentence: error.message };
   }
 }
 
-function perform(session: RecordedSession, request: ReplayRequest): unknown {
-  if (request.kind === 'search') return searchPart(session, request.search);
+function perform(fd: number, session: RecordedSession, request: ReplayRequest): unknown {
+  if (request.kind === 'search') return searchPart(session, request.search, makeLooked(fd));
   session.advanceTo(request.step);
   if (request.kind === 'route') return session.route(request.query);
   return request.kind === 'state' ? session.describe(request.query) : session.tell(request.query);
+}
+
+/** Tells how far a search has come; who asks may end this copy by the number that it tells. */
+function makeLooked(fd: number): (step: number) => void {
+  const pid = readOwnPid();
+  let toldMs = Number.NEGATIVE_INFINITY;
+  return (step) => {
+    const nowMs = performance.now();
+    if (nowMs - toldMs < LOOKED_MS) return;
+    toldMs = nowMs;
+    send(fd, { kind: 'looked', pid, step });
+  };
+}
+
+/** `process.pid` of a copy may be that of its original. */
+function readOwnPid(): number {
+  return Number(readlinkSync('/proc/self'));
 }
 
 function fdOf(place: number): number {

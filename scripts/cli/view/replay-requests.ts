@@ -44,6 +44,8 @@ export type ReplayRequest =
   | { readonly kind: 'search'; readonly search: PartialSearch };
 
 export type ReplayAnswer =
+  /** Process `pid` has looked at the steps before `step`; more answers follow. */
+  | { readonly kind: 'looked'; readonly pid: number; readonly step: number }
   | { readonly kind: 'result'; readonly result: unknown }
   | { readonly kind: 'refusal'; readonly status: ViewRefusal['status']; readonly sentence: string }
   /** The process that should have answered ended with this status. */

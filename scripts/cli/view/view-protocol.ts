@@ -37,7 +37,11 @@ export const viewPaths = {
   stories: '/api/stories',
   /** POST of an Act: an ActAnswer. */
   act: '/api/act',
-  /** GET with the parameters of a FindQuery: a Found. Of recordings. */
+  /**
+   * GET with the parameters of a FindQuery: a Found. Of recordings. While a search takes long,
+   * lines of JSON come before it, each with a FindProgress; then a ViewError may be the last line.
+   * Whoever closes the connection ends the search.
+   */
   find: '/api/find',
 } as const;
 
@@ -188,6 +192,11 @@ export interface FindQuery {
   readonly from: number;
   /** Looks for the last time before `from`. */
   readonly backward?: boolean;
+}
+
+/** How far a search has come: the last step that it has looked at. */
+export interface FindProgress {
+  readonly looked: number;
 }
 
 /**

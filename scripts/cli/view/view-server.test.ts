@@ -9,7 +9,7 @@ import { type IncomingMessage, type RequestOptions, request } from 'node:http';
 import t from 'tap';
 import { findHarmful, HOSTILE_LINE } from '../../../protocol/system/testing/hostile-text.ts';
 import { FalseSource } from './testing/false-source.ts';
-import { type Answer, ask, page, type Served, serve } from './testing/served-view.ts';
+import { type Answer, ask, page, type Served, serve, until } from './testing/served-view.ts';
 import { viewPaths } from './view-protocol.ts';
 import { ViewServer, viewBounds } from './view-server.ts';
 import { ViewRefusal } from './view-source.ts';
@@ -61,6 +61,36 @@ t.test('each request reaches the source with its parameters', async (t) => {
   const answer = await ask(served, viewPaths.act, { method: 'POST', headers }, act);
   t.match(JSON.parse(answer.text), { line: 'vuhca link down a:1', result: { text: 'done' } });
   t.same(source.asked.pop(), JSON.parse(act));
+});
+
+t.test('a long search tells how far it has come; who does not wait for it ends it', async (t) => {
+  const served = await serve(t);
+  const { source, port, known } = served;
+  const path = `${viewPaths.find}?condition=long&from=0`;
+  for (const steps of [[10, 20], []]) {
+    const sent = request({ host: '127.0.0.1', port, path, agent: false, headers: known }).end();
+    sent.on('error', () => {});
+    await until(() => source.look !== undefined);
+    const said = steps.map((step) => {
+      source.look?.(step);
+      return `${JSON.stringify({ looked: step })}\n`;
+    });
+    let text = '';
+    if (said.length > 0) {
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      t.match(response.headers['content-type'], /^application\/x-ndjson/);
+      response
+        .on('error', () => {})
+        .on('data', (part) => {
+          text += part;
+        });
+      await until(() => text === said.join(''));
+    }
+    sent.destroy();
+    await until(() => source.look === undefined);
+    t.equal(text, said.join(''));
+  }
+  t.match(await ask(served, `${viewPaths.find}?condition=short&from=0`, { headers: known }), { text: '{"step":3}' });
 });
 
 t.test('parameters and bodies that are wrong', async (t) => {

@@ -12,7 +12,7 @@ import { listenPrivately } from '../../../protocol/system/private-listen.ts';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { LessonSources } from './lesson-sources.ts';
 import { guardHeaders, ViewAccess } from './view-access.ts';
-import { LESSON_PARAMETER, TOKEN_PARAMETER, type ViewError, viewPaths } from './view-protocol.ts';
+import { type FindProgress, LESSON_PARAMETER, TOKEN_PARAMETER, type ViewError, viewPaths } from './view-protocol.ts';
 import { readAct, readFindQuery, readRouteQuery, readStoryQuery, readViewQuery } from './view-queries.ts';
 import { ViewRefusal, type ViewSource } from './view-source.ts';
 import { StateStream } from './view-stream.ts';
@@ -65,6 +65,7 @@ type Route = (asked: Asked) => unknown;
 const FLUSH_MS = 1000;
 const HOST = '127.0.0.1';
 const JSON_TYPE = 'application/json; charset=utf-8';
+const LINES_TYPE = 'application/x-ndjson; charset=utf-8';
 
 export class ViewServer {
   readonly #source: ViewSource;
@@ -137,7 +138,8 @@ export class ViewServer {
       else await this.#answer(request, response, path, given);
     } catch (error) {
       if (!(error instanceof ViewRefusal)) throw error;
-      refuse(response, error, isPage);
+      if (response.headersSent) response.end(`${JSON.stringify(errorOf(error))}\n`);
+      else refuse(response, error, isPage);
     }
   }
 
@@ -186,6 +188,7 @@ export class ViewServer {
       const source = await this.#findSource(given);
       const result = await route({ source, given, request, response });
       if (!response.headersSent) response.writeHead(200, { 'Content-Type': JSON_TYPE }).end(JSON.stringify(result));
+      else if (result !== undefined) response.end(`${JSON.stringify(result)}\n`);
     } finally {
       this.#underWay--;
     }
@@ -198,7 +201,7 @@ export class ViewServer {
     [viewPaths.layout, ({ source, given }) => layOut(source, given)],
     [viewPaths.route, ({ source, given }) => source.route(readRouteQuery(given))],
     [viewPaths.stories, ({ source, given }) => source.stories(readStoryQuery(given))],
-    [viewPaths.find, ({ source, given }) => source.find(readFindQuery(given))],
+    [viewPaths.find, (asked) => search(asked)],
     [viewPaths.act, (asked) => this.#act(asked)],
   ]);
 
@@ -239,6 +242,19 @@ async function layOut(source: ViewSource, given: URLSearchParams): Promise<unkno
   return layOutFabric(await source.state(readViewQuery(given)));
 }
 
+/** Tells how far it has come, in lines before the answer. Who does not read the answer ends it. */
+async function search({ source, given, response }: Asked): Promise<unknown> {
+  const query = readFindQuery(given);
+  const abort = new AbortController();
+  response.once('close', () => abort.abort());
+  const onLooked = (looked: number): void => {
+    if (!response.headersSent) response.writeHead(200, { 'Content-Type': LINES_TYPE });
+    const progress: FindProgress = { looked };
+    response.write(`${JSON.stringify(progress)}\n`);
+  };
+  return source.find(query, { onLooked, signal: abort.signal });
+}
+
 /** Why it cannot listen. */
 function describeListening(port: number, { code, message }: NodeJS.ErrnoException): string {
   if (code === 'EADDRINUSE') return `port ${port} is in use: choose another one by --port, or leave that out`;
@@ -271,12 +287,16 @@ async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 /** One sentence: for people as text, for the page as a ViewError. */
-function refuse(response: ServerResponse, { status, message }: ViewRefusal, isPage: boolean): void {
-  const error: ViewError = { error: printable(message) };
+function refuse(response: ServerResponse, refusal: ViewRefusal, isPage: boolean): void {
+  const { error } = errorOf(refusal);
   // What is left of the request is not read.
-  response.writeHead(status, {
+  response.writeHead(refusal.status, {
     'Content-Type': isPage ? 'text/plain; charset=utf-8' : JSON_TYPE,
     Connection: 'close',
   });
-  response.end(isPage ? `${error.error}\n` : JSON.stringify(error));
+  response.end(isPage ? `${error}\n` : JSON.stringify({ error }));
+}
+
+function errorOf({ message }: ViewRefusal): ViewError {
+  return { error: printable(message) };
 }

@@ -18,6 +18,14 @@ import type {
   ViewState,
 } from './view-protocol.ts';
 
+/** What the one who searches wants to know, and how the search ends early. */
+export interface SearchWatch {
+  /** Called now and then with the last step that was looked at. */
+  onLooked(step: number): void;
+  /** The search rejects when it is aborted, and costs nothing from then on. */
+  readonly signal: AbortSignal;
+}
+
 /** Each request rejects with ViewRefusal when it cannot be met. */
 export interface ViewSource {
   /** Resolves with one sentence when there is nothing more to show: the process has ended. */
@@ -36,7 +44,7 @@ export interface ViewSource {
   route(query: RouteQuery): Promise<RouteReport>;
   stories(query: StoryQuery): Promise<StoryList>;
   act(act: Act): Promise<ActAnswer>;
-  find(query: FindQuery): Promise<Found>;
+  find(query: FindQuery, watch?: SearchWatch): Promise<Found>;
   /** Ends it. May be called twice. */
   close(): Promise<void>;
 }

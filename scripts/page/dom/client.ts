@@ -8,6 +8,7 @@ import {
   type Act,
   type ActAnswer,
   type FabricLayout,
+  type FindProgress,
   type FindQuery,
   type Found,
   LESSON_PARAMETER,
@@ -39,7 +40,7 @@ export const client = {
   stories: (query: StoryQuery): Promise<StoryList> => get(viewPaths.stories, { ...query }),
   layout: (query: ViewQuery): Promise<FabricLayout> => get(viewPaths.layout, { ...query }),
   route: (query: RouteQuery): Promise<RouteReport> => get(viewPaths.route, { ...query }),
-  find: (query: FindQuery): Promise<Found> => get(viewPaths.find, { ...query }),
+  find,
   act,
   follow,
 };
@@ -54,6 +55,27 @@ function follow(query: ViewQuery, { onState, onEnded, onLost }: StreamListener):
   });
   source.addEventListener('error', onLost);
   return () => source.close();
+}
+
+/** `onLooked` is told the step that a long search has come to; `signal` ends it. */
+async function find(query: FindQuery, onLooked: (step: number) => void, signal: AbortSignal): Promise<Found> {
+  const response = await fetch(addressOf(viewPaths.find, { ...query }), { signal });
+  if (!response.ok || response.body === null) return read(response);
+  const lines = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (let part = await lines.read(); !part.done; part = await lines.read()) {
+    const parts = (text + part.value).split('\n');
+    text = parts.pop() as string;
+    // The last line is the answer, whether it ends or not.
+    for (const line of parts) {
+      const one = JSON.parse(line) as FindProgress | Found | ViewError;
+      if ('looked' in one) onLooked(one.looked);
+      else text = line;
+    }
+  }
+  const answer = JSON.parse(text) as Found | ViewError;
+  if ('error' in answer) throw new Error(answer.error);
+  return answer;
 }
 
 async function act(one: Act): Promise<ActAnswer> {

@@ -3,7 +3,7 @@
  * The time of a recording: a slider over all of its steps, buttons, the call that comes next, and a
  * search for conditions. The server knows the conditions (view-protocol.ts, FindQuery).
  */
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ViewSession } from '../../cli/view/view-protocol.ts';
 import { client } from '../dom/client.ts';
 import type { View } from '../shell/use-view.tsx';
@@ -41,7 +41,7 @@ export function TimeBar({ view, session }: { view: View; session: ViewSession })
         {state !== undefined && <span> · {pointOfTime(state.timeNs)}</span>}
         {state?.call !== undefined && <span> · next: {state.call}</span>}
       </p>
-      <Search view={view} />
+      <Search view={view} last={last} />
       <button type="button" onClick={() => view.setMark(moments.at(-1))} title="Compare others with this moment (m)">
         Mark
       </button>
@@ -59,23 +59,40 @@ const BUTTONS = [
 ];
 
 /** Goes to the state after the next step, or the last one, by which a condition comes to hold. */
-function Search({ view: { step, goTo } }: { view: View }) {
+function Search({ view: { step, goTo }, last }: { view: View; last: number }) {
+  const running = useRef<AbortController | undefined>(undefined);
+  const [isBusy, setBusy] = useState(false);
   const [condition, setCondition] = useState('');
   const [answer, setAnswer] = useState('');
   const search = async (backward: boolean): Promise<void> => {
+    running.current?.abort();
+    const own = new AbortController();
+    running.current = own;
+    setBusy(true);
     setAnswer('searching ...');
+    const onLooked = (looked: number): void => setAnswer(`searching: step ${count(looked)} of ${count(last)}`);
     try {
       // The state before step n is that after step n - 1, which was found last.
       const from = backward ? Math.max(0, step - 1) : step;
-      const found = await client.find({ condition, from, ...(backward && { backward }) });
+      const found = await client.find({ condition, from, ...(backward && { backward }) }, onLooked, own.signal);
       if (found.step !== undefined) goTo(found.step + 1);
       setAnswer(
         found.step === undefined ? `not ${backward ? 'before' : 'from here on'}` : `by step ${count(found.step)}`,
       );
     } catch (error) {
-      setAnswer((error as Error).message);
+      // The next search says something, or nobody looks any more.
+      if (running.current !== own) return;
+      setAnswer(own.signal.aborted ? 'ended' : (error as Error).message);
     }
+    setBusy(false);
   };
+  useEffect(
+    () => () => {
+      running.current?.abort();
+      running.current = undefined;
+    },
+    [],
+  );
   const isEmpty = condition.trim() === '';
   return (
     <form
@@ -98,6 +115,11 @@ function Search({ view: { step, goTo } }: { view: View }) {
       <button type="submit" disabled={isEmpty}>
         Find
       </button>
+      {isBusy && (
+        <button type="button" onClick={() => running.current?.abort()}>
+          Cancel
+        </button>
+      )}
       <output aria-live="polite">{answer}</output>
     </form>
   );

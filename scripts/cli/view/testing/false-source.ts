@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A source whose states the test makes, and what it was asked for. Tests of the server use it. */
+import { once } from 'node:events';
 import type { FabricReport } from '../../../../device/process/reports/fabric-report.ts';
 import type { RouteReport } from '../../../../device/process/reports/route-report.ts';
 import type {
@@ -14,7 +15,7 @@ import type {
   ViewSession,
   ViewState,
 } from '../view-protocol.ts';
-import type { ViewSource } from '../view-source.ts';
+import { type SearchWatch, ViewRefusal, type ViewSource } from '../view-source.ts';
 
 export class FalseSource implements ViewSource {
   readonly whenEnded: Promise<string>;
@@ -23,6 +24,8 @@ export class FalseSource implements ViewSource {
   end: (sentence: string) => void = () => {};
   /** Thrown by the next request for a state or a subscription. */
   refusal: Error | undefined;
+  /** Tells how far the search has come that is under way. */
+  look: ((step: number) => void) | undefined;
 
   constructor() {
     this.whenEnded = new Promise((resolve) => {
@@ -65,9 +68,14 @@ export class FalseSource implements ViewSource {
     return { line: 'vuhca link down a:1', result: { text: 'done' } };
   }
 
-  async find(query: FindQuery): Promise<Found> {
+  /** A search for `long` comes from step to step by `look`, and ends when it is aborted. */
+  async find(query: FindQuery, watch?: SearchWatch): Promise<Found> {
     this.#note(query);
-    return { step: 3 };
+    if (query.condition !== 'long' || watch === undefined) return { step: 3 };
+    this.look = watch.onLooked;
+    await once(watch.signal, 'abort');
+    this.look = undefined;
+    throw new ViewRefusal('gone', 'the search was ended');
   }
 
   async close(): Promise<void> {}
