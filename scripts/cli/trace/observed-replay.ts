@@ -27,6 +27,8 @@ const SNAP_BYTES = 64;
 
 /** An adapter of the replay, and the observer of its traces. */
 export interface ObservedAdapter extends NamedAdapter {
+  /** The node of function 0 of its device, in another function. */
+  readonly functionOf: string | undefined;
   readonly observer: TraceObserver;
 }
 
@@ -40,10 +42,13 @@ export function observeReplay(replay: Replay, depth = DEFAULT_DEPTH): ObservedAd
   return listAdapters(replay).map((one) => ({ ...one, observer: observe(replay, one, depth) }));
 }
 
-function listAdapters({ adapter, header: { plan } }: Replay): NamedAdapter[] {
-  if (!(adapter instanceof Fabric)) return [{ name: LONE_NAME, core: adapter as Adapter }];
-  const names = isFabricPlan(plan) ? plan.adapters.map(({ name }) => printable(name)) : [];
-  return adapter.nodes.filter(isAdapter).map((core, index) => ({ name: names[index] ?? `${index}`, core }));
+function listAdapters({ adapter, header: { plan } }: Replay): Omit<ObservedAdapter, 'observer'>[] {
+  if (!(adapter instanceof Fabric)) return [{ name: LONE_NAME, functionOf: undefined, core: adapter as Adapter }];
+  const named = isFabricPlan(plan) ? plan.adapters : [];
+  return adapter.nodes.filter(isAdapter).map((core, index) => {
+    const { name = `${index}`, functionOf } = named[index] ?? {};
+    return { name: printable(name), functionOf: functionOf && printable(functionOf), core };
+  });
 }
 
 /** The observer takes the time of the last record: it reads none. */

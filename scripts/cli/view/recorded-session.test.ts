@@ -16,7 +16,9 @@ import { reportRoute } from '../../../device/process/reports/route-report.ts';
 import { reportAdapter, reportSwitch } from '../../../device/process/reports/status-report.ts';
 import { Random } from '../../../device/random.ts';
 import { EventfulSession } from '../../../device/rig/fixtures/eventful-session.ts';
+import { RecordedFabric } from '../../../device/rig/machine/fabric-machine.ts';
 import { ThreeKinds } from '../../../device/rig/mixed/three-kinds.ts';
+import { twoFunctionPlan } from '../../../device/rig/mlx5/driver/mlx5-fabric.ts';
 import { listNodes } from '../../../device/topology/named-nodes.ts';
 import { RecordedSession } from './recorded-session.ts';
 import { ViewRefusal } from './view-source.ts';
@@ -87,6 +89,12 @@ t.test('a fabric has its nodes, links, switches and manager, and adapters of all
     t.same(state.views?.queues, showViews(core, { view: 'queues' }).rows);
     t.notOk('vcbs' in (state.views ?? {}), 'a personality has not all views');
   }
+});
+
+t.test('a second function names its device', async (t) => {
+  const session = new RecordedSession(new RecordedFabric(twoFunctionPlan).takeRecording());
+  t.match(session.describe({ adapter: 'c' }).personality, { name: 'c', functionOf: undefined });
+  t.match(session.describe({ adapter: 'c/1' }).personality, { name: 'c/1', functionOf: 'c' });
 });
 
 t.test('looking changes nothing, wherever and however often', async (t) => {

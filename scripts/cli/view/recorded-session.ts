@@ -168,10 +168,10 @@ export class RecordedSession {
   }
 }
 
-function reportInside({ name, core }: ObservedAdapter): Pick<ViewState, 'adapter' | 'personality'> {
+function reportInside({ name, functionOf, core }: ObservedAdapter): Pick<ViewState, 'adapter' | 'personality'> {
   return core instanceof Adapter
     ? { adapter: { name, ...reportAdapter(core) } }
-    : { personality: { name, ...reportPersonality(core) } };
+    : { personality: { name, functionOf, ...reportPersonality(core) } };
 }
 
 /** Why a replay made no further step; undefined at the end of a whole recording. */

@@ -97,7 +97,7 @@ export interface ViewState {
   readonly fabric: FabricReport;
   /** Of the adapter that was asked for: one of both, as in the status of a process. */
   readonly adapter?: Omit<StatusReport['adapters'][number], 'sockets'>;
-  readonly personality?: Omit<StatusReport['personalities'][number], 'sockets' | 'functionOf'>;
+  readonly personality?: Omit<StatusReport['personalities'][number], 'sockets'>;
   /** The rows of each view that was asked for and that the adapter has; at most 1000 of each. */
   readonly views?: Readonly<Record<string, readonly ViewRow[]>>;
   readonly links?: StatusReport['links'];

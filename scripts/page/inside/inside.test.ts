@@ -14,6 +14,7 @@ import { DataFixture as Mlx5DataFixture } from '../../../device/rig/mlx5/driver/
 import { DataFixture } from '../../../device/rig/mthca/driver/data-fixture.ts';
 import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
 import { OverflowPolicy } from '../../../protocol/layout/gen/values.gen.ts';
+import type { ViewState } from '../../cli/view/view-protocol.ts';
 import { describeInside, INSIDE_VIEWS } from './inside.ts';
 import type { Cell, Picture, Unit, UnitId } from './picture.ts';
 import { BusyAdapter } from './testing/busy-adapter.ts';
@@ -316,6 +317,9 @@ t.test('personalities have the units of their reports', async (t) => {
     t.same(findFaults(picture), []);
     t.match(unitOf(picture, 'driver'), { title: `Driver of ${state.personality?.personality}` });
     t.equal(factOf(unitOf(picture, 'driver'), 'HCA'), 'running');
+    const personality = { ...(state.personality as object), functionOf: 'f' } as NonNullable<ViewState['personality']>;
+    const second = describeInside({ ...state, personality }) as Picture;
+    t.equal(factOf(unitOf(second, 'driver'), 'second function of'), 'f');
   }
   t.match(unitOf(describeInside(states[0]) as Picture, 'transport').tables[0].rows[0], { cells: [`${a.number} RC`] });
 });

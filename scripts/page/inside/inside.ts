@@ -124,13 +124,14 @@ function describePersonality({ timeNs, views }: ViewState, report: PersonalityRe
 
 /** What the driver of a personality has started, in place of buffers and doorbells. */
 function describeDriver(report: PersonalityReport): Unit {
-  const { personality, state, commands, objects, sendBuffersBusy, strayDoorbells, eventsLost } = report;
+  const { personality, functionOf, state, commands, objects, sendBuffersBusy, strayDoorbells, eventsLost } = report;
   return {
     id: 'driver',
     title: `Driver of ${personality}`,
     source: citations.driver,
     facts: [
       { name: 'HCA', value: state, isBad: state === 'failed' },
+      ...(functionOf === undefined ? [] : [{ name: 'second function of', value: functionOf }]),
       { name: 'commands', value: commands.executed },
       { name: 'refused', value: commands.refused },
       { name: 'send buffers busy', value: sendBuffersBusy },

@@ -30,7 +30,7 @@ export function personalityStateOf(
   return overWire({
     timeNs,
     fabric: { nodes: [] },
-    personality: { name: 'b', ...reportPersonality(core) },
+    personality: { name: 'b', functionOf: undefined, ...reportPersonality(core) },
     views: Object.fromEntries(INSIDE_VIEWS.personality.map((view) => [view, showViews(core, { view }).rows])),
   });
 }
