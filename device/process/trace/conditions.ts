@@ -39,6 +39,10 @@ interface Phrase {
   readonly pattern: RegExp;
   /** As a user is shown it. */
   readonly example: string;
+  /** With names for what a user puts in; the example when it has none. */
+  readonly form?: string;
+  /** When it comes to hold, as docs/VIEW.md says it. */
+  readonly meaning: string;
   make(words: RegExpExecArray): (adapters: Watched, fabric: WatchedFabric) => Watch;
 }
 
@@ -48,48 +52,72 @@ type Counter = Exclude<keyof FunctionCounters, 'reset'>;
 const STATES = Object.keys(QpState);
 const COUNTERS = Object.keys(new FunctionCounters());
 
-/** What a timeline notes, by the words for it. */
-const noted: Readonly<Record<string, readonly Step[]>> = {
-  interrupt: [Step.INTERRUPT],
-  'packet lost': [Step.PACKET_LOST],
-  'message lost': [Step.PACKET_LOST],
-  'packet dropped': [Step.PACKET_DROPPED],
-  'packet refused': [Step.PACKET_REFUSED],
-  retry: [Step.RETRY],
-  timeout: [Step.TIMEOUT],
-  'rnr wait': [Step.RNR_WAIT],
-  'page fault': [Step.PAGE_FAULT],
+/** What a timeline notes, by the words for it, and what they mean. */
+const noted: Readonly<Record<string, readonly [step: Step, meaning: string]>> = {
+  interrupt: [Step.INTERRUPT, 'an interrupt goes out'],
+  'packet lost': [Step.PACKET_LOST, 'a link or a switch loses a packet that an adapter has sent'],
+  'message lost': [Step.PACKET_LOST, 'the same'],
+  'packet dropped': [Step.PACKET_DROPPED, 'a receiver drops a packet'],
+  'packet refused': [Step.PACKET_REFUSED, 'a check of a responder refuses a packet'],
+  retry: [Step.RETRY, 'a requester sends packets again'],
+  timeout: [Step.TIMEOUT, 'the ACK timeout of a requester is over'],
+  'rnr wait': [Step.RNR_WAIT, 'a requester waits because the receiver is not ready'],
+  'page fault': [Step.PAGE_FAULT, 'an access misses a page of an on-demand region'],
 };
 
 const phrases: readonly Phrase[] = [
-  { pattern: /^fault$/, example: 'fault', make: () => watchFaults },
+  {
+    pattern: /^fault$/,
+    example: 'fault',
+    meaning: 'a function counts a fault of its guest',
+    make: () => watchFaults,
+  },
   {
     pattern: /^overflow not empty$/,
     example: 'overflow not empty',
+    meaning: 'the first doorbell is spilled to an empty overflow buffer',
     make: () => (adapters) => watchBeginning(hasOverflow(adapters)),
   },
   {
     pattern: /^qp (\d+) (enters|leaves) (\w+)$/,
     example: 'qp 5 leaves RTS',
+    form: 'qp N enters STATE`, `qp N leaves STATE',
+    meaning: `a queue pair with number N enters or leaves the state: ${STATES.join(', ')}`,
     make: ([, number, verb, state]) => watchQueuePair(Number(number), verb === 'enters', readState(state)),
   },
-  { pattern: /^link down$/, example: 'link down', make: () => watchLinks },
+  {
+    pattern: /^link down$/,
+    example: 'link down',
+    meaning: 'a port of an adapter or a switch goes down',
+    make: () => watchLinks,
+  },
   {
     pattern: /^counter (\w+) > (\d+)$/,
     example: 'counter doorbellsSpilled > 0',
+    form: 'counter NAME > N',
+    meaning: 'the sum of a counter over all functions goes above N',
     make: ([, name, limit]) => {
       const counter = readCounter(name);
       return (adapters) => watchCounter(adapters, counter, Number(limit));
     },
   },
   ...Object.entries(noted).map(
-    ([words, kinds]): Phrase => ({
+    ([words, [step, meaning]]): Phrase => ({
       pattern: new RegExp(`^${words}$`),
       example: words,
-      make: () => (adapters) => watchTimelines(adapters, kinds),
+      meaning,
+      make: () => (adapters) => watchTimelines(adapters, [step]),
     }),
   ),
 ];
+
+/** All conditions for docs/VIEW.md: the form of each, and when it comes to hold. */
+export const conditionTable: readonly (readonly [form: string, meaning: string])[] = phrases.map(
+  ({ form, example, meaning }) => [form ?? example, meaning],
+);
+
+/** The names of counters that a condition may compare. */
+export const conditionCounters: readonly string[] = COUNTERS;
 
 /** What users may ask for, one of each kind. */
 export const conditionExamples: readonly string[] = phrases.map(({ example }) => example);
