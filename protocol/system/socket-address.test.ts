@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Addresses of links: what is read, what is refused, and where plain text may go. */
 import t from 'tap';
-import { findEndpointError, nameEndpoint, parseEndpoint } from './socket-address.ts';
+import { findEndpointError, nameEndpoint, parseEndpoint, takesKey } from './socket-address.ts';
 
 t.test('paths and addresses of TCP are read and named', async (t) => {
   const addresses: [text: string, endpoint: unknown][] = [
@@ -39,14 +39,20 @@ t.test('paths and addresses of TCP are read and named', async (t) => {
     t.equal(parseEndpoint(bad), undefined, bad);
 });
 
+t.test('a key is for tcp:// alone', async (t) => {
+  const takes = (text: string) => takesKey(parseEndpoint(text) as never);
+  t.same(['tcp://a:1', 'tcp+plain://a:1', '/a'].map(takes), [true, false, false]);
+});
+
 t.test('plain text stays on loopback unless it is asked for by name', async (t) => {
-  const errorOf = (text: string, role: 'listen' | 'connect' = 'listen') =>
-    findEndpointError(role, parseEndpoint(text) as never);
+  const errorOf = (text: string, role: 'listen' | 'connect' = 'listen', isKeyed = false) =>
+    findEndpointError(role, parseEndpoint(text) as never, isKeyed, '--key');
   for (const host of ['127.0.0.1', '127.255.0.9', '[::1]', 'localhost', 'LOCALHOST'])
     t.equal(errorOf(`tcp://${host}:7`), undefined, host);
   for (const host of ['0.0.0.0', '10.0.0.1', '128.0.0.1', '[::]', '[::2]', 'localhost.lab', 'node7']) {
-    t.match(errorOf(`tcp://${host}:7`), /is not on loopback, .* say tcp\+plain:\/\//, host);
+    t.match(errorOf(`tcp://${host}:7`), /is not on loopback, .* a key \(--key\), or say tcp\+plain:\/\//, host);
     t.equal(errorOf(`tcp+plain://${host}:7`), undefined, 'by name');
+    t.equal(errorOf(`tcp://${host}:7`, 'listen', true), undefined, 'with a key');
   }
   t.equal(errorOf('/tmp/x'), undefined);
   t.equal(errorOf('tcp://127.0.0.1:0'), undefined);

@@ -43,15 +43,28 @@ export function nameEndpoint(endpoint: LinkEndpoint): string {
   return `tcp${plain === true ? '+plain' : ''}://${isIPv6(host) ? `[${host}]` : host}:${port}`;
 }
 
-/** One sentence why a link cannot have this endpoint, or undefined. */
-export function findEndpointError(role: 'listen' | 'connect', endpoint: LinkEndpoint): string | undefined {
+/**
+ * One sentence why a link cannot have this endpoint, or undefined. `keyName`: how a user gives a
+ * key; `isKeyed`: there is one for `tcp://`.
+ */
+export function findEndpointError(
+  role: 'listen' | 'connect',
+  endpoint: LinkEndpoint,
+  isKeyed: boolean,
+  keyName: string,
+): string | undefined {
   if ('path' in endpoint) return undefined;
   const address = nameEndpoint(endpoint);
   if (role === 'connect' && endpoint.port === 0)
     return `${address} has no port to connect to; it must be 1 to ${PORT_MAX}`;
-  if (endpoint.plain === true || isLoopback(endpoint.host)) return undefined;
+  if (isKeyed || endpoint.plain === true || isLoopback(endpoint.host)) return undefined;
   const plain = nameEndpoint({ ...endpoint, plain: true });
-  return `${address} is not on loopback, and would be plain text; say ${plain} if all on the way may read and change packets`;
+  return `${address} is not on loopback, and would be plain text; give it a key (${keyName}), or say ${plain} if all on the way may read and change packets`;
+}
+
+/** True when a key can encrypt a link at this endpoint: `tcp://`. */
+export function takesKey(endpoint: LinkEndpoint): boolean {
+  return 'port' in endpoint && endpoint.plain !== true;
 }
 
 /** True for addresses that never leave this machine. */

@@ -71,6 +71,20 @@ t.test('TOPOLOGY: two processes with a cable', async (t) => {
     await untilPrinted(t, terminal, `scripts/vuhca link --control ${control}`, /socket.*\bup\b|\bup\b.*socket/);
 });
 
+t.test('TOPOLOGY: a link with a key', async (t) => {
+  const terminal = new Terminal(t, {}, [['0.0.0.0:7000', '127.0.0.1:0']]);
+  const [[makeKey, line]] = commandBlocksOf('docs/TOPOLOGY.md', '(umask 077');
+  await terminal.run(makeKey);
+  const control = await serve(terminal, line);
+  const listed = await terminal.run(`scripts/vuhca link --control ${control} --json`);
+  const [, address] = /listen (tcp:[^"]+)/.exec(listed) ?? [];
+  await serve(
+    terminal,
+    `${line.replace(/--link .*(?= --link-key)/, `--link 1=connect:${address}`).replace('a.sock', 'b.sock')} --lids 3,4 --node-guid 0056554843410010`,
+  );
+  await untilPrinted(t, terminal, `scripts/vuhca link --control ${control}`, /socket.*\bup\b|\bup\b.*socket/);
+});
+
 t.test('TOPOLOGY: links at run time', async (t) => {
   const terminal = new Terminal(t);
   const text =

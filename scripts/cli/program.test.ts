@@ -10,7 +10,7 @@ import t, { type Test } from 'tap';
 import { partOf } from '../../device/rig/fixtures/seeds.ts';
 import type { AdapterArguments } from './options/adapter-arguments.ts';
 import { readAdapterOptions } from './options/adapter-options.ts';
-import { readLinks } from './options/link-option.ts';
+import { readLinks } from './options/socket-links.ts';
 import { defineCommands, makeProgram } from './program.ts';
 import { makeDirectory } from './testing/directory.ts';
 import { readCommand } from './testing/read-command.ts';

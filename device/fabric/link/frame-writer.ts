@@ -37,9 +37,12 @@ export type StreamFault =
   | 'unexpected frame'
   | 'other version'
   | 'other number of lanes'
+  | 'encrypted peer'
   | 'credit overrun'
   | 'silent peer';
 
+/** What an encrypted connection begins with: a handshake or an alert of TLS, version 3.x. */
+const TLS_RECORDS = [0x1603, 0x1503];
 const LINK_MAGIC = 0x56554c4b;
 const LINK_VERSION = 1;
 /** Number of bytes gathered before a write. */
@@ -131,6 +134,11 @@ export class LinkFrameReader {
   #headCount = 0;
   #bodyCount = 0;
 
+  /** True at the beginning of a frame. */
+  get isEmpty(): boolean {
+    return this.#headCount === 0;
+  }
+
   /** Drops an incomplete frame. */
   reset(): void {
     this.#headCount = 0;
@@ -160,6 +168,11 @@ export class LinkFrameReader {
     }
     return true;
   }
+}
+
+/** True when the first bytes of a connection are those of an encrypted one. */
+export function beginsEncrypted(chunk: Uint8Array): boolean {
+  return chunk.length > 1 && TLS_RECORDS.includes((chunk[0] << 8) | chunk[1]);
 }
 
 /**

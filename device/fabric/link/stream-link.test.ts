@@ -302,6 +302,9 @@ t.test('an impossible frame ends the connection with its cause', async (t) => {
   const cases: [string, Uint8Array[]][] = [
     ['oversized frame', [frame(LinkFrameType.PACKET, new Uint8Array(0), PACKET_SLOT_BYTES + 1)]],
     ['oversized frame', [greeting(), frame(LinkFrameType.PACKET, new Uint8Array(0), 0xffffffff)]],
+    ['encrypted peer', [Uint8Array.from([0x16, 3, 1, 1, 12, 1])]],
+    ['encrypted peer', [Uint8Array.from([0x15, 3])]],
+    ['oversized frame', [greeting(), Uint8Array.from([0x16, 3, 1, 1, 12, 1, 0, 0])]],
     ['unexpected frame', [frame(LinkFrameType.KEEPALIVE, new Uint8Array(0))]],
     ['unexpected frame', [greeting(), greeting()]],
     ['unexpected frame', [greeting(), frame(77, new Uint8Array(3))]],

@@ -15,7 +15,14 @@ import type { Link, LinkEnd } from '../port/link.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
 import { MANAGEMENT_VL, type VirtualLaneCredits } from '../port/transmit-queues.ts';
 import { ReceiveCredits, TransmitCredits } from './flow-credits.ts';
-import { FrameWriter, LinkFrameReader, readFlowControl, readHello, type StreamFault } from './frame-writer.ts';
+import {
+  beginsEncrypted,
+  FrameWriter,
+  LinkFrameReader,
+  readFlowControl,
+  readHello,
+  type StreamFault,
+} from './frame-writer.ts';
 import { defaultStreamLinkOptions, type StreamLinkOptions } from './link-options.ts';
 import { ReceiveBuffer } from './receive-buffer.ts';
 
@@ -111,7 +118,9 @@ export class StreamLink implements Link {
   receive(stream: LinkStream, chunk: Uint8Array): void {
     if (stream !== this.#stream) return;
     this.#heard = true;
-    if (!this.#reader.push(chunk, this.#take) && this.#stream === stream) this.#end('oversized frame');
+    const isFirst = this.#state === StreamState.GREETING && this.#reader.isEmpty;
+    if (isFirst && beginsEncrypted(chunk)) this.#end('encrypted peer');
+    else if (!this.#reader.push(chunk, this.#take) && this.#stream === stream) this.#end('oversized frame');
     this.port.onWork?.();
   }
 

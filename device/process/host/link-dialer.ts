@@ -4,9 +4,12 @@
  * `socket-link.ts` uses it.
  */
 import { connect, type Socket } from 'node:net';
+import { connect as connectTls, type TLSSocket } from 'node:tls';
+import type { LinkKey } from '../../../protocol/system/link-key.ts';
 import type { LinkEndpoint } from '../../../protocol/system/socket-address.ts';
 import { socketErrorWords } from './link-failures.ts';
 import { FIRST_WORD_MS, type PeerTaker } from './link-listener.ts';
+import { connectingOptions, findDistrust, handshakeWords } from './link-tls.ts';
 
 /** First and longest wait before the next attempt. */
 export interface RetryTimes {
@@ -17,6 +20,7 @@ export interface RetryTimes {
 export class LinkDialer {
   failedAttempts = 0;
   readonly #endpoint: LinkEndpoint;
+  readonly #key: LinkKey | undefined;
   readonly #taker: PeerTaker;
   readonly #times: RetryTimes;
   #retryMs: number;
@@ -24,8 +28,9 @@ export class LinkDialer {
   #socket: Socket | undefined = undefined;
   #stopped = false;
 
-  constructor(endpoint: LinkEndpoint, taker: PeerTaker, times: RetryTimes) {
+  constructor(endpoint: LinkEndpoint, key: LinkKey | undefined, taker: PeerTaker, times: RetryTimes) {
     this.#endpoint = endpoint;
+    this.#key = key;
     this.#taker = taker;
     this.#times = times;
     this.#retryMs = times.retryMs;
@@ -36,18 +41,24 @@ export class LinkDialer {
     this.#stopped = false;
     clearTimeout(this.#timer);
     if (this.#socket !== undefined) return;
-    const socket = connect(this.#endpoint);
+    const key = this.#key;
+    const endpoint = this.#endpoint;
+    const socket = key === undefined ? connect(endpoint) : connectTls({ ...endpoint, ...connectingOptions(key) });
     this.#socket = socket;
     let isConnected = false;
     socket.setTimeout(FIRST_WORD_MS, () => socket.destroy(Object.assign(new Error(), { code: 'ETIMEDOUT' })));
-    socket.once('connect', () => {
+    socket.once(key === undefined ? 'connect' : 'secureConnect', () => {
+      const distrust = key === undefined ? undefined : findDistrust(socket as TLSSocket, key);
+      if (distrust !== undefined) {
+        this.#taker.tell(distrust);
+        socket.destroy();
+        return;
+      }
       isConnected = true;
       socket.setTimeout(0);
       this.#taker.take(socket);
     });
-    socket.on('error', (error) => {
-      if (!isConnected) this.#taker.tell(`cannot connect ${socketErrorWords(error, 'path' in this.#endpoint)}`);
-    });
+    socket.on('error', (error) => this.#tellError(error, isConnected));
     socket.once('close', () => {
       this.#socket = undefined;
       if (!isConnected) this.failedAttempts++;
@@ -65,6 +76,13 @@ export class LinkDialer {
     this.#stopped = true;
     clearTimeout(this.#timer);
     this.#socket?.destroy();
+  }
+
+  #tellError(error: NodeJS.ErrnoException, isConnected: boolean): void {
+    const words = this.#key === undefined ? undefined : handshakeWords(error, this.#key);
+    // The listening side may refuse a certificate after the handshake.
+    if (words !== undefined) this.#taker.tell(words);
+    else if (!isConnected) this.#taker.tell(`cannot connect ${socketErrorWords(error, 'path' in this.#endpoint)}`);
   }
 
   #retry(): void {

@@ -14,6 +14,7 @@ const remedies: Readonly<Record<StreamFault, string>> = {
   'unexpected frame': 'what is there is no link of vuhca, or is broken; correct the address',
   'other version': 'run the same version of vuhca at both ends',
   'other number of lanes': 'give the ports at both ends the same number of virtual lanes',
+  'encrypted peer': 'give this end the key of the peer, or leave it out at both',
   'credit overrun': 'the peer sends more than it may; run the same version of vuhca at both ends',
   'silent peer': 'the host of the peer or the network is gone; the link comes back with it',
 };

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The listening side of a link to another process: admits one peer at a time. A connection waits
- * until it has sent its first bytes, so that one which says nothing keeps nobody out. Those that
- * wait are few and have little time, and so many a second are looked at, whoever connects.
+ * until it has sent its first bytes, or has proved that it has the key, so that one which does not
+ * keeps nobody out. Those that wait are few and have little time, and so many a second are looked
+ * at, whoever connects.
  * `socket-link.ts` uses it.
  */
 import { lstatSync, unlinkSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TLSSocket, type Server as TlsServer } from 'node:tls';
+import type { LinkKey } from '../../../protocol/system/link-key.ts';
 import { askListener } from '../../../protocol/system/listening.ts';
 import { listenPrivately } from '../../../protocol/system/private-listen.ts';
 import type { LinkEndpoint } from '../../../protocol/system/socket-address.ts';
 import { ConnectionRate } from './connection-rate.ts';
 import { socketErrorWords } from './link-failures.ts';
+import { findDistrust, handshakeWords, listeningOptions } from './link-tls.ts';
 
 /** The link that a peer may be connected to. */
 export interface PeerTaker {
@@ -41,13 +45,16 @@ export class LinkListener {
   readonly #endpoint: LinkEndpoint;
   readonly #taker: PeerTaker;
   #server: Server | undefined = undefined;
-  /** Connections that have said nothing, the oldest first. */
+  /** Makes an encrypted connection of one that waits. */
+  readonly #tls: TlsServer | undefined;
+  /** Connections that have said nothing, or not proved to have the key; the oldest first. */
   readonly #waiting = new Set<Socket>();
   readonly #rate = new ConnectionRate(ACCEPTS, performance.now());
 
-  constructor(endpoint: LinkEndpoint, taker: PeerTaker) {
+  constructor(endpoint: LinkEndpoint, key: LinkKey | undefined, taker: PeerTaker) {
     this.#endpoint = endpoint;
     this.#taker = taker;
+    this.#tls = key === undefined ? undefined : this.#makeTls(key);
   }
 
   /** `name` begins the sentence of a LinkError, with which it rejects when it cannot listen. */
@@ -111,13 +118,39 @@ export class LinkListener {
     this.#waiting.add(socket);
     socket.once('close', () => this.#waiting.delete(socket));
     socket.setTimeout(FIRST_WORD_MS, () => this.#refuse(socket, 'a peer said nothing, and was refused'));
-    socket.once('data', (chunk) => {
-      this.#waiting.delete(socket);
-      socket.setTimeout(0);
-      const objection = this.#taker.findObjection();
-      if (objection === undefined) this.#taker.take(socket, chunk);
-      else this.#refuse(socket, objection);
+    if (this.#tls === undefined) socket.once('data', (chunk) => this.#offer(socket, socket, chunk));
+    else this.#tls.emit('connection', socket);
+  }
+
+  /** `raw`: the connection that waited; `socket`: the same one, or the encrypted one over it. */
+  #offer(raw: Socket, socket: Socket, first?: Buffer): void {
+    this.#waiting.delete(raw);
+    raw.setTimeout(0);
+    const objection = this.#taker.findObjection();
+    if (objection === undefined) this.#taker.take(socket, first);
+    else this.#refuse(socket, objection);
+  }
+
+  #makeTls(key: LinkKey): TlsServer {
+    const server = createTlsServer(listeningOptions(key, FIRST_WORD_MS));
+    server.on('tlsClientError', (error) => {
+      const words = handshakeWords(error, key);
+      this.refused++;
+      this.#taker.tell(words ?? 'a peer ended the connection before it had proved its key; its log says why');
     });
+    server.on('secureConnection', (socket) => {
+      socket.on('error', () => {});
+      const raw = this.#findWaiting(socket);
+      const distrust = raw === undefined ? 'a peer came too late, and was refused' : findDistrust(socket, key);
+      if (raw === undefined || distrust !== undefined) this.#refuse(socket, distrust ?? '');
+      else this.#offer(raw, socket);
+    });
+    return server;
+  }
+
+  /** The connection under an encrypted one. */
+  #findWaiting({ remoteAddress, remotePort }: TLSSocket): Socket | undefined {
+    return [...this.#waiting].find((raw) => raw.remotePort === remotePort && raw.remoteAddress === remoteAddress);
   }
 
   #refuse(socket: Socket, words: string): void {

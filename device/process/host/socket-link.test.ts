@@ -16,67 +16,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
-import type { LinkEndpoint } from '../../../protocol/system/socket-address.ts';
-import type { Port } from '../../fabric/port/port.ts';
-import { Arrivals, newPort, send } from '../../rig/fixtures/port-pair.ts';
-import { SocketLink, type SocketLinkOptions } from './socket-link.ts';
+import { send } from '../../rig/fixtures/port-pair.ts';
+import { counting, exchange, isActive, Side, until } from '../../rig/live/link-side.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'vuhca-link-'));
 t.teardown(() => rmSync(folder, { recursive: true }));
-const startNs = performance.now() * 1e6;
-/** Ends only what would never end. */
-const PATIENCE_MS = 600_000;
-
-/** One side: a port, its link, and a loop that runs it as the pump would. */
-class Side {
-  readonly port: Port;
-  readonly arrivals: Arrivals;
-  readonly socketLink: SocketLink;
-  readonly lines: string[] = [];
-
-  constructor(
-    number: number,
-    role: 'listen' | 'connect',
-    endpoint: LinkEndpoint,
-    more: Partial<SocketLinkOptions> = {},
-  ) {
-    this.port = newPort(number);
-    this.arrivals = new Arrivals(this.port);
-    const log = (line: string) => this.lines.push(line);
-    this.socketLink = new SocketLink(this.port, { role, endpoint, retryMs: 5, retryMaxMs: 40, log, ...more });
-  }
-
-  run(): void {
-    this.socketLink.link.carry(performance.now() * 1e6 - startNs, 100);
-    this.arrivals.take();
-  }
-}
-
-/** Runs the sides until the condition holds. */
-async function until(condition: () => boolean, what: string, ...sides: Side[]): Promise<void> {
-  for (const start = performance.now(); ; ) {
-    for (const side of sides) side.run();
-    if (condition()) return;
-    if (performance.now() - start > PATIENCE_MS) throw new Error(`no sign of ${what}`);
-    await new Promise((resolve) => setImmediate(resolve));
-  }
-}
-
-const isActive =
-  (...sides: Side[]) =>
-  () =>
-    sides.every(({ port }) => port.state === PortState.ACTIVE);
-const counting = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
-
-async function exchange(from: Side, to: Side, count: number): Promise<void> {
-  let sent = 0;
-  const first = to.arrivals.ids.length;
-  const move = (): boolean => {
-    while (sent < count && send(from.port, sent, 4096)) sent++;
-    return to.arrivals.ids.length - first === count;
-  };
-  await until(move, `${count} packets`, from, to);
-}
 
 t.test('packets pass over a UNIX socket and over TCP, more than fit any buffer', async (t) => {
   for (const kind of ['unix', '127.0.0.1', '::1']) {

@@ -5,7 +5,8 @@
  * event loop beside the pump: the port's `onWork` must wake the pump.
  */
 import type { Socket } from 'node:net';
-import { type LinkEndpoint, nameEndpoint } from '../../../protocol/system/socket-address.ts';
+import type { LinkKey } from '../../../protocol/system/link-key.ts';
+import { type LinkEndpoint, nameEndpoint, takesKey } from '../../../protocol/system/socket-address.ts';
 import type { StreamLinkOptions } from '../../fabric/link/link-options.ts';
 import { StreamLink } from '../../fabric/link/stream-link.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
@@ -16,6 +17,8 @@ import { LinkListener, type PeerTaker } from './link-listener.ts';
 export interface SocketLinkOptions extends Partial<RetryTimes> {
   readonly role: 'listen' | 'connect';
   readonly endpoint: LinkEndpoint;
+  /** Encrypts, and lets both ends prove that they may be linked; only over TCP. */
+  readonly key?: LinkKey;
   readonly link?: Partial<StreamLinkOptions>;
   /** Called with one line of text, at most a few times per second. */
   readonly log?: (line: string) => void;
@@ -28,6 +31,7 @@ const LOG_INTERVAL_MS = 200;
 const LOG_AGAIN_MS = 60_000;
 const LOST = 'the peer has gone; the link comes back with it';
 const UNGREETED = 'the peer ended the connection without a greeting; its log says why';
+const UNGREETED_PLAIN = 'the peer ended the connection without a greeting; it may want a key: its log says why';
 const HELD = 'the cable is out; `vuhca link up` plugs it in';
 
 /** One end of a link; the socket may be replaced any number of times. */
@@ -47,13 +51,13 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
   /** Plugs the link into `port`, which stays down until a peer is connected. */
   constructor(port: LinkEnd, options: Options) {
     this.options = options;
-    const { role, endpoint, retryMs = RETRY_MS, retryMaxMs = RETRY_MAX_MS } = options;
+    const { role, endpoint, key, retryMs = RETRY_MS, retryMaxMs = RETRY_MAX_MS } = options;
     this.#name = `link of port ${port.number} at ${nameEndpoint(endpoint)}`;
     this.link = new StreamLink(port, options.link);
     this.link.onFault = (fault) => this.#tell(describeFault(fault));
     const taker = this.#makeTaker();
-    this.#listener = role === 'listen' ? new LinkListener(endpoint, taker) : undefined;
-    this.#dialer = role === 'connect' ? new LinkDialer(endpoint, taker, { retryMs, retryMaxMs }) : undefined;
+    this.#listener = role === 'listen' ? new LinkListener(endpoint, key, taker) : undefined;
+    this.#dialer = role === 'connect' ? new LinkDialer(endpoint, key, taker, { retryMs, retryMaxMs }) : undefined;
   }
 
   /** Listens, or begins to connect. Rejects with LinkError when it cannot listen. */
@@ -130,6 +134,7 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
 
   #attach(socket: Socket, first: Buffer | undefined): void {
     const { link } = this;
+    const { endpoint, key } = this.options;
     this.#socket = socket;
     socket.setNoDelay(true);
     const connectionsBefore = link.connections;
@@ -150,7 +155,8 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
       const wasUp = link.connections > connectionsBefore;
       if (wasUp) this.#dialer?.noteUp();
       link.disconnect(stream);
-      if (!isEndedHere) this.#tell(wasUp ? LOST : UNGREETED);
+      if (!isEndedHere)
+        this.#tell(wasUp ? LOST : takesKey(endpoint) && key === undefined ? UNGREETED_PLAIN : UNGREETED);
     });
     link.connect(stream);
     if (first !== undefined) link.receive(stream, first);

@@ -27,7 +27,7 @@ import {
   PORT_MAX,
 } from '../../../protocol/layout/gen/constants.gen.ts';
 import { type CliCommand, givenOptions } from './cli-command.ts';
-import { linkOption } from './link-option.ts';
+import { linkKeyOption, linkOption } from './link-option.ts';
 import { numberPair, wholeNumber, wordOf } from './option-values.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -66,6 +66,8 @@ export interface AdapterArguments {
   readonly egressSeed?: number;
   /** `PORT=ROLE:ADDRESS` of each link. */
   readonly link?: readonly string[];
+  /** Path of the key of the links. */
+  readonly linkKey?: string;
   /** `FAULT=PROBABILITY,...,seed=N` of the link between the two ports. */
   readonly fault?: string;
   /** What the two ports are plugged into. */
@@ -215,6 +217,7 @@ function makeOtherOptions(): Option[] {
       'Finds stores that software makes after the doorbell that announces them, and warns; docs/HAZARDS.md',
     ),
     linkOption(),
+    linkKeyOption(),
     new Option(
       '--fault <FAULTS>',
       `Faults of the link between the two ports, with probabilities: ${FAULT_SYNTAX}; docs/TOPOLOGY.md has more`,

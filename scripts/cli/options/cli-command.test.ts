@@ -12,9 +12,9 @@ import type { AdapterArguments } from './adapter-arguments.ts';
 import { repeatAdapterArguments } from './adapter-arguments.ts';
 import { readAdapterOptions, readOrdering } from './adapter-options.ts';
 import { CliCommand } from './cli-command.ts';
-import { readLinks } from './link-option.ts';
 import { numberPair, wholeNumber, wholeNumbers, wordOf } from './option-values.ts';
 import { readLoneDevice } from './personality.ts';
+import { readLinks } from './socket-links.ts';
 import { UsageError } from './usage-error.ts';
 
 function makeCommand(): CliCommand {

@@ -36,6 +36,7 @@ const SHARED = [
   '--port-queue',
   '--fault',
   '--link',
+  '--link-key',
   '--fabric',
   '--ordering',
   '--order-check',

@@ -152,6 +152,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
     ],
     'docs/TOPOLOGY.md': [
       ['scripts/vuhca device --socket a.sock', COMMANDS],
+      ['(umask 077', COMMANDS],
       ['scripts/vuhca link', COMMANDS],
       ['{', HERE],
     ],

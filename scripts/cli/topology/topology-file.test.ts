@@ -254,7 +254,7 @@ t.test('each mistake has its sentence', async (t) => {
       /: link 1: listen is tcp:\/\/x; it must be a path, tcp:\/\/HOST:PORT or /,
     ],
     [link({ port: 'a:1', connect: 'tcp://10.0.0.1:7' }), /: link 1: tcp:\/\/10.0.0.1:7 is not on loopback/],
-    [link({ port: 'a:1', listen: 'x', seed: 1 }), /: link 1: unknown name seed; known are port, listen, connect$/],
+    [link({ port: 'a:1', listen: 'x', seed: 1 }), /: link 1: unknown name seed; known are port, listen, connect, key$/],
     [
       { adapters: { ...TWO, b: { sockets: ['b'], virtualLanes: 2 } }, links: [{ ports }] },
       /: link a:1 - b:1: it joins ports of 1 and 2 virtualLanes; both must have the same$/,

@@ -16,8 +16,10 @@ import {
   findEndpointError,
   type LinkEndpoint,
   parseEndpoint,
+  takesKey,
 } from '../../../protocol/system/socket-address.ts';
 import { isObject, type JsonObject, readObject } from '../options/json-shape.ts';
+import { readLinkKey } from '../options/link-key-file.ts';
 import { UsageError } from '../options/usage-error.ts';
 
 /** Members of a link of this process besides its ports. */
@@ -31,11 +33,17 @@ const flap = { atNs: 0, lengthNs: 0 };
 export function readLink(value: unknown, index: number, folder: string): LinkPlan {
   const name = `link ${index + 1}`;
   if (isObject(value) && 'port' in value) {
-    const { port, listen, connect } = readObject(value, name, { port: '', listen: '', connect: '' });
+    const { port, listen, connect, key } = readObject(value, name, { port: '', listen: '', connect: '', key: '' });
     if ((listen === undefined) === (connect === undefined))
       throw new UsageError(`${name}: port ${port} needs either listen or connect, with an address`);
     const role = listen === undefined ? 'connect' : 'listen';
-    return { port: port as string, role, endpoint: readEndpoint(role, (listen ?? connect) as string, name, folder) };
+    const endpoint = readEndpoint(role, (listen ?? connect) as string, name, key !== undefined);
+    return {
+      port: port as string,
+      role,
+      endpoint: 'path' in endpoint ? { path: resolve(folder, endpoint.path) } : endpoint,
+      ...(key === undefined ? {} : { key: readLinkKey(`${name}: key`, resolve(folder, key as string)) }),
+    };
   }
   const { ports, ...given } = readObject(value, name, { ports: [''], ...linkMembers });
   if (!Array.isArray(ports) || ports.length !== 2)
@@ -43,12 +51,13 @@ export function readLink(value: unknown, index: number, folder: string): LinkPla
   return { ports: [ports[0], ports[1]], ...readLinkMembers(given, name) };
 }
 
-function readEndpoint(role: 'listen' | 'connect', text: string, name: string, folder: string): LinkEndpoint {
+function readEndpoint(role: 'listen' | 'connect', text: string, name: string, isKeyed: boolean): LinkEndpoint {
   const endpoint = parseEndpoint(text);
   if (endpoint === undefined) throw new UsageError(`${name}: ${role} is ${text}; it must be ${ADDRESS_SYNTAX}`);
-  const error = findEndpointError(role, endpoint);
+  const error = findEndpointError(role, endpoint, isKeyed, '"key": FILE');
   if (error !== undefined) throw new UsageError(`${name}: ${error}`);
-  return 'path' in endpoint ? { path: resolve(folder, endpoint.path) } : endpoint;
+  if (isKeyed && !takesKey(endpoint)) throw new UsageError(`${name}: ${text} takes no key; that is for tcp:// alone`);
+  return endpoint;
 }
 
 /** Width, speed and properties of a link, whose kinds of values are known to be right. */
