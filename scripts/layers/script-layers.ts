@@ -26,7 +26,8 @@ export const scriptLayers: readonly Row[] = [
     holds: 'everything that a run needs, in one call or by name; compiled programs',
     uses: 'tools qemu/setup qemu',
   },
-  { path: 'scripts/console', holds: 'tables as text', uses: '' },
+  { path: 'scripts/console', holds: 'tables as text; shares of work', uses: '' },
+  { path: 'scripts/shards', holds: 'results of shards, joined', uses: 'tools console' },
   {
     path: 'scripts/picture',
     holds: 'one look for all pictures: colours, text; graphs of nodes and links, laid out by elkjs',
@@ -45,14 +46,14 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/mutate',
     holds: '`npm run mutate`: which changes of the sources no test notices',
-    uses: 'random.ts tools',
+    uses: 'random.ts tools console shards',
   },
   {
     path: 'scripts/check',
     holds: '`npm run check`: what a commit passes, and each commit of a range',
     uses: 'tools mutate',
   },
-  { path: 'scripts/test-runner', holds: '`npm test`', uses: 'tools scripts/setup console mutate' },
+  { path: 'scripts/test-runner', holds: '`npm test`', uses: 'tools scripts/setup console shards mutate' },
   { path: 'scripts/package/testing', holds: 'packs the package for tests', uses: '', forTests: true },
   {
     path: 'scripts/generate',
@@ -69,7 +70,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/simulations',
     holds: 'runs simulations over many seeds: chaos, sanitize, invariants, isolation, digests',
-    uses: 'layout host.ts random.ts link function hca/trace adapter hosts ordering rig/driver machine fixtures chaos qos sanitize fuzz processes rig/mthca rig/mlx5 tools',
+    uses: 'layout host.ts random.ts link function hca/trace adapter hosts ordering rig/driver machine fixtures chaos qos sanitize fuzz processes rig/mthca rig/mlx5 tools console shards',
   },
   {
     path: 'scripts/bench',
@@ -139,7 +140,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/test',
     holds: '`vuhca test`',
-    uses: 'layout function host control tools qemu/setup qemu harness scripts/setup options session screens cli/trace cli/commands',
+    uses: 'layout function host control tools qemu/setup qemu harness scripts/setup options session screens cli/trace cli/commands console',
   },
   {
     path: 'scripts/cli/run',

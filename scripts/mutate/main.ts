@@ -7,11 +7,13 @@
  */
 import { runEntry, UsageError } from '../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
+import { parseShard, type Shard } from '../console/shard.ts';
 import { type Area, areas, sourcesOf } from './areas.ts';
 import { changedParts } from './changed-lines.ts';
-import { readScores, readSurvivors, writeFile, writeKills } from './result-files.ts';
+import { countFile, keepFile, readScores, readSurvivors, writeKills } from './result-files.ts';
 import { addScores, hasSurvived, isKilled, listSurvivors, OPEN, type Survivor, wasLate } from './results.ts';
 import { runArea } from './run-area.ts';
+import { scoreShard } from './score-shard.ts';
 import { writeScoreTable } from './scores.ts';
 
 interface Options {
@@ -23,6 +25,7 @@ interface Options {
   readonly file?: readonly string[];
   readonly survivors?: boolean;
   readonly open?: boolean;
+  readonly shard?: Shard;
 }
 
 /** Bound of a run with --changed. */
@@ -44,7 +47,7 @@ async function scoreArea(area: Area, options: Options): Promise<void> {
     survivors || open
       ? await runArea(area, { ...common, keep: false, force: true, only: known })
       : await runArea(area, { ...common, keep: true, force });
-  const write = survivors || open ? writeKills : writeFile;
+  const write = survivors || open ? writeKills : writeCounts;
   for (const path of files) {
     const ofFile = outcomes.filter(({ fileName }) => fileName === path);
     write(area, path, ofFile);
@@ -55,6 +58,10 @@ async function scoreArea(area: Area, options: Options): Promise<void> {
     `${area.name}: ${killed} of ${mutants} mutants killed, ${excused} survivors have a reason, ` +
       `${mutants - killed - excused} have none, ${untried} had no time; ${seconds.toFixed(0)} s\n`,
   );
+}
+
+function writeCounts(...[area, path, outcomes]: Parameters<typeof countFile>): void {
+  keepFile(countFile(area, path, outcomes));
 }
 
 /** Tries the mutants of changed lines; returns the number of survivors without a reason. */
@@ -97,8 +104,16 @@ await runEntry(async () => {
     .option('--file <names...>', 'Tries only the mutants of these files of the areas.')
     .option('--survivors', 'Tries only mutants that survived before.')
     .option('--open', 'Tries only those of them without a reason.')
-    .option('--force', 'Tries all mutants again.');
+    .option('--force', 'Tries all mutants again.')
+    .option('--shard <I/N>', 'Tries one of N shares of the files, for `npm run shards`.', parseShard);
   const options = readOptions<Options>(script);
+  if (options.shard !== undefined) {
+    const other = (['changed', 'survivors', 'open', 'file'] as const).find((name) => options[name] !== undefined);
+    if (other !== undefined)
+      throw new UsageError(`--shard divides whole areas, so --${other} cannot be given with it.`);
+    const { shard, concurrency, force = false, minutes } = options;
+    return scoreShard(findAreas(script.args), shard, { concurrency, force, deadline: deadlineIn(minutes) });
+  }
   if (options.changed === true) {
     const open = await checkChanged(options.base, options.minutes ?? CHANGED_MINUTES, options.concurrency);
     process.exitCode = open === 0 ? 0 : 1;

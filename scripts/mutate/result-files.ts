@@ -7,6 +7,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { SetupError } from '../../qemu/setup/tools/errors.ts';
 import { type Area, areas, sourcesOf } from './areas.ts';
 import {
   describeSurvivor,
@@ -16,6 +17,7 @@ import {
   listSurvivors,
   type MutantOutcome,
   OPEN,
+  type Score,
   type Scores,
   type Survivor,
   wasLate,
@@ -33,12 +35,17 @@ export function readSurvivors(): Record<string, Survivor[]> {
   return JSON.parse(readFileSync(SURVIVORS, 'utf8'));
 }
 
-/** Writes the results of one file of `area`; files that the area no longer has are forgotten. */
-export function writeFile(area: Area, path: string, outcomes: readonly MutantOutcome[]): void {
-  const [scores, survivors] = [readScores(), readSurvivors()];
-  const files = sourcesOf(area);
-  const known = survivors[area.name] ?? [];
-  const found = listSurvivors(outcomes, known);
+/** What came of the mutants of one file. */
+export interface FileResult {
+  readonly area: string;
+  readonly path: string;
+  readonly score: Score;
+  readonly survivors: readonly Survivor[];
+}
+
+/** Counts the results of one file of `area`. */
+export function countFile(area: Area, path: string, outcomes: readonly MutantOutcome[]): FileResult {
+  const found = listSurvivors(outcomes, readSurvivors()[area.name] ?? []);
   const killed = outcomes.filter(isKilled).length;
   const score = {
     mutants: killed + outcomes.filter(hasSurvived).length,
@@ -46,9 +53,19 @@ export function writeFile(area: Area, path: string, outcomes: readonly MutantOut
     excused: found.filter(({ reason }) => reason !== OPEN).length,
     untried: outcomes.filter(wasLate).length,
   };
+  return { area: area.name, path, score, survivors: found };
+}
+
+/** Writes the results of one file of an area; files that the area no longer has are forgotten. */
+export function keepFile({ area: name, path, score, survivors: found }: FileResult): void {
+  const area = areas.find((one) => one.name === name);
+  if (area === undefined) throw new SetupError(`there is no area "${name}" any more; run its shards again.`);
+  const [scores, survivors] = [readScores(), readSurvivors()];
+  const files = sourcesOf(area);
+  const known = survivors[area.name] ?? [];
   scores[area.name] = inOrder(files, { ...scores[area.name], [path]: score });
   survivors[area.name] = files.flatMap((file) =>
-    file === path ? found : known.filter((survivor) => survivor.file === file),
+    file === path ? [...found] : known.filter((survivor) => survivor.file === file),
   );
   const names = areas.map(({ name }) => name);
   writeJson(SCORES, inOrder(names, scores));

@@ -12,8 +12,10 @@ import { fileURLToPath } from 'node:url';
 import { Option } from 'commander';
 import { type Life, liveLong } from '../../device/rig/chaos/long-run.ts';
 import { runChaos } from '../../device/rig/chaos/run.ts';
-import { runEntry } from '../../qemu/setup/tools/errors.ts';
+import { runEntry, UsageError } from '../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions, wholeNumber } from '../../qemu/setup/tools/script-options.ts';
+import { describeShare, parseShard, type Shard, takeRange } from '../console/shard.ts';
+import { writeSummary } from '../shards/summary.ts';
 import type { ChaosBatch, ChaosReport } from './chaos-worker.ts';
 import { type Personality, personalityChaos } from './personality-chaos.ts';
 
@@ -37,15 +39,43 @@ interface Options {
   readonly personality: ChaosBatch['personality'];
   readonly replay?: boolean;
   readonly hours?: number;
+  readonly shard?: Shard;
 }
 
-async function runSeeds({
-  seed: first,
-  seeds: count,
-  dmaLatency: dmaLatencyNs,
-  placement = false,
-  personality,
-}: Options): Promise<number> {
+/** The seeds of a shard; it says what the others have. */
+function shareSeeds({ seed, seeds, shard }: Options): Pick<Options, 'seed' | 'seeds'> {
+  if (shard === undefined) return { seed, seeds };
+  const { first, size } = takeRange(seed, seeds, shard);
+  process.stdout.write(`${describeShare(shard, size, seeds, `seeds, from seed ${first} on`)}\n`);
+  return { seed: first, seeds: size };
+}
+
+/** The command line that repeats a seed, or all of them. */
+function commandOf({ dmaLatency, placement = false, personality }: Options, words: string): string {
+  const latency = dmaLatency === 0 ? '' : ` --dma-latency ${dmaLatency}`;
+  const which = personality === 'vuhca' ? '' : ` --personality ${personality}`;
+  return `npm run simulate -- chaos ${words}${latency}${placement ? ' --placement' : ''}${which}`;
+}
+
+async function runSeeds(options: Options): Promise<number> {
+  const { shard } = options;
+  const { failures, done } = await tryAll({ ...options, ...shareSeeds(options) });
+  if (shard !== undefined) {
+    const path = writeSummary('chaos', {
+      ...shard,
+      command: commandOf(options, `--seed ${options.seed} --seeds ${options.seeds}`),
+      passed: done - failures.length,
+      failed: failures.length,
+      failures: failures.map(({ seed, error }) => `seed ${seed} failed: ${error}`),
+    });
+    process.stdout.write(`results: ${path}\n`);
+  }
+  return failures.length === 0 ? 0 : 1;
+}
+
+/** Runs the seeds and prints those that failed. */
+async function tryAll(options: Options): Promise<{ failures: ChaosReport['failures']; done: number }> {
+  const { seed: first, seeds: count, dmaLatency: dmaLatencyNs, placement = false, personality } = options;
   const started = performance.now();
   const failures: ChaosReport['failures'] = [];
   let next = first;
@@ -72,15 +102,12 @@ async function runSeeds({
   failures.sort((left, right) => left.seed - right.seed);
   for (const { seed, error, digest } of failures.slice(0, FAILURES_SHOWN)) {
     process.stdout.write(`seed ${seed} failed (trace ${digest}): ${error}\n`);
-    const latency = dmaLatencyNs === 0 ? '' : ` --dma-latency ${dmaLatencyNs}`;
-    const more = `${latency}${placement ? ' --placement' : ''}`;
-    const which = personality === 'vuhca' ? more : ` --personality ${personality}`;
-    process.stdout.write(`  npm run simulate -- chaos --seed ${seed}${which} --replay\n`);
+    process.stdout.write(`  ${commandOf(options, `--seed ${seed}`)} --replay\n`);
   }
   process.stdout.write(
     `${done} seeds in ${seconds.toFixed(1)} s, ${(done / seconds).toFixed(0)} seeds/s, ${failures.length} failed\n`,
   );
-  return failures.length === 0 ? 0 : 1;
+  return { failures, done };
 }
 
 /** Sends a batch to a worker and waits for its report. */
@@ -153,9 +180,12 @@ await runEntry(async () => {
         .default('vuhca'),
     )
     .option('--replay', 'Runs one seed twice, prints its events and compares both runs.')
-    .option('--hours <N>', 'Two adapters live for so many simulated hours, through seed after seed.', wholeNumber(1));
+    .option('--hours <N>', 'Two adapters live for so many simulated hours, through seed after seed.', wholeNumber(1))
+    .option('--shard <I/N>', 'Runs one of N shares of the seeds, for `npm run shards`.', parseShard);
   const options = readOptions<Options>(script);
-  const { seed, replay: isReplay, hours } = options;
+  const { seed, replay: isReplay, hours, shard } = options;
+  if (shard !== undefined && (isReplay || hours !== undefined))
+    throw new UsageError('--shard divides --seeds, so it cannot be given with --replay or --hours.');
   if (hours !== undefined) process.exitCode = runLong(seed, hours);
   else process.exitCode = isReplay ? replay(options) : await runSeeds(options);
 });

@@ -9,7 +9,9 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { runEntry, UsageError } from '../../qemu/setup/tools/errors.ts';
 import { defineScript, readOptions } from '../../qemu/setup/tools/script-options.ts';
+import { describeShare, parseShard, type Shard, takeShare } from '../console/shard.ts';
 import { setUp } from '../setup/set-up.ts';
+import { writeSummary } from '../shards/summary.ts';
 import { chooseChanged } from './changed-tests.ts';
 import { findTests, ROOT, writeModules } from './choose-tests.ts';
 import { describeCosts, describeTotal, ReferenceRuns } from './cost-report.ts';
@@ -27,6 +29,7 @@ interface Options {
   readonly base?: string;
   readonly times?: boolean;
   readonly keep?: boolean;
+  readonly shard?: Shard;
 }
 
 const SLOWEST = 5;
@@ -42,7 +45,8 @@ await runEntry(async () => {
       'The commit for --changed; without it, where the branch left main, or else the one before.',
     )
     .option('--times', 'Says what each file costs: processor time by kind of program, and guests.')
-    .option('--keep', 'Keeps the times for estimates to come, in scripts/test-runner/times.json.');
+    .option('--keep', 'Keeps the times for estimates to come, in scripts/test-runner/times.json.')
+    .option('--shard <I/N>', 'Runs one of N shares of the files, for `npm run shards`.', parseShard);
   const options = readOptions<Options>(script);
   const begun = performance.now();
   const files = await chooseFiles(script.args, options);
@@ -50,13 +54,38 @@ await runEntry(async () => {
   const { qemu, accelerator } = await setUp('test');
   process.stdout.write(`# QEMU ${qemu.version}, ${accelerator.toUpperCase()}\n`);
   const isWhole = script.args.length === 0 && options.changed !== true;
-  if (!(await runTests(planProcesses(files), options, isWhole, begun))) process.exitCode = 1;
+  const plan = sharePlan(planProcesses(files), options.shard);
+  if (plan.length === 0) return void keepSummary(options, { passed: 0, failed: 0 }, []);
+  if (!(await runTests(plan, options, isWhole, begun))) process.exitCode = 1;
 });
+
+/** The processes of a shard; it says what the others have. */
+function sharePlan(plan: readonly TestProcess[], shard: Shard | undefined): readonly TestProcess[] {
+  if (shard === undefined) return plan;
+  const own = takeShare(longestFirst(plan, readKnownTimes()), shard);
+  process.stdout.write(`# ${describeShare(shard, own.length, plan.length, 'processes of tests')}\n`);
+  return own;
+}
+
+/** Writes the results of a shard; `failures` are the files that failed. */
+function keepSummary(
+  { long = false, all = false, shard }: Options,
+  { passed, failed }: { passed: number; failed: number },
+  failures: readonly string[],
+): void {
+  if (shard === undefined) return;
+  const script = all ? 'test:all' : long ? 'test:long' : 'test';
+  const command = script === 'test' ? 'npm test' : `npm run ${script}`;
+  const path = writeSummary(script.replace(':', '-'), { ...shard, command, passed, failed, failures });
+  process.stdout.write(`results: ${path}\n`);
+}
 
 /** The files of the tiers, or those that are named, or what a change affects of either. */
 async function chooseFiles(words: readonly string[], options: Options): Promise<readonly string[]> {
-  const { long = false, all = false, changed = false, base } = options;
+  const { long = false, all = false, changed = false, base, shard } = options;
   if (base !== undefined && !changed) throw new UsageError('--base needs --changed');
+  if (shard !== undefined && (changed || words.length > 0))
+    throw new UsageError('--shard divides all tests of a tier: name no files, and leave out --changed');
   if (words.length > 0) return words;
   const files = [...(long && !all ? [] : findTests('quick')), ...(long || all ? findTests('long') : [])];
   return changed ? chooseChanged(files, base) : files;
@@ -80,6 +109,7 @@ async function runTests(
   const reference = options.times ? new ReferenceRuns() : undefined;
   const watch = costs?.watch();
   const wall = new Map<string, number>();
+  const failed: string[] = [];
   const nameOf = (file: string): string => processes.get(file)?.name ?? file;
   const log = join('build', logName(options, isWhole));
   mkdirSync(join(ROOT, 'build'), { recursive: true });
@@ -91,6 +121,7 @@ async function runTests(
     },
     end: (ended) => {
       summary.end(ended);
+      if (!ended.ok) failed.push(`${nameOf(ended.file)} failed`);
       const note = ended.skipped === undefined ? '' : ` # SKIP ${ended.skipped}`;
       wall.set(nameOf(ended.file), progress.end(nameOf(ended.file), ended.ok, note));
     },
@@ -102,13 +133,15 @@ async function runTests(
   if (costs !== undefined) stdout.write(`\n${describeCosts(costs.costs(), wall)}`);
   if (options.keep) writeKnownTimes(mergeTimes(known, wall, [...allNames(), ...wall.keys()]));
   process.stdout.write(`\nall output: ${log}\n`);
+  keepSummary(options, summary.counts, failed);
   return conclude(summary, wall, (performance.now() - begun) / 1000, reference?.seconds ?? []);
 }
 
 /** The file of a whole tier is read by the check of the ledgers, so other runs leave it alone. */
-function logName({ long = false, all = false }: Options, isWhole: boolean): string {
+function logName({ long = false, all = false, shard }: Options, isWhole: boolean): string {
   if (!isWhole) return 'test-some.tap';
-  return long && !all ? 'test-long.tap' : 'test.tap';
+  const part = shard === undefined ? '' : `-${shard.number}-of-${shard.count}`;
+  return long && !all ? `test-long${part}.tap` : `test${part}.tap`;
 }
 
 /** Names of all processes that there may be. */

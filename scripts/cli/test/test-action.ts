@@ -16,6 +16,7 @@ import { printableLines } from '../../../protocol/system/printable.mjs';
 import { onProcessEnd } from '../../../qemu/run-directory.ts';
 import { ModuleBuildError } from '../../../qemu/setup/compiler-messages.ts';
 import { StartError } from '../../../qemu/setup/tools/errors.ts';
+import { describeShare, takeShare } from '../../console/shard.ts';
 import { setUp } from '../../setup/set-up.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { nothing, writeOutput } from '../options/write-output.ts';
@@ -38,13 +39,16 @@ export async function performTest(command: CliCommand): Promise<number> {
   const given = command.opts<TestArguments>();
   const jobs = planJobs(command.processedArgs[0] as string[], given);
   const runs = seedRuns(given);
+  const waiting = shareRuns(
+    jobs.flatMap((job) => runs.map((run) => ({ job, run }))),
+    given,
+  );
   // Mistakes are found before anything starts.
   for (const run of runs) deviceOf(run.given, given.record);
   await setUp('start');
   const kernel = await provideTestKernel(given.kernel, given.headers);
   const reports: JobReport[] = [];
   const statuses: TestStatus[] = [];
-  const waiting = jobs.flatMap((job) => runs.map((run) => ({ job, run })));
   const isOneOfMany = waiting.length > 1;
   const work = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
@@ -58,6 +62,15 @@ export async function performTest(command: CliCommand): Promise<number> {
   if (given.tap === true) process.stdout.write(toTap(reports));
   if (given.junit !== undefined) writeOutput(`the report ${given.junit}`, given.junit, toJunit(reports), nothing);
   return worstStatus(statuses);
+}
+
+/** The runs of a shard; it says what the others have. */
+function shareRuns<T>(all: readonly T[], { shard, tap = false }: TestArguments): T[] {
+  if (shard === undefined) return [...all];
+  const own = takeShare(all, shard);
+  const line = `${describeShare(shard, own.length, all.length, 'runs')}\n`;
+  (tap ? process.stderr : process.stdout).write(line);
+  return own;
 }
 
 /** Runs one job and prints its results. The status alone when no guest ran. */

@@ -35,6 +35,7 @@ t.test('wrong arguments', async (t) => {
     [[EXAMPLE, '--ordering', 'late'], /option --ordering is late; it must be strict, pcie or adversarial:SEED/],
     [[EXAMPLE, '--fault', 'drop=2'], /option --fault is drop=2; drop=2 must be one of .*drop/],
     [[EXAMPLE, '--seeds', '0'], /option --seeds is 0; it must be a whole number from 1 to/],
+    [[EXAMPLE, '--shard', '5/4'], /option --shard is 5\/4; it must be NUMBER\/COUNT, such as 2\/4/],
     [
       [EXAMPLE, '--personality', 'mthca', '--write-combining', '3'],
       /option --write-combining cannot be given with --personality mthca/,

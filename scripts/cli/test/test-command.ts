@@ -4,6 +4,7 @@
  * program.ts loads them when the command is called; test-action.ts performs it.
  */
 import { FUNCTION_MAX } from '../../../protocol/layout/gen/constants.gen.ts';
+import { readShard, SHARD_RULE, type Shard } from '../../console/shard.ts';
 import { adapterOption } from '../options/adapter-arguments.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { several, type ViewMode, viewOption, wholeNumber } from '../options/option-values.ts';
@@ -38,6 +39,7 @@ export interface TestArguments {
   readonly append?: string;
   readonly timeout: number;
   readonly jobs: number;
+  readonly shard?: Shard;
   readonly tap?: boolean;
   readonly junit?: string;
   readonly record?: string;
@@ -83,6 +85,7 @@ export function defineTest(command: CliCommand): void {
     .addExample('vuhca test --driver my.ko --files tool:/bin/tool --script test.sh --junit out.xml', 'for CI')
     .addExample('vuhca test --personality mthca --script test.sh', "a scenario with Debian's own driver and programs")
     .addExample('vuhca test guest-tests/example --seeds 20', 'late, disordered memory: 20 runs, 20 seeds')
+    .addExample('vuhca test guest-tests/example --seeds 20 --shard 2/4 --junit 2.xml', 'on the second of four machines')
     .addExample('vuhca test guest-tests/example --debug', 'waits for gdb and the inspector');
 }
 
@@ -116,7 +119,12 @@ function addGuestOptions(command: CliCommand): void {
         DEFAULT_TIMEOUT_SECONDS,
       ),
     )
-    .addOption(wholeNumber('--jobs <N>', 'Guests that run at the same time', 1, JOBS_MAX).default(1));
+    .addOption(wholeNumber('--jobs <N>', 'Guests that run at the same time', 1, JOBS_MAX).default(1))
+    .addOption(
+      command
+        .createOption('--shard <I/N>', 'Runs one of N shares of the runs, for several machines')
+        .argParser(readOwnShard),
+    );
 }
 
 function addDisturbances(command: CliCommand): void {
@@ -141,6 +149,12 @@ function addResultOptions(command: CliCommand): void {
         .preset('1234,9229')
         .argParser(readDebugPorts),
     );
+}
+
+function readOwnShard(text: string): Shard {
+  const shard = readShard(text);
+  if (shard === undefined) throw new UsageError(`option --shard is ${text}; ${SHARD_RULE}`);
+  return shard;
 }
 
 function readDebugPorts(text: string): DebugPorts {

@@ -156,6 +156,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
       ['scripts/vuhca link', COMMANDS],
       ['{', HERE],
     ],
+    'docs/TESTING.md': [['npm run simulate -- chaos --seeds 10000', 'scripts/test-runner/shards.long.ts']],
     'docs/verbs/README.md': [
       ['vuhca run --distribution   ', cli('readme.test.ts')],
       ['vuhca run --distribution --packages', HERE],
