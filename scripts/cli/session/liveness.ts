@@ -22,6 +22,8 @@ export interface Followed {
   readonly interactive: boolean;
   /** Called when it has been silent for long. */
   readonly say: (text: string) => void;
+  /** How a user sees what it has said. */
+  readonly advice?: string | undefined;
   /** A silence that ends it, in seconds. */
   readonly silenceSeconds?: number | undefined;
 }
@@ -67,13 +69,13 @@ export class GuestLiveness {
     this.#silenceWatch?.stop();
   }
 
-  async #describe({ guest, controlPath }: Followed, seconds: number): Promise<string> {
+  async #describe({ guest, controlPath, advice: way }: Followed, seconds: number): Promise<string> {
     const accelerator = guest.accelerator.toUpperCase();
     const last = this.#lastLine === undefined ? 'it has said nothing yet' : `its last line is "${this.#lastLine}"`;
     const advice =
       guest.accelerator === 'kvm'
         ? 'if its KVM does not work, try VUHCA_ACCEL=tcg'
-        : 'on a busy machine it may need a minute; --console-log keeps its console';
+        : `on a busy machine it may need a minute; ${way ?? '--console-log keeps its console'}`;
     return `the guest (${accelerator}) has been silent for ${seconds} s: ${last}, ${await describeTouch(controlPath)}; ${advice}`;
   }
 }

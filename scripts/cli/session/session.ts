@@ -12,9 +12,9 @@ import { DeviceChild, type DeviceChildOptions, type DeviceExit } from '../../../
 import type { Guest, GuestExit } from '../../../qemu/guest.ts';
 import type { GuestOptions } from '../../../qemu/guest-options.ts';
 import type { KernelComplaint } from '../../../qemu/kernel-log.ts';
-import { launchGuest } from '../../../qemu/launch.ts';
-import { GuestLiveness } from './liveness.ts';
+import type { GuestLiveness } from './liveness.ts';
 import { type RemoteCapture, startCapture } from './remote-capture.ts';
+import { startWatched } from './watched-guest.ts';
 
 export interface SessionOptions {
   readonly device?: DeviceChildOptions;
@@ -59,16 +59,13 @@ export class Session {
     try {
       await options.onDevice?.(device);
       const capture = options.capture && (await beginCapture(device, options.capture));
-      const consoleLog = join(device.directory, 'console.log');
-      const life = new GuestLiveness();
-      const guest = await launchGuest({
-        consoleLog,
-        ...(await prepared),
-        devices: device.devices(),
-        onConsoleLine: (line) => life.take(line),
-        onKernelLine: (line) => life.take(line),
+      const { guest, life } = await startWatched({
+        guest: { consoleLog: join(device.directory, 'console.log'), ...(await prepared) },
+        device,
+        say: options.onSilence ?? ((text) => void process.stderr.write(`vuhca: ${printable(text)}\n`)),
+        silenceSeconds: options.silenceSeconds,
       });
-      return new Session(device, guest, capture, life, options, (await prepared).interactive ?? false);
+      return new Session(device, guest, capture, life, options.onGuestEnd);
     } catch (error) {
       await device.stop();
       throw error;
@@ -80,19 +77,11 @@ export class Session {
     guest: Guest,
     capture: SessionCapture | undefined,
     life: GuestLiveness,
-    options: SessionOptions,
-    interactive: boolean,
+    onGuestEnd: SessionOptions['onGuestEnd'],
   ) {
     this.device = device;
     this.guest = guest;
-    life.follow({
-      guest,
-      controlPath: device.controlPath,
-      interactive,
-      say: options.onSilence ?? ((text) => void process.stderr.write(`vuhca: ${printable(text)}\n`)),
-      silenceSeconds: options.silenceSeconds,
-    });
-    this.whenEnded = this.#follow(capture, life, options.onGuestEnd);
+    this.whenEnded = this.#follow(capture, life, onGuestEnd);
   }
 
   /** Ends both. Safe to call again. */
