@@ -53,6 +53,8 @@ const MORE = [
   ...['ucx-utils'],
 ];
 /** Programs that measure and watch an InfiniBand port, and programs that run over it. */
+/** What nodes of a cluster reach each other by. */
+const SSH = ['openssh-client', 'openssh-server'];
 const PROGRAMS = ['ibacm', 'iperf', 'libiscsi-bin', 'mpich', 'netpipe-mpich2', 'prometheus-node-exporter', 'tgt'];
 /** Never run in the guest: it has no service manager and no packages to install. */
 const UNUSED = [
@@ -84,6 +86,7 @@ const SETS = {
   base: { names: BASE, except: UNUSED },
   larger: { names: [...BASE, ...MORE], except: [...UNUSED, ...ACCELERATORS] },
   programs: { names: [...BASE, ...MORE, ...PROGRAMS], except: [...UNUSED, ...ACCELERATORS] },
+  cluster: { names: [...BASE, ...SSH], except: UNUSED },
   valgrind: { names: [...BASE, 'valgrind'], except: UNUSED },
   host: { names: [...BASE, ...BASE_PACKAGES.map(({ name }) => name), 'nodejs'], except: [] },
 } as const;

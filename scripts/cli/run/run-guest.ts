@@ -10,8 +10,10 @@ import type { PersonalityName } from '../../../device/topology/personalities.ts'
 import { asStock, type JobModule, packJob } from '../../../guest-tests/harness/guest-image.ts';
 import { type DistributionParts, ENTER_WITH_CASE, provideDistributionParts } from '../../../qemu/distribution-guest.ts';
 import type { GuestDisk, GuestOptions } from '../../../qemu/guest-options.ts';
+import type { DistributionSet } from '../../../qemu/setup/distribution.ts';
 import { STOCK_DRIVERS } from '../../../qemu/setup/guest-kernel.ts';
 import { resolveGuestKernel } from '../../../qemu/setup/kernel-choice.ts';
+import type { AdapterArguments } from '../options/adapter-arguments.ts';
 import { readAdapterOptions, readFabric } from '../options/adapter-options.ts';
 import { checkInput, checkOutput } from '../options/named-files.ts';
 import { personalityOf } from '../options/personality.ts';
@@ -40,6 +42,25 @@ const MEMORY_MIB = 512;
 const DEMANDING_MIB = 1024;
 /** Slots of a q35's root bus that are free for root ports, when a disk has one too. */
 const GUEST_FUNCTIONS_MAX = 28;
+
+/** Arguments about the adapter process and the session, which the guest does not depend on. */
+type OtherArguments =
+  | Exclude<keyof AdapterArguments, 'orderCheck'>
+  | 'capture'
+  | 'captureLimit'
+  | 'control'
+  | 'ibsim'
+  | 'logLevel'
+  | 'record'
+  | 'recordLimit'
+  | 'timeout'
+  | 'view';
+
+/** The arguments that decide about the guest. */
+export type GuestArguments = Omit<RunArguments, OtherArguments> & {
+  /** The packages of Debian's user space; `base` when absent. */
+  readonly set?: DistributionSet;
+};
 
 /** Throws UsageError for arguments that are wrong, or that contradict each other. */
 export function checkRun(given: RunArguments, qemuArguments: readonly string[] = []): void {
@@ -96,7 +117,7 @@ function checkPaths(given: RunArguments): void {
 }
 
 /** The guest. Builds our own image when no other is named. */
-export async function prepareGuest(given: RunArguments, qemuArguments?: readonly string[]): Promise<GuestOptions> {
+export async function prepareGuest(given: GuestArguments, qemuArguments?: readonly string[]): Promise<GuestOptions> {
   const kernel = bootsFromDisk(given) ? undefined : await provideTestKernel(given.kernel, given.headers);
   const distribution = given.distribution === true ? await provideParts(given) : undefined;
   const options: Partial<Record<keyof GuestOptions, unknown>> = {
@@ -119,7 +140,7 @@ export async function prepareGuest(given: RunArguments, qemuArguments?: readonly
 }
 
 async function chooseInitramfs(
-  given: RunArguments,
+  given: GuestArguments,
   kernel: TestKernel | undefined,
   distribution: DistributionParts | undefined,
 ): Promise<string> {
@@ -145,7 +166,7 @@ async function chooseInitramfs(
 }
 
 /** Debian's user space for the kernel, with the files and the case of the user in its root. */
-async function provideParts(given: RunArguments): Promise<DistributionParts> {
+async function provideParts(given: GuestArguments): Promise<DistributionParts> {
   const { stock } = await resolveGuestKernel(given.kernel, given.headers);
   if (stock === undefined) {
     const advice = 'name a kernel of Debian, or leave out --distribution';
@@ -153,43 +174,49 @@ async function provideParts(given: RunArguments): Promise<DistributionParts> {
   }
   const files = (given.files ?? []).map(readFileOption);
   const caseText = readCase(given)?.text ?? '';
-  const { packages = [], personality } = given;
-  return provideDistributionParts(stock, { files, caseText, packages, hasVerbs: personality === 'vuhca' });
+  const { packages = [], personality, set } = given;
+  return provideDistributionParts(stock, {
+    files,
+    caseText,
+    packages,
+    hasVerbs: personality === 'vuhca',
+    ...(set === undefined ? {} : { set }),
+  });
 }
 
 /** The script of the user. Throws UsageError when the guest cannot run it. */
-function readCase(given: RunArguments): GuestScript | undefined {
+function readCase(given: GuestArguments): GuestScript | undefined {
   const files = (given.files ?? []).map(readFileOption);
   if (given.case === undefined) return undefined;
   return readScript('--case', given.case, given.distribution === true ? 'distribution' : { files });
 }
 
 /** The kinds of the adapters that the guest has; undefined: our own. Throws UsageError. */
-function kindsOf({ topology, personality }: RunArguments): Set<AdapterNode['personality']> {
+function kindsOf({ topology, personality }: GuestArguments): Set<AdapterNode['personality']> {
   if (topology === undefined) return new Set([personalityOf(personality)]);
   return new Set(readTopologyFile(topology).adapters.map((node) => node.personality));
 }
 
 /** An adapter of the guest has the option `--order-check`, or its member in a topology file. */
-function checksOrder({ orderCheck = false, topology }: RunArguments): boolean {
+function checksOrder({ orderCheck = false, topology }: GuestArguments): boolean {
   if (topology === undefined) return orderCheck;
   return readTopologyFile(topology).adapters.some(({ options }) => options.orderCheck === true);
 }
 
 /** The drivers of personalities; Debian's user space loads them by itself. */
-async function provideStockDrivers(given: RunArguments, kernel: TestKernel): Promise<JobModule[]> {
+async function provideStockDrivers(given: GuestArguments, kernel: TestKernel): Promise<JobModule[]> {
   const { distribution, driver } = given;
   if (distribution === true || driver !== undefined) return [];
   const names = personalitiesOf(given).flatMap((personality) => STOCK_DRIVERS[personality]);
   return (await kernel.stock(...names)).map(asStock);
 }
 
-function personalitiesOf(given: RunArguments): PersonalityName[] {
+function personalitiesOf(given: GuestArguments): PersonalityName[] {
   return [...kindsOf(given)].filter((kind) => kind !== undefined);
 }
 
 /** The driver and the modules to load. */
-function targetsOf(given: RunArguments): ModuleTarget[] {
+function targetsOf(given: GuestArguments): ModuleTarget[] {
   const { driver, module = [], kernel, headers, distribution } = given;
   const path = driver ?? (kindsOf(given).has(undefined) ? OUR_DRIVER : 'none');
   // Our driver cannot be compiled for a kernel without headers.
@@ -204,16 +231,16 @@ function targetsOf(given: RunArguments): ModuleTarget[] {
   ];
 }
 
-function describeDisk({ disk, snapshot = true }: RunArguments): GuestDisk | undefined {
+function describeDisk({ disk, snapshot = true }: GuestArguments): GuestDisk | undefined {
   if (disk === undefined) return undefined;
   const path = resolve(disk);
   return { path, format: path.endsWith('.qcow2') ? 'qcow2' : 'raw', snapshot };
 }
 
-function isDemanding(given: RunArguments): boolean {
+function isDemanding(given: GuestArguments): boolean {
   return given.distribution === true || personalitiesOf(given).length > 0;
 }
 
-function bootsFromDisk({ disk, kernel }: RunArguments): boolean {
+function bootsFromDisk({ disk, kernel }: GuestArguments): boolean {
   return disk !== undefined && kernel === undefined;
 }
