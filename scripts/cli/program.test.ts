@@ -180,7 +180,7 @@ function listSources(path: string): string[] {
 
 /** The packages that an adapter needs: those for its log and for vfio-user. */
 const { dependencies, version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-const others = ['commander', 'elkjs', 'esbuild', 'junit-report-builder', 'preact', 'tsx', 'uplot'];
+const others = ['commander', 'elkjs', 'esbuild', 'junit-report-builder', 'preact', 'ssh2', 'tsx', 'uplot'];
 const adapterPackages = Object.keys(dependencies).filter((name) => !others.includes(name));
 
 function packagesOf(paths: readonly string[]): string[] {

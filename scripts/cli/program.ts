@@ -41,6 +41,12 @@ const entries: readonly Entry[] = [
     perform: async () => (await import('./commands/device-action.ts')).performDevice,
   },
   {
+    name: 'cluster',
+    summary: 'runs several guests on one fabric, by name',
+    define: async () => (await import('./cluster/cluster-command.ts')).defineCluster,
+    perform: async () => (await import('./cluster/cluster-action.ts')).performCluster,
+  },
+  {
     name: 'topology',
     summary: 'shows a topology file as text or as a picture',
     define: async () => (await import('./commands/topology.ts')).defineTopology,

@@ -148,9 +148,14 @@ export const scriptLayers: readonly Row[] = [
     uses: 'device/topology tools qemu/setup qemu harness scripts/setup options session cli/topology test',
   },
   {
+    path: 'scripts/cli/cluster',
+    holds: '`vuhca cluster`: several guests on one fabric, their supervisor, and the ways to them',
+    uses: 'system reports control tools qemu/setup qemu harness scripts/setup options session cli/topology run',
+  },
+  {
     path: 'scripts/cli',
     holds: 'the command line `vuhca`: program, entry, compiled copy',
-    uses: 'options session cli/trace cli/view debugger cli/commands test run',
+    uses: 'options session cli/trace cli/view debugger cli/commands test run cluster',
   },
   {
     path: 'scripts/fabric',

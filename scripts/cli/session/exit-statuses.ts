@@ -34,6 +34,12 @@ export const RunStatus = {
   OBSTACLE: 125,
 } as const;
 
+/** Statuses of `vuhca cluster exec` beside that of its command. */
+export const ClusterExec = {
+  /** As that of ssh(1): the node or the way to it failed. */
+  LOST: 255,
+} as const;
+
 /** A replay that differs. */
 export const DIVERGED_STATUS = 3;
 /** An adapter that has failed: EX_SOFTWARE of sysexits.h. */
@@ -88,6 +94,14 @@ const rows: Readonly<Record<string, readonly Row[]>> = {
     FAILED,
     USAGE,
     ['128 + N', 'signal N came before the page was served, or a second time'],
+  ],
+  cluster: [
+    [0, 'done; exec, shell and test: the command ended with 0'],
+    [1, 'it failed, and a sentence says why; up: a node is not up, and the others go on'],
+    USAGE,
+    ['N', 'exec, shell, test: the status of the command; of several nodes the highest'],
+    [ClusterExec.LOST, 'exec in several nodes: a node could not be reached, or the way to it broke'],
+    SIGNAL,
   ],
   replay: [
     [0, 'identical'],

@@ -38,15 +38,23 @@ const GUIDS_OF_SWITCH = 0x40n;
 /** The topology a file describes; paths in it are taken from its folder. Throws UsageError. */
 export function readTopologyFile(path: string): Topology {
   try {
-    const topology = readTopology(readObject(parseFile(path), 'the file', rootMembers), dirname(resolve(path)));
-    const error = findTopologyError(topology);
-    if (error !== undefined) throw new UsageError(error);
-    return topology;
+    return readTopologyValue(parseFile(path), dirname(resolve(path)));
   } catch (error) {
     if (error instanceof UsageError || error instanceof SetupError)
       throw new UsageError(`topology ${path}: ${error.message}`);
     throw error;
   }
+}
+
+/**
+ * The topology that the content of a file describes. `folder` is that of the file. Throws
+ * UsageError.
+ */
+export function readTopologyValue(value: unknown, folder: string): Topology {
+  const topology = readTopology(readObject(value, 'the file', rootMembers), folder);
+  const error = findTopologyError(topology);
+  if (error !== undefined) throw new UsageError(error);
+  return topology;
 }
 
 function readTopology(root: JsonObject, folder: string): Topology {
@@ -110,7 +118,8 @@ function readSwitch(name: string, value: unknown, index: number, virtualLanes: n
   };
 }
 
-function parseFile(path: string): unknown {
+/** The JSON of a file that a user names. Throws UsageError or SetupError. */
+export function parseFile(path: string): unknown {
   const text = readNamedFile('it', path).toString('utf8');
   try {
     return JSON.parse(text);

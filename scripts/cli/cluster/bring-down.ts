@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * Ends a cluster, and waits until its supervisor has gone with all that it owned; one that does not
+ * answer is killed, and the kernel ends the rest with it. Called by cluster-action.ts and up.ts.
+ */
+import { readFileSync, rmSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import { converse } from './cluster-client.ts';
+import type { ClusterPlace } from './cluster-place.ts';
+
+/** The supervisor gives guests and the adapter process a minute. */
+const ANSWER_BOUND_MS = 180_000;
+const POLL_MS = 10;
+
+/** Ends the cluster. Throws SetupError when none runs, or when it had to be killed. */
+export async function bringDown(place: ClusterPlace): Promise<void> {
+  const { result } = await converse(place, { command: 'down' });
+  const pid = Number(readFileSync(place.pidPath, 'utf8'));
+  const bound = new AbortController();
+  const isLate = delay(ANSWER_BOUND_MS, true, { signal: bound.signal }).catch(() => false);
+  // A connection that ends without an answer is an end as well.
+  const late = await Promise.race([result.then(() => false).catch(() => false), isLate]);
+  bound.abort();
+  if (late) process.kill(pid, 'SIGKILL');
+  while (isRunning(pid)) await delay(POLL_MS);
+  rmSync(place.folder, { recursive: true, force: true });
+  if (late) throw new SetupError(`cluster ${place.name} did not answer, and was killed: nothing of it is left`);
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * A cluster as plain data: its nodes and the fabric between them. `vuhca cluster up` makes it from
+ * options and a file, and its supervisor reads it from the cluster's folder.
+ */
+import type { Personality } from '../options/personality.ts';
+
+export interface NodeSpec {
+  readonly name: string;
+  /** From 1. */
+  readonly number: number;
+  /** Of its interface ib0. */
+  readonly address: string;
+  /** Which adapter it has. */
+  readonly personality: Personality;
+  readonly cpus: number;
+  readonly memoryMiB?: number;
+  /** Debian packages beside those that every node has. */
+  readonly packages: readonly string[];
+}
+
+export interface ClusterSpec {
+  readonly name: string;
+  readonly nodes: readonly NodeSpec[];
+  /** Adapters without a node of the cluster: places for guests that others start. */
+  readonly free: readonly string[];
+  /** The content of a topology file; each adapter has the name of its node. */
+  readonly topology: object;
+  /** The subnet has no manager of ours, so ports may stay down for long. */
+  readonly isUnmanaged: boolean;
+  readonly kernel?: string;
+  /** Of the adapter process. */
+  readonly deviceArguments: readonly string[];
+  /** A silence that ends a node which is not up yet. */
+  readonly silenceSeconds: number;
+}
+
+/** Nodes have addresses of one network, which has room for so many. */
+export const NODES_MAX = 1000;
+/** The network of the interfaces ib0. */
+export const NETWORK_BITS = 16;
+const NUMBERS_PER_BYTE = 250;
+
+/** The address of node `number`, from 1: 10.77.0.1 and so on. */
+export function addressOf(number: number): string {
+  const place = number - 1;
+  return `10.77.${Math.floor(place / NUMBERS_PER_BYTE)}.${(place % NUMBERS_PER_BYTE) + 1}`;
+}

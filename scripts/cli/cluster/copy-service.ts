@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The supervisor's side of `vuhca cluster copy`: carries files and folders between this machine and
+ * a node, by the file channel of the node's shell. Modes of files stay. A copy that fails says at
+ * which file. supervisor.ts calls it.
+ */
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join, posix } from 'node:path';
+import type { SFTPWrapper, Stats } from 'ssh2';
+import { describeSystemError } from '../../../protocol/system/errno-words.mjs';
+import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import type { ClusterNode } from './cluster-node.ts';
+import type { CopyEnd, CopyRequest } from './cluster-protocol.ts';
+import type { ClusterClient } from './cluster-server.ts';
+
+/** Requests of a file under way, and their size: a node answers each in some milliseconds. */
+const TRANSFER = { concurrency: 16, chunkSize: 32_768 };
+const MODE_BITS = 0o7777;
+
+/** Carries what the request names. Throws SetupError with the file that failed. */
+export async function copyFiles(node: ClusterNode, request: CopyRequest, client: ClusterClient): Promise<CopyEnd> {
+  const sftp = await node.shell.openFiles();
+  // A client that goes ends the copy.
+  void client.dialog.whenClosed.then(() => sftp.end());
+  const copy = new Copy(sftp, node.spec.name);
+  try {
+    if (request.way === 'in') await copy.into(request.hostPath, await copy.settle(request.nodePath, request.hostPath));
+    else await copy.outOf(request.nodePath, settleHere(request.hostPath, request.nodePath));
+    return { files: copy.files, bytes: copy.bytes };
+  } finally {
+    sftp.end();
+  }
+}
+
+class Copy {
+  files = 0;
+  bytes = 0;
+  readonly #sftp: SFTPWrapper;
+  readonly #node: string;
+
+  constructor(sftp: SFTPWrapper, node: string) {
+    this.#sftp = sftp;
+    this.#node = node;
+  }
+
+  /** The path in the node that gets `source`: inside it, when it is a folder there. */
+  async settle(target: string, source: string): Promise<string> {
+    const path = target === '' ? '.' : target;
+    const status = await this.#status(path);
+    if (status?.isDirectory()) return posix.join(path, basename(source));
+    if (target.endsWith('/')) throw new SetupError(`node ${this.#node} has no folder ${target}: make it first`);
+    return path;
+  }
+
+  async into(source: string, target: string): Promise<void> {
+    const status = statSync(source, { throwIfNoEntry: false });
+    if (status === undefined) throw new SetupError(`${source} does not exist`);
+    if (status.isDirectory()) {
+      if ((await this.#status(target)) === undefined)
+        await this.#run(target, (done) => this.#sftp.mkdir(target, { mode: status.mode & MODE_BITS }, done));
+      for (const name of readdirSync(source)) await this.into(join(source, name), posix.join(target, name));
+    } else if (status.isFile()) {
+      const options = { ...TRANSFER, mode: status.mode & MODE_BITS };
+      await this.#run(target, (done) => this.#sftp.fastPut(source, target, options, done));
+      this.#count(status.size);
+    }
+  }
+
+  async outOf(source: string, target: string): Promise<void> {
+    const status = await this.#status(source);
+    if (status === undefined) throw new SetupError(`node ${this.#node} has no ${source}`);
+    if (status.isDirectory()) {
+      mkdirSync(target, { recursive: true });
+      const entries = await this.#run<{ filename: string }[]>(source, (done) => this.#sftp.readdir(source, done));
+      for (const { filename } of entries) await this.outOf(posix.join(source, filename), join(target, filename));
+    } else if (status.isFile()) {
+      const options = { ...TRANSFER, mode: status.mode & MODE_BITS };
+      await this.#run(target, (done) => this.#sftp.fastGet(source, target, options, done));
+      this.#count(status.size);
+    }
+  }
+
+  #count(bytes: number): void {
+    this.files++;
+    this.bytes += bytes;
+  }
+
+  /** Undefined when there is nothing. */
+  #status(path: string): Promise<Stats | undefined> {
+    return new Promise((resolve) => this.#sftp.stat(path, (error, status) => resolve(error ? undefined : status)));
+  }
+
+  #run<Result = void>(
+    path: string,
+    begin: (done: (error?: Error | null, result?: Result) => void) => void,
+  ): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      const lost = (): void =>
+        reject(new SetupError(`the connection to node ${this.#node} ended before ${path} was done`));
+      this.#sftp.once('close', lost);
+      begin((error, result) => {
+        this.#sftp.off('close', lost);
+        if (error) reject(new SetupError(`${path}: ${describeSystemError(error) ?? error.message}`));
+        else resolve(result as Result);
+      });
+    });
+  }
+}
+
+/** The path here that gets `source` of a node. */
+function settleHere(target: string, source: string): string {
+  const status = statSync(target, { throwIfNoEntry: false });
+  if (status?.isDirectory()) return join(target, posix.basename(source));
+  if (!statSync(dirname(target), { throwIfNoEntry: false })?.isDirectory())
+    throw new SetupError(`there is no folder ${dirname(target)}: make it first`);
+  return target;
+}
