@@ -41,6 +41,7 @@ const runners: readonly (readonly [string, string])[] = [
   ['scripts/vuhca run --kernel', 'scripts/cli/readme.long.ts'],
   ['scripts/vuhca run --disk', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca run --personality', 'scripts/cli/readme.test.ts'],
+  ['scripts/vuhca cluster', 'scripts/cli/cluster/cluster-document.long.ts'],
   ['scripts/vuhca run --link', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca device --topology', 'scripts/cli/readme.test.ts'],
   ['scripts/vuhca topology', 'scripts/cli/commands/topology.test.ts'],

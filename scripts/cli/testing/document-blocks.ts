@@ -78,6 +78,7 @@ const FABRIC = 'scripts/fabric/document.long.ts';
 const HERE = cli('documents.test.ts');
 const COMMANDS = cli('document-commands.long.ts');
 const OUTPUTS = cli('document-outputs.long.ts');
+const CLUSTER = cli('cluster/cluster-document.long.ts');
 const VERBS_PROGRAM = cli('run/verbs-program.long.ts');
 
 const rows: Readonly<Record<string, readonly (readonly [begins: string, by: string | { readonly reason: string }])[]>> =
@@ -94,9 +95,16 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
       ['   4.1 s  ok      load skeleton', cli('test/test-command.test.ts')],
       ['scripts/vuhca run --kernel', cli('readme.long.ts')],
       ['scripts/vuhca run --personality', cli('readme.test.ts')],
+      ['scripts/vuhca cluster ', CLUSTER],
       ['scripts/vuhca run --link', cli('readme.test.ts')],
       ['scripts/vuhca device --socket PATH', COMMANDS],
       ['scripts/vuhca device --topology', cli('readme.test.ts')],
+    ],
+    'docs/CLUSTER.md': [
+      ['scripts/vuhca cluster ', CLUSTER],
+      ['echo ', CLUSTER],
+      ['{', CLUSTER],
+      ['#!/bin/sh', CLUSTER],
     ],
     'docs/COMPLIANCE.md': [
       ['N of N statements', '.ci/run'],
