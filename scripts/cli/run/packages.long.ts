@@ -20,7 +20,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const SERVICES = 'openssh-server,slurm-wlm,nginx,fio,libfabric-bin,ucx-utils,make';
 
 /** Each line prints what `EXPECTED` has in its place. */
-const USES = `ssh-keygen -q -A
+const USES = `ssh-keygen -A >/dev/null
 mkdir -m 700 .ssh
 ssh-keygen -q -t ed25519 -N '' -f .ssh/id_ed25519
 cp .ssh/id_ed25519.pub .ssh/authorized_keys
@@ -97,12 +97,15 @@ t.test('packages that cannot be had', async (t) => {
     readdirSync(join(cacheRoot(), 'artifacts')).filter((name) => name.startsWith('package-'));
   const before = artifacts();
   const mistakes: [packages: string, sentence: RegExp][] = [
-    ['gcc,nosuchpackage', /^vuhca: Debian trixie has no package nosuchpackage; correct the name, or /m],
+    ['gcc,nosuchpackage', /^vuhca run: Debian trixie has no package nosuchpackage; correct the name, or /m],
     [
       'exim4-daemon-light,postfix',
-      /^vuhca: these packages cannot be installed together: .*; leave one of them out\.$/m,
+      /^vuhca run: these packages cannot be installed together: .*; leave one of them out\.$/m,
     ],
-    ['mail-transport-agent', /^vuhca: mail-transport-agent stands for several packages of Debian trixie; name one/m],
+    [
+      'mail-transport-agent',
+      /^vuhca run: mail-transport-agent stands for several packages of Debian trixie; name one/m,
+    ],
   ];
   for (const [packages, sentence] of mistakes) {
     const { status, stderr } = await runCli(['run', '--distribution', '--packages', packages]);
