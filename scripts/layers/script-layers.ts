@@ -181,7 +181,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/pictures',
     holds: '`npm run pictures`: the pictures of docs/pictures',
-    uses: 'reports tools cli/topology screens demo',
+    uses: 'reports tools cli/topology screens plot bench demo',
   },
   {
     path: 'scripts/start',

@@ -53,6 +53,7 @@ export const groups: Readonly<Record<string, Group>> = {
     choices: {
       adapter: { purpose: 'accesses and messages, beside the same device in C', file: 'scripts/bench/main.ts' },
       transport: { purpose: 'messages and bytes per second', file: 'scripts/bench/transport.ts' },
+      fabric: { purpose: 'sweeps of the subnet manager on fat trees', file: 'scripts/bench/fabric-size.ts' },
       qos: { purpose: 'the cost of a command by functions and by lanes', file: 'scripts/bench/qos.ts' },
       personalities: {
         purpose: 'messages of mlx5 beside those of mthca, and commands',

@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { FabricReport } from '../../device/process/reports/fabric-report.ts';
+import type { FabricFigure } from '../bench/fabric-figure.ts';
 import { drawFabric } from '../cli/screens/fabric-picture.ts';
 import { readTopologyFile } from '../cli/topology/topology-file.ts';
 import { drawTopology } from '../cli/topology/topology-picture.ts';
@@ -14,6 +15,7 @@ import { drawFigures } from '../demo/interrupts/plot.ts';
 import type { InterruptSample } from '../demo/interrupts/report.ts';
 import { drawShares } from '../demo/qos/share-plot.ts';
 import type { Row } from '../demo/qos/share-table.ts';
+import { drawFabricSizes } from './fabric-size-plot.ts';
 
 /** Where the pictures are. */
 export const PICTURES_PATH = 'docs/pictures';
@@ -25,6 +27,7 @@ export const pictures: Readonly<Record<string, () => Promise<string>>> = {
   'fat-tree': () => drawTopology(readTopology('fat-tree')),
   fabric: () => drawFabric(...readMeasured<[FabricReport, FabricReport]>('fabric')),
   qos: () => drawShares(readMeasured<readonly Row[]>('qos')),
+  'fabric-sizes': () => drawFabricSizes(readMeasured<readonly FabricFigure[]>('fabric-sizes')),
   interrupts: () => drawFigures(readMeasured<readonly InterruptSample[]>('interrupts')),
 };
 
