@@ -12,7 +12,7 @@
  */
 export const DEVICE_SHARE = 0.01;
 /** The most that the account holds, ms of the device. */
-const FULL_MS = 10;
+export const FULL_MS = 10;
 
 export class DeviceBudget {
   readonly #minimumMs: number;

@@ -111,8 +111,11 @@ t.test('any moment of a million steps', async (t) => {
   const { times, wholeMs } = await compareStates(t, source, path, SEED, SEEKS);
   const [middle, most] = [times[times.length >> 1], times.at(-1) as number];
   t.comment(`a replay takes ${wholeMs.toFixed(0)} ms, a seek ${middle.toFixed(0)} ms, at most ${most.toFixed(0)} ms`);
-  t.ok(middle < wholeMs / 10, 'a seek takes a small part of a replay');
-  t.ok(most < wholeMs / 2, 'and so does the longest');
+  // Times are those of the machine; the steps that a seek replays are not.
+  const distances = source.kept.map((step, place) => (source.kept[place + 1] ?? steps) - step);
+  t.comment(`${source.kept.length} states are kept, at most ${Math.max(...distances)} steps apart`);
+  t.equal(source.kept[0], 0);
+  t.ok(Math.max(...distances) < steps / 10, 'a seek replays a small part');
   const bytes = measureGroup(source.pid);
   t.comment(`${listGroup(source.pid).length} processes, ${Math.round(bytes / MIB)} MiB`);
   t.ok(bytes < 1.1 * replayBounds.memoryBytes);

@@ -57,6 +57,11 @@ export class RecordingSource implements ViewSource {
     return this.#family.pid;
   }
 
+  /** The steps whose states are kept, ascending; an answer takes a replay from the one before. */
+  get kept(): readonly number[] {
+    return this.#family.kept;
+  }
+
   async session(): Promise<ViewSession> {
     const { adapters, steps, part, isComplete, trouble } = this.#family;
     return {

@@ -79,6 +79,11 @@ export class ReplayFamily {
     lines.on('close', () => this.#stop());
   }
 
+  /** The steps whose states are kept, ascending. */
+  get kept(): readonly number[] {
+    return this.#checkpoints.map(({ step }) => step);
+  }
+
   get pid(): number {
     return this.#child.pid as number;
   }
