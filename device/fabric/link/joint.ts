@@ -30,7 +30,27 @@ export const changeableProperties = [
 ] as const;
 export type ChangeableProperty = (typeof changeableProperties)[number];
 
-export class Joint {
+/** A link that `vuhca link` changes. */
+export interface ChangeableLink {
+  readonly isCut: boolean;
+  /** A change takes the link down, and it trains. */
+  readonly isRetrained: boolean;
+  /** One sentence why the link cannot take the change, or undefined. */
+  findObjection(change: LinkChange): string | undefined;
+  change(change: LinkChange): void;
+  cut(): void;
+  plugIn(): void;
+}
+
+/** Properties and faults of a link with the seed of their draws. */
+export type SeededProperties = { readonly seed: number } & Partial<FaultyLinkOptions>;
+
+/** The properties of a link after a change; `old` is undefined for one that had none. */
+export function mergeProperties(old: SeededProperties | undefined, change: LinkChange): SeededProperties {
+  return { seed: 1, ...old, ...change, faults: { ...old?.faults, ...change.faults } };
+}
+
+export class Joint implements ChangeableLink {
   readonly ends: readonly [LinkEnd, LinkEnd];
   #options: JoinedOptions;
   #link: Cable | FaultyLink | undefined;
@@ -44,6 +64,14 @@ export class Joint {
 
   get options(): JoinedOptions {
     return this.#options;
+  }
+
+  get isCut(): boolean {
+    return this.#link === undefined;
+  }
+
+  get isRetrained(): boolean {
+    return this.#options.kind === 'cable';
   }
 
   /** The link while it is plugged in. */
@@ -66,7 +94,6 @@ export class Joint {
     this.#wake();
   }
 
-  /** One sentence why the link cannot take the change, or undefined. */
   findObjection(change: LinkChange): string | undefined {
     const [first, second] = this.ends;
     const [here, there] = [first, second].map(({ transmitQueues }) => transmitQueues.rings.length);
@@ -92,8 +119,8 @@ export class Joint {
   }
 
   #merge(change: LinkChange) {
-    const old = this.#options.kind === 'faulty' ? this.#options : { kind: 'faulty' as const, seed: 1 };
-    return { ...old, ...change, faults: { ...old.faults, ...change.faults } };
+    const old = this.#options.kind === 'faulty' ? this.#options : undefined;
+    return { kind: 'faulty' as const, ...mergeProperties(old, change) };
   }
 
   #makeLink(): Cable | FaultyLink {

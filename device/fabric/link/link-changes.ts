@@ -5,7 +5,13 @@
  * the seam (`AdapterPort.changeLink`), so that a recording has them, and adapter or fabric carries
  * them out.
  */
-import { type ChangeableProperty, changeableProperties, type Joint, type LinkChange } from './joint.ts';
+import {
+  type ChangeableLink,
+  type ChangeableProperty,
+  changeableProperties,
+  type Joint,
+  type LinkChange,
+} from './joint.ts';
 import { type LinkFault, linkFaults } from './link-options.ts';
 
 const SEED_MAX = 0xffff_ffff;
@@ -20,23 +26,23 @@ interface CheckedChange {
  * What the words do to the link at `port`. Changes nothing. Throws RangeError with one sentence
  * about words that do not fit.
  */
-export function readLinkChange(port: string, joint: Joint, words: readonly string[]): CheckedChange {
+export function readLinkChange(port: string, link: ChangeableLink, words: readonly string[]): CheckedChange {
   const [verb, ...rest] = words;
-  const isCut = joint.link === undefined;
+  const { isCut } = link;
   if (verb === 'set') {
     if (rest.length === 0) throw new RangeError(`set needs properties: ${PROPERTY_SYNTAX}`);
     const change = readProperties(rest);
-    const objection = joint.findObjection(change);
+    const objection = link.findObjection(change);
     if (objection !== undefined) throw new RangeError(objection);
-    const when = isCut ? '; it is down' : joint.options.kind === 'cable' ? '; it trains' : '';
-    return { text: `the link of ${port} has ${rest.join(', ')}${when}`, make: () => joint.change(change) };
+    const when = isCut ? '; it is down' : link.isRetrained ? '; it trains' : '';
+    return { text: `the link of ${port} has ${rest.join(', ')}${when}`, make: () => link.change(change) };
   }
   if ((verb !== 'down' && verb !== 'up') || rest.length > 0)
     throw new RangeError(`a link takes down, up, or set with properties, not ${words.join(' ')}`);
   const already = isCut === (verb === 'down') ? 'already ' : '';
   return {
     text: `the link of ${port} is ${already}${verb === 'down' ? 'down' : 'plugged in'}`,
-    make: () => (verb === 'down' ? joint.cut() : joint.plugIn()),
+    make: () => (verb === 'down' ? link.cut() : link.plugIn()),
   };
 }
 

@@ -101,6 +101,8 @@ export interface StreamLinkOptions {
    * and a process on a busy machine is not taken for one.
    */
   readonly keepaliveNs: number;
+  /** Properties and faults of what goes out by the link; none when absent. */
+  readonly outgoing?: Partial<FaultyLinkOptions> & { readonly seed: number };
 }
 
 export const defaultStreamLinkOptions: StreamLinkOptions = {

@@ -166,6 +166,80 @@ t.test('bytes cut anywhere, and a slow receiver, lose nothing on any VL', async 
   }
 });
 
+t.test('what goes out gets faults, a delay and a rate, which change while it runs', async (t) => {
+  const pair = new Pair();
+  pair.connect();
+  pair.run();
+  const [link] = pair.links;
+  const ends = pair.ports.map((port) => new Arrivals(port));
+  const pass = (): number[][] => {
+    for (let id = 0; id < 20; id++) for (const port of pair.ports) send(port, id, 200);
+    for (let round = 0; round < 4; round++) {
+      pair.run();
+      for (const end of ends) end.take();
+    }
+    return ends.map(({ ids }) => ids.splice(0));
+  };
+  link.change({ faults: { drop: 1 } });
+  t.same(pass(), [counting(20), []], 'the other direction loses nothing');
+  t.equal(link.outgoing?.counters.dropped, 20);
+  link.change({ faults: { drop: 0, duplicate: 1 } });
+  const twice = counting(20).flatMap((id) => [id, id]);
+  t.same(pass(), [counting(20), twice]);
+  link.change({ faults: { duplicate: 0, corrupt: 1 } });
+  t.same(pass()[1], []);
+  t.equal(ends[1].errors.length, 20, 'damage is found');
+  link.change({ delayNs: 1000, faults: { corrupt: 0 } });
+  t.same(pass()[1], [], 'they are on their way');
+  t.equal(link.nextNs, pair.nowNs + 1000);
+  pair.nowNs += 1000;
+  t.same(pass()[1], counting(20));
+  pair.nowNs += 1000;
+  t.same(pass()[1], counting(20));
+  pair.disconnect();
+  pair.run();
+  t.equal(link.outgoing?.flight.count, 0, 'a broken connection loses them');
+  t.equal(link.outgoing?.counters.lostByFlap, 20);
+});
+
+t.test('faults break no promise to the peer, on any VL', async (t) => {
+  for (let seed = 1; seed <= 6; seed++) {
+    const random = new Random(seed);
+    const lanes = random.pick([1, 2, 4]);
+    const faults = { duplicate: 0.2, reorder: 0.2, drop: 0.1, delay: 0.1 };
+    const pair = new Pair({ bufferBlocks: 300, bufferPackets: 128, outgoing: { seed, faults, delayNs: 50 } }, lanes);
+    for (const port of pair.ports)
+      for (let level = 0; level < 16; level++) port.transmitQueues.mapServiceLevel(level, level % lanes);
+    pair.connect();
+    pair.run();
+    const arrivals = new Arrivals(pair.ports[1]);
+    let sent = 0;
+    while (sent < 500) {
+      while (random.below(8) > 0 && send(pair.ports[0], sent, random.pick([0, 64, 4096]), sent % 16)) sent++;
+      pair.nowNs += random.below(200);
+      for (const link of pair.links) link.carry(pair.nowNs, random.between(1, 20));
+      pair.pump(random);
+      if (random.oneIn(3)) arrivals.take(random.below(12));
+    }
+    const [{ outgoing }] = pair.links;
+    const expected = () =>
+      (outgoing?.counters.sent ?? 0) - (outgoing?.counters.dropped ?? 0) + (outgoing?.counters.duplicated ?? 0);
+    for (
+      let round = 0;
+      round < 2000 && (outgoing?.counters.sent !== sent || arrivals.ids.length < expected());
+      round++
+    ) {
+      pair.nowNs += 20_000;
+      pair.run(1);
+      arrivals.take();
+    }
+    t.equal(arrivals.ids.length, expected(), `seed ${seed}`);
+    t.same(arrivals.errors, [], `seed ${seed}`);
+    t.ok((outgoing?.counters.duplicated ?? 0) > 0 && (outgoing?.counters.reordered ?? 0) > 0, `seed ${seed}`);
+    t.equal(pair.links[0].faults.size + pair.links[1].faults.size, 0, `seed ${seed}`);
+  }
+});
+
 t.test('a broken connection takes the port down, loses packets in flight, and comes back', async (t) => {
   const pair = new Pair();
   pair.connect();

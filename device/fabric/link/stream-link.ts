@@ -11,9 +11,11 @@ import { getLinkFrameType, getLinkFrameVirtualLane } from '../../../protocol/inf
 import { LinkFrameType } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { PortPhysicalState } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
+import { Random } from '../../random.ts';
 import type { Link, LinkEnd } from '../port/link.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
 import { MANAGEMENT_VL, type VirtualLaneCredits } from '../port/transmit-queues.ts';
+import { FaultSource } from './fault-source.ts';
 import { ReceiveCredits, TransmitCredits } from './flow-credits.ts';
 import {
   beginsEncrypted,
@@ -23,7 +25,9 @@ import {
   readHello,
   type StreamFault,
 } from './frame-writer.ts';
-import { defaultStreamLinkOptions, type StreamLinkOptions } from './link-options.ts';
+import { type LinkChange, mergeProperties, type SeededProperties } from './joint.ts';
+import { LinkDirection } from './link-direction.ts';
+import { defaultFaultyLinkOptions, defaultStreamLinkOptions, type StreamLinkOptions } from './link-options.ts';
 import { ReceiveBuffer } from './receive-buffer.ts';
 
 /** One connection. */
@@ -61,6 +65,9 @@ export class StreamLink implements Link {
   readonly #reader = new LinkFrameReader();
   readonly #writer = new FrameWriter();
   readonly #take = (lengthBytes: number): boolean => this.#takeFrame(lengthBytes);
+  /** Properties and faults of what goes out, and the packets on that way. */
+  #properties: SeededProperties | undefined = undefined;
+  #outgoing: LinkDirection | undefined = undefined;
   #stream: LinkStream | undefined = undefined;
   #state: StreamState = StreamState.CLOSED;
   /** The connection broke, and the port has not changed yet. */
@@ -74,14 +81,31 @@ export class StreamLink implements Link {
   #sentNs = 0;
 
   constructor(port: LinkEnd, options: Partial<StreamLinkOptions> = {}) {
-    const { bufferBlocks, bufferPackets, keepaliveNs } = { ...defaultStreamLinkOptions, ...options };
+    const { bufferBlocks, bufferPackets, keepaliveNs, outgoing } = { ...defaultStreamLinkOptions, ...options };
     const dataVls = port.transmitQueues.rings.length;
     this.port = port;
     this.buffer = new ReceiveBuffer(dataVls, bufferBlocks, bufferPackets);
     this.transmitCredits = new TransmitCredits(dataVls);
     this.receiveCredits = new ReceiveCredits(dataVls, this.buffer);
     this.#keepaliveNs = keepaliveNs;
+    if (outgoing !== undefined) this.#setProperties(outgoing);
     port.plug(this);
+  }
+
+  /** The way of outgoing packets, when it has properties or faults. */
+  get outgoing(): LinkDirection | undefined {
+    return this.#outgoing;
+  }
+
+  /** The properties that a change leads to; they are not checked. */
+  mergeProperties(change: LinkChange): SeededProperties {
+    return mergeProperties(this.#properties, change);
+  }
+
+  /** Gives packets that go out from now on other properties and faults, which are in range. */
+  change(change: LinkChange): void {
+    this.#setProperties(this.mergeProperties(change));
+    this.port.onWork?.();
   }
 
   /** True when the connection and the port are up. */
@@ -144,7 +168,8 @@ export class StreamLink implements Link {
     if (this.#state === StreamState.CLOSED) return Number.POSITIVE_INFINITY;
     const silentNs = this.#heardNs + SILENT_KEEPALIVES * this.#keepaliveNs;
     const speaks = this.#state === StreamState.UP && !this.#blocked;
-    return speaks ? Math.min(silentNs, this.#sentNs + this.#keepaliveNs) : silentNs;
+    if (!speaks) return silentNs;
+    return Math.min(silentNs, this.#sentNs + this.#keepaliveNs, this.#outgoing?.nextNs ?? Number.POSITIVE_INFINITY);
   }
 
   carry(nowNs: number, limit: number): number {
@@ -154,6 +179,7 @@ export class StreamLink implements Link {
     if (this.#state === StreamState.CLOSED) return moved;
     if (nowNs - this.#heardNs >= SILENT_KEEPALIVES * this.#keepaliveNs) this.#end('silent peer');
     if (this.#state !== StreamState.UP || this.#blocked) return moved;
+    moved += this.#outgoing?.carry(nowNs, limit) ?? 0;
     moved += this.#sendPackets(limit);
     this.#announce(false);
     if (this.#writer.empty && nowNs - this.#sentNs >= this.#keepaliveNs) this.#writer.keepalive();
@@ -193,6 +219,7 @@ export class StreamLink implements Link {
       if (this.#endedBy === 'credit overrun') this.port.noteOverrun();
       else if (this.#endedBy === 'silent peer') this.port.noteSilence();
       this.#endedBy = undefined;
+      this.#outgoing?.unplug();
       this.port.setLinkUp(false);
       changes++;
     }
@@ -208,10 +235,21 @@ export class StreamLink implements Link {
     return changes;
   }
 
+  #setProperties(properties: SeededProperties): void {
+    const all = { ...defaultFaultyLinkOptions, ...properties };
+    const random = new Random(properties.seed);
+    const source = new FaultSource(all, 0, random);
+    this.#properties = properties;
+    // Both its ends are this port: what has landed leaves by the connection.
+    if (this.#outgoing === undefined) this.#outgoing = new LinkDirection(this.port, this.port, all, source, random);
+    else this.#outgoing.reconfigure(all, source, random);
+  }
+
   #sendPackets(limit: number): number {
+    const source = this.#outgoing?.buffer ?? this.port.transmitQueues;
     let sent = 0;
     while (sent < limit && !this.#blocked) {
-      const ring = this.port.transmitQueues.next(this.transmitCredits);
+      const ring = source.next(this.transmitCredits);
       if (ring === undefined) break;
       const vl = ring.virtualLane;
       if (vl !== MANAGEMENT_VL) this.transmitCredits.count(vl, packetBlocks(ring.readLength));

@@ -47,11 +47,9 @@ function changeJoint(process: AdapterProcess, port: string, words: readonly stri
 function changeSocketLink(process: AdapterProcess, port: string, words: readonly string[]): string | undefined {
   const link = process.socketLinks.find(({ options }) => options.port === port);
   if (link === undefined) return undefined;
-  const [verb = ''] = words;
-  if (words.length !== 1 || (verb !== 'up' && verb !== 'down'))
-    throw new Refusal(`the link of ${port} leads to another process; it takes down and up`);
-  link.hold(verb === 'down');
-  return `the link of ${port} is ${verb === 'down' ? 'down' : 'plugged in'}`;
+  const { text, make } = refusing(() => readLinkChange(port, link, words));
+  make();
+  return text;
 }
 
 function refusing<Result>(read: () => Result): Result {

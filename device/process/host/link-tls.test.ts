@@ -47,9 +47,9 @@ t.test('packets pass between ends that know each other, and the link comes back'
     await exchange(connector, listener, 500);
     t.same(connector.arrivals.ids, counting(500), here.kind);
     t.same([...listener.arrivals.errors, ...connector.arrivals.errors], [], here.kind);
-    connector.socketLink.hold(true);
+    connector.socketLink.cut();
     await until(() => !isActive(listener)(), 'the cut', listener, connector);
-    connector.socketLink.hold(false);
+    connector.socketLink.plugIn();
     await until(isActive(listener, connector), 'the link again', listener, connector);
     t.same([listener.socketLink.trouble, connector.socketLink.trouble], [undefined, undefined]);
     close(listener, connector);

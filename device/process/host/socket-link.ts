@@ -7,7 +7,8 @@
 import type { Socket } from 'node:net';
 import type { LinkKey } from '../../../protocol/system/link-key.ts';
 import { type LinkEndpoint, nameEndpoint, takesKey } from '../../../protocol/system/socket-address.ts';
-import type { StreamLinkOptions } from '../../fabric/link/link-options.ts';
+import type { ChangeableLink, LinkChange } from '../../fabric/link/joint.ts';
+import { findLinkOptionError, type StreamLinkOptions } from '../../fabric/link/link-options.ts';
 import { StreamLink } from '../../fabric/link/stream-link.ts';
 import type { LinkEnd } from '../../fabric/port/link.ts';
 import { LinkDialer, type RetryTimes } from './link-dialer.ts';
@@ -35,7 +36,8 @@ const UNGREETED_PLAIN = 'the peer ended the connection without a greeting; it ma
 const HELD = 'the cable is out; `vuhca link up` plugs it in';
 
 /** One end of a link; the socket may be replaced any number of times. */
-export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
+export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> implements ChangeableLink {
+  readonly isRetrained = false;
   readonly link: StreamLink;
   readonly options: Options;
   readonly #name: string;
@@ -93,20 +95,32 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
     return this.link.up ? undefined : this.#trouble;
   }
 
-  /** The cable is out: the connection ends, and none begins until the link is released. */
-  get isHeld(): boolean {
+  /** The cable is out: there is no connection until it is plugged in. */
+  get isCut(): boolean {
     return this.#held;
   }
 
-  /** Pulls the cable out, or plugs it in again. */
-  hold(held: boolean): void {
-    if (held === this.#held) return;
-    this.#held = held;
-    if (held) {
-      this.link.close();
-      this.#socket?.destroy();
-      this.#dialer?.stop();
-    } else this.#dialer?.dial();
+  cut(): void {
+    if (this.#held) return;
+    this.#held = true;
+    this.link.close();
+    this.#socket?.destroy();
+    this.#dialer?.stop();
+  }
+
+  plugIn(): void {
+    if (!this.#held) return;
+    this.#held = false;
+    this.#dialer?.dial();
+  }
+
+  findObjection(change: LinkChange): string | undefined {
+    return findLinkOptionError(this.link.mergeProperties(change));
+  }
+
+  /** Changes what goes out by this end. */
+  change(change: LinkChange): void {
+    this.link.change(change);
   }
 
   /** Closes socket, file and timer. May be called twice. */

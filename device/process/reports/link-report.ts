@@ -7,6 +7,7 @@ import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { Cable } from '../../fabric/link/cable.ts';
 import { FaultyLink } from '../../fabric/link/faulty-link.ts';
 import { findJoint, Joint } from '../../fabric/link/joint.ts';
+import type { LinkDirection } from '../../fabric/link/link-direction.ts';
 import { StreamLink } from '../../fabric/link/stream-link.ts';
 import type { Link, LinkEnd } from '../../fabric/port/link.ts';
 import type { NamedAdapter, NamedSwitch } from '../../topology/named-nodes.ts';
@@ -76,14 +77,21 @@ function count(link: Link, port: LinkEnd): Omit<LinkReport, 'ends'> {
     return { kind: 'cable', up: port.state !== PortState.DOWN, sent, received, lost: 0 };
   }
   if (link instanceof StreamLink)
-    return { kind: 'socket', up: link.up, sent: link.packetsSent, received: link.packetsReceived, lost: 0 };
+    return {
+      ...{ kind: 'socket', up: link.up, sent: link.packetsSent, received: link.packetsReceived },
+      lost: link.outgoing === undefined ? 0 : countLost(link.outgoing),
+    };
   if (!(link instanceof FaultyLink)) throw new Error('a link of a kind the status does not know');
-  const [there, back] = link.directions.map(({ counters }) => counters);
+  const [there, back] = link.directions;
   return {
     kind: 'faulty',
     up: link.up,
-    sent: there.sent,
-    received: back.sent,
-    lost: [there, back].reduce((sum, { dropped, tooLong, lostByFlap }) => sum + dropped + tooLong + lostByFlap, 0),
+    sent: there.counters.sent,
+    received: back.counters.sent,
+    lost: countLost(there) + countLost(back),
   };
+}
+
+function countLost({ counters: { dropped, tooLong, lostByFlap } }: LinkDirection): number {
+  return dropped + tooLong + lostByFlap;
 }

@@ -27,8 +27,8 @@ export function defineLink(command: CliCommand): void {
       '               probability of the fault for a packet; seed draws them',
       '  bitsPerSecond, delayNs, mtuBytes, lateNs, reorderNs, reorderWindow',
       '               as in a topology file (docs/TOPOLOGY.md)',
-      'A plain cable that gets properties goes down and trains once; a link that has some stays up. Links to',
-      'other processes take down and up. A recording has the changes, and its replay repeats them.',
+      'A plain cable that gets properties goes down and trains once; a link that has some stays up. Of a link to',
+      'another process it is what goes out by this end. A recording has the changes, and its replay repeats them.',
     )
     .addExample('vuhca link', 'all links with their state and packets')
     .addExample('vuhca link down a:1', 'the link at port 1 of node a goes down')

@@ -68,7 +68,7 @@ export interface AdapterArguments {
   readonly link?: readonly string[];
   /** Path of the key of the links. */
   readonly linkKey?: string;
-  /** `FAULT=PROBABILITY,...,seed=N` of the link between the two ports. */
+  /** `FAULT=PROBABILITY,...,seed=N` of the link between the two ports, and of `link`. */
   readonly fault?: string;
   /** What the two ports are plugged into. */
   readonly fabric?: LoneFabric;
@@ -220,7 +220,7 @@ function makeOtherOptions(): Option[] {
     linkKeyOption(),
     new Option(
       '--fault <FAULTS>',
-      `Faults of the link between the two ports, with probabilities: ${FAULT_SYNTAX}; docs/TOPOLOGY.md has more`,
+      `Faults of the link between the two ports, and of what goes out by each --link, with probabilities: ${FAULT_SYNTAX}; docs/TOPOLOGY.md has more`,
     ).argParser((text) => {
       readFaults(text);
       return text;
@@ -233,8 +233,8 @@ function makeOtherOptions(): Option[] {
   ];
 }
 
-/** The link between the ports that `--fault` describes. Throws UsageError. */
-export function readFaults(text: string): PortLinkOptions {
+/** The link that `--fault` describes. Throws UsageError. */
+export function readFaults(text: string): PortLinkOptions & { readonly kind: 'faulty' } {
   const faults: Record<string, number> = {};
   let seed = 1;
   for (const part of text.split(',')) {

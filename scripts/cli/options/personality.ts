@@ -97,14 +97,16 @@ function readPersonalityOptions(command: CliCommand, given: Given, defaults: Per
   const portCount = defaults.portCount * functions;
   if (portCount === 1 && given.link?.some((link) => link.startsWith('2=')))
     throw new UsageError(`option --link names port 2; --personality ${personality} has port 1 only`);
-  if (portCount === 1 && fault !== undefined)
-    throw new UsageError(`option --fault is about the link between two ports; --personality ${personality} has one`);
+  if (portCount === 1 && fault !== undefined && given.link === undefined)
+    throw new UsageError(
+      `option --fault is about the link between two ports; --personality ${personality} has one: give it a --link`,
+    );
   return {
     ...defaults,
     ...(isGiven(command, '--node-guid') ? { nodeGuid: given.nodeGuid } : {}),
     portLids: given.lids,
     portQueuePackets: given.portQueue,
     ...(given.orderCheck === true ? { orderCheck: true } : {}),
-    ...(fault === undefined ? {} : { portLink: readFaults(fault) }),
+    ...(fault === undefined || portCount === 1 ? {} : { portLink: readFaults(fault) }),
   };
 }

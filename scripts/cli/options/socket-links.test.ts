@@ -8,6 +8,7 @@ import { readCommand } from '../testing/read-command.ts';
 import { readLink } from '../topology/topology-links.ts';
 import type { AdapterArguments } from './adapter-arguments.ts';
 import { repeatAdapterArguments } from './adapter-arguments.ts';
+import { readLoneDevice } from './personality.ts';
 import { readLinks } from './socket-links.ts';
 
 const read = async (...words: string[]) => readLinks((await readCommand('device', ...words)).opts<AdapterArguments>());
@@ -42,6 +43,21 @@ t.test('a file that is no private key is refused', async (t) => {
   const open = writeKey(t, HEX, 0o640);
   await refuse(open, /which others may use; close it to them: chmod 600 \/.*link\.key$/);
   await refuse(writeKey(t, 'swordfish'), /, which holds no key; it must be a line of 32 to 128 hex digits/);
+});
+
+t.test('faults of the adapter are those of its links, too', async (t) => {
+  const outgoing = { kind: 'faulty', seed: 7, faults: { drop: 0.5 } };
+  t.match(await read('--link=1=listen:/x', '--fault=drop=0.5,seed=7'), [{ link: { outgoing } }]);
+  t.equal((await read('--link=1=listen:/x'))[0].link, undefined);
+  const command = await readCommand('device', '--personality=mlx5', '--link=1=listen:/x', '--fault=drop=0.5,seed=7');
+  const given = command.opts<AdapterArguments & { personality: 'mlx5' }>();
+  t.match(readLoneDevice(command, given), [{ options: { portLink: { kind: 'cable' } } }]);
+  t.match(readLinks(given), [{ link: { outgoing } }]);
+  const link = (more: object) => readLink({ port: 'a:1', listen: 'x', ...more }, 0, '/');
+  t.match(link({ delayNs: 5, faults: { drop: 1 } }), {
+    link: { outgoing: { seed: 1, delayNs: 5, faults: { drop: 1 } } },
+  });
+  t.equal('link' in link({}), false);
 });
 
 t.test('a link of a file has a key of its own', async (t) => {

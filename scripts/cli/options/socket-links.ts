@@ -7,6 +7,7 @@
 import type { SocketLinkPlan } from '../../../device/process/host/topology.ts';
 import { LONE_NAME } from '../../../device/topology/lone-fabric.ts';
 import { findEndpointError, takesKey } from '../../../protocol/system/socket-address.ts';
+import { readFaults } from './adapter-arguments.ts';
 import { readLinkKey } from './link-key-file.ts';
 import { KEY_NAME, LINK_SYNTAX, splitLink } from './link-option.ts';
 import { UsageError } from './usage-error.ts';
@@ -41,13 +42,15 @@ export function readLinks(
   const again = links.find(({ port }, index) => links.findIndex((one) => one.port === port) < index);
   if (again !== undefined)
     throw new UsageError(`option --link names port ${portNames.indexOf(again.port) + 1} twice; a port has one link`);
-  if (links.length > 0 && fault !== undefined)
-    throw new UsageError('option --fault cannot be given with --link: it is about the link between the two ports');
   if (links.length > 0 && record !== undefined)
     throw new UsageError(
       'option --record cannot be given with --link: a recording would miss what comes in by the link',
     );
-  if (linkKey === undefined) return links;
-  const key = readLinkKey('option --link-key', linkKey);
-  return links.map((plan) => (takesKey(plan.endpoint) ? { ...plan, key } : plan));
+  const key = linkKey === undefined ? undefined : readLinkKey('option --link-key', linkKey);
+  const outgoing = fault === undefined ? {} : { link: { outgoing: readFaults(fault) } };
+  return links.map((plan) => ({
+    ...plan,
+    ...outgoing,
+    ...(key !== undefined && takesKey(plan.endpoint) ? { key } : {}),
+  }));
 }

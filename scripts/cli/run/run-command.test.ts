@@ -57,7 +57,6 @@ t.test('mistakes get a sentence before anything starts', async (t) => {
     [['--topology', join(directory, 'none')], /option --topology names \S+none, which does not exist/],
     [['--fault', 'drop=2'], /option --fault is drop=2; drop=2 must be one of drop, duplicate,/],
     [['--fault', 'loss=0.1'], /loss=0\.1 must be one of drop/],
-    [['--fault', 'drop=0.1', '--link', '1=listen:x'], /--fault cannot be given with --link/],
     [['--disk', file, '--append', 'x'], /--append needs --kernel/],
     [['--', '-m', '4G'], /-m 4G would not fit/],
     [['--', '-M', 'q35,memory-backend=p', '-object', 'memory-backend-ram,id=p,size=1G'], /backend p is not shared/],

@@ -254,7 +254,12 @@ t.test('each mistake has its sentence', async (t) => {
       /: link 1: listen is tcp:\/\/x; it must be a path, tcp:\/\/HOST:PORT or /,
     ],
     [link({ port: 'a:1', connect: 'tcp://10.0.0.1:7' }), /: link 1: tcp:\/\/10.0.0.1:7 is not on loopback/],
-    [link({ port: 'a:1', listen: 'x', seed: 1 }), /: link 1: unknown name seed; known are port, listen, connect, key$/],
+    [
+      link({ port: 'a:1', listen: 'x', width: '' }),
+      /: link 1: unknown name width; known are port, listen, connect, key, seed, /,
+    ],
+    [link({ port: 'a:1', listen: 'x', delayNs: -1 }), /: link 1: link option delayNs is -1; it must be 0 to /],
+    [link({ port: 'a:1', listen: 'x', faults: { lose: 1 } }), /: link 1: faults: unknown name lose; known are drop, /],
     [
       { adapters: { ...TWO, b: { sockets: ['b'], virtualLanes: 2 } }, links: [{ ports }] },
       /: link a:1 - b:1: it joins ports of 1 and 2 virtualLanes; both must have the same$/,

@@ -6,9 +6,11 @@
 import { resolve } from 'node:path';
 import {
   defaultFaultyLinkOptions,
+  findLinkOptionError,
   linkFaults,
   type PortLinkOptions,
 } from '../../../device/fabric/link/link-options.ts';
+import type { SocketLinkOptions } from '../../../device/process/host/socket-link.ts';
 import type { LinkPlan } from '../../../device/process/host/topology.ts';
 import type { LocalLinkPlan, SwitchNode } from '../../../device/topology/fabric-plan.ts';
 import {
@@ -24,6 +26,9 @@ import { UsageError } from '../options/usage-error.ts';
 
 /** Members of a link of this process besides its ports. */
 export const linkMembers = { width: '', speed: '', seed: 1, ...defaultFaultyLinkOptions };
+const { flaps: _, flapEveryNs: __, flapLengthNs: ___, ...changeable } = defaultFaultyLinkOptions;
+/** Members of a link to another process: what happens to packets, but no flaps. */
+const outsideMembers = { port: '', listen: '', connect: '', key: '', seed: 1, ...changeable };
 /** Kinds of values in objects whose names are not those of defaults. */
 const probabilities = Object.fromEntries(linkFaults.map((fault) => [fault, 0]));
 const scheduled = { fault: '', direction: 0, packet: 0, atNs: 0, byte: 0, flip: 0 };
@@ -33,7 +38,7 @@ const flap = { atNs: 0, lengthNs: 0 };
 export function readLink(value: unknown, index: number, folder: string): LinkPlan {
   const name = `link ${index + 1}`;
   if (isObject(value) && 'port' in value) {
-    const { port, listen, connect, key } = readObject(value, name, { port: '', listen: '', connect: '', key: '' });
+    const { port, listen, connect, key, ...given } = readObject(value, name, outsideMembers);
     if ((listen === undefined) === (connect === undefined))
       throw new UsageError(`${name}: port ${port} needs either listen or connect, with an address`);
     const role = listen === undefined ? 'connect' : 'listen';
@@ -43,6 +48,7 @@ export function readLink(value: unknown, index: number, folder: string): LinkPla
       role,
       endpoint: 'path' in endpoint ? { path: resolve(folder, endpoint.path) } : endpoint,
       ...(key === undefined ? {} : { key: readLinkKey(`${name}: key`, resolve(folder, key as string)) }),
+      ...readOutgoing(given, name),
     };
   }
   const { ports, ...given } = readObject(value, name, { ports: [''], ...linkMembers });
@@ -58,6 +64,15 @@ function readEndpoint(role: 'listen' | 'connect', text: string, name: string, is
   if (error !== undefined) throw new UsageError(`${name}: ${error}`);
   if (isKeyed && !takesKey(endpoint)) throw new UsageError(`${name}: ${text} takes no key; that is for tcp:// alone`);
   return endpoint;
+}
+
+/** Properties and faults of what goes out by a link to another process. */
+function readOutgoing(given: JsonObject, name: string): Pick<SocketLinkOptions, 'link'> {
+  checkFaults(given, name);
+  if (Object.keys(given).length === 0) return {};
+  const error = findLinkOptionError(given);
+  if (error !== undefined) throw new UsageError(`${name}: ${error}`);
+  return { link: { outgoing: { seed: 1, ...given } } };
 }
 
 /** Width, speed and properties of a link, whose kinds of values are known to be right. */

@@ -84,9 +84,17 @@ export function describeRate(link: LinkPlan): string {
 
 /** Faults and delay of a link. */
 export function describeProperties(link: LinkPlan): string {
-  if (!('ports' in link)) return 'socket';
+  if (!('ports' in link)) {
+    const { key, link: { outgoing } = {} } = link;
+    const words = outgoing === undefined ? [] : [`sends with ${listProperties(outgoing)}`];
+    return [key === undefined ? 'socket' : 'encrypted socket', ...words].join(', ');
+  }
   if (link.link.kind !== 'faulty') return 'cable';
-  const { kind: _, seed, bitsPerSecond: __, ...rest } = link.link;
+  const { kind: _, bitsPerSecond: __, ...rest } = link.link;
+  return listProperties(rest);
+}
+
+function listProperties({ seed, ...rest }: { readonly seed: number }): string {
   const words = Object.entries(rest).map(([name, value]) => `${name} ${JSON.stringify(value).replaceAll('"', '')}`);
   return [`seed ${seed}`, ...words].join(', ');
 }

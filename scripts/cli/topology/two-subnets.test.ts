@@ -78,7 +78,13 @@ t.test('two managers elect one, and LIDs that clash change', async (t) => {
   await until(both, (all) => all.every((report) => stateOf(report) === 'MASTER'));
   t.same(await link('s:2', 'up'), { text: 'the link of s:2 is plugged in' });
   await until(both, (all) => all.map(stateOf).join() === 'MASTER,STANDBY' && all.every(isActive));
-  await t.rejects(link('s:2', 'set', 'drop=1'), /leads to another process; it takes down and up/);
+  t.same(await link('s:2', 'set', 'drop=1'), { text: 'the link of s:2 has drop=1' });
+  const lostOf = async () => (await second.client.request('status')).links[1].lost;
+  const lost = await lostOf();
+  while ((await lostOf()) === lost) await new Promise((resolve) => setTimeout(resolve, 10));
+  t.same(await link('s:2', 'set', 'drop=0', 'delayNs=1000'), { text: 'the link of s:2 has drop=0, delayNs=1000' });
+  await t.rejects(link('s:2', 'set', 'lateNs=0'), /link option lateNs is 0; it must be 1 to/);
+  await until(both, (all) => all.map(stateOf).join() === 'MASTER,STANDBY' && all.every(isActive));
   t.same(await link('a:1', 'down'), { text: 'the link of a:1 is down' }, 'a link of the process itself');
   const links = async () => (await second.client.request('status')).links;
   t.match(await links(), [
