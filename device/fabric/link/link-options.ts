@@ -107,7 +107,8 @@ export interface StreamLinkOptions {
 
 export const defaultStreamLinkOptions: StreamLinkOptions = {
   bufferBlocks: 2048,
-  bufferPackets: 512,
+  // As many as blocks: any packet may be of one block, so fewer would bound the credits.
+  bufferPackets: 2048,
   keepaliveNs: 1_000_000_000,
 };
 

@@ -300,6 +300,13 @@ t.test('a break between two runs of the adapter is seen by the port', async (t) 
   t.same(changes, [PortState.DOWN, PortState.INITIALIZE, PortState.ACTIVE]);
 });
 
+t.test('a link grants as many credits as flow control can count', async (t) => {
+  const pair = new Pair();
+  pair.connect();
+  pair.run();
+  t.equal(pair.links[0].transmitCredits.limits[0], 2048);
+});
+
 t.test('keepalives keep a quiet link up, and a silent peer is given up', async (t) => {
   const pair = new Pair({ keepaliveNs: 1000 });
   pair.connect();
