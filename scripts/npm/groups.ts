@@ -59,6 +59,7 @@ export const groups: Readonly<Record<string, Group>> = {
         purpose: 'messages of mlx5 beside those of mthca, and commands',
         file: 'scripts/bench/personalities.ts',
       },
+      links: { purpose: 'bytes per second and ping-pongs of links between processes', file: 'scripts/bench/links.ts' },
       switch: { purpose: 'the cost of a switch between two ports', file: 'scripts/bench/switch.ts' },
       compile: { purpose: 'how long kernel modules take to compile', file: 'scripts/bench/compile.ts' },
     },

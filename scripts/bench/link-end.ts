@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * One end of a link over a socket for the benchmark of links: a port whose packets are built once,
+ * and a loop that runs the link as the pump does. Used by links.ts and links-worker.ts.
+ */
+
+import { SocketLink, type SocketLinkOptions } from '../../device/process/host/socket-link.ts';
+import { newPort, send } from '../../device/rig/fixtures/port-pair.ts';
+
+/** Packets that a pass moves, as in a live process. */
+const PASS_PACKETS = 256;
+const NS_PER_MS = 1e6;
+
+export class LinkEndLoop {
+  readonly socketLink: SocketLink;
+  arrived = 0;
+  /** Sends each packet back that arrives. */
+  echoes = false;
+  readonly #port: ReturnType<typeof newPort>;
+  readonly #payloadBytes: number;
+  #toSend = 0;
+  #lengthBytes = 0;
+  #stopped = false;
+
+  /** `payloadBytes`: of each packet. */
+  constructor(number: number, options: SocketLinkOptions, payloadBytes: number) {
+    this.#port = newPort(number);
+    this.#payloadBytes = payloadBytes;
+    this.socketLink = new SocketLink(this.#port, options);
+  }
+
+  async start(): Promise<void> {
+    await this.socketLink.start();
+    this.#turn();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.socketLink.close();
+  }
+
+  /** Length of its packets on the wire. */
+  get lengthBytes(): number {
+    return this.#lengthBytes;
+  }
+
+  send(count: number): void {
+    this.#toSend += count;
+  }
+
+  /** Resolves when the condition holds, which is looked at after each pass. */
+  async until(condition: () => boolean): Promise<void> {
+    while (!condition()) await new Promise((resolve) => setImmediate(resolve));
+  }
+
+  readonly #turn = (): void => {
+    if (this.#stopped) return;
+    this.#fill();
+    this.socketLink.link.carry(performance.now() * NS_PER_MS, PASS_PACKETS);
+    for (let taken = 0; taken < PASS_PACKETS; taken++) {
+      const ring = this.socketLink.link.arrival(this.#port);
+      if (ring === undefined) break;
+      ring.shift();
+      this.arrived++;
+      if (this.echoes) this.#toSend++;
+    }
+    setImmediate(this.#turn);
+  };
+
+  /** The slots of the ring hold built packets after the first round; CRCs are computed once. */
+  #fill(): void {
+    const [ring] = this.#port.transmitQueues.rings;
+    while (this.#toSend > 0 && !ring.full && this.#port.active) {
+      if (ring.leftPackets < ring.capacity) {
+        if (!send(this.#port, 0, this.#payloadBytes)) return;
+        this.#lengthBytes = ring.readLength;
+      } else ring.push(this.#lengthBytes);
+      this.#toSend--;
+    }
+  }
+}
