@@ -45,6 +45,8 @@ export type StreamFault =
 const TLS_RECORDS = [0x1603, 0x1503];
 const LINK_MAGIC = 0x56554c4b;
 const LINK_VERSION = 1;
+/** Magic number and version, with which the greeting of every version begins. */
+const VERSIONED_BYTES = 6;
 /** Number of bytes gathered before a write. */
 const BATCH_BYTES = 1 << 16;
 
@@ -180,10 +182,11 @@ export function beginsEncrypted(chunk: Uint8Array): boolean {
  * reused.
  */
 export function readHello(view: DataView, lengthBytes: number): Readonly<LinkHello> | StreamFault {
-  if (lengthBytes !== LINK_HELLO_SIZE) return 'malformed frame';
+  if (lengthBytes < VERSIONED_BYTES) return 'malformed frame';
   decodeLinkHello(view, 0, hello);
-  if (hello.magic !== LINK_MAGIC || mtuBytes(hello.mtuCode) === 0) return 'malformed frame';
-  return hello.version === LINK_VERSION ? hello : 'other version';
+  if (hello.magic !== LINK_MAGIC) return 'malformed frame';
+  if (hello.version !== LINK_VERSION) return 'other version';
+  return lengthBytes === LINK_HELLO_SIZE && mtuBytes(hello.mtuCode) > 0 ? hello : 'malformed frame';
 }
 
 /**
