@@ -200,7 +200,7 @@ t.test('the command itself', async (t) => {
   t.match(await runWords(['--help']), {
     status: 0,
     stdout:
-      / run .*\n +test .*\n +device .*\n +topology .*\n +status .*\n +top .*\n +show .*\n +fabric .*\n +resources .*\n +capture .*\n +trace .*\n +explain .*\n +inject .*\n +link .*\n +step .*\n +replay /,
+      / run .*\n +test .*\n +device .*\n +cluster .*\n +topology .*\n +status .*\n +top .*\n +show .*\n +fabric .*\n +resources .*\n +capture .*\n +trace .*\n +explain .*\n +inject .*\n +link .*\n +step .*\n +replay /,
   });
   t.match(await runWords(['dance']), {
     status: 2,
