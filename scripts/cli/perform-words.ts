@@ -13,7 +13,7 @@ import { ExitStatus } from './session/exit-statuses.ts';
  * Errors whose message is for users, by name: their classes are in modules that most commands do
  * not load.
  */
-const sentences = new Set(['SetupError', 'VfioUserError', 'ControlError', 'RecordingError', 'LinkError']);
+const sentences = new Set(['SetupError', 'VfioUserError', 'ControlError', 'RecordingError', 'LinkError', 'DoorError']);
 
 /** Returns the exit status, which exit-statuses.ts lists. `complain` takes the text of an error. */
 export async function performWords(words: readonly string[], complain: (text: string) => void): Promise<number> {

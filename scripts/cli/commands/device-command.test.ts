@@ -4,6 +4,7 @@
  * mistake in one sentence. device-command.long.ts has the personalities and failures that are left
  * out here.
  */
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { createConnection } from 'node:net';
@@ -292,4 +293,16 @@ t.test('a personality: the identity that a guest sees, and options that it does 
     ],
   ] as const)
     t.match(await runWords([...mthca, ...words]), { status: 2, stderr, stdout: '' }, words.join(' '));
+});
+
+t.test('a port of the host door that is taken gets a sentence', async (t) => {
+  const directory = makeDirectory(t);
+  const other = createSocket('udp4').bind(0, '127.0.0.1');
+  t.teardown(() => other.close());
+  await once(other, 'listening');
+  const args = ['device', '--socket', join(directory, 'x.sock'), '--ibsim', String(other.address().port)];
+  const { status, stderr } = await runCli(args, { XDG_RUNTIME_DIR: directory });
+  t.equal(status, 1);
+  t.match(stderr, /^vuhca device: the host door cannot listen at UDP port \d+ \(EADDRINUSE\): choose another one\n$/);
+  checkNothingIsLeft(t, directory);
 });
