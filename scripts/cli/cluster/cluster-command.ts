@@ -5,7 +5,7 @@
  */
 import { Option } from 'commander';
 import type { CliCommand } from '../options/cli-command.ts';
-import { actionArgument, doorOption, wholeNumber } from '../options/option-values.ts';
+import { actionArgument, doorOption, packagesOption, wholeNumber } from '../options/option-values.ts';
 import { type Personality, personalityWords } from '../options/personality.ts';
 
 const ACTIONS = [
@@ -33,7 +33,7 @@ export interface ClusterArguments {
   readonly nodes?: number;
   readonly fabric?: string;
   readonly personality: Personality;
-  readonly packages?: string;
+  readonly packages?: readonly string[];
   /** In MiB. */
   readonly memory?: number;
   readonly cpus: number;
@@ -73,7 +73,7 @@ export function defineCluster(command: CliCommand): void {
         .choices(personalityWords)
         .default('mlx5'),
     )
-    .option('--packages <NAMES>', 'Debian packages in every node, with commas between them')
+    .addOption(packagesOption())
     .addOption(wholeNumber('--memory <MIB>', 'Memory of a node (default: 1024)', MEMORY_MIN_MIB, MEMORY_MAX_MIB))
     .addOption(wholeNumber('--cpus <N>', 'Processors of a node', 1, CPUS_MAX).default(1))
     .option('--kernel <FILE>', "Debian's trixie, bookworm, backports (default: trixie)")

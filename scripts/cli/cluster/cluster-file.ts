@@ -7,6 +7,7 @@
 import { dirname, resolve } from 'node:path';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { describe, isObject, type JsonObject, readObject } from '../options/json-shape.ts';
+import { PACKAGE_NAME } from '../options/option-values.ts';
 import { type Personality, personalityWords } from '../options/personality.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { parseFile, readTopologyValue } from '../topology/topology-file.ts';
@@ -37,7 +38,6 @@ export type FabricRule = (typeof FABRIC_RULES)[number];
 
 const NODES_DEFAULT = 2;
 const NODE_NAME = /^[a-z][a-z0-9-]{0,30}$/i;
-const PACKAGE_NAME = /^[a-z0-9][a-z0-9+.-]+$/;
 const MEMORY_MIN_MIB = 256;
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 64;

@@ -162,17 +162,16 @@ export class Cluster {
 
 /** The guest of a node: that of `vuhca run --distribution` with the script of nodes. */
 export function prepareNode(spec: Pick<ClusterSpec, 'kernel'>, node: NodeSpec): Promise<GuestOptions> {
-  const { packages } = node;
-  const given = {
+  const given: GuestArguments = {
     ...(spec.kernel === undefined ? {} : { kernel: spec.kernel }),
     ...(node.memoryMiB === undefined ? {} : { memory: node.memoryMiB }),
     case: NODE_SCRIPT,
     cpus: node.cpus,
     distribution: true,
     personality: node.personality,
-    ...(packages.length === 0 ? {} : { packages }),
+    packages: node.packages,
     set: 'cluster',
-  } satisfies GuestArguments & { packages?: readonly string[] };
+  };
   return prepareGuest(given);
 }
 

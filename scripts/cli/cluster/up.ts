@@ -88,7 +88,7 @@ function readChoice(file: string | undefined, given: ClusterArguments): ClusterC
   return {
     personality,
     cpus,
-    packages: packages?.split(',').map((name) => name.trim()) ?? [],
+    packages: packages ?? [],
     ...(memory === undefined ? {} : { memoryMiB: memory }),
     ...(nodes === undefined ? {} : { nodes }),
     ...(rule === undefined ? {} : { fabric: rule }),

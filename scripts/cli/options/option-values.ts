@@ -20,7 +20,7 @@ export const BYTES_PER_MIB = 2 ** 20;
 export const LIMIT_MAX_MIB = 2 ** 30;
 
 /** Debian Policy 5.6.7; apt would remove a package whose name has a minus at its end. */
-const PACKAGE_NAME = /^[a-z0-9][a-z0-9+.-]*[a-z0-9+.]$/;
+export const PACKAGE_NAME = /^[a-z0-9][a-z0-9+.-]*[a-z0-9+.]$/;
 
 /** Levels of the adapter's log. */
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
