@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The supervisor's side of `vuhca cluster copy`: carries files and folders between this machine and
- * a node, by the file channel of the node's shell. Modes of files stay. A copy that fails says at
- * which file. supervisor.ts calls it.
+ * a node, by the file channel of the node's shell. Modes of files stay. In a folder, links to
+ * folders are left out, because they may lead round in a circle. A copy that fails says at which
+ * file. supervisor.ts calls it.
  */
 import { mkdirSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, posix } from 'node:path';
-import type { SFTPWrapper, Stats } from 'ssh2';
+import type { FileEntryWithStats as FileEntry, SFTPWrapper, Stats } from 'ssh2';
 import { describeSystemError } from '../../../protocol/system/errno-words.mjs';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { ClusterNode } from './cluster-node.ts';
@@ -58,7 +59,11 @@ class Copy {
     if (status.isDirectory()) {
       if ((await this.#status(target)) === undefined)
         await this.#run(target, (done) => this.#sftp.mkdir(target, { mode: status.mode & MODE_BITS }, done));
-      for (const name of readdirSync(source)) await this.into(join(source, name), posix.join(target, name));
+      for (const entry of readdirSync(source, { withFileTypes: true })) {
+        const path = join(source, entry.name);
+        const isLink = entry.isSymbolicLink() && statSync(path, { throwIfNoEntry: false })?.isFile() !== true;
+        if (!isLink) await this.into(path, posix.join(target, entry.name));
+      }
     } else if (status.isFile()) {
       const options = { ...TRANSFER, mode: status.mode & MODE_BITS };
       await this.#run(target, (done) => this.#sftp.fastPut(source, target, options, done));
@@ -71,8 +76,12 @@ class Copy {
     if (status === undefined) throw new SetupError(`node ${this.#node} has no ${source}`);
     if (status.isDirectory()) {
       mkdirSync(target, { recursive: true });
-      const entries = await this.#run<{ filename: string }[]>(source, (done) => this.#sftp.readdir(source, done));
-      for (const { filename } of entries) await this.outOf(posix.join(source, filename), join(target, filename));
+      const entries = await this.#run<FileEntry[]>(source, (done) => this.#sftp.readdir(source, done));
+      for (const { filename, attrs } of entries) {
+        const path = posix.join(source, checkName(filename));
+        const isLink = attrs.isSymbolicLink() && (await this.#status(path))?.isFile() !== true;
+        if (!isLink) await this.outOf(path, join(target, filename));
+      }
     } else if (status.isFile()) {
       const options = { ...TRANSFER, mode: status.mode & MODE_BITS };
       await this.#run(target, (done) => this.#sftp.fastGet(source, target, options, done));
@@ -105,6 +114,13 @@ class Copy {
       });
     });
   }
+}
+
+/** The name of a file in a folder; none leads out of it. Throws SetupError. */
+export function checkName(name: string): string {
+  if (name === '' || name === '.' || name === '..' || /[/\0]/.test(name))
+    throw new SetupError(`the node names a file ${JSON.stringify(name)}, which no folder can have`);
+  return name;
 }
 
 /** The path here that gets `source` of a node. */

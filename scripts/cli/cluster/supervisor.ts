@@ -17,6 +17,7 @@ import { type ClusterClient, ClusterServer } from './cluster-server.ts';
 import type { ClusterSpec } from './cluster-spec.ts';
 import { copyFiles } from './copy-service.ts';
 import { executeIn } from './exec-service.ts';
+import { limitLog } from './limited-log.ts';
 import { SUPERVISOR_READY } from './supervisor-words.ts';
 
 /** The command that starts a cluster follows at once, even on a busy machine. */
@@ -46,7 +47,7 @@ class Supervisor {
   constructor(place: ClusterPlace, spec: ClusterSpec) {
     this.#place = place;
     for (const { name } of spec.nodes)
-      this.#nodeLogs.set(name, makeLineWriter(openSync(nodeLogPath(place, name), 'a', 0o600)));
+      this.#nodeLogs.set(name, limitLog(makeLineWriter(openSync(nodeLogPath(place, name), 'a', 0o600))));
     this.#starting = Cluster.start(spec, {
       say: (text) => this.#say(text),
       log: (line) => this.#log(`${line}\n`),
