@@ -164,6 +164,7 @@ export class ClusterNode {
         const shell = await NodeShell.connect(socket, this.#options.privateKey);
         failed = 0;
         this.#shell = shell;
+        if (this.state === 'up') this.why = undefined;
         if (this.state === 'boots') this.#change('answers', 'its port is not active yet');
         await shell.whenClosed;
       } catch (error) {
@@ -172,6 +173,7 @@ export class ClusterNode {
           return this.#giveUp(guest, `its ssh server does not answer: ${(error as Error).message}`);
       } finally {
         this.#shell = undefined;
+        if (this.state === 'up') this.why = 'it hangs, or its ssh server was ended';
       }
     }
   }

@@ -13,6 +13,9 @@ import type { ExecRequest } from './cluster-protocol.ts';
 
 /** A guest under TCG takes more than a second for its part of the key exchange. */
 const HANDSHAKE_BOUND_MS = 300_000;
+/** A node that has answered none of so many questions, one in each period, hangs. */
+const QUESTIONS = 10;
+const QUESTION_MS = 30_000;
 /** Cheap ones: nobody listens on this way. */
 const ALGORITHMS = {
   kex: ['curve25519-sha256'],
@@ -27,8 +30,11 @@ export class NodeShell {
   readonly whenClosed: Promise<void>;
   readonly #client: Client;
 
-  /** Connects as root. Throws an Error when the server does not answer as one. */
-  static async connect(socket: Socket, privateKey: string): Promise<NodeShell> {
+  /**
+   * Connects as root; the connection ends when the server has not answered for `questionMs` several
+   * times. Throws an Error when it does not answer as an ssh server.
+   */
+  static async connect(socket: Socket, privateKey: string, questionMs = QUESTION_MS): Promise<NodeShell> {
     const client = new ssh2.Client();
     // It may have more to say than one error.
     client.on('error', () => {});
@@ -39,6 +45,8 @@ export class NodeShell {
       privateKey,
       algorithms: ALGORITHMS as never,
       readyTimeout: HANDSHAKE_BOUND_MS,
+      keepaliveInterval: questionMs,
+      keepaliveCountMax: QUESTIONS,
     });
     const closed = once(client, 'close').then(() => {
       throw new Error('the ssh server of the node ended the connection');
