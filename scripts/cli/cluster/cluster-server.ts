@@ -74,7 +74,8 @@ export class ClusterServer {
     try {
       dialog.send({ done: (await this.#perform(request, client)) ?? null });
     } catch (error) {
-      dialog.send({ error: error instanceof Error ? error.message : String(error) });
+      const text = error instanceof Error ? error.message : String(error);
+      dialog.send({ error: text.trim().replaceAll('\n', '; ') });
     }
     dialog.close();
   }

@@ -3,6 +3,7 @@
  * The supervisor's side of a command in a node: joins a channel of its shell with a client. The
  * command ends with the client that has gone. supervisor.ts calls it.
  */
+import { once } from 'node:events';
 import type { ClientChannel } from 'ssh2';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import type { ClusterNode } from './cluster-node.ts';
@@ -41,17 +42,18 @@ class RunningCommand {
     this.#client = client;
     const { dialog, onInput } = client;
     let isOver = false;
-    let end: ExecEnd = {};
-    channel.on('exit', (status: number | null, signal?: string) => {
-      end = status === null ? { signal: signal?.replace(/^SIG/, '') ?? 'TERM' } : { status };
-    });
     channel.on('error', () => {});
-    this.whenEnded = new Promise((resolve) =>
-      channel.once('close', () => {
+    // A client that reads slowly may not have all of standard error yet.
+    const errorsCarried = once(channel.stderr, 'close');
+    const ended = new Promise<ExecEnd>((resolve) =>
+      // The event `exit` may be over before anybody can listen.
+      channel.once('close', (status?: number | null, signal?: string) => {
         isOver = true;
-        resolve(end);
+        if (typeof status === 'number') resolve({ status });
+        else resolve(signal === undefined ? {} : { signal: signal.replace(/^SIG/, '') });
       }),
     );
+    this.whenEnded = errorsCarried.then(() => ended);
     this.#carry('out', channel);
     this.#carry('err', channel.stderr, tellsGroup ? this.#awaitGroup() : undefined);
     onInput((input) => this.#take(input));
