@@ -3,10 +3,12 @@
  * Live clusters from `up` to `down`: commands, files and faults in nodes, and nodes, adapters and
  * commands that end in the middle of it.
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { makeDirectory } from '../testing/directory.ts';
+import { ROOT } from '../testing/document-blocks.ts';
 import { isRunning } from '../testing/left-behind.ts';
 import { CliProcess, type CliResult, runCli } from '../testing/run-cli.ts';
 import type { ClusterReport } from './cluster-protocol.ts';
@@ -87,6 +89,19 @@ t.test('two nodes from up to down', async (t) => {
     t.equal(gone.status, 0, 'a command ends with its client');
   });
 
+  await t.test('a shell has a terminal of the size of that here', async (t) => {
+    const command = `stty rows 33 cols 99; exec ${join(ROOT, 'scripts/vuhca')} cluster shell node1`;
+    const terminal = spawn('script', ['-qec', command, '/dev/null'], { env: { ...process.env, ...environment } });
+    let said = '';
+    terminal.stdout.on('data', (text) => {
+      const isPrompt = !said.includes('node1:~#') && `${said}${text}`.includes('node1:~#');
+      said += text;
+      if (isPrompt) terminal.stdin.write('tty; stty size; exit 5\n');
+    });
+    t.equal(await new Promise((resolve) => terminal.once('close', resolve)), 5, said);
+    t.match(said, /\/dev\/pts\/\d+\r+\n33 99\r+\n/);
+  });
+
   await t.test('nodes reach each other by name', async (t) => {
     t.match(await call('exec', 'node1', '--', 'ssh', 'node2', 'hostname'), { status: 0, stdout: 'node2\n' });
     t.match(await call('exec', 'node2', '--', 'ssh', 'node1', 'hostname'), { status: 0, stdout: 'node1\n' });
@@ -104,8 +119,11 @@ t.test('two nodes from up to down', async (t) => {
     const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 251));
     writeFileSync(join(source, 'deep', 'data'), bytes);
     writeFileSync(join(source, 'run.sh'), '#!/bin/sh\necho carried\n', { mode: 0o755 });
+    // Neither side may go round for ever.
+    symlinkSync('..', join(source, 'deep', 'up'));
     t.match(await call('copy', '--all', source, ':/root/'), { status: 0, stderr: '' });
     t.match(await call('exec', 'node2', '--', '/root/source/run.sh'), { status: 0, stdout: 'carried\n' });
+    await call('exec', 'node1', '--', 'ln -s .. /root/source/up');
     t.match(await call('copy', 'node1:/root/source', target), { status: 0, stderr: '' });
     t.ok(readFileSync(join(target, 'source', 'deep', 'data')).equals(bytes));
     const absent = join(directory, 'none');

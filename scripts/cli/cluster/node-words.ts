@@ -68,6 +68,7 @@ export function makeNodeWords(
     ...writeFile('/etc/ssh/node_key', keys.host.private, SECRET),
     ...writeFile('/etc/ssh/node_config', SSHD_CONFIG),
     ...writeFile('/etc/ssh/ssh_known_hosts', `* ${keys.host.public}\n`),
+    ...writeFile('/root/.profile', `PS1='\\h:\\w\\$ '\n`),
     ...writeFile('/root/.ssh/id_ed25519', keys.user.private, SECRET),
     ...writeFile('/root/.ssh/authorized_keys', `${keys.user.public}\n`, SECRET),
     ...writeFile('/root/.ssh/config', SSH_CONFIG, SECRET),
