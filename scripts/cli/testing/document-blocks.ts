@@ -103,6 +103,7 @@ const rows: Readonly<Record<string, readonly (readonly [begins: string, by: stri
     'docs/CLUSTER.md': [
       ['scripts/vuhca cluster ', CLUSTER],
       ['echo ', CLUSTER],
+      ['export ', CLUSTER],
       ['{', CLUSTER],
       ['#!/bin/sh', CLUSTER],
     ],
