@@ -118,12 +118,14 @@ function installUnderLock() {
 
 function install() {
   if (!areModulesCurrent()) {
-    // `npm ci` removes what it does not install, so a developer's tools are not left out.
+    // `npm ci` removes what it does not install, so a developer's tools are not left out. No package
+    // needs its scripts: they would compile what has a prebuilt form, or a form in JavaScript.
     const tools = need !== undefined || Object.values(readInstalled() ?? {}).some(isTool);
     const choice = tools ? '--include=dev' : '--omit=dev';
     step(tools ? 'installing npm packages, with those for development' : 'installing npm packages', 'npm', [
       'ci',
       choice,
+      '--ignore-scripts',
       '--no-audit',
       '--no-fund',
       '--loglevel=error',
