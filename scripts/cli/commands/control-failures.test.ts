@@ -45,6 +45,7 @@ const calls: Readonly<Record<string, readonly string[]>> = {
   explain: ['--qp=2', ''],
   inject: ['fatal'],
   link: ['', '--json', 'down a:1', 'set a:1 drop=0.1'],
+  step: ['', '10', '--until fault', '--go', '--stop'],
 };
 
 // No bound holds on a busy machine.

@@ -101,6 +101,7 @@ const unchanging: Readonly<Record<string, string>> = {
 const canned: Readonly<Record<string, unknown>> = {
   inject: { text: 'planted' },
   link: { text: 'changed' },
+  step: { text: 'the adapter runs', going: 'runs', steps: 3, reached: false },
   'capture-start': { ...progress, active: true },
   'capture-progress': { ...progress, closed: true },
   'capture-stop': progress,
