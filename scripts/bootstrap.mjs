@@ -10,7 +10,7 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { printableLines } from '../protocol/system/printable.mjs';
@@ -118,6 +118,9 @@ function installUnderLock() {
 
 function install() {
   if (!areModulesCurrent()) {
+    const modules = join(ROOT, 'node_modules');
+    if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink())
+      fail(`${modules} is a link, and npm would empty the folder that it leads to; remove the link and run again.`);
     // `npm ci` removes what it does not install, so a developer's tools are not left out. No package
     // needs its scripts: they would compile what has a prebuilt form, or a form in JavaScript.
     const tools = need !== undefined || Object.values(readInstalled() ?? {}).some(isTool);

@@ -4,7 +4,7 @@
  * tools for `npm start`, all for `npm test`, and nothing twice; and that every npm script calls it.
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
@@ -49,6 +49,11 @@ class Clone {
       'node_modules/tap': { version: '1.0.0', dev: true },
     };
     writeFileSync(join(this.#folder, 'package-lock.json'), JSON.stringify({ packages }));
+  }
+
+  /** Makes node_modules a link to those of another clone. */
+  borrow(other: Clone): void {
+    symlinkSync(join(other.#folder, 'node_modules'), join(this.#folder, 'node_modules'));
   }
 
   /** Runs bootstrap.mjs; returns the calls of npm, and what was printed. */
@@ -117,6 +122,16 @@ t.test('a new lock file is followed, and tools stay', async (t) => {
   clone.bootstrap('--tests');
   clone.lock('1.0.2');
   t.same(clone.bootstrap().calls, ['ci --include=dev']);
+});
+
+t.test('the packages of another clone are left alone', async (t) => {
+  const [clone, other] = [new Clone(t), new Clone(t)];
+  other.bootstrap('--tools');
+  clone.borrow(other);
+  t.same(clone.bootstrap('--tools').calls, [], 'nothing to install');
+  clone.lock('2.0.0');
+  t.throws(() => clone.bootstrap('--tools'), /node_modules is a link, and npm would empty the folder/);
+  t.same(other.bootstrap('--tools').calls, [], 'it has its packages');
 });
 
 t.test('npm ci builds tap, so that the first npx tap works', async (t) => {
