@@ -121,8 +121,8 @@ function install() {
     const modules = join(ROOT, 'node_modules');
     if (lstatSync(modules, { throwIfNoEntry: false })?.isSymbolicLink())
       fail(`${modules} is a link, and npm would empty the folder that it leads to; remove the link and run again.`);
-    // `npm ci` removes what it does not install, so a developer's tools are not left out. No package
-    // needs its scripts: they would compile what has a prebuilt form, or a form in JavaScript.
+    // `npm ci` removes what it does not install, so a developer's tools are not left out. No
+    // package needs its scripts: they compile what has a prebuilt form, or one in JavaScript.
     const tools = need !== undefined || Object.values(readInstalled() ?? {}).some(isTool);
     const choice = tools ? '--include=dev' : '--omit=dev';
     step(tools ? 'installing npm packages, with those for development' : 'installing npm packages', 'npm', [
