@@ -6,7 +6,7 @@ import t from 'tap';
 import { joinSummaries, readSummaries, type ShardSummary } from './summary.ts';
 
 function summary(number: number, changed: Partial<ShardSummary> = {}): ShardSummary {
-  return { command: 'npm run x', number, count: 3, passed: 10, failed: 0, failures: [], ...changed };
+  return { command: 'npm run simulate -- chaos', number, count: 3, passed: 10, failed: 0, failures: [], ...changed };
 }
 
 t.test('all shards, in any order', async (t) => {
@@ -16,7 +16,7 @@ t.test('all shards, in any order', async (t) => {
     summary(2),
   ]);
   t.same(joined, {
-    command: 'npm run x',
+    command: 'npm run simulate -- chaos',
     count: 3,
     passed: 30,
     failed: 3,
@@ -28,10 +28,13 @@ t.test('all shards, in any order', async (t) => {
 t.test('what is missing or does not belong', async (t) => {
   const mistakes: [summaries: ShardSummary[], sentence: RegExp][] = [
     [[], /name the files of all shards/],
-    [[summary(1), summary(3)], /shard 2\/3 of `npm run x` is missing; run it/],
-    [[summary(1), summary(2), summary(2), summary(3)], /shard 2\/3 of `npm run x` is named 2 times/],
-    [[summary(1), summary(2, { count: 2 })], /two runs, `npm run x` in 3 and `npm run x` in 2 shards/],
-    [[summary(1), summary(2, { command: 'npm run y' })], /two runs, .* `npm run y` in 3 shards/],
+    [[summary(1), summary(3)], /shard 2\/3 of `npm run simulate -- chaos` is missing; run it/],
+    [[summary(1), summary(2), summary(2), summary(3)], /shard 2\/3 of `npm run simulate -- chaos` is named 2 times/],
+    [
+      [summary(1), summary(2, { count: 2 })],
+      /two runs, `npm run simulate -- chaos` in 3 and `npm run simulate -- chaos` in 2 shards/,
+    ],
+    [[summary(1), summary(2, { command: 'npm test' })], /two runs, .* `npm test` in 3 shards/],
   ];
   for (const [summaries, sentence] of mistakes) t.throws(() => joinSummaries(summaries), { message: sentence });
 });
