@@ -121,6 +121,11 @@ export class DeviceChild {
     return this.#child.pid as number;
   }
 
+  /** Whether the process has ended; `whenExited` may still read its last words. */
+  get hasEnded(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+
   /** The path of a vfio-user socket: of a lone adapter, or one that the topology names. */
   socketPath(name = SOCKET): string {
     return join(this.directory, name);

@@ -95,12 +95,14 @@ export class Session {
     life: GuestLiveness,
     onGuestEnd: SessionOptions['onGuestEnd'],
   ): Promise<SessionEnd> {
+    const { guest: running, device } = this;
+    // QEMU may crash when it loses its adapter, and its end may be seen first.
     const first = await Promise.race([
-      this.guest.whenExited.then(() => undefined),
-      this.device.whenExited.then((exit) => exit),
+      running.whenExited.then(() => (device.hasEnded ? device.whenExited : undefined)),
+      device.whenExited,
     ]);
     // A guest without its adapter reads all ones forever.
-    const guest = await this.guest.quit();
+    const guest = await running.quit();
     life.end();
     try {
       const captured = first === undefined ? await capture?.end() : undefined;
@@ -108,7 +110,7 @@ export class Session {
       await onGuestEnd?.({ silence, complaints });
       return { guest, deviceFailure: first, capture: captured, silence, complaints };
     } finally {
-      await this.device.stop();
+      await device.stop();
     }
   }
 }
