@@ -91,6 +91,7 @@ const bounded: Readonly<Record<string, string>> = {
     device/process/ibsim/ibsim-server:#connecting device/process/ibsim/ibsim-server:#opening device/process/ibsim/ibsim-server:#waiting
     device/process/ibsim/mad-exchange:#clients`,
   'DOUBTS_MAX of device/hca/function/announced-memory.ts': 'device/hca/function/announced-memory:#doubts',
+  'WAITING_MAX of device/process/host/link-listener.ts': 'device/process/host/link-listener:#waiting',
   'TRANSACTIONS_MAX of device/process/ibsim/mad-exchange.ts': 'device/process/ibsim/mad-exchange:#transactions',
   'CAPACITY of device/hosts/ordering/posted-writes.ts': 'device/hosts/ordering/posted-writes:#waiting',
   'OBSERVED_BYTES_MAX of device/process/trace/trace-observer.ts': 'device/process/trace/trace-observer:#traces',
