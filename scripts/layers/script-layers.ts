@@ -26,7 +26,7 @@ export const scriptLayers: readonly Row[] = [
     holds: 'everything that a run needs, in one call or by name; compiled programs',
     uses: 'tools qemu/setup qemu',
   },
-  { path: 'scripts/console', holds: 'tables as text; shares of work', uses: '' },
+  { path: 'scripts/console', holds: 'tables as text; results as JUnit XML; shares of work', uses: '' },
   { path: 'scripts/shards', holds: 'results of shards, joined', uses: 'tools console' },
   {
     path: 'scripts/picture',
@@ -150,7 +150,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/cluster',
     holds: '`vuhca cluster`: several guests on one fabric, their supervisor, and the ways to them',
-    uses: 'system reports control tools qemu/setup qemu harness scripts/setup options session cli/topology run',
+    uses: 'system reports control tools qemu/setup qemu harness scripts/setup console options session cli/topology run',
   },
   {
     path: 'scripts/cli',

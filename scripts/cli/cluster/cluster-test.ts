@@ -10,13 +10,12 @@ import { copyFileSync, mkdirSync, readdirSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import reporter, { type Builder } from 'junit-report-builder';
 import type { KtapResult } from '../../../guest-tests/harness/ktap.ts';
 import { KtapStreams } from '../../../guest-tests/harness/ktap-streams.ts';
 import { errnoWords } from '../../../protocol/system/errno-words.mjs';
-import { printable } from '../../../protocol/system/printable.mjs';
 import { LineSplitter } from '../../../qemu/line-splitter.ts';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import { toJunitXml } from '../../console/junit.ts';
 import { checkOutput } from '../options/named-files.ts';
 import { nothing, writeOutput } from '../options/write-output.ts';
 import { ExitStatus } from '../session/exit-statuses.ts';
@@ -126,16 +125,9 @@ export function judgeNodes({ nodes, failure }: Pick<ClusterReport, 'nodes' | 'fa
   return [...ofNodes, ...(failure === undefined ? [] : [{ name: 'adapters', failure }])];
 }
 
-/** The package's types name a member that its module does not have. */
+/** One suite, which has the name of the cluster. */
 export function toJunit(name: string, results: readonly ClusterResult[]): string {
-  const builder = (reporter as unknown as Builder).newBuilder();
-  const suite = builder.testSuite().name(printable(name));
-  for (const result of results) {
-    const test = suite.testCase().className(printable(name)).name(printable(result.name));
-    if (result.skipped !== undefined) test.skipped();
-    if (result.failure !== undefined) test.failure(printable(result.failure));
-  }
-  return builder.build();
+  return toJunitXml([{ name, cases: results.map((result) => ({ className: name, ...result })) }]);
 }
 
 function makeFolder(path: string): void {

@@ -3,10 +3,9 @@
  * The results of `vuhca test` for other programs: TAP (version 14) and JUnit XML. Pure: reports in,
  * text out.
  */
-
-import reporter, { type Builder } from 'junit-report-builder';
 import type { TestResult } from '../../../guest-tests/harness/guest-session.ts';
 import { printable } from '../../../protocol/system/printable.mjs';
+import { toJunitXml } from '../../console/junit.ts';
 import { type Failure, findFailures, type JobReport, leaves, nameOf } from './test-report.ts';
 
 /** A line for each result, and one for each fault, with its details as diagnostics. */
@@ -24,26 +23,23 @@ export function toTap(reports: readonly JobReport[]): string {
   return `${['TAP version 14', ...lines, `1..${number}`].join('\n')}\n`;
 }
 
-/**
- * A suite for each job, a case for each result and each fault. The package's types name a
- * member that its module does not have.
- */
+/** A suite for each job, a case for each result and each fault. */
 export function toJunit(reports: readonly JobReport[]): string {
-  const builder = (reporter as unknown as Builder).newBuilder();
-  for (const report of reports) {
-    const suite = builder.testSuite().name(printable(report.name)).time(report.run.seconds);
-    for (const { name, result, failure } of entriesOf(report)) {
-      const path = result?.path ?? [name];
-      const className = [report.name, ...path.slice(0, -1)].join('.');
-      const test = suite
-        .testCase()
-        .className(printable(className))
-        .name(printable(path.at(-1) as string));
-      if (result?.skipped !== undefined) test.skipped().standardOutput(printable(result.skipped));
-      if (failure !== undefined) test.failure(describe(failure).join('\n') || printable(failure.title));
-    }
-  }
-  return builder.build();
+  return toJunitXml(
+    reports.map((report) => ({
+      name: report.name,
+      seconds: report.run.seconds,
+      cases: entriesOf(report).map(({ name, result, failure }) => {
+        const path = result?.path ?? [name];
+        return {
+          className: [report.name, ...path.slice(0, -1)].join('.'),
+          name: path.at(-1) as string,
+          failure: failure && (describe(failure).join('\n') || printable(failure.title)),
+          skipped: result?.skipped,
+        };
+      }),
+    })),
+  );
 }
 
 /** A test or a fault. What it is called does not depend on how it ended. */
