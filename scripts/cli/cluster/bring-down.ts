@@ -6,6 +6,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import { isRunning } from '../session/running.ts';
 import { converse } from './cluster-client.ts';
 import type { ClusterPlace } from './cluster-place.ts';
 
@@ -37,14 +38,5 @@ function readPid({ pidPath }: ClusterPlace): number | undefined {
     return Number(readFileSync(pidPath, 'utf8'));
   } catch {
     return undefined;
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -7,9 +7,9 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { isRunning } from '../session/running.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { ROOT } from '../testing/document-blocks.ts';
-import { isRunning } from '../testing/left-behind.ts';
 import { CliProcess, type CliResult, runCli } from '../testing/run-cli.ts';
 import type { ClusterReport } from './cluster-protocol.ts';
 

@@ -7,8 +7,9 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { InspectorClient } from '../debugger/inspector-client.ts';
+import { isRunning } from '../session/running.ts';
 import { makeDirectory } from '../testing/directory.ts';
-import { isRunning, runFolders } from '../testing/left-behind.ts';
+import { runFolders } from '../testing/left-behind.ts';
 import { CliProcess, runCli } from '../testing/run-cli.ts';
 import { checkCommandsAndSignal, startWaitingGuest } from '../testing/waiting-guest.ts';
 

@@ -6,8 +6,9 @@
 import { readdirSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Test } from 'tap';
+import { isRunning } from '../session/running.ts';
 import { makeDirectory } from './directory.ts';
-import { isRunning, runFolders } from './left-behind.ts';
+import { runFolders } from './left-behind.ts';
 import { CliProcess, runCli } from './run-cli.ts';
 import { runWords } from './run-words.ts';
 

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Whether another process is there. Called by code and tests that wait for the end of one. */
+
+/** Also true for one that has ended and that its parent has not asked for. */
+export function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
