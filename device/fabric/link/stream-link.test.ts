@@ -45,6 +45,8 @@ class Pair {
 
   constructor(options: Partial<StreamLinkOptions> = {}, lanes = 1) {
     this.ports = [newPort(1, lanes), newPort(2, lanes)];
+    for (const { transmitQueues } of this.ports)
+      for (let level = 0; level < 16; level++) transmitQueues.mapServiceLevel(level, level % lanes);
     this.links = [new StreamLink(this.ports[0], options), new StreamLink(this.ports[1], options)];
   }
 
@@ -133,8 +135,6 @@ t.test('bytes cut anywhere, and a slow receiver, lose nothing on any VL', async 
     const random = new Random(seed);
     const lanes = random.pick([1, 2, 4, 8]);
     const pair = new Pair({ bufferBlocks: 300, bufferPackets: 128 }, lanes);
-    for (const port of pair.ports)
-      for (let level = 0; level < 16; level++) port.transmitQueues.mapServiceLevel(level, level % lanes);
     pair.connect();
     pair.run();
     const arrivals = new Arrivals(pair.ports[1]);
@@ -205,8 +205,6 @@ t.test('faults break no promise to the peer, on any VL', async (t) => {
     const lanes = random.pick([1, 2, 4]);
     const faults = { duplicate: 0.2, reorder: 0.2, drop: 0.1, delay: 0.1 };
     const pair = new Pair({ bufferBlocks: 300, bufferPackets: 128, outgoing: { seed, faults, delayNs: 50 } }, lanes);
-    for (const port of pair.ports)
-      for (let level = 0; level < 16; level++) port.transmitQueues.mapServiceLevel(level, level % lanes);
     pair.connect();
     pair.run();
     const arrivals = new Arrivals(pair.ports[1]);

@@ -8,7 +8,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import t from 'tap';
 import { type LinkKey, parseLinkKey } from '../../../protocol/system/link-key.ts';
 import { sharedKeyText, TestAuthority } from '../../../protocol/system/testing/link-keys.ts';
-import { counting, exchange, isActive, Side, until } from '../../rig/live/link-side.ts';
+import { counting, exchange, isActive, linkTo, Side, until } from '../../rig/live/link-side.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'vuhca-tls-'));
 t.teardown(() => rmSync(folder, { recursive: true }));
@@ -124,9 +124,7 @@ t.test('silent and wrong peers keep nobody out', async (t) => {
     socket.resume();
     if (index % 2 === 0) socket.write(Buffer.alloc(1000, index));
   }
-  const connector = new Side(2, 'connect', endpoint, { key: shared[0] });
-  await connector.socketLink.start();
-  await until(isActive(listener, connector), 'a link', listener, connector);
+  const connector = await linkTo(listener, endpoint, { key: shared[0] });
   await exchange(connector, listener, 50);
   await until(
     () => strangers.filter(({ closed }) => closed).length === 6,

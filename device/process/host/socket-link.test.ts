@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { send } from '../../rig/fixtures/port-pair.ts';
-import { counting, exchange, isActive, Side, until } from '../../rig/live/link-side.ts';
+import { counting, exchange, isActive, linkTo, Side, until } from '../../rig/live/link-side.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'vuhca-link-'));
 t.teardown(() => rmSync(folder, { recursive: true }));
@@ -28,9 +28,7 @@ t.test('packets pass over a UNIX socket and over TCP, more than fit any buffer',
     const listener = new Side(1, 'listen', endpoint);
     await listener.socketLink.start();
     const there = kind === 'unix' ? endpoint : { host: kind, port: listener.socketLink.boundPort };
-    const connector = new Side(2, 'connect', there);
-    await connector.socketLink.start();
-    await until(isActive(listener, connector), 'a link', listener, connector);
+    const connector = await linkTo(listener, there);
     await exchange(listener, connector, 2000);
     await exchange(connector, listener, 2000);
     t.same(connector.arrivals.ids, counting(2000), kind);
@@ -75,10 +73,8 @@ t.test('the link comes back when either side restarts', async (t) => {
 t.test('a second peer is refused and does not disturb the first', async (t) => {
   const endpoint = { path: join(folder, 'c.sock') };
   const listener = new Side(1, 'listen', endpoint);
-  const connector = new Side(2, 'connect', endpoint);
   await listener.socketLink.start();
-  await connector.socketLink.start();
-  await until(isActive(listener, connector), 'a link', listener, connector);
+  const connector = await linkTo(listener, endpoint);
   const stranger = connect(endpoint.path);
   stranger.on('error', () => {});
   await until(() => stranger.destroyed || stranger.closed, 'the refusal', listener, connector);
@@ -100,9 +96,7 @@ t.test('a peer that talks rubbish is thrown out, counted and logged; the next on
   await until(() => stranger.closed, 'the end', listener);
   t.equal(listener.socketLink.link.faults.get('oversized frame'), 1);
   t.match(listener.lines, [/link of port 1 at .*d\.sock: connection ended: oversized frame/]);
-  const connector = new Side(2, 'connect', endpoint);
-  await connector.socketLink.start();
-  await until(isActive(listener, connector), 'a link', listener, connector);
+  const connector = await linkTo(listener, endpoint);
   listener.socketLink.close();
   connector.socketLink.close();
 });
@@ -137,9 +131,7 @@ t.test('a socket file left behind is taken over, one in use is not', async (t) =
   t.ok(existsSync(endpoint.path));
   const heir = new Side(1, 'listen', endpoint);
   await heir.socketLink.start();
-  const connector = new Side(2, 'connect', endpoint);
-  await connector.socketLink.start();
-  await until(isActive(heir, connector), 'a link', heir, connector);
+  const connector = await linkTo(heir, endpoint);
   heir.socketLink.close();
   connector.socketLink.close();
 });
@@ -165,9 +157,7 @@ t.test('peers that say nothing keep nobody out, and few of them wait', async (t)
   const ended = () => silent.filter(({ closed }) => closed).length;
   await until(() => listener.socketLink.refused === 4 && ended() === 4, 'the oldest being refused', listener);
   t.match(listener.socketLink.trouble, /too many peers say nothing/);
-  const connector = new Side(2, 'connect', endpoint);
-  await connector.socketLink.start();
-  await until(isActive(listener, connector), 'a link', listener, connector);
+  const connector = await linkTo(listener, endpoint);
   await exchange(connector, listener, 50);
   const late = silent.find(({ closed }) => !closed) as Socket;
   late.write('x');
@@ -185,9 +175,7 @@ t.test('a storm of connections is refused, and the link is found behind it', asy
   await until(() => storm.every(({ closed }) => closed), 'the end of the storm', listener);
   const { faults } = listener.socketLink.link;
   t.equal((faults.get('oversized frame') ?? 0) + listener.socketLink.refused, storm.length);
-  const connector = new Side(2, 'connect', endpoint);
-  await connector.socketLink.start();
-  await until(isActive(listener, connector), 'a link', listener, connector);
+  const connector = await linkTo(listener, endpoint);
   listener.socketLink.close();
   connector.socketLink.close();
 });

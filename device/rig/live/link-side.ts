@@ -50,6 +50,18 @@ export const isActive =
   (...sides: Side[]) =>
   () =>
     sides.every(({ port }) => port.state === PortState.ACTIVE);
+/** A connecting side for one that listens; both are up when it comes. */
+export async function linkTo(
+  listener: Side,
+  endpoint: SocketLinkOptions['endpoint'],
+  more: Partial<SocketLinkOptions> = {},
+): Promise<Side> {
+  const connector = new Side(2, 'connect', endpoint, more);
+  await connector.socketLink.start();
+  await until(isActive(listener, connector), 'a link', listener, connector);
+  return connector;
+}
+
 export const counting = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
 
 export async function exchange(from: Side, to: Side, count: number): Promise<void> {
