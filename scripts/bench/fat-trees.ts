@@ -4,6 +4,7 @@
  * where the 36 ports of a switch suffice for that. Pure. Called by fabric-size.ts.
  */
 import type { ManagedFabricPlan } from '../../device/rig/fixtures/managed-fabric.ts';
+import { generate } from '../../device/topology/generate.ts';
 
 /** A fat tree by its numbers. */
 export interface FatTree {
@@ -27,19 +28,33 @@ export const TREES: readonly FatTree[] = [
 
 type Link = readonly [string, string];
 
+/** The nodes and links of a tree. */
+export function planFatTree({ levels, adapters, width, up = width }: FatTree): ManagedFabricPlan {
+  return levels === 2 ? planTwoLevels(adapters / width, up, width) : planThreeLevels(adapters, width);
+}
+
+/** The rule of topology files. */
+function planTwoLevels(leaves: number, spines: number, adaptersPerLeaf: number): ManagedFabricPlan {
+  const { switches, trunks, places } = generate('fat-tree', { leaves, spines, adaptersPerLeaf });
+  const names = new Map(switches.map(({ name }, index) => [name, `s${index}`]));
+  const nodeOf = (port: string): string => names.get(port.split(':')[0] as string) as string;
+  return {
+    switches: switches.map(({ ports }) => ports),
+    adapters: places.length,
+    links: [
+      ...places.map((place, at): Link => [nodeOf(place), `a${at}`]),
+      ...trunks.map(([low, high]): Link => [nodeOf(low), nodeOf(high)]),
+    ],
+  };
+}
+
 /**
- * The nodes and links. Two levels: each leaf has a link to each of `up` spines. Three levels:
- * pods of `width` leaves below as many switches, each of which has a link to `width` switches of
+ * Pods of `width` leaves below as many switches, each of which has a link to `width` switches of
  * the top; those have one to each pod.
  */
-export function planFatTree({ levels, adapters, width, up = width }: FatTree): ManagedFabricPlan {
+function planThreeLevels(adapters: number, width: number): ManagedFabricPlan {
   const leaves = adapters / width;
   const leafLinks = range(adapters).map((at): Link => [`s${Math.floor(at / width)}`, `a${at}`]);
-  if (levels === 2) {
-    const trunks = range(leaves).flatMap((leaf) => range(up).map((spine): Link => [`s${leaf}`, `s${leaves + spine}`]));
-    const switches = [...range(leaves).map(() => width + up), ...range(up).map(() => Math.max(2, leaves))];
-    return { switches, adapters, links: [...leafLinks, ...trunks] };
-  }
   const pods = leaves / width;
   const middleOf = (pod: number, index: number): string => `s${leaves + pod * width + index}`;
   const low = range(leaves).flatMap((leaf) =>
