@@ -12,7 +12,7 @@ import { planSwitch } from './peer-adapters.ts';
 import { mergeResults } from './results.ts';
 import { runAll } from './run-all.ts';
 import { type ForeignOptions, type ForeignRun, listAdapters } from './run-suites.ts';
-import { suiteFiles } from './suite-guest.ts';
+import { faultsOf, suiteFiles } from './suite-guest.ts';
 import { ADAPTERS, type AdapterName, type ForeignResult, readNames } from './suites.ts';
 
 t.test('results become a document, and a run replaces its own suites only', async (t) => {
@@ -46,6 +46,17 @@ t.test('a question of several lines reaches the other guest through the host', a
   const [verb, tag, ...words] = lines[0].split(' ');
   t.same([verb, Number(tag) > 0], ['run', true]);
   t.equal(words.join(' ').replaceAll('\t', '\n'), 'echo one &&\n  echo two');
+});
+
+t.test("a complaint of the guest's kernel is told with the log around it", async (t) => {
+  const log = ['boot', 'workqueue: a is flushing b', 'WARNING: at c', 'Call Trace:', ' d+0x1/0x2'];
+  const fault = { kind: 'kernel', text: `complained: ${log[2]}`, logLines: 2 } as const;
+  const later = { ...fault, text: 'complained: Call Trace:', logLines: 3 };
+  const logBetween = (from: number, to: number) => log.slice(Math.max(0, from), to);
+  t.same(faultsOf({ faults: [fault, later], results: [], logBetween }), [
+    ['kernel: complained: WARNING: at c', ...log].join('\n'),
+    'kernel: complained: Call Trace:',
+  ]);
 });
 
 t.test('a failure by the driver keeps its reason', async (t) => {

@@ -37,6 +37,9 @@ const FOLDER = fileURLToPath(new URL('../../guest-tests/foreign', import.meta.ur
 const CASE = '#!/bin/sh\nexec sh /foreign/run.sh\n';
 /** run.sh ends a program that is stuck before. */
 export const SILENCE_SECONDS = 1800;
+/** Lines of the kernel's log shown before and after the first line of its complaint. */
+const LOG_BEFORE = 5;
+const LOG_AFTER = 40;
 
 export interface SuiteImage {
   readonly initramfs: string;
@@ -92,10 +95,22 @@ export function readResult({ path, ok, skipped, diagnostics, parent, step }: Tes
   return { suite, name: rest.join('/'), verdict, diagnostics, ...(skipped === undefined ? {} : { reason: skipped }) };
 }
 
-/** Faults of the run itself. A script that ends with an error has lost results. */
-export function faultsOf({ faults, results }: GuestSession): string[] {
+/**
+ * Faults of the run itself, the first complaint of the kernel with the lines of the log around it.
+ * A script that ends with an error has lost results.
+ */
+export function faultsOf(session: Pick<GuestSession, 'faults' | 'results' | 'logBetween'>): string[] {
+  const { faults, results } = session;
+  const complaint = faults.find(({ kind }) => kind === 'kernel');
   const steps = results.filter(({ step, ok }) => step !== undefined && !ok);
-  return [...faults.map(describeFault), ...steps.map(({ path }) => `${path.join('/')} failed`)];
+  return [
+    ...faults.map((fault) => [describeFault(fault), ...(fault === complaint ? around(session, fault) : [])].join('\n')),
+    ...steps.map(({ path }) => `${path.join('/')} failed`),
+  ];
+}
+
+function around(session: Pick<GuestSession, 'logBetween'>, { logLines }: GuestFault): readonly string[] {
+  return session.logBetween(logLines - LOG_BEFORE, logLines + LOG_AFTER);
 }
 
 /** The suites whose last line was seen. */
