@@ -81,7 +81,7 @@ while [ $round -lt 3 ]; do
   round=$((round + 1))
   for adapter in ${ADAPTERS% rxe} rxe; do
     use_adapter $adapter
-    measure latency-64 5 ib_send_lat -s 64 -n 5000
+    measure latency-64 5 ib_send_lat -s 64 -n 20000
     # Soft-RoCE needs seconds for what a deep queue holds.
     measure bandwidth-65536 4 ib_write_bw -s 65536 -t 16 -Q 4 -D 6 -f 1
     measure rate-64 5 ib_write_bw -s 64 -D 4 -f 1

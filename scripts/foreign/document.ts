@@ -18,7 +18,7 @@ npm run test:foreign -- --write                         # all suites on all adap
 npm run test:foreign -- --only cm --adapter rxe         # one suite on one adapter
 npm run test:foreign -- --only perftest --tests events  # tests by their names
 npm run test:foreign -- --short                         # a few tests of each suite
-npm run test:foreign -- --only figures                  # speed beside soft-RoCE, as ratios
+npm run test:foreign -- --only figures                  # all in one guest, beside soft-RoCE
 npm run test:foreign -- --adapter mlx5                  # the current stock driver only
 npm run test:foreign -- --adapter mlx5 --far mthca --only peers  # the far guest has another adapter
 \`\`\`
@@ -73,7 +73,7 @@ function summarize(kept: KeptResults, adapters: readonly AdapterName[], suites: 
 
 function describeFigures(figures: KeptFigures): string {
   const [head = [], ...rows] = tabulateFigures(figures);
-  return `## Figures\n\nMedians of three rounds in turns with soft-RoCE, in one guest:\n\n${table(head, rows)}`;
+  return `## Figures\n\nMedians of three rounds in which the adapters and soft-RoCE take turns in one guest:\n\n${table(head, rows)}`;
 }
 
 /** Tests of pyverbs are many: they are counted by file, and what did not pass is named. */

@@ -13,7 +13,15 @@ import { describeResults } from './document.ts';
 import { FigureReader, type KeptFigures, readFigures, tabulateFigures, writeFigures } from './figures.ts';
 import { mergeResults, readResults, writeResults } from './results.ts';
 import { runAll } from './run-all.ts';
-import { ADAPTERS, type AdapterName, type ForeignResult, isJudged, readNames, SUITES } from './suites.ts';
+import {
+  ADAPTERS,
+  type AdapterName,
+  type ForeignResult,
+  isJudged,
+  readNames,
+  SUITES,
+  type SuiteName,
+} from './suites.ts';
 
 interface Options {
   readonly only: string;
@@ -47,8 +55,8 @@ await runEntry(async () => {
     throw new SetupError('--far needs adapters on one fabric: leave rxe out of --adapter');
   await installMissingPackages(BASE_PACKAGES);
   let [passed, failed] = [0, 0];
-  for (const adapter of adapters) {
-    const counts = await runAdapter(adapter, { suites, ...(far[0] === undefined ? {} : { far: far[0] }) }, options);
+  for (const together of groupAdapters(adapters, suites)) {
+    const counts = await runGroup(together, { suites, ...(far[0] === undefined ? {} : { far: far[0] }) }, options);
     passed += counts.passed;
     failed += counts.failed;
   }
@@ -59,18 +67,28 @@ await runEntry(async () => {
 /** The suites that run on each adapter, and the far one. */
 type Choice = Pick<Parameters<typeof runAll>[0], 'suites' | 'far'>;
 
-/** Runs the suites on one adapter and keeps what they gave, so that a later fault loses nothing. */
-async function runAdapter(
-  adapter: AdapterName,
+/** Adapters whose figures are compared share a guest; others have one each. */
+function groupAdapters(adapters: readonly AdapterName[], suites: readonly SuiteName[]): AdapterName[][] {
+  const judged = adapters.filter(isJudged);
+  return suites.join() === 'figures' && judged.length > 0 ? [judged] : adapters.map((adapter) => [adapter]);
+}
+
+/**
+ * Runs the suites on the adapters of one guest and keeps what they gave, so that a later fault loses
+ * nothing.
+ */
+async function runGroup(
+  adapters: readonly AdapterName[],
   choice: Choice,
   { tests, short = false, write = false, log = false }: Options,
 ): Promise<{ readonly passed: number; readonly failed: number }> {
   const suites = SUITES.filter((name) => choice.suites.includes(name));
-  process.stdout.write(`== ${adapter}: ${suites.join(', ')}\n`);
+  const title = adapters.join(', ');
+  process.stdout.write(`== ${title}: ${suites.join(', ')}\n`);
   const figures = new FigureReader();
   const { results, faults, seconds } = await runAll({
     ...choice,
-    adapters: [adapter],
+    adapters,
     suites,
     short,
     onResult: print,
@@ -82,17 +100,27 @@ async function runAdapter(
   const [passed, skipped, failed] = (['pass', 'skip', 'fail'] as const).map(
     (verdict) => results.filter((one) => one.verdict === verdict).length,
   ) as [number, number, number];
-  const measured = measure(figures, adapter);
+  const measured = measure(figures, adapters);
   if (Object.keys(measured).length > 0) process.stdout.write(table(tabulateFigures(measured), 1));
-  process.stdout.write(`${adapter}: ${passed}, ${skipped}, ${failed} passed, skipped, failed; `);
+  process.stdout.write(`${title}: ${passed}, ${skipped}, ${failed} passed, skipped, failed; `);
   process.stdout.write(`${faults.length} faults, ${seconds.toFixed(0)} s\n`);
-  if (write) keep(adapter, results, measured);
-  return { passed, failed: isJudged(adapter) ? failed + faults.length : 0 };
+  if (write) for (const adapter of adapters) keep(adapter, resultsOf(adapter, adapters, results), measured);
+  return { passed, failed: adapters.some(isJudged) ? failed + faults.length : 0 };
 }
 
-/** What was measured of the adapter, and without a fabric. */
-function measure(figures: FigureReader, adapter: AdapterName): KeptFigures {
-  const ratios = ([adapter, 'loop'] as const).map((name) => [name, figures.ratios(name)] as const);
+/** The results of one of `adapters`, and those of what they are compared with. */
+function resultsOf(
+  adapter: AdapterName,
+  adapters: readonly AdapterName[],
+  results: readonly ForeignResult[],
+): ForeignResult[] {
+  const others = adapters.filter((other) => other !== adapter);
+  return results.filter(({ name }) => !others.some((other) => name.split('-').includes(other)));
+}
+
+/** What was measured of the adapters, and without a fabric. */
+function measure(figures: FigureReader, adapters: readonly AdapterName[]): KeptFigures {
+  const ratios = ([...adapters, 'loop'] as const).map((name) => [name, figures.ratios(name)] as const);
   return Object.fromEntries(ratios.filter(([, measured]) => Object.keys(measured).length > 0));
 }
 
