@@ -9,7 +9,7 @@ import { LineSplitter } from '../../qemu/line-splitter.ts';
 import { describeResults } from './document.ts';
 import { FigureReader } from './figures.ts';
 import { planSwitch } from './peer-adapters.ts';
-import { mergeResults } from './results.ts';
+import { filesWithoutPasses, mergeResults } from './results.ts';
 import { runAll } from './run-all.ts';
 import { type ForeignOptions, type ForeignRun, listAdapters } from './run-suites.ts';
 import { faultsOf, suiteFiles } from './suite-guest.ts';
@@ -57,6 +57,13 @@ t.test("a complaint of the guest's kernel is told with the log around it", async
     ['kernel: complained: WARNING: at c', ...log].join('\n'),
     'kernel: complained: Call Trace:',
   ]);
+});
+
+t.test('files of pyverbs without a pass are found', async (t) => {
+  const texts = { 'cq.one': 'skip: no', 'cq.two': 'ok', 'odp.one': 'skip: no', 'qp.one': 'ok', 'dr.one': 'driver: no' };
+  const kept = { mlx5: { pyverbs: texts, cm: { 'rping.one': 'skip: no' } } };
+  t.same(filesWithoutPasses(kept, 'mlx5'), ['odp', 'dr']);
+  t.same(filesWithoutPasses(kept, 'vuhca'), []);
 });
 
 t.test('a failure by the driver keeps its reason', async (t) => {

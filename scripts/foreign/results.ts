@@ -31,6 +31,16 @@ export function mergeResults(kept: KeptResults, adapter: AdapterName, results: r
   return { ...kept, [adapter]: suites };
 }
 
+/** Files of pyverbs of which no test passes on `adapter`, as far as it was kept. */
+export function filesWithoutPasses(kept: KeptResults, adapter: AdapterName): string[] {
+  const files = new Map<string, boolean>();
+  for (const [name, text] of Object.entries(kept[adapter]?.pyverbs ?? {})) {
+    const [file = ''] = name.split('.');
+    files.set(file, files.get(file) === true || text === 'ok');
+  }
+  return [...files].filter(([, passes]) => !passes).map(([file]) => file);
+}
+
 function describe({ verdict, reason = '' }: ForeignResult): string {
   if (verdict === 'skip') return reason.startsWith(DRIVER) ? reason : `skip: ${reason}`;
   return verdict === 'pass' ? 'ok' : 'FAIL';

@@ -31,6 +31,8 @@ export interface ForeignOptions {
   readonly suites: readonly string[];
   /** An expression for the names of the tests to run; all when absent. */
   readonly tests?: string;
+  /** Files of pyverbs that do not run, named as in results. */
+  readonly leftOut?: readonly string[];
   /** True gives the guest two adapters behind a switch. */
   readonly hasTwoAdapters?: boolean;
   /** True leaves out all but a few tests of each suite. */

@@ -25,6 +25,8 @@ export interface SuiteJob {
   readonly short?: boolean;
   /** An expression for the names of the tests to run; all when absent. */
   readonly tests?: string;
+  /** Files of pyverbs that do not run, named as in results. */
+  readonly leftOut?: readonly string[];
   /** The adapter of the far guest, when it differs. */
   readonly far?: AdapterName;
   /** Which one of two guests it is. */
@@ -48,7 +50,7 @@ export interface SuiteImage {
 }
 
 export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
-  const { adapters, suites, short = false, tests = '', far = '', side = '', set = 'base' } = suiteJob;
+  const { adapters, suites, short = false, tests = '', leftOut = [], far = '', side = '', set = 'base' } = suiteJob;
   const settings = {
     ADAPTERS: adapters.join(' '),
     SUITES: suites.join(' '),
@@ -56,6 +58,7 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
     SIDE: side,
     FAR_ADAPTER: far,
     TESTS: tests,
+    LEFT_OUT: leftOut.join(' '),
   };
   const lines = Object.entries(settings).map(([name, value]) => `${name}='${value.replaceAll("'", '')}'\n`);
   const programs = suites.some(usesPrograms) ? Object.entries(await provideVerbsPrograms()) : [];
