@@ -48,6 +48,8 @@ export interface GuestSessionOptions {
   readonly guest?: GuestOptions;
   /** The longest silence, in seconds; none ends the guest when it is Infinity. */
   readonly silenceSeconds?: number;
+  /** The same before the guest has booted; at least five minutes when absent. */
+  readonly bootSeconds?: number;
   /** True leaves memory of the kernel's allocators cleared, which ib_mthca needs. */
   readonly cleared?: boolean;
 }
@@ -105,6 +107,7 @@ export class GuestSession {
     started: (guest: Guest) => void = () => {},
   ): Promise<void> {
     const { guest: options = {}, silenceSeconds = SILENCE_SECONDS, cleared = false } = this.#options;
+    const { bootSeconds = Math.max(silenceSeconds, BOOT_SECONDS) } = this.#options;
     const slabChecks = cleared ? SLAB_CHECKS.cleared : SLAB_CHECKS.poisoned;
     const guest = await launchGuest({
       ...options,
@@ -120,7 +123,7 @@ export class GuestSession {
       this.#fault('silence', `the guest was silent for ${seconds} s${this.#during()} and was ended${after}`);
       void guest.kill();
     };
-    this.#silence = new SilenceWatch({ endMs: Math.max(silenceSeconds, BOOT_SECONDS) * 1000, onEnd: endIt });
+    this.#silence = new SilenceWatch({ endMs: bootSeconds * 1000, onEnd: endIt });
     this.#whenBooted = () => {
       this.#silence?.stop();
       this.#silence = new SilenceWatch({ endMs: silenceSeconds * 1000, onEnd: endIt });

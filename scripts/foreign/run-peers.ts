@@ -10,7 +10,15 @@ import { hasClearedMemory } from './adapter-parts.ts';
 import { type ServedPeers, type Sides, servePeers } from './peer-adapters.ts';
 import { PeerHost } from './peer-host.ts';
 import type { ForeignOptions, ForeignRun } from './run-suites.ts';
-import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS, type SuiteImage } from './suite-guest.ts';
+import {
+  BOOT_SECONDS,
+  endedSuites,
+  faultsOf,
+  packSuites,
+  readResult,
+  SILENCE_SECONDS,
+  type SuiteImage,
+} from './suite-guest.ts';
 import type { AdapterName, ForeignResult } from './suites.ts';
 
 const PEER_PORT = 'vuhca.peer';
@@ -70,6 +78,7 @@ class Peers {
     const session = (side: Side, onResult?: (result: TestResult) => void): GuestSession =>
       new GuestSession({
         silenceSeconds: SILENCE_SECONDS,
+        bootSeconds: BOOT_SECONDS,
         cleared: hasClearedMemory(sides[side]),
         guest: {
           disk: images[side].disk,

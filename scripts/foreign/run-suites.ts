@@ -10,7 +10,7 @@ import type { VfioUserDevice } from '../../qemu/guest-options.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
 import { deviceArguments, hasClearedMemory } from './adapter-parts.ts';
 import { type SideAdapter, serveSwitch } from './peer-adapters.ts';
-import { endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS } from './suite-guest.ts';
+import { BOOT_SECONDS, endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS } from './suite-guest.ts';
 import { type AdapterName, type ForeignResult, isJudged } from './suites.ts';
 
 export interface ForeignRun {
@@ -55,6 +55,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
   const results: ForeignResult[] = [];
   const session = new GuestSession({
     silenceSeconds: SILENCE_SECONDS,
+    bootSeconds: BOOT_SECONDS,
     cleared: hasClearedMemory(options.adapters),
     guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS },
     ...(options.onKernelLine === undefined ? {} : { onKernelLine: options.onKernelLine }),

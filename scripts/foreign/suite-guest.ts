@@ -39,6 +39,8 @@ const FOLDER = fileURLToPath(new URL('../../guest-tests/foreign', import.meta.ur
 const CASE = '#!/bin/sh\nexec sh /foreign/run.sh\n';
 /** run.sh ends a program that is stuck before. */
 export const SILENCE_SECONDS = 1800;
+/** A guest that does not boot need not cost half an hour. */
+export const BOOT_SECONDS = 300;
 /** Lines of the kernel's log shown before and after the first line of its complaint. */
 const LOG_BEFORE = 5;
 const LOG_AFTER = 40;
@@ -99,15 +101,17 @@ export function readResult({ path, ok, skipped, diagnostics, parent, step }: Tes
 }
 
 /**
- * Faults of the run itself, the first complaint of the kernel with the lines of the log around it.
- * A script that ends with an error has lost results.
+ * Faults of the run itself; the first complaint of the kernel and a silence come with the lines of
+ * the log around them. A script that ends with an error has lost results.
  */
 export function faultsOf(session: Pick<GuestSession, 'faults' | 'results' | 'logBetween'>): string[] {
   const { faults, results } = session;
-  const complaint = faults.find(({ kind }) => kind === 'kernel');
+  const shown = ['kernel', 'silence'].map((kind) => faults.find((fault) => fault.kind === kind));
   const steps = results.filter(({ step, ok }) => step !== undefined && !ok);
   return [
-    ...faults.map((fault) => [describeFault(fault), ...(fault === complaint ? around(session, fault) : [])].join('\n')),
+    ...faults.map((fault) =>
+      [describeFault(fault), ...(shown.includes(fault) ? around(session, fault) : [])].join('\n'),
+    ),
     ...steps.map(({ path }) => `${path.join('/')} failed`),
   ];
 }
