@@ -12,7 +12,7 @@ import { planSwitch } from './peer-adapters.ts';
 import { filesWithoutPasses, mergeResults } from './results.ts';
 import { runAll } from './run-all.ts';
 import { type ForeignOptions, type ForeignRun, listAdapters } from './run-suites.ts';
-import { faultsOf, suiteFiles } from './suite-guest.ts';
+import { faultsOf, othersFaultsOf, suiteFiles } from './suite-guest.ts';
 import { ADAPTERS, type AdapterName, type ForeignResult, readNames } from './suites.ts';
 
 t.test('results become a document, and a run replaces its own suites only', async (t) => {
@@ -53,10 +53,22 @@ t.test("a complaint of the guest's kernel is told with the log around it", async
   const fault = { kind: 'kernel', text: `complained: ${log[2]}`, logLines: 2 } as const;
   const later = { ...fault, text: 'complained: Call Trace:', logLines: 3 };
   const logBetween = (from: number, to: number) => log.slice(Math.max(0, from), to);
-  t.same(faultsOf({ faults: [fault, later], results: [], logBetween }), [
+  t.same(faultsOf({ faults: [fault, later], results: [], logBetween }, ['mlx5']), [
     ['kernel: complained: WARNING: at c', ...log].join('\n'),
     'kernel: complained: Call Trace:',
   ]);
+});
+
+t.test("a rule of the kernel's work queues counts where our driver is loaded", async (t) => {
+  const text =
+    'complained (warning): WARNING: CPU: 0 PID: 30 at kernel/workqueue.c:3767 check_flush_dependency.part.0+0xc9';
+  const other = { kind: 'kernel', text: 'complained (warning): WARNING: elsewhere', logLines: 1 } as const;
+  const session = { faults: [{ ...other, text }, other], results: [], logBetween: () => ['log'] };
+  const ofOthers = `kernel: ${text}\nlog`;
+  t.same(othersFaultsOf(session, ['mlx5']), [ofOthers]);
+  t.same(faultsOf(session, ['mlx5']), [`kernel: ${other.text}\nlog`]);
+  t.same(othersFaultsOf(session, ['vuhca']), []);
+  t.same(faultsOf(session, ['vuhca']), [ofOthers, `kernel: ${other.text}`]);
 });
 
 t.test('files of pyverbs without a pass are found', async (t) => {
@@ -130,7 +142,13 @@ t.test('a suite that does not end costs only itself', async (t) => {
   const run = async ({ suites }: ForeignOptions): Promise<ForeignRun> => {
     begun.push(suites.join());
     const ended = suites.slice(0, suites.indexOf('cm') < 0 ? suites.length : suites.indexOf('cm'));
-    return { results: [], faults: ended.length < suites.length ? ['the guest died'] : [], ended, seconds: 1 };
+    return {
+      results: [],
+      faults: ended.length < suites.length ? ['the guest died'] : [],
+      othersFaults: [],
+      ended,
+      seconds: 1,
+    };
   };
   const runners = { guest: run, 'guest with two adapters': run, 'two guests': run };
   const suites = ['verbs', 'cm', 'ipoib', 'peers'] as const;

@@ -86,7 +86,7 @@ async function runGroup(
   const title = adapters.join(', ');
   process.stdout.write(`== ${title}: ${suites.join(', ')}\n`);
   const figures = new FigureReader();
-  const { results, faults, seconds } = await runAll({
+  const { results, faults, othersFaults, seconds } = await runAll({
     ...choice,
     adapters,
     suites,
@@ -96,6 +96,7 @@ async function runGroup(
     ...(tests === undefined ? {} : { tests }),
     ...(log ? { onKernelLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
   });
+  for (const fault of othersFaults) process.stdout.write(`not of the adapter: ${fault}\n`);
   for (const fault of faults) process.stdout.write(`fault: ${fault}\n`);
   const [passed, skipped, failed] = (['pass', 'skip', 'fail'] as const).map(
     (verdict) => results.filter((one) => one.verdict === verdict).length,

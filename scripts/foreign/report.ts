@@ -16,7 +16,7 @@ export async function reportSuites(
   suites: readonly SuiteName[],
   short = false,
 ): Promise<readonly ForeignResult[]> {
-  const { results, faults, seconds } = await runAll({
+  const { results, faults, othersFaults, seconds } = await runAll({
     adapters: [adapter],
     suites,
     short,
@@ -26,6 +26,7 @@ export async function reportSuites(
     if (verdict === 'skip') t.pass(`${suite}/${name}`, { skip: reason ?? true });
     else t.equal(verdict, 'pass', `${suite}/${name}`, { diagnostics });
   }
+  for (const fault of othersFaults) t.comment(`not of the adapter: ${fault}`);
   t.same(faults, [], 'the run itself');
   t.same([...new Set(results.map(({ suite }) => suite))].sort(), [...suites].sort(), 'all suites have results');
   t.comment(`${seconds.toFixed(1)} s`);

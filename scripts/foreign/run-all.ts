@@ -32,6 +32,7 @@ export async function runAll(
   return {
     results: runs.flatMap(({ results }) => results),
     faults: runs.flatMap(({ faults }) => faults),
+    othersFaults: runs.flatMap(({ othersFaults }) => othersFaults),
     ended: runs.flatMap(({ ended }) => ended),
     seconds: runs.reduce((sum, { seconds }) => sum + seconds, 0),
   };

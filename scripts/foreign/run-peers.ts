@@ -14,6 +14,7 @@ import {
   BOOT_SECONDS,
   endedSuites,
   faultsOf,
+  othersFaultsOf,
   packSuites,
   readResult,
   SILENCE_SECONDS,
@@ -52,8 +53,17 @@ export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun
     peers.host.close();
     peers.near.addFaults('adapter', await served.stop());
   }
-  const faults = [...faultsOf(peers.near), ...faultsOf(peers.far).map((fault) => `far guest: ${fault}`)];
-  return { results, faults, ended: endedSuites(peers.near), seconds: peers.near.seconds };
+  const ofBoth = (judge: typeof faultsOf): string[] => [
+    ...judge(peers.near, sides.near),
+    ...judge(peers.far, sides.far).map((fault) => `far guest: ${fault}`),
+  ];
+  return {
+    results,
+    faults: ofBoth(faultsOf),
+    othersFaults: ofBoth(othersFaultsOf),
+    ended: endedSuites(peers.near),
+    seconds: peers.near.seconds,
+  };
 }
 
 /** The two guests of a run. */

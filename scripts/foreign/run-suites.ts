@@ -10,13 +10,23 @@ import type { VfioUserDevice } from '../../qemu/guest-options.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
 import { deviceArguments, hasClearedMemory } from './adapter-parts.ts';
 import { type SideAdapter, serveSwitch } from './peer-adapters.ts';
-import { BOOT_SECONDS, endedSuites, faultsOf, packSuites, readResult, SILENCE_SECONDS } from './suite-guest.ts';
+import {
+  BOOT_SECONDS,
+  endedSuites,
+  faultsOf,
+  othersFaultsOf,
+  packSuites,
+  readResult,
+  SILENCE_SECONDS,
+} from './suite-guest.ts';
 import { type AdapterName, type ForeignResult, isJudged } from './suites.ts';
 
 export interface ForeignRun {
   readonly results: readonly ForeignResult[];
   /** Faults of the guest's kernel, of the adapter, or of the report. */
   readonly faults: readonly string[];
+  /** Faults of the guest's kernel that show nothing about the adapter. */
+  readonly othersFaults: readonly string[];
   /** The suites that came to their end. */
   readonly ended: readonly string[];
   readonly seconds: number;
@@ -73,7 +83,13 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
   } finally {
     session.addFaults('adapter', await served.stop());
   }
-  return { results, faults: faultsOf(session), ended: endedSuites(session), seconds: session.seconds };
+  return {
+    results,
+    faults: faultsOf(session, options.adapters),
+    othersFaults: othersFaultsOf(session, options.adapters),
+    ended: endedSuites(session),
+    seconds: session.seconds,
+  };
 }
 
 /** The packages that suites of one guest need: fio and nvme-cli are in the larger set. */
