@@ -64,9 +64,10 @@ check() {
 }
 
 # Whether a server waits for clients: on a TCP port, or by the connection manager. Targets of the
-# kernel that were there before it do not count.
+# kernel that were there before it do not count. A socket is told by its inode: a server may listen
+# where the socket of the one before it was still open.
 listeners() {
-  ss -Hltn | awk '{ print $4 }'
+  ss -Hltne | awk 'match($0, /ino:[0-9]+/) { print $4, substr($0, RSTART, RLENGTH) }'
   rdma resource show cm_id 2>/dev/null | grep LISTEN
 }
 stream_listens() { listeners | grep -qvxF "$listeners_before"; }
@@ -93,6 +94,16 @@ run_client() {
   client_status=$?
 }
 
+# Children of a server may close its sockets after its end, and the next one could not listen there.
+# A listener that is left over must not stop all other tests.
+wait_closed() {
+  closed_polls=0
+  while listens && [ $closed_polls -lt 200 ]; do
+    sleep 0.05
+    closed_polls=$((closed_polls + 1))
+  done
+}
+
 # pair NAME SERVER CLIENT: passes when both end with 0.
 pair() {
   wanted "$1" || return 0
@@ -101,12 +112,7 @@ pair() {
   [ $client_status = 0 ] || kill $server 2>/dev/null
   wait $server
   server_status=$?
-  # A listener that is left over must not stop all other tests.
-  pair_polls=0
-  while listens && [ $pair_polls -lt 200 ]; do
-    sleep 0.05
-    pair_polls=$((pair_polls + 1))
-  done
+  wait_closed
   if [ $client_status = 0 ] && [ $server_status = 0 ]; then pass "$1"; return 0; fi
   echo "status $server_status" >>$WORK/server
   echo "status $client_status" >>$WORK/client
@@ -119,6 +125,7 @@ serve() {
   run_client "$2" "$3"
   kill $server 2>/dev/null
   wait $server
+  wait_closed
   if [ $client_status = 0 ]; then pass "$1"; return 0; fi
   echo "status $client_status" >>$WORK/client
   fail "$1" $WORK/server $WORK/client
