@@ -3,7 +3,8 @@
 #
 # Programs that other people measure, look up paths, serve and watch with, each judged by its own
 # verdict: qperf, the XRC client of librdmacm, sockets that a preloaded library carries over RDMA,
-# fio's own RDMA engine, NetPIPE on MPICH, tgt with libiscsi, ibacm, node_exporter. run.sh reads it.
+# fio's own RDMA engine, NetPIPE on MPICH, HPC Challenge on Open MPI, tgt with libiscsi, ibacm,
+# node_exporter. run.sh reads it.
 
 # The server of qperf serves for ever. Tests that begin with `ver_` check the data.
 for test in rc_lat rc_bi_bw uc_bw ud_lat rc_rdma_write_poll_lat rc_rdma_read_bw ver_rc_compare_swap ver_rc_fetch_add; do
@@ -39,6 +40,50 @@ pair fio-rdma-send "$fio --iodepth=64 --name=receiver --rw=read" \
 # NetPIPE compares what comes back, size by size; without shared memory all of it is RDMA.
 check mpich-netpipe "UCX_TLS=rc_v,self UCX_NET_DEVICES=$DEVICE:$PORT mpiexec.mpich -n 2 NPmpich2 -i -u 4096 -o $WORK/netpipe" \
   "Integrity check passed"
+
+# Linear algebra, sums of all ranks, transposition and random access, each checked by the program.
+# UCX takes the ports of a PCI function for one device, so it gets one port.
+mkdir -p $WORK/hpcc
+cat >$WORK/hpcc/hpccinf.txt <<'END'
+HPLinpack benchmark input file
+HPC Challenge
+HPL.out output file name
+8 device out
+1 problem sizes
+200 N
+1 block sizes
+40 NB
+0 row-major process mapping
+1 process grids
+1 P
+2 Q
+16.0 threshold
+1 panel factorizations
+2 Crout
+1 recursive stopping criteria
+4 NBMIN
+1 panels in recursion
+2 NDIV
+1 recursive panel factorizations
+1 Crout
+1 broadcasts
+1 1ringM
+1 lookahead depths
+1 DEPTH
+2 mix
+64 swapping threshold
+0 L1 transposed
+0 U transposed
+1 equilibration
+8 alignment
+0 further sizes for PTRANS
+1200
+0 further block sizes for PTRANS
+40
+END
+# No package is configured, so nothing links libblas.so.3 to this folder.
+check hpcc "cd $WORK/hpcc && LD_LIBRARY_PATH=/usr/lib/x86_64-linux-gnu/blas mpirun.openmpi --allow-run-as-root --oversubscribe -n 2 --mca pml ucx -x UCX_TLS=rc_v,self \
+  -x UCX_NET_DEVICES=$DEVICE:$PORT hpcc && cat hpccoutf.txt" "^Success=1"
 
 # Target and initiator of iSER, both in user space. tgt lets an initiator in when it is bound by its
 # address and by its name, and answers "target not found" to all others.

@@ -52,10 +52,19 @@ const MORE = [
   ],
   ...['ucx-utils'],
 ];
-/** Programs that measure and watch an InfiniBand port, and programs that run over it. */
 /** What nodes of a cluster reach each other by. */
 const SSH = ['openssh-client', 'openssh-server'];
-const PROGRAMS = ['ibacm', 'iperf', 'libiscsi-bin', 'mpich', 'netpipe-mpich2', 'prometheus-node-exporter', 'tgt'];
+/** Programs that measure and watch an InfiniBand port, and programs that run over it. */
+const PROGRAMS = [
+  'hpcc',
+  'ibacm',
+  'iperf',
+  'libiscsi-bin',
+  'mpich',
+  'netpipe-mpich2',
+  'prometheus-node-exporter',
+  'tgt',
+];
 /** Never run in the guest: it has no service manager and no packages to install. */
 const UNUSED = [
   ...['adduser', 'debconf', 'dpkg', 'init-system-helpers', 'libdb5.3t64', 'libgdbm-compat4t64', 'libgdbm6t64'],
