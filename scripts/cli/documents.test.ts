@@ -45,7 +45,7 @@ t.test('every block is run by a test, or says why not', async (t) => {
 function callsIn(line: string): string[][] {
   const text = line.replace(/\s#.*$/, '');
   const inner = [...text.matchAll(/\$\(([^)]*)\)/g)].map(([, call = '']) => call);
-  const outer = text.replaceAll(/"?\$\([^)]*\)"?/g, 'OUTPUT').split(/ ; | \| |\s&\s/);
+  const outer = text.replaceAll(/"?\$\([^)]*\)"?/g, 'OUTPUT').split(/ ; | \| |\s&(?:\s|$)/);
   return [...outer, ...inner].flatMap((part) => {
     const words = part.trim().match(/'[^']*'|"[^"]*"|\S+/g) ?? [];
     const at = words.findIndex((word) => /(?:^|=)(?:scripts\/)?vuhca$/.test(word));

@@ -143,14 +143,19 @@ export const scriptLayers: readonly Row[] = [
     uses: 'layout function host control tools qemu/setup qemu harness scripts/setup options session screens cli/trace cli/commands console',
   },
   {
+    path: 'scripts/cli/cluster-client',
+    holds: 'the way to a running cluster: its folder, the messages of its supervisor, a place for a guest',
+    uses: 'system control tools qemu/setup qemu options',
+  },
+  {
     path: 'scripts/cli/run',
     holds: '`vuhca run`',
-    uses: 'device/topology tools qemu/setup qemu harness scripts/setup options session cli/topology test',
+    uses: 'device/topology tools qemu/setup qemu harness scripts/setup options session cli/topology test cluster-client',
   },
   {
     path: 'scripts/cli/cluster',
     holds: '`vuhca cluster`: several guests on one fabric, their supervisor, and the ways to them',
-    uses: 'system reports control tools qemu/setup qemu harness scripts/setup console options session cli/topology run',
+    uses: 'system reports control tools qemu harness scripts/setup console options session cli/topology cluster-client run',
   },
   {
     path: 'scripts/cli',

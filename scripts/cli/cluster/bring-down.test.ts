@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import type { ClusterPlace } from '../cluster-client/cluster-place.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { bringDown } from './bring-down.ts';
-import type { ClusterPlace } from './cluster-place.ts';
 import { ClusterServer } from './cluster-server.ts';
 
 function makePlace(t: Test): ClusterPlace {

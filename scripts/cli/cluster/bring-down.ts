@@ -6,9 +6,9 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import { converse } from '../cluster-client/cluster-client.ts';
+import type { ClusterPlace } from '../cluster-client/cluster-place.ts';
 import { isRunning } from '../session/running.ts';
-import { converse } from './cluster-client.ts';
-import type { ClusterPlace } from './cluster-place.ts';
 
 /** The supervisor gives guests and the adapter process a minute. */
 const ANSWER_BOUND_MS = 180_000;

@@ -8,12 +8,18 @@ import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { printable } from '../../../protocol/system/printable.mjs';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import { ask } from '../cluster-client/cluster-client.ts';
+import {
+  type ClusterPlace,
+  NAME_DEFAULT,
+  NAME_VARIABLE,
+  nodeLogPath,
+  placeOf,
+} from '../cluster-client/cluster-place.ts';
+import type { ClusterReport, CopyEnd, CopyRequest } from '../cluster-client/cluster-protocol.ts';
 import type { CliCommand } from '../options/cli-command.ts';
 import { UsageError } from '../options/usage-error.ts';
-import { ask } from './cluster-client.ts';
 import type { ClusterAction, ClusterArguments } from './cluster-command.ts';
-import { type ClusterPlace, NAME_DEFAULT, NAME_VARIABLE, nodeLogPath, placeOf } from './cluster-place.ts';
-import type { ClusterReport, CopyEnd, CopyRequest } from './cluster-protocol.ts';
 import { renderCluster } from './cluster-screen.ts';
 
 /** A call of the command. */

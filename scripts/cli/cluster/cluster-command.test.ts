@@ -4,9 +4,9 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
+import { claimPlace, findClusters, placeOf } from '../cluster-client/cluster-place.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { runWords } from '../testing/run-words.ts';
-import { claimPlace, findClusters, placeOf } from './cluster-place.ts';
 
 const folder = makeDirectory(t);
 const environment = { XDG_RUNTIME_DIR: folder };

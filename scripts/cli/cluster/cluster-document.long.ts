@@ -40,6 +40,7 @@ const expected: Readonly<Record<string, RegExp>> = {
   'scripts/vuhca cluster exec node2 -- ibv_rc_pingpong': /1000 iters in .*1000 iters in/s,
   'echo ': /hello from a file/,
   'scripts/vuhca cluster cut ': /Linux version/,
+  'scripts/vuhca cluster stop ': /1000 iters in .*1000 iters in .*node2 +stopped/s,
   'scripts/vuhca cluster down': /^$/,
   'export ': /immediate 2026, text "hello".*rank 1 of 2 on node2: 0 wrong sums/s,
   'scripts/vuhca cluster test ': /ok 1 - ping\n.*\nok 2 - ibstat\n/s,

@@ -16,9 +16,9 @@ import { NodeShell } from './node-shell.ts';
 
 /**
  * `answers`: commands can run in it; `up`: also its port is active, and others reach it by its
- * address.
+ * address; `taken`: a guest of `vuhca run` has its place.
  */
-export type NodeState = 'stopped' | 'boots' | 'answers' | 'up' | 'stops' | 'failed';
+export type NodeState = 'stopped' | 'boots' | 'answers' | 'up' | 'stops' | 'failed' | 'taken';
 
 export interface NodeOptions {
   readonly device: DeviceChild;
@@ -76,12 +76,14 @@ export class ClusterNode {
   get shell(): NodeShell {
     if (this.#shell !== undefined) return this.#shell;
     const { name } = this.spec;
+    if (this.state === 'taken') throw new SetupError(`node ${name} ${describeState(this)}, which has no shell of ours`);
     const advice = this.#guest === undefined ? `\`vuhca cluster start ${name}\` starts it` : 'wait until it answers';
     throw new SetupError(`node ${name} ${describeState(this)}: ${advice}`);
   }
 
   /** Starts its guest; what becomes of that is in the state. Throws SetupError when it runs. */
   async start(): Promise<void> {
+    this.#refuseTaken();
     if (this.state !== 'stopped' && this.state !== 'failed')
       throw new SetupError(`node ${this.spec.name} ${describeState(this)}: it cannot be started twice`);
     this.#change('boots');
@@ -89,6 +91,20 @@ export class ClusterNode {
       this.#change(this.state === 'stops' ? 'stopped' : 'failed', (error as Error).message);
     });
     await this.#launching;
+  }
+
+  /** Leaves its place to a guest of that process. Throws SetupError when it is not free. */
+  take(pid: number): void {
+    this.#refuseTaken();
+    const { name } = this.spec;
+    if (this.state !== 'stopped' && this.state !== 'failed')
+      throw new SetupError(`node ${name} ${describeState(this)}: \`vuhca cluster stop ${name}\` makes its place free`);
+    this.#change('taken', describeTaker(pid));
+  }
+
+  /** That guest has ended. */
+  leave(): void {
+    this.#change('stopped');
   }
 
   /** Waits until it is in one of the states, or has failed or stopped. */
@@ -100,6 +116,8 @@ export class ClusterNode {
   /** Has the guest power off; ends it at once when `isUrgent`, or when it does not. */
   async stop(isUrgent = false): Promise<void> {
     if (this.state === 'stopped' || this.state === 'failed') return;
+    if (!isUrgent) this.#refuseTaken();
+    if (this.state === 'taken') return;
     this.#change('stops');
     await this.#launching;
     const guest = this.#guest;
@@ -115,6 +133,10 @@ export class ClusterNode {
     }
     await guest.quit();
     await this.reach();
+  }
+
+  #refuseTaken(): void {
+    if (this.state === 'taken') throw new SetupError(`node ${this.spec.name} ${describeState(this)}: end that first`);
   }
 
   async #launch(): Promise<void> {
@@ -214,9 +236,15 @@ export class ClusterNode {
   }
 }
 
+/** Who has a place that is taken. */
+export function describeTaker(pid: number): string {
+  return `by a guest of process ${pid}`;
+}
+
 /** A word about the state of a node, for a sentence. */
 export function describeState({ state, why }: Pick<ClusterNode, 'state' | 'why'>): string {
   const words = { stopped: 'is stopped', failed: 'has failed', up: 'is up', boots: 'boots', answers: 'answers' };
+  if (state === 'taken') return `is taken ${why}`;
   const word = state === 'stops' ? 'is about to stop' : words[state];
   return why === undefined ? word : `${word}: ${why}`;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /** The list of a cluster as text. Pure: a report in, lines out. Called by cluster-action.ts. */
-import type { ClusterReport, NodeReport } from './cluster-protocol.ts';
+import type { ClusterReport, NodeReport } from '../cluster-client/cluster-protocol.ts';
 
 const GAP = '  ';
 
@@ -9,13 +9,13 @@ export function renderCluster(report: ClusterReport): string {
   const { name, nodes, free, failure, control, log, pid, devicePid } = report;
   const head = ['NODE', 'STATE', 'ADDRESS', 'LID', 'GUID', 'PORT', 'ADAPTER'];
   const rows = nodes.map((node) => [node.name, node.state, node.address, ...portOf(node), node.personality]);
-  const places = free.map((one) => [one.name, 'free', '', ...portOf(one), '']);
+  const places = free.map((one) => [one.name, one.state, '', ...portOf(one), '']);
   return [
     `cluster ${name}: process ${pid}, adapters in process ${devicePid}`,
     ...(failure === undefined ? [] : [failure]),
     '',
     ...align([head, ...rows, ...places]),
-    ...nodes.filter(({ why }) => why !== undefined).map((node) => `${node.name}: ${node.why}`),
+    ...[...nodes, ...free].filter(({ why }) => why !== undefined).map(({ name, why }) => `${name}: ${why}`),
     '',
     ...[...nodes, ...free].map((one) => `socket of ${one.name}: ${one.sockets.join(' ')}`),
     `control socket: ${control}`,

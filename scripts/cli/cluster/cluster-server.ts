@@ -6,8 +6,8 @@
  */
 import { createServer, type Server, type Socket } from 'node:net';
 import { listenPrivately } from '../../../protocol/system/private-listen.ts';
-import type { ClusterInput, ClusterRequest } from './cluster-protocol.ts';
-import { Dialog } from './dialog.ts';
+import type { ClusterInput, ClusterRequest } from '../cluster-client/cluster-protocol.ts';
+import { Dialog } from '../cluster-client/dialog.ts';
 
 /** A client whose request is performed. */
 export interface ClusterClient {

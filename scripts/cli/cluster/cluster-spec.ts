@@ -35,6 +35,17 @@ export interface ClusterSpec {
   readonly silenceSeconds: number;
 }
 
+/** What the adapter of a place is, as cluster-file.ts has written it. */
+export interface AdapterSpec {
+  readonly personality: Personality;
+  readonly orderCheck?: boolean;
+}
+
+/** The adapter of a node, or of a place without one. */
+export function adapterOf({ topology }: Pick<ClusterSpec, 'topology'>, name: string): AdapterSpec {
+  return (topology as { readonly adapters: Readonly<Record<string, AdapterSpec>> }).adapters[name];
+}
+
 /** Nodes have addresses of one network, which has room for so many. */
 export const NODES_MAX = 1000;
 /** The network of the interfaces ib0. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /** Results of `vuhca cluster test` from the states of nodes, and as JUnit XML. */
 import t from 'tap';
-import type { NodeReport } from './cluster-protocol.ts';
+import type { NodeReport } from '../cluster-client/cluster-protocol.ts';
 import { judgeNodes, toJunit } from './cluster-test.ts';
 
 const node = (name: string, more: Partial<NodeReport> = {}): NodeReport => ({

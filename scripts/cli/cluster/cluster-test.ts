@@ -16,15 +16,15 @@ import { errnoWords } from '../../../protocol/system/errno-words.mjs';
 import { LineSplitter } from '../../../qemu/line-splitter.ts';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { toJunitXml } from '../../console/junit.ts';
+import { ask } from '../cluster-client/cluster-client.ts';
+import { type ClusterPlace, NAME_VARIABLE } from '../cluster-client/cluster-place.ts';
+import type { ClusterReport } from '../cluster-client/cluster-protocol.ts';
 import { checkOutput } from '../options/named-files.ts';
 import { nothing, writeOutput } from '../options/write-output.ts';
 import { ExitStatus } from '../session/exit-statuses.ts';
 import { takeSignals } from '../session/signals.ts';
 import { bringDown } from './bring-down.ts';
-import { ask } from './cluster-client.ts';
 import type { ClusterArguments } from './cluster-command.ts';
-import { type ClusterPlace, NAME_VARIABLE } from './cluster-place.ts';
-import type { ClusterReport } from './cluster-protocol.ts';
 import { bringUp } from './up.ts';
 
 /** A result of the test. */

@@ -6,12 +6,12 @@
 import { spawn } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
+import type { ClusterReport } from '../cluster-client/cluster-protocol.ts';
 import { isRunning } from '../session/running.ts';
 import { makeDirectory } from '../testing/directory.ts';
 import { ROOT } from '../testing/document-blocks.ts';
 import { CliProcess, type CliResult, runCli } from '../testing/run-cli.ts';
-import type { ClusterReport } from './cluster-protocol.ts';
 
 // A node that hangs is ended by its supervisor; only the machine's own bound ends a slow one.
 t.setTimeout(0);
@@ -36,6 +36,31 @@ function processesOf({ pid, devicePid, nodes }: ClusterReport): number[] {
 /** Folders of clusters that are there. */
 function foldersThere(): string[] {
   return readdirSync(folder).filter((name) => name.endsWith('.cluster'));
+}
+
+/** A guest of `vuhca run` at the place of node2, which is stopped, is node2 for the other nodes. */
+async function checkGuestOfRun(t: Test): Promise<void> {
+  const script = join(directory, 'guest.sh');
+  writeFileSync(
+    script,
+    `#!/bin/sh
+until [ "$(cat /sys/class/infiniband/*/ports/1/state)" = '4: ACTIVE' ]; do sleep 0.1; done
+ip address add 10.77.0.2/16 dev ib0
+ip link set ib0 up
+ibv_rc_pingpong -n 20
+`,
+  );
+  const run = new CliProcess(['run', '--attach', 'node2', '--distribution', '--case', script], environment);
+  t.teardown(() => run.child.kill('SIGKILL'));
+  await run.until(/other nodes look for node2 at 10\.77\.0\.2/);
+  t.match((await list()).nodes[1], { state: 'taken', why: `by a guest of process ${run.child.pid}` });
+  const taken = /node node2 is taken by a guest of process \d+: end that first/;
+  t.match(await call('start', 'node2'), { status: 1, stderr: taken });
+  t.match(await runCli(['run', '--attach', 'default:node2'], environment), { status: 1, stderr: taken });
+  const client = 'until ibv_rc_pingpong -n 20 node2; do sleep 1; done';
+  t.match(await call('exec', 'node1', '--', client), { status: 0, stdout: /20 iters/ });
+  t.equal(await run.whenExited, 0, run.stderr);
+  t.match(run.stdout, /20 iters/);
 }
 
 t.test('two nodes from up to down', async (t) => {
@@ -151,6 +176,9 @@ t.test('two nodes from up to down', async (t) => {
     const refused = await call('exec', 'node2', '--', 'true');
     t.match(refused, { status: 1, stderr: /node node2 is stopped: `vuhca cluster start node2` starts it/ });
     t.match(await call('start', 'node1'), { status: 1, stderr: /node node1 is up: it cannot be started twice/ });
+    const busy = await runCli(['run', '--attach', 'default:node1'], environment);
+    t.match(busy, { status: 1, stderr: /node node1 is up: `vuhca cluster stop node1` makes its place free/ });
+    await checkGuestOfRun(t);
     t.match(await call('start', 'node2'), { status: 0, stderr: '' });
     t.match(await call('exec', 'node1', '--', 'ssh', 'node2', 'hostname'), { status: 0, stdout: 'node2\n' });
   });
@@ -193,12 +221,27 @@ t.test('a command that is killed while nodes boot takes the cluster with it', as
   t.same(foldersThere(), []);
 });
 
+/** A guest of `vuhca run` with our own driver at a place without a node; returns when it runs. */
+async function attachGuest(t: Test, cluster: string): Promise<CliProcess> {
+  const script = join(directory, 'wait.sh');
+  writeFileSync(script, '#!/bin/sh\necho waits\nsleep 100000\n');
+  const run = new CliProcess(['run', '--attach', `${cluster}:door`, '--case', script], environment);
+  t.teardown(() => run.child.kill('SIGKILL'));
+  await run.until(/^waits$/m);
+  return run;
+}
+
 t.test('two clusters at once, and the ends of an adapter process and of a supervisor', async (t) => {
   const names = ['one', 'two'] as const;
-  const ups = await Promise.all(names.map((name) => call('up', '--name', name, '--nodes', '1', '--fabric', 'ring')));
+  const file = join(directory, 'with-door.json');
+  writeFileSync(file, JSON.stringify({ nodes: 1, adapters: { door: { personality: 'vuhca' } } }));
+  const ups = await Promise.all(names.map((name) => call('up', file, '--name', name, '--fabric', 'ring')));
   for (const { status, stderr } of ups) t.equal(status, 0, stderr);
   const [one, two] = (await Promise.all(names.map((name) => list('--name', name)))) as [ClusterReport, ClusterReport];
+  const [first, second] = await Promise.all(names.map((name) => attachGuest(t, name)));
   process.kill(one.devicePid, 'SIGKILL');
+  t.equal(await first.whenExited, 1);
+  t.match(first.stderr, /\nvuhca run: the adapter process ended \(SIGKILL\), so the guest was ended\n/);
   let report = await list('--name', 'one');
   while (report.nodes.some(({ state }) => state === 'up' || state === 'stops')) report = await list('--name', 'one');
   t.match(report.failure, /the adapter process ended \(SIGKILL\)/);
@@ -208,6 +251,8 @@ t.test('two clusters at once, and the ends of an adapter process and of a superv
   t.match(other, { status: 0, stdout: 'node1\n' }, 'the other cluster goes on');
   t.match(await call('down', '--name', 'one'), { status: 0 });
   process.kill(two.pid, 'SIGKILL');
+  t.equal(await second.whenExited, 1);
+  t.match(second.stderr, /\nvuhca run: cluster two has ended\n/);
   while (processesOf(two).some(isRunning)) await new Promise((done) => setTimeout(done, 50));
   t.match(await call('list', '--name', 'two'), { status: 1, stderr: /the process of cluster two was killed/ });
   t.match(await call('up', '--name', 'two', '--nodes', '1'), { status: 0 }, 'its name is free again');

@@ -13,11 +13,11 @@ import { describeDeviceExit } from '../../../qemu/describe-exit.ts';
 import { DeviceChild } from '../../../qemu/device-child.ts';
 import type { GuestOptions } from '../../../qemu/guest-options.ts';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import { type ClusterPlace, nodeLogPath } from '../cluster-client/cluster-place.ts';
+import type { AttachedPlace, ClusterReport, NodeReport } from '../cluster-client/cluster-protocol.ts';
 import { type GuestArguments, prepareGuest } from '../run/run-guest.ts';
-import { ClusterNode, describeState } from './cluster-node.ts';
-import { type ClusterPlace, nodeLogPath } from './cluster-place.ts';
-import type { ClusterReport, NodeReport } from './cluster-protocol.ts';
-import type { ClusterSpec, NodeSpec } from './cluster-spec.ts';
+import { ClusterNode, describeState, describeTaker } from './cluster-node.ts';
+import { adapterOf, type ClusterSpec, type NodeSpec } from './cluster-spec.ts';
 import { type ClusterKeys, makeKeys, makeNodeWords } from './node-words.ts';
 
 /** What others get to know of a cluster. */
@@ -40,8 +40,15 @@ export class Cluster {
   readonly nodes: readonly ClusterNode[];
   /** Why no node works any more. */
   failure: string | undefined;
+  /** Resolves when guests at its places have no adapter any more. */
+  readonly whenLost: Promise<void>;
   readonly #events: ClusterEvents;
+  /** Processes with a guest at an adapter without a node. */
+  readonly #takers = new Map<string, number>();
+  #lose: () => void = () => {};
   #isEnding = false;
+  /** All nodes have been started once. */
+  #isUp = false;
 
   /** Starts the adapter process; nodes follow by `up`. Throws SetupError when it does not start. */
   static async start(spec: ClusterSpec, events: ClusterEvents): Promise<Cluster> {
@@ -57,6 +64,9 @@ export class Cluster {
     this.spec = spec;
     this.device = device;
     this.#events = events;
+    this.whenLost = new Promise((resolve) => {
+      this.#lose = resolve;
+    });
     const keys = makeKeys();
     this.nodes = spec.nodes.map((node) => this.#makeNode(node, keys));
     events.say(`adapter  process ${device.pid} serves ${spec.nodes.length} nodes`);
@@ -64,6 +74,7 @@ export class Cluster {
       if (this.#isEnding) return;
       this.failure = describeDeviceExit(exit);
       events.say(`adapter  ${this.failure}`);
+      this.#lose();
       for (const node of this.nodes) void node.stop(true);
     });
   }
@@ -79,6 +90,7 @@ export class Cluster {
       }
     };
     await Promise.all(Array.from({ length: availableParallelism() * BOOTS_PER_PROCESSOR }, boot));
+    this.#isUp = true;
     return this.nodes.filter(({ state }) => !target.some((one) => one === state)).map(describeNode);
   }
 
@@ -102,6 +114,39 @@ export class Cluster {
     await this.find(name).stop();
   }
 
+  /** Gives a free place to a guest of that process. Throws SetupError when it has no such place. */
+  takePlace(name: string, pid: number): AttachedPlace {
+    const { spec, device, failure } = this;
+    if (failure !== undefined) throw new SetupError(failure);
+    if (!spec.free.includes(name)) this.#takeNode(name, pid);
+    else {
+      const taker = this.#takers.get(name);
+      if (taker !== undefined) throw new SetupError(`place ${name} is taken ${describeTaker(taker)}: end that first`);
+      this.#takers.set(name, pid);
+    }
+    const { personality, orderCheck = false } = adapterOf(spec, name);
+    const address = spec.nodes.find((node) => node.name === name)?.address;
+    return {
+      devices: device.devices(this.#socketsOf(name)),
+      personality,
+      orderCheck,
+      control: device.controlPath,
+      ...(address === undefined ? {} : { address }),
+    };
+  }
+
+  /** The guest at that place has ended. */
+  leavePlace(name: string): void {
+    if (!this.#takers.delete(name)) this.find(name).leave();
+  }
+
+  /** Why guests at its places have no adapter any more; undefined while they have. */
+  async findLoss(): Promise<string | undefined> {
+    // QEMU may crash when it loses its adapter, and its end may be seen first.
+    if (this.device.hasEnded) await this.device.whenExited;
+    return this.failure ?? (this.#isEnding ? `cluster ${this.spec.name} was ended, and the guest with it` : undefined);
+  }
+
   /** Changes a link, as `vuhca link` does. `port` may be a node, whose first port is meant. */
   async changeLink(port: string, words: readonly string[]): Promise<string> {
     const end = port.includes(':') ? port : `${port}:1`;
@@ -120,15 +165,38 @@ export class Cluster {
       log: place.logPath,
       ...(failure === undefined ? {} : { failure }),
       nodes: this.nodes.map((node) => reportNode(node, fabric, nodeLogPath(place, node.spec.name))),
-      free: spec.free.map((name) => ({ name, ...reportPort(name, fabric), sockets: this.#socketsOf(name) })),
+      free: spec.free.map((name) => ({ ...this.#reportFree(name), ...reportPort(name, fabric) })),
     };
   }
 
   /** Ends all guests and the adapter process. Safe to call again. */
   async end(): Promise<void> {
     this.#isEnding = true;
+    this.#lose();
     await Promise.all(this.nodes.map((node) => node.stop(true)));
     await this.device.stop();
+  }
+
+  /** The place of a stopped node. */
+  #takeNode(name: string, pid: number): void {
+    const { spec } = this;
+    const node = this.nodes.find((one) => one.spec.name === name);
+    if (node === undefined) {
+      const names = [...spec.nodes.map((one) => one.name), ...spec.free];
+      throw new SetupError(`cluster ${spec.name} has no node ${name}; it has ${names.join(', ')}`);
+    }
+    // A node that waits for its turn to boot is stopped, too.
+    if (!this.#isUp) throw new SetupError(`cluster ${spec.name} is not up yet: wait for \`vuhca cluster up\``);
+    node.take(pid);
+  }
+
+  #reportFree(name: string): Pick<NodeReport, 'name' | 'state' | 'why' | 'sockets'> {
+    const taker = this.#takers.get(name);
+    return {
+      name,
+      ...(taker === undefined ? { state: 'free' } : { state: 'taken', why: describeTaker(taker) }),
+      sockets: this.#socketsOf(name),
+    };
   }
 
   #makeNode(node: NodeSpec, keys: ClusterKeys): ClusterNode {

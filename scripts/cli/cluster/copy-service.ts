@@ -10,8 +10,8 @@ import { basename, dirname, join, posix } from 'node:path';
 import type { FileEntryWithStats as FileEntry, SFTPWrapper, Stats } from 'ssh2';
 import { describeSystemError } from '../../../protocol/system/errno-words.mjs';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import type { CopyEnd, CopyRequest } from '../cluster-client/cluster-protocol.ts';
 import type { ClusterNode } from './cluster-node.ts';
-import type { CopyEnd, CopyRequest } from './cluster-protocol.ts';
 import type { ClusterClient } from './cluster-server.ts';
 
 /** Requests of a file under way, and their size: a node answers each in some milliseconds. */

@@ -6,8 +6,8 @@
 import { once } from 'node:events';
 import type { ClientChannel } from 'ssh2';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import type { ClusterInput, ExecEnd, ExecRequest } from '../cluster-client/cluster-protocol.ts';
 import type { ClusterNode } from './cluster-node.ts';
-import type { ClusterInput, ExecEnd, ExecRequest } from './cluster-protocol.ts';
 import type { ClusterClient } from './cluster-server.ts';
 import { LeadingLine } from './leading-line.ts';
 import type { NodeShell } from './node-shell.ts';

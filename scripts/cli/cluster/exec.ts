@@ -6,10 +6,10 @@
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { LineSplitter } from '../../../qemu/line-splitter.ts';
+import { type Conversation, converse } from '../cluster-client/cluster-client.ts';
+import type { ClusterPlace } from '../cluster-client/cluster-place.ts';
+import type { ExecEnd, ExecRequest } from '../cluster-client/cluster-protocol.ts';
 import { ClusterExec, ExitStatus } from '../session/exit-statuses.ts';
-import { type Conversation, converse } from './cluster-client.ts';
-import type { ClusterPlace } from './cluster-place.ts';
-import type { ExecEnd, ExecRequest } from './cluster-protocol.ts';
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const;
 

@@ -9,7 +9,7 @@ import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 import ssh2, { type Client, type ClientChannel, type SFTPWrapper } from 'ssh2';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
-import type { ExecRequest } from './cluster-protocol.ts';
+import type { ExecRequest } from '../cluster-client/cluster-protocol.ts';
 
 /** A guest under TCG takes more than a second for its part of the key exchange. */
 const HANDSHAKE_BOUND_MS = 300_000;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /** A terminal in a node of a cluster: that of this process, raw, with its size as it changes. */
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import { converse } from '../cluster-client/cluster-client.ts';
+import type { ClusterPlace } from '../cluster-client/cluster-place.ts';
+import type { ExecEnd, TerminalSize } from '../cluster-client/cluster-protocol.ts';
 import { saveTerminal } from '../session/terminal.ts';
-import { converse } from './cluster-client.ts';
-import type { ClusterPlace } from './cluster-place.ts';
-import type { ExecEnd, TerminalSize } from './cluster-protocol.ts';
 import { passInput, statusOf, writeWhole } from './exec.ts';
 
 /** Opens a login shell in the node until it ends; returns its status. */

@@ -8,11 +8,12 @@ import { openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { printable } from '../../../protocol/system/printable.mjs';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
+import { type ClusterPlace, nodeLogPath, placeOf } from '../cluster-client/cluster-place.ts';
+import type { ClusterRequest, UpEnd } from '../cluster-client/cluster-protocol.ts';
 import { makeLineWriter } from '../session/log.ts';
 import { takeSignals } from '../session/signals.ts';
+import { holdPlace } from './attach-service.ts';
 import { Cluster } from './cluster.ts';
-import { type ClusterPlace, nodeLogPath, placeOf } from './cluster-place.ts';
-import type { ClusterRequest, UpEnd } from './cluster-protocol.ts';
 import { type ClusterClient, ClusterServer } from './cluster-server.ts';
 import type { ClusterSpec } from './cluster-spec.ts';
 import { copyFiles } from './copy-service.ts';
@@ -74,6 +75,8 @@ class Supervisor {
         return cluster.changeLink(request.port, request.words);
       case 'exec':
         return executeIn(cluster.find(request.node), request, client);
+      case 'attach':
+        return holdPlace(cluster, request, client);
       case 'copy':
         return copyFiles(cluster.find(request.node), request, client);
       default:

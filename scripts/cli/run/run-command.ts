@@ -38,6 +38,8 @@ export interface RunArguments extends AdapterArguments {
   readonly files?: readonly string[];
   readonly timeout?: number;
   readonly topology?: string;
+  /** The place of a cluster, as typed. */
+  readonly attach?: string;
   readonly personality: Personality;
   readonly control?: string;
   readonly ibsim?: number;
@@ -69,6 +71,7 @@ export function defineRun(command: CliCommand): void {
   command
     .optionsGroup('Sockets:')
     .option('--topology <FILE>', 'Several adapters and their links, instead of one; see docs/TOPOLOGY.md')
+    .option('--attach <CLUSTER:NODE>', 'A free place of a running cluster, instead of an adapter; see docs/CLUSTER.md')
     .option('--control <PATH>', 'The control socket (default: one that `vuhca status` and others find)')
     .addOption(doorOption())
     .addOption(personalityOption());
@@ -89,6 +92,7 @@ export function defineRun(command: CliCommand): void {
     .addExample('vuhca run --record x.rec', 'a recording for `vuhca replay`')
     .addExample('vuhca run --kernel bzImage --initramfs initrd.img --append "console=ttyS0"', 'your kernel')
     .addExample('vuhca run --disk image.qcow2 --memory 2048 -- -nic user', 'your disk, with a network')
+    .addExample('vuhca run --attach default:node2 --distribution', 'a guest at the place of a stopped node')
     .addExample('vuhca run --gdb --paused --inspect', 'debuggers on both sides')
     .addExample('vuhca run --functions 3 --pcbs 128 --ordering adversarial:7', 'another adapter')
     .addExample('vuhca run --case test.sh --fault drop=0.01,seed=7', 'packets get lost between the ports')

@@ -45,6 +45,7 @@ const GUEST_FUNCTIONS_MAX = 28;
 
 /** Arguments about the adapter process and the session, which the guest does not depend on. */
 type OtherArguments =
+  | 'attach'
   | Exclude<keyof AdapterArguments, 'orderCheck'>
   | 'capture'
   | 'captureLimit'

@@ -13,7 +13,7 @@ export interface WatchedOptions {
   /** Without its devices. */
   readonly guest: GuestOptions;
   /** The adapter process that serves it. */
-  readonly device: DeviceChild;
+  readonly device: Pick<DeviceChild, 'controlPath' | 'devices'>;
   /** The sockets of its functions; all of the process when absent. */
   readonly sockets?: readonly string[];
   /** Called when the guest has been silent for long. */

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The way of a command to the supervisor of a cluster: a connection for each request. Called by the
- * actions of `vuhca cluster`.
+ * actions of `vuhca cluster`, and by place-lease.ts.
  */
 import { existsSync } from 'node:fs';
 import { createConnection, type Socket } from 'node:net';
 import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { type ClusterPlace, findClusters } from './cluster-place.ts';
-import type { ClusterInput, ClusterMessage, ClusterRequest } from './cluster-protocol.ts';
+import type { AttachedPlace, ClusterInput, ClusterMessage, ClusterRequest } from './cluster-protocol.ts';
 import { Dialog } from './dialog.ts';
 
 /** What a command does with the parts of an answer. */
 export interface AnswerParts {
   say?(text: string): void;
+  takePlace?(place: AttachedPlace): void;
   /** Takes bytes of an output; the supervisor goes on when the promise has been kept. */
   write?(output: 'out' | 'err', bytes: Buffer): Promise<void> | undefined;
 }
@@ -32,7 +33,7 @@ export interface Conversation<Result> {
 export async function converse<Result>(
   place: ClusterPlace,
   request: ClusterRequest,
-  { say, write }: AnswerParts = {},
+  { say, takePlace, write }: AnswerParts = {},
 ): Promise<Conversation<Result>> {
   const socket = await connect(place);
   let settle = (_result: Result): void => {};
@@ -46,6 +47,7 @@ export async function converse<Result>(
   let work = Promise.resolve();
   const take = async (message: ClusterMessage): Promise<void> => {
     if ('say' in message) say?.(message.say);
+    else if ('place' in message) takePlace?.(message.place);
     else if ('out' in message) await write?.('out', Buffer.from(message.out, 'base64'));
     else if ('err' in message) await write?.('err', Buffer.from(message.err, 'base64'));
     else if ('error' in message) refuse(new SetupError(message.error));

@@ -4,6 +4,8 @@
  * connection for each request. The supervisor answers with any number of messages, the last of
  * which is `done` or `error`; the connection ends with it.
  */
+import type { VfioUserDevice } from '../../../qemu/guest-options.ts';
+import type { Personality } from '../options/personality.ts';
 
 /** A terminal of the client. */
 export interface TerminalSize {
@@ -30,6 +32,15 @@ export interface CopyRequest {
   readonly nodePath: string;
 }
 
+/** A place for a guest that the client starts; it is taken until the connection ends. */
+export interface AttachRequest {
+  readonly command: 'attach';
+  /** A stopped node, or an adapter without one. */
+  readonly node: string;
+  /** The client, for messages about who has the place. */
+  readonly pid: number;
+}
+
 export type ClusterRequest =
   /** Tells the progress until all nodes are up. The cluster ends if the client goes before. */
   | { readonly command: 'follow' }
@@ -39,18 +50,20 @@ export type ClusterRequest =
   /** As `vuhca link`: a verb and properties. */
   | { readonly command: 'link'; readonly port: string; readonly words: readonly string[] }
   | ExecRequest
-  | CopyRequest;
+  | CopyRequest
+  | AttachRequest;
 
 /** From the supervisor. */
 export type ClusterMessage =
   | { readonly say: string }
+  | { readonly place: AttachedPlace }
   /** Bytes of standard output and standard error, in base64. */
   | { readonly out: string }
   | { readonly err: string }
   | { readonly done: unknown }
   | { readonly error: string };
 
-/** Behind a request to execute. */
+/** Behind a request to execute or to attach. */
 export type ClusterInput =
   /** Bytes of standard input, in base64. */
   | { readonly in: string }
@@ -58,6 +71,19 @@ export type ClusterInput =
   /** The name of a signal without SIG. */
   | { readonly signal: string }
   | { readonly size: TerminalSize };
+
+/** The place that a client has taken. */
+export interface AttachedPlace {
+  /** What QEMU attaches. */
+  readonly devices: readonly VfioUserDevice[];
+  readonly personality: Personality;
+  /** The adapter finds late stores, for which QEMU must wait for each store. */
+  readonly orderCheck: boolean;
+  /** The control socket of the adapter process. */
+  readonly control: string;
+  /** What other nodes take for its address; only a node has one. */
+  readonly address?: string;
+}
 
 /** How a command in a node ended. */
 export interface ExecEnd {
@@ -108,6 +134,6 @@ export interface ClusterReport {
   /** Why it is of no use any more. */
   readonly failure?: string;
   readonly nodes: readonly NodeReport[];
-  /** Adapters without a node. */
-  readonly free: readonly Pick<NodeReport, 'name' | 'guid' | 'lid' | 'portState' | 'sockets'>[];
+  /** Adapters without a node; `state` is `free`, or `taken` by a guest of `vuhca run`. */
+  readonly free: readonly Pick<NodeReport, 'name' | 'state' | 'why' | 'guid' | 'lid' | 'portState' | 'sockets'>[];
 }

@@ -2,7 +2,7 @@
 /**
  * The folder of a running cluster: `NAME.cluster` beside the control sockets, private to the user.
  * Its supervisor listens on a socket in it, so the living are told from the dead. Called by
- * `vuhca cluster` and by the supervisor.
+ * `vuhca cluster`, by the supervisor, and by place-lease.ts.
  */
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -31,10 +31,10 @@ export interface ClusterPlace {
   readonly logPath: string;
 }
 
-/** The place of a cluster. Throws UsageError for a name that none can have. */
-export function placeOf(name: string): ClusterPlace {
+/** The place of a cluster. Throws UsageError for a name that none can have; `option` gave it. */
+export function placeOf(name: string, option = '--name'): ClusterPlace {
   if (!NAME.test(name))
-    throw new UsageError(`option --name is ${name}; it must have 1 to 31 letters, digits and hyphens`);
+    throw new UsageError(`option ${option} is ${name}; it must have 1 to 31 letters, digits and hyphens`);
   return placeIn(join(provideControlDirectory(), `${name}${SUFFIX}`), name);
 }
 
