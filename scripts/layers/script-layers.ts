@@ -155,7 +155,7 @@ export const scriptLayers: readonly Row[] = [
   {
     path: 'scripts/cli/cluster',
     holds: '`vuhca cluster`: several guests on one fabric, their supervisor, and the ways to them',
-    uses: 'system reports control tools qemu harness scripts/setup console options session cli/topology cluster-client run',
+    uses: 'system device/topology host reports control tools qemu harness scripts/setup console options session cli/topology cluster-client run',
   },
   {
     path: 'scripts/cli',

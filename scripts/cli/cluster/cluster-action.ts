@@ -42,10 +42,10 @@ interface Action {
   perform(call: Call): Promise<number>;
 }
 
-const UP_OPTIONS = [
-  ...['--nodes', '--fabric', '--personality', '--packages', '--memory', '--cpus', '--kernel', '--record'],
-  ...['--ibsim', '--timeout'],
+const PLANNED_OPTIONS = [
+  ...['--nodes', '--fabric', '--personality', '--packages', '--memory', '--cpus', '--kernel', '--timeout'],
 ];
+const UP_OPTIONS = [...PLANNED_OPTIONS, '--record', '--ibsim'];
 
 const MS_PER_SECOND = 1000;
 const MANY = Number.POSITIVE_INFINITY;
@@ -69,6 +69,12 @@ const actions: Readonly<Record<ClusterAction, Action>> = {
     options: [...UP_OPTIONS, '--junit', '--logs'],
     takesRest: true,
     perform: test,
+  },
+  plan: {
+    words: [0, 1],
+    usage: 'plan [FILE] --machines M --nodes-per-machine N --format FORMAT',
+    options: [...PLANNED_OPTIONS, '--machines', '--nodes-per-machine', '--format', '--hosts', '--port'],
+    perform: plan,
   },
 };
 
@@ -99,6 +105,12 @@ async function test({ place, words, rest = [], given }: Call): Promise<number> {
   // Tests at the same time do not meet.
   const own = given.name === undefined ? placeOf(`test-${process.pid}`) : place;
   return testCluster(own, words[0], rest, given, makeTeller());
+}
+
+async function plan({ place, words, given }: Call): Promise<number> {
+  const { planMachines } = await import('./plan.ts');
+  process.stdout.write(planMachines(place.name, words[0], given));
+  return 0;
 }
 
 /** Says lines with the seconds since its making. */

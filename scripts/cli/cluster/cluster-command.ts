@@ -7,10 +7,11 @@ import { Option } from 'commander';
 import type { CliCommand } from '../options/cli-command.ts';
 import { actionArgument, doorOption, packagesOption, wholeNumber } from '../options/option-values.ts';
 import { type Personality, personalityWords } from '../options/personality.ts';
+import { PLAN_FORMATS, type PlanFormat } from './machine-script.ts';
 
 const ACTIONS = [
   ...['up', 'list', 'exec', 'copy', 'shell', 'log'],
-  ...['stop', 'start', 'cut', 'mend', 'fault', 'down', 'test'],
+  ...['stop', 'start', 'cut', 'mend', 'fault', 'down', 'test', 'plan'],
 ] as const;
 export type ClusterAction =
   | 'up'
@@ -25,7 +26,8 @@ export type ClusterAction =
   | 'mend'
   | 'fault'
   | 'down'
-  | 'test';
+  | 'test'
+  | 'plan';
 
 /** The values of the options. */
 export interface ClusterArguments {
@@ -46,12 +48,18 @@ export interface ClusterArguments {
   readonly json?: boolean;
   readonly junit?: string;
   readonly logs?: string;
+  readonly machines?: number;
+  readonly nodesPerMachine?: number;
+  readonly format?: PlanFormat;
+  readonly hosts?: string;
+  readonly port: number;
 }
 
 const NODES_MAX = 1000;
 const MEMORY_MIN_MIB = 256;
 const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 64;
+const PORT_MAX = 65_535;
 const SECONDS_MAX = 86_400;
 /** A booting guest that says nothing for so long does not boot. */
 const SILENCE_SECONDS = 600;
@@ -59,13 +67,13 @@ const SILENCE_SECONDS = 600;
 export function defineCluster(command: CliCommand): void {
   command
     .addArgument(actionArgument(ACTIONS))
-    .argument('[WORD...]', 'up, test: a FILE; copy: SOURCE TARGET; cut, mend, fault: a link; others: nodes')
+    .argument('[WORD...]', 'up, test, plan: a FILE; copy: SOURCE TARGET; cut, mend, fault: a link; others: nodes')
     .takeRest('COMMAND')
     .usage('ACTION [WORD...] [options] [-- COMMAND...]')
     .option('--name <NAME>', 'The cluster (default: $VUHCA_CLUSTER, or default)')
     .option('--json', 'list: prints JSON')
     .option('--all', 'exec: in all nodes at once; copy: to all of them')
-    .optionsGroup('Options of up and test:')
+    .optionsGroup('Options of up, test and plan:')
     .addOption(wholeNumber('--nodes <N>', 'Nodes node1, node2, ... (default: 2)', 1, NODES_MAX))
     .option('--fabric <RULE>', 'star, ring, fat-tree, or a topology file; see docs/TOPOLOGY.md (default: star)')
     .addOption(
@@ -87,6 +95,12 @@ export function defineCluster(command: CliCommand): void {
     .optionsGroup('Options of test:')
     .option('--junit <FILE>', 'Writes the results as JUnit XML')
     .option('--logs <FOLDER>', 'Keeps the logs of all nodes')
+    .optionsGroup('Options of plan:')
+    .addOption(wholeNumber('--machines <M>', 'Machines that run the cluster together', 1, NODES_MAX))
+    .addOption(wholeNumber('--nodes-per-machine <N>', 'Nodes on each of them', 1, NODES_MAX))
+    .addOption(new Option('--format <FORMAT>', 'What starts them').choices(PLAN_FORMATS))
+    .option('--hosts <LIST>', 'Their names, with commas between; Slurm chooses machines without it')
+    .addOption(wholeNumber('--port <N>', 'TCP port of the first link between machines', 1, PORT_MAX).default(7471))
     .addNotes(
       'up         starts nodes and their fabric in the background, and returns when they reach each other',
       'list       nodes with their states, addresses, LIDs, GUIDs, sockets and logs',
@@ -99,6 +113,7 @@ export function defineCluster(command: CliCommand): void {
       'fault      gives a link faults and properties, as `vuhca link set`',
       'down       ends all of it',
       'test       up, the command behind -- on this machine, down; the status is that of the command',
+      'plan       prints a script that runs the cluster on several machines, by Slurm or ssh',
       '',
       'Nodes have Debian with its RDMA programs and know each other by name; ssh leads from one to another.',
       '`vuhca status`, `view`, `fabric`, `capture` and others show the adapters. docs/CLUSTER.md is an introduction.',
@@ -110,5 +125,6 @@ export function defineCluster(command: CliCommand): void {
     .addExample('vuhca cluster fault node1 drop=0.01', 'a bad cable')
     .addExample('vuhca cluster stop node2', 'a node fails')
     .addExample('vuhca cluster down', 'the end of all')
+    .addExample('vuhca cluster plan c.json --machines 2 --nodes-per-machine 2 --format slurm >job', 'for two machines')
     .addExample('vuhca cluster test cluster.json -- ./my-test.sh', 'the whole of it, for CI');
 }

@@ -43,6 +43,7 @@ const expected: Readonly<Record<string, RegExp>> = {
   'scripts/vuhca cluster stop ': /1000 iters in .*1000 iters in .*node2 +stopped/s,
   'scripts/vuhca cluster down': /^$/,
   'export ': /immediate 2026, text "hello".*rank 1 of 2 on node2: 0 wrong sums/s,
+  'scripts/vuhca cluster plan ': /^$/,
   'scripts/vuhca cluster test ': /ok 1 - ping\n.*\nok 2 - ibstat\n/s,
 };
 
@@ -62,6 +63,8 @@ t.test('blocks in their order', async (t) => {
   }
   t.match(readFileSync(join(directory, 'hosts-of-node2'), 'utf8'), /10\.77\.0\.1 node1/);
   t.match(readFileSync(join(directory, 'results.xml'), 'utf8'), /tests="6"[^>]* failures="0"/);
+  t.match(readFileSync(join(directory, 'job.sh'), 'utf8'), /^#SBATCH --nodes=2$/m);
+  t.match(readFileSync(join(directory, 'by-ssh.sh'), 'utf8'), /^# trunk 2: .*connects$/m);
   for (const name of ['head', 'worker1', 'worker2', 'cluster'])
     t.ok(existsSync(join(directory, 'logs', `${name}.log`)), name);
 });

@@ -31,7 +31,7 @@ export interface ClusterChoice extends NodeDefaults {
 }
 
 /** The parts of a spec that options and file decide. */
-export type ClusterShape = Pick<ClusterSpec, 'nodes' | 'free' | 'topology' | 'isUnmanaged'>;
+export type ClusterShape = Pick<ClusterSpec, 'nodes' | 'others' | 'free' | 'topology' | 'isUnmanaged'>;
 
 export const FABRIC_RULES = ['star', 'ring', 'fat-tree'] as const;
 export type FabricRule = (typeof FABRIC_RULES)[number];
@@ -43,6 +43,8 @@ const MEMORY_MAX_MIB = 1 << 20;
 const CPUS_MAX = 64;
 /** Members of a node in the file. */
 const nodeMembers = { personality: '', memory: 0, cpus: 0, packages: [''] };
+/** The place of a part in the whole, which machine-plan.ts writes. */
+const partMembers = { first: 0, others: {}, managed: false };
 const fabricMembers = ['switches', 'links', 'generate'];
 
 /** Throws UsageError. */
@@ -64,11 +66,12 @@ function readRoot(value: unknown): JsonObject {
 }
 
 function shapeOf(root: JsonObject, folder: string, choice: ClusterChoice): ClusterShape {
-  const { nodes: given, ...rest } = root;
+  const { nodes: given, part, ...rest } = root;
+  const { first = 1, others = {}, managed } = part === undefined ? {} : readObject(part, 'part', partMembers);
   const hasFabric = fabricMembers.some((name) => rest[name] !== undefined);
   if (hasFabric && choice.fabric !== undefined)
     throw new UsageError(`option --fabric is ${choice.fabric}, and the file has a fabric: leave one of them out`);
-  const nodes = readNodes(given ?? choice.nodes, rest, choice);
+  const nodes = readNodes(given ?? choice.nodes, rest, choice, first as number);
   const names = nodes.map(({ name }) => name);
   const adapters = (rest.adapters ?? {}) as JsonObject;
   if (!isObject(adapters)) throw new UsageError(`adapters is ${describe(adapters)}; it must be an object`);
@@ -83,18 +86,33 @@ function shapeOf(root: JsonObject, folder: string, choice: ClusterChoice): Clust
     ),
   };
   const { subnet } = readTopologyValue(topology, folder);
-  return { nodes, free, topology, isUnmanaged: subnet === 'external' };
+  return {
+    nodes,
+    ...(part === undefined ? {} : { others: readOthers(others as JsonObject, names) }),
+    free,
+    topology,
+    isUnmanaged: subnet === 'external' && managed !== true,
+  };
 }
 
 /** The nodes: those of the file, or as many as asked for, or as the fabric has places. */
-function readNodes(given: unknown, rest: JsonObject, choice: ClusterChoice): NodeSpec[] {
+function readNodes(given: unknown, rest: JsonObject, choice: ClusterChoice, first: number): NodeSpec[] {
   const names = isObject(given) ? Object.keys(given) : nameNodes(given ?? countPlaces(rest));
   if (names.length === 0 || names.length > NODES_MAX)
     throw new UsageError(`${names.length} nodes are asked for; a cluster has 1 to ${NODES_MAX}`);
   return names.map((name, index) => {
     if (!NODE_NAME.test(name) || name === 'localhost')
       throw new UsageError(`node ${name}: a name must be a letter, then at most 30 letters, digits and hyphens`);
-    return readNode(name, index + 1, isObject(given) ? given[name] : {}, choice);
+    return readNode(name, first + index, isObject(given) ? given[name] : {}, choice);
+  });
+}
+
+/** Nodes of other parts, by their numbers. */
+function readOthers(others: JsonObject, own: readonly string[]): Pick<NodeSpec, 'name' | 'address'>[] {
+  return Object.entries(others).map(([name, number]) => {
+    if (own.includes(name)) throw new UsageError(`part: others has ${name}, which is a node of this part`);
+    checkNumber(`part: others ${name}`, Number(number), 1, NODES_MAX);
+    return { name, address: addressOf(number as number) };
   });
 }
 
@@ -158,12 +176,12 @@ function makeAdapter(name: string, personality: Personality, given: unknown): Js
   return { personality, ...given, sockets: paths };
 }
 
-/** Links to other processes name paths from the folder of the file. */
+/** Links to other processes name paths and keys from the folder of the file. */
 function fixPaths(links: unknown, folder: string): unknown {
   if (!Array.isArray(links)) throw new UsageError(`links is ${describe(links)}; it must be a list`);
   return links.map((link) => {
     if (!isObject(link)) return link;
-    const fixed = (['listen', 'connect'] as const).flatMap((role) => {
+    const fixed = (['listen', 'connect', 'key'] as const).flatMap((role) => {
       const path = link[role];
       return typeof path === 'string' && !path.includes('://') ? [[role, resolve(folder, path)] as const] : [];
     });

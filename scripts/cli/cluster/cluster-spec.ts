@@ -22,6 +22,8 @@ export interface NodeSpec {
 export interface ClusterSpec {
   readonly name: string;
   readonly nodes: readonly NodeSpec[];
+  /** Nodes of the same fabric in other clusters, when this one is a part of a plan. */
+  readonly others?: readonly Pick<NodeSpec, 'name' | 'address'>[];
   /** Adapters without a node of the cluster: places for guests that others start. */
   readonly free: readonly string[];
   /** The content of a topology file; each adapter has the name of its node. */

@@ -204,7 +204,7 @@ export class Cluster {
     return new ClusterNode(node, this.#socketsOf(node.name), {
       device,
       prepare: (one) => prepareNode(spec, one),
-      words: (one) => makeNodeWords(one, spec.nodes, keys, Date.now()),
+      words: (one) => makeNodeWords(one, [...spec.nodes, ...(spec.others ?? [])], keys, Date.now()),
       privateKey: keys.user.private,
       silenceSeconds: spec.silenceSeconds,
       log: (line) => this.#events.logNode(node.name, line),

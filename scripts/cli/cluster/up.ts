@@ -78,7 +78,8 @@ function readSpec(place: ClusterPlace, file: string | undefined, given: ClusterA
   };
 }
 
-function readChoice(file: string | undefined, given: ClusterArguments): ClusterChoice {
+/** What options and file ask for. Throws UsageError. */
+export function readChoice(file: string | undefined, given: ClusterArguments): ClusterChoice {
   const { nodes, fabric, personality, cpus, memory, packages } = given;
   const rule = FABRIC_RULES.find((one) => one === fabric);
   const fabricFile = rule === undefined ? fabric : undefined;
