@@ -74,8 +74,8 @@ function groupAdapters(adapters: readonly AdapterName[], suites: readonly SuiteN
 }
 
 /**
- * Runs the suites on the adapters of one guest and keeps what they gave, so that a later fault loses
- * nothing.
+ * Runs the suites on the adapters of one guest and keeps what they gave, so that a later fault
+ * loses nothing.
  */
 async function runGroup(
   adapters: readonly AdapterName[],
