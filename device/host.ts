@@ -18,7 +18,20 @@ export type ResetKind = 'device' | 'function' | 'lost' | 'software';
  */
 export interface WordBlock {
   readonly bytes: Uint8Array;
+  /** Empty when the block is seen as bytes only. */
   readonly words: Int32Array;
+  /** Length of a read that may be a loan instead, by `borrow`; 0 or absent for none. */
+  readonly loanBytes?: number;
+  /** What is to be read at `offset` of the block stays at `address` of its owner for now. */
+  borrow?(lender: MemoryLender, address: number, offset: number, lengthBytes: number): void;
+}
+
+/** Memory of a guest that a packet refers to instead of a copy. */
+export interface MemoryLender {
+  /** Copies the bytes at `address` into `target`; zeros when they are no longer readable. */
+  copyLoan(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): void;
+  /** The bytes at `address` in place, or undefined when they are no longer readable. */
+  viewLoan(address: number, lengthBytes: number): Uint8Array | undefined;
 }
 
 /**
@@ -50,6 +63,15 @@ export interface HostPort {
    */
   readWords?(at: BusAddress, lengthBytes: number, target: Int32Array, targetOffset: number): boolean;
   writeWords?(at: BusAddress, source: Int32Array, sourceOffset: number, lengthBytes: number): boolean;
+
+  /**
+   * The bytes of guest memory in place, for one copy from guest to guest. Undefined when the range
+   * is not readable in one piece. No caller keeps them: the guest may unmap its memory between two
+   * calls of `run`. `isInPlace` says whether there are such bytes. Hosts that keep guest memory in
+   * this process implement both; those that record or disorder accesses leave them out.
+   */
+  viewMemory?(at: BusAddress, lengthBytes: number): Uint8Array | undefined;
+  isInPlace?(at: BusAddress, lengthBytes: number): boolean;
 
   /**
    * Writes an entry that a guest polls: the body first, then the last `validBytes` (1, 2, 4 or 8,

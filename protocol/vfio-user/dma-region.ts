@@ -8,6 +8,7 @@
  */
 import { PROTECTION } from './constants.ts';
 import { viewNative } from './native.ts';
+import { ViewCache } from './view-cache.ts';
 
 /** A DMA region as the library reports it. Addresses are guest-physical unless named otherwise. */
 export interface DmaRegionInfo {
@@ -25,6 +26,8 @@ export interface Window {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly words: Uint32Array<ArrayBuffer>;
   readonly quads: BigUint64Array<ArrayBuffer>;
+  /** Views of pieces of `bytes`. */
+  readonly views: ViewCache;
 }
 
 export class DmaRegion implements DmaRegionInfo {
@@ -59,8 +62,10 @@ export class DmaRegion implements DmaRegionInfo {
     const start = index * WINDOW_BYTES;
     const length = Math.min(WINDOW_BYTES, this.sizeBytes - start);
     const buffer = viewNative(this.hostAddress + start, length);
+    const bytes = new Uint8Array(buffer);
     const window = {
-      bytes: new Uint8Array(buffer),
+      bytes,
+      views: new ViewCache(bytes),
       words: new Uint32Array(buffer, 0, Math.floor(length / 4)),
       quads: new BigUint64Array(buffer, 0, Math.floor(length / 8)),
     };

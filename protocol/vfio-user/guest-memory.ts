@@ -60,6 +60,22 @@ export class GuestMemory {
     return true;
   }
 
+  /** True when the whole range is readable and lies in one window. */
+  isInPlace(lengthBytes: number): boolean {
+    if (lengthBytes <= 0 || !this.covers(lengthBytes, false)) return false;
+    const { bytes } = this.#window();
+    return this.#inWindow + lengthBytes <= bytes.length;
+  }
+
+  /**
+   * The bytes of the range themselves; undefined if it is not readable in one window. The caller
+   * must not keep them: after unregistration an access would be a segmentation fault.
+   */
+  view(lengthBytes: number): Uint8Array | undefined {
+    if (!this.isInPlace(lengthBytes)) return undefined;
+    return this.#window().views.view(this.#inWindow, lengthBytes);
+  }
+
   /**
    * Copies guest memory into `target`. False if a part is not readable; `target` is then unchanged.
    */

@@ -40,7 +40,7 @@ export function storeToWindow(
   count: number,
 ): void {
   if (count > LOOP_BYTES) {
-    bytes.set(source.subarray(from, from + count), at);
+    bytes.set(count === source.length ? source : source.subarray(from, from + count), at);
     return;
   }
   let i = 0;

@@ -9,6 +9,7 @@ import type { AdapterPort, BusAddress, HostPort } from '../../device/host.ts';
 import { raiseInliningBudget } from '../../device/process/host/inlining-budget.ts';
 import type { HardwareAccess } from '../../device/rig/driver/hardware-access.ts';
 import { SimulatedClock } from '../../device/rig/machine/simulated-clock.ts';
+import { ViewCache } from '../../protocol/vfio-user/view-cache.ts';
 import { joinBySwitches } from './switch-row.ts';
 
 const RUN_BUDGET = 1024;
@@ -24,12 +25,14 @@ class FlatHost implements HostPort {
   readonly bytes: Uint8Array;
   readonly #words: Int32Array;
   readonly #base: number;
+  readonly #views: ViewCache;
   vectors = 0;
 
   constructor(sizeBytes: number, base: number) {
     this.#base = base;
     this.bytes = new Uint8Array(sizeBytes);
     this.#words = new Int32Array(this.bytes.buffer);
+    this.#views = new ViewCache(this.bytes);
   }
 
   readMemory(at: BusAddress, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
@@ -44,8 +47,19 @@ class FlatHost implements HostPort {
     const address = at.value - this.#base;
     if (!(address >= 0 && address + lengthBytes <= this.bytes.length)) return false;
     if (isShort(address, lengthBytes)) storeWords(this.#words, address, source, sourceOffset, lengthBytes);
+    else if (lengthBytes === source.length) this.bytes.set(source, address);
     else this.bytes.set(source.subarray(sourceOffset, sourceOffset + lengthBytes), address);
     return true;
+  }
+
+  isInPlace(at: BusAddress, lengthBytes: number): boolean {
+    const address = at.value - this.#base;
+    return address >= 0 && address + lengthBytes <= this.bytes.length;
+  }
+
+  viewMemory(at: BusAddress, lengthBytes: number): Uint8Array | undefined {
+    const address = at.value - this.#base;
+    return this.isInPlace(at, lengthBytes) ? this.#views.view(address, lengthBytes) : undefined;
   }
 
   readWords(at: BusAddress, lengthBytes: number, target: Int32Array, targetOffset: number): boolean {

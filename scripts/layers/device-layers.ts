@@ -8,7 +8,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/fabric/port',
     holds: 'InfiniBand ports: tables, counters, virtual lanes and their arbiter, packet rings',
-    uses: 'layout infiniband',
+    uses: 'layout infiniband host.ts',
   },
   {
     path: 'device/fabric/link',

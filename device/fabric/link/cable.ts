@@ -12,6 +12,7 @@ import type { VirtualLaneCredits } from '../port/transmit-queues.ts';
 /** A cable; the link of both its ports. */
 export class Cable implements Link {
   readonly trusted = true;
+  readonly lends: boolean;
   readonly active = false;
   readonly nextNs = Number.POSITIVE_INFINITY;
   /** Packets from the first port to the second, and from the second to the first. */
@@ -29,6 +30,7 @@ export class Cable implements Link {
   constructor(first: LinkEnd, second: LinkEnd) {
     this.#first = first;
     this.#second = second;
+    this.lends = first.takesLoans && second.takesLoans;
     first.plug(this);
     second.plug(this);
     trainLink(first, second);

@@ -42,6 +42,8 @@ export interface Link {
    * and the receiver need not check them.
    */
   readonly trusted: boolean;
+  /** True when both ports take packets whose payload is on loan (`PacketRing.borrow`). */
+  readonly lends?: boolean;
   /**
    * True when the link moves packets by itself, so `carry` must be called. False for a cable: the
    * receiver takes packets directly from the sender's transmit queues.
@@ -84,6 +86,8 @@ export class LinkEnd {
   physicalState: PortPhysicalState = PortPhysicalState.POLLING;
   /** True without a subnet manager: the port becomes active as soon as its link comes up. */
   selfActivating = true;
+  /** The port belongs to an adapter, whose transport takes payloads on loan. */
+  readonly takesLoans: boolean = false;
   readonly maxMtuCode = LARGEST_MTU_CODE;
   activeMtuCode = LARGEST_MTU_CODE;
   transmitPackets = 0;
@@ -245,6 +249,7 @@ export class LinkEnd {
     this.transmitPackets++;
     const offset = ring.writeOffset;
     if (ring.virtualLane !== 0) setLrhVirtualLane(ring.view, offset, ring.virtualLane);
+    if (exposed || this.observer !== undefined) ring.takeLoans();
     if (exposed || this.observer !== undefined) sealWhole(ring.view, offset, lengthBytes);
     this.observer?.(this, true, ring.bytes, offset, lengthBytes);
     ring.push(lengthBytes);

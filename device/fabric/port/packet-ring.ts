@@ -2,11 +2,13 @@
 /**
  * Ring of packets from a port to the other end of its link. Senders build packets in its slots, and
  * the receiver parses them in place, so a packet is never copied on the way. Ports have one for
- * each virtual lane (`transmit-queues.ts`), and links for packets that have arrived.
+ * each virtual lane (`transmit-queues.ts`), and links for packets that have arrived. A long payload
+ * may stay in guest memory, on loan, until the packet is placed or somebody needs its bytes.
  */
 import { isMulticastLid } from '../../../protocol/infiniband/addresses.ts';
 import { getLrhDlid } from '../../../protocol/infiniband/gen/lrh.gen.ts';
 import { LARGEST_MTU_BYTES } from '../../../protocol/infiniband/mtu.ts';
+import type { MemoryLender } from '../../host.ts';
 
 /** Bytes of a slot: largest MTU, all headers and CRCs, rounded up. */
 export const PACKET_SLOT_BYTES = LARGEST_MTU_BYTES + 256;
@@ -23,6 +25,9 @@ export function packetBlocks(lengthBytes: number): number {
 /** Longest packet in bytes that is copied by 8 bytes at a time; a longer one as a whole slot. */
 const SHORT_PACKET_BYTES = 256;
 const DOUBLE_WORD_SHIFT = 3;
+
+/** Shortest payload that is worth a loan; longer than any packet that is copied in parts. */
+export const LOAN_MIN_BYTES = 512;
 
 /** Copies the oldest packet of `source` to the write offset of `target`, which is not full. */
 export function copyPacket(source: PacketRing, target: PacketRing): void {
@@ -71,6 +76,14 @@ export class PacketRing {
   readonly #tags: Int32Array;
   readonly #serials: Int32Array;
   #tagged = 0;
+  /** Of packets whose payload is on loan: its owner, address, place in the ring and length. */
+  readonly #lenders: (MemoryLender | undefined)[];
+  readonly #loanAddresses: Float64Array;
+  readonly #loanOffsets: Int32Array;
+  readonly #loanLengths: Uint16Array;
+  #loans = 0;
+  /** Length of the payload that the next read of guest memory may borrow; 0 for none. */
+  loanBytes = 0;
   /** Told the tag of each tagged packet that leaves the ring. */
   onLeft: ((tag: number, serial: number) => void) | undefined = undefined;
   /** Slots of the oldest packet and of the next one. */
@@ -89,6 +102,10 @@ export class PacketRing {
     this.#suspect = new Uint8Array(capacity);
     this.#tags = new Int32Array(capacity);
     this.#serials = new Int32Array(capacity);
+    this.#lenders = new Array<MemoryLender | undefined>(capacity).fill(undefined);
+    this.#loanAddresses = new Float64Array(capacity);
+    this.#loanOffsets = new Int32Array(capacity);
+    this.#loanLengths = new Uint16Array(capacity);
     this.#slots = new Array<Uint8Array | undefined>(capacity).fill(undefined);
     this.#packets = new Array<Uint8Array | undefined>(capacity).fill(undefined);
   }
@@ -127,6 +144,42 @@ export class PacketRing {
     this.#tagged++;
   }
 
+  /**
+   * The payload of the next packet, at `offset` of the ring, stays at `address` of its owner for
+   * now. `takeLoans` ends the loan before the owner can use its memory for something else.
+   */
+  borrow(lender: MemoryLender, address: number, offset: number, lengthBytes: number): void {
+    const slot = this.#tail;
+    this.#lenders[slot] = lender;
+    this.#loanAddresses[slot] = address;
+    this.#loanOffsets[slot] = offset;
+    this.#loanLengths[slot] = lengthBytes;
+    this.#loans++;
+  }
+
+  /** Number of packets whose payload is on loan. */
+  get loans(): number {
+    return this.#loans;
+  }
+
+  /** Copies all payloads on loan into the ring. */
+  takeLoans(): void {
+    if (this.#loans === 0) return;
+    for (let slot = 0; slot < this.capacity; slot++) this.#takeLoan(slot);
+  }
+
+  /** Copies the payload of the oldest packet into the ring if it is on loan. */
+  takeOldestLoan(): void {
+    if (this.#loans > 0) this.#takeLoan(this.#head);
+  }
+
+  /** The payload of the oldest packet in place, at its owner; undefined when it is in the ring. */
+  viewOldestLoan(): Uint8Array | undefined {
+    if (this.#loans === 0) return undefined;
+    const slot = this.#head;
+    return this.#lenders[slot]?.viewLoan(this.#loanAddresses[slot], this.#loanLengths[slot]);
+  }
+
   /** Byte offset of the oldest packet; only while not empty. */
   get readOffset(): number {
     return this.#head * PACKET_SLOT_BYTES;
@@ -144,6 +197,7 @@ export class PacketRing {
 
   /** The whole slot of the oldest packet: the packet, then old bytes. */
   get readSlot(): Uint8Array {
+    this.takeOldestLoan();
     const known = this.#slots[this.#head];
     if (known !== undefined) return known;
     const made = this.bytes.subarray(this.readOffset, this.readOffset + PACKET_SLOT_BYTES);
@@ -188,6 +242,7 @@ export class PacketRing {
     if (this.isMulticast) this.leftMulticast++;
     this.#head = this.#after(slot);
     this.#count--;
+    if (this.#loans > 0 && this.#lenders[slot] !== undefined) this.#endLoan(slot);
     if (this.#count === 0) {
       // An empty ring starts again at slot 0: a processor still has the slots used last in its
       // cache.
@@ -195,6 +250,18 @@ export class PacketRing {
       this.#tail = 0;
     }
     if (this.#tagged > 0) this.#tell(slot);
+  }
+
+  #takeLoan(slot: number): void {
+    const lender = this.#lenders[slot];
+    if (lender === undefined) return;
+    lender.copyLoan(this.#loanAddresses[slot], this.#loanLengths[slot], this.bytes, this.#loanOffsets[slot]);
+    this.#endLoan(slot);
+  }
+
+  #endLoan(slot: number): void {
+    this.#lenders[slot] = undefined;
+    this.#loans--;
   }
 
   #tell(slot: number): void {

@@ -23,6 +23,7 @@ const DEFAULT_PREFIX = Uint8Array.of(0xfe, 0x80, 0, 0, 0, 0, 0, 0);
 
 /** A port of the adapter: an end of a link, addresses and tables, and a loopback ring. */
 export class Port extends LinkEnd implements EndPort {
+  override readonly takesLoans = true;
   readonly subnetPrefix = DEFAULT_PREFIX.slice();
   /** Place among the ports of its adapter, and the only function that uses it, if there is one. */
   index: number;
@@ -103,6 +104,21 @@ export class Port extends LinkEnd implements EndPort {
     if (!this.active) return this.#nowhere;
     if (isLidOfPort(dlid, this.lid, this.lmc)) return this.loopback;
     return this.transmitQueues.ringOf(serviceLevel) ?? this.#nowhere;
+  }
+
+  /**
+   * True when payload of a packet in `ring` may stay in guest memory until the packet arrives:
+   * nothing on the way looks at it, keeps it or can damage it.
+   */
+  lendsTo(ring: PacketRing): boolean {
+    if (this.observer !== undefined || ring === this.#nowhere) return false;
+    return ring === this.loopback || this.link?.lends === true;
+  }
+
+  /** Ends all loans of packets that wait: their owners may use the memory otherwise now. */
+  takeLoans(): void {
+    this.loopback.takeLoans();
+    for (const ring of this.transmitQueues.rings) ring.takeLoans();
   }
 
   /**

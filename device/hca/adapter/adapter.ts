@@ -217,6 +217,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     if (this.laneTable.busy) this.laneTable.land();
     if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
     const isSpent = this.#turns.run(budget);
+    this.engine.takeLoans();
     this.engine.settle();
     this.links.settle();
     this.#awaitReads();
@@ -245,6 +246,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   #serveStage(stage: number, limit: number): number {
     switch (stage) {
       case 0:
+        this.engine.takeLoans();
         return this.pending.manage(this.functions, this.#management);
       case 1:
         return this.disabled ? 0 : this.scheduler.serve(limit);

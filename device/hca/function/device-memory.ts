@@ -98,7 +98,7 @@ export class DeviceMemory {
 
   /** Copies `source` into a part of an allocated range. */
   write(offset: number, lengthBytes: number, source: WordBlock, sourceOffset: number): void {
-    if (isAligned(offset, lengthBytes, sourceOffset))
+    if (isAligned(offset, lengthBytes, sourceOffset) && source.words.length > 0)
       copy(source.words, sourceOffset >> 2, lengthBytes >> 2, this.#words, offset >> 2);
     else copy(source.bytes, sourceOffset, lengthBytes, this.#bytes, offset);
   }

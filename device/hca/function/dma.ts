@@ -5,7 +5,7 @@
  * (docs/DOCUMENTS.md decision 15).
  */
 import { FaultKind } from '../../../protocol/layout/gen/values.gen.ts';
-import type { HostPort, WordBlock } from '../../host.ts';
+import type { HostPort, MemoryLender, WordBlock } from '../../host.ts';
 import { AddressRegister } from './address-register.ts';
 import type { FaultLog, FaultSubject } from './fault-log.ts';
 
@@ -16,7 +16,7 @@ const NO_BYTES = new Uint8Array(0);
 /** Longest transfer that moves by words: commands, short payloads. */
 const WORDS_MAX_BYTES = 128;
 
-export class Dma {
+export class Dma implements MemoryLender {
   /** Bytes moved since power-on. */
   bytesRead = 0;
   bytesWritten = 0;
@@ -87,17 +87,30 @@ export class Dma {
   /** As `read`. Short aligned pieces move by words if the host supports it. */
   readBlock(subject: FaultSubject, lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
     const { bytes, words } = target;
-    if (!this.#byWords(lengthBytes, targetOffset)) return this.read(subject, lengthBytes, bytes, targetOffset);
+    if (!this.#byWords(lengthBytes, targetOffset)) {
+      if (target.loanBytes === lengthBytes && this.#lend(lengthBytes, target, targetOffset)) return true;
+      return this.read(subject, lengthBytes, bytes, targetOffset);
+    }
     if (!this.#isExact(lengthBytes) || !this.#host.readWords?.(this.#at, lengthBytes, words, targetOffset))
       return this.#refuse(FaultKind.DMA_READ, subject);
     this.bytesRead += lengthBytes;
     return true;
   }
 
+  copyLoan(address: number, lengthBytes: number, target: Uint8Array, targetOffset: number): void {
+    const isRead = this.#host.readMemory(this.at(address).#at, lengthBytes, target, targetOffset);
+    if (!isRead) target.fill(0, targetOffset, targetOffset + lengthBytes);
+  }
+
+  viewLoan(address: number, lengthBytes: number): Uint8Array | undefined {
+    return this.#host.viewMemory?.(this.at(address).#at, lengthBytes);
+  }
+
   /** As `write`, by words like `readBlock`. */
   writeBlock(subject: FaultSubject, source: WordBlock, sourceOffset: number, lengthBytes: number): boolean {
     const { bytes, words } = source;
-    if (!this.#byWords(lengthBytes, sourceOffset)) return this.write(subject, bytes, sourceOffset, lengthBytes);
+    if (!this.#byWords(lengthBytes, sourceOffset) || words.length === 0)
+      return this.write(subject, bytes, sourceOffset, lengthBytes);
     if (!this.#isExact(lengthBytes) || !this.#host.writeWords?.(this.#at, words, sourceOffset, lengthBytes))
       return this.#refuse(FaultKind.DMA_WRITE, subject);
     this.bytesWritten += lengthBytes;
@@ -137,6 +150,15 @@ export class Dma {
     this.bytesRead += DWORD_BYTES;
     if (found === (expected | 0)) this.bytesWritten += DWORD_BYTES;
     return found;
+  }
+
+  /** Lends the bytes of a read instead of copying them, if the host has them in place. */
+  #lend(lengthBytes: number, target: WordBlock, targetOffset: number): boolean {
+    if (!this.#busMaster || !this.#isExact(lengthBytes)) return false;
+    if (lengthBytes === 0 || this.#host.isInPlace?.(this.#at, lengthBytes) !== true) return false;
+    target.borrow?.(this, this.#at.value, targetOffset, lengthBytes);
+    this.bytesRead += lengthBytes;
+    return true;
   }
 
   #byWords(lengthBytes: number, offset: number): boolean {

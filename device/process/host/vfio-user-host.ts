@@ -125,6 +125,14 @@ export class VfioUserHost implements OrderableHost {
     this.#function = port;
   }
 
+  isInPlace({ value: address }: BusAddress, lengthBytes: number): boolean {
+    return this.context.memory.at(address).isInPlace(lengthBytes);
+  }
+
+  viewMemory({ value: address }: BusAddress, lengthBytes: number): Uint8Array | undefined {
+    return this.context.memory.at(address).view(lengthBytes);
+  }
+
   readMemory({ value: address }: BusAddress, lengthBytes: number, target: Uint8Array, targetOffset: number): boolean {
     return this.context.memory.at(address).read(target, targetOffset, lengthBytes);
   }

@@ -23,6 +23,10 @@ export class InProcessHost implements OrderableHost {
   readonly refused = new Uint32Array(VECTOR_COUNT);
   readonly masked = new Uint8Array(VECTOR_COUNT);
   msixEnabled = true;
+  /** Packets may refer to memory of this guest instead of copies, as in a live process. */
+  lends = false;
+  /** Pieces of memory that were written to a guest without a copy on the way. */
+  loans = 0;
   /** Violations of the rules; the machine stops at the first. */
   readonly violations: string[] = [];
   /** Reason why no store and no interrupt is allowed now; empty if they are. */
@@ -43,6 +47,17 @@ export class InProcessHost implements OrderableHost {
     const read = this.memory.read(at, lengthBytes, target, targetOffset);
     this.log.record(read ? AccessKind.READ : AccessKind.DENIED_READ, at, lengthBytes);
     return read;
+  }
+
+  isInPlace(at: BusAddress, lengthBytes: number): boolean {
+    return this.lends && this.memory.allows(at, lengthBytes, PageAccess.READ_ONLY);
+  }
+
+  viewMemory(at: BusAddress, lengthBytes: number): Uint8Array | undefined {
+    if (!this.isInPlace(at, lengthBytes)) return undefined;
+    const start = at.value - this.memory.base;
+    this.loans++;
+    return this.memory.bytes.subarray(start, start + lengthBytes);
   }
 
   isWritable(at: BusAddress, lengthBytes: number): boolean {

@@ -54,6 +54,7 @@ export class TransportEngine {
   readonly #lanes: TransmitVirtualLanes;
   readonly #receiveQueue = new ReceiveQueueReader();
   readonly #clock: AdapterClock;
+  readonly #ports: readonly Port[];
   #connectionsFirst = false;
 
   constructor(parts: TransportParts) {
@@ -62,10 +63,12 @@ export class TransportEngine {
     const schedule = (qp: QueuePair): void => sends.schedule(qp);
     const receiveStage = new ReceiveStage(timing);
     this.#lanes = lanes;
+    this.#ports = ports;
     this.#clock = clock;
     lanes.onRoom = schedule;
     this.connected = new ConnectedTransport({
       ...{ clock, ports, portsOfFunction, lanes, keys, timing, schedule },
+      takeLoans: () => this.takeLoans(),
       reader: receiveQueue,
     });
     this.life = new QueuePairLifeCycle({
@@ -82,6 +85,14 @@ export class TransportEngine {
     this.pipeline = new SendPipeline(lanes, ports, datagrams, this.connected, stage);
     this.responder = new UdResponder(keys, receiveQueue, receiveStage);
     this.receiver = new PacketReceiver(parts, this.responder, this.connected, receiveStage);
+  }
+
+  /**
+   * Payload on loan is copied now: before anything that lets software use the memory for something
+   * else, and before the host does.
+   */
+  takeLoans(): void {
+    for (const port of this.#ports) port.takeLoans();
   }
 
   /** Takes in data that has arrived and fires expired timers: at the start of a pass. */

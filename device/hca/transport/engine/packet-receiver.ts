@@ -99,6 +99,7 @@ export class PacketReceiver {
   receive(port: Port, ring: PacketRing, trusted: boolean): boolean {
     if (ring.count === 0 || this.stage.full) return false;
     const unchanged = trusted && !ring.readSuspect;
+    if (port.observer !== undefined || !unchanged) ring.takeOldestLoan();
     if (port.observer !== undefined) observe(port, ring, unchanged);
     if (ring !== port.loopback) port.noteArrival(ring);
     if (this.#deliver(port, ring, unchanged)) port.receivePackets++;
@@ -204,6 +205,7 @@ export class PacketReceiver {
       notePkeyViolation(port, qp, ring.view, packet);
       return noteDrop(qp, packet, PacketDrop.PKEY);
     }
+    if (qp.trace !== undefined) ring.takeOldestLoan();
     if (packet.flags & OpcodeFlag.RESPONSE)
       return this.#connected.completer.receive(requester, ring, packet) || noteDrop(qp, packet, PacketDrop.RESPONSE);
     if (!this.stage.isPassed && qp.receives && this.stage.holds(qp, port, ring, packet)) return true;

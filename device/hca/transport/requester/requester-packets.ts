@@ -10,7 +10,7 @@ import { newPacketFields } from '../../../../protocol/infiniband/packet-fields.t
 import { addPsn } from '../../../../protocol/infiniband/psn.ts';
 import { highDword, lowDword } from '../../../../protocol/layout/dwords.ts';
 import { SendOpcode, ServiceType } from '../../../../protocol/layout/gen/values.gen.ts';
-import type { PacketRing } from '../../../fabric/port/packet-ring.ts';
+import { LOAN_MIN_BYTES, type PacketRing } from '../../../fabric/port/packet-ring.ts';
 import type { Port } from '../../../fabric/port/port.ts';
 import type { QueuePairTrace } from '../../trace/queue-pair-trace.ts';
 import { requestOpcode } from '../requester-opcodes.ts';
@@ -51,7 +51,12 @@ export class RequesterPackets {
     const offset = ring.writeOffset;
     const payload = offset + payloadStart(fields.opcode, fields.hasGrh);
     if (record.inline) copyInline(record, done, length, ring.bytes, payload);
-    else if (!record.list.gatherPart(qp, done, length, ring, payload)) return false;
+    else {
+      ring.loanBytes = length >= LOAN_MIN_BYTES && mayBorrow(state, record) && port.lendsTo(ring) ? length : 0;
+      const isRead = record.list.gatherPart(qp, done, length, ring, payload);
+      ring.loanBytes = 0;
+      if (!isRead) return false;
+    }
     this.#ring = ring;
     this.#offset = offset;
     port.transmit(ring, buildPacket(ring.view, offset, fields, PacketCheck.NONE));
@@ -142,6 +147,14 @@ export class RequesterPackets {
     fields.ackRequest = ackRequest && qp.serviceType !== ServiceType.UC ? 1 : 0;
     fields.psn = addPsn(record.firstPsn, packetIndex);
   }
+}
+
+/**
+ * The payload of a reliable message stays as it is until it has arrived and is acknowledged, so it
+ * may stay in guest memory until then; a trace keeps bytes of what is sent.
+ */
+function mayBorrow({ qp }: RequesterState, { trace }: SendRecord): boolean {
+  return qp.serviceType !== ServiceType.UC && trace === undefined;
 }
 
 function copyInline(record: SendRecord, from: number, length: number, target: Uint8Array, at: number): void {

@@ -40,6 +40,8 @@ export interface SendRecordLifeParts {
   readonly lanes: TransmitVirtualLanes;
   /** The send queue may be read again. */
   schedule(qp: QueuePair): void;
+  /** Software may use memory of messages that did not end well: loans of payload end. */
+  takeLoans(): void;
 }
 
 export class SendRecordLife implements RecordEndings {
@@ -89,6 +91,7 @@ export class SendRecordLife implements RecordEndings {
     syndrome: number = UNKNOWN,
   ): void {
     const { qp } = state;
+    this.#parts.takeLoans();
     const record = state.shift();
     qp.failure.note(qp, FailureCause.SEND, status, fault, record?.sequence, psn, syndrome);
     if (record !== undefined) {
@@ -135,6 +138,7 @@ export class SendRecordLife implements RecordEndings {
   dispose(state: RequesterState, report: boolean): void {
     const { qp } = state;
     this.#timers.turnOff(state);
+    if (state.recordCount > 0) this.#parts.takeLoans();
     for (let record = state.shift(); record !== undefined; record = state.shift()) {
       record.trace?.endRecord(state, record, CompletionStatus.FLUSHED, FaultKind.NONE);
       if (report) postSendCompletion(qp, record.sequence, record.opcode, CompletionStatus.FLUSHED, FaultKind.NONE);

@@ -25,6 +25,7 @@ import type { ResponderRefusals } from './responder-refusals.ts';
 import type { ResponderRequest } from './responder-request.ts';
 
 const { FIRST, LAST, ONLY, SEND, IMMEDIATE, INVALIDATE } = OpcodeFlag;
+const NO_LOAN = new Uint8Array(0);
 
 export class ResponderExecution {
   readonly #request: ResponderRequest;
@@ -33,6 +34,8 @@ export class ResponderExecution {
   readonly #keys: KeyLookup;
   readonly #atomics: AtomicUnit;
   readonly pages: ResponderPages;
+  /** Payload that is still in the memory of the sender. */
+  readonly #loan: { bytes: Uint8Array; readonly words: Int32Array } = { bytes: NO_LOAN, words: new Int32Array(0) };
 
   constructor(
     request: ResponderRequest,
@@ -58,8 +61,12 @@ export class ResponderExecution {
       state.messageBytes = 0;
       state.message = flags & SEND ? MessageKind.SEND : MessageKind.WRITE;
     }
+    const loan = ring.viewOldestLoan();
+    this.#loan.bytes = loan ?? NO_LOAN;
+    const source = loan === undefined ? ring : this.#loan;
+    const offset = loan === undefined ? payloadOffset : 0;
     if (flags & SEND) {
-      if (!state.list.scatter(qp, state.messageBytes, ring, payloadOffset, length))
+      if (!state.list.scatter(qp, state.messageBytes, source, offset, length))
         return this.pages.await() ?? this.#refusals.failReceiveWqe(FaultKind.DMA_WRITE);
     } else if (length > 0) {
       const address = state.writeAddress + state.messageBytes;
@@ -69,7 +76,7 @@ export class ResponderExecution {
           ? this.#request.region
           : this.#keys.at(address).checkRemote(qp, state.writeRkey, length, AccessFlag.REMOTE_WRITE);
       if (region === undefined) return this.#refusals.refuseAccess(this.#keys.fault, address);
-      if (!region.write(region.owner.dma.at(address), qp, length, ring, payloadOffset)) {
+      if (!region.write(region.owner.dma.at(address), qp, length, source, offset)) {
         this.#keys.pageFaults.widen(state.writeAddress, state.writeLength);
         return this.pages.await() ?? this.#refusals.refuseOperation(FaultKind.DMA_WRITE);
       }
