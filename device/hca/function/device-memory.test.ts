@@ -166,3 +166,14 @@ t.test('a reset frees everything', async (t) => {
   t.equal(memory.allocate(SIZE, 1), 0);
   t.equal(memory.load(8, 4), 0, 'and shows nothing of what was there');
 });
+
+t.test('a block that is seen as bytes only, as payload on loan is, is copied whole', (t) => {
+  const { memory } = new Model(1);
+  const offset = memory.allocate(1024, DEVICE_MEMORY_GRANULE_BYTES) as number;
+  const bytes = Uint8Array.from({ length: 1024 }, (_, index) => index % 251);
+  memory.write(offset, bytes.length, { bytes, words: new Int32Array(0) }, 0);
+  const target = makeBlock(bytes.length);
+  memory.read(offset, bytes.length, target, 0);
+  t.same(target.bytes, bytes);
+  t.end();
+});
