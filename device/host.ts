@@ -167,6 +167,16 @@ export interface AdapterPort {
    */
   run(budget: number): boolean;
   /**
+   * Time up to which the adapter watches memory for commands; 0 when it does not. The host either
+   * goes on calling `run` without a wait, or calls `rest` first.
+   */
+  readonly pollUntilNs?: number;
+  /**
+   * The host is about to wait: the adapter watches no memory any longer. Returns true when it has
+   * found more work: the host then calls `run` and does not wait.
+   */
+  rest?(): boolean;
+  /**
    * Cuts, plugs in or changes a link between two of its ports on behalf of the host
    * (device/fabric/link/link-changes.ts has the words). Throws RangeError for what does not fit.
    */

@@ -63,6 +63,7 @@ export const RecordKind = {
   // Calls into the adapter that came later.
   PLANT_FAULT: 24, // function, length, bytes
   CHANGE_LINK: 25, // length, bytes
+  REST: 26, // 0; its result is a RUN_RESULT
 } as const;
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
 

@@ -167,6 +167,19 @@ export class RecordingAdapterPort implements AdapterPort {
     return more;
   }
 
+  get pollUntilNs(): number {
+    return this.#adapter.pollUntilNs ?? 0;
+  }
+
+  rest(): boolean {
+    this.#writer.open(RecordKind.REST);
+    this.#writer.varint(0);
+    const more = this.#adapter.rest?.() === true;
+    this.#writer.open(RecordKind.RUN_RESULT);
+    this.#writer.byte(more ? 1 : 0);
+    return more;
+  }
+
   changeLink(words: Uint8Array): void {
     this.#writer.open(RecordKind.CHANGE_LINK);
     this.#writer.varint(words.byteLength);

@@ -5,6 +5,7 @@
  */
 import t from 'tap';
 import { CSR } from '../../protocol/layout/gen/registers.gen.ts';
+import { SendOpcode } from '../../protocol/layout/gen/values.gen.ts';
 import { encodeLinkChange } from '../fabric/link/link-changes.ts';
 import { Adapter } from '../hca/adapter/adapter.ts';
 import type { AdapterOptions } from '../hca/adapter/options.ts';
@@ -104,6 +105,33 @@ t.test('random sessions replay to equal calls, from the construction to the last
     t.ok(result.steps > 3000, `seed ${seed}: ${result.steps} steps`);
     const live = replay.adapter.functions[0]?.readRegister(CSR.LANE_LAUNCHES, 4) ?? 0;
     t.ok(live > 100, `seed ${seed}: the replayed adapter did the work, ${live} launches`);
+  }
+});
+
+t.test('a session with shadow tails is repeated: looks, finds and rests', async (t) => {
+  for (const seed of [208, 209]) {
+    const memory = new MemorySink();
+    const fixture = recordedFixture(seed, memory);
+    fixture.driver.watchTails();
+    const { random, machine } = fixture;
+    const queues = Array.from({ length: 18 }, () => fixture.createQueuePair({ sendEntriesLog2: 4 }));
+    const completed = queues.map(() => 0);
+    machine.onStep = () => {};
+    for (let round = 0; round < 2000; round++) {
+      const index = random.below(queues.length);
+      const qp = queues[index];
+      if (random.oneIn(3)) machine.clock.advance(random.below(60_000));
+      if (qp.sendTail - completed[index] < 16) qp.post({ header: { opcode: SendOpcode.NOP } }, 'tail');
+      if (random.oneIn(2)) machine.step();
+      if (random.oneIn(40)) machine.adapter.rest?.();
+      completed[index] += qp.parts.sendCq.drain().length;
+    }
+    const finds = fixture.read(CSR.TAILS_FOUND);
+    t.ok(finds > 300, `seed ${seed}: ${finds} finds`);
+    machine.recorder?.flush();
+    const replay = new Replay(memory.bytes, build);
+    t.match(replay.run(), { divergence: undefined, truncated: false }, `seed ${seed}`);
+    t.equal(replay.adapter.functions[0]?.readRegister(CSR.TAILS_FOUND, 4), finds, `seed ${seed}`);
   }
 });
 

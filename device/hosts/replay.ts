@@ -61,7 +61,10 @@ const calls: ReadonlySet<number> = new Set([
   RecordKind.REQUEST_TRACE,
   RecordKind.PLANT_FAULT,
   RecordKind.CHANGE_LINK,
+  RecordKind.REST,
 ]);
+/** Those of the whole adapter: their records name no function. */
+const callsOfAll: ReadonlySet<number> = new Set([RecordKind.RUN, RecordKind.CHANGE_LINK, RecordKind.REST]);
 
 /** One replay of one recording. */
 export class Replay {
@@ -161,7 +164,7 @@ export class Replay {
   }
 
   #call(position: number, kind: number): void {
-    const isOfFunction = kind !== RecordKind.RUN && kind !== RecordKind.CHANGE_LINK;
+    const isOfFunction = !callsOfAll.has(kind);
     if (!calls.has(kind)) {
       this.#outputs.diverge(position, recordKindName(kind), 'nothing: the adapter returned without that');
       return;
@@ -182,6 +185,9 @@ export class Replay {
     if (kind === RecordKind.RUN) {
       this.onStep(step);
       this.#outputs.checkRunResult(this.adapter.run(field));
+    } else if (kind === RecordKind.REST) {
+      this.onStep(step);
+      this.#outputs.checkRunResult(this.adapter.rest?.() === true);
     } else if (kind === RecordKind.CHANGE_LINK) {
       const words = this.#readBytes(field);
       this.onStep(step);

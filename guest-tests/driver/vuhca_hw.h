@@ -38,8 +38,8 @@
 #define vuhca_cpu_to_be64(x) VUHCA_TO_BE(64, x)
 
 /* Compare with the LAYOUT_HASH register before touching anything else. */
-#define VUHCA_LAYOUT_HASH_LOW 0x167e0b2eu
-#define VUHCA_LAYOUT_HASH_HIGH 0x72f03beeu
+#define VUHCA_LAYOUT_HASH_LOW 0x0d5894afu
+#define VUHCA_LAYOUT_HASH_HIGH 0xf55460aeu
 #define VUHCA_LAYOUT_HASH (((__u64)VUHCA_LAYOUT_HASH_HIGH << 32) | VUHCA_LAYOUT_HASH_LOW)
 
 /* pci: PCI identity and BARs of one function (docs/DOCUMENTS.md decision 16). */
@@ -1076,6 +1076,8 @@ enum vuhca_capability {
 	VUHCA_CAPABILITY_ATOMIC_WRITE = 0x4000u,
 	/* Memory of the adapter for software and memory regions. */
 	VUHCA_CAPABILITY_DEVICE_MEMORY = 0x8000u,
+	/* Send queues are watched, so that streams of commands need no doorbells. */
+	VUHCA_CAPABILITY_SHADOW_TAILS = 0x10000u,
 	/* The ports are of this function alone, which manages them and has their QP0 and QP1. */
 	VUHCA_CAPABILITY_OWN_PORTS = 0x400u,
 };
@@ -1493,6 +1495,19 @@ enum vuhca_capability {
 #define VUHCA_CSR_COMMANDS_QUEUED_OFF 0x0858
 /* Turns of send queues: reads of a queue-pair-record for its tail. (32 bits, ro) */
 #define VUHCA_CSR_QUEUE_TURNS_OFF 0x085c
+/*
+ * Shadow tails of the function: send queues that are watched after a doorbell need none for a
+ * while. (32 bits, rw)
+ */
+#define VUHCA_CSR_SHADOW_TAILS_OFF 0x0860
+#define VUHCA_CSR_SHADOW_TAILS_ENABLE_SHIFT 0
+#define VUHCA_CSR_SHADOW_TAILS_ENABLE_MASK 0x1u
+#define VUHCA_CSR_SHADOW_TAILS_WINDOW_US_SHIFT 1
+#define VUHCA_CSR_SHADOW_TAILS_WINDOW_US_MASK 0x7feu
+/* Times that a send queue began to be watched. (32 bits, ro) */
+#define VUHCA_CSR_TAIL_WATCHES_OFF 0x0864
+/* Commands, or batches of them, that were found without a doorbell. (32 bits, ro) */
+#define VUHCA_CSR_TAILS_FOUND_OFF 0x0868
 /* One bit for each VCB, 1 while it collects a command. (32 bits, ro) */
 #define VUHCA_CSR_VCB_IN_USE_OFF 0x1000
 #define VUHCA_CSR_VCB_IN_USE_COUNT 512
@@ -2329,20 +2344,38 @@ static inline void vuhca_credit_return_set_due_force(struct vuhca_credit_return 
 	e->dw0 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_CREDIT_RETURN_DUE_FORCE_MASK) | ((v << VUHCA_CREDIT_RETURN_DUE_FORCE_SHIFT) & VUHCA_CREDIT_RETURN_DUE_FORCE_MASK)));
 }
 
-/* Producer positions of a QP. Only software writes it. */
+/*
+ * Producer positions of a QP, written by software, and the word by which the device asks for no
+ * doorbells.
+ */
 #define VUHCA_QUEUE_PAIR_RECORD_SIZE 16
 struct vuhca_queue_pair_record {
 	/* send_tail: Sequence number of the next command to post. */
 	__le16 send_tail;
-	__u8 reserved_2[6];
+	__u8 reserved_2[2];
+	/* watched: The device looks at sendTail by itself: no doorbell is needed (shadow tails). */
+	__le32 dw1;
 	/* receive_tail: Number of the next receive entry to post. */
 	__le16 receive_tail;
 	__u8 reserved_10[6];
 };
 _Static_assert(sizeof(struct vuhca_queue_pair_record) == 16, "vuhca_queue_pair_record");
 _Static_assert(offsetof(struct vuhca_queue_pair_record, send_tail) == 0, "vuhca_queue_pair_record.send_tail");
+_Static_assert(offsetof(struct vuhca_queue_pair_record, dw1) == 4, "vuhca_queue_pair_record.dw1");
 _Static_assert(offsetof(struct vuhca_queue_pair_record, receive_tail) == 8, "vuhca_queue_pair_record.receive_tail");
 
+#define VUHCA_QUEUE_PAIR_RECORD_WATCHED_SHIFT 0
+#define VUHCA_QUEUE_PAIR_RECORD_WATCHED_MASK 0x1u
+static inline __u32 vuhca_queue_pair_record_get_watched(const struct vuhca_queue_pair_record *e)
+{
+	return (vuhca_le32_to_cpu(e->dw1) & VUHCA_QUEUE_PAIR_RECORD_WATCHED_MASK) >> VUHCA_QUEUE_PAIR_RECORD_WATCHED_SHIFT;
+}
+static inline void vuhca_queue_pair_record_set_watched(struct vuhca_queue_pair_record *e, __u32 v)
+{
+	__u32 word = vuhca_le32_to_cpu(e->dw1);
+
+	e->dw1 = vuhca_cpu_to_le32((__u32)((word & ~VUHCA_QUEUE_PAIR_RECORD_WATCHED_MASK) | ((v << VUHCA_QUEUE_PAIR_RECORD_WATCHED_SHIFT) & VUHCA_QUEUE_PAIR_RECORD_WATCHED_MASK)));
+}
 
 /*
  * Send queue descriptor: link of the scheduler list, read and write pointer. Only the device writes

@@ -586,6 +586,24 @@ const csr: RegisterBlock = {
     counter('LINK_CHECKS_FAILED', 'Link checks that found the queue linked.'),
     counter('COMMANDS_QUEUED', 'Commands in send queue mode that were queued in the overflow buffer.'),
     counter('QUEUE_TURNS', 'Turns of send queues: reads of a queue-pair-record for its tail.'),
+    {
+      name: 'SHADOW_TAILS',
+      bits: 32,
+      access: 'rw',
+      reset: 0,
+      doc: 'Shadow tails of the function: send queues that are watched after a doorbell need none for a while.',
+      fields: [
+        { name: 'enable', bits: 1, doc: 'Queues of the function are watched.' },
+        {
+          name: 'windowUs',
+          bits: 10,
+          doc: 'Time after the last find for which a queue is watched, in us. 0: 200 us.',
+        },
+        { bits: 21 },
+      ],
+    },
+    counter('TAIL_WATCHES', 'Times that a send queue began to be watched.'),
+    counter('TAILS_FOUND', 'Commands, or batches of them, that were found without a doorbell.'),
 
     { at: 0x1000, section: 'VCBs in use' },
     {

@@ -8,14 +8,20 @@ import type { StructTable } from './table.ts';
 
 const queuePairRecord: StructTable = {
   name: 'queue-pair-record',
-  doc: 'Producer positions of a QP. Only software writes it.',
+  doc: 'Producer positions of a QP, written by software, and the word by which the device asks for no doorbells.',
   source: 'US 9,069,485 par. 27',
   endian: 'little',
   sizeBytes: 16,
   fields: [
     { name: 'sendTail', bits: 16, doc: 'Sequence number of the next command to post.' },
     { bits: 16 },
-    { bits: 32 },
+    {
+      name: 'watched',
+      bits: 1,
+      doc: 'The device looks at sendTail by itself: no doorbell is needed (shadow tails).',
+      at: 4,
+    },
+    { bits: 31 },
     { name: 'receiveTail', bits: 16, doc: 'Number of the next receive entry to post.', at: 8 },
     { bits: 16 },
     { bits: 32 },

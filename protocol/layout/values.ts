@@ -644,6 +644,7 @@ const capability: ValueTable = {
     ['FLUSH', 0x2000, 'FLUSH, for global visibility and for persistence.'],
     ['ATOMIC_WRITE', 0x4000, 'ATOMIC WRITE.'],
     ['DEVICE_MEMORY', 0x8000, 'Memory of the adapter for software and memory regions.'],
+    ['SHADOW_TAILS', 0x10000, 'Send queues are watched, so that streams of commands need no doorbells.'],
     ['OWN_PORTS', 0x400, 'The ports are of this function alone, which manages them and has their QP0 and QP1.'],
   ]),
 };

@@ -87,6 +87,27 @@ for (const [name, options] of [
   });
 }
 
+t.test('before it waits the pump lets its hooks rest, and goes on while they find work', async (t) => {
+  const pump = new Pump({ hotUs: 0, spinUs: 0 });
+  t.teardown(() => pump.destroy());
+  const found: { passes: number; waits: number; sleeps: number }[] = [];
+  const hook = new Hook();
+  // Without a CPU to spare it does not poll, whatever a hook wants.
+  const resting = Object.assign(hook, {
+    polls: () => true,
+    rest: () => found.push({ ...pump.counters }) < 4,
+  });
+  pump.onPass(resting);
+  pump.start();
+  while (pump.counters.sleeps === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  const [first] = found;
+  t.same(
+    found.slice(0, 4),
+    [0, 1, 2, 3].map((more) => ({ ...first, passes: first.passes + more })),
+    'a pass follows each find, and no wait comes before the last one',
+  );
+});
+
 t.test('an idle pump sleeps', async (t) => {
   const pump = new Pump({ hotUs: 1000 });
   t.teardown(() => pump.destroy());

@@ -20,6 +20,10 @@ export interface PassHook {
   pass(): boolean;
   /** Latest time of the next call, on the clock of `Pump.nowNs`; Infinity if none is needed. */
   nextAlarmNs(): number;
+  /** True while `pass` should be called without a wait, if the pump may poll at all. */
+  polls?(): boolean;
+  /** The pump is about to wait. Returns true if there is work now, so that it must not. */
+  rest?(): boolean;
 }
 
 export interface PumpOptions {
@@ -203,7 +207,8 @@ export class Pump {
       if (nowNs >= endNs) return 'yield';
       const idleNs = nowNs - this.#lastBusyNs;
       const alarmNs = this.#nextAlarmNs();
-      const mayWait = this.#ready.length === 0 && !this.#hookHasMore && !this.#wakeRequested;
+      const isQuiet = this.#ready.length === 0 && !this.#hookHasMore && !this.#wakeRequested;
+      const mayWait = isQuiet && (idleNs < this.#spin.ns || this.#comesToRest(nowNs));
       if (mayWait && idleNs >= this.#hotNs && alarmNs - nowNs > this.#turnNs) return 'sleep';
       let waitNs = 0;
       if (mayWait && idleNs >= this.#spin.ns) {
@@ -212,6 +217,19 @@ export class Pump {
       }
       if (this.#collect(waitNs)) return 'yield';
     }
+  }
+
+  /**
+   * Before a wait: false while a hook polls, which it may only where the pump polls too, or when a
+   * hook has found work as it came to rest.
+   */
+  #comesToRest(nowNs: number): boolean {
+    let rests = true;
+    for (const hook of this.#hooks) if (this.#spin.ns > 0 && hook.polls?.() === true) rests = false;
+    if (rests) for (const hook of this.#hooks) if (hook.rest?.() === true) rests = false;
+    // The hot wait begins when nothing is watched any longer.
+    if (!rests) this.#lastBusyNs = nowNs - this.#spin.ns;
+    return rests;
   }
 
   /** Longest synchronous wait that delays no timer of libuv. */

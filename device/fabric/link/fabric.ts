@@ -59,6 +59,24 @@ export class Fabric implements AdapterPort {
     for (const port of portsOf(node)) port.onWork = undefined;
   }
 
+  /** See `AdapterPort`: the latest of all nodes. */
+  get pollUntilNs(): number {
+    let untilNs = 0;
+    for (const node of this.#places) untilNs = Math.max(untilNs, node?.pollUntilNs ?? 0);
+    return untilNs;
+  }
+
+  rest(): boolean {
+    const places = this.#places;
+    let more = false;
+    for (let place = 0; place < places.length; place++) {
+      if (places[place]?.rest?.() !== true) continue;
+      this.#awake[place] = 1;
+      more = true;
+    }
+    return more;
+  }
+
   changeLink(words: Uint8Array): void {
     makeLinkChange(words, this.#findJoint);
   }

@@ -37,6 +37,7 @@ import { capacities, ObjectTables } from '../queues/object-tables.ts';
 import type { SharedRegisterParts } from '../registers/register-parts.ts';
 import { CommandAdmission } from '../scheduler/command-admission.ts';
 import { SendQueueScheduler } from '../scheduler/send-queue-scheduler.ts';
+import { ShadowTails } from '../scheduler/shadow-tails.ts';
 import { LaneTable } from '../shares/lane-table.ts';
 import { ShareAdjuster } from '../shares/share-adjuster.ts';
 import { ShareManager } from '../shares/share-manager.ts';
@@ -97,6 +98,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
   readonly dmaTiming: DmaTiming;
   readonly scheduler: SendQueueScheduler;
   readonly admission: CommandAdmission;
+  readonly tails: ShadowTails;
   readonly engine: TransportEngine;
   /** Of the physical function. */
   readonly mads: MadInterface;
@@ -134,7 +136,11 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     this.scheduler = new SendQueueScheduler(this.schedulerBuffers, this.lanes, functionCount > 1, options.fetchQuantum);
     shareUplinks(this.inner, this.lanes.turns.groups);
     observeSwitches(this.inner, [this]);
-    this.admission = new CommandAdmission(this.tables.queuePairs, this.lanes);
+    this.tails = new ShadowTails(clock, (qp, sequence) =>
+      this.admission.ringFound(this.scheduler.unitOf(qp), qp, sequence),
+    );
+    this.scheduler.tails = this.tails;
+    this.admission = new CommandAdmission(this.tables.queuePairs, this.lanes, this.tails);
     this.engine = new TransportEngine({
       clock,
       ports: this.ports,
@@ -216,6 +222,7 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
     if (this.dmaTiming.busReads > 0) this.scheduler.land(this.clock.now());
     if (this.laneTable.busy) this.laneTable.land();
     if (this.options.writeCombining !== undefined) for (const { combining } of this.functions) combining?.settle();
+    if (this.tails.busy) this.tails.look();
     const isSpent = this.#turns.run(budget);
     this.engine.takeLoans();
     this.engine.settle();
@@ -230,6 +237,14 @@ export class Adapter implements AdapterPort, ManagedAdapter, SharedRegisterParts
       this.links.unsettled ||
       (this.options.writeCombining !== undefined && this.functions.some(({ isCombining }) => isCombining))
     );
+  }
+
+  get pollUntilNs(): number {
+    return this.tails.pollUntilNs;
+  }
+
+  rest(): boolean {
+    return this.tails.rest();
   }
 
   changeLink(words: Uint8Array): void {

@@ -17,6 +17,9 @@ export class FunctionCounters {
   sweeps = 0;
   deadlocksDetected = 0;
   queueTurns = 0;
+  /** Send queues that began to be watched, and tails that were found. */
+  tailWatches = 0;
+  tailsFound = 0;
   queuesLinked = 0;
   linkChecks = 0;
   linkChecksFailed = 0;

@@ -18,6 +18,8 @@ export const DoorbellSource = {
   NO_PCB: 1,
   /** A copy that is early, damaged or spilled, or whose kick list is full. */
   COPY: 2,
+  /** A tail that the adapter found: software has rung no doorbell. */
+  TAIL: 3,
 } as const;
 export type DoorbellSource = (typeof DoorbellSource)[keyof typeof DoorbellSource];
 

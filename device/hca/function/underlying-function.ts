@@ -48,6 +48,8 @@ export class UnderlyingFunction {
    */
   addressHandleTable = 0;
   addressHandleCount = 0;
+  /** Time for which a send queue is watched after its last command; 0: none is (SHADOW_TAILS). */
+  tailWindowNs = 0;
   /** Resets since power-on, and by their cause. */
   resetCount = 0;
   readonly resets: Record<ResetKind, number> = { device: 0, function: 0, lost: 0, software: 0 };

@@ -49,7 +49,8 @@ const CAPABILITIES =
   Capability.ON_DEMAND_PAGING |
   Capability.FLUSH |
   Capability.ATOMIC_WRITE |
-  Capability.DEVICE_MEMORY;
+  Capability.DEVICE_MEMORY |
+  Capability.SHADOW_TAILS;
 
 const adapterRecord = newAdapterAttributes();
 const portRecord = newPortAttributes();

@@ -182,6 +182,12 @@ export class QueuePair implements KeyHolder, FaultSubject {
 
   /** Attributes of the creation. */
   readonly creation: Readonly<QpCreation>;
+  /** Place among the watched send queues, or -1; it is about to be watched. */
+  watch = -1;
+  watchAsked = false;
+  /** How often its window is halved, and when the last watch ended (`ShadowTails`). */
+  watchHalvings = 0;
+  watchEndedNs = Number.NEGATIVE_INFINITY;
   /** Software requested an event for the drained send queue. */
   drainNotify = false;
   /** PSN of the next packet to send. */

@@ -17,6 +17,8 @@ import {
   getCsrDoorbellThresholdsLow,
   getCsrOverflowControlEnable,
   getCsrOverflowControlEntriesLog2,
+  getCsrShadowTailsEnable,
+  getCsrShadowTailsWindowUs,
   setCsrDoorbellPolicyOverflow,
   setCsrDoorbellThresholdsHigh,
   setCsrDoorbellThresholdsLow,
@@ -32,10 +34,14 @@ import type { RegisterParts } from './register-parts.ts';
 /** Free parts of the scheduler buffer, as divisors, when spilling begins and when it ends. */
 const LOW_PART = 8;
 const HIGH_PART = 2;
+/** Time for which a send queue is watched unless SHADOW_TAILS says otherwise. */
+const TAIL_WINDOW_US = 200;
+const NS_PER_US = 1000;
 
 export function attachDoorbellRegisters(parts: RegisterParts): void {
   attachOverflow(parts);
   attachPolicy(parts);
+  attachTails(parts);
   attachState(parts);
 }
 
@@ -48,6 +54,7 @@ export function resetDoorbellRegisters(parts: RegisterParts): void {
   registers.setStored(CSR.DOORBELL_POLICY, setCsrDoorbellPolicyOverflow(0, OverflowPolicy.NEWEST), 0);
   applyPolicy(parts, registers.getStored(CSR.DOORBELL_POLICY));
   doorbells.thresholds.set(low, high);
+  parts.underlying.tailWindowNs = 0;
 }
 
 function attachOverflow(parts: RegisterParts): void {
@@ -104,6 +111,16 @@ function applyPolicy({ doorbells }: RegisterParts, value: number): void {
   doorbells.wake();
 }
 
+/** Watches of a function that has turned them off end in the next pass. */
+function attachTails({ registers, underlying }: RegisterParts): void {
+  registers.attach(CSR.SHADOW_TAILS, {
+    write: (_index, low) => {
+      const windowUs = getCsrShadowTailsWindowUs(low) || TAIL_WINDOW_US;
+      underlying.tailWindowNs = getCsrShadowTailsEnable(low) === 1 ? windowUs * NS_PER_US : 0;
+    },
+  });
+}
+
 function attachState(parts: RegisterParts): void {
   const { doorbells } = parts;
   const { counters } = parts.underlying;
@@ -125,6 +142,8 @@ function attachState(parts: RegisterParts): void {
     [CSR.LINK_CHECKS, () => counters.linkChecks],
     [CSR.LINK_CHECKS_FAILED, () => counters.linkChecksFailed],
     [CSR.COMMANDS_QUEUED, () => counters.commandsQueued],
+    [CSR.TAIL_WATCHES, () => counters.tailWatches],
+    [CSR.TAILS_FOUND, () => counters.tailsFound],
   ];
   for (const [offset, read] of sources) parts.registers.attach(offset, { read });
 }

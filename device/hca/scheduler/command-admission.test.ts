@@ -17,6 +17,7 @@ import { CollectContext, type ContextOrKernel } from '../queues/collect-context.
 import type { QueuePair } from '../queues/queue-pair.ts';
 import { CommandAdmission } from './command-admission.ts';
 import type { DoorbellUnit } from './doorbell-unit.ts';
+import type { ShadowTails } from './shadow-tails.ts';
 import { TurnRing } from './turn-ring.ts';
 
 const QPN = 3;
@@ -61,6 +62,7 @@ class Fixture {
     this.admission = new CommandAdmission(
       table as unknown as ObjectTable<QueuePair>,
       lanes as unknown as TransmitVirtualLanes,
+      { drop: () => this.calls.push(['unwatch']) } as unknown as ShadowTails,
     );
     const unit = {
       owner: this.owner,
@@ -182,7 +184,7 @@ t.test('a page of a context reaches the queue pairs of its context, that of the 
   };
   const fault = ['fault', FaultKind.COLLECT_CONTEXT, QPN];
   const refused = [fault, RELEASE, fault, fault, fault];
-  const taken = [['admit'], ['ring', NEXT], ['ring', NEXT], ['stop']];
+  const taken = [['admit'], ['ring', NEXT], ['ring', NEXT], ['unwatch'], ['stop']];
   t.same(useAll(one), refused, "a queue pair of the kernel's");
   fixture.qp.collectContext = one;
   t.same(useAll(one), taken);
@@ -198,7 +200,7 @@ t.test('doorbells: explicit ones, those of refused commands, stops', async (t) =
   admission.ring(unit, low, 0x10000 + NEXT);
   admission.ringRefused(unit, low, NEXT);
   admission.stop(unit, low);
-  t.same(fixture.take(), [['ring', NEXT], ['ring', NEXT], ['stop']]);
+  t.same(fixture.take(), [['ring', NEXT], ['ring', NEXT], ['unwatch'], ['stop']]);
   fixture.takesRefused = true;
   admission.ringRefused(unit, low, NEXT);
   fixture.isQueued = false;

@@ -25,15 +25,18 @@ import type { QueuePair } from '../queues/queue-pair.ts';
 import { announceCommands, compareCopy } from './announced-commands.ts';
 import { checkCommand } from './command-check.ts';
 import type { DoorbellUnit } from './doorbell-unit.ts';
+import type { ShadowTails } from './shadow-tails.ts';
 
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 
 export class CommandAdmission {
   readonly #queuePairs: ObjectTable<QueuePair>;
   readonly #lanes: TransmitVirtualLanes;
+  readonly #tails: ShadowTails;
 
-  constructor(queuePairs: ObjectTable<QueuePair>, lanes: TransmitVirtualLanes) {
+  constructor(queuePairs: ObjectTable<QueuePair>, lanes: TransmitVirtualLanes, tails: ShadowTails) {
     this.#queuePairs = queuePairs;
+    this.#tails = tails;
     this.#lanes = lanes;
   }
 
@@ -75,7 +78,14 @@ export class CommandAdmission {
   /** Takes a doorbell, as the two dwords of the layout `doorbell`. */
   ring(unit: DoorbellUnit, low: number, high: number, context?: ContextOrKernel): void {
     const qp = this.#find(unit.owner, low >>> DOORBELL_QPN_SHIFT, context);
-    if (qp !== undefined) this.#ring(unit, qp, high & SEND_COMMAND_SEQUENCE_MASK, DoorbellSource.SOFTWARE);
+    if (qp === undefined) return;
+    this.#ring(unit, qp, high & SEND_COMMAND_SEQUENCE_MASK, DoorbellSource.SOFTWARE);
+    if (unit.owner.tailWindowNs > 0) this.#tails.ask(qp);
+  }
+
+  /** Takes a tail that was found without a doorbell; `sequence`: of the last posted command. */
+  ringFound(unit: DoorbellUnit, qp: QueuePair, sequence: number): void {
+    this.#ring(unit, qp, sequence, DoorbellSource.TAIL);
   }
 
   /**
@@ -97,7 +107,9 @@ export class CommandAdmission {
   /** Takes a stop doorbell: the QP leaves the scheduler until it is reset. */
   stop(unit: DoorbellUnit, low: number, context?: ContextOrKernel): void {
     const qp = this.#find(unit.owner, low >>> DOORBELL_QPN_SHIFT, context);
-    if (qp !== undefined) unit.stop(qp);
+    if (qp === undefined) return;
+    this.#tails.drop(qp);
+    unit.stop(qp);
   }
 
   /**

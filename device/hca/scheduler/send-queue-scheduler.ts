@@ -13,6 +13,7 @@ import type { SendSource } from '../queues/send-source.ts';
 import { CommandFetcher, takesCommands } from './command-fetcher.ts';
 import type { DoorbellScheduler, DoorbellUnit } from './doorbell-unit.ts';
 import type { SendQueueList } from './send-queue-list.ts';
+import type { ShadowTails } from './shadow-tails.ts';
 import { TurnRing } from './turn-ring.ts';
 
 /** Units of work of one function per turn. */
@@ -21,6 +22,8 @@ const NEVER = Number.POSITIVE_INFINITY;
 
 export class SendQueueScheduler implements DoorbellScheduler, SendSource {
   readonly fetcher: CommandFetcher;
+  /** The watched send queues, which queue pairs leave that are reset or destroyed. */
+  tails: ShadowTails | undefined = undefined;
   readonly #shared: boolean;
   /** Doorbell units by function number. */
   readonly #unitsByFunction: DoorbellUnit[] = [];
@@ -92,10 +95,12 @@ export class SendQueueScheduler implements DoorbellScheduler, SendSource {
 
   /** The descriptor of a stopped QP still says `destroyed`. */
   restart(qp: QueuePair, wasStopped: boolean): void {
+    this.tails?.drop(qp);
     if (wasStopped) this.unitOf(qp).descriptors.publish(qp);
   }
 
   forget(qp: QueuePair): void {
+    this.tails?.forget(qp);
     const unit = this.unitOf(qp);
     unit.overflow.orphan(qp);
     this.wake(unit);

@@ -132,6 +132,14 @@ class OrderedAdapter implements AdapterPort {
     return more;
   }
 
+  get pollUntilNs(): number {
+    return this.#adapter.pollUntilNs ?? 0;
+  }
+
+  rest(): boolean {
+    return this.#adapter.rest?.() === true;
+  }
+
   changeLink(words: Uint8Array): void {
     this.#adapter.changeLink?.(words);
   }

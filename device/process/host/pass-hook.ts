@@ -36,5 +36,7 @@ export function makePassHook(
       return more;
     },
     nextAlarmNs: () => clock.nextAlarmNs,
+    polls: () => stepper === undefined && (port.pollUntilNs ?? 0) > clock.now(),
+    rest: () => (port.pollUntilNs ?? 0) > 0 && port.rest?.() === true,
   };
 }

@@ -183,6 +183,12 @@ function reportDoorbells({ underlying, doorbells }: PcieFunction) {
     stalled: doorbells.stalled,
     deadlocksDetected: counters.deadlocksDetected,
     queueTurns: counters.queueTurns,
+    tails: {
+      /** 0: no send queue is watched. */
+      windowNs: underlying.tailWindowNs,
+      watches: counters.tailWatches,
+      found: counters.tailsFound,
+    },
     queuesLinked: counters.queuesLinked,
     listed: doorbells.lists.map(countListed),
     linkChecks: counters.linkChecks,

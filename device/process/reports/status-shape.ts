@@ -88,6 +88,7 @@ const functionReport: ShapeOf<StatusReport['adapters'][number]['functions'][numb
     ...numbers('explicit', 'implicit', 'idle', 'stale', 'sweeps', 'deadlocksDetected', 'queueTurns', 'queuesLinked'),
     ...numbers('linkChecks', 'linkChecksFailed'),
     ...booleans('sweeping', 'stalled'),
+    tails: numbers('windowNs', 'watches', 'found'),
     buffer: numbers('entries', 'used', 'low', 'high'),
     bus: numbers('posted', 'reads', 'readsLimit', 'flying', 'held'),
     overflow: {

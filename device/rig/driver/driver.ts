@@ -25,9 +25,11 @@ import {
   CSR_DEVICE_CONTROL_ENABLE_MASK,
   CSR_DEVICE_CONTROL_RESET_MASK,
   CSR_OVERFLOW_CONTROL_ENABLE_MASK,
+  CSR_SHADOW_TAILS_ENABLE_MASK,
   getCsrDeviceStatusReady,
   getCsrOverflowControlEnable,
   setCsrOverflowControlEntriesLog2,
+  setCsrShadowTailsWindowUs,
 } from '../../../protocol/layout/gen/registers.gen.ts';
 import type { SendContextAttributes } from '../../../protocol/layout/gen/send-context-attributes.gen.ts';
 import { SEND_QUEUE_DESCRIPTOR_SIZE } from '../../../protocol/layout/gen/send-queue-descriptor.gen.ts';
@@ -124,6 +126,7 @@ export class Driver {
     }
     this.addressHandles = new AddressHandleTable(access, this.allocator, addressHandleEntries);
     if (overflowEntriesLog2 > 0) this.giveOverflowBuffer(overflowEntriesLog2);
+    if (request.tailWindowUs !== undefined) this.watchTails(request.tailWindowUs);
     return this;
   }
 
@@ -137,6 +140,12 @@ export class Driver {
     if (getCsrOverflowControlEnable(access.readRegister(CSR.OVERFLOW_CONTROL, 4)) === 0)
       throw new Error(`The device refused a doorbell overflow buffer of ${2 ** entriesLog2} entries.`);
     this.overflowAddress = base;
+  }
+
+  /** Turns shadow tails on. `windowUs`: time of a watch after a find; 0: the device's default. */
+  watchTails(windowUs = 0): void {
+    const control = setCsrShadowTailsWindowUs(CSR_SHADOW_TAILS_ENABLE_MASK, windowUs);
+    this.access.writeRegister(CSR.SHADOW_TAILS, 4, control, 0);
   }
 
   /** Resets the function by register: all objects are gone, all memory is free. */

@@ -28,9 +28,11 @@ import {
 } from '../../../protocol/layout/gen/qp-attributes.gen.ts';
 import { QP_CREATION_SIZE } from '../../../protocol/layout/gen/qp-creation.gen.ts';
 import {
+  getQueuePairRecordWatched,
   QUEUE_PAIR_RECORD_SIZE,
   setQueuePairRecordReceiveTail,
   setQueuePairRecordSendTail,
+  setQueuePairRecordWatched,
 } from '../../../protocol/layout/gen/queue-pair-record.gen.ts';
 import type { ReceiveEntry } from '../../../protocol/layout/gen/receive-entry.gen.ts';
 import { RECEIVE_ENTRY_SEQUENCE_MASK } from '../../../protocol/layout/gen/receive-entry.gen.ts';
@@ -87,8 +89,11 @@ export interface Connection {
 
 const ALL_REMOTE = AccessFlag.REMOTE_WRITE | AccessFlag.REMOTE_READ | AccessFlag.REMOTE_ATOMIC;
 
-/** Way of posting; `slot` fills slot and record without a collect copy or doorbell. */
-export type PostBy = 'collect' | 'doorbell' | 'register' | 'slot';
+/**
+ * Way of posting. `tail`: by doorbell unless the device watches the queue. `slot` fills slot and
+ * record without a collect copy or doorbell.
+ */
+export type PostBy = 'collect' | 'doorbell' | 'register' | 'tail' | 'slot';
 
 /** A queue pair. */
 export class DriverQueuePair {
@@ -165,6 +170,8 @@ export class DriverQueuePair {
   toReset(): void {
     this.sendTail = 0;
     this.receiveTail = 0;
+    // The device takes no notice of the tail from here on.
+    setQueuePairRecordWatched(this.#record, 0, 0);
     this.#writeTails();
     this.change({ attributeMask: QpMask.STATE, state: QpState.RESET });
   }
@@ -215,6 +222,7 @@ export class DriverQueuePair {
     const bytes = this.fill(request);
     this.advanceSendTail();
     if (by === 'collect') this.collect(bytes, style);
+    else if (by === 'tail') this.ringUnwatched();
     else if (by !== 'slot') this.ring((this.sendTail - 1) & SEND_COMMAND_SEQUENCE_MASK, by);
     return bytes;
   }
@@ -235,6 +243,19 @@ export class DriverQueuePair {
   advanceSendTail(): void {
     this.sendTail = (this.sendTail + 1) & SEND_COMMAND_SEQUENCE_MASK;
     this.#writeTails();
+  }
+
+  /** True while the device looks at the tail by itself. */
+  get watched(): boolean {
+    return getQueuePairRecordWatched(this.#record, 0) === 1;
+  }
+
+  /**
+   * Rings unless the device watches the queue. On a real processor a full barrier lies between the
+   * store of the tail and this load.
+   */
+  ringUnwatched(): void {
+    if (!this.watched) this.ring();
   }
 
   /** Writes command bytes through a collect page. */
@@ -292,8 +313,12 @@ export class DriverQueuePair {
     return { opcode: ManagementOpcode.MODIFY_QP, objectNumber: this.qpn, payload };
   }
 
+  get #record(): DataView {
+    return this.#access.view(this.parts.recordAddress, QUEUE_PAIR_RECORD_SIZE);
+  }
+
   #writeTails(): void {
-    const record = this.#access.view(this.parts.recordAddress, QUEUE_PAIR_RECORD_SIZE);
+    const record = this.#record;
     setQueuePairRecordSendTail(record, 0, this.sendTail);
     setQueuePairRecordReceiveTail(record, 0, this.receiveTail);
   }

@@ -27,6 +27,8 @@ export interface BringUpRequest {
   readonly levelOnePages?: number;
   /** log2 of the entries of the doorbell overflow buffer; 0: none. */
   readonly overflowEntriesLog2?: number;
+  /** Send queues are watched, for so many us after a find (0: the default of the device). */
+  readonly tailWindowUs?: number;
 }
 
 /** A completion queue. */

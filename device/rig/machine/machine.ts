@@ -158,9 +158,18 @@ export class InProcessMachine {
     for (let step = 0; step < stepLimit; step++) {
       if (condition()) return;
       if (this.step() || condition()) continue;
-      if (!this.clock.jumpToAlarm()) throw new Error(`Idle without ${what}; ${this.describe()}`);
+      if (!this.jump()) throw new Error(`Idle without ${what}; ${this.describe()}`);
     }
     throw new Error(`No sign of ${what} after ${stepLimit} steps; ${this.describe()}`);
+  }
+
+  /** Advances an idle machine to its next moment: an alarm, or the end of a watch. */
+  jump(): boolean {
+    const untilNs = this.core.pollUntilNs ?? 0;
+    const restNs = untilNs - this.clock.now();
+    if (restNs <= 0 || untilNs > this.clock.alarmNs) return this.clock.jumpToAlarm();
+    this.clock.advance(restNs);
+    return true;
   }
 
   /** Resets a function; until `resume`, each store or interrupt of it is a violation. */

@@ -300,6 +300,15 @@ export const CSR = {
   COMMANDS_QUEUED: 0x0858,
   /** Turns of send queues: reads of a queue-pair-record for its tail. */
   QUEUE_TURNS: 0x085c,
+  /**
+   * Shadow tails of the function: send queues that are watched after a doorbell need none for a
+   * while.
+   */
+  SHADOW_TAILS: 0x0860,
+  /** Times that a send queue began to be watched. */
+  TAIL_WATCHES: 0x0864,
+  /** Commands, or batches of them, that were found without a doorbell. */
+  TAILS_FOUND: 0x0868,
   /** One bit for each VCB, 1 while it collects a command. */
   VCB_IN_USE: 0x1000,
   /**
@@ -617,6 +626,22 @@ export function getCsrDoorbellThresholdsHigh(value: number): number {
 /** `value` with the field replaced. */
 export function setCsrDoorbellThresholdsHigh(value: number, field: number): number {
   return ((value & 0x0000ffff) | ((field & 0xffff) << 16)) >>> 0;
+}
+
+/** Queues of the function are watched. */
+export const CSR_SHADOW_TAILS_ENABLE_MASK = 0x00000001;
+export function getCsrShadowTailsEnable(value: number): number {
+  return value & 0x1;
+}
+
+/** Time after the last find for which a queue is watched, in us. 0: 200 us. */
+export function getCsrShadowTailsWindowUs(value: number): number {
+  return (value >>> 1) & 0x3ff;
+}
+
+/** `value` with the field replaced. */
+export function setCsrShadowTailsWindowUs(value: number, field: number): number {
+  return ((value & 0xfffff801) | ((field & 0x3ff) << 1)) >>> 0;
 }
 
 /** Shared or allocated. */
@@ -1029,6 +1054,12 @@ export const csrRegisters: readonly RegisterDescriptor[] = [
   { name: 'COMMANDS_QUEUED', section: "doorbell overflow", offset: 0x0858, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'QUEUE_TURNS', section: "doorbell overflow", offset: 0x085c, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'SHADOW_TAILS', section: "doorbell overflow", offset: 0x0860, bits: 32, access: 'rw', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x7ff, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TAIL_WATCHES', section: "doorbell overflow", offset: 0x0864, bits: 32, access: 'ro', count: 1,
+    resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
+  { name: 'TAILS_FOUND', section: "doorbell overflow", offset: 0x0868, bits: 32, access: 'ro', count: 1,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },
   { name: 'VCB_IN_USE', section: "VCBs in use", offset: 0x1000, bits: 32, access: 'ro', count: 512,
     resetLow: 0x0, resetHigh: 0x0, writableLow: 0x0, writableHigh: 0x0, w1cLow: 0x0, w1cHigh: 0x0 },

@@ -1589,6 +1589,8 @@ export const Capability = {
   ATOMIC_WRITE: 0x4000,
   /** Memory of the adapter for software and memory regions. */
   DEVICE_MEMORY: 0x8000,
+  /** Send queues are watched, so that streams of commands need no doorbells. */
+  SHADOW_TAILS: 0x10000,
   /** The ports are of this function alone, which manages them and has their QP0 and QP1. */
   OWN_PORTS: 0x400,
 } as const;

@@ -95,9 +95,10 @@ export function describeStep(one: TimelineStep): string {
   }
 }
 
-/** A doorbell of software, or one that takes the place of a copy. */
+/** A doorbell of software, a tail that stands for one, or one that takes the place of a copy. */
 function describeDoorbell(sequence: number, source: number): string {
   if (source === DoorbellSource.SOFTWARE) return `doorbell for command ${sequence}`;
+  if (source === DoorbellSource.TAIL) return `tail found behind command ${sequence}, without a doorbell`;
   const why = source === DoorbellSource.NO_PCB ? 'found no PCB' : 'cannot be taken';
   return `the copy of command ${sequence} ${why}: a doorbell takes its place`;
 }
