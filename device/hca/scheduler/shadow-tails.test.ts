@@ -2,7 +2,7 @@
 /** Shadow tails through the whole adapter (docs/PROGRAMMING.md, Shadow tails). */
 import t from 'tap';
 import { PAGE_BYTES } from '../../../protocol/layout/gen/constants.gen.ts';
-import { CSR } from '../../../protocol/layout/gen/registers.gen.ts';
+import { CSR, setCsrDoorbellPolicyExact } from '../../../protocol/layout/gen/registers.gen.ts';
 import { CompletionStatus, FaultKind, QpMask, QpState } from '../../../protocol/layout/gen/values.gen.ts';
 import type { DriverQueuePair } from '../../rig/driver/queue-pair.ts';
 import { AdapterFixture } from '../../rig/fixtures/adapter-fixture.ts';
@@ -95,6 +95,21 @@ t.test('a window without a find is halved, down to an eighth; a doorbell soon af
   t.ok(qp.watched, 'the whole window');
   t.same(post(fixture, qp), [SUCCESS]);
   t.equal(counts(fixture).finds, 1);
+});
+
+t.test('the first look stands for all commands, also where a doorbell stands for those that it names', async (t) => {
+  const fixture = createFixture();
+  fixture.access.writeRegister(CSR.DOORBELL_POLICY, 4, setCsrDoorbellPolicyExact(0, 1), 0);
+  const qp = fixture.createQueuePair();
+  qp.post(NOP, 'slot');
+  qp.ring();
+  // The device sets the mark, and software that sees it does not ring.
+  qp.post(NOP, 'slot');
+  fixture.settle();
+  t.equal(qp.parts.sendCq.drain().length, 2);
+  t.ok(qp.watched);
+  t.same(post(fixture, qp, 3), [SUCCESS, SUCCESS, SUCCESS]);
+  fixture.finish();
 });
 
 t.test('off unless it is enabled; turning it off ends watches with a last look', async (t) => {

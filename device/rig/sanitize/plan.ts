@@ -31,6 +31,8 @@ export interface SanitizePlan {
   readonly requestCredits: boolean;
   /** Blocks sent before the first round: the credit counter is then about to carry or to wrap. */
   readonly warmUpBlocks: number;
+  /** Send queues are watched, for so long after a command; undefined: they are not. */
+  readonly tailWindowUs: number | undefined;
   readonly rounds: readonly RoundPlan[];
 }
 
@@ -47,6 +49,8 @@ const WAYS = [
   { interrupts: false, deadman: true },
   { interrupts: false, deadman: false },
 ] as const;
+/** Some watches end by their time, others when the device rests. */
+const TAIL_WINDOWS_US = [3, 50, 200] as const;
 const ROUNDS = 63;
 /** One round in so many has many messages. */
 const BUSY_EVERY = 7;
@@ -69,6 +73,7 @@ export function makeSanitizePlan(seed: number): SanitizePlan {
     blocks,
     threshold: random.pick([0, blocks >> 1, blocks]),
     requestCredits: random.oneIn(2),
+    tailWindowUs: random.below(4) > 0 ? random.pick(TAIL_WINDOWS_US) : undefined,
     warmUpBlocks: random.pick([CARRY_BLOCKS, COUNTER_BLOCKS]) - random.between(1, blocks),
     rounds,
   };

@@ -73,6 +73,11 @@ export const plantedBugs: readonly PlantedBug[] = [
     classes: { QueuePair: sends.EarlyDoorbellPair },
   },
   {
+    name: 'mark-before-tail',
+    what: 'has no barrier between the tail and the look whether the queue is watched',
+    classes: { QueuePair: sends.NoBarrierPair },
+  },
+  {
     name: 'page-released-early',
     what: 'lets others use a collect page before its command is whole',
     classes: { CollectPagePool: sends.EarlyReleasePool },

@@ -2,7 +2,7 @@
 /**
  * Planted bugs in a driver's posting of commands and its accounting of send context credits;
  * `planted-bugs.ts` describes each. docs/HAZARDS.md has the rules that they break (hazards 4, 11,
- * 21 and 23).
+ * 21, 23 and 56).
  */
 import { SEND_COUNTER_MASK } from '../../../protocol/layout/gen/constants.gen.ts';
 import { CREDIT_RETURN_SIZE } from '../../../protocol/layout/gen/credit-return.gen.ts';
@@ -28,6 +28,18 @@ export class EarlyDoorbellPair extends DriverQueuePair {
     this.sendTail = sequence;
     const bytes = this.fill(request);
     this.sendTail = next;
+    return bytes;
+  }
+}
+
+/** `mark-before-tail`: what a processor does that has no barrier between the two. */
+export class NoBarrierPair extends DriverQueuePair {
+  override post(request: SendRequest, by?: PostBy): Uint8Array {
+    if (by !== 'tail') return super.post(request, by);
+    const bytes = this.fill(request);
+    const { watched } = this;
+    this.advanceSendTail();
+    if (!watched) this.ring();
     return bytes;
   }
 }

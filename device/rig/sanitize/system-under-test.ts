@@ -74,6 +74,7 @@ export class SystemUnderTest {
       budget: plan.budget,
       ordering: plan.ordering,
       classes,
+      bringUp: plan.tailWindowUs === undefined ? {} : { tailWindowUs: plan.tailWindowUs },
       access: (machine) => {
         access = new InterleavedAccess(machine);
         return access;
@@ -210,6 +211,7 @@ export class SystemUnderTest {
   #runOthersToEnd(): void {
     for (let left = this.random.between(1, 8); left > 0; left--) this.#runOtherProcessor();
     this.fixture.machine.runUntilIdle();
+    if (this.random.below(4) > 0) this.#rest();
     if (this.random.oneIn(2)) return;
     this.#traffic.force();
     this.fixture.machine.runUntilIdle();
@@ -228,6 +230,12 @@ export class SystemUnderTest {
     if (this.random.oneIn(4)) machine.clock.advance(this.random.below(TIME_STEP_NS));
     if (this.random.oneIn(3)) machine.ordering.land();
     else machine.step();
+  }
+
+  /** The host of the idle device waits: no send queue is watched any longer. */
+  #rest(): void {
+    const { machine } = this.fixture;
+    if (machine.adapter.rest?.() === true) machine.runUntilIdle();
   }
 
   #serve(): void {

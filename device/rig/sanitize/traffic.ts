@@ -67,6 +67,8 @@ export class SanitizedTraffic {
   readonly #receivers: readonly Receiver[];
   readonly #pages: CollectPagePool;
   readonly #context: DriverSendContext;
+  /** It posts a stream, for a while. */
+  #sender: Sender;
   #sendsPosted = 0;
   #contextBusy = false;
   #packets = 0;
@@ -98,6 +100,7 @@ export class SanitizedTraffic {
     };
     const connected = { name: 'connected', qp: a, receiver: toConnected, request: {}, busy: false };
     this.#senders = [datagramSender('first'), datagramSender('second'), connected];
+    [this.#sender] = this.#senders;
     this.#pages = new system.classes.CollectPagePool([driver.takePage(0)]);
     this.#context = driver.createSendContext({ blocks: plan.blocks, threshold: plan.threshold });
     this.#context.enable();
@@ -112,7 +115,10 @@ export class SanitizedTraffic {
     // The last message is mostly posted while the driver serves the others.
     if (left <= 0 || (left === 1 && !serving && !random.oneIn(LAST_WHILE_IDLE))) return;
     if (random.oneIn(2)) this.#sendPacket(random.oneIn(3));
-    else this.#send(random.pick(this.#senders));
+    else {
+      if (random.oneIn(2)) this.#sender = random.pick(this.#senders);
+      this.#send(this.#sender);
+    }
   }
 
   /** Sends large packets until `blocks` blocks have been sent. */
@@ -177,12 +183,20 @@ export class SanitizedTraffic {
     this.#work.add({ qpn: qp.qpn, receive: 0, queueSequence: qp.sendTail }, { message });
     this.#system.note(`post ${sender.name}`, qp.qpn, qp.sendTail, message);
     const request = { ...sender.request, inline };
-    if (random.oneIn(3)) qp.post(request, 'doorbell');
+    if (this.#plan.tailWindowUs !== undefined && random.below(3) > 0) this.#postByTail(qp, request);
+    else if (random.oneIn(3)) qp.post(request, 'doorbell');
     else {
       const bytes = qp.post(request, 'slot');
       if (!this.#pages.write((page) => qp.collect(bytes, { random }, page))) qp.ring();
     }
     sender.busy = false;
+  }
+
+  /** Posts; the device may end its watch of the queue just before the tail is stored. */
+  #postByTail(qp: DriverQueuePair, request: SendRequest): void {
+    const { random, interleaving } = this.#system;
+    if (random.below(3) > 0) interleaving.aim('store', 1);
+    qp.post(request, 'tail');
   }
 
   #sendPacket(large: boolean): void {
