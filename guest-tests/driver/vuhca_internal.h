@@ -134,6 +134,7 @@ bool vuhca_vcb_write_word(struct vuhca_dev *dev, unsigned int offset,
 
 /* vuhca_posting.c */
 void vuhca_posting_measure(struct vuhca_dev *dev);
+void vuhca_tails_start(struct vuhca_dev *dev);
 void vuhca_posting_show(struct vuhca_dev *dev, struct seq_file *file);
 
 /* vuhca_overflow.c */

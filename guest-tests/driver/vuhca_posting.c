@@ -53,6 +53,10 @@ static const struct kernel_param_ops vuhca_collect_ops = {
 module_param_cb(collect, &vuhca_collect_ops, NULL, 0644);
 MODULE_PARM_DESC(collect, "Lone send requests go by collect buffer: always, never, auto (what the driver measured as cheaper)");
 
+static bool shadow_tails;
+module_param(shadow_tails, bool, 0444);
+MODULE_PARM_DESC(shadow_tails, "The adapter looks at the tails of active send queues by itself, which saves doorbells");
+
 /**
  * vuhca_set_collect() - Choose how lone send requests of VUHCA_POST_AUTO reach
  *	the adapter.
@@ -143,6 +147,19 @@ void vuhca_posting_measure(struct vuhca_dev *dev)
 					vuhca_time_doorbell(&dev->eqs[0]));
 	}
 	dev->posting = least;
+}
+
+/*
+ * Lets the adapter look at the tails of active send queues, so that streams of
+ * requests need no doorbells. A reset has turned it off.
+ */
+void vuhca_tails_start(struct vuhca_dev *dev)
+{
+	u32 capabilities = le32_to_cpu(dev->attributes.capabilities);
+
+	if (shadow_tails && capabilities & VUHCA_CAPABILITY_SHADOW_TAILS)
+		vuhca_write_csr(dev, VUHCA_CSR_SHADOW_TAILS_OFF,
+				VUHCA_CSR_SHADOW_TAILS_ENABLE_MASK);
 }
 
 /* Shows how a lone request is posted, and why. */

@@ -216,6 +216,7 @@ void *vuhca_build_send_wqe(struct vuhca_qp *qp, const struct vuhca_send_wr *wr,
 void vuhca_seal_send_wqe(struct vuhca_qp *qp, void *slot);
 void vuhca_publish_send_tail(struct vuhca_qp *qp);
 void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence);
+void vuhca_ring_unwatched(struct vuhca_qp *qp, u16 sequence);
 
 int vuhca_modify_trace(struct vuhca_qp *qp,
 		       const struct vuhca_trace_attributes *attributes);

@@ -40,6 +40,29 @@ void vuhca_ring_doorbell(struct vuhca_qp *qp, u16 sequence)
 }
 EXPORT_SYMBOL_GPL(vuhca_ring_doorbell);
 
+/**
+ * vuhca_ring_unwatched() - Ring the send doorbell of a QP, unless the adapter
+ *	looks at the tail by itself.
+ * @qp: QP, whose tail is published.
+ * @sequence: Number of the first request of a batch.
+ *
+ * Context: Any context. The caller holds qp->sq.lock.
+ */
+void vuhca_ring_unwatched(struct vuhca_qp *qp, u16 sequence)
+{
+	struct vuhca_queue_pair_record seen = {};
+
+	/*
+	 * Store the tail before the mark is loaded: the adapter clears the mark
+	 * before its last look at the tail.
+	 */
+	mb();
+	seen.dw1 = READ_ONCE(qp->record->dw1);
+	if (!vuhca_queue_pair_record_get_watched(&seen))
+		vuhca_ring_doorbell(qp, sequence);
+}
+EXPORT_SYMBOL_GPL(vuhca_ring_unwatched);
+
 static int vuhca_may_send(struct vuhca_qp *qp)
 {
 	if (!vuhca_is_current(qp->dev, qp->generation))
@@ -66,7 +89,7 @@ static int vuhca_post_batch(struct vuhca_qp *qp,
 			break;
 	if (posted) {
 		vuhca_publish_send_tail(qp);
-		vuhca_ring_doorbell(qp, first);
+		vuhca_ring_unwatched(qp, first);
 	}
 	return posted;
 }

@@ -7,6 +7,9 @@ static void vuhca_qp_rewind(struct vuhca_qp *qp)
 {
 	spin_lock_irq(&qp->sq.lock);
 	spin_lock(&qp->rq.lock);
+	/* Without the mark the adapter takes no notice of the tail. */
+	WRITE_ONCE(qp->record->dw1, 0);
+	dma_wmb();
 	memset(qp->record, 0, sizeof(*qp->record));
 	qp->sq.head = 0;
 	qp->sq.tail = 0;

@@ -28,6 +28,7 @@ int vuhca_start(struct vuhca_dev *dev)
 		return err;
 	}
 	vuhca_posting_measure(dev);
+	vuhca_tails_start(dev);
 	dev->port_count = min_t(u8, dev->attributes.port_count, VUHCA_PORT_MAX);
 	WRITE_ONCE(dev->state, VUHCA_DEV_UP);
 	vuhca_deadman_start(dev);

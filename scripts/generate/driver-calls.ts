@@ -72,7 +72,7 @@ export const callTopics: readonly CallTopic[] = [
   {
     title: 'Sending and receiving',
     text: 'Post receives before the peer sends. The last four calls are the steps of `vuhca_post_send()`, for modules that write WQEs themselves.',
-    calls: 'post_recv post_send build_send_wqe seal_send_wqe publish_send_tail ring_doorbell',
+    calls: 'post_recv post_send build_send_wqe seal_send_wqe publish_send_tail ring_doorbell ring_unwatched',
   },
   {
     title: 'Management datagrams',

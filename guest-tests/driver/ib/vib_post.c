@@ -55,7 +55,7 @@ static int vib_post_chain(struct vib_qp *qp, const struct ib_send_wr **wr)
 	}
 	if (hw->sq.tail != first) {
 		vuhca_publish_send_tail(hw);
-		vuhca_ring_doorbell(hw, first);
+		vuhca_ring_unwatched(hw, first);
 	}
 	spin_unlock_irqrestore(&hw->sq.lock, flags);
 	return err;
