@@ -44,6 +44,20 @@ static bool vu_collects(const struct vu_qp *qp, unsigned int count)
 	return qp->post == VU_POST_COLLECT;
 }
 
+/*
+ * Rings unless the adapter looks at the tail by itself. The tail is stored
+ * before the mark is loaded: the adapter clears the mark before its last look.
+ */
+static void vu_ring_unwatched(struct vu_qp *qp, uint16_t first)
+{
+	struct vuhca_queue_pair_record seen = {};
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	seen.dw1 = __atomic_load_n(&qp->record->dw1, __ATOMIC_RELAXED);
+	if (!vuhca_queue_pair_record_get_watched(&seen))
+		vu_ring_doorbell(qp->page, qp->qpn, first);
+}
+
 /* Shows the adapter the commands from number @first on. */
 void vu_submit(struct vu_qp *qp, uint16_t first)
 {
@@ -59,7 +73,7 @@ void vu_submit(struct vu_qp *qp, uint16_t first)
 	/* The tail comes before the collect page or the doorbell. */
 	udma_to_device_barrier();
 	if (!vu_collects(qp, (uint16_t)(tail - first))) {
-		vu_ring_doorbell(qp->page, qp->qpn, first);
+		vu_ring_unwatched(qp, first);
 		return;
 	}
 	for (; first != tail; first++) {

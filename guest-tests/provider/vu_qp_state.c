@@ -48,8 +48,12 @@ int vu_modify_qp(struct ibv_qp *ibqp, struct ibv_qp_attr *attr, int mask)
 	int err;
 
 	/* The adapter reads the record anew: it is zeroed before the command. */
-	if (reset && qp->record)
+	if (reset && qp->record) {
+		/* Without the mark it takes no notice of the tail. */
+		__atomic_store_n(&qp->record->dw1, 0, __ATOMIC_RELAXED);
+		udma_to_device_barrier();
 		memset(qp->record, 0, sizeof(*qp->record));
+	}
 	err = ibv_cmd_modify_qp(ibqp, attr, mask, &cmd, sizeof(cmd));
 	if (!err && reset) {
 		vu_clean(qp);
