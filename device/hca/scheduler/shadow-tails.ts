@@ -72,6 +72,7 @@ export class ShadowTails {
 
   /** See `AdapterPort.pollUntilNs`. */
   get pollUntilNs(): number {
+    if (this.#count === 0) return 0;
     let untilNs = 0;
     for (let place = 0; place < WATCHED_MAX; place++)
       if (this.#queues[place]?.owner.dma.busMaster === true) untilNs = Math.max(untilNs, this.#endNs[place]);

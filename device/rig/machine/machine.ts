@@ -166,8 +166,9 @@ export class InProcessMachine {
   /** Advances an idle machine to its next moment: an alarm, or the end of a watch. */
   jump(): boolean {
     const untilNs = this.core.pollUntilNs ?? 0;
+    if (untilNs === 0 || untilNs > this.clock.alarmNs) return this.clock.jumpToAlarm();
     const restNs = untilNs - this.clock.now();
-    if (restNs <= 0 || untilNs > this.clock.alarmNs) return this.clock.jumpToAlarm();
+    if (restNs <= 0) return this.clock.jumpToAlarm();
     this.clock.advance(restNs);
     return true;
   }
