@@ -4,7 +4,7 @@
  * arrows. The frame shows all of it until the reader changes that. Arithmetic is in frame.ts.
  */
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type Frame, fit, move, type Size, zoom } from './frame.ts';
 
 const KEY_STEP = 60;
@@ -40,8 +40,11 @@ export function PictureFrame({
     const { picture, size } = now.current;
     setFrame((known) => make(known ?? fit(picture, size), picture, size));
   }).current;
-  useEffect(() => {
+  // Before the first paint: a frame without a size would jump when the observer tells it.
+  useLayoutEffect(() => {
     const element = svg.current as SVGSVGElement;
+    const { width, height } = element.getBoundingClientRect();
+    setSize({ width, height });
     const observer = new ResizeObserver(
       ([
         {
