@@ -57,7 +57,7 @@ export interface GuestSessionOptions {
 /** The longest silence of a case, with a wide margin for busy machines. */
 const SILENCE_SECONDS = 300;
 /** A guest that boots is silent: its console is quiet. */
-const BOOT_SECONDS = 300;
+export const BOOT_SECONDS = 300;
 const LOG_LINES = 50_000;
 /** Kernel options that find wrong memory accesses, as far as a stock kernel can. */
 const APPEND = 'kfence.sample_interval=10 hung_task_panic=0 log_buf_len=1M';

@@ -12,7 +12,7 @@ import { planSwitch } from './peer-adapters.ts';
 import { filesWithoutPasses, mergeResults } from './results.ts';
 import { runAll } from './run-all.ts';
 import { type ForeignOptions, type ForeignRun, listAdapters } from './run-suites.ts';
-import { faultsOf, othersFaultsOf, suiteFiles } from './suite-guest.ts';
+import { judgeSession, suiteFiles } from './suite-guest.ts';
 import { ADAPTERS, type AdapterName, type ForeignResult, readNames } from './suites.ts';
 
 t.test('results become a document, and a run replaces its own suites only', async (t) => {
@@ -53,7 +53,7 @@ t.test("a complaint of the guest's kernel is told with the log around it", async
   const fault = { kind: 'kernel', text: `complained: ${log[2]}`, logLines: 2 } as const;
   const later = { ...fault, text: 'complained: Call Trace:', logLines: 3 };
   const logBetween = (from: number, to: number) => log.slice(Math.max(0, from), to);
-  t.same(faultsOf({ faults: [fault, later], results: [], logBetween }, ['mlx5']), [
+  t.same(judgeSession({ faults: [fault, later], results: [], logBetween }, ['mlx5']).faults, [
     ['kernel: complained: WARNING: at c', ...log].join('\n'),
     'kernel: complained: Call Trace:',
   ]);
@@ -65,10 +65,10 @@ t.test("a rule of the kernel's work queues counts where our driver is loaded", a
   const other = { kind: 'kernel', text: 'complained (warning): WARNING: elsewhere', logLines: 1 } as const;
   const session = { faults: [{ ...other, text }, other], results: [], logBetween: () => ['log'] };
   const ofOthers = `kernel: ${text}\nlog`;
-  t.same(othersFaultsOf(session, ['mlx5']), [ofOthers]);
-  t.same(faultsOf(session, ['mlx5']), [`kernel: ${other.text}\nlog`]);
-  t.same(othersFaultsOf(session, ['vuhca']), []);
-  t.same(faultsOf(session, ['vuhca']), [ofOthers, `kernel: ${other.text}`]);
+  t.same(judgeSession(session, ['mlx5']).othersFaults, [ofOthers]);
+  t.same(judgeSession(session, ['mlx5']).faults, [`kernel: ${other.text}\nlog`]);
+  t.same(judgeSession(session, ['vuhca']).othersFaults, []);
+  t.same(judgeSession(session, ['vuhca']).faults, [ofOthers, `kernel: ${other.text}`]);
 });
 
 t.test('files of pyverbs without a pass are found', async (t) => {

@@ -11,13 +11,12 @@ import { type ServedPeers, type Sides, servePeers } from './peer-adapters.ts';
 import { PeerHost } from './peer-host.ts';
 import type { ForeignOptions, ForeignRun } from './run-suites.ts';
 import {
-  BOOT_SECONDS,
   endedSuites,
-  faultsOf,
-  othersFaultsOf,
+  judgeSession,
   packSuites,
+  type RunFaults,
   readResult,
-  SILENCE_SECONDS,
+  SILENCES,
   type SuiteImage,
 } from './suite-guest.ts';
 import type { AdapterName, ForeignResult } from './suites.ts';
@@ -34,8 +33,8 @@ type Take = (result: ForeignResult | undefined) => void;
 
 /** Throws SetupError when adapters or guests cannot be started. */
 export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun> {
-  const { adapters, far, onResult = () => {} } = options;
-  const sides = { near: adapters, far: far === undefined ? adapters : [far] };
+  const { adapters, far: farAdapter, onResult = () => {} } = options;
+  const sides = { near: adapters, far: farAdapter === undefined ? adapters : [farAdapter] };
   const images = {
     near: await packSuites({ ...options, set: 'larger', side: 'near' }),
     far: await packSuites({ adapters: sides.far, set: 'larger', suites: ['far'], side: 'far' }),
@@ -53,14 +52,15 @@ export async function runPeerSuites(options: ForeignOptions): Promise<ForeignRun
     peers.host.close();
     peers.near.addFaults('adapter', await served.stop());
   }
-  const ofBoth = (judge: typeof faultsOf): string[] => [
-    ...judge(peers.near, sides.near),
-    ...judge(peers.far, sides.far).map((fault) => `far guest: ${fault}`),
+  const [near, far] = (['near', 'far'] as const).map((side) => judgeSession(peers[side], sides[side]));
+  const ofBoth = (kind: keyof RunFaults): string[] => [
+    ...near[kind],
+    ...far[kind].map((fault) => `far guest: ${fault}`),
   ];
   return {
     results,
-    faults: ofBoth(faultsOf),
-    othersFaults: ofBoth(othersFaultsOf),
+    faults: ofBoth('faults'),
+    othersFaults: ofBoth('othersFaults'),
     ended: endedSuites(peers.near),
     seconds: peers.near.seconds,
   };
@@ -87,8 +87,7 @@ class Peers {
     };
     const session = (side: Side, onResult?: (result: TestResult) => void): GuestSession =>
       new GuestSession({
-        silenceSeconds: SILENCE_SECONDS,
-        bootSeconds: BOOT_SECONDS,
+        ...SILENCES,
         cleared: hasClearedMemory(sides[side]),
         guest: {
           disk: images[side].disk,

@@ -10,23 +10,11 @@ import type { VfioUserDevice } from '../../qemu/guest-options.ts';
 import type { DistributionSet } from '../../qemu/setup/distribution.ts';
 import { deviceArguments, hasClearedMemory } from './adapter-parts.ts';
 import { type SideAdapter, serveSwitch } from './peer-adapters.ts';
-import {
-  BOOT_SECONDS,
-  endedSuites,
-  faultsOf,
-  othersFaultsOf,
-  packSuites,
-  readResult,
-  SILENCE_SECONDS,
-} from './suite-guest.ts';
+import { endedSuites, judgeSession, packSuites, type RunFaults, readResult, SILENCES } from './suite-guest.ts';
 import { type AdapterName, type ForeignResult, isJudged } from './suites.ts';
 
-export interface ForeignRun {
+export interface ForeignRun extends RunFaults {
   readonly results: readonly ForeignResult[];
-  /** Faults of the guest's kernel, of the adapter, or of the report. */
-  readonly faults: readonly string[];
-  /** Faults of the guest's kernel that show nothing about the adapter. */
-  readonly othersFaults: readonly string[];
   /** The suites that came to their end. */
   readonly ended: readonly string[];
   readonly seconds: number;
@@ -64,8 +52,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
   const { initramfs, disk } = await packSuites({ ...options, set: setOf(options.suites) });
   const results: ForeignResult[] = [];
   const session = new GuestSession({
-    silenceSeconds: SILENCE_SECONDS,
-    bootSeconds: BOOT_SECONDS,
+    ...SILENCES,
     cleared: hasClearedMemory(options.adapters),
     guest: { disk, memoryMiB: MEMORY_MIB, cpus: CPUS },
     ...(options.onKernelLine === undefined ? {} : { onKernelLine: options.onKernelLine }),
@@ -85,8 +72,7 @@ export async function runForeignSuites(options: ForeignOptions): Promise<Foreign
   }
   return {
     results,
-    faults: faultsOf(session, options.adapters),
-    othersFaults: othersFaultsOf(session, options.adapters),
+    ...judgeSession(session, options.adapters),
     ended: endedSuites(session),
     seconds: session.seconds,
   };

@@ -6,7 +6,14 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { asStock, type GuestJob, packJob } from '../../guest-tests/harness/guest-image.ts';
-import type { GuestFault, GuestSession, TestResult } from '../../guest-tests/harness/guest-session.ts';
+import {
+  BOOT_SECONDS,
+  type GuestFault,
+  type GuestSession,
+  type TestResult,
+} from '../../guest-tests/harness/guest-session.ts';
+import { excerptLog } from '../../guest-tests/harness/log-excerpt.ts';
+import { breaksWorkQueueRule } from '../../guest-tests/harness/others-faults.ts';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../../qemu/distribution-guest.ts';
 import type { GuestDisk } from '../../qemu/guest-options.ts';
 import type { GuestFile } from '../../qemu/initramfs.ts';
@@ -37,13 +44,11 @@ export interface SuiteJob {
 
 const FOLDER = fileURLToPath(new URL('../../guest-tests/foreign', import.meta.url));
 const CASE = '#!/bin/sh\nexec sh /foreign/run.sh\n';
-/** run.sh ends a program that is stuck before. */
-export const SILENCE_SECONDS = 1800;
-/** A guest that does not boot need not cost half an hour. */
-export const BOOT_SECONDS = 300;
-/** Lines of the kernel's log shown before and after the first line of its complaint. */
-const LOG_BEFORE = 5;
-const LOG_AFTER = 40;
+/**
+ * Longest silences: run.sh ends a program that is stuck before, and a guest that does not boot need
+ * not cost half an hour.
+ */
+export const SILENCES = { silenceSeconds: 1800, bootSeconds: BOOT_SECONDS } as const;
 
 export interface SuiteImage {
   readonly initramfs: string;
@@ -100,40 +105,36 @@ export function readResult({ path, ok, skipped, diagnostics, parent, step }: Tes
   return { suite, name: rest.join('/'), verdict, diagnostics, ...(skipped === undefined ? {} : { reason: skipped }) };
 }
 
-type JudgedSession = Pick<GuestSession, 'faults' | 'results' | 'logBetween'>;
+/** What went wrong in a run itself, apart from results. */
+export interface RunFaults {
+  /** Faults of the guest's kernel, of the adapter, or of the report. */
+  readonly faults: readonly string[];
+  /** Faults of the guest's kernel that show nothing about the adapter. */
+  readonly othersFaults: readonly string[];
+}
 
 /**
- * A rule of Linux about the flags of its own work queues (kernel/workqueue.c): no adapter can break
- * it. Seen once, in a guest with Debian's drivers for disks over RDMA.
+ * Faults of the run, those of others apart; the first complaint of the kernel, a silence and faults
+ * of others come with the lines of the log around them. A script that ends with an error has lost
+ * results.
  */
-const OTHERS_FAULT = /\bcheck_flush_dependency\b/;
-
-/**
- * Faults of the run itself; the first complaint of the kernel and a silence come with the lines of
- * the log around them. A script that ends with an error has lost results.
- */
-export function faultsOf(session: JudgedSession, adapters: readonly AdapterName[]): string[] {
-  const faults = session.faults.filter((fault) => !isOthersFault(fault, adapters));
-  const shown = ['kernel', 'silence'].map((kind) => faults.find((fault) => fault.kind === kind));
+export function judgeSession(
+  session: Pick<GuestSession, 'faults' | 'results' | 'logBetween'>,
+  adapters: readonly AdapterName[],
+): RunFaults {
+  const isStock = !adapters.includes('vuhca');
+  const others = session.faults.filter((fault) => isStock && breaksWorkQueueRule(fault));
+  const own = session.faults.filter((fault) => !others.includes(fault));
+  const shown = ['kernel', 'silence'].map((kind) => own.find((fault) => fault.kind === kind));
   const steps = session.results.filter(({ step, ok }) => step !== undefined && !ok);
-  return [
-    ...faults.map((fault) => (shown.includes(fault) ? withLog(session, fault) : describeFault(fault))),
-    ...steps.map(({ path }) => `${path.join('/')} failed`),
-  ];
-}
-
-/** Faults of Linux in a guest without our driver, with the lines of the log around them. */
-export function othersFaultsOf(session: JudgedSession, adapters: readonly AdapterName[]): string[] {
-  return session.faults.filter((fault) => isOthersFault(fault, adapters)).map((fault) => withLog(session, fault));
-}
-
-function isOthersFault({ kind, text }: GuestFault, adapters: readonly AdapterName[]): boolean {
-  return kind === 'kernel' && OTHERS_FAULT.test(text) && !adapters.includes('vuhca');
-}
-
-function withLog(session: JudgedSession, fault: GuestFault): string {
-  const { logLines } = fault;
-  return [describeFault(fault), ...session.logBetween(logLines - LOG_BEFORE, logLines + LOG_AFTER)].join('\n');
+  const withLog = (fault: GuestFault): string => [describeFault(fault), ...excerptLog(session, fault)].join('\n');
+  return {
+    faults: [
+      ...own.map((fault) => (shown.includes(fault) ? withLog(fault) : describeFault(fault))),
+      ...steps.map(({ path }) => `${path.join('/')} failed`),
+    ],
+    othersFaults: others.map(withLog),
+  };
 }
 
 /** The suites whose last line was seen. */

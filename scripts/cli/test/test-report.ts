@@ -7,7 +7,7 @@
 
 import type { GuestRun } from '../../../guest-tests/harness/guest-run.ts';
 import type { GuestFault, TestResult } from '../../../guest-tests/harness/guest-session.ts';
-import { cutReport } from '../../../qemu/kernel-log.ts';
+import { excerptLog } from '../../../guest-tests/harness/log-excerpt.ts';
 import { TestStatus } from '../session/exit-statuses.ts';
 
 /** A failed result, or a fault, with what was seen around it. */
@@ -40,10 +40,6 @@ export interface JobCounts {
   readonly skipped: number;
 }
 
-const LOG_BEFORE = 12;
-const LOG_AFTER = 12;
-/** The longest call trace that an excerpt holds. */
-const REPORT_MAX = 200;
 const FAULTS_SHOWN = 5;
 
 /** The name of a result where one line must hold it. */
@@ -67,7 +63,7 @@ export function countResults(report: JobReport): JobCounts {
 export function findFailures(report: JobReport): Failure[] {
   const { run, adapter } = report;
   const around = (entry: TestResult | GuestFault): Pick<Failure, 'kernelLog' | 'adapter'> => ({
-    kernelLog: withoutBoot(excerpt(run, entry)),
+    kernelLog: withoutBoot(excerptLog(run, entry)),
     adapter: adapter.get(entry) ?? [],
   });
   const failed = leaves(report).filter(({ ok }) => !ok);
@@ -82,14 +78,6 @@ export function findFailures(report: JobReport): Failure[] {
     })),
     ...others.map((fault) => ({ title: fault.text, details: [], ...around(fault) })),
   ];
-}
-
-/** The lines of the log around it; a complaint of the kernel with all of its call trace. */
-function excerpt(run: GuestRun, entry: TestResult | GuestFault): readonly string[] {
-  const before = Math.min(LOG_BEFORE, entry.logLines);
-  const from = entry.logLines - before;
-  if (!('kind' in entry) || entry.kind !== 'kernel') return run.logBetween(from, entry.logLines + LOG_AFTER);
-  return cutReport(run.logBetween(from, entry.logLines + REPORT_MAX), before, LOG_AFTER);
 }
 
 /** Without the lines of the boot: the first mark among them is that a step begins. */
