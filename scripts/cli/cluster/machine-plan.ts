@@ -82,18 +82,18 @@ export function splitCluster(shape: ClusterShape, topology: Topology, choice: Sp
     const isHere = (name: string): boolean => homes.get(name) === machine;
     const nodes = shape.nodes.filter(({ name }) => isHere(name));
     const free = shape.free.filter(isHere);
-    const switches = topology.switches.filter(({ name }) => isHere(name)).map(({ name }) => name);
+    const switches = topology.switches.filter(({ name }) => isHere(name));
     const inside = links.filter(({ ports: [a, b] }) => homeOf(a) === machine && homeOf(b) === machine);
     const file = {
       part: { first: nodes[0].number, others: listOthers(shape, nodes), managed: !shape.isUnmanaged },
       nodes: Object.fromEntries(nodes.map((node) => [node.name, nodeMembers(node)])),
       adapters: adapterMembers(shape, topology, [...nodes.map(({ name }) => name), ...free]),
-      switches: Object.fromEntries(topology.switches.filter(({ name }) => isHere(name)).map(switchMembers)),
+      switches: Object.fromEntries(switches.map(switchMembers)),
       links: [...inside.map(linkMembers), ...trunks.flatMap((trunk, index) => endOf(trunk, between[index], machine))],
       subnet: topology.subnet === 'managed' && !managers.has(machine) ? 'external' : topology.subnet,
       ...managerMember(shape),
     };
-    return { nodes, free, switches, file };
+    return { nodes, free, switches: switches.map(({ name }) => name), file };
   });
   return { parts, trunks };
 }
