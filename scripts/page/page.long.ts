@@ -268,6 +268,26 @@ t.test('a recording: steps by keys, buttons and slider, conditions, two moments'
   );
 });
 
+t.test('before the first state of a recording there is nothing to mark', async (t) => {
+  const open = await startBrowser(t);
+  let answer = (): void => {};
+  const whenReady = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const server = await serveFalsely({ ...recordedSource(treePlan(2, 2, 4), 40), whenReady });
+  t.teardown(() => server.close());
+  const { page, errors } = await open(server.address);
+  const mark = page.locator('.time-bar').getByRole('button', { name: 'Mark' });
+  await mark.waitFor();
+  t.ok(await mark.isDisabled());
+  t.equal(await page.locator('.time-bar .place:not(.busy)').count(), 0, 'the place is on the way');
+  answer();
+  await mark.click();
+  await page.getByRole('tab', { name: 'Time' }).click();
+  await page.getByRole('figure').nth(1).waitFor();
+  t.same(errors, []);
+});
+
 t.test('the real server and a process with adapters of three kinds', async (t) => {
   const open = await startBrowser(t);
   const { machine, built } = new ThreeKinds();

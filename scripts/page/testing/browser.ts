@@ -7,6 +7,9 @@ import { type BrowserContextOptions, chromium, type Page } from 'playwright-core
 import type { Test } from 'tap';
 import { provideBrowser } from '../../../qemu/setup/browser.ts';
 
+/** No test waits so long for what comes; the host may be busy with much else. */
+const GIVEN_UP_MS = 240_000;
+
 const WORDS = [
   ...['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run'],
   ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
@@ -33,6 +36,7 @@ export async function startBrowser(t: Test): Promise<Open> {
   t.teardown(() => browser.close());
   return async (address, options) => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+    context.setDefaultTimeout(GIVEN_UP_MS);
     const page = await context.newPage();
     const errors: string[] = [];
     const origins = new Set<string>();

@@ -91,6 +91,7 @@ async function read(path: string, given: URLSearchParams, request: IncomingMessa
     case viewPaths.session:
       return source.session;
     case viewPaths.state:
+      await source.whenReady;
       return source.state(query);
     case viewPaths.layout:
       return layOutFabric(source.state(query));

@@ -28,6 +28,8 @@ const FRAME_NS = 1e8;
 
 export interface FalseSource {
   readonly session: ViewSession;
+  /** No state is answered before it resolves. */
+  readonly whenReady?: Promise<void>;
   state(query: ViewQuery): ViewState;
   route(from: string, to: string): unknown;
   find(condition: string, from: number, backward: boolean): Found;

@@ -16,7 +16,7 @@ export function TimeBar({ view, session }: { view: View; session: ViewSession })
   const { step, goTo, moments } = view;
   const last = session.steps ?? 0;
   const state = moments.at(-1);
-  const isThere = state?.step === step || state?.step === undefined;
+  const isThere = state !== undefined && (state.step === step || state.step === undefined);
   return (
     <section class="time-bar" aria-label="Time">
       <div class="steps">
@@ -42,7 +42,12 @@ export function TimeBar({ view, session }: { view: View; session: ViewSession })
         {state?.call !== undefined && <span> · next: {state.call}</span>}
       </p>
       <Search view={view} last={last} />
-      <button type="button" onClick={() => view.setMark(moments.at(-1))} title="Compare others with this moment (m)">
+      <button
+        type="button"
+        disabled={state === undefined}
+        onClick={() => view.setMark(state)}
+        title="Compare others with this moment (m)"
+      >
         Mark
       </button>
     </section>
