@@ -16,7 +16,8 @@ export function makeSleepOptions(extra: readonly string[] = []): GuestRunOptions
   let guest: Guest | undefined;
   let client: ControlClient | undefined;
   return {
-    guest: { sleeps: true, extraArguments: extra },
+    // To compress an image of memory takes an emulated processor longer than to write it.
+    guest: { sleeps: true, append: 'hibernate=nocompress', extraArguments: extra },
     onDevice: async ({ child }) => {
       client = await ControlClient.connect(child.controlPath);
     },
