@@ -9,7 +9,7 @@ import { runGuestCases } from './harness/kernel-cases.ts';
 import { report } from './harness/report.ts';
 import { LONG_SUITES } from './long-suites.ts';
 
-/** Datagrams of the bulk tests; seeds.long.ts has those of the acceptance criteria. */
+/** Datagrams of the bulk tests; guest.long.ts has those of the acceptance criteria. */
 const COUNT = 200;
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.

@@ -8,7 +8,7 @@ import { runGuestCases } from './harness/kernel-cases.ts';
 import { report } from './harness/report.ts';
 
 /** Datagrams of the bulk tests: fewer than on the default kernel. */
-const COUNT = 1000;
+const COUNT = 200;
 
 // A silent guest is ended by its session.
 t.setTimeout(0);

@@ -7,3 +7,6 @@ export const LONG_SUITES = [
   ...['pipeline', 'overload', 'connected_breaks', 'share_files', 'once', 'polling'],
   ...['faults', 'shares', 'parallel', 'refusal', 'share_requests'],
 ] as const;
+
+/** Suites that send as many datagrams or messages as the count of a run says. */
+export const BULK_SUITES = ['datagram', 'connected_bulk', 'once'] as const;

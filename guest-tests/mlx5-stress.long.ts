@@ -13,7 +13,7 @@ import { readRounds, runStress } from './stress-run.ts';
 const CAUSES = ['internal', 'processor', 'hardware', 'temperature'];
 /** The start, six parts, and what each has left. */
 const CHECKS = 13;
-const [reloads = 2, kills = 3, flaps = 3, failures = 1, hostile = 1] = readRounds('MLX5_STRESS');
+const [reloads = 1, kills = 2, flaps = 2, failures = 1, hostile = 1] = readRounds('MLX5_STRESS');
 const SEED = Number(process.env.SEED ?? 1);
 const TOPOLOGY = {
   adapters: { card: { sockets: ['0.sock', '1.sock'], personality: 'mlx5' } },

@@ -35,6 +35,8 @@ const FUNCTIONS = 3;
  * notice a neighbour's.
  */
 const SUITES = 'collect collect_errors shares stop once share_requests converge share_allocation overflow';
+/** Those of them that run again while a neighbour dies, and on the guest in its place. */
+const AGAIN = 'collect shares once share_requests';
 /** Suites that a virtual function can run only when the physical one stops the adapter for it. */
 const HELPED_SUITES = 'overflow share_requests';
 /** Suites that do not depend on the number of buffers. */
@@ -74,11 +76,11 @@ export async function runTenants(options: CaseOptions & GuestSessionOptions = {}
   let returned: ReturnedShare;
   try {
     await Promise.all(tenants.map((tenant) => tenant.ready));
-    for (const tenant of tenants) await runWhileFlooded(tenant, tenants);
+    for (const tenant of tenants) await runWhileFlooded(SUITES, tenant, tenants);
     await moveShares(tenants);
     await tenants[1].do(`helped ${HELPED_SUITES}`);
     killed = await replaceLast(tenants, () => start(FUNCTIONS - 1));
-    await runWhileFlooded(tenants[FUNCTIONS - 1], tenants);
+    await runWhileFlooded(AGAIN, tenants[FUNCTIONS - 1], tenants);
     const client = await ControlClient.connect(device.child.controlPath);
     try {
       shares = await measureShares(tenants, client, SHARES_SECONDS);
@@ -94,10 +96,10 @@ export async function runTenants(options: CaseOptions & GuestSessionOptions = {}
   return { guests: tenants.map((tenant) => tenant.report()), killed: killed.report(), shares, returned };
 }
 
-async function runWhileFlooded(tenant: Tenant, tenants: readonly Tenant[]): Promise<void> {
+async function runWhileFlooded(suites: string, tenant: Tenant, tenants: readonly Tenant[]): Promise<void> {
   const others = tenants.filter((other) => other !== tenant);
   await Promise.all(others.map((other) => other.do('flood')));
-  await tenant.do(`run ${SUITES}`);
+  await tenant.do(`run ${suites}`);
   await Promise.all(others.map((other) => other.do('calm')));
 }
 
@@ -116,7 +118,7 @@ async function moveShares([physical, ...virtual]: readonly Tenant[]): Promise<vo
 async function replaceLast(tenants: Tenant[], restart: () => Tenant): Promise<Tenant> {
   const killed = tenants[FUNCTIONS - 1];
   await Promise.all(tenants.slice(1).map((tenant) => tenant.do('flood')));
-  const tested = tenants[0].do(`run ${SUITES}`);
+  const tested = tenants[0].do(`run ${AGAIN}`);
   await killed.kill();
   const next = restart();
   tenants[FUNCTIONS - 1] = next;

@@ -11,7 +11,7 @@ import type { DistributionSet } from '../../qemu/setup/distribution.ts';
 import { deviceArguments, hasClearedMemory } from './adapter-parts.ts';
 import { type SideAdapter, serveSwitch } from './peer-adapters.ts';
 import { endedSuites, judgeSession, packSuites, type RunFaults, readResult, SILENCES } from './suite-guest.ts';
-import { type AdapterName, type ForeignResult, isJudged } from './suites.ts';
+import { type AdapterName, type ForeignResult, isJudged, type SuiteName } from './suites.ts';
 
 export interface ForeignRun extends RunFaults {
   readonly results: readonly ForeignResult[];
@@ -33,8 +33,8 @@ export interface ForeignOptions {
   readonly leftOut?: readonly string[];
   /** True gives the guest two adapters behind a switch. */
   readonly hasTwoAdapters?: boolean;
-  /** True leaves out all but a few tests of each suite. */
-  readonly short?: boolean;
+  /** Leaves out all but a few tests of these suites; of all if true. */
+  readonly short?: boolean | readonly SuiteName[];
   readonly onResult?: (result: ForeignResult, seconds: number) => void;
   /** Called with each line that the guest reports. */
   readonly onReport?: (line: string) => void;

@@ -29,7 +29,8 @@ export interface SuiteJob {
   readonly adapters: readonly AdapterName[];
   /** Names of scripts in guest-tests/foreign. */
   readonly suites: readonly string[];
-  readonly short?: boolean;
+  /** Suites of which a few tests run, or all of them are such. */
+  readonly short?: boolean | readonly string[];
   /** An expression for the names of the tests to run; all when absent. */
   readonly tests?: string;
   /** Files of pyverbs that do not run, named as in results. */
@@ -61,7 +62,7 @@ export async function packSuites(suiteJob: SuiteJob): Promise<SuiteImage> {
   const settings = {
     ADAPTERS: adapters.join(' '),
     SUITES: suites.join(' '),
-    SHORT: short ? '1' : '',
+    SHORT_SUITES: suites.filter((suite) => (typeof short === 'boolean' ? short : short.includes(suite))).join(' '),
     SIDE: side,
     FAR_ADAPTER: far,
     TESTS: tests,
