@@ -8,7 +8,7 @@ import { hasQemuAborted, runPastOthersFaults } from './harness/others-faults.ts'
 import { reportPart, runPart } from './verbs-run.ts';
 
 /** Under load QEMU aborts by itself nearly each time its server vanishes. */
-const ATTEMPTS = 3;
+const ATTEMPTS = 2;
 
 // A guest that falls silent is ended (guest-session.ts); no other bound holds on a busy machine.
 t.setTimeout(0);

@@ -2,7 +2,7 @@
 /**
  * Every npm script that runs a file of ours has help, and so has every program of a group: `npm run
  * NAME -- --help` prints the usage, ends with 0, and does nothing else. An old name says the new
- * one and does the same.
+ * one and does the same. One script is run by npm, the others as npm runs them.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -16,20 +16,28 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 t.setTimeout(0);
 
+type Said = Promise<{ stdout: string; stderr: string }>;
+
 /** Calls `npm run --silent`: npm's own lines would stand before the help. */
-function callNpm(...words: string[]): Promise<{ stdout: string; stderr: string }> {
+function callNpm(...words: string[]): Said {
   return promisify(execFile)('npm', ['run', '--silent', ...words], { cwd: ROOT });
 }
 
 const { scripts } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+
+/** The command of a script, with the words behind it. */
+function callScript(name: string, ...words: string[]): Said {
+  return promisify(execFile)('sh', ['-c', `exec ${scripts[name]} "$@"`, name, ...words], { cwd: ROOT });
+}
+
 const calls = Object.entries<string>(scripts)
   .filter(([, command]) => /^node scripts\/bootstrap\.mjs [^&]*\.ts/.test(command))
-  .map(([name]) => [name, '--']);
+  .map(([name]) => [name]);
 for (const [name, { choices }] of Object.entries(groups))
-  for (const choice of Object.keys(choices)) calls.push([name, '--', choice]);
-for (const words of calls)
-  t.test(words.join(' '), async (t) => {
-    const { stdout, stderr } = await callNpm(...words, '--help');
+  for (const choice of Object.keys(choices)) calls.push([name, choice]);
+for (const [name, ...words] of calls)
+  t.test([name, ...words].join(' '), async (t) => {
+    const { stdout, stderr } = await callScript(name, ...words, '--help');
     t.match(stdout, /^Usage: npm (run |start|test)/);
     t.equal(stderr, '');
   });

@@ -2,14 +2,14 @@
 /**
  * `vuhca trace show` tells only what happened (IPCOM000010133D par. 1): in random runs each
  * sentence of each story is compared with a log that comes from the units themselves, without
- * traces and timeline. trace-truth.long.ts has 1,000 seeds.
+ * traces and timeline. trace-truth.long.ts has 500 seeds.
  */
 import t from 'tap';
 import { seedsOf } from '../../../device/rig/fixtures/seeds.ts';
 import { StoryRun } from '../testing/story-run.ts';
 
 const FEW = 8;
-const ALL = 1000;
+const ALL = 500;
 /** A failure shows so many sentences. */
 const SHOWN = 5;
 
