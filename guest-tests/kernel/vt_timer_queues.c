@@ -59,15 +59,6 @@ void vt_timers_end(struct vt_timers *w)
 	vuhca_set_adaptive(w->adaptive);
 }
 
-/* Puts a completion on CQ @i, with or without an event. */
-void vt_timers_complete(struct vt_timers *w, unsigned int i)
-{
-	struct vuhca_wc wc;
-
-	VT_EQUAL(w->t, vt_post_nops(w->qp[i], 1), 0);
-	VT_EQUAL(w->t, vt_poll(w->cq[i].cq, &wc, 1, VT_TIMEOUT_MS), 1);
-}
-
 /* The query waits until the adapter has done all earlier work. */
 u32 vt_timers_pending(struct vt_timers *w)
 {
@@ -75,6 +66,20 @@ u32 vt_timers_pending(struct vt_timers *w)
 
 	VT_EQUAL(w->t, vuhca_query_eq(w->eq, &attributes), 0);
 	return le32_to_cpu(attributes.completion_event_counter);
+}
+
+/*
+ * Puts a completion on CQ @i, with or without an event. The adapter writes the
+ * completion first and sees to its event later: for however long it may stand
+ * still between, the event has its time stamp on return.
+ */
+void vt_timers_complete(struct vt_timers *w, unsigned int i)
+{
+	struct vuhca_wc wc;
+
+	VT_EQUAL(w->t, vt_post_nops(w->qp[i], 1), 0);
+	VT_EQUAL(w->t, vt_poll(w->cq[i].cq, &wc, 1, VT_TIMEOUT_MS), 1);
+	vt_timers_pending(w);
 }
 
 u32 vt_timers_unresponsive(struct vt_timers *w)

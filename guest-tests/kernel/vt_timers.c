@@ -55,13 +55,18 @@ static void vt_delay_long(struct vt *t)
 /* When a driver does not poll in time, the next event interrupts. */
 static void vt_late(struct vt *t, enum vuhca_eq_control controls)
 {
+	u64 delay_ns = 10 * NSEC_PER_MSEC;
 	struct vt_timers w;
+	u64 stamped;
 	u32 before;
 
-	if (vt_timers_begin(t, &w, controls, 10 * NSEC_PER_MSEC)) {
+	if (vt_timers_begin(t, &w, controls, delay_ns)) {
 		before = vt_timers_unresponsive(&w);
 		vt_timers_complete(&w, 0);
+		stamped = vuhca_read_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF);
 		vt_timers_quiet(&w, 0);
+		VT_WAIT(t, vuhca_read_csr64(t->dev, VUHCA_CSR_LOCAL_TIME_OFF) >
+			   stamped + delay_ns);
 		vt_timers_complete(&w, 1);
 		VT_WAIT(t, vt_timers_interrupts(&w) == 1);
 		VT_CHECK(t, vt_wait_event(&w.cq[0], 1, VT_TIMEOUT_MS), "first");
