@@ -34,8 +34,8 @@ const FUNCTIONS = 3;
  * Suites that run while the others flood: they count faults and completions exactly, and would
  * notice a neighbour's.
  */
-const SUITES = 'collect collect_errors shares stop once share_requests converge share_allocation overflow';
-/** Those of them that run again while a neighbour dies, and on the guest in its place. */
+const SUITES = 'collect collect_errors shares stop share_requests converge share_allocation overflow';
+/** Those that run while a neighbour dies, and on the guest in its place. */
 const AGAIN = 'collect shares once share_requests';
 /** Suites that a virtual function can run only when the physical one stops the adapter for it. */
 const HELPED_SUITES = 'overflow share_requests';
