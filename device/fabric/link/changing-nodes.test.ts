@@ -22,9 +22,10 @@ t.test('a node that joins is run, and its port wakes the fabric', (t) => {
   fabric.add(second);
   second.more = true;
   t.equal(fabric.run(10), true);
-  t.same([first.runs, second.runs], [2, 1]);
+  t.same([first.runs, second.runs], [1, 1], 'a node without work waits for the one with work');
   second.more = false;
   t.equal(fabric.run(10), false);
+  t.same([first.runs, second.runs], [2, 2]);
   t.same(fabric.nodes, [first, second]);
   t.end();
 });

@@ -8,6 +8,10 @@ import type { AdapterPort, FunctionPort } from '../../host.ts';
 import type { LinkEnd } from '../port/link.ts';
 import type { Joint } from './joint.ts';
 import { makeLinkChange } from './link-changes.ts';
+import { WakingFunction } from './waking-function.ts';
+
+/** Passes in a row that may leave out nodes without known work. */
+const PARTIAL_MAX = 4;
 
 /** An adapter as the fabric sees it. */
 export interface FabricNode extends AdapterPort {
@@ -23,14 +27,19 @@ export class Fabric implements AdapterPort {
   readonly #places: (FabricNode | undefined)[] = [];
   /** 1 for each place whose node has work to do. */
   #awake = new Uint8Array(0);
-
+  /** 1 for each place whose node has run in this pass. */
+  #ran = new Uint8Array(0);
+  /** Passes since all nodes have run. */
+  #partial = 0;
   readonly #findJoint: (port: string) => Joint | undefined;
 
   /** `find`: the joint at a port of that name; without it no link can be changed. */
   constructor(nodes: readonly FabricNode[], find: (port: string) => Joint | undefined = () => undefined) {
     this.#findJoint = find;
     for (const node of nodes) this.add(node);
-    this.functions = nodes.flatMap((node) => node.functions);
+    this.functions = nodes.flatMap(({ functions }, place) =>
+      functions.map((port) => new WakingFunction(port, () => this.#wake(place))),
+    );
   }
 
   get nodes(): readonly FabricNode[] {
@@ -42,12 +51,11 @@ export class Fabric implements AdapterPort {
     const free = this.#places.indexOf(undefined);
     const place = free < 0 ? this.#places.length : free;
     this.#places[place] = node;
-    if (free < 0) this.#awake = Uint8Array.from([...this.#awake, 1]);
-    for (const port of portsOf(node)) {
-      port.onWork = () => {
-        this.#awake[place] = 1;
-      };
+    if (free < 0) {
+      this.#awake = Uint8Array.from([...this.#awake, 1]);
+      this.#ran = new Uint8Array(place + 1);
     }
+    for (const port of portsOf(node)) port.onWork = () => this.#wake(place);
   }
 
   /** A node leaves, between two passes. Its ports have no link by then. */
@@ -82,17 +90,41 @@ export class Fabric implements AdapterPort {
   }
 
   /**
-   * Runs every adapter once with an equal part of the budget. Returns true while one has more work.
+   * Runs nodes once, each with an equal part of the budget. Returns true while one has more work.
+   * Those that are known to have work come first: a message need not wait for the nodes that it
+   * does not pass. The others run before the pump may wait, because they may have work of which
+   * nothing has told, like alarms, and once in a few passes in any case.
    */
   run(budget: number): boolean {
-    const places = this.#places;
-    const share = Math.max(1, Math.floor(budget / places.length));
-    for (let place = 0; place < places.length; place++) {
-      const more = places[place]?.run(share) === true;
-      // A link calls back while the adapter itself moves packets; that work is done by now.
-      this.#awake[place] = more ? 1 : 0;
+    const share = Math.max(1, Math.floor(budget / this.#places.length));
+    this.#ran.fill(0);
+    if (this.#partial < PARTIAL_MAX && this.#runAwake(share)) {
+      this.#partial++;
+      return true;
     }
+    this.#partial = 0;
+    return this.#runOthers(share);
+  }
+
+  #runAwake(share: number): boolean {
+    for (let place = 0; place < this.#places.length; place++) if (this.#awake[place] === 1) this.#runAt(place, share);
     return this.#awake.includes(1);
+  }
+
+  #runOthers(share: number): boolean {
+    for (let place = 0; place < this.#places.length; place++) if (this.#ran[place] === 0) this.#runAt(place, share);
+    return this.#awake.includes(1);
+  }
+
+  #runAt(place: number, share: number): void {
+    const more = this.#places[place]?.run(share) === true;
+    // A link calls back while the node itself moves packets; that work is done by now.
+    this.#awake[place] = more ? 1 : 0;
+    this.#ran[place] = 1;
+  }
+
+  #wake(place: number): void {
+    this.#awake[place] = 1;
   }
 }
 

@@ -7,8 +7,9 @@
 import t from 'tap';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
 import { HEALTH_COUNTER_OFFSET, TIMER_OFFSET } from '../../../protocol/mlx5/gen/constants.gen.ts';
-import { CommandOpcode, EventType, PortChange } from '../../../protocol/mlx5/gen/values.gen.ts';
+import { CommandOpcode, EventType, PortChange, SendOpcode } from '../../../protocol/mlx5/gen/values.gen.ts';
 import { PortChange as SettingChange } from '../../fabric/port/end-port.ts';
+import { DataFixture } from '../../rig/mlx5/driver/data-fixture.ts';
 import type { DriverEventQueue, Mlx5Driver } from '../../rig/mlx5/driver/mlx5-driver.ts';
 import { Mlx5Fabric, mlx5Node } from '../../rig/mlx5/driver/mlx5-fabric.ts';
 import { findFabricError } from '../../topology/fabric-errors.ts';
@@ -86,6 +87,34 @@ t.test('software hears of its port', async (t) => {
   t.same(takeChanges(m.driver, events), [], 'nothing more');
   m.driver.port.reset('function');
   t.same(takeChanges(n.driver, others), [], 'the other device has a port of its own');
+});
+
+t.test('a message waits for no adapter that it does not pass', async (t) => {
+  const fabric = new Mlx5Fabric();
+  const { machine, m, n, built } = fabric;
+  const fixtures = [m, n].map(({ driver }) => new DataFixture(driver));
+  for (const end of [m, n]) fabric.awaitActive(end);
+  const [a, b] = fixtures.map((fixture) => fixture.queuePair());
+  a.start(b.number, n.device.ports[0].lid);
+  b.start(a.number, m.device.ports[0].lid);
+  b.postReceive(fixtures[1].memory(64));
+  const source = fixtures[0].memory(64);
+  machine.runUntilIdle();
+  const runs: string[] = [];
+  for (const [index, node] of [...built.adapters, ...built.switches].entries()) {
+    const run = node.run.bind(node);
+    node.run = (budget) => {
+      runs.push('mvns'[index]);
+      return run(budget);
+    };
+  }
+  a.post({ opcode: SendOpcode.SEND, pieces: [source] });
+  machine.runUntil(() => b.setup.cq.peek() !== undefined, 'the message');
+  t.equal(runs.indexOf('v'), -1, 'the third adapter has not run');
+  machine.runUntilIdle();
+  t.ok(a.setup.cq.peek(), 'it is acknowledged');
+  // A node runs again when its neighbour has taken a packet.
+  t.equal(runs.join(''), 'msm' + 'nsm' + 'ns' + 'v', 'each of the others runs once before the device rests');
 });
 
 t.test('a recording of it replays, with all that the driver has read', async (t) => {
