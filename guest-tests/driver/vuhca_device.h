@@ -78,6 +78,7 @@ struct vuhca_port_events {
  * @vcbs_split: A request, not the driver, has split the pages between levels.
  * @vcbs: Collect buffers of each QoS level.
  * @posting: Measured costs of a collect buffer and of a doorbell.
+ * @shadow_tails: The adapter looks at the tails of active send queues.
  * @overflow: Doorbell overflow buffer.
  * @shares: Changes of the function's share.
  * @ahs: Address handles.
@@ -118,6 +119,7 @@ struct vuhca_dev {
 	bool vcbs_split;
 	struct vuhca_vcb_set vcbs[VUHCA_QOS_LEVELS];
 	struct vuhca_posting posting;
+	bool shadow_tails;
 	struct vuhca_overflow overflow;
 	struct vuhca_shares shares;
 	struct vuhca_ah_table ahs;

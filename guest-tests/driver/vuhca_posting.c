@@ -54,8 +54,8 @@ module_param_cb(collect, &vuhca_collect_ops, NULL, 0644);
 MODULE_PARM_DESC(collect, "Lone send requests go by collect buffer: always, never, auto (what the driver measured as cheaper)");
 
 static bool shadow_tails;
-module_param(shadow_tails, bool, 0444);
-MODULE_PARM_DESC(shadow_tails, "The adapter looks at the tails of active send queues by itself, which saves doorbells");
+module_param(shadow_tails, bool, 0644);
+MODULE_PARM_DESC(shadow_tails, "The adapter looks at the tails of active send queues by itself, which saves doorbells; taken when a function comes into service");
 
 /**
  * vuhca_set_collect() - Choose how lone send requests of VUHCA_POST_AUTO reach
@@ -157,7 +157,9 @@ void vuhca_tails_start(struct vuhca_dev *dev)
 {
 	u32 capabilities = le32_to_cpu(dev->attributes.capabilities);
 
-	if (shadow_tails && capabilities & VUHCA_CAPABILITY_SHADOW_TAILS)
+	dev->shadow_tails = READ_ONCE(shadow_tails) &&
+			    capabilities & VUHCA_CAPABILITY_SHADOW_TAILS;
+	if (dev->shadow_tails)
 		vuhca_write_csr(dev, VUHCA_CSR_SHADOW_TAILS_OFF,
 				VUHCA_CSR_SHADOW_TAILS_ENABLE_MASK);
 }

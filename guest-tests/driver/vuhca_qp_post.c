@@ -52,12 +52,14 @@ void vuhca_ring_unwatched(struct vuhca_qp *qp, u16 sequence)
 {
 	struct vuhca_queue_pair_record seen = {};
 
-	/*
-	 * Store the tail before the mark is loaded: the adapter clears the mark
-	 * before its last look at the tail.
-	 */
-	mb();
-	seen.dw1 = READ_ONCE(qp->record->dw1);
+	if (qp->dev->shadow_tails) {
+		/*
+		 * Store the tail before the mark is loaded: the adapter clears
+		 * the mark before its last look at the tail.
+		 */
+		mb();
+		seen.dw1 = READ_ONCE(qp->record->dw1);
+	}
 	if (!vuhca_queue_pair_record_get_watched(&seen))
 		vuhca_ring_doorbell(qp, sequence);
 }

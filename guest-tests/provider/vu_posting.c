@@ -52,8 +52,10 @@ static void vu_ring_unwatched(struct vu_qp *qp, uint16_t first)
 {
 	struct vuhca_queue_pair_record seen = {};
 
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	seen.dw1 = __atomic_load_n(&qp->record->dw1, __ATOMIC_RELAXED);
+	if (qp->context->about.flags & VUHCA_UCONTEXT_SHADOW_TAILS) {
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		seen.dw1 = __atomic_load_n(&qp->record->dw1, __ATOMIC_RELAXED);
+	}
 	if (!vuhca_queue_pair_record_get_watched(&seen))
 		vu_ring_doorbell(qp->page, qp->qpn, first);
 }

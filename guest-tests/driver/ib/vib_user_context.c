@@ -21,6 +21,8 @@ static void vib_describe(struct vuhca_dev *hw,
 	about->flags = VUHCA_UCONTEXT_CLOCK;
 	if (vuhca_collects_lone(hw))
 		about->flags |= VUHCA_UCONTEXT_COLLECTS;
+	if (hw->shadow_tails)
+		about->flags |= VUHCA_UCONTEXT_SHADOW_TAILS;
 	about->clock_khz = VIB_CLOCK_KHZ;
 	about->max_inline = VUHCA_INLINE_MAX_BYTES;
 	about->max_sge = limits->max_sge;

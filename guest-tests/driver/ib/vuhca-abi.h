@@ -33,6 +33,8 @@
 #define VUHCA_UCONTEXT_COLLECTS (1 << 0)
 /* VUHCA_MMAP_CLOCK can be mapped. */
 #define VUHCA_UCONTEXT_CLOCK (1 << 1)
+/* The adapter may look at tails by itself; without the bit every doorbell is rung. */
+#define VUHCA_UCONTEXT_SHADOW_TAILS (1 << 2)
 
 /*
  * Attribute of the method UVERBS_METHOD_QUERY_CONTEXT: the answer to
