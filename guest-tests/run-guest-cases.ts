@@ -16,6 +16,7 @@ interface Options {
   readonly only?: string;
   readonly kernel?: string;
   readonly console?: boolean;
+  readonly driver?: string;
   readonly device?: readonly string[];
 }
 
@@ -32,8 +33,9 @@ await runEntry(async () => {
     .option('--only <CASE>', 'The one case to run in each suite.')
     .option('--kernel <VERSION>', "The guest's kernel: trixie (default), bookworm, backports, or a version.")
     .option('--console', "Prints the log of the guest's kernel.")
+    .option('--driver <PARAMETERS>', 'Parameters of the driver, for instance "collect=always poll=0".')
     .option('--device <ARGUMENT>', 'An argument of the adapter process, for instance --device=--functions=2.', collect);
-  const { count, seed, only, kernel, console, device } = readOptions<Options>(script);
+  const { count, seed, only, kernel, console, driver, device } = readOptions<Options>(script);
   const options: CaseOptions & GuestRunOptions = {
     ...(script.args.length > 0 ? { suites: script.args } : {}),
     ...(count === undefined ? {} : { count }),
@@ -41,6 +43,7 @@ await runEntry(async () => {
     ...(only === undefined ? {} : { only }),
     ...(kernel === undefined ? {} : { kernel }),
     ...(console ? { onKernelLine: (line: string) => process.stdout.write(`| ${line}\n`) } : {}),
+    ...(driver === undefined ? {} : { driverParameters: driver }),
     ...(device === undefined ? {} : { deviceArguments: device }),
     onResult: print,
   };

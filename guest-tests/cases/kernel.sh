@@ -5,7 +5,8 @@
 # test module by reading its file, and ends with the cases that need user space. Standard output is
 # KTAP. kernel-cases.ts writes /etc/vuhca-test.
 
-# SUITES (a list, or empty for all), WITHOUT (suites to leave out), ONLY (one case), COUNT, SEED
+# SUITES (a list, or empty for all), WITHOUT (suites to leave out), ONLY (one case), COUNT, SEED,
+# DRIVER_PARAMETERS
 . /etc/vuhca-test
 . /cases/rebind.sh
 . /cases/shares.sh
@@ -13,7 +14,7 @@
 tests=/sys/kernel/debug/vuhca-test/suites
 
 load() {
-  insmod /modules/vuhca.ko &&
+  insmod /modules/vuhca.ko $DRIVER_PARAMETERS &&
     insmod /modules/vuhca_test.ko count="$COUNT" seed="$SEED" ${ONLY:+only="$ONLY"}
 }
 

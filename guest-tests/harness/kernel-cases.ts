@@ -24,6 +24,8 @@ export interface CaseOptions {
   readonly count?: number;
   /** Seed of all random numbers in the guest; 1 when absent. */
   readonly seed?: number;
+  /** Parameters of the driver, as insmod takes them. */
+  readonly driverParameters?: string;
   /** Which of two guests it is, 0 or 1, for a guest with a peer. */
   readonly side?: number;
   /** The script in cases/ to run; kernel.sh when absent. */
@@ -71,6 +73,7 @@ export async function makeCaseJob(options: CaseOptions): Promise<GuestJob> {
     `ONLY="${options.only ?? ''}"`,
     `COUNT=${options.count ?? 10_000}`,
     `SEED=${options.seed ?? 1}`,
+    `DRIVER_PARAMETERS="${options.driverParameters ?? ''}"`,
     `SIDE=${options.side ?? 0}`,
   ];
   return {

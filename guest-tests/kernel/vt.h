@@ -121,6 +121,15 @@ static inline u32 vt_csr(struct vt *t, unsigned int offset)
 	return vuhca_read_csr(t->dev, offset);
 }
 
+/*
+ * For a case that publishes tails without a doorbell: the adapter does not look
+ * at tails by itself until the case has ended.
+ */
+static inline void vt_hide_tails(struct vt *t)
+{
+	vuhca_write_csr(t->dev, VUHCA_CSR_SHADOW_TAILS_OFF, 0);
+}
+
 /* Drains write-combining: the adapter has all earlier stores. */
 static inline void vt_drain_stores(void)
 {

@@ -303,6 +303,7 @@ static void vt_exact(struct vt *t)
 
 	if (!vt_collect_begin(t, &c, 0))
 		return;
+	vt_hide_tails(t);
 	vt_ring_first(t, &c, false);
 	vt_ring_first(t, &c, true);
 	vt_collect_nothing_arrives(&c);

@@ -35,11 +35,19 @@ static void vt_bulk_doorbell(struct vt *t)
 {
 	u32 collected = vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF);
 	u32 fetched = vt_csr(t, VUHCA_CSR_COMMANDS_FETCHED_OFF);
+	u32 watches = vt_csr(t, VUHCA_CSR_TAIL_WATCHES_OFF);
+	u32 found = vt_csr(t, VUHCA_CSR_TAILS_FOUND_OFF);
+	u32 rung = vt_csr(t, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF);
 
 	vt_datagram_bulk(t, VUHCA_POST_DOORBELL, 1);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COMMANDS_COLLECTED_OFF), collected);
 	VT_EQUAL(t, vt_csr(t, VUHCA_CSR_COMMANDS_FETCHED_OFF),
 		 fetched + vt_count());
+	watches = vt_csr(t, VUHCA_CSR_TAIL_WATCHES_OFF) - watches;
+	VT_EQUAL(t, watches > 0, t->dev->shadow_tails);
+	vt_note(t, "%u doorbells, %u watches, %u tails found",
+		vt_csr(t, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF) - rung, watches,
+		vt_csr(t, VUHCA_CSR_TAILS_FOUND_OFF) - found);
 }
 
 static void vt_bulk_batches(struct vt *t)

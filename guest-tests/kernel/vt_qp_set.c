@@ -16,6 +16,7 @@ struct vt_qp_set *vt_qp_set_create(struct vt *t, unsigned int count)
 		return NULL;
 	}
 	set->t = t;
+	vt_hide_tails(t);
 	for (; set->count < count; set->count++) {
 		options.qos_level = set->count % VUHCA_QOS_LEVELS;
 		set->qps[set->count] = vt_create_qp(t, NULL, &options);

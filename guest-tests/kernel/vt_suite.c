@@ -13,6 +13,7 @@
 static void vt_run_case(struct vt *t, const struct vt_case *test)
 {
 	bool deadman = test->no_deadman && vuhca_set_deadman(false);
+	u32 tails = vt_csr(t, VUHCA_CSR_SHADOW_TAILS_OFF);
 	int err = vt_env_create(t);
 
 	if (err)
@@ -20,6 +21,7 @@ static void vt_run_case(struct vt *t, const struct vt_case *test)
 	else
 		test->run(t);
 	vt_env_destroy(t);
+	vuhca_write_csr(t->dev, VUHCA_CSR_SHADOW_TAILS_OFF, tails);
 	if (deadman)
 		vuhca_set_deadman(true);
 	if (t->complaints > VT_COMPLAINTS)
