@@ -22,6 +22,8 @@ enum vib_device_stat {
 	VIB_STRANDED_EVENTS,
 	VIB_PAGE_FAULTS,
 	VIB_PAGE_INVALIDATIONS,
+	VIB_DOORBELLS,
+	VIB_TAILS_FOUND,
 	VIB_DEVICE_STATS,
 };
 
@@ -42,6 +44,8 @@ static const struct rdma_stat_desc vib_device_descs[] = {
 	[VIB_STRANDED_EVENTS].name = "stranded_events",
 	[VIB_PAGE_FAULTS].name = "page_faults",
 	[VIB_PAGE_INVALIDATIONS].name = "page_invalidations",
+	[VIB_DOORBELLS].name = "doorbells",
+	[VIB_TAILS_FOUND].name = "tails_found",
 };
 static_assert(ARRAY_SIZE(vib_device_descs) == VIB_DEVICE_STATS);
 
@@ -99,6 +103,10 @@ static void vib_get_device_stats(struct vib_dev *dev, u64 *value)
 	value[VIB_PAGE_FAULTS] = atomic64_read(&dev->page_faults);
 	value[VIB_PAGE_INVALIDATIONS] =
 		atomic64_read(&dev->page_invalidations);
+	value[VIB_DOORBELLS] =
+		vuhca_read_csr(hw, VUHCA_CSR_DOORBELLS_EXPLICIT_OFF);
+	value[VIB_TAILS_FOUND] =
+		vuhca_read_csr(hw, VUHCA_CSR_TAILS_FOUND_OFF);
 }
 
 int vib_get_hw_stats(struct ib_device *ibdev, struct rdma_hw_stats *stats,
