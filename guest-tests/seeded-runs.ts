@@ -28,7 +28,11 @@ export function orderedRun(seed: number): CaseOptions {
   return { suites: ORDERED, count: ORDERED_COUNT, seed, deviceArguments };
 }
 
-/** Collect pages on which stores are combined, split and repeated. */
+/**
+ * Collect pages on which stores are combined, split and repeated; and a doorbell for each request
+ * that does not go by such a page.
+ */
 export function combinedRun(seed: number): CaseOptions {
-  return { suites: COMBINED, count: COMBINED_COUNT, seed, deviceArguments: ['--write-combining', `${seed}`] };
+  const deviceArguments = ['--write-combining', `${seed}`];
+  return { suites: COMBINED, count: COMBINED_COUNT, seed, driverParameters: 'shadow_tails=0', deviceArguments };
 }

@@ -9,6 +9,7 @@ import type { Test } from 'tap';
 import { ENTER_WITH_CASE, provideDistributionParts } from '../qemu/distribution-guest.ts';
 import { provideGuestKernel, provideStockModules } from '../qemu/setup/guest-kernel.ts';
 import { type BuiltKernelModule, buildKernelModules } from '../qemu/setup/kernel-modules.ts';
+import { provideVerbsPrograms } from '../qemu/setup/verbs-programs.ts';
 import type { DeviceProcess } from './harness/device-process.ts';
 import { asStock, type GuestJob } from './harness/guest-image.ts';
 import { type GuestRun, type GuestRunOptions, runGuest } from './harness/guest-run.ts';
@@ -17,7 +18,7 @@ import { report } from './harness/report.ts';
 
 const SCRIPT = 'verbs.sh';
 /** Results of each part: those of the script, and of the module with tests of kernel verbs. */
-const CHECKS = { life: 13 + 14, loss: 2, program: 2, programs: 2, asleep: 12 } as const;
+const CHECKS = { life: 13 + 14, loss: 2, program: 2, programs: 4, asleep: 12 } as const;
 export type VerbsPart = keyof typeof CHECKS;
 
 const MEMORY_MIB = 1024;
@@ -43,6 +44,7 @@ async function makeJob(
       { path: '/root/dead-device.py', content: { from: pathOf('cases/dead-device.py') } },
       ...PROGRAMS.map((name) => ({ path: `/root/${name}`, content: { from: pathOf(`foreign/${name}`) } })),
       { path: '/etc/verbs', content: `PART=${part}\n`, mode: 0o644 },
+      { path: '/root/stream', content: { from: (await provideVerbsPrograms()).stream }, mode: 0o755 },
       requestProgram('/usr/bin/adapter'),
       ...[verbs, tests].map(({ name, path }) => ({ path: `/root/${name}.ko`, content: { from: path } })),
     ],

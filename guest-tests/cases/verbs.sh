@@ -125,7 +125,7 @@ life() {
   echo $FUNCTION >/sys/bus/pci/drivers/vuhca/unbind && [ ! -e $DEVICE ]
   report $? unbind-under-load
   unload
-  echo $FUNCTION >/sys/bus/pci/drivers/vuhca/bind && arrange connected
+  bind_without_tails && arrange connected
   report $? connected-after-unbind
 
   load
@@ -176,11 +176,36 @@ program() {
   report $? requests-are-flushed
 }
 
-# Programs that take long: every object of the largest size that is reported, and each counter.
+# The driver reads the parameter when a function comes into service.
+bind_without_tails() {
+  echo 0 >/sys/module/vuhca/parameters/shadow_tails
+  echo $FUNCTION >/sys/bus/pci/drivers/vuhca/bind
+}
+
+# exchange COMMAND: between both ports. The client tries until the server listens.
+exchange() {
+  $1 -d vuhca0 -i 1 >/tmp/server 2>&1 &
+  server=$!
+  eventually "$1 -d vuhca0 -i 2 localhost" && wait $server
+}
+
+# Messages of processes, one at a time and in streams.
+post() {
+  exchange "ibv_rc_pingpong -c -n 200" && exchange "ibv_ud_pingpong -c -n 200" &&
+    exchange "ib_write_bw -F -s 64 -n 2000" && /root/stream vuhca0 -1 1 2 200 64 >/tmp/stream
+}
+
+# Programs that take long: every object of the largest size that is reported, and each counter; and
+# programs that post, with looks at tails and with a doorbell for each request.
 programs() {
   eventually all_active
   check_program limits.py
   check_program counters.py
+  post
+  report $? posting-with-tails
+  echo $FUNCTION >/sys/bus/pci/drivers/vuhca/unbind
+  bind_without_tails && eventually all_active && post && grep -qx 0 $DEVICE/hw_counters/tails_found
+  report $? posting-without-tails
 }
 
 # sleep_under_load NAME COMMAND: a sleep ends all objects of the device, as a reset does; then

@@ -53,7 +53,7 @@ static const struct kernel_param_ops vuhca_collect_ops = {
 module_param_cb(collect, &vuhca_collect_ops, NULL, 0644);
 MODULE_PARM_DESC(collect, "Lone send requests go by collect buffer: always, never, auto (what the driver measured as cheaper)");
 
-static bool shadow_tails;
+static bool shadow_tails = true;
 module_param(shadow_tails, bool, 0644);
 MODULE_PARM_DESC(shadow_tails, "The adapter looks at the tails of active send queues by itself, which saves doorbells; taken when a function comes into service");
 

@@ -15,7 +15,7 @@ import { run } from './tools/command.ts';
 const RECIPE_VERSION = 1;
 const SOURCES = fileURLToPath(new URL('../../guest-tests/programs', import.meta.url));
 /** Each program is a file of its name, with what all of them share. */
-const PROGRAMS = ['many-pairs', 'flood', 'moderated', 'hostile'] as const;
+const PROGRAMS = ['many-pairs', 'stream', 'flood', 'moderated', 'hostile'] as const;
 const SHARED = 'pair.c';
 /** The program that knows a provider, by this library of the same packages. */
 const PROVIDER: Readonly<Partial<Record<VerbsProgram, string>>> = { hostile: 'libmlx5.so' };

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What posting costs a process in a stream: WRITEs of 64 bytes in bursts of half
+ * the queue depth, so that the adapter is never without work. A line has the
+ * times of a call that posts, without the polls between the bursts, and of a
+ * message, in ns: for the fast tenth of the bursts, which a busy machine delays
+ * least, and for the median one.
+ *
+ *     stream DEVICE GID_INDEX PORT PEER_PORT BURSTS DEPTH
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pair.h"
+
+#define MESSAGE_BYTES 64
+
+static double now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1e9 + time.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Sorts the times of bursts and prints those of a call. */
+static void print_times(double *times, unsigned long bursts, unsigned long size)
+{
+	qsort(times, bursts, sizeof(*times), compare);
+	printf("%.0f %.0f ", times[bursts / 10] / size,
+	       times[bursts / 2] / size);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long i, burst, bursts, size, outstanding = 0;
+	double *posting, *whole, begin, before;
+	struct pair_place place;
+	struct pair_base base;
+	struct ibv_qp *qp;
+
+	if (argc != 7) {
+		fprintf(stderr, "usage: stream DEVICE GID_INDEX PORT PEER_PORT BURSTS DEPTH\n");
+		return 2;
+	}
+	place.device = argv[1];
+	place.gid_index = atoi(argv[2]);
+	place.port = pair_number(argv[3]);
+	place.peer_port = pair_number(argv[4]);
+	bursts = pair_number(argv[5]);
+	size = pair_number(argv[6]) / 2;
+	posting = calloc(bursts, sizeof(*posting));
+	whole = calloc(bursts, sizeof(*whole));
+	pair_open(&base, &place, MESSAGE_BYTES, 2 * size);
+	qp = pair_connect(&base, 2 * size, 0);
+	for (burst = 0; burst < bursts; burst++) {
+		begin = now_ns();
+		while (outstanding > size)
+			outstanding -= pair_poll(&base);
+		before = now_ns();
+		for (i = 0; i < size; i++)
+			pair_write(&base, qp, MESSAGE_BYTES);
+		posting[burst] = now_ns() - before;
+		whole[burst] = now_ns() - begin;
+		outstanding += size;
+	}
+	print_times(posting, bursts, size);
+	print_times(whole, bursts, size);
+	printf("\n");
+	return 0;
+}
