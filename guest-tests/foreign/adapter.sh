@@ -85,6 +85,16 @@ prepare_adapters() {
   use_adapter $ADAPTER
 }
 
+# set_tails Y|N: whether adapter vuhca looks at tails of send queues by itself. Its driver reads the
+# parameter when a function comes into service.
+set_tails() {
+  function=$(basename "$(readlink /sys/class/infiniband/vuhca0/device)")
+  echo $1 >/sys/module/vuhca/parameters/shadow_tails
+  echo $function >/sys/bus/pci/drivers/vuhca/unbind
+  echo $function >/sys/bus/pci/drivers/vuhca/bind
+  wait_active
+}
+
 # Whether ibv_devinfo shows the word: a capability of the device.
 has_capability() {
   ibv_devinfo -v -d $DEVICE | grep -q "$1"

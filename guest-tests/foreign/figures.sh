@@ -35,6 +35,25 @@ measure_pairs() {
   }' $WORK/output
 }
 
+# measure_stream [SUFFIX]: what posting costs a process in a stream of messages of 64 bytes: times
+# of a call and of a message, and doorbells for each where the driver counts them.
+measure_stream() {
+  wanted "stream-64$1-$adapter-$round" || return 0
+  gid_index=${GID#-g } counter=/sys/class/infiniband/$DEVICE/hw_counters/doorbells
+  [ ! -e $counter ] || before=$(cat $counter)
+  check "stream-64$1-$adapter-$round" "/foreign/stream $DEVICE ${gid_index:--1} $PORT $PEER_PORT 1000 64"
+  awk -v head="  # figure stream-64" -v tail="$1 $adapter" 'NF == 4 {
+    print head "-post-fast" tail, $1 / 1000
+    print head "-post" tail, $2 / 1000
+    print head "-fast" tail, $3 / 1000
+    print head tail, $4 / 1000
+  }' $WORK/output
+  [ -e $counter ] || return 0
+  # The kernel reads the counters of a device at most every 10 ms.
+  sleep 0.1
+  awk -v rung=$(($(cat $counter) - before)) "BEGIN { print \"  # figure stream-64-doorbells$1 $adapter\", rung / 32000 }"
+}
+
 # measure_fio KIND FIELD: requests in a second, which fio prints in this field of its line.
 measure_fio() {
   wanted "nvme-$1-4096-$adapter-$round" || return 0
@@ -86,6 +105,13 @@ while [ $round -lt 3 ]; do
     measure bandwidth-65536 4 ib_write_bw -s 65536 -t 16 -Q 4 -D 6 -f 1
     measure rate-64 5 ib_write_bw -s 64 -D 4 -f 1
     measure_nvme
+    measure_stream
+    [ $adapter = vuhca ] || continue
+    # The same with a doorbell for each request.
+    set_tails N
+    measure latency-64-rung 5 ib_send_lat -s 64 -n 5000
+    measure_stream -rung
+    set_tails Y
   done
   adapter=loop
   measure_nvme

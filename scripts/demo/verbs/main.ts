@@ -16,7 +16,7 @@ import { runPeerSuites } from '../../foreign/run-peers.ts';
 import { type ForeignOptions, type ForeignRun, runForeignSuites } from '../../foreign/run-suites.ts';
 import { ADAPTERS, type AdapterName, type ForeignResult, readNames } from '../../foreign/suites.ts';
 import { HabitReader } from './habits.ts';
-import { formatComparison, formatPairs, formatRatios, isOurs } from './report.ts';
+import { formatComparison, formatPairs, formatRatios, formatStream, isOurs } from './report.ts';
 
 interface Options {
   readonly adapter: string;
@@ -83,7 +83,8 @@ function comparePrograms(adapters: readonly AdapterName[]): Scene {
 
 function compareWithGoals(adapters: readonly AdapterName[]): Scene {
   const figures = new FigureReader();
-  const format = (): string => `${formatRatios(figures, adapters)}\n${formatPairs(figures, adapters)}`;
+  const format = (): string =>
+    [formatRatios, formatStream, formatPairs].map((part) => part(figures, adapters)).join('\n');
   return { guests: 'a guest', suite: 'figures', run: runForeignSuites, push: (line) => figures.push(line), format };
 }
 

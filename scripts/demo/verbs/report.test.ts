@@ -2,7 +2,7 @@
 /** The report of `npm run demo -- verbs` from the lines of its guest. */
 import t from 'tap';
 import { FigureReader } from '../../foreign/figures.ts';
-import { formatComparison, formatPairs, formatRatios, isOurs } from './report.ts';
+import { formatComparison, formatPairs, formatRatios, formatStream, isOurs } from './report.ts';
 
 function read(lines: readonly string[]): FigureReader {
   const figures = new FigureReader();
@@ -35,6 +35,18 @@ t.test('requests to a disk stand beside those without a fabric', async (t) => {
   const figures = read(['nvme-read-4096 vuhca 30', 'nvme-read-4096 rxe 10', 'nvme-read-4096 loop 65']);
   const lines = formatRatios(figures, ['vuhca', 'rxe']);
   t.match(lines, /^reads of 4 KiB by NVMe over RDMA +3 +5 +6\.5$/m);
+});
+
+t.test('a stream has a column of its own for our driver without shadow tails', async (t) => {
+  const figures = read([
+    'stream-64-doorbells vuhca 0.01',
+    'stream-64-doorbells-rung vuhca 1.00006',
+    'stream-64 rxe 70',
+  ]);
+  const lines = formatStream(figures, ['vuhca', 'rxe']);
+  t.match(lines, /^a stream of 64-byte messages +vuhca +soft-RoCE +vuhca, all doorbells$/m);
+  t.match(lines, /^a message, us +- +70\.0 +-$/m);
+  t.match(lines, /^doorbells for a message +0\.0100 +- +1\.00$/m);
 });
 
 t.test('1,000 queue pairs have the medians of their rounds beside the goal', async (t) => {

@@ -38,6 +38,28 @@ export function formatRatios(figures: FigureReader, adapters: readonly AdapterNa
   return table(tabulateFigures(Object.fromEntries(measured)), 1);
 }
 
+/** Names of figures of figures.sh; those of our driver without shadow tails end with `-rung`. */
+const STREAM_ROWS: readonly (readonly [name: string, title: string])[] = [
+  ['stream-64-post-fast', 'a call that posts, the fast tenth, us'],
+  ['stream-64-post', 'a call that posts, us'],
+  ['stream-64-fast', 'a message, the fast tenth, us'],
+  ['stream-64', 'a message, us'],
+  ['stream-64-doorbells', 'doorbells for a message'],
+  ['latency-64', 'ib_send_lat, us'],
+];
+const RUNG = 'vuhca, all doorbells';
+
+/** What messages of 64 bytes cost a process that posts them in bursts. */
+export function formatStream(figures: FigureReader, adapters: readonly AdapterName[]): string {
+  const show = (value: number | undefined): string => value?.toPrecision(3) ?? '-';
+  const rows = STREAM_ROWS.map(([name, title]) => [
+    title,
+    ...adapters.map((adapter) => show(figures.median(name, adapter))),
+    show(figures.median(`${name}-rung`, 'vuhca')),
+  ]);
+  return table([['a stream of 64-byte messages', ...adapters.map((name) => ADAPTER_TITLES[name]), RUNG], ...rows], 1);
+}
+
 /** Names of figures in guest-tests/foreign/figures.sh. */
 const PAIR_ROWS: readonly (readonly [name: string, title: string, goal: string])[] = [
   ['busy-pairs-one', 'a message over one, 16 in flight, us', ''],
