@@ -42,11 +42,10 @@ measure_stream() {
   gid_index=${GID#-g } counter=/sys/class/infiniband/$DEVICE/hw_counters/doorbells
   [ ! -e $counter ] || before=$(cat $counter)
   check "stream-64$1-$adapter-$round" "/foreign/stream $DEVICE ${gid_index:--1} $PORT $PEER_PORT 1000 64"
-  awk -v head="  # figure stream-64" -v tail="$1 $adapter" 'NF == 4 {
+  awk -v head="  # figure stream-64" -v tail="$1 $adapter" 'NF == 3 {
     print head "-post-fast" tail, $1 / 1000
     print head "-post" tail, $2 / 1000
-    print head "-fast" tail, $3 / 1000
-    print head tail, $4 / 1000
+    print head tail, $3 / 1000
   }' $WORK/output
   [ -e $counter ] || return 0
   # The kernel reads the counters of a device at most every 10 ms.
@@ -110,6 +109,7 @@ while [ $round -lt 3 ]; do
     # The same with a doorbell for each request.
     set_tails N
     measure latency-64-rung 5 ib_send_lat -s 64 -n 5000
+    measure rate-64-rung 5 ib_write_bw -s 64 -D 4 -f 1
     measure_stream -rung
     set_tails Y
   done

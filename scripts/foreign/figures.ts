@@ -43,12 +43,6 @@ const KINDS: readonly Kind[] = [
     isTime: false,
     goals: { mlx5: 4, mthca: 4, vuhca: 8 },
   },
-  {
-    name: 'stream-64-fast',
-    title: 'messages of 64 bytes in bursts of a process, the fast tenth',
-    isTime: true,
-    goals: { vuhca: 40 },
-  },
   { name: 'nvme-read-4096', title: 'reads of 4 KiB by NVMe over RDMA', isTime: false, goals: { vuhca: 5 } },
   { name: 'nvme-write-4096', title: 'writes of 4 KiB by NVMe over RDMA', isTime: false, goals: { vuhca: 5 } },
 ];

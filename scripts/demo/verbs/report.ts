@@ -42,9 +42,9 @@ export function formatRatios(figures: FigureReader, adapters: readonly AdapterNa
 const STREAM_ROWS: readonly (readonly [name: string, title: string])[] = [
   ['stream-64-post-fast', 'a call that posts, the fast tenth, us'],
   ['stream-64-post', 'a call that posts, us'],
-  ['stream-64-fast', 'a message, the fast tenth, us'],
   ['stream-64', 'a message, us'],
   ['stream-64-doorbells', 'doorbells for a message'],
+  ['rate-64', 'ib_write_bw, million messages per second'],
   ['latency-64', 'ib_send_lat, us'],
 ];
 const RUNG = 'vuhca, all doorbells';
