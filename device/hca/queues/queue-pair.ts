@@ -188,6 +188,9 @@ export class QueuePair implements KeyHolder, FaultSubject {
   /** How often its window is halved, and when the last watch ended (`ShadowTails`). */
   watchHalvings = 0;
   watchEndedNs = Number.NEGATIVE_INFINITY;
+  /** Doorbells until the next watch, and how often their number was doubled (`ShadowTails`). */
+  unwatchedBells = 0;
+  watchDoublings = 0;
   /** Software requested an event for the drained send queue. */
   drainNotify = false;
   /** PSN of the next packet to send. */

@@ -144,6 +144,29 @@ t.test('an adapter that rests watches nothing, and looks once more', async (t) =
   fixture.finish();
 });
 
+t.test('a queue whose watches are cut short in vain starts fewer of them, until one finds something', async (t) => {
+  const fixture = createFixture();
+  const qp = fixture.createQueuePair();
+  const { adapter } = fixture.machine;
+  const cutShort = (): number => {
+    let doorbells = 0;
+    do {
+      t.same(post(fixture, qp), [SUCCESS]);
+      doorbells++;
+    } while (!qp.watched);
+    adapter.rest?.();
+    return doorbells;
+  };
+  t.same(Array.from({ length: 7 }, cutShort), [1, 1, 2, 4, 8, 16, 16]);
+  t.equal(counts(fixture).watches, 7);
+  for (let left = 16; left > 0; left--) post(fixture, qp);
+  t.same(post(fixture, qp), [SUCCESS], 'found');
+  t.equal(counts(fixture).finds, 1);
+  adapter.rest?.();
+  t.same(Array.from({ length: 3 }, cutShort), [1, 1, 2]);
+  fixture.finish();
+});
+
 t.test('sixteen queues are watched; a further one takes the place of one without finds', async (t) => {
   const fixture = createFixture();
   const queues = Array.from({ length: WATCHED_MAX }, () => fixture.createQueuePair());

@@ -22,6 +22,8 @@ export const WATCHED_MAX = 16;
 const HALF_SEQUENCE = (SEND_COMMAND_SEQUENCE_MASK + 1) / 2;
 /** A watch without a find halves the next window of its queue, so often at most. */
 const HALVINGS_MAX = 3;
+/** A watch that is cut short in vain doubles the doorbells until the next one, so often at most. */
+const DOUBLINGS_MAX = 4;
 const DWORD_BYTES = 4;
 /** Values of the word `watched`. */
 const WATCHED = QUEUE_PAIR_RECORD_WATCHED_MASK;
@@ -82,6 +84,10 @@ export class ShadowTails {
   /** The queue has got a doorbell: it is watched from the next pass on, or goes on being so. */
   ask(qp: QueuePair): void {
     if (qp.watchAsked || qp.sendSlots === undefined || this.#askedCount === WATCHED_MAX) return;
+    if (qp.watch < 0 && qp.unwatchedBells > 0) {
+      qp.unwatchedBells--;
+      return;
+    }
     qp.watchAsked = true;
     this.#asked[this.#askedCount++] = qp;
   }
@@ -97,13 +103,19 @@ export class ShadowTails {
     this.#clearAsked();
   }
 
-  /** Ends all watches. Returns true when the last look has found something. */
+  /**
+   * Ends all watches. Returns true when the last look has found something. Where the host may not
+   * poll, each watch ends here at once: queues that gain nothing then try it less and less often.
+   */
   rest(): boolean {
     const nowNs = this.#clock.now();
     let more = false;
     for (let place = 0; place < WATCHED_MAX; place++) {
       const qp = this.#queues[place];
-      if (qp?.owner.dma.busMaster === true && this.#end(qp, place, nowNs)) more = true;
+      if (qp?.owner.dma.busMaster !== true) continue;
+      const isCutShort = this.#hasFound[place] === 0 && nowNs < this.#endNs[place];
+      if (this.#end(qp, place, nowNs)) more = true;
+      else if (isCutShort) this.#delayWatch(qp);
     }
     return more;
   }
@@ -122,6 +134,11 @@ export class ShadowTails {
     const index = this.#asked.indexOf(qp);
     this.#asked[index] = this.#asked[--this.#askedCount];
     this.#asked[this.#askedCount] = undefined;
+  }
+
+  #delayWatch(qp: QueuePair): void {
+    qp.unwatchedBells = (1 << qp.watchDoublings) - 1;
+    qp.watchDoublings = Math.min(qp.watchDoublings + 1, DOUBLINGS_MAX);
   }
 
   #clearAsked(): void {
@@ -172,6 +189,7 @@ export class ShadowTails {
     if (!this.#take(qp, place)) return;
     qp.owner.counters.tailsFound++;
     qp.watchHalvings = 0;
+    qp.watchDoublings = 0;
     this.#hasFound[place] = 1;
     this.#renew(qp, place, nowNs);
   }
