@@ -158,9 +158,33 @@ export interface FunctionPort {
   plantFault(words: Uint8Array): void;
 }
 
+/** The connection of a link to another process, as the host keeps it. */
+export interface LinkStream {
+  /**
+   * Sends bytes, which the caller reuses afterwards. Returns false when enough bytes wait; a call
+   * of `LinkPort.drained` follows.
+   */
+  write(bytes: Uint8Array): boolean;
+  close(): void;
+}
+
+/** Calls of a host on a link to another process, which has one connection at a time. */
+export interface LinkPort {
+  /** A peer is there. The link may close the connection within the call. */
+  connect(stream: LinkStream): void;
+  /** Bytes have come; they may have any value. */
+  receive(stream: LinkStream, chunk: Uint8Array): void;
+  /** The connection accepts bytes again. */
+  drained(stream: LinkStream): void;
+  /** The connection is gone. */
+  disconnect(stream: LinkStream): void;
+}
+
 /** Calls of a host on the adapter. */
 export interface AdapterPort {
   readonly functions: readonly FunctionPort[];
+  /** Links to other processes. */
+  readonly linkPorts?: readonly LinkPort[];
   /**
    * Runs ready units for at most `budget` units of work and sends interrupts. Returns true when
    * more work is ready now.
@@ -177,7 +201,7 @@ export interface AdapterPort {
    */
   rest?(): boolean;
   /**
-   * Cuts, plugs in or changes a link between two of its ports on behalf of the host
+   * Cuts, plugs in or changes a link of one of its ports on behalf of the host
    * (device/fabric/link/link-changes.ts has the words). Throws RangeError for what does not fit.
    */
   changeLink?(words: Uint8Array): void;

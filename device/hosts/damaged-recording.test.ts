@@ -7,10 +7,11 @@ import { crc32 } from 'node:zlib';
 import t from 'tap';
 import { Adapter } from '../hca/adapter/adapter.ts';
 import { type AdapterOptions, defaultAdapterOptions } from '../hca/adapter/options.ts';
-import type { AdapterClock, HostPort } from '../host.ts';
+import type { AdapterClock, HostPort, LinkPort, LinkStream } from '../host.ts';
 import { defaultMthcaOptions } from '../personality/mthca/options.ts';
 import { Random } from '../random.ts';
 import { AdapterFixture } from '../rig/fixtures/adapter-fixture.ts';
+import { RecordedFabric } from '../rig/machine/fabric-machine.ts';
 import { InProcessMachine } from '../rig/machine/machine.ts';
 import { defaultSwitchNode } from '../topology/fabric-plan.ts';
 import { Recorder } from './recording.ts';
@@ -43,7 +44,10 @@ function record(run: (record: (options: AdapterOptions, count: number) => Record
     return recorder;
   });
   recorder?.flush();
-  const bytes = Buffer.concat(pieces);
+  return split(Buffer.concat(pieces));
+}
+
+function split(bytes: Uint8Array) {
   const { lengthBytes } = decodeHeader(bytes);
   return { header: bytes.subarray(0, lengthBytes), records: joinChunks(bytes, lengthBytes).records };
 }
@@ -69,19 +73,42 @@ function replay(recording: Uint8Array): ReplayResult | string {
 }
 
 const session = record((recorded) => new AdapterFixture({ seed: 9, record: recorded }).proveItWorks());
+const linked = split(recordLink());
 const construction = record((recorded) => new InProcessMachine({ adapter: SMALL, record: recorded }));
+
+/** An adapter with a link to another process, which sends back what the link sends. */
+function recordLink(): Uint8Array {
+  const adapter = { name: 'a', options: { ...defaultAdapterOptions, ...SMALL } };
+  const plan = { adapters: [adapter], switches: [], links: [], streams: [{ port: 'a:1' }], subnet: 'managed' } as const;
+  const fabric = new RecordedFabric(plan);
+  const { adapter: seam, clock } = fabric.machine;
+  const [link] = seam.linkPorts as readonly LinkPort[];
+  const echoes: Uint8Array[] = [];
+  const stream: LinkStream = { write: (bytes) => echoes.push(bytes.slice()) % 4 > 0, close: () => {} };
+  link.connect(stream);
+  for (let step = 0; step < 200; step++) {
+    for (const bytes of echoes.splice(0)) link.receive(stream, bytes);
+    link.drained(stream);
+    fabric.machine.step();
+    clock.advance(1e6);
+  }
+  link.disconnect(stream);
+  fabric.machine.runUntilIdle();
+  return fabric.takeRecording();
+}
 
 t.test('records with any wrong byte', async (t) => {
   const ends = { damaged: 0, different: 0, equal: 0 };
   for (let seed = 1; seed <= SESSIONS; seed++) {
     const random = new Random(seed);
-    const records = session.records.slice();
+    const { header, records: whole } = seed % 2 === 0 ? session : linked;
+    const records = whole.slice();
     for (let count = 1 + random.below(3); count > 0; count--) {
       // Many of the fields are small.
       records[random.below(records.length)] = random.below(2) === 0 ? random.below(30) : random.below(256);
     }
     try {
-      const end = replay(join(session.header, records));
+      const end = replay(join(header, records));
       if (typeof end === 'string') ends.damaged++;
       else if (end.divergence !== undefined || end.truncated) ends.different++;
       else ends.equal++;
@@ -120,6 +147,7 @@ t.test('fields out of range, one by one', async (t) => {
   t.match(end(RecordKind.RESET, 0, 9), /reset, .*: there is no reset 9/);
   t.match(end(RecordKind.BUS_MASTER, 0, 2), /bus master, .*: it is 2; it must be 0 or 1/);
   t.match(end(RecordKind.RESET, 7, 0), /there is no function 7/);
+  t.match(end(RecordKind.LINK_RECEIVE, 0, 0), /link receive, .*: there is no link 0/);
   t.match(end(RecordKind.MEMORY_MAPPED, 0, ...ENDLESS), /the number at byte \d+ of its records is too large/);
 });
 
@@ -165,7 +193,9 @@ t.test('headers with other fields', async (t) => {
   const mthca = { name: 'b', personality: 'mthca', options: { ...defaultMthcaOptions, portLids: [5, 6] } };
   const node = { ...defaultSwitchNode, name: 's', ports: 8 };
   const link = { ports: ['a:1', 's:1'], link: { kind: 'cable' } };
-  const plans = [lone, { adapters: [adapter, mthca], switches: [node], links: [link], subnet: 'managed' }] as const;
+  const streams = [{ port: 'a:2', link: { keepaliveNs: 1e9, outgoing: { seed: 1, delayNs: 2 } } }];
+  const parts = { adapters: [adapter, mthca], switches: [node], links: [link], streams };
+  const plans = [lone, { ...parts, subnet: 'managed' }] as const;
   const odd = [undefined, null, -1, 1.5, 1e12, 'x', [], { kind: 'faulty' }];
   let refused = 0;
   for (const plan of plans) {

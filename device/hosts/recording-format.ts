@@ -64,6 +64,14 @@ export const RecordKind = {
   PLANT_FAULT: 24, // function, length, bytes
   CHANGE_LINK: 25, // length, bytes
   REST: 26, // 0; its result is a RUN_RESULT
+  // Links to other processes: the number of the link, then the fields named. Calls into a link:
+  LINK_CONNECT: 27,
+  LINK_RECEIVE: 28, // length, bytes
+  LINK_DRAINED: 29,
+  LINK_DISCONNECT: 30,
+  // Calls out of the adapter.
+  LINK_WRITE: 31, // length, more, bytes
+  LINK_CLOSE: 32,
 } as const;
 export type RecordKind = (typeof RecordKind)[keyof typeof RecordKind];
 
@@ -99,7 +107,8 @@ export type RecordedPlan = AdapterOptions | FabricPlan;
  */
 export function recordedPlan(plan: FabricPlan): RecordedPlan {
   const [first, ...others] = plan.adapters;
-  const isAlone = others.length === 0 && plan.switches.length === 0 && plan.links.length === 0;
+  const { switches, links, streams = [] } = plan;
+  const isAlone = [others, switches, links, streams].every(({ length }) => length === 0);
   return isAlone && first.personality === undefined ? first.options : plan;
 }
 

@@ -11,10 +11,12 @@ import type {
   BusAddress,
   FunctionPort,
   HostPort,
+  LinkPort,
   ResetKind,
   ResourceAnswer,
 } from '../host.ts';
 import { fitsVarint, type RecordingSink, RecordWriter } from './record-writer.ts';
+import { RecordingLinkPort } from './recorded-link.ts';
 import { encodeHeader, type RecordedPlan, RecordKind } from './recording-format.ts';
 
 /** Reset kinds, indexed by their number in a record. */
@@ -149,6 +151,7 @@ export class RecordingClock implements AdapterClock {
 /** Records the calls to an adapter. */
 export class RecordingAdapterPort implements AdapterPort {
   readonly functions: readonly FunctionPort[];
+  readonly linkPorts: readonly LinkPort[];
   readonly #writer: RecordWriter;
   readonly #adapter: AdapterPort;
 
@@ -156,6 +159,7 @@ export class RecordingAdapterPort implements AdapterPort {
     this.#writer = writer;
     this.#adapter = adapter;
     this.functions = adapter.functions.map((port, index) => new RecordingFunctionPort(writer, port, index));
+    this.linkPorts = (adapter.linkPorts ?? []).map((link, index) => new RecordingLinkPort(writer, link, index));
   }
 
   run(budget: number): boolean {

@@ -6,7 +6,7 @@
  * guest, QEMU or FFI, so a session can be debugged. Used by `vuhca replay`, tests and digests.
  */
 import type { AdapterFactory } from '../hca/adapter/adapter.ts';
-import type { AdapterPort, FunctionPort } from '../host.ts';
+import type { AdapterPort, FunctionPort, LinkStream } from '../host.ts';
 import { type BuiltFabric, buildFabric } from '../topology/build-fabric.ts';
 import { findFabricError } from '../topology/fabric-errors.ts';
 import { EndOfRecording, RecordReader } from './record-reader.ts';
@@ -65,6 +65,13 @@ const calls: ReadonlySet<number> = new Set([
 ]);
 /** Those of the whole adapter: their records name no function. */
 const callsOfAll: ReadonlySet<number> = new Set([RecordKind.RUN, RecordKind.CHANGE_LINK, RecordKind.REST]);
+/** Those of a link to another process, which their records name. */
+const callsOfLinks: ReadonlySet<number> = new Set([
+  RecordKind.LINK_CONNECT,
+  RecordKind.LINK_RECEIVE,
+  RecordKind.LINK_DRAINED,
+  RecordKind.LINK_DISCONNECT,
+]);
 
 /** One replay of one recording. */
 export class Replay {
@@ -81,6 +88,8 @@ export class Replay {
 
   readonly #reader: RecordReader;
   readonly #outputs: ReplayedOutputs;
+  /** The connection of each link to another process. */
+  readonly #streams: readonly LinkStream[];
   #truncated: boolean;
   #steps = 0;
 
@@ -98,6 +107,7 @@ export class Replay {
     const made = this.#build(build);
     this.built = 'fabric' in made ? made : undefined;
     this.adapter = 'fabric' in made ? made.fabric : made;
+    this.#streams = (this.adapter.linkPorts ?? []).map((_, index) => this.#outputs.makeStream(index));
   }
 
   /** Builds what the header describes. Its CRC may be right, and its content still wrong. */
@@ -106,8 +116,7 @@ export class Replay {
     const { plan } = this.header;
     try {
       if (!isFabricPlan(plan)) return build(plan, clock, hosts);
-      const ends = plan.links.map((local) => ({ ports: local.ports, local }));
-      const error = findFabricError(plan, ends);
+      const error = findFabricError(plan);
       if (error !== undefined) throw new RangeError(error);
       return buildFabric(plan, clock, hosts);
     } catch (error) {
@@ -164,8 +173,9 @@ export class Replay {
   }
 
   #call(position: number, kind: number): void {
-    const isOfFunction = !callsOfAll.has(kind);
-    if (!calls.has(kind)) {
+    const isOfLink = callsOfLinks.has(kind);
+    const isOfFunction = !isOfLink && !callsOfAll.has(kind);
+    if (!isOfLink && !calls.has(kind)) {
       this.#outputs.diverge(position, recordKindName(kind), 'nothing: the adapter returned without that');
       return;
     }
@@ -175,7 +185,8 @@ export class Replay {
     this.#outputs.during = `step ${step.index}: ${step.name}`;
     const port = this.adapter.functions[functionIndex];
     if (port === undefined) this.#damaged(step, `there is no function ${functionIndex}`);
-    this.#dispatch(kind, port, step);
+    if (isOfLink) this.#callLink(kind, step);
+    else this.#dispatch(kind, port, step);
     if (!this.#outputs.stopped) this.#steps++;
   }
 
@@ -223,6 +234,19 @@ export class Replay {
     } else {
       this.#remap(kind, port, field, step);
     }
+  }
+
+  #callLink(kind: number, step: ReplayStep): void {
+    const index = this.#reader.varint();
+    const link = this.adapter.linkPorts?.[index];
+    const stream = this.#streams[index];
+    if (link === undefined || stream === undefined) this.#damaged(step, `there is no link ${index}`);
+    const bytes = kind === RecordKind.LINK_RECEIVE ? this.#readBytes(this.#reader.varint()) : undefined;
+    this.onStep(step);
+    if (bytes !== undefined) link.receive(stream, bytes);
+    else if (kind === RecordKind.LINK_CONNECT) link.connect(stream);
+    else if (kind === RecordKind.LINK_DRAINED) link.drained(stream);
+    else link.disconnect(stream);
   }
 
   #changeLink(words: Uint8Array, step: ReplayStep): void {

@@ -4,7 +4,7 @@
  * and answered from it. After the first difference, or at the end of the recording, calls fail and
  * are not compared. Used by `replay.ts`.
  */
-import type { AdapterClock, HostPort, ResourceAnswer } from '../host.ts';
+import type { AdapterClock, HostPort, LinkStream, ResourceAnswer } from '../host.ts';
 import { EndOfRecording, type RecordReader } from './record-reader.ts';
 import { RecordKind, recordKindName } from './recording-format.ts';
 
@@ -112,6 +112,23 @@ export class ReplayedOutputs {
     if (this.stopped) return;
     if (!this.#expect(RecordKind.TRACE_RESULT, 'the end of request trace')) return;
     this.#compare('status', this.#reader.varint(), status);
+  }
+
+  /** The connection of a link to another process. */
+  makeStream(index: number): LinkStream {
+    return {
+      write: (bytes) =>
+        this.#guard(() => {
+          if (!this.#expect(RecordKind.LINK_WRITE, `link write, ${bytes.length} bytes`)) return false;
+          this.#compare('link', this.#reader.varint(), index);
+          this.#compare('length of link write', this.#reader.varint(), bytes.length);
+          return !this.stopped && this.#checkBytes(0, bytes, 0, bytes.length);
+        }, false),
+      close: () =>
+        this.#guard(() => {
+          if (this.#expect(RecordKind.LINK_CLOSE, 'link close')) this.#compare('link', this.#reader.varint(), index);
+        }, undefined),
+    };
   }
 
   #host(index: number): HostPort {

@@ -145,7 +145,7 @@ t.test('the place of each manager', async (t) => {
   t.same(managerPlaces(plan), ['s:0'], 'the second port of an adapter has no link');
   t.same(managerPlaces({ ...plan, links: plan.links.filter((_, index) => index !== 1) }), ['s:0', 'r:0']);
   t.same(managerPlaces({ ...plan, ...none }), ['a:1', 'b:1'], 'each adapter is cabled to itself');
-  t.same(managerPlaces({ ...plan, ...none, sockets: ['b:2'] }), ['a:1', 'b:2'], 'a link to another process');
+  t.same(managerPlaces({ ...plan, ...none, streams: [{ port: 'b:2' }] }), ['a:1', 'b:2'], 'a link to another process');
   t.same(managerPlaces({ ...plan, links: [...plan.links, { ports: ['a:2', 'b:2'], link: { kind: 'cable' } }] }), [
     's:0',
     'a:2',
@@ -182,8 +182,9 @@ t.test('generated topologies are connected, and each port has one link', async (
       ...node,
       nodeGuid: (0x1000 + index * 64).toString(16).padStart(16, '0'),
     }));
-    const ends = [...trunks.map((ports) => ({ ports })), ...places.map((port) => ({ ports: [port] }))];
-    const error = findFabricError({ adapters: [], switches: nodes, subnet: 'external' }, ends);
+    const links = trunks.map((ports) => ({ ports, link: { kind: 'cable' } as const }));
+    const streams = places.map((port) => ({ port }));
+    const error = findFabricError({ adapters: [], switches: nodes, links, streams, subnet: 'external' });
     t.equal(error, undefined, `${rule} ${JSON.stringify(parameters)}`);
     const reached = new Set([switches[0].name]);
     for (const _ of switches)

@@ -5,7 +5,8 @@
  * `AdapterProcess` and by `Replay`.
  */
 import { Fabric, type FabricNode } from '../fabric/link/fabric.ts';
-import { findJoint, type Joint, joinPorts } from '../fabric/link/joint.ts';
+import { type ChangeableLink, findJoint, type Joint, joinPorts } from '../fabric/link/joint.ts';
+import { StreamLink } from '../fabric/link/stream-link.ts';
 import type { LinkEnd } from '../fabric/port/link.ts';
 import { parseGuid } from '../fabric/port/port.ts';
 import { installManager } from '../fabric/subnet-manager/manager/install.ts';
@@ -31,6 +32,8 @@ export interface BuiltFabric {
   readonly switches: readonly Switch[];
   /** The links between ports of the process. */
   readonly joints: readonly Joint[];
+  /** Those to other processes, in the order of the plan. */
+  readonly streams: readonly StreamLink[];
   /** The built-in subnet managers, if the fabric has any. */
   readonly managers: readonly SubnetManager[];
 }
@@ -56,12 +59,19 @@ export function buildFabric(plan: FabricPlan, clock: AdapterClock, hosts: readon
   const built = { adapters, switches };
   observeSwitches([...switches, ...adapters.flatMap(({ inner }) => inner)], adapters);
   for (const link of plan.links) joined.push(join(plan, built, link));
-  const joints = [...adapters.flatMap((adapter) => adapter.joints), ...joined].filter((joint) => joint !== undefined);
+  const streams = (plan.streams ?? []).map(({ port, link }) => new StreamLink(findFabricPort(plan, built, port), link));
+  const joints = [...adapters.flatMap((adapter) => adapter.joints), ...joined]
+    .filter((joint) => joint !== undefined)
+    // A link to another process takes a port of an adapter from the cable to its neighbour.
+    .filter(({ ends }) => !streams.some(({ port }) => ends.includes(port)));
   const nodes: FabricNode[] = [...adapters, ...switches];
   const places = plan.subnet === 'managed' ? managerPlaces(plan) : [];
   const managers = places.map((place) => startManager(plan, built, place, clock, nodes));
-  const find = (port: string): Joint | undefined => findJoint(joints, lookUpPort(plan, built, port));
-  return { ...built, joints, managers, fabric: new Fabric(nodes, find) };
+  const find = (name: string): ChangeableLink | undefined => {
+    const end = lookUpPort(plan, built, name);
+    return streams.find(({ port }) => port === end) ?? findJoint(joints, end);
+  };
+  return { ...built, joints, streams, managers, fabric: new Fabric(nodes, { streams, find }) };
 }
 
 /** Starts a subnet manager; a switch runs its own, and one at an adapter runs as a node. */

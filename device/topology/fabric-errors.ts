@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Checks of the plan of a fabric (docs/TOPOLOGY.md): names, GUIDs, LIDs, ports and links must go
- * together. Each mistake has one sentence. device/process/host/topology.ts calls it, with the ends
- * of links to other processes.
+ * together. Each mistake has one sentence. device/process/host/topology.ts and replays call it.
  */
 
-import { findLinkOptionError } from '../fabric/link/link-options.ts';
+import { findLinkOptionError, findStreamOptionError } from '../fabric/link/link-options.ts';
 import { parseGuid } from '../fabric/port/port.ts';
 import { DATA_VL_COUNTS } from '../fabric/port/transmit-queues.ts';
 import { defaultSubnetManagerOptions, findSubnetManagerError } from '../fabric/subnet-manager/options.ts';
@@ -39,14 +38,8 @@ interface Node {
   readonly functionOf?: string | undefined;
 }
 
-/** The ports of a link in this process; one of a link to another process. */
-interface LinkEnds {
-  readonly ports: readonly string[];
-  readonly local?: LocalLinkPlan | undefined;
-}
-
-/** One sentence about the first mistake, or undefined. `ends` are all links, in order. */
-export function findFabricError(plan: Omit<FabricPlan, 'links'>, ends: readonly LinkEnds[]): string | undefined {
+/** One sentence about the first mistake, or undefined. */
+export function findFabricError(plan: FabricPlan): string | undefined {
   const { adapters, switches } = plan;
   const nodes = [...adapters.map(describeAdapter), ...switches.map(describeSwitch)];
   return (
@@ -55,12 +48,12 @@ export function findFabricError(plan: Omit<FabricPlan, 'links'>, ends: readonly 
     findSwitchError(switches) ??
     findLidClash(adapters) ??
     findGuidClash([...nodes, ...adapters.flatMap(describeEmbedded)]) ??
-    findLinkError(nodes, ends) ??
+    findLinkError(nodes, plan) ??
     findControlError(plan)
   );
 }
 
-function findControlError({ adapters, switches, subnet, manager }: Omit<FabricPlan, 'links'>): string | undefined {
+function findControlError({ adapters, switches, subnet, manager }: FabricPlan): string | undefined {
   const embedding = adapters.find(isEmbedding);
   const hasSwitches = switches.length > 0 || embedding !== undefined;
   if (subnet === 'fixed' && embedding !== undefined)
@@ -175,9 +168,10 @@ function findGuidClash(nodes: readonly Node[]): string | undefined {
   return undefined;
 }
 
-function findLinkError(nodes: readonly Node[], links: readonly LinkEnds[]): string | undefined {
+function findLinkError(nodes: readonly Node[], { links, streams = [] }: FabricPlan): string | undefined {
   const taken = new Set<string>();
-  for (const { ports, local } of links) {
+  for (const one of [...links, ...streams]) {
+    const ports = 'ports' in one ? one.ports : [one.port];
     const name = `link ${ports.join(' - ')}`;
     for (const port of ports) {
       const error = findPortError(nodes, port);
@@ -185,7 +179,7 @@ function findLinkError(nodes: readonly Node[], links: readonly LinkEnds[]): stri
       if (taken.has(port)) return `${name}: port ${port} has a link already; a port has one`;
       taken.add(port);
     }
-    const error = local === undefined ? undefined : findLocalLinkError(nodes, local);
+    const error = 'ports' in one ? findLocalLinkError(nodes, one) : findStreamOptionError(one.link);
     if (error !== undefined) return `${name}: ${error}`;
   }
   return undefined;

@@ -5,7 +5,7 @@
  * `build-fabric.ts` builds it, `fabric-errors.ts` checks it.
  */
 
-import type { PortLinkOptions } from '../fabric/link/link-options.ts';
+import type { PortLinkOptions, StreamLinkOptions } from '../fabric/link/link-options.ts';
 import type { SubnetManagerOptions } from '../fabric/subnet-manager/options.ts';
 import type { AdapterOptions } from '../hca/adapter/options.ts';
 import type { PersonalityOptions } from '../personality/shared/options.ts';
@@ -64,6 +64,12 @@ export interface LocalLinkPlan {
   readonly speed?: string;
 }
 
+/** This process's end of a link to another one. Its address and key are the host's. */
+export interface StreamLinkPlan {
+  readonly port: string;
+  readonly link?: Partial<StreamLinkOptions>;
+}
+
 /**
  * Ways in which ports get LIDs and become active. `managed`: built-in subnet managers do it, one
  * for each separate part of the fabric (`manager-places.ts`). `external`: ports wait for a subnet
@@ -76,8 +82,7 @@ export interface FabricPlan {
   readonly adapters: readonly AdapterNode[];
   readonly switches: readonly SwitchNode[];
   readonly links: readonly LocalLinkPlan[];
-  /** Ports with a link to another process. */
-  readonly sockets?: readonly string[];
+  readonly streams?: readonly StreamLinkPlan[];
   readonly subnet: SubnetControl;
   /** Options of the built-in subnet managers. */
   readonly manager?: Partial<SubnetManagerOptions>;

@@ -13,7 +13,7 @@ export function managerPlaces(plan: Omit<FabricPlan, 'subnet'>): readonly string
   const parts = new Parts();
   for (const { name, ports } of plan.switches)
     for (let number = 1; number <= ports; number++) parts.join(`${name}:0`, `${name}:${number}`);
-  const linked = new Set<string>(plan.sockets ?? []);
+  const linked = new Set<string>(plan.streams?.map(({ port }) => port));
   const cable = (first: string, second: string) => {
     parts.join(first, second);
     linked.add(first).add(second);
@@ -47,8 +47,9 @@ function embeddedAt(port: string): string {
 }
 
 /** True when no link names a port of the adapter: its ports are joined by its own options. */
-export function isAlone({ links, sockets = [] }: Pick<FabricPlan, 'links' | 'sockets'>, name: string): boolean {
-  return ![...links.flatMap(({ ports }) => ports), ...sockets].some((port) => splitPort(port)[0] === name);
+export function isAlone({ links, streams = [] }: Pick<FabricPlan, 'links' | 'streams'>, name: string): boolean {
+  const linked = [...links.flatMap(({ ports }) => ports), ...streams.map(({ port }) => port)];
+  return !linked.some((port) => splitPort(port)[0] === name);
 }
 
 /** Parts of a graph, each named by one of its members. */

@@ -4,6 +4,7 @@
  * and a loop that runs the link as the pump does. Used by links.ts and links-worker.ts.
  */
 
+import { StreamLink } from '../../device/fabric/link/stream-link.ts';
 import { SocketLink, type SocketLinkOptions } from '../../device/process/host/socket-link.ts';
 import { newPort, send } from '../../device/rig/fixtures/port-pair.ts';
 
@@ -26,7 +27,7 @@ export class LinkEndLoop {
   constructor(number: number, options: SocketLinkOptions, payloadBytes: number) {
     this.#port = newPort(number);
     this.#payloadBytes = payloadBytes;
-    this.socketLink = new SocketLink(this.#port, options);
+    this.socketLink = new SocketLink(new StreamLink(this.#port), options);
   }
 
   async start(): Promise<void> {

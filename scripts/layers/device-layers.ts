@@ -334,7 +334,7 @@ export const deviceLayers: readonly Row[] = [
   {
     path: 'device/rig/live',
     holds: 'live adapter processes for tests',
-    uses: 'layout infiniband vfio-user client test-support agents function adapter device/topology hosts ibsim host process/trace control rig/driver machine fixtures conformance',
+    uses: 'layout infiniband vfio-user client test-support link agents function adapter device/topology hosts ibsim host process/trace control rig/driver machine fixtures conformance',
     forTests: true,
   },
 ];

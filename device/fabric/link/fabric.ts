@@ -2,11 +2,12 @@
 /**
  * Several adapters of one process on one clock, run as one (docs/TOPOLOGY.md). Hosts, pump,
  * recorder and replay see a single adapter with the functions of all, in the order of the adapters.
- * Packets between its adapters stay inside, so a recording of the whole is complete.
+ * Packets between its adapters stay inside; those of other processes come through `linkPorts`. So a
+ * recording of the whole is complete.
  */
-import type { AdapterPort, FunctionPort } from '../../host.ts';
+import type { AdapterPort, FunctionPort, LinkPort } from '../../host.ts';
 import type { LinkEnd } from '../port/link.ts';
-import type { Joint } from './joint.ts';
+import type { ChangeableLink } from './joint.ts';
 import { makeLinkChange } from './link-changes.ts';
 import { WakingFunction } from './waking-function.ts';
 
@@ -20,9 +21,18 @@ export interface FabricNode extends AdapterPort {
   readonly inner?: readonly FabricNode[];
 }
 
+/** The links of a fabric, as its host uses them. */
+export interface FabricLinks {
+  /** Those to other processes. */
+  readonly streams?: readonly LinkPort[];
+  /** The link at a port of that name; without it no link can be changed. */
+  find?(port: string): ChangeableLink | undefined;
+}
+
 /** The adapters as one `AdapterPort`. */
 export class Fabric implements AdapterPort {
   readonly functions: readonly FunctionPort[];
+  readonly linkPorts: readonly LinkPort[];
   /** Nodes in their order; undefined where one has left. */
   readonly #places: (FabricNode | undefined)[] = [];
   /** 1 for each place whose node has work to do. */
@@ -31,11 +41,11 @@ export class Fabric implements AdapterPort {
   #ran = new Uint8Array(0);
   /** Passes since all nodes have run. */
   #partial = 0;
-  readonly #findJoint: (port: string) => Joint | undefined;
+  readonly #findLink: (port: string) => ChangeableLink | undefined;
 
-  /** `find`: the joint at a port of that name; without it no link can be changed. */
-  constructor(nodes: readonly FabricNode[], find: (port: string) => Joint | undefined = () => undefined) {
-    this.#findJoint = find;
+  constructor(nodes: readonly FabricNode[], { streams = [], find = () => undefined }: FabricLinks = {}) {
+    this.linkPorts = streams;
+    this.#findLink = find;
     for (const node of nodes) this.add(node);
     this.functions = nodes.flatMap(({ functions }, place) =>
       functions.map((port) => new WakingFunction(port, () => this.#wake(place))),
@@ -86,7 +96,7 @@ export class Fabric implements AdapterPort {
   }
 
   changeLink(words: Uint8Array): void {
-    makeLinkChange(words, this.#findJoint);
+    makeLinkChange(words, this.#findLink);
   }
 
   /**

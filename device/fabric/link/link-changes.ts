@@ -5,13 +5,7 @@
  * the seam (`AdapterPort.changeLink`), so that a recording has them, and adapter or fabric carries
  * them out.
  */
-import {
-  type ChangeableLink,
-  type ChangeableProperty,
-  changeableProperties,
-  type Joint,
-  type LinkChange,
-} from './joint.ts';
+import { type ChangeableLink, type ChangeableProperty, changeableProperties, type LinkChange } from './joint.ts';
 import { type LinkFault, linkFaults } from './link-options.ts';
 
 const SEED_MAX = 0xffff_ffff;
@@ -52,11 +46,11 @@ export function encodeLinkChange(port: string, words: readonly string[]): Uint8A
 }
 
 /** Carries out what `encodeLinkChange` wrote. Throws RangeError as `readLinkChange`. */
-export function makeLinkChange(bytes: Uint8Array, find: (port: string) => Joint | undefined): void {
+export function makeLinkChange(bytes: Uint8Array, find: (port: string) => ChangeableLink | undefined): void {
   const [port = '', ...words] = new TextDecoder().decode(bytes).split(' ');
-  const joint = find(port);
-  if (joint === undefined) throw new RangeError(`no link of this process is at port ${port}`);
-  readLinkChange(port, joint, words).make();
+  const link = find(port);
+  if (link === undefined) throw new RangeError(`no link of this process is at port ${port}`);
+  readLinkChange(port, link, words).make();
 }
 
 const PROPERTY_SYNTAX = `${linkFaults.join(', ')} with a probability up to 1; ${changeableProperties.join(', ')}, seed with a number`;

@@ -126,13 +126,23 @@ const RANGES: readonly [keyof FaultyLinkOptions, number, number][] = [
   ['flightPackets', 2, 1024],
 ];
 
+const STREAM_RANGES: readonly [Exclude<keyof StreamLinkOptions, 'outgoing'>, number, number][] = [
+  ['bufferBlocks', 68, 1 << 16],
+  ['bufferPackets', 1, 1 << 16],
+  ['keepaliveNs', 1, 1e15],
+];
+
+/** As `findLinkOptionError`, for a link to another process. */
+export function findStreamOptionError(options: Partial<StreamLinkOptions> = {}): string | undefined {
+  const all = { ...defaultStreamLinkOptions, ...options };
+  return findRangeError(all, STREAM_RANGES) ?? (all.outgoing && findLinkOptionError(all.outgoing));
+}
+
 /** Returns a sentence about the first option out of range, or undefined. */
 export function findLinkOptionError(options: Partial<FaultyLinkOptions>): string | undefined {
   const all = { ...defaultFaultyLinkOptions, ...options };
-  for (const [name, low, high] of RANGES) {
-    const value = all[name] as number;
-    if (!(value >= low && value <= high)) return `link option ${name} is ${value}; it must be ${low} to ${high}`;
-  }
+  const error = findRangeError(all, RANGES);
+  if (error !== undefined) return error;
   if (mtuBytes(mtuCode(all.mtuBytes)) !== all.mtuBytes)
     return `link option mtuBytes is ${all.mtuBytes}; it must be 256, 512, 1024, 2048 or 4096`;
   for (const [fault, probability] of Object.entries(all.faults)) {
@@ -146,4 +156,15 @@ export function findLinkOptionError(options: Partial<FaultyLinkOptions>): string
     return !(lengthNs > 0) || atNs < (before === undefined ? 0 : before.atNs + before.lengthNs);
   });
   return early < 0 ? undefined : `link flap ${early} has no length or begins before the one before it ended`;
+}
+
+function findRangeError<Options>(
+  options: Options,
+  ranges: readonly (readonly [name: keyof Options & string, low: number, high: number])[],
+): string | undefined {
+  for (const [name, low, high] of ranges) {
+    const value = options[name] as number;
+    if (!(value >= low && value <= high)) return `link option ${name} is ${value}; it must be ${low} to ${high}`;
+  }
+  return undefined;
 }

@@ -9,12 +9,13 @@ import { LINK_HELLO_SIZE } from '../../../protocol/infiniband/gen/link-hello.gen
 import { LinkFrameType } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { PortPhysicalState, TrapNumber } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
+import type { LinkStream } from '../../host.ts';
 import { Random } from '../../random.ts';
 import { Arrivals, newPort, send } from '../../rig/fixtures/port-pair.ts';
 import { PACKET_SLOT_BYTES } from '../port/packet-ring.ts';
 import type { Port } from '../port/port.ts';
 import type { StreamLinkOptions } from './link-options.ts';
-import { type LinkStream, StreamLink } from './stream-link.ts';
+import { StreamLink } from './stream-link.ts';
 
 /** One end of a connection: bytes written wait until they are pumped to the other end. */
 class Wire implements LinkStream {

@@ -11,6 +11,7 @@ import { getLinkFrameType, getLinkFrameVirtualLane } from '../../../protocol/inf
 import { LinkFrameType } from '../../../protocol/infiniband/gen/values.gen.ts';
 import { PortPhysicalState } from '../../../protocol/infiniband/mad/gen/values.gen.ts';
 import { VCRC_SIZE } from '../../../protocol/infiniband/vcrc.ts';
+import type { LinkPort, LinkStream } from '../../host.ts';
 import { Random } from '../../random.ts';
 import type { Link, LinkEnd } from '../port/link.ts';
 import { type PacketRing, packetBlocks } from '../port/packet-ring.ts';
@@ -25,20 +26,15 @@ import {
   readHello,
   type StreamFault,
 } from './frame-writer.ts';
-import { type LinkChange, mergeProperties, type SeededProperties } from './joint.ts';
+import { type ChangeableLink, type LinkChange, mergeProperties, type SeededProperties } from './joint.ts';
 import { LinkDirection } from './link-direction.ts';
-import { defaultFaultyLinkOptions, defaultStreamLinkOptions, type StreamLinkOptions } from './link-options.ts';
+import {
+  defaultFaultyLinkOptions,
+  defaultStreamLinkOptions,
+  findLinkOptionError,
+  type StreamLinkOptions,
+} from './link-options.ts';
 import { ReceiveBuffer } from './receive-buffer.ts';
-
-/** One connection. */
-export interface LinkStream {
-  /**
-   * Sends bytes, which the caller reuses afterwards. Returns false when enough bytes wait; a call
-   * of `StreamLink.drained` follows.
-   */
-  write(bytes: Uint8Array): boolean;
-  close(): void;
-}
 
 const SILENT_KEEPALIVES = 20;
 const SMALLEST_PACKET = 26;
@@ -47,7 +43,8 @@ const StreamState = { CLOSED: 0, GREETING: 1, OPENING: 2, UP: 3 } as const;
 type StreamState = (typeof StreamState)[keyof typeof StreamState];
 
 /** The link of one port; the connection comes and goes. */
-export class StreamLink implements Link {
+export class StreamLink implements Link, LinkPort, ChangeableLink {
+  readonly isRetrained = false;
   readonly trusted = false;
   readonly active = true;
   /** Number of connections that came up, and of connections ended by this side, by cause. */
@@ -69,6 +66,7 @@ export class StreamLink implements Link {
   #properties: SeededProperties | undefined = undefined;
   #outgoing: LinkDirection | undefined = undefined;
   #stream: LinkStream | undefined = undefined;
+  #isCut = false;
   #state: StreamState = StreamState.CLOSED;
   /** The connection broke, and the port has not changed yet. */
   #broken = false;
@@ -97,15 +95,28 @@ export class StreamLink implements Link {
     return this.#outgoing;
   }
 
-  /** The properties that a change leads to; they are not checked. */
-  mergeProperties(change: LinkChange): SeededProperties {
-    return mergeProperties(this.#properties, change);
+  findObjection(change: LinkChange): string | undefined {
+    return findLinkOptionError(mergeProperties(this.#properties, change));
   }
 
   /** Gives packets that go out from now on other properties and faults, which are in range. */
   change(change: LinkChange): void {
-    this.#setProperties(this.mergeProperties(change));
+    this.#setProperties(mergeProperties(this.#properties, change));
     this.port.onWork?.();
+  }
+
+  /** The cable is out: there is no connection until it is plugged in. */
+  get isCut(): boolean {
+    return this.#isCut;
+  }
+
+  cut(): void {
+    this.#isCut = true;
+    this.close();
+  }
+
+  plugIn(): void {
+    this.#isCut = false;
   }
 
   /** True when the connection and the port are up. */
@@ -119,10 +130,10 @@ export class StreamLink implements Link {
 
   /**
    * Starts with a new connection; only while there is none. A port that is switched off ends it at
-   * once.
+   * once, and so does a cable that is out.
    */
   connect(stream: LinkStream): void {
-    if (this.port.physicalState === PortPhysicalState.DISABLED) {
+    if (this.#isCut || this.port.physicalState === PortPhysicalState.DISABLED) {
       stream.close();
       return;
     }
@@ -138,7 +149,6 @@ export class StreamLink implements Link {
     this.port.onWork?.();
   }
 
-  /** Takes bytes from the connection. */
   receive(stream: LinkStream, chunk: Uint8Array): void {
     if (stream !== this.#stream) return;
     this.#heard = true;
@@ -148,14 +158,12 @@ export class StreamLink implements Link {
     this.port.onWork?.();
   }
 
-  /** The connection accepts bytes again. */
   drained(stream: LinkStream): void {
     if (stream !== this.#stream) return;
     this.#blocked = false;
     this.port.onWork?.();
   }
 
-  /** The connection is gone. */
   disconnect(stream: LinkStream): void {
     if (stream !== this.#stream) return;
     this.#stream = undefined;

@@ -8,7 +8,15 @@
  * process.
  */
 import { COMPLETION_ENTRY_SIZE } from '../../../protocol/layout/gen/completion-entry.gen.ts';
-import type { AdapterPort, BusAddress, FunctionPort, HostPort, ResetKind, ResourceAnswer } from '../../host.ts';
+import type {
+  AdapterPort,
+  BusAddress,
+  FunctionPort,
+  HostPort,
+  LinkPort,
+  ResetKind,
+  ResourceAnswer,
+} from '../../host.ts';
 import { Random } from '../../random.ts';
 import type { OrderingDefect, OrderingOptions } from './ordering-options.ts';
 import { PostedWrites } from './posted-writes.ts';
@@ -138,6 +146,10 @@ class OrderedAdapter implements AdapterPort {
 
   rest(): boolean {
     return this.#adapter.rest?.() === true;
+  }
+
+  get linkPorts(): readonly LinkPort[] {
+    return this.#adapter.linkPorts ?? [];
   }
 
   changeLink(words: Uint8Array): void {

@@ -4,21 +4,24 @@
  * it properties and faults (docs/TOPOLOGY.md, "Links at run time"). `ControlCommands` serves it.
  */
 
-import { findJoint } from '../../fabric/link/joint.ts';
+import { type ChangeableLink, findJoint } from '../../fabric/link/joint.ts';
 import { encodeLinkChange, readLinkChange } from '../../fabric/link/link-changes.ts';
 import { Refusal } from '../../hca/adapter/refusal.ts';
 import { type AdapterProcess, isLoneDevice } from '../host/adapter-process.ts';
+import type { SocketLink } from '../host/socket-link.ts';
 import { listUplinks } from '../reports/link-report.ts';
 import type { ControlCommand } from './control-server.ts';
 
-/** A change crosses the seam, so a recording has it; links to other processes are not recorded. */
+/** A change crosses the seam, so a recording has it. */
 export function makeLinkCommand(process: AdapterProcess): ControlCommand {
   return ({ parameters: { port, words } }) => {
     if (typeof port !== 'string') throw new Refusal('port must be a string');
     if (!Array.isArray(words) || !words.every((word) => typeof word === 'string'))
       throw new Refusal('words must be a list of strings');
     const name = nameInFull(process, port);
-    const text = changeSocketLink(process, name, words) ?? changeJoint(process, name, words);
+    const { text } = refusing(() => readLinkChange(name, findLink(process, name), words));
+    process.seam.changeLink?.(encodeLinkChange(name, words));
+    findSocketLink(process, name)?.followCable();
     process.pump.wake();
     return { text };
   };
@@ -31,25 +34,17 @@ function nameInFull(process: AdapterProcess, port: string): string {
   return listUplinks(process)[Number(port) - 1]?.name ?? `${served[0].name}:${port}`;
 }
 
-function changeJoint(process: AdapterProcess, port: string, words: readonly string[]): string {
+function findLink(process: AdapterProcess, port: string): ChangeableLink {
   const joined = listUplinks(process).filter((one) => findJoint(process.joints, one.port) !== undefined);
   const joint = findJoint(process.joints, joined.find(({ name }) => name === port)?.port);
-  if (joint === undefined) {
-    const known = [...joined.map(({ name }) => name), ...process.socketLinks.map(({ options }) => options.port)];
-    throw new Refusal(`no link is at port ${port}; there are ${known.join(', ') || 'none'}`);
-  }
-  const { text } = refusing(() => readLinkChange(port, joint, words));
-  process.seam.changeLink?.(encodeLinkChange(port, words));
-  return text;
+  const link = findSocketLink(process, port)?.link ?? joint;
+  if (link !== undefined) return link;
+  const known = [...joined.map(({ name }) => name), ...process.socketLinks.map(({ options }) => options.port)];
+  throw new Refusal(`no link is at port ${port}; there are ${known.join(', ') || 'none'}`);
 }
 
-/** The sentence, or undefined when the port has no link to another process. */
-function changeSocketLink(process: AdapterProcess, port: string, words: readonly string[]): string | undefined {
-  const link = process.socketLinks.find(({ options }) => options.port === port);
-  if (link === undefined) return undefined;
-  const { text, make } = refusing(() => readLinkChange(port, link, words));
-  make();
-  return text;
+function findSocketLink({ socketLinks }: AdapterProcess, port: string): SocketLink | undefined {
+  return socketLinks.find(({ options }) => options.port === port);
 }
 
 function refusing<Result>(read: () => Result): Result {

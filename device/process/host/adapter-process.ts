@@ -27,14 +27,7 @@ import { identityOf } from './pci-identity.ts';
 import { RecordingFile } from './recording-file.ts';
 import { SocketLink } from './socket-link.ts';
 import { Stepper } from './stepper.ts';
-import {
-  type AdapterPlan,
-  fabricOf,
-  findRecordingObjection,
-  findTopologyError,
-  type SocketLinkPlan,
-  type Topology,
-} from './topology.ts';
+import { type AdapterPlan, fabricOf, findTopologyError, type SocketLinkPlan, type Topology } from './topology.ts';
 import { VfioUserHost } from './vfio-user-host.ts';
 import { WallClock } from './wall-clock.ts';
 
@@ -116,9 +109,8 @@ export class AdapterProcess {
    * RangeError, each with one sentence.
    */
   constructor(options: AdapterProcessOptions) {
-    const { topology, recordPath } = options;
-    const error =
-      findTopologyError(topology) ?? (recordPath === undefined ? undefined : findRecordingObjection(topology));
+    const { topology } = options;
+    const error = findTopologyError(topology);
     if (error !== undefined) throw new RangeError(error);
     this.#onFailure = options.onFailure ?? ((_where, error) => throwUncaught(error));
     raiseInliningBudget();
@@ -147,7 +139,8 @@ export class AdapterProcess {
       this.served = joinServed(topology, cores, hosts, this.seam.functions);
       this.adapters = this.served.filter(isOwn);
       this.personalities = this.served.filter(isPersonality);
-      this.socketLinks = topology.links.flatMap((link) => ('port' in link ? [this.#plug(link)] : []));
+      const links = topology.links.filter((link) => 'port' in link);
+      this.socketLinks = links.map((plan, index) => this.#serveLink(plan, index));
       this.#connectHosts(hosts.flat(), this.seam.functions);
       this.stepper = options.isStepwise === true ? this.#makeStepper(hosts.flat()) : undefined;
       this.pump.onPass(makePassHook(this.seam, this.clock, recorder, this.stepper));
@@ -205,11 +198,10 @@ export class AdapterProcess {
     return door;
   }
 
-  #plug(plan: SocketLinkPlan): SocketLink<SocketLinkPlan> {
-    const port = this.findPort(plan.port);
+  #serveLink(plan: SocketLinkPlan, index: number): SocketLink<SocketLinkPlan> {
     // Its bytes come from the event loop, not from the run of another adapter.
-    port.onWork = () => this.pump.wake();
-    return new SocketLink(port, plan);
+    const wake = (): void => this.pump.wake();
+    return new SocketLink(this.#built.streams[index], { ...plan, wake }, this.seam.linkPorts?.[index]);
   }
 
   /** Opens the hosts of each adapter. */
@@ -254,10 +246,11 @@ export class AdapterProcess {
     try {
       this.pump.destroy();
     } finally {
-      for (const link of this.socketLinks) link.close();
-      this.door?.close();
+      // What links do while they are closed is no part of the session.
       this.#recorder?.flush();
       this.recording?.close();
+      for (const link of this.socketLinks) link.close();
+      this.door?.close();
     }
   }
 }

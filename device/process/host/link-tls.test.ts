@@ -47,9 +47,11 @@ t.test('packets pass between ends that know each other, and the link comes back'
     await exchange(connector, listener, 500);
     t.same(connector.arrivals.ids, counting(500), here.kind);
     t.same([...listener.arrivals.errors, ...connector.arrivals.errors], [], here.kind);
-    connector.socketLink.cut();
+    connector.socketLink.link.cut();
+    connector.socketLink.followCable();
     await until(() => !isActive(listener)(), 'the cut', listener, connector);
-    connector.socketLink.plugIn();
+    connector.socketLink.link.plugIn();
+    connector.socketLink.followCable();
     await until(isActive(listener, connector), 'the link again', listener, connector);
     t.same([listener.socketLink.trouble, connector.socketLink.trouble], [undefined, undefined]);
     close(listener, connector);

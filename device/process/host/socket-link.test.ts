@@ -195,7 +195,7 @@ t.test('an end without a peer says why, until it has one', async (t) => {
   heir.socketLink.close();
   await until(() => connector.port.state === PortState.DOWN, 'the port going down', connector);
   t.match(connector.socketLink.trouble, /^the peer has gone|^cannot connect/);
-  connector.socketLink.cut();
+  connector.socketLink.link.cut();
   t.match(connector.socketLink.trouble, /^the cable is out/);
   connector.socketLink.close();
 });

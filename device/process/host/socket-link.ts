@@ -2,15 +2,13 @@
 /**
  * Carries a `StreamLink` over a UNIX or TCP socket (docs/TOPOLOGY.md): one side listens, the other
  * connects and retries for ever. Either side may restart; the link recovers. It works on Node's
- * event loop beside the pump: the port's `onWork` must wake the pump.
+ * event loop beside the pump, which `wake` wakes.
  */
 import type { Socket } from 'node:net';
 import type { LinkKey } from '../../../protocol/system/link-key.ts';
 import { type LinkEndpoint, nameEndpoint, takesKey } from '../../../protocol/system/socket-address.ts';
-import type { ChangeableLink, LinkChange } from '../../fabric/link/joint.ts';
-import { findLinkOptionError, type StreamLinkOptions } from '../../fabric/link/link-options.ts';
-import { StreamLink } from '../../fabric/link/stream-link.ts';
-import type { LinkEnd } from '../../fabric/port/link.ts';
+import type { StreamLink } from '../../fabric/link/stream-link.ts';
+import type { LinkPort } from '../../host.ts';
 import { LinkDialer, type RetryTimes } from './link-dialer.ts';
 import { describeFault } from './link-failures.ts';
 import { LinkListener, type PeerTaker } from './link-listener.ts';
@@ -20,7 +18,8 @@ export interface SocketLinkOptions extends Partial<RetryTimes> {
   readonly endpoint: LinkEndpoint;
   /** Encrypts, and lets both ends prove that they may be linked; only over TCP. */
   readonly key?: LinkKey;
-  readonly link?: Partial<StreamLinkOptions>;
+  /** Called when the link has work. */
+  readonly wake?: () => void;
   /** Called with one line of text, at most a few times per second. */
   readonly log?: (line: string) => void;
 }
@@ -36,27 +35,28 @@ const UNGREETED_PLAIN = 'the peer ended the connection without a greeting; it ma
 const HELD = 'the cable is out; `vuhca link up` plugs it in';
 
 /** One end of a link; the socket may be replaced any number of times. */
-export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> implements ChangeableLink {
-  readonly isRetrained = false;
+export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> {
   readonly link: StreamLink;
   readonly options: Options;
+  /** The link as hosts call it. */
+  readonly #seam: LinkPort;
   readonly #name: string;
   readonly #listener: LinkListener | undefined;
   readonly #dialer: LinkDialer | undefined;
   #socket: Socket | undefined = undefined;
   #closed = false;
-  #held = false;
   #trouble: string | undefined = undefined;
   #loggedMs = Number.NEGATIVE_INFINITY;
   #loggedWords = '';
 
-  /** Plugs the link into `port`, which stays down until a peer is connected. */
-  constructor(port: LinkEnd, options: Options) {
+  /** `seam` is what stands between host and link, such as a recorder. */
+  constructor(link: StreamLink, options: Options, seam: LinkPort = link) {
+    this.link = link;
     this.options = options;
+    this.#seam = seam;
     const { role, endpoint, key, retryMs = RETRY_MS, retryMaxMs = RETRY_MAX_MS } = options;
-    this.#name = `link of port ${port.number} at ${nameEndpoint(endpoint)}`;
-    this.link = new StreamLink(port, options.link);
-    this.link.onFault = (fault) => this.#tell(describeFault(fault));
+    this.#name = `link of port ${link.port.number} at ${nameEndpoint(endpoint)}`;
+    link.onFault = (fault) => this.#tell(describeFault(fault));
     const taker = this.#makeTaker();
     this.#listener = role === 'listen' ? new LinkListener(endpoint, key, taker) : undefined;
     this.#dialer = role === 'connect' ? new LinkDialer(endpoint, key, taker, { retryMs, retryMaxMs }) : undefined;
@@ -91,36 +91,14 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> i
 
   /** Why the link is not up, as far as it is known: the end of a sentence about it. */
   get trouble(): string | undefined {
-    if (this.#held) return HELD;
+    if (this.link.isCut) return HELD;
     return this.link.up ? undefined : this.#trouble;
   }
 
-  /** The cable is out: there is no connection until it is plugged in. */
-  get isCut(): boolean {
-    return this.#held;
-  }
-
-  cut(): void {
-    if (this.#held) return;
-    this.#held = true;
-    this.link.close();
-    this.#socket?.destroy();
-    this.#dialer?.stop();
-  }
-
-  plugIn(): void {
-    if (!this.#held) return;
-    this.#held = false;
-    this.#dialer?.dial();
-  }
-
-  findObjection(change: LinkChange): string | undefined {
-    return findLinkOptionError(this.link.mergeProperties(change));
-  }
-
-  /** Changes what goes out by this end. */
-  change(change: LinkChange): void {
-    this.link.change(change);
+  /** Looks for a peer, or no longer, after the cable has been plugged in or pulled out. */
+  followCable(): void {
+    if (this.link.isCut) this.#dialer?.stop();
+    else this.#dialer?.dial();
   }
 
   /** Closes socket, file and timer. May be called twice. */
@@ -142,13 +120,14 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> i
 
   #findObjection(): string | undefined {
     if (this.#closed) return 'it is closed';
-    if (this.#held) return HELD;
+    if (this.link.isCut) return HELD;
     return this.#socket === undefined ? undefined : 'a second peer was refused; a link has two ends';
   }
 
   #attach(socket: Socket, first: Buffer | undefined): void {
-    const { link } = this;
-    const { endpoint, key } = this.options;
+    const link = this.link;
+    const seam = this.#seam;
+    const { endpoint, key, wake = () => {} } = this.options;
     this.#socket = socket;
     socket.setNoDelay(true);
     const connectionsBefore = link.connections;
@@ -162,18 +141,26 @@ export class SocketLink<Options extends SocketLinkOptions = SocketLinkOptions> i
       },
     };
     socket.on('error', () => {});
-    socket.on('data', (chunk) => link.receive(stream, chunk));
-    socket.on('drain', () => link.drained(stream));
+    socket.on('data', (chunk) => {
+      seam.receive(stream, chunk);
+      wake();
+    });
+    socket.on('drain', () => {
+      seam.drained(stream);
+      wake();
+    });
     socket.once('close', () => {
       this.#socket = undefined;
       const wasUp = link.connections > connectionsBefore;
       if (wasUp) this.#dialer?.noteUp();
-      link.disconnect(stream);
+      seam.disconnect(stream);
+      wake();
       if (!isEndedHere)
         this.#tell(wasUp ? LOST : takesKey(endpoint) && key === undefined ? UNGREETED_PLAIN : UNGREETED);
     });
-    link.connect(stream);
-    if (first !== undefined) link.receive(stream, first);
+    seam.connect(stream);
+    if (first !== undefined) seam.receive(stream, first);
+    wake();
   }
 
   #tell(words: string): void {

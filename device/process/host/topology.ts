@@ -15,6 +15,7 @@ import {
   defaultSwitchNode,
   type FabricPlan,
   type LocalLinkPlan,
+  type StreamLinkPlan,
   type SubnetControl,
 } from '../../topology/fabric-plan.ts';
 import { LONE_NAME, type LoneFabric } from '../../topology/lone-fabric.ts';
@@ -28,13 +29,11 @@ export type AdapterPlan = AdapterNode & {
 };
 
 /** This process's end of a link to another one. */
-export interface SocketLinkPlan extends SocketLinkOptions {
-  readonly port: string;
-}
+export type SocketLinkPlan = StreamLinkPlan & SocketLinkOptions;
 
 export type LinkPlan = LocalLinkPlan | SocketLinkPlan;
 
-export interface Topology extends Omit<FabricPlan, 'adapters' | 'links'> {
+export interface Topology extends Omit<FabricPlan, 'adapters' | 'links' | 'streams'> {
   readonly adapters: readonly AdapterPlan[];
   readonly links: readonly LinkPlan[];
 }
@@ -118,16 +117,20 @@ export function fabricOf(topology: Topology): FabricPlan {
     ...topology,
     adapters: topology.adapters.map(({ sockets: _, ...node }) => node),
     links: topology.links.filter((link) => 'ports' in link),
-    sockets: topology.links.flatMap((link) => ('port' in link ? [link.port] : [])),
+    // A recording has neither keys nor addresses.
+    streams: topology.links.flatMap((one) => ('port' in one ? [pickStream(one)] : [])),
   };
+}
+
+function pickStream({ port, link }: SocketLinkPlan): StreamLinkPlan {
+  return link === undefined ? { port } : { port, link };
 }
 
 /** Returns one sentence about the first error, or undefined. */
 export function findTopologyError(topology: Topology): string | undefined {
-  const { adapters, links } = topology;
+  const { adapters } = topology;
   if (adapters.length === 0) return 'there is no adapter; name at least one';
-  const ends = links.map((link) => ({ ports: portsOf(link), local: 'ports' in link ? link : undefined }));
-  return findSocketError(adapters) ?? findFabricError(topology, ends);
+  return findSocketError(adapters) ?? findFabricError(fabricOf(topology));
 }
 
 function findSocketError(adapters: readonly AdapterPlan[]): string | undefined {
@@ -151,11 +154,4 @@ function describeFunctions(node: AdapterNode): string {
   const { personality } = node;
   const counts = personality === undefined ? [functionCountOf(node)] : personalities[personality].functionCounts;
   return `${counts.join(' or ')} functions`;
-}
-
-/** One sentence why a process of this topology cannot be recorded, or undefined. */
-export function findRecordingObjection({ links }: Topology): string | undefined {
-  // What comes from another process does not cross the seam.
-  if (links.every((link) => 'ports' in link)) return undefined;
-  return 'a run with a link to another process cannot be recorded; leave out the link or the recording';
 }

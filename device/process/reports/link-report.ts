@@ -32,13 +32,16 @@ export interface LinkReport {
   readonly trouble?: string | undefined;
 }
 
+/** The other end of a link of a replay to another process: a recording has no addresses. */
+const ANOTHER_PROCESS = 'another process';
+
 /** The adapters and switches of a live process or of a replay. */
 interface Uplinked {
   readonly served: readonly NamedAdapter[];
   readonly switches: readonly NamedSwitch[];
 }
 
-/** All links, in the order of their first ports. A replay has no links over sockets. */
+/** All links, in the order of their first ports. A replay has no sockets. */
 export function reportLinks(linked: Uplinked & Pick<AdapterProcess, 'joints' | 'socketLinks'>): LinkReport[] {
   const ends = new Map<Link | Joint, { readonly names: string[]; readonly ports: LinkEnd[] }>();
   for (const { name, port } of listUplinks(linked)) {
@@ -54,7 +57,7 @@ export function reportLinks(linked: Uplinked & Pick<AdapterProcess, 'joints' | '
     const trouble = other?.trouble;
     const { lost, ...rest } = count(link, ports[0]);
     return {
-      ends: other === undefined ? names : [...names, other.address],
+      ends: link instanceof StreamLink ? [...names, other?.address ?? ANOTHER_PROCESS] : names,
       ...rest,
       lost: lost + discards,
       ...(trouble === undefined ? {} : { trouble }),

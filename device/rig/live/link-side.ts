@@ -4,6 +4,7 @@
  * tests of links to other processes.
  */
 import { PortState } from '../../../protocol/layout/gen/values.gen.ts';
+import { StreamLink } from '../../fabric/link/stream-link.ts';
 import { SocketLink, type SocketLinkOptions } from '../../process/host/socket-link.ts';
 import { Arrivals, newPort, send } from '../fixtures/port-pair.ts';
 
@@ -27,7 +28,14 @@ export class Side {
     this.port = newPort(number);
     this.arrivals = new Arrivals(this.port);
     const log = (line: string) => this.lines.push(line);
-    this.socketLink = new SocketLink(this.port, { role, endpoint, retryMs: 5, retryMaxMs: 40, log, ...more });
+    this.socketLink = new SocketLink(new StreamLink(this.port), {
+      role,
+      endpoint,
+      retryMs: 5,
+      retryMaxMs: 40,
+      log,
+      ...more,
+    });
   }
 
   run(): void {

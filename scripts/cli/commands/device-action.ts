@@ -9,13 +9,7 @@ import { ControlCommands } from '../../../device/process/control/control-command
 import { defaultControlPath, findControlPaths } from '../../../device/process/control/control-path.ts';
 import { ControlServer } from '../../../device/process/control/control-server.ts';
 import { AdapterProcess } from '../../../device/process/host/adapter-process.ts';
-import {
-  findRecordingObjection,
-  loneDevice,
-  portNamesOf,
-  slotsOf,
-  type Topology,
-} from '../../../device/process/host/topology.ts';
+import { loneDevice, portNamesOf, slotsOf, type Topology } from '../../../device/process/host/topology.ts';
 import { provideLibrary } from '../../../qemu/setup/library.ts';
 import { givenAdapterOptions, isGiven } from '../options/adapter-arguments.ts';
 import { readFabric, readOrdering } from '../options/adapter-options.ts';
@@ -116,7 +110,5 @@ function readTopology(command: CliCommand, given: DeviceArguments): Topology {
   if (other !== undefined) throw new UsageError(`option ${other} cannot be given with --topology: the file says it`);
   const topology = readTopologyFile(file);
   if (record !== undefined) checkOutput('option --record', record, [file]);
-  const objection = record === undefined ? undefined : findRecordingObjection(topology);
-  if (objection !== undefined) throw new UsageError(`option --record: ${objection}`);
   return topology;
 }

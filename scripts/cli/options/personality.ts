@@ -87,7 +87,7 @@ export function readLoneDevice(command: CliCommand, given: Given): readonly Adap
   const device = personalityNode(LONE_NAME, personality);
   const node = { ...device, options: readPersonalityOptions(command, given, device.options) };
   const nodes = functions === 1 ? [node] : makeTwoFunctions(node);
-  const error = findNodeError(node) ?? findFabricError({ adapters: nodes, switches: [], subnet: 'fixed' }, []);
+  const error = findNodeError(node) ?? findFabricError({ adapters: nodes, switches: [], links: [], subnet: 'fixed' });
   if (error !== undefined) throw new UsageError(nameAsTyped(error));
   return nodes;
 }

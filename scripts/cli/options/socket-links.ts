@@ -18,7 +18,6 @@ interface LinkArguments {
   readonly linkKey?: string;
   readonly ports: number;
   readonly fault?: string;
-  readonly record?: string;
 }
 
 /**
@@ -26,7 +25,7 @@ interface LinkArguments {
  * node when absent. Throws UsageError.
  */
 export function readLinks(
-  { link = [], linkKey, ports, record, fault }: LinkArguments,
+  { link = [], linkKey, ports, fault }: LinkArguments,
   portNames: readonly string[] = Array.from({ length: ports }, (_, index) => `${LONE_NAME}:${index + 1}`),
 ): SocketLinkPlan[] {
   const links = link.map((text): SocketLinkPlan => {
@@ -42,10 +41,6 @@ export function readLinks(
   const again = links.find(({ port }, index) => links.findIndex((one) => one.port === port) < index);
   if (again !== undefined)
     throw new UsageError(`option --link names port ${portNames.indexOf(again.port) + 1} twice; a port has one link`);
-  if (links.length > 0 && record !== undefined)
-    throw new UsageError(
-      'option --record cannot be given with --link: a recording would miss what comes in by the link',
-    );
   const key = linkKey === undefined ? undefined : readLinkKey('option --link-key', linkKey);
   const outgoing = fault === undefined ? {} : { link: { outgoing: readFaults(fault) } };
   return links.map((plan) => ({

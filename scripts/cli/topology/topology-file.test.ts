@@ -341,18 +341,11 @@ t.test('a process with switches manages its subnet, and its recording replays', 
 t.test('what does not go together is refused before anything starts', async (t) => {
   const directory = makeDirectory(t);
   const two = write(t, { adapters: TWO });
-  const apart = write(t, { adapters: TWO, links: [{ port: 'a:1', listen: 'x' }] });
   const socket = ['--socket', join(directory, 's')];
   const listen = (port: number) => ['--link', `${port}=listen:${join(directory, `l${port}`)}`];
   const mistakes: [status: number, words: string[], stderr: RegExp][] = [
     [2, ['--topology', two, '--vcbs', '3'], /option --vcbs cannot be given with --topology: the file says it/],
     [2, ['--topology', two, ...socket], /option --socket cannot be given with --topology/],
-    [
-      2,
-      ['--topology', apart, '--record', 'x'],
-      /option --record: a run with a link to another process cannot be recorded/,
-    ],
-    [2, [...socket, ...listen(1), '--record', 'x'], /option --record cannot be given with --link/],
     [2, [...socket, '--link', '3=listen:x'], /option --link is 3=listen:x; it must be PORT=listen:ADDRESS or /],
     [2, [...socket, '--link', '1=x'], /option --link is 1=x; it must be/],
     [2, [...socket, '--link', '1=listen:tcp://x'], /option --link is 1=listen:tcp:\/\/x; it must be/],

@@ -10,8 +10,7 @@ import {
   linkFaults,
   type PortLinkOptions,
 } from '../../../device/fabric/link/link-options.ts';
-import type { SocketLinkOptions } from '../../../device/process/host/socket-link.ts';
-import type { LinkPlan } from '../../../device/process/host/topology.ts';
+import type { LinkPlan, SocketLinkPlan } from '../../../device/process/host/topology.ts';
 import type { LocalLinkPlan, SwitchNode } from '../../../device/topology/fabric-plan.ts';
 import {
   ADDRESS_SYNTAX,
@@ -67,7 +66,7 @@ function readEndpoint(role: 'listen' | 'connect', text: string, name: string, is
 }
 
 /** Properties and faults of what goes out by a link to another process. */
-function readOutgoing(given: JsonObject, name: string): Pick<SocketLinkOptions, 'link'> {
+function readOutgoing(given: JsonObject, name: string): Partial<Pick<SocketLinkPlan, 'link'>> {
   checkFaults(given, name);
   if (Object.keys(given).length === 0) return {};
   const error = findLinkOptionError(given);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
- * `vuhca trace show --with`: the story of a message whose other side is in a linked process, which
- * is known by LID and QPN. Both adapters have the same name and number their QPs alike.
+ * Two processes that are linked: `vuhca trace show --with` tells the story of a message whose other
+ * side is in the other one, which is known by LID and QPN (both adapters have the same name and
+ * number their QPs alike), and the recording of either replays without the other.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +19,8 @@ async function startDevice(t: Test, ...words: string[]) {
   const directory = makeDirectory(t);
   const environment = { XDG_RUNTIME_DIR: directory };
   const socket = join(directory, 's.sock');
-  const device = new CliProcess(['device', '--socket', socket, ...words], environment);
+  const recording = join(directory, 'x.rec');
+  const device = new CliProcess(['device', '--socket', socket, '--record', recording, ...words], environment);
   t.teardown(() => device.child.kill('SIGKILL'));
   await device.until(/^listening on/m);
   const access = new VfioUserAccess(socket);
@@ -27,10 +29,15 @@ async function startDevice(t: Test, ...words: string[]) {
     one.endsWith('.control'),
   );
   const trace = (...args: string[]) => runWords(['trace', ...args], environment);
-  return { place: { access, port: 1 } as const, trace, control: join(directory, 'vuhca', control) };
+  const change = (...args: string[]) => runWords(['link', ...args], environment);
+  const end = async () => {
+    device.child.kill('SIGTERM');
+    return { ended: await device.whenExited, ...(await runWords(['replay', recording])) };
+  };
+  return { place: { access, port: 1 } as const, trace, change, end, control: join(directory, 'vuhca', control) };
 }
 
-t.test('both sides of a message between two processes', async (t) => {
+t.test('both sides of a message between two processes, and their recordings', async (t) => {
   const link = join(makeDirectory(t), 'link');
   const near = await startDevice(t, '--link', `1=listen:${link}`);
   const far = await startDevice(t, '--link', `1=connect:${link}`, '--lids', '3,4', '--node-guid', '0056554843411000');
@@ -70,4 +77,15 @@ t.test('both sides of a message between two processes', async (t) => {
     (await near.trace('show', '--with', far.control)).stdout,
     `the other side is not traced: \`vuhca trace on --control ${far.control} --adapter a --qp 2\` adds it`,
   );
+
+  t.match(await near.change('set', '1', 'delayNs=1000', 'duplicate=0.5', 'seed=3'), { status: 0 });
+  t.match(await far.change('down', '1'), { status: 0 });
+  ends.waitFor(() => !ends.a.isActive && !ends.b.isActive, 'the link going down');
+  t.match(await far.change('up', '1'), { status: 0 });
+  ends.waitFor(() => ends.a.isActive && ends.b.isActive, 'the link coming back');
+  b.postReceive([ends.b.sge(ends.b.buffer(64))]);
+  a.post({ sges: [ends.a.sge(ends.a.buffer(64))] });
+  ends.sent(a);
+  for (const device of [near, far])
+    t.match(await device.end(), { ended: 0, status: 0, stdout: /: identical: \d+ steps/ });
 });
