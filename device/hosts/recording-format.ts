@@ -69,7 +69,7 @@ export const RecordKind = {
   LINK_RECEIVE: 28, // length, bytes
   LINK_DRAINED: 29,
   LINK_DISCONNECT: 30,
-  // Calls out of the adapter.
+  // Calls out of a link.
   LINK_WRITE: 31, // length, more, bytes
   LINK_CLOSE: 32,
 } as const;

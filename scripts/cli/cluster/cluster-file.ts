@@ -12,6 +12,7 @@ import { type Personality, personalityWords } from '../options/personality.ts';
 import { UsageError } from '../options/usage-error.ts';
 import { parseFile, readTopologyValue } from '../topology/topology-file.ts';
 import { readGenerator } from '../topology/topology-generator.ts';
+import { readSecret } from './cluster-keys.ts';
 import { addressOf, type ClusterSpec, NODES_MAX, type NodeSpec } from './cluster-spec.ts';
 
 /** Nodes that do not say otherwise. */
@@ -31,7 +32,7 @@ export interface ClusterChoice extends NodeDefaults {
 }
 
 /** The parts of a spec that options and file decide. */
-export type ClusterShape = Pick<ClusterSpec, 'nodes' | 'others' | 'free' | 'topology' | 'isUnmanaged'>;
+export type ClusterShape = Pick<ClusterSpec, 'nodes' | 'others' | 'keyFile' | 'free' | 'topology' | 'isUnmanaged'>;
 
 export const FABRIC_RULES = ['star', 'ring', 'fat-tree'] as const;
 export type FabricRule = (typeof FABRIC_RULES)[number];
@@ -44,7 +45,7 @@ const CPUS_MAX = 64;
 /** Members of a node in the file. */
 const nodeMembers = { personality: '', memory: 0, cpus: 0, packages: [''] };
 /** The place of a part in the whole, which machine-plan.ts writes. */
-const partMembers = { first: 0, others: {}, managed: false };
+const partMembers = { first: 0, others: {}, keys: '', managed: false };
 const fabricMembers = ['switches', 'links', 'generate'];
 
 /** Throws UsageError. */
@@ -67,7 +68,7 @@ function readRoot(value: unknown): JsonObject {
 
 function shapeOf(root: JsonObject, folder: string, choice: ClusterChoice): ClusterShape {
   const { nodes: given, part, ...rest } = root;
-  const { first = 1, others = {}, managed } = part === undefined ? {} : readObject(part, 'part', partMembers);
+  const { first = 1, others = {}, keys, managed } = part === undefined ? {} : readObject(part, 'part', partMembers);
   const hasFabric = fabricMembers.some((name) => rest[name] !== undefined);
   if (hasFabric && choice.fabric !== undefined)
     throw new UsageError(`option --fabric is ${choice.fabric}, and the file has a fabric: leave one of them out`);
@@ -89,6 +90,7 @@ function shapeOf(root: JsonObject, folder: string, choice: ClusterChoice): Clust
   return {
     nodes,
     ...(part === undefined ? {} : { others: readOthers(others as JsonObject, names) }),
+    ...(keys === undefined ? {} : { keyFile: checkSecret(resolve(folder, keys as string)) }),
     free,
     topology,
     isUnmanaged: subnet === 'external' && managed !== true,
@@ -114,6 +116,11 @@ function readOthers(others: JsonObject, own: readonly string[]): Pick<NodeSpec, 
     checkNumber(`part: others ${name}`, Number(number), 1, NODES_MAX);
     return { name, address: addressOf(number as number) };
   });
+}
+
+function checkSecret(path: string): string {
+  readSecret(path);
+  return path;
 }
 
 function nameNodes(given: unknown): string[] {

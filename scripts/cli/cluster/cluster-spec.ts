@@ -24,6 +24,8 @@ export interface ClusterSpec {
   readonly nodes: readonly NodeSpec[];
   /** Nodes of the same fabric in other clusters, when this one is a part of a plan. */
   readonly others?: readonly Pick<NodeSpec, 'name' | 'address'>[];
+  /** Has the secret that the ssh keys of all parts are made of. */
+  readonly keyFile?: string;
   /** Adapters without a node of the cluster: places for guests that others start. */
   readonly free: readonly string[];
   /** The content of a topology file; each adapter has the name of its node. */

@@ -16,9 +16,10 @@ import { SetupError } from '../../../qemu/setup/tools/errors.ts';
 import { type ClusterPlace, nodeLogPath } from '../cluster-client/cluster-place.ts';
 import type { AttachedPlace, ClusterReport, NodeReport } from '../cluster-client/cluster-protocol.ts';
 import { type GuestArguments, prepareGuest } from '../run/run-guest.ts';
+import { type ClusterKeys, makeKeys, readSecret } from './cluster-keys.ts';
 import { ClusterNode, describeState, describeTaker } from './cluster-node.ts';
 import { adapterOf, type ClusterSpec, type NodeSpec } from './cluster-spec.ts';
-import { type ClusterKeys, makeKeys, makeNodeWords } from './node-words.ts';
+import { makeNodeWords } from './node-words.ts';
 
 /** What others get to know of a cluster. */
 export interface ClusterEvents {
@@ -67,7 +68,7 @@ export class Cluster {
     this.whenLost = new Promise((resolve) => {
       this.#lose = resolve;
     });
-    const keys = makeKeys();
+    const keys = makeKeys(spec.keyFile === undefined ? undefined : readSecret(spec.keyFile));
     this.nodes = spec.nodes.map((node) => this.#makeNode(node, keys));
     events.say(`adapter  process ${device.pid} serves ${spec.nodes.length} nodes`);
     void device.whenExited.then((exit) => {

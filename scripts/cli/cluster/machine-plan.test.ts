@@ -12,7 +12,7 @@ import { makeDirectory } from '../testing/directory.ts';
 import { runWords } from '../testing/run-words.ts';
 import { readTopologyValue } from '../topology/topology-file.ts';
 import { type ClusterChoice, type ClusterShape, readCluster } from './cluster-file.ts';
-import { hostWord, keyFileOf, type MachinePlan, splitCluster } from './machine-plan.ts';
+import { hostWord, keyFileOf, type MachinePlan, NODE_KEY_FILE, splitCluster } from './machine-plan.ts';
 
 const defaults = { personality: 'mlx5', cpus: 1, packages: [] } as const;
 const directory = makeDirectory(t);
@@ -35,8 +35,8 @@ function split(content: unknown, machines: number, nodesPerMachine: number, firs
 function readPart(plan: MachinePlan, machine: number): { shape: ClusterShape; topology: Topology } {
   const folder = join(directory, `machine${machine}`);
   mkdirSync(folder, { recursive: true });
-  for (const trunk of plan.trunks)
-    writeFileSync(join(folder, keyFileOf(trunk)), '5a'.repeat(32), { mode: 0o600, flag: 'w' });
+  for (const name of [NODE_KEY_FILE, ...plan.trunks.map(keyFileOf)])
+    writeFileSync(join(folder, name), '5a'.repeat(32), { mode: 0o600, flag: 'w' });
   const text = JSON.stringify(plan.parts[machine].file).replaceAll(/@MACHINE(\d+)@/g, 'machine$1');
   const file = join(folder, 'cluster.json');
   writeFileSync(file, text);

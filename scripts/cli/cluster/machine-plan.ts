@@ -55,6 +55,9 @@ export function keyFileOf({ number }: Pick<Trunk, 'number'>): string {
   return `trunk${number}.key`;
 }
 
+/** The file of each machine that has the secret of the keys of all nodes. */
+export const NODE_KEY_FILE = 'nodes.key';
+
 /** The word of a part that stands for the address of a machine, which only its script knows. */
 export function hostWord(machine: number): string {
   return `@MACHINE${machine + 1}@`;
@@ -85,7 +88,10 @@ export function splitCluster(shape: ClusterShape, topology: Topology, choice: Sp
     const switches = topology.switches.filter(({ name }) => isHere(name));
     const inside = links.filter(({ ports: [a, b] }) => homeOf(a) === machine && homeOf(b) === machine);
     const file = {
-      part: { first: nodes[0].number, others: listOthers(shape, nodes), managed: !shape.isUnmanaged },
+      part: {
+        ...{ first: nodes[0].number, others: listOthers(shape, nodes) },
+        ...{ keys: NODE_KEY_FILE, managed: !shape.isUnmanaged },
+      },
       nodes: Object.fromEntries(nodes.map((node) => [node.name, nodeMembers(node)])),
       adapters: adapterMembers(shape, topology, [...nodes.map(({ name }) => name), ...free]),
       switches: Object.fromEntries(switches.map(switchMembers)),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * The script that runs a split cluster: a batch script of Slurm, or a shell script that starts each
- * machine by ssh. Each machine gets its part and the keys of its trunks over the standard input of
- * its step or connection, and ends its part when that input ends, so nothing outlives the script.
+ * machine by ssh. Each machine gets its part and its keys over the standard input of its step or
+ * connection, and ends its part when that input ends, so nothing outlives the script.
  * Pure: a plan in, text out. plan.ts calls it.
  */
-import { hostWord, keyFileOf, type MachinePart, type MachinePlan } from './machine-plan.ts';
+import { hostWord, keyFileOf, type MachinePart, type MachinePlan, NODE_KEY_FILE, type Trunk } from './machine-plan.ts';
 
 export const PLAN_FORMATS = ['slurm', 'ssh'] as const;
 export type PlanFormat = (typeof PLAN_FORMATS)[number];
@@ -26,6 +26,18 @@ const MEMORY_DEFAULT_MIB = 1024;
 /** What QEMU, the supervisor and the adapter process need beside the memory of guests. */
 const MEMORY_OF_NODE_MIB = 256;
 const MEMORY_OF_MACHINE_MIB = 1024;
+
+/** A secret that the script makes: its file, and the variable that has it in a program. */
+interface PlanKey {
+  readonly file: string;
+  readonly variable: string;
+}
+
+/** The key of all nodes and those of these trunks. */
+function keysOf(trunks: readonly Trunk[]): readonly PlanKey[] {
+  const ofTrunks = trunks.map((trunk) => ({ file: keyFileOf(trunk), variable: `KEY${trunk.number}` }));
+  return [{ file: NODE_KEY_FILE, variable: 'NODES_KEY' }, ...ofTrunks];
+}
 
 /** The name of the cluster that runs a part. */
 export function partName(name: string, machine: number): string {
@@ -133,9 +145,8 @@ function prologue(plan: MachinePlan, choice: ScriptChoice): string[] {
     'remote "$machine" "exec $(quote "$VUHCA" cluster exec "$node" --name "$cluster" -- "$@")"',
     'END_OF_COMMAND',
     'chmod +x "$folder/bin/on-node"',
-    ...plan.trunks.map(
-      (trunk) =>
-        `od -An -N32 -tx1 /dev/urandom | tr -d ' \\n' >"$folder/${keyFileOf(trunk)}"; echo >>"$folder/${keyFileOf(trunk)}"`,
+    ...keysOf(plan.trunks).map(
+      ({ file }) => `od -An -N32 -tx1 /dev/urandom | tr -d ' \\n' >"$folder/${file}"; echo >>"$folder/${file}"`,
     ),
     '',
   ];
@@ -157,8 +168,8 @@ function sshHosts(hosts: readonly string[]): string[] {
 /** The program of a machine, with words for the addresses and keys, which its script fills in. */
 function writeProgram(plan: MachinePlan, part: MachinePart, machine: number, choice: ScriptChoice): string[] {
   const name = partName(choice.name, machine);
-  const trunks = plan.trunks.filter(({ listens, connects }) =>
-    [listens, connects].some((end) => end.machine === machine),
+  const keys = keysOf(
+    plan.trunks.filter(({ listens, connects }) => [listens, connects].some((end) => end.machine === machine)),
   );
   const up = ['cluster', 'up', 'cluster.json', '--name', name, ...choice.options].map(quote).join(' ');
   const words = plan.parts.map(
@@ -180,7 +191,7 @@ function writeProgram(plan: MachinePlan, part: MachinePart, machine: number, cho
     'trap end EXIT',
     "trap 'exit 1' HUP INT PIPE TERM",
     'cd "$folder"',
-    ...trunks.map((trunk) => `echo "$KEY${trunk.number}" >${keyFileOf(trunk)}`),
+    ...keys.map(({ file, variable }) => `echo "$${variable}" >${file}`),
     "cat >cluster.json <<'END_OF_FILE'",
     JSON.stringify(part.file, undefined, 2),
     'END_OF_FILE',
@@ -197,7 +208,7 @@ function writeProgram(plan: MachinePlan, part: MachinePart, machine: number, cho
     'END_OF_PART',
     '{',
     '  echo "VUHCA=$(quote "$VUHCA")"',
-    ...trunks.map((trunk) => `  echo "KEY${trunk.number}=$(cat "$folder/${keyFileOf(trunk)}")"`),
+    ...keys.map(({ file, variable }) => `  echo "${variable}=$(cat "$folder/${file}")"`),
     `  sed ${words.join(' ')} "$folder/part${machine + 1}"`,
     `} >"$folder/program${machine + 1}"`,
     '',

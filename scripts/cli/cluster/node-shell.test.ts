@@ -9,8 +9,8 @@ import { join } from 'node:path';
 import ssh2 from 'ssh2';
 import t, { type Test } from 'tap';
 import { makeDirectory } from '../testing/directory.ts';
+import { makeKeys } from './cluster-keys.ts';
 import { NodeShell } from './node-shell.ts';
-import { makeKeys } from './node-words.ts';
 
 const keys = makeKeys();
 

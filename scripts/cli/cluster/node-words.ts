@@ -4,30 +4,13 @@
  * names of all nodes and the keys of the run. node.sh takes it from a port, so that all nodes share
  * one image, and no key lies in a file of the host. cluster-node.ts writes it.
  */
-import ssh2 from 'ssh2';
+import type { ClusterKeys } from './cluster-keys.ts';
 import { NETWORK_BITS, type NodeSpec } from './cluster-spec.ts';
-
-/** A pair of keys, in the format of OpenSSH. */
-export interface KeyPair {
-  readonly private: string;
-  readonly public: string;
-}
-
-/** Keys of a run of a cluster: that of all nodes, and that of the user root on each. */
-export interface ClusterKeys {
-  readonly host: KeyPair;
-  readonly user: KeyPair;
-}
 
 const END = 'END_OF_FILE';
 const MS_PER_SECOND = 1000;
 const SECRET = '600';
 const READABLE = '644';
-
-export function makeKeys(): ClusterKeys {
-  const { generateKeyPairSync } = ssh2.utils;
-  return { host: generateKeyPairSync('ed25519'), user: generateKeyPairSync('ed25519') };
-}
 
 /** Cheap algorithms: keys of the run protect against mistakes, and a guest has little time. */
 const SSHD_CONFIG = `HostKey /etc/ssh/node_key

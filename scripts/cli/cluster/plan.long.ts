@@ -33,6 +33,7 @@ on-node node2 -- ibv_rc_pingpong -e -n 50 &
 on-node node1 -- 'until ibv_rc_pingpong -e -n 50 node2; do sleep 1; done'
 wait
 on-node node1 'ping -c 1 node2'
+on-node node1 -- ssh node2 hostname
 on-node node2 ibnetdiscover
 on-node node2 -- echo two words "it's"
 on-node node9 true || echo status $?
@@ -81,6 +82,7 @@ t.test('a fat tree on two machines', async (t) => {
   t.match(said, /all 2 machines are up, with 2 trunks\n/);
   t.match(said, /50 iters in .*50 iters in /s);
   t.match(said, /1 packets transmitted, 1 received/);
+  t.match(said, /\nnode2\n/, 'ssh leads to the node of the other machine');
   const found = [...said.matchAll(/^(?:Switch|Ca)\t.*# "([^"]*)"/gm)].map(([, name]) => name.split(' ')[0]);
   t.same(found.sort(), ['leaf1', 'leaf2', 'node1', 'node2', 'spine1', 'spine2'], said);
   t.match(said, /\ntwo words it's\n/);

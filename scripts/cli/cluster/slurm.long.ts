@@ -34,6 +34,7 @@ const COMMAND = `#!/bin/sh -e
 on-node node3 -- ibv_rc_pingpong -e -n 50 &
 on-node node1 -- 'until ibv_rc_pingpong -e -n 50 node3; do sleep 1; done'
 wait
+on-node node2 -- ssh node3 ssh node4 hostname
 on-node node4 ibnetdiscover
 exit 7
 `;
@@ -121,6 +122,7 @@ t.test('a job of two machines with four guests', async (t) => {
   t.equal(status, 7, said);
   t.match(said, /all 2 machines are up, with 2 trunks\n/);
   t.match(said, /50 iters in .*50 iters in /s);
+  t.match(said, /\nnode4\n/, 'ssh leads from machine to machine');
   const found = [...said.matchAll(/^(?:Switch|Ca)\t.*# "([^"]*)"/gm)].map(([, name]) => name.split(' ')[0]);
   const nodes = [1, 2, 3, 4].map((number) => `node${number}`);
   t.same(found.sort(), ['leaf1', 'leaf2', ...nodes, 'spine1', 'spine2'], said);
