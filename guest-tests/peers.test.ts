@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /**
  * Two guests on two adapters, each with the stock kernel and this project's driver, send each other
- * RC, UC and UD traffic over sockets between two processes, one of which is cut while
- * it carries messages. peers-in-process.long.ts has links inside one process.
+ * RC, UC and UD traffic over sockets between two processes, one of which is cut while it carries
+ * messages. switches.long.ts has links inside one process.
  */
 import t from 'tap';
 import { reportPeers } from './peer-report.ts';

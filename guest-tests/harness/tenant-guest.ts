@@ -6,8 +6,8 @@
 import type { Guest } from '../../qemu/guest.ts';
 import { type GuestRun, makeRun } from './guest-run.ts';
 import { GuestSession, type GuestSessionOptions } from './guest-session.ts';
+import { PEER_PORT } from './peer-port.ts';
 
-const PEER_PORT = 'vuhca.peer';
 const READY = '# host: ready';
 const DONE = '# host: done';
 /** Small, because several guests share the machine. */

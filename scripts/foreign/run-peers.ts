@@ -5,7 +5,7 @@
  * The host carries their words (guest-tests/foreign/far.sh). Called by `npm run test:foreign`.
  */
 import { GuestSession, type TestResult } from '../../guest-tests/harness/guest-session.ts';
-import type { Guest } from '../../qemu/guest.ts';
+import { PEER_PORT, PeerPort } from '../../guest-tests/harness/peer-port.ts';
 import { hasClearedMemory } from './adapter-parts.ts';
 import { type ServedPeers, type Sides, servePeers } from './peer-adapters.ts';
 import { PeerHost } from './peer-host.ts';
@@ -21,7 +21,6 @@ import {
 } from './suite-guest.ts';
 import type { AdapterName, ForeignResult } from './suites.ts';
 
-const PEER_PORT = 'vuhca.peer';
 const MEMORY_MIB = 1536;
 /** Programs that poll, in two guests, leave one processor for each on a small machine. */
 const CPUS = 1;
@@ -71,7 +70,7 @@ class Peers {
   readonly near: GuestSession;
   readonly far: GuestSession;
   readonly host: PeerHost;
-  readonly #started = { near: new Started(), far: new Started() };
+  readonly #ports = { near: new PeerPort(), far: new PeerPort() };
 
   constructor(
     served: ServedPeers,
@@ -80,7 +79,7 @@ class Peers {
     images: Sides<SuiteImage>,
     take: Take,
   ) {
-    this.host = new PeerHost(served.packets, (line) => this.#started.near.tell(line));
+    this.host = new PeerHost(served.packets, (line) => this.#ports.near.tell(line));
     const onReport = (line: string): void => {
       this.host.take(line);
       options.onReport?.(line);
@@ -109,29 +108,12 @@ class Peers {
     const runOne = async (side: Side, other: Side): Promise<void> => {
       const devices = served.sockets[side].map((socketPath) => ({ socketPath }));
       await this[side].run(images[side].initramfs, devices, (guest) => {
-        guest.port(PEER_PORT).onLine((line) => this.#started[other].tell(line));
-        this.#started[side].set(guest);
+        guest.port(PEER_PORT).onLine((line) => this.#ports[other].tell(line));
+        this.#ports[side].open(guest);
       });
-      if (side === 'near') this.#started.far.tell('end');
-      else await this.#started.near.kill();
+      if (side === 'near') this.#ports.far.tell('end');
+      else await this.#ports.near.kill();
     };
     await Promise.all([runOne('near', 'far'), runOne('far', 'near')]);
-  }
-}
-
-/** A guest that may not have started when the other one sends words to it. */
-class Started {
-  set: (guest: Guest) => void = () => {};
-  readonly #guest = new Promise<Guest>((resolve) => {
-    this.set = resolve;
-  });
-
-  /** The guest may have ended. */
-  tell(line: string): void {
-    void this.#guest.then((guest) => guest.port(PEER_PORT).write(`${line}\n`)).catch(() => {});
-  }
-
-  async kill(): Promise<void> {
-    await (await this.#guest).kill();
   }
 }
