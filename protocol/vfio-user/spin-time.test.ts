@@ -54,6 +54,13 @@ t.test('a pump that shall not poll asks for nothing', async (t) => {
   t.equal(asked, 0);
 });
 
+t.test('after its end it asks for nothing', async (t) => {
+  const spin = new SpinTime(SPIN_NS, 2);
+  spin.close();
+  spin.update(Number.MAX_SAFE_INTEGER);
+  t.equal(spin.ns, SPIN_NS);
+});
+
 t.test('runnable threads as the kernel tells them', async (t) => {
   const path = join(t.testdir(), 'loadavg');
   writeFileSync(path, '12.34 5.60 0.78 107/4912 88123\n');

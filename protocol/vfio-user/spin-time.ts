@@ -40,7 +40,9 @@ export class SpinTime {
     this.#nextNs = nowNs + (isCrowded ? CROWDED_NS : CALM_NS);
   }
 
+  /** A pump that is destroyed by its own turn calls update() once more: that asks for nothing. */
   close(): void {
+    this.#nextNs = Number.POSITIVE_INFINITY;
     this.#runnable.close();
   }
 }
