@@ -10,19 +10,10 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "pair.h"
 
 #define MESSAGE_BYTES 64
-
-static double now_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1e9 + time.tv_nsec;
-}
 
 /*
  * Time of one of @messages over the first @pairs queue pairs, of which
@@ -33,14 +24,14 @@ static double measure(struct pair_base *base, struct ibv_qp **qps,
 		      unsigned long outstanding)
 {
 	unsigned long posted = 0, done = 0;
-	double begin = now_ns();
+	double begin = pair_now_ns();
 
 	while (done < messages) {
 		while (posted < messages && posted - done < outstanding)
 			pair_write(base, qps[posted++ % pairs], MESSAGE_BYTES);
 		done += pair_poll(base);
 	}
-	return (now_ns() - begin) / messages;
+	return (pair_now_ns() - begin) / messages;
 }
 
 int main(int argc, char **argv)
@@ -55,10 +46,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: many-pairs DEVICE GID_INDEX PORT PEER_PORT PAIRS ROUNDS MESSAGES ONE ALL\n");
 		return 2;
 	}
-	place.device = argv[1];
-	place.gid_index = atoi(argv[2]);
-	place.port = pair_number(argv[3]);
-	place.peer_port = pair_number(argv[4]);
+	place = pair_place(argv + 1);
 	pairs = pair_number(argv[5]);
 	rounds = pair_number(argv[6]);
 	messages = pair_number(argv[7]);

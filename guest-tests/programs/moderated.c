@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "pair.h"
 
@@ -17,14 +16,6 @@
 /* The clocks of guest and adapter are not the same. */
 #define PERIOD_LEAST_US (PERIOD_US * 9 / 10)
 #define MESSAGE_BYTES 64
-
-static long now_us(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000000L + time.tv_nsec / 1000;
-}
 
 static void moderate(struct ibv_cq *cq, uint16_t count, uint16_t period)
 {
@@ -45,7 +36,7 @@ static void moderate(struct ibv_cq *cq, uint16_t count, uint16_t period)
 static unsigned int await_event(struct pair_base *base, struct ibv_qp *qp,
 				unsigned int messages, long *waited_us)
 {
-	long begin = now_us();
+	double begin = pair_now_ns();
 	unsigned int i, found, done;
 	struct ibv_cq *cq;
 	void *context;
@@ -57,7 +48,7 @@ static unsigned int await_event(struct pair_base *base, struct ibv_qp *qp,
 		pair_write(base, qp, MESSAGE_BYTES);
 	if (ibv_get_cq_event(base->cq->channel, &cq, &context))
 		pair_fail("an event");
-	*waited_us = now_us() - begin;
+	*waited_us = (pair_now_ns() - begin) / 1000;
 	ibv_ack_cq_events(cq, 1);
 	for (found = done = pair_poll(base); done < messages; )
 		done += pair_poll(base);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "pair.h"
 
@@ -41,6 +42,26 @@ unsigned long pair_number(const char *text)
 	if (*end || end == text)
 		pair_fail(text);
 	return value;
+}
+
+/* The place of the words DEVICE GID_INDEX PORT PEER_PORT. */
+struct pair_place pair_place(char **words)
+{
+	return (struct pair_place){
+		.device = words[0],
+		.gid_index = atoi(words[1]),
+		.port = pair_number(words[2]),
+		.peer_port = pair_number(words[3]),
+	};
+}
+
+/* The time since some moment. */
+double pair_now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1e9 + time.tv_nsec;
 }
 
 static struct ibv_context *open_device(const char *name)

@@ -42,5 +42,7 @@ void pair_write(struct pair_base *base, struct ibv_qp *qp, uint32_t bytes);
 unsigned int pair_poll(struct pair_base *base);
 void pair_fail(const char *what);
 unsigned long pair_number(const char *text);
+struct pair_place pair_place(char **words);
+double pair_now_ns(void);
 
 #endif /* PAIR_H */

@@ -10,19 +10,10 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "pair.h"
 
 #define MESSAGE_BYTES 64
-
-static double now_ns(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1e9 + time.tv_nsec;
-}
 
 static int compare(const void *a, const void *b)
 {
@@ -43,26 +34,23 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: stream DEVICE GID_INDEX PORT PEER_PORT BURSTS DEPTH\n");
 		return 2;
 	}
-	place.device = argv[1];
-	place.gid_index = atoi(argv[2]);
-	place.port = pair_number(argv[3]);
-	place.peer_port = pair_number(argv[4]);
+	place = pair_place(argv + 1);
 	bursts = pair_number(argv[5]);
 	size = pair_number(argv[6]) / 2;
 	posting = calloc(bursts, sizeof(*posting));
 	pair_open(&base, &place, MESSAGE_BYTES, 2 * size);
 	qp = pair_connect(&base, 2 * size, 0);
-	begin = now_ns();
+	begin = pair_now_ns();
 	for (burst = 0; burst < bursts; burst++) {
 		while (outstanding > size)
 			outstanding -= pair_poll(&base);
-		before = now_ns();
+		before = pair_now_ns();
 		for (i = 0; i < size; i++)
 			pair_write(&base, qp, MESSAGE_BYTES);
-		posting[burst] = now_ns() - before;
+		posting[burst] = pair_now_ns() - before;
 		outstanding += size;
 	}
-	whole = now_ns() - begin;
+	whole = pair_now_ns() - begin;
 	qsort(posting, bursts, sizeof(*posting), compare);
 	printf("%.0f %.0f %.0f\n", posting[bursts / 10] / size,
 	       posting[bursts / 2] / size, whole / bursts / size);
