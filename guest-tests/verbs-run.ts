@@ -44,7 +44,10 @@ async function makeJob(
       { path: '/root/dead-device.py', content: { from: pathOf('cases/dead-device.py') } },
       ...PROGRAMS.map((name) => ({ path: `/root/${name}`, content: { from: pathOf(`foreign/${name}`) } })),
       { path: '/etc/verbs', content: `PART=${part}\n`, mode: 0o644 },
-      { path: '/root/stream', content: { from: (await provideVerbsPrograms()).stream }, mode: 0o755 },
+      // Only this part runs a program that is compiled.
+      ...(part === 'programs'
+        ? [{ path: '/root/stream', content: { from: (await provideVerbsPrograms()).stream }, mode: 0o755 }]
+        : []),
       requestProgram('/usr/bin/adapter'),
       ...[verbs, tests].map(({ name, path }) => ({ path: `/root/${name}.ko`, content: { from: path } })),
     ],
