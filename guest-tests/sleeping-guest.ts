@@ -10,14 +10,18 @@ import type { Guest } from '../qemu/guest.ts';
 import type { GuestRunOptions } from './harness/guest-run.ts';
 
 const POLL_MS = 100;
+/**
+ * To compress an image of memory takes an emulated processor longer than to write it. A self test
+ * keeps a processor busy for so many seconds, 5 by default.
+ */
+const APPEND = 'hibernate=nocompress suspend.pm_test_delay=1';
 
 /** The options of such a run. `extra`: further arguments of QEMU. */
 export function makeSleepOptions(extra: readonly string[] = []): GuestRunOptions {
   let guest: Guest | undefined;
   let client: ControlClient | undefined;
   return {
-    // To compress an image of memory takes an emulated processor longer than to write it.
-    guest: { sleeps: true, append: 'hibernate=nocompress', extraArguments: extra },
+    guest: { sleeps: true, append: APPEND, extraArguments: extra },
     onDevice: async ({ child }) => {
       client = await ControlClient.connect(child.controlPath);
     },

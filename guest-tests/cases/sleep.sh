@@ -135,8 +135,6 @@ run_other() {
 echo "KTAP version 1"
 # A busy machine takes its time.
 echo 600000 >/sys/power/pm_freeze_timeout
-# A self test keeps a processor busy for so many seconds, 5 by default.
-echo 1 >/sys/module/suspend/parameters/pm_test_delay
 for name in $MODULES; do
   insmod "/modules/$name.ko" || break
 done

@@ -228,7 +228,6 @@ asleep() {
   # A busy machine takes its time.
   echo 600000 >/sys/power/pm_freeze_timeout
   load
-  echo 1 >/sys/module/suspend/parameters/pm_test_delay
   echo freezer >/sys/power/pm_test && echo mem >/sys/power/state && eventually "ping -c 1 -W 5 10.1.0.2"
   report $? freezer
   unload
