@@ -108,29 +108,24 @@ export class Fabric implements AdapterPort {
   run(budget: number): boolean {
     const share = Math.max(1, Math.floor(budget / this.#places.length));
     this.#ran.fill(0);
-    if (this.#partial < PARTIAL_MAX && this.#runAwake(share)) {
+    if (this.#partial < PARTIAL_MAX && this.#runWhere(this.#awake, 1, share)) {
       this.#partial++;
       return true;
     }
     this.#partial = 0;
-    return this.#runOthers(share);
+    return this.#runWhere(this.#ran, 0, share);
   }
 
-  #runAwake(share: number): boolean {
-    for (let place = 0; place < this.#places.length; place++) if (this.#awake[place] === 1) this.#runAt(place, share);
+  /** Runs the nodes whose flag has the value, in their order. */
+  #runWhere(flags: Uint8Array, value: number, share: number): boolean {
+    for (let place = 0; place < this.#places.length; place++) {
+      if (flags[place] !== value) continue;
+      const more = this.#places[place]?.run(share) === true;
+      // A link calls back while the node itself moves packets; that work is done by now.
+      this.#awake[place] = more ? 1 : 0;
+      this.#ran[place] = 1;
+    }
     return this.#awake.includes(1);
-  }
-
-  #runOthers(share: number): boolean {
-    for (let place = 0; place < this.#places.length; place++) if (this.#ran[place] === 0) this.#runAt(place, share);
-    return this.#awake.includes(1);
-  }
-
-  #runAt(place: number, share: number): void {
-    const more = this.#places[place]?.run(share) === true;
-    // A link calls back while the node itself moves packets; that work is done by now.
-    this.#awake[place] = more ? 1 : 0;
-    this.#ran[place] = 1;
   }
 
   #wake(place: number): void {
