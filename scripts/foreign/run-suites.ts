@@ -33,7 +33,7 @@ export interface ForeignOptions {
   readonly leftOut?: readonly string[];
   /** True gives the guest two adapters behind a switch. */
   readonly hasTwoAdapters?: boolean;
-  /** Leaves out all but a few tests of these suites; of all if true. */
+  /** Suites of which only a few tests run; true for all. */
   readonly short?: boolean | readonly SuiteName[];
   readonly onResult?: (result: ForeignResult, seconds: number) => void;
   /** Called with each line that the guest reports. */

@@ -29,7 +29,7 @@ export interface SuiteJob {
   readonly adapters: readonly AdapterName[];
   /** Names of scripts in guest-tests/foreign. */
   readonly suites: readonly string[];
-  /** Suites of which a few tests run, or all of them are such. */
+  /** Suites of which only a few tests run; true for all. */
   readonly short?: boolean | readonly string[];
   /** An expression for the names of the tests to run; all when absent. */
   readonly tests?: string;
