@@ -86,13 +86,16 @@ prepare_adapters() {
 }
 
 # set_tails Y|N: whether adapter vuhca looks at tails of send queues by itself. Its driver reads the
-# parameter when a function comes into service.
+# parameter when a function comes into service. The interface that comes with it has no address yet.
 set_tails() {
   function=$(basename "$(readlink /sys/class/infiniband/vuhca0/device)")
   echo $1 >/sys/module/vuhca/parameters/shadow_tails
   echo $function >/sys/bus/pci/drivers/vuhca/unbind
   echo $function >/sys/bus/pci/drivers/vuhca/bind
   wait_active
+  use_adapter vuhca
+  ip address add $ADDRESS/24 dev $NETDEV
+  ip link set $NETDEV up
 }
 
 # Whether ibv_devinfo shows the word: a capability of the device.
