@@ -3,12 +3,13 @@
 Runs files of pyverbs' tests, each in a process of its own that has the imports of this one: in an
 emulated machine they take longer than most files. Called by pyverbs.sh:
 
-    pyverbs-files.py SECONDS OUTPUT OPTION...
+    pyverbs-files.py SECONDS OUTPUT MESSAGES OPTION...
 
 Each line of standard input is the name of a file without its folder and suffix. Its output replaces
 the content of OUTPUT, and a line with its exit status, negative for a signal, follows on standard
-output. A file that takes more than SECONDS ends by a signal. OPTION: of the tests, as --dev NAME.
-The current folder has the folder `tests`.
+output. A file that takes more than SECONDS ends by a signal. MESSAGES bounds the messages
+of a test and the depth of its queues: tests of XRC send 1,000, those of on-demand paging 100.
+OPTION: of the tests, as --dev NAME. The current folder has the folder `tests`.
 """
 import os
 import random
@@ -23,9 +24,26 @@ from args_parser import parser
 # Tests choose attributes at random, and skip what they cannot have: each run chooses the same.
 SEED = 1
 
-limit, output = int(sys.argv[1]), sys.argv[2]
-options = sys.argv[3:]
-tests = SourceFileLoader("tests", "tests/__init__.py").load_module()
+limit, output, messages = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+options = sys.argv[4:]
+# Imports all files.
+SourceFileLoader("tests", "tests/__init__.py").load_module()
+
+
+def bound(holder, name):
+    """Keeps an attribute of the class at most MESSAGES."""
+
+    def read(self):
+        return vars(self)[name]
+
+    def write(self, value):
+        vars(self)[name] = min(value, messages)
+
+    setattr(holder, name, property(read, write))
+
+
+bound(sys.modules["tests.base"].TrafficResources, "num_msgs")
+bound(sys.modules["tests.base"].RDMATestCase, "iters")
 
 
 def run_file(name):
@@ -34,9 +52,11 @@ def run_file(name):
         os.dup2(file, descriptor)
     signal.alarm(limit)
     random.seed(SEED)
-    sys.argv = ["run_tests.py", *options, "-v", "-k", f"tests.{name}."]
+    sys.argv = ["run_tests.py", *options]
     parser.parse_args()
-    unittest.main(module=tests)
+    tests = unittest.defaultTestLoader.loadTestsFromName(f"tests.{name}")
+    result = unittest.TextTestRunner(verbosity=2).run(tests)
+    sys.exit(not result.wasSuccessful())
 
 
 for line in sys.stdin:

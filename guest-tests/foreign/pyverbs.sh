@@ -43,6 +43,8 @@ excuse() {
 # A file has up to 26 tests.
 ordinary_limit=$LIMIT LIMIT=1200
 [ $ADAPTER = mlx5 ] && others=efa || others='efa|mlx5'
+# As part of all tests it does with fewer messages, too.
+[ -n "$LEFT_OUT" ] && MESSAGES=25 || MESSAGES=1000
 if [ -n "$SHORT" ]; then files="test_pd test_cq test_qp"; else
   files=$(cd $FOLDER/tests && ls test_*.py | grep -Ev "cuda|$others" | sed 's/\.py$//')
 fi
@@ -50,7 +52,7 @@ fi
 # a write to a runner that has failed does not end this shell then.
 rm -f $WORK/files $WORK/statuses
 mkfifo $WORK/files $WORK/statuses
-(cd $FOLDER && exec python3 -W ignore /foreign/pyverbs-files.py $LIMIT $WORK/pyverbs --dev $DEVICE \
+(cd $FOLDER && exec python3 -W ignore /foreign/pyverbs-files.py $LIMIT $WORK/pyverbs $MESSAGES --dev $DEVICE \
   --port $PORT ${GID_INDEX:+--gid $GID_INDEX}) <$WORK/files >$WORK/statuses 2>$WORK/runner &
 exec 3<>$WORK/files 4<$WORK/statuses
 for file in $files; do
