@@ -179,9 +179,10 @@ t.test('files that are compiled together keep their own names', async (t) => {
   t.ok(objects.includes('giver_part1.o') && !objects.includes('two.o'));
 });
 
-t.test('each file of our modules compiles by itself, too', async (t) => {
+t.test('each file of our drivers compiles by itself, too', async (t) => {
   delete process.env.XDG_CACHE_HOME;
-  const names = ['driver', 'driver/ib', 'kernel', 'verbs', 'traffic', 'interrupts', 'tenant'];
+  const drivers = ['driver', 'driver/ib'];
+  const names = process.env.VUHCA_LARGE ? [...drivers, 'kernel', 'verbs', 'traffic', 'interrupts', 'tenant'] : drivers;
   const folders = names.map((name) => fileURLToPath(new URL(`../../guest-tests/${name}`, import.meta.url)));
   t.equal((await buildKernelModules(folders, { toolchain, joined: false })).length, names.length);
 });
