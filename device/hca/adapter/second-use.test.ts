@@ -64,7 +64,7 @@ function checkState(t: Test, { used, fresh, story }: SecondUsePair, tolerated: R
 
 for (const [name, options] of Object.entries(setups))
   t.test(`${name} that was used and reset is as a fresh one`, async (t) => {
-    for (const seed of seedsOf(1, 10)) {
+    for (const seed of seedsOf(1, 5)) {
       const pair = makePair(seed, options, { disturb: true });
       resetPair(pair, KINDS[seed % KINDS.length], options);
       checkState(t, pair, toleratedFields);
@@ -74,7 +74,7 @@ for (const [name, options] of Object.entries(setups))
 
 t.test('a function whose objects were used and destroyed is as a fresh one', async (t) => {
   const options = setups['a lone function whose reads take time'];
-  for (const seed of seedsOf(1, 10)) {
+  for (const seed of seedsOf(1, 5)) {
     const pair = makePair(seed, options, { onlyObjects: true });
     for (const fixture of [pair.used, pair.fresh]) destroyObjects(fixture);
     align(pair, options);
